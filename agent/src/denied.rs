@@ -1,0 +1,142 @@
+//! EPERM, explained: which rule refused, and what helps.
+
+use std::fmt;
+
+use crate::escape::escaped;
+use crate::system::System;
+
+/// The rule that keeps us out of a process (ptrace(2), "Ptrace access mode checking").
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Rule {
+    /// Another tracer is there.
+    Traced(i32),
+    /// Another user's process.
+    User { theirs: u32, ours: u32 },
+    /// Yama's ptrace_scope.
+    Yama(u32),
+    /// Same user, but the program is not dumpable: setuid, or by prctl(2).
+    NotDumpable,
+    /// A security module.
+    Module(String),
+    /// None of those that we can see.
+    Unknown,
+}
+
+/// A refused access.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Denied {
+    pub(crate) pid: i32,
+    pub(crate) comm: String,
+    pub(crate) rule: Rule,
+    pub(crate) container: bool,
+}
+
+impl std::error::Error for Denied {}
+
+/// What is known of the target when access was refused.
+pub(crate) struct Seen {
+    pub(crate) pid: i32,
+    pub(crate) comm: String,
+    pub(crate) tracer: i32,
+    pub(crate) euid: u32,
+    pub(crate) uids_agree: bool,
+    pub(crate) dumpable: bool,
+}
+
+/// Finds the rule. The order is that of the kernel's own checks.
+pub(crate) fn explain(system: &System, seen: Seen) -> Denied {
+    let ours = rustix::process::geteuid().as_raw();
+    let scope = system.ptrace_scope().unwrap_or(0);
+    let privileged = has_cap_sys_ptrace(system);
+    let rule = if seen.tracer != 0 {
+        Rule::Traced(seen.tracer)
+    } else if !privileged && !(seen.uids_agree && seen.euid == ours) {
+        Rule::User { theirs: seen.euid, ours }
+    } else if !privileged && !seen.dumpable {
+        Rule::NotDumpable
+    } else if scope == 3 || (scope > 0 && !privileged) {
+        Rule::Yama(scope)
+    } else if let Some(module) = security_module(system, seen.pid) {
+        Rule::Module(module)
+    } else {
+        Rule::Unknown
+    };
+    Denied { pid: seen.pid, comm: seen.comm, rule, container: in_container(system) }
+}
+
+fn has_cap_sys_ptrace(system: &System) -> bool {
+    const CAP_SYS_PTRACE: u32 = 19;
+    let Some(status) = system.proc_text("self/status") else { return false };
+    let line = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    let caps = line.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok());
+    caps.is_some_and(|caps| caps >> CAP_SYS_PTRACE & 1 == 1)
+}
+
+fn security_module(system: &System, pid: i32) -> Option<String> {
+    let label = system.proc_text(&format!("{pid}/attr/current"))?;
+    let label = label.trim_end_matches('\0').trim();
+    (!label.is_empty() && label != "unconfined").then(|| escaped(label))
+}
+
+/// Whether ppt itself runs in a container: the remedies differ there.
+pub(crate) fn in_container(system: &System) -> bool {
+    let cgroup = system.proc_text("1/cgroup").unwrap_or_default();
+    ["docker", "kubepods", "containerd", "libpod", "lxc"].iter().any(|it| cgroup.contains(it))
+        || std::path::Path::new("/.dockerenv").exists()
+        || std::path::Path::new("/run/.containerenv").exists()
+}
+
+impl fmt::Display for Denied {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { pid, comm, .. } = self;
+        write!(f, "no permission to attach to process {pid} ({comm}): ")?;
+        match &self.rule {
+            Rule::Traced(tracer) => {
+                write!(f, "process {tracer} traces it; --allow traced attaches beside it")?;
+            }
+            Rule::User { theirs, ours } => write!(
+                f,
+                "it belongs to user {theirs}, and ppt runs as user {ours}\n  run ppt as that user \
+                 (sudo -u '#{theirs}' ppt …), or with CAP_SYS_PTRACE (sudo ppt …)"
+            )?,
+            Rule::NotDumpable => write!(
+                f,
+                "it is marked not dumpable (it changed its user, or asked for it by \
+                 prctl(PR_SET_DUMPABLE))\n  run ppt with CAP_SYS_PTRACE (sudo ppt …)"
+            )?,
+            Rule::Yama(1) => write!(
+                f,
+                "kernel.yama.ptrace_scope is 1: only a parent may attach\n  run ppt with \
+                 CAP_SYS_PTRACE (sudo ppt …), or: sudo sysctl kernel.yama.ptrace_scope=0"
+            )?,
+            Rule::Yama(2) => write!(
+                f,
+                "kernel.yama.ptrace_scope is 2: only CAP_SYS_PTRACE may attach\n  run ppt with it \
+                 (sudo ppt …)"
+            )?,
+            Rule::Yama(scope) => write!(
+                f,
+                "kernel.yama.ptrace_scope is {scope}: nobody may attach until the machine is \
+                 rebooted with a lower value"
+            )?,
+            Rule::Module(label) => write!(
+                f,
+                "a security module refused (its label is `{label}`)\n  look into the audit log \
+                 (ausearch -m avc), and allow ppt to trace it"
+            )?,
+            Rule::Unknown => write!(
+                f,
+                "the kernel did not say why\n  run ppt as the same user, or with CAP_SYS_PTRACE \
+                 (sudo ppt …); a security module or a user namespace may be in the way"
+            )?,
+        }
+        if self.container && !matches!(self.rule, Rule::Traced(_)) {
+            write!(
+                f,
+                "\n  ppt runs in a container: start it with --cap-add=SYS_PTRACE (Kubernetes: \
+                 securityContext.capabilities.add: [SYS_PTRACE])"
+            )?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,88 @@
+//! What can go wrong, in words for people: what, why, what to do.
+
+use std::io;
+
+use crate::claim::Holder;
+use crate::denied::Denied;
+
+/// Why a target cannot be attached to, read or let go.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
+pub enum AgentError {
+    #[error("no process {pid}: it does not exist, or it has ended")]
+    NoProcess { pid: i32 },
+    #[error("process {pid} ended while ppt was attaching")]
+    Ended { pid: i32 },
+    #[error("process {pid} ({comm}) is a kernel thread: it has no program to attach to")]
+    KernelThread { pid: i32, comm: String },
+    #[error("process {pid} ({comm}) is a zombie: it has ended and waits for its parent {parent}")]
+    Zombie { pid: i32, comm: String, parent: i32 },
+    #[error(
+        "process {pid} is {found}, and this ppt attaches to {ours} programs only: use the ppt \
+         built for it"
+    )]
+    Architecture { pid: i32, found: String, ours: &'static str },
+    #[error("process {pid} was replaced by another between two looks at it: nothing was written")]
+    ProcessChanged { pid: i32 },
+    #[error("process {pid} started another program meanwhile (exec): nothing was written")]
+    ProgramChanged { pid: i32 },
+    #[error("{0}")]
+    Denied(#[from] Box<Denied>),
+    #[error(
+        "process {pid} has no ppt buffers\n  searched: {searched}\n  looked for: symbols \
+         `ppt1_*_descriptor`, and descriptors in the mapped data of each object\n  is the .c file \
+         that pptc generated linked into it?"
+    )]
+    NoBuffers { pid: i32, searched: String },
+    #[error("process {pid}: {refused}")]
+    BufferRefused { pid: i32, refused: String },
+    #[error("process {pid} has no buffer `{wanted}`; it has: {available}")]
+    NoSuchBuffer { pid: i32, wanted: String, available: String },
+    #[error(
+        "buffer {buffer} of process {pid} is attached already, by {holder}; end that one first \
+         (`ppt detach {pid}`), or take the buffer over with --allow foreign-claim"
+    )]
+    AlreadyAttached { pid: i32, buffer: String, holder: Holder },
+    #[error(
+        "process {pid} is traced by {tracer}; ppt does not get in a debugger's way unless told to: \
+         --allow traced"
+    )]
+    Traced { pid: i32, tracer: String },
+    #[error(
+        "process {pid} filters its system calls (seccomp), and shmat(2) may be among those that \
+         end it; if you know that its filter allows shmat, or answers with an error: --allow seccomp"
+    )]
+    Seccomp { pid: i32 },
+    #[error(
+        "process {pid} is in another IPC namespace, where segments made here cannot be attached; \
+         run ppt inside it: nsenter --ipc --target {pid} ppt attach {pid}"
+    )]
+    IpcNamespace { pid: i32 },
+    #[error(
+        "buffer {buffer} of process {pid} has mapped segments of 8 geometries, and its table is \
+         full; attach with a geometry that was used before, or restart the program"
+    )]
+    TableFull { pid: i32, buffer: String },
+    #[error("cannot make a segment of {bytes} bytes: {cause}\n  {advice}")]
+    SegmentRefused { bytes: u64, cause: io::Error, advice: &'static str },
+    #[error(
+        "--memory {limit} is too small for buffer {buffer}: {rings} rings of the smallest size need \
+         {needed} bytes"
+    )]
+    MemoryTooSmall { buffer: String, limit: u64, rings: u32, needed: u64 },
+    #[error("{0}")]
+    Geometry(#[from] ppt_segment::geometry::GeometryError),
+    #[error("cannot {action} process {pid}: {cause}")]
+    System { action: &'static str, pid: i32, cause: io::Error },
+    #[error("writing into process {pid} stopped after {written} of {wanted} bytes")]
+    PartialWrite { pid: i32, written: usize, wanted: usize },
+    #[error("process {pid} was written to, and read back as something else: {what}")]
+    ReadBack { pid: i32, what: &'static str },
+    #[error(
+        "buffer {buffer} of process {pid} is gone: its library was unloaded. Nothing was written"
+    )]
+    Unloaded { pid: i32, buffer: String },
+}
+
+/// The usual result here.
+pub(crate) type Result<T> = std::result::Result<T, AgentError>;

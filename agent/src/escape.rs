@@ -1,0 +1,31 @@
+//! Text from a target, made harmless for a terminal.
+
+/// At most this many characters of anything that a target says about itself.
+const LIMIT: usize = 256;
+
+/// `text` with control characters and anything but plain text escaped, cut to 256 characters.
+pub fn escaped(text: &str) -> String {
+    let mut out = String::new();
+    for c in text.chars().take(LIMIT) {
+        if c.is_control() || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}') {
+            out.extend(c.escape_default());
+        } else {
+            out.push(c);
+        }
+    }
+    if text.chars().nth(LIMIT).is_some() {
+        out.push('…');
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_characters_do_not_get_through() {
+        assert_eq!(escaped("a\x1b[31m\n\u{9b}b"), "a\\u{1b}[31m\\n\\u{9b}b");
+        assert_eq!(escaped(&"x".repeat(300)).chars().count(), 257);
+    }
+}

@@ -1,0 +1,42 @@
+//! Finds the ppt buffers of a live process and switches them on and off, without stopping it.
+//!
+//! ```text
+//! Target::open ─→ buffers ─→ Session::attach ─→ check … ─→ gate_off ─→ (last drain) ─→ close
+//!   /proc, pidfd    ELF, scan    segment, poke      mailbox     gate := 0                give back
+//! ```
+//!
+//! Nothing read from the target is believed: what is read is copied first and the copy is checked.
+//! Nothing is written before magic, self-address, schema hash and the mapping of the control page
+//! have been checked, and before every later write they are read again. The agent knows nothing of
+//! captures; `ppt attach` joins it with the listener.
+
+mod buffer;
+mod claim;
+mod control;
+mod denied;
+mod elf;
+mod error;
+mod escape;
+mod memory;
+mod plan;
+mod poke;
+mod scan;
+mod session;
+mod sweep;
+mod system;
+mod target;
+
+pub use buffer::{Buffer, Found, Path as SearchPath, Searched};
+pub use claim::Holder;
+pub use error::AgentError;
+pub use escape::escaped;
+pub use plan::{Limits, Plan};
+pub use ppt_frame_dsl::Schema;
+pub use ppt_segment::{Geometry, Refused, Segment};
+pub use session::{
+    Allow, Attached, Checked, Detached, Dropped, Ending, Options, Session, Status, Transport,
+    detach, status,
+};
+pub use sweep::sweep;
+pub use system::System;
+pub use target::Target;

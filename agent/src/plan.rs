@@ -1,0 +1,128 @@
+//! The geometry of a segment: chosen from the schema and the limits alone, so that the next attach
+//! chooses the same and finds the same segment.
+
+use ppt_frame_dsl::Schema;
+use ppt_segment::Geometry;
+
+use crate::error::{AgentError, Result};
+
+/// Rings of a segment, unless the target has more threads.
+const RINGS: u32 = 64;
+/// Rings beyond the threads of the target: for those that come.
+const SPARE_RINGS: u32 = 2;
+/// Fewest slots that `--memory` may leave.
+const FEWEST_LOG2_SLOTS: u32 = 6;
+
+/// What the user asked for.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Slots per ring; the schema's default where not given.
+    pub slots: Option<u32>,
+    /// Bound of rings × slots × stride, in bytes.
+    pub memory: u64,
+}
+
+/// Bytes that one buffer may use unless told otherwise.
+const DEFAULT_MEMORY: u64 = 256 << 20;
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { slots: None, memory: DEFAULT_MEMORY }
+    }
+}
+
+/// A chosen geometry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Plan {
+    /// The geometry.
+    pub geometry: Geometry,
+    /// Rings to allocate before the gate is opened.
+    pub populate: u32,
+    /// Slots or rings are fewer than asked for, because of the memory limit.
+    pub reduced: bool,
+}
+
+impl Plan {
+    /// Chooses a geometry for a target of `threads` threads.
+    pub fn new(schema: &Schema, threads: u32, limits: Limits) -> Result<Self> {
+        let wanted = threads.saturating_add(SPARE_RINGS);
+        let mut rings = RINGS.max(wanted.next_power_of_two()).min(ppt_segment::abi::MAX_RINGS);
+        let mut log2_slots = limits.slots.unwrap_or(schema.slots).ilog2();
+        let asked = (rings, log2_slots);
+        let bytes = |rings: u32, log2: u32| (u64::from(rings) * u64::from(schema.stride)) << log2;
+        let fits = |rings, log2| bytes(rings, log2) <= limits.memory;
+        match limits.slots {
+            // Slots were asked for: what gives way is the number of rings.
+            Some(_) => {
+                while !fits(rings, log2_slots) && rings > wanted {
+                    rings = (rings / 2).max(wanted);
+                }
+            }
+            None => {
+                while !fits(rings, log2_slots) && log2_slots > FEWEST_LOG2_SLOTS {
+                    log2_slots -= 1;
+                }
+            }
+        }
+        if !fits(rings, log2_slots) {
+            return Err(AgentError::MemoryTooSmall {
+                buffer: schema.buffer.clone(),
+                limit: limits.memory,
+                rings,
+                needed: bytes(rings, log2_slots),
+            });
+        }
+        Ok(Self {
+            geometry: Geometry::new(schema.stride, log2_slots, rings)?,
+            populate: wanted.min(rings),
+            reduced: asked != (rings, log2_slots),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn schema(stride: u32, slots: u32) -> Schema {
+        Schema {
+            v: 1,
+            buffer: "b".into(),
+            slots,
+            stride,
+            frames: Vec::new(),
+            enums: Vec::new(),
+            tags: Vec::new(),
+            extra: Default::default(),
+        }
+    }
+
+    fn shape(plan: &Plan) -> (u32, u64) {
+        (plan.geometry.rings(), plan.geometry.slots())
+    }
+
+    #[test]
+    fn few_threads_get_the_default() {
+        let plan = Plan::new(&schema(64, 16384), 3, Limits::default()).unwrap();
+        assert_eq!((shape(&plan), plan.populate, plan.reduced), ((64, 16384), 5, false));
+        let plan = Plan::new(&schema(64, 16384), 100, Limits::default()).unwrap();
+        assert_eq!(shape(&plan), (128, 16384));
+    }
+
+    #[test]
+    fn slots_shrink_first() {
+        let limits = Limits { slots: None, memory: 1 << 20 };
+        let plan = Plan::new(&schema(64, 16384), 3, limits).unwrap();
+        assert_eq!((shape(&plan), plan.reduced), ((64, 256), true));
+    }
+
+    #[test]
+    fn rings_shrink_where_slots_were_asked_for() {
+        let limits = Limits { slots: Some(1 << 20), memory: 600 << 20 };
+        let plan = Plan::new(&schema(64, 16384), 3, limits).unwrap();
+        assert_eq!((shape(&plan), plan.reduced), ((8, 1 << 20), true));
+        let limits = Limits { slots: Some(1 << 20), memory: 1 << 20 };
+        let error = Plan::new(&schema(64, 16384), 3, limits).unwrap_err();
+        assert!(matches!(error, AgentError::MemoryTooSmall { rings: 5, .. }), "{error}");
+    }
+}

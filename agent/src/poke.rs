@@ -1,0 +1,105 @@
+//! Holding a target for the microseconds of a write, without stopping it.
+//!
+//! PTRACE_SEIZE without PTRACE_INTERRUPT is a permission check and a lock that the kernel holds:
+//! one tracer at a time, released when the tracing thread ends, whatever ends it. The tracee runs
+//! on. A short-lived thread does it, so that nothing is left behind.
+
+use std::time::{Duration, Instant};
+
+use nix::errno::Errno;
+use nix::sys::ptrace;
+use nix::sys::signal::SigSet;
+use nix::unistd::Pid;
+
+use crate::error::{AgentError, Result};
+use crate::escape::escaped;
+use crate::target::Target;
+
+/// How long another tracer of the same kind may take to get out of the way.
+const PATIENCE: Duration = Duration::from_millis(200);
+
+/// What `work` returned, and how long the target was held.
+pub(crate) struct Held<T> {
+    pub(crate) result: T,
+    pub(crate) time: Duration,
+}
+
+/// Runs `work` while this process traces `target`; with `beside_tracer`, without it where somebody
+/// else does.
+pub(crate) fn held<T: Send>(
+    target: &Target,
+    beside_tracer: bool,
+    work: impl FnOnce() -> Result<T> + Send,
+) -> Result<Held<T>> {
+    let joined: Result<(Held<T>, i32)> = std::thread::scope(|scope| {
+        let helper = scope.spawn(|| {
+            // A signal handler of ours must not run in the thread that the target waits for.
+            let _ = SigSet::all().thread_block();
+            let start = match beside_tracer && target.tracer() != 0 {
+                true => Instant::now(),
+                false => seize(target)?,
+            };
+            let result = work()?;
+            Ok((Held { result, time: start.elapsed() }, rustix::thread::gettid().as_raw_pid()))
+        });
+        helper.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    });
+    let (held, tid) = joined?;
+    // The kernel lets go when the thread is gone for good, which is after its join.
+    let start = Instant::now();
+    while target.tracer() == tid && start.elapsed() < PATIENCE {
+        std::thread::yield_now();
+    }
+    Ok(held)
+}
+
+/// Seizes the leader, else the lowest live thread: a fixed choice, so that two agents exclude each
+/// other. Returns when the hold began.
+fn seize(target: &Target) -> Result<Instant> {
+    let pid = target.pid();
+    let start = Instant::now();
+    loop {
+        let mut refused = false;
+        for tid in target.live_threads() {
+            let began = Instant::now();
+            match ptrace::seize(Pid::from_raw(tid), ptrace::Options::empty()) {
+                Ok(()) => return Ok(began),
+                // A dying thread answers EPERM, too: the next one tells.
+                Err(Errno::ESRCH) => {}
+                Err(Errno::EPERM) => {
+                    refused = true;
+                    break;
+                }
+                Err(errno) => {
+                    return Err(AgentError::System { action: "trace", pid, cause: errno.into() });
+                }
+            }
+        }
+        if target.ended() || (!refused && target.live_threads().is_empty()) {
+            return Err(AgentError::Ended { pid });
+        }
+        let tracer = target.tracer();
+        if start.elapsed() > PATIENCE || (tracer != 0 && !is_ppt(target, tracer)) {
+            return Err(match tracer {
+                0 => target.denied(0).into(),
+                tracer => AgentError::Traced { pid, tracer: describe(target, tracer) },
+            });
+        }
+        // Another agent holds the target for some microseconds, or a thread is on its way out.
+        std::thread::yield_now();
+    }
+}
+
+fn is_ppt(target: &Target, tracer: i32) -> bool {
+    comm(target, tracer).is_none_or(|comm| comm.starts_with("ppt"))
+}
+
+fn comm(target: &Target, pid: i32) -> Option<String> {
+    target.system().proc_text(&format!("{pid}/comm"))
+}
+
+/// "process 12 (gdb)".
+pub(crate) fn describe(target: &Target, tracer: i32) -> String {
+    let comm = comm(target, tracer).map_or(String::new(), |comm| format!(" ({})", escaped(&comm)));
+    format!("process {tracer}{comm}")
+}

@@ -1,0 +1,45 @@
+//! The places that the kernel tells of processes: injectable, so that kernels that are not here
+//! can be tested.
+
+use std::path::PathBuf;
+
+/// Roots of procfs and of the running system.
+#[derive(Debug, Clone)]
+pub struct System {
+    /// Where procfs is mounted.
+    pub proc: PathBuf,
+}
+
+impl Default for System {
+    fn default() -> Self {
+        Self { proc: "/proc".into() }
+    }
+}
+
+impl System {
+    /// Contents of a file below the proc root, trimmed; `None` where there is none.
+    pub(crate) fn proc_text(&self, path: &str) -> Option<String> {
+        let text = std::fs::read_to_string(self.proc.join(path)).ok()?;
+        Some(text.trim().to_string())
+    }
+
+    /// Yama's `ptrace_scope`; `None` where the kernel has no Yama.
+    pub(crate) fn ptrace_scope(&self) -> Option<u32> {
+        self.proc_text("sys/kernel/yama/ptrace_scope")?.parse().ok()
+    }
+
+    /// Inode of a namespace of `pid`: the name that the kernel gives it.
+    pub(crate) fn namespace(&self, pid: &str, name: &str) -> Option<u64> {
+        let link = std::fs::read_link(self.proc.join(pid).join("ns").join(name)).ok()?;
+        let text = link.to_str()?;
+        text.strip_prefix(name)?.strip_prefix(":[")?.strip_suffix(']')?.parse().ok()
+    }
+
+    /// Field 22 of `/proc/PID/stat`: when the process started, in ticks since boot. `None` when
+    /// there is no such process, or only its corpse.
+    pub(crate) fn start_time(&self, pid: u64) -> Option<u64> {
+        let process = procfs::process::Process::new_with_root(self.proc.join(pid.to_string()));
+        let stat = process.ok()?.stat().ok()?;
+        (!matches!(stat.state, 'Z' | 'X')).then_some(stat.starttime)
+    }
+}

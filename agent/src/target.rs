@@ -1,0 +1,337 @@
+//! A process that may be attached to: looked at, identified, and held so that its pid cannot come
+//! to mean another process unnoticed.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use nix::errno::Errno;
+use procfs::process::{MMPermissions, MMapPath, MemoryMap, Process, Task};
+use procfs::{ProcError, ProcResult};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::OFlags;
+use rustix::process::{PidfdFlags, pidfd_open};
+
+use crate::denied::{self, Seen};
+use crate::error::{AgentError, Result};
+use crate::escape::escaped;
+use crate::memory::Memory;
+use crate::system::System;
+
+const PF_KTHREAD: u32 = 0x0020_0000;
+
+/// A live process whose memory may be read and written.
+#[derive(Debug)]
+pub struct Target {
+    system: System,
+    /// The process: threads, state, identity.
+    process: Process,
+    /// A thread of it that lives: memory, maps, program.
+    view: Process,
+    pidfd: Option<OwnedFd>,
+    memory: Memory,
+    pid: i32,
+    start_time: u64,
+    comm: String,
+    euid: u32,
+    egid: u32,
+    ns_pid: i32,
+}
+
+impl Target {
+    /// Looks at process `pid` and opens what is needed to reach it. Nothing is written.
+    pub fn open(system: &System, pid: i32) -> Result<Self> {
+        let root = system.proc.join(pid.to_string());
+        let process = Process::new_with_root(root).map_err(|error| no_process(pid, error))?;
+        let number = rustix::process::Pid::from_raw(pid).ok_or(AgentError::NoProcess { pid })?;
+        // Before the first look: what is seen from here on is seen of this process, or not at all.
+        let pidfd = pidfd_open(number, PidfdFlags::empty()).ok();
+        let stat = process.stat().map_err(|error| no_process(pid, error))?;
+        let status = process.status().map_err(|error| no_process(pid, error))?;
+        let comm = escaped(&stat.comm);
+        if stat.flags & PF_KTHREAD != 0 {
+            return Err(AgentError::KernelThread { pid, comm });
+        }
+        let dead = |state| matches!(state, 'Z' | 'X');
+        if dead(stat.state) && live_tasks(&process).iter().all(|&tid| tid == pid) {
+            return Err(AgentError::Zombie { pid, comm, parent: stat.ppid });
+        }
+        let denied = |tracer| {
+            denied::explain(
+                system,
+                Seen {
+                    pid,
+                    comm: comm.clone(),
+                    tracer,
+                    euid: status.euid,
+                    uids_agree: [status.ruid, status.suid].iter().all(|&id| id == status.euid),
+                    // Files of a process that is not dumpable belong to root.
+                    dumpable: process.uid().is_ok_and(|owner| owner == status.euid),
+                },
+            )
+        };
+        // A leader that left by pthread_exit has no memory any more, but its siblings do.
+        let tid = live_tasks(&process).into_iter().min_by_key(|&tid| (tid != pid, tid));
+        let tid = tid.ok_or(AgentError::NoProcess { pid })?;
+        let root = system.proc.join(format!("{pid}/task/{tid}"));
+        let view = Process::new_with_root(root).map_err(|error| no_process(pid, error))?;
+        let mem = view.open_relative_flags("mem", OFlags::RDWR | OFlags::CLOEXEC);
+        let mem = mem.map_err(|error| match error {
+            // Another tracer is no obstacle to this descriptor: it is not what refused.
+            ProcError::PermissionDenied(_) => AgentError::Denied(Box::new(denied(0))),
+            other => no_process(pid, other),
+        })?;
+        let nspid = status.nspid.as_ref().and_then(|pids| pids.last());
+        let target = Self {
+            system: system.clone(),
+            pidfd,
+            memory: Memory::new(tid, mem),
+            pid,
+            start_time: stat.starttime,
+            comm,
+            euid: status.euid,
+            egid: status.egid,
+            ns_pid: nspid.copied().unwrap_or(pid),
+            process,
+            view,
+        };
+        target.check_architecture()?;
+        Ok(target)
+    }
+
+    fn check_architecture(&self) -> Result<()> {
+        use std::io::Read;
+        let mut header = [0; 20];
+        let exe = self.view.open_relative("exe");
+        if !exe.is_ok_and(|mut file| file.read_exact(&mut header).is_ok()) {
+            return Ok(()); // The descriptor will tell.
+        }
+        let (class, machine) = (header[4], u16::from_le_bytes([header[18], header[19]]));
+        let (ours, name) =
+            if cfg!(target_arch = "aarch64") { (183, "AArch64") } else { (62, "x86-64") };
+        if &header[..4] != b"\x7fELF" || (class == 2 && machine == ours) {
+            return Ok(());
+        }
+        let bits = if class == 1 { "a 32-bit program" } else { "a 64-bit program" };
+        let found = format!("{bits} of ELF machine {machine}");
+        Err(AgentError::Architecture { pid: self.pid, found, ours: name })
+    }
+
+    /// Its pid, as we see it.
+    pub fn pid(&self) -> i32 {
+        self.pid
+    }
+
+    /// Its pid as it sees itself: in the innermost namespace.
+    pub fn ns_pid(&self) -> i32 {
+        self.ns_pid
+    }
+
+    /// When it started, in clock ticks since boot.
+    pub fn start_time(&self) -> u64 {
+        self.start_time
+    }
+
+    /// Its short name, escaped.
+    pub fn comm(&self) -> &str {
+        &self.comm
+    }
+
+    /// Effective user and group.
+    pub fn owner(&self) -> (u32, u32) {
+        (self.euid, self.egid)
+    }
+
+    /// Path of its program, escaped; empty where it cannot be read.
+    pub fn exe(&self) -> String {
+        self.view.exe().map_or(String::new(), |path| escaped(&path.to_string_lossy()))
+    }
+
+    /// Inodes of its namespaces, by name, as far as they can be read.
+    pub fn namespaces(&self) -> Vec<(String, u64)> {
+        let pid = self.pid.to_string();
+        let names = ["cgroup", "ipc", "mnt", "net", "pid", "time", "user", "uts"];
+        let inode = |name: &str| Some((name.to_string(), self.system.namespace(&pid, name)?));
+        names.into_iter().filter_map(inode).collect()
+    }
+
+    /// Number of its threads, at least 1.
+    pub fn threads(&self) -> u32 {
+        self.process.stat().map_or(1, |stat| stat.num_threads.clamp(1, 1 << 22) as u32)
+    }
+
+    /// Becomes readable when the process ends; `None` before Linux 5.3.
+    pub fn pidfd(&self) -> Option<BorrowedFd<'_>> {
+        self.pidfd.as_ref().map(AsFd::as_fd)
+    }
+
+    /// Whether the process has ended.
+    pub fn ended(&self) -> bool {
+        match &self.pidfd {
+            Some(fd) => {
+                let mut fds = [PollFd::new(fd, PollFlags::IN)];
+                poll(&mut fds, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
+            }
+            None => !self.process.is_alive(),
+        }
+    }
+
+    /// Fails unless this is still the process that was opened.
+    pub(crate) fn recheck(&self) -> Result<()> {
+        match self.process.stat() {
+            _ if self.ended() => Err(AgentError::Ended { pid: self.pid }),
+            Ok(stat) if stat.starttime == self.start_time => Ok(()),
+            Ok(_) => Err(AgentError::ProcessChanged { pid: self.pid }),
+            Err(_) => Err(AgentError::Ended { pid: self.pid }),
+        }
+    }
+
+    /// Whether the address space that was opened is still the process's: not so after an exec.
+    pub(crate) fn maps_same_memory(&self) -> bool {
+        // Something that every address space keeps: the page of its stack that the auxiliary
+        // vector lies in. The descriptor reads nothing once that address space has ended.
+        let stat = self.process.stat();
+        stat.is_ok_and(|it| self.memory.read(it.startstack, &mut [0]).unwrap_or(0) == 1)
+    }
+
+    pub(crate) fn system(&self) -> &System {
+        &self.system
+    }
+
+    pub(crate) fn memory(&self) -> &Memory {
+        &self.memory
+    }
+
+    /// A mapped file, opened as the target sees it: a regular file that is the one mapped.
+    pub(crate) fn open_object(&self, mapping: &Mapping) -> Option<std::fs::File> {
+        use std::os::unix::fs::MetadataExt;
+        let path = mapping.object.as_deref()?.strip_prefix('/')?;
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        let file = self.view.open_relative_flags(format!("root/{path}"), flags).ok()?;
+        let metadata = file.metadata().ok()?;
+        let (_, _, inode) = mapping.file;
+        (metadata.is_file() && metadata.ino() == inode).then_some(file)
+    }
+
+    /// The mappings, as of now.
+    pub(crate) fn mappings(&self) -> Result<Vec<Mapping>> {
+        let maps = self.view.maps().map_err(|error| match error {
+            ProcError::PermissionDenied(_) => self.denied(0).into(),
+            other => no_process(self.pid, other),
+        })?;
+        Ok(maps.into_iter().map(Mapping::from).collect())
+    }
+
+    /// Live threads, the leader first if it lives, then by number.
+    pub(crate) fn live_threads(&self) -> Vec<i32> {
+        let mut tids = live_tasks(&self.process);
+        tids.sort_unstable_by_key(|&tid| (tid != self.pid, tid));
+        tids
+    }
+
+    /// Thread that traces it, 0 when none does.
+    pub(crate) fn tracer(&self) -> i32 {
+        self.process.status().map_or(0, |status| status.tracerpid)
+    }
+
+    /// Tells whether a thread, by the target's own numbering, is there; `None` where that cannot
+    /// be told.
+    pub fn thread_probe(&self) -> Option<impl FnMut(u32) -> Option<bool> + Send + use<>> {
+        let root = self.system.proc.join(self.pid.to_string());
+        let process = Process::new_with_root(root).ok()?;
+        (process.stat().ok()?.starttime == self.start_time).then_some(move |tid: u32| {
+            let mut seen = false;
+            for task in process.tasks().ok()?.flatten() {
+                // A thread that ends while we look is not the one: or it is, and is gone.
+                let Ok(status) = task.status() else { continue };
+                seen = true;
+                if *status.nspid?.last()? as u32 == tid {
+                    return Some(true);
+                }
+            }
+            seen.then_some(false)
+        })
+    }
+
+    pub(crate) fn denied(&self, tracer: i32) -> Box<denied::Denied> {
+        let status = self.process.status().ok();
+        let uids_agree = status.as_ref().is_some_and(|it| it.ruid == it.euid && it.suid == it.euid);
+        Box::new(denied::explain(
+            &self.system,
+            Seen {
+                pid: self.pid,
+                comm: self.comm.clone(),
+                tracer,
+                euid: self.euid,
+                uids_agree,
+                dumpable: self.process.uid().is_ok_and(|owner| owner == self.euid),
+            },
+        ))
+    }
+}
+
+fn no_process(pid: i32, error: ProcError) -> AgentError {
+    match error {
+        ProcError::NotFound(_) => AgentError::NoProcess { pid },
+        ProcError::Io(error, _) if error.raw_os_error() == Some(Errno::ESRCH as i32) => {
+            AgentError::NoProcess { pid }
+        }
+        ProcError::Io(cause, _) => AgentError::System { action: "look at", pid, cause },
+        other => AgentError::System { action: "look at", pid, cause: io::Error::other(other) },
+    }
+}
+
+fn live_tasks(process: &Process) -> Vec<i32> {
+    let tasks = process.tasks().into_iter().flatten();
+    let live = tasks.filter_map(|task: ProcResult<Task>| {
+        let task = task.ok()?;
+        (!matches!(task.stat().ok()?.state, 'Z' | 'X')).then_some(task.tid)
+    });
+    live.collect()
+}
+
+/// One line of `/proc/PID/maps`.
+#[derive(Debug, Clone)]
+pub(crate) struct Mapping {
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+    pub(crate) offset: u64,
+    pub(crate) readable: bool,
+    pub(crate) writable: bool,
+    pub(crate) executable: bool,
+    pub(crate) private: bool,
+    pub(crate) stack: bool,
+    /// The mapped file, without a mark of deletion.
+    pub(crate) object: Option<String>,
+    /// Device and inode of the file.
+    pub(crate) file: (i32, i32, u64),
+}
+
+impl From<MemoryMap> for Mapping {
+    fn from(map: MemoryMap) -> Self {
+        let object = match &map.pathname {
+            MMapPath::Path(path) => {
+                let path = path.to_string_lossy();
+                Some(path.strip_suffix(" (deleted)").unwrap_or(&path).to_string())
+            }
+            _ => None,
+        };
+        Self {
+            start: map.address.0,
+            end: map.address.1,
+            offset: map.offset,
+            readable: map.perms.contains(MMPermissions::READ),
+            writable: map.perms.contains(MMPermissions::WRITE),
+            executable: map.perms.contains(MMPermissions::EXECUTE),
+            private: map.perms.contains(MMPermissions::PRIVATE),
+            stack: matches!(map.pathname, MMapPath::Stack | MMapPath::TStack(_)),
+            object,
+            file: (map.dev.0, map.dev.1, map.inode),
+        }
+    }
+}
+
+impl Mapping {
+    pub(crate) fn contains(&self, address: u64, length: u64) -> bool {
+        self.start <= address && address.checked_add(length).is_some_and(|end| end <= self.end)
+    }
+}

@@ -1,0 +1,282 @@
+//! What a capture holds and what it lacks, added up from its chunks.
+
+use std::collections::BTreeMap;
+
+use crate::cause::{Cause, Dropped, Lost};
+use crate::chunk::{Drops, FramesHead, Gap};
+use crate::end::{End, RingEnd};
+use crate::error::DamageKind;
+use crate::ranges::Ranges;
+
+/// Names one ring in a capture.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RingKey {
+    /// The source.
+    pub source: u16,
+    /// Nonce of the segment.
+    pub nonce: u64,
+    /// Ring in the segment.
+    pub ring: u32,
+}
+
+/// The account of one ring: `captured + lost.total() + damaged + unattended within == next_seq -
+/// first_seq`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RingAccount {
+    /// First number of the session, as far as the chunks tell.
+    pub first_seq: u64,
+    /// The number after the last.
+    pub next_seq: u64,
+    /// Frames that the reader handed out.
+    pub captured: u64,
+    /// Frames that the listener lost.
+    pub lost: Lost,
+    /// Frames that no readable chunk accounts for: the file is damaged there.
+    pub damaged: u64,
+    /// Frames between sessions; part of no sum.
+    pub unattended: u64,
+}
+
+impl RingAccount {
+    /// Lost frames as every output counts them: what damage took is lost by `corrupt`.
+    pub fn lost_with_damage(&self) -> Lost {
+        let mut lost = self.lost;
+        lost.add(Cause::Corrupt, self.damaged);
+        lost
+    }
+}
+
+/// Where the listener's own account in the end chunk differs from that of the chunks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mismatch {
+    /// The ring.
+    pub key: RingKey,
+    /// What the end chunk says.
+    pub stated: RingEnd,
+    /// What the chunks say.
+    pub found: RingAccount,
+}
+
+/// Adds up the chunks of a capture; exact at every point of it, so also where it was cut off.
+#[derive(Debug, Clone, Default)]
+pub struct Account {
+    rings: BTreeMap<RingKey, Tally>,
+    dropped: BTreeMap<u16, Dropped>,
+}
+
+/// Rings of one capture; more are damage (65,536 rings are the most that a segment has).
+const MAX_RINGS: usize = 1 << 20;
+
+#[derive(Debug, Clone, Default)]
+struct Tally {
+    /// Every number that a chunk accounts for.
+    seen: Ranges,
+    /// From the first to after the last captured or lost frame; None: no such.
+    span: Option<(u64, u64)>,
+    captured: u64,
+    bad: u64,
+    lost: Lost,
+    unattended: u64,
+}
+
+impl Tally {
+    fn widen(&mut self, first: u64, next: u64) {
+        let (start, end) = self.span.unwrap_or((first, next));
+        self.span = Some((start.min(first), end.max(next)));
+    }
+
+    fn account(&self) -> RingAccount {
+        let (first_seq, next_seq) = self.span.unwrap_or_default();
+        RingAccount {
+            first_seq,
+            next_seq,
+            captured: self.captured,
+            lost: self.lost,
+            damaged: self.seen.missing(first_seq, next_seq).saturating_add(self.bad),
+            unattended: self.unattended,
+        }
+    }
+}
+
+impl Account {
+    /// Takes in a frames chunk of which `bad` frames are damaged. An error refuses the frames:
+    /// a number is handed out once. `Ok(false)`: only `lost_before` states what was stated before.
+    pub(crate) fn frames(&mut self, head: &FramesHead, bad: u32) -> Result<bool, DamageKind> {
+        let tally = self.tally(RingKey::of_frames(head))?;
+        if !tally.seen.insert(head.first_seq, head.next_seq()) {
+            return Err(overlap(head.ring, head.first_seq, head.next_seq()));
+        }
+        tally.widen(head.first_seq, head.next_seq());
+        tally.captured += u64::from(head.count.saturating_sub(bad));
+        tally.bad += u64::from(bad);
+        let lost = head.lost_before.total();
+        let from = head.first_seq - lost;
+        if lost == 0 {
+            return Ok(true);
+        }
+        if !tally.seen.insert(from, head.first_seq) {
+            return Ok(false);
+        }
+        tally.widen(from, head.first_seq);
+        tally.lost += head.lost_before;
+        Ok(true)
+    }
+
+    /// Takes in a gap chunk.
+    pub(crate) fn gap(&mut self, gap: &Gap) -> Result<(), DamageKind> {
+        let tally = self.tally(RingKey::of_gap(gap))?;
+        if !tally.seen.insert(gap.first_seq, gap.next_seq()) {
+            return Err(overlap(gap.ring, gap.first_seq, gap.next_seq()));
+        }
+        if tally.lost.add(gap.cause, gap.count) {
+            tally.widen(gap.first_seq, gap.next_seq());
+        } else {
+            tally.unattended = tally.unattended.saturating_add(gap.count);
+        }
+        Ok(())
+    }
+
+    /// Takes in a drops chunk: the last one counts.
+    pub(crate) fn drops(&mut self, drops: &Drops) {
+        self.dropped.insert(drops.source, drops.dropped);
+    }
+
+    /// Takes in the listener's account: it knows how far the rings went, whatever the file lost.
+    pub(crate) fn end(&mut self, end: &End) -> Result<(), DamageKind> {
+        for stated in &end.rings {
+            if stated.first_seq > stated.next_seq {
+                return Err(DamageKind::Content("a ring that ends before it begins"));
+            }
+            self.tally(RingKey::of_end(stated))?.widen(stated.first_seq, stated.next_seq);
+        }
+        self.dropped.extend(end.drops.iter().copied());
+        Ok(())
+    }
+
+    fn tally(&mut self, key: RingKey) -> Result<&mut Tally, DamageKind> {
+        if self.rings.len() >= MAX_RINGS && !self.rings.contains_key(&key) {
+            return Err(DamageKind::Content("more rings than any capture has"));
+        }
+        Ok(self.rings.entry(key).or_default())
+    }
+
+    /// Every ring that a chunk speaks of, by source, nonce and number.
+    pub fn rings(&self) -> impl Iterator<Item = (RingKey, RingAccount)> {
+        self.rings.iter().map(|(&key, tally)| (key, tally.account()))
+    }
+
+    /// What `source` dropped.
+    pub fn dropped(&self, source: u16) -> Dropped {
+        self.dropped.get(&source).copied().unwrap_or_default()
+    }
+
+    /// The numbers that damage took, as gaps.
+    pub fn holes(&self) -> impl Iterator<Item = Gap> {
+        self.rings.iter().flat_map(|(key, tally)| {
+            let (first, next) = tally.span.unwrap_or_default();
+            tally.seen.holes(first, next).map(|(from, to)| Gap {
+                source: key.source,
+                nonce: key.nonce,
+                ring: key.ring,
+                first_seq: from,
+                count: to - from,
+                cause: Cause::Corrupt,
+            })
+        })
+    }
+
+    /// Where `end` says something else than the chunks. On an undamaged capture there is no such
+    /// place; on a damaged one these are the rings that lack something.
+    pub fn mismatches(&self, end: &End) -> Vec<Mismatch> {
+        let pairs = end.rings.iter().filter_map(|stated| {
+            let key = RingKey::of_end(stated);
+            let found = self.rings.get(&key)?.account();
+            Some(Mismatch { key, stated: *stated, found })
+        });
+        let differs = |one: &Mismatch| {
+            (one.stated.first_seq, one.stated.next_seq, one.stated.captured, one.stated.lost)
+                != (one.found.first_seq, one.found.next_seq, one.found.captured, one.found.lost)
+        };
+        pairs.filter(differs).collect()
+    }
+}
+
+impl RingKey {
+    fn of_frames(head: &FramesHead) -> Self {
+        RingKey { source: head.source, nonce: head.nonce, ring: head.ring }
+    }
+
+    fn of_gap(gap: &Gap) -> Self {
+        RingKey { source: gap.source, nonce: gap.nonce, ring: gap.ring }
+    }
+
+    fn of_end(end: &RingEnd) -> Self {
+        RingKey { source: end.source, nonce: end.nonce, ring: end.ring }
+    }
+}
+
+fn overlap(ring: u32, first_seq: u64, next_seq: u64) -> DamageKind {
+    DamageKind::Overlap { ring, first_seq, last_seq: next_seq - 1 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn head(first_seq: u64, count: u32, overrun: u64) -> FramesHead {
+        let lost_before = Lost { overrun, ..Lost::default() };
+        FramesHead { first_seq, count, lost_before, ..FramesHead::default() }
+    }
+
+    fn gap(first_seq: u64, count: u64, cause: Cause) -> Gap {
+        Gap { source: 0, nonce: 0, ring: 0, first_seq, count, cause }
+    }
+
+    fn only(account: &Account) -> RingAccount {
+        account.rings().next().unwrap().1
+    }
+
+    #[test]
+    fn frames_losses_and_holes_add_up_to_the_span() {
+        let mut account = Account::default();
+        account.gap(&gap(1, 99, Cause::Unattended)).unwrap();
+        account.frames(&head(105, 10, 5), 1).unwrap();
+        account.frames(&head(120, 10, 0), 0).unwrap();
+        account.gap(&gap(130, 4, Cause::Disk)).unwrap();
+        let ring = only(&account);
+        assert_eq!((ring.first_seq, ring.next_seq), (100, 134));
+        assert_eq!((ring.captured, ring.damaged, ring.unattended), (19, 6, 99));
+        assert_eq!(ring.lost, Lost { overrun: 5, disk: 4, corrupt: 0 });
+        assert_eq!(ring.captured + ring.lost_with_damage().total(), 34);
+        assert_eq!(account.holes().collect::<Vec<_>>(), [gap(115, 5, Cause::Corrupt)]);
+    }
+
+    #[test]
+    fn nothing_is_counted_twice() {
+        let mut account = Account::default();
+        account.frames(&head(10, 10, 0), 0).unwrap();
+        assert!(account.frames(&head(19, 10, 0), 0).is_err());
+        assert!(account.gap(&gap(5, 6, Cause::Overrun)).is_err());
+        assert_eq!(account.frames(&head(25, 1, 7), 0), Ok(false), "the loss overlaps");
+        assert_eq!(only(&account).captured, 11);
+    }
+
+    #[test]
+    fn the_end_shows_what_the_file_lacks() {
+        let mut account = Account::default();
+        account.frames(&head(1, 10, 0), 0).unwrap();
+        let ring = RingEnd { first_seq: 1, next_seq: 21, captured: 20, ..RingEnd::default() };
+        let end = End {
+            reason: crate::EndReason::Stopped,
+            message: String::new(),
+            rings: vec![ring],
+            drops: vec![(0, Dropped { nested: 3, ..Dropped::default() })],
+            realtime_ns: 0,
+            mono_ns: 0,
+        };
+        account.end(&end).unwrap();
+        assert_eq!(only(&account).damaged, 10);
+        assert_eq!(account.dropped(0).nested, 3);
+        assert_eq!(account.mismatches(&end).len(), 1);
+    }
+}

@@ -1,0 +1,158 @@
+//! Why a frame is not in a capture: one closed list, shared by every output.
+
+use std::ops::AddAssign;
+
+use serde::Serialize;
+
+/// Why a frame that was written is not in the capture.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u16)]
+pub enum Cause {
+    /// Lost: the writer lapped the drain.
+    Overrun = 1,
+    /// Lost: the disk was too slow, or failed.
+    Disk = 2,
+    /// Lost: what the ring or the file held was not a frame.
+    Corrupt = 3,
+    /// Dropped: more threads than rings.
+    NoRing = 4,
+    /// Dropped: written while another frame of the same thread was being written.
+    Nested = 5,
+    /// Dropped: the segment was not mapped in the target.
+    NotMapped = 6,
+    /// Neither: written between two sessions, when nobody was attached.
+    Unattended = 7,
+}
+
+impl Cause {
+    /// Every cause, in the order of every output.
+    pub const ALL: [Cause; 7] = [
+        Cause::Overrun,
+        Cause::Disk,
+        Cause::Corrupt,
+        Cause::NoRing,
+        Cause::Nested,
+        Cause::NotMapped,
+        Cause::Unattended,
+    ];
+
+    /// The number in the file.
+    pub fn code(self) -> u16 {
+        self as u16
+    }
+
+    /// The cause with this number.
+    pub fn from_code(code: u16) -> Option<Cause> {
+        Self::ALL.into_iter().find(|cause| cause.code() == code)
+    }
+
+    /// The word in every output: `overrun`, `no_ring`, …
+    pub fn name(self) -> &'static str {
+        match self {
+            Cause::Overrun => "overrun",
+            Cause::Disk => "disk",
+            Cause::Corrupt => "corrupt",
+            Cause::NoRing => "no_ring",
+            Cause::Nested => "nested",
+            Cause::NotMapped => "not_mapped",
+            Cause::Unattended => "unattended",
+        }
+    }
+
+    /// Whether such frames had a sequence number, so that a gap can have this cause.
+    pub fn is_numbered(self) -> bool {
+        matches!(self, Cause::Overrun | Cause::Disk | Cause::Corrupt | Cause::Unattended)
+    }
+}
+
+/// Frames that had a sequence number and are not in the file, by cause.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Lost {
+    /// [`Cause::Overrun`].
+    pub overrun: u64,
+    /// [`Cause::Disk`].
+    pub disk: u64,
+    /// [`Cause::Corrupt`].
+    pub corrupt: u64,
+}
+
+impl Lost {
+    /// All causes together.
+    pub fn total(&self) -> u64 {
+        self.overrun.saturating_add(self.disk).saturating_add(self.corrupt)
+    }
+
+    /// Each cause with its count, in the order of [`Cause::ALL`].
+    pub fn by_cause(&self) -> [(Cause, u64); 3] {
+        [(Cause::Overrun, self.overrun), (Cause::Disk, self.disk), (Cause::Corrupt, self.corrupt)]
+    }
+
+    /// Adds `count` to `cause`; says whether `cause` is one of a loss.
+    pub fn add(&mut self, cause: Cause, count: u64) -> bool {
+        let slot = match cause {
+            Cause::Overrun => &mut self.overrun,
+            Cause::Disk => &mut self.disk,
+            Cause::Corrupt => &mut self.corrupt,
+            Cause::NoRing | Cause::Nested | Cause::NotMapped | Cause::Unattended => return false,
+        };
+        *slot = slot.saturating_add(count);
+        true
+    }
+}
+
+impl AddAssign for Lost {
+    fn add_assign(&mut self, other: Lost) {
+        for (cause, count) in other.by_cause() {
+            self.add(cause, count);
+        }
+    }
+}
+
+/// Frames that the writer refused before they got a sequence number, by cause.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Dropped {
+    /// [`Cause::NoRing`].
+    pub no_ring: u64,
+    /// [`Cause::Nested`].
+    pub nested: u64,
+    /// [`Cause::NotMapped`].
+    pub not_mapped: u64,
+}
+
+impl Dropped {
+    /// All causes together.
+    pub fn total(&self) -> u64 {
+        self.no_ring.saturating_add(self.nested).saturating_add(self.not_mapped)
+    }
+
+    /// Each cause with its count, in the order of [`Cause::ALL`].
+    pub fn by_cause(&self) -> [(Cause, u64); 3] {
+        [
+            (Cause::NoRing, self.no_ring),
+            (Cause::Nested, self.nested),
+            (Cause::NotMapped, self.not_mapped),
+        ]
+    }
+}
+
+impl AddAssign for Dropped {
+    fn add_assign(&mut self, other: Dropped) {
+        self.no_ring = self.no_ring.saturating_add(other.no_ring);
+        self.nested = self.nested.saturating_add(other.nested);
+        self.not_mapped = self.not_mapped.saturating_add(other.not_mapped);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_come_back() {
+        for cause in Cause::ALL {
+            assert_eq!(Cause::from_code(cause.code()), Some(cause));
+        }
+        assert_eq!(Cause::from_code(0), None);
+        assert_eq!(Cause::from_code(8), None);
+    }
+}

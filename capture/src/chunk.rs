@@ -1,0 +1,358 @@
+//! Chunk headers: the common part and what is particular to frames, gaps and drops.
+
+use crate::bytes::{get, put, put_u16, put_u32, put_u64, u16_at, u32_at, u64_at};
+use crate::cause::{Cause, Dropped, Lost};
+use crate::error::DamageKind;
+use crate::format::{self, NO_SOURCE, chunk, drops, frames, gap, kind};
+use crate::header::crc_without;
+
+/// What a chunk holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A buffer of a process.
+    Source,
+    /// Frames of one ring.
+    Frames,
+    /// Missing frames of one ring.
+    Gap,
+    /// Readings of clocks.
+    Clock,
+    /// What the writers of a source refused.
+    Drops,
+    /// Where the chunks are.
+    Index,
+    /// How the capture ended.
+    End,
+    /// Of a later version.
+    Other(u16),
+}
+
+impl Kind {
+    pub(crate) fn code(self) -> u16 {
+        match self {
+            Kind::Source => kind::SOURCE,
+            Kind::Frames => kind::FRAMES,
+            Kind::Gap => kind::GAP,
+            Kind::Clock => kind::CLOCK,
+            Kind::Drops => kind::DROPS,
+            Kind::Index => kind::INDEX,
+            Kind::End => kind::END,
+            Kind::Other(code) => code,
+        }
+    }
+
+    pub(crate) fn from_code(code: u16) -> Kind {
+        match code {
+            kind::SOURCE => Kind::Source,
+            kind::FRAMES => Kind::Frames,
+            kind::GAP => Kind::Gap,
+            kind::CLOCK => Kind::Clock,
+            kind::DROPS => Kind::Drops,
+            kind::INDEX => Kind::Index,
+            kind::END => Kind::End,
+            code => Kind::Other(code),
+        }
+    }
+
+    /// Bytes of the header that this version writes.
+    fn header_len(self) -> usize {
+        match self {
+            Kind::Frames => frames::LEN,
+            Kind::Gap => gap::LEN,
+            Kind::Drops => drops::LEN,
+            Kind::Source | Kind::Clock | Kind::Index | Kind::End | Kind::Other(_) => chunk::LEN,
+        }
+    }
+}
+
+/// What a frames chunk says about its frames.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct FramesHead {
+    /// The source; a source chunk of this number comes first.
+    pub source: u16,
+    /// Nonce of the segment.
+    pub nonce: u64,
+    /// Ring in the segment.
+    pub ring: u32,
+    /// Kernel id of the thread that owned the ring; 0 = unknown.
+    pub tid: u32,
+    /// Sequence number of the first frame; the others follow without a hole.
+    pub first_seq: u64,
+    /// Number of frames, 1 to [`crate::MAX_FRAMES`].
+    pub count: u32,
+    /// Bytes from one frame to the next.
+    pub stride: u32,
+    /// Frames lost right before `first_seq` that no gap chunk states.
+    pub lost_before: Lost,
+    /// CLOCK_MONOTONIC when the frames were drained, ns.
+    pub drained_mono_ns: u64,
+    /// Least raw value of the `@at` field; 0 = unknown.
+    pub t_min: u64,
+    /// Greatest raw value of the `@at` field; 0 = unknown.
+    pub t_max: u64,
+    /// Bit n: a frame with id n is there; bit 63: 63 or higher; 0 = unknown.
+    pub frame_mask: u64,
+}
+
+/// A run of sequence numbers that is missing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Gap {
+    /// The source; a source chunk of this number comes first.
+    pub source: u16,
+    /// Nonce of the segment.
+    pub nonce: u64,
+    /// Ring in the segment.
+    pub ring: u32,
+    /// The first number that is missing.
+    pub first_seq: u64,
+    /// How many are missing, at least 1.
+    pub count: u64,
+    /// Why; one that [`Cause::is_numbered`].
+    pub cause: Cause,
+}
+
+/// What the writers of one source refused, since the start of the capture.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Drops {
+    /// The source; a source chunk of this number comes first.
+    pub source: u16,
+    /// Cumulative counts; the last drops chunk of a source counts.
+    pub dropped: Dropped,
+    /// CLOCK_MONOTONIC of the reading, ns.
+    pub mono_ns: u64,
+}
+
+/// The part that all chunk headers share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ChunkHeader {
+    pub capture: [u8; 8],
+    pub header_len: usize,
+    pub kind: Kind,
+    pub source: u16,
+    pub codec: u16,
+    pub stored_len: u64,
+    pub raw_len: u64,
+    pub ordinal: u64,
+    pub payload_crc: u32,
+}
+
+impl ChunkHeader {
+    /// The header of a chunk with this payload, stored as it is.
+    pub fn new(
+        kind: Kind,
+        capture: [u8; 8],
+        source: Option<u16>,
+        ordinal: u64,
+        data: &[u8],
+    ) -> Self {
+        ChunkHeader {
+            capture,
+            header_len: kind.header_len(),
+            kind,
+            source: source.unwrap_or(NO_SOURCE),
+            codec: 0,
+            stored_len: data.len() as u64,
+            raw_len: data.len() as u64,
+            ordinal,
+            payload_crc: crc32c::crc32c(data),
+        }
+    }
+
+    /// The bytes; `fill` writes what is particular to the kind.
+    pub fn encode(&self, fill: impl FnOnce(&mut [u8])) -> Vec<u8> {
+        let mut bytes = vec![0; self.header_len];
+        put(&mut bytes, chunk::MAGIC, chunk::MAGIC_VALUE);
+        put(&mut bytes, chunk::CAPTURE, self.capture);
+        put_u32(&mut bytes, chunk::HEADER_LEN, self.header_len as u32);
+        put_u16(&mut bytes, chunk::KIND, self.kind.code());
+        put_u16(&mut bytes, chunk::SOURCE, self.source);
+        put_u16(&mut bytes, chunk::CODEC, self.codec);
+        put_u64(&mut bytes, chunk::STORED_LEN, self.stored_len);
+        put_u64(&mut bytes, chunk::RAW_LEN, self.raw_len);
+        put_u64(&mut bytes, chunk::ORDINAL, self.ordinal);
+        put_u32(&mut bytes, chunk::PAYLOAD_CRC, self.payload_crc);
+        fill(&mut bytes);
+        let crc = crc_without(&bytes, chunk::HEADER_CRC);
+        put_u32(&mut bytes, chunk::HEADER_CRC, crc);
+        bytes
+    }
+
+    /// Whether `bytes` begin like a chunk of `capture` (of any capture where that is unknown).
+    pub fn begins(bytes: &[u8], capture: Option<[u8; 8]>) -> bool {
+        bytes.starts_with(&chunk::MAGIC_VALUE)
+            && capture.is_none_or(|id| bytes.get(chunk::CAPTURE..chunk::CAPTURE + 8) == Some(&id))
+    }
+
+    /// The header at the start of `bytes`, if one is there, whole, and its checksum is right.
+    pub fn decode(bytes: &[u8], capture: Option<[u8; 8]>) -> Option<ChunkHeader> {
+        if bytes.len() < chunk::LEN || !Self::begins(bytes, capture) {
+            return None;
+        }
+        let header_len = u32_at(bytes, chunk::HEADER_LEN) as usize;
+        let fits = header_len.is_multiple_of(format::ALIGN)
+            && (chunk::LEN..=format::MAX_HEADER).contains(&header_len);
+        let crc = u32_at(bytes, chunk::HEADER_CRC);
+        if !fits || crc_without(bytes.get(..header_len)?, chunk::HEADER_CRC) != crc {
+            return None;
+        }
+        Some(ChunkHeader {
+            capture: get(bytes, chunk::CAPTURE),
+            header_len,
+            kind: Kind::from_code(u16_at(bytes, chunk::KIND)),
+            source: u16_at(bytes, chunk::SOURCE),
+            codec: u16_at(bytes, chunk::CODEC),
+            stored_len: u64_at(bytes, chunk::STORED_LEN),
+            raw_len: u64_at(bytes, chunk::RAW_LEN),
+            ordinal: u64_at(bytes, chunk::ORDINAL),
+            payload_crc: u32_at(bytes, chunk::PAYLOAD_CRC),
+        })
+    }
+
+    /// Whether the lengths are ones that this version can read.
+    pub fn check(&self) -> Result<(), DamageKind> {
+        match self.kind {
+            // Whatever it is, it is skipped by its length.
+            Kind::Other(_) => Ok(()),
+            _ if self.codec != 0 => Err(DamageKind::Codec(self.codec)),
+            kind if self.header_len < kind.header_len() => Err(DamageKind::Length),
+            _ if self.raw_len != self.stored_len => Err(DamageKind::Length),
+            _ if self.stored_len > format::MAX_PAYLOAD => Err(DamageKind::Length),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl FramesHead {
+    /// The first sequence number after the frames.
+    pub fn next_seq(&self) -> u64 {
+        self.first_seq + u64::from(self.count)
+    }
+
+    /// What is wrong with it, if anything: a promise of every head that this crate hands out.
+    pub(crate) fn check(&self, payload_len: u64) -> Result<(), &'static str> {
+        if self.count == 0 || self.count > format::MAX_FRAMES {
+            return Err("a frames chunk holds 1 to 65,536 frames");
+        }
+        if self.stride == 0 || self.stride > format::MAX_STRIDE || !self.stride.is_multiple_of(8) {
+            return Err("a stride is a multiple of 8 up to 4,096");
+        }
+        if u64::from(self.count) * u64::from(self.stride) != payload_len {
+            return Err("count × stride is not the length of the frames");
+        }
+        if self.first_seq == 0 || self.first_seq.checked_add(u64::from(self.count)).is_none() {
+            return Err("sequence numbers start at 1 and end before 2^64");
+        }
+        if self.lost_before.total() >= self.first_seq {
+            return Err("more frames lost than there are numbers before the first");
+        }
+        Ok(())
+    }
+
+    pub(crate) fn encode(&self, bytes: &mut [u8]) {
+        put_u64(bytes, frames::NONCE, self.nonce);
+        put_u64(bytes, frames::FIRST_SEQ, self.first_seq);
+        put_u32(bytes, frames::COUNT, self.count);
+        put_u32(bytes, frames::RING, self.ring);
+        put_u32(bytes, frames::TID, self.tid);
+        put_u32(bytes, frames::STRIDE, self.stride);
+        put_lost(bytes, frames::LOST_BEFORE, &self.lost_before);
+        put_u64(bytes, frames::DRAINED, self.drained_mono_ns);
+        put_u64(bytes, frames::T_MIN, self.t_min);
+        put_u64(bytes, frames::T_MAX, self.t_max);
+        put_u64(bytes, frames::FRAME_MASK, self.frame_mask);
+    }
+
+    pub(crate) fn decode(source: u16, bytes: &[u8]) -> FramesHead {
+        FramesHead {
+            source,
+            nonce: u64_at(bytes, frames::NONCE),
+            ring: u32_at(bytes, frames::RING),
+            tid: u32_at(bytes, frames::TID),
+            first_seq: u64_at(bytes, frames::FIRST_SEQ),
+            count: u32_at(bytes, frames::COUNT),
+            stride: u32_at(bytes, frames::STRIDE),
+            lost_before: lost_at(bytes, frames::LOST_BEFORE),
+            drained_mono_ns: u64_at(bytes, frames::DRAINED),
+            t_min: u64_at(bytes, frames::T_MIN),
+            t_max: u64_at(bytes, frames::T_MAX),
+            frame_mask: u64_at(bytes, frames::FRAME_MASK),
+        }
+    }
+}
+
+impl Gap {
+    /// The first sequence number after the gap.
+    pub fn next_seq(&self) -> u64 {
+        self.first_seq + self.count
+    }
+
+    pub(crate) fn check(&self) -> Result<(), &'static str> {
+        if self.count == 0 {
+            return Err("a gap holds at least one number");
+        }
+        if self.first_seq == 0 || self.first_seq.checked_add(self.count).is_none() {
+            return Err("sequence numbers start at 1 and end before 2^64");
+        }
+        if !self.cause.is_numbered() {
+            return Err("dropped frames have no sequence number and make no gap");
+        }
+        Ok(())
+    }
+
+    pub(crate) fn encode(&self, bytes: &mut [u8]) {
+        put_u64(bytes, gap::NONCE, self.nonce);
+        put_u64(bytes, gap::FIRST_SEQ, self.first_seq);
+        put_u64(bytes, gap::COUNT, self.count);
+        put_u32(bytes, gap::RING, self.ring);
+        put_u16(bytes, gap::CAUSE, self.cause.code());
+    }
+
+    pub(crate) fn decode(source: u16, bytes: &[u8]) -> Result<Gap, DamageKind> {
+        let gap = Gap {
+            source,
+            nonce: u64_at(bytes, gap::NONCE),
+            ring: u32_at(bytes, gap::RING),
+            first_seq: u64_at(bytes, gap::FIRST_SEQ),
+            count: u64_at(bytes, gap::COUNT),
+            cause: Cause::from_code(u16_at(bytes, gap::CAUSE))
+                .ok_or(DamageKind::Content("a gap of an unknown cause"))?,
+        };
+        gap.check().map_err(DamageKind::Content)?;
+        Ok(gap)
+    }
+}
+
+impl Drops {
+    pub(crate) fn encode(&self, bytes: &mut [u8]) {
+        put_u64(bytes, drops::NO_RING, self.dropped.no_ring);
+        put_u64(bytes, drops::NESTED, self.dropped.nested);
+        put_u64(bytes, drops::NOT_MAPPED, self.dropped.not_mapped);
+        put_u64(bytes, drops::MONOTONIC, self.mono_ns);
+    }
+
+    pub(crate) fn decode(source: u16, bytes: &[u8]) -> Drops {
+        Drops {
+            source,
+            dropped: Dropped {
+                no_ring: u64_at(bytes, drops::NO_RING),
+                nested: u64_at(bytes, drops::NESTED),
+                not_mapped: u64_at(bytes, drops::NOT_MAPPED),
+            },
+            mono_ns: u64_at(bytes, drops::MONOTONIC),
+        }
+    }
+}
+
+pub(crate) fn put_lost(bytes: &mut [u8], at: usize, lost: &Lost) {
+    put_u64(bytes, at, lost.overrun);
+    put_u64(bytes, at + 8, lost.disk);
+    put_u64(bytes, at + 16, lost.corrupt);
+}
+
+pub(crate) fn lost_at(bytes: &[u8], at: usize) -> Lost {
+    Lost {
+        overrun: u64_at(bytes, at),
+        disk: u64_at(bytes, at + 8),
+        corrupt: u64_at(bytes, at + 16),
+    }
+}

@@ -1,0 +1,125 @@
+//! What can be wrong with a capture: with all of it, or with a part.
+
+use std::fmt;
+use std::io;
+
+use thiserror::Error;
+
+use crate::format::VERSION;
+
+/// Why a capture cannot be read at all.
+#[derive(Debug, Error)]
+pub enum CaptureError {
+    /// It could not be opened or read.
+    #[error("{0}")]
+    Io(#[from] io::Error),
+    /// Nothing is in it.
+    #[error("the file is empty: the capture was cut off before its first byte, or never begun")]
+    Empty,
+    /// A directory.
+    #[error("this is a directory, not a capture")]
+    Directory,
+    /// It begins like one, but is cut off or damaged so early that nothing can be found in it.
+    #[error("the capture is cut off or damaged in its first bytes: nothing can be found in it")]
+    Header,
+    /// It does not begin like one.
+    #[error("this is not a capture: it does not begin like one")]
+    NotACapture,
+    /// A later ppt wrote it.
+    #[error(
+        "the capture has format version {found}, this program reads up to version {VERSION}: \
+         use the ppt that wrote it, or a newer one"
+    )]
+    Newer {
+        /// The version that the capture states.
+        found: u32,
+    },
+}
+
+/// A part of a capture that cannot be trusted. It is left out, and reading goes on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Damage {
+    /// Where, from the first byte of the capture.
+    pub offset: u64,
+    /// What.
+    pub kind: DamageKind,
+}
+
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "at byte {}: {}", self.offset, self.kind)
+    }
+}
+
+/// What is wrong with a part of a capture.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum DamageKind {
+    /// The file header does not match its checksum.
+    #[error("the file header is damaged")]
+    FileHeader,
+    /// Bytes between two chunks.
+    #[error("{bytes} bytes that are no chunk")]
+    NotAChunk {
+        /// How many, up to the next chunk or the end.
+        bytes: u64,
+    },
+    /// The payload does not match its checksum.
+    #[error("a chunk whose content does not match its checksum")]
+    Checksum,
+    /// A length that contradicts another.
+    #[error("a chunk whose lengths contradict each other")]
+    Length,
+    /// Stored in a way that this version cannot read.
+    #[error("a chunk stored with codec {0}, which this version does not know")]
+    Codec(u16),
+    /// What it says cannot be.
+    #[error("{0}")]
+    Content(&'static str),
+    /// The schema of a source.
+    #[error("a source with a bad schema: {0}")]
+    Schema(String),
+    /// A source that was not introduced.
+    #[error("a chunk of source {0}, which is not known")]
+    UnknownSource(u16),
+    /// Chunks that are not there.
+    #[error("{0} chunks are missing")]
+    Missing(u64),
+    /// A chunk that was there before.
+    #[error("a chunk that was there before")]
+    Repeated,
+    /// A chunk that comes later than it should; what it holds is used.
+    #[error("a chunk out of its place")]
+    OutOfPlace,
+    /// Frames that were there before, or were stated as lost.
+    #[error("frames {first_seq} to {last_seq} of ring {ring} are accounted for already")]
+    Overlap {
+        /// The ring.
+        ring: u32,
+        /// The first.
+        first_seq: u64,
+        /// The last.
+        last_seq: u64,
+    },
+    /// Frames whose first word is not their sequence number.
+    #[error("frame {expected} of ring {ring} carries the number {found} ({frames} such frames)")]
+    Sequence {
+        /// The ring.
+        ring: u32,
+        /// The number that it must have.
+        expected: u64,
+        /// The number that it has.
+        found: u64,
+        /// How many frames of the chunk are like this one.
+        frames: u32,
+    },
+    /// A frame of a kind that the schema does not know.
+    #[error("frame {seq} of ring {ring} has the frame id {id}, which its schema does not know")]
+    UnknownFrame {
+        /// The ring.
+        ring: u32,
+        /// Its number.
+        seq: u64,
+        /// The id.
+        id: u16,
+    },
+}

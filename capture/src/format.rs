@@ -1,0 +1,358 @@
+//! Every byte of a capture. All numbers are little-endian; text is UTF-8, zero-padded.
+//!
+//! ```text
+//! file  = file header (256 bytes) · chunk · chunk · … · index chunk · end chunk
+//! chunk = header (header_len bytes) · payload (stored_len bytes) · zeros to the next multiple of 64
+//! ```
+//! Every chunk starts at a multiple of 64 from the first byte of the file, so that a reader that
+//! has lost its way finds the next one by looking at those places only. Each header repeats the
+//! first half of the capture id: bytes inside a payload, which the target chooses and which it
+//! could shape like a chunk, never pass for one.
+//!
+//! What later versions may do without a new [`VERSION`]: append fields to a header (header_len
+//! grows, readers take what they know), add kinds (readers skip them by length), use reserved
+//! bytes for which 0 keeps its meaning. For ever, whatever the version: the first 24 bytes of the
+//! file header, and where and how its checksum is made.
+
+/// Version of the format that this crate writes, and the newest it reads.
+pub const VERSION: u32 = 1;
+/// Chunks start at multiples of this.
+pub(crate) const ALIGN: usize = 64;
+/// Most frames in a frames chunk.
+pub const MAX_FRAMES: u32 = 1 << 16;
+/// Most bytes from one frame to the next.
+pub const MAX_STRIDE: u32 = 4096;
+/// Most bytes of one payload.
+pub const MAX_PAYLOAD: u64 = MAX_FRAMES as u64 * MAX_STRIDE as u64;
+/// Most bytes of one header; a longer one is damage.
+pub(crate) const MAX_HEADER: usize = 4096;
+/// Chunks after which an index is written, so that the writer's memory is bounded.
+pub(crate) const INDEX_EVERY: usize = 4096;
+/// Chunk source that stands for none.
+pub(crate) const NO_SOURCE: u16 = u16::MAX;
+
+/// The file header.
+pub(crate) mod file {
+    /// Not text on purpose: a transfer that changes line ends or strips bit 7 is noticed.
+    pub const MAGIC_VALUE: [u8; 8] = *b"\x89PPT\r\n\x1a\n";
+    /// u8 × 8.
+    pub const MAGIC: usize = 0;
+    /// u32.
+    pub const VERSION: usize = 8;
+    /// u32, bytes of this header, a multiple of 64.
+    pub const HEADER_LEN: usize = 12;
+    /// u32, crc32c of the whole header with these four bytes zero.
+    pub const CRC: usize = 16;
+    /// u32, zero.
+    pub const RESERVED: usize = 20;
+    /// u8 × 16, random.
+    pub const CAPTURE_ID: usize = 24;
+    /// u64, CLOCK_REALTIME in ns when the capture was created.
+    pub const CREATED_REALTIME: usize = 40;
+    /// u64, CLOCK_MONOTONIC in ns at the same moment.
+    pub const CREATED_MONOTONIC: usize = 48;
+    /// u64, zero.
+    pub const RESERVED_2: usize = 56;
+    /// Text × 64, name of the host.
+    pub const HOST: usize = 64;
+    /// Text × 64, /proc/sys/kernel/random/boot_id.
+    pub const BOOT_ID: usize = 128;
+    /// Text × 64, program and version that wrote the capture.
+    pub const TOOL: usize = 192;
+    /// Bytes of each text.
+    pub const TEXT: usize = 64;
+    /// Bytes of the header.
+    pub const LEN: usize = 256;
+}
+
+/// What every chunk header starts with.
+pub(crate) mod chunk {
+    /// The digit changes with the format version.
+    pub const MAGIC_VALUE: [u8; 8] = *b"\x89ppt-ch1";
+    /// u8 × 8.
+    pub const MAGIC: usize = 0;
+    /// u8 × 8, the first half of the capture id.
+    pub const CAPTURE: usize = 8;
+    /// u32, bytes of the header, a multiple of 64.
+    pub const HEADER_LEN: usize = 16;
+    /// u16, see [`super::kind`].
+    pub const KIND: usize = 20;
+    /// u16, zero.
+    pub const FLAGS: usize = 22;
+    /// u16, number of the source in this capture; [`super::NO_SOURCE`] for none.
+    pub const SOURCE: usize = 24;
+    /// u16, how the payload is stored: 0 = as it is.
+    pub const CODEC: usize = 26;
+    /// u32, crc32c of the whole header with these four bytes zero.
+    pub const HEADER_CRC: usize = 28;
+    /// u64, bytes of the payload in the file.
+    pub const STORED_LEN: usize = 32;
+    /// u64, bytes of the payload once decoded.
+    pub const RAW_LEN: usize = 40;
+    /// u64, number of this chunk in its capture, from 0 without holes: what tells a repeated chunk
+    /// from a late one.
+    pub const ORDINAL: usize = 48;
+    /// u32, crc32c of the stored payload.
+    pub const PAYLOAD_CRC: usize = 56;
+    /// u32, zero.
+    pub const RESERVED: usize = 60;
+    /// Bytes before what is particular to a kind.
+    pub const LEN: usize = 64;
+}
+
+/// Chunk kinds.
+pub(crate) mod kind {
+    pub const SOURCE: u16 = 1;
+    pub const FRAMES: u16 = 2;
+    pub const GAP: u16 = 3;
+    pub const CLOCK: u16 = 4;
+    pub const DROPS: u16 = 5;
+    pub const INDEX: u16 = 6;
+    pub const END: u16 = 7;
+}
+
+/// Header of a frames chunk, after the common part. Payload: `count` × `stride` bytes as they were
+/// in the ring, sequence numbers `first_seq`, `first_seq + 1`, ….
+pub(crate) mod frames {
+    /// u64, names the segment.
+    pub const NONCE: usize = 64;
+    /// u64, from 1.
+    pub const FIRST_SEQ: usize = 72;
+    /// u32, 1 to 65,536.
+    pub const COUNT: usize = 80;
+    /// u32.
+    pub const RING: usize = 84;
+    /// u32, kernel id of the thread that owned the ring, in the host's namespace; 0 = unknown.
+    pub const TID: usize = 88;
+    /// u32, a multiple of 8.
+    pub const STRIDE: usize = 92;
+    /// u64 × 3, frames lost right before `first_seq`: overrun, disk, corrupt.
+    pub const LOST_BEFORE: usize = 96;
+    /// u64, CLOCK_MONOTONIC in ns when the chunk was drained.
+    pub const DRAINED: usize = 120;
+    /// u64, least raw value of the `@at` field; 0 = unknown.
+    pub const T_MIN: usize = 128;
+    /// u64, greatest raw value of the `@at` field; 0 = unknown.
+    pub const T_MAX: usize = 136;
+    /// u64, bit n: a frame with id n is in the chunk; bit 63: 63 or higher; 0 = unknown.
+    pub const FRAME_MASK: usize = 144;
+    /// Zeros.
+    pub const RESERVED: usize = 152;
+    pub const LEN: usize = 192;
+}
+
+/// Header of a gap chunk, after the common part. No payload.
+pub(crate) mod gap {
+    /// u64, names the segment.
+    pub const NONCE: usize = 64;
+    /// u64, the first number that is missing.
+    pub const FIRST_SEQ: usize = 72;
+    /// u64, how many are missing.
+    pub const COUNT: usize = 80;
+    /// u32.
+    pub const RING: usize = 88;
+    /// u16, see [`crate::Cause`].
+    pub const CAUSE: usize = 92;
+    /// Zeros.
+    pub const RESERVED: usize = 94;
+    pub const LEN: usize = 128;
+}
+
+/// Header of a drops chunk, after the common part. No payload. The counts are those of the source
+/// since the start of the capture: the last chunk counts.
+pub(crate) mod drops {
+    /// u64.
+    pub const NO_RING: usize = 64;
+    /// u64.
+    pub const NESTED: usize = 72;
+    /// u64.
+    pub const NOT_MAPPED: usize = 80;
+    /// u64, CLOCK_MONOTONIC in ns of the reading.
+    pub const MONOTONIC: usize = 88;
+    /// Zeros.
+    pub const RESERVED: usize = 96;
+    pub const LEN: usize = 128;
+}
+
+/// Payload of a source chunk: two lengths, then JSON with what is known about the process and the
+/// buffer (see [`crate::Source`]), then the schema's JSON exactly as the target holds it. A later
+/// source chunk of the same number replaces the former (more segments); the schema stays the same.
+pub(crate) mod source {
+    /// u32.
+    pub const META_LEN: usize = 0;
+    /// u32.
+    pub const SCHEMA_LEN: usize = 4;
+    /// Both texts, one after the other.
+    pub const TEXTS: usize = 8;
+    /// Most bytes of each of the two texts.
+    pub const MAX_TEXT: usize = 1 << 20;
+}
+
+/// Payload of a clock chunk: readings of this size, nothing else.
+pub(crate) mod clock {
+    /// u16, see [`crate::ClockId`].
+    pub const A: usize = 0;
+    /// u16.
+    pub const B: usize = 2;
+    /// u32, zero.
+    pub const RESERVED: usize = 4;
+    /// u64, clock a before b was read.
+    pub const A_BEFORE: usize = 8;
+    /// u64, clock b.
+    pub const B_VALUE: usize = 16;
+    /// u64, clock a after b was read.
+    pub const A_AFTER: usize = 24;
+    pub const LEN: usize = 32;
+}
+
+/// Payload of an index chunk: a head, then one entry for each chunk since the previous index.
+pub(crate) mod index {
+    /// u64, offset of the previous index chunk; 0 = none.
+    pub const PREVIOUS: usize = 0;
+    /// u64, number of entries.
+    pub const COUNT: usize = 8;
+    pub const HEAD: usize = 16;
+
+    /// One entry; what a kind does not have is 0.
+    pub mod entry {
+        /// u64, offset of the chunk from the first byte of the file.
+        pub const OFFSET: usize = 0;
+        /// u16.
+        pub const KIND: usize = 8;
+        /// u16.
+        pub const SOURCE: usize = 10;
+        /// u32.
+        pub const RING: usize = 12;
+        /// u64.
+        pub const NONCE: usize = 16;
+        /// u64.
+        pub const FIRST_SEQ: usize = 24;
+        /// u64.
+        pub const COUNT: usize = 32;
+        /// u64.
+        pub const T_MIN: usize = 40;
+        /// u64.
+        pub const T_MAX: usize = 48;
+        /// u64, as in the frames chunk.
+        pub const FRAME_MASK: usize = 56;
+        pub const LEN: usize = 64;
+    }
+}
+
+/// Payload of the end chunk: a head, the rings, the drops, the message, zeros, and a trailer that
+/// is the last thing in the file: from there a reader that can seek finds end and index.
+pub(crate) mod end {
+    /// The head.
+    pub mod head {
+        /// u16, see [`crate::EndReason`].
+        pub const REASON: usize = 0;
+        /// u16, zero.
+        pub const RESERVED: usize = 2;
+        /// u32, number of rings.
+        pub const RINGS: usize = 4;
+        /// u32, number of drops.
+        pub const DROPS: usize = 8;
+        /// u32, bytes of the message.
+        pub const MESSAGE_LEN: usize = 12;
+        /// u64, CLOCK_REALTIME in ns.
+        pub const REALTIME: usize = 16;
+        /// u64, CLOCK_MONOTONIC in ns.
+        pub const MONOTONIC: usize = 24;
+        pub const LEN: usize = 32;
+    }
+
+    /// The account of one ring.
+    pub mod ring {
+        /// u64.
+        pub const NONCE: usize = 0;
+        /// u32.
+        pub const RING: usize = 8;
+        /// u16.
+        pub const SOURCE: usize = 12;
+        /// u16, zero.
+        pub const RESERVED: usize = 14;
+        /// u64, cursor when the session began.
+        pub const FIRST_SEQ: usize = 16;
+        /// u64, cursor of the last drain.
+        pub const NEXT_SEQ: usize = 24;
+        /// u64, frames in the file.
+        pub const CAPTURED: usize = 32;
+        /// u64 × 3: overrun, disk, corrupt.
+        pub const LOST: usize = 40;
+        pub const LEN: usize = 64;
+    }
+
+    /// What one source dropped.
+    pub mod drops {
+        /// u64.
+        pub const NO_RING: usize = 0;
+        /// u64.
+        pub const NESTED: usize = 8;
+        /// u64.
+        pub const NOT_MAPPED: usize = 16;
+        /// u16.
+        pub const SOURCE: usize = 24;
+        /// Zeros.
+        pub const RESERVED: usize = 26;
+        pub const LEN: usize = 32;
+    }
+
+    /// The last bytes of the payload, which is as long as it takes for them to end the file.
+    pub mod trailer {
+        /// u64, offset of the end chunk.
+        pub const END: usize = 0;
+        /// u64, offset of the last index chunk.
+        pub const INDEX: usize = 8;
+        /// u64, zero.
+        pub const RESERVED: usize = 16;
+        /// u8 × 8.
+        pub const MAGIC: usize = 24;
+        pub const MAGIC_VALUE: [u8; 8] = *b"\x89ppt-end";
+        pub const LEN: usize = 32;
+    }
+}
+
+/// The next multiple of [`ALIGN`].
+pub(crate) const fn align(len: u64) -> u64 {
+    len.next_multiple_of(ALIGN as u64)
+}
+
+/// Fields follow each other without room between them, and each struct ends where it says.
+macro_rules! tiles {
+    ($($module:path { $($field:ident: $size:expr),* })*) => {$(
+        const _: () = {
+            use $module as m;
+            let mut at = tiles!(@first m $($field)*);
+            $( assert!(m::$field == at); at += $size; )*
+            assert!(at == m::LEN);
+        };
+    )*};
+    (@first $m:ident $first:ident $($rest:ident)*) => { $m::$first };
+}
+
+tiles! {
+    file { MAGIC: 8, VERSION: 4, HEADER_LEN: 4, CRC: 4, RESERVED: 4, CAPTURE_ID: 16,
+        CREATED_REALTIME: 8, CREATED_MONOTONIC: 8, RESERVED_2: 8, HOST: file::TEXT,
+        BOOT_ID: file::TEXT, TOOL: file::TEXT }
+    chunk { MAGIC: 8, CAPTURE: 8, HEADER_LEN: 4, KIND: 2, FLAGS: 2, SOURCE: 2, CODEC: 2,
+        HEADER_CRC: 4, STORED_LEN: 8, RAW_LEN: 8, ORDINAL: 8, PAYLOAD_CRC: 4, RESERVED: 4 }
+    frames { NONCE: 8, FIRST_SEQ: 8, COUNT: 4, RING: 4, TID: 4, STRIDE: 4, LOST_BEFORE: 24,
+        DRAINED: 8, T_MIN: 8, T_MAX: 8, FRAME_MASK: 8, RESERVED: 40 }
+    gap { NONCE: 8, FIRST_SEQ: 8, COUNT: 8, RING: 4, CAUSE: 2, RESERVED: 34 }
+    drops { NO_RING: 8, NESTED: 8, NOT_MAPPED: 8, MONOTONIC: 8, RESERVED: 32 }
+    clock { A: 2, B: 2, RESERVED: 4, A_BEFORE: 8, B_VALUE: 8, A_AFTER: 8 }
+    index::entry { OFFSET: 8, KIND: 2, SOURCE: 2, RING: 4, NONCE: 8, FIRST_SEQ: 8, COUNT: 8,
+        T_MIN: 8, T_MAX: 8, FRAME_MASK: 8 }
+    end::head { REASON: 2, RESERVED: 2, RINGS: 4, DROPS: 4, MESSAGE_LEN: 4, REALTIME: 8,
+        MONOTONIC: 8 }
+    end::ring { NONCE: 8, RING: 4, SOURCE: 2, RESERVED: 2, FIRST_SEQ: 8, NEXT_SEQ: 8, CAPTURED: 8,
+        LOST: 24 }
+    end::drops { NO_RING: 8, NESTED: 8, NOT_MAPPED: 8, SOURCE: 2, RESERVED: 6 }
+    end::trailer { END: 8, INDEX: 8, RESERVED: 8, MAGIC: 8 }
+}
+const _: () = assert!(frames::NONCE == chunk::LEN && gap::NONCE == chunk::LEN);
+const _: () = assert!(drops::NO_RING == chunk::LEN);
+const _: () = assert!(file::LEN.is_multiple_of(ALIGN) && frames::LEN.is_multiple_of(ALIGN));
+const _: () = assert!(
+    gap::LEN.is_multiple_of(ALIGN) && drops::LEN.is_multiple_of(ALIGN) && chunk::LEN == ALIGN
+);

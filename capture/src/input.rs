@@ -1,0 +1,131 @@
+//! A window that moves over a file or a stream, front to back.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+
+/// Where the bytes come from.
+pub(crate) enum Stream {
+    /// A regular file: what is skipped need not be read.
+    File(File),
+    /// Anything else.
+    Reader(Box<dyn Read>),
+}
+
+/// The bytes from `offset` on, as many as were asked for. The buffer grows with what has really
+/// been read, never with what a length in the input says.
+pub(crate) struct Input {
+    stream: Stream,
+    buffer: Vec<u8>,
+    start: usize,
+    end: usize,
+    offset: u64,
+    at_end: bool,
+    step: usize,
+}
+
+impl Input {
+    /// Reads `step` bytes at a time where that many are there.
+    pub fn new(stream: Stream, step: usize) -> Self {
+        Input { stream, buffer: vec![0; step], start: 0, end: 0, offset: 0, at_end: false, step }
+    }
+
+    /// Offset of the window from the first byte of the stream.
+    pub fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// What is in the window now.
+    pub fn window(&self) -> &[u8] {
+        &self.buffer[self.start..self.end]
+    }
+
+    /// The window with at least `len` bytes, fewer only where the stream ends before.
+    pub fn fill(&mut self, len: usize) -> io::Result<&[u8]> {
+        while self.window().len() < len && !self.at_end {
+            self.make_room();
+            let room = &mut self.buffer[self.end..];
+            let read = match &mut self.stream {
+                Stream::File(file) => file.read(room),
+                Stream::Reader(reader) => reader.read(room),
+            };
+            match read {
+                Ok(0) => self.at_end = true,
+                Ok(read) => self.end += read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(self.window())
+    }
+
+    /// Room behind the window: by moving it to the front, then by growing to twice its size.
+    fn make_room(&mut self) {
+        if self.end < self.buffer.len() {
+            return;
+        }
+        self.buffer.copy_within(self.start..self.end, 0);
+        self.end -= self.start;
+        self.start = 0;
+        if self.buffer.len() - self.end < self.step {
+            self.buffer.resize((2 * self.end).max(2 * self.step), 0);
+        }
+    }
+
+    /// Moves the window on by `len` bytes, or to the end of the stream.
+    pub fn skip(&mut self, len: u64) -> io::Result<()> {
+        let buffered = len.min(self.window().len() as u64);
+        self.start += buffered as usize;
+        self.offset += buffered;
+        let mut rest = len - buffered;
+        if rest == 0 {
+            return Ok(());
+        }
+        if let Stream::File(file) = &mut self.stream {
+            // A file that ends before is one of which the next read returns nothing.
+            let len = file.metadata()?.len();
+            rest = rest.min(len.saturating_sub(self.offset));
+            self.offset = file.seek(SeekFrom::Start(self.offset + rest))?;
+            return Ok(());
+        }
+        while rest > 0 {
+            let available = self.fill(1)?.len() as u64;
+            if available == 0 {
+                break;
+            }
+            let part = available.min(rest);
+            self.start += part as usize;
+            self.offset += part;
+            rest -= part;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_window_moves_over_a_stream_of_small_reads() {
+        struct Drip(u8);
+        impl Read for Drip {
+            fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+                let len = buffer.len().min(3).min(usize::from(250 - self.0));
+                buffer[..len].iter_mut().for_each(|byte| {
+                    *byte = self.0;
+                    self.0 += 1;
+                });
+                Ok(len)
+            }
+        }
+        let mut input = Input::new(Stream::Reader(Box::new(Drip(0))), 8);
+        assert_eq!(input.fill(20).unwrap()[..20], (0..20).collect::<Vec<u8>>());
+        input.skip(18).unwrap();
+        assert_eq!(input.fill(2).unwrap()[..2], [18, 19]);
+        input.skip(100).unwrap();
+        assert_eq!((input.fill(1).unwrap()[0], input.offset()), (118, 118));
+        assert_eq!(input.fill(1 << 30).unwrap().len(), 132, "a length that lies costs nothing");
+        input.skip(1000).unwrap();
+        assert_eq!((input.fill(1).unwrap().len(), input.offset()), (0, 250));
+    }
+}

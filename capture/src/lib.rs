@@ -1,0 +1,49 @@
+//! The capture file: format, writer and reader. No command line, no terminal.
+//!
+//! A capture is a file header and then self-delimiting chunks, written front to back without
+//! seeking, so that a pipe carries it too. `format` (the source file) lists every byte.
+//!
+//! * [`CaptureWriter`] writes one, to any [`std::io::Write`].
+//! * [`Capture`] reads one, from a file or a stream, finished, cut off, damaged or still being
+//!   written, with memory that does not grow with its size. What it hands out has been checked.
+//! * [`Account`] adds up what was captured, lost and dropped, from the chunks alone.
+//!
+//! # What a loss looks like
+//! Every frame that got a sequence number is stated exactly once: in a frames chunk, in its
+//! `lost_before`, or in a gap chunk. So the ranges of one ring tile without overlap, and a hole
+//! between them is damage to the file.
+
+mod account;
+mod bytes;
+mod cause;
+mod chunk;
+mod clock;
+mod end;
+mod error;
+mod format;
+mod header;
+mod index;
+mod input;
+mod ranges;
+mod reader;
+mod scan;
+mod source;
+mod sources;
+mod writer;
+
+/// The frame language: schemas and columns, for those who read captures.
+pub use ppt_frame_dsl as frame_dsl;
+
+pub use account::{Account, Mismatch, RingAccount, RingKey};
+pub use cause::{Cause, Dropped, Lost};
+pub use chunk::{Drops, FramesHead, Gap, Kind};
+pub use clock::{ClockId, ClockReading, ClockTable};
+pub use end::{End, EndReason, RingEnd};
+pub use error::{CaptureError, Damage, DamageKind};
+pub use format::{MAX_FRAMES, MAX_PAYLOAD, MAX_STRIDE, VERSION};
+pub use header::FileHeader;
+pub use index::IndexEntry;
+pub use reader::{Capture, Chunk, Finish, Frames, Item};
+pub use source::{Process, Segment, Source};
+pub use sources::SourceInfo;
+pub use writer::CaptureWriter;

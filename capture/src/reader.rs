@@ -1,0 +1,358 @@
+//! Reads a capture: finished, cut off, damaged or still being written.
+//!
+//! # What happens to a chunk
+//! * **Its header or content is damaged**: reported as [`Damage`]; reading goes on at the next
+//!   place where a chunk of this capture begins.
+//! * **It was there before** (same number in the capture): reported, left out.
+//! * **It comes late** (a number that was skipped): reported, used. Frames of a source that is
+//!   introduced later than they come are left out.
+//! * **It accounts for frames that are accounted for**: reported, left out; so no frame is ever
+//!   handed out twice.
+//! * **Its kind is of a later version**: skipped by its length.
+//! * **The input ends inside it**: the capture was cut off there; no damage.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use crate::account::Account;
+use crate::bytes::u64_at;
+use crate::chunk::{ChunkHeader, Drops, FramesHead, Gap, Kind};
+use crate::clock::{self, ClockReading};
+use crate::end::End;
+use crate::error::{CaptureError, Damage, DamageKind};
+use crate::header::FileHeader;
+use crate::index::{self, IndexEntry};
+use crate::input::{Input, Stream};
+use crate::ranges::Ranges;
+use crate::scan::{Scan, Scanner};
+use crate::source::Source;
+use crate::sources::{SourceInfo, Sources};
+
+/// Bytes read at a time.
+const STEP: usize = 256 << 10;
+/// The same for a survey, which jumps from header to header.
+const SURVEY_STEP: usize = 4 << 10;
+
+/// A capture that is being read.
+pub struct Capture {
+    scanner: Scanner,
+    header: Option<FileHeader>,
+    /// Numbers of the chunks that came.
+    ordinals: Ranges,
+    sources: Sources,
+    account: Account,
+    end: Option<End>,
+    cut: Option<u64>,
+    /// Damage that was reported since the last good chunk explains why chunks are missing.
+    explained: bool,
+    damages: VecDeque<Damage>,
+    ready: Option<Ready>,
+    finished: bool,
+}
+
+/// What a read comes upon.
+#[derive(Debug)]
+pub enum Item<'a> {
+    /// A good chunk.
+    Chunk(Chunk<'a>),
+    /// Something else.
+    Damage(Damage),
+}
+
+/// A chunk that has been checked.
+#[derive(Debug)]
+pub enum Chunk<'a> {
+    /// A source, new or with more segments.
+    Source(&'a SourceInfo),
+    /// Frames that no earlier chunk held.
+    Frames(Frames<'a>),
+    /// Missing frames that no earlier chunk stated.
+    Gap(Gap),
+    /// Readings of clocks.
+    Clock(Vec<ClockReading>),
+    /// What a known source dropped.
+    Drops(Drops),
+    /// Offset of the previous index, and the chunks since; not checked against the chunks.
+    Index(Option<u64>, Vec<IndexEntry>),
+    /// The end.
+    End(End),
+    /// A kind of a later version.
+    Other(u16),
+}
+
+/// The frames of one chunk.
+#[derive(Debug, Clone, Copy)]
+pub struct Frames<'a> {
+    /// Where the chunk starts, from the first byte of the capture.
+    pub offset: u64,
+    /// What the chunk says about them.
+    pub head: FramesHead,
+    /// Their source.
+    pub info: &'a SourceInfo,
+    /// Whether `head.lost_before` is news; otherwise another chunk stated it.
+    pub loss_is_new: bool,
+    payload: &'a [u8],
+}
+
+impl<'a> Frames<'a> {
+    /// Sequence number and bytes of each frame that carries its number. Each has `head.stride`
+    /// bytes, at least as many as the schema's stride.
+    pub fn iter(&self) -> impl Iterator<Item = (u64, &'a [u8])> + use<'a> {
+        numbered(&self.head, self.payload).filter(|(seq, frame)| u64_at(frame, 0) == *seq)
+    }
+
+    /// The numbers whose frames carry another one, and are left out.
+    pub fn wrong(&self) -> impl Iterator<Item = u64> + use<'a> {
+        numbered(&self.head, self.payload)
+            .filter(|(seq, frame)| u64_at(frame, 0) != *seq)
+            .map(|(seq, _)| seq)
+    }
+}
+
+/// How far a capture went; known once [`Capture::read`] has returned None.
+#[derive(Debug, Clone, Copy)]
+pub struct Finish<'a> {
+    /// The end chunk.
+    pub end: Option<&'a End>,
+    /// Where the capture stops, if not with an end chunk: cut off, or still being written.
+    pub cut: Option<u64>,
+}
+
+enum Ready {
+    Source(u16),
+    Frames { offset: u64, header: ChunkHeader, head: FramesHead, loss_is_new: bool },
+    Owned(Chunk<'static>),
+}
+
+impl Capture {
+    /// Opens the capture at `path`; `-` is standard input. A FIFO or a device is read as a stream.
+    pub fn open(path: &Path) -> Result<Capture, CaptureError> {
+        if path.as_os_str() == "-" {
+            return Capture::from_reader(io::stdin());
+        }
+        let file = File::open(path)?;
+        let kind = file.metadata()?;
+        if kind.is_dir() {
+            return Err(CaptureError::Directory);
+        }
+        let stream =
+            if kind.is_file() { Stream::File(file) } else { Stream::Reader(Box::new(file)) };
+        Capture::begin(Input::new(stream, STEP), false)
+    }
+
+    /// Reads a capture from a stream.
+    pub fn from_reader(reader: impl Read + 'static) -> Result<Capture, CaptureError> {
+        Capture::begin(Input::new(Stream::Reader(Box::new(reader)), STEP), false)
+    }
+
+    /// Reads only what must be known before the first row is written, sources and clocks, jumping
+    /// over the frames unread; None for what cannot be read twice.
+    ///
+    /// Its damages and its account mean nothing: the frames are not looked at.
+    pub fn survey(path: &Path) -> Result<Option<Capture>, CaptureError> {
+        if path.as_os_str() == "-" || !std::fs::metadata(path)?.is_file() {
+            return Ok(None);
+        }
+        let input = Input::new(Stream::File(File::open(path)?), SURVEY_STEP);
+        Capture::begin(input, true).map(Some)
+    }
+
+    fn begin(input: Input, survey: bool) -> Result<Capture, CaptureError> {
+        let (scanner, header) = Scanner::begin(input, survey)?;
+        let mut capture = Capture {
+            scanner,
+            header,
+            ordinals: Ranges::default(),
+            sources: Sources::default(),
+            account: Account::default(),
+            end: None,
+            cut: None,
+            explained: false,
+            damages: VecDeque::new(),
+            ready: None,
+            finished: false,
+        };
+        if capture.header.is_none() {
+            capture.damage(0, DamageKind::FileHeader);
+        }
+        Ok(capture)
+    }
+
+    /// What the file header says; None where it is damaged.
+    pub fn header(&self) -> Option<&FileHeader> {
+        self.header.as_ref()
+    }
+
+    /// The sources so far.
+    pub fn sources(&self) -> impl Iterator<Item = &SourceInfo> {
+        self.sources.iter()
+    }
+
+    /// The sums so far.
+    pub fn account(&self) -> &Account {
+        &self.account
+    }
+
+    /// How the capture ended.
+    pub fn finish(&self) -> Finish<'_> {
+        Finish { end: self.end.as_ref(), cut: self.cut }
+    }
+
+    /// The next chunk or damage; None after the last. An error is one of the input.
+    pub fn read(&mut self) -> io::Result<Option<Item<'_>>> {
+        while self.damages.is_empty() && self.ready.is_none() && !self.finished {
+            self.advance()?;
+        }
+        if let Some(damage) = self.damages.pop_front() {
+            return Ok(Some(Item::Damage(damage)));
+        }
+        let ready = self.ready.take();
+        Ok(ready.and_then(|ready| self.lend(ready)).map(Item::Chunk))
+    }
+
+    fn lend(&self, ready: Ready) -> Option<Chunk<'_>> {
+        Some(match ready {
+            Ready::Owned(chunk) => chunk,
+            Ready::Source(id) => Chunk::Source(self.sources.get(id).ok()?),
+            Ready::Frames { offset, header, head, loss_is_new } => Chunk::Frames(Frames {
+                offset,
+                head,
+                info: self.sources.get(head.source).ok()?,
+                loss_is_new,
+                payload: self.scanner.chunk(&header).1,
+            }),
+        })
+    }
+
+    /// One chunk, or one stretch that is none: fills `damages` and `ready`.
+    fn advance(&mut self) -> io::Result<()> {
+        match self.scanner.next(self.end.is_some())? {
+            Scan::Stop(offset) => {
+                self.finished = true;
+                self.cut = self.end.is_none().then_some(offset);
+            }
+            Scan::Damage(damage) => self.damage(damage.offset, damage.kind),
+            Scan::Passed(offset, header) => {
+                if self.place(offset, header.ordinal) {
+                    self.ready = Some(Ready::Owned(Chunk::Other(header.kind.code())));
+                }
+            }
+            Scan::Loaded(offset, header) => {
+                if self.place(offset, header.ordinal) {
+                    match self.parse(offset, &header) {
+                        Ok(ready) => {
+                            self.explained = false;
+                            self.ready = Some(ready);
+                        }
+                        Err(kind) => self.damage(offset, kind),
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn damage(&mut self, offset: u64, kind: DamageKind) {
+        self.explained = true;
+        self.damages.push_back(Damage { offset, kind });
+    }
+
+    /// Notes that chunk number `ordinal` came; says whether it is wanted.
+    fn place(&mut self, offset: u64, ordinal: u64) -> bool {
+        let expected = self.ordinals.end().unwrap_or(0);
+        if ordinal == u64::MAX || !self.ordinals.insert(ordinal, ordinal + 1) {
+            self.damage(offset, DamageKind::Repeated);
+            return false;
+        }
+        if ordinal < expected {
+            self.damage(offset, DamageKind::OutOfPlace);
+        } else if ordinal > expected && !self.explained {
+            self.damage(offset, DamageKind::Missing(ordinal - expected));
+        }
+        true
+    }
+
+    /// Checks what a chunk says, and takes it into the account.
+    fn parse(&mut self, offset: u64, header: &ChunkHeader) -> Result<Ready, DamageKind> {
+        let source = header.source;
+        let (head, payload) = self.scanner.chunk(header);
+        let chunk = match header.kind {
+            Kind::Source => {
+                let (new, schema) = Source::decode(payload)?;
+                self.sources.introduce(source, new, schema)?;
+                return Ok(Ready::Source(source));
+            }
+            Kind::Frames => {
+                let head = FramesHead::decode(source, head);
+                head.check(payload.len() as u64).map_err(DamageKind::Content)?;
+                let info = self.sources.with_ring(source, head.nonce, head.ring)?;
+                if head.stride < info.schema.stride {
+                    return Err(DamageKind::Content("frames shorter than their schema says"));
+                }
+                return self.take_frames(offset, *header, head);
+            }
+            Kind::Gap => {
+                let gap = Gap::decode(source, head)?;
+                self.sources.with_ring(source, gap.nonce, gap.ring)?;
+                self.account.gap(&gap)?;
+                Chunk::Gap(gap)
+            }
+            Kind::Clock => Chunk::Clock(clock::decode(payload)?),
+            Kind::Drops => {
+                self.sources.get(source)?;
+                let drops = Drops::decode(source, head);
+                self.account.drops(&drops);
+                Chunk::Drops(drops)
+            }
+            Kind::Index => {
+                let (previous, entries) = index::decode(payload)?;
+                Chunk::Index(previous, entries)
+            }
+            Kind::End => {
+                let end = End::decode(payload)?;
+                for ring in &end.rings {
+                    self.sources.with_ring(ring.source, ring.nonce, ring.ring)?;
+                }
+                for (source, _) in &end.drops {
+                    self.sources.get(*source)?;
+                }
+                self.account.end(&end)?;
+                self.end = Some(end.clone());
+                Chunk::End(end)
+            }
+            Kind::Other(code) => Chunk::Other(code),
+        };
+        Ok(Ready::Owned(chunk))
+    }
+
+    fn take_frames(
+        &mut self,
+        offset: u64,
+        header: ChunkHeader,
+        head: FramesHead,
+    ) -> Result<Ready, DamageKind> {
+        let (_, payload) = self.scanner.chunk(&header);
+        let mut wrong = numbered(&head, payload).filter(|(seq, frame)| u64_at(frame, 0) != *seq);
+        let first_wrong = wrong.next().map(|(seq, frame)| (seq, u64_at(frame, 0)));
+        let bad = first_wrong.map_or(0, |_| 1 + wrong.count() as u32);
+        let loss_is_new = self.account.frames(&head, bad)?;
+        if !loss_is_new {
+            self.damage(offset, DamageKind::Content("a loss that another chunk states already"));
+        }
+        if let Some((expected, found)) = first_wrong {
+            let ring = head.ring;
+            self.damage(offset, DamageKind::Sequence { ring, expected, found, frames: bad });
+        }
+        Ok(Ready::Frames { offset, header, head, loss_is_new })
+    }
+}
+
+/// The frames of a payload with the numbers that they must have. `head` has been checked.
+fn numbered<'a>(
+    head: &FramesHead,
+    payload: &'a [u8],
+) -> impl Iterator<Item = (u64, &'a [u8])> + use<'a> {
+    (head.first_seq..).zip(payload.chunks_exact(head.stride as usize))
+}

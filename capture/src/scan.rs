@@ -1,0 +1,207 @@
+//! Finds the chunks of a capture, whatever lies between them.
+
+use std::io;
+
+use crate::bytes::{get, u32_at};
+use crate::chunk::{ChunkHeader, Kind};
+use crate::error::{CaptureError, Damage, DamageKind};
+use crate::format::{self, ALIGN, MAX_HEADER, chunk, file};
+use crate::header::{FileHeader, HeaderFault};
+use crate::input::Input;
+
+/// Walks over a capture from chunk to chunk.
+pub(crate) struct Scanner {
+    input: Input,
+    /// First half of the capture id; None while only a damaged file header was there.
+    id: Option<[u8; 8]>,
+    /// Bytes of the window that belong to the chunk returned last.
+    taken: u64,
+    /// Where the last chunk ended, once nothing more comes.
+    stopped: Option<u64>,
+    /// Only sources and clocks are loaded.
+    survey: bool,
+}
+
+/// What comes next.
+pub(crate) enum Scan {
+    /// A chunk whose checksums are right. Its header and payload are [`Scanner::chunk`].
+    Loaded(u64, ChunkHeader),
+    /// A chunk that is not wanted, and was not read.
+    Passed(u64, ChunkHeader),
+    /// Something else.
+    Damage(Damage),
+    /// Nothing; the last thing that was whole ended here.
+    Stop(u64),
+}
+
+/// What lies at the front of the window.
+enum Front {
+    Chunk(ChunkHeader),
+    /// The input ends before a header could.
+    Torn,
+    Foreign,
+    Nothing,
+}
+
+/// What a stretch without chunks starts with.
+enum Lead {
+    /// A chunk with this fault.
+    Bad(DamageKind),
+    /// A chunk that is longer than the input.
+    Torn,
+    /// No chunk.
+    Foreign,
+}
+
+impl Scanner {
+    /// Reads the file header; None where it is damaged, but a chunk follows.
+    pub fn begin(
+        mut input: Input,
+        survey: bool,
+    ) -> Result<(Scanner, Option<FileHeader>), CaptureError> {
+        let header = file_header(&mut input)?;
+        let id = header.as_ref().map(|header| get(&header.capture_id, 0));
+        Ok((Scanner { input, id, taken: 0, stopped: None, survey }, header))
+    }
+
+    /// The bytes of the chunk that was loaded last: header, then payload.
+    pub fn chunk(&self, header: &ChunkHeader) -> (&[u8], &[u8]) {
+        let len = header.header_len + header.stored_len as usize;
+        self.input.window()[..len].split_at(header.header_len)
+    }
+
+    /// The next thing; `ended` says whether the end chunk has come: nothing is cut off after it.
+    pub fn next(&mut self, ended: bool) -> io::Result<Scan> {
+        if let Some(offset) = self.stopped {
+            return Ok(Scan::Stop(offset));
+        }
+        self.input.skip(std::mem::take(&mut self.taken))?;
+        let offset = self.input.offset();
+        match self.front()? {
+            Front::Nothing => self.stop(offset),
+            Front::Torn => self.resync(offset, Lead::Torn, ended),
+            Front::Foreign => self.resync(offset, Lead::Foreign, ended),
+            Front::Chunk(header) => self.load(offset, header, ended),
+        }
+    }
+
+    fn stop(&mut self, offset: u64) -> io::Result<Scan> {
+        self.stopped = Some(offset);
+        Ok(Scan::Stop(offset))
+    }
+
+    fn front(&mut self) -> io::Result<Front> {
+        let window = self.input.fill(chunk::LEN)?;
+        if window.is_empty() {
+            return Ok(Front::Nothing);
+        }
+        if window.len() < chunk::LEN {
+            return Ok(Front::Torn);
+        }
+        if !ChunkHeader::begins(window, self.id) {
+            return Ok(Front::Foreign);
+        }
+        let len = (u32_at(window, chunk::HEADER_LEN) as usize).clamp(chunk::LEN, MAX_HEADER);
+        let window = self.input.fill(len)?;
+        Ok(match ChunkHeader::decode(window, self.id) {
+            Some(header) => Front::Chunk(header),
+            None if window.len() < len => Front::Torn,
+            None => Front::Foreign,
+        })
+    }
+
+    /// The chunk at the front of the window, with its payload.
+    fn load(&mut self, offset: u64, header: ChunkHeader, ended: bool) -> io::Result<Scan> {
+        if let Err(kind) = header.check() {
+            return self.resync(offset, Lead::Bad(kind), ended);
+        }
+        let wanted = match header.kind {
+            Kind::Other(_) => false,
+            Kind::Source | Kind::Clock => true,
+            _ => !self.survey,
+        };
+        if !wanted {
+            let len = (header.header_len as u64).saturating_add(header.stored_len);
+            self.taken = len.checked_next_multiple_of(ALIGN as u64).unwrap_or(u64::MAX);
+            return Ok(Scan::Passed(offset, header));
+        }
+        // check() bounds both: no overflow, and the window grows only with what is there.
+        let len = header.header_len + header.stored_len as usize;
+        let window = self.input.fill(len)?;
+        if window.len() < len {
+            return self.resync(offset, Lead::Torn, ended);
+        }
+        if crc32c::crc32c(&window[header.header_len..len]) != header.payload_crc {
+            return self.resync(offset, Lead::Bad(DamageKind::Checksum), ended);
+        }
+        self.id = Some(header.capture);
+        self.taken = format::align(len as u64);
+        Ok(Scan::Loaded(offset, header))
+    }
+
+    /// Moves to the next place where a chunk begins, and judges what lies before it. Not by the
+    /// lengths of a damaged chunk: what follows may lie inside of them.
+    fn resync(&mut self, offset: u64, lead: Lead, ended: bool) -> io::Result<Scan> {
+        let mut zeros = true;
+        let found = loop {
+            let window = self.input.fill(ALIGN)?;
+            zeros &= window.iter().take(ALIGN).all(|&byte| byte == 0);
+            self.input.skip(ALIGN as u64)?;
+            match self.front()? {
+                Front::Chunk(_) => break true,
+                Front::Nothing => break false,
+                Front::Torn | Front::Foreign => {}
+            }
+        };
+        if !found {
+            self.stopped = Some(offset);
+        }
+        let cut = !found && !ended;
+        let bytes = self.input.offset() - offset;
+        let kind = match lead {
+            Lead::Bad(kind) => kind,
+            Lead::Torn if cut => return Ok(Scan::Stop(offset)),
+            // Room that was never written to: the power was cut.
+            Lead::Foreign if cut && zeros => return Ok(Scan::Stop(offset)),
+            Lead::Torn | Lead::Foreign => DamageKind::NotAChunk { bytes },
+        };
+        Ok(Scan::Damage(Damage { offset, kind }))
+    }
+}
+
+/// The file header, and the window moved behind it; None where it is damaged but a chunk follows,
+/// to which the window is moved.
+fn file_header(input: &mut Input) -> Result<Option<FileHeader>, CaptureError> {
+    let window = input.fill(file::LEN)?;
+    if window.is_empty() {
+        return Err(CaptureError::Empty);
+    }
+    let len = match window.get(file::HEADER_LEN..file::HEADER_LEN + 4) {
+        Some(len) => (u32_at(len, 0) as usize).clamp(file::LEN, MAX_HEADER),
+        None => file::LEN,
+    };
+    let begins = window.starts_with(&file::MAGIC_VALUE[..window.len().min(8)]);
+    let fault = match FileHeader::decode(if begins { input.fill(len)? } else { window }) {
+        Ok((header, len)) => {
+            input.skip(len as u64)?;
+            return Ok(Some(header));
+        }
+        Err(HeaderFault::Newer(found)) => return Err(CaptureError::Newer { found }),
+        Err(fault) => fault,
+    };
+    let window = input.fill(MAX_HEADER)?;
+    let chunk = (ALIGN..window.len())
+        .step_by(ALIGN)
+        .find(|&at| ChunkHeader::decode(&window[at..], None).is_some());
+    match (chunk, fault) {
+        (Some(at), _) => {
+            input.skip(at as u64)?;
+            Ok(None)
+        }
+        (None, HeaderFault::Checksum { version }) if version > format::VERSION => {
+            Err(CaptureError::Newer { found: version })
+        }
+        (None, _) if begins => Err(CaptureError::Header),
+        (None, _) => Err(CaptureError::NotACapture),
+    }
+}

@@ -1,0 +1,129 @@
+//! A source: one buffer of one process, with all that is known about both.
+
+use ppt_frame_dsl::Schema;
+use serde::{Deserialize, Serialize};
+
+use crate::bytes::{put_u32, u32_at};
+use crate::error::DamageKind;
+use crate::format::source;
+
+/// One buffer of one process.
+///
+/// Text comes from the target: whoever shows it escapes it. Paths that are not UTF-8 are given
+/// with U+FFFD in place of what is not.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Source {
+    /// The schema's JSON exactly as the target holds it; at most 1 MiB.
+    #[serde(skip)]
+    pub schema_json: Vec<u8>,
+    /// Hash of the schema; readers compute it again.
+    #[serde(with = "hex64")]
+    pub schema_hash: u64,
+    /// Name of the buffer as its frame file spells it.
+    pub buffer: String,
+    /// Path of the executable or library that holds the buffer.
+    pub object: String,
+    /// Build-id of that object, hex; may be empty.
+    pub object_build_id: String,
+    /// The process.
+    pub process: Process,
+    /// The segments whose frames are in the capture.
+    pub segments: Vec<Segment>,
+    /// `monotonic_raw`, `tick`, …: the clock that the target was told to use; may be empty.
+    pub clock: String,
+    /// Ticks a second where the system states them (`cntfrq_el0`, the kernel's TSC rate).
+    pub tick_hz: Option<u64>,
+    /// Metadata: the schema's tags, then what the command line adds.
+    pub tags: Vec<(String, String)>,
+}
+
+/// The process that wrote the frames.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Process {
+    /// In the listener's namespace.
+    pub pid: u32,
+    /// In the target's innermost namespace.
+    pub ns_pid: u32,
+    /// Start time in clock ticks since boot: field 22 of `/proc/<pid>/stat`.
+    pub start_time: u64,
+    /// Effective user.
+    pub uid: u32,
+    /// `/proc/<pid>/comm`.
+    pub comm: String,
+    /// Path of the executable.
+    pub exe: String,
+    /// Build-id of the executable, hex; may be empty.
+    pub build_id: String,
+    /// Bytes of a page.
+    pub page_size: u32,
+    /// Namespaces by kind (`mnt`, `pid`, `time`, …) and inode.
+    pub namespaces: Vec<(String, u64)>,
+    /// Offsets of the time namespace in ns (`monotonic`, `boottime`): target minus host.
+    pub time_offsets: Vec<(String, i64)>,
+}
+
+/// A shared-memory segment.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Segment {
+    /// Its name for ever.
+    #[serde(with = "hex64")]
+    pub nonce: u64,
+    /// Number of rings.
+    pub rings: u32,
+    /// Slots of each ring.
+    pub slots: u32,
+    /// Bytes of a slot.
+    pub stride: u32,
+}
+
+impl Source {
+    pub(crate) fn encode(&self) -> Result<Vec<u8>, &'static str> {
+        let meta = serde_json::to_vec(self).map_err(|_| "the source does not fit JSON")?;
+        if meta.len() > source::MAX_TEXT || self.schema_json.len() > source::MAX_TEXT {
+            return Err("a source or its schema takes more than 1 MiB");
+        }
+        let mut bytes = vec![0; source::TEXTS];
+        put_u32(&mut bytes, source::META_LEN, meta.len() as u32);
+        put_u32(&mut bytes, source::SCHEMA_LEN, self.schema_json.len() as u32);
+        bytes.extend_from_slice(&meta);
+        bytes.extend_from_slice(&self.schema_json);
+        Ok(bytes)
+    }
+
+    /// The source and its checked schema.
+    pub(crate) fn decode(payload: &[u8]) -> Result<(Source, Schema), DamageKind> {
+        let (head, texts) = payload.split_at_checked(source::TEXTS).ok_or(DamageKind::Length)?;
+        let meta_len = u32_at(head, source::META_LEN) as usize;
+        let schema_len = u32_at(head, source::SCHEMA_LEN) as usize;
+        if meta_len.max(schema_len) > source::MAX_TEXT || texts.len() != meta_len + schema_len {
+            return Err(DamageKind::Length);
+        }
+        let (meta, json) = texts.split_at(meta_len);
+        let mut source: Source = serde_json::from_slice(meta)
+            .map_err(|_| DamageKind::Content("the source is not the JSON it should be"))?;
+        let schema = Schema::from_json(json).map_err(|e| DamageKind::Schema(e.to_string()))?;
+        if schema.hash() != source.schema_hash {
+            return Err(DamageKind::Content("the schema does not have the hash that is stated"));
+        }
+        source.schema_json = json.to_vec();
+        Ok((source, schema))
+    }
+}
+
+/// u64 as 16 hex digits: JSON numbers beyond 2^53 do not survive every reader.
+mod hex64 {
+    use serde::de::{Deserialize, Deserializer, Error};
+    use serde::ser::Serializer;
+
+    pub fn serialize<S: Serializer>(value: &u64, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&format_args!("{value:016x}"))
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        u64::from_str_radix(&text, 16).map_err(D::Error::custom)
+    }
+}

@@ -1,0 +1,70 @@
+//! The sources that a capture has introduced so far.
+
+use std::collections::BTreeMap;
+
+use ppt_frame_dsl::Schema;
+
+use crate::error::DamageKind;
+use crate::source::Source;
+
+/// Sources of one capture, and segments of one source; more are damage.
+const MAX_SOURCES: usize = 4096;
+
+/// A source with its schema, both checked.
+#[derive(Debug, Clone)]
+pub struct SourceInfo {
+    /// Its number.
+    pub id: u16,
+    /// What was written.
+    pub source: Source,
+    /// The meaning of its frames.
+    pub schema: Schema,
+}
+
+/// What later chunks may refer to.
+#[derive(Debug, Default)]
+pub(crate) struct Sources {
+    known: BTreeMap<u16, SourceInfo>,
+}
+
+impl Sources {
+    /// Takes in a source that is new, or states a known one anew: a schema never changes, segments
+    /// only grow in number.
+    pub fn introduce(&mut self, id: u16, source: Source, schema: Schema) -> Result<(), DamageKind> {
+        if source.segments.len() > MAX_SOURCES || self.known.len() >= MAX_SOURCES {
+            return Err(DamageKind::Content("more sources or segments than any capture has"));
+        }
+        let Some(known) = self.known.get_mut(&id) else {
+            self.known.insert(id, SourceInfo { id, source, schema });
+            return Ok(());
+        };
+        if known.source.schema_json != source.schema_json {
+            return Err(DamageKind::Content("a source whose schema is no longer the same"));
+        }
+        if !known.source.segments.iter().all(|old| source.segments.contains(old)) {
+            return Err(DamageKind::Content("a source that lost a segment"));
+        }
+        known.source = source;
+        Ok(())
+    }
+
+    /// All of them, by number.
+    pub fn iter(&self) -> impl Iterator<Item = &SourceInfo> {
+        self.known.values()
+    }
+
+    /// Source `id`.
+    pub fn get(&self, id: u16) -> Result<&SourceInfo, DamageKind> {
+        self.known.get(&id).ok_or(DamageKind::UnknownSource(id))
+    }
+
+    /// Source `id`, which must have this segment, which must have this ring.
+    pub fn with_ring(&self, id: u16, nonce: u64, ring: u32) -> Result<&SourceInfo, DamageKind> {
+        let info = self.get(id)?;
+        match info.source.segments.iter().find(|segment| segment.nonce == nonce) {
+            Some(segment) if ring < segment.rings => Ok(info),
+            Some(_) => Err(DamageKind::Content("a ring that its segment does not have")),
+            None => Err(DamageKind::Content("a segment that its source does not have")),
+        }
+    }
+}

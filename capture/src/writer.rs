@@ -1,0 +1,168 @@
+//! Writes a capture, front to back.
+
+use std::io::{self, IoSlice, Write};
+
+use crate::chunk::{ChunkHeader, Drops, FramesHead, Gap, Kind};
+use crate::clock::{self, ClockReading};
+use crate::end::End;
+use crate::format::{self, ALIGN, INDEX_EVERY};
+use crate::header::FileHeader;
+use crate::index::{self, IndexEntry};
+use crate::source::Source;
+
+/// Writes a capture to `W`, which should not buffer: each chunk is handed over by one
+/// `write_vectored` (and more only where that one falls short), so that whoever is killed leaves
+/// at most the last chunk cut.
+///
+/// After an error of `W` the capture is valid to its last whole chunk, and every later call
+/// returns an error of the same kind without writing. What a caller does wrong (a stride of 7) is
+/// `InvalidInput`: nothing is written, and the writer goes on.
+#[derive(Debug)]
+pub struct CaptureWriter<W> {
+    out: W,
+    capture: [u8; 8],
+    bytes: u64,
+    ordinal: u64,
+    entries: Vec<IndexEntry>,
+    previous_index: u64,
+    failed: Option<io::ErrorKind>,
+}
+
+impl<W: Write> CaptureWriter<W> {
+    /// Starts a capture by writing its file header.
+    pub fn create(out: W, header: &FileHeader) -> io::Result<Self> {
+        let mut capture = [0; 8];
+        capture.copy_from_slice(&header.capture_id[..8]);
+        let mut writer = CaptureWriter {
+            out,
+            capture,
+            bytes: 0,
+            ordinal: 0,
+            entries: Vec::new(),
+            previous_index: 0,
+            failed: None,
+        };
+        writer.write([&header.encode(), &[], &[]])?;
+        Ok(writer)
+    }
+
+    /// Bytes written so far.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Introduces source `id`, or states it anew (more segments, the same schema).
+    pub fn source(&mut self, id: u16, source: &Source) -> io::Result<()> {
+        if id == format::NO_SOURCE {
+            return Err(invalid("source 65,535 stands for none"));
+        }
+        let payload = source.encode().map_err(invalid)?;
+        let entry = IndexEntry::plain(self.bytes, Kind::Source, Some(id));
+        self.chunk(Kind::Source, Some(id), &payload, entry, |_| ())
+    }
+
+    /// Writes `head.count` frames of `head.stride` bytes as they were in the ring.
+    pub fn frames(&mut self, head: &FramesHead, payload: &[u8]) -> io::Result<()> {
+        head.check(payload.len() as u64).map_err(invalid)?;
+        let entry = IndexEntry::frames(self.bytes, head);
+        self.chunk(Kind::Frames, Some(head.source), payload, entry, |bytes| head.encode(bytes))
+    }
+
+    /// States a missing run that no `lost_before` states.
+    pub fn gap(&mut self, gap: &Gap) -> io::Result<()> {
+        gap.check().map_err(invalid)?;
+        let entry = IndexEntry::gap(self.bytes, gap);
+        self.chunk(Kind::Gap, Some(gap.source), &[], entry, |bytes| gap.encode(bytes))
+    }
+
+    /// Writes readings of clocks; the first ones should come before the first frames.
+    pub fn clock(&mut self, readings: &[ClockReading]) -> io::Result<()> {
+        let payload = clock::encode(readings);
+        let entry = IndexEntry::plain(self.bytes, Kind::Clock, None);
+        self.chunk(Kind::Clock, None, &payload, entry, |_| ())
+    }
+
+    /// States what a source has dropped since the start of the capture.
+    pub fn drops(&mut self, drops: &Drops) -> io::Result<()> {
+        let entry = IndexEntry::plain(self.bytes, Kind::Drops, Some(drops.source));
+        self.chunk(Kind::Drops, Some(drops.source), &[], entry, |bytes| drops.encode(bytes))
+    }
+
+    /// Writes the last index and the end, flushes, and gives back the output.
+    pub fn end(mut self, end: &End) -> io::Result<W> {
+        self.index()?;
+        let payload = end.encode(self.bytes, self.previous_index);
+        if payload.len() as u64 > format::MAX_PAYLOAD {
+            return Err(invalid("the end takes more than 256 MiB"));
+        }
+        let entry = IndexEntry::plain(self.bytes, Kind::End, None);
+        self.chunk(Kind::End, None, &payload, entry, |_| ())?;
+        self.out.flush()?;
+        Ok(self.out)
+    }
+
+    fn index(&mut self) -> io::Result<()> {
+        let payload = index::encode(self.previous_index, &self.entries);
+        let offset = self.bytes;
+        self.entries.clear();
+        let entry = IndexEntry::plain(offset, Kind::Index, None);
+        self.chunk(Kind::Index, None, &payload, entry, |_| ())?;
+        // An index is found through the next one, not listed in it.
+        self.entries.clear();
+        self.previous_index = offset;
+        Ok(())
+    }
+
+    fn chunk(
+        &mut self,
+        kind: Kind,
+        source: Option<u16>,
+        payload: &[u8],
+        entry: IndexEntry,
+        fill: impl FnOnce(&mut [u8]),
+    ) -> io::Result<()> {
+        let header = ChunkHeader::new(kind, self.capture, source, self.ordinal, payload);
+        let header = header.encode(fill);
+        let padding = payload.len().next_multiple_of(ALIGN) - payload.len();
+        self.write([&header, payload, &[0; ALIGN][..padding]])?;
+        self.ordinal += 1;
+        self.entries.push(entry);
+        if self.entries.len() >= INDEX_EVERY && kind != Kind::Index { self.index() } else { Ok(()) }
+    }
+
+    fn write(&mut self, parts: [&[u8]; 3]) -> io::Result<()> {
+        if let Some(kind) = self.failed {
+            return Err(io::Error::new(kind, "an earlier write of this capture failed"));
+        }
+        let len: usize = parts.iter().map(|part| part.len()).sum();
+        match write_all(&mut self.out, &mut parts.map(IoSlice::new)) {
+            Ok(()) => {
+                self.bytes += len as u64;
+                Ok(())
+            }
+            Err(error) => {
+                self.failed = Some(error.kind());
+                Err(error)
+            }
+        }
+    }
+}
+
+fn invalid(what: &'static str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, what)
+}
+
+/// `Write::write_all_vectored`, which is not stable.
+fn write_all(out: &mut impl Write, mut parts: &mut [IoSlice<'_>]) -> io::Result<()> {
+    // Drops empty slices in front, so that nothing left means nothing to write.
+    IoSlice::advance_slices(&mut parts, 0);
+    while !parts.is_empty() {
+        match out.write_vectored(parts) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(written) => IoSlice::advance_slices(&mut parts, written),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}

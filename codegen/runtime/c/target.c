@@ -1,0 +1,429 @@
+/* ---- ppt, ABI 1: the part that is the same in every source file ---------------------------
+ *
+ * PPT1_(name) is the symbol of `name` for this buffer; PPT1_STRIDE, PPT1_FRAMES and
+ * PPT1_LOG2_SLOTS describe it. Symbols are weak and carry the schema's hash: equal schemas share
+ * one buffer, different ones never meet.
+ */
+#define PPT1_WEAK __attribute__((weak, visibility("default")))
+
+/* A gate that no agent makes, not even half of one. */
+#define PPT1_NO_GATE UINT64_C(0xffffffff)
+#define PPT1_SEGMENT_MAGIC UINT64_C(0x316d676573747070)
+#define PPT1_FREE UINT64_C(0)
+#define PPT1_ACTIVE UINT64_C(1)
+
+/* Words of a ring header, in 8 bytes. */
+#define PPT1_RING_OWNER 16
+#define PPT1_RING_HISTORY 17
+
+/* Words of the process page. */
+#define PPT1_RELEASED 0
+#define PPT1_NESTED 1
+#define PPT1_NO_RING 2
+
+/* A frame refused because this process is a forked child of the target. */
+#define PPT1_FOREIGN UINT64_MAX
+
+#ifndef MADV_WIPEONFORK
+#define MADV_WIPEONFORK 18
+#endif
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
+typedef struct ppt1_descriptor {
+    unsigned char magic[16];
+    const void *self; /* proves where it is loaded */
+    uint32_t abi, length;
+    uint64_t schema_hash;
+    const char *schema;
+    uint64_t schema_length;
+    ppt1_control *control;
+    uint32_t stride, log2_slots, frames, flags;
+    uint64_t reserved[6];
+} ppt1_descriptor;
+
+PPT1_ASSERT(sizeof(ppt1_descriptor) == 128, "ABI 1");
+PPT1_ASSERT(sizeof(ppt1_control) == PPT1_PAGE, "ABI 1");
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+extern PPT1_WEAK const ppt1_descriptor PPT1_(descriptor);
+
+PPT1_WEAK __attribute__((aligned(PPT1_PAGE))) ppt1_control PPT1_(control);
+
+/* Shared-library code may be unloaded; that of an executable may not. */
+#if defined(__PIC__) && !defined(__PIE__)
+#define PPT1_UNLOADABLE 1
+#else
+#define PPT1_UNLOADABLE 0
+#endif
+
+const ppt1_descriptor PPT1_(descriptor) __attribute__((used)) = {
+    {0xb7, 'p', 'p', 't', 0xd1, 0x9e, 0x04, 0xc3, 0x5a, 0xf8, 0x21, 0x6d, 0x93, 0x0f, 0xe2, 0x7c},
+    &PPT1_(descriptor),
+    1,
+    sizeof(ppt1_descriptor),
+    PPT1_SCHEMA_HASH,
+    ppt1_schema,
+    sizeof(ppt1_schema) - 1,
+    &PPT1_(control),
+    PPT1_STRIDE,
+    PPT1_LOG2_SLOTS,
+    PPT1_FRAMES,
+    PPT1_UNLOADABLE,
+    {0, 0, 0, 0, 0, 0}};
+
+static PPT1_THREAD ppt1_thread ppt1_this_thread = {0, 0, PPT1_NO_GATE, 0, 0, 0, 0, 0,
+                                                   0, 0, 0,            0, 0, 0};
+
+/* The key whose destructor gives a thread's ring back, plus 1; 0 while there is none. */
+static uint64_t ppt1_exit_key;
+
+static inline ppt1_thread *ppt1_self(void) {
+    ppt1_thread *t = &ppt1_this_thread;
+    __asm__("" : "+r"(t)); /* one look-up: the compiler would otherwise look it up again */
+    return t;
+}
+
+/* What follows on the other side of this cannot be seen before it by a signal handler. */
+static inline void ppt1_enter(ppt1_thread *t) {
+    __atomic_store_n(&t->busy, 1, __ATOMIC_RELAXED);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
+static inline void ppt1_leave(ppt1_thread *t) {
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    __atomic_store_n(&t->busy, 0, __ATOMIC_RELAXED);
+}
+
+static void ppt1_count(uint64_t *counter) { __atomic_fetch_add(counter, 1, __ATOMIC_RELAXED); }
+
+/* The mapping of segment `nonce`, or 0. After a fork the table is empty: a child finds nothing. */
+static unsigned char *ppt1_mapping(uint64_t nonce) {
+    for (unsigned i = 0; i < 8; i++) {
+        ppt1_mapped *entry = &PPT1_(control).segments[i];
+        uint64_t base = __atomic_load_n(&entry->base, __ATOMIC_ACQUIRE);
+        if (base == 0)
+            return 0;
+        uint64_t name = __atomic_load_n(&entry->nonce, __ATOMIC_ACQUIRE);
+        if (name == 0) /* just mapped by another thread: ask the segment itself */
+            name = ((const uint64_t *)base)[2];
+        if (name == nonce)
+            return (unsigned char *)base;
+    }
+    return 0;
+}
+
+/* Counts a refused frame where it outlives this process, if that is possible. */
+static void ppt1_refuse(const ppt1_thread *t, unsigned word, uint64_t *unmapped) {
+    uint64_t *process = t->process;
+    if (process != 0 && ppt1_mapping(t->nonce) != 0)
+        ppt1_count(process + word);
+    else
+        ppt1_count(unmapped);
+}
+
+/* Gives the thread's ring back. The thread forgets it first: a signal handler that comes in
+ * between finds nothing to write into. */
+static void ppt1_give_back(ppt1_thread *t) {
+    uint64_t *ring = t->tail;
+    t->gate = PPT1_NO_GATE;
+    t->tail = 0;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    if (ring == 0 || ppt1_mapping(t->nonce) == 0)
+        return;
+    uint64_t active = (uint64_t)t->epoch << 32 | PPT1_ACTIVE;
+    uint64_t unowned = (uint64_t)t->epoch << 32 | PPT1_FREE;
+    if (__atomic_compare_exchange_n(ring + PPT1_RING_OWNER, &active, unowned, 0, __ATOMIC_RELEASE,
+                                    __ATOMIC_RELAXED))
+        __atomic_fetch_add(t->process + PPT1_RELEASED, 1, __ATOMIC_RELEASE);
+}
+
+static void ppt1_thread_exit(void *thread) {
+    ppt1_thread *t = (ppt1_thread *)thread;
+    ppt1_enter(t);
+    ppt1_give_back(t);
+    ppt1_leave(t);
+}
+
+/* Has ppt1_thread_exit run when this thread ends. Without a key (a process may have 1,024) the
+ * listener finds out that the thread is gone. */
+static void ppt1_at_thread_exit(ppt1_thread *t) {
+    uint64_t word = __atomic_load_n(&ppt1_exit_key, __ATOMIC_ACQUIRE);
+    if (word == 0) {
+        pthread_key_t key;
+        if (pthread_key_create(&key, ppt1_thread_exit) != 0)
+            return;
+        if (__atomic_compare_exchange_n(&ppt1_exit_key, &word, (uint64_t)key + 1, 0,
+                                        __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+            word = (uint64_t)key + 1;
+        else
+            pthread_key_delete(key);
+    }
+    pthread_setspecific((pthread_key_t)(word - 1), t);
+}
+
+/* Maps the segment that `gate` names. Every thread may try; the first to enter it in the table
+ * wins. Returns 0 and sets errno where it cannot be had. */
+static unsigned char *ppt1_map(uint64_t gate, uint64_t nonce, const ppt1_geometry *geometry) {
+    if (gate >> 31 & 1) {
+        errno = ENOSYS; /* a segment that the target makes: not in this version */
+        return 0;
+    }
+    void *base = shmat((int)(gate & 0x7fffffff), 0, 0);
+    if (base == (void *)-1)
+        return 0;
+    const uint64_t *header = (const uint64_t *)base;
+    if (header[0] != PPT1_SEGMENT_MAGIC || header[2] != nonce ||
+        (uint32_t)header[5] != PPT1_STRIDE) {
+        shmdt(base);
+        errno = ESTALE; /* the id belongs to somebody else by now */
+        return 0;
+    }
+    madvise(base, geometry->size, MADV_DONTFORK);
+    for (unsigned i = 0; i < 8; i++) {
+        ppt1_mapped *entry = &PPT1_(control).segments[i];
+        uint64_t other = 0;
+        if (__atomic_compare_exchange_n(&entry->base, &other, (uint64_t)base, 0, __ATOMIC_ACQ_REL,
+                                        __ATOMIC_ACQUIRE)) {
+            __atomic_store_n(&entry->size, geometry->size, __ATOMIC_RELAXED);
+            __atomic_store_n(&entry->handle, gate, __ATOMIC_RELAXED);
+            __atomic_store_n(&entry->nonce, nonce, __ATOMIC_RELEASE);
+            return (unsigned char *)base;
+        }
+        if (((const uint64_t *)other)[2] == nonce) {
+            shmdt(base);
+            return (unsigned char *)other;
+        }
+    }
+    shmdt(base);
+    errno = ENOSPC; /* the table is full */
+    return 0;
+}
+
+/* Claims the lowest free ring. */
+static int ppt1_claim(ppt1_thread *t, unsigned char *base, const ppt1_geometry *geometry) {
+    uint64_t tid = (uint64_t)syscall(SYS_gettid);
+    for (uint32_t r = 0; r < geometry->rings; r++) {
+        uint64_t *ring =
+            (uint64_t *)(base + geometry->ring_headers + (uint64_t)r * geometry->ring_pitch);
+        uint64_t owner = __atomic_load_n(ring + PPT1_RING_OWNER, __ATOMIC_RELAXED);
+        uint32_t epoch = (uint32_t)(owner >> 32) + 1;
+        if ((uint32_t)owner != PPT1_FREE ||
+            !__atomic_compare_exchange_n(ring + PPT1_RING_OWNER, &owner,
+                                         (uint64_t)epoch << 32 | PPT1_ACTIVE, 0, __ATOMIC_ACQ_REL,
+                                         __ATOMIC_RELAXED))
+            continue;
+        uint64_t bytes = (uint64_t)PPT1_STRIDE << geometry->log2_slots;
+        uint64_t next = __atomic_load_n(ring, __ATOMIC_RELAXED);
+        uint64_t *history = ring + PPT1_RING_HISTORY + 2 * (epoch % 4);
+        /* whoever reads the entry also reads an epoch of at least this one */
+        __atomic_thread_fence(__ATOMIC_RELEASE);
+        __atomic_store_n(history, next + 1, __ATOMIC_RELAXED);
+        __atomic_store_n(history + 1, (uint64_t)epoch << 32 | (tid & 0xffffffff),
+                         __ATOMIC_RELEASE);
+        t->first = (uint64_t *)(base + geometry->slots + r * bytes);
+        t->end = t->first + bytes / 8;
+        t->slot = t->first + (next & ((UINT64_C(1) << geometry->log2_slots) - 1)) * (PPT1_STRIDE / 8);
+        t->next = next;
+        t->epoch = epoch;
+        t->tail = ring;
+        return 1;
+    }
+    return 0;
+}
+
+/* What ppt1_join found. */
+enum { PPT1_REFUSED, PPT1_JOINED, PPT1_GATE_CHANGED };
+
+/* The gate is not the one this thread knows: finds the thread a ring, once per value of the gate,
+ * or counts the frame. Order matters: what is entered once a frame makes no system call. */
+static int ppt1_join(ppt1_thread *t, uint64_t gate) {
+    ppt1_control *control = &PPT1_(control);
+    __asm__ volatile("" : : "r"(&PPT1_(descriptor))); /* linkers keep what is used */
+    if (gate == 0)
+        return PPT1_REFUSED;
+    uint64_t nonce = __atomic_load_n(&control->nonce, __ATOMIC_RELAXED);
+    if (gate == __atomic_load_n(&control->failed_gate, __ATOMIC_ACQUIRE) &&
+        nonce == __atomic_load_n(&control->failed_nonce, __ATOMIC_RELAXED)) {
+        ppt1_count(&control->not_mapped);
+        return PPT1_REFUSED;
+    }
+    if (gate == t->refused_gate && nonce == t->refused_nonce) {
+        if (t->refused_released == PPT1_FOREIGN)
+            return PPT1_REFUSED;
+        if (t->refused_released == __atomic_load_n(t->process + PPT1_RELEASED, __ATOMIC_ACQUIRE)) {
+            ppt1_refuse(t, PPT1_NO_RING, &control->no_ring);
+            return PPT1_REFUSED;
+        }
+    }
+    if (__atomic_load_n(&control->target_pid, __ATOMIC_RELAXED) != (uint32_t)getpid()) {
+        t->refused_released = PPT1_FOREIGN;
+        t->refused_nonce = nonce;
+        t->refused_gate = gate;
+        return PPT1_REFUSED;
+    }
+    madvise(control, PPT1_PAGE, MADV_WIPEONFORK);
+
+    ppt1_geometry geometry;
+    geometry.size = __atomic_load_n(&control->geometry.size, __ATOMIC_RELAXED);
+    geometry.stride = __atomic_load_n(&control->geometry.stride, __ATOMIC_RELAXED);
+    geometry.log2_slots = __atomic_load_n(&control->geometry.log2_slots, __ATOMIC_RELAXED);
+    geometry.rings = __atomic_load_n(&control->geometry.rings, __ATOMIC_RELAXED);
+    geometry.ring_pitch = __atomic_load_n(&control->geometry.ring_pitch, __ATOMIC_RELAXED);
+    geometry.masks = __atomic_load_n(&control->geometry.masks, __ATOMIC_RELAXED);
+    geometry.process = __atomic_load_n(&control->geometry.process, __ATOMIC_RELAXED);
+    geometry.ring_headers = __atomic_load_n(&control->geometry.ring_headers, __ATOMIC_RELAXED);
+    geometry.slots = __atomic_load_n(&control->geometry.slots, __ATOMIC_RELAXED);
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    if (__atomic_load_n(&control->gate, __ATOMIC_RELAXED) != gate)
+        return PPT1_GATE_CHANGED; /* what was copied may belong to another gate */
+
+    unsigned char *base = ppt1_mapping(nonce);
+    if (base == 0)
+        base = ppt1_map(gate, nonce, &geometry);
+    if (base == 0) {
+        int error = errno;
+        base = ppt1_mapping(nonce); /* by another thread, meanwhile */
+        if (base == 0) {
+            __atomic_store_n(&control->error, gate >> 32 << 32 | (uint32_t)error,
+                             __ATOMIC_RELAXED);
+            __atomic_store_n(&control->failed_nonce, nonce, __ATOMIC_RELAXED);
+            __atomic_store_n(&control->failed_gate, gate, __ATOMIC_RELEASE);
+            ppt1_count(&control->not_mapped);
+            return PPT1_REFUSED;
+        }
+    }
+
+    if (t->tail != 0 && t->nonce == nonce) { /* the same segment again: the ring is still ours */
+        t->gate = gate;
+        return PPT1_JOINED;
+    }
+    ppt1_give_back(t);
+    uint64_t *process = (uint64_t *)(base + geometry.process);
+    uint64_t released = __atomic_load_n(process + PPT1_RELEASED, __ATOMIC_ACQUIRE);
+    t->process = process;
+    t->nonce = nonce;
+    if (!ppt1_claim(t, base, &geometry)) {
+        t->refused_released = released;
+        t->refused_nonce = nonce;
+        t->refused_gate = gate;
+        ppt1_refuse(t, PPT1_NO_RING, &control->no_ring);
+        return PPT1_REFUSED;
+    }
+    ppt1_at_thread_exit(t);
+    if (__atomic_load_n(&control->gate, __ATOMIC_RELAXED) != gate) {
+        ppt1_give_back(t);
+        return PPT1_GATE_CHANGED;
+    }
+    t->enable = (const uint64_t *)(base + geometry.masks);
+    t->gate = gate;
+    return PPT1_JOINED;
+}
+
+static int ppt1_slow(ppt1_thread *t, uint64_t gate) {
+    int saved = errno;
+    int found = ppt1_join(t, gate);
+    for (int tries = 0; found == PPT1_GATE_CHANGED && tries < 4; tries++) {
+        gate = __atomic_load_n(&PPT1_(control).gate, __ATOMIC_RELAXED);
+        found = ppt1_join(t, gate);
+    }
+    if (found == PPT1_GATE_CHANGED)
+        ppt1_count(&PPT1_(control).not_mapped);
+    errno = saved;
+    return found == PPT1_JOINED;
+}
+
+static inline ppt1_thread *ppt1_if_enabled(ppt1_thread *t, unsigned frame) {
+    uint64_t enabled = __atomic_load_n(t->enable + frame / 64, __ATOMIC_RELAXED);
+    if (__builtin_expect((enabled >> frame % 64 & 1) == 0, 0)) {
+        ppt1_leave(t);
+        return 0;
+    }
+    /* A reader that sees a word of this frame also sees the cursor before it. */
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+    return t;
+}
+
+static __attribute__((noinline, cold)) ppt1_thread *ppt1_begin_slow(ppt1_thread *t, uint64_t gate,
+                                                                    unsigned frame) {
+    if (ppt1_slow(t, gate))
+        return ppt1_if_enabled(t, frame);
+    ppt1_leave(t);
+    return 0;
+}
+
+static __attribute__((noinline, cold)) ppt1_thread *ppt1_begin_nested(const ppt1_thread *t) {
+    ppt1_refuse(t, PPT1_NESTED, &PPT1_(control).nested);
+    return 0;
+}
+
+PPT1_WEAK ppt1_thread *PPT1_(begin)(unsigned frame) {
+    ppt1_thread *t = ppt1_self();
+    if (__builtin_expect(__atomic_load_n(&t->busy, __ATOMIC_RELAXED) != 0, 0))
+        return ppt1_begin_nested(t);
+    ppt1_enter(t);
+    uint64_t gate = __atomic_load_n(&PPT1_(control).gate, __ATOMIC_RELAXED);
+    if (__builtin_expect(gate != t->gate, 0))
+        return ppt1_begin_slow(t, gate, frame);
+    return ppt1_if_enabled(t, frame);
+}
+
+PPT1_WEAK void PPT1_(end)(ppt1_thread *t) {
+    uint64_t *slot = t->slot;
+    uint64_t seq = t->next + 1;
+    __atomic_store_n(slot, seq, __ATOMIC_RELAXED);
+    __atomic_store_n(t->tail, seq, __ATOMIC_RELEASE);
+    t->next = seq;
+    slot += PPT1_STRIDE / 8;
+    t->slot = slot == t->end ? t->first : slot;
+    ppt1_leave(t);
+}
+
+PPT1_WEAK void PPT1_(prepare)(void) {
+    ppt1_thread *t = ppt1_self();
+    if (__atomic_load_n(&t->busy, __ATOMIC_RELAXED) != 0)
+        return;
+    ppt1_enter(t);
+    uint64_t gate = __atomic_load_n(&PPT1_(control).gate, __ATOMIC_RELAXED);
+    if (gate != 0 && (gate == t->gate || ppt1_slow(t, gate))) {
+        int saved = errno;
+        uint64_t start = (uint64_t)t->first / PPT1_PAGE * PPT1_PAGE;
+        uint64_t bytes = (uint64_t)t->end - start + PPT1_PAGE - 1;
+        madvise((void *)start, bytes / PPT1_PAGE * PPT1_PAGE, MADV_POPULATE_WRITE);
+        errno = saved;
+    }
+    ppt1_leave(t);
+}
+
+/* The clock that a time field names, by its number in clock_gettime(2). */
+PPT1_WEAK struct timespec PPT1_(clock)(int clock) {
+    struct timespec now = {0, 0};
+    clock_gettime(clock, &now);
+    return now;
+}
+
+#if PPT1_UNLOADABLE
+/* This object's own descriptor, whether or not the program uses another object's. */
+extern const ppt1_descriptor PPT1_(own)
+    __attribute__((weak, alias(PPT1_DESCRIPTOR_NAME), visibility("hidden")));
+
+/* Before the code goes: off, and no destructor of ours at thread exit. The mappings stay. */
+static __attribute__((destructor)) void ppt1_unload(void) {
+    const ppt1_descriptor *own = &PPT1_(own), *used = &PPT1_(descriptor);
+    __asm__("" : "+r"(own), "+r"(used)); /* not the same to the linker */
+    if (own != used)
+        return;
+    __atomic_store_n(&PPT1_(control).gate, 0, __ATOMIC_RELAXED);
+    uint64_t word = __atomic_exchange_n(&ppt1_exit_key, 0, __ATOMIC_ACQ_REL);
+    if (word != 0)
+        pthread_key_delete((pthread_key_t)(word - 1));
+}
+#endif
+
+#ifdef __cplusplus
+}
+#endif

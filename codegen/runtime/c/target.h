@@ -1,0 +1,113 @@
+/* ---- ppt, ABI 1: the part that is the same in every header -------------------------------- */
+#ifndef PPT1_TARGET_H
+#define PPT1_TARGET_H
+
+/* Everything compiles to nothing with -DPPT_DISABLE and where ppt does not run. */
+#if !defined(PPT_DISABLE) && defined(__linux__) && defined(__LP64__) && defined(__GNUC__) && \
+    (defined(__x86_64__) || (defined(__aarch64__) && !defined(__AARCH64EB__)))
+#define PPT1_ENABLED 1
+#else
+#define PPT1_ENABLED 0
+#endif
+
+#ifdef __cplusplus
+#define PPT1_ZERO(type) type()
+#define PPT1_ASSERT(condition, text) static_assert(condition, text)
+#else
+#define PPT1_ZERO(type) {0}
+#define PPT1_ASSERT(condition, text) _Static_assert(condition, text)
+#endif
+
+#if PPT1_ENABLED
+
+#ifdef __aarch64__
+#define PPT1_PAGE 65536 /* the largest page that the architecture may use */
+#else
+#define PPT1_PAGE 4096
+#endif
+
+#ifdef PPT_TLS_MODEL
+#define PPT1_THREAD __attribute__((tls_model(PPT_TLS_MODEL))) __thread
+#else
+#define PPT1_THREAD __thread
+#endif
+
+/* Where the parts of a segment lie, in bytes from its start. */
+typedef struct ppt1_geometry {
+    uint64_t size;
+    uint32_t stride, log2_slots, rings, ring_pitch;
+    uint64_t masks, process, ring_headers, slots;
+} ppt1_geometry;
+
+/* A segment that this process has mapped; never unmapped. */
+typedef struct ppt1_mapped {
+    uint64_t base, handle, nonce, size;
+} ppt1_mapped;
+
+/* The mailbox between this process and `ppt attach`: zero at start, alone in its page. */
+typedef struct ppt1_control {
+    /* written by the agent */
+    uint64_t gate; /* generation << 32 | kind << 31 | segment id; 0 is off */
+    uint64_t nonce;
+    ppt1_geometry geometry;
+    uint32_t clock_kind, target_pid;
+    uint64_t claim[4], generation;
+    uint64_t agent_reserved[17];
+    /* written by the target, never on the hot path */
+    uint64_t error, failed_gate, failed_nonce;
+    uint64_t no_ring, nested, not_mapped;
+    uint64_t target_reserved[26];
+    ppt1_mapped segments[8];
+    uint64_t memfd[8];
+    unsigned char rest[PPT1_PAGE - 832];
+} ppt1_control;
+
+/* A thread's place in its ring. */
+typedef struct ppt1_thread {
+    uint64_t *slot;         /* where the next frame goes */
+    uint64_t next;          /* its index: one less than its sequence number */
+    uint64_t gate;          /* the gate's value when the ring was claimed */
+    const uint64_t *enable; /* one bit per kind of frame */
+    uint64_t *tail;         /* the ring's cursor, the first word of its header; 0: no ring */
+    uint64_t *first, *end;  /* the ring's slots */
+    uint64_t *process;      /* the segment's counters of what was refused */
+    uint64_t nonce;         /* the segment; what it maps is ours only while the table lists it */
+    uint64_t refused_gate, refused_nonce, refused_released;
+    uint32_t epoch; /* the claim, by its number in the ring */
+    uint32_t busy;  /* a frame is being written: a signal handler's frame is refused */
+} ppt1_thread;
+
+static inline void ppt1_put(uint64_t *slot, uint64_t word) {
+    __atomic_store_n(slot, word, __ATOMIC_RELAXED);
+}
+
+static inline uint64_t ppt1_f32(float value) {
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+static inline uint64_t ppt1_f64(double value) {
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+/* Up to 8 bytes of an array. */
+static inline uint64_t ppt1_bytes(const void *from, unsigned count) {
+    uint64_t word = 0;
+    memcpy(&word, from, count);
+    return word;
+}
+
+/* At most `size` bytes of a string, padded with zeros. */
+static inline void ppt1_text(char *to, const char *from, unsigned size) {
+    unsigned i = 0;
+    for (; i < size && from[i] != 0; i++)
+        to[i] = from[i];
+    for (; i < size; i++)
+        to[i] = 0;
+}
+
+#endif /* PPT1_ENABLED */
+#endif /* PPT1_TARGET_H */

@@ -1,0 +1,78 @@
+//! `STEM.c`: schema, descriptor, control page and everything off the hot path.
+
+use ppt_frame_dsl::Schema;
+
+use super::{Buffer, frame_type};
+use crate::text::Text;
+
+const FIXED: &str = include_str!("../../runtime/c/target.c");
+
+pub(super) fn emit(buffer: &Buffer) -> String {
+    let schema = buffer.schema;
+    let mut out = Text::new();
+    out.line(&buffer.banner("The slow path"));
+    out.lines(["#ifndef _GNU_SOURCE", "#define _GNU_SOURCE", "#endif"]);
+    out.line(&format!("#include \"{}.h\"", buffer.stem));
+    out.blank();
+    out.line("#if PPT1_ENABLED");
+    out.blank();
+    for header in
+        ["errno.h", "pthread.h", "sys/mman.h", "sys/shm.h", "sys/syscall.h", "time.h", "unistd.h"]
+    {
+        out.line(&format!("#include <{header}>"));
+    }
+    out.blank();
+    out.line(&format!("#define PPT1_(name) {}##name", buffer.symbol("")));
+    out.line(&format!("#define PPT1_DESCRIPTOR_NAME \"{}\"", buffer.symbol("descriptor")));
+    out.line(&format!("#define PPT1_SCHEMA_HASH UINT64_C(0x{:016x})", buffer.hash));
+    out.line(&format!("#define PPT1_STRIDE {}", schema.stride));
+    out.line(&format!("#define PPT1_LOG2_SLOTS {}", schema.slots.ilog2()));
+    out.line(&format!("#define PPT1_FRAMES {}", schema.frames.len()));
+    out.blank();
+    out.line("/* What the frames look like, for whoever reads them. */");
+    out.lines([
+        "#pragma GCC diagnostic push",
+        "#pragma GCC diagnostic ignored \"-Woverlength-strings\"",
+    ]);
+    out.line("static const char ppt1_schema[] =");
+    json_literal(schema, &mut out);
+    out.line("#pragma GCC diagnostic pop");
+    out.blank();
+    out.block(FIXED);
+    out.blank();
+    out.line("#ifdef __cplusplus");
+    out.line("extern \"C\" {");
+    out.line("#endif");
+    out.line("/* The macro form's frames, one a thread: fields keep their last value. */");
+    for frame in &schema.frames {
+        let symbol = buffer.symbol(&format!("frame_{}", frame.name));
+        out.line(&format!("PPT1_WEAK PPT1_THREAD {} {symbol};", frame_type(frame)));
+    }
+    out.line("#ifdef __cplusplus");
+    out.line("}");
+    out.line("#endif");
+    out.blank();
+    out.line("#endif /* PPT1_ENABLED */");
+    out.finish()
+}
+
+/// The schema's JSON as string literals of a readable length.
+fn json_literal(schema: &Schema, out: &mut Text) {
+    const WIDTH: usize = 88;
+    let json = schema.to_json();
+    let mut line = String::new();
+    for byte in json.bytes() {
+        match byte {
+            b'"' | b'\\' => line.extend(['\\', byte as char]),
+            // No trigraphs, and nothing but ASCII in the file.
+            b'?' => line.push_str("\\?"),
+            0x20..=0x7e => line.push(byte as char),
+            _ => line.push_str(&format!("\\{byte:03o}")),
+        }
+        if line.len() >= WIDTH {
+            out.line(&format!("    \"{line}\""));
+            line.clear();
+        }
+    }
+    out.line(&format!("    \"{line}\";"));
+}

@@ -1,0 +1,97 @@
+//! From a checked frame file to the source code that is compiled into a target.
+//!
+//! ```
+//! let source = b"frame example { int kind, who; time sleep, start, end; }";
+//! let frames = ppt_codegen::parse(source, "example.frame").unwrap();
+//! let outputs = ppt_codegen::generate(&frames, "example.frame", &[ppt_codegen::Language::C]).unwrap();
+//! assert_eq!(outputs[0].name, "example.h");
+//! assert!(outputs[0].text.contains("pptframe_example_t"));
+//! ```
+//!
+//! The fixed part of the output lives in real files under `runtime/`; what is here writes only what
+//! depends on the schema. The output is a function of its input: no path, no date.
+
+mod c;
+mod text;
+mod write;
+
+use std::path::Path;
+
+pub use ppt_frame_dsl::{
+    Compiled, Failure, Language, MAX_SOURCE_BYTES, Schema, compile as parse, layout::Layout,
+};
+pub use write::{WriteError, depfile, write_outputs};
+
+/// One generated file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Output {
+    /// File name without a folder.
+    pub name: String,
+    /// Contents.
+    pub text: String,
+}
+
+/// What a checked frame file asks for and this version cannot write.
+#[derive(Debug, thiserror::Error)]
+pub enum GenerateError {
+    /// `--emit` or the file's `emit` names a language without an emitter.
+    #[error("{0} output is not available in this version of pptc; use --emit c")]
+    Language(&'static str),
+    /// A field of type `tsc`.
+    #[error(
+        "frame `{frame}`, field `{field}`: `option time tsc` is not available in this version of \
+         pptc; use `option time ns monotonic;`"
+    )]
+    Ticks {
+        /// Name of the frame.
+        frame: String,
+        /// Name of the field.
+        field: String,
+    },
+    /// The frame file's name has no stem to name the output after.
+    #[error("`{0}` has no name to call the generated files by")]
+    Stem(String),
+}
+
+/// Generates the files of one buffer, named after `file_name`, in the given languages; when none
+/// is given, in those that the file's `emit` names, or else in C.
+pub fn generate(
+    frames: &Compiled,
+    file_name: &str,
+    languages: &[Language],
+) -> Result<Vec<Output>, GenerateError> {
+    let path = Path::new(file_name);
+    let stem = path.file_stem().and_then(|stem| stem.to_str());
+    let stem = stem.ok_or_else(|| GenerateError::Stem(file_name.into()))?;
+    let origin = path.file_name().and_then(|name| name.to_str()).unwrap_or(stem);
+    let languages = match (languages, frames.emit.as_slice()) {
+        ([], []) => &[Language::C],
+        ([], of_file) => of_file,
+        (asked, _) => asked,
+    };
+    let mut outputs = Vec::new();
+    for language in languages {
+        match language {
+            Language::C => {
+                refuse_ticks(&frames.schema)?;
+                outputs.extend(c::emit(&frames.schema, stem, origin));
+            }
+            Language::Cpp => return Err(GenerateError::Language("C++")),
+            Language::Rust => return Err(GenerateError::Language("Rust")),
+        }
+    }
+    Ok(outputs)
+}
+
+fn refuse_ticks(schema: &Schema) -> Result<(), GenerateError> {
+    use ppt_frame_dsl::schema::FieldType;
+    for frame in &schema.frames {
+        if let Some(field) = frame.fields.iter().find(|field| field.ty == FieldType::Tsc) {
+            return Err(GenerateError::Ticks {
+                frame: frame.name.clone(),
+                field: field.name.clone(),
+            });
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,59 @@
+//! A file being written: lines, blocks and single blank lines.
+
+/// Text of one generated file.
+pub(crate) struct Text {
+    text: String,
+    indent: usize,
+}
+
+impl Text {
+    pub(crate) fn new() -> Self {
+        Self { text: String::new(), indent: 0 }
+    }
+
+    /// One line, indented.
+    pub(crate) fn line(&mut self, line: &str) {
+        if !line.is_empty() {
+            self.text.extend(std::iter::repeat_n(' ', self.indent));
+        }
+        self.text.push_str(line);
+        self.text.push('\n');
+    }
+
+    /// Several lines.
+    pub(crate) fn lines<'a>(&mut self, lines: impl IntoIterator<Item = &'a str>) {
+        for line in lines {
+            self.line(line);
+        }
+    }
+
+    /// A blank line, unless there is one.
+    pub(crate) fn blank(&mut self) {
+        if !self.text.is_empty() && !self.text.ends_with("\n\n") {
+            self.text.push('\n');
+        }
+    }
+
+    /// A text that is written already.
+    pub(crate) fn block(&mut self, block: &str) {
+        self.blank();
+        self.text.push_str(block.trim_end());
+        self.text.push('\n');
+    }
+
+    /// What follows is indented by four more spaces, until [`Text::close`].
+    pub(crate) fn open(&mut self, line: &str) {
+        self.line(line);
+        self.indent += 4;
+    }
+
+    /// Ends what [`Text::open`] began.
+    pub(crate) fn close(&mut self, line: &str) {
+        self.indent -= 4;
+        self.line(line);
+    }
+
+    pub(crate) fn finish(self) -> String {
+        self.text
+    }
+}

@@ -1,0 +1,118 @@
+//! Reads the value of one column out of the bytes of a frame. Any bytes are a value.
+
+use ppt_capture::ClockTable;
+use ppt_capture::frame_dsl::schema::{Int, Schema};
+use ppt_capture::frame_dsl::{Column, ColumnType};
+
+use crate::table::Value;
+
+/// One column of one kind of frame, ready to be read.
+#[derive(Debug)]
+pub(crate) struct Cell {
+    at: usize,
+    ty: ColumnType,
+    /// Names of an enum's values, by value.
+    names: Vec<(i128, String)>,
+}
+
+impl Cell {
+    /// The reader of `column`, of a schema that has been checked.
+    pub fn new(schema: &Schema, column: &Column) -> Cell {
+        let mut names: Vec<(i128, String)> = Vec::new();
+        if let ColumnType::Enum { index, .. } = column.ty
+            && let Some(found) = schema.enums.get(index)
+        {
+            names = found.values.iter().map(|(name, value)| (*value, name.clone())).collect();
+            // Where two names share a value the first one declared is shown.
+            names.sort_by_key(|(value, _)| *value);
+            names.dedup_by_key(|(value, _)| *value);
+        }
+        Cell { at: column.offset as usize, ty: column.ty, names }
+    }
+
+    /// The value in `frame`. A field that reaches beyond the frame (which no checked schema has)
+    /// is empty.
+    pub fn read<'a>(&'a self, frame: &'a [u8], clocks: &ClockTable) -> Value<'a> {
+        self.value(frame.get(self.at..).unwrap_or_default(), clocks).unwrap_or(Value::Empty)
+    }
+
+    fn value<'a>(&'a self, bytes: &'a [u8], clocks: &ClockTable) -> Option<Value<'a>> {
+        Some(match self.ty {
+            ColumnType::I8 => Value::Signed(i8::from_le_bytes(first(bytes)?).into()),
+            ColumnType::I16 => Value::Signed(i16::from_le_bytes(first(bytes)?).into()),
+            ColumnType::I32 => Value::Signed(i32::from_le_bytes(first(bytes)?).into()),
+            ColumnType::I64 | ColumnType::Duration => Value::Signed(i64_at(bytes, 0)?),
+            ColumnType::U8 | ColumnType::Bool => {
+                Value::Unsigned(u8::from_le_bytes(first(bytes)?).into())
+            }
+            ColumnType::U16 => Value::Unsigned(u16::from_le_bytes(first(bytes)?).into()),
+            ColumnType::U32 => Value::Unsigned(u32::from_le_bytes(first(bytes)?).into()),
+            ColumnType::U64 => Value::Unsigned(u64::from_le_bytes(first(bytes)?)),
+            ColumnType::F32 => Value::Single(f32::from_le_bytes(first(bytes)?)),
+            ColumnType::F64 => Value::Double(f64::from_le_bytes(first(bytes)?)),
+            ColumnType::Ns { .. } => taken(i64_at(bytes, 0)?),
+            ColumnType::Timespec { .. } => pair(bytes, 1_000_000_000)?,
+            ColumnType::Timeval => pair(bytes, 1_000_000)?,
+            ColumnType::TimevalSeconds => half(bytes, 0)?,
+            ColumnType::TimevalMicroseconds => half(bytes, 8)?,
+            ColumnType::Tick => match u64::from_le_bytes(first(bytes)?) {
+                0 => Value::Empty,
+                tick => clocks.tick_to_epoch(tick).map_or(Value::Empty, Value::Signed),
+            },
+            ColumnType::Enum { repr, .. } => self.name(integer(bytes, repr)?),
+            ColumnType::Text { len } => {
+                let text = bytes.get(..len as usize)?;
+                let end = text.iter().position(|&byte| byte == 0).unwrap_or(text.len());
+                Value::Text(&text[..end])
+            }
+            ColumnType::Bytes { len } => Value::Bytes(bytes.get(..len as usize)?),
+        })
+    }
+
+    fn name(&self, value: i128) -> Value<'_> {
+        match self.names.binary_search_by_key(&value, |(value, _)| *value) {
+            Ok(found) => Value::Text(self.names[found].1.as_bytes()),
+            Err(_) => Value::Wide(value),
+        }
+    }
+}
+
+fn first<const N: usize>(bytes: &[u8]) -> Option<[u8; N]> {
+    bytes.first_chunk().copied()
+}
+
+fn i64_at(bytes: &[u8], at: usize) -> Option<i64> {
+    Some(i64::from_le_bytes(first(bytes.get(at..)?)?))
+}
+
+fn taken(value: i64) -> Value<'static> {
+    if value == 0 { Value::Empty } else { Value::Signed(value) }
+}
+
+/// Seconds and parts of a second as one number of parts.
+fn pair(bytes: &[u8], parts: i128) -> Option<Value<'static>> {
+    let (seconds, rest) = (i64_at(bytes, 0)?, i64_at(bytes, 8)?);
+    if (seconds, rest) == (0, 0) {
+        return Some(Value::Empty);
+    }
+    Some(Value::Wide(i128::from(seconds) * parts + i128::from(rest)))
+}
+
+/// One half of a timeval; both are empty where both are 0.
+fn half(bytes: &[u8], at: usize) -> Option<Value<'static>> {
+    let whole = (i64_at(bytes, 0)?, i64_at(bytes, 8)?);
+    Some(if whole == (0, 0) { Value::Empty } else { Value::Signed(i64_at(bytes, at)?) })
+}
+
+fn integer(bytes: &[u8], repr: Int) -> Option<i128> {
+    Some(match repr {
+        Int::I8 => i8::from_le_bytes(first(bytes)?).into(),
+        Int::I16 => i16::from_le_bytes(first(bytes)?).into(),
+        Int::I32 => i32::from_le_bytes(first(bytes)?).into(),
+        Int::I64 => i64::from_le_bytes(first(bytes)?).into(),
+        Int::U8 => u8::from_le_bytes(first(bytes)?).into(),
+        Int::U16 => u16::from_le_bytes(first(bytes)?).into(),
+        Int::U32 => u32::from_le_bytes(first(bytes)?).into(),
+        Int::U64 => u64::from_le_bytes(first(bytes)?).into(),
+    })
+}

@@ -1,0 +1,54 @@
+//! The table of missing frames: one row per run of sequence numbers of one cause.
+//!
+//! `lost_before` of a frames chunk does not say in which order its causes struck: they are shown
+//! as overrun, disk, corrupt. What damage to the file took comes last, as `corrupt`.
+
+use std::io;
+
+use ppt_capture::{Cause, Frames, Gap};
+
+use crate::table::{TableWriter, Value};
+
+/// Names of the columns.
+pub(crate) fn columns() -> Vec<String> {
+    ["buffer", "segment", "ring", "first_seq", "count", "cause"].map(str::to_owned).to_vec()
+}
+
+/// Writes one row.
+pub(crate) fn write(writer: &mut dyn TableWriter, label: &str, gap: &Gap) -> io::Result<()> {
+    writer.cell(Value::Text(label.as_bytes()))?;
+    writer.cell(Value::Bytes(&gap.nonce.to_be_bytes()))?;
+    writer.cell(Value::Unsigned(gap.ring.into()))?;
+    writer.cell(Value::Unsigned(gap.first_seq))?;
+    writer.cell(Value::Unsigned(gap.count))?;
+    writer.cell(Value::Text(gap.cause.name().as_bytes()))?;
+    writer.end_row()
+}
+
+/// What a frames chunk lacks: before its first frame, and where frames are damaged.
+pub(crate) fn of_frames(frames: &Frames<'_>) -> Vec<Gap> {
+    let head = &frames.head;
+    let gap = |first_seq, count, cause| Gap {
+        source: head.source,
+        nonce: head.nonce,
+        ring: head.ring,
+        first_seq,
+        count,
+        cause,
+    };
+    let mut gaps: Vec<Gap> = Vec::new();
+    if frames.loss_is_new {
+        let mut seq = head.first_seq.saturating_sub(head.lost_before.total());
+        for (cause, count) in head.lost_before.by_cause().into_iter().filter(|(_, n)| *n > 0) {
+            gaps.push(gap(seq, count, cause));
+            seq += count;
+        }
+    }
+    for seq in frames.wrong() {
+        match gaps.last_mut() {
+            Some(last) if last.cause == Cause::Corrupt && last.next_seq() == seq => last.count += 1,
+            _ => gaps.push(gap(seq, 1, Cause::Corrupt)),
+        }
+    }
+    gaps
+}

@@ -1,0 +1,182 @@
+//! What there is to say about a capture as a whole.
+//!
+//! The structs below are the JSON of `ppt info --json`: keys may be added, never changed.
+
+use std::io::{self, Write};
+
+use ppt_capture::{Dropped, Lost, Process};
+use serde::{Serialize, Serializer};
+
+use crate::info_text;
+
+/// The account of a capture.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Info {
+    /// Version of this JSON.
+    pub format: u32,
+    /// Whether the capture ends with an end chunk.
+    pub complete: bool,
+    /// Where it was cut off, or is still being written.
+    pub cut: Option<u64>,
+    /// Damage that was skipped; the first 1,000 places.
+    pub damaged: Vec<DamageInfo>,
+    /// Places of damage, all of them.
+    pub damages: u64,
+    /// Rings of an undamaged capture of which the end chunk says something else.
+    pub mismatches: u64,
+    /// The capture; null where its file header is damaged.
+    pub capture: Option<CaptureInfo>,
+    /// How it ended.
+    pub end: Option<EndInfo>,
+    /// Every buffer.
+    pub buffers: Vec<BufferInfo>,
+    /// The clocks.
+    pub clock: ClockInfo,
+    /// The process of the first buffer.
+    pub target: Option<Process>,
+}
+
+/// One damaged place.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct DamageInfo {
+    /// Where, from the first byte.
+    pub offset: u64,
+    /// What.
+    pub what: String,
+}
+
+/// What the file header says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct CaptureInfo {
+    /// Random name, hex.
+    pub id: String,
+    /// Name of the host.
+    pub host: String,
+    /// Names the boot of the host.
+    pub boot_id: String,
+    /// Program that wrote it.
+    pub tool: String,
+    /// CLOCK_REALTIME, ns.
+    pub created_realtime_ns: u64,
+    /// CLOCK_MONOTONIC, ns.
+    pub created_mono_ns: u64,
+    /// From the creation to the end, or to the last drain of a capture that was cut off.
+    pub duration_ns: u64,
+}
+
+/// How a capture ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct EndInfo {
+    /// `stopped`, `exited`, ….
+    pub reason: &'static str,
+    /// More about it.
+    pub message: String,
+    /// CLOCK_REALTIME, ns.
+    pub realtime_ns: u64,
+    /// CLOCK_MONOTONIC, ns.
+    pub mono_ns: u64,
+}
+
+/// One buffer of one process.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct BufferInfo {
+    /// `NAME[#hash8][@object]`, as much as it takes.
+    pub name: String,
+    /// 16 hex digits.
+    pub schema_hash: String,
+    /// Frames that are in the capture and can be read.
+    pub frames: u64,
+    /// Frames that had a sequence number and are not; damage to the file included.
+    pub lost: u64,
+    /// The same by cause; damage is `corrupt`.
+    pub lost_by: Lost,
+    /// Of these, the ones that damage to the file took.
+    pub damaged: u64,
+    /// Frames that the writers refused.
+    pub dropped: Dropped,
+    /// Frames between sessions, in no other sum.
+    pub unattended: u64,
+    /// Path of the executable or library that holds it.
+    pub object: String,
+    /// The process.
+    pub pid: u32,
+    /// Names of its kinds of frames.
+    pub kinds: Vec<String>,
+    /// Metadata.
+    #[serde(serialize_with = "as_map")]
+    pub tags: Vec<(String, String)>,
+    /// Each ring that was drained.
+    pub rings: Vec<RingInfo>,
+}
+
+/// One ring: `frames + lost == next_seq - first_seq`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RingInfo {
+    /// Its number in the segment.
+    pub ring: u32,
+    /// Nonce of the segment, 16 hex digits.
+    pub segment: String,
+    /// First sequence number of the session.
+    pub first_seq: u64,
+    /// The one after the last.
+    pub next_seq: u64,
+    /// Frames that are in the capture and can be read.
+    pub frames: u64,
+    /// Frames that are not.
+    pub lost: u64,
+}
+
+/// The clocks of a capture.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct ClockInfo {
+    /// The clock that the target was told to use.
+    pub target: String,
+    /// Ticks a second, where the system states them.
+    pub tick_hz: Option<u64>,
+    /// Readings of ticks against monotonic time.
+    pub tick_readings: usize,
+    /// Realtime − monotonic at the start, ns.
+    pub epoch_offset_ns: Option<i64>,
+    /// Steps of realtime.
+    pub steps: Vec<StepInfo>,
+}
+
+/// One step of realtime.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct StepInfo {
+    /// When it was seen, CLOCK_MONOTONIC ns.
+    pub mono_ns: u64,
+    /// By how much, ns.
+    pub by_ns: i64,
+}
+
+impl Info {
+    /// Writes the JSON, and a line feed.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write_json(&self, mut out: impl Write) -> io::Result<()> {
+        let json = serde_json::to_string(self)?;
+        // Control characters that JSON allows, but a terminal may obey.
+        for char in json.chars() {
+            if char.is_control() {
+                write!(out, "\\u{:04x}", u32::from(char))?;
+            } else {
+                out.write_all(char.encode_utf8(&mut [0; 4]).as_bytes())?;
+            }
+        }
+        writeln!(out)
+    }
+
+    /// Writes it for people.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write_text(&self, out: impl Write) -> io::Result<()> {
+        info_text::write(self, out)
+    }
+}
+
+fn as_map<S: Serializer>(tags: &[(String, String)], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(tags.iter().map(|(name, value)| (name, value)))
+}

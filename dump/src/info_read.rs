@@ -1,0 +1,162 @@
+//! Reads a capture for its account.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::path::Path;
+
+use ppt_capture::{
+    Account, Capture, CaptureError, Chunk, ClockTable, Damage, Dropped, FileHeader, Item, Lost,
+    RingAccount, SourceInfo,
+};
+
+use crate::info::{
+    BufferInfo, CaptureInfo, ClockInfo, DamageInfo, EndInfo, Info, RingInfo, StepInfo,
+};
+use crate::select::labels;
+
+const MAX_DAMAGED: usize = 1000;
+
+impl Info {
+    /// Reads the whole capture at `path` (`-`: standard input).
+    ///
+    /// # Errors
+    /// It cannot be read at all; damage is part of the answer.
+    pub fn read(path: &Path) -> Result<Info, CaptureError> {
+        Info::of(Capture::open(path)?)
+    }
+
+    /// Reads a whole stream.
+    ///
+    /// # Errors
+    /// As for [`Info::read`].
+    pub fn read_stream(reader: impl Read + 'static) -> Result<Info, CaptureError> {
+        Info::of(Capture::from_reader(reader)?)
+    }
+
+    fn of(mut capture: Capture) -> Result<Info, CaptureError> {
+        let mut clocks = ClockTable::default();
+        let mut damaged: Vec<Damage> = Vec::new();
+        let (mut damages, mut last_drain) = (0, 0);
+        while let Some(item) = capture.read()? {
+            match item {
+                Item::Damage(damage) => {
+                    damages += 1;
+                    if damaged.len() < MAX_DAMAGED {
+                        damaged.push(damage);
+                    }
+                }
+                Item::Chunk(Chunk::Clock(readings)) => clocks.add(&readings),
+                Item::Chunk(Chunk::Frames(frames)) => last_drain = frames.head.drained_mono_ns,
+                Item::Chunk(_) => {}
+            }
+        }
+        let finish = capture.finish();
+        let end_ns = finish.end.map_or(last_drain, |end| end.mono_ns);
+        let sources: Vec<&SourceInfo> = capture.sources().collect();
+        let mismatches = match finish.end {
+            Some(end) if damages == 0 => capture.account().mismatches(end).len() as u64,
+            _ => 0,
+        };
+        let mut rings = rings(capture.account());
+        let buffers = sources.iter().zip(labels(&sources)).map(|(info, label)| {
+            let rings = rings.remove(&info.id).unwrap_or_default();
+            buffer(info, label, capture.account().dropped(info.id), rings)
+        });
+        Ok(Info {
+            format: 1,
+            complete: finish.end.is_some(),
+            cut: finish.cut,
+            damaged: damaged
+                .iter()
+                .map(|it| DamageInfo { offset: it.offset, what: it.kind.to_string() })
+                .collect(),
+            damages,
+            mismatches,
+            capture: capture.header().map(|header| file(header, end_ns)),
+            end: finish.end.map(|end| EndInfo {
+                reason: end.reason.name(),
+                message: end.message.clone(),
+                realtime_ns: end.realtime_ns,
+                mono_ns: end.mono_ns,
+            }),
+            buffers: buffers.collect(),
+            clock: clock(&clocks, sources.first().copied()),
+            target: sources.first().map(|info| info.source.process.clone()),
+        })
+    }
+}
+
+fn rings(account: &Account) -> BTreeMap<u16, Vec<(RingInfo, RingAccount)>> {
+    let mut rings: BTreeMap<u16, Vec<(RingInfo, RingAccount)>> = BTreeMap::new();
+    for (key, account) in account.rings() {
+        let info = RingInfo {
+            ring: key.ring,
+            segment: format!("{:016x}", key.nonce),
+            first_seq: account.first_seq,
+            next_seq: account.next_seq,
+            frames: account.captured,
+            lost: account.lost_with_damage().total(),
+        };
+        rings.entry(key.source).or_default().push((info, account));
+    }
+    rings
+}
+
+fn file(header: &FileHeader, end_ns: u64) -> CaptureInfo {
+    CaptureInfo {
+        id: header.capture_id.iter().map(|byte| format!("{byte:02x}")).collect(),
+        host: header.host.clone(),
+        boot_id: header.boot_id.clone(),
+        tool: header.tool.clone(),
+        created_realtime_ns: header.created_realtime_ns,
+        created_mono_ns: header.created_mono_ns,
+        duration_ns: end_ns.saturating_sub(header.created_mono_ns),
+    }
+}
+
+fn buffer(
+    info: &SourceInfo,
+    name: String,
+    dropped: Dropped,
+    rings: Vec<(RingInfo, RingAccount)>,
+) -> BufferInfo {
+    let mut lost = Lost::default();
+    let (mut frames, mut damaged, mut unattended) = (0u64, 0u64, 0u64);
+    for (_, ring) in &rings {
+        lost += ring.lost_with_damage();
+        frames = frames.saturating_add(ring.captured);
+        damaged = damaged.saturating_add(ring.damaged);
+        unattended = unattended.saturating_add(ring.unattended);
+    }
+    BufferInfo {
+        name,
+        schema_hash: format!("{:016x}", info.source.schema_hash),
+        frames,
+        lost: lost.total(),
+        lost_by: lost,
+        damaged,
+        dropped,
+        unattended,
+        object: info.source.object.clone(),
+        pid: info.source.process.pid,
+        kinds: info.schema.frames.iter().map(|frame| frame.name.clone()).collect(),
+        tags: info.source.tags.clone(),
+        rings: rings.into_iter().map(|(info, _)| info).collect(),
+    }
+}
+
+fn clock(clocks: &ClockTable, source: Option<&SourceInfo>) -> ClockInfo {
+    let steps = clocks.steps().iter().map(|&(mono_ns, by)| StepInfo { mono_ns, by_ns: fit(by) });
+    ClockInfo {
+        target: source.map(|info| info.source.clock.clone()).unwrap_or_default(),
+        tick_hz: source.and_then(|info| info.source.tick_hz),
+        tick_readings: clocks.tick_readings(),
+        epoch_offset_ns: clocks.epoch_offset().map(fit),
+        steps: steps.collect(),
+    }
+}
+
+/// The nearest i64: what does not fit comes from a clock that nobody has.
+fn fit(value: i128) -> i64 {
+    value.clamp(i64::MIN.into(), i64::MAX.into()) as i64
+}

@@ -1,0 +1,106 @@
+//! The account of a capture for people.
+
+use std::io::{self, Write};
+
+use ppt_capture::Cause;
+
+use crate::escape::escape;
+use crate::info::{BufferInfo, Info};
+
+/// Rings of one buffer that are listed; the JSON has all of them.
+const MAX_RINGS: usize = 64;
+/// Damaged places that are listed.
+const MAX_DAMAGED: usize = 10;
+
+pub(crate) fn write(info: &Info, mut out: impl Write) -> io::Result<()> {
+    if let Some(capture) = &info.capture {
+        writeln!(
+            out,
+            "capture   {}, {} s, on {} by {}",
+            capture.id,
+            seconds(capture.duration_ns),
+            or_unknown(&capture.host),
+            or_unknown(&capture.tool),
+        )?;
+    }
+    if let Some(target) = &info.target {
+        let (comm, exe) = (or_unknown(&target.comm), or_unknown(&target.exe));
+        writeln!(out, "target    pid {}, {comm}, {exe}", target.pid)?;
+    }
+    match (&info.end, info.cut) {
+        (Some(end), _) if end.message.is_empty() => writeln!(out, "end       {}", end.reason)?,
+        (Some(end), _) => writeln!(out, "end       {}: {}", end.reason, escape(&end.message))?,
+        (None, cut) => writeln!(
+            out,
+            "end       none: cut off at byte {}, or still being written",
+            cut.unwrap_or_default()
+        )?,
+    }
+    for buffer in &info.buffers {
+        write_buffer(buffer, &mut out)?;
+    }
+    for step in &info.clock.steps {
+        let sign = if step.by_ns < 0 { "back" } else { "forward" };
+        let (by, at) = (seconds(step.by_ns.unsigned_abs()), seconds(step.mono_ns));
+        writeln!(out, "\nclock     realtime went {by} s {sign} at monotonic {at} s")?;
+    }
+    if info.mismatches > 0 {
+        writeln!(
+            out,
+            "\nthe end of the capture gives another account of {} rings",
+            info.mismatches
+        )?;
+    }
+    if info.damages > 0 {
+        writeln!(out, "\ndamaged   {} places", info.damages)?;
+        for damage in info.damaged.iter().take(MAX_DAMAGED) {
+            writeln!(out, "          byte {}: {}", damage.offset, escape(&damage.what))?;
+        }
+    }
+    Ok(())
+}
+
+fn write_buffer(buffer: &BufferInfo, out: &mut impl Write) -> io::Result<()> {
+    writeln!(out, "\nbuffer    {}, schema {}", escape(&buffer.name), buffer.schema_hash)?;
+    writeln!(out, "kinds     {}", escape(&buffer.kinds.join(", ")))?;
+    if !buffer.object.is_empty() {
+        writeln!(out, "object    {}", escape(&buffer.object))?;
+    }
+    for (name, value) in &buffer.tags {
+        writeln!(out, "tag       {} = {}", escape(name), escape(value))?;
+    }
+    writeln!(out, "frames    {}", buffer.frames)?;
+    writeln!(out, "lost      {}{}", buffer.lost, causes(&buffer.lost_by.by_cause()))?;
+    let dropped = &buffer.dropped;
+    writeln!(out, "dropped   {}{}", dropped.total(), causes(&dropped.by_cause()))?;
+    if buffer.unattended > 0 {
+        writeln!(out, "between sessions {} frames", buffer.unattended)?;
+    }
+    for ring in buffer.rings.iter().take(MAX_RINGS) {
+        writeln!(
+            out,
+            "ring      {} of {}: {} up to {}, {} frames, {} lost",
+            ring.ring, ring.segment, ring.first_seq, ring.next_seq, ring.frames, ring.lost
+        )?;
+    }
+    if buffer.rings.len() > MAX_RINGS {
+        writeln!(out, "          and {} more rings", buffer.rings.len() - MAX_RINGS)?;
+    }
+    Ok(())
+}
+
+/// ` (overrun 3, disk 1)`, or nothing.
+fn causes(counts: &[(Cause, u64)]) -> String {
+    let some = counts.iter().filter(|(_, count)| *count > 0);
+    let some: Vec<String> =
+        some.map(|(cause, count)| format!("{} {count}", cause.name())).collect();
+    if some.is_empty() { String::new() } else { format!(" ({})", some.join(", ")) }
+}
+
+fn seconds(ns: u64) -> String {
+    format!("{}.{:03}", ns / 1_000_000_000, ns / 1_000_000 % 1000)
+}
+
+fn or_unknown(text: &str) -> String {
+    if text.is_empty() { "unknown".to_owned() } else { escape(text) }
+}

@@ -1,0 +1,120 @@
+//! Which rows and columns a table has.
+
+use std::collections::{BTreeMap, HashMap};
+
+use ppt_capture::SourceInfo;
+use ppt_capture::frame_dsl::{Style, columns};
+
+use crate::cell::Cell;
+use crate::error::DumpError;
+use crate::escape::escape;
+use crate::rows::Options;
+use crate::select::{labels, select};
+
+/// The columns of a table, and how each kind of frame fills them.
+#[derive(Debug, Default)]
+pub(crate) struct Plan {
+    /// Names of all columns.
+    pub columns: Vec<String>,
+    /// Whether there is a `buffer` column.
+    pub by_buffer: bool,
+    /// Whether there is a `frame` column.
+    pub by_frame: bool,
+    /// The wanted sources, by number.
+    pub sources: BTreeMap<u16, SourcePlan>,
+}
+
+/// How the frames of one source become rows.
+#[derive(Debug)]
+pub(crate) struct SourcePlan {
+    /// Name of the buffer.
+    pub label: String,
+    /// By frame id.
+    pub frames: Vec<FramePlan>,
+}
+
+/// How one kind of frame becomes rows.
+#[derive(Debug)]
+pub(crate) struct FramePlan {
+    /// Name of the frame.
+    pub name: String,
+    /// Whether it is shown at all.
+    pub wanted: bool,
+    /// Bytes of the frame; what follows in its slot means nothing.
+    pub size: usize,
+    /// For each column behind the standard ones, its cell.
+    pub cells: Vec<Option<Cell>>,
+}
+
+impl Plan {
+    /// The plan for these sources, of which `options` picks some.
+    pub fn new(sources: &[&SourceInfo], options: &Options) -> Result<Plan, DumpError> {
+        let labels = labels(sources);
+        let chosen = select(sources, &labels, &options.buffers)?;
+        let wanted = |name: &str| options.frame.as_ref().is_none_or(|frame| frame == name);
+        if let Some(frame) = &options.frame {
+            let names = chosen.iter().flat_map(|&index| &sources[index].schema.frames);
+            let mut there: Vec<String> = names.map(|frame| frame.name.clone()).collect();
+            if !there.contains(frame) {
+                there.sort();
+                there.dedup();
+                return Err(DumpError::NoSuchFrame { name: escape(frame), there });
+            }
+        }
+
+        let mut union = Union::default();
+        let mut plan = Plan::default();
+        let mut kinds = 0;
+        for &index in &chosen {
+            let schema = &sources[index].schema;
+            let shown = schema.frames.iter().filter(|frame| wanted(&frame.name)).count();
+            if shown == 0 {
+                continue;
+            }
+            kinds += shown;
+            let frames = schema.frames.iter().map(|frame| {
+                let wanted = wanted(&frame.name);
+                let cells = columns(schema, frame, Style::Text);
+                let cells = cells.iter().filter(|_| wanted);
+                let placed = cells.map(|it| (union.place(&it.name), Cell::new(schema, it)));
+                let mut cells = Vec::new();
+                for (place, cell) in placed.collect::<Vec<_>>() {
+                    cells.resize_with(cells.len().max(place + 1), || None);
+                    cells[place] = Some(cell);
+                }
+                FramePlan { name: frame.name.clone(), wanted, size: frame.size as usize, cells }
+            });
+            let frames = frames.collect();
+            let label = labels[index].clone();
+            plan.sources.insert(sources[index].id, SourcePlan { label, frames });
+        }
+
+        plan.by_buffer = plan.sources.len() > 1;
+        plan.by_frame = options.frame.is_none() && kinds > 1;
+        let standard = ["seqno", "ring", "tid"].into_iter();
+        let standard = standard.chain(plan.by_buffer.then_some("buffer"));
+        let standard = standard.chain(plan.by_frame.then_some("frame"));
+        plan.columns = standard.map(str::to_owned).collect();
+        plan.columns.extend(union.names.iter().cloned());
+        for frame in plan.sources.values_mut().flat_map(|source| &mut source.frames) {
+            frame.cells.resize_with(union.names.len(), || None);
+        }
+        Ok(plan)
+    }
+}
+
+/// Names in the order in which they came up.
+#[derive(Default)]
+struct Union {
+    names: Vec<String>,
+    places: HashMap<String, usize>,
+}
+
+impl Union {
+    fn place(&mut self, name: &str) -> usize {
+        *self.places.entry(name.to_owned()).or_insert_with(|| {
+            self.names.push(name.to_owned());
+            self.names.len() - 1
+        })
+    }
+}

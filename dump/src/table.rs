@@ -1,0 +1,96 @@
+//! What every kind of table is written through.
+
+use std::io;
+
+use crate::escape::escape_into;
+
+/// One cell.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Value<'a> {
+    /// No such field, or a time that was not taken.
+    Empty,
+    /// A number.
+    Signed(i64),
+    /// A number.
+    Unsigned(u64),
+    /// A number that may need more than 64 bits.
+    Wide(i128),
+    /// A number.
+    Single(f32),
+    /// A number.
+    Double(f64),
+    /// Text, UTF-8 or not.
+    Text(&'a [u8]),
+    /// Bytes without meaning.
+    Bytes(&'a [u8]),
+}
+
+/// A format of tables. Calls come as `header`, then for each row one `cell` per column and
+/// `end_row`, then `finish`.
+pub trait TableWriter {
+    /// Fixes the columns. Comes again, with more columns at the end, where [`Self::grows`] allows.
+    fn header(&mut self, columns: &[String]) -> io::Result<()>;
+
+    /// Writes the next cell of the row.
+    fn cell(&mut self, value: Value<'_>) -> io::Result<()>;
+
+    /// Ends the row.
+    fn end_row(&mut self) -> io::Result<()>;
+
+    /// Hands all that was written to the output.
+    fn flush(&mut self) -> io::Result<()>;
+
+    /// Whether columns may be added after the first row.
+    fn grows(&self) -> bool {
+        false
+    }
+}
+
+/// Appends the text of a cell, as TSV and CSV have it.
+pub(crate) fn cell_text(value: Value<'_>, out: &mut Vec<u8>) {
+    let mut integer = itoa::Buffer::new();
+    let mut float = zmij::Buffer::new();
+    let text = match value {
+        Value::Empty => return,
+        Value::Signed(value) => integer.format(value),
+        Value::Unsigned(value) => integer.format(value),
+        Value::Wide(value) => integer.format(value),
+        Value::Single(value) => float.format(value),
+        Value::Double(value) => float.format(value),
+        Value::Text(text) => return escape_into(text, out),
+        Value::Bytes(bytes) => return hex(bytes, out),
+    };
+    out.extend_from_slice(text.as_bytes());
+}
+
+/// Appends two hex digits for each byte.
+pub(crate) fn hex(bytes: &[u8], out: &mut Vec<u8>) {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    for byte in bytes {
+        out.push(DIGITS[usize::from(byte >> 4)]);
+        out.push(DIGITS[usize::from(byte & 15)]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(value: Value<'_>) -> String {
+        let mut out = Vec::new();
+        cell_text(value, &mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn numbers_read_back_the_same() {
+        assert_eq!(text(Value::Signed(i64::MIN)), i64::MIN.to_string());
+        assert_eq!(text(Value::Unsigned(u64::MAX)), u64::MAX.to_string());
+        assert_eq!(text(Value::Single(0.1)), "0.1");
+        assert_eq!(text(Value::Double(f64::NAN)), "NaN");
+        assert_eq!(text(Value::Double(f64::NEG_INFINITY)), "-inf");
+        assert_eq!(text(Value::Double(f64::MIN_POSITIVE)).parse(), Ok(f64::MIN_POSITIVE));
+        assert_eq!(text(Value::Bytes(&[0, 255])), "00ff");
+        assert_eq!(text(Value::Empty), "");
+    }
+}

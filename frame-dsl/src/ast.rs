@@ -1,0 +1,102 @@
+//! The syntax tree: what stands in the file, with its place, and nothing about what it means.
+
+use crate::diagnostic::Span;
+
+/// A word, number or string as written (a string without its quotes); a word that is too long for a
+/// name is cut, its span is not.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Word {
+    pub text: String,
+    pub span: Span,
+}
+
+/// A whole file; each list in the order of the file.
+#[derive(Debug, Default)]
+pub(crate) struct File {
+    pub emits: Vec<Word>,
+    pub buffers: Vec<Buffer>,
+    pub settings: Vec<Setting>,
+    pub enums: Vec<Enum>,
+    pub frames: Vec<Frame>,
+    /// Names of enums whose declaration could not be read: types not to complain about.
+    pub lost: Vec<String>,
+    /// Whether part of the file could not be read.
+    pub damaged: bool,
+    /// Bytes of the file.
+    pub end: usize,
+}
+
+/// `buffer NAME [SLOTS];`
+#[derive(Debug)]
+pub(crate) struct Buffer {
+    pub name: Word,
+    pub slots: Option<Word>,
+    pub span: Span,
+}
+
+/// `option KEY …;`
+#[derive(Debug)]
+pub(crate) struct Setting {
+    pub key: Word,
+    pub arguments: Vec<Argument>,
+    pub span: Span,
+}
+
+/// `enum NAME : TYPE { … }`
+#[derive(Debug)]
+pub(crate) struct Enum {
+    pub name: Word,
+    pub integer: Option<Word>,
+    pub values: Vec<Value>,
+    pub doc: String,
+    /// Whether a value could not be read.
+    pub damaged: bool,
+}
+
+/// `NAME = NUMBER`
+#[derive(Debug)]
+pub(crate) struct Value {
+    pub name: Word,
+    pub number: Option<Word>,
+}
+
+/// `frame NAME @… { … }`
+#[derive(Debug)]
+pub(crate) struct Frame {
+    pub name: Word,
+    pub attributes: Vec<Attribute>,
+    pub fields: Vec<Field>,
+    pub doc: String,
+    /// Whether a line could not be read.
+    pub damaged: bool,
+}
+
+/// One declarator with the type in front of it: `int kind, who;` makes two.
+#[derive(Debug)]
+pub(crate) struct Field {
+    /// The word `interval`, where it stands.
+    pub interval: Option<Span>,
+    pub ty: Word,
+    pub name: Word,
+    /// The number in brackets.
+    pub length: Option<Word>,
+    pub attributes: Vec<Attribute>,
+    pub doc: String,
+}
+
+/// `@NAME(…)`
+#[derive(Debug)]
+pub(crate) struct Attribute {
+    /// Without the `@`.
+    pub name: Word,
+    pub arguments: Vec<Argument>,
+    /// From `@` to the closing bracket.
+    pub span: Span,
+}
+
+/// What stands after an option's key or between an attribute's brackets.
+#[derive(Debug)]
+pub(crate) struct Argument {
+    pub word: Word,
+    pub quoted: bool,
+}

@@ -1,0 +1,110 @@
+//! Attributes: `@at`, `@unit("B")`, and those that later versions give a meaning.
+
+use std::collections::HashMap;
+
+use super::options;
+use crate::ast;
+use crate::diagnostic::{Note, Sink, Span};
+use crate::mistake::Mistake;
+use crate::schema::{Attribute, Clock};
+use crate::suggest::nearest;
+
+const KNOWN: [&str; 7] = ["at", "unit", "clock", "group", "name", "track", "flow"];
+
+/// What the attributes of a field say.
+#[derive(Default)]
+pub(super) struct FieldAttributes {
+    /// Where `@at` stands.
+    pub at: Option<Span>,
+    pub unit: String,
+    /// `@clock(…)`, and where it stands.
+    pub clock: Option<(Clock, Span)>,
+    /// All of them as the schema keeps them.
+    pub kept: Vec<Attribute>,
+}
+
+/// The attributes of a field.
+pub(super) fn of_field(attributes: &[ast::Attribute], sink: &mut Sink) -> FieldAttributes {
+    known_and_single(attributes, sink);
+    let mut said = FieldAttributes { kept: kept(attributes), ..FieldAttributes::default() };
+    for attribute in attributes {
+        match attribute.name.text.as_str() {
+            "at" if attribute.arguments.is_empty() => said.at = Some(attribute.span.clone()),
+            "at" => wrong_form(attribute, "@at", sink),
+            "unit" => match only_argument(attribute) {
+                Some(unit) if !unit.text.is_empty() => said.unit.clone_from(&unit.text),
+                _ => wrong_form(attribute, "@unit(\"B\")", sink),
+            },
+            "clock" => match only_argument(attribute) {
+                Some(word) => {
+                    let clock = options::clock(word, sink);
+                    said.clock = clock.map(|clock| (clock, attribute.span.clone()));
+                }
+                None => wrong_form(attribute, "@clock(monotonic)", sink),
+            },
+            "group" => group(attribute, sink),
+            _ => {}
+        }
+    }
+    said
+}
+
+/// The attributes of a frame, as the schema keeps them.
+pub(super) fn of_frame(attributes: &[ast::Attribute], sink: &mut Sink) -> Vec<Attribute> {
+    known_and_single(attributes, sink);
+    for attribute in attributes {
+        match attribute.name.text.as_str() {
+            name @ ("at" | "unit" | "clock") => {
+                let name = name.to_owned();
+                sink.report(attribute.span.clone(), Mistake::AttributeOnFrame { name });
+            }
+            "group" => group(attribute, sink),
+            _ => {}
+        }
+    }
+    kept(attributes)
+}
+
+fn known_and_single(attributes: &[ast::Attribute], sink: &mut Sink) {
+    let mut seen = HashMap::new();
+    for attribute in attributes {
+        let name = attribute.name.text.as_str();
+        if let Some(first) = seen.insert(name, attribute.span.clone()) {
+            let note = Note { span: first, label: "first given here".to_owned() };
+            let mistake = Mistake::AttributeTwice { name: name.to_owned() };
+            sink.report_with(attribute.span.clone(), mistake, [note]);
+        } else if !KNOWN.contains(&name) {
+            let suggestion = if sink.is_full() { None } else { nearest(name, KNOWN) };
+            let mistake = Mistake::UnknownAttribute { name: name.to_owned(), suggestion };
+            sink.report(attribute.span.clone(), mistake);
+        }
+    }
+}
+
+fn group(attribute: &ast::Attribute, sink: &mut Sink) {
+    if only_argument(attribute).is_none() {
+        wrong_form(attribute, "@group(net)", sink);
+    }
+}
+
+fn only_argument(attribute: &ast::Attribute) -> Option<&ast::Word> {
+    match attribute.arguments.as_slice() {
+        [one] => Some(&one.word),
+        _ => None,
+    }
+}
+
+fn wrong_form(attribute: &ast::Attribute, form: &'static str, sink: &mut Sink) {
+    let name = attribute.name.text.clone();
+    sink.report(attribute.span.clone(), Mistake::AttributeArguments { name, form });
+}
+
+fn kept(attributes: &[ast::Attribute]) -> Vec<Attribute> {
+    let args = |attribute: &ast::Attribute| {
+        attribute.arguments.iter().map(|argument| argument.word.text.clone()).collect()
+    };
+    attributes
+        .iter()
+        .map(|attribute| Attribute { name: attribute.name.text.clone(), args: args(attribute) })
+        .collect()
+}

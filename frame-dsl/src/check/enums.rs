@@ -1,0 +1,101 @@
+//! Enums.
+
+use std::collections::HashMap;
+
+use super::{fields, names, number};
+use crate::ast::{self, File};
+use crate::diagnostic::{Note, Sink, Span};
+use crate::mistake::{Kind, Mistake};
+use crate::schema::{Enum, Extra, Int, MAX_ENUMS, MAX_VALUES};
+use crate::suggest::{from_elsewhere, nearest};
+
+/// The enums of a file.
+pub(super) fn enums(file: &File, sink: &mut Sink) -> Vec<Enum> {
+    if let Some(first) = file.enums.get(MAX_ENUMS) {
+        let mistake = Mistake::TooManyEnums { count: file.enums.len() };
+        sink.report(first.name.span.clone(), mistake);
+    }
+    let mut declared = names::Declared::default();
+    let mut enums = Vec::new();
+    for it in file.enums.iter().take(MAX_ENUMS) {
+        names::check(Kind::Enum, &it.name, sink);
+        is_no_type_word(it, sink);
+        if declared.insert(Kind::Enum, &it.name.text, &it.name.span, sink) {
+            enums.push(enumeration(it, sink));
+        }
+    }
+    enums
+}
+
+/// A type word names the type; an enum called so could not be used.
+fn is_no_type_word(it: &ast::Enum, sink: &mut Sink) {
+    if fields::is_type_word(&it.name.text) {
+        let name = it.name.text.clone();
+        sink.report(it.name.span.clone(), Mistake::TypeWord { name });
+    }
+}
+
+fn enumeration(it: &ast::Enum, sink: &mut Sink) -> Enum {
+    let name = it.name.text.clone();
+    if it.values.is_empty() && !it.damaged {
+        sink.report(it.name.span.clone(), Mistake::EmptyEnum { name: name.clone() });
+    }
+    if it.values.len() > MAX_VALUES {
+        let mistake = Mistake::TooManyValues { name: name.clone(), count: it.values.len() };
+        sink.report(it.name.span.clone(), mistake);
+    }
+    let repr = integer(it, sink);
+    let values = values(it, repr, sink);
+    Enum { name, repr, values, doc: it.doc.clone(), extra: Extra::new() }
+}
+
+/// The integer type: i32 unless another is named.
+fn integer(it: &ast::Enum, sink: &mut Sink) -> Int {
+    let Some(word) = &it.integer else {
+        return Int::I32;
+    };
+    let known = match word.text.as_str() {
+        "int" => Some(Int::I32),
+        text => Int::ALL.into_iter().find(|int| int.word() == text),
+    };
+    known.unwrap_or_else(|| {
+        let suggestion = from_elsewhere(&word.text)
+            .filter(|ours| Int::ALL.iter().any(|int| int.word() == *ours))
+            .or_else(|| nearest(&word.text, Int::ALL.map(Int::word)));
+        let mistake = Mistake::UnknownInteger { word: word.text.clone(), suggestion };
+        sink.report(word.span.clone(), mistake);
+        // Wide enough not to complain about the values as well.
+        Int::I64
+    })
+}
+
+fn values(it: &ast::Enum, repr: Int, sink: &mut Sink) -> Vec<(String, i128)> {
+    let (least, most) = repr.range();
+    let mut declared = names::Declared::default();
+    let mut by_value: HashMap<i128, (&str, Span)> = HashMap::new();
+    let mut values = Vec::new();
+    let mut next = 0;
+    for value in it.values.iter().take(MAX_VALUES) {
+        names::check(Kind::Value, &value.name, sink);
+        let place = value.number.as_ref().unwrap_or(&value.name).span.clone();
+        let number = value.number.as_ref().and_then(|word| number::value(word, sink));
+        let number = number.unwrap_or(next);
+        next = number + 1;
+        if !declared.insert(Kind::Value, &value.name.text, &value.name.span, sink) {
+            continue;
+        }
+        if !(least..=most).contains(&number) {
+            let integer = repr.word();
+            let mistake = Mistake::ValueOutOfRange { value: number, integer, least, most };
+            sink.report(place, mistake);
+        } else if let Some((other, first)) = by_value.get(&number) {
+            let (name, other) = (value.name.text.clone(), (*other).to_owned());
+            let note = Note { span: first.clone(), label: format!("also {number}") };
+            sink.report_with(place, Mistake::SameValue { name, other, value: number }, [note]);
+        } else {
+            by_value.insert(number, (&value.name.text, value.name.span.clone()));
+        }
+        values.push((value.name.text.clone(), number));
+    }
+    values
+}

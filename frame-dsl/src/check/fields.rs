@@ -1,0 +1,225 @@
+//! Fields: their types, lengths and intervals.
+
+use std::collections::HashSet;
+
+use super::attributes::{self, FieldAttributes};
+use super::options::Time;
+use super::{names, number};
+use crate::ast::{self, File, Word};
+use crate::diagnostic::{Sink, Span};
+use crate::mistake::{Kind, Mistake};
+use crate::reserved::LATER;
+use crate::schema::{Edge, Extra, Field, FieldType, Interval, MAX_FRAME_BYTES, MAX_NAME_BYTES};
+use crate::suggest::{from_elsewhere, nearest};
+
+/// The words that name types. They are contextual: only an enum may not be called so.
+const TYPE_WORDS: [&str; 18] = [
+    "int", "float", "double", "time", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f32",
+    "f64", "bool", "duration", "char", "bytes",
+];
+
+/// Whether the word names a type, or begins one.
+pub(super) fn is_type_word(word: &str) -> bool {
+    TYPE_WORDS.contains(&word) || word == "interval"
+}
+
+/// The names that a type can have in this file.
+pub(super) struct Types<'a> {
+    time: Time,
+    enums: HashSet<&'a str>,
+    frames: HashSet<&'a str>,
+    /// Enums that could not be read: fields of theirs are passed over in silence.
+    lost: HashSet<&'a str>,
+    file: &'a File,
+}
+
+/// A field, not placed yet, and where it stands.
+pub(super) struct DraftField {
+    pub field: Field,
+    pub place: Span,
+    /// Where its `@at` stands.
+    pub at: Option<Span>,
+}
+
+impl<'a> Types<'a> {
+    pub fn of(file: &'a File, time: Time) -> Types<'a> {
+        Types {
+            time,
+            enums: file.enums.iter().map(|it| it.name.text.as_str()).collect(),
+            frames: file.frames.iter().map(|frame| frame.name.text.as_str()).collect(),
+            lost: file.lost.iter().map(String::as_str).collect(),
+            file,
+        }
+    }
+
+    /// The fields of one declarator: two for an interval, none if its type is unknown.
+    pub fn fields(&self, field: &ast::Field, sink: &mut Sink) -> Vec<DraftField> {
+        names::check(Kind::Field, &field.name, sink);
+        let said = attributes::of_field(&field.attributes, sink);
+        let Some((ty, array)) = self.shape(field, sink) else {
+            return Vec::new();
+        };
+        let ty = with_clock(ty, &said, sink);
+        if field.interval.is_some() {
+            return interval(field, &ty, &said, sink);
+        }
+        vec![draft(field, field.name.text.clone(), ty, array, None, &said)]
+    }
+
+    /// The type, and the elements of an array.
+    fn shape(&self, field: &ast::Field, sink: &mut Sink) -> Option<(FieldType, Option<u32>)> {
+        let length = match &field.length {
+            Some(word) => Some(length(word, sink)?),
+            None => None,
+        };
+        let word = &field.ty;
+        let ty = match (word.text.as_str(), length) {
+            ("char", Some(len)) => return Some((FieldType::Char { len }, None)),
+            ("bytes", Some(len)) => return Some((FieldType::Bytes { len }, None)),
+            (text @ ("char" | "bytes"), None) => {
+                let name = field.name.text.clone();
+                let mistake = match field.interval {
+                    Some(_) => Mistake::IntervalOfBytes { word: text.to_owned() },
+                    None => Mistake::NoLength { word: text.to_owned(), name },
+                };
+                sink.report(word.span.clone(), mistake);
+                return None;
+            }
+            ("int" | "i32", _) => FieldType::I32,
+            ("float" | "f32", _) => FieldType::F32,
+            ("double" | "f64", _) => FieldType::F64,
+            ("time", _) => self.time.ty(),
+            ("i8", _) => FieldType::I8,
+            ("i16", _) => FieldType::I16,
+            ("i64", _) => FieldType::I64,
+            ("u8", _) => FieldType::U8,
+            ("u16", _) => FieldType::U16,
+            ("u32", _) => FieldType::U32,
+            ("u64", _) => FieldType::U64,
+            ("bool", _) => FieldType::Bool,
+            ("duration", _) => FieldType::Duration,
+            (text, _) if self.enums.contains(text) => FieldType::Enum { name: text.to_owned() },
+            _ => {
+                self.unknown(word, sink);
+                return None;
+            }
+        };
+        Some((ty, length))
+    }
+
+    fn unknown(&self, word: &Word, sink: &mut Sink) {
+        let text = word.text.as_str();
+        if self.lost.contains(text) {
+            return;
+        }
+        let mistake = if LATER.contains(&text) {
+            Mistake::LaterType { word: text.to_owned() }
+        } else if self.frames.contains(text) {
+            Mistake::FrameAsType { word: text.to_owned() }
+        } else {
+            let suggestion = if sink.is_full() { None } else { self.suggestion(text) };
+            Mistake::UnknownType { word: text.to_owned(), suggestion }
+        };
+        sink.report(word.span.clone(), mistake);
+    }
+
+    fn suggestion(&self, word: &str) -> Option<String> {
+        let enums = self.file.enums.iter().map(|it| &it.name.text).chain(&self.file.lost);
+        let enums = enums.map(String::as_str);
+        from_elsewhere(word)
+            .or_else(|| nearest(word, TYPE_WORDS.into_iter().chain(enums)))
+            .map(str::to_owned)
+    }
+}
+
+/// The number in brackets.
+fn length(word: &Word, sink: &mut Sink) -> Option<u32> {
+    let length = number::value(word, sink)?;
+    match u32::try_from(length) {
+        Ok(length @ 1..=MAX_FRAME_BYTES) => Some(length),
+        _ => {
+            sink.report(word.span.clone(), Mistake::BadLength { length });
+            None
+        }
+    }
+}
+
+/// The type with the clock that `@clock` picks.
+fn with_clock(ty: FieldType, said: &FieldAttributes, sink: &mut Sink) -> FieldType {
+    let Some((clock, place)) = said.clock.clone() else {
+        return ty;
+    };
+    match ty {
+        FieldType::Ns { .. } => FieldType::Ns { clock },
+        FieldType::Timespec { .. } => FieldType::Timespec { clock },
+        FieldType::Timeval if ty.clock() == Some(clock) => ty,
+        FieldType::Timeval | FieldType::Tsc => {
+            sink.report(place, Mistake::ClockIsFixed { time: ty.word() });
+            ty
+        }
+        other => {
+            sink.report(place, Mistake::ClockNotTime);
+            other
+        }
+    }
+}
+
+/// `interval T x` is `T x_start, x_end`; what is said of it is said of both, but `@at` of the end.
+fn interval(
+    field: &ast::Field,
+    ty: &FieldType,
+    said: &FieldAttributes,
+    sink: &mut Sink,
+) -> Vec<DraftField> {
+    let place = field.name.span.clone();
+    if matches!(ty, FieldType::Char { .. } | FieldType::Bytes { .. }) {
+        let mistake = Mistake::IntervalOfBytes { word: field.ty.text.clone() };
+        sink.report(field.ty.span.clone(), mistake);
+        return Vec::new();
+    }
+    if let Some(length) = &field.length {
+        sink.report(length.span.clone(), Mistake::IntervalArray);
+        return Vec::new();
+    }
+    let base = &field.name.text;
+    let longest = base.len() + "_start".len();
+    if field.name.span.len() <= MAX_NAME_BYTES && longest > MAX_NAME_BYTES {
+        let mistake = Mistake::NameTooLong { name: format!("{base}_start"), bytes: longest };
+        sink.report(place, mistake);
+    }
+    [(Edge::Start, "start"), (Edge::End, "end")]
+        .map(|(edge, word)| {
+            let interval = Interval { name: base.clone(), edge };
+            let mut half =
+                draft(field, format!("{base}_{word}"), ty.clone(), None, Some(interval), said);
+            if edge == Edge::Start {
+                half.at = None;
+                half.field.attributes.retain(|attribute| attribute.name != "at");
+            }
+            half
+        })
+        .into()
+}
+
+fn draft(
+    field: &ast::Field,
+    name: String,
+    ty: FieldType,
+    array: Option<u32>,
+    interval: Option<Interval>,
+    said: &FieldAttributes,
+) -> DraftField {
+    let field_of_schema = Field {
+        name,
+        ty,
+        array,
+        offset: 0,
+        interval,
+        at: false,
+        unit: said.unit.clone(),
+        doc: field.doc.clone(),
+        attributes: said.kept.clone(),
+        extra: Extra::new(),
+    };
+    DraftField { field: field_of_schema, place: field.name.span.clone(), at: said.at.clone() }
+}

@@ -1,0 +1,210 @@
+//! Frames: their fields together, their place in time, their size, their columns.
+
+use std::collections::HashMap;
+
+use super::attributes;
+use super::fields::{DraftField, Types};
+use super::names::{self, Declared};
+use super::options::Time;
+use crate::ast::{self, File};
+use crate::columns::{STANDARD_COLUMNS, Style, columns};
+use crate::diagnostic::{Note, Sink, Span};
+use crate::mistake::{Kind, Mistake};
+use crate::schema::{Edge, Extra, Field, Frame, MAX_FIELDS, MAX_FRAME_BYTES, MAX_FRAMES, Schema};
+
+/// Frames above this many bytes get a hint.
+const LARGE_FRAME_BYTES: u32 = 512;
+
+/// A frame, not placed yet.
+pub(super) struct Draft {
+    pub frame: Frame,
+    pub places: Places,
+}
+
+/// Where a frame and its fields stand in the file.
+pub(super) struct Places {
+    pub name: Span,
+    pub fields: Vec<Span>,
+}
+
+/// The frames of a file; a name that is declared twice comes once.
+pub(super) fn frames(file: &File, time: Time, sink: &mut Sink) -> Vec<Draft> {
+    if let Some(first) = file.frames.get(MAX_FRAMES) {
+        let mistake = Mistake::TooManyFrames { count: file.frames.len() };
+        sink.report(first.name.span.clone(), mistake);
+    }
+    let mut enums = HashMap::new();
+    for it in &file.enums {
+        enums.entry(it.name.text.as_str()).or_insert(&it.name.span);
+    }
+    let types = Types::of(file, time);
+    let mut declared = Declared::default();
+    let mut drafts = Vec::new();
+    for frame in file.frames.iter().take(MAX_FRAMES) {
+        names::check(Kind::Frame, &frame.name, sink);
+        if let Some(other) = enums.get(frame.name.text.as_str()) {
+            let note = Note { span: (*other).clone(), label: "the enum".to_owned() };
+            let mistake = Mistake::FrameAndEnum { name: frame.name.text.clone() };
+            sink.report_with(frame.name.span.clone(), mistake, [note]);
+        }
+        let draft = draft(frame, &types, sink);
+        if declared.insert(Kind::Frame, &frame.name.text, &frame.name.span, sink) {
+            drafts.extend(draft);
+        }
+    }
+    drafts
+}
+
+fn draft(frame: &ast::Frame, types: &Types<'_>, sink: &mut Sink) -> Option<Draft> {
+    if frame.fields.is_empty() && !frame.damaged {
+        let mistake = Mistake::EmptyFrame { name: frame.name.text.clone() };
+        sink.report(frame.name.span.clone(), mistake);
+    }
+    let attributes = attributes::of_frame(&frame.attributes, sink);
+    let halves: usize =
+        frame.fields.iter().map(|field| 1 + usize::from(field.interval.is_some())).sum();
+    if halves > MAX_FIELDS {
+        let mistake = Mistake::TooManyFields { name: frame.name.text.clone(), count: halves };
+        sink.report(frame.name.span.clone(), mistake);
+        return None;
+    }
+    let mut fields: Vec<DraftField> =
+        frame.fields.iter().flat_map(|field| types.fields(field, sink)).collect();
+    names_are_distinct(&mut fields, sink);
+    place_in_time(&mut fields, sink);
+    let (fields, places) = fields.into_iter().map(|draft| (draft.field, draft.place)).unzip();
+    let name = frame.name.text.clone();
+    let doc = frame.doc.clone();
+    let extra = Extra::new();
+    let kind = "plain".to_owned();
+    Some(Draft {
+        frame: Frame { name, kind, size: 0, fields, doc, attributes, extra },
+        places: Places { name: frame.name.span.clone(), fields: places },
+    })
+}
+
+/// No two fields of one name, the halves of intervals included; the second is reported and dropped.
+fn names_are_distinct(fields: &mut Vec<DraftField>, sink: &mut Sink) {
+    let mut declared = Declared::default();
+    let mut reported = None;
+    let mut keep = Vec::with_capacity(fields.len());
+    for DraftField { field, place, .. } in fields.iter() {
+        // The halves of an interval stand in one place: one report.
+        let mut silent = Sink::default();
+        let again = reported.as_ref() == Some(place);
+        let sink = if again { &mut silent } else { &mut *sink };
+        let fresh = declared.insert(Kind::Field, &field.name, place, sink);
+        if !fresh {
+            reported = Some(place.clone());
+        }
+        keep.push(fresh);
+    }
+    let mut keep = keep.into_iter();
+    fields.retain(|_| keep.next().unwrap_or(true));
+}
+
+/// Marks the field that places the frame in time: the one with `@at`, else the end of the last
+/// interval of time, else the last time. CPU time places nothing.
+fn place_in_time(fields: &mut [DraftField], sink: &mut Sink) {
+    let marked: Vec<(usize, Span)> = fields
+        .iter()
+        .enumerate()
+        .filter_map(|(index, draft)| draft.at.clone().map(|place| (index, place)))
+        .collect();
+    let mut chosen: Option<&(usize, Span)> = None;
+    for one in &marked {
+        if let Some(mistake) = not_in_time(&fields[one.0].field) {
+            sink.report(one.1.clone(), mistake);
+        } else if let Some((_, first)) = chosen {
+            let note = Note { span: first.clone(), label: "first given here".to_owned() };
+            sink.report_with(one.1.clone(), Mistake::AtTwice, [note]);
+        } else {
+            chosen = Some(one);
+        }
+    }
+    let last = |fits: &dyn Fn(&Field) -> bool| {
+        fields.iter().rposition(|draft| not_in_time(&draft.field).is_none() && fits(&draft.field))
+    };
+    let is_end = |field: &Field| field.interval.as_ref().is_some_and(|it| it.edge == Edge::End);
+    let at = match chosen {
+        Some((index, _)) => Some(*index),
+        None => last(&is_end).or_else(|| last(&|_| true)),
+    };
+    if let Some(at) = at {
+        fields[at].field.at = true;
+    }
+}
+
+/// Why a field cannot place its frame in time.
+fn not_in_time(field: &Field) -> Option<Mistake> {
+    if !field.ty.is_time() {
+        return Some(Mistake::AtNotTime);
+    }
+    if field.array.is_some() {
+        return Some(Mistake::AtArray);
+    }
+    let clock = field.ty.clock().filter(|clock| clock.is_cpu())?;
+    Some(Mistake::AtCpuClock { word: clock.word() })
+}
+
+/// Frames are small: more than [`MAX_FRAME_BYTES`] is an error, more than usual a hint.
+pub(super) fn sizes(schema: &Schema, places: &[Places], sink: &mut Sink) {
+    for (frame, place) in schema.frames.iter().zip(places) {
+        let (name, bytes) = (frame.name.clone(), frame.size);
+        if bytes > MAX_FRAME_BYTES {
+            let largest = frame.fields.iter().max_by_key(|field| field.bytes(schema));
+            let largest = largest.map_or_else(String::new, |field| {
+                format!("`{}` with {} bytes", field.name, field.bytes(schema))
+            });
+            sink.report(place.name.clone(), Mistake::FrameTooLarge { name, bytes, largest });
+        } else if bytes > LARGE_FRAME_BYTES {
+            sink.report(place.name.clone(), Mistake::LargeFrame { name, bytes });
+        }
+    }
+}
+
+/// No two columns of one name, whatever the style of the table, and none that every table has. Upper
+/// and lower case are the same in SQL.
+pub(super) fn columns_are_distinct(schema: &Schema, places: &[Places], sink: &mut Sink) {
+    for (frame, place) in schema.frames.iter().zip(places) {
+        // Bounds the number of cells; a larger frame has been reported.
+        if frame.size > MAX_FRAME_BYTES {
+            continue;
+        }
+        let mut seen: HashMap<String, usize> = HashMap::new();
+        let mut reported = Vec::new();
+        for column in columns(schema, frame, Style::Sql) {
+            let folded = column.name.to_ascii_lowercase();
+            let name = |index: usize| frame.fields[index].name.clone();
+            let span = place.fields[column.field].clone();
+            let mistake = if STANDARD_COLUMNS.contains(&folded.as_str()) {
+                Some((Mistake::StandardColumn { name: column.name.clone() }, None))
+            } else {
+                seen.insert(folded, column.field).filter(|other| *other != column.field).map(
+                    |other| {
+                        let (first, second) = (name(other), name(column.field));
+                        let column = column.name.clone();
+                        let mistake = Mistake::SameColumn { column, first, second };
+                        (mistake, Some(other))
+                    },
+                )
+            };
+            let Some((mistake, other)) = mistake else { continue };
+            if reported.contains(&column.field) || differ_in_case_only(frame, column.field, other) {
+                continue;
+            }
+            reported.push(column.field);
+            let note = other.map(|other| Note {
+                span: place.fields[other].clone(),
+                label: "the other one".to_owned(),
+            });
+            sink.report_with(span, mistake, note);
+        }
+    }
+}
+
+/// Such fields meet in the macros of C already, and are reported there.
+fn differ_in_case_only(frame: &Frame, field: usize, other: Option<usize>) -> bool {
+    let name = |index: usize| frame.fields[index].name.as_str();
+    other.is_some_and(|other| name(field).eq_ignore_ascii_case(name(other)))
+}

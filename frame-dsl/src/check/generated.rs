@@ -1,0 +1,134 @@
+//! The names that the generators make of declared ones must not meet.
+//!
+//! C knows one space of macros and enumerators for everything included, so `a_b`.`c` and `a`.`b_c`
+//! are one name there; Rust has one space of types a buffer and one of variants an enum.
+
+use std::collections::{HashMap, HashSet};
+
+use super::frames::Draft;
+use super::names;
+use crate::ast::File;
+use crate::diagnostic::{Note, Sink, Span};
+use crate::mistake::{Kind, Mistake};
+use crate::names::upper_camel;
+use crate::schema::MAX_VALUES;
+
+/// Reports every two declarations that would get one name in a generated language.
+pub(super) fn distinct(buffer: &str, file: &File, drafts: &[Draft], sink: &mut Sink) {
+    let mut clashes = Clashes { sink, reported: HashSet::new() };
+    let c = c_names(buffer, file, drafts);
+    clashes.check("C", c);
+    clashes.check("Rust", rust_types(file, drafts));
+    for it in &file.enums {
+        let values = it.values.iter().take(MAX_VALUES);
+        let variants = values.map(|value| Generated {
+            name: upper_camel(&value.name.text),
+            of: format!("`{}`", value.name.text),
+            declared: &value.name.text,
+            place: &value.name.span,
+        });
+        clashes.check("Rust", variants.collect());
+    }
+}
+
+/// A name in the output and the declaration that it comes from.
+struct Generated<'a> {
+    name: String,
+    /// The declaration in words.
+    of: String,
+    /// Its name: equal names in equal words are one declaration too many, which is reported as that.
+    declared: &'a str,
+    place: &'a Span,
+}
+
+fn c_names<'a>(buffer: &str, file: &'a File, drafts: &'a [Draft]) -> Vec<Generated<'a>> {
+    let mut names = Vec::new();
+    for Draft { frame, places } in drafts {
+        let upper = frame.name.to_ascii_uppercase();
+        let mut add = |name, of, declared, place| {
+            names.push(Generated { name, of, declared, place });
+        };
+        let of = format!("frame `{}`", frame.name);
+        add(format!("PPT_WRITE_{upper}"), of, frame.name.as_str(), &places.name);
+        for (field, place) in frame.fields.iter().zip(&places.fields) {
+            let macro_name = format!("WRITE_{upper}_{}", field.name.to_ascii_uppercase());
+            let of = format!("`{}` of frame `{}`", field.name, frame.name);
+            if field.ty.is_time() {
+                add(format!("{macro_name}_TIMESTAMP"), of.clone(), &field.name, place);
+            }
+            add(macro_name, of, &field.name, place);
+        }
+    }
+    for it in &file.enums {
+        for value in it.values.iter().take(MAX_VALUES) {
+            let (of, value) = (&it.name.text, &value.name);
+            names.push(Generated {
+                name: format!("{buffer}_{of}_{}", value.text).to_ascii_uppercase(),
+                of: format!("`{}` of enum `{of}`", value.text),
+                declared: &value.text,
+                place: &value.span,
+            });
+        }
+    }
+    names
+}
+
+fn rust_types<'a>(file: &'a File, drafts: &'a [Draft]) -> Vec<Generated<'a>> {
+    let frames = drafts.iter().map(|Draft { frame, places }| Generated {
+        name: upper_camel(&frame.name),
+        of: format!("frame `{}`", frame.name),
+        declared: &frame.name,
+        place: &places.name,
+    });
+    let enums = file.enums.iter().map(|it| Generated {
+        name: upper_camel(&it.name.text),
+        of: format!("enum `{}`", it.name.text),
+        declared: &it.name.text,
+        place: &it.name.span,
+    });
+    frames.chain(enums).collect()
+}
+
+struct Clashes<'a> {
+    sink: &'a mut Sink,
+    /// Places that have been reported: one mistake may show in several languages.
+    reported: HashSet<usize>,
+}
+
+impl Clashes<'_> {
+    fn check(&mut self, language: &'static str, mut names: Vec<Generated<'_>>) {
+        names.sort_by_key(|name| name.place.start);
+        let mut first: HashMap<&str, &Generated<'_>> = HashMap::new();
+        for second in &names {
+            let Some(first) = first.get(second.name.as_str()) else {
+                first.insert(&second.name, second);
+                continue;
+            };
+            let one_name = first.declared == second.declared;
+            let same = one_name && (first.of == second.of || language == "Rust");
+            // A name that may not be at all has been reported as that.
+            let barred = [first, second].iter().any(|name| is_barred(name.declared));
+            if same || barred || first.place == second.place {
+                continue;
+            }
+            if !self.reported.insert(second.place.start) {
+                continue;
+            }
+            let note = Note {
+                span: first.place.clone(),
+                label: format!("`{}` comes from here too", first.name),
+            };
+            let mistake = Mistake::SameGenerated {
+                language,
+                generated: second.name.clone(),
+                first: first.of.clone(),
+                second: second.of.clone(),
+            };
+            self.sink.report_with(second.place.clone(), mistake, [note]);
+        }
+    }
+}
+
+fn is_barred(name: &str) -> bool {
+    names::fault(Kind::Value, name, name.len()).is_some()
+}

@@ -1,0 +1,49 @@
+//! The rules of the language, over the syntax tree: one function per rule, none of which stops the
+//! others.
+
+mod attributes;
+mod enums;
+mod fields;
+mod frames;
+mod generated;
+mod names;
+mod number;
+mod options;
+
+use crate::ast::File;
+use crate::compile::Language;
+use crate::diagnostic::Sink;
+use crate::layout;
+use crate::mistake::Mistake;
+use crate::schema::{Extra, JSON_VERSION, Schema};
+
+/// What a file without errors means.
+pub(crate) struct Checked {
+    pub schema: Schema,
+    pub emit: Vec<Language>,
+}
+
+/// Applies every rule; `None` if the file breaks one. `stem` names the buffer by default.
+pub(crate) fn check(file: &File, stem: &str, sink: &mut Sink) -> Option<Checked> {
+    if file.frames.is_empty() && !sink.has_errors() {
+        sink.report(file.end..file.end, Mistake::NoFrames);
+    }
+    let emit = options::languages(file, sink);
+    let (buffer, slots) = options::buffer(file, stem, sink);
+    let time = options::time(file, sink);
+    let tags = options::tags(file, sink);
+    options::known(file, sink);
+    let enums = enums::enums(file, sink);
+    let drafts = frames::frames(file, time, sink);
+    generated::distinct(&buffer, file, &drafts, sink);
+
+    let (frames, places): (Vec<_>, Vec<_>) =
+        drafts.into_iter().map(|draft| (draft.frame, draft.places)).unzip();
+    let extra = Extra::new();
+    let mut schema =
+        Schema { v: JSON_VERSION, buffer, slots, stride: 0, frames, enums, tags, extra };
+    layout::place(&mut schema);
+    frames::sizes(&schema, &places, sink);
+    frames::columns_are_distinct(&schema, &places, sink);
+    (!sink.has_errors()).then_some(Checked { schema, emit })
+}

@@ -1,0 +1,79 @@
+//! What may be a name.
+
+use std::collections::HashMap;
+
+use crate::ast::Word;
+use crate::diagnostic::{Note, Sink, Span};
+use crate::mistake::{Kind, Mistake};
+use crate::names::upper_camel;
+use crate::reserved::{LATER, is_macro, keyword_in};
+use crate::schema::MAX_NAME_BYTES;
+
+/// Reports the first rule that a declared name breaks.
+pub(super) fn check(kind: Kind, word: &Word, sink: &mut Sink) {
+    if let Some(mistake) = fault(kind, &word.text, word.span.len()) {
+        sink.report(word.span.clone(), mistake);
+    }
+}
+
+/// The first rule that a name of so many bytes breaks.
+pub(super) fn fault(kind: Kind, name: &str, bytes: usize) -> Option<Mistake> {
+    let name = name.to_owned();
+    if bytes > MAX_NAME_BYTES {
+        return Some(Mistake::NameTooLong { name, bytes });
+    }
+    // A tag is metadata: no language sees its name.
+    if kind == Kind::Tag {
+        return None;
+    }
+    if LATER.contains(&name.as_str()) {
+        return Some(Mistake::ReservedWord { name });
+    }
+    let languages = keyword_in(&name);
+    if !languages.is_empty() {
+        return Some(Mistake::Keyword { name, languages });
+    }
+    if is_macro(&name) {
+        return Some(Mistake::Macro { name });
+    }
+    if is_ours(&name) {
+        return Some(Mistake::OurPrefix { name });
+    }
+    if name.starts_with('_') || name.contains("__") {
+        return Some(Mistake::Underscores { name });
+    }
+    match kind {
+        Kind::Buffer if name == "std" => Some(Mistake::StdBuffer),
+        Kind::Frame if name == "write" || name == "scope" => Some(Mistake::MethodName { name }),
+        Kind::Frame | Kind::Enum | Kind::Value if upper_camel(&name) == "Self" => {
+            Some(Mistake::BecomesSelf { kind, name })
+        }
+        _ => None,
+    }
+}
+
+/// Generated names begin with `ppt_`, `PPT_` or `pptframe_`, and the C++ namespace is `ppt`.
+fn is_ours(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    name == "ppt" || name.starts_with("ppt_") || name.starts_with("pptframe")
+}
+
+/// Names that have been declared, each with its place.
+#[derive(Default)]
+pub(super) struct Declared<'a> {
+    places: HashMap<&'a str, Span>,
+}
+
+impl<'a> Declared<'a> {
+    /// Takes down a name; reports it and is false if it is there already.
+    pub fn insert(&mut self, kind: Kind, name: &'a str, place: &Span, sink: &mut Sink) -> bool {
+        let Some(first) = self.places.get(name) else {
+            self.places.insert(name, place.clone());
+            return true;
+        };
+        let note = Note { span: first.clone(), label: "first declared here".to_owned() };
+        let mistake = Mistake::Twice { kind, name: name.to_owned() };
+        sink.report_with(place.clone(), mistake, [note]);
+        false
+    }
+}

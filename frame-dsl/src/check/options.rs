@@ -1,0 +1,222 @@
+//! `emit`, `buffer` and `option` lines.
+
+use super::{names, number};
+use crate::ast::{Argument, File, Setting, Word};
+use crate::compile::Language;
+use crate::diagnostic::{Note, Sink};
+use crate::mistake::{Kind, Mistake};
+use crate::names::is_identifier;
+use crate::schema::{Clock, DEFAULT_SLOTS, FieldType, MAX_SLOTS, MIN_SLOTS};
+use crate::suggest::nearest;
+use crate::verify::is_slot_count;
+
+/// What the type word `time` stands for.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Time {
+    Timeval,
+    Timespec(Clock),
+    Ns(Clock),
+    Tsc,
+}
+
+impl Time {
+    const WORDS: [&str; 4] = ["timeval", "ns", "timespec", "tsc"];
+
+    /// The field type.
+    pub fn ty(self) -> FieldType {
+        match self {
+            Time::Timeval => FieldType::Timeval,
+            Time::Timespec(clock) => FieldType::Timespec { clock },
+            Time::Ns(clock) => FieldType::Ns { clock },
+            Time::Tsc => FieldType::Tsc,
+        }
+    }
+}
+
+/// The languages of all `emit` lines, each once.
+pub(super) fn languages(file: &File, sink: &mut Sink) -> Vec<Language> {
+    let mut languages = Vec::new();
+    for word in &file.emits {
+        match language(&word.text) {
+            Some(language) if languages.contains(&language) => {
+                sink.report(word.span.clone(), Mistake::LanguageTwice { word: word.text.clone() });
+            }
+            Some(language) => languages.push(language),
+            None => {
+                let suggestion = like_a_language(&word.text);
+                let mistake = Mistake::UnknownLanguage { word: word.text.clone(), suggestion };
+                sink.report(word.span.clone(), mistake);
+            }
+        }
+    }
+    languages
+}
+
+fn language(word: &str) -> Option<Language> {
+    match word {
+        "C" => Some(Language::C),
+        "C++" => Some(Language::Cpp),
+        "Rust" => Some(Language::Rust),
+        _ => None,
+    }
+}
+
+fn like_a_language(word: &str) -> Option<&'static str> {
+    match word.to_ascii_lowercase().as_str() {
+        "c" | "c11" | "c99" => Some("C"),
+        "cpp" | "cxx" | "cc" | "c++" => Some("C++"),
+        "rs" => Some("Rust"),
+        _ => nearest(word, ["Rust"]),
+    }
+}
+
+/// The buffer's name and slots.
+pub(super) fn buffer(file: &File, stem: &str, sink: &mut Sink) -> (String, u32) {
+    let Some(buffer) = file.buffers.first() else {
+        return (named_after_file(file, stem, sink), DEFAULT_SLOTS);
+    };
+    for again in &file.buffers[1..] {
+        let note = Note { span: buffer.span.clone(), label: "first named here".to_owned() };
+        sink.report_with(again.span.clone(), Mistake::BufferTwice, [note]);
+    }
+    names::check(Kind::Buffer, &buffer.name, sink);
+    let slots = buffer.slots.as_ref().and_then(|word| slots(word, sink));
+    (buffer.name.text.clone(), slots.unwrap_or(DEFAULT_SLOTS))
+}
+
+fn named_after_file(file: &File, stem: &str, sink: &mut Sink) -> String {
+    let name = stem.to_owned();
+    if is_identifier(stem) {
+        if let Some(fault) = names::fault(Kind::Buffer, stem, stem.len()) {
+            sink.report(0..0, Mistake::StemIsNotAllowed { why: fault.wording().message });
+        }
+    } else if !file.damaged {
+        // The `buffer` line may be among what could not be read.
+        sink.report(0..0, Mistake::StemIsNoName { stem: name.clone() });
+    }
+    name
+}
+
+fn slots(word: &Word, sink: &mut Sink) -> Option<u32> {
+    let value = number::value(word, sink)?;
+    match u64::try_from(value) {
+        Ok(slots) if is_slot_count(slots) => u32::try_from(slots).ok(),
+        _ => {
+            sink.report(word.span.clone(), Mistake::BadSlots { nearest: nearest_slots(value) });
+            None
+        }
+    }
+}
+
+fn nearest_slots(value: i128) -> u64 {
+    let (least, most) = (u64::from(MIN_SLOTS), u64::from(MAX_SLOTS));
+    let value = u64::try_from(value.max(0)).unwrap_or(most).clamp(least, most);
+    let above = value.next_power_of_two();
+    let below = (above / 2).max(least);
+    if value - below.min(value) < above - value { below } else { above }
+}
+
+/// Every `option` line is one of the two there are.
+pub(super) fn known(file: &File, sink: &mut Sink) {
+    for setting in &file.settings {
+        let word = &setting.key.text;
+        if word != "time" && word != "tag" {
+            let suggestion = nearest(word, ["time", "tag"]);
+            let mistake = Mistake::UnknownOption { word: word.clone(), suggestion };
+            sink.report(setting.key.span.clone(), mistake);
+        }
+    }
+}
+
+/// `option time …`, a timeval without it.
+pub(super) fn time(file: &File, sink: &mut Sink) -> Time {
+    let mut settings = file.settings.iter().filter(|setting| setting.key.text == "time");
+    let Some(first) = settings.next() else {
+        return Time::Timeval;
+    };
+    for again in settings {
+        let note = Note { span: first.span.clone(), label: "first given here".to_owned() };
+        sink.report_with(again.span.clone(), Mistake::TimeTwice, [note]);
+    }
+    kind_of_time(first, sink).unwrap_or(Time::Timeval)
+}
+
+fn kind_of_time(setting: &Setting, sink: &mut Sink) -> Option<Time> {
+    let Some((kind, rest)) = setting.arguments.split_first() else {
+        sink.report(setting.key.span.clone(), Mistake::TimeWithoutKind);
+        return None;
+    };
+    let text = kind.word.text.as_str();
+    let (time, rest) = match text {
+        "timeval" => (Time::Timeval, rest),
+        "tsc" => (Time::Tsc, rest),
+        "ns" | "timespec" => {
+            let (clock, rest) = match rest.split_first() {
+                Some((word, rest)) => (clock(&word.word, sink)?, rest),
+                None => (Clock::Realtime, rest),
+            };
+            (if text == "ns" { Time::Ns(clock) } else { Time::Timespec(clock) }, rest)
+        }
+        _ => {
+            let word = text.to_owned();
+            let suggestion = nearest(text, Time::WORDS);
+            sink.report(kind.word.span.clone(), Mistake::UnknownTime { word, suggestion });
+            return None;
+        }
+    };
+    if let Some(surplus) = rest.first() {
+        let what = "option time";
+        sink.report(surplus.word.span.clone(), Mistake::TooManyWords { what });
+    }
+    Some(time)
+}
+
+/// A clock by its word; one of CPU time warns.
+pub(super) fn clock(word: &Word, sink: &mut Sink) -> Option<Clock> {
+    let clock = Clock::ALL.into_iter().find(|clock| clock.word() == word.text);
+    match clock {
+        Some(clock) if clock.is_cpu() => {
+            sink.report(word.span.clone(), Mistake::CpuClock { word: clock.word() });
+        }
+        Some(_) => {}
+        None => {
+            let suggestion = nearest(&word.text, Clock::ALL.map(Clock::word));
+            let mistake = Mistake::UnknownClock { word: word.text.clone(), suggestion };
+            sink.report(word.span.clone(), mistake);
+        }
+    }
+    clock
+}
+
+/// `option tag NAME "value";` in order.
+pub(super) fn tags(file: &File, sink: &mut Sink) -> Vec<(String, String)> {
+    let mut declared = names::Declared::default();
+    let mut tags = Vec::new();
+    for setting in file.settings.iter().filter(|setting| setting.key.text == "tag") {
+        match setting.arguments.as_slice() {
+            [name @ Argument { quoted: false, .. }, value @ Argument { quoted: true, .. }]
+                if !name.word.text.starts_with(|c: char| c.is_ascii_digit() || c == '-') =>
+            {
+                names::check(Kind::Tag, &name.word, sink);
+                declared.insert(Kind::Tag, &name.word.text, &name.word.span, sink);
+                tags.push((name.word.text.clone(), value.word.text.clone()));
+            }
+            _ => sink.report(setting.span.clone(), Mistake::TagForm),
+        }
+    }
+    tags
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slots_proposed() {
+        for (value, nearest) in
+            [(0, 2), (-5, 2), (3, 4), (5, 4), (1000, 1024), (1 << 40, 1 << 26), (16383, 16384)]
+        {
+            assert_eq!(nearest_slots(value), nearest, "{value}");
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! The front: a file's bytes in, a schema or diagnostics out.
+
+use std::fmt::{self, Debug, Display};
+use std::path::Path;
+
+use crate::check::{Checked, check};
+use crate::diagnostic::{Diagnostic, Severity, Sink};
+use crate::mistake::Mistake;
+use crate::parse::parse;
+use crate::render::render;
+use crate::schema::{MAX_JSON_BYTES, Schema};
+use crate::text::Text;
+
+/// Bytes of the longest frame file that is read: far more than the limits of a buffer allow to be
+/// useful, and little enough to answer at once whatever the bytes are.
+pub const MAX_SOURCE_BYTES: usize = 1 << 20;
+
+/// A language that ppt writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum Language {
+    C,
+    Cpp,
+    Rust,
+}
+
+/// What a frame file means.
+#[derive(Debug, Clone)]
+pub struct Compiled {
+    /// The checked schema, fields in declared order and placed.
+    pub schema: Schema,
+    /// What the file's `emit` lines name, in that order, each once; empty without such a line.
+    pub emit: Vec<Language>,
+    /// Warnings and hints.
+    pub warnings: Vec<Diagnostic>,
+    file: Source,
+}
+
+/// A frame file that has no schema.
+///
+/// `Display` and `Debug` both are the plain text of the diagnostics: the `unwrap()` of a build
+/// script reads well.
+#[derive(Clone)]
+pub struct Failure {
+    /// What is wrong, warnings included, in the order of the file.
+    pub diagnostics: Vec<Diagnostic>,
+    file: Source,
+}
+
+/// What rendering needs.
+#[derive(Debug, Clone)]
+struct Source {
+    name: String,
+    text: String,
+}
+
+/// Compiles a frame file. `file_name` goes into diagnostics, and its stem is the buffer's name where
+/// the file does not give one.
+///
+/// # Errors
+/// Everything that is wrong with the file, as far as one run can tell.
+pub fn compile(source: &[u8], file_name: &str) -> Result<Compiled, Failure> {
+    let mut sink = Sink::default();
+    let text = decode(source, &mut sink);
+    let checked = if sink.has_errors() {
+        None
+    } else {
+        let text = Text::new(&text, &mut sink);
+        let file = parse(&text, &mut sink);
+        check(&file, &stem(file_name), &mut sink)
+    };
+    let checked = checked.filter(|checked| fits(&checked.schema, &mut sink));
+    let has_errors = sink.has_errors();
+    let diagnostics = sink.finish();
+    let file = Source { name: file_name.to_owned(), text };
+    match checked {
+        Some(Checked { schema, emit }) if !has_errors => {
+            Ok(Compiled { schema, emit, warnings: diagnostics, file })
+        }
+        _ => Err(Failure { diagnostics, file }),
+    }
+}
+
+/// The text without a byte order mark; what is not text is reported, and the rest then not read.
+fn decode(source: &[u8], sink: &mut Sink) -> String {
+    let source = source.strip_prefix(b"\xef\xbb\xbf").unwrap_or(source);
+    if source.len() > MAX_SOURCE_BYTES {
+        let mistake = Mistake::SourceTooLong { bytes: source.len(), most: MAX_SOURCE_BYTES };
+        sink.report(0..0, mistake);
+        // The first line shows which file it is.
+        let head = &source[..source.len().min(80)];
+        return String::from_utf8_lossy(head).lines().next().unwrap_or_default().to_owned();
+    }
+    let text = String::from_utf8_lossy(source).into_owned();
+    if let Err(error) = std::str::from_utf8(source) {
+        // Up to here both texts are the same.
+        let at = error.valid_up_to();
+        let mistake = Mistake::NotUtf8 { byte: source[at] };
+        sink.report(at..at + char::REPLACEMENT_CHARACTER.len_utf8(), mistake);
+    } else if let Some(at) = text.find('\0') {
+        sink.report(at..at + 1, Mistake::Nul);
+    }
+    text
+}
+
+fn stem(file_name: &str) -> String {
+    Path::new(file_name)
+        .file_stem()
+        .map(|stem| stem.to_string_lossy().into_owned())
+        .unwrap_or_default()
+}
+
+/// A schema that its readers would refuse must not be written.
+fn fits(schema: &Schema, sink: &mut Sink) -> bool {
+    let bytes = schema.to_json().len();
+    if bytes > MAX_JSON_BYTES {
+        sink.report(0..0, Mistake::SchemaTooLong { bytes, most: MAX_JSON_BYTES });
+    }
+    bytes <= MAX_JSON_BYTES
+}
+
+impl Compiled {
+    /// The warnings and hints as text; empty if there are none.
+    pub fn render_warnings(&self, color: bool) -> String {
+        render(&self.warnings, &self.file.name, &self.file.text, color)
+    }
+}
+
+impl Failure {
+    /// The diagnostics as text.
+    pub fn render(&self, color: bool) -> String {
+        render(&self.diagnostics, &self.file.name, &self.file.text, color)
+    }
+
+    /// How many of the diagnostics are errors.
+    pub fn errors(&self) -> usize {
+        self.diagnostics.iter().filter(|one| one.severity == Severity::Error).count()
+    }
+}
+
+impl Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.render(false))
+    }
+}
+
+impl Debug for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Display::fmt(self, f)
+    }
+}
+
+impl std::error::Error for Failure {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_file_says_beside_the_schema() {
+        let compiled = compile(b"emit Rust, C++\nemit C; frame f { int a; }", "a/b.c.frame");
+        let failure = compiled.unwrap_err();
+        assert!(failure.to_string().contains("add `buffer b_c;`"), "{failure}");
+
+        let compiled = compile(b"emit Rust, C++\nemit C; frame f { int a; }", "a/b.frame").unwrap();
+        assert_eq!(compiled.emit, [Language::Rust, Language::Cpp, Language::C]);
+        assert_eq!(compiled.schema.buffer, "b");
+        assert_eq!(compiled.render_warnings(false), "");
+        assert_eq!(compile(b"frame f { int a; }", "b").unwrap().emit, []);
+    }
+
+    #[test]
+    fn the_hash_does_not_change_with_what_it_leaves_out() {
+        let hash = |source: &str| compile(source.as_bytes(), "b.frame").unwrap().schema.hash();
+        let plain = hash("frame f { int a; }");
+        assert_eq!(
+            hash("buffer b 4; option tag x \"y\"; /// d\nframe f @group(g) { int a; }"),
+            plain
+        );
+        assert_ne!(hash("frame f { int a @unit(\"B\"); }"), plain);
+        assert_ne!(hash("frame f { u32 a; }"), plain);
+    }
+}

@@ -1,0 +1,129 @@
+//! Diagnostics: what is wrong and where.
+
+use std::ops::Range;
+
+use crate::mistake::Mistake;
+
+/// Bytes of the source, from … to.
+pub type Span = Range<usize>;
+
+/// How bad it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// Something to know; nothing is wrong.
+    Hint,
+    /// Probably not what was meant.
+    Warning,
+    /// There is no schema.
+    Error,
+}
+
+/// One message about one place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// A stable name of the rule, such as `unknown-type`.
+    pub code: &'static str,
+    /// How bad it is.
+    pub severity: Severity,
+    /// What is wrong, in one line.
+    pub message: String,
+    /// Where.
+    pub span: Span,
+    /// What stands under the carets.
+    pub label: String,
+    /// What to do, where there is something to say.
+    pub help: Option<String>,
+    /// Other places that matter.
+    pub notes: Vec<Note>,
+}
+
+/// Another place that matters.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Note {
+    /// Where.
+    pub span: Span,
+    /// What stands under the dashes.
+    pub label: String,
+}
+
+/// Where the stages leave what they find.
+#[derive(Debug, Default)]
+pub(crate) struct Sink {
+    diagnostics: Vec<Diagnostic>,
+    errors: usize,
+    unsaid: usize,
+}
+
+impl Sink {
+    /// Nobody reads more, and a hostile file has no end of mistakes.
+    const MOST: usize = 100;
+
+    /// Takes down a mistake.
+    pub fn report(&mut self, span: Span, mistake: Mistake) {
+        self.report_with(span, mistake, []);
+    }
+
+    /// Takes down a mistake that concerns other places too.
+    pub fn report_with(
+        &mut self,
+        span: Span,
+        mistake: Mistake,
+        notes: impl IntoIterator<Item = Note>,
+    ) {
+        let severity = mistake.severity();
+        self.errors += usize::from(severity == Severity::Error);
+        if self.is_full() {
+            self.unsaid += 1;
+            return;
+        }
+        let wording = mistake.wording();
+        self.diagnostics.push(Diagnostic {
+            code: mistake.code(),
+            severity,
+            message: wording.message,
+            span,
+            label: wording.label,
+            help: wording.help,
+            notes: notes.into_iter().collect(),
+        });
+    }
+
+    /// Counts an error that is not worth finding words for.
+    pub fn pass_over(&mut self) {
+        self.errors += 1;
+        self.unsaid += 1;
+    }
+
+    /// Whether further mistakes are only counted: no need to look for suggestions.
+    pub fn is_full(&self) -> bool {
+        self.diagnostics.len() >= Self::MOST
+    }
+
+    /// Whether anything so far is an error.
+    pub fn has_errors(&self) -> bool {
+        self.errors > 0
+    }
+
+    /// Everything, in the order of the file.
+    pub fn finish(mut self) -> Vec<Diagnostic> {
+        self.diagnostics.sort_by_key(|diagnostic| diagnostic.span.start);
+        if self.unsaid > 0 {
+            let place = self.diagnostics.last().map_or(0..0, |last| last.span.clone());
+            let (unsaid, errors) = (self.unsaid, self.errors > 0);
+            self.diagnostics.truncate(Self::MOST);
+            self.unsaid = 0;
+            let mistake = Mistake::Unsaid { count: unsaid, errors };
+            let wording = mistake.wording();
+            self.diagnostics.push(Diagnostic {
+                code: mistake.code(),
+                severity: mistake.severity(),
+                message: wording.message,
+                span: place,
+                label: wording.label,
+                help: wording.help,
+                notes: Vec::new(),
+            });
+        }
+        self.diagnostics
+    }
+}

@@ -1,0 +1,137 @@
+//! The schema hash: which frames this program and that capture agree on.
+//!
+//! It covers what a reader of raw frames must know, and nothing else: docs, tags, groups and other
+//! attributes, slots and unknown keys may change without making old and new frames strangers. The
+//! text below is the definition; changing it is a new [`LAYOUT_TEXT_VERSION`].
+
+use std::fmt::Write as _;
+
+use sha2::{Digest as _, Sha256};
+
+use crate::schema::{Edge, Enum, Field, FieldType, Frame, Schema};
+
+/// First line of the text that is hashed.
+const LAYOUT_TEXT_VERSION: &str = "ppt layout 1";
+
+impl Schema {
+    /// The first 8 bytes of the SHA-256 of the layout text, read big-endian: `{:016x}` shows the
+    /// first 16 digits of the digest.
+    pub fn hash(&self) -> u64 {
+        let digest = Sha256::digest(self.layout_text().as_bytes());
+        digest.iter().take(8).fold(0, |hash, &byte| hash << 8 | u64::from(byte))
+    }
+
+    /// What the hash covers, one fact a line. Names are identifiers; free text goes by its length,
+    /// so that no unit can pass for another line.
+    fn layout_text(&self) -> String {
+        let mut text = format!("{LAYOUT_TEXT_VERSION}\n");
+        line(&mut text, format_args!("buffer {} {}", self.buffer, self.stride));
+        for frame in &self.frames {
+            frame_text(&mut text, frame);
+        }
+        for it in &self.enums {
+            enum_text(&mut text, it);
+        }
+        text
+    }
+}
+
+fn line(text: &mut String, line: std::fmt::Arguments<'_>) {
+    writeln!(text, "{line}").expect("a String takes every write");
+}
+
+fn frame_text(text: &mut String, frame: &Frame) {
+    line(text, format_args!("frame {} {} {}", frame.name, frame.kind, frame.size));
+    for field in &frame.fields {
+        field_text(text, field);
+    }
+}
+
+fn field_text(text: &mut String, field: &Field) {
+    line(text, format_args!("field {} {} {}", field.name, field.ty.word(), field.offset));
+    match &field.ty {
+        FieldType::Ns { clock } | FieldType::Timespec { clock } => {
+            line(text, format_args!("clock {}", clock.word()));
+        }
+        FieldType::Enum { name } => line(text, format_args!("of {name}")),
+        FieldType::Char { len } | FieldType::Bytes { len } => line(text, format_args!("len {len}")),
+        _ => {}
+    }
+    if let Some(count) = field.array {
+        line(text, format_args!("array {count}"));
+    }
+    if let Some(interval) = &field.interval {
+        let edge = match interval.edge {
+            Edge::Start => "start",
+            Edge::End => "end",
+        };
+        line(text, format_args!("{edge} {}", interval.name));
+    }
+    if field.at {
+        line(text, format_args!("at"));
+    }
+    if !field.unit.is_empty() {
+        line(text, format_args!("unit {} {}", field.unit.len(), field.unit));
+    }
+}
+
+fn enum_text(text: &mut String, it: &Enum) {
+    line(text, format_args!("enum {} {}", it.name, it.repr.word()));
+    for (name, value) in &it.values {
+        line(text, format_args!("value {name} {value}"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = r#"{"v":1,"buffer":"b","slots":16,"stride":32,"frames":[{"name":"f","kind":"plain","size":32,"fields":[{"name":"a","type":"ns","clock":"monotonic","offset":8,"interval":{"name":"h","edge":"end"},"at":true},{"name":"e","type":"enum","enum":"E","offset":28},{"name":"c","type":"u16","array":3,"offset":16,"unit":"B"}],"doc":"x","attributes":[{"name":"group","args":["net"]}]}],"enums":[{"name":"E","type":"u8","values":[["A",0]]}],"tags":[["k","v"]]}"#;
+
+    fn schema(from: &str, to: &str) -> Schema {
+        let text = TEXT.replacen(from, to, 1);
+        assert!(from == to || text != TEXT, "`{from}` is not in the text");
+        serde_json::from_str(&text).unwrap()
+    }
+
+    #[test]
+    fn the_text_and_its_digest() {
+        let schema = schema("", "");
+        assert_eq!(
+            schema.layout_text(),
+            "ppt layout 1\nbuffer b 32\nframe f plain 32\nfield a ns 8\nclock monotonic\nend h\n\
+             at\nfield e enum 28\nof E\nfield c u16 16\narray 3\nunit 1 B\nenum E u8\nvalue A 0\n"
+        );
+        // printf '…' | sha256sum
+        assert_eq!(format!("{:016x}", schema.hash()), "6e4527f6e1f7ed2f");
+    }
+
+    #[test]
+    fn what_it_covers() {
+        let hash = schema("", "").hash();
+        for (from, to) in [
+            (r#""slots":16"#, r#""slots":32"#),
+            (r#""doc":"x""#, r#""doc":"y""#),
+            (r#"["net"]"#, r#"["disk"]"#),
+            (r#"[["k","v"]]"#, r#"[["k","w"]]"#),
+        ] {
+            assert_eq!(schema(from, to).hash(), hash, "{to}");
+        }
+        for (from, to) in [
+            (r#""buffer":"b""#, r#""buffer":"c""#),
+            (r#""name":"f""#, r#""name":"g""#),
+            (r#""name":"a""#, r#""name":"d""#),
+            (r#""clock":"monotonic""#, r#""clock":"boottime""#),
+            (r#""edge":"end""#, r#""edge":"start""#),
+            (r#""at":true"#, r#""at":false"#),
+            (r#""array":3"#, r#""array":4"#),
+            (r#""unit":"B""#, r#""unit":"kB""#),
+            (r#""offset":28"#, r#""offset":29"#),
+            (r#""type":"u8""#, r#""type":"i8""#),
+            (r#"["A",0]"#, r#"["A",1]"#),
+            (r#"["A",0]"#, r#"["B",0]"#),
+        ] {
+            assert_ne!(schema(from, to).hash(), hash, "{to}");
+        }
+    }
+}

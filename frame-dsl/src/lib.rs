@@ -1,0 +1,59 @@
+//! The frame language: text → syntax tree → checked [`Schema`] with its layout.
+//!
+//! ```
+//! let source = b"emit C\nframe example { int kind, who; time sleep, start, end; }";
+//! # #[cfg(feature = "parser")] {
+//! let compiled = ppt_frame_dsl::compile(source, "example.frame").unwrap();
+//! assert_eq!(compiled.schema.buffer, "example");
+//! assert_eq!(compiled.schema.stride, 64);
+//! # }
+//! ```
+//!
+//! The stages, each a file of its own: `text` decodes the bytes and finds the comments, `parse`
+//! makes the tree of `ast` with the grammar `frame.pest`, `check` turns the tree into a schema,
+//! [`layout`] places the fields. What is wrong goes into one sink of [`Diagnostic`]s, so that a run
+//! reports as many mistakes as it can.
+//!
+//! Without the feature `parser` only the half remains that reads schemas back: [`schema`],
+//! [`layout`], [`mod@columns`].
+
+#[cfg(feature = "parser")]
+mod ast;
+#[cfg(feature = "parser")]
+mod check;
+pub mod columns;
+#[cfg(feature = "parser")]
+mod compile;
+#[cfg(feature = "parser")]
+mod diagnostic;
+mod draw;
+mod hash;
+mod json;
+pub mod layout;
+#[cfg(feature = "parser")]
+mod mistake;
+pub mod names;
+#[cfg(feature = "parser")]
+mod parse;
+#[cfg(feature = "parser")]
+mod render;
+#[cfg(feature = "parser")]
+mod reserved;
+pub mod schema;
+#[cfg(feature = "parser")]
+mod suggest;
+#[cfg(feature = "parser")]
+mod text;
+mod types;
+mod verify;
+
+pub use columns::{Column, ColumnType, Style, columns};
+#[cfg(feature = "parser")]
+pub use compile::{Compiled, Failure, Language, MAX_SOURCE_BYTES, compile};
+#[cfg(feature = "parser")]
+pub use diagnostic::{Diagnostic, Note, Severity, Span};
+pub use layout::Layout;
+#[cfg(feature = "parser")]
+pub use render::render;
+pub use schema::Schema;
+pub use verify::SchemaError;

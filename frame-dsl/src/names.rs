@@ -1,0 +1,53 @@
+//! What a name is, and what the generators make of it.
+
+use crate::schema::MAX_NAME_BYTES;
+
+/// A letter or `_`, then letters, digits and `_`, all ASCII, of at most [`MAX_NAME_BYTES`].
+pub fn is_identifier(name: &str) -> bool {
+    let mut bytes = name.bytes();
+    bytes.next().is_some_and(|first| first.is_ascii_alphabetic() || first == b'_')
+        && bytes.all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+        && name.len() <= MAX_NAME_BYTES
+}
+
+/// The spelling of types and enum values in Rust: `job` → `Job`, `LOG_IN` → `LogIn`,
+/// `sessionKey` → `SessionKey`. The checker refuses two names that meet here.
+pub fn upper_camel(name: &str) -> String {
+    let mut camel = String::with_capacity(name.len());
+    for part in name.split('_') {
+        let shouted = !part.bytes().any(|byte| byte.is_ascii_lowercase());
+        let mut chars = part.chars();
+        camel.extend(chars.next().map(|first| first.to_ascii_uppercase()));
+        camel.extend(chars.map(|c| if shouted { c.to_ascii_lowercase() } else { c }));
+    }
+    camel
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn camel() {
+        for (name, camel) in [
+            ("job", "Job"),
+            ("LOGIN", "Login"),
+            ("LOG_IN", "LogIn"),
+            ("primary_loop", "PrimaryLoop"),
+            ("sessionKey", "SessionKey"),
+            ("in_", "In"),
+            ("HTTP2", "Http2"),
+            ("SELF", "Self"),
+        ] {
+            assert_eq!(upper_camel(name), camel);
+        }
+    }
+
+    #[test]
+    fn identifiers() {
+        assert!(is_identifier("a") && is_identifier("_9") && is_identifier(&"x".repeat(64)));
+        for name in ["", "9", "a b", "ä", "a-b", &"x".repeat(65)] {
+            assert!(!is_identifier(name), "{name}");
+        }
+    }
+}

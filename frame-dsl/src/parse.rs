@@ -1,0 +1,477 @@
+//! Text → syntax tree, by the grammar of `frame.pest`. Nothing outside this file names a rule.
+
+use pest::Parser as _;
+use pest::error::{ErrorVariant, InputLocation};
+use pest::iterators::Pair;
+use pest_derive::Parser;
+
+use crate::ast::{Argument, Attribute, Buffer, Enum, Field, File, Frame, Setting, Value, Word};
+use crate::diagnostic::{Sink, Span};
+use crate::mistake::{Kind, Mistake};
+use crate::reserved::LATER;
+use crate::schema::MAX_NAME_BYTES;
+use crate::suggest;
+use crate::text::Text;
+
+#[derive(Parser)]
+#[grammar = "frame.pest"]
+struct Grammar;
+
+/// The tree of everything that could be read; the rest is reported.
+pub(crate) fn parse(text: &Text<'_>, sink: &mut Sink) -> File {
+    let mut reader =
+        Reader { text, sink, file: File { end: text.source.len(), ..File::default() } };
+    match Grammar::parse(Rule::file, text.source) {
+        Ok(pairs) => pairs.flat_map(Pair::into_inner).for_each(|pair| reader.item(pair)),
+        // `bad_item` takes whatever the other rules leave; should it not, that is a syntax error
+        // like any other and no panic.
+        Err(error) => reader.expected(0..text.source.len(), Rule::file, &error),
+    }
+    reader.file
+}
+
+struct Reader<'a> {
+    text: &'a Text<'a>,
+    sink: &'a mut Sink,
+    file: File,
+}
+
+impl Reader<'_> {
+    fn item(&mut self, pair: Pair<'_, Rule>) {
+        match pair.as_rule() {
+            Rule::emit => self.file.emits.extend(words(pair, Rule::language)),
+            Rule::buffer => self.file.buffers.extend(buffer(pair)),
+            Rule::setting => self.file.settings.extend(setting(pair)),
+            Rule::enumeration => {
+                let it = self.enumeration(pair);
+                self.file.enums.extend(it);
+            }
+            Rule::frame => {
+                let frame = self.frame(pair);
+                self.file.frames.extend(frame);
+            }
+            Rule::bad_item => self.bad_item(&pair),
+            _ => {}
+        }
+    }
+
+    fn enumeration(&mut self, pair: Pair<'_, Rule>) -> Option<Enum> {
+        let doc = self.text.doc_before(pair.as_span().start());
+        let mut name = None;
+        let mut integer = None;
+        let mut brace = 0..0;
+        let mut values = Vec::new();
+        let (mut damaged, mut closed) = (false, false);
+        for part in pair.into_inner() {
+            match part.as_rule() {
+                Rule::enum_head => {
+                    for token in part.into_inner() {
+                        match token.as_rule() {
+                            Rule::name => name = Some(word(&token)),
+                            Rule::integer => integer = Some(word(&token)),
+                            Rule::open_brace => brace = span(&token),
+                            _ => {}
+                        }
+                    }
+                }
+                Rule::value => values.extend(value(part)),
+                Rule::bad_value => {
+                    damaged = true;
+                    self.bad_piece(span(&part), Rule::value);
+                }
+                Rule::close_brace => closed = true,
+                _ => {}
+            }
+        }
+        let name = name?;
+        if !closed && !damaged {
+            let mistake = Mistake::OpenBrace { kind: Kind::Enum, name: name.text.clone() };
+            self.sink.report(brace, mistake);
+        }
+        self.file.damaged |= damaged || !closed;
+        Some(Enum { name, integer, values, doc, damaged })
+    }
+
+    fn frame(&mut self, pair: Pair<'_, Rule>) -> Option<Frame> {
+        let doc = self.text.doc_before(pair.as_span().start());
+        let mut name = None;
+        let mut attributes = Vec::new();
+        let mut brace = 0..0;
+        let mut fields = Vec::new();
+        let (mut damaged, mut closed, mut last_is_bad) = (false, false, false);
+        for part in pair.into_inner() {
+            last_is_bad = part.as_rule() == Rule::bad_line;
+            match part.as_rule() {
+                Rule::frame_head => {
+                    for token in part.into_inner() {
+                        match token.as_rule() {
+                            Rule::name => name = Some(word(&token)),
+                            Rule::attribute => attributes.extend(attribute(token)),
+                            Rule::open_brace => brace = span(&token),
+                            _ => {}
+                        }
+                    }
+                }
+                Rule::line => self.line(part, &mut fields),
+                Rule::bad_line => {
+                    damaged = true;
+                    self.bad_piece(span(&part), Rule::line);
+                }
+                Rule::close_brace => closed = true,
+                _ => {}
+            }
+        }
+        let name = name?;
+        // A last line that could not be read has said what was expected there.
+        if !closed && !last_is_bad {
+            let mistake = Mistake::OpenBrace { kind: Kind::Frame, name: name.text.clone() };
+            self.sink.report(brace, mistake);
+        }
+        self.file.damaged |= damaged || !closed;
+        Some(Frame { name, attributes, fields, doc, damaged: damaged || !closed })
+    }
+
+    /// `interval time a @at, b;`: a field per declarator.
+    fn line(&mut self, pair: Pair<'_, Rule>, fields: &mut Vec<Field>) {
+        // The lines above a line belong to its first field.
+        let mut line_doc = self.text.doc_before(pair.as_span().start());
+        let mut interval = None;
+        let mut ty = Word::default();
+        for part in pair.into_inner() {
+            match part.as_rule() {
+                Rule::interval_word => interval = Some(span(&part)),
+                Rule::type_word => ty = word(&part),
+                Rule::declarator => {
+                    let own = self.text.doc_before(part.as_span().start());
+                    let line_doc = std::mem::take(&mut line_doc);
+                    let doc = if own.is_empty() { line_doc } else { own };
+                    fields.extend(declarator(part, interval.clone(), ty.clone(), doc));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// A piece between declarations that fits none of them.
+    fn bad_item(&mut self, pair: &Pair<'_, Rule>) {
+        let place = span(pair);
+        let text = pair.as_str();
+        let first = first_word(text);
+        let was_damaged = std::mem::replace(&mut self.file.damaged, true);
+        let meant = match first {
+            "emit" => Rule::emit,
+            "buffer" => Rule::buffer,
+            "option" => Rule::setting,
+            "enum" => {
+                let name = first_word(text["enum".len()..].trim_start());
+                self.file.lost.push(name.chars().take(MAX_NAME_BYTES).collect());
+                Rule::enum_head
+            }
+            "frame" => Rule::frame_head,
+            _ if text.starts_with('}') => {
+                // After damage it is what is left of the damaged piece.
+                if !was_damaged {
+                    self.sink.report(place.start..place.start + 1, Mistake::StrayBrace);
+                }
+                return;
+            }
+            _ => return self.not_a_declaration(place, first),
+        };
+        self.bad_piece(place, meant);
+    }
+
+    fn not_a_declaration(&mut self, place: Span, first: &str) {
+        let width = if first.is_empty() { self.char_len(place.start) } else { first.len() };
+        let place = place.start..place.start + width;
+        if LATER.contains(&first) {
+            return self.sink.report(place, Mistake::LaterDeclaration { word: first.to_owned() });
+        }
+        let found = self.found(place.start);
+        let suggestion = match first {
+            "struct" | "record" | "event" | "union" => Some("frame"),
+            _ => suggest::nearest(first, ["frame", "enum", "emit", "buffer", "option"]),
+        };
+        let suggestion = suggestion.map(str::to_owned);
+        self.sink.report(place, Mistake::NotADeclaration { found, suggestion });
+    }
+
+    /// Reads a piece again with the rule it was meant for, and reports what that rule misses.
+    fn bad_piece(&mut self, place: Span, meant: Rule) {
+        if self.sink.is_full() {
+            return self.sink.pass_over();
+        }
+        match Grammar::parse(meant, &self.text.source[place.clone()]) {
+            Err(error) => self.expected(place, meant, &error),
+            // The rule fits the piece and only what follows is wrong, such as a brace too many.
+            Ok(pairs) => {
+                let end = pairs.last().map_or(0, |pair| pair.as_span().end());
+                let at = place.start + end;
+                let found = self.found(at);
+                let mistake = Mistake::NotADeclaration { found, suggestion: None };
+                self.sink.report(at..at + self.char_len(at), mistake);
+            }
+        }
+    }
+
+    fn expected(&mut self, place: Span, meant: Rule, error: &pest::error::Error<Rule>) {
+        let at = match error.location {
+            InputLocation::Pos(at) | InputLocation::Span((at, _)) => place.start + at,
+        };
+        let mut rules = match &error.variant {
+            ErrorVariant::ParsingError { positives, .. } => positives.clone(),
+            ErrorVariant::CustomError { .. } => Vec::new(),
+        };
+        rules.sort_unstable_by_key(|rule| rank(*rule));
+        rules.dedup();
+        let words: Vec<&str> = rules.iter().filter_map(|rule| in_words(*rule)).collect();
+        let expected = one_of(&words);
+        let found = self.found(at);
+        let help = self.advice(&place, meant, at);
+        let first = words.first().copied().unwrap_or("something else");
+        // What is missing is missing after the last word, not where the next one begins.
+        let end = self.text.end_before(at);
+        let (span, label) = if first.starts_with('`') && end > place.start && end < at {
+            (end - self.last_char_len(end)..end, format!("{first} after this"))
+        } else {
+            (at..at + self.token_len(at), first.to_owned())
+        };
+        self.sink.report(span, Mistake::Expected { expected, label, found, help });
+    }
+
+    /// What helps with the usual slips.
+    fn advice(&self, place: &Span, meant: Rule, at: usize) -> Option<String> {
+        let source = self.text.source;
+        let first = first_word(&source[place.clone()]);
+        if let Some(c) = source[at..].chars().next()
+            && !c.is_ascii()
+        {
+            return Some("outside comments and strings only ASCII is used".to_owned());
+        }
+        if meant != Rule::line {
+            return None;
+        }
+        if LATER.contains(&first) {
+            return Some(format!(
+                "`{first}` is reserved for a later version of the frame language"
+            ));
+        }
+        if let Some(ours) = suggest::from_elsewhere(first) {
+            return Some(format!("`{first}` is not a type here; did you mean `{ours}`?"));
+        }
+        if source[..at].ends_with(first) && source[at..].starts_with('[') {
+            return Some(format!("the length goes after the name: `{first} name[16]`"));
+        }
+        if source[place.start..at].contains(']') && source[at..].starts_with('[') {
+            return Some("arrays have one dimension".to_owned());
+        }
+        None
+    }
+
+    /// The word or character at `at`, in words.
+    fn found(&self, at: usize) -> String {
+        let rest = &self.text.source[at..];
+        if rest.starts_with(['\r', '\n']) {
+            return "the end of the line".to_owned();
+        }
+        let rest = rest.trim_start();
+        match (first_word(rest), rest.chars().next()) {
+            (_, None) => "the end of the file".to_owned(),
+            ("", Some(c)) => format!("`{}`", c.escape_debug()),
+            (word, _) => format!("`{}`", word.get(..64).unwrap_or(word)),
+        }
+    }
+
+    fn token_len(&self, at: usize) -> usize {
+        match first_word(&self.text.source[at..]).len() {
+            0 if self.text.source[at..].starts_with(['\r', '\n']) => 0,
+            0 => self.char_len(at),
+            length => length,
+        }
+    }
+
+    fn char_len(&self, at: usize) -> usize {
+        self.text.source[at..].chars().next().map_or(0, char::len_utf8)
+    }
+
+    fn last_char_len(&self, end: usize) -> usize {
+        self.text.source[..end].chars().next_back().map_or(0, char::len_utf8)
+    }
+}
+
+fn buffer(pair: Pair<'_, Rule>) -> Option<Buffer> {
+    let place = span(&pair);
+    let (mut name, mut slots) = (None, None);
+    for token in pair.into_inner() {
+        match token.as_rule() {
+            Rule::name => name = Some(word(&token)),
+            Rule::number => slots = Some(word(&token)),
+            _ => {}
+        }
+    }
+    Some(Buffer { name: name?, slots, span: place })
+}
+
+fn setting(pair: Pair<'_, Rule>) -> Option<Setting> {
+    let place = span(&pair);
+    let mut key = None;
+    let mut arguments = Vec::new();
+    for token in pair.into_inner() {
+        match token.as_rule() {
+            Rule::key => key = Some(word(&token)),
+            Rule::argument => arguments.extend(argument(token)),
+            _ => {}
+        }
+    }
+    Some(Setting { key: key?, arguments, span: place })
+}
+
+fn value(pair: Pair<'_, Rule>) -> Option<Value> {
+    let (mut name, mut number) = (None, None);
+    for token in pair.into_inner() {
+        match token.as_rule() {
+            Rule::name => name = Some(word(&token)),
+            Rule::number => number = Some(word(&token)),
+            _ => {}
+        }
+    }
+    Some(Value { name: name?, number })
+}
+
+fn declarator(
+    pair: Pair<'_, Rule>,
+    interval: Option<Span>,
+    ty: Word,
+    doc: String,
+) -> Option<Field> {
+    let (mut name, mut length) = (None, None);
+    let mut attributes = Vec::new();
+    for token in pair.into_inner() {
+        match token.as_rule() {
+            Rule::name => name = Some(word(&token)),
+            Rule::length => length = words(token, Rule::number).pop(),
+            Rule::attribute => attributes.extend(attribute(token)),
+            _ => {}
+        }
+    }
+    Some(Field { interval, ty, name: name?, length, attributes, doc })
+}
+
+fn attribute(pair: Pair<'_, Rule>) -> Option<Attribute> {
+    let place = pair.as_span();
+    // The rule may end with white space that it looked through for a bracket.
+    let place = place.start()..place.start() + place.as_str().trim_end().len();
+    let mut name = None;
+    let mut arguments = Vec::new();
+    for token in pair.into_inner() {
+        match token.as_rule() {
+            Rule::attribute_name => name = Some(word(&token)),
+            Rule::argument => arguments.extend(argument(token)),
+            _ => {}
+        }
+    }
+    Some(Attribute { name: name?, arguments, span: place })
+}
+
+fn argument(pair: Pair<'_, Rule>) -> Option<Argument> {
+    let place = span(&pair);
+    let inner = pair.into_inner().next()?;
+    let quoted = inner.as_rule() == Rule::string;
+    let text = if quoted { inside(inner)? } else { word(&inner).text };
+    Some(Argument { word: Word { text, span: place }, quoted })
+}
+
+/// The direct parts of one rule, as words.
+fn words(pair: Pair<'_, Rule>, rule: Rule) -> Vec<Word> {
+    pair.into_inner().filter(|token| token.as_rule() == rule).map(|token| word(&token)).collect()
+}
+
+/// A word without what makes it too long: the type of a line is copied for each of its fields, and a
+/// hostile file has long words and many fields. Its span still tells how long it is.
+fn word(pair: &Pair<'_, Rule>) -> Word {
+    let text = pair.as_str();
+    // All words are ASCII: every byte is a character.
+    let text = text.get(..=MAX_NAME_BYTES).unwrap_or(text);
+    Word { text: text.to_owned(), span: span(pair) }
+}
+
+/// The text of a string, of any length.
+fn inside(pair: Pair<'_, Rule>) -> Option<String> {
+    let inside = pair.into_inner().find(|token| token.as_rule() == Rule::inside)?;
+    Some(inside.as_str().to_owned())
+}
+
+fn span(pair: &Pair<'_, Rule>) -> Span {
+    pair.as_span().start()..pair.as_span().end()
+}
+
+/// The word that `text` begins with, which may be none.
+fn first_word(text: &str) -> &str {
+    let end = text.find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    &text[..end.unwrap_or(text.len())]
+}
+
+fn one_of(words: &[&str]) -> String {
+    match words {
+        [] => "something else".to_owned(),
+        [one] => (*one).to_owned(),
+        [most @ .., last] => format!("{} or {last}", most.join(", ")),
+    }
+}
+
+/// The order in which expected things are named: what most lines miss comes first.
+fn rank(rule: Rule) -> (u8, Rule) {
+    let rank = match rule {
+        Rule::semicolon | Rule::open_brace => 0,
+        Rule::comma => 1,
+        Rule::close_brace | Rule::close_bracket | Rule::close_paren => 2,
+        Rule::attribute | Rule::at_sign => 4,
+        _ => 3,
+    };
+    (rank, rule)
+}
+
+/// A rule in the words of people; `None` for what goes without saying.
+fn in_words(rule: Rule) -> Option<&'static str> {
+    Some(match rule {
+        Rule::emit | Rule::emit_word => "`emit`",
+        Rule::buffer | Rule::buffer_word => "`buffer`",
+        Rule::setting | Rule::option_word => "`option`",
+        Rule::enumeration | Rule::enum_head | Rule::enum_word => "`enum`",
+        Rule::frame | Rule::frame_head | Rule::frame_word => "`frame`",
+        Rule::language => "a language (`C`, `C++` or `Rust`)",
+        Rule::key => "an option (`time` or `tag`)",
+        Rule::integer => "an integer type (`i8` … `u64`)",
+        Rule::name | Rule::declarator | Rule::value => "a name",
+        Rule::attribute_name => "the name of an attribute",
+        Rule::line | Rule::type_word => "a type",
+        Rule::number => "a number",
+        Rule::argument | Rule::plain => "a word, a number or a string",
+        Rule::string | Rule::quote => "a string",
+        Rule::inside | Rule::close_quote => "`\"` at the end of the string",
+        Rule::attribute | Rule::at_sign => "an attribute",
+        Rule::semicolon => "`;`",
+        Rule::comma => "`,`",
+        Rule::colon => "`:`",
+        Rule::equals => "`=`",
+        Rule::open_brace => "`{`",
+        Rule::close_brace => "`}`",
+        Rule::length | Rule::open_bracket => "`[`",
+        Rule::close_bracket => "`]`",
+        Rule::open_paren => "`(`",
+        Rule::close_paren => "`)`",
+        Rule::EOI => "the end of the file",
+        Rule::interval_word
+        | Rule::file
+        | Rule::bad_item
+        | Rule::bad_line
+        | Rule::bad_value
+        | Rule::head
+        | Rule::chunk
+        | Rule::block
+        | Rule::gap
+        | Rule::word
+        | Rule::more
+        | Rule::WHITESPACE
+        | Rule::COMMENT => return None,
+    })
+}

@@ -1,0 +1,236 @@
+//! The checked meaning of a frame file, with every field placed.
+//!
+//! A [`Schema`] travels: it is embedded as JSON in the target, copied into every capture and read
+//! back by tools that never saw the frame file. [`Schema::to_json`] is canonical (one schema, one
+//! text), [`Schema::from_json`] trusts nothing. The serde names below are the JSON format, version
+//! [`JSON_VERSION`]; what a reader does not know it keeps in `extra`.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::json::FieldText;
+
+/// Version of the JSON text (`"v"`).
+pub const JSON_VERSION: u32 = 1;
+
+/// Bytes of the largest frame, sequence number included.
+pub const MAX_FRAME_BYTES: u32 = 4096;
+/// Fields of one frame, intervals expanded.
+pub const MAX_FIELDS: usize = 1024;
+/// Frames of one buffer; the frame id has room for more, masks and tables need not.
+pub const MAX_FRAMES: usize = 256;
+/// Enums of one buffer.
+pub const MAX_ENUMS: usize = 256;
+/// Values of one enum.
+pub const MAX_VALUES: usize = 4096;
+/// Bytes of a name.
+pub const MAX_NAME_BYTES: usize = 64;
+/// Bytes of the JSON text.
+pub const MAX_JSON_BYTES: usize = 1 << 20;
+/// Nesting of the JSON text.
+pub const MAX_JSON_DEPTH: usize = 16;
+/// Slots of a ring: at least, at most, and when the frame file does not say.
+pub const MIN_SLOTS: u32 = 2;
+/// See [`MIN_SLOTS`].
+pub const MAX_SLOTS: u32 = 1 << 26;
+/// See [`MIN_SLOTS`].
+pub const DEFAULT_SLOTS: u32 = 16384;
+/// Offset of the u16 frame id in a buffer of several frames.
+pub const FRAME_ID_OFFSET: u32 = 8;
+
+/// Keys that this version does not know, kept as they came.
+pub type Extra = BTreeMap<String, serde_json::Value>;
+
+/// One buffer: the frames that share its rings.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Schema {
+    /// Version of the JSON text.
+    pub v: u32,
+    /// Name of the buffer.
+    pub buffer: String,
+    /// Default number of slots in each ring, a power of two.
+    pub slots: u32,
+    /// Bytes of one slot: the size of the largest frame.
+    pub stride: u32,
+    /// Frames in declared order; the index is the frame id.
+    pub frames: Vec<Frame>,
+    /// Enums in declared order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub enums: Vec<Enum>,
+    /// `option tag NAME "value"`: metadata for the capture, in declared order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<(String, String)>,
+    /// Keys of a later version.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+/// One kind of frame.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Frame {
+    /// Name as the frame file spells it.
+    pub name: String,
+    /// `plain`; later versions know more.
+    pub kind: String,
+    /// Bytes of the frame, a multiple of 8, sequence number included.
+    pub size: u32,
+    /// Fields in declared order, intervals expanded.
+    pub fields: Vec<Field>,
+    /// `///` lines, joined by newlines.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub doc: String,
+    /// Attributes as written, known or not.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attributes: Vec<Attribute>,
+    /// Keys of a later version.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+/// One field of a frame.
+///
+/// Its JSON is written out in `json.rs`: the type's own keys stand beside the field's.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "FieldText", into = "FieldText")]
+pub struct Field {
+    /// Name as the frame file spells it (`handle_start` for a half of `interval time handle`).
+    pub name: String,
+    /// Type of the field, or of one element where `array` is set.
+    pub ty: FieldType,
+    /// Number of elements of a fixed array.
+    pub array: Option<u32>,
+    /// Bytes from the start of the frame.
+    pub offset: u32,
+    /// Which half of which interval the field is.
+    pub interval: Option<Interval>,
+    /// The field that places the frame in time; at most one a frame.
+    pub at: bool,
+    /// `@unit("B")`.
+    pub unit: String,
+    /// `///` lines, joined by newlines.
+    pub doc: String,
+    /// Attributes as written, known or not, `@at` and `@unit` included.
+    pub attributes: Vec<Attribute>,
+    /// Keys of a later version.
+    pub extra: Extra,
+}
+
+/// Type of one value.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "lowercase")]
+#[expect(missing_docs, reason = "the plain numbers say what they are")]
+pub enum FieldType {
+    I8,
+    I16,
+    I32,
+    I64,
+    U8,
+    U16,
+    U32,
+    U64,
+    F32,
+    F64,
+    Bool,
+    /// A length of time: i64 nanoseconds.
+    Duration,
+    /// `struct timeval`: i64 seconds, i64 microseconds, since the epoch (CLOCK_REALTIME).
+    Timeval,
+    /// `struct timespec`: i64 seconds, i64 nanoseconds, of `clock`.
+    Timespec {
+        clock: Clock,
+    },
+    /// i64 nanoseconds of `clock`.
+    Ns {
+        clock: Clock,
+    },
+    /// u64 ticks of the CPU's counter.
+    Tsc,
+    /// One of the schema's enums, stored as that enum's integer type.
+    Enum {
+        #[serde(rename = "enum")]
+        name: String,
+    },
+    /// UTF-8 text of at most `len` bytes, zero-padded.
+    Char {
+        len: u32,
+    },
+    /// `len` bytes without meaning.
+    Bytes {
+        len: u32,
+    },
+}
+
+/// Which half of an interval a field is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Interval {
+    /// Name of the interval as declared.
+    pub name: String,
+    /// Start or end.
+    pub edge: Edge,
+}
+
+/// A half of an interval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum Edge {
+    Start,
+    End,
+}
+
+/// A clock of clock_gettime(2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "named after the clocks of clock_gettime(2)")]
+pub enum Clock {
+    Realtime,
+    Monotonic,
+    Boottime,
+    ThreadCpu,
+    ProcessCpu,
+}
+
+/// A named set of integers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Enum {
+    /// Name as the frame file spells it.
+    pub name: String,
+    /// Integer type: one of `i8 … u64`.
+    #[serde(rename = "type")]
+    pub repr: Int,
+    /// Values in declared order; i128 holds every i64 and u64.
+    #[serde(with = "crate::json::values")]
+    pub values: Vec<(String, i128)>,
+    /// `///` lines, joined by newlines.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub doc: String,
+    /// Keys of a later version.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+/// The integer type of an enum.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum Int {
+    I8,
+    I16,
+    I32,
+    I64,
+    U8,
+    U16,
+    U32,
+    U64,
+}
+
+/// `@word` or `@word(args)`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Attribute {
+    /// The word after `@`.
+    pub name: String,
+    /// Arguments as text: words, numbers, or strings without their quotes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub args: Vec<String>,
+}

@@ -1,0 +1,132 @@
+//! What became of every frame of a ring.
+
+use ppt_capture::{Cause, Gap, Lost, RingEnd};
+
+use crate::chunk::Chunk;
+
+/// The account of one ring over the session: `captured + lost.total() == next_seq - first_seq`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LossAccount {
+    /// The feed, from 0: the source in the capture.
+    pub feed: usize,
+    /// Nonce of the segment.
+    pub nonce: u64,
+    /// Ring in the segment.
+    pub ring: u32,
+    /// Sequence number that the first frame of the session has, or would have had.
+    pub first_seq: u64,
+    /// The number after the last.
+    pub next_seq: u64,
+    /// Frames in the file.
+    pub captured: u64,
+    /// Frames not in the file, by cause.
+    pub lost: Lost,
+}
+
+impl LossAccount {
+    /// Whether the sums are right.
+    pub fn adds_up(&self) -> bool {
+        self.captured + self.lost.total() == self.next_seq - self.first_seq
+    }
+
+    pub(crate) fn ring_end(&self) -> RingEnd {
+        RingEnd {
+            source: self.feed as u16,
+            nonce: self.nonce,
+            ring: self.ring,
+            first_seq: self.first_seq,
+            next_seq: self.next_seq,
+            captured: self.captured,
+            lost: self.lost,
+        }
+    }
+}
+
+/// The account of one ring while it grows: it advances by what comes out of the queue, in order.
+#[derive(Debug, Clone)]
+pub(crate) struct Entry {
+    pub account: LossAccount,
+    /// Losses right before `next_seq` that the file does not state yet.
+    unstated: Lost,
+}
+
+impl Entry {
+    /// A ring whose session starts at `cursor`.
+    pub fn new(feed: usize, nonce: u64, ring: u32, cursor: u64) -> Self {
+        let (first_seq, next_seq) = (cursor + 1, cursor + 1);
+        let (captured, lost) = (0, Lost::default());
+        let account = LossAccount { feed, nonce, ring, first_seq, next_seq, captured, lost };
+        Self { account, unstated: Lost::default() }
+    }
+
+    /// Whether anybody ever wrote to the ring, as far as is known: the others are not spoken of.
+    pub fn is_listed(&self) -> bool {
+        self.account.next_seq > 1
+    }
+
+    /// What a chunk that is written now has to state.
+    pub fn lost_before(&self, chunk: &Chunk) -> Lost {
+        let mut lost = self.unstated;
+        lost += chunk.lost_before;
+        lost
+    }
+
+    /// The first `written` frames of `chunk` are in the file, the others never will be.
+    pub fn take(&mut self, chunk: &Chunk, written: u32) {
+        self.lose(chunk.lost_before);
+        if written > 0 {
+            self.unstated = Lost::default();
+        }
+        self.account.captured += u64::from(written);
+        self.account.next_seq += u64::from(written);
+        self.lose(Lost { disk: u64::from(chunk.count - written), ..Lost::default() });
+        debug_assert_eq!(self.account.next_seq, chunk.next_seq());
+        debug_assert!(self.account.adds_up());
+    }
+
+    /// `lost` are gone, right at the end.
+    pub fn lose(&mut self, lost: Lost) {
+        self.account.next_seq += lost.total();
+        self.account.lost += lost;
+        self.unstated += lost;
+    }
+
+    /// What the file does not state yet, as gaps, which tile.
+    pub fn gaps(&self) -> impl Iterator<Item = Gap> + use<> {
+        let account = self.account;
+        let mut first_seq = account.next_seq - self.unstated.total();
+        let parts = self.unstated.by_cause().into_iter().filter(|&(_, count)| count > 0);
+        parts.map(move |(cause, count): (Cause, u64)| {
+            let LossAccount { nonce, ring, .. } = account;
+            let gap = Gap { source: account.feed as u16, nonce, ring, first_seq, count, cause };
+            first_seq += count;
+            gap
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chunk(first_seq: u64, count: u32, lost_before: Lost) -> Chunk {
+        Chunk { first_seq, count, lost_before, ..Chunk::default() }
+    }
+
+    #[test]
+    fn what_is_not_written_is_stated_by_the_next_chunk_or_by_gaps() {
+        let overrun = |overrun| Lost { overrun, ..Lost::default() };
+        let mut entry = Entry::new(1, 7, 3, 100);
+        entry.take(&chunk(106, 10, overrun(5)), 4);
+        assert_eq!(entry.account.lost, Lost { overrun: 5, disk: 6, corrupt: 0 });
+        let next = chunk(118, 1, overrun(2));
+        assert_eq!(entry.lost_before(&next), Lost { overrun: 2, disk: 6, corrupt: 0 });
+        entry.take(&next, 1);
+        assert_eq!(entry.gaps().count(), 0);
+        entry.lose(Lost { overrun: 1, disk: 0, corrupt: 2 });
+        let gaps: Vec<_> = entry.gaps().map(|gap| (gap.first_seq, gap.count, gap.cause)).collect();
+        assert_eq!(gaps, [(119, 1, Cause::Overrun), (120, 2, Cause::Corrupt)]);
+        assert!(entry.account.adds_up());
+        assert_eq!(entry.account.next_seq, 122);
+    }
+}

@@ -1,0 +1,262 @@
+//! The disk thread: writes what comes out of the queue, and clocks and drops in between.
+
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use ppt_capture::{CaptureWriter, Cause, Dropped, Drops, End, EndReason, FramesHead, Lost};
+
+use crate::account::Entry;
+use crate::chunk::Chunk;
+use crate::clocks;
+use crate::limit::Written;
+use crate::output::Output;
+use crate::progress::{Counters, Ended};
+use crate::queue::{Next, Queue};
+use crate::stamps::Stamps;
+
+/// From one clock chunk to the next, and at least between two drops chunks of a source.
+const SECOND_NS: u64 = 1_000_000_000;
+/// A change of realtime against monotonic that is a step: a slewed clock changes by 0.5 ms a second.
+const STEP_NS: u64 = 1_000_000;
+/// Bytes of a clock or drops chunk, at most.
+const SMALL: u64 = 512;
+
+/// The account of every ring, feed by feed.
+pub(crate) type Ledger = Mutex<Vec<Entry>>;
+
+/// What the target refused, of each feed, as the caller last told.
+pub(crate) type Told = Mutex<Vec<Dropped>>;
+
+/// What the disk thread needs to know of a feed.
+pub(crate) struct Origin {
+    pub stride: u32,
+    pub stamps: Stamps,
+}
+
+/// How the capture is to end.
+#[derive(Debug)]
+pub(crate) struct Ending {
+    pub reason: EndReason,
+    pub message: String,
+    pub dropped: Vec<Dropped>,
+    /// What every ring lost after its last chunk.
+    pub lost: Vec<Lost>,
+}
+
+/// How it did.
+#[derive(Debug)]
+pub(crate) struct Done {
+    pub error: Option<io::Error>,
+    pub complete: bool,
+}
+
+enum State {
+    Open,
+    Full,
+    Failed(io::Error),
+}
+
+/// All that the disk thread needs.
+pub(crate) struct Disk<W> {
+    writer: CaptureWriter<Output<W>>,
+    queue: Arc<Queue>,
+    counters: Arc<Counters>,
+    ledger: Arc<Ledger>,
+    told: Arc<Told>,
+    origins: Vec<Origin>,
+    max_size: Option<u64>,
+    written: Written,
+    state: State,
+    next_clock: u64,
+    realtime_offset: i64,
+    /// What the file says was dropped, and when it was last said.
+    stated: Vec<(Dropped, u64)>,
+}
+
+impl<W: Write> Disk<W> {
+    /// Goes on with `writer`, whose sources are introduced and whose `chunks` chunks are written.
+    pub fn new(
+        writer: CaptureWriter<Output<W>>,
+        chunks: u64,
+        origins: Vec<Origin>,
+        max_size: Option<u64>,
+        (queue, counters): (Arc<Queue>, Arc<Counters>),
+        (ledger, told): (Arc<Ledger>, Arc<Told>),
+    ) -> Self {
+        let rings = lock(&ledger).iter().filter(|entry| entry.is_listed()).count() as u64;
+        let feeds = origins.len() as u64;
+        Self {
+            written: Written { bytes: writer.bytes(), chunks, rings, feeds },
+            stated: vec![(Dropped::default(), 0); origins.len()],
+            writer,
+            queue,
+            counters,
+            ledger,
+            told,
+            origins,
+            max_size,
+            state: State::Open,
+            next_clock: clocks::monotonic() + SECOND_NS,
+            realtime_offset: clocks::realtime_offset(),
+        }
+    }
+
+    /// Writes until the queue says that it is over.
+    pub fn run(mut self) -> Done {
+        loop {
+            let patience = self.next_clock.saturating_sub(clocks::monotonic());
+            match self.queue.next(Duration::from_nanos(patience)) {
+                Next::Chunk(chunk) => self.frames(chunk),
+                Next::Nothing => {}
+                Next::End(ending) => return self.end(ending),
+                Next::Abandoned => return Done { error: None, complete: false },
+            }
+            self.tick();
+        }
+    }
+
+    fn frames(&mut self, chunk: Chunk) {
+        let (feed, ring_is_new, head) = self.head(&chunk);
+        let stride = self.origins[feed].stride;
+        if ring_is_new {
+            self.written.rings += 1;
+        }
+        let fitting = match self.state {
+            State::Open => self.written.fitting(self.max_size, stride, chunk.count),
+            State::Full | State::Failed(_) => 0,
+        };
+        let payload = &chunk.bytes[..fitting as usize * stride as usize];
+        let stamp = self.origins[feed].stamps.stamp(payload, stride as usize);
+        let head = FramesHead {
+            count: fitting,
+            t_min: stamp.t_min,
+            t_max: stamp.t_max,
+            frame_mask: stamp.frame_mask,
+            ..head
+        };
+        let done = fitting > 0 && self.write(|writer| writer.frames(&head, payload));
+        let written = if done { fitting } else { 0 };
+
+        lock(&self.ledger)[chunk.ring].take(&chunk, written);
+        self.counters.captured(u64::from(written));
+        self.counters.lost(Cause::Disk, u64::from(chunk.count - written));
+        self.counters.unqueued(u64::from(chunk.count));
+        if fitting < chunk.count && matches!(self.state, State::Open) {
+            self.state = State::Full;
+            self.counters.end(Ended::MaxSize);
+        }
+        self.queue.recycle(chunk.bytes);
+    }
+
+    /// The feed of a chunk, whether its ring has not been heard of before, and the chunk's head.
+    fn head(&self, chunk: &Chunk) -> (usize, bool, FramesHead) {
+        let ledger = lock(&self.ledger);
+        let entry = &ledger[chunk.ring];
+        let feed = entry.account.feed;
+        let head = FramesHead {
+            source: feed as u16,
+            nonce: entry.account.nonce,
+            ring: entry.account.ring,
+            tid: chunk.tid,
+            first_seq: chunk.first_seq,
+            stride: self.origins[feed].stride,
+            lost_before: entry.lost_before(chunk),
+            drained_mono_ns: chunk.drained_ns,
+            ..FramesHead::default()
+        };
+        (feed, !entry.is_listed(), head)
+    }
+
+    /// One more chunk, while chunks can be written; says whether it is in the file.
+    fn write(
+        &mut self,
+        chunk: impl FnOnce(&mut CaptureWriter<Output<W>>) -> io::Result<()>,
+    ) -> bool {
+        if matches!(self.state, State::Failed(_)) {
+            return false;
+        }
+        match chunk(&mut self.writer) {
+            Ok(()) => {
+                self.written.bytes = self.writer.bytes();
+                self.written.chunks += 1;
+                true
+            }
+            Err(error) => {
+                self.state = State::Failed(error);
+                self.counters.end(Ended::DiskError);
+                false
+            }
+        }
+    }
+
+    /// Clocks about each second and when realtime is stepped; drops when they have changed.
+    fn tick(&mut self) {
+        let now = clocks::monotonic();
+        let offset = clocks::realtime_offset();
+        let stepped = offset.abs_diff(self.realtime_offset) > STEP_NS;
+        if now >= self.next_clock || stepped {
+            self.realtime_offset = offset;
+            self.next_clock = now + SECOND_NS;
+            self.small(|writer| writer.clock(&clocks::readings()));
+            self.drops(now);
+        }
+    }
+
+    fn drops(&mut self, mono_ns: u64) {
+        for source in 0..self.stated.len() {
+            let dropped = self.told.lock().unwrap_or_else(PoisonError::into_inner)[source];
+            if dropped != self.stated[source].0 {
+                self.stated[source] = (dropped, mono_ns);
+                let drops = Drops { source: source as u16, dropped, mono_ns };
+                self.small(|writer| writer.drops(&drops));
+            }
+        }
+    }
+
+    /// A chunk that may as well not be there.
+    fn small(&mut self, chunk: impl FnOnce(&mut CaptureWriter<Output<W>>) -> io::Result<()>) {
+        let fits = self.max_size.is_none_or(|max| self.written.room(max) >= SMALL);
+        if fits && matches!(self.state, State::Open) {
+            self.write(chunk);
+        }
+    }
+
+    fn end(mut self, ending: Ending) -> Done {
+        let (gaps, rings) = {
+            let mut ledger = lock(&self.ledger);
+            for (entry, lost) in ledger.iter_mut().zip(&ending.lost) {
+                entry.lose(*lost);
+            }
+            let gaps: Vec<_> = ledger.iter().flat_map(Entry::gaps).collect();
+            let listed = ledger.iter().filter(|entry| entry.is_listed());
+            (gaps, listed.map(|entry| entry.account.ring_end()).collect())
+        };
+        for gap in &gaps {
+            self.write(|writer| writer.gap(gap));
+        }
+        self.write(|writer| writer.clock(&clocks::readings()));
+        if let State::Failed(error) = self.state {
+            return Done { error: Some(error), complete: false };
+        }
+        let end = End {
+            reason: ending.reason,
+            message: ending.message,
+            rings,
+            drops: (0..).zip(ending.dropped).collect(),
+            realtime_ns: clocks::realtime(),
+            mono_ns: clocks::monotonic(),
+        };
+        match self.writer.end(&end) {
+            Ok(_) => Done { error: None, complete: true },
+            Err(error) => {
+                self.counters.end(Ended::DiskError);
+                Done { error: Some(error), complete: false }
+            }
+        }
+    }
+}
+
+pub(crate) fn lock(ledger: &Ledger) -> MutexGuard<'_, Vec<Entry>> {
+    ledger.lock().unwrap_or_else(PoisonError::into_inner)
+}

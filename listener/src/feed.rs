@@ -1,0 +1,99 @@
+//! One buffer of one target, as the listener takes it over from whoever attached to it.
+
+use std::fmt;
+use std::sync::Arc;
+
+use ppt_capture::{Segment as ListedSegment, Source};
+use ppt_segment::Segment;
+
+use crate::error::ListenerError;
+
+/// Tells whether the thread with this id, in the numbering of the target, is there; `None` where
+/// that cannot be told. Asked at most once a second per silent ring.
+pub type Alive = Box<dyn FnMut(u32) -> Option<bool> + Send>;
+
+/// A buffer to drain. Its place among the feeds is its source number in the capture.
+pub struct Feed {
+    /// What the capture says about it. `segment` is added to its segments where it is not listed.
+    pub source: Source,
+    /// The rings.
+    pub segment: Arc<Segment>,
+    /// For each ring, the cursor (frames published) at which this session starts.
+    pub first: Vec<u64>,
+    /// Frames between the last session and this one; they count to neither.
+    pub unattended: Vec<Unattended>,
+    /// Rings that are populated already: this many from the first.
+    pub populated: u32,
+    /// Lets the rings of threads that ended without a word be freed.
+    pub alive: Option<Alive>,
+}
+
+/// Frames of one ring that were written while nobody was attached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unattended {
+    /// The ring.
+    pub ring: u32,
+    /// The first sequence number.
+    pub first_seq: u64,
+    /// How many.
+    pub count: u64,
+}
+
+impl Feed {
+    /// A feed that starts at the cursors of this moment, which should be before the gate opens.
+    /// What earlier sessions did not account for is unattended.
+    pub fn starting_now(source: Source, segment: Arc<Segment>) -> Self {
+        let rings = 0..segment.geometry().rings();
+        let first: Vec<u64> = rings.clone().map(|ring| segment.ring(ring).tail()).collect();
+        let unattended = rings
+            .zip(&first)
+            .filter_map(|(ring, &tail)| {
+                let attended = segment.ring(ring).attended();
+                (attended < tail).then(|| Unattended {
+                    ring,
+                    first_seq: attended + 1,
+                    count: tail - attended,
+                })
+            })
+            .collect();
+        Self { source, segment, first, unattended, populated: 0, alive: None }
+    }
+
+    /// Refuses what cannot be drained, and lists the segment in the source.
+    pub(crate) fn complete(&mut self, feed: usize) -> Result<(), ListenerError> {
+        let geometry = self.segment.geometry();
+        let refuse = |what| Err(ListenerError::Feed { feed, what });
+        if feed >= usize::from(u16::MAX) {
+            return refuse("a capture has at most 65,535 sources");
+        }
+        if self.first.len() != geometry.rings() as usize {
+            return refuse("there is not one start for each ring");
+        }
+        if self.unattended.iter().any(|one| one.ring >= geometry.rings()) {
+            return refuse("it speaks of a ring that its segment does not have");
+        }
+        let nonce = self.segment.nonce();
+        if self.source.segments.iter().all(|listed| listed.nonce != nonce) {
+            self.source.segments.push(ListedSegment {
+                nonce,
+                rings: geometry.rings(),
+                slots: geometry.slots() as u32,
+                stride: geometry.stride(),
+            });
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Feed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Feed")
+            .field("buffer", &self.source.buffer)
+            .field("segment", &self.segment)
+            .field("first", &self.first)
+            .field("unattended", &self.unattended)
+            .field("populated", &self.populated)
+            .field("alive", &self.alive.is_some())
+            .finish()
+    }
+}

@@ -1,0 +1,52 @@
+//! Drains the rings of attached buffers into a capture, and accounts for every frame.
+//!
+//! Three threads, none of which a writer ever notices:
+//!
+//! * **drain** polls the cursor of every ring, copies what is new, validates it, and hands chunks
+//!   on. It sleeps as long as the fullest ring allows ([`Pace`]) and never waits for anything else.
+//! * **disk** writes the chunks. Between the two lies a queue of bounded size: what a slow disk
+//!   does not take in time is lost by cause `disk`, and counted.
+//! * **keeper** populates rings before threads claim them, and frees those of dead threads.
+//!
+//! For every ring `captured + lost == next_seq - first_seq`, exactly, whatever happens: see
+//! [`LossAccount`].
+//!
+//! # Order of things
+//! Make a [`Feed`] for each buffer before its gate opens, [`Listener::start`], open the gates. To
+//! end: close the gates (or see the target gone), then [`Listener::finish`]. While it runs,
+//! [`Listener::wake`] tells that it ended by itself, [`Listener::progress`] how far it is.
+
+mod account;
+mod chunk;
+mod clocks;
+mod disk;
+mod drain;
+mod error;
+mod feed;
+mod header;
+mod keeper;
+mod limit;
+mod listener;
+mod options;
+mod output;
+mod owners;
+mod pace;
+mod progress;
+mod queue;
+mod ring;
+mod stamps;
+mod summary;
+
+pub use account::LossAccount;
+pub use error::ListenerError;
+pub use feed::{Alive, Feed, Unattended};
+pub use header::header;
+pub use listener::Listener;
+pub use options::Options;
+pub use pace::Pace;
+/// What a caller says about a capture, in the words of its format.
+pub use ppt_capture::{
+    Dropped, EndReason, FileHeader, Lost, Process, Segment as ListedSegment, Source,
+};
+pub use progress::{Ended, Progress};
+pub use summary::{BrokenRing, FeedSummary, Summary};

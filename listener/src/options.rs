@@ -1,0 +1,41 @@
+//! What a caller may choose.
+
+use std::time::Duration;
+
+/// How a listener works. The default suits every rate that one core can drain.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Options {
+    /// Shortest sleep between two looks at the cursors.
+    pub shortest: Duration,
+    /// Longest sleep. A burst that fills a ring in less than this is lost; [`Listener::finish`]
+    /// takes up to this long to be noticed; above 25 ms chunks reach the file later than promised.
+    ///
+    /// [`Listener::finish`]: crate::Listener::finish
+    pub longest: Duration,
+    /// Bytes of frames that may wait for the disk.
+    pub queue_bytes: usize,
+    /// Bytes after which the capture ends by itself. Room is kept for what its end takes, so that
+    /// the file stays below; only losses on rings that came into use after that may exceed it.
+    pub max_size: Option<u64>,
+    /// Age at which a chunk goes to the disk, full or not.
+    pub chunk_age: Duration,
+    /// How long [`Listener::finish`] waits for the disk. What is not written then is lost by cause
+    /// `disk`, and the capture has no end.
+    ///
+    /// [`Listener::finish`]: crate::Listener::finish
+    pub patience: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            shortest: Duration::from_micros(500),
+            longest: Duration::from_millis(10),
+            queue_bytes: 64 << 20,
+            max_size: None,
+            // With the longest sleep and a write on top, within 50 ms of the first frame.
+            chunk_age: Duration::from_millis(25),
+            patience: Duration::from_secs(60),
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! Counts what goes into the file.
+
+use std::io::{self, IoSlice, Write};
+use std::sync::Arc;
+
+use crate::progress::Counters;
+
+/// An output whose bytes are counted as soon as they are written, also those of a chunk that is
+/// cut off.
+#[derive(Debug)]
+pub(crate) struct Output<W> {
+    out: W,
+    counters: Arc<Counters>,
+}
+
+impl<W> Output<W> {
+    pub fn new(out: W, counters: Arc<Counters>) -> Self {
+        Self { out, counters }
+    }
+
+    fn counted(&self, written: io::Result<usize>) -> io::Result<usize> {
+        if let Ok(bytes) = written {
+            self.counters.wrote(bytes as u64);
+        }
+        written
+    }
+}
+
+impl<W: Write> Write for Output<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.out.write(bytes);
+        self.counted(written)
+    }
+
+    fn write_vectored(&mut self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
+        let written = self.out.write_vectored(parts);
+        self.counted(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}

@@ -1,0 +1,199 @@
+//! Which thread wrote which frames of a ring.
+
+use std::sync::atomic::AtomicU64;
+
+use ppt_segment::Ring;
+use ppt_segment::abi::OWNER_HISTORY;
+use ppt_segment::owner::Tenure;
+
+/// Frames from `first_seq` on are of thread `tid`, up to the next cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Cut {
+    pub first_seq: u64,
+    /// 0 = unknown.
+    pub tid: u32,
+}
+
+/// At most: what came before the history, the owner known from the last look, and the history.
+pub(crate) const MAX_CUTS: usize = OWNER_HISTORY + 2;
+
+/// What is known of a ring's owners.
+#[derive(Debug, Default)]
+pub(crate) struct Owners {
+    /// The newest claim that a look has found, with its tenure.
+    last: Option<(u32, Tenure)>,
+}
+
+/// The owners of a batch of frames.
+#[derive(Debug, Default)]
+pub(crate) struct Cuts {
+    cuts: [Cut; MAX_CUTS],
+    len: usize,
+    /// Whether the ring has another owner than at the last look.
+    pub claimed: bool,
+}
+
+impl Cuts {
+    /// The cuts in rising order; the first one is where the batch begins.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = Cut> + use<'_> {
+        self.cuts[..self.len].iter().copied()
+    }
+
+    /// A cut; one that begins no later than the last one replaces it.
+    fn push(&mut self, cut: Cut) {
+        while self.len > 0 && self.cuts[self.len - 1].first_seq >= cut.first_seq {
+            self.len -= 1;
+        }
+        self.cuts[self.len] = cut;
+        self.len += 1;
+    }
+}
+
+impl Owners {
+    /// Who wrote the frames from `first_seq` up to `next_seq`; to be asked after they were copied,
+    /// so that whoever wrote them had claimed the ring before.
+    ///
+    /// A thread is named only if it is certain: where four others have come since, it is unknown.
+    pub fn of(&mut self, ring: Ring<'_, AtomicU64>, first_seq: u64, next_seq: u64) -> Cuts {
+        let mut cuts = Cuts::default();
+        let epoch = ring.owner().epoch;
+        match self.last {
+            Some((known, tenure)) if known == epoch && tenure.first_seq <= first_seq => {
+                cuts.push(Cut { first_seq, tid: tenure.tid });
+                return cuts;
+            }
+            _ => {}
+        }
+        let (found, newest) = look(ring, epoch, first_seq);
+        cuts.claimed = newest.is_some() && newest != self.last.map(|(epoch, _)| epoch);
+
+        cuts.push(Cut { first_seq, tid: 0 });
+        let oldest = newest.map(|newest| newest.wrapping_sub(found.len() as u32 - 1));
+        if let (Some((known, tenure)), Some(oldest)) = (self.last, oldest) {
+            // The one before the oldest that is found: its end is known, too.
+            if oldest.wrapping_sub(known) == 1 {
+                cuts.push(Cut { first_seq: tenure.first_seq.max(first_seq), tid: tenure.tid });
+            }
+        }
+        for tenure in found.iter().rev() {
+            if tenure.first_seq < next_seq {
+                let first_seq = tenure.first_seq.max(first_seq);
+                cuts.push(Cut { first_seq, tid: tenure.tid });
+            }
+        }
+        if let (Some(newest), Some(&tenure)) = (newest, found.first()) {
+            self.last = Some((newest, tenure));
+        }
+        cuts
+    }
+}
+
+/// Tenures of a row of claims, the newest first, back to the one that covers `first_seq` or as far
+/// as the history goes; and the newest claim's epoch.
+fn look(ring: Ring<'_, AtomicU64>, epoch: u32, first_seq: u64) -> (Vec<Tenure>, Option<u32>) {
+    let mut found = Vec::with_capacity(OWNER_HISTORY);
+    let mut newest = None;
+    for back in 0..OWNER_HISTORY as u32 {
+        let claim = epoch.wrapping_sub(back);
+        match ring.tenure(claim) {
+            Some(tenure) => {
+                newest.get_or_insert(claim);
+                found.push(tenure);
+                if tenure.first_seq <= first_seq {
+                    break;
+                }
+            }
+            // The thread has not noted itself yet, so it has published nothing either.
+            None if back == 0 && ring.owner().epoch.wrapping_sub(epoch) < OWNER_HISTORY as u32 => {}
+            None => break,
+        }
+    }
+    (found, newest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ppt_segment::RingWriter;
+    use ppt_segment::abi::ring_word;
+
+    struct Memory(Vec<AtomicU64>, Vec<AtomicU64>);
+
+    impl Memory {
+        fn new() -> Self {
+            let zeros = |count| (0..count).map(|_| AtomicU64::new(0)).collect();
+            Self(zeros(ring_word::COUNT), zeros(64 * 2))
+        }
+        fn ring(&self) -> Ring<'_, AtomicU64> {
+            Ring::new(&self.0, &self.1, 2)
+        }
+        /// A thread comes, writes, and goes.
+        fn visit(&self, tid: u32, frames: u64) {
+            assert!(self.ring().claim(tid));
+            let mut writer = RingWriter::new(self.ring());
+            (0..frames).for_each(|_| _ = writer.write([0]));
+            self.ring().release(self.ring().owner().epoch);
+        }
+    }
+
+    fn of(owners: &mut Owners, memory: &Memory, first: u64, next: u64) -> Vec<(u64, u32)> {
+        owners.of(memory.ring(), first, next).iter().map(|cut| (cut.first_seq, cut.tid)).collect()
+    }
+
+    #[test]
+    fn a_ring_that_nobody_claimed_has_no_owner() {
+        let memory = Memory::new();
+        assert_eq!(of(&mut Owners::default(), &memory, 1, 5), [(1, 0)]);
+    }
+
+    #[test]
+    fn owners_between_two_looks_are_told_apart() {
+        let memory = Memory::new();
+        let mut owners = Owners::default();
+        memory.visit(10, 3);
+        assert_eq!(of(&mut owners, &memory, 1, 4), [(1, 10)]);
+        memory.visit(11, 2);
+        memory.visit(12, 0);
+        memory.visit(13, 2);
+        assert_eq!(of(&mut owners, &memory, 4, 8), [(4, 11), (6, 13)]);
+        memory.visit(14, 1);
+        assert_eq!(of(&mut owners, &memory, 8, 9), [(8, 14)]);
+        assert_eq!(of(&mut owners, &memory, 9, 10), [(9, 14)], "the same one goes on");
+    }
+
+    #[test]
+    fn the_last_known_owner_fills_in_for_a_history_that_just_lacks_it() {
+        let memory = Memory::new();
+        let mut owners = Owners::default();
+        assert!(memory.ring().claim(10));
+        let mut writer = RingWriter::new(memory.ring());
+        writer.write([0]);
+        assert_eq!(of(&mut owners, &memory, 1, 2), [(1, 10)]);
+        writer.write([0]);
+        memory.ring().release(1);
+        (11..15).for_each(|tid| memory.visit(tid, 1));
+        let expected = [(2, 10), (3, 11), (4, 12), (5, 13), (6, 14)];
+        assert_eq!(of(&mut owners, &memory, 2, 7), expected);
+    }
+
+    #[test]
+    fn more_owners_than_the_history_holds_leave_some_unknown() {
+        let memory = Memory::new();
+        let mut owners = Owners::default();
+        memory.visit(10, 1);
+        assert_eq!(of(&mut owners, &memory, 1, 2), [(1, 10)]);
+        (11..17).for_each(|tid| memory.visit(tid, 1));
+        let expected = [(2, 0), (4, 13), (5, 14), (6, 15), (7, 16)];
+        assert_eq!(of(&mut owners, &memory, 2, 8), expected);
+    }
+
+    #[test]
+    fn a_claim_that_is_not_noted_yet_leaves_the_last_owner_in_place() {
+        let memory = Memory::new();
+        let mut owners = Owners::default();
+        memory.visit(10, 2);
+        // Epoch 2, active, and no history entry: a thread between its two steps.
+        memory.0[ring_word::OWNER].store(2 << 32 | 1, std::sync::atomic::Ordering::Relaxed);
+        assert_eq!(of(&mut owners, &memory, 1, 3), [(1, 10)]);
+    }
+}

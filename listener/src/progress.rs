@@ -1,0 +1,153 @@
+//! How far a capture is: counters that the threads write and anybody may read.
+
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
+
+use nix::sys::eventfd::EventFd;
+use ppt_capture::{Cause, Lost};
+
+/// How far a capture is.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Progress {
+    /// Frames in the file.
+    pub captured: u64,
+    /// Frames that will not come into the file, by cause.
+    pub lost: Lost,
+    /// Bytes of the file.
+    pub bytes: u64,
+    /// Frames that are copied and wait for the disk.
+    pub waiting: u64,
+    /// For each feed the fullest that a ring was found: 1 = as many frames as it can hold.
+    pub high_water: Vec<f64>,
+    /// Rings that threads own at the moment, of all feeds.
+    pub rings: u32,
+    /// Rings taken back from threads that ended without giving them back.
+    pub freed: u64,
+    /// Set when the capture takes no more frames.
+    pub ended: Option<Ended>,
+}
+
+/// Why a capture ended by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Ended {
+    /// It could not be written; [`crate::Summary::error`] says why.
+    DiskError = 1,
+    /// It is as large as it may be.
+    MaxSize = 2,
+}
+
+/// What the threads count. Relaxed: each is a number of its own, and the exact sums come from the
+/// ledger once the threads have ended.
+#[derive(Debug)]
+pub(crate) struct Counters {
+    captured: AtomicU64,
+    overrun: AtomicU64,
+    disk: AtomicU64,
+    corrupt: AtomicU64,
+    bytes: AtomicU64,
+    waiting: AtomicU64,
+    freed: AtomicU64,
+    backlog: Vec<AtomicU64>,
+    ended: AtomicU8,
+    wake: EventFd,
+}
+
+impl Counters {
+    pub fn new(feeds: usize, wake: EventFd) -> Self {
+        Self {
+            captured: AtomicU64::new(0),
+            overrun: AtomicU64::new(0),
+            disk: AtomicU64::new(0),
+            corrupt: AtomicU64::new(0),
+            bytes: AtomicU64::new(0),
+            waiting: AtomicU64::new(0),
+            freed: AtomicU64::new(0),
+            backlog: (0..feeds).map(|_| AtomicU64::new(0)).collect(),
+            ended: AtomicU8::new(0),
+            wake,
+        }
+    }
+
+    pub fn captured(&self, count: u64) {
+        self.captured.fetch_add(count, Relaxed);
+    }
+
+    pub fn lost(&self, cause: Cause, count: u64) {
+        match cause {
+            Cause::Overrun => self.overrun.fetch_add(count, Relaxed),
+            Cause::Disk => self.disk.fetch_add(count, Relaxed),
+            Cause::Corrupt => self.corrupt.fetch_add(count, Relaxed),
+            Cause::NoRing | Cause::Nested | Cause::NotMapped | Cause::Unattended => return,
+        };
+    }
+
+    pub fn queued(&self, count: u64) {
+        self.waiting.fetch_add(count, Relaxed);
+    }
+
+    pub fn unqueued(&self, count: u64) {
+        self.waiting.fetch_sub(count, Relaxed);
+    }
+
+    pub fn wrote(&self, bytes: u64) {
+        self.bytes.fetch_add(bytes, Relaxed);
+    }
+
+    pub fn freed(&self, rings: u64) {
+        self.freed.fetch_add(rings, Relaxed);
+    }
+
+    /// A ring of `feed` was found with `frames` unread.
+    pub fn backlog(&self, feed: usize, frames: u64) {
+        self.backlog[feed].fetch_max(frames, Relaxed);
+    }
+
+    /// The most frames that a ring of `feed` was found with.
+    pub fn peak(&self, feed: usize) -> u64 {
+        self.backlog[feed].load(Relaxed)
+    }
+
+    /// The capture takes no more frames: whoever polls the eventfd should know.
+    pub fn end(&self, why: Ended) {
+        self.ended.store(why as u8, Relaxed);
+        // It can only fail when the counter is full, and then the descriptor is readable.
+        let _ = self.wake.write(1);
+    }
+
+    pub fn ended(&self) -> Option<Ended> {
+        [Ended::DiskError, Ended::MaxSize]
+            .into_iter()
+            .find(|&why| why as u8 == self.ended.load(Relaxed))
+    }
+
+    pub fn wake(&self) -> &EventFd {
+        &self.wake
+    }
+
+    /// All of them; `capacities` are those of the rings of each feed.
+    pub fn progress(&self, capacities: impl Iterator<Item = u64>, rings: u32) -> Progress {
+        let lost = Lost {
+            overrun: self.overrun.load(Relaxed),
+            disk: self.disk.load(Relaxed),
+            corrupt: self.corrupt.load(Relaxed),
+        };
+        Progress {
+            captured: self.captured.load(Relaxed),
+            lost,
+            bytes: self.bytes.load(Relaxed),
+            waiting: self.waiting.load(Relaxed),
+            high_water: capacities
+                .enumerate()
+                .map(|(feed, capacity)| high_water(self.peak(feed), capacity))
+                .collect(),
+            rings,
+            freed: self.freed.load(Relaxed),
+            ended: self.ended(),
+        }
+    }
+}
+
+/// `peak` frames as a part of what a ring holds, at most 1.
+pub(crate) fn high_water(peak: u64, capacity: u64) -> f64 {
+    (peak as f64 / capacity as f64).min(1.0)
+}

@@ -1,0 +1,159 @@
+//! Between drain and disk: bounded in bytes, and never a reason for the drain to wait.
+
+use std::collections::VecDeque;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use crate::chunk::{CHUNK_BYTES, Chunk};
+use crate::disk::Ending;
+
+/// Empty buffers kept for the next chunks.
+const SPARE_BUFFERS: usize = 16;
+
+/// Chunks on their way to the disk.
+#[derive(Debug)]
+pub(crate) struct Queue {
+    limit: usize,
+    inner: Mutex<Inner>,
+    filled: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    chunks: VecDeque<Chunk>,
+    /// Of memory, not of frames.
+    bytes: usize,
+    spare: Vec<Vec<u8>>,
+    ending: Option<Ending>,
+    abandoned: bool,
+}
+
+/// What the disk thread has to do next.
+#[derive(Debug)]
+pub(crate) enum Next {
+    /// Write this.
+    Chunk(Chunk),
+    /// Nothing came in time.
+    Nothing,
+    /// The last chunk has been taken: write the end.
+    End(Ending),
+    /// Nobody waits any more: write nothing.
+    Abandoned,
+}
+
+impl Queue {
+    pub fn new(limit: usize) -> Self {
+        Self { limit, inner: Mutex::default(), filled: Condvar::new() }
+    }
+
+    /// Takes a chunk, or gives it back where there is no room. A chunk larger than the queue goes
+    /// in when it is alone.
+    pub fn push(&self, chunk: Chunk) -> Result<(), Chunk> {
+        let mut inner = self.lock();
+        let bytes = weight(&chunk);
+        if inner.bytes + bytes > self.limit && !inner.chunks.is_empty() {
+            return Err(chunk);
+        }
+        inner.bytes += bytes;
+        inner.chunks.push_back(chunk);
+        Ok(())
+    }
+
+    /// Tells the disk thread that there are chunks: once after a few of them, for it costs a
+    /// system call.
+    pub fn notify(&self) {
+        self.filled.notify_one();
+    }
+
+    /// The next thing to do; waits for `patience` at most.
+    pub fn next(&self, patience: Duration) -> Next {
+        let empty = |inner: &mut Inner| {
+            inner.chunks.is_empty() && inner.ending.is_none() && !inner.abandoned
+        };
+        let (mut inner, _) = self
+            .filled
+            .wait_timeout_while(self.lock(), patience, empty)
+            .unwrap_or_else(PoisonError::into_inner);
+        if inner.abandoned {
+            return Next::Abandoned;
+        }
+        if let Some(chunk) = inner.chunks.pop_front() {
+            inner.bytes -= weight(&chunk);
+            return Next::Chunk(chunk);
+        }
+        inner.ending.take().map_or(Next::Nothing, Next::End)
+    }
+
+    /// Nothing comes after what is in the queue.
+    pub fn end(&self, ending: Ending) {
+        self.lock().ending = Some(ending);
+        self.notify();
+    }
+
+    /// The disk thread is to stop as soon as it can.
+    pub fn abandon(&self) {
+        let mut inner = self.lock();
+        inner.abandoned = true;
+        inner.chunks.clear();
+        drop(inner);
+        self.notify();
+    }
+
+    /// An empty buffer for a full chunk.
+    pub fn buffer(&self) -> Vec<u8> {
+        let spare = self.lock().spare.pop();
+        spare.unwrap_or_else(|| Vec::with_capacity(CHUNK_BYTES))
+    }
+
+    /// Takes back what [`Self::buffer`] gave; smaller ones are not worth it.
+    pub fn recycle(&self, mut bytes: Vec<u8>) {
+        if bytes.capacity() >= CHUNK_BYTES {
+            bytes.clear();
+            let mut inner = self.lock();
+            if inner.spare.len() < SPARE_BUFFERS {
+                inner.spare.push(bytes);
+            }
+        }
+    }
+
+    /// A thread that panicked while it held the lock left a queue that is still one.
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn weight(chunk: &Chunk) -> usize {
+    chunk.bytes.capacity() + size_of::<Chunk>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chunk(first_seq: u64, capacity: usize) -> Chunk {
+        Chunk { first_seq, bytes: Vec::with_capacity(capacity), ..Chunk::default() }
+    }
+
+    #[test]
+    fn it_is_bounded_in_bytes_and_keeps_its_order() {
+        let queue = Queue::new(10_000);
+        queue.push(chunk(1, 6000)).unwrap();
+        assert_eq!(queue.push(chunk(2, 6000)).unwrap_err().first_seq, 2);
+        queue.push(chunk(3, 1000)).unwrap();
+        queue.end(Ending {
+            reason: ppt_capture::EndReason::Stopped,
+            message: String::new(),
+            dropped: Vec::new(),
+            lost: Vec::new(),
+        });
+        for expected in [1, 3] {
+            let Next::Chunk(chunk) = queue.next(Duration::ZERO) else { panic!("a chunk") };
+            assert_eq!(chunk.first_seq, expected);
+        }
+        assert!(matches!(queue.next(Duration::ZERO), Next::End(_)));
+        assert!(matches!(queue.next(Duration::ZERO), Next::Nothing));
+        queue.push(chunk(4, 60_000)).expect("larger than the queue, but alone");
+        queue.abandon();
+        assert!(matches!(queue.next(Duration::ZERO), Next::Abandoned));
+    }
+}

@@ -1,0 +1,112 @@
+//! What a capture came to.
+
+use std::io;
+use std::time::Duration;
+
+use ppt_capture::{Dropped, Lost};
+use ppt_segment::BrokenCursor;
+
+use crate::account::LossAccount;
+use crate::progress::Ended;
+
+/// What a capture came to, once it is over.
+#[derive(Debug)]
+pub struct Summary {
+    /// Each feed, in their order.
+    pub feeds: Vec<FeedSummary>,
+    /// Bytes of the file.
+    pub bytes: u64,
+    /// From start to [`crate::Listener::finish`].
+    pub duration: Duration,
+    /// Set when it had ended by itself.
+    pub ended: Option<Ended>,
+    /// Why the file could not be written, from there on. A closed pipe is one of these.
+    pub error: Option<io::Error>,
+    /// Whether the file has its end chunk; without it, it reads as one that was cut off.
+    pub complete: bool,
+    /// Rings taken back from threads that ended without giving them back.
+    pub freed: u64,
+}
+
+/// What one feed came to.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct FeedSummary {
+    /// Frames in the file.
+    pub captured: u64,
+    /// Frames not in the file, by cause.
+    pub lost: Lost,
+    /// Frames that the target refused, as the caller told.
+    pub dropped: Dropped,
+    /// Every ring that was ever written to.
+    pub rings: Vec<LossAccount>,
+    /// Rings that were given up because their cursor made no sense.
+    pub broken: Vec<BrokenRing>,
+    /// The fullest that a ring was found: 1 = as many frames as it can hold.
+    pub high_water: f64,
+    /// Slots a ring that would have held what came, where these did not, or hardly did.
+    pub enough_slots: Option<u64>,
+}
+
+/// A ring that was given up; the others went on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BrokenRing {
+    /// The ring.
+    pub ring: u32,
+    /// Where it was, and what it said.
+    pub cursor: BrokenCursor,
+}
+
+impl Summary {
+    /// Frames in the file.
+    pub fn captured(&self) -> u64 {
+        self.feeds.iter().map(|feed| feed.captured).sum()
+    }
+
+    /// Frames not in the file, by cause.
+    pub fn lost(&self) -> Lost {
+        self.feeds.iter().fold(Lost::default(), |mut sum, feed| {
+            sum += feed.lost;
+            sum
+        })
+    }
+
+    /// Frames that the targets refused, by cause.
+    pub fn dropped(&self) -> Dropped {
+        self.feeds.iter().fold(Dropped::default(), |mut sum, feed| {
+            sum += feed.dropped;
+            sum
+        })
+    }
+
+    /// Rings that were given up, of all feeds.
+    pub fn broken(&self) -> impl Iterator<Item = (usize, BrokenRing)> {
+        self.feeds
+            .iter()
+            .enumerate()
+            .flat_map(|(feed, summary)| summary.broken.iter().map(move |&ring| (feed, ring)))
+    }
+}
+
+/// Slots that would have held `peak` unread frames with a quarter to spare, if the rings that there
+/// were did not, or were more than seven eighths full.
+pub(crate) fn enough_slots(peak: u64, slots: u64, overrun: u64) -> Option<u64> {
+    const MOST: u64 = 1 << *ppt_segment::abi::LOG2_SLOTS.end();
+    let tight = overrun > 0 || peak > slots / 8 * 7;
+    let wanted = (peak.min(MOST) + peak.min(MOST) / 4).next_power_of_two().clamp(slots * 2, MOST);
+    (tight && slots < MOST).then_some(wanted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn advice_is_given_when_there_is_need() {
+        assert_eq!(enough_slots(10, 64, 0), None);
+        assert_eq!(enough_slots(57, 64, 0), Some(128));
+        assert_eq!(enough_slots(10, 64, 1), Some(128), "lost while it was being copied");
+        assert_eq!(enough_slots(1000, 64, 900), Some(2048));
+        assert_eq!(enough_slots(u64::MAX, 64, 9), Some(1 << 26));
+        assert_eq!(enough_slots(u64::MAX, 1 << 26, 9), None, "there is no more");
+    }
+}

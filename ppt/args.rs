@@ -1,0 +1,169 @@
+//! What was typed.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+
+use crate::measure;
+
+/// See what a running program does, event by event.
+#[derive(Parser)]
+#[command(name = "ppt", version, max_term_width = 100, arg_required_else_help = true)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Capture the frames of a running program until it ends or you press Ctrl-C.
+    Attach(Attach),
+    /// Switch a program's buffers off and clear what a dead ppt left in them.
+    Detach(Detach),
+    /// List the ppt buffers of a process.
+    List(List),
+    /// Turn a capture into a table.
+    Dump(Dump),
+    /// Say what is in a capture, and what was lost.
+    Info(Info),
+    /// Build the example server, attach to it while 70 users play, and show the table.
+    Demo(Demo),
+    #[command(external_subcommand)]
+    Other(Vec<OsString>),
+}
+
+/// The process to look at.
+#[derive(ClapArgs)]
+pub(crate) struct Process {
+    /// Process id.
+    #[arg(value_name = "PID", required_unless_present = "pid_option")]
+    pid: Option<i32>,
+    /// Process id, as an option.
+    #[arg(short = 'p', long = "pid", value_name = "PID", conflicts_with = "pid")]
+    pid_option: Option<i32>,
+}
+
+impl Process {
+    pub(crate) fn pid(&self) -> i32 {
+        self.pid.or(self.pid_option).unwrap_or_default()
+    }
+}
+
+/// A refusal that can be lifted.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Allow {
+    /// Attach beside a debugger or strace.
+    Traced,
+    /// Attach to a program whose system call filter may end it.
+    Seccomp,
+    /// Take over a buffer that another ppt holds.
+    ForeignClaim,
+}
+
+#[derive(ClapArgs)]
+pub(crate) struct Attach {
+    #[command(flatten)]
+    pub(crate) process: Process,
+    /// The capture to write; `-` is stdout.
+    #[arg(short, long, value_name = "FILE", default_value = "out.bin")]
+    pub(crate) output: PathBuf,
+    /// Only this buffer (may be given again) [default: all].
+    #[arg(short, long = "buffer", value_name = "BUFFER")]
+    pub(crate) buffers: Vec<String>,
+    /// Stop after this time, such as 10s or 1m30s.
+    #[arg(short, long, value_name = "TIME", value_parser = measure::duration)]
+    pub(crate) duration: Option<Duration>,
+    /// Stop before the capture grows beyond this size, such as 500M.
+    #[arg(long, value_name = "SIZE", value_parser = measure::size)]
+    pub(crate) max_size: Option<u64>,
+    /// Slots per thread, a power of two [default: what the frame file says].
+    #[arg(long, value_name = "N", value_parser = measure::slots)]
+    pub(crate) slots: Option<u32>,
+    /// Bound of the memory for rings of each buffer.
+    #[arg(long, value_name = "SIZE", value_parser = measure::size, default_value = "256M")]
+    pub(crate) memory: u64,
+    /// Overwrite the capture if it exists.
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Lift refusals, one by one.
+    #[arg(long, value_delimiter = ',', value_name = "WHAT")]
+    pub(crate) allow: Vec<Allow>,
+    /// Say how the buffers were found and reached.
+    #[arg(short, long)]
+    pub(crate) verbose: bool,
+    /// No progress and no summary.
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(ClapArgs)]
+pub(crate) struct Detach {
+    #[command(flatten)]
+    pub(crate) process: Process,
+    /// Only this buffer (may be given again) [default: all].
+    #[arg(short, long = "buffer", value_name = "BUFFER")]
+    pub(crate) buffers: Vec<String>,
+    /// Lift refusals, one by one.
+    #[arg(long, value_delimiter = ',', value_name = "WHAT")]
+    pub(crate) allow: Vec<Allow>,
+}
+
+#[derive(ClapArgs)]
+pub(crate) struct List {
+    #[command(flatten)]
+    pub(crate) process: Process,
+    /// As JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum Format {
+    Tsv,
+    Csv,
+    Jsonl,
+}
+
+#[derive(ClapArgs)]
+pub(crate) struct Dump {
+    /// The capture; `-` is stdin.
+    #[arg(value_name = "FILE")]
+    pub(crate) capture: PathBuf,
+    /// Only this buffer (may be given again) [default: all].
+    #[arg(short, long = "buffer", value_name = "BUFFER")]
+    pub(crate) buffers: Vec<String>,
+    /// Only this kind of frame, with its columns alone.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) frame: Option<String>,
+    /// Format of the table.
+    #[arg(long, value_enum, default_value = "tsv")]
+    pub(crate) format: Format,
+    /// Where to write it [default: stdout].
+    #[arg(short, long, value_name = "PATH")]
+    pub(crate) output: Option<PathBuf>,
+    /// The missing frames instead of those that are there.
+    #[arg(long)]
+    pub(crate) gaps: bool,
+}
+
+#[derive(ClapArgs)]
+pub(crate) struct Info {
+    /// The capture; `-` is stdin.
+    #[arg(value_name = "FILE")]
+    pub(crate) capture: PathBuf,
+    /// As JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(ClapArgs)]
+pub(crate) struct Demo {
+    /// Number of simulated users.
+    #[arg(long, default_value_t = 70, value_parser = clap::value_parser!(u32).range(1..=500))]
+    pub(crate) users: u32,
+    /// How long to capture.
+    #[arg(short, long, value_name = "TIME", value_parser = measure::duration, default_value = "5s")]
+    pub(crate) duration: Duration,
+}

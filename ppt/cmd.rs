@@ -1,0 +1,9 @@
+//! One file a command.
+
+pub(crate) mod attach;
+pub(crate) mod demo;
+pub(crate) mod detach;
+pub(crate) mod dump;
+pub(crate) mod info;
+pub(crate) mod list;
+pub(crate) mod other;

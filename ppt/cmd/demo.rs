@@ -1,0 +1,280 @@
+//! `ppt demo`: the example server under load, attached to while it runs.
+//!
+//! Everything is real: the frame file is compiled, the server and its users are built by the C
+//! compiler of this machine and started, and this very program is run as `ppt attach` and
+//! `ppt dump`. The sources are part of the binary, so that it works from anywhere.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, ExitCode, Stdio};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use crate::args;
+use crate::{exit, report};
+
+/// The example, file by file.
+const SOURCES: [(&str, &str); 6] = [
+    ("example.frame", include_str!("../../examples/dve/example.frame")),
+    ("protocol.h", include_str!("../../examples/dve/protocol.h")),
+    ("server.c", include_str!("../../examples/dve/server.c")),
+    ("users.c", include_str!("../../examples/dve/users.c")),
+    ("world.c", include_str!("../../examples/dve/world.c")),
+    ("world.h", include_str!("../../examples/dve/world.h")),
+];
+
+/// What the example's `kind` means.
+const KINDS: [(&str, &str); 4] =
+    [("-1", "simulation step"), ("0", "update"), ("1", "login"), ("2", "logout")];
+
+pub(crate) fn run(args: &args::Demo) -> ExitCode {
+    match demo(args) {
+        Ok(()) => exit::DONE,
+        Err(message) => {
+            report::error(message);
+            exit::FAILED
+        }
+    }
+}
+
+fn demo(args: &args::Demo) -> Result<(), String> {
+    let folder = new_folder()?;
+    step(format_args!("building the example server in {}", folder.display()));
+    build(&folder)?;
+
+    let (mut server, mut says) = Running::start(Command::new(folder.join("server")), "the server")?;
+    let address = says.wait_for("listening on ")?;
+    let port = address.rsplit(':').next().unwrap_or_default().to_string();
+    let mut command = Command::new(folder.join("users"));
+    command.args(["--port", &port, "--users", &args.users.to_string()]);
+    let (mut users, mut users_say) = Running::start(command, "the users")?;
+    step(format_args!("server with pid {} is running; users log in", server.pid()));
+    // Attach while they log in: the first rows show it.
+    let capture = folder.join("out.bin");
+    let table = folder.join("table.tsv");
+    let seconds = format!("{}ms", args.duration.as_millis());
+    let pid = server.pid().to_string();
+    ppt(&["attach", &pid, "-d", &seconds, "-o"], &capture, None)?;
+    ppt(&["dump"], &capture, Some(&table))?;
+
+    users.stop()?;
+    users_say.rest();
+    server.stop()?;
+    let written = says.wait_for("written ").unwrap_or_default();
+    step(format_args!("server ended after {written} passes of its loop\n"));
+
+    let text = summary(&table)?;
+    let loss = account(&capture)?;
+    let out =
+        format!("{text}\n{loss}\ncapture: {}\ntable:   {}\n", capture.display(), table.display());
+    match io::stdout().write_all(out.as_bytes()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.to_string()),
+        _ => Ok(()),
+    }
+}
+
+fn step(message: impl std::fmt::Display) {
+    report::line(format_args!("demo: {message}"));
+}
+
+/// A folder that was not there before.
+fn new_folder() -> Result<PathBuf, String> {
+    let base = std::env::temp_dir();
+    let mut name = base.join(format!("ppt-demo-{}", std::process::id()));
+    for attempt in 1.. {
+        match fs::create_dir(&name) {
+            Ok(()) => break,
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && attempt < 1000 => {
+                name = base.join(format!("ppt-demo-{}-{attempt}", std::process::id()));
+            }
+            Err(error) => return Err(format!("cannot make {}: {error}", name.display())),
+        }
+    }
+    Ok(name)
+}
+
+fn build(folder: &Path) -> Result<(), String> {
+    for (name, text) in SOURCES {
+        let path = folder.join(name);
+        fs::write(&path, text)
+            .map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+    }
+    let frames = ppt_codegen::parse(SOURCES[0].1.as_bytes(), SOURCES[0].0)
+        .map_err(|failure| failure.render(false))?;
+    let outputs = ppt_codegen::generate(&frames, SOURCES[0].0, &[ppt_codegen::Language::C])
+        .map_err(|error| error.to_string())?;
+    ppt_codegen::write_outputs(folder, &outputs).map_err(|error| error.to_string())?;
+    let compiler = std::env::var("CC").unwrap_or("cc".into());
+    for (output, sources) in
+        [("server", &["server.c", "world.c", "example.c"][..]), ("users", &["users.c"][..])]
+    {
+        let status = Command::new(&compiler)
+            .current_dir(folder)
+            .args(["-O2", "-g", "-o", output])
+            .args(sources)
+            .args(["-lm", "-lpthread"])
+            .status()
+            .map_err(|error| {
+                format!(
+                    "cannot run the C compiler `{compiler}`: {error}\n  install one (Debian: apt \
+                     install gcc), or name it in CC"
+                )
+            })?;
+        if !status.success() {
+            return Err(format!("`{compiler}` could not build {output} in {}", folder.display()));
+        }
+    }
+    Ok(())
+}
+
+/// Runs this very program, and says so.
+fn ppt(words: &[&str], capture: &Path, output: Option<&Path>) -> Result<(), String> {
+    let exe = std::env::current_exe().map_err(|error| format!("cannot find ppt: {error}"))?;
+    let mut command = Command::new(exe);
+    command.args(words).arg(capture);
+    let mut shown = format!("$ ppt {} {}", words.join(" "), capture.display());
+    if let Some(path) = output {
+        let file = File::create(path).map_err(|error| format!("{}: {error}", path.display()))?;
+        command.stdout(file);
+        let _ = write!(shown, " > {}", path.display());
+    }
+    report::line(shown);
+    let status = command.status().map_err(|error| format!("cannot run ppt: {error}"))?;
+    if status.success() { Ok(()) } else { Err(format!("`ppt {}` failed", words[0])) }
+}
+
+/// A program of the demo; it never outlives it.
+struct Running {
+    child: Child,
+    name: &'static str,
+}
+
+/// What a program says, line by line.
+struct Lines {
+    stdout: BufReader<ChildStdout>,
+    name: &'static str,
+}
+
+impl Running {
+    fn start(mut command: Command, name: &'static str) -> Result<(Self, Lines), String> {
+        let mut child = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .map_err(|error| format!("cannot start {name}: {error}"))?;
+        let stdout = BufReader::new(child.stdout.take().expect("piped"));
+        Ok((Self { child, name }, Lines { stdout, name }))
+    }
+
+    fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Asks it to end and waits for it.
+    fn stop(&mut self) -> Result<(), String> {
+        let _ = kill(Pid::from_raw(self.pid() as i32), Signal::SIGTERM);
+        match self.child.wait() {
+            Ok(status) if status.success() => Ok(()),
+            Ok(status) => Err(format!("{} ended with {status}", self.name)),
+            Err(error) => Err(format!("cannot wait for {}: {error}", self.name)),
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Lines {
+    /// The rest of the next line that starts with `prefix`.
+    fn wait_for(&mut self, prefix: &str) -> Result<String, String> {
+        let mut line = String::new();
+        loop {
+            line.clear();
+            match self.stdout.read_line(&mut line) {
+                Ok(0) => return Err(format!("{} ended before it said `{prefix}`", self.name)),
+                Err(error) => return Err(format!("cannot hear {}: {error}", self.name)),
+                Ok(_) => {}
+            }
+            if let Some(rest) = line.strip_prefix(prefix) {
+                return Ok(rest.trim().to_string());
+            }
+        }
+    }
+
+    fn rest(&mut self) {
+        let _ = io::copy(&mut self.stdout, &mut io::sink());
+    }
+}
+
+/// First and last rows, and how many of each kind.
+fn summary(table: &Path) -> Result<String, String> {
+    const SHOWN: usize = 6;
+    let fail = |error: io::Error| format!("{}: {error}", table.display());
+    let lines = BufReader::new(File::open(table).map_err(fail)?).lines();
+    let mut first = Vec::new();
+    let mut last = std::collections::VecDeque::new();
+    let mut kinds: BTreeMap<String, u64> = BTreeMap::new();
+    let mut kind_column = None;
+    for line in lines {
+        let line = line.map_err(fail)?;
+        match kind_column {
+            None => kind_column = line.split('\t').position(|name| name == "kind"),
+            Some(column) => {
+                let kind = line.split('\t').nth(column).unwrap_or_default();
+                *kinds.entry(kind.into()).or_default() += 1;
+            }
+        }
+        if first.len() <= SHOWN {
+            first.push(line);
+        } else {
+            last.push_back(line);
+            if last.len() > SHOWN {
+                last.pop_front();
+            }
+        }
+    }
+    let mut out = String::new();
+    let dots = if last.is_empty() { None } else { Some("…".to_string()) };
+    for line in first.into_iter().chain(dots).chain(last) {
+        out += &aligned(&line);
+        out.push('\n');
+    }
+    out += "\nevents by kind\n";
+    for (kind, meaning) in KINDS {
+        let count = kinds.get(kind).copied().unwrap_or(0);
+        let _ = writeln!(out, "{kind:>4}  {meaning:<16} {count:>8}");
+    }
+    Ok(out)
+}
+
+/// A row for people: columns of a width that fits most values.
+fn aligned(line: &str) -> String {
+    let cells = line.split('\t').map(|cell| format!("{cell:>14}")).collect::<Vec<_>>();
+    let narrow = cells.iter().enumerate().map(|(index, cell)| {
+        if index < 5 { format!("{:>6}", cell.trim_start()) } else { cell.clone() }
+    });
+    narrow.collect::<Vec<_>>().join(" ")
+}
+
+/// What was captured and what was lost, as the capture says it.
+fn account(capture: &Path) -> Result<String, String> {
+    let info = ppt_dump::Info::read(capture).map_err(|error| error.to_string())?;
+    let mut out = String::new();
+    for buffer in &info.buffers {
+        let (lost, dropped) = (buffer.lost, buffer.dropped.total());
+        let _ = writeln!(
+            out,
+            "buffer {}: {} frames captured, {lost} lost, {dropped} dropped",
+            buffer.name, buffer.frames
+        );
+    }
+    Ok(out)
+}

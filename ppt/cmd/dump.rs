@@ -1,0 +1,67 @@
+//! `ppt dump out.bin > table.tsv`: a row for every captured frame.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::process::ExitCode;
+
+use ppt_dump::{DumpError, Format, Options, Outcome};
+
+use crate::args;
+use crate::{exit, report};
+
+pub(crate) fn run(args: &args::Dump) -> ExitCode {
+    let options = Options {
+        buffers: args.buffers.clone(),
+        frame: args.frame.clone(),
+        format: match args.format {
+            args::Format::Tsv => Format::Tsv,
+            args::Format::Csv => Format::Csv,
+            args::Format::Jsonl => Format::JsonLines,
+        },
+        gaps: args.gaps,
+    };
+    let out: Box<dyn Write> = match &args.output {
+        None => Box::new(io::stdout().lock()),
+        Some(path) => match File::create(path) {
+            Ok(file) => Box::new(file),
+            Err(error) => {
+                report::error(format_args!("cannot write {}: {error}", path.display()));
+                return exit::FAILED;
+            }
+        },
+    };
+    let name = args.capture.display();
+    match ppt_dump::dump(&args.capture, &options, BufWriter::with_capacity(1 << 16, out)) {
+        Ok(outcome) => finish(&name.to_string(), &outcome),
+        Err(DumpError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => exit::DONE,
+        Err(error) => {
+            report::error(format_args!("{name}: {error}"));
+            if error.is_usage() { exit::usage() } else { exit::FAILED }
+        }
+    }
+}
+
+fn finish(name: &str, outcome: &Outcome) -> ExitCode {
+    const SHOWN: usize = 5;
+    for damage in outcome.damaged.iter().take(SHOWN) {
+        report::warning(format_args!("{name}: {damage}"));
+    }
+    if outcome.damages > SHOWN as u64 {
+        let more = outcome.damages - SHOWN as u64;
+        report::warning(format_args!("{name}: and {more} more damaged places"));
+    }
+    if outcome.unshown > 0 {
+        report::warning(format_args!(
+            "{name}: {} rows of buffers that began after the header line are not in the table; \
+             read the capture from a file, or choose --format jsonl",
+            outcome.unshown
+        ));
+    }
+    if let Some(offset) = outcome.cut {
+        report::warning(format_args!(
+            "{name}: the capture was cut off at byte {offset}; all {} rows before that are here",
+            outcome.rows
+        ));
+    }
+    if outcome.damages > 0 || outcome.unshown > 0 { exit::FAILED } else { exit::DONE }
+}

@@ -1,0 +1,30 @@
+//! `ppt info out.bin`: what is in a capture.
+
+use std::io;
+use std::process::ExitCode;
+
+use ppt_dump::Info;
+
+use crate::args;
+use crate::{exit, report};
+
+pub(crate) fn run(args: &args::Info) -> ExitCode {
+    let name = args.capture.display();
+    let info = match Info::read(&args.capture) {
+        Ok(info) => info,
+        Err(error) => {
+            report::error(format_args!("{name}: {error}"));
+            return exit::FAILED;
+        }
+    };
+    let stdout = io::stdout().lock();
+    let written = if args.json { info.write_json(stdout) } else { info.write_text(stdout) };
+    match written {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            report::error(format_args!("cannot write to stdout: {error}"));
+            exit::FAILED
+        }
+        _ if info.damages > 0 => exit::FAILED,
+        _ => exit::DONE,
+    }
+}

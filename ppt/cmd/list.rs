@@ -1,0 +1,119 @@
+//! `ppt list PID`: what there is to attach to.
+//!
+//! ```text
+//! $ ppt list 4711
+//! BUFFER   FRAMES   STATE                    FOUND   OBJECT
+//! example  example  attached by ppt (4720)   symtab  /srv/game/server
+//! ```
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use ppt_agent::{AgentError, Buffer, Status, System, Target};
+
+use crate::args;
+use crate::{exit, report};
+
+pub(crate) fn run(args: &args::List) -> ExitCode {
+    let listed = list(args.process.pid());
+    let (rows, refused) = match listed {
+        Ok(listed) => listed,
+        Err(error) => {
+            report::error(error);
+            return exit::FAILED;
+        }
+    };
+    for refused in &refused {
+        report::warning(refused);
+    }
+    let text = if args.json { json(&rows) } else { table(&rows) };
+    match std::io::stdout().write_all(text.as_bytes()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            report::error(format_args!("cannot write to stdout: {error}"));
+            exit::FAILED
+        }
+        _ => exit::DONE,
+    }
+}
+
+type Rows = Vec<(Buffer, Status)>;
+
+fn list(pid: i32) -> Result<(Rows, Vec<String>), AgentError> {
+    let target = Target::open(&System::default(), pid)?;
+    let found = target.buffers()?;
+    let refused = found.refused.clone();
+    let mut rows = Vec::new();
+    for buffer in target.choose(found, &[])? {
+        let status = ppt_agent::status(&target, &buffer)?;
+        rows.push((buffer, status));
+    }
+    Ok((rows, refused))
+}
+
+fn state(status: &Status) -> String {
+    match &status.holder {
+        Some(holder) if holder.alive == Some(false) => format!("left by {holder}, which died"),
+        Some(holder) => format!("attached by {holder}"),
+        None if status.on => "on".into(),
+        None => "off".into(),
+    }
+}
+
+fn frames(buffer: &Buffer) -> Vec<&str> {
+    buffer.schema.frames.iter().map(|it| it.name.as_str()).collect()
+}
+
+fn table(rows: &Rows) -> String {
+    let mut lines = vec![["BUFFER", "FRAMES", "STATE", "FOUND", "OBJECT"].map(String::from)];
+    for (buffer, status) in rows {
+        lines.push([
+            buffer.name.clone(),
+            frames(buffer).join(","),
+            state(status),
+            buffer.path.to_string(),
+            buffer.object.clone(),
+        ]);
+    }
+    let width =
+        |column: usize| lines.iter().map(|it| it[column].chars().count()).max().unwrap_or(0);
+    let widths: [usize; 5] = std::array::from_fn(width);
+    let mut out = String::new();
+    for line in &lines {
+        let cells = line.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}"));
+        out += cells.collect::<Vec<_>>().join("  ").trim_end();
+        out.push('\n');
+    }
+    out
+}
+
+fn json(rows: &Rows) -> String {
+    let mut out = String::from("[");
+    for (index, (buffer, status)) in rows.iter().enumerate() {
+        let holder = status.holder.as_ref();
+        let agent = holder.map_or("null".into(), |holder| holder.pid.to_string());
+        let alive = match holder.and_then(|holder| holder.alive) {
+            Some(alive) => alive.to_string(),
+            None => "null".into(),
+        };
+        let frames: Vec<String> = frames(buffer).iter().map(|it| format!("{it:?}")).collect();
+        out += if index == 0 { "\n" } else { ",\n" };
+        out += &format!(
+            "{{\"buffer\":{},\"schema_hash\":\"{:016x}\",\"frames\":[{}],\"on\":{},\
+             \"agent_pid\":{agent},\"agent_alive\":{alive},\"found\":\"{}\",\"object\":{},\
+             \"build_id\":\"{}\"}}",
+            quoted(&buffer.name),
+            buffer.schema_hash,
+            frames.join(","),
+            status.on,
+            buffer.path,
+            quoted(&buffer.object),
+            buffer.build_id
+        );
+    }
+    out + "\n]\n"
+}
+
+/// A JSON string of text that is escaped already: only quotes and backslashes are left.
+fn quoted(text: &str) -> String {
+    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
+}

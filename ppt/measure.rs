@@ -1,0 +1,99 @@
+//! Sizes and durations, as people write and read them.
+
+use std::time::Duration;
+
+/// `64K`, `256M`, `1G`: bytes, by powers of 1024.
+pub(crate) fn size(text: &str) -> Result<u64, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let shift = match text[digits.len()..].to_ascii_uppercase().as_str() {
+        "" | "B" => 0,
+        "K" | "KB" | "KIB" => 10,
+        "M" | "MB" | "MIB" => 20,
+        "G" | "GB" | "GIB" => 30,
+        "T" | "TB" | "TIB" => 40,
+        _ => return Err("a size is a number with K, M, G or T behind it, such as 256M".into()),
+    };
+    let number: u64 = digits.parse().map_err(|_| "a size is a number, such as 256M")?;
+    number.checked_mul(1 << shift).filter(|&it| it > 0).ok_or("that size is not possible".into())
+}
+
+/// `8ms`, `2s`, `1m30s`.
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
+    match humantime::parse_duration(text) {
+        Ok(duration) if duration > Duration::ZERO => Ok(duration),
+        Ok(_) => Err("a duration is longer than nothing".into()),
+        Err(_) => Err("a duration is a number and its unit, such as 8ms, 2s or 1m30s".into()),
+    }
+}
+
+/// A power of two that a ring can have.
+pub(crate) fn slots(text: &str) -> Result<u32, String> {
+    let number = size(text)?;
+    match u32::try_from(number) {
+        Ok(slots) if slots.is_power_of_two() && (2..=1 << 26).contains(&slots) => Ok(slots),
+        _ => Err("the number of slots is a power of two from 2 to 2^26, such as 65536".into()),
+    }
+}
+
+/// `1234567` as `1,234,567`.
+pub(crate) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::with_capacity(digits.len() * 4 / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index) % 3 == 0 {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// Bytes with a unit: three digits are enough.
+pub(crate) fn bytes(number: u64) -> String {
+    const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let mut value = number as f64;
+    let mut unit = 0;
+    while value >= 1024.0 && unit + 1 < UNITS.len() {
+        value /= 1024.0;
+        unit += 1;
+    }
+    if unit == 0 { format!("{number} B") } else { format!("{value:.1} {}", UNITS[unit]) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_powers_of_1024() {
+        assert_eq!(size("256M"), Ok(256 << 20));
+        assert_eq!(size("1k"), Ok(1024));
+        assert_eq!(size("12"), Ok(12));
+        for bad in ["", "M", "0", "1Q", "-1", "99999999T", "1.5M"] {
+            assert!(size(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn durations_have_units() {
+        assert_eq!(duration("1m30s"), Ok(Duration::from_secs(90)));
+        assert_eq!(duration("8ms"), Ok(Duration::from_millis(8)));
+        assert!(duration("0s").is_err());
+        assert!(duration("5").is_err());
+    }
+
+    #[test]
+    fn slots_are_powers_of_two() {
+        assert_eq!(slots("64K"), Ok(65536));
+        assert!(slots("3").is_err());
+        assert!(slots("1").is_err());
+        assert!(slots("128M").is_err());
+    }
+
+    #[test]
+    fn numbers_are_grouped() {
+        assert_eq!(grouped(7), "7");
+        assert_eq!(grouped(1234567), "1,234,567");
+        assert_eq!(bytes(1536), "1.5 KiB");
+    }
+}

@@ -1,0 +1,139 @@
+//! `pptc example.frame`: frame files in, source code out.
+//!
+//! ```text
+//! $ pptc example.frame
+//! $ ls
+//! example.c  example.frame  example.h
+//! ```
+
+mod exit;
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Parser, ValueEnum};
+use ppt_codegen::{Compiled, Language};
+
+/// Compiles frame files into the C code that writes their frames.
+#[derive(Parser)]
+#[command(name = "pptc", version, max_term_width = 100)]
+struct Args {
+    /// Frame files.
+    #[arg(required = true, value_name = "FILE.frame")]
+    files: Vec<PathBuf>,
+    /// Folder of the generated files [default: beside each frame file].
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<PathBuf>,
+    /// Languages to write, instead of those that the file's `emit` names.
+    #[arg(long, value_delimiter = ',', value_name = "LANGUAGE")]
+    emit: Vec<Emit>,
+    /// Only report what is wrong.
+    #[arg(long)]
+    check: bool,
+    /// Print what the file means, instead of writing anything.
+    #[arg(long, value_name = "WHAT")]
+    print: Option<Print>,
+    /// Also write a rule for make(1), as a compiler's -MF does.
+    #[arg(long, value_name = "PATH")]
+    depfile: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Emit {
+    C,
+    Cpp,
+    Rust,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Print {
+    /// Where each field lies, what is padding, and what the order saves.
+    Layout,
+    /// The schema as JSON.
+    Schema,
+}
+
+impl From<Emit> for Language {
+    fn from(emit: Emit) -> Self {
+        match emit {
+            Emit::C => Language::C,
+            Emit::Cpp => Language::Cpp,
+            Emit::Rust => Language::Rust,
+        }
+    }
+}
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    let mut rules = String::new();
+    let mut failed = false;
+    for file in &args.files {
+        match compile(&args, file) {
+            Ok(rule) => rules += &rule,
+            Err(message) => {
+                anstream::eprintln!("{}", message.trim_end());
+                failed = true;
+            }
+        }
+    }
+    if failed {
+        return exit::FAILED;
+    }
+    if let Some(path) = &args.depfile {
+        if let Err(error) = std::fs::write(path, rules) {
+            eprintln!("pptc: cannot write {}: {error}", path.display());
+            return exit::FAILED;
+        }
+    }
+    exit::DONE
+}
+
+/// Compiles one file; returns its rule for make.
+fn compile(args: &Args, file: &Path) -> Result<String, String> {
+    let source =
+        read(file).map_err(|error| format!("pptc: cannot read {}: {error}", file.display()))?;
+    let name = file.to_string_lossy();
+    let frames = ppt_codegen::parse(&source, &name).map_err(|failure| failure.render(true))?;
+    anstream::eprint!("{}", frames.render_warnings(true));
+    if let Some(what) = args.print {
+        let text = print(&frames, what);
+        return match std::io::stdout().write_all(text.as_bytes()) {
+            Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.to_string()),
+            _ => Ok(String::new()),
+        };
+    }
+    let languages: Vec<Language> = args.emit.iter().map(|&it| it.into()).collect();
+    let outputs = ppt_codegen::generate(&frames, &name, &languages)
+        .map_err(|error| format!("pptc: {}: {error}", file.display()))?;
+    if args.check {
+        return Ok(String::new());
+    }
+    let beside = file.parent().unwrap_or(Path::new(""));
+    let folder = args.output.as_deref().unwrap_or(beside);
+    let paths =
+        ppt_codegen::write_outputs(folder, &outputs).map_err(|error| format!("pptc: {error}"))?;
+    Ok(ppt_codegen::depfile(&paths, file))
+}
+
+/// Reads a frame file: no more of it than one can be long.
+fn read(file: &Path) -> std::io::Result<Vec<u8>> {
+    use std::io::Read;
+    let mut bytes = Vec::new();
+    let limit = ppt_codegen::MAX_SOURCE_BYTES as u64 + 1;
+    std::fs::File::open(file)?.take(limit).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn print(frames: &Compiled, what: Print) -> String {
+    match what {
+        Print::Schema => frames.schema.to_json() + "\n",
+        Print::Layout => frames
+            .schema
+            .frames
+            .iter()
+            .map(|frame| ppt_codegen::Layout::of(&frames.schema, frame).draw(&frames.schema, frame))
+            .collect::<Vec<_>>()
+            .join("\n"),
+    }
+}

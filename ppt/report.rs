@@ -1,0 +1,56 @@
+//! Messages on stderr: one place decides how they look.
+
+use std::fmt::Display;
+use std::io::{IsTerminal, Write};
+
+use anstyle::{AnsiColor, Style};
+
+const RED: Style = AnsiColor::Red.on_default().bold();
+const YELLOW: Style = AnsiColor::Yellow.on_default().bold();
+
+/// Something went wrong.
+pub(crate) fn error(message: impl Display) {
+    line(format_args!("{RED}ppt:{RED:#} {message}"));
+}
+
+/// Something is worth knowing.
+pub(crate) fn warning(message: impl Display) {
+    line(format_args!("{YELLOW}ppt:{YELLOW:#} {message}"));
+}
+
+/// What happened.
+pub(crate) fn note(message: impl Display) {
+    line(format_args!("ppt: {message}"));
+}
+
+/// A whole line; nobody listening is no error.
+pub(crate) fn line(message: impl Display) {
+    let mut stderr = anstream::stderr().lock();
+    let _ = writeln!(stderr, "{message}");
+}
+
+/// A line that is rewritten in place, on a terminal only.
+pub(crate) struct StatusLine {
+    terminal: bool,
+    shown: bool,
+}
+
+impl StatusLine {
+    pub(crate) fn new(wanted: bool) -> Self {
+        Self { terminal: wanted && std::io::stderr().is_terminal(), shown: false }
+    }
+
+    pub(crate) fn show(&mut self, text: impl Display) {
+        if self.terminal {
+            let _ = write!(std::io::stderr().lock(), "\r{text}\x1b[K");
+            self.shown = true;
+        }
+    }
+
+    /// Makes room for ordinary lines.
+    pub(crate) fn clear(&mut self) {
+        if std::mem::take(&mut self.shown) {
+            let _ = write!(std::io::stderr().lock(), "\r\x1b[K");
+        }
+    }
+}

@@ -1,0 +1,368 @@
+//! Every byte that a target, an agent and a listener share: ABI version 1, little-endian.
+//!
+//! ```text
+//! target, read-only     Descriptor (128 B)   says where the control page is and what frames look like
+//! target, private       Control (one page)   the mailbox: gate, geometry, claim │ error, drops, segments
+//! shared                segment              4 KiB header │ masks │ process │ ring headers │ slots
+//! ```
+//!
+//! | words of              | written by | when                              | read by           |
+//! |-----------------------|------------|-----------------------------------|-------------------|
+//! | Descriptor            | linker     | never after relocation            | agent             |
+//! | Control, first half   | agent      | while it holds the target's claim | target            |
+//! | Control, second half  | target     | slow path only                    | agent             |
+//! | SegmentHeader         | agent      | before the first gate             | target (compares) |
+//! | MaskPage              | agent      | while attached                    | target            |
+//! | ProcessPage           | target     | drops, releases (RMW)             | agent, listener   |
+//! | RingHeader            | its owner  | tail once a frame; owner a claim  | listener          |
+//! | RingHeader::attended  | listener   | after a poll that found frames    | next agent        |
+//! | slots                 | its owner  | every frame                       | listener          |
+//!
+//! Sequence number = frame index + 1, so that a zero word is never a frame. The C text in
+//! `codegen/runtime/c` repeats these offsets; a conformance test compiles it and compares.
+
+use std::mem::{offset_of, size_of};
+
+/// Version of everything in this file.
+pub const ABI_VERSION: u32 = 1;
+
+/// Alignment of a control page and of the sections: the largest page the architecture may use.
+pub const PAGE: u64 = if cfg!(target_arch = "aarch64") { 65536 } else { 4096 };
+
+/// First bytes of a [`Descriptor`]; random, so that they mean nothing else.
+pub const DESCRIPTOR_MAGIC: [u8; 16] = *b"\xb7ppt\xd1\x9e\x04\xc3\x5a\xf8\x21\x6d\x93\x0f\xe2\x7c";
+
+/// First word of a segment: "pptsegm1".
+pub const SEGMENT_MAGIC: u64 = u64::from_le_bytes(*b"pptsegm1");
+
+/// Upper half of the key of every segment, until IPC_RMID resets it; the lower half is random.
+pub const SHM_KEY_PREFIX: u32 = 0x7074_0000;
+
+/// A handle that no agent makes and no half of a handle equals: "this thread has no ring".
+/// Generation 0 never occurs, and kind 1 with id 2^31-1 is never chosen.
+pub const NO_GATE: u64 = 0xffff_ffff;
+
+/// Frames kept away from the writer's slot: a reader keeps index `i` while `i + N >= tail + MARGIN`.
+pub const MARGIN: u32 = 1;
+
+/// Segments that one control page can list; a ninth geometry is refused.
+pub const MAX_SEGMENTS: usize = 8;
+
+/// Owners that a ring header remembers.
+pub const OWNER_HISTORY: usize = 4;
+
+/// Frame kinds that one buffer can have: bits of [`MaskPage::enable`].
+pub const MAX_FRAMES: usize = 256;
+
+/// Limits of the number of slots in a ring, as powers of two.
+pub const LOG2_SLOTS: std::ops::RangeInclusive<u32> = 1..=26;
+
+/// Largest slot in bytes.
+pub const MAX_STRIDE: u32 = 4096;
+
+/// Most rings that a segment may have.
+pub const MAX_RINGS: u32 = 65536;
+
+/// Constant after relocation; in `.data.rel.ro` or `.rodata` of the object that holds the buffer.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Descriptor {
+    /// [`DESCRIPTOR_MAGIC`].
+    pub magic: [u8; 16],
+    /// Its own address: proves the load bias, and tells a live descriptor from a copy.
+    pub self_address: u64,
+    /// [`ABI_VERSION`].
+    pub abi_version: u32,
+    /// Bytes of this structure.
+    pub length: u32,
+    /// Hash of the schema's layout part.
+    pub schema_hash: u64,
+    /// Address of the schema's JSON text.
+    pub schema_address: u64,
+    /// Bytes of the schema's JSON text.
+    pub schema_length: u64,
+    /// Address of the [`Control`] page.
+    pub control_address: u64,
+    /// Bytes of one slot.
+    pub stride: u32,
+    /// Default slots per ring, as a power of two.
+    pub log2_slots: u32,
+    /// Number of frame kinds.
+    pub frames: u32,
+    /// [`descriptor_flags`].
+    pub flags: u32,
+    /// Zero.
+    pub reserved: [u64; 6],
+}
+
+/// Bits of [`Descriptor::flags`].
+pub mod descriptor_flags {
+    /// Compiled as shared-library code, which may be unloaded.
+    pub const UNLOADABLE: u32 = 1;
+}
+
+/// How a segment is laid out; chosen by the agent, copied by the target, never read back.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GeometryWords {
+    /// Bytes of the segment.
+    pub size: u64,
+    /// Bytes of one slot.
+    pub stride: u32,
+    /// Slots per ring, as a power of two.
+    pub log2_slots: u32,
+    /// Number of rings.
+    pub rings: u32,
+    /// Bytes from one ring header to the next.
+    pub ring_pitch: u32,
+    /// Offset of the [`MaskPage`].
+    pub masks: u64,
+    /// Offset of the [`ProcessPage`].
+    pub process: u64,
+    /// Offset of the first [`RingHeader`].
+    pub ring_headers: u64,
+    /// Offset of the first slot.
+    pub slots: u64,
+}
+
+/// Who is attached; all zero when nobody is.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Claim {
+    /// Pid of the agent, in the agent's pid namespace.
+    pub agent_pid: u64,
+    /// Start time of the agent: field 22 of /proc/PID/stat.
+    pub start_time: u64,
+    /// Inode of the agent's pid namespace.
+    pub pid_namespace: u64,
+    /// Random, never 0: names this session.
+    pub nonce: u64,
+}
+
+/// One segment that the target has mapped; all zero when the entry is free.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MappedSegment {
+    /// Address in the target; set first, by compare-and-swap from 0.
+    pub base: u64,
+    /// Handle it was mapped by.
+    pub handle: u64,
+    /// Nonce of the segment; 0 while the entry is being filled.
+    pub nonce: u64,
+    /// Bytes mapped.
+    pub size: u64,
+}
+
+/// The mailbox between agent and target: zero at start, alone in its page, wiped in a forked child.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct Control {
+    /// Handle of the segment to write into; 0 is off. See [`crate::handle::Handle`].
+    pub gate: u64,
+    /// Nonce of the segment that `gate` names.
+    pub nonce: u64,
+    /// Geometry of the segment that `gate` names.
+    pub geometry: GeometryWords,
+    /// Source of ticks: 0 until `option time tsc` decides.
+    pub clock_kind: u32,
+    /// Pid of the target in its innermost pid namespace: a forked child finds another number.
+    pub target_pid: u32,
+    /// The session.
+    pub claim: Claim,
+    /// Generation of the last poke: the next one is greater.
+    pub generation: u64,
+    /// Room for the agent's later words.
+    pub agent_reserved: [u64; 17],
+
+    /// `generation << 32 | errno` of the last segment that could not be mapped.
+    pub error: u64,
+    /// The gate that could not be mapped: not tried again until the gate changes.
+    pub failed_gate: u64,
+    /// The segment nonce that `failed_gate` came with; written before it.
+    pub failed_nonce: u64,
+    /// Frames refused because the thread found no free ring, while nothing was mapped.
+    pub no_ring: u64,
+    /// Frames refused inside another write, while nothing was mapped.
+    pub nested: u64,
+    /// Frames refused because the segment could not be mapped.
+    pub not_mapped: u64,
+    /// Room for the target's later words.
+    pub target_reserved: [u64; 26],
+
+    /// Segments that the target has mapped; never unmapped.
+    pub segments: [MappedSegment; MAX_SEGMENTS],
+
+    /// Words of a target-made memfd segment (kind 1): descriptor number, nonce, size, acknowledged.
+    pub memfd: [u64; 8],
+}
+
+/// One part of the segment; unknown kinds are skipped.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Section {
+    /// [`section_kind`]; 0 ends the table.
+    pub kind: u32,
+    /// Zero.
+    pub flags: u32,
+    /// Bytes from the start of the segment.
+    pub offset: u64,
+    /// Bytes of the section.
+    pub length: u64,
+    /// Bytes from one item to the next.
+    pub item: u64,
+}
+
+/// Values of [`Section::kind`].
+#[expect(missing_docs, reason = "named after the structures")]
+pub mod section_kind {
+    pub const MASKS: u32 = 1;
+    pub const PROCESS: u32 = 2;
+    pub const RING_HEADERS: u32 = 3;
+    pub const SLOTS: u32 = 4;
+}
+
+/// Offset 0 of a segment; written once, before the first gate.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct SegmentHeader {
+    /// [`SEGMENT_MAGIC`].
+    pub magic: u64,
+    /// [`ABI_VERSION`].
+    pub abi_version: u32,
+    /// Bytes of the header: 4096.
+    pub length: u32,
+    /// Random, never 0: names the segment for ever.
+    pub nonce: u64,
+    /// [`MARGIN`].
+    pub margin: u32,
+    /// Zero.
+    pub reserved: u32,
+    /// Hash of the schema's layout part.
+    pub schema_hash: u64,
+    /// Bytes of one slot.
+    pub stride: u32,
+    /// Slots per ring, as a power of two.
+    pub log2_slots: u32,
+    /// Number of rings.
+    pub rings: u32,
+    /// Bytes from one ring header to the next.
+    pub ring_pitch: u32,
+    /// Pid of the agent that made the segment.
+    pub agent_pid: u64,
+    /// CLOCK_MONOTONIC at creation, ns.
+    pub created_mono_ns: u64,
+    /// CLOCK_REALTIME at creation, ns.
+    pub created_real_ns: u64,
+    /// Where the parts are.
+    pub sections: [Section; 16],
+}
+
+/// Agent → target. Used as masks only, never as offsets.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct MaskPage {
+    /// One bit per frame id; all ones when the agent wants everything.
+    pub enable: [u64; MAX_FRAMES / 64],
+    /// Goes up by one when `enable` changes.
+    pub epoch: u64,
+}
+
+/// Target → agent; outlives the target. Counters only ever go up.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct ProcessPage {
+    /// Rings given back so far.
+    pub released: u64,
+    /// Frames refused inside another write.
+    pub nested: u64,
+    /// Frames refused because no ring was free.
+    pub no_ring: u64,
+}
+
+/// One owner of a ring; a reader believes it only while `epoch` is what it looks for.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct Owner {
+    /// First sequence number that this owner may have written.
+    pub first_seq: u64,
+    /// Thread id in the target's own pid namespace.
+    pub tid: u32,
+    /// Claim that this entry belongs to.
+    pub epoch: u32,
+}
+
+/// One ring. `tail` is alone in its (pair of) cache lines: the only line a reader polls.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct RingHeader {
+    /// The cursor: frames published so far. Release-stored once per frame, never reset.
+    pub tail: u64,
+    /// Keeps the owner's words off the reader's line.
+    pub pad: [u64; 15],
+    /// `epoch << 32 | state`, changed together by one compare-and-swap. See [`ring_state`].
+    pub owner: u64,
+    /// The last owners; claim `epoch` is entry `epoch % 4`.
+    pub history: [Owner; OWNER_HISTORY],
+    /// Cursor up to which the listeners of past and present sessions have accounted for frames;
+    /// what lies between it and the next session's first cursor was unattended.
+    pub attended: u64,
+    /// Zero: per-thread words of later versions.
+    pub reserved: [u64; 38],
+}
+
+/// Lower half of [`RingHeader::owner`].
+#[expect(missing_docs, reason = "the names say it")]
+pub mod ring_state {
+    pub const FREE: u32 = 0;
+    pub const ACTIVE: u32 = 1;
+}
+
+/// Bytes from one ring header to the next.
+pub const RING_PITCH: u32 = size_of::<RingHeader>() as u32;
+
+/// Words of a ring header, as the ring code addresses them.
+pub mod ring_word {
+    use super::{Owner, RingHeader, offset_of, size_of};
+    /// Words of the whole header.
+    pub const COUNT: usize = size_of::<RingHeader>() / 8;
+    /// [`RingHeader::tail`].
+    pub const TAIL: usize = offset_of!(RingHeader, tail) / 8;
+    /// [`RingHeader::owner`].
+    pub const OWNER: usize = offset_of!(RingHeader, owner) / 8;
+    /// First word of [`RingHeader::history`].
+    pub const HISTORY: usize = offset_of!(RingHeader, history) / 8;
+    /// [`RingHeader::attended`].
+    pub const ATTENDED: usize = offset_of!(RingHeader, attended) / 8;
+    /// Words of one [`Owner`].
+    pub const OWNER_WORDS: usize = size_of::<Owner>() / 8;
+}
+
+macro_rules! at {
+    ($($type:ident { $($field:ident: $offset:literal),* } size $size:literal;)*) => {
+        $(const _: () = {
+            $(assert!(offset_of!($type, $field) == $offset);)*
+            assert!(size_of::<$type>() == $size);
+        };)*
+    };
+}
+
+at! {
+    Descriptor { magic: 0, self_address: 16, abi_version: 24, length: 28, schema_hash: 32,
+        schema_address: 40, schema_length: 48, control_address: 56, stride: 64, log2_slots: 68,
+        frames: 72, flags: 76, reserved: 80 } size 128;
+    GeometryWords { size: 0, stride: 8, log2_slots: 12, rings: 16, ring_pitch: 20, masks: 24,
+        process: 32, ring_headers: 40, slots: 48 } size 56;
+    Claim { agent_pid: 0, start_time: 8, pid_namespace: 16, nonce: 24 } size 32;
+    MappedSegment { base: 0, handle: 8, nonce: 16, size: 24 } size 32;
+    Control { gate: 0, nonce: 8, geometry: 16, clock_kind: 72, target_pid: 76, claim: 80,
+        generation: 112, agent_reserved: 120, error: 256, failed_gate: 264, failed_nonce: 272, no_ring: 280,
+        nested: 288, not_mapped: 296, target_reserved: 304, segments: 512, memfd: 768 } size 832;
+    Section { kind: 0, flags: 4, offset: 8, length: 16, item: 24 } size 32;
+    SegmentHeader { magic: 0, abi_version: 8, length: 12, nonce: 16, margin: 24, reserved: 28,
+        schema_hash: 32, stride: 40, log2_slots: 44, rings: 48, ring_pitch: 52, agent_pid: 56,
+        created_mono_ns: 64, created_real_ns: 72, sections: 80 } size 592;
+    MaskPage { enable: 0, epoch: 32 } size 40;
+    ProcessPage { released: 0, nested: 8, no_ring: 16 } size 24;
+    Owner { first_seq: 0, tid: 8, epoch: 12 } size 16;
+    RingHeader { tail: 0, pad: 8, owner: 128, history: 136, attended: 200, reserved: 208 } size 512;
+}

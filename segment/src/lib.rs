@@ -1,0 +1,18 @@
+//! The shared-memory protocol between a target and ppt: its one home.
+//!
+//! [`abi`] lists every byte; [`ring`] and [`owner`] hold the orderings, generic over [`word::Word`]
+//! so that `tests/loom.rs` model-checks this very code; [`segment`] is the memory itself.
+
+pub mod abi;
+pub mod geometry;
+pub mod handle;
+pub mod owner;
+pub mod ring;
+pub mod segment;
+pub mod sysv;
+pub mod word;
+
+pub use geometry::Geometry;
+pub use handle::Handle;
+pub use ring::{Batch, BrokenCursor, Ring, RingReader, RingWriter};
+pub use segment::{AdoptError, Identity, Refused, Segment};

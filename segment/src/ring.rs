@@ -1,0 +1,275 @@
+//! The lossy single-writer ring: `ring-protocol`, sections 2.1 and 2.2 (steps w2–w6, r1–r6).
+//!
+//! The cursor `tail` is all the synchronisation there is. While `tail == T` the writer may be
+//! inside slot `T mod N`, that is on top of frame `T - N`; so a reader copies a batch, fences,
+//! reads `tail` again, and keeps index `i` only while `i + N >= tail + MARGIN`. Nobody waits, and
+//! validation writes nothing.
+
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use crate::abi::{MARGIN, ring_word};
+use crate::word::Word;
+
+/// One ring in shared memory: its header and its slots.
+#[derive(Debug)]
+pub struct Ring<'a, W> {
+    header: &'a [W],
+    slots: &'a [W],
+    stride: usize,
+    mask: u64,
+}
+
+impl<W> Clone for Ring<'_, W> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<W> Copy for Ring<'_, W> {}
+
+impl<'a, W: Word> Ring<'a, W> {
+    /// A ring over `header` and over a power of two of slots of `stride` words each.
+    ///
+    /// # Panics
+    /// If the lengths do not fit that description: they come from our own geometry.
+    pub fn new(header: &'a [W], slots: &'a [W], stride: usize) -> Self {
+        let count = slots.len() / stride;
+        assert!(header.len() >= ring_word::COUNT);
+        assert!(slots.len() % stride == 0 && count.is_power_of_two());
+        Self { header, slots, stride, mask: count as u64 - 1 }
+    }
+
+    /// Number of slots.
+    pub fn slot_count(&self) -> u64 {
+        self.mask + 1
+    }
+
+    /// Words of one slot.
+    pub fn stride(&self) -> usize {
+        self.stride
+    }
+
+    /// Header word `index`, one of [`ring_word`].
+    pub(crate) fn header(&self, index: usize) -> &'a W {
+        &self.header[index]
+    }
+
+    /// Frames published so far.
+    pub fn tail(&self) -> u64 {
+        self.header[ring_word::TAIL].load(Acquire)
+    }
+
+    /// Cursor up to which sessions have accounted for frames.
+    pub fn attended(&self) -> u64 {
+        self.header[ring_word::ATTENDED].load(Relaxed)
+    }
+
+    /// Notes for the next session how far this one has come.
+    pub fn set_attended(&self, cursor: u64) {
+        self.header[ring_word::ATTENDED].store(cursor, Relaxed);
+    }
+
+    fn slot(&self, index: u64) -> &'a [W] {
+        let start = (index & self.mask) as usize * self.stride;
+        &self.slots[start..start + self.stride]
+    }
+}
+
+/// The writing end; the caller owns the ring (see [`crate::owner`]).
+#[derive(Debug)]
+pub struct RingWriter<'a, W> {
+    ring: Ring<'a, W>,
+    next: u64,
+}
+
+impl<'a, W: Word> RingWriter<'a, W> {
+    /// Continues the ring's sequence.
+    pub fn new(ring: Ring<'a, W>) -> Self {
+        Self { next: ring.header(ring_word::TAIL).load(Relaxed), ring }
+    }
+
+    /// Writes one frame: `words` are all of its words but the first, which holds the sequence
+    /// number. Returns that number.
+    pub fn write(&mut self, words: impl IntoIterator<Item = u64>) -> u64 {
+        let seq = self.next + 1;
+        let slot = self.ring.slot(self.next);
+        // w3: whoever reads a word stored below also reads a tail of at least `next`.
+        W::fence(Release);
+        slot[0].store(seq, Relaxed);
+        for (word, value) in slot[1..].iter().zip(words) {
+            word.store(value, Relaxed);
+        }
+        self.ring.header(ring_word::TAIL).store(seq, Release);
+        self.next = seq;
+        seq
+    }
+}
+
+/// The reading end: any number of readers, each with its own position.
+#[derive(Debug)]
+pub struct RingReader<'a, W> {
+    ring: Ring<'a, W>,
+    next: u64,
+    margin: u64,
+}
+
+/// The ring's cursor went backwards or jumped further than frames can be written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BrokenCursor {
+    /// The position that had been read.
+    pub next: u64,
+    /// What the cursor says.
+    pub tail: u64,
+}
+
+/// What one poll found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Batch {
+    /// Sequence number of the first frame in the buffer.
+    pub first_seq: u64,
+    /// Number of frames in the buffer.
+    pub count: usize,
+    /// Word of the buffer at which the first frame starts.
+    pub start: usize,
+    /// Frames overwritten before they could be copied; they come before `first_seq`.
+    pub overrun: u64,
+    /// The cursor as it was when the poll began.
+    pub tail: u64,
+}
+
+impl<'a, W: Word> RingReader<'a, W> {
+    /// Furthest that a cursor may move between two polls.
+    const JUMP: u64 = 1 << 48;
+    /// Furthest that a cursor can ever be: 46 years at 3 frames per nanosecond.
+    const END: u64 = 1 << 62;
+
+    /// Starts at frame index `next`, the cursor of a moment ago or of a former session.
+    pub fn new(ring: Ring<'a, W>, next: u64) -> Self {
+        Self::with_margin(ring, next, MARGIN as u64)
+    }
+
+    /// A reader with another margin: for models that show what [`MARGIN`] is for.
+    #[doc(hidden)]
+    pub fn with_margin(ring: Ring<'a, W>, next: u64, margin: u64) -> Self {
+        Self { ring, next, margin }
+    }
+
+    /// Frame index that the next poll starts at: everything before it is accounted for.
+    pub fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// The ring that is read.
+    pub fn ring(&self) -> Ring<'a, W> {
+        self.ring
+    }
+
+    /// Copies the oldest unread frames into `buffer`, as many as it holds.
+    ///
+    /// Frames `[first_seq, first_seq + count)` lie in `buffer` from word `start` on, and each is
+    /// exactly what one write stored. The buffer's other words mean nothing.
+    pub fn poll(&mut self, buffer: &mut [u64]) -> Result<Batch, BrokenCursor> {
+        let slots = self.ring.slot_count();
+        let oldest = |tail: u64| tail.saturating_add(self.margin).saturating_sub(slots);
+
+        let tail = self.ring.header(ring_word::TAIL).load(Acquire);
+        if tail < self.next || tail - self.next > Self::JUMP || tail > Self::END {
+            return Err(BrokenCursor { next: self.next, tail });
+        }
+        let low = self.next.max(oldest(tail).min(tail));
+        let high = tail.min(low + (buffer.len() / self.ring.stride) as u64);
+        for (index, frame) in (low..high).zip(buffer.chunks_exact_mut(self.ring.stride)) {
+            for (to, from) in frame.iter_mut().zip(self.ring.slot(index)) {
+                *to = from.load(Relaxed);
+            }
+        }
+        // r4: a copied word of a later frame brings that frame's predecessor tail with it.
+        W::fence(Acquire);
+        let after = self.ring.header(ring_word::TAIL).load(Relaxed);
+        let valid = low.max(oldest(after)).min(high);
+
+        let batch = Batch {
+            first_seq: valid + 1,
+            count: (high - valid) as usize,
+            start: (valid - low) as usize * self.ring.stride,
+            overrun: valid - self.next,
+            tail,
+        };
+        self.next = high;
+        Ok(batch)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicU64;
+
+    const STRIDE: usize = 3;
+
+    struct Memory {
+        header: Vec<AtomicU64>,
+        slots: Vec<AtomicU64>,
+    }
+
+    impl Memory {
+        fn new(slots: usize) -> Self {
+            let zeros = |n| (0..n).map(|_| AtomicU64::new(0)).collect();
+            Self { header: zeros(ring_word::COUNT), slots: zeros(slots * STRIDE) }
+        }
+        fn ring(&self) -> Ring<'_, AtomicU64> {
+            Ring::new(&self.header, &self.slots, STRIDE)
+        }
+    }
+
+    #[test]
+    fn frames_come_back_in_order() {
+        let memory = Memory::new(8);
+        let mut writer = RingWriter::new(memory.ring());
+        let mut reader = RingReader::new(memory.ring(), 0);
+        let mut buffer = [0; 8 * STRIDE];
+        for round in 0..10u64 {
+            for i in 0..5 {
+                writer.write([round, i]);
+            }
+            let batch = reader.poll(&mut buffer).unwrap();
+            assert_eq!((batch.first_seq, batch.count, batch.overrun), (round * 5 + 1, 5, 0));
+            for (i, frame) in buffer[batch.start..].chunks(STRIDE).take(5).enumerate() {
+                assert_eq!(frame, [round * 5 + 1 + i as u64, round, i as u64]);
+            }
+        }
+    }
+
+    #[test]
+    fn laps_are_counted_exactly() {
+        let memory = Memory::new(8);
+        let mut writer = RingWriter::new(memory.ring());
+        let mut reader = RingReader::new(memory.ring(), 0);
+        let mut buffer = [0; 3 * STRIDE];
+        for _ in 0..100 {
+            writer.write([0, 0]);
+        }
+        let batch = reader.poll(&mut buffer).unwrap();
+        assert_eq!((batch.overrun, batch.first_seq, batch.count), (93, 94, 3));
+        assert_eq!(reader.next(), 96);
+        let batch = reader.poll(&mut buffer).unwrap();
+        assert_eq!((batch.overrun, batch.first_seq, batch.count), (0, 97, 3));
+    }
+
+    #[test]
+    fn a_cursor_that_runs_backwards_is_refused() {
+        let memory = Memory::new(8);
+        let mut reader = RingReader::new(memory.ring(), 10);
+        let broken = reader.poll(&mut [0; STRIDE]).unwrap_err();
+        assert_eq!(broken, BrokenCursor { next: 10, tail: 0 });
+        memory.header[0].store(1 << 60, Relaxed);
+        assert!(reader.poll(&mut [0; STRIDE]).is_err());
+    }
+
+    #[test]
+    fn a_cursor_near_the_end_of_u64_does_not_overflow() {
+        let memory = Memory::new(8);
+        memory.header[0].store(u64::MAX, Relaxed);
+        let mut reader = RingReader::new(memory.ring(), u64::MAX - 5);
+        assert!(reader.poll(&mut [0; STRIDE * 8]).is_err());
+    }
+}

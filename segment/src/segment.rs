@@ -1,0 +1,330 @@
+//! A segment as the agent and the listener hold it: made or adopted, mapped, and trusted for
+//! nothing but its memory. Its geometry is what we computed, never what the memory says.
+
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::abi::{
+    ABI_VERSION, MARGIN, MAX_FRAMES, MaskPage, PAGE, ProcessPage, RING_PITCH, SEGMENT_MAGIC,
+    SHM_KEY_PREFIX, SegmentHeader, ring_word,
+};
+use crate::geometry::Geometry;
+use crate::ring::Ring;
+use crate::sysv::{self, Mapping};
+
+/// A mapped segment.
+#[derive(Debug)]
+pub struct Segment {
+    mapping: Mapping,
+    id: i32,
+    nonce: u64,
+    geometry: Geometry,
+}
+
+/// What names a segment and says what is in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Identity {
+    /// Random, never 0.
+    pub nonce: u64,
+    /// Hash of the schema's layout part.
+    pub schema_hash: u64,
+    /// Shape.
+    pub geometry: Geometry,
+}
+
+/// Frames that the target refused, as its process page counts them: cumulative.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Refused {
+    /// No ring was free.
+    pub no_ring: u64,
+    /// Inside another write.
+    pub nested: u64,
+}
+
+/// Why a segment could not be adopted.
+#[derive(Debug)]
+pub enum AdoptError {
+    /// shmat(2) or shmctl(2) failed: usually, the segment is gone.
+    System(io::Error),
+    /// The segment is another one; the field that differs.
+    Differs(&'static str),
+}
+
+impl Segment {
+    /// Makes a segment, already marked for removal, owned by `owner` (uid, gid) where given.
+    ///
+    /// `random` yields the lower halves of keys until one is free. The memory is zero, but for the
+    /// header and the enable masks (all ones).
+    pub fn create(
+        identity: Identity,
+        owner: Option<(u32, u32)>,
+        created: (u64, u64),
+        mut random: impl FnMut() -> u16,
+    ) -> io::Result<Self> {
+        let Identity { nonce, schema_hash, geometry } = identity;
+        let id = loop {
+            let key = (SHM_KEY_PREFIX | random() as u32) as i32;
+            match sysv::create(key, geometry.size()) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
+                other => break other?,
+            }
+        };
+        let mapping = Mapping::attach(id);
+        sysv::mark_removed(id)?;
+        let segment = Self { mapping: mapping?, id, nonce, geometry };
+        if let Some((uid, gid)) = owner {
+            sysv::set_owner(id, uid, gid)?;
+        }
+        let (created_mono_ns, created_real_ns) = created;
+        let header = SegmentHeader {
+            magic: SEGMENT_MAGIC,
+            abi_version: ABI_VERSION,
+            length: 4096,
+            nonce,
+            margin: MARGIN,
+            reserved: 0,
+            schema_hash,
+            stride: geometry.stride(),
+            log2_slots: geometry.log2_slots(),
+            rings: geometry.rings(),
+            ring_pitch: RING_PITCH,
+            agent_pid: std::process::id() as u64,
+            created_mono_ns,
+            created_real_ns,
+            sections: geometry.sections(),
+        };
+        // SAFETY: the mapping is at least a page, page-aligned, and nobody else knows its id yet.
+        unsafe { segment.mapping.base().cast::<SegmentHeader>().write_volatile(header) };
+        for word in 0..MAX_FRAMES / 64 {
+            segment.mask(word).store(u64::MAX, Ordering::Relaxed);
+        }
+        Ok(segment)
+    }
+
+    /// Attaches segment `id` if it is the one expected; nothing is written to it.
+    pub fn adopt(id: i32, expected: Identity) -> Result<Self, AdoptError> {
+        let segment = Self::adopt_any(id, expected.nonce, expected.schema_hash)?;
+        match segment.geometry == expected.geometry {
+            true => Ok(segment),
+            false => Err(AdoptError::Differs("geometry")),
+        }
+    }
+
+    /// Attaches segment `id` whatever its geometry, as far as its size bears it out.
+    pub fn adopt_any(id: i32, nonce: u64, schema_hash: u64) -> Result<Self, AdoptError> {
+        let mapping = Mapping::attach(id).map_err(AdoptError::System)?;
+        if mapping.size() < PAGE as usize {
+            return Err(AdoptError::Differs("size"));
+        }
+        // SAFETY: at least a page (checked), page-aligned, and any bytes make a SegmentHeader.
+        let header = unsafe { mapping.base().cast::<SegmentHeader>().read_volatile() };
+        let differs = if header.magic != SEGMENT_MAGIC {
+            "magic"
+        } else if header.abi_version != ABI_VERSION {
+            "ABI version"
+        } else if header.nonce != nonce {
+            "nonce"
+        } else if header.schema_hash != schema_hash {
+            "schema hash"
+        } else if let Some(geometry) = Geometry::of_header(&header) {
+            match mapping.size() as u64 >= geometry.size() {
+                true => return Ok(Self { mapping, id, nonce, geometry }),
+                false => "size",
+            }
+        } else {
+            "geometry"
+        };
+        Err(AdoptError::Differs(differs))
+    }
+
+    /// The id to attach it by.
+    pub fn id(&self) -> i32 {
+        self.id
+    }
+
+    /// The name of the segment.
+    pub fn nonce(&self) -> u64 {
+        self.nonce
+    }
+
+    /// The shape that we gave it.
+    pub fn geometry(&self) -> Geometry {
+        self.geometry
+    }
+
+    /// Processes that have it mapped, us included.
+    pub fn attached(&self) -> io::Result<u64> {
+        sysv::attached(self.id)
+    }
+
+    fn words(&self, offset: u64, count: usize) -> &[AtomicU64] {
+        let offset = offset as usize;
+        assert!(offset % 8 == 0 && offset + count * 8 <= self.mapping.size());
+        // SAFETY: inside the mapping and aligned (asserted); the mapping lives as long as `self`,
+        // and everybody who touches these words does so atomically.
+        unsafe { std::slice::from_raw_parts(self.mapping.base().add(offset).cast(), count) }
+    }
+
+    fn mask(&self, word: usize) -> &AtomicU64 {
+        let offset = self.geometry.masks_offset() + std::mem::offset_of!(MaskPage, enable) as u64;
+        &self.words(offset, MAX_FRAMES / 64)[word]
+    }
+
+    /// Ring `index`.
+    ///
+    /// # Panics
+    /// If there are not that many rings.
+    pub fn ring(&self, index: u32) -> Ring<'_, AtomicU64> {
+        assert!(index < self.geometry.rings());
+        let header = self.geometry.headers_offset() + index as u64 * RING_PITCH as u64;
+        Ring::new(
+            self.words(header, ring_word::COUNT),
+            self.words(self.ring_offset(index), self.geometry.ring_bytes() as usize / 8),
+            self.geometry.stride() as usize / 8,
+        )
+    }
+
+    fn ring_offset(&self, index: u32) -> u64 {
+        self.geometry.slots_offset() + self.geometry.ring_bytes() * index as u64
+    }
+
+    /// The target's counters of refused frames.
+    pub fn refused(&self) -> Refused {
+        let offset = self.geometry.process_offset();
+        let words = self.words(offset, size_of::<ProcessPage>() / 8);
+        let read = |at: usize| words[at / 8].load(Ordering::Relaxed);
+        Refused {
+            no_ring: read(std::mem::offset_of!(ProcessPage, no_ring)),
+            nested: read(std::mem::offset_of!(ProcessPage, nested)),
+        }
+    }
+
+    /// Tells the target that a ring became free: what a thread without a ring waits for.
+    pub fn count_release(&self) {
+        let offset = std::mem::offset_of!(ProcessPage, released) as u64;
+        self.words(self.geometry.process_offset() + offset, 1)[0].fetch_add(1, Ordering::Release);
+    }
+
+    /// Allocates the pages before the slots.
+    pub fn populate_headers(&self) -> io::Result<()> {
+        self.populate(0, self.geometry.slots_offset())
+    }
+
+    /// Allocates the pages of ring `index`.
+    pub fn populate_ring(&self, index: u32) -> io::Result<()> {
+        self.populate(self.ring_offset(index), self.geometry.ring_bytes())
+    }
+
+    fn populate(&self, offset: u64, length: u64) -> io::Result<()> {
+        let start = offset / PAGE * PAGE;
+        let end = (offset + length).next_multiple_of(PAGE).min(self.geometry.size());
+        match self.mapping.advise(start, end - start, libc::MADV_POPULATE_WRITE) {
+            // Before Linux 5.14: in shared memory a read allocates the page, too.
+            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
+                for page in (start..end).step_by(PAGE as usize) {
+                    self.words(page, 1)[0].load(Ordering::Relaxed);
+                }
+                Ok(())
+            }
+            other => other,
+        }
+    }
+
+    /// Gives the memory of the slots back, except the pages that a late writer may still touch:
+    /// those of slots `tail` (a frame being written) and `tail + 1` (one begun after it).
+    pub fn give_back(&self) -> io::Result<()> {
+        let slots = self.geometry.slots();
+        let stride = self.geometry.stride() as u64;
+        let mut keep: Vec<(u64, u64)> = Vec::with_capacity(2 * self.geometry.rings() as usize);
+        for index in 0..self.geometry.rings() {
+            let tail = self.ring(index).tail();
+            for slot in [tail, tail.wrapping_add(1)] {
+                let start = self.ring_offset(index) + slot % slots * stride;
+                keep.push((start / PAGE * PAGE, (start + stride).next_multiple_of(PAGE)));
+            }
+        }
+        keep.sort_unstable();
+        let mut from = self.geometry.slots_offset();
+        let end = self.geometry.size();
+        for (start, stop) in keep.into_iter().chain([(end, end)]) {
+            if start > from {
+                self.mapping.advise(from, start - from, libc::MADV_REMOVE)?;
+            }
+            from = from.max(stop);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ring::{RingReader, RingWriter};
+
+    fn identity(nonce: u64) -> Identity {
+        Identity { nonce, schema_hash: 5, geometry: Geometry::new(64, 10, 3).unwrap() }
+    }
+
+    fn create(nonce: u64) -> Segment {
+        let mut key = std::process::id() as u16;
+        Segment::create(identity(nonce), None, (1, 2), || {
+            key = key.wrapping_add(1);
+            key
+        })
+        .unwrap()
+    }
+
+    #[test]
+    fn a_removed_segment_is_adopted_while_it_is_held() {
+        let first = create(77);
+        RingWriter::new(first.ring(2)).write([1, 2, 3]);
+        let second = Segment::adopt(first.id(), identity(77)).unwrap();
+        assert_eq!(second.ring(2).tail(), 1);
+        assert_eq!(second.attached().unwrap(), 2);
+        drop(first);
+        let id = second.id();
+        drop(second);
+        assert!(matches!(Segment::adopt(id, identity(77)), Err(AdoptError::System(_))));
+    }
+
+    #[test]
+    fn another_segment_is_not_adopted() {
+        let segment = create(78);
+        let mut other = identity(79);
+        assert!(matches!(Segment::adopt(segment.id(), other), Err(AdoptError::Differs("nonce"))));
+        other = identity(78);
+        other.schema_hash = 6;
+        assert!(matches!(
+            Segment::adopt(segment.id(), other),
+            Err(AdoptError::Differs("schema hash"))
+        ));
+        other = identity(78);
+        other.geometry = Geometry::new(64, 9, 3).unwrap();
+        assert!(matches!(
+            Segment::adopt(segment.id(), other),
+            Err(AdoptError::Differs("geometry"))
+        ));
+    }
+
+    #[test]
+    fn giving_back_keeps_what_a_writer_may_be_in() {
+        let segment = create(80);
+        segment.populate_headers().unwrap();
+        segment.populate_ring(1).unwrap();
+        let mut writer = RingWriter::new(segment.ring(1));
+        for i in 0..1000 {
+            writer.write([i; 7]);
+        }
+        // A frame of which only half is written when the memory goes.
+        let slot = segment.ring_offset(1) + 1000 * 64;
+        segment.words(slot, 8)[3].store(42, Ordering::Relaxed);
+        segment.give_back().unwrap();
+        assert_eq!(segment.words(slot, 8)[3].load(Ordering::Relaxed), 42);
+        assert_eq!(segment.words(segment.ring_offset(1), 8)[1].load(Ordering::Relaxed), 0);
+        assert_eq!(segment.ring(1).tail(), 1000, "headers stay");
+        writer.write([5; 7]);
+        let mut buffer = [0; 8];
+        let batch = RingReader::new(segment.ring(1), 1000).poll(&mut buffer).unwrap();
+        assert_eq!((batch.count, buffer), (1, [1001, 5, 5, 5, 5, 5, 5, 5]));
+    }
+}

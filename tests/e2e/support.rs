@@ -1,0 +1,383 @@
+//! What every end-to-end test needs: a folder, a compiler, a target, a `ppt`.
+//!
+//! Nothing here sleeps: targets and `ppt` say when they are ready, and a guard ends what it started
+//! whatever happens to the test.
+
+use std::cell::RefCell;
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Output, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use serde_json::Value;
+
+/// How long anything that is waited for may take before the test gives up.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The root of the repository.
+pub fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// A folder of a test's own.
+pub struct Bench {
+    folder: tempfile::TempDir,
+}
+
+impl Bench {
+    pub fn new() -> Self {
+        Self { folder: tempfile::Builder::new().prefix("ppt-test-").tempdir().unwrap() }
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub fn write(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.path(name);
+        fs::write(&path, text).unwrap();
+        path
+    }
+
+    /// Copies a file of `tests/targets`, which may also be reached as `name` says.
+    pub fn copy(&self, name: &str) -> PathBuf {
+        let path = self.path(Path::new(name).file_name().unwrap().to_str().unwrap());
+        fs::copy(root().join("tests/targets").join(name), &path)
+            .unwrap_or_else(|error| panic!("{name}: {error}"));
+        path
+    }
+
+    pub fn copy_all(&self, names: &[&str]) {
+        for name in names {
+            self.copy(name);
+        }
+    }
+
+    /// Runs `pptc` on frame files of the folder.
+    pub fn pptc(&self, files: &[&str]) {
+        let output = self.command(env!("CARGO_BIN_EXE_pptc")).args(files).output().unwrap();
+        assert!(output.status.success(), "pptc: {}", text(&output.stderr));
+    }
+
+    /// Runs a compiler in the folder; warnings are errors.
+    pub fn compile(&self, compiler: &str, args: &[&str]) {
+        let output = self
+            .command(compiler)
+            .args(["-O2", "-g", "-Wall", "-Wextra", "-Wpedantic", "-Werror"])
+            .args(args)
+            .output()
+            .unwrap_or_else(|error| panic!("{compiler}: {error}"));
+        assert!(output.status.success(), "{compiler} {args:?}:\n{}", text(&output.stderr));
+    }
+
+    /// `gcc -std=c11`.
+    pub fn cc(&self, args: &[&str]) {
+        self.compile("gcc", &[&["-std=c11"], args].concat());
+    }
+
+    pub fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
+        let mut command = Command::new(program);
+        command.current_dir(self.folder.path());
+        command
+    }
+
+    /// Starts a program of the folder and waits until it says `ready`.
+    pub fn start(&self, program: &str, args: &[&str]) -> Target {
+        let mut command = self.command(self.path(program));
+        command.args(args);
+        Target::start(command)
+    }
+
+    /// Runs `ppt` to its end.
+    pub fn ppt(&self, args: &[&str]) -> Ran {
+        Ran::new(self.command(ppt()).args(args).output().unwrap())
+    }
+
+    /// Starts `ppt attach` and waits until it is attached.
+    pub fn attach(&self, target: &Target, args: &[&str]) -> Attach {
+        let pid = target.pid().to_string();
+        let mut command = self.command(ppt());
+        command.args(["attach", &pid]).args(args);
+        Attach::start(command)
+    }
+
+    /// A table as rows of named cells.
+    pub fn table(&self, capture: &str, args: &[&str]) -> Table {
+        let ran = self.ppt(&[&["dump", capture], args].concat());
+        assert!(ran.status.success(), "{}", ran.stderr);
+        Table::parse(&ran.stdout)
+    }
+
+    /// `ppt info --json`.
+    pub fn info(&self, capture: &str) -> Value {
+        let ran = self.ppt(&["info", "--json", capture]);
+        assert!(ran.status.success(), "{}", ran.stderr);
+        serde_json::from_str(&ran.stdout).unwrap()
+    }
+}
+
+pub fn ppt() -> &'static str {
+    env!("CARGO_BIN_EXE_ppt")
+}
+
+pub fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// A finished command.
+#[derive(Debug)]
+pub struct Ran {
+    pub status: ExitStatus,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Ran {
+    fn new(output: Output) -> Self {
+        Self {
+            status: output.status,
+            stdout: text(&output.stdout),
+            stderr: text(&output.stderr),
+        }
+    }
+
+    /// Exit code, or what ended it.
+    pub fn code(&self) -> i32 {
+        self.status.code().unwrap_or_else(|| panic!("ended by a signal: {self:?}"))
+    }
+}
+
+/// Lines of a pipe, read by a thread so that waiting for one has an end.
+pub struct Lines {
+    receiver: Receiver<String>,
+    seen: RefCell<Vec<String>>,
+    name: String,
+}
+
+impl Lines {
+    fn new(pipe: impl Read + Send + 'static, name: &str) -> Self {
+        let (sender, receiver) = channel();
+        std::thread::spawn(move || {
+            for line in BufReader::new(pipe).split(b'\n') {
+                let Ok(line) = line else { return };
+                if sender.send(text(&line)).is_err() {
+                    return;
+                }
+            }
+        });
+        Self { receiver, seen: RefCell::default(), name: name.into() }
+    }
+
+    /// The rest of the next line that starts with `prefix`.
+    pub fn wait_for(&self, prefix: &str) -> String {
+        loop {
+            match self.receiver.recv_timeout(PATIENCE) {
+                Ok(line) => {
+                    self.seen.borrow_mut().push(line.clone());
+                    if let Some(rest) = line.strip_prefix(prefix) {
+                        return rest.trim().into();
+                    }
+                }
+                Err(_) => panic!("{} never said `{prefix}`, but: {:?}", self.name, self.seen.borrow()),
+            }
+        }
+    }
+
+    /// Everything until the pipe is closed, and what was seen before.
+    pub fn rest(&self) -> String {
+        while let Ok(line) = self.receiver.recv_timeout(PATIENCE) {
+            self.seen.borrow_mut().push(line);
+        }
+        self.seen.borrow().join("\n")
+    }
+}
+
+/// A running program, ended when dropped.
+pub struct Target {
+    child: Child,
+    stdin: Option<ChildStdin>,
+    pub stdout: Lines,
+}
+
+impl Target {
+    /// Starts it and waits until it says `ready`.
+    pub fn start(command: Command) -> Self {
+        let target = Self::spawn(command);
+        target.stdout.wait_for("ready");
+        target
+    }
+
+    pub fn spawn(mut command: Command) -> Self {
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap_or_else(|error| panic!("{command:?}: {error}"));
+        let stdout = Lines::new(child.stdout.take().unwrap(), "the target");
+        Self { stdin: child.stdin.take(), child, stdout }
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Sends it a line.
+    pub fn say(&mut self, line: &str) {
+        writeln!(self.stdin.as_mut().unwrap(), "{line}").unwrap();
+    }
+
+    /// Lets it write its frames; returns how many it says it wrote.
+    pub fn run(&mut self) -> u64 {
+        self.say("go");
+        self.written()
+    }
+
+    pub fn written(&self) -> u64 {
+        self.stdout.wait_for("written ").parse().unwrap()
+    }
+
+    pub fn signal(&self, signal: i32) {
+        send(self.pid(), signal);
+    }
+
+    /// Closes its stdin and waits for its end, which must be a good one.
+    pub fn finish(mut self) {
+        drop(self.stdin.take());
+        let status = self.child.wait().unwrap();
+        assert!(status.success(), "the target ended with {status}");
+    }
+
+    /// Waits for its end.
+    pub fn wait(&mut self) -> ExitStatus {
+        self.child.wait().unwrap()
+    }
+}
+
+impl Drop for Target {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A running `ppt attach`.
+pub struct Attach {
+    child: Child,
+    pub stderr: Lines,
+}
+
+impl Attach {
+    pub fn start(command: Command) -> Self {
+        let attach = Self::spawn(command);
+        attach.stderr.wait_for("attached:");
+        attach
+    }
+
+    pub fn spawn(mut command: Command) -> Self {
+        let mut child =
+            command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let stderr = Lines::new(child.stderr.take().unwrap(), "ppt attach");
+        Self { child, stderr }
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub fn signal(&self, signal: i32) {
+        send(self.pid(), signal);
+    }
+
+    /// Ctrl-C; returns what it said.
+    pub fn stop(self) -> String {
+        self.signal(libc::SIGINT);
+        self.ended(0)
+    }
+
+    /// Waits for its end by itself.
+    pub fn ended(mut self, code: i32) -> String {
+        let said = self.stderr.rest();
+        let status = self.child.wait().unwrap();
+        assert_eq!(status.code(), Some(code), "ppt attach ended with {status}:\n{said}");
+        said
+    }
+
+    pub fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+impl Drop for Attach {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn send(pid: u32, signal: i32) {
+    // SAFETY: no pointers; the process is a child of ours that has not been waited for.
+    assert_eq!(unsafe { libc::kill(pid as i32, signal) }, 0);
+}
+
+/// A dumped table.
+pub struct Table {
+    pub columns: Vec<String>,
+    pub rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    fn parse(tsv: &str) -> Self {
+        let mut lines = tsv.lines().map(|line| line.split('\t').map(String::from).collect());
+        Self { columns: lines.next().expect("a header line"), rows: lines.collect() }
+    }
+
+    pub fn column(&self, name: &str) -> usize {
+        let at = self.columns.iter().position(|it| it == name);
+        at.unwrap_or_else(|| panic!("no column {name} in {:?}", self.columns))
+    }
+
+    pub fn cells(&self, name: &str) -> Vec<&str> {
+        let at = self.column(name);
+        self.rows.iter().map(|row| row[at].as_str()).collect()
+    }
+
+    pub fn numbers(&self, name: &str) -> Vec<i64> {
+        self.cells(name).iter().map(|cell| cell.parse().expect("a number")).collect()
+    }
+}
+
+/// The account of a capture, summed over its buffers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Account {
+    pub captured: u64,
+    pub lost: u64,
+    pub dropped: u64,
+}
+
+impl Account {
+    pub fn of(info: &Value) -> Self {
+        let mut account = Self::default();
+        for buffer in info["buffers"].as_array().unwrap() {
+            let number = |value: &Value| value.as_u64().unwrap();
+            account.captured += number(&buffer["frames"]);
+            account.lost += number(&buffer["lost"]);
+            let dropped = buffer["dropped"].as_object().unwrap();
+            account.dropped += dropped.values().map(number).sum::<u64>();
+            // Ring by ring, too.
+            for ring in buffer["rings"].as_array().unwrap() {
+                let (frames, lost) = (number(&ring["frames"]), number(&ring["lost"]));
+                let range = number(&ring["next_seq"]) - number(&ring["first_seq"]);
+                assert_eq!(frames + lost, range, "ring {ring}");
+            }
+        }
+        account
+    }
+
+    /// written = captured + lost + dropped.
+    pub fn check(&self, written: u64) {
+        assert_eq!(self.captured + self.lost + self.dropped, written, "{self:?}");
+    }
+}
