@@ -7,7 +7,10 @@ fn figure3(compiler: &str, args: &[&str]) {
     bench.copy("figure3.c");
     std::fs::copy(bench.copy("figure2.frame"), bench.path("example.frame")).unwrap();
     bench.pptc(&["example.frame"]);
-    bench.compile(compiler, &[args, &["figure3.c", "example.c", "-o", "figure3", "-lpthread"]].concat());
+    bench.compile(
+        compiler,
+        &[args, &["figure3.c", "example.c", "-o", "figure3", "-lpthread"]].concat(),
+    );
     let mut target = bench.start("figure3", &["3000"]);
     let attach = bench.attach(&target, &[]);
     let written = target.run();
@@ -64,7 +67,7 @@ fn block(compiler: &str, args: &[&str]) {
     let info = bench.info("out.bin");
     Account::of(&info).check(written);
     assert_eq!(Account::of(&info).captured, 9500);
-    assert_eq!(info["buffers"][0]["tags"][0][1], "r1234");
+    assert_eq!(info["buffers"][0]["tags"]["build"], "r1234");
 
     let jobs = bench.table("out.bin", &["--frame", "job"]);
     let expected: Vec<i64> = (0..5000).filter(|i| i % 10 != 9).collect();

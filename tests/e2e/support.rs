@@ -136,11 +136,7 @@ pub struct Ran {
 
 impl Ran {
     fn new(output: Output) -> Self {
-        Self {
-            status: output.status,
-            stdout: text(&output.stdout),
-            stderr: text(&output.stderr),
-        }
+        Self { status: output.status, stdout: text(&output.stdout), stderr: text(&output.stderr) }
     }
 
     /// Exit code, or what ended it.
@@ -180,7 +176,9 @@ impl Lines {
                         return rest.trim().into();
                     }
                 }
-                Err(_) => panic!("{} never said `{prefix}`, but: {:?}", self.name, self.seen.borrow()),
+                Err(_) => {
+                    panic!("{} never said `{prefix}`, but: {:?}", self.name, self.seen.borrow())
+                }
             }
         }
     }
@@ -276,8 +274,12 @@ impl Attach {
     }
 
     pub fn spawn(mut command: Command) -> Self {
-        let mut child =
-            command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut child = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
         let stderr = Lines::new(child.stderr.take().unwrap(), "ppt attach");
         Self { child, stderr }
     }
@@ -304,6 +306,7 @@ impl Attach {
         said
     }
 
+    /// kill -9.
     pub fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
@@ -380,4 +383,44 @@ impl Account {
     pub fn check(&self, written: u64) {
         assert_eq!(self.captured + self.lost + self.dropped, written, "{self:?}");
     }
+}
+
+/// Shared memory segments that the given processes made and that are still there.
+pub fn segments_of(makers: &[u32]) -> usize {
+    let table = fs::read_to_string("/proc/sysvipc/shm").unwrap();
+    let maker = |line: &str| line.split_whitespace().nth(4)?.parse::<u32>().ok();
+    table.lines().skip(1).filter_map(maker).filter(|pid| makers.contains(pid)).count()
+}
+
+/// Whether a program can be run here; a test that needs it says so and goes on.
+pub fn available(program: &str) -> bool {
+    let found = Command::new("sh").args(["-c", &format!("command -v {program}")]).output();
+    let found = found.is_ok_and(|output| output.status.success());
+    if !found {
+        eprintln!("skipped: {program} is not installed");
+    }
+    found
+}
+
+/// One line of docs/reliability.md: what a test of a fault saw. Written where PPT_RELIABILITY names
+/// a folder; `tests/reliability` makes the page of it.
+pub fn record(row: &str, case: &str, written: u64, account: Account, info: &Value, leaks: usize) {
+    assert_eq!(leaks, 0, "{case}: segments are left");
+    let Some(folder) = std::env::var_os("PPT_RELIABILITY") else { return };
+    let sum = |group: &str, cause: &str| {
+        let buffers = info["buffers"].as_array().into_iter().flatten();
+        buffers.map(|it| it[group][cause].as_u64().unwrap_or(0)).sum::<u64>()
+    };
+    let causes = [
+        sum("lost_by", "overrun"),
+        sum("lost_by", "disk"),
+        sum("lost_by", "corrupt"),
+        sum("dropped", "no_ring"),
+        sum("dropped", "nested"),
+        sum("dropped", "not_mapped"),
+    ];
+    let causes = causes.map(|it| it.to_string()).join("\t");
+    let line = format!("{row}\t{case}\t{written}\t{}\t{causes}\t{leaks}\n", account.captured);
+    let name = case.replace(|c: char| !c.is_ascii_alphanumeric(), "-");
+    fs::write(Path::new(&folder).join(format!("{row:0>3}-{name}.tsv")), line).unwrap();
 }

@@ -117,9 +117,14 @@ fn literal(value: i128) -> String {
     }
 }
 
-/// A doc comment of the frame file; it cannot end the C comment it becomes.
+/// Text for a C comment: it cannot end it, seem to begin another, or be a trigraph.
+fn comment(text: &str) -> String {
+    text.replace("*/", "* /").replace("/*", "/ *").replace("??/", "? ?/")
+}
+
+/// A doc comment of the frame file.
 fn doc(text: &str, out: &mut Text) {
-    let text = text.replace("*/", "* /").replace("??/", "? ?/");
+    let text = comment(text);
     let mut lines = text.lines().map(str::trim_end).peekable();
     while let Some(line) = lines.next() {
         let end = if lines.peek().is_none() { " */" } else { "" };
@@ -188,7 +193,7 @@ fn remark(field: &Field) -> String {
     if let Some(line) = field.doc.lines().next() {
         parts.push(line.trim().into());
     }
-    parts.join("; ").replace("*/", "* /").replace("??/", "? ?/")
+    comment(&parts.join("; "))
 }
 
 /// What the linker is asked for. Names carry ABI version and schema.

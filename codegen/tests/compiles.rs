@@ -1,0 +1,206 @@
+//! The generated C is clean, as C11 and as C++17, with gcc and with clang, however it is built.
+
+mod support;
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use support::compiler::{Compiler, Dialect, output_of};
+use support::{Generated, goldens, user};
+
+/// Builds every golden with a user's program that uses everything, and hands the folder on.
+fn each(dialect: Dialect, flags: &[&str], then: impl Fn(&Generated, &Path)) {
+    for compiler in Compiler::all() {
+        for path in goldens() {
+            let generated = Generated::of_file(&path);
+            let folder = generated.on_disk(&[("user.c", &user::program(&generated))]);
+            let source = format!("{}.c", generated.stem);
+            let arguments = [flags, &[&source, "user.c", "-o", "built"]].concat();
+            compiler.run(dialect, folder.path(), &arguments);
+            then(&generated, folder.path());
+        }
+    }
+}
+
+/// Nobody is attached: the program ends with status 0, having printed nothing.
+fn runs(_: &Generated, folder: &Path) {
+    assert_eq!(output_of(folder, "built", &[]), "");
+}
+
+#[test]
+fn c11_unoptimised() {
+    each(Dialect::C11, &["-O0"], runs);
+}
+
+#[test]
+fn c11_optimised() {
+    each(Dialect::C11, &["-O2"], runs);
+}
+
+#[test]
+fn cpp17_unoptimised() {
+    each(Dialect::Cpp17, &["-O0"], runs);
+}
+
+#[test]
+fn cpp17_optimised() {
+    each(Dialect::Cpp17, &["-O2"], runs);
+}
+
+#[test]
+fn static_without_pie() {
+    each(Dialect::C11, &["-O2", "-static", "-fno-pie", "-no-pie"], runs);
+}
+
+/// In a shared library nothing but libc is asked for.
+#[test]
+fn shared_library() {
+    each(Dialect::C11, &["-O2", "-fPIC", "-shared", "-Wl,-z,defs"], |_, _| {});
+}
+
+#[test]
+fn shared_library_of_cpp() {
+    each(Dialect::Cpp17, &["-O2", "-fPIC", "-shared", "-Wl,-z,defs"], |_, _| {});
+}
+
+/// `PPT_TLS_MODEL` reaches every thread-local: nothing looks them up by a call.
+#[test]
+fn tls_model() {
+    let flags = ["-O2", "-fPIC", "-shared", "-Wl,-z,defs", "-DPPT_TLS_MODEL=\"initial-exec\""];
+    each(Dialect::C11, &flags, |_, folder| {
+        let names = symbols(&folder.join("built"), &["-D"]);
+        assert!(!names.contains("__tls_get_addr"), "{names}");
+    });
+}
+
+/// Switched off at build time there is nothing left: no symbol, no call.
+#[test]
+fn disabled() {
+    for dialect in [Dialect::C11, Dialect::Cpp17] {
+        each(dialect, &["-O2", "-DPPT_DISABLE"], |_, folder| {
+            runs_without_a_trace(folder);
+        });
+    }
+}
+
+/// So it is on a platform that ppt does not know.
+#[test]
+fn unsupported_platform() {
+    each(Dialect::C11, &["-O2", "-U__LP64__"], |_, folder| runs_without_a_trace(folder));
+}
+
+fn runs_without_a_trace(folder: &Path) {
+    assert_eq!(output_of(folder, "built", &[]), "");
+    let names = symbols(&folder.join("built"), &[]);
+    assert!(!names.contains("ppt"), "{names}");
+}
+
+/// What nm(1), which comes with every compiler's linker, lists.
+fn symbols(file: &Path, options: &[&str]) -> String {
+    let output = Command::new("nm").args(options).arg(file).output().unwrap();
+    assert!(output.status.success());
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Arguments are not evaluated where nothing is compiled in, and are, once, where it is.
+#[test]
+fn arguments_are_evaluated_once_or_never() {
+    let job = Generated::golden("job.frame");
+    let user = r#"
+        #include "job.h"
+        #include <stdio.h>
+        int main(void) {
+            int calls = 0;
+            WRITE_JOB_WHO(++calls);
+            printf("%d\n", calls);
+        }
+    "#;
+    let folder = job.on_disk(&[("user.c", user)]);
+    for compiler in Compiler::all() {
+        for (define, expected) in [("-UPPT_DISABLE", "1\n"), ("-DPPT_DISABLE", "0\n")] {
+            let arguments = [define, "job.c", "user.c", "-o", "built"];
+            compiler.run(Dialect::C11, folder.path(), &arguments);
+            assert_eq!(output_of(folder.path(), "built", &[]), expected);
+        }
+    }
+}
+
+/// Two headers that declare one frame, in one file: an `#error`, and who they are.
+#[test]
+fn two_headers_with_one_frame() {
+    let one = Generated::of("frame job { int a; }", "one.frame");
+    let two = Generated::of("frame other { int a; } frame job { int b; }", "two.frame");
+    let user = "#include \"one.h\"\n#include \"two.h\"\nint main(void) { return 0; }\n";
+    let folder = one.on_disk(&[("two.h", two.header()), ("user.c", user)]);
+    for compiler in Compiler::all() {
+        for dialect in [Dialect::C11, Dialect::Cpp17] {
+            let output = compiler.try_run(dialect, folder.path(), &["-c", "user.c"]);
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert!(!output.status.success());
+            assert!(said.contains("#error"), "{said}");
+            let both = said.lines().any(|line| {
+                line.contains("frame 'job'") && line.contains("one.h") && line.contains("two.h")
+            });
+            assert!(both, "no line names both headers:\n{said}");
+        }
+    }
+}
+
+/// One header twice is one header; several headers share their fixed part.
+#[test]
+fn several_headers_in_one_file() {
+    let one = Generated::of("frame a { int x; time t; }", "one.frame");
+    let two = Generated::of("frame b { int x; time t; }", "two.frame");
+    let user = "#include \"two.h\"\n#include \"one.h\"\n#include \"two.h\"\n\
+                int main(void) { PPT_WRITE_A(f) { PPT_WRITE_B(g) { g.x = f.x; } } return 0; }\n";
+    let folder = one.on_disk(&[
+        ("two.h", two.header()),
+        ("two.c", two.source()),
+        ("user.c", user),
+    ]);
+    for compiler in Compiler::all() {
+        for dialect in [Dialect::C11, Dialect::Cpp17] {
+            let arguments = ["-O2", "user.c", "one.c", "two.c", "-o", "built"];
+            compiler.run(dialect, folder.path(), &arguments);
+            assert_eq!(output_of(folder.path(), "built", &[]), "");
+        }
+    }
+}
+
+/// The programs of `tests/contract`, as C11 and as C++17, with the flags their users have.
+#[test]
+fn contract() {
+    const FIGURE: &str = include_str!("contract/figure3.c");
+    const BLOCK: &str = include_str!("contract/block.c");
+    for (frames, name, user, written) in [
+        ("example.frame", "figure3.c", FIGURE, "ready\nwritten 10\n"),
+        ("job.frame", "block.c", BLOCK, "ready\nwritten 9500\n"),
+    ] {
+        let generated = Generated::golden(frames);
+        let folder = generated.on_disk(&[(name, user)]);
+        let source = format!("{}.c", generated.stem);
+        for compiler in Compiler::all() {
+            for dialect in [Dialect::C11, Dialect::Cpp17] {
+                // The paper's own code converts signed numbers at will.
+                let arguments = ["-O2", "-Wno-sign-conversion", &source, name, "-o", "built"];
+                compiler.run(dialect, folder.path(), &arguments);
+                assert_eq!(with_a_line(&folder.path().join("built")), written);
+            }
+        }
+    }
+}
+
+/// Runs a program of the contract, which waits for a line, to its end.
+fn with_a_line(program: &Path) -> String {
+    let mut child = Command::new(program)
+        .arg("10")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    std::io::Write::write_all(&mut child.stdin.take().unwrap(), b"\n").unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success());
+    String::from_utf8(output.stdout).unwrap()
+}

@@ -1,0 +1,100 @@
+//! Frame files beside the C that comes of them: a file in `tests/golden` is a test. Expectations
+//! are rewritten only with `PPT_BLESS=1`.
+//!
+//! The fixed text of `runtime/c`, the same in every output, is one line in the expectations.
+
+mod support;
+
+use std::fs;
+
+use support::{FIXED_HEADER, FIXED_SOURCE, Generated, golden_folder, goldens};
+
+/// Lines of context before the first difference, and lines shown from there.
+const CONTEXT: usize = 3;
+const SHOWN: usize = 8;
+
+#[test]
+fn golden() {
+    let bless = std::env::var_os("PPT_BLESS").is_some_and(|value| value == "1");
+    let mut wrong = Vec::new();
+    for path in goldens() {
+        let generated = Generated::of_file(&path);
+        for output in &generated.outputs {
+            let actual = without_fixed_text(&output.text);
+            let beside = golden_folder().join(&output.name);
+            if bless {
+                fs::write(&beside, actual).unwrap();
+                continue;
+            }
+            let expected = fs::read_to_string(&beside).unwrap_or_default();
+            if actual != expected {
+                wrong.push(format!("{}\n{}", beside.display(), difference(&expected, &actual)));
+            }
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "{}\n\nIf the new output is right, run the tests again with PPT_BLESS=1 and review the diff.",
+        wrong.join("\n\n")
+    );
+}
+
+/// No expectation outlives its frame file.
+#[test]
+fn every_expectation_has_a_frame_file() {
+    for found in fs::read_dir(golden_folder()).unwrap() {
+        let path = found.unwrap().path();
+        let source = path.with_extension("frame");
+        assert!(source.exists(), "{} is of no frame file", path.display());
+    }
+}
+
+/// The output is a function of its input.
+#[test]
+fn twice_the_same() {
+    for path in goldens() {
+        assert_eq!(Generated::of_file(&path).outputs, Generated::of_file(&path).outputs);
+    }
+}
+
+fn without_fixed_text(text: &str) -> String {
+    let fixed = [(FIXED_HEADER, "runtime/c/target.h"), (FIXED_SOURCE, "runtime/c/target.c")];
+    let (fixed, name) = fixed
+        .into_iter()
+        .map(|(fixed, name)| (fixed.trim_end(), name))
+        .find(|(fixed, _)| text.contains(fixed))
+        .expect("every output has the fixed text of its kind");
+    text.replacen(fixed, &format!("[ {name} ]"), 1)
+}
+
+/// The first lines that differ, with their numbers.
+fn difference(expected: &str, actual: &str) -> String {
+    let (old, new): (Vec<&str>, Vec<&str>) = (expected.lines().collect(), actual.lines().collect());
+    let same = old.iter().zip(&new).take_while(|(old, new)| old == new).count();
+    if same == old.len() && same == new.len() {
+        return "  only the end of the last line differs".into();
+    }
+    let mut shown = Vec::new();
+    let mut show = |sign: char, lines: &[&str], from: usize, to: usize| {
+        for (number, line) in lines.iter().enumerate().take(to).skip(from) {
+            shown.push(format!("{:5} {sign} {line}", number + 1));
+        }
+    };
+    show(' ', &old, same.saturating_sub(CONTEXT), same);
+    // Where both go on alike, there is no need to show it twice.
+    let tail = old[same..].iter().rev().zip(new[same..].iter().rev());
+    let tail = tail.take_while(|(old, new)| old == new).count();
+    show('-', &old, same, (old.len() - tail).min(same + SHOWN));
+    show('+', &new, same, (new.len() - tail).min(same + SHOWN));
+    shown.join("\n")
+}
+
+#[test]
+fn differences_read_well() {
+    assert_eq!(
+        difference("a\nb\nc\nd\ne\n", "a\nb\nc\nD\nE\ne\n"),
+        "    1   a\n    2   b\n    3   c\n    4 - d\n    4 + D\n    5 + E"
+    );
+    assert_eq!(difference("", "a\n"), "    1 + a");
+    assert!(difference("a", "a\n").contains("end of the last line"));
+}

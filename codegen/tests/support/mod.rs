@@ -1,0 +1,83 @@
+//! What the tests of the generators have in common.
+#![allow(dead_code, reason = "each test binary uses a part")]
+
+pub mod compiler;
+pub mod user;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use ppt_codegen::{Language, Output, Schema};
+
+/// The fixed text of every header and of every source file.
+pub const FIXED_HEADER: &str = include_str!("../../runtime/c/target.h");
+pub const FIXED_SOURCE: &str = include_str!("../../runtime/c/target.c");
+
+/// A frame file and the C that comes of it.
+pub struct Generated {
+    pub stem: String,
+    pub schema: Schema,
+    pub outputs: Vec<Output>,
+}
+
+impl Generated {
+    pub fn of(source: &str, file_name: &str) -> Generated {
+        let frames = ppt_codegen::parse(source.as_bytes(), file_name).unwrap();
+        let outputs = ppt_codegen::generate(&frames, file_name, &[Language::C]).unwrap();
+        let stem = Path::new(file_name).file_stem().unwrap().to_str().unwrap().to_owned();
+        Generated { stem, schema: frames.schema, outputs }
+    }
+
+    pub fn golden(name: &str) -> Generated {
+        Generated::of_file(&golden_folder().join(name))
+    }
+
+    pub fn of_file(path: &Path) -> Generated {
+        let name = path.file_name().unwrap().to_str().unwrap();
+        Generated::of(&fs::read_to_string(path).unwrap(), name)
+    }
+
+    pub fn header(&self) -> &str {
+        self.text("h")
+    }
+
+    pub fn source(&self) -> &str {
+        self.text("c")
+    }
+
+    fn text(&self, extension: &str) -> &str {
+        let name = format!("{}.{extension}", self.stem);
+        &self.outputs.iter().find(|it| it.name == name).expect("generated").text
+    }
+
+    /// The linker's name of `name`.
+    pub fn symbol(&self, name: &str) -> String {
+        format!("ppt1_{}_{:08x}_{name}", self.schema.buffer, self.schema.hash() >> 32)
+    }
+
+    /// Writes both files, and `extra` ones, into a folder that goes away with the value returned.
+    pub fn on_disk(&self, extra: &[(&str, &str)]) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        ppt_codegen::write_outputs(folder.path(), &self.outputs).unwrap();
+        for (name, text) in extra {
+            fs::write(folder.path().join(name), text).unwrap();
+        }
+        folder
+    }
+}
+
+pub fn golden_folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden")
+}
+
+/// The frame files of `tests/golden`, in order.
+pub fn goldens() -> Vec<PathBuf> {
+    let mut paths: Vec<PathBuf> = fs::read_dir(golden_folder())
+        .unwrap()
+        .map(|found| found.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "frame"))
+        .collect();
+    paths.sort();
+    assert!(!paths.is_empty(), "no frame files in {}", golden_folder().display());
+    paths
+}

@@ -1,0 +1,141 @@
+//! A user's program that uses everything a header offers, as C11 and as C++17.
+
+use std::fmt::Write;
+
+use ppt_codegen::Schema;
+use ppt_frame_dsl::schema::{Field, FieldType, Frame};
+
+use super::Generated;
+
+/// A program that writes each frame in both forms, sets every field, takes every time stamp and
+/// names every enumerator. It ends with status 0 and prints nothing.
+pub fn program(generated: &Generated) -> String {
+    let schema = &generated.schema;
+    let buffer = &schema.buffer;
+    let mut text = format!("#include \"{}.h\"\n\nint main(void) {{\n", generated.stem);
+    for frame in &schema.frames {
+        macro_form(schema, frame, &mut text);
+        block_form(schema, frame, &mut text);
+    }
+    for now in clocks(generated) {
+        writeln!(text, "    (void){now}();").unwrap();
+    }
+    writeln!(text, "    ppt_{buffer}_prepare();\n    return ppt_{buffer}_on();\n}}").unwrap();
+    text
+}
+
+fn macro_form(schema: &Schema, frame: &Frame, text: &mut String) {
+    for field in &frame.fields {
+        let name = format!("WRITE_{}_{}", frame.name, field.name).to_uppercase();
+        text.push_str("    {\n");
+        writeln!(text, "        {}", variable(schema, field)).unwrap();
+        writeln!(text, "        {name}(value);").unwrap();
+        for enumerator in enumerators(schema, field) {
+            writeln!(text, "        {name}({enumerator});").unwrap();
+        }
+        if field.ty.is_time() && field.array.is_none() {
+            writeln!(text, "        {name}_TIMESTAMP();").unwrap();
+        }
+        text.push_str("    }\n");
+    }
+    writeln!(text, "    ppt_write_{}_frame();", frame.name).unwrap();
+}
+
+fn block_form(schema: &Schema, frame: &Frame, text: &mut String) {
+    writeln!(text, "    PPT_WRITE_{}(f) {{", frame.name.to_uppercase()).unwrap();
+    for field in &frame.fields {
+        writeln!(text, "        {{\n            {}", variable(schema, field)).unwrap();
+        let name = &field.name;
+        if is_c_array(field) {
+            writeln!(text, "            memcpy(f.{name}, value, sizeof f.{name});").unwrap();
+        } else {
+            writeln!(text, "            f.{name} = value;").unwrap();
+        }
+        for enumerator in enumerators(schema, field) {
+            writeln!(text, "            f.{name} = {enumerator};").unwrap();
+        }
+        text.push_str("        }\n");
+    }
+    text.push_str("        if (f.ppt_seqno != 0)\n            break;\n    }\n");
+}
+
+/// Every enumerator that a field can hold.
+fn enumerators(schema: &Schema, field: &Field) -> Vec<String> {
+    let FieldType::Enum { name } = &field.ty else { return Vec::new() };
+    if field.array.is_some() {
+        return Vec::new();
+    }
+    let values = &schema.enum_named(name).unwrap().values;
+    let name = |(value, _): &(String, i128)| format!("{}_{name}_{value}", schema.buffer);
+    values.iter().map(|value| name(value).to_uppercase()).collect()
+}
+
+pub fn is_c_array(field: &Field) -> bool {
+    field.array.is_some() || matches!(field.ty, FieldType::Char { .. } | FieldType::Bytes { .. })
+}
+
+/// `T value…;`, with a value that the field can take.
+fn variable(schema: &Schema, field: &Field) -> String {
+    match &field.ty {
+        FieldType::Char { len } => format!("static const char value[{len}] = {{'x'}};"),
+        FieldType::Bytes { len } => format!("static const uint8_t value[{len}] = {{1}};"),
+        ty => {
+            let c = c_type(schema, ty);
+            let one = match ty {
+                FieldType::Timeval | FieldType::Timespec { .. } => "{1, 2}",
+                FieldType::Bool => "true",
+                _ => "1",
+            };
+            match field.array {
+                Some(count) => format!("static const {c} value[{count}] = {{{one}}};"),
+                None => format!("static const {c} value = {one};"),
+            }
+        }
+    }
+}
+
+/// The C type of one element, by the words of the user's documentation.
+pub fn c_type(schema: &Schema, ty: &FieldType) -> &'static str {
+    match ty {
+        FieldType::I8 => "int8_t",
+        FieldType::I16 => "int16_t",
+        FieldType::I32 => "int",
+        FieldType::I64 | FieldType::Duration | FieldType::Ns { .. } => "int64_t",
+        FieldType::U8 | FieldType::Bytes { .. } => "uint8_t",
+        FieldType::U16 => "uint16_t",
+        FieldType::U32 => "uint32_t",
+        FieldType::U64 | FieldType::Tsc => "uint64_t",
+        FieldType::F32 => "float",
+        FieldType::F64 => "double",
+        FieldType::Bool => "bool",
+        FieldType::Timeval => "struct timeval",
+        FieldType::Timespec { .. } => "struct timespec",
+        FieldType::Char { .. } => "char",
+        FieldType::Enum { name } => match schema.enum_named(name).unwrap().repr.word() {
+            "i8" => "int8_t",
+            "i16" => "int16_t",
+            "i32" => "int32_t",
+            "i64" => "int64_t",
+            "u8" => "uint8_t",
+            "u16" => "uint16_t",
+            "u32" => "uint32_t",
+            _ => "uint64_t",
+        },
+    }
+}
+
+/// The names of the header's clocks.
+fn clocks(generated: &Generated) -> Vec<String> {
+    let prefix = format!("ppt_{}_now", generated.schema.buffer);
+    let mut names: Vec<String> = generated
+        .header()
+        .lines()
+        .filter(|line| line.starts_with("static inline "))
+        .filter_map(|line| {
+            Some(format!("{prefix}{}", line.split_once(&prefix)?.1.split_once('(')?.0))
+        })
+        .collect();
+    names.sort();
+    names.dedup();
+    names
+}
