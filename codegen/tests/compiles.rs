@@ -49,7 +49,7 @@ fn cpp17_optimised() {
 
 #[test]
 fn static_without_pie() {
-    each(Dialect::C11, &["-O2", "-static", "-fno-pie", "-no-pie"], runs);
+    each(Dialect::C11, &["-O2", "-static", "-fno-pie"], runs);
 }
 
 /// In a shared library nothing but libc is asked for.
@@ -114,7 +114,7 @@ fn arguments_are_evaluated_once_or_never() {
             WRITE_JOB_WHO(++calls);
             printf("%d\n", calls);
         }
-    "#;
+"#;
     let folder = job.on_disk(&[("user.c", user)]);
     for compiler in Compiler::all() {
         for (define, expected) in [("-UPPT_DISABLE", "1\n"), ("-DPPT_DISABLE", "0\n")] {
@@ -138,9 +138,9 @@ fn two_headers_with_one_frame() {
             let said = String::from_utf8_lossy(&output.stderr);
             assert!(!output.status.success());
             assert!(said.contains("#error"), "{said}");
-            let both = said.lines().any(|line| {
-                line.contains("frame 'job'") && line.contains("one.h") && line.contains("two.h")
-            });
+            // How the quotes come out is the compiler's affair.
+            let words = ["ppt: frame", "job", "one.h (schema", "two.h (schema"];
+            let both = said.lines().any(|line| words.iter().all(|word| line.contains(word)));
             assert!(both, "no line names both headers:\n{said}");
         }
     }

@@ -53,7 +53,9 @@ pub(crate) struct Entry {
 impl Entry {
     /// A ring whose session starts at `cursor`.
     pub fn new(feed: usize, nonce: u64, ring: u32, cursor: u64) -> Self {
-        let (first_seq, next_seq) = (cursor + 1, cursor + 1);
+        // A target may have left any cursor behind; one at the very end never moves again.
+        let first_seq = cursor.saturating_add(1);
+        let next_seq = first_seq;
         let (captured, lost) = (0, Lost::default());
         let account = LossAccount { feed, nonce, ring, first_seq, next_seq, captured, lost };
         Self { account, unstated: Lost::default() }

@@ -39,6 +39,9 @@ pub struct Unattended {
     pub count: u64,
 }
 
+/// A cursor beyond this was never reached by writing frames: see [`ppt_segment::RingReader`].
+const LIKELY: u64 = 1 << 62;
+
 impl Feed {
     /// A feed that starts at the cursors of this moment, which should be before the gate opens.
     /// What earlier sessions did not account for is unattended.
@@ -49,7 +52,7 @@ impl Feed {
             .zip(&first)
             .filter_map(|(ring, &tail)| {
                 let attended = segment.ring(ring).attended();
-                (attended < tail).then(|| Unattended {
+                (attended < tail && tail <= LIKELY).then(|| Unattended {
                     ring,
                     first_seq: attended + 1,
                     count: tail - attended,

@@ -187,6 +187,147 @@ impl<'s> RingDrain<'s> {
 
     /// How it stands; the open chunk has been flushed.
     pub fn closing(&self) -> Closing {
-        Closing { next_seq: self.reader.next() + 1, lost: self.lost, broken: self.broken }
+        let next_seq = self.reader.next().saturating_add(1);
+        Closing { next_seq, lost: self.lost, broken: self.broken }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::Ordering::Relaxed;
+    use std::time::Duration;
+
+    use nix::sys::eventfd::EventFd;
+    use ppt_segment::RingWriter;
+    use ppt_segment::abi::ring_word;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::account::Entry;
+    use crate::queue::Next;
+
+    const SLOTS: u64 = 16;
+    const STRIDE: usize = 2;
+
+    #[derive(Debug, Clone)]
+    enum Step {
+        Write(u8),
+        /// Spoils the slot of the frame this many before the newest.
+        Spoil(u8),
+        Claim,
+        Drain,
+        Flush,
+        /// The disk thread writes so many frames of a chunk.
+        Disk(u32),
+    }
+
+    fn steps() -> impl Strategy<Value = Vec<Step>> {
+        let step = prop_oneof![
+            5 => (0..40u8).prop_map(Step::Write),
+            1 => (0..16u8).prop_map(Step::Spoil),
+            1 => Just(Step::Claim),
+            4 => Just(Step::Drain),
+            2 => Just(Step::Flush),
+            2 => prop_oneof![Just(0), 1..20u32, Just(u32::MAX)].prop_map(Step::Disk),
+        ];
+        prop::collection::vec(step, 0..200)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..<_>::default() })]
+
+        /// Whatever happens to frames on their way: each is captured or lost, once, and what a
+        /// chunk states as lost before it tiles with the chunk before.
+        #[test]
+        fn every_frame_is_accounted_for(steps in steps(), limit in 0..2000usize, batch in 1..20usize) {
+            let zeros = |count| (0..count).map(|_| AtomicU64::new(0)).collect::<Vec<_>>();
+            let (header, slots) = (zeros(ring_word::COUNT), zeros(SLOTS as usize * STRIDE));
+            let ring = Ring::new(&header, &slots, STRIDE);
+            let mut writer = RingWriter::new(ring);
+            let (queue, wake) = (Queue::new(limit), EventFd::new().unwrap());
+            let counters = Counters::new(1, wake);
+            let mut out =
+                Outlet { queue: &queue, counters: &counters, now: 0, pushed: false, claimed: false };
+            let mut drain = RingDrain::new(0, ring, 0);
+            let mut entry = Entry::new(0, 0, 0, 0);
+            let mut scratch = vec![0; batch * STRIDE];
+            let (mut stated, mut tid) = (1, 0);
+            let mut disk = |entry: &mut Entry, most: u32| {
+                let Next::Chunk(chunk) = queue.next(Duration::ZERO) else { return };
+                let written = chunk.count.min(most);
+                if written > 0 {
+                    assert_eq!(chunk.first_seq - entry.lost_before(&chunk).total(), stated);
+                    stated = chunk.first_seq + u64::from(written);
+                }
+                for (frame, seq) in chunk.bytes.chunks(STRIDE * 8).zip(chunk.first_seq..) {
+                    assert_eq!(frame[..8], seq.to_le_bytes());
+                    assert_eq!(frame[8..], (!seq).to_le_bytes());
+                }
+                entry.take(&chunk, written);
+                counters.captured(u64::from(written));
+                counters.lost(Cause::Disk, u64::from(chunk.count - written));
+                counters.unqueued(u64::from(chunk.count));
+            };
+            for step in steps {
+                match step {
+                    Step::Write(count) => for _ in 0..count {
+                        let seq = ring.tail() + 1;
+                        writer.write([!seq]);
+                    },
+                    Step::Spoil(back) => if let Some(index) = ring.tail().checked_sub(u64::from(back) + 1) {
+                        slots[(index % SLOTS) as usize * STRIDE].store(u64::MAX, Relaxed);
+                    },
+                    Step::Claim => {
+                        ring.release(ring.owner().epoch);
+                        tid += 1;
+                        ring.claim(tid);
+                    }
+                    Step::Drain => if let Some(tail) = drain.moved(u64::MAX) {
+                        drain.drain(tail, &mut scratch, &mut out);
+                        prop_assert_eq!(ring.attended(), tail);
+                    },
+                    Step::Flush => drain.flush(&mut out),
+                    Step::Disk(most) => disk(&mut entry, most),
+                }
+            }
+            if let Some(tail) = drain.moved(u64::MAX) {
+                drain.drain(tail, &mut scratch, &mut out);
+            }
+            drain.flush(&mut out);
+            for _ in 0..1000 {
+                disk(&mut entry, u32::MAX);
+            }
+            let closing = drain.closing();
+            entry.lose(closing.lost);
+            prop_assert!(closing.broken.is_none());
+            prop_assert_eq!(entry.account.next_seq, ring.tail() + 1);
+            prop_assert_eq!(closing.next_seq, ring.tail() + 1);
+            prop_assert!(entry.account.adds_up());
+            let mut at = stated;
+            for gap in entry.gaps() {
+                prop_assert_eq!(gap.first_seq, at);
+                at += gap.count;
+            }
+            prop_assert_eq!(at, ring.tail() + 1);
+            let progress = counters.progress([SLOTS - 1].into_iter(), 0);
+            prop_assert_eq!(progress.captured, entry.account.captured);
+            prop_assert_eq!(progress.lost, entry.account.lost);
+            prop_assert_eq!(progress.waiting, 0);
+        }
+    }
+
+    #[test]
+    fn a_cursor_that_no_writer_can_have_reached_closes_the_ring() {
+        let zeros = |count| (0..count).map(|_| AtomicU64::new(0)).collect::<Vec<_>>();
+        let (header, slots) = (zeros(ring_word::COUNT), zeros(SLOTS as usize * STRIDE));
+        let ring = Ring::new(&header, &slots, STRIDE);
+        let mut drain = RingDrain::new(0, ring, 0);
+        header[ring_word::TAIL].store(1001, Relaxed);
+        assert_eq!(drain.moved(1000), None);
+        header[ring_word::TAIL].store(5, Relaxed);
+        assert_eq!(drain.moved(1000), None, "once is enough");
+        let closing = drain.closing();
+        assert_eq!(closing.broken, Some(BrokenCursor { next: 0, tail: 1001 }));
+        assert_eq!((closing.next_seq, closing.lost), (1, Lost::default()));
     }
 }

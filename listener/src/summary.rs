@@ -92,8 +92,11 @@ impl Summary {
 pub(crate) fn enough_slots(peak: u64, slots: u64, overrun: u64) -> Option<u64> {
     const MOST: u64 = 1 << *ppt_segment::abi::LOG2_SLOTS.end();
     let tight = overrun > 0 || peak > slots / 8 * 7;
-    let wanted = (peak.min(MOST) + peak.min(MOST) / 4).next_power_of_two().clamp(slots * 2, MOST);
-    (tight && slots < MOST).then_some(wanted)
+    if !tight || slots >= MOST {
+        return None;
+    }
+    let peak = peak.min(MOST);
+    Some((peak + peak / 4).next_power_of_two().clamp(slots * 2, MOST))
 }
 
 #[cfg(test)]

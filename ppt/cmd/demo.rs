@@ -56,14 +56,15 @@ fn demo(args: &args::Demo) -> Result<(), String> {
     // Attach while they log in: the first rows show it.
     let capture = folder.join("out.bin");
     let table = folder.join("table.tsv");
-    let seconds = format!("{}ms", args.duration.as_millis());
     let pid = server.pid().to_string();
-    ppt(&["attach", &pid, "-d", &seconds, "-o"], &capture, None)?;
-    ppt(&["dump"], &capture, Some(&table))?;
-
-    users.stop()?;
+    let mut attach = ppt(&["attach", &pid, "-o"], &capture, None)?;
+    std::thread::sleep(args.duration);
+    // They log out, which is the last that the table shows.
+    users.stop(Signal::SIGTERM)?;
     users_say.rest();
-    server.stop()?;
+    attach.stop(Signal::SIGINT)?;
+    ppt(&["dump"], &capture, Some(&table))?.wait()?;
+    server.stop(Signal::SIGTERM)?;
     let written = says.wait_for("written ").unwrap_or_default();
     step(format_args!("server ended after {written} passes of its loop\n"));
 
@@ -131,8 +132,8 @@ fn build(folder: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Runs this very program, and says so.
-fn ppt(words: &[&str], capture: &Path, output: Option<&Path>) -> Result<(), String> {
+/// Starts this very program, and says so.
+fn ppt(words: &[&str], capture: &Path, output: Option<&Path>) -> Result<Running, String> {
     let exe = std::env::current_exe().map_err(|error| format!("cannot find ppt: {error}"))?;
     let mut command = Command::new(exe);
     command.args(words).arg(capture);
@@ -143,8 +144,8 @@ fn ppt(words: &[&str], capture: &Path, output: Option<&Path>) -> Result<(), Stri
         let _ = write!(shown, " > {}", path.display());
     }
     report::line(shown);
-    let status = command.status().map_err(|error| format!("cannot run ppt: {error}"))?;
-    if status.success() { Ok(()) } else { Err(format!("`ppt {}` failed", words[0])) }
+    let child = command.stdin(Stdio::null()).spawn();
+    Ok(Running { child: child.map_err(|error| format!("cannot run ppt: {error}"))?, name: "ppt" })
 }
 
 /// A program of the demo; it never outlives it.
@@ -175,8 +176,13 @@ impl Running {
     }
 
     /// Asks it to end and waits for it.
-    fn stop(&mut self) -> Result<(), String> {
-        let _ = kill(Pid::from_raw(self.pid() as i32), Signal::SIGTERM);
+    fn stop(&mut self, signal: Signal) -> Result<(), String> {
+        let _ = kill(Pid::from_raw(self.pid() as i32), signal);
+        self.wait()
+    }
+
+    /// Waits for its end, which must be a good one.
+    fn wait(&mut self) -> Result<(), String> {
         match self.child.wait() {
             Ok(status) if status.success() => Ok(()),
             Ok(status) => Err(format!("{} ended with {status}", self.name)),

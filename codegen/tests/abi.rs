@@ -1,0 +1,171 @@
+//! The C text and `ppt_segment::abi` agree on every byte that target, agent and listener share.
+
+mod support;
+
+use std::fmt::Write;
+use std::mem::{offset_of, size_of};
+
+use ppt_segment::abi::{
+    ABI_VERSION, Control, DESCRIPTOR_MAGIC, Descriptor, GeometryWords, MAX_FRAMES, MAX_SEGMENTS,
+    MappedSegment, MaskPage, NO_GATE, OWNER_HISTORY, Owner, PAGE, ProcessPage, RING_PITCH,
+    RingHeader, SEGMENT_MAGIC, SegmentHeader, descriptor_flags, ring_state,
+};
+use support::Generated;
+use support::compiler::{Compiler, Dialect, output_of};
+
+/// A C expression and the value that it must have.
+struct Fact {
+    expression: String,
+    value: u64,
+}
+
+fn fact(expression: impl Into<String>, value: impl TryInto<u64>) -> Fact {
+    let Ok(value) = value.try_into() else { panic!("no u64") };
+    Fact { expression: expression.into(), value }
+}
+
+/// Bytes of what a projection leads to.
+fn size_of_member<T, F>(_: fn(&T) -> &F) -> usize {
+    size_of::<F>()
+}
+
+/// Offset and size of each member, C's name beside Rust's where they differ. In C the members are
+/// a proof that nothing is missing: each begins where the one before it ends.
+macro_rules! members {
+    ($facts:ident, $c:literal is $rust:ident { $($member:ident $(= $name:literal)?),* $(,)? }) => {
+        let mut end = 0;
+        $(
+            let name = [$($name,)? stringify!($member)][0];
+            let (offset, size) =
+                (offset_of!($rust, $member), size_of_member(|it: &$rust| &it.$member));
+            assert_eq!(offset, end, "{}.{name}: a member is missing before it", $c);
+            end = offset + size;
+            $facts.push(fact(format!("offsetof({}, {name})", $c), offset));
+            $facts.push(fact(format!("sizeof((({} *)0)->{name})", $c), size));
+        )*
+        assert_eq!(end, size_of::<$rust>(), "{}: a member is missing at its end", $c);
+    };
+}
+
+fn facts() -> Vec<Fact> {
+    let mut facts = Vec::new();
+    members!(facts, "ppt1_descriptor" is Descriptor {
+        magic, self_address = "self", abi_version = "abi", length, schema_hash,
+        schema_address = "schema", schema_length, control_address = "control", stride, log2_slots,
+        frames, flags, reserved,
+    });
+    members!(facts, "ppt1_geometry" is GeometryWords {
+        size, stride, log2_slots, rings, ring_pitch, masks, process, ring_headers, slots,
+    });
+    members!(facts, "ppt1_mapped" is MappedSegment { base, handle, nonce, size });
+    members!(facts, "ppt1_control" is Control {
+        gate, nonce, geometry, clock_kind, target_pid, claim, generation, agent_reserved,
+        error, failed_gate, failed_nonce, no_ring, nested, not_mapped, target_reserved,
+        segments, memfd,
+    });
+    facts.extend([
+        fact("sizeof(ppt1_descriptor)", size_of::<Descriptor>()),
+        fact("sizeof(ppt1_geometry)", size_of::<GeometryWords>()),
+        fact("sizeof(ppt1_mapped)", size_of::<MappedSegment>()),
+        // The page is the control words and what keeps it alone.
+        fact("sizeof(ppt1_control)", PAGE),
+        fact("(uint64_t)&PPT1_(control) % PPT1_PAGE", 0),
+        fact("offsetof(ppt1_control, rest)", size_of::<Control>()),
+        fact("sizeof(((ppt1_control *)0)->segments) / sizeof(ppt1_mapped)", MAX_SEGMENTS),
+    ]);
+    facts.extend(constants());
+    facts.extend(this_descriptor());
+    facts
+}
+
+fn constants() -> Vec<Fact> {
+    let word = |bytes: usize| bytes / 8;
+    vec![
+        fact("PPT1_PAGE", PAGE),
+        fact("PPT1_NO_GATE", NO_GATE),
+        fact("PPT1_SEGMENT_MAGIC", SEGMENT_MAGIC),
+        fact("PPT1_FREE", ring_state::FREE),
+        fact("PPT1_ACTIVE", ring_state::ACTIVE),
+        fact("PPT1_RING_OWNER", word(offset_of!(RingHeader, owner))),
+        fact("PPT1_RING_HISTORY", word(offset_of!(RingHeader, history))),
+        fact("PPT1_RELEASED", word(offset_of!(ProcessPage, released))),
+        fact("PPT1_NESTED", word(offset_of!(ProcessPage, nested))),
+        fact("PPT1_NO_RING", word(offset_of!(ProcessPage, no_ring))),
+    ]
+}
+
+/// The descriptor of `job.frame`, as it stands in the program.
+fn this_descriptor() -> Vec<Fact> {
+    let job = Generated::golden("job.frame").schema;
+    let mut facts = vec![
+        fact("PPT1_(descriptor).abi", ABI_VERSION),
+        fact("PPT1_(descriptor).length", size_of::<Descriptor>()),
+        fact("PPT1_(descriptor).schema_hash", job.hash()),
+        fact("PPT1_(descriptor).schema_length", job.to_json().len()),
+        fact("PPT1_(descriptor).stride", job.stride),
+        fact("PPT1_(descriptor).log2_slots", job.slots.ilog2()),
+        fact("PPT1_(descriptor).frames", job.frames.len()),
+        fact("PPT1_(descriptor).flags", 0),
+        fact("PPT1_(descriptor).self == &PPT1_(descriptor)", 1),
+        fact("PPT1_(descriptor).control == &PPT1_(control)", 1),
+    ];
+    for (index, byte) in DESCRIPTOR_MAGIC.into_iter().enumerate() {
+        facts.push(fact(format!("PPT1_(descriptor).magic[{index}]"), byte));
+    }
+    facts
+}
+
+#[test]
+fn c_and_rust_agree() {
+    // Bare numbers in target.c: the nonce is word 2 of a segment's header, the stride the lower
+    // half of word 5; a history entry is two words, one of four; masks begin their page.
+    assert_eq!(offset_of!(SegmentHeader, magic), 0);
+    assert_eq!(offset_of!(SegmentHeader, nonce), 2 * 8);
+    assert_eq!(offset_of!(SegmentHeader, stride), 5 * 8);
+    assert_eq!(offset_of!(RingHeader, tail), 0);
+    assert_eq!((size_of::<Owner>(), OWNER_HISTORY), (2 * 8, 4));
+    assert_eq!((offset_of!(Owner, first_seq), offset_of!(Owner, tid)), (0, 8));
+    assert_eq!(offset_of!(Owner, epoch), 12);
+    assert_eq!(offset_of!(MaskPage, enable), 0);
+    assert_eq!(RING_PITCH as usize, size_of::<RingHeader>());
+    assert_eq!(MAX_FRAMES, ppt_frame_dsl::schema::MAX_FRAMES);
+    assert_eq!(descriptor_flags::UNLOADABLE, 1);
+
+    let facts = facts();
+    let mut program = String::from(
+        "#include \"job.c\"\n#include <stddef.h>\n#include <stdio.h>\n\nint main(void) {\n",
+    );
+    for it in &facts {
+        writeln!(program, "    printf(\"%llu\\n\", (unsigned long long)({}));", it.expression)
+            .unwrap();
+    }
+    program.push_str("}\n");
+    let folder = Generated::golden("job.frame").on_disk(&[("abi.c", &program)]);
+    for compiler in Compiler::all() {
+        compiler.run(Dialect::C11, folder.path(), &["abi.c", "-o", "abi"]);
+        let printed = output_of(folder.path(), "abi", &[]);
+        assert_eq!(printed.lines().count(), facts.len());
+        for (line, it) in printed.lines().zip(&facts) {
+            assert_eq!(line.parse(), Ok(it.value), "{}: {}", compiler.c, it.expression);
+        }
+    }
+}
+
+/// The flag says how the code was compiled: a shared library may go, a program may not.
+#[test]
+fn only_library_code_is_unloadable() {
+    let program = "#include \"job.c\"\nint main(void) { return (int)PPT1_(descriptor).flags; }\n";
+    let folder = Generated::golden("job.frame").on_disk(&[("flags.c", program)]);
+    for compiler in Compiler::all() {
+        for (flag, unloadable) in [("-fno-pie", 0), ("-fPIE", 0), ("-fPIC", 1)] {
+            compiler.run(Dialect::C11, folder.path(), &[flag, "-c", "flags.c", "-o", "flags.o"]);
+            compiler.run(Dialect::C11, folder.path(), &["-x", "none", link(flag), "flags.o", "-o", "flags"]);
+            let status = std::process::Command::new(folder.path().join("flags")).status().unwrap();
+            assert_eq!(status.code(), Some(unloadable), "{} {flag}", compiler.c);
+        }
+    }
+}
+
+fn link(flag: &str) -> &str {
+    if flag == "-fno-pie" { "-no-pie" } else { "-pie" }
+}

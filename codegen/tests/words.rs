@@ -1,0 +1,221 @@
+//! What lands in a slot is the frame: random frame files, a C program that writes each of their
+//! frames in both forms, and a comparison with bytes placed by the layout alone.
+//!
+//! One compilation takes a batch of frame files; the program brings its own `begin` and `end`.
+
+mod support;
+
+use std::fmt::Write;
+
+use ppt_codegen::Layout;
+use ppt_frame_dsl::schema::{Field, FieldType, Frame};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::select;
+use proptest::test_runner::{Config, TestRunner};
+use support::compiler::{Compiler, Dialect, output_of};
+use support::{Generated, user};
+
+/// Frame files in one program.
+const BATCH: usize = 64;
+
+const HARNESS: &str = include_str!("support/words.c");
+
+/// The types of a field, an enum of each width among them; `T` is an array where a length follows.
+const TYPES: [&str; 26] = [
+    "int", "float", "double", "time", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f32",
+    "f64", "bool", "duration", "char", "bytes", "E0", "E1", "E2", "E3", "E4", "E5", "E6", "E7",
+];
+const ENUMS: [&str; 8] = ["i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"];
+const TIMES: [&str; 4] = ["timeval", "timespec monotonic", "ns realtime", "ns boottime"];
+
+/// A frame file, but for its number.
+#[derive(Debug, Clone)]
+struct FrameFile {
+    time: &'static str,
+    /// Type and elements of each field of each frame.
+    frames: Vec<Vec<(&'static str, Option<u32>)>>,
+}
+
+fn frame_file() -> impl Strategy<Value = FrameFile> {
+    let length = prop_oneof![3 => 1u32..10, 1 => 10u32..90];
+    let field = (select(&TYPES[..]), prop::option::weighted(0.4, length));
+    let field = field.prop_map(|(ty, length)| match ty {
+        "char" | "bytes" => (ty, length.or(Some(5))),
+        _ => (ty, length),
+    });
+    (select(&TIMES[..]), vec(vec(field, 1..14), 1..5))
+        .prop_map(|(time, frames)| FrameFile { time, frames })
+}
+
+impl FrameFile {
+    /// The text, with its number in every name that C will see.
+    fn text(&self, number: usize) -> String {
+        let mut text = format!("buffer b{number};\noption time {};\n", self.time);
+        for (index, word) in ENUMS.iter().enumerate() {
+            writeln!(text, "enum E{index} : {word} {{ A, B }}").unwrap();
+        }
+        for (index, fields) in self.frames.iter().enumerate() {
+            writeln!(text, "frame b{number}_{index} {{").unwrap();
+            for (index, (ty, length)) in fields.iter().enumerate() {
+                let length = length.map_or(String::new(), |length| format!("[{length}]"));
+                writeln!(text, "    {ty} f{index}{length};").unwrap();
+            }
+            text.push_str("}\n");
+        }
+        text
+    }
+}
+
+#[test]
+fn slots_hold_the_frames() {
+    // Nothing is left in the source tree; the failure shows the frame file.
+    let config = Config { cases: 2, failure_persistence: None, max_shrink_iters: 40, ..Config::default() };
+    let mut runner = TestRunner::new(config);
+    let checked = runner.run(&vec(frame_file(), BATCH), |files| {
+        let batch: Vec<_> = files
+            .iter()
+            .enumerate()
+            .map(|(number, file)| (file.text(number), number))
+            .map(|(text, number)| (Generated::of(&text, &format!("b{number}.frame")), text))
+            .collect();
+        check(&batch).map_err(TestCaseError::fail)
+    });
+    if let Err(error) = checked {
+        // Not by `{error:?}`: that would show every file of the batch.
+        let text = error.to_string();
+        panic!("{}", text.split("minimal failing input").next().unwrap_or(&text));
+    }
+}
+
+/// The goldens have what is rare above: the largest frames, the longest loops.
+#[test]
+fn goldens_too() {
+    let batch: Vec<_> = support::goldens()
+        .iter()
+        .map(|path| (Generated::of_file(path), path.display().to_string()))
+        .filter(|(it, _)| it.stem != "job") // its frame `login` may be another golden's, too
+        .collect();
+    let names = |it: &Generated| it.schema.frames.iter().map(|frame| frame.name.clone()).collect::<Vec<_>>();
+    let mut seen = std::collections::HashSet::new();
+    let batch: Vec<_> =
+        batch.into_iter().filter(|(it, _)| names(it).into_iter().all(|name| seen.insert(name))).collect();
+    check(&batch).unwrap();
+}
+
+/// Compiles and runs one program over all of `batch`.
+fn check(batch: &[(Generated, String)]) -> Result<(), String> {
+    let program = program(batch);
+    let folder = tempfile::tempdir().unwrap();
+    for (generated, _) in batch {
+        ppt_codegen::write_outputs(folder.path(), &generated.outputs).unwrap();
+    }
+    std::fs::write(folder.path().join("words.c"), program).unwrap();
+    for compiler in Compiler::all() {
+        let output = compiler.try_run(Dialect::C11, folder.path(), &["-O1", "words.c", "-o", "words"]);
+        if !output.status.success() {
+            return Err(format!("{}: {}", compiler.c, String::from_utf8_lossy(&output.stderr)));
+        }
+        let printed = output_of(folder.path(), "words", &[]);
+        // `wrong NUMBER …` is about file NUMBER; `checked N` ends the list.
+        let wrong = printed.lines().find_map(|line| line.strip_prefix("wrong "));
+        if let Some(wrong) = wrong {
+            let number: usize = wrong.split(' ').next().unwrap().parse().unwrap();
+            return Err(format!("{}: {wrong}, of\n{}", compiler.c, batch[number].1));
+        }
+        let frames: usize = batch.iter().map(|(it, _)| it.schema.frames.len()).sum();
+        assert_eq!(printed, format!("checked {}\n", 2 * frames));
+    }
+    Ok(())
+}
+
+fn program(batch: &[(Generated, String)]) -> String {
+    let mut text = String::new();
+    for (generated, _) in batch {
+        writeln!(text, "#include \"{}.h\"", generated.stem).unwrap();
+    }
+    text.push_str(HARNESS);
+    for (number, (generated, _)) in batch.iter().enumerate() {
+        own_symbols(generated, &mut text);
+        for (id, frame) in generated.schema.frames.iter().enumerate() {
+            check_frame(generated, number, id, frame, &mut text);
+        }
+    }
+    text.push_str("\nint main(void) {\n");
+    for (number, (generated, _)) in batch.iter().enumerate() {
+        for id in 0..generated.schema.frames.len() {
+            writeln!(text, "    check_{number}_{id}();").unwrap();
+        }
+    }
+    text.push_str("    printf(\"checked %u\\n\", checked);\n    return 0;\n}\n");
+    text
+}
+
+/// What the generated source file would define.
+fn own_symbols(generated: &Generated, text: &mut String) {
+    let symbol = |name: &str| generated.symbol(name);
+    writeln!(text, "\nppt1_control {} = {{.gate = 1}};", symbol("control")).unwrap();
+    writeln!(text, "ppt1_thread *{}(unsigned id) {{ return begin(id); }}", symbol("begin")).unwrap();
+    writeln!(text, "void {}(ppt1_thread *t) {{ end(t); }}", symbol("end")).unwrap();
+    writeln!(text, "void {}(void) {{}}", symbol("prepare")).unwrap();
+    writeln!(text, "struct timespec {}(int clock) {{ return (struct timespec){{clock, 0}}; }}", symbol("clock"))
+        .unwrap();
+    for frame in &generated.schema.frames {
+        let symbol = symbol(&format!("frame_{}", frame.name));
+        writeln!(text, "PPT1_THREAD pptframe_{}_t {symbol};", frame.name).unwrap();
+    }
+}
+
+/// `check_NUMBER_ID`: places random bytes by the layout, sets the fields from them, writes the
+/// frame, and compares.
+fn check_frame(generated: &Generated, number: usize, id: usize, frame: &Frame, text: &mut String) {
+    let schema = &generated.schema;
+    let layout = Layout::of(schema, frame);
+    let ty = format!("pptframe_{}_t", frame.name);
+    writeln!(text, "_Static_assert(sizeof({ty}) == {}, \"size\");", layout.size).unwrap();
+    for placed in &layout.placed {
+        let name = &frame.fields[placed.index].name;
+        writeln!(text, "_Static_assert(offsetof({ty}, {name}) == {}, \"offset\");", placed.offset).unwrap();
+    }
+    writeln!(text, "static void check_{number}_{id}(void) {{").unwrap();
+    writeln!(text, "    expect({number}, {id}, {}, {});", layout.size, schema.multi()).unwrap();
+    for placed in &layout.placed {
+        let fill = match frame.fields[placed.index].ty {
+            FieldType::Bool => "fill_bool",
+            FieldType::Char { .. } => "fill_text",
+            _ => "fill",
+        };
+        writeln!(text, "    {fill}({}, {});", placed.offset, placed.bytes).unwrap();
+    }
+    let upper = frame.name.to_uppercase();
+    // Block form. What ppt owns in the struct is rubbish: none of it may show.
+    writeln!(text, "    PPT_WRITE_{upper}(f) {{\n        memset(&f, 0xa5, sizeof f);").unwrap();
+    for field in &frame.fields {
+        let Field { name, offset, .. } = field;
+        writeln!(text, "        memcpy(&f.{name}, expected + {offset}, sizeof f.{name});").unwrap();
+    }
+    text.push_str("    }\n    compare(\"block form\");\n");
+    // Macro form.
+    for field in &frame.fields {
+        let Field { name, offset, .. } = field;
+        let upper = format!("WRITE_{upper}_{}", name.to_uppercase());
+        let c = user::c_type(schema, &field.ty);
+        if user::is_c_array(field) {
+            // The setter takes a pointer of the element's type.
+            let count = field.bytes(schema) / element_bytes(generated, field);
+            writeln!(text, "    {{ {c} v[{count}]; memcpy(v, expected + {offset}, sizeof v); {upper}(v); }}")
+                .unwrap();
+        } else {
+            writeln!(text, "    {{ {c} v; memcpy(&v, expected + {offset}, sizeof v); {upper}(v); }}")
+                .unwrap();
+        }
+    }
+    writeln!(text, "    ppt_write_{}_frame();\n    compare(\"macro form\");\n}}", frame.name).unwrap();
+}
+
+fn element_bytes(generated: &Generated, field: &Field) -> u32 {
+    match field.ty {
+        FieldType::Char { .. } | FieldType::Bytes { .. } => 1,
+        ref ty => ty.size(&generated.schema),
+    }
+}

@@ -1,0 +1,322 @@
+//! Threads write into real rings, a listener drains them, the capture is read back: whatever goes
+//! wrong, every frame is in the file or in the account.
+
+mod support;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use ppt_capture::{Cause, Dropped, EndReason, Lost};
+use ppt_listener::{Ended, Feed, Listener, ListenerError, Options};
+use ppt_segment::Segment;
+
+use support::*;
+
+fn start(sink: &Sink, segments: &[&Arc<Segment>], options: Options) -> Listener {
+    let feeds = segments.iter().map(|&segment| Feed::starting_now(source(), segment.clone()));
+    Listener::start(sink.clone(), header(), feeds.collect(), options).unwrap()
+}
+
+fn finish(listener: Listener) -> ppt_listener::Summary {
+    listener.finish(EndReason::Stopped, String::new(), Vec::new())
+}
+
+fn is_awake(listener: &Listener, timeout: PollTimeout) -> bool {
+    let mut fds = [PollFd::new(listener.wake(), PollFlags::POLLIN)];
+    poll(&mut fds, timeout).unwrap() == 1
+}
+
+#[test]
+fn frames_of_threads_at_full_speed_are_captured_or_counted() {
+    const FRAMES: u64 = 200_000;
+    let (sink, one, two) = (Sink::default(), segment(6, 8), segment(6, 4));
+    let listener = start(&sink, &[&one, &two], Options::default());
+    thread::scope(|scope| {
+        for tid in 1..=12 {
+            let segment = if tid <= 8 { &one } else { &two };
+            scope.spawn(move || {
+                let mut writer = Writer::claim(segment, tid).unwrap();
+                for frame in 0..FRAMES {
+                    writer.write();
+                    if frame % 1000 == 0 {
+                        thread::yield_now();
+                    }
+                }
+            });
+        }
+    });
+    let summary = finish(listener);
+    let back = read(sink.bytes());
+    check(&summary, &back);
+    check_cursors(&summary, &[&one, &two]);
+    assert_eq!(summary.captured() + summary.lost().total(), 12 * FRAMES);
+    assert_eq!(summary.lost().total(), summary.lost().overrun);
+    assert!(summary.captured() > 0 && summary.lost().overrun > 0);
+    assert!(summary.feeds[0].enough_slots > Some(64));
+    assert_eq!(summary.feeds[0].high_water, 1.0);
+    assert_eq!(summary.bytes, sink.bytes().len() as u64);
+    assert!(summary.error.is_none() && summary.ended.is_none());
+    assert!(back.clocks >= 2);
+}
+
+#[test]
+fn a_stuck_disk_does_not_stop_the_drain() {
+    let (sink, segment) = (Sink::default(), segment(10, 2));
+    let options = Options { queue_bytes: 256 << 10, ..Options::default() };
+    let listener = start(&sink, &[&segment], options);
+    sink.set_closed(true);
+    let mut writer = Writer::claim(&segment, 7).unwrap();
+    while listener.progress().lost.disk == 0 {
+        // Only goes on when the drain does.
+        writer.write_gently(1000);
+    }
+    let progress = listener.progress();
+    assert!(progress.waiting > 0 && progress.rings == 1);
+    sink.set_closed(false);
+    wait(|| listener.progress().waiting == 0);
+    writer.write_gently(1000);
+
+    let summary = finish(listener);
+    let back = read(sink.bytes());
+    check(&summary, &back);
+    check_cursors(&summary, &[&segment]);
+    let lost = summary.lost();
+    assert!(lost.disk > 0 && lost == Lost { disk: lost.disk, ..Lost::default() });
+    assert_eq!(back.frames[&(0, 0)].last().unwrap().0, segment.ring(0).tail());
+    assert!(summary.complete);
+}
+
+#[test]
+fn what_a_full_disk_does_not_take_is_counted() {
+    let (sink, segment) = (Sink::default(), segment(10, 2));
+    let listener = start(&sink, &[&segment], Options::default());
+    assert!(!is_awake(&listener, PollTimeout::ZERO));
+    let mut writer = Writer::claim(&segment, 7).unwrap();
+    writer.write_gently(1000);
+    wait(|| listener.progress().captured == 1000);
+    sink.set_room(100_000);
+    while listener.progress().ended.is_none() {
+        writer.write_gently(1000);
+    }
+    assert!(is_awake(&listener, PollTimeout::NONE));
+    writer.write_gently(1000);
+
+    let summary = finish(listener);
+    let back = read(sink.bytes());
+    check(&summary, &back);
+    check_cursors(&summary, &[&segment]);
+    assert_eq!(summary.ended, Some(Ended::DiskError));
+    assert_eq!(summary.error.as_ref().unwrap().kind(), std::io::ErrorKind::StorageFull);
+    assert!(summary.captured() > 0 && summary.lost().disk >= 1000 && !summary.complete);
+    assert_eq!(summary.bytes, sink.bytes().len() as u64);
+}
+
+#[test]
+fn a_disk_that_never_answers_is_given_up() {
+    let (sink, segment) = (Sink::default(), segment(10, 2));
+    let patience = Duration::from_millis(50);
+    let listener = start(&sink, &[&segment], Options { patience, ..Options::default() });
+    let mut writer = Writer::claim(&segment, 7).unwrap();
+    writer.write_gently(1000);
+    wait(|| listener.progress().captured == 1000);
+    sink.set_closed(true);
+    writer.write_gently(5000);
+    let summary = finish(listener);
+    assert_eq!(summary.error.as_ref().unwrap().kind(), std::io::ErrorKind::TimedOut);
+    assert_eq!((summary.captured(), summary.lost().disk), (1000, 5000));
+    check(&summary, &read(sink.bytes()));
+    sink.set_closed(false);
+}
+
+#[test]
+fn a_capture_grows_no_larger_than_it_may() {
+    for max_size in [20_000, 50_000, 1 << 20] {
+        let (sink, segment) = (Sink::default(), segment(12, 4));
+        let options = Options { max_size: Some(max_size), ..Options::default() };
+        let listener = start(&sink, &[&segment], options);
+        let mut writers = [7, 8].map(|tid| Writer::claim(&segment, tid).unwrap());
+        while listener.progress().ended.is_none() {
+            writers.iter_mut().for_each(|writer| writer.write_gently(100));
+        }
+        assert!(is_awake(&listener, PollTimeout::NONE));
+        writers.iter_mut().for_each(|writer| writer.write_gently(100));
+
+        let summary = listener.finish(EndReason::MaxSize, "full".to_owned(), Vec::new());
+        let back = read(sink.bytes());
+        check(&summary, &back);
+        check_cursors(&summary, &[&segment]);
+        assert_eq!(summary.ended, Some(Ended::MaxSize));
+        assert!(summary.bytes <= max_size, "{} of {max_size}", summary.bytes);
+        assert!(summary.complete && summary.captured() > 0 && summary.lost().disk > 0);
+        let end = back.end.unwrap();
+        assert_eq!((end.reason, end.message.as_str()), (EndReason::MaxSize, "full"));
+    }
+}
+
+#[test]
+fn threads_that_come_and_go_are_told_apart() {
+    const THREADS: u32 = 600;
+    let (sink, segment) = (Sink::default(), segment(10, 4));
+    let listener = start(&sink, &[&segment], Options::default());
+    let written = AtomicU64::new(0);
+    let refused = AtomicU64::new(0);
+    thread::scope(|scope| {
+        for worker in 0..6 {
+            let (segment, written, refused) = (&segment, &written, &refused);
+            scope.spawn(move || {
+                for tid in (1..=THREADS).filter(|tid| tid % 6 == worker) {
+                    let thread = || match Writer::claim(segment, tid) {
+                        Some(mut writer) => {
+                            writer.write_gently(20);
+                            written.fetch_add(20, Ordering::Relaxed);
+                        }
+                        None => _ = refused.fetch_add(20, Ordering::Relaxed),
+                    };
+                    thread::scope(|inner| _ = inner.spawn(thread));
+                }
+            });
+        }
+    });
+    let dropped = Dropped { no_ring: refused.into_inner(), ..Dropped::default() };
+    let summary = listener.finish(EndReason::Exited, String::new(), vec![dropped]);
+    let back = read(sink.bytes());
+    check(&summary, &back);
+    check_cursors(&summary, &[&segment]);
+    assert_eq!(summary.captured() + summary.lost().total(), written.into_inner());
+    assert_eq!(summary.dropped(), dropped);
+    assert_eq!(back.account.dropped(0), dropped);
+    let known = back.frames.values().flatten().filter(|(_, tid)| *tid != 0).count();
+    assert!(known > 0);
+}
+
+#[test]
+fn a_cursor_that_makes_no_sense_closes_its_ring_only() {
+    let (sink, segment) = (Sink::default(), segment(10, 3));
+    let listener = start(&sink, &[&segment], Options::default());
+    let mut writers = [7, 8, 9].map(|tid| Writer::claim(&segment, tid).unwrap());
+    writers.iter_mut().for_each(|writer| writer.write_gently(1000));
+    wait(|| listener.progress().captured == 3000);
+    poke(&segment, cursor_of(1), 5);
+    writers[0].write_gently(1000);
+    writers[2].write_gently(1000);
+    wait(|| listener.progress().captured == 5000);
+    poke(&segment, cursor_of(2), 1 << 63);
+    writers[0].write_gently(1000);
+    let summary = finish(listener);
+    check(&summary, &read(sink.bytes()));
+    assert_eq!((summary.captured(), summary.lost()), (6000, Lost::default()));
+    let broken: Vec<_> = summary.broken().map(|(feed, one)| (feed, one.ring, one.cursor)).collect();
+    assert_eq!(broken.len(), 2);
+    assert_eq!((broken[0].1, broken[0].2.next, broken[0].2.tail), (1, 1000, 5));
+    assert_eq!((broken[1].1, broken[1].2.next, broken[1].2.tail), (2, 2000, 1 << 63));
+}
+
+#[test]
+fn what_is_not_a_frame_is_not_captured() {
+    let (sink, segment) = (Sink::default(), segment(6, 2));
+    let feed = Feed::starting_now(source(), segment.clone());
+    let mut writer = Writer::claim(&segment, 7).unwrap();
+    (0..20).for_each(|_| _ = writer.write());
+    let slots = segment.geometry().slots_offset();
+    for index in [0, 4, 5, 19] {
+        poke(&segment, slots + index * u64::from(STRIDE), 77);
+    }
+    let listener = Listener::start(sink.clone(), header(), vec![feed], Options::default()).unwrap();
+    let summary = finish(listener);
+    let back = read(sink.bytes());
+    check(&summary, &back);
+    check_cursors(&summary, &[&segment]);
+    assert_eq!(summary.lost(), Lost { corrupt: 4, ..Lost::default() });
+    let seqs: Vec<_> = back.frames[&(0, 0)].iter().map(|&(seq, _)| seq).collect();
+    assert_eq!(seqs, [2, 3, 4].into_iter().chain(7..20).collect::<Vec<_>>());
+}
+
+#[test]
+fn frames_between_sessions_belong_to_none() {
+    let segment = segment(6, 3);
+    let mut writer = Writer::claim(&segment, 7).unwrap();
+    let first = start(&Sink::default(), &[&segment], Options::default());
+    writer.write_gently(100);
+    assert_eq!(finish(first).captured(), 100);
+    (0..30).for_each(|_| _ = writer.write());
+
+    let sink = Sink::default();
+    let second = start(&sink, &[&segment], Options::default());
+    writer.write_gently(10);
+    let summary = finish(second);
+    let back = read(sink.bytes());
+    check(&summary, &back);
+    check_cursors(&summary, &[&segment]);
+    let (_, ring) = back.account.rings().next().unwrap();
+    assert_eq!((ring.unattended, ring.first_seq, ring.next_seq), (30, 131, 141));
+    assert!(Cause::Unattended.is_numbered());
+
+    let sink = Sink::default();
+    let summary = finish(start(&sink, &[&segment], Options::default()));
+    let ring = &summary.feeds[0].rings[0];
+    assert_eq!((ring.first_seq, ring.next_seq, summary.captured()), (141, 141, 0));
+    let back = read(sink.bytes());
+    assert_eq!(back.account.rings().next().unwrap().1.unattended, 0, "all was attended");
+}
+
+#[test]
+fn frames_reach_the_file_while_it_is_written() {
+    let (sink, segment) = (Sink::default(), segment(10, 2));
+    let listener = start(&sink, &[&segment], Options::default());
+    let before = sink.bytes().len();
+    Writer::claim(&segment, 7).unwrap().write();
+    sink.wait_for(before + 192 + STRIDE as usize);
+    listener.dropped(0, Dropped { nested: 3, ..Dropped::default() });
+    let summary = finish(listener);
+    assert_eq!((summary.captured(), summary.dropped().nested), (1, 3));
+    assert_eq!(read(sink.bytes()).account.dropped(0).nested, 3);
+}
+
+#[test]
+fn a_listener_that_is_dropped_leaves_nothing_running() {
+    let (sink, segment) = (Sink::default(), segment(10, 2));
+    let listener = start(&sink, &[&segment], Options::default());
+    Writer::claim(&segment, 7).unwrap().write_gently(100);
+    wait(|| listener.progress().captured == 100);
+    drop(listener);
+    assert_eq!(Arc::strong_count(&segment), 1);
+    wait(|| Arc::strong_count(&sink.0) == 1);
+    let back = read(sink.bytes());
+    assert_eq!((back.count(), back.end), (100, None));
+}
+
+#[test]
+fn rings_of_dead_threads_are_freed() {
+    let (sink, segment) = (Sink::default(), segment(6, 2));
+    let mut feed = Feed::starting_now(source(), segment.clone());
+    feed.alive = Some(Box::new(|tid| Some(tid != 7)));
+    let listener = Listener::start(sink.clone(), header(), vec![feed], Options::default()).unwrap();
+    assert!(segment.ring(0).claim(7) && segment.ring(1).claim(8));
+    wait(|| listener.progress().freed == 1);
+    assert_eq!(listener.progress().rings, 1);
+    let mut next = Writer::claim(&segment, 9).unwrap();
+    assert_eq!(next.ring, 0);
+    next.write();
+    let summary = finish(listener);
+    assert_eq!((summary.captured(), summary.freed), (1, 1));
+    assert_eq!(read(sink.bytes()).frames[&(0, 0)], [(1, 9)]);
+}
+
+#[test]
+fn what_cannot_begin_says_why() {
+    let segment = segment(6, 2);
+    let mut feed = Feed::starting_now(source(), segment.clone());
+    feed.first.pop();
+    let error =
+        Listener::start(Sink::default(), header(), vec![feed], Options::default()).unwrap_err();
+    assert!(matches!(error, ListenerError::Feed { feed: 0, .. }), "{error}");
+
+    let sink = Sink::default();
+    sink.set_room(10);
+    let feed = Feed::starting_now(source(), segment);
+    let error = Listener::start(sink, header(), vec![feed], Options::default()).unwrap_err();
+    assert!(matches!(error, ListenerError::Output(_)), "{error}");
+}
