@@ -80,11 +80,10 @@ fn main() -> ExitCode {
     if failed {
         return exit::FAILED;
     }
-    if let Some(path) = &args.depfile {
-        if let Err(error) = std::fs::write(path, rules) {
-            eprintln!("pptc: cannot write {}: {error}", path.display());
-            return exit::FAILED;
-        }
+    let written = args.depfile.as_ref().map(|path| (path, std::fs::write(path, rules)));
+    if let Some((path, Err(error))) = written {
+        eprintln!("pptc: cannot write {}: {error}", path.display());
+        return exit::FAILED;
     }
     exit::DONE
 }

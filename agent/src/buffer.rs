@@ -251,7 +251,7 @@ impl Search<'_> {
     ) -> std::result::Result<Option<Buffer>, String> {
         let memory = self.target.memory();
         let mut bytes = [0; DESCRIPTOR_BYTES];
-        if address % 8 != 0 || !memory.read_exact(address, &mut bytes).unwrap_or(false) {
+        if !address.is_multiple_of(8) || !memory.read_exact(address, &mut bytes).unwrap_or(false) {
             return Ok(None);
         }
         let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());
@@ -291,13 +291,11 @@ impl Search<'_> {
             return Err("its stride is not that of its schema".into());
         }
         let control = word(std::mem::offset_of!(Descriptor, control_address));
-        if control % PAGE != 0 {
+        if !control.is_multiple_of(PAGE) {
             return Err("its control page is misaligned".into());
         }
-        if !self.inside(control, PAGE, |it| it.private && it.readable && it.writable && !it.stack) {
-            return Err(
-                "its control page is not in private, writable memory outside a stack".into()
-            );
+        if let Some(where_it_is) = self.unfit(control) {
+            return Err(format!("its control page is {where_it_is}"));
         }
         Ok(Some(Buffer {
             name: String::new(),
@@ -313,7 +311,22 @@ impl Search<'_> {
         }))
     }
 
-    fn inside(&self, address: u64, length: u64, rule: impl Fn(&Mapping) -> bool) -> bool {
+    /// What keeps a page from being a control page; `None` where nothing does.
+    fn unfit(&self, page: u64) -> Option<&'static str> {
+        let mut unfit = Some("not mapped");
+        let fits = |it: &Mapping| {
+            unfit = match it {
+                _ if !it.private => Some("in shared memory"),
+                _ if it.stack => Some("on a stack"),
+                _ if !it.readable || !it.writable => Some("not writable"),
+                _ => None,
+            };
+            unfit.is_none()
+        };
+        if self.inside(page, PAGE, fits) { None } else { unfit.or(Some("not mapped")) }
+    }
+
+    fn inside(&self, address: u64, length: u64, mut rule: impl FnMut(&Mapping) -> bool) -> bool {
         // A range may go over several mappings: an object's data, and the pages that a handler
         // of faults or mprotect(2) has split off.
         let mut at = address;
@@ -369,35 +382,42 @@ fn resolve<'e>(elf: &'e Object, object: &Mapped) -> Vec<(&'e Symbol, u64)> {
 
 /// Gives every buffer the shortest name that only it has.
 fn name(buffers: &mut [Buffer]) {
-    let key = |it: &Buffer| (it.schema.buffer.clone(), it.schema_hash);
-    let keys: Vec<_> = buffers.iter().map(key).collect();
-    for (index, buffer) in buffers.iter_mut().enumerate() {
-        let (name, hash) = &keys[index];
-        let same_name = keys.iter().filter(|(other, _)| other == name).count();
-        let same_hash = keys.iter().filter(|other| **other == keys[index]).count();
-        buffer.name = name.clone();
-        if same_name > same_hash {
-            buffer.name += &format!("#{:08x}", hash >> 32);
+    let mut names = Vec::with_capacity(buffers.len());
+    for it in buffers.iter() {
+        let namesakes = || buffers.iter().filter(|other| other.schema.buffer == it.schema.buffer);
+        let twins = || namesakes().filter(|other| other.schema_hash == it.schema_hash);
+        let mut name = it.schema.buffer.clone();
+        if namesakes().count() > twins().count() {
+            name += &format!("#{}", it.hash8());
         }
-        if same_hash > 1 {
-            let object = buffer.object.rsplit('/').next().unwrap_or(&buffer.object);
-            buffer.name += &format!("@{object}");
+        if twins().count() > 1 {
+            let alike = twins().filter(|other| other.file_name() == it.file_name()).count();
+            name += &format!("@{}", if alike > 1 { &it.object } else { it.file_name() });
         }
+        names.push(name);
+    }
+    for (buffer, name) in buffers.iter_mut().zip(names) {
+        buffer.name = name;
     }
     buffers.sort_by(|a, b| (&a.name, a.address).cmp(&(&b.name, b.address)));
 }
 
 impl Buffer {
     /// Whether `wanted` names this buffer: its name, or any of `NAME`, `NAME#hash8`,
-    /// `NAME@object`, `NAME#hash8@object`.
+    /// `NAME@object`, `NAME#hash8@object`; the object by its file name or its path.
     fn answers_to(&self, wanted: &str) -> bool {
-        let object = self.object.rsplit('/').next().unwrap_or(&self.object);
-        let hash = format!("{:08x}", self.schema_hash >> 32);
-        let name = &self.schema.buffer;
-        wanted == self.name
-            || wanted == name
-            || wanted == format!("{name}#{hash}")
-            || wanted == format!("{name}@{object}")
-            || wanted == format!("{name}#{hash}@{object}")
+        let Some(rest) = wanted.strip_prefix(&self.schema.buffer) else { return false };
+        let rest = rest.strip_prefix(&format!("#{}", self.hash8())).unwrap_or(rest);
+        let Some(object) = rest.strip_prefix('@') else { return rest.is_empty() };
+        object == self.object || object == self.file_name()
+    }
+
+    /// File name of its object.
+    fn file_name(&self) -> &str {
+        self.object.rsplit('/').next().unwrap_or(&self.object)
+    }
+
+    fn hash8(&self) -> String {
+        format!("{:08x}", self.schema_hash >> 32)
     }
 }

@@ -48,9 +48,10 @@ pub(crate) fn explain(system: &System, seen: Seen) -> Denied {
     let ours = rustix::process::geteuid().as_raw();
     let scope = system.ptrace_scope().unwrap_or(0);
     let privileged = has_cap_sys_ptrace(system);
+    let same_user = seen.uids_agree && seen.euid == ours;
     let rule = if seen.tracer != 0 {
         Rule::Traced(seen.tracer)
-    } else if !privileged && !(seen.uids_agree && seen.euid == ours) {
+    } else if !privileged && !same_user {
         Rule::User { theirs: seen.euid, ours }
     } else if !privileged && !seen.dumpable {
         Rule::NotDumpable

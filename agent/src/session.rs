@@ -230,8 +230,15 @@ impl Session {
     /// what cannot be given back is freed with the target.
     pub fn close(self) {
         for it in &self.attached {
-            let _ = it.segment.give_back();
-            let _ = release(&self.target, it, self.claim);
+            // Somebody else's by now: its memory is in use.
+            let ours = match look(&self.target, it, self.claim) {
+                Ok(_) => true,
+                Err(ending) => ending == Ending::Unloaded,
+            };
+            if ours {
+                let _ = it.segment.give_back();
+                let _ = release(&self.target, it, self.claim);
+            }
         }
     }
 }
@@ -531,10 +538,18 @@ fn dropped(it: &Attached, now: TargetCounters) -> Dropped {
 /// Closes a gate that is still ours.
 fn shut(target: &Target, it: &Attached, claim: Claim) -> std::result::Result<(), Ending> {
     look(target, it, claim)?;
-    match target.memory().write_held(it.buffer.control, &0u64.to_le_bytes()) {
-        Ok((8, _)) => Ok(()),
-        _ => Err(gone(target)),
+    match write_looked_at(target, it.buffer.control, &0u64.to_le_bytes()) {
+        true => Ok(()),
+        false => Err(gone(target)),
     }
+}
+
+/// Writes where [`look`] has just looked: through the held descriptor, or by system call where the
+/// system forbids that.
+fn write_looked_at(target: &Target, address: u64, bytes: &[u8]) -> bool {
+    let held = target.memory().write_held(address, bytes);
+    let written = held.or_else(|_| target.memory().write(address, bytes));
+    written.is_ok_and(|(written, _)| written == bytes.len())
 }
 
 /// Clears a claim that is still ours.
@@ -542,9 +557,9 @@ fn release(target: &Target, it: &Attached, claim: Claim) -> std::result::Result<
     look(target, it, claim)?;
     let nobody = Claim { agent_pid: 0, start_time: 0, pid_namespace: 0, nonce: 0 };
     let at = it.buffer.control + CLAIM_AT as u64;
-    match target.memory().write_held(at, &control::claim_bytes(nobody)) {
-        Ok(_) => Ok(()),
-        Err(_) => Err(gone(target)),
+    match write_looked_at(target, at, &control::claim_bytes(nobody)) {
+        true => Ok(()),
+        false => Err(gone(target)),
     }
 }
 
@@ -569,10 +584,9 @@ pub fn detach(target: &Target, buffer: &Buffer, allow: Allow) -> Result<Detached
             return Ok(Detached::Asked(holder));
         }
         for (id, nonce) in copy.segments() {
-            if nonce == copy.nonce() {
-                if let Ok(segment) = Segment::adopt_any(id, nonce, buffer.schema_hash) {
-                    let _ = segment.give_back();
-                }
+            let left = || Segment::adopt_any(id, nonce, buffer.schema_hash).ok();
+            if let Some(segment) = (nonce == copy.nonce()).then(left).flatten() {
+                let _ = segment.give_back();
             }
         }
         let nobody = Claim { agent_pid: 0, start_time: 0, pid_namespace: 0, nonce: 0 };

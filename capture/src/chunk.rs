@@ -86,9 +86,9 @@ pub struct FramesHead {
     pub lost_before: Lost,
     /// CLOCK_MONOTONIC when the frames were drained, ns.
     pub drained_mono_ns: u64,
-    /// Least raw value of the `@at` field; 0 = unknown.
+    /// Least value of the `@at` field, in ns of its clock (ticks for `tsc`); 0 = unknown.
     pub t_min: u64,
-    /// Greatest raw value of the `@at` field; 0 = unknown.
+    /// Greatest value of the `@at` field, in the same unit; 0 = unknown.
     pub t_max: u64,
     /// Bit n: a frame with id n is there; bit 63: 63 or higher; 0 = unknown.
     pub frame_mask: u64,

@@ -115,3 +115,78 @@ fn word(frame: &[u8], offset: usize) -> u64 {
     let bytes = frame.get(offset..).and_then(|rest| rest.first_chunk());
     bytes.map_or(0, |&bytes| u64::from_le_bytes(bytes))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ppt_capture::frame_dsl::schema::{Extra, Frame, JSON_VERSION};
+
+    fn field(ty: FieldType, offset: u32, at: bool) -> Field {
+        Field {
+            name: format!("f{offset}"),
+            ty,
+            array: None,
+            offset,
+            interval: None,
+            at,
+            unit: String::new(),
+            doc: String::new(),
+            attributes: Vec::new(),
+            extra: Extra::new(),
+        }
+    }
+
+    /// One frame for each type of time, which stands at +16.
+    fn stamps(types: &[FieldType]) -> Stamps {
+        let frames = types.iter().enumerate().map(|(id, ty)| Frame {
+            name: format!("frame{id}"),
+            kind: "plain".to_owned(),
+            size: 32,
+            fields: vec![field(ty.clone(), 16, ty.is_time())],
+            doc: String::new(),
+            attributes: Vec::new(),
+            extra: Extra::new(),
+        });
+        let schema = Schema {
+            v: JSON_VERSION,
+            buffer: "test".to_owned(),
+            slots: 16,
+            stride: 32,
+            frames: frames.collect(),
+            enums: Vec::new(),
+            tags: Vec::new(),
+            extra: Extra::new(),
+        };
+        let json = schema.to_json().into_bytes();
+        assert!(Schema::from_json(&json).is_ok(), "{:?}", Schema::from_json(&json));
+        Stamps::of(&json)
+    }
+
+    fn stamp(stamps: &Stamps, frames: &[[u64; 4]]) -> (u64, u64, u64) {
+        let bytes: Vec<u8> = frames.iter().flatten().flat_map(|word| word.to_le_bytes()).collect();
+        let Stamp { t_min, t_max, frame_mask } = stamps.stamp(&bytes, 32);
+        (t_min, t_max, frame_mask)
+    }
+
+    #[test]
+    fn times_are_numbers_of_their_clock() {
+        let ticks = stamps(&[FieldType::Tsc]);
+        assert_eq!(stamp(&ticks, &[[1, 0, 9, 0], [2, 0, 0, 0], [3, 0, 7, 0]]), (7, 9, 1));
+        let timeval = stamps(&[FieldType::Timeval]);
+        assert_eq!(stamp(&timeval, &[[1, 0, 2, 3]]), (2_000_003_000, 2_000_003_000, 1));
+        assert_eq!(stamp(&timeval, &[[1, 0, u64::MAX, 3]]), (0, 0, 1), "cannot be");
+        assert_eq!(stamp(&stamps(&[FieldType::U64]), &[[1, 0, 5, 0]]), (0, 0, 1));
+    }
+
+    #[test]
+    fn frames_of_several_kinds_are_told_apart_by_their_id() {
+        let ns = FieldType::Ns { clock: Clock::Realtime };
+        let same = stamps(&[FieldType::Timeval, ns.clone(), FieldType::U64]);
+        let frames = [[1, 1, 500, 0], [2, 0, 1, 0], [3, 2, 3, 0]];
+        assert_eq!(stamp(&same, &frames), (500, 1_000_000_000, 0b111));
+        assert_eq!(stamp(&same, &[[1, 900, 5, 0]]), (0, 0, 1 << 63), "an id nobody knows");
+        let mixed = stamps(&[FieldType::Tsc, ns]);
+        assert_eq!(stamp(&mixed, &frames[..2]), (0, 0, 0b11));
+        assert_eq!(stamp(&Stamps::of(b"{"), &frames), (0, 0, 0));
+    }
+}

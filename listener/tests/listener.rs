@@ -320,3 +320,27 @@ fn what_cannot_begin_says_why() {
     let error = Listener::start(sink, header(), vec![feed], Options::default()).unwrap_err();
     assert!(matches!(error, ListenerError::Output(_)), "{error}");
 }
+
+#[test]
+fn a_target_that_scribbles_over_a_header_harms_that_ring_only() {
+    let (sink, segment) = (Sink::default(), segment(10, 2));
+    let listener = start(&sink, &[&segment], Options::default());
+    let mut writer = Writer::claim(&segment, 7).unwrap();
+    let mut random = 1u64;
+    for round in 0..2000 {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        let word = random >> 58;
+        // Now any number, now one that could be a cursor.
+        let value = if round % 2 == 0 { random } else { random >> 40 };
+        poke(&segment, cursor_of(1) + 8 * word, value);
+        writer.write_gently(5);
+    }
+    // Only now is the whole ring sure to have been looked at in that state.
+    poke(&segment, cursor_of(1), u64::MAX);
+    wait(|| listener.progress().captured >= 10_000);
+    let summary = finish(listener);
+    check(&summary, &read(sink.bytes()));
+    assert_eq!(summary.broken().map(|(_, broken)| broken.ring).collect::<Vec<_>>(), [1]);
+    let healthy = &summary.feeds[0].rings[0];
+    assert_eq!((healthy.captured, healthy.lost), (10_000, Lost::default()));
+}

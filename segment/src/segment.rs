@@ -12,6 +12,9 @@ use crate::geometry::Geometry;
 use crate::ring::Ring;
 use crate::sysv::{self, Mapping};
 
+/// Bytes of a ring that are allocated before its owner needs them.
+pub const POPULATED: u64 = 4 << 20;
+
 /// A mapped segment.
 #[derive(Debug)]
 pub struct Segment {
@@ -159,7 +162,7 @@ impl Segment {
 
     fn words(&self, offset: u64, count: usize) -> &[AtomicU64] {
         let offset = offset as usize;
-        assert!(offset % 8 == 0 && offset + count * 8 <= self.mapping.size());
+        assert!(offset.is_multiple_of(8) && offset + count * 8 <= self.mapping.size());
         // SAFETY: inside the mapping and aligned (asserted); the mapping lives as long as `self`,
         // and everybody who touches these words does so atomically.
         unsafe { std::slice::from_raw_parts(self.mapping.base().add(offset).cast(), count) }
@@ -210,9 +213,18 @@ impl Segment {
         self.populate(0, self.geometry.slots_offset())
     }
 
-    /// Allocates the pages of ring `index`.
+    /// Allocates the pages that the next frames of ring `index` go to: all of a small ring, the
+    /// next [`POPULATED`] bytes of a large one. Further pages cost the writer a fault each.
     pub fn populate_ring(&self, index: u32) -> io::Result<()> {
-        self.populate(self.ring_offset(index), self.geometry.ring_bytes())
+        let (start, bytes) = (self.ring_offset(index), self.geometry.ring_bytes());
+        if bytes <= POPULATED {
+            return self.populate(start, bytes);
+        }
+        let slot = self.ring(index).tail() % self.geometry.slots();
+        let at = slot * self.geometry.stride() as u64;
+        let ahead = POPULATED.min(bytes - at);
+        self.populate(start + at, ahead)?;
+        self.populate(start, POPULATED - ahead)
     }
 
     fn populate(&self, offset: u64, length: u64) -> io::Result<()> {

@@ -59,7 +59,7 @@ pub(crate) fn set_owner(id: i32, uid: u32, gid: u32) -> io::Result<()> {
 
 /// Processes attached to the segment, us included.
 pub(crate) fn attached(id: i32) -> io::Result<u64> {
-    stat(id).map(|ds| ds.shm_nattch as u64)
+    stat(id).map(|ds| ds.shm_nattch)
 }
 
 impl Mapping {

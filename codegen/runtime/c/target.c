@@ -298,8 +298,10 @@ static int ppt1_join(ppt1_thread *t, uint64_t gate) {
         }
     }
 
-    if (t->tail != 0 && t->nonce == nonce) { /* the same segment again: the ring is still ours */
-        t->gate = gate;
+    uint64_t owner = (uint64_t)t->epoch << 32 | PPT1_ACTIVE;
+    if (t->tail != 0 && t->nonce == nonce &&
+        __atomic_load_n(t->tail + PPT1_RING_OWNER, __ATOMIC_RELAXED) == owner) {
+        t->gate = gate; /* the same segment again, and the ring is still ours */
         return PPT1_JOINED;
     }
     ppt1_give_back(t);
