@@ -141,3 +141,127 @@ impl fmt::Display for Denied {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A proc root with these files, by path and text.
+    fn system(files: &[(&str, &str)]) -> (tempfile::TempDir, System) {
+        let folder = tempfile::tempdir().unwrap();
+        for (path, text) in files {
+            let path = folder.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        let system = System { proc: folder.path().into() };
+        (folder, system)
+    }
+
+    const NONE: (&str, &str) = ("self/status", "Name:\tppt\nCapEff:\t0000000000000000\n");
+    const PTRACE: (&str, &str) = ("self/status", "Name:\tppt\nCapEff:\t0000000000080000\n");
+
+    fn seen() -> Seen {
+        Seen {
+            pid: 7,
+            comm: "game".into(),
+            tracer: 0,
+            euid: rustix::process::geteuid().as_raw(),
+            uids_agree: true,
+            dumpable: true,
+        }
+    }
+
+    /// What is said of `seen`, without what every message begins with and what is said in a
+    /// container.
+    fn said(files: &[(&str, &str)], seen: Seen) -> String {
+        let (_folder, system) = system(files);
+        let denied = Denied { container: false, ..explain(&system, seen) };
+        let said = denied.to_string();
+        let rest = said.strip_prefix("no permission to attach to process 7 (game): ");
+        rest.expect("the usual beginning").into()
+    }
+
+    fn yama(scope: &'static str) -> (&'static str, &'static str) {
+        ("sys/kernel/yama/ptrace_scope", scope)
+    }
+
+    #[test]
+    fn yama_is_named_by_its_scope() {
+        assert_eq!(
+            said(&[NONE, yama("1\n")], seen()),
+            "kernel.yama.ptrace_scope is 1: only a parent may attach\n  run ppt with \
+             CAP_SYS_PTRACE (sudo ppt …), or: sudo sysctl kernel.yama.ptrace_scope=0"
+        );
+        assert_eq!(
+            said(&[NONE, yama("2\n")], seen()),
+            "kernel.yama.ptrace_scope is 2: only CAP_SYS_PTRACE may attach\n  run ppt with it \
+             (sudo ppt …)"
+        );
+        for privileges in [NONE, PTRACE] {
+            assert_eq!(
+                said(&[privileges, yama("3\n")], seen()),
+                "kernel.yama.ptrace_scope is 3: nobody may attach until the machine is rebooted \
+                 with a lower value"
+            );
+        }
+    }
+
+    #[test]
+    fn yama_is_not_blamed_for_what_it_allows() {
+        let unknown = "the kernel did not say why\n  run ppt as the same user, or with \
+                       CAP_SYS_PTRACE (sudo ppt …); a security module or a user namespace may be \
+                       in the way";
+        assert_eq!(said(&[NONE, yama("0\n")], seen()), unknown);
+        assert_eq!(said(&[PTRACE, yama("2\n")], seen()), unknown);
+        assert_eq!(said(&[], seen()), unknown, "a kernel that tells nothing");
+    }
+
+    #[test]
+    fn a_security_module_is_named_by_its_label() {
+        let label = ("7/attr/current", "system_u:system_r:game_t:s0\0");
+        let expected = "a security module refused (its label is `system_u:system_r:game_t:s0`)\n  \
+                        look into the audit log (ausearch -m avc), and allow ppt to trace it";
+        assert_eq!(said(&[NONE, label], seen()), expected);
+        assert_eq!(said(&[PTRACE, yama("1\n"), label], seen()), expected);
+        let hostile = ("7/attr/current", "a\x1b[31m\n");
+        assert!(!said(&[NONE, hostile], seen()).contains('\x1b'));
+    }
+
+    #[test]
+    fn the_kernel_asks_for_users_before_anything_else() {
+        let ours = rustix::process::geteuid().as_raw();
+        let theirs = Seen { euid: ours + 1, dumpable: false, ..seen() };
+        assert_eq!(
+            said(&[NONE, yama("3\n")], theirs),
+            format!(
+                "it belongs to user {}, and ppt runs as user {ours}\n  run ppt as that user (sudo \
+                 -u '#{}' ppt …), or with CAP_SYS_PTRACE (sudo ppt …)",
+                ours + 1,
+                ours + 1
+            )
+        );
+        assert_eq!(
+            said(&[NONE, yama("1\n")], Seen { dumpable: false, ..seen() }),
+            "it is marked not dumpable (it changed its user, or asked for it by \
+             prctl(PR_SET_DUMPABLE))\n  run ppt with CAP_SYS_PTRACE (sudo ppt …)"
+        );
+        assert_eq!(
+            said(&[NONE, yama("1\n")], Seen { tracer: 9, ..seen() }),
+            "process 9 traces it; --allow traced attaches beside it"
+        );
+    }
+
+    #[test]
+    fn containers_have_remedies_of_their_own() {
+        let (_folder, system) = system(&[NONE, ("1/cgroup", "0::/kubepods/pod1\n"), yama("1\n")]);
+        let said = explain(&system, seen()).to_string();
+        assert!(
+            said.ends_with(
+                "\n  ppt runs in a container: start it with --cap-add=SYS_PTRACE (Kubernetes: \
+                 securityContext.capabilities.add: [SYS_PTRACE])"
+            ),
+            "{said}"
+        );
+    }
+}

@@ -74,6 +74,11 @@ pub enum AgentError {
     Geometry(#[from] ppt_segment::geometry::GeometryError),
     #[error("cannot {action} process {pid}: {cause}")]
     System { action: &'static str, pid: i32, cause: io::Error },
+    #[error(
+        "cannot look at process {pid}: {cause}\n  ppt needs some 20 descriptors: raise the limit \
+         (ulimit -n)"
+    )]
+    TooManyFiles { pid: i32, cause: io::Error },
     #[error("writing into process {pid} stopped after {written} of {wanted} bytes")]
     PartialWrite { pid: i32, written: usize, wanted: usize },
     #[error("process {pid} was written to, and read back as something else: {what}")]

@@ -52,7 +52,8 @@ impl Target {
             return Err(AgentError::KernelThread { pid, comm });
         }
         let dead = |state| matches!(state, 'Z' | 'X');
-        if dead(stat.state) && live_tasks(&process).iter().all(|&tid| tid == pid) {
+        let tids = live_tasks(&process).map_err(|error| no_process(pid, error))?;
+        if dead(stat.state) && tids.iter().all(|&tid| tid == pid) {
             return Err(AgentError::Zombie { pid, comm, parent: stat.ppid });
         }
         let denied = |tracer| {
@@ -64,13 +65,12 @@ impl Target {
                     tracer,
                     euid: status.euid,
                     uids_agree: [status.ruid, status.suid].iter().all(|&id| id == status.euid),
-                    // Files of a process that is not dumpable belong to root.
-                    dumpable: process.uid().is_ok_and(|owner| owner == status.euid),
+                    dumpable: is_dumpable(&process, status.euid),
                 },
             )
         };
         // A leader that left by pthread_exit has no memory any more, but its siblings do.
-        let tid = live_tasks(&process).into_iter().min_by_key(|&tid| (tid != pid, tid));
+        let tid = tids.into_iter().min_by_key(|&tid| (tid != pid, tid));
         let tid = tid.ok_or(AgentError::NoProcess { pid })?;
         let root = system.proc.join(format!("{pid}/task/{tid}"));
         let view = Process::new_with_root(root).map_err(|error| no_process(pid, error))?;
@@ -181,7 +181,10 @@ impl Target {
             _ if self.ended() => Err(AgentError::Ended { pid: self.pid }),
             Ok(stat) if stat.starttime == self.start_time => Ok(()),
             Ok(_) => Err(AgentError::ProcessChanged { pid: self.pid }),
-            Err(_) => Err(AgentError::Ended { pid: self.pid }),
+            Err(error) => Err(match no_process(self.pid, error) {
+                AgentError::NoProcess { pid } => AgentError::Ended { pid },
+                other => other,
+            }),
         }
     }
 
@@ -222,10 +225,11 @@ impl Target {
     }
 
     /// Live threads, the leader first if it lives, then by number.
-    pub(crate) fn live_threads(&self) -> Vec<i32> {
-        let mut tids = live_tasks(&self.process);
+    pub(crate) fn live_threads(&self) -> Result<Vec<i32>> {
+        let tids = live_tasks(&self.process);
+        let mut tids = tids.map_err(|error| no_process(self.pid, error))?;
         tids.sort_unstable_by_key(|&tid| (tid != self.pid, tid));
-        tids
+        Ok(tids)
     }
 
     /// Thread that traces it, 0 when none does.
@@ -263,7 +267,7 @@ impl Target {
                 tracer,
                 euid: self.euid,
                 uids_agree,
-                dumpable: self.process.uid().is_ok_and(|owner| owner == self.euid),
+                dumpable: is_dumpable(&self.process, self.euid),
             },
         ))
     }
@@ -275,18 +279,34 @@ fn no_process(pid: i32, error: ProcError) -> AgentError {
         ProcError::Io(error, _) if error.raw_os_error() == Some(Errno::ESRCH as i32) => {
             AgentError::NoProcess { pid }
         }
+        ProcError::Io(cause, _) if cause.raw_os_error() == Some(Errno::EMFILE as i32) => {
+            AgentError::TooManyFiles { pid, cause }
+        }
         ProcError::Io(cause, _) => AgentError::System { action: "look at", pid, cause },
         other => AgentError::System { action: "look at", pid, cause: io::Error::other(other) },
     }
 }
 
-fn live_tasks(process: &Process) -> Vec<i32> {
-    let tasks = process.tasks().into_iter().flatten();
-    let live = tasks.filter_map(|task: ProcResult<Task>| {
-        let task = task.ok()?;
-        (!matches!(task.stat().ok()?.state, 'Z' | 'X')).then_some(task.tid)
-    });
-    live.collect()
+/// Files of a process that is not dumpable belong to root; its folder, which everybody may read,
+/// does not.
+fn is_dumpable(process: &Process, euid: u32) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let file = process.open_relative("stat").and_then(|file| Ok(file.metadata()?));
+    file.is_ok_and(|metadata| metadata.uid() == euid)
+}
+
+/// Threads that have not ended. One that ends while we look is none of them.
+fn live_tasks(process: &Process) -> ProcResult<Vec<i32>> {
+    let mut live = Vec::new();
+    for task in process.tasks()? {
+        match task.and_then(|task: Task| Ok((task.tid, task.stat()?.state))) {
+            Ok((_, 'Z' | 'X')) | Err(ProcError::NotFound(_)) => {}
+            Ok((tid, _)) => live.push(tid),
+            Err(ProcError::Io(error, _)) if error.raw_os_error() == Some(Errno::ESRCH as i32) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(live)
 }
 
 /// One line of `/proc/PID/maps`.

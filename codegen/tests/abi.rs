@@ -159,7 +159,11 @@ fn only_library_code_is_unloadable() {
     for compiler in Compiler::all() {
         for (flag, unloadable) in [("-fno-pie", 0), ("-fPIE", 0), ("-fPIC", 1)] {
             compiler.run(Dialect::C11, folder.path(), &[flag, "-c", "flags.c", "-o", "flags.o"]);
-            compiler.run(Dialect::C11, folder.path(), &["-x", "none", link(flag), "flags.o", "-o", "flags"]);
+            compiler.run(
+                Dialect::C11,
+                folder.path(),
+                &["-x", "none", link(flag), "flags.o", "-o", "flags"],
+            );
             let status = std::process::Command::new(folder.path().join("flags")).status().unwrap();
             assert_eq!(status.code(), Some(unloadable), "{} {flag}", compiler.c);
         }

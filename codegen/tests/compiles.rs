@@ -153,11 +153,7 @@ fn several_headers_in_one_file() {
     let two = Generated::of("frame b { int x; time t; }", "two.frame");
     let user = "#include \"two.h\"\n#include \"one.h\"\n#include \"two.h\"\n\
                 int main(void) { PPT_WRITE_A(f) { PPT_WRITE_B(g) { g.x = f.x; } } return 0; }\n";
-    let folder = one.on_disk(&[
-        ("two.h", two.header()),
-        ("two.c", two.source()),
-        ("user.c", user),
-    ]);
+    let folder = one.on_disk(&[("two.h", two.header()), ("two.c", two.source()), ("user.c", user)]);
     for compiler in Compiler::all() {
         for dialect in [Dialect::C11, Dialect::Cpp17] {
             let arguments = ["-O2", "user.c", "one.c", "two.c", "-o", "built"];

@@ -70,7 +70,8 @@ impl FrameFile {
 #[test]
 fn slots_hold_the_frames() {
     // Nothing is left in the source tree; the failure shows the frame file.
-    let config = Config { cases: 2, failure_persistence: None, max_shrink_iters: 40, ..Config::default() };
+    let config =
+        Config { cases: 2, failure_persistence: None, max_shrink_iters: 40, ..Config::default() };
     let mut runner = TestRunner::new(config);
     let checked = runner.run(&vec(frame_file(), BATCH), |files| {
         let batch: Vec<_> = files
@@ -96,10 +97,14 @@ fn goldens_too() {
         .map(|path| (Generated::of_file(path), path.display().to_string()))
         .filter(|(it, _)| it.stem != "job") // its frame `login` may be another golden's, too
         .collect();
-    let names = |it: &Generated| it.schema.frames.iter().map(|frame| frame.name.clone()).collect::<Vec<_>>();
+    let names = |it: &Generated| {
+        it.schema.frames.iter().map(|frame| frame.name.clone()).collect::<Vec<_>>()
+    };
     let mut seen = std::collections::HashSet::new();
-    let batch: Vec<_> =
-        batch.into_iter().filter(|(it, _)| names(it).into_iter().all(|name| seen.insert(name))).collect();
+    let batch: Vec<_> = batch
+        .into_iter()
+        .filter(|(it, _)| names(it).into_iter().all(|name| seen.insert(name)))
+        .collect();
     check(&batch).unwrap();
 }
 
@@ -112,7 +117,8 @@ fn check(batch: &[(Generated, String)]) -> Result<(), String> {
     }
     std::fs::write(folder.path().join("words.c"), program).unwrap();
     for compiler in Compiler::all() {
-        let output = compiler.try_run(Dialect::C11, folder.path(), &["-O1", "words.c", "-o", "words"]);
+        let output =
+            compiler.try_run(Dialect::C11, folder.path(), &["-O1", "words.c", "-o", "words"]);
         if !output.status.success() {
             return Err(format!("{}: {}", compiler.c, String::from_utf8_lossy(&output.stderr)));
         }
@@ -155,11 +161,16 @@ fn program(batch: &[(Generated, String)]) -> String {
 fn own_symbols(generated: &Generated, text: &mut String) {
     let symbol = |name: &str| generated.symbol(name);
     writeln!(text, "\nppt1_control {} = {{.gate = 1}};", symbol("control")).unwrap();
-    writeln!(text, "ppt1_thread *{}(unsigned id) {{ return begin(id); }}", symbol("begin")).unwrap();
+    writeln!(text, "ppt1_thread *{}(unsigned id) {{ return begin(id); }}", symbol("begin"))
+        .unwrap();
     writeln!(text, "void {}(ppt1_thread *t) {{ end(t); }}", symbol("end")).unwrap();
     writeln!(text, "void {}(void) {{}}", symbol("prepare")).unwrap();
-    writeln!(text, "struct timespec {}(int clock) {{ return (struct timespec){{clock, 0}}; }}", symbol("clock"))
-        .unwrap();
+    writeln!(
+        text,
+        "struct timespec {}(int clock) {{ return (struct timespec){{clock, 0}}; }}",
+        symbol("clock")
+    )
+    .unwrap();
     for frame in &generated.schema.frames {
         let symbol = symbol(&format!("frame_{}", frame.name));
         writeln!(text, "PPT1_THREAD pptframe_{}_t {symbol};", frame.name).unwrap();
@@ -175,7 +186,8 @@ fn check_frame(generated: &Generated, number: usize, id: usize, frame: &Frame, t
     writeln!(text, "_Static_assert(sizeof({ty}) == {}, \"size\");", layout.size).unwrap();
     for placed in &layout.placed {
         let name = &frame.fields[placed.index].name;
-        writeln!(text, "_Static_assert(offsetof({ty}, {name}) == {}, \"offset\");", placed.offset).unwrap();
+        writeln!(text, "_Static_assert(offsetof({ty}, {name}) == {}, \"offset\");", placed.offset)
+            .unwrap();
     }
     writeln!(text, "static void check_{number}_{id}(void) {{").unwrap();
     writeln!(text, "    expect({number}, {id}, {}, {});", layout.size, schema.multi()).unwrap();
@@ -203,14 +215,21 @@ fn check_frame(generated: &Generated, number: usize, id: usize, frame: &Frame, t
         if user::is_c_array(field) {
             // The setter takes a pointer of the element's type.
             let count = field.bytes(schema) / element_bytes(generated, field);
-            writeln!(text, "    {{ {c} v[{count}]; memcpy(v, expected + {offset}, sizeof v); {upper}(v); }}")
-                .unwrap();
+            writeln!(
+                text,
+                "    {{ {c} v[{count}]; memcpy(v, expected + {offset}, sizeof v); {upper}(v); }}"
+            )
+            .unwrap();
         } else {
-            writeln!(text, "    {{ {c} v; memcpy(&v, expected + {offset}, sizeof v); {upper}(v); }}")
-                .unwrap();
+            writeln!(
+                text,
+                "    {{ {c} v; memcpy(&v, expected + {offset}, sizeof v); {upper}(v); }}"
+            )
+            .unwrap();
         }
     }
-    writeln!(text, "    ppt_write_{}_frame();\n    compare(\"macro form\");\n}}", frame.name).unwrap();
+    writeln!(text, "    ppt_write_{}_frame();\n    compare(\"macro form\");\n}}", frame.name)
+        .unwrap();
 }
 
 fn element_bytes(generated: &Generated, field: &Field) -> u32 {

@@ -1,8 +1,9 @@
 //! Names of buffers, and which of them are wanted.
 //!
 //! A buffer is called by its name. Where the name alone says too little, `#` and the first eight
-//! digits of its schema's hash follow; where that says too little, `@` and the path of its object;
-//! and where even that does, `.` and the number of its source.
+//! digits of its schema's hash follow; where that says too little, `@` and the file name of its
+//! object, or its path where file names are alike; and where even that does, `.` and the number of
+//! its source. `ppt list` gives the same names.
 
 use ppt_capture::SourceInfo;
 
@@ -11,33 +12,31 @@ use crate::escape::escape;
 
 /// The name of each source among `sources`, in their order, not escaped.
 pub(crate) fn labels(sources: &[&SourceInfo]) -> Vec<String> {
-    let several = |one: &SourceInfo, same: &dyn Fn(&SourceInfo) -> bool| {
-        let mine = sources.iter().filter(|it| it.source.buffer == one.source.buffer);
-        let alike = mine.clone().filter(|it| same(it)).count();
-        (mine.count() > alike, alike > 1)
-    };
     let label = |info: &&SourceInfo| {
         let source = &info.source;
-        let hash = source.schema_hash;
+        let file = file_name(&source.object);
+        let namesakes =
+            || sources.iter().map(|it| &it.source).filter(|it| it.buffer == source.buffer);
+        let twins = || namesakes().filter(|it| it.schema_hash == source.schema_hash);
+        let here = || twins().filter(|it| it.object == source.object);
         let mut label = source.buffer.clone();
-        let (other_hash, same_hash) = several(info, &|it| it.source.schema_hash == hash);
-        if other_hash {
-            label += &hash8(hash);
+        if namesakes().count() > twins().count() {
+            label += &hash8(source.schema_hash);
         }
-        if same_hash {
-            let (other_object, same_object) = several(info, &|it| {
-                it.source.schema_hash == hash && it.source.object == source.object
-            });
-            if other_object {
-                label += &format!("@{}", source.object);
-            }
-            if same_object {
-                label += &format!(".{}", info.id);
-            }
+        if twins().count() > here().count() {
+            let alike = twins().filter(|it| file_name(&it.object) == file).count();
+            label += &format!("@{}", if alike > here().count() { &source.object } else { file });
+        }
+        if here().count() > 1 {
+            label += &format!(".{}", info.id);
         }
         label
     };
     sources.iter().map(label).collect()
+}
+
+fn file_name(object: &str) -> &str {
+    object.rsplit('/').next().unwrap_or(object)
 }
 
 fn hash8(hash: u64) -> String {
@@ -45,7 +44,7 @@ fn hash8(hash: u64) -> String {
 }
 
 /// Which sources `wanted` names, by index; all of them where it is empty. A source goes by its
-/// label, and by its name with or without its hash and its object.
+/// label, and by its name with or without its hash and its object's path or file name.
 pub(crate) fn select(
     sources: &[&SourceInfo],
     labels: &[String],
@@ -57,11 +56,14 @@ pub(crate) fn select(
     let is_called = |index: usize, name: &String| {
         let source = &sources[index].source;
         let (buffer, hash) = (&source.buffer, hash8(source.schema_hash));
-        let object = format!("@{}", source.object);
+        let path = format!("@{}", source.object);
+        let file = format!("@{}", file_name(&source.object));
         *name == labels[index]
             || *name == escape(&labels[index])
             || ["", &hash].into_iter().any(|hash| {
-                ["", &object].into_iter().any(|object| *name == format!("{buffer}{hash}{object}"))
+                ["", &path, &file]
+                    .into_iter()
+                    .any(|object| *name == format!("{buffer}{hash}{object}"))
             })
     };
     let all = 0..sources.len();
@@ -110,6 +112,8 @@ mod tests {
             info(4, "six", a, "/bin/\x1b"),
             info(5, "ten", a, "/bin/x"),
             info(6, "ten", a, "/bin/x"),
+            info(7, "two", a + 2, "/lib/a/y"),
+            info(8, "six", a, "/lib/x"),
         ];
         let sources: Vec<_> = sources.iter().collect();
         let labels = labels(&sources);
@@ -118,9 +122,11 @@ mod tests {
             "two#11111111",
             "two#11111111",
             "six@/bin/x",
-            "six@/bin/\x1b",
+            "six@\x1b",
             "ten.5",
             "ten.6",
+            "two#11111111",
+            "six@/lib/x",
         ];
         assert_eq!(labels, expected);
 
@@ -128,9 +134,10 @@ mod tests {
             let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
             select(&sources, &labels, &names)
         };
-        assert_eq!(select(&["six"]).unwrap(), [3, 4]);
+        assert_eq!(select(&["six"]).unwrap(), [3, 4, 8]);
+        assert_eq!(select(&["six@x"]).unwrap(), [3, 8]);
         assert_eq!(select(&["six@/bin/x", "ten.6"]).unwrap(), [3, 6]);
-        assert_eq!(select(&[r"six@/bin/\x1b"]).unwrap(), [4], "as it was shown");
+        assert_eq!(select(&[r"six@\x1b", "six@/bin/\x1b"]).unwrap(), [4], "as it was shown");
         assert_eq!(select(&["one#11111111@/bin/x"]).unwrap(), [0]);
         let error = select(&["nine"]).unwrap_err();
         assert!(

@@ -1,10 +1,20 @@
 //! End to end: real programs, compiled, attached to while they run, and compared with what they
 //! say they wrote. `tests/README.md` says what kind of test goes where.
 
+mod account;
+mod binaries;
+mod blocking;
 mod capture_files;
 mod contract;
 mod endings;
+mod failing;
+mod flood;
+mod objects;
+mod pptc;
+mod processes;
+mod readme;
 mod refusals;
 mod sessions;
+mod steady;
 mod support;
 mod values;

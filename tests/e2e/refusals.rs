@@ -1,1 +1,541 @@
-//! To be written.
+//! What ppt does not attach to, and what it says then: exit code 1, and nothing written.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::steady::{
+    NOBODY, as_nobody, assert_said, build, gate, is_root, link, open_to_nobody, page, start,
+};
+use crate::support::{Account, Bench, Target, available, ppt, record, segments_of, text};
+
+/// `ppt attach PID` fails with code 1 and says `expected`.
+#[track_caller]
+fn refused(bench: &Bench, pid: u32, args: &[&str], expected: &str) {
+    let ran = bench.ppt(&[&["attach", &pid.to_string()], args].concat());
+    assert_said(&ran.stderr, &format!("ppt: {expected}\n"));
+    assert_eq!((ran.code(), ran.stdout.as_str()), (1, ""));
+}
+
+#[test]
+fn what_is_no_program() {
+    let bench = Bench::new();
+    let mut child = Command::new("true").spawn().unwrap();
+    let pid = child.id();
+    // SAFETY: the struct is ours, and all zeros is a value of it.
+    let waited = unsafe {
+        let mut info = std::mem::zeroed();
+        libc::waitid(libc::P_PID, pid, &mut info, libc::WEXITED | libc::WNOWAIT)
+    };
+    assert_eq!(waited, 0);
+    let parent = std::process::id();
+    let zombie = "is a zombie: it has ended and waits for its parent";
+    refused(&bench, pid, &[], &format!("process {pid} (true) {zombie} {parent}"));
+    child.wait().unwrap();
+    let none = format!("no process {pid}: it does not exist, or it has ended");
+    refused(&bench, pid, &[], &none);
+
+    if fs::read_to_string("/proc/2/comm").is_ok_and(|comm| comm == "kthreadd\n") {
+        let thread = "process 2 (kthreadd) is a kernel thread: it has no program to attach to";
+        refused(&bench, 2, &[], thread);
+    } else {
+        eprintln!("skipped: kernel threads cannot be seen here");
+    }
+    assert!(!bench.path("out.bin").exists());
+}
+
+#[test]
+fn a_program_without_ppt() {
+    let bench = Bench::new();
+    bench.copy("other.c");
+    bench.cc(&["other.c", "-o", "other"]);
+    let target = Target::spawn(bench.command(bench.path("other")));
+    target.stdout.wait_for("covers");
+    let pid = target.pid();
+    let ran = bench.ppt(&["attach", &pid.to_string()]);
+    assert_said(
+        &ran.stderr,
+        &format!(
+            "ppt: process {pid} has no ppt buffers\n  searched: {} (symbols and scan), {{}}libc{{}}\n  \
+             looked for: symbols `ppt1_*_descriptor`, and descriptors in the mapped data of each \
+             object\n  is the .c file that pptc generated linked into it?\n",
+            bench.path("other").display()
+        ),
+    );
+    assert_eq!(ran.code(), 1);
+    assert!(!bench.path("out.bin").exists());
+    target.finish();
+}
+
+/// What `ppt attach`, run by nobody, says of a process; without the advice for containers.
+fn refused_to_nobody(bench: &Bench, pid: u32, args: &[&str]) -> String {
+    let mut command = as_nobody(bench.command(bench.path("ppt")));
+    let output = command.args(["attach", &pid.to_string()]).args(args).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let said = text(&output.stderr);
+    said.split("\n  ppt runs in a container").next().unwrap().trim_end().to_string()
+}
+
+#[test]
+fn another_users_program() {
+    if !is_root() {
+        return;
+    }
+    let bench = build(&[]);
+    open_to_nobody(&bench);
+    let mut target = start(&bench);
+    let (pid, before) = (target.pid(), page(&mut target));
+    assert_eq!(
+        refused_to_nobody(&bench, pid, &[]),
+        format!(
+            "ppt: no permission to attach to process {pid} (steady): it belongs to user 0, and ppt \
+             runs as user 65534\n  run ppt as that user (sudo -u '#0' ppt …), or with \
+             CAP_SYS_PTRACE (sudo ppt …)"
+        )
+    );
+    assert_eq!(page(&mut target), before);
+    target.finish();
+}
+
+#[test]
+fn a_program_that_is_not_dumpable() {
+    if !is_root() {
+        return;
+    }
+    let bench = build(&[]);
+    open_to_nobody(&bench);
+    let mut command = as_nobody(bench.command(bench.path("steady")));
+    command.arg("counters");
+    let mut target = Target::start(command);
+    target.say("hide");
+    target.stdout.wait_for("hidden");
+    let (pid, before) = (target.pid(), page(&mut target));
+    assert_eq!(
+        refused_to_nobody(&bench, pid, &[]),
+        format!(
+            "ppt: no permission to attach to process {pid} (steady): it is marked not dumpable (it \
+             changed its user, or asked for it by prctl(PR_SET_DUMPABLE))\n  run ppt with \
+             CAP_SYS_PTRACE (sudo ppt …)"
+        )
+    );
+    assert_eq!(page(&mut target), before);
+    target.finish();
+}
+
+#[test]
+fn attached_already() {
+    let bench = build(&[]);
+    let mut target = start(&bench);
+    let attach = bench.attach(&target, &[]);
+    let (pid, agent, before) = (target.pid(), attach.pid(), page(&mut target));
+    refused(
+        &bench,
+        pid,
+        &["-o", "second.bin"],
+        &format!(
+            "buffer steady of process {pid} is attached already, by ppt with pid {agent}; end that \
+             one first (`ppt detach {pid}`), or take the buffer over with --allow foreign-claim"
+        ),
+    );
+    assert!(!bench.path("second.bin").exists());
+    assert_eq!(page(&mut target), before);
+    target.say("burst 1000");
+    let written = target.written();
+    attach.stop();
+    Account::of(&bench.info("out.bin")).check(written);
+    target.finish();
+}
+
+/// With `tracer` at work on the target: refused, and with `--allow traced` exact.
+fn traced(bench: &Bench, mut target: Target, tracer: &mut Tracer, name: &str) {
+    let (pid, before) = (target.pid(), page(&mut target));
+    let by = tracer.pid();
+    refused(
+        bench,
+        pid,
+        &[],
+        &format!(
+            "process {pid} is traced by process {by} ({name}); ppt does not get in a debugger's \
+             way unless told to: --allow traced"
+        ),
+    );
+    assert!(!bench.path("out.bin").exists());
+    assert_eq!(page(&mut target), before);
+    let attach = bench.attach(&target, &["--allow", "traced"]);
+    let agent = attach.pid();
+    target.say("burst 1000");
+    let written = target.written();
+    attach.stop();
+    assert_eq!(tracer_of(pid), by, "undisturbed");
+    assert!(!gate(&mut target));
+    let info = bench.info("out.bin");
+    Account::of(&info).check(written);
+    assert_eq!(written, 1000);
+    tracer.end();
+    target.finish();
+    let leaks = segments_of(&[agent]);
+    record("8", &format!("traced by {name}"), written, Account::of(&info), &info, leaks);
+}
+
+fn tracer_of(pid: u32) -> u32 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("TracerPid:"));
+    line.unwrap().trim().parse().unwrap()
+}
+
+/// A tracer at work, ended when dropped.
+struct Tracer(Target);
+
+impl Tracer {
+    fn pid(&self) -> u32 {
+        self.0.pid()
+    }
+
+    fn end(&mut self) {
+        self.0.signal(libc::SIGKILL);
+        self.0.wait();
+    }
+}
+
+#[test]
+fn a_traced_program() {
+    let bench = build(&[]);
+    bench.copy("tracer.c");
+    bench.cc(&["tracer.c", "-o", "tracer"]);
+    let target = start(&bench);
+    let mut tracer = Tracer(bench.start("tracer", &[&target.pid().to_string()]));
+    traced(&bench, target, &mut tracer, "tracer");
+}
+
+#[test]
+fn a_program_under_gdb() {
+    if !available("gdb") {
+        return;
+    }
+    let bench = build(&[]);
+    let target = start(&bench);
+    let mut gdb = bench.command("gdb");
+    gdb.args(["-q", "-nx", "-p", &target.pid().to_string()]).stderr(Stdio::null());
+    gdb.args(["-iex", "set auto-load off", "-iex", "set debuginfod enabled off"]);
+    let mut gdb = Tracer(Target::spawn(gdb));
+    gdb.0.say("echo \\nattached\\n");
+    gdb.0.stdout.wait_for("attached");
+    gdb.0.say("continue");
+    gdb.0.stdout.wait_for("(gdb) Continuing.");
+    let comm = fs::read_to_string(format!("/proc/{}/comm", gdb.pid())).unwrap();
+    traced(&bench, target, &mut gdb, comm.trim());
+}
+
+#[test]
+fn outputs_that_are_not_a_new_file() {
+    let bench = build(&[]);
+    let mut target = start(&bench);
+    let before = page(&mut target);
+    let pid = target.pid();
+    let refused = |args: &[&str], expected: &str| refused(&bench, pid, args, expected);
+    bench.write("old.bin", "mine");
+    refused(
+        &["-o", "old.bin"],
+        "old.bin exists; choose another name with -o, or overwrite it with --force",
+    );
+    symlink("old.bin", bench.path("link")).unwrap();
+    symlink("nowhere", bench.path("dangling")).unwrap();
+    for name in ["link", "dangling"] {
+        for force in [&["--force"][..], &[]] {
+            refused(
+                &[&["-o", name], force].concat(),
+                &format!(
+                    "{name} is a symbolic link, which ppt does not follow; choose another name \
+                     with -o"
+                ),
+            );
+        }
+    }
+    fs::hard_link(bench.path("old.bin"), bench.path("hard")).unwrap();
+    refused(
+        &["-o", "hard", "--force"],
+        "hard is not your own file alone; ppt does not overwrite it",
+    );
+    assert!(Command::new("mkfifo").arg(bench.path("fifo")).status().unwrap().success());
+    refused(&["-o", "fifo", "--force"], "fifo is a FIFO; choose another name with -o");
+    fs::create_dir(bench.path("folder")).unwrap();
+    refused(&["-o", "folder"], "folder is a directory; choose another name with -o");
+    let none = "cannot write nowhere/out.bin: No such file or directory (os error 2)";
+    refused(&["-o", "nowhere/out.bin"], none);
+    fs::set_permissions(bench.path("folder"), fs::Permissions::from_mode(0o777)).unwrap();
+    refused(
+        &["-o", "folder/out.bin"],
+        "folder can be changed by everybody (its mode is 777); choose another folder with -o",
+    );
+    if is_root() {
+        fs::set_permissions(bench.path("folder"), fs::Permissions::from_mode(0o755)).unwrap();
+        std::os::unix::fs::chown(bench.path("folder"), Some(NOBODY), None).unwrap();
+        refused(
+            &["-o", "folder/out.bin"],
+            "folder belongs to another user; choose another folder with -o",
+        );
+    }
+    assert_eq!(fs::read_to_string(bench.path("old.bin")).unwrap(), "mine");
+    assert!(!bench.path("nowhere").exists() && !bench.path("folder/out.bin").exists());
+    assert_eq!(page(&mut target), before);
+
+    // One's own file is overwritten when told to.
+    fs::remove_file(bench.path("hard")).unwrap();
+    let attach = bench.attach(&target, &["-o", "old.bin", "--force"]);
+    target.say("burst 10");
+    let written = target.written();
+    attach.stop();
+    Account::of(&bench.info("old.bin")).check(written);
+    target.finish();
+}
+
+#[test]
+fn outputs_where_one_may_not_write() {
+    if !is_root() {
+        return;
+    }
+    let bench = build(&[]);
+    open_to_nobody(&bench);
+    // The folder is root's.
+    let mut command = as_nobody(bench.command(bench.path("steady")));
+    command.arg("counters");
+    let mut target = Target::start(command);
+    let (pid, before) = (target.pid(), page(&mut target));
+    assert_eq!(
+        refused_to_nobody(&bench, pid, &[]),
+        "ppt: cannot write out.bin: Permission denied (os error 13)"
+    );
+    bench.write("theirs.bin", "root's");
+    fs::set_permissions(bench.path("theirs.bin"), fs::Permissions::from_mode(0o666)).unwrap();
+    assert_eq!(
+        refused_to_nobody(&bench, pid, &["-o", "theirs.bin", "--force"]),
+        "ppt: theirs.bin is not your own file alone; ppt does not overwrite it"
+    );
+    assert_eq!(fs::read_to_string(bench.path("theirs.bin")).unwrap(), "root's");
+    assert_eq!(page(&mut target), before);
+    target.finish();
+}
+
+#[test]
+fn too_little_memory() {
+    let bench = build(&[]);
+    let mut target = start(&bench);
+    let (pid, before) = (target.pid(), page(&mut target));
+    refused(
+        &bench,
+        pid,
+        &["--memory", "1K"],
+        "--memory 1024 is too small for buffer steady: 64 rings of the smallest size need 131072 \
+         bytes",
+    );
+    refused(
+        &bench,
+        pid,
+        &["--memory", "1M", "--slots", "1M"],
+        "--memory 1048576 is too small for buffer steady: 3 rings of the smallest size need \
+         100663296 bytes",
+    );
+    assert!(!bench.path("out.bin").exists());
+    assert_eq!(page(&mut target), before);
+    target.finish();
+}
+
+/// The descriptor's initializers, as they stand in the generated source.
+const ABI: &str = "    1,\n    sizeof(ppt1_descriptor),";
+const SELF: &str = "    &PPT1_(descriptor),\n    1,";
+const HASH: &str = "    PPT1_SCHEMA_HASH,\n";
+const SCHEMA: &str = "    ppt1_schema,\n    sizeof(ppt1_schema) - 1,";
+const CONTROL: &str = "    &PPT1_(control),\n    PPT1_STRIDE";
+
+/// A target whose descriptor has `new` for `old`, and `more` at the end of its source.
+fn altered(bench: &Bench, name: &str, old: &str, new: &str, more: &str) {
+    let source = fs::read_to_string(bench.path("steady.c")).unwrap();
+    assert_eq!(source.matches(old).count(), 1, "{old}");
+    let source = source.replace(old, new) + more;
+    let before = "#define _GNU_SOURCE\nextern char deep[1000000];";
+    let after = "const char *used(void);\nconst char *used(void) { return ppt1_schema; }";
+    let source = format!("{before}\n{source}\n{after}\n");
+    bench.write(&format!("{name}.c"), &source);
+    link(bench, name, &format!("{name}.c"), &[]);
+}
+
+/// Such a target is refused for `why` at once, and written to no more than by itself.
+fn not_believed(bench: &Bench, name: &str, why: &str) {
+    let mut target = bench.start(name, &["counters"]);
+    let readable = !name.starts_with("unmapped");
+    let before = readable.then(|| page(&mut target));
+    let begun = Instant::now();
+    let (pid, object) = (target.pid(), bench.path(name).display().to_string());
+    let expected = match why {
+        "" => format!("process {pid} has no ppt buffers\n{{}}\n{{}}\n{{}}"),
+        _ => format!("process {pid}: buffer in {object}: {why}"),
+    };
+    refused(bench, pid, &[], &expected);
+    assert!(begun.elapsed() < Duration::from_secs(5), "{name}");
+    assert_eq!(readable.then(|| page(&mut target)), before, "{name}");
+    assert!(!bench.path("out.bin").exists());
+    if readable {
+        target.finish();
+    }
+}
+
+#[test]
+fn another_abi() {
+    let bench = build(&[]);
+    altered(&bench, "newer", ABI, "    2,\n    sizeof(ppt1_descriptor),", "");
+    not_believed(
+        &bench,
+        "newer",
+        "it was built for ppt ABI 2, which is newer; this ppt knows ABI 1: use the ppt that came \
+         with its pptc",
+    );
+}
+
+#[test]
+fn a_descriptor_that_contradicts_itself() {
+    let bench = build(&[]);
+    altered(&bench, "elsewhere", SELF, "    (const char *)&PPT1_(descriptor) + 8,\n    1,", "");
+    not_believed(&bench, "elsewhere", "");
+    altered(&bench, "magic", "{0xb7, 'p'", "{0xb8, 'p'", "");
+    not_believed(&bench, "magic", "");
+    altered(&bench, "hash", HASH, "    PPT1_SCHEMA_HASH ^ 1,\n", "");
+    not_believed(&bench, "hash", "its schema does not have the hash that its descriptor states");
+    altered(&bench, "stride", "    PPT1_STRIDE,\n", "    PPT1_STRIDE + 8,\n", "");
+    not_believed(&bench, "stride", "its stride is not that of its schema");
+}
+
+#[test]
+fn schemas_that_cannot_be() {
+    let bench = build(&[]);
+    let schema = |name: &str, text: &str, length: &str, more: &str| {
+        altered(&bench, name, SCHEMA, &format!("    {text},\n    {length},"), more);
+    };
+    schema("length0", "ppt1_schema", "0", "");
+    not_believed(&bench, "length0", "its schema claims to be 0 bytes long");
+    schema("length63", "ppt1_schema", "UINT64_C(1) << 63", "");
+    not_believed(&bench, "length63", "its schema claims to be 9223372036854775808 bytes long");
+    schema("past", "ppt1_schema", "1 << 20", "");
+    not_believed(&bench, "past", "its schema points out of its memory");
+    schema("nowhere", "(const char *)4096", "100", "");
+    not_believed(&bench, "nowhere", "its schema points out of its memory");
+    schema("bytes", "\"{\\\"v\\\":1,\\xff\\xfe\"", "9", "");
+    not_believed(&bench, "bytes", "its schema is not valid: {}");
+    altered(
+        &bench,
+        "nested",
+        SCHEMA,
+        "    deep,\n    1000000,",
+        "char deep[1000000];\n\
+         static __attribute__((constructor)) void dig(void) { memset(deep, '[', sizeof deep); }\n",
+    );
+    not_believed(&bench, "nested", "its schema is not valid: {}");
+}
+
+#[test]
+fn control_pages_that_cannot_be() {
+    let bench = build(&[]);
+    let misaligned = "    (ppt1_control *)((char *)&PPT1_(control) + 8),\n    PPT1_STRIDE";
+    altered(&bench, "misaligned", CONTROL, misaligned, "");
+    not_believed(&bench, "misaligned", "its control page is misaligned");
+    let at_start = |name: &str, code: &str| {
+        let more = format!(
+            "static __attribute__((constructor)) void spoil(void) {{\n    \
+             void *page = &PPT1_(control);\n    {code}\n}}\n"
+        );
+        altered(&bench, name, CONTROL, CONTROL, &more);
+    };
+    at_start("readonly", "mprotect(page, 4096, PROT_READ);");
+    not_believed(&bench, "readonly", "its control page is not writable");
+    at_start(
+        "public",
+        "mmap(page, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_ANONYMOUS, -1, 0);",
+    );
+    not_believed(&bench, "public", "its control page is in shared memory");
+    at_start("unmapped", "munmap(page, 4096);");
+    not_believed(&bench, "unmapped", "its control page is not mapped");
+    at_start(
+        "stack",
+        "uintptr_t at = (uintptr_t)&PPT1_(descriptor), stack = (uintptr_t)&page & -4096ul;\n    \
+         mprotect((void *)(at & -4096ul), 8192, PROT_READ | PROT_WRITE);\n    \
+         memcpy((char *)at + 56, &stack, 8);",
+    );
+    not_believed(&bench, "stack", "its control page is on a stack");
+}
+
+#[test]
+fn a_32_bit_program() {
+    if !cfg!(target_arch = "x86_64") {
+        eprintln!("skipped: 32-bit programs are made on x86-64 only");
+        return;
+    }
+    let bench = Bench::new();
+    bench.copy("idle32.c");
+    let flags = ["-m32", "-nostdlib", "-static", "-ffreestanding", "-fno-pie", "-no-pie"];
+    bench.cc(&[&flags[..], &["idle32.c", "-o", "idle32"]].concat());
+    let Ok(mut child) = bench.command(bench.path("idle32")).spawn() else {
+        eprintln!("skipped: this kernel runs no 32-bit programs");
+        return;
+    };
+    let pid = child.id();
+    let expected = format!(
+        "process {pid} is a 32-bit program of ELF machine 3, and this ppt attaches to x86-64 \
+         programs only: use the ppt built for it"
+    );
+    let ran = bench.ppt(&["attach", &pid.to_string()]);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_said(&ran.stderr, &format!("ppt: {expected}\n"));
+    assert_eq!(ran.code(), 1);
+}
+
+#[test]
+fn limits_of_shared_memory() {
+    if !is_root() || !available("unshare") || !available("nsenter") {
+        return;
+    }
+    let bench = build(&[]);
+    let mut command = bench.command("unshare");
+    command.args(["--ipc", "./steady", "counters"]);
+    let mut target = Target::start(command);
+    let (pid, before) = (target.pid(), page(&mut target));
+    refused(
+        &bench,
+        pid,
+        &[],
+        &format!(
+            "process {pid} is in another IPC namespace, where segments made here cannot be \
+             attached; run ppt inside it: nsenter --ipc --target {pid} ppt attach {pid}"
+        ),
+    );
+    let inside = |script: &str| {
+        let mut command = bench.command("nsenter");
+        command.args(["--ipc", "--target", &pid.to_string(), "sh", "-c", script, ppt()]);
+        let output = command.output().unwrap();
+        (output.status.code(), text(&output.stderr))
+    };
+    let (code, said) =
+        inside(&format!("echo 0 > /proc/sys/kernel/shmmni; exec \"$0\" attach {pid}"));
+    assert_said(
+        &said,
+        "ppt: cannot make a segment of {} bytes: No space left on device (os error 28)\n  the \
+         system's limit of shared memory is reached: see ipcs -lm, kernel.shmmni and \
+         kernel.shmall\n",
+    );
+    assert_eq!(code, Some(1));
+    let limits = "echo 4096 > /proc/sys/kernel/shmmni; echo 65536 > /proc/sys/kernel/shmmax";
+    let (code, said) = inside(&format!("{limits}; exec \"$0\" attach {pid}"));
+    assert_said(
+        &said,
+        "ppt: cannot make a segment of {} bytes: Invalid argument (os error 22)\n  it is larger \
+         than kernel.shmmax allows: ask for less by --slots or --memory\n",
+    );
+    assert_eq!(code, Some(1));
+    assert!(!bench.path("out.bin").exists());
+    assert_eq!(page(&mut target), before, "off, and nothing was written");
+    let (code, _) = inside(&format!(
+        "echo 1073741824 > /proc/sys/kernel/shmmax; exec \"$0\" attach {pid} -d 10ms"
+    ));
+    assert_eq!(code, Some(0));
+    target.finish();
+}

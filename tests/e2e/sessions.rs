@@ -1,1 +1,481 @@
-//! To be written.
+//! One target, several sessions: after one another, at once, and after an agent that died.
+
+use std::fs;
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::flood::{self, count, frames, gaps};
+use crate::support::{Account, Attach, Bench, Target, ppt, record, segments_of, wait_until};
+
+/// Attaches into `capture`, to end by itself after `time`.
+fn brief(bench: &Bench, target: &Target, capture: &str, time: &str, args: &[&str]) -> Brief {
+    let pid = target.pid().to_string();
+    let mut command = bench.command(ppt());
+    command.args(["attach", &pid, "-v", "-o", capture, "-d", time]).args(args);
+    let attach = Attach::spawn(command);
+    let agent = attach.pid();
+    Brief { agent, said: attach.ended(0) }
+}
+
+struct Brief {
+    agent: u32,
+    said: String,
+}
+
+impl Brief {
+    /// How the segment was had, and its name.
+    fn segment(&self) -> (&str, &str) {
+        let line = self.said.lines().find(|line| line.contains(" segment ")).expect("-v says so");
+        let mut words = line.rsplit(' ');
+        let nonce = words.next().unwrap();
+        assert_eq!(words.next(), Some("segment"));
+        (words.next().unwrap(), nonce)
+    }
+}
+
+/// Mappings of System V segments in a process.
+fn segments_mapped(pid: u32) -> usize {
+    let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
+    maps.lines().filter(|line| line.contains("/SYSV")).count()
+}
+
+#[test]
+fn the_sequence_goes_on() {
+    let bench = flood::build();
+    let mut target = bench.start("flood", &["2", "3000"]);
+    target.run();
+    assert_eq!(flood::published(&target), 0, "nobody is attached");
+    let mut next = 1;
+    for capture in ["1.bin", "2.bin", "3.bin"] {
+        let attach = bench.attach(&target, &["-o", capture]);
+        let written = target.run();
+        let said = attach.stop();
+        assert!(!said.contains("took over"), "{said}");
+        let info = bench.info(capture);
+        Account::of(&info).check(written);
+        assert_eq!(count(&info, "lost_by", "corrupt"), 0);
+        let rows = frames(&bench, capture);
+        assert_eq!(rows.len(), 6000);
+        for ring in [0, 1] {
+            let of_ring = rows.iter().filter(|row| row.ring == ring);
+            let numbers: Vec<u64> = of_ring.map(|row| row.seqno).collect();
+            assert_eq!(numbers, (next..next + 3000).collect::<Vec<_>>());
+        }
+        assert!(gaps(&bench, capture).is_empty());
+        next += 3000;
+    }
+    assert_eq!(segments_mapped(target.pid()), 1);
+    target.finish();
+}
+
+#[derive(Debug)]
+struct Size {
+    maps: usize,
+    descriptors: usize,
+    resident_kib: u64,
+}
+
+impl Size {
+    fn of(pid: u32) -> Self {
+        let read = |name: &str| fs::read_to_string(format!("/proc/{pid}/{name}")).unwrap();
+        let status = read("status");
+        let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        Self {
+            maps: read("maps").lines().count(),
+            descriptors: fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count(),
+            resident_kib: resident.trim().trim_end_matches(" kB").parse().unwrap(),
+        }
+    }
+}
+
+#[test]
+fn a_hundred_sessions_of_eight_running_threads() {
+    let bench = flood::build();
+    let mut target = flood::start_endless(&bench, "8");
+    let (mut total, mut unattended, mut rows) = (Account::default(), 0, 0);
+    let mut agents = Vec::new();
+    let mut segment = String::new();
+    let mut next = vec![1; 8];
+    let mut early = None;
+    let mut session = |target: &Target, capture: &str, time: &str, agents: &mut Vec<u32>| {
+        let brief = brief(&bench, target, capture, time, &["--slots", "64"]);
+        agents.push(brief.agent);
+        let (how, nonce) = brief.segment();
+        let expected = if segment.is_empty() { "made" } else { "adopted" };
+        assert_eq!(how, expected);
+        assert!(segment.is_empty() || segment == nonce);
+        segment = nonce.into();
+
+        let info = bench.info(capture);
+        let account = Account::of(&info);
+        assert_eq!(count(&info, "lost_by", "corrupt"), 0);
+        total.captured += account.captured;
+        total.lost += account.lost;
+        total.dropped += account.dropped;
+        let between: Vec<_> =
+            gaps(&bench, capture).into_iter().filter(|gap| gap.3 == "unattended").collect();
+        // Session and gap tile: the first number is that of the last session, or what follows the
+        // gap in between.
+        for ring in info["buffers"][0]["rings"].as_array().unwrap() {
+            let number = |name: &str| ring[name].as_u64().unwrap();
+            let index = number("ring") as usize;
+            let gap = between.iter().find(|gap| gap.0 as usize == index);
+            if let Some(gap) = gap {
+                assert_eq!(gap.1, next[index], "{ring}");
+                next[index] += gap.2;
+                unattended += gap.2;
+            }
+            assert_eq!(number("first_seq"), next[index], "{ring}");
+            next[index] = number("next_seq");
+        }
+        rows += frames(&bench, capture).len() as u64;
+        fs::remove_file(bench.path(capture)).unwrap();
+        info
+    };
+    for round in 0..100 {
+        session(&target, "out.bin", "1ms", &mut agents);
+        if round == 10 {
+            early = Some(Size::of(target.pid()));
+        }
+    }
+    let (early, late) = (early.unwrap(), Size::of(target.pid()));
+    target.say("stop");
+    let published = flood::published(&target);
+    // States what was written after the hundredth.
+    let info = session(&target, "out.bin", "1ms", &mut agents);
+    assert_eq!((late.maps, late.descriptors), (early.maps, early.descriptors));
+    assert!(late.resident_kib < early.resident_kib + 512, "{early:?} {late:?}");
+    assert_eq!(segments_mapped(target.pid()), 1);
+    target.finish();
+
+    assert_eq!(total.captured + total.lost + unattended, published, "{total:?} {unattended}");
+    assert_eq!((total.dropped, rows), (0, total.captured));
+    assert!(total.captured > 0);
+    // The capture of the last session has nothing of the others.
+    let last = Account::of(&info);
+    let leaks = segments_of(&agents);
+    let written = last.captured + last.lost;
+    record("46", "100 sessions of 8 running threads", written, last, &info, leaks);
+    record("53", "100 sessions in one segment", written, last, &info, leaks);
+}
+
+#[test]
+fn the_edge_of_the_gate() {
+    let bench = Bench::new();
+    bench.copy_all(&["stamps.frame", "stamps_main.c"]);
+    bench.pptc(&["stamps.frame"]);
+    bench.cc(&["stamps_main.c", "stamps.c", "-o", "stamps", "-lpthread"]);
+    let target = bench.start("stamps", &[]);
+    let pid = target.pid().to_string();
+    let (mut rows, mut empty) = (0, 0);
+    let mut last = None;
+    for _ in 0..200 {
+        let ran = bench.ppt(&["attach", &pid, "-q", "-d", "3ms", "--slots", "64", "--force"]);
+        assert!(ran.status.success(), "{}", ran.stderr);
+        let table = bench.table("out.bin", &[]);
+        let cell = |row: &[String], name: &str| -> Option<u64> {
+            let cell = &row[table.column(name)];
+            (!cell.is_empty()).then(|| cell.parse().unwrap())
+        };
+        for row in &table.rows {
+            let number = |name: &str| cell(row, name).unwrap();
+            let n = number("n");
+            assert!(last.replace(n) < Some(n), "{row:?}");
+            assert_eq!(number("third"), n - n % 3, "{row:?}");
+            match cell(row, "work_start") {
+                None => empty += 1,
+                Some(start) => {
+                    let took = number("work_end") - start;
+                    assert!((number("least")..=number("most")).contains(&took), "{row:?}");
+                }
+            }
+            rows += 1;
+        }
+    }
+    // Most sessions begin while the work goes on.
+    assert!(rows > 1000 && empty > 20, "{empty} of {rows} without start");
+    let info = bench.info("out.bin");
+    let account = Account::of(&info);
+    let pid = target.pid();
+    assert_eq!(segments_mapped(pid), 1);
+    target.finish();
+    let written = account.captured + account.lost;
+    record("51", "attached 200 times while a loop stamps", written, account, &info, 0);
+}
+
+fn already(target: u32, holder: u32) -> String {
+    format!(
+        "ppt: buffer flood of process {target} is attached already, by ppt with pid {holder}; end \
+         that one first (`ppt detach {target}`), or take the buffer over with --allow foreign-claim"
+    )
+}
+
+#[test]
+fn a_second_agent_is_refused() {
+    let bench = flood::build();
+    let mut target = bench.start("flood", &["2", "1000"]);
+    let first = bench.attach(&target, &["-o", "1.bin"]);
+    let mut written = target.run();
+    let pid = target.pid().to_string();
+    let second = bench.ppt(&["attach", &pid, "-o", "2.bin"]);
+    assert_eq!((second.code(), second.stderr.trim()), (1, &*already(target.pid(), first.pid())));
+    assert!(!bench.path("2.bin").exists());
+    written += target.run();
+    let agent = first.pid();
+    first.stop();
+    target.finish();
+    let info = bench.info("1.bin");
+    let account = Account::of(&info);
+    account.check(written);
+    assert_eq!(account.captured, written, "the first was not disturbed");
+    record("15", "second agent refused", written, account, &info, segments_of(&[agent]));
+}
+
+#[test]
+fn of_two_agents_that_start_together_one_wins() {
+    let bench = flood::build();
+    let mut target = bench.start("flood", &["2", "100"]);
+    let pid = target.pid().to_string();
+    let start = |capture: &str| {
+        let mut command = bench.command(ppt());
+        command.args(["attach", &pid, "--force", "-o", capture]);
+        Attach::spawn(command)
+    };
+    let mut agents = Vec::new();
+    let mut last = Value::Null;
+    let mut written = 0;
+    for _ in 0..20 {
+        let mut running = vec![("1.bin", start("1.bin")), ("2.bin", start("2.bin"))];
+        agents.extend(running.iter().map(|it| it.1.pid()));
+        // The one that ends is the loser.
+        let mut ended = None;
+        wait_until("one of them ends", || {
+            ended = running.iter_mut().position(|it| it.1.has_ended());
+            ended.is_some()
+        });
+        let (_, loser) = running.remove(ended.unwrap());
+        let (capture, winner) = running.remove(0);
+        let loser_pid = loser.pid();
+        let said = loser.ended(1);
+        assert_eq!(said.trim(), already(target.pid(), winner.pid()));
+        assert_eq!(segments_of(&[loser_pid]), 0);
+        winner.stderr.wait_for("attached:");
+        target.say("go");
+        written = target.written();
+        winner.stop();
+        last = bench.info(capture);
+        let account = Account::of(&last);
+        account.check(written);
+        assert_eq!(account.captured, written);
+    }
+    assert_eq!(segments_mapped(target.pid()), 1, "no double segment");
+    target.finish();
+    let account = Account::of(&last);
+    record("15", "two agents start together", written, account, &last, segments_of(&agents));
+}
+
+#[test]
+fn a_dead_agents_claim_is_taken_over() {
+    let bench = flood::build();
+    let mut target = bench.start("flood", &["4", "0"]);
+    let dead = bench.attach(&target, &["-o", "dead.bin"]);
+    target.say("start");
+    // Something is in the file by then.
+    let size = || fs::metadata(bench.path("dead.bin")).unwrap().len();
+    wait_until("the capture has grown", || size() > 1 << 20);
+    let killed = dead.pid();
+    dead.kill();
+    let next = bench.attach(&target, &["-o", "next.bin"]);
+    let agent = next.pid();
+    let said = next.stop();
+    let line = format!("ppt: flood: took over from ppt with pid {killed}, which died");
+    assert_eq!(said.lines().next(), Some(&*line));
+    target.say("stop");
+    let published = flood::published(&target);
+    // What came after that session.
+    let third = brief(&bench, &target, "third.bin", "1ms", &[]);
+    assert!(!third.said.contains("took over"), "{}", third.said);
+    target.finish();
+
+    let info = bench.info("dead.bin");
+    assert_eq!(info["complete"], false);
+    let before = frames(&bench, "dead.bin");
+    assert_eq!(before.len() as u64, Account::of(&info).captured);
+    let info = bench.info("next.bin");
+    let account = Account::of(&info);
+    let after = frames(&bench, "next.bin");
+    assert_eq!(after.len() as u64, account.captured);
+    for ring in 0..4 {
+        let of = |rows: &[flood::Beat]| -> Vec<u64> {
+            rows.iter().filter(|row| row.ring == ring).map(|row| row.seqno).collect()
+        };
+        assert!(of(&before).last() < of(&after).first(), "the sequence goes on");
+    }
+    // Every number is somebody's: up to what was drained by the dead one, and from there on.
+    let unattended = |capture: &str| -> Vec<(u64, u64, u64, String)> {
+        gaps(&bench, capture).into_iter().filter(|gap| gap.3 == "unattended").collect()
+    };
+    let sum = |gaps: &[(u64, u64, u64, String)]| gaps.iter().map(|gap| gap.2).sum::<u64>();
+    let first = unattended("next.bin");
+    let drained_by_the_dead: u64 = (0..4)
+        .map(|ring| {
+            let begun = |info: &Value| {
+                let rings = info["buffers"][0]["rings"].as_array().unwrap();
+                let ring = rings.iter().find(|it| it["ring"] == ring).unwrap();
+                ring["first_seq"].as_u64().unwrap()
+            };
+            first.iter().find(|gap| gap.0 == ring).map_or(begun(&info), |gap| gap.1) - 1
+        })
+        .sum();
+    let rest = sum(&unattended("third.bin"));
+    let session = account.captured + account.lost;
+    assert_eq!(drained_by_the_dead + sum(&first) + session + rest, published);
+    assert!(drained_by_the_dead >= before.len() as u64);
+    let leaks = segments_of(&[killed, agent, third.agent]);
+    record("14", "listener killed under load", session, account, &info, leaks);
+}
+
+#[test]
+fn detach_clears_what_a_dead_agent_left() {
+    let bench = flood::build();
+    let mut target = bench.start("flood", &["2", "500"]);
+    let pid = target.pid().to_string();
+    let dead = bench.attach(&target, &[]);
+    target.run();
+    assert_eq!(flood::published(&target), 1000);
+    let killed = dead.pid();
+    dead.kill();
+    let list = || bench.ppt(&["list", &pid]).stdout;
+    assert!(list().contains(&format!("left by ppt with pid {killed}, which died")), "{}", list());
+
+    let detached = bench.ppt(&["detach", &pid]);
+    let said =
+        format!("flood: switched off, and cleared what ppt with pid {killed} left when it died\n");
+    assert_eq!((detached.code(), detached.stderr), (0, said));
+    let again = bench.ppt(&["detach", &pid]);
+    assert_eq!((again.code(), &*again.stderr), (0, "flood: nobody was attached\n"));
+    assert!(list().contains(" off "), "{}", list());
+    target.run();
+    assert_eq!(flood::published(&target), 0);
+
+    let attach = bench.attach(&target, &["-o", "next.bin"]);
+    let written = target.run();
+    let said = attach.stop();
+    assert!(!said.contains("took over"), "{said}");
+    target.finish();
+    let account = Account::of(&bench.info("next.bin"));
+    assert_eq!((account.captured, account.lost, account.dropped), (written, 0, 0));
+}
+
+#[test]
+fn threads_move_from_one_geometry_to_another() {
+    let bench = flood::build();
+    let mut target = flood::start_endless(&bench, "8");
+    let first = brief(&bench, &target, "1.bin", "20ms", &["--slots", "64"]);
+    let second = brief(&bench, &target, "2.bin", "20ms", &["--slots", "128"]);
+    assert_eq!((first.segment().0, second.segment().0), ("made", "made"));
+    assert_ne!(first.segment().1, second.segment().1);
+    target.say("stop");
+    target.written();
+    let published = flood::published(&target);
+    // Both once more, for what was written after each.
+    let mut sum = 0;
+    for (capture, slots) in [("3.bin", "64"), ("4.bin", "128")] {
+        let brief = brief(&bench, &target, capture, "1ms", &["--slots", slots]);
+        assert_eq!(brief.segment().0, "adopted");
+    }
+    assert_eq!(segments_mapped(target.pid()), 2);
+    target.finish();
+    for capture in ["1.bin", "2.bin", "3.bin", "4.bin"] {
+        let info = bench.info(capture);
+        let account = Account::of(&info);
+        assert_eq!((account.dropped, count(&info, "lost_by", "corrupt")), (0, 0));
+        assert_eq!(frames(&bench, capture).len() as u64, account.captured);
+        let gaps = gaps(&bench, capture);
+        let unattended = gaps.iter().filter(|gap| gap.3 == "unattended").map(|gap| gap.2);
+        sum += account.captured + account.lost + unattended.sum::<u64>();
+    }
+    assert_eq!(sum, published);
+}
+
+#[test]
+fn two_geometries_in_turn() {
+    let bench = flood::build();
+    let mut target = bench.start("flood", &["3", "50"]);
+    let mut names: [Option<String>; 2] = [None, None];
+    let mut agents = Vec::new();
+    let mut last = (0, Account::default(), Value::Null);
+    for round in 0..20 {
+        let slots = ["256", "512"][round % 2];
+        let attach = bench.attach(&target, &["-v", "--force", "--slots", slots]);
+        agents.push(attach.pid());
+        let written = target.run();
+        let brief = Brief { agent: attach.pid(), said: attach.stop() };
+        let (how, nonce) = brief.segment();
+        match &names[round % 2] {
+            None => assert_eq!(how, "made"),
+            Some(name) => assert_eq!((how, nonce), ("adopted", &**name)),
+        }
+        names[round % 2] = Some(nonce.into());
+        let info = bench.info("out.bin");
+        let account = Account::of(&info);
+        account.check(written);
+        assert_eq!(account.captured, written);
+        last = (written, account, info);
+    }
+    assert_eq!(segments_mapped(target.pid()), 2);
+    target.finish();
+    let (written, account, info) = last;
+    record("56", "two geometries in turn", written, account, &info, segments_of(&agents));
+}
+
+#[test]
+fn a_ninth_geometry_is_refused() {
+    let bench = flood::build();
+    let mut target = bench.start("flood", &["1", "10"]);
+    let slots: Vec<String> = (1..=9).map(|log2| (1u32 << log2).to_string()).collect();
+    for slots in &slots[..8] {
+        let attach = bench.attach(&target, &["--force", "--slots", slots]);
+        target.run();
+        attach.stop();
+    }
+    let pid = target.pid();
+    let ninth = bench.ppt(&["attach", &pid.to_string(), "-o", "9.bin", "--slots", &slots[8]]);
+    let expected = format!(
+        "ppt: buffer flood of process {pid} has mapped segments of 8 geometries, and its table is \
+         full; attach with a geometry that was used before, or restart the program\n"
+    );
+    assert_eq!((ninth.code(), ninth.stderr), (1, expected));
+    assert!(!bench.path("9.bin").exists());
+    let attach = bench.attach(&target, &["-v", "--force", "--slots", &slots[7]]);
+    assert!(attach.stop().contains("adopted segment"));
+    assert_eq!(segments_mapped(pid), 8);
+    target.finish();
+}
+
+/// Whether a segment is there.
+fn exists(id: &str) -> bool {
+    let table = fs::read_to_string("/proc/sysvipc/shm").unwrap();
+    table.lines().any(|line| line.split_whitespace().nth(1) == Some(id))
+}
+
+#[test]
+fn a_segment_that_was_left_is_swept_by_the_next_command() {
+    let bench = Bench::new();
+    bench.copy("leave_segment.c");
+    bench.cc(&["leave_segment.c", "-o", "leave_segment"]);
+    let leave = |key: u32| {
+        let made = Command::new(bench.path("leave_segment")).arg(format!("{key:x}")).output();
+        String::from_utf8(made.unwrap().stdout).unwrap().trim().to_owned()
+    };
+    let unique = std::process::id() & 0xffff;
+    let (ours, theirs) = (leave(0x7074_0000 | unique), leave(0x7075_0000 | unique));
+    assert!(!ours.is_empty() && !theirs.is_empty());
+    bench.ppt(&["list", "1"]);
+    assert!(!exists(&ours), "what an agent left");
+    assert!(exists(&theirs), "the segment of another program");
+    // SAFETY: no pointer is followed; the segment is our own.
+    unsafe { libc::shmctl(theirs.parse().unwrap(), libc::IPC_RMID, std::ptr::null_mut()) };
+    assert!(!exists(&theirs));
+}

@@ -273,13 +273,14 @@ impl Attach {
         attach
     }
 
-    pub fn spawn(mut command: Command) -> Self {
-        let mut child = command
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+    pub fn spawn(command: Command) -> Self {
+        Self::spawn_into(command, Stdio::null())
+    }
+
+    /// The same with a stdout of the caller's.
+    pub fn spawn_into(mut command: Command, stdout: Stdio) -> Self {
+        let mut child =
+            command.stdin(Stdio::null()).stdout(stdout).stderr(Stdio::piped()).spawn().unwrap();
         let stderr = Lines::new(child.stderr.take().unwrap(), "ppt attach");
         Self { child, stderr }
     }
@@ -304,6 +305,11 @@ impl Attach {
         let status = self.child.wait().unwrap();
         assert_eq!(status.code(), Some(code), "ppt attach ended with {status}:\n{said}");
         said
+    }
+
+    /// Whether it has ended by itself.
+    pub fn has_ended(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_some()
     }
 
     /// kill -9.
@@ -390,6 +396,15 @@ pub fn segments_of(makers: &[u32]) -> usize {
     let table = fs::read_to_string("/proc/sysvipc/shm").unwrap();
     let maker = |line: &str| line.split_whitespace().nth(4)?.parse::<u32>().ok();
     table.lines().skip(1).filter_map(maker).filter(|pid| makers.contains(pid)).count()
+}
+
+/// Waits for what the kernel tells by no event.
+pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let start = std::time::Instant::now();
+    while !is_so() {
+        assert!(start.elapsed() < PATIENCE, "it never came to be that {what}");
+        std::thread::sleep(Duration::from_millis(1));
+    }
 }
 
 /// Whether a program can be run here; a test that needs it says so and goes on.

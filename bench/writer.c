@@ -1,0 +1,177 @@
+/* What writing a frame costs: one function per way to do it, timed in a loop.
+ *
+ * Reads commands from stdin: `measure` prints `NAME NANOSECONDS` per way and `end`;
+ * `steady RATE SECONDS` writes frames at that rate and prints `end`. */
+#define _GNU_SOURCE
+#include "writer.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#define NOINLINE __attribute__((noinline))
+#define SLOTS 16384u
+#define WORDS 8u
+
+static NOINLINE void empty_call(uint64_t i) { __asm__ volatile("" : : "r"(i)); }
+
+static NOINLINE void block_form(uint64_t i) {
+    PPT_WRITE_WRITER(f) {
+        f.kind = (int)i;
+        f.who = (int)(i >> 1);
+        f.start = (int64_t)i;
+        f.middle = (int64_t)i;
+        f.end = (int64_t)i;
+        f.a = i;
+        f.b = i;
+        f.c = i;
+    }
+}
+
+static NOINLINE void block_form_one_stamp(uint64_t i) {
+    PPT_WRITE_WRITER(f) {
+        f.kind = (int)i;
+        f.who = (int)(i >> 1);
+        f.start = (int64_t)i;
+        f.middle = (int64_t)i;
+        f.end = ppt_writer_now();
+        f.a = i;
+        f.b = i;
+        f.c = i;
+    }
+}
+
+static NOINLINE void block_form_three_stamps(uint64_t i) {
+    PPT_WRITE_WRITER(f) {
+        f.kind = (int)i;
+        f.who = (int)(i >> 1);
+        f.start = ppt_writer_now();
+        f.middle = ppt_writer_now();
+        f.end = ppt_writer_now();
+        f.a = i;
+        f.b = i;
+        f.c = i;
+    }
+}
+
+static NOINLINE void macro_form(uint64_t i) {
+    WRITE_WRITER_KIND((int)i);
+    WRITE_WRITER_WHO((int)(i >> 1));
+    WRITE_WRITER_START((int64_t)i);
+    WRITE_WRITER_MIDDLE((int64_t)i);
+    WRITE_WRITER_END((int64_t)i);
+    WRITE_WRITER_A(i);
+    WRITE_WRITER_B(i);
+    WRITE_WRITER_C(i);
+    ppt_write_writer_frame();
+}
+
+/* The end of a frame alone, its fields set before. */
+static NOINLINE void macro_write(uint64_t i) {
+    (void)i;
+    ppt_write_writer_frame();
+}
+
+static NOINLINE void clock_alone(uint64_t i) {
+    struct timespec t;
+    (void)i;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    __asm__ volatile("" : : "r"(&t) : "memory");
+}
+
+static uint64_t now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static void empty_loop(uint64_t count) {
+    for (uint64_t i = 0; i < count; i++)
+        __asm__ volatile("" : : "r"(i));
+}
+
+/* The floor: the stores that any ring needs, in line, with nothing asked and nothing looked up. */
+static void floor_loop(uint64_t count) {
+    static uint64_t *ring;
+    static uint64_t cursor;
+    if (ring == 0) {
+        ring = (uint64_t *)mmap(0, SLOTS * WORDS * 8, PROT_READ | PROT_WRITE,
+                                MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+        if (ring == (uint64_t *)MAP_FAILED)
+            abort();
+    }
+    uint64_t *slot = ring, *const end = ring + SLOTS * WORDS;
+    for (uint64_t i = 0; i < count; i++) {
+        __atomic_store_n(slot, i + 1, __ATOMIC_RELAXED);
+        __atomic_store_n(slot + 1, (uint64_t)(uint32_t)i | i >> 1 << 32, __ATOMIC_RELAXED);
+        for (unsigned word = 2; word < WORDS; word++)
+            __atomic_store_n(slot + word, i, __ATOMIC_RELAXED);
+        __atomic_store_n(&cursor, i + 1, __ATOMIC_RELEASE);
+        slot += WORDS;
+        if (slot == end)
+            slot = ring;
+    }
+}
+
+static void report(const char *name, uint64_t start, uint64_t count) {
+    printf("%s %.4f\n", name, (double)(now() - start) / (double)count);
+}
+
+/* The call is direct, as a user's would be; a first lap warms up, pages included. */
+#define CALLS(function, count)                                                                     \
+    do {                                                                                           \
+        for (uint64_t i = 0; i < 2 * SLOTS; i++)                                                   \
+            function(i);                                                                           \
+        uint64_t start = now();                                                                    \
+        for (uint64_t i = 0; i < (count); i++)                                                     \
+            function(i);                                                                           \
+        report(#function, start, (count));                                                         \
+    } while (0)
+
+#define LOOP(function, count)                                                                      \
+    do {                                                                                           \
+        function(2 * SLOTS);                                                                       \
+        uint64_t start = now();                                                                    \
+        function(count);                                                                           \
+        report(#function, start, (count));                                                         \
+    } while (0)
+
+static void measure(void) {
+    enum { MANY = 8 << 20, FEWER = 1 << 20 };
+    LOOP(empty_loop, MANY);
+    LOOP(floor_loop, MANY);
+    CALLS(empty_call, MANY);
+    CALLS(block_form, MANY);
+    CALLS(macro_form, MANY);
+    CALLS(macro_write, MANY);
+    CALLS(block_form_one_stamp, FEWER);
+    CALLS(block_form_three_stamps, FEWER);
+    CALLS(clock_alone, FEWER);
+}
+
+static void steady(unsigned rate, unsigned seconds) {
+    struct timespec next;
+    clock_gettime(CLOCK_MONOTONIC, &next);
+    for (uint64_t i = 0; i < (uint64_t)rate * seconds; i++) {
+        next.tv_nsec += 1000000000 / rate;
+        if (next.tv_nsec >= 1000000000) {
+            next.tv_nsec -= 1000000000;
+            next.tv_sec++;
+        }
+        clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &next, 0);
+        block_form_three_stamps(i);
+    }
+}
+
+int main(void) {
+    char command[64];
+    unsigned rate, seconds;
+    while (fgets(command, sizeof command, stdin)) {
+        if (sscanf(command, "steady %u %u", &rate, &seconds) == 2)
+            steady(rate, seconds);
+        else
+            measure();
+        puts("end");
+        fflush(stdout);
+    }
+    return 0;
+}

@@ -1,0 +1,109 @@
+//! A target whose frames show when they are torn, and the check that none is.
+
+use std::collections::HashMap;
+use std::fs;
+
+use serde_json::Value;
+
+use crate::support::{Bench, Target};
+
+/// Builds `tests/targets/flood_main.c` as `flood`.
+pub fn build() -> Bench {
+    let bench = Bench::new();
+    bench.copy_all(&["flood.frame", "flood_main.c", "pattern.h"]);
+    bench.pptc(&["flood.frame"]);
+    let end = symbol(&bench, "flood", "end");
+    let real = format!("-DREAL_END=__real_{end}");
+    let wrap = format!("-DWRAP_END=__wrap_{end}");
+    let link = format!("-Wl,--wrap={end}");
+    bench.cc(&[&real, &wrap, &link, "flood_main.c", "flood.c", "-o", "flood", "-lpthread"]);
+    bench
+}
+
+/// Builds another program around the frames of `flood.frame`.
+pub fn build_with(main: &str) -> Bench {
+    let bench = Bench::new();
+    bench.copy_all(&["flood.frame", main, "pattern.h"]);
+    bench.pptc(&["flood.frame"]);
+    let program = main.strip_suffix(".c").unwrap();
+    bench.cc(&[main, "flood.c", "-o", program, "-lpthread"]);
+    bench
+}
+
+/// Starts `flood` with an endless loop in each of `threads` threads, which get what processors the
+/// others leave.
+pub fn start_endless(bench: &Bench, threads: &str) -> Target {
+    let mut command = bench.command("nice");
+    command.args(["-n", "19"]).arg(bench.path("flood")).args([threads, "0"]);
+    let mut target = Target::start(command);
+    target.say("start");
+    target
+}
+
+/// The generated symbol that ends in `suffix`: it carries the schema's hash.
+fn symbol(bench: &Bench, buffer: &str, suffix: &str) -> String {
+    let header = fs::read_to_string(bench.path(&format!("{buffer}.h"))).unwrap();
+    let prefix = format!("ppt1_{buffer}_");
+    let hash = &header.split(&prefix).nth(1).expect("a symbol with a hash")[..8];
+    format!("{prefix}{hash}_{suffix}")
+}
+
+/// Frames that got a sequence number, as the target counted them in its last round.
+pub fn published(target: &Target) -> u64 {
+    target.stdout.wait_for("published ").parse().unwrap()
+}
+
+/// One row of a capture.
+#[derive(Debug, Clone, Copy)]
+pub struct Beat {
+    pub seqno: u64,
+    pub ring: u64,
+    pub tid: u64,
+    pub thread: u64,
+    pub n: u64,
+}
+
+/// The frames of a capture, each whole, and each (ring, seqno) there once.
+pub fn frames(bench: &Bench, capture: &str) -> Vec<Beat> {
+    let ran = bench.ppt(&["dump", capture]);
+    assert!(ran.status.success(), "{}", ran.stderr);
+    let mut lines = ran.stdout.lines();
+    assert_eq!(lines.next(), Some("seqno\tring\ttid\tthread\tn\ta\tb\tc\td"));
+    let mut last = HashMap::new();
+    lines
+        .map(|line| {
+            let mut words = [0u64; 9];
+            // A thread that is not known leaves its cell empty.
+            let cells = line.split('\t').map(|cell| match cell {
+                "" => 0,
+                number => number.parse().unwrap(),
+            });
+            words.iter_mut().zip(cells).for_each(|(to, word)| *to = word);
+            let [seqno, ring, tid, thread, n, a, b, c, d] = words;
+            let word = (n * 256 + thread + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            assert_eq!([a, b, c, d], [word, !word, word.rotate_left(32), word ^ n], "torn: {line}");
+            let before = last.insert(ring, seqno).unwrap_or(0);
+            assert!(seqno > before, "after {before}: {line}");
+            Beat { seqno, ring, tid, thread, n }
+        })
+        .collect()
+}
+
+/// What a capture lacks: (ring, first sequence number, count, cause).
+pub fn gaps(bench: &Bench, capture: &str) -> Vec<(u64, u64, u64, String)> {
+    let ran = bench.ppt(&["dump", "--gaps", capture]);
+    assert!(ran.status.success(), "{}", ran.stderr);
+    let mut lines = ran.stdout.lines();
+    assert_eq!(lines.next(), Some("buffer\tsegment\tring\tfirst_seq\tcount\tcause"));
+    let gap = |line: &str| {
+        let cells: Vec<&str> = line.split('\t').collect();
+        let number = |at: usize| cells[at].parse().unwrap();
+        (number(2), number(3), number(4), cells[5].to_owned())
+    };
+    lines.map(gap).collect()
+}
+
+/// A number that a group of causes of the only buffer states.
+pub fn count(info: &Value, group: &str, cause: &str) -> u64 {
+    info["buffers"][0][group][cause].as_u64().unwrap()
+}

@@ -1,0 +1,207 @@
+//! The compiler of frame files as it is used: files, exit codes, messages.
+
+use std::fs;
+use std::time::SystemTime;
+
+use crate::support::{Bench, Ran, text};
+
+const GOOD: &str = "frame good { int who; time when; }\n";
+const BAD: &str = "frame bad { itn who; }\n";
+const BAD_SAID: &str = "error[unknown-type]: unknown type `itn`
+ --> a.frame:1:13
+  |
+1 | frame bad { itn who; }
+  |             ^^^ not a type
+  |
+  = help: did you mean `int`?
+";
+
+fn pptc(bench: &Bench, args: &[&str]) -> Ran {
+    let output = bench.command(env!("CARGO_BIN_EXE_pptc")).args(args).output().unwrap();
+    Ran { status: output.status, stdout: text(&output.stdout), stderr: text(&output.stderr) }
+}
+
+/// Exit code, stdout and stderr are these.
+#[track_caller]
+fn said(ran: &Ran, code: i32, stdout: &str, stderr: &str) {
+    assert_eq!((ran.code(), ran.stdout.as_str(), ran.stderr.as_str()), (code, stdout, stderr));
+}
+
+fn files(bench: &Bench, folder: &str) -> Vec<String> {
+    let entries = fs::read_dir(bench.path(folder)).unwrap();
+    let mut names: Vec<String> =
+        entries.map(|it| it.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+fn bench(frame: &str) -> Bench {
+    let bench = Bench::new();
+    bench.write("a.frame", frame);
+    bench
+}
+
+#[test]
+fn good_files_give_a_header_and_a_source_without_a_word() {
+    let bench = bench(GOOD);
+    said(&pptc(&bench, &["a.frame"]), 0, "", "");
+    assert_eq!(files(&bench, ""), ["a.c", "a.frame", "a.h"]);
+}
+
+#[test]
+fn bad_files_give_1_and_nothing_else() {
+    let bench = bench(BAD);
+    let ran = pptc(&bench, &["a.frame"]);
+    said(&ran, 1, "", BAD_SAID);
+    assert_eq!(files(&bench, ""), ["a.frame"]);
+}
+
+#[test]
+fn one_bad_file_does_not_keep_the_others_from_being_written() {
+    let bench = bench(BAD);
+    bench.write("b.frame", GOOD);
+    let ran = pptc(&bench, &["a.frame", "b.frame", "--depfile", "d"]);
+    said(&ran, 1, "", BAD_SAID);
+    assert_eq!(files(&bench, ""), ["a.frame", "b.c", "b.frame", "b.h"], "and no depfile");
+}
+
+#[test]
+fn bad_usage_gives_2() {
+    let bench = bench(GOOD);
+    for args in [&[][..], &["--nonsense", "a.frame"], &["--emit", "cobol", "a.frame"]] {
+        let ran = pptc(&bench, args);
+        assert_eq!((ran.code(), ran.stdout.as_str()), (2, ""), "{args:?}");
+        assert!(ran.stderr.starts_with("error: "), "{}", ran.stderr);
+    }
+    assert_eq!(files(&bench, ""), ["a.frame"]);
+}
+
+#[test]
+fn files_that_cannot_be_read_are_named() {
+    let bench = bench(GOOD);
+    said(
+        &pptc(&bench, &["none.frame"]),
+        1,
+        "",
+        "pptc: cannot read none.frame: No such file or directory (os error 2)\n",
+    );
+    fs::create_dir(bench.path("dir.frame")).unwrap();
+    said(
+        &pptc(&bench, &["dir.frame"]),
+        1,
+        "",
+        "pptc: cannot read dir.frame: Is a directory (os error 21)\n",
+    );
+}
+
+#[test]
+fn files_that_cannot_be_written_are_named() {
+    let bench = bench(GOOD);
+    bench.write("file", "");
+    let ran = pptc(&bench, &["a.frame", "-o", "file"]);
+    said(&ran, 1, "", "pptc: cannot write file: File exists (os error 17)\n");
+    let ran = pptc(&bench, &["a.frame", "--depfile", "none/d"]);
+    said(&ran, 1, "", "pptc: cannot write none/d: No such file or directory (os error 2)\n");
+}
+
+#[test]
+fn the_folder_is_made_and_the_depfile_names_what_is_in_it() {
+    let bench = bench(GOOD);
+    let args = ["a.frame", "-o", "out/deep er", "--depfile", "a.d"];
+    said(&pptc(&bench, &args), 0, "", "");
+    assert_eq!(files(&bench, "out/deep er"), ["a.c", "a.h"]);
+    let rule = fs::read_to_string(bench.path("a.d")).unwrap();
+    assert_eq!(rule, "out/deep\\ er/a.h out/deep\\ er/a.c: a.frame\n");
+}
+
+#[test]
+fn check_and_print_write_nothing() {
+    let bench = bench(GOOD);
+    said(&pptc(&bench, &["--check", "a.frame"]), 0, "", "");
+    let schema = pptc(&bench, &["--print", "schema", "a.frame"]);
+    assert_eq!((schema.code(), schema.stderr.as_str()), (0, ""));
+    let schema: serde_json::Value = serde_json::from_str(&schema.stdout).unwrap();
+    assert_eq!(schema["frames"][0]["name"], "good");
+    let layout = pptc(&bench, &["--print", "layout", "a.frame"]);
+    assert_eq!((layout.code(), layout.stderr.as_str()), (0, ""));
+    for word in ["who", "when", "padding"] {
+        assert!(layout.stdout.contains(word), "{}", layout.stdout);
+    }
+    assert_eq!(files(&bench, ""), ["a.frame"]);
+}
+
+#[test]
+fn what_would_not_change_keeps_its_time() {
+    let bench = bench(GOOD);
+    let old = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000);
+    let time = |name: &str| fs::metadata(bench.path(name)).unwrap().modified().unwrap();
+    pptc(&bench, &["a.frame"]);
+    for name in ["a.h", "a.c"] {
+        let file = fs::File::options().write(true).open(bench.path(name)).unwrap();
+        file.set_modified(old).unwrap();
+    }
+    pptc(&bench, &["a.frame"]);
+    assert_eq!((time("a.h"), time("a.c")), (old, old));
+    bench.write("a.frame", &GOOD.replace("who", "whom"));
+    pptc(&bench, &["a.frame"]);
+    assert!(time("a.h") > old && time("a.c") > old);
+}
+
+#[test]
+fn what_this_version_cannot_write_is_said() {
+    let languages = "output is not available in this version of pptc; use --emit c";
+    for (emit, name) in [("C++", "C++"), ("Rust", "Rust"), ("C, C++", "C++")] {
+        let bench = bench(&format!("emit {emit};\n{GOOD}"));
+        let ran = pptc(&bench, &["a.frame"]);
+        said(&ran, 1, "", &format!("pptc: a.frame: {name} {languages}\n"));
+        assert_eq!(files(&bench, ""), ["a.frame"]);
+        said(&pptc(&bench, &["--emit", "c", "a.frame"]), 0, "", "");
+    }
+    let bench = bench(GOOD);
+    let ran = pptc(&bench, &["--emit", "cpp", "a.frame"]);
+    said(&ran, 1, "", &format!("pptc: a.frame: C++ {languages}\n"));
+    bench.write("a.frame", &format!("option time tsc;\n{GOOD}"));
+    said(
+        &pptc(&bench, &["a.frame"]),
+        1,
+        "",
+        "pptc: a.frame: frame `good`, field `when`: `option time tsc` is not available in this \
+         version of pptc; use `option time ns monotonic;`\n",
+    );
+}
+
+#[test]
+fn warnings_are_no_failure() {
+    let bench = bench("frame good { int who @nonsense; }\n");
+    let ran = pptc(&bench, &["a.frame"]);
+    said(
+        &ran,
+        0,
+        "",
+        "warning[unknown-attribute]: unknown attribute `@nonsense`
+ --> a.frame:1:22
+  |
+1 | frame good { int who @nonsense; }
+  |                      ^^^^^^^^^ kept in the schema, without a meaning
+  |
+  = help: known are @at, @unit, @clock, @group, @name, @track and @flow
+",
+    );
+    assert_eq!(files(&bench, ""), ["a.c", "a.frame", "a.h"]);
+}
+
+#[test]
+fn spaces_in_a_path() {
+    let bench = Bench::new();
+    fs::create_dir(bench.path("some folder")).unwrap();
+    bench.write("some folder/my events.frame", &format!("buffer events;\n{GOOD}"));
+    let ran = pptc(&bench, &["some folder/my events.frame", "--depfile", "d"]);
+    said(&ran, 0, "", "");
+    assert_eq!(files(&bench, "some folder"), ["my events.c", "my events.frame", "my events.h"]);
+    let rule = fs::read_to_string(bench.path("d")).unwrap();
+    assert_eq!(
+        rule,
+        "some\\ folder/my\\ events.h some\\ folder/my\\ events.c: some\\ folder/my\\ events.frame\n"
+    );
+    bench.cc(&["-c", "some folder/my events.c", "-o", "events.o"]);
+}
