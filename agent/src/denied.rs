@@ -81,8 +81,7 @@ fn security_module(system: &System, pid: i32) -> Option<String> {
 
 /// Whether ppt itself runs in a container: the remedies differ there.
 pub(crate) fn in_container(system: &System) -> bool {
-    let cgroup = system.proc_text("1/cgroup").unwrap_or_default();
-    ["docker", "kubepods", "containerd", "libpod", "lxc"].iter().any(|it| cgroup.contains(it))
+    system.contained(1)
         || std::path::Path::new("/.dockerenv").exists()
         || std::path::Path::new("/run/.containerenv").exists()
 }

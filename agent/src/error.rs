@@ -76,7 +76,7 @@ pub enum AgentError {
     System { action: &'static str, pid: i32, cause: io::Error },
     #[error(
         "cannot look at process {pid}: {cause}\n  ppt needs some 20 descriptors: raise the limit \
-         (ulimit -n)"
+         (ulimit -n 64)"
     )]
     TooManyFiles { pid: i32, cause: io::Error },
     #[error("writing into process {pid} stopped after {written} of {wanted} bytes")]

@@ -20,6 +20,7 @@ mod escape;
 mod memory;
 mod plan;
 mod poke;
+mod random;
 mod scan;
 mod session;
 mod sweep;

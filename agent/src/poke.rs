@@ -60,7 +60,7 @@ fn seize(target: &Target) -> Result<Instant> {
     let start = Instant::now();
     loop {
         let mut refused = false;
-        for tid in live_threads(target)? {
+        for tid in target.live_threads() {
             let began = Instant::now();
             match ptrace::seize(Pid::from_raw(tid), ptrace::Options::empty()) {
                 Ok(()) => return Ok(began),
@@ -75,7 +75,7 @@ fn seize(target: &Target) -> Result<Instant> {
                 }
             }
         }
-        if target.ended() || (!refused && live_threads(target)?.is_empty()) {
+        if target.ended() || (!refused && target.live_threads().is_empty()) {
             return Err(AgentError::Ended { pid });
         }
         let tracer = target.tracer();
@@ -87,14 +87,6 @@ fn seize(target: &Target) -> Result<Instant> {
         }
         // Another agent holds the target for some microseconds, or a thread is on its way out.
         std::thread::yield_now();
-    }
-}
-
-/// Its live threads; none where it has ended.
-fn live_threads(target: &Target) -> Result<Vec<i32>> {
-    match target.live_threads() {
-        Err(AgentError::NoProcess { .. }) => Ok(Vec::new()),
-        other => other,
     }
 }
 

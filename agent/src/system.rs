@@ -35,6 +35,12 @@ impl System {
         text.strip_prefix(name)?.strip_prefix(":[")?.strip_suffix(']')?.parse().ok()
     }
 
+    /// Whether a container runtime put `pid` into its cgroup.
+    pub(crate) fn contained(&self, pid: i32) -> bool {
+        let cgroup = self.proc_text(&format!("{pid}/cgroup")).unwrap_or_default();
+        ["docker", "kubepods", "containerd", "libpod", "lxc"].iter().any(|it| cgroup.contains(it))
+    }
+
     /// Field 22 of `/proc/PID/stat`: when the process started, in ticks since boot. `None` when
     /// there is no such process, or only its corpse.
     pub(crate) fn start_time(&self, pid: u64) -> Option<u64> {

@@ -40,6 +40,7 @@ pub struct Target {
 impl Target {
     /// Looks at process `pid` and opens what is needed to reach it. Nothing is written.
     pub fn open(system: &System, pid: i32) -> Result<Self> {
+        check_descriptors(pid)?;
         let root = system.proc.join(pid.to_string());
         let process = Process::new_with_root(root).map_err(|error| no_process(pid, error))?;
         let number = rustix::process::Pid::from_raw(pid).ok_or(AgentError::NoProcess { pid })?;
@@ -52,8 +53,7 @@ impl Target {
             return Err(AgentError::KernelThread { pid, comm });
         }
         let dead = |state| matches!(state, 'Z' | 'X');
-        let tids = live_tasks(&process).map_err(|error| no_process(pid, error))?;
-        if dead(stat.state) && tids.iter().all(|&tid| tid == pid) {
+        if dead(stat.state) && live_tasks(&process).iter().all(|&tid| tid == pid) {
             return Err(AgentError::Zombie { pid, comm, parent: stat.ppid });
         }
         let denied = |tracer| {
@@ -70,7 +70,7 @@ impl Target {
             )
         };
         // A leader that left by pthread_exit has no memory any more, but its siblings do.
-        let tid = tids.into_iter().min_by_key(|&tid| (tid != pid, tid));
+        let tid = live_tasks(&process).into_iter().min_by_key(|&tid| (tid != pid, tid));
         let tid = tid.ok_or(AgentError::NoProcess { pid })?;
         let root = system.proc.join(format!("{pid}/task/{tid}"));
         let view = Process::new_with_root(root).map_err(|error| no_process(pid, error))?;
@@ -181,10 +181,7 @@ impl Target {
             _ if self.ended() => Err(AgentError::Ended { pid: self.pid }),
             Ok(stat) if stat.starttime == self.start_time => Ok(()),
             Ok(_) => Err(AgentError::ProcessChanged { pid: self.pid }),
-            Err(error) => Err(match no_process(self.pid, error) {
-                AgentError::NoProcess { pid } => AgentError::Ended { pid },
-                other => other,
-            }),
+            Err(_) => Err(AgentError::Ended { pid: self.pid }),
         }
     }
 
@@ -225,11 +222,10 @@ impl Target {
     }
 
     /// Live threads, the leader first if it lives, then by number.
-    pub(crate) fn live_threads(&self) -> Result<Vec<i32>> {
-        let tids = live_tasks(&self.process);
-        let mut tids = tids.map_err(|error| no_process(self.pid, error))?;
+    pub(crate) fn live_threads(&self) -> Vec<i32> {
+        let mut tids = live_tasks(&self.process);
         tids.sort_unstable_by_key(|&tid| (tid != self.pid, tid));
-        Ok(tids)
+        tids
     }
 
     /// Thread that traces it, 0 when none does.
@@ -279,9 +275,6 @@ fn no_process(pid: i32, error: ProcError) -> AgentError {
         ProcError::Io(error, _) if error.raw_os_error() == Some(Errno::ESRCH as i32) => {
             AgentError::NoProcess { pid }
         }
-        ProcError::Io(cause, _) if cause.raw_os_error() == Some(Errno::EMFILE as i32) => {
-            AgentError::TooManyFiles { pid, cause }
-        }
         ProcError::Io(cause, _) => AgentError::System { action: "look at", pid, cause },
         other => AgentError::System { action: "look at", pid, cause: io::Error::other(other) },
     }
@@ -295,18 +288,25 @@ fn is_dumpable(process: &Process, euid: u32) -> bool {
     file.is_ok_and(|metadata| metadata.uid() == euid)
 }
 
-/// Threads that have not ended. One that ends while we look is none of them.
-fn live_tasks(process: &Process) -> ProcResult<Vec<i32>> {
-    let mut live = Vec::new();
-    for task in process.tasks()? {
-        match task.and_then(|task: Task| Ok((task.tid, task.stat()?.state))) {
-            Ok((_, 'Z' | 'X')) | Err(ProcError::NotFound(_)) => {}
-            Ok((tid, _)) => live.push(tid),
-            Err(ProcError::Io(error, _)) if error.raw_os_error() == Some(Errno::ESRCH as i32) => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(live)
+fn live_tasks(process: &Process) -> Vec<i32> {
+    let tasks = process.tasks().into_iter().flatten();
+    let live = tasks.filter_map(|task: ProcResult<Task>| {
+        let task = task.ok()?;
+        (!matches!(task.stat().ok()?.state, 'Z' | 'X')).then_some(task.tid)
+    });
+    live.collect()
+}
+
+/// Fails unless there is room for the descriptors that a target takes. Where there is none, what
+/// could not be opened would pass for something that has ended.
+fn check_descriptors(pid: i32) -> Result<()> {
+    const NEEDED: usize = 16;
+    let open = || -> io::Result<()> {
+        let one = std::fs::File::open("/dev/null")?;
+        let more: io::Result<Vec<_>> = (1..NEEDED).map(|_| one.try_clone()).collect();
+        more.map(drop)
+    };
+    open().map_err(|cause| AgentError::TooManyFiles { pid, cause })
 }
 
 /// One line of `/proc/PID/maps`.

@@ -1,0 +1,238 @@
+//! Reads and writes of control pages. Every write after the first is preceded by a look that proves
+//! that descriptor and claim are still there.
+
+use std::time::{Duration, Instant};
+
+use ppt_segment::Handle;
+use ppt_segment::abi::Claim;
+use ppt_segment::handle::Kind;
+
+use super::{Allow, Attached, Dropped, Ending, Transport};
+use crate::buffer::{Buffer, DESCRIPTOR_BYTES};
+use crate::claim::{self, Holder};
+use crate::control::{self, CLAIM_AT, ControlCopy, OPENING_AT, TargetCounters};
+use crate::error::{AgentError, Result};
+use crate::random::random;
+use crate::target::Target;
+
+/// The control page as it is, and the same with what a fork copied taken for nothing.
+pub(super) fn control_of(target: &Target, buffer: &Buffer) -> Result<(ControlCopy, ControlCopy)> {
+    let pid = target.pid();
+    let mut bytes = vec![0; control::BYTES];
+    match target.memory().read_exact(buffer.control, &mut bytes) {
+        Ok(true) => {}
+        Ok(false) => return Err(AgentError::Ended { pid }),
+        Err(cause) => return Err(AgentError::System { action: "read", pid, cause }),
+    }
+    let raw = ControlCopy::new(bytes);
+    let copied = raw.target_pid() != 0 && raw.target_pid() != target.ns_pid() as u32;
+    Ok((if copied { ControlCopy::blank() } else { raw.clone() }, raw))
+}
+
+/// Fails if somebody alive holds the buffer; returns the dead one that did.
+pub(super) fn check_claim(
+    target: &Target,
+    buffer: &Buffer,
+    copy: &ControlCopy,
+    allow: Allow,
+) -> Result<Option<Holder>> {
+    match claim::holder(target.system(), copy.claim()) {
+        Some(holder) if holder.alive == Some(false) || allow.foreign_claim => Ok(Some(holder)),
+        Some(holder) => Err(AgentError::AlreadyAttached {
+            pid: target.pid(),
+            buffer: buffer.name.clone(),
+            holder,
+        }),
+        None => Ok(None),
+    }
+}
+
+/// Fails unless the buffer is still what was checked when it was found.
+pub(super) fn recheck(target: &Target, buffer: &Buffer) -> Result<()> {
+    target.recheck()?;
+    let mut now = [0; DESCRIPTOR_BYTES];
+    let read = target.memory().read_exact(buffer.address, &mut now);
+    match read {
+        Ok(true) if now == buffer.descriptor => Ok(()),
+        _ => {
+            target.recheck()?;
+            Err(AgentError::ProgramChanged { pid: target.pid() })
+        }
+    }
+}
+
+/// Writes claim, geometry and gate, and reads them back. Runs while the target is held.
+pub(super) fn open(
+    target: &Target,
+    it: &mut Attached,
+    claim: Claim,
+    allow: Allow,
+) -> Result<Transport> {
+    let pid = target.pid();
+    recheck(target, &it.buffer)?;
+    let (copy, raw) = control_of(target, &it.buffer)?;
+    it.took_over = check_claim(target, &it.buffer, &copy, allow)?.or(it.took_over.take());
+    let page = it.buffer.control;
+
+    let same = copy.nonce() == it.segment.nonce();
+    if raw.gate() != 0 && !same {
+        write(target, page, &0u64.to_le_bytes())?;
+    }
+    if raw.target_pid() != 0 && raw.target_pid() != target.ns_pid() as u32 {
+        // What a fork copied describes mappings that this process does not have.
+        write(target, page, ControlCopy::blank().bytes())?;
+    }
+    // Counters of what was refused never go down; a session reports what they rise by.
+    let counters = control_of(target, &it.buffer)?.1.counters();
+    it.base = (counters, it.segment.refused());
+    start_cursors(it);
+
+    let generation = match copy.generation() {
+        0 => random() as u32 | 1,
+        last => Handle::generation_after(last),
+    };
+    let handle = Handle { generation, kind: Kind::SysV, id: it.segment.id() as u32 };
+    let words = control::opening(
+        it.segment.nonce(),
+        it.plan.geometry,
+        target.ns_pid() as u32,
+        claim,
+        generation,
+    );
+    write(target, page + OPENING_AT as u64, &words)?;
+    let transport = write(target, page, &handle.word().to_le_bytes())?;
+    it.gate = handle.word();
+
+    let back = control_of(target, &it.buffer)?.1;
+    if back.gate() != it.gate {
+        return Err(AgentError::ReadBack { pid, what: "the gate" });
+    }
+    if back.claim() != claim || back.nonce() != it.segment.nonce() {
+        return Err(AgentError::ReadBack { pid, what: "the claim" });
+    }
+    Ok(transport)
+}
+
+/// Where the session begins in each ring, and what nobody read before it.
+fn start_cursors(it: &mut Attached) {
+    it.first.clear();
+    it.unattended.clear();
+    for index in 0..it.plan.geometry.rings() {
+        let ring = it.segment.ring(index);
+        let (tail, attended) = (ring.tail(), ring.attended());
+        if attended < tail && it.adopted {
+            it.unattended.push((index, attended + 1, tail - attended));
+        }
+        it.first.push(tail);
+    }
+}
+
+/// The same segment under a new handle: for a target that could not map it at first.
+pub(super) fn reopen(target: &Target, it: &mut Attached, copy: &ControlCopy) -> Result<()> {
+    let generation = Handle::generation_after(copy.generation());
+    let handle = Handle { generation, kind: Kind::SysV, id: it.segment.id() as u32 };
+    let at = it.buffer.control + std::mem::offset_of!(ppt_segment::abi::Control, generation) as u64;
+    write(target, at, &u64::from(generation).to_le_bytes())?;
+    write(target, it.buffer.control, &handle.word().to_le_bytes())?;
+    it.gate = handle.word();
+    Ok(())
+}
+
+pub(super) fn write(target: &Target, address: u64, bytes: &[u8]) -> Result<Transport> {
+    let pid = target.pid();
+    let wanted = bytes.len();
+    match target.memory().write(address, bytes) {
+        Ok((written, transport)) if written == wanted => Ok(transport),
+        Ok((written, _)) => Err(AgentError::PartialWrite { pid, written, wanted }),
+        Err(cause) => Err(AgentError::System { action: "write into", pid, cause }),
+    }
+}
+
+/// Reads descriptor and control page through the held descriptor, which follows no exec.
+pub(super) fn look(
+    target: &Target,
+    it: &Attached,
+    claim: Claim,
+) -> std::result::Result<ControlCopy, Ending> {
+    let mut page = vec![0; control::BYTES];
+    let mut descriptor = [0; DESCRIPTOR_BYTES];
+    let memory = target.memory();
+    let whole = memory.read_exact(it.buffer.control, &mut page).unwrap_or(false)
+        && memory.read_exact(it.buffer.address, &mut descriptor).unwrap_or(false);
+    if !whole && memory.read(it.buffer.address, &mut [0]).unwrap_or(0) == 0 {
+        // That address space is gone, or that part of it.
+        return Err(gone(target));
+    }
+    if !whole || descriptor != it.buffer.descriptor {
+        return Err(Ending::Unloaded);
+    }
+    let copy = ControlCopy::new(page);
+    match copy.claim().nonce {
+        nonce if nonce == claim.nonce => Ok(copy),
+        0 => Err(Ending::SwitchedOff),
+        _ => Err(Ending::TakenOver),
+    }
+}
+
+/// Exit, exec or unload: a process that exits says so within moments.
+fn gone(target: &Target) -> Ending {
+    const MOMENTS: Duration = Duration::from_millis(100);
+    let start = Instant::now();
+    while start.elapsed() < MOMENTS {
+        if target.ended() {
+            return Ending::Exited;
+        }
+        if target.maps_same_memory() {
+            return Ending::Unloaded;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    Ending::Exec
+}
+
+pub(super) fn dropped(it: &Attached, now: TargetCounters) -> Dropped {
+    let (base, refused_base) = it.base;
+    let refused = it.segment.refused();
+    let rise = |now: u64, base: u64| now.saturating_sub(base);
+    Dropped {
+        no_ring: rise(now.no_ring, base.no_ring) + rise(refused.no_ring, refused_base.no_ring),
+        nested: rise(now.nested, base.nested) + rise(refused.nested, refused_base.nested),
+        not_mapped: rise(now.not_mapped, base.not_mapped),
+    }
+}
+
+/// Closes a gate that is still ours.
+pub(super) fn shut(
+    target: &Target,
+    it: &Attached,
+    claim: Claim,
+) -> std::result::Result<(), Ending> {
+    look(target, it, claim)?;
+    match write_looked_at(target, it.buffer.control, &0u64.to_le_bytes()) {
+        true => Ok(()),
+        false => Err(gone(target)),
+    }
+}
+
+/// Writes where [`look`] has just looked: through the held descriptor, or by system call where the
+/// system forbids that.
+fn write_looked_at(target: &Target, address: u64, bytes: &[u8]) -> bool {
+    let held = target.memory().write_held(address, bytes);
+    let written = held.or_else(|_| target.memory().write(address, bytes));
+    written.is_ok_and(|(written, _)| written == bytes.len())
+}
+
+/// Clears a claim that is still ours.
+pub(super) fn release(
+    target: &Target,
+    it: &Attached,
+    claim: Claim,
+) -> std::result::Result<(), Ending> {
+    look(target, it, claim)?;
+    let nobody = Claim { agent_pid: 0, start_time: 0, pid_namespace: 0, nonce: 0 };
+    let at = it.buffer.control + CLAIM_AT as u64;
+    match write_looked_at(target, at, &control::claim_bytes(nobody)) {
+        true => Ok(()),
+        false => Err(gone(target)),
+    }
+}

@@ -1,0 +1,66 @@
+//! What can be done to a buffer without attaching to it.
+
+use ppt_segment::Segment;
+use ppt_segment::abi::Claim;
+
+use super::Allow;
+use super::mailbox::{control_of, recheck, write};
+use crate::buffer::Buffer;
+use crate::claim::{self, Holder};
+use crate::control::{self, CLAIM_AT};
+use crate::error::Result;
+use crate::poke::held;
+use crate::target::Target;
+
+/// What is going on in a buffer.
+#[derive(Debug, Clone)]
+pub struct Status {
+    /// Whether its gate is open.
+    pub on: bool,
+    /// Who holds it.
+    pub holder: Option<Holder>,
+}
+
+/// What a detach from outside did to one buffer.
+#[derive(Debug, Clone)]
+pub enum Detached {
+    /// Nobody was attached.
+    WasOff,
+    /// A living agent will notice and end its capture.
+    Asked(Holder),
+    /// What a dead agent had left was cleared away.
+    Cleared(Option<Holder>),
+}
+
+/// Whether a buffer is on, and who holds it.
+pub fn status(target: &Target, buffer: &Buffer) -> Result<Status> {
+    let (copy, _) = control_of(target, buffer)?;
+    Ok(Status { on: copy.gate() != 0, holder: claim::holder(target.system(), copy.claim()) })
+}
+
+/// Switches a buffer off from outside: a living agent ends its capture, a dead one's remains are
+/// cleared away.
+pub fn detach(target: &Target, buffer: &Buffer, allow: Allow) -> Result<Detached> {
+    let work = || {
+        recheck(target, buffer)?;
+        let (copy, raw) = control_of(target, buffer)?;
+        let holder = claim::holder(target.system(), copy.claim());
+        if raw.gate() == 0 && holder.is_none() {
+            return Ok(Detached::WasOff);
+        }
+        write(target, buffer.control, &0u64.to_le_bytes())?;
+        if let Some(holder) = holder.clone().filter(|holder| holder.alive != Some(false)) {
+            return Ok(Detached::Asked(holder));
+        }
+        for (id, nonce) in copy.segments() {
+            let left = || Segment::adopt_any(id, nonce, buffer.schema_hash).ok();
+            if let Some(segment) = (nonce == copy.nonce()).then(left).flatten() {
+                let _ = segment.give_back();
+            }
+        }
+        let nobody = Claim { agent_pid: 0, start_time: 0, pid_namespace: 0, nonce: 0 };
+        write(target, buffer.control + CLAIM_AT as u64, &control::claim_bytes(nobody))?;
+        Ok(Detached::Cleared(holder))
+    };
+    Ok(held(target, allow.traced, work)?.result)
+}

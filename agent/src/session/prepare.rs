@@ -1,0 +1,126 @@
+//! Before the first write: what can be refused, and the segment that a buffer will use.
+
+use std::sync::Arc;
+
+use ppt_segment::{Identity, Segment};
+
+use super::mailbox::{check_claim, control_of};
+use super::{Allow, Attached, Dropped, Options};
+use crate::buffer::Buffer;
+use crate::error::{AgentError, Result};
+use crate::plan::Plan;
+use crate::poke::describe;
+use crate::random::{random, random_nonzero};
+use crate::target::Target;
+
+/// What can be told before anything is made.
+pub(super) fn refuse(target: &Target, allow: Allow) -> Result<()> {
+    let pid = target.pid();
+    let tracer = target.tracer();
+    if tracer != 0 && !allow.traced {
+        return Err(AgentError::Traced { pid, tracer: describe(target, tracer) });
+    }
+    if !allow.seccomp && foreign_filter(target) {
+        return Err(AgentError::Seccomp { pid });
+    }
+    let system = target.system();
+    let theirs = system.namespace(&pid.to_string(), "ipc");
+    if theirs.is_some() && theirs != system.namespace("self", "ipc") {
+        return Err(AgentError::IpcNamespace { pid });
+    }
+    Ok(())
+}
+
+/// Whether the target has a system call filter that we do not share, outside a container.
+fn foreign_filter(target: &Target) -> bool {
+    let filters = |pid: &str| {
+        let status = target.system().proc_text(&format!("{pid}/status")).unwrap_or_default();
+        let field = |name: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(name));
+            line.and_then(|value| value.trim().parse::<u32>().ok())
+        };
+        // Kernels before 5.9 do not count: one filter, then.
+        (field("Seccomp:") == Some(2)).then(|| field("Seccomp_filters:").unwrap_or(1))
+    };
+    let theirs = filters(&target.pid().to_string());
+    // The filters of container runtimes let shmat(2) pass, or answer with an error.
+    theirs.is_some() && theirs != filters("self") && !target.system().contained(target.pid())
+}
+
+/// Chooses, adopts or makes the segment of a buffer and allocates what the target will need first.
+pub(super) fn prepare(target: &Target, buffer: Buffer, options: &Options) -> Result<Attached> {
+    let pid = target.pid();
+    let (copy, _) = control_of(target, &buffer)?;
+    let took_over = check_claim(target, &buffer, &copy, options.allow)?;
+    let plan = Plan::new(&buffer.schema, target.threads(), options.limits)?;
+    let identity =
+        |nonce| Identity { nonce, schema_hash: buffer.schema_hash, geometry: plan.geometry };
+    let adopted = copy
+        .segments()
+        .into_iter()
+        .find_map(|(id, nonce)| Segment::adopt(id, identity(nonce)).ok());
+    let is_adopted = adopted.is_some();
+    let segment = match adopted {
+        Some(segment) => segment,
+        None if copy.table_full() => {
+            return Err(AgentError::TableFull { pid, buffer: buffer.name.clone() });
+        }
+        None => create(target, identity(random_nonzero()))?,
+    };
+    segment.populate_headers().map_err(|cause| out_of_memory(&plan, cause))?;
+    for ring in 0..plan.populate {
+        segment.populate_ring(ring).map_err(|cause| out_of_memory(&plan, cause))?;
+    }
+    Ok(Attached {
+        buffer,
+        segment: Arc::new(segment),
+        plan,
+        adopted: is_adopted,
+        took_over,
+        first: Vec::new(),
+        unattended: Vec::new(),
+        gate: 0,
+        base: Default::default(),
+        dropped: Dropped::default(),
+        retried: false,
+        ending: None,
+    })
+}
+
+fn out_of_memory(plan: &Plan, cause: std::io::Error) -> AgentError {
+    let bytes = plan.geometry.ring_bytes() * u64::from(plan.populate);
+    AgentError::SegmentRefused {
+        bytes,
+        cause,
+        advice: "there is not enough memory for the rings of the threads that exist; ask for less: \
+                 --slots, --memory",
+    }
+}
+
+fn create(target: &Target, identity: Identity) -> Result<Segment> {
+    let (uid, gid) = target.owner();
+    let other = uid != rustix::process::geteuid().as_raw();
+    let clock = |id| {
+        let now = rustix::time::clock_gettime(id);
+        now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+    };
+    let created = (clock(rustix::time::ClockId::Monotonic), clock(rustix::time::ClockId::Realtime));
+    let owner = other.then_some((uid, gid));
+    Segment::create(identity, owner, created, || random() as u16).map_err(|cause| {
+        let advice = match cause.raw_os_error().map(nix::errno::Errno::from_raw) {
+            Some(nix::errno::Errno::ENOSPC) => {
+                "the system's limit of shared memory is reached: see ipcs -lm, kernel.shmmni and \
+                 kernel.shmall"
+            }
+            Some(nix::errno::Errno::EINVAL) => {
+                "it is larger than kernel.shmmax allows: ask for less by --slots or --memory"
+            }
+            Some(nix::errno::Errno::ENOMEM) => {
+                "there is not enough memory: ask for less by --slots or --memory"
+            }
+            Some(nix::errno::Errno::ENOSYS) => "this kernel has no System V shared memory",
+            _ => "see shmget(2)",
+        };
+        AgentError::SegmentRefused { bytes: identity.geometry.size(), cause, advice }
+    })
+}
