@@ -10,7 +10,8 @@
 //! listener, when it ends by itself. The order of the end is the order of the protocol: gate off,
 //! last drain, end of the capture, memory and claim given back.
 
-use std::io::ErrorKind;
+mod tell;
+
 use std::os::fd::{AsFd, BorrowedFd};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -20,8 +21,8 @@ use nix::sys::signal::{SigHandler, SigSet, Signal, signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::time::TimeSpec;
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
-use ppt_agent::{AgentError, Allow, Attached, Ending, Limits, Options, Session, System, Target};
-use ppt_listener::{EndReason, Ended, Feed, ListedSegment, Listener, Summary, Unattended};
+use ppt_agent::{AgentError, Allow, Attached, Limits, Options, Session, System, Target};
+use ppt_listener::{EndReason, Ended, Feed, ListedSegment, Listener, Unattended};
 
 use crate::measure::{bytes, grouped};
 use crate::output::Output;
@@ -103,13 +104,19 @@ fn attach(args: &args::Attach) -> Result<bool, Failure> {
     run.until_end()
 }
 
-/// SIGINT, SIGTERM and SIGHUP as a descriptor, also where they were inherited as ignored.
+/// SIGINT, SIGTERM and SIGHUP as a descriptor: the former two also where they were inherited as
+/// ignored, as in the background of a script. Ignored hang-ups stay so: nohup(1) asked for that.
 fn signals() -> Result<SignalFd, Failure> {
     let mut set = SigSet::empty();
     for it in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP] {
         // SAFETY: no handler is installed, only the default restored.
-        unsafe { signal(it, SigHandler::SigDfl) }.map_err(failed("set up signals"))?;
-        set.add(it);
+        let before = unsafe { signal(it, SigHandler::SigDfl) }.map_err(failed("set up signals"))?;
+        if it == Signal::SIGHUP && matches!(before, SigHandler::SigIgn) {
+            // SAFETY: as it was.
+            unsafe { signal(it, before) }.map_err(failed("set up signals"))?;
+        } else {
+            set.add(it);
+        }
     }
     set.thread_block().map_err(failed("block signals"))?;
     let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
@@ -179,7 +186,7 @@ impl<'a> Run<'a> {
         };
         let pid = session.target().pid();
         for it in session.attached() {
-            tell_attached(args, it);
+            tell::attached(args, it);
         }
         if args.verbose {
             report::note(format_args!(
@@ -222,9 +229,9 @@ impl<'a> Run<'a> {
         }
         let summary = self.listener.finish(end.reason, end.message.clone(), dropped);
         self.session.close();
-        let ok = self.ok && tell_problems(&self.name, &summary);
+        let ok = self.ok && tell::problems(&self.name, &summary);
         if !self.args.quiet {
-            tell_summary(&self.name, &summary, self.started.elapsed());
+            tell::summary(&self.name, &summary, self.started.elapsed());
         }
         Ok(ok)
     }
@@ -305,14 +312,14 @@ impl<'a> Run<'a> {
             self.listener.dropped(index, dropped(checked.dropped));
             if let Some(errno) = checked.unmappable {
                 self.ok = false;
-                let message = unmappable(&self.session.attached()[index], errno);
+                let message = tell::unmappable(&self.session.attached()[index], errno);
                 self.status.clear();
                 report::error(&message);
                 return Some(End { reason: EndReason::Failed, message: String::new() });
             }
             if let Some(ending) = checked.ending {
                 let it = &self.session.attached()[index];
-                let (reason, message) = ended(self.session.target(), it, ending);
+                let (reason, message) = tell::ended(self.session.target(), it, ending);
                 if !std::mem::replace(&mut self.told[index], true) && self.told.len() > 1 {
                     self.status.clear();
                     report::note(&message);
@@ -399,129 +406,4 @@ fn feed(target: &Target, it: &Attached) -> Feed {
 
 fn dropped(it: ppt_agent::Dropped) -> ppt_listener::Dropped {
     ppt_listener::Dropped { no_ring: it.no_ring, nested: it.nested, not_mapped: it.not_mapped }
-}
-
-fn tell_attached(args: &args::Attach, it: &Attached) {
-    let name = &it.buffer.name;
-    if let Some(holder) = &it.took_over {
-        report::note(format_args!(
-            "{name}: took over from {holder}, which {}",
-            if holder.alive == Some(false) { "died" } else { "was attached" }
-        ));
-    }
-    let geometry = it.plan.geometry;
-    if args.verbose || (it.plan.reduced && !args.quiet) {
-        report::note(format_args!(
-            "{name}: {} rings of {} slots of {} bytes ({}){}",
-            geometry.rings(),
-            grouped(geometry.slots()),
-            geometry.stride(),
-            bytes(geometry.size()),
-            if it.plan.reduced { ", to stay within --memory" } else { "" }
-        ));
-    }
-    if args.verbose {
-        report::note(format_args!(
-            "{name}: found by {} in {}; {} segment {:016x}",
-            it.buffer.path,
-            it.buffer.object,
-            if it.adopted { "adopted" } else { "made" },
-            it.segment.nonce()
-        ));
-    }
-}
-
-fn ended(target: &Target, it: &Attached, ending: Ending) -> (EndReason, String) {
-    let (pid, name) = (target.pid(), &it.buffer.name);
-    match ending {
-        Ending::Exited => (EndReason::Exited, format!("process {pid} ended")),
-        Ending::Exec => (EndReason::Exec, format!("process {pid} started another program (exec)")),
-        Ending::Unloaded => {
-            (EndReason::Unloaded, format!("{name}: its library was unloaded by process {pid}"))
-        }
-        Ending::SwitchedOff => (EndReason::Other, format!("{name}: switched off from outside")),
-        Ending::TakenOver => (EndReason::Other, format!("{name}: taken over by another ppt")),
-    }
-}
-
-/// Why a target cannot map its segment, and what helps.
-fn unmappable(it: &Attached, errno: i32) -> String {
-    use nix::errno::Errno;
-    let errno = Errno::from_raw(errno);
-    let why = match errno {
-        Errno::EACCES => {
-            "it may not attach the segment: its user changed, or a security module \
-                          refuses shmat(2)"
-        }
-        Errno::EPERM => "its system call filter (seccomp) refuses shmat(2)",
-        Errno::ENOMEM => "it has no room for the mapping: see ulimit -v; ask for less by --memory",
-        Errno::EINVAL | Errno::EIDRM | Errno::ESTALE => {
-            "it does not see the segment: it may be in another IPC namespace"
-        }
-        Errno::ENOSYS => "it cannot call shmat(2)",
-        Errno::EMFILE => "it has too many segments mapped",
-        Errno::ENOSPC => "its table of segments is full",
-        _ => "see shmat(2)",
-    };
-    format!("{}: the target could not map the segment: {errno}\n  {why}", it.buffer.name)
-}
-
-/// Whether there were none.
-fn tell_problems(name: &str, summary: &Summary) -> bool {
-    let mut ok = true;
-    // Whoever reads a pipe may stop reading.
-    let error = summary.error.as_ref().filter(|it| it.kind() != ErrorKind::BrokenPipe);
-    if let Some(error) = error {
-        report::error(format_args!(
-            "{name}: {error}\n  what was captured before that is in the file"
-        ));
-        ok = false;
-    }
-    for ring in summary.feeds.iter().flat_map(|feed| &feed.broken) {
-        report::error(format_args!(
-            "ring {} was given up: its cursor went from {} to {}, which no writer does",
-            ring.ring, ring.cursor.next, ring.cursor.tail
-        ));
-        ok = false;
-    }
-    ok
-}
-
-fn tell_summary(name: &str, summary: &Summary, time: Duration) {
-    let seconds = time.as_secs_f64();
-    let rate = summary.captured() as f64 / seconds.max(0.001);
-    let causes = |pairs: &[(&str, u64)]| {
-        let named: Vec<_> = pairs
-            .iter()
-            .filter(|it| it.1 > 0)
-            .map(|(cause, count)| format!("{cause} {}", grouped(*count)))
-            .collect();
-        if named.is_empty() { String::new() } else { format!(" ({})", named.join(", ")) }
-    };
-    let (lost, dropped) = (summary.lost(), summary.dropped());
-    report::note(format_args!(
-        "captured {} frames in {seconds:.1} s ({}/s), lost {}{}, dropped {}{}; {name}: {}",
-        grouped(summary.captured()),
-        grouped(rate as u64),
-        grouped(lost.total()),
-        causes(&[("overrun", lost.overrun), ("disk", lost.disk), ("corrupt", lost.corrupt)]),
-        grouped(dropped.total()),
-        causes(&[
-            ("no ring", dropped.no_ring),
-            ("nested", dropped.nested),
-            ("not mapped", dropped.not_mapped)
-        ]),
-        bytes(summary.bytes)
-    ));
-    let enough =
-        summary.feeds.iter().filter(|it| it.lost.overrun > 0).filter_map(|it| it.enough_slots);
-    if let Some(slots) = enough.max() {
-        report::note(format_args!("--slots {slots} would have sufficed"));
-    }
-    if dropped.no_ring > 0 {
-        report::note(
-            "more threads wrote at once than there were rings: attach again, now that they are \
-             running, and there will be a ring for each",
-        );
-    }
 }

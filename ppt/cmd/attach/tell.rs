@@ -1,0 +1,136 @@
+//! What a capture says on stderr, from `attached:` to the summary.
+
+use std::io::ErrorKind;
+use std::time::Duration;
+
+use ppt_agent::{Attached, Ending, Target};
+use ppt_listener::{EndReason, Summary};
+
+use crate::args;
+use crate::measure::{bytes, grouped};
+use crate::report;
+
+pub(super) fn attached(args: &args::Attach, it: &Attached) {
+    let name = &it.buffer.name;
+    if let Some(holder) = &it.took_over {
+        report::note(format_args!(
+            "{name}: took over from {holder}, which {}",
+            if holder.alive == Some(false) { "died" } else { "was attached" }
+        ));
+    }
+    let geometry = it.plan.geometry;
+    if args.verbose || (it.plan.reduced && !args.quiet) {
+        report::note(format_args!(
+            "{name}: {} rings of {} slots of {} bytes ({}){}",
+            geometry.rings(),
+            grouped(geometry.slots()),
+            geometry.stride(),
+            bytes(geometry.size()),
+            if it.plan.reduced { ", to stay within --memory" } else { "" }
+        ));
+    }
+    if args.verbose {
+        report::note(format_args!(
+            "{name}: found by {} in {}; {} segment {:016x}",
+            it.buffer.path,
+            it.buffer.object,
+            if it.adopted { "adopted" } else { "made" },
+            it.segment.nonce()
+        ));
+    }
+}
+
+pub(super) fn ended(target: &Target, it: &Attached, ending: Ending) -> (EndReason, String) {
+    let (pid, name) = (target.pid(), &it.buffer.name);
+    match ending {
+        Ending::Exited => (EndReason::Exited, format!("process {pid} ended")),
+        Ending::Exec => (EndReason::Exec, format!("process {pid} started another program (exec)")),
+        Ending::Unloaded => {
+            (EndReason::Unloaded, format!("{name}: its library was unloaded by process {pid}"))
+        }
+        Ending::SwitchedOff => (EndReason::Other, format!("{name}: switched off from outside")),
+        Ending::TakenOver => (EndReason::Other, format!("{name}: taken over by another ppt")),
+    }
+}
+
+/// Why a target cannot map its segment, and what helps.
+pub(super) fn unmappable(it: &Attached, errno: i32) -> String {
+    use nix::errno::Errno;
+    let errno = Errno::from_raw(errno);
+    let why = match errno {
+        Errno::EACCES => {
+            "it may not attach the segment: its user changed, or a security module \
+                          refuses shmat(2)"
+        }
+        Errno::EPERM => "its system call filter (seccomp) refuses shmat(2)",
+        Errno::ENOMEM => "it has no room for the mapping: see ulimit -v; ask for less by --memory",
+        Errno::EINVAL | Errno::EIDRM | Errno::ESTALE => {
+            "it does not see the segment: it may be in another IPC namespace"
+        }
+        Errno::ENOSYS => "it cannot call shmat(2)",
+        Errno::EMFILE => "it has too many segments mapped",
+        Errno::ENOSPC => "its table of segments is full",
+        _ => "see shmat(2)",
+    };
+    format!("{}: the target could not map the segment: {errno}\n  {why}", it.buffer.name)
+}
+
+/// Whether there were none.
+pub(super) fn problems(name: &str, summary: &Summary) -> bool {
+    let mut ok = true;
+    // Whoever reads a pipe may stop reading.
+    let error = summary.error.as_ref().filter(|it| it.kind() != ErrorKind::BrokenPipe);
+    if let Some(error) = error {
+        report::error(format_args!(
+            "{name}: {error}\n  what was captured before that is in the file"
+        ));
+        ok = false;
+    }
+    for ring in summary.feeds.iter().flat_map(|feed| &feed.broken) {
+        report::error(format_args!(
+            "ring {} was given up: its cursor went from {} to {}, which no writer does",
+            ring.ring, ring.cursor.next, ring.cursor.tail
+        ));
+        ok = false;
+    }
+    ok
+}
+
+pub(super) fn summary(name: &str, summary: &Summary, time: Duration) {
+    let seconds = time.as_secs_f64();
+    let rate = summary.captured() as f64 / seconds.max(0.001);
+    let causes = |pairs: &[(&str, u64)]| {
+        let named: Vec<_> = pairs
+            .iter()
+            .filter(|it| it.1 > 0)
+            .map(|(cause, count)| format!("{cause} {}", grouped(*count)))
+            .collect();
+        if named.is_empty() { String::new() } else { format!(" ({})", named.join(", ")) }
+    };
+    let (lost, dropped) = (summary.lost(), summary.dropped());
+    report::note(format_args!(
+        "captured {} frames in {seconds:.1} s ({}/s), lost {}{}, dropped {}{}; {name}: {}",
+        grouped(summary.captured()),
+        grouped(rate as u64),
+        grouped(lost.total()),
+        causes(&[("overrun", lost.overrun), ("disk", lost.disk), ("corrupt", lost.corrupt)]),
+        grouped(dropped.total()),
+        causes(&[
+            ("no ring", dropped.no_ring),
+            ("nested", dropped.nested),
+            ("not mapped", dropped.not_mapped)
+        ]),
+        bytes(summary.bytes)
+    ));
+    let enough =
+        summary.feeds.iter().filter(|it| it.lost.overrun > 0).filter_map(|it| it.enough_slots);
+    if let Some(slots) = enough.max() {
+        report::note(format_args!("--slots {slots} would have sufficed"));
+    }
+    if dropped.no_ring > 0 {
+        report::note(
+            "more threads wrote at once than there were rings: attach again, now that they are \
+             running, and there will be a ring for each",
+        );
+    }
+}
