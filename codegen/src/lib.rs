@@ -12,6 +12,7 @@
 //! depends on the schema. The output is a function of its input: no path, no date.
 
 mod c;
+mod cpp;
 mod text;
 mod write;
 
@@ -35,7 +36,7 @@ pub struct Output {
 #[derive(Debug, thiserror::Error)]
 pub enum GenerateError {
     /// `--emit` or the file's `emit` names a language without an emitter.
-    #[error("{0} output is not available in this version of pptc; use --emit c")]
+    #[error("{0} output is not available in this version of pptc; use --emit c or cpp")]
     Language(&'static str),
     /// A field of type `tsc`.
     #[error(
@@ -47,6 +48,14 @@ pub enum GenerateError {
         frame: String,
         /// Name of the field.
         field: String,
+    },
+    /// A name that the generated code needs for itself.
+    #[error("{what} has a name that {language} output needs for itself; choose another")]
+    Name {
+        /// The declaration.
+        what: String,
+        /// The language.
+        language: &'static str,
     },
     /// The frame file's name has no stem to name the output after.
     #[error("`{0}` has no name to call the generated files by")]
@@ -76,7 +85,10 @@ pub fn generate(
                 refuse_ticks(&frames.schema)?;
                 outputs.extend(c::emit(&frames.schema, stem, origin));
             }
-            Language::Cpp => return Err(GenerateError::Language("C++")),
+            Language::Cpp => {
+                refuse_ticks(&frames.schema)?;
+                outputs.extend(cpp::emit(&frames.schema, stem, origin)?);
+            }
             Language::Rust => return Err(GenerateError::Language("Rust")),
         }
     }

@@ -1,9 +1,11 @@
 //! `STEM.h`: enums, structs, and both ways to write a frame.
 
 use ppt_frame_dsl::Schema;
-use ppt_frame_dsl::layout::Layout;
-use ppt_frame_dsl::schema::{Clock, Field, FieldType, Frame};
+use ppt_frame_dsl::schema::{Field, FieldType, Frame};
 
+use super::comment::{doc, literal};
+use super::stamp::{Stamp, clock_number, stamped, stamps};
+use super::structure::{assertions, members};
 use super::words::stores;
 use super::{Buffer, array_length, element_type, frame_type};
 use crate::text::Text;
@@ -25,7 +27,13 @@ pub(super) fn emit(buffer: &Buffer) -> String {
     }
     out.block(FIXED);
     out.blank();
-    claims(buffer, &mut out);
+    let frames = schema.frames.iter().map(|frame| ("frame", frame.name.as_str()));
+    claim(
+        buffer,
+        &format!("{}.h", buffer.stem),
+        frames.chain([("buffer", &*schema.buffer)]),
+        &mut out,
+    );
     out.line("#ifdef __cplusplus");
     out.line("extern \"C\" {");
     out.line("#endif");
@@ -37,9 +45,15 @@ pub(super) fn emit(buffer: &Buffer) -> String {
     out.line("#if PPT1_ENABLED");
     out.blank();
     symbols(buffer, &mut out);
+    for frame in &schema.frames {
+        let symbol = buffer.symbol(&format!("frame_{}", frame.name));
+        out.line(&format!("extern PPT1_THREAD {} {symbol};", frame_type(frame)));
+    }
+    out.blank();
     switch(buffer, &mut out);
     for frame in &schema.frames {
-        commit(buffer, frame, &mut out);
+        commit(buffer, frame, &frame_type(frame), &mut out);
+        write_frame(buffer, frame, &mut out);
         setters(buffer, frame, &mut out);
     }
     for frame in &schema.frames {
@@ -62,10 +76,14 @@ pub(super) fn emit(buffer: &Buffer) -> String {
 }
 
 /// Two headers that declare one name in one file stop here, and say who they are.
-fn claims(buffer: &Buffer, out: &mut Text) {
-    let me = format!("{}.h (schema {:016x})", buffer.stem, buffer.hash);
-    let names = buffer.schema.frames.iter().map(|frame| ("frame", &frame.name));
-    for (what, name) in names.chain([("buffer", &buffer.schema.buffer)]) {
+pub(crate) fn claim<'n>(
+    buffer: &Buffer,
+    header: &str,
+    names: impl IntoIterator<Item = (&'static str, &'n str)>,
+    out: &mut Text,
+) {
+    let me = format!("{header} (schema {:016x})", buffer.hash);
+    for (what, name) in names {
         let claim = format!("PPT_{}_{}_IS_OF", what.to_uppercase(), name.to_uppercase());
         out.line(&format!("#ifdef {claim}"));
         out.line(&format!(
@@ -103,162 +121,36 @@ fn enums(schema: &Schema, out: &mut Text) {
     }
 }
 
-fn literal(value: i128) -> String {
-    if value == i128::from(i64::MIN) {
-        "(-INT64_C(9223372036854775807) - 1)".into()
-    } else if value == i128::from(i32::MIN) {
-        "(-2147483647 - 1)".into()
-    } else if i32::try_from(value).is_ok() {
-        format!("{value}")
-    } else if value > i128::from(i64::MAX) {
-        format!("UINT64_C({value})")
-    } else {
-        format!("INT64_C({value})")
-    }
-}
-
-/// Text for a C comment: it cannot end it, seem to begin another, or be a trigraph.
-fn comment(text: &str) -> String {
-    text.replace("*/", "* /").replace("/*", "/ *").replace("??/", "? ?/")
-}
-
-/// A doc comment of the frame file.
-fn doc(text: &str, out: &mut Text) {
-    let text = comment(text);
-    let mut lines = text.lines().map(str::trim_end).peekable();
-    while let Some(line) = lines.next() {
-        let end = if lines.peek().is_none() { " */" } else { "" };
-        out.line(&format!("/* {}{end}", line.trim_start()));
-        while let Some(line) = lines.next() {
-            let end = if lines.peek().is_none() { " */" } else { "" };
-            out.line(&format!(" * {}{end}", line.trim_start()));
-        }
-    }
-}
-
-/// The struct, in the order of the layout, and the proof that the compiler agrees.
 fn structure(schema: &Schema, frame: &Frame, out: &mut Text) {
-    let layout = Layout::of(schema, frame);
     let name = frame_type(frame);
     doc(&frame.doc, out);
     out.open(&format!("typedef struct {name} {{"));
-    let mut members =
-        vec![(0, "uint64_t ppt_seqno".to_string(), "from 1; set when written".into())];
-    if schema.multi() {
-        members.push((
-            8,
-            "uint16_t ppt_frame".into(),
-            "which frame it is; set when written".into(),
-        ));
-    }
-    for placed in &layout.placed {
-        let field = &frame.fields[placed.index];
-        let ty = element_type(schema, &field.ty);
-        let array = array_length(field).map_or(String::new(), |n| format!("[{n}]"));
-        members.push((placed.offset, format!("{ty} {}{array}", field.name), remark(field)));
-    }
-    for (index, padding) in layout.padding.iter().enumerate() {
-        let member = format!("unsigned char ppt_pad{index}[{}]", padding.bytes);
-        members.push((padding.offset, member, String::new()));
-    }
-    members.sort_by_key(|it| it.0);
-    for (_, member, remark) in &members {
-        let remark = if remark.is_empty() { String::new() } else { format!(" /* {remark} */") };
-        out.line(&format!("{member};{remark}"));
-    }
+    members(schema, frame, |ty| element_type(schema, ty).into(), out);
     out.close(&format!("}} {name};"));
-    out.line(&format!("PPT1_ASSERT(sizeof({name}) == {}, \"layout of {name}\");", layout.size));
-    for placed in &layout.placed {
-        let field = &frame.fields[placed.index].name;
-        out.line(&format!(
-            "PPT1_ASSERT(__builtin_offsetof({name}, {field}) == {}, \"layout of {name}\");",
-            placed.offset
-        ));
-    }
-    out.blank();
-}
-
-/// What a struct member's comment says.
-fn remark(field: &Field) -> String {
-    let mut parts = Vec::new();
-    if let FieldType::Enum { name } = &field.ty {
-        parts.push(format!("enum {name}"));
-    }
-    if let FieldType::Ns { clock } | FieldType::Timespec { clock } = &field.ty {
-        parts.push(format!("{} clock", clock.word()));
-    }
-    if !field.unit.is_empty() {
-        parts.push(format!("in {}", field.unit));
-    }
-    if let Some(line) = field.doc.lines().next() {
-        parts.push(line.trim().into());
-    }
-    comment(&parts.join("; "))
+    assertions(schema, frame, &name, out);
 }
 
 /// What the linker is asked for. Names carry ABI version and schema.
-fn symbols(buffer: &Buffer, out: &mut Text) {
+pub(crate) fn symbols(buffer: &Buffer, out: &mut Text) {
     out.line(&format!("extern ppt1_control {};", buffer.symbol("control")));
     out.line(&format!("ppt1_thread *{}(unsigned frame);", buffer.symbol("begin")));
     out.line(&format!("void {}(ppt1_thread *thread);", buffer.symbol("end")));
     out.line(&format!("void {}(void);", buffer.symbol("prepare")));
     out.line(&format!("struct timespec {}(int clock);", buffer.symbol("clock")));
-    for frame in &buffer.schema.frames {
-        let symbol = buffer.symbol(&format!("frame_{}", frame.name));
-        out.line(&format!("extern PPT1_THREAD {} {symbol};", frame_type(frame)));
-    }
-    out.blank();
 }
 
-/// One kind of time stamp: the type that holds it and the clock it is of.
-struct Stamp {
-    function: String,
-    ty: FieldType,
-}
-
-/// The stamps of a buffer; the first is the buffer's own, others come from `@clock`.
-fn stamps(schema: &Schema) -> Vec<Stamp> {
-    let times = || {
-        let fields = schema.frames.iter().flat_map(|frame| &frame.fields);
-        fields.filter(|field| field.ty.is_time() && field.array.is_none())
-    };
-    let plain = |field: &&Field| !field.attributes.iter().any(|it| it.name == "clock");
-    let first = times().find(plain).or_else(|| times().next());
-    let mut stamps: Vec<Stamp> = Vec::new();
-    for field in first.into_iter().chain(times()) {
-        if stamps.iter().any(|stamp| stamp.ty == field.ty) {
-            continue;
-        }
-        let buffer = &schema.buffer;
-        let function = match (stamps.is_empty(), field.ty.clock()) {
-            (true, _) | (_, None) => format!("ppt_{buffer}_now"),
-            (false, Some(clock)) => format!("ppt_{buffer}_now_{}", clock.word()),
-        };
-        stamps.push(Stamp { function, ty: field.ty.clone() });
-    }
-    stamps
-}
-
-/// Numbers of clock_gettime(2), spelled out: strict C11 hides the names.
-fn clock_number(clock: Clock) -> u32 {
-    match clock {
-        Clock::Realtime => 0,
-        Clock::Monotonic => 1,
-        Clock::ProcessCpu => 2,
-        Clock::ThreadCpu => 3,
-        Clock::Boottime => 7,
-    }
+/// The expression that is true while somebody is attached: one load.
+pub(crate) fn is_on(buffer: &Buffer) -> String {
+    let control = buffer.symbol("control");
+    format!("__builtin_expect(__atomic_load_n(&{control}.gate, __ATOMIC_RELAXED) != 0, 0) != 0")
 }
 
 /// `on`, `now` and `prepare`.
 fn switch(buffer: &Buffer, out: &mut Text) {
     let name = &buffer.schema.buffer;
-    let control = buffer.symbol("control");
     out.line("/* Whether somebody is attached: one load. */");
     out.open(&format!("static inline int ppt_{name}_on(void) {{"));
-    out.line(&format!(
-        "return __builtin_expect(__atomic_load_n(&{control}.gate, __ATOMIC_RELAXED) != 0, 0) != 0;"
-    ));
+    out.line(&format!("return {};", is_on(buffer)));
     out.close("}");
     out.blank();
     out.line("/* Lets an idle thread pay for what the first frame costs. */");
@@ -268,18 +160,18 @@ fn switch(buffer: &Buffer, out: &mut Text) {
     out.close("}");
     out.blank();
     for stamp in stamps(buffer.schema) {
-        now(buffer, &stamp, out);
+        now(buffer, &stamp, &format!("ppt_{name}_"), out);
     }
 }
 
-fn now(buffer: &Buffer, stamp: &Stamp, out: &mut Text) {
-    let schema = buffer.schema;
-    let ty = element_type(schema, &stamp.ty);
+/// A function that takes a time stamp; the names of functions start with `prefix`.
+pub(crate) fn now(buffer: &Buffer, stamp: &Stamp, prefix: &str, out: &mut Text) {
+    let ty = element_type(buffer.schema, &stamp.ty);
     let clock = stamp.ty.clock().expect("ticks are refused before anything is written");
     out.line(&format!("/* The {} clock; 0 when nobody is attached. */", clock.word()));
-    out.open(&format!("static inline {ty} {}(void) {{", stamp.function));
+    out.open(&format!("static inline {ty} {prefix}{}(void) {{", stamp.function));
     out.line("struct timespec t = {0, 0};");
-    out.line(&format!("if (ppt_{}_on())", schema.buffer));
+    out.line(&format!("if ({prefix}on())"));
     out.line(&format!("    t = {}({});", buffer.symbol("clock"), clock_number(clock)));
     match stamp.ty {
         FieldType::Timeval => {
@@ -293,8 +185,8 @@ fn now(buffer: &Buffer, stamp: &Stamp, out: &mut Text) {
     out.blank();
 }
 
-/// The function that copies a frame into the ring.
-fn commit(buffer: &Buffer, frame: &Frame, out: &mut Text) {
+/// The function that copies a frame, of the type `ty`, into the ring.
+pub(crate) fn commit(buffer: &Buffer, frame: &Frame, ty: &str, out: &mut Text) {
     let schema = buffer.schema;
     let id = schema.frames.iter().position(|it| std::ptr::eq(it, frame)).expect("of this schema");
     let inline = if frame.size / 8 <= INLINE_WORDS {
@@ -303,9 +195,8 @@ fn commit(buffer: &Buffer, frame: &Frame, out: &mut Text) {
         "static inline"
     };
     out.open(&format!(
-        "{inline} void {}(const {} *f) {{",
-        buffer.symbol(&format!("commit_{}", frame.name)),
-        frame_type(frame)
+        "{inline} void {}(const {ty} *f) {{",
+        buffer.symbol(&format!("commit_{}", frame.name))
     ));
     out.line(&format!("ppt1_thread *t = {}({id});", buffer.symbol("begin")));
     out.open("if (t != 0) {");
@@ -317,6 +208,11 @@ fn commit(buffer: &Buffer, frame: &Frame, out: &mut Text) {
     out.close("}");
     out.close("}");
     out.blank();
+}
+
+/// The macro form's write.
+fn write_frame(buffer: &Buffer, frame: &Frame, out: &mut Text) {
+    let schema = buffer.schema;
     out.open(&format!("static inline void ppt_write_{}_frame(void) {{", frame.name));
     out.line(&format!("if (ppt_{}_on())", schema.buffer));
     out.line(&format!(
@@ -351,10 +247,6 @@ fn macro_name(frame: &Frame, field: &Field) -> String {
     format!("WRITE_{}_{}", frame.name, field.name).to_uppercase()
 }
 
-fn stamped(field: &Field) -> bool {
-    field.ty.is_time() && field.array.is_none()
-}
-
 /// The macro form: `WRITE_<FRAME>_<FIELD>(v)`, and `…_TIMESTAMP()` for times.
 fn field_macros(buffer: &Buffer, frame: &Frame, out: &mut Text) {
     let symbol = buffer.symbol(&format!("frame_{}", frame.name));
@@ -370,8 +262,8 @@ fn field_macros(buffer: &Buffer, frame: &Frame, out: &mut Text) {
             let stamps = stamps(buffer.schema);
             let stamp = stamps.iter().find(|it| it.ty == field.ty).expect("listed");
             out.line(&format!(
-                "#define {of}_TIMESTAMP() ((void)({symbol}.{name} = {}()))",
-                stamp.function
+                "#define {of}_TIMESTAMP() ((void)({symbol}.{name} = ppt_{}_{}()))",
+                buffer.schema.buffer, stamp.function
             ));
         }
     }
@@ -385,7 +277,7 @@ fn disabled(buffer: &Buffer, out: &mut Text) {
     out.line(&format!("static inline void ppt_{name}_prepare(void) {{}}"));
     for stamp in stamps(buffer.schema) {
         let ty = element_type(buffer.schema, &stamp.ty);
-        out.open(&format!("static inline {ty} {}(void) {{", stamp.function));
+        out.open(&format!("static inline {ty} ppt_{name}_{}(void) {{", stamp.function));
         match stamp.ty {
             FieldType::Timeval | FieldType::Timespec { .. } => {
                 out.lines([&*format!("{ty} never = {{0, 0}};"), "return never;"]);

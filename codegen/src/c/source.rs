@@ -7,12 +7,14 @@ use crate::text::Text;
 
 const FIXED: &str = include_str!("../../runtime/c/target.c");
 
-pub(super) fn emit(buffer: &Buffer) -> String {
+/// The text of the source file of `header`; `macro_form` says whether it defines what the macro
+/// form writes into.
+pub(crate) fn emit(buffer: &Buffer, header: &str, macro_form: bool) -> String {
     let schema = buffer.schema;
     let mut out = Text::new();
     out.line(&buffer.banner("The slow path"));
     out.lines(["#ifndef _GNU_SOURCE", "#define _GNU_SOURCE", "#endif"]);
-    out.line(&format!("#include \"{}.h\"", buffer.stem));
+    out.line(&format!("#include \"{header}\""));
     out.blank();
     out.line("#if PPT1_ENABLED");
     out.blank();
@@ -40,11 +42,20 @@ pub(super) fn emit(buffer: &Buffer) -> String {
     out.blank();
     out.block(FIXED);
     out.blank();
+    if macro_form {
+        thread_frames(buffer, &mut out);
+    }
+    out.line("#endif /* PPT1_ENABLED */");
+    out.finish()
+}
+
+/// The frames that the macro form fills.
+fn thread_frames(buffer: &Buffer, out: &mut Text) {
     out.line("#ifdef __cplusplus");
     out.line("extern \"C\" {");
     out.line("#endif");
     out.line("/* The macro form's frames, one a thread: fields keep their last value. */");
-    for frame in &schema.frames {
+    for frame in &buffer.schema.frames {
         let symbol = buffer.symbol(&format!("frame_{}", frame.name));
         out.line(&format!("PPT1_WEAK PPT1_THREAD {} {symbol};", frame_type(frame)));
     }
@@ -52,8 +63,6 @@ pub(super) fn emit(buffer: &Buffer) -> String {
     out.line("}");
     out.line("#endif");
     out.blank();
-    out.line("#endif /* PPT1_ENABLED */");
-    out.finish()
 }
 
 /// The schema's JSON as string literals of a readable length.

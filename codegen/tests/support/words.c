@@ -38,21 +38,15 @@ static void expect(unsigned of_number, unsigned of_id, unsigned of_size, int sev
     reset();
 }
 
-static inline void fill(unsigned offset, unsigned bytes) {
-    for (unsigned i = 0; i < bytes; i++)
-        expected[offset + i] = random_byte();
-}
+/* A bool is 0 or 1; text is a string of at most that length, zero-padded. */
+enum kind { ANY, BOOL, TEXT };
 
-static inline void fill_bool(unsigned offset, unsigned bytes) {
-    for (unsigned i = 0; i < bytes; i++)
-        expected[offset + i] = random_byte() & 1;
-}
-
-/* A string of at most that length, zero-padded. */
-static inline void fill_text(unsigned offset, unsigned bytes) {
-    unsigned length = random_byte() % (bytes + 1);
-    for (unsigned i = 0; i < length; i++)
-        expected[offset + i] = (unsigned char)(random_byte() | 1);
+static void fill(enum kind kind, unsigned offset, unsigned bytes) {
+    unsigned length = kind == TEXT ? random_byte() % (bytes + 1) : bytes;
+    for (unsigned i = 0; i < length; i++) {
+        unsigned char byte = random_byte();
+        expected[offset + i] = kind == BOOL ? byte & 1 : kind == TEXT ? byte | 1 : byte;
+    }
 }
 
 static ppt1_thread *begin(unsigned id) {

@@ -1,0 +1,57 @@
+//! What a frame file says about itself, as C comments; and its integers, as C literals.
+
+use ppt_frame_dsl::schema::{Field, FieldType};
+
+use crate::text::Text;
+
+/// Text for a C comment: it cannot end it, seem to begin another, or be a trigraph.
+pub(crate) fn comment(text: &str) -> String {
+    text.replace("*/", "* /").replace("/*", "/ *").replace("??/", "? ?/")
+}
+
+/// A doc comment of the frame file.
+pub(crate) fn doc(text: &str, out: &mut Text) {
+    let text = comment(text);
+    let mut lines = text.lines().map(str::trim_end).peekable();
+    while let Some(line) = lines.next() {
+        let end = if lines.peek().is_none() { " */" } else { "" };
+        out.line(&format!("/* {}{end}", line.trim_start()));
+        while let Some(line) = lines.next() {
+            let end = if lines.peek().is_none() { " */" } else { "" };
+            out.line(&format!(" * {}{end}", line.trim_start()));
+        }
+    }
+}
+
+/// What a struct member's comment says.
+pub(crate) fn remark(field: &Field) -> String {
+    let mut parts = Vec::new();
+    if let FieldType::Enum { name } = &field.ty {
+        parts.push(format!("enum {name}"));
+    }
+    if let FieldType::Ns { clock } | FieldType::Timespec { clock } = &field.ty {
+        parts.push(format!("{} clock", clock.word()));
+    }
+    if !field.unit.is_empty() {
+        parts.push(format!("in {}", field.unit));
+    }
+    if let Some(line) = field.doc.lines().next() {
+        parts.push(line.trim().into());
+    }
+    comment(&parts.join("; "))
+}
+
+/// An integer that a C compiler reads without a warning.
+pub(crate) fn literal(value: i128) -> String {
+    if value == i128::from(i64::MIN) {
+        "(-INT64_C(9223372036854775807) - 1)".into()
+    } else if value == i128::from(i32::MIN) {
+        "(-2147483647 - 1)".into()
+    } else if i32::try_from(value).is_ok() {
+        format!("{value}")
+    } else if value > i128::from(i64::MAX) {
+        format!("UINT64_C({value})")
+    } else {
+        format!("INT64_C({value})")
+    }
+}

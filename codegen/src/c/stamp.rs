@@ -1,0 +1,49 @@
+//! Time stamps: which clocks a buffer reads, and what to call that.
+
+use ppt_frame_dsl::Schema;
+use ppt_frame_dsl::schema::{Clock, Field, FieldType};
+
+/// One kind of time stamp: the type that holds it and the clock it is of.
+pub(crate) struct Stamp {
+    /// What comes behind the buffer's name: `now`, `now_monotonic`.
+    pub(crate) function: String,
+    pub(crate) ty: FieldType,
+}
+
+/// The stamps of a buffer; the first is the buffer's own, others come from `@clock`.
+pub(crate) fn stamps(schema: &Schema) -> Vec<Stamp> {
+    let times = || {
+        let fields = schema.frames.iter().flat_map(|frame| &frame.fields);
+        fields.filter(|field| field.ty.is_time() && field.array.is_none())
+    };
+    let plain = |field: &&Field| !field.attributes.iter().any(|it| it.name == "clock");
+    let first = times().find(plain).or_else(|| times().next());
+    let mut stamps: Vec<Stamp> = Vec::new();
+    for field in first.into_iter().chain(times()) {
+        if stamps.iter().any(|stamp| stamp.ty == field.ty) {
+            continue;
+        }
+        let function = match (stamps.is_empty(), field.ty.clock()) {
+            (true, _) | (_, None) => "now".into(),
+            (false, Some(clock)) => format!("now_{}", clock.word()),
+        };
+        stamps.push(Stamp { function, ty: field.ty.clone() });
+    }
+    stamps
+}
+
+/// Numbers of clock_gettime(2), spelled out: strict C11 hides the names.
+pub(crate) fn clock_number(clock: Clock) -> u32 {
+    match clock {
+        Clock::Realtime => 0,
+        Clock::Monotonic => 1,
+        Clock::ProcessCpu => 2,
+        Clock::ThreadCpu => 3,
+        Clock::Boottime => 7,
+    }
+}
+
+/// Whether a field can be stamped.
+pub(crate) fn stamped(field: &Field) -> bool {
+    field.ty.is_time() && field.array.is_none()
+}

@@ -1,0 +1,248 @@
+//! C++17: a namespace for each buffer, `write` and `scope` for each frame. The slow path is that of
+//! C, and so is every symbol: C and C++ parts of one program share a buffer.
+
+use ppt_frame_dsl::Schema;
+use ppt_frame_dsl::schema::{Edge, Field, FieldType, Frame};
+
+use crate::c::comment::{doc, literal};
+use crate::c::header::{claim, commit, is_on, now, symbols};
+use crate::c::stamp::{stamped, stamps};
+use crate::c::structure::{assertions, members};
+use crate::c::{Buffer, element_type, int_type, source};
+use crate::text::Text;
+use crate::{GenerateError, Output};
+
+const FIXED: &str = include_str!("../runtime/c/target.h");
+
+/// Names that the generated code uses itself, beside frames and enums.
+const OF_NAMESPACE: [&str; 3] = ["on", "now", "prepare"];
+/// Names that the generated code uses itself, beside fields.
+const OF_FRAME: [&str; 2] = ["write", "scope"];
+
+/// Writes `STEM.hpp` and `STEM.cpp`.
+pub(crate) fn emit(
+    schema: &Schema,
+    stem: &str,
+    origin: &str,
+) -> Result<Vec<Output>, GenerateError> {
+    check_names(schema)?;
+    let buffer = Buffer::new(schema, stem, origin);
+    let name = format!("{stem}.hpp");
+    let header = Output { text: header(&buffer, &name), name };
+    let source = source::emit(&buffer, &header.name, false);
+    Ok(vec![header, Output { name: format!("{stem}.cpp"), text: source }])
+}
+
+/// A member cannot be called as its class, nor as a function beside it.
+fn check_names(schema: &Schema) -> Result<(), GenerateError> {
+    let clash = |what: String| Err(GenerateError::Name { what, language: "C++" });
+    for it in &schema.enums {
+        if OF_NAMESPACE.contains(&it.name.as_str()) {
+            return clash(format!("enum `{}`", it.name));
+        }
+    }
+    for frame in &schema.frames {
+        if OF_NAMESPACE.contains(&frame.name.as_str()) {
+            return clash(format!("frame `{}`", frame.name));
+        }
+        let taken = |field: &&Field| field.name == frame.name || OF_FRAME.contains(&&*field.name);
+        if let Some(field) = frame.fields.iter().find(taken) {
+            return clash(format!("field `{}` of frame `{}`", field.name, frame.name));
+        }
+    }
+    Ok(())
+}
+
+fn header(buffer: &Buffer, name: &str) -> String {
+    let schema = buffer.schema;
+    let mut out = Text::new();
+    out.line(&buffer.banner("Frames"));
+    let guard = format!("{}_HPP", buffer.symbol("").to_uppercase().trim_end_matches('_'));
+    out.lines([&*format!("#ifndef {guard}"), &*format!("#define {guard}")]);
+    out.blank();
+    for header in ["stdint.h", "string.h", "sys/time.h", "time.h", "type_traits", "utility"] {
+        out.line(&format!("#include <{header}>"));
+    }
+    out.block(FIXED);
+    out.blank();
+    claim(buffer, name, [("namespace", &*schema.buffer)], &mut out);
+    out.line("#if PPT1_ENABLED");
+    out.line("extern \"C\" {");
+    symbols(buffer, &mut out);
+    out.line("}");
+    out.line("#endif");
+    out.blank();
+    out.line("namespace ppt {");
+    out.line(&format!("namespace {} {{", schema.buffer));
+    out.blank();
+    enums(schema, &mut out);
+    switch(buffer, &mut out);
+    for frame in &schema.frames {
+        structure(schema, frame, &mut out);
+    }
+    out.line("#if PPT1_ENABLED");
+    for frame in &schema.frames {
+        commit(buffer, frame, &frame.name, &mut out);
+    }
+    out.line("#endif");
+    out.blank();
+    for frame in &schema.frames {
+        write(buffer, frame, &mut out);
+    }
+    out.line(&format!("}} // namespace {}", schema.buffer));
+    out.line("} // namespace ppt");
+    out.blank();
+    out.line(&format!("#endif // {guard}"));
+    out.finish()
+}
+
+fn enums(schema: &Schema, out: &mut Text) {
+    for it in &schema.enums {
+        doc(&it.doc, out);
+        out.open(&format!("enum class {} : {} {{", it.name, int_type(it.repr)));
+        for (name, value) in &it.values {
+            out.line(&format!("{name} = {},", literal(*value)));
+        }
+        out.close("};");
+        out.blank();
+    }
+}
+
+/// `on`, `now` and `prepare`.
+fn switch(buffer: &Buffer, out: &mut Text) {
+    out.line("#if PPT1_ENABLED");
+    out.blank();
+    out.line("/* Whether somebody is attached: one load. */");
+    out.line(&format!("static inline bool on() {{ return {}; }}", is_on(buffer)));
+    out.blank();
+    out.line("/* Lets an idle thread pay for what the first frame costs. */");
+    out.open("static inline void prepare() {");
+    out.line("if (on())");
+    out.line(&format!("    {}();", buffer.symbol("prepare")));
+    out.close("}");
+    out.blank();
+    for stamp in stamps(buffer.schema) {
+        now(buffer, &stamp, "", out);
+    }
+    out.line("#else");
+    out.line("static inline bool on() { return false; }");
+    out.line("static inline void prepare() {}");
+    for stamp in stamps(buffer.schema) {
+        let ty = element_type(buffer.schema, &stamp.ty);
+        out.line(&format!("static inline {ty} {}() {{ return {ty}(); }}", stamp.function));
+    }
+    out.line("#endif");
+    out.blank();
+}
+
+/// The interval that a scope stamps: that of the field that places the frame in time.
+fn interval(frame: &Frame) -> Option<(&Field, &Field)> {
+    let halves = |name: &str, edge: Edge| {
+        frame.fields.iter().find(|field| {
+            stamped(field)
+                && field.interval.as_ref().is_some_and(|it| it.name == name && it.edge == edge)
+        })
+    };
+    let at = frame.fields.iter().find(|field| field.at && field.interval.is_some());
+    let last = || frame.fields.iter().rfind(|field| field.interval.is_some() && stamped(field));
+    let name = &at.or_else(last)?.interval.as_ref()?.name;
+    Some((halves(name, Edge::Start)?, halves(name, Edge::End)?))
+}
+
+fn structure(schema: &Schema, frame: &Frame, out: &mut Text) {
+    let name = &frame.name;
+    doc(&frame.doc, out);
+    out.open(&format!("struct {name} {{"));
+    let element = |ty: &FieldType| match ty {
+        FieldType::Enum { name } => name.clone(),
+        other => element_type(schema, other).into(),
+    };
+    members(schema, frame, element, out);
+    out.blank();
+    out.line(
+        "/* Runs fill(frame) only while somebody is attached, and writes the frame; a fill that",
+    );
+    out.line(" * returns false abandons it. */");
+    out.line("template <class Fill> static void write(Fill &&fill);");
+    if let Some((start, end)) = interval(frame) {
+        out.blank();
+        out.line(&format!("/* Stamps {} now and {} at the end of its", start.name, end.name));
+        out.line(" * scope, and writes the frame. */");
+        out.line("class scope;");
+    }
+    out.close("};");
+    assertions(schema, frame, name, out);
+    out.line(&format!(
+        "static_assert(std::is_trivial<{name}>::value, \"a frame is plain memory\");"
+    ));
+    out.blank();
+}
+
+fn write(buffer: &Buffer, frame: &Frame, out: &mut Text) {
+    let name = &frame.name;
+    let function = buffer.symbol(&format!("commit_{name}"));
+    out.line(&format!("template <class Fill> inline void {name}::write(Fill &&fill) {{"));
+    out.line("#if PPT1_ENABLED");
+    out.line("    if (on()) {");
+    out.line(&format!("        {name} f = {name}();"));
+    out.line("        if constexpr (std::is_same<decltype(fill(f)), bool>::value) {");
+    out.line("            if (!fill(f))");
+    out.line("                return;");
+    out.line("        } else {");
+    out.line("            fill(f);");
+    out.line("        }");
+    out.line(&format!("        {function}(&f);"));
+    out.line("    }");
+    out.line("#else");
+    out.line("    (void)fill;");
+    out.line("#endif");
+    out.line("}");
+    out.blank();
+    if let Some((start, end)) = interval(frame) {
+        scope(buffer, frame, (start, end), out);
+    }
+}
+
+/// The function that stamps a field.
+fn stamp_of(schema: &Schema, field: &Field) -> String {
+    let stamps = stamps(schema);
+    stamps.into_iter().find(|it| it.ty == field.ty).expect("listed").function
+}
+
+fn scope(buffer: &Buffer, frame: &Frame, (start, end): (&Field, &Field), out: &mut Text) {
+    let name = &frame.name;
+    let function = buffer.symbol(&format!("commit_{name}"));
+    let (started, ended) = (stamp_of(buffer.schema, start), stamp_of(buffer.schema, end));
+    out.line(&format!("class {name}::scope {{"));
+    out.line("  public:");
+    out.line("    scope() : on_(on()) {");
+    out.line("        if (on_) {");
+    out.line(&format!("            f_ = {name}();"));
+    out.line(&format!("            f_.{} = {started}();", start.name));
+    out.line("        }");
+    out.line("    }");
+    out.line("    template <class Fill> explicit scope(Fill &&fill) : scope() {");
+    out.line("        if (on_)");
+    out.line("            fill(f_);");
+    out.line("    }");
+    out.line("    ~scope() {");
+    out.line("#if PPT1_ENABLED");
+    out.line("        if (on_) {");
+    out.line(&format!("            f_.{} = {ended}();", end.name));
+    out.line(&format!("            {function}(&f_);"));
+    out.line("        }");
+    out.line("#endif");
+    out.line("    }");
+    out.line("    scope(const scope &) = delete;");
+    out.line("    scope &operator=(const scope &) = delete;");
+    out.line("    /* The frame; what is stored while nobody is attached is of no effect. */");
+    out.line(&format!("    {name} *operator->() {{ return &f_; }}"));
+    out.line("    /* No frame after all. */");
+    out.line("    void abandon() { on_ = false; }");
+    out.blank();
+    out.line("  private:");
+    out.line(&format!("    {name} f_;"));
+    out.line("    bool on_;");
+    out.line("};");
+    out.blank();
+}
