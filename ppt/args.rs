@@ -22,7 +22,7 @@ pub(crate) enum Command {
     Attach(Attach),
     /// Switch a program's buffers off and clear what a dead ppt left in them.
     Detach(Detach),
-    /// List the ppt buffers of a process.
+    /// List the ppt buffers of a process, or of all that you may look at.
     List(List),
     /// Turn a capture into a table.
     Dump(Dump),
@@ -112,11 +112,21 @@ pub(crate) struct Detach {
 
 #[derive(ClapArgs)]
 pub(crate) struct List {
-    #[command(flatten)]
-    pub(crate) process: Process,
+    /// Process id [default: every process].
+    #[arg(value_name = "PID")]
+    pid: Option<i32>,
+    /// Process id, as an option.
+    #[arg(short = 'p', long = "pid", value_name = "PID", conflicts_with = "pid")]
+    pid_option: Option<i32>,
     /// As JSON.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+impl List {
+    pub(crate) fn pid(&self) -> Option<i32> {
+        self.pid.or(self.pid_option)
+    }
 }
 
 #[derive(Clone, Copy, ValueEnum)]

@@ -40,4 +40,4 @@ pub use session::{
 };
 pub use sweep::sweep;
 pub use system::System;
-pub use target::Target;
+pub use target::{Target, processes};

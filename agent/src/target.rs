@@ -37,6 +37,15 @@ pub struct Target {
     ns_pid: i32,
 }
 
+/// Every process that there is at the moment, this one excepted.
+pub fn processes(system: &System) -> Vec<i32> {
+    let all = procfs::process::all_processes_with_root(&system.proc);
+    let pids = all.into_iter().flatten().flatten().map(|process| process.pid());
+    let mut pids: Vec<i32> = pids.filter(|&pid| pid as u32 != std::process::id()).collect();
+    pids.sort_unstable();
+    pids
+}
+
 impl Target {
     /// Looks at process `pid` and opens what is needed to reach it. Nothing is written.
     pub fn open(system: &System, pid: i32) -> Result<Self> {

@@ -1,9 +1,9 @@
-//! `ppt list PID`: what there is to attach to.
+//! `ppt list [PID]`: what there is to attach to.
 //!
 //! ```text
-//! $ ppt list 4711
-//! BUFFER   FRAMES   STATE                    FOUND   OBJECT
-//! example  example  attached by ppt (4720)   symtab  /srv/game/server
+//! $ ppt list
+//! PID   PROGRAM  BUFFER   FRAMES   STATE                          FOUND   OBJECT
+//! 4711  server   example  example  attached by ppt with pid 4720  symtab  /srv/game/server
 //! ```
 
 use std::io::Write;
@@ -15,17 +15,21 @@ use crate::args;
 use crate::{exit, report};
 
 pub(crate) fn run(args: &args::List) -> ExitCode {
-    let listed = list(args.process.pid());
-    let (rows, refused) = match listed {
-        Ok(listed) => listed,
-        Err(error) => {
-            report::error(error);
-            return exit::FAILED;
-        }
+    let rows = match args.pid() {
+        Some(pid) => match list(pid) {
+            Ok(rows) => rows,
+            Err(error) => {
+                report::error(error);
+                return exit::FAILED;
+            }
+        },
+        // Of those that we may not look at, and those that end meanwhile, there is nothing to say.
+        None => ppt_agent::processes(&System::default())
+            .into_iter()
+            .filter_map(|pid| list(pid).ok())
+            .flatten()
+            .collect(),
     };
-    for refused in &refused {
-        report::warning(refused);
-    }
     let text = if args.json { json(&rows) } else { table(&rows) };
     match std::io::stdout().write_all(text.as_bytes()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
@@ -36,18 +40,27 @@ pub(crate) fn run(args: &args::List) -> ExitCode {
     }
 }
 
-type Rows = Vec<(Buffer, Status)>;
+/// A buffer, and whose it is.
+struct Row {
+    pid: i32,
+    program: String,
+    buffer: Buffer,
+    status: Status,
+}
 
-fn list(pid: i32) -> Result<(Rows, Vec<String>), AgentError> {
+fn list(pid: i32) -> Result<Vec<Row>, AgentError> {
     let target = Target::open(&System::default(), pid)?;
     let found = target.buffers()?;
     let refused = found.refused.clone();
     let mut rows = Vec::new();
     for buffer in target.choose(found, &[])? {
         let status = ppt_agent::status(&target, &buffer)?;
-        rows.push((buffer, status));
+        rows.push(Row { pid, program: target.comm().into(), buffer, status });
     }
-    Ok((rows, refused))
+    for refused in &refused {
+        report::warning(format_args!("process {pid}: {refused}"));
+    }
+    Ok(rows)
 }
 
 fn state(status: &Status) -> String {
@@ -63,10 +76,13 @@ fn frames(buffer: &Buffer) -> Vec<&str> {
     buffer.schema.frames.iter().map(|it| it.name.as_str()).collect()
 }
 
-fn table(rows: &Rows) -> String {
-    let mut lines = vec![["BUFFER", "FRAMES", "STATE", "FOUND", "OBJECT"].map(String::from)];
-    for (buffer, status) in rows {
+fn table(rows: &[Row]) -> String {
+    let heads = ["PID", "PROGRAM", "BUFFER", "FRAMES", "STATE", "FOUND", "OBJECT"];
+    let mut lines = vec![heads.map(String::from)];
+    for Row { pid, program, buffer, status } in rows {
         lines.push([
+            pid.to_string(),
+            program.clone(),
             buffer.name.clone(),
             frames(buffer).join(","),
             state(status),
@@ -76,7 +92,7 @@ fn table(rows: &Rows) -> String {
     }
     let width =
         |column: usize| lines.iter().map(|it| it[column].chars().count()).max().unwrap_or(0);
-    let widths: [usize; 5] = std::array::from_fn(width);
+    let widths: [usize; 7] = std::array::from_fn(width);
     let mut out = String::new();
     for line in &lines {
         let cells = line.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}"));
@@ -86,9 +102,9 @@ fn table(rows: &Rows) -> String {
     out
 }
 
-fn json(rows: &Rows) -> String {
+fn json(rows: &[Row]) -> String {
     let mut out = String::from("[");
-    for (index, (buffer, status)) in rows.iter().enumerate() {
+    for (index, Row { pid, program, buffer, status }) in rows.iter().enumerate() {
         let holder = status.holder.as_ref();
         let agent = holder.map_or("null".into(), |holder| holder.pid.to_string());
         let alive = match holder.and_then(|holder| holder.alive) {
@@ -98,9 +114,10 @@ fn json(rows: &Rows) -> String {
         let frames: Vec<String> = frames(buffer).iter().map(|it| format!("{it:?}")).collect();
         out += if index == 0 { "\n" } else { ",\n" };
         out += &format!(
-            "{{\"buffer\":{},\"schema_hash\":\"{:016x}\",\"frames\":[{}],\"on\":{},\
+            "{{\"pid\":{pid},\"program\":{},\"buffer\":{},\"schema_hash\":\"{:016x}\",\"frames\":[{}],\"on\":{},\
              \"agent_pid\":{agent},\"agent_alive\":{alive},\"found\":\"{}\",\"object\":{},\
              \"build_id\":\"{}\"}}",
+            quoted(program),
             quoted(&buffer.name),
             buffer.schema_hash,
             frames.join(","),
