@@ -30,7 +30,11 @@ pub(crate) fn run(args: &args::List) -> ExitCode {
             .flatten()
             .collect(),
     };
-    let text = if args.json { json(&rows) } else { table(&rows) };
+    let text = match args.json {
+        true => json(&rows),
+        // Who asks for one process knows which.
+        false => table(&rows, if args.pid().is_some() { 2 } else { 0 }),
+    };
     match std::io::stdout().write_all(text.as_bytes()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
             report::error(format_args!("cannot write to stdout: {error}"));
@@ -76,7 +80,7 @@ fn frames(buffer: &Buffer) -> Vec<&str> {
     buffer.schema.frames.iter().map(|it| it.name.as_str()).collect()
 }
 
-fn table(rows: &[Row]) -> String {
+fn table(rows: &[Row], first_column: usize) -> String {
     let heads = ["PID", "PROGRAM", "BUFFER", "FRAMES", "STATE", "FOUND", "OBJECT"];
     let mut lines = vec![heads.map(String::from)];
     for Row { pid, program, buffer, status } in rows {
@@ -95,7 +99,11 @@ fn table(rows: &[Row]) -> String {
     let widths: [usize; 7] = std::array::from_fn(width);
     let mut out = String::new();
     for line in &lines {
-        let cells = line.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}"));
+        let cells = line
+            .iter()
+            .zip(widths)
+            .skip(first_column)
+            .map(|(cell, width)| format!("{cell:width$}"));
         out += cells.collect::<Vec<_>>().join("  ").trim_end();
         out.push('\n');
     }
