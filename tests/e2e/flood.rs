@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fs;
+use std::process::Command;
 
 use serde_json::Value;
 
@@ -9,43 +10,52 @@ use crate::support::{Bench, Target};
 
 /// Builds `tests/targets/flood_main.c` as `flood`.
 pub fn build() -> Bench {
-    let bench = Bench::new();
-    bench.copy_all(&["flood.frame", "flood_main.c", "pattern.h"]);
-    bench.pptc(&["flood.frame"]);
-    let end = symbol(&bench, "flood", "end");
-    let real = format!("-DREAL_END=__real_{end}");
-    let wrap = format!("-DWRAP_END=__wrap_{end}");
-    let link = format!("-Wl,--wrap={end}");
-    bench.cc(&[&real, &wrap, &link, "flood_main.c", "flood.c", "-o", "flood", "-lpthread"]);
+    let bench = build_with("flood_main.c");
+    fs::rename(bench.path("flood_main"), bench.path("flood")).unwrap();
     bench
 }
 
-/// Builds another program around the frames of `flood.frame`.
+/// Builds a program around the frames of `flood.frame`. What it defines as WRAP_END comes before
+/// the end of the writer, REAL_END.
 pub fn build_with(main: &str) -> Bench {
     let bench = Bench::new();
     bench.copy_all(&["flood.frame", main, "pattern.h"]);
     bench.pptc(&["flood.frame"]);
     let program = main.strip_suffix(".c").unwrap();
-    bench.cc(&[main, "flood.c", "-o", program, "-lpthread"]);
+    let files = [main, "flood.c", "-o", program, "-lpthread"];
+    if !fs::read_to_string(bench.path(main)).unwrap().contains("WRAP_END") {
+        bench.cc(&files);
+        return bench;
+    }
+    let end = symbol(&bench, "end");
+    let real = format!("-DREAL_END=__real_{end}");
+    let wrap = format!("-DWRAP_END=__wrap_{end}");
+    let link = format!("-Wl,--wrap={end}");
+    bench.cc(&[&[&*real, &wrap, &link], &files[..]].concat());
     bench
 }
 
-/// Starts `flood` with an endless loop in each of `threads` threads, which get what processors the
-/// others leave.
-pub fn start_endless(bench: &Bench, threads: &str) -> Target {
+/// A program of the folder that gets what processors the others leave: for those that never rest.
+pub fn leisurely(bench: &Bench, program: &str) -> Command {
     let mut command = bench.command("nice");
-    command.args(["-n", "19"]).arg(bench.path("flood")).args([threads, "0"]);
+    command.args(["-n", "19"]).arg(bench.path(program));
+    command
+}
+
+/// Starts `flood` with an endless loop in each of `threads` threads.
+pub fn start_endless(bench: &Bench, threads: &str) -> Target {
+    let mut command = leisurely(bench, "flood");
+    command.args([threads, "0"]);
     let mut target = Target::start(command);
     target.say("start");
     target
 }
 
 /// The generated symbol that ends in `suffix`: it carries the schema's hash.
-fn symbol(bench: &Bench, buffer: &str, suffix: &str) -> String {
-    let header = fs::read_to_string(bench.path(&format!("{buffer}.h"))).unwrap();
-    let prefix = format!("ppt1_{buffer}_");
-    let hash = &header.split(&prefix).nth(1).expect("a symbol with a hash")[..8];
-    format!("{prefix}{hash}_{suffix}")
+fn symbol(bench: &Bench, suffix: &str) -> String {
+    let header = fs::read_to_string(bench.path("flood.h")).unwrap();
+    let hash = &header.split("ppt1_flood_").nth(1).expect("a symbol with a hash")[..8];
+    format!("ppt1_flood_{hash}_{suffix}")
 }
 
 /// Frames that got a sequence number, as the target counted them in its last round.

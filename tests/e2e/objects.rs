@@ -588,7 +588,10 @@ fn exits_while_writing(case: &str, prepare: impl Fn(&Bench)) {
         let status = target.wait();
         assert!(status.success(), "time {time}: {status}");
         let said = attach.ended(0);
-        assert!(said.contains(&format!("process {} ended", target.pid())), "{said}");
+        // A library closes its gate when its process begins to end, which may take its time.
+        let ended = format!("process {} ended", target.pid());
+        let closed = case.ends_with("library") && said.contains("example: switched off");
+        assert!(said.contains(&ended) || closed, "{said}");
         let info = bench.info("out.bin");
         let account = Account::of(&info);
         let (begun, told) = (counts(&file), account.captured + account.lost + account.dropped);

@@ -26,7 +26,7 @@ fn paths_in(line: &str, folder: &Path, folders: &[String]) -> Vec<PathBuf> {
     let mut paths = Vec::new();
     for (at, _) in line.match_indices("](") {
         let target = line[at + 2..].split([')', '#']).next().unwrap();
-        if !target.is_empty() && !target.contains("://") {
+        if !target.is_empty() && !target.contains("://") && !target.contains(' ') {
             paths.push(folder.join(target));
         }
     }

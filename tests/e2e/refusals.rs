@@ -350,14 +350,17 @@ const CONTROL: &str = "    &PPT1_(control),\n    PPT1_STRIDE";
 
 /// A target whose descriptor has `new` for `old`, and `more` at the end of its source.
 fn altered(bench: &Bench, name: &str, old: &str, new: &str, more: &str) {
+    altered_with(bench, name, (old, new), more, &[]);
+}
+
+fn altered_with(bench: &Bench, name: &str, (old, new): (&str, &str), more: &str, args: &[&str]) {
     let source = fs::read_to_string(bench.path("steady.c")).unwrap();
     assert_eq!(source.matches(old).count(), 1, "{old}");
-    let source = source.replace(old, new) + more;
+    let source = source.replace(old, new);
     let before = "#define _GNU_SOURCE\nextern char deep[1000000];";
     let after = "const char *used(void);\nconst char *used(void) { return ppt1_schema; }";
-    let source = format!("{before}\n{source}\n{after}\n");
-    bench.write(&format!("{name}.c"), &source);
-    link(bench, name, &format!("{name}.c"), &[]);
+    bench.write(&format!("{name}.c"), &format!("{before}\n{source}{more}\n{after}\n"));
+    link(bench, name, &format!("{name}.c"), args);
 }
 
 /// Such a target is refused for `why` at once, and written to no more than by itself.
@@ -421,15 +424,14 @@ fn schemas_that_cannot_be() {
     not_believed(&bench, "nowhere", "its schema points out of its memory");
     schema("bytes", "\"{\\\"v\\\":1,\\xff\\xfe\"", "9", "");
     not_believed(&bench, "bytes", "its schema is not valid: {}");
-    altered(
-        &bench,
-        "nested",
-        SCHEMA,
-        "    deep,\n    1000000,",
-        "char deep[1000000];\n\
-         static __attribute__((constructor)) void dig(void) { memset(deep, '[', sizeof deep); }\n",
-    );
+    bench.copy("deep.c");
+    let deep = |name: &str, args: &[&str]| {
+        altered_with(&bench, name, (SCHEMA, "    deep,\n    sizeof deep,"), "", args);
+    };
+    deep("nested", &["-DNESTED", "deep.c"]);
     not_believed(&bench, "nested", "its schema is not valid: {}");
+    deep("many", &["deep.c"]);
+    not_believed(&bench, "many", "its schema {}");
 }
 
 #[test]
@@ -537,5 +539,33 @@ fn limits_of_shared_memory() {
         "echo 1073741824 > /proc/sys/kernel/shmmax; exec \"$0\" attach {pid} -d 10ms"
     ));
     assert_eq!(code, Some(0));
+    target.finish();
+}
+
+#[test]
+fn too_few_descriptors() {
+    let bench = build(&[]);
+    let mut target = start(&bench);
+    let (pid, before) = (target.pid(), page(&mut target));
+    let limited = |limit: u32| {
+        let mut command = bench.command("sh");
+        let script = format!("ulimit -n {limit}; exec \"$0\" attach {pid} -d 10ms --force");
+        let output = command.args(["-c", &script, ppt()]).output().unwrap();
+        (output.status.code(), text(&output.stderr))
+    };
+    for limit in 5..16 {
+        let (code, said) = limited(limit);
+        assert_said(
+            &said,
+            &format!(
+                "ppt: cannot look at process {pid}: Too many open files (os error 24)\n  ppt needs \
+                 some 20 descriptors: raise the limit (ulimit -n 64)\n"
+            ),
+        );
+        assert_eq!(code, Some(1));
+        assert_eq!(page(&mut target), before);
+    }
+    assert!(!bench.path("out.bin").exists());
+    assert_eq!(limited(24).0, Some(0));
     target.finish();
 }

@@ -407,6 +407,19 @@ pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
+/// Waits until all threads of a process are stopped.
+pub fn stopped(pid: u32) {
+    let state = |task: fs::DirEntry| {
+        let stat = fs::read_to_string(task.path().join("stat")).unwrap();
+        stat.rsplit(") ").next().unwrap().starts_with('T')
+    };
+    let all = || {
+        let tasks = fs::read_dir(format!("/proc/{pid}/task")).unwrap();
+        tasks.map(Result::unwrap).all(state)
+    };
+    wait_until("every thread is stopped", all);
+}
+
 /// Whether a program can be run here; a test that needs it says so and goes on.
 pub fn available(program: &str) -> bool {
     let found = Command::new("sh").args(["-c", &format!("command -v {program}")]).output();

@@ -30,7 +30,7 @@ void WRAP_END(ppt1_thread *t) {
 
 static void one(void) {
     PPT_WRITE_BEAT(f) {
-        FILL(f, self->number, self->n);
+        fill(&f, self->number, self->n);
         self->written++;
     }
     self->n++;

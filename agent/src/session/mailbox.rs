@@ -15,6 +15,9 @@ use crate::error::{AgentError, Result};
 use crate::random::random;
 use crate::target::Target;
 
+/// How long what happens to a target takes to show in all the places where it shows.
+const MOMENTS: Duration = Duration::from_millis(100);
+
 /// The control page as it is, and the same with what a fork copied taken for nothing.
 pub(super) fn control_of(target: &Target, buffer: &Buffer) -> Result<(ControlCopy, ControlCopy)> {
     let pid = target.pid();
@@ -174,9 +177,24 @@ pub(super) fn look(
     }
 }
 
+/// Why a gate is closed that we left open: a library that is about to be unloaded, as at exit(3),
+/// closes its own; what follows shows within moments.
+pub(super) fn switched_off(target: &Target, it: &Attached, claim: Claim) -> Ending {
+    let start = Instant::now();
+    while start.elapsed() < MOMENTS {
+        if target.ended() {
+            return Ending::Exited;
+        }
+        if let Err(ending) = look(target, it, claim) {
+            return ending;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    Ending::SwitchedOff
+}
+
 /// Exit, exec or unload: a process that exits says so within moments.
 fn gone(target: &Target) -> Ending {
-    const MOMENTS: Duration = Duration::from_millis(100);
     let start = Instant::now();
     while start.elapsed() < MOMENTS {
         if target.ended() {

@@ -1,0 +1,55 @@
+//! Several rings: threads come, take the lowest free one, and go.
+
+use loom::thread;
+use ppt_segment::RingWriter;
+
+use crate::hand_over::check_tenures;
+use crate::*;
+
+type Rings<const W: u8> = [Arc<Memory<W>>; 2];
+
+/// A thread's life: the lowest free ring, a frame, and the ring given back. Returns which it was.
+fn live<const W: u8>(rings: &Rings<W>, tid: u32) -> usize {
+    let index = rings.iter().position(|it| it.ring().claim(tid));
+    let index = index.expect("there are as many rings as threads");
+    let ring = rings[index].ring();
+    let owner = ring.owner();
+    RingWriter::new(ring).write([tid as u64; 2]);
+    assert_eq!(ring.owner(), owner, "two owners");
+    assert!(ring.release(owner.epoch), "two owners");
+    index
+}
+
+/// Two threads, then a third when both have gone: a ring each (I6), the lowest that is free, and
+/// every ring's sequence goes on (I5) with its owners known.
+fn come_and_go<const W: u8>() {
+    explore(Some(3), 100, || {
+        let rings: Rings<W> = [Memory::new(4), Memory::new(2)];
+        let [one, two] = [1, 2].map(|tid| {
+            let rings = rings.clone();
+            thread::spawn(move || live(&rings, tid))
+        });
+        let (one, two) = (one.join().unwrap(), two.join().unwrap());
+        assert!(one == 0 || two == 0, "the lowest ring was free for one of them");
+        assert_eq!(live(&rings, 3), 0, "not the lowest free ring");
+        let tails = [0, 1].map(|index| rings[index].ring().tail());
+        assert_eq!(tails.iter().sum::<u64>(), 3, "a sequence number was used twice");
+        assert_eq!(tails[1], one as u64 + two as u64);
+        rings.iter().for_each(|it| check_tenures(it.ring()));
+    });
+}
+
+#[test]
+fn every_thread_has_the_lowest_free_ring() {
+    come_and_go::<NOTHING>();
+}
+
+#[test]
+fn two_threads_share_a_ring_without_the_compare_and_swap() {
+    fails(come_and_go::<CLAIM>);
+}
+
+#[test]
+fn a_ring_forgets_its_sequence_without_the_release_of_the_owner_word() {
+    fails(come_and_go::<GIVE_BACK>);
+}
