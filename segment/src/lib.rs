@@ -1,7 +1,7 @@
 //! The shared-memory protocol between a target and ppt: its one home.
 //!
 //! [`abi`] lists every byte; [`ring`] and [`owner`] hold the orderings, generic over [`word::Word`]
-//! so that `tests/loom.rs` model-checks this very code; [`segment`] is the memory itself.
+//! so that `tests/loom` model-checks this very code; [`segment`] is the memory itself.
 
 pub mod abi;
 pub mod geometry;
