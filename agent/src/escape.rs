@@ -7,7 +7,7 @@ const LIMIT: usize = 256;
 pub fn escaped(text: &str) -> String {
     let mut out = String::new();
     for c in text.chars().take(LIMIT) {
-        if c.is_control() || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}') {
+        if c.is_control() || invisible(c) {
             out.extend(c.escape_default());
         } else {
             out.push(c);
@@ -19,6 +19,12 @@ pub fn escaped(text: &str) -> String {
     out
 }
 
+/// What is not seen, or changes what is: spaces of no width, separators, directions.
+fn invisible(c: char) -> bool {
+    matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}')
+        || matches!(c, '\u{2060}'..='\u{2069}' | '\u{feff}')
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -26,6 +32,7 @@ mod tests {
     #[test]
     fn control_characters_do_not_get_through() {
         assert_eq!(escaped("a\x1b[31m\n\u{9b}b"), "a\\u{1b}[31m\\n\\u{9b}b");
+        assert_eq!(escaped("a\u{202e}\u{2066}b"), "a\\u{202e}\\u{2066}b");
         assert_eq!(escaped(&"x".repeat(300)).chars().count(), 257);
     }
 }

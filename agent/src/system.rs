@@ -17,10 +17,11 @@ impl Default for System {
 }
 
 impl System {
-    /// Contents of a file below the proc root, trimmed; `None` where there is none.
+    /// Contents of a file below the proc root, trimmed; `None` where there is none. What is not
+    /// UTF-8 is replaced: a process may call itself anything.
     pub(crate) fn proc_text(&self, path: &str) -> Option<String> {
-        let text = std::fs::read_to_string(self.proc.join(path)).ok()?;
-        Some(text.trim().to_string())
+        let bytes = std::fs::read(self.proc.join(path)).ok()?;
+        Some(String::from_utf8_lossy(&bytes).trim().to_string())
     }
 
     /// Yama's `ptrace_scope`; `None` where the kernel has no Yama.

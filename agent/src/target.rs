@@ -1,12 +1,12 @@
 //! A process that may be attached to: looked at, identified, and held so that its pid cannot come
 //! to mean another process unnoticed.
 
-use std::io;
+use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use nix::errno::Errno;
-use procfs::process::{MMPermissions, MMapPath, MemoryMap, Process, Task};
-use procfs::{ProcError, ProcResult};
+use procfs::process::{MMPermissions, MMapPath, MemoryMap, MemoryMaps, Process, Status, Task};
+use procfs::{FromRead, ProcError, ProcResult};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
 use rustix::process::{PidfdFlags, pidfd_open};
@@ -56,7 +56,7 @@ impl Target {
         // Before the first look: what is seen from here on is seen of this process, or not at all.
         let pidfd = pidfd_open(number, PidfdFlags::empty()).ok();
         let stat = process.stat().map_err(|error| no_process(pid, error))?;
-        let status = process.status().map_err(|error| no_process(pid, error))?;
+        let status = status(&process).map_err(|error| no_process(pid, error))?;
         let comm = escaped(&stat.comm);
         if stat.flags & PF_KTHREAD != 0 {
             return Err(AgentError::KernelThread { pid, comm });
@@ -108,7 +108,6 @@ impl Target {
     }
 
     fn check_architecture(&self) -> Result<()> {
-        use std::io::Read;
         let mut header = [0; 20];
         let exe = self.view.open_relative("exe");
         if !exe.is_ok_and(|mut file| file.read_exact(&mut header).is_ok()) {
@@ -223,7 +222,7 @@ impl Target {
 
     /// The mappings, as of now.
     pub(crate) fn mappings(&self) -> Result<Vec<Mapping>> {
-        let maps = self.view.maps().map_err(|error| match error {
+        let maps = read::<MemoryMaps>(&self.view, "maps").map_err(|error| match error {
             ProcError::PermissionDenied(_) => self.denied(0).into(),
             other => no_process(self.pid, other),
         })?;
@@ -239,7 +238,7 @@ impl Target {
 
     /// Thread that traces it, 0 when none does.
     pub(crate) fn tracer(&self) -> i32 {
-        self.process.status().map_or(0, |status| status.tracerpid)
+        status(&self.process).map_or(0, |status| status.tracerpid)
     }
 
     /// Tells whether a thread, by the target's own numbering, is there; `None` where that cannot
@@ -251,7 +250,8 @@ impl Target {
             let mut seen = false;
             for task in process.tasks().ok()?.flatten() {
                 // A thread that ends while we look is not the one: or it is, and is gone.
-                let Ok(status) = task.status() else { continue };
+                let path = format!("task/{}/status", task.tid);
+                let Ok(status) = read::<Status>(&process, &path) else { continue };
                 seen = true;
                 if *status.nspid?.last()? as u32 == tid {
                     return Some(true);
@@ -262,7 +262,7 @@ impl Target {
     }
 
     pub(crate) fn denied(&self, tracer: i32) -> Box<denied::Denied> {
-        let status = self.process.status().ok();
+        let status = status(&self.process).ok();
         let uids_agree = status.as_ref().is_some_and(|it| it.ruid == it.euid && it.suid == it.euid);
         Box::new(denied::explain(
             &self.system,
@@ -276,6 +276,18 @@ impl Target {
             },
         ))
     }
+}
+
+fn status(process: &Process) -> ProcResult<Status> {
+    read(process, "status")
+}
+
+/// A file of a process. What is not UTF-8 is replaced: names of threads and of files may be any
+/// bytes, and the rest of the file is meant to be read all the same.
+fn read<T: FromRead>(process: &Process, path: &str) -> ProcResult<T> {
+    let mut bytes = Vec::new();
+    process.open_relative(path)?.read_to_end(&mut bytes)?;
+    T::from_read(String::from_utf8_lossy(&bytes).as_bytes())
 }
 
 fn no_process(pid: i32, error: ProcError) -> AgentError {

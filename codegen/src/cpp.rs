@@ -129,7 +129,8 @@ fn switch(buffer: &Buffer, out: &mut Text) {
     out.line("static inline void prepare() {}");
     for stamp in stamps(buffer.schema) {
         let ty = element_type(buffer.schema, &stamp.ty);
-        out.line(&format!("static inline {ty} {}() {{ return {ty}(); }}", stamp.function));
+        // `struct timeval()` is no expression.
+        out.line(&format!("static inline {ty} {}() {{ return {{}}; }}", stamp.function));
     }
     out.line("#endif");
     out.blank();

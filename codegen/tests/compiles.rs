@@ -1,4 +1,4 @@
-//! The generated C is clean, as C11 and as C++17, with gcc and with clang, however it is built.
+//! The generated C is clean, as C11 and as C++17, and so is the generated C++, with gcc and with clang, however it is built.
 
 mod support;
 
@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use support::compiler::{Compiler, Dialect, output_of};
-use support::{Generated, goldens, user};
+use support::{CPP_GOLDENS, Generated, goldens, user};
 
 /// Builds every golden with a user's program that uses everything, and hands the folder on.
 fn each(dialect: Dialect, flags: &[&str], then: impl Fn(&Generated, &Path)) {
@@ -87,6 +87,48 @@ fn disabled() {
 #[test]
 fn unsupported_platform() {
     each(Dialect::C11, &["-O2", "-U__LP64__"], |_, folder| runs_without_a_trace(folder));
+}
+
+/// Builds the C++ of each golden that has it with a program that uses it, in both forms.
+fn each_cpp(flags: &[&str], then: impl Fn(&Generated, &Path)) {
+    const EXAMPLE: &str = include_str!("support/example.cpp");
+    const JOB: &str = include_str!("support/job.cpp");
+    for (name, user) in CPP_GOLDENS.into_iter().zip([EXAMPLE, JOB]) {
+        let generated = Generated::cpp(name);
+        let folder = generated.on_disk(&[("user.cpp", user)]);
+        let source = format!("{}.cpp", generated.stem);
+        for compiler in Compiler::all() {
+            let arguments = [flags, &[&source, "user.cpp", "-o", "built"]].concat();
+            compiler.run(Dialect::Cpp17, folder.path(), &arguments);
+            then(&generated, folder.path());
+        }
+    }
+}
+
+#[test]
+fn cpp_output() {
+    each_cpp(&["-O0"], runs);
+    each_cpp(&["-O2"], runs);
+}
+
+#[test]
+fn cpp_output_with_exceptions() {
+    each_cpp(&["-O2", "-fexceptions", "-frtti"], runs);
+}
+
+#[test]
+fn cpp_output_disabled() {
+    each_cpp(&["-O2", "-DPPT_DISABLE"], |_, folder| {
+        assert_eq!(output_of(folder, "built", &[]), "");
+        // The program's own functions are in namespaces of ppt's.
+        let names = symbols(&folder.join("built"), &[]);
+        assert!(!names.contains("ppt1"), "{names}");
+    });
+}
+
+#[test]
+fn cpp_output_in_a_shared_library() {
+    each_cpp(&["-O2", "-fPIC", "-shared", "-Wl,-z,defs"], |_, _| {});
 }
 
 fn runs_without_a_trace(folder: &Path) {

@@ -1,5 +1,5 @@
-//! Frame files beside the C that comes of them: a file in `tests/golden` is a test. Expectations
-//! are rewritten only with `PPT_BLESS=1`.
+//! Frame files beside the C that comes of them, and of some the C++: a file in `tests/golden` is a
+//! test. Expectations are rewritten only with `PPT_BLESS=1`.
 //!
 //! The fixed text of `runtime/c`, the same in every output, is one line in the expectations.
 
@@ -7,7 +7,7 @@ mod support;
 
 use std::fs;
 
-use support::{FIXED_HEADER, FIXED_SOURCE, Generated, golden_folder, goldens};
+use support::{CPP_GOLDENS, FIXED_HEADER, FIXED_SOURCE, Generated, golden_folder, goldens};
 
 /// Lines of context before the first difference, and lines shown from there.
 const CONTEXT: usize = 3;
@@ -17,8 +17,7 @@ const SHOWN: usize = 8;
 fn golden() {
     let bless = std::env::var_os("PPT_BLESS").is_some_and(|value| value == "1");
     let mut wrong = Vec::new();
-    for path in goldens() {
-        let generated = Generated::of_file(&path);
+    for generated in all() {
         for output in &generated.outputs {
             let actual = without_fixed_text(&output.text);
             let beside = golden_folder().join(&output.name);
@@ -39,6 +38,11 @@ fn golden() {
     );
 }
 
+fn all() -> impl Iterator<Item = Generated> {
+    let c = goldens().into_iter().map(|path| Generated::of_file(&path));
+    c.chain(CPP_GOLDENS.into_iter().map(Generated::cpp))
+}
+
 /// No expectation outlives its frame file.
 #[test]
 fn every_expectation_has_a_frame_file() {
@@ -52,8 +56,8 @@ fn every_expectation_has_a_frame_file() {
 /// The output is a function of its input.
 #[test]
 fn twice_the_same() {
-    for path in goldens() {
-        assert_eq!(Generated::of_file(&path).outputs, Generated::of_file(&path).outputs);
+    for (one, two) in all().zip(all()) {
+        assert_eq!(one.outputs, two.outputs);
     }
 }
 

@@ -32,11 +32,21 @@ fn hex_bytes(bytes: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Text from a target as a message may show it: escaped as in a TSV cell.
+/// Text from a target as a message may show it: escaped as in a TSV cell, and so are the characters
+/// that change the direction of the text around them.
 pub fn escape(text: &str) -> String {
     let mut out = Vec::with_capacity(text.len());
-    escape_into(text.as_bytes(), &mut out);
+    for part in text.split_inclusive(directs) {
+        let plain = part.trim_end_matches(directs);
+        escape_into(plain.as_bytes(), &mut out);
+        hex_bytes(&part.as_bytes()[plain.len()..], &mut out);
+    }
     String::from_utf8_lossy(&out).into_owned()
+}
+
+fn directs(c: char) -> bool {
+    matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}')
+        || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// Appends `text` as a JSON string: what is not UTF-8 becomes U+FFFD, control characters (DEL and
@@ -66,6 +76,11 @@ pub(crate) fn json_string(text: &[u8], out: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn messages_keep_their_direction() {
+        assert_eq!(escape("a\u{202e}\u{2066}b\n"), r"a\xe2\x80\xae\xe2\x81\xa6b\n");
+    }
 
     #[test]
     fn nothing_that_a_terminal_obeys_gets_through() {

@@ -19,7 +19,7 @@ pub fn build() -> Bench {
 /// the end of the writer, REAL_END.
 pub fn build_with(main: &str) -> Bench {
     let bench = Bench::new();
-    bench.copy_all(&["flood.frame", main, "pattern.h"]);
+    bench.copy_all(&["flood.frame", "flood_main.c", main, "pattern.h"]);
     bench.pptc(&["flood.frame"]);
     let program = main.strip_suffix(".c").unwrap();
     let files = [main, "flood.c", "-o", program, "-lpthread"];

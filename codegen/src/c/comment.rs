@@ -4,9 +4,19 @@ use ppt_frame_dsl::schema::{Field, FieldType};
 
 use crate::text::Text;
 
-/// Text for a C comment: it cannot end it, seem to begin another, or be a trigraph.
+/// Text for a C comment: it cannot end it, seem to begin another, be a trigraph, or show the lines
+/// around it as something else, which compilers warn of.
 pub(crate) fn comment(text: &str) -> String {
+    let text = text.replace("\r\n", "\n").replace(hidden, "?");
     text.replace("*/", "* /").replace("/*", "/ *").replace("??/", "? ?/")
+}
+
+/// Characters that a terminal or an editor obeys: controls but for tabs and line ends, marks and
+/// overrides of direction.
+fn hidden(c: char) -> bool {
+    let direction = matches!(c, '\u{61c}' | '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
+        | '\u{2066}'..='\u{2069}');
+    direction || c.is_control() && !matches!(c, '\t' | '\n')
 }
 
 /// A doc comment of the frame file.

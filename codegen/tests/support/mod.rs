@@ -13,7 +13,10 @@ use ppt_codegen::{Language, Output, Schema};
 pub const FIXED_HEADER: &str = include_str!("../../runtime/c/target.h");
 pub const FIXED_SOURCE: &str = include_str!("../../runtime/c/target.c");
 
-/// A frame file and the C that comes of it.
+/// Frame files of `tests/golden` whose C++ is compared and compiled, too.
+pub const CPP_GOLDENS: [&str; 2] = ["example.frame", "job.frame"];
+
+/// A frame file and the C, or the C++, that comes of it.
 pub struct Generated {
     pub stem: String,
     pub schema: Schema,
@@ -22,8 +25,12 @@ pub struct Generated {
 
 impl Generated {
     pub fn of(source: &str, file_name: &str) -> Generated {
+        Generated::new(source, file_name, Language::C)
+    }
+
+    fn new(source: &str, file_name: &str, language: Language) -> Generated {
         let frames = ppt_codegen::parse(source.as_bytes(), file_name).unwrap();
-        let outputs = ppt_codegen::generate(&frames, file_name, &[Language::C]).unwrap();
+        let outputs = ppt_codegen::generate(&frames, file_name, &[language]).unwrap();
         let stem = Path::new(file_name).file_stem().unwrap().to_str().unwrap().to_owned();
         Generated { stem, schema: frames.schema, outputs }
     }
@@ -35,6 +42,12 @@ impl Generated {
     pub fn of_file(path: &Path) -> Generated {
         let name = path.file_name().unwrap().to_str().unwrap();
         Generated::of(&fs::read_to_string(path).unwrap(), name)
+    }
+
+    /// The C++ of a file of [`CPP_GOLDENS`].
+    pub fn cpp(name: &str) -> Generated {
+        let source = fs::read_to_string(golden_folder().join(name)).unwrap();
+        Generated::new(&source, name, Language::Cpp)
     }
 
     pub fn header(&self) -> &str {
