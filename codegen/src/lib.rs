@@ -12,11 +12,15 @@
 //! depends on the schema. The output is a function of its input: no path, no date.
 
 mod c;
+mod compile;
+mod rust;
+mod stamps;
 mod text;
 mod write;
 
 use std::path::Path;
 
+pub use compile::{CompileError, compile};
 pub use ppt_frame_dsl::{
     Compiled, Failure, Language, MAX_SOURCE_BYTES, Schema, compile as parse, layout::Layout,
 };
@@ -35,7 +39,7 @@ pub struct Output {
 #[derive(Debug, thiserror::Error)]
 pub enum GenerateError {
     /// `--emit` or the file's `emit` names a language without an emitter.
-    #[error("{0} output is not available in this version of pptc; use --emit c")]
+    #[error("{0} output is not available in this version of pptc; use --emit c or --emit rust")]
     Language(&'static str),
     /// A field of type `tsc`.
     #[error(
@@ -77,7 +81,10 @@ pub fn generate(
                 outputs.extend(c::emit(&frames.schema, stem, origin));
             }
             Language::Cpp => return Err(GenerateError::Language("C++")),
-            Language::Rust => return Err(GenerateError::Language("Rust")),
+            Language::Rust => {
+                refuse_ticks(&frames.schema)?;
+                outputs.push(rust::emit(&frames.schema, stem, origin));
+            }
         }
     }
     Ok(outputs)

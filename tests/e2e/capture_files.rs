@@ -135,7 +135,12 @@ fn flipped_bits_never_give_other_rows() {
         }
         // One damaged chunk is all that is missing.
         if at > 4096 {
-            assert!(ran.stdout.lines().count() > 300 - 25, "byte {at}: {} {}", ran.stdout.lines().count(), ran.stderr);
+            assert!(
+                ran.stdout.lines().count() > 300 - 25,
+                "byte {at}: {} {}",
+                ran.stdout.lines().count(),
+                ran.stderr
+            );
         }
     }
     assert!(damaged > 50, "{damaged}");

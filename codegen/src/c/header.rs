@@ -2,10 +2,11 @@
 
 use ppt_frame_dsl::Schema;
 use ppt_frame_dsl::layout::Layout;
-use ppt_frame_dsl::schema::{Clock, Field, FieldType, Frame};
+use ppt_frame_dsl::schema::{Field, FieldType, Frame};
 
 use super::words::stores;
 use super::{Buffer, array_length, element_type, frame_type};
+use crate::stamps::{Stamp, clock_number, stamps};
 use crate::text::Text;
 
 const FIXED: &str = include_str!("../../runtime/c/target.h");
@@ -210,46 +211,6 @@ fn symbols(buffer: &Buffer, out: &mut Text) {
     out.blank();
 }
 
-/// One kind of time stamp: the type that holds it and the clock it is of.
-struct Stamp {
-    function: String,
-    ty: FieldType,
-}
-
-/// The stamps of a buffer; the first is the buffer's own, others come from `@clock`.
-fn stamps(schema: &Schema) -> Vec<Stamp> {
-    let times = || {
-        let fields = schema.frames.iter().flat_map(|frame| &frame.fields);
-        fields.filter(|field| field.ty.is_time() && field.array.is_none())
-    };
-    let plain = |field: &&Field| !field.attributes.iter().any(|it| it.name == "clock");
-    let first = times().find(plain).or_else(|| times().next());
-    let mut stamps: Vec<Stamp> = Vec::new();
-    for field in first.into_iter().chain(times()) {
-        if stamps.iter().any(|stamp| stamp.ty == field.ty) {
-            continue;
-        }
-        let buffer = &schema.buffer;
-        let function = match (stamps.is_empty(), field.ty.clock()) {
-            (true, _) | (_, None) => format!("ppt_{buffer}_now"),
-            (false, Some(clock)) => format!("ppt_{buffer}_now_{}", clock.word()),
-        };
-        stamps.push(Stamp { function, ty: field.ty.clone() });
-    }
-    stamps
-}
-
-/// Numbers of clock_gettime(2), spelled out: strict C11 hides the names.
-fn clock_number(clock: Clock) -> u32 {
-    match clock {
-        Clock::Realtime => 0,
-        Clock::Monotonic => 1,
-        Clock::ProcessCpu => 2,
-        Clock::ThreadCpu => 3,
-        Clock::Boottime => 7,
-    }
-}
-
 /// `on`, `now` and `prepare`.
 fn switch(buffer: &Buffer, out: &mut Text) {
     let name = &buffer.schema.buffer;
@@ -277,7 +238,7 @@ fn now(buffer: &Buffer, stamp: &Stamp, out: &mut Text) {
     let ty = element_type(schema, &stamp.ty);
     let clock = stamp.ty.clock().expect("ticks are refused before anything is written");
     out.line(&format!("/* The {} clock; 0 when nobody is attached. */", clock.word()));
-    out.open(&format!("static inline {ty} {}(void) {{", stamp.function));
+    out.open(&format!("static inline {ty} ppt_{}_{}(void) {{", schema.buffer, stamp.name));
     out.line("struct timespec t = {0, 0};");
     out.line(&format!("if (ppt_{}_on())", schema.buffer));
     out.line(&format!("    t = {}({});", buffer.symbol("clock"), clock_number(clock)));
@@ -370,8 +331,8 @@ fn field_macros(buffer: &Buffer, frame: &Frame, out: &mut Text) {
             let stamps = stamps(buffer.schema);
             let stamp = stamps.iter().find(|it| it.ty == field.ty).expect("listed");
             out.line(&format!(
-                "#define {of}_TIMESTAMP() ((void)({symbol}.{name} = {}()))",
-                stamp.function
+                "#define {of}_TIMESTAMP() ((void)({symbol}.{name} = ppt_{}_{}()))",
+                buffer.schema.buffer, stamp.name
             ));
         }
     }
@@ -385,7 +346,7 @@ fn disabled(buffer: &Buffer, out: &mut Text) {
     out.line(&format!("static inline void ppt_{name}_prepare(void) {{}}"));
     for stamp in stamps(buffer.schema) {
         let ty = element_type(buffer.schema, &stamp.ty);
-        out.open(&format!("static inline {ty} {}(void) {{", stamp.function));
+        out.open(&format!("static inline {ty} ppt_{name}_{}(void) {{", stamp.name));
         match stamp.ty {
             FieldType::Timeval | FieldType::Timespec { .. } => {
                 out.lines([&*format!("{ty} never = {{0, 0}};"), "return never;"]);
