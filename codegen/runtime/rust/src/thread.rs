@@ -111,6 +111,8 @@ impl<const STRIDE: usize> Thread<STRIDE> {
 pub struct Write<const STRIDE: usize> {
     /// The thread-local of the thread that this value cannot leave.
     place: NonNull<Place>,
+    /// Its slot, read once: stores into it might change the thread-local, for all a compiler knows.
+    slot: NonNull<AtomicU64>,
     of_this_thread: PhantomData<*const ()>,
 }
 
@@ -141,7 +143,9 @@ pub fn begin<const STRIDE: usize>(
             return None;
         }
         open::<AtomicU64>();
-        Some(Write { place: NonNull::from(place), of_this_thread: PhantomData })
+        // Never null while there is a ring.
+        let slot = NonNull::new(place.slot.get().cast_mut())?;
+        Some(Write { place: NonNull::from(place), slot, of_this_thread: PhantomData })
     })
 }
 
@@ -161,7 +165,7 @@ impl<const STRIDE: usize> Write<STRIDE> {
     unsafe fn word(&self, index: usize) -> &AtomicU64 {
         // SAFETY: `slot` has STRIDE bytes (invariant of `Place`; the slow path gives a thread no
         // ring of another stride), and the caller keeps to them.
-        unsafe { &*self.place().slot.get().add(index) }
+        unsafe { self.slot.add(index).as_ref() }
     }
 
     /// Stores word `INDEX`, any but the first.
@@ -200,7 +204,7 @@ impl<const STRIDE: usize> Write<STRIDE> {
     pub fn end(self) {
         let place = self.place();
         let seq = place.next.get().wrapping_add(1);
-        let slot = place.slot.get();
+        let slot = self.slot.as_ptr().cast_const();
         // SAFETY: the slot and the cursor of our ring (invariant of `Place`).
         unsafe { publish(&*slot, &*place.tail.get(), seq) };
         place.next.set(seq);
