@@ -14,6 +14,7 @@ mod pptc;
 mod processes;
 mod readme;
 mod refusals;
+mod rust;
 mod sessions;
 mod steady;
 mod support;
