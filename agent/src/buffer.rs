@@ -207,7 +207,9 @@ impl Search<'_> {
                 }
             }
         }
-        if seen.is_empty() {
+        // Also where symbols led to some: an object may hold Rust's buffers, which have none, beside
+        // C's. Code is read only where there is nothing else.
+        if !executable_too || seen.is_empty() {
             for mapping in &object.mappings {
                 if mapping.executable == executable_too {
                     let range = (mapping.start, mapping.end);

@@ -2,8 +2,8 @@
 
 use std::mem::offset_of;
 
+use ppt_segment::Geometry;
 use ppt_segment::abi::{Claim, Control, GeometryWords, MAX_SEGMENTS, MappedSegment};
-use ppt_segment::{Geometry, Handle};
 
 /// A copy of a control page.
 #[derive(Debug, Clone)]
@@ -88,10 +88,12 @@ impl ControlCopy {
     pub(crate) fn segments(&self) -> Vec<(i32, u64)> {
         let entry = |index: usize| {
             let at = offset_of!(Control, segments) + index * size_of::<MappedSegment>();
-            let handle = Handle::from_word(self.word(at + offset_of!(MappedSegment, handle)))?;
+            // A segment may have been mapped when only half of the handle was there: it is whole
+            // in what names the segment.
+            let handle = self.word(at + offset_of!(MappedSegment, handle));
+            let (memfd, id) = (handle >> 31 & 1 == 1, handle as i32 & i32::MAX);
             let nonce = self.word(at + offset_of!(MappedSegment, nonce));
-            let sysv = handle.kind == ppt_segment::handle::Kind::SysV;
-            (nonce != 0 && sysv).then_some((handle.id as i32, nonce))
+            (nonce != 0 && !memfd).then_some((id, nonce))
         };
         (0..MAX_SEGMENTS).filter_map(entry).collect()
     }

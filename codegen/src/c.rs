@@ -3,7 +3,6 @@
 pub(crate) mod comment;
 pub(crate) mod header;
 pub(crate) mod source;
-pub(crate) mod stamp;
 pub(crate) mod structure;
 pub(crate) mod words;
 

@@ -6,9 +6,9 @@ use ppt_frame_dsl::schema::{Edge, Field, FieldType, Frame};
 
 use crate::c::comment::{doc, literal};
 use crate::c::header::{claim, commit, is_on, now, symbols};
-use crate::c::stamp::{stamped, stamps};
 use crate::c::structure::{assertions, members};
 use crate::c::{Buffer, element_type, int_type, source};
+use crate::stamps::{stamped, stamps};
 use crate::text::Text;
 use crate::{GenerateError, Output};
 
@@ -130,7 +130,7 @@ fn switch(buffer: &Buffer, out: &mut Text) {
     for stamp in stamps(buffer.schema) {
         let ty = element_type(buffer.schema, &stamp.ty);
         // `struct timeval()` is no expression.
-        out.line(&format!("static inline {ty} {}() {{ return {{}}; }}", stamp.function));
+        out.line(&format!("static inline {ty} {}() {{ return {{}}; }}", stamp.name));
     }
     out.line("#endif");
     out.blank();
@@ -207,7 +207,7 @@ fn write(buffer: &Buffer, frame: &Frame, out: &mut Text) {
 /// The function that stamps a field.
 fn stamp_of(schema: &Schema, field: &Field) -> String {
     let stamps = stamps(schema);
-    stamps.into_iter().find(|it| it.ty == field.ty).expect("listed").function
+    stamps.into_iter().find(|it| it.ty == field.ty).expect("listed").name
 }
 
 fn scope(buffer: &Buffer, frame: &Frame, (start, end): (&Field, &Field), out: &mut Text) {

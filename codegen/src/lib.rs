@@ -12,12 +12,16 @@
 //! depends on the schema. The output is a function of its input: no path, no date.
 
 mod c;
+mod compile;
 mod cpp;
+mod rust;
+mod stamps;
 mod text;
 mod write;
 
 use std::path::Path;
 
+pub use compile::{CompileError, compile};
 pub use ppt_frame_dsl::{
     Compiled, Failure, Language, MAX_SOURCE_BYTES, Schema, compile as parse, layout::Layout,
 };
@@ -35,9 +39,6 @@ pub struct Output {
 /// What a checked frame file asks for and this version cannot write.
 #[derive(Debug, thiserror::Error)]
 pub enum GenerateError {
-    /// `--emit` or the file's `emit` names a language without an emitter.
-    #[error("{0} output is not available in this version of pptc; use --emit c or cpp")]
-    Language(&'static str),
     /// A field of type `tsc`.
     #[error(
         "frame `{frame}`, field `{field}`: `option time tsc` is not available in this version of \
@@ -89,7 +90,10 @@ pub fn generate(
                 refuse_ticks(&frames.schema)?;
                 outputs.extend(cpp::emit(&frames.schema, stem, origin)?);
             }
-            Language::Rust => return Err(GenerateError::Language("Rust")),
+            Language::Rust => {
+                refuse_ticks(&frames.schema)?;
+                outputs.push(rust::emit(&frames.schema, stem, origin));
+            }
         }
     }
     Ok(outputs)

@@ -58,6 +58,11 @@ impl<'a, W: Word> Ring<'a, W> {
         self.header[ring_word::TAIL].load(Acquire)
     }
 
+    /// The cursor's word, for [`publish`].
+    pub fn tail_word(&self) -> &'a W {
+        self.header(ring_word::TAIL)
+    }
+
     /// Cursor up to which sessions have accounted for frames.
     pub fn attended(&self) -> u64 {
         self.header[ring_word::ATTENDED].load(Relaxed)
@@ -72,6 +77,29 @@ impl<'a, W: Word> Ring<'a, W> {
         let start = (index & self.mask) as usize * self.stride;
         &self.slots[start..start + self.stride]
     }
+}
+
+/// w3, before the first word of a frame: whoever reads a word that is stored after this also reads
+/// a cursor of at least the frame before.
+///
+/// This, [`put`] and [`publish`] are one write in three steps, for writers that keep their place in
+/// the ring themselves; [`RingWriter`] is made of them, and so are the models.
+#[inline(always)]
+pub fn open<W: Word>() {
+    W::fence(Release);
+}
+
+/// w4: stores one word of a frame, any but the first.
+#[inline(always)]
+pub fn put<W: Word>(word: &W, value: u64) {
+    word.store(value, Relaxed);
+}
+
+/// w5: numbers the frame in its first word, and moves the cursor `tail` over it.
+#[inline(always)]
+pub fn publish<W: Word>(first: &W, tail: &W, seq: u64) {
+    first.store(seq, Relaxed);
+    tail.store(seq, Release);
 }
 
 /// The writing end; the caller owns the ring (see [`crate::owner`]).
@@ -92,13 +120,11 @@ impl<'a, W: Word> RingWriter<'a, W> {
     pub fn write(&mut self, words: impl IntoIterator<Item = u64>) -> u64 {
         let seq = self.next + 1;
         let slot = self.ring.slot(self.next);
-        // w3: whoever reads a word stored below also reads a tail of at least `next`.
-        W::fence(Release);
-        slot[0].store(seq, Relaxed);
+        open::<W>();
         for (word, value) in slot[1..].iter().zip(words) {
-            word.store(value, Relaxed);
+            put(word, value);
         }
-        self.ring.header(ring_word::TAIL).store(seq, Release);
+        publish(&slot[0], self.ring.header(ring_word::TAIL), seq);
         self.next = seq;
         seq
     }

@@ -18,6 +18,7 @@ mod pptc;
 mod processes;
 mod readme;
 mod refusals;
+mod rust;
 mod sessions;
 mod steady;
 mod support;

@@ -356,6 +356,13 @@ impl Table {
     pub fn numbers(&self, name: &str) -> Vec<i64> {
         self.cells(name).iter().map(|cell| cell.parse().expect("a number")).collect()
     }
+
+    /// The same where a time that was not taken is an empty cell.
+    pub fn numbers_or_0(&self, name: &str) -> Vec<i64> {
+        let number =
+            |cell: &&str| if cell.is_empty() { 0 } else { cell.parse().expect("a number") };
+        self.cells(name).iter().map(number).collect()
+    }
 }
 
 /// The account of a capture, summed over its buffers.

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use crate::support::{Account, Bench, Table};
+use crate::support::{Account, Bench, Table, Target};
 
 fn build(bench: &Bench) {
     bench.copy_all(&["values_main.c", "values.frame", "clocks.frame"]);
@@ -73,7 +73,12 @@ fn check_every(table: &Table, threads: i64, rounds: i64) {
 fn run(threads: i64, rounds: i64) {
     let bench = Bench::new();
     build(&bench);
-    let mut target = bench.start("values", &[&threads.to_string(), &rounds.to_string()]);
+    let target = bench.start("values", &[&threads.to_string(), &rounds.to_string()]);
+    check(&bench, target, threads, rounds);
+}
+
+/// Captures a started `values` program of any language, and compares.
+pub fn check(bench: &Bench, mut target: Target, threads: i64, rounds: i64) {
     let attach = bench.attach(&target, &["--memory", "2G"]);
     let written = target.run();
     attach.stop();

@@ -4,10 +4,10 @@ use ppt_frame_dsl::Schema;
 use ppt_frame_dsl::schema::{Field, FieldType, Frame};
 
 use super::comment::{doc, literal};
-use super::stamp::{Stamp, clock_number, stamped, stamps};
 use super::structure::{assertions, members};
 use super::words::stores;
 use super::{Buffer, array_length, element_type, frame_type};
+use crate::stamps::{Stamp, clock_number, stamped, stamps};
 use crate::text::Text;
 
 const FIXED: &str = include_str!("../../runtime/c/target.h");
@@ -169,7 +169,7 @@ pub(crate) fn now(buffer: &Buffer, stamp: &Stamp, prefix: &str, out: &mut Text) 
     let ty = element_type(buffer.schema, &stamp.ty);
     let clock = stamp.ty.clock().expect("ticks are refused before anything is written");
     out.line(&format!("/* The {} clock; 0 when nobody is attached. */", clock.word()));
-    out.open(&format!("static inline {ty} {prefix}{}(void) {{", stamp.function));
+    out.open(&format!("static inline {ty} {prefix}{}(void) {{", stamp.name));
     out.line("struct timespec t = {0, 0};");
     out.line(&format!("if ({prefix}on())"));
     out.line(&format!("    t = {}({});", buffer.symbol("clock"), clock_number(clock)));
@@ -263,7 +263,7 @@ fn field_macros(buffer: &Buffer, frame: &Frame, out: &mut Text) {
             let stamp = stamps.iter().find(|it| it.ty == field.ty).expect("listed");
             out.line(&format!(
                 "#define {of}_TIMESTAMP() ((void)({symbol}.{name} = ppt_{}_{}()))",
-                buffer.schema.buffer, stamp.function
+                buffer.schema.buffer, stamp.name
             ));
         }
     }
@@ -277,7 +277,7 @@ fn disabled(buffer: &Buffer, out: &mut Text) {
     out.line(&format!("static inline void ppt_{name}_prepare(void) {{}}"));
     for stamp in stamps(buffer.schema) {
         let ty = element_type(buffer.schema, &stamp.ty);
-        out.open(&format!("static inline {ty} ppt_{name}_{}(void) {{", stamp.function));
+        out.open(&format!("static inline {ty} ppt_{name}_{}(void) {{", stamp.name));
         match stamp.ty {
             FieldType::Timeval | FieldType::Timespec { .. } => {
                 out.lines([&*format!("{ty} never = {{0, 0}};"), "return never;"]);

@@ -1,20 +1,19 @@
-//! Time stamps: which clocks a buffer reads, and what to call that.
+//! Which clocks a buffer's frames can be stamped by, the same in every language.
 
-use ppt_frame_dsl::Schema;
-use ppt_frame_dsl::schema::{Clock, Field, FieldType};
+use ppt_frame_dsl::schema::{Clock, Field, FieldType, Schema};
 
-/// One kind of time stamp: the type that holds it and the clock it is of.
+/// One kind of time stamp: the type that holds it and the function that reads its clock.
 pub(crate) struct Stamp {
-    /// What comes behind the buffer's name: `now`, `now_monotonic`.
-    pub(crate) function: String,
-    pub(crate) ty: FieldType,
+    /// `now`, or `now_CLOCK`.
+    pub name: String,
+    pub ty: FieldType,
 }
 
 /// The stamps of a buffer; the first is the buffer's own, others come from `@clock`.
 pub(crate) fn stamps(schema: &Schema) -> Vec<Stamp> {
     let times = || {
         let fields = schema.frames.iter().flat_map(|frame| &frame.fields);
-        fields.filter(|field| field.ty.is_time() && field.array.is_none())
+        fields.filter(|field| stamped(field))
     };
     let plain = |field: &&Field| !field.attributes.iter().any(|it| it.name == "clock");
     let first = times().find(plain).or_else(|| times().next());
@@ -23,11 +22,11 @@ pub(crate) fn stamps(schema: &Schema) -> Vec<Stamp> {
         if stamps.iter().any(|stamp| stamp.ty == field.ty) {
             continue;
         }
-        let function = match (stamps.is_empty(), field.ty.clock()) {
+        let name = match (stamps.is_empty(), field.ty.clock()) {
             (true, _) | (_, None) => "now".into(),
             (false, Some(clock)) => format!("now_{}", clock.word()),
         };
-        stamps.push(Stamp { function, ty: field.ty.clone() });
+        stamps.push(Stamp { name, ty: field.ty.clone() });
     }
     stamps
 }

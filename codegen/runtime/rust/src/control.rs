@@ -1,0 +1,74 @@
+//! The control page: the mailbox between this program and `ppt attach`.
+
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+
+use ppt_segment::abi::{self, PAGE};
+
+const WORDS: usize = PAGE as usize / 8;
+
+/// [`abi::Control`] as the target sees it: words that the agent may change at any time. Alone in
+/// its page, so that a forked child can be given an empty one.
+#[cfg_attr(target_arch = "aarch64", repr(C, align(65536)))]
+#[cfg_attr(not(target_arch = "aarch64"), repr(C, align(4096)))]
+#[derive(Debug)]
+pub struct Control([AtomicU64; WORDS]);
+
+const _: () = assert!(size_of::<Control>() as u64 == PAGE && align_of::<Control>() as u64 == PAGE);
+const _: () = assert!(size_of::<abi::Control>() as u64 <= PAGE);
+
+/// The word of a field of [`abi::Control`], checked when compiled.
+macro_rules! word {
+    ($control:expr, $($field:tt).+) => {
+        $control.word::<{ std::mem::offset_of!(ppt_segment::abi::Control, $($field).+) }>()
+    };
+}
+pub(super) use word;
+
+impl Control {
+    /// Nobody is attached.
+    #[expect(clippy::new_without_default, reason = "only statics are control pages")]
+    pub const fn new() -> Self {
+        Self([const { AtomicU64::new(0) }; WORDS])
+    }
+
+    /// Whether somebody is attached: one load.
+    #[inline(always)]
+    pub fn on(&self) -> bool {
+        let on = self.gate() != 0;
+        if on {
+            unlikely();
+        }
+        on
+    }
+
+    #[inline(always)]
+    pub(super) fn gate(&self) -> u64 {
+        word!(self, gate).load(Relaxed)
+    }
+
+    /// The word at a byte offset.
+    #[inline(always)]
+    pub(super) fn word<const OFFSET: usize>(&self) -> &AtomicU64 {
+        const { assert!(OFFSET.is_multiple_of(8) && OFFSET / 8 < WORDS) };
+        &self.0[OFFSET / 8]
+    }
+
+    /// The words of a row of the table of mapped segments.
+    pub(super) fn segment(&self, row: usize) -> Option<&[AtomicU64; 4]> {
+        const FIRST: usize = std::mem::offset_of!(abi::Control, segments) / 8;
+        const ROW: usize = size_of::<abi::MappedSegment>() / 8;
+        let words = self.0.get(FIRST..FIRST + ROW * abi::MAX_SEGMENTS)?;
+        words.chunks_exact(ROW).nth(row)?.try_into().ok()
+    }
+
+    /// The page as madvise(2) wants it.
+    pub(super) fn address(&self) -> *mut libc::c_void {
+        (&raw const *self).cast_mut().cast()
+    }
+}
+
+/// What calls this is not what usually happens.
+#[cold]
+#[inline]
+fn unlikely() {}

@@ -1,0 +1,100 @@
+//! What `ppt attach` finds: constant once the program is loaded.
+
+use std::sync::atomic::{AtomicPtr, AtomicU64};
+
+use ppt_segment::abi;
+
+use super::control::Control;
+
+/// [`abi::Descriptor`] with addresses that the linker or loader fills in.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Descriptor {
+    magic: [u8; 16],
+    self_address: *const Descriptor,
+    abi_version: u32,
+    length: u32,
+    schema_hash: u64,
+    schema_address: *const u8,
+    schema_length: u64,
+    control_address: *const Control,
+    stride: u32,
+    log2_slots: u32,
+    frames: u32,
+    flags: u32,
+    reserved: [u64; 6],
+}
+
+// SAFETY: it is never written, and its pointers are to statics (`new` takes nothing else).
+unsafe impl Sync for Descriptor {}
+
+macro_rules! same_offsets {
+    ($($field:ident)*) => {
+        $(const _: () = assert!(
+            std::mem::offset_of!(Descriptor, $field)
+                == std::mem::offset_of!(abi::Descriptor, $field)
+        );)*
+    };
+}
+same_offsets!(magic self_address abi_version length schema_hash schema_address schema_length
+    control_address stride log2_slots frames flags reserved);
+const _: () = assert!(size_of::<Descriptor>() == size_of::<abi::Descriptor>());
+
+/// The numbers of a buffer.
+#[derive(Debug, Clone, Copy)]
+pub struct Layout {
+    /// Hash of the schema's layout part.
+    pub hash: u64,
+    /// Bytes of one slot.
+    pub stride: u32,
+    /// Default slots per ring, as a power of two.
+    pub log2_slots: u32,
+    /// Number of frame kinds.
+    pub frames: u32,
+}
+
+impl Descriptor {
+    /// The descriptor that `me` will be.
+    pub const fn new(
+        me: &'static Self,
+        control: &'static Control,
+        schema: &'static str,
+        layout: Layout,
+    ) -> Self {
+        Self {
+            magic: abi::DESCRIPTOR_MAGIC,
+            self_address: me,
+            abi_version: abi::ABI_VERSION,
+            length: size_of::<Self>() as u32,
+            schema_hash: layout.hash,
+            schema_address: schema.as_ptr(),
+            schema_length: schema.len() as u64,
+            control_address: control,
+            stride: layout.stride,
+            log2_slots: layout.log2_slots,
+            frames: layout.frames,
+            // A crate does not know what it will be linked into: it may be a library.
+            flags: abi::descriptor_flags::UNLOADABLE,
+            reserved: [0; 6],
+        }
+    }
+}
+
+/// A buffer's parts, for what happens off the hot path.
+#[derive(Debug)]
+pub struct Buffer {
+    pub(super) descriptor: &'static Descriptor,
+    pub(super) control: &'static Control,
+    /// The key whose destructor gives a thread's ring back, plus 1; 0 while there is none.
+    pub(super) exit_key: AtomicU64,
+    /// The next buffer that has such a key.
+    pub(super) next: AtomicPtr<Buffer>,
+}
+
+impl Buffer {
+    /// A buffer that nobody has written into.
+    pub const fn new(descriptor: &'static Descriptor, control: &'static Control) -> Self {
+        let next = AtomicPtr::new(std::ptr::null_mut());
+        Self { descriptor, control, exit_key: AtomicU64::new(0), next }
+    }
+}

@@ -1,0 +1,131 @@
+//! The writer, where ppt does not run or is switched off: nobody is ever attached.
+
+use std::thread::LocalKey;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use crate::bytes::Plain;
+use crate::time::Timespec;
+
+/// Never on.
+#[derive(Debug, Default)]
+pub struct Control;
+
+impl Control {
+    /// Off.
+    pub const fn new() -> Self {
+        Self
+    }
+    /// Off.
+    #[inline(always)]
+    pub fn on(&self) -> bool {
+        false
+    }
+}
+
+/// Nothing to be found.
+#[derive(Debug)]
+pub struct Descriptor;
+
+/// What a descriptor would say.
+#[derive(Debug, Clone, Copy)]
+#[expect(missing_docs, reason = "see `enabled.rs`")]
+pub struct Layout {
+    pub hash: u64,
+    pub stride: u32,
+    pub log2_slots: u32,
+    pub frames: u32,
+}
+
+impl Descriptor {
+    /// Nothing.
+    pub const fn new(_: &'static Self, _: &'static Control, _: &'static str, _: Layout) -> Self {
+        Self
+    }
+}
+
+/// Nothing.
+#[derive(Debug)]
+pub struct Buffer;
+
+impl Buffer {
+    /// Nothing.
+    pub const fn new(_: &'static Descriptor, _: &'static Control) -> Self {
+        Self
+    }
+}
+
+/// Nothing.
+#[derive(Debug, Default)]
+pub struct Thread<const STRIDE: usize>;
+
+impl<const STRIDE: usize> Thread<STRIDE> {
+    /// Nothing.
+    pub const fn new() -> Self {
+        Self
+    }
+}
+
+/// Never there.
+#[derive(Debug)]
+pub enum Write<const STRIDE: usize> {}
+
+impl<const STRIDE: usize> Write<STRIDE> {
+    /// Never called.
+    #[inline(always)]
+    pub fn put<const INDEX: usize>(&self, _: u64) {}
+    /// Never called.
+    #[inline(always)]
+    pub fn put_array<
+        T: Plain,
+        const N: usize,
+        const FIRST: usize,
+        const FROM: usize,
+        const COUNT: usize,
+    >(
+        &self,
+        _: &[T; N],
+    ) {
+    }
+    /// Never called.
+    #[inline(always)]
+    pub fn end(self) {}
+}
+
+/// Off.
+#[inline(always)]
+pub fn begin<const STRIDE: usize>(
+    _: &'static Control,
+    _: &'static Buffer,
+    _: &'static LocalKey<Thread<STRIDE>>,
+    _: u32,
+) -> Option<Write<STRIDE>> {
+    None
+}
+
+/// Nothing.
+#[inline(always)]
+pub fn prepare<const STRIDE: usize>(
+    _: &'static Control,
+    _: &'static Buffer,
+    _: &'static LocalKey<Thread<STRIDE>>,
+) {
+}
+
+/// Nothing.
+#[inline(always)]
+pub fn busy<const STRIDE: usize>(
+    _: &'static Control,
+    _: &'static Buffer,
+    _: &'static LocalKey<Thread<STRIDE>>,
+) {
+}
+
+/// The wall clock, which is clock 0; other clocks have no reader here.
+pub fn clock(number: i32) -> Timespec {
+    match SystemTime::now().duration_since(UNIX_EPOCH) {
+        Ok(now) if number == 0 => {
+            Timespec { tv_sec: now.as_secs() as i64, tv_nsec: now.subsec_nanos() as i64 }
+        }
+        _ => Timespec::ZERO,
+    }
+}

@@ -1,0 +1,121 @@
+//! Rings are given back when their threads end, and when the code is unloaded.
+
+use std::ffi::c_void;
+use std::ptr;
+use std::sync::atomic::AtomicPtr;
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+
+use super::control::word;
+use super::descriptor::Buffer;
+use super::slow::give_back;
+use super::thread::Place;
+
+/// The buffers with a key, each with the next.
+static BUFFERS: AtomicPtr<Buffer> = AtomicPtr::new(ptr::null_mut());
+
+/// Has the thread's ring given back when it ends. Without a key (a process may have 1,024) the
+/// listener finds out that the thread is gone.
+///
+/// A key of pthread_key_create(3) and not a destructor of std: that would allocate by way of the
+/// program's own allocator, which may be what is instrumented.
+pub(super) fn at_thread_exit(buffer: &'static Buffer, place: &Place) {
+    keep(&raw const UNLOAD);
+    place.buffer.set(Some(buffer));
+    let mut word = buffer.exit_key.load(Acquire);
+    if word == 0 {
+        let mut key = 0;
+        // SAFETY: `key` is ours to fill, and the destructor is what a key takes.
+        if unsafe { libc::pthread_key_create(&mut key, Some(thread_exit)) } != 0 {
+            return;
+        }
+        word = match buffer.exit_key.compare_exchange(0, key as u64 + 1, AcqRel, Acquire) {
+            Ok(_) => {
+                enlist(buffer);
+                key as u64 + 1
+            }
+            Err(other) => {
+                // SAFETY: nobody else knows this key.
+                unsafe { libc::pthread_key_delete(key) };
+                other
+            }
+        };
+    }
+    // SAFETY: the key exists: only `unload` deletes it. The value is a thread-local without a
+    // destructor, which outlives those of keys.
+    unsafe { libc::pthread_setspecific((word - 1) as u32, (&raw const *place).cast()) };
+}
+
+fn enlist(buffer: &'static Buffer) {
+    let me = (&raw const *buffer).cast_mut();
+    let mut first = BUFFERS.load(Relaxed);
+    loop {
+        buffer.next.store(first, Relaxed);
+        match BUFFERS.compare_exchange(first, me, AcqRel, Relaxed) {
+            Ok(_) => return,
+            Err(other) => first = other,
+        }
+    }
+}
+
+unsafe extern "C" fn thread_exit(place: *mut c_void) {
+    // SAFETY: the value that `at_thread_exit` gave the key, in the thread that it belongs to.
+    let place = unsafe { &*place.cast::<Place>() };
+    let Some(buffer) = place.buffer.get() else { return };
+    place.enter();
+    give_back(buffer, place);
+    place.leave();
+}
+
+/// Called when a library is unloaded, and when a program ends.
+#[used]
+#[unsafe(link_section = ".fini_array")]
+static UNLOAD: extern "C" fn() = unload;
+
+/// Before a library's code goes: off, and no destructor of ours at thread exit. The mappings stay.
+extern "C" fn unload() {
+    // A program stays until its last instruction; its threads may still be writing.
+    if in_program() {
+        return;
+    }
+    let mut next = BUFFERS.load(Acquire);
+    // SAFETY: the list is of statics (`enlist` takes nothing else), and they are still there.
+    while let Some(buffer) = unsafe { next.as_ref() } {
+        word!(buffer.control, gate).store(0, Relaxed);
+        let word = buffer.exit_key.swap(0, AcqRel);
+        if word != 0 {
+            // SAFETY: a key that `at_thread_exit` made, taken out of its place just now.
+            unsafe { libc::pthread_key_delete((word - 1) as u32) };
+        }
+        next = buffer.next.load(Acquire);
+    }
+}
+
+/// Whether this code is the program's own, not a library's.
+fn in_program() -> bool {
+    unsafe extern "C" fn first(info: *mut libc::dl_phdr_info, _: usize, _: *mut c_void) -> i32 {
+        let here = unload as extern "C" fn() as usize as u64;
+        // SAFETY: dl_iterate_phdr passes an object's headers, which are there during the call.
+        let (bias, headers) = unsafe {
+            let info = &*info;
+            (info.dlpi_addr, std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum as usize))
+        };
+        let holds = |it: &libc::Elf64_Phdr| {
+            it.p_type == libc::PT_LOAD
+                && here.wrapping_sub(bias.wrapping_add(it.p_vaddr)) < it.p_memsz
+        };
+        if headers.iter().any(holds) { IN_PROGRAM } else { ELSEWHERE }
+    }
+    // Not 0: the first object, which is the program, is enough (dl_iterate_phdr(3)).
+    const IN_PROGRAM: i32 = 1;
+    const ELSEWHERE: i32 = 2;
+    // SAFETY: the callback keeps to what it is given.
+    unsafe { libc::dl_iterate_phdr(Some(first), ptr::null_mut()) == IN_PROGRAM }
+}
+
+/// Linkers and optimisers keep what is used here.
+pub(super) fn keep<T>(it: *const T) {
+    // SAFETY: no instruction at all.
+    unsafe {
+        std::arch::asm!("/* {} */", in(reg) it, options(readonly, nostack, preserves_flags));
+    }
+}

@@ -1,0 +1,240 @@
+//! A thread's place in its ring, and what happens once a frame.
+
+use std::cell::Cell;
+use std::marker::PhantomData;
+use std::ptr::{self, NonNull};
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, compiler_fence};
+use std::thread::LocalKey;
+
+use ppt_segment::abi::NO_GATE;
+use ppt_segment::ring::{Ring, open, publish, put};
+
+use super::control::Control;
+use super::descriptor::Buffer;
+use super::slow;
+use crate::bytes::Plain;
+
+/// A thread's place in the ring that it owns.
+///
+/// Invariant: while `ring` is there, `slot` lies in `[first, end)`, a whole number of strides from
+/// `first`, and they, `tail` and `enable` point into a segment that is mapped and never unmapped.
+/// Only the thread itself comes here, and its signal handlers, which `busy` keeps out; what they
+/// may look at all the same is atomic.
+#[derive(Debug)]
+pub(super) struct Place {
+    /// Where the next frame goes.
+    pub slot: Cell<*const AtomicU64>,
+    /// Its index: one less than its sequence number.
+    pub next: Cell<u64>,
+    /// The gate's value when the ring was claimed.
+    pub gate: Cell<u64>,
+    /// One bit per kind of frame.
+    pub enable: Cell<*const AtomicU64>,
+    /// The ring's cursor.
+    pub tail: Cell<*const AtomicU64>,
+    /// The ring's slots.
+    pub first: Cell<*const AtomicU64>,
+    pub end: Cell<*const AtomicU64>,
+    /// A frame is being written: a signal handler's frame is refused.
+    pub busy: AtomicU32,
+    /// The claim, by its number in the ring.
+    pub epoch: Cell<u32>,
+    /// The ring that is ours.
+    pub ring: Cell<Option<Ring<'static, AtomicU64>>>,
+    /// The segment's counters of what was refused.
+    pub process: AtomicPtr<AtomicU64>,
+    /// The segment; what it maps is ours only while the table lists it.
+    pub nonce: AtomicU64,
+    /// The refusal that is remembered: no ring was free, or this process is not the target.
+    pub refused_gate: Cell<u64>,
+    pub refused_nonce: Cell<u64>,
+    pub refused_released: Cell<u64>,
+    /// Whose ring it is, for the end of the thread.
+    pub buffer: Cell<Option<&'static Buffer>>,
+}
+
+impl Place {
+    const fn new() -> Self {
+        Self {
+            slot: Cell::new(ptr::null()),
+            next: Cell::new(0),
+            gate: Cell::new(NO_GATE),
+            enable: Cell::new(ptr::null()),
+            tail: Cell::new(ptr::null()),
+            first: Cell::new(ptr::null()),
+            end: Cell::new(ptr::null()),
+            busy: AtomicU32::new(0),
+            epoch: Cell::new(0),
+            ring: Cell::new(None),
+            process: AtomicPtr::new(ptr::null_mut()),
+            nonce: AtomicU64::new(0),
+            refused_gate: Cell::new(0),
+            refused_nonce: Cell::new(0),
+            refused_released: Cell::new(0),
+            buffer: Cell::new(None),
+        }
+    }
+
+    /// What follows cannot be seen before this by a signal handler.
+    #[inline(always)]
+    pub fn enter(&self) {
+        self.busy.store(1, Relaxed);
+        compiler_fence(SeqCst);
+    }
+
+    /// What comes before cannot be seen after this by a signal handler.
+    #[inline(always)]
+    pub fn leave(&self) {
+        compiler_fence(SeqCst);
+        self.busy.store(0, Relaxed);
+    }
+}
+
+/// A thread's place in a buffer of slots of `STRIDE` bytes. Without a destructor: reading it is one
+/// thread-local access, at any time in a thread's life.
+#[derive(Debug)]
+pub struct Thread<const STRIDE: usize>(Place);
+
+impl<const STRIDE: usize> Thread<STRIDE> {
+    /// No ring yet.
+    #[expect(clippy::new_without_default, reason = "only thread-locals are threads")]
+    pub const fn new() -> Self {
+        const { assert!(STRIDE >= 16 && STRIDE.is_multiple_of(8)) };
+        Self(Place::new())
+    }
+}
+
+/// A frame being written. Ended by [`Write::end`] alone; its thread is busy until then.
+#[derive(Debug)]
+#[must_use]
+pub struct Write<const STRIDE: usize> {
+    /// The thread-local of the thread that this value cannot leave.
+    place: NonNull<Place>,
+    /// Its slot, read once: stores into it might change the thread-local, for all a compiler knows.
+    slot: NonNull<AtomicU64>,
+    of_this_thread: PhantomData<*const ()>,
+}
+
+/// Begins a frame of kind `frame`, if somebody wants it.
+#[inline(always)]
+pub fn begin<const STRIDE: usize>(
+    control: &'static Control,
+    buffer: &'static Buffer,
+    thread: &'static LocalKey<Thread<STRIDE>>,
+    frame: u32,
+) -> Option<Write<STRIDE>> {
+    thread.with(|Thread(place)| {
+        if place.busy.load(Relaxed) != 0 {
+            slow::nested(buffer, place);
+            return None;
+        }
+        place.enter();
+        let gate = control.gate();
+        if gate != place.gate.get() && !slow::found(buffer, place, STRIDE as u32, gate) {
+            place.leave();
+            return None;
+        }
+        // SAFETY: a gate that is the place's own means a ring, so `enable` is mapped (invariant of
+        // `Place`); the mask page has a bit for every number that `% 256` gives.
+        let enabled = unsafe { (*place.enable.get().add(frame as usize / 64 % 4)).load(Relaxed) };
+        if enabled >> (frame % 64) & 1 == 0 {
+            place.leave();
+            return None;
+        }
+        open::<AtomicU64>();
+        // Never null while there is a ring.
+        let slot = NonNull::new(place.slot.get().cast_mut())?;
+        Some(Write { place: NonNull::from(place), slot, of_this_thread: PhantomData })
+    })
+}
+
+impl<const STRIDE: usize> Write<STRIDE> {
+    #[inline(always)]
+    fn place(&self) -> &Place {
+        // SAFETY: it points to a thread-local without a destructor, of a thread that is running:
+        // this value is not Send.
+        unsafe { self.place.as_ref() }
+    }
+
+    /// Word `index` of the slot.
+    ///
+    /// # Safety
+    /// `index < STRIDE / 8`.
+    #[inline(always)]
+    unsafe fn word(&self, index: usize) -> &AtomicU64 {
+        // SAFETY: `slot` has STRIDE bytes (invariant of `Place`; the slow path gives a thread no
+        // ring of another stride), and the caller keeps to them.
+        unsafe { self.slot.add(index).as_ref() }
+    }
+
+    /// Stores word `INDEX`, any but the first.
+    #[inline(always)]
+    pub fn put<const INDEX: usize>(&self, value: u64) {
+        const { assert!(INDEX >= 1 && INDEX < STRIDE / 8) };
+        // SAFETY: asserted above.
+        put(unsafe { self.word(INDEX) }, value);
+    }
+
+    /// Stores `COUNT` words from byte `FROM` of an array into words `FIRST` and following.
+    #[inline(always)]
+    pub fn put_array<
+        T: Plain,
+        const N: usize,
+        const FIRST: usize,
+        const FROM: usize,
+        const COUNT: usize,
+    >(
+        &self,
+        array: &[T; N],
+    ) {
+        const { assert!(FIRST >= 1 && FIRST + COUNT <= STRIDE / 8) };
+        const { assert!(FROM + COUNT * 8 <= N * size_of::<T>()) };
+        let from = array.as_ptr().cast::<u8>();
+        for index in 0..COUNT {
+            // SAFETY: eight bytes inside the array (asserted above), all initialised (`Plain`).
+            let value = unsafe { from.add(FROM + index * 8).cast::<u64>().read_unaligned() };
+            // SAFETY: asserted above.
+            put(unsafe { self.word(FIRST + index) }, value);
+        }
+    }
+
+    /// Numbers the frame, publishes it, and moves on to the next slot.
+    #[inline(always)]
+    pub fn end(self) {
+        let place = self.place();
+        let seq = place.next.get().wrapping_add(1);
+        let slot = self.slot.as_ptr().cast_const();
+        // SAFETY: the slot and the cursor of our ring (invariant of `Place`).
+        unsafe { publish(&*slot, &*place.tail.get(), seq) };
+        place.next.set(seq);
+        // SAFETY: the end of a slot is the start of another, or the end of the ring.
+        let after = unsafe { slot.add(STRIDE / 8) };
+        place.slot.set(if after == place.end.get() { place.first.get() } else { after });
+        place.leave();
+    }
+}
+
+/// Has an idle thread pay for mapping and page faults.
+#[inline(always)]
+pub fn prepare<const STRIDE: usize>(
+    control: &'static Control,
+    buffer: &'static Buffer,
+    thread: &'static LocalKey<Thread<STRIDE>>,
+) {
+    if control.on() {
+        thread.with(|Thread(place)| slow::prepare(buffer, place, STRIDE as u32));
+    }
+}
+
+/// Counts a frame that is not even begun: its thread is busy with what it is made from.
+#[inline(always)]
+pub fn busy<const STRIDE: usize>(
+    control: &'static Control,
+    buffer: &'static Buffer,
+    thread: &'static LocalKey<Thread<STRIDE>>,
+) {
+    if control.on() {
+        thread.with(|Thread(place)| slow::nested(buffer, place));
+    }
+}

@@ -1,0 +1,36 @@
+//! Frame files beside the Rust that comes of them; `golden.rs` says how. That it compiles, free of
+//! warnings, is for `tests/e2e/rust.rs`, which has cargo build all of it.
+
+mod support;
+
+use std::fs;
+
+use ppt_codegen::Language;
+use support::{golden_folder, goldens};
+
+#[test]
+fn golden() {
+    let bless = std::env::var_os("PPT_BLESS").is_some_and(|value| value == "1");
+    let mut wrong = Vec::new();
+    for path in goldens() {
+        let name = path.file_name().unwrap().to_str().unwrap();
+        let frames = ppt_codegen::parse(&fs::read(&path).unwrap(), name).unwrap();
+        let outputs = ppt_codegen::generate(&frames, name, &[Language::Rust]).unwrap();
+        let [output] = &outputs[..] else { panic!("one file") };
+        let beside = golden_folder().join(&output.name);
+        if bless {
+            fs::write(&beside, &output.text).unwrap();
+        } else if fs::read_to_string(&beside).unwrap_or_default() != output.text {
+            let lines = output.text.lines().zip(1..);
+            let old = fs::read_to_string(&beside).unwrap_or_default();
+            let mut old = old.lines();
+            let first = lines.into_iter().find(|(line, _)| old.next() != Some(line));
+            wrong.push(format!("{}: {first:?}", beside.display()));
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "{}\n\nIf the new output is right, run the tests again with PPT_BLESS=1 and review the diff.",
+        wrong.join("\n")
+    );
+}

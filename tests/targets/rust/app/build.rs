@@ -1,0 +1,11 @@
+fn main() {
+    for file in ["job", "values", "clocks"] {
+        ppt_codegen::compile(format!("../{file}.frame")).unwrap();
+    }
+    for file in std::fs::read_dir("../golden").unwrap() {
+        let path = file.unwrap().path();
+        if path.file_stem().unwrap() != "job" {
+            ppt_codegen::compile(path).unwrap();
+        }
+    }
+}

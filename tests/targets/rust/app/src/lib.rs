@@ -1,0 +1,36 @@
+//! A crate that includes the same frame file as the program that links it, and every golden one.
+#![deny(warnings, missing_docs)]
+#![forbid(unsafe_code)]
+
+mod goldens {
+    #![allow(missing_docs)]
+    ppt_probe::include_frames!("arrays");
+    ppt_probe::include_frames!("comments");
+    ppt_probe::include_frames!("enums");
+    ppt_probe::include_frames!("example");
+    ppt_probe::include_frames!("hole");
+    ppt_probe::include_frames!("long_arrays");
+    ppt_probe::include_frames!("no_time");
+    ppt_probe::include_frames!("ns");
+    ppt_probe::include_frames!("scalars");
+    ppt_probe::include_frames!("timespec");
+}
+
+ppt_probe::include_frames!("job");
+
+/// One frame of this crate's buffer.
+pub fn login(who: i32) {
+    job::Login::write(|f| f.who = who);
+    goldens::example::Example::write(|f| f.who = who);
+}
+
+/// What the tests' targets do: say `ready`, wait, work, say how many frames that was, wait.
+pub fn serve(work: impl FnOnce() -> u64) {
+    let mut line = String::new();
+    println!("ready");
+    if std::io::stdin().read_line(&mut line).unwrap() == 0 {
+        return;
+    }
+    println!("written {}", work());
+    while std::io::stdin().read_line(&mut line).unwrap() != 0 {}
+}
