@@ -8,7 +8,7 @@ pub struct Options {
     /// Shortest sleep between two looks at the cursors.
     pub shortest: Duration,
     /// Longest sleep. A burst that fills a ring in less than this is lost; [`Listener::finish`]
-    /// takes up to this long to be noticed; above 25 ms chunks reach the file later than promised.
+    /// takes up to this long to be noticed; above 15 ms chunks reach the file later than promised.
     ///
     /// [`Listener::finish`]: crate::Listener::finish
     pub longest: Duration,
@@ -34,7 +34,7 @@ impl Default for Options {
             queue_bytes: 64 << 20,
             max_size: None,
             // With the longest sleep and a write on top, within 50 ms of the first frame.
-            chunk_age: Duration::from_millis(25),
+            chunk_age: Duration::from_millis(35),
             patience: Duration::from_secs(60),
         }
     }
