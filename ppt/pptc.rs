@@ -15,7 +15,7 @@ use std::process::ExitCode;
 use clap::{Parser, ValueEnum};
 use ppt_codegen::{Compiled, Language};
 
-/// Compiles frame files into the C code that writes their frames.
+/// Compiles frame files into the C, C++ or Rust code that writes their frames.
 #[derive(Parser)]
 #[command(name = "pptc", version, max_term_width = 100)]
 struct Args {
