@@ -58,3 +58,22 @@ fn what_runs_in_targets_depends_on_libc_alone() {
         assert_eq!(names, expected.iter().copied().collect());
     }
 }
+
+/// What runs with the right to write into other processes stays small enough to know by name.
+#[test]
+fn the_binaries_link_few_packages() {
+    let output = Command::new(env!("CARGO"))
+        .args(["tree", "--package", "ppt", "--edges", "normal,no-proc-macro"])
+        .args(["--prefix", "none", "--no-dedupe", "--format", "{p}", "--offline"])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).unwrap();
+    let packages: BTreeSet<_> = text.lines().filter_map(|it| it.split(' ').next()).collect();
+    assert!(packages.contains("ppt-agent"), "{text}");
+    assert!(packages.len() <= 60, "{} packages: {packages:?}", packages.len());
+    for rich in ["arrow", "tokio", "ratatui"] {
+        assert!(!packages.contains(rich), "{rich} belongs into a binary of its own");
+    }
+}

@@ -6,8 +6,6 @@
 
 use std::fmt::Write as _;
 
-use sha2::{Digest as _, Sha256};
-
 use crate::schema::{Edge, Enum, Field, FieldType, Frame, Schema};
 
 /// First line of the text that is hashed.
@@ -17,7 +15,7 @@ impl Schema {
     /// The first 8 bytes of the SHA-256 of the layout text, read big-endian: `{:016x}` shows the
     /// first 16 digits of the digest.
     pub fn hash(&self) -> u64 {
-        let digest = Sha256::digest(self.layout_text().as_bytes());
+        let digest = hmac_sha256::Hash::hash(self.layout_text().as_bytes());
         digest.iter().take(8).fold(0, |hash, &byte| hash << 8 | u64::from(byte))
     }
 

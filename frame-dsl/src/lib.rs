@@ -17,6 +17,10 @@
 //! Without the feature `parser` only the half remains that reads schemas back: [`schema`],
 //! [`layout`], [`mod@columns`].
 
+// What pest derives names it, when pest is built without std.
+#[cfg(feature = "parser")]
+extern crate alloc;
+
 #[cfg(feature = "parser")]
 mod ast;
 #[cfg(feature = "parser")]
