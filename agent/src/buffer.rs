@@ -119,6 +119,7 @@ impl Target {
     /// The buffers called by `names`, or all of them where none is named.
     pub fn choose(&self, found: Found, names: &[String]) -> Result<Vec<Buffer>> {
         if found.buffers.is_empty() {
+            self.still_there()?;
             let pid = self.pid();
             return Err(match found.refused.is_empty() {
                 true => AgentError::NoBuffers { pid, searched: list(&found.searched) },
@@ -133,6 +134,7 @@ impl Target {
             let matching = found.buffers.iter().filter(|it| it.answers_to(wanted));
             let new: Vec<_> = matching.collect();
             if new.is_empty() {
+                self.still_there()?;
                 let all: Vec<_> = found.buffers.iter().map(|it| it.name.as_str()).collect();
                 return Err(AgentError::NoSuchBuffer {
                     pid: self.pid(),

@@ -1,6 +1,7 @@
 //! Who is attached: one agent at a time for each buffer, and a dead one can be recognised.
 
 use std::fmt;
+use std::time::Duration;
 
 use ppt_segment::abi::Claim;
 
@@ -13,13 +14,19 @@ pub struct Holder {
     pub pid: u64,
     /// Whether it runs; `None` if it is in another pid namespace, where we cannot look.
     pub alive: Option<bool>,
+    /// For how long it has run, while it does.
+    pub age: Option<Duration>,
 }
 
 impl fmt::Display for Holder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.alive {
-            Some(_) => write!(f, "ppt with pid {}", self.pid),
-            None => write!(f, "ppt with pid {} of another pid namespace", self.pid),
+        write!(f, "ppt with pid {}", self.pid)?;
+        if self.alive.is_none() {
+            write!(f, " of another pid namespace")?;
+        }
+        match self.age {
+            Some(age) => write!(f, ", started {} s ago", age.as_secs()),
+            None => Ok(()),
         }
     }
 }
@@ -43,5 +50,6 @@ pub(crate) fn holder(system: &System, claim: Claim) -> Option<Holder> {
     let here = system.namespace("self", "pid").unwrap_or(0);
     let alive = (claim.pid_namespace == here)
         .then(|| system.start_time(claim.agent_pid) == Some(claim.start_time));
-    Some(Holder { pid: claim.agent_pid, alive })
+    let age = alive.unwrap_or(false).then(|| system.age(claim.start_time)).flatten();
+    Some(Holder { pid: claim.agent_pid, alive, age })
 }

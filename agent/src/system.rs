@@ -2,6 +2,7 @@
 //! can be tested.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Roots of procfs and of the running system.
 #[derive(Debug, Clone)]
@@ -48,5 +49,11 @@ impl System {
         let process = procfs::process::Process::new_with_root(self.proc.join(pid.to_string()));
         let stat = process.ok()?.stat().ok()?;
         (!matches!(stat.state, 'Z' | 'X')).then_some(stat.starttime)
+    }
+    /// How long ago a process started, by what [`System::start_time`] says of it.
+    pub(crate) fn age(&self, start_time: u64) -> Option<Duration> {
+        let uptime: f64 = self.proc_text("uptime")?.split(' ').next()?.parse().ok()?;
+        let started = start_time as f64 / procfs::ticks_per_second() as f64;
+        Duration::try_from_secs_f64((uptime - started).max(0.0)).ok()
     }
 }

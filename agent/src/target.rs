@@ -201,6 +201,16 @@ impl Target {
         stat.is_ok_and(|it| self.memory.read(it.startstack, &mut [0]).unwrap_or(0) == 1)
     }
 
+    /// Fails unless this is still the process and the program that were opened: what is not found
+    /// then was never there.
+    pub(crate) fn still_there(&self) -> Result<()> {
+        self.recheck()?;
+        match self.maps_same_memory() {
+            true => Ok(()),
+            false => Err(AgentError::ProgramChanged { pid: self.pid }),
+        }
+    }
+
     pub(crate) fn system(&self) -> &System {
         &self.system
     }

@@ -5,10 +5,9 @@ use std::fs;
 use serde_json::Value;
 
 use crate::flood::{self, count, frames};
-use crate::support::{Account, Attach, Bench, Target, ppt, record, segments_of, wait_until};
-
-/// Attach/detach rounds of each of the nine calls.
-const ROUNDS: usize = 12;
+use crate::support::{
+    Account, Attach, Bench, Target, ppt, record, rounds, segments_of, wait_until,
+};
 
 fn start(bench: &Bench, call: &str) -> Target {
     let target = bench.start("blocked_main", &[call]);
@@ -30,6 +29,7 @@ fn outcome(mut target: Target, call: &str) -> String {
 /// Rounds of attaching to a target that is blocked in `call`.
 fn blocked_in(call: &str) {
     let bench = flood::build_with("blocked_main.c");
+    let rounds = rounds(12, 1_000);
     let with_signals = call == "sigtimedwait";
     let queue = |target: &mut Target| {
         if with_signals {
@@ -38,13 +38,13 @@ fn blocked_in(call: &str) {
         }
     };
     let mut target = start(&bench, call);
-    (0..ROUNDS).for_each(|_| queue(&mut target));
+    (0..rounds).for_each(|_| queue(&mut target));
     let expected = outcome(target, call);
     let _ = fs::remove_dir_all(bench.path("watched"));
 
     let mut target = start(&bench, call);
     let (mut agents, mut captured, mut info) = (Vec::new(), 0, Value::Null);
-    for _ in 0..ROUNDS {
+    for _ in 0..rounds {
         let mut command = bench.command(ppt());
         let pid = target.pid().to_string();
         command.args(["attach", &pid, "--force", "-d", "2ms", "--slots", "64"]);
@@ -58,7 +58,7 @@ fn blocked_in(call: &str) {
     }
     let said = outcome(target, call);
     assert_eq!(said, expected);
-    let received = if with_signals { 100 * ROUNDS + 1 } else { 0 };
+    let received = if with_signals { 100 * rounds + 1 } else { 0 };
     let handled = usize::from(call == "pause");
     assert_eq!(
         said,
@@ -66,7 +66,7 @@ fn blocked_in(call: &str) {
     );
     assert!(captured > 0, "the other thread wrote meanwhile");
     let account = Account::of(&info);
-    let case = format!("blocked in {call}");
+    let case = format!("blocked in {call}, {rounds} sessions");
     let written = account.captured + account.lost;
     record("11", &case, written, account, &info, segments_of(&agents));
 }

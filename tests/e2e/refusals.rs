@@ -134,8 +134,8 @@ fn attached_already() {
         pid,
         &["-o", "second.bin"],
         &format!(
-            "buffer steady of process {pid} is attached already, by ppt with pid {agent}; end that \
-             one first (`ppt detach {pid}`), or take the buffer over with --allow foreign-claim"
+            "buffer steady of process {pid} is attached already, by ppt with pid {agent}, started {{}} s \
+             ago; end that one first (`ppt detach {pid}`), or take the buffer over with --allow foreign-claim"
         ),
     );
     assert!(!bench.path("second.bin").exists());

@@ -6,7 +6,10 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::flood::{self, count, frames, gaps};
-use crate::support::{Account, Attach, Bench, Target, ppt, record, segments_of, wait_until};
+use crate::steady::assert_said;
+use crate::support::{
+    Account, Attach, Bench, Target, ppt, record, rounds, segments_of, wait_until,
+};
 
 /// Attaches into `capture`, to end by itself after `time`.
 fn brief(bench: &Bench, target: &Target, capture: &str, time: &str, args: &[&str]) -> Brief {
@@ -146,16 +149,17 @@ fn a_hundred_sessions_of_eight_running_threads() {
         fs::remove_file(bench.path(capture)).unwrap();
         info
     };
-    for round in 0..100 {
+    let sessions = rounds(100, 10_000);
+    for round in 0..sessions {
         session(&target, "out.bin", &mut agents);
-        if round == 10 {
+        if round == sessions / 10 {
             early = Some(Size::of(target.pid()));
         }
     }
     let (early, late) = (early.unwrap(), Size::of(target.pid()));
     target.say("stop");
     let published = flood::published(&target);
-    // States what was written after the hundredth.
+    // States what was written after the last of them.
     let mut info = session(&target, "out.bin", &mut agents);
     assert_eq!((late.maps, late.descriptors), (early.maps, early.descriptors));
     assert!(late.resident_kib < early.resident_kib + 512, "{early:?} {late:?}");
@@ -169,8 +173,9 @@ fn a_hundred_sessions_of_eight_running_threads() {
     info["buffers"][0]["lost_by"]["overrun"] = overrun.into();
     let leaks = segments_of(&agents);
     let attended = published - unattended;
-    record("46", "100 sessions of 8 running threads", attended, total, &info, leaks);
-    record("53", "100 sessions in one segment", attended, total, &info, leaks);
+    let case = format!("{sessions} sessions of 8 running threads");
+    record("46", &case, attended, total, &info, leaks);
+    record("53", &format!("{sessions} sessions in one segment"), attended, total, &info, leaks);
 }
 
 #[test]
@@ -183,7 +188,8 @@ fn the_edge_of_the_gate() {
     let (mut rows, mut empty) = (0, 0);
     let mut agents = Vec::new();
     let mut last = None;
-    for _ in 0..200 {
+    let sessions = rounds(200, 2_000);
+    for _ in 0..sessions {
         agents.push(brief(&bench, &target, "out.bin", "3ms", &["--slots", "64", "--force"]).agent);
         let table = bench.table("out.bin", &[]);
         let cell = |row: &[String], name: &str| -> Option<u64> {
@@ -212,14 +218,16 @@ fn the_edge_of_the_gate() {
     assert_eq!(segments_mapped(target.pid()), 1);
     target.finish();
     let written = account.captured + account.lost;
-    let case = "attached 200 times while a loop stamps";
-    record("51", case, written, account, &info, segments_of(&agents));
+    let case = format!("attached {sessions} times while a loop stamps");
+    record("51", &case, written, account, &info, segments_of(&agents));
 }
 
+/// What `{}` stands for is how long ago it started.
 fn already(target: u32, holder: u32) -> String {
     format!(
-        "ppt: buffer flood of process {target} is attached already, by ppt with pid {holder}; end \
-         that one first (`ppt detach {target}`), or take the buffer over with --allow foreign-claim"
+        "ppt: buffer flood of process {target} is attached already, by ppt with pid {holder}, \
+         started {{}} s ago; end that one first (`ppt detach {target}`), or take the buffer over \
+         with --allow foreign-claim"
     )
 }
 
@@ -231,7 +239,8 @@ fn a_second_agent_is_refused() {
     let mut written = target.run();
     let pid = target.pid().to_string();
     let second = bench.ppt(&["attach", &pid, "-o", "2.bin"]);
-    assert_eq!((second.code(), second.stderr.trim()), (1, &*already(target.pid(), first.pid())));
+    assert_eq!(second.code(), 1);
+    assert_said(second.stderr.trim(), &already(target.pid(), first.pid()));
     assert!(!bench.path("2.bin").exists());
     written += target.run();
     let agent = first.pid();
@@ -257,7 +266,8 @@ fn of_two_agents_that_start_together_one_wins() {
     let mut agents = Vec::new();
     let mut last = Value::Null;
     let mut written = 0;
-    for _ in 0..20 {
+    let races = rounds(20, 1_000);
+    for _ in 0..races {
         let mut running = vec![("1.bin", start("1.bin")), ("2.bin", start("2.bin"))];
         agents.extend(running.iter().map(|it| it.1.pid()));
         // The one that ends is the loser.
@@ -270,7 +280,7 @@ fn of_two_agents_that_start_together_one_wins() {
         let (capture, winner) = running.remove(0);
         let loser_pid = loser.pid();
         let said = loser.ended(1);
-        assert_eq!(said.trim(), already(target.pid(), winner.pid()));
+        assert_said(said.trim(), &already(target.pid(), winner.pid()));
         assert_eq!(segments_of(&[loser_pid]), 0);
         winner.stderr.wait_for("attached:");
         target.say("go");
@@ -284,7 +294,8 @@ fn of_two_agents_that_start_together_one_wins() {
     assert_eq!(segments_mapped(target.pid()), 1, "no double segment");
     target.finish();
     let account = Account::of(&last);
-    record("15", "two agents start together", written, account, &last, segments_of(&agents));
+    let case = format!("two agents start together, {races} times");
+    record("15", &case, written, account, &last, segments_of(&agents));
 }
 
 #[test]

@@ -153,7 +153,7 @@ pub struct Lines {
 }
 
 impl Lines {
-    fn new(pipe: impl Read + Send + 'static, name: &str) -> Self {
+    pub fn new(pipe: impl Read + Send + 'static, name: &str) -> Self {
         let (sender, receiver) = channel();
         std::thread::spawn(move || {
             for line in BufReader::new(pipe).split(b'\n') {
@@ -435,6 +435,12 @@ pub fn available(program: &str) -> bool {
         eprintln!("skipped: {program} is not installed");
     }
     found
+}
+
+/// How often to try something: a few times in every run of the tests, and often in the long form
+/// that `tests/reliability --long` asks for.
+pub fn rounds(few: usize, many: usize) -> usize {
+    if std::env::var_os("PPT_LONG").is_some() { many } else { few }
 }
 
 /// One line of docs/reliability.md: what a test of a fault saw. Written where PPT_RELIABILITY names

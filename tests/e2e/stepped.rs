@@ -1,0 +1,131 @@
+//! `ppt` run one system call at a time, so that something can happen between any two of them.
+
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+
+use nix::sys::ptrace::{self, Options};
+use nix::sys::signal::{Signal, kill};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::Pid;
+
+use crate::support::{Lines, PATIENCE};
+
+/// What is done before a system call.
+#[derive(Debug, Clone, Copy)]
+pub enum Accident {
+    /// kill -9 of `ppt` itself, with all its threads.
+    OfPpt,
+    /// kill -9 of another process.
+    Of(u32),
+}
+
+/// How a stepped `ppt` ended.
+#[derive(Debug)]
+pub struct Outcome {
+    /// Its process id.
+    pub pid: u32,
+    /// System calls that it began, over all threads.
+    pub calls: usize,
+    /// Exit code; none if it was killed.
+    pub code: Option<i32>,
+    /// Whether it said `attached:`.
+    pub attached: bool,
+    /// Everything it said.
+    pub said: String,
+}
+
+/// Runs a `ppt attach`, sends it a Ctrl-C as soon as it is attached, and lets `accident` happen
+/// before system call number `at` (from 1).
+#[expect(clippy::zombie_processes, reason = "waited for by its process id")]
+pub fn run(mut command: Command, at: usize, accident: Accident) -> Outcome {
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    // SAFETY: ptrace is a system call, and nothing else happens between fork and exec.
+    unsafe { command.pre_exec(|| Ok(ptrace::traceme()?)) };
+    let mut child = command.spawn().unwrap();
+    let pid = Pid::from_raw(child.id().cast_signed());
+    let stderr = Lines::new(child.stderr.take().unwrap(), "ppt attach");
+    let watched = watch(pid);
+
+    // Stopped by its exec.
+    assert!(matches!(waitpid(pid, None), Ok(WaitStatus::Stopped(_, Signal::SIGTRAP))));
+    let options = Options::PTRACE_O_TRACESYSGOOD | Options::PTRACE_O_TRACECLONE;
+    ptrace::setoptions(pid, options | Options::PTRACE_O_EXITKILL).unwrap();
+    ptrace::syscall(pid, None).unwrap();
+
+    let (mut calls, mut attached) = (0, false);
+    // Threads of other tests trace and start processes, too: only those of this thread are waited for.
+    let flags = WaitPidFlag::__WALL | WaitPidFlag::__WNOTHREAD;
+    let code = loop {
+        let signal = match waitpid(None, Some(flags)).unwrap() {
+            WaitStatus::Exited(it, code) if it == pid => break Some(code),
+            WaitStatus::Signaled(it, ..) if it == pid => break None,
+            WaitStatus::Exited(..) | WaitStatus::Signaled(..) => continue,
+            WaitStatus::PtraceSyscall(it) => {
+                if let Some(call) = begun(it) {
+                    calls += 1;
+                    if calls == at {
+                        match accident {
+                            Accident::OfPpt => kill(pid, Signal::SIGKILL).unwrap(),
+                            Accident::Of(other) => {
+                                kill(Pid::from_raw(other.cast_signed()), Signal::SIGKILL).unwrap();
+                            }
+                        }
+                    }
+                    if !attached && says_attached(it, call) {
+                        attached = true;
+                        kill(pid, Signal::SIGINT).unwrap();
+                    }
+                }
+                next(it, None);
+                continue;
+            }
+            WaitStatus::PtraceEvent(it, ..) => (it, None),
+            // A new thread begins with a stop that is not its own.
+            WaitStatus::Stopped(it, Signal::SIGSTOP) => (it, None),
+            WaitStatus::Stopped(it, signal) => (it, Some(signal)),
+            other => panic!("{other:?}"),
+        };
+        next(signal.0, signal.1);
+    };
+    drop(watched);
+    Outcome { pid: child.id(), calls, code, attached, said: stderr.rest() }
+}
+
+/// Lets a thread go on; one that was killed meanwhile is reported by the next wait.
+fn next(thread: Pid, signal: Option<Signal>) {
+    match ptrace::syscall(thread, signal) {
+        Ok(()) | Err(nix::Error::ESRCH) => {}
+        Err(error) => panic!("{thread}: {error}"),
+    }
+}
+
+/// The system call that a stopped thread is about to make; none where it comes out of one.
+fn begun(thread: Pid) -> Option<[u64; 3]> {
+    let info = ptrace::syscall_info(thread).ok()?;
+    if info.op != libc::PTRACE_SYSCALL_INFO_ENTRY {
+        return None;
+    }
+    // SAFETY: `op` says which part of the union the kernel filled.
+    let entry = unsafe { info.u.entry };
+    Some([entry.nr, entry.args[0], entry.args[1]])
+}
+
+/// Whether a call writes the line that scripts wait for.
+fn says_attached(thread: Pid, [number, fd, address]: [u64; 3]) -> bool {
+    number == libc::SYS_write.cast_unsigned()
+        && fd == 2
+        && ptrace::read(thread, address as ptrace::AddressType)
+            .is_ok_and(|word| word.to_le_bytes() == *b"attached")
+}
+
+/// Ends what hangs, so that the test fails instead.
+fn watch(pid: Pid) -> Sender<()> {
+    let (ended, end) = channel();
+    std::thread::spawn(move || {
+        if end.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+            let _ = kill(pid, Signal::SIGKILL);
+        }
+    });
+    ended
+}
