@@ -7,18 +7,34 @@
 //! ```
 
 mod exit;
+mod fmt;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::{Parser, ValueEnum};
+use clap::{Parser, Subcommand, ValueEnum};
 use ppt_codegen::{Compiled, Language};
+
+const USAGE: &str = "pptc [OPTIONS] FILE.frame…\n       pptc fmt [--check] FILE.frame…";
+
+const EXAMPLES: &str = "\
+Examples:
+  pptc example.frame                   write example.h and example.c
+  pptc a.frame b.frame -o generated    write all files into one folder
+  pptc --emit cpp,rust example.frame   write example.hpp, example.cpp and example.rs
+  pptc --check *.frame                 only say what is wrong
+  pptc --print layout example.frame    show where each byte of a frame goes
+  pptc fmt *.frame                     format them";
 
 /// Compiles frame files into the C, C++ or Rust code that writes their frames.
 #[derive(Parser)]
-#[command(name = "pptc", version, max_term_width = 100)]
+#[command(name = "pptc", version, max_term_width = 100, after_help = EXAMPLES)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+#[command(disable_help_subcommand = true, override_usage = USAGE)]
 struct Args {
+    #[command(subcommand)]
+    command: Option<Command>,
     /// Frame files.
     #[arg(required = true, value_name = "FILE.frame")]
     files: Vec<PathBuf>,
@@ -37,6 +53,12 @@ struct Args {
     /// Also write a rule for make(1), as a compiler's -MF does.
     #[arg(long, value_name = "PATH")]
     depfile: Option<PathBuf>,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Format frame files. (A frame file called `fmt` is `./fmt`.)
+    Fmt(fmt::Args),
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -66,6 +88,9 @@ impl From<Emit> for Language {
 
 fn main() -> ExitCode {
     let args = Args::parse();
+    if let Some(Command::Fmt(args)) = &args.command {
+        return fmt::run(args);
+    }
     let mut rules = String::new();
     let mut failed = false;
     for file in &args.files {
@@ -116,7 +141,7 @@ fn compile(args: &Args, file: &Path) -> Result<String, String> {
 }
 
 /// Reads a frame file: no more of it than one can be long.
-fn read(file: &Path) -> std::io::Result<Vec<u8>> {
+pub(crate) fn read(file: &Path) -> std::io::Result<Vec<u8>> {
     use std::io::Read;
     let mut bytes = Vec::new();
     let limit = ppt_codegen::MAX_SOURCE_BYTES as u64 + 1;

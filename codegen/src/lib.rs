@@ -23,7 +23,7 @@ use std::path::Path;
 
 pub use compile::{CompileError, compile};
 pub use ppt_frame_dsl::{
-    Compiled, Failure, Language, MAX_SOURCE_BYTES, Schema, compile as parse, layout::Layout,
+    Compiled, Failure, Language, MAX_SOURCE_BYTES, Schema, compile as parse, format, layout::Layout,
 };
 pub use write::{WriteError, depfile, write_outputs};
 

@@ -82,7 +82,7 @@ pub fn compile(source: &[u8], file_name: &str) -> Result<Compiled, Failure> {
 }
 
 /// The text without a byte order mark; what is not text is reported, and the rest then not read.
-fn decode(source: &[u8], sink: &mut Sink) -> String {
+pub(crate) fn decode(source: &[u8], sink: &mut Sink) -> String {
     let source = source.strip_prefix(b"\xef\xbb\xbf").unwrap_or(source);
     if source.len() > MAX_SOURCE_BYTES {
         let mistake = Mistake::SourceTooLong { bytes: source.len(), most: MAX_SOURCE_BYTES };
@@ -127,6 +127,11 @@ impl Compiled {
 }
 
 impl Failure {
+    /// What is wrong with a file that has this (decoded) text.
+    pub(crate) fn new(diagnostics: Vec<Diagnostic>, file_name: &str, text: String) -> Failure {
+        Failure { diagnostics, file: Source { name: file_name.to_owned(), text } }
+    }
+
     /// The diagnostics as text.
     pub fn render(&self, color: bool) -> String {
         render(&self.diagnostics, &self.file.name, &self.file.text, color)

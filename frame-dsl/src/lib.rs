@@ -31,6 +31,8 @@ mod compile;
 #[cfg(feature = "parser")]
 mod diagnostic;
 mod draw;
+#[cfg(feature = "parser")]
+mod format;
 mod hash;
 mod json;
 pub mod layout;
@@ -56,6 +58,8 @@ pub use columns::{Column, ColumnType, Style, columns};
 pub use compile::{Compiled, Failure, Language, MAX_SOURCE_BYTES, compile};
 #[cfg(feature = "parser")]
 pub use diagnostic::{Diagnostic, Note, Severity, Span};
+#[cfg(feature = "parser")]
+pub use format::format;
 pub use layout::Layout;
 #[cfg(feature = "parser")]
 pub use render::render;

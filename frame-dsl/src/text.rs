@@ -29,6 +29,11 @@ impl<'a> Text<'a> {
         text
     }
 
+    /// The comments by place; none overlaps another.
+    pub fn comments(&self) -> &[Span] {
+        &self.comments
+    }
+
     fn line_comment(&mut self, at: usize) -> usize {
         let end = find(self.source, at, "\n").unwrap_or(self.source.len());
         let comment = &self.source[at..end];
@@ -53,7 +58,7 @@ impl<'a> Text<'a> {
 
     fn begins_line(&self, at: usize) -> bool {
         let before = self.source[..at].bytes().rev();
-        before.take_while(|&byte| byte != b'\n').all(|byte| byte == b' ' || byte == b'\t')
+        before.take_while(|&byte| byte != b'\n').all(|byte| matches!(byte, b' ' | b'\t' | b'\r'))
     }
 
     /// The `///` lines directly before `at`, without their slashes, joined by newlines.

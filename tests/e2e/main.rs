@@ -11,6 +11,7 @@ mod cpp;
 mod endings;
 mod failing;
 mod flood;
+mod fmt;
 mod hostile_text;
 mod killed;
 mod memory;

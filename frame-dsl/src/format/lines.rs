@@ -1,0 +1,157 @@
+//! The lines of a formatted file, and the comments at their ends in one column.
+
+/// Characters of a line that is not broken.
+pub(super) const WIDTH: usize = 100;
+/// Lines that differ by more do not share a column for their comments.
+const UNLIKE: usize = 24;
+const BLANK: [char; 3] = [' ', '\t', '\r'];
+
+/// Lines as they are built, the last one unfinished.
+#[derive(Default)]
+pub(super) struct Lines {
+    lines: Vec<Line>,
+    /// Whether a space goes before what comes next.
+    space: bool,
+    /// Characters of the unfinished line.
+    column: usize,
+}
+
+#[derive(Default)]
+struct Line {
+    empty_before: bool,
+    indent: usize,
+    /// The line without its indentation; a comment of several lines is one line here.
+    text: String,
+    /// The comment that it ends with so far.
+    trailing: Option<String>,
+}
+
+/// Characters of a text.
+pub(super) fn width(text: &str) -> usize {
+    text.chars().count()
+}
+
+impl Lines {
+    pub fn begin(&mut self, indent: usize, empty_before: bool) {
+        self.lines.push(Line { empty_before, indent, ..Line::default() });
+        self.space = false;
+        self.column = indent;
+    }
+
+    pub fn space(&mut self) {
+        self.space = true;
+    }
+
+    pub fn code(&mut self, text: &str) {
+        let space = std::mem::take(&mut self.space);
+        self.advance(space, text);
+        self.last().push(space, text);
+    }
+
+    /// A comment; the further lines of one whose lines all begin with `*` go under its own `*`.
+    pub fn comment(&mut self, text: &str) {
+        let column = self.column() + usize::from(self.space);
+        let mut lines = text.split('\n').map(|line| line.trim_end_matches(BLANK));
+        let mut text = lines.next().unwrap_or_default().to_owned();
+        let stars = lines.clone().all(|line| line.trim_start_matches([' ', '\t']).starts_with('*'));
+        for line in lines {
+            text.push('\n');
+            if stars {
+                text.extend(std::iter::repeat_n(' ', column + 1));
+                text.push_str(line.trim_start_matches([' ', '\t']));
+            } else {
+                text.push_str(line);
+            }
+        }
+        if self.last().text.is_empty() {
+            return self.code(&text);
+        }
+        self.space = false;
+        self.advance(true, &text);
+        let line = self.last();
+        line.settle();
+        line.trailing = Some(text);
+    }
+
+    /// Characters of the unfinished line.
+    pub fn column(&self) -> usize {
+        self.column
+    }
+
+    pub fn finish(mut self) -> String {
+        let mut from = 0;
+        while from < self.lines.len() {
+            let indent = self.lines[from].indent;
+            let run = &mut self.lines[from..];
+            let alike = |(number, line): &(usize, &Line)| {
+                line.indent == indent && line.is_aligned() && (*number == 0 || !line.empty_before)
+            };
+            let length = run.iter().enumerate().take_while(|it| alike(it)).count();
+            align(&mut run[..length]);
+            from += length.max(1);
+        }
+        let mut text = String::new();
+        for line in &mut self.lines {
+            line.settle();
+            if line.empty_before {
+                text.push('\n');
+            }
+            text.extend(std::iter::repeat_n(' ', line.indent));
+            text.push_str(&line.text);
+            text.push('\n');
+        }
+        text
+    }
+
+    fn advance(&mut self, space: bool, text: &str) {
+        self.column = match text.rsplit_once('\n') {
+            Some((_, last)) => width(last),
+            None => self.column + usize::from(space) + width(text),
+        };
+    }
+
+    fn last(&mut self) -> &mut Line {
+        if self.lines.is_empty() {
+            self.lines.push(Line::default());
+        }
+        let last = self.lines.len() - 1;
+        &mut self.lines[last]
+    }
+}
+
+/// Pads the lines of a run up to the longest, unless they are too unlike.
+fn align(run: &mut [Line]) {
+    let widths = || run.iter().map(|line| width(&line.text));
+    let (Some(least), Some(most)) = (widths().min(), widths().max()) else { return };
+    if most - least <= UNLIKE {
+        for line in run {
+            let missing = most - width(&line.text);
+            line.text.extend(std::iter::repeat_n(' ', missing));
+        }
+    }
+}
+
+impl Line {
+    fn push(&mut self, space: bool, text: &str) {
+        self.settle();
+        if space {
+            self.text.push(' ');
+        }
+        self.text.push_str(text);
+    }
+
+    /// The comment is part of the line like any other word.
+    fn settle(&mut self) {
+        if let Some(comment) = self.trailing.take() {
+            self.text.push(' ');
+            self.text.push_str(&comment);
+        }
+    }
+
+    /// Whether the comment of this line takes part in a column: braces are no lines of a list.
+    fn is_aligned(&self) -> bool {
+        let brace = self.text.ends_with('{') || self.text.starts_with('}');
+        let single = |text: &str| !text.contains('\n');
+        !brace && single(&self.text) && self.trailing.as_deref().is_some_and(single)
+    }
+}

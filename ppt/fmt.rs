@@ -1,0 +1,118 @@
+//! `pptc fmt`: frame files in their canonical form.
+
+use std::fs;
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use crate::exit;
+
+/// What was typed after `fmt`.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Frame files; `-` reads standard input and writes standard output.
+    #[arg(required = true, value_name = "FILE.frame")]
+    files: Vec<PathBuf>,
+    /// Write nothing: name the files that would change, and exit with 1 if there are any.
+    #[arg(long)]
+    check: bool,
+}
+
+pub(crate) fn run(args: &Args) -> ExitCode {
+    let (mut failed, mut unlike) = (false, 0);
+    for file in &args.files {
+        let formatted = if file.as_os_str() == "-" { of_stdin(args) } else { of_file(args, file) };
+        match formatted {
+            Ok(same) => unlike += usize::from(!same),
+            Err(message) => {
+                anstream::eprintln!("{}", message.trim_end());
+                failed = true;
+            }
+        }
+    }
+    if args.check && unlike > 0 {
+        let files = if unlike == 1 { "1 file".to_owned() } else { format!("{unlike} files") };
+        eprintln!("pptc: {files} would change; `pptc fmt` without --check formats them");
+    }
+    if failed || (args.check && unlike > 0) { exit::FAILED } else { exit::DONE }
+}
+
+/// Formats a file in its place; true if it was as it should be.
+fn of_file(args: &Args, file: &Path) -> Result<bool, String> {
+    let failed = |what: &'static str| {
+        move |error: io::Error| format!("pptc: cannot {what} {}: {error}", file.display())
+    };
+    let source = crate::read(file).map_err(failed("read"))?;
+    let formatted = format(&source, &file.to_string_lossy())?;
+    let same = formatted.as_bytes() == source;
+    if args.check && !same {
+        say(&format!("{}\n", file.display()))?;
+    } else if !same {
+        replace(file, formatted.as_bytes()).map_err(failed("write"))?;
+    }
+    Ok(same)
+}
+
+fn of_stdin(args: &Args) -> Result<bool, String> {
+    let mut source = Vec::new();
+    let limit = ppt_codegen::MAX_SOURCE_BYTES as u64 + 1;
+    let read = io::stdin().take(limit).read_to_end(&mut source);
+    read.map_err(|error| format!("pptc: cannot read standard input: {error}"))?;
+    let formatted = format(&source, "<stdin>")?;
+    let same = formatted.as_bytes() == source;
+    match (args.check, same) {
+        (true, true) => {}
+        (true, false) => say("<stdin>\n")?,
+        (false, _) => say(&formatted)?,
+    }
+    Ok(same)
+}
+
+fn format(source: &[u8], name: &str) -> Result<String, String> {
+    ppt_codegen::format(source, name).map_err(|failure| failure.render(true))
+}
+
+/// A closed pipe is not an error.
+fn say(text: &str) -> Result<(), String> {
+    match io::stdout().write_all(text.as_bytes()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(format!("pptc: cannot write standard output: {error}"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Puts a new file into the place of an old one, which stays whole whatever happens meanwhile. Mode,
+/// owner and symbolic links stay as they are.
+fn replace(file: &Path, text: &[u8]) -> io::Result<()> {
+    let file = fs::canonicalize(file)?;
+    let old = fs::metadata(&file)?;
+    // A rename asks only for the folder; a file that may not be written to stays as it is.
+    fs::OpenOptions::new().write(true).open(&file)?;
+    let mut name = file.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".{}.new", std::process::id()));
+    let beside = file.with_file_name(name);
+    let mut new = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
+    let written = new
+        .write_all(text)
+        .and_then(|()| new.set_permissions(old.permissions()))
+        .and_then(|()| keep_owner(&new, &old))
+        .and_then(|()| new.sync_all())
+        .and_then(|()| fs::rename(&beside, &file));
+    if written.is_err() {
+        let _ = fs::remove_file(&beside);
+    }
+    written
+}
+
+/// Matters to root, who may format the files of others.
+fn keep_owner(new: &fs::File, old: &fs::Metadata) -> io::Result<()> {
+    let mine = new.metadata()?;
+    if (mine.uid(), mine.gid()) == (old.uid(), old.gid()) {
+        return Ok(());
+    }
+    std::os::unix::fs::fchown(new, Some(old.uid()), Some(old.gid()))?;
+    // Changing the owner clears the set-id bits.
+    new.set_permissions(old.permissions())
+}
