@@ -9,6 +9,7 @@ mod capture_limits;
 mod contract;
 mod cpp;
 mod endings;
+mod examples;
 mod failing;
 mod flood;
 mod fmt;

@@ -240,9 +240,14 @@ impl Target {
         send(self.pid(), signal);
     }
 
+    /// Closes its stdin.
+    pub fn close(&mut self) {
+        drop(self.stdin.take());
+    }
+
     /// Closes its stdin and waits for its end, which must be a good one.
     pub fn finish(mut self) {
-        drop(self.stdin.take());
+        self.close();
         let status = self.child.wait().unwrap();
         assert!(status.success(), "the target ended with {status}");
     }
