@@ -46,6 +46,32 @@ int main(void) {
 }
 "#;
 
+/// The same in C++.
+const CPP_USER: &str = r#"
+#include "example.hpp"
+
+namespace example = ppt::example;
+
+extern "C" void block_form(int who) {
+    example::example::write([&](auto &f) {
+        f.kind = 1;
+        f.who = who;
+    });
+}
+
+extern "C" void block_form_stamped(int who) {
+    example::example::write([&](auto &f) {
+        f.who = who;
+        f.end = example::now();
+    });
+}
+
+int main() {
+    block_form(1);
+    block_form_stamped(1);
+}
+"#;
+
 /// Functions that are entered for a refused frame, or once a session.
 const COLD: [&str; 2] = ["ppt1_begin_slow", "ppt1_begin_nested"];
 
@@ -56,22 +82,19 @@ enum Kind {
 }
 
 /// The generated text before a compiler sees it; `change` may break it.
-fn built(compiler: &str, kind: Kind, change: &dyn Fn(&mut String)) -> Code {
+fn built(compiler: &str, language: Language, kind: Kind, change: &dyn Fn(&mut String)) -> Code {
     let frames = ppt_codegen::parse(FRAMES.as_bytes(), "example.frame").unwrap();
-    let mut outputs = ppt_codegen::generate(&frames, "example.frame", &[Language::C]).unwrap();
+    let mut outputs = ppt_codegen::generate(&frames, "example.frame", &[language]).unwrap();
     outputs.iter_mut().for_each(|output| change(&mut output.text));
     let folder = tempfile::tempdir().unwrap();
     ppt_codegen::write_outputs(folder.path(), &outputs).unwrap();
-    std::fs::write(folder.path().join("user.c"), USER).unwrap();
+    let (name, user, standard, generated) = match language {
+        Language::Cpp => ("user.cpp", CPP_USER, "-std=c++17", "example.cpp"),
+        _ => ("user.c", USER, "-std=c11", "example.c"),
+    };
+    std::fs::write(folder.path().join(name), user).unwrap();
     let mut command = Command::new(compiler);
-    command.current_dir(folder.path()).args([
-        "-std=c11",
-        "-O2",
-        "example.c",
-        "user.c",
-        "-o",
-        "built",
-    ]);
+    command.current_dir(folder.path()).args([standard, "-O2", generated, name, "-o", "built"]);
     if kind == Kind::SharedLibrary {
         command.args(["-fPIC", "-shared"]);
     }
@@ -83,20 +106,37 @@ fn built(compiler: &str, kind: Kind, change: &dyn Fn(&mut String)) -> Code {
 
 /// gcc, which the tests need, and clang, which they would like.
 fn compilers() -> Vec<&'static str> {
+    those_of(["gcc", "clang"])
+}
+
+fn those_of([gcc, clang]: [&'static str; 2]) -> Vec<&'static str> {
     let there = |name: &&str| Command::new(name).arg("--version").output().is_ok();
-    assert!(there(&"gcc"), "these tests need gcc");
-    if !there(&"clang") {
-        println!("clang is skipped: it does not run here");
+    assert!(there(&gcc), "these tests need {gcc}");
+    if !there(&clang) {
+        println!("{clang} is skipped: it does not run here");
     }
-    ["gcc", "clang"].into_iter().filter(there).collect()
+    [gcc, clang].into_iter().filter(there).collect()
 }
 
 #[test]
 fn nothing_but_plain_stores() {
     for compiler in compilers() {
         for kind in [Kind::Program, Kind::SharedLibrary] {
-            let code = built(compiler, kind, &|_| {});
+            let code = built(compiler, Language::C, kind, &|_| {});
             let wrong = check(&code);
+            assert!(wrong.is_empty(), "{compiler}, {kind:?}:\n{}", wrong.join("\n"));
+        }
+    }
+}
+
+/// A lambda is no call.
+#[test]
+fn nothing_but_plain_stores_in_cpp() {
+    for compiler in those_of(["g++", "clang++"]) {
+        for kind in [Kind::Program, Kind::SharedLibrary] {
+            let code = built(compiler, Language::Cpp, kind, &|_| {});
+            let mut wrong = Vec::new();
+            block_forms(&code, &mut wrong);
             assert!(wrong.is_empty(), "{compiler}, {kind:?}:\n{}", wrong.join("\n"));
         }
     }
@@ -121,7 +161,9 @@ fn each_check_can_fail() {
         ),
     ] {
         for compiler in compilers() {
-            let code = built(compiler, Kind::Program, &|text| *text = text.replace(old, new));
+            let code = built(compiler, Language::C, Kind::Program, &|text| {
+                *text = text.replace(old, new);
+            });
             let wrong = check(&code);
             let found = wrong.iter().any(|it| it.contains(complaint));
             assert!(
@@ -138,26 +180,35 @@ fn check(code: &Code) -> Vec<String> {
     let mut wrong = Vec::new();
     let (begin, end, clock) = (code.symbol("begin"), code.symbol("end"), code.symbol("clock"));
     let (begin, end, clock) = (begin.as_str(), end.as_str(), clock.as_str());
-    for (function, calls) in [
-        ("block_form", &[begin, end][..]),
-        ("block_form_stamped", &[begin, clock, end]),
-        ("macro_form", &[begin, end]),
-        ("macro_field", &[]),
-        ("macro_stamp", &[clock]),
-        (begin, &[]),
-        (end, &[]),
-    ] {
+    block_forms(code, &mut wrong);
+    for (function, calls) in
+        [("macro_form", &[begin, end][..]), ("macro_field", &[]), ("macro_stamp", &[clock])]
+    {
         hot(code, function, calls, &mut wrong);
     }
-    for function in ["block_form", "block_form_stamped", "macro_form"] {
-        off(code, function, &mut wrong);
-    }
+    off(code, "macro_form", &mut wrong);
     // One store, on or off.
     let branches = code.function("macro_field").iter().any(|it| it.is_conditional());
     if branches {
         wrong.push(code.show("macro_field", "branches", |it| it.is_conditional()));
     }
     wrong
+}
+
+/// What C and C++ have: the block form, and what it calls.
+fn block_forms(code: &Code, wrong: &mut Vec<String>) {
+    let (begin, end, clock) = (code.symbol("begin"), code.symbol("end"), code.symbol("clock"));
+    let (begin, end, clock) = (begin.as_str(), end.as_str(), clock.as_str());
+    for (function, calls) in [
+        ("block_form", &[begin, end][..]),
+        ("block_form_stamped", &[begin, clock, end]),
+        (begin, &[]),
+        (end, &[]),
+    ] {
+        hot(code, function, calls, wrong);
+    }
+    off(code, "block_form", wrong);
+    off(code, "block_form_stamped", wrong);
 }
 
 /// Follows a function wherever it goes without entering what is cold.
@@ -237,7 +288,8 @@ fn off(code: &Code, function: &str, wrong: &mut Vec<String>) {
 }
 
 fn is_cold(symbol: &str) -> bool {
-    symbol.ends_with(".cold") || COLD.contains(&symbol)
+    // C++ mangles their names.
+    symbol.ends_with(".cold") || COLD.iter().any(|name| symbol.contains(name))
 }
 
 /// A disassembled file.

@@ -182,7 +182,9 @@ fn structure(schema: &Schema, frame: &Frame, out: &mut Text) {
 fn write(buffer: &Buffer, frame: &Frame, out: &mut Text) {
     let name = &frame.name;
     let function = buffer.symbol(&format!("commit_{name}"));
-    out.line(&format!("template <class Fill> inline void {name}::write(Fill &&fill) {{"));
+    // Left to itself clang makes a call of it, and a closure before it asks whether it is wanted.
+    out.line("template <class Fill>");
+    out.line(&format!("__attribute__((always_inline)) inline void {name}::write(Fill &&fill) {{"));
     out.line("#if PPT1_ENABLED");
     out.line("    if (on()) {");
     out.line(&format!("        {name} f = {name}();"));

@@ -103,6 +103,8 @@ fn buffer(schema: &Schema) -> TokenStream {
             static PPT_THREAD: ppt::Thread<#stride> = const { ppt::Thread::new() };
         }
 
+        // Cold, so that whoever writes a frame is laid out for the case that nobody is attached.
+        #[cold]
         #[inline(never)]
         fn ppt_begin(frame: u32) -> ::core::option::Option<ppt::Write<#stride>> {
             ppt::begin(&PPT_CONTROL, &PPT_BUFFER, &PPT_THREAD, frame)
@@ -351,6 +353,7 @@ fn forms(frame: &Frame) -> TokenStream {
                     let mut frame = Self::PPT_ZERO;
                     fill(&mut frame);
                     ppt::Frame::ppt_commit(&frame);
+                    ppt::written();
                 }
             }
             #scope

@@ -23,6 +23,7 @@ pub(crate) mod enums {
     ::std::thread_local! {
         static PPT_THREAD : ppt::Thread < 48 > = const { ppt::Thread::new() };
     }
+    #[cold]
     #[inline(never)]
     fn ppt_begin(frame: u32) -> ::core::option::Option<ppt::Write<48>> {
         ppt::begin(&PPT_CONTROL, &PPT_BUFFER, &PPT_THREAD, frame)
@@ -221,6 +222,7 @@ pub(crate) mod enums {
                 let mut frame = Self::PPT_ZERO;
                 fill(&mut frame);
                 ppt::Frame::ppt_commit(&frame);
+                ppt::written();
             }
         }
         #[doc(hidden)]

@@ -97,7 +97,8 @@ static inline __attribute__((always_inline)) void ppt1_example_03c27b2a_commit_e
 
 #endif
 
-template <class Fill> inline void example::write(Fill &&fill) {
+template <class Fill>
+__attribute__((always_inline)) inline void example::write(Fill &&fill) {
 #if PPT1_ENABLED
     if (on()) {
         example f = example();

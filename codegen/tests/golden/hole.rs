@@ -23,6 +23,7 @@ pub(crate) mod hole {
     ::std::thread_local! {
         static PPT_THREAD : ppt::Thread < 32 > = const { ppt::Thread::new() };
     }
+    #[cold]
     #[inline(never)]
     fn ppt_begin(frame: u32) -> ::core::option::Option<ppt::Write<32>> {
         ppt::begin(&PPT_CONTROL, &PPT_BUFFER, &PPT_THREAD, frame)
@@ -83,6 +84,7 @@ pub(crate) mod hole {
                 let mut frame = Self::PPT_ZERO;
                 fill(&mut frame);
                 ppt::Frame::ppt_commit(&frame);
+                ppt::written();
             }
         }
         #[doc(hidden)]
@@ -177,6 +179,7 @@ pub(crate) mod hole {
                 let mut frame = Self::PPT_ZERO;
                 fill(&mut frame);
                 ppt::Frame::ppt_commit(&frame);
+                ppt::written();
             }
         }
         #[doc(hidden)]
@@ -287,6 +290,7 @@ pub(crate) mod hole {
                 let mut frame = Self::PPT_ZERO;
                 fill(&mut frame);
                 ppt::Frame::ppt_commit(&frame);
+                ppt::written();
             }
         }
         #[doc(hidden)]
@@ -382,6 +386,7 @@ pub(crate) mod hole {
                 let mut frame = Self::PPT_ZERO;
                 fill(&mut frame);
                 ppt::Frame::ppt_commit(&frame);
+                ppt::written();
             }
         }
         #[doc(hidden)]
@@ -485,6 +490,7 @@ pub(crate) mod hole {
                 let mut frame = Self::PPT_ZERO;
                 fill(&mut frame);
                 ppt::Frame::ppt_commit(&frame);
+                ppt::written();
             }
         }
         #[doc(hidden)]

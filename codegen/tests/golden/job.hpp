@@ -145,7 +145,8 @@ static inline __attribute__((always_inline)) void ppt1_job_cd705f47_commit_login
 
 #endif
 
-template <class Fill> inline void job::write(Fill &&fill) {
+template <class Fill>
+__attribute__((always_inline)) inline void job::write(Fill &&fill) {
 #if PPT1_ENABLED
     if (on()) {
         job f = job();
@@ -194,7 +195,8 @@ class job::scope {
     bool on_;
 };
 
-template <class Fill> inline void login::write(Fill &&fill) {
+template <class Fill>
+__attribute__((always_inline)) inline void login::write(Fill &&fill) {
 #if PPT1_ENABLED
     if (on()) {
         login f = login();

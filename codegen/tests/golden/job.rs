@@ -23,6 +23,7 @@ pub(crate) mod job {
     ::std::thread_local! {
         static PPT_THREAD : ppt::Thread < 72 > = const { ppt::Thread::new() };
     }
+    #[cold]
     #[inline(never)]
     fn ppt_begin(frame: u32) -> ::core::option::Option<ppt::Write<72>> {
         ppt::begin(&PPT_CONTROL, &PPT_BUFFER, &PPT_THREAD, frame)
@@ -123,6 +124,7 @@ pub(crate) mod job {
                 let mut frame = Self::PPT_ZERO;
                 fill(&mut frame);
                 ppt::Frame::ppt_commit(&frame);
+                ppt::written();
             }
         }
         /// Stamps `handle_start` now, and `handle_end` when the guard is dropped, which writes the frame:
@@ -250,6 +252,7 @@ pub(crate) mod job {
                 let mut frame = Self::PPT_ZERO;
                 fill(&mut frame);
                 ppt::Frame::ppt_commit(&frame);
+                ppt::written();
             }
         }
         #[doc(hidden)]

@@ -23,6 +23,7 @@ pub(crate) mod long_arrays {
     ::std::thread_local! {
         static PPT_THREAD : ppt::Thread < 4096 > = const { ppt::Thread::new() };
     }
+    #[cold]
     #[inline(never)]
     fn ppt_begin(frame: u32) -> ::core::option::Option<ppt::Write<4096>> {
         ppt::begin(&PPT_CONTROL, &PPT_BUFFER, &PPT_THREAD, frame)
@@ -81,6 +82,7 @@ pub(crate) mod long_arrays {
                 let mut frame = Self::PPT_ZERO;
                 fill(&mut frame);
                 ppt::Frame::ppt_commit(&frame);
+                ppt::written();
             }
         }
         #[doc(hidden)]
@@ -196,6 +198,7 @@ pub(crate) mod long_arrays {
                 let mut frame = Self::PPT_ZERO;
                 fill(&mut frame);
                 ppt::Frame::ppt_commit(&frame);
+                ppt::written();
             }
         }
         #[doc(hidden)]
@@ -331,6 +334,7 @@ pub(crate) mod long_arrays {
                 let mut frame = Self::PPT_ZERO;
                 fill(&mut frame);
                 ppt::Frame::ppt_commit(&frame);
+                ppt::written();
             }
         }
         #[doc(hidden)]

@@ -23,6 +23,7 @@ pub(crate) mod ns {
     ::std::thread_local! {
         static PPT_THREAD : ppt::Thread < 64 > = const { ppt::Thread::new() };
     }
+    #[cold]
     #[inline(never)]
     fn ppt_begin(frame: u32) -> ::core::option::Option<ppt::Write<64>> {
         ppt::begin(&PPT_CONTROL, &PPT_BUFFER, &PPT_THREAD, frame)
@@ -118,6 +119,7 @@ pub(crate) mod ns {
                 let mut frame = Self::PPT_ZERO;
                 fill(&mut frame);
                 ppt::Frame::ppt_commit(&frame);
+                ppt::written();
             }
         }
         #[doc(hidden)]

@@ -23,6 +23,7 @@ pub(crate) mod scalars {
     ::std::thread_local! {
         static PPT_THREAD : ppt::Thread < 152 > = const { ppt::Thread::new() };
     }
+    #[cold]
     #[inline(never)]
     fn ppt_begin(frame: u32) -> ::core::option::Option<ppt::Write<152>> {
         ppt::begin(&PPT_CONTROL, &PPT_BUFFER, &PPT_THREAD, frame)
@@ -168,6 +169,7 @@ pub(crate) mod scalars {
                 let mut frame = Self::PPT_ZERO;
                 fill(&mut frame);
                 ppt::Frame::ppt_commit(&frame);
+                ppt::written();
             }
         }
         /// Stamps `busy_start` now, and `busy_end` when the guard is dropped, which writes the frame:

@@ -35,11 +35,7 @@ impl Control {
     /// Whether somebody is attached: one load.
     #[inline(always)]
     pub fn on(&self) -> bool {
-        let on = self.gate() != 0;
-        if on {
-            unlikely();
-        }
-        on
+        self.gate() != 0
     }
 
     #[inline(always)]
@@ -67,8 +63,3 @@ impl Control {
         (&raw const *self).cast_mut().cast()
     }
 }
-
-/// What calls this is not what usually happens.
-#[cold]
-#[inline]
-fn unlikely() {}

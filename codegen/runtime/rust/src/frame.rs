@@ -1,6 +1,8 @@
 //! What all generated frames have in common.
 
 use std::cell::RefCell;
+use std::sync::atomic::Ordering::SeqCst;
+use std::sync::atomic::compiler_fence;
 
 use crate::text::Text;
 
@@ -45,6 +47,14 @@ impl<F: Frame> Drop for Scope<F> {
             frame.ppt_commit();
         }
     }
+}
+
+/// Comes last where a frame is written. It is no instruction, but it makes the end of that path its
+/// own: the last call does not become a jump, and what the path saves on the stack is saved on it
+/// alone, not also where nobody is attached.
+#[inline(always)]
+pub fn written() {
+    compiler_fence(SeqCst);
 }
 
 /// Begins a scope over `zero`, filled in by `fill`.

@@ -83,7 +83,7 @@ macro_rules! include_frames {
 #[doc(hidden)]
 pub mod generated {
     pub use crate::bytes::{array_bytes, f32_word, f64_word};
-    pub use crate::frame::{Frame, Put, scope, update};
+    pub use crate::frame::{Frame, Put, scope, update, written};
     pub use crate::time::clock;
     pub use crate::writer::{
         Buffer, Control, Descriptor, Layout, Thread, Write, begin, busy, prepare,

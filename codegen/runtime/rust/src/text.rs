@@ -12,18 +12,16 @@ impl<const N: usize> Text<N> {
     pub const EMPTY: Self = Self([0; N]);
 
     /// Takes `text`, or as many whole characters of it as fit.
-    #[inline]
+    // Not inline: a compiler would keep the bytes of a short text in a register each.
+    #[inline(never)]
     pub fn set(&mut self, text: &str) {
         let mut count = text.len().min(N);
         while !text.is_char_boundary(count) {
             count -= 1; // 0 is a boundary
         }
-        let mut bytes = [0; N];
-        // No slice is cut: that could panic, as far as a compiler sees.
-        for (to, from) in bytes.iter_mut().zip(text.bytes().take(count)) {
-            *to = from;
-        }
-        self.0 = bytes;
+        let (bytes, padding) = self.0.split_at_mut(count);
+        bytes.copy_from_slice(&text.as_bytes()[..count]);
+        padding.fill(0);
     }
 
     /// The bytes, zeros included.
