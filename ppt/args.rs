@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 
 use crate::measure;
+use crate::parts::Every;
 
 /// See what a running program does, event by event.
 #[derive(Parser)]
@@ -78,6 +79,14 @@ pub(crate) struct Attach {
     /// Stop before the capture grows beyond this size, such as 500M.
     #[arg(long, value_name = "SIZE", value_parser = measure::size)]
     pub(crate) max_size: Option<u64>,
+    /// Go on in another file after this time (60s) or size (1G): out.000001.bin, out.000002.bin, ….
+    #[arg(long, value_name = "TIME|SIZE", value_parser = measure::every,
+          conflicts_with = "max_size")]
+    pub(crate) rotate: Option<Every>,
+    /// Of the files that --rotate makes, keep only the last N.
+    #[arg(long, value_name = "N", requires = "rotate",
+          value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) keep: Option<u32>,
     /// Slots per thread, a power of two [default: what the frame file says].
     #[arg(long, value_name = "N", value_parser = measure::slots)]
     pub(crate) slots: Option<u32>,

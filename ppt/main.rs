@@ -7,6 +7,7 @@ mod cmd;
 mod exit;
 mod measure;
 mod output;
+mod parts;
 mod report;
 
 use std::process::ExitCode;

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::parts::Every;
+
 /// `64K`, `256M`, `1G`: bytes, by powers of 1024.
 pub(crate) fn size(text: &str) -> Result<u64, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
@@ -23,6 +25,21 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
         Ok(duration) if duration > Duration::ZERO => Ok(duration),
         Ok(_) => Err("a duration is longer than nothing".into()),
         Err(_) => Err("a duration is a number and its unit, such as 8ms, 2s or 1m30s".into()),
+    }
+}
+
+/// `60s` or `1G`: a unit of time is written small, one of size large.
+pub(crate) fn every(text: &str) -> Result<Every, String> {
+    let most = Duration::from_secs(366 * 86_400);
+    let every = match text.ends_with(|it: char| it.is_ascii_uppercase()) {
+        true => Every::Size(size(text)?),
+        false => Every::Time(duration(text)?),
+    };
+    match every {
+        Every::Size(size) if size < 1 << 20 => Err("no smaller than 1M".into()),
+        Every::Time(time) if time < Duration::from_secs(1) => Err("no shorter than 1s".into()),
+        Every::Time(time) if time > most => Err("no longer than a year".into()),
+        every => Ok(every),
     }
 }
 
@@ -80,6 +97,17 @@ mod tests {
         assert_eq!(duration("8ms"), Ok(Duration::from_millis(8)));
         assert!(duration("0s").is_err());
         assert!(duration("5").is_err());
+    }
+
+    #[test]
+    fn rotation_is_by_time_or_by_size() {
+        assert_eq!(every("60s"), Ok(Every::Time(Duration::from_secs(60))));
+        assert_eq!(every("5m"), Ok(Every::Time(Duration::from_secs(300))));
+        assert_eq!(every("5M"), Ok(Every::Size(5 << 20)));
+        assert_eq!(every("1G"), Ok(Every::Size(1 << 30)));
+        for bad in ["", "5", "1K", "10ms", "400days", "G"] {
+            assert!(every(bad).is_err(), "{bad}");
+        }
     }
 
     #[test]

@@ -17,6 +17,7 @@ pub(crate) struct Output {
     /// Its path; `None` for stdout.
     path: Option<PathBuf>,
     created: bool,
+    name: Option<String>,
 }
 
 /// Why an output cannot be had.
@@ -45,7 +46,7 @@ impl Output {
         if path == Path::new("-") {
             let stdout = io::stdout().as_fd().try_clone_to_owned();
             let file = stdout.map_err(|cause| OutputError::System("-".into(), cause))?.into();
-            return Ok(Self { file, path: None, created: false });
+            return Ok(Self { file, path: None, created: false, name: None });
         }
         let fail = |cause| OutputError::System(path.into(), cause);
         check_folder(path)?;
@@ -55,7 +56,7 @@ impl Output {
         match options.clone().create_new(true).open(path) {
             Ok(file) => {
                 give_to_invoker(&file);
-                return Ok(Self { file, path: Some(path.into()), created: true });
+                return Ok(Self { file, path: Some(path.into()), created: true, name: None });
             }
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(fail(error)),
             Err(_) => {}
@@ -77,7 +78,7 @@ impl Output {
             return Err(OutputError::NotYours(path.into()));
         }
         file.set_len(0).map_err(fail)?;
-        Ok(Self { file, path: Some(path.into()), created: false })
+        Ok(Self { file, path: Some(path.into()), created: false, name: None })
     }
 
     /// Removes the file again, if this run made it: nothing was captured.
@@ -87,8 +88,16 @@ impl Output {
         }
     }
 
+    /// Has it called by the name of all that follow it.
+    pub(crate) fn rename(&mut self, name: String) {
+        self.name = Some(name);
+    }
+
     /// What to call it.
     pub(crate) fn name(&self) -> String {
+        if let Some(name) = &self.name {
+            return name.clone();
+        }
         self.path.as_ref().map_or("stdout".into(), |path| path.display().to_string())
     }
 }

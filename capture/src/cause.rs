@@ -1,6 +1,6 @@
 //! Why a frame is not in a capture: one closed list, shared by every output.
 
-use std::ops::AddAssign;
+use std::ops::{AddAssign, Sub};
 
 use serde::Serialize;
 
@@ -140,6 +140,32 @@ impl AddAssign for Dropped {
         self.no_ring = self.no_ring.saturating_add(other.no_ring);
         self.nested = self.nested.saturating_add(other.nested);
         self.not_mapped = self.not_mapped.saturating_add(other.not_mapped);
+    }
+}
+
+/// What came since `before`.
+impl Sub for Lost {
+    type Output = Lost;
+
+    fn sub(self, before: Lost) -> Lost {
+        Lost {
+            overrun: self.overrun.saturating_sub(before.overrun),
+            disk: self.disk.saturating_sub(before.disk),
+            corrupt: self.corrupt.saturating_sub(before.corrupt),
+        }
+    }
+}
+
+/// What came since `before`.
+impl Sub for Dropped {
+    type Output = Dropped;
+
+    fn sub(self, before: Dropped) -> Dropped {
+        Dropped {
+            no_ring: self.no_ring.saturating_sub(before.no_ring),
+            nested: self.nested.saturating_sub(before.nested),
+            not_mapped: self.not_mapped.saturating_sub(before.not_mapped),
+        }
     }
 }
 

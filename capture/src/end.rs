@@ -25,12 +25,14 @@ pub enum EndReason {
     Unloaded = 6,
     /// Something failed; the message says what.
     Failed = 7,
+    /// It goes on in another capture, whose sequence numbers follow.
+    Rotated = 8,
     /// Of a later version.
     Other = 0,
 }
 
 impl EndReason {
-    const KNOWN: [EndReason; 7] = [
+    const KNOWN: [EndReason; 8] = [
         EndReason::Stopped,
         EndReason::Exited,
         EndReason::Exec,
@@ -38,6 +40,7 @@ impl EndReason {
         EndReason::MaxSize,
         EndReason::Unloaded,
         EndReason::Failed,
+        EndReason::Rotated,
     ];
 
     /// The word in every output.
@@ -50,6 +53,7 @@ impl EndReason {
             EndReason::MaxSize => "max_size",
             EndReason::Unloaded => "unloaded",
             EndReason::Failed => "failed",
+            EndReason::Rotated => "rotated",
             EndReason::Other => "other",
         }
     }

@@ -93,11 +93,12 @@ impl Entry {
         self.unstated += lost;
     }
 
-    /// What the file does not state yet, as gaps, which tile.
-    pub fn gaps(&self) -> impl Iterator<Item = Gap> + use<> {
+    /// What the file does not state yet, as gaps, which tile; from now on it is stated.
+    pub fn gaps(&mut self) -> impl Iterator<Item = Gap> + use<> {
         let account = self.account;
-        let mut first_seq = account.next_seq - self.unstated.total();
-        let parts = self.unstated.by_cause().into_iter().filter(|&(_, count)| count > 0);
+        let unstated = std::mem::take(&mut self.unstated);
+        let mut first_seq = account.next_seq - unstated.total();
+        let parts = unstated.by_cause().into_iter().filter(|&(_, count)| count > 0);
         parts.map(move |(cause, count): (Cause, u64)| {
             let LossAccount { nonce, ring, .. } = account;
             let gap = Gap { source: account.feed as u16, nonce, ring, first_seq, count, cause };
@@ -128,6 +129,7 @@ mod tests {
         entry.lose(Lost { overrun: 1, disk: 0, corrupt: 2 });
         let gaps: Vec<_> = entry.gaps().map(|gap| (gap.first_seq, gap.count, gap.cause)).collect();
         assert_eq!(gaps, [(119, 1, Cause::Overrun), (120, 2, Cause::Corrupt)]);
+        assert_eq!(entry.gaps().count(), 0, "stated once");
         assert!(entry.account.adds_up());
         assert_eq!(entry.account.next_seq, 122);
     }

@@ -4,7 +4,9 @@ use std::io::{self, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use ppt_capture::{CaptureWriter, Cause, Dropped, Drops, End, EndReason, FramesHead, Lost};
+use ppt_capture::{
+    CaptureWriter, Cause, Dropped, Drops, End, EndReason, FileHeader, FramesHead, Lost, Source,
+};
 
 use crate::account::Entry;
 use crate::chunk::Chunk;
@@ -13,6 +15,7 @@ use crate::limit::Written;
 use crate::output::Output;
 use crate::progress::{Counters, Ended};
 use crate::queue::{Next, Queue};
+use crate::rotate::{Begin, Rotation};
 use crate::stamps::Stamps;
 
 /// From one clock chunk to the next, and at least between two drops chunks of a source.
@@ -32,6 +35,7 @@ pub(crate) type Told = Mutex<Vec<Dropped>>;
 pub(crate) struct Origin {
     pub stride: u32,
     pub stamps: Stamps,
+    pub source: Source,
 }
 
 /// How the capture is to end.
@@ -53,7 +57,8 @@ pub(crate) struct Done {
 
 enum State {
     Open,
-    Full,
+    /// Takes no more frames; an error says why, if it is not its size.
+    Full(Option<io::Error>),
     Failed(io::Error),
 }
 
@@ -66,6 +71,8 @@ pub(crate) struct Disk<W> {
     told: Arc<Told>,
     origins: Vec<Origin>,
     max_size: Option<u64>,
+    rotation: Option<Rotation<W>>,
+    begin: Begin,
     written: Written,
     state: State,
     next_clock: u64,
@@ -80,14 +87,24 @@ impl<W: Write> Disk<W> {
         writer: CaptureWriter<Output<W>>,
         chunks: u64,
         origins: Vec<Origin>,
-        max_size: Option<u64>,
+        (max_size, rotation): (Option<u64>, Option<Rotation<W>>),
         (queue, counters): (Arc<Queue>, Arc<Counters>),
         (ledger, told): (Arc<Ledger>, Arc<Told>),
     ) -> Self {
-        let rings = lock(&ledger).iter().filter(|entry| entry.is_listed()).count() as u64;
+        let entries = lock(&ledger);
+        let rings = entries.iter().filter(|entry| entry.is_listed()).count() as u64;
+        let begin = Begin {
+            rings: entries.iter().map(|entry| entry.account).collect(),
+            dropped: vec![Dropped::default(); origins.len()],
+            deadline: rotation.as_ref().map_or(u64::MAX, Rotation::deadline),
+            captured: 0,
+        };
+        drop(entries);
         let feeds = origins.len() as u64;
         Self {
             written: Written { bytes: writer.bytes(), chunks, rings, feeds },
+            rotation,
+            begin,
             stated: vec![(Dropped::default(), 0); origins.len()],
             writer,
             queue,
@@ -105,7 +122,8 @@ impl<W: Write> Disk<W> {
     /// Writes until the queue says that it is over.
     pub fn run(mut self) -> Done {
         loop {
-            let patience = self.next_clock.saturating_sub(clocks::monotonic());
+            let patience =
+                self.next_clock.min(self.begin.deadline).saturating_sub(clocks::monotonic());
             match self.queue.next(Duration::from_nanos(patience)) {
                 Next::Chunk(chunk) => self.frames(chunk),
                 Next::Nothing => {}
@@ -119,12 +137,17 @@ impl<W: Write> Disk<W> {
     fn frames(&mut self, chunk: Chunk) {
         let (feed, ring_is_new, head) = self.head(&chunk);
         let stride = self.origins[feed].stride;
+        let size = self.rotation.as_ref().and_then(|it| it.size);
+        if self.written.fitting(size, stride, chunk.count) < chunk.count && self.has_frames() {
+            self.rotate();
+            return self.frames(chunk);
+        }
         if ring_is_new {
             self.written.rings += 1;
         }
         let fitting = match self.state {
             State::Open => self.written.fitting(self.max_size, stride, chunk.count),
-            State::Full | State::Failed(_) => 0,
+            State::Full(_) | State::Failed(_) => 0,
         };
         let payload = &chunk.bytes[..fitting as usize * stride as usize];
         let stamp = self.origins[feed].stamps.stamp(payload, stride as usize);
@@ -143,7 +166,7 @@ impl<W: Write> Disk<W> {
         self.counters.lost(Cause::Disk, u64::from(chunk.count - written));
         self.counters.unqueued(u64::from(chunk.count));
         if fitting < chunk.count && matches!(self.state, State::Open) {
-            self.state = State::Full;
+            self.state = State::Full(None);
             self.counters.end(Ended::MaxSize);
         }
         self.queue.recycle(chunk.bytes);
@@ -201,11 +224,62 @@ impl<W: Write> Disk<W> {
             self.small(|writer| writer.clock(&clocks::readings()));
             self.drops(now);
         }
+        if now >= self.begin.deadline && self.has_frames() {
+            self.rotate();
+        }
+    }
+
+    /// Whether the file has frames, and may have more.
+    fn has_frames(&self) -> bool {
+        let captured = |entry: &Entry| entry.account.captured;
+        matches!(self.state, State::Open)
+            && lock(&self.ledger).iter().map(captured).sum::<u64>() > self.begin.captured
+    }
+
+    /// Ends the file and goes on in the next.
+    fn rotate(&mut self) {
+        let Some(rotation) = &mut self.rotation else { return };
+        let deadline = rotation.deadline();
+        match (rotation.next)() {
+            Ok((out, header)) => self.go_on(out, &header, deadline),
+            Err(error) => {
+                self.state = State::Full(Some(error));
+                self.counters.end(Ended::DiskError);
+            }
+        }
+    }
+
+    fn go_on(&mut self, out: W, header: &FileHeader, deadline: u64) {
+        let dropped = self.told.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        self.gaps();
+        let end = self.end_chunk(EndReason::Rotated, String::new(), &dropped);
+        self.write(|writer| writer.clock(&clocks::readings()));
+        if matches!(self.state, State::Failed(_)) {
+            return;
+        }
+        let output = Output::new(out, Arc::clone(&self.counters));
+        let sources = self.origins.iter().map(|it| &it.source);
+        let begun = begin(output, header, sources).and_then(|writer| {
+            std::mem::replace(&mut self.writer, writer).end(&end)?;
+            Ok(())
+        });
+        if let Err(error) = begun {
+            self.state = State::Failed(error);
+            self.counters.end(Ended::DiskError);
+            return;
+        }
+        let rings: Vec<_> = lock(&self.ledger).iter().map(|entry| entry.account).collect();
+        let captured = rings.iter().map(|ring| ring.captured).sum();
+        self.begin = Begin { rings, dropped, deadline, captured };
+        self.stated.fill((Dropped::default(), 0));
+        self.written.bytes = self.writer.bytes();
+        self.written.chunks = 1 + self.origins.len() as u64;
     }
 
     fn drops(&mut self, mono_ns: u64) {
         for source in 0..self.stated.len() {
-            let dropped = self.told.lock().unwrap_or_else(PoisonError::into_inner)[source];
+            let told = self.told.lock().unwrap_or_else(PoisonError::into_inner)[source];
+            let dropped = told - self.begin.dropped[source];
             if dropped != self.stated[source].0 {
                 self.stated[source] = (dropped, mono_ns);
                 let drops = Drops { source: source as u16, dropped, mono_ns };
@@ -223,38 +297,63 @@ impl<W: Write> Disk<W> {
     }
 
     fn end(mut self, ending: Ending) -> Done {
-        let (gaps, rings) = {
-            let mut ledger = lock(&self.ledger);
-            for (entry, lost) in ledger.iter_mut().zip(&ending.lost) {
-                entry.lose(*lost);
-            }
-            let gaps: Vec<_> = ledger.iter().flat_map(Entry::gaps).collect();
-            let listed = ledger.iter().filter(|entry| entry.is_listed());
-            (gaps, listed.map(|entry| entry.account.ring_end()).collect())
-        };
-        for gap in &gaps {
-            self.write(|writer| writer.gap(gap));
+        for (entry, lost) in lock(&self.ledger).iter_mut().zip(&ending.lost) {
+            entry.lose(*lost);
         }
+        self.gaps();
         self.write(|writer| writer.clock(&clocks::readings()));
-        if let State::Failed(error) = self.state {
-            return Done { error: Some(error), complete: false };
-        }
-        let end = End {
-            reason: ending.reason,
-            message: ending.message,
-            rings,
-            drops: (0..).zip(ending.dropped).collect(),
-            realtime_ns: clocks::realtime(),
-            mono_ns: clocks::monotonic(),
+        let end = self.end_chunk(ending.reason, ending.message, &ending.dropped);
+        let error = match self.state {
+            State::Failed(error) => return Done { error: Some(error), complete: false },
+            State::Full(error) => error,
+            State::Open => None,
         };
         match self.writer.end(&end) {
-            Ok(_) => Done { error: None, complete: true },
+            Ok(_) => Done { error, complete: true },
             Err(error) => {
                 self.counters.end(Ended::DiskError);
                 Done { error: Some(error), complete: false }
             }
         }
     }
+
+    /// States what no chunk has stated.
+    fn gaps(&mut self) {
+        let gaps: Vec<_> = lock(&self.ledger).iter_mut().flat_map(Entry::gaps).collect();
+        for gap in &gaps {
+            self.write(|writer| writer.gap(gap));
+        }
+    }
+
+    /// The file's own account.
+    fn end_chunk(&self, reason: EndReason, message: String, dropped: &[Dropped]) -> End {
+        let ledger = lock(&self.ledger);
+        let listed = ledger.iter().enumerate().filter(|(_, entry)| entry.is_listed());
+        let rings = listed.map(|(index, entry)| self.begin.ring_end(index, entry.account));
+        let drops = dropped.iter().zip(&self.begin.dropped).map(|(&now, &before)| now - before);
+        End {
+            reason,
+            message,
+            rings: rings.collect(),
+            drops: (0..).zip(drops).collect(),
+            realtime_ns: clocks::realtime(),
+            mono_ns: clocks::monotonic(),
+        }
+    }
+}
+
+/// Writes what comes before the first frame and needs no account.
+pub(crate) fn begin<'a, W: Write>(
+    out: Output<W>,
+    header: &FileHeader,
+    sources: impl Iterator<Item = &'a Source>,
+) -> io::Result<CaptureWriter<Output<W>>> {
+    let mut writer = CaptureWriter::create(out, header)?;
+    for (id, source) in (0..).zip(sources) {
+        writer.source(id, source)?;
+    }
+    writer.clock(&clocks::readings())?;
+    Ok(writer)
 }
 
 pub(crate) fn lock(ledger: &Ledger) -> MutexGuard<'_, Vec<Entry>> {

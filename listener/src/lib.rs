@@ -34,6 +34,7 @@ mod pace;
 mod progress;
 mod queue;
 mod ring;
+mod rotate;
 mod stamps;
 mod summary;
 
@@ -49,4 +50,5 @@ pub use ppt_capture::{
     Dropped, EndReason, FileHeader, Lost, Process, Segment as ListedSegment, Source,
 };
 pub use progress::{Ended, Progress};
+pub use rotate::Rotation;
 pub use summary::{BrokenRing, FeedSummary, Summary};

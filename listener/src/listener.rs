@@ -17,7 +17,6 @@ use ppt_segment::Segment;
 use ppt_segment::abi::ring_state;
 
 use crate::account::Entry;
-use crate::clocks;
 use crate::disk::{self, Disk, Done, Ending, Ledger, Origin, Told};
 use crate::drain::Drain;
 use crate::error::ListenerError;
@@ -28,6 +27,7 @@ use crate::output::Output;
 use crate::progress::{Counters, Progress, high_water};
 use crate::queue::Queue;
 use crate::ring::Closing;
+use crate::rotate::Rotation;
 use crate::stamps::Stamps;
 use crate::summary::{BrokenRing, FeedSummary, Summary, enough_slots};
 
@@ -57,8 +57,19 @@ impl Listener {
     pub fn start<W: Write + Send + 'static>(
         out: W,
         header: FileHeader,
+        feeds: Vec<Feed>,
+        options: Options,
+    ) -> Result<Self, ListenerError> {
+        Self::rotating(out, header, feeds, options, None)
+    }
+
+    /// The same, where the capture may go on in other files.
+    pub fn rotating<W: Write + Send + 'static>(
+        out: W,
+        header: FileHeader,
         mut feeds: Vec<Feed>,
         options: Options,
+        rotation: Option<Rotation<W>>,
     ) -> Result<Self, ListenerError> {
         for (index, feed) in feeds.iter_mut().enumerate() {
             feed.complete(index)?;
@@ -75,12 +86,13 @@ impl Listener {
         let origins = feeds.iter().map(|feed| Origin {
             stride: feed.segment.geometry().stride(),
             stamps: Stamps::of(&feed.source.schema_json),
+            source: feed.source.clone(),
         });
         let disk = Disk::new(
             writer,
             chunks,
             origins.collect(),
-            options.max_size,
+            (options.max_size, rotation),
             (queue.clone(), counters.clone()),
             (ledger.clone(), told.clone()),
         );
@@ -254,13 +266,8 @@ fn begin<W: Write>(
     header: &FileHeader,
     feeds: &[Feed],
 ) -> io::Result<(CaptureWriter<Output<W>>, u64)> {
-    let mut chunks = 1;
-    let mut writer = CaptureWriter::create(out, header)?;
-    for (id, feed) in (0..).zip(feeds) {
-        writer.source(id, &feed.source)?;
-        chunks += 1;
-    }
-    writer.clock(&clocks::readings())?;
+    let mut chunks = 1 + feeds.len() as u64;
+    let mut writer = disk::begin(out, header, feeds.iter().map(|feed| &feed.source))?;
     for (source, feed) in (0..).zip(feeds) {
         let nonce = feed.segment.nonce();
         for one in feed.unattended.iter().filter(|one| one.count > 0) {

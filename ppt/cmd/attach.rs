@@ -12,7 +12,9 @@
 
 mod tell;
 
+use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -22,13 +24,16 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::time::TimeSpec;
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 use ppt_agent::{AgentError, Allow, Attached, Limits, Options, Session, System, Target};
-use ppt_listener::{EndReason, Ended, Feed, ListedSegment, Listener, Unattended};
+use ppt_listener::{EndReason, Ended, Feed, ListedSegment, Listener, Rotation, Unattended};
 
 use crate::measure::{bytes, grouped};
-use crate::output::Output;
+use crate::output::{Output, OutputError};
+use crate::parts::Parts;
 use crate::report::{self, StatusLine};
 use crate::{args, exit};
 
+/// What captures say that they were written by.
+const TOOL: &str = concat!("ppt ", env!("CARGO_PKG_VERSION"));
 /// How often the target's mailbox is looked at.
 const LOOK: Duration = Duration::from_secs(1);
 /// The first looks come sooner: a segment that cannot be mapped shows at the first frame.
@@ -87,8 +92,7 @@ fn attach(args: &args::Attach) -> Result<bool, Failure> {
     if args.buffers.is_empty() {
         refused.iter().for_each(report::warning);
     }
-    let output = Output::open(&args.output, args.force)
-        .map_err(|error| Failure::Failed(error.to_string()))?;
+    let (output, rotation) = open(args)?;
     let options = Options {
         limits: Limits { slots: args.slots, memory: args.memory },
         allow: allowed(&args.allow),
@@ -100,8 +104,22 @@ fn attach(args: &args::Attach) -> Result<bool, Failure> {
             return Err(error.into());
         }
     };
-    let run = Run::start(args, session, output, signals)?;
+    let run = Run::start(args, session, (output, rotation), signals)?;
     run.until_end()
+}
+
+/// The file that frames go to first, and how they go on.
+fn open(args: &args::Attach) -> Result<(Output, Option<Rotation<File>>), Failure> {
+    let fail = |error: OutputError| Failure::Failed(error.to_string());
+    let Some(every) = args.rotate else {
+        return Ok((Output::open(&args.output, args.force).map_err(fail)?, None));
+    };
+    if args.output == Path::new("-") {
+        return Err(Failure::Usage("--rotate makes files; stdout is one".into()));
+    }
+    let (parts, mut first) = Parts::open(&args.output, args.force, args.keep).map_err(fail)?;
+    first.rename(parts.name());
+    Ok((first, Some(parts.rotation(every, TOOL))))
 }
 
 /// SIGINT, SIGTERM and SIGHUP as a descriptor: the former two also where they were inherited as
@@ -162,16 +180,17 @@ impl<'a> Run<'a> {
     fn start(
         args: &'a args::Attach,
         mut session: Session,
-        output: Output,
+        (output, rotation): (Output, Option<Rotation<File>>),
         signals: SignalFd,
     ) -> Result<Self, Failure> {
         let feeds = session.attached().iter().map(|it| feed(session.target(), it)).collect();
         let options = ppt_listener::Options { max_size: args.max_size, ..Default::default() };
         let name = output.name();
-        let header = ppt_listener::header(concat!("ppt ", env!("CARGO_PKG_VERSION")));
+        let header = ppt_listener::header(TOOL);
         let started = match output.file.try_clone() {
             Ok(file) => {
-                Listener::start(file, header, feeds, options).map_err(|error| error.to_string())
+                Listener::rotating(file, header, feeds, options, rotation)
+                    .map_err(|error| error.to_string())
             }
             Err(error) => Err(error.to_string()),
         };
