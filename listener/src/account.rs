@@ -93,6 +93,11 @@ impl Entry {
         self.unstated += lost;
     }
 
+    /// Cursor up to which the file says what became of the frames.
+    pub fn stated(&self) -> u64 {
+        self.account.next_seq - 1 - self.unstated.total()
+    }
+
     /// What the file does not state yet, as gaps, which tile; from now on it is stated.
     pub fn gaps(&mut self) -> impl Iterator<Item = Gap> + use<> {
         let account = self.account;

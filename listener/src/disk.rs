@@ -7,6 +7,7 @@ use std::time::Duration;
 use ppt_capture::{
     CaptureWriter, Cause, Dropped, Drops, End, EndReason, FileHeader, FramesHead, Lost, Source,
 };
+use ppt_segment::Segment;
 
 use crate::account::Entry;
 use crate::chunk::Chunk;
@@ -36,6 +37,7 @@ pub(crate) struct Origin {
     pub stride: u32,
     pub stamps: Stamps,
     pub source: Source,
+    pub segment: Arc<Segment>,
 }
 
 /// How the capture is to end.
@@ -161,7 +163,11 @@ impl<W: Write> Disk<W> {
         let done = fitting > 0 && self.write(|writer| writer.frames(&head, payload));
         let written = if done { fitting } else { 0 };
 
-        lock(&self.ledger)[chunk.ring].take(&chunk, written);
+        {
+            let entry = &mut lock(&self.ledger)[chunk.ring];
+            entry.take(&chunk, written);
+            self.attend(entry);
+        }
         self.counters.captured(u64::from(written));
         self.counters.lost(Cause::Disk, u64::from(chunk.count - written));
         self.counters.unqueued(u64::from(chunk.count));
@@ -189,6 +195,15 @@ impl<W: Write> Disk<W> {
             ..FramesHead::default()
         };
         (feed, !entry.is_listed(), head)
+    }
+
+    /// Tells the sessions to come what the file states. A `ppt` that is killed before that leaves
+    /// frames that the next one finds unattended: none is missing from the files together.
+    fn attend(&self, entry: &Entry) {
+        if !matches!(self.state, State::Failed(_)) {
+            let segment = &self.origins[entry.account.feed].segment;
+            segment.ring(entry.account.ring).set_attended(entry.stated());
+        }
     }
 
     /// One more chunk, while chunks can be written; says whether it is in the file.
@@ -322,6 +337,12 @@ impl<W: Write> Disk<W> {
         let gaps: Vec<_> = lock(&self.ledger).iter_mut().flat_map(Entry::gaps).collect();
         for gap in &gaps {
             self.write(|writer| writer.gap(gap));
+        }
+        for gap in &gaps {
+            let segment = &self.origins[usize::from(gap.source)].segment;
+            if matches!(self.state, State::Open | State::Full(_)) {
+                segment.ring(gap.ring).set_attended(gap.first_seq - 1 + gap.count);
+            }
         }
     }
 

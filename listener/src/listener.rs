@@ -87,6 +87,7 @@ impl Listener {
             stride: feed.segment.geometry().stride(),
             stamps: Stamps::of(&feed.source.schema_json),
             source: feed.source.clone(),
+            segment: feed.segment.clone(),
         });
         let disk = Disk::new(
             writer,

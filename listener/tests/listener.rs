@@ -71,13 +71,13 @@ fn a_stuck_disk_does_not_stop_the_drain() {
     let mut writer = Writer::claim(&segment, 7).unwrap();
     while listener.progress().lost.disk == 0 {
         // Only goes on when the drain does.
-        writer.write_gently(1000);
+        writer.write_drained(1000, &listener);
     }
     let progress = listener.progress();
     assert!(progress.waiting > 0 && progress.rings == 1);
     sink.set_closed(false);
     wait(|| listener.progress().waiting == 0);
-    writer.write_gently(1000);
+    writer.write_drained(1000, &listener);
 
     let summary = finish(listener);
     let back = read(sink.bytes());
@@ -95,14 +95,14 @@ fn what_a_full_disk_does_not_take_is_counted() {
     let listener = start(&sink, &[&segment], Options::default());
     assert!(!is_awake(&listener, PollTimeout::ZERO));
     let mut writer = Writer::claim(&segment, 7).unwrap();
-    writer.write_gently(1000);
+    writer.write_drained(1000, &listener);
     wait(|| listener.progress().captured == 1000);
     sink.set_room(100_000);
     while listener.progress().ended.is_none() {
-        writer.write_gently(1000);
+        writer.write_drained(1000, &listener);
     }
     assert!(is_awake(&listener, PollTimeout::NONE));
-    writer.write_gently(1000);
+    writer.write_drained(1000, &listener);
 
     let summary = finish(listener);
     let back = read(sink.bytes());
@@ -120,10 +120,10 @@ fn a_disk_that_never_answers_is_given_up() {
     let patience = Duration::from_millis(50);
     let listener = start(&sink, &[&segment], Options { patience, ..Options::default() });
     let mut writer = Writer::claim(&segment, 7).unwrap();
-    writer.write_gently(1000);
+    writer.write_drained(1000, &listener);
     wait(|| listener.progress().captured == 1000);
     sink.set_closed(true);
-    writer.write_gently(5000);
+    writer.write_drained(5000, &listener);
     let summary = finish(listener);
     assert_eq!(summary.error.as_ref().unwrap().kind(), std::io::ErrorKind::TimedOut);
     assert_eq!((summary.captured(), summary.lost().disk), (1000, 5000));
@@ -139,10 +139,10 @@ fn a_capture_grows_no_larger_than_it_may() {
         let listener = start(&sink, &[&segment], options);
         let mut writers = [7, 8].map(|tid| Writer::claim(&segment, tid).unwrap());
         while listener.progress().ended.is_none() {
-            writers.iter_mut().for_each(|writer| writer.write_gently(100));
+            writers.iter_mut().for_each(|writer| writer.write_drained(100, &listener));
         }
         assert!(is_awake(&listener, PollTimeout::NONE));
-        writers.iter_mut().for_each(|writer| writer.write_gently(100));
+        writers.iter_mut().for_each(|writer| writer.write_drained(100, &listener));
 
         let summary = listener.finish(EndReason::MaxSize, "full".to_owned(), Vec::new());
         let back = read(sink.bytes());

@@ -64,7 +64,7 @@ fn by_size_under_loss() {
     let mut rotation = rotation(&sinks, None, Some(SIZE), usize::MAX);
     let (first, header) = (rotation.next)().unwrap();
     let feeds = vec![Feed::starting_now(source(), segment.clone())];
-    let options = Options::default();
+    let options = Options { chunk_age: Duration::from_millis(1), ..Options::default() };
     let listener = Listener::rotating(first, header, feeds, options, Some(rotation)).unwrap();
     thread::scope(|scope| {
         for tid in 1..=4 {
@@ -100,7 +100,7 @@ fn by_time_and_only_what_has_frames() {
     let mut rotation = rotation(&sinks, Some(Duration::from_millis(20)), None, usize::MAX);
     let (first, header) = (rotation.next)().unwrap();
     let feeds = vec![Feed::starting_now(source(), segment.clone())];
-    let options = Options::default();
+    let options = Options { chunk_age: Duration::from_millis(1), ..Options::default() };
     let listener = Listener::rotating(first, header, feeds, options, Some(rotation)).unwrap();
     let mut writer = Writer::claim(&segment, 1).unwrap();
     for files in 2..5 {
@@ -119,11 +119,11 @@ fn without_a_next_file_the_capture_ends_whole() {
     let mut rotation = rotation(&sinks, None, Some(64 << 10), 3);
     let (first, header) = (rotation.next)().unwrap();
     let feeds = vec![Feed::starting_now(source(), segment.clone())];
-    let options = Options::default();
+    let options = Options { chunk_age: Duration::from_millis(1), ..Options::default() };
     let listener = Listener::rotating(first, header, feeds, options, Some(rotation)).unwrap();
     let mut writer = Writer::claim(&segment, 1).unwrap();
     while listener.progress().ended.is_none() {
-        writer.write_gently(1_000);
+        writer.write_drained(1_000, &listener);
     }
     assert_eq!(listener.progress().ended, Some(Ended::DiskError));
     let summary = listener.finish(EndReason::Failed, String::new(), Vec::new());

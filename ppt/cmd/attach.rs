@@ -188,10 +188,8 @@ impl<'a> Run<'a> {
         let name = output.name();
         let header = ppt_listener::header(TOOL);
         let started = match output.file.try_clone() {
-            Ok(file) => {
-                Listener::rotating(file, header, feeds, options, rotation)
-                    .map_err(|error| error.to_string())
-            }
+            Ok(file) => Listener::rotating(file, header, feeds, options, rotation)
+                .map_err(|error| error.to_string()),
             Err(error) => Err(error.to_string()),
         };
         let listener = match started {

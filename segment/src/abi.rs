@@ -15,7 +15,7 @@
 //! | MaskPage              | agent      | while attached                    | target            |
 //! | ProcessPage           | target     | drops, releases (RMW)             | agent, listener   |
 //! | RingHeader            | its owner  | tail once a frame; owner a claim  | listener          |
-//! | RingHeader::attended  | listener   | after a poll that found frames    | next agent        |
+//! | RingHeader::attended  | listener   | when a capture states more        | next agent        |
 //! | slots                 | its owner  | every frame                       | listener          |
 //!
 //! Sequence number = frame index + 1, so that a zero word is never a frame. The C text in
@@ -303,8 +303,8 @@ pub struct RingHeader {
     pub owner: u64,
     /// The last owners; claim `epoch` is entry `epoch % 4`.
     pub history: [Owner; OWNER_HISTORY],
-    /// Cursor up to which the listeners of past and present sessions have accounted for frames;
-    /// what lies between it and the next session's first cursor was unattended.
+    /// Cursor up to which captures say what became of the frames; what lies between it and the
+    /// next session's first cursor was unattended.
     pub attended: u64,
     /// Zero: per-thread words of later versions.
     pub reserved: [u64; 38],

@@ -21,6 +21,7 @@ mod pptc;
 mod processes;
 mod readme;
 mod refusals;
+mod rotation;
 mod rust;
 mod sessions;
 mod steady;

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use ppt_capture::frame_dsl::schema::{Extra, Field, FieldType, Frame, Schema};
 use ppt_capture::{Account, Capture, Chunk, End, FileHeader, Item, Source};
-use ppt_listener::Summary;
+use ppt_listener::{Listener, Summary};
 use ppt_segment::abi::{PAGE, RING_PITCH};
 use ppt_segment::{Geometry, Identity, RingWriter, Segment};
 
@@ -111,7 +111,23 @@ impl<'s> Writer<'s> {
         seq
     }
 
-    /// Writes `count` frames, no faster than the drain takes them.
+    /// Writes `count` frames, no faster than the drain takes them, whatever the disk does; nobody
+    /// else writes meanwhile.
+    pub fn write_drained(&mut self, count: u64, listener: &Listener) {
+        let drained = || {
+            let progress = listener.progress();
+            progress.captured + progress.lost.total() + progress.waiting
+        };
+        let end = self.next + count;
+        while self.next < end {
+            let (before, some) =
+                (drained(), (end - self.next).min(self.segment.geometry().slots() / 2));
+            (0..some).for_each(|_| _ = self.write());
+            wait(|| drained() >= before + some);
+        }
+    }
+
+    /// Writes `count` frames, no faster than they reach the file.
     pub fn write_gently(&mut self, count: u64) {
         let ring = self.segment.ring(self.ring);
         for _ in 0..count {
@@ -286,7 +302,9 @@ pub fn check_cursors(summary: &Summary, segments: &[&Segment]) {
     for (feed, segment) in summary.feeds.iter().zip(segments) {
         for ring in &feed.rings {
             assert_eq!(ring.next_seq, segment.ring(ring.ring).tail() + 1);
-            assert_eq!(segment.ring(ring.ring).attended(), segment.ring(ring.ring).tail());
+            if summary.complete {
+                assert_eq!(segment.ring(ring.ring).attended(), segment.ring(ring.ring).tail());
+            }
         }
     }
 }
