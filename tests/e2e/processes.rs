@@ -220,12 +220,20 @@ fn a_stopped_target_stays_stopped() {
     wait_until("it is stopped", is_stopped);
     let attach = bench.attach(&target, &[]);
     let agent = attach.pid();
-    // On its way from one kind of stop to the other it may be seen to run, but only in the kernel:
-    // it would map the segment within a millisecond.
+    // On its way from one kind of stop to the other it may be seen to run, but only in the kernel.
+    wait_until("nobody traces it", || status(pid, "TracerPid:").as_deref() == Some("0"));
     wait_until("it is stopped again", is_stopped);
-    assert_eq!(status(pid, "TracerPid:").as_deref(), Some("0"));
-    std::thread::sleep(std::time::Duration::from_millis(50));
+    // From here on it gets no processor: a program that ran would be switched off it, and would map
+    // the segment. Another ppt looks all over it meanwhile.
+    let switches = || {
+        let count = |key| status(pid, key).unwrap().parse::<u64>().unwrap();
+        count("voluntary_ctxt_switches:") + count("nonvoluntary_ctxt_switches:")
+    };
+    let before = switches();
+    let listed = bench.ppt(&["list", &pid.to_string()]);
+    assert!(listed.stdout.contains(&format!("attached by ppt with pid {agent}")), "{listed:?}");
     assert!(is_stopped() && !has_mapped());
+    assert_eq!(switches(), before);
     target.signal(libc::SIGCONT);
     wait_until("it writes", has_mapped);
     let written = target.run();
