@@ -29,7 +29,7 @@ needs() {
     [ -z "$missing" ] || cannot "not found:$missing; $advice"
 }
 
-declare -A pid port # by server
+declare -A pid ports # by server
 
 stop_servers() {
     local server
@@ -42,6 +42,7 @@ trap stop_servers EXIT
 
 # attach CAPTURE: to the patched server; returns when it is attached.
 attach() {
+    : >attach.err
     "$PPT" attach "${pid[patched]}" -o "$1" --force 2>attach.err &
     agent=$!
     until grep -q '^attached:' attach.err; do

@@ -1,0 +1,3 @@
+fn main() {
+    ppt_codegen::compile("request.frame").unwrap();
+}
