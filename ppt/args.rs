@@ -63,6 +63,15 @@ pub(crate) enum Allow {
     ForeignClaim,
 }
 
+/// How often to look for frames.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Rate {
+    /// As the fastest ring needs, every 0.5 to 10 ms; peaks are remembered.
+    Peak,
+    /// As the paper does it, every 10 ms to 2 s: to compare with.
+    Paper,
+}
+
 #[derive(ClapArgs)]
 pub(crate) struct Attach {
     #[command(flatten)]
@@ -93,6 +102,9 @@ pub(crate) struct Attach {
     /// Bound of the memory for rings of each buffer.
     #[arg(long, value_name = "SIZE", value_parser = measure::size, default_value = "256M")]
     pub(crate) memory: u64,
+    /// How often to look for frames.
+    #[arg(long, value_name = "POLICY", default_value = "peak")]
+    pub(crate) rate: Rate,
     /// Overwrite the capture if it exists.
     #[arg(long)]
     pub(crate) force: bool,

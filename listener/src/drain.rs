@@ -18,6 +18,8 @@ use crate::ring::{Closing, Outlet, RingDrain};
 const SCRATCH_BYTES: usize = 128 << 10;
 /// Least sleep after a pass that took longer than the pace allows: the core is not ours alone.
 const BREATH_NS: u64 = 50_000;
+/// Longest sleep without a look at whether it is all over.
+const NAP_NS: u64 = 20_000_000;
 /// More than any thread can write in a nanosecond.
 const FRAMES_PER_NS: u64 = 4;
 /// Frames that may have been written before the first pass, or while it was not on time.
@@ -46,7 +48,7 @@ impl Drain {
         let mut rings = self.rings();
         let widest = self.feeds.iter().map(|(segment, _)| segment.geometry().stride()).max();
         let mut scratch = vec![0; SCRATCH_BYTES.max(widest.unwrap_or(0) as usize) / 8];
-        let mut pace = Pace::new(self.options.shortest, self.options.longest);
+        let mut pace = Pace::new(&self.options);
         let age = self.options.chunk_age.as_nanos() as u64;
         let mut oldest = u64::MAX;
         let mut last = None;
@@ -77,10 +79,17 @@ impl Drain {
             // How long the frames of the first pass took is not known: come back soon.
             let sleep = match last.replace(now) {
                 Some(_) => pace.next(gained, Duration::from_nanos(since)),
-                None => self.options.shortest,
+                None => pace.first(),
             };
             let breath = clocks::monotonic() + BREATH_NS;
-            clocks::sleep_until((now + sleep.as_nanos() as u64).max(breath));
+            self.sleep_until((now + sleep.as_nanos() as u64).max(breath));
+        }
+    }
+
+    /// Sleeps, but not through the end.
+    fn sleep_until(&self, then: u64) {
+        while clocks::monotonic() < then && !self.stop.load(Acquire) {
+            clocks::sleep_until(then.min(clocks::monotonic() + NAP_NS));
         }
     }
 

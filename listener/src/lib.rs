@@ -3,7 +3,7 @@
 //! Three threads, none of which a writer ever notices:
 //!
 //! * **drain** polls the cursor of every ring, copies what is new, validates it, and hands chunks
-//!   on. It sleeps as long as the fullest ring allows ([`Pace`]) and never waits for anything else.
+//!   on. It sleeps as long as the fullest ring allows ([`PeakHold`]) and never waits for anything else.
 //! * **disk** writes the chunks. Between the two lies a queue of bounded size: what a slow disk
 //!   does not take in time is lost by cause `disk`, and counted.
 //! * **keeper** populates rings before threads claim them, and frees those of dead threads.
@@ -44,7 +44,7 @@ pub use feed::{Alive, Feed, Unattended};
 pub use header::header;
 pub use listener::Listener;
 pub use options::Options;
-pub use pace::Pace;
+pub use pace::{PeakHold, Rate};
 /// What a caller says about a capture, in the words of its format.
 pub use ppt_capture::{
     Dropped, EndReason, FileHeader, Lost, Process, Segment as ListedSegment, Source,

@@ -2,9 +2,14 @@
 
 use std::time::Duration;
 
+use crate::pace::Rate;
+
 /// How a listener works. The default suits every rate that one core can drain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
+    /// How the sleep between two looks at the cursors is chosen; the paper's policy has limits of
+    /// its own.
+    pub rate: Rate,
     /// Shortest sleep between two looks at the cursors.
     pub shortest: Duration,
     /// Longest sleep. A burst that fills a ring in less than this is lost; [`Listener::finish`]
@@ -29,6 +34,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Self {
+            rate: Rate::Peak,
             shortest: Duration::from_micros(500),
             longest: Duration::from_millis(10),
             queue_bytes: 64 << 20,

@@ -24,7 +24,7 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::time::TimeSpec;
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 use ppt_agent::{AgentError, Allow, Attached, Limits, Options, Session, System, Target};
-use ppt_listener::{EndReason, Ended, Feed, ListedSegment, Listener, Rotation, Unattended};
+use ppt_listener::{EndReason, Ended, Feed, ListedSegment, Listener, Rate, Rotation, Unattended};
 
 use crate::measure::{bytes, grouped};
 use crate::output::{Output, OutputError};
@@ -184,7 +184,14 @@ impl<'a> Run<'a> {
         signals: SignalFd,
     ) -> Result<Self, Failure> {
         let feeds = session.attached().iter().map(|it| feed(session.target(), it)).collect();
-        let options = ppt_listener::Options { max_size: args.max_size, ..Default::default() };
+        let options = ppt_listener::Options {
+            max_size: args.max_size,
+            rate: match args.rate {
+                args::Rate::Peak => Rate::Peak,
+                args::Rate::Paper => Rate::Paper,
+            },
+            ..Default::default()
+        };
         let name = output.name();
         let header = ppt_listener::header(TOOL);
         let started = match output.file.try_clone() {

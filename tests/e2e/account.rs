@@ -247,3 +247,19 @@ impl Summary {
         Self { captured: after("captured "), lost: after("lost "), dropped: after("dropped ") }
     }
 }
+
+/// The paper's rate loses more, and counts it as exactly.
+#[test]
+fn the_papers_rate() {
+    let bench = flood::build();
+    let mut target = bench.start("flood", &["2", "20000"]);
+    let attach = bench.attach(&target, &["--rate", "paper", "--slots", "1024"]);
+    let written = target.run();
+    attach.stop();
+    target.finish();
+    let info = bench.info("out.bin");
+    let account = Account::of(&info);
+    account.check(written);
+    assert_eq!(flood::frames(&bench, "out.bin").len() as u64, account.captured);
+    assert!(account.lost > 0, "two threads fill their rings within the first 100 ms");
+}
