@@ -31,6 +31,8 @@ pub(crate) enum Command {
     Info(Info),
     /// Build the example server, attach to it while 70 users play, and show the table.
     Demo(Demo),
+    /// Say what stands in the way of attaching: on this machine, and to a process.
+    Doctor(Doctor),
     #[command(external_subcommand)]
     Other(Vec<OsString>),
 }
@@ -187,6 +189,25 @@ pub(crate) struct Info {
     /// As JSON.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(ClapArgs)]
+pub(crate) struct Doctor {
+    /// Process id [default: only what holds for the machine].
+    #[arg(value_name = "PID")]
+    pid: Option<i32>,
+    /// Process id, as an option.
+    #[arg(short = 'p', long = "pid", value_name = "PID", conflicts_with = "pid")]
+    pid_option: Option<i32>,
+    /// As JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+impl Doctor {
+    pub(crate) fn pid(&self) -> Option<i32> {
+        self.pid.or(self.pid_option)
+    }
 }
 
 #[derive(ClapArgs)]

@@ -3,6 +3,7 @@
 pub(crate) mod attach;
 pub(crate) mod demo;
 pub(crate) mod detach;
+pub(crate) mod doctor;
 pub(crate) mod dump;
 pub(crate) mod info;
 pub(crate) mod list;

@@ -24,6 +24,7 @@ fn main() -> ExitCode {
         args::Command::List(args) => cmd::list::run(&args),
         args::Command::Dump(args) => cmd::dump::run(&args),
         args::Command::Info(args) => cmd::info::run(&args),
+        args::Command::Doctor(args) => cmd::doctor::run(&args),
         args::Command::Demo(args) => cmd::demo::run(&args),
         args::Command::Other(words) => cmd::other::run(&words),
     }

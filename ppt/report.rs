@@ -5,8 +5,9 @@ use std::io::{IsTerminal, Write};
 
 use anstyle::{AnsiColor, Style};
 
-const RED: Style = AnsiColor::Red.on_default().bold();
-const YELLOW: Style = AnsiColor::Yellow.on_default().bold();
+pub(crate) const GREEN: Style = AnsiColor::Green.on_default();
+pub(crate) const RED: Style = AnsiColor::Red.on_default().bold();
+pub(crate) const YELLOW: Style = AnsiColor::Yellow.on_default().bold();
 
 /// Something went wrong.
 pub(crate) fn error(message: impl Display) {
@@ -27,6 +28,11 @@ pub(crate) fn note(message: impl Display) {
 pub(crate) fn line(message: impl Display) {
     let mut stderr = anstream::stderr().lock();
     let _ = writeln!(stderr, "{message}");
+}
+
+/// A JSON string of text that is escaped already: only quotes and backslashes are left.
+pub(crate) fn json_string(text: &str) -> String {
+    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
 /// A line that is rewritten in place, on a terminal only.

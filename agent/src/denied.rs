@@ -55,9 +55,9 @@ pub(crate) fn explain(system: &System, seen: Seen) -> Denied {
         Rule::User { theirs: seen.euid, ours }
     } else if !privileged && !seen.dumpable {
         Rule::NotDumpable
-    } else if scope == 3 || (scope > 0 && !privileged) {
+    } else if yama_refuses(scope, privileged) {
         Rule::Yama(scope)
-    } else if let Some(module) = security_module(system, seen.pid) {
+    } else if let Some(module) = security_module(system, &seen.pid.to_string()) {
         Rule::Module(module)
     } else {
         Rule::Unknown
@@ -65,7 +65,16 @@ pub(crate) fn explain(system: &System, seen: Seen) -> Denied {
     Denied { pid: seen.pid, comm: seen.comm, rule, container: in_container(system) }
 }
 
-fn has_cap_sys_ptrace(system: &System) -> bool {
+/// Whether Yama keeps a process that is no parent out.
+pub(crate) fn yama_refuses(scope: u32, privileged: bool) -> bool {
+    scope == 3 || (scope > 0 && !privileged)
+}
+
+/// What a container must be started with.
+pub(crate) const IN_CONTAINER: &str = "start it with --cap-add=SYS_PTRACE (Kubernetes: \
+     securityContext.capabilities.add: [SYS_PTRACE])";
+
+pub(crate) fn has_cap_sys_ptrace(system: &System) -> bool {
     const CAP_SYS_PTRACE: u32 = 19;
     let Some(status) = system.proc_text("self/status") else { return false };
     let line = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
@@ -73,7 +82,7 @@ fn has_cap_sys_ptrace(system: &System) -> bool {
     caps.is_some_and(|caps| caps >> CAP_SYS_PTRACE & 1 == 1)
 }
 
-fn security_module(system: &System, pid: i32) -> Option<String> {
+pub(crate) fn security_module(system: &System, pid: &str) -> Option<String> {
     let label = system.proc_text(&format!("{pid}/attr/current"))?;
     let label = label.trim_end_matches('\0').trim();
     (!label.is_empty() && label != "unconfined").then(|| escaped(label))
@@ -81,61 +90,62 @@ fn security_module(system: &System, pid: i32) -> Option<String> {
 
 /// Whether ppt itself runs in a container: the remedies differ there.
 pub(crate) fn in_container(system: &System) -> bool {
-    system.contained(1)
-        || std::path::Path::new("/.dockerenv").exists()
-        || std::path::Path::new("/run/.containerenv").exists()
+    let marks = ["self/root/.dockerenv", "self/root/run/.containerenv"];
+    system.contained(1) || marks.iter().any(|mark| system.proc.join(mark).exists())
 }
 
-impl fmt::Display for Denied {
+/// The rule, and below it what helps.
+impl fmt::Display for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { pid, comm, .. } = self;
-        write!(f, "no permission to attach to process {pid} ({comm}): ")?;
-        match &self.rule {
+        match self {
             Rule::Traced(tracer) => {
-                write!(f, "process {tracer} traces it; --allow traced attaches beside it")?;
+                write!(f, "process {tracer} traces it; --allow traced attaches beside it")
             }
             Rule::User { theirs, ours } => write!(
                 f,
                 "it belongs to user {theirs}, and ppt runs as user {ours}\n  run ppt as that user \
                  (sudo -u '#{theirs}' ppt …), or with CAP_SYS_PTRACE (sudo ppt …)"
-            )?,
+            ),
             Rule::NotDumpable => write!(
                 f,
                 "it is marked not dumpable (it changed its user, or asked for it by \
                  prctl(PR_SET_DUMPABLE))\n  run ppt with CAP_SYS_PTRACE (sudo ppt …)"
-            )?,
+            ),
             Rule::Yama(1) => write!(
                 f,
                 "kernel.yama.ptrace_scope is 1: only a parent may attach\n  run ppt with \
                  CAP_SYS_PTRACE (sudo ppt …), or: sudo sysctl kernel.yama.ptrace_scope=0"
-            )?,
+            ),
             Rule::Yama(2) => write!(
                 f,
                 "kernel.yama.ptrace_scope is 2: only CAP_SYS_PTRACE may attach\n  run ppt with it \
                  (sudo ppt …)"
-            )?,
+            ),
             Rule::Yama(scope) => write!(
                 f,
                 "kernel.yama.ptrace_scope is {scope}: nobody may attach until the machine is \
                  rebooted with a lower value"
-            )?,
+            ),
             Rule::Module(label) => write!(
                 f,
                 "a security module refused (its label is `{label}`)\n  look into the audit log \
                  (ausearch -m avc), and allow ppt to trace it"
-            )?,
+            ),
             Rule::Unknown => write!(
                 f,
                 "the kernel did not say why\n  run ppt as the same user, or with CAP_SYS_PTRACE \
                  (sudo ppt …); a security module or a user namespace may be in the way"
-            )?,
+            ),
         }
-        if self.container && !matches!(self.rule, Rule::Traced(_)) {
-            write!(
-                f,
-                "\n  ppt runs in a container: start it with --cap-add=SYS_PTRACE (Kubernetes: \
-                 securityContext.capabilities.add: [SYS_PTRACE])"
-            )?;
+    }
+}
+
+impl fmt::Display for Denied {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { pid, comm, rule, container } = self;
+        write!(f, "no permission to attach to process {pid} ({comm}): {rule}")?;
+        if *container && !matches!(rule, Rule::Traced(_)) {
+            write!(f, "\n  ppt runs in a container: {IN_CONTAINER}")?;
         }
         Ok(())
     }

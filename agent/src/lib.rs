@@ -14,6 +14,7 @@ mod buffer;
 mod claim;
 mod control;
 mod denied;
+pub mod doctor;
 mod elf;
 mod error;
 mod escape;

@@ -20,7 +20,8 @@ use crate::poke::held;
 use crate::random::random_nonzero;
 use crate::target::Target;
 use mailbox::{dropped, look, open, release, reopen, shut, switched_off};
-use prepare::{prepare, refuse};
+use prepare::prepare;
+pub(crate) use prepare::refuse;
 
 pub use crate::memory::Transport;
 pub use outside::{Detached, Status, detach, status};

@@ -149,6 +149,11 @@ impl Target {
         (self.euid, self.egid)
     }
 
+    /// Whether it may be traced by its own user (prctl(2), PR_SET_DUMPABLE).
+    pub(crate) fn is_dumpable(&self) -> bool {
+        is_dumpable(&self.process, self.euid)
+    }
+
     /// Path of its program, escaped; empty where it cannot be read.
     pub fn exe(&self) -> String {
         self.view.exe().map_or(String::new(), |path| escaped(&path.to_string_lossy()))

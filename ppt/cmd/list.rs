@@ -125,20 +125,15 @@ fn json(rows: &[Row]) -> String {
             "{{\"pid\":{pid},\"program\":{},\"buffer\":{},\"schema_hash\":\"{:016x}\",\"frames\":[{}],\"on\":{},\
              \"agent_pid\":{agent},\"agent_alive\":{alive},\"found\":\"{}\",\"object\":{},\
              \"build_id\":\"{}\"}}",
-            quoted(program),
-            quoted(&buffer.name),
+            report::json_string(program),
+            report::json_string(&buffer.name),
             buffer.schema_hash,
             frames.join(","),
             status.on,
             buffer.path,
-            quoted(&buffer.object),
+            report::json_string(&buffer.object),
             buffer.build_id
         );
     }
     out + "\n]\n"
-}
-
-/// A JSON string of text that is escaped already: only quotes and backslashes are left.
-fn quoted(text: &str) -> String {
-    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }

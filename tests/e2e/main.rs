@@ -8,6 +8,7 @@ mod capture_files;
 mod capture_limits;
 mod contract;
 mod cpp;
+mod doctor;
 mod endings;
 mod examples;
 mod failing;

@@ -14,7 +14,7 @@ use crate::random::{random, random_nonzero};
 use crate::target::Target;
 
 /// What can be told before anything is made.
-pub(super) fn refuse(target: &Target, allow: Allow) -> Result<()> {
+pub(crate) fn refuse(target: &Target, allow: Allow) -> Result<()> {
     let pid = target.pid();
     let tracer = target.tracer();
     if tracer != 0 && !allow.traced {

@@ -1,0 +1,347 @@
+//! What can be told of the machine without a process.
+
+use super::trials::Trials;
+use super::{Check, Verdict};
+use crate::denied::{self, IN_CONTAINER, Rule};
+use crate::escape::escaped;
+use crate::plan::Limits;
+use crate::system::System;
+
+/// Looks at the machine and at ourselves. Makes and drops a small segment.
+pub fn machine(system: &System) -> Vec<Check> {
+    let trials = Trials::run();
+    let mut checks = vec![
+        kernel(system),
+        proc_mount(system),
+        privileges(system),
+        yama(system),
+        security_modules(system),
+    ];
+    checks.extend(container(system));
+    checks.extend([
+        system_calls(system, &trials),
+        shared_memory(system, &trials),
+        memory(system),
+        clock(system),
+    ]);
+    checks
+}
+
+fn kernel(system: &System) -> Check {
+    let release = escaped(&system.proc_text("sys/kernel/osrelease").unwrap_or_default());
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse::<u32>);
+    let mut number = || numbers.next()?.ok();
+    let found =
+        format!("Linux {release}; this ppt attaches to {} programs", std::env::consts::ARCH);
+    match (number(), number()) {
+        (Some(major), Some(minor)) if (major, minor) < (4, 14) => {
+            Check::problem("kernel", found).remedy("ppt needs Linux 4.14, better 5.6")
+        }
+        (Some(major), Some(minor)) if (major, minor) < (5, 6) => Check::note("kernel", found)
+            .remedy("before Linux 5.6 the end of a program is noticed later"),
+        (Some(_), Some(_)) => Check::good("kernel", found),
+        _ => Check::note("kernel", "its release cannot be read"),
+    }
+}
+
+fn proc_mount(system: &System) -> Check {
+    let name = "/proc";
+    if system.proc_text("self/status").is_none() {
+        return Check::problem(name, "it is not mounted, or cannot be read")
+            .remedy("mount -t proc proc /proc");
+    }
+    let mounts = system.proc_text("self/mounts").unwrap_or_default();
+    // Device, folder, type, options; the last one mounted is on top.
+    let fields = |line: &str| line.split(' ').map(String::from).collect::<Vec<_>>();
+    let proc = mounts.lines().map(fields).rfind(|it| it.len() > 3 && it[1] == "/proc");
+    let options = proc.map_or(String::new(), |it| it[3].clone());
+    let hidden = options.split(',').find_map(|it| it.strip_prefix("hidepid="));
+    match hidden {
+        None | Some("0" | "off") => Check::good(name, "every process is to be seen"),
+        Some(how) if denied::has_cap_sys_ptrace(system) => {
+            Check::good(name, format!("hidepid={how}, which CAP_SYS_PTRACE sees through"))
+        }
+        Some(how) => {
+            let found = format!("hidepid={how}: processes of other users are hidden from ppt");
+            Check::note(name, found).remedy("run ppt as their user, or as root (sudo ppt …)")
+        }
+    }
+}
+
+fn privileges(system: &System) -> Check {
+    let user = rustix::process::geteuid().as_raw();
+    match denied::has_cap_sys_ptrace(system) {
+        true => Check::good("privileges", format!("user {user}, with CAP_SYS_PTRACE")),
+        false => Check::note(
+            "privileges",
+            format!("user {user} without CAP_SYS_PTRACE: this user's processes only"),
+        )
+        .remedy("for those of others: sudo ppt …"),
+    }
+}
+
+fn yama(system: &System) -> Check {
+    let name = "ptrace";
+    match system.ptrace_scope() {
+        None => Check::good(name, "no Yama in this kernel"),
+        Some(scope) if denied::yama_refuses(scope, denied::has_cap_sys_ptrace(system)) => {
+            Check::message(name, &Rule::Yama(scope).to_string())
+        }
+        Some(scope) => Check::good(name, format!("kernel.yama.ptrace_scope is {scope}")),
+    }
+}
+
+fn security_modules(system: &System) -> Check {
+    let name = "security modules";
+    let security = |path: &str| system.proc_text(&format!("self/root/sys/{path}"));
+    // "1 1": what it is, and what it will be.
+    let denies = security("fs/selinux/booleans/deny_ptrace").is_some_and(|it| it.starts_with('1'));
+    let enforces = security("fs/selinux/enforce").as_deref() == Some("1");
+    if enforces && denies {
+        return Check::problem(name, "SELinux forbids ptrace(2) to everybody (deny_ptrace)")
+            .remedy("sudo setsebool deny_ptrace 0");
+    }
+    if let Some(label) = denied::security_module(system, "self") {
+        let found = match enforces {
+            true => format!("SELinux enforces its rules; ppt runs as `{label}`"),
+            false => format!("ppt runs as `{label}`"),
+        };
+        return Check::note(name, found).remedy("if attaching is refused: ausearch -m avc");
+    }
+    match security("kernel/security/lsm").filter(|list| !list.is_empty()) {
+        Some(list) => Check::good(name, format!("{}; none confines ppt", escaped(&list))),
+        None => Check::good(name, "none confines ppt"),
+    }
+}
+
+fn container(system: &System) -> Option<Check> {
+    let name = "container";
+    denied::in_container(system).then(|| match denied::has_cap_sys_ptrace(system) {
+        true => Check::good(name, "ppt runs in one, with CAP_SYS_PTRACE"),
+        false => Check::note(name, "ppt runs in one, without CAP_SYS_PTRACE").remedy(IN_CONTAINER),
+    })
+}
+
+fn system_calls(system: &System, trials: &Trials) -> Check {
+    let name = "system calls";
+    let status = system.proc_text("self/status").unwrap_or_default();
+    let filter = status.lines().find_map(|line| line.strip_prefix("Seccomp:")).map(str::trim);
+    let filtered = match filter {
+        Some("2") => "a filter (seccomp) is on ppt",
+        _ => "nothing filters those of ppt",
+    };
+    let help = match denied::in_container(system) {
+        true => IN_CONTAINER,
+        false => "run ppt outside of the sandbox that filters its system calls",
+    };
+    match (trials.ptrace, trials.writev) {
+        (Some(errno), _) => {
+            let found = format!("{filtered}: ptrace(2) is refused: {}", errno.desc());
+            Check::problem(name, found).remedy(help)
+        }
+        (None, Some(errno)) => Check::note(
+            name,
+            format!("{filtered}: process_vm_writev(2) is refused: {}", errno.desc()),
+        )
+        .remedy("/proc/PID/mem is used instead"),
+        (None, None) => Check::good(name, format!("{filtered}; those that matter were tried")),
+    }
+}
+
+fn shared_memory(system: &System, trials: &Trials) -> Check {
+    let name = "shared memory";
+    if let Some(cause) = &trials.segment {
+        let help = match cause.raw_os_error().map(nix::errno::Errno::from_raw) {
+            Some(nix::errno::Errno::ENOSPC) => "ipcs -lm; raise kernel.shmmni or kernel.shmall",
+            Some(nix::errno::Errno::EINVAL) => "raise kernel.shmmax",
+            _ => "see shmget(2)",
+        };
+        return Check::problem(name, format!("no segment can be made: {cause}")).remedy(help);
+    }
+    let limit = |file: &str| system.proc_text(&format!("sys/kernel/{file}"))?.parse::<u64>().ok();
+    let used = system.proc_text("sysvipc/shm").map_or(0, |table| table.lines().skip(1).count());
+    let segments = limit("shmmni").map_or(String::new(), |limit| format!(" of {limit}"));
+    let found = format!("System V works; {used}{segments} segments are in use");
+    match limit("shmmax").filter(|&largest| largest < Limits::default().memory) {
+        Some(largest) => Check::note(name, format!("{found}; none is larger than {largest} bytes"))
+            .remedy("raise kernel.shmmax, or use --memory or --slots"),
+        None => Check::good(name, found),
+    }
+}
+
+/// Bytes that programs could still have.
+pub(super) fn available(system: &System) -> Option<u64> {
+    let memory = system.proc_text("meminfo")?;
+    let line = memory.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    Some(line.trim().strip_suffix(" kB")?.parse::<u64>().ok()? << 10)
+}
+
+fn memory(system: &System) -> Check {
+    let bound = Limits::default().memory >> 20;
+    match available(system) {
+        Some(bytes) if bytes >> 20 < bound => {
+            let found = format!("{} MiB are available, a buffer may use {bound}", bytes >> 20);
+            Check::note("memory", found).remedy("--memory sets a lower bound")
+        }
+        Some(bytes) => Check::good("memory", format!("{} MiB are available", bytes >> 20)),
+        None => Check::note("memory", "what is available cannot be read"),
+    }
+}
+
+fn clock(system: &System) -> Check {
+    let path = "self/root/sys/devices/system/clocksource/clocksource0/current_clocksource";
+    let Some(source) = system.proc_text(path).map(|text| escaped(&text)) else {
+        return Check::note("clock", "the clock source cannot be read");
+    };
+    let fast = ["tsc", "kvm-clock", "hyperv_clocksource_tsc_page", "arch_sys_counter"];
+    let verdict = if fast.contains(&source.as_str()) { Verdict::Good } else { Verdict::Note };
+    let check = Check::new(verdict, "clock", format!("the clock source is {source}"));
+    match verdict {
+        Verdict::Note => check.remedy(
+            "reading the time enters the kernel with it: times in frames cost the program more",
+        ),
+        _ => check,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NONE: (&str, &str) = ("self/status", "Name:\tppt\nCapEff:\t0000000000000000\n");
+    const PTRACE: (&str, &str) = ("self/status", "Name:\tppt\nCapEff:\t0000000000080000\n");
+
+    /// A check of a machine whose procfs has these files.
+    fn on(files: &[(&str, &str)], check: impl Fn(&System) -> Check) -> Check {
+        let folder = tempfile::tempdir().unwrap();
+        for (path, text) in files {
+            let path = folder.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        check(&System { proc: folder.path().into() })
+    }
+
+    #[test]
+    fn yama_stands_in_the_way_of_those_it_refuses() {
+        let scope = |scope| ("sys/kernel/yama/ptrace_scope", scope);
+        let check = |status, text| on(&[status, scope(text)], yama);
+        for (status, text, verdict) in [
+            (NONE, "0", Verdict::Good),
+            (NONE, "1", Verdict::Problem),
+            (PTRACE, "1", Verdict::Good),
+            (NONE, "2", Verdict::Problem),
+            (PTRACE, "2", Verdict::Good),
+            (NONE, "3", Verdict::Problem),
+            (PTRACE, "3", Verdict::Problem),
+        ] {
+            let check = check(status, text);
+            assert_eq!(check.verdict, verdict, "{check:?}");
+            assert!(check.found.starts_with(&format!("kernel.yama.ptrace_scope is {text}")));
+        }
+        let one = check(NONE, "1").remedy.unwrap();
+        assert!(one.contains("sudo sysctl kernel.yama.ptrace_scope=0"), "{one}");
+        assert_eq!(on(&[NONE], yama).verdict, Verdict::Good, "a kernel without Yama");
+    }
+
+    #[test]
+    fn selinux_is_told_from_a_label() {
+        let enforce = ("self/root/sys/fs/selinux/enforce", "1");
+        let denied = ("self/root/sys/fs/selinux/booleans/deny_ptrace", "1 1");
+        let label = ("self/attr/current", "staff_u:staff_r:staff_t:s0\0");
+        let check = on(&[PTRACE, enforce, denied, label], security_modules);
+        assert_eq!(check.verdict, Verdict::Problem);
+        assert_eq!(check.remedy.as_deref(), Some("sudo setsebool deny_ptrace 0"));
+
+        let allowed = ("self/root/sys/fs/selinux/booleans/deny_ptrace", "0 0");
+        let check = on(&[NONE, enforce, allowed, label], security_modules);
+        assert_eq!(check.verdict, Verdict::Note);
+        assert_eq!(
+            check.found,
+            "SELinux enforces its rules; ppt runs as `staff_u:staff_r:staff_t:s0`"
+        );
+        let check =
+            on(&[NONE, ("self/attr/current", "docker-default (enforce)\n")], security_modules);
+        assert_eq!(check.found, "ppt runs as `docker-default (enforce)`");
+        assert_eq!(on(&[NONE], security_modules).verdict, Verdict::Good);
+    }
+
+    #[test]
+    fn hidden_processes_are_noticed() {
+        let mounts =
+            |options: &str| format!("sysfs /sys sysfs rw 0 0\nproc /proc proc {options} 0 0\n");
+        let check =
+            |status, options: &str| on(&[status, ("self/mounts", &mounts(options))], proc_mount);
+        assert_eq!(check(NONE, "rw,relatime").verdict, Verdict::Good);
+        assert_eq!(check(NONE, "rw,hidepid=off").verdict, Verdict::Good);
+        for how in ["1", "2", "invisible", "ptraceable"] {
+            let options = format!("rw,nosuid,hidepid={how}");
+            let hidden = check(NONE, &options);
+            assert_eq!(hidden.verdict, Verdict::Note);
+            assert!(hidden.found.starts_with(&format!("hidepid={how}: ")), "{hidden:?}");
+            assert_eq!(check(PTRACE, &options).verdict, Verdict::Good);
+        }
+        assert_eq!(on(&[], proc_mount).verdict, Verdict::Problem, "no procfs at all");
+    }
+
+    #[test]
+    fn containers_are_told_what_to_add() {
+        let inside = |system: &System| container(system).expect("seen");
+        for mark in ["self/root/.dockerenv", "self/root/run/.containerenv"] {
+            let check = on(&[NONE, (mark, "")], inside);
+            assert_eq!(check.verdict, Verdict::Note);
+            assert!(check.remedy.unwrap().contains("--cap-add=SYS_PTRACE"));
+            assert_eq!(on(&[PTRACE, (mark, "")], inside).verdict, Verdict::Good);
+        }
+        let pod = ("1/cgroup", "0::/kubepods/pod1\n");
+        assert!(on(&[NONE, pod], inside).remedy.unwrap().contains("securityContext"));
+    }
+
+    #[test]
+    fn refused_calls_stand_in_the_way() {
+        use nix::errno::Errno;
+        let filter = ("self/status", "Seccomp:\t2\n");
+        let refused = |trials: Trials| on(&[filter], |system| system_calls(system, &trials));
+        let ptrace = refused(Trials { ptrace: Some(Errno::EPERM), ..Trials::default() });
+        assert_eq!(ptrace.verdict, Verdict::Problem);
+        assert!(ptrace.found.starts_with("a filter (seccomp) is on ppt: ptrace(2)"), "{ptrace:?}");
+        let writev = refused(Trials { writev: Some(Errno::ENOSYS), ..Trials::default() });
+        assert_eq!(writev.verdict, Verdict::Note);
+        assert_eq!(refused(Trials::default()).verdict, Verdict::Good);
+
+        let full = Trials {
+            segment: Some(std::io::Error::from_raw_os_error(Errno::ENOSPC as i32)),
+            ..Trials::default()
+        };
+        let full = on(&[], |system| shared_memory(system, &full));
+        assert_eq!(full.verdict, Verdict::Problem);
+        assert!(full.remedy.unwrap().contains("kernel.shmmni"));
+        let small = ("sys/kernel/shmmax", "33554432\n");
+        let small = on(&[small], |system| shared_memory(system, &Trials::default()));
+        assert_eq!(small.verdict, Verdict::Note);
+    }
+
+    #[test]
+    fn kernels_clocks_and_memory_are_judged() {
+        fn verdict(path: &str, text: &str, check: fn(&System) -> Check) -> Verdict {
+            on(&[(path, text)], check).verdict
+        }
+        let release = "sys/kernel/osrelease";
+        assert_eq!(verdict(release, "3.10.0-1160.el7", kernel), Verdict::Problem);
+        assert_eq!(verdict(release, "4.18.0-553", kernel), Verdict::Note);
+        assert_eq!(verdict(release, "6.1.0", kernel), Verdict::Good);
+        assert_eq!(verdict("x", "", kernel), Verdict::Note);
+        let source = "self/root/sys/devices/system/clocksource/clocksource0/current_clocksource";
+        assert_eq!(verdict(source, "tsc\n", clock), Verdict::Good);
+        assert_eq!(verdict(source, "hpet\n", clock), Verdict::Note);
+        let memory_of = |kb: u64| format!("MemTotal: 9 kB\nMemAvailable:   {kb} kB\n");
+        assert_eq!(verdict("meminfo", &memory_of(1 << 20), memory), Verdict::Good);
+        assert_eq!(verdict("meminfo", &memory_of(1 << 10), memory), Verdict::Note);
+    }
+
+    #[test]
+    fn this_machine_makes_segments() {
+        let check = shared_memory(&System::default(), &Trials::run());
+        assert_ne!(check.verdict, Verdict::Problem, "{check:?}");
+    }
+}

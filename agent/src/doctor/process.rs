@@ -1,0 +1,142 @@
+//! What can be told of a process.
+
+use super::{Check, machine};
+use crate::buffer::Buffer;
+use crate::denied;
+use crate::error::AgentError;
+use crate::plan::{Limits, Plan};
+use crate::poke::held;
+use crate::session::{Allow, refuse, status};
+use crate::system::System;
+use crate::target::Target;
+
+/// Looks at process `pid` as an attach would, up to the first write, which it does not make. Holds
+/// it for some microseconds, without stopping it.
+pub fn process(system: &System, pid: i32) -> Vec<Check> {
+    let target = match Target::open(system, pid) {
+        Ok(target) => target,
+        Err(error) => return vec![Check::message("process", &error.to_string())],
+    };
+    let (uid, _) = target.owner();
+    let found = format!(
+        "{pid} is {} ({}), of user {uid}, {} threads",
+        target.comm(),
+        target.exe(),
+        target.threads()
+    );
+    let mut checks = vec![Check::good("process", found), namespaces(&target)];
+    if !target.is_dumpable() {
+        checks.push(Check::note("dumpable", "the process is not; privileges get around that"));
+    }
+    if let Some(label) = denied::security_module(system, &pid.to_string()) {
+        checks.push(Check::note("its security label", format!("`{label}`")));
+    }
+    let refused = refusals(&target);
+    match refused.is_empty() {
+        true => checks.push(hold(&target)),
+        false => checks.extend(refused),
+    }
+    buffers(&target, &mut checks);
+    checks
+}
+
+/// Where it lives in a world of its own: said, for attaching gets along with most of it.
+fn namespaces(target: &Target) -> Check {
+    let name = "namespaces";
+    let system = target.system();
+    let other = |(name, inode): (String, u64)| {
+        system.namespace("self", &name).is_some_and(|ours| ours != inode).then_some(name)
+    };
+    let others: Vec<_> = target.namespaces().into_iter().filter_map(other).collect();
+    match others.is_empty() {
+        true => Check::good(name, "those of ppt"),
+        false => Check::note(name, format!("its own: {}", others.join(", "))),
+    }
+}
+
+/// What an attach refuses: lifted one by one, to see them all.
+fn refusals(target: &Target) -> Vec<Check> {
+    let mut checks = Vec::new();
+    let mut allow = Allow::default();
+    while let Err(error) = refuse(target, allow) {
+        let (name, lifted) = match &error {
+            AgentError::Traced { .. } => ("tracer", !std::mem::replace(&mut allow.traced, true)),
+            AgentError::Seccomp { .. } => {
+                ("its system calls", !std::mem::replace(&mut allow.seccomp, true))
+            }
+            AgentError::IpcNamespace { .. } => ("IPC namespace", false),
+            _ => ("refusal", false),
+        };
+        checks.push(Check::message(name, &error.to_string()));
+        if !lifted {
+            break;
+        }
+    }
+    checks
+}
+
+/// The hold of an attach, without its writes: the kernel's own answer to all that files tell of.
+fn hold(target: &Target) -> Check {
+    match held(target, false, || Ok(())) {
+        Ok(held) => {
+            let time = held.time.as_secs_f64() * 1e6;
+            Check::good("permission", format!("held it for {time:.0} µs, without stopping it"))
+        }
+        Err(error) => Check::message("permission", &error.to_string()),
+    }
+}
+
+fn buffers(target: &Target, checks: &mut Vec<Check>) {
+    let found = match target.buffers() {
+        Ok(found) => found,
+        Err(error) => return checks.push(Check::message("buffers", &error.to_string())),
+    };
+    for refused in &found.refused {
+        checks.push(Check::problem("buffers", refused));
+    }
+    let mut bytes = 0;
+    match target.choose(found, &[]) {
+        Ok(buffers) => {
+            for buffer in &buffers {
+                checks.push(buffer_of(target, buffer));
+                let plan = Plan::new(&buffer.schema, target.threads(), Limits::default());
+                bytes += plan.map_or(0, |it| it.geometry.ring_bytes() * u64::from(it.populate));
+            }
+            checks.push(room(target.system(), bytes));
+        }
+        // What was refused has been said.
+        Err(AgentError::BufferRefused { .. }) => {}
+        Err(error) => checks.push(Check::message("buffers", &error.to_string())),
+    }
+}
+
+fn buffer_of(target: &Target, buffer: &Buffer) -> Check {
+    let name = format!("buffer {}", buffer.name);
+    let place = format!("found by {} in {}", buffer.path, buffer.object);
+    let pid = target.pid();
+    match status(target, buffer) {
+        Err(error) => Check::message(&name, &error.to_string()),
+        Ok(status) => match status.holder {
+            None => Check::good(&name, format!("{place}; nobody is attached")),
+            Some(holder) if holder.alive == Some(false) => {
+                Check::note(&name, format!("{place}; left by {holder}, which died"))
+                    .remedy("the next attach takes it over")
+            }
+            Some(holder) => Check::problem(&name, format!("{place}; attached by {holder}"))
+                .remedy(format!("end that one first (ppt detach {pid}), or --allow foreign-claim")),
+        },
+    }
+}
+
+/// Whether the rings that an attach allocates at once fit into what is free.
+fn room(system: &System, bytes: u64) -> Check {
+    let name = "room for rings";
+    let found = format!("an attach allocates {} KiB at once", bytes >> 10);
+    match machine::available(system) {
+        Some(available) if available < bytes => {
+            Check::problem(name, format!("{found}, and {} KiB are available", available >> 10))
+                .remedy("ask for less: --slots, --memory")
+        }
+        _ => Check::good(name, found),
+    }
+}

@@ -1,0 +1,69 @@
+//! `ppt doctor [PID]`: what stands in the way.
+//!
+//! ```text
+//! $ ppt doctor 4711
+//! ok       kernel         Linux 6.1.0; this ppt attaches to x86_64 programs
+//! problem  ptrace         kernel.yama.ptrace_scope is 1: only a parent may attach
+//!                         → run ppt with CAP_SYS_PTRACE (sudo ppt …), or: sudo sysctl …
+//! …
+//! ```
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use ppt_agent::System;
+use ppt_agent::doctor::{self, Check, Verdict};
+
+use crate::args;
+use crate::{exit, report};
+
+pub(crate) fn run(args: &args::Doctor) -> ExitCode {
+    let system = System::default();
+    let mut checks = doctor::machine(&system);
+    if let Some(pid) = args.pid() {
+        checks.extend(doctor::process(&system, pid));
+    }
+    let ready = checks.iter().all(|check| check.verdict != Verdict::Problem);
+    let text = if args.json { json(&checks, args.pid(), ready) } else { table(&checks) };
+    match anstream::stdout().write_all(text.as_bytes()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            report::error(format_args!("cannot write to stdout: {error}"));
+            exit::FAILED
+        }
+        _ if ready => exit::DONE,
+        _ => exit::FAILED,
+    }
+}
+
+fn table(checks: &[Check]) -> String {
+    let width = checks.iter().map(|it| it.name.chars().count()).max().unwrap_or(0);
+    let mut out = String::new();
+    for Check { name, verdict, found, remedy } in checks {
+        let style = match verdict {
+            Verdict::Good => report::GREEN,
+            Verdict::Note => report::YELLOW,
+            Verdict::Problem => report::RED,
+        };
+        out += &format!("{style}{verdict:<7}{style:#}  {name:<width$}  {found}\n");
+        if let Some(remedy) = remedy {
+            out += &format!("{:indent$}→ {remedy}\n", "", indent = 7 + 2 + width + 2);
+        }
+    }
+    out
+}
+
+fn json(checks: &[Check], pid: Option<i32>, ready: bool) -> String {
+    let pid = pid.map_or("null".into(), |pid| pid.to_string());
+    let check = |it: &Check| {
+        let remedy = it.remedy.as_deref().map_or("null".into(), report::json_string);
+        format!(
+            "{{\"check\":{},\"verdict\":\"{}\",\"found\":{},\"remedy\":{remedy}}}",
+            report::json_string(&it.name),
+            it.verdict,
+            report::json_string(&it.found)
+        )
+    };
+    let checks: Vec<_> = checks.iter().map(check).collect();
+    let checks = checks.join(",\n");
+    format!("{{\"format\":1,\"pid\":{pid},\"ready\":{ready},\"checks\":[\n{checks}\n]}}\n")
+}
