@@ -4,13 +4,17 @@ use std::collections::BTreeSet;
 use std::process::Command;
 
 /// Who may use whom; everything else that is ours is forbidden.
-const ARROWS: [(&str, &[&str]); 9] = [
+const ARROWS: [(&str, &[&str]); 10] = [
     ("ppt", &["ppt-agent", "ppt-codegen", "ppt-dump", "ppt-listener"]),
     ("ppt-agent", &["ppt-frame-dsl", "ppt-segment"]),
     ("ppt-capture", &["ppt-frame-dsl"]),
     ("ppt-codegen", &["ppt-frame-dsl"]),
     ("ppt-dump", &["ppt-capture"]),
     ("ppt-frame-dsl", &[]),
+    (
+        "ppt-fuzz",
+        &["ppt-agent", "ppt-capture", "ppt-codegen", "ppt-dump", "ppt-listener", "ppt-segment"],
+    ),
     ("ppt-listener", &["ppt-capture", "ppt-segment"]),
     ("ppt-probe", &["ppt-segment"]),
     ("ppt-segment", &[]),

@@ -1,0 +1,51 @@
+//! Frame files, and the schemas that they become.
+
+use ppt_capture::frame_dsl::{Style, columns};
+use ppt_codegen::{Language, Layout, Schema, generate, parse};
+
+const LANGUAGES: [Language; 3] = [Language::C, Language::Cpp, Language::Rust];
+
+/// A frame file is refused with a message, or becomes a layout, a schema that reads back the same,
+/// and code in every language that can say it.
+pub(crate) fn text(input: &[u8]) {
+    let compiled = match parse(input, "fuzz.frame") {
+        Ok(compiled) => compiled,
+        Err(failure) => {
+            assert!(failure.errors() > 0);
+            assert!(failure.render(false).contains("fuzz.frame"));
+            failure.render(true);
+            return;
+        }
+    };
+    compiled.render_warnings(true);
+    let json = compiled.schema.to_json();
+    assert_eq!(Schema::from_json(json.as_bytes()).unwrap(), compiled.schema);
+    draw(&compiled.schema);
+    for language in LANGUAGES {
+        // Some names are free in the one language and taken in the other.
+        if let Ok(outputs) = generate(&compiled, "fuzz.frame", &[language]) {
+            assert!(outputs.iter().all(|it| !it.text.is_empty()));
+        }
+    }
+}
+
+/// A schema as a target or a capture states it: refused, or the same when written and read again.
+pub(crate) fn schema(input: &[u8]) {
+    let Ok(schema) = Schema::from_json(input) else { return };
+    let again = Schema::from_json(schema.to_json().as_bytes()).unwrap();
+    assert_eq!(again, schema);
+    assert_eq!(again.hash(), schema.hash());
+    draw(&schema);
+}
+
+fn draw(schema: &Schema) {
+    for frame in &schema.frames {
+        let drawn = Layout::of(schema, frame).draw(schema, frame);
+        assert!(drawn.contains(&frame.name));
+    }
+    for style in [Style::Text, Style::Sql] {
+        for frame in &schema.frames {
+            columns(schema, frame, style);
+        }
+    }
+}
