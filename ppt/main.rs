@@ -8,6 +8,7 @@ mod exit;
 mod measure;
 mod output;
 mod parts;
+mod privileges;
 mod report;
 
 use std::process::ExitCode;
@@ -16,6 +17,14 @@ use clap::Parser;
 
 fn main() -> ExitCode {
     let args = args::Args::parse();
+    if privileges::borrowed() {
+        report::error(
+            "this ppt is set-user-ID or set-group-ID, and would do for anybody what only its owner \
+             may: clear that bit (chmod ug-s), and use sudo, or give CAP_SYS_PTRACE to a copy that \
+             only a group may run",
+        );
+        return exit::FAILED;
+    }
     // What a killed ppt may have left behind goes with the next command, whichever it is.
     ppt_agent::sweep(&ppt_agent::System::default());
     match args.command {

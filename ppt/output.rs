@@ -1,13 +1,14 @@
 //! The file that a capture goes to: opened before the target is touched, and never another file
 //! than the one that was meant.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
-use std::os::fd::AsFd;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use nix::fcntl::OFlag;
+use rustix::fs::{
+    AtFlags, CWD, FileType, Mode, OFlags, fstat, ftruncate, openat, statat, unlinkat,
+};
 
 /// An opened output.
 #[derive(Debug)]
@@ -16,7 +17,8 @@ pub(crate) struct Output {
     pub(crate) file: File,
     /// Its path; `None` for stdout.
     path: Option<PathBuf>,
-    created: bool,
+    /// The folder that this run made it in.
+    created: Option<OwnedFd>,
     name: Option<String>,
 }
 
@@ -46,45 +48,50 @@ impl Output {
         if path == Path::new("-") {
             let stdout = io::stdout().as_fd().try_clone_to_owned();
             let file = stdout.map_err(|cause| OutputError::System("-".into(), cause))?.into();
-            return Ok(Self { file, path: None, created: false, name: None });
+            return Ok(Self { file, path: None, created: None, name: None });
         }
-        let fail = |cause| OutputError::System(path.into(), cause);
-        check_folder(path)?;
-        let flags = (OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC | OFlag::O_NONBLOCK).bits();
-        let mut options = OpenOptions::new();
-        options.write(true).custom_flags(flags).mode(0o600);
-        match options.clone().create_new(true).open(path) {
+        let fail = |cause: rustix::io::Errno| OutputError::System(path.into(), cause.into());
+        let name = path.file_name().ok_or(OutputError::NotAFile(path.into(), "a directory"))?;
+        let folder = open_folder(path)?;
+        let open = |flags| {
+            let flags = flags | OFlags::WRONLY | OFlags::NOFOLLOW;
+            let flags = flags | OFlags::CLOEXEC | OFlags::NONBLOCK;
+            openat(&folder, name, flags, Mode::RUSR | Mode::WUSR).map(File::from)
+        };
+        match open(OFlags::CREATE | OFlags::EXCL) {
             Ok(file) => {
                 give_to_invoker(&file);
-                return Ok(Self { file, path: Some(path.into()), created: true, name: None });
+                let created = Some(folder);
+                return Ok(Self { file, path: Some(path.into()), created, name: None });
             }
-            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(fail(error)),
+            Err(error) if error != rustix::io::Errno::EXIST => return Err(fail(error)),
             Err(_) => {}
         }
-        let found = std::fs::symlink_metadata(path).map_err(fail)?;
-        if let Some(what) = not_a_file(&found) {
+        let found = statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW).map_err(fail)?;
+        if let Some(what) = not_a_file(FileType::from_raw_mode(found.st_mode)) {
             return Err(OutputError::NotAFile(path.into(), what));
         }
         if !force {
             return Err(OutputError::Exists(path.into()));
         }
-        let file = options.open(path).map_err(fail)?;
+        let file = open(OFlags::empty()).map_err(fail)?;
         // What was opened is what counts, not what was there before.
-        let opened = file.metadata().map_err(fail)?;
-        if let Some(what) = not_a_file(&opened) {
+        let opened = fstat(&file).map_err(fail)?;
+        if let Some(what) = not_a_file(FileType::from_raw_mode(opened.st_mode)) {
             return Err(OutputError::NotAFile(path.into(), what));
         }
-        if opened.nlink() != 1 || ![euid(), invoker()].contains(&opened.uid()) {
+        if opened.st_nlink != 1 || ![euid(), invoker()].contains(&opened.st_uid) {
             return Err(OutputError::NotYours(path.into()));
         }
-        file.set_len(0).map_err(fail)?;
-        Ok(Self { file, path: Some(path.into()), created: false, name: None })
+        ftruncate(&file, 0).map_err(fail)?;
+        Ok(Self { file, path: Some(path.into()), created: None, name: None })
     }
 
     /// Removes the file again, if this run made it: nothing was captured.
     pub(crate) fn discard(self) {
-        if let (Some(path), true) = (&self.path, self.created) {
-            let _ = std::fs::remove_file(path);
+        let name = self.path.as_deref().and_then(Path::file_name);
+        if let (Some(name), Some(folder)) = (name, &self.created) {
+            let _ = unlinkat(folder, name, AtFlags::empty());
         }
     }
 
@@ -102,34 +109,35 @@ impl Output {
     }
 }
 
-fn not_a_file(metadata: &std::fs::Metadata) -> Option<&'static str> {
-    use std::os::unix::fs::FileTypeExt;
-    let kind = metadata.file_type();
-    match () {
-        () if kind.is_file() => None,
-        () if kind.is_dir() => Some("a directory"),
-        () if kind.is_symlink() => Some("a symbolic link, which ppt does not follow"),
-        () if kind.is_fifo() => Some("a FIFO"),
-        () => Some("not a regular file"),
+fn not_a_file(kind: FileType) -> Option<&'static str> {
+    match kind {
+        FileType::RegularFile => None,
+        FileType::Directory => Some("a directory"),
+        FileType::Symlink => Some("a symbolic link, which ppt does not follow"),
+        FileType::Fifo => Some("a FIFO"),
+        _ => Some("not a regular file"),
     }
 }
 
-/// Others must not be able to swap the file under us.
-fn check_folder(path: &Path) -> Result<(), OutputError> {
+/// The folder of `path`. Others must not be able to swap the file under us; and the folder that was
+/// looked at is the one that is used, whatever its path comes to mean.
+fn open_folder(path: &Path) -> Result<OwnedFd, OutputError> {
     let folder = match path.parent() {
         Some(folder) if folder != Path::new("") => folder,
         _ => Path::new("."),
     };
-    let fail = |cause| OutputError::System(path.into(), cause);
-    let metadata = std::fs::metadata(folder).map_err(fail)?;
-    let mode = metadata.permissions().mode();
+    let fail = |cause: rustix::io::Errno| OutputError::System(path.into(), cause.into());
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let opened = openat(CWD, folder, flags, Mode::empty()).map_err(fail)?;
+    let found = fstat(&opened).map_err(fail)?;
+    let mode = found.st_mode & 0o7777;
     if mode & 0o002 != 0 && mode & 0o1000 == 0 {
-        return Err(OutputError::OpenFolder(folder.into(), mode & 0o7777));
+        return Err(OutputError::OpenFolder(folder.into(), mode));
     }
-    if euid() == 0 && ![0, invoker()].contains(&metadata.uid()) {
+    if euid() == 0 && ![0, invoker()].contains(&found.st_uid) {
         return Err(OutputError::ForeignFolder(folder.into()));
     }
-    Ok(())
+    Ok(opened)
 }
 
 fn euid() -> u32 {
@@ -152,6 +160,8 @@ fn give_to_invoker(file: &File) {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     #[test]

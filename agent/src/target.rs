@@ -8,7 +8,7 @@ use nix::errno::Errno;
 use procfs::process::{MMPermissions, MMapPath, MemoryMap, MemoryMaps, Process, Status, Task};
 use procfs::{FromRead, ProcError, ProcResult};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::OFlags;
+use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
 use rustix::process::{PidfdFlags, pidfd_open};
 
 use crate::denied::{self, Seen};
@@ -225,14 +225,24 @@ impl Target {
     }
 
     /// A mapped file, opened as the target sees it: a regular file that is the one mapped.
+    ///
+    /// Its path was true when it was mapped; the target's user may have put anything there since.
+    /// So no link is followed, nothing is found outside of the target's root, and what is found is
+    /// looked at before it is opened: opening a device or a FIFO may do something.
     pub(crate) fn open_object(&self, mapping: &Mapping) -> Option<std::fs::File> {
+        use std::os::fd::AsRawFd;
         use std::os::unix::fs::MetadataExt;
         let path = mapping.object.as_deref()?.strip_prefix('/')?;
-        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
-        let file = self.view.open_relative_flags(format!("root/{path}"), flags).ok()?;
-        let metadata = file.metadata().ok()?;
+        let look = OFlags::PATH | OFlags::CLOEXEC;
+        let root = self.view.open_relative_flags("root", look | OFlags::DIRECTORY).ok()?;
+        let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_SYMLINKS;
+        let found = openat2(root, path, look | OFlags::NOFOLLOW, Mode::empty(), resolve).ok()?;
+        let found = std::fs::File::from(found);
+        let metadata = found.metadata().ok()?;
         let (_, _, inode) = mapping.file;
-        (metadata.is_file() && metadata.ino() == inode).then_some(file)
+        let is_it = metadata.is_file() && metadata.ino() == inode;
+        let opened = || std::fs::File::open(format!("/proc/self/fd/{}", found.as_raw_fd())).ok();
+        is_it.then(opened).flatten()
     }
 
     /// The mappings, as of now.

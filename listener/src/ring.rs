@@ -65,7 +65,8 @@ impl<'s> RingDrain<'s> {
         if tail == next || self.broken.is_some() {
             return None;
         }
-        if tail.wrapping_sub(next) > possible {
+        // In this order: a cursor at the very end of its range goes on at 0 only if somebody lies.
+        if tail < next || tail - next > possible {
             self.broken = Some(BrokenCursor { next, tail });
             return None;
         }

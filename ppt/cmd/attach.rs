@@ -30,7 +30,7 @@ use crate::measure::{bytes, grouped};
 use crate::output::{Output, OutputError};
 use crate::parts::Parts;
 use crate::report::{self, StatusLine};
-use crate::{args, exit};
+use crate::{args, exit, privileges};
 
 /// What captures say that they were written by.
 const TOOL: &str = concat!("ppt ", env!("CARGO_PKG_VERSION"));
@@ -104,6 +104,11 @@ fn attach(args: &args::Attach) -> Result<bool, Failure> {
             return Err(error.into());
         }
     };
+    // Before the listener's threads, which inherit what is left. Descriptors stay open.
+    if let Err(error) = privileges::give_up(rotation.is_some()) {
+        end_at_once(session, output);
+        return Err(Failure::Failed(format!("cannot give up privileges: {error}")));
+    }
     let run = Run::start(args, session, (output, rotation), signals)?;
     run.until_end()
 }
@@ -120,6 +125,13 @@ fn open(args: &args::Attach) -> Result<(Output, Option<Rotation<File>>), Failure
     let (parts, mut first) = Parts::open(&args.output, args.force, args.keep).map_err(fail)?;
     first.rename(parts.name());
     Ok((first, Some(parts.rotation(every, TOOL))))
+}
+
+/// Detaches before anything was captured.
+fn end_at_once(mut session: Session, output: Output) {
+    session.gate_off();
+    session.close();
+    output.discard();
 }
 
 /// SIGINT, SIGTERM and SIGHUP as a descriptor: the former two also where they were inherited as
@@ -179,7 +191,7 @@ struct End {
 impl<'a> Run<'a> {
     fn start(
         args: &'a args::Attach,
-        mut session: Session,
+        session: Session,
         (output, rotation): (Output, Option<Rotation<File>>),
         signals: SignalFd,
     ) -> Result<Self, Failure> {
@@ -202,13 +214,12 @@ impl<'a> Run<'a> {
         let listener = match started {
             Ok(listener) => listener,
             Err(error) => {
-                session.gate_off();
-                session.close();
-                output.discard();
+                end_at_once(session, output);
                 return Err(Failure::Failed(format!("{name}: {error}")));
             }
         };
         let pid = session.target().pid();
+        tell::owner(args, session.target());
         for it in session.attached() {
             tell::attached(args, it);
         }

@@ -131,7 +131,7 @@ fn check_dump(bench: &Bench, pid: &str) {
 }
 
 #[test]
-fn nothing_that_a_terminal_obeys_gets_out() {
+fn rules_3_and_4_nothing_that_a_terminal_obeys_gets_out() {
     let bench = Bench::new();
     let mut target = start(&bench);
     let pid = target.pid().to_string();

@@ -1,18 +1,14 @@
 //! What ppt does not attach to, and what it says then: exit code 1, and nothing written.
 
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, symlink};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
 
-use crate::steady::{
-    NOBODY, as_nobody, assert_said, build, gate, is_root, link, open_to_nobody, page, start,
-};
+use crate::steady::{as_nobody, assert_said, build, gate, is_root, open_to_nobody, page, start};
 use crate::support::{Account, Bench, Target, available, ppt, record, segments_of, text};
 
 /// `ppt attach PID` fails with code 1 and says `expected`.
 #[track_caller]
-fn refused(bench: &Bench, pid: u32, args: &[&str], expected: &str) {
+pub fn refused(bench: &Bench, pid: u32, args: &[&str], expected: &str) {
     let ran = bench.ppt(&[&["attach", &pid.to_string()], args].concat());
     assert_said(&ran.stderr, &format!("ppt: {expected}\n"));
     assert_eq!((ran.code(), ran.stdout.as_str()), (1, ""));
@@ -69,7 +65,7 @@ fn a_program_without_ppt() {
 }
 
 /// What `ppt attach`, run by nobody, says of a process; without the advice for containers.
-fn refused_to_nobody(bench: &Bench, pid: u32, args: &[&str]) -> String {
+pub fn refused_to_nobody(bench: &Bench, pid: u32, args: &[&str]) -> String {
     let mut command = as_nobody(bench.command(bench.path("ppt")));
     let output = command.args(["attach", &pid.to_string()]).args(args).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
@@ -228,96 +224,6 @@ fn a_program_under_gdb() {
 }
 
 #[test]
-fn outputs_that_are_not_a_new_file() {
-    let bench = build(&[]);
-    let mut target = start(&bench);
-    let before = page(&mut target);
-    let pid = target.pid();
-    let refused = |args: &[&str], expected: &str| refused(&bench, pid, args, expected);
-    bench.write("old.bin", "mine");
-    refused(
-        &["-o", "old.bin"],
-        "old.bin exists; choose another name with -o, or overwrite it with --force",
-    );
-    symlink("old.bin", bench.path("link")).unwrap();
-    symlink("nowhere", bench.path("dangling")).unwrap();
-    for name in ["link", "dangling"] {
-        for force in [&["--force"][..], &[]] {
-            refused(
-                &[&["-o", name], force].concat(),
-                &format!(
-                    "{name} is a symbolic link, which ppt does not follow; choose another name \
-                     with -o"
-                ),
-            );
-        }
-    }
-    fs::hard_link(bench.path("old.bin"), bench.path("hard")).unwrap();
-    refused(
-        &["-o", "hard", "--force"],
-        "hard is not your own file alone; ppt does not overwrite it",
-    );
-    assert!(Command::new("mkfifo").arg(bench.path("fifo")).status().unwrap().success());
-    refused(&["-o", "fifo", "--force"], "fifo is a FIFO; choose another name with -o");
-    fs::create_dir(bench.path("folder")).unwrap();
-    refused(&["-o", "folder"], "folder is a directory; choose another name with -o");
-    let none = "cannot write nowhere/out.bin: No such file or directory (os error 2)";
-    refused(&["-o", "nowhere/out.bin"], none);
-    fs::set_permissions(bench.path("folder"), fs::Permissions::from_mode(0o777)).unwrap();
-    refused(
-        &["-o", "folder/out.bin"],
-        "folder can be changed by everybody (its mode is 777); choose another folder with -o",
-    );
-    if is_root() {
-        fs::set_permissions(bench.path("folder"), fs::Permissions::from_mode(0o755)).unwrap();
-        std::os::unix::fs::chown(bench.path("folder"), Some(NOBODY), None).unwrap();
-        refused(
-            &["-o", "folder/out.bin"],
-            "folder belongs to another user; choose another folder with -o",
-        );
-    }
-    assert_eq!(fs::read_to_string(bench.path("old.bin")).unwrap(), "mine");
-    assert!(!bench.path("nowhere").exists() && !bench.path("folder/out.bin").exists());
-    assert_eq!(page(&mut target), before);
-
-    // One's own file is overwritten when told to.
-    fs::remove_file(bench.path("hard")).unwrap();
-    let attach = bench.attach(&target, &["-o", "old.bin", "--force"]);
-    target.say("burst 10");
-    let written = target.written();
-    attach.stop();
-    Account::of(&bench.info("old.bin")).check(written);
-    target.finish();
-}
-
-#[test]
-fn outputs_where_one_may_not_write() {
-    if !is_root() {
-        return;
-    }
-    let bench = build(&[]);
-    open_to_nobody(&bench);
-    // The folder is root's.
-    let mut command = as_nobody(bench.command(bench.path("steady")));
-    command.arg("counters");
-    let mut target = Target::start(command);
-    let (pid, before) = (target.pid(), page(&mut target));
-    assert_eq!(
-        refused_to_nobody(&bench, pid, &[]),
-        "ppt: cannot write out.bin: Permission denied (os error 13)"
-    );
-    bench.write("theirs.bin", "root's");
-    fs::set_permissions(bench.path("theirs.bin"), fs::Permissions::from_mode(0o666)).unwrap();
-    assert_eq!(
-        refused_to_nobody(&bench, pid, &["-o", "theirs.bin", "--force"]),
-        "ppt: theirs.bin is not your own file alone; ppt does not overwrite it"
-    );
-    assert_eq!(fs::read_to_string(bench.path("theirs.bin")).unwrap(), "root's");
-    assert_eq!(page(&mut target), before);
-    target.finish();
-}
-
-#[test]
 fn too_little_memory() {
     let bench = build(&[]);
     let mut target = start(&bench);
@@ -339,130 +245,6 @@ fn too_little_memory() {
     assert!(!bench.path("out.bin").exists());
     assert_eq!(page(&mut target), before);
     target.finish();
-}
-
-/// The descriptor's initializers, as they stand in the generated source.
-const ABI: &str = "    1,\n    sizeof(ppt1_descriptor),";
-const SELF: &str = "    &PPT1_(descriptor),\n    1,";
-const HASH: &str = "    PPT1_SCHEMA_HASH,\n";
-const SCHEMA: &str = "    ppt1_schema,\n    sizeof(ppt1_schema) - 1,";
-const CONTROL: &str = "    &PPT1_(control),\n    PPT1_STRIDE";
-
-/// A target whose descriptor has `new` for `old`, and `more` at the end of its source.
-fn altered(bench: &Bench, name: &str, old: &str, new: &str, more: &str) {
-    altered_with(bench, name, (old, new), more, &[]);
-}
-
-fn altered_with(bench: &Bench, name: &str, (old, new): (&str, &str), more: &str, args: &[&str]) {
-    let source = fs::read_to_string(bench.path("steady.c")).unwrap();
-    assert_eq!(source.matches(old).count(), 1, "{old}");
-    let source = source.replace(old, new);
-    let before = "#define _GNU_SOURCE\nextern char deep[1000000];";
-    let after = "const char *used(void);\nconst char *used(void) { return ppt1_schema; }";
-    bench.write(&format!("{name}.c"), &format!("{before}\n{source}{more}\n{after}\n"));
-    link(bench, name, &format!("{name}.c"), args);
-}
-
-/// Such a target is refused for `why` at once, and written to no more than by itself.
-fn not_believed(bench: &Bench, name: &str, why: &str) {
-    let mut target = bench.start(name, &["counters"]);
-    let readable = !name.starts_with("unmapped");
-    let before = readable.then(|| page(&mut target));
-    let begun = Instant::now();
-    let (pid, object) = (target.pid(), bench.path(name).display().to_string());
-    let expected = match why {
-        "" => format!("process {pid} has no ppt buffers\n{{}}\n{{}}\n{{}}"),
-        _ => format!("process {pid}: buffer in {object}: {why}"),
-    };
-    refused(bench, pid, &[], &expected);
-    assert!(begun.elapsed() < Duration::from_secs(5), "{name}");
-    assert_eq!(readable.then(|| page(&mut target)), before, "{name}");
-    assert!(!bench.path("out.bin").exists());
-    if readable {
-        target.finish();
-    }
-}
-
-#[test]
-fn another_abi() {
-    let bench = build(&[]);
-    altered(&bench, "newer", ABI, "    2,\n    sizeof(ppt1_descriptor),", "");
-    not_believed(
-        &bench,
-        "newer",
-        "it was built for ppt ABI 2, which is newer; this ppt knows ABI 1: use the ppt that came \
-         with its pptc",
-    );
-}
-
-#[test]
-fn a_descriptor_that_contradicts_itself() {
-    let bench = build(&[]);
-    altered(&bench, "elsewhere", SELF, "    (const char *)&PPT1_(descriptor) + 8,\n    1,", "");
-    not_believed(&bench, "elsewhere", "");
-    altered(&bench, "magic", "{0xb7, 'p'", "{0xb8, 'p'", "");
-    not_believed(&bench, "magic", "");
-    altered(&bench, "hash", HASH, "    PPT1_SCHEMA_HASH ^ 1,\n", "");
-    not_believed(&bench, "hash", "its schema does not have the hash that its descriptor states");
-    altered(&bench, "stride", "    PPT1_STRIDE,\n", "    PPT1_STRIDE + 8,\n", "");
-    not_believed(&bench, "stride", "its stride is not that of its schema");
-}
-
-#[test]
-fn schemas_that_cannot_be() {
-    let bench = build(&[]);
-    let schema = |name: &str, text: &str, length: &str, more: &str| {
-        altered(&bench, name, SCHEMA, &format!("    {text},\n    {length},"), more);
-    };
-    schema("length0", "ppt1_schema", "0", "");
-    not_believed(&bench, "length0", "its schema claims to be 0 bytes long");
-    schema("length63", "ppt1_schema", "UINT64_C(1) << 63", "");
-    not_believed(&bench, "length63", "its schema claims to be 9223372036854775808 bytes long");
-    schema("past", "ppt1_schema", "1 << 20", "");
-    not_believed(&bench, "past", "its schema points out of its memory");
-    schema("nowhere", "(const char *)4096", "100", "");
-    not_believed(&bench, "nowhere", "its schema points out of its memory");
-    schema("bytes", "\"{\\\"v\\\":1,\\xff\\xfe\"", "9", "");
-    not_believed(&bench, "bytes", "its schema is not valid: {}");
-    bench.copy("deep.c");
-    let deep = |name: &str, args: &[&str]| {
-        altered_with(&bench, name, (SCHEMA, "    deep,\n    sizeof deep,"), "", args);
-    };
-    deep("nested", &["-DNESTED", "deep.c"]);
-    not_believed(&bench, "nested", "its schema is not valid: {}");
-    deep("many", &["deep.c"]);
-    not_believed(&bench, "many", "its schema {}");
-}
-
-#[test]
-fn control_pages_that_cannot_be() {
-    let bench = build(&[]);
-    let misaligned = "    (ppt1_control *)((char *)&PPT1_(control) + 8),\n    PPT1_STRIDE";
-    altered(&bench, "misaligned", CONTROL, misaligned, "");
-    not_believed(&bench, "misaligned", "its control page is misaligned");
-    let at_start = |name: &str, code: &str| {
-        let more = format!(
-            "static __attribute__((constructor)) void spoil(void) {{\n    \
-             void *page = &PPT1_(control);\n    {code}\n}}\n"
-        );
-        altered(&bench, name, CONTROL, CONTROL, &more);
-    };
-    at_start("readonly", "mprotect(page, 4096, PROT_READ);");
-    not_believed(&bench, "readonly", "its control page is not writable");
-    at_start(
-        "public",
-        "mmap(page, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_ANONYMOUS, -1, 0);",
-    );
-    not_believed(&bench, "public", "its control page is in shared memory");
-    at_start("unmapped", "munmap(page, 4096);");
-    not_believed(&bench, "unmapped", "its control page is not mapped");
-    at_start(
-        "stack",
-        "uintptr_t at = (uintptr_t)&PPT1_(descriptor), stack = (uintptr_t)&page & -4096ul;\n    \
-         mprotect((void *)(at & -4096ul), 8192, PROT_READ | PROT_WRITE);\n    \
-         memcpy((char *)at + 56, &stack, 8);",
-    );
-    not_believed(&bench, "stack", "its control page is on a stack");
 }
 
 #[test]

@@ -10,6 +10,17 @@ use crate::args;
 use crate::measure::{bytes, grouped};
 use crate::report;
 
+/// Whose process it is, where it is somebody else's.
+pub(super) fn owner(args: &args::Attach, target: &Target) {
+    let (uid, us) = (target.owner().0, nix::unistd::geteuid().as_raw());
+    if uid != us && !args.quiet {
+        report::note(format_args!(
+            "process {} belongs to user {uid}, and ppt runs as user {us}",
+            target.pid()
+        ));
+    }
+}
+
 pub(super) fn attached(args: &args::Attach, it: &Attached) {
     let name = &it.buffer.name;
     if let Some(holder) = &it.took_over {
