@@ -328,5 +328,10 @@ mod tests {
         let closing = drain.closing();
         assert_eq!(closing.broken, Some(BrokenCursor { next: 0, tail: 1001 }));
         assert_eq!((closing.next_seq, closing.lost), (1, Lost::default()));
+
+        // From the end of its range to the start: what was left there was no cursor either.
+        let mut drain = RingDrain::new(0, ring, u64::MAX);
+        assert_eq!(drain.moved(1000), None);
+        assert_eq!(drain.closing().broken, Some(BrokenCursor { next: u64::MAX, tail: 5 }));
     }
 }
