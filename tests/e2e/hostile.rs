@@ -16,6 +16,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::Command;
 
 use crate::steady::{assert_said, build, check_frames, link, page};
@@ -144,7 +145,7 @@ fn rule_2_a_cursor_that_no_writer_moves_closes_its_ring_alone() {
 }
 
 /// In the place of a mapped program, for what its user may put there.
-fn replace(bench: &Bench, with: impl FnOnce(&std::path::Path)) {
+fn replace(bench: &Bench, with: impl FnOnce(&Path)) {
     let program = bench.path("steady");
     fs::remove_file(&program).unwrap();
     with(&program);
@@ -154,17 +155,18 @@ fn replace(bench: &Bench, with: impl FnOnce(&std::path::Path)) {
 /// believes it. What is mapped is enough.
 #[test]
 fn rule_6_what_stands_in_a_programs_place_is_not_opened() {
-    let fifo = |path: &std::path::Path| {
+    let fifo = |path: &Path| {
         assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
     };
-    let sparse = |path: &std::path::Path| {
+    let sparse = |path: &Path| {
         fs::write(path, b"\x7fELF").unwrap();
         fs::OpenOptions::new().write(true).open(path).unwrap().set_len(8 << 30).unwrap();
     };
-    let device = |path: &std::path::Path| symlink("/dev/zero", path).unwrap();
-    let folder = |path: &std::path::Path| fs::create_dir(path).unwrap();
-    let places: [(&str, &dyn Fn(&std::path::Path)); 4] =
-        [("FIFO", &fifo), ("8 GiB", &sparse), ("device", &device), ("folder", &folder)];
+    let device = |path: &Path| symlink("/dev/zero", path).unwrap();
+    let folder = |path: &Path| fs::create_dir(path).unwrap();
+    type Put = fn(&Path);
+    let places: [(&str, Put); 4] =
+        [("FIFO", fifo), ("8 GiB", sparse), ("device", device), ("folder", folder)];
     for (name, put) in places {
         let bench = build(&[]);
         let mut target = crate::steady::start(&bench);
