@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use crate::exit;
+use crate::translate::{read, special};
 
 /// What was typed after `fmt`.
 #[derive(clap::Args)]
@@ -26,7 +27,7 @@ pub(crate) fn run(args: &Args) -> ExitCode {
         match formatted {
             Ok(same) => unlike += usize::from(!same),
             Err(message) => {
-                anstream::eprintln!("{}", message.trim_end());
+                anstream::eprint!("{message}");
                 failed = true;
             }
         }
@@ -40,16 +41,18 @@ pub(crate) fn run(args: &Args) -> ExitCode {
 
 /// Formats a file in its place; true if it was as it should be.
 fn of_file(args: &Args, file: &Path) -> Result<bool, String> {
-    let failed = |what: &'static str| {
-        move |error: io::Error| format!("pptc: cannot {what} {}: {error}", file.display())
-    };
-    let source = crate::read(file).map_err(failed("read"))?;
+    if let Some(kind) = special(file) {
+        let file = file.display();
+        return Err(format!("pptc: {file} is {kind}: `pptc fmt -` reads standard input\n"));
+    }
+    let source = read(file)?;
     let formatted = format(&source, &file.to_string_lossy())?;
     let same = formatted.as_bytes() == source;
     if args.check && !same {
         say(&format!("{}\n", file.display()))?;
     } else if !same {
-        replace(file, formatted.as_bytes()).map_err(failed("write"))?;
+        let written = replace(file, formatted.as_bytes());
+        written.map_err(|error| format!("pptc: cannot write {}: {error}\n", file.display()))?;
     }
     Ok(same)
 }
@@ -58,7 +61,7 @@ fn of_stdin(args: &Args) -> Result<bool, String> {
     let mut source = Vec::new();
     let limit = ppt_codegen::MAX_SOURCE_BYTES as u64 + 1;
     let read = io::stdin().take(limit).read_to_end(&mut source);
-    read.map_err(|error| format!("pptc: cannot read standard input: {error}"))?;
+    read.map_err(|error| format!("pptc: cannot read standard input: {error}\n"))?;
     let formatted = format(&source, "<stdin>")?;
     let same = formatted.as_bytes() == source;
     match (args.check, same) {
@@ -77,7 +80,7 @@ fn format(source: &[u8], name: &str) -> Result<String, String> {
 fn say(text: &str) -> Result<(), String> {
     match io::stdout().write_all(text.as_bytes()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(format!("pptc: cannot write standard output: {error}"))
+            Err(format!("pptc: cannot write standard output: {error}\n"))
         }
         _ => Ok(()),
     }

@@ -23,7 +23,8 @@ use std::path::Path;
 
 pub use compile::{CompileError, compile};
 pub use ppt_frame_dsl::{
-    Compiled, Failure, Language, MAX_SOURCE_BYTES, Schema, compile as parse, format, layout::Layout,
+    Compiled, Diagnostic, Failure, Language, MAX_SOURCE_BYTES, Schema, Severity, compile as parse,
+    draw, format, layout::Layout,
 };
 pub use write::{WriteError, depfile, write_outputs};
 

@@ -52,11 +52,18 @@ pub(crate) struct Sink {
     diagnostics: Vec<Diagnostic>,
     errors: usize,
     unsaid: usize,
+    /// Codes of warnings that the file does not want.
+    allowed: Vec<&'static str>,
 }
 
 impl Sink {
     /// Nobody reads more, and a hostile file has no end of mistakes.
     const MOST: usize = 100;
+
+    /// Warnings and hints of this code are passed over from now on.
+    pub fn allow(&mut self, code: &'static str) {
+        self.allowed.push(code);
+    }
 
     /// Takes down a mistake.
     pub fn report(&mut self, span: Span, mistake: Mistake) {
@@ -71,6 +78,9 @@ impl Sink {
         notes: impl IntoIterator<Item = Note>,
     ) {
         let severity = mistake.severity();
+        if severity != Severity::Error && self.allowed.contains(&mistake.code()) {
+            return;
+        }
         self.errors += usize::from(severity == Severity::Error);
         if self.is_full() {
             self.unsaid += 1;

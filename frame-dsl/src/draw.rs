@@ -1,55 +1,170 @@
-//! The drawing of a layout for people: `pptc --print layout`.
+//! The drawing of a buffer's slots for people: `pptc --print layout`.
+//!
+//! A number in the column `word` begins an 8-byte word, what follows without one shares it; a rule
+//! crosses the table where a cache line begins.
 
 use std::fmt::{self, Display, Write as _};
+
+use anstyle::{AnsiColor, Style};
 
 use crate::layout::Layout;
 use crate::schema::{Field, FieldType, Frame, Schema};
 
-/// One line of the drawing.
+const WORD: u32 = 8;
+const CACHE_LINE: u32 = 64;
+
+/// What a run of bytes is for.
+#[derive(Clone, Copy)]
+enum Role {
+    /// The sequence number, the frame id.
+    Header,
+    Field,
+    Padding,
+    /// Room that larger frames of the buffer need.
+    Unused,
+}
+
+/// One row of a table.
 struct Run {
     offset: u32,
     bytes: u32,
+    role: Role,
     what: String,
+    ty: String,
 }
 
-impl Layout {
-    /// Offset, size and content of every run of bytes, for the frame and schema it was made of.
-    pub fn draw(&self, schema: &Schema, frame: &Frame) -> String {
-        let padding: u32 = self.padding.iter().map(|run| run.bytes).sum();
-        let mut text = format!(
-            "frame {}: {} bytes, {padding} of them padding, {} saved against the declared order\n",
-            frame.name, self.size, self.saved
-        );
-        text.push_str("  offset   size  field\n");
-        for Run { offset, bytes, what } in self.runs(schema, frame) {
-            writeln!(text, "  {offset:>6}  {bytes:>5}  {what}")
-                .expect("a String takes every write");
-        }
-        text
+/// The slots of a buffer, and each frame in one. `color` adds ANSI escapes.
+pub fn draw(schema: &Schema, color: bool) -> String {
+    let ring = u64::from(schema.stride) * u64::from(schema.slots);
+    let mut text = format!(
+        "buffer {}: slots of {} bytes (the stride), {} of them for each thread: {}\n",
+        schema.buffer,
+        schema.stride,
+        schema.slots,
+        in_units(ring),
+    );
+    if schema.stride > CACHE_LINE && !schema.stride.is_multiple_of(CACHE_LINE) {
+        text.push_str("cache lines as they are in the first slot\n");
+    }
+    for frame in &schema.frames {
+        text.push('\n');
+        text.push_str(&Table::of(schema, frame).draw(color));
+    }
+    text
+}
+
+struct Table<'a> {
+    schema: &'a Schema,
+    frame: &'a Frame,
+    layout: Layout,
+    runs: Vec<Run>,
+}
+
+impl<'a> Table<'a> {
+    fn of(schema: &'a Schema, frame: &'a Frame) -> Table<'a> {
+        let layout = Layout::of(schema, frame);
+        let runs = runs(schema, frame, &layout);
+        Table { schema, frame, layout, runs }
     }
 
-    fn runs(&self, schema: &Schema, frame: &Frame) -> Vec<Run> {
-        let mut runs = vec![Run { offset: 0, bytes: 8, what: "(sequence number)".to_owned() }];
-        if schema.multi() {
-            runs.push(Run { offset: 8, bytes: 2, what: "(frame id)".to_owned() });
+    fn draw(&self, color: bool) -> String {
+        let paint = |style: Style, text: String| {
+            if color { format!("{style}{text}{style:#}") } else { text }
+        };
+        let (bold, dim) = (Style::new().bold(), Style::new().dimmed());
+        let names = self.runs.iter().map(|run| run.what.len()).max().unwrap_or(0);
+        let Frame { name, size, .. } = self.frame;
+        let mut lines = vec![
+            paint(bold, format!("frame {name}: {size} bytes")),
+            paint(dim, format!("  word  offset  size  {:names$}  type", "field")),
+        ];
+        for run in &self.runs {
+            if run.offset > 0 && run.offset.is_multiple_of(CACHE_LINE) {
+                lines.push(paint(dim, format!("  ---- cache line {}", run.offset / CACHE_LINE)));
+            }
+            lines.push(paint(run.role.style(), run.row(names)));
+            lines.extend(run.borders().map(|text| paint(dim, text)));
         }
-        runs.extend(self.placed.iter().map(|placed| Run {
-            offset: placed.offset,
-            bytes: placed.bytes,
-            what: frame.fields.get(placed.index).map(describe).unwrap_or_default(),
-        }));
-        runs.extend(self.padding.iter().map(|padding| Run {
-            offset: padding.offset,
-            bytes: padding.bytes,
-            what: "(padding)".to_owned(),
-        }));
-        runs.sort_by_key(|run| run.offset);
-        runs
+        lines.push(format!("  {}", self.balance()));
+        lines.join("\n") + "\n"
+    }
+
+    /// What the order of the fields saves.
+    fn balance(&self) -> String {
+        let Layout { size, saved, ref placed, ref padding } = self.layout;
+        let padding: u32 = padding.iter().map(|run| run.bytes).sum();
+        let declared = size + saved;
+        let fields: u32 = placed.iter().map(|field| field.bytes).sum();
+        let declared_padding = declared - fields - self.schema.header_bytes();
+        format!(
+            "declared order: {declared} bytes, {declared_padding} of them padding; \
+             placed: {size}, {padding} padding; saved {saved}"
+        )
     }
 }
 
-fn describe(field: &Field) -> String {
-    let mut text = format!("{}: {}", field.name, field.ty);
+impl Role {
+    fn style(self) -> Style {
+        match self {
+            Role::Header => Style::new().dimmed(),
+            Role::Field => Style::new(),
+            Role::Padding | Role::Unused => AnsiColor::Yellow.on_default(),
+        }
+    }
+}
+
+impl Run {
+    fn new(offset: u32, bytes: u32, role: Role, what: &str) -> Run {
+        Run { offset, bytes, role, what: what.to_owned(), ty: String::new() }
+    }
+
+    fn row(&self, names: usize) -> String {
+        let word = match self.offset.is_multiple_of(WORD) {
+            true => (self.offset / WORD).to_string(),
+            false => String::new(),
+        };
+        let Run { offset, bytes, what, ty, .. } = self;
+        let row = format!("  {word:>4}  {offset:>6}  {bytes:>4}  {what:names$}  {ty}");
+        row.trim_end().to_owned()
+    }
+
+    /// The cache lines that begin inside the run.
+    fn borders(&self) -> Option<String> {
+        let first = self.offset / CACHE_LINE + 1;
+        if matches!(self.role, Role::Unused) {
+            return None;
+        }
+        let last = (self.offset + self.bytes).saturating_sub(1) / CACHE_LINE;
+        let what = &self.what;
+        match last.checked_sub(first)? {
+            0 => Some(format!("  ---- cache line {first} begins inside {what}")),
+            _ => Some(format!("  ---- cache lines {first} to {last} begin inside {what}")),
+        }
+    }
+}
+
+fn runs(schema: &Schema, frame: &Frame, layout: &Layout) -> Vec<Run> {
+    let mut runs = vec![Run::new(0, 8, Role::Header, "(sequence number)")];
+    if schema.multi() {
+        runs.push(Run::new(8, 2, Role::Header, "(frame id)"));
+    }
+    runs.extend(layout.placed.iter().map(|placed| {
+        let field = &frame.fields[placed.index];
+        let run = Run::new(placed.offset, placed.bytes, Role::Field, &field.name);
+        Run { ty: type_of(field), ..run }
+    }));
+    let padding = layout.padding.iter();
+    runs.extend(padding.map(|run| Run::new(run.offset, run.bytes, Role::Padding, "(padding)")));
+    runs.sort_by_key(|run| run.offset);
+    if frame.size < schema.stride {
+        let rest = schema.stride - frame.size;
+        runs.push(Run::new(frame.size, rest, Role::Unused, "(rest of the slot)"));
+    }
+    runs
+}
+
+fn type_of(field: &Field) -> String {
+    let mut text = field.ty.to_string();
     if let Some(count) = field.array {
         write!(text, "[{count}]").expect("a String takes every write");
     }
@@ -57,6 +172,21 @@ fn describe(field: &Field) -> String {
         text.push_str(" @at");
     }
     text
+}
+
+/// Bytes in the largest unit that leaves at least 1.
+fn in_units(bytes: u64) -> String {
+    let (unit, name) = match bytes {
+        0x4000_0000.. => (0x4000_0000, "GiB"),
+        0x10_0000.. => (0x10_0000, "MiB"),
+        0x400.. => (0x400, "KiB"),
+        _ => return format!("{bytes} bytes"),
+    };
+    let tenths = (bytes * 10 + unit / 2) / unit;
+    match tenths % 10 {
+        0 => format!("{} {name}", tenths / 10),
+        tenth => format!("{}.{tenth} {name}", tenths / 10),
+    }
 }
 
 impl Display for FieldType {
@@ -78,23 +208,70 @@ impl Display for FieldType {
 mod tests {
     use super::*;
 
+    fn schema(source: &str) -> Schema {
+        crate::compile(source.as_bytes(), "b.frame").unwrap().schema
+    }
+
     #[test]
     fn drawn() {
-        let text = r#"{"v":1,"buffer":"b","slots":16,"stride":32,"frames":[{"name":"f","kind":"plain","size":32,"fields":[{"name":"flag","type":"bool","offset":10},{"name":"at","type":"ns","clock":"monotonic","offset":16,"at":true},{"name":"pos","type":"f32","array":2,"offset":24}]},{"name":"g","kind":"plain","size":16,"fields":[{"name":"x","type":"i32","offset":12}]}]}"#;
-        let schema = Schema::from_json(text.as_bytes()).unwrap();
-        let frame = &schema.frames[0];
+        let source = "buffer b 16; option time ns monotonic;\n\
+             frame f { bool flag; time when; float pos[2]; } frame g { int x; }";
         assert_eq!(
-            Layout::of(&schema, frame).draw(&schema, frame),
+            draw(&schema(source), false),
             "\
-frame f: 32 bytes, 5 of them padding, 0 saved against the declared order
-  offset   size  field
-       0      8  (sequence number)
-       8      2  (frame id)
-      10      1  flag: bool
-      11      5  (padding)
-      16      8  at: ns monotonic @at
-      24      8  pos: f32[2]
+buffer b: slots of 32 bytes (the stride), 16 of them for each thread: 512 bytes
+
+frame f: 32 bytes
+  word  offset  size  field              type
+     0       0     8  (sequence number)
+     1       8     2  (frame id)
+            10     1  flag               bool
+            11     5  (padding)
+     2      16     8  when               ns monotonic @at
+     3      24     8  pos                f32[2]
+  declared order: 32 bytes, 5 of them padding; placed: 32, 5 padding; saved 0
+
+frame g: 16 bytes
+  word  offset  size  field               type
+     0       0     8  (sequence number)
+     1       8     2  (frame id)
+            10     2  (padding)
+            12     4  x                   i32
+     2      16    16  (rest of the slot)
+  declared order: 16 bytes, 2 of them padding; placed: 16, 2 padding; saved 0
 "
         );
+    }
+
+    #[test]
+    fn cache_lines() {
+        let text = draw(&schema("frame f { u64 a[7]; char b[200]; }"), false);
+        let rules: Vec<&str> = text.lines().filter(|line| line.contains("----")).collect();
+        let expected = ["  ---- cache line 1", "  ---- cache lines 2 to 4 begin inside b"];
+        assert_eq!(rules, expected, "{text}");
+    }
+
+    #[test]
+    fn colour_adds_escapes_alone() {
+        let schema = schema("frame f { u64 a[9]; char b[200]; } frame g { u8 x; }");
+        let (plain, styled) = (draw(&schema, false), draw(&schema, true));
+        assert!(!plain.contains('\x1b') && styled.contains('\x1b'));
+        let mut rest = styled.split('\x1b');
+        let mut stripped = rest.next().unwrap().to_owned();
+        stripped.extend(rest.map(|part| part.split_once('m').unwrap().1));
+        assert_eq!(stripped, plain);
+    }
+
+    #[test]
+    fn units() {
+        for (bytes, text) in [
+            (1023, "1023 bytes"),
+            (393_216, "384 KiB"),
+            (1 << 20, "1 MiB"),
+            (13_762_560, "13.1 MiB"),
+            (275_000_000_000, "256.1 GiB"),
+        ] {
+            assert_eq!(in_units(bytes), text);
+        }
     }
 }

@@ -30,6 +30,7 @@ pub mod columns;
 mod compile;
 #[cfg(feature = "parser")]
 mod diagnostic;
+#[cfg(feature = "parser")]
 mod draw;
 #[cfg(feature = "parser")]
 mod format;
@@ -58,6 +59,8 @@ pub use columns::{Column, ColumnType, Style, columns};
 pub use compile::{Compiled, Failure, Language, MAX_SOURCE_BYTES, compile};
 #[cfg(feature = "parser")]
 pub use diagnostic::{Diagnostic, Note, Severity, Span};
+#[cfg(feature = "parser")]
+pub use draw::draw;
 #[cfg(feature = "parser")]
 pub use format::format;
 pub use layout::Layout;

@@ -67,6 +67,9 @@ pub(crate) enum Mistake {
     TooManyWords { what: &'static str },
     TimeWithoutKind,
     TagForm,
+    AllowForm,
+    UnknownWarning { word: String, suggestion: Option<&'static str> },
+    LargeRing { bytes: u64, stride: u32 },
     // Names
     NameTooLong { name: String, bytes: usize },
     Keyword { name: String, languages: String },
@@ -96,6 +99,8 @@ pub(crate) enum Mistake {
     TooManyFields { name: String, count: usize },
     FrameTooLarge { name: String, bytes: u32, largest: String },
     LargeFrame { name: String, bytes: u32 },
+    UnevenFrames { name: String, bytes: u32, largest: String, stride: u32, others: usize },
+    TimelessFrame { name: String },
     UnknownType { word: String, suggestion: Option<String> },
     FrameAsType { word: String },
     LaterType { word: String },
@@ -115,6 +120,18 @@ pub(crate) enum Mistake {
     ClockNotTime,
     ClockIsFixed { time: &'static str },
 }
+
+/// The warnings and hints that `option allow` can silence.
+pub(crate) const WARNINGS: [&str; 8] = [
+    "cpu-clock",
+    "language-twice",
+    "large-frame",
+    "large-ring",
+    "no-time",
+    "same-value",
+    "uneven-frames",
+    "unknown-attribute",
+];
 
 /// Why a number is none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -167,11 +184,14 @@ impl Mistake {
     /// Hints and warnings let a file pass.
     pub fn severity(&self) -> Severity {
         match self {
-            Mistake::LargeFrame { .. } => Severity::Hint,
+            Mistake::LargeFrame { .. } | Mistake::TimelessFrame { .. } => Severity::Hint,
             Mistake::CpuClock { .. }
             | Mistake::SameValue { .. }
             | Mistake::LanguageTwice { .. }
             | Mistake::UnknownAttribute { .. }
+            | Mistake::UnknownWarning { .. }
+            | Mistake::LargeRing { .. }
+            | Mistake::UnevenFrames { .. }
             | Mistake::Unsaid { errors: false, .. } => Severity::Warning,
             _ => Severity::Error,
         }
@@ -207,6 +227,9 @@ impl Mistake {
             Mistake::TooManyWords { .. } => "too-many-words",
             Mistake::TimeWithoutKind => "unknown-time",
             Mistake::TagForm => "tag-form",
+            Mistake::AllowForm => "allow-form",
+            Mistake::UnknownWarning { .. } => "unknown-warning",
+            Mistake::LargeRing { .. } => "large-ring",
             Mistake::NameTooLong { .. } => "name-too-long",
             Mistake::Keyword { .. } => "keyword",
             Mistake::ReservedWord { .. } => "reserved-word",
@@ -233,6 +256,8 @@ impl Mistake {
             Mistake::TooManyFields { .. } => "too-many-fields",
             Mistake::FrameTooLarge { .. } => "frame-too-large",
             Mistake::LargeFrame { .. } => "large-frame",
+            Mistake::UnevenFrames { .. } => "uneven-frames",
+            Mistake::TimelessFrame { .. } => "no-time",
             Mistake::UnknownType { .. } => "unknown-type",
             Mistake::FrameAsType { .. } => "unknown-type",
             Mistake::LaterType { .. } => "reserved-word",
@@ -341,10 +366,14 @@ impl Mistake {
                 "expected a `buffer` line",
             )
             .help("add `buffer NAME;` with another name"),
-            Mistake::UnknownOption { word, suggestion } => {
-                say(format!("there is no option `{}`", Short(word)), "expected `time` or `tag`")
-                    .meant(*suggestion, "options are `option time …;` and `option tag NAME \"…\";`")
-            }
+            Mistake::UnknownOption { word, suggestion } => say(
+                format!("there is no option `{}`", Short(word)),
+                "expected `time`, `tag` or `allow`",
+            )
+            .meant(
+                *suggestion,
+                "options are `option time …;`, `option tag NAME \"…\";` and `option allow \"…\";`",
+            ),
             Mistake::TimeTwice => say("`option time` is given twice", "given again here").help(
                 "one kind of time serves the whole buffer; `@clock(…)` picks a clock per field",
             ),
@@ -374,6 +403,23 @@ impl Mistake {
             Mistake::TagForm => {
                 say("a tag is a name and a string", "expected `option tag NAME \"value\";`")
             }
+
+            Mistake::AllowForm => say(
+                "`option allow` takes the name of one warning",
+                "expected `option allow \"uneven-frames\";`",
+            ),
+            Mistake::UnknownWarning { word, suggestion } => {
+                say(format!("there is no warning called `{}`", Short(word)), "allows nothing")
+                    .meant(*suggestion, "the name stands in brackets before each warning and hint")
+            }
+            Mistake::LargeRing { bytes, stride } => say(
+                format!("each thread's ring has {} MiB", bytes >> 20),
+                format!("slots of {stride} bytes"),
+            )
+            .help(
+                "fewer slots do for most; `ppt attach --slots` gives one capture more \
+                 (`option allow \"large-ring\";` silences this)",
+            ),
 
             Mistake::NameTooLong { name, bytes } => say(
                 format!("the name `{}` has {bytes} bytes", Short(name)),
@@ -491,6 +537,34 @@ impl Mistake {
                 "every frame written copies that much",
             )
             .help("frames up to 512 bytes are usual; every slot of the ring has the largest size"),
+            Mistake::UnevenFrames { name, bytes, largest, stride, others } => {
+                let others = match others {
+                    0 => String::new(),
+                    1 => "; one more frame is small, too".to_owned(),
+                    _ => format!("; {others} more frames are small, too"),
+                };
+                say(
+                    format!(
+                        "`{}` has {bytes} bytes in slots of {stride}, the size of `{}`{others}",
+                        Short(name),
+                        Short(largest)
+                    ),
+                    format!("leaves {} bytes of its slots unused", stride - bytes),
+                )
+                .help(format!(
+                    "trim `{}`, or put it into a frame file, and so a buffer, of its own \
+                     (`option allow \"uneven-frames\";` silences this)",
+                    Short(largest)
+                ))
+            }
+            Mistake::TimelessFrame { name } => say(
+                format!("the frame `{}` has no time", Short(name)),
+                "other frames of the buffer have one",
+            )
+            .help(
+                "without a `time` field it cannot be placed among the frames of other threads \
+                 (`option allow \"no-time\";` silences this)",
+            ),
             Mistake::UnknownType { word, suggestion } => {
                 let text = say(format!("unknown type `{}`", Short(word)), "not a type");
                 match suggestion {

@@ -439,7 +439,7 @@ fn in_words(rule: Rule) -> Option<&'static str> {
         Rule::enumeration | Rule::enum_head | Rule::enum_word => "`enum`",
         Rule::frame | Rule::frame_head | Rule::frame_word => "`frame`",
         Rule::language => "a language (`C`, `C++` or `Rust`)",
-        Rule::key => "an option (`time` or `tag`)",
+        Rule::key => "an option (`time`, `tag` or `allow`)",
         Rule::integer => "an integer type (`i8` … `u64`)",
         Rule::name | Rule::declarator | Rule::value => "a name",
         Rule::attribute_name => "the name of an attribute",

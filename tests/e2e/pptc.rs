@@ -14,6 +14,7 @@ const BAD_SAID: &str = "error[unknown-type]: unknown type `itn`
   |             ^^^ not a type
   |
   = help: did you mean `int`?
+pptc: 1 error
 ";
 
 fn pptc(bench: &Bench, args: &[&str]) -> Ran {
@@ -90,7 +91,7 @@ fn files_that_cannot_be_read_are_named() {
         &pptc(&bench, &["dir.frame"]),
         1,
         "",
-        "pptc: cannot read dir.frame: Is a directory (os error 21)\n",
+        "pptc: dir.frame is a folder: name the frame files in it\n",
     );
 }
 
@@ -99,7 +100,7 @@ fn files_that_cannot_be_written_are_named() {
     let bench = bench(GOOD);
     bench.write("file", "");
     let ran = pptc(&bench, &["a.frame", "-o", "file"]);
-    said(&ran, 1, "", "pptc: cannot write file: File exists (os error 17)\n");
+    said(&ran, 1, "", "pptc: cannot write file: it is not a folder\n");
     let ran = pptc(&bench, &["a.frame", "--depfile", "none/d"]);
     said(&ran, 1, "", "pptc: cannot write none/d: No such file or directory (os error 2)\n");
 }
@@ -192,6 +193,7 @@ fn warnings_are_no_failure() {
   |                      ^^^^^^^^^ kept in the schema, without a meaning
   |
   = help: known are @at, @unit, @clock, @group, @name, @track and @flow
+pptc: 1 warning
 ",
     );
     assert_eq!(files(&bench, ""), ["a.c", "a.frame", "a.h"]);
@@ -208,4 +210,81 @@ fn spaces_in_a_path() {
     let made = ["some\\ folder/my\\ events.c", "some\\ folder/my\\ events.h"];
     check_rule(&bench, "d", made, "some\\ folder/my\\ events.frame");
     bench.cc(&["-c", "some folder/my events.c", "-o", "events.o"]);
+}
+
+#[test]
+fn warnings_can_be_denied() {
+    let bench = bench("frame good { int who @nonsense; }\n");
+    bench.write("b.frame", "frame big { bytes text[900]; }\n");
+    let ran = pptc(&bench, &["--deny-warnings", "a.frame", "b.frame"]);
+    assert_eq!(ran.code(), 1);
+    assert!(ran.stderr.ends_with("pptc: 1 warning, 1 hint (warnings are denied)\n"), "{ran:?}");
+    assert_eq!(files(&bench, ""), ["a.frame", "b.c", "b.frame", "b.h"], "hints are no warnings");
+    bench.write("a.frame", "option allow \"unknown-attribute\"; frame good { int who @nonsense; }");
+    said(&pptc(&bench, &["--deny-warnings", "a.frame"]), 0, "", "");
+}
+
+#[test]
+fn two_files_never_become_one() {
+    let bench = Bench::new();
+    for folder in ["left", "right"] {
+        fs::create_dir(bench.path(folder)).unwrap();
+        bench.write(&format!("{folder}/a.frame"), GOOD);
+    }
+    let both = ["left/a.frame", "right/a.frame"];
+    let why = "pptc: left/a.frame and right/a.frame would both become out/a.h: rename one of them, \
+               or give each a folder of its own\n";
+    said(&pptc(&bench, &[&both[..], &["-o", "out"]].concat()), 1, "", why);
+    said(&pptc(&bench, &both), 0, "", "");
+    said(&pptc(&bench, &["left/a.frame", "./left/a.frame", "-o", "out"]), 0, "", "");
+}
+
+#[test]
+fn what_pptc_did_not_write_is_kept() {
+    let bench = bench(GOOD);
+    bench.write("a.c", "int main(void) { return 0; }\n");
+    let why = "pptc: cannot write a.c: it was not written by pptc, and would be lost: rename the \
+               frame file, or choose another folder\n";
+    said(&pptc(&bench, &["a.frame"]), 1, "", why);
+    assert_eq!(files(&bench, ""), ["a.c", "a.frame"]);
+    bench.write("b.h", GOOD);
+    let why = "pptc: b.h would be overwritten by what comes of it: name it b.frame\n";
+    said(&pptc(&bench, &["b.h"]), 1, "", why);
+    assert_eq!(fs::read_to_string(bench.path("b.h")).unwrap(), GOOD);
+}
+
+#[test]
+fn what_is_no_file() {
+    let bench = bench(GOOD);
+    let made = bench.command("mkfifo").arg("fifo.frame").status().unwrap();
+    assert!(made.success());
+    for (file, why) in [
+        ("fifo.frame", "fifo.frame is a pipe: generated files are named after a frame file"),
+        ("/dev/null", "/dev/null is a device: generated files are named after a frame file"),
+        ("-", "standard input has no name to call the generated files by (a file called - is ./-)"),
+    ] {
+        said(&pptc(&bench, &[file]), 1, "", &format!("pptc: {why}\n"));
+    }
+    let ran = pptc(&bench, &["--check", "/dev/null"]);
+    assert!(ran.code() == 1 && ran.stderr.contains("declares no frame"), "{ran:?}");
+}
+
+#[test]
+fn folders_that_cannot_be_written() {
+    let bench = bench(GOOD);
+    bench.write("file", "");
+    fs::create_dir_all(bench.path("taken/a.h")).unwrap();
+    for (folder, why) in [
+        ("file/deep", "cannot write file/deep: Not a directory (os error 20)"),
+        ("taken", "cannot write taken/a.h: Is a directory (os error 21)"),
+    ] {
+        said(&pptc(&bench, &["a.frame", "-o", folder]), 1, "", &format!("pptc: {why}\n"));
+    }
+}
+
+#[test]
+fn languages_by_their_usual_names() {
+    let bench = bench(GOOD);
+    said(&pptc(&bench, &["--emit", "C,C++,Rust", "a.frame"]), 0, "", "");
+    assert_eq!(files(&bench, ""), ["a.c", "a.cpp", "a.frame", "a.h", "a.hpp", "a.rs"]);
 }

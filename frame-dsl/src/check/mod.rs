@@ -1,6 +1,7 @@
 //! The rules of the language, over the syntax tree: one function per rule, none of which stops the
 //! others.
 
+mod advice;
 mod attributes;
 mod enums;
 mod fields;
@@ -28,6 +29,7 @@ pub(crate) fn check(file: &File, stem: &str, sink: &mut Sink) -> Option<Checked>
     if file.frames.is_empty() && !sink.has_errors() {
         sink.report(file.end..file.end, Mistake::NoFrames);
     }
+    advice::allowed(file, sink);
     let emit = options::languages(file, sink);
     let (buffer, slots) = options::buffer(file, stem, sink);
     let time = options::time(file, sink);
@@ -45,5 +47,8 @@ pub(crate) fn check(file: &File, stem: &str, sink: &mut Sink) -> Option<Checked>
     layout::place(&mut schema);
     frames::sizes(&schema, &places, sink);
     frames::columns_are_distinct(&schema, &places, sink);
+    if !sink.has_errors() {
+        advice::buffer(file, &schema, &places, sink);
+    }
     (!sink.has_errors()).then_some(Checked { schema, emit })
 }

@@ -116,12 +116,15 @@ fn nearest_slots(value: i128) -> u64 {
     if value - below.min(value) < above - value { below } else { above }
 }
 
-/// Every `option` line is one of the two there are.
+/// The option that silences a warning.
+pub(super) const ALLOW: &str = "allow";
+
+/// Every `option` line is one of those there are.
 pub(super) fn known(file: &File, sink: &mut Sink) {
     for setting in &file.settings {
         let word = &setting.key.text;
-        if word != "time" && word != "tag" {
-            let suggestion = nearest(word, ["time", "tag"]);
+        if word != "time" && word != "tag" && word != ALLOW {
+            let suggestion = nearest(word, ["time", "tag", ALLOW]);
             let mistake = Mistake::UnknownOption { word: word.clone(), suggestion };
             sink.report(setting.key.span.clone(), mistake);
         }

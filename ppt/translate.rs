@@ -1,0 +1,204 @@
+//! What pptc does with frame files: reads them, says what is wrong, prints or writes what they mean.
+
+use std::collections::HashMap;
+use std::fs;
+use std::io::{self, Read, Write};
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use ppt_codegen::{Compiled, Diagnostic, Language, Output, Severity};
+
+use crate::{Args, Print, exit};
+
+pub(crate) fn run(args: &Args) -> ExitCode {
+    let (rules, tally, made) = (String::new(), Tally::default(), HashMap::new());
+    let mut run = Run { args, rules, tally, made, printed: false };
+    let mut failed = false;
+    for file in &args.files {
+        if let Err(message) = run.translate(file) {
+            anstream::eprint!("{message}");
+            failed = true;
+        }
+    }
+    run.tally.say(args.deny_warnings);
+    if failed {
+        return exit::FAILED;
+    }
+    let written = args.depfile.as_ref().map(|path| (path, fs::write(path, run.rules)));
+    if let Some((path, Err(error))) = written {
+        eprintln!("pptc: cannot write {}: {error}", path.display());
+        return exit::FAILED;
+    }
+    exit::DONE
+}
+
+/// Reads a frame file: no more of it than one can be long.
+pub(crate) fn read(file: &Path) -> Result<Vec<u8>, String> {
+    let failed = |error: io::Error| format!("pptc: cannot read {}: {error}\n", file.display());
+    if fs::metadata(file).map_err(failed)?.is_dir() {
+        let file = file.display();
+        return Err(format!("pptc: {file} is a folder: name the frame files in it\n"));
+    }
+    let mut bytes = Vec::new();
+    let limit = ppt_codegen::MAX_SOURCE_BYTES as u64 + 1;
+    let opened = fs::File::open(file).map_err(failed)?;
+    opened.take(limit).read_to_end(&mut bytes).map_err(failed)?;
+    Ok(bytes)
+}
+
+/// Why nothing can lie beside a file: it is a pipe, a device or the like.
+pub(crate) fn special(file: &Path) -> Option<&'static str> {
+    let kind = fs::metadata(file).ok()?.file_type();
+    match () {
+        () if kind.is_fifo() => Some("a pipe"),
+        () if kind.is_socket() => Some("a socket"),
+        () if kind.is_char_device() || kind.is_block_device() => Some("a device"),
+        () => None,
+    }
+}
+
+/// How many diagnostics there were.
+#[derive(Default)]
+struct Tally {
+    errors: usize,
+    warnings: usize,
+    hints: usize,
+}
+
+impl Tally {
+    fn count(&mut self, diagnostics: &[Diagnostic]) {
+        for diagnostic in diagnostics {
+            *match diagnostic.severity {
+                Severity::Error => &mut self.errors,
+                Severity::Warning => &mut self.warnings,
+                Severity::Hint => &mut self.hints,
+            } += 1;
+        }
+    }
+
+    /// One line, if there is anything to tell.
+    fn say(&self, denied: bool) {
+        let counts = [(self.errors, "error"), (self.warnings, "warning"), (self.hints, "hint")];
+        let words: Vec<String> = counts
+            .iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, word)| format!("{count} {word}{}", if *count == 1 { "" } else { "s" }))
+            .collect();
+        if !words.is_empty() {
+            let denied = denied && self.warnings > 0;
+            let denied = if denied { " (warnings are denied)" } else { "" };
+            eprintln!("pptc: {}{denied}", words.join(", "));
+        }
+    }
+}
+
+struct Run<'a> {
+    args: &'a Args,
+    /// For make.
+    rules: String,
+    tally: Tally,
+    /// Each output, and the frame file that it comes from.
+    made: HashMap<PathBuf, PathBuf>,
+    /// Whether something has been printed: an empty line goes between two layouts.
+    printed: bool,
+}
+
+impl Run<'_> {
+    /// One file; an error is text for stderr, with its line ends.
+    fn translate(&mut self, file: &Path) -> Result<(), String> {
+        let writes = !self.args.check && self.args.print.is_none();
+        if let Some(kind) = special(file).filter(|_| writes) {
+            let file = file.display();
+            return Err(format!(
+                "pptc: {file} is {kind}: generated files are named after a frame file\n"
+            ));
+        }
+        if file.as_os_str() == "-" {
+            let why = "standard input has no name to call the generated files by";
+            return Err(format!("pptc: {why} (a file called - is ./-)\n"));
+        }
+        let source = read(file)?;
+        let name = file.to_string_lossy();
+        let frames = match ppt_codegen::parse(&source, &name) {
+            Ok(frames) => frames,
+            Err(failure) => {
+                self.tally.count(&failure.diagnostics);
+                return Err(failure.render(true));
+            }
+        };
+        self.tally.count(&frames.warnings);
+        anstream::eprint!("{}", frames.render_warnings(true));
+        let denied = |it: &Diagnostic| it.severity == Severity::Warning && self.args.deny_warnings;
+        if frames.warnings.iter().any(denied) {
+            return Err(String::new());
+        }
+        if let Some(what) = self.args.print {
+            let gap = std::mem::replace(&mut self.printed, true);
+            return print(&frames, what, gap)
+                .map_err(|error| format!("pptc: cannot write standard output: {error}\n"));
+        }
+        let languages: Vec<Language> = self.args.emit.iter().map(|&it| it.into()).collect();
+        let outputs = ppt_codegen::generate(&frames, &name, &languages)
+            .map_err(|error| format!("pptc: {}: {error}\n", file.display()))?;
+        if self.args.check {
+            return Ok(());
+        }
+        let beside = file.parent().unwrap_or(Path::new(""));
+        let folder = self.args.output.as_deref().unwrap_or(beside);
+        self.claim(file, folder, &outputs)?;
+        let paths = ppt_codegen::write_outputs(folder, &outputs)
+            .map_err(|error| format!("pptc: {error}\n"))?;
+        self.rules += &ppt_codegen::depfile(&paths, file);
+        Ok(())
+    }
+
+    /// No output may take the place of another file's, or of a frame file.
+    fn claim(&mut self, file: &Path, folder: &Path, outputs: &[Output]) -> Result<(), String> {
+        let source = whole(file);
+        for output in outputs {
+            let path = folder.join(&output.name);
+            let place = whole(folder).join(&output.name);
+            if place == source {
+                let file = file.display();
+                return Err(format!(
+                    "pptc: {file} would be overwritten by what comes of it: name it {}\n",
+                    Path::new(&output.name).with_extension("frame").display()
+                ));
+            }
+            let first = self.made.entry(place).or_insert_with(|| file.to_owned());
+            if whole(first) != source {
+                return Err(format!(
+                    "pptc: {} and {} would both become {}: rename one of them, or give each a \
+                     folder of its own\n",
+                    first.display(),
+                    file.display(),
+                    path.display()
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The path from the root on, without links as far as it exists.
+fn whole(path: &Path) -> PathBuf {
+    let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+    let absolute = || std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    fs::canonicalize(path).unwrap_or_else(|_| absolute())
+}
+
+/// A closed pipe is not an error.
+fn print(frames: &Compiled, what: Print, gap: bool) -> io::Result<()> {
+    let printed = match what {
+        Print::Schema => writeln!(io::stdout(), "{}", frames.schema.to_json()),
+        Print::Layout => {
+            let gap = if gap { "\n" } else { "" };
+            write!(anstream::stdout(), "{gap}{}", ppt_codegen::draw(&frames.schema, true))
+        }
+    };
+    match printed {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
+        _ => Ok(()),
+    }
+}
