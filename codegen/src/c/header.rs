@@ -194,6 +194,7 @@ pub(crate) fn commit(buffer: &Buffer, frame: &Frame, ty: &str, out: &mut Text) {
     } else {
         "static inline"
     };
+    out.line("/* Stores a frame, word by word, into the next slot of the thread's ring. */");
     out.open(&format!(
         "{inline} void {}(const {ty} *f) {{",
         buffer.symbol(&format!("commit_{}", frame.name))
@@ -213,6 +214,7 @@ pub(crate) fn commit(buffer: &Buffer, frame: &Frame, ty: &str, out: &mut Text) {
 /// The macro form's write.
 fn write_frame(buffer: &Buffer, frame: &Frame, out: &mut Text) {
     let schema = buffer.schema;
+    out.line("/* The macro form: writes the frame that belongs to the thread. */");
     out.open(&format!("static inline void ppt_write_{}_frame(void) {{", frame.name));
     out.line(&format!("if (ppt_{}_on())", schema.buffer));
     out.line(&format!(
@@ -250,6 +252,7 @@ fn macro_name(frame: &Frame, field: &Field) -> String {
 /// The macro form: `WRITE_<FRAME>_<FIELD>(v)`, and `…_TIMESTAMP()` for times.
 fn field_macros(buffer: &Buffer, frame: &Frame, out: &mut Text) {
     let symbol = buffer.symbol(&format!("frame_{}", frame.name));
+    out.line("/* The macro form: stores into the thread's frame, on or off; only clocks look. */");
     for field in &frame.fields {
         let (name, of) = (&field.name, macro_name(frame, field));
         if array_length(field).is_some() {

@@ -92,6 +92,7 @@ static inline void ppt_arrays_prepare(void) {
         ppt1_arrays_4bd7d6c8_prepare();
 }
 
+/* Stores a frame, word by word, into the next slot of the thread's ring. */
 static inline __attribute__((always_inline)) void ppt1_arrays_4bd7d6c8_commit_arrays(const pptframe_arrays_t *f) {
     ppt1_thread *t = ppt1_arrays_4bd7d6c8_begin(0);
     if (t != 0) {
@@ -125,6 +126,7 @@ static inline __attribute__((always_inline)) void ppt1_arrays_4bd7d6c8_commit_ar
     }
 }
 
+/* The macro form: writes the frame that belongs to the thread. */
 static inline void ppt_write_arrays_frame(void) {
     if (ppt_arrays_on())
         ppt1_arrays_4bd7d6c8_commit_arrays(&ppt1_arrays_4bd7d6c8_frame_arrays);
@@ -198,6 +200,7 @@ static inline void ppt1_arrays_4bd7d6c8_set_arrays_payload(const uint8_t *from) 
     memcpy(ppt1_arrays_4bd7d6c8_frame_arrays.payload, from, sizeof ppt1_arrays_4bd7d6c8_frame_arrays.payload);
 }
 
+/* The macro form: stores into the thread's frame, on or off; only clocks look. */
 #define WRITE_ARRAYS_I1(v) ppt1_arrays_4bd7d6c8_set_arrays_i1(v)
 #define WRITE_ARRAYS_I2(v) ppt1_arrays_4bd7d6c8_set_arrays_i2(v)
 #define WRITE_ARRAYS_I4(v) ppt1_arrays_4bd7d6c8_set_arrays_i4(v)

@@ -59,6 +59,7 @@ static inline void ppt_comments_prepare(void) {
         ppt1_comments_97d48053_prepare();
 }
 
+/* Stores a frame, word by word, into the next slot of the thread's ring. */
 static inline __attribute__((always_inline)) void ppt1_comments_97d48053_commit_comments(const pptframe_comments_t *f) {
     ppt1_thread *t = ppt1_comments_97d48053_begin(0);
     if (t != 0) {
@@ -68,11 +69,13 @@ static inline __attribute__((always_inline)) void ppt1_comments_97d48053_commit_
     }
 }
 
+/* The macro form: writes the frame that belongs to the thread. */
 static inline void ppt_write_comments_frame(void) {
     if (ppt_comments_on())
         ppt1_comments_97d48053_commit_comments(&ppt1_comments_97d48053_frame_comments);
 }
 
+/* The macro form: stores into the thread's frame, on or off; only clocks look. */
 #define WRITE_COMMENTS_RATE(v) ((void)(ppt1_comments_97d48053_frame_comments.rate = (v)))
 #define WRITE_COMMENTS_WHO(v) ((void)(ppt1_comments_97d48053_frame_comments.who = (v)))
 

@@ -111,6 +111,7 @@ static inline void ppt_enums_prepare(void) {
         ppt1_enums_b546f465_prepare();
 }
 
+/* Stores a frame, word by word, into the next slot of the thread's ring. */
 static inline __attribute__((always_inline)) void ppt1_enums_b546f465_commit_enums(const pptframe_enums_t *f) {
     ppt1_thread *t = ppt1_enums_b546f465_begin(0);
     if (t != 0) {
@@ -124,6 +125,7 @@ static inline __attribute__((always_inline)) void ppt1_enums_b546f465_commit_enu
     }
 }
 
+/* The macro form: writes the frame that belongs to the thread. */
 static inline void ppt_write_enums_frame(void) {
     if (ppt_enums_on())
         ppt1_enums_b546f465_commit_enums(&ppt1_enums_b546f465_frame_enums);
@@ -133,6 +135,7 @@ static inline void ppt1_enums_b546f465_set_enums_path(const int32_t *from) {
     memcpy(ppt1_enums_b546f465_frame_enums.path, from, sizeof ppt1_enums_b546f465_frame_enums.path);
 }
 
+/* The macro form: stores into the thread's frame, on or off; only clocks look. */
 #define WRITE_ENUMS_TINY(v) ((void)(ppt1_enums_b546f465_frame_enums.tiny = (v)))
 #define WRITE_ENUMS_SHORT_(v) ((void)(ppt1_enums_b546f465_frame_enums.short_ = (v)))
 #define WRITE_ENUMS_PLAIN(v) ((void)(ppt1_enums_b546f465_frame_enums.plain = (v)))

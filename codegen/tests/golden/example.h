@@ -71,6 +71,7 @@ static inline struct timeval ppt_example_now(void) {
     return now;
 }
 
+/* Stores a frame, word by word, into the next slot of the thread's ring. */
 static inline __attribute__((always_inline)) void ppt1_example_03c27b2a_commit_example(const pptframe_example_t *f) {
     ppt1_thread *t = ppt1_example_03c27b2a_begin(0);
     if (t != 0) {
@@ -86,11 +87,13 @@ static inline __attribute__((always_inline)) void ppt1_example_03c27b2a_commit_e
     }
 }
 
+/* The macro form: writes the frame that belongs to the thread. */
 static inline void ppt_write_example_frame(void) {
     if (ppt_example_on())
         ppt1_example_03c27b2a_commit_example(&ppt1_example_03c27b2a_frame_example);
 }
 
+/* The macro form: stores into the thread's frame, on or off; only clocks look. */
 #define WRITE_EXAMPLE_KIND(v) ((void)(ppt1_example_03c27b2a_frame_example.kind = (v)))
 #define WRITE_EXAMPLE_WHO(v) ((void)(ppt1_example_03c27b2a_frame_example.who = (v)))
 #define WRITE_EXAMPLE_SLEEP(v) ((void)(ppt1_example_03c27b2a_frame_example.sleep = (v)))

@@ -80,6 +80,7 @@ PPT1_ASSERT(__builtin_offsetof(example, who) == 60, "layout of example");
 static_assert(std::is_trivial<example>::value, "a frame is plain memory");
 
 #if PPT1_ENABLED
+/* Stores a frame, word by word, into the next slot of the thread's ring. */
 static inline __attribute__((always_inline)) void ppt1_example_03c27b2a_commit_example(const example *f) {
     ppt1_thread *t = ppt1_example_03c27b2a_begin(0);
     if (t != 0) {

@@ -134,6 +134,7 @@ static inline void ppt_hole_prepare(void) {
         ppt1_hole_6c4ddc6d_prepare();
 }
 
+/* Stores a frame, word by word, into the next slot of the thread's ring. */
 static inline __attribute__((always_inline)) void ppt1_hole_6c4ddc6d_commit_fits(const pptframe_fits_t *f) {
     ppt1_thread *t = ppt1_hole_6c4ddc6d_begin(0);
     if (t != 0) {
@@ -144,11 +145,13 @@ static inline __attribute__((always_inline)) void ppt1_hole_6c4ddc6d_commit_fits
     }
 }
 
+/* The macro form: writes the frame that belongs to the thread. */
 static inline void ppt_write_fits_frame(void) {
     if (ppt_hole_on())
         ppt1_hole_6c4ddc6d_commit_fits(&ppt1_hole_6c4ddc6d_frame_fits);
 }
 
+/* Stores a frame, word by word, into the next slot of the thread's ring. */
 static inline __attribute__((always_inline)) void ppt1_hole_6c4ddc6d_commit_text(const pptframe_text_t *f) {
     ppt1_thread *t = ppt1_hole_6c4ddc6d_begin(1);
     if (t != 0) {
@@ -160,6 +163,7 @@ static inline __attribute__((always_inline)) void ppt1_hole_6c4ddc6d_commit_text
     }
 }
 
+/* The macro form: writes the frame that belongs to the thread. */
 static inline void ppt_write_text_frame(void) {
     if (ppt_hole_on())
         ppt1_hole_6c4ddc6d_commit_text(&ppt1_hole_6c4ddc6d_frame_text);
@@ -169,6 +173,7 @@ static inline void ppt1_hole_6c4ddc6d_set_text_name(const char *from) {
     ppt1_text(ppt1_hole_6c4ddc6d_frame_text.name, from, 14);
 }
 
+/* Stores a frame, word by word, into the next slot of the thread's ring. */
 static inline __attribute__((always_inline)) void ppt1_hole_6c4ddc6d_commit_tight(const pptframe_tight_t *f) {
     ppt1_thread *t = ppt1_hole_6c4ddc6d_begin(2);
     if (t != 0) {
@@ -180,6 +185,7 @@ static inline __attribute__((always_inline)) void ppt1_hole_6c4ddc6d_commit_tigh
     }
 }
 
+/* The macro form: writes the frame that belongs to the thread. */
 static inline void ppt_write_tight_frame(void) {
     if (ppt_hole_on())
         ppt1_hole_6c4ddc6d_commit_tight(&ppt1_hole_6c4ddc6d_frame_tight);
@@ -189,6 +195,7 @@ static inline void ppt1_hole_6c4ddc6d_set_tight_d(const uint16_t *from) {
     memcpy(ppt1_hole_6c4ddc6d_frame_tight.d, from, sizeof ppt1_hole_6c4ddc6d_frame_tight.d);
 }
 
+/* Stores a frame, word by word, into the next slot of the thread's ring. */
 static inline __attribute__((always_inline)) void ppt1_hole_6c4ddc6d_commit_wide(const pptframe_wide_t *f) {
     ppt1_thread *t = ppt1_hole_6c4ddc6d_begin(3);
     if (t != 0) {
@@ -199,11 +206,13 @@ static inline __attribute__((always_inline)) void ppt1_hole_6c4ddc6d_commit_wide
     }
 }
 
+/* The macro form: writes the frame that belongs to the thread. */
 static inline void ppt_write_wide_frame(void) {
     if (ppt_hole_on())
         ppt1_hole_6c4ddc6d_commit_wide(&ppt1_hole_6c4ddc6d_frame_wide);
 }
 
+/* Stores a frame, word by word, into the next slot of the thread's ring. */
 static inline __attribute__((always_inline)) void ppt1_hole_6c4ddc6d_commit_sign(const pptframe_sign_t *f) {
     ppt1_thread *t = ppt1_hole_6c4ddc6d_begin(4);
     if (t != 0) {
@@ -214,26 +223,32 @@ static inline __attribute__((always_inline)) void ppt1_hole_6c4ddc6d_commit_sign
     }
 }
 
+/* The macro form: writes the frame that belongs to the thread. */
 static inline void ppt_write_sign_frame(void) {
     if (ppt_hole_on())
         ppt1_hole_6c4ddc6d_commit_sign(&ppt1_hole_6c4ddc6d_frame_sign);
 }
 
+/* The macro form: stores into the thread's frame, on or off; only clocks look. */
 #define WRITE_FITS_A(v) ((void)(ppt1_hole_6c4ddc6d_frame_fits.a = (v)))
 #define WRITE_FITS_B(v) ((void)(ppt1_hole_6c4ddc6d_frame_fits.b = (v)))
 #define WRITE_FITS_C(v) ((void)(ppt1_hole_6c4ddc6d_frame_fits.c = (v)))
 
+/* The macro form: stores into the thread's frame, on or off; only clocks look. */
 #define WRITE_TEXT_A(v) ((void)(ppt1_hole_6c4ddc6d_frame_text.a = (v)))
 #define WRITE_TEXT_NAME(v) ppt1_hole_6c4ddc6d_set_text_name(v)
 
+/* The macro form: stores into the thread's frame, on or off; only clocks look. */
 #define WRITE_TIGHT_A(v) ((void)(ppt1_hole_6c4ddc6d_frame_tight.a = (v)))
 #define WRITE_TIGHT_B(v) ((void)(ppt1_hole_6c4ddc6d_frame_tight.b = (v)))
 #define WRITE_TIGHT_C(v) ((void)(ppt1_hole_6c4ddc6d_frame_tight.c = (v)))
 #define WRITE_TIGHT_D(v) ppt1_hole_6c4ddc6d_set_tight_d(v)
 #define WRITE_TIGHT_E(v) ((void)(ppt1_hole_6c4ddc6d_frame_tight.e = (v)))
 
+/* The macro form: stores into the thread's frame, on or off; only clocks look. */
 #define WRITE_WIDE_A(v) ((void)(ppt1_hole_6c4ddc6d_frame_wide.a = (v)))
 
+/* The macro form: stores into the thread's frame, on or off; only clocks look. */
 #define WRITE_SIGN_A(v) ((void)(ppt1_hole_6c4ddc6d_frame_sign.a = (v)))
 #define WRITE_SIGN_B(v) ((void)(ppt1_hole_6c4ddc6d_frame_sign.b = (v)))
 #define WRITE_SIGN_C(v) ((void)(ppt1_hole_6c4ddc6d_frame_sign.c = (v)))

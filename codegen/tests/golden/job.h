@@ -104,6 +104,7 @@ static inline int64_t ppt_job_now(void) {
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
+/* Stores a frame, word by word, into the next slot of the thread's ring. */
 static inline __attribute__((always_inline)) void ppt1_job_cd705f47_commit_job(const pptframe_job_t *f) {
     ppt1_thread *t = ppt1_job_cd705f47_begin(0);
     if (t != 0) {
@@ -120,6 +121,7 @@ static inline __attribute__((always_inline)) void ppt1_job_cd705f47_commit_job(c
     }
 }
 
+/* The macro form: writes the frame that belongs to the thread. */
 static inline void ppt_write_job_frame(void) {
     if (ppt_job_on())
         ppt1_job_cd705f47_commit_job(&ppt1_job_cd705f47_frame_job);
@@ -133,6 +135,7 @@ static inline void ppt1_job_cd705f47_set_job_name(const char *from) {
     ppt1_text(ppt1_job_cd705f47_frame_job.name, from, 16);
 }
 
+/* Stores a frame, word by word, into the next slot of the thread's ring. */
 static inline __attribute__((always_inline)) void ppt1_job_cd705f47_commit_login(const pptframe_login_t *f) {
     ppt1_thread *t = ppt1_job_cd705f47_begin(1);
     if (t != 0) {
@@ -143,11 +146,13 @@ static inline __attribute__((always_inline)) void ppt1_job_cd705f47_commit_login
     }
 }
 
+/* The macro form: writes the frame that belongs to the thread. */
 static inline void ppt_write_login_frame(void) {
     if (ppt_job_on())
         ppt1_job_cd705f47_commit_login(&ppt1_job_cd705f47_frame_login);
 }
 
+/* The macro form: stores into the thread's frame, on or off; only clocks look. */
 #define WRITE_JOB_KIND(v) ((void)(ppt1_job_cd705f47_frame_job.kind = (v)))
 #define WRITE_JOB_WHO(v) ((void)(ppt1_job_cd705f47_frame_job.who = (v)))
 #define WRITE_JOB_HANDLE_START(v) ((void)(ppt1_job_cd705f47_frame_job.handle_start = (v)))
@@ -158,6 +163,7 @@ static inline void ppt_write_login_frame(void) {
 #define WRITE_JOB_POS(v) ppt1_job_cd705f47_set_job_pos(v)
 #define WRITE_JOB_NAME(v) ppt1_job_cd705f47_set_job_name(v)
 
+/* The macro form: stores into the thread's frame, on or off; only clocks look. */
 #define WRITE_LOGIN_WHO(v) ((void)(ppt1_job_cd705f47_frame_login.who = (v)))
 #define WRITE_LOGIN_IN_(v) ((void)(ppt1_job_cd705f47_frame_login.in_ = (v)))
 #define WRITE_LOGIN_WHEN(v) ((void)(ppt1_job_cd705f47_frame_login.when = (v)))

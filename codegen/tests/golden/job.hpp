@@ -117,6 +117,7 @@ PPT1_ASSERT(__builtin_offsetof(login, when) == 16, "layout of login");
 static_assert(std::is_trivial<login>::value, "a frame is plain memory");
 
 #if PPT1_ENABLED
+/* Stores a frame, word by word, into the next slot of the thread's ring. */
 static inline __attribute__((always_inline)) void ppt1_job_cd705f47_commit_job(const job *f) {
     ppt1_thread *t = ppt1_job_cd705f47_begin(0);
     if (t != 0) {
@@ -133,6 +134,7 @@ static inline __attribute__((always_inline)) void ppt1_job_cd705f47_commit_job(c
     }
 }
 
+/* Stores a frame, word by word, into the next slot of the thread's ring. */
 static inline __attribute__((always_inline)) void ppt1_job_cd705f47_commit_login(const login *f) {
     ppt1_thread *t = ppt1_job_cd705f47_begin(1);
     if (t != 0) {

@@ -95,6 +95,7 @@ static inline void ppt_long_arrays_prepare(void) {
         ppt1_long_arrays_d91a61ef_prepare();
 }
 
+/* Stores a frame, word by word, into the next slot of the thread's ring. */
 static inline void ppt1_long_arrays_d91a61ef_commit_text(const pptframe_text_t *f) {
     ppt1_thread *t = ppt1_long_arrays_d91a61ef_begin(0);
     if (t != 0) {
@@ -107,6 +108,7 @@ static inline void ppt1_long_arrays_d91a61ef_commit_text(const pptframe_text_t *
     }
 }
 
+/* The macro form: writes the frame that belongs to the thread. */
 static inline void ppt_write_text_frame(void) {
     if (ppt_long_arrays_on())
         ppt1_long_arrays_d91a61ef_commit_text(&ppt1_long_arrays_d91a61ef_frame_text);
@@ -116,6 +118,7 @@ static inline void ppt1_long_arrays_d91a61ef_set_text_text(const char *from) {
     ppt1_text(ppt1_long_arrays_d91a61ef_frame_text.text, from, 4000);
 }
 
+/* Stores a frame, word by word, into the next slot of the thread's ring. */
 static inline void ppt1_long_arrays_d91a61ef_commit_numbers(const pptframe_numbers_t *f) {
     ppt1_thread *t = ppt1_long_arrays_d91a61ef_begin(1);
     if (t != 0) {
@@ -140,6 +143,7 @@ static inline void ppt1_long_arrays_d91a61ef_commit_numbers(const pptframe_numbe
     }
 }
 
+/* The macro form: writes the frame that belongs to the thread. */
 static inline void ppt_write_numbers_frame(void) {
     if (ppt_long_arrays_on())
         ppt1_long_arrays_d91a61ef_commit_numbers(&ppt1_long_arrays_d91a61ef_frame_numbers);
@@ -161,6 +165,7 @@ static inline void ppt1_long_arrays_d91a61ef_set_numbers_flags(const bool *from)
     memcpy(ppt1_long_arrays_d91a61ef_frame_numbers.flags, from, sizeof ppt1_long_arrays_d91a61ef_frame_numbers.flags);
 }
 
+/* Stores a frame, word by word, into the next slot of the thread's ring. */
 static inline void ppt1_long_arrays_d91a61ef_commit_full(const pptframe_full_t *f) {
     ppt1_thread *t = ppt1_long_arrays_d91a61ef_begin(2);
     if (t != 0) {
@@ -172,6 +177,7 @@ static inline void ppt1_long_arrays_d91a61ef_commit_full(const pptframe_full_t *
     }
 }
 
+/* The macro form: writes the frame that belongs to the thread. */
 static inline void ppt_write_full_frame(void) {
     if (ppt_long_arrays_on())
         ppt1_long_arrays_d91a61ef_commit_full(&ppt1_long_arrays_d91a61ef_frame_full);
@@ -181,15 +187,18 @@ static inline void ppt1_long_arrays_d91a61ef_set_full_payload(const uint8_t *fro
     memcpy(ppt1_long_arrays_d91a61ef_frame_full.payload, from, sizeof ppt1_long_arrays_d91a61ef_frame_full.payload);
 }
 
+/* The macro form: stores into the thread's frame, on or off; only clocks look. */
 #define WRITE_TEXT_TEXT(v) ppt1_long_arrays_d91a61ef_set_text_text(v)
 #define WRITE_TEXT_COUNT(v) ((void)(ppt1_long_arrays_d91a61ef_frame_text.count = (v)))
 
+/* The macro form: stores into the thread's frame, on or off; only clocks look. */
 #define WRITE_NUMBERS_HEAD(v) ((void)(ppt1_long_arrays_d91a61ef_frame_numbers.head = (v)))
 #define WRITE_NUMBERS_SAMPLES(v) ppt1_long_arrays_d91a61ef_set_numbers_samples(v)
 #define WRITE_NUMBERS_MORE(v) ppt1_long_arrays_d91a61ef_set_numbers_more(v)
 #define WRITE_NUMBERS_LAST(v) ppt1_long_arrays_d91a61ef_set_numbers_last(v)
 #define WRITE_NUMBERS_FLAGS(v) ppt1_long_arrays_d91a61ef_set_numbers_flags(v)
 
+/* The macro form: stores into the thread's frame, on or off; only clocks look. */
 #define WRITE_FULL_PAYLOAD(v) ppt1_long_arrays_d91a61ef_set_full_payload(v)
 
 #else /* nothing is compiled in; arguments are not evaluated */

@@ -55,6 +55,7 @@ static inline void ppt_no_time_prepare(void) {
         ppt1_no_time_e17acb2f_prepare();
 }
 
+/* Stores a frame, word by word, into the next slot of the thread's ring. */
 static inline __attribute__((always_inline)) void ppt1_no_time_e17acb2f_commit_no_time(const pptframe_no_time_t *f) {
     ppt1_thread *t = ppt1_no_time_e17acb2f_begin(0);
     if (t != 0) {
@@ -64,11 +65,13 @@ static inline __attribute__((always_inline)) void ppt1_no_time_e17acb2f_commit_n
     }
 }
 
+/* The macro form: writes the frame that belongs to the thread. */
 static inline void ppt_write_no_time_frame(void) {
     if (ppt_no_time_on())
         ppt1_no_time_e17acb2f_commit_no_time(&ppt1_no_time_e17acb2f_frame_no_time);
 }
 
+/* The macro form: stores into the thread's frame, on or off; only clocks look. */
 #define WRITE_NO_TIME_A(v) ((void)(ppt1_no_time_e17acb2f_frame_no_time.a = (v)))
 
 #else /* nothing is compiled in; arguments are not evaluated */

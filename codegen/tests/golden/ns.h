@@ -104,6 +104,7 @@ static inline int64_t ppt_ns_now_process_cpu(void) {
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
+/* Stores a frame, word by word, into the next slot of the thread's ring. */
 static inline __attribute__((always_inline)) void ppt1_ns_cc663e9e_commit_ns(const pptframe_ns_t *f) {
     ppt1_thread *t = ppt1_ns_cc663e9e_begin(0);
     if (t != 0) {
@@ -119,6 +120,7 @@ static inline __attribute__((always_inline)) void ppt1_ns_cc663e9e_commit_ns(con
     }
 }
 
+/* The macro form: writes the frame that belongs to the thread. */
 static inline void ppt_write_ns_frame(void) {
     if (ppt_ns_on())
         ppt1_ns_cc663e9e_commit_ns(&ppt1_ns_cc663e9e_frame_ns);
@@ -128,6 +130,7 @@ static inline void ppt1_ns_cc663e9e_set_ns_both(const int64_t *from) {
     memcpy(ppt1_ns_cc663e9e_frame_ns.both, from, sizeof ppt1_ns_cc663e9e_frame_ns.both);
 }
 
+/* The macro form: stores into the thread's frame, on or off; only clocks look. */
 #define WRITE_NS_MONO(v) ((void)(ppt1_ns_cc663e9e_frame_ns.mono = (v)))
 #define WRITE_NS_MONO_TIMESTAMP() ((void)(ppt1_ns_cc663e9e_frame_ns.mono = ppt_ns_now()))
 #define WRITE_NS_REAL(v) ((void)(ppt1_ns_cc663e9e_frame_ns.real = (v)))

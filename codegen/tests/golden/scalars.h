@@ -108,6 +108,7 @@ static inline struct timeval ppt_scalars_now(void) {
     return now;
 }
 
+/* Stores a frame, word by word, into the next slot of the thread's ring. */
 static inline __attribute__((always_inline)) void ppt1_scalars_7266654c_commit_scalars(const pptframe_scalars_t *f) {
     ppt1_thread *t = ppt1_scalars_7266654c_begin(0);
     if (t != 0) {
@@ -134,6 +135,7 @@ static inline __attribute__((always_inline)) void ppt1_scalars_7266654c_commit_s
     }
 }
 
+/* The macro form: writes the frame that belongs to the thread. */
 static inline void ppt_write_scalars_frame(void) {
     if (ppt_scalars_on())
         ppt1_scalars_7266654c_commit_scalars(&ppt1_scalars_7266654c_frame_scalars);
@@ -147,6 +149,7 @@ static inline void ppt1_scalars_7266654c_set_scalars_byte(const uint8_t *from) {
     memcpy(ppt1_scalars_7266654c_frame_scalars.byte, from, sizeof ppt1_scalars_7266654c_frame_scalars.byte);
 }
 
+/* The macro form: stores into the thread's frame, on or off; only clocks look. */
 #define WRITE_SCALARS_I1(v) ((void)(ppt1_scalars_7266654c_frame_scalars.i1 = (v)))
 #define WRITE_SCALARS_I2(v) ((void)(ppt1_scalars_7266654c_frame_scalars.i2 = (v)))
 #define WRITE_SCALARS_I4(v) ((void)(ppt1_scalars_7266654c_frame_scalars.i4 = (v)))

@@ -102,6 +102,7 @@ static inline struct timespec ppt_timespec_now_process_cpu(void) {
     return t;
 }
 
+/* Stores a frame, word by word, into the next slot of the thread's ring. */
 static inline __attribute__((always_inline)) void ppt1_timespec_26afd39a_commit_timespec_(const pptframe_timespec__t *f) {
     ppt1_thread *t = ppt1_timespec_26afd39a_begin(0);
     if (t != 0) {
@@ -120,11 +121,13 @@ static inline __attribute__((always_inline)) void ppt1_timespec_26afd39a_commit_
     }
 }
 
+/* The macro form: writes the frame that belongs to the thread. */
 static inline void ppt_write_timespec__frame(void) {
     if (ppt_timespec_on())
         ppt1_timespec_26afd39a_commit_timespec_(&ppt1_timespec_26afd39a_frame_timespec_);
 }
 
+/* The macro form: stores into the thread's frame, on or off; only clocks look. */
 #define WRITE_TIMESPEC__BOOT(v) ((void)(ppt1_timespec_26afd39a_frame_timespec_.boot = (v)))
 #define WRITE_TIMESPEC__BOOT_TIMESTAMP() ((void)(ppt1_timespec_26afd39a_frame_timespec_.boot = ppt_timespec_now_boottime()))
 #define WRITE_TIMESPEC__REAL(v) ((void)(ppt1_timespec_26afd39a_frame_timespec_.real = (v)))
