@@ -2,6 +2,7 @@
 //! say they wrote. `tests/README.md` says what kind of test goes where.
 
 mod account;
+mod analyses;
 mod binaries;
 mod blocking;
 mod capture_files;
