@@ -85,6 +85,75 @@ fn the_first_commands_can_be_copied() {
     }
 }
 
+/// The code blocks of a document, each with the word after its fence.
+fn blocks(text: &str) -> Vec<(String, String)> {
+    let mut blocks = Vec::new();
+    let mut open: Option<(String, String)> = None;
+    for line in text.lines() {
+        match (line.trim_start().strip_prefix("```"), &mut open) {
+            (Some(_), Some(_)) => blocks.extend(open.take()),
+            (Some(word), None) => open = Some((word.to_owned(), String::new())),
+            (None, Some((_, block))) => *block += &format!("{line}\n"),
+            (None, None) => {}
+        }
+    }
+    blocks
+}
+
+#[test]
+fn frame_files_in_the_documents_compile() {
+    let bench = Bench::new();
+    let mut compiled = 0;
+    for document in documents() {
+        for (_, block) in blocks(&fs::read_to_string(&document).unwrap()) {
+            if !block.lines().any(|line| line.starts_with("frame ")) {
+                continue;
+            }
+            bench.write("example.frame", &block);
+            let mut command = bench.command(env!("CARGO_BIN_EXE_pptc"));
+            let output = command.args(["--check", "example.frame"]).output().unwrap();
+            let said = text(&output.stderr);
+            assert!(output.status.success(), "{}\n{block}\n{said}", document.display());
+            compiled += 1;
+        }
+    }
+    assert!(compiled >= 2, "{compiled}");
+}
+
+/// Frame file, pptc, C compiler: the README's own words, with the rest of a server around them.
+#[test]
+fn the_server_of_the_readme_can_be_built() {
+    if !available("cc") {
+        return;
+    }
+    let bench = Bench::new();
+    let readme = fs::read_to_string(root().join("README.md")).unwrap();
+    let blocks = blocks(&readme);
+    let block = |word: &str, inside: &str| {
+        let found = blocks.iter().find(|(it, block)| it == word && block.contains(inside));
+        found.unwrap_or_else(|| panic!("no {word} block with {inside} in README.md")).1.clone()
+    };
+    bench.write("example.frame", &block("text", "// example.frame"));
+    let code = block("c", "PPT_WRITE_EXAMPLE");
+    let (include, code) = code.split_once('\n').unwrap();
+    let server = format!(
+        "{include}\nenum {{ LOGIN = 1 }};\nint main(int user, char **names) {{\n    (void)names;\n\
+         {code}    return 0;\n}}\n"
+    );
+    bench.write("server.c", &server);
+    for line in block("sh", "pptc example.frame").lines() {
+        let line = line.split(" #").next().unwrap();
+        let mut words = line.split_whitespace();
+        let program = match words.next().unwrap() {
+            "pptc" => env!("CARGO_BIN_EXE_pptc"),
+            other => other,
+        };
+        let output = bench.command(program).args(words).output().unwrap();
+        assert!(output.status.success(), "{line}: {}", text(&output.stderr));
+    }
+    assert!(bench.command(bench.path("server")).status().unwrap().success());
+}
+
 /// Removes a folder when dropped.
 struct Folder(PathBuf);
 
