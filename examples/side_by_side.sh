@@ -34,9 +34,9 @@ declare -A pid ports # by server
 stop_servers() {
     local server
     for server in "${!pid[@]}"; do
-        kill "${pid[$server]}" 2>/dev/null && wait "${pid[$server]}" 2>/dev/null
+        kill "${pid[$server]}" 2>/dev/null || true # errexit holds in a trap, too
+        wait "${pid[$server]}" 2>/dev/null || true
     done
-    true
 }
 trap stop_servers EXIT
 
