@@ -6,6 +6,23 @@ use super::{Buffer, frame_type};
 use crate::text::Text;
 
 const FIXED: &str = include_str!("../../runtime/c/target.c");
+const HELLO: &str = include_str!("../../runtime/c/hello.c");
+
+/// What the fixed parts need.
+const HEADERS: [&str; 12] = [
+    "errno.h",
+    "fcntl.h",
+    "poll.h",
+    "pthread.h",
+    "stdlib.h",
+    "sys/mman.h",
+    "sys/shm.h",
+    "sys/socket.h",
+    "sys/stat.h",
+    "sys/syscall.h",
+    "time.h",
+    "unistd.h",
+];
 
 /// The text of the source file of `header`; `macro_form` says whether it defines what the macro
 /// form writes into.
@@ -18,9 +35,7 @@ pub(crate) fn emit(buffer: &Buffer, header: &str, macro_form: bool) -> String {
     out.blank();
     out.line("#if PPT1_ENABLED");
     out.blank();
-    for header in
-        ["errno.h", "pthread.h", "sys/mman.h", "sys/shm.h", "sys/syscall.h", "time.h", "unistd.h"]
-    {
+    for header in HEADERS {
         out.line(&format!("#include <{header}>"));
     }
     out.blank();
@@ -41,6 +56,8 @@ pub(crate) fn emit(buffer: &Buffer, header: &str, macro_form: bool) -> String {
     out.line("#pragma GCC diagnostic pop");
     out.blank();
     out.block(FIXED);
+    out.blank();
+    out.block(HELLO);
     out.blank();
     if macro_form {
         thread_frames(buffer, &mut out);

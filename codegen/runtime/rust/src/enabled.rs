@@ -3,6 +3,7 @@
 mod control;
 mod descriptor;
 mod exit;
+mod hello;
 mod slow;
 mod table;
 mod thread;

@@ -13,6 +13,7 @@ use ppt_segment::ring::Ring;
 use super::control::{Control, word};
 use super::descriptor::Buffer;
 use super::exit::{at_thread_exit, keep};
+use super::hello::LOADED;
 use super::table::{self, Base, errno, set_errno};
 use super::thread::Place;
 
@@ -177,6 +178,7 @@ fn remember(place: &Place, gate: u64, nonce: u64, released: u64) {
 fn join(buffer: &'static Buffer, place: &Place, stride: u32, gate: u64) -> Found {
     let control = buffer.control;
     keep(buffer.descriptor);
+    keep(&raw const LOADED);
     if gate == 0 {
         return Found::Refused;
     }

@@ -1,0 +1,155 @@
+//! Before the first frame: `codegen/runtime/c/hello.c` in Rust.
+//!
+//! `ppt run` leaves one end of a socketpair to its command, and says which in `PPT_RUN=FD:INODE`.
+//! What holds buffers says hello on it as soon as it is loaded, and goes on when it has been
+//! attached. Nothing here allocates: it runs before `main`, and errno is left alone.
+
+use std::ffi::CStr;
+use std::mem::{MaybeUninit, size_of};
+use std::ptr;
+
+use super::table::{errno, set_errno};
+
+/// As early as a program may: other constructors may write frames.
+#[used]
+#[unsafe(link_section = ".init_array.00101")]
+pub(super) static LOADED: extern "C" fn() = loaded;
+
+extern "C" fn loaded() {
+    let saved = errno();
+    if let Some(socket) = run_socket() {
+        say_hello(socket);
+    }
+    set_errno(saved);
+}
+
+/// The socket of `ppt run`. By its inode: the descriptor may have been closed, or be another
+/// file's by now.
+fn run_socket() -> Option<i32> {
+    // SAFETY: no pointers.
+    if unsafe { libc::getauxval(libc::AT_SECURE) } != 0 {
+        return None; // the environment is not to be trusted
+    }
+    // SAFETY: a string that ends; nobody changes the environment before `main`, and a program that
+    // does so beside a dlopen must expect every library to read it.
+    let text = unsafe {
+        let text = libc::getenv(c"PPT_RUN".as_ptr());
+        if text.is_null() {
+            return None;
+        }
+        CStr::from_ptr(text)
+    };
+    let (descriptor, inode) = parse(text.to_bytes())?;
+    let mut found = MaybeUninit::<libc::stat>::uninit();
+    // SAFETY: `found` is ours to fill.
+    if unsafe { libc::fstat(descriptor, found.as_mut_ptr()) } != 0 {
+        return None;
+    }
+    // SAFETY: it has been filled.
+    let found = unsafe { found.assume_init() };
+    let is_it = found.st_mode & libc::S_IFMT == libc::S_IFSOCK && found.st_ino == inode;
+    is_it.then_some(descriptor)
+}
+
+/// `FD:INODE`, digits and nothing else.
+fn parse(text: &[u8]) -> Option<(i32, u64)> {
+    let colon = text.iter().position(|&byte| byte == b':')?;
+    let descriptor = number(&text[..colon])?.try_into().ok()?;
+    Some((descriptor, number(&text[colon + 1..])?))
+}
+
+fn number(digits: &[u8]) -> Option<u64> {
+    if digits.is_empty() {
+        return None;
+    }
+    digits.iter().try_fold(0u64, |number, byte| {
+        let digit = byte.is_ascii_digit().then(|| u64::from(byte - b'0'))?;
+        number.checked_mul(10)?.checked_add(digit)
+    })
+}
+
+/// Says hello by one byte and the end of a pipe, and waits for an answer on that pipe, or for the
+/// end of whoever could give it. Who we are the kernel tells.
+fn say_hello(socket: i32) {
+    let mut answer = [0; 2];
+    // SAFETY: room for two descriptors.
+    if unsafe { libc::pipe2(answer.as_mut_ptr(), libc::O_CLOEXEC) } != 0 {
+        return;
+    }
+    let sent = send(socket, answer[1]);
+    close(answer[1]);
+    if sent {
+        let end = |fd, events| libc::pollfd { fd, events, revents: 0 };
+        let mut ends = [end(answer[0], libc::POLLIN), end(socket, 0)];
+        // SAFETY: an array and its length.
+        while unsafe { libc::poll(ends.as_mut_ptr(), 2, -1) } < 0 && errno() == libc::EINTR {}
+    }
+    close(answer[0]);
+}
+
+fn send(socket: i32, descriptor: i32) -> bool {
+    const FD: u32 = size_of::<i32>() as u32;
+    let mut byte = 0u8;
+    let mut part = libc::iovec { iov_base: (&raw mut byte).cast(), iov_len: 1 };
+    // SAFETY: no pointers.
+    let space = unsafe { libc::CMSG_SPACE(FD) } as usize;
+    // More than that, and aligned as a header is.
+    let mut passed = [0u64; 8];
+    debug_assert!(space <= size_of_val(&passed));
+    // SAFETY: zeros are a message without anything; some systems have fields for padding.
+    let mut message: libc::msghdr = unsafe { MaybeUninit::zeroed().assume_init() };
+    message.msg_iov = &raw mut part;
+    message.msg_iovlen = 1;
+    message.msg_control = passed.as_mut_ptr().cast();
+    message.msg_controllen = space as _;
+    // SAFETY: the first header lies in `passed`, with room for one descriptor behind it.
+    unsafe {
+        let head = libc::CMSG_FIRSTHDR(&raw const message);
+        (*head).cmsg_level = libc::SOL_SOCKET;
+        (*head).cmsg_type = libc::SCM_RIGHTS;
+        (*head).cmsg_len = libc::CMSG_LEN(FD) as _;
+        ptr::write_unaligned(libc::CMSG_DATA(head).cast(), descriptor);
+    }
+    loop {
+        // SAFETY: everything that the message points to outlives the call.
+        let sent = unsafe { libc::sendmsg(socket, &raw const message, libc::MSG_NOSIGNAL) };
+        if sent >= 0 || errno() != libc::EINTR {
+            return sent == 1;
+        }
+    }
+}
+
+fn close(descriptor: i32) {
+    // SAFETY: a descriptor of our own, closed once.
+    unsafe { libc::close(descriptor) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_two_numbers_are_a_socket() {
+        assert_eq!(parse(b"100:4711"), Some((100, 4711)));
+        assert_eq!(parse(b"0:18446744073709551615"), Some((0, u64::MAX)));
+        for bad in [
+            "",
+            ":",
+            "3",
+            "3:",
+            ":3",
+            "-3:4",
+            "3:-4",
+            "3:4 ",
+            " 3:4",
+            "3:4:5",
+            "+3:4",
+            "0x3:4",
+            "2147483648:4",
+            "3:18446744073709551616",
+            "99999999999999999999999:1",
+        ] {
+            assert_eq!(parse(bad.as_bytes()), None, "{bad}");
+        }
+    }
+}
