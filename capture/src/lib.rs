@@ -45,5 +45,5 @@ pub use header::FileHeader;
 pub use index::IndexEntry;
 pub use reader::{Capture, Chunk, Finish, Frames, Item};
 pub use source::{Process, Segment, Source};
-pub use sources::SourceInfo;
+pub use sources::{MAX_SOURCES, SourceInfo};
 pub use writer::CaptureWriter;

@@ -8,7 +8,7 @@ use crate::error::DamageKind;
 use crate::source::Source;
 
 /// Sources of one capture, and segments of one source; more are damage.
-const MAX_SOURCES: usize = 4096;
+pub const MAX_SOURCES: usize = 4096;
 
 /// A source with its schema, both checked.
 #[derive(Debug, Clone)]

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use ppt_capture::{
-    CaptureWriter, Cause, Dropped, Drops, End, EndReason, FileHeader, FramesHead, Lost, Source,
+    CaptureWriter, Cause, Dropped, Drops, End, EndReason, FileHeader, FramesHead, Gap, Lost, Source,
 };
 use ppt_segment::Segment;
 
@@ -25,6 +25,9 @@ const SECOND_NS: u64 = 1_000_000_000;
 const STEP_NS: u64 = 1_000_000;
 /// Bytes of a clock or drops chunk, at most.
 const SMALL: u64 = 512;
+/// Bytes of a source chunk without its schema, more or less, and of a gap.
+const INTRODUCTION: u64 = 8192;
+const GAP: u64 = 192;
 
 /// The account of every ring, feed by feed.
 pub(crate) type Ledger = Mutex<Vec<Entry>>;
@@ -33,11 +36,23 @@ pub(crate) type Ledger = Mutex<Vec<Entry>>;
 pub(crate) type Told = Mutex<Vec<Dropped>>;
 
 /// What the disk thread needs to know of a feed.
+#[derive(Debug)]
 pub(crate) struct Origin {
     pub stride: u32,
     pub stamps: Stamps,
     pub source: Source,
-    pub segment: Arc<Segment>,
+    /// Until its last chunk has been written.
+    pub segment: Option<Arc<Segment>>,
+    /// Whether the file has the source.
+    pub known: bool,
+}
+
+/// What a capture says of a feed before its first frame.
+#[derive(Debug)]
+pub(crate) struct Introduction {
+    pub origin: Origin,
+    /// Frames of earlier times.
+    pub gaps: Vec<Gap>,
 }
 
 /// How the capture is to end.
@@ -84,41 +99,89 @@ pub(crate) struct Disk<W> {
 }
 
 impl<W: Write> Disk<W> {
-    /// Goes on with `writer`, whose sources are introduced and whose `chunks` chunks are written.
+    /// Goes on with `writer`, which has written the file's header.
     pub fn new(
         writer: CaptureWriter<Output<W>>,
-        chunks: u64,
-        origins: Vec<Origin>,
         (max_size, rotation): (Option<u64>, Option<Rotation<W>>),
         (queue, counters): (Arc<Queue>, Arc<Counters>),
         (ledger, told): (Arc<Ledger>, Arc<Told>),
     ) -> Self {
-        let entries = lock(&ledger);
-        let rings = entries.iter().filter(|entry| entry.is_listed()).count() as u64;
         let begin = Begin {
-            rings: entries.iter().map(|entry| entry.account).collect(),
-            dropped: vec![Dropped::default(); origins.len()],
+            rings: Vec::new(),
+            dropped: Vec::new(),
             deadline: rotation.as_ref().map_or(u64::MAX, Rotation::deadline),
             captured: 0,
         };
-        drop(entries);
-        let feeds = origins.len() as u64;
         Self {
-            written: Written { bytes: writer.bytes(), chunks, rings, feeds },
+            written: Written { bytes: writer.bytes(), ..Written::default() },
             rotation,
             begin,
-            stated: vec![(Dropped::default(), 0); origins.len()],
+            stated: Vec::new(),
             writer,
             queue,
             counters,
             ledger,
             told,
-            origins,
+            origins: Vec::new(),
             max_size,
             state: State::Open,
             next_clock: clocks::monotonic() + SECOND_NS,
             realtime_offset: clocks::realtime_offset(),
         }
+    }
+
+    /// Introduces the first feeds and reads the clocks.
+    pub fn begin(&mut self, feeds: Vec<Introduction>) -> io::Result<()> {
+        feeds.into_iter().for_each(|feed| self.introduce(feed));
+        self.write(|writer| writer.clock(&clocks::readings()));
+        match std::mem::replace(&mut self.state, State::Open) {
+            State::Failed(error) => Err(error),
+            state => {
+                self.state = state;
+                Ok(())
+            }
+        }
+    }
+
+    fn introduce(&mut self, Introduction { mut origin, gaps }: Introduction) {
+        let feed = self.origins.len();
+        if matches!(self.state, State::Open) {
+            origin.known = self.write(|writer| writer.source(feed as u16, &origin.source));
+            for gap in &gaps {
+                self.write(|writer| writer.gap(gap));
+            }
+        }
+        self.origins.push(origin);
+        self.stated.push((Dropped::default(), 0));
+        self.begin.dropped.push(Dropped::default());
+        let ledger = lock(&self.ledger);
+        let rings = ledger.iter().filter(|entry| entry.account.feed == feed);
+        self.begin.rings.extend(rings.clone().map(|entry| entry.account));
+        self.written.rings += rings.filter(|entry| entry.is_listed()).count() as u64;
+        self.written.feeds += 1;
+    }
+
+    /// The same while frames are coming in. A capture that has no room for it is full: that feed,
+    /// and those after it, are not spoken of.
+    fn introduce_later(&mut self, feed: Introduction) {
+        let schema = feed.origin.source.schema_json.len() as u64;
+        let needed = INTRODUCTION + schema + feed.gaps.len() as u64 * GAP;
+        if self.max_size.is_some_and(|max| self.written.room(max) < needed) {
+            self.fill();
+        }
+        self.introduce(feed);
+    }
+
+    /// No more frames come into the file.
+    fn fill(&mut self) {
+        if matches!(self.state, State::Open) {
+            self.state = State::Full(None);
+            self.counters.end(Ended::MaxSize);
+        }
+    }
+
+    fn is_known(&self, feed: usize) -> bool {
+        self.origins.get(feed).is_some_and(|origin| origin.known)
     }
 
     /// Writes until the queue says that it is over.
@@ -128,6 +191,10 @@ impl<W: Write> Disk<W> {
                 self.next_clock.min(self.begin.deadline).saturating_sub(clocks::monotonic());
             match self.queue.next(Duration::from_nanos(patience)) {
                 Next::Chunk(chunk) => self.frames(chunk),
+                Next::Sources(feeds) => {
+                    feeds.into_iter().for_each(|feed| self.introduce_later(feed));
+                }
+                Next::Gone(feed) => self.origins[feed].segment = None,
                 Next::Nothing => {}
                 Next::End(ending) => return self.end(ending),
                 Next::Abandoned => return Done { error: None, complete: false },
@@ -171,9 +238,8 @@ impl<W: Write> Disk<W> {
         self.counters.captured(u64::from(written));
         self.counters.lost(Cause::Disk, u64::from(chunk.count - written));
         self.counters.unqueued(u64::from(chunk.count));
-        if fitting < chunk.count && matches!(self.state, State::Open) {
-            self.state = State::Full(None);
-            self.counters.end(Ended::MaxSize);
+        if fitting < chunk.count {
+            self.fill();
         }
         self.queue.recycle(chunk.bytes);
     }
@@ -200,9 +266,15 @@ impl<W: Write> Disk<W> {
     /// Tells the sessions to come what the file states. A `ppt` that is killed before that leaves
     /// frames that the next one finds unattended: none is missing from the files together.
     fn attend(&self, entry: &Entry) {
-        if !matches!(self.state, State::Failed(_)) {
-            let segment = &self.origins[entry.account.feed].segment;
-            segment.ring(entry.account.ring).set_attended(entry.stated());
+        self.attended(entry.account.feed, entry.account.ring, entry.stated());
+    }
+
+    fn attended(&self, feed: usize, ring: u32, cursor: u64) {
+        let origin = &self.origins[feed];
+        if origin.known && !matches!(self.state, State::Failed(_)) {
+            if let Some(segment) = &origin.segment {
+                segment.ring(ring).set_attended(cursor);
+            }
         }
     }
 
@@ -265,7 +337,9 @@ impl<W: Write> Disk<W> {
     }
 
     fn go_on(&mut self, out: W, header: &FileHeader, deadline: u64) {
-        let dropped = self.told.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let mut dropped = self.told.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        // Feeds that have been announced, but not to this thread, begin later.
+        dropped.truncate(self.origins.len());
         self.gaps();
         let end = self.end_chunk(EndReason::Rotated, String::new(), &dropped);
         self.write(|writer| writer.clock(&clocks::readings()));
@@ -283,7 +357,8 @@ impl<W: Write> Disk<W> {
             self.counters.end(Ended::DiskError);
             return;
         }
-        let rings: Vec<_> = lock(&self.ledger).iter().map(|entry| entry.account).collect();
+        let mut rings: Vec<_> = lock(&self.ledger).iter().map(|entry| entry.account).collect();
+        rings.truncate(self.begin.rings.len());
         let captured = rings.iter().map(|ring| ring.captured).sum();
         self.begin = Begin { rings, dropped, deadline, captured };
         self.stated.fill((Dropped::default(), 0));
@@ -293,6 +368,9 @@ impl<W: Write> Disk<W> {
 
     fn drops(&mut self, mono_ns: u64) {
         for source in 0..self.stated.len() {
+            if !self.origins[source].known {
+                continue;
+            }
             let told = self.told.lock().unwrap_or_else(PoisonError::into_inner)[source];
             let dropped = told - self.begin.dropped[source];
             if dropped != self.stated[source].0 {
@@ -334,29 +412,29 @@ impl<W: Write> Disk<W> {
 
     /// States what no chunk has stated.
     fn gaps(&mut self) {
-        let gaps: Vec<_> = lock(&self.ledger).iter_mut().flat_map(Entry::gaps).collect();
+        let mut gaps: Vec<_> = lock(&self.ledger).iter_mut().flat_map(Entry::gaps).collect();
+        gaps.retain(|gap| self.is_known(gap.source.into()));
         for gap in &gaps {
             self.write(|writer| writer.gap(gap));
         }
         for gap in &gaps {
-            let segment = &self.origins[usize::from(gap.source)].segment;
-            if matches!(self.state, State::Open | State::Full(_)) {
-                segment.ring(gap.ring).set_attended(gap.first_seq - 1 + gap.count);
-            }
+            self.attended(gap.source.into(), gap.ring, gap.first_seq - 1 + gap.count);
         }
     }
 
     /// The file's own account.
     fn end_chunk(&self, reason: EndReason, message: String, dropped: &[Dropped]) -> End {
         let ledger = lock(&self.ledger);
-        let listed = ledger.iter().enumerate().filter(|(_, entry)| entry.is_listed());
+        let is_told = |entry: &Entry| entry.is_listed() && self.is_known(entry.account.feed);
+        let listed = ledger.iter().enumerate().filter(|(_, entry)| is_told(entry));
         let rings = listed.map(|(index, entry)| self.begin.ring_end(index, entry.account));
         let drops = dropped.iter().zip(&self.begin.dropped).map(|(&now, &before)| now - before);
+        let drops = (0u16..).zip(drops).filter(|&(feed, _)| self.is_known(feed.into()));
         End {
             reason,
             message,
             rings: rings.collect(),
-            drops: (0..).zip(drops).collect(),
+            drops: drops.collect(),
             realtime_ns: clocks::realtime(),
             mono_ns: clocks::monotonic(),
         }

@@ -1,13 +1,15 @@
 //! The drain thread: looks at every cursor, takes what is new, sleeps.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Acquire};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Acquire, Ordering::Relaxed};
+use std::sync::mpsc::Receiver;
 use std::thread::Thread;
 use std::time::Duration;
 
 use ppt_segment::Segment;
 
 use crate::clocks;
+use crate::feed::Change;
 use crate::options::Options;
 use crate::pace::Pace;
 use crate::progress::Counters;
@@ -25,10 +27,65 @@ const FRAMES_PER_NS: u64 = 4;
 /// Frames that may have been written before the first pass, or while it was not on time.
 const HEAD_START: u64 = 1 << 32;
 
+/// The rings of one feed.
+pub(crate) struct Drained {
+    feed: usize,
+    segment: Arc<Segment>,
+    /// The most frames that a ring was found with.
+    peak: Arc<AtomicU64>,
+    rings: Vec<RingDrain>,
+}
+
+impl Drained {
+    /// `index` is that of its first ring, over all feeds; `first` are the starting cursors.
+    pub fn new(
+        feed: usize,
+        segment: Arc<Segment>,
+        peak: Arc<AtomicU64>,
+        index: usize,
+        first: &[u64],
+    ) -> Self {
+        let rings = (index..).zip(first).map(|(index, &cursor)| RingDrain::new(index, cursor));
+        Self { feed, segment, peak, rings: rings.collect() }
+    }
+
+    /// Takes what every ring holds; returns how far the busiest one went, in rings.
+    fn pass(&mut self, possible: u64, scratch: &mut [u64], out: &mut Outlet<'_>) -> f64 {
+        let mut most = 0;
+        for (number, drain) in (0..).zip(&mut self.rings) {
+            let ring = self.segment.ring(number);
+            let Some(tail) = drain.moved(ring, possible) else { continue };
+            most = drain.backlog(tail).max(most);
+            drain.drain(ring, tail, scratch, out);
+        }
+        if most > 0 {
+            self.peak.fetch_max(most, Relaxed);
+        }
+        most as f64 / self.segment.geometry().slots() as f64
+    }
+
+    /// When the oldest open chunk was opened.
+    fn open_since(&self) -> u64 {
+        self.rings.iter().filter_map(RingDrain::open_since).min().unwrap_or(u64::MAX)
+    }
+
+    /// Hands on every chunk that is `age` ns old.
+    fn flush(&mut self, age: u64, out: &mut Outlet<'_>) {
+        for drain in &mut self.rings {
+            if drain.open_since().is_some_and(|since| out.now.saturating_sub(since) >= age) {
+                drain.flush(out);
+            }
+        }
+    }
+
+    fn closings(&self) -> impl Iterator<Item = Closing> {
+        self.rings.iter().map(RingDrain::closing)
+    }
+}
+
 /// All that the drain thread needs.
 pub(crate) struct Drain {
-    /// Segment and starting cursors of each feed.
-    pub feeds: Vec<(Arc<Segment>, Vec<u64>)>,
+    pub changes: Receiver<Change<Drained>>,
     pub queue: Arc<Queue>,
     pub counters: Arc<Counters>,
     /// Set once the gates are closed: one more pass, and out.
@@ -39,21 +96,32 @@ pub(crate) struct Drain {
 }
 
 impl Drain {
-    /// Drains until told to stop; returns how each ring was left, feed by feed.
+    /// Drains until told to stop; returns how each ring was left, ring by ring over all feeds.
     ///
     /// It ends: after the stop it goes no further than the cursors that it finds at each ring.
     pub fn run(self) -> Vec<Closing> {
         // Sleeps of half a millisecond would otherwise take 50 µs longer. Failure costs just that.
         let _ = nix::sys::prctl::set_timerslack(1);
-        let mut rings = self.rings();
-        let widest = self.feeds.iter().map(|(segment, _)| segment.geometry().stride()).max();
-        let mut scratch = vec![0; SCRATCH_BYTES.max(widest.unwrap_or(0) as usize) / 8];
+        let mut feeds: Vec<Drained> = Vec::new();
+        let mut closed: Vec<Closing> = Vec::new();
+        let mut scratch = vec![0; SCRATCH_BYTES / 8];
         let mut pace = Pace::new(&self.options);
         let age = self.options.chunk_age.as_nanos() as u64;
-        let mut oldest = u64::MAX;
         let mut last = None;
         loop {
             let stopping = self.stop.load(Acquire);
+            let mut retired = Vec::new();
+            for change in self.changes.try_iter() {
+                match change {
+                    Change::Add(feed) => {
+                        let stride = feed.segment.geometry().stride() as usize / 8;
+                        scratch.resize(scratch.len().max(stride), 0);
+                        feeds.push(feed);
+                        last = None;
+                    }
+                    Change::Retire(feed) => retired.push(feed),
+                }
+            }
             let now = clocks::monotonic();
             let since = now - last.unwrap_or(now);
             let mut out = Outlet {
@@ -63,9 +131,27 @@ impl Drain {
                 pushed: false,
                 claimed: false,
             };
-            let gained = self.pass(&mut rings, &mut scratch, since, &mut oldest, &mut out);
+            let possible = since.saturating_mul(FRAMES_PER_NS).saturating_add(HEAD_START);
+            let mut gained = 0.0f64;
+            let mut oldest = u64::MAX;
+            for feed in &mut feeds {
+                gained = gained.max(feed.pass(possible, &mut scratch, &mut out));
+                oldest = oldest.min(feed.open_since());
+            }
             if stopping || now.saturating_sub(oldest) >= age {
-                oldest = flush(&mut rings, if stopping { 0 } else { age }, &mut out);
+                let age = if stopping { 0 } else { age };
+                feeds.iter_mut().for_each(|feed| feed.flush(age, &mut out));
+            }
+            if !retired.is_empty() {
+                feeds.retain_mut(|feed| {
+                    let goes = retired.contains(&feed.feed);
+                    if goes {
+                        feed.flush(0, &mut out);
+                        closed.extend(feed.closings());
+                        self.queue.gone(feed.feed);
+                    }
+                    !goes
+                });
             }
             if out.pushed {
                 self.queue.notify();
@@ -74,9 +160,11 @@ impl Drain {
                 self.keeper.unpark();
             }
             if stopping {
-                return rings.iter().map(|(_, ring)| ring.closing()).collect();
+                closed.extend(feeds.iter().flat_map(Drained::closings));
+                closed.sort_unstable_by_key(|closing| closing.index);
+                return closed;
             }
-            // How long the frames of the first pass took is not known: come back soon.
+            // How long the frames of a first pass took is not known: come back soon.
             let sleep = match last.replace(now) {
                 Some(_) => pace.next(gained, Duration::from_nanos(since)),
                 None => pace.first(),
@@ -92,52 +180,4 @@ impl Drain {
             clocks::sleep_until(then.min(clocks::monotonic() + NAP_NS));
         }
     }
-
-    /// Every ring with the number of its feed.
-    fn rings(&self) -> Vec<(usize, RingDrain<'_>)> {
-        let rings = self.feeds.iter().enumerate().flat_map(|(feed, (segment, first))| {
-            first.iter().zip(0..).map(move |(&cursor, ring)| (feed, segment.ring(ring), cursor))
-        });
-        rings
-            .enumerate()
-            .map(|(index, (feed, ring, cursor))| (feed, RingDrain::new(index, ring, cursor)))
-            .collect()
-    }
-
-    /// Takes what every ring holds; returns how far the busiest one went, in rings.
-    fn pass(
-        &self,
-        rings: &mut [(usize, RingDrain<'_>)],
-        scratch: &mut [u64],
-        since: u64,
-        oldest: &mut u64,
-        out: &mut Outlet<'_>,
-    ) -> f64 {
-        let possible = since.saturating_mul(FRAMES_PER_NS).saturating_add(HEAD_START);
-        let mut gained = 0.0f64;
-        for (feed, ring) in rings {
-            let Some(tail) = ring.moved(possible) else { continue };
-            let backlog = ring.backlog(tail);
-            self.counters.backlog(*feed, backlog);
-            let slots = self.feeds[*feed].0.geometry().slots();
-            gained = gained.max(backlog as f64 / slots as f64);
-            ring.drain(tail, scratch, out);
-            *oldest = ring.open_since().unwrap_or(u64::MAX).min(*oldest);
-        }
-        gained
-    }
-}
-
-/// Hands on every chunk that is `age` ns old; returns when the oldest of the others was opened.
-fn flush(rings: &mut [(usize, RingDrain<'_>)], age: u64, out: &mut Outlet<'_>) -> u64 {
-    let mut oldest = u64::MAX;
-    for (_, ring) in rings {
-        let Some(since) = ring.open_since() else { continue };
-        if out.now.saturating_sub(since) >= age {
-            ring.flush(out);
-        } else {
-            oldest = oldest.min(since);
-        }
-    }
-    oldest
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use ppt_capture::{Segment as ListedSegment, Source};
+use ppt_capture::{MAX_SOURCES, Segment as ListedSegment, Source};
 use ppt_segment::Segment;
 
 use crate::error::ListenerError;
@@ -26,6 +26,14 @@ pub struct Feed {
     pub populated: u32,
     /// Lets the rings of threads that ended without a word be freed.
     pub alive: Option<Alive>,
+}
+
+/// What becomes known to a thread that works while feeds come and go.
+pub(crate) enum Change<T> {
+    /// One more, under the next number.
+    Add(T),
+    /// The target of this one is gone.
+    Retire(usize),
 }
 
 /// Frames of one ring that were written while nobody was attached.
@@ -66,8 +74,8 @@ impl Feed {
     pub(crate) fn complete(&mut self, feed: usize) -> Result<(), ListenerError> {
         let geometry = self.segment.geometry();
         let refuse = |what| Err(ListenerError::Feed { feed, what });
-        if feed >= usize::from(u16::MAX) {
-            return refuse("a capture has at most 65,535 sources");
+        if feed >= MAX_SOURCES {
+            return refuse("a capture has at most 4,096 sources");
         }
         if self.first.len() != geometry.rings() as usize {
             return refuse("there is not one start for each ring");

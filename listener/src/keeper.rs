@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Acquire};
+use std::sync::mpsc::Receiver;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use ppt_segment::Segment;
 use ppt_segment::abi::ring_state;
 
-use crate::feed::Alive;
+use crate::feed::{Alive, Change};
 use crate::progress::Counters;
 
 /// Free rings whose memory is there before a thread claims them.
@@ -18,6 +19,7 @@ const ROUND: Duration = Duration::from_secs(1);
 
 /// The rings of one feed.
 pub(crate) struct Kept {
+    feed: usize,
     segment: Arc<Segment>,
     alive: Option<Alive>,
     /// Whether a ring's memory is there, as far as we have to care.
@@ -28,9 +30,10 @@ pub(crate) struct Kept {
 
 impl Kept {
     /// The first `populated` rings are populated already.
-    pub fn new(segment: Arc<Segment>, populated: u32, alive: Option<Alive>) -> Self {
+    pub fn new(feed: usize, segment: Arc<Segment>, populated: u32, alive: Option<Alive>) -> Self {
         let rings = 0..segment.geometry().rings();
         Self {
+            feed,
             populated: rings.clone().map(|ring| ring < populated).collect(),
             // No claim has epoch 0, so nobody is found silent in the first round.
             seen: rings.map(|_| (0, 0)).collect(),
@@ -79,10 +82,18 @@ impl Kept {
     }
 }
 
-/// Keeps the rings of `feeds` until `stop`; to be unparked when a ring has been claimed.
-pub(crate) fn run(mut feeds: Vec<Kept>, counters: &Counters, stop: &AtomicBool) {
+/// Keeps the rings of feeds until `stop`; to be unparked when a ring has been claimed, and when
+/// there are `changes`.
+pub(crate) fn run(changes: &Receiver<Change<Kept>>, counters: &Counters, stop: &AtomicBool) {
+    let mut feeds: Vec<Kept> = Vec::new();
     let mut round = Instant::now();
     while !stop.load(Acquire) {
+        for change in changes.try_iter() {
+            match change {
+                Change::Add(feed) => feeds.push(feed),
+                Change::Retire(gone) => feeds.retain(|it| it.feed != gone),
+            }
+        }
         feeds.iter_mut().for_each(Kept::populate);
         if round.elapsed() >= ROUND {
             round = Instant::now();
@@ -112,7 +123,7 @@ mod tests {
     #[test]
     fn two_free_rings_are_ahead() {
         let segment = segment();
-        let mut kept = Kept::new(segment.clone(), 1, None);
+        let mut kept = Kept::new(0, segment.clone(), 1, None);
         kept.populate();
         assert_eq!(kept.populated, [true, true, false, false]);
         assert!(segment.ring(0).claim(10) && segment.ring(1).claim(11));
@@ -128,7 +139,7 @@ mod tests {
             12 => Some(true),
             _ => None,
         };
-        let mut kept = Kept::new(segment.clone(), 4, Some(Box::new(alive)));
+        let mut kept = Kept::new(0, segment.clone(), 4, Some(Box::new(alive)));
         (0..4).for_each(|ring| assert!(segment.ring(ring).claim(10 + ring)));
         assert_eq!(kept.free_dead(), 0, "nobody is silent at first sight");
         RingWriter::new(segment.ring(1)).write([0]);

@@ -12,7 +12,8 @@
 //! [`LossAccount`].
 //!
 //! # Order of things
-//! Make a [`Feed`] for each buffer before its gate opens, [`Listener::start`], open the gates. To
+//! Make a [`Feed`] for each buffer before its gate opens, [`Listener::start`], open the gates; later
+//! ones are [added](Listener::add), and [retired](Listener::retire) when their targets are gone. To
 //! end: close the gates (or see the target gone), then [`Listener::finish`]. While it runs,
 //! [`Listener::wake`] tells that it ended by itself, [`Listener::progress`] how far it is.
 

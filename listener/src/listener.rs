@@ -4,23 +4,23 @@ use std::fmt;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::panic;
-use std::sync::atomic::{AtomicBool, Ordering::Release};
-use std::sync::mpsc::{self, Receiver};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed, Ordering::Release};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::sys::signal::{SigSet, SigmaskHow};
 use ppt_capture::{CaptureWriter, Cause, Dropped, EndReason, FileHeader, Gap, Lost};
-use ppt_segment::Segment;
 use ppt_segment::abi::ring_state;
+use ppt_segment::{Geometry, Segment};
 
 use crate::account::Entry;
-use crate::disk::{self, Disk, Done, Ending, Ledger, Origin, Told};
-use crate::drain::Drain;
+use crate::disk::{self, Disk, Done, Ending, Introduction, Ledger, Origin, Told};
+use crate::drain::{Drain, Drained};
 use crate::error::ListenerError;
-use crate::feed::Feed;
+use crate::feed::{Change, Feed};
 use crate::keeper::{self, Kept};
 use crate::options::Options;
 use crate::output::Output;
@@ -36,7 +36,9 @@ use crate::summary::{BrokenRing, FeedSummary, Summary, enough_slots};
 /// [`Listener::finish`] ends it. A listener that is dropped instead leaves a capture without an
 /// end, as if it had been killed.
 pub struct Listener {
-    segments: Vec<Arc<Segment>>,
+    feeds: Vec<Watched>,
+    /// Rings of all feeds.
+    rings: usize,
     queue: Arc<Queue>,
     counters: Arc<Counters>,
     ledger: Arc<Ledger>,
@@ -44,13 +46,34 @@ pub struct Listener {
     stop: Arc<AtomicBool>,
     done: Receiver<Done>,
     keeper: Option<JoinHandle<()>>,
+    kept: Sender<Change<Kept>>,
     drain: Option<JoinHandle<Vec<Closing>>>,
+    drained: Sender<Change<Drained>>,
     started: Instant,
     patience: Duration,
 }
 
+/// What the caller of a listener may ask about a feed.
+struct Watched {
+    /// Until its target is gone.
+    segment: Option<Arc<Segment>>,
+    geometry: Geometry,
+    /// The most frames that a ring was found with.
+    peak: Arc<AtomicU64>,
+}
+
+impl Watched {
+    fn peak(&self) -> u64 {
+        self.peak.load(Relaxed)
+    }
+
+    fn high_water(&self) -> f64 {
+        high_water(self.peak(), self.geometry.capacity())
+    }
+}
+
 impl Listener {
-    /// Begins a capture of `feeds` in `out`, which should not buffer.
+    /// Begins a capture of `feeds` in `out`, which should not buffer. More can be [added](Self::add).
     ///
     /// When this returns, the capture says where the frames come from, and whatever the rings hold
     /// after the starting cursors is being drained: the gates can be opened.
@@ -71,35 +94,21 @@ impl Listener {
         options: Options,
         rotation: Option<Rotation<W>>,
     ) -> Result<Self, ListenerError> {
-        for (index, feed) in feeds.iter_mut().enumerate() {
-            feed.complete(index)?;
-        }
+        complete(&mut feeds, 0)?;
         let flags = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
         let wake = EventFd::from_flags(flags).map_err(ListenerError::Wake)?;
-        let counters = Arc::new(Counters::new(feeds.len(), wake));
+        let counters = Arc::new(Counters::new(wake));
         let output = Output::new(out, counters.clone());
-        let (writer, chunks) = begin(output, &header, &feeds).map_err(ListenerError::Output)?;
+        let writer = CaptureWriter::create(output, &header).map_err(ListenerError::Output)?;
 
         let queue = Arc::new(Queue::new(options.queue_bytes));
-        let ledger: Arc<Ledger> = Arc::new(Mutex::new(entries(&feeds)));
-        let told: Arc<Told> = Arc::new(Mutex::new(vec![Dropped::default(); feeds.len()]));
-        let origins = feeds.iter().map(|feed| Origin {
-            stride: feed.segment.geometry().stride(),
-            stamps: Stamps::of(&feed.source.schema_json),
-            source: feed.source.clone(),
-            segment: feed.segment.clone(),
-        });
-        let disk = Disk::new(
-            writer,
-            chunks,
-            origins.collect(),
-            (options.max_size, rotation),
-            (queue.clone(), counters.clone()),
-            (ledger.clone(), told.clone()),
-        );
+        let (ledger, told): (Arc<Ledger>, Arc<Told>) = Default::default();
         let (send, done) = mpsc::channel();
+        let (kept, keep) = mpsc::channel();
+        let (drained, changes) = mpsc::channel();
         let mut listener = Self {
-            segments: feeds.iter().map(|feed| feed.segment.clone()).collect(),
+            feeds: Vec::new(),
+            rings: 0,
             queue: queue.clone(),
             counters: counters.clone(),
             ledger,
@@ -107,22 +116,103 @@ impl Listener {
             stop: Arc::default(),
             done,
             keeper: None,
+            kept,
             drain: None,
+            drained,
             started: Instant::now(),
             patience: options.patience,
         };
 
+        let introductions = listener.enter(&feeds);
+        let mut disk = Disk::new(
+            writer,
+            (options.max_size, rotation),
+            (queue.clone(), counters.clone()),
+            (listener.ledger.clone(), listener.told.clone()),
+        );
+        disk.begin(introductions).map_err(ListenerError::Output)?;
+        listener.hand_over(feeds);
         // Not joined: it may be stuck in a write for longer than anybody wants to wait.
         spawn("ppt-disk", move || _ = send.send(disk.run()))?;
-        let (kept, feeds) = feeds.into_iter().map(split).unzip();
         let (counting, stop) = (counters.clone(), listener.stop.clone());
-        let keeper = spawn("ppt-keeper", move || keeper::run(kept, &counting, &stop))?;
+        let keeper = spawn("ppt-keeper", move || keeper::run(&keep, &counting, &stop))?;
         let keeper_thread = keeper.thread().clone();
         listener.keeper = Some(keeper);
         let stop = listener.stop.clone();
-        let drain = Drain { feeds, queue, counters, stop, keeper: keeper_thread, options };
+        let drain = Drain { changes, queue, counters, stop, keeper: keeper_thread, options };
         listener.drain = Some(spawn("ppt-drain", move || drain.run())?);
         Ok(listener)
+    }
+
+    /// Adds feeds to a capture that is running; they are numbered from [`Self::feeds`] on. As with
+    /// [`Self::start`], their gates can be opened, or are open already.
+    pub fn add(&mut self, mut feeds: Vec<Feed>) -> Result<(), ListenerError> {
+        complete(&mut feeds, self.feeds.len())?;
+        let introductions = self.enter(&feeds);
+        // Before the drain knows of them: what is in the queue is of a source that the file has.
+        self.queue.introduce(introductions);
+        self.hand_over(feeds);
+        Ok(())
+    }
+
+    /// Opens an account for each of `feeds`, which get the next numbers.
+    fn enter(&mut self, feeds: &[Feed]) -> Vec<Introduction> {
+        let mut ledger = disk::lock(&self.ledger);
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let numbered = (self.feeds.len()..).zip(feeds);
+        let introductions = numbered.map(|(number, feed)| {
+            let nonce = feed.segment.nonce();
+            ledger.extend(
+                (0..).zip(&feed.first).map(|(ring, &first)| Entry::new(number, nonce, ring, first)),
+            );
+            told.push(Dropped::default());
+            introduction(number, feed)
+        });
+        introductions.collect()
+    }
+
+    /// Lets keeper and drain know of feeds that have been entered.
+    fn hand_over(&mut self, feeds: Vec<Feed>) {
+        for feed in feeds {
+            let (number, index) = (self.feeds.len(), self.rings);
+            let peak = Arc::<AtomicU64>::default();
+            self.rings += feed.first.len();
+            self.feeds.push(Watched {
+                segment: Some(feed.segment.clone()),
+                geometry: feed.segment.geometry(),
+                peak: peak.clone(),
+            });
+            let drained = Drained::new(number, feed.segment.clone(), peak, index, &feed.first);
+            let kept = Kept::new(number, feed.segment, feed.populated, feed.alive);
+            // They only hear nothing if they have panicked, which `finish` passes on.
+            let _ = self.drained.send(Change::Add(drained));
+            let _ = self.kept.send(Change::Add(kept));
+        }
+        self.wake_keeper();
+    }
+
+    fn wake_keeper(&self) {
+        if let Some(keeper) = &self.keeper {
+            keeper.thread().unpark();
+        }
+    }
+
+    /// How many feeds there have been.
+    pub fn feeds(&self) -> usize {
+        self.feeds.len()
+    }
+
+    /// Drains what the rings of `feed` still hold and lets them go: its target is gone. Its account
+    /// stays. What is told of it afterwards by [`Self::dropped`] counts.
+    ///
+    /// # Panics
+    /// If there is no such feed.
+    pub fn retire(&mut self, feed: usize) {
+        if self.feeds[feed].segment.take().is_some() {
+            let _ = self.kept.send(Change::Retire(feed));
+            let _ = self.drained.send(Change::Retire(feed));
+            self.wake_keeper();
+        }
     }
 
     /// How far it is.
@@ -133,9 +223,9 @@ impl Listener {
                 rings.filter(|&ring| segment.ring(ring).owner().state == ring_state::ACTIVE);
             owned.count() as u32
         };
-        let rings = self.segments.iter().map(active).sum();
-        let capacities = self.segments.iter().map(|segment| segment.geometry().capacity());
-        self.counters.progress(capacities, rings)
+        let rings = self.feeds.iter().filter_map(|it| it.segment.as_ref()).map(active).sum();
+        let high_water = self.feeds.iter().map(Watched::high_water).collect();
+        self.counters.progress(high_water, rings)
     }
 
     /// A descriptor that becomes readable, and stays so, when the capture has ended by itself:
@@ -230,10 +320,10 @@ impl Listener {
                 feed.rings.push(account);
             }
         }
-        for (index, (feed, segment)) in feeds.iter_mut().zip(&self.segments).enumerate() {
-            let (peak, geometry) = (self.counters.peak(index), segment.geometry());
-            feed.high_water = high_water(peak, geometry.capacity());
-            feed.enough_slots = enough_slots(peak, geometry.slots(), feed.lost.overrun);
+        for (feed, watched) in feeds.iter_mut().zip(&self.feeds) {
+            let (peak, slots) = (watched.peak(), watched.geometry.slots());
+            feed.high_water = watched.high_water();
+            feed.enough_slots = enough_slots(peak, slots, feed.lost.overrun);
         }
         Summary {
             feeds,
@@ -261,45 +351,40 @@ impl fmt::Debug for Listener {
     }
 }
 
-/// Writes what comes before the first frame; returns the number of chunks, too.
-fn begin<W: Write>(
-    out: Output<W>,
-    header: &FileHeader,
-    feeds: &[Feed],
-) -> io::Result<(CaptureWriter<Output<W>>, u64)> {
-    let mut chunks = 1 + feeds.len() as u64;
-    let mut writer = disk::begin(out, header, feeds.iter().map(|feed| &feed.source))?;
-    for (source, feed) in (0..).zip(feeds) {
-        let nonce = feed.segment.nonce();
-        for one in feed.unattended.iter().filter(|one| one.count > 0) {
-            let (ring, first_seq, count) = (one.ring, one.first_seq, one.count);
-            let cause = Cause::Unattended;
-            writer.gap(&Gap { source, nonce, ring, first_seq, count, cause })?;
-            chunks += 1;
-        }
-        for (ring, &cursor) in (0..).zip(&feed.first) {
-            // Stated once: a later session does not find the same frames unattended again.
-            let ring = feed.segment.ring(ring);
-            if ring.attended() != cursor {
-                ring.set_attended(cursor);
-            }
+/// Refuses what cannot be drained; the first of `feeds` will have number `first`.
+fn complete(feeds: &mut [Feed], first: usize) -> Result<(), ListenerError> {
+    (first..).zip(feeds).try_for_each(|(number, feed)| feed.complete(number))
+}
+
+/// What the capture says of a feed before its first frame.
+fn introduction(number: usize, feed: &Feed) -> Introduction {
+    let nonce = feed.segment.nonce();
+    let stated = feed.unattended.iter().filter(|one| one.count > 0);
+    let gaps = stated.map(|one| Gap {
+        source: number as u16,
+        nonce,
+        ring: one.ring,
+        first_seq: one.first_seq,
+        count: one.count,
+        cause: Cause::Unattended,
+    });
+    for (ring, &cursor) in (0..).zip(&feed.first) {
+        // Stated once: a later session does not find the same frames unattended again.
+        let ring = feed.segment.ring(ring);
+        if ring.attended() != cursor {
+            ring.set_attended(cursor);
         }
     }
-    Ok((writer, chunks))
-}
-
-fn entries(feeds: &[Feed]) -> Vec<Entry> {
-    let rings = feeds.iter().enumerate().flat_map(|(index, feed)| {
-        let nonce = feed.segment.nonce();
-        (0..).zip(&feed.first).map(move |(ring, &first)| Entry::new(index, nonce, ring, first))
-    });
-    rings.collect()
-}
-
-/// What the keeper takes of a feed, and what the drain does.
-fn split(feed: Feed) -> (Kept, (Arc<Segment>, Vec<u64>)) {
-    let kept = Kept::new(feed.segment.clone(), feed.populated, feed.alive);
-    (kept, (feed.segment, feed.first))
+    Introduction {
+        gaps: gaps.collect(),
+        origin: Origin {
+            stride: feed.segment.geometry().stride(),
+            stamps: Stamps::of(&feed.source.schema_json),
+            source: feed.source.clone(),
+            segment: Some(feed.segment.clone()),
+            known: false,
+        },
+    }
 }
 
 /// Starts a thread that no signal is delivered to: they are the caller's.

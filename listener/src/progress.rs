@@ -47,13 +47,12 @@ pub(crate) struct Counters {
     bytes: AtomicU64,
     waiting: AtomicU64,
     freed: AtomicU64,
-    backlog: Vec<AtomicU64>,
     ended: AtomicU8,
     wake: EventFd,
 }
 
 impl Counters {
-    pub fn new(feeds: usize, wake: EventFd) -> Self {
+    pub fn new(wake: EventFd) -> Self {
         Self {
             captured: AtomicU64::new(0),
             overrun: AtomicU64::new(0),
@@ -62,7 +61,6 @@ impl Counters {
             bytes: AtomicU64::new(0),
             waiting: AtomicU64::new(0),
             freed: AtomicU64::new(0),
-            backlog: (0..feeds).map(|_| AtomicU64::new(0)).collect(),
             ended: AtomicU8::new(0),
             wake,
         }
@@ -97,16 +95,6 @@ impl Counters {
         self.freed.fetch_add(rings, Relaxed);
     }
 
-    /// A ring of `feed` was found with `frames` unread.
-    pub fn backlog(&self, feed: usize, frames: u64) {
-        self.backlog[feed].fetch_max(frames, Relaxed);
-    }
-
-    /// The most frames that a ring of `feed` was found with.
-    pub fn peak(&self, feed: usize) -> u64 {
-        self.backlog[feed].load(Relaxed)
-    }
-
     /// The capture takes no more frames: whoever polls the eventfd should know.
     pub fn end(&self, why: Ended) {
         self.ended.store(why as u8, Relaxed);
@@ -124,8 +112,8 @@ impl Counters {
         &self.wake
     }
 
-    /// All of them; `capacities` are those of the rings of each feed.
-    pub fn progress(&self, capacities: impl Iterator<Item = u64>, rings: u32) -> Progress {
+    /// All of them.
+    pub fn progress(&self, high_water: Vec<f64>, rings: u32) -> Progress {
         let lost = Lost {
             overrun: self.overrun.load(Relaxed),
             disk: self.disk.load(Relaxed),
@@ -136,10 +124,7 @@ impl Counters {
             lost,
             bytes: self.bytes.load(Relaxed),
             waiting: self.waiting.load(Relaxed),
-            high_water: capacities
-                .enumerate()
-                .map(|(feed, capacity)| high_water(self.peak(feed), capacity))
-                .collect(),
+            high_water,
             rings,
             freed: self.freed.load(Relaxed),
             ended: self.ended(),

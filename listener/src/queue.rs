@@ -5,7 +5,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::chunk::{CHUNK_BYTES, Chunk};
-use crate::disk::Ending;
+use crate::disk::{Ending, Introduction};
 
 /// Empty buffers kept for the next chunks.
 const SPARE_BUFFERS: usize = 16;
@@ -20,7 +20,7 @@ pub(crate) struct Queue {
 
 #[derive(Debug, Default)]
 struct Inner {
-    chunks: VecDeque<Chunk>,
+    items: VecDeque<Item>,
     /// Of memory, not of frames.
     bytes: usize,
     spare: Vec<Vec<u8>>,
@@ -28,11 +28,23 @@ struct Inner {
     abandoned: bool,
 }
 
+/// What goes through the queue.
+#[derive(Debug)]
+enum Item {
+    Chunk(Chunk),
+    Sources(Vec<Introduction>),
+    Gone(usize),
+}
+
 /// What the disk thread has to do next.
 #[derive(Debug)]
 pub(crate) enum Next {
     /// Write this.
     Chunk(Chunk),
+    /// Say where the frames of further feeds come from.
+    Sources(Vec<Introduction>),
+    /// No more chunks of this feed will come.
+    Gone(usize),
     /// Nothing came in time.
     Nothing,
     /// The last chunk has been taken: write the end.
@@ -51,12 +63,25 @@ impl Queue {
     pub fn push(&self, chunk: Chunk) -> Result<(), Chunk> {
         let mut inner = self.lock();
         let bytes = weight(&chunk);
-        if inner.bytes + bytes > self.limit && !inner.chunks.is_empty() {
+        if inner.bytes + bytes > self.limit && !inner.items.is_empty() {
             return Err(chunk);
         }
         inner.bytes += bytes;
-        inner.chunks.push_back(chunk);
+        inner.items.push_back(Item::Chunk(chunk));
         Ok(())
+    }
+
+    /// No more chunks of `feed` come after those that are in the queue.
+    pub fn gone(&self, feed: usize) {
+        self.lock().items.push_back(Item::Gone(feed));
+        self.notify();
+    }
+
+    /// Has feeds introduced before any chunk of theirs is written: however full it is, for there
+    /// are few of them.
+    pub fn introduce(&self, feeds: Vec<Introduction>) {
+        self.lock().items.push_back(Item::Sources(feeds));
+        self.notify();
     }
 
     /// Tells the disk thread that there are chunks: once after a few of them, for it costs a
@@ -68,7 +93,7 @@ impl Queue {
     /// The next thing to do; waits for `patience` at most.
     pub fn next(&self, patience: Duration) -> Next {
         let empty = |inner: &mut Inner| {
-            inner.chunks.is_empty() && inner.ending.is_none() && !inner.abandoned
+            inner.items.is_empty() && inner.ending.is_none() && !inner.abandoned
         };
         let (mut inner, _) = self
             .filled
@@ -77,11 +102,15 @@ impl Queue {
         if inner.abandoned {
             return Next::Abandoned;
         }
-        if let Some(chunk) = inner.chunks.pop_front() {
-            inner.bytes -= weight(&chunk);
-            return Next::Chunk(chunk);
+        match inner.items.pop_front() {
+            Some(Item::Chunk(chunk)) => {
+                inner.bytes -= weight(&chunk);
+                Next::Chunk(chunk)
+            }
+            Some(Item::Sources(feeds)) => Next::Sources(feeds),
+            Some(Item::Gone(feed)) => Next::Gone(feed),
+            None => inner.ending.take().map_or(Next::Nothing, Next::End),
         }
-        inner.ending.take().map_or(Next::Nothing, Next::End)
     }
 
     /// Nothing comes after what is in the queue.
@@ -94,7 +123,7 @@ impl Queue {
     pub fn abandon(&self) {
         let mut inner = self.lock();
         inner.abandoned = true;
-        inner.chunks.clear();
+        inner.items.clear();
         drop(inner);
         self.notify();
     }

@@ -22,9 +22,11 @@ pub(crate) struct Outlet<'q> {
     pub claimed: bool,
 }
 
-/// One ring, as far as it has been drained.
-pub(crate) struct RingDrain<'s> {
-    reader: RingReader<'s, AtomicU64>,
+/// How far one ring has been drained. The ring itself is lent to it, the same one each time: what
+/// holds the segment may let it go when the ring is closed.
+pub(crate) struct RingDrain {
+    /// Frames before this index are accounted for.
+    next: u64,
     /// The ring, counted over all feeds.
     index: usize,
     owners: Owners,
@@ -37,6 +39,8 @@ pub(crate) struct RingDrain<'s> {
 /// How a ring was left.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Closing {
+    /// The ring, counted over all feeds.
+    pub index: usize,
     /// Sequence number of the first frame that was not looked at.
     pub next_seq: u64,
     /// Frames lost at its end, which no chunk states.
@@ -45,11 +49,11 @@ pub(crate) struct Closing {
     pub broken: Option<BrokenCursor>,
 }
 
-impl<'s> RingDrain<'s> {
+impl RingDrain {
     /// Starts at `cursor`.
-    pub fn new(index: usize, ring: Ring<'s, AtomicU64>, cursor: u64) -> Self {
+    pub fn new(index: usize, cursor: u64) -> Self {
         Self {
-            reader: RingReader::new(ring, cursor),
+            next: cursor,
             index,
             owners: Owners::default(),
             open: None,
@@ -60,8 +64,8 @@ impl<'s> RingDrain<'s> {
 
     /// The cursor, if frames wait. A cursor that went back, or further than `possible` frames, is
     /// not one: the ring is given up.
-    pub fn moved(&mut self, possible: u64) -> Option<u64> {
-        let (next, tail) = (self.reader.next(), self.reader.ring().tail());
+    pub fn moved(&mut self, ring: Ring<'_, AtomicU64>, possible: u64) -> Option<u64> {
+        let (next, tail) = (self.next, ring.tail());
         if tail == next || self.broken.is_some() {
             return None;
         }
@@ -75,44 +79,63 @@ impl<'s> RingDrain<'s> {
 
     /// Frames between what was drained and cursor `tail`.
     pub fn backlog(&self, tail: u64) -> u64 {
-        tail - self.reader.next()
+        tail - self.next
     }
 
     /// Takes every frame up to cursor `until`, by way of `scratch`, which holds at least one.
-    pub fn drain(&mut self, until: u64, scratch: &mut [u64], out: &mut Outlet<'_>) {
-        while self.reader.next() < until {
-            match self.reader.poll(scratch) {
-                Ok(batch) => self.take(&batch, scratch, out),
+    pub fn drain(
+        &mut self,
+        ring: Ring<'_, AtomicU64>,
+        until: u64,
+        scratch: &mut [u64],
+        out: &mut Outlet<'_>,
+    ) {
+        let mut reader = RingReader::new(ring, self.next);
+        while self.next < until {
+            match reader.poll(scratch) {
+                Ok(batch) => self.take(ring, &batch, scratch, out),
                 Err(cursor) => {
                     self.broken = Some(cursor);
                     break;
                 }
             }
+            self.next = reader.next();
         }
     }
 
-    fn take(&mut self, batch: &Batch, scratch: &[u64], out: &mut Outlet<'_>) {
+    fn take(
+        &mut self,
+        ring: Ring<'_, AtomicU64>,
+        batch: &Batch,
+        scratch: &[u64],
+        out: &mut Outlet<'_>,
+    ) {
         self.lose(Cause::Overrun, batch.overrun, out);
         if batch.count == 0 {
             return;
         }
-        let stride = self.reader.ring().stride();
+        let stride = ring.stride();
         let next_seq = batch.first_seq + batch.count as u64;
-        let cuts = self.owners.of(self.reader.ring(), batch.first_seq, next_seq);
+        let cuts = self.owners.of(ring, batch.first_seq, next_seq);
         out.claimed |= cuts.claimed;
         let mut words = &scratch[batch.start..batch.start + batch.count * stride];
         let mut ends = cuts.iter().skip(1).map(|cut| cut.first_seq).chain([next_seq]);
         for cut in cuts.iter() {
             let count = ends.next().unwrap_or(next_seq) - cut.first_seq;
             let (part, rest) = words.split_at(count as usize * stride);
-            self.take_of(cut.tid, cut.first_seq, part, out);
+            self.take_of(stride, cut.tid, (cut.first_seq, part), out);
             words = rest;
         }
     }
 
     /// Frames of one thread; those that do not carry their number never were frames.
-    fn take_of(&mut self, tid: u32, mut seq: u64, mut words: &[u64], out: &mut Outlet<'_>) {
-        let stride = self.reader.ring().stride();
+    fn take_of(
+        &mut self,
+        stride: usize,
+        tid: u32,
+        (mut seq, mut words): (u64, &[u64]),
+        out: &mut Outlet<'_>,
+    ) {
         let run = |words: &[u64], seq: u64, good: bool| {
             let frames = words.chunks_exact(stride).zip(seq..);
             frames.take_while(|(frame, seq)| (frame[0] == *seq) == good).count()
@@ -120,7 +143,7 @@ impl<'s> RingDrain<'s> {
         while !words.is_empty() {
             let good = run(words, seq, true);
             let (part, rest) = words.split_at(good * stride);
-            self.append(tid, seq, part, out);
+            self.append(stride, tid, (seq, part), out);
             seq += good as u64;
 
             let bad = run(rest, seq, false);
@@ -130,8 +153,13 @@ impl<'s> RingDrain<'s> {
         }
     }
 
-    fn append(&mut self, tid: u32, mut seq: u64, mut words: &[u64], out: &mut Outlet<'_>) {
-        let stride = self.reader.ring().stride();
+    fn append(
+        &mut self,
+        stride: usize,
+        tid: u32,
+        (mut seq, mut words): (u64, &[u64]),
+        out: &mut Outlet<'_>,
+    ) {
         while !words.is_empty() {
             let goes_on = |open: &Chunk| {
                 open.tid == tid && open.next_seq() == seq && open.room(stride * 8) > 0
@@ -187,8 +215,8 @@ impl<'s> RingDrain<'s> {
 
     /// How it stands; the open chunk has been flushed.
     pub fn closing(&self) -> Closing {
-        let next_seq = self.reader.next().saturating_add(1);
-        Closing { next_seq, lost: self.lost, broken: self.broken }
+        let next_seq = self.next.saturating_add(1);
+        Closing { index: self.index, next_seq, lost: self.lost, broken: self.broken }
     }
 }
 
@@ -245,10 +273,10 @@ mod tests {
             let ring = Ring::new(&header, &slots, STRIDE);
             let mut writer = RingWriter::new(ring);
             let (queue, wake) = (Queue::new(limit), EventFd::new().unwrap());
-            let counters = Counters::new(1, wake);
+            let counters = Counters::new(wake);
             let mut out =
                 Outlet { queue: &queue, counters: &counters, now: 0, pushed: false, claimed: false };
-            let mut drain = RingDrain::new(0, ring, 0);
+            let mut drain = RingDrain::new(0, 0);
             let mut entry = Entry::new(0, 0, 0, 0);
             let mut scratch = vec![0; batch * STRIDE];
             let (mut stated, mut tid) = (1, 0);
@@ -282,15 +310,15 @@ mod tests {
                         tid += 1;
                         ring.claim(tid);
                     }
-                    Step::Drain => if let Some(tail) = drain.moved(u64::MAX) {
-                        drain.drain(tail, &mut scratch, &mut out);
+                    Step::Drain => if let Some(tail) = drain.moved(ring, u64::MAX) {
+                        drain.drain(ring, tail, &mut scratch, &mut out);
                     },
                     Step::Flush => drain.flush(&mut out),
                     Step::Disk(most) => disk(&mut entry, most),
                 }
             }
-            if let Some(tail) = drain.moved(u64::MAX) {
-                drain.drain(tail, &mut scratch, &mut out);
+            if let Some(tail) = drain.moved(ring, u64::MAX) {
+                drain.drain(ring, tail, &mut scratch, &mut out);
             }
             drain.flush(&mut out);
             for _ in 0..1000 {
@@ -308,7 +336,7 @@ mod tests {
                 at += gap.count;
             }
             prop_assert_eq!(at, ring.tail() + 1);
-            let progress = counters.progress([SLOTS - 1].into_iter(), 0);
+            let progress = counters.progress(Vec::new(), 0);
             prop_assert_eq!(progress.captured, entry.account.captured);
             prop_assert_eq!(progress.lost, entry.account.lost);
             prop_assert_eq!(progress.waiting, 0);
@@ -320,11 +348,11 @@ mod tests {
         let zeros = |count| (0..count).map(|_| AtomicU64::new(0)).collect::<Vec<_>>();
         let (header, slots) = (zeros(ring_word::COUNT), zeros(SLOTS as usize * STRIDE));
         let ring = Ring::new(&header, &slots, STRIDE);
-        let mut drain = RingDrain::new(0, ring, 0);
+        let mut drain = RingDrain::new(0, 0);
         header[ring_word::TAIL].store(1001, Relaxed);
-        assert_eq!(drain.moved(1000), None);
+        assert_eq!(drain.moved(ring, 1000), None);
         header[ring_word::TAIL].store(5, Relaxed);
-        assert_eq!(drain.moved(1000), None, "once is enough");
+        assert_eq!(drain.moved(ring, 1000), None, "once is enough");
         let closing = drain.closing();
         assert_eq!(closing.broken, Some(BrokenCursor { next: 0, tail: 1001 }));
         assert_eq!((closing.next_seq, closing.lost), (1, Lost::default()));

@@ -63,6 +63,60 @@ fn frames_of_threads_at_full_speed_are_captured_or_counted() {
 }
 
 #[test]
+fn feeds_come_and_go_while_it_runs() {
+    let sink = Sink::default();
+    let mut listener = start(&sink, &[], Options::default());
+    let segments: Vec<_> = (0..3).map(|_| segment(10, 2)).collect();
+    for (number, segment) in segments.iter().enumerate() {
+        assert_eq!(listener.feeds(), number);
+        let mut writer = Writer::claim(segment, 7 + number as u32).unwrap();
+        writer.write();
+        // What was written before it was added is between sessions.
+        listener.add(vec![Feed::starting_now(source(), segment.clone())]).unwrap();
+        writer.write_gently(500);
+        drop(writer);
+        if number < 2 {
+            // What a target wrote last, it wrote right before it ended.
+            let mut writer = Writer::claim(segment, 20).unwrap();
+            (0..100).for_each(|_| _ = writer.write());
+            drop(writer);
+            listener.dropped(number, Dropped { nested: 3, ..Dropped::default() });
+            listener.retire(number);
+            listener.retire(number);
+            wait(|| Arc::strong_count(segment) == 1);
+        }
+    }
+    let summary = finish(listener);
+    let back = read(sink.bytes());
+    check(&summary, &back);
+    assert_eq!(summary.captured(), 2 * 600 + 500);
+    assert_eq!(summary.lost(), Lost::default());
+    assert_eq!(summary.dropped().nested, 6);
+    assert_eq!(back.frames.keys().map(|key| key.0).collect::<Vec<_>>(), [0, 1, 2]);
+    assert_eq!(back.account.dropped(1).nested, 3);
+}
+
+#[test]
+fn a_feed_that_a_full_capture_has_no_room_for_is_not_spoken_of() {
+    let sink = Sink::default();
+    let options = Options { max_size: Some(20_000), ..Options::default() };
+    let (one, two) = (segment(10, 2), segment(10, 2));
+    let mut listener = start(&sink, &[&one], options);
+    let mut writer = Writer::claim(&one, 7).unwrap();
+    while listener.progress().ended.is_none() {
+        writer.write_gently(100);
+    }
+    listener.add(vec![Feed::starting_now(source(), two.clone())]).unwrap();
+    Writer::claim(&two, 8).unwrap().write_gently(100);
+    let summary = finish(listener);
+    let back = read(sink.bytes());
+    assert_eq!(summary.feeds[1].lost.disk, 100);
+    let end = back.end.unwrap();
+    assert!(end.rings.iter().all(|ring| ring.source == 0) && end.drops.len() == 1);
+    assert!(sink.bytes().len() <= 20_000);
+}
+
+#[test]
 fn a_stuck_disk_does_not_stop_the_drain() {
     let (sink, segment) = (Sink::default(), segment(10, 2));
     let options = Options { queue_bytes: 256 << 10, ..Options::default() };
