@@ -9,14 +9,24 @@ use ppt_capture::{Cause, Frames, Gap};
 
 use crate::table::{TableWriter, Value};
 
-/// Names of the columns.
-pub(crate) fn columns() -> Vec<String> {
-    ["buffer", "segment", "ring", "first_seq", "count", "cause"].map(str::to_owned).to_vec()
+/// Names of the columns; one of them is the process's, where there are several.
+pub(crate) fn columns(by_process: bool) -> Vec<String> {
+    let names = ["buffer", "pid", "segment", "ring", "first_seq", "count", "cause"];
+    let names = names.into_iter().filter(|&name| by_process || name != "pid");
+    names.map(str::to_owned).collect()
 }
 
 /// Writes one row.
-pub(crate) fn write(writer: &mut dyn TableWriter, label: &str, gap: &Gap) -> io::Result<()> {
+pub(crate) fn write(
+    writer: &mut dyn TableWriter,
+    label: &str,
+    pid: Option<u32>,
+    gap: &Gap,
+) -> io::Result<()> {
     writer.cell(Value::Text(label.as_bytes()))?;
+    if let Some(pid) = pid {
+        writer.cell(Value::Unsigned(pid.into()))?;
+    }
     writer.cell(Value::Bytes(&gap.nonce.to_be_bytes()))?;
     writer.cell(Value::Unsigned(gap.ring.into()))?;
     writer.cell(Value::Unsigned(gap.first_seq))?;

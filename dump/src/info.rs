@@ -34,6 +34,8 @@ pub struct Info {
     pub clock: ClockInfo,
     /// The process of the first buffer.
     pub target: Option<Process>,
+    /// Every process, in the order in which they were attached to.
+    pub targets: Vec<Process>,
 }
 
 /// One damaged place.

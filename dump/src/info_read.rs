@@ -1,18 +1,18 @@
 //! Reads a capture for its account.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::path::Path;
 
 use ppt_capture::{
     Account, Capture, CaptureError, Chunk, ClockTable, Damage, Dropped, FileHeader, Item, Lost,
-    RingAccount, SourceInfo,
+    Process, RingAccount, SourceInfo,
 };
 
 use crate::info::{
     BufferInfo, CaptureInfo, ClockInfo, DamageInfo, EndInfo, Info, RingInfo, StepInfo,
 };
-use crate::select::labels;
+use crate::select::{labels, process};
 
 const MAX_DAMAGED: usize = 1000;
 
@@ -82,8 +82,16 @@ impl Info {
             buffers: buffers.collect(),
             clock: clock(&clocks, sources.first().copied()),
             target: sources.first().map(|info| info.source.process.clone()),
+            targets: processes(&sources),
         })
     }
+}
+
+/// Each process once. One that started another program is one process, under its first name.
+fn processes(sources: &[&SourceInfo]) -> Vec<Process> {
+    let mut seen = BTreeSet::new();
+    let new = sources.iter().filter(|info| seen.insert(process(info)));
+    new.map(|info| info.source.process.clone()).collect()
 }
 
 fn rings(account: &Account) -> BTreeMap<u16, Vec<(RingInfo, RingAccount)>> {

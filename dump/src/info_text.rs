@@ -23,7 +23,7 @@ pub(crate) fn write(info: &Info, mut out: impl Write) -> io::Result<()> {
             or_unknown(&capture.tool),
         )?;
     }
-    if let Some(target) = &info.target {
+    for target in &info.targets {
         let (comm, exe) = (or_unknown(&target.comm), or_unknown(&target.exe));
         writeln!(out, "target    pid {}, {comm}, {exe}", target.pid)?;
     }
@@ -37,7 +37,7 @@ pub(crate) fn write(info: &Info, mut out: impl Write) -> io::Result<()> {
         )?,
     }
     for buffer in &info.buffers {
-        write_buffer(buffer, &mut out)?;
+        write_buffer(buffer, info.targets.len() > 1, &mut out)?;
     }
     for step in &info.clock.steps {
         let sign = if step.by_ns < 0 { "back" } else { "forward" };
@@ -60,8 +60,11 @@ pub(crate) fn write(info: &Info, mut out: impl Write) -> io::Result<()> {
     Ok(())
 }
 
-fn write_buffer(buffer: &BufferInfo, out: &mut impl Write) -> io::Result<()> {
+fn write_buffer(buffer: &BufferInfo, by_process: bool, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "\nbuffer    {}, schema {}", escape(&buffer.name), buffer.schema_hash)?;
+    if by_process {
+        writeln!(out, "process   {}", buffer.pid)?;
+    }
     writeln!(out, "kinds     {}", escape(&buffer.kinds.join(", ")))?;
     if !buffer.object.is_empty() {
         writeln!(out, "object    {}", escape(&buffer.object))?;

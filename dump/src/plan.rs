@@ -1,6 +1,6 @@
 //! Which rows and columns a table has.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use ppt_capture::SourceInfo;
 use ppt_capture::frame_dsl::{Style, columns};
@@ -9,13 +9,15 @@ use crate::cell::Cell;
 use crate::error::DumpError;
 use crate::escape::escape;
 use crate::rows::Options;
-use crate::select::{labels, select};
+use crate::select::{labels, select, several_processes};
 
 /// The columns of a table, and how each kind of frame fills them.
 #[derive(Debug, Default)]
 pub(crate) struct Plan {
     /// Names of all columns.
     pub columns: Vec<String>,
+    /// Whether there is a `pid` column.
+    pub by_process: bool,
     /// Whether there is a `buffer` column.
     pub by_buffer: bool,
     /// Whether there is a `frame` column.
@@ -27,6 +29,8 @@ pub(crate) struct Plan {
 /// How the frames of one source become rows.
 #[derive(Debug)]
 pub(crate) struct SourcePlan {
+    /// Number of the process.
+    pub pid: u32,
     /// Name of the buffer.
     pub label: String,
     /// By frame id.
@@ -64,14 +68,17 @@ impl Plan {
 
         let mut union = Union::default();
         let mut plan = Plan::default();
-        let mut kinds = 0;
+        let mut kinds = BTreeSet::new();
+        let mut shown_sources = Vec::new();
         for &index in &chosen {
             let schema = &sources[index].schema;
-            let shown = schema.frames.iter().filter(|frame| wanted(&frame.name)).count();
-            if shown == 0 {
+            let names = schema.frames.iter().map(|frame| frame.name.as_str());
+            let shown: Vec<&str> = names.filter(|name| wanted(name)).collect();
+            if shown.is_empty() {
                 continue;
             }
-            kinds += shown;
+            // The same kind in another process is not another kind.
+            kinds.extend(shown.iter().map(|&name| (labels[index].as_str(), name)));
             let frames = schema.frames.iter().map(|frame| {
                 let wanted = wanted(&frame.name);
                 let cells = columns(schema, frame, Style::Text);
@@ -86,12 +93,17 @@ impl Plan {
             });
             let frames = frames.collect();
             let label = labels[index].clone();
-            plan.sources.insert(sources[index].id, SourcePlan { label, frames });
+            let pid = sources[index].source.process.pid;
+            plan.sources.insert(sources[index].id, SourcePlan { pid, label, frames });
+            shown_sources.push(sources[index]);
         }
 
-        plan.by_buffer = plan.sources.len() > 1;
-        plan.by_frame = options.frame.is_none() && kinds > 1;
+        plan.by_process = several_processes(shown_sources);
+        plan.by_buffer =
+            plan.sources.values().map(|it| &it.label).collect::<BTreeSet<_>>().len() > 1;
+        plan.by_frame = options.frame.is_none() && kinds.len() > 1;
         let standard = ["seqno", "ring", "tid"].into_iter();
+        let standard = standard.chain(plan.by_process.then_some("pid"));
         let standard = standard.chain(plan.by_buffer.then_some("buffer"));
         let standard = standard.chain(plan.by_frame.then_some("frame"));
         plan.columns = standard.map(str::to_owned).collect();

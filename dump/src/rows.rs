@@ -46,7 +46,7 @@ pub struct Options {
     pub frame: Option<String>,
     /// What the table looks like.
     pub format: Format,
-    /// Gaps instead of frames: `buffer`, `segment`, `ring`, `first_seq`, `count`, `cause`. Of the
+    /// Gaps instead of frames: `buffer`, `pid` where there are several, `segment`, `ring`, `first_seq`, `count`, `cause`. Of the
     /// options above only `frame` has no meaning for them, though it must name a frame.
     pub gaps: bool,
 }
@@ -192,7 +192,8 @@ impl Table<'_> {
 
     fn begin(&mut self, sources: &[&SourceInfo]) -> Result<(), DumpError> {
         let plan = Plan::new(sources, self.options)?;
-        let columns = if self.options.gaps { &gaps::columns() } else { &plan.columns };
+        let columns =
+            if self.options.gaps { &gaps::columns(plan.by_process) } else { &plan.columns };
         self.writer.header(columns).map_err(DumpError::Output)?;
         if self.live {
             self.writer.flush().map_err(DumpError::Output)?;
@@ -222,9 +223,10 @@ impl Table<'_> {
     }
 
     fn write_gap(&mut self, gap: &ppt_capture::Gap) -> io::Result<()> {
-        let source = self.plan.as_ref().and_then(|plan| plan.sources.get(&gap.source));
-        if let Some(source) = source {
-            gaps::write(&mut *self.writer, &source.label, gap)?;
+        let Some(plan) = &self.plan else { return Ok(()) };
+        if let Some(source) = plan.sources.get(&gap.source) {
+            let pid = plan.by_process.then_some(source.pid);
+            gaps::write(&mut *self.writer, &source.label, pid, gap)?;
             self.outcome.rows += 1;
         }
         Ok(())
@@ -254,6 +256,9 @@ impl Table<'_> {
                 0 => Value::Empty,
                 tid => Value::Unsigned(tid.into()),
             })?;
+            if plan.by_process {
+                writer.cell(Value::Unsigned(source.pid.into()))?;
+            }
             if plan.by_buffer {
                 writer.cell(Value::Text(source.label.as_bytes()))?;
             }

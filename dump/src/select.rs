@@ -3,24 +3,36 @@
 //! A buffer is called by its name. Where the name alone says too little, `#` and the first eight
 //! digits of its schema's hash follow; where that says too little, `@` and the file name of its
 //! object, or its path where file names are alike; and where even that does, `.` and the number of
-//! its source. `ppt list` gives the same names.
+//! its source. `ppt list` gives the same names. Buffers of different processes may have the same
+//! name: the process tells them apart.
 
 use ppt_capture::SourceInfo;
 
 use crate::error::DumpError;
 use crate::escape::escape;
 
+/// What makes a process: its number may come again.
+pub(crate) fn process(info: &SourceInfo) -> (u32, u64) {
+    (info.source.process.pid, info.source.process.start_time)
+}
+
+/// Whether there are sources of more than one process.
+pub(crate) fn several_processes<'a>(sources: impl IntoIterator<Item = &'a SourceInfo>) -> bool {
+    let mut sources = sources.into_iter().map(process);
+    sources.next().is_some_and(|first| sources.any(|other| other != first))
+}
+
 /// The name of each source among `sources`, in their order, not escaped.
 pub(crate) fn labels(sources: &[&SourceInfo]) -> Vec<String> {
     let label = |info: &&SourceInfo| {
         let source = &info.source;
         let file = file_name(&source.object);
-        let namesakes =
-            || sources.iter().map(|it| &it.source).filter(|it| it.buffer == source.buffer);
-        let twins = || namesakes().filter(|it| it.schema_hash == source.schema_hash);
+        let namesakes = || sources.iter().filter(|it| it.source.buffer == source.buffer);
+        let equals = || namesakes().filter(|it| it.source.schema_hash == source.schema_hash);
+        let twins = || equals().filter(|it| process(it) == process(info)).map(|it| &it.source);
         let here = || twins().filter(|it| it.object == source.object);
         let mut label = source.buffer.clone();
-        if namesakes().count() > twins().count() {
+        if namesakes().count() > equals().count() {
             label += &hash8(source.schema_hash);
         }
         if twins().count() > here().count() {
