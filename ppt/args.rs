@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::builder::NonEmptyStringValueParser;
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 
 use crate::measure;
@@ -21,6 +22,9 @@ pub(crate) struct Args {
 pub(crate) enum Command {
     /// Capture the frames of a running program until it ends or you press Ctrl-C.
     Attach(Attach),
+    /// Start a command and capture its frames from the very first one.
+    #[command(after_help = RUN_STATUS)]
+    Run(Run),
     /// Switch a program's buffers off and clear what a dead ppt left in them.
     Detach(Detach),
     /// List the ppt buffers of a process, or of all that you may look at.
@@ -37,20 +41,48 @@ pub(crate) enum Command {
     Other(Vec<OsString>),
 }
 
-/// The process to look at.
+const RUN_STATUS: &str = "Exit status: that of the command; 128 + N if signal N ended it; 125 if ppt \
+itself failed, also by wrong usage; 126 if the command cannot be executed; 127 if it is not found.";
+
+/// The processes to look at: exactly one way to name them.
 #[derive(ClapArgs)]
-pub(crate) struct Process {
+#[group(id = "which", required = true, multiple = false)]
+pub(crate) struct Processes {
     /// Process id.
-    #[arg(value_name = "PID", required_unless_present = "pid_option")]
+    #[arg(value_name = "PID")]
     pid: Option<i32>,
     /// Process id, as an option.
-    #[arg(short = 'p', long = "pid", value_name = "PID", conflicts_with = "pid")]
+    #[arg(short = 'p', long = "pid", value_name = "PID")]
     pid_option: Option<i32>,
+    /// The only process of this name that has ppt buffers.
+    #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
+    name: Option<String>,
+    /// Every process that has ppt buffers and that you may attach to.
+    #[arg(long)]
+    all: bool,
 }
 
-impl Process {
-    pub(crate) fn pid(&self) -> i32 {
-        self.pid.or(self.pid_option).unwrap_or_default()
+/// Which processes are meant.
+#[derive(Clone, Copy)]
+pub(crate) enum Which<'a> {
+    /// This one.
+    Pid(i32),
+    /// The one of this name.
+    Name(&'a str),
+    /// The one of this name, as soon as there is one.
+    WaitFor(&'a str),
+    /// Every one that there is.
+    All,
+}
+
+impl Processes {
+    pub(crate) fn which(&self) -> Which<'_> {
+        match (&self.name, self.all) {
+            (Some(name), _) => Which::Name(name),
+            (None, true) => Which::All,
+            // Without a name there is a number, or nothing at all was asked for.
+            (None, false) => Which::Pid(self.pid.or(self.pid_option).unwrap_or_default()),
+        }
     }
 }
 
@@ -77,7 +109,34 @@ pub(crate) enum Rate {
 #[derive(ClapArgs)]
 pub(crate) struct Attach {
     #[command(flatten)]
-    pub(crate) process: Process,
+    processes: Processes,
+    /// Wait until there is a process of this name that has ppt buffers.
+    #[arg(long, value_name = "NAME", group = "which")]
+    #[arg(value_parser = NonEmptyStringValueParser::new())]
+    wait_for: Option<String>,
+    #[command(flatten)]
+    pub(crate) capture: Capture,
+}
+
+impl Attach {
+    pub(crate) fn which(&self) -> Which<'_> {
+        self.wait_for.as_deref().map_or_else(|| self.processes.which(), Which::WaitFor)
+    }
+}
+
+#[derive(ClapArgs)]
+pub(crate) struct Run {
+    #[command(flatten)]
+    pub(crate) capture: Capture,
+    /// The command and its arguments.
+    #[arg(value_name = "COMMAND", required = true, trailing_var_arg = true)]
+    #[arg(allow_hyphen_values = true)]
+    pub(crate) command: Vec<OsString>,
+}
+
+/// How frames are captured, and where they go.
+#[derive(ClapArgs)]
+pub(crate) struct Capture {
     /// The capture to write; `-` is stdout.
     #[arg(short, long, value_name = "FILE", default_value = "out.bin")]
     pub(crate) output: PathBuf,
@@ -124,7 +183,7 @@ pub(crate) struct Attach {
 #[derive(ClapArgs)]
 pub(crate) struct Detach {
     #[command(flatten)]
-    pub(crate) process: Process,
+    pub(crate) processes: Processes,
     /// Only this buffer (may be given again) [default: all].
     #[arg(short, long = "buffer", value_name = "BUFFER")]
     pub(crate) buffers: Vec<String>,

@@ -8,3 +8,5 @@ pub(crate) mod dump;
 pub(crate) mod info;
 pub(crate) mod list;
 pub(crate) mod other;
+pub(crate) mod run;
+pub(crate) mod select;

@@ -5,18 +5,24 @@
 mod args;
 mod cmd;
 mod exit;
+mod failure;
+mod live;
 mod measure;
 mod output;
 mod parts;
 mod privileges;
 mod report;
+mod signals;
 
 use std::process::ExitCode;
 
 use clap::Parser;
 
 fn main() -> ExitCode {
-    let args = args::Args::parse();
+    let args = match args::Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => return usage(&error),
+    };
     if privileges::borrowed() {
         report::error(
             "this ppt is set-user-ID or set-group-ID, and would do for anybody what only its owner \
@@ -29,6 +35,7 @@ fn main() -> ExitCode {
     ppt_agent::sweep(&ppt_agent::System::default());
     match args.command {
         args::Command::Attach(args) => cmd::attach::run(&args),
+        args::Command::Run(args) => cmd::run::run(&args),
         args::Command::Detach(args) => cmd::detach::run(&args),
         args::Command::List(args) => cmd::list::run(&args),
         args::Command::Dump(args) => cmd::dump::run(&args),
@@ -36,5 +43,17 @@ fn main() -> ExitCode {
         args::Command::Doctor(args) => cmd::doctor::run(&args),
         args::Command::Demo(args) => cmd::demo::run(&args),
         args::Command::Other(words) => cmd::other::run(&words),
+    }
+}
+
+/// What clap has to say. Where a command's status is ours, 2 may be its own: as env(1), `ppt run`
+/// fails with another one.
+fn usage(error: &clap::Error) -> ExitCode {
+    let _ = error.print();
+    let of_run = std::env::args_os().nth(1).is_some_and(|word| word == "run");
+    match error.use_stderr() {
+        true if of_run => exit::run_failed(),
+        true => exit::usage(),
+        false => exit::DONE,
     }
 }

@@ -409,7 +409,7 @@ fn name(buffers: &mut [Buffer]) {
 impl Buffer {
     /// Whether `wanted` names this buffer: its name, or any of `NAME`, `NAME#hash8`,
     /// `NAME@object`, `NAME#hash8@object`; the object by its file name or its path.
-    fn answers_to(&self, wanted: &str) -> bool {
+    pub fn answers_to(&self, wanted: &str) -> bool {
         let Some(rest) = wanted.strip_prefix(&self.schema.buffer) else { return false };
         let rest = rest.strip_prefix(&format!("#{}", self.hash8())).unwrap_or(rest);
         let Some(object) = rest.strip_prefix('@') else { return rest.is_empty() };

@@ -168,6 +168,16 @@ impl Session {
         &self.attached
     }
 
+    /// Whether `buffer`, just found in this process, is one that this session is attached to: not
+    /// so after an exec, nor when a library came back after it had been unloaded.
+    pub fn holds(&self, buffer: &Buffer) -> bool {
+        self.attached.iter().any(|it| {
+            it.ending.is_none()
+                && it.buffer.address == buffer.address
+                && look(&self.target, it, self.claim).is_ok()
+        })
+    }
+
     /// Looks at the control page of buffer `index`: cheap, for about once a second. A segment that
     /// could not be mapped is offered once more under a new handle.
     pub fn check(&mut self, index: usize) -> Checked {

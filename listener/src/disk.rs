@@ -271,10 +271,9 @@ impl<W: Write> Disk<W> {
 
     fn attended(&self, feed: usize, ring: u32, cursor: u64) {
         let origin = &self.origins[feed];
-        if origin.known && !matches!(self.state, State::Failed(_)) {
-            if let Some(segment) = &origin.segment {
-                segment.ring(ring).set_attended(cursor);
-            }
+        let states = origin.known && !matches!(self.state, State::Failed(_));
+        if let Some(segment) = origin.segment.as_ref().filter(|_| states) {
+            segment.ring(ring).set_attended(cursor);
         }
     }
 

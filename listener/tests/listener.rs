@@ -107,7 +107,8 @@ fn a_feed_that_a_full_capture_has_no_room_for_is_not_spoken_of() {
         writer.write_gently(100);
     }
     listener.add(vec![Feed::starting_now(source(), two.clone())]).unwrap();
-    Writer::claim(&two, 8).unwrap().write_gently(100);
+    let mut writer = Writer::claim(&two, 8).unwrap();
+    (0..100).for_each(|_| _ = writer.write());
     let summary = finish(listener);
     let back = read(sink.bytes());
     assert_eq!(summary.feeds[1].lost.disk, 100);

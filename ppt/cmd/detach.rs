@@ -2,32 +2,49 @@
 
 use std::process::ExitCode;
 
-use ppt_agent::{AgentError, Detached, System, Target};
+use ppt_agent::{AgentError, Detached};
 
-use crate::args;
-use crate::cmd::attach::allowed;
+use crate::args::{self, Which};
+use crate::cmd::select::{self, Chosen};
+use crate::failure::Failure;
+use crate::live::allowed;
 use crate::{exit, report};
 
 pub(crate) fn run(args: &args::Detach) -> ExitCode {
     match detach(args) {
         Ok(()) => exit::DONE,
-        Err(error @ AgentError::NoSuchBuffer { .. }) => {
-            report::error(error);
-            exit::usage()
-        }
-        Err(error) => {
-            report::error(error);
-            exit::FAILED
-        }
+        Err(failure) => failure.tell(),
     }
 }
 
-fn detach(args: &args::Detach) -> Result<(), AgentError> {
-    let target = Target::open(&System::default(), args.process.pid())?;
-    let found = target.buffers()?;
-    for buffer in target.choose(found, &args.buffers)? {
-        let name = &buffer.name;
-        match ppt_agent::detach(&target, &buffer, allowed(&args.allow))? {
+fn detach(args: &args::Detach) -> Result<(), Failure> {
+    let which = args.processes.which();
+    let mut refused = Vec::new();
+    for Chosen { target, buffers } in select::processes(which, &args.buffers)? {
+        let prefix = match which {
+            Which::All => format!("process {}: ", target.pid()),
+            _ => String::new(),
+        };
+        // The others of several are switched off all the same.
+        match detach_one(args, &prefix, &Chosen { target, buffers }) {
+            Err(error) if matches!(which, Which::All) => refused.push(error.to_string()),
+            result => result?,
+        }
+    }
+    match refused.is_empty() {
+        true => Ok(()),
+        false => Err(Failure::Failed(refused.join("\n"))),
+    }
+}
+
+fn detach_one(
+    args: &args::Detach,
+    prefix: &str,
+    Chosen { target, buffers }: &Chosen,
+) -> Result<(), AgentError> {
+    for buffer in buffers {
+        let name = format!("{prefix}{}", buffer.name);
+        match ppt_agent::detach(target, buffer, allowed(&args.allow))? {
             Detached::WasOff => report::line(format_args!("{name}: nobody was attached")),
             Detached::Asked(holder) => {
                 report::line(format_args!("{name}: switched off; {holder} ends its capture"));

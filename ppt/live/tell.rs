@@ -3,15 +3,34 @@
 use std::io::ErrorKind;
 use std::time::Duration;
 
-use ppt_agent::{Attached, Ending, Target};
+use ppt_agent::{Attached, Ending, Session, Target};
 use ppt_listener::{EndReason, Summary};
 
 use crate::args;
 use crate::measure::{bytes, grouped};
 use crate::report;
 
+/// What was attached, and how; the last line, which scripts wait for, always.
+pub(super) fn attached(args: &args::Capture, session: &Session) {
+    owner(args, session.target());
+    session.attached().iter().for_each(|it| buffer(args, it));
+    if args.verbose {
+        report::note(format_args!(
+            "wrote by {}, held the target for {} µs",
+            session.transport,
+            session.held.as_micros()
+        ));
+    }
+    let buffers: Vec<_> = session.attached().iter().map(|it| it.buffer.name.as_str()).collect();
+    report::line(format_args!(
+        "attached: pid {}, buffers {}",
+        session.target().pid(),
+        buffers.join(", ")
+    ));
+}
+
 /// Whose process it is, where it is somebody else's.
-pub(super) fn owner(args: &args::Attach, target: &Target) {
+fn owner(args: &args::Capture, target: &Target) {
     let (uid, us) = (target.owner().0, nix::unistd::geteuid().as_raw());
     if uid != us && !args.quiet {
         report::note(format_args!(
@@ -21,7 +40,7 @@ pub(super) fn owner(args: &args::Attach, target: &Target) {
     }
 }
 
-pub(super) fn attached(args: &args::Attach, it: &Attached) {
+fn buffer(args: &args::Capture, it: &Attached) {
     let name = &it.buffer.name;
     if let Some(holder) = &it.took_over {
         report::note(format_args!(

@@ -1,0 +1,109 @@
+//! The command: started as if from a shell, and its end.
+
+use std::cell::RefCell;
+use std::ffi::OsString;
+use std::io::{self, ErrorKind};
+use std::os::fd::AsFd;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{self, Child, ExitStatus};
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use ppt_agent::escaped;
+
+use crate::cmd::run::hello::Guest;
+use crate::failure::{Failure, failed};
+use crate::signals::{Before, Signals};
+
+/// A command that was started.
+pub(super) struct Command {
+    child: RefCell<Child>,
+    name: String,
+}
+
+/// Why a command could not be started.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot run {name}: {cause}")]
+pub(super) struct StartError {
+    name: String,
+    cause: io::Error,
+}
+
+impl StartError {
+    /// As env(1) has it.
+    pub(super) fn code(&self) -> u8 {
+        if self.cause.kind() == ErrorKind::NotFound { 127 } else { 126 }
+    }
+}
+
+/// How a command ended.
+#[derive(Clone, Copy)]
+pub(super) struct Ended(ExitStatus);
+
+impl Ended {
+    /// What a shell would make of it.
+    pub(super) fn code(self) -> u8 {
+        let signal = || self.0.signal().unwrap_or_default() as u8;
+        self.0.code().map_or_else(|| 128 + signal(), |code| code as u8)
+    }
+
+    pub(super) fn message(self, name: &str) -> String {
+        match (self.0.code(), self.0.signal().map(Signal::try_from)) {
+            (Some(code), _) => format!("{name} ended with status {code}"),
+            (None, Some(Ok(signal))) => format!("{name} was ended by {signal}"),
+            (None, _) => format!("{name} was ended by {}", self.0),
+        }
+    }
+}
+
+impl Command {
+    /// Starts `words`, which are at least one, with `guest` to say hello on. All else is as it was
+    /// when we were started.
+    pub(super) fn start(
+        words: &[OsString],
+        guest: &Guest,
+        before: Before,
+    ) -> Result<Self, StartError> {
+        let (program, arguments) = words.split_first().expect("clap asks for one");
+        let mut command = process::Command::new(program);
+        command.args(arguments).env("PPT_RUN", guest.name());
+        // SAFETY: between fork and exec there are system calls alone.
+        unsafe { command.pre_exec(move || before.restore()) };
+        let name = escaped(&program.to_string_lossy());
+        match command.spawn() {
+            Ok(child) => Ok(Self { child: RefCell::new(child), name }),
+            Err(cause) => Err(StartError { name, cause }),
+        }
+    }
+
+    pub(super) fn pid(&self) -> i32 {
+        self.child.borrow().id() as i32
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// How it ended, if it has.
+    pub(super) fn ended(&self) -> Option<Ended> {
+        self.child.borrow_mut().try_wait().ok().flatten().map(Ended)
+    }
+
+    /// Sends it a signal, if it lives.
+    pub(super) fn send(&self, signal: Signal) {
+        // Until it has been waited for the number is its own.
+        if self.ended().is_none() {
+            let _ = kill(Pid::from_raw(self.pid()), signal);
+        }
+    }
+}
+
+/// Waits for any signal: there is nothing else to wait for.
+pub(super) fn wait_for(signals: &Signals) -> Result<(), Failure> {
+    let mut fds = [PollFd::new(signals.as_fd(), PollFlags::POLLIN)];
+    match poll(&mut fds, PollTimeout::NONE) {
+        Ok(_) | Err(nix::Error::EINTR) => Ok(()),
+        Err(error) => Err(failed("wait")(error)),
+    }
+}

@@ -1,0 +1,154 @@
+//! Which processes a command is about.
+
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use ppt_agent::{AgentError, Buffer, System, Target, escaped};
+
+use crate::args::Which;
+use crate::failure::{Failure, failed};
+use crate::live::timer;
+use crate::report;
+use crate::signals::Signals;
+
+/// How often `--wait-for` looks. The kernel tells nobody but root of new processes.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// A process, and those of its buffers that are meant.
+pub(crate) struct Chosen {
+    pub(crate) target: Target,
+    pub(crate) buffers: Vec<Buffer>,
+}
+
+/// Opens the processes that `which` names, at least one.
+pub(crate) fn processes(which: Which<'_>, buffers: &[String]) -> Result<Vec<Chosen>, Failure> {
+    let system = System::default();
+    match which {
+        Which::Pid(pid) => {
+            let target = Target::open(&system, pid)?;
+            let found = target.buffers()?;
+            let refused = found.refused.clone();
+            let chosen = target.choose(found, buffers)?;
+            if buffers.is_empty() {
+                refused.iter().for_each(report::warning);
+            }
+            Ok(vec![Chosen { target, buffers: chosen }])
+        }
+        Which::Name(name) | Which::WaitFor(name) => {
+            let seen = Seen::of(&system, ppt_agent::named(&system, name), buffers);
+            let without = seen.without.join("\n  ");
+            let name = escaped(name);
+            match (seen.only(&name)?, without.is_empty()) {
+                (Some(chosen), _) => Ok(vec![chosen]),
+                (None, true) => Err(Failure::Failed(format!(
+                    "no process is called {name}, by its short name or the file name of its \
+                     program; `ppt list` shows what there is, `--wait-for {name}` waits for one"
+                ))),
+                (None, false) => Err(Failure::Failed(format!(
+                    "no process called {name} has {}:\n  {without}",
+                    wanted(buffers)
+                ))),
+            }
+        }
+        Which::All => {
+            let seen = Seen::of(&system, ppt_agent::processes(&system), buffers);
+            match seen.chosen.is_empty() {
+                false => Ok(seen.chosen),
+                true => Err(Failure::Failed(format!(
+                    "no process that you may look at has {}; `ppt list` shows what there is",
+                    wanted(buffers)
+                ))),
+            }
+        }
+    }
+}
+
+/// Waits for the only process that is called `name`; `None` when a signal came first.
+pub(crate) fn wait_for(
+    name: &str,
+    buffers: &[String],
+    signals: &Signals,
+    quiet: bool,
+) -> Result<Option<Vec<Chosen>>, Failure> {
+    let system = System::default();
+    let ticks = timer(LOOK, Some(LOOK))?;
+    let shown = escaped(name);
+    let mut told = false;
+    loop {
+        let seen = Seen::of(&system, ppt_agent::named(&system, name), buffers);
+        if let Some(chosen) = seen.only(&shown)? {
+            return Ok(Some(vec![chosen]));
+        }
+        if !std::mem::replace(&mut told, true) && !quiet {
+            report::note(format_args!(
+                "waiting for a process called {shown} that has {}",
+                wanted(buffers)
+            ));
+        }
+        let watch = |fd| PollFd::new(fd, PollFlags::POLLIN);
+        let mut fds = [watch(signals.as_fd()), watch(ticks.as_fd())];
+        match poll(&mut fds, PollTimeout::NONE) {
+            Ok(_) | Err(nix::Error::EINTR) => {}
+            Err(error) => return Err(failed("wait")(error)),
+        }
+        if signals.next().is_some() {
+            return Ok(None);
+        }
+        let _ = ticks.wait();
+    }
+}
+
+/// What a look at several processes found.
+#[derive(Default)]
+struct Seen {
+    chosen: Vec<Chosen>,
+    /// The others: why not.
+    without: Vec<String>,
+}
+
+impl Seen {
+    fn of(system: &System, pids: Vec<i32>, buffers: &[String]) -> Self {
+        let mut seen = Self::default();
+        for pid in pids {
+            match look(system, pid, buffers) {
+                Ok(chosen) => seen.chosen.push(chosen),
+                Err(error) => seen.without.push(error.to_string()),
+            }
+        }
+        seen
+    }
+
+    /// The one that was chosen; more than one is a question back.
+    fn only(mut self, name: &str) -> Result<Option<Chosen>, Failure> {
+        if self.chosen.len() < 2 {
+            return Ok(self.chosen.pop());
+        }
+        let lines = self.chosen.iter().map(|it| {
+            let names: Vec<_> = it.buffers.iter().map(|it| it.name.as_str()).collect();
+            let (pid, exe) = (it.target.pid(), it.target.exe());
+            format!("\n  {pid}  {exe}  ({})", names.join(", "))
+        });
+        Err(Failure::Failed(format!(
+            "{} processes are called {name}; say which by its number:{}",
+            self.chosen.len(),
+            lines.collect::<String>()
+        )))
+    }
+}
+
+fn look(system: &System, pid: i32, buffers: &[String]) -> Result<Chosen, AgentError> {
+    let target = Target::open(system, pid)?;
+    let found = target.buffers()?;
+    let chosen = target.choose(found, buffers)?;
+    Ok(Chosen { target, buffers: chosen })
+}
+
+fn wanted(buffers: &[String]) -> String {
+    match buffers {
+        [] => "ppt buffers".into(),
+        names => {
+            format!("buffer {}", names.iter().map(|it| escaped(it)).collect::<Vec<_>>().join(", "))
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! What the listener needs to know of attached buffers, in its words.
+
+use ppt_agent::{Attached, Session, Target};
+use ppt_listener::{Feed, ListedSegment, Unattended};
+
+/// The buffers of a session, in their order.
+pub(super) fn feeds(session: &Session) -> impl Iterator<Item = Feed> {
+    session.attached().iter().map(|it| feed(session.target(), it))
+}
+
+fn feed(target: &Target, it: &Attached) -> Feed {
+    let geometry = it.plan.geometry;
+    let (uid, _) = target.owner();
+    Feed {
+        source: ppt_listener::Source {
+            schema_json: it.buffer.schema_json.clone(),
+            schema_hash: it.buffer.schema_hash,
+            buffer: it.buffer.schema.buffer.clone(),
+            object: it.buffer.object.clone(),
+            object_build_id: it.buffer.build_id.clone(),
+            process: ppt_listener::Process {
+                pid: target.pid() as u32,
+                ns_pid: target.ns_pid() as u32,
+                start_time: target.start_time(),
+                uid,
+                comm: target.comm().into(),
+                exe: target.exe(),
+                namespaces: target.namespaces(),
+                ..Default::default()
+            },
+            segments: vec![ListedSegment {
+                nonce: it.segment.nonce(),
+                rings: geometry.rings(),
+                slots: geometry.slots() as u32,
+                stride: geometry.stride(),
+            }],
+            tags: it.buffer.schema.tags.clone(),
+            ..Default::default()
+        },
+        segment: it.segment.clone(),
+        first: it.first.clone(),
+        unattended: it
+            .unattended
+            .iter()
+            .map(|&(ring, first_seq, count)| Unattended { ring, first_seq, count })
+            .collect(),
+        populated: it.plan.populate,
+        alive: target.thread_probe().map(|probe| Box::new(probe) as _),
+    }
+}
+
+/// What a target refused.
+pub(super) fn dropped(it: ppt_agent::Dropped) -> ppt_listener::Dropped {
+    ppt_listener::Dropped { no_ring: it.no_ring, nested: it.nested, not_mapped: it.not_mapped }
+}
