@@ -68,7 +68,7 @@ impl AsFd for Signals {
 impl Before {
     /// Restores it in a child between fork and exec: system calls alone.
     pub(crate) fn restore(&self) -> std::io::Result<()> {
-        for it in self.ignored.iter() {
+        for it in &self.ignored {
             // SAFETY: no handler is installed.
             unsafe { signal(it, SigHandler::SigIgn) }?;
         }
