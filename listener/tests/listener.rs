@@ -104,7 +104,8 @@ fn a_feed_that_a_full_capture_has_no_room_for_is_not_spoken_of() {
     let mut listener = start(&sink, &[&one], options);
     let mut writer = Writer::claim(&one, 7).unwrap();
     while listener.progress().ended.is_none() {
-        writer.write_gently(100);
+        writer.write();
+        thread::yield_now();
     }
     listener.add(vec![Feed::starting_now(source(), two.clone())]).unwrap();
     let mut writer = Writer::claim(&two, 8).unwrap();
