@@ -358,8 +358,8 @@ mod tests {
         assert_eq!((closing.next_seq, closing.lost), (1, Lost::default()));
 
         // From the end of its range to the start: what was left there was no cursor either.
-        let mut drain = RingDrain::new(0, ring, u64::MAX);
-        assert_eq!(drain.moved(1000), None);
+        let mut drain = RingDrain::new(0, u64::MAX);
+        assert_eq!(drain.moved(ring, 1000), None);
         assert_eq!(drain.closing().broken, Some(BrokenCursor { next: u64::MAX, tail: 5 }));
     }
 }
