@@ -155,6 +155,10 @@ fn structure(schema: &Schema, frame: &Frame, out: &mut Text) {
     doc(&frame.doc, out);
     out.open(&format!("struct {name} {{"));
     let element = |ty: &FieldType| match ty {
+        // A field may be called as its type.
+        FieldType::Enum { name } if frame.fields.iter().any(|field| field.name == *name) => {
+            format!("::ppt::{}::{name}", schema.buffer)
+        }
         FieldType::Enum { name } => name.clone(),
         other => element_type(schema, other).into(),
     };
@@ -179,6 +183,11 @@ fn structure(schema: &Schema, frame: &Frame, out: &mut Text) {
     out.blank();
 }
 
+/// Inside a frame's class its fields hide the functions of the namespace: a field may be called `on`.
+fn namespace(buffer: &Buffer) -> String {
+    format!("::ppt::{}", buffer.schema.buffer)
+}
+
 fn write(buffer: &Buffer, frame: &Frame, out: &mut Text) {
     let name = &frame.name;
     let function = buffer.symbol(&format!("commit_{name}"));
@@ -186,7 +195,7 @@ fn write(buffer: &Buffer, frame: &Frame, out: &mut Text) {
     out.line("template <class Fill>");
     out.line(&format!("__attribute__((always_inline)) inline void {name}::write(Fill &&fill) {{"));
     out.line("#if PPT1_ENABLED");
-    out.line("    if (on()) {");
+    out.line(&format!("    if ({}::on()) {{", namespace(buffer)));
     out.line(&format!("        {name} f = {name}();"));
     out.line("        if constexpr (std::is_same<decltype(fill(f)), bool>::value) {");
     out.line("            if (!fill(f))");
@@ -218,10 +227,11 @@ fn scope(buffer: &Buffer, frame: &Frame, (start, end): (&Field, &Field), out: &m
     let (started, ended) = (stamp_of(buffer.schema, start), stamp_of(buffer.schema, end));
     out.line(&format!("class {name}::scope {{"));
     out.line("  public:");
-    out.line("    scope() : on_(on()) {");
+    let ours = namespace(buffer);
+    out.line(&format!("    scope() : on_({ours}::on()) {{"));
     out.line("        if (on_) {");
     out.line(&format!("            f_ = {name}();"));
-    out.line(&format!("            f_.{} = {started}();", start.name));
+    out.line(&format!("            f_.{} = {ours}::{started}();", start.name));
     out.line("        }");
     out.line("    }");
     out.line("    template <class Fill> explicit scope(Fill &&fill) : scope() {");
@@ -231,7 +241,7 @@ fn scope(buffer: &Buffer, frame: &Frame, (start, end): (&Field, &Field), out: &m
     out.line("    ~scope() {");
     out.line("#if PPT1_ENABLED");
     out.line("        if (on_) {");
-    out.line(&format!("            f_.{} = {ended}();", end.name));
+    out.line(&format!("            f_.{} = {ours}::{ended}();", end.name));
     out.line(&format!("            {function}(&f_);"));
     out.line("        }");
     out.line("#endif");

@@ -125,3 +125,25 @@ fn names_that_the_output_needs_are_refused() {
     let output = pptc().args(["--emit", "c", "a.frame"]).output().unwrap();
     assert!(output.status.success(), "C has no such need");
 }
+
+/// Fields may be called as the functions beside their frame, and as what the generated code uses.
+#[test]
+fn fields_called_as_functions() {
+    let bench = Bench::new();
+    let fields =
+        "int on, now, prepare, std, seq, id, f, fill, begin, commit; interval time handle;";
+    bench.write("job.frame", &format!("enum Kind {{ A }} frame job {{ Kind Kind; {fields} }}"));
+    bench.pptc(&["--emit", "cpp", "job.frame"]);
+    let program = "#include \"job.hpp\"\n\
+        int main() {\n\
+            ppt::job::job::write([](auto &f) { f.on = f.now = f.std = f.fill = 1; f.Kind = ppt::job::Kind::A; });\n\
+            ppt::job::job::scope s([](auto &f) { f.prepare = 1; });\n\
+            s->begin = 2;\n\
+        }\n";
+    bench.write("main.cpp", program);
+    for compiler in ["g++", "clang++"] {
+        if available(compiler) {
+            bench.compile(compiler, &["-std=c++17", "main.cpp", "job.cpp", "-o", "job"]);
+        }
+    }
+}

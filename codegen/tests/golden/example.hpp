@@ -101,7 +101,7 @@ static inline __attribute__((always_inline)) void ppt1_example_03c27b2a_commit_e
 template <class Fill>
 __attribute__((always_inline)) inline void example::write(Fill &&fill) {
 #if PPT1_ENABLED
-    if (on()) {
+    if (::ppt::example::on()) {
         example f = example();
         if constexpr (std::is_same<decltype(fill(f)), bool>::value) {
             if (!fill(f))

@@ -150,7 +150,7 @@ static inline __attribute__((always_inline)) void ppt1_job_cd705f47_commit_login
 template <class Fill>
 __attribute__((always_inline)) inline void job::write(Fill &&fill) {
 #if PPT1_ENABLED
-    if (on()) {
+    if (::ppt::job::on()) {
         job f = job();
         if constexpr (std::is_same<decltype(fill(f)), bool>::value) {
             if (!fill(f))
@@ -167,10 +167,10 @@ __attribute__((always_inline)) inline void job::write(Fill &&fill) {
 
 class job::scope {
   public:
-    scope() : on_(on()) {
+    scope() : on_(::ppt::job::on()) {
         if (on_) {
             f_ = job();
-            f_.handle_start = now();
+            f_.handle_start = ::ppt::job::now();
         }
     }
     template <class Fill> explicit scope(Fill &&fill) : scope() {
@@ -180,7 +180,7 @@ class job::scope {
     ~scope() {
 #if PPT1_ENABLED
         if (on_) {
-            f_.handle_end = now();
+            f_.handle_end = ::ppt::job::now();
             ppt1_job_cd705f47_commit_job(&f_);
         }
 #endif
@@ -200,7 +200,7 @@ class job::scope {
 template <class Fill>
 __attribute__((always_inline)) inline void login::write(Fill &&fill) {
 #if PPT1_ENABLED
-    if (on()) {
+    if (::ppt::job::on()) {
         login f = login();
         if constexpr (std::is_same<decltype(fill(f)), bool>::value) {
             if (!fill(f))
