@@ -27,7 +27,7 @@ Examples:
   pptc --print layout example.frame    show where each byte of a frame goes
   pptc fmt *.frame                     format them";
 
-/// Compiles frame files into the C, C++ or Rust code that writes their frames.
+/// Compiles frame files into the C, C++, Rust or Python code that writes their frames.
 #[derive(Parser)]
 #[command(name = "pptc", version, max_term_width = 100, after_help = EXAMPLES)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
@@ -70,6 +70,7 @@ enum Emit {
     #[value(alias = "c++")]
     Cpp,
     Rust,
+    Python,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -86,6 +87,7 @@ impl From<Emit> for Language {
             Emit::C => Language::C,
             Emit::Cpp => Language::Cpp,
             Emit::Rust => Language::Rust,
+            Emit::Python => Language::Python,
         }
     }
 }

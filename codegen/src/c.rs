@@ -16,7 +16,7 @@ pub(crate) struct Buffer<'a> {
     pub(crate) hash: u64,
     pub(crate) stem: &'a str,
     /// Name of the frame file, for comments.
-    origin: &'a str,
+    pub(crate) origin: &'a str,
 }
 
 /// Writes `STEM.h` and `STEM.c`.
@@ -51,7 +51,7 @@ impl<'a> Buffer<'a> {
 }
 
 /// Name of a frame's struct.
-fn frame_type(frame: &Frame) -> String {
+pub(crate) fn frame_type(frame: &Frame) -> String {
     format!("pptframe_{}_t", frame.name)
 }
 

@@ -2,13 +2,14 @@
 //! C, and so is every symbol: C and C++ parts of one program share a buffer.
 
 use ppt_frame_dsl::Schema;
-use ppt_frame_dsl::schema::{Edge, Field, FieldType, Frame};
+use ppt_frame_dsl::schema::{Field, FieldType, Frame};
 
 use crate::c::comment::{doc, literal};
 use crate::c::header::{claim, commit, is_on, now, symbols};
 use crate::c::structure::{assertions, members};
 use crate::c::{Buffer, element_type, int_type, source};
-use crate::stamps::{stamped, stamps};
+use crate::interval::interval;
+use crate::stamps::stamps;
 use crate::text::Text;
 use crate::{GenerateError, Output};
 
@@ -134,20 +135,6 @@ fn switch(buffer: &Buffer, out: &mut Text) {
     }
     out.line("#endif");
     out.blank();
-}
-
-/// The interval that a scope stamps: that of the field that places the frame in time.
-fn interval(frame: &Frame) -> Option<(&Field, &Field)> {
-    let halves = |name: &str, edge: Edge| {
-        frame.fields.iter().find(|field| {
-            stamped(field)
-                && field.interval.as_ref().is_some_and(|it| it.name == name && it.edge == edge)
-        })
-    };
-    let at = frame.fields.iter().find(|field| field.at && field.interval.is_some());
-    let last = || frame.fields.iter().rfind(|field| field.interval.is_some() && stamped(field));
-    let name = &at.or_else(last)?.interval.as_ref()?.name;
-    Some((halves(name, Edge::Start)?, halves(name, Edge::End)?))
 }
 
 fn structure(schema: &Schema, frame: &Frame, out: &mut Text) {

@@ -14,6 +14,8 @@
 mod c;
 mod compile;
 mod cpp;
+mod interval;
+mod python;
 mod rust;
 mod stamps;
 mod text;
@@ -95,8 +97,15 @@ pub fn generate(
                 refuse_ticks(&frames.schema)?;
                 outputs.push(rust::emit(&frames.schema, stem, origin));
             }
+            Language::Python => {
+                refuse_ticks(&frames.schema)?;
+                outputs.extend(python::emit(&frames.schema, stem, origin)?);
+            }
         }
     }
+    // Python's module is made of C's files, and more.
+    let mut names = std::collections::HashSet::new();
+    outputs.retain(|output| names.insert(output.name.clone()));
     Ok(outputs)
 }
 

@@ -4,11 +4,12 @@ mod words;
 
 use ppt_frame_dsl::layout::Layout;
 use ppt_frame_dsl::names::upper_camel;
-use ppt_frame_dsl::schema::{Edge, Enum, Field, FieldType, Frame, Schema};
+use ppt_frame_dsl::schema::{Enum, Field, FieldType, Frame, Schema};
 use proc_macro2::{Ident, Literal, Span, TokenStream};
 use quote::{format_ident, quote};
 
 use crate::Output;
+use crate::interval::interval;
 use crate::stamps::{clock_number, stamps};
 
 /// Words up to which the stores are inlined wherever a frame is written.
@@ -302,25 +303,6 @@ fn structure(schema: &Schema, frame: &Frame) -> TokenStream {
             }
         }
     }
-}
-
-/// The interval that a scope measures: the one that places the frame in time, else the last one,
-/// else the fields `start` and `end`.
-fn interval(frame: &Frame) -> Option<(&Field, &Field)> {
-    let of = |field: &Field| field.interval.as_ref().map(|it| it.name.clone());
-    let name = frame.at().and_then(of).or_else(|| frame.fields.iter().rev().find_map(of));
-    let find = |edge: Edge, plain: &str| {
-        frame.fields.iter().find(|field| {
-            field.ty.is_time()
-                && field.array.is_none()
-                && match (&name, &field.interval) {
-                    (Some(name), Some(it)) => it.name == *name && it.edge == edge,
-                    (None, _) => field.name == plain,
-                    _ => false,
-                }
-        })
-    };
-    Some((find(Edge::Start, "start")?, find(Edge::End, "end")?))
 }
 
 /// `write` and `scope`.

@@ -1,7 +1,9 @@
-//! What lands in a slot is the frame: random frame files, a C program that writes each of their
-//! frames in both forms, and a comparison with bytes placed by the layout alone.
+//! What lands in a slot is the frame: random frame files, a program in C and one in Rust that write
+//! each of their frames in both forms, and a comparison with bytes placed by the layout alone.
 //!
-//! One compilation takes a batch of frame files; the program brings its own `begin` and `end`.
+//! One compilation takes a batch of frame files; the program brings its own `begin` and `end`. C++
+//! shares C's words; that it shares the layout its own assertions say. `PPT_BATCHES=16` is for a
+//! thousand frame files.
 
 mod support;
 
@@ -11,76 +13,34 @@ use ppt_codegen::Layout;
 use ppt_frame_dsl::schema::{Field, FieldType, Frame};
 use proptest::collection::vec;
 use proptest::prelude::*;
-use proptest::sample::select;
 use proptest::test_runner::{Config, TestRunner};
 use support::compiler::{Compiler, Dialect, output_of};
-use support::{Generated, user};
+use support::files::frame_file;
+use support::{Generated, rust_words, user};
 
 /// Frame files in one program.
 const BATCH: usize = 64;
 
 const HARNESS: &str = include_str!("support/words.c");
 
-/// The types of a field, an enum of each width among them; `T` is an array where a length follows.
-const TYPES: [&str; 26] = [
-    "int", "float", "double", "time", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f32",
-    "f64", "bool", "duration", "char", "bytes", "E0", "E1", "E2", "E3", "E4", "E5", "E6", "E7",
-];
-const ENUMS: [&str; 8] = ["i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"];
-const TIMES: [&str; 4] = ["timeval", "timespec monotonic", "ns realtime", "ns boottime"];
-
-/// A frame file, but for its number.
-#[derive(Debug, Clone)]
-struct FrameFile {
-    time: &'static str,
-    /// Type and elements of each field of each frame.
-    frames: Vec<Vec<(&'static str, Option<u32>)>>,
-}
-
-fn frame_file() -> impl Strategy<Value = FrameFile> {
-    let length = prop_oneof![3 => 1u32..10, 1 => 10u32..90];
-    let field = (select(&TYPES[..]), prop::option::weighted(0.4, length));
-    let field = field.prop_map(|(ty, length)| match ty {
-        "char" | "bytes" => (ty, length.or(Some(5))),
-        _ => (ty, length),
-    });
-    (select(&TIMES[..]), vec(vec(field, 1..14), 1..5))
-        .prop_map(|(time, frames)| FrameFile { time, frames })
-}
-
-impl FrameFile {
-    /// The text, with its number in every name that C will see.
-    fn text(&self, number: usize) -> String {
-        let mut text = format!("buffer b{number};\noption time {};\n", self.time);
-        for (index, word) in ENUMS.iter().enumerate() {
-            writeln!(text, "enum E{index} : {word} {{ A, B }}").unwrap();
-        }
-        for (index, fields) in self.frames.iter().enumerate() {
-            writeln!(text, "frame b{number}_{index} {{").unwrap();
-            for (index, (ty, length)) in fields.iter().enumerate() {
-                let length = length.map_or(String::new(), |length| format!("[{length}]"));
-                writeln!(text, "    {ty} f{index}{length};").unwrap();
-            }
-            text.push_str("}\n");
-        }
-        text
-    }
-}
-
 #[test]
 fn slots_hold_the_frames() {
     // A case is a batch. Nothing is left in the source tree; the failure shows the frame file.
+    let batches = std::env::var("PPT_BATCHES").ok().and_then(|it| it.parse().ok());
+    let cases = batches.unwrap_or(1);
     let config =
-        Config { cases: 1, failure_persistence: None, max_shrink_iters: 40, ..Config::default() };
+        Config { cases, failure_persistence: None, max_shrink_iters: 40, ..Config::default() };
     let mut runner = TestRunner::new(config);
     let checked = runner.run(&vec(frame_file(), BATCH), |files| {
-        let batch: Vec<_> = files
-            .iter()
-            .enumerate()
-            .map(|(number, file)| (file.text(number), number))
-            .map(|(text, number)| (Generated::of(&text, &format!("b{number}.frame")), text))
-            .collect();
-        check(&batch).map_err(TestCaseError::fail)
+        let texts = files.iter().enumerate().map(|(number, file)| file.text(number));
+        let names = (0..).map(|number| format!("b{number}.frame"));
+        let texts: Vec<_> = texts.zip(names).collect();
+        let batch: Vec<_> =
+            texts.iter().map(|(text, name)| (Generated::of(text, name), text.clone())).collect();
+        check(&batch)
+            .and_then(|()| rust_words::check(&texts))
+            .and_then(|()| compiles_as_cpp(&texts))
+            .map_err(TestCaseError::fail)
     });
     if let Err(error) = checked {
         // Not by `{error:?}`: that would show every file of the batch.
@@ -95,10 +55,33 @@ fn goldens_too() {
     // One program can have a frame of a name but once: one of the goldens a program.
     for path in support::goldens() {
         let text = std::fs::read_to_string(&path).unwrap();
-        if let Err(wrong) = check(&[(Generated::of_file(&path), text)]) {
+        let name = path.file_name().unwrap().to_str().unwrap();
+        let checked = check(&[(Generated::of_file(&path), text.clone())])
+            .and_then(|()| rust_words::check(&[(text, name.into())]));
+        if let Err(wrong) = checked {
             panic!("{}: {wrong}", path.display());
         }
     }
+}
+
+/// Every header asserts the layout.
+fn compiles_as_cpp(texts: &[(String, String)]) -> Result<(), String> {
+    let folder = tempfile::tempdir().unwrap();
+    let mut user = String::new();
+    for (text, name) in texts {
+        let generated = Generated::cpp_of(text, name);
+        ppt_codegen::write_outputs(folder.path(), &generated.outputs).unwrap();
+        writeln!(user, "#include \"{}.hpp\"", generated.stem).unwrap();
+    }
+    std::fs::write(folder.path().join("user.cpp"), user).unwrap();
+    for compiler in Compiler::all() {
+        let output =
+            compiler.try_run(Dialect::Cpp17, folder.path(), &["-fsyntax-only", "user.cpp"]);
+        if !output.status.success() {
+            return Err(format!("{}: {}", compiler.cpp, String::from_utf8_lossy(&output.stderr)));
+        }
+    }
+    Ok(())
 }
 
 /// Compiles and runs one program over all of `batch`.

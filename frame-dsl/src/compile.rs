@@ -22,6 +22,7 @@ pub enum Language {
     C,
     Cpp,
     Rust,
+    Python,
 }
 
 /// What a frame file means.

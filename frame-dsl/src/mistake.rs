@@ -343,9 +343,9 @@ impl Mistake {
 
             Mistake::UnknownLanguage { word, suggestion } => say(
                 format!("ppt does not write `{}`", Short(word)),
-                "expected `C`, `C++` or `Rust`",
+                "expected `C`, `C++`, `Rust` or `Python`",
             )
-            .meant(*suggestion, "write `emit C, C++, Rust;` or some of these"),
+            .meant(*suggestion, "write `emit C, C++, Rust, Python;` or some of these"),
             Mistake::LanguageTwice { word } => {
                 say(format!("`{word}` is named twice"), "named before")
             }

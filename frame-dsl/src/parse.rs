@@ -438,7 +438,7 @@ fn in_words(rule: Rule) -> Option<&'static str> {
         Rule::setting | Rule::option_word => "`option`",
         Rule::enumeration | Rule::enum_head | Rule::enum_word => "`enum`",
         Rule::frame | Rule::frame_head | Rule::frame_word => "`frame`",
-        Rule::language => "a language (`C`, `C++` or `Rust`)",
+        Rule::language => "a language (`C`, `C++`, `Rust` or `Python`)",
         Rule::key => "an option (`time`, `tag` or `allow`)",
         Rule::integer => "an integer type (`i8` … `u64`)",
         Rule::name | Rule::declarator | Rule::value => "a name",

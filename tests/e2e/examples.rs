@@ -2,6 +2,8 @@
 //! to, and compared with what they say; and what `ppt_generate` promises beyond them.
 
 use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::SystemTime;
@@ -263,6 +265,42 @@ fn make() {
     assert!(said.contains("--depfile") && !said.contains("g++"), "{said}");
     edit(&frame, |text| text.replace("i64 sum;", "i64 sum, more;"));
     assert!(build().contains("g++"));
+}
+
+#[test]
+fn python() {
+    if !available("make") || !crate::python::has_headers() {
+        return;
+    }
+    let bench = Bench::new();
+    copy(&root().join("examples/python"), &bench.path("python"));
+    run(bench
+        .command("make")
+        .args(["-C", "python", &format!("PPTC={PPTC}")])
+        .env_remove("MAKEFLAGS"));
+    let mut command = bench.command("python3");
+    command.args(["python/server.py", "0"]);
+    let target = Target::spawn(command);
+    let port: u16 = target.stdout.wait_for("port ").parse().unwrap();
+    let get = |path: &str| {
+        let mut socket = TcpStream::connect(("127.0.0.1", port)).unwrap();
+        write!(socket, "GET {path} HTTP/1.0\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        socket.read_to_string(&mut answer).unwrap();
+        answer
+    };
+    assert!(get("/before").contains("404"));
+    let attach = bench.attach(&target, &[]);
+    assert!(get("/").ends_with("hello\n"));
+    assert!(get("/a/page/that/is/not/there/at/all").contains("404"));
+    drop(target);
+    attach.ended(0);
+    Account::of(&bench.info("out.bin")).check(2);
+    let table = bench.table("out.bin", &[]);
+    assert_eq!(table.cells("method"), ["GET", "GET"]);
+    assert_eq!(table.numbers("status"), [200, 404]);
+    assert_eq!(table.numbers("bytes"), [6, 13]);
+    assert_eq!(table.cells("path"), ["/", "/a/page/that/is/not/there/at/all"]);
 }
 
 #[test]

@@ -23,6 +23,7 @@ mod memory;
 mod objects;
 mod pptc;
 mod processes;
+mod python;
 mod readme;
 mod refusals;
 mod rotation;

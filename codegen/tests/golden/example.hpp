@@ -69,6 +69,10 @@ struct example {
     /* Runs fill(frame) only while somebody is attached, and writes the frame; a fill that
      * returns false abandons it. */
     template <class Fill> static void write(Fill &&fill);
+
+    /* Stamps start now and end at the end of its
+     * scope, and writes the frame. */
+    class scope;
 };
 PPT1_ASSERT(sizeof(example) == 64, "layout of example");
 PPT1_ASSERT(__builtin_offsetof(example, end) == 8, "layout of example");
@@ -115,6 +119,38 @@ __attribute__((always_inline)) inline void example::write(Fill &&fill) {
     (void)fill;
 #endif
 }
+
+class example::scope {
+  public:
+    scope() : on_(on()) {
+        if (on_) {
+            f_ = example();
+            f_.start = now();
+        }
+    }
+    template <class Fill> explicit scope(Fill &&fill) : scope() {
+        if (on_)
+            fill(f_);
+    }
+    ~scope() {
+#if PPT1_ENABLED
+        if (on_) {
+            f_.end = now();
+            ppt1_example_03c27b2a_commit_example(&f_);
+        }
+#endif
+    }
+    scope(const scope &) = delete;
+    scope &operator=(const scope &) = delete;
+    /* The frame; what is stored while nobody is attached is of no effect. */
+    example *operator->() { return &f_; }
+    /* No frame after all. */
+    void abandon() { on_ = false; }
+
+  private:
+    example f_;
+    bool on_;
+};
 
 } // namespace example
 } // namespace ppt

@@ -2,6 +2,8 @@
 #![allow(dead_code, reason = "each test binary uses a part")]
 
 pub mod compiler;
+pub mod files;
+pub mod rust_words;
 pub mod user;
 
 use std::fs;
@@ -12,6 +14,7 @@ use ppt_codegen::{Language, Output, Schema};
 /// The fixed text of every header and of every source file.
 pub const FIXED_HEADER: &str = include_str!("../../runtime/c/target.h");
 pub const FIXED_SOURCE: &str = include_str!("../../runtime/c/target.c");
+pub const FIXED_MODULE: &str = include_str!("../../runtime/python/module.c");
 
 /// Frame files of `tests/golden` whose C++ is compared and compiled, too.
 pub const CPP_GOLDENS: [&str; 2] = ["example.frame", "job.frame"];
@@ -48,6 +51,16 @@ impl Generated {
     pub fn cpp(name: &str) -> Generated {
         let source = fs::read_to_string(golden_folder().join(name)).unwrap();
         Generated::new(&source, name, Language::Cpp)
+    }
+
+    pub fn cpp_of(source: &str, file_name: &str) -> Generated {
+        Generated::new(source, file_name, Language::Cpp)
+    }
+
+    /// The Python of a file.
+    pub fn python(path: &Path) -> Generated {
+        let name = path.file_name().unwrap().to_str().unwrap();
+        Generated::new(&fs::read_to_string(path).unwrap(), name, Language::Python)
     }
 
     pub fn header(&self) -> &str {

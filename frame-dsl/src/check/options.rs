@@ -57,6 +57,7 @@ fn language(word: &str) -> Option<Language> {
         "C" => Some(Language::C),
         "C++" => Some(Language::Cpp),
         "Rust" => Some(Language::Rust),
+        "Python" => Some(Language::Python),
         _ => None,
     }
 }
@@ -66,7 +67,8 @@ fn like_a_language(word: &str) -> Option<&'static str> {
         "c" | "c11" | "c99" => Some("C"),
         "cpp" | "cxx" | "cc" | "c++" => Some("C++"),
         "rs" => Some("Rust"),
-        _ => nearest(word, ["Rust"]),
+        "py" => Some("Python"),
+        _ => nearest(word, ["Rust", "Python"]),
     }
 }
 

@@ -1,0 +1,87 @@
+//! Python: an extension module in C, on top of the C output, and a stub for type checkers.
+
+mod module;
+mod stub;
+
+use ppt_frame_dsl::Schema;
+use ppt_frame_dsl::schema::{FieldType, Frame};
+
+use crate::c::{self, Buffer};
+use crate::stamps::stamps;
+use crate::{GenerateError, Output};
+
+/// Words that cannot be names in Python, but for those that the frame language bars itself.
+const KEYWORDS: [&str; 25] = [
+    "False", "None", "True", "and", "as", "assert", "async", "await", "class", "def", "del",
+    "elif", "except", "finally", "from", "global", "import", "in", "is", "lambda", "nonlocal",
+    "not", "or", "pass", "raise",
+];
+const MORE_KEYWORDS: [&str; 3] = ["try", "with", "yield"];
+/// Names that the module uses itself, beside the clocks.
+const OF_MODULE: [&str; 3] = ["on", "prepare", "Scope"];
+
+/// Writes `STEM.h`, `STEM.c`, `STEM_python.c` and `BUFFER.pyi`.
+pub(crate) fn emit(
+    schema: &Schema,
+    stem: &str,
+    origin: &str,
+) -> Result<Vec<Output>, GenerateError> {
+    check_names(schema)?;
+    let buffer = Buffer::new(schema, stem, origin);
+    let mut outputs = c::emit(schema, stem, origin);
+    outputs.push(Output { name: format!("{stem}_python.c"), text: module::emit(&buffer) });
+    outputs.push(Output { name: format!("{}.pyi", schema.buffer), text: stub::emit(&buffer) });
+    Ok(outputs)
+}
+
+fn check_names(schema: &Schema) -> Result<(), GenerateError> {
+    let keyword = |name: &str| KEYWORDS.contains(&name) || MORE_KEYWORDS.contains(&name);
+    let clocks: Vec<String> = stamps(schema).into_iter().map(|stamp| stamp.name).collect();
+    let scopes: Vec<String> = schema.frames.iter().map(scope_name).collect();
+    let of_module = |name: &str| {
+        let made = clocks.iter().chain(&scopes).any(|it| it == name);
+        keyword(name) || OF_MODULE.contains(&name) || made
+    };
+    let clash = |what| Err(GenerateError::Name { what, language: "Python" });
+    if keyword(&schema.buffer) {
+        return clash(format!("buffer `{}`", schema.buffer));
+    }
+    for it in &schema.enums {
+        if of_module(&it.name) {
+            return clash(format!("enum `{}`", it.name));
+        }
+        // An IntEnum keeps names between underscores, and `mro`, for itself.
+        let taken = |name: &str| {
+            keyword(name) || name == "mro" || name.starts_with('_') && name.ends_with('_')
+        };
+        if let Some((value, _)) = it.values.iter().find(|value| taken(&value.0)) {
+            return clash(format!("`{value}` of enum `{}`", it.name));
+        }
+    }
+    for frame in &schema.frames {
+        if of_module(&frame.name) {
+            return clash(format!("frame `{}`", frame.name));
+        }
+        if let Some(field) = frame.fields.iter().find(|field| keyword(&field.name)) {
+            return clash(format!("field `{}` of frame `{}`", field.name, frame.name));
+        }
+    }
+    Ok(())
+}
+
+/// What makes the context manager of a frame with an interval.
+fn scope_name(frame: &Frame) -> String {
+    format!("{}_scope", frame.name)
+}
+
+/// What a field that is not given has, in Python.
+fn zero(ty: &FieldType, array: bool) -> &'static str {
+    match ty {
+        _ if array => "()",
+        FieldType::Char { .. } => "\"\"",
+        FieldType::Bytes { .. } => "b\"\"",
+        FieldType::F32 | FieldType::F64 => "0.0",
+        FieldType::Bool => "False",
+        _ => "0",
+    }
+}

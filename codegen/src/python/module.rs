@@ -1,0 +1,327 @@
+//! `STEM_python.c`: tables of what the frames are, a function or two for each, and the module.
+
+use ppt_frame_dsl::schema::{Edge, Field, FieldType, Frame, Schema};
+
+use super::{scope_name, zero};
+use crate::c::comment::literal;
+use crate::c::{Buffer, frame_type};
+use crate::interval::interval;
+use crate::stamps::{Stamp, stamps};
+use crate::text::Text;
+
+const FIXED: &str = include_str!("../../runtime/python/module.c");
+
+pub(super) fn emit(buffer: &Buffer) -> String {
+    let schema = buffer.schema;
+    let name = &schema.buffer;
+    let mut out = Text::new();
+    out.line(&buffer.banner("Python's module"));
+    out.lines(["#define PY_SSIZE_T_CLEAN", "#include <Python.h>", "#include <stddef.h>"]);
+    out.line(&format!("#include \"{}.h\"", buffer.stem));
+    out.blank();
+    let names: usize = schema.frames.iter().map(|frame| frame.fields.len()).sum();
+    out.line(&format!("#define PPT_PY_MODULE \"{name}\""));
+    out.line(&format!("#define PPT_PY_NAMES {names}"));
+    out.line(&format!("#define PPT_PY_STRIDE {}", schema.stride));
+    out.block(FIXED);
+    out.blank();
+    let mut first = 0;
+    for frame in &schema.frames {
+        table(buffer, frame, first, &mut out);
+        first += frame.fields.len();
+        functions(buffer, frame, &mut out);
+    }
+    switch(buffer, &mut out);
+    enums(schema, &mut out);
+    module(buffer, &mut out);
+    out.finish()
+}
+
+/// A C string.
+fn string(text: &str) -> String {
+    let mut literal = String::from("\"");
+    for byte in text.bytes() {
+        match byte {
+            b'"' | b'\\' | b'?' => literal.extend(['\\', byte as char]),
+            0x20..=0x7e => literal.push(byte as char),
+            _ => literal.push_str(&format!("\\{byte:03o}")),
+        }
+    }
+    literal + "\""
+}
+
+/// The function of the fixed part that stores an element.
+fn setter(schema: &Schema, ty: &FieldType) -> &'static str {
+    match ty {
+        FieldType::Duration | FieldType::Ns { .. } => "i64",
+        FieldType::Timeval => "timeval",
+        FieldType::Timespec { .. } => "timespec",
+        FieldType::Char { .. } => "text",
+        FieldType::Bytes { .. } => "bytes",
+        FieldType::Tsc => "u64",
+        FieldType::Enum { name } => {
+            schema.enum_named(name).expect("a checked schema's enums exist").repr.word()
+        }
+        plain => plain.word(),
+    }
+}
+
+/// A field's type, for messages.
+fn type_word(field: &Field) -> String {
+    match &field.ty {
+        FieldType::Enum { name } => name.clone(),
+        FieldType::Char { len } => format!("char[{len}]"),
+        FieldType::Bytes { len } => format!("bytes[{len}]"),
+        FieldType::Ns { .. } | FieldType::Timeval | FieldType::Timespec { .. } => {
+            "time in ns".into()
+        }
+        FieldType::Duration => "duration in ns".into(),
+        ty => ty.word().into(),
+    }
+}
+
+fn table(buffer: &Buffer, frame: &Frame, first: usize, out: &mut Text) {
+    let schema = buffer.schema;
+    let (name, ty) = (&frame.name, frame_type(frame));
+    out.open(&format!("static const ppt_py_field ppt_fields_{name}[] = {{"));
+    for field in &frame.fields {
+        let array = field.array.map_or(String::new(), |count| format!("[{count}]"));
+        let place = format!("{name}.{} ({}{array})", field.name, type_word(field));
+        out.line(&format!(
+            "{{\"{0}\", {1}, ppt_py_{2}, offsetof({ty}, {0}), {3}, {4}}},",
+            field.name,
+            string(&place),
+            setter(schema, &field.ty),
+            field.ty.size(schema),
+            field.array.unwrap_or(0),
+        ));
+    }
+    out.close("};");
+    out.blank();
+    let edges = interval(frame);
+    for (edge, field) in
+        edges.iter().flat_map(|(start, end)| [(Edge::Start, start), (Edge::End, end)])
+    {
+        let stamp = stamp_of(schema, field);
+        out.open(&format!("static void ppt_{}_{name}(void *frame) {{", word(edge)));
+        out.line(&format!(
+            "(({ty} *)frame)->{} = ppt_{}_{}();",
+            field.name, schema.buffer, stamp.name
+        ));
+        out.close("}");
+        out.blank();
+    }
+    out.open(&format!("static void ppt_commit_{name}(const void *frame) {{"));
+    out.line(&format!("{}((const {ty} *)frame);", buffer.symbol(&format!("commit_{name}"))));
+    out.close("}");
+    out.blank();
+    let stamper = |edge| edges.map_or("0".into(), |_| format!("ppt_{}_{name}", word(edge)));
+    out.open(&format!("static const ppt_py_frame ppt_frame_{name} = {{"));
+    out.line(&format!("\"{name}\", ppt_fields_{name}, {}, {first},", frame.fields.len()));
+    out.line(&format!("{}, {}, ppt_commit_{name},", stamper(Edge::Start), stamper(Edge::End)));
+    out.close("};");
+    out.blank();
+}
+
+fn word(edge: Edge) -> &'static str {
+    match edge {
+        Edge::Start => "start",
+        Edge::End => "end",
+    }
+}
+
+fn stamp_of(schema: &Schema, field: &Field) -> Stamp {
+    stamps(schema).into_iter().find(|it| it.ty == field.ty).expect("listed")
+}
+
+/// What a call of the module runs: the gate is looked at before the arguments are.
+fn functions(buffer: &Buffer, frame: &Frame, out: &mut Text) {
+    let schema = buffer.schema;
+    let name = &frame.name;
+    let arguments = "(PyObject *module, PyObject *const *args, Py_ssize_t count,";
+    out.line(&format!("static PyObject *ppt_py_write_{name}{arguments}"));
+    out.open("    PyObject *keywords) {");
+    out.line(&format!("if (!ppt_{}_on())", schema.buffer));
+    out.line("    Py_RETURN_NONE;");
+    out.line(&format!("{} f = {{0}};", frame_type(frame)));
+    out.line("const ppt_py_state *state = (const ppt_py_state *)PyModule_GetState(module);");
+    out.line(&format!(
+        "if (ppt_py_fill(state, &ppt_frame_{name}, &f, args, count, keywords) != 0)"
+    ));
+    out.line("    return 0;");
+    out.line(&format!("ppt_commit_{name}(&f);"));
+    out.line("Py_RETURN_NONE;");
+    out.close("}");
+    out.blank();
+    if interval(frame).is_some() {
+        out.line(&format!("static PyObject *ppt_py_scope_of_{name}{arguments}"));
+        out.open("    PyObject *keywords) {");
+        out.line("const ppt_py_state *state = (const ppt_py_state *)PyModule_GetState(module);");
+        out.line(&format!("if (!ppt_{}_on())", schema.buffer));
+        out.line("    return ppt_py_scope_off(state);");
+        out.line(&format!(
+            "return ppt_py_scope_new(state, &ppt_frame_{name}, args, count, keywords);"
+        ));
+        out.close("}");
+        out.blank();
+    }
+}
+
+/// `on`, `prepare` and `now`.
+fn switch(buffer: &Buffer, out: &mut Text) {
+    let name = &buffer.schema.buffer;
+    let mut function = |what: &str, body: &[&str]| {
+        out.open(&format!("static PyObject *ppt_py_{what}(PyObject *module, PyObject *none) {{"));
+        out.lines(["(void)module;", "(void)none;"]);
+        out.lines(body.iter().copied());
+        out.close("}");
+        out.blank();
+    };
+    function("on", &[&format!("return PyBool_FromLong(ppt_{name}_on());")]);
+    // Not without the GIL: mapping a segment is as quick as what others do with it.
+    function("prepare", &[&format!("ppt_{name}_prepare();"), "Py_RETURN_NONE;"]);
+    for stamp in stamps(buffer.schema) {
+        let now = format!("ppt_{name}_{}()", stamp.name);
+        let seconds = "(int64_t)t.tv_sec * 1000000000";
+        match stamp.ty {
+            FieldType::Timeval => function(
+                &stamp.name,
+                &[
+                    &format!("struct timeval t = {now};"),
+                    &format!("return PyLong_FromLongLong({seconds} + t.tv_usec * 1000);"),
+                ],
+            ),
+            FieldType::Timespec { .. } => function(
+                &stamp.name,
+                &[
+                    &format!("struct timespec t = {now};"),
+                    &format!("return PyLong_FromLongLong({seconds} + t.tv_nsec);"),
+                ],
+            ),
+            _ => function(&stamp.name, &[&format!("return PyLong_FromLongLong({now});")]),
+        }
+    }
+}
+
+fn enums(schema: &Schema, out: &mut Text) {
+    for it in &schema.enums {
+        out.open(&format!("static const ppt_py_value ppt_values_{}[] = {{", it.name));
+        for (name, value) in &it.values {
+            out.line(&format!("{{\"{name}\", (int64_t){}}},", literal(*value)));
+        }
+        out.close("};");
+        out.line(&format!(
+            "static const ppt_py_enum ppt_enum_{0} = {{\"{0}\", ppt_values_{0}, {1}, {2}}};",
+            it.name,
+            it.values.len(),
+            u8::from(it.repr.word().starts_with('i'))
+        ));
+        out.blank();
+    }
+}
+
+/// The first line makes inspect.signature() work.
+fn docstring(function: &str, frame: &Frame, about: &str) -> String {
+    let fields = frame
+        .fields
+        .iter()
+        .map(|field| format!(", {}={}", field.name, zero(&field.ty, field.array.is_some())));
+    let doc = format!(
+        "{function}($module, /{})\n--\n\n{}",
+        fields.collect::<String>(),
+        if frame.doc.is_empty() {
+            about.into()
+        } else {
+            format!("{about}\n\n{}", frame.doc.trim())
+        }
+    );
+    string(&doc)
+}
+
+fn module(buffer: &Buffer, out: &mut Text) {
+    let schema = buffer.schema;
+    let name = &schema.buffer;
+    out.lines([
+        "#pragma GCC diagnostic push",
+        "#pragma GCC diagnostic ignored \"-Woverlength-strings\"",
+    ]);
+    out.open("static PyMethodDef ppt_methods[] = {");
+    let fast = "METH_FASTCALL | METH_KEYWORDS";
+    for frame in &schema.frames {
+        let frame_name = &frame.name;
+        out.line(&format!("{{\"{frame_name}\", PPT_PY_FAST(ppt_py_write_{frame_name}), {fast},"));
+        let about = "Writes a frame, if somebody is attached. Fields that are not given are 0.";
+        out.line(&format!(" {}}},", docstring(frame_name, frame, about)));
+        if let Some((start, end)) = interval(frame) {
+            let scope = scope_name(frame);
+            out.line(&format!("{{\"{scope}\", PPT_PY_FAST(ppt_py_scope_of_{frame_name}), {fast},"));
+            let about = format!(
+                "A context manager: stamps {} at its start, {} at its end, and writes the frame.",
+                start.name, end.name
+            );
+            out.line(&format!(" {}}},", docstring(&scope, frame, &about)));
+        }
+    }
+    let on = string("on($module, /)\n--\n\nWhether somebody is attached.");
+    out.line(&format!("{{\"on\", ppt_py_on, METH_NOARGS, {on}}},"));
+    let prepare = "prepare($module, /)\n--\n\nLets an idle thread pay for its first frame.";
+    out.line(&format!("{{\"prepare\", ppt_py_prepare, METH_NOARGS, {}}},", string(prepare)));
+    for stamp in stamps(schema) {
+        let clock = stamp.ty.clock().map_or("", |clock| clock.word());
+        let about = format!(
+            "{}($module, /)\n--\n\nThe {clock} clock in nanoseconds; 0 when nobody is attached.",
+            stamp.name
+        );
+        out.line(&format!(
+            "{{\"{0}\", ppt_py_{0}, METH_NOARGS, {1}}},",
+            stamp.name,
+            string(&about)
+        ));
+    }
+    out.line("{0, 0, 0, 0},");
+    out.close("};");
+    out.line("#pragma GCC diagnostic pop");
+    out.blank();
+    out.open("static int ppt_py_exec(PyObject *module) {");
+    let frames: Vec<_> = schema.frames.iter().map(|it| format!("&ppt_frame_{}", it.name)).collect();
+    out.line(&format!("static const ppt_py_frame *const frames[] = {{{}}};", frames.join(", ")));
+    out.line(&format!("if (ppt_py_start(module, frames, {}) != 0)", frames.len()));
+    out.line("    return -1;");
+    for it in &schema.enums {
+        out.line(&format!("if (ppt_py_add_enum(module, &ppt_enum_{}) != 0)", it.name));
+        out.line("    return -1;");
+    }
+    out.line("return 0;");
+    out.close("}");
+    out.blank();
+    out.block(DEFINITION);
+    out.blank();
+    out.line(&format!("PyMODINIT_FUNC PyInit_{name}(void);"));
+    out.line(&format!(
+        "PyMODINIT_FUNC PyInit_{name}(void) {{ return PyModuleDef_Init(&ppt_module); }}"
+    ));
+}
+
+const DEFINITION: &str = r#"static PyModuleDef_Slot ppt_slots[] = {
+    {Py_mod_exec, __extension__(void *) ppt_py_exec},
+/* All that interpreters and threads share is the buffer, whose rings belong to a thread each. */
+#ifdef Py_mod_multiple_interpreters
+    {Py_mod_multiple_interpreters, Py_MOD_PER_INTERPRETER_GIL_SUPPORTED},
+#endif
+#ifdef Py_mod_gil
+    {Py_mod_gil, Py_MOD_GIL_NOT_USED},
+#endif
+    {0, 0},
+};
+
+static PyModuleDef ppt_module = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = PPT_PY_MODULE,
+    .m_doc = "Writes the frames of a buffer that `ppt attach` reads.",
+    .m_size = sizeof(ppt_py_state),
+    .m_methods = ppt_methods,
+    .m_slots = ppt_slots,
+    .m_traverse = ppt_py_traverse,
+    .m_clear = ppt_py_clear,
+    .m_free = ppt_py_free,
+};"#;

@@ -1,0 +1,53 @@
+//! Random frame files that are free of mistakes.
+
+use std::fmt::Write;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::select;
+
+/// The types of a field, an enum of each width among them; `T` is an array where a length follows.
+const TYPES: [&str; 26] = [
+    "int", "float", "double", "time", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f32",
+    "f64", "bool", "duration", "char", "bytes", "E0", "E1", "E2", "E3", "E4", "E5", "E6", "E7",
+];
+const ENUMS: [&str; 8] = ["i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"];
+const TIMES: [&str; 4] = ["timeval", "timespec monotonic", "ns realtime", "ns boottime"];
+
+/// A frame file, but for its number.
+#[derive(Debug, Clone)]
+pub struct FrameFile {
+    time: &'static str,
+    /// Type and elements of each field of each frame.
+    frames: Vec<Vec<(&'static str, Option<u32>)>>,
+}
+
+pub fn frame_file() -> impl Strategy<Value = FrameFile> {
+    let length = prop_oneof![3 => 1u32..10, 1 => 10u32..90];
+    let field = (select(&TYPES[..]), prop::option::weighted(0.4, length));
+    let field = field.prop_map(|(ty, length)| match ty {
+        "char" | "bytes" => (ty, length.or(Some(5))),
+        _ => (ty, length),
+    });
+    (select(&TIMES[..]), vec(vec(field, 1..14), 1..5))
+        .prop_map(|(time, frames)| FrameFile { time, frames })
+}
+
+impl FrameFile {
+    /// The text, with its number in every name that C will see.
+    pub fn text(&self, number: usize) -> String {
+        let mut text = format!("buffer b{number};\noption time {};\n", self.time);
+        for (index, word) in ENUMS.iter().enumerate() {
+            writeln!(text, "enum E{index} : {word} {{ A, B }}").unwrap();
+        }
+        for (index, fields) in self.frames.iter().enumerate() {
+            writeln!(text, "frame b{number}_{index} {{").unwrap();
+            for (index, (ty, length)) in fields.iter().enumerate() {
+                let length = length.map_or(String::new(), |length| format!("[{length}]"));
+                writeln!(text, "    {ty} f{index}{length};").unwrap();
+            }
+            text.push_str("}\n");
+        }
+        text
+    }
+}

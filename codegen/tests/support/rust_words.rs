@@ -1,0 +1,107 @@
+//! The Rust of a batch of frame files as a program that checks itself: the generated modules over
+//! `ppt-probe`'s own sources, with `words_writer.rs` for their writer.
+
+use std::fmt::Write;
+use std::path::Path;
+use std::process::Command;
+
+use ppt_codegen::{Language, Layout};
+use ppt_frame_dsl::names::upper_camel;
+use ppt_frame_dsl::schema::{FieldType, Frame, Schema};
+
+/// Compiles and runs the program of these texts of frame files; `Err` says what is wrong, and of
+/// which file.
+pub fn check(texts: &[(String, String)]) -> Result<(), String> {
+    let folder = tempfile::tempdir().unwrap();
+    let mut program = head();
+    let mut calls = String::new();
+    let mut frames = 0;
+    for (number, (text, name)) in texts.iter().enumerate() {
+        let compiled = ppt_codegen::parse(text.as_bytes(), name).unwrap();
+        let outputs = ppt_codegen::generate(&compiled, name, &[Language::Rust]).unwrap();
+        ppt_codegen::write_outputs(folder.path(), &outputs).unwrap();
+        writeln!(program, "include!(\"{}\");", outputs[0].name).unwrap();
+        for (id, frame) in compiled.schema.frames.iter().enumerate() {
+            check_frame(&compiled.schema, number, id, frame, &mut program);
+            writeln!(calls, "    check_{number}_{id}();").unwrap();
+            frames += 1;
+        }
+    }
+    writeln!(program, "fn main() {{\n{calls}    println!(\"checked {frames}\");\n}}").unwrap();
+    std::fs::write(folder.path().join("words.rs"), program).unwrap();
+    let output = Command::new(std::env::var_os("RUSTC").unwrap_or("rustc".into()))
+        .current_dir(folder.path())
+        .args(["--edition", "2024", "-Copt-level=1", "-Ccodegen-units=4", "words.rs"])
+        .output()
+        .unwrap();
+    if !output.status.success() {
+        return Err(String::from_utf8_lossy(&output.stderr).into());
+    }
+    let printed = super::compiler::output_of(folder.path(), "words", &[]);
+    if let Some(wrong) = printed.lines().find_map(|line| line.strip_prefix("wrong ")) {
+        let number: usize = wrong.split(' ').next().unwrap().parse().unwrap();
+        return Err(format!("Rust: {wrong}, of\n{}", texts[number].0));
+    }
+    assert_eq!(printed, format!("checked {frames}\n"));
+    Ok(())
+}
+
+fn head() -> String {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let runtime = root.join("runtime/rust/src");
+    let mut text = String::from("#![allow(warnings)]\nextern crate self as ppt_probe;\n");
+    for module in ["bytes", "frame", "text", "time"] {
+        let path = runtime.join(module).with_extension("rs");
+        writeln!(text, "#[path = {path:?}] mod {module};").unwrap();
+    }
+    let writer = root.join("tests/support/words_writer.rs");
+    writeln!(text, "#[path = {writer:?}] mod writer;").unwrap();
+    // What the crate's root has beside its modules.
+    let lib = std::fs::read_to_string(runtime.join("lib.rs")).unwrap();
+    let names = lib.lines().filter(|line| line.starts_with("pub use") && !line.contains("writer"));
+    text.extend(names.map(|line| format!("{line}\n")));
+    let generated = &lib[lib.find("pub mod generated").unwrap()..];
+    text + generated + "use writer::{Kind::{Any, Bool, Text as Chars}, expect};\n"
+}
+
+fn check_frame(schema: &Schema, number: usize, id: usize, frame: &Frame, text: &mut String) {
+    let layout = Layout::of(schema, frame);
+    let fields: Vec<_> = layout
+        .placed
+        .iter()
+        .map(|placed| {
+            let kind = match frame.fields[placed.index].ty {
+                FieldType::Bool => "Bool",
+                FieldType::Char { .. } => "Chars",
+                _ => "Any",
+            };
+            format!("({kind}, {}, {})", placed.offset, placed.bytes)
+        })
+        .collect();
+    let module = &schema.buffer;
+    let value = |index: usize| {
+        let field = &frame.fields[index];
+        let ty = match field.ty {
+            // A text can be put from a str, too.
+            FieldType::Char { len } => format!("::<Text<{len}>>"),
+            _ => String::new(),
+        };
+        format!("{} = expected.value{ty}({})", field.name, field.offset)
+    };
+    let values = (0..frame.fields.len()).map(value);
+    let block: String = values.clone().map(|it| format!("f.{it}; ")).collect();
+    let all: Vec<_> = values.collect();
+    writeln!(
+        text,
+        "fn check_{number}_{id}() {{\n    let expected = expect({number}, {id}, {}, {}, &[{}]);\n    \
+         {module}::{}::write(|f| {{ {block}}});\n    expected.compare(\"block form\");\n    \
+         {module}::write_{}!({});\n    expected.compare(\"macro form\");\n}}",
+        layout.size,
+        schema.multi(),
+        fields.join(", "),
+        upper_camel(&frame.name),
+        frame.name,
+        all.join(", ")
+    )
+    .unwrap();
+}
