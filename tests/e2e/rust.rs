@@ -139,8 +139,8 @@ fn the_contracts_program() {
 #[test]
 fn every_type_from_one_thread() {
     let bench = Bench::new();
-    let target = start(&bench, "values", &["1", "20000"]);
-    values::check(&bench, target, 1, 20_000);
+    let target = start(&bench, "values", &["1", "15000"]);
+    values::check(&bench, target, 1, 15_000);
 }
 
 #[test]

@@ -2,6 +2,8 @@
  * that follow from the thread's number and the round. */
 #include "clocks.h"
 #include "values.h"
+#include <float.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,13 +55,37 @@ static void one(int thread, int i) {
         f.n = (uint16_t)(i * 7);
     }
 
+    PPT_WRITE_ODD(f) {
+        static const float singles[8] = {NAN,    INFINITY, -INFINITY, -0.0f,
+                                         1e-45f, FLT_MAX,  0.1f,      16777216.0f};
+        static const double doubles[8] = {NAN,    INFINITY, -INFINITY, -0.0,
+                                          5e-324, DBL_MAX,  0.1,       9007199254740992.0};
+        f.thread = thread;
+        f.i = i;
+        f.f = singles[i % 8];
+        f.d = doubles[i % 8];
+        memcpy(f.cut, "é€", 5);
+        memcpy(f.control, "a\tb\n\\\x01", 6);
+        f.list[0] = VALUES_SMALL_NONE;
+        f.list[1] = VALUES_SMALL_MANY;
+        f.list[2] = (uint8_t)i;
+        for (int bit = 0; bit < 9; bit++)
+            f.flags[bit] = (i >> bit & 1) != 0;
+        f.most = UINT64_MAX - (uint64_t)thread;
+        f.least = INT64_MIN + i;
+        f.spans[0] = -i;
+        f.spans[1] = INT64_MAX;
+        f.at_start = tv(i + 1, 1);
+        f.at_end = tv(i + 2, 999999);
+    }
+
     PPT_WRITE_TICK(f) {
         f.thread = thread;
         f.i = i;
         struct timespec real = {i, i % 1000000000};
         f.real = real;
     }
-    written[thread] += 3;
+    written[thread] += 4;
 }
 
 static void *work(void *arg) {

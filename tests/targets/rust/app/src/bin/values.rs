@@ -6,7 +6,7 @@ ppt_probe::include_frames!("values");
 ppt_probe::include_frames!("clocks");
 use clocks::Tick;
 use ppt_probe::{Timespec, Timeval};
-use values::{Little, Small, Wide};
+use values::{Little, Odd, Small, Wide};
 
 fn tv(tv_sec: i64, tv_usec: i64) -> Timeval {
     Timeval { tv_sec, tv_usec }
@@ -44,6 +44,41 @@ fn one(thread: i32, i: i32) {
         f.i = i;
         f.n = (i * 7) as u16;
     });
+    Odd::write(|f| {
+        const SINGLES: [f32; 8] = [
+            f32::NAN,
+            f32::INFINITY,
+            f32::NEG_INFINITY,
+            -0.0,
+            1e-45,
+            f32::MAX,
+            0.1,
+            16_777_216.0,
+        ];
+        const DOUBLES: [f64; 8] = [
+            f64::NAN,
+            f64::INFINITY,
+            f64::NEG_INFINITY,
+            -0.0,
+            5e-324,
+            f64::MAX,
+            0.1,
+            9_007_199_254_740_992.0,
+        ];
+        f.thread = thread;
+        f.i = i;
+        f.f = SINGLES[i as usize % 8];
+        f.d = DOUBLES[i as usize % 8];
+        f.cut.set("é€😀");
+        f.control.set("a\tb\n\\\x01");
+        f.list = [Small::None, Small::Many, Small(i as u8)];
+        f.flags = std::array::from_fn(|bit| i >> bit & 1 != 0);
+        f.most = u64::MAX - thread as u64;
+        f.least = i64::MIN + n;
+        f.spans = [-n, i64::MAX];
+        f.at_start = tv(n + 1, 1);
+        f.at_end = tv(n + 2, 999_999);
+    });
     Tick::write(|f| {
         f.thread = thread;
         f.i = i;
@@ -60,6 +95,6 @@ fn main() {
                 scope.spawn(move || (0..rounds).for_each(|i| one(thread, i)));
             }
         });
-        (3 * threads * rounds) as u64
+        (4 * threads * rounds) as u64
     });
 }
