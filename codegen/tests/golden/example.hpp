@@ -122,10 +122,10 @@ __attribute__((always_inline)) inline void example::write(Fill &&fill) {
 
 class example::scope {
   public:
-    scope() : on_(on()) {
+    scope() : on_(::ppt::example::on()) {
         if (on_) {
             f_ = example();
-            f_.start = now();
+            f_.start = ::ppt::example::now();
         }
     }
     template <class Fill> explicit scope(Fill &&fill) : scope() {
@@ -135,7 +135,7 @@ class example::scope {
     ~scope() {
 #if PPT1_ENABLED
         if (on_) {
-            f_.end = now();
+            f_.end = ::ppt::example::now();
             ppt1_example_03c27b2a_commit_example(&f_);
         }
 #endif
