@@ -130,7 +130,6 @@ pub(crate) struct Run {
     pub(crate) capture: Capture,
     /// The command and its arguments.
     #[arg(value_name = "COMMAND", required = true, trailing_var_arg = true)]
-    #[arg(allow_hyphen_values = true)]
     pub(crate) command: Vec<OsString>,
 }
 

@@ -1,0 +1,198 @@
+//! `ppt run`: from the first frame, whatever the command does with what it inherits.
+
+use std::os::fd::AsRawFd;
+use std::os::unix::net::UnixStream;
+
+use crate::flood;
+use crate::support::{Account, Bench, Ran, Target, available, ppt, segments_of, wait_until};
+
+fn build() -> Bench {
+    flood::build_with("first_main.c")
+}
+
+/// `ppt run -o out.bin` of a shell's command; the file may be there.
+fn sh(bench: &Bench, script: &str) -> Ran {
+    bench.ppt(&["run", "--force", "--", "sh", "-c", script])
+}
+
+fn written(stdout: &str) -> u64 {
+    stdout.lines().filter_map(|line| line.strip_prefix("written ")?.parse::<u64>().ok()).sum()
+}
+
+/// Everything that was written is captured, the first frame of each process included.
+fn all_captured(bench: &Bench, ran: &Ran, expected: u64) {
+    assert_eq!(written(&ran.stdout), expected, "{ran:?}");
+    let info = bench.info("out.bin");
+    let account = Account::of(&info);
+    account.check(expected);
+    assert_eq!(account.captured, expected, "{}", ran.stderr);
+    assert_eq!(info["complete"], true);
+    let table = bench.table("out.bin", &[]);
+    let processes = info["targets"].as_array().unwrap().len();
+    assert_eq!(table.columns.contains(&"pid".to_string()), processes > 1);
+    let firsts = table.cells("seqno").iter().filter(|&&it| it == "1").count();
+    assert_eq!(firsts, info["buffers"].as_array().unwrap().len());
+}
+
+#[test]
+fn from_the_first_frame() {
+    let bench = build();
+    let build = |compiler: &str, name: &str, flags: &[&str]| {
+        let files = ["-DNO_PLUGIN", "first_main.c", "flood.c", "-o", name, "-lpthread"];
+        bench.compile(compiler, &[flags, &files].concat());
+    };
+    build("gcc", "static", &["-static"]);
+    build("gcc", "static-pie", &["-static-pie", "-fPIE"]);
+    build("gcc", "no-pie", &["-no-pie", "-fno-pie"]);
+    let mut programs = vec!["first_main", "static", "static-pie", "no-pie"];
+    if available("musl-gcc") {
+        build("musl-gcc", "musl", &["-static"]);
+        programs.push("musl");
+    }
+    for program in programs {
+        let ran = bench.ppt(&["run", "--force", "--", &format!("./{program}"), "1000", "7"]);
+        assert_eq!(ran.code(), 7, "{program}: {ran:?}");
+        all_captured(&bench, &ran, 1000);
+        assert!(ran.stderr.starts_with("attached: pid "), "{ran:?}");
+    }
+}
+
+#[test]
+fn a_plugin_that_is_loaded_later() {
+    let bench = build();
+    std::fs::create_dir(bench.path("left")).unwrap();
+    bench.copy("left/example.frame");
+    bench.copy("plugin.c");
+    bench.pptc(&["example.frame"]);
+    bench.cc(&["-shared", "-fPIC", "plugin.c", "example.c", "-o", "plugin.so"]);
+    let ran = bench.ppt(&["run", "--", "./first_main", "5", "load", "./plugin.so"]);
+    assert_eq!(ran.code(), 0, "{ran:?}");
+    let account = Account::of(&bench.info("out.bin"));
+    assert_eq!((account.captured, account.lost, account.dropped), (15, 0, 0), "{}", ran.stderr);
+    assert_eq!(ran.stderr.matches("attached: pid ").count(), 2, "{}", ran.stderr);
+    assert_eq!(bench.table("out.bin", &["-b", "example"]).rows.len(), 10);
+}
+
+#[test]
+fn processes_that_a_command_starts() {
+    let bench = build();
+    for (script, expected) in [
+        ("./first_main 20", 20),
+        ("exec ./first_main 20", 20),
+        ("env X=1 ./first_main 20; timeout 60 ./first_main 30", 50),
+        ("./first_main 20 & ./first_main 30 & ./first_main 40 & wait", 90),
+        ("./first_main 20 exec", 40),
+        ("for i in 1 2 3 4 5 6 7 8 9 10; do ./first_main 3; done", 30),
+    ] {
+        let ran = sh(&bench, script);
+        assert_eq!(ran.code(), 0, "{script}: {ran:?}");
+        all_captured(&bench, &ran, expected);
+    }
+}
+
+#[test]
+fn what_takes_away_what_it_should_hand_down() {
+    let bench = build();
+    for script in [
+        "env -i ./first_main 1",
+        "unset PPT_RUN; ./first_main 1",
+        "eval \"exec ${PPT_RUN%%:*}>&-\"; ./first_main 1",
+    ] {
+        // dash knows descriptors of one digit only.
+        let script = format!("bash -c '{script}'");
+        if !available("bash") {
+            return;
+        }
+        let ran = sh(&bench, &script);
+        assert_eq!(ran.code(), 0, "{script}: {ran:?}");
+        assert_eq!(written(&ran.stdout), 0, "nobody was attached");
+        assert!(ran.stderr.contains("nothing was captured"), "{ran:?}");
+        assert!(!bench.path("out.bin").exists());
+    }
+    let ran = bench.ppt(&["run", "--", "true"]);
+    assert_eq!(ran.code(), 0);
+    assert!(ran.stderr.contains("no program that it ran said hello"), "{ran:?}");
+}
+
+#[test]
+fn the_status_is_the_commands() {
+    let bench = build();
+    let code = |args: &[&str]| bench.ppt(&[&["run", "--force"], args].concat()).code();
+    assert_eq!(code(&["--", "./first_main", "10", "abort"]), 128 + libc::SIGABRT);
+    assert_eq!(Account::of(&bench.info("out.bin")).captured, 10, "what was published is kept");
+    assert_eq!(code(&["--", "./first_main", "1", "3"]), 3);
+    assert_eq!(code(&["--", "./nonsense"]), 127);
+    assert_eq!(code(&["--", "./first_main.c"]), 126);
+    assert_eq!(code(&[]), 125);
+    assert_eq!(code(&["--no-such-option", "true"]), 125);
+    assert_eq!(code(&["-o", "-", "true"]), 125);
+    assert_eq!(code(&["-o", "/no/such/folder/out.bin", "true"]), 125);
+    let ran = bench.ppt(&["run", "--force", "-b", "other", "--", "./first_main", "1"]);
+    assert_eq!(ran.code(), 125);
+    assert!(ran.stderr.contains("has only flood"), "{ran:?}");
+}
+
+#[test]
+fn signals_are_the_commands() {
+    let bench = build();
+    let mut command = bench.command(ppt());
+    command.args(["run", "-q", "--", "./first_main", "5", "wait"]);
+    let mut run = Target::spawn(command);
+    assert_eq!(run.written(), 5);
+    run.signal(libc::SIGINT); // the key reaches the command by itself
+    run.signal(libc::SIGTERM);
+    assert_eq!(run.wait().code(), Some(128 + libc::SIGTERM));
+    assert_eq!(Account::of(&bench.info("out.bin")).captured, 5);
+    assert_eq!(segments_of(&[run.pid()]), 0);
+}
+
+#[test]
+fn a_name_that_names_no_socket_is_ignored() {
+    let bench = build();
+    for name in [
+        "",
+        ":",
+        "x",
+        "3",
+        "3:",
+        "1:1",
+        "0:0",
+        "-1:4",
+        "99999999999999999999:1",
+        "2147483648:1",
+        "3:18446744073709551616",
+        "77:1",
+        "1:1:1",
+        " 1:1",
+    ] {
+        let output = bench.command(bench.path("first_main")).env("PPT_RUN", name).output().unwrap();
+        assert!(output.status.success(), "{name}");
+    }
+}
+
+#[test]
+fn a_dead_agent_releases_who_waits() {
+    let bench = build();
+    let (agent, guest) = UnixStream::pair().unwrap();
+    // SAFETY: a new descriptor, which the target inherits, and which is closed below.
+    let inherited = unsafe { libc::dup(guest.as_raw_fd()) };
+    assert!(inherited >= 0);
+    // SAFETY: an all-zero stat is one.
+    let mut found: libc::stat = unsafe { std::mem::zeroed() };
+    // SAFETY: `found` is ours to fill.
+    assert_eq!(unsafe { libc::fstat(inherited, &mut found) }, 0);
+    let mut command = bench.command(bench.path("first_main"));
+    command.env("PPT_RUN", format!("{inherited}:{}", found.st_ino));
+    let mut target = Target::spawn(command);
+    // SAFETY: ours, closed once.
+    unsafe { libc::close(inherited) };
+    drop(guest);
+    let mut waits = libc::pollfd { fd: agent.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+    // SAFETY: one descriptor.
+    assert_eq!(unsafe { libc::poll(&mut waits, 1, 60_000) }, 1, "it says hello");
+    let wchan = || std::fs::read_to_string(format!("/proc/{}/stat", target.pid())).unwrap();
+    wait_until("it waits", || wchan().contains(") S "));
+    drop(agent);
+    assert_eq!(target.written(), 0, "it goes on, and nobody is attached");
+    assert!(target.wait().success());
+}
