@@ -10,8 +10,8 @@ const STEP: usize = 1 << 20;
 
 /// Addresses in `[start, end)` that hold the magic followed by their own address.
 ///
-/// At most `budget` bytes are read, and as many are taken off it; at most `limit` addresses are
-/// returned.
+/// At most `budget` bytes are read, in at most a read for each MiB of it, and as many are taken off
+/// it; at most `limit` addresses are returned.
 pub(crate) fn scan(
     memory: &Memory,
     (start, end): (u64, u64),
@@ -26,7 +26,8 @@ pub(crate) fn scan(
     while at < end && *budget > 0 && found.len() < limit {
         let want = (end - at).min(buffer.len() as u64) as usize;
         let got = memory.read(at, &mut buffer[..want]).unwrap_or(0);
-        *budget = budget.saturating_sub(got.max(4096) as u64);
+        // A hole costs as much as a whole read: a mapping may have no end of them.
+        *budget = budget.saturating_sub(if got < want { STEP } else { got } as u64);
         found.extend(candidates(&buffer[..got], at).take(limit - found.len()));
         // A hole: try again behind it.
         at += if got < want { (got + 4096) as u64 / 4096 * 4096 } else { want.min(STEP) as u64 };

@@ -86,7 +86,7 @@ pub fn compile(source: &[u8], file_name: &str) -> Result<Compiled, Failure> {
 pub(crate) fn decode(source: &[u8], sink: &mut Sink) -> String {
     let source = source.strip_prefix(b"\xef\xbb\xbf").unwrap_or(source);
     if source.len() > MAX_SOURCE_BYTES {
-        let mistake = Mistake::SourceTooLong { bytes: source.len(), most: MAX_SOURCE_BYTES };
+        let mistake = Mistake::SourceTooLong { most: MAX_SOURCE_BYTES };
         sink.report(0..0, mistake);
         // The first line shows which file it is.
         let head = &source[..source.len().min(80)];

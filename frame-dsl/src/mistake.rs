@@ -38,7 +38,7 @@ impl Display for Kind {
 #[derive(Debug, Clone)]
 pub(crate) enum Mistake {
     // The file as a whole
-    SourceTooLong { bytes: usize, most: usize },
+    SourceTooLong { most: usize },
     NotUtf8 { byte: u8 },
     Nul,
     NoFrames,
@@ -281,8 +281,8 @@ impl Mistake {
     /// Message, label and help.
     pub fn wording(&self) -> Wording {
         match self {
-            Mistake::SourceTooLong { bytes, most } => {
-                say(format!("the file has {bytes} bytes; at most {most} are read"), "begins here")
+            Mistake::SourceTooLong { most } => {
+                say(format!("the file is longer than {most} bytes"), "begins here")
                     .help("is this a frame file?")
             }
             Mistake::NotUtf8 { byte } => {

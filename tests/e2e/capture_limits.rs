@@ -58,7 +58,7 @@ fn read(bench: &Bench, args: &[&str], bytes: &[u8]) -> Ran {
 }
 
 /// CRC-32C, as slow as it is short.
-fn crc32c(bytes: &[u8]) -> u32 {
+pub fn crc32c(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(!0u32, |crc, &byte| {
         (0..8).fold(crc ^ u32::from(byte), |crc, _| {
             crc >> 1 ^ (0x82f6_3b78 & 0u32.wrapping_sub(crc & 1))

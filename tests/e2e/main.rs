@@ -20,6 +20,7 @@ mod hostile_text;
 mod hostile_user;
 mod killed;
 mod memory;
+mod messages;
 mod names;
 mod objects;
 mod pptc;
