@@ -3,7 +3,7 @@
 use ppt_capture::frame_dsl::{Style, columns};
 use ppt_codegen::{Language, Schema, generate, parse};
 
-const LANGUAGES: [Language; 3] = [Language::C, Language::Cpp, Language::Rust];
+const LANGUAGES: [Language; 4] = [Language::C, Language::Cpp, Language::Rust, Language::Python];
 
 /// A frame file is refused with a message, or becomes a layout, a schema that reads back the same,
 /// and code in every language that can say it.
