@@ -55,7 +55,7 @@ impl<W: Word> Ring<'_, W> {
         }
         // Whoever reads an entry of this epoch also reads an epoch of at least this one.
         W::fence(Release);
-        let first_seq = self.header(ring_word::TAIL).load(Relaxed) + 1;
+        let first_seq = self.header(ring_word::TAIL).load(Relaxed).wrapping_add(1);
         self.history(epoch, 0).store(first_seq, Relaxed);
         self.history(epoch, 1).store((epoch as u64) << 32 | tid as u64, Release);
         true
