@@ -34,3 +34,9 @@ pub fn serve(work: impl FnOnce() -> u64) {
     println!("written {}", work());
     while std::io::stdin().read_line(&mut line).unwrap() != 0 {}
 }
+
+/// A scope may be held over an `await` of a task that goes on in another thread.
+const _: fn(ppt_probe::Scope<job::Job>) = {
+    fn is_send<T: Send>(_: T) {}
+    is_send
+};
