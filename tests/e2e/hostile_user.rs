@@ -1,8 +1,8 @@
 //! A user who would have the privileged ppt do what he may not: one test for each rule that keeps
 //! it from being his deputy.
 //!
-//! (iv), that a pid means the process that was looked at, is tested where other processes can be
-//! put in its place: `agent/src/target.rs`. (vii), that a capture of somebody else's is read as if
+//! Not here: (iv), that a pid means the process that was looked at (`Target::recheck`), for want of a
+//! way to have a pid used again. (vii), that a capture of somebody else's is read as if
 //! it were hostile: `capture_limits.rs`, `capture/tests`, `fuzz` capture.
 
 use std::fs;
