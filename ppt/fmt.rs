@@ -3,22 +3,12 @@
 use std::fs;
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 use crate::exit;
+use crate::pptc_args::Fmt as Args;
 use crate::translate::{read, special};
-
-/// What was typed after `fmt`.
-#[derive(clap::Args)]
-pub(crate) struct Args {
-    /// Frame files; `-` reads standard input and writes standard output.
-    #[arg(required = true, value_name = "FILE.frame")]
-    files: Vec<PathBuf>,
-    /// Write nothing: name the files that would change, and exit with 1 if there are any.
-    #[arg(long)]
-    check: bool,
-}
 
 pub(crate) fn run(args: &Args) -> ExitCode {
     let (mut failed, mut unlike) = (false, 0);

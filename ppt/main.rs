@@ -4,6 +4,7 @@
 
 mod args;
 mod cmd;
+mod complete;
 mod exit;
 mod failure;
 mod live;
@@ -19,6 +20,9 @@ use std::process::ExitCode;
 use clap::Parser;
 
 fn main() -> ExitCode {
+    if !privileges::borrowed() {
+        complete::answer();
+    }
     let args = match args::Args::try_parse() {
         Ok(args) => args,
         Err(error) => return usage(&error),

@@ -23,6 +23,7 @@ mod memory;
 mod messages;
 mod names;
 mod objects;
+mod packages;
 mod pptc;
 mod processes;
 mod python;

@@ -1,0 +1,99 @@
+//! Writes what is installed beside the two binaries into a folder that becomes the prefix: man
+//! pages, completions, CMake and pkg-config files.
+//!
+//! ```text
+//! cargo run --example packaging PREFIX BINARIES
+//! ```
+
+mod man;
+
+// What was typed is defined in one place; the rest of these is what it is made of.
+#[allow(dead_code)]
+#[path = "../ppt/args.rs"]
+mod args;
+#[allow(dead_code)]
+#[path = "../ppt/measure.rs"]
+mod measure;
+#[allow(dead_code)]
+#[path = "../ppt/output.rs"]
+mod output;
+#[allow(dead_code)]
+#[path = "../ppt/parts.rs"]
+mod parts;
+#[allow(dead_code)]
+#[path = "../ppt/pptc_args.rs"]
+mod pptc_args;
+
+use std::error::Error;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, ExitCode};
+
+fn main() -> ExitCode {
+    let args: Vec<_> = std::env::args_os().skip(1).collect();
+    let [prefix, binaries] = &args[..] else {
+        eprintln!("usage: packaging PREFIX BINARIES");
+        return ExitCode::from(2);
+    };
+    match write(Path::new(prefix), Path::new(binaries)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("packaging: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+type Result<T> = std::result::Result<T, Box<dyn Error>>;
+
+fn write(prefix: &Path, binaries: &Path) -> Result<()> {
+    for (name, page) in man::pages()? {
+        put(&prefix.join("share/man/man1").join(name), &page)?;
+    }
+    for program in ["ppt", "pptc"] {
+        let script = |shell: &str| script(&binaries.join(program), shell);
+        let share = prefix.join("share");
+        put(&share.join("bash-completion/completions").join(program), &script("bash")?)?;
+        let fish = share.join("fish/vendor_completions.d").join(format!("{program}.fish"));
+        put(&fish, &script("fish")?)?;
+        // Loaded by its name at the first TAB, the file must also complete that one.
+        let zsh = String::from_utf8(script("zsh")?)?;
+        let function = zsh.lines().find_map(|line| line.strip_prefix("function "));
+        let function = function.and_then(|it| it.split('(').next()).ok_or("no function for zsh")?;
+        let now = format!("\nif [ \"$funcstack[1]\" = _{program} ]; then {function} \"$@\"; fi\n");
+        put(
+            &share.join("zsh/site-functions").join(format!("_{program}")),
+            (zsh + &now).as_bytes(),
+        )?;
+    }
+    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("packaging");
+    for (file, folder) in [
+        ("cmake/pptConfig.cmake", "lib/cmake/ppt"),
+        ("cmake/pptGenerate.cmake", "lib/cmake/ppt"),
+        ("cmake/pptConfigVersion.cmake.in", "lib/cmake/ppt"),
+        ("pkgconfig/ppt.pc.in", "lib/pkgconfig"),
+    ] {
+        let text =
+            fs::read_to_string(from.join(file))?.replace("@VERSION@", env!("CARGO_PKG_VERSION"));
+        let name = Path::new(file.trim_end_matches(".in")).file_name().ok_or("no name")?;
+        put(&prefix.join(folder).join(name), text.as_bytes())?;
+    }
+    Ok(())
+}
+
+/// A completion script, as the program itself writes it.
+fn script(program: &Path, shell: &str) -> Result<Vec<u8>> {
+    let output = Command::new(program).env("PPT_COMPLETE", shell).output();
+    let output = output.map_err(|error| format!("{}: {error}", program.display()))?;
+    if !output.status.success() || output.stdout.is_empty() {
+        return Err(format!("{} gives no completions for {shell}", program.display()).into());
+    }
+    Ok(output.stdout)
+}
+
+fn put(path: &Path, contents: &[u8]) -> Result<()> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    fs::write(path, contents).map_err(|error| format!("{}: {error}", path.display()).into())
+}

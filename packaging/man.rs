@@ -1,0 +1,51 @@
+//! Man pages: what `--help` says, and the sections that only a page has, which are in `man/`.
+
+use clap::CommandFactory;
+use clap_mangen::Man;
+
+use crate::{Result, args, pptc_args};
+
+/// Sections of its own for each page; a subcommand without any has those of `ppt`.
+const SECTIONS: [(&str, &str); 8] = [
+    ("ppt", include_str!("man/ppt.roff")),
+    ("ppt-attach", include_str!("man/ppt-attach.roff")),
+    ("ppt-detach", include_str!("man/ppt-detach.roff")),
+    ("ppt-doctor", include_str!("man/ppt-doctor.roff")),
+    ("ppt-dump", include_str!("man/ppt-dump.roff")),
+    ("ppt-info", include_str!("man/ppt-info.roff")),
+    ("ppt-list", include_str!("man/ppt-list.roff")),
+    ("pptc", include_str!("man/pptc.roff")),
+];
+
+/// Name and text of each page.
+pub(crate) fn pages() -> Result<Vec<(String, Vec<u8>)>> {
+    let mut ppt = args::Args::command();
+    ppt.build();
+    let words = ppt.get_subcommands().filter(|it| it.get_name() != "help" && !it.is_hide_set());
+    let mut pages = Vec::new();
+    for word in words {
+        let name = format!("ppt-{}", word.get_name());
+        pages.push(page(word.clone(), &name, "ppt")?);
+    }
+    pages.push(page(ppt, "ppt", "ppt")?);
+    pages.push(page(pptc_args::Args::command(), "pptc", "pptc")?);
+    Ok(pages)
+}
+
+fn page(command: clap::Command, name: &str, program: &str) -> Result<(String, Vec<u8>)> {
+    let version = format!("{program} {}", env!("CARGO_PKG_VERSION"));
+    let command = command.disable_help_subcommand(true).after_help(None::<&str>);
+    let man = Man::new(command).title(name).section("1").source(version).manual("ppt");
+    let mut text = Vec::new();
+    man.render_title(&mut text)?;
+    man.render_name_section(&mut text)?;
+    man.render_synopsis_section(&mut text)?;
+    man.render_description_section(&mut text)?;
+    man.render_options_section(&mut text)?;
+    if name == "ppt" {
+        man.render_subcommands_section(&mut text)?;
+    }
+    let own = SECTIONS.iter().find(|it| it.0 == name);
+    text.extend(own.map_or(include_str!("man/other.roff"), |it| it.1).as_bytes());
+    Ok((format!("{name}.1"), text))
+}

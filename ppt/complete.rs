@@ -1,0 +1,66 @@
+//! Completion at a shell's TAB: the installed scripts run `ppt` itself, with `PPT_COMPLETE` set, so
+//! that pids and buffers are those of the moment.
+
+use std::ffi::OsStr;
+use std::path::Path;
+
+use clap::{Arg, Command, CommandFactory};
+use clap_complete::CompleteEnv;
+use clap_complete::engine::{ArgValueCandidates, ArgValueCompleter, CompletionCandidate};
+use ppt_agent::{System, Target};
+
+use crate::args::Args;
+
+/// Answers a shell and ends the program, if a shell asks.
+pub(crate) fn answer() {
+    CompleteEnv::with_factory(command).var("PPT_COMPLETE").completer("ppt").complete();
+}
+
+fn command() -> Command {
+    Args::command().mut_subcommands(|command| {
+        let has_pid = command.get_arguments().any(|it| it.get_id() == "pid");
+        command.mut_args(|arg| match arg.get_id().as_str() {
+            "pid" | "pid_option" => arg.add(ArgValueCompleter::new(processes)),
+            "buffers" if has_pid => add(arg, buffers_of_processes),
+            "buffers" => add(arg, buffers_of_captures),
+            _ => arg,
+        })
+    })
+}
+
+fn add(arg: Arg, candidates: fn() -> Vec<CompletionCandidate>) -> Arg {
+    arg.add(ArgValueCandidates::new(candidates))
+}
+
+/// Names of the buffers of a process; none where we may not look.
+fn buffers(pid: i32) -> Option<(Target, Vec<String>)> {
+    let target = Target::open(&System::default(), pid).ok()?;
+    let names: Vec<_> = target.buffers().ok()?.buffers.into_iter().map(|it| it.name).collect();
+    (!names.is_empty()).then_some((target, names))
+}
+
+/// Those with buffers whose pids begin with what has been typed: only they are looked into.
+fn processes(typed: &OsStr) -> Vec<CompletionCandidate> {
+    let typed = typed.to_string_lossy();
+    let pids = ppt_agent::processes(&System::default()).into_iter();
+    let found = pids.filter(|pid| pid.to_string().starts_with(&*typed)).filter_map(buffers);
+    let candidate = |(target, names): (Target, Vec<String>)| {
+        let help = format!("{}: {}", target.comm(), names.join(", "));
+        CompletionCandidate::new(target.pid().to_string()).help(Some(help.into()))
+    };
+    found.map(candidate).collect()
+}
+
+/// Those of the processes that the line names so far.
+fn buffers_of_processes() -> Vec<CompletionCandidate> {
+    let pids = std::env::args().filter_map(|word| word.parse().ok());
+    pids.filter_map(buffers).flat_map(|it| it.1).map(CompletionCandidate::new).collect()
+}
+
+/// Those of the captures that the line names so far.
+fn buffers_of_captures() -> Vec<CompletionCandidate> {
+    let words = std::env::args().skip(1).filter(|word| Path::new(word).is_file());
+    let captures = words.filter_map(|word| ppt_dump::Info::read(Path::new(&word)).ok());
+    let names = captures.flat_map(|info| info.buffers).map(|buffer| buffer.name);
+    names.map(CompletionCandidate::new).collect()
+}
