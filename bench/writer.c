@@ -3,6 +3,7 @@
  * Reads commands from stdin: `measure` prints `NAME NANOSECONDS` per way and `end`;
  * `steady RATE SECONDS` writes frames at that rate and prints `end`. */
 #define _GNU_SOURCE
+#include "ticks.h"
 #include "writer.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,6 +48,32 @@ static NOINLINE void block_form_three_stamps(uint64_t i) {
         f.start = ppt_writer_now();
         f.middle = ppt_writer_now();
         f.end = ppt_writer_now();
+        f.a = i;
+        f.b = i;
+        f.c = i;
+    }
+}
+
+static NOINLINE void block_form_one_tick(uint64_t i) {
+    PPT_WRITE_TICKS(f) {
+        f.kind = (int)i;
+        f.who = (int)(i >> 1);
+        f.start = i;
+        f.middle = i;
+        f.end = ppt_ticks_now();
+        f.a = i;
+        f.b = i;
+        f.c = i;
+    }
+}
+
+static NOINLINE void block_form_three_ticks(uint64_t i) {
+    PPT_WRITE_TICKS(f) {
+        f.kind = (int)i;
+        f.who = (int)(i >> 1);
+        f.start = ppt_ticks_now();
+        f.middle = ppt_ticks_now();
+        f.end = ppt_ticks_now();
         f.a = i;
         f.b = i;
         f.c = i;
@@ -105,16 +132,21 @@ static void make_ring(void) {
     ring.end = ring.first + SLOTS * WORDS;
 }
 
-static inline void store(uint64_t *slot, uint64_t seq, uint64_t i) {
+static inline void store_stamps(uint64_t *slot, uint64_t seq, uint64_t i, uint64_t start,
+                                uint64_t middle, uint64_t end) {
     __atomic_store_n(slot, seq, __ATOMIC_RELAXED);
     __atomic_store_n(slot + 1, (uint64_t)(uint32_t)i | i >> 1 << 32, __ATOMIC_RELAXED);
-    __atomic_store_n(slot + 2, i, __ATOMIC_RELAXED);
-    __atomic_store_n(slot + 3, i, __ATOMIC_RELAXED);
-    __atomic_store_n(slot + 4, i, __ATOMIC_RELAXED);
+    __atomic_store_n(slot + 2, start, __ATOMIC_RELAXED);
+    __atomic_store_n(slot + 3, middle, __ATOMIC_RELAXED);
+    __atomic_store_n(slot + 4, end, __ATOMIC_RELAXED);
     __atomic_store_n(slot + 5, i, __ATOMIC_RELAXED);
     __atomic_store_n(slot + 6, i, __ATOMIC_RELAXED);
     __atomic_store_n(slot + 7, i, __ATOMIC_RELAXED);
     __atomic_store_n(&ring.cursor, seq, __ATOMIC_RELEASE);
+}
+
+static inline void store(uint64_t *slot, uint64_t seq, uint64_t i) {
+    store_stamps(slot, seq, i, i, i, i);
 }
 
 /* The floor: the stores that any ring needs, in line, its place in registers. */
@@ -134,6 +166,30 @@ static NOINLINE void floor_call(uint64_t i) {
     ring.next++;
     slot += WORDS;
     ring.slot = slot == ring.end ? ring.first : slot;
+}
+
+static inline void advance(void) {
+    uint64_t *slot = ring.slot + WORDS;
+    ring.next++;
+    ring.slot = slot == ring.end ? ring.first : slot;
+}
+
+/* And with the counter read, which is as little as a stamp can cost. */
+static NOINLINE void floor_one_tick(uint64_t i) {
+    store_stamps(ring.slot, ring.next + 1, i, i, i, ppt1_ticks());
+    advance();
+}
+
+static NOINLINE void floor_three_ticks(uint64_t i) {
+    uint64_t start = ppt1_ticks(), middle = ppt1_ticks();
+    store_stamps(ring.slot, ring.next + 1, i, start, middle, ppt1_ticks());
+    advance();
+}
+
+static NOINLINE void tick_alone(uint64_t i) {
+    (void)i;
+    uint64_t t = ppt1_ticks();
+    __asm__ volatile("" : : "r"(t));
 }
 
 static void report(const char *name, uint64_t start, uint64_t count) {
@@ -171,6 +227,11 @@ static void measure(void) {
     CALLS(block_form_one_stamp, FEWER);
     CALLS(block_form_three_stamps, FEWER);
     CALLS(clock_alone, FEWER);
+    CALLS(floor_one_tick, FEWER);
+    CALLS(floor_three_ticks, FEWER);
+    CALLS(block_form_one_tick, FEWER);
+    CALLS(block_form_three_ticks, FEWER);
+    CALLS(tick_alone, FEWER);
 }
 
 static void steady(unsigned rate, unsigned seconds) {

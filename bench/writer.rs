@@ -22,7 +22,8 @@ const ROUNDS: usize = 9;
 /// The paper's load: frames a second, and for how long.
 const STEADY: (u32, u32) = (2_500, 8);
 
-const FRAMES: &str = include_str!("writer.frame");
+const FRAMES: [(&str, &str); 2] =
+    [("writer.frame", include_str!("writer.frame")), ("ticks.frame", include_str!("ticks.frame"))];
 const PROGRAM: &str = include_str!("writer.c");
 
 fn main() {
@@ -56,19 +57,20 @@ fn main() {
     );
 }
 
-/// Generates the C of `writer.frame` and compiles it with `writer.c`.
+/// Generates the C of the frame files and compiles it with `writer.c`.
 fn build(folder: &Path, compiler: &str) {
-    let frames = ppt_codegen::parse(FRAMES.as_bytes(), "writer.frame").unwrap();
-    let outputs =
-        ppt_codegen::generate(&frames, "writer.frame", &[ppt_codegen::Language::C]).unwrap();
-    ppt_codegen::write_outputs(folder, &outputs).unwrap();
+    for (name, text) in FRAMES {
+        let frames = ppt_codegen::parse(text.as_bytes(), name).unwrap();
+        let outputs = ppt_codegen::generate(&frames, name, &[ppt_codegen::Language::C]).unwrap();
+        ppt_codegen::write_outputs(folder, &outputs).unwrap();
+    }
     std::fs::write(folder.join("bench.c"), PROGRAM).unwrap();
     let status = Command::new(compiler)
         .current_dir(folder)
         .args(["-std=c11", "-O2", "-Wall", "-Wextra"])
         // Where a loop happens to lie costs more than what is off costs.
         .args(["-falign-functions=64", "-falign-loops=64"])
-        .args(["bench.c", "writer.c", "-o", "writer"])
+        .args(["bench.c", "writer.c", "ticks.c", "-o", "writer"])
         .status()
         .unwrap();
     assert!(status.success(), "{compiler}: {status}");
@@ -211,6 +213,11 @@ fn table(off: &Figures, on: &Figures) {
         ("on, block form, one stamp", on, "block_form_one_stamp"),
         ("on, block form, three stamps", on, "block_form_three_stamps"),
         ("clock_gettime alone", on, "clock_alone"),
+        ("floor as a function, one tick", on, "floor_one_tick"),
+        ("on, block form, one tick", on, "block_form_one_tick"),
+        ("floor as a function, 3 ticks", on, "floor_three_ticks"),
+        ("on, block form, three ticks", on, "block_form_three_ticks"),
+        ("the CPU's counter alone", on, "tick_alone"),
     ] {
         row(label, figures, name, Some("empty_call"));
     }
@@ -224,6 +231,13 @@ fn table(off: &Figures, on: &Figures) {
             on.median(name) / on.median("floor_loop"),
             net(off, name, "empty_call")
         );
+    }
+    for (label, name, floor) in [
+        ("one tick", "block_form_one_tick", "floor_one_tick"),
+        ("three ticks", "block_form_three_ticks", "floor_three_ticks"),
+    ] {
+        let (cost, floor) = (net(on, name, "empty_call"), net(on, floor, "empty_call"));
+        println!("block form, {label}: {:.2} × the floor with as many", cost / floor);
     }
 }
 

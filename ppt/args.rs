@@ -106,6 +106,18 @@ pub(crate) enum Rate {
     Paper,
 }
 
+/// What stamps of `option time tsc` count.
+#[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Clock {
+    /// The CPU's counter where it can be trusted, else the monotonic clock.
+    #[default]
+    Auto,
+    /// The CPU's counter, or nothing at all.
+    Tsc,
+    /// The monotonic clock.
+    Monotonic,
+}
+
 #[derive(ClapArgs)]
 pub(crate) struct Attach {
     #[command(flatten)]
@@ -165,6 +177,9 @@ pub(crate) struct Capture {
     /// How often to look for frames.
     #[arg(long, value_name = "POLICY", default_value = "peak")]
     pub(crate) rate: Rate,
+    /// What stamps of `option time tsc` count.
+    #[arg(long, value_enum, value_name = "CLOCK", default_value = "auto")]
+    pub(crate) clock: Clock,
     /// Overwrite the capture if it exists.
     #[arg(long)]
     pub(crate) force: bool,

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::time::TimeSpec;
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
-use ppt_agent::{Allow, Buffer, Ending, Limits, Options, Session};
+use ppt_agent::{Allow, Buffer, ClockChoice, Ending, Limits, Options, Session, StampClock};
 use ppt_listener::{Dropped, EndReason, Ended, Listener, Rate, Rotation};
 
 use crate::args;
@@ -142,7 +142,18 @@ pub(crate) fn attach_options(args: &args::Capture) -> Options {
     Options {
         limits: Limits { slots: args.slots, memory: args.memory },
         allow: allowed(&args.allow),
+        clock: match args.clock {
+            args::Clock::Auto => ClockChoice::Auto,
+            args::Clock::Tsc => ClockChoice::Ticks,
+            args::Clock::Monotonic => ClockChoice::Monotonic,
+        },
     }
+}
+
+/// Whether the system does not trust the CPU's counter.
+fn distrusts_ticks(session: &Session) -> bool {
+    let distrusted = |it: &Option<StampClock>| matches!(it, Some(StampClock::Distrusted(_)));
+    session.attached().iter().any(|it| distrusted(&it.clock))
 }
 
 impl<'a> Live<'a> {
@@ -161,6 +172,7 @@ impl<'a> Live<'a> {
                     args::Rate::Peak => Rate::Peak,
                     args::Rate::Paper => Rate::Paper,
                 },
+                distrust_ticks: sessions.iter().any(distrusts_ticks),
                 ..Default::default()
             };
             let header = ppt_listener::header(TOOL);
@@ -321,6 +333,11 @@ impl<'a> Live<'a> {
             self.dropped[member.feed + buffer] = refused;
             self.listener.dropped(member.feed + buffer, refused);
             let it = &member.session.attached()[buffer];
+            if let Some(why) = checked.ticks_given_up {
+                self.listener.distrust_ticks();
+                self.status.clear();
+                report::warning(tell::ticks_given_up(&it.buffer.name, &why));
+            }
             if let Some(errno) = checked.unmappable {
                 self.ok = false;
                 self.status.clear();

@@ -72,6 +72,39 @@ int main() {
 }
 "#;
 
+/// The same with ticks.
+const TICKS: &str = r#"
+#include "tick.h"
+
+void one_stamp(int who) {
+    PPT_WRITE_TICK(f) {
+        f.who = who;
+        f.end = ppt_tick_now();
+    }
+}
+
+void three_stamps(int who) {
+    PPT_WRITE_TICK(f) {
+        f.start = ppt_tick_now();
+        f.middle = ppt_tick_now();
+        f.who = who;
+        f.end = ppt_tick_now();
+    }
+}
+
+void macro_stamp(void) { WRITE_TICK_END_TIMESTAMP(); }
+
+int main(void) {
+    one_stamp(1);
+    three_stamps(1);
+    macro_stamp();
+    return 0;
+}
+"#;
+
+const TICK: (&str, &str, &str) =
+    ("tick", "option time tsc;\nframe tick { int who; time start, middle, end; }\n", TICKS);
+
 /// Functions that are entered for a refused frame, or once a session.
 const COLD: [&str; 2] = ["ppt1_begin_slow", "ppt1_begin_nested"];
 
@@ -83,24 +116,39 @@ enum Kind {
 
 /// The generated text before a compiler sees it; `change` may break it.
 fn built(compiler: &str, language: Language, kind: Kind, change: &dyn Fn(&mut String)) -> Code {
-    let frames = ppt_codegen::parse(FRAMES.as_bytes(), "example.frame").unwrap();
-    let mut outputs = ppt_codegen::generate(&frames, "example.frame", &[language]).unwrap();
+    let user = if language == Language::Cpp { CPP_USER } else { USER };
+    built_of(("example", FRAMES, user), compiler, language, kind, change)
+}
+
+/// The same of a buffer's name, frames and program.
+fn built_of(
+    (name, frames, user): (&str, &str, &str),
+    compiler: &str,
+    language: Language,
+    kind: Kind,
+    change: &dyn Fn(&mut String),
+) -> Code {
+    let file = format!("{name}.frame");
+    let frames = ppt_codegen::parse(frames.as_bytes(), &file).unwrap();
+    let mut outputs = ppt_codegen::generate(&frames, &file, &[language]).unwrap();
     outputs.iter_mut().for_each(|output| change(&mut output.text));
     let folder = tempfile::tempdir().unwrap();
     ppt_codegen::write_outputs(folder.path(), &outputs).unwrap();
-    let (name, user, standard, generated) = match language {
-        Language::Cpp => ("user.cpp", CPP_USER, "-std=c++17", "example.cpp"),
-        _ => ("user.c", USER, "-std=c11", "example.c"),
+    let (program, standard, extension) = match language {
+        Language::Cpp => ("user.cpp", "-std=c++17", "cpp"),
+        _ => ("user.c", "-std=c11", "c"),
     };
-    std::fs::write(folder.path().join(name), user).unwrap();
+    std::fs::write(folder.path().join(program), user).unwrap();
+    let generated = format!("{name}.{extension}");
     let mut command = Command::new(compiler);
-    command.current_dir(folder.path()).args([standard, "-O2", generated, name, "-o", "built"]);
+    let args = [standard, "-O2", &generated, program, "-o", "built"];
+    command.current_dir(folder.path()).args(args);
     if kind == Kind::SharedLibrary {
         command.args(["-fPIC", "-shared"]);
     }
     let output = command.output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let prefix = format!("ppt1_example_{:08x}_", frames.schema.hash() >> 32);
+    let prefix = format!("ppt1_{name}_{:08x}_", frames.schema.hash() >> 32);
     Code::of(&folder.path().join("built"), kind, prefix)
 }
 
@@ -140,6 +188,57 @@ fn nothing_but_plain_stores_in_cpp() {
             assert!(wrong.is_empty(), "{compiler}, {kind:?}:\n{}", wrong.join("\n"));
         }
     }
+}
+
+/// Where stamps are ticks, each is one rdtsc, behind branches that are the same every time.
+#[test]
+fn a_tick_is_one_instruction() {
+    for compiler in those_of(["gcc", "clang"]) {
+        for kind in [Kind::Program, Kind::SharedLibrary] {
+            let code = built_of(TICK, compiler, Language::C, kind, &|_| {});
+            let wrong = check_ticks(&code);
+            assert!(wrong.is_empty(), "{compiler}, {kind:?}:\n{}", wrong.join("\n"));
+        }
+        for (old, new, complaint) in [
+            (
+                "return __builtin_ia32_rdtsc();",
+                "return __builtin_ia32_rdtsc() + __builtin_ia32_rdtsc();",
+                "rdtsc",
+            ),
+            (
+                "return __builtin_ia32_rdtsc();",
+                "__builtin_ia32_lfence(); return __builtin_ia32_rdtsc();",
+                "serialises",
+            ),
+            ("return ppt1_ticks();", "return ppt1_ticks() + (uint64_t)clock();", "calls"),
+        ] {
+            let change = |text: &mut String| *text = text.replace(old, new);
+            let code = built_of(TICK, compiler, Language::C, Kind::Program, &change);
+            let wrong = check_ticks(&code).join("\n");
+            assert!(wrong.contains(complaint), "{compiler}: `{new}` passes:\n{wrong}");
+        }
+    }
+}
+
+fn check_ticks(code: &Code) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let (begin, end, stamp) = (code.symbol("begin"), code.symbol("end"), code.symbol("stamp"));
+    let (begin, end, stamp) = (begin.as_str(), end.as_str(), stamp.as_str());
+    for (function, stamps, calls) in [
+        ("one_stamp", 1, &[begin, end, stamp][..]),
+        ("three_stamps", 3, &[begin, end, stamp]),
+        ("macro_stamp", 1, &[stamp]),
+    ] {
+        hot(code, function, calls, &mut wrong);
+        let tick = |it: &Instruction| it.mnemonic == "rdtsc";
+        if code.function(function).iter().filter(|it| tick(it)).count() != stamps {
+            wrong.push(code.show(function, &format!("is to have {stamps} rdtsc"), tick));
+        }
+    }
+    for function in ["one_stamp", "three_stamps"] {
+        off(code, function, &mut wrong);
+    }
+    wrong
 }
 
 /// The checks see what they look for.

@@ -111,7 +111,7 @@ impl ControlCopy {
 pub(crate) fn opening(
     nonce: u64,
     geometry: Geometry,
-    target_pid: u32,
+    (clock_kind, target_pid): (u32, u32),
     claim: Claim,
     generation: u32,
 ) -> Vec<u8> {
@@ -135,7 +135,6 @@ pub(crate) fn opening(
     for word in [masks, process, ring_headers, slots] {
         bytes.extend(word.to_le_bytes());
     }
-    let clock_kind = 0u32;
     bytes.extend(clock_kind.to_le_bytes());
     bytes.extend(target_pid.to_le_bytes());
     bytes.extend(claim_bytes(claim));
@@ -146,6 +145,9 @@ pub(crate) fn opening(
 
 /// Where [`opening`] goes.
 pub(crate) const OPENING_AT: usize = offset_of!(Control, nonce);
+
+/// Where the kind of clock goes: 4 bytes.
+pub(crate) const CLOCK_KIND_AT: usize = offset_of!(Control, clock_kind);
 
 /// Where [`claim_bytes`] go.
 pub(crate) const CLAIM_AT: usize = offset_of!(Control, claim);
@@ -169,11 +171,12 @@ mod tests {
         let claim = Claim { agent_pid: 1, start_time: 2, pid_namespace: 3, nonce: 4 };
         let geometry = Geometry::new(64, 10, 4).unwrap();
         let mut page = vec![0; BYTES];
-        let bytes = opening(9, geometry, 77, claim, 5);
+        let bytes = opening(9, geometry, (1, 77), claim, 5);
         page[OPENING_AT..OPENING_AT + bytes.len()].copy_from_slice(&bytes);
         let copy = ControlCopy::new(page);
         assert_eq!((copy.nonce(), copy.target_pid(), copy.generation()), (9, 77, 5));
         assert_eq!(copy.claim(), claim);
+        assert_eq!(copy.half(CLOCK_KIND_AT), 1);
         assert_eq!(copy.gate(), 0);
         assert_eq!(copy.failure(0), None);
     }

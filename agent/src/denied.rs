@@ -163,7 +163,7 @@ mod tests {
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, text).unwrap();
         }
-        let system = System { proc: folder.path().into() };
+        let system = System { proc: folder.path().into(), ..System::default() };
         (folder, system)
     }
 

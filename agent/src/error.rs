@@ -3,6 +3,7 @@
 use std::io;
 
 use crate::claim::Holder;
+use crate::clock::Distrust;
 use crate::denied::Denied;
 
 /// Why a target cannot be attached to, read or let go.
@@ -70,6 +71,11 @@ pub enum AgentError {
          {needed} bytes"
     )]
     MemoryTooSmall { buffer: String, limit: u64, rings: u32, needed: u64 },
+    #[error(
+        "process {pid}: ticks cannot be trusted: {why}\n  leave out `--clock tsc`: stamps are then \
+         taken by the monotonic clock"
+    )]
+    TicksRefused { pid: i32, why: Distrust },
     #[error("{0}")]
     Geometry(#[from] ppt_segment::geometry::GeometryError),
     #[error("cannot {action} process {pid}: {cause}")]

@@ -65,7 +65,7 @@ mod tests {
             let stat = format!("{pid} ({comm}) S {parent} {zeros}\n");
             std::fs::write(folder.join("stat"), stat).unwrap();
         }
-        let system = System { proc: root.path().into() };
+        let system = System { proc: root.path().into(), ..System::default() };
         (root, system)
     }
 

@@ -12,6 +12,7 @@
 
 mod buffer;
 mod claim;
+mod clock;
 mod control;
 mod denied;
 pub mod doctor;
@@ -31,6 +32,7 @@ mod target;
 
 pub use buffer::{Buffer, Found, Path as SearchPath, Searched};
 pub use claim::Holder;
+pub use clock::{ClockChoice, Counter, Distrust, StampClock};
 pub use error::AgentError;
 pub use escape::escaped;
 pub use kin::{descendants, named};

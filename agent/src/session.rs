@@ -13,13 +13,14 @@ use ppt_segment::{Refused, Segment};
 
 use crate::buffer::Buffer;
 use crate::claim::{self, Holder};
+use crate::clock::{self, ClockChoice, Distrust, StampClock};
 use crate::control::TargetCounters;
 use crate::error::Result;
 use crate::plan::{Limits, Plan};
 use crate::poke::held;
 use crate::random::random_nonzero;
 use crate::target::Target;
-use mailbox::{dropped, look, open, release, reopen, shut, switched_off};
+use mailbox::{dropped, give_up_ticks, look, open, release, reopen, shut, switched_off};
 use prepare::prepare;
 pub(crate) use prepare::refuse;
 
@@ -44,6 +45,8 @@ pub struct Options {
     pub limits: Limits,
     /// Lifted refusals.
     pub allow: Allow,
+    /// What stamps of `option time tsc` are to count.
+    pub clock: ClockChoice,
 }
 
 /// Why a buffer's part of a session is over.
@@ -74,6 +77,8 @@ pub struct Attached {
     pub adopted: bool,
     /// The dead agent whose claim was taken over.
     pub took_over: Option<Holder>,
+    /// What stamps of `option time tsc` count; `None` where the buffer has none.
+    pub clock: Option<StampClock>,
     /// Cursor of each ring when the session began.
     pub first: Vec<u64>,
     /// Frames that were written after the last session and before this one: ring, first sequence
@@ -98,7 +103,7 @@ pub struct Dropped {
 }
 
 /// What a look at an attached buffer found.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Checked {
     /// Frames that the target refused in this session.
     pub dropped: Dropped,
@@ -106,6 +111,9 @@ pub struct Checked {
     pub unmappable: Option<i32>,
     /// The buffer's part is over.
     pub ending: Option<Ending>,
+    /// Ticks can no longer be trusted, and from now on the monotonic clock is taken instead; said
+    /// once, with the reason.
+    pub ticks_given_up: Option<Distrust>,
 }
 
 /// Attached buffers of one target.
@@ -184,11 +192,19 @@ impl Session {
         let Self { target, claim, attached, .. } = self;
         let it = &mut attached[index];
         let mut unmappable = None;
+        let mut ticks_given_up = None;
         if it.ending.is_none() {
             match look(target, it, *claim) {
                 Ok(copy) => {
                     it.dropped = dropped(it, copy.counters());
                     unmappable = copy.failure(it.gate);
+                    if it.clock == Some(StampClock::Ticks)
+                        && let Err(why) = clock::trusted(target.system())
+                        && give_up_ticks(target, it)
+                    {
+                        it.clock = Some(StampClock::Distrusted(why.clone()));
+                        ticks_given_up = Some(why);
+                    }
                     if copy.gate() != it.gate {
                         it.ending = Some(switched_off(target, it, *claim));
                     } else if unmappable.is_some() && !it.retried {
@@ -212,7 +228,7 @@ impl Session {
                 }
             }
         }
-        Checked { dropped: it.dropped, unmappable, ending: it.ending }
+        Checked { dropped: it.dropped, unmappable, ending: it.ending, ticks_given_up }
     }
 
     /// Closes the gates: after this each thread completes at most the frame that it is in.

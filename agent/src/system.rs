@@ -4,16 +4,22 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::clock::Counter;
+
 /// Roots of procfs and of the running system.
 #[derive(Debug, Clone)]
 pub struct System {
     /// Where procfs is mounted.
     pub proc: PathBuf,
+    /// Where sysfs is mounted.
+    pub sys: PathBuf,
+    /// What the CPU says of its counter.
+    pub counter: fn() -> Counter,
 }
 
 impl Default for System {
     fn default() -> Self {
-        Self { proc: "/proc".into() }
+        Self { proc: "/proc".into(), sys: "/sys".into(), counter: Counter::of_this_cpu }
     }
 }
 
@@ -23,6 +29,21 @@ impl System {
     pub(crate) fn proc_text(&self, path: &str) -> Option<String> {
         let bytes = std::fs::read(self.proc.join(path)).ok()?;
         Some(String::from_utf8_lossy(&bytes).trim().to_string())
+    }
+
+    /// The clock by which the kernel tells time, as it calls it.
+    pub(crate) fn clocksource(&self) -> Option<String> {
+        let path = "devices/system/clocksource/clocksource0/current_clocksource";
+        Some(std::fs::read_to_string(self.sys.join(path)).ok()?.trim().to_owned())
+    }
+
+    /// Offset of `pid`'s CLOCK_MONOTONIC to the host's, ns: processes of a time namespace have one.
+    pub(crate) fn monotonic_offset(&self, pid: &str) -> Option<i64> {
+        let text = self.proc_text(&format!("{pid}/timens_offsets"))?;
+        let line = text.lines().find(|line| line.starts_with("monotonic"))?;
+        let mut numbers = line.split_whitespace().skip(1).map(|it| it.parse::<i64>().ok());
+        let (seconds, ns) = (numbers.next()??, numbers.next()??);
+        seconds.checked_mul(1_000_000_000)?.checked_add(ns)
     }
 
     /// Yama's `ptrace_scope`; `None` where the kernel has no Yama.

@@ -167,6 +167,12 @@ impl Target {
         names.into_iter().filter_map(inode).collect()
     }
 
+    /// Its CLOCK_MONOTONIC minus ours, ns: not 0 in a time namespace.
+    pub fn monotonic_offset(&self) -> i64 {
+        let offset = |pid: &str| self.system.monotonic_offset(pid).unwrap_or(0);
+        offset(&self.pid.to_string()).saturating_sub(offset("self"))
+    }
+
     /// Number of its threads, at least 1.
     pub fn threads(&self) -> u32 {
         self.process.stat().map_or(1, |stat| stat.num_threads.clamp(1, 1 << 22) as u32)

@@ -194,8 +194,8 @@ pub(crate) mod clock {
     pub const A: usize = 0;
     /// u16.
     pub const B: usize = 2;
-    /// u32, zero.
-    pub const RESERVED: usize = 4;
+    /// u32, [`DISTRUSTED`] or zero.
+    pub const FLAGS: usize = 4;
     /// u64, clock a before b was read.
     pub const A_BEFORE: usize = 8;
     /// u64, clock b.
@@ -203,6 +203,8 @@ pub(crate) mod clock {
     /// u64, clock a after b was read.
     pub const A_AFTER: usize = 24;
     pub const LEN: usize = 32;
+    /// Bit of the flags: the system does not trust ticks, and nobody should from here on.
+    pub const DISTRUSTED: u32 = 1;
 }
 
 /// Payload of an index chunk: a head, then one entry for each chunk since the previous index.
@@ -340,7 +342,7 @@ tiles! {
         DRAINED: 8, T_MIN: 8, T_MAX: 8, FRAME_MASK: 8, RESERVED: 40 }
     gap { NONCE: 8, FIRST_SEQ: 8, COUNT: 8, RING: 4, CAUSE: 2, RESERVED: 34 }
     drops { NO_RING: 8, NESTED: 8, NOT_MAPPED: 8, MONOTONIC: 8, RESERVED: 32 }
-    clock { A: 2, B: 2, RESERVED: 4, A_BEFORE: 8, B_VALUE: 8, A_AFTER: 8 }
+    clock { A: 2, B: 2, FLAGS: 4, A_BEFORE: 8, B_VALUE: 8, A_AFTER: 8 }
     index::entry { OFFSET: 8, KIND: 2, SOURCE: 2, RING: 4, NONCE: 8, FIRST_SEQ: 8, COUNT: 8,
         T_MIN: 8, T_MAX: 8, FRAME_MASK: 8 }
     end::head { REASON: 2, RESERVED: 2, RINGS: 4, DROPS: 4, MESSAGE_LEN: 4, REALTIME: 8,

@@ -30,7 +30,8 @@ pub struct Source {
     pub process: Process,
     /// The segments whose frames are in the capture.
     pub segments: Vec<Segment>,
-    /// `monotonic_raw`, `tick`, …: the clock that the target was told to use; may be empty.
+    /// What stamps of `option time tsc` count in this session: `tick`, or `monotonic` where ticks
+    /// cannot be trusted; empty where the buffer has no such field. Each stamp tells by itself, too.
     pub clock: String,
     /// Ticks a second where the system states them (`cntfrq_el0`, the kernel's TSC rate).
     pub tick_hz: Option<u64>,
@@ -62,6 +63,14 @@ pub struct Process {
     pub namespaces: Vec<(String, u64)>,
     /// Offsets of the time namespace in ns (`monotonic`, `boottime`): target minus host.
     pub time_offsets: Vec<(String, i64)>,
+}
+
+impl Process {
+    /// Its CLOCK_MONOTONIC minus the host's, ns.
+    pub fn monotonic_offset(&self) -> i64 {
+        let offset = self.time_offsets.iter().find(|(clock, _)| clock == "monotonic");
+        offset.map_or(0, |(_, ns)| *ns)
+    }
 }
 
 /// A shared-memory segment.

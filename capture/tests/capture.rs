@@ -131,7 +131,8 @@ fn write(ops: &[Op]) -> Written {
             }
             Op::Clock => {
                 let (a, b) = (ClockId::Tick, ClockId::Monotonic);
-                let reading = ClockReading { a, a_before: 1, b, b_value: 2, a_after: 3 };
+                let reading =
+                    ClockReading { a, a_before: 1, b, b_value: 2, a_after: 3, distrusted: false };
                 writer.clock(&[reading, reading]).unwrap();
             }
             Op::Drops(nested) => {

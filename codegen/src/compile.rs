@@ -6,6 +6,8 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
+use ppt_frame_dsl::Severity;
+
 use crate::{Failure, GenerateError, Language, MAX_SOURCE_BYTES, WriteError};
 
 /// Why a build script cannot go on.
@@ -67,7 +69,9 @@ pub fn compile(frame_file: impl AsRef<Path>) -> Result<(), CompileError> {
     println!("cargo:rerun-if-changed={name}");
     let source =
         read(path).map_err(|cause| CompileError::Read { path: path.to_path_buf(), cause })?;
-    let frames = crate::parse(&source, &name).map_err(CompileError::Frames)?;
+    let mut frames = crate::parse(&source, &name).map_err(CompileError::Frames)?;
+    // cargo would call a hint a warning, at every build.
+    frames.warnings.retain(|it| it.severity > Severity::Hint);
     for line in frames.render_warnings(false).lines() {
         println!("cargo:warning={line}");
     }

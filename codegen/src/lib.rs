@@ -42,17 +42,6 @@ pub struct Output {
 /// What a checked frame file asks for and this version cannot write.
 #[derive(Debug, thiserror::Error)]
 pub enum GenerateError {
-    /// A field of type `tsc`.
-    #[error(
-        "frame `{frame}`, field `{field}`: `option time tsc` is not available in this version of \
-         pptc; use `option time ns monotonic;`"
-    )]
-    Ticks {
-        /// Name of the frame.
-        frame: String,
-        /// Name of the field.
-        field: String,
-    },
     /// A name that the generated code needs for itself.
     #[error("{what} has a name that {language} output needs for itself; choose another")]
     Name {
@@ -85,39 +74,14 @@ pub fn generate(
     let mut outputs = Vec::new();
     for language in languages {
         match language {
-            Language::C => {
-                refuse_ticks(&frames.schema)?;
-                outputs.extend(c::emit(&frames.schema, stem, origin));
-            }
-            Language::Cpp => {
-                refuse_ticks(&frames.schema)?;
-                outputs.extend(cpp::emit(&frames.schema, stem, origin)?);
-            }
-            Language::Rust => {
-                refuse_ticks(&frames.schema)?;
-                outputs.push(rust::emit(&frames.schema, stem, origin));
-            }
-            Language::Python => {
-                refuse_ticks(&frames.schema)?;
-                outputs.extend(python::emit(&frames.schema, stem, origin)?);
-            }
+            Language::C => outputs.extend(c::emit(&frames.schema, stem, origin)),
+            Language::Cpp => outputs.extend(cpp::emit(&frames.schema, stem, origin)?),
+            Language::Rust => outputs.push(rust::emit(&frames.schema, stem, origin)),
+            Language::Python => outputs.extend(python::emit(&frames.schema, stem, origin)?),
         }
     }
     // Python's module is made of C's files, and more.
     let mut names = std::collections::HashSet::new();
     outputs.retain(|output| names.insert(output.name.clone()));
     Ok(outputs)
-}
-
-fn refuse_ticks(schema: &Schema) -> Result<(), GenerateError> {
-    use ppt_frame_dsl::schema::FieldType;
-    for frame in &schema.frames {
-        if let Some(field) = frame.fields.iter().find(|field| field.ty == FieldType::Tsc) {
-            return Err(GenerateError::Ticks {
-                frame: frame.name.clone(),
-                field: field.name.clone(),
-            });
-        }
-    }
-    Ok(())
 }

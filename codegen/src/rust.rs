@@ -125,8 +125,11 @@ fn switch(schema: &Schema) -> TokenStream {
         let ty = element_type(&stamp.ty);
         let zero = zero(&stamp.ty);
         let reading = reading(&stamp.ty);
-        let clock = stamp.ty.clock().map_or("", |clock| clock.word());
-        let about = doc(&format!("The {clock} clock; 0 when nobody is attached."));
+        let about = doc(&match stamp.ty.clock() {
+            Some(clock) => format!("The {} clock; 0 when nobody is attached.", clock.word()),
+            None => "Ticks of the CPU, which ppt makes nanoseconds of; 0 when nobody is attached."
+                .into(),
+        });
         quote! {
             #about
             #[inline(always)]
@@ -226,7 +229,9 @@ fn zero(ty: &FieldType) -> TokenStream {
 
 /// The clock of a time field, read now.
 fn reading(ty: &FieldType) -> TokenStream {
-    let clock = ty.clock().expect("ticks are refused before anything is written");
+    let Some(clock) = ty.clock() else {
+        return quote!(ppt::stamp(&PPT_CONTROL));
+    };
     let clock = number(clock_number(clock));
     match ty {
         FieldType::Timeval => quote!(ppt::clock(#clock).timeval()),
@@ -240,6 +245,9 @@ fn about_field(field: &Field) -> TokenStream {
     let mut parts = Vec::new();
     if let Some(clock) = field.ty.clock() {
         parts.push(format!("{} clock", clock.word()));
+    }
+    if field.ty == FieldType::Tsc {
+        parts.push("ticks".into());
     }
     if !field.unit.is_empty() {
         parts.push(format!("in {}", field.unit));

@@ -23,8 +23,8 @@ pub(crate) fn stamps(schema: &Schema) -> Vec<Stamp> {
             continue;
         }
         let name = match (stamps.is_empty(), field.ty.clock()) {
-            (true, _) | (_, None) => "now".into(),
-            (false, Some(clock)) => format!("now_{}", clock.word()),
+            (true, _) => "now".into(),
+            (false, clock) => format!("now_{}", clock.map_or("tsc", Clock::word)),
         };
         stamps.push(Stamp { name, ty: field.ty.clone() });
     }

@@ -8,7 +8,7 @@ use std::mem::{offset_of, size_of};
 use ppt_segment::abi::{
     ABI_VERSION, Control, DESCRIPTOR_MAGIC, Descriptor, GeometryWords, MAX_FRAMES, MAX_SEGMENTS,
     MappedSegment, MaskPage, NO_GATE, OWNER_HISTORY, Owner, PAGE, ProcessPage, RING_PITCH,
-    RingHeader, SEGMENT_MAGIC, SegmentHeader, descriptor_flags, ring_state,
+    RingHeader, SEGMENT_MAGIC, SegmentHeader, clock_kind, descriptor_flags, ring_state,
 };
 use support::Generated;
 use support::compiler::{Compiler, Dialect, output_of};
@@ -84,6 +84,8 @@ fn constants() -> Vec<Fact> {
         fact("PPT1_PAGE", PAGE),
         fact("PPT1_NO_GATE", NO_GATE),
         fact("PPT1_SEGMENT_MAGIC", SEGMENT_MAGIC),
+        fact("PPT1_CLOCK_TICKS", clock_kind::TICKS),
+        fact("PPT1_STAMP_IS_MONOTONIC", clock_kind::STAMP_IS_MONOTONIC),
         fact("PPT1_FREE", ring_state::FREE),
         fact("PPT1_ACTIVE", ring_state::ACTIVE),
         fact("PPT1_RING_OWNER", word(offset_of!(RingHeader, owner))),

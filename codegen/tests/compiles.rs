@@ -93,7 +93,8 @@ fn unsupported_platform() {
 fn each_cpp(flags: &[&str], then: impl Fn(&Generated, &Path)) {
     const EXAMPLE: &str = include_str!("support/example.cpp");
     const JOB: &str = include_str!("support/job.cpp");
-    for (name, user) in CPP_GOLDENS.into_iter().zip([EXAMPLE, JOB]) {
+    const TSC: &str = include_str!("support/tsc.cpp");
+    for (name, user) in CPP_GOLDENS.into_iter().zip([EXAMPLE, JOB, TSC]) {
         let generated = Generated::cpp(name);
         let folder = generated.on_disk(&[("user.cpp", user)]);
         let source = format!("{}.cpp", generated.stem);

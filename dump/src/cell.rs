@@ -1,6 +1,6 @@
 //! Reads the value of one column out of the bytes of a frame. Any bytes are a value.
 
-use ppt_capture::ClockTable;
+use ppt_capture::Stamps;
 use ppt_capture::frame_dsl::schema::{Int, Schema};
 use ppt_capture::frame_dsl::{Column, ColumnType};
 
@@ -32,11 +32,11 @@ impl Cell {
 
     /// The value in `frame`. A field that reaches beyond the frame (which no checked schema has)
     /// is empty.
-    pub fn read<'a>(&'a self, frame: &'a [u8], clocks: &ClockTable) -> Value<'a> {
-        self.value(frame.get(self.at..).unwrap_or_default(), clocks).unwrap_or(Value::Empty)
+    pub fn read<'a>(&'a self, frame: &'a [u8], stamps: Stamps<'_>) -> Value<'a> {
+        self.value(frame.get(self.at..).unwrap_or_default(), stamps).unwrap_or(Value::Empty)
     }
 
-    fn value<'a>(&'a self, bytes: &'a [u8], clocks: &ClockTable) -> Option<Value<'a>> {
+    fn value<'a>(&'a self, bytes: &'a [u8], stamps: Stamps<'_>) -> Option<Value<'a>> {
         Some(match self.ty {
             ColumnType::I8 => Value::Signed(i8::from_le_bytes(first(bytes)?).into()),
             ColumnType::I16 => Value::Signed(i16::from_le_bytes(first(bytes)?).into()),
@@ -55,10 +55,7 @@ impl Cell {
             ColumnType::Timeval => pair(bytes, 1_000_000)?,
             ColumnType::TimevalSeconds => half(bytes, 0)?,
             ColumnType::TimevalMicroseconds => half(bytes, 8)?,
-            ColumnType::Tick => match u64::from_le_bytes(first(bytes)?) {
-                0 => Value::Empty,
-                tick => clocks.tick_to_epoch(tick).map_or(Value::Empty, Value::Signed),
-            },
+            ColumnType::Tick => Value::Signed(stamps.epoch(u64::from_le_bytes(first(bytes)?))?),
             ColumnType::Enum { repr, .. } => self.name(integer(bytes, repr)?),
             ColumnType::Text { len } => {
                 let text = bytes.get(..len as usize)?;

@@ -102,6 +102,8 @@ pub struct BufferInfo {
     pub object: String,
     /// The process.
     pub pid: u32,
+    /// What its stamps of `option time tsc` count: `tick` or `monotonic`; empty where it has none.
+    pub clock: String,
     /// Names of its kinds of frames.
     pub kinds: Vec<String>,
     /// Metadata.
@@ -141,6 +143,26 @@ pub struct ClockInfo {
     pub epoch_offset_ns: Option<i64>,
     /// Steps of realtime.
     pub steps: Vec<StepInfo>,
+    /// By how much a time converted from ticks may be off from CLOCK_REALTIME, ns; null where the
+    /// readings do not tell.
+    pub tick_error_ns: Option<u64>,
+    /// The same for times converted from CLOCK_MONOTONIC.
+    pub monotonic_error_ns: Option<u64>,
+    /// Jumps of the CPU's counter.
+    pub tick_steps: Vec<TickStepInfo>,
+    /// When the system no longer trusted the CPU's counter, CLOCK_MONOTONIC ns.
+    pub ticks_distrusted_ns: Option<u64>,
+}
+
+/// One jump of the CPU's counter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct TickStepInfo {
+    /// The last reading before it, CLOCK_MONOTONIC ns.
+    pub after_mono_ns: u64,
+    /// The first reading after it, CLOCK_MONOTONIC ns.
+    pub before_mono_ns: u64,
+    /// By how much, in ns' worth of ticks.
+    pub by_ns: i64,
 }
 
 /// One step of realtime.

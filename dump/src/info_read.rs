@@ -10,7 +10,7 @@ use ppt_capture::{
 };
 
 use crate::info::{
-    BufferInfo, CaptureInfo, ClockInfo, DamageInfo, EndInfo, Info, RingInfo, StepInfo,
+    BufferInfo, CaptureInfo, ClockInfo, DamageInfo, EndInfo, Info, RingInfo, StepInfo, TickStepInfo,
 };
 use crate::select::{labels, process};
 
@@ -147,6 +147,7 @@ fn buffer(
         unattended,
         object: info.source.object.clone(),
         pid: info.source.process.pid,
+        clock: info.source.clock.clone(),
         kinds: info.schema.frames.iter().map(|frame| frame.name.clone()).collect(),
         tags: info.source.tags.clone(),
         rings: rings.into_iter().map(|(info, _)| info).collect(),
@@ -155,12 +156,21 @@ fn buffer(
 
 fn clock(clocks: &ClockTable, source: Option<&SourceInfo>) -> ClockInfo {
     let steps = clocks.steps().iter().map(|&(mono_ns, by)| StepInfo { mono_ns, by_ns: fit(by) });
+    let tick_steps = clocks.tick_steps().iter().map(|step| TickStepInfo {
+        after_mono_ns: step.between.0,
+        before_mono_ns: step.between.1,
+        by_ns: fit(step.by_ns),
+    });
     ClockInfo {
         target: source.map(|info| info.source.clock.clone()).unwrap_or_default(),
         tick_hz: source.and_then(|info| info.source.tick_hz),
         tick_readings: clocks.tick_readings(),
         epoch_offset_ns: clocks.epoch_offset().map(fit),
         steps: steps.collect(),
+        tick_error_ns: clocks.tick_error_ns(),
+        monotonic_error_ns: clocks.epoch_error_ns(),
+        tick_steps: tick_steps.collect(),
+        ticks_distrusted_ns: clocks.distrusted(),
     }
 }
 

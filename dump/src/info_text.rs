@@ -39,6 +39,7 @@ pub(crate) fn write(info: &Info, mut out: impl Write) -> io::Result<()> {
     for buffer in &info.buffers {
         write_buffer(buffer, info.targets.len() > 1, &mut out)?;
     }
+    write_clock(info, &mut out)?;
     for step in &info.clock.steps {
         let sign = if step.by_ns < 0 { "back" } else { "forward" };
         let (by, at) = (seconds(step.by_ns.unsigned_abs()), seconds(step.mono_ns));
@@ -60,6 +61,43 @@ pub(crate) fn write(info: &Info, mut out: impl Write) -> io::Result<()> {
     Ok(())
 }
 
+/// What became of stamps of `option time tsc`, where there are any.
+fn write_clock(info: &Info, out: &mut impl Write) -> io::Result<()> {
+    let clock = &info.clock;
+    let used = |name: &str| info.buffers.iter().any(|buffer| buffer.clock == name);
+    let within = |error: Option<u64>| match error {
+        Some(ns) => format!("within {ns} ns of CLOCK_REALTIME"),
+        None => "too few for times".to_owned(),
+    };
+    if used("tick") {
+        let (readings, error) = (clock.tick_readings, within(clock.tick_error_ns));
+        writeln!(out, "\nclock     ticks, {readings} readings, {error}")?;
+        for step in &clock.tick_steps {
+            let sign = if step.by_ns < 0 { "back" } else { "forward" };
+            let by = seconds(step.by_ns.unsigned_abs());
+            let (after, before) = (seconds(step.after_mono_ns), seconds(step.before_mono_ns));
+            writeln!(
+                out,
+                "clock     ticks went {by} s {sign} between monotonic {after} s and {before} s: \
+                 times in between are uncertain"
+            )?;
+        }
+        if let Some(at) = clock.ticks_distrusted_ns {
+            let at = seconds(at);
+            writeln!(
+                out,
+                "clock     at monotonic {at} s the system stopped trusting ticks: stamps are of \
+                 the monotonic clock from then on"
+            )?;
+        }
+    }
+    if used("monotonic") {
+        let error = within(clock.monotonic_error_ns);
+        writeln!(out, "\nclock     monotonic instead of ticks, {error}")?;
+    }
+    Ok(())
+}
+
 fn write_buffer(buffer: &BufferInfo, by_process: bool, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "\nbuffer    {}, schema {}", escape(&buffer.name), buffer.schema_hash)?;
     if by_process {
@@ -68,6 +106,9 @@ fn write_buffer(buffer: &BufferInfo, by_process: bool, out: &mut impl Write) -> 
     writeln!(out, "kinds     {}", escape(&buffer.kinds.join(", ")))?;
     if !buffer.object.is_empty() {
         writeln!(out, "object    {}", escape(&buffer.object))?;
+    }
+    if !buffer.clock.is_empty() {
+        writeln!(out, "stamps    {}", escape(&buffer.clock))?;
     }
     for (name, value) in &buffer.tags {
         writeln!(out, "tag       {} = {}", escape(name), escape(value))?;

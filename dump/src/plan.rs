@@ -33,6 +33,8 @@ pub(crate) struct SourcePlan {
     pub pid: u32,
     /// Name of the buffer.
     pub label: String,
+    /// CLOCK_MONOTONIC of the target minus that of the listener, ns.
+    pub monotonic_offset: i64,
     /// By frame id.
     pub frames: Vec<FramePlan>,
 }
@@ -93,8 +95,10 @@ impl Plan {
             });
             let frames = frames.collect();
             let label = labels[index].clone();
-            let pid = sources[index].source.process.pid;
-            plan.sources.insert(sources[index].id, SourcePlan { pid, label, frames });
+            let process = &sources[index].source.process;
+            let (pid, monotonic_offset) = (process.pid, process.monotonic_offset());
+            let source = SourcePlan { pid, label, monotonic_offset, frames };
+            plan.sources.insert(sources[index].id, source);
             shown_sources.push(sources[index]);
         }
 

@@ -4,7 +4,7 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 
 use ppt_capture::{
-    Capture, CaptureError, Chunk, ClockTable, Damage, DamageKind, Frames, Item, SourceInfo,
+    Capture, CaptureError, Chunk, ClockTable, Damage, DamageKind, Frames, Item, SourceInfo, Stamps,
 };
 
 use crate::csv::Csv;
@@ -241,6 +241,11 @@ impl Table<'_> {
             return Ok(());
         };
         let (head, writer) = (&frames.head, &mut *self.writer);
+        let stamps = Stamps {
+            table: &self.clocks,
+            drained_ns: head.drained_mono_ns,
+            monotonic_offset: source.monotonic_offset,
+        };
         let mut unknown = None;
         for (seq, bytes) in frames.iter() {
             let Some(frame) = kind_of(&source.frames, bytes) else {
@@ -267,7 +272,7 @@ impl Table<'_> {
             }
             let bytes = bytes.get(..frame.size).unwrap_or(bytes);
             for cell in &frame.cells {
-                let read = |cell| crate::cell::Cell::read(cell, bytes, &self.clocks);
+                let read = |cell| crate::cell::Cell::read(cell, bytes, stamps);
                 writer.cell(cell.as_ref().map_or(Value::Empty, read))?;
             }
             writer.end_row()?;

@@ -56,7 +56,8 @@ pub enum ColumnType {
     Timespec {
         clock: Clock,
     },
-    /// u64 ticks of the CPU's counter; 0 is an empty cell.
+    /// u64 ticks of the CPU's counter, or with bit 63 CLOCK_MONOTONIC in ns; shown as nanoseconds
+    /// since the epoch; 0 is an empty cell.
     Tick,
     /// The seconds of the timeval at the offset. The offset is that of the whole timeval, here and
     /// below: if seconds and microseconds are both 0, both cells are empty.

@@ -63,6 +63,8 @@ pub(crate) enum Mistake {
     TimeTwice,
     UnknownTime { word: String, suggestion: Option<&'static str> },
     UnknownClock { word: String, suggestion: Option<&'static str> },
+    UnknownFieldClock { word: String, suggestion: Option<&'static str> },
+    TscIsNoClock { kind: &'static str },
     CpuClock { word: &'static str },
     TooManyWords { what: &'static str },
     TimeWithoutKind,
@@ -101,6 +103,7 @@ pub(crate) enum Mistake {
     LargeFrame { name: String, bytes: u32 },
     UnevenFrames { name: String, bytes: u32, largest: String, stride: u32, others: usize },
     TimelessFrame { name: String },
+    ManyStamps { name: String, stamps: usize },
     UnknownType { word: String, suggestion: Option<String> },
     FrameAsType { word: String },
     LaterType { word: String },
@@ -184,7 +187,9 @@ impl Mistake {
     /// Hints and warnings let a file pass.
     pub fn severity(&self) -> Severity {
         match self {
-            Mistake::LargeFrame { .. } | Mistake::TimelessFrame { .. } => Severity::Hint,
+            Mistake::LargeFrame { .. }
+            | Mistake::TimelessFrame { .. }
+            | Mistake::ManyStamps { .. } => Severity::Hint,
             Mistake::CpuClock { .. }
             | Mistake::SameValue { .. }
             | Mistake::LanguageTwice { .. }
@@ -223,6 +228,8 @@ impl Mistake {
             Mistake::TimeTwice => "time-twice",
             Mistake::UnknownTime { .. } => "unknown-time",
             Mistake::UnknownClock { .. } => "unknown-clock",
+            Mistake::UnknownFieldClock { .. } => "unknown-clock",
+            Mistake::TscIsNoClock { .. } => "unknown-clock",
             Mistake::CpuClock { .. } => "cpu-clock",
             Mistake::TooManyWords { .. } => "too-many-words",
             Mistake::TimeWithoutKind => "unknown-time",
@@ -258,6 +265,7 @@ impl Mistake {
             Mistake::LargeFrame { .. } => "large-frame",
             Mistake::UnevenFrames { .. } => "uneven-frames",
             Mistake::TimelessFrame { .. } => "no-time",
+            Mistake::ManyStamps { .. } => "many-stamps",
             Mistake::UnknownType { .. } => "unknown-type",
             Mistake::FrameAsType { .. } => "unknown-type",
             Mistake::LaterType { .. } => "reserved-word",
@@ -387,6 +395,16 @@ impl Mistake {
                 "expected `realtime`, `monotonic`, `boottime`, `thread_cpu` or `process_cpu`",
             )
             .meant(*suggestion, "clocks are those of clock_gettime(2)"),
+            Mistake::UnknownFieldClock { word, suggestion } => say(
+                format!("there is no clock called `{}`", Short(word)),
+                "expected `tsc`, `realtime`, `monotonic`, `boottime`, `thread_cpu` or `process_cpu`",
+            )
+            .meant(*suggestion, "clocks are those of clock_gettime(2), and the CPU's counter"),
+            Mistake::TscIsNoClock { kind } => say(
+                format!("`tsc` is no clock of `{kind}`, but a kind of time"),
+                "ticks of the CPU's counter",
+            )
+            .help("say `option time tsc;`, or `@clock(tsc)` after a field"),
             Mistake::CpuClock { word } => say(
                 format!("reading the clock `{word}` enters the kernel"),
                 "a few hundred nanoseconds each time, while a capture runs",
@@ -532,6 +550,11 @@ impl Mistake {
                 "too large",
             )
             .help(format!("its largest field is {largest}")),
+            Mistake::ManyStamps { name, stamps } => say(
+                format!("the frame `{name}` is stamped {stamps} times"),
+                "each stamp asks the system for the time, which costs more than the frame",
+            )
+            .help("`option time tsc;` takes the CPU's own counter for a third of that"),
             Mistake::LargeFrame { name, bytes } => say(
                 format!("the frame `{}` has {bytes} bytes", Short(name)),
                 "every frame written copies that much",

@@ -144,7 +144,7 @@ pub enum FieldType {
     Ns {
         clock: Clock,
     },
-    /// u64 ticks of the CPU's counter.
+    /// u64 ticks of the CPU's counter; with bit 63, CLOCK_MONOTONIC in ns instead.
     Tsc,
     /// One of the schema's enums, stored as that enum's integer type.
     Enum {
@@ -178,6 +178,9 @@ pub enum Edge {
     Start,
     End,
 }
+
+/// Set in a value of type `tsc` that is CLOCK_MONOTONIC in ns, not ticks.
+pub const STAMP_IS_MONOTONIC: u64 = 1 << 63;
 
 /// A clock of clock_gettime(2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -94,7 +94,7 @@ impl FakeProcess {
     /// As far as an agent comes that has not written anything yet; returns how many buffers it
     /// believes.
     fn attach_to(&self) -> usize {
-        let system = System { proc: self.proc.path().into() };
+        let system = System { proc: self.proc.path().into(), ..System::default() };
         let Ok(target) = Target::open(&system, PID) else { return 0 };
         let Ok(found) = target.buffers() else { return 0 };
         for refused in &found.refused {

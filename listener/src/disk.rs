@@ -1,6 +1,7 @@
 //! The disk thread: writes what comes out of the queue, and clocks and drops in between.
 
 use std::io::{self, Write};
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use ppt_segment::Segment;
 
 use crate::account::Entry;
 use crate::chunk::Chunk;
-use crate::clocks;
+use crate::clocks::{self, Clocks};
 use crate::limit::Written;
 use crate::output::Output;
 use crate::progress::{Counters, Ended};
@@ -19,6 +20,8 @@ use crate::queue::{Next, Queue};
 use crate::rotate::{Begin, Rotation};
 use crate::stamps::Stamps;
 
+/// The first clock chunks come sooner: stamps of a capture that is cut off soon need two.
+const FIRST_NS: u64 = 10_000_000;
 /// From one clock chunk to the next, and at least between two drops chunks of a source.
 const SECOND_NS: u64 = 1_000_000_000;
 /// A change of realtime against monotonic that is a step: a slewed clock changes by 0.5 ms a second.
@@ -92,7 +95,12 @@ pub(crate) struct Disk<W> {
     begin: Begin,
     written: Written,
     state: State,
+    clocks: Clocks,
     next_clock: u64,
+    /// From the next clock chunk to the one after it.
+    clock_every: u64,
+    /// What the file says of ticks.
+    distrusted: bool,
     realtime_offset: i64,
     /// What the file says was dropped, and when it was last said.
     stated: Vec<(Dropped, u64)>,
@@ -105,6 +113,7 @@ impl<W: Write> Disk<W> {
         (max_size, rotation): (Option<u64>, Option<Rotation<W>>),
         (queue, counters): (Arc<Queue>, Arc<Counters>),
         (ledger, told): (Arc<Ledger>, Arc<Told>),
+        clocks: Clocks,
     ) -> Self {
         let begin = Begin {
             rings: Vec::new(),
@@ -125,7 +134,10 @@ impl<W: Write> Disk<W> {
             origins: Vec::new(),
             max_size,
             state: State::Open,
-            next_clock: clocks::monotonic() + SECOND_NS,
+            distrusted: clocks.distrusted.load(Relaxed),
+            clocks,
+            next_clock: clocks::monotonic() + FIRST_NS,
+            clock_every: 10 * FIRST_NS,
             realtime_offset: clocks::realtime_offset(),
         }
     }
@@ -133,7 +145,8 @@ impl<W: Write> Disk<W> {
     /// Introduces the first feeds and reads the clocks.
     pub fn begin(&mut self, feeds: Vec<Introduction>) -> io::Result<()> {
         feeds.into_iter().for_each(|feed| self.introduce(feed));
-        self.write(|writer| writer.clock(&clocks::readings()));
+        let readings = self.clocks.readings();
+        self.write(|writer| writer.clock(&readings));
         match std::mem::replace(&mut self.state, State::Open) {
             State::Failed(error) => Err(error),
             state => {
@@ -304,10 +317,14 @@ impl<W: Write> Disk<W> {
         let now = clocks::monotonic();
         let offset = clocks::realtime_offset();
         let stepped = offset.abs_diff(self.realtime_offset) > STEP_NS;
-        if now >= self.next_clock || stepped {
+        let distrusted = self.clocks.distrusted.load(Relaxed) != self.distrusted;
+        if now >= self.next_clock || stepped || distrusted {
             self.realtime_offset = offset;
-            self.next_clock = now + SECOND_NS;
-            self.small(|writer| writer.clock(&clocks::readings()));
+            self.distrusted |= distrusted;
+            self.next_clock = now + self.clock_every;
+            self.clock_every = (10 * self.clock_every).min(SECOND_NS);
+            let readings = self.clocks.readings();
+            self.small(|writer| writer.clock(&readings));
             self.drops(now);
         }
         if now >= self.begin.deadline && self.has_frames() {
@@ -341,13 +358,14 @@ impl<W: Write> Disk<W> {
         dropped.truncate(self.origins.len());
         self.gaps();
         let end = self.end_chunk(EndReason::Rotated, String::new(), &dropped);
-        self.write(|writer| writer.clock(&clocks::readings()));
+        let readings = self.clocks.readings();
+        self.write(|writer| writer.clock(&readings));
         if matches!(self.state, State::Failed(_)) {
             return;
         }
         let output = Output::new(out, Arc::clone(&self.counters));
         let sources = self.origins.iter().map(|it| &it.source);
-        let begun = begin(output, header, sources).and_then(|writer| {
+        let begun = begin(output, header, sources, &self.clocks).and_then(|writer| {
             std::mem::replace(&mut self.writer, writer).end(&end)?;
             Ok(())
         });
@@ -360,6 +378,7 @@ impl<W: Write> Disk<W> {
         rings.truncate(self.begin.rings.len());
         let captured = rings.iter().map(|ring| ring.captured).sum();
         self.begin = Begin { rings, dropped, deadline, captured };
+        (self.next_clock, self.clock_every) = (clocks::monotonic() + FIRST_NS, 10 * FIRST_NS);
         self.stated.fill((Dropped::default(), 0));
         self.written.bytes = self.writer.bytes();
         self.written.chunks = 1 + self.origins.len() as u64;
@@ -393,7 +412,8 @@ impl<W: Write> Disk<W> {
             entry.lose(*lost);
         }
         self.gaps();
-        self.write(|writer| writer.clock(&clocks::readings()));
+        let readings = self.clocks.readings();
+        self.write(|writer| writer.clock(&readings));
         let end = self.end_chunk(ending.reason, ending.message, &ending.dropped);
         let error = match self.state {
             State::Failed(error) => return Done { error: Some(error), complete: false },
@@ -445,12 +465,13 @@ pub(crate) fn begin<'a, W: Write>(
     out: Output<W>,
     header: &FileHeader,
     sources: impl Iterator<Item = &'a Source>,
+    clocks: &Clocks,
 ) -> io::Result<CaptureWriter<Output<W>>> {
     let mut writer = CaptureWriter::create(out, header)?;
     for (id, source) in (0..).zip(sources) {
         writer.source(id, source)?;
     }
-    writer.clock(&clocks::readings())?;
+    writer.clock(&clocks.readings())?;
     Ok(writer)
 }
 

@@ -17,6 +17,7 @@ use ppt_segment::abi::ring_state;
 use ppt_segment::{Geometry, Segment};
 
 use crate::account::Entry;
+use crate::clocks::Clocks;
 use crate::disk::{self, Disk, Done, Ending, Introduction, Ledger, Origin, Told};
 use crate::drain::{Drain, Drained};
 use crate::error::ListenerError;
@@ -43,6 +44,7 @@ pub struct Listener {
     counters: Arc<Counters>,
     ledger: Arc<Ledger>,
     told: Arc<Told>,
+    clocks: Clocks,
     stop: Arc<AtomicBool>,
     done: Receiver<Done>,
     keeper: Option<JoinHandle<()>>,
@@ -99,6 +101,10 @@ impl Listener {
         let wake = EventFd::from_flags(flags).map_err(ListenerError::Wake)?;
         let counters = Arc::new(Counters::new(wake));
         let output = Output::new(out, counters.clone());
+        let clocks = Clocks {
+            ticks: options.ticks,
+            distrusted: Arc::new(AtomicBool::new(options.distrust_ticks)),
+        };
         let writer = CaptureWriter::create(output, &header).map_err(ListenerError::Output)?;
 
         let queue = Arc::new(Queue::new(options.queue_bytes));
@@ -113,6 +119,7 @@ impl Listener {
             counters: counters.clone(),
             ledger,
             told,
+            clocks,
             stop: Arc::default(),
             done,
             keeper: None,
@@ -129,6 +136,7 @@ impl Listener {
             (options.max_size, rotation),
             (queue.clone(), counters.clone()),
             (listener.ledger.clone(), listener.told.clone()),
+            listener.clocks.clone(),
         );
         disk.begin(introductions).map_err(ListenerError::Output)?;
         listener.hand_over(feeds);
@@ -142,6 +150,11 @@ impl Listener {
         let drain = Drain { changes, queue, counters, stop, keeper: keeper_thread, options };
         listener.drain = Some(spawn("ppt-drain", move || drain.run())?);
         Ok(listener)
+    }
+
+    /// The system does not trust the CPU's counter from now on; the capture says so.
+    pub fn distrust_ticks(&self) {
+        self.clocks.distrusted.store(true, Relaxed);
     }
 
     /// Adds feeds to a capture that is running; they are numbered from [`Self::feeds`] on. As with

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use crate::clocks;
 use crate::pace::Rate;
 
 /// How a listener works. The default suits every rate that one core can drain.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Options {
     /// How the sleep between two looks at the cursors is chosen; the paper's policy has limits of
     /// its own.
@@ -29,6 +30,11 @@ pub struct Options {
     ///
     /// [`Listener::finish`]: crate::Listener::finish
     pub patience: Duration,
+    /// Reads the CPU's counter as the targets do. Another one is for tests whose targets do not
+    /// read it as it is.
+    pub ticks: fn() -> u64,
+    /// The system does not trust the CPU's counter from the start.
+    pub distrust_ticks: bool,
 }
 
 impl Default for Options {
@@ -42,6 +48,8 @@ impl Default for Options {
             // With the longest sleep and a write on top, within 50 ms of the first frame.
             chunk_age: Duration::from_millis(35),
             patience: Duration::from_secs(60),
+            ticks: clocks::ticks,
+            distrust_ticks: false,
         }
     }
 }

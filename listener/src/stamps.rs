@@ -1,7 +1,9 @@
 //! What a chunk's head says about its frames: when, and which kinds.
 
 use ppt_capture::frame_dsl::Schema;
-use ppt_capture::frame_dsl::schema::{Clock, FRAME_ID_OFFSET, Field, FieldType};
+use ppt_capture::frame_dsl::schema::{
+    Clock, FRAME_ID_OFFSET, Field, FieldType, STAMP_IS_MONOTONIC,
+};
 
 /// Where the frames of a buffer hold their time and their kind.
 #[derive(Debug, Default)]
@@ -26,6 +28,8 @@ struct At {
     offset: usize,
     /// Nanoseconds of a unit of the word that follows; 0 = there is none, the field is one number.
     fraction: u64,
+    /// The number is a stamp of type `tsc`, which may be no ticks.
+    ticks: bool,
 }
 
 /// What numbers of two fields must have in common to be compared.
@@ -63,15 +67,23 @@ impl Stamps {
                 return stamp;
             }
         }
+        let mut mixed = false;
         for frame in bytes.chunks_exact(stride) {
             let id = if self.multi { word(frame, FRAME_ID_OFFSET as usize) as u16 } else { 0 };
             stamp.frame_mask |= 1 << id.min(63);
             let at = self.at.get(usize::from(id)).copied().flatten();
             let time = at.map_or(0, |at| at.time(frame));
+            if at.is_some_and(|at| at.ticks) && time & STAMP_IS_MONOTONIC != 0 {
+                mixed = true; // not ticks
+                continue;
+            }
             if time != 0 {
                 stamp.t_min = if stamp.t_min == 0 { time } else { stamp.t_min.min(time) };
                 stamp.t_max = stamp.t_max.max(time);
             }
+        }
+        if mixed {
+            (stamp.t_min, stamp.t_max) = (0, 0);
         }
         stamp
     }
@@ -85,7 +97,8 @@ impl At {
             FieldType::Ns { .. } | FieldType::Tsc => 0,
             _ => return None,
         };
-        Some(Self { offset: field.offset as usize, fraction })
+        let ticks = field.ty == FieldType::Tsc;
+        Some(Self { offset: field.offset as usize, fraction, ticks })
     }
 
     /// Ticks, or nanoseconds of the field's clock; 0 for what cannot be a time.
@@ -97,7 +110,7 @@ impl At {
                 .checked_mul(unit)
                 .and_then(|rest| first.checked_mul(1_000_000_000)?.checked_add(rest)),
         };
-        time.filter(|&time| time <= i64::MAX as u64).unwrap_or(0)
+        time.filter(|&time| self.ticks || time <= i64::MAX as u64).unwrap_or(0)
     }
 }
 
@@ -172,6 +185,8 @@ mod tests {
     fn times_are_numbers_of_their_clock() {
         let ticks = stamps(&[FieldType::Tsc]);
         assert_eq!(stamp(&ticks, &[[1, 0, 9, 0], [2, 0, 0, 0], [3, 0, 7, 0]]), (7, 9, 1));
+        let fallback = [2, 0, STAMP_IS_MONOTONIC | 5, 0];
+        assert_eq!(stamp(&ticks, &[[1, 0, 9, 0], fallback]), (0, 0, 1), "not all are ticks");
         let timeval = stamps(&[FieldType::Timeval]);
         assert_eq!(stamp(&timeval, &[[1, 0, 2, 3]]), (2_000_003_000, 2_000_003_000, 1));
         assert_eq!(stamp(&timeval, &[[1, 0, u64::MAX, 3]]), (0, 0, 1), "cannot be");

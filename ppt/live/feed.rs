@@ -26,6 +26,10 @@ fn feed(target: &Target, it: &Attached) -> Feed {
                 comm: target.comm().into(),
                 exe: target.exe(),
                 namespaces: target.namespaces(),
+                time_offsets: match target.monotonic_offset() {
+                    0 => Vec::new(),
+                    ns => vec![("monotonic".into(), ns)],
+                },
                 ..Default::default()
             },
             segments: vec![ListedSegment {
@@ -35,6 +39,7 @@ fn feed(target: &Target, it: &Attached) -> Feed {
                 stride: geometry.stride(),
             }],
             tags: it.buffer.schema.tags.clone(),
+            clock: it.clock.as_ref().map_or(String::new(), |clock| clock.name().into()),
             ..Default::default()
         },
         segment: it.segment.clone(),

@@ -3,7 +3,7 @@
 use std::io::ErrorKind;
 use std::time::Duration;
 
-use ppt_agent::{Attached, Ending, Session, Target};
+use ppt_agent::{Attached, Distrust, Ending, Session, StampClock, Target};
 use ppt_listener::{EndReason, Summary};
 
 use crate::args;
@@ -67,6 +67,18 @@ fn buffer(args: &args::Capture, it: &Attached) {
             if it.adopted { "adopted" } else { "made" },
             it.segment.nonce()
         ));
+        match &it.clock {
+            None => {}
+            Some(StampClock::Ticks) => report::note(format_args!("{name}: stamps are ticks")),
+            Some(StampClock::Monotonic) => {
+                report::note(format_args!(
+                    "{name}: stamps are of the monotonic clock, as asked for"
+                ));
+            }
+            Some(StampClock::Distrusted(why)) => report::note(format_args!(
+                "{name}: stamps are of the monotonic clock, which costs more: {why}"
+            )),
+        }
     }
 }
 
@@ -81,6 +93,14 @@ pub(super) fn ended(target: &Target, it: &Attached, ending: Ending) -> (EndReaso
         Ending::SwitchedOff => (EndReason::Other, format!("{name}: switched off from outside")),
         Ending::TakenOver => (EndReason::Other, format!("{name}: taken over by another ppt")),
     }
+}
+
+/// What happened when the kernel stopped to tell time by the CPU's counter.
+pub(super) fn ticks_given_up(name: &str, why: &Distrust) -> String {
+    format!(
+        "{name}: ticks can no longer be trusted: {why}\n  stamps are of the monotonic clock from \
+         now on; those of the last second may be wrong"
+    )
 }
 
 /// Why a target cannot map its segment, and what helps.

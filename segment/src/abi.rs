@@ -153,6 +153,22 @@ pub struct MappedSegment {
     pub size: u64,
 }
 
+/// What a stamp of `option time tsc` counts.
+///
+/// A stamp tells by itself: bit 63 ([`STAMP_IS_MONOTONIC`](clock_kind::STAMP_IS_MONOTONIC)) is
+/// clear in ticks, so that what was stamped before the kind changed, in an earlier session perhaps,
+/// is still read as what it is.
+pub mod clock_kind {
+    /// Nobody decided, as no field needs it: stamps are as with [`MONOTONIC`].
+    pub const UNDECIDED: u32 = 0;
+    /// The CPU's counter (TSC, CNTVCT_EL0), unscaled.
+    pub const TICKS: u32 = 1;
+    /// CLOCK_MONOTONIC in ns, with [`STAMP_IS_MONOTONIC`] set.
+    pub const MONOTONIC: u32 = 2;
+    /// Set in a stamp that is CLOCK_MONOTONIC in ns.
+    pub const STAMP_IS_MONOTONIC: u64 = 1 << 63;
+}
+
 /// The mailbox between agent and target: zero at start, alone in its page, wiped in a forked child.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
@@ -163,7 +179,8 @@ pub struct Control {
     pub nonce: u64,
     /// Geometry of the segment that `gate` names.
     pub geometry: GeometryWords,
-    /// Source of ticks: 0 until `option time tsc` decides.
+    /// What stamps of `option time tsc` count in this session: see [`clock_kind`]. The agent may
+    /// change it while the gate is open, when the kernel stops trusting the CPU's counter.
     pub clock_kind: u32,
     /// Pid of the target in its innermost pid namespace: a forked child finds another number.
     pub target_pid: u32,

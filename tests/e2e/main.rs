@@ -7,6 +7,7 @@ mod binaries;
 mod blocking;
 mod capture_files;
 mod capture_limits;
+mod clocks;
 mod contract;
 mod cpp;
 mod doctor;

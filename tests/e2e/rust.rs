@@ -20,7 +20,7 @@ fn programs() -> &'static Path {
         let project = Path::new(env!("CARGO_TARGET_TMPDIR")).join("rust-targets");
         let targets = root().join("tests/targets");
         copy(&targets.join("rust"), &project);
-        for file in ["job.frame", "values.frame", "clocks.frame"] {
+        for file in ["job.frame", "values.frame", "clocks.frame", "truth.frame"] {
             update(&project.join(file), &fs::read(targets.join(file)).unwrap());
         }
         let golden = root().join("codegen/tests/golden");
@@ -40,16 +40,39 @@ fn programs() -> &'static Path {
     })
 }
 
+/// A program of `tests/targets/rust`.
+pub fn program(name: &str) -> PathBuf {
+    programs().join(name)
+}
+
+/// The same, compiled with flags of its own.
+pub fn program_with(name: &str, flags: &str) -> PathBuf {
+    let project = programs().join("../..");
+    let host = Command::new("rustc").arg("-vV").output().unwrap();
+    let host =
+        text(&host.stdout).lines().find_map(|it| it.strip_prefix("host: ").map(String::from));
+    let host = host.unwrap();
+    // For a named target the flags are not those of build scripts, which are there already.
+    let args = ["build", "--release", "--target", &host, "--bin", name];
+    let output = cargo_with(&project, &args).env("RUSTFLAGS", flags).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    project.join("target").join(host).join("release").join(name)
+}
+
 fn cargo(project: &Path, args: &[&str]) -> std::process::Output {
-    Command::new(env!("CARGO"))
+    cargo_with(project, args).output().unwrap()
+}
+
+fn cargo_with(project: &Path, args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO"));
+    command
         .arg(args[0])
         .arg("--offline")
         .args(&args[1..])
         .current_dir(project)
         .env_remove("RUSTFLAGS")
-        .env("CARGO_TARGET_DIR", project.join("target"))
-        .output()
-        .unwrap()
+        .env("CARGO_TARGET_DIR", project.join("target"));
+    command
 }
 
 fn copy(from: &Path, to: &Path) {

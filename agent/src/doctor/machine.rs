@@ -219,7 +219,7 @@ mod tests {
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, text).unwrap();
         }
-        check(&System { proc: folder.path().into() })
+        check(&System { proc: folder.path().into(), ..System::default() })
     }
 
     #[test]

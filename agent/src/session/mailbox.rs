@@ -4,13 +4,14 @@
 use std::time::{Duration, Instant};
 
 use ppt_segment::Handle;
-use ppt_segment::abi::Claim;
+use ppt_segment::abi::{Claim, clock_kind};
 use ppt_segment::handle::Kind;
 
 use super::{Allow, Attached, Dropped, Ending, Transport};
 use crate::buffer::{Buffer, DESCRIPTOR_BYTES};
 use crate::claim::{self, Holder};
-use crate::control::{self, CLAIM_AT, ControlCopy, OPENING_AT, TargetCounters};
+use crate::clock::StampClock;
+use crate::control::{self, CLAIM_AT, CLOCK_KIND_AT, ControlCopy, OPENING_AT, TargetCounters};
 use crate::error::{AgentError, Result};
 use crate::random::random;
 use crate::target::Target;
@@ -98,7 +99,7 @@ pub(super) fn open(
     let words = control::opening(
         it.segment.nonce(),
         it.plan.geometry,
-        target.ns_pid() as u32,
+        (it.clock.as_ref().map_or(clock_kind::UNDECIDED, StampClock::kind), target.ns_pid() as u32),
         claim,
         generation,
     );
@@ -128,6 +129,13 @@ fn start_cursors(it: &mut Attached) {
         }
         it.first.push(tail);
     }
+}
+
+/// From here on, the monotonic clock instead of ticks that the system no longer trusts. To be called
+/// after a look.
+pub(super) fn give_up_ticks(target: &Target, it: &Attached) -> bool {
+    let at = it.buffer.control + CLOCK_KIND_AT as u64;
+    write_looked_at(target, at, &clock_kind::MONOTONIC.to_le_bytes())
 }
 
 /// The same segment under a new handle: for a target that could not map it at first.

@@ -53,6 +53,7 @@ pub(super) fn prepare(target: &Target, buffer: Buffer, options: &Options) -> Res
     let (copy, _) = control_of(target, &buffer)?;
     let took_over = check_claim(target, &buffer, &copy, options.allow)?;
     let plan = Plan::new(&buffer.schema, target.threads(), options.limits)?;
+    let clock = crate::clock::decide(target, &buffer.schema, options.clock)?;
     let identity =
         |nonce| Identity { nonce, schema_hash: buffer.schema_hash, geometry: plan.geometry };
     let adopted = copy
@@ -77,6 +78,7 @@ pub(super) fn prepare(target: &Target, buffer: Buffer, options: &Options) -> Res
         plan,
         adopted: is_adopted,
         took_over,
+        clock,
         first: Vec::new(),
         unattended: Vec::new(),
         gate: 0,

@@ -8,6 +8,7 @@
 
 /* A gate that no agent makes, not even half of one. */
 #define PPT1_NO_GATE UINT64_C(0xffffffff)
+#define PPT1_STAMP_IS_MONOTONIC (UINT64_C(1) << 63)
 #define PPT1_SEGMENT_MAGIC UINT64_C(0x316d676573747070)
 #define PPT1_FREE UINT64_C(0)
 #define PPT1_ACTIVE UINT64_C(1)
@@ -411,6 +412,14 @@ PPT1_WEAK struct timespec PPT1_(clock)(int clock) {
     struct timespec now = {0, 0};
     clock_gettime(clock, &now);
     return now;
+}
+
+/* The stamp where ticks are not to be trusted: the monotonic clock, so marked that nobody takes it
+ * for ticks, and never 0. */
+PPT1_WEAK __attribute__((cold)) uint64_t PPT1_(stamp)(void) {
+    struct timespec now = PPT1_(clock)(CLOCK_MONOTONIC);
+    uint64_t seconds = (uint64_t)now.tv_sec;
+    return PPT1_STAMP_IS_MONOTONIC | (seconds * 1000000000 + (uint64_t)now.tv_nsec);
 }
 
 #if PPT1_UNLOADABLE

@@ -77,6 +77,23 @@ typedef struct ppt1_thread {
     uint32_t busy;  /* a frame is being written: a signal handler's frame is refused */
 } ppt1_thread;
 
+/* What `clock_kind` says where stamps of `option time tsc` are ticks. */
+#define PPT1_CLOCK_TICKS 1
+
+/* The CPU's counter, as it is and without a fence: the only place that reads it. For tests,
+ * -DPPT_TICKS=f puts f() in its place. */
+static inline uint64_t ppt1_ticks(void) {
+#ifdef PPT_TICKS
+    return PPT_TICKS();
+#elif defined(__aarch64__)
+    uint64_t ticks;
+    __asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
+    return ticks;
+#else
+    return __builtin_ia32_rdtsc();
+#endif
+}
+
 static inline void ppt1_put(uint64_t *slot, uint64_t word) {
     __atomic_store_n(slot, word, __ATOMIC_RELAXED);
 }

@@ -42,6 +42,9 @@ pub(crate) fn remark(field: &Field) -> String {
     if let FieldType::Ns { clock } | FieldType::Timespec { clock } = &field.ty {
         parts.push(format!("{} clock", clock.word()));
     }
+    if field.ty == FieldType::Tsc {
+        parts.push("ticks".into());
+    }
     if !field.unit.is_empty() {
         parts.push(format!("in {}", field.unit));
     }

@@ -137,6 +137,7 @@ pub(crate) fn symbols(buffer: &Buffer, out: &mut Text) {
     out.line(&format!("void {}(ppt1_thread *thread);", buffer.symbol("end")));
     out.line(&format!("void {}(void);", buffer.symbol("prepare")));
     out.line(&format!("struct timespec {}(int clock);", buffer.symbol("clock")));
+    out.line(&format!("uint64_t {}(void);", buffer.symbol("stamp")));
 }
 
 /// The expression that is true while somebody is attached: one load.
@@ -167,7 +168,9 @@ fn switch(buffer: &Buffer, out: &mut Text) {
 /// A function that takes a time stamp; the names of functions start with `prefix`.
 pub(crate) fn now(buffer: &Buffer, stamp: &Stamp, prefix: &str, out: &mut Text) {
     let ty = element_type(buffer.schema, &stamp.ty);
-    let clock = stamp.ty.clock().expect("ticks are refused before anything is written");
+    let Some(clock) = stamp.ty.clock() else {
+        return now_ticks(buffer, stamp, prefix, out);
+    };
     out.line(&format!("/* The {} clock; 0 when nobody is attached. */", clock.word()));
     out.open(&format!("static inline {ty} {prefix}{}(void) {{", stamp.name));
     out.line("struct timespec t = {0, 0};");
@@ -181,6 +184,21 @@ pub(crate) fn now(buffer: &Buffer, stamp: &Stamp, prefix: &str, out: &mut Text) 
         FieldType::Timespec { .. } => out.line("return t;"),
         _ => out.line("return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;"),
     }
+    out.close("}");
+    out.blank();
+}
+
+/// The same for the CPU's counter, or what stands in for it.
+fn now_ticks(buffer: &Buffer, stamp: &Stamp, prefix: &str, out: &mut Text) {
+    let control = buffer.symbol("control");
+    out.line("/* Ticks of the CPU, which ppt makes nanoseconds of; 0 when nobody is attached. */");
+    out.open(&format!("static inline uint64_t {prefix}{}(void) {{", stamp.name));
+    out.line(&format!("if (!{prefix}on())"));
+    out.line("    return 0;");
+    out.line(&format!("uint32_t kind = __atomic_load_n(&{control}.clock_kind, __ATOMIC_RELAXED);"));
+    out.line("if (__builtin_expect(kind != PPT1_CLOCK_TICKS, 0))");
+    out.line(&format!("    return {}();", buffer.symbol("stamp")));
+    out.line("return ppt1_ticks();");
     out.close("}");
     out.blank();
 }

@@ -267,11 +267,11 @@ fn module(buffer: &Buffer, out: &mut Text) {
     let prepare = "prepare($module, /)\n--\n\nLets an idle thread pay for its first frame.";
     out.line(&format!("{{\"prepare\", ppt_py_prepare, METH_NOARGS, {}}},", string(prepare)));
     for stamp in stamps(schema) {
-        let clock = stamp.ty.clock().map_or("", |clock| clock.word());
-        let about = format!(
-            "{}($module, /)\n--\n\nThe {clock} clock in nanoseconds; 0 when nobody is attached.",
-            stamp.name
-        );
+        let what = match stamp.ty.clock() {
+            Some(clock) => format!("The {} clock in nanoseconds", clock.word()),
+            None => "Ticks of the CPU, which ppt makes nanoseconds of".into(),
+        };
+        let about = format!("{}($module, /)\n--\n\n{what}; 0 when nobody is attached.", stamp.name);
         out.line(&format!(
             "{{\"{0}\", ppt_py_{0}, METH_NOARGS, {1}}},",
             stamp.name,

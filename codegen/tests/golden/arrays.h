@@ -79,6 +79,7 @@ ppt1_thread *ppt1_arrays_4bd7d6c8_begin(unsigned frame);
 void ppt1_arrays_4bd7d6c8_end(ppt1_thread *thread);
 void ppt1_arrays_4bd7d6c8_prepare(void);
 struct timespec ppt1_arrays_4bd7d6c8_clock(int clock);
+uint64_t ppt1_arrays_4bd7d6c8_stamp(void);
 extern PPT1_THREAD pptframe_arrays_t ppt1_arrays_4bd7d6c8_frame_arrays;
 
 /* Whether somebody is attached: one load. */

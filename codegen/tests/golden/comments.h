@@ -46,6 +46,7 @@ ppt1_thread *ppt1_comments_97d48053_begin(unsigned frame);
 void ppt1_comments_97d48053_end(ppt1_thread *thread);
 void ppt1_comments_97d48053_prepare(void);
 struct timespec ppt1_comments_97d48053_clock(int clock);
+uint64_t ppt1_comments_97d48053_stamp(void);
 extern PPT1_THREAD pptframe_comments_t ppt1_comments_97d48053_frame_comments;
 
 /* Whether somebody is attached: one load. */

@@ -98,6 +98,7 @@ ppt1_thread *ppt1_enums_b546f465_begin(unsigned frame);
 void ppt1_enums_b546f465_end(ppt1_thread *thread);
 void ppt1_enums_b546f465_prepare(void);
 struct timespec ppt1_enums_b546f465_clock(int clock);
+uint64_t ppt1_enums_b546f465_stamp(void);
 extern PPT1_THREAD pptframe_enums_t ppt1_enums_b546f465_frame_enums;
 
 /* Whether somebody is attached: one load. */

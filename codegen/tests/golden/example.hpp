@@ -26,6 +26,7 @@ ppt1_thread *ppt1_example_03c27b2a_begin(unsigned frame);
 void ppt1_example_03c27b2a_end(ppt1_thread *thread);
 void ppt1_example_03c27b2a_prepare(void);
 struct timespec ppt1_example_03c27b2a_clock(int clock);
+uint64_t ppt1_example_03c27b2a_stamp(void);
 }
 #endif
 

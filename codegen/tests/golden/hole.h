@@ -117,6 +117,7 @@ ppt1_thread *ppt1_hole_6c4ddc6d_begin(unsigned frame);
 void ppt1_hole_6c4ddc6d_end(ppt1_thread *thread);
 void ppt1_hole_6c4ddc6d_prepare(void);
 struct timespec ppt1_hole_6c4ddc6d_clock(int clock);
+uint64_t ppt1_hole_6c4ddc6d_stamp(void);
 extern PPT1_THREAD pptframe_fits_t ppt1_hole_6c4ddc6d_frame_fits;
 extern PPT1_THREAD pptframe_text_t ppt1_hole_6c4ddc6d_frame_text;
 extern PPT1_THREAD pptframe_tight_t ppt1_hole_6c4ddc6d_frame_tight;

@@ -82,6 +82,7 @@ ppt1_thread *ppt1_job_cd705f47_begin(unsigned frame);
 void ppt1_job_cd705f47_end(ppt1_thread *thread);
 void ppt1_job_cd705f47_prepare(void);
 struct timespec ppt1_job_cd705f47_clock(int clock);
+uint64_t ppt1_job_cd705f47_stamp(void);
 extern PPT1_THREAD pptframe_job_t ppt1_job_cd705f47_frame_job;
 extern PPT1_THREAD pptframe_login_t ppt1_job_cd705f47_frame_login;
 

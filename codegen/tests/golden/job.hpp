@@ -26,6 +26,7 @@ ppt1_thread *ppt1_job_cd705f47_begin(unsigned frame);
 void ppt1_job_cd705f47_end(ppt1_thread *thread);
 void ppt1_job_cd705f47_prepare(void);
 struct timespec ppt1_job_cd705f47_clock(int clock);
+uint64_t ppt1_job_cd705f47_stamp(void);
 }
 #endif
 

@@ -80,6 +80,7 @@ ppt1_thread *ppt1_long_arrays_d91a61ef_begin(unsigned frame);
 void ppt1_long_arrays_d91a61ef_end(ppt1_thread *thread);
 void ppt1_long_arrays_d91a61ef_prepare(void);
 struct timespec ppt1_long_arrays_d91a61ef_clock(int clock);
+uint64_t ppt1_long_arrays_d91a61ef_stamp(void);
 extern PPT1_THREAD pptframe_text_t ppt1_long_arrays_d91a61ef_frame_text;
 extern PPT1_THREAD pptframe_numbers_t ppt1_long_arrays_d91a61ef_frame_numbers;
 extern PPT1_THREAD pptframe_full_t ppt1_long_arrays_d91a61ef_frame_full;

@@ -42,6 +42,7 @@ ppt1_thread *ppt1_no_time_e17acb2f_begin(unsigned frame);
 void ppt1_no_time_e17acb2f_end(ppt1_thread *thread);
 void ppt1_no_time_e17acb2f_prepare(void);
 struct timespec ppt1_no_time_e17acb2f_clock(int clock);
+uint64_t ppt1_no_time_e17acb2f_stamp(void);
 extern PPT1_THREAD pptframe_no_time_t ppt1_no_time_e17acb2f_frame_no_time;
 
 /* Whether somebody is attached: one load. */

@@ -51,6 +51,7 @@ ppt1_thread *ppt1_ns_cc663e9e_begin(unsigned frame);
 void ppt1_ns_cc663e9e_end(ppt1_thread *thread);
 void ppt1_ns_cc663e9e_prepare(void);
 struct timespec ppt1_ns_cc663e9e_clock(int clock);
+uint64_t ppt1_ns_cc663e9e_stamp(void);
 extern PPT1_THREAD pptframe_ns_t ppt1_ns_cc663e9e_frame_ns;
 
 /* Whether somebody is attached: one load. */

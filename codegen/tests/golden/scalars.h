@@ -86,6 +86,7 @@ ppt1_thread *ppt1_scalars_7266654c_begin(unsigned frame);
 void ppt1_scalars_7266654c_end(ppt1_thread *thread);
 void ppt1_scalars_7266654c_prepare(void);
 struct timespec ppt1_scalars_7266654c_clock(int clock);
+uint64_t ppt1_scalars_7266654c_stamp(void);
 extern PPT1_THREAD pptframe_scalars_t ppt1_scalars_7266654c_frame_scalars;
 
 /* Whether somebody is attached: one load. */

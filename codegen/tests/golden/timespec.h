@@ -49,6 +49,7 @@ ppt1_thread *ppt1_timespec_26afd39a_begin(unsigned frame);
 void ppt1_timespec_26afd39a_end(ppt1_thread *thread);
 void ppt1_timespec_26afd39a_prepare(void);
 struct timespec ppt1_timespec_26afd39a_clock(int clock);
+uint64_t ppt1_timespec_26afd39a_stamp(void);
 extern PPT1_THREAD pptframe_timespec__t ppt1_timespec_26afd39a_frame_timespec_;
 
 /* Whether somebody is attached: one load. */

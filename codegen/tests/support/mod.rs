@@ -17,7 +17,7 @@ pub const FIXED_SOURCE: &str = include_str!("../../runtime/c/target.c");
 pub const FIXED_MODULE: &str = include_str!("../../runtime/python/module.c");
 
 /// Frame files of `tests/golden` whose C++ is compared and compiled, too.
-pub const CPP_GOLDENS: [&str; 2] = ["example.frame", "job.frame"];
+pub const CPP_GOLDENS: [&str; 3] = ["example.frame", "job.frame", "tsc.frame"];
 
 /// A frame file and the C, or the C++, that comes of it.
 pub struct Generated {

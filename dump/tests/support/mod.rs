@@ -165,7 +165,7 @@ pub fn end(rings: &[(u16, u64, u64, u64)]) -> End {
 }
 
 fn reading(a: ClockId, a_middle: u64, b: ClockId, b_value: u64) -> ClockReading {
-    ClockReading { a, a_before: a_middle - 1, b, b_value, a_after: a_middle + 1 }
+    ClockReading { a, a_before: a_middle - 1, b, b_value, a_after: a_middle + 1, distrusted: false }
 }
 
 /// Frames of both kinds in two rings, losses of every cause, drops, a step of realtime.

@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
-use super::options;
+use super::options::{self, Chosen};
 use crate::ast;
 use crate::diagnostic::{Note, Sink, Span};
 use crate::mistake::Mistake;
-use crate::schema::{Attribute, Clock};
+use crate::schema::Attribute;
 use crate::suggest::nearest;
 
 const KNOWN: [&str; 7] = ["at", "unit", "clock", "group", "name", "track", "flow"];
@@ -18,7 +18,7 @@ pub(super) struct FieldAttributes {
     pub at: Option<Span>,
     pub unit: String,
     /// `@clock(…)`, and where it stands.
-    pub clock: Option<(Clock, Span)>,
+    pub clock: Option<(Chosen, Span)>,
     /// All of them as the schema keeps them.
     pub kept: Vec<Attribute>,
 }
@@ -37,7 +37,7 @@ pub(super) fn of_field(attributes: &[ast::Attribute], sink: &mut Sink) -> FieldA
             },
             "clock" => match only_argument(attribute) {
                 Some(word) => {
-                    let clock = options::clock(word, sink);
+                    let clock = options::field_clock(word, sink);
                     said.clock = clock.map(|clock| (clock, attribute.span.clone()));
                 }
                 None => wrong_form(attribute, "@clock(monotonic)", sink),

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::attributes::{self, FieldAttributes};
-use super::options::Time;
+use super::options::{Chosen, Time};
 use super::{names, number};
 use crate::ast::{self, File, Word};
 use crate::diagnostic::{Sink, Span};
@@ -144,20 +144,23 @@ fn length(word: &Word, sink: &mut Sink) -> Option<u32> {
     }
 }
 
-/// The type with the clock that `@clock` picks.
+/// The type with the clock that `@clock` picks; in a buffer of ticks, nanoseconds of that clock.
 fn with_clock(ty: FieldType, said: &FieldAttributes, sink: &mut Sink) -> FieldType {
-    let Some((clock, place)) = said.clock.clone() else {
+    let Some((chosen, place)) = said.clock.clone() else {
         return ty;
     };
-    match ty {
-        FieldType::Ns { .. } => FieldType::Ns { clock },
-        FieldType::Timespec { .. } => FieldType::Timespec { clock },
-        FieldType::Timeval if ty.clock() == Some(clock) => ty,
-        FieldType::Timeval | FieldType::Tsc => {
-            sink.report(place, Mistake::ClockIsFixed { time: ty.word() });
+    match (ty, chosen) {
+        (ty, Chosen::Tsc) if ty.is_time() => FieldType::Tsc,
+        // Beside ticks of 8 bytes, nanoseconds of 8 bytes.
+        (FieldType::Ns { .. } | FieldType::Tsc, Chosen::Clock(clock)) => FieldType::Ns { clock },
+        (FieldType::Timespec { .. }, Chosen::Clock(clock)) => FieldType::Timespec { clock },
+        (ty @ FieldType::Timeval, Chosen::Clock(clock)) => {
+            if ty.clock() != Some(clock) {
+                sink.report(place, Mistake::ClockIsFixed { time: ty.word() });
+            }
             ty
         }
-        other => {
+        (other, _) => {
             sink.report(place, Mistake::ClockNotTime);
             other
         }

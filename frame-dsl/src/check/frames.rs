@@ -14,6 +14,8 @@ use crate::schema::{Edge, Extra, Field, Frame, MAX_FIELDS, MAX_FRAME_BYTES, MAX_
 
 /// Frames above this many bytes get a hint.
 const LARGE_FRAME_BYTES: u32 = 512;
+/// Stamps of a frame by the system's clocks that get a hint.
+const MANY_STAMPS: usize = 3;
 
 /// A frame, not placed yet.
 pub(super) struct Draft {
@@ -159,6 +161,23 @@ pub(super) fn sizes(schema: &Schema, places: &[Places], sink: &mut Sink) {
             sink.report(place.name.clone(), Mistake::FrameTooLarge { name, bytes, largest });
         } else if bytes > LARGE_FRAME_BYTES {
             sink.report(place.name.clone(), Mistake::LargeFrame { name, bytes });
+        }
+    }
+}
+
+/// Reading the system's clocks again and again costs more than writing the frame. Fields whose clock
+/// was chosen one by one (`@clock`) do not count.
+pub(super) fn stamps(schema: &Schema, places: &[Places], sink: &mut Sink) {
+    let by_system = |field: &&Field| {
+        field.ty.clock().is_some_and(|clock| !clock.is_cpu())
+            && field.array.is_none()
+            && !field.attributes.iter().any(|it| it.name == "clock")
+    };
+    for (frame, place) in schema.frames.iter().zip(places) {
+        let stamps = frame.fields.iter().filter(by_system).count();
+        if stamps >= MANY_STAMPS {
+            let name = frame.name.clone();
+            sink.report(place.name.clone(), Mistake::ManyStamps { name, stamps });
         }
     }
 }

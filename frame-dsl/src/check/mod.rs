@@ -46,6 +46,7 @@ pub(crate) fn check(file: &File, stem: &str, sink: &mut Sink) -> Option<Checked>
         Schema { v: JSON_VERSION, buffer, slots, stride: 0, frames, enums, tags, extra };
     layout::place(&mut schema);
     frames::sizes(&schema, &places, sink);
+    frames::stamps(&schema, &places, sink);
     frames::columns_are_distinct(&schema, &places, sink);
     if !sink.has_errors() {
         advice::buffer(file, &schema, &places, sink);

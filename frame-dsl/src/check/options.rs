@@ -156,8 +156,9 @@ fn kind_of_time(setting: &Setting, sink: &mut Sink) -> Option<Time> {
         "timeval" => (Time::Timeval, rest),
         "tsc" => (Time::Tsc, rest),
         "ns" | "timespec" => {
+            let kind = if text == "ns" { "ns" } else { "timespec" };
             let (clock, rest) = match rest.split_first() {
-                Some((word, rest)) => (clock(&word.word, sink)?, rest),
+                Some((word, rest)) => (clock(&word.word, kind, sink)?, rest),
                 None => (Clock::Realtime, rest),
             };
             (if text == "ns" { Time::Ns(clock) } else { Time::Timespec(clock) }, rest)
@@ -176,21 +177,52 @@ fn kind_of_time(setting: &Setting, sink: &mut Sink) -> Option<Time> {
     Some(time)
 }
 
-/// A clock by its word; one of CPU time warns.
-pub(super) fn clock(word: &Word, sink: &mut Sink) -> Option<Clock> {
-    let clock = Clock::ALL.into_iter().find(|clock| clock.word() == word.text);
-    match clock {
-        Some(clock) if clock.is_cpu() => {
-            sink.report(word.span.clone(), Mistake::CpuClock { word: clock.word() });
-        }
-        Some(_) => {}
-        None => {
-            let suggestion = nearest(&word.text, Clock::ALL.map(Clock::word));
-            let mistake = Mistake::UnknownClock { word: word.text.clone(), suggestion };
-            sink.report(word.span.clone(), mistake);
-        }
+/// What `@clock(…)` picks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Chosen {
+    /// The CPU's counter.
+    Tsc,
+    /// One of clock_gettime(2).
+    Clock(Clock),
+}
+
+/// The clock of `option time KIND CLOCK`.
+fn clock(word: &Word, kind: &'static str, sink: &mut Sink) -> Option<Clock> {
+    if word.text == "tsc" {
+        sink.report(word.span.clone(), Mistake::TscIsNoClock { kind });
+        return None;
+    }
+    let clock = system_clock(word, sink);
+    if clock.is_none() {
+        let suggestion = nearest(&word.text, Clock::ALL.map(Clock::word));
+        let mistake = Mistake::UnknownClock { word: word.text.clone(), suggestion };
+        sink.report(word.span.clone(), mistake);
     }
     clock
+}
+
+/// The clock of `@clock(CLOCK)`.
+pub(super) fn field_clock(word: &Word, sink: &mut Sink) -> Option<Chosen> {
+    if word.text == "tsc" {
+        return Some(Chosen::Tsc);
+    }
+    let clock = system_clock(word, sink);
+    if clock.is_none() {
+        let suggestion =
+            nearest(&word.text, Clock::ALL.map(Clock::word).into_iter().chain(["tsc"]));
+        let mistake = Mistake::UnknownFieldClock { word: word.text.clone(), suggestion };
+        sink.report(word.span.clone(), mistake);
+    }
+    clock.map(Chosen::Clock)
+}
+
+/// A clock by its word; one of CPU time warns.
+fn system_clock(word: &Word, sink: &mut Sink) -> Option<Clock> {
+    let clock = Clock::ALL.into_iter().find(|clock| clock.word() == word.text)?;
+    if clock.is_cpu() {
+        sink.report(word.span.clone(), Mistake::CpuClock { word: clock.word() });
+    }
+    Some(clock)
 }
 
 /// `option tag NAME "value";` in order.

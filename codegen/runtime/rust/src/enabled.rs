@@ -7,10 +7,12 @@ mod hello;
 mod slow;
 mod table;
 mod thread;
+mod ticks;
 
 pub use control::Control;
 pub use descriptor::{Buffer, Descriptor, Layout};
 pub use thread::{Thread, Write, begin, busy, prepare};
+pub use ticks::stamp;
 
 use crate::time::Timespec;
 

@@ -86,6 +86,6 @@ pub mod generated {
     pub use crate::frame::{Frame, Put, scope, update, written};
     pub use crate::time::clock;
     pub use crate::writer::{
-        Buffer, Control, Descriptor, Layout, Thread, Write, begin, busy, prepare,
+        Buffer, Control, Descriptor, Layout, Thread, Write, begin, busy, prepare, stamp,
     };
 }

@@ -1,5 +1,6 @@
 fn main() {
-    for file in ["job", "values", "clocks"] {
+    println!("cargo::rustc-check-cfg=cfg(ppt_ticks)");
+    for file in ["job", "values", "clocks", "truth"] {
         ppt_codegen::compile(format!("../{file}.frame")).unwrap();
     }
     for file in std::fs::read_dir("../golden").unwrap() {

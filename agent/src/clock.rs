@@ -1,0 +1,219 @@
+//! What stamps of `option time tsc` count: the CPU's counter where it can be trusted, else
+//! CLOCK_MONOTONIC.
+//!
+//! A counter is trusted if the CPU says that it runs at one rate whatever the CPU does, and if the
+//! kernel tells time by it: only the kernel has compared the counters of all CPUs, and it turns to
+//! another clock when they part.
+
+use std::fmt;
+
+use ppt_frame_dsl::Schema;
+use ppt_frame_dsl::schema::FieldType;
+use ppt_segment::abi::clock_kind;
+
+use crate::error::{AgentError, Result};
+use crate::system::System;
+use crate::target::Target;
+
+/// What the user wants stamps to count.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ClockChoice {
+    /// Ticks where they can be trusted, else the monotonic clock.
+    #[default]
+    Auto,
+    /// Ticks; attaching fails where they cannot be trusted.
+    Ticks,
+    /// The monotonic clock.
+    Monotonic,
+}
+
+/// What the stamps of a session count.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StampClock {
+    /// Ticks of the CPU's counter.
+    Ticks,
+    /// CLOCK_MONOTONIC, because that was asked for.
+    Monotonic,
+    /// CLOCK_MONOTONIC, because ticks cannot be trusted.
+    Distrusted(Distrust),
+}
+
+impl StampClock {
+    /// The word in the control page.
+    pub(crate) fn kind(&self) -> u32 {
+        match self {
+            StampClock::Ticks => clock_kind::TICKS,
+            StampClock::Monotonic | StampClock::Distrusted(_) => clock_kind::MONOTONIC,
+        }
+    }
+
+    /// The word in a capture.
+    pub fn name(&self) -> &'static str {
+        match self {
+            StampClock::Ticks => "tick",
+            StampClock::Monotonic | StampClock::Distrusted(_) => "monotonic",
+        }
+    }
+}
+
+/// Why ticks cannot be trusted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Distrust {
+    /// The counter's rate follows the CPU's.
+    NotInvariant,
+    /// The kernel tells time by this clock, and not by the counter; or does not say.
+    Clocksource(Option<String>),
+    /// The counter shows what ticks cannot be told from other stamps by.
+    OutOfRange,
+}
+
+impl fmt::Display for Distrust {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Distrust::NotInvariant => {
+                f.write_str("the CPU does not promise that its counter runs at one rate")
+            }
+            Distrust::Clocksource(Some(name)) => write!(
+                f,
+                "the kernel tells time by `{}` and not by the CPU's counter (current_clocksource)",
+                crate::escape::escaped(name)
+            ),
+            Distrust::Clocksource(None) => {
+                f.write_str("the kernel does not say by which clock it tells time")
+            }
+            Distrust::OutOfRange => f.write_str("the CPU's counter has been set to no usual value"),
+        }
+    }
+}
+
+/// What a CPU says of its counter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Counter {
+    /// It runs at one rate, whatever the CPU does.
+    pub invariant: bool,
+    /// What it shows.
+    pub now: u64,
+}
+
+/// Ticks have bit 63 clear, and are to stay so for as long as anybody attaches.
+const LARGEST: u64 = 1 << 62;
+
+/// Whether stamps may be ticks.
+pub(crate) fn trusted(system: &System) -> std::result::Result<(), Distrust> {
+    let counter = (system.counter)();
+    if !counter.invariant {
+        return Err(Distrust::NotInvariant);
+    }
+    let clocksource = system.clocksource();
+    let by_counter = |name: &String| {
+        matches!(name.as_str(), "tsc" | "kvm-clock" | "arch_sys_counter")
+            || name.starts_with("hyperv")
+    };
+    if !clocksource.as_ref().is_some_and(by_counter) {
+        return Err(Distrust::Clocksource(clocksource));
+    }
+    match counter.now {
+        1..LARGEST => Ok(()),
+        _ => Err(Distrust::OutOfRange),
+    }
+}
+
+/// What the stamps of frames of `schema` are to count; `None` where there are none.
+pub(crate) fn decide(
+    target: &Target,
+    schema: &Schema,
+    choice: ClockChoice,
+) -> Result<Option<StampClock>> {
+    let mut fields = schema.frames.iter().flat_map(|frame| &frame.fields);
+    if !fields.any(|field| field.ty == FieldType::Tsc) {
+        return Ok(None);
+    }
+    Ok(Some(match (choice, trusted(target.system())) {
+        (ClockChoice::Monotonic, _) => StampClock::Monotonic,
+        (_, Ok(())) => StampClock::Ticks,
+        (ClockChoice::Auto, Err(why)) => StampClock::Distrusted(why),
+        (ClockChoice::Ticks, Err(why)) => {
+            return Err(AgentError::TicksRefused { pid: target.pid(), why });
+        }
+    }))
+}
+
+impl Counter {
+    /// The CPU that this runs on.
+    #[cfg(target_arch = "x86_64")]
+    pub fn of_this_cpu() -> Self {
+        use std::arch::x86_64::{__cpuid, _rdtsc};
+        const FEATURES: u32 = 0x8000_0007;
+        const INVARIANT: u32 = 1 << 8;
+        // SAFETY: every x86-64 CPU has both instructions; they touch no memory.
+        unsafe {
+            let known = __cpuid(0x8000_0000).eax >= FEATURES;
+            let invariant = known && __cpuid(FEATURES).edx & INVARIANT != 0;
+            Self { invariant, now: _rdtsc() }
+        }
+    }
+
+    /// The CPU that this runs on: the architecture promises one rate.
+    #[cfg(target_arch = "aarch64")]
+    pub fn of_this_cpu() -> Self {
+        let now;
+        // SAFETY: Linux lets programs read the virtual counter; no memory is touched.
+        unsafe { std::arch::asm!("mrs {}, cntvct_el0", out(reg) now, options(nomem, nostack)) };
+        Self { invariant: true, now }
+    }
+
+    /// A CPU that targets are not compiled for.
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    pub fn of_this_cpu() -> Self {
+        Self { invariant: false, now: 0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn system(clocksource: Option<&str>, counter: fn() -> Counter) -> (tempfile::TempDir, System) {
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().join("devices/system/clocksource/clocksource0");
+        std::fs::create_dir_all(&place).unwrap();
+        if let Some(name) = clocksource {
+            std::fs::write(place.join("current_clocksource"), format!("{name}\n")).unwrap();
+        }
+        let system = System { sys: folder.path().into(), counter, ..System::default() };
+        (folder, system)
+    }
+
+    fn good() -> Counter {
+        Counter { invariant: true, now: 1 << 40 }
+    }
+
+    #[test]
+    fn ticks_are_trusted_where_cpu_and_kernel_do() {
+        for name in ["tsc", "kvm-clock", "hyperv_clocksource_tsc_page", "arch_sys_counter"] {
+            assert_eq!(trusted(&system(Some(name), good).1), Ok(()), "{name}");
+        }
+        for name in ["hpet", "acpi_pm", "jiffies", "xen", "refined-jiffies", "", "tsc-early"] {
+            let why = trusted(&system(Some(name), good).1).unwrap_err();
+            assert_eq!(why, Distrust::Clocksource(Some(name.into())));
+        }
+        let why = trusted(&system(None, good).1).unwrap_err();
+        assert_eq!(why, Distrust::Clocksource(None));
+    }
+
+    #[test]
+    fn a_counter_of_changing_rate_is_not_trusted() {
+        let counter = || Counter { invariant: false, now: 1 << 40 };
+        assert_eq!(trusted(&system(Some("tsc"), counter).1), Err(Distrust::NotInvariant));
+        let counter = || Counter { invariant: true, now: 1 << 63 };
+        assert_eq!(trusted(&system(Some("tsc"), counter).1), Err(Distrust::OutOfRange));
+        let counter = || Counter { invariant: true, now: 0 };
+        assert_eq!(trusted(&system(Some("tsc"), counter).1), Err(Distrust::OutOfRange));
+    }
+
+    #[test]
+    fn reasons_read_well() {
+        let hpet = Distrust::Clocksource(Some("h\u{1b}pet".into())).to_string();
+        assert!(hpet.starts_with(r"the kernel tells time by `h\u{1b}pet` and not"), "{hpet}");
+    }
+}

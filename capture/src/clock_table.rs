@@ -1,0 +1,423 @@
+//! What the clock chunks of a capture say: stamps to monotonic time, and that to the epoch.
+
+use ppt_frame_dsl::schema::STAMP_IS_MONOTONIC;
+
+use crate::clock::{ClockId, ClockReading};
+
+/// What the clock chunks of a capture say.
+///
+/// Ticks become monotonic time on the straight lines between neighbouring readings; outside of
+/// them, on a line through the nearest reading and one about a minute away. Where the counter
+/// jumped (a machine that slept, or moved) the readings before and after are apart: no line joins
+/// them, and a stamp is read by those on its side of the jump.
+///
+/// The epoch is monotonic time plus the *first* offset to realtime: a clock that is stepped during
+/// a capture does not reorder its frames. Later steps are listed by [`ClockTable::steps`].
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ClockTable {
+    /// Readings of ticks; the counter jumped between one run and the next.
+    runs: Vec<Run>,
+    tick_steps: Vec<TickStep>,
+    /// Ticks a second as the source states them, for a table with a single reading.
+    tick_hz: Option<u64>,
+    /// CLOCK_MONOTONIC from which on the system did not trust ticks.
+    distrusted: Option<u64>,
+    /// Realtime − monotonic at the first reading of the two, ns, and half the width of it.
+    epoch: Option<(i128, u64)>,
+    /// Realtime − monotonic at the latest reading, and its greatest change beside steps.
+    latest: i128,
+    drift: u128,
+    steps: Vec<(u64, i128)>,
+}
+
+/// Readings of ticks without a jump: both clocks strictly rise.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct Run(Vec<Point>);
+
+/// Ticks and CLOCK_MONOTONIC at one moment.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Point {
+    tick: u64,
+    ns: u64,
+    /// By how much `ns` may be off, as the reading tells: half its width, in ticks.
+    slack: u64,
+}
+
+/// A jump of the CPU's counter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TickStep {
+    /// CLOCK_MONOTONIC of the last reading before it, and of the first one after it.
+    pub between: (u64, u64),
+    /// By how many ns' worth of ticks: positive is forward.
+    pub by_ns: i128,
+}
+
+/// A change of realtime − monotonic by more than this between two readings is a step; clock
+/// discipline slews by at most 500 ppm, 0.5 ms in the second between two readings.
+const STEP_NS: u128 = 5_000_000;
+/// A change of the counter's rate by more than this is a jump: clock discipline slews monotonic
+/// time by at most 500 ppm, from one side to the other.
+const RATE_CHANGE_PPM: i128 = 1_000;
+/// And what two readings may be off beside their width: the time that a virtual CPU was not run.
+const JUMP_NS: i128 = 20_000;
+/// Steps kept; a hostile capture may hold any number.
+const MAX_STEPS: usize = 1024;
+/// Readings from the nearest to the other one of the line outside of all readings.
+const FAR: usize = 64;
+
+impl ClockTable {
+    /// Takes in the readings of one clock chunk.
+    pub fn add(&mut self, readings: &[ClockReading]) {
+        for reading in readings {
+            if let Some((tick, ns)) = reading.pair(ClockId::Tick, ClockId::Monotonic) {
+                let slack = reading.a_after.saturating_sub(reading.a_before).div_ceil(2);
+                match reading.distrusted {
+                    true => self.distrusted = self.distrusted.or(Some(ns)),
+                    false => self.add_point(Point { tick, ns, slack }),
+                }
+            }
+            if let Some((realtime, monotonic)) = reading.pair(ClockId::Realtime, ClockId::Monotonic)
+            {
+                let slack = reading.a_after.saturating_sub(reading.a_before).div_ceil(2);
+                self.add_offset(monotonic, i128::from(realtime) - i128::from(monotonic), slack);
+            }
+        }
+    }
+
+    /// States the nominal rate of the ticks.
+    pub fn set_tick_hz(&mut self, hz: u64) {
+        self.tick_hz = (hz > 0).then_some(hz);
+    }
+
+    fn add_point(&mut self, point: Point) {
+        let Some(run) = self.runs.last_mut() else {
+            return self.runs.push(Run(vec![point]));
+        };
+        let Some(&last) = run.0.last() else { return };
+        if point.ns <= last.ns {
+            return; // not written in order: no clock chunk of ours
+        }
+        let expected = run.convert(point.tick, self.tick_hz);
+        let by_ns = expected.unwrap_or(point.ns.into()).saturating_sub(point.ns.into());
+        let since = i128::from(point.ns - last.ns);
+        let slack = run.slack_ns(last) + run.slack_ns(point);
+        let jumped = by_ns.saturating_abs() > since * RATE_CHANGE_PPM / 1_000_000 + JUMP_NS + slack;
+        if !jumped && point.tick > last.tick {
+            run.0.push(point);
+        } else if self.tick_steps.len() < MAX_STEPS {
+            self.tick_steps.push(TickStep { between: (last.ns, point.ns), by_ns });
+            self.runs.push(Run(vec![point]));
+        }
+    }
+
+    fn add_offset(&mut self, monotonic: u64, offset: i128, slack: u64) {
+        let Some((epoch, _)) = self.epoch else {
+            self.epoch = Some((offset, slack));
+            self.latest = offset;
+            return;
+        };
+        let by = offset - std::mem::replace(&mut self.latest, offset);
+        if by.unsigned_abs() > STEP_NS && self.steps.len() < MAX_STEPS {
+            self.steps.push((monotonic, by));
+        }
+        let stepped: i128 = self.steps.iter().map(|step| step.1).sum();
+        self.drift = self.drift.max((offset - epoch - stepped).unsigned_abs());
+    }
+
+    /// Realtime − monotonic at the start, ns.
+    pub fn epoch_offset(&self) -> Option<i128> {
+        Some(self.epoch?.0)
+    }
+
+    /// When (monotonic ns) realtime was stepped, and by how many ns.
+    pub fn steps(&self) -> &[(u64, i128)] {
+        &self.steps
+    }
+
+    /// Jumps of the CPU's counter.
+    pub fn tick_steps(&self) -> &[TickStep] {
+        &self.tick_steps
+    }
+
+    /// CLOCK_MONOTONIC from which on the system did not trust the CPU's counter.
+    pub fn distrusted(&self) -> Option<u64> {
+        self.distrusted
+    }
+
+    /// Number of readings of ticks against monotonic.
+    pub fn tick_readings(&self) -> usize {
+        self.runs.iter().map(|run| run.0.len()).sum()
+    }
+
+    /// By how many ns a converted stamp may be off from CLOCK_REALTIME as it ran when the capture
+    /// began: the worst of the readings, each held against the line between its neighbours, and
+    /// the width of the readings. `None` where there are not two to draw a line through.
+    ///
+    /// A step of realtime, or the second in which the counter jumped, is not in it.
+    pub fn tick_error_ns(&self) -> Option<u64> {
+        let worst = self.runs.iter().filter_map(Run::error_ns).max()?;
+        Some(worst.saturating_add(self.epoch_error_ns()?))
+    }
+
+    /// The same for stamps of the monotonic clock.
+    pub fn epoch_error_ns(&self) -> Option<u64> {
+        let drift = u64::try_from(self.drift).unwrap_or(u64::MAX);
+        Some(self.epoch?.1.saturating_add(drift))
+    }
+
+    /// Monotonic ns at `tick`; `None` without readings, and for ticks that the counter jumped over.
+    /// Of several times that show the same ticks, the one nearest to `near` (monotonic ns).
+    pub fn tick_to_monotonic(&self, tick: u64, near: u64) -> Option<i128> {
+        if let [only] = self.runs.as_slice() {
+            return only.convert(tick, self.tick_hz);
+        }
+        let ns = |point: Option<&Point>| point.map(|it| i128::from(it.ns));
+        let end = |index: usize| ns(self.runs.get(index)?.0.last());
+        let start = |index: usize| ns(self.runs.get(index)?.0.first());
+        // A counter that jumped back shows the same ticks twice.
+        let times = self.runs.iter().enumerate().filter_map(|(index, run)| {
+            let time = run.convert(tick, self.tick_hz)?;
+            let after = index.checked_sub(1).and_then(end).is_none_or(|end| end <= time);
+            let before = start(index + 1).is_none_or(|start| time <= start);
+            (after && before).then_some(time)
+        });
+        times.min_by_key(|time| time.saturating_sub(near.into()).unsigned_abs())
+    }
+
+    /// ns since the epoch at `tick`; `None` as for [`ClockTable::tick_to_monotonic`], or outside of
+    /// i64.
+    pub fn tick_to_epoch(&self, tick: u64, near: u64) -> Option<i64> {
+        self.to_epoch(self.tick_to_monotonic(tick, near)?)
+    }
+
+    fn to_epoch(&self, monotonic: i128) -> Option<i64> {
+        i64::try_from(monotonic.checked_add(self.epoch?.0)?).ok()
+    }
+}
+
+impl Run {
+    /// The line that `tick` is read by: two points.
+    fn line(&self, tick: u64) -> Option<(Point, Point)> {
+        let points = &self.0;
+        let last = points.len().checked_sub(2)? + 1;
+        let (from, to) = match points.partition_point(|point| point.tick <= tick) {
+            0 => (0, last.min(FAR)),
+            after if after > last => (last - last.min(FAR), last),
+            after => (after - 1, after),
+        };
+        Some((points[from], points[to]))
+    }
+
+    fn convert(&self, tick: u64, hz: Option<u64>) -> Option<i128> {
+        let first = *self.0.first()?;
+        let (near, ns, ticks) = match self.line(tick) {
+            Some((from, to)) => {
+                let near = if tick >= to.tick { to } else { from };
+                (near, i128::from(to.ns - from.ns), i128::from(to.tick - from.tick))
+            }
+            None => (first, 1_000_000_000, i128::from(hz?)),
+        };
+        let since = i128::from(tick) - i128::from(near.tick);
+        since.checked_mul(ns)?.div_euclid(ticks).checked_add(near.ns.into())
+    }
+
+    /// Half the width of a reading.
+    fn slack_ns(&self, point: Point) -> i128 {
+        let (Some(first), Some(last)) = (self.0.first(), self.0.last()) else { return 0 };
+        let (ns, ticks) = (last.ns - first.ns, last.tick - first.tick);
+        match ticks {
+            0 => point.slack.into(),
+            ticks => (i128::from(point.slack) * i128::from(ns)) / i128::from(ticks) + 1,
+        }
+    }
+
+    /// The worst reading; `None` where there are not two.
+    fn error_ns(&self) -> Option<u64> {
+        let (_, _) = (self.0.first()?, self.0.get(1)?);
+        let width = self.0.iter().map(|&it| self.slack_ns(it)).max().unwrap_or(0);
+        let off = self.0.windows(3).map(|it| {
+            let without = Run(vec![it[0], it[2]]);
+            let expected = without.convert(it[1].tick, None).unwrap_or(0);
+            expected.saturating_sub(it[1].ns.into()).saturating_abs()
+        });
+        Some(u64::try_from(off.max().unwrap_or(0).saturating_add(width)).unwrap_or(u64::MAX))
+    }
+}
+
+/// Reads the stamps of type `tsc` of one chunk of frames.
+#[derive(Debug, Clone, Copy)]
+pub struct Stamps<'a> {
+    /// The clocks of the capture.
+    pub table: &'a ClockTable,
+    /// When the chunk was drained, CLOCK_MONOTONIC ns: its stamps are of about that time.
+    pub drained_ns: u64,
+    /// CLOCK_MONOTONIC in the time namespace of the target, minus that of the listener, ns.
+    pub monotonic_offset: i64,
+}
+
+impl Stamps<'_> {
+    /// ns since the epoch at `stamp`; `None` for 0, which is no stamp, and where nothing says.
+    pub fn epoch(&self, stamp: u64) -> Option<i64> {
+        if stamp == 0 {
+            return None;
+        }
+        if stamp & STAMP_IS_MONOTONIC == 0 {
+            return self.table.tick_to_epoch(stamp, self.drained_ns);
+        }
+        let ns = i128::from(stamp & !STAMP_IS_MONOTONIC) - i128::from(self.monotonic_offset);
+        self.table.to_epoch(ns)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tick(tick: u64, ns: u64) -> ClockReading {
+        ClockReading {
+            a: ClockId::Tick,
+            a_before: tick - 1,
+            b: ClockId::Monotonic,
+            b_value: ns,
+            a_after: tick + 1,
+            distrusted: false,
+        }
+    }
+
+    fn real(mono: u64, real: u64) -> ClockReading {
+        ClockReading {
+            a: ClockId::Monotonic,
+            a_before: mono,
+            b: ClockId::Realtime,
+            b_value: real,
+            a_after: mono,
+            distrusted: false,
+        }
+    }
+
+    const SECOND: u64 = 1_000_000_000;
+    const EVER: u64 = u64::MAX;
+
+    /// A reading each second of a counter of 2 GHz that shows `offset` at 0.
+    fn seconds(range: std::ops::Range<u64>, offset: i64) -> Vec<ClockReading> {
+        let at = |s: u64| tick((s * 2 * SECOND).strict_add_signed(offset), s * SECOND);
+        range.map(at).collect()
+    }
+
+    #[test]
+    fn ticks_follow_the_lines_between_readings() {
+        let mut table = ClockTable::default();
+        table.add(&[tick(1000, 100), tick(2000, 200), tick(3000, 400), real(100, 5100)]);
+        assert_eq!(table.tick_to_monotonic(1500, EVER), Some(150));
+        assert_eq!(table.tick_to_monotonic(2500, EVER), Some(300));
+        assert_eq!(table.tick_to_monotonic(5000, EVER), Some(700), "prolonged");
+        assert_eq!(table.tick_to_monotonic(400, EVER), Some(10), "prolonged to the front");
+        assert_eq!(table.tick_to_epoch(1500, EVER), Some(5150));
+        assert!(table.tick_steps().is_empty());
+    }
+
+    #[test]
+    fn one_reading_needs_the_nominal_rate() {
+        let mut table = ClockTable::default();
+        assert_eq!(table.tick_to_monotonic(7, EVER), None);
+        table.add(&[tick(1000, 100)]);
+        assert_eq!(table.tick_to_monotonic(2000, EVER), None);
+        assert_eq!(table.tick_error_ns(), None);
+        table.set_tick_hz(1_000_000_000);
+        assert_eq!(table.tick_to_monotonic(2000, EVER), Some(1100));
+    }
+
+    #[test]
+    fn a_step_is_listed_and_not_folded_in() {
+        let mut table = ClockTable::default();
+        table.add(&[real(100, 5100), real(200, 5201), real(300, 1_000_005_301)]);
+        assert_eq!(table.epoch_offset(), Some(5000));
+        assert_eq!(table.steps(), [(300, 1_000_000_000)]);
+        assert_eq!(table.epoch_error_ns(), Some(1), "the change that was no step");
+    }
+
+    #[test]
+    fn extremes_do_not_overflow() {
+        let mut table = ClockTable::default();
+        table.add(&[
+            tick(1, 0),
+            tick(2, u64::MAX - 1),
+            real(0, u64::MAX),
+            tick(u64::MAX - 1, EVER),
+        ]);
+        table.tick_to_monotonic(u64::MAX, 0);
+        table.tick_to_monotonic(0, 0);
+        table.tick_error_ns();
+        assert_eq!(table.tick_to_epoch(u64::MAX, EVER), None);
+    }
+
+    #[test]
+    fn a_counter_that_jumps_ahead_is_read_on_either_side() {
+        let mut table = ClockTable::default();
+        let jump = 5 * SECOND;
+        table.add(&seconds(1..4, 0));
+        table.add(&seconds(4..7, 2 * jump as i64));
+        let step = TickStep { between: (3 * SECOND, 4 * SECOND), by_ns: jump.into() };
+        assert_eq!(table.tick_steps(), [step]);
+        // Half a second before the jump, and half a second after it.
+        assert_eq!(table.tick_to_monotonic(7 * SECOND, EVER), Some(3_500_000_000));
+        assert_eq!(table.tick_to_monotonic(19 * SECOND, EVER), Some(4_500_000_000));
+        assert_eq!(table.tick_to_monotonic(12 * SECOND, EVER), None, "jumped over");
+        assert_eq!(table.tick_error_ns(), None, "no realtime");
+    }
+
+    #[test]
+    fn ticks_that_came_twice_are_told_apart_by_when_they_were_drained() {
+        let mut table = ClockTable::default();
+        table.add(&seconds(10..13, 0));
+        table.add(&seconds(13..16, -4 * SECOND as i64));
+        assert_eq!(table.tick_steps()[0].by_ns, -2 * i128::from(SECOND));
+        // 12 s by the first run; by the second one it is 14 s.
+        let twice = 24 * SECOND;
+        assert_eq!(table.tick_to_monotonic(twice, 12 * SECOND + 5), Some(12_000_000_000));
+        assert_eq!(table.tick_to_monotonic(twice, 14 * SECOND + 5), Some(14_000_000_000));
+        // A counter that begins anew.
+        let mut table = ClockTable::default();
+        table.add(&seconds(10..13, 0));
+        table.add(&[tick(100, 13 * SECOND), tick(100 + 2 * SECOND, 14 * SECOND)]);
+        assert_eq!(table.tick_to_monotonic(100 + SECOND, EVER), Some(13_500_000_000));
+        assert_eq!(table.tick_to_monotonic(23 * SECOND, 12 * SECOND), Some(11_500_000_000));
+    }
+
+    #[test]
+    fn the_error_is_what_the_worst_reading_says() {
+        let mut table = ClockTable::default();
+        let mut readings = seconds(1..9, 0);
+        readings[4].b_value += 400;
+        table.add(&readings);
+        table.add(&[real(1, 10)]);
+        let error = table.tick_error_ns().unwrap();
+        assert!((400..=402).contains(&error), "{error}");
+        assert!(table.tick_steps().is_empty());
+    }
+
+    #[test]
+    fn readings_that_nobody_trusts_prove_nothing() {
+        let mut table = ClockTable::default();
+        table.add(&seconds(1..3, 0));
+        let wrong = ClockReading { distrusted: true, ..tick(1, 3 * SECOND) };
+        table.add(&[wrong]);
+        assert_eq!((table.distrusted(), table.tick_readings()), (Some(3 * SECOND), 2));
+        assert_eq!(table.tick_to_monotonic(3 * SECOND, EVER), Some(1_500_000_000));
+    }
+
+    #[test]
+    fn a_stamp_says_what_it_counts() {
+        let mut table = ClockTable::default();
+        table.add(&seconds(1..3, 0));
+        table.add(&[real(0, 1000)]);
+        let stamps = Stamps { table: &table, drained_ns: EVER, monotonic_offset: 0 };
+        assert_eq!(stamps.epoch(0), None);
+        assert_eq!(stamps.epoch(3 * SECOND), Some(1_500_001_000));
+        assert_eq!(stamps.epoch(STAMP_IS_MONOTONIC | 77), Some(1077));
+        assert_eq!(
+            Stamps { monotonic_offset: 7, ..stamps }.epoch(STAMP_IS_MONOTONIC | 77),
+            Some(1070)
+        );
+    }
+}
