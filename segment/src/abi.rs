@@ -11,8 +11,8 @@
 //! | Descriptor            | linker     | never after relocation            | agent             |
 //! | Control, first half   | agent      | while it holds the target's claim | target            |
 //! | Control, second half  | target     | slow path only                    | agent             |
-//! | SegmentHeader         | agent      | before the first gate             | target (compares) |
-//! | MaskPage              | agent      | while attached                    | target            |
+//! | SegmentHeader         | its maker  | before anybody else knows it      | target (compares) |
+//! | MaskPage              | its maker  | before the first frame            | target            |
 //! | ProcessPage           | target     | drops, releases (RMW)             | agent, listener   |
 //! | RingHeader            | its owner  | tail once a frame; owner a claim  | listener          |
 //! | RingHeader::attended  | listener   | when a capture states more        | next agent        |
@@ -209,8 +209,9 @@ pub struct Control {
     /// Segments that the target has mapped; never unmapped.
     pub segments: [MappedSegment; MAX_SEGMENTS],
 
-    /// Words of a target-made memfd segment (kind 1): descriptor number, nonce, size, acknowledged.
-    pub memfd: [u64; 8],
+    /// For each of [`Self::segments`] that the target made (kind 1), the number of its memfd in the
+    /// target, plus 1. It stays open, for this agent and the next ones to fetch.
+    pub memfd: [u64; MAX_SEGMENTS],
 }
 
 /// One part of the segment; unknown kinds are skipped.
@@ -264,7 +265,7 @@ pub struct SegmentHeader {
     pub rings: u32,
     /// Bytes from one ring header to the next.
     pub ring_pitch: u32,
-    /// Pid of the agent that made the segment.
+    /// Pid of the agent for which the segment was made.
     pub agent_pid: u64,
     /// CLOCK_MONOTONIC at creation, ns.
     pub created_mono_ns: u64,

@@ -5,7 +5,10 @@
 
 pub mod abi;
 pub mod geometry;
+mod guard;
 pub mod handle;
+mod mapping;
+mod memfd;
 pub mod owner;
 pub mod ring;
 pub mod segment;

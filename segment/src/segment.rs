@@ -2,6 +2,7 @@
 //! nothing but its memory. Its geometry is what we computed, never what the memory says.
 
 use std::io;
+use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::abi::{
@@ -9,8 +10,9 @@ use crate::abi::{
     SHM_KEY_PREFIX, SegmentHeader, ring_word,
 };
 use crate::geometry::Geometry;
+use crate::mapping::Mapping;
 use crate::ring::Ring;
-use crate::sysv::{self, Mapping};
+use crate::{memfd, sysv};
 
 /// Bytes of a ring that are allocated before its owner needs them.
 pub const POPULATED: u64 = 4 << 20;
@@ -19,7 +21,7 @@ pub const POPULATED: u64 = 4 << 20;
 #[derive(Debug)]
 pub struct Segment {
     mapping: Mapping,
-    id: i32,
+    id: Option<i32>,
     nonce: u64,
     geometry: Geometry,
 }
@@ -47,7 +49,7 @@ pub struct Refused {
 /// Why a segment could not be adopted.
 #[derive(Debug)]
 pub enum AdoptError {
-    /// shmat(2) or shmctl(2) failed: usually, the segment is gone.
+    /// A system call failed: usually, the segment is gone.
     System(io::Error),
     /// The segment is another one; the field that differs.
     Differs(&'static str),
@@ -72,18 +74,25 @@ impl Segment {
                 other => break other?,
             }
         };
-        let mapping = Mapping::attach(id);
+        let mapping = sysv::attach(id);
         sysv::mark_removed(id)?;
-        let segment = Self { mapping: mapping?, id, nonce, geometry };
+        let segment = Self { mapping: mapping?, id: Some(id), nonce, geometry };
         if let Some((uid, gid)) = owner {
             sysv::set_owner(id, uid, gid)?;
         }
+        segment.initialise(schema_hash, created);
+        Ok(segment)
+    }
+
+    /// Writes the header and opens the masks; nobody else knows the segment yet.
+    fn initialise(&self, schema_hash: u64, created: (u64, u64)) {
+        let geometry = self.geometry;
         let (created_mono_ns, created_real_ns) = created;
         let header = SegmentHeader {
             magic: SEGMENT_MAGIC,
             abi_version: ABI_VERSION,
             length: 4096,
-            nonce,
+            nonce: self.nonce,
             margin: MARGIN,
             reserved: 0,
             schema_hash,
@@ -96,26 +105,72 @@ impl Segment {
             created_real_ns,
             sections: geometry.sections(),
         };
-        // SAFETY: the mapping is at least a page, page-aligned, and nobody else knows its id yet.
-        unsafe { segment.mapping.base().cast::<SegmentHeader>().write_volatile(header) };
+        // SAFETY: the mapping is at least a page, page-aligned, and nobody else knows it yet.
+        unsafe { self.mapping.base().cast::<SegmentHeader>().write_volatile(header) };
         for word in 0..MAX_FRAMES / 64 {
-            segment.mask(word).store(u64::MAX, Ordering::Relaxed);
+            self.mask(word).store(u64::MAX, Ordering::Relaxed);
         }
-        Ok(segment)
+    }
+
+    /// A segment that its target will make: no ring has an owner or a frame in it, until
+    /// [`Self::fill`] puts the target's memory in its place.
+    pub fn awaited(identity: Identity) -> io::Result<Self> {
+        let Identity { nonce, geometry, .. } = identity;
+        Ok(Self { mapping: Mapping::zeros(geometry.size())?, id: None, nonce, geometry })
+    }
+
+    /// Puts the memfd that a target made in the place of this segment's memory, in one step for
+    /// whoever reads it, if it is the one expected.
+    pub fn fill(&self, file: BorrowedFd<'_>, schema_hash: u64) -> Result<(), AdoptError> {
+        let Self { nonce, geometry, .. } = *self;
+        // Checked in a mapping of its own, which ends with the check.
+        Self::adopt_file(file, Identity { nonce, schema_hash, geometry })?;
+        self.mapping.replace(file).map_err(AdoptError::System)
+    }
+
+    /// Maps a target's memfd if it is the segment expected; nothing is written to it.
+    pub fn adopt_file(file: BorrowedFd<'_>, expected: Identity) -> Result<Self, AdoptError> {
+        let mapping = memfd::map(file, expected.geometry.size()).map_err(AdoptError::System)?;
+        let mapping = mapping.map_err(AdoptError::Differs)?;
+        Self::check(mapping, None, expected.nonce, expected.schema_hash)?.expect(expected.geometry)
+    }
+
+    /// Maps a target's memfd, of `size` bytes, whatever its geometry.
+    pub fn adopt_any_file(
+        file: BorrowedFd<'_>,
+        size: u64,
+        nonce: u64,
+        schema_hash: u64,
+    ) -> Result<Self, AdoptError> {
+        let mapping = memfd::map(file, size).map_err(AdoptError::System)?;
+        Self::check(mapping.map_err(AdoptError::Differs)?, None, nonce, schema_hash)
     }
 
     /// Attaches segment `id` if it is the one expected; nothing is written to it.
     pub fn adopt(id: i32, expected: Identity) -> Result<Self, AdoptError> {
-        let segment = Self::adopt_any(id, expected.nonce, expected.schema_hash)?;
-        match segment.geometry == expected.geometry {
-            true => Ok(segment),
-            false => Err(AdoptError::Differs("geometry")),
-        }
+        Self::adopt_any(id, expected.nonce, expected.schema_hash)?.expect(expected.geometry)
     }
 
     /// Attaches segment `id` whatever its geometry, as far as its size bears it out.
     pub fn adopt_any(id: i32, nonce: u64, schema_hash: u64) -> Result<Self, AdoptError> {
-        let mapping = Mapping::attach(id).map_err(AdoptError::System)?;
+        let mapping = sysv::attach(id).map_err(AdoptError::System)?;
+        Self::check(mapping, Some(id), nonce, schema_hash)
+    }
+
+    fn expect(self, geometry: Geometry) -> Result<Self, AdoptError> {
+        match self.geometry == geometry {
+            true => Ok(self),
+            false => Err(AdoptError::Differs("geometry")),
+        }
+    }
+
+    /// Believes a header as far as the size of the mapping bears it out.
+    fn check(
+        mapping: Mapping,
+        id: Option<i32>,
+        nonce: u64,
+        schema_hash: u64,
+    ) -> Result<Self, AdoptError> {
         if mapping.size() < PAGE as usize {
             return Err(AdoptError::Differs("size"));
         }
@@ -140,8 +195,8 @@ impl Segment {
         Err(AdoptError::Differs(differs))
     }
 
-    /// The id to attach it by.
-    pub fn id(&self) -> i32 {
+    /// The id to attach it by; none where the target makes it.
+    pub fn id(&self) -> Option<i32> {
         self.id
     }
 
@@ -155,9 +210,9 @@ impl Segment {
         self.geometry
     }
 
-    /// Processes that have it mapped, us included.
-    pub fn attached(&self) -> io::Result<u64> {
-        sysv::attached(self.id)
+    /// Whether somebody took memory of it away under us: it reads as zeros from then on.
+    pub fn truncated(&self) -> bool {
+        self.mapping.faulted()
     }
 
     fn words(&self, offset: u64, count: usize) -> &[AtomicU64] {
@@ -272,6 +327,7 @@ impl Segment {
 mod tests {
     use super::*;
     use crate::ring::{RingReader, RingWriter};
+    use std::os::fd::AsFd;
 
     fn identity(nonce: u64) -> Identity {
         Identity { nonce, schema_hash: 5, geometry: Geometry::new(64, 10, 3).unwrap() }
@@ -290,30 +346,76 @@ mod tests {
     fn a_removed_segment_is_adopted_while_it_is_held() {
         let first = create(77);
         RingWriter::new(first.ring(2)).write([1, 2, 3]);
-        let second = Segment::adopt(first.id(), identity(77)).unwrap();
+        let id = first.id().unwrap();
+        let second = Segment::adopt(id, identity(77)).unwrap();
         assert_eq!(second.ring(2).tail(), 1);
-        assert_eq!(second.attached().unwrap(), 2);
         drop(first);
-        let id = second.id();
+        assert_eq!(Segment::adopt(id, identity(77)).unwrap().ring(2).tail(), 1);
         drop(second);
         assert!(matches!(Segment::adopt(id, identity(77)), Err(AdoptError::System(_))));
+    }
+
+    /// What a target makes.
+    fn made_by_a_target(nonce: u64) -> (Segment, std::os::fd::OwnedFd) {
+        let Identity { geometry, schema_hash, .. } = identity(nonce);
+        let file = memfd::tests::make(geometry.size() as i64, libc::F_SEAL_SHRINK);
+        let mapping = memfd::map(file.as_fd(), geometry.size()).unwrap().unwrap();
+        let segment = Segment { mapping, id: None, nonce, geometry };
+        segment.initialise(schema_hash, (1, 2));
+        (segment, file)
+    }
+
+    #[test]
+    fn an_awaited_segment_is_empty_until_it_is_filled() {
+        let (theirs, file) = made_by_a_target(81);
+        let ours = Segment::awaited(identity(81)).unwrap();
+        let (before, ring) = (ours.ring(2), theirs.ring(2));
+        assert_eq!((before.tail(), before.owner().state), (0, 0));
+        RingWriter::new(ring).write([1, 2, 3]);
+        assert_eq!(before.tail(), 0);
+        ours.fill(file.as_fd(), 5).unwrap();
+        assert_eq!(before.tail(), 1, "the same ring, whoever held it");
+        RingWriter::new(ring).write([1, 2, 3]);
+        assert_eq!(before.tail(), 2);
+        ours.give_back().unwrap();
+    }
+
+    #[test]
+    fn an_awaited_segment_is_filled_by_no_other() {
+        let (_, file) = made_by_a_target(82);
+        let differs = |nonce, schema_hash| {
+            let ours = Segment::awaited(identity(nonce)).unwrap();
+            match ours.fill(file.as_fd(), schema_hash).unwrap_err() {
+                AdoptError::Differs(what) => what,
+                AdoptError::System(error) => panic!("{error}"),
+            }
+        };
+        assert_eq!(differs(83, 5), "nonce");
+        assert_eq!(differs(82, 6), "schema hash");
+        let stdin = std::io::stdin();
+        let ours = Segment::awaited(identity(82)).unwrap();
+        assert!(matches!(ours.fill(stdin.as_fd(), 5), Err(AdoptError::Differs("kind of file"))));
+        let Identity { geometry, .. } = identity(82);
+        let adopted = Segment::adopt_any_file(file.as_fd(), geometry.size(), 82, 5).unwrap();
+        assert_eq!(adopted.geometry(), geometry);
     }
 
     #[test]
     fn another_segment_is_not_adopted() {
         let segment = create(78);
+        let id = segment.id().unwrap();
         let mut other = identity(79);
-        assert!(matches!(Segment::adopt(segment.id(), other), Err(AdoptError::Differs("nonce"))));
+        assert!(matches!(Segment::adopt(id, other), Err(AdoptError::Differs("nonce"))));
         other = identity(78);
         other.schema_hash = 6;
         assert!(matches!(
-            Segment::adopt(segment.id(), other),
+            Segment::adopt(id, other),
             Err(AdoptError::Differs("schema hash"))
         ));
         other = identity(78);
         other.geometry = Geometry::new(64, 9, 3).unwrap();
         assert!(matches!(
-            Segment::adopt(segment.id(), other),
+            Segment::adopt(id, other),
             Err(AdoptError::Differs("geometry"))
         ));
     }

@@ -167,14 +167,9 @@ static void ppt1_at_thread_exit(ppt1_thread *t) {
     pthread_setspecific((pthread_key_t)(word - 1), t);
 }
 
-/* Maps the segment that `gate` names. Every thread may try; the first to enter it in the table
- * wins. Returns 0 and sets errno where it cannot be had. */
-static unsigned char *ppt1_map(uint64_t gate, uint64_t nonce, const ppt1_geometry *geometry) {
-    if (gate >> 31 & 1) {
-        errno = ENOSYS; /* a segment that the target makes: not in this version */
-        return 0;
-    }
-    void *base = shmat((int)(gate & 0x7fffffff), 0, 0);
+/* Maps System V segment `id`. */
+static void *ppt1_attach(int id, uint64_t nonce, const ppt1_geometry *geometry) {
+    void *base = shmat(id, 0, 0);
     if (base == (void *)-1)
         return 0;
     const uint64_t *header = (const uint64_t *)base;
@@ -185,24 +180,39 @@ static unsigned char *ppt1_map(uint64_t gate, uint64_t nonce, const ppt1_geometr
         return 0;
     }
     madvise(base, geometry->size, MADV_DONTFORK);
-    for (unsigned i = 0; i < 8; i++) {
+    return base;
+}
+
+static void *ppt1_make(int *fd, uint64_t nonce, const ppt1_geometry *geometry);
+
+/* Maps the segment that `gate` names, or makes it where that is for us to do. Every thread may try;
+ * the first to enter it in the table wins. Returns 0 and sets errno where it cannot be had. */
+static unsigned char *ppt1_map(uint64_t gate, uint64_t nonce, const ppt1_geometry *geometry) {
+    int fd = -1;
+    void *base = gate >> 31 & 1 ? ppt1_make(&fd, nonce, geometry)
+                                : ppt1_attach((int)(gate & 0x7fffffff), nonce, geometry);
+    if (base == 0)
+        return 0;
+    unsigned char *other = 0;
+    for (unsigned i = 0; i < 8 && other == 0; i++) {
         ppt1_mapped *entry = &PPT1_(control).segments[i];
-        uint64_t other = 0;
-        if (__atomic_compare_exchange_n(&entry->base, &other, (uint64_t)base, 0, __ATOMIC_ACQ_REL,
+        uint64_t taken = 0;
+        if (__atomic_compare_exchange_n(&entry->base, &taken, (uint64_t)base, 0, __ATOMIC_ACQ_REL,
                                         __ATOMIC_ACQUIRE)) {
+            __atomic_store_n(&PPT1_(control).memfd[i], (uint64_t)(fd + 1), __ATOMIC_RELAXED);
             __atomic_store_n(&entry->size, geometry->size, __ATOMIC_RELAXED);
             __atomic_store_n(&entry->handle, gate, __ATOMIC_RELAXED);
             __atomic_store_n(&entry->nonce, nonce, __ATOMIC_RELEASE);
             return (unsigned char *)base;
         }
-        if (((const uint64_t *)other)[2] == nonce) {
-            shmdt(base);
-            return (unsigned char *)other;
-        }
+        if (((const uint64_t *)taken)[2] == nonce)
+            other = (unsigned char *)taken;
     }
-    shmdt(base);
-    errno = ENOSPC; /* the table is full */
-    return 0;
+    munmap(base, geometry->size); /* for System V memory, too, this is all */
+    if (fd != -1)
+        close(fd);
+    errno = ENOSPC; /* the table is full, unless there is another */
+    return other;
 }
 
 /* Claims the lowest free ring. */

@@ -58,7 +58,7 @@ typedef struct ppt1_control {
     uint64_t no_ring, nested, not_mapped;
     uint64_t target_reserved[26];
     ppt1_mapped segments[8];
-    uint64_t memfd[8];
+    uint64_t memfd[8]; /* the descriptor of each that we made, plus 1 */
     unsigned char rest[PPT1_PAGE - 832];
 } ppt1_control;
 

@@ -6,16 +6,18 @@ use super::{Buffer, frame_type};
 use crate::text::Text;
 
 const FIXED: &str = include_str!("../../runtime/c/target.c");
+const MADE: &str = include_str!("../../runtime/c/made.c");
 const HELLO: &str = include_str!("../../runtime/c/hello.c");
 
 /// What the fixed parts need.
-const HEADERS: [&str; 12] = [
+const HEADERS: [&str; 13] = [
     "errno.h",
     "fcntl.h",
     "poll.h",
     "pthread.h",
     "stdlib.h",
     "sys/mman.h",
+    "sys/resource.h",
     "sys/shm.h",
     "sys/socket.h",
     "sys/stat.h",
@@ -56,6 +58,8 @@ pub(crate) fn emit(buffer: &Buffer, header: &str, macro_form: bool) -> String {
     out.line("#pragma GCC diagnostic pop");
     out.blank();
     out.block(FIXED);
+    out.blank();
+    out.block(MADE);
     out.blank();
     out.block(HELLO);
     out.blank();

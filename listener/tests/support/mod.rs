@@ -159,7 +159,7 @@ pub fn wait(mut condition: impl FnMut() -> bool) {
 pub fn poke(segment: &Segment, offset: u64, value: u64) {
     assert!(offset.is_multiple_of(8) && offset < segment.geometry().size());
     // SAFETY: attaching where the kernel likes touches nothing that exists.
-    let base = unsafe { libc::shmat(segment.id(), std::ptr::null(), 0) };
+    let base = unsafe { libc::shmat(segment.id().unwrap(), std::ptr::null(), 0) };
     assert!(base.addr() as isize != -1, "{}", io::Error::last_os_error());
     // SAFETY: within the mapping and aligned (checked); everybody uses these words atomically.
     unsafe { AtomicU64::from_ptr(base.byte_add(offset as usize).cast()) }

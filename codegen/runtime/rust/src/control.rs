@@ -58,6 +58,12 @@ impl Control {
         words.chunks_exact(ROW).nth(row)?.try_into().ok()
     }
 
+    /// The descriptor of a segment in that table which this process made, plus 1.
+    pub(super) fn memfd(&self, row: usize) -> Option<&AtomicU64> {
+        const FIRST: usize = std::mem::offset_of!(abi::Control, memfd) / 8;
+        self.0.get(FIRST..FIRST + abi::MAX_SEGMENTS)?.get(row)
+    }
+
     /// The page as madvise(2) wants it.
     pub(super) fn address(&self) -> *mut libc::c_void {
         (&raw const *self).cast_mut().cast()

@@ -80,6 +80,12 @@ impl Descriptor {
     }
 }
 
+impl Descriptor {
+    pub(super) fn schema_hash(&self) -> u64 {
+        self.schema_hash
+    }
+}
+
 /// A buffer's parts, for what happens off the hot path.
 #[derive(Debug)]
 pub struct Buffer {

@@ -4,6 +4,7 @@ mod control;
 mod descriptor;
 mod exit;
 mod hello;
+mod made;
 mod slow;
 mod table;
 mod thread;

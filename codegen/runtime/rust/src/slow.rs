@@ -216,7 +216,7 @@ fn join(buffer: &'static Buffer, place: &Place, stride: u32, gate: u64) -> Found
     let mapped = match table::find(control, nonce) {
         _ if !fits(&geometry, stride) => Err(libc::EINVAL),
         Some(base) => Ok(base),
-        None => table::map(control, gate, nonce, &geometry)
+        None => table::map(control, buffer.descriptor.schema_hash(), gate, nonce, &geometry)
             // by another thread, meanwhile
             .or_else(|error| table::find(control, nonce).ok_or(error)),
     };

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use ppt_segment::abi::{GeometryWords, MAX_SEGMENTS, SEGMENT_MAGIC, SegmentHeader};
 
 use super::control::Control;
+use super::made;
 
 /// Start of a mapped segment: whole pages, there until the process ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,19 +49,54 @@ pub(super) fn find(control: &Control, nonce: u64) -> Option<Base> {
     None
 }
 
-/// Maps the segment that `gate` names. Every thread may try; the first to enter it in the table
-/// wins. The error is an errno.
+/// Maps the segment that `gate` names, or makes it where that is for us to do. Every thread may
+/// try; the first to enter it in the table wins. The error is an errno.
 pub(super) fn map(
     control: &Control,
+    schema_hash: u64,
     gate: u64,
     nonce: u64,
     geometry: &GeometryWords,
 ) -> Result<Base, i32> {
-    if gate >> 31 & 1 != 0 {
-        return Err(libc::ENOSYS); // a segment that the target makes: not in this version
+    let (address, fd) = match gate >> 31 & 1 {
+        0 => (attach((gate & 0x7fff_ffff) as i32, nonce, geometry)?, -1),
+        _ => made::make(control, schema_hash, nonce, geometry)?,
+    };
+    let base = Base(address.expose_provenance());
+    let mut other = None;
+    for row in 0..MAX_SEGMENTS {
+        let (Some([entry, handle, name, size]), Some(memfd)) =
+            (control.segment(row), control.memfd(row))
+        else {
+            break;
+        };
+        match entry.compare_exchange(0, base.0 as u64, AcqRel, Acquire) {
+            Ok(_) => {
+                memfd.store((fd + 1) as u64, Relaxed);
+                size.store(geometry.size, Relaxed);
+                handle.store(gate, Relaxed);
+                name.store(nonce, Release);
+                return Ok(base);
+            }
+            Err(taken) if Base(taken as usize).nonce() == nonce => {
+                other = Some(Base(taken as usize));
+                break;
+            }
+            Err(_) => {}
+        }
     }
+    // SAFETY: mapped a moment ago, and nobody else knows it. For System V memory, too, this is all.
+    unsafe { libc::munmap(address, geometry.size as usize) };
+    if fd != -1 {
+        made::close(fd);
+    }
+    other.ok_or(libc::ENOSPC) // the table is full, unless there is another
+}
+
+/// Maps System V segment `id`.
+fn attach(id: i32, nonce: u64, geometry: &GeometryWords) -> Result<*mut libc::c_void, i32> {
     // SAFETY: the kernel chooses an unused address.
-    let address = unsafe { libc::shmat((gate & 0x7fff_ffff) as i32, std::ptr::null(), 0) };
+    let address = unsafe { libc::shmat(id, std::ptr::null(), 0) };
     if address as isize == -1 {
         return Err(errno());
     }
@@ -70,34 +106,13 @@ pub(super) fn map(
         || base.nonce() != nonce
         || stride != geometry.stride
     {
-        detach(address);
+        // SAFETY: it came from shmat a moment ago, and nobody else knows it.
+        unsafe { libc::shmdt(address) };
         return Err(libc::ESTALE); // the id belongs to somebody else by now
     }
     // SAFETY: our own mapping; what the advice changes is what a fork copies.
     unsafe { libc::madvise(address, geometry.size as usize, libc::MADV_DONTFORK) };
-    for row in 0..MAX_SEGMENTS {
-        let Some([entry, handle, name, size]) = control.segment(row) else { break };
-        match entry.compare_exchange(0, base.0 as u64, AcqRel, Acquire) {
-            Ok(_) => {
-                size.store(geometry.size, Relaxed);
-                handle.store(gate, Relaxed);
-                name.store(nonce, Release);
-                return Ok(base);
-            }
-            Err(other) if Base(other as usize).nonce() == nonce => {
-                detach(address);
-                return Ok(Base(other as usize));
-            }
-            Err(_) => {}
-        }
-    }
-    detach(address);
-    Err(libc::ENOSPC) // the table is full
-}
-
-fn detach(address: *mut libc::c_void) {
-    // SAFETY: it came from shmat a moment ago, and nobody else knows it.
-    unsafe { libc::shmdt(address) };
+    Ok(address)
 }
 
 pub(super) fn errno() -> i32 {

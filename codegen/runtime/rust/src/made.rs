@@ -1,0 +1,146 @@
+//! Segments that this process makes, for an agent that fetches them by their descriptor.
+
+use std::ffi::c_void;
+use std::mem::offset_of;
+use std::ptr;
+
+use ppt_segment::abi::{
+    ABI_VERSION, Claim, Control as Words, GeometryWords, MARGIN, MAX_FRAMES, MaskPage, PAGE,
+    SEGMENT_MAGIC, Section, SegmentHeader, section_kind,
+};
+
+use super::control::Control;
+use super::table::errno;
+
+/// A mapped segment, and its descriptor.
+pub(super) type Made = (*mut c_void, i32);
+
+/// Makes a segment. Sealed: whoever maps it need not fear that it shrinks. The error is an errno.
+pub(super) fn make(
+    control: &Control,
+    schema_hash: u64,
+    nonce: u64,
+    geometry: &GeometryWords,
+) -> Result<Made, i32> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: fills the structure that it is given.
+    let known = unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit) } == 0;
+    if !known || limit.rlim_cur < geometry.size {
+        return Err(libc::EFBIG); // ftruncate(2) would say it by SIGXFSZ
+    }
+    let fd = memfd()?;
+    map(fd, geometry)
+        .map(|base| {
+            initialise(base, control, schema_hash, nonce, geometry);
+            (base, fd)
+        })
+        .inspect_err(|_| close(fd))
+}
+
+/// A memfd whose number does not get in the program's way: programs close 0, 1 and 2 to open
+/// something else in their place, and select(2) needs low ones.
+fn memfd() -> Result<i32, i32> {
+    let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
+    // SAFETY: a string that ends.
+    let new = |flags: libc::c_uint| unsafe { libc::syscall(libc::SYS_memfd_create, c"ppt".as_ptr(), flags) };
+    let fd = match new(flags | libc::MFD_NOEXEC_SEAL) {
+        -1 if errno() == libc::EINVAL => new(flags), // Linux before 6.3
+        fd => fd,
+    };
+    if fd == -1 {
+        return Err(errno());
+    }
+    // SAFETY: no pointers.
+    let above = |least: i32| unsafe { libc::fcntl(fd as i32, libc::F_DUPFD_CLOEXEC, least) };
+    let high = match above(256) {
+        -1 => above(3),
+        high => high,
+    };
+    let error = errno();
+    close(fd as i32);
+    if high == -1 { Err(error) } else { Ok(high) }
+}
+
+fn map(fd: i32, geometry: &GeometryWords) -> Result<*mut c_void, i32> {
+    let size = geometry.size as usize;
+    let seals = libc::F_SEAL_SEAL | libc::F_SEAL_SHRINK | libc::F_SEAL_GROW;
+    // SAFETY: no pointers.
+    let sealed = unsafe {
+        libc::ftruncate(fd, geometry.size as libc::off_t) == 0
+            && libc::fcntl(fd, libc::F_ADD_SEALS, seals) == 0
+    };
+    if !sealed {
+        return Err(errno());
+    }
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    // SAFETY: the kernel chooses an unused address.
+    let base = unsafe { libc::mmap(ptr::null_mut(), size, protection, libc::MAP_SHARED, fd, 0) };
+    if base == libc::MAP_FAILED {
+        return Err(errno());
+    }
+    // SAFETY: our own mapping, which nobody knows yet.
+    unsafe {
+        // What is not to be had is said here, not by SIGBUS; EINVAL: Linux before 5.14.
+        let headers = libc::madvise(base, geometry.slots as usize, libc::MADV_POPULATE_WRITE);
+        if headers != 0 && errno() != libc::EINVAL {
+            libc::munmap(base, size);
+            return Err(libc::ENOMEM);
+        }
+        libc::madvise(base, size, libc::MADV_DONTFORK);
+    }
+    Ok(base)
+}
+
+/// What an agent writes into a segment that it makes.
+fn initialise(
+    base: *mut c_void,
+    control: &Control,
+    schema_hash: u64,
+    nonce: u64,
+    g: &GeometryWords,
+) {
+    const AGENT_PID: usize = offset_of!(Words, claim) + offset_of!(Claim, agent_pid);
+    let now = |clock| {
+        let now = super::clock(clock);
+        now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+    };
+    let rings = u64::from(g.rings);
+    let section = |kind, offset, length, item| Section { kind, flags: 0, offset, length, item };
+    let mut sections = [section(0, 0, 0, 0); 16];
+    sections[0] = section(section_kind::MASKS, g.masks, PAGE, PAGE);
+    sections[1] = section(section_kind::PROCESS, g.process, PAGE, PAGE);
+    let pitch = u64::from(g.ring_pitch);
+    sections[2] = section(section_kind::RING_HEADERS, g.ring_headers, rings * pitch, pitch);
+    let stride = u64::from(g.stride);
+    sections[3] = section(section_kind::SLOTS, g.slots, rings * (stride << g.log2_slots), stride);
+    let header = SegmentHeader {
+        magic: SEGMENT_MAGIC,
+        abi_version: ABI_VERSION,
+        length: 4096,
+        nonce,
+        margin: MARGIN,
+        reserved: 0,
+        schema_hash,
+        stride: g.stride,
+        log2_slots: g.log2_slots,
+        rings: g.rings,
+        ring_pitch: g.ring_pitch,
+        agent_pid: control.word::<AGENT_PID>().load(std::sync::atomic::Ordering::Relaxed),
+        created_mono_ns: now(libc::CLOCK_MONOTONIC),
+        created_real_ns: now(libc::CLOCK_REALTIME),
+        sections,
+    };
+    // SAFETY: header and masks lie in the mapping (the geometry was checked), which is aligned to
+    // pages and which nobody else knows yet.
+    unsafe {
+        base.cast::<SegmentHeader>().write(header);
+        let enable = base.byte_add(g.masks as usize + offset_of!(MaskPage, enable));
+        enable.cast::<[u64; MAX_FRAMES / 64]>().write([u64::MAX; MAX_FRAMES / 64]);
+    }
+}
+
+/// Closes a descriptor of ours that nobody else was told of.
+pub(super) fn close(fd: i32) {
+    // SAFETY: no pointers.
+    unsafe { libc::close(fd) };
+}
