@@ -118,6 +118,17 @@ pub(crate) enum Clock {
     Monotonic,
 }
 
+/// Who makes the shared memory.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Segment {
+    /// ppt where the program can attach what it makes, else the program.
+    Auto,
+    /// ppt: System V shared memory.
+    Sysv,
+    /// The program: a sealed memfd that ppt fetches.
+    Memfd,
+}
+
 #[derive(ClapArgs)]
 pub(crate) struct Attach {
     #[command(flatten)]
@@ -180,6 +191,9 @@ pub(crate) struct Capture {
     /// What stamps of `option time tsc` count.
     #[arg(long, value_enum, value_name = "CLOCK", default_value = "auto")]
     pub(crate) clock: Clock,
+    /// Who makes the shared memory.
+    #[arg(long, value_enum, value_name = "KIND", default_value = "auto")]
+    pub(crate) segment: Segment,
     /// Overwrite the capture if it exists.
     #[arg(long)]
     pub(crate) force: bool,

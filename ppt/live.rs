@@ -16,7 +16,9 @@ use std::time::{Duration, Instant};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::time::TimeSpec;
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
-use ppt_agent::{Allow, Buffer, ClockChoice, Ending, Limits, Options, Session, StampClock};
+use ppt_agent::{
+    Allow, Buffer, ClockChoice, Ending, Limits, Options, SegmentChoice, SegmentKind, Session, StampClock,
+};
 use ppt_listener::{Dropped, EndReason, Ended, Listener, Rate, Rotation};
 
 use crate::args;
@@ -32,6 +34,10 @@ const TOOL: &str = concat!("ppt ", env!("CARGO_PKG_VERSION"));
 const LOOK: Duration = Duration::from_secs(1);
 /// The first looks come sooner: a segment that cannot be mapped shows at the first frame.
 const FIRST_LOOK: Duration = Duration::from_millis(100);
+/// While a target is to make its segment: frames sit in it until it is fetched.
+const AWAITING: Duration = Duration::from_millis(10);
+/// The same in the first second, when a busy target makes it.
+const AWAITING_AT_FIRST: Duration = Duration::from_millis(1);
 
 /// The file that frames go to first, and how they go on.
 pub(crate) struct Outputs {
@@ -87,6 +93,8 @@ pub(crate) struct Live<'a> {
     finished: Vec<Session>,
     /// What each feed refused, as last seen.
     dropped: Vec<Dropped>,
+    /// The name of each feed.
+    names: Vec<String>,
     ticks: TimerFd,
     deadline: Option<TimerFd>,
     status: StatusLine,
@@ -147,6 +155,11 @@ pub(crate) fn attach_options(args: &args::Capture) -> Options {
             args::Clock::Tsc => ClockChoice::Ticks,
             args::Clock::Monotonic => ClockChoice::Monotonic,
         },
+        segment: match args.segment {
+            args::Segment::Auto => SegmentChoice::Auto,
+            args::Segment::Sysv => SegmentChoice::SysV,
+            args::Segment::Memfd => SegmentChoice::Memfd,
+        },
     }
 }
 
@@ -198,6 +211,7 @@ impl<'a> Live<'a> {
             members: Vec::new(),
             finished: Vec::new(),
             dropped: Vec::new(),
+            names: Vec::new(),
             ticks,
             deadline,
             // What a command has to say is its own.
@@ -231,7 +245,20 @@ impl<'a> Live<'a> {
         tell::attached(self.options, &session);
         let feed = self.dropped.len();
         self.dropped.resize(feed + count, Dropped::default());
+        self.names.extend(session.attached().iter().map(|it| it.buffer.name.clone()));
         self.members.push(Member { session, feed, told: vec![false; count] });
+        self.look_again(FIRST_LOOK);
+    }
+
+    /// Sets the clock for the next look: after `longest`, or sooner where a segment is awaited.
+    fn look_again(&self, longest: Duration) {
+        let after = match self.members.iter().any(|it| it.session.awaits()) {
+            true if self.started.elapsed() < LOOK => AWAITING_AT_FIRST,
+            true => AWAITING,
+            false => longest,
+        };
+        // It was set before, and so it can be set again.
+        let _ = set(&self.ticks, after, Some(LOOK));
     }
 
     /// Whether a buffer that was just found in process `pid` is captured already.
@@ -301,6 +328,7 @@ impl<'a> Live<'a> {
                 self.look(index);
             }
             self.show();
+            self.look_again(LOOK);
         }
         None
     }
@@ -338,6 +366,22 @@ impl<'a> Live<'a> {
                 self.status.clear();
                 report::warning(tell::ticks_given_up(&it.buffer.name, &why));
             }
+            if let Some(errno) = checked.fell_over.filter(|_| self.options.verbose) {
+                self.status.clear();
+                report::note(tell::fell_over(it, errno));
+            }
+            if let Some(error) = checked.not_fetched {
+                self.ok = false;
+                self.status.clear();
+                report::error(error);
+                return self.leave(index, End::new(EndReason::Failed, ""), false);
+            }
+            if self.listener.truncated(member.feed + buffer) {
+                // The summary says so.
+                if member.told.len() == 1 {
+                    return self.leave(index, End::new(EndReason::Failed, ""), false);
+                }
+            }
             if let Some(errno) = checked.unmappable {
                 self.ok = false;
                 self.status.clear();
@@ -362,6 +406,14 @@ impl<'a> Live<'a> {
     fn leave(&mut self, index: usize, end: End, gone: bool) {
         let mut member = self.members.remove(index);
         self.close(&mut member);
+        let mut made = member.session.attached().iter().filter(|it| it.kind == SegmentKind::Memfd);
+        for it in made.clone().filter(|it| gone && it.awaited) {
+            self.status.clear();
+            report::warning(tell::never_fetched(it));
+        }
+        // Children may have inherited the descriptor of what it made: its memory is given back after
+        // the last drain.
+        let gone = gone && made.next().is_none();
         let news = match self.kind {
             Kind::One => false,
             Kind::Several => !end.message.is_empty() && !self.options.quiet,
@@ -444,7 +496,7 @@ impl<'a> Live<'a> {
         self.finished.into_iter().for_each(Session::close);
         left.dedup();
         let name = self.output.name();
-        let ok = self.ok && tell::problems(&name, &summary);
+        let ok = self.ok && tell::problems(&name, &self.names, &summary);
         if !self.options.quiet {
             tell::summary(&name, &summary, self.started.elapsed());
         }
@@ -475,11 +527,15 @@ pub(crate) fn timer(after: Duration, every: Option<Duration>) -> Result<TimerFd,
     let timer =
         TimerFd::new(ClockId::CLOCK_MONOTONIC, TimerFlags::TFD_CLOEXEC | TimerFlags::TFD_NONBLOCK)
             .map_err(&fail)?;
+    set(&timer, after, every).map_err(&fail)?;
+    Ok(timer)
+}
+
+fn set(timer: &TimerFd, after: Duration, every: Option<Duration>) -> nix::Result<()> {
     let first = TimeSpec::from_duration(after);
     let expiration = match every {
         Some(every) => Expiration::IntervalDelayed(first, TimeSpec::from_duration(every)),
         None => Expiration::OneShot(first),
     };
-    timer.set(expiration, TimerSetTimeFlags::empty()).map_err(&fail)?;
-    Ok(timer)
+    timer.set(expiration, TimerSetTimeFlags::empty())
 }

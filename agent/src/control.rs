@@ -4,6 +4,7 @@ use std::mem::offset_of;
 
 use ppt_segment::Geometry;
 use ppt_segment::abi::{Claim, Control, GeometryWords, MAX_SEGMENTS, MappedSegment};
+use ppt_segment::handle::Kind;
 
 /// A copy of a control page.
 #[derive(Debug, Clone)]
@@ -18,6 +19,32 @@ pub(crate) struct TargetCounters {
     pub(crate) no_ring: u64,
     pub(crate) nested: u64,
     pub(crate) not_mapped: u64,
+}
+
+/// A segment of the target's table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Listed {
+    pub(crate) nonce: u64,
+    pub(crate) size: u64,
+    pub(crate) place: Place,
+}
+
+impl Listed {
+    pub(crate) fn kind(&self) -> Kind {
+        match self.place {
+            Place::SysV(_) => Kind::SysV,
+            Place::Memfd(_) => Kind::Memfd,
+        }
+    }
+}
+
+/// How to get at a segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// By its id.
+    SysV(i32),
+    /// By the number that its descriptor has in the target.
+    Memfd(i32),
 }
 
 impl ControlCopy {
@@ -84,18 +111,23 @@ impl ControlCopy {
         }
     }
 
-    /// Segments that the target says it has mapped: (id, nonce), System V only.
-    pub(crate) fn segments(&self) -> Vec<(i32, u64)> {
-        let entry = |index: usize| {
+    /// Segments that the target says it has mapped.
+    pub(crate) fn segments(&self) -> Vec<Listed> {
+        let listed = |index: usize| {
             let at = offset_of!(Control, segments) + index * size_of::<MappedSegment>();
+            let nonce = self.word(at + offset_of!(MappedSegment, nonce));
             // A segment may have been mapped when only half of the handle was there: it is whole
             // in what names the segment.
             let handle = self.word(at + offset_of!(MappedSegment, handle));
-            let (memfd, id) = (handle >> 31 & 1 == 1, handle as i32 & i32::MAX);
-            let nonce = self.word(at + offset_of!(MappedSegment, nonce));
-            (nonce != 0 && !memfd).then_some((id, nonce))
+            let place = match self.word(offset_of!(Control, memfd) + index * 8) {
+                0 if handle >> 31 & 1 == 0 => Place::SysV(handle as i32 & i32::MAX),
+                0 => return None, // being entered
+                number => Place::Memfd(i32::try_from(number - 1).ok()?),
+            };
+            let size = self.word(at + offset_of!(MappedSegment, size));
+            (nonce != 0).then_some(Listed { nonce, size, place })
         };
-        (0..MAX_SEGMENTS).filter_map(entry).collect()
+        (0..MAX_SEGMENTS).filter_map(listed).collect()
     }
 
     /// Whether every entry of the table of segments is taken.
@@ -179,5 +211,25 @@ mod tests {
         assert_eq!(copy.half(CLOCK_KIND_AT), 1);
         assert_eq!(copy.gate(), 0);
         assert_eq!(copy.failure(0), None);
+    }
+
+    #[test]
+    fn segments_are_found_where_they_are() {
+        let mut page = vec![0; BYTES];
+        let mut put = |at: usize, word: u64| page[at..at + 8].copy_from_slice(&word.to_le_bytes());
+        let row = |index| offset_of!(Control, segments) + index * size_of::<MappedSegment>();
+        for (index, handle) in
+            [7 << 32 | 5, 7 << 32 | 1 << 31 | 9, 1 << 31, 5].into_iter().enumerate()
+        {
+            put(row(index) + offset_of!(MappedSegment, handle), handle);
+            put(row(index) + offset_of!(MappedSegment, nonce), 100 + index as u64);
+        }
+        put(offset_of!(Control, memfd) + 8, 257);
+        // A handle of which only half was there when the segment was made.
+        put(offset_of!(Control, memfd) + 24, 258);
+        let found: Vec<_> =
+            ControlCopy::new(page).segments().iter().map(|it| (it.nonce, it.place)).collect();
+        let expected = [(100, Place::SysV(5)), (101, Place::Memfd(256)), (103, Place::Memfd(257))];
+        assert_eq!(found, expected);
     }
 }

@@ -51,14 +51,32 @@ pub enum AgentError {
     Traced { pid: i32, tracer: String },
     #[error(
         "process {pid} filters its system calls (seccomp), and shmat(2) may be among those that \
-         end it; if you know that its filter allows shmat, or answers with an error: --allow seccomp"
+         end it; if you know that its filter allows shmat, or answers with an error: --allow seccomp \
+         (with --segment memfd it is memfd_create(2))"
     )]
     Seccomp { pid: i32 },
     #[error(
-        "process {pid} is in another IPC namespace, where segments made here cannot be attached; \
-         run ppt inside it: nsenter --ipc --target {pid} ppt attach {pid}"
+        "process {pid} is in another IPC namespace, where segments made here cannot be attached: \
+         have it make its own (--segment auto), or run ppt inside: nsenter --ipc --target {pid} ppt \
+         attach {pid}"
     )]
     IpcNamespace { pid: i32 },
+    #[error(
+        "process {pid} would have to make its segment itself, of memory that this system does not \
+         reserve: with vm.overcommit_memory = 2 a frame could end it. Run ppt in the same IPC \
+         namespace (nsenter --ipc --target {pid}), or set vm.overcommit_memory to 0"
+    )]
+    StrictOvercommit { pid: i32 },
+    #[error(
+        "the segment of buffer {buffer} that process {pid} made cannot {what}: {cause}\n  {advice}"
+    )]
+    NotFetched {
+        pid: i32,
+        buffer: String,
+        what: &'static str,
+        cause: io::Error,
+        advice: &'static str,
+    },
     #[error(
         "buffer {buffer} of process {pid} has mapped segments of 8 geometries, and its table is \
          full; attach with a geometry that was used before, or restart the program"

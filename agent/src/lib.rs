@@ -38,10 +38,11 @@ pub use escape::escaped;
 pub use kin::{descendants, named};
 pub use plan::{Limits, Plan};
 pub use ppt_frame_dsl::Schema;
+pub use ppt_segment::handle::Kind as SegmentKind;
 pub use ppt_segment::{Geometry, Refused, Segment};
 pub use session::{
-    Allow, Attached, Checked, Detached, Dropped, Ending, Options, Session, Status, Transport,
-    detach, status,
+    Allow, Attached, Checked, Detached, Dropped, Ending, Options, SegmentChoice, Session, Status,
+    Transport, detach, status,
 };
 pub use sweep::sweep;
 pub use system::System;

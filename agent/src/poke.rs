@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use nix::sys::ptrace;
-use nix::sys::signal::SigSet;
+use nix::sys::signal::{SigSet, Signal};
 use nix::unistd::Pid;
 
 use crate::error::{AgentError, Result};
@@ -34,7 +34,10 @@ pub(crate) fn held<T: Send>(
     let joined: Result<(Held<T>, i32)> = std::thread::scope(|scope| {
         let helper = scope.spawn(|| {
             // A signal handler of ours must not run in the thread that the target waits for.
-            let _ = SigSet::all().thread_block();
+            // But what a truncated segment raises does: see the guard of ppt-segment.
+            let mut signals = SigSet::all();
+            signals.remove(Signal::SIGBUS);
+            let _ = signals.thread_block();
             let start = match beside_tracer && target.tracer() != 0 {
                 true => Instant::now(),
                 false => seize(target)?,

@@ -1,5 +1,6 @@
 //! One claim to detach: from the first write into a target to the last.
 
+mod choice;
 mod mailbox;
 mod outside;
 mod prepare;
@@ -9,22 +10,25 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ppt_segment::abi::Claim;
+use ppt_segment::handle::Kind;
 use ppt_segment::{Refused, Segment};
 
 use crate::buffer::Buffer;
 use crate::claim::{self, Holder};
 use crate::clock::{self, ClockChoice, Distrust, StampClock};
 use crate::control::TargetCounters;
-use crate::error::Result;
+use crate::error::{AgentError, Result};
 use crate::plan::{Limits, Plan};
 use crate::poke::held;
 use crate::random::random_nonzero;
 use crate::target::Target;
+use choice::{fetch, may_fall_over};
 use mailbox::{dropped, give_up_ticks, look, open, release, reopen, shut, switched_off};
 use prepare::prepare;
 pub(crate) use prepare::refuse;
 
 pub use crate::memory::Transport;
+pub use choice::SegmentChoice;
 pub use outside::{Detached, Status, detach, status};
 
 /// Refusals that the user lifts, one by one.
@@ -47,6 +51,8 @@ pub struct Options {
     pub allow: Allow,
     /// What stamps of `option time tsc` are to count.
     pub clock: ClockChoice,
+    /// Who makes the segments.
+    pub segment: SegmentChoice,
 }
 
 /// Why a buffer's part of a session is over.
@@ -71,6 +77,11 @@ pub struct Attached {
     pub buffer: Buffer,
     /// Its segment.
     pub segment: Arc<Segment>,
+    /// What kind of segment it is.
+    pub kind: Kind,
+    /// The target has not made its segment yet, or it has not been fetched: until then it is empty.
+    pub awaited: bool,
+    wanted: SegmentChoice,
     /// The geometry and why.
     pub plan: Plan,
     /// Whether the segment is that of an earlier session.
@@ -103,12 +114,16 @@ pub struct Dropped {
 }
 
 /// What a look at an attached buffer found.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub struct Checked {
     /// Frames that the target refused in this session.
     pub dropped: Dropped,
     /// errno of a segment that the target could not map, after a second try.
     pub unmappable: Option<i32>,
+    /// errno of a segment that the target could not attach: it is to make one itself.
+    pub fell_over: Option<i32>,
+    /// Why the segment that the target made could not be had.
+    pub not_fetched: Option<AgentError>,
     /// The buffer's part is over.
     pub ending: Option<Ending>,
     /// Ticks can no longer be trusted, and from now on the monotonic clock is taken instead; said
@@ -126,13 +141,15 @@ pub struct Session {
     pub held: Duration,
     /// How the gates were written.
     pub transport: Transport,
+    /// The target has a system call filter that may end it, and that was allowed.
+    pub filtered: bool,
 }
 
 impl Session {
     /// Attaches to `buffers` of `target`: segments first, then claim, geometry and gate of each in
     /// one hold. On failure nothing is left attached.
     pub fn attach(target: Target, buffers: Vec<Buffer>, options: &Options) -> Result<Self> {
-        refuse(&target, options.allow)?;
+        let filtered = refuse(&target, options.allow)?;
         let claim = claim::ours(target.system(), random_nonzero());
         let mut attached = Vec::with_capacity(buffers.len());
         for buffer in buffers {
@@ -158,7 +175,8 @@ impl Session {
             Ok(transport)
         };
         let held = held(&target, options.allow.traced, work)?;
-        Ok(Self { claim, attached, held: held.time, transport: held.result, target })
+        let (held, transport) = (held.time, held.result);
+        Ok(Self { target, claim, attached, held, transport, filtered })
     }
 
     /// The target.
@@ -186,16 +204,26 @@ impl Session {
         })
     }
 
+    /// Whether a segment is still to be fetched: what is written meanwhile sits in it, so look again
+    /// soon.
+    pub fn awaits(&self) -> bool {
+        self.attached.iter().any(|it| it.awaited && it.ending.is_none())
+    }
+
     /// Looks at the control page of buffer `index`: cheap, for about once a second. A segment that
-    /// could not be mapped is offered once more under a new handle.
+    /// could not be mapped is offered once more under a new handle, or the target asked to make
+    /// one; the one that it made is fetched.
     pub fn check(&mut self, index: usize) -> Checked {
         let Self { target, claim, attached, .. } = self;
         let it = &mut attached[index];
-        let mut unmappable = None;
+        let (mut unmappable, mut fell_over, mut not_fetched) = (None, None, None);
         let mut ticks_given_up = None;
         if it.ending.is_none() {
             match look(target, it, *claim) {
                 Ok(copy) => {
+                    if it.awaited {
+                        not_fetched = fetch(target, it, &copy).err();
+                    }
                     it.dropped = dropped(it, copy.counters());
                     unmappable = copy.failure(it.gate);
                     if it.clock == Some(StampClock::Ticks)
@@ -207,8 +235,12 @@ impl Session {
                     }
                     if copy.gate() != it.gate {
                         it.ending = Some(switched_off(target, it, *claim));
-                    } else if unmappable.is_some() && !it.retried {
-                        it.retried = true;
+                    } else if let Some(errno) = unmappable.filter(|_| !it.retried) {
+                        if may_fall_over(target, it, errno) {
+                            (it.kind, it.awaited, fell_over) = (Kind::Memfd, true, unmappable);
+                        } else {
+                            it.retried = true;
+                        }
                         if reopen(target, it, &copy).is_ok() {
                             unmappable = None;
                         }
@@ -228,7 +260,8 @@ impl Session {
                 }
             }
         }
-        Checked { dropped: it.dropped, unmappable, ending: it.ending, ticks_given_up }
+        let (dropped, ending) = (it.dropped, it.ending);
+        Checked { dropped, unmappable, fell_over, not_fetched, ending, ticks_given_up }
     }
 
     /// Closes the gates: after this each thread completes at most the frame that it is in.
@@ -247,14 +280,15 @@ impl Session {
     /// what cannot be given back is freed with the target.
     pub fn close(self) {
         for it in &self.attached {
-            // Somebody else's by now: its memory is in use.
-            let ours = match look(&self.target, it, self.claim) {
-                Ok(_) => true,
-                Err(ending) => ending == Ending::Unloaded,
-            };
-            if ours {
-                let _ = it.segment.give_back();
-                let _ = release(&self.target, it, self.claim);
+            match look(&self.target, it, self.claim) {
+                Ok(_) | Err(Ending::Unloaded) => {
+                    let _ = it.segment.give_back();
+                    let _ = release(&self.target, it, self.claim);
+                }
+                // Children of the target may have inherited the descriptor of what it made.
+                Err(Ending::Exited | Ending::Exec) => _ = it.segment.give_back(),
+                // Somebody else's by now: its memory is in use.
+                Err(Ending::SwitchedOff | Ending::TakenOver) => {}
             }
         }
     }

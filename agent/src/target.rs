@@ -9,7 +9,7 @@ use procfs::process::{MMPermissions, MMapPath, MemoryMap, MemoryMaps, Process, S
 use procfs::{FromRead, ProcError, ProcResult};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
-use rustix::process::{PidfdFlags, pidfd_open};
+use rustix::process::{PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
 
 use crate::denied::{self, Seen};
 use crate::error::{AgentError, Result};
@@ -228,6 +228,24 @@ impl Target {
 
     pub(crate) fn memory(&self) -> &Memory {
         &self.memory
+    }
+
+    /// A duplicate of its descriptor `number`: pidfd_getfd(2), which asks for the right to trace it.
+    pub(crate) fn descriptor(&self, number: i32) -> io::Result<OwnedFd> {
+        let pidfd = self.pidfd.as_ref().ok_or(io::ErrorKind::Unsupported)?;
+        let flags = PidfdGetfdFlags::empty();
+        match pidfd_getfd(pidfd, number, flags) {
+            // A leader that left by pthread_exit has no descriptors any more, but its siblings do.
+            Err(rustix::io::Errno::BADF | rustix::io::Errno::SRCH) => {
+                let thread = self.live_threads().first().copied().unwrap_or(self.pid);
+                let thread =
+                    rustix::process::Pid::from_raw(thread).ok_or(rustix::io::Errno::SRCH)?;
+                let of_thread = PidfdFlags::from_bits_retain(OFlags::EXCL.bits()); // PIDFD_THREAD
+                let pidfd = pidfd_open(thread, of_thread).map_err(|_| rustix::io::Errno::BADF)?;
+                Ok(pidfd_getfd(pidfd, number, flags)?)
+            }
+            other => Ok(other?),
+        }
     }
 
     /// A mapped file, opened as the target sees it: a regular file that is the one mapped.

@@ -53,6 +53,10 @@ impl Drained {
     fn pass(&mut self, possible: u64, scratch: &mut [u64], out: &mut Outlet<'_>) -> f64 {
         let mut most = 0;
         for (number, drain) in (0..).zip(&mut self.rings) {
+            // What is found in a segment that lost memory was not written there.
+            if self.segment.truncated() {
+                break;
+            }
             let ring = self.segment.ring(number);
             let Some(tail) = drain.moved(ring, possible) else { continue };
             most = drain.backlog(tail).max(most);

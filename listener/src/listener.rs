@@ -11,7 +11,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use nix::sys::eventfd::{EfdFlags, EventFd};
-use nix::sys::signal::{SigSet, SigmaskHow};
+use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use ppt_capture::{CaptureWriter, Cause, Dropped, EndReason, FileHeader, Gap, Lost};
 use ppt_segment::abi::ring_state;
 use ppt_segment::{Geometry, Segment};
@@ -59,12 +59,18 @@ pub struct Listener {
 struct Watched {
     /// Until its target is gone.
     segment: Option<Arc<Segment>>,
+    /// Whether the segment was truncated, once it is gone.
+    was_truncated: bool,
     geometry: Geometry,
     /// The most frames that a ring was found with.
     peak: Arc<AtomicU64>,
 }
 
 impl Watched {
+    fn truncated(&self) -> bool {
+        self.segment.as_ref().map_or(self.was_truncated, |segment| segment.truncated())
+    }
+
     fn peak(&self) -> u64 {
         self.peak.load(Relaxed)
     }
@@ -192,6 +198,7 @@ impl Listener {
             self.rings += feed.first.len();
             self.feeds.push(Watched {
                 segment: Some(feed.segment.clone()),
+                was_truncated: false,
                 geometry: feed.segment.geometry(),
                 peak: peak.clone(),
             });
@@ -221,7 +228,9 @@ impl Listener {
     /// # Panics
     /// If there is no such feed.
     pub fn retire(&mut self, feed: usize) {
-        if self.feeds[feed].segment.take().is_some() {
+        let watched = &mut self.feeds[feed];
+        watched.was_truncated = watched.truncated();
+        if watched.segment.take().is_some() {
             let _ = self.kept.send(Change::Retire(feed));
             let _ = self.drained.send(Change::Retire(feed));
             self.wake_keeper();
@@ -246,6 +255,15 @@ impl Listener {
     /// [`Self::finish`]; until then all frames are drained and counted as lost by `disk`.
     pub fn wake(&self) -> BorrowedFd<'_> {
         self.counters.wake().as_fd()
+    }
+
+    /// Whether the segment of `feed` was given up because somebody truncated it: nothing more comes
+    /// out of it.
+    ///
+    /// # Panics
+    /// If there is no such feed.
+    pub fn truncated(&self, feed: usize) -> bool {
+        self.feeds[feed].truncated()
     }
 
     /// Tells what the target of `feed` refused since the session began. The capture states it
@@ -326,7 +344,8 @@ impl Listener {
             let feed = &mut feeds[account.feed];
             feed.captured += account.captured;
             feed.lost += account.lost;
-            if let Some(cursor) = closing.broken {
+            let truncated = self.feeds[account.feed].truncated();
+            if let Some(cursor) = closing.broken.filter(|_| !truncated) {
                 feed.broken.push(BrokenRing { ring: account.ring, cursor });
             }
             if entry.is_listed() {
@@ -335,6 +354,7 @@ impl Listener {
         }
         for (feed, watched) in feeds.iter_mut().zip(&self.feeds) {
             let (peak, slots) = (watched.peak(), watched.geometry.slots());
+            feed.truncated = watched.truncated();
             feed.high_water = watched.high_water();
             feed.enough_slots = enough_slots(peak, slots, feed.lost.overrun);
         }
@@ -400,12 +420,15 @@ fn introduction(number: usize, feed: &Feed) -> Introduction {
     }
 }
 
-/// Starts a thread that no signal is delivered to: they are the caller's.
+/// Starts a thread that no signal is delivered to: they are the caller's. But for SIGBUS, which a
+/// segment raises that was truncated: `ppt_segment` deals with it.
 fn spawn<T: Send + 'static>(
     name: &str,
     run: impl FnOnce() -> T + Send + 'static,
 ) -> Result<JoinHandle<T>, ListenerError> {
-    let mask = SigSet::all().thread_swap_mask(SigmaskHow::SIG_SETMASK);
+    let mut signals = SigSet::all();
+    signals.remove(Signal::SIGBUS);
+    let mask = signals.thread_swap_mask(SigmaskHow::SIG_SETMASK);
     let thread = thread::Builder::new().name(name.to_owned()).spawn(run);
     if let Ok(mask) = mask {
         // It was the mask a moment ago, so it is a valid one.

@@ -41,6 +41,8 @@ pub struct FeedSummary {
     pub rings: Vec<LossAccount>,
     /// Rings that were given up because their cursor made no sense.
     pub broken: Vec<BrokenRing>,
+    /// Its segment was given up because somebody truncated it.
+    pub truncated: bool,
     /// The fullest that a ring was found: 1 = as many frames as it can hold.
     pub high_water: f64,
     /// Slots a ring that would have held what came, where these did not, or hardly did.

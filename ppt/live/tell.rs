@@ -3,7 +3,7 @@
 use std::io::ErrorKind;
 use std::time::Duration;
 
-use ppt_agent::{Attached, Distrust, Ending, Session, StampClock, Target};
+use ppt_agent::{Attached, Distrust, Ending, SegmentKind, Session, StampClock, Target};
 use ppt_listener::{EndReason, Summary};
 
 use crate::args;
@@ -13,6 +13,12 @@ use crate::report;
 /// What was attached, and how; the last line, which scripts wait for, always.
 pub(super) fn attached(args: &args::Capture, session: &Session) {
     owner(args, session.target());
+    if session.filtered {
+        report::warning(
+            "the program filters its system calls (seccomp), and its first frame will make some: \
+             if the filter ends programs for it, this one ends",
+        );
+    }
     session.attached().iter().for_each(|it| buffer(args, it));
     if args.verbose {
         report::note(format_args!(
@@ -64,7 +70,12 @@ fn buffer(args: &args::Capture, it: &Attached) {
             "{name}: found by {} in {}; {} segment {:016x}",
             it.buffer.path,
             it.buffer.object,
-            if it.adopted { "adopted" } else { "made" },
+            match (it.adopted, it.kind) {
+                (true, SegmentKind::SysV) => "adopted",
+                (false, SegmentKind::SysV) => "made",
+                (true, SegmentKind::Memfd) => "adopted memfd",
+                (false, SegmentKind::Memfd) => "awaiting memfd",
+            },
             it.segment.nonce()
         ));
         match &it.clock {
@@ -80,6 +91,21 @@ fn buffer(args: &args::Capture, it: &Attached) {
             )),
         }
     }
+}
+
+/// A target that cannot attach what we made is asked to make its segment itself.
+pub(super) fn fell_over(it: &Attached, errno: i32) -> String {
+    let errno = nix::errno::Errno::from_raw(errno);
+    format!("{}: shmat(2) said {errno}: the program makes its segment itself", it.buffer.name)
+}
+
+/// What a target made, nobody has once it ended.
+pub(super) fn never_fetched(it: &Attached) -> String {
+    format!(
+        "{}: the program ended before its segment was fetched: what it wrote in its last moments, \
+         if anything, is not in the capture",
+        it.buffer.name
+    )
 }
 
 pub(super) fn ended(target: &Target, it: &Attached, ending: Ending) -> (EndReason, String) {
@@ -107,32 +133,52 @@ pub(super) fn ticks_given_up(name: &str, why: &Distrust) -> String {
 pub(super) fn unmappable(it: &Attached, errno: i32) -> String {
     use nix::errno::Errno;
     let errno = Errno::from_raw(errno);
+    let made = it.kind == SegmentKind::Memfd;
     let why = match errno {
+        Errno::EPERM if made => "its system call filter (seccomp) refuses memfd_create(2)",
+        Errno::EPERM => "its system call filter (seccomp) refuses shmat(2)",
+        Errno::EACCES if made => "vm.memfd_noexec or a security module refuses memfd_create(2)",
         Errno::EACCES => {
             "it may not attach the segment: its user changed, or a security module \
                           refuses shmat(2)"
         }
-        Errno::EPERM => "its system call filter (seccomp) refuses shmat(2)",
+        Errno::ENOMEM if made => {
+            "it has no room for the segment, or no memory: see ulimit -v; ask for less by --memory"
+        }
         Errno::ENOMEM => "it has no room for the mapping: see ulimit -v; ask for less by --memory",
-        Errno::EINVAL | Errno::EIDRM | Errno::ESTALE => {
+        Errno::EFBIG => {
+            "the segment is larger than its files may be: see ulimit -f; ask for less by --memory"
+        }
+        Errno::EINVAL | Errno::EIDRM | Errno::ESTALE if !made => {
             "it does not see the segment: it may be in another IPC namespace"
         }
+        Errno::ENOSYS if made => "it cannot call memfd_create(2)",
         Errno::ENOSYS => "it cannot call shmat(2)",
+        Errno::EMFILE if made => "it has too many open files: see ulimit -n",
+        Errno::ENFILE => "the system has too many open files: see fs.file-max",
         Errno::EMFILE => "it has too many segments mapped",
         Errno::ENOSPC => "its table of segments is full",
+        _ if made => "see memfd_create(2)",
         _ => "see shmat(2)",
     };
     format!("{}: the target could not map the segment: {errno}\n  {why}", it.buffer.name)
 }
 
-/// Whether there were none.
-pub(super) fn problems(name: &str, summary: &Summary) -> bool {
+/// Whether there were none; `buffers` are the names of the feeds.
+pub(super) fn problems(name: &str, buffers: &[String], summary: &Summary) -> bool {
     let mut ok = true;
     // Whoever reads a pipe may stop reading.
     let error = summary.error.as_ref().filter(|it| it.kind() != ErrorKind::BrokenPipe);
     if let Some(error) = error {
         report::error(format_args!(
             "{name}: {error}\n  what was captured before that is in the file"
+        ));
+        ok = false;
+    }
+    for (buffer, _) in buffers.iter().zip(&summary.feeds).filter(|(_, feed)| feed.truncated) {
+        report::error(format_args!(
+            "{buffer}: segment truncated: somebody took its memory away, and it was given up\n  what \
+             was captured before that is in the file"
         ));
         ok = false;
     }

@@ -60,9 +60,8 @@ impl Guarded {
     /// Guards `[start, start + size)`, which is a mapping of ours.
     pub(crate) fn new(start: usize, size: usize) -> io::Result<Self> {
         install()?;
-        let free = |range: &&Range| {
-            range.used.compare_exchange(false, true, AcqRel, Relaxed).is_ok()
-        };
+        let free =
+            |range: &&Range| range.used.compare_exchange(false, true, AcqRel, Relaxed).is_ok();
         let range = ranges().find(free).unwrap_or_else(another);
         range.faulted.store(false, Relaxed);
         range.end.store(start + size, Relaxed);
@@ -137,9 +136,8 @@ extern "C" fn on_fault(
     // SAFETY: as above.
     let saved = unsafe { *errno };
     // From the kernel, not from kill(2): a missing page.
-    let ours = (code == libc::BUS_ADRERR)
-        .then(|| ranges().find(|range| holds(range, address)))
-        .flatten();
+    let ours =
+        (code == libc::BUS_ADRERR).then(|| ranges().find(|range| holds(range, address))).flatten();
     if !ours.is_some_and(|range| fill(range, address)) {
         // SAFETY: what sigaction(2) returned when the handler was installed.
         unsafe { libc::sigaction(libc::SIGBUS, (*BEFORE.0.get()).as_ptr(), ptr::null_mut()) };

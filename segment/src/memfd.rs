@@ -38,10 +38,7 @@ fn unfit(file: BorrowedFd<'_>, size: u64) -> Option<&'static str> {
 }
 
 /// Maps the first `size` bytes of what should be a sealed memfd. `Ok(Err)` names what it is not.
-pub(crate) fn map(
-    file: BorrowedFd<'_>,
-    size: u64,
-) -> io::Result<Result<Mapping, &'static str>> {
+pub(crate) fn map(file: BorrowedFd<'_>, size: u64) -> io::Result<Result<Mapping, &'static str>> {
     match unfit(file, size) {
         Some(what) => Ok(Err(what)),
         None => Mapping::file(file, size).map(Ok),

@@ -408,16 +408,10 @@ mod tests {
         assert!(matches!(Segment::adopt(id, other), Err(AdoptError::Differs("nonce"))));
         other = identity(78);
         other.schema_hash = 6;
-        assert!(matches!(
-            Segment::adopt(id, other),
-            Err(AdoptError::Differs("schema hash"))
-        ));
+        assert!(matches!(Segment::adopt(id, other), Err(AdoptError::Differs("schema hash"))));
         other = identity(78);
         other.geometry = Geometry::new(64, 9, 3).unwrap();
-        assert!(matches!(
-            Segment::adopt(id, other),
-            Err(AdoptError::Differs("geometry"))
-        ));
+        assert!(matches!(Segment::adopt(id, other), Err(AdoptError::Differs("geometry"))));
     }
 
     #[test]

@@ -95,7 +95,7 @@ pub(super) fn open(
         0 => random() as u32 | 1,
         last => Handle::generation_after(last),
     };
-    let handle = Handle { generation, kind: Kind::SysV, id: it.segment.id() as u32 };
+    let handle = handle(it, generation);
     let words = control::opening(
         it.segment.nonce(),
         it.plan.geometry,
@@ -115,6 +115,17 @@ pub(super) fn open(
         return Err(AgentError::ReadBack { pid, what: "the claim" });
     }
     Ok(transport)
+}
+
+/// The gate's value. The id of a segment that the target makes says nothing, and is neither all ones
+/// nor, half written, off.
+fn handle(it: &Attached, generation: u32) -> Handle {
+    let made = (it.segment.nonce() as u32 & 0x7fff_ffff).clamp(1, 0x7fff_fffe);
+    let id = match it.kind {
+        Kind::SysV => it.segment.id().map_or(made, |id| id as u32),
+        Kind::Memfd => made,
+    };
+    Handle { generation, kind: it.kind, id }
 }
 
 /// Where the session begins in each ring, and what nobody read before it.
@@ -138,10 +149,11 @@ pub(super) fn give_up_ticks(target: &Target, it: &Attached) -> bool {
     write_looked_at(target, at, &clock_kind::MONOTONIC.to_le_bytes())
 }
 
-/// The same segment under a new handle: for a target that could not map it at first.
+/// The same segment under a new handle: for a target that could not map it at first, or that is to
+/// make one of the same name.
 pub(super) fn reopen(target: &Target, it: &mut Attached, copy: &ControlCopy) -> Result<()> {
     let generation = Handle::generation_after(copy.generation());
-    let handle = Handle { generation, kind: Kind::SysV, id: it.segment.id() as u32 };
+    let handle = handle(it, generation);
     let at = it.buffer.control + std::mem::offset_of!(ppt_segment::abi::Control, generation) as u64;
     write(target, at, &u64::from(generation).to_le_bytes())?;
     write(target, it.buffer.control, &handle.word().to_le_bytes())?;

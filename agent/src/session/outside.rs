@@ -1,9 +1,9 @@
 //! What can be done to a buffer without attaching to it.
 
-use ppt_segment::Segment;
 use ppt_segment::abi::Claim;
 
 use super::Allow;
+use super::choice::adopt_any;
 use super::mailbox::{control_of, recheck, write};
 use crate::buffer::Buffer;
 use crate::claim::{self, Holder};
@@ -52,11 +52,9 @@ pub fn detach(target: &Target, buffer: &Buffer, allow: Allow) -> Result<Detached
         if let Some(holder) = holder.clone().filter(|holder| holder.alive != Some(false)) {
             return Ok(Detached::Asked(holder));
         }
-        for (id, nonce) in copy.segments() {
-            let left = || Segment::adopt_any(id, nonce, buffer.schema_hash).ok();
-            if let Some(segment) = (nonce == copy.nonce()).then(left).flatten() {
-                let _ = segment.give_back();
-            }
+        let left = copy.segments().into_iter().find(|listed| listed.nonce == copy.nonce());
+        if let Some(segment) = left.and_then(|it| adopt_any(target, &it, buffer.schema_hash)) {
+            let _ = segment.give_back();
         }
         let nobody = Claim { agent_pid: 0, start_time: 0, pid_namespace: 0, nonce: 0 };
         write(target, buffer.control + CLAIM_AT as u64, &control::claim_bytes(nobody))?;

@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 
+use nix::errno::Errno;
+use ppt_segment::handle::Kind;
 use ppt_segment::{Identity, Segment};
 
+use super::choice::{adopt, choose};
 use super::mailbox::{check_claim, control_of};
-use super::{Allow, Attached, Dropped, Options};
+use super::{Allow, Attached, Dropped, Options, SegmentChoice};
 use crate::buffer::Buffer;
 use crate::error::{AgentError, Result};
 use crate::plan::Plan;
@@ -13,25 +16,25 @@ use crate::poke::describe;
 use crate::random::{random, random_nonzero};
 use crate::target::Target;
 
-/// What can be told before anything is made.
-pub(crate) fn refuse(target: &Target, allow: Allow) -> Result<()> {
+/// What can be told before anything is made. Whether the target's system call filter may end it.
+pub(crate) fn refuse(target: &Target, allow: Allow) -> Result<bool> {
     let pid = target.pid();
     let tracer = target.tracer();
     if tracer != 0 && !allow.traced {
         return Err(AgentError::Traced { pid, tracer: describe(target, tracer) });
     }
-    if !allow.seccomp && foreign_filter(target) {
+    let filtered = foreign_filter(target);
+    if filtered && !allow.seccomp {
         return Err(AgentError::Seccomp { pid });
     }
-    let system = target.system();
-    let theirs = system.namespace(&pid.to_string(), "ipc");
-    if theirs.is_some() && theirs != system.namespace("self", "ipc") {
-        return Err(AgentError::IpcNamespace { pid });
-    }
-    Ok(())
+    Ok(filtered)
 }
 
 /// Whether the target has a system call filter that we do not share, outside a container.
+///
+/// What a filter does cannot be asked: PTRACE_SECCOMP_GET_FILTER wants the target stopped (ESRCH
+/// otherwise), and nothing here stops a target. Under as many filters as ours, our own system calls
+/// are the proof.
 fn foreign_filter(target: &Target) -> bool {
     let filters = |pid: &str| {
         let status = target.system().proc_text(&format!("{pid}/status")).unwrap_or_default();
@@ -56,26 +59,38 @@ pub(super) fn prepare(target: &Target, buffer: Buffer, options: &Options) -> Res
     let clock = crate::clock::decide(target, &buffer.schema, options.clock)?;
     let identity =
         |nonce| Identity { nonce, schema_hash: buffer.schema_hash, geometry: plan.geometry };
-    let adopted = copy
-        .segments()
-        .into_iter()
-        .find_map(|(id, nonce)| Segment::adopt(id, identity(nonce)).ok());
+    let wanted = options.segment;
+    let adopted = copy.segments().into_iter().find_map(|listed| {
+        let kind = listed.kind();
+        let suits = match wanted {
+            SegmentChoice::Auto => true,
+            SegmentChoice::SysV => kind == Kind::SysV,
+            SegmentChoice::Memfd => kind == Kind::Memfd,
+        };
+        Some((adopt(target, &listed, identity(listed.nonce)).filter(|_| suits)?, kind))
+    });
     let is_adopted = adopted.is_some();
-    let segment = match adopted {
-        Some(segment) => segment,
+    let (segment, kind) = match adopted {
+        Some(adopted) => adopted,
         None if copy.table_full() => {
             return Err(AgentError::TableFull { pid, buffer: buffer.name.clone() });
         }
-        None => create(target, identity(random_nonzero()))?,
+        None => make(target, identity(random_nonzero()), wanted)?,
     };
-    segment.populate_headers().map_err(|cause| out_of_memory(&plan, cause))?;
-    for ring in 0..plan.populate {
-        segment.populate_ring(ring).map_err(|cause| out_of_memory(&plan, cause))?;
+    let awaited = kind == Kind::Memfd && !is_adopted;
+    if !awaited {
+        segment.populate_headers().map_err(|cause| out_of_memory(&plan, cause))?;
+        for ring in 0..plan.populate {
+            segment.populate_ring(ring).map_err(|cause| out_of_memory(&plan, cause))?;
+        }
     }
     Ok(Attached {
         buffer,
         segment: Arc::new(segment),
         plan,
+        kind,
+        wanted,
+        awaited,
         adopted: is_adopted,
         took_over,
         clock,
@@ -99,6 +114,32 @@ fn out_of_memory(plan: &Plan, cause: std::io::Error) -> AgentError {
     }
 }
 
+/// A new segment, or room for the one that the target will make.
+fn make(target: &Target, identity: Identity, wanted: SegmentChoice) -> Result<(Segment, Kind)> {
+    if choose(target, wanted)? == Kind::SysV {
+        let refused = match create(target, identity) {
+            Ok(segment) => return Ok((segment, Kind::SysV)),
+            Err(refused) => refused,
+        };
+        // What is filtered here may be filtered there.
+        let errno = match &refused {
+            AgentError::SegmentRefused { cause, .. } => cause.raw_os_error(),
+            _ => None,
+        };
+        let elsewhere = [Errno::EPERM, Errno::EACCES, Errno::ENOSYS].map(|it| Some(it as i32));
+        if wanted != SegmentChoice::Auto || !elsewhere.contains(&errno) {
+            return Err(refused);
+        }
+        choose(target, SegmentChoice::Memfd)?;
+    }
+    let awaited = Segment::awaited(identity).map_err(|cause| AgentError::SegmentRefused {
+        bytes: identity.geometry.size(),
+        cause,
+        advice: "there is not enough memory: ask for less by --slots or --memory",
+    })?;
+    Ok((awaited, Kind::Memfd))
+}
+
 fn create(target: &Target, identity: Identity) -> Result<Segment> {
     let (uid, gid) = target.owner();
     let other = uid != rustix::process::geteuid().as_raw();
@@ -109,18 +150,18 @@ fn create(target: &Target, identity: Identity) -> Result<Segment> {
     let created = (clock(rustix::time::ClockId::Monotonic), clock(rustix::time::ClockId::Realtime));
     let owner = other.then_some((uid, gid));
     Segment::create(identity, owner, created, || random() as u16).map_err(|cause| {
-        let advice = match cause.raw_os_error().map(nix::errno::Errno::from_raw) {
-            Some(nix::errno::Errno::ENOSPC) => {
+        let advice = match cause.raw_os_error().map(Errno::from_raw) {
+            Some(Errno::ENOSPC) => {
                 "the system's limit of shared memory is reached: see ipcs -lm, kernel.shmmni and \
                  kernel.shmall"
             }
-            Some(nix::errno::Errno::EINVAL) => {
+            Some(Errno::EINVAL) => {
                 "it is larger than kernel.shmmax allows: ask for less by --slots or --memory"
             }
-            Some(nix::errno::Errno::ENOMEM) => {
+            Some(Errno::ENOMEM) => {
                 "there is not enough memory: ask for less by --slots or --memory"
             }
-            Some(nix::errno::Errno::ENOSYS) => "this kernel has no System V shared memory",
+            Some(Errno::ENOSYS) => "this kernel has no System V shared memory",
             _ => "see shmget(2)",
         };
         AgentError::SegmentRefused { bytes: identity.geometry.size(), cause, advice }

@@ -42,7 +42,9 @@ pub(super) fn make(
 fn memfd() -> Result<i32, i32> {
     let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
     // SAFETY: a string that ends.
-    let new = |flags: libc::c_uint| unsafe { libc::syscall(libc::SYS_memfd_create, c"ppt".as_ptr(), flags) };
+    let new = |flags: libc::c_uint| unsafe {
+        libc::syscall(libc::SYS_memfd_create, c"ppt".as_ptr(), flags)
+    };
     let fd = match new(flags | libc::MFD_NOEXEC_SEAL) {
         -1 if errno() == libc::EINVAL => new(flags), // Linux before 6.3
         fd => fd,

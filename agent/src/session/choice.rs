@@ -1,0 +1,154 @@
+//! Which kind of segment a session uses, and the segments themselves: made, adopted, fetched.
+
+use std::io;
+
+use nix::errno::Errno;
+use ppt_segment::handle::Kind;
+use ppt_segment::{AdoptError, Identity, Segment};
+
+use super::Attached;
+use crate::control::{ControlCopy, Listed, Place};
+use crate::error::{AgentError, Result};
+use crate::system::System;
+use crate::target::Target;
+
+/// Who makes the segments.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum SegmentChoice {
+    /// The agent where the target can attach what it makes, else the target.
+    #[default]
+    Auto,
+    /// The agent: System V shared memory.
+    SysV,
+    /// The target: a sealed memfd that the agent fetches.
+    Memfd,
+}
+
+/// The kind to begin with.
+pub(super) fn choose(target: &Target, wanted: SegmentChoice) -> Result<Kind> {
+    let (system, pid) = (target.system(), target.pid());
+    let theirs = system.namespace(&pid.to_string(), "ipc");
+    let apart = theirs.is_some() && theirs != system.namespace("self", "ipc");
+    match wanted {
+        SegmentChoice::SysV if apart => Err(AgentError::IpcNamespace { pid }),
+        SegmentChoice::Auto if !apart => Ok(Kind::SysV),
+        SegmentChoice::SysV => Ok(Kind::SysV),
+        SegmentChoice::Auto | SegmentChoice::Memfd => match reserves_all(system) {
+            true => Err(AgentError::StrictOvercommit { pid }),
+            false => Ok(Kind::Memfd),
+        },
+    }
+}
+
+/// Whether the system gives no memory that it has not reserved: a memfd reserves none, and a write
+/// that finds none would end the target by SIGBUS.
+fn reserves_all(system: &System) -> bool {
+    system.proc_text("sys/vm/overcommit_memory").as_deref() == Some("2")
+}
+
+/// Whether another kind of segment may do where System V shared memory failed by `errno`: filtered,
+/// forbidden, missing, or out of sight.
+pub(super) fn forbidden(errno: i32) -> bool {
+    use Errno::{EACCES, EIDRM, EINVAL, ENOSYS, EPERM};
+    [EPERM, EACCES, ENOSYS, EINVAL, EIDRM].contains(&Errno::from_raw(errno))
+}
+
+/// Whether the target is to make the segment that it could not attach.
+pub(super) fn may_fall_over(target: &Target, it: &Attached, errno: i32) -> bool {
+    it.wanted == SegmentChoice::Auto
+        && it.kind == Kind::SysV
+        && forbidden(errno)
+        && target.pidfd().is_some()
+        && !reserves_all(target.system())
+}
+
+/// A segment of the target's table, if it is the one expected.
+pub(super) fn adopt(target: &Target, listed: &Listed, expected: Identity) -> Option<Segment> {
+    match listed.place {
+        Place::SysV(id) => Segment::adopt(id, expected).ok(),
+        Place::Memfd(number) => {
+            let file = target.descriptor(number).ok()?;
+            Segment::adopt_file(std::os::fd::AsFd::as_fd(&file), expected).ok()
+        }
+    }
+}
+
+/// A segment of the target's table, whatever its geometry.
+pub(super) fn adopt_any(target: &Target, listed: &Listed, schema_hash: u64) -> Option<Segment> {
+    let nonce = listed.nonce;
+    match listed.place {
+        Place::SysV(id) => Segment::adopt_any(id, nonce, schema_hash).ok(),
+        Place::Memfd(number) => {
+            let file = target.descriptor(number).ok()?;
+            let file = std::os::fd::AsFd::as_fd(&file);
+            Segment::adopt_any_file(file, listed.size, nonce, schema_hash).ok()
+        }
+    }
+}
+
+/// Puts the segment in place that the target has made by now; nothing, if it has not.
+pub(super) fn fetch(target: &Target, it: &mut Attached, copy: &ControlCopy) -> Result<()> {
+    let made = copy.segments().into_iter().find(|listed| listed.nonce == it.segment.nonce());
+    let Some(Listed { place: Place::Memfd(number), .. }) = made else { return Ok(()) };
+    let failed = |cause: io::Error, what| {
+        let (pid, buffer) = (target.pid(), it.buffer.name.clone());
+        AgentError::NotFetched { pid, buffer, what, advice: advice(&cause), cause }
+    };
+    let file = target.descriptor(number).map_err(|cause| failed(cause, "be fetched"))?;
+    let filled = it.segment.fill(std::os::fd::AsFd::as_fd(&file), it.buffer.schema_hash);
+    filled.map_err(|error| match error {
+        AdoptError::System(cause) => failed(cause, "be mapped"),
+        AdoptError::Differs(what) => {
+            let cause = io::Error::other(format!("its {what} is not what was asked for"));
+            failed(cause, "be believed")
+        }
+    })?;
+    it.awaited = false;
+    for ring in 0..it.plan.populate {
+        // Without it, a thread's first frames take page faults, and that is all.
+        let _ = it.segment.populate_ring(ring);
+    }
+    Ok(())
+}
+
+fn advice(cause: &io::Error) -> &'static str {
+    match cause.raw_os_error().map(Errno::from_raw) {
+        Some(Errno::EPERM | Errno::EACCES) => {
+            "pidfd_getfd(2) needs the right to trace the process: the process changed its user, or \
+             ppt gave its privileges up"
+        }
+        Some(Errno::EMFILE) => "ppt has too many open files: see ulimit -n",
+        Some(Errno::ENOSYS) => "it needs Linux 5.6 or later",
+        Some(Errno::EBADF) => "the process has closed it",
+        Some(Errno::ENOMEM) => "there is not enough memory: ask for less by --slots or --memory",
+        _ if cause.kind() == io::ErrorKind::Unsupported => "it needs Linux 5.6 or later",
+        _ => "see pidfd_getfd(2)",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strict_overcommit_is_noticed() {
+        let folder = tempfile::tempdir().unwrap();
+        let system = System { proc: folder.path().into() };
+        assert!(!reserves_all(&system), "a kernel that does not say");
+        std::fs::create_dir_all(folder.path().join("sys/vm")).unwrap();
+        for (value, expected) in [("0\n", false), ("1\n", false), ("2\n", true)] {
+            std::fs::write(folder.path().join("sys/vm/overcommit_memory"), value).unwrap();
+            assert_eq!(reserves_all(&system), expected, "{value}");
+        }
+    }
+
+    #[test]
+    fn limits_are_no_reason_for_another_kind() {
+        for errno in [Errno::EPERM, Errno::ENOSYS, Errno::EACCES] {
+            assert!(forbidden(errno as i32));
+        }
+        for errno in [Errno::ENOMEM, Errno::ENOSPC, Errno::EMFILE] {
+            assert!(!forbidden(errno as i32));
+        }
+    }
+}
