@@ -7,7 +7,9 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 
 use crate::flood::{self, count, frames, gaps};
-use crate::support::{Account, Attach, Bench, Target, ppt, record, segments_of, stopped};
+use crate::support::{
+    Account, Attach, Bench, Kind, Target, of_both_kinds, ppt, record, segments_of, stopped,
+};
 
 /// What `gaps` and `info` say of lost frames is the same.
 fn gaps_agree(bench: &Bench, capture: &str, info: &serde_json::Value) {
@@ -18,9 +20,12 @@ fn gaps_agree(bench: &Bench, capture: &str, info: &serde_json::Value) {
     }
 }
 
-#[test]
-fn eight_threads_outrun_small_rings() {
-    let bench = flood::build();
+of_both_kinds! {
+    eight_threads_outrun_small_rings
+}
+
+fn eight_threads_outrun_small_rings(kind: Kind) {
+    let bench = flood::build().of(kind);
     let mut target = bench.start("flood", &["8", "100000"]);
     let attach = bench.attach(&target, &["--slots", "64"]);
     let agent = attach.pid();
@@ -38,7 +43,14 @@ fn eight_threads_outrun_small_rings() {
     assert!(said.contains("would have sufficed"), "{said}");
     assert_eq!(frames(&bench, "out.bin").len() as u64, account.captured);
     gaps_agree(&bench, "out.bin", &info);
-    record("16", "8 threads outrun rings of 64", written, account, &info, segments_of(&[agent]));
+    record(
+        "16",
+        &kind.case("8 threads outrun rings of 64"),
+        written,
+        account,
+        &info,
+        segments_of(&[agent]),
+    );
 }
 
 #[test]

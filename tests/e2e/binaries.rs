@@ -244,14 +244,17 @@ fn capture(
     );
     assert!(expected.contains(&found), "{case}: found by {found}, not {expected:?}");
 
-    let attach = bench.attach(&target, &["-v"]);
-    let pid = attach.pid();
-    let written = target.run();
-    let said = attach.stop();
-    let line = format!("ppt: matrix: found by {found} in {object}; made segment ");
-    assert!(said.contains(&line), "{case}: {said}");
+    for (kind, how) in [("sysv", "made"), ("memfd", "awaiting memfd")] {
+        let attach = bench.attach(&target, &["-v", "--force", "--segment", kind]);
+        let pid = attach.pid();
+        let written = target.run();
+        let said = attach.stop();
+        let line = format!("ppt: matrix: found by {found} in {object}; {how} segment ");
+        assert!(said.contains(&line), "{case}: {said}");
+        let case = if kind == "memfd" { format!("memfd: {case}") } else { case.into() };
+        check(bench, row, &case, written, pid);
+    }
     target.finish();
-    check(bench, row, case, written, pid);
 }
 
 /// Every frame is there, once and right.

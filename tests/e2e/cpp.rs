@@ -14,8 +14,14 @@ fn block_cpp(compiler: &str) {
         compiler,
         &[&args[..], &["block.cpp", "job.cpp", "-o", "block", "-lpthread"]].concat(),
     );
+    for kind in ["sysv", "memfd"] {
+        block_cpp_by(&bench, kind);
+    }
+}
+
+fn block_cpp_by(bench: &Bench, kind: &str) {
     let mut target = bench.start("block", &[]);
-    let attach = bench.attach(&target, &["--slots", "65536"]);
+    let attach = bench.attach(&target, &["--slots", "65536", "--force", "--segment", kind]);
     let written = target.run();
     attach.stop();
     target.finish();

@@ -7,7 +7,10 @@ use std::process::Stdio;
 use serde_json::Value;
 
 use crate::steady::{assert_said, build, check_frames, counted, gate, page, start, total};
-use crate::support::{Account, Attach, Bench, PATIENCE, Target, ppt, record, segments_of};
+use crate::support::{
+    Account, Attach, Bench, Kind, PATIENCE, Target, fetched, of_both_kinds, ppt, record,
+    segments_of,
+};
 
 const SUMMARY: &str = "ppt: captured 2,000 frames in {} s ({}/s), lost 0, dropped 0; out.bin: {}";
 
@@ -171,14 +174,21 @@ fn the_capture_has_its_full_size() {
     record("34", "max size", total(account), account, &info, segments_of(&[agent]));
 }
 
-#[test]
-fn the_target_exits() {
-    let bench = build(&[]);
+of_both_kinds! {
+    the_target_exits
+    the_target_is_killed_while_it_writes
+    the_target_executes_another_program
+    detached_from_outside
+}
+
+fn the_target_exits(kind: Kind) {
+    let bench = build(&[]).of(kind);
     let mut target = start(&bench);
     let attach = bench.attach(&target, &[]);
     target.say("burst 2000");
     let written = target.written();
     let (pid, agent) = (target.pid(), attach.pid());
+    fetched(&attach, 1);
     target.finish();
     let said = attach.ended(0);
     assert_said(
@@ -190,12 +200,11 @@ fn the_target_exits() {
     let account = Account::of(&info);
     account.check(written);
     check_frames(&bench.table("out.bin", &[]), &info);
-    record("13", "exit of the target", written, account, &info, segments_of(&[agent]));
+    record("13", &kind.case("exit of the target"), written, account, &info, segments_of(&[agent]));
 }
 
-#[test]
-fn the_target_is_killed_while_it_writes() {
-    let bench = build(&[]);
+fn the_target_is_killed_while_it_writes(kind: Kind) {
+    let bench = build(&[]).of(kind);
     let mut target = start(&bench);
     let attach = bench.attach(&target, &[]);
     target.say("run");
@@ -203,6 +212,7 @@ fn the_target_is_killed_while_it_writes() {
         std::thread::sleep(std::time::Duration::from_millis(1));
     }
     let (pid, agent) = (target.pid(), attach.pid());
+    fetched(&attach, 1);
     target.signal(libc::SIGKILL);
     target.wait();
     let said = attach.ended(0);
@@ -213,13 +223,19 @@ fn the_target_is_killed_while_it_writes() {
     let counted = counted(&bench);
     assert!(counted.contains(&total(account)), "{account:?} of {counted:?}");
     check_frames(&bench.table("out.bin", &[]), &info);
-    record("13", "kill -9 mid-write", total(account), account, &info, segments_of(&[agent]));
+    record(
+        "13",
+        &kind.case("kill -9 mid-write"),
+        total(account),
+        account,
+        &info,
+        segments_of(&[agent]),
+    );
 }
 
-#[test]
-fn the_target_executes_another_program() {
+fn the_target_executes_another_program(kind: Kind) {
     // Both at fixed addresses: what belonged to the first is the other's data.
-    let bench = build(&["-no-pie"]);
+    let bench = build(&["-no-pie"]).of(kind);
     bench.copy("other.c");
     bench.cc(&["-no-pie", "other.c", "-o", "other"]);
     let mut target = start(&bench);
@@ -228,6 +244,7 @@ fn the_target_executes_another_program() {
     target.say("burst 2000");
     let written = target.written();
     let (pid, agent) = (target.pid(), attach.pid());
+    fetched(&attach, 1);
     target.say(&format!("exec {}", bench.path("other").display()));
     let covers = target.stdout.wait_for("covers ");
     let covers: Vec<u64> =
@@ -247,12 +264,18 @@ fn the_target_executes_another_program() {
     target.finish();
     let info = bench.info("out.bin");
     Account::of(&info).check(written);
-    record("4", "exec while attached", written, Account::of(&info), &info, segments_of(&[agent]));
+    record(
+        "4",
+        &kind.case("exec while attached"),
+        written,
+        Account::of(&info),
+        &info,
+        segments_of(&[agent]),
+    );
 }
 
-#[test]
-fn detached_from_outside() {
-    let bench = build(&[]);
+fn detached_from_outside(kind: Kind) {
+    let bench = build(&[]).of(kind);
     let mut target = start(&bench);
     let attach = bench.attach(&target, &[]);
     target.say("burst 2000");

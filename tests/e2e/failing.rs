@@ -35,7 +35,7 @@ fn fails(reason: &str, before: bool, message: &str, row: &str) {
     if before {
         tell(&mut target, reason);
     }
-    let attach = bench.attach(&target, &["--allow", "seccomp"]);
+    let attach = bench.attach(&target, &["--allow", "seccomp", "--segment", "sysv"]);
     let agent = attach.pid();
     // The gate keeps its value while nobody looks at what the target says of it.
     attach.signal(libc::SIGSTOP);

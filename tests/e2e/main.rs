@@ -20,6 +20,7 @@ mod hostile;
 mod hostile_text;
 mod hostile_user;
 mod killed;
+mod made;
 mod memory;
 mod messages;
 mod names;

@@ -3,12 +3,15 @@
 use std::fs;
 
 use crate::flood::{self, count, frames};
-use crate::support::{Account, Attach, Bench, Target, ppt, record, segments_of, wait_until};
+use crate::support::{
+    Account, Attach, Bench, Kind, Target, fetched, of_both_kinds, ppt, record, segments_mapped,
+    segments_of, wait_until,
+};
 
 /// Attaches to a process by its number.
 fn attach_pid(bench: &Bench, pid: &str, capture: &str, args: &[&str]) -> Attach {
     let mut command = bench.command(ppt());
-    command.args(["attach", pid, "-o", capture]).args(args);
+    command.args(["attach", pid, "-o", capture]).args(bench.kind_args()).args(args);
     Attach::start(command)
 }
 
@@ -32,9 +35,16 @@ fn lives(pid: &str) -> bool {
     status(pid, "State:").is_some_and(|state| !state.starts_with(['Z', 'X']))
 }
 
-#[test]
-fn children_write_nothing_and_pin_nothing() {
-    let bench = flood::build_with("forks_main.c");
+of_both_kinds! {
+    children_write_nothing_and_pin_nothing
+    a_child_is_attached_on_its_own
+    ten_thousand_short_threads
+    more_threads_than_rings
+    the_leader_is_gone
+}
+
+fn children_write_nothing_and_pin_nothing(kind: Kind) {
+    let bench = flood::build_with("forks_main.c").of(kind);
     let mut target = bench.start("forks_main", &[]);
     let mut children = vec![fork(&mut target)];
     let attach = bench.attach(&target, &[]);
@@ -43,10 +53,10 @@ fn children_write_nothing_and_pin_nothing() {
     children.push(fork(&mut target)); // after it
     written += write(&mut target);
     for child in &children {
-        let maps = fs::read_to_string(format!("/proc/{child}/maps")).unwrap();
-        assert!(!maps.contains("/SYSV"), "{maps}");
+        assert_eq!(segments_mapped(child.parse().unwrap()), 0);
     }
     let agent = attach.pid();
+    fetched(&attach, 1);
     target.say("quit");
     assert!(target.wait().success());
     attach.ended(0);
@@ -61,14 +71,13 @@ fn children_write_nothing_and_pin_nothing() {
     assert_eq!((written, rows.len()), (2000, 2000));
     assert!(rows.iter().all(|row| row.thread == rows[0].thread), "the parent's alone");
     assert!(rows.iter().all(|row| row.tid == row.thread));
-    record("36", "children forked before and after", written, account, &info, leaks);
-    record("55", "child forked before the first frame", written, account, &info, leaks);
+    record("36", &kind.case("children forked before and after"), written, account, &info, leaks);
+    record("55", &kind.case("child forked before the first frame"), written, account, &info, leaks);
     wait_until("the children end", || !children.iter().any(|child| lives(child)));
 }
 
-#[test]
-fn a_child_is_attached_on_its_own() {
-    let bench = flood::build_with("forks_main.c");
+fn a_child_is_attached_on_its_own(kind: Kind) {
+    let bench = flood::build_with("forks_main.c").of(kind);
     let mut target = bench.start("forks_main", &[]);
     let parent = bench.attach(&target, &["-o", "parent.bin"]);
     let early = fork(&mut target); // with a copy of the open gate
@@ -81,7 +90,7 @@ fn a_child_is_attached_on_its_own() {
     written += write(&mut target);
     for child in attached {
         let said = child.ended(0);
-        assert!(said.contains("made segment"), "{said}");
+        assert!(said.contains(&format!("; {} ", kind.had())), "{said}");
     }
     written += write(&mut target);
     parent.stop();
@@ -103,12 +112,18 @@ fn a_child_is_attached_on_its_own() {
         assert_eq!(bench.info(capture)["complete"], true);
     }
     wait_until("the children end", || !lives(&early) && !lives(&late));
-    record("55", "child attached on its own", written, account, &info, segments_of(&agents));
+    record(
+        "55",
+        &kind.case("child attached on its own"),
+        written,
+        account,
+        &info,
+        segments_of(&agents),
+    );
 }
 
-#[test]
-fn ten_thousand_short_threads() {
-    let bench = flood::build_with("threads_main.c");
+fn ten_thousand_short_threads(kind: Kind) {
+    let bench = flood::build_with("threads_main.c").of(kind);
     let mut target = bench.start("threads_main", &["10000", "8", "5"]);
     let attach = bench.attach(&target, &[]);
     let agent = attach.pid();
@@ -125,12 +140,18 @@ fn ten_thousand_short_threads() {
     assert!(known > 0, "and some are known");
     let highest = rows.iter().map(|row| row.ring).max().unwrap();
     assert!(highest < 8, "the lowest free ring is taken, but {highest} was");
-    record("36", "10,000 short threads", written, account, &info, segments_of(&[agent]));
+    record(
+        "36",
+        &kind.case("10,000 short threads"),
+        written,
+        account,
+        &info,
+        segments_of(&[agent]),
+    );
 }
 
-#[test]
-fn more_threads_than_rings() {
-    let bench = flood::build_with("threads_main.c");
+fn more_threads_than_rings(kind: Kind) {
+    let bench = flood::build_with("threads_main.c").of(kind);
     let mut target = bench.start("threads_main", &["8", "8", "500"]);
     let memory = (3 * 1024 * 56).to_string();
     let attach = bench.attach(&target, &["--slots", "1024", "--memory", &memory]);
@@ -157,7 +178,7 @@ fn more_threads_than_rings() {
         &"ppt: more threads wrote at once than there were rings: attach again, now that they are \
           running, and there will be a ring for each"
     );
-    record("44", "8 threads, 3 rings", written, account, &info, segments_of(&[agent]));
+    record("44", &kind.case("8 threads, 3 rings"), written, account, &info, segments_of(&[agent]));
 }
 
 #[test]
@@ -188,9 +209,8 @@ fn a_handler_that_writes_interrupts_a_write() {
     );
 }
 
-#[test]
-fn the_leader_is_gone() {
-    let bench = flood::build_with("leader_main.c");
+fn the_leader_is_gone(kind: Kind) {
+    let bench = flood::build_with("leader_main.c").of(kind);
     let mut target = bench.start("leader_main", &[]);
     wait_until("the leader is gone", || {
         status(target.pid(), "State:").is_some_and(|state| state.starts_with('Z'))
@@ -206,7 +226,14 @@ fn the_leader_is_gone() {
     account.check(written);
     let rows = frames(&bench, "out.bin");
     assert_eq!((written, rows.len()), (2000, 2000));
-    record("2", "leader ended by pthread_exit", written, account, &info, segments_of(&[agent]));
+    record(
+        "2",
+        &kind.case("leader ended by pthread_exit"),
+        written,
+        account,
+        &info,
+        segments_of(&[agent]),
+    );
 }
 
 #[test]

@@ -286,10 +286,11 @@ fn limits_of_shared_memory() {
     refused(
         &bench,
         pid,
-        &[],
+        &["--segment", "sysv"],
         &format!(
             "process {pid} is in another IPC namespace, where segments made here cannot be \
-             attached; run ppt inside it: nsenter --ipc --target {pid} ppt attach {pid}"
+             attached: have it make its own (--segment auto), or run ppt inside: nsenter --ipc \
+             --target {pid} ppt attach {pid}"
         ),
     );
     let inside = |script: &str| {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-use crate::support::{Account, Bench, Target, root, text};
+use crate::support::{Account, Bench, Kind, Target, of_both_kinds, root, text};
 use crate::values;
 
 /// The folder of the programs of `tests/targets/rust`, built once a run.
@@ -118,9 +118,13 @@ fn start(bench: &Bench, program: &str, args: &[&str]) -> Target {
     Target::start(command)
 }
 
-#[test]
-fn the_contracts_program() {
-    let bench = Bench::new();
+of_both_kinds! {
+    the_contracts_program
+    a_forked_child_is_off
+}
+
+fn the_contracts_program(kind: Kind) {
+    let bench = Bench::new().of(kind);
     let mut target = start(&bench, "contract", &["1000"]);
     let attach = bench.attach(&target, &["-v"]);
     let written = target.run();
@@ -173,9 +177,8 @@ fn every_type_from_eight_threads() {
     values::check(&bench, target, 8, 5_000);
 }
 
-#[test]
-fn a_forked_child_is_off() {
-    let bench = Bench::new();
+fn a_forked_child_is_off(kind: Kind) {
+    let bench = Bench::new().of(kind);
     let mut target = start(&bench, "fork", &[]);
     let attach = bench.attach(&target, &[]);
     let written = target.run();

@@ -8,14 +8,18 @@ use serde_json::Value;
 use crate::flood::{self, count, frames, gaps};
 use crate::steady::assert_said;
 use crate::support::{
-    Account, Attach, Bench, Target, ppt, record, rounds, segments_of, wait_until,
+    Account, Attach, Bench, Kind, Target, of_both_kinds, ppt, record, rounds, segments_mapped,
+    segments_of, wait_until,
 };
 
 /// Attaches into `capture`, to end by itself after `time`.
 fn brief(bench: &Bench, target: &Target, capture: &str, time: &str, args: &[&str]) -> Brief {
     let pid = target.pid().to_string();
     let mut command = bench.command(ppt());
-    command.args(["attach", &pid, "-v", "-o", capture, "-d", time]).args(args);
+    command
+        .args(["attach", &pid, "-v", "-o", capture, "-d", time])
+        .args(bench.kind_args())
+        .args(args);
     let attach = Attach::spawn(command);
     let agent = attach.pid();
     Brief { agent, said: attach.ended(0) }
@@ -41,19 +45,23 @@ impl Brief {
         let mut words = line.rsplit(' ');
         let nonce = words.next().unwrap();
         assert_eq!(words.next(), Some("segment"));
-        (words.next().unwrap(), nonce)
+        (words.find(|&word| word != "memfd").unwrap(), nonce)
     }
 }
 
-/// Mappings of System V segments in a process.
-fn segments_mapped(pid: u32) -> usize {
-    let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
-    maps.lines().filter(|line| line.contains("/SYSV")).count()
+of_both_kinds! {
+    the_sequence_goes_on
+    a_hundred_sessions_of_eight_running_threads
+    a_dead_agents_claim_is_taken_over
+    detach_clears_what_a_dead_agent_left
+    threads_move_from_one_geometry_to_another
+    two_geometries_in_turn
+    a_ninth_geometry_is_refused
+    of_two_agents_that_start_together_one_wins
 }
 
-#[test]
-fn the_sequence_goes_on() {
-    let bench = flood::build();
+fn the_sequence_goes_on(kind: Kind) {
+    let bench = flood::build().of(kind);
     let mut target = bench.start("flood", &["2", "3000"]);
     target.run();
     assert_eq!(flood::published(&target), 0, "nobody is attached");
@@ -100,9 +108,8 @@ impl Size {
     }
 }
 
-#[test]
-fn a_hundred_sessions_of_eight_running_threads() {
-    let bench = flood::build();
+fn a_hundred_sessions_of_eight_running_threads(kind: Kind) {
+    let bench = flood::build().of(kind);
     let mut target = flood::start_endless(&bench, "8");
     let (mut total, mut unattended, mut rows) = (Account::default(), 0, 0);
     let mut overrun = 0;
@@ -117,7 +124,7 @@ fn a_hundred_sessions_of_eight_running_threads() {
         };
         agents.push(brief.agent);
         let (how, nonce) = brief.segment();
-        let expected = if segment.is_empty() { "made" } else { "adopted" };
+        let expected = if segment.is_empty() { kind.had() } else { "adopted" };
         assert_eq!(how, expected);
         assert!(segment.is_empty() || segment == nonce);
         segment = nonce.into();
@@ -173,9 +180,10 @@ fn a_hundred_sessions_of_eight_running_threads() {
     info["buffers"][0]["lost_by"]["overrun"] = overrun.into();
     let leaks = segments_of(&agents);
     let attended = published - unattended;
-    let case = format!("{sessions} sessions of 8 running threads");
+    let case = kind.case(&format!("{sessions} sessions of 8 running threads"));
     record("46", &case, attended, total, &info, leaks);
-    record("53", &format!("{sessions} sessions in one segment"), attended, total, &info, leaks);
+    let case = kind.case(&format!("{sessions} sessions in one segment"));
+    record("53", &case, attended, total, &info, leaks);
 }
 
 #[test]
@@ -253,14 +261,13 @@ fn a_second_agent_is_refused() {
     record("15", "second agent refused", written, account, &info, segments_of(&[agent]));
 }
 
-#[test]
-fn of_two_agents_that_start_together_one_wins() {
-    let bench = flood::build();
+fn of_two_agents_that_start_together_one_wins(kind: Kind) {
+    let bench = flood::build().of(kind);
     let mut target = bench.start("flood", &["2", "100"]);
     let pid = target.pid().to_string();
     let start = |capture: &str| {
         let mut command = bench.command(ppt());
-        command.args(["attach", &pid, "--force", "-o", capture]);
+        command.args(["attach", &pid, "--force", "-o", capture]).args(bench.kind_args());
         Attach::spawn(command)
     };
     let mut agents = Vec::new();
@@ -294,13 +301,12 @@ fn of_two_agents_that_start_together_one_wins() {
     assert_eq!(segments_mapped(target.pid()), 1, "no double segment");
     target.finish();
     let account = Account::of(&last);
-    let case = format!("two agents start together, {races} times");
+    let case = kind.case(&format!("two agents start together, {races} times"));
     record("15", &case, written, account, &last, segments_of(&agents));
 }
 
-#[test]
-fn a_dead_agents_claim_is_taken_over() {
-    let bench = flood::build();
+fn a_dead_agents_claim_is_taken_over(kind: Kind) {
+    let bench = flood::build().of(kind);
     let mut target = bench.start("flood", &["4", "0"]);
     let dead = bench.attach(&target, &["-o", "dead.bin"]);
     target.say("start");
@@ -360,12 +366,11 @@ fn a_dead_agents_claim_is_taken_over() {
     assert_eq!(drained_by_the_dead + sum(&first) + session + rest, published);
     assert!(drained_by_the_dead >= before.len() as u64);
     let leaks = segments_of(&[killed, agent, third.agent]);
-    record("14", "listener killed under load", session, account, &info, leaks);
+    record("14", &kind.case("listener killed under load"), session, account, &info, leaks);
 }
 
-#[test]
-fn detach_clears_what_a_dead_agent_left() {
-    let bench = flood::build();
+fn detach_clears_what_a_dead_agent_left(kind: Kind) {
+    let bench = flood::build().of(kind);
     let mut target = bench.start("flood", &["2", "500"]);
     let pid = target.pid().to_string();
     let dead = bench.attach(&target, &[]);
@@ -395,13 +400,12 @@ fn detach_clears_what_a_dead_agent_left() {
     assert_eq!((account.captured, account.lost, account.dropped), (written, 0, 0));
 }
 
-#[test]
-fn threads_move_from_one_geometry_to_another() {
-    let bench = flood::build();
+fn threads_move_from_one_geometry_to_another(kind: Kind) {
+    let bench = flood::build().of(kind);
     let mut target = flood::start_endless(&bench, "8");
     let first = until_mapped(&bench, &target, "1.bin", 1, "64");
     let second = until_mapped(&bench, &target, "2.bin", 2, "128");
-    assert_eq!((first.segment().0, second.segment().0), ("made", "made"));
+    assert_eq!((first.segment().0, second.segment().0), (kind.had(), kind.had()));
     assert_ne!(first.segment().1, second.segment().1);
     target.say("stop");
     target.written();
@@ -426,9 +430,8 @@ fn threads_move_from_one_geometry_to_another() {
     assert_eq!(sum, published);
 }
 
-#[test]
-fn two_geometries_in_turn() {
-    let bench = flood::build();
+fn two_geometries_in_turn(kind: Kind) {
+    let bench = flood::build().of(kind);
     let mut target = bench.start("flood", &["3", "50"]);
     let mut names: [Option<String>; 2] = [None, None];
     let mut agents = Vec::new();
@@ -441,7 +444,7 @@ fn two_geometries_in_turn() {
         let brief = Brief { agent: attach.pid(), said: attach.stop() };
         let (how, nonce) = brief.segment();
         match &names[round % 2] {
-            None => assert_eq!(how, "made"),
+            None => assert_eq!(how, kind.had()),
             Some(name) => assert_eq!((how, nonce), ("adopted", &**name)),
         }
         names[round % 2] = Some(nonce.into());
@@ -454,12 +457,18 @@ fn two_geometries_in_turn() {
     assert_eq!(segments_mapped(target.pid()), 2);
     target.finish();
     let (written, account, info) = last;
-    record("56", "two geometries in turn", written, account, &info, segments_of(&agents));
+    record(
+        "56",
+        &kind.case("two geometries in turn"),
+        written,
+        account,
+        &info,
+        segments_of(&agents),
+    );
 }
 
-#[test]
-fn a_ninth_geometry_is_refused() {
-    let bench = flood::build();
+fn a_ninth_geometry_is_refused(kind: Kind) {
+    let bench = flood::build().of(kind);
     let mut target = bench.start("flood", &["1", "10"]);
     let slots: Vec<String> = (1..=9).map(|log2| (1u32 << log2).to_string()).collect();
     for slots in &slots[..8] {
@@ -476,7 +485,7 @@ fn a_ninth_geometry_is_refused() {
     assert_eq!((ninth.code(), ninth.stderr), (1, expected));
     assert!(!bench.path("9.bin").exists());
     let attach = bench.attach(&target, &["-v", "--force", "--slots", &slots[7]]);
-    assert!(attach.stop().contains("adopted segment"));
+    assert!(Brief { agent: 0, said: attach.stop() }.segment().0 == "adopted");
     assert_eq!(segments_mapped(pid), 8);
     target.finish();
 }

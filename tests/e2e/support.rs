@@ -21,14 +21,71 @@ pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
+/// Who makes the segments: what many tests are run for both of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    SysV,
+    Memfd,
+}
+
+impl Kind {
+    fn args(self) -> &'static [&'static str] {
+        match self {
+            Kind::SysV => &[],
+            Kind::Memfd => &["--segment", "memfd"],
+        }
+    }
+
+    /// What is said of a segment that is new.
+    pub fn had(self) -> &'static str {
+        match self {
+            Kind::SysV => "made",
+            Kind::Memfd => "awaiting",
+        }
+    }
+
+    /// The name of a case in docs/reliability.md.
+    pub fn case(self, case: &str) -> String {
+        match self {
+            Kind::SysV => case.into(),
+            Kind::Memfd => format!("memfd: {case}"),
+        }
+    }
+}
+
+/// Tests of both kinds of segments: functions that take a [`Kind`].
+macro_rules! of_both_kinds {
+    ($($test:ident)*) => {
+        mod sysv {
+            $(#[test] fn $test() { super::$test(crate::support::Kind::SysV); })*
+        }
+        mod memfd {
+            $(#[test] fn $test() { super::$test(crate::support::Kind::Memfd); })*
+        }
+    };
+}
+pub(crate) use of_both_kinds;
+
 /// A folder of a test's own.
 pub struct Bench {
     folder: tempfile::TempDir,
+    kind: Kind,
 }
 
 impl Bench {
     pub fn new() -> Self {
-        Self { folder: tempfile::Builder::new().prefix("ppt-test-").tempdir().unwrap() }
+        let folder = tempfile::Builder::new().prefix("ppt-test-").tempdir().unwrap();
+        Self { folder, kind: Kind::SysV }
+    }
+
+    /// Attaches by segments of this kind from now on.
+    pub fn of(self, kind: Kind) -> Self {
+        Self { kind, ..self }
+    }
+
+    /// What an attach is told because of the kind.
+    pub fn kind_args(&self) -> &'static [&'static str] {
+        self.kind.args()
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
@@ -99,7 +156,7 @@ impl Bench {
     pub fn attach(&self, target: &Target, args: &[&str]) -> Attach {
         let pid = target.pid().to_string();
         let mut command = self.command(ppt());
-        command.args(["attach", &pid]).args(args);
+        command.args(["attach", &pid]).args(self.kind_args()).args(args);
         Attach::start(command)
     }
 
@@ -408,6 +465,18 @@ pub fn segments_of(makers: &[u32]) -> usize {
     let table = fs::read_to_string("/proc/sysvipc/shm").unwrap();
     let maker = |line: &str| line.split_whitespace().nth(4)?.parse::<u32>().ok();
     table.lines().skip(1).filter_map(maker).filter(|pid| makers.contains(pid)).count()
+}
+
+/// Mappings of segments in a process.
+pub fn segments_mapped(pid: u32) -> usize {
+    let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
+    maps.lines().filter(|line| line.contains("/SYSV") || line.contains("/memfd:ppt")).count()
+}
+
+/// Waits until `ppt attach` has `count` segments: those that a target makes come with its first
+/// frame.
+pub fn fetched(attach: &Attach, count: usize) {
+    wait_until("the segments are fetched", || segments_mapped(attach.pid()) == count);
 }
 
 /// Waits for what the kernel tells by no event.

@@ -22,11 +22,10 @@ int main(int argc, char **argv) {
 #endif
     puts("ready");
     fflush(stdout);
-    if (getchar() == EOF)
-        return 1;
-    printf("written %lu\n", run());
-    fflush(stdout);
-    while (getchar() != EOF) {
+    char line[16];
+    while (fgets(line, sizeof line, stdin) != 0) {
+        printf("written %lu\n", run());
+        fflush(stdout);
     }
     return 0;
 }

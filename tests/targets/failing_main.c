@@ -1,5 +1,5 @@
-/* failing FRAMES: a target that cannot map a segment. `seccomp`, `user` and `memory` are the
- * reasons; `go` writes FRAMES frames beside some work, `retry` writes until shmat(2) is called once
+/* failing FRAMES: a target that cannot map a segment. `seccomp`, `seccomp both`, `seccomp kill`,
+ * `user`, `memory`, `descriptors` and `files` are the reasons; `go` writes FRAMES frames beside some work, `retry` writes until shmat(2) is called once
  * more. It counts the calls of shmat(2). */
 #define _GNU_SOURCE
 #include "flood.h"
@@ -25,17 +25,23 @@ void *shmat(int id, const void *at, int flags) {
     return (void *)syscall(SYS_shmat, id, at, flags);
 }
 
-/* shmat(2) answers EPERM. */
-static int filter(void) {
+/* Of shmat(2), and of memfd_create(2) if `both`, this is the answer. */
+static int filter(uint32_t answer, int both) {
     struct sock_filter code[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_shmat, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_shmat, 1, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, both ? SYS_memfd_create : SYS_shmat, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, answer),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };
     struct sock_fprog program = {sizeof code / sizeof *code, code};
     return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
            prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0;
+}
+
+static int limit(int resource, rlim_t value) {
+    struct rlimit limit = {value, value};
+    return setrlimit(resource, &limit);
 }
 
 static int other_user(void) { return setgid(65534) != 0 || setuid(65534) != 0; }
@@ -80,7 +86,12 @@ static long cpu(void) {
 
 int main(int argc, char **argv) {
     long frames = argc > 1 ? atol(argv[1]) : 1000;
-    char line[16];
+    char line[32];
+    if (argc > 2) { /* under the filter: FRAMES PROGRAM ARGUMENTS… */
+        if (filter(SECCOMP_RET_ERRNO | EPERM, 0) == 0)
+            execv(argv[2], argv + 2);
+        return 1;
+    }
     puts("ready");
     fflush(stdout);
     while (fgets(line, sizeof line, stdin) != 0) {
@@ -89,7 +100,17 @@ int main(int argc, char **argv) {
         long start = cpu();
         written = 0;
         if (strcmp(line, "seccomp\n") == 0)
-            refused = filter();
+            refused = filter(SECCOMP_RET_ERRNO | EPERM, 0);
+        else if (strcmp(line, "seccomp both\n") == 0)
+            refused = filter(SECCOMP_RET_ERRNO | EPERM, 1);
+        else if (strcmp(line, "seccomp kill\n") == 0)
+            refused = filter(SECCOMP_RET_KILL_PROCESS, 0);
+        else if (strcmp(line, "descriptors\n") == 0)
+            refused = limit(RLIMIT_NOFILE, 3);
+        else if (strcmp(line, "files\n") == 0)
+            refused = limit(RLIMIT_FSIZE, 1 << 20);
+        else if (strcmp(line, "quit\n") == 0)
+            return 0;
         else if (strcmp(line, "user\n") == 0)
             refused = other_user();
         else if (strcmp(line, "memory\n") == 0)
