@@ -4,7 +4,7 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
-use crate::flood::{self, count, frames};
+use crate::flood::{self, count, frames, gaps};
 use crate::support::{
     Account, Attach, Kind, Target, available, fetched, of_both_kinds, ppt, record, segments_mapped,
     segments_of, stopped,
@@ -180,6 +180,49 @@ fn the_target_ends_before_its_segment_is_fetched() {
                     its last moments, if anything, is not in the capture\n";
     assert!(said.contains(expected), "{said}");
     assert_eq!(Account::of(&bench.info("out.bin")), Account::default());
+}
+
+#[test]
+fn the_agent_dies_before_it_fetches() {
+    let bench = flood::build_with("failing_main.c").of(Kind::Memfd);
+    let mut target = bench.start("failing_main", &["1000"]);
+    let attach = bench.attach(&target, &["-o", "dead.bin"]);
+    attach.signal(libc::SIGSTOP);
+    stopped(attach.pid());
+    assert_eq!(tell(&mut target, "go"), 1000);
+    attach.kill();
+    let attach = bench.attach(&target, &["-v"]);
+    assert_eq!(tell(&mut target, "go"), 1000);
+    let said = attach.stop();
+    assert!(said.contains("; adopted memfd segment "), "{said}");
+    assert_eq!(segments_mapped(target.pid()), 1);
+    target.finish();
+    let account = Account::of(&bench.info("out.bin"));
+    assert_eq!((account.captured, account.lost, account.dropped), (1000, 0, 0));
+    let gaps: Vec<_> = gaps(&bench, "out.bin").into_iter().map(|gap| (gap.2, gap.3)).collect();
+    assert_eq!(gaps, [(1000, "unattended".to_owned())]);
+}
+
+/// A program that closes what it does not know keeps its segment, but nobody else gets at it.
+#[test]
+fn a_target_that_closes_the_descriptor() {
+    let bench = flood::build_with("failing_main.c").of(Kind::Memfd);
+    let mut target = bench.start("failing_main", &["1000"]);
+    let session = |target: &mut Target, capture: &str| {
+        let attach = bench.attach(target, &["-v", "-o", capture]);
+        assert_eq!(tell(target, "go"), 1000);
+        fetched(&attach, 1);
+        tell(target, "close");
+        assert_eq!(tell(target, "go"), 1000);
+        let said = attach.stop();
+        assert!(said.contains("; awaiting memfd segment "), "{said}");
+        let account = Account::of(&bench.info(capture));
+        assert_eq!((account.captured, account.lost, account.dropped), (2000, 0, 0));
+    };
+    session(&mut target, "1.bin");
+    session(&mut target, "2.bin");
+    assert_eq!(segments_mapped(target.pid()), 2);
+    target.finish();
 }
 
 #[test]

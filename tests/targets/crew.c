@@ -10,6 +10,7 @@ static unsigned long written[THREADS];
 
 static void *work(void *number) {
     int thread = (int)(intptr_t)number;
+    written[thread] = 0;
     for (uint64_t i = 0; i < ROUNDS; i++) {
         PPT_WRITE_CREW(f) {
             f.thread = thread;

@@ -1,6 +1,7 @@
 /* failing FRAMES: a target that cannot map a segment. `seccomp`, `seccomp both`, `seccomp kill`,
- * `user`, `memory`, `descriptors` and `files` are the reasons; `go` writes FRAMES frames beside some work, `retry` writes until shmat(2) is called once
- * more. It counts the calls of shmat(2). */
+ * `user`, `memory`, `descriptors` and `files` are the reasons; `close` closes every descriptor;
+ * `go` writes FRAMES frames beside some work, `retry` writes until shmat(2) is called once more. It
+ * counts the calls of shmat(2). */
 #define _GNU_SOURCE
 #include "flood.h"
 #include "pattern.h"
@@ -109,6 +110,9 @@ int main(int argc, char **argv) {
             refused = limit(RLIMIT_NOFILE, 3);
         else if (strcmp(line, "files\n") == 0)
             refused = limit(RLIMIT_FSIZE, 1 << 20);
+        else if (strcmp(line, "close\n") == 0)
+            for (int fd = 3; fd < 1024; fd++)
+                close(fd);
         else if (strcmp(line, "quit\n") == 0)
             return 0;
         else if (strcmp(line, "user\n") == 0)
