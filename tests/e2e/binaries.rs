@@ -244,27 +244,31 @@ fn capture(
     );
     assert!(expected.contains(&found), "{case}: found by {found}, not {expected:?}");
 
+    let mut sessions = Vec::new();
     for (kind, how) in [("sysv", "made"), ("memfd", "awaiting memfd")] {
-        let attach = bench.attach(&target, &["-v", "--force", "--segment", kind]);
+        let attach = bench.attach(&target, &["-v", "-o", kind, "--segment", kind]);
         let pid = attach.pid();
         let written = target.run();
         let said = attach.stop();
         let line = format!("ppt: matrix: found by {found} in {object}; {how} segment ");
         assert!(said.contains(&line), "{case}: {said}");
-        let case = if kind == "memfd" { format!("memfd: {case}") } else { case.into() };
-        check(bench, row, &case, written, pid);
+        sessions.push((kind, written, pid));
     }
     target.finish();
+    for (kind, written, pid) in sessions {
+        let case = if kind == "memfd" { format!("memfd: {case}") } else { case.into() };
+        check((bench, kind), row, &case, written, pid);
+    }
 }
 
 /// Every frame is there, once and right.
-fn check(bench: &Bench, row: &str, case: &str, written: u64, attach: u32) {
+fn check((bench, capture): (&Bench, &str), row: &str, case: &str, written: u64, attach: u32) {
     assert_eq!(written, WRITTEN);
-    let info = bench.info("out.bin");
+    let info = bench.info(capture);
     let account = Account::of(&info);
     account.check(written);
     assert_eq!(account.captured, written, "{case}");
-    let table = bench.table("out.bin", &[]);
+    let table = bench.table(capture, &[]);
     let (thread, i, mix) = (table.numbers("thread"), table.numbers("i"), table.cells("mix"));
     let mut seen = HashSet::new();
     for ((&thread, &i), mix) in thread.iter().zip(&i).zip(mix) {
@@ -354,7 +358,7 @@ fn unreadable(bench: &Bench, case: &str, mut target: Target) {
     let object = bench.path("crew").to_str().unwrap().to_string();
     assert!(said.contains(&format!("ppt: matrix: found by scan in {object}; made")), "{said}");
     target.finish();
-    check(bench, "20", case, written, pid);
+    check((bench, "out.bin"), "20", case, written, pid);
 }
 
 #[test]

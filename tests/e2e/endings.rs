@@ -284,7 +284,9 @@ fn detached_from_outside(kind: Kind) {
     let detach = bench.ppt(&["detach", &pid.to_string()]);
     assert_said(
         &detach.stderr,
-        &format!("steady: switched off; ppt with pid {agent} ends its capture\n"),
+        &format!(
+            "steady: switched off; ppt with pid {agent}, started {{}} s ago ends its capture\n"
+        ),
     );
     assert_eq!(detach.code(), 0);
     let start = std::time::Instant::now();
