@@ -22,6 +22,7 @@ use crate::plan::{Limits, Plan};
 use crate::poke::held;
 use crate::random::random_nonzero;
 use crate::target::Target;
+pub(crate) use choice::choose;
 use choice::{fetch, may_fall_over};
 use mailbox::{dropped, give_up_ticks, look, open, release, reopen, shut, switched_off};
 use prepare::prepare;

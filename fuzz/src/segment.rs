@@ -130,7 +130,7 @@ struct Foreign {
 impl Foreign {
     fn attach(segment: &Segment) -> Self {
         // SAFETY: attaching where the kernel likes touches nothing that exists.
-        let base = unsafe { libc::shmat(segment.id(), std::ptr::null(), 0) };
+        let base = unsafe { libc::shmat(segment.id().unwrap(), std::ptr::null(), 0) };
         assert!(base.addr() as isize != -1, "{}", io::Error::last_os_error());
         Self { base: base.cast(), size: segment.geometry().size() }
     }

@@ -6,7 +6,7 @@ use crate::denied;
 use crate::error::AgentError;
 use crate::plan::{Limits, Plan};
 use crate::poke::held;
-use crate::session::{Allow, refuse, status};
+use crate::session::{Allow, SegmentChoice, choose, refuse, status};
 use crate::system::System;
 use crate::target::Target;
 
@@ -64,13 +64,15 @@ fn refusals(target: &Target) -> Vec<Check> {
             AgentError::Seccomp { .. } => {
                 ("its system calls", !std::mem::replace(&mut allow.seccomp, true))
             }
-            AgentError::IpcNamespace { .. } => ("IPC namespace", false),
             _ => ("refusal", false),
         };
         checks.push(Check::message(name, &error.to_string()));
         if !lifted {
             break;
         }
+    }
+    if let Err(error) = choose(target, SegmentChoice::Auto) {
+        checks.push(Check::message("IPC namespace", &error.to_string()));
     }
     checks
 }

@@ -25,7 +25,7 @@ pub enum SegmentChoice {
 }
 
 /// The kind to begin with.
-pub(super) fn choose(target: &Target, wanted: SegmentChoice) -> Result<Kind> {
+pub(crate) fn choose(target: &Target, wanted: SegmentChoice) -> Result<Kind> {
     let (system, pid) = (target.system(), target.pid());
     let theirs = system.namespace(&pid.to_string(), "ipc");
     let apart = theirs.is_some() && theirs != system.namespace("self", "ipc");
