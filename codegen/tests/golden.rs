@@ -8,7 +8,8 @@ mod support;
 use std::fs;
 
 use support::{
-    CPP_GOLDENS, FIXED_HEADER, FIXED_MODULE, FIXED_SOURCE, Generated, golden_folder, goldens,
+    CPP_GOLDENS, FIXED_HEADER, FIXED_MODULE, FIXED_SOURCE, Generated, MADE_SOURCE, golden_folder,
+    goldens,
 };
 
 /// Frame files whose Python is compared, too.
@@ -72,17 +73,12 @@ fn without_fixed_text(text: &str) -> String {
     let fixed = [
         (FIXED_HEADER, "runtime/c/target.h"),
         (FIXED_SOURCE, "runtime/c/target.c"),
+        (MADE_SOURCE, "runtime/c/made.c"),
         (FIXED_MODULE, "runtime/python/module.c"),
     ];
-    let found = fixed
-        .into_iter()
-        .map(|(fixed, name)| (fixed.trim_end(), name))
-        .find(|(fixed, _)| text.contains(fixed));
-    match found {
-        Some((fixed, name)) => text.replacen(fixed, &format!("[ {name} ]"), 1),
-        // A stub is all its own.
-        None => text.into(),
-    }
+    fixed.iter().fold(text.to_owned(), |text, (fixed, name)| {
+        text.replacen(fixed.trim_end(), &format!("[ {name} ]"), 1)
+    })
 }
 
 /// The first lines that differ, with their numbers.

@@ -14,6 +14,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -55,6 +56,108 @@ static const char ppt1_schema[] =
 #pragma GCC diagnostic pop
 
 [ runtime/c/target.c ]
+
+/* ---- ppt, ABI 1: a segment that this process makes ------------------------------------------
+ *
+ * For agents whose segments it cannot attach: in another IPC namespace, or where shmat(2) is
+ * filtered. They fetch it by its descriptor (pidfd_getfd(2)), which stays open for the next one.
+ */
+#ifndef MFD_CLOEXEC
+#define MFD_CLOEXEC 1U
+#define MFD_ALLOW_SEALING 2U
+#endif
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 8U
+#endif
+#ifndef F_ADD_SEALS
+#define F_ADD_SEALS 1033
+#define F_SEAL_SEAL 1
+#define F_SEAL_SHRINK 2
+#define F_SEAL_GROW 4
+#endif
+
+/* A memfd whose number does not get in the program's way: programs close 0, 1 and 2 to open
+ * something else in their place, and select(2) needs low ones. */
+static int ppt1_memfd(void) {
+    int fd = (int)syscall(SYS_memfd_create, "ppt", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
+    if (fd == -1 && errno == EINVAL) /* Linux before 6.3 */
+        fd = (int)syscall(SYS_memfd_create, "ppt", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (fd == -1)
+        return -1;
+    int high = fcntl(fd, F_DUPFD_CLOEXEC, 256);
+    if (high == -1)
+        high = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+    int error = errno;
+    close(fd);
+    errno = error;
+    return high;
+}
+
+/* What an agent writes into a segment that it makes, in one of our own. */
+static void ppt1_initialise(void *base, uint64_t nonce, const ppt1_geometry *geometry) {
+    uint64_t *header = (uint64_t *)base;
+    struct timespec mono = {0, 0}, real = {0, 0};
+    clock_gettime(CLOCK_MONOTONIC, &mono);
+    clock_gettime(CLOCK_REALTIME, &real);
+    header[0] = PPT1_SEGMENT_MAGIC;
+    header[1] = UINT64_C(4096) << 32 | 1; /* length, ABI version */
+    header[2] = nonce;
+    header[3] = 1; /* margin */
+    header[4] = PPT1_SCHEMA_HASH;
+    header[5] = (uint64_t)geometry->log2_slots << 32 | geometry->stride;
+    header[6] = (uint64_t)geometry->ring_pitch << 32 | geometry->rings;
+    header[7] = __atomic_load_n(&PPT1_(control).claim[0], __ATOMIC_RELAXED);
+    header[8] = (uint64_t)mono.tv_sec * 1000000000 + (uint64_t)mono.tv_nsec;
+    header[9] = (uint64_t)real.tv_sec * 1000000000 + (uint64_t)real.tv_nsec;
+    uint64_t rings = geometry->rings, slots = (uint64_t)geometry->stride << geometry->log2_slots;
+    const uint64_t sections[4][3] = {{geometry->masks, PPT1_PAGE, PPT1_PAGE},
+                                     {geometry->process, PPT1_PAGE, PPT1_PAGE},
+                                     {geometry->ring_headers, rings * geometry->ring_pitch,
+                                      geometry->ring_pitch},
+                                     {geometry->slots, rings * slots, geometry->stride}};
+    for (unsigned i = 0; i < 4; i++) {
+        header[10 + 4 * i] = i + 1;
+        memcpy(header + 11 + 4 * i, sections[i], sizeof sections[i]);
+    }
+    uint64_t *enable = (uint64_t *)((unsigned char *)base + geometry->masks);
+    for (unsigned i = 0; i < 4; i++)
+        enable[i] = UINT64_MAX;
+}
+
+/* Makes a segment that an agent fetches by its descriptor. Sealed: whoever maps it need not fear
+ * that it shrinks. */
+static void *ppt1_make(int *fd, uint64_t nonce, const ppt1_geometry *geometry) {
+    struct rlimit limit;
+    if (geometry->stride != PPT1_STRIDE || geometry->slots > geometry->size) {
+        errno = EINVAL;
+        return 0;
+    }
+    if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur < geometry->size) {
+        errno = EFBIG; /* ftruncate(2) would say it by SIGXFSZ */
+        return 0;
+    }
+    *fd = ppt1_memfd();
+    if (*fd == -1)
+        return 0;
+    void *base = MAP_FAILED;
+    if (ftruncate(*fd, (off_t)geometry->size) == 0 &&
+        fcntl(*fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW) == 0)
+        base = mmap(0, geometry->size, PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
+    if (base != MAP_FAILED) {
+        /* What is not to be had is said here, not by SIGBUS; EINVAL: Linux before 5.14. */
+        if (madvise(base, geometry->slots, MADV_POPULATE_WRITE) == 0 || errno == EINVAL) {
+            madvise(base, geometry->size, MADV_DONTFORK);
+            ppt1_initialise(base, nonce, geometry);
+            return base;
+        }
+        munmap(base, geometry->size);
+        errno = ENOMEM;
+    }
+    int error = errno;
+    close(*fd);
+    errno = error;
+    return 0;
+}
 
 /* ---- ppt, ABI 1: before the first frame ----------------------------------------------------
  *

@@ -15,6 +15,7 @@ use ppt_codegen::{Language, Output, Schema};
 pub const FIXED_HEADER: &str = include_str!("../../runtime/c/target.h");
 pub const FIXED_SOURCE: &str = include_str!("../../runtime/c/target.c");
 pub const FIXED_MODULE: &str = include_str!("../../runtime/python/module.c");
+pub const MADE_SOURCE: &str = include_str!("../../runtime/c/made.c");
 
 /// Frame files of `tests/golden` whose C++ is compared and compiled, too.
 pub const CPP_GOLDENS: [&str; 3] = ["example.frame", "job.frame", "tsc.frame"];
