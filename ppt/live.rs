@@ -17,7 +17,8 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::time::TimeSpec;
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 use ppt_agent::{
-    Allow, Buffer, ClockChoice, Ending, Limits, Options, SegmentChoice, SegmentKind, Session, StampClock,
+    Allow, Buffer, ClockChoice, Ending, Limits, Options, SegmentChoice, SegmentKind, Session,
+    StampClock,
 };
 use ppt_listener::{Dropped, EndReason, Ended, Listener, Rate, Rotation};
 

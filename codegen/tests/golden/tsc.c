@@ -14,6 +14,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -46,6 +47,8 @@ static const char ppt1_schema[] =
 #pragma GCC diagnostic pop
 
 [ runtime/c/target.c ]
+
+[ runtime/c/made.c ]
 
 /* ---- ppt, ABI 1: before the first frame ----------------------------------------------------
  *
