@@ -45,7 +45,7 @@ pub use error::{CaptureError, Damage, DamageKind};
 pub use format::{MAX_FRAMES, MAX_PAYLOAD, MAX_STRIDE, VERSION};
 pub use header::FileHeader;
 pub use index::IndexEntry;
-pub use reader::{Capture, Chunk, Finish, Frames, Item};
+pub use reader::{Capture, Chunk, Finish, Frames, Item, OwnedFrames};
 pub use source::{Process, Segment, Source};
 pub use sources::{MAX_SOURCES, SourceInfo};
 pub use writer::CaptureWriter;

@@ -103,11 +103,38 @@ impl<'a> Frames<'a> {
         numbered(&self.head, self.payload).filter(|(seq, frame)| u64_at(frame, 0) == *seq)
     }
 
+    /// The bytes of all frames, one after the other.
+    pub fn bytes(&self) -> &'a [u8] {
+        self.payload
+    }
+
+    /// A copy that does not need the capture.
+    pub fn to_owned(&self) -> OwnedFrames {
+        OwnedFrames { offset: self.offset, head: self.head, payload: self.payload.to_vec() }
+    }
+
     /// The numbers whose frames carry another one, and are left out.
     pub fn wrong(&self) -> impl Iterator<Item = u64> + use<'a> {
         numbered(&self.head, self.payload)
             .filter(|(seq, frame)| u64_at(frame, 0) != *seq)
             .map(|(seq, _)| seq)
+    }
+}
+
+/// The frames of one chunk, apart from the capture that they were read from.
+#[derive(Debug, Clone)]
+pub struct OwnedFrames {
+    /// Where the chunk starts, from the first byte of the capture.
+    pub offset: u64,
+    /// What the chunk says about them.
+    pub head: FramesHead,
+    payload: Vec<u8>,
+}
+
+impl OwnedFrames {
+    /// As [`Frames::iter`].
+    pub fn iter(&self) -> impl Iterator<Item = (u64, &[u8])> {
+        numbered(&self.head, &self.payload).filter(|(seq, frame)| u64_at(frame, 0) == *seq)
     }
 }
 

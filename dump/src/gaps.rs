@@ -3,8 +3,6 @@
 //! `lost_before` of a frames chunk does not say in which order its causes struck: they are shown
 //! as overrun, disk, corrupt. What damage to the file took comes last, as `corrupt`.
 
-use std::io;
-
 use ppt_capture::{Cause, Frames, Gap};
 
 use crate::table::{TableWriter, Value};
@@ -22,17 +20,18 @@ pub(crate) fn write(
     label: &str,
     pid: Option<u32>,
     gap: &Gap,
-) -> io::Result<()> {
-    writer.cell(Value::Text(label.as_bytes()))?;
+    out: &mut Vec<u8>,
+) {
+    writer.cell(Value::Text(label.as_bytes()), out);
     if let Some(pid) = pid {
-        writer.cell(Value::Unsigned(pid.into()))?;
+        writer.cell(Value::Unsigned(pid.into()), out);
     }
-    writer.cell(Value::Bytes(&gap.nonce.to_be_bytes()))?;
-    writer.cell(Value::Unsigned(gap.ring.into()))?;
-    writer.cell(Value::Unsigned(gap.first_seq))?;
-    writer.cell(Value::Unsigned(gap.count))?;
-    writer.cell(Value::Text(gap.cause.name().as_bytes()))?;
-    writer.end_row()
+    writer.cell(Value::Bytes(&gap.nonce.to_be_bytes()), out);
+    writer.cell(Value::Unsigned(gap.ring.into()), out);
+    writer.cell(Value::Unsigned(gap.first_seq), out);
+    writer.cell(Value::Unsigned(gap.count), out);
+    writer.cell(Value::Text(gap.cause.name().as_bytes()), out);
+    writer.end_row(out);
 }
 
 /// What a frames chunk lacks: before its first frame, and where frames are damaged.

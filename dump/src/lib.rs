@@ -12,10 +12,11 @@
 //!
 //! [`Info`] is the account of a capture: what is in it, what was lost, dropped or damaged.
 //!
-//! Memory does not grow with the capture.
+//! All processors make the rows of a file, in order; memory does not grow with the capture.
 
 mod cell;
 mod csv;
+mod dump;
 mod error;
 mod escape;
 mod gaps;
@@ -23,14 +24,15 @@ pub mod info;
 mod info_read;
 mod info_text;
 mod jsonl;
+mod ordered;
 mod plan;
 mod rows;
 mod select;
 mod table;
 mod tsv;
 
+pub use dump::{Format, Options, Outcome, dump, dump_stream};
 pub use error::DumpError;
 pub use escape::escape;
 pub use info::Info;
-pub use rows::{Format, Options, Outcome, dump, dump_stream};
 pub use table::{TableWriter, Value};

@@ -6,9 +6,9 @@ use ppt_capture::SourceInfo;
 use ppt_capture::frame_dsl::{Style, columns};
 
 use crate::cell::Cell;
+use crate::dump::Options;
 use crate::error::DumpError;
 use crate::escape::escape;
-use crate::rows::Options;
 use crate::select::{labels, select, several_processes};
 
 /// The columns of a table, and how each kind of frame fills them.

@@ -1,7 +1,5 @@
 //! What every kind of table is written through.
 
-use std::io;
-
 use crate::escape::escape_into;
 
 /// One cell.
@@ -25,20 +23,17 @@ pub enum Value<'a> {
     Bytes(&'a [u8]),
 }
 
-/// A format of tables. Calls come as `header`, then for each row one `cell` per column and
-/// `end_row`, then `finish`.
+/// A format of tables: appends text to `out`. Calls come as `header`, then for each row one `cell`
+/// per column and `end_row`.
 pub trait TableWriter {
     /// Fixes the columns. Comes again, with more columns at the end, where [`Self::grows`] allows.
-    fn header(&mut self, columns: &[String]) -> io::Result<()>;
+    fn header(&mut self, columns: &[String], out: &mut Vec<u8>);
 
     /// Writes the next cell of the row.
-    fn cell(&mut self, value: Value<'_>) -> io::Result<()>;
+    fn cell(&mut self, value: Value<'_>, out: &mut Vec<u8>);
 
     /// Ends the row.
-    fn end_row(&mut self) -> io::Result<()>;
-
-    /// Hands all that was written to the output.
-    fn flush(&mut self) -> io::Result<()>;
+    fn end_row(&mut self, out: &mut Vec<u8>);
 
     /// Whether columns may be added after the first row.
     fn grows(&self) -> bool {

@@ -1,53 +1,38 @@
 //! Tab-separated values: one line per row, cells escaped, no quotes.
 
-use std::io::{self, BufWriter, Write};
-
 use crate::escape::escape_into;
 use crate::table::{TableWriter, Value, cell_text};
 
 /// Writes TSV.
-pub(crate) struct Tsv<W: Write> {
-    out: BufWriter<W>,
-    row: Vec<u8>,
-    first: bool,
+#[derive(Debug, Default)]
+pub(crate) struct Tsv {
+    inside: bool,
 }
 
-impl<W: Write> Tsv<W> {
-    pub fn new(out: W) -> Self {
-        Tsv { out: BufWriter::with_capacity(256 << 10, out), row: Vec::new(), first: true }
-    }
-
-    fn separate(&mut self) {
-        if !std::mem::take(&mut self.first) {
-            self.row.push(b'\t');
+impl Tsv {
+    fn separate(&mut self, out: &mut Vec<u8>) {
+        if std::mem::replace(&mut self.inside, true) {
+            out.push(b'\t');
         }
     }
 }
 
-impl<W: Write> TableWriter for Tsv<W> {
-    fn header(&mut self, columns: &[String]) -> io::Result<()> {
+impl TableWriter for Tsv {
+    fn header(&mut self, columns: &[String], out: &mut Vec<u8>) {
         for column in columns {
-            self.separate();
-            escape_into(column.as_bytes(), &mut self.row);
+            self.separate(out);
+            escape_into(column.as_bytes(), out);
         }
-        self.end_row()
+        self.end_row(out);
     }
 
-    fn cell(&mut self, value: Value<'_>) -> io::Result<()> {
-        self.separate();
-        cell_text(value, &mut self.row);
-        Ok(())
+    fn cell(&mut self, value: Value<'_>, out: &mut Vec<u8>) {
+        self.separate(out);
+        cell_text(value, out);
     }
 
-    fn end_row(&mut self) -> io::Result<()> {
-        self.row.push(b'\n');
-        self.first = true;
-        self.out.write_all(&self.row)?;
-        self.row.clear();
-        Ok(())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.out.flush()
+    fn end_row(&mut self, out: &mut Vec<u8>) {
+        out.push(b'\n');
+        self.inside = false;
     }
 }
