@@ -16,6 +16,7 @@ mod examples;
 mod failing;
 mod flood;
 mod fmt;
+mod frozen;
 mod hostile;
 mod hostile_text;
 mod hostile_user;
