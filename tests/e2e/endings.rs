@@ -437,7 +437,7 @@ fn several_buffers_are_one_capture_or_the_chosen_one() {
             .map(|it| (it["name"].as_str().unwrap().into(), it["frames"].as_u64().unwrap()))
             .collect::<Vec<(String, u64)>>()
     };
-    assert_eq!(frames(&info), [("clocks".into(), 1000), ("values".into(), 2000)]);
+    assert_eq!(frames(&info), [("clocks".into(), 1000), ("values".into(), 3000)]);
     assert_eq!(bench.table("out.bin", &[]).columns[3], "buffer");
 
     let mut target = bench.start("values", &["2", "500"]);

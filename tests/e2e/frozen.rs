@@ -23,7 +23,7 @@ fn program_of_abi_1(kind: &str) {
     let mut rows = 0;
     // The second session adopts what the first one made.
     for capture in ["first.bin", "second.bin"] {
-        let attach = bench.attach(&target, &["--segment", kind, "-o", capture]);
+        let attach = bench.attach(&target, &["--segment", kind, "--slots", "4096", "-o", capture]);
         target.say("1000");
         let written = target.written() - rows;
         attach.stop();

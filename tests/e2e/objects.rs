@@ -78,7 +78,12 @@ fn plain(bench: &Bench, text: &str, pids: &[(u32, &str)]) -> String {
 fn list(bench: &Bench, target: &Target, pids: &[(u32, &str)]) -> String {
     let ran = bench.ppt(&["list", &target.pid().to_string()]);
     assert_eq!((ran.code(), ran.stderr.as_str()), (0, ""));
-    plain(bench, &ran.stdout, pids)
+    // How long ago an agent started is not the same every time.
+    let lines = ran.stdout.lines().map(|line| match line.split_once(", started ") {
+        Some((before, rest)) => format!("{before}{}\n", rest.split_once(" ago").unwrap().1),
+        None => format!("{line}\n"),
+    });
+    plain(bench, &lines.collect::<String>(), pids)
 }
 
 /// Hash of a side's schema, as names show it.

@@ -155,7 +155,7 @@ fn names_that_python_keeps_are_refused() {
         ("frame f { int lambda; }", "field `lambda` of frame `f`"),
         ("frame on { int a; }", "frame `on`"),
         ("enum E { mro } frame f { E a; }", "`mro` of enum `E`"),
-        ("frame a { interval time t; } frame a_scope { int b; }", "frame `a_scope`"),
+        ("frame a { interval time t; } frame a_scope { time b; }", "frame `a_scope`"),
     ] {
         bench.write("a.frame", frames);
         let pptc = env!("CARGO_BIN_EXE_pptc");

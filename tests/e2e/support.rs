@@ -280,7 +280,8 @@ impl Target {
 
     /// Sends it a line.
     pub fn say(&mut self, line: &str) {
-        writeln!(self.stdin.as_mut().unwrap(), "{line}").unwrap();
+        // In one write: the target may act on its first byte.
+        self.stdin.as_mut().unwrap().write_all(format!("{line}\n").as_bytes()).unwrap();
     }
 
     /// Lets it write its frames; returns how many it says it wrote.
