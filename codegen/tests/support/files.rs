@@ -12,7 +12,7 @@ const TYPES: [&str; 26] = [
     "f64", "bool", "duration", "char", "bytes", "E0", "E1", "E2", "E3", "E4", "E5", "E6", "E7",
 ];
 const ENUMS: [&str; 8] = ["i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"];
-const TIMES: [&str; 4] = ["timeval", "timespec monotonic", "ns realtime", "ns boottime"];
+const TIMES: [&str; 5] = ["timeval", "timespec monotonic", "ns realtime", "ns boottime", "tsc"];
 
 /// A frame file, but for its number.
 #[derive(Debug, Clone)]
