@@ -1,7 +1,10 @@
 //! Signals as a descriptor, and how they were before.
 
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 
+use nix::libc;
 use nix::sys::signal::{SigHandler, SigSet, SigmaskHow, Signal, signal, sigprocmask};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 
@@ -20,6 +23,25 @@ pub(crate) struct Before {
     ignored: SigSet,
 }
 
+/// Whether SIGPIPE was ignored when we were started, as services' often is: Rust's runtime ignores
+/// it before `main`, and takes that back in what it starts.
+static PIPE_IGNORED: AtomicBool = AtomicBool::new(false);
+
+#[used]
+#[unsafe(link_section = ".init_array")]
+static BEFORE_MAIN: extern "C" fn() = {
+    extern "C" fn look() {
+        // SAFETY: an all-zero sigaction is one, which the call fills; nothing is changed.
+        let ignored = unsafe {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            libc::sigaction(libc::SIGPIPE, std::ptr::null(), &mut action) == 0
+                && action.sa_sigaction == libc::SIG_IGN
+        };
+        PIPE_IGNORED.store(ignored, Relaxed);
+    }
+    look
+};
+
 impl Signals {
     /// Takes `wanted` from here on, also where they were inherited as ignored, as in the background
     /// of a script. Ignored hang-ups stay so: nohup(1) asked for that. To be called before any
@@ -28,6 +50,9 @@ impl Signals {
         let fail = failed("set up signals");
         let mut set = SigSet::empty();
         let mut ignored = SigSet::empty();
+        if PIPE_IGNORED.load(Relaxed) {
+            ignored.add(Signal::SIGPIPE);
+        }
         for &it in wanted {
             // SAFETY: no handler is installed, only the default restored.
             let before = unsafe { signal(it, SigHandler::SigDfl) }.map_err(&fail)?;

@@ -11,7 +11,7 @@ use crate::support::{Account, Bench, Target, record, rounds, segments_of, wait_u
 const THREADS: usize = 8;
 
 /// The captures of a run, first to last.
-fn captures(bench: &Bench, stem: &str) -> Vec<String> {
+pub fn captures(bench: &Bench, stem: &str) -> Vec<String> {
     let entries = fs::read_dir(bench.path("")).unwrap();
     let names = entries.map(|it| it.unwrap().file_name().into_string().unwrap());
     let mut names: Vec<_> =
@@ -22,7 +22,7 @@ fn captures(bench: &Bench, stem: &str) -> Vec<String> {
 
 /// Every number of every ring, by what the captures together say of it.
 #[derive(Debug, Default)]
-struct Ledger {
+pub struct Ledger {
     /// The number that each ring goes on with.
     next: BTreeMap<u64, u64>,
     captured: u64,
@@ -33,7 +33,7 @@ struct Ledger {
 impl Ledger {
     /// Takes in a capture: it goes on where the last one ended, but for what it says was
     /// unattended; that may repeat the end of a capture that was cut.
-    fn take(&mut self, bench: &Bench, capture: &str) -> Value {
+    pub fn take(&mut self, bench: &Bench, capture: &str) -> Value {
         let ran = bench.ppt(&["info", "--json", capture]);
         let info: Value = serde_json::from_str(&ran.stdout).unwrap_or_else(|_| panic!("{ran:?}"));
         let account = Account::of(&info);
@@ -62,7 +62,7 @@ impl Ledger {
         info
     }
 
-    fn total(&self) -> u64 {
+    pub fn total(&self) -> u64 {
         self.captured + self.lost + self.unattended
     }
 }

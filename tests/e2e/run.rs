@@ -4,6 +4,8 @@ use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 
 use crate::flood;
+use crate::rotation::{Ledger, captures};
+use crate::rust::program;
 use crate::support::{Account, Bench, Ran, Target, available, ppt, segments_of, wait_until};
 
 fn build() -> Bench {
@@ -20,7 +22,7 @@ fn written(stdout: &str) -> u64 {
 }
 
 /// Everything that was written is captured, the first frame of each process included.
-fn all_captured(bench: &Bench, ran: &Ran, expected: u64) {
+pub fn all_captured(bench: &Bench, ran: &Ran, expected: u64) {
     assert_eq!(written(&ran.stdout), expected, "{ran:?}");
     let info = bench.info("out.bin");
     let account = Account::of(&info);
@@ -55,6 +57,79 @@ fn from_the_first_frame() {
         all_captured(&bench, &ran, 1000);
         assert!(ran.stderr.starts_with("attached: pid "), "{ran:?}");
     }
+}
+
+/// The buffer of `first_main.cpp` and `first.rs`: `who` counts, in the order of the ring.
+pub fn all_captured_in_order(bench: &Bench, ran: &Ran, expected: u64) {
+    all_captured(bench, ran, expected);
+    let table = bench.table("out.bin", &[]);
+    for (at, (who, seqno)) in
+        table.numbers("who").into_iter().zip(table.numbers("seqno")).enumerate()
+    {
+        assert_eq!((who, seqno), (at as i64, at as i64 + 1));
+    }
+}
+
+pub fn build_cpp() -> Bench {
+    let bench = Bench::new();
+    bench.copy_all(&["first_main.cpp", "job.frame"]);
+    bench.pptc(&["--emit", "cpp", "job.frame"]);
+    bench.compile("g++", &["-std=c++17", "first_main.cpp", "job.cpp", "-o", "first"]);
+    bench
+}
+
+#[test]
+fn from_the_first_frame_of_a_static_in_cpp() {
+    let bench = build_cpp();
+    let ran = bench.ppt(&["run", "--", "./first", "1000", "7"]);
+    assert_eq!(ran.code(), 7, "{ran:?}");
+    all_captured_in_order(&bench, &ran, 1000);
+}
+
+#[test]
+fn from_the_first_frame_in_rust() {
+    let bench = Bench::new();
+    let first = program("first");
+    let ran = bench.ppt(&["run", "--", first.to_str().unwrap(), "1000", "7"]);
+    assert_eq!(ran.code(), 7, "{ran:?}");
+    all_captured_in_order(&bench, &ran, 1000);
+}
+
+#[test]
+fn for_as_long_as_was_asked_for() {
+    let bench = build_cpp();
+    let mut command = bench.command(ppt());
+    command.args(["run", "-d", "1s", "--", "./first", "5", "wait"]);
+    let (mut run, stderr) = Target::spawn_loud(command);
+    assert_eq!(run.written(), 5);
+    stderr.wait_for("ppt: captured 5 frames");
+    let said = stderr.wait_for("ppt: process ");
+    assert!(said.contains("goes on without being captured"), "{said}");
+    let info = bench.info("out.bin");
+    assert_eq!(info["end"]["reason"], "duration");
+    let account = Account::of(&info);
+    assert_eq!((account.captured, account.lost, account.dropped), (5, 0, 0));
+    run.close();
+    assert!(run.wait().success(), "the command's own status");
+    assert_eq!(segments_of(&[run.pid()]), 0);
+}
+
+#[test]
+fn in_many_files() {
+    let bench = build();
+    let command = ["run", "--rotate", "1M", "--slots", "65536", "--", "./first_main", "60000"];
+    let ran = bench.ppt(&command);
+    assert_eq!(ran.code(), 0, "{ran:?}");
+    assert!(ran.stderr.contains("out.*.bin"), "{ran:?}");
+    let names = captures(&bench, "out");
+    let mut ledger = Ledger::default();
+    for (at, name) in names.iter().enumerate() {
+        let info = ledger.take(&bench, name);
+        let last = at + 1 == names.len();
+        assert_eq!(info["end"]["reason"], if last { "exited" } else { "rotated" }, "{info}");
+    }
+    assert!(names.len() > 1, "{names:?}");
+    assert_eq!((written(&ran.stdout), ledger.total()), (60_000, 60_000), "{ledger:?}");
 }
 
 #[test]

@@ -1,11 +1,11 @@
 //! Rust targets, built by cargo as a user would: the contract's program, every type, forks,
 //! libraries, and what a compiler makes of it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock};
 
 use crate::support::{Account, Bench, Kind, Target, of_both_kinds, root, text};
 use crate::values;
@@ -47,16 +47,33 @@ pub fn program(name: &str) -> PathBuf {
 
 /// The same, compiled with flags of its own.
 pub fn program_with(name: &str, flags: &str) -> PathBuf {
+    program_for(&host(), name, flags, &[])
+}
+
+/// The same, compiled for a target of rustc's, with `flags` for each crate and some for the last.
+pub fn program_for(triple: &str, name: &str, flags: &str, last: &[&str]) -> PathBuf {
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let project = programs().join("../..");
-    let host = Command::new("rustc").arg("-vV").output().unwrap();
-    let host =
-        text(&host.stdout).lines().find_map(|it| it.strip_prefix("host: ").map(String::from));
-    let host = host.unwrap();
+    let what = format!("{triple} {name} {flags} {}", last.join(" "));
+    let kept = project.join("target/built").join(what.replace([' ', '=', '/'], "_"));
+    let _alone = ONE_AT_A_TIME.lock();
     // For a named target the flags are not those of build scripts, which are there already.
-    let args = ["build", "--release", "--target", &host, "--bin", name];
-    let output = cargo_with(&project, &args).env("RUSTFLAGS", flags).output().unwrap();
+    let args = ["rustc", "--release", "-p", "app", "--target", triple, "--bin", name, "--"];
+    let mut command = cargo_with(&project, &[&args, last].concat());
+    let output = command.env("RUSTFLAGS", flags).output().unwrap();
     assert!(output.status.success(), "{}", text(&output.stderr));
-    project.join("target").join(host).join("release").join(name)
+    // The next one is built in its place. A link: who forks now has no copy open for writing.
+    fs::create_dir_all(kept.parent().unwrap()).unwrap();
+    let _ = fs::remove_file(&kept);
+    fs::hard_link(project.join("target").join(triple).join("release").join(name), &kept).unwrap();
+    kept
+}
+
+/// What rustc compiles for if nothing else is asked of it.
+pub fn host() -> String {
+    let version = Command::new("rustc").arg("-vV").output().unwrap();
+    let version = text(&version.stdout);
+    version.lines().find_map(|it| it.strip_prefix("host: ")).unwrap().into()
 }
 
 fn cargo(project: &Path, args: &[&str]) -> std::process::Output {
@@ -110,6 +127,11 @@ fn manifests(project: &Path) {
          [lib]\ncrate-type = [\"cdylib\"]\n"
     );
     update(&project.join("plugin/Cargo.toml"), plugin.as_bytes());
+}
+
+/// A library of `tests/targets/rust`.
+pub fn plugin() -> PathBuf {
+    program("libplugin.so")
 }
 
 fn start(bench: &Bench, program: &str, args: &[&str]) -> Target {
@@ -225,8 +247,7 @@ impl<'a, I: Iterator<Item = &'a serde_json::Value>> CollectRings for I {
 #[test]
 fn a_library_is_unloaded_while_its_thread_goes_on() {
     let bench = Bench::new();
-    let plugin = programs().join("libplugin.so");
-    let mut target = start(&bench, "host", &[plugin.to_str().unwrap()]);
+    let mut target = start(&bench, "host", &[plugin().to_str().unwrap()]);
     let attach = bench.attach(&target, &["-b", "clocks"]);
     target.run();
     let said = attach.ended(0);
@@ -284,6 +305,54 @@ fn mistakes_of_a_build_script() {
     let (built, said) = compile(&["bad.frame"]);
     assert!(!built && said.contains("error[unknown-type]: unknown type `itn`"), "{said}");
     assert!(said.contains("1 | frame bad { itn who; }") && said.contains("^^^"), "{said}");
+}
+
+/// Tasks go from thread to thread, and what they hold with them: each frame is whole, and in the
+/// ring of the thread that was the last to have it.
+#[test]
+fn scopes_that_are_held_over_awaits() {
+    const THREADS: i64 = 4;
+    const TASKS: i64 = 400;
+    const STEPS: i64 = 11;
+    let bench = Bench::new();
+    let numbers = [THREADS, TASKS, STEPS].map(|it| it.to_string());
+    let mut target = start(&bench, "tasks", &numbers.each_ref().map(String::as_str));
+    let attach = bench.attach(&target, &[]);
+    let written = target.run();
+    attach.stop();
+    target.finish();
+    let account = Account::of(&bench.info("out.bin"));
+    account.check(written);
+    // Every second task is dropped half-way.
+    let steps = |task: i64| if task % 2 == 1 { STEPS / 2 } else { STEPS };
+    assert_eq!(account.captured as i64, TASKS + (0..TASKS).map(steps).sum::<i64>());
+
+    let logins = bench.table("out.bin", &["--frame", "login"]);
+    let (who, when) = (logins.numbers("who"), logins.numbers("when"));
+    let mut ran: HashMap<i64, Vec<(i64, &str)>> = HashMap::new();
+    for ((who, when), tid) in who.into_iter().zip(when).zip(logins.cells("tid")) {
+        ran.entry(who).or_default().push((when, tid));
+    }
+    let jobs = bench.table("out.bin", &["--frame", "job"]);
+    let (names, kinds) = (jobs.cells("name"), jobs.cells("kind"));
+    let (who, bytes, tids) = (jobs.numbers("who"), jobs.numbers("bytes"), jobs.cells("tid"));
+    let (start, end) = (jobs.numbers("handle_start"), jobs.numbers("handle_end"));
+    let (mut tasks, mut workers) = (BTreeSet::new(), HashMap::new());
+    for row in 0..jobs.rows.len() {
+        let task = who[row];
+        assert!(tasks.insert(task), "task {task} twice");
+        assert_eq!(bytes[row], (1..=steps(task)).sum::<i64>(), "task {task}");
+        assert_eq!(kinds[row], if task % 2 == 1 { "TIMEOUT" } else { "LOGIN" });
+        let ran = ran.get_mut(&task).unwrap();
+        ran.sort_unstable();
+        assert_eq!(ran.len() as i64, steps(task));
+        assert!(ran.windows(2).all(|it| it[0].1 != it[1].1), "each step elsewhere: {ran:?}");
+        let (first, last) = (ran[0].0, ran[ran.len() - 1]);
+        assert!(start[row] <= first && last.0 <= end[row], "task {task}");
+        assert_eq!(last.1, tids[row], "task {task} is written where it ended");
+        assert_eq!(workers.entry(tids[row]).or_insert(names[row]), &names[row], "task {task}");
+    }
+    assert_eq!((tasks.len() as i64, workers.len() as i64), (TASKS, THREADS));
 }
 
 /// A function's instructions, without addresses.

@@ -149,7 +149,17 @@ impl Bench {
 
     /// Runs `ppt` to its end.
     pub fn ppt(&self, args: &[&str]) -> Ran {
-        Ran::new(self.command(ppt()).args(args).output().unwrap())
+        self.ppt_and_pid(args).0
+    }
+
+    /// The same, and which process it was.
+    pub fn ppt_and_pid(&self, args: &[&str]) -> (Ran, u32) {
+        let mut command = self.command(ppt());
+        command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = command.spawn().unwrap();
+        let pid = child.id();
+        let Output { status, stdout, stderr } = child.wait_with_output().unwrap();
+        (Ran { status, stdout: text(&stdout), stderr: text(&stderr) }, pid)
     }
 
     /// Starts `ppt attach` and waits until it is attached.
@@ -192,10 +202,6 @@ pub struct Ran {
 }
 
 impl Ran {
-    fn new(output: Output) -> Self {
-        Self { status: output.status, stdout: text(&output.stdout), stderr: text(&output.stderr) }
-    }
-
     /// Exit code, or what ended it.
     pub fn code(&self) -> i32 {
         self.status.code().unwrap_or_else(|| panic!("ended by a signal: {self:?}"))
@@ -272,6 +278,14 @@ impl Target {
             .unwrap_or_else(|error| panic!("{command:?}: {error}"));
         let stdout = Lines::new(child.stdout.take().unwrap(), "the target");
         Self { stdin: child.stdin.take(), child, stdout }
+    }
+
+    /// The same, and what it says on stderr.
+    pub fn spawn_loud(mut command: Command) -> (Self, Lines) {
+        command.stderr(Stdio::piped());
+        let mut target = Self::spawn(command);
+        let stderr = Lines::new(target.child.stderr.take().unwrap(), "the target");
+        (target, stderr)
     }
 
     pub fn pid(&self) -> u32 {

@@ -9,3 +9,13 @@ pub extern "C" fn write_frames(count: i32) {
         clocks::Tick::write(|f| f.i = who);
     }
 }
+
+/// What `host.c` calls.
+#[unsafe(no_mangle)]
+pub extern "C" fn plugin_write(thread: i32, i: i32) {
+    clocks::Tick::write(|f| {
+        f.thread = thread;
+        f.i = i;
+        f.real.tv_sec = i.into();
+    });
+}
