@@ -5,11 +5,17 @@
 
 use std::fs::File;
 
-use goblin::elf::{Elf, program_header::PT_LOAD, section_header::SHT_NOBITS, sym};
+use goblin::container::Ctx;
+use goblin::elf::program_header::PT_LOAD;
+use goblin::elf::section_header::SHT_NOBITS;
+use goblin::elf::{Elf, Header, ProgramHeader, sym};
 use memmap2::Mmap;
 
 /// Largest file that is looked into.
 const FILE_LIMIT: u64 = 4 << 30;
+
+/// What the names of our symbols begin with.
+const PREFIX: &str = "ppt1_";
 
 /// Most symbols that are looked at in one table.
 const SYMBOL_LIMIT: usize = 4_000_000;
@@ -54,7 +60,10 @@ impl Object {
         {
             return None;
         }
-        let elf = Elf::parse(bytes).ok()?;
+        let elf = match memchr::memmem::find(bytes, PREFIX.as_bytes()) {
+            Some(_) => Elf::parse(bytes).ok()?,
+            None => without_symbols(bytes, header)?,
+        };
         let mut object = Self::default();
         for load in elf.program_headers.iter().filter(|it| it.p_type == PT_LOAD) {
             object.loads.push((load.p_offset, load.p_vaddr, load.p_filesz));
@@ -63,7 +72,7 @@ impl Object {
         let dynamic = elf.dynsyms.iter().take(SYMBOL_LIMIT).map(|it| (it, &elf.dynstrtab, true));
         for (symbol, names, dynamic) in symbols.chain(dynamic) {
             let Some(name) = names.get_at(symbol.st_name) else { continue };
-            if name.starts_with("ppt1_") && symbol.st_type() == sym::STT_OBJECT {
+            if name.starts_with(PREFIX) && symbol.st_type() == sym::STT_OBJECT {
                 let defined = symbol.st_shndx != 0 && symbol.st_value != 0;
                 if defined {
                     object.symbols.push(Symbol {
@@ -90,6 +99,16 @@ impl Object {
     }
 }
 
+/// A file that has no symbol of ours, as most have: reading all names only to pass them over takes
+/// longer than everything else.
+fn without_symbols(bytes: &[u8], header: Header) -> Option<Elf<'_>> {
+    let context = Ctx::new(header.container().ok()?, header.endianness().ok()?);
+    let (offset, count) = (header.e_phoff as usize, header.e_phnum as usize);
+    let mut elf = Elf::lazy_parse(header).ok()?;
+    elf.program_headers = ProgramHeader::parse(bytes, offset, count, context).ok()?;
+    Some(elf)
+}
+
 fn build_id(elf: &Elf, bytes: &[u8]) -> Option<String> {
     let notes = elf
         .section_headers
@@ -114,6 +133,15 @@ mod tests {
         let object = Object::read(&file).unwrap();
         assert!(!object.loads.is_empty());
         assert!(object.symbols.is_empty());
+    }
+
+    #[test]
+    fn without_symbols_it_says_the_same() {
+        let bytes = std::fs::read("/proc/self/exe").unwrap();
+        let whole = Elf::parse(&bytes).unwrap();
+        let part = without_symbols(&bytes, Elf::parse_header(&bytes).unwrap()).unwrap();
+        assert_eq!(part.program_headers, whole.program_headers);
+        assert_eq!(build_id(&part, &bytes), build_id(&whole, &bytes));
     }
 
     #[test]
