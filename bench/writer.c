@@ -1,15 +1,10 @@
-/* What writing a frame costs: one function per way to do it, timed in a loop.
- *
- * Reads commands from stdin: `measure` prints `NAME NANOSECONDS` per way and `end`;
- * `steady RATE SECONDS` writes frames at that rate and prints `end`. */
-#define _GNU_SOURCE
+/* What writing a frame of 64 bytes costs, beside the stores that no ring can do without: one
+ * function for each way to do it, timed in a loop by the commands of commands.h. */
+#include "commands.h"
 #include "ticks.h"
 #include "writer.h"
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 
-#define NOINLINE __attribute__((noinline))
 #define SLOTS 16384u
 #define WORDS 8u
 
@@ -105,15 +100,8 @@ static NOINLINE void clock_alone(uint64_t i) {
     __asm__ volatile("" : : "r"(&t) : "memory");
 }
 
-/* CPU time: what else runs on the machine shows as little as possible. */
-static uint64_t now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-static void empty_loop(uint64_t count) {
-    for (uint64_t i = 0; i < count; i++)
+static void empty_loop(uint64_t from, uint64_t to) {
+    for (uint64_t i = from; i < to; i++)
         __asm__ volatile("" : : "r"(i));
 }
 
@@ -150,16 +138,36 @@ static inline void store(uint64_t *slot, uint64_t seq, uint64_t i) {
 }
 
 /* The floor: the stores that any ring needs, in line, its place in registers. */
-static void floor_loop(uint64_t count) {
+static void floor_loop(uint64_t from, uint64_t to) {
     uint64_t *slot = ring.first, *const first = ring.first, *const end = ring.end;
-    for (uint64_t i = 0; i < count; i++) {
+    for (uint64_t i = from; i < to; i++) {
         store(slot, i + 1, i);
         slot += WORDS;
         slot = slot == end ? first : slot;
     }
 }
 
-/* The same as a function, its place in memory. */
+/* The same with the CPU's counter read. */
+static void floor_loop_tick(uint64_t from, uint64_t to) {
+    uint64_t *slot = ring.first, *const first = ring.first, *const end = ring.end;
+    for (uint64_t i = from; i < to; i++) {
+        store_stamps(slot, i + 1, i, i, i, ppt1_ticks());
+        slot += WORDS;
+        slot = slot == end ? first : slot;
+    }
+}
+
+/* Copies of 64 bytes from and to rings of the same size: what memcpy makes of them. */
+static void copy_loop(uint64_t from, uint64_t to) {
+    static uint64_t source[SLOTS * WORDS];
+    for (uint64_t i = from; i < to; i++) {
+        uint64_t const at = i % SLOTS * WORDS;
+        memcpy(ring.first + at, source + at, WORDS * 8);
+        __asm__ volatile("" : : : "memory");
+    }
+}
+
+/* The floor as a function, its place in memory. */
 static NOINLINE void floor_call(uint64_t i) {
     uint64_t *slot = ring.slot;
     store(slot, ring.next + 1, i);
@@ -192,73 +200,44 @@ static NOINLINE void tick_alone(uint64_t i) {
     __asm__ volatile("" : : "r"(t));
 }
 
-static void report(const char *name, uint64_t start, uint64_t count) {
-    printf("%s %.4f\n", name, (double)(now() - start) / (double)count);
-}
+LOOP_OVER(empty_call)
+LOOP_OVER(floor_call)
+LOOP_OVER(block_form)
+LOOP_OVER(macro_form)
+LOOP_OVER(macro_write)
+LOOP_OVER(block_form_one_stamp)
+LOOP_OVER(block_form_three_stamps)
+LOOP_OVER(clock_alone)
+LOOP_OVER(floor_one_tick)
+LOOP_OVER(floor_three_ticks)
+LOOP_OVER(block_form_one_tick)
+LOOP_OVER(block_form_three_ticks)
+LOOP_OVER(tick_alone)
 
-/* The call is direct, as a user's would be; a first lap warms up, pages included. */
-#define CALLS(function, count)                                                                     \
-    do {                                                                                           \
-        for (uint64_t i = 0; i < 2 * SLOTS; i++)                                                   \
-            function(i);                                                                           \
-        uint64_t start = now();                                                                    \
-        for (uint64_t i = 0; i < (count); i++)                                                     \
-            function(i);                                                                           \
-        report(#function, start, (count));                                                         \
-    } while (0)
+enum { MANY = 8 << 20, FEWER = 1 << 20 };
 
-#define LOOP(function, count)                                                                      \
-    do {                                                                                           \
-        function(2 * SLOTS);                                                                       \
-        uint64_t start = now();                                                                    \
-        function(count);                                                                           \
-        report(#function, start, (count));                                                         \
-    } while (0)
-
-static void measure(void) {
-    enum { MANY = 8 << 20, FEWER = 1 << 20 };
-    LOOP(empty_loop, MANY);
-    LOOP(floor_loop, MANY);
-    CALLS(empty_call, MANY);
-    CALLS(floor_call, MANY);
-    CALLS(block_form, MANY);
-    CALLS(macro_form, MANY);
-    CALLS(macro_write, MANY);
-    CALLS(block_form_one_stamp, FEWER);
-    CALLS(block_form_three_stamps, FEWER);
-    CALLS(clock_alone, FEWER);
-    CALLS(floor_one_tick, FEWER);
-    CALLS(floor_three_ticks, FEWER);
-    CALLS(block_form_one_tick, FEWER);
-    CALLS(block_form_three_ticks, FEWER);
-    CALLS(tick_alone, FEWER);
-}
-
-static void steady(unsigned rate, unsigned seconds) {
-    struct timespec next;
-    clock_gettime(CLOCK_MONOTONIC, &next);
-    for (uint64_t i = 0; i < (uint64_t)rate * seconds; i++) {
-        next.tv_nsec += 1000000000 / rate;
-        if (next.tv_nsec >= 1000000000) {
-            next.tv_nsec -= 1000000000;
-            next.tv_sec++;
-        }
-        clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &next, 0);
-        block_form_three_stamps(i);
-    }
-}
+static const struct way WAYS[] = {
+    {"empty_loop", empty_loop, MANY, 0},
+    {"floor_loop", floor_loop, MANY, 0},
+    {"floor_loop_tick", floor_loop_tick, FEWER, 0},
+    {"copy_loop", copy_loop, MANY, 0},
+    {"empty_call", empty_call_calls, MANY, 0},
+    {"floor_call", floor_call_calls, MANY, 0},
+    {"block_form", block_form_calls, MANY, 0},
+    {"macro_form", macro_form_calls, MANY, 0},
+    {"macro_write", macro_write_calls, MANY, 0},
+    {"block_form_one_stamp", block_form_one_stamp_calls, FEWER, 0},
+    {"block_form_three_stamps", block_form_three_stamps_calls, FEWER, 0},
+    {"clock_alone", clock_alone_calls, FEWER, 0},
+    {"floor_one_tick", floor_one_tick_calls, FEWER, 0},
+    {"floor_three_ticks", floor_three_ticks_calls, FEWER, 0},
+    {"block_form_one_tick", block_form_one_tick_calls, FEWER, 0},
+    {"block_form_three_ticks", block_form_three_ticks_calls, FEWER, 0},
+    {"tick_alone", tick_alone_calls, FEWER, 0},
+    {0, 0, 0, 0},
+};
 
 int main(void) {
-    char command[64];
-    unsigned rate, seconds;
     make_ring();
-    while (fgets(command, sizeof command, stdin)) {
-        if (sscanf(command, "steady %u %u", &rate, &seconds) == 2)
-            steady(rate, seconds);
-        else
-            measure();
-        puts("end");
-        fflush(stdout);
-    }
-    return 0;
+    return serve(WAYS, (struct collecting){0, 0});
 }

@@ -25,6 +25,7 @@ const STEADY: (u32, u32) = (2_500, 8);
 const FRAMES: [(&str, &str); 2] =
     [("writer.frame", include_str!("writer.frame")), ("ticks.frame", include_str!("ticks.frame"))];
 const PROGRAM: &str = include_str!("writer.c");
+const COMMANDS: &str = include_str!("commands.h");
 
 fn main() {
     // `cargo test --benches` runs it, too.
@@ -65,9 +66,10 @@ fn build(folder: &Path, compiler: &str) {
         ppt_codegen::write_outputs(folder, &outputs).unwrap();
     }
     std::fs::write(folder.join("bench.c"), PROGRAM).unwrap();
+    std::fs::write(folder.join("commands.h"), COMMANDS).unwrap();
     let status = Command::new(compiler)
         .current_dir(folder)
-        .args(["-std=c11", "-O2", "-Wall", "-Wextra"])
+        .args(["-std=c11", "-O2", "-Wall", "-Wextra", "-pthread"])
         // Where a loop happens to lie costs more than what is off costs.
         .args(["-falign-functions=64", "-falign-loops=64"])
         .args(["bench.c", "writer.c", "ticks.c", "-o", "writer"])
@@ -162,11 +164,11 @@ impl Drop for Attached {
 fn cpu_share(writer: &mut Writer) -> f64 {
     let attached = Attached::to(writer);
     // The first look at the program, and the first chunk, are not what capturing costs.
-    writer.ask(&format!("steady {} 1", STEADY.0));
+    writer.ask(&format!("steady block_form_three_stamps {} 1", STEADY.0));
     let clock = ClockId::pid_cpu_clock_id(attached.pid()).unwrap();
     let cpu = || Duration::from(clock.now().unwrap());
     let (started, before) = (Instant::now(), cpu());
-    writer.ask(&format!("steady {} {}", STEADY.0, STEADY.1));
+    writer.ask(&format!("steady block_form_three_stamps {} {}", STEADY.0, STEADY.1));
     let share = (cpu() - before).as_secs_f64() / started.elapsed().as_secs_f64();
     attached.detach();
     share

@@ -1,0 +1,73 @@
+//! What ppt is meant to reach, beside what was measured.
+
+use std::fmt::Write;
+
+use serde::Serialize;
+
+use crate::cost::{COST, label};
+use crate::floor::{FLOOR, RATIO, TO_FLOOR};
+use crate::load::{LOAD, RATES};
+use crate::table::Table;
+use crate::text::TEXT;
+
+#[derive(Debug, Serialize)]
+pub struct Goal {
+    pub what: &'static str,
+    pub measured: f64,
+    pub goal: f64,
+    /// Whether more is better.
+    pub at_least: bool,
+    pub reached: bool,
+}
+
+/// Those whose figures are there.
+pub fn goals(table: &Table) -> Vec<Goal> {
+    let stamped = label("on", "stamped", 1);
+    let cost = |peer| table.median(COST, &stamped, peer);
+    let load = |rate: usize| table.median(LOAD, RATES[rate].1, "ppt");
+    let text = |peer| table.median(TEXT, "wall", peer);
+    let over = |a: Option<f64>, b: Option<f64>| Some(a? / b?);
+    let all = [
+        (
+            "block form of 64 bytes, times the floor",
+            table.median(FLOOR, RATIO, TO_FLOOR),
+            1.6,
+            false,
+        ),
+        ("an event with one time, ns", cost("ppt"), 10.0, false),
+        (
+            "an event of LTTng-UST (discard), times ppt's",
+            over(cost("lttng-discard"), cost("ppt")),
+            8.0,
+            true,
+        ),
+        ("ppt attach at 2,500 frames/s, % of a CPU", load(0), 0.2, false),
+        ("ppt attach at 1,000,000 frames/s, % of a CPU", load(2), 3.0, false),
+        (
+            "babeltrace2 to text, times ppt dump",
+            over(text("lttng-discard"), text("ppt")),
+            20.0,
+            true,
+        ),
+    ];
+    let found = all.into_iter().filter_map(|(what, measured, goal, at_least)| {
+        let measured = measured?;
+        let reached = if at_least { measured >= goal } else { measured <= goal };
+        Some(Goal { what, measured, goal, at_least, reached })
+    });
+    found.collect()
+}
+
+pub fn print(goals: &[Goal]) -> String {
+    let mut text = String::from("\nGoals of ppt, by medians\n");
+    for it in goals {
+        let than = if it.at_least { "at least" } else { "at most" };
+        let verdict = if it.reached { "reached" } else { "missed" };
+        let _ = writeln!(
+            text,
+            "    {:<48} {:>8.2}, {than} {}: {verdict}",
+            it.what, it.measured, it.goal
+        );
+    }
+    text
+}

@@ -1,0 +1,110 @@
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+use nix::sys::signal::Signal;
+use serde_json::Value;
+
+use crate::peer::{Attached, Collected, Peer, Place, Said, compile};
+use crate::process::{Daemon, bytes_in, line, run};
+use crate::program::Program;
+
+/// Bytes of the larger frame.
+const STRIDE: u64 = 48;
+
+pub struct Ppt;
+
+impl Peer for Ppt {
+    fn name(&self) -> &'static str {
+        "ppt"
+    }
+
+    fn about(&self) -> String {
+        "block form, 16,384 slots a thread (0.75 MiB), ppt attach to a file".into()
+    }
+
+    fn build(&self, place: &Place) -> Result<String> {
+        let folder = place.of("ppt");
+        let generated = place.build.join("generated");
+        run(Command::new(place.ppt.join("pptc"))
+            .args(["--emit", "c", "-o"])
+            .arg(&generated)
+            .args([folder.join("bare.frame"), folder.join("stamped.frame")]))?;
+        let files = [folder.join("main.c"), generated.join("bare.c"), generated.join("stamped.c")];
+        let files = files.iter().map(|it| it.display().to_string());
+        let output = ["-o".into(), place.built("ppt").display().to_string()];
+        let include = format!("-I{}", generated.display());
+        compile("gcc", files.chain(output).chain([include]))?;
+        line(&place.ppt.join("ppt").to_string_lossy(), &["--version"])
+    }
+
+    fn ways(&self) -> &'static [&'static str] {
+        &["stamped", "bare"]
+    }
+
+    fn attach<'a>(
+        &'a self,
+        place: &'a Place,
+        program: &mut Program,
+        _: &str,
+        folder: &'a Path,
+        memory: Option<u64>,
+    ) -> Result<Attached<'a>> {
+        let file = folder.join("out.bin");
+        let mut command = Command::new(place.ppt.join("ppt"));
+        command.args(["attach", &program.pid().to_string(), "-v", "-o"]).arg(&file);
+        if let Some(memory) = memory {
+            command.args(["--slots", &(1 << (memory / STRIDE).ilog2()).to_string()]);
+        }
+        let mut daemon = Daemon::start(command.stderr(Stdio::piped()))?;
+        let mut said = BufReader::new(daemon.child().stderr.take().context("stderr")?).lines();
+        let (mut held, mut last) = (None, String::new());
+        loop {
+            let Some(line) = said.next().transpose()? else { bail!("{last}") };
+            if let Some((_, time)) = line.split_once("held the target for ") {
+                held = time.split(' ').next().and_then(|it| it.parse().ok());
+            }
+            if line.starts_with("attached:") {
+                break;
+            }
+            last = line;
+        }
+        let pids = vec![daemon.id()];
+        // What it says from now on would else fill the pipe.
+        std::thread::spawn(move || said.for_each(drop));
+        let stop = move |_: &mut Program| {
+            daemon.end(Signal::SIGINT)?;
+            let info =
+                run(Command::new(place.ppt.join("ppt")).args(["info", "--json"]).arg(&file))?;
+            let info: Value = serde_json::from_slice(&info.stdout)?;
+            let sum = |what: &dyn Fn(&Value) -> u64| {
+                info["buffers"].as_array().into_iter().flatten().map(what).sum()
+            };
+            let dropped = |it: &Value| {
+                let causes = it["dropped"].as_object();
+                causes.into_iter().flatten().filter_map(|it| it.1.as_u64()).sum::<u64>()
+            };
+            Ok(Collected {
+                events: sum(&|it| it["frames"].as_u64().unwrap_or(0)),
+                said: Said::Events(sum(&|it| it["lost"].as_u64().unwrap_or(0) + dropped(it))),
+                bytes: bytes_in(&file),
+            })
+        };
+        Ok(Attached { pids, held, stop: Box::new(stop) })
+    }
+
+    fn attaches(&self) -> bool {
+        true
+    }
+
+    fn sizes(&self) -> bool {
+        true
+    }
+
+    fn to_text(&self, place: &Place, folder: &Path) -> Option<Command> {
+        let mut command = Command::new(place.ppt.join("ppt"));
+        command.args(["dump", "-b", "stamped"]).arg(folder.join("out.bin"));
+        Some(command)
+    }
+}
