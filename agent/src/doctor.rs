@@ -1,5 +1,5 @@
 //! What stands in the way of attaching, looked for one by one instead of all at once by a failed
-//! attach. The answers come from the same places: [`crate::denied`], the refusals of a session, and
+//! attach. The answers come from the same places: `denied`, the refusals of a session, and
 //! a hold of the process.
 
 mod machine;
