@@ -179,9 +179,10 @@ pub(crate) struct Capture {
     #[arg(long, value_name = "N", requires = "rotate",
           value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) keep: Option<u32>,
-    /// Slots per thread, a power of two [default: what the frame file says].
-    #[arg(long, value_name = "N", value_parser = measure::slots)]
-    pub(crate) slots: Option<u32>,
+    /// Slots per thread, a power of two [default: what the frame file says]; `auto` begins with
+    /// those, or with what they grew to in an earlier capture, and has rings that run over grow.
+    #[arg(long, value_name = "N|auto", value_parser = measure::slots)]
+    pub(crate) slots: Option<measure::Slots>,
     /// Bound of the memory for rings of each buffer.
     #[arg(long, value_name = "SIZE", value_parser = measure::size, default_value = "256M")]
     pub(crate) memory: u64,

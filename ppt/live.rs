@@ -6,6 +6,7 @@
 //! drain, end of the capture, memory and claims given back.
 
 mod feed;
+mod grow;
 mod tell;
 
 use std::fs::File;
@@ -24,7 +25,7 @@ use ppt_listener::{Dropped, EndReason, Ended, Listener, Rate, Rotation};
 
 use crate::args;
 use crate::failure::{Failure, failed};
-use crate::measure::{bytes, grouped};
+use crate::measure::{Slots, bytes, grouped};
 use crate::output::{Output, OutputError};
 use crate::parts::Parts;
 use crate::report::{self, StatusLine};
@@ -130,6 +131,7 @@ impl End {
 /// What a wait found.
 pub(crate) struct Ready {
     listener: bool,
+    crowded: bool,
     tick: bool,
     deadline: bool,
     members: Vec<bool>,
@@ -149,7 +151,14 @@ pub(crate) fn allowed(allow: &[args::Allow]) -> Allow {
 /// How to attach, as the command line says.
 pub(crate) fn attach_options(args: &args::Capture) -> Options {
     Options {
-        limits: Limits { slots: args.slots, memory: args.memory },
+        limits: Limits {
+            slots: match args.slots {
+                Some(Slots::Exactly(slots)) => Some(slots),
+                Some(Slots::Auto) | None => None,
+            },
+            grow: args.slots == Some(Slots::Auto),
+            memory: args.memory,
+        },
         allow: allowed(&args.allow),
         clock: match args.clock {
             args::Clock::Auto => ClockChoice::Auto,
@@ -292,6 +301,8 @@ impl<'a> Live<'a> {
         let pidfds: Vec<_> = self.members.iter().map(|it| it.session.pidfd()).collect();
         let watch = |fd| PollFd::new(fd, PollFlags::POLLIN);
         let mut fds = vec![watch(self.listener.wake()), watch(self.ticks.as_fd())];
+        let crowded = if self.grows() { PollFlags::POLLIN } else { PollFlags::empty() };
+        fds.push(PollFd::new(self.listener.crowded(), crowded));
         fds.extend(self.deadline.as_ref().map(|it| watch(it.as_fd())));
         let first_other = fds.len();
         fds.extend(others.iter().copied().map(watch));
@@ -302,12 +313,12 @@ impl<'a> Live<'a> {
         }
         let mut ready = fds.iter().map(|fd| fd.any().unwrap_or(false));
         let mut next = || ready.next().unwrap_or(false);
-        let (listener, tick) = (next(), next());
-        let deadline = first_other > 2 && next();
+        let (listener, tick, crowded) = (next(), next(), next());
+        let deadline = first_other > 3 && next();
         let others = others.iter().map(|_| next()).collect();
         // Where there is no pidfd, a look tells.
         let members = pidfds.iter().map(|fd| fd.is_some() && next()).collect();
-        Ok(Ready { listener, tick, deadline, members, others })
+        Ok(Ready { listener, crowded, tick, deadline, members, others })
     }
 
     /// Does what there is to do; a reason to end, if there is one.
@@ -322,6 +333,9 @@ impl<'a> Live<'a> {
         }
         if ready.deadline {
             return Some(End::new(EndReason::Duration, ""));
+        }
+        if ready.crowded {
+            self.grow();
         }
         if ready.tick {
             let _ = self.ticks.wait();
@@ -370,6 +384,12 @@ impl<'a> Live<'a> {
             if let Some(errno) = checked.fell_over.filter(|_| self.options.verbose) {
                 self.status.clear();
                 report::note(tell::fell_over(it, errno));
+            }
+            checked.left.iter().for_each(|&nonce| self.listener.leave(member.feed + buffer, nonce));
+            if let Some((errno, nonce)) = checked.went_back {
+                self.listener.leave(member.feed + buffer, nonce);
+                self.status.clear();
+                report::warning(tell::went_back(it, errno));
             }
             if let Some(error) = checked.not_fetched {
                 self.ok = false;

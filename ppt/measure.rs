@@ -44,12 +44,27 @@ pub(crate) fn every(text: &str) -> Result<Every, String> {
 }
 
 /// A power of two that a ring can have.
-pub(crate) fn slots(text: &str) -> Result<u32, String> {
-    let number = size(text)?;
-    match u32::try_from(number) {
-        Ok(slots) if slots.is_power_of_two() && (2..=1 << 26).contains(&slots) => Ok(slots),
-        _ => Err("the number of slots is a power of two from 2 to 2^26, such as 65536".into()),
+pub(crate) fn slots(text: &str) -> Result<Slots, String> {
+    if text == "auto" {
+        return Ok(Slots::Auto);
     }
+    match size(text).ok().and_then(|number| u32::try_from(number).ok()) {
+        Some(slots) if slots.is_power_of_two() && (2..=1 << 26).contains(&slots) => {
+            Ok(Slots::Exactly(slots))
+        }
+        _ => {
+            Err("the number of slots is a power of two from 2 to 2^26, such as 65536, or auto"
+                .into())
+        }
+    }
+}
+
+/// Room in a ring.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Slots {
+    Exactly(u32),
+    /// What the frame file says, and more where that is too little.
+    Auto,
 }
 
 /// `1234567` as `1,234,567`.
@@ -112,7 +127,9 @@ mod tests {
 
     #[test]
     fn slots_are_powers_of_two() {
-        assert_eq!(slots("64K"), Ok(65536));
+        assert_eq!(slots("64K"), Ok(Slots::Exactly(65536)));
+        assert_eq!(slots("auto"), Ok(Slots::Auto));
+        assert!(slots("car").is_err());
         assert!(slots("3").is_err());
         assert!(slots("1").is_err());
         assert!(slots("128M").is_err());

@@ -42,7 +42,7 @@ pub use ppt_segment::handle::Kind as SegmentKind;
 pub use ppt_segment::{Geometry, Refused, Segment};
 pub use session::{
     Allow, Attached, Checked, Detached, Dropped, Ending, Options, SegmentChoice, Session, Status,
-    Transport, detach, status,
+    Stuck, Transport, detach, status,
 };
 pub use sweep::sweep;
 pub use system::System;

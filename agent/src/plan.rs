@@ -13,11 +13,16 @@ const SPARE_RINGS: u32 = 2;
 /// Fewest slots that `--memory` may leave.
 const FEWEST_LOG2_SLOTS: u32 = 6;
 
+/// How much larger rings get at a time, as a power of two.
+const LOG2_GROWTH: u32 = 2;
+
 /// What the user asked for.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
     /// Slots per ring; the schema's default where not given.
     pub slots: Option<u32>,
+    /// Rings that run over are to grow.
+    pub grow: bool,
     /// Bound of rings × slots × stride, in bytes.
     pub memory: u64,
 }
@@ -27,7 +32,7 @@ const DEFAULT_MEMORY: u64 = 256 << 20;
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { slots: None, memory: DEFAULT_MEMORY }
+        Self { slots: None, grow: false, memory: DEFAULT_MEMORY }
     }
 }
 
@@ -78,6 +83,38 @@ impl Plan {
             reduced: asked != (rings, log2_slots),
         })
     }
+
+    /// The next larger geometry: four times the slots, or twice as many where `memory` allows no
+    /// more. `None` where it allows not even that.
+    fn next(&self, memory: u64) -> Option<Self> {
+        let now = self.geometry;
+        let mut larger = (1..=LOG2_GROWTH)
+            .rev()
+            .filter_map(|by| Geometry::new(now.stride(), now.log2_slots() + by, now.rings()).ok());
+        let bytes = |it: &Geometry| it.ring_bytes().saturating_mul(it.rings().into());
+        let geometry = larger.find(|it| bytes(it) <= memory)?;
+        Some(Self { geometry, ..*self })
+    }
+
+    /// The geometry that rings of which `enough` slots would have been enough grow to: as many steps
+    /// as that takes, and `memory` allows. `None` where it allows none.
+    pub fn grown(&self, enough: u64, memory: u64) -> Option<Self> {
+        let mut grown = self.next(memory)?;
+        while grown.geometry.slots() < enough
+            && let Some(next) = grown.next(memory)
+        {
+            grown = next;
+        }
+        Some(grown)
+    }
+
+    /// This one and all that it can grow to, the largest first.
+    pub fn growths(self, limits: Limits) -> Vec<Self> {
+        let next = |plan: &Self| plan.next(limits.memory).filter(|_| limits.grow);
+        let mut plans: Vec<_> = std::iter::successors(Some(self), next).collect();
+        plans.reverse();
+        plans
+    }
 }
 
 #[cfg(test)]
@@ -111,18 +148,37 @@ mod tests {
 
     #[test]
     fn slots_shrink_first() {
-        let limits = Limits { slots: None, memory: 1 << 20 };
+        let limits = Limits { memory: 1 << 20, ..Limits::default() };
         let plan = Plan::new(&schema(64, 16384), 3, limits).unwrap();
         assert_eq!((shape(&plan), plan.reduced), ((64, 256), true));
     }
 
     #[test]
     fn rings_shrink_where_slots_were_asked_for() {
-        let limits = Limits { slots: Some(1 << 20), memory: 600 << 20 };
+        let limits = Limits { slots: Some(1 << 20), grow: false, memory: 600 << 20 };
         let plan = Plan::new(&schema(64, 16384), 3, limits).unwrap();
         assert_eq!((shape(&plan), plan.reduced), ((8, 1 << 20), true));
-        let limits = Limits { slots: Some(1 << 20), memory: 1 << 20 };
+        let limits = Limits { slots: Some(1 << 20), grow: false, memory: 1 << 20 };
         let error = Plan::new(&schema(64, 16384), 3, limits).unwrap_err();
         assert!(matches!(error, AgentError::MemoryTooSmall { rings: 5, .. }), "{error}");
+    }
+
+    #[test]
+    fn rings_grow_as_far_as_memory_goes() {
+        let limits = Limits { slots: None, grow: true, memory: 16 << 20 };
+        let plan = Plan::new(&schema(64, 64), 3, limits).unwrap();
+        let slots: Vec<_> = plan.growths(limits).iter().map(|it| it.geometry.slots()).collect();
+        // 64 rings of 4,096 slots of 64 bytes are 16 MiB.
+        assert_eq!(slots, [4096, 1024, 256, 64]);
+        let limits = Limits { memory: 8 << 20, ..limits };
+        let slots: Vec<_> = plan.growths(limits).iter().map(|it| it.geometry.slots()).collect();
+        assert_eq!(slots, [2048, 1024, 256, 64], "the last step is a small one");
+        let grown = |enough| plan.grown(enough, 8 << 20).unwrap().geometry.slots();
+        assert_eq!([1, 256, 257, 1 << 20].map(grown), [256, 256, 1024, 2048]);
+        let plan = Plan::new(&schema(64, 16384), 3, limits).unwrap();
+        assert!(plan.reduced && plan.grown(1, limits.memory).is_none());
+        assert_eq!(plan.growths(Limits { grow: false, ..limits }), [plan]);
+        let most = Plan::new(&schema(16, 1 << 26), 3, Limits { memory: 1 << 40, ..limits });
+        assert!(most.unwrap().grown(1, u64::MAX).is_none(), "rings have at most 2^26 slots");
     }
 }

@@ -1,6 +1,7 @@
 //! One claim to detach: from the first write into a target to the last.
 
 mod choice;
+mod grow;
 mod mailbox;
 mod outside;
 mod prepare;
@@ -24,12 +25,14 @@ use crate::random::random_nonzero;
 use crate::target::Target;
 pub(crate) use choice::choose;
 use choice::{fetch, may_fall_over};
+use grow::{Former, go_back, let_go};
 use mailbox::{dropped, give_up_ticks, look, open, release, reopen, shut, switched_off};
 use prepare::prepare;
 pub(crate) use prepare::refuse;
 
 pub use crate::memory::Transport;
 pub use choice::SegmentChoice;
+pub use grow::Stuck;
 pub use outside::{Detached, Status, detach, status};
 
 /// Refusals that the user lifts, one by one.
@@ -100,6 +103,9 @@ pub struct Attached {
     base: (TargetCounters, Refused),
     dropped: Dropped,
     retried: bool,
+    former: Vec<Former>,
+    /// Its rings do not grow any more.
+    stuck: bool,
     ending: Option<Ending>,
 }
 
@@ -123,6 +129,11 @@ pub struct Checked {
     pub unmappable: Option<i32>,
     /// errno of a segment that the target could not attach: it is to make one itself.
     pub fell_over: Option<i32>,
+    /// errno of a larger segment that the target could not map, and its nonce: frames go to the one
+    /// before it again.
+    pub went_back: Option<(i32, u64)>,
+    /// Nonces of former segments that nothing more comes out of.
+    pub left: Vec<u64>,
     /// Why the segment that the target made could not be had.
     pub not_fetched: Option<AgentError>,
     /// The buffer's part is over.
@@ -137,6 +148,7 @@ pub struct Checked {
 pub struct Session {
     target: Target,
     claim: Claim,
+    limits: Limits,
     attached: Vec<Attached>,
     /// How long the target was held, and how its memory was written.
     pub held: Duration,
@@ -177,7 +189,8 @@ impl Session {
         };
         let held = held(&target, options.allow.traced, work)?;
         let (held, transport) = (held.time, held.result);
-        Ok(Self { target, claim, attached, held, transport, filtered })
+        let limits = options.limits;
+        Ok(Self { target, claim, limits, attached, held, transport, filtered })
     }
 
     /// The target.
@@ -218,6 +231,7 @@ impl Session {
         let Self { target, claim, attached, .. } = self;
         let it = &mut attached[index];
         let (mut unmappable, mut fell_over, mut not_fetched) = (None, None, None);
+        let (mut went_back, mut left) = (None, Vec::new());
         let mut ticks_given_up = None;
         if it.ending.is_none() {
             match look(target, it, *claim) {
@@ -226,6 +240,7 @@ impl Session {
                         not_fetched = fetch(target, it, &copy).err();
                     }
                     it.dropped = dropped(it, copy.counters());
+                    left = let_go(it, &copy);
                     unmappable = copy.failure(it.gate);
                     if it.clock == Some(StampClock::Ticks)
                         && let Err(why) = clock::trusted(target.system())
@@ -245,6 +260,10 @@ impl Session {
                         if reopen(target, it, &copy).is_ok() {
                             unmappable = None;
                         }
+                    } else if let Some(errno) = unmappable
+                        && let Some(nonce) = go_back(target, it, &copy, *claim)
+                    {
+                        (went_back, unmappable) = (Some((errno, nonce)), None);
                     }
                 }
                 Err(ending) => {
@@ -262,7 +281,16 @@ impl Session {
             }
         }
         let (dropped, ending) = (it.dropped, it.ending);
-        Checked { dropped, unmappable, fell_over, not_fetched, ending, ticks_given_up }
+        Checked {
+            dropped,
+            unmappable,
+            fell_over,
+            went_back,
+            left,
+            not_fetched,
+            ending,
+            ticks_given_up,
+        }
     }
 
     /// Closes the gates: after this each thread completes at most the frame that it is in.
@@ -283,11 +311,11 @@ impl Session {
         for it in &self.attached {
             match look(&self.target, it, self.claim) {
                 Ok(_) | Err(Ending::Unloaded) => {
-                    let _ = it.segment.give_back();
+                    it.give_back();
                     let _ = release(&self.target, it, self.claim);
                 }
                 // Children of the target may have inherited the descriptor of what it made.
-                Err(Ending::Exited | Ending::Exec) => _ = it.segment.give_back(),
+                Err(Ending::Exited | Ending::Exec) => it.give_back(),
                 // Somebody else's by now: its memory is in use.
                 Err(Ending::SwitchedOff | Ending::TakenOver) => {}
             }

@@ -10,7 +10,7 @@ use ppt_capture::{
 };
 use ppt_segment::Segment;
 
-use crate::account::Entry;
+use crate::account::{Entry, LossAccount};
 use crate::chunk::Chunk;
 use crate::clocks::{self, Clocks};
 use crate::limit::Written;
@@ -40,20 +40,29 @@ pub(crate) type Told = Mutex<Vec<Dropped>>;
 
 /// What the disk thread needs to know of a feed.
 #[derive(Debug)]
-pub(crate) struct Origin {
-    pub stride: u32,
-    pub stamps: Stamps,
-    pub source: Source,
-    /// Until its last chunk has been written.
-    pub segment: Option<Arc<Segment>>,
-    /// Whether the file has the source.
-    pub known: bool,
+struct Origin {
+    stride: u32,
+    stamps: Stamps,
+    /// As the file has it, if it has it.
+    source: Source,
+    known: bool,
+    /// Its segments and their numbers, each until its last chunk has been written.
+    segments: Vec<(usize, Arc<Segment>)>,
 }
 
-/// What a capture says of a feed before its first frame.
+/// What a capture says of a segment before its first frame.
 #[derive(Debug)]
 pub(crate) struct Introduction {
-    pub origin: Origin,
+    /// A new one, or one that is known by another segment.
+    pub feed: usize,
+    /// The segment's number.
+    pub part: usize,
+    pub segment: Arc<Segment>,
+    /// How many rings it has.
+    pub rings: usize,
+    /// With all segments of the feed.
+    pub source: Source,
+    pub stamps: Stamps,
     /// Frames of earlier times.
     pub gaps: Vec<Gap>,
 }
@@ -156,28 +165,33 @@ impl<W: Write> Disk<W> {
         }
     }
 
-    fn introduce(&mut self, Introduction { mut origin, gaps }: Introduction) {
-        let feed = self.origins.len();
-        if matches!(self.state, State::Open) {
-            origin.known = self.write(|writer| writer.source(feed as u16, &origin.source));
-            for gap in &gaps {
-                self.write(|writer| writer.gap(gap));
-            }
+    fn introduce(&mut self, new: Introduction) {
+        let Introduction { feed, part, segment, rings, source, stamps, gaps } = new;
+        let known = matches!(self.state, State::Open)
+            && self.write(|writer| writer.source(feed as u16, &source));
+        for gap in gaps.iter().filter(|_| known) {
+            self.write(|writer| writer.gap(gap));
         }
-        self.origins.push(origin);
-        self.stated.push((Dropped::default(), 0));
-        self.begin.dropped.push(Dropped::default());
+        if feed == self.origins.len() {
+            let stride = segment.geometry().stride();
+            self.origins.push(Origin { stride, stamps, source, known, segments: Vec::new() });
+            self.stated.push((Dropped::default(), 0));
+            self.begin.dropped.push(Dropped::default());
+            self.written.feeds += 1;
+        } else if known {
+            self.origins[feed].source = source;
+        }
+        self.origins[feed].segments.push((part, segment));
         let ledger = lock(&self.ledger);
-        let rings = ledger.iter().filter(|entry| entry.account.feed == feed);
-        self.begin.rings.extend(rings.clone().map(|entry| entry.account));
-        self.written.rings += rings.filter(|entry| entry.is_listed()).count() as u64;
-        self.written.feeds += 1;
+        let rings = &ledger[self.begin.rings.len()..][..rings];
+        self.begin.rings.extend(rings.iter().map(|entry| entry.account));
+        self.written.rings += rings.iter().filter(|entry| entry.is_listed()).count() as u64;
     }
 
-    /// The same while frames are coming in. A capture that has no room for it is full: that feed,
+    /// The same while frames are coming in. A capture that has no room for it is full: that segment,
     /// and those after it, are not spoken of.
     fn introduce_later(&mut self, feed: Introduction) {
-        let schema = feed.origin.source.schema_json.len() as u64;
+        let schema = feed.source.schema_json.len() as u64;
         let needed = INTRODUCTION + schema + feed.gaps.len() as u64 * GAP;
         if self.max_size.is_some_and(|max| self.written.room(max) < needed) {
             self.fill();
@@ -197,6 +211,12 @@ impl<W: Write> Disk<W> {
         self.origins.get(feed).is_some_and(|origin| origin.known)
     }
 
+    /// Whether the file can speak of rings of segment `nonce`.
+    fn is_listed(&self, feed: usize, nonce: u64) -> bool {
+        let lists = |it: &Origin| it.source.segments.iter().any(|listed| listed.nonce == nonce);
+        self.is_known(feed) && lists(&self.origins[feed])
+    }
+
     /// Writes until the queue says that it is over.
     pub fn run(mut self) -> Done {
         loop {
@@ -207,7 +227,11 @@ impl<W: Write> Disk<W> {
                 Next::Sources(feeds) => {
                     feeds.into_iter().for_each(|feed| self.introduce_later(feed));
                 }
-                Next::Gone(feed) => self.origins[feed].segment = None,
+                Next::Gone(gone) => {
+                    for origin in &mut self.origins {
+                        origin.segments.retain(|&(part, _)| part != gone);
+                    }
+                }
                 Next::Nothing => {}
                 Next::End(ending) => return self.end(ending),
                 Next::Abandoned => return Done { error: None, complete: false },
@@ -279,13 +303,14 @@ impl<W: Write> Disk<W> {
     /// Tells the sessions to come what the file states. A `ppt` that is killed before that leaves
     /// frames that the next one finds unattended: none is missing from the files together.
     fn attend(&self, entry: &Entry) {
-        self.attended(entry.account.feed, entry.account.ring, entry.stated());
+        let LossAccount { feed, nonce, ring, .. } = entry.account;
+        self.attended(feed, (nonce, ring), entry.stated());
     }
 
-    fn attended(&self, feed: usize, ring: u32, cursor: u64) {
-        let origin = &self.origins[feed];
-        let states = origin.known && !matches!(self.state, State::Failed(_));
-        if let Some(segment) = origin.segment.as_ref().filter(|_| states) {
+    fn attended(&self, feed: usize, (nonce, ring): (u64, u32), cursor: u64) {
+        let states = self.is_listed(feed, nonce) && !matches!(self.state, State::Failed(_));
+        let mut segments = self.origins[feed].segments.iter().map(|(_, segment)| segment);
+        if let Some(segment) = segments.find(|it| it.nonce() == nonce).filter(|_| states) {
             segment.ring(ring).set_attended(cursor);
         }
     }
@@ -432,19 +457,22 @@ impl<W: Write> Disk<W> {
     /// States what no chunk has stated.
     fn gaps(&mut self) {
         let mut gaps: Vec<_> = lock(&self.ledger).iter_mut().flat_map(Entry::gaps).collect();
-        gaps.retain(|gap| self.is_known(gap.source.into()));
+        gaps.retain(|gap| self.is_listed(gap.source.into(), gap.nonce));
         for gap in &gaps {
             self.write(|writer| writer.gap(gap));
         }
         for gap in &gaps {
-            self.attended(gap.source.into(), gap.ring, gap.first_seq - 1 + gap.count);
+            let cursor = gap.first_seq - 1 + gap.count;
+            self.attended(gap.source.into(), (gap.nonce, gap.ring), cursor);
         }
     }
 
     /// The file's own account.
     fn end_chunk(&self, reason: EndReason, message: String, dropped: &[Dropped]) -> End {
         let ledger = lock(&self.ledger);
-        let is_told = |entry: &Entry| entry.is_listed() && self.is_known(entry.account.feed);
+        let is_told = |entry: &Entry| {
+            entry.is_listed() && self.is_listed(entry.account.feed, entry.account.nonce)
+        };
         let listed = ledger.iter().enumerate().filter(|(_, entry)| is_told(entry));
         let rings = listed.map(|(index, entry)| self.begin.ring_end(index, entry.account));
         let drops = dropped.iter().zip(&self.begin.dropped).map(|(&now, &before)| now - before);

@@ -1,7 +1,7 @@
 //! The drain thread: looks at every cursor, takes what is new, sleeps.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Acquire, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, Ordering::Acquire, Ordering::Relaxed};
 use std::sync::mpsc::Receiver;
 use std::thread::Thread;
 use std::time::Duration;
@@ -15,6 +15,7 @@ use crate::pace::Pace;
 use crate::progress::Counters;
 use crate::queue::Queue;
 use crate::ring::{Closing, Outlet, RingDrain};
+use crate::watched::Seen;
 
 /// Bytes copied out of a ring at once: small enough to stay in a cache until they are sorted out.
 const SCRATCH_BYTES: usize = 128 << 10;
@@ -27,31 +28,36 @@ const FRAMES_PER_NS: u64 = 4;
 /// Frames that may have been written before the first pass, or while it was not on time.
 const HEAD_START: u64 = 1 << 32;
 
-/// The rings of one feed.
+/// The rings of one segment.
 pub(crate) struct Drained {
-    feed: usize,
+    part: usize,
     segment: Arc<Segment>,
-    /// The most frames that a ring was found with.
-    peak: Arc<AtomicU64>,
+    seen: Arc<Seen>,
     rings: Vec<RingDrain>,
 }
 
 impl Drained {
-    /// `index` is that of its first ring, over all feeds; `first` are the starting cursors.
+    /// `index` is that of its first ring, over all segments; `first` are the starting cursors.
     pub fn new(
-        feed: usize,
+        part: usize,
         segment: Arc<Segment>,
-        peak: Arc<AtomicU64>,
+        seen: Arc<Seen>,
         index: usize,
         first: &[u64],
     ) -> Self {
         let rings = (index..).zip(first).map(|(index, &cursor)| RingDrain::new(index, cursor));
-        Self { feed, segment, peak, rings: rings.collect() }
+        Self { part, segment, seen, rings: rings.collect() }
     }
 
-    /// Takes what every ring holds; returns how far the busiest one went, in rings.
-    fn pass(&mut self, possible: u64, scratch: &mut [u64], out: &mut Outlet<'_>) -> f64 {
-        let mut most = 0;
+    /// Takes what every ring holds; returns how far the busiest one went, in rings. `hurried`: it
+    /// was looked at as often as can be.
+    fn pass(
+        &mut self,
+        (possible, hurried): (u64, bool),
+        scratch: &mut [u64],
+        out: &mut Outlet<'_>,
+    ) -> f64 {
+        let (mut most, overrun) = (0, out.overrun);
         for (number, drain) in (0..).zip(&mut self.rings) {
             // What is found in a segment that lost memory was not written there.
             if self.segment.truncated() {
@@ -63,9 +69,14 @@ impl Drained {
             drain.drain(ring, tail, scratch, out);
         }
         if most > 0 {
-            self.peak.fetch_max(most, Relaxed);
+            self.seen.peak.fetch_max(most, Relaxed);
         }
-        most as f64 / self.segment.geometry().slots() as f64
+        let slots = self.segment.geometry().slots();
+        let tight = out.overrun > overrun || (hurried && most > slots / 8 * 7);
+        if tight && !self.seen.tight.swap(true, Relaxed) {
+            out.counters.tell_tight();
+        }
+        most as f64 / slots as f64
     }
 
     /// When the oldest open chunk was opened.
@@ -112,6 +123,7 @@ impl Drain {
         let mut pace = Pace::new(&self.options);
         let age = self.options.chunk_age.as_nanos() as u64;
         let mut last = None;
+        let mut hurried = false;
         loop {
             let stopping = self.stop.load(Acquire);
             let mut retired = Vec::new();
@@ -123,7 +135,7 @@ impl Drain {
                         feeds.push(feed);
                         last = None;
                     }
-                    Change::Retire(feed) => retired.push(feed),
+                    Change::Retire(part) => retired.push(part),
                 }
             }
             let now = clocks::monotonic();
@@ -132,6 +144,7 @@ impl Drain {
                 queue: &self.queue,
                 counters: &self.counters,
                 now,
+                overrun: 0,
                 pushed: false,
                 claimed: false,
             };
@@ -139,7 +152,7 @@ impl Drain {
             let mut gained = 0.0f64;
             let mut oldest = u64::MAX;
             for feed in &mut feeds {
-                gained = gained.max(feed.pass(possible, &mut scratch, &mut out));
+                gained = gained.max(feed.pass((possible, hurried), &mut scratch, &mut out));
                 oldest = oldest.min(feed.open_since());
             }
             if stopping || now.saturating_sub(oldest) >= age {
@@ -148,11 +161,11 @@ impl Drain {
             }
             if !retired.is_empty() {
                 feeds.retain_mut(|feed| {
-                    let goes = retired.contains(&feed.feed);
+                    let goes = retired.contains(&feed.part);
                     if goes {
                         feed.flush(0, &mut out);
                         closed.extend(feed.closings());
-                        self.queue.gone(feed.feed);
+                        self.queue.gone(feed.part);
                     }
                     !goes
                 });
@@ -173,6 +186,7 @@ impl Drain {
                 Some(_) => pace.next(gained, Duration::from_nanos(since)),
                 None => pace.first(),
             };
+            hurried = pace.is_shortest(sleep);
             let breath = clocks::monotonic() + BREATH_NS;
             self.sleep_until((now + sleep.as_nanos() as u64).max(breath));
         }

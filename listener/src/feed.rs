@@ -30,9 +30,9 @@ pub struct Feed {
 
 /// What becomes known to a thread that works while feeds come and go.
 pub(crate) enum Change<T> {
-    /// One more, under the next number.
+    /// One more segment.
     Add(T),
-    /// The target of this one is gone.
+    /// Nothing more comes out of this one.
     Retire(usize),
 }
 

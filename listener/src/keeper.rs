@@ -17,9 +17,9 @@ const AHEAD: usize = 2;
 /// From one look for dead owners to the next.
 const ROUND: Duration = Duration::from_secs(1);
 
-/// The rings of one feed.
+/// The rings of one segment.
 pub(crate) struct Kept {
-    feed: usize,
+    part: usize,
     segment: Arc<Segment>,
     alive: Option<Alive>,
     /// Whether a ring's memory is there, as far as we have to care.
@@ -30,10 +30,10 @@ pub(crate) struct Kept {
 
 impl Kept {
     /// The first `populated` rings are populated already.
-    pub fn new(feed: usize, segment: Arc<Segment>, populated: u32, alive: Option<Alive>) -> Self {
+    pub fn new(part: usize, segment: Arc<Segment>, populated: u32, alive: Option<Alive>) -> Self {
         let rings = 0..segment.geometry().rings();
         Self {
-            feed,
+            part,
             populated: rings.clone().map(|ring| ring < populated).collect(),
             // No claim has epoch 0, so nobody is found silent in the first round.
             seen: rings.map(|_| (0, 0)).collect(),
@@ -91,7 +91,7 @@ pub(crate) fn run(changes: &Receiver<Change<Kept>>, counters: &Counters, stop: &
         for change in changes.try_iter() {
             match change {
                 Change::Add(feed) => feeds.push(feed),
-                Change::Retire(gone) => feeds.retain(|it| it.feed != gone),
+                Change::Retire(gone) => feeds.retain(|it| it.part != gone),
             }
         }
         feeds.iter_mut().for_each(Kept::populate);

@@ -13,7 +13,9 @@
 //!
 //! # Order of things
 //! Make a [`Feed`] for each buffer before its gate opens, [`Listener::start`], open the gates; later
-//! ones are [added](Listener::add), and [retired](Listener::retire) when their targets are gone. To
+//! ones are [added](Listener::add), and [retired](Listener::retire) when their targets are gone. A feed
+//! may go on in [another segment](Listener::extend), larger than one that was
+//! [crowded](Listener::crowded). To
 //! end: close the gates (or see the target gone), then [`Listener::finish`]. While it runs,
 //! [`Listener::wake`] tells that it ended by itself, [`Listener::progress`] how far it is.
 
@@ -38,6 +40,7 @@ mod ring;
 mod rotate;
 mod stamps;
 mod summary;
+mod watched;
 
 pub use account::LossAccount;
 pub use error::ListenerError;

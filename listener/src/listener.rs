@@ -4,7 +4,7 @@ use std::fmt;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::panic;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed, Ordering::Release};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::Release};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -13,24 +13,23 @@ use std::time::{Duration, Instant};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use ppt_capture::{CaptureWriter, Cause, Dropped, EndReason, FileHeader, Gap, Lost};
-use ppt_segment::abi::ring_state;
-use ppt_segment::{Geometry, Segment};
 
 use crate::account::Entry;
 use crate::clocks::Clocks;
-use crate::disk::{self, Disk, Done, Ending, Introduction, Ledger, Origin, Told};
+use crate::disk::{self, Disk, Done, Ending, Introduction, Ledger, Told};
 use crate::drain::{Drain, Drained};
 use crate::error::ListenerError;
 use crate::feed::{Change, Feed};
 use crate::keeper::{self, Kept};
 use crate::options::Options;
 use crate::output::Output;
-use crate::progress::{Counters, Progress, high_water};
+use crate::progress::{Counters, Progress};
 use crate::queue::Queue;
 use crate::ring::Closing;
 use crate::rotate::Rotation;
 use crate::stamps::Stamps;
 use crate::summary::{BrokenRing, FeedSummary, Summary, enough_slots};
+use crate::watched::{Part, Watched};
 
 /// A capture that is being written.
 ///
@@ -38,7 +37,9 @@ use crate::summary::{BrokenRing, FeedSummary, Summary, enough_slots};
 /// end, as if it had been killed.
 pub struct Listener {
     feeds: Vec<Watched>,
-    /// Rings of all feeds.
+    /// Segments of all feeds.
+    parts: usize,
+    /// Rings of all of them.
     rings: usize,
     queue: Arc<Queue>,
     counters: Arc<Counters>,
@@ -53,31 +54,6 @@ pub struct Listener {
     drained: Sender<Change<Drained>>,
     started: Instant,
     patience: Duration,
-}
-
-/// What the caller of a listener may ask about a feed.
-struct Watched {
-    /// Until its target is gone.
-    segment: Option<Arc<Segment>>,
-    /// Whether the segment was truncated, once it is gone.
-    was_truncated: bool,
-    geometry: Geometry,
-    /// The most frames that a ring was found with.
-    peak: Arc<AtomicU64>,
-}
-
-impl Watched {
-    fn truncated(&self) -> bool {
-        self.segment.as_ref().map_or(self.was_truncated, |segment| segment.truncated())
-    }
-
-    fn peak(&self) -> u64 {
-        self.peak.load(Relaxed)
-    }
-
-    fn high_water(&self) -> f64 {
-        high_water(self.peak(), self.geometry.capacity())
-    }
 }
 
 impl Listener {
@@ -105,7 +81,8 @@ impl Listener {
         complete(&mut feeds, 0)?;
         let flags = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
         let wake = EventFd::from_flags(flags).map_err(ListenerError::Wake)?;
-        let counters = Arc::new(Counters::new(wake));
+        let tight = EventFd::from_flags(flags).map_err(ListenerError::Wake)?;
+        let counters = Arc::new(Counters::new(wake, tight));
         let output = Output::new(out, counters.clone());
         let clocks = Clocks {
             ticks: options.ticks,
@@ -120,6 +97,7 @@ impl Listener {
         let (drained, changes) = mpsc::channel();
         let mut listener = Self {
             feeds: Vec::new(),
+            parts: 0,
             rings: 0,
             queue: queue.clone(),
             counters: counters.clone(),
@@ -145,7 +123,7 @@ impl Listener {
             listener.clocks.clone(),
         );
         disk.begin(introductions).map_err(ListenerError::Output)?;
-        listener.hand_over(feeds);
+        listener.hand_over_all(feeds);
         // Not joined: it may be stuck in a write for longer than anybody wants to wait.
         spawn("ppt-disk", move || _ = send.send(disk.run()))?;
         let (counting, stop) = (counters.clone(), listener.stop.clone());
@@ -170,7 +148,23 @@ impl Listener {
         let introductions = self.enter(&feeds);
         // Before the drain knows of them: what is in the queue is of a source that the file has.
         self.queue.introduce(introductions);
-        self.hand_over(feeds);
+        self.hand_over_all(feeds);
+        Ok(())
+    }
+
+    /// Feed `feed` goes on in another segment, that of `more`, whose source lists all of its
+    /// segments. The former ones are drained until they are told to [leave](Self::leave).
+    ///
+    /// # Panics
+    /// If there is no such feed.
+    pub fn extend(&mut self, feed: usize, mut more: Feed) -> Result<(), ListenerError> {
+        assert!(feed < self.feeds.len());
+        more.complete(feed)?;
+        let news = introduction(feed, self.parts, &more);
+        disk::lock(&self.ledger).extend(entries(feed, &more));
+        self.queue.introduce(vec![news]);
+        self.hand_over(feed, more);
+        self.wake_keeper();
         Ok(())
     }
 
@@ -178,37 +172,36 @@ impl Listener {
     fn enter(&mut self, feeds: &[Feed]) -> Vec<Introduction> {
         let mut ledger = disk::lock(&self.ledger);
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        let numbered = (self.feeds.len()..).zip(feeds);
-        let introductions = numbered.map(|(number, feed)| {
-            let nonce = feed.segment.nonce();
-            ledger.extend(
-                (0..).zip(&feed.first).map(|(ring, &first)| Entry::new(number, nonce, ring, first)),
-            );
+        let numbered = (self.feeds.len()..).zip(self.parts..).zip(feeds);
+        let introductions = numbered.map(|((number, part), feed)| {
+            ledger.extend(entries(number, feed));
             told.push(Dropped::default());
-            introduction(number, feed)
+            introduction(number, part, feed)
         });
         introductions.collect()
     }
 
     /// Lets keeper and drain know of feeds that have been entered.
-    fn hand_over(&mut self, feeds: Vec<Feed>) {
+    fn hand_over_all(&mut self, feeds: Vec<Feed>) {
         for feed in feeds {
-            let (number, index) = (self.feeds.len(), self.rings);
-            let peak = Arc::<AtomicU64>::default();
-            self.rings += feed.first.len();
-            self.feeds.push(Watched {
-                segment: Some(feed.segment.clone()),
-                was_truncated: false,
-                geometry: feed.segment.geometry(),
-                peak: peak.clone(),
-            });
-            let drained = Drained::new(number, feed.segment.clone(), peak, index, &feed.first);
-            let kept = Kept::new(number, feed.segment, feed.populated, feed.alive);
-            // They only hear nothing if they have panicked, which `finish` passes on.
-            let _ = self.drained.send(Change::Add(drained));
-            let _ = self.kept.send(Change::Add(kept));
+            self.feeds.push(Watched { parts: Vec::new() });
+            self.hand_over(self.feeds.len() - 1, feed);
         }
         self.wake_keeper();
+    }
+
+    /// The same of one segment.
+    fn hand_over(&mut self, number: usize, feed: Feed) {
+        let part = Part::new(self.parts, feed.segment.clone());
+        let (segment, seen) = (feed.segment.clone(), part.seen.clone());
+        let drained = Drained::new(part.number, segment, seen, self.rings, &feed.first);
+        let kept = Kept::new(part.number, feed.segment, feed.populated, feed.alive);
+        self.parts += 1;
+        self.rings += feed.first.len();
+        self.feeds[number].parts.push(part);
+        // They only hear nothing if they have panicked, which `finish` passes on.
+        let _ = self.drained.send(Change::Add(drained));
+        let _ = self.kept.send(Change::Add(kept));
     }
 
     fn wake_keeper(&self) {
@@ -228,26 +221,50 @@ impl Listener {
     /// # Panics
     /// If there is no such feed.
     pub fn retire(&mut self, feed: usize) {
-        let watched = &mut self.feeds[feed];
-        watched.was_truncated = watched.truncated();
-        if watched.segment.take().is_some() {
-            let _ = self.kept.send(Change::Retire(feed));
-            let _ = self.drained.send(Change::Retire(feed));
-            self.wake_keeper();
+        self.let_go(feed, |_| true);
+    }
+
+    /// Drains what the rings of segment `nonce` still hold and lets them go: nobody will write into
+    /// it any more. The feed's other segments stay.
+    ///
+    /// # Panics
+    /// If there is no such feed.
+    pub fn leave(&mut self, feed: usize, nonce: u64) {
+        self.let_go(feed, |part| part.nonce == nonce);
+    }
+
+    fn let_go(&mut self, feed: usize, which: impl Fn(&Part) -> bool) {
+        for part in self.feeds[feed].parts.iter_mut().filter(|part| which(part)) {
+            if part.let_go() {
+                let _ = self.kept.send(Change::Retire(part.number));
+                let _ = self.drained.send(Change::Retire(part.number));
+            }
         }
+        self.wake_keeper();
     }
 
     /// How far it is.
     pub fn progress(&self) -> Progress {
-        let active = |segment: &Arc<Segment>| {
-            let rings = 0..segment.geometry().rings();
-            let owned =
-                rings.filter(|&ring| segment.ring(ring).owner().state == ring_state::ACTIVE);
-            owned.count() as u32
-        };
-        let rings = self.feeds.iter().filter_map(|it| it.segment.as_ref()).map(active).sum();
+        let rings = self.feeds.iter().map(Watched::owned).sum();
         let high_water = self.feeds.iter().map(Watched::high_water).collect();
         self.counters.progress(high_water, rings)
+    }
+
+    /// A descriptor that becomes readable when the rings of another feed turn out to be too small:
+    /// frames were written over before they could be read, or a ring was found more than seven
+    /// eighths full although it is looked at as often as can be. [`Self::tight`] says which.
+    pub fn crowded(&self) -> BorrowedFd<'_> {
+        self.counters.tight().as_fd()
+    }
+
+    /// The feeds whose rings are too small, those of the last segment, and how many slots would have
+    /// been enough; a feed is so until it is [extended](Self::extend). The descriptor is no longer
+    /// readable then.
+    pub fn tight(&self) -> Vec<(usize, u64)> {
+        // It fails where there is nothing to read.
+        let _ = self.counters.tight().read();
+        let feeds = (0..).zip(&self.feeds);
+        feeds.filter_map(|(feed, watched)| Some((feed, watched.tight()?))).collect()
     }
 
     /// A descriptor that becomes readable, and stays so, when the capture has ended by itself:
@@ -353,10 +370,14 @@ impl Listener {
             }
         }
         for (feed, watched) in feeds.iter_mut().zip(&self.feeds) {
-            let (peak, slots) = (watched.peak(), watched.geometry.slots());
             feed.truncated = watched.truncated();
             feed.high_water = watched.high_water();
-            feed.enough_slots = enough_slots(peak, slots, feed.lost.overrun);
+            let enough = watched.parts.iter().filter_map(|part| {
+                let rings = feed.rings.iter().filter(|ring| ring.nonce == part.nonce);
+                let overrun = rings.map(|ring| ring.lost.overrun).sum();
+                enough_slots(part.peak(), part.geometry.slots(), overrun)
+            });
+            feed.enough_slots = enough.max();
         }
         Summary {
             feeds,
@@ -389,8 +410,14 @@ fn complete(feeds: &mut [Feed], first: usize) -> Result<(), ListenerError> {
     (first..).zip(feeds).try_for_each(|(number, feed)| feed.complete(number))
 }
 
-/// What the capture says of a feed before its first frame.
-fn introduction(number: usize, feed: &Feed) -> Introduction {
+/// The accounts of a feed's rings.
+fn entries(number: usize, feed: &Feed) -> impl Iterator<Item = Entry> {
+    let nonce = feed.segment.nonce();
+    (0..).zip(&feed.first).map(move |(ring, &first)| Entry::new(number, nonce, ring, first))
+}
+
+/// What the capture says of a segment before its first frame.
+fn introduction(number: usize, part: usize, feed: &Feed) -> Introduction {
     let nonce = feed.segment.nonce();
     let stated = feed.unattended.iter().filter(|one| one.count > 0);
     let gaps = stated.map(|one| Gap {
@@ -409,14 +436,13 @@ fn introduction(number: usize, feed: &Feed) -> Introduction {
         }
     }
     Introduction {
+        feed: number,
+        part,
+        rings: feed.first.len(),
         gaps: gaps.collect(),
-        origin: Origin {
-            stride: feed.segment.geometry().stride(),
-            stamps: Stamps::of(&feed.source.schema_json),
-            source: feed.source.clone(),
-            segment: Some(feed.segment.clone()),
-            known: false,
-        },
+        stamps: Stamps::of(&feed.source.schema_json),
+        source: feed.source.clone(),
+        segment: feed.segment.clone(),
     }
 }
 

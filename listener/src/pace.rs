@@ -37,6 +37,15 @@ impl Pace {
         }
     }
 
+    /// Whether it can look no more often than after this sleep.
+    pub fn is_shortest(&self, sleep: Duration) -> bool {
+        sleep
+            <= match self {
+                Pace::Peak(pace) => pace.shortest,
+                Pace::Paper(_) => Duration::from_secs_f64(Paper::SHORTEST),
+            }
+    }
+
     /// The next sleep, when in the time `since` the last look the busiest ring gained `gained`
     /// times its number of slots (which may be more than once over).
     pub fn next(&mut self, gained: f64, since: Duration) -> Duration {

@@ -49,10 +49,11 @@ pub(crate) struct Counters {
     freed: AtomicU64,
     ended: AtomicU8,
     wake: EventFd,
+    tight: EventFd,
 }
 
 impl Counters {
-    pub fn new(wake: EventFd) -> Self {
+    pub fn new(wake: EventFd, tight: EventFd) -> Self {
         Self {
             captured: AtomicU64::new(0),
             overrun: AtomicU64::new(0),
@@ -63,6 +64,7 @@ impl Counters {
             freed: AtomicU64::new(0),
             ended: AtomicU8::new(0),
             wake,
+            tight,
         }
     }
 
@@ -110,6 +112,16 @@ impl Counters {
 
     pub fn wake(&self) -> &EventFd {
         &self.wake
+    }
+
+    /// The rings of some feed are too small.
+    pub fn tell_tight(&self) {
+        // As above.
+        let _ = self.tight.write(1);
+    }
+
+    pub fn tight(&self) -> &EventFd {
+        &self.tight
     }
 
     /// All of them.

@@ -41,9 +41,9 @@ enum Item {
 pub(crate) enum Next {
     /// Write this.
     Chunk(Chunk),
-    /// Say where the frames of further feeds come from.
+    /// Say where the frames of further feeds, or of further segments, come from.
     Sources(Vec<Introduction>),
-    /// No more chunks of this feed will come.
+    /// No more chunks of this segment will come.
     Gone(usize),
     /// Nothing came in time.
     Nothing,
@@ -71,13 +71,13 @@ impl Queue {
         Ok(())
     }
 
-    /// No more chunks of `feed` come after those that are in the queue.
-    pub fn gone(&self, feed: usize) {
-        self.lock().items.push_back(Item::Gone(feed));
+    /// No more chunks of segment `part` come after those that are in the queue.
+    pub fn gone(&self, part: usize) {
+        self.lock().items.push_back(Item::Gone(part));
         self.notify();
     }
 
-    /// Has feeds introduced before any chunk of theirs is written: however full it is, for there
+    /// Has segments introduced before any chunk of theirs is written: however full it is, for there
     /// are few of them.
     pub fn introduce(&self, feeds: Vec<Introduction>) {
         self.lock().items.push_back(Item::Sources(feeds));
@@ -108,7 +108,7 @@ impl Queue {
                 Next::Chunk(chunk)
             }
             Some(Item::Sources(feeds)) => Next::Sources(feeds),
-            Some(Item::Gone(feed)) => Next::Gone(feed),
+            Some(Item::Gone(part)) => Next::Gone(part),
             None => inner.ending.take().map_or(Next::Nothing, Next::End),
         }
     }

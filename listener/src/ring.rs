@@ -16,6 +16,8 @@ pub(crate) struct Outlet<'q> {
     pub counters: &'q Counters,
     /// CLOCK_MONOTONIC at the start of this pass over the rings, ns.
     pub now: u64,
+    /// Frames that were written over before they were read, in this pass.
+    pub overrun: u64,
     /// Something went into the queue in this pass.
     pub pushed: bool,
     /// A ring was found with a new owner in this pass.
@@ -110,6 +112,7 @@ impl RingDrain {
         scratch: &[u64],
         out: &mut Outlet<'_>,
     ) {
+        out.overrun += batch.overrun;
         self.lose(Cause::Overrun, batch.overrun, out);
         if batch.count == 0 {
             return;
@@ -272,10 +275,10 @@ mod tests {
             let (header, slots) = (zeros(ring_word::COUNT), zeros(SLOTS as usize * STRIDE));
             let ring = Ring::new(&header, &slots, STRIDE);
             let mut writer = RingWriter::new(ring);
-            let (queue, wake) = (Queue::new(limit), EventFd::new().unwrap());
-            let counters = Counters::new(wake);
+            let queue = Queue::new(limit);
+            let counters = Counters::new(EventFd::new().unwrap(), EventFd::new().unwrap());
             let mut out =
-                Outlet { queue: &queue, counters: &counters, now: 0, pushed: false, claimed: false };
+                Outlet { queue: &queue, counters: &counters, now: 0, overrun: 0, pushed: false, claimed: false };
             let mut drain = RingDrain::new(0, 0);
             let mut entry = Entry::new(0, 0, 0, 0);
             let mut scratch = vec![0; batch * STRIDE];

@@ -119,6 +119,65 @@ fn a_feed_that_a_full_capture_has_no_room_for_is_not_spoken_of() {
 }
 
 #[test]
+fn a_feed_goes_on_in_a_larger_segment() {
+    let (sink, small, large) = (Sink::default(), segment(4, 2), segment(8, 2));
+    let mut listener = start(&sink, &[&small, &segment(4, 2)], Options::default());
+    assert_eq!(listener.tight(), []);
+    let mut old = Writer::claim(&small, 7).unwrap();
+    // However slow the drain is, it finds more than the ring holds at some time.
+    while listener.tight().is_empty() {
+        (0..100).for_each(|_| _ = old.write());
+    }
+    let [(0, enough)] = listener.tight()[..] else { panic!("{:?}", listener.tight()) };
+    assert!(enough >= 32, "{enough}");
+    listener.extend(0, Feed::starting_now(grown(&[&small]), large.clone())).unwrap();
+    assert_eq!(listener.tight(), [], "that of the new segment is not");
+
+    // Two owners, one of either segment: both are drained.
+    let mut new = Writer::claim(&large, 8).unwrap();
+    new.write_gently(200);
+    old.write_gently(5);
+    new.write_gently(200);
+    drop(old);
+    listener.leave(0, small.nonce());
+    wait(|| Arc::strong_count(&small) == 1);
+    new.write_gently(200);
+    assert_eq!(listener.progress().rings, 1);
+    listener.dropped(0, Dropped { nested: 3, ..Dropped::default() });
+    let summary = finish(listener);
+    let back = read(sink.bytes());
+    check(&summary, &back);
+    let feed = &summary.feeds[0];
+    let cursors: Vec<_> = feed.rings.iter().map(|it| (it.nonce, it.next_seq - 1)).collect();
+    assert_eq!(cursors, [(small.nonce(), small.ring(0).tail()), (large.nonce(), 600)]);
+    assert_eq!(feed.rings[1].captured, 600);
+    assert!(feed.enough_slots >= Some(32));
+    assert_eq!((summary.feeds.len(), summary.dropped().nested), (2, 3));
+}
+
+#[test]
+fn a_larger_segment_that_a_full_capture_has_no_room_for_is_not_spoken_of() {
+    let sink = Sink::default();
+    let options = Options { max_size: Some(20_000), ..Options::default() };
+    let (small, large) = (segment(10, 2), segment(11, 2));
+    let mut listener = start(&sink, &[&small], options);
+    let mut writer = Writer::claim(&small, 7).unwrap();
+    while listener.progress().ended.is_none() {
+        writer.write();
+        thread::yield_now();
+    }
+    listener.extend(0, Feed::starting_now(grown(&[&small]), large.clone())).unwrap();
+    let mut writer = Writer::claim(&large, 8).unwrap();
+    (0..100).for_each(|_| _ = writer.write());
+    let summary = finish(listener);
+    let back = read(sink.bytes());
+    let large = summary.feeds[0].rings.iter().find(|it| it.nonce == large.nonce()).unwrap();
+    assert_eq!((large.captured, large.lost.disk), (0, 100));
+    assert!(back.end.unwrap().rings.iter().all(|ring| ring.nonce == small.nonce()));
+    assert!(sink.bytes().len() <= 20_000);
+}
+
+#[test]
 fn a_stuck_disk_does_not_stop_the_drain() {
     let (sink, segment) = (Sink::default(), segment(10, 2));
     let options = Options { queue_bytes: 256 << 10, ..Options::default() };
@@ -141,7 +200,7 @@ fn a_stuck_disk_does_not_stop_the_drain() {
     check_cursors(&summary, &[&segment]);
     let lost = summary.lost();
     assert!(lost.disk > 0 && lost == Lost { disk: lost.disk, ..Lost::default() });
-    assert_eq!(back.frames[&(0, 0)].last().unwrap().0, segment.ring(0).tail());
+    assert_eq!(back.frames[&(0, segment.nonce(), 0)].last().unwrap().0, segment.ring(0).tail());
     assert!(summary.complete);
 }
 
@@ -286,7 +345,7 @@ fn what_is_not_a_frame_is_not_captured() {
     check(&summary, &back);
     check_cursors(&summary, &[&segment]);
     assert_eq!(summary.lost(), Lost { corrupt: 4, ..Lost::default() });
-    let seqs: Vec<_> = back.frames[&(0, 0)].iter().map(|&(seq, _)| seq).collect();
+    let seqs: Vec<_> = back.frames[&(0, segment.nonce(), 0)].iter().map(|&(seq, _)| seq).collect();
     assert_eq!(seqs, [2, 3, 4].into_iter().chain(7..20).collect::<Vec<_>>());
 }
 
@@ -358,7 +417,7 @@ fn rings_of_dead_threads_are_freed() {
     next.write();
     let summary = finish(listener);
     assert_eq!((summary.captured(), summary.freed), (1, 1));
-    assert_eq!(read(sink.bytes()).frames[&(0, 0)], [(1, 9)]);
+    assert_eq!(read(sink.bytes()).frames[&(0, segment.nonce(), 0)], [(1, 9)]);
 }
 
 #[test]

@@ -40,7 +40,7 @@ fn read_all(sinks: &Sinks) -> Vec<Back> {
     let mut next = HashMap::new();
     for file in &files {
         for ring in &file.end.as_ref().expect("every file is whole").rings {
-            let first = next.insert((ring.source, ring.ring), ring.next_seq);
+            let first = next.insert((ring.source, ring.nonce, ring.ring), ring.next_seq);
             assert!(first.is_none_or(|it| it == ring.first_seq), "{ring:?} after {first:?}");
             assert_eq!(ring.captured + ring.lost.total(), ring.next_seq - ring.first_seq);
         }
@@ -132,4 +132,33 @@ fn without_a_next_file_the_capture_ends_whole() {
     assert_eq!(files.len(), 3);
     check_sums(&files, &summary);
     assert!(summary.lost().disk > 0);
+}
+
+#[test]
+fn a_feed_that_went_on_in_another_segment() {
+    let (sinks, small, large) = (Sinks::default(), segment(4, 2), segment(10, 2));
+    let mut rotation = rotation(&sinks, None, Some(64 << 10), usize::MAX);
+    let (first, header) = (rotation.next)().unwrap();
+    let feeds = vec![Feed::starting_now(source(), small.clone())];
+    let options = Options { chunk_age: Duration::from_millis(1), ..Options::default() };
+    let mut listener = Listener::rotating(first, header, feeds, options, Some(rotation)).unwrap();
+    let files = || sinks.lock().unwrap().len();
+    let mut old = Writer::claim(&small, 7).unwrap();
+    while files() < 3 {
+        old.write_gently(100);
+    }
+    listener.extend(0, Feed::starting_now(grown(&[&small]), large.clone())).unwrap();
+    // A file that begins after the former segment was let go has it among those of its source.
+    let mut new = Writer::claim(&large, 8).unwrap();
+    old.write();
+    drop(old);
+    listener.leave(0, small.nonce());
+    while files() < 7 {
+        new.write_gently(100);
+    }
+    let summary = listener.finish(EndReason::Stopped, String::new(), Vec::new());
+    check_sums(&read_all(&sinks), &summary);
+    let rings: Vec<_> = summary.feeds[0].rings.iter().map(|it| (it.nonce, it.next_seq)).collect();
+    let cursors = [&small, &large].map(|it| (it.nonce(), it.ring(0).tail() + 1));
+    assert_eq!((rings, summary.feeds.len()), (cursors.to_vec(), 1));
 }

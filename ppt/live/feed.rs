@@ -1,6 +1,8 @@
 //! What the listener needs to know of attached buffers, in its words.
 
-use ppt_agent::{Attached, Session, Target};
+use std::sync::Arc;
+
+use ppt_agent::{Attached, Segment, Session, Target};
 use ppt_listener::{Feed, ListedSegment, Unattended};
 
 /// The buffers of a session, in their order.
@@ -8,8 +10,8 @@ pub(super) fn feeds(session: &Session) -> impl Iterator<Item = Feed> {
     session.attached().iter().map(|it| feed(session.target(), it))
 }
 
-fn feed(target: &Target, it: &Attached) -> Feed {
-    let geometry = it.plan.geometry;
+/// The segment that a buffer has now.
+pub(super) fn feed(target: &Target, it: &Attached) -> Feed {
     let (uid, _) = target.owner();
     Feed {
         source: ppt_listener::Source {
@@ -32,12 +34,7 @@ fn feed(target: &Target, it: &Attached) -> Feed {
                 },
                 ..Default::default()
             },
-            segments: vec![ListedSegment {
-                nonce: it.segment.nonce(),
-                rings: geometry.rings(),
-                slots: geometry.slots() as u32,
-                stride: geometry.stride(),
-            }],
+            segments: it.former().chain([&it.segment]).map(listed).collect(),
             tags: it.buffer.schema.tags.clone(),
             clock: it.clock.as_ref().map_or(String::new(), |clock| clock.name().into()),
             ..Default::default()
@@ -51,6 +48,16 @@ fn feed(target: &Target, it: &Attached) -> Feed {
             .collect(),
         populated: it.plan.populate,
         alive: target.thread_probe().map(|probe| Box::new(probe) as _),
+    }
+}
+
+fn listed(segment: &Arc<Segment>) -> ListedSegment {
+    let geometry = segment.geometry();
+    ListedSegment {
+        nonce: segment.nonce(),
+        rings: geometry.rings(),
+        slots: geometry.slots() as u32,
+        stride: geometry.stride(),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::io::ErrorKind;
 use std::time::Duration;
 
-use ppt_agent::{Attached, Distrust, Ending, SegmentKind, Session, StampClock, Target};
+use ppt_agent::{Attached, Distrust, Ending, SegmentKind, Session, StampClock, Stuck, Target};
 use ppt_listener::{EndReason, Summary};
 
 use crate::args;
@@ -97,6 +97,39 @@ fn buffer(args: &args::Capture, it: &Attached) {
 pub(super) fn fell_over(it: &Attached, errno: i32) -> String {
     let errno = nix::errno::Errno::from_raw(errno);
     format!("{}: shmat(2) said {errno}: the program makes its segment itself", it.buffer.name)
+}
+
+/// A buffer has larger rings from now on.
+pub(super) fn grew(it: &Attached, before: u64) -> String {
+    let geometry = it.plan.geometry;
+    format!(
+        "rings of {} grew from {} to {} slots: they were nearly full, or ran over ({} rings, {})",
+        it.buffer.name,
+        grouped(before),
+        grouped(geometry.slots()),
+        geometry.rings(),
+        bytes(geometry.size())
+    )
+}
+
+/// Why it has not.
+pub(super) fn stuck(it: &Attached, stuck: &Stuck, args: &args::Capture) -> String {
+    let (name, slots) = (&it.buffer.name, grouped(it.plan.geometry.slots()));
+    let why = match stuck {
+        Stuck::Refused(error) => error.to_string(),
+        Stuck::Memory | Stuck::NotNow => format!("--memory {} allows no more", bytes(args.memory)),
+    };
+    format!("rings of {name} are too small, and stay at {slots} slots: {why}")
+}
+
+/// A larger segment is of no use.
+pub(super) fn went_back(it: &Attached, errno: i32) -> String {
+    format!(
+        "rings of {} are back at {} slots: the target could not map larger ones: {}",
+        it.buffer.name,
+        grouped(it.plan.geometry.slots()),
+        nix::errno::Errno::from_raw(errno)
+    )
 }
 
 /// What a target made, nobody has once it ended.

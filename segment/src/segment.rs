@@ -300,13 +300,31 @@ impl Segment {
     /// Gives the memory of the slots back, except the pages that a late writer may still touch:
     /// those of slots `tail` (a frame being written) and `tail + 1` (one begun after it).
     pub fn give_back(&self) -> io::Result<()> {
+        self.give_back_around(&self.tails())
+    }
+
+    /// The same as long as rings are still read, and only if a session has accounted for every frame
+    /// in them: whether it has. A frame that is published meanwhile lies where memory is kept.
+    pub fn give_back_attended(&self) -> io::Result<bool> {
+        let tails = self.tails();
+        let attended = (0..).zip(&tails).all(|(ring, &tail)| self.ring(ring).attended() == tail);
+        if attended {
+            self.give_back_around(&tails)?;
+        }
+        Ok(attended)
+    }
+
+    fn tails(&self) -> Vec<u64> {
+        (0..self.geometry.rings()).map(|ring| self.ring(ring).tail()).collect()
+    }
+
+    fn give_back_around(&self, tails: &[u64]) -> io::Result<()> {
         let slots = self.geometry.slots();
         let stride = self.geometry.stride() as u64;
-        let mut keep: Vec<(u64, u64)> = Vec::with_capacity(2 * self.geometry.rings() as usize);
-        for index in 0..self.geometry.rings() {
-            let tail = self.ring(index).tail();
-            for slot in [tail, tail.wrapping_add(1)] {
-                let start = self.ring_offset(index) + slot % slots * stride;
+        let mut keep: Vec<(u64, u64)> = Vec::with_capacity(2 * tails.len());
+        for (ring, tail) in (0..).zip(tails) {
+            for slot in [*tail, tail.wrapping_add(1)] {
+                let start = self.ring_offset(ring) + slot % slots * stride;
                 keep.push((start / PAGE * PAGE, (start + stride).next_multiple_of(PAGE)));
             }
         }
@@ -434,5 +452,20 @@ mod tests {
         let mut buffer = [0; 8];
         let batch = RingReader::new(segment.ring(1), 1000).poll(&mut buffer).unwrap();
         assert_eq!((batch.count, buffer), (1, [1001, 5, 5, 5, 5, 5, 5, 5]));
+    }
+
+    #[test]
+    fn what_nobody_has_read_is_not_given_back() {
+        let segment = create(83);
+        let mut writer = RingWriter::new(segment.ring(1));
+        (0..1000).for_each(|i| _ = writer.write([i; 7]));
+        assert!(!segment.give_back_attended().unwrap());
+        segment.ring(1).set_attended(1000);
+        // A frame that is begun before, and published after.
+        let slot = segment.ring_offset(1) + 1000 * 64;
+        segment.words(slot, 8)[3].store(42, Ordering::Relaxed);
+        assert!(segment.give_back_attended().unwrap());
+        assert_eq!(segment.words(slot, 8)[3].load(Ordering::Relaxed), 42);
+        assert_eq!(segment.words(segment.ring_offset(1), 8)[1].load(Ordering::Relaxed), 0);
     }
 }

@@ -173,7 +173,7 @@ fn open(target: &Target, system: &System, clock: ClockChoice) -> Result<Session,
     let target = ppt_agent::Target::open(system, target.pid() as i32)?;
     let buffers = target.buffers()?.buffers;
     let options = ppt_agent::Options {
-        limits: Limits { slots: None, memory: 16 << 20 },
+        limits: Limits { memory: 16 << 20, ..Limits::default() },
         clock,
         ..Default::default()
     };

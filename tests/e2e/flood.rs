@@ -18,8 +18,16 @@ pub fn build() -> Bench {
 /// Builds a program around the frames of `flood.frame`. What it defines as WRAP_END comes before
 /// the end of the writer, REAL_END.
 pub fn build_with(main: &str) -> Bench {
+    build_with_slots(main, 16384)
+}
+
+/// The same with rings of so many slots.
+pub fn build_with_slots(main: &str, slots: u32) -> Bench {
     let bench = Bench::new();
     bench.copy_all(&["flood.frame", "flood_main.c", main, "pattern.h"]);
+    let schema = fs::read_to_string(bench.path("flood.frame")).unwrap();
+    let sized = schema.replace("buffer flood 16384;", &format!("buffer flood {slots};"));
+    bench.write("flood.frame", &sized);
     bench.pptc(&["flood.frame"]);
     let program = main.strip_suffix(".c").unwrap();
     let files = [main, "flood.c", "-o", program, "-lpthread"];
@@ -75,11 +83,21 @@ pub struct Beat {
 
 /// The frames of a capture, each whole, and each (ring, seqno) there once.
 pub fn frames(bench: &Bench, capture: &str) -> Vec<Beat> {
+    let mut last = HashMap::new();
+    let beats = beats(bench, capture);
+    for beat in &beats {
+        let before = last.insert(beat.ring, beat.seqno).unwrap_or(0);
+        assert!(beat.seqno > before, "after {before}: {beat:?}");
+    }
+    beats
+}
+
+/// The frames of a capture, each whole.
+pub fn beats(bench: &Bench, capture: &str) -> Vec<Beat> {
     let ran = bench.ppt(&["dump", capture]);
     assert!(ran.status.success(), "{}", ran.stderr);
     let mut lines = ran.stdout.lines();
     assert_eq!(lines.next(), Some("seqno\tring\ttid\tthread\tn\ta\tb\tc\td"));
-    let mut last = HashMap::new();
     lines
         .map(|line| {
             let mut words = [0u64; 9];
@@ -92,8 +110,6 @@ pub fn frames(bench: &Bench, capture: &str) -> Vec<Beat> {
             let [seqno, ring, tid, thread, n, a, b, c, d] = words;
             let word = (n * 256 + thread + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
             assert_eq!([a, b, c, d], [word, !word, word.rotate_left(32), word ^ n], "torn: {line}");
-            let before = last.insert(ring, seqno).unwrap_or(0);
-            assert!(seqno > before, "after {before}: {line}");
             Beat { seqno, ring, tid, thread, n }
         })
         .collect()

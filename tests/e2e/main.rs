@@ -17,6 +17,7 @@ mod failing;
 mod flood;
 mod fmt;
 mod frozen;
+mod growing;
 mod hostile;
 mod hostile_text;
 mod hostile_user;

@@ -36,7 +36,7 @@ int main(int argc, char **argv) {
     unsigned long total = argc > 1 ? strtoul(argv[1], 0, 10) : 1;
     unsigned together = argc > 2 ? (unsigned)strtoul(argv[2], 0, 10) : 1;
     frames = argc > 3 ? strtoul(argv[3], 0, 10) : 1;
-    pthread_t ids[64];
+    pthread_t ids[128];
     char line[16];
     puts("ready");
     fflush(stdout);

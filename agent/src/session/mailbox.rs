@@ -95,17 +95,9 @@ pub(super) fn open(
         0 => random() as u32 | 1,
         last => Handle::generation_after(last),
     };
-    let handle = handle(it, generation);
-    let words = control::opening(
-        it.segment.nonce(),
-        it.plan.geometry,
-        (it.clock.as_ref().map_or(clock_kind::UNDECIDED, StampClock::kind), target.ns_pid() as u32),
-        claim,
-        generation,
-    );
-    write(target, page + OPENING_AT as u64, &words)?;
-    let transport = write(target, page, &handle.word().to_le_bytes())?;
-    it.gate = handle.word();
+    write(target, page + OPENING_AT as u64, &opening(target, it, claim, generation))?;
+    it.gate = handle(it, generation).word();
+    let transport = write(target, page, &it.gate.to_le_bytes())?;
 
     let back = control_of(target, &it.buffer)?.1;
     if back.gate() != it.gate {
@@ -115,6 +107,37 @@ pub(super) fn open(
         return Err(AgentError::ReadBack { pid, what: "the claim" });
     }
     Ok(transport)
+}
+
+/// What describes the segment of `it` in the control page.
+fn opening(target: &Target, it: &Attached, claim: Claim, generation: u32) -> Vec<u8> {
+    let clock = it.clock.as_ref().map_or(clock_kind::UNDECIDED, StampClock::kind);
+    let (nonce, geometry) = (it.segment.nonce(), it.plan.geometry);
+    control::opening(nonce, geometry, (clock, target.ns_pid() as u32), claim, generation)
+}
+
+/// Has the gate name the segment that `it` has now, while threads write into another. To be called
+/// after a look, which found `copy`.
+///
+/// The gate closes first: a thread that comes for a ring meanwhile would otherwise find the former
+/// gate as it was, and go by a description that is half of one segment and half of another.
+pub(super) fn move_on(
+    target: &Target,
+    it: &mut Attached,
+    claim: Claim,
+    copy: &ControlCopy,
+) -> std::result::Result<(), Ending> {
+    let generation = Handle::generation_after(copy.generation());
+    let words = opening(target, it, claim, generation);
+    it.gate = handle(it, generation).word();
+    let (page, gate) = (it.buffer.control, it.gate.to_le_bytes());
+    let written = write_looked_at(target, page, &0u64.to_le_bytes())
+        && write_looked_at(target, page + OPENING_AT as u64, &words)
+        && write_looked_at(target, page, &gate);
+    match look(target, it, claim)? {
+        back if written && back.gate() == it.gate && back.nonce() == it.segment.nonce() => Ok(()),
+        _ => Err(switched_off(target, it, claim)),
+    }
 }
 
 /// The gate's value. The id of a segment that the target makes says nothing, and is neither all ones
@@ -129,7 +152,7 @@ fn handle(it: &Attached, generation: u32) -> Handle {
 }
 
 /// Where the session begins in each ring, and what nobody read before it.
-fn start_cursors(it: &mut Attached) {
+pub(super) fn start_cursors(it: &mut Attached) {
     it.first.clear();
     it.unattended.clear();
     for index in 0..it.plan.geometry.rings() {
@@ -230,13 +253,19 @@ fn gone(target: &Target) -> Ending {
 
 pub(super) fn dropped(it: &Attached, now: TargetCounters) -> Dropped {
     let (base, refused_base) = it.base;
-    let refused = it.segment.refused();
     let rise = |now: u64, base: u64| now.saturating_sub(base);
-    Dropped {
-        no_ring: rise(now.no_ring, base.no_ring) + rise(refused.no_ring, refused_base.no_ring),
-        nested: rise(now.nested, base.nested) + rise(refused.nested, refused_base.nested),
+    let mut dropped = Dropped {
+        no_ring: rise(now.no_ring, base.no_ring),
+        nested: rise(now.nested, base.nested),
         not_mapped: rise(now.not_mapped, base.not_mapped),
+    };
+    let former = it.former.iter().map(|former| (&former.segment, former.base));
+    for (segment, base) in former.chain([(&it.segment, refused_base)]) {
+        let refused = segment.refused();
+        dropped.no_ring += rise(refused.no_ring, base.no_ring);
+        dropped.nested += rise(refused.nested, base.nested);
     }
+    dropped
 }
 
 /// Closes a gate that is still ours.

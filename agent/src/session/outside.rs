@@ -52,9 +52,11 @@ pub fn detach(target: &Target, buffer: &Buffer, allow: Allow) -> Result<Detached
         if let Some(holder) = holder.clone().filter(|holder| holder.alive != Some(false)) {
             return Ok(Detached::Asked(holder));
         }
-        let left = copy.segments().into_iter().find(|listed| listed.nonce == copy.nonce());
-        if let Some(segment) = left.and_then(|it| adopt_any(target, &it, buffer.schema_hash)) {
-            let _ = segment.give_back();
+        // All of them: the dead one's rings may have grown.
+        for left in copy.segments() {
+            if let Some(segment) = adopt_any(target, &left, buffer.schema_hash) {
+                let _ = segment.give_back();
+            }
         }
         let nobody = Claim { agent_pid: 0, start_time: 0, pid_namespace: 0, nonce: 0 };
         write(target, buffer.control + CLAIM_AT as u64, &control::claim_bytes(nobody))?;

@@ -10,6 +10,7 @@ use super::choice::{adopt, choose};
 use super::mailbox::{check_claim, control_of};
 use super::{Allow, Attached, Dropped, Options, SegmentChoice};
 use crate::buffer::Buffer;
+use crate::control::ControlCopy;
 use crate::error::{AgentError, Result};
 use crate::plan::Plan;
 use crate::poke::describe;
@@ -52,46 +53,22 @@ fn foreign_filter(target: &Target) -> bool {
 
 /// Chooses, adopts or makes the segment of a buffer and allocates what the target will need first.
 pub(super) fn prepare(target: &Target, buffer: Buffer, options: &Options) -> Result<Attached> {
-    let pid = target.pid();
     let (copy, _) = control_of(target, &buffer)?;
     let took_over = check_claim(target, &buffer, &copy, options.allow)?;
     let plan = Plan::new(&buffer.schema, target.threads(), options.limits)?;
     let clock = crate::clock::decide(target, &buffer.schema, options.clock)?;
-    let identity =
-        |nonce| Identity { nonce, schema_hash: buffer.schema_hash, geometry: plan.geometry };
-    let wanted = options.segment;
-    let adopted = copy.segments().into_iter().find_map(|listed| {
-        let kind = listed.kind();
-        let suits = match wanted {
-            SegmentChoice::Auto => true,
-            SegmentChoice::SysV => kind == Kind::SysV,
-            SegmentChoice::Memfd => kind == Kind::Memfd,
-        };
-        Some((adopt(target, &listed, identity(listed.nonce)).filter(|_| suits)?, kind))
-    });
-    let is_adopted = adopted.is_some();
-    let (segment, kind) = match adopted {
-        Some(adopted) => adopted,
-        None if copy.table_full() => {
-            return Err(AgentError::TableFull { pid, buffer: buffer.name.clone() });
-        }
-        None => make(target, identity(random_nonzero()), wanted)?,
-    };
-    let awaited = kind == Kind::Memfd && !is_adopted;
-    if !awaited {
-        segment.populate_headers().map_err(|cause| out_of_memory(&plan, cause))?;
-        for ring in 0..plan.populate {
-            segment.populate_ring(ring).map_err(|cause| out_of_memory(&plan, cause))?;
-        }
-    }
+    // Rings that grew in an earlier session need not grow again.
+    let plans = plan.growths(options.limits);
+    let Had { segment, kind, plan, adopted, awaited } =
+        obtain(target, &buffer, &copy, &plans, options.segment)?;
     Ok(Attached {
         buffer,
         segment: Arc::new(segment),
         plan,
         kind,
-        wanted,
+        wanted: options.segment,
         awaited,
-        adopted: is_adopted,
+        adopted,
         took_over,
         clock,
         first: Vec::new(),
@@ -100,8 +77,71 @@ pub(super) fn prepare(target: &Target, buffer: Buffer, options: &Options) -> Res
         base: Default::default(),
         dropped: Dropped::default(),
         retried: false,
+        former: Vec::new(),
+        stuck: false,
         ending: None,
     })
+}
+
+/// A segment to attach.
+pub(super) struct Had {
+    pub(super) segment: Segment,
+    pub(super) kind: Kind,
+    pub(super) plan: Plan,
+    /// It is that of an earlier session.
+    pub(super) adopted: bool,
+    /// The target has yet to make it.
+    pub(super) awaited: bool,
+}
+
+/// Adopts the first of `plans` that the target has a segment of, or makes one by the last of them,
+/// and allocates what the target will need first.
+pub(super) fn obtain(
+    target: &Target,
+    buffer: &Buffer,
+    copy: &ControlCopy,
+    plans: &[Plan],
+    wanted: SegmentChoice,
+) -> Result<Had> {
+    let segments = copy.segments();
+    let identity = |nonce, plan: &Plan| Identity {
+        nonce,
+        schema_hash: buffer.schema_hash,
+        geometry: plan.geometry,
+    };
+    let adoptable = |plan: &Plan| {
+        segments.iter().find_map(|listed| {
+            let kind = listed.kind();
+            let suits = match wanted {
+                SegmentChoice::Auto => true,
+                SegmentChoice::SysV => kind == Kind::SysV,
+                SegmentChoice::Memfd => kind == Kind::Memfd,
+            };
+            let segment = adopt(target, listed, identity(listed.nonce, plan));
+            Some((segment.filter(|_| suits)?, kind, *plan))
+        })
+    };
+    let adopted = plans.iter().find_map(adoptable);
+    let is_adopted = adopted.is_some();
+    let (segment, kind, plan) = match (adopted, plans.last()) {
+        (Some(adopted), _) => adopted,
+        (None, Some(plan)) if !copy.table_full() => {
+            let (segment, kind) = make(target, identity(random_nonzero(), plan), wanted)?;
+            (segment, kind, *plan)
+        }
+        _ => {
+            let (pid, buffer) = (target.pid(), buffer.name.clone());
+            return Err(AgentError::TableFull { pid, buffer });
+        }
+    };
+    let awaited = kind == Kind::Memfd && !is_adopted;
+    if !awaited {
+        segment.populate_headers().map_err(|cause| out_of_memory(&plan, cause))?;
+        for ring in 0..plan.populate {
+            segment.populate_ring(ring).map_err(|cause| out_of_memory(&plan, cause))?;
+        }
+    }
+    Ok(Had { segment, kind, plan, adopted: is_adopted, awaited })
 }
 
 fn out_of_memory(plan: &Plan, cause: std::io::Error) -> AgentError {

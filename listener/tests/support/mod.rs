@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use ppt_capture::frame_dsl::schema::{Extra, Field, FieldType, Frame, Schema};
 use ppt_capture::{Account, Capture, Chunk, End, FileHeader, Item, Source};
-use ppt_listener::{Listener, Summary};
+use ppt_listener::{ListedSegment, Listener, Summary};
 use ppt_segment::abi::{PAGE, RING_PITCH};
 use ppt_segment::{Geometry, Identity, RingWriter, Segment};
 
@@ -71,6 +71,17 @@ pub fn source() -> Source {
         buffer: schema.buffer,
         ..Source::default()
     }
+}
+
+/// The source of a feed that had these segments before the one that it has now.
+pub fn grown(former: &[&Segment]) -> Source {
+    let listed = |segment: &&Segment| ListedSegment {
+        nonce: segment.nonce(),
+        rings: segment.geometry().rings(),
+        slots: segment.geometry().slots() as u32,
+        stride: segment.geometry().stride(),
+    };
+    Source { segments: former.iter().map(listed).collect(), ..source() }
 }
 
 pub fn header() -> FileHeader {
@@ -229,8 +240,8 @@ impl Write for Sink {
 
 /// A capture, read and checked.
 pub struct Back {
-    /// Numbers and thread of every frame, by source and ring.
-    pub frames: BTreeMap<(u16, u32), Vec<(u64, u32)>>,
+    /// Numbers and thread of every frame, by source, segment and ring.
+    pub frames: BTreeMap<(u16, u64, u32), Vec<(u64, u32)>>,
     pub account: Account,
     pub end: Option<End>,
     pub clocks: usize,
@@ -256,7 +267,7 @@ pub fn read(bytes: Vec<u8>) -> Back {
                 let head = chunk.head;
                 assert_eq!(head.frame_mask, 1);
                 assert_eq!((head.t_min, head.t_max), (head.first_seq, head.next_seq() - 1));
-                let ring = frames.entry((head.source, head.ring)).or_default();
+                let ring = frames.entry((head.source, head.nonce, head.ring)).or_default();
                 for (seq, frame) in chunk.iter() {
                     let all: Vec<u64> = frame
                         .chunks_exact(8)
@@ -287,7 +298,7 @@ pub fn check(summary: &Summary, back: &Back) {
     for (source, feed) in (0..).zip(&summary.feeds) {
         for ring in &feed.rings {
             assert!(ring.adds_up(), "{ring:?}");
-            let frames = back.frames.get(&(source, ring.ring)).map_or(0, Vec::len);
+            let frames = back.frames.get(&(source, ring.nonce, ring.ring)).map_or(0, Vec::len);
             assert_eq!(ring.captured, frames as u64, "{ring:?}");
         }
         let sum: u64 = feed.rings.iter().map(|ring| ring.captured).sum();

@@ -1,0 +1,100 @@
+//! What a listener remembers of feeds while its threads work on them.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+
+use ppt_segment::abi::ring_state;
+use ppt_segment::{Geometry, Segment};
+
+use crate::progress::high_water;
+use crate::summary::enough_slots;
+
+/// What the drain finds out about the rings of a segment.
+#[derive(Debug, Default)]
+pub(crate) struct Seen {
+    /// The most frames that a ring was found with.
+    pub peak: AtomicU64,
+    /// The rings are too small for what comes.
+    pub tight: AtomicBool,
+}
+
+/// One segment of a feed.
+pub(crate) struct Part {
+    /// Its number among those of all feeds.
+    pub number: usize,
+    /// Its name in the capture.
+    pub nonce: u64,
+    pub geometry: Geometry,
+    pub seen: Arc<Seen>,
+    /// Until nothing more comes out of it.
+    segment: Option<Arc<Segment>>,
+    /// Whether the segment was truncated, once it is gone.
+    was_truncated: bool,
+}
+
+impl Part {
+    pub fn new(number: usize, segment: Arc<Segment>) -> Self {
+        Self {
+            number,
+            nonce: segment.nonce(),
+            geometry: segment.geometry(),
+            seen: Arc::default(),
+            segment: Some(segment),
+            was_truncated: false,
+        }
+    }
+
+    pub fn truncated(&self) -> bool {
+        self.segment.as_ref().map_or(self.was_truncated, |segment| segment.truncated())
+    }
+
+    pub fn peak(&self) -> u64 {
+        self.seen.peak.load(Relaxed)
+    }
+
+    /// Lets the segment go; whether it was still there.
+    pub fn let_go(&mut self) -> bool {
+        self.was_truncated = self.truncated();
+        self.segment.take().is_some()
+    }
+}
+
+/// What the caller of a listener may ask about a feed.
+pub(crate) struct Watched {
+    /// Its segments, one at least; new frames go to the last one that is still drained.
+    pub parts: Vec<Part>,
+}
+
+impl Watched {
+    fn newest(&self) -> &Part {
+        let newest = self.parts.iter().rfind(|part| part.segment.is_some());
+        newest.or(self.parts.last()).expect("a feed has a segment")
+    }
+
+    pub fn truncated(&self) -> bool {
+        self.parts.iter().any(Part::truncated)
+    }
+
+    pub fn high_water(&self) -> f64 {
+        let part = self.newest();
+        high_water(part.peak(), part.geometry.capacity())
+    }
+
+    /// How many slots would be enough, if the rings that new frames go to are too small.
+    pub fn tight(&self) -> Option<u64> {
+        let part = self.newest();
+        let tight = part.seen.tight.load(Relaxed);
+        tight.then(|| enough_slots(part.peak(), part.geometry.slots(), 1)).flatten()
+    }
+
+    /// Rings that threads own at the moment.
+    pub fn owned(&self) -> u32 {
+        let segments = self.parts.iter().filter_map(|part| part.segment.as_ref());
+        let owned = segments.map(|segment| {
+            let mut rings = 0..segment.geometry().rings();
+            let owned = |ring: &u32| segment.ring(*ring).owner().state == ring_state::ACTIVE;
+            rings.by_ref().filter(owned).count() as u32
+        });
+        owned.sum()
+    }
+}

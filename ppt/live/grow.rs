@@ -1,0 +1,56 @@
+//! Rings that are too small grow while the capture goes on.
+
+use ppt_agent::Stuck;
+
+use super::{FIRST_LOOK, Live, feed, tell};
+use crate::measure::Slots;
+use crate::report;
+
+impl Live<'_> {
+    /// Whether rings are to grow.
+    pub(super) fn grows(&self) -> bool {
+        self.options.slots == Some(Slots::Auto)
+    }
+
+    /// Has every buffer grow whose rings are too small.
+    pub(super) fn grow(&mut self) {
+        for (feed, enough) in self.listener.tight() {
+            let of = |first: usize, count: usize| (first..first + count).contains(&feed);
+            let member = self.members.iter().position(|it| of(it.feed, it.told.len()));
+            if let Some(member) = member {
+                self.grow_buffer(member, feed - self.members[member].feed, enough);
+            }
+        }
+    }
+
+    fn grow_buffer(&mut self, member: usize, buffer: usize, enough: u64) {
+        let it = &mut self.members[member];
+        let before = it.session.attached()[buffer].plan.geometry.slots();
+        match it.session.grow(buffer, enough) {
+            Ok(()) => {
+                let attached = &it.session.attached()[buffer];
+                let more = feed::feed(it.session.target(), attached);
+                let extended = self.listener.extend(it.feed + buffer, more);
+                self.status.clear();
+                match extended {
+                    Ok(()) if self.options.quiet => {}
+                    Ok(()) => report::note(tell::grew(attached, before)),
+                    // What is written from now on is drained by nobody.
+                    Err(error) => {
+                        self.ok = false;
+                        report::error(error);
+                    }
+                }
+                self.look(member);
+                // Whether the target can map it shows at its next frame.
+                self.look_again(FIRST_LOOK);
+            }
+            Err(Stuck::NotNow) => {}
+            Err(stuck) if !self.options.quiet => {
+                self.status.clear();
+                report::warning(tell::stuck(&it.session.attached()[buffer], &stuck, self.options));
+            }
+            Err(_) => {}
+        }
+    }
+}
