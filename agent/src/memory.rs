@@ -1,8 +1,9 @@
 //! Reading and writing the memory of another process.
 //!
-//! process_vm_readv(2) and process_vm_writev(2) are checked at each call and honour page
-//! protection; `/proc/PID/mem`, opened once, is checked at open and stays bound to that address
-//! space: after an exec it reads and writes nothing. Neither stops the process.
+//! `/proc/PID/mem`, opened once, stays bound to that address space: after an exec, or when its pid
+//! has come to mean another process, it reads and writes nothing. process_vm_readv(2) and
+//! process_vm_writev(2) go by the pid at each call, so they are for systems that forbid the other
+//! way. None of them stops the process.
 
 use std::fs::File;
 use std::io::{self, IoSlice, IoSliceMut};
@@ -15,10 +16,10 @@ use nix::unistd::Pid;
 /// How bytes got into the target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Transport {
-    /// process_vm_writev(2).
-    Writev,
     /// `/proc/PID/mem`.
     Mem,
+    /// process_vm_writev(2).
+    Writev,
 }
 
 impl std::fmt::Display for Transport {
@@ -70,20 +71,21 @@ impl Memory {
         Ok(self.read(address, buffer)? == buffer.len())
     }
 
-    /// Writes by system call, which honours page protection; by the held descriptor where the call
-    /// is missing or was refused.
+    /// Writes through the held descriptor, which still works when privileges are gone; by system
+    /// call where that is refused. Returns how many bytes: 0 when that address space is gone.
     pub(crate) fn write(&self, address: u64, bytes: &[u8]) -> io::Result<(usize, Transport)> {
-        let remote = [RemoteIoVec { base: address as usize, len: bytes.len() }];
-        match process_vm_writev(self.pid, &[IoSlice::new(bytes)], &remote) {
-            Ok(written) => Ok((written, Transport::Writev)),
-            Err(Errno::ENOSYS | Errno::EPERM | Errno::ESRCH) => self.write_held(address, bytes),
-            Err(error) => Err(error.into()),
+        match self.file.write_at(bytes, address) {
+            Ok(written) => Ok((written, Transport::Mem)),
+            Err(error) => match Errno::from_raw(error.raw_os_error().unwrap_or(0)) {
+                Errno::EPERM | Errno::EACCES | Errno::ENOSYS => self.write_by_call(address, bytes),
+                _ => Err(error),
+            },
         }
     }
 
-    /// Writes through the held descriptor: bound to the address space that was opened, and the way
-    /// that still works when privileges are gone. Writes 0 bytes when that address space is gone.
-    pub(crate) fn write_held(&self, address: u64, bytes: &[u8]) -> io::Result<(usize, Transport)> {
-        Ok((self.file.write_at(bytes, address)?, Transport::Mem))
+    fn write_by_call(&self, address: u64, bytes: &[u8]) -> io::Result<(usize, Transport)> {
+        let remote = [RemoteIoVec { base: address as usize, len: bytes.len() }];
+        let written = process_vm_writev(self.pid, &[IoSlice::new(bytes)], &remote)?;
+        Ok((written, Transport::Writev))
     }
 }

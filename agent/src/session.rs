@@ -169,7 +169,7 @@ impl Session {
             attached.push(prepare(&target, buffer, options)?);
         }
         let work = || {
-            let mut transport = Transport::Writev;
+            let mut transport = Transport::Mem;
             for index in 0..attached.len() {
                 match open(&target, &mut attached[index], claim, options.allow) {
                     Ok(used) => transport = used,

@@ -398,7 +398,7 @@ fn verbose_says_how() {
     let expected = format!(
         "ppt: steady: 64 rings of 4,096 slots of 32 bytes ({{}} MiB)\n\
          ppt: steady: found by symtab in {}; MADE segment {{}}\n\
-         ppt: wrote by process_vm_writev, held the target for {{}} µs\n\
+         ppt: wrote by /proc/PID/mem, held the target for {{}} µs\n\
          attached: pid {pid}, buffers steady\n{SUMMARY}",
         object.display()
     );

@@ -1,17 +1,24 @@
-//! kill -9 of the agent, or of its target, between any two system calls of attach and detach.
+//! kill -9 of the agent, or of its target, between any two system calls of attach and detach; and
+//! targets that become another program, or another process, there.
 
 use std::fs;
 
 use crate::flood;
-use crate::stepped::{self, Accident, Outcome};
-use crate::support::{Account, Bench, Target, ppt, record, rounds, segments_of};
+use crate::steady::{self, is_root, page};
+use crate::stepped::{self, Outcome, end};
+use crate::support::{
+    Account, Bench, Kind, Target, of_both_kinds, ppt, record, rounds, segments_of,
+};
+
+/// No accident.
+const NEVER: usize = usize::MAX;
 
 /// A `ppt attach` that is to have an accident.
-fn attach(bench: &Bench, target: &Target, at: usize, accident: Accident) -> Outcome {
+fn attach(bench: &Bench, pid: u32, at: usize, accident: impl FnOnce(u32)) -> Outcome {
     let _ = fs::remove_file(bench.path("killed.bin"));
-    let pid = target.pid().to_string();
     let mut command = bench.command(ppt());
-    command.args(["attach", &pid, "-v", "-o", "killed.bin", "--slots", "1024"]);
+    command.args(["attach", &pid.to_string(), "-v", "-o", "killed.bin", "--slots", "1024"]);
+    command.args(bench.kind_args());
     stepped::run(command, at, accident)
 }
 
@@ -20,6 +27,11 @@ fn attach(bench: &Bench, target: &Target, at: usize, accident: Accident) -> Outc
 fn tried(calls: usize) -> impl Iterator<Item = usize> {
     let few = [7, 11, 13, 17, 23].into_iter().find(|it| calls / it <= 60).unwrap_or(29);
     (1..calls).step_by(rounds(few, 1))
+}
+
+/// Half as many, and every one of the poke.
+fn tried_at_the_poke(whole: &Outcome) -> impl Iterator<Item = usize> {
+    tried(whole.calls).step_by(2).chain(whole.held - 5..whole.held + 25)
 }
 
 /// Whatever reached the disk can be read, and no frame of it is torn or there twice.
@@ -52,18 +64,25 @@ fn runs_on(target: &Target) {
     }
 }
 
-#[test]
-fn the_agent_between_any_two_system_calls() {
-    let bench = flood::build();
+of_both_kinds! {
+    the_agent_between_any_two_system_calls
+    the_target_at_any_system_call_of_the_agent
+    the_target_executes_another_program_at_any_system_call
+    another_process_has_its_pid_at_any_system_call
+}
+
+fn the_agent_between_any_two_system_calls(kind: Kind) {
+    let bench = flood::build().of(kind);
     let mut target = flood::start_endless(&bench, "2");
-    let whole = attach(&bench, &target, usize::MAX, Accident::OfPpt);
+    let pid = target.pid();
+    let whole = attach(&bench, pid, NEVER, end);
     assert_eq!(whole.code, Some(0), "{}", whole.said);
     assert!(whole.attached);
 
     let mut agents = vec![whole.pid];
     let mut killed = 0;
     for at in tried(whole.calls) {
-        let outcome = attach(&bench, &target, at, Accident::OfPpt);
+        let outcome = attach(&bench, pid, at, end);
         // The polls of a session are not always as many; it may end before its accident.
         assert_eq!(outcome.code.is_none(), outcome.calls >= at, "{}", outcome.said);
         killed += u64::from(outcome.code.is_none());
@@ -97,33 +116,137 @@ fn the_agent_between_any_two_system_calls() {
     let account = Account::of(&info);
     account.check(written);
     target.finish();
-    let case = format!("agent killed at {killed} system calls: the session after");
+    let case = kind.case(&format!("agent killed at {killed} system calls: the session after"));
     record("12", &case, written, account, &info, segments_of(&agents));
 }
 
-#[test]
-fn the_target_at_any_system_call_of_the_agent() {
-    let bench = flood::build();
+fn the_target_at_any_system_call_of_the_agent(kind: Kind) {
+    let bench = flood::build().of(kind);
     let start = || flood::start_endless(&bench, "2");
-    let whole = attach(&bench, &start(), usize::MAX, Accident::OfPpt);
+    let whole = attach(&bench, start().pid(), NEVER, end);
     assert_eq!(whole.code, Some(0), "{}", whole.said);
 
-    let (mut agents, mut frames) = (vec![whole.pid], 0);
+    let (mut agents, mut total) = (vec![whole.pid], Account::default());
+    let mut info = serde_json::Value::Null;
     for at in tried(whole.calls).step_by(2) {
         let target = start();
-        let outcome = attach(&bench, &target, at, Accident::Of(target.pid()));
+        let outcome = attach(&bench, target.pid(), at, |_| end(target.pid()));
         let expected = if outcome.attached { 0 } else { 1 };
         assert_eq!(outcome.code, Some(expected), "call {at}: {}", outcome.said);
         if !outcome.attached {
             let pid = target.pid().to_string();
             assert!(outcome.said.lines().last().unwrap().contains(&pid), "{}", outcome.said);
         }
-        frames += captured(&bench, &outcome);
+        let frames = captured(&bench, &outcome);
         if outcome.attached {
-            Account::of(&bench.info("killed.bin"));
+            info = bench.info("killed.bin");
+            let account = Account::of(&info);
+            assert_eq!(account.captured, frames);
+            total = account;
         }
         agents.push(outcome.pid);
     }
+    assert!(agents.len() > 10, "{} of {}", agents.len(), whole.calls);
+    let case = kind.case(&format!("target killed at {} system calls", agents.len() - 1));
+    let written = total.captured + total.lost + total.dropped;
+    record("13", &case, written, total, &info, segments_of(&agents));
+}
+
+/// A target at a fixed address, in a folder of its own: what belonged to it is another's data.
+fn fixed(kind: Kind) -> Bench {
+    steady::build(&["-no-pie"]).of(kind)
+}
+
+fn the_target_executes_another_program_at_any_system_call(kind: Kind) {
+    let bench = fixed(kind);
+    bench.copy("other.c");
+    bench.cc(&["-no-pie", "other.c", "-o", "other"]);
+    let other = bench.path("other").display().to_string();
+    let whole = attach(&bench, steady::start(&bench).pid(), NEVER, end);
+    assert_eq!(whole.code, Some(0), "{}", whole.said);
+
+    let (mut agents, mut changed) = (vec![whole.pid], 0);
+    for at in tried_at_the_poke(&whole) {
+        let mut target = steady::start(&bench);
+        let pid = target.pid();
+        let outcome = attach(&bench, pid, at, |_| {
+            target.say(&format!("exec {other}"));
+            target.stdout.wait_for("covers ");
+        });
+        if outcome.calls >= at {
+            target.say("");
+            assert_eq!(target.stdout.wait_for("i"), "ntact", "call {at}");
+        }
+        let (code, said) = (outcome.code, &outcome.said);
+        if outcome.attached {
+            assert_eq!(code, Some(0), "call {at}: {said}");
+        } else {
+            assert_eq!(code, Some(1), "call {at}: {said}");
+            let program_changed = format!(
+                "ppt: process {pid} started another program meanwhile (exec): nothing was written"
+            );
+            let none = format!("ppt: process {pid} has no ppt buffers");
+            changed += u64::from(said.contains(&program_changed));
+            assert!(said.contains(&program_changed) || said.contains(&none), "call {at}: {said}");
+        }
+        agents.push(outcome.pid);
+    }
+    assert!(changed > 0, "none of {} came in between", agents.len());
     assert_eq!(segments_of(&agents), 0);
-    assert!(frames > 0 || agents.len() < 10);
+}
+
+/// Whether a `ppt` has looked a process up by its pid: from then on it means that process.
+fn has_looked(ppt: u32) -> bool {
+    let links = fs::read_dir(format!("/proc/{ppt}/fd")).unwrap().flatten();
+    let mut links = links.filter_map(|it| fs::read_link(it.path()).ok());
+    links.any(|it| it.to_string_lossy().contains("pidfd"))
+}
+
+/// Whether `ppt` holds a process, or what is left of it.
+fn is_traced(pid: u32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    !status.contains("TracerPid:\t0\n")
+}
+
+fn another_process_has_its_pid_at_any_system_call(kind: Kind) {
+    if !is_root() {
+        return; // only root chooses a pid
+    }
+    let bench = fixed(kind);
+    bench.copy("as_pid.c");
+    bench.cc(&["as_pid.c", "-o", "as_pid"]);
+    let whole = attach(&bench, steady::start(&bench).pid(), NEVER, end);
+    assert_eq!(whole.code, Some(0), "{}", whole.said);
+
+    let (mut agents, mut replaced) = (vec![whole.pid], 0);
+    for at in tried_at_the_poke(&whole) {
+        let mut target = steady::start(&bench);
+        let pid = target.pid();
+        let mut next = None;
+        let outcome = attach(&bench, pid, at, |ppt| {
+            let looked = has_looked(ppt);
+            target.signal(libc::SIGKILL);
+            if is_traced(pid) {
+                return; // the pid cannot be had before ppt lets go of it
+            }
+            target.wait();
+            let program = bench.path("steady").display().to_string();
+            let mut other = bench.start("as_pid", &[&pid.to_string(), &program, "counters"]);
+            let before = page(&mut other);
+            next = Some((other, before, looked));
+        });
+        agents.push(outcome.pid);
+        // Asked for that pid before it was looked at, ppt may well attach to the other one.
+        let Some((mut other, before, true)) = next else { continue };
+        assert_eq!(page(&mut other), before, "call {at}: the other process was written to");
+        let (code, said) = (outcome.code, &outcome.said);
+        assert_eq!(code, Some(if outcome.attached { 0 } else { 1 }), "call {at}: {said}");
+        if !outcome.attached {
+            assert!(said.lines().last().unwrap().contains(&pid.to_string()), "call {at}: {said}");
+        }
+        replaced += 1;
+        other.finish();
+    }
+    assert!(replaced > 10, "{replaced} of {}", agents.len());
+    assert_eq!(segments_of(&agents), 0);
 }

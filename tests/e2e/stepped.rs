@@ -11,15 +11,6 @@ use nix::unistd::Pid;
 
 use crate::support::{Lines, PATIENCE};
 
-/// What is done before a system call.
-#[derive(Debug, Clone, Copy)]
-pub enum Accident {
-    /// kill -9 of `ppt` itself, with all its threads.
-    OfPpt,
-    /// kill -9 of another process.
-    Of(u32),
-}
-
 /// How a stepped `ppt` ended.
 #[derive(Debug)]
 pub struct Outcome {
@@ -27,6 +18,8 @@ pub struct Outcome {
     pub pid: u32,
     /// System calls that it began, over all threads.
     pub calls: usize,
+    /// Which of them was its first ptrace(2): the poke follows.
+    pub held: usize,
     /// Exit code; none if it was killed.
     pub code: Option<i32>,
     /// Whether it said `attached:`.
@@ -36,9 +29,9 @@ pub struct Outcome {
 }
 
 /// Runs a `ppt attach`, sends it a Ctrl-C as soon as it is attached, and lets `accident` happen
-/// before system call number `at` (from 1).
+/// before system call number `at` (from 1); it is told the process id.
 #[expect(clippy::zombie_processes, reason = "waited for by its process id")]
-pub fn run(mut command: Command, at: usize, accident: Accident) -> Outcome {
+pub fn run(mut command: Command, at: usize, accident: impl FnOnce(u32)) -> Outcome {
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     // SAFETY: ptrace is a system call, and nothing else happens between fork and exec.
     unsafe { command.pre_exec(|| Ok(ptrace::traceme()?)) };
@@ -53,7 +46,8 @@ pub fn run(mut command: Command, at: usize, accident: Accident) -> Outcome {
     ptrace::setoptions(pid, options | Options::PTRACE_O_EXITKILL).unwrap();
     ptrace::syscall(pid, None).unwrap();
 
-    let (mut calls, mut attached) = (0, false);
+    let (mut calls, mut held, mut attached) = (0, 0, false);
+    let mut accident = Some(accident);
     // Threads of other tests trace and start processes, too: only those of this thread are waited for.
     let flags = WaitPidFlag::__WALL | WaitPidFlag::__WNOTHREAD;
     let code = loop {
@@ -64,13 +58,11 @@ pub fn run(mut command: Command, at: usize, accident: Accident) -> Outcome {
             WaitStatus::PtraceSyscall(it) => {
                 if let Some(call) = begun(it) {
                     calls += 1;
-                    if calls == at {
-                        match accident {
-                            Accident::OfPpt => kill(pid, Signal::SIGKILL).unwrap(),
-                            Accident::Of(other) => {
-                                kill(Pid::from_raw(other.cast_signed()), Signal::SIGKILL).unwrap();
-                            }
-                        }
+                    if held == 0 && call[0] == libc::SYS_ptrace.cast_unsigned() {
+                        held = calls;
+                    }
+                    if let Some(accident) = accident.take_if(|_| calls == at) {
+                        accident(child.id());
                     }
                     if !attached && says_attached(it, call) {
                         attached = true;
@@ -89,7 +81,7 @@ pub fn run(mut command: Command, at: usize, accident: Accident) -> Outcome {
         next(signal.0, signal.1);
     };
     drop(watched);
-    Outcome { pid: child.id(), calls, code, attached, said: stderr.rest() }
+    Outcome { pid: child.id(), calls, held, code, attached, said: stderr.rest() }
 }
 
 /// Lets a thread go on; one that was killed meanwhile is reported by the next wait.
@@ -128,4 +120,9 @@ fn watch(pid: Pid) -> Sender<()> {
         }
     });
     ended
+}
+
+/// kill -9.
+pub fn end(pid: u32) {
+    kill(Pid::from_raw(pid.cast_signed()), Signal::SIGKILL).unwrap();
 }

@@ -143,7 +143,7 @@ fn system_calls(system: &System, trials: &Trials) -> Check {
             name,
             format!("{filtered}: process_vm_writev(2) is refused: {}", errno.desc()),
         )
-        .remedy("/proc/PID/mem is used instead"),
+        .remedy("/proc/PID/mem is used; where that is forbidden, too, nothing can be written"),
         (None, None) => Check::good(name, format!("{filtered}; those that matter were tried")),
     }
 }

@@ -25,7 +25,7 @@ pub(super) fn control_of(target: &Target, buffer: &Buffer) -> Result<(ControlCop
     let mut bytes = vec![0; control::BYTES];
     match target.memory().read_exact(buffer.control, &mut bytes) {
         Ok(true) => {}
-        Ok(false) => return Err(AgentError::Ended { pid }),
+        Ok(false) => return Err(lost(target, &buffer.name)),
         Err(cause) => return Err(AgentError::System { action: "read", pid, cause }),
     }
     let raw = ControlCopy::new(bytes);
@@ -58,10 +58,7 @@ pub(super) fn recheck(target: &Target, buffer: &Buffer) -> Result<()> {
     let read = target.memory().read_exact(buffer.address, &mut now);
     match read {
         Ok(true) if now == buffer.descriptor => Ok(()),
-        _ => {
-            target.recheck()?;
-            Err(AgentError::ProgramChanged { pid: target.pid() })
-        }
+        _ => Err(lost(target, &buffer.name)),
     }
 }
 
@@ -189,6 +186,10 @@ pub(super) fn write(target: &Target, address: u64, bytes: &[u8]) -> Result<Trans
     let wanted = bytes.len();
     match target.memory().write(address, bytes) {
         Ok((written, transport)) if written == wanted => Ok(transport),
+        Ok((0, Transport::Mem)) => Err(match gone(target) {
+            Ending::Exited => AgentError::Ended { pid },
+            _ => AgentError::ProgramChanged { pid },
+        }),
         Ok((written, _)) => Err(AgentError::PartialWrite { pid, written, wanted }),
         Err(cause) => Err(AgentError::System { action: "write into", pid, cause }),
     }
@@ -251,6 +252,16 @@ fn gone(target: &Target) -> Ending {
     Ending::Exec
 }
 
+/// Why a buffer is not there any more that was found a moment ago.
+fn lost(target: &Target, buffer: &str) -> AgentError {
+    let pid = target.pid();
+    match gone(target) {
+        Ending::Exited => AgentError::Ended { pid },
+        Ending::Exec => AgentError::ProgramChanged { pid },
+        _ => AgentError::Unloaded { pid, buffer: buffer.into() },
+    }
+}
+
 pub(super) fn dropped(it: &Attached, now: TargetCounters) -> Dropped {
     let (base, refused_base) = it.base;
     let rise = |now: u64, base: u64| now.saturating_sub(base);
@@ -281,12 +292,9 @@ pub(super) fn shut(
     }
 }
 
-/// Writes where [`look`] has just looked: through the held descriptor, or by system call where the
-/// system forbids that.
+/// Writes where [`look`] has just looked.
 fn write_looked_at(target: &Target, address: u64, bytes: &[u8]) -> bool {
-    let held = target.memory().write_held(address, bytes);
-    let written = held.or_else(|_| target.memory().write(address, bytes));
-    written.is_ok_and(|(written, _)| written == bytes.len())
+    target.memory().write(address, bytes).is_ok_and(|(written, _)| written == bytes.len())
 }
 
 /// Clears a claim that is still ours.
