@@ -1,0 +1,25 @@
+//! The block form of block_form.c, in Rust.
+#![deny(warnings)]
+
+include!("writer.rs");
+
+/// As a function of Rust's own: plain C's may not unwind, and what sees to that is two instructions.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C-unwind" fn block_form_rust(i: u64) {
+    writer::Writer::write(|f| {
+        f.kind = i as i32;
+        f.who = (i >> 1) as i32;
+        f.start = i as i64;
+        f.middle = i as i64;
+        f.end = i as i64;
+        f.a = i;
+        f.b = i;
+        f.c = i;
+    });
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn prepare_rust() {
+    writer::prepare();
+}

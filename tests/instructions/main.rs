@@ -1,0 +1,68 @@
+//! What a frame costs in instructions, counted by callgrind: C, C++ and Rust alike.
+
+mod program;
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+const FRAMES: u64 = 10_000;
+const FORMS: [&str; 4] = ["empty_call", "block_form", "block_form_cpp", "block_form_rust"];
+
+fn runs(program: &str) -> bool {
+    Command::new(program).arg("--version").output().is_ok()
+}
+
+/// Instructions of one call, by function, what it calls included.
+fn count(folder: &Path, attached: bool) -> BTreeMap<&'static str, u64> {
+    let mut command = Command::new("valgrind");
+    if attached {
+        command = Command::new(env!("CARGO_BIN_EXE_ppt"));
+        command.args(["run", "-q", "--force", "--", "valgrind"]);
+    }
+    command
+        .args(["-q", "--tool=callgrind", "--callgrind-out-file=counted", "./writer"])
+        .current_dir(folder)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null());
+    let mut child = command.spawn().unwrap();
+    writeln!(child.stdin.take().unwrap(), "{FRAMES}").unwrap();
+    assert!(child.wait().unwrap().success(), "{command:?}");
+    let mut command = Command::new("callgrind_annotate");
+    command.args(["--inclusive=yes", "--threshold=100", "counted"]).current_dir(folder);
+    let table = String::from_utf8(command.output().unwrap().stdout).unwrap();
+    let of = |form: &str| {
+        // 1,234,567 (12.3%)  file:function [object]
+        let line = table.lines().find(|line| {
+            line.rsplit(':').next().and_then(|it| it.split([' ', '\'']).next()) == Some(form)
+        });
+        let line = line.unwrap_or_else(|| panic!("{form} is not counted:\n{table}"));
+        let number = line.split_whitespace().next().unwrap().replace(',', "");
+        number.parse::<u64>().unwrap() / FRAMES
+    };
+    FORMS.map(|form| (form, of(form))).into()
+}
+
+#[test]
+fn a_frame_costs_the_same_in_each_language() {
+    for tool in ["valgrind", "callgrind_annotate"] {
+        if !runs(tool) {
+            eprintln!("skipped: {tool} is not installed");
+            return;
+        }
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let kept = Path::new(env!("CARGO_TARGET_TMPDIR")).join("block-form");
+    program::build(folder.path(), &kept);
+    let (off, on) = (count(folder.path(), false), count(folder.path(), true));
+    println!("instructions of a call: off {off:?}, on {on:?}");
+    let net = |counted: &BTreeMap<_, u64>, form| counted[form] - counted["empty_call"];
+    for form in &FORMS[1..] {
+        // One load, one test, one branch.
+        assert!(net(&off, form) <= 4, "{form}, off: {off:?}");
+        assert!(on[form] > 20, "{form} is not on: {on:?}");
+        let (it, c) = (on[form] as f64, on["block_form"] as f64);
+        assert!((it / c - 1.0).abs() <= 0.15, "{form}, on: {on:?}");
+    }
+}
