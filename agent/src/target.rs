@@ -31,6 +31,8 @@ pub struct Target {
     memory: Memory,
     pid: i32,
     start_time: u64,
+    /// Where its stack began when it was opened.
+    stack: u64,
     comm: String,
     euid: u32,
     egid: u32,
@@ -84,16 +86,19 @@ impl Target {
         let root = system.proc.join(format!("{pid}/task/{tid}"));
         let view = Process::new_with_root(root).map_err(|error| no_process(pid, error))?;
         let mem = view.open_relative_flags("mem", OFlags::RDWR | OFlags::CLOEXEC);
-        let mem = mem.map_err(|error| match error {
+        let memory = match mem {
+            Ok(file) => Memory::new(tid, file),
             // Another tracer is no obstacle to this descriptor: it is not what refused.
-            ProcError::PermissionDenied(_) => AgentError::Denied(Box::new(denied(0))),
-            other => no_process(pid, other),
-        })?;
+            Err(ProcError::PermissionDenied(_)) => Memory::by_call(tid, stat.startstack)
+                .ok_or_else(|| AgentError::Denied(Box::new(denied(0))))?,
+            Err(other) => return Err(no_process(pid, other)),
+        };
         let nspid = status.nspid.as_ref().and_then(|pids| pids.last());
         let target = Self {
             system: system.clone(),
             pidfd,
-            memory: Memory::new(tid, mem),
+            memory,
+            stack: stat.startstack,
             pid,
             start_time: stat.starttime,
             comm,
@@ -208,8 +213,12 @@ impl Target {
     pub(crate) fn maps_same_memory(&self) -> bool {
         // Something that every address space keeps: the page of its stack that the auxiliary
         // vector lies in. The descriptor reads nothing once that address space has ended.
+        // Where there is no descriptor, its place must do: rarely the same after an exec.
         let stat = self.process.stat();
-        stat.is_ok_and(|it| self.memory.read(it.startstack, &mut [0]).unwrap_or(0) == 1)
+        stat.is_ok_and(|it| {
+            (self.memory.is_bound() || it.startstack == self.stack)
+                && self.memory.read(it.startstack, &mut [0]).unwrap_or(0) == 1
+        })
     }
 
     /// Fails unless this is still the process and the program that were opened: what is not found

@@ -27,6 +27,7 @@ mod memory;
 mod messages;
 mod names;
 mod objects;
+mod odd;
 mod packages;
 mod pptc;
 mod processes;

@@ -186,7 +186,7 @@ pub(super) fn write(target: &Target, address: u64, bytes: &[u8]) -> Result<Trans
     let wanted = bytes.len();
     match target.memory().write(address, bytes) {
         Ok((written, transport)) if written == wanted => Ok(transport),
-        Ok((0, Transport::Mem)) => Err(match gone(target) {
+        Ok((0, _)) => Err(match gone(target) {
             Ending::Exited => AgentError::Ended { pid },
             _ => AgentError::ProgramChanged { pid },
         }),
