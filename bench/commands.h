@@ -1,5 +1,6 @@
 /* How a benchmark is told what to do: commands on stdin, answers on stdout, each closed by `end`.
  *
+ *   hello                      nothing: an answer says that the program runs
  *   measure                    every way in turn, in one thread: `WAY NS` a line
  *   write WAY COUNT THREADS    COUNT events in each thread, as fast as they can: `ns`, CPU time of a
  *                              thread an event; `rate`, events a second of all threads; `written`
@@ -276,6 +277,7 @@ static int serve(const struct way *ways, struct collecting collecting) {
             collecting.on(name, file);
         } else if (strcmp(line, "off\n") == 0 && collecting.off) {
             collecting.off();
+        } else if (strcmp(line, "hello\n") == 0) {
         } else if (strcmp(line, "block\n") == 0) {
             begin_aside(block_thread);
         } else if (strcmp(line, "unblock\n") == 0) {

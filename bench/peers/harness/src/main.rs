@@ -10,8 +10,10 @@ mod machine;
 mod page;
 mod peer;
 mod peers;
+mod plot;
 mod process;
 mod program;
+mod scaling;
 mod table;
 mod text;
 
@@ -42,6 +44,9 @@ struct Args {
     /// Quick, and only the floor and what ppt costs; fails if that cannot be measured.
     #[arg(long)]
     check: bool,
+    /// Measure how cost grows with threads, slots, sizes and buffers instead, and draw it here.
+    #[arg(long, value_name = "FOLDER")]
+    scaling: Option<PathBuf>,
     /// Rounds over all peers.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     rounds: Option<u16>,
@@ -95,9 +100,13 @@ fn run(args: &Args) -> Result<()> {
     let place =
         Place { source: args.source.clone(), build: args.build.clone(), ppt: args.ppt.clone() };
     std::fs::create_dir_all(place.build.join("generated"))?;
+    if !args.check {
+        room()?;
+    }
     let machine = machine::Machine::this();
     let part = |it| match args.check {
         true => matches!(it, Part::Floor | Part::Cost),
+        false if args.scaling.is_some() => false,
         false => args.parts.is_empty() || args.parts.contains(&it),
     };
     let (peers, versions, skipped) = ready(args, &place)?;
@@ -118,6 +127,10 @@ fn run(args: &Args) -> Result<()> {
     }
     if part(Part::Text) {
         text::measure(&mut bench);
+    }
+    if let Some(plots) = &args.scaling {
+        scaling::build(&bench.place)?;
+        scaling::measure(&mut bench, plots)?;
     }
     if args.check && !bench.skipped.is_empty() {
         anyhow::bail!("{}", bench.skipped[0].1);
@@ -150,6 +163,22 @@ fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
+/// What peers write at most, together, and some.
+const ROOM: u64 = 4 << 30;
+
+fn room() -> Result<()> {
+    let folder = std::env::temp_dir();
+    let there = nix::sys::statvfs::statvfs(&folder)?;
+    let free = there.blocks_available() * there.fragment_size();
+    if free < ROOM {
+        let (free, folder) = (free >> 20, folder.display());
+        anyhow::bail!(
+            "{free} MiB are free in {folder}, 4096 are needed; TMPDIR names another folder"
+        );
+    }
+    Ok(())
+}
+
 fn amount(args: &Args) -> Amount {
     let mut amount = Amount { rounds: 7, flood_ns: 0.3e9, steady_seconds: 3, text_seconds: 10 };
     if args.quick || args.check {
@@ -175,6 +204,8 @@ fn ready(args: &Args, place: &Place) -> Result<Ready> {
     }
     let wanted = |name: &str| match args.check {
         true => name == "ppt",
+        // The others have nothing to scale.
+        false if args.scaling.is_some() => matches!(name, "ppt" | "lttng-discard"),
         false => name == "ppt" || args.only.is_empty() || args.only.iter().any(|it| it == name),
     };
     let all: Vec<_> = all.into_iter().filter(|it| wanted(it.name())).collect();

@@ -17,8 +17,6 @@ pub struct Program {
     /// None once it has been told to end.
     input: Option<ChildStdin>,
     output: Receiver<String>,
-    /// Its own process, where `child` is a tool around it.
-    pid: u32,
 }
 
 /// Numbers by name.
@@ -55,16 +53,14 @@ impl Program {
                 }
             }
         });
-        let pid = child.id();
-        Ok(Program { input: child.stdin.take(), child, output, pid })
+        let mut program = Program { input: child.stdin.take(), child, output };
+        // Before it runs, its buffers and probes are not there yet.
+        program.ask("hello")?;
+        Ok(program)
     }
 
+    /// The process that was started; a tool around the program, where one starts it.
     pub fn pid(&self) -> u32 {
-        self.pid
-    }
-
-    /// The process that was started, which may be a tool around the program.
-    pub fn started(&self) -> u32 {
         self.child.id()
     }
 

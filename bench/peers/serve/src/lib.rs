@@ -43,6 +43,7 @@ pub fn serve(ways: &[Way], mut collecting: impl Collecting) {
     let number = |word: &str| word.parse::<u64>().expect("a number");
     for line in std::io::stdin().lock().lines().map_while(Result::ok) {
         match line.split(' ').collect::<Vec<_>>()[..] {
+            ["hello"] => {}
             ["write", way, count, threads] => write(named(way), number(count), number(threads)),
             ["steady", way, rate, seconds] => steady(named(way), number(rate), number(seconds)),
             ["on", way, file] => collecting.on(way, file),

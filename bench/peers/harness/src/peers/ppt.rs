@@ -11,7 +11,7 @@ use crate::process::{Daemon, bytes_in, line, run};
 use crate::program::Program;
 
 /// Bytes of the larger frame.
-const STRIDE: u64 = 48;
+pub const STRIDE: u64 = 48;
 
 pub struct Ppt;
 
@@ -55,20 +55,25 @@ impl Peer for Ppt {
         let mut command = Command::new(place.ppt.join("ppt"));
         command.args(["attach", &program.pid().to_string(), "-v", "-o"]).arg(&file);
         if let Some(memory) = memory {
-            command.args(["--slots", &(1 << (memory / STRIDE).ilog2()).to_string()]);
+            command.args([
+                "--slots",
+                &(1 << (memory / STRIDE).ilog2()).to_string(),
+                "--memory",
+                "1G",
+            ]);
         }
         let mut daemon = Daemon::start(command.stderr(Stdio::piped()))?;
         let mut said = BufReader::new(daemon.child().stderr.take().context("stderr")?).lines();
-        let (mut held, mut last) = (None, String::new());
+        let (mut held, mut all) = (None, String::new());
         loop {
-            let Some(line) = said.next().transpose()? else { bail!("{last}") };
+            let Some(line) = said.next().transpose()? else { bail!("{}", all.trim()) };
             if let Some((_, time)) = line.split_once("held the target for ") {
                 held = time.split(' ').next().and_then(|it| it.parse().ok());
             }
             if line.starts_with("attached:") {
                 break;
             }
-            last = line;
+            all = format!("{all}\n{line}");
         }
         let pids = vec![daemon.id()];
         // What it says from now on would else fill the pipe.

@@ -63,11 +63,8 @@ impl Peer for Uftrace {
             .arg(&trace)
             .args(["-A", "payload@arg1/i32,arg2/i32,arg3/i64,arg4/i64,arg5/i64"])
             .arg(place.built(self.name()));
-        let mut program = Program::start(command)?;
-        // It answers when it runs: then the program is there, and uftrace beside it.
-        program.ask("block")?;
-        program.ask("unblock")?;
-        let recorder = program.started();
+        let program = Program::start(command)?;
+        let recorder = program.pid();
         let pids = [vec![recorder], children(recorder)].concat();
         let name = place.built(self.name());
         let writes =

@@ -92,6 +92,8 @@ impl Peer for Usdt {
             let said = std::fs::read_to_string(&errors)?;
             bail!("bpftrace: {}", said.lines().last().unwrap_or("ended"));
         }
+        // The breakpoint is there before what it is for.
+        std::thread::sleep(Duration::from_millis(300));
         let pids = vec![daemon.id()];
         let stop = move |_: &mut Program| {
             // It does not empty its buffers when told to end.
