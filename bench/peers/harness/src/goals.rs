@@ -59,6 +59,9 @@ pub fn goals(table: &Table) -> Vec<Goal> {
 }
 
 pub fn print(goals: &[Goal]) -> String {
+    if goals.is_empty() {
+        return String::new();
+    }
     let mut text = String::from("\nGoals of ppt, by medians\n");
     for it in goals {
         let than = if it.at_least { "at least" } else { "at most" };

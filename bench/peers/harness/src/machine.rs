@@ -13,10 +13,24 @@ pub struct Machine {
     pub clock_source: String,
     pub load_before: String,
     pub compiler: String,
+    /// The kind of file system that outputs go to.
+    pub file_system: String,
 }
 
 fn read(path: &str) -> Option<String> {
     Some(read_to_string(path).ok()?.trim().to_owned())
+}
+
+/// Of the folder for temporary files, by the mount that has most of its path.
+fn file_system() -> Option<String> {
+    let folder = std::env::temp_dir().canonicalize().ok()?;
+    let mounts = read("/proc/mounts")?;
+    let mounts = mounts.lines().filter_map(|line| {
+        let mut words = line.split(' ').skip(1);
+        Some((words.next()?, words.next()?))
+    });
+    let on = mounts.filter(|it| folder.starts_with(it.0)).max_by_key(|it| it.0.len())?;
+    Some(on.1.to_owned())
 }
 
 impl Machine {
@@ -36,20 +50,22 @@ impl Machine {
             clock_source: read("/sys/devices/system/clocksource/clocksource0/current_clocksource")
                 .unwrap_or_else(unknown),
             load_before: read("/proc/loadavg").unwrap_or_else(unknown),
+            file_system: file_system().unwrap_or_else(unknown),
             compiler: crate::process::line("gcc", &["--version"]).unwrap_or_else(|_| unknown()),
         }
     }
 
     pub fn print(&self) -> String {
         format!(
-            "{}, {} CPUs\nLinux {}, governor {}, clock source {}\nload before: {}\n{}, -O2\n",
+            "{}, {} CPUs\nLinux {}, governor {}, clock source {}\nload before: {}\n{}, -O2\noutputs go to {}\n",
             self.cpu,
             self.cpus,
             self.kernel,
             self.governor,
             self.clock_source,
             self.load_before,
-            self.compiler
+            self.compiler,
+            self.file_system
         )
     }
 }
