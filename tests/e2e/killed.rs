@@ -120,6 +120,60 @@ fn the_agent_between_any_two_system_calls(kind: Kind) {
     record("12", &case, written, account, &info, segments_of(&agents));
 }
 
+/// A burst, as soon as `ppt` is attached, that its rings do not hold.
+fn grow(bench: &Bench, target: &mut Target, at: usize) -> Outcome {
+    let _ = fs::remove_file(bench.path("killed.bin"));
+    let pid = target.pid().to_string();
+    let mut command = bench.command(ppt());
+    command.args(["attach", &pid, "-o", "killed.bin", "--slots", "auto"]);
+    stepped::run_until(command, at, end, |said| {
+        if said == b"attached" {
+            target.say("go");
+        }
+        said == b"rings of" || said == b"ppt: rin"
+    })
+}
+
+#[test]
+fn the_agent_while_rings_grow() {
+    let bench = flood::build_with_slots("flood_main.c", 64);
+    let start = || bench.start("flood_main", &["2", "5000"]);
+    let mut target = start();
+    let whole = grow(&bench, &mut target, NEVER);
+    assert_eq!(whole.code, Some(0), "{}", whole.said);
+    assert!(whole.said.contains("rings of flood grew from 64 to "), "{}", whole.said);
+    target.written();
+    target.finish();
+
+    let (mut agents, mut killed) = (vec![whole.pid], 0);
+    let grows = whole.attached_at..whole.calls;
+    for at in grows.clone().step_by(rounds(grows.len() / 25, 1).max(1)) {
+        let mut target = start();
+        let outcome = grow(&bench, &mut target, at);
+        killed += u64::from(outcome.code.is_none());
+        agents.push(outcome.pid);
+        // It was told to write when `ppt` was attached.
+        if outcome.attached {
+            target.written();
+        }
+        runs_on(&target);
+
+        // Whichever segment the gate names, or none: the next one works at once, exactly.
+        let _ = fs::remove_file(bench.path("next.bin"));
+        let next = bench.attach(&target, &["-o", "next.bin", "--slots", "auto"]);
+        agents.push(next.pid());
+        let written = target.run();
+        let said = next.stop();
+        let account = Account::of(&bench.info("next.bin"));
+        account.check(written);
+        assert_eq!((written, account.dropped), (10_000, 0), "call {at}: {said}");
+        assert_eq!(flood::beats(&bench, "next.bin").len() as u64, account.captured);
+        target.finish();
+    }
+    assert!(killed > 10, "{killed} of {grows:?}");
+    assert_eq!(segments_of(&agents), 0);
+}
+
 fn the_target_at_any_system_call_of_the_agent(kind: Kind) {
     let bench = flood::build().of(kind);
     let start = || flood::start_endless(&bench, "2");

@@ -24,14 +24,26 @@ pub struct Outcome {
     pub code: Option<i32>,
     /// Whether it said `attached:`.
     pub attached: bool,
+    /// After how many system calls.
+    pub attached_at: usize,
     /// Everything it said.
     pub said: String,
 }
 
 /// Runs a `ppt attach`, sends it a Ctrl-C as soon as it is attached, and lets `accident` happen
 /// before system call number `at` (from 1); it is told the process id.
+pub fn run(command: Command, at: usize, accident: impl FnOnce(u32)) -> Outcome {
+    run_until(command, at, accident, |said| said == b"attached")
+}
+
+/// The same with a Ctrl-C as soon as `enough` says so, which is told how each of its messages begins.
 #[expect(clippy::zombie_processes, reason = "waited for by its process id")]
-pub fn run(mut command: Command, at: usize, accident: impl FnOnce(u32)) -> Outcome {
+pub fn run_until(
+    mut command: Command,
+    at: usize,
+    accident: impl FnOnce(u32),
+    mut enough: impl FnMut(&[u8; 8]) -> bool,
+) -> Outcome {
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     // SAFETY: ptrace is a system call, and nothing else happens between fork and exec.
     unsafe { command.pre_exec(|| Ok(ptrace::traceme()?)) };
@@ -46,7 +58,7 @@ pub fn run(mut command: Command, at: usize, accident: impl FnOnce(u32)) -> Outco
     ptrace::setoptions(pid, options | Options::PTRACE_O_EXITKILL).unwrap();
     ptrace::syscall(pid, None).unwrap();
 
-    let (mut calls, mut held, mut attached) = (0, 0, false);
+    let (mut calls, mut held, mut attached_at, mut over) = (0, 0, None, false);
     let mut accident = Some(accident);
     // Threads of other tests trace and start processes, too: only those of this thread are waited for.
     let flags = WaitPidFlag::__WALL | WaitPidFlag::__WNOTHREAD;
@@ -64,9 +76,14 @@ pub fn run(mut command: Command, at: usize, accident: impl FnOnce(u32)) -> Outco
                     if let Some(accident) = accident.take_if(|_| calls == at) {
                         accident(child.id());
                     }
-                    if !attached && says_attached(it, call) {
-                        attached = true;
-                        kill(pid, Signal::SIGINT).unwrap();
+                    if let Some(said) = says(it, call).filter(|_| !over) {
+                        if said == *b"attached" {
+                            attached_at = Some(calls);
+                        }
+                        if enough(&said) {
+                            over = true;
+                            kill(pid, Signal::SIGINT).unwrap();
+                        }
                     }
                 }
                 next(it, None);
@@ -81,7 +98,15 @@ pub fn run(mut command: Command, at: usize, accident: impl FnOnce(u32)) -> Outco
         next(signal.0, signal.1);
     };
     drop(watched);
-    Outcome { pid: child.id(), calls, held, code, attached, said: stderr.rest() }
+    Outcome {
+        pid: child.id(),
+        calls,
+        held,
+        code,
+        attached: attached_at.is_some(),
+        attached_at: attached_at.unwrap_or(0),
+        said: stderr.rest(),
+    }
 }
 
 /// Lets a thread go on; one that was killed meanwhile is reported by the next wait.
@@ -103,12 +128,11 @@ fn begun(thread: Pid) -> Option<[u64; 3]> {
     Some([entry.nr, entry.args[0], entry.args[1]])
 }
 
-/// Whether a call writes the line that scripts wait for.
-fn says_attached(thread: Pid, [number, fd, address]: [u64; 3]) -> bool {
-    number == libc::SYS_write.cast_unsigned()
-        && fd == 2
-        && ptrace::read(thread, address as ptrace::AddressType)
-            .is_ok_and(|word| word.to_le_bytes() == *b"attached")
+/// How a message begins that a call writes to stderr.
+fn says(thread: Pid, [number, fd, address]: [u64; 3]) -> Option<[u8; 8]> {
+    let is_message = number == libc::SYS_write.cast_unsigned() && fd == 2;
+    let word = is_message.then(|| ptrace::read(thread, address as ptrace::AddressType));
+    word?.ok().map(|word| word.to_le_bytes())
 }
 
 /// Ends what hangs, so that the test fails instead.

@@ -8,13 +8,16 @@ use crate::*;
 /// The gate of a control page. A store to it has happened once everybody can see it: that is when
 /// the system call that made it returns, and what the system calls before it did is seen by then.
 /// So it is read by an operation that is never stale.
-struct Gate(AtomicU64);
+pub(crate) struct Gate(AtomicU64);
 
 impl Gate {
-    fn get(&self) -> u64 {
+    pub(crate) fn new(value: u64) -> Self {
+        Self(AtomicU64::new(value))
+    }
+    pub(crate) fn get(&self) -> u64 {
         self.0.fetch_add(0, Acquire)
     }
-    fn set(&self, value: u64) {
+    pub(crate) fn set(&self, value: u64) {
         self.0.swap(value, Ordering::AcqRel);
     }
 }
@@ -37,7 +40,7 @@ enum Looks {
 fn one_more_frame(looks: Looks) {
     explore(Some(3), 10, move || {
         let memory = Memory::<NOTHING>::new(4);
-        let gate = Arc::new(Gate(AtomicU64::new(1)));
+        let gate = Arc::new(Gate::new(1));
         let agent = thread::spawn({
             let (memory, gate) = (memory.clone(), gate.clone());
             move || {
@@ -75,7 +78,7 @@ fn a_gate_that_is_not_looked_at_lets_more_out() {
 fn claim_at_the_gate(again: bool) {
     explore(Some(3), 10, move || {
         let memory = Memory::<NOTHING>::new(2);
-        let gate = Arc::new(Gate(AtomicU64::new(1)));
+        let gate = Arc::new(Gate::new(1));
         let agent = thread::spawn({
             let (memory, gate) = (memory.clone(), gate.clone());
             move || {
@@ -115,7 +118,7 @@ fn give_back(kept: u64) {
     explore(Some(2), 20, move || {
         const SLOTS: usize = 4;
         let memory = Memory::<NOTHING>::new(SLOTS);
-        let gate = Arc::new(Gate(AtomicU64::new(1)));
+        let gate = Arc::new(Gate::new(1));
         let agent = thread::spawn({
             let (memory, gate) = (memory.clone(), gate.clone());
             move || {

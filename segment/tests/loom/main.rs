@@ -12,6 +12,8 @@
 mod adoption;
 mod death;
 mod detach;
+mod exit;
+mod growth;
 mod hand_over;
 mod lossy_ring;
 mod rings;
