@@ -126,5 +126,21 @@ static inline void ppt1_text(char *to, const char *from, unsigned size) {
         to[i] = 0;
 }
 
+#ifdef __cplusplus
+extern "C"
+#endif
+    void ppt1_allow_attach(void);
+
+/* Lets every process of this user attach, and debug, where Yama (kernel.yama.ptrace_scope = 1) lets
+ * ancestors alone; until the process ends. Elsewhere it changes nothing. */
+static inline void ppt_allow_attach(void) {
+    ppt1_allow_attach();
+}
+
+#else
+
+static inline void ppt_allow_attach(void) {
+}
+
 #endif /* PPT1_ENABLED */
 #endif /* PPT1_TARGET_H */

@@ -10,13 +10,14 @@ const MADE: &str = include_str!("../../runtime/c/made.c");
 const HELLO: &str = include_str!("../../runtime/c/hello.c");
 
 /// What the fixed parts need.
-const HEADERS: [&str; 13] = [
+const HEADERS: [&str; 14] = [
     "errno.h",
     "fcntl.h",
     "poll.h",
     "pthread.h",
     "stdlib.h",
     "sys/mman.h",
+    "sys/prctl.h",
     "sys/resource.h",
     "sys/shm.h",
     "sys/socket.h",

@@ -68,6 +68,12 @@ pub use frame::Scope;
 pub use text::Text;
 pub use time::{Timespec, Timeval};
 
+/// Lets every process of this user attach, and debug, where Yama (`kernel.yama.ptrace_scope = 1`)
+/// lets ancestors alone; until the process ends. Elsewhere it changes nothing.
+pub fn allow_attach() {
+    writer::allow_attach();
+}
+
 /// Includes the module that `ppt_codegen::compile("STEM.frame")` made: `include_frames!("STEM")`.
 ///
 /// The module is called after the frame file's buffer. Its macros (`write_job!`) look for it at the
