@@ -37,6 +37,8 @@ pub(crate) enum Command {
     Demo(Demo),
     /// Say what stands in the way of attaching: on this machine, and to a process.
     Doctor(Doctor),
+    /// Explain a message: what it means, why it comes, what to do.
+    Explain(Explain),
     #[command(external_subcommand)]
     Other(Vec<OsString>),
 }
@@ -296,6 +298,13 @@ impl Doctor {
     pub(crate) fn pid(&self) -> Option<i32> {
         self.pid.or(self.pid_option)
     }
+}
+
+#[derive(ClapArgs)]
+pub(crate) struct Explain {
+    /// Name of the message, as `more:` below it says [default: list them].
+    #[arg(value_name = "CODE")]
+    pub(crate) code: Option<String>,
 }
 
 #[derive(ClapArgs)]

@@ -5,6 +5,7 @@ pub(crate) mod demo;
 pub(crate) mod detach;
 pub(crate) mod doctor;
 pub(crate) mod dump;
+pub(crate) mod explain;
 pub(crate) mod info;
 pub(crate) mod list;
 pub(crate) mod other;

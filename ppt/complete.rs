@@ -21,6 +21,7 @@ fn command() -> Command {
         let has_pid = command.get_arguments().any(|it| it.get_id() == "pid");
         command.mut_args(|arg| match arg.get_id().as_str() {
             "pid" | "pid_option" => arg.add(ArgValueCompleter::new(processes)),
+            "code" => add(arg, codes),
             "buffers" if has_pid => add(arg, buffers_of_processes),
             "buffers" => add(arg, buffers_of_captures),
             _ => arg,
@@ -49,6 +50,13 @@ fn processes(typed: &OsStr) -> Vec<CompletionCandidate> {
         CompletionCandidate::new(target.pid().to_string()).help(Some(help.into()))
     };
     found.map(candidate).collect()
+}
+
+/// What can be explained.
+fn codes() -> Vec<CompletionCandidate> {
+    crate::cmd::explain::sections()
+        .map(|it| CompletionCandidate::new(it.code).help(Some(it.summary().to_owned().into())))
+        .collect()
 }
 
 /// Those of the processes that the line names so far.

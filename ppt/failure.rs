@@ -3,44 +3,73 @@
 use std::process::ExitCode;
 
 use ppt_agent::AgentError;
+use ppt_listener::ListenerError;
 
+use crate::code::Code;
+use crate::output::OutputError;
 use crate::{exit, report};
 
-pub(crate) enum Failure {
+pub(crate) struct Failure {
+    code: &'static str,
+    message: String,
     /// What was asked for is not there.
-    Usage(String),
-    Failed(String),
+    usage: bool,
 }
 
 impl Failure {
+    /// What was asked for is not there, or makes no sense.
+    pub(crate) fn usage(code: impl Into<&'static str>, message: impl Into<String>) -> Self {
+        Self { code: code.into(), message: message.into(), usage: true }
+    }
+
+    pub(crate) fn failed(code: impl Into<&'static str>, message: impl Into<String>) -> Self {
+        Self { code: code.into(), message: message.into(), usage: false }
+    }
+
+    /// Several that have one cause or another; the first gives the name.
+    pub(crate) fn all(errors: &[AgentError]) -> Self {
+        let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        let code = errors.first().map_or(Code::NothingToAttach.into(), AgentError::code);
+        Self::failed(code, lines.join("\n"))
+    }
+
+    /// Says why.
+    pub(crate) fn report(&self) {
+        report::error(self.code, &self.message);
+    }
+
     /// Says why, and gives the exit code that fits.
-    pub(crate) fn tell(self) -> ExitCode {
-        let (message, code) = match self {
-            Self::Usage(message) => (message, exit::usage()),
-            Self::Failed(message) => (message, exit::FAILED),
-        };
-        report::error(message);
-        code
+    pub(crate) fn tell(&self) -> ExitCode {
+        self.report();
+        if self.usage { exit::usage() } else { exit::FAILED }
     }
 
     /// The message alone.
     pub(crate) fn message(self) -> String {
-        match self {
-            Self::Usage(message) | Self::Failed(message) => message,
-        }
+        self.message
     }
 }
 
 impl From<AgentError> for Failure {
     fn from(error: AgentError) -> Self {
-        match error {
-            AgentError::NoSuchBuffer { .. } => Self::Usage(error.to_string()),
-            other => Self::Failed(other.to_string()),
-        }
+        let usage = matches!(error, AgentError::NoSuchBuffer { .. });
+        Self { code: error.code(), message: error.to_string(), usage }
+    }
+}
+
+impl From<OutputError> for Failure {
+    fn from(error: OutputError) -> Self {
+        Self::failed(&error, error.to_string())
+    }
+}
+
+impl From<ListenerError> for Failure {
+    fn from(error: ListenerError) -> Self {
+        Self::failed(error.code(), error.to_string())
     }
 }
 
 /// A system call that failed at `what`.
 pub(crate) fn failed(what: &'static str) -> impl Fn(nix::Error) -> Failure {
-    move |error| Failure::Failed(format!("cannot {what}: {error}"))
+    move |error| Failure::failed(Code::System, format!("cannot {what}: {error}"))
 }

@@ -24,9 +24,10 @@ use ppt_agent::{
 use ppt_listener::{Dropped, EndReason, Ended, Listener, Rate, Rotation};
 
 use crate::args;
+use crate::code::Code;
 use crate::failure::{Failure, failed};
 use crate::measure::{Slots, bytes, grouped};
-use crate::output::{Output, OutputError};
+use crate::output::Output;
 use crate::parts::Parts;
 use crate::report::{self, StatusLine};
 
@@ -50,15 +51,14 @@ pub(crate) struct Outputs {
 impl Outputs {
     /// Opens what the command line asks for.
     pub(crate) fn open(args: &args::Capture) -> Result<Self, Failure> {
-        let fail = |error: OutputError| Failure::Failed(error.to_string());
         let Some(every) = args.rotate else {
-            let first = Output::open(&args.output, args.force).map_err(fail)?;
+            let first = Output::open(&args.output, args.force)?;
             return Ok(Self { first, rotation: None });
         };
         if args.output == Path::new("-") {
-            return Err(Failure::Usage("--rotate makes files; stdout is one".into()));
+            return Err(Failure::usage(Code::StdoutTaken, "--rotate makes files; stdout is one"));
         }
-        let (parts, mut first) = Parts::open(&args.output, args.force, args.keep).map_err(fail)?;
+        let (parts, mut first) = Parts::open(&args.output, args.force, args.keep)?;
         first.rename(parts.name());
         Ok(Self { first, rotation: Some(parts.rotation(every, TOOL)) })
     }
@@ -199,10 +199,12 @@ impl<'a> Live<'a> {
                 ..Default::default()
             };
             let header = ppt_listener::header(TOOL);
-            let fail = |error: String| Failure::Failed(format!("{}: {error}", output.name()));
-            let file = output.file.try_clone().map_err(|error| fail(error.to_string()))?;
+            let named = |error: &dyn std::fmt::Display| format!("{}: {error}", output.name());
+            let file = output.file.try_clone();
+            let file = file.map_err(|error| Failure::failed(Code::System, named(&error)))?;
             let started = Listener::rotating(file, header, feeds, listener, rotation);
-            Ok((timers, started.map_err(|error| fail(error.to_string()))?))
+            let started = started.map_err(|error| Failure::failed(error.code(), named(&error)))?;
+            Ok((timers, started))
         });
         let ((ticks, deadline), listener) = match begun {
             Ok(begun) => begun,
@@ -243,7 +245,7 @@ impl<'a> Live<'a> {
             }
             Err(error) => {
                 end_at_once(session);
-                Err(Failure::Failed(error.to_string()))
+                Err(error.into())
             }
         }
     }
@@ -379,7 +381,7 @@ impl<'a> Live<'a> {
             if let Some(why) = checked.ticks_given_up {
                 self.listener.distrust_ticks();
                 self.status.clear();
-                report::warning(tell::ticks_given_up(&it.buffer.name, &why));
+                report::warning(Code::TicksGivenUp, tell::ticks_given_up(&it.buffer.name, &why));
             }
             if let Some(errno) = checked.fell_over.filter(|_| self.options.verbose) {
                 self.status.clear();
@@ -389,12 +391,12 @@ impl<'a> Live<'a> {
             if let Some((errno, nonce)) = checked.went_back {
                 self.listener.leave(member.feed + buffer, nonce);
                 self.status.clear();
-                report::warning(tell::went_back(it, errno));
+                report::warning(Code::RingsStay, tell::went_back(it, errno));
             }
             if let Some(error) = checked.not_fetched {
                 self.ok = false;
                 self.status.clear();
-                report::error(error);
+                report::error(error.code(), &error);
                 return self.leave(index, End::new(EndReason::Failed, ""), false);
             }
             if self.listener.truncated(member.feed + buffer) {
@@ -406,7 +408,7 @@ impl<'a> Live<'a> {
             if let Some(errno) = checked.unmappable {
                 self.ok = false;
                 self.status.clear();
-                report::error(tell::unmappable(it, errno));
+                report::error(Code::CannotMap, tell::unmappable(it, errno));
                 return self.leave(index, End::new(EndReason::Failed, ""), false);
             }
             if let Some(ending) = checked.ending {
@@ -430,7 +432,7 @@ impl<'a> Live<'a> {
         let mut made = member.session.attached().iter().filter(|it| it.kind == SegmentKind::Memfd);
         for it in made.clone().filter(|it| gone && it.awaited) {
             self.status.clear();
-            report::warning(tell::never_fetched(it));
+            report::warning(Code::NotFetched, tell::never_fetched(it));
         }
         // Children may have inherited the descriptor of what it made: its memory is given back after
         // the last drain.

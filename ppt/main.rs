@@ -4,6 +4,7 @@
 
 mod args;
 mod cmd;
+mod code;
 mod complete;
 mod exit;
 mod failure;
@@ -29,6 +30,7 @@ fn main() -> ExitCode {
     };
     if privileges::borrowed() {
         report::error(
+            code::Code::SetUserId,
             "this ppt is set-user-ID or set-group-ID, and would do for anybody what only its owner \
              may: clear that bit (chmod ug-s), and use sudo, or give CAP_SYS_PTRACE to a copy that \
              only a group may run",
@@ -45,6 +47,7 @@ fn main() -> ExitCode {
         args::Command::Dump(args) => cmd::dump::run(&args),
         args::Command::Info(args) => cmd::info::run(&args),
         args::Command::Doctor(args) => cmd::doctor::run(&args),
+        args::Command::Explain(args) => cmd::explain::run(&args),
         args::Command::Demo(args) => cmd::demo::run(&args),
         args::Command::Other(words) => cmd::other::run(&words),
     }

@@ -23,9 +23,11 @@ pub(crate) struct Output {
 }
 
 /// Why an output cannot be had.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, thiserror::Error, strum::IntoStaticStr, strum::VariantNames)]
+#[strum(serialize_all = "kebab-case")]
 pub(crate) enum OutputError {
     #[error("{} exists; choose another name with -o, or overwrite it with --force", .0.display())]
+    #[strum(serialize = "output-exists")]
     Exists(PathBuf),
     #[error("{} is {}; choose another name with -o", .0.display(), .1)]
     NotAFile(PathBuf, &'static str),
@@ -38,6 +40,7 @@ pub(crate) enum OutputError {
     OpenFolder(PathBuf, u32),
     #[error("{} belongs to another user; choose another folder with -o", .0.display())]
     ForeignFolder(PathBuf),
+    #[strum(serialize = "cannot-write")]
     #[error("cannot write {path}: {cause}", path = .0.display(), cause = .1)]
     System(PathBuf, #[source] io::Error),
 }

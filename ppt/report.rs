@@ -1,7 +1,9 @@
 //! Messages on stderr: one place decides how they look.
 
+use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::io::{IsTerminal, Write};
+use std::sync::{Mutex, PoisonError};
 
 use anstyle::{AnsiColor, Style};
 
@@ -9,14 +11,21 @@ pub(crate) const GREEN: Style = AnsiColor::Green.on_default();
 pub(crate) const RED: Style = AnsiColor::Red.on_default().bold();
 pub(crate) const YELLOW: Style = AnsiColor::Yellow.on_default().bold();
 
-/// Something went wrong.
-pub(crate) fn error(message: impl Display) {
-    line(format_args!("{RED}ppt:{RED:#} {message}"));
+/// Something went wrong: `ppt explain` knows more of it under `code`.
+pub(crate) fn error(code: impl Into<&'static str>, message: impl Display) {
+    line(format_args!("{RED}ppt:{RED:#} {message}{}", more(code.into())));
 }
 
-/// Something is worth knowing.
-pub(crate) fn warning(message: impl Display) {
-    line(format_args!("{YELLOW}ppt:{YELLOW:#} {message}"));
+/// Something is worth knowing, likewise.
+pub(crate) fn warning(code: impl Into<&'static str>, message: impl Display) {
+    line(format_args!("{YELLOW}ppt:{YELLOW:#} {message}{}", more(code.into())));
+}
+
+/// The way to the explanation, as a line below the message. Once for each code is enough.
+fn more(code: &'static str) -> String {
+    static SHOWN: Mutex<BTreeSet<&str>> = Mutex::new(BTreeSet::new());
+    let is_new = SHOWN.lock().unwrap_or_else(PoisonError::into_inner).insert(code);
+    if is_new { format!("\n  more: ppt explain {code}") } else { String::new() }
 }
 
 /// What happened.

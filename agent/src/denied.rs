@@ -6,19 +6,26 @@ use crate::escape::escaped;
 use crate::system::System;
 
 /// The rule that keeps us out of a process (ptrace(2), "Ptrace access mode checking").
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, strum::IntoStaticStr, strum::VariantNames)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Rule {
     /// Another tracer is there.
     Traced(i32),
     /// Another user's process.
+    #[strum(serialize = "other-user")]
     User { theirs: u32, ours: u32 },
+    /// Same user, but the program has capabilities that we have not: its `CapPrm`.
+    #[strum(serialize = "more-capabilities")]
+    Capabilities(u64),
     /// Yama's ptrace_scope.
     Yama(u32),
     /// Same user, but the program is not dumpable: setuid, or by prctl(2).
     NotDumpable,
     /// A security module.
+    #[strum(serialize = "security-module")]
     Module(String),
     /// None of those that we can see.
+    #[strum(serialize = "denied")]
     Unknown,
 }
 
@@ -32,6 +39,13 @@ pub struct Denied {
 }
 
 impl std::error::Error for Denied {}
+
+impl Denied {
+    /// See [`crate::AgentError::code`].
+    pub(crate) fn code(&self) -> &'static str {
+        (&self.rule).into()
+    }
+}
 
 /// What is known of the target when access was refused.
 pub(crate) struct Seen {
@@ -55,6 +69,8 @@ pub(crate) fn explain(system: &System, seen: Seen) -> Denied {
         Rule::User { theirs: seen.euid, ours }
     } else if !privileged && !seen.dumpable {
         Rule::NotDumpable
+    } else if let Some(theirs) = more_capabilities(system, seen.pid).filter(|_| !privileged) {
+        Rule::Capabilities(theirs)
     } else if yama_refuses(scope, privileged) {
         Rule::Yama(scope)
     } else if let Some(module) = security_module(system, &seen.pid.to_string()) {
@@ -71,15 +87,27 @@ pub(crate) fn yama_refuses(scope: u32, privileged: bool) -> bool {
 }
 
 /// What a container must be started with.
-pub(crate) const IN_CONTAINER: &str = "start it with --cap-add=SYS_PTRACE (Kubernetes: \
-     securityContext.capabilities.add: [SYS_PTRACE])";
+pub(crate) const IN_CONTAINER: &str = "start it with --cap-add SYS_PTRACE (Kubernetes: \
+     `securityContext: {capabilities: {add: [SYS_PTRACE]}}`, or beside a running pod: kubectl debug \
+     --profile=general --target=CONTAINER)";
 
 pub(crate) fn has_cap_sys_ptrace(system: &System) -> bool {
     const CAP_SYS_PTRACE: u32 = 19;
-    let Some(status) = system.proc_text("self/status") else { return false };
-    let line = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
-    let caps = line.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok());
-    caps.is_some_and(|caps| caps >> CAP_SYS_PTRACE & 1 == 1)
+    capabilities(system, "self", "CapEff:").is_some_and(|caps| caps >> CAP_SYS_PTRACE & 1 == 1)
+}
+
+/// One of the sets of capabilities of a process.
+fn capabilities(system: &System, pid: &str, set: &str) -> Option<u64> {
+    let status = system.proc_text(&format!("{pid}/status"))?;
+    let hex = status.lines().find_map(|line| line.strip_prefix(set))?;
+    u64::from_str_radix(hex.trim(), 16).ok()
+}
+
+/// The capabilities of a process, if they are not all ours.
+fn more_capabilities(system: &System, pid: i32) -> Option<u64> {
+    let theirs = capabilities(system, &pid.to_string(), "CapPrm:")?;
+    let ours = capabilities(system, "self", "CapEff:")?;
+    (theirs & !ours != 0).then_some(theirs)
 }
 
 pub(crate) fn security_module(system: &System, pid: &str) -> Option<String> {
@@ -111,10 +139,16 @@ impl fmt::Display for Rule {
                 "it is marked not dumpable (it changed its user, or asked for it by \
                  prctl(PR_SET_DUMPABLE))\n  run ppt with CAP_SYS_PTRACE (sudo ppt …)"
             ),
+            Rule::Capabilities(theirs) => write!(
+                f,
+                "it has capabilities that ppt has not (its CapPrm is {theirs:x})\n  run ppt with \
+                 CAP_SYS_PTRACE (sudo ppt …)"
+            ),
             Rule::Yama(1) => write!(
                 f,
-                "kernel.yama.ptrace_scope is 1: only a parent may attach\n  run ppt with \
-                 CAP_SYS_PTRACE (sudo ppt …), or: sudo sysctl kernel.yama.ptrace_scope=0"
+                "kernel.yama.ptrace_scope is 1: only an ancestor may attach\n  start the program \
+                 by `ppt run`, have it call ppt_allow_attach(), or run ppt with CAP_SYS_PTRACE (sudo \
+                 ppt …), or: sudo sysctl kernel.yama.ptrace_scope=0"
             ),
             Rule::Yama(2) => write!(
                 f,
@@ -199,8 +233,9 @@ mod tests {
     fn yama_is_named_by_its_scope() {
         assert_eq!(
             said(&[NONE, yama("1\n")], seen()),
-            "kernel.yama.ptrace_scope is 1: only a parent may attach\n  run ppt with \
-             CAP_SYS_PTRACE (sudo ppt …), or: sudo sysctl kernel.yama.ptrace_scope=0"
+            "kernel.yama.ptrace_scope is 1: only an ancestor may attach\n  start the program by \
+             `ppt run`, have it call ppt_allow_attach(), or run ppt with CAP_SYS_PTRACE (sudo ppt …), \
+             or: sudo sysctl kernel.yama.ptrace_scope=0"
         );
         assert_eq!(
             said(&[NONE, yama("2\n")], seen()),
@@ -267,10 +302,24 @@ mod tests {
         let said = explain(&system, seen()).to_string();
         assert!(
             said.ends_with(
-                "\n  ppt runs in a container: start it with --cap-add=SYS_PTRACE (Kubernetes: \
-                 securityContext.capabilities.add: [SYS_PTRACE])"
+                "\n  ppt runs in a container: start it with --cap-add SYS_PTRACE (Kubernetes: \
+                 `securityContext: {capabilities: {add: [SYS_PTRACE]}}`, or beside a running pod: \
+                 kubectl debug --profile=general --target=CONTAINER)"
             ),
             "{said}"
         );
+    }
+
+    /// Such as a server that may bind to low ports.
+    #[test]
+    fn more_capabilities_than_ours_are_named() {
+        let theirs = ("7/status", "Name:\tgame\nCapPrm:\t0000000000000400\n");
+        let expected = "it has capabilities that ppt has not (its CapPrm is 400)\n  run ppt with \
+                        CAP_SYS_PTRACE (sudo ppt …)";
+        assert_eq!(said(&[NONE, theirs], seen()), expected);
+        assert_eq!(said(&[NONE, theirs, yama("1\n")], seen()), expected, "asked before Yama");
+        assert_ne!(said(&[PTRACE, theirs], seen()), expected);
+        let ours = ("self/status", "Name:\tppt\nCapEff:\t0000000000000c00\n");
+        assert_ne!(said(&[ours, theirs], seen()), expected);
     }
 }

@@ -2,12 +2,15 @@
 
 use std::io;
 
+use strum::VariantNames;
+
 use crate::claim::Holder;
 use crate::clock::Distrust;
-use crate::denied::Denied;
+use crate::denied::{Denied, Rule};
 
 /// Why a target cannot be attached to, read or let go.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, thiserror::Error, strum::IntoStaticStr, strum::VariantNames)]
+#[strum(serialize_all = "kebab-case")]
 #[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum AgentError {
     #[error("no process {pid}: it does not exist, or it has ended")]
@@ -111,6 +114,21 @@ pub enum AgentError {
         "buffer {buffer} of process {pid} is gone: its library was unloaded. Nothing was written"
     )]
     Unloaded { pid: i32, buffer: String },
+}
+
+impl AgentError {
+    /// The short name of what is said, under which `docs/troubleshooting.md` explains it.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Denied(denied) => denied.code(),
+            other => other.into(),
+        }
+    }
+
+    /// Every code.
+    pub fn codes() -> impl Iterator<Item = &'static str> {
+        Self::VARIANTS.iter().chain(Rule::VARIANTS).copied()
+    }
 }
 
 /// The usual result here.

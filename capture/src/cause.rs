@@ -59,6 +59,11 @@ impl Cause {
         }
     }
 
+    /// The short name under which `docs/troubleshooting.md` explains it.
+    pub fn codes() -> impl Iterator<Item = String> {
+        Self::ALL.into_iter().map(|cause| cause.name().replace('_', "-"))
+    }
+
     /// Whether such frames had a sequence number, so that a gap can have this cause.
     pub fn is_numbered(self) -> bool {
         matches!(self, Cause::Overrun | Cause::Disk | Cause::Corrupt | Cause::Unattended)

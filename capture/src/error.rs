@@ -3,24 +3,30 @@
 use std::fmt;
 use std::io;
 
+use strum::VariantNames;
 use thiserror::Error;
 
 use crate::format::VERSION;
 
 /// Why a capture cannot be read at all.
-#[derive(Debug, Error)]
+#[derive(Debug, Error, strum::IntoStaticStr, strum::VariantNames)]
+#[strum(serialize_all = "kebab-case")]
 pub enum CaptureError {
     /// It could not be opened or read.
     #[error("{0}")]
+    #[strum(serialize = "cannot-read")]
     Io(#[from] io::Error),
     /// Nothing is in it.
     #[error("the file is empty: the capture was cut off before its first byte, or never begun")]
+    #[strum(serialize = "empty-capture")]
     Empty,
     /// A directory.
     #[error("this is a directory, not a capture")]
+    #[strum(serialize = "not-a-capture")]
     Directory,
     /// It begins like one, but is cut off or damaged so early that nothing can be found in it.
     #[error("the capture is cut off or damaged in its first bytes: nothing can be found in it")]
+    #[strum(serialize = "damaged")]
     Header,
     /// It does not begin like one.
     #[error("this is not a capture: it does not begin like one")]
@@ -30,10 +36,23 @@ pub enum CaptureError {
         "the capture has format version {found}, this program reads up to version {VERSION}: \
          use the ppt that wrote it, or a newer one"
     )]
+    #[strum(serialize = "newer-capture")]
     Newer {
         /// The version that the capture states.
         found: u32,
     },
+}
+
+impl CaptureError {
+    /// The short name of what is said, under which `docs/troubleshooting.md` explains it.
+    pub fn code(&self) -> &'static str {
+        self.into()
+    }
+
+    /// Every code.
+    pub fn codes() -> impl Iterator<Item = &'static str> {
+        Self::VARIANTS.iter().copied()
+    }
 }
 
 /// A part of a capture that cannot be trusted. It is left out, and reading goes on.

@@ -3,15 +3,19 @@
 use std::io;
 
 use nix::errno::Errno;
+use strum::VariantNames;
 use thiserror::Error;
 
 /// Why a listener could not start. Later failures end the capture: see [`crate::Ended`].
-#[derive(Debug, Error)]
+#[derive(Debug, Error, strum::IntoStaticStr, strum::VariantNames)]
+#[strum(serialize_all = "kebab-case")]
 pub enum ListenerError {
     /// The first bytes of the capture could not be written.
+    #[strum(serialize = "cannot-write")]
     #[error("the capture cannot be written: {0}")]
     Output(#[source] io::Error),
     /// The caller's description of the feeds contradicts itself.
+    #[strum(serialize = "bug")]
     #[error("feed {feed}: {what}")]
     Feed {
         /// Which one, from 0.
@@ -20,9 +24,23 @@ pub enum ListenerError {
         what: &'static str,
     },
     /// A thread could not be started.
+    #[strum(serialize = "system")]
     #[error("a thread cannot be started: {0}")]
     Thread(#[source] io::Error),
     /// eventfd(2) failed.
+    #[strum(serialize = "system")]
     #[error("an eventfd cannot be made: {0}")]
     Wake(#[source] Errno),
+}
+
+impl ListenerError {
+    /// The short name of what is said, under which `docs/troubleshooting.md` explains it.
+    pub fn code(&self) -> &'static str {
+        self.into()
+    }
+
+    /// Every code.
+    pub fn codes() -> impl Iterator<Item = &'static str> {
+        Self::VARIANTS.iter().copied()
+    }
 }

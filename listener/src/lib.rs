@@ -51,7 +51,7 @@ pub use options::Options;
 pub use pace::{PeakHold, Rate};
 /// What a caller says about a capture, in the words of its format.
 pub use ppt_capture::{
-    Dropped, EndReason, FileHeader, Lost, Process, Segment as ListedSegment, Source,
+    Cause, Dropped, EndReason, FileHeader, Lost, Process, Segment as ListedSegment, Source,
 };
 pub use progress::{Ended, Progress};
 pub use rotate::Rotation;

@@ -15,6 +15,7 @@ use ppt_listener::EndReason;
 
 use crate::args::{self, Which};
 use crate::cmd::select::{self, Chosen};
+use crate::code::Code;
 use crate::failure::Failure;
 use crate::live::{End, Kind, Live, Outputs, attach_options, end_at_once};
 use crate::signals::Signals;
@@ -62,7 +63,7 @@ fn attach(args: &args::Attach) -> Result<bool, Failure> {
     if let Err(error) = privileges::give_up(output.are_many()) {
         sessions.into_iter().for_each(end_at_once);
         output.discard();
-        return Err(Failure::Failed(format!("cannot give up privileges: {error}")));
+        return Err(Failure::failed(Code::System, format!("cannot give up privileges: {error}")));
     }
     let mut live = Live::start(capture, kind, sessions, output)?;
     let end = until_end(&mut live, &signals);
@@ -82,10 +83,9 @@ fn sessions(args: &args::Attach, kind: Kind, chosen: Vec<Chosen>) -> Result<Vec<
         }
     }
     if sessions.is_empty() {
-        let lines: Vec<String> = refusals.iter().map(ToString::to_string).collect();
-        return Err(Failure::Failed(lines.join("\n")));
+        return Err(Failure::all(&refusals));
     }
-    refusals.iter().for_each(report::warning);
+    refusals.iter().for_each(|it| report::warning(it.code(), it));
     Ok(sessions)
 }
 

@@ -15,6 +15,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use crate::args;
+use crate::code::Code;
 use crate::{exit, report};
 
 /// The example, file by file.
@@ -35,7 +36,7 @@ pub(crate) fn run(args: &args::Demo) -> ExitCode {
     match demo(args) {
         Ok(()) => exit::DONE,
         Err(message) => {
-            report::error(message);
+            report::error(Code::Demo, message);
             exit::FAILED
         }
     }

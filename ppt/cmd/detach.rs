@@ -27,13 +27,13 @@ fn detach(args: &args::Detach) -> Result<(), Failure> {
         };
         // The others of several are switched off all the same.
         match detach_one(args, &prefix, &Chosen { target, buffers }) {
-            Err(error) if matches!(which, Which::All) => refused.push(error.to_string()),
+            Err(error) if matches!(which, Which::All) => refused.push(error),
             result => result?,
         }
     }
     match refused.is_empty() {
         true => Ok(()),
-        false => Err(Failure::Failed(refused.join("\n"))),
+        false => Err(Failure::all(&refused)),
     }
 }
 

@@ -15,6 +15,7 @@ use ppt_agent::System;
 use ppt_agent::doctor::{self, Check, Verdict};
 
 use crate::args;
+use crate::code::Code;
 use crate::{exit, report};
 
 pub(crate) fn run(args: &args::Doctor) -> ExitCode {
@@ -27,7 +28,7 @@ pub(crate) fn run(args: &args::Doctor) -> ExitCode {
     let text = if args.json { json(&checks, args.pid(), ready) } else { table(&checks) };
     match anstream::stdout().write_all(text.as_bytes()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-            report::error(format_args!("cannot write to stdout: {error}"));
+            report::error(Code::CannotWrite, format_args!("cannot write to stdout: {error}"));
             exit::FAILED
         }
         _ if ready => exit::DONE,

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use ppt_dump::{DumpError, Format, Options, Outcome};
 
 use crate::args;
+use crate::code::Code;
 use crate::{exit, report};
 
 pub(crate) fn run(args: &args::Dump) -> ExitCode {
@@ -25,7 +26,10 @@ pub(crate) fn run(args: &args::Dump) -> ExitCode {
         Some(path) => match File::create(path) {
             Ok(file) => Box::new(file),
             Err(error) => {
-                report::error(format_args!("cannot write {}: {error}", path.display()));
+                report::error(
+                    Code::CannotWrite,
+                    format_args!("cannot write {}: {error}", path.display()),
+                );
                 return exit::FAILED;
             }
         },
@@ -35,7 +39,7 @@ pub(crate) fn run(args: &args::Dump) -> ExitCode {
         Ok(outcome) => finish(&name.to_string(), &outcome),
         Err(DumpError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => exit::DONE,
         Err(error) => {
-            report::error(format_args!("{name}: {error}"));
+            report::error(error.code(), format_args!("{name}: {error}"));
             if error.is_usage() { exit::usage() } else { exit::FAILED }
         }
     }
@@ -44,24 +48,30 @@ pub(crate) fn run(args: &args::Dump) -> ExitCode {
 fn finish(name: &str, outcome: &Outcome) -> ExitCode {
     const SHOWN: usize = 5;
     for damage in outcome.damaged.iter().take(SHOWN) {
-        report::warning(format_args!("{name}: {damage}"));
+        report::warning(Code::Damaged, format_args!("{name}: {damage}"));
     }
     if outcome.damages > SHOWN as u64 {
         let more = outcome.damages - SHOWN as u64;
-        report::warning(format_args!("{name}: and {more} more damaged places"));
+        report::warning(Code::Damaged, format_args!("{name}: and {more} more damaged places"));
     }
     if outcome.unshown > 0 {
-        report::warning(format_args!(
-            "{name}: {} rows of buffers that began after the header line are not in the table; \
+        report::warning(
+            Code::RowsNotShown,
+            format_args!(
+                "{name}: {} rows of buffers that began after the header line are not in the table; \
              read the capture from a file, or choose --format jsonl",
-            outcome.unshown
-        ));
+                outcome.unshown
+            ),
+        );
     }
     if let Some(offset) = outcome.cut {
-        report::warning(format_args!(
-            "{name}: the capture was cut off at byte {offset}; all {} rows before that are here",
-            outcome.rows
-        ));
+        report::warning(
+            Code::CutOff,
+            format_args!(
+                "{name}: the capture was cut off at byte {offset}; all {} rows before that are here",
+                outcome.rows
+            ),
+        );
     }
     if outcome.damages > 0 || outcome.unshown > 0 { exit::FAILED } else { exit::DONE }
 }

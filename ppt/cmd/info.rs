@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use ppt_dump::Info;
 
 use crate::args;
+use crate::code::Code;
 use crate::{exit, report};
 
 pub(crate) fn run(args: &args::Info) -> ExitCode {
@@ -13,7 +14,7 @@ pub(crate) fn run(args: &args::Info) -> ExitCode {
     let info = match Info::read(&args.capture) {
         Ok(info) => info,
         Err(error) => {
-            report::error(format_args!("{name}: {error}"));
+            report::error(error.code(), format_args!("{name}: {error}"));
             return exit::FAILED;
         }
     };
@@ -21,7 +22,7 @@ pub(crate) fn run(args: &args::Info) -> ExitCode {
     let written = if args.json { info.write_json(stdout) } else { info.write_text(stdout) };
     match written {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            report::error(format_args!("cannot write to stdout: {error}"));
+            report::error(Code::CannotWrite, format_args!("cannot write to stdout: {error}"));
             exit::FAILED
         }
         _ if info.damages > 0 => exit::FAILED,

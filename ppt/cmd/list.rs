@@ -12,6 +12,7 @@ use std::process::ExitCode;
 use ppt_agent::{AgentError, Buffer, Status, System, Target};
 
 use crate::args;
+use crate::code::Code;
 use crate::{exit, report};
 
 pub(crate) fn run(args: &args::List) -> ExitCode {
@@ -19,7 +20,7 @@ pub(crate) fn run(args: &args::List) -> ExitCode {
         Some(pid) => match list(pid) {
             Ok(rows) => rows,
             Err(error) => {
-                report::error(error);
+                report::error(error.code(), &error);
                 return exit::FAILED;
             }
         },
@@ -37,7 +38,7 @@ pub(crate) fn run(args: &args::List) -> ExitCode {
     };
     match std::io::stdout().write_all(text.as_bytes()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-            report::error(format_args!("cannot write to stdout: {error}"));
+            report::error(Code::CannotWrite, format_args!("cannot write to stdout: {error}"));
             exit::FAILED
         }
         _ => exit::DONE,
@@ -62,7 +63,7 @@ fn list(pid: i32) -> Result<Vec<Row>, AgentError> {
         rows.push(Row { pid, program: target.comm().into(), buffer, status });
     }
     for refused in &refused {
-        report::warning(format_args!("process {pid}: {refused}"));
+        report::warning(Code::BufferRefused, format_args!("process {pid}: {refused}"));
     }
     Ok(rows)
 }

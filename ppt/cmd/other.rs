@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
 
+use crate::code::Code;
 use crate::{exit, report};
 
 pub(crate) fn run(words: &[OsString]) -> ExitCode {
@@ -22,11 +23,14 @@ pub(crate) fn run(words: &[OsString]) -> ExitCode {
     let word = word.to_string_lossy();
     match error.kind() {
         std::io::ErrorKind::NotFound => {
-            report::error(format_args!("there is no command `{word}`; `ppt --help` lists them"));
+            report::error(
+                Code::NoSuchCommand,
+                format_args!("there is no command `{word}`; `ppt --help` lists them"),
+            );
             exit::usage()
         }
         _ => {
-            report::error(format_args!("cannot run ppt-{word}: {error}"));
+            report::error(Code::CannotRun, format_args!("cannot run ppt-{word}: {error}"));
             exit::FAILED
         }
     }

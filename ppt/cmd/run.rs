@@ -24,6 +24,7 @@ use ppt_listener::EndReason;
 
 use crate::cmd::run::command::{Command, Ended};
 use crate::cmd::run::hello::{Hello, Reception};
+use crate::code::Code;
 use crate::failure::Failure;
 use crate::live::{End, Kind, Live, Outputs, attach_options};
 use crate::signals::Signals;
@@ -33,7 +34,7 @@ pub(crate) fn run(args: &args::Run) -> ExitCode {
     match capture(args) {
         Ok(code) => ExitCode::from(code),
         Err(failure) => {
-            report::error(failure.message());
+            failure.report();
             exit::run_failed()
         }
     }
@@ -43,8 +44,9 @@ pub(crate) fn run(args: &args::Run) -> ExitCode {
 fn capture(args: &args::Run) -> Result<u8, Failure> {
     let options = &args.capture;
     if options.output == Path::new("-") {
-        return Err(Failure::Usage(
-            "stdout is the command's: choose a file for the capture with -o".into(),
+        return Err(Failure::usage(
+            Code::StdoutTaken,
+            "stdout is the command's: choose a file for the capture with -o",
         ));
     }
     let wanted =
@@ -63,7 +65,7 @@ fn capture(args: &args::Run) -> Result<u8, Failure> {
         Ok(command) => command,
         Err(error) => {
             live.discard();
-            report::error(&error);
+            report::error(Code::CannotRun, &error);
             return Ok(error.code());
         }
     };
@@ -150,7 +152,7 @@ impl Run<'_> {
         match reception.next() {
             Ok(Some(hello)) => {
                 if let Err(failure) = self.welcome(&hello) {
-                    report::error(failure.message());
+                    failure.report();
                     if let Some(live) = &mut self.live {
                         live.blemish();
                     }
@@ -159,7 +161,7 @@ impl Run<'_> {
             }
             Ok(None) => {}
             Err(failure) => {
-                report::error(failure.message());
+                failure.report();
                 self.reception = None;
             }
         }
@@ -178,7 +180,7 @@ impl Run<'_> {
         live.look_at(pid);
         let found = target.buffers()?;
         if options.buffers.is_empty() {
-            found.refused.iter().for_each(report::warning);
+            found.refused.iter().for_each(|it| report::warning(Code::BufferRefused, it));
         }
         let there: Vec<Buffer> = match target.choose(found, &[]) {
             Ok(there) => there,
@@ -214,13 +216,16 @@ impl Run<'_> {
             let Ok(target) = Target::open(&System::default(), pid) else { continue };
             let there = target.buffers().and_then(|found| target.choose(found, &[]));
             if there.is_ok_and(|there| self.args.capture.buffers.is_empty() && !there.is_empty()) {
-                report::warning(format_args!(
-                    "process {pid} ({}) has ppt buffers, but is not captured: it said no hello when \
+                report::warning(
+                    Code::NotCaptured,
+                    format_args!(
+                        "process {pid} ({}) has ppt buffers, but is not captured: it said no hello when \
                      it was loaded\n  it was forked without an exec, started without PPT_RUN in its \
                      environment or with its descriptors closed, or built with an older pptc\n  \
                      `ppt attach {pid}` captures it from now on",
-                    target.comm()
-                ));
+                        target.comm()
+                    ),
+                );
             }
         }
     }
@@ -243,7 +248,7 @@ impl Run<'_> {
                     missing
                 },
             );
-            report::warning(format_args!("nothing was captured: {why}"));
+            report::warning(Code::NothingCaptured, format_args!("nothing was captured: {why}"));
             return;
         }
         let (ok, left) = live.finish(end);

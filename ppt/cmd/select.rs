@@ -7,6 +7,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use ppt_agent::{AgentError, Buffer, System, Target, escaped};
 
 use crate::args::Which;
+use crate::code::Code;
 use crate::failure::{Failure, failed};
 use crate::live::timer;
 use crate::report;
@@ -31,7 +32,7 @@ pub(crate) fn processes(which: Which<'_>, buffers: &[String]) -> Result<Vec<Chos
             let refused = found.refused.clone();
             let chosen = target.choose(found, buffers)?;
             if buffers.is_empty() {
-                refused.iter().for_each(report::warning);
+                refused.iter().for_each(|it| report::warning(Code::BufferRefused, it));
             }
             Ok(vec![Chosen { target, buffers: chosen }])
         }
@@ -41,24 +42,30 @@ pub(crate) fn processes(which: Which<'_>, buffers: &[String]) -> Result<Vec<Chos
             let name = escaped(name);
             match (seen.only(&name)?, without.is_empty()) {
                 (Some(chosen), _) => Ok(vec![chosen]),
-                (None, true) => Err(Failure::Failed(format!(
-                    "no process is called {name}, by its short name or the file name of its \
+                (None, true) => Err(Failure::failed(
+                    Code::NoSuchName,
+                    format!(
+                        "no process is called {name}, by its short name or the file name of its \
                      program; `ppt list` shows what there is, `--wait-for {name}` waits for one"
-                ))),
-                (None, false) => Err(Failure::Failed(format!(
-                    "no process called {name} has {}:\n  {without}",
-                    wanted(buffers)
-                ))),
+                    ),
+                )),
+                (None, false) => Err(Failure::failed(
+                    Code::NoSuchName,
+                    format!("no process called {name} has {}:\n  {without}", wanted(buffers)),
+                )),
             }
         }
         Which::All => {
             let seen = Seen::of(&system, ppt_agent::processes(&system), buffers);
             match seen.chosen.is_empty() {
                 false => Ok(seen.chosen),
-                true => Err(Failure::Failed(format!(
-                    "no process that you may look at has {}; `ppt list` shows what there is",
-                    wanted(buffers)
-                ))),
+                true => Err(Failure::failed(
+                    Code::NothingToAttach,
+                    format!(
+                        "no process that you may look at has {}; `ppt list` shows what there is",
+                        wanted(buffers)
+                    ),
+                )),
             }
         }
     }
@@ -129,11 +136,14 @@ impl Seen {
             let (pid, exe) = (it.target.pid(), it.target.exe());
             format!("\n  {pid}  {exe}  ({})", names.join(", "))
         });
-        Err(Failure::Failed(format!(
-            "{} processes are called {name}; say which by its number:{}",
-            self.chosen.len(),
-            lines.collect::<String>()
-        )))
+        Err(Failure::failed(
+            Code::AmbiguousName,
+            format!(
+                "{} processes are called {name}; say which by its number:{}",
+                self.chosen.len(),
+                lines.collect::<String>()
+            ),
+        ))
     }
 }
 

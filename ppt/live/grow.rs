@@ -3,6 +3,7 @@
 use ppt_agent::Stuck;
 
 use super::{FIRST_LOOK, Live, feed, tell};
+use crate::code::Code;
 use crate::measure::Slots;
 use crate::report;
 
@@ -38,7 +39,7 @@ impl Live<'_> {
                     // What is written from now on is drained by nobody.
                     Err(error) => {
                         self.ok = false;
-                        report::error(error);
+                        report::error(error.code(), error);
                     }
                 }
                 self.look(member);
@@ -48,7 +49,8 @@ impl Live<'_> {
             Err(Stuck::NotNow) => {}
             Err(stuck) if !self.options.quiet => {
                 self.status.clear();
-                report::warning(tell::stuck(&it.session.attached()[buffer], &stuck, self.options));
+                let why = tell::stuck(&it.session.attached()[buffer], &stuck, self.options);
+                report::warning(Code::RingsStay, why);
             }
             Err(_) => {}
         }

@@ -7,6 +7,7 @@ use ppt_agent::{Attached, Distrust, Ending, SegmentKind, Session, StampClock, St
 use ppt_listener::{EndReason, Summary};
 
 use crate::args;
+use crate::code::Code;
 use crate::measure::{bytes, grouped};
 use crate::report;
 
@@ -15,6 +16,7 @@ pub(super) fn attached(args: &args::Capture, session: &Session) {
     owner(args, session.target());
     if session.filtered {
         report::warning(
+            Code::FilteredProgram,
             "the program filters its system calls (seccomp), and its first frame will make some: \
              if the filter ends programs for it, this one ends",
         );
@@ -203,23 +205,30 @@ pub(super) fn problems(name: &str, buffers: &[String], summary: &Summary) -> boo
     // Whoever reads a pipe may stop reading.
     let error = summary.error.as_ref().filter(|it| it.kind() != ErrorKind::BrokenPipe);
     if let Some(error) = error {
-        report::error(format_args!(
-            "{name}: {error}\n  what was captured before that is in the file"
-        ));
+        report::error(
+            Code::CaptureFailed,
+            format_args!("{name}: {error}\n  what was captured before that is in the file"),
+        );
         ok = false;
     }
     for (buffer, _) in buffers.iter().zip(&summary.feeds).filter(|(_, feed)| feed.truncated) {
-        report::error(format_args!(
-            "{buffer}: segment truncated: somebody took its memory away, and it was given up\n  what \
+        report::error(
+            Code::SegmentTruncated,
+            format_args!(
+                "{buffer}: segment truncated: somebody took its memory away, and it was given up\n  what \
              was captured before that is in the file"
-        ));
+            ),
+        );
         ok = false;
     }
     for ring in summary.feeds.iter().flat_map(|feed| &feed.broken) {
-        report::error(format_args!(
-            "ring {} was given up: its cursor went from {} to {}, which no writer does",
-            ring.ring, ring.cursor.next, ring.cursor.tail
-        ));
+        report::error(
+            Code::RingGivenUp,
+            format_args!(
+                "ring {} was given up: its cursor went from {} to {}, which no writer does",
+                ring.ring, ring.cursor.next, ring.cursor.tail
+            ),
+        );
         ok = false;
     }
     ok

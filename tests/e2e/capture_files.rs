@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use crate::explained::explained;
 use crate::steady::{assert_said, build, check_frames, start};
 use crate::support::{Account, Bench, PATIENCE, Ran, Table, ppt, text};
 
@@ -57,7 +58,7 @@ fn when_in_the_file(bench: &Bench, rows: u64) -> Ran {
 fn unreadable(bench: &Bench, name: &str, expected: &str) {
     for command in ["dump", "info"] {
         let ran = bench.ppt(&[command, name]);
-        assert_eq!(ran.stderr, format!("ppt: {name}: {expected}\n"), "{command}");
+        assert_eq!(explained(&ran.stderr), format!("ppt: {name}: {expected}\n"), "{command}");
         assert_eq!((ran.code(), ran.stdout.as_str()), (1, ""), "{command}");
     }
 }
@@ -237,7 +238,7 @@ fn frames_and_buffers_that_are_not_there_are_mistakes_of_usage() {
     let bench = captured("burst 10", &[]);
     let said = |args: &[&str], expected: &str| {
         let ran = bench.ppt(&[&["dump", "out.bin"], args].concat());
-        assert_eq!(ran.stderr, format!("ppt: out.bin: {expected}\n"));
+        assert_eq!(explained(&ran.stderr), format!("ppt: out.bin: {expected}\n"));
         assert_eq!((ran.code(), ran.stdout.as_str()), (2, ""));
     };
     said(&["--frame", "nosuch"], "no frame is called `nosuch`; the chosen buffers have: steady");

@@ -6,6 +6,7 @@ use std::process::Stdio;
 
 use serde_json::Value;
 
+use crate::explained::explained;
 use crate::steady::{assert_said, build, check_frames, counted, gate, page, start, total};
 use crate::support::{
     Account, Attach, Bench, Kind, PATIENCE, Target, fetched, of_both_kinds, ppt, record,
@@ -456,7 +457,7 @@ fn a_buffer_that_is_not_there_is_a_mistake_of_usage() {
     let expected = format!("ppt: process {pid} has no buffer `nosuch`; it has: clocks, values\n");
     for command in ["attach", "detach"] {
         let ran = bench.ppt(&[command, &pid, "-b", "nosuch"]);
-        assert_eq!((ran.code(), &ran.stderr), (2, &expected));
+        assert_eq!((ran.code(), explained(&ran.stderr)), (2, expected.clone()));
     }
     assert!(!bench.path("out.bin").exists());
     target.run();

@@ -3,6 +3,7 @@
 use std::fs;
 use std::process::{Command, Stdio};
 
+use crate::explained::explained;
 use crate::steady::{as_nobody, assert_said, build, gate, is_root, open_to_nobody, page, start};
 use crate::support::{Account, Bench, Target, available, ppt, record, segments_of, text};
 
@@ -70,7 +71,7 @@ pub fn refused_to_nobody(bench: &Bench, pid: u32, args: &[&str]) -> String {
     let output = command.args(["attach", &pid.to_string()]).args(args).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     let said = text(&output.stderr);
-    said.split("\n  ppt runs in a container").next().unwrap().trim_end().to_string()
+    explained(&said).split("\n  ppt runs in a container").next().unwrap().trim_end().to_string()
 }
 
 #[test]

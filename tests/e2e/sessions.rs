@@ -5,6 +5,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
+use crate::explained::explained;
 use crate::flood::{self, count, frames, gaps};
 use crate::steady::assert_said;
 use crate::support::{
@@ -482,7 +483,7 @@ fn a_ninth_geometry_is_refused(kind: Kind) {
         "ppt: buffer flood of process {pid} has mapped segments of 8 geometries, and its table is \
          full; attach with a geometry that was used before, or restart the program\n"
     );
-    assert_eq!((ninth.code(), ninth.stderr), (1, expected));
+    assert_eq!((ninth.code(), explained(&ninth.stderr)), (1, expected));
     assert!(!bench.path("9.bin").exists());
     let attach = bench.attach(&target, &["-v", "--force", "--slots", &slots[7]]);
     assert!(Brief { agent: 0, said: attach.stop() }.segment().0 == "adopted");

@@ -8,6 +8,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
+use crate::explained::explained;
 use crate::support::{Account, Bench, Table, Target};
 
 /// A folder with the target built as `steady`, with further arguments for gcc.
@@ -76,13 +77,15 @@ pub fn page(target: &mut Target) -> String {
     target.stdout.wait_for("page ")
 }
 
-/// Fails unless `said` is `expected`, in which each `{}` stands for anything within a line.
+/// Fails unless `said`, but for the way to the explanation, is `expected`, in which each `{}` stands for anything within a line.
 #[track_caller]
 pub fn assert_said(said: &str, expected: &str) {
+    let said = &explained(said);
     assert!(matches(said, expected), "said:\n{said}\n\nexpected:\n{expected}");
 }
 
-fn matches(said: &str, expected: &str) -> bool {
+/// Whether `said` is `expected`, in which each `{}` stands for anything within a line.
+pub fn matches(said: &str, expected: &str) -> bool {
     let Some((before, after)) = expected.split_once("{}") else { return said == expected };
     let Some(rest) = said.strip_prefix(before) else { return false };
     let end = rest.find('\n').unwrap_or(rest.len());

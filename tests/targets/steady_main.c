@@ -7,6 +7,7 @@
  *   gate          says "gate 0" or "gate 1"
  *   page          says "page ADDRESS HASH" of the control page
  *   hide          is not dumpable from now on, says "hidden"
+ *   allow         may be attached to by its user, says "allowed"
  *   exec PROGRAM  becomes another program
  */
 #define _GNU_SOURCE
@@ -101,6 +102,9 @@ int main(int argc, char **argv) {
         } else if (strcmp(line, "hide") == 0) {
             prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
             puts("hidden");
+        } else if (strcmp(line, "allow") == 0) {
+            ppt_allow_attach();
+            puts("allowed");
         } else if (strncmp(line, "exec ", 5) == 0) {
             execl(line + 5, line + 5, (char *)0);
             return 2;

@@ -4,6 +4,7 @@ use super::{
     CREW, LINK, account, bench, check, go, hash8, host, library, list, merged, plain, tell,
     two_of_a_name,
 };
+use crate::explained::explained;
 use crate::support::{self, Account, Bench, available};
 
 #[test]
@@ -142,7 +143,7 @@ fn a_library_that_keeps_its_control_page_to_itself_is_refused() {
         let ran = bench.ppt(command);
         assert_eq!((ran.code(), ran.stdout.as_str()), (1, ""), "{command:?}");
         assert_eq!(
-            plain(&bench, &ran.stderr, &[(target.pid(), "PID")]),
+            plain(&bench, &explained(&ran.stderr), &[(target.pid(), "PID")]),
             "ppt: process PID: buffer example in DIR/libleft.so: that library was linked with -Bsymbolic, and the \
              program uses its header, so they see different control pages. Link the library \
              without -Bsymbolic, or the .c file into the program\n",

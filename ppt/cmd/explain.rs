@@ -1,0 +1,143 @@
+//! `ppt explain CODE`: what a message means, why it comes, what to do.
+//!
+//! ```text
+//! $ ppt attach 4711
+//! ppt: process 4711 is traced by process 4720 (gdb); …
+//!   more: ppt explain traced
+//! $ ppt explain traced
+//! ```
+//!
+//! The words are those of `docs/troubleshooting.md`: a heading `### CODE` for each message, below it
+//! a line that sums it up, and the rest.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use crate::args;
+use crate::code::Code;
+use crate::{exit, report};
+
+const PAGE: &str = include_str!("../../docs/troubleshooting.md");
+
+/// What the page says of one message.
+#[derive(Clone, Copy)]
+pub(crate) struct Section {
+    pub(crate) code: &'static str,
+    text: &'static str,
+}
+
+impl Section {
+    /// The first line.
+    pub(crate) fn summary(self) -> &'static str {
+        self.text.lines().next().unwrap_or_default()
+    }
+}
+
+/// Every section of the page.
+pub(crate) fn sections() -> impl Iterator<Item = Section> {
+    PAGE.split("\n### ").skip(1).filter_map(|part| {
+        let (code, text) = part.split_once('\n')?;
+        let end = text.find("\n## ").unwrap_or(text.len());
+        Some(Section { code, text: text[..end].trim() })
+    })
+}
+
+pub(crate) fn run(args: &args::Explain) -> ExitCode {
+    let text = match &args.code {
+        None => list(),
+        Some(typed) => match section(typed) {
+            Some(section) => format!("{}\n", section.text),
+            None => {
+                report::error(Code::NoSuchMessage, unknown(typed));
+                return exit::usage();
+            }
+        },
+    };
+    match std::io::stdout().write_all(text.as_bytes()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            report::error(Code::CannotWrite, format_args!("cannot write to stdout: {error}"));
+            exit::FAILED
+        }
+        _ => exit::DONE,
+    }
+}
+
+/// The section of a code, typed as it is or as other outputs spell it (`no_ring`, `NO RING`).
+fn section(typed: &str) -> Option<Section> {
+    let code = typed.trim().to_lowercase().replace(['_', ' '], "-");
+    sections().find(|it| it.code == code)
+}
+
+fn unknown(typed: &str) -> String {
+    const ALIKE: f64 = 0.8;
+    let alike = sections().map(|it| (strsim::jaro_winkler(it.code, typed), it.code));
+    let nearest = alike.max_by(|one, other| one.0.total_cmp(&other.0));
+    let meant = match nearest.filter(|(alike, _)| *alike > ALIKE) {
+        Some((_, code)) => format!("did you mean `{code}`?"),
+        None => "`ppt explain` lists them".to_owned(),
+    };
+    format!(
+        "there is no message called `{}`: {meant}\n  pptc's messages, whose names stand in brackets, \
+         say all at the place itself",
+        ppt_agent::escaped(typed)
+    )
+}
+
+fn list() -> String {
+    let width = sections().map(|it| it.code.len()).max().unwrap_or(0);
+    sections().map(|it| format!("{:width$}  {}\n", it.code, it.summary())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use ppt_agent::AgentError;
+    use ppt_dump::DumpError;
+    use ppt_listener::{Cause, ListenerError};
+    use strum::VariantNames;
+
+    use super::*;
+    use crate::output::OutputError;
+
+    /// The names of everything that ppt has to say.
+    fn codes() -> BTreeSet<String> {
+        let ours = Code::VARIANTS.iter().chain(OutputError::VARIANTS).copied();
+        let theirs = AgentError::codes().chain(ListenerError::codes()).chain(DumpError::codes());
+        ours.chain(theirs).map(String::from).chain(Cause::codes()).collect()
+    }
+
+    #[test]
+    fn every_message_has_a_section_and_every_section_a_message() {
+        let explained: Vec<_> = sections().map(|it| it.code.to_string()).collect();
+        let codes = codes();
+        let missing: Vec<_> = codes.iter().filter(|it| !explained.contains(it)).collect();
+        assert!(missing.is_empty(), "not in docs/troubleshooting.md: {missing:?}");
+        let stale: Vec<_> = explained.iter().filter(|it| !codes.contains(*it)).collect();
+        assert!(stale.is_empty(), "nothing says so any more: {stale:?}");
+        assert_eq!(explained.len(), codes.len(), "a section is there twice");
+    }
+
+    #[test]
+    fn every_section_sums_up_quotes_and_helps() {
+        for section in sections() {
+            let (code, text) = (section.code, section.text);
+            assert!(section.summary().ends_with('.'), "{code}: {}", section.summary());
+            assert!(text.contains("\n> "), "{code}: what does one see?");
+            assert!(text.contains("\n**What to do:** "), "{code}: what helps?");
+            assert!(
+                text.lines().all(|it| it.starts_with('>') || it.chars().count() <= 104),
+                "{code}"
+            );
+        }
+    }
+
+    #[test]
+    fn codes_are_found_as_they_are_spelt_elsewhere() {
+        for typed in ["no-ring", "no_ring", "No ring"] {
+            assert_eq!(section(typed).unwrap().code, "no-ring");
+        }
+        assert!(unknown("tracd").contains("did you mean `traced`?"));
+        assert!(unknown("zzz").contains("`ppt explain` lists them"));
+    }
+}

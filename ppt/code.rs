@@ -1,0 +1,33 @@
+//! Names of what the command line itself has to say, beside those of the libraries' errors:
+//! `ppt explain NAME` explains each.
+
+/// A message of ours.
+#[derive(Debug, Clone, Copy, strum::IntoStaticStr, strum::VariantNames)]
+#[strum(serialize_all = "kebab-case")]
+pub(crate) enum Code {
+    AmbiguousName,
+    BufferRefused,
+    CannotMap,
+    CannotRun,
+    CannotWrite,
+    CaptureFailed,
+    CutOff,
+    Damaged,
+    Demo,
+    FilteredProgram,
+    NoSuchMessage,
+    NoSuchCommand,
+    NoSuchName,
+    NotCaptured,
+    NothingCaptured,
+    NothingToAttach,
+    NotFetched,
+    RingGivenUp,
+    RingsStay,
+    RowsNotShown,
+    SegmentTruncated,
+    SetUserId,
+    StdoutTaken,
+    System,
+    TicksGivenUp,
+}
