@@ -195,8 +195,8 @@ fn every_type_from_one_thread() {
 #[test]
 fn every_type_from_eight_threads() {
     let bench = Bench::new();
-    let target = start(&bench, "values", &["8", "5000"]);
-    values::check(&bench, target, 8, 5_000);
+    let target = start(&bench, "values", &["8", &values::MANY.to_string()]);
+    values::check(&bench, target, 8, values::MANY);
 }
 
 fn a_forked_child_is_off(kind: Kind) {
