@@ -22,6 +22,8 @@ pub(crate) struct Plan {
     pub by_buffer: bool,
     /// Whether there is a `frame` column.
     pub by_frame: bool,
+    /// Whether there is a `segment` column: numbers of a ring that grew begin anew in another.
+    pub by_segment: bool,
     /// The wanted sources, by number.
     pub sources: BTreeMap<u16, SourcePlan>,
 }
@@ -102,11 +104,13 @@ impl Plan {
             shown_sources.push(sources[index]);
         }
 
+        plan.by_segment = shown_sources.iter().any(|it| it.source.segments.len() > 1);
         plan.by_process = several_processes(shown_sources);
         plan.by_buffer =
             plan.sources.values().map(|it| &it.label).collect::<BTreeSet<_>>().len() > 1;
         plan.by_frame = options.frame.is_none() && kinds.len() > 1;
         let standard = ["seqno", "ring", "tid"].into_iter();
+        let standard = standard.chain(plan.by_segment.then_some("segment"));
         let standard = standard.chain(plan.by_process.then_some("pid"));
         let standard = standard.chain(plan.by_buffer.then_some("buffer"));
         let standard = standard.chain(plan.by_frame.then_some("frame"));

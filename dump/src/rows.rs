@@ -75,6 +75,9 @@ impl Rows<'_> {
             tid => Value::Unsigned(tid.into()),
         };
         writer.cell(tid, out);
+        if self.plan.by_segment {
+            writer.cell(Value::Bytes(&head.nonce.to_be_bytes()), out);
+        }
         if self.plan.by_process {
             writer.cell(Value::Unsigned(source.pid.into()), out);
         }

@@ -74,6 +74,7 @@ pub fn published(target: &Target) -> u64 {
 /// One row of a capture.
 #[derive(Debug, Clone, Copy)]
 pub struct Beat {
+    pub segment: u64,
     pub seqno: u64,
     pub ring: u64,
     pub tid: u64,
@@ -86,23 +87,30 @@ pub fn frames(bench: &Bench, capture: &str) -> Vec<Beat> {
     let mut last = HashMap::new();
     let beats = beats(bench, capture);
     for beat in &beats {
-        let before = last.insert(beat.ring, beat.seqno).unwrap_or(0);
+        let before = last.insert((beat.segment, beat.ring), beat.seqno).unwrap_or(0);
         assert!(beat.seqno > before, "after {before}: {beat:?}");
     }
     beats
 }
 
 /// The frames of a capture, each whole.
-pub fn beats(bench: &Bench, capture: &str) -> Vec<Beat> {
+fn beats(bench: &Bench, capture: &str) -> Vec<Beat> {
     let ran = bench.ppt(&["dump", capture]);
     assert!(ran.status.success(), "{}", ran.stderr);
     let mut lines = ran.stdout.lines();
-    assert_eq!(lines.next(), Some("seqno\tring\ttid\tthread\tn\ta\tb\tc\td"));
+    // Where rings grew, their numbers begin anew in another segment.
+    let grew = match lines.next().unwrap() {
+        "seqno\tring\ttid\tthread\tn\ta\tb\tc\td" => false,
+        "seqno\tring\ttid\tsegment\tthread\tn\ta\tb\tc\td" => true,
+        other => panic!("{other}"),
+    };
     lines
         .map(|line| {
             let mut words = [0u64; 9];
+            let mut cells: Vec<&str> = line.split('\t').collect();
+            let segment = if grew { u64::from_str_radix(cells.remove(3), 16).unwrap() } else { 0 };
             // A thread that is not known leaves its cell empty.
-            let cells = line.split('\t').map(|cell| match cell {
+            let cells = cells.into_iter().map(|cell| match cell {
                 "" => 0,
                 number => number.parse().unwrap(),
             });
@@ -110,7 +118,7 @@ pub fn beats(bench: &Bench, capture: &str) -> Vec<Beat> {
             let [seqno, ring, tid, thread, n, a, b, c, d] = words;
             let word = (n * 256 + thread + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
             assert_eq!([a, b, c, d], [word, !word, word.rotate_left(32), word ^ n], "torn: {line}");
-            Beat { seqno, ring, tid, thread, n }
+            Beat { segment, seqno, ring, tid, thread, n }
         })
         .collect()
 }

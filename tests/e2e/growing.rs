@@ -5,7 +5,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::flood::{self, Beat, beats, count};
+use crate::flood::{self, Beat, count, frames};
 use crate::support::{
     Account, Attach, Bench, Kind, Target, of_both_kinds, segments_mapped, segments_of, stopped,
     wait_until,
@@ -62,7 +62,7 @@ fn by_segment(info: &Value) -> Vec<(u64, u64, u64)> {
 
 /// Each frame whole, and there once.
 fn whole(bench: &Bench, capture: &str, account: Account) -> Vec<Beat> {
-    let beats = beats(bench, capture);
+    let beats = frames(bench, capture);
     let names: HashSet<_> = beats.iter().map(|it| (it.thread, it.n)).collect();
     assert_eq!((beats.len(), names.len() as u64), (names.len(), account.captured));
     beats

@@ -167,7 +167,7 @@ fn the_agent_while_rings_grow() {
         let account = Account::of(&bench.info("next.bin"));
         account.check(written);
         assert_eq!((written, account.dropped), (10_000, 0), "call {at}: {said}");
-        assert_eq!(flood::beats(&bench, "next.bin").len() as u64, account.captured);
+        assert_eq!(flood::frames(&bench, "next.bin").len() as u64, account.captured);
         target.finish();
     }
     assert!(killed > 10, "{killed} of {grows:?}");
