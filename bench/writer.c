@@ -200,6 +200,14 @@ static NOINLINE void tick_alone(uint64_t i) {
     __asm__ volatile("" : : "r"(t));
 }
 
+#ifdef LANGUAGES
+/* block_form in C++ and in Rust. */
+void block_form_cpp(uint64_t i);
+void block_form_rust(uint64_t i);
+LOOP_OVER(block_form_cpp)
+LOOP_OVER(block_form_rust)
+#endif
+
 LOOP_OVER(empty_call)
 LOOP_OVER(floor_call)
 LOOP_OVER(block_form)
@@ -224,6 +232,10 @@ static const struct way WAYS[] = {
     {"empty_call", empty_call_calls, MANY, 0},
     {"floor_call", floor_call_calls, MANY, 0},
     {"block_form", block_form_calls, MANY, 0},
+#ifdef LANGUAGES
+    {"block_form_cpp", block_form_cpp_calls, MANY, 0},
+    {"block_form_rust", block_form_rust_calls, MANY, 0},
+#endif
     {"macro_form", macro_form_calls, MANY, 0},
     {"macro_write", macro_write_calls, MANY, 0},
     {"block_form_one_stamp", block_form_one_stamp_calls, FEWER, 0},

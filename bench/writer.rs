@@ -4,9 +4,12 @@
 //! $ cargo bench --bench writer
 //! ```
 //!
-//! Compiles `writer.c` with the generated code, runs it, and attaches and detaches `ppt` around its
+//! Compiles `writer.c` with the generated code (and the same frame in C++ and Rust), runs it, and attaches and detaches `ppt` around its
 //! measurements, round after round, so that off and on see the same process and the same machine.
 //! Nothing here passes or fails.
+
+#[path = "../tests/instructions/program.rs"]
+mod program;
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -22,8 +25,7 @@ const ROUNDS: usize = 9;
 /// The paper's load: frames a second, and for how long.
 const STEADY: (u32, u32) = (2_500, 8);
 
-const FRAMES: [(&str, &str); 2] =
-    [("writer.frame", include_str!("writer.frame")), ("ticks.frame", include_str!("ticks.frame"))];
+const TICKS: &str = include_str!("ticks.frame");
 const PROGRAM: &str = include_str!("writer.c");
 const COMMANDS: &str = include_str!("commands.h");
 
@@ -58,24 +60,20 @@ fn main() {
     );
 }
 
-/// Generates the C of the frame files and compiles it with `writer.c`.
+/// Generates the code of the frame files and compiles it with `writer.c`.
 fn build(folder: &Path, compiler: &str) {
-    for (name, text) in FRAMES {
-        let frames = ppt_codegen::parse(text.as_bytes(), name).unwrap();
-        let outputs = ppt_codegen::generate(&frames, name, &[ppt_codegen::Language::C]).unwrap();
-        ppt_codegen::write_outputs(folder, &outputs).unwrap();
-    }
+    let kept = Path::new(env!("CARGO_TARGET_TMPDIR")).join("block-form");
+    let parts = program::parts(folder, &kept);
+    let parts: Vec<_> = parts.iter().map(String::as_str).collect();
+    let frames = ppt_codegen::parse(TICKS.as_bytes(), "ticks.frame").unwrap();
+    let outputs = ppt_codegen::generate(&frames, "ticks.frame", &[ppt_codegen::Language::C]);
+    ppt_codegen::write_outputs(folder, &outputs.unwrap()).unwrap();
     std::fs::write(folder.join("bench.c"), PROGRAM).unwrap();
     std::fs::write(folder.join("commands.h"), COMMANDS).unwrap();
-    let status = Command::new(compiler)
-        .current_dir(folder)
-        .args(["-std=c11", "-O2", "-Wall", "-Wextra", "-pthread"])
-        // Where a loop happens to lie costs more than what is off costs.
-        .args(["-falign-functions=64", "-falign-loops=64"])
-        .args(["bench.c", "writer.c", "ticks.c", "-o", "writer"])
-        .status()
-        .unwrap();
-    assert!(status.success(), "{compiler}: {status}");
+    let c = ["-std=c11", "-DLANGUAGES", "-pthread", "-c", "bench.c", "writer.c", "ticks.c"];
+    program::run(folder, compiler, &c);
+    let objects = ["bench.o", "writer.o", "ticks.o", "-o", "writer"];
+    program::run(folder, "g++", &[&objects[..], &parts].concat());
 }
 
 /// The running program.
@@ -207,9 +205,13 @@ fn table(off: &Figures, on: &Figures) {
     for (label, figures, name) in [
         ("floor as a function", on, "floor_call"),
         ("off, block form", off, "block_form"),
+        ("off, block form, C++", off, "block_form_cpp"),
+        ("off, block form, Rust", off, "block_form_rust"),
         ("off, macro form, 8 fields", off, "macro_form"),
         ("off, macro form, write alone", off, "macro_write"),
         ("on, block form", on, "block_form"),
+        ("on, block form, C++", on, "block_form_cpp"),
+        ("on, block form, Rust", on, "block_form_rust"),
         ("on, macro form, 8 fields", on, "macro_form"),
         ("on, macro form, write alone", on, "macro_write"),
         ("on, block form, one stamp", on, "block_form_one_stamp"),
@@ -233,6 +235,10 @@ fn table(off: &Figures, on: &Figures) {
             on.median(name) / on.median("floor_loop"),
             net(off, name, "empty_call")
         );
+    }
+    for (label, name) in [("C++", "block_form_cpp"), ("Rust", "block_form_rust")] {
+        let ratio = |figures: &Figures| figures.median(name) / figures.median("block_form");
+        println!("block form, {label}: off {:.2} × C, on {:.2} × C", ratio(off), ratio(on));
     }
     for (label, name, floor) in [
         ("one tick", "block_form_one_tick", "floor_one_tick"),

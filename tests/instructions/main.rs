@@ -14,6 +14,15 @@ fn runs(program: &str) -> bool {
     Command::new(program).arg("--version").output().is_ok()
 }
 
+fn build(folder: &Path, kept: &Path) {
+    let parts = program::parts(folder, kept);
+    let parts: Vec<_> = parts.iter().map(String::as_str).collect();
+    std::fs::write(folder.join("block_form.c"), include_str!("block_form.c")).unwrap();
+    program::run(folder, "gcc", &["-std=c11", "-c", "block_form.c", "writer.c"]);
+    let objects = ["block_form.o", "writer.o", "-o", "writer"];
+    program::run(folder, "g++", &[&objects[..], &parts].concat());
+}
+
 /// Instructions of one call, by function, what it calls included.
 fn count(folder: &Path, attached: bool) -> BTreeMap<&'static str, u64> {
     let mut command = Command::new("valgrind");
@@ -54,7 +63,7 @@ fn a_frame_costs_the_same_in_each_language() {
     }
     let folder = tempfile::tempdir().unwrap();
     let kept = Path::new(env!("CARGO_TARGET_TMPDIR")).join("block-form");
-    program::build(folder.path(), &kept);
+    build(folder.path(), &kept);
     let (off, on) = (count(folder.path(), false), count(folder.path(), true));
     println!("instructions of a call: off {off:?}, on {on:?}");
     let net = |counted: &BTreeMap<_, u64>, form| counted[form] - counted["empty_call"];

@@ -1,4 +1,4 @@
-//! Builds the program that is measured: the block form in C, C++ and Rust.
+//! Builds what is measured beside C: the block form in C++ and Rust.
 
 use std::fs;
 use std::path::Path;
@@ -7,30 +7,33 @@ use std::process::Command;
 use ppt_codegen::Language;
 
 const LANGUAGES: [Language; 3] = [Language::C, Language::Cpp, Language::Rust];
-const FLAGS: [&str; 3] = ["-O2", "-Wall", "-Wextra"];
+/// Where a loop happens to lie costs more than what is off costs.
+pub const FLAGS: [&str; 5] =
+    ["-O2", "-Wall", "-Wextra", "-falign-functions=64", "-falign-loops=64"];
 
-/// Builds `writer` in `folder`. What Rust needs is kept in `kept`.
-pub fn build(folder: &Path, kept: &Path) {
+/// Writes the generated code of `writer.frame` to `folder`, where `block_form_cpp` and
+/// `block_form_rust` are built of it; returns what to link them by, with g++. What Rust needs is kept
+/// in `kept`.
+pub fn parts(folder: &Path, kept: &Path) -> Vec<String> {
     let text = include_str!("../../bench/writer.frame");
     let frames = ppt_codegen::parse(text.as_bytes(), "writer.frame").unwrap();
     let outputs = ppt_codegen::generate(&frames, "writer.frame", &LANGUAGES).unwrap();
     ppt_codegen::write_outputs(folder, &outputs).unwrap();
-    fs::write(folder.join("block_form.c"), include_str!("block_form.c")).unwrap();
     fs::write(folder.join("block_form_cpp.cpp"), include_str!("block_form.cpp")).unwrap();
     fs::create_dir(folder.join("rust")).unwrap();
     fs::write(folder.join("rust/block_form.rs"), include_str!("block_form.rs")).unwrap();
     fs::rename(folder.join("writer.rs"), folder.join("rust/writer.rs")).unwrap();
-    let run = |program: &str, args: &[&str]| {
-        let status = Command::new(program).current_dir(folder).args(args).status().unwrap();
-        assert!(status.success(), "{program}: {status}");
-    };
-    let c = ["-std=c11", "-c", "block_form.c", "writer.c"];
-    run("gcc", &[&FLAGS[..], &c].concat());
-    run("g++", &[&FLAGS[..], &["-std=c++17", "-c", "block_form_cpp.cpp"]].concat());
+    run(folder, "g++", &["-std=c++17", "-c", "block_form_cpp.cpp"]);
     let rust = rust(&folder.join("rust"), kept);
-    let objects = ["block_form.o", "writer.o", "block_form_cpp.o", "-o", "writer"];
-    let libraries = [rust.as_str(), "-lpthread", "-ldl", "-lm"];
-    run("g++", &[&objects[..], &libraries].concat());
+    let libraries = ["-lpthread", "-ldl", "-lm"].map(String::from);
+    [vec!["block_form_cpp.o".into(), rust], libraries.into()].concat()
+}
+
+/// Runs a compiler in `folder`.
+pub fn run(folder: &Path, compiler: &str, args: &[&str]) {
+    let status = Command::new(compiler).current_dir(folder).args(FLAGS).args(args).status();
+    let status = status.unwrap_or_else(|error| panic!("{compiler}: {error}"));
+    assert!(status.success(), "{compiler} {args:?}: {status}");
 }
 
 /// The static library of `block_form.rs`.
@@ -47,7 +50,7 @@ fn rust(folder: &Path, kept: &Path) -> String {
     let status = Command::new(env!("CARGO"))
         .args(["build", "--release", "--offline", "--quiet"])
         .current_dir(folder)
-        .env_remove("RUSTFLAGS")
+        .env("RUSTFLAGS", "-C llvm-args=-align-all-functions=6")
         .env("CARGO_TARGET_DIR", kept)
         .status()
         .unwrap();
