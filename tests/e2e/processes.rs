@@ -4,8 +4,8 @@ use std::fs;
 
 use crate::flood::{self, count, frames};
 use crate::support::{
-    Account, Attach, Bench, Kind, Target, fetched, of_both_kinds, ppt, record, segments_mapped,
-    segments_of, wait_until,
+    Account, Attach, Bench, Kind, Target, fetched, of_both_kinds, ppt, record, rounds,
+    segments_mapped, segments_of, wait_until,
 };
 
 /// Attaches to a process by its number.
@@ -40,6 +40,7 @@ of_both_kinds! {
     a_child_is_attached_on_its_own
     ten_thousand_short_threads
     more_threads_than_rings
+    storms_of_threads_beyond_the_rings
     the_leader_is_gone
 }
 
@@ -179,6 +180,29 @@ fn more_threads_than_rings(kind: Kind) {
           running, and there will be a ring for each"
     );
     record("44", &kind.case("8 threads, 3 rings"), written, account, &info, segments_of(&[agent]));
+}
+
+fn storms_of_threads_beyond_the_rings(kind: Kind) {
+    let bench = flood::build_with("threads_main.c").of(kind);
+    let (threads, together) = (rounds(3_200, 64_000).to_string(), 64);
+    let mut target = bench.start("threads_main", &[&threads, &together.to_string(), "20"]);
+    let memory = (8 * 1024 * 56).to_string();
+    let attach = bench.attach(&target, &["--slots", "1024", "--memory", &memory]);
+    let agent = attach.pid();
+    let written = target.run();
+    attach.stop();
+    target.finish();
+    let info = bench.info("out.bin");
+    let account = Account::of(&info);
+    account.check(written);
+    assert_eq!(written, 20 * threads.parse::<u64>().unwrap());
+    assert_eq!(count(&info, "dropped", "no_ring"), account.dropped);
+    assert!(account.dropped > 0 && account.captured > 0, "{account:?}");
+    let rows = frames(&bench, "out.bin");
+    assert_eq!(rows.len() as u64, account.captured);
+    assert!(rows.iter().all(|row| row.ring < 8), "there are 8 rings");
+    let case = kind.case(&format!("{threads} threads, {together} at a time, 8 rings"));
+    record("36", &case, written, account, &info, segments_of(&[agent]));
 }
 
 #[test]

@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use crate::flood::{self, count};
 use crate::steady::is_root;
-use crate::support::{Account, Bench, Target, record, segments_of, stopped, text, wait_until};
+use crate::support::{
+    Account, Attach, Bench, Target, available, ppt, record, segments_of, stopped, text, wait_until,
+};
 
 const THREADS: u64 = 4;
 /// Between the halves.
@@ -213,4 +215,59 @@ fn the_generation_comes_first() {
 #[test]
 fn the_id_comes_first() {
     torn(false, "torn gate, id first");
+}
+
+/// The agent died before the target mapped its segment, which died with it; its id is another
+/// program's now, and the gate still names it.
+#[test]
+fn an_id_that_became_another_programs() {
+    if !is_root() || !available("unshare") || !available("nsenter") {
+        return;
+    }
+    let bench = flood::build();
+    bench.copy("leave_segment.c");
+    bench.cc(&["leave_segment.c", "-o", "leave_segment"]);
+    // Ids are chosen in an IPC namespace of the test's own.
+    let mut command = bench.command("unshare");
+    command.args(["--ipc", "./flood", "2", "1000"]);
+    let mut target = Target::start(command);
+    let pid = target.pid().to_string();
+    let inside = |words: &[&str]| {
+        let mut command = bench.command("nsenter");
+        command.args(["--ipc", "--target", &pid]).args(words);
+        command
+    };
+    let script = |script: &str| {
+        let output = inside(&["sh", "-c", script]).output().unwrap();
+        assert!(output.status.success(), "{script}: {}", text(&output.stderr));
+        text(&output.stdout)
+    };
+    let attach = Attach::start(inside(&[ppt(), "attach", &pid, "-o", "dead.bin"]));
+    let table = script("cat /proc/sysvipc/shm");
+    let words: Vec<&str> = table.lines().nth(1).unwrap().split_whitespace().collect();
+    let (id, size) = (words[1], words[3]);
+    attach.kill();
+    assert_eq!(script("cat /proc/sysvipc/shm").lines().count(), 1, "it died with its agent");
+    let made = script(&format!(
+        "echo {id} > /proc/sys/kernel/shm_next_id; exec ./leave_segment 70740001 {size}"
+    ));
+    assert_eq!(made.trim(), id);
+
+    let refused = target.run();
+    assert_eq!((refused, flood::published(&target)), (2000, 0), "the gate was still open");
+    assert_eq!(target.run(), 2000);
+    assert_eq!(flood::published(&target), 0);
+    assert_eq!(script(&format!("exec ./leave_segment look {id}")), "intact\n");
+
+    let attach = Attach::start(inside(&[ppt(), "attach", &pid]));
+    let agent = attach.pid();
+    let written = target.run();
+    let said = attach.stop();
+    assert!(said.contains("took over from ppt with pid"), "{said}");
+    target.finish();
+    let info = bench.info("out.bin");
+    let account = Account::of(&info);
+    account.check(written);
+    assert_eq!(account.captured, written);
+    record("39", "id reused by another program", written, account, &info, segments_of(&[agent]));
 }
