@@ -198,3 +198,39 @@ fn the_demo_runs_from_anywhere_and_leaves_a_table() {
     }
     assert_eq!(fs::read_dir(bench.path("elsewhere")).unwrap().count(), 0);
 }
+
+/// Rust files of the repository, by their names without `.rs`.
+fn sources(folder: &Path, found: &mut Vec<(String, String)>) {
+    for it in fs::read_dir(folder).unwrap().map(Result::unwrap) {
+        let (path, name) = (it.path(), it.file_name().into_string().unwrap());
+        if it.file_type().unwrap().is_dir() {
+            if name != "target" && !name.starts_with('.') {
+                sources(&path, found);
+            }
+        } else if let Some(stem) = name.strip_suffix(".rs") {
+            found.push((stem.into(), fs::read_to_string(path).unwrap()));
+        }
+    }
+}
+
+#[test]
+fn every_fault_has_tests_that_exist() {
+    let mut files = Vec::new();
+    sources(root(), &mut files);
+    let page = fs::read_to_string(root().join("docs/reliability.md")).unwrap();
+    let (_, section) = page.split_once("## Where each fault is tested").unwrap();
+    let mut rows = 0;
+    for line in section.lines().filter(|line| line.starts_with("| ")).skip(1) {
+        let cells: Vec<&str> = line.split(" | ").collect();
+        rows += 1;
+        assert_eq!(cells[0].trim_start_matches("| "), rows.to_string(), "in order: {line}");
+        let names = cells[2].trim_end_matches(" |").split(", ").map(|it| it.trim_matches('`'));
+        for name in names {
+            let (file, function) = name.split_once("::").unwrap();
+            let is_in = |text: &str| text.contains(&format!("fn {function}("));
+            let exists = files.iter().any(|(stem, text)| stem == file && is_in(text));
+            assert!(exists, "row {rows}: no test {name}");
+        }
+    }
+    assert_eq!(rows, 56);
+}
