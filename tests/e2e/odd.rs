@@ -111,14 +111,14 @@ impl Drop for Freezer {
 }
 
 fn a_frozen_program(kind: Kind) {
-    let bench = flood::build_with("leader_main.c").of(kind);
+    let bench = flood::build_with("remapped_main.c").of(kind);
     let name = format!("ppt-test-{}-{kind:?}", std::process::id());
     let freezers = Freezer::all(&name);
     if freezers.is_empty() {
         eprintln!("skipped: no control group can be made here");
     }
     for freezer in freezers {
-        let target = bench.start("leader_main", &[]);
+        let target = bench.start("remapped_main", &[]);
         let freezer = freezer; // thawed before the target is ended, whatever happens
         let version = if freezer.switch.0 == "cgroup.freeze" { "2" } else { "1" };
         freezer.freeze(target.pid());
@@ -128,7 +128,9 @@ fn a_frozen_program(kind: Kind) {
         let said = attach.stop();
         assert!(said.contains("captured 0 frames"), "{said}");
         let attach = bench.attach(&target, &["--force"]);
+        let folder = freezer.folder.clone();
         drop(freezer);
+        assert!(!folder.exists(), "{} is left", folder.display());
         session(
             &bench,
             target,
