@@ -53,6 +53,8 @@ mod suggest;
 mod text;
 mod types;
 mod verify;
+#[cfg(feature = "parser")]
+mod wording;
 
 pub use columns::{Column, ColumnType, Style, columns};
 #[cfg(feature = "parser")]

@@ -1,0 +1,442 @@
+//! The words of every mistake: a message says what is wrong, the label what stands at the place, the
+//! help what to do.
+
+use std::fmt::{self, Display};
+
+use crate::mistake::{Mistake, NumberFault};
+use crate::schema::{
+    DEFAULT_SLOTS, MAX_ENUMS, MAX_FIELDS, MAX_FRAME_BYTES, MAX_FRAMES, MAX_NAME_BYTES, MAX_SLOTS,
+    MAX_VALUES, MIN_SLOTS,
+};
+
+/// The words of one mistake.
+pub(crate) struct Wording {
+    pub message: String,
+    pub label: String,
+    pub help: Option<String>,
+}
+
+fn say(message: impl Into<String>, label: impl Into<String>) -> Wording {
+    Wording { message: message.into(), label: label.into(), help: None }
+}
+
+impl Wording {
+    fn help(self, help: impl Into<String>) -> Wording {
+        Wording { help: Some(help.into()), ..self }
+    }
+
+    fn meant(self, suggestion: Option<&str>, otherwise: impl Into<String>) -> Wording {
+        match suggestion {
+            Some(word) => self.help(format!("did you mean `{word}`?")),
+            None => self.help(otherwise),
+        }
+    }
+
+    fn other_name(self, name: &str) -> Wording {
+        self.help(format!("choose another name, such as `{name}_`"))
+    }
+}
+
+/// Words from a file go into messages cut and printable.
+struct Short<'a>(&'a str);
+
+impl Display for Short<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let cut: String = self.0.chars().take(MAX_NAME_BYTES).collect();
+        let more = if cut.len() < self.0.len() { "…" } else { "" };
+        write!(f, "{}{more}", cut.escape_debug())
+    }
+}
+
+impl Mistake {
+    /// Message, label and help.
+    pub fn wording(&self) -> Wording {
+        match self {
+            Mistake::SourceTooLong { most } => {
+                say(format!("the file is longer than {most} bytes"), "begins here")
+                    .help("is this a frame file?")
+            }
+            Mistake::NotUtf8 { byte } => {
+                say("the file is not UTF-8", format!("byte 0x{byte:02x} is no part of UTF-8 text"))
+                    .help("save the file as UTF-8")
+            }
+            Mistake::Nul => say("the file contains a NUL byte", "a NUL byte stands here")
+                .help("save the file as plain UTF-8 text"),
+            Mistake::NoFrames => say("the file declares no frame", "expected a frame")
+                .help("a frame looks like `frame example { int kind, who; time start, end; }`"),
+            Mistake::SchemaTooLong { bytes, most } => say(
+                format!(
+                    "the schema would have {bytes} bytes; at most {most} travel with a program"
+                ),
+                "too much in this buffer",
+            )
+            .help("split the buffer, or shorten names and comments"),
+            Mistake::Unsaid { count, .. } => {
+                say(format!("and {count} more"), "the last one shown is here")
+            }
+
+            Mistake::OpenComment => say("this comment never ends", "expected `*/` after this")
+                .help("everything from here to the end of the file is part of the comment"),
+            Mistake::Expected { expected, label, found, help } => Wording {
+                message: format!("expected {expected}, found {found}"),
+                label: format!("expected {label}"),
+                help: help.clone(),
+            },
+            Mistake::NotADeclaration { found, suggestion } => say(
+                format!("expected a declaration, found {found}"),
+                "expected `emit`, `buffer`, `option`, `enum` or `frame`",
+            )
+            .meant(
+                suggestion.as_deref(),
+                "a frame looks like `frame example { int kind, who; time start, end; }`",
+            ),
+            Mistake::LaterDeclaration { word } => say(
+                format!("`{word}` is reserved for a later version of the frame language"),
+                "not known yet",
+            ),
+            Mistake::StrayBrace => say("this `}` closes nothing", "no frame or enum is open here")
+                .help("remove it, or look for a brace too many above"),
+            Mistake::OpenBrace { kind, name } => say(
+                format!("the {kind} `{}` is not closed", Short(name)),
+                "this brace has no partner",
+            )
+            .help(format!("add `}}` after the last line of `{}`", Short(name))),
+            Mistake::BadNumber { text, fault } => {
+                let message = format!("`{}` is not a number here", Short(text));
+                match fault {
+                    NumberFault::Malformed => say(message, "expected a whole number")
+                        .help("numbers are decimal (`16384`, `-1`) or hexadecimal (`0x4000`)"),
+                    NumberFault::LeadingZero => say(message, "begins with 0")
+                        .help("C would read it as octal: write it without the 0, or as `0x…`"),
+                    NumberFault::TooLarge => say(message, "too large for 64 bits"),
+                }
+            }
+
+            Mistake::UnknownLanguage { word, suggestion } => say(
+                format!("ppt does not write `{}`", Short(word)),
+                "expected `C`, `C++`, `Rust` or `Python`",
+            )
+            .meant(*suggestion, "write `emit C, C++, Rust, Python;` or some of these"),
+            Mistake::LanguageTwice { word } => {
+                say(format!("`{word}` is named twice"), "named before")
+            }
+            Mistake::BufferTwice => say("the buffer is named twice", "named again here")
+                .help("all frames of a file share one buffer; put others into a file of their own"),
+            Mistake::BadSlots { nearest } => say(
+                format!("slots must be a power of two from {MIN_SLOTS} to {MAX_SLOTS}"),
+                "not such a number",
+            )
+            .help(format!("the nearest is {nearest}; without a number it is {DEFAULT_SLOTS}")),
+            Mistake::StemIsNoName { stem } => say(
+                format!("the buffer is named after the file, and `{}` is not a name", Short(stem)),
+                "expected a `buffer` line",
+            )
+            .help(format!("add `buffer {};`", proposed_name(stem))),
+            Mistake::StemIsNotAllowed { why } => say(
+                format!("the buffer is named after the file, but {why}"),
+                "expected a `buffer` line",
+            )
+            .help("add `buffer NAME;` with another name"),
+            Mistake::UnknownOption { word, suggestion } => say(
+                format!("there is no option `{}`", Short(word)),
+                "expected `time`, `tag` or `allow`",
+            )
+            .meant(
+                *suggestion,
+                "options are `option time …;`, `option tag NAME \"…\";` and `option allow \"…\";`",
+            ),
+            Mistake::TimeTwice => say("`option time` is given twice", "given again here").help(
+                "one kind of time serves the whole buffer; `@clock(…)` picks a clock per field",
+            ),
+            Mistake::UnknownTime { word, suggestion } => say(
+                format!("there is no kind of time called `{}`", Short(word)),
+                "expected `timeval`, `ns`, `timespec` or `tsc`",
+            )
+            .meant(*suggestion, "for example `option time ns monotonic;`"),
+            Mistake::UnknownClock { word, suggestion } => say(
+                format!("there is no clock called `{}`", Short(word)),
+                "expected `realtime`, `monotonic`, `boottime`, `thread_cpu` or `process_cpu`",
+            )
+            .meant(*suggestion, "clocks are those of clock_gettime(2)"),
+            Mistake::UnknownFieldClock { word, suggestion } => say(
+                format!("there is no clock called `{}`", Short(word)),
+                "expected `tsc`, `realtime`, `monotonic`, `boottime`, `thread_cpu` or `process_cpu`",
+            )
+            .meant(*suggestion, "clocks are those of clock_gettime(2), and the CPU's counter"),
+            Mistake::TscIsNoClock { kind } => say(
+                format!("`tsc` is no clock of `{kind}`, but a kind of time"),
+                "ticks of the CPU's counter",
+            )
+            .help("say `option time tsc;`, or `@clock(tsc)` after a field"),
+            Mistake::CpuClock { word } => say(
+                format!("reading the clock `{word}` enters the kernel"),
+                "a few hundred nanoseconds each time, while a capture runs",
+            ),
+            Mistake::TooManyWords { what } => {
+                say(format!("`{what}` takes no more words"), "expected `;` before this")
+            }
+            Mistake::TimeWithoutKind => {
+                say("`option time` needs a kind of time", "expected a kind of time after this")
+                    .help(
+                        "`timeval` (as without the option), `ns CLOCK`, `timespec CLOCK` or `tsc`",
+                    )
+            }
+            Mistake::TagForm => {
+                say("a tag is a name and a string", "expected `option tag NAME \"value\";`")
+            }
+
+            Mistake::AllowForm => say(
+                "`option allow` takes the name of one warning",
+                "expected `option allow \"uneven-frames\";`",
+            ),
+            Mistake::UnknownWarning { word, suggestion } => {
+                say(format!("there is no warning called `{}`", Short(word)), "allows nothing")
+                    .meant(*suggestion, "the name stands in brackets before each warning and hint")
+            }
+            Mistake::LargeRing { bytes, stride } => say(
+                format!("each thread's ring has {} MiB", bytes >> 20),
+                format!("slots of {stride} bytes"),
+            )
+            .help(
+                "fewer slots do for most; `ppt attach --slots` gives one capture more \
+                 (`option allow \"large-ring\";` silences this)",
+            ),
+
+            Mistake::NameTooLong { name, bytes } => say(
+                format!("the name `{}` has {bytes} bytes", Short(name)),
+                format!("at most {MAX_NAME_BYTES} bytes"),
+            ),
+            Mistake::Keyword { name, languages } => {
+                say(format!("`{name}` is a keyword in {languages}"), "cannot be a name")
+                    .other_name(name)
+            }
+            Mistake::ReservedWord { name } => say(
+                format!("`{name}` is reserved for a later version of the frame language"),
+                "cannot be a name",
+            )
+            .other_name(name),
+            Mistake::Macro { name } => {
+                say(format!("`{name}` is a macro in C and C++"), "cannot be a name")
+                    .other_name(name)
+            }
+            Mistake::OurPrefix { name } => say(
+                format!("`{}` begins like the names that ppt generates", Short(name)),
+                "names that begin with `ppt_` or `pptframe` are taken",
+            ),
+            Mistake::Underscores { name } => say(
+                format!("C and C++ keep names such as `{}` to themselves", Short(name)),
+                "no `_` at the beginning and no `__` inside",
+            ),
+            Mistake::BecomesSelf { kind, name } => say(
+                format!("the {kind} `{name}` would be called `Self` in Rust"),
+                "a keyword there",
+            )
+            .help("choose another name"),
+            Mistake::MethodName { name } => say(
+                format!("a frame cannot be called `{name}`"),
+                "the generated C++ has a function of that name inside each frame",
+            )
+            .other_name(name),
+            Mistake::StdBuffer => say(
+                "a buffer cannot be called `std`",
+                "inside the generated C++ it would hide the standard library",
+            )
+            .other_name("std"),
+            Mistake::TypeWord { name } => {
+                say(format!("`{name}` is a type already"), "an enum of this name could not be used")
+                    .other_name(name)
+            }
+            Mistake::StandardColumn { name } => say(
+                format!("`{name}` is a column that every table has"),
+                "a second column of that name",
+            )
+            .other_name(name),
+            Mistake::Twice { kind, name } => say(
+                format!("the {kind} `{}` is declared twice", Short(name)),
+                "declared again here",
+            ),
+            Mistake::FrameAndEnum { name } => say(
+                format!("`{}` is the name of a frame and of an enum", Short(name)),
+                "both are types in C++ and Rust",
+            ),
+            Mistake::SameGenerated { language, generated, first, second } => say(
+                format!("{first} and {second} would both be called `{generated}` in {language}"),
+                format!("`{generated}` again"),
+            )
+            .help("rename one of the two"),
+            Mistake::SameColumn { column, first, second } => say(
+                format!("`{first}` and `{second}` both have a column `{column}`"),
+                format!("column `{column}` again"),
+            )
+            .help("rename one of the two (upper and lower case are the same in SQL)"),
+
+            Mistake::EmptyEnum { name } => {
+                say(format!("the enum `{}` has no values", Short(name)), "expected a value inside")
+            }
+            Mistake::UnknownInteger { word, suggestion } => say(
+                format!("`{}` is not an integer type", Short(word)),
+                "expected one of `i8` … `i64`, `u8` … `u64`",
+            )
+            .meant(*suggestion, "without a type, an enum is an `i32`"),
+            Mistake::ValueOutOfRange { value, integer, least, most } => say(
+                format!("{value} does not fit `{integer}`"),
+                format!("expected {least} … {most}"),
+            )
+            .help("name a larger type: `enum NAME : i64 { … }`"),
+            Mistake::SameValue { name, other, value } => say(
+                format!("`{}` and `{}` are both {value}", Short(other), Short(name)),
+                "tables will show the first one",
+            ),
+            Mistake::TooManyEnums { count } => say(
+                format!("{count} enums; a buffer has at most {MAX_ENUMS}"),
+                "the first one too many",
+            ),
+            Mistake::TooManyValues { name, count } => say(
+                format!("the enum `{}` has {count} values; at most {MAX_VALUES}", Short(name)),
+                "too many values",
+            ),
+
+            Mistake::EmptyFrame { name } => {
+                say(format!("the frame `{}` has no fields", Short(name)), "expected a field inside")
+                    .help("a field looks like `int who;`")
+            }
+            Mistake::TooManyFrames { count } => say(
+                format!("{count} frames; a buffer has at most {MAX_FRAMES}"),
+                "the first one too many",
+            ),
+            Mistake::TooManyFields { name, count } => say(
+                format!("the frame `{}` has {count} fields; at most {MAX_FIELDS}", Short(name)),
+                "too many fields",
+            ),
+            Mistake::FrameTooLarge { name, bytes, largest } => say(
+                format!("the frame `{}` has {bytes} bytes; at most {MAX_FRAME_BYTES}", Short(name)),
+                "too large",
+            )
+            .help(format!("its largest field is {largest}")),
+            Mistake::ManyStamps { name, stamps } => say(
+                format!("the frame `{name}` is stamped {stamps} times"),
+                "each stamp asks the system for the time, which costs more than the frame",
+            )
+            .help("`option time tsc;` takes the CPU's own counter for a third of that"),
+            Mistake::LargeFrame { name, bytes } => say(
+                format!("the frame `{}` has {bytes} bytes", Short(name)),
+                "every frame written copies that much",
+            )
+            .help("frames up to 512 bytes are usual; every slot of the ring has the largest size"),
+            Mistake::UnevenFrames { name, bytes, largest, stride, others } => {
+                let others = match others {
+                    0 => String::new(),
+                    1 => "; one more frame is small, too".to_owned(),
+                    _ => format!("; {others} more frames are small, too"),
+                };
+                say(
+                    format!(
+                        "`{}` has {bytes} bytes in slots of {stride}, the size of `{}`{others}",
+                        Short(name),
+                        Short(largest)
+                    ),
+                    format!("leaves {} bytes of its slots unused", stride - bytes),
+                )
+                .help(format!(
+                    "trim `{}`, or put it into a frame file, and so a buffer, of its own \
+                     (`option allow \"uneven-frames\";` silences this)",
+                    Short(largest)
+                ))
+            }
+            Mistake::TimelessFrame { name } => say(
+                format!("the frame `{}` has no time", Short(name)),
+                "other frames of the buffer have one",
+            )
+            .help(
+                "without a `time` field it cannot be placed among the frames of other threads \
+                 (`option allow \"no-time\";` silences this)",
+            ),
+            Mistake::UnknownType { word, suggestion } => {
+                let text = say(format!("unknown type `{}`", Short(word)), "not a type");
+                match suggestion {
+                    Some(word) => text.help(format!("did you mean `{word}`?")),
+                    None => text.help(
+                        "types are int, float, double, time, i8 … u64, f32, f64, bool, duration, \
+                         char, bytes and the enums of this file",
+                    ),
+                }
+            }
+            Mistake::FrameAsType { word } => {
+                say(format!("`{}` is a frame, not a type", Short(word)), "not a type")
+                    .help("frames do not contain frames: list its fields here")
+            }
+            Mistake::LaterType { word } => say(
+                format!("`{word}` is reserved for a later version of the frame language"),
+                "not a type yet",
+            ),
+            Mistake::NoLength { word, name } => {
+                say(format!("`{word}` needs a length"), "expected `[` after this")
+                    .help(format!("write `{word} {}[16]`", Short(name)))
+            }
+            Mistake::BadLength { length } => say(
+                format!("{length} is not a possible length"),
+                format!("expected 1 … {MAX_FRAME_BYTES}"),
+            ),
+            Mistake::IntervalOfBytes { word } => {
+                say(format!("there is no interval of `{word}`"), "has no start and end")
+                    .help("an interval is mostly of `time`: `interval time handle;`")
+            }
+            Mistake::IntervalArray => say("there are no arrays of intervals", "expected no `[`")
+                .help("write one interval per element, or two arrays of times"),
+
+            Mistake::UnknownAttribute { name, suggestion } => say(
+                format!("unknown attribute `@{}`", Short(name)),
+                "kept in the schema, without a meaning",
+            )
+            .meant(
+                suggestion.map(|word| format!("@{word}")).as_deref(),
+                "known are @at, @unit, @clock, @group, @name, @track and @flow",
+            ),
+            Mistake::AttributeTwice { name } => {
+                say(format!("`@{}` is given twice", Short(name)), "given again here")
+            }
+            Mistake::AttributeOnFrame { name } => {
+                say(format!("`@{name}` belongs to a field"), "this is a frame")
+            }
+            Mistake::AttributeArguments { name, form } => {
+                say(format!("`@{name}` is written `{form}`"), format!("expected `{form}`"))
+            }
+            Mistake::AtTwice => {
+                say("a frame has one place in time, and `@at` is given twice", "given again here")
+            }
+            Mistake::AtNotTime => {
+                say("`@at` belongs to a field of type `time`", "not a point in time")
+            }
+            Mistake::AtArray => say("`@at` belongs to one point in time", "an array has several"),
+            Mistake::AtCpuClock { word } => {
+                say(format!("the clock `{word}` does not place a frame in time"), "counts CPU time")
+                    .help("put `@at` on a field of another clock, or leave it out")
+            }
+            Mistake::ClockNotTime => {
+                say("`@clock` belongs to a field of type `time`", "not a point in time")
+            }
+            Mistake::ClockIsFixed { time } => {
+                say(format!("the clock of `{time}` cannot be chosen"), "has no effect on it")
+                    .help("choose the kind of time with `option time ns CLOCK;`")
+            }
+        }
+    }
+}
+
+/// A name near to a file's stem.
+fn proposed_name(stem: &str) -> String {
+    let mut name: String = stem
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
+        .take(MAX_NAME_BYTES - 1)
+        .collect();
+    while name.contains("__") {
+        name = name.replace("__", "_");
+    }
+    let name = name.trim_matches('_');
+    match name.bytes().next() {
+        None => "example".to_owned(),
+        Some(first) if first.is_ascii_digit() => format!("b{name}"),
+        Some(_) => name.to_owned(),
+    }
+}
