@@ -143,8 +143,9 @@ pub fn begin<const STRIDE: usize>(
             return None;
         }
         open::<AtomicU64>();
-        // Never null while there is a ring.
-        let slot = NonNull::new(place.slot.get().cast_mut())?;
+        // SAFETY: the same gate means a ring, so `slot` is one of its slots (invariant of `Place`).
+        // A look at it would make the frame wait for this load.
+        let slot = unsafe { NonNull::new_unchecked(place.slot.get().cast_mut()) };
         Some(Write { place: NonNull::from(place), slot, of_this_thread: PhantomData })
     })
 }
