@@ -1,7 +1,9 @@
 //! Every frame is captured, lost for a reason, or dropped for one: also when things go wrong.
 
 use std::ffi::CString;
+use std::fs::File;
 use std::io::Read;
+use std::os::fd::{AsRawFd, FromRawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -274,4 +276,55 @@ fn the_papers_rate() {
     account.check(written);
     assert_eq!(flood::frames(&bench, "out.bin").len() as u64, account.captured);
     assert!(account.lost > 0, "two threads fill their rings within the first 100 ms");
+}
+
+/// A terminal that is gone answers with EIO.
+#[test]
+fn an_output_that_fails_ends_the_capture() {
+    let bench = flood::build();
+    let mut target = flood::start_endless(&bench, "2");
+    let (mut ours, theirs) = terminal();
+    let mut command = bench.command(ppt());
+    command.args(["attach", &target.pid().to_string(), "-o", "-"]);
+    let attach = Attach::spawn_into(command, theirs.into());
+    let agent = attach.pid();
+    let mut some = [0; 1 << 16];
+    let mut read = 0;
+    while read < 1 << 20 {
+        read += ours.read(&mut some).unwrap();
+    }
+    drop(ours);
+    let said = attach.ended(1);
+    assert!(said.contains("stdout: Input/output error"), "{said}");
+    // The target goes on, and can be attached to again.
+    let next = bench.attach(&target, &["-o", "next.bin"]);
+    let makers = [agent, next.pid()];
+    target.say("stop");
+    target.written();
+    next.stop();
+    let info = bench.info("next.bin");
+    assert_eq!(frames(&bench, "next.bin").len() as u64, Account::of(&info).captured);
+    target.finish();
+    assert_eq!(segments_of(&makers), 0);
+}
+
+/// Both ends of a terminal that changes nothing on the way; no other test's child inherits them.
+fn terminal() -> (File, File) {
+    let flags = libc::O_RDWR | libc::O_NOCTTY | libc::O_CLOEXEC;
+    // SAFETY: no pointers; a new descriptor is ours alone.
+    let (ours, theirs) = unsafe {
+        let ours = libc::posix_openpt(flags);
+        assert!(ours >= 0 && libc::grantpt(ours) == 0 && libc::unlockpt(ours) == 0);
+        let theirs = libc::ioctl(ours, libc::TIOCGPTPEER, flags);
+        assert!(theirs >= 0, "{}", std::io::Error::last_os_error());
+        (File::from_raw_fd(ours), File::from_raw_fd(theirs))
+    };
+    // SAFETY: all zeros is a termios; it is ours, and lives as long as the calls.
+    unsafe {
+        let mut raw = std::mem::zeroed::<libc::termios>();
+        assert_eq!(libc::tcgetattr(theirs.as_raw_fd(), &mut raw), 0);
+        libc::cfmakeraw(&mut raw);
+        assert_eq!(libc::tcsetattr(theirs.as_raw_fd(), libc::TCSANOW, &raw), 0);
+    }
+    (ours, theirs)
 }

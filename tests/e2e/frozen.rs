@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use crate::support::{Account, Bench, root};
+use crate::support::{Account, Attach, Bench, Target, ppt, root};
 
 fn frozen(name: &str) -> PathBuf {
     root().join("tests/frozen").join(name)
@@ -96,4 +96,47 @@ fn holds(now: &Value, then: &Value, at: &str) {
         }
         _ => assert_eq!(now, then, "{at}"),
     }
+}
+
+/// A target whose monotonic clock is another than ours.
+fn in_a_time_namespace(clock: &str) {
+    let bench = Bench::new();
+    fs::copy(frozen("abi1-x86_64"), bench.path("abi1")).unwrap();
+    let enter = ["--time", "--monotonic", "100000", "--boottime", "100000", "--fork"];
+    let possible = bench.command("unshare").args(enter).arg("true").output();
+    if !cfg!(target_arch = "x86_64") || !possible.is_ok_and(|it| it.status.success()) {
+        eprintln!("skipped: no time namespace can be made here");
+        return;
+    }
+    let mut command = bench.command("unshare");
+    command.args(enter).arg("--kill-child").arg(bench.path("abi1"));
+    let mut target = Target::start(command);
+    let unshare = target.pid();
+    let children = fs::read_to_string(format!("/proc/{unshare}/task/{unshare}/children")).unwrap();
+    let mut command = bench.command(ppt());
+    command.args(["attach", children.trim(), "--clock", clock, "--slots", "4096"]);
+    let attach = Attach::start(command);
+    target.say("1000");
+    let written = target.written();
+    attach.stop();
+    let info = bench.info("out.bin");
+    Account::of(&info).check(written);
+    let table = bench.table("out.bin", &["--frame", "all"]);
+    let times = table.numbers("work_start").into_iter().zip(table.numbers("work_end"));
+    for ((start, end), wall) in times.zip(table.numbers("wall")) {
+        // Taken between the two, up to the error of the conversion.
+        assert!(start - 1_000_000 <= wall && wall <= end + 1_000_000, "{start} {wall} {end}");
+    }
+    assert_eq!(table.rows.len(), 1000);
+    target.finish();
+}
+
+#[test]
+fn in_a_time_namespace_by_ticks() {
+    in_a_time_namespace("auto");
+}
+
+#[test]
+fn in_a_time_namespace_by_the_monotonic_clock() {
+    in_a_time_namespace("monotonic");
 }
