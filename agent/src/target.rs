@@ -280,10 +280,12 @@ impl Target {
 
     /// The mappings, as of now.
     pub(crate) fn mappings(&self) -> Result<Vec<Mapping>> {
-        let maps = read::<MemoryMaps>(&self.view, "maps").map_err(|error| match error {
-            ProcError::PermissionDenied(_) => self.denied(0).into(),
-            other => no_process(self.pid, other),
-        })?;
+        let maps = text(&self.view, "maps")
+            .and_then(|maps| MemoryMaps::from_read(tame(&maps).as_bytes()))
+            .map_err(|error| match error {
+                ProcError::PermissionDenied(_) => self.denied(0).into(),
+                other => no_process(self.pid, other),
+            })?;
         Ok(maps.into_iter().map(Mapping::from).collect())
     }
 
@@ -343,9 +345,38 @@ fn status(process: &Process) -> ProcResult<Status> {
 /// A file of a process. What is not UTF-8 is replaced: names of threads and of files may be any
 /// bytes, and the rest of the file is meant to be read all the same.
 fn read<T: FromRead>(process: &Process, path: &str) -> ProcResult<T> {
+    T::from_read(text(process, path)?.as_bytes())
+}
+
+fn text(process: &Process, path: &str) -> ProcResult<String> {
     let mut bytes = Vec::new();
     process.open_relative(path)?.read_to_end(&mut bytes)?;
-    T::from_read(String::from_utf8_lossy(&bytes).as_bytes())
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Mappings whose names only begin like the kernel's own, which the target is free to choose and
+/// procfs does not expect, made names of files.
+fn tame(maps: &str) -> String {
+    let digits = |text: &str, radix| text.chars().all(|it| it.is_digit(radix));
+    let is_odd = |name: &str| {
+        let name = name.trim_end();
+        let key = name.strip_prefix("/SYSV");
+        let thread = name.strip_prefix("[stack:");
+        key.is_some_and(|it| !it.is_char_boundary(8) || it.len() < 8 || !digits(&it[..8], 16))
+            || thread.is_some_and(|it| {
+                it.strip_suffix(']')
+                    .is_none_or(|it| !(1..=9).contains(&it.len()) || !digits(it, 10))
+            })
+    };
+    let mut tame = String::with_capacity(maps.len());
+    for line in maps.split_inclusive('\n') {
+        let name = line.splitn(6, ' ').nth(5).unwrap_or_default().trim_start();
+        let (before, name) = line.split_at(line.len() - name.len());
+        tame.push_str(before);
+        tame.push_str(if is_odd(name) { "/." } else { "" });
+        tame.push_str(name);
+    }
+    tame
 }
 
 fn no_process(pid: i32, error: ProcError) -> AgentError {
@@ -432,5 +463,27 @@ impl From<MemoryMap> for Mapping {
 impl Mapping {
     pub(crate) fn contains(&self, address: u64, length: u64) -> bool {
         self.start <= address && address.checked_add(length).is_some_and(|end| end <= self.end)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_look_like_the_kernels_are_names_of_files() {
+        let line = |name: &str| format!("1000-2000 rw-p 00000000 00:01 7      {name}\n");
+        for kernels in ["", "[heap]", "[stack]", "[stack:77]", "/SYSV0000abcd (deleted)", "/bin/x"]
+        {
+            assert_eq!(tame(&line(kernels)), line(kernels));
+        }
+        for odd in
+            ["/SYSV", "/SYSV1", "/SYSVzzzzzzzz", "/SYSVééééé", "[stack:", "[stack:é", "[stack:x]"]
+        {
+            let tame = tame(&line(odd));
+            assert!(tame.ends_with(&format!(" /.{odd}\n")), "{tame}");
+            let maps = MemoryMaps::from_read(tame.as_bytes()).unwrap();
+            assert!(matches!(maps.0[0].pathname, MMapPath::Path(_)), "{maps:?}");
+        }
     }
 }
