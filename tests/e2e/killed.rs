@@ -7,7 +7,7 @@ use crate::flood;
 use crate::steady::{self, is_root, page};
 use crate::stepped::{self, Outcome, end};
 use crate::support::{
-    Account, Bench, Kind, Target, of_both_kinds, ppt, record, rounds, segments_of,
+    Account, Bench, Kind, Target, of_both_kinds, ppt, record, rounds, segments_of, wait_until,
 };
 
 /// No accident.
@@ -113,6 +113,8 @@ fn the_agent_between_any_two_system_calls(kind: Kind) {
     let last = bench.attach(&target, &["-o", "next.bin", "--slots", "1024"]);
     agents.push(last.pid());
     target.say("start");
+    let begun = || fs::metadata(bench.path("next.bin")).unwrap().len() > 64 << 10;
+    wait_until("frames are captured", begun);
     target.say("stop");
     let written = target.written();
     flood::published(&target);
