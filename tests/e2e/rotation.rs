@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::flood::{self, frames, gaps};
+use crate::flood::{self, count, frames, gaps};
 use crate::support::{Account, Bench, Target, record, rounds, segments_of, wait_until};
 
 const THREADS: usize = 8;
@@ -28,6 +28,9 @@ pub struct Ledger {
     captured: u64,
     lost: u64,
     unattended: u64,
+    /// What of the losses is by these two.
+    disk: u64,
+    corrupt: u64,
 }
 
 impl Ledger {
@@ -43,6 +46,8 @@ impl Ledger {
             .filter(|gap| gap.3 == "unattended")
             .map(|(ring, first, count, _)| (ring, (first, count)))
             .collect();
+        self.disk += count(&info, "lost_by", "disk");
+        self.corrupt += count(&info, "lost_by", "corrupt");
         for ring in info["buffers"][0]["rings"].as_array().unwrap() {
             let number = |name: &str| ring[name].as_u64().unwrap();
             let next = self.next.entry(number("ring")).or_insert(1);
@@ -175,8 +180,11 @@ fn soak() {
     let last = bench.attach(&target, &["-o", "last.bin", "--slots", "1024"]);
     agents.push(last.pid());
     last.stop();
-    let info = ledger.take(&bench, "last.bin");
+    let mut info = ledger.take(&bench, "last.bin");
     assert_eq!(ledger.total(), published, "{ledger:?}");
+    let overrun = ledger.lost - ledger.disk - ledger.corrupt;
+    info["buffers"][0]["lost_by"] =
+        json!({"overrun": overrun, "disk": ledger.disk, "corrupt": ledger.corrupt});
     assert!(late < early + 1024, "{early} KiB resident, then {late}");
     target.finish();
     let account = Account { captured: ledger.captured, lost: ledger.lost, dropped: 0 };
