@@ -93,7 +93,8 @@ fn seize(target: &Target) -> Result<Instant> {
     }
 }
 
-fn is_ppt(target: &Target, tracer: i32) -> bool {
+/// Whether a tracer is an agent, which holds a target for microseconds, or gone by now.
+pub(crate) fn is_ppt(target: &Target, tracer: i32) -> bool {
     comm(target, tracer).is_none_or(|comm| comm.starts_with("ppt"))
 }
 

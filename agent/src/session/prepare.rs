@@ -13,7 +13,7 @@ use crate::buffer::Buffer;
 use crate::control::ControlCopy;
 use crate::error::{AgentError, Result};
 use crate::plan::Plan;
-use crate::poke::describe;
+use crate::poke::{describe, is_ppt};
 use crate::random::{random, random_nonzero};
 use crate::target::Target;
 
@@ -21,7 +21,7 @@ use crate::target::Target;
 pub(crate) fn refuse(target: &Target, allow: Allow) -> Result<bool> {
     let pid = target.pid();
     let tracer = target.tracer();
-    if tracer != 0 && !allow.traced {
+    if tracer != 0 && !allow.traced && !is_ppt(target, tracer) {
         return Err(AgentError::Traced { pid, tracer: describe(target, tracer) });
     }
     let filtered = foreign_filter(target);
