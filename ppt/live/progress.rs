@@ -1,0 +1,30 @@
+//! The line that shows how a capture is getting on.
+
+use super::Live;
+use crate::measure::{bytes, grouped};
+use crate::report;
+
+impl Live<'_> {
+    /// Shows how many frames there are by now.
+    pub(super) fn show(&mut self) {
+        let progress = self.listener.progress();
+        let seconds = self.started.elapsed().as_secs_f64();
+        if progress.captured == 0 && !self.waiting_told && seconds > 1.0 {
+            self.waiting_told = true;
+            if !self.options.quiet {
+                self.status.clear();
+                report::note(
+                    "waiting for the first frame: the program has not reached a write yet",
+                );
+            }
+        }
+        let rate = progress.captured as f64 / seconds.max(0.001);
+        self.status.show(format_args!(
+            "{} frames, {}/s, {} lost, {}",
+            grouped(progress.captured),
+            grouped(rate as u64),
+            grouped(progress.lost.total()),
+            bytes(progress.bytes)
+        ));
+    }
+}

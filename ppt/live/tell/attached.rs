@@ -1,0 +1,92 @@
+//! What was attached.
+
+use ppt_agent::{Attached, SegmentKind, Session, StampClock, Target};
+
+use crate::args;
+use crate::code::Code;
+use crate::measure::{bytes, grouped};
+use crate::report;
+
+/// What was attached, and how; the last line, which scripts wait for, always.
+pub(in crate::live) fn attached(args: &args::Capture, session: &Session) {
+    owner(args, session.target());
+    if session.filtered {
+        report::warning(
+            Code::FilteredProgram,
+            "the program filters its system calls (seccomp), and its first frame will make some: \
+             if the filter ends programs for it, this one ends",
+        );
+    }
+    session.attached().iter().for_each(|it| buffer(args, it));
+    if args.verbose {
+        report::note(format_args!(
+            "wrote by {}, held the target for {} µs",
+            session.transport,
+            session.held.as_micros()
+        ));
+    }
+    let buffers: Vec<_> = session.attached().iter().map(|it| it.buffer.name.as_str()).collect();
+    report::line(format_args!(
+        "attached: pid {}, buffers {}",
+        session.target().pid(),
+        buffers.join(", ")
+    ));
+}
+
+/// Whose process it is, where it is somebody else's.
+fn owner(args: &args::Capture, target: &Target) {
+    let (uid, us) = (target.owner().0, nix::unistd::geteuid().as_raw());
+    if uid != us && !args.quiet {
+        report::note(format_args!(
+            "process {} belongs to user {uid}, and ppt runs as user {us}",
+            target.pid()
+        ));
+    }
+}
+
+fn buffer(args: &args::Capture, it: &Attached) {
+    let name = &it.buffer.name;
+    if let Some(holder) = &it.took_over {
+        report::note(format_args!(
+            "{name}: took over from {holder}, which {}",
+            if holder.alive == Some(false) { "died" } else { "was attached" }
+        ));
+    }
+    let geometry = it.plan.geometry;
+    if args.verbose || (it.plan.reduced && !args.quiet) {
+        report::note(format_args!(
+            "{name}: {} rings of {} slots of {} bytes ({}){}",
+            geometry.rings(),
+            grouped(geometry.slots()),
+            geometry.stride(),
+            bytes(geometry.size()),
+            if it.plan.reduced { ", to stay within --memory" } else { "" }
+        ));
+    }
+    if args.verbose {
+        report::note(format_args!(
+            "{name}: found by {} in {}; {} segment {:016x}",
+            it.buffer.path,
+            it.buffer.object,
+            match (it.adopted, it.kind) {
+                (true, SegmentKind::SysV) => "adopted",
+                (false, SegmentKind::SysV) => "made",
+                (true, SegmentKind::Memfd) => "adopted memfd",
+                (false, SegmentKind::Memfd) => "awaiting memfd",
+            },
+            it.segment.nonce()
+        ));
+        match &it.clock {
+            None => {}
+            Some(StampClock::Ticks) => report::note(format_args!("{name}: stamps are ticks")),
+            Some(StampClock::Monotonic) => {
+                report::note(format_args!(
+                    "{name}: stamps are of the monotonic clock, as asked for"
+                ));
+            }
+            Some(StampClock::Distrusted(why)) => report::note(format_args!(
+                "{name}: stamps are of the monotonic clock, which costs more: {why}"
+            )),
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! What happens to an attached buffer.
+
+use ppt_agent::{Attached, Distrust, Ending, SegmentKind, Stuck, Target};
+use ppt_listener::EndReason;
+
+use crate::args;
+use crate::measure::{bytes, grouped};
+
+/// A target that cannot attach what we made is asked to make its segment itself.
+pub(in crate::live) fn fell_over(it: &Attached, errno: i32) -> String {
+    let errno = nix::errno::Errno::from_raw(errno);
+    format!("{}: shmat(2) said {errno}: the program makes its segment itself", it.buffer.name)
+}
+
+/// A buffer has larger rings from now on.
+pub(in crate::live) fn grew(it: &Attached, before: u64) -> String {
+    let geometry = it.plan.geometry;
+    format!(
+        "rings of {} grew from {} to {} slots: they were nearly full, or ran over ({} rings, {})",
+        it.buffer.name,
+        grouped(before),
+        grouped(geometry.slots()),
+        geometry.rings(),
+        bytes(geometry.size())
+    )
+}
+
+/// Why it has not.
+pub(in crate::live) fn stuck(it: &Attached, stuck: &Stuck, args: &args::Capture) -> String {
+    let (name, slots) = (&it.buffer.name, grouped(it.plan.geometry.slots()));
+    let why = match stuck {
+        Stuck::Refused(error) => error.to_string(),
+        Stuck::Memory | Stuck::NotNow => format!("--memory {} allows no more", bytes(args.memory)),
+    };
+    format!("rings of {name} are too small, and stay at {slots} slots: {why}")
+}
+
+/// A larger segment is of no use.
+pub(in crate::live) fn went_back(it: &Attached, errno: i32) -> String {
+    format!(
+        "rings of {} are back at {} slots: the target could not map larger ones: {}",
+        it.buffer.name,
+        grouped(it.plan.geometry.slots()),
+        nix::errno::Errno::from_raw(errno)
+    )
+}
+
+/// What a target made, nobody has once it ended.
+pub(in crate::live) fn never_fetched(it: &Attached) -> String {
+    format!(
+        "{}: the program ended before its segment was fetched: what it wrote in its last moments, \
+         if anything, is not in the capture",
+        it.buffer.name
+    )
+}
+
+pub(in crate::live) fn ended(
+    target: &Target,
+    it: &Attached,
+    ending: Ending,
+) -> (EndReason, String) {
+    let (pid, name) = (target.pid(), &it.buffer.name);
+    match ending {
+        Ending::Exited => (EndReason::Exited, format!("process {pid} ended")),
+        Ending::Exec => (EndReason::Exec, format!("process {pid} started another program (exec)")),
+        Ending::Unloaded => {
+            (EndReason::Unloaded, format!("{name}: its library was unloaded by process {pid}"))
+        }
+        Ending::SwitchedOff => (EndReason::Other, format!("{name}: switched off from outside")),
+        Ending::TakenOver => (EndReason::Other, format!("{name}: taken over by another ppt")),
+    }
+}
+
+/// What happened when the kernel stopped to tell time by the CPU's counter.
+pub(in crate::live) fn ticks_given_up(name: &str, why: &Distrust) -> String {
+    format!(
+        "{name}: ticks can no longer be trusted: {why}\n  stamps are of the monotonic clock from \
+         now on; those of the last second may be wrong"
+    )
+}
+
+/// Why a target cannot map its segment, and what helps.
+pub(in crate::live) fn unmappable(it: &Attached, errno: i32) -> String {
+    use nix::errno::Errno;
+    let errno = Errno::from_raw(errno);
+    let made = it.kind == SegmentKind::Memfd;
+    let why = match errno {
+        Errno::EPERM if made => "its system call filter (seccomp) refuses memfd_create(2)",
+        Errno::EPERM => "its system call filter (seccomp) refuses shmat(2)",
+        Errno::EACCES if made => "vm.memfd_noexec or a security module refuses memfd_create(2)",
+        Errno::EACCES => {
+            "it may not attach the segment: its user changed, or a security module \
+                          refuses shmat(2)"
+        }
+        Errno::ENOMEM if made => {
+            "it has no room for the segment, or no memory: see ulimit -v; ask for less by --memory"
+        }
+        Errno::ENOMEM => "it has no room for the mapping: see ulimit -v; ask for less by --memory",
+        Errno::EFBIG => {
+            "the segment is larger than its files may be: see ulimit -f; ask for less by --memory"
+        }
+        Errno::EINVAL | Errno::EIDRM | Errno::ESTALE if !made => {
+            "it does not see the segment: it may be in another IPC namespace"
+        }
+        Errno::ENOSYS if made => "it cannot call memfd_create(2)",
+        Errno::ENOSYS => "it cannot call shmat(2)",
+        Errno::EMFILE if made => "it has too many open files: see ulimit -n",
+        Errno::ENFILE => "the system has too many open files: see fs.file-max",
+        Errno::EMFILE => "it has too many segments mapped",
+        Errno::ENOSPC => "its table of segments is full",
+        _ if made => "see memfd_create(2)",
+        _ => "see shmat(2)",
+    };
+    format!("{}: the target could not map the segment: {errno}\n  {why}", it.buffer.name)
+}

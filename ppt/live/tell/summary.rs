@@ -1,0 +1,84 @@
+//! What became of every frame, and what went wrong.
+
+use std::io::ErrorKind;
+use std::time::Duration;
+
+use ppt_listener::Summary;
+
+use crate::code::Code;
+use crate::measure::{bytes, grouped};
+use crate::report;
+
+/// Whether there were none; `buffers` are the names of the feeds.
+pub(in crate::live) fn problems(name: &str, buffers: &[String], summary: &Summary) -> bool {
+    let mut ok = true;
+    // Whoever reads a pipe may stop reading.
+    let error = summary.error.as_ref().filter(|it| it.kind() != ErrorKind::BrokenPipe);
+    if let Some(error) = error {
+        report::error(
+            Code::CaptureFailed,
+            format_args!("{name}: {error}\n  what was captured before that is in the file"),
+        );
+        ok = false;
+    }
+    for (buffer, _) in buffers.iter().zip(&summary.feeds).filter(|(_, feed)| feed.truncated) {
+        report::error(
+            Code::SegmentTruncated,
+            format_args!(
+                "{buffer}: segment truncated: somebody took its memory away, and it was given up\n  what \
+             was captured before that is in the file"
+            ),
+        );
+        ok = false;
+    }
+    for ring in summary.feeds.iter().flat_map(|feed| &feed.broken) {
+        report::error(
+            Code::RingGivenUp,
+            format_args!(
+                "ring {} was given up: its cursor went from {} to {}, which no writer does",
+                ring.ring, ring.cursor.next, ring.cursor.tail
+            ),
+        );
+        ok = false;
+    }
+    ok
+}
+
+pub(in crate::live) fn summary(name: &str, summary: &Summary, time: Duration) {
+    let seconds = time.as_secs_f64();
+    let rate = summary.captured() as f64 / seconds.max(0.001);
+    let causes = |pairs: &[(&str, u64)]| {
+        let named: Vec<_> = pairs
+            .iter()
+            .filter(|it| it.1 > 0)
+            .map(|(cause, count)| format!("{cause} {}", grouped(*count)))
+            .collect();
+        if named.is_empty() { String::new() } else { format!(" ({})", named.join(", ")) }
+    };
+    let (lost, dropped) = (summary.lost(), summary.dropped());
+    report::note(format_args!(
+        "captured {} frames in {seconds:.1} s ({}/s), lost {}{}, dropped {}{}; {name}: {}",
+        grouped(summary.captured()),
+        grouped(rate as u64),
+        grouped(lost.total()),
+        causes(&[("overrun", lost.overrun), ("disk", lost.disk), ("corrupt", lost.corrupt)]),
+        grouped(dropped.total()),
+        causes(&[
+            ("no ring", dropped.no_ring),
+            ("nested", dropped.nested),
+            ("not mapped", dropped.not_mapped)
+        ]),
+        bytes(summary.bytes)
+    ));
+    let enough =
+        summary.feeds.iter().filter(|it| it.lost.overrun > 0).filter_map(|it| it.enough_slots);
+    if let Some(slots) = enough.max() {
+        report::note(format_args!("--slots {slots} would have sufficed"));
+    }
+    if dropped.no_ring > 0 {
+        report::note(
+            "more threads wrote at once than there were rings: attach again, now that they are \
+             running, and there will be a ring for each",
+        );
+    }
+}

@@ -1,0 +1,46 @@
+//! The one poll loop: what a wait waits for, and what it found.
+
+use std::os::fd::{AsFd, BorrowedFd};
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+
+use super::Live;
+use crate::failure::{Failure, failed};
+
+/// What a wait found.
+pub(crate) struct Ready {
+    pub(super) listener: bool,
+    pub(super) crowded: bool,
+    pub(super) tick: bool,
+    pub(super) deadline: bool,
+    pub(super) members: Vec<bool>,
+    /// The caller's descriptors.
+    pub(crate) others: Vec<bool>,
+}
+
+impl Live<'_> {
+    /// Waits until there is something to do, here or at one of `others`.
+    pub(crate) fn wait(&self, others: &[BorrowedFd]) -> Result<Ready, Failure> {
+        let pidfds: Vec<_> = self.members.iter().map(|it| it.session.pidfd()).collect();
+        let watch = |fd| PollFd::new(fd, PollFlags::POLLIN);
+        let mut fds = vec![watch(self.listener.wake()), watch(self.ticks.as_fd())];
+        let crowded = if self.grows() { PollFlags::POLLIN } else { PollFlags::empty() };
+        fds.push(PollFd::new(self.listener.crowded(), crowded));
+        fds.extend(self.deadline.as_ref().map(|it| watch(it.as_fd())));
+        let first_other = fds.len();
+        fds.extend(others.iter().copied().map(watch));
+        fds.extend(pidfds.iter().flatten().copied().map(watch));
+        match poll(&mut fds, PollTimeout::NONE) {
+            Ok(_) | Err(nix::Error::EINTR) => {}
+            Err(error) => return Err(failed("wait")(error)),
+        }
+        let mut ready = fds.iter().map(|fd| fd.any().unwrap_or(false));
+        let mut next = || ready.next().unwrap_or(false);
+        let (listener, tick, crowded) = (next(), next(), next());
+        let deadline = first_other > 3 && next();
+        let others = others.iter().map(|_| next()).collect();
+        // Where there is no pidfd, a look tells.
+        let members = pidfds.iter().map(|fd| fd.is_some() && next()).collect();
+        Ok(Ready { listener, crowded, tick, deadline, members, others })
+    }
+}
