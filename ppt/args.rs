@@ -104,6 +104,8 @@ pub(crate) enum Allow {
 pub(crate) enum Rate {
     /// As the fastest ring needs, every 0.5 to 10 ms; peaks are remembered.
     Peak,
+    /// The same up to 100 ms: wakes up seldom; a burst out of silence may be lost.
+    LowPower,
     /// As the paper does it, every 10 ms to 2 s: to compare with.
     Paper,
 }
@@ -209,6 +211,13 @@ pub(crate) struct Capture {
     /// No progress and no summary.
     #[arg(short, long)]
     pub(crate) quiet: bool,
+}
+
+impl Capture {
+    /// Whether stdout takes the capture.
+    pub(crate) fn to_stdout(&self) -> bool {
+        self.output.as_os_str() == "-"
+    }
 }
 
 #[derive(ClapArgs)]

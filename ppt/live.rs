@@ -104,6 +104,8 @@ impl<'a> Live<'a> {
             let named = |error: &dyn std::fmt::Display| format!("{}: {error}", output.name());
             let file = output.file.try_clone();
             let file = file.map_err(|error| Failure::failed(Code::System, named(&error)))?;
+            let direct = outputs::direct(options, &listener.behind);
+            let (file, rotation) = (direct(file), rotation.map(|it| it.map(direct)));
             let started = Listener::rotating(file, header, feeds, listener, rotation);
             let started = started.map_err(|error| Failure::failed(error.code(), named(&error)))?;
             Ok((timers, started))

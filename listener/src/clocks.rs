@@ -4,8 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
-use nix::sys::time::TimeSpec;
-use nix::time::{ClockId as SystemClock, ClockNanosleepFlags, clock_gettime, clock_nanosleep};
+use nix::time::{ClockId as SystemClock, clock_gettime};
 use ppt_capture::{ClockId, ClockReading};
 
 /// Readings of which the tightest is taken, beside the first.
@@ -24,14 +23,6 @@ pub(crate) fn realtime() -> u64 {
 /// CLOCK_REALTIME minus CLOCK_MONOTONIC, ns: changes when realtime is stepped.
 pub(crate) fn realtime_offset() -> i64 {
     realtime().wrapping_sub(monotonic()) as i64
-}
-
-/// Sleeps until CLOCK_MONOTONIC shows `deadline` ns, or a signal comes.
-pub(crate) fn sleep_until(deadline: u64) {
-    let time = TimeSpec::new((deadline / 1_000_000_000) as _, (deadline % 1_000_000_000) as _);
-    // Whatever ends the sleep early, the caller looks at the rings again.
-    let _ =
-        clock_nanosleep(SystemClock::CLOCK_MONOTONIC, ClockNanosleepFlags::TIMER_ABSTIME, &time);
 }
 
 /// Reads the clocks of a capture.

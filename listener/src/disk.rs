@@ -255,7 +255,7 @@ impl<W: Write> Disk<W> {
             State::Open => self.written.fitting(self.max_size, stride, chunk.count),
             State::Full(_) | State::Failed(_) => 0,
         };
-        let payload = &chunk.bytes[..fitting as usize * stride as usize];
+        let payload = &chunk.bytes()[..fitting as usize * stride as usize];
         let stamp = self.origins[feed].stamps.stamp(payload, stride as usize);
         let head = FramesHead {
             count: fitting,
@@ -278,7 +278,7 @@ impl<W: Write> Disk<W> {
         if fitting < chunk.count {
             self.fill();
         }
-        self.queue.recycle(chunk.bytes);
+        self.queue.recycle(chunk.words);
     }
 
     /// The feed of a chunk, whether its ring has not been heard of before, and the chunk's head.

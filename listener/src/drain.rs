@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Acquire, Ordering::Relaxed};
 use std::sync::mpsc::Receiver;
-use std::thread::Thread;
+use std::thread::{self, Thread};
 use std::time::Duration;
 
 use ppt_segment::Segment;
 
+use crate::chunk::{LARGE_CHUNK, SMALL_CHUNK};
 use crate::clocks;
 use crate::feed::Change;
 use crate::options::Options;
@@ -21,8 +22,8 @@ use crate::watched::Seen;
 const SCRATCH_BYTES: usize = 128 << 10;
 /// Least sleep after a pass that took longer than the pace allows: the core is not ours alone.
 const BREATH_NS: u64 = 50_000;
-/// Longest sleep without a look at whether it is all over.
-const NAP_NS: u64 = 20_000_000;
+/// Open chunks up to which each may become a large one: what bounds their memory.
+const FEW: usize = 8;
 /// More than any thread can write in a nanosecond.
 const FRAMES_PER_NS: u64 = 4;
 /// Frames that may have been written before the first pass, or while it was not on time.
@@ -34,6 +35,10 @@ pub(crate) struct Drained {
     segment: Arc<Segment>,
     seen: Arc<Seen>,
     rings: Vec<RingDrain>,
+    /// How far each of them has been drained, side by side: most looks find nothing else.
+    cursors: Vec<u64>,
+    /// Rings with an open chunk.
+    open: Vec<usize>,
 }
 
 impl Drained {
@@ -46,7 +51,8 @@ impl Drained {
         first: &[u64],
     ) -> Self {
         let rings = (index..).zip(first).map(|(index, &cursor)| RingDrain::new(index, cursor));
-        Self { part, segment, seen, rings: rings.collect() }
+        let (rings, cursors) = (rings.collect(), first.to_vec());
+        Self { part, segment, seen, rings, cursors, open: Vec::new() }
     }
 
     /// Takes what every ring holds; returns how far the busiest one went, in rings. `hurried`: it
@@ -58,15 +64,24 @@ impl Drained {
         out: &mut Outlet<'_>,
     ) -> f64 {
         let (mut most, overrun) = (0, out.overrun);
-        for (number, drain) in (0..).zip(&mut self.rings) {
+        for (number, cursor) in self.cursors.iter_mut().enumerate() {
+            let ring = self.segment.ring(number as u32);
+            let unmoved = ring.tail() == *cursor;
             // What is found in a segment that lost memory was not written there.
             if self.segment.truncated() {
                 break;
             }
-            let ring = self.segment.ring(number);
+            if unmoved {
+                continue;
+            }
+            let drain = &mut self.rings[number];
             let Some(tail) = drain.moved(ring, possible) else { continue };
             most = drain.backlog(tail).max(most);
             drain.drain(ring, tail, scratch, out);
+            *cursor = drain.next();
+            if drain.open_since().is_some() && !self.open.contains(&number) {
+                self.open.push(number);
+            }
         }
         if most > 0 {
             self.seen.peak.fetch_max(most, Relaxed);
@@ -81,16 +96,19 @@ impl Drained {
 
     /// When the oldest open chunk was opened.
     fn open_since(&self) -> u64 {
-        self.rings.iter().filter_map(RingDrain::open_since).min().unwrap_or(u64::MAX)
+        let since = self.open.iter().filter_map(|&number| self.rings[number].open_since());
+        since.min().unwrap_or(u64::MAX)
     }
 
     /// Hands on every chunk that is `age` ns old.
     fn flush(&mut self, age: u64, out: &mut Outlet<'_>) {
-        for drain in &mut self.rings {
+        self.open.retain(|&number| {
+            let drain = &mut self.rings[number];
             if drain.open_since().is_some_and(|since| out.now.saturating_sub(since) >= age) {
                 drain.flush(out);
             }
-        }
+            drain.open_since().is_some()
+        });
     }
 
     fn closings(&self) -> impl Iterator<Item = Closing> {
@@ -140,11 +158,13 @@ impl Drain {
             }
             let now = clocks::monotonic();
             let since = now - last.unwrap_or(now);
+            let open: usize = feeds.iter().map(|feed| feed.open.len()).sum();
             let mut out = Outlet {
                 queue: &self.queue,
                 counters: &self.counters,
                 now,
                 overrun: 0,
+                full: if open <= FEW { LARGE_CHUNK } else { SMALL_CHUNK },
                 pushed: false,
                 claimed: false,
             };
@@ -187,15 +207,10 @@ impl Drain {
                 None => pace.first(),
             };
             hurried = pace.is_shortest(sleep);
-            let breath = clocks::monotonic() + BREATH_NS;
-            self.sleep_until((now + sleep.as_nanos() as u64).max(breath));
-        }
-    }
-
-    /// Sleeps, but not through the end.
-    fn sleep_until(&self, then: u64) {
-        while clocks::monotonic() < then && !self.stop.load(Acquire) {
-            clocks::sleep_until(then.min(clocks::monotonic() + NAP_NS));
+            let took = clocks::monotonic() - now;
+            let rest = (sleep.as_nanos() as u64).saturating_sub(took).max(BREATH_NS);
+            // Woken when there are changes, and at the end.
+            thread::park_timeout(Duration::from_nanos(rest));
         }
     }
 }

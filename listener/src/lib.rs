@@ -22,6 +22,7 @@
 mod account;
 mod chunk;
 mod clocks;
+mod direct;
 mod disk;
 mod drain;
 mod error;
@@ -43,6 +44,7 @@ mod summary;
 mod watched;
 
 pub use account::LossAccount;
+pub use direct::DirectFile;
 pub use error::ListenerError;
 pub use feed::{Alive, Feed, Unattended};
 pub use header::header;

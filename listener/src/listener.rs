@@ -90,7 +90,7 @@ impl Listener {
         };
         let writer = CaptureWriter::create(output, &header).map_err(ListenerError::Output)?;
 
-        let queue = Arc::new(Queue::new(options.queue_bytes));
+        let queue = Arc::new(Queue::new(options.queue_bytes, options.behind.clone()));
         let (ledger, told): (Arc<Ledger>, Arc<Told>) = Default::default();
         let (send, done) = mpsc::channel();
         let (kept, keep) = mpsc::channel();
@@ -164,7 +164,7 @@ impl Listener {
         disk::lock(&self.ledger).extend(entries(feed, &more));
         self.queue.introduce(vec![news]);
         self.hand_over(feed, more);
-        self.wake_keeper();
+        self.wake_threads();
         Ok(())
     }
 
@@ -187,7 +187,7 @@ impl Listener {
             self.feeds.push(Watched { parts: Vec::new() });
             self.hand_over(self.feeds.len() - 1, feed);
         }
-        self.wake_keeper();
+        self.wake_threads();
     }
 
     /// The same of one segment.
@@ -204,10 +204,10 @@ impl Listener {
         let _ = self.kept.send(Change::Add(kept));
     }
 
-    fn wake_keeper(&self) {
-        if let Some(keeper) = &self.keeper {
-            keeper.thread().unpark();
-        }
+    fn wake_threads(&self) {
+        // They may sleep for long.
+        self.keeper.iter().for_each(|it| it.thread().unpark());
+        self.drain.iter().for_each(|it| it.thread().unpark());
     }
 
     /// How many feeds there have been.
@@ -240,7 +240,7 @@ impl Listener {
                 let _ = self.drained.send(Change::Retire(part.number));
             }
         }
-        self.wake_keeper();
+        self.wake_threads();
     }
 
     /// How far it is.
@@ -297,8 +297,7 @@ impl Listener {
     /// To be called when the gates are closed or the targets gone; if they are not, frames written
     /// from now on may or may not be in the capture, and in neither case in its account as lost.
     /// `dropped` is what each target refused since the session began; where it is missing, what
-    /// was last told counts. Takes up to [`Options::longest`], and as long as the disk does, but no
-    /// longer than [`Options::patience`].
+    /// was last told counts. Takes as long as the disk does, but no longer than [`Options::patience`].
     pub fn finish(mut self, reason: EndReason, message: String, dropped: Vec<Dropped>) -> Summary {
         let duration = self.started.elapsed();
         let closings = match self.halt() {
@@ -320,10 +319,8 @@ impl Listener {
     /// Stops the keeper, and the drain after a last pass.
     fn halt(&mut self) -> thread::Result<Vec<Closing>> {
         self.stop.store(true, Release);
-        if let Some(keeper) = self.keeper.take() {
-            keeper.thread().unpark();
-            keeper.join()?;
-        }
+        self.wake_threads();
+        self.keeper.take().map_or(Ok(()), JoinHandle::join)?;
         self.drain.take().map_or_else(|| Ok(Vec::new()), JoinHandle::join)
     }
 

@@ -1,5 +1,7 @@
 //! What a caller may choose.
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use crate::clocks;
@@ -13,10 +15,7 @@ pub struct Options {
     pub rate: Rate,
     /// Shortest sleep between two looks at the cursors.
     pub shortest: Duration,
-    /// Longest sleep. A burst that fills a ring in less than this is lost; [`Listener::finish`]
-    /// takes up to this long to be noticed; above 15 ms chunks reach the file later than promised.
-    ///
-    /// [`Listener::finish`]: crate::Listener::finish
+    /// Longest sleep. A burst that fills a ring in less than this is lost.
     pub longest: Duration,
     /// Bytes of frames that may wait for the disk.
     pub queue_bytes: usize,
@@ -33,6 +32,8 @@ pub struct Options {
     /// Reads the CPU's counter as the targets do. Another one is for tests whose targets do not
     /// read it as it is.
     pub ticks: fn() -> u64,
+    /// Set while much waits for the disk: an output may then choose what is fast over what is cheap.
+    pub behind: Arc<AtomicBool>,
     /// The system does not trust the CPU's counter from the start.
     pub distrust_ticks: bool,
 }
@@ -49,6 +50,7 @@ impl Default for Options {
             chunk_age: Duration::from_millis(35),
             patience: Duration::from_secs(60),
             ticks: clocks::ticks,
+            behind: Arc::default(),
             distrust_ticks: false,
         }
     }

@@ -1,14 +1,18 @@
 //! Between drain and disk: bounded in bytes, and never a reason for the drain to wait.
 
 use std::collections::VecDeque;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::chunk::{CHUNK_BYTES, Chunk};
+use crate::chunk::{Chunk, LARGE_CHUNK, SMALL_CHUNK};
 use crate::disk::{Ending, Introduction};
 
-/// Empty buffers kept for the next chunks.
-const SPARE_BUFFERS: usize = 16;
+/// Empty buffers of each size kept for the next chunks.
+const SPARE_BUFFERS: usize = 8;
+
+/// A chunk's memory.
+type Buffer = Vec<[u8; 8]>;
 
 /// Chunks on their way to the disk.
 #[derive(Debug)]
@@ -16,6 +20,7 @@ pub(crate) struct Queue {
     limit: usize,
     inner: Mutex<Inner>,
     filled: Condvar,
+    behind: Arc<AtomicBool>,
 }
 
 #[derive(Debug, Default)]
@@ -23,7 +28,8 @@ struct Inner {
     items: VecDeque<Item>,
     /// Of memory, not of frames.
     bytes: usize,
-    spare: Vec<Vec<u8>>,
+    small: Vec<Buffer>,
+    large: Vec<Buffer>,
     ending: Option<Ending>,
     abandoned: bool,
 }
@@ -54,8 +60,9 @@ pub(crate) enum Next {
 }
 
 impl Queue {
-    pub fn new(limit: usize) -> Self {
-        Self { limit, inner: Mutex::default(), filled: Condvar::new() }
+    /// `behind` is set while more than a quarter of it is full, and until it is nearly empty.
+    pub fn new(limit: usize, behind: Arc<AtomicBool>) -> Self {
+        Self { limit, inner: Mutex::default(), filled: Condvar::new(), behind }
     }
 
     /// Takes a chunk, or gives it back where there is no room. A chunk larger than the queue goes
@@ -67,6 +74,9 @@ impl Queue {
             return Err(chunk);
         }
         inner.bytes += bytes;
+        if inner.bytes > self.limit / 4 {
+            self.behind.store(true, Relaxed);
+        }
         inner.items.push_back(Item::Chunk(chunk));
         Ok(())
     }
@@ -105,6 +115,9 @@ impl Queue {
         match inner.items.pop_front() {
             Some(Item::Chunk(chunk)) => {
                 inner.bytes -= weight(&chunk);
+                if inner.bytes < self.limit / 16 {
+                    self.behind.store(false, Relaxed);
+                }
                 Next::Chunk(chunk)
             }
             Some(Item::Sources(feeds)) => Next::Sources(feeds),
@@ -128,19 +141,21 @@ impl Queue {
         self.notify();
     }
 
-    /// An empty buffer for a full chunk.
-    pub fn buffer(&self) -> Vec<u8> {
-        let spare = self.lock().spare.pop();
-        spare.unwrap_or_else(|| Vec::with_capacity(CHUNK_BYTES))
+    /// An empty buffer for a chunk of `full` bytes, [`SMALL_CHUNK`] or [`LARGE_CHUNK`].
+    pub fn buffer(&self, full: usize) -> Buffer {
+        let spare = self.lock().spare(full).pop();
+        spare.unwrap_or_else(|| Vec::with_capacity(full / 8))
     }
 
     /// Takes back what [`Self::buffer`] gave; smaller ones are not worth it.
-    pub fn recycle(&self, mut bytes: Vec<u8>) {
-        if bytes.capacity() >= CHUNK_BYTES {
-            bytes.clear();
+    pub fn recycle(&self, mut buffer: Buffer) {
+        let capacity = buffer.capacity() * 8;
+        if capacity >= SMALL_CHUNK {
+            buffer.clear();
             let mut inner = self.lock();
-            if inner.spare.len() < SPARE_BUFFERS {
-                inner.spare.push(bytes);
+            let spare = inner.spare(capacity);
+            if spare.len() < SPARE_BUFFERS {
+                spare.push(buffer);
             }
         }
     }
@@ -151,8 +166,15 @@ impl Queue {
     }
 }
 
+impl Inner {
+    /// Buffers of at least `bytes` bytes, or nearly so.
+    fn spare(&mut self, bytes: usize) -> &mut Vec<Buffer> {
+        if bytes >= LARGE_CHUNK { &mut self.large } else { &mut self.small }
+    }
+}
+
 fn weight(chunk: &Chunk) -> usize {
-    chunk.bytes.capacity() + size_of::<Chunk>()
+    chunk.words.capacity() * 8 + size_of::<Chunk>()
 }
 
 #[cfg(test)]
@@ -160,15 +182,17 @@ mod tests {
     use super::*;
 
     fn chunk(first_seq: u64, capacity: usize) -> Chunk {
-        Chunk { first_seq, bytes: Vec::with_capacity(capacity), ..Chunk::default() }
+        Chunk { first_seq, words: Vec::with_capacity(capacity / 8), ..Chunk::default() }
     }
 
     #[test]
     fn it_is_bounded_in_bytes_and_keeps_its_order() {
-        let queue = Queue::new(10_000);
+        let behind = Arc::new(AtomicBool::new(false));
+        let queue = Queue::new(10_000, behind.clone());
         queue.push(chunk(1, 6000)).unwrap();
         assert_eq!(queue.push(chunk(2, 6000)).unwrap_err().first_seq, 2);
         queue.push(chunk(3, 1000)).unwrap();
+        assert!(behind.load(Relaxed));
         queue.end(Ending {
             reason: ppt_capture::EndReason::Stopped,
             message: String::new(),
@@ -179,6 +203,7 @@ mod tests {
             let Next::Chunk(chunk) = queue.next(Duration::ZERO) else { panic!("a chunk") };
             assert_eq!(chunk.first_seq, expected);
         }
+        assert!(!behind.load(Relaxed));
         assert!(matches!(queue.next(Duration::ZERO), Next::End(_)));
         assert!(matches!(queue.next(Duration::ZERO), Next::Nothing));
         queue.push(chunk(4, 60_000)).expect("larger than the queue, but alone");

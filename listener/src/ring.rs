@@ -18,6 +18,8 @@ pub(crate) struct Outlet<'q> {
     pub now: u64,
     /// Frames that were written over before they were read, in this pass.
     pub overrun: u64,
+    /// Bytes that fill a chunk.
+    pub full: usize,
     /// Something went into the queue in this pass.
     pub pushed: bool,
     /// A ring was found with a new owner in this pass.
@@ -77,6 +79,11 @@ impl RingDrain {
             return None;
         }
         Some(tail)
+    }
+
+    /// The cursor that it has been drained up to.
+    pub fn next(&self) -> u64 {
+        self.next
     }
 
     /// Frames between what was drained and cursor `tail`.
@@ -163,9 +170,10 @@ impl RingDrain {
         (mut seq, mut words): (u64, &[u64]),
         out: &mut Outlet<'_>,
     ) {
+        let full = out.full;
         while !words.is_empty() {
             let goes_on = |open: &Chunk| {
-                open.tid == tid && open.next_seq() == seq && open.room(stride * 8) > 0
+                open.tid == tid && open.next_seq() == seq && open.room(stride * 8, full) > 0
             };
             if !self.open.as_ref().is_some_and(goes_on) {
                 self.flush(out);
@@ -178,7 +186,7 @@ impl RingDrain {
                 drained_ns: out.now,
                 ..Chunk::default()
             });
-            let count = open.room(stride * 8).min(words.len() / stride);
+            let count = open.room(stride * 8, full).min(words.len() / stride);
             let (part, rest) = words.split_at(count * stride);
             open.append(part, count, out.queue);
             seq += count as u64;
@@ -211,7 +219,7 @@ impl RingDrain {
                 out.counters.unqueued(count);
                 self.lost += chunk.lost_before;
                 self.lose(Cause::Disk, count, out);
-                out.queue.recycle(chunk.bytes);
+                out.queue.recycle(chunk.words);
             }
         }
     }
@@ -235,6 +243,7 @@ mod tests {
 
     use super::*;
     use crate::account::Entry;
+    use crate::chunk::SMALL_CHUNK;
     use crate::queue::Next;
 
     const SLOTS: u64 = 16;
@@ -275,10 +284,10 @@ mod tests {
             let (header, slots) = (zeros(ring_word::COUNT), zeros(SLOTS as usize * STRIDE));
             let ring = Ring::new(&header, &slots, STRIDE);
             let mut writer = RingWriter::new(ring);
-            let queue = Queue::new(limit);
+            let queue = Queue::new(limit, Default::default());
             let counters = Counters::new(EventFd::new().unwrap(), EventFd::new().unwrap());
             let mut out =
-                Outlet { queue: &queue, counters: &counters, now: 0, overrun: 0, pushed: false, claimed: false };
+                Outlet { queue: &queue, counters: &counters, now: 0, overrun: 0, full: SMALL_CHUNK, pushed: false, claimed: false };
             let mut drain = RingDrain::new(0, 0);
             let mut entry = Entry::new(0, 0, 0, 0);
             let mut scratch = vec![0; batch * STRIDE];
@@ -290,7 +299,7 @@ mod tests {
                     assert_eq!(chunk.first_seq - entry.lost_before(&chunk).total(), stated);
                     stated = chunk.first_seq + u64::from(written);
                 }
-                for (frame, seq) in chunk.bytes.chunks(STRIDE * 8).zip(chunk.first_seq..) {
+                for (frame, seq) in chunk.bytes().chunks(STRIDE * 8).zip(chunk.first_seq..) {
                     assert_eq!(frame[..8], seq.to_le_bytes());
                     assert_eq!(frame[8..], (!seq).to_le_bytes());
                 }

@@ -26,6 +26,14 @@ impl<W> fmt::Debug for Rotation<W> {
     }
 }
 
+impl<W: 'static> Rotation<W> {
+    /// The same with another output made of each.
+    pub fn map<V>(mut self, output: impl Fn(W) -> V + Send + 'static) -> Rotation<V> {
+        let next = move || (self.next)().map(|(out, header)| (output(out), header));
+        Rotation { every: self.every, size: self.size, next: Box::new(next) }
+    }
+}
+
 impl<W> Rotation<W> {
     /// When a file that begins now is full of time.
     pub(crate) fn deadline(&self) -> u64 {

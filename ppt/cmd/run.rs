@@ -15,7 +15,6 @@ mod command;
 mod hello;
 
 use std::os::fd::AsFd;
-use std::path::Path;
 use std::process::ExitCode;
 
 use nix::sys::signal::Signal;
@@ -43,7 +42,7 @@ pub(crate) fn run(args: &args::Run) -> ExitCode {
 /// The exit code.
 fn capture(args: &args::Run) -> Result<u8, Failure> {
     let options = &args.capture;
-    if options.output == Path::new("-") {
+    if options.to_stdout() {
         return Err(Failure::usage(
             Code::StdoutTaken,
             "stdout is the command's: choose a file for the capture with -o",

@@ -1,10 +1,17 @@
 //! What the command line asks of agent and listener, in their words.
 
+use std::time::Duration;
+
 use ppt_agent::{Allow, ClockChoice, Limits, Options, SegmentChoice, Session, StampClock};
 use ppt_listener::Rate;
 
 use crate::args;
 use crate::measure::Slots;
+
+/// Longest sleep between two looks, where that is what matters.
+const LOW_POWER: Duration = Duration::from_millis(100);
+/// Frames of a file may wait so long for others: few writes are cheap. Who reads a pipe waits for them.
+const FILE_AGE: Duration = Duration::from_millis(250);
 
 /// What was allowed on the command line.
 pub(crate) fn allowed(allow: &[args::Allow]) -> Allow {
@@ -42,14 +49,20 @@ pub(crate) fn attach_options(args: &args::Capture) -> Options {
 
 /// How to listen to `sessions`, as the command line says.
 pub(super) fn listen_options(args: &args::Capture, sessions: &[Session]) -> ppt_listener::Options {
+    let default = ppt_listener::Options::default();
     ppt_listener::Options {
+        longest: match args.rate {
+            args::Rate::LowPower => LOW_POWER,
+            args::Rate::Peak | args::Rate::Paper => default.longest,
+        },
+        chunk_age: if args.to_stdout() { default.chunk_age } else { FILE_AGE },
         max_size: args.max_size,
         rate: match args.rate {
-            args::Rate::Peak => Rate::Peak,
+            args::Rate::Peak | args::Rate::LowPower => Rate::Peak,
             args::Rate::Paper => Rate::Paper,
         },
         distrust_ticks: sessions.iter().any(distrusts_ticks),
-        ..Default::default()
+        ..default
     }
 }
 

@@ -1,9 +1,10 @@
 //! The files that a capture goes to.
 
 use std::fs::File;
-use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
-use ppt_listener::Rotation;
+use ppt_listener::{DirectFile, Rotation};
 
 use super::TOOL;
 use crate::args;
@@ -25,7 +26,7 @@ impl Outputs {
             let first = Output::open(&args.output, args.force)?;
             return Ok(Self { first, rotation: None });
         };
-        if args.output == Path::new("-") {
+        if args.to_stdout() {
             return Err(Failure::usage(Code::StdoutTaken, "--rotate makes files; stdout is one"));
         }
         let (parts, mut first) = Parts::open(&args.output, args.force, args.keep)?;
@@ -41,5 +42,17 @@ impl Outputs {
     /// Removes it again: nothing was captured.
     pub(crate) fn discard(self) {
         self.first.discard();
+    }
+}
+
+/// How each of them is written. Others may have our stdout, too.
+pub(super) fn direct(
+    args: &args::Capture,
+    behind: &Arc<AtomicBool>,
+) -> impl Fn(File) -> DirectFile + use<> {
+    let (to_stdout, behind) = (args.to_stdout(), behind.clone());
+    move |file| match to_stdout {
+        true => DirectFile::plain(file),
+        false => DirectFile::new(file, behind.clone()),
     }
 }

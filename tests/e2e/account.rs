@@ -278,6 +278,20 @@ fn the_papers_rate() {
     assert!(account.lost > 0, "two threads fill their rings within the first 100 ms");
 }
 
+/// Looks that are far apart lose nothing that the rings can hold, and end as soon as they are told.
+#[test]
+fn the_rate_of_low_power() {
+    let bench = flood::build();
+    let mut target = bench.start("flood", &["2", "20000"]);
+    let attach = bench.attach(&target, &["--rate", "low-power", "--slots", "32768"]);
+    let written = target.run();
+    attach.stop();
+    target.finish();
+    let account = Account::of(&bench.info("out.bin"));
+    account.check(written);
+    assert_eq!(account.captured, written, "{account:?}");
+}
+
 /// A terminal that is gone answers with EIO.
 #[test]
 fn an_output_that_fails_ends_the_capture() {
