@@ -111,7 +111,7 @@ fn buffer(schema: &Schema) -> TokenStream {
             ppt::begin(&PPT_CONTROL, &PPT_BUFFER, &PPT_THREAD, frame)
         }
 
-        #[inline(never)]
+        #[inline(always)]
         fn ppt_end(write: ppt::Write<#stride>) {
             write.end();
         }

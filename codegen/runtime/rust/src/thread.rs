@@ -116,6 +116,10 @@ pub struct Write<const STRIDE: usize> {
     of_this_thread: PhantomData<*const ()>,
 }
 
+/// Says that what comes after it is not what happens.
+#[cold]
+fn unwanted() {}
+
 /// Begins a frame of kind `frame`, if somebody wants it.
 #[inline(always)]
 pub fn begin<const STRIDE: usize>(
@@ -139,6 +143,7 @@ pub fn begin<const STRIDE: usize>(
         // `Place`); the mask page has a bit for every number that `% 256` gives.
         let enabled = unsafe { (*place.enable.get().add(frame as usize / 64 % 4)).load(Relaxed) };
         if enabled >> (frame % 64) & 1 == 0 {
+            unwanted();
             place.leave();
             return None;
         }
