@@ -475,11 +475,13 @@ impl Account {
     }
 }
 
-/// Shared memory segments that the given processes made and that are still there.
+/// Shared memory segments that the given processes made before they ended, and that are still there.
 pub fn segments_of(makers: &[u32]) -> usize {
     let table = fs::read_to_string("/proc/sysvipc/shm").unwrap();
     let maker = |line: &str| line.split_whitespace().nth(4)?.parse::<u32>().ok();
-    table.lines().skip(1).filter_map(maker).filter(|pid| makers.contains(pid)).count()
+    // A number that runs is another's by now: in thousands of sessions numbers come again.
+    let ended = |pid: &u32| !Path::new("/proc").join(pid.to_string()).exists();
+    table.lines().skip(1).filter_map(maker).filter(|pid| makers.contains(pid) && ended(pid)).count()
 }
 
 /// Mappings of segments in a process.

@@ -28,7 +28,7 @@ pub(crate) mod arrays {
     fn ppt_begin(frame: u32) -> ::core::option::Option<ppt::Write<208>> {
         ppt::begin(&PPT_CONTROL, &PPT_BUFFER, &PPT_THREAD, frame)
     }
-    #[inline(never)]
+    #[inline(always)]
     fn ppt_end(write: ppt::Write<208>) {
         write.end();
     }

@@ -28,7 +28,7 @@ pub(crate) mod scalars {
     fn ppt_begin(frame: u32) -> ::core::option::Option<ppt::Write<152>> {
         ppt::begin(&PPT_CONTROL, &PPT_BUFFER, &PPT_THREAD, frame)
     }
-    #[inline(never)]
+    #[inline(always)]
     fn ppt_end(write: ppt::Write<152>) {
         write.end();
     }

@@ -28,7 +28,7 @@ pub(crate) mod tsc {
     fn ppt_begin(frame: u32) -> ::core::option::Option<ppt::Write<72>> {
         ppt::begin(&PPT_CONTROL, &PPT_BUFFER, &PPT_THREAD, frame)
     }
-    #[inline(never)]
+    #[inline(always)]
     fn ppt_end(write: ppt::Write<72>) {
         write.end();
     }
