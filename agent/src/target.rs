@@ -355,7 +355,8 @@ fn text(process: &Process, path: &str) -> ProcResult<String> {
 }
 
 /// Mappings whose names only begin like the kernel's own, which the target is free to choose and
-/// procfs does not expect, made names of files.
+/// procfs does not expect, made names of files. What a line of smaps begins with is left out, too:
+/// procfs would reckon with its numbers.
 fn tame(maps: &str) -> String {
     let digits = |text: &str, radix| text.chars().all(|it| it.is_digit(radix));
     let is_odd = |name: &str| {
@@ -369,7 +370,8 @@ fn tame(maps: &str) -> String {
             })
     };
     let mut tame = String::with_capacity(maps.len());
-    for line in maps.split_inclusive('\n') {
+    let of_smaps = |line: &&str| line.starts_with(|it: char| it.is_ascii_uppercase());
+    for line in maps.split_inclusive('\n').filter(|line| !of_smaps(line)) {
         let name = line.splitn(6, ' ').nth(5).unwrap_or_default().trim_start();
         let (before, name) = line.split_at(line.len() - name.len());
         tame.push_str(before);
