@@ -7,6 +7,8 @@ use std::time::Duration;
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 
+use ppt_dump::Bound;
+
 use crate::measure;
 use crate::parts::Every;
 
@@ -278,6 +280,13 @@ pub(crate) struct Dump {
     /// The missing frames instead of those that are there.
     #[arg(long)]
     pub(crate) gaps: bool,
+    /// Only from here on: a sequence number (500), a time since the capture began (1.5s), or a time
+    /// in UTC (2026-11-21T15:04:05.5Z, or @ and seconds since the epoch).
+    #[arg(long, value_name = "WHERE", value_parser = measure::bound)]
+    pub(crate) from: Option<Bound>,
+    /// Only up to here, likewise; what is there belongs to it.
+    #[arg(long, value_name = "WHERE", value_parser = measure::bound)]
+    pub(crate) to: Option<Bound>,
 }
 
 #[derive(ClapArgs)]

@@ -25,6 +25,7 @@ pub(crate) enum Code {
     RingGivenUp,
     RingsStay,
     RowsNotShown,
+    RowsWithoutTime,
     SegmentTruncated,
     SetUserId,
     StdoutTaken,

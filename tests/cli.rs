@@ -5,6 +5,7 @@
 #[test]
 fn transcripts() {
     trycmd::TestCases::new()
+        .register_bin("ppt", std::path::Path::new(env!("CARGO_BIN_EXE_ppt")))
         .register_bin("pptc", std::path::Path::new(env!("CARGO_BIN_EXE_pptc")))
         // Help is as wide as the terminal that it finds.
         .env("COLUMNS", "100")

@@ -1,5 +1,7 @@
 //! What the clock chunks of a capture say: stamps to monotonic time, and that to the epoch.
 
+use std::cell::Cell;
+
 use ppt_frame_dsl::schema::STAMP_IS_MONOTONIC;
 
 use crate::clock::{ClockId, ClockReading};
@@ -190,6 +192,20 @@ impl ClockTable {
         self.to_epoch(self.tick_to_monotonic(tick, near)?)
     }
 
+    /// The readings on both sides of `tick`, where the counter never jumped.
+    fn line(&self, tick: u64) -> Option<Line> {
+        let [run] = self.runs.as_slice() else { return None };
+        let (from, to) = run.line(tick)?;
+        // 0 is no stamp, and none of ticks has the bit.
+        let stamps = from.tick > 0 && to.tick & STAMP_IS_MONOTONIC == 0;
+        if !stamps || !(from.tick..to.tick).contains(&tick) {
+            return None;
+        }
+        let epoch = self.to_epoch(from.ns.into())?;
+        let (ns, ticks) = (to.ns - from.ns, to.tick - from.tick);
+        Some(Line { from: from.tick, to: to.tick, epoch, ns, ticks })
+    }
+
     fn to_epoch(&self, monotonic: i128) -> Option<i64> {
         i64::try_from(monotonic.checked_add(self.epoch?.0)?).ok()
     }
@@ -245,23 +261,70 @@ impl Run {
 }
 
 /// Reads the stamps of type `tsc` of one chunk of frames.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Stamps<'a> {
     /// The clocks of the capture.
-    pub table: &'a ClockTable,
+    table: &'a ClockTable,
     /// When the chunk was drained, CLOCK_MONOTONIC ns: its stamps are of about that time.
-    pub drained_ns: u64,
+    drained_ns: u64,
     /// CLOCK_MONOTONIC in the time namespace of the target, minus that of the listener, ns.
-    pub monotonic_offset: i64,
+    monotonic_offset: i64,
+    /// What the last ticks were read by: the next ones mostly lie there, too.
+    line: Cell<Line>,
 }
 
-impl Stamps<'_> {
+/// Ticks between two neighbouring readings, `from..to`.
+#[derive(Debug, Clone, Copy, Default)]
+struct Line {
+    from: u64,
+    to: u64,
+    /// ns since the epoch at `from`.
+    epoch: i64,
+    /// So many ns...
+    ns: u64,
+    /// ...take so many ticks.
+    ticks: u64,
+}
+
+impl Line {
+    /// As [`ClockTable::tick_to_epoch`] has it; None where other numbers are needed for that.
+    #[inline]
+    fn epoch(&self, tick: u64) -> Option<i64> {
+        if tick < self.from || tick >= self.to {
+            return None;
+        }
+        let ns = (tick - self.from).checked_mul(self.ns)? / self.ticks;
+        self.epoch.checked_add_unsigned(ns)
+    }
+}
+
+impl<'a> Stamps<'a> {
+    /// Of a chunk that was drained at `drained_ns` (CLOCK_MONOTONIC), from a target whose
+    /// CLOCK_MONOTONIC is ahead of ours by `monotonic_offset` ns.
+    pub fn new(table: &'a ClockTable, drained_ns: u64, monotonic_offset: i64) -> Self {
+        Self { table, drained_ns, monotonic_offset, line: Cell::default() }
+    }
+
+    /// CLOCK_MONOTONIC in the time namespace of the target, minus that of the listener, ns.
+    pub fn monotonic_offset(&self) -> i64 {
+        self.monotonic_offset
+    }
+
     /// ns since the epoch at `stamp`; `None` for 0, which is no stamp, and where nothing says.
+    #[inline]
     pub fn epoch(&self, stamp: u64) -> Option<i64> {
+        match self.line.get().epoch(stamp) {
+            Some(epoch) => Some(epoch),
+            None => self.epoch_elsewhere(stamp),
+        }
+    }
+
+    fn epoch_elsewhere(&self, stamp: u64) -> Option<i64> {
         if stamp == 0 {
             return None;
         }
         if stamp & STAMP_IS_MONOTONIC == 0 {
+            self.line.set(self.table.line(stamp).unwrap_or_default());
             return self.table.tick_to_epoch(stamp, self.drained_ns);
         }
         let ns = i128::from(stamp & !STAMP_IS_MONOTONIC) - i128::from(self.monotonic_offset);
@@ -411,13 +474,22 @@ mod tests {
         let mut table = ClockTable::default();
         table.add(&seconds(1..3, 0));
         table.add(&[real(0, 1000)]);
-        let stamps = Stamps { table: &table, drained_ns: EVER, monotonic_offset: 0 };
+        let stamps = Stamps::new(&table, EVER, 0);
         assert_eq!(stamps.epoch(0), None);
         assert_eq!(stamps.epoch(3 * SECOND), Some(1_500_001_000));
         assert_eq!(stamps.epoch(STAMP_IS_MONOTONIC | 77), Some(1077));
-        assert_eq!(
-            Stamps { monotonic_offset: 7, ..stamps }.epoch(STAMP_IS_MONOTONIC | 77),
-            Some(1070)
-        );
+        assert_eq!(Stamps::new(&table, EVER, 7).epoch(STAMP_IS_MONOTONIC | 77), Some(1070));
+    }
+
+    #[test]
+    fn a_kept_line_says_what_the_table_says() {
+        let mut table = ClockTable::default();
+        table.add(&[tick(1000, 100), tick(2001, 207), tick(3000, 50_400), real(100, 5103)]);
+        table.add(&[tick(STAMP_IS_MONOTONIC - 1, u64::MAX / 3)]);
+        let stamps = Stamps::new(&table, EVER, 0);
+        let ticks = (1..4000).chain([1 << 40, 1 << 62, STAMP_IS_MONOTONIC - 1]);
+        for tick in ticks.clone().chain(ticks.rev()) {
+            assert_eq!(stamps.epoch(tick), table.tick_to_epoch(tick, EVER), "{tick}");
+        }
     }
 }

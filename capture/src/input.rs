@@ -24,9 +24,14 @@ pub(crate) struct Input {
 }
 
 impl Input {
-    /// Reads `step` bytes at a time where that many are there.
+    /// Reads `step` bytes at a time where that many are there, more only where more are asked for.
     pub fn new(stream: Stream, step: usize) -> Self {
         Input { stream, buffer: vec![0; step], start: 0, end: 0, offset: 0, at_end: false, step }
+    }
+
+    /// From here on, reads so much at a time.
+    pub fn set_step(&mut self, step: usize) {
+        self.step = step;
     }
 
     /// Offset of the window from the first byte of the stream.
@@ -39,11 +44,27 @@ impl Input {
         &self.buffer[self.start..self.end]
     }
 
+    /// Whether what is skipped is not read, and [`Self::rewind`] works.
+    pub fn can_seek(&self) -> bool {
+        matches!(self.stream, Stream::File(_))
+    }
+
+    /// Moves the window back to `offset`. Of a stream that cannot seek nothing is left.
+    pub fn rewind(&mut self, offset: u64) -> io::Result<()> {
+        (self.start, self.end) = (0, 0);
+        if let Stream::File(file) = &mut self.stream {
+            self.offset = file.seek(SeekFrom::Start(offset))?;
+            self.at_end = false;
+        }
+        Ok(())
+    }
+
     /// The window with at least `len` bytes, fewer only where the stream ends before.
     pub fn fill(&mut self, len: usize) -> io::Result<&[u8]> {
         while self.window().len() < len && !self.at_end {
             self.make_room();
-            let room = &mut self.buffer[self.end..];
+            let most = (len - self.window().len()).max(self.step).min(self.buffer.len() - self.end);
+            let room = &mut self.buffer[self.end..][..most];
             let read = match &mut self.stream {
                 Stream::File(file) => file.read(room),
                 Stream::Reader(reader) => reader.read(room),
@@ -58,9 +79,10 @@ impl Input {
         Ok(self.window())
     }
 
-    /// Room behind the window: by moving it to the front, then by growing to twice its size.
+    /// Room for a step behind the window: by moving it to the front, then by growing to twice its
+    /// size.
     fn make_room(&mut self) {
-        if self.end < self.buffer.len() {
+        if self.buffer.len() - self.end >= self.step {
             return;
         }
         self.buffer.copy_within(self.start..self.end, 0);

@@ -24,16 +24,14 @@ use crate::end::End;
 use crate::error::{CaptureError, Damage, DamageKind};
 use crate::header::FileHeader;
 use crate::index::{self, IndexEntry};
-use crate::input::{Input, Stream};
+use crate::input::Stream;
 use crate::ranges::Ranges;
-use crate::scan::{Scan, Scanner};
+use crate::scan::{Choose, Scan, Scanner};
 use crate::source::Source;
 use crate::sources::{SourceInfo, Sources};
 
-/// Bytes read at a time.
-const STEP: usize = 256 << 10;
-/// The same for a survey, which jumps from header to header.
-const SURVEY_STEP: usize = 4 << 10;
+const LOSS_STATED_BEFORE: DamageKind =
+    DamageKind::Content("a loss that another chunk states already");
 
 /// A capture that is being read.
 pub struct Capture {
@@ -108,9 +106,11 @@ impl<'a> Frames<'a> {
         self.payload
     }
 
-    /// A copy that does not need the capture.
-    pub fn to_owned(&self) -> OwnedFrames {
-        OwnedFrames { offset: self.offset, head: self.head, payload: self.payload.to_vec() }
+    /// Makes `owned` a copy that does not need the capture.
+    pub fn copy_to(&self, owned: &mut OwnedFrames) {
+        (owned.offset, owned.head) = (self.offset, self.head);
+        owned.payload.clear();
+        owned.payload.extend_from_slice(self.payload);
     }
 
     /// The numbers whose frames carry another one, and are left out.
@@ -122,7 +122,7 @@ impl<'a> Frames<'a> {
 }
 
 /// The frames of one chunk, apart from the capture that they were read from.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct OwnedFrames {
     /// Where the chunk starts, from the first byte of the capture.
     pub offset: u64,
@@ -166,12 +166,12 @@ impl Capture {
         }
         let stream =
             if kind.is_file() { Stream::File(file) } else { Stream::Reader(Box::new(file)) };
-        Capture::begin(Input::new(stream, STEP), false)
+        Capture::begin(stream, false)
     }
 
     /// Reads a capture from a stream.
     pub fn from_reader(reader: impl Read + 'static) -> Result<Capture, CaptureError> {
-        Capture::begin(Input::new(Stream::Reader(Box::new(reader)), STEP), false)
+        Capture::begin(Stream::Reader(Box::new(reader)), false)
     }
 
     /// Reads only what must be known before the first row is written, sources and clocks, jumping
@@ -182,12 +182,11 @@ impl Capture {
         if path.as_os_str() == "-" || !std::fs::metadata(path)?.is_file() {
             return Ok(None);
         }
-        let input = Input::new(Stream::File(File::open(path)?), SURVEY_STEP);
-        Capture::begin(input, true).map(Some)
+        Capture::begin(Stream::File(File::open(path)?), true).map(Some)
     }
 
-    fn begin(input: Input, survey: bool) -> Result<Capture, CaptureError> {
-        let (scanner, header) = Scanner::begin(input, survey)?;
+    fn begin(stream: Stream, survey: bool) -> Result<Capture, CaptureError> {
+        let (scanner, header) = Scanner::begin(stream, survey)?;
         let mut capture = Capture {
             scanner,
             header,
@@ -229,8 +228,25 @@ impl Capture {
 
     /// The next chunk or damage; None after the last. An error is one of the input.
     pub fn read(&mut self) -> io::Result<Option<Item<'_>>> {
+        self.read_some(None)
+    }
+
+    /// The same, but of frames that `choose` refuses by their head only that is read, where the
+    /// capture is a file; it still counts in the account. A stream hands out all of them.
+    ///
+    /// What is not read is not checked: damage is found in what was chosen, and where a chunk does
+    /// not end where the next one begins.
+    pub fn read_chosen(
+        &mut self,
+        choose: &dyn Fn(&FramesHead) -> bool,
+    ) -> io::Result<Option<Item<'_>>> {
+        self.scanner.read_sparsely();
+        self.read_some(Some(choose))
+    }
+
+    fn read_some(&mut self, choose: Option<Choose<'_>>) -> io::Result<Option<Item<'_>>> {
         while self.damages.is_empty() && self.ready.is_none() && !self.finished {
-            self.advance()?;
+            self.advance(choose)?;
         }
         if let Some(damage) = self.damages.pop_front() {
             return Ok(Some(Item::Damage(damage)));
@@ -254,8 +270,8 @@ impl Capture {
     }
 
     /// One chunk, or one stretch that is none: fills `damages` and `ready`.
-    fn advance(&mut self) -> io::Result<()> {
-        match self.scanner.next(self.end.is_some())? {
+    fn advance(&mut self, choose: Option<Choose<'_>>) -> io::Result<()> {
+        match self.scanner.next(self.end.is_some(), choose)? {
             Scan::Stop(offset) => {
                 self.finished = true;
                 self.cut = self.end.is_none().then_some(offset);
@@ -264,6 +280,14 @@ impl Capture {
             Scan::Passed(offset, header) => {
                 if self.place(offset, header.ordinal) {
                     self.ready = Some(Ready::Owned(Chunk::Other(header.kind.code())));
+                }
+            }
+            Scan::PassedFrames(offset, header, head) => {
+                if self.place(offset, header.ordinal) {
+                    match self.pass_frames(offset, &head) {
+                        Ok(()) => self.explained = false,
+                        Err(kind) => self.damage(offset, kind),
+                    }
                 }
             }
             Scan::Loaded(offset, header) => {
@@ -314,10 +338,7 @@ impl Capture {
             Kind::Frames => {
                 let head = FramesHead::decode(source, head);
                 head.check(payload.len() as u64).map_err(DamageKind::Content)?;
-                let info = self.sources.with_ring(source, head.nonce, head.ring)?;
-                if head.stride < info.schema.stride {
-                    return Err(DamageKind::Content("frames shorter than their schema says"));
-                }
+                self.check_source(&head)?;
                 return self.take_frames(offset, *header, head);
             }
             Kind::Gap => {
@@ -354,6 +375,23 @@ impl Capture {
         Ok(Ready::Owned(chunk))
     }
 
+    fn check_source(&self, head: &FramesHead) -> Result<(), DamageKind> {
+        let info = self.sources.with_ring(head.source, head.nonce, head.ring)?;
+        if head.stride < info.schema.stride {
+            return Err(DamageKind::Content("frames shorter than their schema says"));
+        }
+        Ok(())
+    }
+
+    /// Takes frames that were not read into the account.
+    fn pass_frames(&mut self, offset: u64, head: &FramesHead) -> Result<(), DamageKind> {
+        self.check_source(head)?;
+        if !self.account.frames(head, 0)? {
+            self.damage(offset, LOSS_STATED_BEFORE);
+        }
+        Ok(())
+    }
+
     fn take_frames(
         &mut self,
         offset: u64,
@@ -366,7 +404,7 @@ impl Capture {
         let bad = first_wrong.map_or(0, |_| 1 + wrong.count() as u32);
         let loss_is_new = self.account.frames(&head, bad)?;
         if !loss_is_new {
-            self.damage(offset, DamageKind::Content("a loss that another chunk states already"));
+            self.damage(offset, LOSS_STATED_BEFORE);
         }
         if let Some((expected, found)) = first_wrong {
             let ring = head.ring;

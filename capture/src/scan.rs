@@ -3,11 +3,16 @@
 use std::io;
 
 use crate::bytes::{get, u32_at};
-use crate::chunk::{ChunkHeader, Kind};
+use crate::chunk::{ChunkHeader, FramesHead, Kind};
 use crate::error::{CaptureError, Damage, DamageKind};
 use crate::format::{self, ALIGN, MAX_HEADER, chunk, file};
 use crate::header::{FileHeader, HeaderFault};
-use crate::input::Input;
+use crate::input::{Input, Stream};
+
+/// Bytes read at a time.
+const STEP: usize = 256 << 10;
+/// The same where most of a capture is passed: a header, and a little more.
+const SPARSE_STEP: usize = 4 << 10;
 
 /// Walks over a capture from chunk to chunk.
 pub(crate) struct Scanner {
@@ -22,12 +27,17 @@ pub(crate) struct Scanner {
     survey: bool,
 }
 
+/// Says by their head whether frames are wanted.
+pub(crate) type Choose<'a> = &'a dyn Fn(&FramesHead) -> bool;
+
 /// What comes next.
 pub(crate) enum Scan {
     /// A chunk whose checksums are right. Its header and payload are [`Scanner::chunk`].
     Loaded(u64, ChunkHeader),
     /// A chunk that is not wanted, and was not read.
     Passed(u64, ChunkHeader),
+    /// Frames that were not chosen; only their head was read.
+    PassedFrames(u64, ChunkHeader, FramesHead),
     /// Something else.
     Damage(Damage),
     /// Nothing; the last thing that was whole ended here.
@@ -56,11 +66,13 @@ enum Lead {
 impl Scanner {
     /// Reads the file header; None where it is damaged, but a chunk follows.
     pub fn begin(
-        mut input: Input,
+        stream: Stream,
         survey: bool,
     ) -> Result<(Scanner, Option<FileHeader>), CaptureError> {
+        let mut input = Input::new(stream, SPARSE_STEP);
         let header = file_header(&mut input)?;
         let id = header.as_ref().map(|header| get(&header.capture_id, 0));
+        input.set_step(if survey { SPARSE_STEP } else { STEP });
         Ok((Scanner { input, id, taken: 0, stopped: None, survey }, header))
     }
 
@@ -70,8 +82,14 @@ impl Scanner {
         self.input.window()[..len].split_at(header.header_len)
     }
 
+    /// From here on reads no more than it must: what lies behind a chunk may not be wanted.
+    pub fn read_sparsely(&mut self) {
+        self.input.set_step(SPARSE_STEP);
+    }
+
     /// The next thing; `ended` says whether the end chunk has come: nothing is cut off after it.
-    pub fn next(&mut self, ended: bool) -> io::Result<Scan> {
+    /// Frames that `choose` refuses are passed where that saves reading them.
+    pub fn next(&mut self, ended: bool, choose: Option<Choose<'_>>) -> io::Result<Scan> {
         if let Some(offset) = self.stopped {
             return Ok(Scan::Stop(offset));
         }
@@ -81,7 +99,7 @@ impl Scanner {
             Front::Nothing => self.stop(offset),
             Front::Torn => self.resync(offset, Lead::Torn, ended),
             Front::Foreign => self.resync(offset, Lead::Foreign, ended),
-            Front::Chunk(header) => self.load(offset, header, ended),
+            Front::Chunk(header) => self.take(offset, header, ended, choose),
         }
     }
 
@@ -110,21 +128,60 @@ impl Scanner {
         })
     }
 
-    /// The chunk at the front of the window, with its payload.
-    fn load(&mut self, offset: u64, header: ChunkHeader, ended: bool) -> io::Result<Scan> {
+    /// The chunk at the front of the window: passed or loaded.
+    fn take(
+        &mut self,
+        offset: u64,
+        header: ChunkHeader,
+        ended: bool,
+        choose: Option<Choose<'_>>,
+    ) -> io::Result<Scan> {
         if let Err(kind) = header.check() {
             return self.resync(offset, Lead::Bad(kind), ended);
         }
-        let wanted = match header.kind {
-            Kind::Other(_) => false,
-            Kind::Source | Kind::Clock => true,
-            _ => !self.survey,
-        };
-        if !wanted {
-            let len = (header.header_len as u64).saturating_add(header.stored_len);
-            self.taken = len.checked_next_multiple_of(ALIGN as u64).unwrap_or(u64::MAX);
-            return Ok(Scan::Passed(offset, header));
+        match (header.kind, choose) {
+            (Kind::Other(_), _) => {
+                let len = (header.header_len as u64).saturating_add(header.stored_len);
+                self.taken = len.checked_next_multiple_of(ALIGN as u64).unwrap_or(u64::MAX);
+                return Ok(Scan::Passed(offset, header));
+            }
+            (Kind::Source | Kind::Clock, _) => {}
+            (Kind::Frames, Some(choose)) => {
+                let head = FramesHead::decode(header.source, self.input.window());
+                if head.check(header.raw_len).is_ok() && !choose(&head) && self.pass(&header)? {
+                    return Ok(Scan::PassedFrames(offset, header, head));
+                }
+            }
+            _ if self.survey && self.pass(&header)? => return Ok(Scan::Passed(offset, header)),
+            _ => {}
         }
+        self.load(offset, header, ended)
+    }
+
+    /// Moves to the chunk that follows, if the one at the front can be passed by its length: in a
+    /// file, and only where the next one is found there. Otherwise bytes may be missing inside.
+    fn pass(&mut self, header: &ChunkHeader) -> io::Result<bool> {
+        if !self.input.can_seek() {
+            return Ok(false);
+        }
+        let offset = self.input.offset();
+        let len = format::align(header.header_len as u64 + header.stored_len);
+        self.input.skip(len)?;
+        let whole = self.input.offset() - offset == len;
+        let follows = |next: Front| match next {
+            Front::Nothing => true,
+            Front::Chunk(next) => header.ordinal.checked_add(1) == Some(next.ordinal),
+            Front::Torn | Front::Foreign => false,
+        };
+        if whole && follows(self.front()?) {
+            return Ok(true);
+        }
+        self.input.rewind(offset)?;
+        Ok(false)
+    }
+
+    /// The chunk at the front of the window, with its payload.
+    fn load(&mut self, offset: u64, header: ChunkHeader, ended: bool) -> io::Result<Scan> {
         // check() bounds both: no overflow, and the window grows only with what is there.
         let len = header.header_len + header.stored_len as usize;
         let window = self.input.fill(len)?;

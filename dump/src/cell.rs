@@ -4,7 +4,14 @@ use ppt_capture::Stamps;
 use ppt_capture::frame_dsl::schema::{Int, Schema};
 use ppt_capture::frame_dsl::{Column, ColumnType};
 
-use crate::table::Value;
+use crate::digits;
+use crate::table::{TableWriter, Value};
+
+/// An integer of any size.
+enum Plain {
+    Signed(i64),
+    Unsigned(u64),
+}
 
 /// One column of one kind of frame, ready to be read.
 #[derive(Debug)]
@@ -30,24 +37,51 @@ impl Cell {
         Cell { at: column.offset as usize, ty: column.ty, names }
     }
 
-    /// The value in `frame`. A field that reaches beyond the frame (which no checked schema has)
-    /// is empty.
-    pub fn read<'a>(&'a self, frame: &'a [u8], stamps: Stamps<'_>) -> Value<'a> {
-        self.value(frame.get(self.at..).unwrap_or_default(), stamps).unwrap_or(Value::Empty)
+    /// Writes the value in `frame`. A field that reaches beyond the frame (which no checked schema
+    /// has) is empty.
+    #[inline(always)]
+    pub fn write<W: TableWriter>(
+        &self,
+        column: usize,
+        frame: &[u8],
+        stamps: &Stamps<'_>,
+        writer: &mut W,
+        out: &mut Vec<u8>,
+    ) {
+        writer.begin_cell(column, out);
+        let bytes = frame.get(self.at..).unwrap_or_default();
+        match self.plain(bytes, stamps) {
+            Some(Plain::Signed(value)) => digits::signed(value, out),
+            Some(Plain::Unsigned(value)) => digits::unsigned(value, out),
+            None => writer.value(self.rare(bytes).unwrap_or(Value::Empty), out),
+        }
     }
 
-    fn value<'a>(&'a self, bytes: &'a [u8], stamps: Stamps<'_>) -> Option<Value<'a>> {
+    /// Most cells: the integers that need nothing but their bytes, and ticks.
+    #[inline(always)]
+    fn plain(&self, bytes: &[u8], stamps: &Stamps<'_>) -> Option<Plain> {
         Some(match self.ty {
-            ColumnType::I8 => Value::Signed(i8::from_le_bytes(first(bytes)?).into()),
-            ColumnType::I16 => Value::Signed(i16::from_le_bytes(first(bytes)?).into()),
-            ColumnType::I32 => Value::Signed(i32::from_le_bytes(first(bytes)?).into()),
-            ColumnType::I64 | ColumnType::Duration => Value::Signed(i64_at(bytes, 0)?),
-            ColumnType::U8 | ColumnType::Bool => {
-                Value::Unsigned(u8::from_le_bytes(first(bytes)?).into())
+            ColumnType::I8 => Plain::Signed(i8::from_le_bytes(first(bytes)?).into()),
+            ColumnType::I16 => Plain::Signed(i16::from_le_bytes(first(bytes)?).into()),
+            ColumnType::I32 => Plain::Signed(i32::from_le_bytes(first(bytes)?).into()),
+            ColumnType::I64 | ColumnType::Duration => {
+                Plain::Signed(i64::from_le_bytes(first(bytes)?))
             }
-            ColumnType::U16 => Value::Unsigned(u16::from_le_bytes(first(bytes)?).into()),
-            ColumnType::U32 => Value::Unsigned(u32::from_le_bytes(first(bytes)?).into()),
-            ColumnType::U64 => Value::Unsigned(u64::from_le_bytes(first(bytes)?)),
+            ColumnType::U8 | ColumnType::Bool => {
+                Plain::Unsigned(u8::from_le_bytes(first(bytes)?).into())
+            }
+            ColumnType::U16 => Plain::Unsigned(u16::from_le_bytes(first(bytes)?).into()),
+            ColumnType::U32 => Plain::Unsigned(u32::from_le_bytes(first(bytes)?).into()),
+            ColumnType::U64 => Plain::Unsigned(u64::from_le_bytes(first(bytes)?)),
+            ColumnType::Tick => Plain::Signed(stamps.epoch(u64::from_le_bytes(first(bytes)?))?),
+            _ => return None,
+        })
+    }
+
+    /// What is no plain integer; None: nothing.
+    #[inline(never)]
+    fn rare<'a>(&'a self, bytes: &'a [u8]) -> Option<Value<'a>> {
+        Some(match self.ty {
             ColumnType::F32 => Value::Single(f32::from_le_bytes(first(bytes)?)),
             ColumnType::F64 => Value::Double(f64::from_le_bytes(first(bytes)?)),
             ColumnType::Ns { .. } => taken(i64_at(bytes, 0)?),
@@ -55,7 +89,6 @@ impl Cell {
             ColumnType::Timeval => pair(bytes, 1_000_000)?,
             ColumnType::TimevalSeconds => half(bytes, 0)?,
             ColumnType::TimevalMicroseconds => half(bytes, 8)?,
-            ColumnType::Tick => Value::Signed(stamps.epoch(u64::from_le_bytes(first(bytes)?))?),
             ColumnType::Enum { repr, .. } => self.name(integer(bytes, repr)?),
             ColumnType::Text { len } => {
                 let text = bytes.get(..len as usize)?;
@@ -63,6 +96,7 @@ impl Cell {
                 Value::Text(&text[..end])
             }
             ColumnType::Bytes { len } => Value::Bytes(bytes.get(..len as usize)?),
+            _ => return None, // a plain integer
         })
     }
 

@@ -5,7 +5,8 @@ use std::path::Path;
 use std::thread;
 
 use ppt_capture::{
-    Capture, CaptureError, Chunk, ClockTable, Damage, Frames, Gap, Item, OwnedFrames, SourceInfo,
+    Capture, CaptureError, Chunk, ClockTable, Damage, FileHeader, Frames, FramesHead, Gap, Item,
+    OwnedFrames, SourceInfo,
 };
 
 use crate::csv::Csv;
@@ -17,6 +18,7 @@ use crate::plan::Plan;
 use crate::rows::{Rows, Written};
 use crate::table::TableWriter;
 use crate::tsv::Tsv;
+use crate::window::{Bound, GapWindow, Window};
 
 /// What a table looks like.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -28,16 +30,6 @@ pub enum Format {
     Csv,
     /// An object per line.
     JsonLines,
-}
-
-impl Format {
-    fn writer(self) -> Box<dyn TableWriter + Send> {
-        match self {
-            Format::Tsv => Box::new(Tsv::default()),
-            Format::Csv => Box::new(Csv::new()),
-            Format::JsonLines => Box::new(JsonLines::default()),
-        }
-    }
 }
 
 /// What is wanted of a capture.
@@ -52,6 +44,10 @@ pub struct Options {
     /// Gaps instead of frames: `buffer`, `segment`, `ring`, `first_seq`, `count`, `cause`. Of the
     /// options above only `frame` has no meaning for them, though it must name a frame.
     pub gaps: bool,
+    /// The first row that is wanted; None: from the start.
+    pub from: Option<Bound>,
+    /// The last row that is wanted; None: to the end.
+    pub to: Option<Bound>,
 }
 
 /// How a dump went.
@@ -68,6 +64,8 @@ pub struct Outcome {
     /// Rows of buffers that a stream introduced after its table had begun, and for whose columns
     /// the table has no room (TSV, CSV): not written.
     pub unshown: u64,
+    /// Rows of which nobody knows whether they are within bounds of time: not written.
+    pub untimed: u64,
 }
 
 const MAX_DAMAGED: usize = 1000;
@@ -84,6 +82,7 @@ impl Outcome {
 
     fn written(&mut self, written: Written) {
         self.rows += written.rows;
+        self.untimed += written.untimed;
         if let Some(damage) = written.damage {
             self.damage(damage);
         }
@@ -99,22 +98,11 @@ impl Outcome {
 /// # Errors
 /// See [`DumpError`]. Damage is no error: good rows are written, the rest is in the [`Outcome`].
 pub fn dump(path: &Path, options: &Options, out: impl Write) -> Result<Outcome, DumpError> {
-    let mut table = Table::new(options, out);
-    if let Some(mut survey) = Capture::survey(path)? {
-        while let Some(item) = survey.read().map_err(CaptureError::Io)? {
-            table.learn(&item);
-        }
-        table.live = false;
-        table.begin(&survey.sources().collect::<Vec<_>>())?;
+    match options.format {
+        Format::Tsv => Table::<_, Tsv>::new(options, out).of_file(path),
+        Format::Csv => Table::<_, Csv>::new(options, out).of_file(path),
+        Format::JsonLines => Table::<_, JsonLines>::new(options, out).of_file(path),
     }
-    let mut capture = Capture::open(path)?;
-    if table.live || options.gaps {
-        table.one_by_one(&mut capture)?;
-    } else {
-        table.side_by_side(&mut capture)?;
-    }
-    table.outcome.cut = capture.finish().cut;
-    Ok(table.outcome)
 }
 
 /// The same for a stream.
@@ -126,38 +114,58 @@ pub fn dump_stream(
     options: &Options,
     out: impl Write,
 ) -> Result<Outcome, DumpError> {
-    let mut table = Table::new(options, out);
-    let mut capture = Capture::from_reader(reader)?;
-    table.one_by_one(&mut capture)?;
-    table.outcome.cut = capture.finish().cut;
-    Ok(table.outcome)
+    let capture = Capture::from_reader(reader)?;
+    match options.format {
+        Format::Tsv => Table::<_, Tsv>::new(options, out).one_by_one(capture),
+        Format::Csv => Table::<_, Csv>::new(options, out).one_by_one(capture),
+        Format::JsonLines => Table::<_, JsonLines>::new(options, out).one_by_one(capture),
+    }
 }
 
-struct Table<'a, W> {
+struct Table<'a, W, F> {
     out: W,
-    writer: Box<dyn TableWriter + Send>,
+    writer: F,
     /// Text that is not in `out` yet.
     text: Vec<u8>,
     options: &'a Options,
     /// None until the first row must be written.
     plan: Option<Plan>,
     clocks: ClockTable,
+    /// The bounds of the rows; known with the plan.
+    window: Option<Window>,
     /// Whether rows should not wait for more rows.
     live: bool,
     outcome: Outcome,
 }
 
-impl<'a, W: Write> Table<'a, W> {
+impl<'a, W: Write, F: TableWriter + Default + Send> Table<'a, W, F> {
     fn new(options: &'a Options, out: W) -> Self {
         Self {
             out,
-            writer: options.format.writer(),
+            writer: F::default(),
             text: Vec::new(),
             options,
             plan: None,
             clocks: ClockTable::default(),
+            window: None,
             live: true,
             outcome: Outcome::default(),
+        }
+    }
+
+    fn of_file(mut self, path: &Path) -> Result<Outcome, DumpError> {
+        if let Some(mut survey) = Capture::survey(path)? {
+            while let Some(item) = survey.read().map_err(CaptureError::Io)? {
+                self.learn(&item);
+            }
+            self.live = false;
+            self.begin(&survey.sources().collect::<Vec<_>>(), survey.header())?;
+        }
+        let capture = Capture::open(path)?;
+        if self.live || self.options.gaps {
+            self.one_by_one(capture)
+        } else {
+            self.side_by_side(capture)
         }
     }
 
@@ -173,7 +181,13 @@ impl<'a, W: Write> Table<'a, W> {
         }
     }
 
-    fn begin(&mut self, sources: &[&SourceInfo]) -> Result<(), DumpError> {
+    fn begin(
+        &mut self,
+        sources: &[&SourceInfo],
+        header: Option<&FileHeader>,
+    ) -> Result<(), DumpError> {
+        let Options { from, to, .. } = *self.options;
+        self.window = Window::new(from, to, header, &self.clocks)?;
         let plan = Plan::new(sources, self.options)?;
         self.writer.header(&self.columns(&plan), &mut self.text);
         self.plan = Some(plan);
@@ -192,19 +206,25 @@ impl<'a, W: Write> Table<'a, W> {
     }
 
     /// Reads and writes a chunk after the other.
-    fn one_by_one(&mut self, capture: &mut Capture) -> Result<(), DumpError> {
+    fn one_by_one(mut self, mut capture: Capture) -> Result<Outcome, DumpError> {
+        let header = capture.header().cloned();
         let mut sources: Vec<SourceInfo> = Vec::new();
-        while let Some(item) = capture.read().map_err(CaptureError::Io)? {
+        let created = header.as_ref().map_or(0, |header| header.created_mono_ns);
+        let mut window = GapWindow::new(self.window.clone(), created);
+        let Options { from, to, gaps: of_gaps, .. } = *self.options;
+        let part = of_gaps && (from.is_some() || to.is_some());
+        while let Some(item) = read(&mut capture, part, |head| window.may_hold(head))? {
             if self.live {
                 self.learn(&item);
             }
             let rows = match &item {
                 Item::Chunk(Chunk::Frames(_)) => true,
-                Item::Chunk(Chunk::Gap(_)) => self.options.gaps,
+                Item::Chunk(Chunk::Gap(_)) => of_gaps,
                 _ => false,
             };
             if rows && self.plan.is_none() {
-                self.begin(&sources.iter().collect::<Vec<_>>())?;
+                self.begin(&sources.iter().collect::<Vec<_>>(), header.as_ref())?;
+                window.set(self.window.clone());
             }
             match item {
                 Item::Damage(damage) => self.outcome.damage(damage),
@@ -212,26 +232,33 @@ impl<'a, W: Write> Table<'a, W> {
                     sources.retain(|known| known.id != info.id);
                     sources.push(info.clone());
                     if self.plan.is_some() && self.writer.grows() {
-                        self.begin(&sources.iter().collect::<Vec<_>>())?;
+                        self.begin(&sources.iter().collect::<Vec<_>>(), header.as_ref())?;
                     }
                 }
-                Item::Chunk(Chunk::Frames(frames)) if self.options.gaps => {
-                    gaps::of_frames(&frames).iter().for_each(|gap| self.gap(gap));
+                Item::Chunk(Chunk::Frames(frames)) if of_gaps => {
+                    let missing = gaps::of_frames(&frames);
+                    missing.iter().for_each(|gap| self.gap(gap, window.has(gap, false)));
                 }
                 Item::Chunk(Chunk::Frames(frames)) => self.frames(&frames),
-                Item::Chunk(Chunk::Gap(gap)) if self.options.gaps => self.gap(&gap),
+                Item::Chunk(Chunk::Gap(gap)) if of_gaps => {
+                    self.gap(&gap, window.has(&gap, false));
+                }
                 Item::Chunk(_) => {}
             }
             self.hand_over()?;
         }
         if self.plan.is_none() {
-            self.begin(&sources.iter().collect::<Vec<_>>())?;
+            self.begin(&sources.iter().collect::<Vec<_>>(), header.as_ref())?;
+            window.set(self.window.clone());
         }
-        if self.options.gaps {
-            capture.account().holes().for_each(|hole| self.gap(&hole));
+        if of_gaps {
+            let holes = capture.account().holes();
+            holes.for_each(|hole| self.gap(&hole, window.has(&hole, true)));
         }
         self.hand_over()?;
-        self.out.flush().map_err(DumpError::Output)
+        self.out.flush().map_err(DumpError::Output)?;
+        self.outcome.cut = capture.finish().cut;
+        Ok(self.outcome)
     }
 
     fn frames(&mut self, frames: &Frames<'_>) {
@@ -240,63 +267,65 @@ impl<'a, W: Write> Table<'a, W> {
         if shows_all && !plan.sources.contains_key(&frames.head.source) {
             self.outcome.unshown += u64::from(frames.head.count);
         }
-        let rows = Rows { plan, clocks: &self.clocks };
+        let rows = Rows { plan, clocks: &self.clocks, window: self.window.as_ref() };
         let chunk = (frames.offset, &frames.head);
-        let written = rows.write(chunk, frames.iter(), &mut *self.writer, &mut self.text);
+        let written = rows.write(chunk, frames.iter(), &mut self.writer, &mut self.text);
         self.outcome.written(written);
     }
 
-    fn gap(&mut self, gap: &Gap) {
+    fn gap(&mut self, gap: &Gap, wanted: Option<bool>) {
         let Some(plan) = &self.plan else { return };
-        if let Some(source) = plan.sources.get(&gap.source) {
-            let pid = plan.by_process.then_some(source.pid);
-            gaps::write(&mut *self.writer, &source.label, pid, gap, &mut self.text);
-            self.outcome.rows += 1;
+        let Some(source) = plan.sources.get(&gap.source) else { return };
+        match wanted {
+            Some(true) => {
+                let pid = plan.by_process.then_some(source.pid);
+                gaps::write(&mut self.writer, &source.label, pid, gap, &mut self.text);
+                self.outcome.rows += 1;
+            }
+            Some(false) => {}
+            None => self.outcome.untimed += 1,
         }
     }
 
     /// Has all processors make the rows, and writes them in order. The plan is made.
-    fn side_by_side(&mut self, capture: &mut Capture) -> Result<(), DumpError> {
+    fn side_by_side(mut self, mut capture: Capture) -> Result<Outcome, DumpError> {
         let plan = self.plan.take().unwrap_or_default();
-        let (columns, format, clocks) = (self.columns(&plan), self.options.format, &self.clocks);
-        let rows = Rows { plan: &plan, clocks };
+        let (columns, clocks, window) = (self.columns(&plan), &self.clocks, self.window.as_ref());
+        let rows = Rows { plan: &plan, clocks, window };
         let worker = || {
-            let mut writer = format.writer();
+            let mut writer = F::default();
             writer.header(&columns, &mut Vec::new());
-            move |job: Vec<OwnedFrames>| {
-                let mut text = Vec::with_capacity(2 * JOB_BYTES);
-                let written: Vec<_> = job
-                    .iter()
-                    .map(|it| rows.write((it.offset, &it.head), it.iter(), &mut *writer, &mut text))
-                    .collect();
-                (text, written)
+            move |mut job: Job| {
+                job.write(rows, &mut writer);
+                job
             }
         };
         let (out, outcome) = (&mut self.out, &mut self.outcome);
-        let mut take = |(text, written): (Vec<u8>, Vec<Written>)| {
-            written.into_iter().for_each(|it| outcome.written(it));
-            out.write_all(&text).map_err(DumpError::Output)
+        let mut take = |mut job: Job| {
+            job.written.drain(..).for_each(|it| outcome.written(it));
+            out.write_all(&job.text).map_err(DumpError::Output).map(|()| job)
         };
         let (jobs, fetch) = counter();
         let mut reading = Outcome::default();
+        let wanted = |head: &FramesHead| window.is_none_or(|it| it.may_hold(head, &plan, clocks));
         thread::scope(|scope| {
             let mut ordered = Ordered::start(scope, (jobs, &fetch), worker);
-            let (mut job, mut bytes) = (Vec::new(), 0);
-            while let Some(item) = capture.read().map_err(CaptureError::Io)? {
+            let mut job = Job::default();
+            while let Some(item) = read(&mut capture, window.is_some(), wanted)? {
                 match item {
                     Item::Damage(damage) => reading.damage(damage),
                     Item::Chunk(Chunk::Frames(frames)) => {
-                        bytes += frames.bytes().len();
-                        job.push(frames.to_owned());
-                        if bytes >= JOB_BYTES {
-                            bytes = 0;
-                            ordered.push(std::mem::take(&mut job)).map_or(Ok(()), &mut take)?;
+                        job.add(&frames);
+                        if job.bytes >= JOB_BYTES
+                            && let Some(done) = ordered.push(std::mem::take(&mut job))
+                        {
+                            job = take(done)?;
                         }
                     }
                     Item::Chunk(_) => {}
                 }
             }
-            ordered.push(job).map_or(Ok(()), &mut take)?;
+            ordered.push(job).map(&mut take).transpose()?;
             while let Some(done) = ordered.pop() {
                 take(done)?;
             }
@@ -305,6 +334,50 @@ impl<'a, W: Write> Table<'a, W> {
         self.outcome.damages += reading.damages;
         self.outcome.damaged.extend(reading.damaged);
         self.outcome.damaged.truncate(MAX_DAMAGED);
-        self.out.flush().map_err(DumpError::Output)
+        self.out.flush().map_err(DumpError::Output)?;
+        self.outcome.cut = capture.finish().cut;
+        Ok(self.outcome)
+    }
+}
+
+/// The next item; of a part of a capture, without the frames that are not `wanted`.
+fn read<'a>(
+    capture: &'a mut Capture,
+    part: bool,
+    wanted: impl Fn(&FramesHead) -> bool,
+) -> Result<Option<Item<'a>>, DumpError> {
+    let item = if part { capture.read_chosen(&wanted) } else { capture.read() };
+    Ok(item.map_err(CaptureError::Io)?)
+}
+
+/// Chunks on their way to their rows. Its memory is used again.
+#[derive(Default)]
+struct Job {
+    chunks: Vec<OwnedFrames>,
+    /// How many of the chunks are meant.
+    count: usize,
+    /// Bytes of their frames.
+    bytes: usize,
+    text: Vec<u8>,
+    written: Vec<Written>,
+}
+
+impl Job {
+    fn add(&mut self, frames: &Frames<'_>) {
+        if self.count == self.chunks.len() {
+            self.chunks.push(OwnedFrames::default());
+        }
+        frames.copy_to(&mut self.chunks[self.count]);
+        self.count += 1;
+        self.bytes += frames.bytes().len();
+    }
+
+    fn write<F: TableWriter>(&mut self, rows: Rows<'_>, writer: &mut F) {
+        self.text.clear();
+        for chunk in &self.chunks[..self.count] {
+            let head = (chunk.offset, &chunk.head);
+            self.written.push(rows.write(head, chunk.iter(), writer, &mut self.text));
+        }
+        (self.count, self.bytes) = (0, 0);
     }
 }

@@ -6,6 +6,8 @@ use ppt_capture::CaptureError;
 use strum::VariantNames;
 use thiserror::Error;
 
+use crate::window::Bound;
+
 /// Why a table could not be written.
 #[derive(Debug, Error, strum::IntoStaticStr, strum::VariantNames)]
 #[strum(serialize_all = "kebab-case")]
@@ -33,6 +35,17 @@ pub enum DumpError {
         /// What there is.
         there: Vec<String>,
     },
+    /// There is nothing between the bounds.
+    #[error("nothing is between the bounds: {from} comes after {to}")]
+    EmptyWindow {
+        /// Where it begins.
+        from: Bound,
+        /// Where it ends.
+        to: Bound,
+    },
+    /// A bound counts from a start that is not known.
+    #[error("the capture does not say when it began: its first bytes are damaged")]
+    NoStart,
 }
 
 impl DumpError {
@@ -52,7 +65,12 @@ impl DumpError {
 
     /// Whether the caller asked for what is not there: a mistake of usage.
     pub fn is_usage(&self) -> bool {
-        matches!(self, DumpError::NoSuchBuffer { .. } | DumpError::NoSuchFrame { .. })
+        matches!(
+            self,
+            DumpError::NoSuchBuffer { .. }
+                | DumpError::NoSuchFrame { .. }
+                | DumpError::EmptyWindow { .. }
+        )
     }
 }
 

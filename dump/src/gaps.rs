@@ -22,15 +22,19 @@ pub(crate) fn write(
     gap: &Gap,
     out: &mut Vec<u8>,
 ) {
-    writer.cell(Value::Text(label.as_bytes()), out);
-    if let Some(pid) = pid {
-        writer.cell(Value::Unsigned(pid.into()), out);
+    let nonce = gap.nonce.to_be_bytes();
+    let cells = [
+        Some(Value::Text(label.as_bytes())),
+        pid.map(|pid| Value::Unsigned(pid.into())),
+        Some(Value::Bytes(&nonce)),
+        Some(Value::Unsigned(gap.ring.into())),
+        Some(Value::Unsigned(gap.first_seq)),
+        Some(Value::Unsigned(gap.count)),
+        Some(Value::Text(gap.cause.name().as_bytes())),
+    ];
+    for (column, value) in cells.into_iter().flatten().enumerate() {
+        writer.cell(column, value, out);
     }
-    writer.cell(Value::Bytes(&gap.nonce.to_be_bytes()), out);
-    writer.cell(Value::Unsigned(gap.ring.into()), out);
-    writer.cell(Value::Unsigned(gap.first_seq), out);
-    writer.cell(Value::Unsigned(gap.count), out);
-    writer.cell(Value::Text(gap.cause.name().as_bytes()), out);
     writer.end_row(out);
 }
 

@@ -10,28 +10,29 @@ use crate::table::{TableWriter, Value, cell_text, hex};
 /// Writes JSON lines.
 #[derive(Debug, Default)]
 pub(crate) struct JsonLines {
-    /// `"name":` of each column.
+    /// What stands before the value of each column: `{"name":`, and then `,"name":`.
     keys: Vec<Vec<u8>>,
-    column: usize,
 }
 
 impl TableWriter for JsonLines {
     fn header(&mut self, columns: &[String], _out: &mut Vec<u8>) {
-        let key = |column: &String| {
-            let mut key = Vec::new();
-            json_string(column.as_bytes(), &mut key);
+        let key = |(column, name): (usize, &String)| {
+            let mut key = vec![if column == 0 { b'{' } else { b',' }];
+            json_string(name.as_bytes(), &mut key);
             key.push(b':');
             key
         };
-        self.keys = columns.iter().map(key).collect();
+        self.keys = columns.iter().enumerate().map(key).collect();
     }
 
-    fn cell(&mut self, value: Value<'_>, out: &mut Vec<u8>) {
-        out.push(if self.column == 0 { b'{' } else { b',' });
-        if let Some(key) = self.keys.get(self.column) {
+    #[inline]
+    fn begin_cell(&self, column: usize, out: &mut Vec<u8>) {
+        if let Some(key) = self.keys.get(column) {
             out.extend_from_slice(key);
         }
-        self.column += 1;
+    }
+
+    fn value(&mut self, value: Value<'_>, out: &mut Vec<u8>) {
         let quoted = match value {
             Value::Empty => {
                 out.extend_from_slice(b"null");
@@ -57,9 +58,9 @@ impl TableWriter for JsonLines {
         out.extend_from_slice(quote);
     }
 
+    #[inline]
     fn end_row(&mut self, out: &mut Vec<u8>) {
         out.extend_from_slice(b"}\n");
-        self.column = 0;
     }
 
     fn grows(&self) -> bool {

@@ -5,6 +5,8 @@
 //! kinds of frames are shown a `frame` column follows that, and then the union of the columns,
 //! empty where a frame has no such field. [`Options::gaps`] asks for the missing frames instead.
 //!
+//! [`Options::from`] and [`Options::to`] bound the rows; of a file, little else is read.
+//!
 //! What every format has in common: a time that was not taken (0) is an empty cell; enums go by
 //! name, unknown values by number; bools are 0 and 1, another byte is its number; bytes are hex;
 //! floats are the shortest text that reads back the same; text ends at its first NUL. Nothing that
@@ -16,6 +18,7 @@
 
 mod cell;
 mod csv;
+mod digits;
 mod dump;
 mod error;
 mod escape;
@@ -30,9 +33,11 @@ mod rows;
 mod select;
 mod table;
 mod tsv;
+mod window;
 
 pub use dump::{Format, Options, Outcome, dump, dump_stream};
 pub use error::DumpError;
 pub use escape::escape;
 pub use info::Info;
 pub use table::{TableWriter, Value};
+pub use window::Bound;

@@ -10,6 +10,7 @@ use crate::dump::Options;
 use crate::error::DumpError;
 use crate::escape::escape;
 use crate::select::{labels, select, several_processes};
+use crate::window::At;
 
 /// The columns of a table, and how each kind of frame fills them.
 #[derive(Debug, Default)]
@@ -50,6 +51,8 @@ pub(crate) struct FramePlan {
     pub wanted: bool,
     /// Bytes of the frame; what follows in its slot means nothing.
     pub size: usize,
+    /// What places it in time.
+    pub at: Option<At>,
     /// For each column behind the standard ones, its cell.
     pub cells: Vec<Option<Cell>>,
 }
@@ -93,7 +96,8 @@ impl Plan {
                     cells.resize_with(cells.len().max(place + 1), || None);
                     cells[place] = Some(cell);
                 }
-                FramePlan { name: frame.name.clone(), wanted, size: frame.size as usize, cells }
+                let (name, at) = (frame.name.clone(), frame.at().and_then(At::of));
+                FramePlan { name, wanted, size: frame.size as usize, at, cells }
             });
             let frames = frames.collect();
             let label = labels[index].clone();

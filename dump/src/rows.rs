@@ -2,20 +2,26 @@
 
 use ppt_capture::{ClockTable, Damage, DamageKind, FramesHead, Stamps};
 
+use crate::digits;
 use crate::plan::{FramePlan, Plan, SourcePlan};
 use crate::table::{TableWriter, Value};
+use crate::window::Window;
 
 /// What must be known to write the rows of a chunk.
 #[derive(Clone, Copy)]
 pub(crate) struct Rows<'a> {
     pub plan: &'a Plan,
     pub clocks: &'a ClockTable,
+    /// None: all rows.
+    pub window: Option<&'a Window>,
 }
 
 /// How it went.
 #[derive(Debug, Default)]
 pub(crate) struct Written {
     pub rows: u64,
+    /// Frames of which nobody knows whether they are in the window.
+    pub untimed: u64,
     /// The first frame of a kind that the schema does not have.
     pub damage: Option<Damage>,
 }
@@ -23,22 +29,19 @@ pub(crate) struct Written {
 impl Rows<'_> {
     /// Appends a row for each wanted one of `frames`, which are a chunk's: its offset, its head,
     /// and the numbers and bytes of its frames.
-    pub fn write<'f>(
+    pub fn write<'f, W: TableWriter>(
         self,
         (offset, head): (u64, &FramesHead),
         frames: impl Iterator<Item = (u64, &'f [u8])>,
-        writer: &mut dyn TableWriter,
+        writer: &mut W,
         out: &mut Vec<u8>,
     ) -> Written {
         let mut written = Written::default();
         let Some(source) = self.plan.sources.get(&head.source) else { return written };
-        let stamps = Stamps {
-            table: self.clocks,
-            drained_ns: head.drained_mono_ns,
-            monotonic_offset: source.monotonic_offset,
-        };
+        let stamps = Stamps::new(self.clocks, head.drained_mono_ns, source.monotonic_offset);
+        let mut standard = Standard::default();
         for (seq, bytes) in frames {
-            let Some(frame) = kind_of(&source.frames, bytes) else {
+            let Some((id, frame)) = kind_of(&source.frames, bytes) else {
                 let kind = DamageKind::UnknownFrame { ring: head.ring, seq, id: frame_id(bytes) };
                 written.damage.get_or_insert(Damage { offset, kind });
                 continue;
@@ -46,11 +49,29 @@ impl Rows<'_> {
             if !frame.wanted {
                 continue;
             }
-            self.standard(seq, head, source, frame, writer, out);
+            if let Some(window) = self.window {
+                match window.has_frame(seq, bytes, frame.at.as_ref(), head, &stamps) {
+                    Some(true) => {}
+                    Some(false) => continue,
+                    None => {
+                        written.untimed += 1;
+                        continue;
+                    }
+                }
+            }
+            if standard.of != Some(id) {
+                self.standard(&mut standard, head, source, frame, writer);
+                standard.of = Some(id);
+            }
+            writer.begin_cell(0, out);
+            digits::unsigned(seq, out);
+            out.extend_from_slice(&standard.text);
             let bytes = bytes.get(..frame.size).unwrap_or(bytes);
-            for cell in &frame.cells {
-                let value = cell.as_ref().map_or(Value::Empty, |cell| cell.read(bytes, stamps));
-                writer.cell(value, out);
+            for (column, cell) in (standard.columns..).zip(&frame.cells) {
+                match cell {
+                    Some(cell) => cell.write(column, bytes, &stamps, writer, out),
+                    None => writer.cell(column, Value::Empty, out),
+                }
             }
             writer.end_row(out);
             written.rows += 1;
@@ -58,36 +79,47 @@ impl Rows<'_> {
         written
     }
 
-    /// The cells that every row begins with.
-    fn standard(
+    /// The cells that every row begins with, but for the first one.
+    fn standard<W: TableWriter>(
         self,
-        seq: u64,
+        standard: &mut Standard,
         head: &FramesHead,
         source: &SourcePlan,
         frame: &FramePlan,
-        writer: &mut dyn TableWriter,
-        out: &mut Vec<u8>,
+        writer: &mut W,
     ) {
-        writer.cell(Value::Unsigned(seq), out);
-        writer.cell(Value::Unsigned(head.ring.into()), out);
         let tid = match head.tid {
             0 => Value::Empty,
             tid => Value::Unsigned(tid.into()),
         };
-        writer.cell(tid, out);
-        if self.plan.by_segment {
-            writer.cell(Value::Bytes(&head.nonce.to_be_bytes()), out);
-        }
-        if self.plan.by_process {
-            writer.cell(Value::Unsigned(source.pid.into()), out);
-        }
-        if self.plan.by_buffer {
-            writer.cell(Value::Text(source.label.as_bytes()), out);
-        }
-        if self.plan.by_frame {
-            writer.cell(Value::Text(frame.name.as_bytes()), out);
+        let nonce = head.nonce.to_be_bytes();
+        let plan = self.plan;
+        let cells = [
+            Some(Value::Unsigned(head.ring.into())),
+            Some(tid),
+            plan.by_segment.then_some(Value::Bytes(&nonce)),
+            plan.by_process.then_some(Value::Unsigned(source.pid.into())),
+            plan.by_buffer.then_some(Value::Text(source.label.as_bytes())),
+            plan.by_frame.then_some(Value::Text(frame.name.as_bytes())),
+        ];
+        standard.text.clear();
+        standard.columns = 1;
+        for value in cells.into_iter().flatten() {
+            writer.cell(standard.columns, value, &mut standard.text);
+            standard.columns += 1;
         }
     }
+}
+
+/// What all rows of a chunk of one kind have in common.
+#[derive(Default)]
+struct Standard {
+    /// The kind.
+    of: Option<usize>,
+    /// The cells behind the first one, written.
+    text: Vec<u8>,
+    /// The columns that are there with those.
+    columns: usize,
 }
 
 /// Where several frames share a buffer: the u16 after the sequence number.
@@ -95,9 +127,7 @@ fn frame_id(bytes: &[u8]) -> u16 {
     bytes.get(8..10).map_or(0, |id| u16::from_le_bytes([id[0], id[1]]))
 }
 
-fn kind_of<'a>(frames: &'a [FramePlan], bytes: &[u8]) -> Option<&'a FramePlan> {
-    match frames {
-        [only] => Some(only),
-        several => several.get(usize::from(frame_id(bytes))),
-    }
+fn kind_of<'a>(frames: &'a [FramePlan], bytes: &[u8]) -> Option<(usize, &'a FramePlan)> {
+    let id = if frames.len() == 1 { 0 } else { usize::from(frame_id(bytes)) };
+    Some((id, frames.get(id)?))
 }

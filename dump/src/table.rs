@@ -1,5 +1,8 @@
 //! What every kind of table is written through.
 
+use std::io::Write;
+
+use crate::digits;
 use crate::escape::escape_into;
 
 /// One cell.
@@ -23,17 +26,31 @@ pub enum Value<'a> {
     Bytes(&'a [u8]),
 }
 
-/// A format of tables: appends text to `out`. Calls come as `header`, then for each row one `cell`
-/// per column and `end_row`.
+/// A format of tables: appends text to `out`. Calls come as `header`, then for each row the cells of
+/// all columns, counted from 0, and `end_row`.
 pub trait TableWriter {
     /// Fixes the columns. Comes again, with more columns at the end, where [`Self::grows`] allows.
     fn header(&mut self, columns: &[String], out: &mut Vec<u8>);
 
-    /// Writes the next cell of the row.
-    fn cell(&mut self, value: Value<'_>, out: &mut Vec<u8>);
+    /// Writes what stands before the value of a column.
+    fn begin_cell(&self, column: usize, out: &mut Vec<u8>);
+
+    /// Writes a value. Integers are digits in every format, and do not come this way.
+    fn value(&mut self, value: Value<'_>, out: &mut Vec<u8>);
 
     /// Ends the row.
     fn end_row(&mut self, out: &mut Vec<u8>);
+
+    /// Writes the cell of a column.
+    #[inline]
+    fn cell(&mut self, column: usize, value: Value<'_>, out: &mut Vec<u8>) {
+        self.begin_cell(column, out);
+        match value {
+            Value::Signed(value) => digits::signed(value, out),
+            Value::Unsigned(value) => digits::unsigned(value, out),
+            other => self.value(other, out),
+        }
+    }
 
     /// Whether columns may be added after the first row.
     fn grows(&self) -> bool {
@@ -43,19 +60,27 @@ pub trait TableWriter {
 
 /// Appends the text of a cell, as TSV and CSV have it.
 pub(crate) fn cell_text(value: Value<'_>, out: &mut Vec<u8>) {
-    let mut integer = itoa::Buffer::new();
     let mut float = zmij::Buffer::new();
     let text = match value {
         Value::Empty => return,
-        Value::Signed(value) => integer.format(value),
-        Value::Unsigned(value) => integer.format(value),
-        Value::Wide(value) => integer.format(value),
+        Value::Signed(value) => return digits::signed(value, out),
+        Value::Unsigned(value) => return digits::unsigned(value, out),
+        Value::Wide(value) => return wide(value, out),
         Value::Single(value) => float.format(value),
         Value::Double(value) => float.format(value),
         Value::Text(text) => return escape_into(text, out),
         Value::Bytes(bytes) => return hex(bytes, out),
     };
     out.extend_from_slice(text.as_bytes());
+}
+
+/// Appends a number that nearly always has 64 bits.
+fn wide(value: i128, out: &mut Vec<u8>) {
+    match i64::try_from(value) {
+        Ok(value) => digits::signed(value, out),
+        // Writing to a Vec cannot fail.
+        Err(_) => _ = write!(out, "{value}"),
+    }
 }
 
 /// Appends two hex digits for each byte.
@@ -81,6 +106,8 @@ mod tests {
     fn numbers_read_back_the_same() {
         assert_eq!(text(Value::Signed(i64::MIN)), i64::MIN.to_string());
         assert_eq!(text(Value::Unsigned(u64::MAX)), u64::MAX.to_string());
+        assert_eq!(text(Value::Wide(i128::MIN)), i128::MIN.to_string());
+        assert_eq!(text(Value::Wide(-7)), "-7");
         assert_eq!(text(Value::Single(0.1)), "0.1");
         assert_eq!(text(Value::Double(f64::NAN)), "NaN");
         assert_eq!(text(Value::Double(f64::NEG_INFINITY)), "-inf");

@@ -5,34 +5,30 @@ use crate::table::{TableWriter, Value, cell_text};
 
 /// Writes TSV.
 #[derive(Debug, Default)]
-pub(crate) struct Tsv {
-    inside: bool,
-}
-
-impl Tsv {
-    fn separate(&mut self, out: &mut Vec<u8>) {
-        if std::mem::replace(&mut self.inside, true) {
-            out.push(b'\t');
-        }
-    }
-}
+pub(crate) struct Tsv;
 
 impl TableWriter for Tsv {
     fn header(&mut self, columns: &[String], out: &mut Vec<u8>) {
-        for column in columns {
-            self.separate(out);
-            escape_into(column.as_bytes(), out);
+        for (column, name) in columns.iter().enumerate() {
+            self.begin_cell(column, out);
+            escape_into(name.as_bytes(), out);
         }
         self.end_row(out);
     }
 
-    fn cell(&mut self, value: Value<'_>, out: &mut Vec<u8>) {
-        self.separate(out);
+    #[inline]
+    fn begin_cell(&self, column: usize, out: &mut Vec<u8>) {
+        if column > 0 {
+            out.push(b'\t');
+        }
+    }
+
+    fn value(&mut self, value: Value<'_>, out: &mut Vec<u8>) {
         cell_text(value, out);
     }
 
+    #[inline]
     fn end_row(&mut self, out: &mut Vec<u8>) {
         out.push(b'\n');
-        self.inside = false;
     }
 }

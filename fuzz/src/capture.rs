@@ -3,8 +3,9 @@
 use std::io::{self, Cursor, Write};
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::path::PathBuf;
+use std::time::Duration;
 
-use ppt_dump::{Format, Info, Options, dump, dump_stream};
+use ppt_dump::{Bound, Format, Info, Options, dump, dump_stream};
 
 /// Every table, every account.
 pub(crate) fn capture(input: &[u8]) {
@@ -38,6 +39,11 @@ fn read(bytes: &[u8]) {
     // A file is read in another way than a stream.
     let (_file, path) = file(bytes);
     let _ = dump(&path, &Options::default(), Harmless);
+    // And so is a part of one.
+    for gaps in [false, true] {
+        let (from, to) = (Some(Bound::Seq(2)), Some(Bound::Since(Duration::from_secs(1))));
+        let _ = dump(&path, &Options { gaps, from, to, ..Options::default() }, Harmless);
+    }
 }
 
 fn file(bytes: &[u8]) -> (std::fs::File, PathBuf) {

@@ -20,6 +20,8 @@ pub(crate) fn run(args: &args::Dump) -> ExitCode {
             args::Format::Jsonl => Format::JsonLines,
         },
         gaps: args.gaps,
+        from: args.from,
+        to: args.to,
     };
     let out: Box<dyn Write> = match &args.output {
         None => Box::new(io::stdout().lock()),
@@ -64,6 +66,15 @@ fn finish(name: &str, outcome: &Outcome) -> ExitCode {
             ),
         );
     }
+    if outcome.untimed > 0 {
+        report::warning(
+            Code::RowsWithoutTime,
+            format_args!(
+                "{name}: {} rows are not in the table: nothing in the capture says when they were",
+                outcome.untimed
+            ),
+        );
+    }
     if let Some(offset) = outcome.cut {
         report::warning(
             Code::CutOff,
@@ -73,5 +84,5 @@ fn finish(name: &str, outcome: &Outcome) -> ExitCode {
             ),
         );
     }
-    if outcome.damages > 0 || outcome.unshown > 0 { exit::FAILED } else { exit::DONE }
+    if outcome.damages + outcome.unshown + outcome.untimed > 0 { exit::FAILED } else { exit::DONE }
 }

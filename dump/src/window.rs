@@ -1,0 +1,260 @@
+//! The part of a capture that is wanted: from a frame or a time on, up to another.
+//!
+//! Both ends belong to it. A bound of sequence numbers holds in each ring, one of time for all.
+//!
+//! The time of a frame is that of its `@at` field, as the table shows it; a time of the monotonic
+//! clock is moved to the epoch like those of ticks. A frame without such a field, or whose time was
+//! not taken or cannot be told, was there when it was drained. The time of a gap is when it was
+//! noticed: when the chunk that states it was drained, or the last one before a gap chunk.
+
+use std::cell::Cell;
+use std::fmt;
+use std::time::Duration;
+
+use ppt_capture::frame_dsl::schema::{Clock, Field, FieldType};
+use ppt_capture::{ClockTable, FileHeader, FramesHead, Gap, Stamps};
+
+use crate::error::DumpError;
+use crate::plan::Plan;
+
+/// Where the wanted part of a capture begins or ends; belongs to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bound {
+    /// The frame of this sequence number, in each ring.
+    Seq(u64),
+    /// So long after the capture began.
+    Since(Duration),
+    /// This time, ns since the epoch.
+    Epoch(u64),
+}
+
+impl fmt::Display for Bound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Bound::Seq(seq) => write!(f, "frame {seq}"),
+            Bound::Since(time) => write!(f, "{time:?} after the start"),
+            Bound::Epoch(ns) => {
+                write!(f, "{}.{:09} s since the epoch", ns / 1_000_000_000, ns % 1_000_000_000)
+            }
+        }
+    }
+}
+
+/// The bounds of a table, held against what a capture says of its clocks.
+#[derive(Debug, Clone)]
+pub(crate) struct Window {
+    seqs: (u64, u64),
+    /// In ns since the epoch; None: any time, also one that is not known.
+    times: Option<(i128, i128)>,
+    /// Realtime − monotonic, ns.
+    offset: Option<i128>,
+}
+
+impl Window {
+    /// From `from` to `to` in a capture with this header, as far as it is there, and these clocks;
+    /// None where there are no bounds.
+    pub fn new(
+        from: Option<Bound>,
+        to: Option<Bound>,
+        header: Option<&FileHeader>,
+        clocks: &ClockTable,
+    ) -> Result<Option<Window>, DumpError> {
+        if from.is_none() && to.is_none() {
+            return Ok(None);
+        }
+        let created = header.map(|it| (it.created_realtime_ns.into(), it.created_mono_ns.into()));
+        let by_header = || created.map(|(realtime, monotonic): (i128, i128)| realtime - monotonic);
+        let offset = clocks.epoch_offset().or_else(by_header);
+        let start = || Some(created?.1 + offset?);
+        let time = |bound: Option<Bound>| match bound {
+            None | Some(Bound::Seq(_)) => Ok(None),
+            Some(Bound::Epoch(ns)) => Ok(Some(i128::from(ns))),
+            Some(Bound::Since(since)) => match start() {
+                Some(start) => Ok(Some(start + since.as_nanos() as i128)),
+                None => Err(DumpError::NoStart),
+            },
+        };
+        let seq = |bound: Option<Bound>| match bound {
+            Some(Bound::Seq(seq)) => Some(seq),
+            _ => None,
+        };
+        let seqs = (seq(from).unwrap_or(0), seq(to).unwrap_or(u64::MAX));
+        let times = match (time(from)?, time(to)?) {
+            (None, None) => None,
+            (from, to) => Some((from.unwrap_or(i128::MIN), to.unwrap_or(i128::MAX))),
+        };
+        if let (Some(from), Some(to)) = (from, to)
+            && (seqs.0 > seqs.1 || times.is_some_and(|(from, to)| from > to))
+        {
+            return Err(DumpError::EmptyWindow { from, to });
+        }
+        Ok(Some(Window { seqs, times, offset }))
+    }
+
+    /// Whether there may be a wanted frame in the chunk with this head.
+    pub fn may_hold(&self, head: &FramesHead, plan: &Plan, clocks: &ClockTable) -> bool {
+        let Some(source) = plan.sources.get(&head.source) else { return false };
+        if !self.has_seqs(head.first_seq, head.next_seq()) {
+            return false;
+        }
+        let drained = self.drained(head);
+        if self.has_time(drained) != Some(false) {
+            return true;
+        }
+        // Not by when they were drained: by times of their own.
+        let Some(at) = source.frames.iter().find_map(|frame| frame.at.as_ref()) else {
+            return false;
+        };
+        // A counter that jumped does not rise from the least to the greatest.
+        if at.is_ticks() && !clocks.tick_steps().is_empty() {
+            return true;
+        }
+        let stamps = Stamps::new(clocks, head.drained_mono_ns, source.monotonic_offset);
+        let time = |time| at.epoch(time, &stamps, self.offset);
+        match (time(head.t_min), time(head.t_max), self.times) {
+            (Some(least), Some(greatest), Some((from, to))) => least <= to && from <= greatest,
+            _ => true, // unknown
+        }
+    }
+
+    /// Whether a frame is wanted; None where that depends on its time, which is not known.
+    pub fn has_frame(
+        &self,
+        seq: u64,
+        bytes: &[u8],
+        at: Option<&At>,
+        head: &FramesHead,
+        stamps: &Stamps<'_>,
+    ) -> Option<bool> {
+        if seq < self.seqs.0 || seq > self.seqs.1 {
+            return Some(false);
+        }
+        if self.times.is_none() {
+            return Some(true);
+        }
+        let own = at.and_then(|at| at.epoch(at.time(bytes), stamps, self.offset));
+        self.has_time(own.or_else(|| self.drained(head)))
+    }
+
+    fn has_seqs(&self, first: u64, next: u64) -> bool {
+        first <= self.seqs.1 && self.seqs.0 < next
+    }
+
+    fn has_time(&self, time: Option<i128>) -> Option<bool> {
+        let Some((from, to)) = self.times else { return Some(true) };
+        Some((from..=to).contains(&time?))
+    }
+
+    fn drained(&self, head: &FramesHead) -> Option<i128> {
+        self.epoch_of_drain(head.drained_mono_ns)
+    }
+
+    fn epoch_of_drain(&self, ns: u64) -> Option<i128> {
+        if ns == 0 { None } else { Some(i128::from(ns) + self.offset?) }
+    }
+}
+
+/// Which gaps are wanted.
+#[derive(Debug)]
+pub(crate) struct GapWindow {
+    window: Option<Window>,
+    /// CLOCK_MONOTONIC of the latest drain, ns; 0: none yet.
+    latest: Cell<u64>,
+}
+
+impl GapWindow {
+    /// Those of a window, of a capture that began at `created` (CLOCK_MONOTONIC, ns; 0: unknown).
+    pub fn new(window: Option<Window>, created: u64) -> GapWindow {
+        GapWindow { window, latest: Cell::new(created) }
+    }
+
+    /// From here on with these bounds.
+    pub fn set(&mut self, window: Option<Window>) {
+        self.window = window;
+    }
+
+    /// Whether a chunk of frames may state a wanted gap. Comes for each of them, in order.
+    pub fn may_hold(&self, head: &FramesHead) -> bool {
+        if head.drained_mono_ns != 0 {
+            self.latest.set(head.drained_mono_ns);
+        }
+        let Some(window) = &self.window else { return true };
+        let first = head.first_seq.saturating_sub(head.lost_before.total());
+        window.has_seqs(first, head.next_seq())
+            && window.has_time(window.epoch_of_drain(self.latest.get())) != Some(false)
+    }
+
+    /// Whether a gap is wanted; None where nobody knows when it came: damage took it.
+    pub fn has(&self, gap: &Gap, is_hole: bool) -> Option<bool> {
+        let Some(window) = &self.window else { return Some(true) };
+        if !window.has_seqs(gap.first_seq, gap.next_seq()) {
+            return Some(false);
+        }
+        let noticed = if is_hole { 0 } else { self.latest.get() };
+        window.has_time(window.epoch_of_drain(noticed))
+    }
+}
+
+/// The field that places a frame in time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct At {
+    offset: usize,
+    form: Form,
+    clock: Option<Clock>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Ticks,
+    Ns,
+    /// Seconds, and parts of so many ns.
+    Pair(u64),
+}
+
+impl At {
+    /// That field of a frame of `schema`, if it has one.
+    pub fn of(field: &Field) -> Option<At> {
+        let (form, clock) = match field.ty {
+            FieldType::Tsc => (Form::Ticks, None),
+            FieldType::Ns { clock } => (Form::Ns, Some(clock)),
+            FieldType::Timespec { clock } => (Form::Pair(1), Some(clock)),
+            FieldType::Timeval => (Form::Pair(1000), Some(Clock::Realtime)),
+            _ => return None,
+        };
+        Some(At { offset: field.offset as usize, form, clock })
+    }
+
+    fn is_ticks(&self) -> bool {
+        self.form == Form::Ticks
+    }
+
+    /// As chunk heads have it: ticks, or ns of its clock; 0 for what was not taken or is no time.
+    fn time(&self, frame: &[u8]) -> u64 {
+        let word = |at: usize| {
+            let bytes = frame.get(at..).and_then(|rest| rest.first_chunk());
+            bytes.map_or(0, |&bytes| u64::from_le_bytes(bytes))
+        };
+        let first = word(self.offset);
+        let time = match self.form {
+            Form::Ticks => return first,
+            Form::Ns => Some(first),
+            Form::Pair(unit) => word(self.offset + 8)
+                .checked_mul(unit)
+                .and_then(|rest| first.checked_mul(1_000_000_000)?.checked_add(rest)),
+        };
+        time.filter(|&time| time <= i64::MAX as u64).unwrap_or(0)
+    }
+
+    /// ns since the epoch at such a time.
+    fn epoch(&self, time: u64, stamps: &Stamps<'_>, offset: Option<i128>) -> Option<i128> {
+        match (self.clock, time) {
+            (_, 0) => None,
+            (None, time) => stamps.epoch(time).map(i128::from),
+            (Some(Clock::Realtime), time) => Some(time.into()),
+            (Some(Clock::Monotonic), time) => {
+                Some(i128::from(time) - i128::from(stamps.monotonic_offset()) + offset?)
+            }
+            (Some(_), _) => None,
+        }
+    }
+}

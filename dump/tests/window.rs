@@ -1,0 +1,274 @@
+//! A part of a capture: what is read and shown is what a filter over the whole table leaves.
+
+mod windows;
+
+use std::fs;
+use std::io::Cursor;
+use std::path::Path;
+use std::time::Duration;
+
+use ppt_dump::{Bound, DumpError, Options, Outcome, dump, dump_stream};
+use proptest::prelude::*;
+use windows::{Damage, Model, REAL, SECOND, Time, model};
+
+fn table(path: &Path, options: &Options) -> Result<(Vec<String>, Outcome), DumpError> {
+    let mut out = Vec::new();
+    let outcome = dump(path, options, &mut out)?;
+    let text = String::from_utf8(out).unwrap();
+    Ok((text.lines().skip(1).map(str::to_owned).collect(), outcome))
+}
+
+fn streamed(bytes: &[u8], options: &Options) -> Result<(Vec<String>, Outcome), DumpError> {
+    let mut out = Vec::new();
+    let outcome = dump_stream(Cursor::new(bytes.to_vec()), options, &mut out)?;
+    let text = String::from_utf8(out).unwrap();
+    Ok((text.lines().skip(1).map(str::to_owned).collect(), outcome))
+}
+
+fn bounds(from: Option<Bound>, to: Option<Bound>) -> Options {
+    Options { from, to, ..Options::default() }
+}
+
+fn seq(seq: u64) -> Option<Bound> {
+    Some(Bound::Seq(seq))
+}
+
+/// So many ns after the capture began.
+fn epoch(ns: i64) -> Option<Bound> {
+    Some(Bound::Epoch(REAL.checked_add_signed(ns).unwrap()))
+}
+
+/// What the bounds leave of all rows, and how many nobody knows of.
+fn left(model: &Model, rows: &[String], options: &Options) -> (Vec<String>, u64) {
+    let mut untimed = 0;
+    let mut wanted = |row: &&String| {
+        let (seq, time) = model.of_row(row);
+        let within = |bound: Option<Bound>, after: bool| match bound {
+            None => Some(true),
+            Some(Bound::Seq(bound)) => Some(if after { seq >= bound } else { seq <= bound }),
+            Some(Bound::Epoch(bound)) => {
+                let bound = i128::from(bound);
+                time.map(|time| if after { time >= bound } else { time <= bound })
+            }
+            Some(Bound::Since(_)) => unreachable!(),
+        };
+        match (within(options.from, true), within(options.to, false)) {
+            (Some(from), Some(to)) => from && to,
+            // A number that is not wanted settles it.
+            (Some(false), None) | (None, Some(false)) => false,
+            _ => {
+                untimed += 1;
+                false
+            }
+        }
+    };
+    let rows = rows.iter().filter(&mut wanted).cloned().collect();
+    (rows, untimed)
+}
+
+fn bound() -> impl Strategy<Value = Option<Bound>> {
+    prop_oneof![
+        1 => Just(None),
+        3 => (0u64..60).prop_map(seq),
+        6 => (-2 * SECOND..14 * SECOND).prop_map(epoch),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_part_is_what_a_filter_leaves_of_the_whole(
+        model in model(), from in bound(), to in bound(), damage in any::<Damage>(),
+    ) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out.bin");
+        let options = bounds(from, to);
+        for bytes in [model.bytes.clone(), damage.of(&model.bytes)] {
+            fs::write(&path, &bytes).unwrap();
+            let Ok((whole, outcome)) = table(&path, &Options::default()) else { continue };
+            if bytes == model.bytes {
+                prop_assert_eq!((outcome.damaged, whole.len()), (vec![], model.frames()));
+            }
+            let known = model.as_read(&path);
+            let (expected, untimed) = left(&known, &whole, &options);
+            match table(&path, &options) {
+                Ok((part, outcome)) => {
+                    prop_assert_eq!(&part, &expected);
+                    prop_assert_eq!((outcome.rows, outcome.untimed), (part.len() as u64, untimed));
+                }
+                Err(error) => {
+                    prop_assert!(matches!(error, DumpError::EmptyWindow { .. }), "{}", error);
+                    prop_assert!(expected.is_empty());
+                }
+            }
+        }
+        let (whole, _) = streamed(&model.bytes, &Options::default()).unwrap();
+        let (expected, untimed) = left(&model, &whole, &options);
+        match streamed(&model.bytes, &options) {
+            Ok((part, outcome)) => prop_assert_eq!((part, outcome.untimed), (expected, untimed)),
+            Err(error) => prop_assert!(expected.is_empty(), "{}", error),
+        }
+    }
+
+    #[test]
+    fn gaps_of_a_part_are_those_that_touch_it(
+        model in model(), from in 0u64..60, to in 0u64..60, damage in any::<Damage>(),
+    ) {
+        let (from, to) = (from.min(to), from.max(to));
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out.bin");
+        for bytes in [model.bytes.clone(), damage.of(&model.bytes)] {
+            fs::write(&path, &bytes).unwrap();
+            let gaps = Options { gaps: true, ..Options::default() };
+            let Ok((mut whole, _)) = table(&path, &gaps) else { continue };
+            whole.retain(|row| {
+                let cells: Vec<_> = row.rsplit('\t').collect();
+                let (first, count): (u64, u64) =
+                    (cells[2].parse().unwrap(), cells[1].parse().unwrap());
+                first <= to && from < first + count
+            });
+            let part = Options { gaps: true, ..bounds(seq(from), seq(to)) };
+            let (part, _) = table(&path, &part).unwrap();
+            // What damage took outside of the part is found only where everything is read.
+            let sure = |row: &&String| !row.ends_with("corrupt");
+            prop_assert!(part.iter().filter(sure).eq(whole.iter().filter(sure)));
+            prop_assert!(part.iter().all(|row| whole.contains(row) || !sure(&row)));
+        }
+    }
+}
+
+#[test]
+fn both_bounds_belong_to_the_part() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out.bin");
+    // A frame each second, in two chunks.
+    let times: Vec<_> = (0..10).map(|it| Time::At(it * SECOND)).collect();
+    let model = Model::simple(&[&times[..5], &times[5..]]);
+    fs::write(&path, &model.bytes).unwrap();
+    let seqs = |options: &Options| -> Vec<u64> {
+        let (rows, _) = table(&path, options).unwrap();
+        rows.iter().map(|row| model.of_row(row).0).collect()
+    };
+    let since = |ms| Some(Bound::Since(Duration::from_millis(ms)));
+    assert_eq!(seqs(&bounds(seq(3), seq(4))), [3, 4]);
+    assert_eq!(seqs(&bounds(None, seq(2))), [1, 2]);
+    assert_eq!(seqs(&bounds(seq(9), None)), [9, 10]);
+    assert_eq!(seqs(&bounds(since(3000), since(5000))), [4, 5, 6]);
+    assert_eq!(seqs(&bounds(since(3001), since(4999))), [5]);
+    assert_eq!(seqs(&bounds(epoch(8 * SECOND), since(60_000))), [9, 10]);
+    assert_eq!(seqs(&bounds(since(7000), seq(9))), [8, 9], "a time and a number");
+    assert_eq!(seqs(&bounds(seq(11), None)), [0; 0]);
+    for (from, to) in [(seq(2), seq(1)), (since(2), since(1)), (since(2), epoch(0))] {
+        let error = table(&path, &bounds(from, to)).unwrap_err();
+        assert!(error.is_usage() && matches!(error, DumpError::EmptyWindow { .. }), "{error}");
+    }
+}
+
+#[test]
+fn a_capture_without_its_first_bytes_has_no_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out.bin");
+    let model = Model::simple(&[&[Time::At(0), Time::At(SECOND)]]);
+    let mut bytes = model.bytes.clone();
+    bytes[70] ^= 1;
+    fs::write(&path, &bytes).unwrap();
+    let error = table(&path, &bounds(Some(Bound::Since(Duration::ZERO)), None)).unwrap_err();
+    assert!(matches!(error, DumpError::NoStart), "{error}");
+    let (rows, _) = table(&path, &bounds(epoch(SECOND), None)).unwrap();
+    assert_eq!(rows.len(), 1, "clock readings say what time it was");
+}
+
+#[test]
+fn gaps_are_as_old_as_the_chunk_that_states_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out.bin");
+    let (mut bytes, at) = windows::with_gaps();
+    fs::write(&path, &bytes).unwrap();
+    let gaps = |from, to| {
+        let options = Options { gaps: true, ..bounds(epoch(from), epoch(to)) };
+        let (rows, outcome) = table(&path, &options).unwrap();
+        let first = |row: &String| row.rsplit('\t').nth(2).unwrap().parse::<u64>().unwrap();
+        (rows.iter().map(first).collect::<Vec<_>>(), outcome.untimed)
+    };
+    // Lost before the chunks of 1 s and 3 s; stated by a gap chunk after that of 3 s.
+    assert_eq!(gaps(0, 5 * SECOND), (vec![1, 8, 14], 0));
+    assert_eq!(gaps(0, 2 * SECOND), (vec![1], 0));
+    assert_eq!(gaps(2 * SECOND, 5 * SECOND), (vec![8, 14], 0));
+    // The second chunk is damaged: nobody knows when its frames were.
+    bytes[at] ^= 1;
+    fs::write(&path, bytes).unwrap();
+    let (rows, untimed) = gaps(0, 5 * SECOND);
+    assert_eq!((rows, untimed), (vec![1, 14], 1));
+}
+
+#[test]
+fn a_chunk_that_lost_bytes_hides_none_of_those_behind_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out.bin");
+    let times: Vec<_> = (0..3000).map(|it| Time::At(it * 1000)).collect();
+    let chunks: Vec<_> = times.chunks(1000).collect();
+    let mut bytes = Model::simple(&chunks).bytes;
+    // Most of the first chunk's frames: the others begin where it should still go on.
+    bytes.drain(4096..4096 + 192 * 64);
+    fs::write(&path, &bytes).unwrap();
+    let (whole, _) = table(&path, &Options::default()).unwrap();
+    assert_eq!(whole.len(), 2000);
+    let (part, _) = table(&path, &bounds(seq(1500), None)).unwrap();
+    assert!(part == whole[499..], "{} rows", part.len());
+}
+
+#[test]
+fn a_counter_that_jumps_within_a_chunk_hides_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out.bin");
+    let model = Model::jumped(&[3900, 4600].map(|ms| Time::At(ms * 1_000_000)));
+    fs::write(&path, &model.bytes).unwrap();
+    let (whole, _) = table(&path, &Options::default()).unwrap();
+    let mut found = 0;
+    for ms in (3000..6000).step_by(100) {
+        let options = bounds(epoch(ms * 1_000_000), epoch((ms + 150) * 1_000_000));
+        let (part, _) = table(&path, &options).unwrap();
+        assert_eq!(part, left(&model, &whole, &options).0, "{ms}");
+        found += part.len();
+    }
+    assert_eq!(found, 4, "each frame is in two windows");
+}
+
+/// Bytes that this thread has read so far.
+fn bytes_read() -> u64 {
+    let io = fs::read_to_string("/proc/thread-self/io").unwrap();
+    io.lines().find_map(|line| line.strip_prefix("rchar: ")).unwrap().parse().unwrap()
+}
+
+#[test]
+fn a_narrow_part_of_a_large_capture_is_read_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out.bin");
+    let times: Vec<_> = (0..400_000).map(|it| Time::At(it * 1_000)).collect();
+    let chunks: Vec<_> = times.chunks(10_000).collect();
+    let model = Model::simple(&chunks);
+    fs::write(&path, &model.bytes).unwrap();
+    let whole = model.bytes.len() as u64;
+    let read = |options: &Options| {
+        let before = bytes_read();
+        let (rows, _) = table(&path, options).unwrap();
+        (rows.len(), bytes_read() - before)
+    };
+    let (rows, all) = read(&Options::default());
+    assert!(rows == 400_000 && all > whole, "{rows} rows of {all} bytes");
+    let parts = [
+        (bounds(seq(123_456), seq(123_465)), 10),
+        (bounds(epoch(300_000_000), epoch(300_009_999)), 10),
+        (bounds(epoch(500_000_000), None), 0),
+    ];
+    for (options, expected) in parts {
+        let (rows, read) = read(&options);
+        assert_eq!(rows, expected, "{options:?}");
+        assert!(read < whole / 10, "{read} of {whole} bytes for {options:?}");
+    }
+    // Cut off: no index, no end.
+    fs::write(&path, &model.bytes[..model.bytes.len() - 100_000]).unwrap();
+    let (rows, read) = read(&bounds(seq(123_456), seq(123_465)));
+    assert!(rows == 10 && read < whole / 10, "{rows} rows of {read} bytes");
+}
