@@ -41,8 +41,8 @@ pub use ppt_frame_dsl::Schema;
 pub use ppt_segment::handle::Kind as SegmentKind;
 pub use ppt_segment::{Geometry, Refused, Segment};
 pub use session::{
-    Allow, Attached, Checked, Detached, Dropped, Ending, Options, SegmentChoice, Session, Status,
-    Stuck, Transport, detach, status,
+    Allow, Attached, Checked, Detached, Dropped, Ending, Left, Options, SegmentChoice, Session,
+    Status, Stuck, Transport, detach, status,
 };
 pub use sweep::sweep;
 pub use system::System;

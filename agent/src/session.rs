@@ -2,6 +2,7 @@
 
 mod choice;
 mod grow;
+mod left;
 mod mailbox;
 mod outside;
 mod prepare;
@@ -26,6 +27,7 @@ use crate::target::Target;
 pub(crate) use choice::choose;
 use choice::{fetch, may_fall_over};
 use grow::{Former, go_back, let_go};
+use left::left_behind;
 use mailbox::{dropped, give_up_ticks, look, open, release, reopen, shut, switched_off};
 use prepare::prepare;
 pub(crate) use prepare::refuse;
@@ -33,6 +35,7 @@ pub(crate) use prepare::refuse;
 pub use crate::memory::Transport;
 pub use choice::SegmentChoice;
 pub use grow::Stuck;
+pub use left::Left;
 pub use outside::{Detached, Status, detach, status};
 
 /// Refusals that the user lifts, one by one.
@@ -99,6 +102,8 @@ pub struct Attached {
     /// Frames that were written after the last session and before this one: ring, first sequence
     /// number, count.
     pub unattended: Vec<(u32, u64, u64)>,
+    /// Other segments that hold such frames.
+    pub left: Vec<Left>,
     gate: u64,
     base: (TargetCounters, Refused),
     dropped: Dropped,
@@ -189,6 +194,10 @@ impl Session {
         };
         let held = held(&target, options.allow.traced, work)?;
         let (held, transport) = (held.time, held.result);
+        // Their threads are on their way to the segments of this session.
+        for it in &mut attached {
+            it.left = left_behind(&target, it);
+        }
         let limits = options.limits;
         Ok(Self { target, claim, limits, attached, held, transport, filtered })
     }

@@ -65,6 +65,8 @@ pub(crate) struct Introduction {
     pub stamps: Stamps,
     /// Frames of earlier times.
     pub gaps: Vec<Gap>,
+    /// Up to which cursors all is accounted for, once those gaps are stated: segment, ring, cursor.
+    pub attended: Vec<(Arc<Segment>, u32, u64)>,
 }
 
 /// How the capture is to end.
@@ -166,11 +168,21 @@ impl<W: Write> Disk<W> {
     }
 
     fn introduce(&mut self, new: Introduction) {
-        let Introduction { feed, part, segment, rings, source, stamps, gaps } = new;
+        let Introduction { feed, part, segment, rings, source, stamps, gaps, attended } = new;
         let known = matches!(self.state, State::Open)
             && self.write(|writer| writer.source(feed as u16, &source));
         for gap in gaps.iter().filter(|_| known) {
             self.write(|writer| writer.gap(gap));
+        }
+        // Stated once: a later session does not find the same frames unattended again. Not before:
+        // what nobody stated is left to that session.
+        if known && !matches!(self.state, State::Failed(_)) {
+            for (segment, ring, cursor) in attended {
+                let ring = segment.ring(ring);
+                if ring.attended() != cursor {
+                    ring.set_attended(cursor);
+                }
+            }
         }
         if feed == self.origins.len() {
             let stride = segment.geometry().stride();

@@ -37,8 +37,10 @@ pub(crate) enum Change<T> {
 }
 
 /// Frames of one ring that were written while nobody was attached.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Unattended {
+    /// The segment: that of the feed, or one of earlier sessions.
+    pub segment: Arc<Segment>,
     /// The ring.
     pub ring: u32,
     /// The first sequence number.
@@ -61,6 +63,7 @@ impl Feed {
             .filter_map(|(ring, &tail)| {
                 let attended = segment.ring(ring).attended();
                 (attended < tail && tail <= LIKELY).then(|| Unattended {
+                    segment: segment.clone(),
                     ring,
                     first_seq: attended + 1,
                     count: tail - attended,
@@ -80,17 +83,20 @@ impl Feed {
         if self.first.len() != geometry.rings() as usize {
             return refuse("there is not one start for each ring");
         }
-        if self.unattended.iter().any(|one| one.ring >= geometry.rings()) {
+        if self.unattended.iter().any(|one| one.ring >= one.segment.geometry().rings()) {
             return refuse("it speaks of a ring that its segment does not have");
         }
-        let nonce = self.segment.nonce();
-        if self.source.segments.iter().all(|listed| listed.nonce != nonce) {
-            self.source.segments.push(ListedSegment {
-                nonce,
-                rings: geometry.rings(),
-                slots: geometry.slots() as u32,
-                stride: geometry.stride(),
-            });
+        let listed = &mut self.source.segments;
+        for segment in self.unattended.iter().map(|one| &one.segment).chain([&self.segment]) {
+            let (nonce, geometry) = (segment.nonce(), segment.geometry());
+            if listed.iter().all(|listed| listed.nonce != nonce) {
+                listed.push(ListedSegment {
+                    nonce,
+                    rings: geometry.rings(),
+                    slots: geometry.slots() as u32,
+                    stride: geometry.stride(),
+                });
+            }
         }
         Ok(())
     }

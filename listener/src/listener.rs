@@ -415,28 +415,27 @@ fn entries(number: usize, feed: &Feed) -> impl Iterator<Item = Entry> {
 
 /// What the capture says of a segment before its first frame.
 fn introduction(number: usize, part: usize, feed: &Feed) -> Introduction {
-    let nonce = feed.segment.nonce();
     let stated = feed.unattended.iter().filter(|one| one.count > 0);
-    let gaps = stated.map(|one| Gap {
+    let gaps = stated.clone().map(|one| Gap {
         source: number as u16,
-        nonce,
+        nonce: one.segment.nonce(),
         ring: one.ring,
         first_seq: one.first_seq,
         count: one.count,
         cause: Cause::Unattended,
     });
-    for (ring, &cursor) in (0..).zip(&feed.first) {
-        // Stated once: a later session does not find the same frames unattended again.
-        let ring = feed.segment.ring(ring);
-        if ring.attended() != cursor {
-            ring.set_attended(cursor);
-        }
-    }
+    let of_gaps = stated.map(|one| {
+        let cursor = one.first_seq.saturating_sub(1).saturating_add(one.count);
+        (one.segment.clone(), one.ring, cursor)
+    });
+    let starts = (0..).zip(&feed.first);
+    let starts = starts.map(|(ring, &cursor)| (feed.segment.clone(), ring, cursor));
     Introduction {
         feed: number,
         part,
         rings: feed.first.len(),
         gaps: gaps.collect(),
+        attended: of_gaps.chain(starts).collect(),
         stamps: Stamps::of(&feed.source.schema_json),
         source: feed.source.clone(),
         segment: feed.segment.clone(),

@@ -7,7 +7,12 @@ use ppt_listener::{Feed, ListedSegment, Unattended};
 
 /// The buffers of a session, in their order.
 pub(super) fn feeds(session: &Session) -> impl Iterator<Item = Feed> {
-    session.attached().iter().map(|it| feed(session.target(), it))
+    session.attached().iter().map(|it| {
+        let mut feed = feed(session.target(), it);
+        let left = it.left.iter().flat_map(|left| unattended(&left.segment, &left.unattended));
+        feed.unattended.extend(left);
+        feed
+    })
 }
 
 /// The segment that a buffer has now.
@@ -34,21 +39,40 @@ pub(super) fn feed(target: &Target, it: &Attached) -> Feed {
                 },
                 ..Default::default()
             },
-            segments: it.former().chain([&it.segment]).map(listed).collect(),
+            segments: segments(it),
             tags: it.buffer.schema.tags.clone(),
             clock: it.clock.as_ref().map_or(String::new(), |clock| clock.name().into()),
             ..Default::default()
         },
         segment: it.segment.clone(),
         first: it.first.clone(),
-        unattended: it
-            .unattended
-            .iter()
-            .map(|&(ring, first_seq, count)| Unattended { ring, first_seq, count })
-            .collect(),
+        unattended: unattended(&it.segment, &it.unattended).collect(),
         populated: it.plan.populate,
         alive: target.thread_probe().map(|probe| Box::new(probe) as _),
     }
+}
+
+fn unattended(
+    segment: &Arc<Segment>,
+    frames: &[(u32, u64, u64)],
+) -> impl Iterator<Item = Unattended> {
+    let of_ring = |&(ring, first_seq, count): &_| {
+        let segment = segment.clone();
+        Unattended { segment, ring, first_seq, count }
+    };
+    frames.iter().map(of_ring)
+}
+
+/// All segments that the capture speaks of.
+fn segments(it: &Attached) -> Vec<ListedSegment> {
+    let left = it.left.iter().map(|left| &left.segment);
+    let mut segments: Vec<ListedSegment> = Vec::new();
+    for segment in left.chain(it.former()).chain([&it.segment]).map(listed) {
+        // Rings may grow into a segment of earlier sessions.
+        segments.retain(|it| it.nonce != segment.nonce);
+        segments.push(segment);
+    }
+    segments
 }
 
 fn listed(segment: &Arc<Segment>) -> ListedSegment {

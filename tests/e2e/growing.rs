@@ -6,9 +6,10 @@ use std::fs;
 use serde_json::Value;
 
 use crate::flood::{self, Beat, count, frames};
+use crate::rotation::Ledger;
 use crate::support::{
-    Account, Attach, Bench, Kind, Target, of_both_kinds, segments_mapped, segments_of, stopped,
-    wait_until,
+    Account, Attach, Bench, Kind, Target, of_both_kinds, record, rounds, segments_mapped,
+    segments_of, stopped, wait_until,
 };
 
 const THREADS: u64 = 8;
@@ -116,6 +117,7 @@ fn a_burst_fits_after_growth(kind: Kind) {
 
 of_both_kinds! {
     a_burst_fits_after_growth
+    killed_while_rings_grow
 }
 
 /// Resident bytes of the smallest System V segment of a process.
@@ -257,4 +259,49 @@ fn what_is_refused_is_counted_once() {
     Account::of(&info).check(2 * ALL * BURST);
     // In the former segment as in the last one.
     assert_eq!(count(&info, "dropped", "no_ring"), 2 * (ALL - 64) * BURST);
+}
+
+/// Rings grow, and `ppt` is killed before the former ones were read to their end; the next one goes
+/// on in larger ones, or in the first ones again. Not one frame is unaccounted for.
+fn killed_while_rings_grow(kind: Kind) {
+    let targets = rounds(6, 200);
+    let bench = build("flood_main.c").of(kind);
+    let (mut ledger, mut published, mut agents) = (Ledger::default(), 0, Vec::new());
+    let mut info = Value::Null;
+    for number in 0..targets {
+        let mut command = flood::leisurely(&bench, "flood_main");
+        command.args([&THREADS.to_string(), "0"]);
+        let mut target = Target::start(command);
+        target.say("start");
+        let names = ["a", "b", "c"].map(|it| format!("{number:03}{it}.bin"));
+        let auto = &["--slots", "auto", "--memory", "16M"][..];
+        let then = if number % 2 == 0 { auto } else { &["--slots", "64"] };
+        for (capture, args) in names.iter().zip([auto, then]) {
+            let attach = bench.attach(&target, &[&["-o", capture], args].concat());
+            agents.push(attach.pid());
+            if args == auto && *capture == names[0] {
+                attach.stderr.wait_for("ppt: rings of flood grew from ");
+            }
+            match capture == &names[0] || number % 3 == 0 {
+                true => attach.kill(),
+                false => _ = attach.stop(),
+            }
+        }
+        target.say("stop");
+        target.written();
+        published += flood::published(&target);
+        // States what was written after them.
+        let last = bench.attach(&target, &[&["-o", &names[2]], auto].concat());
+        agents.push(last.pid());
+        last.stop();
+        target.finish();
+        for name in names {
+            info = ledger.take(&bench, &name);
+        }
+        assert_eq!(ledger.total(), published, "target {number}: {ledger:?}");
+    }
+    assert!(ledger.unattended > 0, "{ledger:?}");
+    let account = ledger.sum_up(&mut info);
+    let case = kind.case(&format!("killed while rings grow, {targets} times"));
+    record("14", &case, published - ledger.unattended, account, &info, segments_of(&agents));
 }

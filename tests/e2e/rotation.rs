@@ -5,7 +5,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::flood::{self, count, frames, gaps};
+use crate::flood::{self, count, frames};
 use crate::support::{Account, Bench, Target, record, rounds, segments_of, wait_until};
 
 const THREADS: usize = 8;
@@ -23,11 +23,11 @@ pub fn captures(bench: &Bench, stem: &str) -> Vec<String> {
 /// Every number of every ring, by what the captures together say of it.
 #[derive(Debug, Default)]
 pub struct Ledger {
-    /// The number that each ring goes on with.
-    next: BTreeMap<u64, u64>,
-    captured: u64,
-    lost: u64,
-    unattended: u64,
+    /// The number that each ring of each segment goes on with.
+    next: BTreeMap<(String, u64), u64>,
+    pub captured: u64,
+    pub lost: u64,
+    pub unattended: u64,
     /// What of the losses is by these two.
     disk: u64,
     corrupt: u64,
@@ -41,17 +41,26 @@ impl Ledger {
         let info: Value = serde_json::from_str(&ran.stdout).unwrap_or_else(|_| panic!("{ran:?}"));
         let account = Account::of(&info);
         assert_eq!(frames(bench, capture).len() as u64, account.captured);
-        let unattended: BTreeMap<u64, (u64, u64)> = gaps(bench, capture)
-            .into_iter()
-            .filter(|gap| gap.3 == "unattended")
-            .map(|(ring, first, count, _)| (ring, (first, count)))
-            .collect();
+        let table = bench.table(capture, &["--gaps"]);
+        let cells = ["segment", "ring", "first_seq", "count", "cause"].map(|it| table.column(it));
+        let mut unattended = BTreeMap::new();
+        for row in &table.rows {
+            let [segment, ring, first, count, cause] = cells.map(|at| &row[at]);
+            let number = |cell: &str| cell.parse::<u64>().unwrap();
+            if cause == "unattended" {
+                let key = (segment.clone(), number(ring));
+                let twice = unattended.insert(key, (number(first), number(count)));
+                assert_eq!(twice, None, "{capture}: {row:?}");
+            }
+        }
         self.disk += count(&info, "lost_by", "disk");
         self.corrupt += count(&info, "lost_by", "corrupt");
         for ring in info["buffers"][0]["rings"].as_array().unwrap() {
             let number = |name: &str| ring[name].as_u64().unwrap();
-            let next = self.next.entry(number("ring")).or_insert(1);
-            if let Some(&(first, count)) = unattended.get(&number("ring")) {
+            let key = (ring["segment"].as_str().unwrap().to_owned(), number("ring"));
+            let gap = unattended.remove(&key);
+            let next = self.next.entry(key).or_insert(1);
+            if let Some((first, count)) = gap {
                 assert!(first <= *next, "{capture}: {ring} after {next}, gap from {first}");
                 self.unattended += (first + count).saturating_sub(*next);
                 *next = (*next).max(first + count);
@@ -64,11 +73,20 @@ impl Ledger {
             self.captured += number("frames");
             self.lost += number("lost");
         }
+        assert!(unattended.is_empty(), "{capture}: of rings that it does not list: {unattended:?}");
         info
     }
 
     pub fn total(&self) -> u64 {
         self.captured + self.lost + self.unattended
+    }
+
+    /// The account of all captures; `info` of the last one gets the causes of them all.
+    pub fn sum_up(&self, info: &mut Value) -> Account {
+        let overrun = self.lost - self.disk - self.corrupt;
+        info["buffers"][0]["lost_by"] =
+            json!({"overrun": overrun, "disk": self.disk, "corrupt": self.corrupt});
+        Account { captured: self.captured, lost: self.lost, dropped: 0 }
     }
 }
 
@@ -182,12 +200,9 @@ fn soak() {
     last.stop();
     let mut info = ledger.take(&bench, "last.bin");
     assert_eq!(ledger.total(), published, "{ledger:?}");
-    let overrun = ledger.lost - ledger.disk - ledger.corrupt;
-    info["buffers"][0]["lost_by"] =
-        json!({"overrun": overrun, "disk": ledger.disk, "corrupt": ledger.corrupt});
     assert!(late < early + 1024, "{early} KiB resident, then {late}");
     target.finish();
-    let account = Account { captured: ledger.captured, lost: ledger.lost, dropped: 0 };
+    let account = ledger.sum_up(&mut info);
     let case = format!("{sessions} sessions in {files} files, {killed} of them killed");
     let attended = published - ledger.unattended;
     record("14", &case, attended, account, &info, segments_of(&agents));

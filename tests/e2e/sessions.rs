@@ -7,10 +7,11 @@ use serde_json::Value;
 
 use crate::explained::explained;
 use crate::flood::{self, count, frames, gaps};
+use crate::rotation::Ledger;
 use crate::steady::assert_said;
 use crate::support::{
-    Account, Attach, Bench, Kind, Target, of_both_kinds, ppt, record, rounds, segments_mapped,
-    segments_of, wait_until,
+    Account, Attach, Bench, Kind, Target, fetched, of_both_kinds, ppt, record, rounds,
+    segments_mapped, segments_of, stopped, wait_until,
 };
 
 /// Attaches into `capture`, to end by itself after `time`.
@@ -55,6 +56,7 @@ of_both_kinds! {
     a_hundred_sessions_of_eight_running_threads
     a_dead_agents_claim_is_taken_over
     detach_clears_what_a_dead_agent_left
+    what_a_dead_agent_left_in_another_segment_is_stated
     threads_move_from_one_geometry_to_another
     two_geometries_in_turn
     a_ninth_geometry_is_refused
@@ -399,6 +401,45 @@ fn detach_clears_what_a_dead_agent_left(kind: Kind) {
     target.finish();
     let account = Account::of(&bench.info("next.bin"));
     assert_eq!((account.captured, account.lost, account.dropped), (written, 0, 0));
+}
+
+fn what_a_dead_agent_left_in_another_segment_is_stated(kind: Kind) {
+    let bench = flood::build().of(kind);
+    let mut target = bench.start("flood", &["4", "3000"]);
+    let mut written = 0;
+    let mut agents = Vec::new();
+    // Twice, so that the last session finds two such segments.
+    for (count, capture, slots) in [(1, "1.bin", "128"), (2, "2.bin", "256")] {
+        let dead = bench.attach(&target, &["-o", capture, "--slots", slots]);
+        written += target.run();
+        fetched(&dead, count);
+        dead.signal(libc::SIGSTOP);
+        stopped(dead.pid());
+        written += target.run();
+        agents.push(dead.pid());
+        dead.kill();
+    }
+    let mut ledger = Ledger::default();
+    // A third one, and then one of those again: what was stated is not stated twice.
+    for (capture, slots) in [("3.bin", "512"), ("4.bin", "128"), ("5.bin", "256")] {
+        let attach = bench.attach(&target, &["-o", capture, "--slots", slots]);
+        agents.push(attach.pid());
+        written += target.run();
+        attach.stop();
+    }
+    target.finish();
+    for capture in ["1.bin", "2.bin", "3.bin", "4.bin", "5.bin"] {
+        ledger.take(&bench, capture);
+    }
+    assert_eq!(ledger.total(), written, "{ledger:?}");
+    assert!(ledger.unattended >= 2 * 12_000, "{ledger:?}");
+    let stated = |capture: &str| {
+        let gaps = gaps(&bench, capture).into_iter().filter(|gap| gap.3 == "unattended");
+        gaps.map(|gap| gap.2).sum::<u64>()
+    };
+    assert!(stated("2.bin") >= 12_000 && stated("3.bin") >= 12_000);
+    assert_eq!((stated("4.bin"), stated("5.bin")), (0, 0));
+    assert_eq!(segments_of(&agents), 0);
 }
 
 fn threads_move_from_one_geometry_to_another(kind: Kind) {

@@ -145,7 +145,8 @@ impl Attached {
 
     /// Gives the memory of all its segments back.
     pub(super) fn give_back(&self) {
-        for segment in self.former().chain([&self.segment]) {
+        let left = self.left.iter().map(|left| &left.segment);
+        for segment in left.chain(self.former()).chain([&self.segment]) {
             let _ = segment.give_back();
         }
     }

@@ -7,6 +7,7 @@ use ppt_segment::Handle;
 use ppt_segment::abi::{Claim, clock_kind};
 use ppt_segment::handle::Kind;
 
+use super::left::unattended;
 use super::{Allow, Attached, Dropped, Ending, Transport};
 use crate::buffer::{Buffer, DESCRIPTOR_BYTES};
 use crate::claim::{self, Holder};
@@ -153,10 +154,9 @@ pub(super) fn start_cursors(it: &mut Attached) {
     it.first.clear();
     it.unattended.clear();
     for index in 0..it.plan.geometry.rings() {
-        let ring = it.segment.ring(index);
-        let (tail, attended) = (ring.tail(), ring.attended());
-        if attended < tail && it.adopted {
-            it.unattended.push((index, attended + 1, tail - attended));
+        let tail = it.segment.ring(index).tail();
+        if it.adopted {
+            it.unattended.extend(unattended(&it.segment, index, (it.stated(index), tail)));
         }
         it.first.push(tail);
     }

@@ -73,6 +73,7 @@ pub(super) fn prepare(target: &Target, buffer: Buffer, options: &Options) -> Res
         clock,
         first: Vec::new(),
         unattended: Vec::new(),
+        left: Vec::new(),
         gate: 0,
         base: Default::default(),
         dropped: Dropped::default(),
