@@ -4,7 +4,9 @@
 //! has come to mean another process, it reads and writes nothing. process_vm_readv(2) and
 //! process_vm_writev(2) go by the pid at each call, so they are for systems that forbid the other
 //! way, and for who may trace a process but not open its files: another user with no more than
-//! CAP_SYS_PTRACE. None of them stops the process.
+//! CAP_SYS_PTRACE. `/proc/PID/maps`, which everybody may open, is bound like the former and tells
+//! them right before each write, and right after it, whether that is still the address space that
+//! was opened; what is left is an exec between those two looks. None of them stops the process.
 
 use std::fs::File;
 use std::io::{self, IoSlice, IoSliceMut};
@@ -36,28 +38,43 @@ impl std::fmt::Display for Transport {
 #[derive(Debug)]
 pub(crate) struct Memory {
     pid: Pid,
-    file: Option<File>,
+    access: Access,
+}
+
+/// What is bound to the address space that was opened.
+#[derive(Debug)]
+enum Access {
+    /// `/proc/PID/mem`: its bytes.
+    Mem(File),
+    /// `/proc/PID/maps`: no more than whether it is still there.
+    Maps(File),
 }
 
 impl Memory {
     pub(crate) fn new(pid: i32, file: File) -> Self {
-        Self { pid: Pid::from_raw(pid), file: Some(file) }
+        Self { pid: Pid::from_raw(pid), access: Access::Mem(file) }
     }
 
-    /// Memory that is reached by system calls alone, if they reach `address`.
-    pub(crate) fn by_call(pid: i32, address: u64) -> Option<Self> {
-        let memory = Self { pid: Pid::from_raw(pid), file: None };
+    /// Memory that is reached by system calls alone, if they reach `address`; `maps` are its
+    /// mappings.
+    pub(crate) fn by_call(pid: i32, maps: File, address: u64) -> Option<Self> {
+        let memory = Self { pid: Pid::from_raw(pid), access: Access::Maps(maps) };
         matches!(memory.read(address, &mut [0]), Ok(1)).then_some(memory)
     }
 
-    /// Whether it stays bound to the address space that was opened.
-    pub(crate) fn is_bound(&self) -> bool {
-        self.file.is_some()
+    /// Whether the address space that was opened is still there, `address` being one that it has
+    /// had since: not so after an exec.
+    pub(crate) fn is_there(&self, address: u64) -> bool {
+        let read = |file: &File, at| matches!(file.read_at(&mut [0], at), Ok(1));
+        match &self.access {
+            Access::Mem(file) => read(file, address),
+            Access::Maps(file) => read(file, 0),
+        }
     }
 
     /// Fills `buffer` from `address`; fewer bytes where the mapping ends, 0 where it is gone.
     pub(crate) fn read(&self, address: u64, buffer: &mut [u8]) -> io::Result<usize> {
-        let Some(file) = &self.file else { return self.read_by_call(address, buffer) };
+        let Access::Mem(file) = &self.access else { return self.read_by_call(address, buffer) };
         let mut done = 0;
         while done < buffer.len() {
             match file.read_at(&mut buffer[done..], address.wrapping_add(done as u64)) {
@@ -89,7 +106,7 @@ impl Memory {
     /// Writes through the held descriptor, which still works when privileges are gone; by system
     /// call where that is refused. Returns how many bytes: 0 when that address space is gone.
     pub(crate) fn write(&self, address: u64, bytes: &[u8]) -> io::Result<(usize, Transport)> {
-        let Some(file) = &self.file else { return self.write_by_call(address, bytes) };
+        let Access::Mem(file) = &self.access else { return self.write_by_call(address, bytes) };
         match file.write_at(bytes, address) {
             Ok(written) => Ok((written, Transport::Mem)),
             Err(error) => match Errno::from_raw(error.raw_os_error().unwrap_or(0)) {
@@ -100,10 +117,65 @@ impl Memory {
     }
 
     fn write_by_call(&self, address: u64, bytes: &[u8]) -> io::Result<(usize, Transport)> {
-        let remote = [RemoteIoVec { base: address as usize, len: bytes.len() }];
-        match process_vm_writev(self.pid, &[IoSlice::new(bytes)], &remote) {
-            Err(Errno::EFAULT | Errno::ESRCH) => Ok((0, Transport::Writev)),
-            other => Ok((other?, Transport::Writev)),
+        if !self.is_there(address) {
+            return Ok((0, Transport::Writev));
         }
+        let remote = [RemoteIoVec { base: address as usize, len: bytes.len() }];
+        let written = match process_vm_writev(self.pid, &[IoSlice::new(bytes)], &remote) {
+            Err(Errno::EFAULT | Errno::ESRCH) => 0,
+            other => other?,
+        };
+        if written > 0 && !self.is_there(address) {
+            return Err(io::Error::other(
+                "it started another program (exec) at that very moment, which may have got the bytes",
+            ));
+        }
+        Ok((written, Transport::Writev))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead, BufReader, Write};
+    use std::process::{Command, Stdio};
+
+    use procfs::process::Process;
+
+    use super::*;
+
+    /// By the pid alone the last write would get through: where addresses are not randomised, the
+    /// program that exec starts has a stack where the one before had it.
+    #[test]
+    fn what_goes_by_the_pid_is_not_written_into_another_program() {
+        let fixed = Command::new("setarch").args(["-R", "true"]).status();
+        let mut command = match fixed.is_ok_and(|status| status.success()) {
+            true => Command::new("setarch"),
+            false => Command::new("env"),
+        };
+        if command.get_program() == "setarch" {
+            command.arg("-R");
+        }
+        command.args(["sh", "-c", "echo ready; read line; exec sleep 60"]);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut ready = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut ready).unwrap();
+
+        let pid = child.id() as i32;
+        let process = Process::new(pid).unwrap();
+        let address = process.stat().unwrap().startstack;
+        let maps = File::open(format!("/proc/{pid}/maps")).unwrap();
+        let memory = Memory::by_call(pid, maps, address).expect("a child of ours");
+        let mut bytes = [0; 8];
+        assert!(memory.read_exact(address, &mut bytes).unwrap());
+        assert_eq!(memory.write(address, &bytes).unwrap(), (8, Transport::Writev));
+
+        writeln!(child.stdin.as_mut().unwrap()).unwrap();
+        while process.stat().unwrap().comm != "sleep" {
+            std::thread::yield_now();
+        }
+        let late = memory.write(address, &bytes).unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(late, (0, Transport::Writev));
     }
 }

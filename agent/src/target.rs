@@ -31,8 +31,6 @@ pub struct Target {
     memory: Memory,
     pid: i32,
     start_time: u64,
-    /// Where its stack began when it was opened.
-    stack: u64,
     comm: String,
     euid: u32,
     egid: u32,
@@ -89,8 +87,11 @@ impl Target {
         let memory = match mem {
             Ok(file) => Memory::new(tid, file),
             // Another tracer is no obstacle to this descriptor: it is not what refused.
-            Err(ProcError::PermissionDenied(_)) => Memory::by_call(tid, stat.startstack)
-                .ok_or_else(|| AgentError::Denied(Box::new(denied(0))))?,
+            Err(ProcError::PermissionDenied(_)) => {
+                let maps = view.open_relative("maps").ok();
+                maps.and_then(|maps| Memory::by_call(tid, maps, stat.startstack))
+                    .ok_or_else(|| AgentError::Denied(Box::new(denied(0))))?
+            }
             Err(other) => return Err(no_process(pid, other)),
         };
         let nspid = status.nspid.as_ref().and_then(|pids| pids.last());
@@ -98,7 +99,6 @@ impl Target {
             system: system.clone(),
             pidfd,
             memory,
-            stack: stat.startstack,
             pid,
             start_time: stat.starttime,
             comm,
@@ -212,13 +212,8 @@ impl Target {
     /// Whether the address space that was opened is still the process's: not so after an exec.
     pub(crate) fn maps_same_memory(&self) -> bool {
         // Something that every address space keeps: the page of its stack that the auxiliary
-        // vector lies in. The descriptor reads nothing once that address space has ended.
-        // Where there is no descriptor, its place must do: rarely the same after an exec.
-        let stat = self.process.stat();
-        stat.is_ok_and(|it| {
-            (self.memory.is_bound() || it.startstack == self.stack)
-                && self.memory.read(it.startstack, &mut [0]).unwrap_or(0) == 1
-        })
+        // vector lies in. What is bound to that address space reads nothing once it has ended.
+        self.process.stat().is_ok_and(|it| self.memory.is_there(it.startstack))
     }
 
     /// Fails unless this is still the process and the program that were opened: what is not found
