@@ -29,6 +29,7 @@ mod session;
 mod sweep;
 mod system;
 mod target;
+mod young;
 
 pub use buffer::{Buffer, Found, Path as SearchPath, Searched};
 pub use claim::Holder;

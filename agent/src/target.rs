@@ -1,6 +1,7 @@
 //! A process that may be attached to: looked at, identified, and held so that its pid cannot come
 //! to mean another process unnoticed.
 
+use std::collections::HashMap;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -224,6 +225,11 @@ impl Target {
             true => Ok(()),
             false => Err(AgentError::ProgramChanged { pid: self.pid }),
         }
+    }
+
+    /// What the kernel told its program at the start (getauxval(3)), as far as that can be read.
+    pub(crate) fn auxiliary(&self) -> Option<HashMap<u64, u64>> {
+        self.view.auxv().ok()
     }
 
     pub(crate) fn system(&self) -> &System {

@@ -27,10 +27,7 @@ pub(crate) fn processes(which: Which<'_>, buffers: &[String]) -> Result<Vec<Chos
     let system = System::default();
     match which {
         Which::Pid(pid) => {
-            let target = Target::open(&system, pid)?;
-            let found = target.buffers()?;
-            let refused = found.refused.clone();
-            let chosen = target.choose(found, buffers)?;
+            let (target, chosen, refused) = Target::with_buffers(&system, pid, buffers)?;
             if buffers.is_empty() {
                 refused.iter().for_each(|it| report::warning(Code::BufferRefused, it));
             }

@@ -47,3 +47,4 @@ mod stepped;
 mod support;
 mod torn;
 mod values;
+mod young;

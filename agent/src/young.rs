@@ -1,0 +1,111 @@
+//! Programs that have only just been started. Until the dynamic loader has mapped and relocated all
+//! that a program consists of, its buffers are not to be seen, or only some of them.
+
+use std::time::{Duration, Instant};
+
+use goblin::elf::dynamic::DT_DEBUG;
+use goblin::elf::program_header::{PT_DYNAMIC, PT_PHDR};
+
+use crate::buffer::Buffer;
+use crate::error::{AgentError, Result};
+use crate::system::System;
+use crate::target::Target;
+
+/// How long a program may take to be all there.
+const PATIENCE: Duration = Duration::from_millis(200);
+/// How often it is looked at meanwhile.
+const LOOK: Duration = Duration::from_millis(5);
+/// A process of this age may not even be the program yet that it is about to become: between fork
+/// and exec it is a copy of what started it.
+const YOUNG: Duration = Duration::from_millis(500);
+
+const AT_PHDR: u64 = 3;
+const AT_PHNUM: u64 = 5;
+/// Bytes of a program header, and of an entry of the dynamic section.
+const HEADER: usize = 56;
+const DYNAMIC: usize = 16;
+/// More of either than any program has.
+const MOST: u64 = 256;
+
+impl Target {
+    /// Opens process `pid` and chooses of its buffers as [`Target::choose`] does; says, too, what
+    /// looked like one and is not believed. Where the program is still being loaded, or the process
+    /// has hardly begun and is not what was asked for, it is looked at again for a moment.
+    pub fn with_buffers(
+        system: &System,
+        pid: i32,
+        names: &[String],
+    ) -> Result<(Self, Vec<Buffer>, Vec<String>)> {
+        let start = Instant::now();
+        let mut process = None;
+        loop {
+            let target = Self::open(system, pid)?;
+            if *process.get_or_insert(target.start_time()) != target.start_time() {
+                return Err(AgentError::ProcessChanged { pid });
+            }
+            // Before the search: what was loaded then has been found.
+            let loading = target.is_loading();
+            let found = target.buffers()?;
+            let refused = found.refused.clone();
+            let chosen = target.choose(found, names);
+            let early = loading || (chosen.as_ref().is_err_and(may_pass) && target.is_young());
+            if !early || start.elapsed() >= PATIENCE {
+                return Ok((target, chosen?, refused));
+            }
+            std::thread::sleep(LOOK);
+        }
+    }
+
+    fn is_young(&self) -> bool {
+        self.system().age(self.start_time()).is_some_and(|age| age < YOUNG)
+    }
+
+    /// Whether the dynamic loader is at work, by what it tells debuggers: r_state of the r_debug
+    /// that DT_DEBUG of the program leads to. Where there is no such thing, it is not.
+    fn is_loading(&self) -> bool {
+        self.loader_state().is_some_and(|consistent| !consistent)
+    }
+
+    /// Whether everything that is mapped has been relocated; `None` where nobody tells.
+    fn loader_state(&self) -> Option<bool> {
+        let auxv = self.auxiliary()?;
+        let headers = *auxv.get(&AT_PHDR)?;
+        let bytes = self.bytes(headers, HEADER as u64 * MOST.min(*auxv.get(&AT_PHNUM)?))?;
+        // Address by the file, and size.
+        let header = |kind: u32| {
+            let found = bytes.chunks_exact(HEADER).find(|it| word(it, 0) as u32 == kind)?;
+            Some((word(found, 16), word(found, 40)))
+        };
+        let bias = headers.wrapping_sub(header(PT_PHDR)?.0);
+        let (address, size) = header(PT_DYNAMIC)?;
+        let dynamic = self.bytes(bias.wrapping_add(address), size.min(DYNAMIC as u64 * MOST))?;
+        let entry = dynamic.chunks_exact(DYNAMIC).find(|it| word(it, 0) == DT_DEBUG)?;
+        let debug = match word(entry, 8) {
+            0 => return Some(false), // the loader has not come to it
+            debug => self.bytes(debug, 32)?,
+        };
+        // r_version, r_map, r_brk, r_state: RT_CONSISTENT is 0, as everything is before the loader
+        // comes to it.
+        Some(word(&debug, 0) as u32 != 0 && word(&debug, 24) as u32 == 0)
+    }
+
+    fn bytes(&self, address: u64, length: u64) -> Option<Vec<u8>> {
+        let mut bytes = vec![0; length as usize];
+        self.memory().read_exact(address, &mut bytes).ok()?.then_some(bytes)
+    }
+}
+
+/// Whether a program that has just been started may get over it.
+fn may_pass(error: &AgentError) -> bool {
+    matches!(
+        error,
+        AgentError::NoBuffers { .. }
+            | AgentError::NoSuchBuffer { .. }
+            | AgentError::BufferRefused { .. }
+            | AgentError::ProgramChanged { .. }
+    )
+}
+
+fn word(bytes: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(bytes[at..at + 8].try_into().expect("8 bytes"))
+}
