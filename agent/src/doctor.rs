@@ -8,6 +8,8 @@ mod trials;
 
 use std::fmt;
 
+use crate::error::AgentError;
+
 pub use machine::machine;
 pub use process::process;
 
@@ -43,11 +45,13 @@ pub struct Check {
     pub found: String,
     /// What helps, in one line.
     pub remedy: Option<String>,
+    /// The short name of the failure that it leads, or would lead, to: see [`AgentError::code`].
+    pub code: Option<&'static str>,
 }
 
 impl Check {
     fn new(verdict: Verdict, name: &str, found: impl Into<String>) -> Self {
-        Self { name: name.into(), verdict, found: found.into(), remedy: None }
+        Self { name: name.into(), verdict, found: found.into(), remedy: None, code: None }
     }
 
     fn good(name: &str, found: impl Into<String>) -> Self {
@@ -66,11 +70,37 @@ impl Check {
         Self { remedy: Some(remedy.into()), ..self }
     }
 
-    /// A message of ours: what is wrong in its first line, what helps in the others.
+    fn code(self, code: impl Into<&'static str>) -> Self {
+        Self { code: Some(code.into()), ..self }
+    }
+
+    /// What an attach says: what is wrong in its first line, what helps in the others.
+    fn failure(name: &str, error: &AgentError) -> Self {
+        Self::message(name, &error.to_string()).code(error.code())
+    }
+
+    /// The same of any message of ours.
     fn message(name: &str, message: &str) -> Self {
         let mut lines = message.lines().map(str::trim);
         let check = Self::problem(name, lines.next().unwrap_or_default());
         let rest = lines.collect::<Vec<_>>().join("; ");
         if rest.is_empty() { check } else { check.remedy(rest) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::system::System;
+
+    #[test]
+    fn codes_are_those_of_failures() {
+        let codes: Vec<_> = AgentError::codes().collect();
+        let found =
+            machine(&System::default()).into_iter().chain(process(&System::default(), 1 << 30));
+        for check in found {
+            assert!(check.code.is_none_or(|code| codes.contains(&code)), "{check:?}");
+            assert!(check.code.is_none() || check.verdict != Verdict::Good, "{check:?}");
+        }
     }
 }

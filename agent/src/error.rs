@@ -9,8 +9,12 @@ use crate::clock::Distrust;
 use crate::denied::{Denied, Rule};
 
 /// Why a target cannot be attached to, read or let go.
-#[derive(Debug, thiserror::Error, strum::IntoStaticStr, strum::VariantNames)]
+#[derive(
+    Debug, thiserror::Error, strum::IntoStaticStr, strum::VariantNames, strum::EnumDiscriminants,
+)]
 #[strum(serialize_all = "kebab-case")]
+#[strum_discriminants(name(Failing), vis(pub(crate)), derive(strum::IntoStaticStr))]
+#[strum_discriminants(strum(serialize_all = "kebab-case"))]
 #[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum AgentError {
     #[error("no process {pid}: it does not exist, or it has ended")]

@@ -7,6 +7,8 @@
 //!                         → run ppt with CAP_SYS_PTRACE (sudo ppt …), or: sudo sysctl …
 //! …
 //! ```
+//!
+//! Where what was found is what an attach would say, `more:` names it as the attach does.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -39,15 +41,19 @@ pub(crate) fn run(args: &args::Doctor) -> ExitCode {
 fn table(checks: &[Check]) -> String {
     let width = checks.iter().map(|it| it.name.chars().count()).max().unwrap_or(0);
     let mut out = String::new();
-    for Check { name, verdict, found, remedy } in checks {
+    for Check { name, verdict, found, remedy, code } in checks {
         let style = match verdict {
             Verdict::Good => report::GREEN,
             Verdict::Note => report::YELLOW,
             Verdict::Problem => report::RED,
         };
         out += &format!("{style}{verdict:<7}{style:#}  {name:<width$}  {found}\n");
+        let indent = 7 + 2 + width + 2;
         if let Some(remedy) = remedy {
-            out += &format!("{:indent$}→ {remedy}\n", "", indent = 7 + 2 + width + 2);
+            out += &format!("{:indent$}→ {remedy}\n", "");
+        }
+        if let Some(code) = code {
+            out += &format!("{:indent$}more: ppt explain {code}\n", "");
         }
     }
     out
@@ -56,12 +62,14 @@ fn table(checks: &[Check]) -> String {
 fn json(checks: &[Check], pid: Option<i32>, ready: bool) -> String {
     let pid = pid.map_or("null".into(), |pid| pid.to_string());
     let check = |it: &Check| {
-        let remedy = it.remedy.as_deref().map_or("null".into(), report::json_string);
+        let optional = |text: Option<&str>| text.map_or("null".into(), report::json_string);
         format!(
-            "{{\"check\":{},\"verdict\":\"{}\",\"found\":{},\"remedy\":{remedy}}}",
+            "{{\"check\":{},\"verdict\":\"{}\",\"found\":{},\"remedy\":{},\"code\":{}}}",
             report::json_string(&it.name),
             it.verdict,
-            report::json_string(&it.found)
+            report::json_string(&it.found),
+            optional(it.remedy.as_deref()),
+            optional(it.code)
         )
     };
     let checks: Vec<_> = checks.iter().map(check).collect();

@@ -25,6 +25,13 @@ fn target() -> Bench {
     bench
 }
 
+/// What an attach is refused by.
+fn code_of_attach(bench: &Bench, pid: u32) -> String {
+    let ran = bench.ppt(&["attach", &pid.to_string(), "-o", "refused.bin"]);
+    let code = ran.stderr.lines().find_map(|line| line.strip_prefix("  more: ppt explain "));
+    code.unwrap_or_else(|| panic!("{ran:?}")).to_owned()
+}
+
 #[test]
 fn a_machine_without_a_process() {
     let bench = Bench::new();
@@ -58,6 +65,8 @@ fn a_live_target_before_during_and_after_an_attach() {
     assert_eq!(said["verdict"], "problem");
     let holder = format!("attached by ppt with pid {}", attach.pid());
     assert!(said["found"].as_str().unwrap().contains(&holder), "{said}");
+    assert_eq!(code_of_attach(&bench, target.pid()), "already-attached");
+    assert_eq!(said["code"], "already-attached");
 
     // Looking did not disturb the capture.
     let written = target.run();
@@ -98,18 +107,25 @@ fn a_stopped_target_is_no_problem() {
 #[test]
 fn processes_that_cannot_be_attached_to() {
     let bench = Bench::new();
-    let problem = |pid: u32, expected: &str| {
+    let problem = |pid: u32, code: &str, expected: &str| {
+        assert_eq!(code_of_attach(&bench, pid), code);
         let (ran, report) = examine(&bench, pid);
         assert_eq!(ran.code(), 1, "{ran:?}");
         let problems = report["checks"].as_array().unwrap().iter();
         let problems: Vec<_> = problems.filter(|it| it["verdict"] == "problem").collect();
-        assert!(
-            problems.iter().any(|it| it["found"].as_str().unwrap().contains(expected)),
-            "{ran:?}"
-        );
+        let found = problems.iter().find(|it| it["found"].as_str().unwrap().contains(expected));
+        let found = found.unwrap_or_else(|| panic!("{ran:?}"));
+        assert_eq!(found["code"], code, "as an attach says it");
+        let table = bench.ppt(&["doctor", &pid.to_string()]).stdout;
+        assert!(table.contains(&format!("  more: ppt explain {code}\n")), "{table}");
+        // Every finding that has a name has an explanation.
+        for code in report["checks"].as_array().unwrap().iter().filter_map(|it| it["code"].as_str())
+        {
+            assert_eq!(bench.ppt(&["explain", code]).code(), 0, "{code}");
+        }
     };
-    problem(0x3fff_fff0, "it does not exist, or it has ended");
-    problem(std::process::id(), "has no ppt buffers");
+    problem(0x3fff_fff0, "no-process", "it does not exist, or it has ended");
+    problem(std::process::id(), "no-buffers", "has no ppt buffers");
     assert_eq!(bench.ppt(&["doctor", "--", "-1"]).code(), 1);
     for wrong in [&["doctor", "one"][..], &["doctor", "1", "-p", "1"], &["doctor", "1", "2"]] {
         assert_eq!(bench.ppt(wrong).code(), 2, "{wrong:?}");

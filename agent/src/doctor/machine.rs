@@ -3,6 +3,7 @@
 use super::trials::Trials;
 use super::{Check, Verdict};
 use crate::denied::{self, IN_CONTAINER, Rule};
+use crate::error::Failing;
 use crate::escape::escaped;
 use crate::plan::Limits;
 use crate::system::System;
@@ -76,7 +77,8 @@ fn privileges(system: &System) -> Check {
             "privileges",
             format!("user {user} without CAP_SYS_PTRACE: this user's processes only"),
         )
-        .remedy("for those of others: sudo ppt …"),
+        .remedy("for those of others: sudo ppt …")
+        .code(Rule::User { theirs: 0, ours: user }),
     }
 }
 
@@ -85,7 +87,8 @@ fn yama(system: &System) -> Check {
     match system.ptrace_scope() {
         None => Check::good(name, "no Yama in this kernel"),
         Some(scope) if denied::yama_refuses(scope, denied::has_cap_sys_ptrace(system)) => {
-            Check::message(name, &Rule::Yama(scope).to_string())
+            let rule = Rule::Yama(scope);
+            Check::message(name, &rule.to_string()).code(&rule)
         }
         Some(scope) => Check::good(name, format!("kernel.yama.ptrace_scope is {scope}")),
     }
@@ -99,14 +102,16 @@ fn security_modules(system: &System) -> Check {
     let enforces = security("fs/selinux/enforce").as_deref() == Some("1");
     if enforces && denies {
         return Check::problem(name, "SELinux forbids ptrace(2) to everybody (deny_ptrace)")
-            .remedy("sudo setsebool deny_ptrace 0");
+            .remedy("sudo setsebool deny_ptrace 0")
+            .code(Rule::Module(String::new()));
     }
     if let Some(label) = denied::security_module(system, "self") {
         let found = match enforces {
             true => format!("SELinux enforces its rules; ppt runs as `{label}`"),
             false => format!("ppt runs as `{label}`"),
         };
-        return Check::note(name, found).remedy("if attaching is refused: ausearch -m avc");
+        let remedy = "if attaching is refused: ausearch -m avc";
+        return Check::note(name, found).remedy(remedy).code(Rule::Module(label));
     }
     match security("kernel/security/lsm").filter(|list| !list.is_empty()) {
         Some(list) => Check::good(name, format!("{}; none confines ppt", escaped(&list))),
@@ -137,7 +142,7 @@ fn system_calls(system: &System, trials: &Trials) -> Check {
     match (trials.ptrace, trials.writev) {
         (Some(errno), _) => {
             let found = format!("{filtered}: ptrace(2) is refused: {}", errno.desc());
-            Check::problem(name, found).remedy(help)
+            Check::problem(name, found).remedy(help).code(Rule::Unknown)
         }
         (None, Some(errno)) => Check::note(
             name,
@@ -156,7 +161,9 @@ fn shared_memory(system: &System, trials: &Trials) -> Check {
             Some(nix::errno::Errno::EINVAL) => "raise kernel.shmmax",
             _ => "see shmget(2)",
         };
-        return Check::problem(name, format!("no segment can be made: {cause}")).remedy(help);
+        return Check::problem(name, format!("no segment can be made: {cause}"))
+            .remedy(help)
+            .code(Failing::SegmentRefused);
     }
     let limit = |file: &str| system.proc_text(&format!("sys/kernel/{file}"))?.parse::<u64>().ok();
     let used = system.proc_text("sysvipc/shm").map_or(0, |table| table.lines().skip(1).count());
@@ -164,7 +171,8 @@ fn shared_memory(system: &System, trials: &Trials) -> Check {
     let found = format!("System V works; {used}{segments} segments are in use");
     match limit("shmmax").filter(|&largest| largest < Limits::default().memory) {
         Some(largest) => Check::note(name, format!("{found}; none is larger than {largest} bytes"))
-            .remedy("raise kernel.shmmax, or use --memory or --slots"),
+            .remedy("raise kernel.shmmax, or use --memory or --slots")
+            .code(Failing::SegmentRefused),
         None => Check::good(name, found),
     }
 }
@@ -238,6 +246,7 @@ mod tests {
             let check = check(status, text);
             assert_eq!(check.verdict, verdict, "{check:?}");
             assert!(check.found.starts_with(&format!("kernel.yama.ptrace_scope is {text}")));
+            assert_eq!(check.code, (verdict == Verdict::Problem).then_some("yama"));
         }
         let one = check(NONE, "1").remedy.unwrap();
         assert!(one.contains("sudo sysctl kernel.yama.ptrace_scope=0"), "{one}");
@@ -252,6 +261,7 @@ mod tests {
         let check = on(&[PTRACE, enforce, denied, label], security_modules);
         assert_eq!(check.verdict, Verdict::Problem);
         assert_eq!(check.remedy.as_deref(), Some("sudo setsebool deny_ptrace 0"));
+        assert_eq!(check.code, Some("security-module"));
 
         let allowed = ("self/root/sys/fs/selinux/booleans/deny_ptrace", "0 0");
         let check = on(&[NONE, enforce, allowed, label], security_modules);
@@ -306,7 +316,7 @@ mod tests {
         assert_eq!(ptrace.verdict, Verdict::Problem);
         assert!(ptrace.found.starts_with("a filter (seccomp) is on ppt: ptrace(2)"), "{ptrace:?}");
         let writev = refused(Trials { writev: Some(Errno::ENOSYS), ..Trials::default() });
-        assert_eq!(writev.verdict, Verdict::Note);
+        assert_eq!((ptrace.code, writev.verdict), (Some("denied"), Verdict::Note));
         assert_eq!(refused(Trials::default()).verdict, Verdict::Good);
 
         let full = Trials {
@@ -316,6 +326,7 @@ mod tests {
         let full = on(&[], |system| shared_memory(system, &full));
         assert_eq!(full.verdict, Verdict::Problem);
         assert!(full.remedy.unwrap().contains("kernel.shmmni"));
+        assert_eq!(full.code, Some("segment-refused"));
         let small = ("sys/kernel/shmmax", "33554432\n");
         let small = on(&[small], |system| shared_memory(system, &Trials::default()));
         assert_eq!(small.verdict, Verdict::Note);
