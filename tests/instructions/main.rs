@@ -1,5 +1,7 @@
-//! What a frame costs in instructions, counted by callgrind: C, C++ and Rust alike.
+//! What a frame costs in instructions, counted by callgrind: to write it in C, C++ and Rust alike,
+//! and to drain and dump it.
 
+mod budget;
 mod program;
 
 use std::collections::BTreeMap;
