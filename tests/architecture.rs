@@ -63,21 +63,37 @@ fn what_runs_in_targets_depends_on_libc_alone() {
     }
 }
 
-/// What runs with the right to write into other processes stays small enough to know by name.
-#[test]
-fn the_binaries_link_few_packages() {
+/// What `cargo tree` lists for `ppt` along these edges: names and versions, each once.
+fn tree(edges: &str) -> BTreeSet<String> {
     let output = Command::new(env!("CARGO"))
-        .args(["tree", "--package", "ppt", "--edges", "normal,no-proc-macro"])
-        .args(["--prefix", "none", "--no-dedupe", "--format", "{p}", "--offline"])
+        .args(["tree", "--package", "ppt", "--edges", edges, "--format", "{p}"])
+        .args(["--prefix", "none", "--no-dedupe", "--offline"])
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .output()
         .unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let text = String::from_utf8(output.stdout).unwrap();
-    let packages: BTreeSet<_> = text.lines().filter_map(|it| it.split(' ').next()).collect();
-    assert!(packages.contains("ppt-agent"), "{text}");
+    let words = |line: &str| line.split(' ').take(2).collect::<Vec<_>>().join(" ");
+    text.lines().map(words).collect()
+}
+
+/// What runs with the right to write into other processes stays small enough to know by name.
+#[test]
+fn the_binaries_link_few_packages() {
+    let packages = tree("normal,no-proc-macro");
+    let packages: BTreeSet<_> = packages.iter().filter_map(|it| it.split(' ').next()).collect();
+    assert!(packages.contains("ppt-agent"), "{packages:?}");
     assert!(packages.len() <= 60, "{} packages: {packages:?}", packages.len());
     for rich in ["arrow", "tokio", "ratatui"] {
         assert!(!packages.contains(rich), "{rich} belongs into a binary of its own");
     }
+}
+
+/// How long a build takes follows from what is compiled: macros and build scripts count too, and a
+/// package in two versions counts twice. A timed test would say how busy the machine is.
+#[test]
+fn a_build_compiles_few_packages() {
+    let packages = tree("normal,build");
+    assert!(packages.iter().any(|it| it.starts_with("serde_derive ")), "{packages:?}");
+    assert!(packages.len() <= 84, "{} packages: {packages:?}", packages.len());
 }

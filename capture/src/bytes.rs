@@ -18,6 +18,7 @@ pub(crate) fn put_u64(bytes: &mut [u8], at: usize, value: u64) {
     put(bytes, at, value.to_le_bytes());
 }
 
+#[inline]
 pub(crate) fn get<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
     let mut value = [0; N];
     value.copy_from_slice(&bytes[at..at + N]);
@@ -32,6 +33,7 @@ pub(crate) fn u32_at(bytes: &[u8], at: usize) -> u32 {
     u32::from_le_bytes(get(bytes, at))
 }
 
+#[inline]
 pub(crate) fn u64_at(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(get(bytes, at))
 }

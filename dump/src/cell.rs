@@ -49,31 +49,34 @@ impl Cell {
         out: &mut Vec<u8>,
     ) {
         writer.begin_cell(column, out);
-        let bytes = frame.get(self.at..).unwrap_or_default();
-        match self.plain(bytes, stamps) {
+        match self.plain(frame, stamps) {
             Some(Plain::Signed(value)) => digits::signed(value, out),
             Some(Plain::Unsigned(value)) => digits::unsigned(value, out),
-            None => writer.value(self.rare(bytes).unwrap_or(Value::Empty), out),
+            None => {
+                let bytes = frame.get(self.at..).unwrap_or_default();
+                writer.value(self.rare(bytes).unwrap_or(Value::Empty), out);
+            }
         }
     }
 
     /// Most cells: the integers that need nothing but their bytes, and ticks.
     #[inline(always)]
-    fn plain(&self, bytes: &[u8], stamps: &Stamps<'_>) -> Option<Plain> {
+    fn plain(&self, frame: &[u8], stamps: &Stamps<'_>) -> Option<Plain> {
+        let at = self.at;
         Some(match self.ty {
-            ColumnType::I8 => Plain::Signed(i8::from_le_bytes(first(bytes)?).into()),
-            ColumnType::I16 => Plain::Signed(i16::from_le_bytes(first(bytes)?).into()),
-            ColumnType::I32 => Plain::Signed(i32::from_le_bytes(first(bytes)?).into()),
+            ColumnType::I8 => Plain::Signed(i8::from_le_bytes(word(frame, at)?).into()),
+            ColumnType::I16 => Plain::Signed(i16::from_le_bytes(word(frame, at)?).into()),
+            ColumnType::I32 => Plain::Signed(i32::from_le_bytes(word(frame, at)?).into()),
             ColumnType::I64 | ColumnType::Duration => {
-                Plain::Signed(i64::from_le_bytes(first(bytes)?))
+                Plain::Signed(i64::from_le_bytes(word(frame, at)?))
             }
             ColumnType::U8 | ColumnType::Bool => {
-                Plain::Unsigned(u8::from_le_bytes(first(bytes)?).into())
+                Plain::Unsigned(u8::from_le_bytes(word(frame, at)?).into())
             }
-            ColumnType::U16 => Plain::Unsigned(u16::from_le_bytes(first(bytes)?).into()),
-            ColumnType::U32 => Plain::Unsigned(u32::from_le_bytes(first(bytes)?).into()),
-            ColumnType::U64 => Plain::Unsigned(u64::from_le_bytes(first(bytes)?)),
-            ColumnType::Tick => Plain::Signed(stamps.epoch(u64::from_le_bytes(first(bytes)?))?),
+            ColumnType::U16 => Plain::Unsigned(u16::from_le_bytes(word(frame, at)?).into()),
+            ColumnType::U32 => Plain::Unsigned(u32::from_le_bytes(word(frame, at)?).into()),
+            ColumnType::U64 => Plain::Unsigned(u64::from_le_bytes(word(frame, at)?)),
+            ColumnType::Tick => Plain::Signed(stamps.epoch(u64::from_le_bytes(word(frame, at)?))?),
             _ => return None,
         })
     }
@@ -106,6 +109,11 @@ impl Cell {
             Err(_) => Value::Wide(value),
         }
     }
+}
+
+#[inline(always)]
+fn word<const N: usize>(frame: &[u8], at: usize) -> Option<[u8; N]> {
+    frame.get(at..at.checked_add(N)?)?.first_chunk().copied()
 }
 
 fn first<const N: usize>(bytes: &[u8]) -> Option<[u8; N]> {
