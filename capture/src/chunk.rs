@@ -86,7 +86,7 @@ pub struct FramesHead {
     pub lost_before: Lost,
     /// CLOCK_MONOTONIC when the frames were drained, ns.
     pub drained_mono_ns: u64,
-    /// Least value of the `@at` field, in ns of its clock (ticks for `tsc`); 0 = unknown.
+    /// Least value of the `@at` field, in ns of its clock (as it is for `tsc`); 0 = unknown.
     pub t_min: u64,
     /// Greatest value of the `@at` field, in the same unit; 0 = unknown.
     pub t_max: u64,

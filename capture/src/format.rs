@@ -130,7 +130,7 @@ pub(crate) mod frames {
     pub const LOST_BEFORE: usize = 96;
     /// u64, CLOCK_MONOTONIC in ns when the chunk was drained.
     pub const DRAINED: usize = 120;
-    /// u64, least value of the `@at` field, in ns of its clock (ticks for `tsc`); 0 = unknown.
+    /// u64, least value of the `@at` field, in ns of its clock (as it is for `tsc`); 0 = unknown.
     pub const T_MIN: usize = 128;
     /// u64, greatest value of the `@at` field, in the same unit; 0 = unknown.
     pub const T_MAX: usize = 136;

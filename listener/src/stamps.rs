@@ -67,22 +67,18 @@ impl Stamps {
                 return stamp;
             }
         }
-        let mut mixed = false;
         for frame in bytes.chunks_exact(stride) {
             let id = if self.multi { word(frame, FRAME_ID_OFFSET as usize) as u16 } else { 0 };
             stamp.frame_mask |= 1 << id.min(63);
             let at = self.at.get(usize::from(id)).copied().flatten();
             let time = at.map_or(0, |at| at.time(frame));
-            if at.is_some_and(|at| at.ticks) && time & STAMP_IS_MONOTONIC != 0 {
-                mixed = true; // not ticks
-                continue;
-            }
             if time != 0 {
                 stamp.t_min = if stamp.t_min == 0 { time } else { stamp.t_min.min(time) };
                 stamp.t_max = stamp.t_max.max(time);
             }
         }
-        if mixed {
+        // Ticks and times of the clock have no least one.
+        if (stamp.t_min ^ stamp.t_max) & STAMP_IS_MONOTONIC != 0 {
             (stamp.t_min, stamp.t_max) = (0, 0);
         }
         stamp
@@ -187,6 +183,8 @@ mod tests {
         assert_eq!(stamp(&ticks, &[[1, 0, 9, 0], [2, 0, 0, 0], [3, 0, 7, 0]]), (7, 9, 1));
         let fallback = [2, 0, STAMP_IS_MONOTONIC | 5, 0];
         assert_eq!(stamp(&ticks, &[[1, 0, 9, 0], fallback]), (0, 0, 1), "not all are ticks");
+        let clock = |ns: u64| STAMP_IS_MONOTONIC | ns;
+        assert_eq!(stamp(&ticks, &[[1, 0, clock(9), 0], fallback]), (clock(5), clock(9), 1));
         let timeval = stamps(&[FieldType::Timeval]);
         assert_eq!(stamp(&timeval, &[[1, 0, 2, 3]]), (2_000_003_000, 2_000_003_000, 1));
         assert_eq!(stamp(&timeval, &[[1, 0, u64::MAX, 3]]), (0, 0, 1), "cannot be");

@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use ppt_capture::frame_dsl::schema::{Clock, Extra, Field, FieldType, Frame, Schema};
+use ppt_capture::frame_dsl::schema::{
+    Clock, Extra, Field, FieldType, Frame, STAMP_IS_MONOTONIC, Schema,
+};
 use ppt_capture::{
     Capture, CaptureWriter, Cause, Chunk, ClockId, ClockReading, ClockTable, End, EndReason,
     FileHeader, FramesHead, Gap, Item, Lost, Process, Segment, Source,
@@ -107,6 +109,8 @@ enum Clocks {
     Jumped,
     /// Nobody read realtime.
     NoRealtime,
+    /// Stamps are of the clock instead of the counter.
+    Distrusted,
 }
 
 fn readings(second: i64, clocks: Clocks) -> Vec<ClockReading> {
@@ -211,7 +215,12 @@ impl Model {
                 .iter()
                 .map(|&time| {
                     let since = if let Time::At(since) = time { since } else { 0 };
-                    word(part.source, time, jump(since, clocks))
+                    match (part.source, clocks, time) {
+                        (0, Clocks::Distrusted, Time::At(_)) => {
+                            STAMP_IS_MONOTONIC | word(1, time, 0)
+                        }
+                        _ => word(part.source, time, jump(since, clocks)),
+                    }
                 })
                 .collect();
             let mut payload = Vec::new();
@@ -317,7 +326,8 @@ pub fn model() -> impl Strategy<Value = Model> {
         Just(Clocks::Steady),
         Just(Clocks::Stepped),
         Just(Clocks::Jumped),
-        Just(Clocks::NoRealtime)
+        Just(Clocks::NoRealtime),
+        Just(Clocks::Distrusted)
     ];
     let time = prop_oneof![6 => (0..SECOND).prop_map(Time::At), 1 => Just(Time::NotTaken)];
     let part = (
