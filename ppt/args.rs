@@ -112,6 +112,15 @@ pub(crate) enum Rate {
     Paper,
 }
 
+/// How frames are compressed.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Compress {
+    /// Zstandard, level 1: the smaller files.
+    Zstd,
+    /// LZ4: the less CPU time.
+    Lz4,
+}
+
 /// What stamps of `option time tsc` count.
 #[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Clock {
@@ -185,6 +194,9 @@ pub(crate) struct Capture {
     #[arg(long, value_name = "N", requires = "rotate",
           value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) keep: Option<u32>,
+    /// Compress frames, chunk by chunk.
+    #[arg(long, value_name = "CODEC")]
+    pub(crate) compress: Option<Compress>,
     /// Slots per thread, a power of two [default: what the frame file says]; `auto` begins with
     /// those, or with what they grew to in an earlier capture, and has rings that run over grow.
     #[arg(long, value_name = "N|auto", value_parser = measure::slots)]

@@ -1,11 +1,16 @@
 //! Random numbers: names that are used once.
 
+use rustix::rand::GetRandomFlags;
+
 pub(crate) fn random() -> u64 {
-    getrandom::u64().unwrap_or_else(|_| {
-        // Only where /dev/urandom is missing, too: unique is all that is needed.
+    let mut bytes = [0; 8];
+    if rustix::rand::getrandom(&mut bytes, GetRandomFlags::empty()) == Ok(bytes.len()) {
+        u64::from_le_bytes(bytes)
+    } else {
+        // Only before Linux 3.17, or where a filter forbids it: unique is all that is needed.
         let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
         (now.tv_nsec as u64) << 32 ^ now.tv_sec as u64 ^ u64::from(std::process::id()) << 16
-    })
+    }
 }
 
 pub(crate) fn random_nonzero() -> u64 {

@@ -2,8 +2,9 @@
 
 use crate::bytes::{get, put, put_u16, put_u32, put_u64, u16_at, u32_at, u64_at};
 use crate::cause::{Cause, Dropped, Lost};
+use crate::codec::{Codec, Packed};
 use crate::error::DamageKind;
-use crate::format::{self, NO_SOURCE, chunk, drops, frames, gap, kind};
+use crate::format::{self, NO_SOURCE, chunk, codec, drops, frames, gap, kind};
 use crate::header::crc_without;
 
 /// What a chunk holds.
@@ -143,18 +144,18 @@ impl ChunkHeader {
         capture: [u8; 8],
         source: Option<u16>,
         ordinal: u64,
-        data: &[u8],
+        data: &Packed<'_>,
     ) -> Self {
         ChunkHeader {
             capture,
             header_len: kind.header_len(),
             kind,
             source: source.unwrap_or(NO_SOURCE),
-            codec: 0,
-            stored_len: data.len() as u64,
-            raw_len: data.len() as u64,
+            codec: data.codec,
+            stored_len: data.stored.len() as u64,
+            raw_len: data.raw_len as u64,
             ordinal,
-            payload_crc: crc32c::crc32c(data),
+            payload_crc: crc32c::crc32c(data.stored),
         }
     }
 
@@ -208,14 +209,27 @@ impl ChunkHeader {
         })
     }
 
+    /// Whether the payload is stored in another way than as it is.
+    pub fn is_coded(&self) -> bool {
+        self.codec != codec::NONE
+    }
+
+    /// How, if it is a way that is known.
+    pub fn codec(&self) -> Option<Codec> {
+        Codec::from_code(self.codec)
+    }
+
     /// Whether the lengths are ones that this version can read.
     pub fn check(&self) -> Result<(), DamageKind> {
         match self.kind {
             // Whatever it is, it is skipped by its length.
             Kind::Other(_) => Ok(()),
-            _ if self.codec != 0 => Err(DamageKind::Codec(self.codec)),
+            kind if self.is_coded() && (kind != Kind::Frames || self.codec().is_none()) => {
+                Err(DamageKind::Codec(self.codec))
+            }
             kind if self.header_len < kind.header_len() => Err(DamageKind::Length),
-            _ if self.raw_len != self.stored_len => Err(DamageKind::Length),
+            _ if self.is_coded() && self.raw_len > format::MAX_CODED => Err(DamageKind::Length),
+            _ if !self.is_coded() && self.raw_len != self.stored_len => Err(DamageKind::Length),
             _ if self.stored_len > format::MAX_PAYLOAD => Err(DamageKind::Length),
             _ => Ok(()),
         }

@@ -89,7 +89,9 @@ pub enum DamageKind {
     #[error("a chunk whose lengths contradict each other")]
     Length,
     /// Stored in a way that this version cannot read.
-    #[error("a chunk stored with codec {0}, which this version does not know")]
+    #[error(
+        "a chunk stored with codec {0}, which this version does not know: a newer ppt reads it"
+    )]
     Codec(u16),
     /// What it says cannot be.
     #[error("{0}")]

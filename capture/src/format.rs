@@ -24,6 +24,8 @@ pub const MAX_FRAMES: u32 = 1 << 16;
 pub const MAX_STRIDE: u32 = 4096;
 /// Most bytes of one payload.
 pub const MAX_PAYLOAD: u64 = MAX_FRAMES as u64 * MAX_STRIDE as u64;
+/// Most bytes that a compressed payload becomes: what a reader takes for one.
+pub(crate) const MAX_CODED: u64 = 16 << 20;
 /// Most bytes of one header; a longer one is damage.
 pub(crate) const MAX_HEADER: usize = 4096;
 /// Chunks after which an index is written, so that the writer's memory is bounded.
@@ -81,7 +83,7 @@ pub(crate) mod chunk {
     pub const FLAGS: usize = 22;
     /// u16, number of the source in this capture; [`super::NO_SOURCE`] for none.
     pub const SOURCE: usize = 24;
-    /// u16, how the payload is stored: 0 = as it is.
+    /// u16, how the payload is stored, see [`super::codec`].
     pub const CODEC: usize = 26;
     /// u32, crc32c of the whole header with these four bytes zero.
     pub const HEADER_CRC: usize = 28;
@@ -100,6 +102,16 @@ pub(crate) mod chunk {
     pub const LEN: usize = 64;
 }
 
+/// How a payload is stored. All but frames are stored as they are.
+pub(crate) mod codec {
+    /// As it is.
+    pub const NONE: u16 = 0;
+    /// One Zstandard frame (RFC 8878).
+    pub const ZSTD: u16 = 1;
+    /// One LZ4 block, without a length before it.
+    pub const LZ4: u16 = 2;
+}
+
 /// Chunk kinds.
 pub(crate) mod kind {
     pub const SOURCE: u16 = 1;
@@ -112,7 +124,7 @@ pub(crate) mod kind {
 }
 
 /// Header of a frames chunk, after the common part. Payload: `count` × `stride` bytes as they were
-/// in the ring, sequence numbers `first_seq`, `first_seq + 1`, ….
+/// in the ring, sequence numbers `first_seq`, `first_seq + 1`, …, once decoded.
 pub(crate) mod frames {
     /// u64, names the segment.
     pub const NONCE: usize = 64;

@@ -20,6 +20,7 @@ use crate::account::Account;
 use crate::bytes::u64_at;
 use crate::chunk::{ChunkHeader, Drops, FramesHead, Gap, Kind};
 use crate::clock::{self, ClockReading};
+use crate::codec::Codec;
 use crate::end::End;
 use crate::error::{CaptureError, Damage, DamageKind};
 use crate::header::FileHeader;
@@ -91,6 +92,10 @@ pub struct Frames<'a> {
     pub info: &'a SourceInfo,
     /// Whether `head.lost_before` is news; otherwise another chunk stated it.
     pub loss_is_new: bool,
+    /// How they are stored, if not as they are.
+    pub codec: Option<Codec>,
+    /// Bytes that they take in the capture.
+    pub stored_len: u64,
     payload: &'a [u8],
 }
 
@@ -264,6 +269,8 @@ impl Capture {
                 head,
                 info: self.sources.get(head.source).ok()?,
                 loss_is_new,
+                codec: header.codec(),
+                stored_len: header.stored_len,
                 payload: self.scanner.chunk(&header).1,
             }),
         })

@@ -4,6 +4,7 @@ use std::io;
 
 use crate::bytes::{get, u32_at};
 use crate::chunk::{ChunkHeader, FramesHead, Kind};
+use crate::codec::Unpacker;
 use crate::error::{CaptureError, Damage, DamageKind};
 use crate::format::{self, ALIGN, MAX_HEADER, chunk, file};
 use crate::header::{FileHeader, HeaderFault};
@@ -25,6 +26,7 @@ pub(crate) struct Scanner {
     stopped: Option<u64>,
     /// Only sources and clocks are loaded.
     survey: bool,
+    unpacker: Unpacker,
 }
 
 /// Says by their head whether frames are wanted.
@@ -73,13 +75,15 @@ impl Scanner {
         let header = file_header(&mut input)?;
         let id = header.as_ref().map(|header| get(&header.capture_id, 0));
         input.set_step(if survey { SPARSE_STEP } else { STEP });
-        Ok((Scanner { input, id, taken: 0, stopped: None, survey }, header))
+        let unpacker = Unpacker::default();
+        Ok((Scanner { input, id, taken: 0, stopped: None, survey, unpacker }, header))
     }
 
-    /// The bytes of the chunk that was loaded last: header, then payload.
+    /// The bytes of the chunk that was loaded last: header, then payload, unpacked.
     pub fn chunk(&self, header: &ChunkHeader) -> (&[u8], &[u8]) {
         let len = header.header_len + header.stored_len as usize;
-        self.input.window()[..len].split_at(header.header_len)
+        let (head, stored) = self.input.window()[..len].split_at(header.header_len);
+        (head, if header.is_coded() { self.unpacker.raw() } else { stored })
     }
 
     /// From here on reads no more than it must: what lies behind a chunk may not be wanted.
@@ -190,6 +194,13 @@ impl Scanner {
         }
         if crc32c::crc32c(&window[header.header_len..len]) != header.payload_crc {
             return self.resync(offset, Lead::Bad(DamageKind::Checksum), ended);
+        }
+        if header.is_coded() {
+            let stored = &window[header.header_len..len];
+            let unpacked = self.unpacker.unpack(header.codec, stored, header.raw_len);
+            if let Err(kind) = unpacked {
+                return self.resync(offset, Lead::Bad(kind), ended);
+            }
         }
         self.id = Some(header.capture);
         self.taken = format::align(len as u64);

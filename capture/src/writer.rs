@@ -4,6 +4,7 @@ use std::io::{self, IoSlice, Write};
 
 use crate::chunk::{ChunkHeader, Drops, FramesHead, Gap, Kind};
 use crate::clock::{self, ClockReading};
+use crate::codec::Packed;
 use crate::end::End;
 use crate::format::{self, ALIGN, INDEX_EVERY};
 use crate::header::FileHeader;
@@ -63,9 +64,14 @@ impl<W: Write> CaptureWriter<W> {
 
     /// Writes `head.count` frames of `head.stride` bytes as they were in the ring.
     pub fn frames(&mut self, head: &FramesHead, payload: &[u8]) -> io::Result<()> {
-        head.check(payload.len() as u64).map_err(invalid)?;
+        self.packed_frames(head, &Packed::raw(payload))
+    }
+
+    /// The same of frames that have been packed.
+    pub fn packed_frames(&mut self, head: &FramesHead, payload: &Packed<'_>) -> io::Result<()> {
+        head.check(payload.raw_len as u64).map_err(invalid)?;
         let entry = IndexEntry::frames(self.bytes, head);
-        self.chunk(Kind::Frames, Some(head.source), payload, entry, |bytes| head.encode(bytes))
+        self.packed(Kind::Frames, Some(head.source), payload, entry, |bytes| head.encode(bytes))
     }
 
     /// States a missing run that no `lost_before` states.
@@ -121,8 +127,19 @@ impl<W: Write> CaptureWriter<W> {
         entry: IndexEntry,
         fill: impl FnOnce(&mut [u8]),
     ) -> io::Result<()> {
+        self.packed(kind, source, &Packed::raw(payload), entry, fill)
+    }
+
+    fn packed(
+        &mut self,
+        kind: Kind,
+        source: Option<u16>,
+        payload: &Packed<'_>,
+        entry: IndexEntry,
+        fill: impl FnOnce(&mut [u8]),
+    ) -> io::Result<()> {
         let header = ChunkHeader::new(kind, self.capture, source, self.ordinal, payload);
-        let header = header.encode(fill);
+        let (header, payload) = (header.encode(fill), payload.stored);
         let padding = payload.len().next_multiple_of(ALIGN) - payload.len();
         self.write([&header, payload, &[0; ALIGN][..padding]])?;
         self.ordinal += 1;

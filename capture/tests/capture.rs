@@ -7,9 +7,9 @@ use std::rc::Rc;
 
 use ppt_capture::frame_dsl::schema::{Extra, Field, FieldType, Frame, Schema};
 use ppt_capture::{
-    Capture, CaptureError, CaptureWriter, Cause, Chunk, ClockId, ClockReading, Damage, DamageKind,
-    Dropped, Drops, End, EndReason, FileHeader, FramesHead, Gap, Item, Lost, RingEnd, Segment,
-    Source,
+    Capture, CaptureError, CaptureWriter, Cause, Chunk, ClockId, ClockReading, Codec, Damage,
+    DamageKind, Dropped, Drops, End, EndReason, FileHeader, FramesHead, Gap, Item, Lost, Packer,
+    RingEnd, Segment, Source,
 };
 use proptest::prelude::*;
 
@@ -89,6 +89,15 @@ fn frame(ring: u32, seq: u64) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
+/// Each way to store frames comes up, the same one for the same count.
+fn codec(count: u32) -> Option<Codec> {
+    match count {
+        ..4 => None,
+        _ if count.is_multiple_of(2) => Some(Codec::Lz4),
+        _ => Some(Codec::Zstd),
+    }
+}
+
 fn write(ops: &[Op]) -> Written {
     let mut writer = CaptureWriter::create(Vec::new(), &header()).unwrap();
     writer.source(0, &source()).unwrap();
@@ -113,7 +122,8 @@ fn write(ops: &[Op]) -> Written {
                 };
                 let seqs = first_seq..head.next_seq();
                 let payload: Vec<u8> = seqs.clone().flat_map(|seq| frame(*ring, seq)).collect();
-                writer.frames(&head, &payload).unwrap();
+                let mut packer = Packer::new(codec(*count));
+                writer.packed_frames(&head, &packer.pack(&payload)).unwrap();
                 rows.extend(seqs.map(|seq| (0, *ring, seq, frame(*ring, seq))));
                 account.next_seq = head.next_seq();
                 account.captured += u64::from(*count);
@@ -443,6 +453,58 @@ fn frames_that_cannot_be_are_refused() {
     assert_eq!(forged(&put(26, 1)), without, "codec");
     assert_eq!(forged(&put(72, 2)), without, "numbers that the frames do not carry");
     assert_eq!(forged(&|chunk: &mut [u8]| chunk[72..80].fill(255)), without, "number overflow");
+}
+
+#[test]
+fn compressed_frames_that_cannot_be_are_damage() {
+    let lost = Lost::default();
+    let written = write(&[
+        Op::Frames { ring: 0, count: 9, lost },
+        Op::Frames { ring: 0, count: 10, lost },
+        Op::Frames { ring: 0, count: 2, lost },
+    ]);
+    let all = chunks(&written.bytes);
+    for (chunk, count, code) in [(1, 9, 1), (2, 10, 2)] {
+        let (start, end) = all[chunk];
+        assert_eq!(written.bytes[start + 26], code);
+        let damage = |change: &dyn Fn(&mut [u8])| {
+            let mut bytes = written.bytes.clone();
+            forge(&mut bytes[start..end], change);
+            let read = read(&bytes).unwrap();
+            check_rows(&read, &written);
+            assert_eq!(read.rows.len(), written.rows.len() - count);
+            read.damaged[0].kind.to_string()
+        };
+        let put = |at: usize, value: u64| {
+            move |chunk: &mut [u8]| chunk[at..at + 8].copy_from_slice(&value.to_le_bytes())
+        };
+        let raw = count as u64 * u64::from(STRIDE);
+        let undone = "compressed frames that do not decompress to their length";
+        for len in [0, raw - 24, raw + 24, 16 << 20] {
+            assert_eq!(damage(&put(40, len)), undone, "{len} bytes");
+        }
+        let lengths = "a chunk whose lengths contradict each other";
+        for len in [(16 << 20) + 1, 1 << 40, u64::MAX] {
+            assert_eq!(damage(&put(40, len)), lengths, "{len} bytes");
+        }
+        assert_eq!(damage(&|chunk: &mut [u8]| chunk[26] ^= 3), undone, "the other codec");
+        let unknown = "a chunk stored with codec 3, which this version does not know: a newer \
+                       ppt reads it";
+        assert_eq!(damage(&|chunk: &mut [u8]| chunk[26] = 3), unknown);
+        let garbage = |chunk: &mut [u8]| {
+            let stored = u64::from_le_bytes(chunk[32..40].try_into().unwrap()) as usize;
+            chunk[192..192 + stored].fill(0xa5);
+            let crc = crc32c::crc32c(&chunk[192..192 + stored]);
+            chunk[56..60].copy_from_slice(&crc.to_le_bytes());
+        };
+        assert_eq!(damage(&garbage), undone, "garbage");
+    }
+    // Only frames are.
+    let mut bytes = written.bytes.clone();
+    let (start, end) = all[0];
+    forge(&mut bytes[start..end], |chunk| chunk[26] = 1);
+    let read = read(&bytes).unwrap();
+    assert!(matches!(read.damaged[0].kind, DamageKind::Codec(1)), "{:?}", read.damaged);
 }
 
 #[test]

@@ -28,6 +28,8 @@ pub struct Info {
     pub capture: Option<CaptureInfo>,
     /// How it ended.
     pub end: Option<EndInfo>,
+    /// How frames are stored.
+    pub stored: StoredInfo,
     /// Every buffer.
     pub buffers: Vec<BufferInfo>,
     /// The clocks.
@@ -36,6 +38,17 @@ pub struct Info {
     pub target: Option<Process>,
     /// Every process, in the order in which they were attached to.
     pub targets: Vec<Process>,
+}
+
+/// How the frames of a capture are stored.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct StoredInfo {
+    /// Names of the codecs of chunks that are compressed.
+    pub codecs: Vec<&'static str>,
+    /// Bytes that all frames take in the file, without what is said about them.
+    pub bytes: u64,
+    /// Bytes that they are.
+    pub raw_bytes: u64,
 }
 
 /// One damaged place.

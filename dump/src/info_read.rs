@@ -5,12 +5,13 @@ use std::io::Read;
 use std::path::Path;
 
 use ppt_capture::{
-    Account, Capture, CaptureError, Chunk, ClockTable, Damage, Dropped, FileHeader, Item, Lost,
-    Process, RingAccount, SourceInfo,
+    Account, Capture, CaptureError, Chunk, ClockTable, Codec, Damage, Dropped, FileHeader, Frames,
+    Item, Lost, Process, RingAccount, SourceInfo,
 };
 
 use crate::info::{
-    BufferInfo, CaptureInfo, ClockInfo, DamageInfo, EndInfo, Info, RingInfo, StepInfo, TickStepInfo,
+    BufferInfo, CaptureInfo, ClockInfo, DamageInfo, EndInfo, Info, RingInfo, StepInfo, StoredInfo,
+    TickStepInfo,
 };
 use crate::select::{labels, process};
 
@@ -37,6 +38,7 @@ impl Info {
         let mut clocks = ClockTable::default();
         let mut damaged: Vec<Damage> = Vec::new();
         let (mut damages, mut last_drain) = (0, 0);
+        let mut stored = StoredInfo::default();
         while let Some(item) = capture.read()? {
             match item {
                 Item::Damage(damage) => {
@@ -46,7 +48,10 @@ impl Info {
                     }
                 }
                 Item::Chunk(Chunk::Clock(readings)) => clocks.add(&readings),
-                Item::Chunk(Chunk::Frames(frames)) => last_drain = frames.head.drained_mono_ns,
+                Item::Chunk(Chunk::Frames(frames)) => {
+                    last_drain = frames.head.drained_mono_ns;
+                    stored.add(&frames);
+                }
                 Item::Chunk(_) => {}
             }
         }
@@ -79,11 +84,21 @@ impl Info {
                 realtime_ns: end.realtime_ns,
                 mono_ns: end.mono_ns,
             }),
+            stored,
             buffers: buffers.collect(),
             clock: clock(&clocks, sources.first().copied()),
             target: sources.first().map(|info| info.source.process.clone()),
             targets: processes(&sources),
         })
+    }
+}
+
+impl StoredInfo {
+    fn add(&mut self, frames: &Frames<'_>) {
+        self.bytes += frames.stored_len;
+        self.raw_bytes += frames.bytes().len() as u64;
+        let name = frames.codec.map(Codec::name);
+        self.codecs.extend(name.filter(|name| !self.codecs.contains(name)));
     }
 }
 

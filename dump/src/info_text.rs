@@ -36,6 +36,7 @@ pub(crate) fn write(info: &Info, mut out: impl Write) -> io::Result<()> {
             cut.unwrap_or_default()
         )?,
     }
+    write_stored(info, &mut out)?;
     for buffer in &info.buffers {
         write_buffer(buffer, info.targets.len() > 1, &mut out)?;
     }
@@ -59,6 +60,24 @@ pub(crate) fn write(info: &Info, mut out: impl Write) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// How frames are compressed, if they are.
+fn write_stored(info: &Info, out: &mut impl Write) -> io::Result<()> {
+    let stored = &info.stored;
+    if stored.codecs.is_empty() {
+        return Ok(());
+    }
+    let frames: u64 = info.buffers.iter().map(|buffer| buffer.frames).sum();
+    let each = |bytes: u64| bytes as f64 / frames.max(1) as f64;
+    writeln!(
+        out,
+        "stored    {}: {:.1} of {:.1} bytes a frame, {:.1} times smaller",
+        stored.codecs.join(", "),
+        each(stored.bytes),
+        each(stored.raw_bytes),
+        stored.raw_bytes as f64 / stored.bytes.max(1) as f64
+    )
 }
 
 /// What became of stamps of `option time tsc`, where there are any.

@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use ppt_capture::{
-    CaptureWriter, Cause, Dropped, Drops, End, EndReason, FileHeader, FramesHead, Gap, Lost, Source,
+    CaptureWriter, Cause, Dropped, Drops, End, EndReason, FileHeader, FramesHead, Gap, Lost,
+    Packed, Packer, Source,
 };
 use ppt_segment::Segment;
 
@@ -96,6 +97,7 @@ enum State {
 /// All that the disk thread needs.
 pub(crate) struct Disk<W> {
     writer: CaptureWriter<Output<W>>,
+    packer: Packer,
     queue: Arc<Queue>,
     counters: Arc<Counters>,
     ledger: Arc<Ledger>,
@@ -120,7 +122,7 @@ pub(crate) struct Disk<W> {
 impl<W: Write> Disk<W> {
     /// Goes on with `writer`, which has written the file's header.
     pub fn new(
-        writer: CaptureWriter<Output<W>>,
+        (writer, packer): (CaptureWriter<Output<W>>, Packer),
         (max_size, rotation): (Option<u64>, Option<Rotation<W>>),
         (queue, counters): (Arc<Queue>, Arc<Counters>),
         (ledger, told): (Arc<Ledger>, Arc<Told>),
@@ -138,6 +140,7 @@ impl<W: Write> Disk<W> {
             begin,
             stated: Vec::new(),
             writer,
+            packer,
             queue,
             counters,
             ledger,
@@ -255,19 +258,25 @@ impl<W: Write> Disk<W> {
     fn frames(&mut self, chunk: Chunk) {
         let (feed, ring_is_new, head) = self.head(&chunk);
         let stride = self.origins[feed].stride;
+        let mut packer = std::mem::take(&mut self.packer);
+        let open = matches!(self.state, State::Open);
+        let whole = if open { packer.pack(chunk.bytes()) } else { Packed::raw(&[]) };
         let size = self.rotation.as_ref().and_then(|it| it.size);
-        if self.written.fitting(size, stride, chunk.count) < chunk.count && self.has_frames() {
+        if !self.written.fits(size, whole.stored_len()) && self.has_frames() {
+            self.packer = packer;
             self.rotate();
             return self.frames(chunk);
         }
         if ring_is_new {
             self.written.rings += 1;
         }
-        let fitting = match self.state {
-            State::Open => self.written.fitting(self.max_size, stride, chunk.count),
-            State::Full(_) | State::Failed(_) => 0,
+        let fitting = match open {
+            true if self.written.fits(self.max_size, whole.stored_len()) => chunk.count,
+            true => self.written.fitting(self.max_size, stride, chunk.count),
+            false => 0,
         };
         let payload = &chunk.bytes()[..fitting as usize * stride as usize];
+        let packed = if fitting == chunk.count { whole } else { packer.pack(payload) };
         let stamp = self.origins[feed].stamps.stamp(payload, stride as usize);
         let head = FramesHead {
             count: fitting,
@@ -276,7 +285,8 @@ impl<W: Write> Disk<W> {
             frame_mask: stamp.frame_mask,
             ..head
         };
-        let done = fitting > 0 && self.write(|writer| writer.frames(&head, payload));
+        let done = fitting > 0 && self.write(|writer| writer.packed_frames(&head, &packed));
+        self.packer = packer;
         let written = if done { fitting } else { 0 };
 
         {

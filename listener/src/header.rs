@@ -4,6 +4,7 @@ use std::fs;
 
 use nix::time::{ClockId, clock_gettime};
 use ppt_capture::FileHeader;
+use rustix::rand::GetRandomFlags;
 
 /// A header for a capture that begins now, on this machine, by `tool` (name and version).
 pub fn header(tool: &str) -> FileHeader {
@@ -16,7 +17,8 @@ pub fn header(tool: &str) -> FileHeader {
             .map_or(0, |now| now.tv_sec() as u64 * 1_000_000_000 + now.tv_nsec() as u64)
     };
     let mut capture_id = [0; 16];
-    if getrandom::fill(&mut capture_id).is_err() {
+    let random = rustix::rand::getrandom(&mut capture_id, GetRandomFlags::empty());
+    if random != Ok(capture_id.len()) {
         // Unique is all it has to be.
         capture_id[..8].copy_from_slice(&now(ClockId::CLOCK_REALTIME).to_le_bytes());
         capture_id[8..12].copy_from_slice(&std::process::id().to_le_bytes());

@@ -53,7 +53,7 @@ pub use options::Options;
 pub use pace::{PeakHold, Rate};
 /// What a caller says about a capture, in the words of its format.
 pub use ppt_capture::{
-    Cause, Dropped, EndReason, FileHeader, Lost, Process, Segment as ListedSegment, Source,
+    Cause, Codec, Dropped, EndReason, FileHeader, Lost, Process, Segment as ListedSegment, Source,
 };
 pub use progress::{Ended, Progress};
 pub use rotate::Rotation;

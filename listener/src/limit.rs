@@ -39,7 +39,12 @@ impl Written {
         max.saturating_sub(self.bytes + self.end())
     }
 
-    /// How many of `count` frames of `stride` bytes fit as one more chunk.
+    /// Whether one more chunk fits whose frames take `stored` bytes.
+    pub fn fits(&self, max: Option<u64>, stored: usize) -> bool {
+        max.is_none_or(|max| self.room(max) >= CHUNK + stored as u64)
+    }
+
+    /// How many of `count` frames of `stride` bytes fit as one more chunk, if they are stored as they are.
     pub fn fitting(&self, max: Option<u64>, stride: u32, count: u32) -> u32 {
         let Some(max) = max else { return count };
         let frames = self.room(max).saturating_sub(CHUNK) / u64::from(stride);
@@ -59,6 +64,7 @@ mod tests {
         assert_eq!(written.fitting(Some(10_000), 64, 1000), 0);
         let fixed = 10_000 + written.end() + CHUNK;
         assert_eq!(written.fitting(Some(fixed + 64 * 7 + 63), 64, 1000), 7);
+        assert!(written.fits(Some(fixed + 448), 448) && !written.fits(Some(fixed + 447), 448));
         assert_eq!(written.fitting(Some(1 << 40), 64, 1000), 1000);
     }
 }

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal};
-use ppt_capture::{CaptureWriter, Cause, Dropped, EndReason, FileHeader, Gap, Lost};
+use ppt_capture::{CaptureWriter, Cause, Dropped, EndReason, FileHeader, Gap, Lost, Packer};
 
 use crate::account::Entry;
 use crate::clocks::Clocks;
@@ -116,7 +116,7 @@ impl Listener {
 
         let introductions = listener.enter(&feeds);
         let mut disk = Disk::new(
-            writer,
+            (writer, Packer::new(options.compress)),
             (options.max_size, rotation),
             (queue.clone(), counters.clone()),
             (listener.ledger.clone(), listener.told.clone()),

@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use ppt_capture::Codec;
+
 use crate::clocks;
 use crate::pace::Rate;
 
@@ -32,6 +34,8 @@ pub struct Options {
     /// Reads the CPU's counter as the targets do. Another one is for tests whose targets do not
     /// read it as it is.
     pub ticks: fn() -> u64,
+    /// How frames are stored, if not as they are.
+    pub compress: Option<Codec>,
     /// Set while much waits for the disk: an output may then choose what is fast over what is cheap.
     pub behind: Arc<AtomicBool>,
     /// The system does not trust the CPU's counter from the start.
@@ -50,6 +54,7 @@ impl Default for Options {
             chunk_age: Duration::from_millis(35),
             patience: Duration::from_secs(60),
             ticks: clocks::ticks,
+            compress: None,
             behind: Arc::default(),
             distrust_ticks: false,
         }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ppt_agent::{Allow, ClockChoice, Limits, Options, SegmentChoice, Session, StampClock};
-use ppt_listener::Rate;
+use ppt_listener::{Codec, Rate};
 
 use crate::args;
 use crate::measure::Slots;
@@ -61,6 +61,10 @@ pub(super) fn listen_options(args: &args::Capture, sessions: &[Session]) -> ppt_
             args::Rate::Peak | args::Rate::LowPower => Rate::Peak,
             args::Rate::Paper => Rate::Paper,
         },
+        compress: args.compress.map(|it| match it {
+            args::Compress::Zstd => Codec::Zstd,
+            args::Compress::Lz4 => Codec::Lz4,
+        }),
         distrust_ticks: sessions.iter().any(distrusts_ticks),
         ..default
     }

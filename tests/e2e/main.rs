@@ -8,6 +8,7 @@ mod blocking;
 mod capture_files;
 mod capture_limits;
 mod clocks;
+mod compressed;
 mod contract;
 mod cpp;
 mod doctor;

@@ -1,0 +1,237 @@
+//! How frames are stored: as they are, or compressed, chunk by chunk.
+
+use std::ffi::c_int;
+
+use zstd_sys::{ZSTD_compress, ZSTD_decompress, ZSTD_isError};
+
+use crate::error::DamageKind;
+use crate::format::{MAX_CODED, codec};
+
+/// Fast, and already most of what there is to gain.
+const ZSTD_LEVEL: c_int = 1;
+const NOT_DECODED: DamageKind =
+    DamageKind::Content("compressed frames that do not decompress to their length");
+
+/// A way to compress frames.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Codec {
+    /// One Zstandard frame a chunk.
+    Zstd,
+    /// One LZ4 block a chunk.
+    Lz4,
+}
+
+impl Codec {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Codec::Zstd => "zstd",
+            Codec::Lz4 => "lz4",
+        }
+    }
+
+    pub(crate) fn code(self) -> u16 {
+        match self {
+            Codec::Zstd => codec::ZSTD,
+            Codec::Lz4 => codec::LZ4,
+        }
+    }
+
+    pub(crate) fn from_code(code: u16) -> Option<Self> {
+        [Codec::Zstd, Codec::Lz4].into_iter().find(|it| it.code() == code)
+    }
+}
+
+/// Packs the payloads of chunks, one after the other.
+#[derive(Debug, Default)]
+pub struct Packer {
+    codec: Option<Codec>,
+    stored: Vec<u8>,
+}
+
+impl Packer {
+    /// Packs with `codec`, or not at all.
+    pub fn new(codec: Option<Codec>) -> Self {
+        Self { codec, ..Self::default() }
+    }
+
+    /// `raw` as it is stored: as it is where it would not become smaller.
+    pub fn pack<'a>(&'a mut self, raw: &'a [u8]) -> Packed<'a> {
+        let codec = self.codec.filter(|_| raw.len() as u64 <= MAX_CODED);
+        match codec.and_then(|codec| Some((codec, self.shrink(codec, raw)?))) {
+            Some((codec, len)) => {
+                Packed { codec: codec.code(), stored: &self.stored[..len], raw_len: raw.len() }
+            }
+            None => Packed::raw(raw),
+        }
+    }
+
+    /// How long `raw` became, if shorter.
+    fn shrink(&mut self, codec: Codec, raw: &[u8]) -> Option<usize> {
+        let room = match codec {
+            // What does not fit into one byte less is no gain.
+            Codec::Zstd => raw.len().checked_sub(1)?,
+            // It wants room for the worst case.
+            Codec::Lz4 => lz4_flex::block::get_maximum_output_size(raw.len()),
+        };
+        if self.stored.len() < room {
+            self.stored.resize(room, 0);
+        }
+        let room = &mut self.stored[..room];
+        let len = match codec {
+            Codec::Zstd => compress(raw, room)?,
+            Codec::Lz4 => lz4_flex::block::compress_into(raw, room).ok()?,
+        };
+        (len < raw.len()).then_some(len)
+    }
+}
+
+/// A payload as it is stored.
+#[derive(Debug, Clone, Copy)]
+pub struct Packed<'a> {
+    pub(crate) codec: u16,
+    pub(crate) stored: &'a [u8],
+    pub(crate) raw_len: usize,
+}
+
+impl<'a> Packed<'a> {
+    /// As it is.
+    pub fn raw(bytes: &'a [u8]) -> Self {
+        Self { codec: codec::NONE, stored: bytes, raw_len: bytes.len() }
+    }
+
+    /// Bytes that it takes in the file.
+    pub fn stored_len(&self) -> usize {
+        self.stored.len()
+    }
+}
+
+/// Unpacks payloads, one after the other, into memory of its own: at most [`MAX_CODED`] bytes.
+#[derive(Default)]
+pub(crate) struct Unpacker {
+    raw: Vec<u8>,
+}
+
+impl Unpacker {
+    /// Unpacks `stored`, which must become `raw_len` bytes.
+    pub fn unpack(&mut self, codec: u16, stored: &[u8], raw_len: u64) -> Result<(), DamageKind> {
+        self.raw.clear();
+        let known = Codec::from_code(codec).ok_or(DamageKind::Codec(codec))?;
+        let len = usize::try_from(raw_len).ok().filter(|_| raw_len <= MAX_CODED);
+        self.raw.resize(len.ok_or(DamageKind::Length)?, 0);
+        let unpacked = match known {
+            Codec::Zstd => decompress(stored, &mut self.raw),
+            Codec::Lz4 => lz4_flex::block::decompress_into(stored, &mut self.raw).ok(),
+        };
+        if unpacked == len { Ok(()) } else { Err(NOT_DECODED) }
+    }
+
+    /// What was unpacked last.
+    pub fn raw(&self) -> &[u8] {
+        &self.raw
+    }
+}
+
+/// How many bytes of `room` `raw` takes, if that is enough.
+fn compress(raw: &[u8], room: &mut [u8]) -> Option<usize> {
+    let (to, from) = (room.as_mut_ptr().cast(), raw.as_ptr().cast());
+    // SAFETY: two slices, each with its length; the one that is written to is ours alone.
+    let done = unsafe { ZSTD_compress(to, room.len(), from, raw.len(), ZSTD_LEVEL) };
+    zstd_length(done)
+}
+
+/// How many bytes of `room` `stored` becomes, if that is enough and it is what it should be.
+fn decompress(stored: &[u8], room: &mut [u8]) -> Option<usize> {
+    let (to, from) = (room.as_mut_ptr().cast(), stored.as_ptr().cast());
+    // SAFETY: as above. It believes nothing that the compressed bytes say.
+    let done = unsafe { ZSTD_decompress(to, room.len(), from, stored.len()) };
+    zstd_length(done)
+}
+
+fn zstd_length(done: usize) -> Option<usize> {
+    // SAFETY: a function of a number.
+    (unsafe { ZSTD_isError(done) } == 0).then_some(done)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const CODECS: [Codec; 2] = [Codec::Zstd, Codec::Lz4];
+
+    fn frames(count: u64) -> Vec<u8> {
+        (1..=count).flat_map(|seq| [seq, seq * 1000, 7]).flat_map(u64::to_le_bytes).collect()
+    }
+
+    #[test]
+    fn what_is_packed_comes_back() {
+        let mut unpacker = Unpacker::default();
+        for codec in CODECS {
+            let mut packer = Packer::new(Some(codec));
+            for count in [1000, 20, 65_536] {
+                let raw = frames(count);
+                let packed = packer.pack(&raw);
+                assert_eq!((packed.codec, packed.raw_len), (codec.code(), raw.len()));
+                assert!(packed.stored_len() < raw.len() * 3 / 4, "{}", packed.stored_len());
+                unpacker.unpack(packed.codec, packed.stored, raw.len() as u64).unwrap();
+                assert!(unpacker.raw() == raw);
+            }
+        }
+    }
+
+    #[test]
+    fn what_would_not_shrink_stays_as_it_is() {
+        let mut word = 1u64;
+        let noise: Vec<u8> = std::iter::repeat_with(|| {
+            word = word.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (word >> 56) as u8
+        })
+        .take(4096)
+        .collect();
+        for codec in CODECS.map(Some).into_iter().chain([None]) {
+            for raw in [&noise[..], &[], &[1]] {
+                let mut packer = Packer::new(codec);
+                let packed = packer.pack(raw);
+                assert_eq!((packed.codec, packed.stored), (0, raw), "{codec:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn lengths_that_lie_are_damage_and_take_no_memory() {
+        let raw = frames(100);
+        let mut unpacker = Unpacker::default();
+        for codec in CODECS {
+            let mut packer = Packer::new(Some(codec));
+            let (code, stored) = (codec.code(), packer.pack(&raw).stored.to_vec());
+            for len in [0, 1, raw.len() as u64 - 1, raw.len() as u64 + 1, MAX_CODED] {
+                assert_eq!(unpacker.unpack(code, &stored, len), Err(NOT_DECODED), "{len}");
+            }
+            for len in [MAX_CODED + 1, 1 << 40, u64::MAX] {
+                assert_eq!(unpacker.unpack(code, &stored, len), Err(DamageKind::Length));
+            }
+            let cut = &stored[..stored.len() - 1];
+            assert_eq!(unpacker.unpack(code, cut, raw.len() as u64), Err(NOT_DECODED));
+        }
+        assert_eq!(unpacker.unpack(9, &[], 8), Err(DamageKind::Codec(9)));
+        assert!(unpacker.raw.capacity() as u64 <= 2 * MAX_CODED);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..<_>::default() })]
+
+        #[test]
+        fn garbage_is_damage(
+            code in 1..3u16,
+            bytes in prop::collection::vec(any::<u8>(), 0..300),
+            len in 0..5000u64,
+        ) {
+            let mut unpacker = Unpacker::default();
+            if unpacker.unpack(code, &bytes, len).is_ok() {
+                prop_assert_eq!(unpacker.raw().len() as u64, len);
+            }
+        }
+    }
+}
