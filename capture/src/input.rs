@@ -21,12 +21,18 @@ pub(crate) struct Input {
     offset: u64,
     at_end: bool,
     step: usize,
+    /// The window was just moved by a seek, and may be moved on by another soon.
+    jumped: bool,
 }
+
+/// Bytes that are read where the window was moved to by a seek: a chunk's header, and a little more.
+const AFTER_JUMP: usize = 512;
 
 impl Input {
     /// Reads `step` bytes at a time where that many are there, more only where more are asked for.
     pub fn new(stream: Stream, step: usize) -> Self {
-        Input { stream, buffer: vec![0; step], start: 0, end: 0, offset: 0, at_end: false, step }
+        let (buffer, jumped) = (vec![0; step], false);
+        Input { stream, buffer, start: 0, end: 0, offset: 0, at_end: false, step, jumped }
     }
 
     /// From here on, reads so much at a time.
@@ -63,8 +69,10 @@ impl Input {
     pub fn fill(&mut self, len: usize) -> io::Result<&[u8]> {
         while self.window().len() < len && !self.at_end {
             self.make_room();
-            let most = (len - self.window().len()).max(self.step).min(self.buffer.len() - self.end);
+            let step = if self.jumped { self.step.min(AFTER_JUMP) } else { self.step };
+            let most = (len - self.window().len()).max(step).min(self.buffer.len() - self.end);
             let room = &mut self.buffer[self.end..][..most];
+            self.jumped = false;
             let read = match &mut self.stream {
                 Stream::File(file) => file.read(room),
                 Stream::Reader(reader) => reader.read(room),
@@ -107,6 +115,7 @@ impl Input {
             let len = file.metadata()?.len();
             rest = rest.min(len.saturating_sub(self.offset));
             self.offset = file.seek(SeekFrom::Start(self.offset + rest))?;
+            self.jumped = true;
             return Ok(());
         }
         while rest > 0 {

@@ -234,6 +234,25 @@ fn gaps_are_a_table_of_their_own() {
 }
 
 #[test]
+fn a_part_is_cut_out_of_the_table() {
+    let bench = captured_in_parts();
+    let whole = bench.ppt(&["dump", "out.bin"]).stdout;
+    let part = |args: &[&str]| {
+        let ran = bench.ppt(&[&["dump", "out.bin"], args].concat());
+        assert_eq!((ran.code(), ran.stderr.as_str()), (0, ""), "{args:?}");
+        ran.stdout
+    };
+    let lines: Vec<&str> = whole.lines().collect();
+    let numbered = part(&["--from", "39", "--to", "81"]);
+    assert!(numbered.lines().eq([lines[0]].iter().chain(&lines[39..=81]).copied()), "{numbered}");
+    // These frames have no time of their own: they were there when they were drained.
+    assert_eq!(part(&["--from", "0s", "--to", "1h"]), whole);
+    assert_eq!(part(&["--from", "2020-01-01T00:00:00Z"]), whole);
+    assert_eq!(part(&["--from", "1h"]).lines().count(), 1);
+    assert_eq!(part(&["--to", "@1577836800"]).lines().count(), 1);
+}
+
+#[test]
 fn frames_and_buffers_that_are_not_there_are_mistakes_of_usage() {
     let bench = captured("burst 10", &[]);
     let said = |args: &[&str], expected: &str| {
