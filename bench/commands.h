@@ -6,6 +6,9 @@
  *                              thread an event; `rate`, events a second of all threads; `written`
  *   steady WAY RATE SECONDS    events at that rate: `written`, and ns of CPU time: `writer`,
  *                              `process` (all its threads)
+ *   bursts WAY RATE ON PERIOD COUNT
+ *                              COUNT times in PERIOD µs: events at RATE for ON µs, then none; `written`,
+ *                              and `rate`, which was reached, events a second of a burst
  *   on WAY FILE, off           start and stop what collects inside of this process
  *   first WAY                  one event in a new thread: `first NS`, by the wall clock
  *   prepared WAY               the same after what the library offers to be ready
@@ -171,6 +174,45 @@ static void write_steadily(const struct way *way, uint64_t rate, uint64_t second
     printf("writer %llu\nprocess %llu\n", (unsigned long long)it.cpu, (unsigned long long)cpu);
 }
 
+struct bursts {
+    const struct way *way;
+    uint64_t rate, on_ns, period_ns, count, written, busy_ns;
+};
+
+/* Steps of 20 µs, for which it spins: a pause would take longer. */
+static void *bursts_thread(void *argument) {
+    struct bursts *it = (struct bursts *)argument;
+    uint64_t const step_ns = 20000;
+    pin(0);
+    uint64_t start = clock_ns(CLOCK_MONOTONIC);
+    for (uint64_t burst = 0; burst < it->count; burst++, start += it->period_ns) {
+        struct timespec until = {(time_t)(start / 1000000000), (long)(start % 1000000000)};
+        clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, 0);
+        uint64_t begun = clock_ns(CLOCK_MONOTONIC), done = 0;
+        for (uint64_t at = step_ns; at <= it->on_ns; at += step_ns) {
+            uint64_t const due = at * it->rate / 1000000000;
+            while (clock_ns(CLOCK_MONOTONIC) - begun + step_ns < at) {
+            }
+            it->way->loop(done, due);
+            done = due;
+        }
+        it->busy_ns += clock_ns(CLOCK_MONOTONIC) - begun;
+        it->written += done;
+    }
+    return 0;
+}
+
+static void write_bursts(const struct way *way, uint64_t rate, uint64_t on, uint64_t period,
+                         uint64_t count) {
+    struct bursts it = {way, rate, on * 1000, period * 1000, count, 0, 0};
+    pthread_t thread;
+    if (pthread_create(&thread, 0, bursts_thread, &it) != 0)
+        abort();
+    pthread_join(thread, 0);
+    printf("written %llu\nrate %.0f\n", (unsigned long long)it.written,
+           (double)it.written * 1e9 / (double)it.busy_ns);
+}
+
 /* A thread that does one thing until it is told to stop. */
 static struct {
     pthread_t thread;
@@ -260,7 +302,7 @@ static const struct way *way_named(const struct way *ways, const char *name) {
 /* Until stdin ends. `ways` ends with a name that is null. */
 static int serve(const struct way *ways, struct collecting collecting) {
     char line[4352], name[64], file[4096];
-    unsigned long long first, second;
+    unsigned long long first, second, third, fourth;
     while (fgets(line, sizeof line, stdin)) {
         if (strcmp(line, "measure\n") == 0) {
             for (const struct way *way = ways; way->name; way++)
@@ -269,6 +311,9 @@ static int serve(const struct way *ways, struct collecting collecting) {
             write_events(way_named(ways, name), first, (unsigned)second);
         } else if (sscanf(line, "steady %63s %llu %llu", name, &first, &second) == 3) {
             write_steadily(way_named(ways, name), first, second);
+        } else if (sscanf(line, "bursts %63s %llu %llu %llu %llu", name, &first, &second, &third,
+                          &fourth) == 5) {
+            write_bursts(way_named(ways, name), first, second, third, fourth);
         } else if (sscanf(line, "first %63s", name) == 1) {
             write_first(way_named(ways, name), 0);
         } else if (sscanf(line, "prepared %63s", name) == 1) {

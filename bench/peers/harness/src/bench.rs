@@ -16,6 +16,8 @@ pub struct Amount {
     pub flood_ns: f64,
     /// Of writing at a steady rate.
     pub steady_seconds: u64,
+    /// Of bursts, and of a rate without a pause.
+    pub follow_seconds: u64,
     /// Of a rate of a million a second, whose events become text.
     pub text_seconds: u64,
 }

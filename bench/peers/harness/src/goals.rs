@@ -4,8 +4,9 @@ use std::fmt::Write;
 
 use serde::Serialize;
 
-use crate::cost::{COST, label};
-use crate::floor::{FLOOR, RATIO, TO_FLOOR};
+use crate::cost::{COST, KEPT, label};
+use crate::floor::{FLOOR, RATIO, THREE, TO_FLOOR};
+use crate::follow::{FOLLOW, STEADY};
 use crate::load::{LOAD, RATES};
 use crate::table::Table;
 use crate::text::TEXT;
@@ -24,6 +25,7 @@ pub struct Goal {
 pub fn goals(table: &Table) -> Vec<Goal> {
     let stamped = label("on", "stamped", 1);
     let cost = |peer| table.median(COST, &stamped, peer);
+    let twice = table.median(COST, &label("on", "stamped", 2), "ppt");
     let load = |rate: usize| table.median(LOAD, RATES[rate].1, "ppt");
     let text = |peer| table.median(TEXT, "wall", peer);
     let over = |a: Option<f64>, b: Option<f64>| Some(a? / b?);
@@ -34,7 +36,26 @@ pub fn goals(table: &Table) -> Vec<Goal> {
             1.6,
             false,
         ),
+        ("three ticks, times the floor with three", table.median(FLOOR, RATIO, THREE), 1.1, false),
         ("an event with one time, ns", cost("ppt"), 10.0, false),
+        (
+            "events of two threads, times those of one",
+            over(twice, cost("ppt")).map(|it| 2.0 / it),
+            1.9,
+            true,
+        ),
+        (
+            "million frames of 40 bytes/s into a file, beside a writer",
+            table.median(KEPT, &label("default buffers", "bare", 1), "ppt"),
+            15.0,
+            true,
+        ),
+        (
+            "lost of 5,000,000 frames/s, 2^20 slots, %",
+            table.median(FOLLOW, STEADY, "ppt"),
+            0.0,
+            false,
+        ),
         (
             "an event of LTTng-UST (discard), times ppt's",
             over(cost("lttng-discard"), cost("ppt")),
@@ -68,7 +89,7 @@ pub fn print(goals: &[Goal]) -> String {
         let verdict = if it.reached { "reached" } else { "missed" };
         let _ = writeln!(
             text,
-            "    {:<48} {:>8.2}, {than} {}: {verdict}",
+            "    {:<58} {:>8.2}, {than} {}: {verdict}",
             it.what, it.measured, it.goal
         );
     }

@@ -4,6 +4,7 @@ mod bench;
 mod cost;
 mod disturbance;
 mod floor;
+mod follow;
 mod goals;
 mod load;
 mod machine;
@@ -81,6 +82,8 @@ enum Part {
     Load,
     /// What attaching does to a program.
     Attach,
+    /// What ppt loses of bursts, and by the paper's rate.
+    Follow,
     /// From the output to text.
     Text,
 }
@@ -124,6 +127,9 @@ fn run(args: &Args) -> Result<()> {
     }
     if part(Part::Attach) {
         disturbance::measure(&mut bench);
+    }
+    if part(Part::Follow) {
+        follow::measure(&mut bench);
     }
     if part(Part::Text) {
         text::measure(&mut bench);
@@ -180,9 +186,21 @@ fn room() -> Result<()> {
 }
 
 fn amount(args: &Args) -> Amount {
-    let mut amount = Amount { rounds: 7, flood_ns: 0.3e9, steady_seconds: 3, text_seconds: 10 };
+    let mut amount = Amount {
+        rounds: 7,
+        flood_ns: 0.3e9,
+        steady_seconds: 3,
+        follow_seconds: 5,
+        text_seconds: 10,
+    };
     if args.quick || args.check {
-        amount = Amount { rounds: 2, flood_ns: 0.02e9, steady_seconds: 1, text_seconds: 1 };
+        amount = Amount {
+            rounds: 2,
+            flood_ns: 0.02e9,
+            steady_seconds: 1,
+            follow_seconds: 1,
+            text_seconds: 1,
+        };
     }
     if let Some(rounds) = args.rounds {
         amount.rounds = rounds.into();

@@ -16,7 +16,8 @@ use crate::peer::Peer;
 pub fn all() -> Vec<Box<dyn Peer>> {
     let [discard, overwrite] = lttng::Lttng::both();
     vec![
-        Box::new(ppt::Ppt),
+        Box::new(ppt::Ppt::Peak),
+        Box::new(ppt::Ppt::Paper),
         Box::new(discard),
         Box::new(overwrite),
         Box::new(usdt::Usdt),

@@ -1,11 +1,13 @@
 //! Other processes: commands that must succeed, daemons that end with their owner, CPU time.
 
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
+use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::{Signal, kill};
 use nix::time::ClockId;
 use nix::unistd::Pid;
@@ -43,7 +45,10 @@ fn last_cpu() -> Option<CpuSet> {
     Some(one)
 }
 
-/// A process that collects: pinned, and ended with its owner.
+/// How long a process may take to end when told to.
+const ENDING: Duration = Duration::from_secs(60);
+
+/// A process that collects: pinned, and ended with its owner, however that ends.
 pub struct Daemon {
     child: Child,
 }
@@ -51,6 +56,8 @@ pub struct Daemon {
 impl Daemon {
     pub fn start(command: &mut Command) -> Result<Daemon> {
         let name = command.get_program().to_string_lossy().into_owned();
+        // SAFETY: prctl is a system call and nothing else: it may stand between fork and exec.
+        unsafe { command.pre_exec(|| Ok(set_pdeathsig(Signal::SIGTERM)?)) };
         let child =
             command.stdin(Stdio::null()).spawn().with_context(|| format!("start {name}"))?;
         let daemon = Daemon { child };
@@ -79,7 +86,7 @@ impl Daemon {
     }
 
     pub fn wait(&mut self) -> Result<()> {
-        let status = self.child.wait()?;
+        let status = until(ENDING, || self.child.try_wait().transpose())??;
         if !status.success() {
             bail!("ended with {status}");
         }

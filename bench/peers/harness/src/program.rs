@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 
+use crate::process::until;
+
 /// No command takes longer than this.
 const PATIENCE: Duration = Duration::from_secs(180);
 
@@ -86,7 +88,7 @@ impl Program {
     /// Closes its stdin and waits for it.
     pub fn end(&mut self) -> Result<()> {
         drop(self.input.take());
-        let status = self.child.wait()?;
+        let status = until(PATIENCE, || self.child.try_wait().transpose())??;
         if !status.success() {
             bail!("the program ended with {status}");
         }

@@ -97,7 +97,7 @@ fn slots(turn: &mut Turn) -> Result<()> {
 fn ways(turn: &mut Turn, section: &'static str, way: &str, numbers: &[u64]) -> Result<()> {
     let mut program = Program::start(Command::new(turn.place.built("scaling")))?;
     let folder = folder()?;
-    let attached = Ppt.attach(turn.place, &mut program, "", folder.path(), None)?;
+    let attached = Ppt::Peak.attach(turn.place, &mut program, "", folder.path(), None)?;
     for number in numbers {
         let flood = turn.flood(&mut program, &format!("{way}{number}"), 1)?;
         turn.table.add(section, &number.to_string(), "ppt", flood.ns);

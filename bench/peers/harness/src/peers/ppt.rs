@@ -13,15 +13,33 @@ use crate::program::Program;
 /// Bytes of the larger frame.
 pub const STRIDE: u64 = 48;
 
-pub struct Ppt;
+/// ppt, by how its listener chooses when to look.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Ppt {
+    /// As it does by itself.
+    Peak,
+    /// As in the paper.
+    Paper,
+}
 
 impl Peer for Ppt {
     fn name(&self) -> &'static str {
-        "ppt"
+        match self {
+            Ppt::Peak => "ppt",
+            Ppt::Paper => "ppt-paper",
+        }
     }
 
     fn about(&self) -> String {
-        "block form, 16,384 slots a thread (0.75 MiB), ppt attach to a file".into()
+        match self {
+            Ppt::Peak => "block form, 16,384 slots a thread (0.75 MiB), ppt attach to a file",
+            Ppt::Paper => "the same with --rate paper",
+        }
+        .into()
+    }
+
+    fn idle(&self, place: &Place) -> Result<Program> {
+        Program::start(Command::new(place.built("ppt")))
     }
 
     fn build(&self, place: &Place) -> Result<String> {
@@ -54,6 +72,9 @@ impl Peer for Ppt {
         let file = folder.join("out.bin");
         let mut command = Command::new(place.ppt.join("ppt"));
         command.args(["attach", &program.pid().to_string(), "-v", "-o"]).arg(&file);
+        if *self == Ppt::Paper {
+            command.args(["--rate", "paper"]);
+        }
         if let Some(memory) = memory {
             command.args([
                 "--slots",
@@ -99,15 +120,19 @@ impl Peer for Ppt {
         Ok(Attached { pids, held, stop: Box::new(stop) })
     }
 
+    // What does not depend on the rate is measured once.
     fn attaches(&self) -> bool {
-        true
+        *self == Ppt::Peak
     }
 
     fn sizes(&self) -> bool {
-        true
+        *self == Ppt::Peak
     }
 
     fn to_text(&self, place: &Place, folder: &Path) -> Option<Command> {
+        if *self != Ppt::Peak {
+            return None;
+        }
         let mut command = Command::new(place.ppt.join("ppt"));
         command.args(["dump", "-b", "stamped"]).arg(folder.join("out.bin"));
         Some(command)
