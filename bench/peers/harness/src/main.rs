@@ -187,7 +187,7 @@ fn room() -> Result<()> {
 
 fn amount(args: &Args) -> Amount {
     let mut amount = Amount {
-        rounds: 7,
+        rounds: 5,
         flood_ns: 0.3e9,
         steady_seconds: 3,
         follow_seconds: 5,

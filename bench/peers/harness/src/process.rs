@@ -85,6 +85,17 @@ impl Daemon {
         self.wait()
     }
 
+    /// Ends one that does not always listen: its status says nothing.
+    pub fn insist(mut self, signal: Signal) {
+        for _ in 0..5 {
+            let told = kill(pid(self.id()), signal);
+            let ended = || self.has_ended().then_some(());
+            if told.is_err() || until(Duration::from_secs(2), ended).is_ok() {
+                return;
+            }
+        }
+    }
+
     pub fn wait(&mut self) -> Result<()> {
         let status = until(ENDING, || self.child.try_wait().transpose())??;
         if !status.success() {

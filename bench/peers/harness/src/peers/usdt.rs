@@ -101,8 +101,9 @@ impl Peer for Usdt {
             while std::mem::replace(&mut size, bytes_in(&file)) != size {
                 std::thread::sleep(Duration::from_millis(300));
             }
-            // It fails at the end where tracefs is not mounted; what it wrote is there.
-            let _ = daemon.end(Signal::SIGINT);
+            // It fails at the end where tracefs is not mounted, and may wait for a second signal; what
+            // it wrote is there.
+            daemon.insist(Signal::SIGINT);
             let ((events, lost), (_, elsewhere)) = (count(&file)?, count(&errors)?);
             let said = Said::Events(lost + elsewhere);
             Ok(Collected { events, said, bytes: bytes_in(&file) })
