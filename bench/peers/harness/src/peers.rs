@@ -17,6 +17,7 @@ pub fn all() -> Vec<Box<dyn Peer>> {
     let [discard, overwrite] = lttng::Lttng::both();
     vec![
         Box::new(ppt::Ppt::Peak),
+        Box::new(ppt::Ppt::LowPower),
         Box::new(ppt::Ppt::Paper),
         Box::new(discard),
         Box::new(overwrite),

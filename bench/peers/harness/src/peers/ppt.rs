@@ -18,14 +18,27 @@ pub const STRIDE: u64 = 48;
 pub enum Ppt {
     /// As it does by itself.
     Peak,
+    /// Seldom at rest.
+    LowPower,
     /// As in the paper.
     Paper,
+}
+
+impl Ppt {
+    fn rate(&self) -> &'static str {
+        match self {
+            Ppt::Peak => "peak",
+            Ppt::LowPower => "low-power",
+            Ppt::Paper => "paper",
+        }
+    }
 }
 
 impl Peer for Ppt {
     fn name(&self) -> &'static str {
         match self {
             Ppt::Peak => "ppt",
+            Ppt::LowPower => "ppt-low-power",
             Ppt::Paper => "ppt-paper",
         }
     }
@@ -33,7 +46,9 @@ impl Peer for Ppt {
     fn about(&self) -> String {
         match self {
             Ppt::Peak => "block form, 16,384 slots a thread (0.75 MiB), ppt attach to a file",
-            Ppt::Paper => "the same with --rate paper",
+            Ppt::LowPower | Ppt::Paper => {
+                return format!("the same with --rate {}", self.rate());
+            }
         }
         .into()
     }
@@ -72,9 +87,7 @@ impl Peer for Ppt {
         let file = folder.join("out.bin");
         let mut command = Command::new(place.ppt.join("ppt"));
         command.args(["attach", &program.pid().to_string(), "-v", "-o"]).arg(&file);
-        if *self == Ppt::Paper {
-            command.args(["--rate", "paper"]);
-        }
+        command.args(["--rate", self.rate()]);
         if let Some(memory) = memory {
             command.args([
                 "--slots",
