@@ -18,7 +18,7 @@ mod wait;
 use std::time::Instant;
 
 use nix::sys::timerfd::TimerFd;
-use ppt_agent::{Buffer, SegmentKind, Session};
+use ppt_agent::{Buffer, Ending, SegmentKind, Session};
 use ppt_listener::{Dropped, EndReason, Ended, Listener};
 
 use crate::args;
@@ -231,14 +231,10 @@ impl<'a> Live<'a> {
     fn leave(&mut self, index: usize, end: End, gone: bool) {
         let mut member = self.members.remove(index);
         self.close(&mut member);
-        let mut made = member.session.attached().iter().filter(|it| it.kind == SegmentKind::Memfd);
-        for it in made.clone().filter(|it| gone && it.awaited) {
-            self.status.clear();
-            report::warning(Code::NotFetched, tell::never_fetched(it));
-        }
         // Children may have inherited the descriptor of what it made: its memory is given back after
         // the last drain.
-        let gone = gone && made.next().is_none();
+        let made = member.session.attached().iter().any(|it| it.kind == SegmentKind::Memfd);
+        let gone = gone && !made;
         let news = match self.kind {
             Kind::One => false,
             Kind::Several => !end.message.is_empty() && !self.options.quiet,
@@ -257,13 +253,19 @@ impl<'a> Live<'a> {
         }
     }
 
-    /// Closes the gates of a member and takes its last counters.
+    /// Closes the gates of a member, takes its last counters, and says what went with it.
     fn close(&mut self, member: &mut Member) {
         member.session.gate_off();
         for buffer in 0..member.told.len() {
-            let refused = feed::dropped(member.session.check(buffer).dropped);
+            let checked = member.session.check(buffer);
+            let refused = feed::dropped(checked.dropped);
             self.dropped[member.feed + buffer] = refused;
             self.listener.dropped(member.feed + buffer, refused);
+            let it = &member.session.attached()[buffer];
+            if it.awaited && matches!(checked.ending, Some(Ending::Exited | Ending::Exec)) {
+                self.status.clear();
+                report::warning(Code::NotFetched, tell::never_fetched(it));
+            }
         }
     }
 

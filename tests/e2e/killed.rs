@@ -3,6 +3,8 @@
 
 use std::fs;
 
+use serde_json::Value;
+
 use crate::flood;
 use crate::steady::{self, is_root, page};
 use crate::stepped::{self, Outcome, end};
@@ -218,6 +220,52 @@ fn fixed(kind: Kind) -> Bench {
     steady::build(&["-no-pie"]).of(kind)
 }
 
+/// What those sessions captured together that began, by the counters of their targets.
+#[derive(Default)]
+struct Sum {
+    written: u64,
+    account: Account,
+    info: Value,
+}
+
+impl Sum {
+    /// Takes in a session whose target wrote and then came to its end. What it made in its last
+    /// moments (memfd) may be gone with it, which is said.
+    fn take(&mut self, bench: &Bench, outcome: &Outcome) {
+        let counted = steady::counted(bench);
+        assert_eq!(counted.start(), counted.end(), "no frame was cut off");
+        let gone = outcome.said.contains("ended before its segment was fetched");
+        if !outcome.attached || gone {
+            return;
+        }
+        self.info = bench.info("killed.bin");
+        let account = Account::of(&self.info);
+        account.check(*counted.end());
+        steady::check_frames(&bench.table("killed.bin", &[]), &self.info);
+        self.written += counted.end();
+        self.account.captured += account.captured;
+        self.account.lost += account.lost;
+        self.account.dropped += account.dropped;
+    }
+
+    fn record(self, row: &str, case: &str, leaks: usize) {
+        assert_eq!(self.account.lost, 0, "a burst fits into the rings");
+        record(row, case, self.written, self.account, &self.info, leaks);
+    }
+}
+
+/// A target that has written nothing yet.
+fn fresh(bench: &Bench) -> Target {
+    fs::write(bench.path("counters"), [0; 4096]).unwrap();
+    steady::start(bench)
+}
+
+/// Has the target write some frames, if anybody is attached.
+fn burst(target: &mut Target) {
+    target.say("burst 100");
+    target.written();
+}
+
 fn the_target_executes_another_program_at_any_system_call(kind: Kind) {
     let bench = fixed(kind);
     bench.copy("other.c");
@@ -226,11 +274,12 @@ fn the_target_executes_another_program_at_any_system_call(kind: Kind) {
     let whole = attach(&bench, steady::start(&bench).pid(), NEVER, end);
     assert_eq!(whole.code, Some(0), "{}", whole.said);
 
-    let (mut agents, mut changed) = (vec![whole.pid], 0);
+    let (mut agents, mut changed, mut sum) = (vec![whole.pid], 0, Sum::default());
     for at in tried_at_the_poke(&whole) {
-        let mut target = steady::start(&bench);
+        let mut target = fresh(&bench);
         let pid = target.pid();
         let outcome = attach(&bench, pid, at, |_| {
+            burst(&mut target);
             target.say(&format!("exec {other}"));
             target.stdout.wait_for("covers ");
         });
@@ -250,10 +299,12 @@ fn the_target_executes_another_program_at_any_system_call(kind: Kind) {
             changed += u64::from(said.contains(&program_changed));
             assert!(said.contains(&program_changed) || said.contains(&none), "call {at}: {said}");
         }
+        sum.take(&bench, &outcome);
         agents.push(outcome.pid);
     }
     assert!(changed > 0, "none of {} came in between", agents.len());
-    assert_eq!(segments_of(&agents), 0);
+    let case = kind.case(&format!("exec at {} system calls of the attach", agents.len() - 1));
+    sum.record("4", &case, segments_of(&agents));
 }
 
 /// Whether a `ppt` has looked a process up by its pid: from then on it means that process.
@@ -279,13 +330,14 @@ fn another_process_has_its_pid_at_any_system_call(kind: Kind) {
     let whole = attach(&bench, steady::start(&bench).pid(), NEVER, end);
     assert_eq!(whole.code, Some(0), "{}", whole.said);
 
-    let (mut agents, mut replaced) = (vec![whole.pid], 0);
+    let (mut agents, mut replaced, mut sum) = (vec![whole.pid], 0, Sum::default());
     for at in tried_at_the_poke(&whole) {
-        let mut target = steady::start(&bench);
+        let mut target = fresh(&bench);
         let pid = target.pid();
         let mut next = None;
         let outcome = attach(&bench, pid, at, |ppt| {
             let looked = has_looked(ppt);
+            burst(&mut target);
             target.signal(libc::SIGKILL);
             if is_traced(pid) {
                 return; // the pid cannot be had before ppt lets go of it
@@ -306,8 +358,12 @@ fn another_process_has_its_pid_at_any_system_call(kind: Kind) {
             assert!(last(said).contains(&pid.to_string()), "call {at}: {said}");
         }
         replaced += 1;
+        // Nobody is attached to the other one: what it writes counts nowhere.
+        burst(&mut other);
+        sum.take(&bench, &outcome);
         other.finish();
     }
     assert!(replaced > 10, "{replaced} of {}", agents.len());
-    assert_eq!(segments_of(&agents), 0);
+    let case = kind.case(&format!("pid used again at {replaced} system calls of the attach"));
+    sum.record("3", &case, segments_of(&agents));
 }

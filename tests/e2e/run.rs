@@ -6,23 +6,26 @@ use std::os::unix::net::UnixStream;
 use crate::flood;
 use crate::rotation::{Ledger, captures};
 use crate::rust::program;
-use crate::support::{Account, Bench, Ran, Target, available, ppt, segments_of, wait_until};
+use crate::support::{
+    Account, Bench, Ran, Target, available, ppt, record, segments_of, wait_until,
+};
 
 fn build() -> Bench {
     flood::build_with("first_main.c")
 }
 
 /// `ppt run -o out.bin` of a shell's command; the file may be there.
-fn sh(bench: &Bench, script: &str) -> Ran {
-    bench.ppt(&["run", "--force", "--", "sh", "-c", script])
+fn sh(bench: &Bench, script: &str) -> (Ran, u32) {
+    bench.ppt_and_pid(&["run", "--force", "--", "sh", "-c", script])
 }
 
 fn written(stdout: &str) -> u64 {
     stdout.lines().filter_map(|line| line.strip_prefix("written ")?.parse::<u64>().ok()).sum()
 }
 
-/// Everything that was written is captured, the first frame of each process included.
-pub fn all_captured(bench: &Bench, ran: &Ran, expected: u64) {
+/// Everything that was written is captured, the first frame of each process included. `case` is
+/// what docs/reliability.md calls it.
+pub fn all_captured(bench: &Bench, (ran, agent): (&Ran, u32), expected: u64, case: &str) {
     assert_eq!(written(&ran.stdout), expected, "{ran:?}");
     let info = bench.info("out.bin");
     let account = Account::of(&info);
@@ -34,6 +37,8 @@ pub fn all_captured(bench: &Bench, ran: &Ran, expected: u64) {
     assert_eq!(table.columns.contains(&"pid".to_string()), processes > 1);
     let firsts = table.cells("seqno").iter().filter(|&&it| it == "1").count();
     assert_eq!(firsts, info["buffers"].as_array().unwrap().len());
+    let case = format!("ppt run: {case}");
+    record("-", &case, written(&ran.stdout), account, &info, segments_of(&[agent]));
 }
 
 #[test]
@@ -52,16 +57,17 @@ fn from_the_first_frame() {
         programs.push("musl");
     }
     for program in programs {
-        let ran = bench.ppt(&["run", "--force", "--", &format!("./{program}"), "1000", "7"]);
+        let args = ["run", "--force", "--", &format!("./{program}"), "1000", "7"];
+        let (ran, agent) = bench.ppt_and_pid(&args);
         assert_eq!(ran.code(), 7, "{program}: {ran:?}");
-        all_captured(&bench, &ran, 1000);
+        all_captured(&bench, (&ran, agent), 1000, program);
         assert!(ran.stderr.starts_with("attached: pid "), "{ran:?}");
     }
 }
 
 /// The buffer of `first_main.cpp` and `first.rs`: `who` counts, in the order of the ring.
-pub fn all_captured_in_order(bench: &Bench, ran: &Ran, expected: u64) {
-    all_captured(bench, ran, expected);
+pub fn all_captured_in_order(bench: &Bench, ran: (&Ran, u32), expected: u64, case: &str) {
+    all_captured(bench, ran, expected, case);
     let table = bench.table("out.bin", &[]);
     for (at, (who, seqno)) in
         table.numbers("who").into_iter().zip(table.numbers("seqno")).enumerate()
@@ -81,18 +87,19 @@ pub fn build_cpp() -> Bench {
 #[test]
 fn from_the_first_frame_of_a_static_in_cpp() {
     let bench = build_cpp();
-    let ran = bench.ppt(&["run", "--", "./first", "1000", "7"]);
+    let (ran, agent) = bench.ppt_and_pid(&["run", "--", "./first", "1000", "7"]);
     assert_eq!(ran.code(), 7, "{ran:?}");
-    all_captured_in_order(&bench, &ran, 1000);
+    all_captured_in_order(&bench, (&ran, agent), 1000, "C++");
 }
 
 #[test]
 fn from_the_first_frame_in_rust() {
     let bench = Bench::new();
     let first = program("first");
-    let ran = bench.ppt(&["run", "--", first.to_str().unwrap(), "1000", "7"]);
+    let command = ["run", "--", first.to_str().unwrap(), "1000", "7"];
+    let (ran, agent) = bench.ppt_and_pid(&command);
     assert_eq!(ran.code(), 7, "{ran:?}");
-    all_captured_in_order(&bench, &ran, 1000);
+    all_captured_in_order(&bench, (&ran, agent), 1000, "Rust");
 }
 
 #[test]
@@ -109,6 +116,7 @@ fn for_as_long_as_was_asked_for() {
     assert_eq!(info["end"]["reason"], "duration");
     let account = Account::of(&info);
     assert_eq!((account.captured, account.lost, account.dropped), (5, 0, 0));
+    record("-", "ppt run: for a second", 5, account, &info, segments_of(&[run.pid()]));
     run.close();
     assert!(run.wait().success(), "the command's own status");
     assert_eq!(segments_of(&[run.pid()]), 0);
@@ -118,7 +126,7 @@ fn for_as_long_as_was_asked_for() {
 fn in_many_files() {
     let bench = build();
     let command = ["run", "--rotate", "1M", "--slots", "65536", "--", "./first_main", "60000"];
-    let ran = bench.ppt(&command);
+    let (ran, agent) = bench.ppt_and_pid(&command);
     assert_eq!(ran.code(), 0, "{ran:?}");
     assert!(ran.stderr.contains("out.*.bin"), "{ran:?}");
     let names = captures(&bench, "out");
@@ -130,6 +138,9 @@ fn in_many_files() {
     }
     assert!(names.len() > 1, "{names:?}");
     assert_eq!((written(&ran.stdout), ledger.total()), (60_000, 60_000), "{ledger:?}");
+    let mut info = bench.info(names.last().unwrap());
+    let account = ledger.sum_up(&mut info);
+    record("-", "ppt run: in many files", 60_000, account, &info, segments_of(&[agent]));
 }
 
 #[test]
@@ -151,17 +162,17 @@ fn a_plugin_that_is_loaded_later() {
 #[test]
 fn processes_that_a_command_starts() {
     let bench = build();
-    for (script, expected) in [
-        ("./first_main 20", 20),
-        ("exec ./first_main 20", 20),
-        ("env X=1 ./first_main 20; timeout 60 ./first_main 30", 50),
-        ("./first_main 20 & ./first_main 30 & ./first_main 40 & wait", 90),
-        ("./first_main 20 exec", 40),
-        ("for i in 1 2 3 4 5 6 7 8 9 10; do ./first_main 3; done", 30),
+    for (case, script, expected) in [
+        ("child of a shell", "./first_main 20", 20),
+        ("exec of a shell", "exec ./first_main 20", 20),
+        ("one after the other", "env X=1 ./first_main 20; timeout 60 ./first_main 30", 50),
+        ("three at once", "./first_main 20 & ./first_main 30 & ./first_main 40 & wait", 90),
+        ("exec of itself", "./first_main 20 exec", 40),
+        ("ten in turn", "for i in 1 2 3 4 5 6 7 8 9 10; do ./first_main 3; done", 30),
     ] {
-        let ran = sh(&bench, script);
+        let (ran, agent) = sh(&bench, script);
         assert_eq!(ran.code(), 0, "{script}: {ran:?}");
-        all_captured(&bench, &ran, expected);
+        all_captured(&bench, (&ran, agent), expected, case);
     }
 }
 
@@ -178,7 +189,7 @@ fn what_takes_away_what_it_should_hand_down() {
         if !available("bash") {
             return;
         }
-        let ran = sh(&bench, &script);
+        let (ran, _) = sh(&bench, &script);
         assert_eq!(ran.code(), 0, "{script}: {ran:?}");
         assert_eq!(written(&ran.stdout), 0, "nobody was attached");
         assert!(ran.stderr.contains("nothing was captured"), "{ran:?}");

@@ -15,9 +15,9 @@ fn works(case: &str, triple: &str, flags: &str, last: &[&str]) {
     let bench = Bench::new();
     let first = program_for(triple, "first", flags, last);
     let first = first.to_str().unwrap();
-    let ran = bench.ppt(&["run", "--", first, "1000", "7"]);
+    let (ran, agent) = bench.ppt_and_pid(&["run", "--", first, "1000", "7"]);
     assert_eq!(ran.code(), 7, "{case}: {ran:?}");
-    all_captured_in_order(&bench, &ran, 1000);
+    all_captured_in_order(&bench, (&ran, agent), 1000, case);
 
     let (ran, agent) = bench.ppt_and_pid(&["run", "--force", "--", first, "10", "panic"]);
     let aborts = last.contains(&"-Cpanic=abort");
