@@ -8,7 +8,7 @@ use ppt_dump::{DumpError, Format, Options, Outcome};
 
 use crate::args;
 use crate::code::Code;
-use crate::{exit, report};
+use crate::{exit, privileges, report};
 
 pub(crate) fn run(args: &args::Dump) -> ExitCode {
     let options = Options {
@@ -36,6 +36,7 @@ pub(crate) fn run(args: &args::Dump) -> ExitCode {
             }
         },
     };
+    privileges::only_read();
     let name = args.capture.display();
     match ppt_dump::dump(&args.capture, &options, BufWriter::with_capacity(1 << 16, out)) {
         Ok(outcome) => finish(&name.to_string(), &outcome),

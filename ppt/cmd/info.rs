@@ -7,9 +7,10 @@ use ppt_dump::Info;
 
 use crate::args;
 use crate::code::Code;
-use crate::{exit, report};
+use crate::{exit, privileges, report};
 
 pub(crate) fn run(args: &args::Info) -> ExitCode {
+    privileges::only_read();
     let name = args.capture.display();
     let info = match Info::read(&args.capture) {
         Ok(info) => info,

@@ -1,19 +1,24 @@
 //! A user who would have the privileged ppt do what he may not: one test for each rule that keeps
 //! it from being his deputy.
 //!
-//! Not here: (iv), that a pid means the process that was looked at (`Target::recheck`), for want of a
-//! way to have a pid used again. (vii), that a capture of somebody else's is read as if
-//! it were hostile: `capture_limits.rs`, `capture/tests`, `fuzz` capture.
+//! More of (iv), a pid that is used again between any two system calls: `killed.rs`. More of (vii),
+//! captures that lie: `capture_limits.rs`, `capture_files.rs`, `messages/captures.txt`,
+//! `capture/tests`, `fuzz` capture.
 
 use std::fs;
+use std::io::Read;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
+use crate::least_privilege::with;
 use crate::refusals::{refused, refused_to_nobody};
 use crate::steady::{
     NOBODY, as_nobody, assert_said, build, gate, is_root, open_to_nobody, page, start,
 };
-use crate::support::{Account, Attach, Bench, Target, ppt, text};
+use crate::stepped;
+use crate::support::{
+    Account, Attach, Bench, Target, available, ppt, root, stopped, text, wait_until,
+};
 
 /// The target `steady`, run by nobody, in a folder that is root's.
 fn nobodys() -> (Bench, Target) {
@@ -163,6 +168,124 @@ fn rule_iii_a_set_user_id_ppt_does_nothing() {
     target.finish();
 }
 
+/// A process that ends when ppt has looked at it, and another one that has its pid by then: not one
+/// byte of that is touched.
+struct Reused {
+    pid: u32,
+    other: Target,
+    page: String,
+}
+
+impl Reused {
+    /// Ends `target`; its pid goes to a program of root's.
+    fn of(bench: &Bench, mut target: Target) -> Self {
+        let pid = target.pid();
+        target.signal(libc::SIGKILL);
+        target.wait();
+        let program = bench.path("steady").display().to_string();
+        let mut other = bench.start("as_pid", &[&pid.to_string(), &program, "counters"]);
+        let page = page(&mut other);
+        Self { pid, other, page }
+    }
+
+    fn untouched(mut self) {
+        assert_eq!(page(&mut self.other), self.page);
+        assert!(!gate(&mut self.other));
+        self.other.finish();
+    }
+}
+
+/// With its program at a fixed address: what belonged to the one belongs to the other.
+fn reusable() -> Bench {
+    let bench = build(&["-no-pie"]);
+    bench.copy("as_pid.c");
+    bench.cc(&["as_pid.c", "-o", "as_pid"]);
+    open_to_nobody(&bench);
+    bench
+}
+
+#[test]
+fn rule_iv_a_pid_means_the_process_that_was_looked_at() {
+    if !is_root() {
+        return;
+    }
+    let bench = reusable();
+    let theirs = || {
+        let mut command = as_nobody(bench.command(bench.path("steady")));
+        command.arg("counters");
+        Target::start(command)
+    };
+    let attach = |pid: u32, at: usize, accident: &mut dyn FnMut()| {
+        let _ = fs::remove_file(bench.path("out.bin"));
+        let mut command = bench.command(ppt());
+        command.args(["attach", &pid.to_string()]);
+        stepped::run(command, at, |_| accident())
+    };
+    let target = theirs();
+    let whole = attach(target.pid(), usize::MAX, &mut || ());
+    assert_eq!((whole.code, whole.attached), (Some(0), true), "{}", whole.said);
+    target.finish();
+
+    // Right before the kernel is asked for the lock: it would give it, for the other process.
+    let mut target = Some(theirs());
+    let pid = target.as_ref().map_or(0, Target::pid);
+    let mut reused = None;
+    let outcome = attach(pid, whole.held, &mut || {
+        reused = target.take().map(|target| Reused::of(&bench, target));
+    });
+    assert_eq!((outcome.code, outcome.attached), (Some(1), false), "{}", outcome.said);
+    assert_said(&outcome.said, &format!("ppt: process {pid} ended while ppt was attaching"));
+    assert!(!bench.path("out.bin").exists());
+    reused.expect("it has happened").untouched();
+
+    // Looked up again, it is another one: what there is to be said is said of that.
+    let target = theirs();
+    let attach = bench.attach(&target, &[]);
+    let reused = meanwhile(&bench, target, &attach);
+    assert_said(
+        &attach.ended(0),
+        &format!(
+            "ppt: process {0} belongs to user 65534, and ppt runs as user 0\nattached: pid {0}, \
+             buffers steady\nppt: process {0} ended\nppt: captured 100 frames in {{}} s ({{}}/s), \
+             lost 0, dropped 0; out.bin: {{}}",
+            reused.pid
+        ),
+    );
+    reused.untouched();
+}
+
+/// While `ppt` is stopped, the process that it is attached to writes some frames, and is another
+/// one then.
+fn meanwhile(bench: &Bench, mut target: Target, attach: &Attach) -> Reused {
+    attach.signal(libc::SIGSTOP);
+    stopped(attach.pid());
+    target.say("burst 100");
+    target.written();
+    let reused = Reused::of(bench, target);
+    attach.signal(libc::SIGCONT);
+    reused
+}
+
+/// The same where the memory of the process is reached by its pid alone, at each call.
+#[test]
+fn rule_iv_holds_for_writes_by_pid() {
+    if !is_root() || !available("setpriv") {
+        return;
+    }
+    let bench = reusable();
+    std::os::unix::fs::chown(bench.path(""), Some(NOBODY), Some(NOBODY)).unwrap();
+    let target = start(&bench);
+    let mut command = with(&bench, "-all,+sys_ptrace");
+    command.args(["attach", &target.pid().to_string(), "-q"]);
+    let attach = Attach::start(command);
+    let reused = meanwhile(&bench, target, &attach);
+    let said = attach.ended(0);
+    assert_said(&said, &format!("attached: pid {}, buffers steady", reused.pid));
+    reused.untouched();
+    let account = Account::of(&bench.info("out.bin"));
+    assert_eq!(account, Account { captured: 100, lost: 0, dropped: 0 });
+}
+
 /// As sudo(8) runs it: the capture is the caller's, and nobody else's.
 #[test]
 fn rule_v_another_users_process_is_announced_and_the_capture_is_the_callers() {
@@ -221,4 +344,67 @@ fn rule_vi_rights_are_given_up_after_the_attach_and_the_detach_works() {
     assert!(!gate(&mut target));
     Account::of(&bench.info("out.bin")).check(written);
     target.finish();
+}
+
+/// Root reads a capture that somebody made for root to read: with no right but to open it, and
+/// believing nothing.
+#[test]
+fn rule_vii_a_capture_of_somebody_elses_is_read_without_rights_and_not_believed() {
+    if !is_root() {
+        return;
+    }
+    const DAC_READ_SEARCH: u64 = 1 << 2;
+    let bench = Bench::new();
+    let whole = fs::read(root().join("dump/tests/golden/capture.bin")).unwrap();
+    let theirs = |bytes: &[u8]| {
+        fs::write(bench.path("theirs.bin"), bytes).unwrap();
+        fs::set_permissions(bench.path("theirs.bin"), fs::Permissions::from_mode(0o600)).unwrap();
+        std::os::unix::fs::chown(bench.path("theirs.bin"), Some(NOBODY), Some(NOBODY)).unwrap();
+    };
+    theirs(&whole);
+    let intact = bench.ppt(&["dump", "theirs.bin"]);
+    assert_eq!((intact.code(), &*intact.stderr), (0, ""));
+
+    assert!(Command::new("mkfifo").arg(bench.path("pipe")).status().unwrap().success());
+    for what in ["dump", "info"] {
+        let mut command = bench.command(ppt());
+        command.args([what, "pipe"]).stdout(Stdio::piped());
+        let mut reader = command.spawn().unwrap();
+        let pid = reader.id();
+        // It waits for whoever writes.
+        wait_until("it has given up what it does not need", || {
+            of_threads(pid, "NoNewPrivs:").iter().all(|it| it == "1")
+                && ["CapEff:", "CapPrm:"].iter().all(|name| {
+                    let sets = of_threads(pid, name);
+                    let set = |it: &String| u64::from_str_radix(it, 16).unwrap();
+                    sets.iter().all(|it| set(it) & !DAC_READ_SEARCH == 0)
+                })
+        });
+        fs::write(bench.path("pipe"), &whole).unwrap();
+        let mut said = String::new();
+        reader.stdout.take().unwrap().read_to_string(&mut said).unwrap();
+        assert!(reader.wait().unwrap().success(), "{what}: {said}");
+        assert!(what == "info" || said == intact.stdout, "{said}");
+    }
+
+    let mut flipped = whole.clone();
+    flipped[100] ^= 1;
+    let header = whole[..100].to_vec();
+    let text = b"seqno\tring\n1\t0\n".repeat(20);
+    let cut = whole[..300].to_vec();
+    for (bytes, code, expected) in [
+        (flipped, 1, "at byte 0: the file header is damaged"),
+        (text, 1, "this is not a capture: it does not begin like one"),
+        (
+            header,
+            1,
+            "the capture is cut off or damaged in its first bytes: nothing can be found in it",
+        ),
+        (cut, 0, "the capture was cut off at byte 256; all 0 rows before that are here"),
+    ] {
+        theirs(&bytes);
+        let ran = bench.ppt(&["dump", "theirs.bin"]);
+        assert_said(&ran.stderr, &format!("ppt: theirs.bin: {expected}\n"));
+        assert_eq!(ran.code(), code, "{expected}");
+    }
 }

@@ -29,7 +29,7 @@ fn nobodys(bench: &Bench) -> Target {
 }
 
 /// `ppt` as nobody, with these capabilities (`+sys_ptrace`, or `-all`) and no others.
-fn with(bench: &Bench, capabilities: &str) -> Command {
+pub fn with(bench: &Bench, capabilities: &str) -> Command {
     let mut command = bench.command("setpriv");
     let user = NOBODY.to_string();
     command.args(["--reuid", &user, "--regid", &user, "--clear-groups"]);
