@@ -60,7 +60,7 @@ fn from_the_first_frame() {
         let args = ["run", "--force", "--", &format!("./{program}"), "1000", "7"];
         let (ran, agent) = bench.ppt_and_pid(&args);
         assert_eq!(ran.code(), 7, "{program}: {ran:?}");
-        all_captured(&bench, (&ran, agent), 1000, program);
+        all_captured(&bench, (&ran, agent), 1000, &format!("C, {program}"));
         assert!(ran.stderr.starts_with("attached: pid "), "{ran:?}");
     }
 }

@@ -17,7 +17,7 @@ fn works(case: &str, triple: &str, flags: &str, last: &[&str]) {
     let first = first.to_str().unwrap();
     let (ran, agent) = bench.ppt_and_pid(&["run", "--", first, "1000", "7"]);
     assert_eq!(ran.code(), 7, "{case}: {ran:?}");
-    all_captured_in_order(&bench, (&ran, agent), 1000, case);
+    all_captured_in_order(&bench, (&ran, agent), 1000, &format!("Rust, {case}"));
 
     let (ran, agent) = bench.ppt_and_pid(&["run", "--force", "--", first, "10", "panic"]);
     let aborts = last.contains(&"-Cpanic=abort");
