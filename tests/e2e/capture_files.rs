@@ -40,7 +40,7 @@ fn captured_in_parts() -> Bench {
 }
 
 /// The table of a capture that is being written, once it has so many rows: a frame is in the file
-/// 50 ms after it was found.
+/// some 250 ms after it was found.
 fn when_in_the_file(bench: &Bench, rows: u64) -> Ran {
     let start = Instant::now();
     loop {
