@@ -7,8 +7,8 @@ use ppt_capture::frame_dsl::schema::{
     Clock, Extra, Field, FieldType, Frame, STAMP_IS_MONOTONIC, Schema,
 };
 use ppt_capture::{
-    Capture, CaptureWriter, Cause, Chunk, ClockId, ClockReading, ClockTable, End, EndReason,
-    FileHeader, FramesHead, Gap, Item, Lost, Process, Segment, Source,
+    Capture, CaptureWriter, Cause, Chunk, ClockId, ClockReading, ClockTable, Codec, End, EndReason,
+    FileHeader, FramesHead, Gap, Item, Lost, Packer, Process, Segment, Source,
 };
 use proptest::prelude::*;
 
@@ -162,6 +162,8 @@ struct Part {
     drained: Option<i64>,
     /// Whether the head says which times there are.
     stated: bool,
+    /// Whether the frames are compressed.
+    packed: bool,
 }
 
 impl Model {
@@ -174,6 +176,7 @@ impl Model {
             times: times.to_vec(),
             drained: times.last().map(|&it| if let Time::At(it) = it { it } else { 0 }),
             stated: true,
+            packed: false,
         };
         Model::of(&chunks.iter().map(part).collect::<Vec<_>>(), Clocks::Steady, &[0])
     }
@@ -187,6 +190,7 @@ impl Model {
             times: times.to_vec(),
             drained: Some(5 * SECOND),
             stated: true,
+            packed: false,
         };
         // What follows is drained late enough for clocks to be read after the jump.
         let after =
@@ -232,8 +236,9 @@ impl Model {
             }
             let taken = words.iter().copied().filter(|&word| word != 0 && part.source != 3);
             let stated = |time: Option<u64>| time.filter(|_| part.stated).unwrap_or(0);
+            let mut packer = Packer::new(part.packed.then_some(Codec::Lz4));
             writer
-                .frames(
+                .packed_frames(
                     &FramesHead {
                         source: part.source,
                         nonce: NONCE,
@@ -248,7 +253,7 @@ impl Model {
                         t_max: stated(taken.max()),
                         frame_mask: 1,
                     },
-                    &payload,
+                    &packer.pack(&payload),
                 )
                 .unwrap();
             while part.drained.is_some_and(|it| it > second * SECOND) {
@@ -337,12 +342,13 @@ pub fn model() -> impl Strategy<Value = Model> {
         prop::collection::vec(time, 1..6),
         prop::bool::weighted(0.9),
         prop::bool::weighted(0.8),
+        any::<bool>(),
     );
     let parts = prop::collection::vec(part, 1..24);
     (clocks, parts, any::<bool>(), 0u16..4).prop_map(|(clocks, parts, several, only)| {
         let parts: Vec<Part> = (0i64..)
             .zip(parts)
-            .map(|(n, (source, ring, lost, mut times, drained, stated))| {
+            .map(|(n, (source, ring, lost, mut times, drained, stated, packed))| {
                 let start = n * SECOND / 2;
                 for time in &mut times {
                     if let Time::At(since) = time {
@@ -351,7 +357,7 @@ pub fn model() -> impl Strategy<Value = Model> {
                 }
                 let source = if several { source } else { only };
                 let drained = drained.then_some(start + SECOND);
-                Part { source, ring, lost, times, drained, stated }
+                Part { source, ring, lost, times, drained, stated, packed }
             })
             .collect();
         let sources: &[u16] = if several { &[0, 1, 2, 3] } else { &[only] };
