@@ -9,7 +9,7 @@ use goblin::container::Ctx;
 use goblin::elf::program_header::PT_LOAD;
 use goblin::elf::section_header::SHT_NOBITS;
 use goblin::elf::{Elf, Header, ProgramHeader, sym};
-use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use memmap2::Mmap;
 
 /// Largest file that is looked into.
 const FILE_LIMIT: u64 = 4 << 30;
@@ -47,16 +47,10 @@ impl Object {
         if length == 0 || length > FILE_LIMIT {
             return None;
         }
-        let length = usize::try_from(length).ok()?;
-        let (read, private) = (ProtFlags::READ, MapFlags::PRIVATE);
-        // SAFETY: a private read-only mapping of a regular file at an unused address.
-        let at = unsafe { mmap(std::ptr::null_mut(), length, read, private, file, 0) }.ok()?;
-        // SAFETY: mapped until below, and nobody writes there. If somebody truncates the file
-        // meanwhile we may be killed by SIGBUS, as any debugger that maps the files of its target.
-        let object = Self::parse(unsafe { std::slice::from_raw_parts(at.cast(), length) });
-        // SAFETY: our own mapping; what was parsed holds none of it.
-        let _ = unsafe { munmap(at, length) };
-        object
+        // SAFETY: a private read-only mapping of a regular file. If somebody truncates it meanwhile
+        // we may be killed by SIGBUS, as any debugger that maps the files of its target.
+        let bytes = unsafe { Mmap::map(file) }.ok()?;
+        Self::parse(&bytes)
     }
 
     fn parse(bytes: &[u8]) -> Option<Self> {
