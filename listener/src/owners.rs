@@ -68,19 +68,20 @@ impl Owners {
         cuts.claimed = newest.is_some() && newest != self.last.map(|(epoch, _)| epoch);
 
         cuts.push(Cut { first_seq, tid: 0 });
+        // One that begins behind the batch has no part in it: a claim since, or a target's lie.
+        let mut cut = |tenure: &Tenure| {
+            if tenure.first_seq < next_seq {
+                cuts.push(Cut { first_seq: tenure.first_seq.max(first_seq), tid: tenure.tid });
+            }
+        };
         let oldest = newest.map(|newest| newest.wrapping_sub(found.len() as u32 - 1));
         if let (Some((known, tenure)), Some(oldest)) = (self.last, oldest) {
             // The one before the oldest that is found: its end is known, too.
             if oldest.wrapping_sub(known) == 1 {
-                cuts.push(Cut { first_seq: tenure.first_seq.max(first_seq), tid: tenure.tid });
+                cut(&tenure);
             }
         }
-        for tenure in found.iter().rev() {
-            if tenure.first_seq < next_seq {
-                let first_seq = tenure.first_seq.max(first_seq);
-                cuts.push(Cut { first_seq, tid: tenure.tid });
-            }
-        }
+        found.iter().rev().for_each(cut);
         if let (Some(newest), Some(&tenure)) = (newest, found.first()) {
             self.last = Some((newest, tenure));
         }
@@ -185,6 +186,21 @@ mod tests {
         (11..17).for_each(|tid| memory.visit(tid, 1));
         let expected = [(2, 0), (4, 13), (5, 14), (6, 15), (7, 16)];
         assert_eq!(of(&mut owners, &memory, 2, 8), expected);
+    }
+
+    #[test]
+    fn an_owner_of_later_frames_has_no_part_in_earlier_ones() {
+        let memory = Memory::new();
+        let mut owners = Owners::default();
+        memory.visit(10, 9);
+        memory.visit(11, 3);
+        // What is found is kept, although it begins behind what was asked for.
+        assert_eq!(of(&mut owners, &memory, 1, 4), [(1, 10)]);
+        memory.visit(12, 1);
+        // The second claim is overtaken while the history is looked at.
+        let noted = ring_word::HISTORY + 2 * ring_word::OWNER_WORDS + 1;
+        memory.0[noted].store(0, std::sync::atomic::Ordering::Relaxed);
+        assert_eq!(of(&mut owners, &memory, 4, 7), [(4, 0)]);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use anyhow::Result;
 use crate::bench::{Bench, folder};
 use crate::peer::{Peer, Place, compile};
 use crate::peers::ppt::Ppt;
-use crate::process::run;
+use crate::process::{run, while_stopped};
 use crate::program::{Answer, Program};
 use crate::table::Table;
 
@@ -70,31 +70,36 @@ pub fn measure(bench: &mut Bench) {
     eprint!("\r\x1b[K");
 }
 
-/// All ways of a program, off and on.
-fn ways(place: &Place, name: &str) -> Result<(Answer, Answer)> {
+/// All ways of a program: off, on, and on while `ppt attach` is stopped.
+fn ways(place: &Place, name: &str) -> Result<[Answer; 3]> {
     let mut program = Program::start(Command::new(place.built(name)))?;
     let off = program.ask("measure")?;
     let folder = folder()?;
     let attached = Ppt::Peak.attach(place, &mut program, "", folder.path(), None)?;
     let on = program.ask("measure")?;
+    let unread = while_stopped(&attached.pids, || program.ask("measure"))?;
     (attached.stop)(&mut program)?;
-    Ok((off, on))
+    Ok([off, on, unread])
 }
 
 fn one(place: &Place, table: &mut Table) -> Result<()> {
-    let (off, on) = ways(place, "floor")?;
+    let [off, on, unread] = ways(place, "floor")?;
     for (way, called) in WAYS {
         if let Some(ns) = on.may(way) {
             table.add(FLOOR, NS, called, ns);
         }
     }
     table.add(FLOOR, NS, "ppt off, block form, in a call", off.get("block_form")?);
-    let (off, shared) = ways(place, "floor-shared")?;
+    let alone = unread.get("block_form")?;
+    table.add(FLOOR, NS, "ppt on, block form, no clock, while nobody reads", alone);
+    let [off, shared, _] = ways(place, "floor-shared")?;
     table.add(FLOOR, NS, "ppt on, in a shared library", shared.get("block_form")?);
     table.add(FLOOR, NS, "ppt off, in a shared library", off.get("block_form")?);
     let floor = on.get("floor_loop")? - on.get("empty_loop")?;
     let block = on.get("block_form")? - on.get("empty_call")?;
     table.add(FLOOR, RATIO, TO_FLOOR, block / floor);
+    let alone = alone - unread.get("empty_call")?;
+    table.add(FLOOR, RATIO, "the same while nobody reads", alone / floor);
     let three = on.get("block_form_three_ticks")? / on.get("floor_three_ticks")?;
     table.add(FLOOR, RATIO, THREE, three);
     table.add(FLOOR, "memory bandwidth, GB/s", "memcpy of 64 bytes", 64.0 / on.get("copy_loop")?);

@@ -56,15 +56,18 @@ pub struct Daemon {
 impl Daemon {
     pub fn start(command: &mut Command) -> Result<Daemon> {
         let name = command.get_program().to_string_lossy().into_owned();
-        // SAFETY: prctl is a system call and nothing else: it may stand between fork and exec.
-        unsafe { command.pre_exec(|| Ok(set_pdeathsig(Signal::SIGTERM)?)) };
+        let cpus = last_cpu();
+        let begin = move || {
+            set_pdeathsig(Signal::SIGTERM)?;
+            // Before it runs: what it takes to begin is not taken from the program.
+            cpus.map_or(Ok(()), |cpus| sched_setaffinity(Pid::from_raw(0), &cpus))?;
+            Ok(())
+        };
+        // SAFETY: two system calls and nothing else: they may stand between fork and exec.
+        unsafe { command.pre_exec(begin) };
         let child =
             command.stdin(Stdio::null()).spawn().with_context(|| format!("start {name}"))?;
-        let daemon = Daemon { child };
-        if let Some(cpus) = last_cpu() {
-            sched_setaffinity(pid(daemon.id()), &cpus)?;
-        }
-        Ok(daemon)
+        Ok(Daemon { child })
     }
 
     pub fn id(&self) -> u32 {
@@ -152,6 +155,15 @@ pub fn bytes_in(path: &Path) -> u64 {
         return std::fs::metadata(path).map_or(0, |it| it.len());
     };
     files.flatten().map(|it| bytes_in(&it.path())).sum()
+}
+
+/// Stops processes while something is done.
+pub fn while_stopped<T>(pids: &[u32], act: impl FnOnce() -> Result<T>) -> Result<T> {
+    let all = |signal| pids.iter().try_for_each(|&it| kill(pid(it), signal));
+    all(Signal::SIGSTOP)?;
+    let done = act();
+    all(Signal::SIGCONT)?;
+    done
 }
 
 /// Lines of a text.
