@@ -15,7 +15,7 @@ use crate::refusals::{refused, refused_to_nobody};
 use crate::steady::{
     NOBODY, as_nobody, assert_said, build, gate, is_root, open_to_nobody, page, start,
 };
-use crate::stepped;
+use crate::stepped::{self, Moment};
 use crate::support::{
     Account, Attach, Bench, Target, available, ppt, root, stopped, text, wait_until,
 };
@@ -215,14 +215,14 @@ fn rule_iv_a_pid_means_the_process_that_was_looked_at() {
         command.arg("counters");
         Target::start(command)
     };
-    let attach = |pid: u32, at: usize, accident: &mut dyn FnMut()| {
+    let attach = |pid: u32, at: Moment, accident: &mut dyn FnMut()| {
         let _ = fs::remove_file(bench.path("out.bin"));
         let mut command = bench.command(ppt());
         command.args(["attach", &pid.to_string()]);
         stepped::run(command, at, |_| accident())
     };
     let target = theirs();
-    let whole = attach(target.pid(), usize::MAX, &mut || ());
+    let whole = attach(target.pid(), Moment::Never, &mut || ());
     assert_eq!((whole.code, whole.attached), (Some(0), true), "{}", whole.said);
     target.finish();
 
@@ -230,7 +230,7 @@ fn rule_iv_a_pid_means_the_process_that_was_looked_at() {
     let mut target = Some(theirs());
     let pid = target.as_ref().map_or(0, Target::pid);
     let mut reused = None;
-    let outcome = attach(pid, whole.held, &mut || {
+    let outcome = attach(pid, Moment::Hold, &mut || {
         reused = target.take().map(|target| Reused::of(&bench, target));
     });
     assert_eq!((outcome.code, outcome.attached), (Some(1), false), "{}", outcome.said);

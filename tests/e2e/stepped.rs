@@ -30,9 +30,25 @@ pub struct Outcome {
     pub said: String,
 }
 
-/// Runs a `ppt attach`, sends it a Ctrl-C as soon as it is attached, and lets `accident` happen
-/// before system call number `at` (from 1); it is told the process id.
-pub fn run(command: Command, at: usize, accident: impl FnOnce(u32)) -> Outcome {
+/// When an accident happens.
+#[derive(Debug, Clone, Copy)]
+pub enum Moment {
+    /// Right before this system call, from 1. How many there are varies with what else runs.
+    Call(usize),
+    /// Right before the first ptrace(2): the target is not held yet.
+    Hold,
+    Never,
+}
+
+impl From<usize> for Moment {
+    fn from(call: usize) -> Self {
+        Moment::Call(call)
+    }
+}
+
+/// Runs a `ppt attach`, sends it a Ctrl-C as soon as it is attached, and lets `accident` happen at
+/// that moment; it is told the process id.
+pub fn run(command: Command, at: impl Into<Moment>, accident: impl FnOnce(u32)) -> Outcome {
     run_until(command, at, accident, |said| said == b"attached")
 }
 
@@ -40,7 +56,7 @@ pub fn run(command: Command, at: usize, accident: impl FnOnce(u32)) -> Outcome {
 #[expect(clippy::zombie_processes, reason = "waited for by its process id")]
 pub fn run_until(
     mut command: Command,
-    at: usize,
+    at: impl Into<Moment>,
     accident: impl FnOnce(u32),
     mut enough: impl FnMut(&[u8; 8]) -> bool,
 ) -> Outcome {
@@ -58,6 +74,7 @@ pub fn run_until(
     ptrace::setoptions(pid, options | Options::PTRACE_O_EXITKILL).unwrap();
     ptrace::syscall(pid, None).unwrap();
 
+    let moment = at.into();
     let (mut calls, mut held, mut attached_at, mut over) = (0, 0, None, false);
     let mut accident = Some(accident);
     // Threads of other tests trace and start processes, too: only those of this thread are waited for.
@@ -73,7 +90,12 @@ pub fn run_until(
                     if held == 0 && call[0] == libc::SYS_ptrace.cast_unsigned() {
                         held = calls;
                     }
-                    if let Some(accident) = accident.take_if(|_| calls == at) {
+                    let due = match moment {
+                        Moment::Call(at) => calls == at,
+                        Moment::Hold => calls == held,
+                        Moment::Never => false,
+                    };
+                    if let Some(accident) = accident.take_if(|_| due) {
                         accident(child.id());
                     }
                     if let Some(said) = says(it, call).filter(|_| !over) {
