@@ -91,7 +91,9 @@ impl RingDrain {
         tail - self.next
     }
 
-    /// Takes every frame up to cursor `until`, by way of `scratch`, which holds at least one.
+    /// Takes every frame up to cursor `until`, which was the ring's a moment ago, by way of `scratch`,
+    /// which holds at least one. A cursor that went back since is not one, either: the ring is given
+    /// up, or this would never end.
     pub fn drain(
         &mut self,
         ring: Ring<'_, AtomicU64>,
@@ -102,7 +104,11 @@ impl RingDrain {
         let mut reader = RingReader::new(ring, self.next);
         while self.next < until {
             match reader.poll(scratch) {
-                Ok(batch) => self.take(ring, &batch, scratch, out),
+                Ok(batch) if batch.tail >= until => self.take(ring, &batch, scratch, out),
+                Ok(Batch { tail, .. }) => {
+                    self.broken = Some(BrokenCursor { next: self.next, tail });
+                    break;
+                }
                 Err(cursor) => {
                     self.broken = Some(cursor);
                     break;
@@ -271,6 +277,30 @@ mod tests {
             2 => prop_oneof![Just(0), 1..20u32, Just(u32::MAX)].prop_map(Step::Disk),
         ];
         prop::collection::vec(step, 0..200)
+    }
+
+    #[test]
+    fn a_cursor_that_goes_back_while_it_is_followed_is_given_up() {
+        let zeros = |count| (0..count).map(|_| AtomicU64::new(0)).collect::<Vec<_>>();
+        let (header, slots) = (zeros(ring_word::COUNT), zeros(SLOTS as usize * STRIDE));
+        let ring = Ring::new(&header, &slots, STRIDE);
+        let queue = Queue::new(1000, Default::default());
+        let counters = Counters::new(EventFd::new().unwrap(), EventFd::new().unwrap());
+        let mut out = Outlet {
+            queue: &queue,
+            counters: &counters,
+            now: 0,
+            overrun: 0,
+            full: SMALL_CHUNK,
+            pushed: false,
+            claimed: false,
+        };
+        let mut drain = RingDrain::new(0, 0);
+        header[ring_word::TAIL].store(5, Relaxed);
+        let until = drain.moved(ring, 100).unwrap();
+        header[ring_word::TAIL].store(0, Relaxed);
+        drain.drain(ring, until, &mut [0; STRIDE], &mut out);
+        assert_eq!(drain.closing().broken, Some(BrokenCursor { next: 0, tail: 0 }));
     }
 
     proptest! {
