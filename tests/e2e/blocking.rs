@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::flood::{self, count, frames};
 use crate::support::{
-    Account, Attach, Bench, Target, ppt, record, rounds, segments_of, wait_until,
+    Account, Attach, Bench, Target, first_and_latest, ppt, record, rounds, segments_of, wait_until,
 };
 
 fn start(bench: &Bench, call: &str) -> Target {
@@ -68,7 +68,7 @@ fn blocked_in(call: &str) {
     let account = Account::of(&info);
     let case = format!("blocked in {call}, {rounds} sessions");
     let written = account.captured + account.lost;
-    record("11", &case, written, account, &info, segments_of(&agents));
+    record("11", &case, written, account, &info, segments_of(&first_and_latest(&agents)));
 }
 
 #[test]

@@ -10,8 +10,8 @@ use crate::flood::{self, count, frames, gaps};
 use crate::rotation::Ledger;
 use crate::steady::assert_said;
 use crate::support::{
-    Account, Attach, Bench, Kind, Target, fetched, of_both_kinds, ppt, record, rounds,
-    segments_mapped, segments_of, stopped, wait_until,
+    Account, Attach, Bench, Kind, Target, fetched, first_and_latest, of_both_kinds, ppt, record,
+    rounds, segments_mapped, segments_of, stopped, wait_until,
 };
 
 /// Attaches into `capture`, to end by itself after `time`.
@@ -181,7 +181,7 @@ fn a_hundred_sessions_of_eight_running_threads(kind: Kind) {
     assert!(total.captured > 0);
     assert_eq!(overrun, total.lost, "nothing else is a cause");
     info["buffers"][0]["lost_by"]["overrun"] = overrun.into();
-    let leaks = segments_of(&agents);
+    let leaks = segments_of(&first_and_latest(&agents));
     let attended = published - unattended;
     let case = kind.case(&format!("{sessions} sessions of 8 running threads"));
     record("46", &case, attended, total, &info, leaks);
@@ -230,7 +230,7 @@ fn the_edge_of_the_gate() {
     target.finish();
     let written = account.captured + account.lost;
     let case = format!("attached {sessions} times while a loop stamps");
-    record("51", &case, written, account, &info, segments_of(&agents));
+    record("51", &case, written, account, &info, segments_of(&first_and_latest(&agents)));
 }
 
 /// What `{}` stands for is how long ago it started.
@@ -305,7 +305,7 @@ fn of_two_agents_that_start_together_one_wins(kind: Kind) {
     target.finish();
     let account = Account::of(&last);
     let case = kind.case(&format!("two agents start together, {races} times"));
-    record("15", &case, written, account, &last, segments_of(&agents));
+    record("15", &case, written, account, &last, segments_of(&first_and_latest(&agents)));
 }
 
 fn a_dead_agents_claim_is_taken_over(kind: Kind) {

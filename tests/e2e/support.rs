@@ -484,6 +484,13 @@ pub fn segments_of(makers: &[u32]) -> usize {
     table.lines().skip(1).filter_map(maker).filter(|pid| makers.contains(pid) && ended(pid)).count()
 }
 
+/// Of many agents, one after the other: the first, which made what the others adopt, and the latest.
+/// The numbers of those between may be others' by now.
+pub fn first_and_latest(agents: &[u32]) -> Vec<u32> {
+    let latest = &agents[agents.len().saturating_sub(100)..];
+    agents.iter().take(1).chain(latest).copied().collect()
+}
+
 /// Mappings of segments in a process.
 pub fn segments_mapped(pid: u32) -> usize {
     let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
