@@ -88,6 +88,7 @@ fn killed_at_any_time_it_is_readable() {
     let bench = flood::build();
     for codec in CODECS {
         let target = flood::start_endless(&bench, "4");
+        let mut captured = 0;
         for round in 0..4 {
             let name = format!("{codec}{round}.bin");
             let attach = bench.attach(&target, &["--compress", codec, "-o", &name]);
@@ -99,7 +100,10 @@ fn killed_at_any_time_it_is_readable() {
             assert_eq!(info["complete"], false);
             let account = Account::of(&info);
             assert_eq!(frames(&bench, &name).len() as u64, account.captured);
-            assert!(account.captured > 0 && info["damages"] == 0, "{info}");
+            assert_eq!(info["damages"], 0, "{info}");
+            captured += account.captured;
         }
+        // Not in each: the first chunk may have been cut.
+        assert!(captured > 0);
     }
 }

@@ -33,11 +33,11 @@ fn start(mut command: Command, sigpipe: libc::sighandler_t) -> Target {
     Target::spawn(command)
 }
 
-/// What is open, by number: pipes and sockets without their own number.
+/// What is open, by number; what is closed meanwhile is not.
 fn descriptors(pid: u32) -> BTreeMap<u32, PathBuf> {
     let open = fs::read_dir(format!("/proc/{pid}/fd")).unwrap().map(Result::unwrap);
-    open.map(|it| {
-        (it.file_name().to_str().unwrap().parse().unwrap(), fs::read_link(it.path()).unwrap())
+    open.filter_map(|it| {
+        Some((it.file_name().to_str()?.parse().unwrap(), fs::read_link(it.path()).ok()?))
     })
     .collect()
 }
