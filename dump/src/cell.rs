@@ -4,8 +4,7 @@ use ppt_capture::Stamps;
 use ppt_capture::frame_dsl::schema::{Int, Schema};
 use ppt_capture::frame_dsl::{Column, ColumnType};
 
-use crate::digits;
-use crate::table::{TableWriter, Value};
+use crate::table::{TableWriter, Value, digits};
 
 /// An integer of any size.
 enum Plain {
@@ -50,8 +49,8 @@ impl Cell {
     ) {
         writer.begin_cell(column, out);
         match self.plain(frame, stamps) {
-            Some(Plain::Signed(value)) => digits::signed(value, out),
-            Some(Plain::Unsigned(value)) => digits::unsigned(value, out),
+            Some(Plain::Signed(value)) => digits(value, out),
+            Some(Plain::Unsigned(value)) => digits(value, out),
             None => {
                 let bytes = frame.get(self.at..).unwrap_or_default();
                 writer.value(self.rare(bytes).unwrap_or(Value::Empty), out);

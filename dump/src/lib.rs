@@ -18,7 +18,6 @@
 
 mod cell;
 mod csv;
-mod digits;
 mod dump;
 mod error;
 mod escape;

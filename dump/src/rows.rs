@@ -2,9 +2,8 @@
 
 use ppt_capture::{ClockTable, Damage, DamageKind, FramesHead, Stamps};
 
-use crate::digits;
 use crate::plan::{FramePlan, Plan, SourcePlan};
-use crate::table::{TableWriter, Value};
+use crate::table::{TableWriter, Value, digits};
 use crate::window::Window;
 
 /// What must be known to write the rows of a chunk.
@@ -64,7 +63,7 @@ impl Rows<'_> {
                 standard.of = Some(id);
             }
             writer.begin_cell(0, out);
-            digits::unsigned(seq, out);
+            digits(seq, out);
             standard.append(out);
             let bytes = bytes.get(..frame.size).unwrap_or(bytes);
             for (column, cell) in (standard.columns..).zip(&frame.cells) {

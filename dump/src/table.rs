@@ -1,8 +1,5 @@
 //! What every kind of table is written through.
 
-use std::io::Write;
-
-use crate::digits;
 use crate::escape::escape_into;
 
 /// One cell.
@@ -46,8 +43,8 @@ pub trait TableWriter {
     fn cell(&mut self, column: usize, value: Value<'_>, out: &mut Vec<u8>) {
         self.begin_cell(column, out);
         match value {
-            Value::Signed(value) => digits::signed(value, out),
-            Value::Unsigned(value) => digits::unsigned(value, out),
+            Value::Signed(value) => digits(value, out),
+            Value::Unsigned(value) => digits(value, out),
             other => self.value(other, out),
         }
     }
@@ -63,9 +60,9 @@ pub(crate) fn cell_text(value: Value<'_>, out: &mut Vec<u8>) {
     let mut float = zmij::Buffer::new();
     let text = match value {
         Value::Empty => return,
-        Value::Signed(value) => return digits::signed(value, out),
-        Value::Unsigned(value) => return digits::unsigned(value, out),
-        Value::Wide(value) => return wide(value, out),
+        Value::Signed(value) => return digits(value, out),
+        Value::Unsigned(value) => return digits(value, out),
+        Value::Wide(value) => return digits(value, out),
         Value::Single(value) => float.format(value),
         Value::Double(value) => float.format(value),
         Value::Text(text) => return escape_into(text, out),
@@ -74,13 +71,10 @@ pub(crate) fn cell_text(value: Value<'_>, out: &mut Vec<u8>) {
     out.extend_from_slice(text.as_bytes());
 }
 
-/// Appends a number that nearly always has 64 bits.
-fn wide(value: i128, out: &mut Vec<u8>) {
-    match i64::try_from(value) {
-        Ok(value) => digits::signed(value, out),
-        // Writing to a Vec cannot fail.
-        Err(_) => _ = write!(out, "{value}"),
-    }
+/// Appends the digits of an integer.
+#[inline]
+pub(crate) fn digits(value: impl itoa::Integer, out: &mut Vec<u8>) {
+    out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
 }
 
 /// Appends two hex digits for each byte.
