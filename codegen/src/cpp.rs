@@ -7,6 +7,7 @@ use ppt_frame_dsl::schema::{Field, FieldType, Frame};
 use crate::c::comment::{doc, literal};
 use crate::c::header::{claim, commit, is_on, now, symbols};
 use crate::c::structure::{assertions, members};
+use crate::c::words::Enums;
 use crate::c::{Buffer, element_type, int_type, source};
 use crate::interval::interval;
 use crate::stamps::stamps;
@@ -83,7 +84,7 @@ fn header(buffer: &Buffer, name: &str) -> String {
     }
     out.line("#if PPT1_ENABLED");
     for frame in &schema.frames {
-        commit(buffer, frame, &frame.name, &mut out);
+        commit(buffer, frame, &frame.name, Enums::Classes, &mut out);
     }
     out.line("#endif");
     out.blank();

@@ -14,7 +14,7 @@ static uint64_t ppt1_number(const char **text) {
     for (; *at >= '0' && *at <= '9'; at++) {
         if (number > (UINT64_MAX - 9) / 10)
             return UINT64_MAX;
-        number = number * 10 + (uint64_t)(*at - '0');
+        number = number * 10 + PPT1_TO(uint64_t, *at - '0');
     }
     if (at == *text)
         return UINT64_MAX;
@@ -25,25 +25,26 @@ static uint64_t ppt1_number(const char **text) {
 /* The socket of `ppt run`, or -1. By its inode: the descriptor may have been closed, or be another
  * file's by now. */
 static int ppt1_run_socket(void) {
-    const char *text = secure_getenv("PPT_RUN");
-    if (text == 0)
+    /* Of a set-user-ID program nobody asks that: secure_getenv(3), which may not be declared. */
+    const char *text = getauxval(AT_SECURE) == 0 ? getenv("PPT_RUN") : PPT1_NULL;
+    if (text == PPT1_NULL)
         return -1;
     uint64_t descriptor = ppt1_number(&text);
     if (descriptor > INT32_MAX || *text++ != ':')
         return -1;
     uint64_t inode = ppt1_number(&text);
     struct stat found;
-    if (*text != 0 || fstat((int)descriptor, &found) != 0 || !S_ISSOCK(found.st_mode) ||
-        (uint64_t)found.st_ino != inode)
+    if (*text != 0 || fstat(PPT1_TO(int, descriptor), &found) != 0 ||
+        !S_ISSOCK(found.st_mode) || found.st_ino != inode)
         return -1;
-    return (int)descriptor;
+    return PPT1_TO(int, descriptor);
 }
 
 /* Says hello by one byte and the end of a pipe, and waits for an answer on that pipe, or for the
  * end of whoever could give it. Who we are the kernel tells. */
 static void ppt1_say_hello(int socket) {
     int answer[2];
-    if (pipe2(answer, O_CLOEXEC) != 0)
+    if (syscall(SYS_pipe2, answer, O_CLOEXEC) != 0) /* pipe2(2) may not be declared */
         return;
     char byte = 0;
     struct iovec part = {&byte, 1};

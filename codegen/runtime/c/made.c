@@ -20,9 +20,10 @@
 /* A memfd whose number does not get in the program's way: programs close 0, 1 and 2 to open
  * something else in their place, and select(2) needs low ones. */
 static int ppt1_memfd(void) {
-    int fd = (int)syscall(SYS_memfd_create, "ppt", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
+    unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
+    int fd = PPT1_TO(int, syscall(SYS_memfd_create, "ppt", flags | MFD_NOEXEC_SEAL));
     if (fd == -1 && errno == EINVAL) /* Linux before 6.3 */
-        fd = (int)syscall(SYS_memfd_create, "ppt", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+        fd = PPT1_TO(int, syscall(SYS_memfd_create, "ppt", flags));
     if (fd == -1)
         return -1;
     int high = fcntl(fd, F_DUPFD_CLOEXEC, 256);
@@ -36,7 +37,7 @@ static int ppt1_memfd(void) {
 
 /* What an agent writes into a segment that it makes, in one of our own. */
 static void ppt1_initialise(void *base, uint64_t nonce, const ppt1_geometry *geometry) {
-    uint64_t *header = (uint64_t *)base;
+    uint64_t *header = PPT1_AT(uint64_t *, base);
     struct timespec mono = {0, 0}, real = {0, 0};
     clock_gettime(CLOCK_MONOTONIC, &mono);
     clock_gettime(CLOCK_REALTIME, &real);
@@ -45,12 +46,12 @@ static void ppt1_initialise(void *base, uint64_t nonce, const ppt1_geometry *geo
     header[2] = nonce;
     header[3] = 1; /* margin */
     header[4] = PPT1_SCHEMA_HASH;
-    header[5] = (uint64_t)geometry->log2_slots << 32 | geometry->stride;
-    header[6] = (uint64_t)geometry->ring_pitch << 32 | geometry->rings;
+    header[5] = ppt1_u32(geometry->log2_slots) << 32 | geometry->stride;
+    header[6] = ppt1_u32(geometry->ring_pitch) << 32 | geometry->rings;
     header[7] = __atomic_load_n(&PPT1_(control).claim[0], __ATOMIC_RELAXED);
-    header[8] = (uint64_t)mono.tv_sec * 1000000000 + (uint64_t)mono.tv_nsec;
-    header[9] = (uint64_t)real.tv_sec * 1000000000 + (uint64_t)real.tv_nsec;
-    uint64_t rings = geometry->rings, slots = (uint64_t)geometry->stride << geometry->log2_slots;
+    header[8] = ppt1_i64(mono.tv_sec) * 1000000000 + ppt1_i64(mono.tv_nsec);
+    header[9] = ppt1_i64(real.tv_sec) * 1000000000 + ppt1_i64(real.tv_nsec);
+    uint64_t rings = geometry->rings, slots = ppt1_u32(geometry->stride) << geometry->log2_slots;
     const uint64_t sections[4][3] = {{geometry->masks, PPT1_PAGE, PPT1_PAGE},
                                      {geometry->process, PPT1_PAGE, PPT1_PAGE},
                                      {geometry->ring_headers, rings * geometry->ring_pitch,
@@ -60,7 +61,7 @@ static void ppt1_initialise(void *base, uint64_t nonce, const ppt1_geometry *geo
         header[10 + 4 * i] = i + 1;
         memcpy(header + 11 + 4 * i, sections[i], sizeof sections[i]);
     }
-    uint64_t *enable = (uint64_t *)((unsigned char *)base + geometry->masks);
+    uint64_t *enable = header + geometry->masks / 8;
     for (unsigned i = 0; i < 4; i++)
         enable[i] = UINT64_MAX;
 }
@@ -71,19 +72,19 @@ static void *ppt1_make(int *fd, uint64_t nonce, const ppt1_geometry *geometry) {
     struct rlimit limit;
     if (geometry->stride != PPT1_STRIDE || geometry->slots > geometry->size) {
         errno = EINVAL;
-        return 0;
+        return PPT1_NULL;
     }
     if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur < geometry->size) {
         errno = EFBIG; /* ftruncate(2) would say it by SIGXFSZ */
-        return 0;
+        return PPT1_NULL;
     }
     *fd = ppt1_memfd();
     if (*fd == -1)
-        return 0;
+        return PPT1_NULL;
     void *base = MAP_FAILED;
-    if (ftruncate(*fd, (off_t)geometry->size) == 0 &&
+    if (ftruncate(*fd, PPT1_TO(off_t, geometry->size)) == 0 &&
         fcntl(*fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW) == 0)
-        base = mmap(0, geometry->size, PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
+        base = mmap(PPT1_NULL, geometry->size, PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
     if (base != MAP_FAILED) {
         /* What is not to be had is said here, not by SIGBUS; EINVAL: Linux before 5.14. */
         if (madvise(base, geometry->slots, MADV_POPULATE_WRITE) == 0 || errno == EINVAL) {
@@ -97,5 +98,5 @@ static void *ppt1_make(int *fd, uint64_t nonce, const ppt1_geometry *geometry) {
     int error = errno;
     close(*fd);
     errno = error;
-    return 0;
+    return PPT1_NULL;
 }

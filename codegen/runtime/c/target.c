@@ -77,8 +77,9 @@ const ppt1_descriptor PPT1_(descriptor) __attribute__((used)) = {
     PPT1_UNLOADABLE,
     {0, 0, 0, 0, 0, 0}};
 
-static PPT1_THREAD ppt1_thread ppt1_this_thread = {0, 0, PPT1_NO_GATE, 0, 0, 0, 0, 0,
-                                                   0, 0, 0,            0, 0, 0};
+static PPT1_THREAD ppt1_thread ppt1_this_thread = {
+    PPT1_NULL, 0, PPT1_NO_GATE, PPT1_NULL, PPT1_NULL, PPT1_NULL, PPT1_NULL, PPT1_NULL,
+    0,         0, 0,            0,         0,         0};
 
 /* The key whose destructor gives a thread's ring back, plus 1; 0 while there is none. */
 static uint64_t ppt1_exit_key;
@@ -108,20 +109,20 @@ static unsigned char *ppt1_mapping(uint64_t nonce) {
         ppt1_mapped *entry = &PPT1_(control).segments[i];
         uint64_t base = __atomic_load_n(&entry->base, __ATOMIC_ACQUIRE);
         if (base == 0)
-            return 0;
+            break;
         uint64_t name = __atomic_load_n(&entry->nonce, __ATOMIC_ACQUIRE);
         if (name == 0) /* just mapped by another thread: ask the segment itself */
-            name = ((const uint64_t *)base)[2];
+            name = PPT1_AT(const uint64_t *, base)[2];
         if (name == nonce)
-            return (unsigned char *)base;
+            return PPT1_AT(unsigned char *, base);
     }
-    return 0;
+    return PPT1_NULL;
 }
 
 /* Counts a refused frame where it outlives this process, if that is possible. */
 static void ppt1_refuse(const ppt1_thread *t, unsigned word, uint64_t *unmapped) {
     uint64_t *process = t->process;
-    if (process != 0 && ppt1_mapping(t->nonce) != 0)
+    if (process && ppt1_mapping(t->nonce))
         ppt1_count(process + word);
     else
         ppt1_count(unmapped);
@@ -132,19 +133,19 @@ static void ppt1_refuse(const ppt1_thread *t, unsigned word, uint64_t *unmapped)
 static void ppt1_give_back(ppt1_thread *t) {
     uint64_t *ring = t->tail;
     t->gate = PPT1_NO_GATE;
-    t->tail = 0;
+    t->tail = PPT1_NULL;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    if (ring == 0 || ppt1_mapping(t->nonce) == 0)
+    if (!ring || !ppt1_mapping(t->nonce))
         return;
-    uint64_t active = (uint64_t)t->epoch << 32 | PPT1_ACTIVE;
-    uint64_t unowned = (uint64_t)t->epoch << 32 | PPT1_FREE;
+    uint64_t active = ppt1_u32(t->epoch) << 32 | PPT1_ACTIVE;
+    uint64_t unowned = ppt1_u32(t->epoch) << 32 | PPT1_FREE;
     if (__atomic_compare_exchange_n(ring + PPT1_RING_OWNER, &active, unowned, 0, __ATOMIC_RELEASE,
                                     __ATOMIC_RELAXED))
         __atomic_fetch_add(t->process + PPT1_RELEASED, 1, __ATOMIC_RELEASE);
 }
 
 static void ppt1_thread_exit(void *thread) {
-    ppt1_thread *t = (ppt1_thread *)thread;
+    ppt1_thread *t = PPT1_AT(ppt1_thread *, thread);
     ppt1_enter(t);
     ppt1_give_back(t);
     ppt1_leave(t);
@@ -158,26 +159,26 @@ static void ppt1_at_thread_exit(ppt1_thread *t) {
         pthread_key_t key;
         if (pthread_key_create(&key, ppt1_thread_exit) != 0)
             return;
-        if (__atomic_compare_exchange_n(&ppt1_exit_key, &word, (uint64_t)key + 1, 0,
+        if (__atomic_compare_exchange_n(&ppt1_exit_key, &word, ppt1_u32(key) + 1, 0,
                                         __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-            word = (uint64_t)key + 1;
+            word = ppt1_u32(key) + 1;
         else
             pthread_key_delete(key);
     }
-    pthread_setspecific((pthread_key_t)(word - 1), t);
+    pthread_setspecific(PPT1_TO(pthread_key_t, word - 1), t);
 }
 
 /* Maps System V segment `id`. */
 static void *ppt1_attach(int id, uint64_t nonce, const ppt1_geometry *geometry) {
-    void *base = shmat(id, 0, 0);
-    if (base == (void *)-1)
-        return 0;
-    const uint64_t *header = (const uint64_t *)base;
+    void *base = shmat(id, PPT1_NULL, 0);
+    if (base == MAP_FAILED)
+        return PPT1_NULL;
+    const uint64_t *header = PPT1_AT(const uint64_t *, base);
     if (header[0] != PPT1_SEGMENT_MAGIC || header[2] != nonce ||
-        (uint32_t)header[5] != PPT1_STRIDE) {
+        PPT1_TO(uint32_t, header[5]) != PPT1_STRIDE) {
         shmdt(base);
         errno = ESTALE; /* the id belongs to somebody else by now */
-        return 0;
+        return PPT1_NULL;
     }
     madvise(base, geometry->size, MADV_DONTFORK);
     return base;
@@ -190,23 +191,23 @@ static void *ppt1_make(int *fd, uint64_t nonce, const ppt1_geometry *geometry);
 static unsigned char *ppt1_map(uint64_t gate, uint64_t nonce, const ppt1_geometry *geometry) {
     int fd = -1;
     void *base = gate >> 31 & 1 ? ppt1_make(&fd, nonce, geometry)
-                                : ppt1_attach((int)(gate & 0x7fffffff), nonce, geometry);
-    if (base == 0)
-        return 0;
-    unsigned char *other = 0;
-    for (unsigned i = 0; i < 8 && other == 0; i++) {
+                                : ppt1_attach(PPT1_TO(int, gate & 0x7fffffff), nonce, geometry);
+    if (!base)
+        return PPT1_NULL;
+    unsigned char *other = PPT1_NULL;
+    for (unsigned i = 0; i < 8 && !other; i++) {
         ppt1_mapped *entry = &PPT1_(control).segments[i];
         uint64_t taken = 0;
-        if (__atomic_compare_exchange_n(&entry->base, &taken, (uint64_t)base, 0, __ATOMIC_ACQ_REL,
-                                        __ATOMIC_ACQUIRE)) {
-            __atomic_store_n(&PPT1_(control).memfd[i], (uint64_t)(fd + 1), __ATOMIC_RELAXED);
+        if (__atomic_compare_exchange_n(&entry->base, &taken, PPT1_AT(uint64_t, base), 0,
+                                        __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+            __atomic_store_n(&PPT1_(control).memfd[i], ppt1_i64(fd + 1), __ATOMIC_RELAXED);
             __atomic_store_n(&entry->size, geometry->size, __ATOMIC_RELAXED);
             __atomic_store_n(&entry->handle, gate, __ATOMIC_RELAXED);
             __atomic_store_n(&entry->nonce, nonce, __ATOMIC_RELEASE);
-            return (unsigned char *)base;
+            return PPT1_AT(unsigned char *, base);
         }
-        if (((const uint64_t *)taken)[2] == nonce)
-            other = (unsigned char *)taken;
+        if (PPT1_AT(const uint64_t *, taken)[2] == nonce)
+            other = PPT1_AT(unsigned char *, taken);
     }
     munmap(base, geometry->size); /* for System V memory, too, this is all */
     if (fd != -1)
@@ -217,26 +218,26 @@ static unsigned char *ppt1_map(uint64_t gate, uint64_t nonce, const ppt1_geometr
 
 /* Claims the lowest free ring. */
 static int ppt1_claim(ppt1_thread *t, unsigned char *base, const ppt1_geometry *geometry) {
-    uint64_t tid = (uint64_t)syscall(SYS_gettid);
+    uint64_t tid = ppt1_i64(syscall(SYS_gettid));
     for (uint32_t r = 0; r < geometry->rings; r++) {
-        uint64_t *ring =
-            (uint64_t *)(base + geometry->ring_headers + (uint64_t)r * geometry->ring_pitch);
+        uint64_t offset = geometry->ring_headers + ppt1_u32(r) * geometry->ring_pitch;
+        uint64_t *ring = PPT1_AT(uint64_t *, base + offset);
         uint64_t owner = __atomic_load_n(ring + PPT1_RING_OWNER, __ATOMIC_RELAXED);
-        uint32_t epoch = (uint32_t)(owner >> 32) + 1;
-        if ((uint32_t)owner != PPT1_FREE ||
+        uint32_t epoch = PPT1_TO(uint32_t, owner >> 32) + 1;
+        if (PPT1_TO(uint32_t, owner) != PPT1_FREE ||
             !__atomic_compare_exchange_n(ring + PPT1_RING_OWNER, &owner,
-                                         (uint64_t)epoch << 32 | PPT1_ACTIVE, 0, __ATOMIC_ACQ_REL,
+                                         ppt1_u32(epoch) << 32 | PPT1_ACTIVE, 0, __ATOMIC_ACQ_REL,
                                          __ATOMIC_RELAXED))
             continue;
-        uint64_t bytes = (uint64_t)PPT1_STRIDE << geometry->log2_slots;
+        uint64_t bytes = ppt1_u32(PPT1_STRIDE) << geometry->log2_slots;
         uint64_t next = __atomic_load_n(ring, __ATOMIC_RELAXED);
         uint64_t *history = ring + PPT1_RING_HISTORY + 2 * (epoch % 4);
         /* whoever reads the entry also reads an epoch of at least this one */
         __atomic_thread_fence(__ATOMIC_RELEASE);
         __atomic_store_n(history, next + 1, __ATOMIC_RELAXED);
-        __atomic_store_n(history + 1, (uint64_t)epoch << 32 | (tid & 0xffffffff),
+        __atomic_store_n(history + 1, ppt1_u32(epoch) << 32 | (tid & 0xffffffff),
                          __ATOMIC_RELEASE);
-        t->first = (uint64_t *)(base + geometry->slots + r * bytes);
+        t->first = PPT1_AT(uint64_t *, base + geometry->slots + r * bytes);
         t->end = t->first + bytes / 8;
         t->slot = t->first + (next & ((UINT64_C(1) << geometry->log2_slots) - 1)) * (PPT1_STRIDE / 8);
         t->next = next;
@@ -271,7 +272,7 @@ static int ppt1_join(ppt1_thread *t, uint64_t gate) {
             return PPT1_REFUSED;
         }
     }
-    if (__atomic_load_n(&control->target_pid, __ATOMIC_RELAXED) != (uint32_t)getpid()) {
+    if (__atomic_load_n(&control->target_pid, __ATOMIC_RELAXED) != PPT1_TO(uint32_t, getpid())) {
         t->refused_released = PPT1_FOREIGN;
         t->refused_nonce = nonce;
         t->refused_gate = gate;
@@ -294,13 +295,13 @@ static int ppt1_join(ppt1_thread *t, uint64_t gate) {
         return PPT1_GATE_CHANGED; /* what was copied may belong to another gate */
 
     unsigned char *base = ppt1_mapping(nonce);
-    if (base == 0)
+    if (!base)
         base = ppt1_map(gate, nonce, &geometry);
-    if (base == 0) {
+    if (!base) {
         int error = errno;
         base = ppt1_mapping(nonce); /* by another thread, meanwhile */
-        if (base == 0) {
-            __atomic_store_n(&control->error, gate >> 32 << 32 | (uint32_t)error,
+        if (!base) {
+            __atomic_store_n(&control->error, gate >> 32 << 32 | PPT1_TO(uint32_t, error),
                              __ATOMIC_RELAXED);
             __atomic_store_n(&control->failed_nonce, nonce, __ATOMIC_RELAXED);
             __atomic_store_n(&control->failed_gate, gate, __ATOMIC_RELEASE);
@@ -309,14 +310,14 @@ static int ppt1_join(ppt1_thread *t, uint64_t gate) {
         }
     }
 
-    uint64_t owner = (uint64_t)t->epoch << 32 | PPT1_ACTIVE;
-    if (t->tail != 0 && t->nonce == nonce &&
+    uint64_t owner = ppt1_u32(t->epoch) << 32 | PPT1_ACTIVE;
+    if (t->tail && t->nonce == nonce &&
         __atomic_load_n(t->tail + PPT1_RING_OWNER, __ATOMIC_RELAXED) == owner) {
         t->gate = gate; /* the same segment again, and the ring is still ours */
         return PPT1_JOINED;
     }
     ppt1_give_back(t);
-    uint64_t *process = (uint64_t *)(base + geometry.process);
+    uint64_t *process = PPT1_AT(uint64_t *, base + geometry.process);
     uint64_t released = __atomic_load_n(process + PPT1_RELEASED, __ATOMIC_ACQUIRE);
     t->process = process;
     t->nonce = nonce;
@@ -332,7 +333,7 @@ static int ppt1_join(ppt1_thread *t, uint64_t gate) {
         ppt1_give_back(t);
         return PPT1_GATE_CHANGED;
     }
-    t->enable = (const uint64_t *)(base + geometry.masks);
+    t->enable = PPT1_AT(const uint64_t *, base + geometry.masks);
     t->gate = gate;
     return PPT1_JOINED;
 }
@@ -357,7 +358,7 @@ static inline ppt1_thread *ppt1_if_enabled(ppt1_thread *t, unsigned frame) {
     uint64_t enabled = __atomic_load_n(t->enable + word, __ATOMIC_RELAXED);
     if (__builtin_expect((enabled >> frame % 64 & 1) == 0, 0)) {
         ppt1_leave(t);
-        return 0;
+        return PPT1_NULL;
     }
     /* A reader that sees a word of this frame also sees the cursor before it. */
     __atomic_thread_fence(__ATOMIC_RELEASE);
@@ -369,12 +370,12 @@ static __attribute__((noinline, cold)) ppt1_thread *ppt1_begin_slow(ppt1_thread 
     if (ppt1_slow(t, gate))
         return ppt1_if_enabled(t, frame);
     ppt1_leave(t);
-    return 0;
+    return PPT1_NULL;
 }
 
 static __attribute__((noinline, cold)) ppt1_thread *ppt1_begin_nested(const ppt1_thread *t) {
     ppt1_refuse(t, PPT1_NESTED, &PPT1_(control).nested);
-    ppt1_thread *none = 0;
+    ppt1_thread *none = PPT1_NULL;
     __asm__("" : "+r"(none)); /* clang, knowing it, would make no tail call: a stack frame in begin */
     return none;
 }
@@ -416,9 +417,9 @@ PPT1_WEAK void PPT1_(prepare)(void) {
     uint64_t gate = __atomic_load_n(&PPT1_(control).gate, __ATOMIC_RELAXED);
     if (gate != 0 && (gate == t->gate || ppt1_slow(t, gate))) {
         int saved = errno;
-        uint64_t start = (uint64_t)t->first / PPT1_PAGE * PPT1_PAGE;
-        uint64_t bytes = (uint64_t)t->end - start + PPT1_PAGE - 1;
-        madvise((void *)start, bytes / PPT1_PAGE * PPT1_PAGE, MADV_POPULATE_WRITE);
+        uint64_t start = PPT1_AT(uint64_t, t->first) / PPT1_PAGE * PPT1_PAGE;
+        uint64_t bytes = PPT1_AT(uint64_t, t->end) - start + PPT1_PAGE - 1;
+        madvise(PPT1_AT(void *, start), bytes / PPT1_PAGE * PPT1_PAGE, MADV_POPULATE_WRITE);
         errno = saved;
     }
     ppt1_leave(t);
@@ -435,14 +436,17 @@ PPT1_WEAK struct timespec PPT1_(clock)(int clock) {
  * for ticks, and never 0. */
 PPT1_WEAK __attribute__((cold)) uint64_t PPT1_(stamp)(void) {
     struct timespec now = PPT1_(clock)(CLOCK_MONOTONIC);
-    uint64_t seconds = (uint64_t)now.tv_sec;
-    return PPT1_STAMP_IS_MONOTONIC | (seconds * 1000000000 + (uint64_t)now.tv_nsec);
+    uint64_t seconds = ppt1_i64(now.tv_sec);
+    return PPT1_STAMP_IS_MONOTONIC | (seconds * 1000000000 + ppt1_i64(now.tv_nsec));
 }
 
 #if PPT1_UNLOADABLE
+#define PPT1_QUOTED(name) #name
+#define PPT1_TEXT(name) PPT1_QUOTED(name)
+
 /* This object's own descriptor, whether or not the program uses another object's. */
 extern const ppt1_descriptor PPT1_(own)
-    __attribute__((weak, alias(PPT1_DESCRIPTOR_NAME), visibility("hidden")));
+    __attribute__((weak, alias(PPT1_TEXT(PPT1_(descriptor))), visibility("hidden")));
 
 /* Before the code goes: off, and no destructor of ours at thread exit. The mappings stay. */
 static __attribute__((destructor)) void ppt1_unload(void) {
@@ -453,7 +457,7 @@ static __attribute__((destructor)) void ppt1_unload(void) {
     __atomic_store_n(&PPT1_(control).gate, 0, __ATOMIC_RELAXED);
     uint64_t word = __atomic_exchange_n(&ppt1_exit_key, 0, __ATOMIC_ACQ_REL);
     if (word != 0)
-        pthread_key_delete((pthread_key_t)(word - 1));
+        pthread_key_delete(PPT1_TO(pthread_key_t, word - 1));
 }
 #endif
 

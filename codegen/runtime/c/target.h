@@ -10,12 +10,19 @@
 #define PPT1_ENABLED 0
 #endif
 
+/* Casts and nulls by which neither language's compilers warn: of numbers, of and to pointers. */
 #ifdef __cplusplus
 #define PPT1_ZERO(type) type()
 #define PPT1_ASSERT(condition, text) static_assert(condition, text)
+#define PPT1_TO(type, number) static_cast<type>(number)
+#define PPT1_AT(type, pointer) reinterpret_cast<type>(pointer)
+#define PPT1_NULL nullptr
 #else
 #define PPT1_ZERO(type) {0}
 #define PPT1_ASSERT(condition, text) _Static_assert(condition, text)
+#define PPT1_TO(type, number) ((type)(number))
+#define PPT1_AT(type, pointer) ((type)(pointer))
+#define PPT1_NULL 0
 #endif
 
 #if PPT1_ENABLED
@@ -110,10 +117,19 @@ static inline uint64_t ppt1_f64(double value) {
     return bits;
 }
 
-/* Up to 8 bytes of an array. */
-static inline uint64_t ppt1_bytes(const void *from, unsigned count) {
+/* Integers by way of the unsigned type of their width: no sign may reach what shares their word. */
+static inline uint64_t ppt1_i8(int8_t value) { return PPT1_TO(uint8_t, value); }
+static inline uint64_t ppt1_i16(int16_t value) { return PPT1_TO(uint16_t, value); }
+static inline uint64_t ppt1_i32(int32_t value) { return PPT1_TO(uint32_t, value); }
+static inline uint64_t ppt1_i64(int64_t value) { return PPT1_TO(uint64_t, value); }
+static inline uint64_t ppt1_u8(uint8_t value) { return value; }
+static inline uint64_t ppt1_u16(uint16_t value) { return value; }
+static inline uint64_t ppt1_u32(uint32_t value) { return value; }
+
+/* Up to 8 bytes of an array, from byte `at` on. */
+static inline uint64_t ppt1_bytes(const void *from, unsigned at, unsigned count) {
     uint64_t word = 0;
-    memcpy(&word, from, count);
+    memcpy(&word, PPT1_AT(const char *, from) + at, count);
     return word;
 }
 

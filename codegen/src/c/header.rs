@@ -5,7 +5,7 @@ use ppt_frame_dsl::schema::{Field, FieldType, Frame};
 
 use super::comment::{doc, literal};
 use super::structure::{assertions, members};
-use super::words::stores;
+use super::words::{Enums, stores};
 use super::{Buffer, array_length, element_type, frame_type};
 use crate::stamps::{Stamp, clock_number, stamped, stamps};
 use crate::text::Text;
@@ -52,7 +52,7 @@ pub(super) fn emit(buffer: &Buffer) -> String {
     out.blank();
     switch(buffer, &mut out);
     for frame in &schema.frames {
-        commit(buffer, frame, &frame_type(frame), &mut out);
+        commit(buffer, frame, &frame_type(frame), Enums::Integers, &mut out);
         write_frame(buffer, frame, &mut out);
         setters(buffer, frame, &mut out);
     }
@@ -182,7 +182,7 @@ pub(crate) fn now(buffer: &Buffer, stamp: &Stamp, prefix: &str, out: &mut Text) 
             out.line("return now;");
         }
         FieldType::Timespec { .. } => out.line("return t;"),
-        _ => out.line("return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;"),
+        _ => out.line("return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;"),
     }
     out.close("}");
     out.blank();
@@ -204,7 +204,7 @@ fn now_ticks(buffer: &Buffer, stamp: &Stamp, prefix: &str, out: &mut Text) {
 }
 
 /// The function that copies a frame, of the type `ty`, into the ring.
-pub(crate) fn commit(buffer: &Buffer, frame: &Frame, ty: &str, out: &mut Text) {
+pub(crate) fn commit(buffer: &Buffer, frame: &Frame, ty: &str, enums: Enums, out: &mut Text) {
     let schema = buffer.schema;
     let id = schema.frames.iter().position(|it| std::ptr::eq(it, frame)).expect("of this schema");
     let inline = if frame.size / 8 <= INLINE_WORDS {
@@ -218,9 +218,9 @@ pub(crate) fn commit(buffer: &Buffer, frame: &Frame, ty: &str, out: &mut Text) {
         buffer.symbol(&format!("commit_{}", frame.name))
     ));
     out.line(&format!("ppt1_thread *t = {}({id});", buffer.symbol("begin")));
-    out.open("if (t != 0) {");
+    out.open("if (t) {");
     out.line("uint64_t *s = t->slot;");
-    for statement in stores(schema, frame, schema.multi().then_some(id)) {
+    for statement in stores(schema, frame, enums, schema.multi().then_some(id)) {
         out.line(&statement);
     }
     out.line(&format!("{}(t);", buffer.symbol("end")));

@@ -10,12 +10,13 @@ const MADE: &str = include_str!("../../runtime/c/made.c");
 const HELLO: &str = include_str!("../../runtime/c/hello.c");
 
 /// What the fixed parts need.
-const HEADERS: [&str; 14] = [
+const HEADERS: [&str; 15] = [
     "errno.h",
     "fcntl.h",
     "poll.h",
     "pthread.h",
     "stdlib.h",
+    "sys/auxv.h",
     "sys/mman.h",
     "sys/prctl.h",
     "sys/resource.h",
@@ -42,8 +43,11 @@ pub(crate) fn emit(buffer: &Buffer, header: &str, macro_form: bool) -> String {
         out.line(&format!("#include <{header}>"));
     }
     out.blank();
+    let needs =
+        "#error \"ppt: _GNU_SOURCE comes too late: compile this file by itself, or before others\"";
+    out.lines(["#if !defined(MADV_DONTFORK) || !defined(CLOCK_MONOTONIC)", needs, "#endif"]);
+    out.blank();
     out.line(&format!("#define PPT1_(name) {}##name", buffer.symbol("")));
-    out.line(&format!("#define PPT1_DESCRIPTOR_NAME \"{}\"", buffer.symbol("descriptor")));
     out.line(&format!("#define PPT1_SCHEMA_HASH UINT64_C(0x{:016x})", buffer.hash));
     out.line(&format!("#define PPT1_STRIDE {}", schema.stride));
     out.line(&format!("#define PPT1_LOG2_SLOTS {}", schema.slots.ilog2()));
@@ -58,6 +62,13 @@ pub(crate) fn emit(buffer: &Buffer, header: &str, macro_form: bool) -> String {
     json_literal(schema, &mut out);
     out.line("#pragma GCC diagnostic pop");
     out.blank();
+    out.line("#if defined(__SANITIZE_THREAD__) && !defined(__clang__) && __GNUC__ > 10");
+    out.line(
+        "#pragma GCC diagnostic push /* it follows no fences; ours are for other processes */",
+    );
+    out.line("#pragma GCC diagnostic ignored \"-Wtsan\"");
+    out.line("#endif");
+    out.blank();
     out.block(FIXED);
     out.blank();
     out.block(MADE);
@@ -67,6 +78,8 @@ pub(crate) fn emit(buffer: &Buffer, header: &str, macro_form: bool) -> String {
     if macro_form {
         thread_frames(buffer, &mut out);
     }
+    out.line("#if defined(__SANITIZE_THREAD__) && !defined(__clang__) && __GNUC__ > 10");
+    out.lines(["#pragma GCC diagnostic pop", "#endif"]);
     out.line("#endif /* PPT1_ENABLED */");
     out.finish()
 }

@@ -3,15 +3,37 @@
 //! Words are composed from the fields, so that a compiler can keep the fields in registers; a
 //! struct that is read back as words costs twice as much.
 
-use ppt_frame_dsl::schema::{Field, FieldType, Frame, Schema};
+use ppt_frame_dsl::schema::{Field, FieldType, Frame, Int, Schema};
 
-use super::array_length;
+use super::{array_length, int_type};
+
+/// What an enum's fields are.
+#[derive(Clone, Copy)]
+pub(crate) enum Enums {
+    /// Of the integer type, as in C.
+    Integers,
+    /// Of an `enum class`, as in C++.
+    Classes,
+}
+
+/// An integer as a word. Without a cast where it needs none: C++ compilers can warn of those.
+fn integer(ty: Int, value: &str) -> String {
+    match ty {
+        Int::U64 => value.into(),
+        _ => format!("ppt1_{}({value})", ty.word()),
+    }
+}
 
 /// Full words inside one array that are worth a loop.
 const LOOP_FROM: u32 = 8;
 
 /// Statements that store the words of `frame`, but word 0, from `f` into `s`.
-pub(super) fn stores(schema: &Schema, frame: &Frame, id: Option<usize>) -> Vec<String> {
+pub(super) fn stores(
+    schema: &Schema,
+    frame: &Frame,
+    enums: Enums,
+    id: Option<usize>,
+) -> Vec<String> {
     let mut parts: Vec<Vec<String>> = vec![Vec::new(); frame.size as usize / 8];
     if let Some(id) = id {
         parts[1].push(format!("{id}"));
@@ -20,12 +42,12 @@ pub(super) fn stores(schema: &Schema, frame: &Frame, id: Option<usize>) -> Vec<S
     for field in &frame.fields {
         match bulk(schema, field) {
             Some(words) => {
-                compose(schema, field, 0, words.before, &mut parts);
-                compose(schema, field, words.after, field.bytes(schema), &mut parts);
+                compose(schema, field, enums, (0, words.before), &mut parts);
+                compose(schema, field, enums, (words.after, field.bytes(schema)), &mut parts);
                 let first = (field.offset + words.before) / 8;
                 loops.push((first, words, field));
             }
-            None => compose(schema, field, 0, field.bytes(schema), &mut parts),
+            None => compose(schema, field, enums, (0, field.bytes(schema)), &mut parts),
         }
     }
     let mut statements = Vec::new();
@@ -35,7 +57,7 @@ pub(super) fn stores(schema: &Schema, frame: &Frame, id: Option<usize>) -> Vec<S
             let count = (words.after - words.before) / 8;
             statements.push(format!("for (unsigned i = 0; i < {count}; i++)"));
             statements.push(format!(
-                "    ppt1_put(s + {first} + i, ppt1_bytes((const char *)f->{} + {} + 8 * i, 8));",
+                "    ppt1_put(s + {first} + i, ppt1_bytes(f->{}, {} + 8 * i, 8));",
                 field.name, words.before
             ));
             word += count;
@@ -69,7 +91,13 @@ fn bulk(schema: &Schema, field: &Field) -> Option<Bulk> {
 }
 
 /// Adds bytes `[from, to)` of a field to the words that they lie in.
-fn compose(schema: &Schema, field: &Field, from: u32, to: u32, parts: &mut [Vec<String>]) {
+fn compose(
+    schema: &Schema,
+    field: &Field,
+    enums: Enums,
+    (from, to): (u32, u32),
+    parts: &mut [Vec<String>],
+) {
     let mut put = |offset: u32, expression: String| {
         let shift = offset % 8 * 8;
         let expression = if shift == 0 { expression } else { format!("{expression} << {shift}") };
@@ -81,8 +109,7 @@ fn compose(schema: &Schema, field: &Field, from: u32, to: u32, parts: &mut [Vec<
         while at < to {
             let offset = field.offset + at;
             let count = (8 - offset % 8).min(to - at);
-            let start = if at == 0 { String::new() } else { format!(" + {at}") };
-            put(offset, format!("ppt1_bytes(f->{name}{start}, {count})"));
+            put(offset, format!("ppt1_bytes(f->{name}, {at}, {count})"));
             at += count;
         }
         return;
@@ -96,18 +123,32 @@ fn compose(schema: &Schema, field: &Field, from: u32, to: u32, parts: &mut [Vec<
             FieldType::F32 => put(offset, format!("ppt1_f32({value})")),
             FieldType::F64 => put(offset, format!("ppt1_f64({value})")),
             FieldType::Timeval => {
-                put(offset, format!("(uint64_t){value}.tv_sec"));
-                put(offset + 8, format!("(uint64_t){value}.tv_usec"));
+                put(offset, format!("ppt1_i64({value}.tv_sec)"));
+                put(offset + 8, format!("ppt1_i64({value}.tv_usec)"));
             }
             FieldType::Timespec { .. } => {
-                put(offset, format!("(uint64_t){value}.tv_sec"));
-                put(offset + 8, format!("(uint64_t){value}.tv_nsec"));
+                put(offset, format!("ppt1_i64({value}.tv_sec)"));
+                put(offset + 8, format!("ppt1_i64({value}.tv_nsec)"));
             }
-            // By way of the unsigned type of its width: no sign may reach the neighbours.
-            _ => match size {
-                8 => put(offset, format!("(uint64_t){value}")),
-                _ => put(offset, format!("(uint64_t)(uint{}_t){value}", size * 8)),
-            },
+            FieldType::Enum { name } => {
+                let repr = schema.enum_named(name).expect("a checked schema's enums exist").repr;
+                let value = match enums {
+                    Enums::Integers => value,
+                    Enums::Classes => format!("static_cast<{}>({value})", int_type(repr)),
+                };
+                put(offset, integer(repr, &value));
+            }
+            FieldType::I8 => put(offset, integer(Int::I8, &value)),
+            FieldType::I16 => put(offset, integer(Int::I16, &value)),
+            FieldType::I32 => put(offset, integer(Int::I32, &value)),
+            FieldType::I64 | FieldType::Duration | FieldType::Ns { .. } => {
+                put(offset, integer(Int::I64, &value));
+            }
+            FieldType::U8 | FieldType::Bool => put(offset, integer(Int::U8, &value)),
+            FieldType::U16 => put(offset, integer(Int::U16, &value)),
+            FieldType::U32 => put(offset, integer(Int::U32, &value)),
+            FieldType::U64 | FieldType::Tsc => put(offset, integer(Int::U64, &value)),
+            FieldType::Char { .. } | FieldType::Bytes { .. } => unreachable!("stored above"),
         }
     }
 }

@@ -96,33 +96,33 @@ static inline void ppt_arrays_prepare(void) {
 /* Stores a frame, word by word, into the next slot of the thread's ring. */
 static inline __attribute__((always_inline)) void ppt1_arrays_4bd7d6c8_commit_arrays(const pptframe_arrays_t *f) {
     ppt1_thread *t = ppt1_arrays_4bd7d6c8_begin(0);
-    if (t != 0) {
+    if (t) {
         uint64_t *s = t->slot;
-        ppt1_put(s + 1, (uint64_t)f->i8[0]);
-        ppt1_put(s + 2, (uint64_t)f->i8[1]);
-        ppt1_put(s + 3, (uint64_t)f->u8[0]);
+        ppt1_put(s + 1, ppt1_i64(f->i8[0]));
+        ppt1_put(s + 2, ppt1_i64(f->i8[1]));
+        ppt1_put(s + 3, f->u8[0]);
         ppt1_put(s + 4, ppt1_f64(f->f8[0]));
         ppt1_put(s + 5, ppt1_f64(f->f8[1]));
-        ppt1_put(s + 6, (uint64_t)f->took[0]);
-        ppt1_put(s + 7, (uint64_t)f->took[1]);
-        ppt1_put(s + 8, (uint64_t)f->when[0].tv_sec);
-        ppt1_put(s + 9, (uint64_t)f->when[0].tv_nsec);
-        ppt1_put(s + 10, (uint64_t)f->when[1].tv_sec);
-        ppt1_put(s + 11, (uint64_t)f->when[1].tv_nsec);
-        ppt1_put(s + 12, (uint64_t)f->cpu[0].tv_sec);
-        ppt1_put(s + 13, (uint64_t)f->cpu[0].tv_nsec);
-        ppt1_put(s + 14, (uint64_t)(uint32_t)f->i4[0] | (uint64_t)(uint32_t)f->i4[1] << 32);
-        ppt1_put(s + 15, (uint64_t)(uint32_t)f->i4[2] | (uint64_t)(uint32_t)f->u4[0] << 32);
-        ppt1_put(s + 16, (uint64_t)(uint32_t)f->u4[1] | ppt1_f32(f->f4[0]) << 32);
+        ppt1_put(s + 6, ppt1_i64(f->took[0]));
+        ppt1_put(s + 7, ppt1_i64(f->took[1]));
+        ppt1_put(s + 8, ppt1_i64(f->when[0].tv_sec));
+        ppt1_put(s + 9, ppt1_i64(f->when[0].tv_nsec));
+        ppt1_put(s + 10, ppt1_i64(f->when[1].tv_sec));
+        ppt1_put(s + 11, ppt1_i64(f->when[1].tv_nsec));
+        ppt1_put(s + 12, ppt1_i64(f->cpu[0].tv_sec));
+        ppt1_put(s + 13, ppt1_i64(f->cpu[0].tv_nsec));
+        ppt1_put(s + 14, ppt1_i32(f->i4[0]) | ppt1_i32(f->i4[1]) << 32);
+        ppt1_put(s + 15, ppt1_i32(f->i4[2]) | ppt1_u32(f->u4[0]) << 32);
+        ppt1_put(s + 16, ppt1_u32(f->u4[1]) | ppt1_f32(f->f4[0]) << 32);
         ppt1_put(s + 17, ppt1_f32(f->f4[1]) | ppt1_f32(f->f4[2]) << 32);
-        ppt1_put(s + 18, (uint64_t)(uint16_t)f->i2[0] | (uint64_t)(uint16_t)f->i2[1] << 16 | (uint64_t)(uint16_t)f->i2[2] << 32 | (uint64_t)(uint16_t)f->u2[0] << 48);
-        ppt1_put(s + 19, (uint64_t)(uint16_t)f->u2[1] | (uint64_t)(uint16_t)f->u2[2] << 16 | (uint64_t)(uint16_t)f->u2[3] << 32 | (uint64_t)(uint16_t)f->u2[4] << 48);
-        ppt1_put(s + 20, (uint64_t)(uint8_t)f->i1[0] << 48 | (uint64_t)(uint8_t)f->i1[1] << 56 | (uint64_t)(uint16_t)f->side[0] | (uint64_t)(uint16_t)f->side[1] << 16 | (uint64_t)(uint16_t)f->side[2] << 32);
-        ppt1_put(s + 21, (uint64_t)(uint8_t)f->i1[2] | (uint64_t)(uint8_t)f->u1[0] << 8 | (uint64_t)(uint8_t)f->u1[1] << 16 | (uint64_t)(uint8_t)f->u1[2] << 24 | (uint64_t)(uint8_t)f->u1[3] << 32 | (uint64_t)(uint8_t)f->u1[4] << 40 | (uint64_t)(uint8_t)f->yes[0] << 48 | (uint64_t)(uint8_t)f->yes[1] << 56);
-        ppt1_put(s + 22, (uint64_t)(uint8_t)f->yes[2] | (uint64_t)(uint8_t)f->yes[3] << 8 | (uint64_t)(uint8_t)f->yes[4] << 16 | (uint64_t)(uint8_t)f->yes[5] << 24 | (uint64_t)(uint8_t)f->yes[6] << 32 | ppt1_bytes(f->name, 3) << 40);
-        ppt1_put(s + 23, ppt1_bytes(f->name + 3, 8));
-        ppt1_put(s + 24, ppt1_bytes(f->name + 11, 2) | ppt1_bytes(f->payload, 6) << 16);
-        ppt1_put(s + 25, ppt1_bytes(f->payload + 6, 5));
+        ppt1_put(s + 18, ppt1_i16(f->i2[0]) | ppt1_i16(f->i2[1]) << 16 | ppt1_i16(f->i2[2]) << 32 | ppt1_u16(f->u2[0]) << 48);
+        ppt1_put(s + 19, ppt1_u16(f->u2[1]) | ppt1_u16(f->u2[2]) << 16 | ppt1_u16(f->u2[3]) << 32 | ppt1_u16(f->u2[4]) << 48);
+        ppt1_put(s + 20, ppt1_i8(f->i1[0]) << 48 | ppt1_i8(f->i1[1]) << 56 | ppt1_i16(f->side[0]) | ppt1_i16(f->side[1]) << 16 | ppt1_i16(f->side[2]) << 32);
+        ppt1_put(s + 21, ppt1_i8(f->i1[2]) | ppt1_u8(f->u1[0]) << 8 | ppt1_u8(f->u1[1]) << 16 | ppt1_u8(f->u1[2]) << 24 | ppt1_u8(f->u1[3]) << 32 | ppt1_u8(f->u1[4]) << 40 | ppt1_u8(f->yes[0]) << 48 | ppt1_u8(f->yes[1]) << 56);
+        ppt1_put(s + 22, ppt1_u8(f->yes[2]) | ppt1_u8(f->yes[3]) << 8 | ppt1_u8(f->yes[4]) << 16 | ppt1_u8(f->yes[5]) << 24 | ppt1_u8(f->yes[6]) << 32 | ppt1_bytes(f->name, 0, 3) << 40);
+        ppt1_put(s + 23, ppt1_bytes(f->name, 3, 8));
+        ppt1_put(s + 24, ppt1_bytes(f->name, 11, 2) | ppt1_bytes(f->payload, 0, 6) << 16);
+        ppt1_put(s + 25, ppt1_bytes(f->payload, 6, 5));
         ppt1_arrays_4bd7d6c8_end(t);
     }
 }

@@ -13,6 +13,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -23,8 +24,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#if !defined(MADV_DONTFORK) || !defined(CLOCK_MONOTONIC)
+#error "ppt: _GNU_SOURCE comes too late: compile this file by itself, or before others"
+#endif
+
 #define PPT1_(name) ppt1_comments_97d48053_##name
-#define PPT1_DESCRIPTOR_NAME "ppt1_comments_97d48053_descriptor"
 #define PPT1_SCHEMA_HASH UINT64_C(0x97d48053fff91984)
 #define PPT1_STRIDE 16
 #define PPT1_LOG2_SLOTS 14
@@ -45,6 +49,11 @@ static const char ppt1_schema[] =
     "wner\",\"Zo\303\253 \342\231\245 it's\"]]}";
 #pragma GCC diagnostic pop
 
+#if defined(__SANITIZE_THREAD__) && !defined(__clang__) && __GNUC__ > 10
+#pragma GCC diagnostic push /* it follows no fences; ours are for other processes */
+#pragma GCC diagnostic ignored "-Wtsan"
+#endif
+
 [ runtime/c/target.c ]
 
 [ runtime/c/made.c ]
@@ -60,4 +69,7 @@ PPT1_WEAK PPT1_THREAD pptframe_comments_t ppt1_comments_97d48053_frame_comments;
 }
 #endif
 
+#if defined(__SANITIZE_THREAD__) && !defined(__clang__) && __GNUC__ > 10
+#pragma GCC diagnostic pop
+#endif
 #endif /* PPT1_ENABLED */

@@ -63,9 +63,9 @@ static inline void ppt_comments_prepare(void) {
 /* Stores a frame, word by word, into the next slot of the thread's ring. */
 static inline __attribute__((always_inline)) void ppt1_comments_97d48053_commit_comments(const pptframe_comments_t *f) {
     ppt1_thread *t = ppt1_comments_97d48053_begin(0);
-    if (t != 0) {
+    if (t) {
         uint64_t *s = t->slot;
-        ppt1_put(s + 1, (uint64_t)(uint32_t)f->rate | (uint64_t)(uint32_t)f->who << 32);
+        ppt1_put(s + 1, ppt1_u32(f->rate) | ppt1_i32(f->who) << 32);
         ppt1_comments_97d48053_end(t);
     }
 }

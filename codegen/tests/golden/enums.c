@@ -13,6 +13,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -23,8 +24,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#if !defined(MADV_DONTFORK) || !defined(CLOCK_MONOTONIC)
+#error "ppt: _GNU_SOURCE comes too late: compile this file by itself, or before others"
+#endif
+
 #define PPT1_(name) ppt1_enums_b546f465_##name
-#define PPT1_DESCRIPTOR_NAME "ppt1_enums_b546f465_descriptor"
 #define PPT1_SCHEMA_HASH UINT64_C(0xb546f465001936a6)
 #define PPT1_STRIDE 48
 #define PPT1_LOG2_SLOTS 14
@@ -58,6 +62,11 @@ static const char ppt1_schema[] =
     ".\"}]}";
 #pragma GCC diagnostic pop
 
+#if defined(__SANITIZE_THREAD__) && !defined(__clang__) && __GNUC__ > 10
+#pragma GCC diagnostic push /* it follows no fences; ours are for other processes */
+#pragma GCC diagnostic ignored "-Wtsan"
+#endif
+
 [ runtime/c/target.c ]
 
 [ runtime/c/made.c ]
@@ -73,4 +82,7 @@ PPT1_WEAK PPT1_THREAD pptframe_enums_t ppt1_enums_b546f465_frame_enums;
 }
 #endif
 
+#if defined(__SANITIZE_THREAD__) && !defined(__clang__) && __GNUC__ > 10
+#pragma GCC diagnostic pop
+#endif
 #endif /* PPT1_ENABLED */

@@ -115,13 +115,13 @@ static inline void ppt_enums_prepare(void) {
 /* Stores a frame, word by word, into the next slot of the thread's ring. */
 static inline __attribute__((always_inline)) void ppt1_enums_b546f465_commit_enums(const pptframe_enums_t *f) {
     ppt1_thread *t = ppt1_enums_b546f465_begin(0);
-    if (t != 0) {
+    if (t) {
         uint64_t *s = t->slot;
-        ppt1_put(s + 1, (uint64_t)f->long_);
-        ppt1_put(s + 2, (uint64_t)f->huge);
-        ppt1_put(s + 3, (uint64_t)(uint32_t)f->plain | (uint64_t)(uint32_t)f->wide << 32);
-        ppt1_put(s + 4, (uint64_t)(uint32_t)f->path[0] | (uint64_t)(uint32_t)f->path[1] << 32);
-        ppt1_put(s + 5, (uint64_t)(uint8_t)f->tiny << 32 | (uint64_t)(uint16_t)f->short_ | (uint64_t)(uint8_t)f->byte << 40 | (uint64_t)(uint16_t)f->word << 16 | (uint64_t)(uint8_t)f->state_start << 48 | (uint64_t)(uint8_t)f->state_end << 56);
+        ppt1_put(s + 1, ppt1_i64(f->long_));
+        ppt1_put(s + 2, f->huge);
+        ppt1_put(s + 3, ppt1_i32(f->plain) | ppt1_u32(f->wide) << 32);
+        ppt1_put(s + 4, ppt1_i32(f->path[0]) | ppt1_i32(f->path[1]) << 32);
+        ppt1_put(s + 5, ppt1_i8(f->tiny) << 32 | ppt1_i16(f->short_) | ppt1_u8(f->byte) << 40 | ppt1_u16(f->word) << 16 | ppt1_u8(f->state_start) << 48 | ppt1_u8(f->state_end) << 56);
         ppt1_enums_b546f465_end(t);
     }
 }

@@ -75,15 +75,15 @@ static inline struct timeval ppt_example_now(void) {
 /* Stores a frame, word by word, into the next slot of the thread's ring. */
 static inline __attribute__((always_inline)) void ppt1_example_03c27b2a_commit_example(const pptframe_example_t *f) {
     ppt1_thread *t = ppt1_example_03c27b2a_begin(0);
-    if (t != 0) {
+    if (t) {
         uint64_t *s = t->slot;
-        ppt1_put(s + 1, (uint64_t)f->end.tv_sec);
-        ppt1_put(s + 2, (uint64_t)f->end.tv_usec);
-        ppt1_put(s + 3, (uint64_t)f->sleep.tv_sec);
-        ppt1_put(s + 4, (uint64_t)f->sleep.tv_usec);
-        ppt1_put(s + 5, (uint64_t)f->start.tv_sec);
-        ppt1_put(s + 6, (uint64_t)f->start.tv_usec);
-        ppt1_put(s + 7, (uint64_t)(uint32_t)f->kind | (uint64_t)(uint32_t)f->who << 32);
+        ppt1_put(s + 1, ppt1_i64(f->end.tv_sec));
+        ppt1_put(s + 2, ppt1_i64(f->end.tv_usec));
+        ppt1_put(s + 3, ppt1_i64(f->sleep.tv_sec));
+        ppt1_put(s + 4, ppt1_i64(f->sleep.tv_usec));
+        ppt1_put(s + 5, ppt1_i64(f->start.tv_sec));
+        ppt1_put(s + 6, ppt1_i64(f->start.tv_usec));
+        ppt1_put(s + 7, ppt1_i32(f->kind) | ppt1_i32(f->who) << 32);
         ppt1_example_03c27b2a_end(t);
     }
 }

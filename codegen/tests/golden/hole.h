@@ -138,10 +138,10 @@ static inline void ppt_hole_prepare(void) {
 /* Stores a frame, word by word, into the next slot of the thread's ring. */
 static inline __attribute__((always_inline)) void ppt1_hole_6c4ddc6d_commit_fits(const pptframe_fits_t *f) {
     ppt1_thread *t = ppt1_hole_6c4ddc6d_begin(0);
-    if (t != 0) {
+    if (t) {
         uint64_t *s = t->slot;
-        ppt1_put(s + 1, 0 | (uint64_t)(uint32_t)f->b << 32 | (uint64_t)(uint16_t)f->c << 16);
-        ppt1_put(s + 2, (uint64_t)f->a);
+        ppt1_put(s + 1, 0 | ppt1_u32(f->b) << 32 | ppt1_u16(f->c) << 16);
+        ppt1_put(s + 2, f->a);
         ppt1_hole_6c4ddc6d_end(t);
     }
 }
@@ -155,11 +155,11 @@ static inline void ppt_write_fits_frame(void) {
 /* Stores a frame, word by word, into the next slot of the thread's ring. */
 static inline __attribute__((always_inline)) void ppt1_hole_6c4ddc6d_commit_text(const pptframe_text_t *f) {
     ppt1_thread *t = ppt1_hole_6c4ddc6d_begin(1);
-    if (t != 0) {
+    if (t) {
         uint64_t *s = t->slot;
-        ppt1_put(s + 1, 1 | ppt1_bytes(f->name, 6) << 16);
-        ppt1_put(s + 2, ppt1_bytes(f->name + 6, 8));
-        ppt1_put(s + 3, (uint64_t)f->a);
+        ppt1_put(s + 1, 1 | ppt1_bytes(f->name, 0, 6) << 16);
+        ppt1_put(s + 2, ppt1_bytes(f->name, 6, 8));
+        ppt1_put(s + 3, f->a);
         ppt1_hole_6c4ddc6d_end(t);
     }
 }
@@ -177,11 +177,11 @@ static inline void ppt1_hole_6c4ddc6d_set_text_name(const char *from) {
 /* Stores a frame, word by word, into the next slot of the thread's ring. */
 static inline __attribute__((always_inline)) void ppt1_hole_6c4ddc6d_commit_tight(const pptframe_tight_t *f) {
     ppt1_thread *t = ppt1_hole_6c4ddc6d_begin(2);
-    if (t != 0) {
+    if (t) {
         uint64_t *s = t->slot;
-        ppt1_put(s + 1, 2 | (uint64_t)(uint8_t)f->b << 16 | (uint64_t)(uint8_t)f->c << 24 | (uint64_t)(uint32_t)f->e << 32);
-        ppt1_put(s + 2, (uint64_t)f->a);
-        ppt1_put(s + 3, (uint64_t)(uint16_t)f->d[0] | (uint64_t)(uint16_t)f->d[1] << 16 | (uint64_t)(uint16_t)f->d[2] << 32);
+        ppt1_put(s + 1, 2 | ppt1_u8(f->b) << 16 | ppt1_u8(f->c) << 24 | ppt1_u32(f->e) << 32);
+        ppt1_put(s + 2, f->a);
+        ppt1_put(s + 3, ppt1_u16(f->d[0]) | ppt1_u16(f->d[1]) << 16 | ppt1_u16(f->d[2]) << 32);
         ppt1_hole_6c4ddc6d_end(t);
     }
 }
@@ -199,10 +199,10 @@ static inline void ppt1_hole_6c4ddc6d_set_tight_d(const uint16_t *from) {
 /* Stores a frame, word by word, into the next slot of the thread's ring. */
 static inline __attribute__((always_inline)) void ppt1_hole_6c4ddc6d_commit_wide(const pptframe_wide_t *f) {
     ppt1_thread *t = ppt1_hole_6c4ddc6d_begin(3);
-    if (t != 0) {
+    if (t) {
         uint64_t *s = t->slot;
         ppt1_put(s + 1, 3);
-        ppt1_put(s + 2, (uint64_t)f->a);
+        ppt1_put(s + 2, ppt1_i64(f->a));
         ppt1_hole_6c4ddc6d_end(t);
     }
 }
@@ -216,10 +216,10 @@ static inline void ppt_write_wide_frame(void) {
 /* Stores a frame, word by word, into the next slot of the thread's ring. */
 static inline __attribute__((always_inline)) void ppt1_hole_6c4ddc6d_commit_sign(const pptframe_sign_t *f) {
     ppt1_thread *t = ppt1_hole_6c4ddc6d_begin(4);
-    if (t != 0) {
+    if (t) {
         uint64_t *s = t->slot;
-        ppt1_put(s + 1, 4 | (uint64_t)(uint16_t)f->a << 16 | (uint64_t)(uint32_t)f->d << 32);
-        ppt1_put(s + 2, (uint64_t)(uint8_t)f->b | (uint64_t)(uint8_t)f->c << 8);
+        ppt1_put(s + 1, 4 | ppt1_i16(f->a) << 16 | ppt1_i32(f->d) << 32);
+        ppt1_put(s + 2, ppt1_i8(f->b) | ppt1_u8(f->c) << 8);
         ppt1_hole_6c4ddc6d_end(t);
     }
 }

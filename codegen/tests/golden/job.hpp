@@ -55,7 +55,7 @@ static inline int64_t now(void) {
     struct timespec t = {0, 0};
     if (on())
         t = ppt1_job_cd705f47_clock(1);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+    return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
 }
 
 #else
@@ -121,16 +121,16 @@ static_assert(std::is_trivial<login>::value, "a frame is plain memory");
 /* Stores a frame, word by word, into the next slot of the thread's ring. */
 static inline __attribute__((always_inline)) void ppt1_job_cd705f47_commit_job(const job *f) {
     ppt1_thread *t = ppt1_job_cd705f47_begin(0);
-    if (t != 0) {
+    if (t) {
         uint64_t *s = t->slot;
-        ppt1_put(s + 1, 0 | (uint64_t)(uint8_t)f->kind << 16 | (uint64_t)(uint32_t)f->who << 32);
-        ppt1_put(s + 2, (uint64_t)f->handle_end);
-        ppt1_put(s + 3, (uint64_t)f->handle_start);
-        ppt1_put(s + 4, (uint64_t)f->bytes);
+        ppt1_put(s + 1, 0 | ppt1_u8(static_cast<uint8_t>(f->kind)) << 16 | ppt1_i32(f->who) << 32);
+        ppt1_put(s + 2, ppt1_i64(f->handle_end));
+        ppt1_put(s + 3, ppt1_i64(f->handle_start));
+        ppt1_put(s + 4, f->bytes);
         ppt1_put(s + 5, ppt1_f32(f->pos[0]) | ppt1_f32(f->pos[1]) << 32);
-        ppt1_put(s + 6, ppt1_f32(f->pos[2]) | ppt1_bytes(f->name, 4) << 32);
-        ppt1_put(s + 7, ppt1_bytes(f->name + 4, 8));
-        ppt1_put(s + 8, ppt1_bytes(f->name + 12, 4));
+        ppt1_put(s + 6, ppt1_f32(f->pos[2]) | ppt1_bytes(f->name, 0, 4) << 32);
+        ppt1_put(s + 7, ppt1_bytes(f->name, 4, 8));
+        ppt1_put(s + 8, ppt1_bytes(f->name, 12, 4));
         ppt1_job_cd705f47_end(t);
     }
 }
@@ -138,10 +138,10 @@ static inline __attribute__((always_inline)) void ppt1_job_cd705f47_commit_job(c
 /* Stores a frame, word by word, into the next slot of the thread's ring. */
 static inline __attribute__((always_inline)) void ppt1_job_cd705f47_commit_login(const login *f) {
     ppt1_thread *t = ppt1_job_cd705f47_begin(1);
-    if (t != 0) {
+    if (t) {
         uint64_t *s = t->slot;
-        ppt1_put(s + 1, 1 | (uint64_t)(uint32_t)f->who << 32 | (uint64_t)(uint8_t)f->in_ << 16);
-        ppt1_put(s + 2, (uint64_t)f->when);
+        ppt1_put(s + 1, 1 | ppt1_i32(f->who) << 32 | ppt1_u8(f->in_) << 16);
+        ppt1_put(s + 2, ppt1_i64(f->when));
         ppt1_job_cd705f47_end(t);
     }
 }

@@ -13,6 +13,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -23,8 +24,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#if !defined(MADV_DONTFORK) || !defined(CLOCK_MONOTONIC)
+#error "ppt: _GNU_SOURCE comes too late: compile this file by itself, or before others"
+#endif
+
 #define PPT1_(name) ppt1_long_arrays_d91a61ef_##name
-#define PPT1_DESCRIPTOR_NAME "ppt1_long_arrays_d91a61ef_descriptor"
 #define PPT1_SCHEMA_HASH UINT64_C(0xd91a61ef384d744c)
 #define PPT1_STRIDE 4096
 #define PPT1_LOG2_SLOTS 14
@@ -45,6 +49,11 @@ static const char ppt1_schema[] =
     ":[{\"name\":\"payload\",\"type\":\"bytes\",\"len\":4086,\"offset\":10}]}]}";
 #pragma GCC diagnostic pop
 
+#if defined(__SANITIZE_THREAD__) && !defined(__clang__) && __GNUC__ > 10
+#pragma GCC diagnostic push /* it follows no fences; ours are for other processes */
+#pragma GCC diagnostic ignored "-Wtsan"
+#endif
+
 [ runtime/c/target.c ]
 
 [ runtime/c/made.c ]
@@ -62,4 +71,7 @@ PPT1_WEAK PPT1_THREAD pptframe_full_t ppt1_long_arrays_d91a61ef_frame_full;
 }
 #endif
 
+#if defined(__SANITIZE_THREAD__) && !defined(__clang__) && __GNUC__ > 10
+#pragma GCC diagnostic pop
+#endif
 #endif /* PPT1_ENABLED */

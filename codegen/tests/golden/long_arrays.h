@@ -99,12 +99,12 @@ static inline void ppt_long_arrays_prepare(void) {
 /* Stores a frame, word by word, into the next slot of the thread's ring. */
 static inline void ppt1_long_arrays_d91a61ef_commit_text(const pptframe_text_t *f) {
     ppt1_thread *t = ppt1_long_arrays_d91a61ef_begin(0);
-    if (t != 0) {
+    if (t) {
         uint64_t *s = t->slot;
-        ppt1_put(s + 1, 0 | ppt1_bytes(f->text, 4) << 32 | (uint64_t)(uint16_t)f->count << 16);
+        ppt1_put(s + 1, 0 | ppt1_bytes(f->text, 0, 4) << 32 | ppt1_u16(f->count) << 16);
         for (unsigned i = 0; i < 499; i++)
-            ppt1_put(s + 2 + i, ppt1_bytes((const char *)f->text + 4 + 8 * i, 8));
-        ppt1_put(s + 501, ppt1_bytes(f->text + 3996, 4));
+            ppt1_put(s + 2 + i, ppt1_bytes(f->text, 4 + 8 * i, 8));
+        ppt1_put(s + 501, ppt1_bytes(f->text, 3996, 4));
         ppt1_long_arrays_d91a61ef_end(t);
     }
 }
@@ -122,24 +122,24 @@ static inline void ppt1_long_arrays_d91a61ef_set_text_text(const char *from) {
 /* Stores a frame, word by word, into the next slot of the thread's ring. */
 static inline void ppt1_long_arrays_d91a61ef_commit_numbers(const pptframe_numbers_t *f) {
     ppt1_thread *t = ppt1_long_arrays_d91a61ef_begin(1);
-    if (t != 0) {
+    if (t) {
         uint64_t *s = t->slot;
-        ppt1_put(s + 1, 1 | (uint64_t)(uint8_t)f->flags[0] << 16 | (uint64_t)(uint8_t)f->flags[1] << 24 | (uint64_t)(uint8_t)f->flags[2] << 32 | (uint64_t)(uint8_t)f->flags[3] << 40 | (uint64_t)(uint8_t)f->flags[4] << 48 | (uint64_t)(uint8_t)f->flags[5] << 56);
-        ppt1_put(s + 2, (uint64_t)(uint8_t)f->flags[6] | (uint64_t)(uint8_t)f->flags[7] << 8 | (uint64_t)(uint8_t)f->flags[8] << 16 | (uint64_t)(uint8_t)f->flags[9] << 24 | (uint64_t)(uint8_t)f->flags[10] << 32 | (uint64_t)(uint8_t)f->flags[11] << 40 | (uint64_t)(uint8_t)f->flags[12] << 48 | (uint64_t)(uint8_t)f->flags[13] << 56);
-        ppt1_put(s + 3, (uint64_t)(uint8_t)f->flags[14] | (uint64_t)(uint8_t)f->flags[15] << 8 | (uint64_t)(uint8_t)f->flags[16] << 16 | (uint64_t)(uint8_t)f->flags[17] << 24 | (uint64_t)(uint8_t)f->flags[18] << 32 | (uint64_t)(uint8_t)f->flags[19] << 40 | (uint64_t)(uint8_t)f->flags[20] << 48 | (uint64_t)(uint8_t)f->flags[21] << 56);
-        ppt1_put(s + 4, (uint64_t)(uint8_t)f->flags[22] | (uint64_t)(uint8_t)f->flags[23] << 8 | (uint64_t)(uint8_t)f->flags[24] << 16 | (uint64_t)(uint8_t)f->flags[25] << 24 | (uint64_t)(uint8_t)f->flags[26] << 32 | (uint64_t)(uint8_t)f->flags[27] << 40 | (uint64_t)(uint8_t)f->flags[28] << 48 | (uint64_t)(uint8_t)f->flags[29] << 56);
-        ppt1_put(s + 5, (uint64_t)(uint8_t)f->flags[30] | (uint64_t)(uint8_t)f->flags[31] << 8 | (uint64_t)(uint8_t)f->flags[32] << 16 | (uint64_t)(uint8_t)f->flags[33] << 24 | (uint64_t)(uint8_t)f->flags[34] << 32 | (uint64_t)(uint8_t)f->flags[35] << 40 | (uint64_t)(uint8_t)f->flags[36] << 48 | (uint64_t)(uint8_t)f->flags[37] << 56);
-        ppt1_put(s + 6, (uint64_t)(uint8_t)f->flags[38] | (uint64_t)(uint8_t)f->flags[39] << 8 | (uint64_t)(uint8_t)f->flags[40] << 16 | (uint64_t)(uint8_t)f->flags[41] << 24 | (uint64_t)(uint8_t)f->flags[42] << 32 | (uint64_t)(uint8_t)f->flags[43] << 40 | (uint64_t)(uint8_t)f->flags[44] << 48 | (uint64_t)(uint8_t)f->flags[45] << 56);
-        ppt1_put(s + 7, (uint64_t)(uint8_t)f->flags[46] | (uint64_t)(uint8_t)f->flags[47] << 8 | (uint64_t)(uint8_t)f->flags[48] << 16 | (uint64_t)(uint8_t)f->flags[49] << 24 | (uint64_t)(uint8_t)f->flags[50] << 32 | (uint64_t)(uint8_t)f->flags[51] << 40 | (uint64_t)(uint8_t)f->flags[52] << 48 | (uint64_t)(uint8_t)f->flags[53] << 56);
-        ppt1_put(s + 8, (uint64_t)(uint8_t)f->flags[54] | (uint64_t)(uint8_t)f->flags[55] << 8 | (uint64_t)(uint8_t)f->flags[56] << 16 | (uint64_t)(uint8_t)f->flags[57] << 24 | (uint64_t)(uint8_t)f->flags[58] << 32 | (uint64_t)(uint8_t)f->flags[59] << 40 | (uint64_t)(uint8_t)f->flags[60] << 48 | (uint64_t)(uint8_t)f->flags[61] << 56);
-        ppt1_put(s + 9, ppt1_f32(f->last[0]) << 32 | (uint64_t)(uint8_t)f->flags[62] | (uint64_t)(uint8_t)f->flags[63] << 8 | (uint64_t)(uint8_t)f->flags[64] << 16 | (uint64_t)(uint8_t)f->flags[65] << 24);
+        ppt1_put(s + 1, 1 | ppt1_u8(f->flags[0]) << 16 | ppt1_u8(f->flags[1]) << 24 | ppt1_u8(f->flags[2]) << 32 | ppt1_u8(f->flags[3]) << 40 | ppt1_u8(f->flags[4]) << 48 | ppt1_u8(f->flags[5]) << 56);
+        ppt1_put(s + 2, ppt1_u8(f->flags[6]) | ppt1_u8(f->flags[7]) << 8 | ppt1_u8(f->flags[8]) << 16 | ppt1_u8(f->flags[9]) << 24 | ppt1_u8(f->flags[10]) << 32 | ppt1_u8(f->flags[11]) << 40 | ppt1_u8(f->flags[12]) << 48 | ppt1_u8(f->flags[13]) << 56);
+        ppt1_put(s + 3, ppt1_u8(f->flags[14]) | ppt1_u8(f->flags[15]) << 8 | ppt1_u8(f->flags[16]) << 16 | ppt1_u8(f->flags[17]) << 24 | ppt1_u8(f->flags[18]) << 32 | ppt1_u8(f->flags[19]) << 40 | ppt1_u8(f->flags[20]) << 48 | ppt1_u8(f->flags[21]) << 56);
+        ppt1_put(s + 4, ppt1_u8(f->flags[22]) | ppt1_u8(f->flags[23]) << 8 | ppt1_u8(f->flags[24]) << 16 | ppt1_u8(f->flags[25]) << 24 | ppt1_u8(f->flags[26]) << 32 | ppt1_u8(f->flags[27]) << 40 | ppt1_u8(f->flags[28]) << 48 | ppt1_u8(f->flags[29]) << 56);
+        ppt1_put(s + 5, ppt1_u8(f->flags[30]) | ppt1_u8(f->flags[31]) << 8 | ppt1_u8(f->flags[32]) << 16 | ppt1_u8(f->flags[33]) << 24 | ppt1_u8(f->flags[34]) << 32 | ppt1_u8(f->flags[35]) << 40 | ppt1_u8(f->flags[36]) << 48 | ppt1_u8(f->flags[37]) << 56);
+        ppt1_put(s + 6, ppt1_u8(f->flags[38]) | ppt1_u8(f->flags[39]) << 8 | ppt1_u8(f->flags[40]) << 16 | ppt1_u8(f->flags[41]) << 24 | ppt1_u8(f->flags[42]) << 32 | ppt1_u8(f->flags[43]) << 40 | ppt1_u8(f->flags[44]) << 48 | ppt1_u8(f->flags[45]) << 56);
+        ppt1_put(s + 7, ppt1_u8(f->flags[46]) | ppt1_u8(f->flags[47]) << 8 | ppt1_u8(f->flags[48]) << 16 | ppt1_u8(f->flags[49]) << 24 | ppt1_u8(f->flags[50]) << 32 | ppt1_u8(f->flags[51]) << 40 | ppt1_u8(f->flags[52]) << 48 | ppt1_u8(f->flags[53]) << 56);
+        ppt1_put(s + 8, ppt1_u8(f->flags[54]) | ppt1_u8(f->flags[55]) << 8 | ppt1_u8(f->flags[56]) << 16 | ppt1_u8(f->flags[57]) << 24 | ppt1_u8(f->flags[58]) << 32 | ppt1_u8(f->flags[59]) << 40 | ppt1_u8(f->flags[60]) << 48 | ppt1_u8(f->flags[61]) << 56);
+        ppt1_put(s + 9, ppt1_f32(f->last[0]) << 32 | ppt1_u8(f->flags[62]) | ppt1_u8(f->flags[63]) << 8 | ppt1_u8(f->flags[64]) << 16 | ppt1_u8(f->flags[65]) << 24);
         for (unsigned i = 0; i < 16; i++)
-            ppt1_put(s + 10 + i, ppt1_bytes((const char *)f->last + 4 + 8 * i, 8));
+            ppt1_put(s + 10 + i, ppt1_bytes(f->last, 4 + 8 * i, 8));
         for (unsigned i = 0; i < 9; i++)
-            ppt1_put(s + 26 + i, ppt1_bytes((const char *)f->more + 0 + 8 * i, 8));
+            ppt1_put(s + 26 + i, ppt1_bytes(f->more, 0 + 8 * i, 8));
         for (unsigned i = 0; i < 9; i++)
-            ppt1_put(s + 35 + i, ppt1_bytes((const char *)f->samples + 0 + 8 * i, 8));
-        ppt1_put(s + 44, (uint64_t)(uint8_t)f->head << 16 | (uint64_t)(uint16_t)f->samples[36]);
+            ppt1_put(s + 35 + i, ppt1_bytes(f->samples, 0 + 8 * i, 8));
+        ppt1_put(s + 44, ppt1_u8(f->head) << 16 | ppt1_i16(f->samples[36]));
         ppt1_long_arrays_d91a61ef_end(t);
     }
 }
@@ -169,11 +169,11 @@ static inline void ppt1_long_arrays_d91a61ef_set_numbers_flags(const bool *from)
 /* Stores a frame, word by word, into the next slot of the thread's ring. */
 static inline void ppt1_long_arrays_d91a61ef_commit_full(const pptframe_full_t *f) {
     ppt1_thread *t = ppt1_long_arrays_d91a61ef_begin(2);
-    if (t != 0) {
+    if (t) {
         uint64_t *s = t->slot;
-        ppt1_put(s + 1, 2 | ppt1_bytes(f->payload, 6) << 16);
+        ppt1_put(s + 1, 2 | ppt1_bytes(f->payload, 0, 6) << 16);
         for (unsigned i = 0; i < 510; i++)
-            ppt1_put(s + 2 + i, ppt1_bytes((const char *)f->payload + 6 + 8 * i, 8));
+            ppt1_put(s + 2 + i, ppt1_bytes(f->payload, 6 + 8 * i, 8));
         ppt1_long_arrays_d91a61ef_end(t);
     }
 }

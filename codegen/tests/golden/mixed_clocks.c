@@ -13,6 +13,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -23,8 +24,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#if !defined(MADV_DONTFORK) || !defined(CLOCK_MONOTONIC)
+#error "ppt: _GNU_SOURCE comes too late: compile this file by itself, or before others"
+#endif
+
 #define PPT1_(name) ppt1_mixed_clocks_52442517_##name
-#define PPT1_DESCRIPTOR_NAME "ppt1_mixed_clocks_52442517_descriptor"
 #define PPT1_SCHEMA_HASH UINT64_C(0x524425175642104d)
 #define PPT1_STRIDE 56
 #define PPT1_LOG2_SLOTS 14
@@ -41,6 +45,11 @@ static const char ppt1_schema[] =
     "\",\"args\":[\"tsc\"]}]},{\"name\":\"who\",\"type\":\"i32\",\"offset\":48}]}]}";
 #pragma GCC diagnostic pop
 
+#if defined(__SANITIZE_THREAD__) && !defined(__clang__) && __GNUC__ > 10
+#pragma GCC diagnostic push /* it follows no fences; ours are for other processes */
+#pragma GCC diagnostic ignored "-Wtsan"
+#endif
+
 [ runtime/c/target.c ]
 
 [ runtime/c/made.c ]
@@ -56,4 +65,7 @@ PPT1_WEAK PPT1_THREAD pptframe_mixed_clocks_t ppt1_mixed_clocks_52442517_frame_m
 }
 #endif
 
+#if defined(__SANITIZE_THREAD__) && !defined(__clang__) && __GNUC__ > 10
+#pragma GCC diagnostic pop
+#endif
 #endif /* PPT1_ENABLED */

@@ -84,14 +84,14 @@ static inline uint64_t ppt_mixed_clocks_now_tsc(void) {
 /* Stores a frame, word by word, into the next slot of the thread's ring. */
 static inline __attribute__((always_inline)) void ppt1_mixed_clocks_52442517_commit_mixed_clocks(const pptframe_mixed_clocks_t *f) {
     ppt1_thread *t = ppt1_mixed_clocks_52442517_begin(0);
-    if (t != 0) {
+    if (t) {
         uint64_t *s = t->slot;
-        ppt1_put(s + 1, (uint64_t)f->tick);
-        ppt1_put(s + 2, (uint64_t)f->start.tv_sec);
-        ppt1_put(s + 3, (uint64_t)f->start.tv_usec);
-        ppt1_put(s + 4, (uint64_t)f->end.tv_sec);
-        ppt1_put(s + 5, (uint64_t)f->end.tv_usec);
-        ppt1_put(s + 6, (uint64_t)(uint32_t)f->who);
+        ppt1_put(s + 1, f->tick);
+        ppt1_put(s + 2, ppt1_i64(f->start.tv_sec));
+        ppt1_put(s + 3, ppt1_i64(f->start.tv_usec));
+        ppt1_put(s + 4, ppt1_i64(f->end.tv_sec));
+        ppt1_put(s + 5, ppt1_i64(f->end.tv_usec));
+        ppt1_put(s + 6, ppt1_i32(f->who));
         ppt1_mixed_clocks_52442517_end(t);
     }
 }

@@ -59,9 +59,9 @@ static inline void ppt_no_time_prepare(void) {
 /* Stores a frame, word by word, into the next slot of the thread's ring. */
 static inline __attribute__((always_inline)) void ppt1_no_time_e17acb2f_commit_no_time(const pptframe_no_time_t *f) {
     ppt1_thread *t = ppt1_no_time_e17acb2f_begin(0);
-    if (t != 0) {
+    if (t) {
         uint64_t *s = t->slot;
-        ppt1_put(s + 1, (uint64_t)(uint32_t)f->a);
+        ppt1_put(s + 1, ppt1_i32(f->a));
         ppt1_no_time_e17acb2f_end(t);
     }
 }

@@ -70,7 +70,7 @@ static inline int64_t ppt_ns_now(void) {
     struct timespec t = {0, 0};
     if (ppt_ns_on())
         t = ppt1_ns_cc663e9e_clock(1);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+    return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
 }
 
 /* The realtime clock; 0 when nobody is attached. */
@@ -78,7 +78,7 @@ static inline int64_t ppt_ns_now_realtime(void) {
     struct timespec t = {0, 0};
     if (ppt_ns_on())
         t = ppt1_ns_cc663e9e_clock(0);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+    return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
 }
 
 /* The boottime clock; 0 when nobody is attached. */
@@ -86,7 +86,7 @@ static inline int64_t ppt_ns_now_boottime(void) {
     struct timespec t = {0, 0};
     if (ppt_ns_on())
         t = ppt1_ns_cc663e9e_clock(7);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+    return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
 }
 
 /* The thread_cpu clock; 0 when nobody is attached. */
@@ -94,7 +94,7 @@ static inline int64_t ppt_ns_now_thread_cpu(void) {
     struct timespec t = {0, 0};
     if (ppt_ns_on())
         t = ppt1_ns_cc663e9e_clock(3);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+    return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
 }
 
 /* The process_cpu clock; 0 when nobody is attached. */
@@ -102,21 +102,21 @@ static inline int64_t ppt_ns_now_process_cpu(void) {
     struct timespec t = {0, 0};
     if (ppt_ns_on())
         t = ppt1_ns_cc663e9e_clock(2);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+    return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
 }
 
 /* Stores a frame, word by word, into the next slot of the thread's ring. */
 static inline __attribute__((always_inline)) void ppt1_ns_cc663e9e_commit_ns(const pptframe_ns_t *f) {
     ppt1_thread *t = ppt1_ns_cc663e9e_begin(0);
-    if (t != 0) {
+    if (t) {
         uint64_t *s = t->slot;
-        ppt1_put(s + 1, (uint64_t)f->boot);
-        ppt1_put(s + 2, (uint64_t)f->mono);
-        ppt1_put(s + 3, (uint64_t)f->real);
-        ppt1_put(s + 4, (uint64_t)f->thread);
-        ppt1_put(s + 5, (uint64_t)f->process);
-        ppt1_put(s + 6, (uint64_t)f->both[0]);
-        ppt1_put(s + 7, (uint64_t)f->both[1]);
+        ppt1_put(s + 1, ppt1_i64(f->boot));
+        ppt1_put(s + 2, ppt1_i64(f->mono));
+        ppt1_put(s + 3, ppt1_i64(f->real));
+        ppt1_put(s + 4, ppt1_i64(f->thread));
+        ppt1_put(s + 5, ppt1_i64(f->process));
+        ppt1_put(s + 6, ppt1_i64(f->both[0]));
+        ppt1_put(s + 7, ppt1_i64(f->both[1]));
         ppt1_ns_cc663e9e_end(t);
     }
 }

@@ -13,6 +13,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -23,8 +24,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#if !defined(MADV_DONTFORK) || !defined(CLOCK_MONOTONIC)
+#error "ppt: _GNU_SOURCE comes too late: compile this file by itself, or before others"
+#endif
+
 #define PPT1_(name) ppt1_scalars_7266654c_##name
-#define PPT1_DESCRIPTOR_NAME "ppt1_scalars_7266654c_descriptor"
 #define PPT1_SCHEMA_HASH UINT64_C(0x7266654c45ad0b5f)
 #define PPT1_STRIDE 152
 #define PPT1_LOG2_SLOTS 14
@@ -56,6 +60,11 @@ static const char ppt1_schema[] =
     "\":148}]}]}";
 #pragma GCC diagnostic pop
 
+#if defined(__SANITIZE_THREAD__) && !defined(__clang__) && __GNUC__ > 10
+#pragma GCC diagnostic push /* it follows no fences; ours are for other processes */
+#pragma GCC diagnostic ignored "-Wtsan"
+#endif
+
 [ runtime/c/target.c ]
 
 [ runtime/c/made.c ]
@@ -71,4 +80,7 @@ PPT1_WEAK PPT1_THREAD pptframe_scalars_t ppt1_scalars_7266654c_frame_scalars;
 }
 #endif
 
+#if defined(__SANITIZE_THREAD__) && !defined(__clang__) && __GNUC__ > 10
+#pragma GCC diagnostic pop
+#endif
 #endif /* PPT1_ENABLED */

@@ -112,26 +112,26 @@ static inline struct timeval ppt_scalars_now(void) {
 /* Stores a frame, word by word, into the next slot of the thread's ring. */
 static inline __attribute__((always_inline)) void ppt1_scalars_7266654c_commit_scalars(const pptframe_scalars_t *f) {
     ppt1_thread *t = ppt1_scalars_7266654c_begin(0);
-    if (t != 0) {
+    if (t) {
         uint64_t *s = t->slot;
-        ppt1_put(s + 1, (uint64_t)f->busy_end.tv_sec);
-        ppt1_put(s + 2, (uint64_t)f->busy_end.tv_usec);
-        ppt1_put(s + 3, (uint64_t)f->i8);
-        ppt1_put(s + 4, (uint64_t)f->u8);
+        ppt1_put(s + 1, ppt1_i64(f->busy_end.tv_sec));
+        ppt1_put(s + 2, ppt1_i64(f->busy_end.tv_usec));
+        ppt1_put(s + 3, ppt1_i64(f->i8));
+        ppt1_put(s + 4, f->u8);
         ppt1_put(s + 5, ppt1_f64(f->f8));
         ppt1_put(s + 6, ppt1_f64(f->g8));
-        ppt1_put(s + 7, (uint64_t)f->took);
-        ppt1_put(s + 8, (uint64_t)f->at_.tv_sec);
-        ppt1_put(s + 9, (uint64_t)f->at_.tv_usec);
-        ppt1_put(s + 10, (uint64_t)f->again.tv_sec);
-        ppt1_put(s + 11, (uint64_t)f->again.tv_usec);
-        ppt1_put(s + 12, (uint64_t)f->busy_start.tv_sec);
-        ppt1_put(s + 13, (uint64_t)f->busy_start.tv_usec);
-        ppt1_put(s + 14, (uint64_t)(uint32_t)f->i4 | (uint64_t)(uint32_t)f->u4 << 32);
-        ppt1_put(s + 15, (uint64_t)(uint32_t)f->plain | ppt1_f32(f->f4) << 32);
-        ppt1_put(s + 16, ppt1_f32(f->g4) | (uint64_t)(uint32_t)f->depth_start << 32);
-        ppt1_put(s + 17, (uint64_t)(uint16_t)f->i2 << 32 | (uint64_t)(uint16_t)f->u2 << 48 | (uint64_t)(uint32_t)f->depth_end);
-        ppt1_put(s + 18, (uint64_t)(uint8_t)f->i1 | (uint64_t)(uint8_t)f->u1 << 8 | (uint64_t)(uint8_t)f->yes << 16 | ppt1_bytes(f->letter, 1) << 24 | ppt1_bytes(f->byte, 1) << 32);
+        ppt1_put(s + 7, ppt1_i64(f->took));
+        ppt1_put(s + 8, ppt1_i64(f->at_.tv_sec));
+        ppt1_put(s + 9, ppt1_i64(f->at_.tv_usec));
+        ppt1_put(s + 10, ppt1_i64(f->again.tv_sec));
+        ppt1_put(s + 11, ppt1_i64(f->again.tv_usec));
+        ppt1_put(s + 12, ppt1_i64(f->busy_start.tv_sec));
+        ppt1_put(s + 13, ppt1_i64(f->busy_start.tv_usec));
+        ppt1_put(s + 14, ppt1_i32(f->i4) | ppt1_u32(f->u4) << 32);
+        ppt1_put(s + 15, ppt1_i32(f->plain) | ppt1_f32(f->f4) << 32);
+        ppt1_put(s + 16, ppt1_f32(f->g4) | ppt1_u32(f->depth_start) << 32);
+        ppt1_put(s + 17, ppt1_i16(f->i2) << 32 | ppt1_u16(f->u2) << 48 | ppt1_u32(f->depth_end));
+        ppt1_put(s + 18, ppt1_i8(f->i1) | ppt1_u8(f->u1) << 8 | ppt1_u8(f->yes) << 16 | ppt1_bytes(f->letter, 0, 1) << 24 | ppt1_bytes(f->byte, 0, 1) << 32);
         ppt1_scalars_7266654c_end(t);
     }
 }

@@ -106,18 +106,18 @@ static inline struct timespec ppt_timespec_now_process_cpu(void) {
 /* Stores a frame, word by word, into the next slot of the thread's ring. */
 static inline __attribute__((always_inline)) void ppt1_timespec_26afd39a_commit_timespec_(const pptframe_timespec__t *f) {
     ppt1_thread *t = ppt1_timespec_26afd39a_begin(0);
-    if (t != 0) {
+    if (t) {
         uint64_t *s = t->slot;
-        ppt1_put(s + 1, (uint64_t)f->mono.tv_sec);
-        ppt1_put(s + 2, (uint64_t)f->mono.tv_nsec);
-        ppt1_put(s + 3, (uint64_t)f->boot.tv_sec);
-        ppt1_put(s + 4, (uint64_t)f->boot.tv_nsec);
-        ppt1_put(s + 5, (uint64_t)f->real.tv_sec);
-        ppt1_put(s + 6, (uint64_t)f->real.tv_nsec);
-        ppt1_put(s + 7, (uint64_t)f->thread.tv_sec);
-        ppt1_put(s + 8, (uint64_t)f->thread.tv_nsec);
-        ppt1_put(s + 9, (uint64_t)f->process.tv_sec);
-        ppt1_put(s + 10, (uint64_t)f->process.tv_nsec);
+        ppt1_put(s + 1, ppt1_i64(f->mono.tv_sec));
+        ppt1_put(s + 2, ppt1_i64(f->mono.tv_nsec));
+        ppt1_put(s + 3, ppt1_i64(f->boot.tv_sec));
+        ppt1_put(s + 4, ppt1_i64(f->boot.tv_nsec));
+        ppt1_put(s + 5, ppt1_i64(f->real.tv_sec));
+        ppt1_put(s + 6, ppt1_i64(f->real.tv_nsec));
+        ppt1_put(s + 7, ppt1_i64(f->thread.tv_sec));
+        ppt1_put(s + 8, ppt1_i64(f->thread.tv_nsec));
+        ppt1_put(s + 9, ppt1_i64(f->process.tv_sec));
+        ppt1_put(s + 10, ppt1_i64(f->process.tv_nsec));
         ppt1_timespec_26afd39a_end(t);
     }
 }

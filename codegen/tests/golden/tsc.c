@@ -13,6 +13,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -23,8 +24,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#if !defined(MADV_DONTFORK) || !defined(CLOCK_MONOTONIC)
+#error "ppt: _GNU_SOURCE comes too late: compile this file by itself, or before others"
+#endif
+
 #define PPT1_(name) ppt1_tsc_605c127b_##name
-#define PPT1_DESCRIPTOR_NAME "ppt1_tsc_605c127b_descriptor"
 #define PPT1_SCHEMA_HASH UINT64_C(0x605c127b7d28a542)
 #define PPT1_STRIDE 72
 #define PPT1_LOG2_SLOTS 14
@@ -47,6 +51,11 @@ static const char ppt1_schema[] =
     "fields\":[{\"name\":\"when\",\"type\":\"tsc\",\"offset\":16,\"at\":true}]}]}";
 #pragma GCC diagnostic pop
 
+#if defined(__SANITIZE_THREAD__) && !defined(__clang__) && __GNUC__ > 10
+#pragma GCC diagnostic push /* it follows no fences; ours are for other processes */
+#pragma GCC diagnostic ignored "-Wtsan"
+#endif
+
 [ runtime/c/target.c ]
 
 [ runtime/c/made.c ]
@@ -63,4 +72,7 @@ PPT1_WEAK PPT1_THREAD pptframe_mark_t ppt1_tsc_605c127b_frame_mark;
 }
 #endif
 
+#if defined(__SANITIZE_THREAD__) && !defined(__clang__) && __GNUC__ > 10
+#pragma GCC diagnostic pop
+#endif
 #endif /* PPT1_ENABLED */

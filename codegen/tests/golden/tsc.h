@@ -99,7 +99,7 @@ static inline int64_t ppt_tsc_now_realtime(void) {
     struct timespec t = {0, 0};
     if (ppt_tsc_on())
         t = ppt1_tsc_605c127b_clock(0);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+    return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
 }
 
 /* The monotonic clock; 0 when nobody is attached. */
@@ -107,22 +107,22 @@ static inline int64_t ppt_tsc_now_monotonic(void) {
     struct timespec t = {0, 0};
     if (ppt_tsc_on())
         t = ppt1_tsc_605c127b_clock(1);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+    return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
 }
 
 /* Stores a frame, word by word, into the next slot of the thread's ring. */
 static inline __attribute__((always_inline)) void ppt1_tsc_605c127b_commit_tsc(const pptframe_tsc_t *f) {
     ppt1_thread *t = ppt1_tsc_605c127b_begin(0);
-    if (t != 0) {
+    if (t) {
         uint64_t *s = t->slot;
-        ppt1_put(s + 1, 0 | (uint64_t)(uint32_t)f->who << 32);
-        ppt1_put(s + 2, (uint64_t)f->work_end);
-        ppt1_put(s + 3, (uint64_t)f->work_start);
-        ppt1_put(s + 4, (uint64_t)f->at_);
-        ppt1_put(s + 5, (uint64_t)f->times[0]);
-        ppt1_put(s + 6, (uint64_t)f->times[1]);
-        ppt1_put(s + 7, (uint64_t)f->real);
-        ppt1_put(s + 8, (uint64_t)f->mono);
+        ppt1_put(s + 1, 0 | ppt1_u32(f->who) << 32);
+        ppt1_put(s + 2, f->work_end);
+        ppt1_put(s + 3, f->work_start);
+        ppt1_put(s + 4, f->at_);
+        ppt1_put(s + 5, f->times[0]);
+        ppt1_put(s + 6, f->times[1]);
+        ppt1_put(s + 7, ppt1_i64(f->real));
+        ppt1_put(s + 8, ppt1_i64(f->mono));
         ppt1_tsc_605c127b_end(t);
     }
 }
@@ -140,10 +140,10 @@ static inline void ppt1_tsc_605c127b_set_tsc_times(const uint64_t *from) {
 /* Stores a frame, word by word, into the next slot of the thread's ring. */
 static inline __attribute__((always_inline)) void ppt1_tsc_605c127b_commit_mark(const pptframe_mark_t *f) {
     ppt1_thread *t = ppt1_tsc_605c127b_begin(1);
-    if (t != 0) {
+    if (t) {
         uint64_t *s = t->slot;
         ppt1_put(s + 1, 1);
-        ppt1_put(s + 2, (uint64_t)f->when);
+        ppt1_put(s + 2, f->when);
         ppt1_tsc_605c127b_end(t);
     }
 }

@@ -27,10 +27,19 @@ pub const STRICT: &[&str] = &[
     "-Wwrite-strings",
     "-Wmissing-declarations",
     "-Wcomment",
+    "-Wunused-macros",
 ];
 pub const STRICT_C: &[&str] =
     &["-std=c11", "-Wstrict-prototypes", "-Wmissing-prototypes", "-Wold-style-definition"];
-pub const STRICT_CPP: &[&str] = &["-std=c++17", "-fno-exceptions", "-fno-rtti"];
+pub const STRICT_CPP: &[&str] = &[
+    "-std=c++17",
+    "-fno-exceptions",
+    "-fno-rtti",
+    "-Wold-style-cast",
+    "-Wzero-as-null-pointer-constant",
+];
+/// What only g++ knows.
+const STRICT_GPP: &[&str] = &["-Wuseless-cast"];
 
 /// The language that a file is read as, whatever its name ends in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -68,6 +77,9 @@ impl Compiler {
         };
         let mut command = Command::new(program);
         command.current_dir(folder).args(STRICT).args(strict).args(["-x", language]);
+        if program == GCC.cpp {
+            command.args(STRICT_GPP);
+        }
         command.args(arguments).output().unwrap()
     }
 
