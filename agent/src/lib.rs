@@ -29,6 +29,7 @@ mod session;
 mod sweep;
 mod system;
 mod target;
+mod threads;
 mod young;
 
 pub use buffer::{Buffer, Found, Path as SearchPath, Searched};
@@ -48,3 +49,4 @@ pub use session::{
 pub use sweep::sweep;
 pub use system::System;
 pub use target::{Target, processes};
+pub use threads::Threads;

@@ -17,6 +17,7 @@ use crate::error::{AgentError, Result};
 use crate::escape::escaped;
 use crate::memory::Memory;
 use crate::system::System;
+use crate::threads::Threads;
 
 const PF_KTHREAD: u32 = 0x0020_0000;
 
@@ -302,23 +303,18 @@ impl Target {
         status(&self.process).map_or(0, |status| status.tracerpid)
     }
 
-    /// Tells whether a thread, by the target's own numbering, is there; `None` where that cannot
-    /// be told.
-    pub fn thread_probe(&self) -> Option<impl FnMut(u32) -> Option<bool> + Send + use<>> {
-        let root = self.system.proc.join(self.pid.to_string());
-        let process = Process::new_with_root(root).ok()?;
-        (process.stat().ok()?.starttime == self.start_time).then_some(move |tid: u32| {
-            let mut seen = false;
-            for task in process.tasks().ok()?.flatten() {
-                // A thread that ends while we look is not the one: or it is, and is gone.
-                let path = format!("task/{}/status", task.tid);
-                let Ok(status) = read::<Status>(&process, &path) else { continue };
-                seen = true;
-                if *status.nspid?.last()? as u32 == tid {
-                    return Some(true);
-                }
-            }
-            seen.then_some(false)
+    /// Tells which of its threads are there, by its own numbering; `None` where that cannot be told:
+    /// procfs is that of other processes than ours.
+    pub fn threads_there(&self) -> Option<Threads> {
+        let own = std::fs::read_link(self.system.proc.join("self")).ok()?;
+        if own.to_str()? != std::process::id().to_string() {
+            return None;
+        }
+        let spaces = status(&self.process).ok()?.nspid?.len();
+        let tasks = self.system.proc.join(self.pid.to_string()).join("task");
+        Some(match spaces {
+            1 => Threads::of_our_namespace(self.pid),
+            _ => Threads::of_another_namespace(self.pid, tasks),
         })
     }
 

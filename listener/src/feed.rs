@@ -9,7 +9,8 @@ use ppt_segment::Segment;
 use crate::error::ListenerError;
 
 /// Tells whether the thread with this id, in the numbering of the target, is there; `None` where
-/// that cannot be told. Asked at most once a second per silent ring.
+/// that cannot be told, or not yet. Asked at most once a second per silent ring, and takes no longer
+/// than a millisecond.
 pub type Alive = Box<dyn FnMut(u32) -> Option<bool> + Send>;
 
 /// A buffer to drain. Its place among the feeds is its source number in the capture.

@@ -16,89 +16,130 @@ use crate::progress::Counters;
 const AHEAD: usize = 2;
 /// From one look for dead owners to the next.
 const ROUND: Duration = Duration::from_secs(1);
+/// Most time of a round: what is not done by then is the next one's. However many threads there are,
+/// no more of a CPU is spent on finding out whether they live.
+const TURN: Duration = Duration::from_millis(2);
 
 /// The rings of one segment.
 pub(crate) struct Kept {
     part: usize,
     segment: Arc<Segment>,
     alive: Option<Alive>,
-    /// Whether a ring's memory is there, as far as we have to care.
-    populated: Vec<bool>,
-    /// The owner and the cursor that a ring had in the last round.
+    /// Rings whose memory is there, as far as we have to care: this many from the first.
+    populated: u32,
+    /// Free ones of these.
+    ahead: Vec<u32>,
+    /// The owner and the cursor that a ring had when it was last looked at.
     seen: Vec<(u32, u64)>,
+    /// The ring that is looked at next.
+    at: u32,
 }
 
 impl Kept {
     /// The first `populated` rings are populated already.
     pub fn new(part: usize, segment: Arc<Segment>, populated: u32, alive: Option<Alive>) -> Self {
-        let rings = 0..segment.geometry().rings();
-        Self {
-            part,
-            populated: rings.clone().map(|ring| ring < populated).collect(),
-            // No claim has epoch 0, so nobody is found silent in the first round.
-            seen: rings.map(|_| (0, 0)).collect(),
-            segment,
-            alive,
-        }
+        let rings = segment.geometry().rings();
+        // No claim has epoch 0, so nobody is found silent at the first look.
+        let seen = vec![(0, 0); rings as usize];
+        let populated = populated.min(rings);
+        Self { part, segment, alive, populated, ahead: Vec::new(), seen, at: 0 }
     }
 
     /// Populates the next rings that threads will claim: they take the lowest free ones.
     fn populate(&mut self) {
-        let mut ahead = 0;
-        for (ring, populated) in (0..).zip(&mut self.populated) {
-            if ahead == AHEAD {
-                break;
-            }
-            let free = self.segment.ring(ring).owner().state == ring_state::FREE;
-            if free && !*populated {
+        let is_free = |ring: u32| self.segment.ring(ring).owner().state == ring_state::FREE;
+        self.ahead.retain(|&ring| is_free(ring));
+        if self.ahead.len() >= AHEAD {
+            return;
+        }
+        self.ahead = (0..self.populated).filter(|&ring| is_free(ring)).take(AHEAD).collect();
+        while self.ahead.len() < AHEAD && self.populated < self.segment.geometry().rings() {
+            if is_free(self.populated) {
                 // Without it, a thread's first frames take page faults, and that is all.
-                let _ = self.segment.populate_ring(ring);
+                let _ = self.segment.populate_ring(self.populated);
+                self.ahead.push(self.populated);
             }
-            *populated = true;
-            ahead += usize::from(free);
+            self.populated += 1;
         }
     }
 
-    /// Frees the rings of threads that are gone without having freed them. Returns how many.
-    fn free_dead(&mut self) -> u64 {
-        let Some(alive) = &mut self.alive else { return 0 };
-        let mut freed = 0;
-        for (ring, seen) in (0..).zip(&mut self.seen) {
-            let ring = self.segment.ring(ring);
-            let owner = ring.owner();
-            let now = (owner.epoch, ring.tail());
-            let silent = std::mem::replace(seen, now) == now;
-            if owner.state != ring_state::ACTIVE || !silent {
-                continue;
-            }
-            // Only the thread of this very claim: the history names no other one for the epoch.
-            let Some(tenure) = ring.tenure(owner.epoch) else { continue };
-            if alive(tenure.tid) == Some(false) && ring.release(owner.epoch) {
-                self.segment.count_release();
-                freed += 1;
-            }
+    /// Looks at the next ring: frees that of a thread that is gone without having freed it.
+    /// Returns whether it did.
+    fn free_dead(&mut self) -> bool {
+        let number = self.at;
+        self.at += 1;
+        let ring = self.segment.ring(number);
+        let owner = ring.owner();
+        let now = (owner.epoch, ring.tail());
+        let silent = std::mem::replace(&mut self.seen[number as usize], now) == now;
+        if owner.state != ring_state::ACTIVE || !silent {
+            return false;
+        }
+        // Only the thread of this very claim: the history names no other one for the epoch.
+        let (Some(alive), Some(tenure)) = (&mut self.alive, ring.tenure(owner.epoch)) else {
+            return false;
+        };
+        let freed = alive(tenure.tid) == Some(false) && ring.release(owner.epoch);
+        if freed {
+            self.segment.count_release();
         }
         freed
+    }
+
+    /// Whether a round is done with it.
+    fn is_done(&self) -> bool {
+        self.alive.is_none() || self.at == self.segment.geometry().rings()
+    }
+}
+
+/// Keeps the rings of feeds.
+struct Keeper<'a> {
+    feeds: Vec<Kept>,
+    /// The feed that is looked at next.
+    at: usize,
+    counters: &'a Counters,
+    stop: &'a AtomicBool,
+}
+
+impl Keeper<'_> {
+    /// Looks for dead owners where the last turn ended: at every ring once, or as far as time goes.
+    fn turn(&mut self) {
+        let begun = Instant::now();
+        for _ in 0..=self.feeds.len() {
+            let Some(feed) = self.feeds.get_mut(self.at) else {
+                self.at = 0;
+                continue;
+            };
+            while !feed.is_done() {
+                if feed.free_dead() {
+                    self.counters.freed(1);
+                }
+                if self.stop.load(Acquire) || begun.elapsed() >= TURN {
+                    return;
+                }
+            }
+            feed.at = 0;
+            self.at += 1;
+        }
     }
 }
 
 /// Keeps the rings of feeds until `stop`; to be unparked when a ring has been claimed, and when
 /// there are `changes`.
 pub(crate) fn run(changes: &Receiver<Change<Kept>>, counters: &Counters, stop: &AtomicBool) {
-    let mut feeds: Vec<Kept> = Vec::new();
+    let mut keeper = Keeper { feeds: Vec::new(), at: 0, counters, stop };
     let mut round = Instant::now();
     while !stop.load(Acquire) {
         for change in changes.try_iter() {
             match change {
-                Change::Add(feed) => feeds.push(feed),
-                Change::Retire(gone) => feeds.retain(|it| it.part != gone),
+                Change::Add(feed) => keeper.feeds.push(feed),
+                Change::Retire(gone) => keeper.feeds.retain(|it| it.part != gone),
             }
         }
-        feeds.iter_mut().for_each(Kept::populate);
+        keeper.feeds.iter_mut().for_each(Kept::populate);
         if round.elapsed() >= ROUND {
             round = Instant::now();
-            let freed = feeds.iter_mut().map(Kept::free_dead).sum();
-            counters.freed(freed);
+            keeper.turn();
         }
         thread::park_timeout(ROUND.saturating_sub(round.elapsed()));
     }
@@ -107,10 +148,14 @@ pub(crate) fn run(changes: &Receiver<Change<Kept>>, counters: &Counters, stop: &
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::atomic::AtomicU32;
+    use std::sync::atomic::Ordering::Relaxed;
+
+    use nix::sys::eventfd::EventFd;
     use ppt_segment::{Geometry, Identity, RingWriter};
 
-    fn segment() -> Arc<Segment> {
-        let geometry = Geometry::new(64, 6, 4).unwrap();
+    fn segment(rings: u32) -> Arc<Segment> {
+        let geometry = Geometry::new(64, 6, rings).unwrap();
         let identity = Identity { nonce: 9, schema_hash: 0, geometry };
         let mut key = std::process::id() as u16;
         let random = || {
@@ -120,34 +165,97 @@ mod tests {
         Arc::new(Segment::create(identity, None, (0, 0), random).unwrap())
     }
 
+    fn counters() -> Counters {
+        Counters::new(EventFd::new().unwrap(), EventFd::new().unwrap())
+    }
+
+    fn freed(counters: &Counters) -> u64 {
+        counters.progress(Vec::new(), 0).freed
+    }
+
     #[test]
     fn two_free_rings_are_ahead() {
-        let segment = segment();
+        let segment = segment(4);
         let mut kept = Kept::new(0, segment.clone(), 1, None);
         kept.populate();
-        assert_eq!(kept.populated, [true, true, false, false]);
+        assert_eq!((kept.populated, &kept.ahead[..]), (2, &[0, 1][..]));
         assert!(segment.ring(0).claim(10) && segment.ring(1).claim(11));
         kept.populate();
-        assert_eq!(kept.populated, [true; 4]);
+        assert_eq!((kept.populated, &kept.ahead[..]), (4, &[2, 3][..]));
+        assert!(segment.ring(2).claim(12) && segment.ring(1).release(1));
+        kept.populate();
+        assert_eq!(kept.ahead, [1, 3]);
+        assert!([1, 3].into_iter().all(|ring| segment.ring(ring).claim(13)));
+        kept.populate();
+        assert!(kept.ahead.is_empty(), "there are no more");
     }
 
     #[test]
     fn only_silent_rings_of_dead_threads_are_freed() {
-        let segment = segment();
+        let segment = segment(4);
         let alive = |tid| match tid {
             10 | 11 => Some(false),
             12 => Some(true),
             _ => None,
         };
-        let mut kept = Kept::new(0, segment.clone(), 4, Some(Box::new(alive)));
+        let (counters, stop) = (counters(), AtomicBool::new(false));
+        let kept = Kept::new(0, segment.clone(), 4, Some(Box::new(alive)));
+        let mut keeper = Keeper { feeds: vec![kept], at: 0, counters: &counters, stop: &stop };
+        let mut round = || {
+            // However busy the machine is, as many turns as it takes to come around.
+            let mut asked = 0;
+            while asked == 0 || keeper.at != 0 || keeper.feeds[0].at != 0 {
+                keeper.turn();
+                asked += 1;
+            }
+            freed(&counters)
+        };
         (0..4).for_each(|ring| assert!(segment.ring(ring).claim(10 + ring)));
-        assert_eq!(kept.free_dead(), 0, "nobody is silent at first sight");
+        assert_eq!(round(), 0, "nobody is silent at first sight");
         RingWriter::new(segment.ring(1)).write([0]);
-        assert_eq!(kept.free_dead(), 1);
+        assert_eq!(round(), 1);
         let states: Vec<_> = (0..4).map(|ring| segment.ring(ring).owner().state).collect();
         assert_eq!(states, [ring_state::FREE, 1, 1, 1]);
         assert!(segment.ring(0).claim(10), "a new claim is a new owner");
-        assert_eq!(kept.free_dead(), 1, "now it is ring 1");
+        assert_eq!(round(), 2, "now it is ring 1");
         assert_eq!(segment.ring(0).owner().state, ring_state::ACTIVE);
+    }
+
+    #[test]
+    fn a_turn_is_bounded_and_the_next_goes_on_where_it_ended() {
+        const RINGS: u32 = 64;
+        let (one, two) = (segment(RINGS), segment(RINGS));
+        let asked = Arc::new(AtomicU32::new(0));
+        let kept = |segment: &Arc<Segment>| {
+            let asked = asked.clone();
+            // It takes all the time of a turn.
+            let alive = move |_| {
+                asked.fetch_add(1, Relaxed);
+                thread::sleep(TURN);
+                Some(false)
+            };
+            (0..RINGS).for_each(|ring| assert!(segment.ring(ring).claim(10 + ring)));
+            let mut kept = Kept::new(0, segment.clone(), RINGS, Some(Box::new(alive)));
+            (0..RINGS).for_each(|_| assert!(!kept.free_dead()));
+            kept.at = 0;
+            kept
+        };
+        let (counters, stop) = (counters(), AtomicBool::new(false));
+        let feeds = vec![kept(&one), kept(&two)];
+        let mut keeper = Keeper { feeds, at: 0, counters: &counters, stop: &stop };
+        for turn in 1..=2 * u64::from(RINGS) {
+            keeper.turn();
+            assert_eq!((freed(&counters), u64::from(asked.load(Relaxed))), (turn, turn));
+        }
+        keeper.turn();
+        assert_eq!(freed(&counters), 2 * u64::from(RINGS), "all are");
+
+        (0..RINGS).for_each(|ring| assert!(one.ring(ring).claim(77)));
+        keeper.turn();
+        keeper.turn();
+        let before = asked.load(Relaxed);
+        stop.store(true, Relaxed);
+        keeper.turn();
+        assert!(asked.load(Relaxed) <= before + 1, "it stops at once");
     }
 }

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use ppt_agent::{Attached, Segment, Session, Target};
+use ppt_agent::{Attached, Segment, Session, Target, Threads};
 use ppt_listener::{Feed, ListedSegment, Unattended};
 
 /// The buffers of a session, in their order.
 pub(super) fn feeds(session: &Session) -> impl Iterator<Item = Feed> {
-    session.attached().iter().map(|it| {
-        let mut feed = feed(session.target(), it);
+    let threads = session.target().threads_there();
+    session.attached().iter().map(move |it| {
+        let mut feed = feed(session.target(), it, threads.clone());
         let left = it.left.iter().flat_map(|left| unattended(&left.segment, &left.unattended));
         feed.unattended.extend(left);
         feed
@@ -16,7 +17,7 @@ pub(super) fn feeds(session: &Session) -> impl Iterator<Item = Feed> {
 }
 
 /// The segment that a buffer has now.
-pub(super) fn feed(target: &Target, it: &Attached) -> Feed {
+pub(super) fn feed(target: &Target, it: &Attached, threads: Option<Threads>) -> Feed {
     let (uid, _) = target.owner();
     Feed {
         source: ppt_listener::Source {
@@ -48,7 +49,7 @@ pub(super) fn feed(target: &Target, it: &Attached) -> Feed {
         first: it.first.clone(),
         unattended: unattended(&it.segment, &it.unattended).collect(),
         populated: it.plan.populate,
-        alive: target.thread_probe().map(|probe| Box::new(probe) as _),
+        alive: threads.map(|threads| Box::new(move |tid| threads.has(tid)) as _),
     }
 }
 

@@ -30,7 +30,8 @@ impl Live<'_> {
         match it.session.grow(buffer, enough) {
             Ok(()) => {
                 let attached = &it.session.attached()[buffer];
-                let more = feed::feed(it.session.target(), attached);
+                let target = it.session.target();
+                let more = feed::feed(target, attached, target.threads_there());
                 let extended = self.listener.extend(it.feed + buffer, more);
                 self.status.clear();
                 match extended {

@@ -6,8 +6,8 @@ use std::os::unix::fs::MetadataExt;
 
 use crate::flood::{self, count, frames, gaps};
 use crate::support::{
-    Account, Attach, Kind, Target, available, fetched, of_both_kinds, ppt, record, segments_mapped,
-    segments_of, stopped,
+    Account, Attach, Kind, Target, available, child_of, fetched, of_both_kinds, ppt, record,
+    segments_mapped, segments_of, stopped,
 };
 
 fn is_root() -> bool {
@@ -330,12 +330,6 @@ fn a_sealed_segment_cannot_be_truncated() {
     target.finish();
     let account = Account::of(&bench.info("out.bin"));
     assert_eq!((account.captured, written), (2000, 2000));
-}
-
-/// The only child of a process.
-fn child_of(pid: u32) -> u32 {
-    let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap();
-    children.trim().parse().unwrap()
 }
 
 /// A target in other namespaces; `prefix` runs it as another user, and ppt, too.

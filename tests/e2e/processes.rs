@@ -4,7 +4,7 @@ use std::fs;
 
 use crate::flood::{self, count, frames};
 use crate::support::{
-    Account, Attach, Bench, Kind, Target, fetched, of_both_kinds, ppt, record, rounds,
+    Account, Attach, Bench, Kind, Target, child_of, fetched, of_both_kinds, ppt, record, rounds,
     segments_mapped, segments_of, wait_until,
 };
 
@@ -368,9 +368,31 @@ fn a_handler_that_jumps_out_of_a_write_silences_its_thread() {
 #[test]
 fn rings_of_threads_that_vanished_are_freed() {
     let bench = flood::build_with("unwind_main.c");
-    let mut target = bench.start("unwind_main", &[]);
+    let target = bench.start("unwind_main", &[]);
+    let pid = target.pid();
+    vanish(&bench, target, pid, "threads without destructors");
+}
+
+#[test]
+fn rings_of_threads_that_vanished_in_another_pid_namespace_are_freed() {
+    let bench = flood::build_with("unwind_main.c");
+    let apart = ["--pid", "--fork", "--kill-child"];
+    let probe = bench.command("unshare").args(apart).arg("true").status();
+    if !probe.is_ok_and(|status| status.success()) {
+        eprintln!("skipped: no pid namespaces are made here");
+        return;
+    }
+    let mut command = bench.command("unshare");
+    command.args(apart).arg(bench.path("unwind_main"));
+    let target = Target::start(command);
+    let pid = child_of(target.pid());
+    vanish(&bench, target, pid, "threads without destructors, other pid namespace");
+}
+
+fn vanish(bench: &Bench, mut target: Target, pid: u32, case: &str) {
     let memory = (3 * 1024 * 56).to_string();
-    let attach = bench.attach(&target, &["--slots", "1024", "--memory", &memory]);
+    let args = ["--slots", "1024", "--memory", &memory];
+    let attach = attach_pid(bench, &pid.to_string(), "out.bin", &args);
     let agent = attach.pid();
     let (vanished, published) = unwind(&mut target, "raw");
     assert_eq!(vanished, 30);
@@ -385,13 +407,6 @@ fn rings_of_threads_that_vanished_are_freed() {
     account.check(vanished + waited);
     assert_eq!(account.captured, published + got);
     assert!(waited > 1, "there was no ring at first");
-    frames(&bench, "out.bin");
-    record(
-        "36",
-        "threads without destructors",
-        vanished + waited,
-        account,
-        &info,
-        segments_of(&[agent]),
-    );
+    frames(bench, "out.bin");
+    record("36", case, vanished + waited, account, &info, segments_of(&[agent]));
 }

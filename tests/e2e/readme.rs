@@ -222,14 +222,18 @@ fn every_fault_has_tests_that_exist() {
     let mut rows = 0;
     for line in section.lines().filter(|line| line.starts_with("| ")).skip(1) {
         let cells: Vec<&str> = line.split(" | ").collect();
-        rows += 1;
-        assert_eq!(cells[0].trim_start_matches("| "), rows.to_string(), "in order: {line}");
+        let row = cells[0].trim_start_matches("| ");
+        // Beyond the list of faults that the tests follow.
+        if row != "-" {
+            rows += 1;
+            assert_eq!(row, rows.to_string(), "in order: {line}");
+        }
         let names = cells[2].trim_end_matches(" |").split(", ").map(|it| it.trim_matches('`'));
         for name in names {
             let (file, function) = name.split_once("::").unwrap();
             let is_in = |text: &str| text.contains(&format!("fn {function}("));
             let exists = files.iter().any(|(stem, text)| stem == file && is_in(text));
-            assert!(exists, "row {rows}: no test {name}");
+            assert!(exists, "row {row}: no test {name}");
         }
     }
     assert_eq!(rows, 56);

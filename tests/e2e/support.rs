@@ -503,6 +503,12 @@ pub fn fetched(attach: &Attach, count: usize) {
     wait_until("the segments are fetched", || segments_mapped(attach.pid()) == count);
 }
 
+/// The only child of a process.
+pub fn child_of(pid: u32) -> u32 {
+    let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap();
+    children.trim().parse().unwrap()
+}
+
 /// Waits for what the kernel tells by no event.
 pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     let start = std::time::Instant::now();

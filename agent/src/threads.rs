@@ -1,0 +1,221 @@
+//! Which threads of a process are there, by its own numbers for them: asked often, of many.
+//!
+//! Where the process numbers its threads as we do, one system call tells: tgkill(2) with signal 0
+//! sends nothing. It needs no right to send: whoever is there but not ours is refused, whoever is
+//! gone is not found. In another pid namespace the numbers must be learnt first, from the `NSpid` of
+//! every thread: a bounded part of that at each question.
+
+use std::collections::HashMap;
+use std::fs::ReadDir;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Threads whose numbers are learnt at one question, at most.
+const STEP: usize = 64;
+/// Times that all threads are looked through in vain before one is gone: a directory that changes
+/// while it is read may pass over an entry.
+const PASSES: u32 = 2;
+
+/// Tells which threads of a process are there. Its clones know the same.
+#[derive(Debug, Clone)]
+pub struct Threads {
+    pid: i32,
+    /// `None`: the process's numbers are ours.
+    theirs: Option<Arc<Mutex<Numbers>>>,
+}
+
+impl Threads {
+    /// Of process `pid`, which numbers its threads as we do.
+    pub(crate) fn of_our_namespace(pid: i32) -> Self {
+        Self { pid, theirs: None }
+    }
+
+    /// Of process `pid` of another pid namespace; `tasks` is its folder `task`.
+    pub(crate) fn of_another_namespace(pid: i32, tasks: PathBuf) -> Self {
+        let numbers = Numbers { tasks, ..Numbers::default() };
+        Self { pid, theirs: Some(Arc::new(Mutex::new(numbers))) }
+    }
+
+    /// Whether the thread that the process knows as `tid` is there; `None` while that is not known:
+    /// ask again later. Takes a few microseconds, or a millisecond where numbers are learnt.
+    pub fn has(&self, tid: u32) -> Option<bool> {
+        let Some(theirs) = &self.theirs else { return Some(exists(self.pid, tid)) };
+        let mut numbers = theirs.lock().unwrap_or_else(PoisonError::into_inner);
+        numbers.has(self.pid, tid)
+    }
+}
+
+/// What is known of the threads of a process of another pid namespace.
+#[derive(Debug, Default)]
+struct Numbers {
+    tasks: PathBuf,
+    /// Our number of each thread that the last pass found, by the process's own.
+    ours: HashMap<u32, u32>,
+    /// The same of the pass that is under way.
+    found: HashMap<u32, u32>,
+    /// All threads of the process, being looked through.
+    pass: Option<ReadDir>,
+    /// Threads that were asked for in vain.
+    missed: HashMap<u32, Missed>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Missed {
+    /// Passes that began and ended without it.
+    passes: u32,
+    /// One more has begun.
+    under_way: bool,
+}
+
+impl Numbers {
+    fn has(&mut self, pid: i32, tid: u32) -> Option<bool> {
+        if let Some(ours) = self.known(tid) {
+            if exists(pid, ours) {
+                // Should our number have come to mean another thread of the process, so be it: a
+                // thread that is gone passes for one that is there, never the other way round.
+                return Some(true);
+            }
+            self.ours.remove(&tid);
+            self.found.remove(&tid);
+        }
+        self.missed.entry(tid).or_default();
+        self.learn();
+        let found = match self.known(tid) {
+            Some(_) => Some(true),
+            None => (self.missed[&tid].passes >= PASSES).then_some(false),
+        };
+        if found.is_some() {
+            self.missed.remove(&tid);
+        }
+        found
+    }
+
+    fn known(&self, tid: u32) -> Option<u32> {
+        self.found.get(&tid).or_else(|| self.ours.get(&tid)).copied()
+    }
+
+    /// Goes on looking through the threads.
+    fn learn(&mut self) {
+        if self.pass.is_none() {
+            self.missed.values_mut().for_each(|it| it.under_way = true);
+            self.pass = self.tasks.read_dir().ok();
+        }
+        for _ in 0..STEP {
+            let task = match self.pass.as_mut().map(Iterator::next) {
+                Some(Some(Ok(task))) => task,
+                Some(None) => return self.end_pass(),
+                // The process is gone, which others notice.
+                Some(Some(Err(_))) | None => return self.pass = None,
+            };
+            let ours = task.file_name().to_str().and_then(|it| it.parse().ok());
+            // One that ends while we look is not the one; or it is, and is gone.
+            let status = std::fs::read(task.path().join("status"));
+            if let (Some(ours), Some(theirs)) = (ours, status.ok().and_then(|it| innermost(&it))) {
+                self.found.insert(theirs, ours);
+            }
+        }
+    }
+
+    fn end_pass(&mut self) {
+        self.pass = None;
+        self.ours = std::mem::take(&mut self.found);
+        self.missed.values_mut().filter(|it| it.under_way).for_each(|it| it.passes += 1);
+        // Nobody asks for these any more.
+        self.missed.retain(|_, it| it.passes < 4 * PASSES);
+    }
+}
+
+/// The last number of the line `NSpid`: that of the innermost namespace. Names may be any bytes.
+fn innermost(status: &[u8]) -> Option<u32> {
+    let line = status.split(|&it| it == b'\n').find_map(|line| line.strip_prefix(b"NSpid:"))?;
+    std::str::from_utf8(line).ok()?.split_ascii_whitespace().last()?.parse().ok()
+}
+
+/// Whether thread `tid` of process `pid` is there, by our numbers.
+fn exists(pid: i32, tid: u32) -> bool {
+    let Ok(tid) = i32::try_from(tid) else { return false };
+    // SAFETY: no pointers, and signal 0 is none: it is only looked whether it could be sent.
+    let found = unsafe { nix::libc::syscall(nix::libc::SYS_tgkill, pid, tid, 0) };
+    // Refused is there: EPERM, or what a security module says.
+    found == 0 || std::io::Error::last_os_error().raw_os_error() != Some(nix::libc::ESRCH)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    /// Our own threads, under other numbers: those of the process are ours and 100,000 more.
+    fn numbered(tasks: &std::path::Path, tids: &[u32]) {
+        let _ = fs::remove_dir_all(tasks);
+        for tid in tids {
+            let folder = tasks.join(tid.to_string());
+            fs::create_dir_all(&folder).unwrap();
+            let status = format!("Name:\tit\nNSpid:\t{tid}\t{}\n", tid + 100_000);
+            fs::write(folder.join("status"), status).unwrap();
+        }
+    }
+
+    fn us() -> (i32, u32) {
+        let pid = std::process::id();
+        (pid as i32, pid)
+    }
+
+    #[test]
+    fn a_thread_of_ours_is_there_and_another_programs_is_not() {
+        let (pid, tid) = us();
+        let threads = Threads::of_our_namespace(pid);
+        assert_eq!(threads.has(tid), Some(true));
+        let (send, tids) = std::sync::mpsc::channel();
+        let other = std::thread::spawn(move || send.send(rustix::thread::gettid().as_raw_pid()));
+        let other_tid = tids.recv().unwrap() as u32;
+        other.join().unwrap().unwrap();
+        // The kernel may take a moment to forget a thread that has been joined.
+        while threads.has(other_tid) == Some(true) {
+            std::thread::yield_now();
+        }
+        assert_eq!(threads.has(1), Some(false), "init is no thread of ours");
+        assert_eq!(threads.has(u32::MAX), Some(false));
+    }
+
+    #[test]
+    fn numbers_of_another_namespace_are_learnt() {
+        let folder = tempfile::tempdir().unwrap();
+        let tasks = folder.path().join("task");
+        let (pid, tid) = us();
+        numbered(&tasks, &[tid]);
+        let threads = Threads::of_another_namespace(pid, tasks.clone());
+        assert_eq!(threads.has(tid + 100_000), Some(true));
+        assert_eq!(threads.has(tid), None, "not seen once is not gone");
+        assert_eq!(threads.has(tid), Some(false));
+        // Whoever was there and is not by our number is looked for anew.
+        numbered(&tasks, &[1]);
+        let again = Threads::of_another_namespace(pid, tasks.clone());
+        assert_eq!(again.has(100_001), Some(true), "as far as is known");
+        assert_eq!([again.has(7), again.has(7)], [None, Some(false)]);
+    }
+
+    #[test]
+    fn a_question_learns_a_bounded_number() {
+        let folder = tempfile::tempdir().unwrap();
+        let tasks = folder.path().join("task");
+        let tids: Vec<u32> = (1..=4 * STEP as u32).collect();
+        numbered(&tasks, &tids);
+        let threads = Threads::of_another_namespace(us().0, tasks);
+        let mut questions = 0;
+        while threads.has(7).is_none() {
+            questions += 1;
+        }
+        assert!(questions >= 2 * 4, "{questions}");
+        assert_eq!(threads.has(7), None, "and anew");
+    }
+
+    #[test]
+    fn any_bytes_are_a_status() {
+        assert_eq!(innermost(b"Name:\t\xff\nNSpid:\t77\t5\n"), Some(5));
+        assert_eq!(innermost(b"NSpid:\t77\n"), Some(77));
+        for bad in [&b""[..], b"NSpid:", b"NSpid:\tx", b"Pid:\t5\n", b"NSpid:\t\xff"] {
+            assert_eq!(innermost(bad), None);
+        }
+    }
+}
