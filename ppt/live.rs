@@ -15,6 +15,7 @@ mod progress;
 mod tell;
 mod wait;
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use nix::sys::timerfd::TimerFd;
@@ -54,6 +55,8 @@ pub(crate) struct Live<'a> {
     members: Vec<Member>,
     /// Processes that live, but are of the capture no more; their memory is given back at the end.
     finished: Vec<Session>,
+    /// Processes that have ended, whose memory others may hold: given back once it is drained.
+    draining: Vec<Session>,
     /// What each feed refused, as last seen.
     dropped: Vec<Dropped>,
     /// The name of each feed.
@@ -126,6 +129,7 @@ impl<'a> Live<'a> {
             output,
             members: Vec::new(),
             finished: Vec::new(),
+            draining: Vec::new(),
             dropped: Vec::new(),
             names: Vec::new(),
             ticks,
@@ -148,8 +152,10 @@ impl<'a> Live<'a> {
                 Ok(())
             }
             Err(error) => {
+                let (pid, comm) = (session.target().pid(), session.target().comm().to_owned());
                 end_at_once(session);
-                Err(error.into())
+                let what = format!("process {pid} ({comm}) is not captured: {error}");
+                Err(Failure::failed(error.code(), what))
             }
         }
     }
@@ -212,6 +218,7 @@ impl<'a> Live<'a> {
             for index in (0..self.members.len()).rev() {
                 self.look(index);
             }
+            self.close_drained();
             self.show();
             self.look_again(LOOK);
         }
@@ -231,10 +238,6 @@ impl<'a> Live<'a> {
     fn leave(&mut self, index: usize, end: End, gone: bool) {
         let mut member = self.members.remove(index);
         self.close(&mut member);
-        // Children may have inherited the descriptor of what it made: its memory is given back after
-        // the last drain.
-        let made = member.session.attached().iter().any(|it| it.kind == SegmentKind::Memfd);
-        let gone = gone && !made;
         let news = match self.kind {
             Kind::One => false,
             Kind::Several => !end.message.is_empty() && !self.options.quiet,
@@ -245,11 +248,27 @@ impl<'a> Live<'a> {
             report::note(&end.message);
         }
         self.last = Some(end);
-        if gone {
-            let feeds = member.feed..member.feed + member.told.len();
-            feeds.for_each(|feed| self.listener.retire(feed));
-        } else {
+        if !gone {
             self.finished.push(member.session);
+            return;
+        }
+        let feeds = member.feed..member.feed + member.told.len();
+        feeds.for_each(|feed| self.listener.retire(feed));
+        // Children may have inherited the descriptor of what it made.
+        if member.session.attached().iter().any(|it| it.kind == SegmentKind::Memfd) {
+            self.draining.push(member.session);
+        }
+    }
+
+    /// Gives back the memory of processes that have ended, where nobody reads it any more.
+    fn close_drained(&mut self) {
+        let is_drained = |session: &mut Session| {
+            let segments =
+                session.attached().iter().flat_map(|it| it.former().chain([&it.segment]));
+            segments.into_iter().all(|segment| Arc::strong_count(segment) == 1)
+        };
+        for session in self.draining.extract_if(.., is_drained) {
+            session.close();
         }
     }
 
@@ -298,7 +317,7 @@ impl<'a> Live<'a> {
             }
             self.finished.push(member.session);
         }
-        self.finished.into_iter().for_each(Session::close);
+        self.finished.into_iter().chain(self.draining).for_each(Session::close);
         left.dedup();
         let name = self.output.name();
         let ok = self.ok && tell::problems(&name, &self.names, &summary);

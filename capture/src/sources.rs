@@ -31,10 +31,16 @@ impl Sources {
     /// Takes in a source that is new, or states a known one anew: a schema never changes, segments
     /// only grow in number.
     pub fn introduce(&mut self, id: u16, source: Source, schema: Schema) -> Result<(), DamageKind> {
-        if source.segments.len() > MAX_SOURCES || self.known.len() >= MAX_SOURCES {
-            return Err(DamageKind::Content("more sources or segments than any capture has"));
+        const TOO_MANY: DamageKind =
+            DamageKind::Content("more sources or segments than any capture has");
+        if source.segments.len() > MAX_SOURCES {
+            return Err(TOO_MANY);
         }
+        let is_full = self.known.len() >= MAX_SOURCES;
         let Some(known) = self.known.get_mut(&id) else {
+            if is_full {
+                return Err(TOO_MANY);
+            }
             self.known.insert(id, SourceInfo { id, source, schema });
             return Ok(());
         };

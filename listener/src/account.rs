@@ -1,13 +1,14 @@
 //! What became of every frame of a ring.
 
 use ppt_capture::{Cause, Gap, Lost, RingEnd};
+use ppt_segment::BrokenCursor;
 
 use crate::chunk::Chunk;
 
 /// The account of one ring over the session: `captured + lost.total() == next_seq - first_seq`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LossAccount {
-    /// The feed, from 0: the source in the capture.
+    /// The feed, from 0: the source in the capture, unless that goes on in many files.
     pub feed: usize,
     /// Nonce of the segment.
     pub nonce: u64,
@@ -28,26 +29,20 @@ impl LossAccount {
     pub fn adds_up(&self) -> bool {
         self.captured + self.lost.total() == self.next_seq - self.first_seq
     }
-
-    pub(crate) fn ring_end(&self) -> RingEnd {
-        RingEnd {
-            source: self.feed as u16,
-            nonce: self.nonce,
-            ring: self.ring,
-            first_seq: self.first_seq,
-            next_seq: self.next_seq,
-            captured: self.captured,
-            lost: self.lost,
-        }
-    }
 }
 
 /// The account of one ring while it grows: it advances by what comes out of the queue, in order.
 #[derive(Debug, Clone)]
 pub(crate) struct Entry {
     pub account: LossAccount,
+    /// Where it stood when the file began: the file's own account is the difference.
+    begin: LossAccount,
     /// Losses right before `next_seq` that the file does not state yet.
     unstated: Lost,
+    /// The file has something to say of the ring.
+    told: bool,
+    /// Set when the ring was given up.
+    pub broken: Option<BrokenCursor>,
 }
 
 impl Entry {
@@ -58,12 +53,37 @@ impl Entry {
         let next_seq = first_seq;
         let (captured, lost) = (0, Lost::default());
         let account = LossAccount { feed, nonce, ring, first_seq, next_seq, captured, lost };
-        Self { account, unstated: Lost::default() }
+        let (begin, told) = (account, account.next_seq > 1);
+        Self { account, begin, unstated: Lost::default(), told, broken: None }
     }
 
     /// Whether anybody ever wrote to the ring, as far as is known: the others are not spoken of.
     pub fn is_listed(&self) -> bool {
         self.account.next_seq > 1
+    }
+
+    /// Whether the end of the file speaks of the ring.
+    pub fn is_told(&self) -> bool {
+        self.told
+    }
+
+    /// Another file begins.
+    pub fn begin_file(&mut self) {
+        (self.begin, self.told) = (self.account, false);
+    }
+
+    /// The file's own account of the ring, which is one of source `source`.
+    pub fn ring_end(&self, source: u16) -> RingEnd {
+        let LossAccount { nonce, ring, next_seq, captured, lost, .. } = self.account;
+        RingEnd {
+            source,
+            nonce,
+            ring,
+            first_seq: self.begin.next_seq,
+            next_seq,
+            captured: captured - self.begin.captured,
+            lost: lost - self.begin.lost,
+        }
     }
 
     /// What a chunk that is written now has to state.
@@ -78,6 +98,7 @@ impl Entry {
         self.lose(chunk.lost_before);
         if written > 0 {
             self.unstated = Lost::default();
+            self.told = true;
         }
         self.account.captured += u64::from(written);
         self.account.next_seq += u64::from(written);
@@ -91,6 +112,19 @@ impl Entry {
         self.account.next_seq += lost.total();
         self.account.lost += lost;
         self.unstated += lost;
+        self.told |= lost.total() > 0;
+    }
+
+    /// Nothing more comes. What the queue had of it and nobody wrote is lost, too.
+    pub fn close(&mut self, closing: &Closing) {
+        let missing = closing.next_seq.saturating_sub(self.account.next_seq);
+        let disk = missing.saturating_sub(closing.lost.total());
+        self.lose(Lost { disk, ..Lost::default() });
+        if missing > 0 {
+            self.lose(closing.lost);
+        }
+        self.broken = closing.broken;
+        debug_assert_eq!(self.account.next_seq, closing.next_seq);
     }
 
     /// Cursor up to which the file says what became of the frames.
@@ -98,19 +132,33 @@ impl Entry {
         self.account.next_seq - 1 - self.unstated.total()
     }
 
-    /// What the file does not state yet, as gaps, which tile; from now on it is stated.
-    pub fn gaps(&mut self) -> impl Iterator<Item = Gap> + use<> {
+    /// What the file does not state yet, as gaps of source `source`, which tile; from now on it is
+    /// stated.
+    pub fn gaps(&mut self, source: u16) -> impl Iterator<Item = Gap> + use<> {
         let account = self.account;
         let unstated = std::mem::take(&mut self.unstated);
         let mut first_seq = account.next_seq - unstated.total();
         let parts = unstated.by_cause().into_iter().filter(|&(_, count)| count > 0);
         parts.map(move |(cause, count): (Cause, u64)| {
             let LossAccount { nonce, ring, .. } = account;
-            let gap = Gap { source: account.feed as u16, nonce, ring, first_seq, count, cause };
+            let gap = Gap { source, nonce, ring, first_seq, count, cause };
             first_seq += count;
             gap
         })
     }
+}
+
+/// How a ring was left.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Closing {
+    /// The ring of its segment.
+    pub ring: u32,
+    /// Sequence number of the first frame that was not looked at.
+    pub next_seq: u64,
+    /// Frames lost at its end, which no chunk states.
+    pub lost: Lost,
+    /// Set when it was given up.
+    pub broken: Option<BrokenCursor>,
 }
 
 #[cfg(test)]
@@ -130,11 +178,11 @@ mod tests {
         let next = chunk(118, 1, overrun(2));
         assert_eq!(entry.lost_before(&next), Lost { overrun: 2, disk: 6, corrupt: 0 });
         entry.take(&next, 1);
-        assert_eq!(entry.gaps().count(), 0);
+        assert_eq!(entry.gaps(1).count(), 0);
         entry.lose(Lost { overrun: 1, disk: 0, corrupt: 2 });
-        let gaps: Vec<_> = entry.gaps().map(|gap| (gap.first_seq, gap.count, gap.cause)).collect();
+        let gaps: Vec<_> = entry.gaps(1).map(|gap| (gap.first_seq, gap.count, gap.cause)).collect();
         assert_eq!(gaps, [(119, 1, Cause::Overrun), (120, 2, Cause::Corrupt)]);
-        assert_eq!(entry.gaps().count(), 0, "stated once");
+        assert_eq!(entry.gaps(1).count(), 0, "stated once");
         assert!(entry.account.adds_up());
         assert_eq!(entry.account.next_seq, 122);
     }

@@ -12,8 +12,10 @@ pub(crate) const SMALL_CHUNK: usize = 512 << 10;
 /// Frames of one ring and one owner, without a hole.
 #[derive(Debug, Default)]
 pub(crate) struct Chunk {
-    /// The ring, counted over all feeds.
-    pub ring: usize,
+    /// The number of the segment.
+    pub part: usize,
+    /// The ring of it.
+    pub ring: u32,
     /// Thread that owned the ring; 0 = unknown.
     pub tid: u32,
     /// Sequence number of the first frame.

@@ -15,7 +15,7 @@ use crate::options::Options;
 use crate::pace::Pace;
 use crate::progress::Counters;
 use crate::queue::Queue;
-use crate::ring::{Closing, Outlet, RingDrain};
+use crate::ring::{Outlet, RingDrain};
 use crate::watched::Seen;
 
 /// Bytes copied out of a ring at once: small enough to stay in a cache until they are sorted out.
@@ -34,25 +34,19 @@ pub(crate) struct Drained {
     part: usize,
     segment: Arc<Segment>,
     seen: Arc<Seen>,
-    rings: Vec<RingDrain>,
-    /// How far each of them has been drained, side by side: most looks find nothing else.
+    /// Those that somebody has written to.
+    rings: Vec<Option<Box<RingDrain>>>,
+    /// How far each has been drained, side by side: most looks find nothing else.
     cursors: Vec<u64>,
     /// Rings with an open chunk.
     open: Vec<usize>,
 }
 
 impl Drained {
-    /// `index` is that of its first ring, over all segments; `first` are the starting cursors.
-    pub fn new(
-        part: usize,
-        segment: Arc<Segment>,
-        seen: Arc<Seen>,
-        index: usize,
-        first: &[u64],
-    ) -> Self {
-        let rings = (index..).zip(first).map(|(index, &cursor)| RingDrain::new(index, cursor));
-        let (rings, cursors) = (rings.collect(), first.to_vec());
-        Self { part, segment, seen, rings, cursors, open: Vec::new() }
+    /// `first` are the starting cursors.
+    pub fn new(part: usize, segment: Arc<Segment>, seen: Arc<Seen>, first: Vec<u64>) -> Self {
+        let rings = first.iter().map(|_| None).collect();
+        Self { part, segment, seen, rings, cursors: first, open: Vec::new() }
     }
 
     /// Takes what every ring holds; returns how far the busiest one went, in rings. `hurried`: it
@@ -74,7 +68,8 @@ impl Drained {
             if unmoved {
                 continue;
             }
-            let drain = &mut self.rings[number];
+            let new = || Box::new(RingDrain::new((self.part, number as u32), *cursor));
+            let drain = self.rings[number].get_or_insert_with(new);
             let Some(tail) = drain.moved(ring, possible) else { continue };
             most = drain.backlog(tail).max(most);
             drain.drain(ring, tail, scratch, out);
@@ -96,14 +91,15 @@ impl Drained {
 
     /// When the oldest open chunk was opened.
     fn open_since(&self) -> u64 {
-        let since = self.open.iter().filter_map(|&number| self.rings[number].open_since());
+        let rings = self.open.iter().filter_map(|&number| self.rings[number].as_ref());
+        let since = rings.filter_map(|drain| drain.open_since());
         since.min().unwrap_or(u64::MAX)
     }
 
     /// Hands on every chunk that is `age` ns old.
     fn flush(&mut self, age: u64, out: &mut Outlet<'_>) {
         self.open.retain(|&number| {
-            let drain = &mut self.rings[number];
+            let Some(drain) = &mut self.rings[number] else { return false };
             if drain.open_since().is_some_and(|since| out.now.saturating_sub(since) >= age) {
                 drain.flush(out);
             }
@@ -111,8 +107,11 @@ impl Drained {
         });
     }
 
-    fn closings(&self) -> impl Iterator<Item = Closing> {
-        self.rings.iter().map(RingDrain::closing)
+    /// Hands on all that is left: nothing more comes.
+    fn close(&mut self, out: &mut Outlet<'_>) {
+        self.flush(0, out);
+        let closings = self.rings.iter().flatten().map(|drain| drain.closing());
+        out.queue.gone(self.part, closings.collect());
     }
 }
 
@@ -129,14 +128,13 @@ pub(crate) struct Drain {
 }
 
 impl Drain {
-    /// Drains until told to stop; returns how each ring was left, ring by ring over all feeds.
+    /// Drains until told to stop.
     ///
     /// It ends: after the stop it goes no further than the cursors that it finds at each ring.
-    pub fn run(self) -> Vec<Closing> {
+    pub fn run(self) {
         // Sleeps of half a millisecond would otherwise take 50 µs longer. Failure costs just that.
         let _ = nix::sys::prctl::set_timerslack(1);
         let mut feeds: Vec<Drained> = Vec::new();
-        let mut closed: Vec<Closing> = Vec::new();
         let mut scratch = vec![0; SCRATCH_BYTES / 8];
         let mut pace = Pace::new(&self.options);
         let age = self.options.chunk_age.as_nanos() as u64;
@@ -175,17 +173,14 @@ impl Drain {
                 gained = gained.max(feed.pass((possible, hurried), &mut scratch, &mut out));
                 oldest = oldest.min(feed.open_since());
             }
-            if stopping || now.saturating_sub(oldest) >= age {
-                let age = if stopping { 0 } else { age };
+            if now.saturating_sub(oldest) >= age {
                 feeds.iter_mut().for_each(|feed| feed.flush(age, &mut out));
             }
-            if !retired.is_empty() {
+            if stopping || !retired.is_empty() {
                 feeds.retain_mut(|feed| {
-                    let goes = retired.contains(&feed.part);
+                    let goes = stopping || retired.contains(&feed.part);
                     if goes {
-                        feed.flush(0, &mut out);
-                        closed.extend(feed.closings());
-                        self.queue.gone(feed.part);
+                        feed.close(&mut out);
                     }
                     !goes
                 });
@@ -197,9 +192,7 @@ impl Drain {
                 self.keeper.unpark();
             }
             if stopping {
-                closed.extend(feeds.iter().flat_map(Drained::closings));
-                closed.sort_unstable_by_key(|closing| closing.index);
-                return closed;
+                return;
             }
             // How long the frames of a first pass took is not known: come back soon.
             let sleep = match last.replace(now) {

@@ -23,6 +23,10 @@ pub enum ListenerError {
         /// What is wrong with it.
         what: &'static str,
     },
+    /// The capture speaks of as many sources as it may: [`MAX_SOURCES`](ppt_capture::MAX_SOURCES).
+    #[strum(serialize = "too-many-sources")]
+    #[error("a capture holds at most 4,096 buffers of processes")]
+    TooManySources,
     /// A thread could not be started.
     #[strum(serialize = "system")]
     #[error("a thread cannot be started: {0}")]
@@ -42,5 +46,16 @@ impl ListenerError {
     /// Every code.
     pub fn codes() -> impl Iterator<Item = &'static str> {
         Self::VARIANTS.iter().copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_limit_that_is_named_is_the_one_that_holds() {
+        assert!(ListenerError::TooManySources.to_string().contains("4,096"));
+        assert_eq!(ppt_capture::MAX_SOURCES, 4096);
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use ppt_capture::{MAX_SOURCES, Segment as ListedSegment, Source};
+use ppt_capture::{Segment as ListedSegment, Source};
 use ppt_segment::Segment;
 
 use crate::error::ListenerError;
@@ -13,7 +13,8 @@ use crate::error::ListenerError;
 /// than a millisecond.
 pub type Alive = Box<dyn FnMut(u32) -> Option<bool> + Send>;
 
-/// A buffer to drain. Its place among the feeds is its source number in the capture.
+/// A buffer to drain. Its place among the feeds is its source number in the capture, unless that goes
+/// on in other files: they number anew those of which frames may come.
 pub struct Feed {
     /// What the capture says about it. `segment` is added to its segments where it is not listed.
     pub source: Source,
@@ -78,9 +79,6 @@ impl Feed {
     pub(crate) fn complete(&mut self, feed: usize) -> Result<(), ListenerError> {
         let geometry = self.segment.geometry();
         let refuse = |what| Err(ListenerError::Feed { feed, what });
-        if feed >= MAX_SOURCES {
-            return refuse("a capture has at most 4,096 sources");
-        }
         if self.first.len() != geometry.rings() as usize {
             return refuse("there is not one start for each ring");
         }

@@ -6,27 +6,28 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::panic;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::Release};
 use std::sync::mpsc::{self, Receiver, Sender};
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal};
-use ppt_capture::{CaptureWriter, Cause, Dropped, EndReason, FileHeader, Gap, Lost, Packer};
+use ppt_capture::{Cause, Dropped, EndReason, FileHeader, Gap, MAX_SOURCES, Packer};
 
-use crate::account::Entry;
 use crate::clocks::Clocks;
-use crate::disk::{self, Disk, Done, Ending, Introduction, Ledger, Told};
+use crate::disk;
 use crate::drain::{Drain, Drained};
 use crate::error::ListenerError;
 use crate::feed::{Change, Feed};
 use crate::keeper::{self, Kept};
+use crate::ledger::Ledger;
+use crate::open::OpenFile;
 use crate::options::Options;
-use crate::output::Output;
 use crate::progress::{Counters, Progress};
-use crate::queue::Queue;
-use crate::ring::Closing;
+use crate::queue::{Item, Queue};
+use crate::recording::{Recording, Told};
 use crate::rotate::Rotation;
+use crate::sink::{Done, Ending, Introduction};
 use crate::stamps::Stamps;
 use crate::summary::{BrokenRing, FeedSummary, Summary, enough_slots};
 use crate::watched::{Part, Watched};
@@ -39,18 +40,18 @@ pub struct Listener {
     feeds: Vec<Watched>,
     /// Segments of all feeds.
     parts: usize,
-    /// Rings of all of them.
-    rings: usize,
+    /// It goes on in other files, which do without feeds that have ended.
+    rotates: bool,
     queue: Arc<Queue>,
     counters: Arc<Counters>,
-    ledger: Arc<Ledger>,
+    ledger: Arc<Mutex<Ledger>>,
     told: Arc<Told>,
     clocks: Clocks,
     stop: Arc<AtomicBool>,
     done: Receiver<Done>,
     keeper: Option<JoinHandle<()>>,
     kept: Sender<Change<Kept>>,
-    drain: Option<JoinHandle<Vec<Closing>>>,
+    drain: Option<JoinHandle<()>>,
     drained: Sender<Change<Drained>>,
     started: Instant,
     patience: Duration,
@@ -78,27 +79,26 @@ impl Listener {
         options: Options,
         rotation: Option<Rotation<W>>,
     ) -> Result<Self, ListenerError> {
-        complete(&mut feeds, 0)?;
+        complete(&mut feeds, 0, 0)?;
         let flags = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
         let wake = EventFd::from_flags(flags).map_err(ListenerError::Wake)?;
         let tight = EventFd::from_flags(flags).map_err(ListenerError::Wake)?;
         let counters = Arc::new(Counters::new(wake, tight));
-        let output = Output::new(out, counters.clone());
         let clocks = Clocks {
             ticks: options.ticks,
             distrusted: Arc::new(AtomicBool::new(options.distrust_ticks)),
         };
-        let writer = CaptureWriter::create(output, &header).map_err(ListenerError::Output)?;
+        let file = OpenFile::create(out, &header, &counters).map_err(ListenerError::Output)?;
 
         let queue = Arc::new(Queue::new(options.queue_bytes, options.behind.clone()));
-        let (ledger, told): (Arc<Ledger>, Arc<Told>) = Default::default();
+        let (ledger, told) = Default::default();
         let (send, done) = mpsc::channel();
         let (kept, keep) = mpsc::channel();
         let (drained, changes) = mpsc::channel();
         let mut listener = Self {
             feeds: Vec::new(),
             parts: 0,
-            rings: 0,
+            rotates: rotation.is_some(),
             queue: queue.clone(),
             counters: counters.clone(),
             ledger,
@@ -115,17 +115,18 @@ impl Listener {
         };
 
         let introductions = listener.enter(&feeds);
-        let mut disk = Disk::new(
-            (writer, Packer::new(options.compress)),
+        let mut recording = Recording::new(
+            (file, Packer::new(options.compress)),
             (options.max_size, rotation),
-            (queue.clone(), counters.clone()),
+            counters.clone(),
             (listener.ledger.clone(), listener.told.clone()),
             listener.clocks.clone(),
         );
-        disk.begin(introductions).map_err(ListenerError::Output)?;
+        recording.begin(introductions).map_err(ListenerError::Output)?;
         listener.hand_over_all(feeds);
         // Not joined: it may be stuck in a write for longer than anybody wants to wait.
-        spawn("ppt-disk", move || _ = send.send(disk.run()))?;
+        let taken = queue.clone();
+        spawn("ppt-disk", move || _ = send.send(disk::run(&taken, recording)))?;
         let (counting, stop) = (counters.clone(), listener.stop.clone());
         let keeper = spawn("ppt-keeper", move || keeper::run(&keep, &counting, &stop))?;
         let keeper_thread = keeper.thread().clone();
@@ -144,7 +145,9 @@ impl Listener {
     /// Adds feeds to a capture that is running; they are numbered from [`Self::feeds`] on. As with
     /// [`Self::start`], their gates can be opened, or are open already.
     pub fn add(&mut self, mut feeds: Vec<Feed>) -> Result<(), ListenerError> {
-        complete(&mut feeds, self.feeds.len())?;
+        // Those that are over leave room in the next file.
+        let over = if self.rotates { self.counters.sources_ended() } else { 0 };
+        complete(&mut feeds, self.feeds.len(), over)?;
         let introductions = self.enter(&feeds);
         // Before the drain knows of them: what is in the queue is of a source that the file has.
         self.queue.introduce(introductions);
@@ -161,7 +164,6 @@ impl Listener {
         assert!(feed < self.feeds.len());
         more.complete(feed)?;
         let news = introduction(feed, self.parts, &more);
-        disk::lock(&self.ledger).extend(entries(feed, &more));
         self.queue.introduce(vec![news]);
         self.hand_over(feed, more);
         self.wake_threads();
@@ -170,15 +172,9 @@ impl Listener {
 
     /// Opens an account for each of `feeds`, which get the next numbers.
     fn enter(&mut self, feeds: &[Feed]) -> Vec<Introduction> {
-        let mut ledger = disk::lock(&self.ledger);
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        self.told().resize(self.feeds.len() + feeds.len(), Dropped::default());
         let numbered = (self.feeds.len()..).zip(self.parts..).zip(feeds);
-        let introductions = numbered.map(|((number, part), feed)| {
-            ledger.extend(entries(number, feed));
-            told.push(Dropped::default());
-            introduction(number, part, feed)
-        });
-        introductions.collect()
+        numbered.map(|((number, part), feed)| introduction(number, part, feed)).collect()
     }
 
     /// Lets keeper and drain know of feeds that have been entered.
@@ -194,10 +190,9 @@ impl Listener {
     fn hand_over(&mut self, number: usize, feed: Feed) {
         let part = Part::new(self.parts, feed.segment.clone());
         let (segment, seen) = (feed.segment.clone(), part.seen.clone());
-        let drained = Drained::new(part.number, segment, seen, self.rings, &feed.first);
+        let drained = Drained::new(part.number, segment, seen, feed.first);
         let kept = Kept::new(part.number, feed.segment, feed.populated, feed.alive);
         self.parts += 1;
-        self.rings += feed.first.len();
         self.feeds[number].parts.push(part);
         // They only hear nothing if they have panicked, which `finish` passes on.
         let _ = self.drained.send(Change::Add(drained));
@@ -210,13 +205,17 @@ impl Listener {
         self.drain.iter().for_each(|it| it.thread().unpark());
     }
 
+    fn told(&self) -> MutexGuard<'_, Vec<Dropped>> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// How many feeds there have been.
     pub fn feeds(&self) -> usize {
         self.feeds.len()
     }
 
     /// Drains what the rings of `feed` still hold and lets them go: its target is gone. Its account
-    /// stays. What is told of it afterwards by [`Self::dropped`] counts.
+    /// stays; what it [dropped](Self::dropped) is to be told before.
     ///
     /// # Panics
     /// If there is no such feed.
@@ -289,7 +288,7 @@ impl Listener {
     /// # Panics
     /// If there is no such feed.
     pub fn dropped(&self, feed: usize, dropped: Dropped) {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner)[feed] = dropped;
+        self.told()[feed] = dropped;
     }
 
     /// Ends the capture: drains up to the cursors of this moment, writes what waits, and the end.
@@ -300,52 +299,50 @@ impl Listener {
     /// was last told counts. Takes as long as the disk does, but no longer than [`Options::patience`].
     pub fn finish(mut self, reason: EndReason, message: String, dropped: Vec<Dropped>) -> Summary {
         let duration = self.started.elapsed();
-        let closings = match self.halt() {
-            Ok(closings) => closings,
-            Err(panic) => panic::resume_unwind(panic),
-        };
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Err(panic) = self.halt() {
+            panic::resume_unwind(panic);
+        }
+        let mut told = self.told().clone();
         told.iter_mut().zip(dropped).for_each(|(told, dropped)| *told = dropped);
-        let lost = closings.iter().map(|closing| closing.lost).collect();
-        self.queue.end(Ending { reason, message, dropped: told.clone(), lost });
+        self.queue.end(Ending { reason, message, dropped: told.clone() });
         let done = self.done.recv_timeout(self.patience).unwrap_or_else(|_| Done {
             error: Some(io::Error::new(io::ErrorKind::TimedOut, "the disk does not answer")),
             complete: false,
         });
-        let entries = self.entries(&closings);
-        self.summary(duration, done, &entries, &closings, &told)
+        let ledger = self.final_ledger();
+        self.summary(duration, done, ledger, &told)
     }
 
     /// Stops the keeper, and the drain after a last pass.
-    fn halt(&mut self) -> thread::Result<Vec<Closing>> {
+    fn halt(&mut self) -> thread::Result<()> {
         self.stop.store(true, Release);
         self.wake_threads();
         self.keeper.take().map_or(Ok(()), JoinHandle::join)?;
-        self.drain.take().map_or_else(|| Ok(Vec::new()), JoinHandle::join)
+        self.drain.take().map_or(Ok(()), JoinHandle::join)
     }
 
     /// The final accounts. What the disk thread has not dealt with never comes into the file.
-    fn entries(&self, closings: &[Closing]) -> Vec<Entry> {
-        self.queue.abandon();
-        let mut entries = disk::lock(&self.ledger).clone();
-        for (entry, closing) in entries.iter_mut().zip(closings) {
-            let missing = closing.next_seq.saturating_sub(entry.account.next_seq);
-            if missing > 0 {
-                let disk = missing.saturating_sub(closing.lost.total());
-                entry.lose(Lost { disk, ..Lost::default() });
-                entry.lose(closing.lost);
+    fn final_ledger(&self) -> Ledger {
+        let left = self.queue.abandon();
+        let mut ledger = self.ledger.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        for item in left {
+            match item {
+                // The closing of its ring tells.
+                Item::Chunk(_) => {}
+                Item::Sources(new) => new.into_iter().for_each(|it| {
+                    ledger.open(it.part, (it.feed, it.segment.nonce()), it.first);
+                }),
+                Item::Gone(part, closings) => _ = ledger.close(part, &closings),
             }
-            debug_assert_eq!(entry.account.next_seq, closing.next_seq);
         }
-        entries
+        ledger
     }
 
     fn summary(
         &self,
         duration: Duration,
         done: Done,
-        entries: &[Entry],
-        closings: &[Closing],
+        ledger: Ledger,
         dropped: &[Dropped],
     ) -> Summary {
         let progress = self.progress();
@@ -353,13 +350,13 @@ impl Listener {
             .iter()
             .map(|&dropped| FeedSummary { dropped, ..FeedSummary::default() })
             .collect();
-        for (entry, closing) in entries.iter().zip(closings) {
+        for entry in ledger.into_all() {
             let account = entry.account;
             let feed = &mut feeds[account.feed];
             feed.captured += account.captured;
             feed.lost += account.lost;
             let truncated = self.feeds[account.feed].truncated();
-            if let Some(cursor) = closing.broken.filter(|_| !truncated) {
+            if let Some(cursor) = entry.broken.filter(|_| !truncated) {
                 feed.broken.push(BrokenRing { ring: account.ring, cursor });
             }
             if entry.is_listed() {
@@ -391,7 +388,7 @@ impl Listener {
 impl Drop for Listener {
     fn drop(&mut self) {
         // Nothing is left to do after a finish; without one, nobody asks what became of it.
-        self.queue.abandon();
+        drop(self.queue.abandon());
         let _ = self.halt();
     }
 }
@@ -402,22 +399,20 @@ impl fmt::Debug for Listener {
     }
 }
 
-/// Refuses what cannot be drained; the first of `feeds` will have number `first`.
-fn complete(feeds: &mut [Feed], first: usize) -> Result<(), ListenerError> {
+/// Refuses what cannot be drained; the first of `feeds` will have number `first`, and `over` of those
+/// before it are spoken of no more.
+fn complete(feeds: &mut [Feed], first: usize, over: usize) -> Result<(), ListenerError> {
+    if (first - over).saturating_add(feeds.len()) > MAX_SOURCES {
+        return Err(ListenerError::TooManySources);
+    }
     (first..).zip(feeds).try_for_each(|(number, feed)| feed.complete(number))
-}
-
-/// The accounts of a feed's rings.
-fn entries(number: usize, feed: &Feed) -> impl Iterator<Item = Entry> {
-    let nonce = feed.segment.nonce();
-    (0..).zip(&feed.first).map(move |(ring, &first)| Entry::new(number, nonce, ring, first))
 }
 
 /// What the capture says of a segment before its first frame.
 fn introduction(number: usize, part: usize, feed: &Feed) -> Introduction {
     let stated = feed.unattended.iter().filter(|one| one.count > 0);
     let gaps = stated.clone().map(|one| Gap {
-        source: number as u16,
+        source: 0, // the file knows its number
         nonce: one.segment.nonce(),
         ring: one.ring,
         first_seq: one.first_seq,
@@ -433,7 +428,7 @@ fn introduction(number: usize, part: usize, feed: &Feed) -> Introduction {
     Introduction {
         feed: number,
         part,
-        rings: feed.first.len(),
+        first: feed.first.clone(),
         gaps: gaps.collect(),
         attended: of_gaps.chain(starts).collect(),
         stamps: Stamps::of(&feed.source.schema_json),

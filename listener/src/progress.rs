@@ -1,6 +1,6 @@
 //! How far a capture is: counters that the threads write and anybody may read.
 
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use nix::sys::eventfd::EventFd;
 use ppt_capture::{Cause, Lost};
@@ -47,6 +47,7 @@ pub(crate) struct Counters {
     bytes: AtomicU64,
     waiting: AtomicU64,
     freed: AtomicU64,
+    sources_ended: AtomicUsize,
     ended: AtomicU8,
     wake: EventFd,
     tight: EventFd,
@@ -62,6 +63,7 @@ impl Counters {
             bytes: AtomicU64::new(0),
             waiting: AtomicU64::new(0),
             freed: AtomicU64::new(0),
+            sources_ended: AtomicUsize::new(0),
             ended: AtomicU8::new(0),
             wake,
             tight,
@@ -95,6 +97,15 @@ impl Counters {
 
     pub fn freed(&self, rings: u64) {
         self.freed.fetch_add(rings, Relaxed);
+    }
+
+    /// No more frames come of one more feed, and all that came are dealt with.
+    pub fn source_ended(&self) {
+        self.sources_ended.fetch_add(1, Relaxed);
+    }
+
+    pub fn sources_ended(&self) -> usize {
+        self.sources_ended.load(Relaxed)
     }
 
     /// The capture takes no more frames: whoever polls the eventfd should know.

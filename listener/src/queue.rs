@@ -5,8 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use crate::account::Closing;
 use crate::chunk::{Chunk, LARGE_CHUNK, SMALL_CHUNK};
-use crate::disk::{Ending, Introduction};
+use crate::sink::{Ending, Introduction};
 
 /// Empty buffers of each size kept for the next chunks.
 const SPARE_BUFFERS: usize = 8;
@@ -36,21 +37,20 @@ struct Inner {
 
 /// What goes through the queue.
 #[derive(Debug)]
-enum Item {
+pub(crate) enum Item {
+    /// Frames to write.
     Chunk(Chunk),
+    /// Where the frames of further feeds, or of further segments, come from.
     Sources(Vec<Introduction>),
-    Gone(usize),
+    /// No more chunks of this segment will come; its rings were left so.
+    Gone(usize, Vec<Closing>),
 }
 
 /// What the disk thread has to do next.
 #[derive(Debug)]
 pub(crate) enum Next {
-    /// Write this.
-    Chunk(Chunk),
-    /// Say where the frames of further feeds, or of further segments, come from.
-    Sources(Vec<Introduction>),
-    /// No more chunks of this segment will come.
-    Gone(usize),
+    /// Deal with this.
+    Item(Item),
     /// Nothing came in time.
     Nothing,
     /// The last chunk has been taken: write the end.
@@ -81,9 +81,10 @@ impl Queue {
         Ok(())
     }
 
-    /// No more chunks of segment `part` come after those that are in the queue.
-    pub fn gone(&self, part: usize) {
-        self.lock().items.push_back(Item::Gone(part));
+    /// No more chunks of segment `part` come after those that are in the queue: its rings were left
+    /// so.
+    pub fn gone(&self, part: usize, closings: Vec<Closing>) {
+        self.lock().items.push_back(Item::Gone(part, closings));
         self.notify();
     }
 
@@ -113,15 +114,15 @@ impl Queue {
             return Next::Abandoned;
         }
         match inner.items.pop_front() {
-            Some(Item::Chunk(chunk)) => {
-                inner.bytes -= weight(&chunk);
-                if inner.bytes < self.limit / 16 {
-                    self.behind.store(false, Relaxed);
+            Some(item) => {
+                if let Item::Chunk(chunk) = &item {
+                    inner.bytes -= weight(chunk);
+                    if inner.bytes < self.limit / 16 {
+                        self.behind.store(false, Relaxed);
+                    }
                 }
-                Next::Chunk(chunk)
+                Next::Item(item)
             }
-            Some(Item::Sources(feeds)) => Next::Sources(feeds),
-            Some(Item::Gone(part)) => Next::Gone(part),
             None => inner.ending.take().map_or(Next::Nothing, Next::End),
         }
     }
@@ -132,13 +133,14 @@ impl Queue {
         self.notify();
     }
 
-    /// The disk thread is to stop as soon as it can.
-    pub fn abandon(&self) {
+    /// The disk thread is to stop as soon as it can. Returns what nobody will deal with.
+    pub fn abandon(&self) -> impl Iterator<Item = Item> + use<> {
         let mut inner = self.lock();
         inner.abandoned = true;
-        inner.items.clear();
+        let left = std::mem::take(&mut inner.items);
         drop(inner);
         self.notify();
+        left.into_iter()
     }
 
     /// An empty buffer for a chunk of `full` bytes, [`SMALL_CHUNK`] or [`LARGE_CHUNK`].
@@ -197,17 +199,18 @@ mod tests {
             reason: ppt_capture::EndReason::Stopped,
             message: String::new(),
             dropped: Vec::new(),
-            lost: Vec::new(),
         });
         for expected in [1, 3] {
-            let Next::Chunk(chunk) = queue.next(Duration::ZERO) else { panic!("a chunk") };
+            let Next::Item(Item::Chunk(chunk)) = queue.next(Duration::ZERO) else {
+                panic!("a chunk")
+            };
             assert_eq!(chunk.first_seq, expected);
         }
         assert!(!behind.load(Relaxed));
         assert!(matches!(queue.next(Duration::ZERO), Next::End(_)));
         assert!(matches!(queue.next(Duration::ZERO), Next::Nothing));
         queue.push(chunk(4, 60_000)).expect("larger than the queue, but alone");
-        queue.abandon();
+        assert_eq!(queue.abandon().count(), 1);
         assert!(matches!(queue.next(Duration::ZERO), Next::Abandoned));
     }
 }

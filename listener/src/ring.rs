@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicU64;
 use ppt_capture::{Cause, Lost};
 use ppt_segment::{Batch, BrokenCursor, Ring, RingReader};
 
+use crate::account::Closing;
 use crate::chunk::Chunk;
 use crate::owners::Owners;
 use crate::progress::Counters;
@@ -31,8 +32,8 @@ pub(crate) struct Outlet<'q> {
 pub(crate) struct RingDrain {
     /// Frames before this index are accounted for.
     next: u64,
-    /// The ring, counted over all feeds.
-    index: usize,
+    /// The number of the segment, and the ring of it.
+    place: (usize, u32),
     owners: Owners,
     open: Option<Chunk>,
     /// Frames lost right before the next one, which no chunk states yet.
@@ -40,25 +41,12 @@ pub(crate) struct RingDrain {
     broken: Option<BrokenCursor>,
 }
 
-/// How a ring was left.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Closing {
-    /// The ring, counted over all feeds.
-    pub index: usize,
-    /// Sequence number of the first frame that was not looked at.
-    pub next_seq: u64,
-    /// Frames lost at its end, which no chunk states.
-    pub lost: Lost,
-    /// Set when it was given up.
-    pub broken: Option<BrokenCursor>,
-}
-
 impl RingDrain {
-    /// Starts at `cursor`.
-    pub fn new(index: usize, cursor: u64) -> Self {
+    /// Starts at `cursor`, in a ring of a segment.
+    pub fn new(place: (usize, u32), cursor: u64) -> Self {
         Self {
             next: cursor,
-            index,
+            place,
             owners: Owners::default(),
             open: None,
             lost: Lost::default(),
@@ -185,7 +173,8 @@ impl RingDrain {
                 self.flush(out);
             }
             let open = self.open.get_or_insert_with(|| Chunk {
-                ring: self.index,
+                part: self.place.0,
+                ring: self.place.1,
                 tid,
                 first_seq: seq,
                 lost_before: std::mem::take(&mut self.lost),
@@ -233,7 +222,7 @@ impl RingDrain {
     /// How it stands; the open chunk has been flushed.
     pub fn closing(&self) -> Closing {
         let next_seq = self.next.saturating_add(1);
-        Closing { index: self.index, next_seq, lost: self.lost, broken: self.broken }
+        Closing { ring: self.place.1, next_seq, lost: self.lost, broken: self.broken }
     }
 }
 
@@ -250,7 +239,7 @@ mod tests {
     use super::*;
     use crate::account::Entry;
     use crate::chunk::SMALL_CHUNK;
-    use crate::queue::Next;
+    use crate::queue::{Item, Next};
 
     const SLOTS: u64 = 16;
     const STRIDE: usize = 2;
@@ -295,7 +284,7 @@ mod tests {
             pushed: false,
             claimed: false,
         };
-        let mut drain = RingDrain::new(0, 0);
+        let mut drain = RingDrain::new((0, 0), 0);
         header[ring_word::TAIL].store(5, Relaxed);
         let until = drain.moved(ring, 100).unwrap();
         header[ring_word::TAIL].store(0, Relaxed);
@@ -318,12 +307,12 @@ mod tests {
             let counters = Counters::new(EventFd::new().unwrap(), EventFd::new().unwrap());
             let mut out =
                 Outlet { queue: &queue, counters: &counters, now: 0, overrun: 0, full: SMALL_CHUNK, pushed: false, claimed: false };
-            let mut drain = RingDrain::new(0, 0);
+            let mut drain = RingDrain::new((0, 0), 0);
             let mut entry = Entry::new(0, 0, 0, 0);
             let mut scratch = vec![0; batch * STRIDE];
             let (mut stated, mut tid) = (1, 0);
             let mut disk = |entry: &mut Entry, most: u32| {
-                let Next::Chunk(chunk) = queue.next(Duration::ZERO) else { return };
+                let Next::Item(Item::Chunk(chunk)) = queue.next(Duration::ZERO) else { return };
                 let written = chunk.count.min(most);
                 if written > 0 {
                     assert_eq!(chunk.first_seq - entry.lost_before(&chunk).total(), stated);
@@ -373,7 +362,7 @@ mod tests {
             prop_assert_eq!(closing.next_seq, ring.tail() + 1);
             prop_assert!(entry.account.adds_up());
             let mut at = stated;
-            for gap in entry.gaps() {
+            for gap in entry.gaps(0) {
                 prop_assert_eq!(gap.first_seq, at);
                 at += gap.count;
             }
@@ -390,7 +379,7 @@ mod tests {
         let zeros = |count| (0..count).map(|_| AtomicU64::new(0)).collect::<Vec<_>>();
         let (header, slots) = (zeros(ring_word::COUNT), zeros(SLOTS as usize * STRIDE));
         let ring = Ring::new(&header, &slots, STRIDE);
-        let mut drain = RingDrain::new(0, 0);
+        let mut drain = RingDrain::new((0, 0), 0);
         header[ring_word::TAIL].store(1001, Relaxed);
         assert_eq!(drain.moved(ring, 1000), None);
         header[ring_word::TAIL].store(5, Relaxed);
@@ -400,7 +389,7 @@ mod tests {
         assert_eq!((closing.next_seq, closing.lost), (1, Lost::default()));
 
         // From the end of its range to the start: what was left there was no cursor either.
-        let mut drain = RingDrain::new(0, u64::MAX);
+        let mut drain = RingDrain::new((0, 0), u64::MAX);
         assert_eq!(drain.moved(ring, 1000), None);
         assert_eq!(drain.closing().broken, Some(BrokenCursor { next: u64::MAX, tail: 5 }));
     }

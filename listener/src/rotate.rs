@@ -4,9 +4,8 @@ use std::fmt;
 use std::io;
 use std::time::Duration;
 
-use ppt_capture::{Dropped, FileHeader, RingEnd};
+use ppt_capture::FileHeader;
 
-use crate::account::LossAccount;
 use crate::clocks;
 
 /// When to begin another file, and how to get it. A file without a frame goes on.
@@ -39,31 +38,5 @@ impl<W> Rotation<W> {
     pub(crate) fn deadline(&self) -> u64 {
         let every = self.every.map_or(u64::MAX, |it| it.as_nanos() as u64);
         clocks::monotonic().saturating_add(every)
-    }
-}
-
-/// Where the accounts of a session stood when a file began: the file's own are the difference.
-#[derive(Debug)]
-pub(crate) struct Begin {
-    /// Of every ring.
-    pub rings: Vec<LossAccount>,
-    /// Of every feed.
-    pub dropped: Vec<Dropped>,
-    /// When the file is full of time, in ns of CLOCK_MONOTONIC.
-    pub deadline: u64,
-    /// Frames captured before it.
-    pub captured: u64,
-}
-
-impl Begin {
-    /// What the file says at its end of ring number `index`.
-    pub fn ring_end(&self, index: usize, now: LossAccount) -> RingEnd {
-        let before = self.rings[index];
-        RingEnd {
-            first_seq: before.next_seq,
-            captured: now.captured - before.captured,
-            lost: now.lost - before.lost,
-            ..now.ring_end()
-        }
     }
 }

@@ -2,14 +2,16 @@
 
 mod support;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use ppt_capture::{Dropped, EndReason};
-use ppt_listener::{Ended, Feed, Listener, Options, Rotation, Summary};
+use ppt_capture::{Dropped, EndReason, MAX_SOURCES, Source};
+use ppt_listener::{Ended, Feed, Listener, ListenerError, Options, Rotation, Summary};
+use ppt_segment::Segment;
+use proptest::prelude::*;
 
 use support::*;
 
@@ -40,7 +42,7 @@ fn read_all(sinks: &Sinks) -> Vec<Back> {
     let mut next = HashMap::new();
     for file in &files {
         for ring in &file.end.as_ref().expect("every file is whole").rings {
-            let first = next.insert((ring.source, ring.nonce, ring.ring), ring.next_seq);
+            let first = next.insert((ring.nonce, ring.ring), ring.next_seq);
             assert!(first.is_none_or(|it| it == ring.first_seq), "{ring:?} after {first:?}");
             assert_eq!(ring.captured + ring.lost.total(), ring.next_seq - ring.first_seq);
         }
@@ -161,4 +163,214 @@ fn a_feed_that_went_on_in_another_segment() {
     let rings: Vec<_> = summary.feeds[0].rings.iter().map(|it| (it.nonce, it.next_seq)).collect();
     let cursors = [&small, &large].map(|it| (it.nonce(), it.ring(0).tail() + 1));
     assert_eq!((rings, summary.feeds.len()), (cursors.to_vec(), 1));
+}
+
+/// A process of the property below.
+struct Target {
+    feed: usize,
+    segments: Vec<Arc<Segment>>,
+    nested: u64,
+}
+
+/// What a process does next; `who` counts those that there are.
+#[derive(Debug, Clone)]
+enum Step {
+    Begin,
+    /// Writes so many frames at once, which may be more than its ring holds.
+    Write(u8, u8),
+    /// Refuses a frame.
+    Refuse(u8),
+    /// Goes on in a larger segment.
+    Grow(u8),
+    End(u8),
+    /// All that was written is in a file, and another file has begun.
+    Rotate(u8),
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        2 => Just(Step::Begin),
+        6 => (any::<u8>(), 1..60u8).prop_map(|(who, count)| Step::Write(who, count)),
+        1 => any::<u8>().prop_map(Step::Refuse),
+        1 => any::<u8>().prop_map(Step::Grow),
+        2 => any::<u8>().prop_map(Step::End),
+        2 => any::<u8>().prop_map(Step::Rotate),
+    ];
+    proptest::collection::vec(step, 1..60)
+}
+
+/// The source of feed number `feed`.
+fn source_of(feed: usize, former: &[Arc<Segment>]) -> Source {
+    let former: Vec<_> = former.iter().map(|it| &**it).collect();
+    let mut source = grown(&former);
+    source.process.pid = feed as u32;
+    source
+}
+
+fn begin(feed: usize) -> (Target, Feed) {
+    let segment = segment(5, 2);
+    let feed_of = Feed::starting_now(source_of(feed, &[]), segment.clone());
+    (Target { feed, segments: vec![segment], nested: 0 }, feed_of)
+}
+
+fn write(target: &Target, count: u64) {
+    let segment = target.segments.last().unwrap();
+    let mut writer = Writer::claim(segment, 1 + target.feed as u32).unwrap();
+    (0..count).for_each(|_| _ = writer.write());
+}
+
+/// Frames and losses of the rings of a segment, as a file or a summary has them.
+type Sums = BTreeMap<u64, (u64, u64)>;
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..<_>::default() })]
+
+    /// Processes come and go while files begin and end: every file is right about itself, all of them
+    /// together are right about every frame, and none speaks of what had ended before it began.
+    #[test]
+    fn processes_come_and_go(steps in steps(), size in prop_oneof![Just(None), Just(Some(20_000))]) {
+        let sinks = Sinks::default();
+        let mut rotation = rotation(&sinks, Some(Duration::from_millis(2)), size, usize::MAX);
+        let (first, head) = (rotation.next)().unwrap();
+        let options = Options { chunk_age: Duration::from_millis(1), ..Options::default() };
+        let mut listener =
+            Listener::rotating(first, head, Vec::new(), options, Some(rotation)).unwrap();
+        let files = || sinks.lock().unwrap().len();
+        let (mut targets, mut expected): (Vec<Target>, Vec<u64>) = Default::default();
+        let mut cursors = Sums::new();
+        // The last file that may speak of a segment.
+        let mut last_file = HashMap::new();
+        let mut tails = |target: &Target| {
+            for segment in &target.segments {
+                let tails = (0..2).map(|ring| segment.ring(ring).tail()).sum();
+                cursors.insert(segment.nonce(), (tails, 0));
+            }
+        };
+        for step in steps {
+            let count = targets.len();
+            let pick = |who: u8| usize::from(who) % count.max(1);
+            match step {
+                Step::Begin => {
+                    let (target, feed) = begin(listener.feeds());
+                    listener.add(vec![feed]).unwrap();
+                    expected.push(0);
+                    targets.push(target);
+                }
+                _ if count == 0 => {}
+                Step::Write(who, count) => write(&targets[pick(who)], count.into()),
+                Step::Refuse(who) => {
+                    let target = &mut targets[pick(who)];
+                    target.nested += 1;
+                    expected[target.feed] = target.nested;
+                    let nested = Dropped { nested: target.nested, ..Dropped::default() };
+                    listener.dropped(target.feed, nested);
+                }
+                Step::Grow(who) => {
+                    let target = &mut targets[pick(who)];
+                    let (former, larger) = (target.segments.last().unwrap().clone(), segment(6, 2));
+                    let source = source_of(target.feed, &target.segments);
+                    let more = Feed::starting_now(source, larger.clone());
+                    listener.extend(target.feed, more).unwrap();
+                    target.segments.push(larger);
+                    listener.leave(target.feed, former.nonce());
+                }
+                Step::End(who) => {
+                    let target = targets.swap_remove(pick(who));
+                    write(&target, 3);
+                    listener.retire(target.feed);
+                    wait(|| target.segments.iter().all(|it| Arc::strong_count(it) == 1));
+                    tails(&target);
+                    for segment in &target.segments {
+                        last_file.insert(segment.nonce(), files());
+                    }
+                }
+                Step::Rotate(who) => {
+                    let before = files();
+                    while files() == before {
+                        write(&targets[pick(who)], 1);
+                        thread::sleep(Duration::from_millis(1));
+                    }
+                }
+            }
+        }
+        targets.iter().for_each(&mut tails);
+        let summary = listener.finish(EndReason::Stopped, String::new(), Vec::new());
+        let files = read_all(&sinks);
+        check_sums(&files, &summary);
+
+        let mut sums = Sums::new();
+        let mut nested = vec![0; expected.len()];
+        for (number, file) in (1..).zip(&files) {
+            let end = file.end.as_ref().unwrap();
+            for ring in &end.rings {
+                let sum: &mut (u64, u64) = sums.entry(ring.nonce).or_default();
+                sum.0 += ring.captured + ring.lost.total();
+            }
+            for &(source, dropped) in &end.drops {
+                nested[file.sources[&source].process.pid as usize] += dropped.nested;
+            }
+            for segment in file.sources.values().flat_map(|it| &it.segments) {
+                let last = last_file.get(&segment.nonce);
+                prop_assert!(last.is_none_or(|&last| number <= last), "file {number}");
+            }
+        }
+        cursors.retain(|_, sum| sum.0 > 0);
+        prop_assert_eq!(sums, cursors);
+        prop_assert_eq!(&nested, &expected);
+        let dropped: Vec<_> = summary.feeds.iter().map(|it| it.dropped.nested).collect();
+        prop_assert_eq!(dropped, expected);
+    }
+}
+
+#[test]
+fn more_processes_than_a_file_may_speak_of_come_and_go() {
+    let sinks = Sinks::default();
+    let mut rotation = rotation(&sinks, None, Some(1 << 20), usize::MAX);
+    let (first, head) = (rotation.next)().unwrap();
+    let options = Options { chunk_age: Duration::from_millis(1), ..Options::default() };
+    let mut listener =
+        Listener::rotating(first, head, Vec::new(), options, Some(rotation)).unwrap();
+    let (stays, feed) = begin(0);
+    listener.add(vec![feed]).unwrap();
+    for feed in 1..MAX_SOURCES + 100 {
+        let (target, feed_of) = begin(feed);
+        loop {
+            match listener.add(vec![Feed { source: feed_of.source.clone(), ..again(&target) }]) {
+                Ok(()) => break,
+                // Those that have ended are still in the queue.
+                Err(error) => assert!(matches!(error, ListenerError::TooManySources), "{error}"),
+            }
+        }
+        write(&target, 1);
+        listener.retire(feed);
+    }
+    write(&stays, 7);
+    let summary = listener.finish(EndReason::Stopped, String::new(), Vec::new());
+    let files = read_all(&sinks);
+    check_sums(&files, &summary);
+    assert_eq!(summary.captured(), 7 + MAX_SOURCES as u64 + 99);
+    let sources: usize = files.iter().map(|it| it.sources.len()).sum();
+    let most = summary.feeds.len() + 2 * files.len() * 100;
+    assert!(files.len() > 1 && sources < most, "{sources} in {} files", files.len());
+}
+
+/// The feed of a target, made once more.
+fn again(target: &Target) -> Feed {
+    Feed::starting_now(Source::default(), target.segments[0].clone())
+}
+
+#[test]
+fn more_sources_than_a_capture_may_speak_of_are_refused() {
+    let (sink, segment) = (Sink::default(), segment(5, 1));
+    let feed = || Feed::starting_now(source(), segment.clone());
+    let feeds = (0..MAX_SOURCES).map(|_| feed()).collect();
+    let mut listener = Listener::start(sink.clone(), header(), feeds, Options::default()).unwrap();
+    let error = listener.add(vec![feed()]).unwrap_err();
+    assert!(matches!(error, ListenerError::TooManySources), "{error}");
+    assert_eq!((listener.feeds(), error.code()), (MAX_SOURCES, "too-many-sources"));
+    // Those that it has can be stated anew.
+    listener.extend(0, Feed::starting_now(grown(&[&segment]), self::segment(5, 1))).unwrap();
+    let summary = listener.finish(EndReason::Stopped, String::new(), Vec::new());
+    assert!(summary.complete);
+    assert_eq!(read(sink.bytes()).sources.len(), MAX_SOURCES);
 }

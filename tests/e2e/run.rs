@@ -122,6 +122,32 @@ fn for_as_long_as_was_asked_for() {
     assert_eq!(segments_of(&[run.pid()]), 0);
 }
 
+/// Many short processes in many files: each file speaks of those that lived while it was written.
+#[test]
+fn short_processes_in_many_files() {
+    const PROCESSES: usize = 120;
+    let bench = build();
+    let script = format!("for i in $(seq {PROCESSES}); do ./first_main 20; done; sleep 1.1");
+    let command = ["run", "--rotate", "1s", "--", "sh", "-c", &script];
+    let (ran, agent) = bench.ppt_and_pid(&command);
+    assert_eq!(ran.code(), 0, "{ran:?}");
+    let names = captures(&bench, "out");
+    let (mut sources, mut sum) = (0, Account { captured: 0, lost: 0, dropped: 0 });
+    for name in &names {
+        let info = bench.info(name);
+        assert_eq!(info["complete"], true, "{name}");
+        let account = Account::of(&info);
+        sum.captured += account.captured;
+        sum.lost += account.lost;
+        sources += info["buffers"].as_array().unwrap().len();
+    }
+    assert_eq!((written(&ran.stdout), sum.captured, sum.lost), (2400, 2400, 0));
+    // Of two files, one that ends and one that begins, both may speak of a process that lives.
+    assert!(names.len() > 1 && sources < PROCESSES + 2 * names.len(), "{sources} in {names:?}");
+    let info = bench.info(names.last().unwrap());
+    record("-", "ppt run: short ones in many files", 2400, sum, &info, segments_of(&[agent]));
+}
+
 #[test]
 fn in_many_files() {
     let bench = build();

@@ -243,6 +243,7 @@ pub struct Back {
     /// Numbers and thread of every frame, by source, segment and ring.
     pub frames: BTreeMap<(u16, u64, u32), Vec<(u64, u32)>>,
     pub account: Account,
+    pub sources: BTreeMap<u16, Source>,
     pub end: Option<End>,
     pub clocks: usize,
 }
@@ -289,7 +290,8 @@ pub fn read(bytes: Vec<u8>) -> Back {
     if let Some(end) = &end {
         assert_eq!(account.mismatches(end), []);
     }
-    Back { frames, account, end, clocks }
+    let sources = capture.sources().map(|it| (it.id, it.source.clone())).collect();
+    Back { frames, account, sources, end, clocks }
 }
 
 /// The summary is right about the file, and about itself.

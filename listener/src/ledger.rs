@@ -1,0 +1,180 @@
+//! The accounts of all rings, segment by segment.
+
+use std::collections::BTreeMap;
+
+use ppt_capture::Gap;
+
+use crate::account::{Closing, Entry, LossAccount};
+
+/// What became of every frame of every ring, as far as one sink has come.
+///
+/// A segment that nothing more comes out of stays until the file that states its end has ended:
+/// then only its rings' accounts are kept, and only of those that were ever touched.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Ledger {
+    segments: BTreeMap<usize, Book>,
+    /// Rings of segments that are gone.
+    past: Vec<Entry>,
+    captured: u64,
+    told: u64,
+}
+
+/// The rings of one segment.
+#[derive(Debug, Clone)]
+struct Book {
+    feed: usize,
+    nonce: u64,
+    /// Where the session starts in each of its rings.
+    first: Vec<u64>,
+    /// Those that somebody touched.
+    entries: BTreeMap<u32, Entry>,
+    /// Nothing more comes.
+    closed: bool,
+}
+
+impl Book {
+    fn entry(&mut self, ring: u32) -> &mut Entry {
+        let Self { feed, nonce, first, entries, .. } = self;
+        let new = || Entry::new(*feed, *nonce, ring, first[ring as usize]);
+        entries.entry(ring).or_insert_with(new)
+    }
+}
+
+impl Ledger {
+    /// Opens the accounts of segment number `part`, which is called `nonce` and is one of `feed`;
+    /// `first` is the cursor of each of its rings at the start.
+    pub fn open(&mut self, part: usize, (feed, nonce): (usize, u64), first: Vec<u64>) {
+        let mut book = Book { feed, nonce, first, entries: BTreeMap::new(), closed: false };
+        for ring in 0..book.first.len() {
+            if book.first[ring] > 0 {
+                book.entry(ring as u32);
+                self.told += 1;
+            }
+        }
+        self.segments.insert(part, book);
+    }
+
+    /// Looks at the account of a ring of segment `part`, or changes it.
+    ///
+    /// # Panics
+    /// If that segment has not been opened.
+    pub fn with<T>(&mut self, part: usize, ring: u32, act: impl FnOnce(&mut Entry) -> T) -> T {
+        let entry = self.segments.get_mut(&part).expect("it was introduced").entry(ring);
+        let (captured, told) = (entry.account.captured, entry.is_told());
+        let done = act(entry);
+        self.captured += entry.account.captured - captured;
+        self.told += u64::from(entry.is_told() && !told);
+        done
+    }
+
+    /// Nothing more comes out of segment `part`, whose rings were left so. Returns its feed.
+    ///
+    /// # Panics
+    /// If that segment has not been opened.
+    pub fn close(&mut self, part: usize, closings: &[Closing]) -> usize {
+        for closing in closings {
+            self.with(part, closing.ring, |entry| entry.close(closing));
+        }
+        let book = self.segments.get_mut(&part).expect("it was introduced");
+        book.closed = true;
+        book.feed
+    }
+
+    /// Every account that is not of the past.
+    pub fn entries(&self) -> impl Iterator<Item = &Entry> {
+        self.segments.values().flat_map(|book| book.entries.values())
+    }
+
+    /// What the file does not state yet of the rings of segment `part`, or of all, as far as `source`
+    /// says what source of the file they are of; from now on it is stated.
+    pub fn gaps(
+        &mut self,
+        part: Option<usize>,
+        source: impl Fn(&LossAccount) -> Option<u16>,
+    ) -> Vec<(LossAccount, Gap)> {
+        let books = match part {
+            Some(part) => self.segments.range_mut(part..=part),
+            None => self.segments.range_mut(..),
+        };
+        let entries = books.flat_map(|(_, book)| book.entries.values_mut());
+        let gaps = entries.filter_map(|entry| {
+            let ring = entry.account;
+            let source = source(&ring)?;
+            Some(entry.gaps(source).map(move |gap| (ring, gap)))
+        });
+        gaps.flatten().collect()
+    }
+
+    /// Another file begins. What its predecessor stated the end of is of the past.
+    pub fn begin_file(&mut self) {
+        self.told = 0;
+        let past = &mut self.past;
+        self.segments.retain(|_, book| {
+            if book.closed {
+                let entries = std::mem::take(&mut book.entries);
+                past.extend(entries.into_values());
+            }
+            !book.closed
+        });
+        self.segments
+            .values_mut()
+            .flat_map(|book| book.entries.values_mut())
+            .for_each(Entry::begin_file);
+    }
+
+    /// Frames in all files so far.
+    pub fn captured(&self) -> u64 {
+        self.captured
+    }
+
+    /// Rings that the end of the file will speak of.
+    pub fn told(&self) -> u64 {
+        self.told
+    }
+
+    /// Every account.
+    pub fn into_all(self) -> impl Iterator<Item = Entry> {
+        let now = self.segments.into_values().flat_map(|book| book.entries.into_values());
+        self.past.into_iter().chain(now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chunk::Chunk;
+    use ppt_capture::Lost;
+
+    fn chunk(first_seq: u64, count: u32) -> Chunk {
+        Chunk { first_seq, count, ..Chunk::default() }
+    }
+
+    fn closing(ring: u32, next_seq: u64, overrun: u64) -> Closing {
+        let lost = Lost { overrun, ..Lost::default() };
+        Closing { ring, next_seq, lost, broken: None }
+    }
+
+    #[test]
+    fn what_is_gone_is_told_once_and_kept_in_short() {
+        let mut ledger = Ledger::default();
+        ledger.open(4, (0, 77), vec![0; 64]);
+        ledger.open(5, (1, 78), vec![0, 9]);
+        assert_eq!(ledger.told(), 1, "one was written to before");
+        ledger.with(4, 3, |entry| entry.take(&chunk(1, 10), 10));
+        assert_eq!((ledger.captured(), ledger.told()), (10, 2));
+        ledger.close(4, &[closing(3, 16, 2)]);
+        let gaps = ledger.gaps(None, |account| Some(account.feed as u16));
+        let gaps: Vec<_> = gaps.into_iter().map(|(_, gap)| (gap.first_seq, gap.count)).collect();
+        assert_eq!(gaps, [(11, 2), (13, 3)], "two ran over, three were never written");
+        assert_eq!(ledger.entries().count(), 2);
+        let end = ledger.entries().next().unwrap().ring_end(0);
+        assert_eq!((end.first_seq, end.next_seq, end.captured, end.lost.total()), (1, 16, 10, 5));
+
+        ledger.begin_file();
+        assert_eq!((ledger.told(), ledger.entries().count()), (0, 1));
+        ledger.with(5, 1, |entry| entry.take(&chunk(10, 3), 3));
+        assert_eq!((ledger.captured(), ledger.told()), (13, 1));
+        let sums = ledger.into_all().map(|it| (it.account.nonce, it.account.captured));
+        assert_eq!(sums.collect::<Vec<_>>(), [(77, 10), (78, 3)]);
+    }
+}

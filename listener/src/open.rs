@@ -1,0 +1,176 @@
+//! One capture file that is being written.
+
+use std::collections::HashMap;
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use ppt_capture::{CaptureWriter, End, FileHeader, MAX_SOURCES, Source};
+
+use crate::clocks::Clocks;
+use crate::limit::Written;
+use crate::output::Output;
+use crate::progress::{Counters, Ended};
+
+/// Bytes of a clock or drops chunk, at most.
+const SMALL: u64 = 512;
+
+/// A capture file, and what it takes.
+pub(crate) struct OpenFile<W> {
+    writer: CaptureWriter<Output<W>>,
+    state: State,
+    written: Written,
+    /// The number that the file gives to each feed that it speaks of.
+    sources: HashMap<usize, u16>,
+    counters: Arc<Counters>,
+}
+
+enum State {
+    Open,
+    /// Takes no more frames; an error says why, if it is not its size.
+    Full(Option<io::Error>),
+    Failed(io::Error),
+}
+
+impl<W: Write> OpenFile<W> {
+    /// Begins a file in `out`.
+    pub fn create(out: W, header: &FileHeader, counters: &Arc<Counters>) -> io::Result<Self> {
+        let output = Output::new(out, Arc::clone(counters));
+        let writer = CaptureWriter::create(output, header)?;
+        Ok(Self {
+            written: Written { bytes: writer.bytes(), ..Written::default() },
+            writer,
+            state: State::Open,
+            sources: HashMap::new(),
+            counters: Arc::clone(counters),
+        })
+    }
+
+    /// Writes what comes before the first frame and needs no account.
+    pub fn begin<'a>(
+        &mut self,
+        sources: impl Iterator<Item = (usize, &'a Source)>,
+        clocks: &Clocks,
+    ) -> io::Result<()> {
+        for (feed, source) in sources {
+            self.source(feed, source);
+        }
+        let readings = clocks.readings();
+        self.write(|writer| writer.clock(&readings));
+        match std::mem::replace(&mut self.state, State::Open) {
+            State::Failed(error) => Err(error),
+            state => {
+                self.state = state;
+                Ok(())
+            }
+        }
+    }
+
+    /// Whether it takes frames.
+    pub fn is_open(&self) -> bool {
+        matches!(self.state, State::Open)
+    }
+
+    /// Whether nothing can be written any more.
+    pub fn has_failed(&self) -> bool {
+        matches!(self.state, State::Failed(_))
+    }
+
+    /// Whether it has as many sources as a file may have.
+    pub fn has_all_sources(&self) -> bool {
+        self.sources.len() >= MAX_SOURCES
+    }
+
+    /// The number of the source that `feed` is, if the file speaks of it.
+    pub fn source_of(&self, feed: usize) -> Option<u16> {
+        self.sources.get(&feed).copied()
+    }
+
+    /// Says where the frames of `feed` come from, or says it anew; whether the file has it.
+    pub fn source(&mut self, feed: usize, source: &Source) -> bool {
+        if !self.is_open() {
+            return false;
+        }
+        let id = self.source_of(feed).unwrap_or(self.sources.len() as u16);
+        if self.write(|writer| writer.source(id, source)) {
+            self.sources.insert(feed, id);
+            self.written.feeds = self.sources.len() as u64;
+            return true;
+        }
+        false
+    }
+
+    /// One more chunk, while chunks can be written; says whether it is in the file.
+    pub fn write(
+        &mut self,
+        chunk: impl FnOnce(&mut CaptureWriter<Output<W>>) -> io::Result<()>,
+    ) -> bool {
+        if self.has_failed() {
+            return false;
+        }
+        match chunk(&mut self.writer) {
+            Ok(()) => {
+                self.written.bytes = self.writer.bytes();
+                self.written.chunks += 1;
+                true
+            }
+            Err(error) => {
+                self.fail(error);
+                false
+            }
+        }
+    }
+
+    /// A chunk that may as well not be there, in a file of at most `max` bytes.
+    pub fn small(
+        &mut self,
+        max: Option<u64>,
+        chunk: impl FnOnce(&mut CaptureWriter<Output<W>>) -> io::Result<()>,
+    ) {
+        let fits = max.is_none_or(|max| self.written.room(max) >= SMALL);
+        if fits && self.is_open() {
+            self.write(chunk);
+        }
+    }
+
+    /// How much of it there is, if its end speaks of so many rings.
+    pub fn written(&mut self, rings: u64) -> Written {
+        self.written.rings = rings;
+        self.written
+    }
+
+    /// No more frames come into the file: it is as large as it may be.
+    pub fn fill(&mut self) {
+        if self.is_open() {
+            self.state = State::Full(None);
+            self.counters.end(Ended::MaxSize);
+        }
+    }
+
+    /// No more frames come into the file, because there is no other one.
+    pub fn refuse(&mut self, error: io::Error) {
+        self.state = State::Full(Some(error));
+        self.counters.end(Ended::DiskError);
+    }
+
+    /// Nothing more comes into the file.
+    pub fn fail(&mut self, error: io::Error) {
+        self.state = State::Failed(error);
+        self.counters.end(Ended::DiskError);
+    }
+
+    /// Ends it. An error that it ended with before comes back; whether it has its end.
+    pub fn end(self, end: &End) -> (Option<io::Error>, bool) {
+        let error = match self.state {
+            State::Failed(error) => return (Some(error), false),
+            State::Full(error) => error,
+            State::Open => None,
+        };
+        match self.writer.end(end) {
+            Ok(_) => (error, true),
+            Err(error) => {
+                self.counters.end(Ended::DiskError);
+                (Some(error), false)
+            }
+        }
+    }
+}
