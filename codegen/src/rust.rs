@@ -100,6 +100,7 @@ fn buffer(schema: &Schema) -> TokenStream {
             },
         );
         static PPT_BUFFER: ppt::Buffer = ppt::Buffer::new(&PPT_DESCRIPTOR, &PPT_CONTROL);
+        ::ppt_probe::at_load!(PPT_BUFFER);
         ::std::thread_local! {
             static PPT_THREAD: ppt::Thread<#stride> = const { ppt::Thread::new() };
         }

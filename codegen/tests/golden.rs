@@ -8,8 +8,8 @@ mod support;
 use std::fs;
 
 use support::{
-    CPP_GOLDENS, FIXED_HEADER, FIXED_MODULE, FIXED_SOURCE, Generated, HELLO_SOURCE, MADE_SOURCE,
-    golden_folder, goldens,
+    CPP_GOLDENS, FIXED_HEADER, FIXED_MODULE, FIXED_SOURCE, FORK_SOURCE, Generated, HELLO_SOURCE,
+    MADE_SOURCE, golden_folder, goldens,
 };
 
 /// Frame files whose Python is compared, too.
@@ -74,6 +74,7 @@ fn without_fixed_text(text: &str) -> String {
         (FIXED_HEADER, "runtime/c/target.h"),
         (FIXED_SOURCE, "runtime/c/target.c"),
         (MADE_SOURCE, "runtime/c/made.c"),
+        (FORK_SOURCE, "runtime/c/fork.c"),
         (HELLO_SOURCE, "runtime/c/hello.c"),
         (FIXED_MODULE, "runtime/python/module.c"),
     ];

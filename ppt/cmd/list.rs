@@ -72,6 +72,7 @@ fn state(status: &Status) -> String {
     match &status.holder {
         Some(holder) if holder.alive == Some(false) => format!("left by {holder}, which died"),
         Some(holder) => format!("attached by {holder}"),
+        None if status.copied => "left open by a fork".into(),
         None if status.on => "on".into(),
         None => "off".into(),
     }

@@ -16,6 +16,7 @@ mod endings;
 mod examples;
 mod explained;
 mod failing;
+mod family;
 mod flood;
 mod fmt;
 mod frozen;

@@ -17,6 +17,10 @@ use crate::target::Target;
 pub struct Status {
     /// Whether its gate is open.
     pub on: bool,
+    /// It is open because a fork copied it: nobody is attached, and every frame is refused, which
+    /// costs more than a closed gate. Only programs of older versions have that, and programs in
+    /// sandboxes.
+    pub copied: bool,
     /// Who holds it.
     pub holder: Option<Holder>,
 }
@@ -34,8 +38,9 @@ pub enum Detached {
 
 /// Whether a buffer is on, and who holds it.
 pub fn status(target: &Target, buffer: &Buffer) -> Result<Status> {
-    let (copy, _) = control_of(target, buffer)?;
-    Ok(Status { on: copy.gate() != 0, holder: claim::holder(target.system(), copy.claim()) })
+    let (copy, raw) = control_of(target, buffer)?;
+    let holder = claim::holder(target.system(), copy.claim());
+    Ok(Status { on: raw.gate() != 0, copied: copy.gate() != raw.gate(), holder })
 }
 
 /// Switches a buffer off from outside: a living agent ends its capture, a dead one's remains are

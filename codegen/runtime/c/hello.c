@@ -76,9 +76,11 @@ static void ppt1_say_hello(int socket) {
 
 /* As early as a program may: other constructors may write frames. */
 static __attribute__((constructor(101))) void ppt1_loaded(void) {
+    int saved = errno;
+    ppt1_protect();
+    errno = saved;
     if (__atomic_load_n(&PPT1_(control).gate, __ATOMIC_RELAXED) != 0)
         return; /* attached together with another object */
-    int saved = errno;
     int socket = ppt1_run_socket();
     if (socket >= 0)
         ppt1_say_hello(socket);

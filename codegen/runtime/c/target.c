@@ -22,9 +22,6 @@
 #define PPT1_NESTED 1
 #define PPT1_NO_RING 2
 
-/* A frame refused because this process is a forked child of the target. */
-#define PPT1_FOREIGN UINT64_MAX
-
 #ifndef MADV_WIPEONFORK
 #define MADV_WIPEONFORK 18
 #endif
@@ -144,8 +141,14 @@ static void ppt1_give_back(ppt1_thread *t) {
         __atomic_fetch_add(t->process + PPT1_RELEASED, 1, __ATOMIC_RELEASE);
 }
 
+static int ppt1_copied(void);
+static int ppt1_empty_on_fork(void);
+static void ppt1_empty(void);
+
 static void ppt1_thread_exit(void *thread) {
     ppt1_thread *t = PPT1_AT(ppt1_thread *, thread);
+    if (ppt1_copied())
+        return; /* what the table says is mapped is not mapped here */
     ppt1_enter(t);
     ppt1_give_back(t);
     ppt1_leave(t);
@@ -264,21 +267,18 @@ static int ppt1_join(ppt1_thread *t, uint64_t gate) {
         ppt1_count(&control->not_mapped);
         return PPT1_REFUSED;
     }
-    if (gate == t->refused_gate && nonce == t->refused_nonce) {
-        if (t->refused_released == PPT1_FOREIGN)
-            return PPT1_REFUSED;
-        if (t->refused_released == __atomic_load_n(t->process + PPT1_RELEASED, __ATOMIC_ACQUIRE)) {
-            ppt1_refuse(t, PPT1_NO_RING, &control->no_ring);
-            return PPT1_REFUSED;
-        }
-    }
-    if (__atomic_load_n(&control->target_pid, __ATOMIC_RELAXED) != PPT1_TO(uint32_t, getpid())) {
-        t->refused_released = PPT1_FOREIGN;
-        t->refused_nonce = nonce;
-        t->refused_gate = gate;
+    if (gate == t->refused_gate && nonce == t->refused_nonce &&
+        t->refused_released == __atomic_load_n(t->process + PPT1_RELEASED, __ATOMIC_ACQUIRE)) {
+        ppt1_refuse(t, PPT1_NO_RING, &control->no_ring);
         return PPT1_REFUSED;
     }
-    madvise(control, PPT1_PAGE, MADV_WIPEONFORK);
+    if (__atomic_load_n(&control->target_pid, __ATOMIC_RELAXED) != PPT1_TO(uint32_t, getpid())) {
+        /* Nothing is remembered: a child of vfork(2) runs as the thread that waits for it. */
+        if (ppt1_copied())
+            ppt1_empty();
+        return PPT1_REFUSED;
+    }
+    ppt1_empty_on_fork();
 
     ppt1_geometry geometry;
     geometry.size = __atomic_load_n(&control->geometry.size, __ATOMIC_RELAXED);
@@ -448,6 +448,8 @@ PPT1_WEAK __attribute__((cold)) uint64_t PPT1_(stamp)(void) {
 extern const ppt1_descriptor PPT1_(own)
     __attribute__((weak, alias(PPT1_TEXT(PPT1_(descriptor))), visibility("hidden")));
 
+static void ppt1_dismiss_witness(void);
+
 /* Before the code goes: off, and no destructor of ours at thread exit. The mappings stay. */
 static __attribute__((destructor)) void ppt1_unload(void) {
     const ppt1_descriptor *own = &PPT1_(own), *used = &PPT1_(descriptor);
@@ -455,6 +457,7 @@ static __attribute__((destructor)) void ppt1_unload(void) {
     if (own != used)
         return;
     __atomic_store_n(&PPT1_(control).gate, 0, __ATOMIC_RELAXED);
+    ppt1_dismiss_witness();
     uint64_t word = __atomic_exchange_n(&ppt1_exit_key, 0, __ATOMIC_ACQ_REL);
     if (word != 0)
         pthread_key_delete(PPT1_TO(pthread_key_t, word - 1));

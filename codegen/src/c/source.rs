@@ -7,6 +7,7 @@ use crate::text::Text;
 
 const FIXED: &str = include_str!("../../runtime/c/target.c");
 const MADE: &str = include_str!("../../runtime/c/made.c");
+const FORK: &str = include_str!("../../runtime/c/fork.c");
 const HELLO: &str = include_str!("../../runtime/c/hello.c");
 
 /// What the fixed parts need.
@@ -72,6 +73,8 @@ pub(crate) fn emit(buffer: &Buffer, header: &str, macro_form: bool) -> String {
     out.block(FIXED);
     out.blank();
     out.block(MADE);
+    out.blank();
+    out.block(FORK);
     out.blank();
     out.block(HELLO);
     out.blank();

@@ -54,6 +54,8 @@ static const char ppt1_schema[] =
 
 [ runtime/c/made.c ]
 
+[ runtime/c/fork.c ]
+
 [ runtime/c/hello.c ]
 
 #if defined(__SANITIZE_THREAD__) && !defined(__clang__) && __GNUC__ > 10

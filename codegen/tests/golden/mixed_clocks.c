@@ -54,6 +54,8 @@ static const char ppt1_schema[] =
 
 [ runtime/c/made.c ]
 
+[ runtime/c/fork.c ]
+
 [ runtime/c/hello.c ]
 
 #ifdef __cplusplus

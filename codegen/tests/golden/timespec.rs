@@ -20,6 +20,7 @@ pub(crate) mod timespec {
         },
     );
     static PPT_BUFFER: ppt::Buffer = ppt::Buffer::new(&PPT_DESCRIPTOR, &PPT_CONTROL);
+    ::ppt_probe::at_load!(PPT_BUFFER);
     ::std::thread_local! {
         static PPT_THREAD : ppt::Thread < 88 > = const { ppt::Thread::new() };
     }

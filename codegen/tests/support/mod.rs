@@ -16,6 +16,7 @@ pub const FIXED_HEADER: &str = include_str!("../../runtime/c/target.h");
 pub const FIXED_SOURCE: &str = include_str!("../../runtime/c/target.c");
 pub const FIXED_MODULE: &str = include_str!("../../runtime/python/module.c");
 pub const MADE_SOURCE: &str = include_str!("../../runtime/c/made.c");
+pub const FORK_SOURCE: &str = include_str!("../../runtime/c/fork.c");
 pub const HELLO_SOURCE: &str = include_str!("../../runtime/c/hello.c");
 
 /// Frame files of `tests/golden` whose C++ is compared and compiled, too.

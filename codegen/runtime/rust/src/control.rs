@@ -64,6 +64,13 @@ impl Control {
         self.0.get(FIRST..FIRST + abi::MAX_SEGMENTS)?.get(row)
     }
 
+    /// Off, and nothing known. The gate first: nobody begins a frame after that.
+    pub(super) fn empty(&self) {
+        let [gate, rest @ ..] = &self.0;
+        gate.store(0, Relaxed);
+        rest[..size_of::<abi::Control>() / 8 - 1].iter().for_each(|word| word.store(0, Relaxed));
+    }
+
     /// The page as madvise(2) wants it.
     pub(super) fn address(&self) -> *mut libc::c_void {
         (&raw const *self).cast_mut().cast()

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU64};
 use ppt_segment::abi;
 
 use super::control::Control;
+use super::fork::Guard;
 
 /// [`abi::Descriptor`] with addresses that the linker or loader fills in.
 #[repr(C)]
@@ -93,7 +94,8 @@ pub struct Buffer {
     pub(super) control: &'static Control,
     /// The key whose destructor gives a thread's ring back, plus 1; 0 while there is none.
     pub(super) exit_key: AtomicU64,
-    /// The next buffer that has such a key.
+    pub(super) guard: Guard,
+    /// The next buffer.
     pub(super) next: AtomicPtr<Buffer>,
 }
 
@@ -101,6 +103,7 @@ impl Buffer {
     /// A buffer that nobody has written into.
     pub const fn new(descriptor: &'static Descriptor, control: &'static Control) -> Self {
         let next = AtomicPtr::new(std::ptr::null_mut());
-        Self { descriptor, control, exit_key: AtomicU64::new(0), next }
+        let (exit_key, guard) = (AtomicU64::new(0), Guard::new());
+        Self { descriptor, control, exit_key, guard, next }
     }
 }

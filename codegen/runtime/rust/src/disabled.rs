@@ -94,6 +94,16 @@ impl<const STRIDE: usize> Write<STRIDE> {
     pub fn end(self) {}
 }
 
+/// Nothing is done at load.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! at_load {
+    ($buffer:ident) => {};
+}
+
+/// Never called.
+pub fn loaded(_: &'static Buffer) {}
+
 /// Off.
 #[inline(always)]
 pub fn begin<const STRIDE: usize>(

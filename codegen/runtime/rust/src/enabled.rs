@@ -3,7 +3,9 @@
 mod control;
 mod descriptor;
 mod exit;
+mod fork;
 mod hello;
+mod loaded;
 mod made;
 mod slow;
 mod table;
@@ -12,6 +14,7 @@ mod ticks;
 
 pub use control::Control;
 pub use descriptor::{Buffer, Descriptor, Layout};
+pub use loaded::loaded;
 pub use thread::{Thread, Write, begin, busy, prepare};
 pub use ticks::stamp;
 

@@ -2,16 +2,13 @@
 
 use std::ffi::c_void;
 use std::ptr;
-use std::sync::atomic::AtomicPtr;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 
 use super::control::word;
 use super::descriptor::Buffer;
+use super::loaded;
 use super::slow::give_back;
 use super::thread::Place;
-
-/// The buffers with a key, each with the next.
-static BUFFERS: AtomicPtr<Buffer> = AtomicPtr::new(ptr::null_mut());
 
 /// Has the thread's ring given back when it ends. Without a key (a process may have 1,024) the
 /// listener finds out that the thread is gone.
@@ -29,10 +26,7 @@ pub(super) fn at_thread_exit(buffer: &'static Buffer, place: &Place) {
             return;
         }
         word = match buffer.exit_key.compare_exchange(0, key as u64 + 1, AcqRel, Acquire) {
-            Ok(_) => {
-                enlist(buffer);
-                key as u64 + 1
-            }
+            Ok(_) => key as u64 + 1,
             Err(other) => {
                 // SAFETY: nobody else knows this key.
                 unsafe { libc::pthread_key_delete(key) };
@@ -45,22 +39,13 @@ pub(super) fn at_thread_exit(buffer: &'static Buffer, place: &Place) {
     unsafe { libc::pthread_setspecific((word - 1) as u32, (&raw const *place).cast()) };
 }
 
-fn enlist(buffer: &'static Buffer) {
-    let me = (&raw const *buffer).cast_mut();
-    let mut first = BUFFERS.load(Relaxed);
-    loop {
-        buffer.next.store(first, Relaxed);
-        match BUFFERS.compare_exchange(first, me, AcqRel, Relaxed) {
-            Ok(_) => return,
-            Err(other) => first = other,
-        }
-    }
-}
-
 unsafe extern "C" fn thread_exit(place: *mut c_void) {
     // SAFETY: the value that `at_thread_exit` gave the key, in the thread that it belongs to.
     let place = unsafe { &*place.cast::<Place>() };
     let Some(buffer) = place.buffer.get() else { return };
+    if buffer.guard.copied() {
+        return; // what the table says is mapped is not mapped here
+    }
     place.enter();
     give_back(buffer, place);
     place.leave();
@@ -77,16 +62,14 @@ extern "C" fn unload() {
     if in_program() {
         return;
     }
-    let mut next = BUFFERS.load(Acquire);
-    // SAFETY: the list is of statics (`enlist` takes nothing else), and they are still there.
-    while let Some(buffer) = unsafe { next.as_ref() } {
+    for buffer in loaded::buffers() {
         word!(buffer.control, gate).store(0, Relaxed);
+        buffer.guard.dismiss();
         let word = buffer.exit_key.swap(0, AcqRel);
         if word != 0 {
             // SAFETY: a key that `at_thread_exit` made, taken out of its place just now.
             unsafe { libc::pthread_key_delete((word - 1) as u32) };
         }
-        next = buffer.next.load(Acquire);
     }
 }
 

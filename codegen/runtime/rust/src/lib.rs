@@ -92,6 +92,6 @@ pub mod generated {
     pub use crate::frame::{Frame, Put, scope, update, written};
     pub use crate::time::clock;
     pub use crate::writer::{
-        Buffer, Control, Descriptor, Layout, Thread, Write, begin, busy, prepare, stamp,
+        Buffer, Control, Descriptor, Layout, Thread, Write, begin, busy, loaded, prepare, stamp,
     };
 }

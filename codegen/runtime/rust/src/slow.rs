@@ -22,9 +22,6 @@ const RELEASED: usize = std::mem::offset_of!(ProcessPage, released) / 8;
 const NESTED: usize = std::mem::offset_of!(ProcessPage, nested) / 8;
 const NO_RING: usize = std::mem::offset_of!(ProcessPage, no_ring) / 8;
 
-/// A frame refused because this process is a forked child of the target.
-const FOREIGN: u64 = u64::MAX;
-
 /// What [`join`] found.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Found {
@@ -191,9 +188,6 @@ fn join(buffer: &'static Buffer, place: &Place, stride: u32, gate: u64) -> Found
     }
     if gate == place.refused_gate.get() && nonce == place.refused_nonce.get() {
         let released = place.refused_released.get();
-        if released == FOREIGN {
-            return Found::Refused;
-        }
         if process(control, place).is_none_or(|words| words[RELEASED].load(Acquire) == released) {
             refuse(control, place, NO_RING, word!(control, no_ring));
             return Found::Refused;
@@ -203,11 +197,13 @@ fn join(buffer: &'static Buffer, place: &Place, stride: u32, gate: u64) -> Found
     let target_pid = (word!(control, clock_kind).load(Relaxed) >> 32) as u32;
     // SAFETY: no pointers.
     if target_pid != unsafe { libc::getpid() } as u32 {
-        remember(place, gate, nonce, FOREIGN);
+        // Nothing is remembered: a child of vfork(2) runs as the thread that waits for it.
+        if buffer.guard.copied() {
+            buffer.guard.empty(control);
+        }
         return Found::Refused;
     }
-    // SAFETY: a page of our own; what the advice changes is what a fork copies.
-    unsafe { libc::madvise(control.address(), PAGE as usize, libc::MADV_WIPEONFORK) };
+    buffer.guard.empty_on_fork(control);
 
     let geometry = geometry(control);
     if control.gate() != gate {

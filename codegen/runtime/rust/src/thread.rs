@@ -46,7 +46,7 @@ pub(super) struct Place {
     pub process: AtomicPtr<AtomicU64>,
     /// The segment; what it maps is ours only while the table lists it.
     pub nonce: AtomicU64,
-    /// The refusal that is remembered: no ring was free, or this process is not the target.
+    /// The refusal that is remembered: no ring was free.
     pub refused_gate: Cell<u64>,
     pub refused_nonce: Cell<u64>,
     pub refused_released: Cell<u64>,

@@ -1,0 +1,54 @@
+//! The buffers that there are: each enlists itself when what holds it is loaded.
+
+use std::iter;
+use std::ptr;
+use std::sync::atomic::AtomicPtr;
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+
+use super::descriptor::Buffer;
+use super::table::{errno, set_errno};
+
+/// Each leads to the next.
+static BUFFERS: AtomicPtr<Buffer> = AtomicPtr::new(ptr::null_mut());
+
+/// Has `$buffer` enlist itself as early as a program may: other constructors may write frames.
+///
+/// A macro of this crate, so that the generated code is safe code.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! at_load {
+    ($buffer:ident) => {
+        const _: () = {
+            extern "C" fn at_load() {
+                $crate::generated::loaded(&$buffer);
+            }
+            #[used]
+            #[unsafe(link_section = ".init_array.00101")]
+            static AT_LOAD: extern "C" fn() = at_load;
+        };
+    };
+}
+
+/// What holds `buffer` has been loaded. To be called once.
+pub fn loaded(buffer: &'static Buffer) {
+    let saved = errno();
+    buffer.guard.protect(buffer.control);
+    set_errno(saved);
+    let me = (&raw const *buffer).cast_mut();
+    let mut first = BUFFERS.load(Relaxed);
+    loop {
+        buffer.next.store(first, Relaxed);
+        match BUFFERS.compare_exchange(first, me, AcqRel, Relaxed) {
+            Ok(_) => return,
+            Err(other) => first = other,
+        }
+    }
+}
+
+/// Those that have been loaded.
+pub(super) fn buffers() -> impl Iterator<Item = &'static Buffer> {
+    // SAFETY: the list is of statics (`loaded` takes nothing else), which are there as long as this
+    // code is.
+    let at = |next: &AtomicPtr<Buffer>| unsafe { next.load(Acquire).as_ref() };
+    iter::successors(at(&BUFFERS), move |it: &&'static Buffer| at(&it.next))
+}
