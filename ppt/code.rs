@@ -19,6 +19,7 @@ pub(crate) enum Code {
     NoSuchCommand,
     NoSuchName,
     NotCaptured,
+    NotSearched,
     NothingCaptured,
     NothingToAttach,
     NotFetched,

@@ -37,15 +37,15 @@ pub enum AgentError {
     #[error("{0}")]
     Denied(#[from] Box<Denied>),
     #[error(
-        "process {pid} has no ppt buffers\n  searched: {searched}\n  looked for: symbols \
+        "process {pid} has no ppt buffers\n  searched: {searched}{unsearched}\n  looked for: symbols \
          `ppt1_*_descriptor`, and descriptors in the mapped data of each object\n  is the .c file \
          that pptc generated linked into it?"
     )]
-    NoBuffers { pid: i32, searched: String },
+    NoBuffers { pid: i32, searched: String, unsearched: String },
     #[error("process {pid}: {refused}")]
     BufferRefused { pid: i32, refused: String },
-    #[error("process {pid} has no buffer `{wanted}`; it has: {available}")]
-    NoSuchBuffer { pid: i32, wanted: String, available: String },
+    #[error("process {pid} has no buffer `{wanted}`; it has: {available}{unsearched}")]
+    NoSuchBuffer { pid: i32, wanted: String, available: String, unsearched: String },
     #[error(
         "buffer {buffer} of process {pid} is attached already, by {holder}; end that one first \
          (`ppt detach {pid}`), or take the buffer over with --allow foreign-claim"

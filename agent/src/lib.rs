@@ -10,11 +10,13 @@
 //! have been checked, and before every later write they are read again. The agent knows nothing of
 //! captures; `ppt attach` joins it with the listener.
 
+mod budget;
 mod buffer;
 mod claim;
 mod clock;
 mod control;
 mod denied;
+mod descriptor;
 pub mod doctor;
 mod elf;
 mod error;
@@ -25,6 +27,7 @@ mod plan;
 mod poke;
 mod random;
 mod scan;
+mod search;
 mod session;
 mod sweep;
 mod system;
@@ -32,7 +35,8 @@ mod target;
 mod threads;
 mod young;
 
-pub use buffer::{Buffer, Found, Path as SearchPath, Searched};
+pub use budget::Spent;
+pub use buffer::{Buffer, Path as SearchPath};
 pub use claim::Holder;
 pub use clock::{ClockChoice, Counter, Distrust, StampClock};
 pub use error::AgentError;
@@ -42,6 +46,7 @@ pub use plan::{Limits, Plan};
 pub use ppt_frame_dsl::Schema;
 pub use ppt_segment::handle::Kind as SegmentKind;
 pub use ppt_segment::{Geometry, Refused, Segment};
+pub use search::{Found, Remarks, Searched, Searcher, Unsearched};
 pub use session::{
     Allow, Attached, Checked, Detached, Dropped, Ending, Left, Options, SegmentChoice, Session,
     Status, Stuck, Transport, detach, status,

@@ -78,7 +78,7 @@ fn seize(target: &Target) -> Result<Instant> {
                 }
             }
         }
-        if target.ended() || (!refused && target.live_threads().is_empty()) {
+        if target.ended() || (!refused && target.live_threads().next().is_none()) {
             return Err(AgentError::Ended { pid });
         }
         let tracer = target.tracer();

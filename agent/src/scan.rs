@@ -1,51 +1,75 @@
 //! Descriptors by their magic in mapped data: what finds them in stripped, static, section-less,
 //! deleted and containerised objects.
 
+use memchr::memmem;
 use ppt_segment::abi::{DESCRIPTOR_MAGIC, Descriptor};
 
+use crate::budget::Budget;
 use crate::memory::Memory;
 
-/// Bytes of one read.
+/// Bytes by which one read goes on after the one before it.
 const STEP: usize = 1 << 20;
+/// Bytes that are read twice: a descriptor is 8-aligned; its magic and address may lie across two
+/// reads.
+const OVERLAP: usize = 32;
 
-/// Addresses in `[start, end)` that hold the magic followed by their own address.
-///
-/// At most `budget` bytes are read, in at most a read for each MiB of it, and as many are taken off
-/// it; at most `limit` addresses are returned.
-pub(crate) fn scan(
-    memory: &Memory,
-    (start, end): (u64, u64),
-    budget: &mut u64,
-    limit: usize,
-) -> Vec<u64> {
-    // A descriptor is 8-aligned; its magic and address may lie across two reads.
-    const OVERLAP: usize = 32;
-    let mut found = Vec::new();
-    let mut buffer = vec![0; STEP + OVERLAP];
-    let mut at = start;
-    while at < end && *budget > 0 && found.len() < limit {
-        let want = (end - at).min(buffer.len() as u64) as usize;
-        let got = memory.read(at, &mut buffer[..want]).unwrap_or(0);
-        // A hole costs as much as a whole read: a mapping may have no end of them.
-        *budget = budget.saturating_sub(if got < want { STEP } else { got } as u64);
-        found.extend(candidates(&buffer[..got], at).take(limit - found.len()));
-        // A hole: try again behind it.
-        at += if got < want { (got + 4096) as u64 / 4096 * 4096 } else { want.min(STEP) as u64 };
+/// What a scan came to.
+pub(crate) struct Scan {
+    /// Addresses that hold the magic followed by their own address.
+    pub(crate) found: Vec<u64>,
+    /// Where it ended.
+    pub(crate) end: u64,
+}
+
+/// Looks through memory.
+pub(crate) struct Scanner {
+    buffer: Vec<u8>,
+}
+
+impl Scanner {
+    pub(crate) fn new() -> Self {
+        Self { buffer: vec![0; STEP + OVERLAP] }
     }
-    found.dedup();
-    found
+
+    /// Looks through `[start, end)`, as far as the budget and `limit` addresses allow.
+    pub(crate) fn scan(
+        &mut self,
+        memory: &Memory,
+        (start, end): (u64, u64),
+        budget: &mut Budget,
+        limit: usize,
+    ) -> Scan {
+        let mut found = Vec::new();
+        let mut at = start;
+        while at < end && found.len() < limit {
+            let wanted = (end - at).min(self.buffer.len() as u64);
+            let granted = budget.memory.take(wanted);
+            if granted < wanted.min(OVERLAP as u64 + 1) {
+                break;
+            }
+            let piece = &mut self.buffer[..granted as usize];
+            let got = memory.read(at, piece).unwrap_or(0);
+            budget.spent.memory += got as u64;
+            budget.spent.reads += 1;
+            found.extend(candidates(&piece[..got], at).take(limit - found.len()));
+            at += match (got as u64) < granted {
+                // A hole: try again behind it.
+                true => (got as u64 + 4096) / 4096 * 4096,
+                false if at + granted == end => granted,
+                false => granted - OVERLAP as u64,
+            };
+        }
+        found.dedup();
+        Scan { found, end: at.min(end) }
+    }
 }
 
 fn candidates(bytes: &[u8], base: u64) -> impl Iterator<Item = u64> {
     let self_address = std::mem::offset_of!(Descriptor, self_address);
-    let first = DESCRIPTOR_MAGIC[0];
-    (0..bytes.len().saturating_sub(23)).step_by(8).filter_map(move |offset| {
-        let at = &bytes[offset..];
-        if at[0] != first || at[..16] != DESCRIPTOR_MAGIC {
-            return None;
-        }
-        let address = u64::from_le_bytes(at[self_address..self_address + 8].try_into().ok()?);
-        (address == base + offset as u64).then_some(address)
+    memmem::find_iter(bytes, &DESCRIPTOR_MAGIC).filter_map(move |offset| {
+        let address = bytes[offset..].get(self_address..self_address + 8)?;
+        let address = u64::from_le_bytes(address.try_into().ok()?);
+        (address == base + offset as u64 && address.is_multiple_of(8)).then_some(address)
     })
 }
 

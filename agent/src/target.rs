@@ -2,8 +2,11 @@
 //! to mean another process unnoticed.
 
 use std::collections::HashMap;
+use std::fs::{File, Metadata};
 use std::io::{self, Read};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use nix::errno::Errno;
 use procfs::process::{MMPermissions, MMapPath, MemoryMap, MemoryMaps, Process, Status, Task};
@@ -63,10 +66,14 @@ impl Target {
         if stat.flags & PF_KTHREAD != 0 {
             return Err(AgentError::KernelThread { pid, comm });
         }
-        let dead = |state| matches!(state, 'Z' | 'X');
-        if dead(stat.state) && live_tasks(&process).iter().all(|&tid| tid == pid) {
-            return Err(AgentError::Zombie { pid, comm, parent: stat.ppid });
-        }
+        // A leader that left by pthread_exit has no memory any more, but its siblings do.
+        let tid = match is_dead(stat.state) {
+            false => pid,
+            true => match live_tasks(&process).into_iter().min() {
+                Some(tid) => tid,
+                None => return Err(AgentError::Zombie { pid, comm, parent: stat.ppid }),
+            },
+        };
         let denied = |tracer| {
             denied::explain(
                 system,
@@ -80,9 +87,6 @@ impl Target {
                 },
             )
         };
-        // A leader that left by pthread_exit has no memory any more, but its siblings do.
-        let tid = live_tasks(&process).into_iter().min_by_key(|&tid| (tid != pid, tid));
-        let tid = tid.ok_or(AgentError::NoProcess { pid })?;
         let root = system.proc.join(format!("{pid}/task/{tid}"));
         let view = Process::new_with_root(root).map_err(|error| no_process(pid, error))?;
         let mem = view.open_relative_flags("mem", OFlags::RDWR | OFlags::CLOEXEC);
@@ -144,6 +148,12 @@ impl Target {
     /// When it started, in clock ticks since boot.
     pub fn start_time(&self) -> u64 {
         self.start_time
+    }
+
+    /// When it started, since the epoch; a second early rather than late.
+    pub(crate) fn began(&self) -> Option<Duration> {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
+        now.checked_sub(self.system.age(self.start_time)? + Duration::from_secs(1))
     }
 
     /// Its short name, escaped.
@@ -248,7 +258,7 @@ impl Target {
         match pidfd_getfd(pidfd, number, flags) {
             // A leader that left by pthread_exit has no descriptors any more, but its siblings do.
             Err(rustix::io::Errno::BADF | rustix::io::Errno::SRCH) => {
-                let thread = self.live_threads().first().copied().unwrap_or(self.pid);
+                let thread = self.live_threads().next().unwrap_or(self.pid);
                 let thread =
                     rustix::process::Pid::from_raw(thread).ok_or(rustix::io::Errno::SRCH)?;
                 let of_thread = PidfdFlags::from_bits_retain(OFlags::EXCL.bits()); // PIDFD_THREAD
@@ -259,43 +269,43 @@ impl Target {
         }
     }
 
-    /// A mapped file, opened as the target sees it: a regular file that is the one mapped.
-    ///
-    /// Its path was true when it was mapped; the target's user may have put anything there since.
-    /// So no link is followed, nothing is found outside of the target's root, and what is found is
-    /// looked at before it is opened: opening a device or a FIFO may do something.
-    pub(crate) fn open_object(&self, mapping: &Mapping) -> Option<std::fs::File> {
-        use std::os::fd::AsRawFd;
-        use std::os::unix::fs::MetadataExt;
-        let path = mapping.object.as_deref()?.strip_prefix('/')?;
-        let look = OFlags::PATH | OFlags::CLOEXEC;
-        let root = self.view.open_relative_flags("root", look | OFlags::DIRECTORY).ok()?;
-        let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_SYMLINKS;
-        let found = openat2(root, path, look | OFlags::NOFOLLOW, Mode::empty(), resolve).ok()?;
-        let found = std::fs::File::from(found);
-        let metadata = found.metadata().ok()?;
-        let (_, _, inode) = mapping.file;
-        let is_it = metadata.is_file() && metadata.ino() == inode;
-        let opened = || std::fs::File::open(format!("/proc/self/fd/{}", found.as_raw_fd())).ok();
-        is_it.then(opened).flatten()
+    /// The root of the file system that it sees.
+    pub(crate) fn root(&self) -> Option<OwnedFd> {
+        let look = OFlags::PATH | OFlags::CLOEXEC | OFlags::DIRECTORY;
+        Some(self.view.open_relative_flags("root", look).ok()?.into())
     }
 
-    /// The mappings, as of now.
-    pub(crate) fn mappings(&self) -> Result<Vec<Mapping>> {
-        let maps = text(&self.view, "maps")
-            .and_then(|maps| MemoryMaps::from_read(tame(&maps).as_bytes()))
-            .map_err(|error| match error {
-                ProcError::PermissionDenied(_) => self.denied(0).into(),
-                other => no_process(self.pid, other),
-            })?;
-        Ok(maps.into_iter().map(Mapping::from).collect())
+    /// The mappings, as of now, as far as `limit` bytes tell of them, and whether those are all.
+    pub(crate) fn mappings(&self, limit: u64) -> Result<(Vec<Mapping>, bool)> {
+        let read = || -> ProcResult<_> {
+            let mut bytes = Vec::new();
+            self.view.open_relative("maps")?.take(limit).read_to_end(&mut bytes)?;
+            let all = (bytes.len() as u64) < limit;
+            if !all {
+                let end = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+                bytes.truncate(end);
+            }
+            let maps = tame(&String::from_utf8_lossy(&bytes));
+            Ok((MemoryMaps::from_read(maps.as_bytes())?, all))
+        };
+        let (maps, all) = read().map_err(|error| match error {
+            ProcError::PermissionDenied(_) => self.denied(0).into(),
+            other => no_process(self.pid, other),
+        })?;
+        Ok((maps.into_iter().map(Mapping::from).collect(), all))
     }
 
-    /// Live threads, the leader first if it lives, then by number.
-    pub(crate) fn live_threads(&self) -> Vec<i32> {
-        let mut tids = live_tasks(&self.process);
-        tids.sort_unstable_by_key(|&tid| (tid != self.pid, tid));
-        tids
+    /// Live threads, the leader first if it lives, then by number. The others, of which there may
+    /// be thousands, are looked at only by who gets that far.
+    pub(crate) fn live_threads(&self) -> impl Iterator<Item = i32> {
+        let leader = self.process.stat().is_ok_and(|it| !is_dead(it.state)).then_some(self.pid);
+        let others = std::iter::once_with(|| {
+            let mut tids = live_tasks(&self.process);
+            tids.retain(|&tid| tid != self.pid);
+            tids.sort_unstable();
+            tids
+        });
+        leader.into_iter().chain(others.flatten())
     }
 
     /// Thread that traces it, 0 when none does.
@@ -392,16 +402,19 @@ fn no_process(pid: i32, error: ProcError) -> AgentError {
 /// Files of a process that is not dumpable belong to root; its folder, which everybody may read,
 /// does not.
 fn is_dumpable(process: &Process, euid: u32) -> bool {
-    use std::os::unix::fs::MetadataExt;
     let file = process.open_relative("stat").and_then(|file| Ok(file.metadata()?));
     file.is_ok_and(|metadata| metadata.uid() == euid)
+}
+
+fn is_dead(state: char) -> bool {
+    matches!(state, 'Z' | 'X')
 }
 
 fn live_tasks(process: &Process) -> Vec<i32> {
     let tasks = process.tasks().into_iter().flatten();
     let live = tasks.filter_map(|task: ProcResult<Task>| {
         let task = task.ok()?;
-        (!matches!(task.stat().ok()?.state, 'Z' | 'X')).then_some(task.tid)
+        (!is_dead(task.stat().ok()?.state)).then_some(task.tid)
     });
     live.collect()
 }
@@ -411,7 +424,7 @@ fn live_tasks(process: &Process) -> Vec<i32> {
 fn check_descriptors(pid: i32) -> Result<()> {
     const NEEDED: usize = 16;
     let open = || -> io::Result<()> {
-        let one = std::fs::File::open("/dev/null")?;
+        let one = File::open("/dev/null")?;
         let more: io::Result<Vec<_>> = (1..NEEDED).map(|_| one.try_clone()).collect();
         more.map(drop)
     };
@@ -459,7 +472,40 @@ impl From<MemoryMap> for Mapping {
     }
 }
 
+/// The file of a mapping, found as the target sees it. Nothing has been opened that does something
+/// when it is opened.
+pub(crate) struct Located {
+    file: File,
+    pub(crate) metadata: Metadata,
+}
+
+impl Located {
+    pub(crate) fn open(&self) -> Option<File> {
+        File::open(format!("/proc/self/fd/{}", self.file.as_raw_fd())).ok()
+    }
+}
+
 impl Mapping {
+    /// Bytes of it.
+    pub(crate) fn size(&self) -> u64 {
+        self.end.saturating_sub(self.start)
+    }
+
+    /// Its file below `root`, if that is a regular file and the one mapped.
+    ///
+    /// Its path was true when it was mapped; the target's user may have put anything there since.
+    /// So no link is followed, nothing is found outside of the target's root, and what is found is
+    /// looked at before it is opened: opening a device or a FIFO may do something.
+    pub(crate) fn locate(&self, root: &OwnedFd) -> Option<Located> {
+        let path = self.object.as_deref()?.strip_prefix('/')?;
+        let look = OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_SYMLINKS;
+        let file = File::from(openat2(root, path, look, Mode::empty(), resolve).ok()?);
+        let metadata = file.metadata().ok()?;
+        let (_, _, inode) = self.file;
+        (metadata.is_file() && metadata.ino() == inode).then_some(Located { file, metadata })
+    }
+
     pub(crate) fn contains(&self, address: u64, length: u64) -> bool {
         self.start <= address && address.checked_add(length).is_some_and(|end| end <= self.end)
     }

@@ -8,6 +8,7 @@ use goblin::elf::program_header::{PT_DYNAMIC, PT_PHDR};
 
 use crate::buffer::Buffer;
 use crate::error::{AgentError, Result};
+use crate::search::Remarks;
 use crate::system::System;
 use crate::target::Target;
 
@@ -29,13 +30,13 @@ const MOST: u64 = 256;
 
 impl Target {
     /// Opens process `pid` and chooses of its buffers as [`Target::choose`] does; says, too, what
-    /// looked like one and is not believed. Where the program is still being loaded, or the process
+    /// else the search came upon. Where the program is still being loaded, or the process
     /// has hardly begun and is not what was asked for, it is looked at again for a moment.
     pub fn with_buffers(
         system: &System,
         pid: i32,
         names: &[String],
-    ) -> Result<(Self, Vec<Buffer>, Vec<String>)> {
+    ) -> Result<(Self, Vec<Buffer>, Remarks)> {
         let start = Instant::now();
         let mut process = None;
         loop {
@@ -46,11 +47,11 @@ impl Target {
             // Before the search: what was loaded then has been found.
             let loading = target.is_loading();
             let found = target.buffers()?;
-            let refused = found.refused.clone();
+            let remarks = Remarks::of(&found);
             let chosen = target.choose(found, names);
             let early = loading || (chosen.as_ref().is_err_and(may_pass) && target.is_young());
             if !early || start.elapsed() >= PATIENCE {
-                return Ok((target, chosen?, refused));
+                return Ok((target, chosen?, remarks));
             }
             std::thread::sleep(LOOK);
         }

@@ -9,15 +9,16 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use ppt_agent::{AgentError, Buffer, Status, System, Target};
+use ppt_agent::{AgentError, Buffer, Remarks, Searcher, Status, System, Target};
 
 use crate::args;
+use crate::cmd::select;
 use crate::code::Code;
 use crate::{exit, report};
 
 pub(crate) fn run(args: &args::List) -> ExitCode {
     let rows = match args.pid() {
-        Some(pid) => match list(pid) {
+        Some(pid) => match list(pid, &mut Searcher::of_one()) {
             Ok(rows) => rows,
             Err(error) => {
                 report::error(error.code(), &error);
@@ -25,11 +26,11 @@ pub(crate) fn run(args: &args::List) -> ExitCode {
             }
         },
         // Of those that we may not look at, and those that end meanwhile, there is nothing to say.
-        None => ppt_agent::processes(&System::default())
-            .into_iter()
-            .filter_map(|pid| list(pid).ok())
-            .flatten()
-            .collect(),
+        None => {
+            let mut searcher = Searcher::of_many();
+            let pids = ppt_agent::processes(&System::default()).into_iter();
+            pids.filter_map(|pid| list(pid, &mut searcher).ok()).flatten().collect()
+        }
     };
     let text = match args.json {
         true => json(&rows),
@@ -53,10 +54,13 @@ struct Row {
     status: Status,
 }
 
-fn list(pid: i32) -> Result<Vec<Row>, AgentError> {
+fn list(pid: i32, searcher: &mut Searcher) -> Result<Vec<Row>, AgentError> {
     let target = Target::open(&System::default(), pid)?;
-    let found = target.buffers()?;
-    let refused = found.refused.clone();
+    let found = searcher.buffers(&target)?;
+    let Remarks { refused, unsearched } = Remarks::of(&found);
+    if let Some(unsearched) = unsearched.filter(|it| it.of_objects) {
+        select::not_searched(pid, &unsearched);
+    }
     let mut rows = Vec::new();
     for buffer in target.choose(found, &[])? {
         let status = ppt_agent::status(&target, &buffer)?;

@@ -4,7 +4,7 @@ use std::os::fd::AsFd;
 use std::time::Duration;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use ppt_agent::{AgentError, Buffer, System, Target, escaped};
+use ppt_agent::{AgentError, Buffer, Searcher, System, Target, Unsearched, escaped};
 
 use crate::args::Which;
 use crate::code::Code;
@@ -27,9 +27,12 @@ pub(crate) fn processes(which: Which<'_>, buffers: &[String]) -> Result<Vec<Chos
     let system = System::default();
     match which {
         Which::Pid(pid) => {
-            let (target, chosen, refused) = Target::with_buffers(&system, pid, buffers)?;
+            let (target, chosen, remarks) = Target::with_buffers(&system, pid, buffers)?;
             if buffers.is_empty() {
-                refused.iter().for_each(|it| report::warning(Code::BufferRefused, it));
+                remarks.refused.iter().for_each(|it| report::warning(Code::BufferRefused, it));
+                if let Some(unsearched) = remarks.unsearched.filter(|it| it.of_objects) {
+                    not_searched(pid, &unsearched);
+                }
             }
             Ok(vec![Chosen { target, buffers: chosen }])
         }
@@ -114,8 +117,9 @@ struct Seen {
 impl Seen {
     fn of(system: &System, pids: Vec<i32>, buffers: &[String]) -> Self {
         let mut seen = Self::default();
+        let mut searcher = Searcher::of_many();
         for pid in pids {
-            match look(system, pid, buffers) {
+            match look(system, pid, buffers, &mut searcher) {
                 Ok(chosen) => seen.chosen.push(chosen),
                 Err(error) => seen.without.push(error.to_string()),
             }
@@ -144,11 +148,24 @@ impl Seen {
     }
 }
 
-fn look(system: &System, pid: i32, buffers: &[String]) -> Result<Chosen, AgentError> {
+fn look(
+    system: &System,
+    pid: i32,
+    buffers: &[String],
+    searcher: &mut Searcher,
+) -> Result<Chosen, AgentError> {
     let target = Target::open(system, pid)?;
-    let found = target.buffers()?;
+    let found = searcher.buffers(&target)?;
     let chosen = target.choose(found, buffers)?;
     Ok(Chosen { target, buffers: chosen })
+}
+
+/// There may be more buffers than were found.
+pub(crate) fn not_searched(pid: i32, unsearched: &Unsearched) {
+    report::warning(
+        Code::NotSearched,
+        format_args!("process {pid} was not searched to the end, for it is too much: {unsearched}"),
+    );
 }
 
 fn wanted(buffers: &[String]) -> String {

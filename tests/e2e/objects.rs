@@ -1,6 +1,7 @@
 //! Buffers in programs, libraries and plugins, alone and together: which of them merge, which are
 //! told apart, and what happens when one goes away.
 
+mod large;
 mod linked;
 mod loaded;
 mod unloaded;

@@ -6,12 +6,15 @@
  *   reuse                     maps other memory where that plugin was, full of a pattern
  *   check                     whether the pattern is whole
  *   join                      all threads end
+ *   map BYTES PATH            maps so much of a file privately
+ *   shrink BYTES PATH         has it shrink to nothing and grow to so many bytes, again and again
  *
  * FIRST and SECOND name functions that are linked rather than loaded. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <link.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -20,6 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 typedef void write_function(int thread, int i);
 
@@ -152,9 +156,32 @@ static void join(void) {
     say("joined");
 }
 
+static void map(size_t bytes, const char *path) {
+    int fd = open(path, O_RDONLY);
+    void *at = mmap(0, bytes, PROT_READ, MAP_PRIVATE, fd, 0);
+    close(fd);
+    say(at == MAP_FAILED ? "refused" : "mapped");
+}
+
+static off_t full;
+
+static void *shrink(void *path) {
+    while (truncate(path, 0) == 0 && truncate(path, full) == 0) {
+    }
+    return 0;
+}
+
+static void shrinking(off_t bytes, const char *path) {
+    pthread_t thread;
+    full = bytes;
+    pthread_create(&thread, 0, shrink, strdup(path));
+    say("shrinking");
+}
+
 int main(void) {
     char line[4096], path[4000], mode[16];
     int number;
+    size_t bytes;
     sem_init(&done, 0, 0);
     sem_init(&leave, 0, 0);
 #ifdef FIRST
@@ -171,6 +198,10 @@ int main(void) {
             go(number);
         else if (sscanf(line, "unload %d", &number) == 1)
             unload(number);
+        else if (sscanf(line, "map %zu %3999s", &bytes, path) == 2)
+            map(bytes, path);
+        else if (sscanf(line, "shrink %zu %3999s", &bytes, path) == 2)
+            shrinking((off_t)bytes, path);
         else if (strcmp(line, "reuse\n") == 0)
             reuse();
         else if (strcmp(line, "check\n") == 0)

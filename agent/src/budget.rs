@@ -1,0 +1,146 @@
+//! What a search may cost: for a process, and for all that are searched one after the other.
+//!
+//! Any user can map a file that is as large as files may be, thousands of them, and have as many
+//! processes as allowed. A search of all processes, by root perhaps, costs a bounded amount for each
+//! of them, and more than a share only as far as one amount for all of them lasts.
+
+/// Least that a read is charged: there may be no end of small ones, too.
+const LEAST: u64 = 16 << 10;
+
+/// What has been read, and by how many system calls.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Spent {
+    /// Bytes of processes' memory.
+    pub memory: u64,
+    /// Bytes of files.
+    pub files: u64,
+    /// Reads of either.
+    pub reads: u64,
+    /// Files that were opened.
+    pub opened: u64,
+}
+
+/// Bytes that may still be read.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Purse {
+    /// In this process.
+    left: u64,
+    /// Of that, what every process has for itself.
+    own: u64,
+    /// For what goes beyond that, in all processes.
+    common: u64,
+    /// How often it did not suffice.
+    pub(crate) refusals: u64,
+}
+
+/// Bounds of [`Purse`]: for a process, of that its share, and for all beyond their shares.
+#[derive(Debug, Clone, Copy)]
+struct Bounds {
+    process: u64,
+    share: u64,
+    common: u64,
+}
+
+impl Purse {
+    fn new(bounds: Bounds) -> Self {
+        Self { left: bounds.process, own: bounds.share, common: bounds.common, refusals: 0 }
+    }
+
+    /// Takes up to `wanted` bytes; returns how many, 0 when nothing is left.
+    pub(crate) fn take(&mut self, wanted: u64) -> u64 {
+        let granted = wanted.max(LEAST).min(self.left);
+        let own = granted.min(self.own);
+        let common = (granted - own).min(self.common);
+        self.own -= own;
+        self.common -= common;
+        self.left -= own + common;
+        if own + common < LEAST { 0 } else { wanted.min(own + common) }
+    }
+
+    /// Takes all of `wanted`, or nothing.
+    pub(crate) fn take_all(&mut self, wanted: u64) -> bool {
+        let room = self.left.min(self.own.saturating_add(self.common));
+        let enough = wanted.max(LEAST) <= room && self.take(wanted) > 0;
+        self.refusals += u64::from(!enough);
+        enough
+    }
+}
+
+/// What a search may still read, and what it has read.
+#[derive(Debug)]
+pub(crate) struct Budget {
+    pub(crate) memory: Purse,
+    pub(crate) files: Purse,
+    pub(crate) spent: Spent,
+    bounds: (Bounds, Bounds),
+}
+
+impl Budget {
+    /// For a process that somebody asked for.
+    pub(crate) fn of_one() -> Self {
+        Self::new(
+            Bounds { process: 512 << 20, share: 512 << 20, common: 0 },
+            Bounds { process: 256 << 20, share: 256 << 20, common: 0 },
+        )
+    }
+
+    /// For every process that there is.
+    pub(crate) fn of_many() -> Self {
+        Self::new(
+            Bounds { process: 256 << 20, share: 8 << 20, common: 4 << 30 },
+            Bounds { process: 64 << 20, share: 4 << 20, common: 1 << 30 },
+        )
+    }
+
+    fn new(memory: Bounds, files: Bounds) -> Self {
+        Self {
+            memory: Purse::new(memory),
+            files: Purse::new(files),
+            spent: Spent::default(),
+            bounds: (memory, files),
+        }
+    }
+
+    /// Begins another process.
+    pub(crate) fn next(&mut self) {
+        let (memory, files) = self.bounds;
+        self.memory = Purse { common: self.memory.common, ..Purse::new(memory) };
+        self.files = Purse { common: self.files.common, ..Purse::new(files) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    #[test]
+    fn a_process_has_its_share_and_what_is_left_of_the_common_part() {
+        let bounds = Bounds { process: 8 * MIB, share: 2 * MIB, common: 9 * MIB };
+        let mut budget = Budget::new(bounds, bounds);
+        assert_eq!(budget.memory.take(100 * MIB), 8 * MIB);
+        assert_eq!(budget.memory.take(1), 0, "more than a process may");
+        budget.next();
+        assert_eq!(budget.memory.take(100 * MIB), 5 * MIB, "what the common part still had");
+        budget.next();
+        assert_eq!(budget.memory.take(100 * MIB), 2 * MIB, "its share, at least");
+        assert_eq!(budget.files.take(MIB), MIB, "memory and files are apart");
+    }
+
+    #[test]
+    fn small_reads_come_to_an_end_too() {
+        let bounds = Bounds { process: MIB, share: MIB, common: 0 };
+        let mut purse = Purse::new(bounds);
+        let reads = std::iter::repeat_with(|| purse.take(1)).take_while(|&it| it > 0).count();
+        assert_eq!(reads as u64, MIB / LEAST);
+    }
+
+    #[test]
+    fn all_or_nothing() {
+        let mut purse = Purse::new(Bounds { process: MIB, share: MIB, common: 0 });
+        assert!(!purse.take_all(MIB + 1));
+        assert!(purse.take_all(MIB));
+        assert!(!purse.take_all(1));
+    }
+}

@@ -1,0 +1,495 @@
+//! The search for buffers: by symbol and by scan, in an order in which what is large hides nothing,
+//! and within bounds, whatever a process has mapped.
+//!
+//! ```text
+//! objects (ELF)     relocated data, small mappings first
+//!                   constants and code, where addresses are fixed
+//!                   everything else             ┐ of one process,
+//! other files       as far as a bound allows    ┘ and where nothing has been found
+//! ```
+//! A descriptor holds its own address, so the loader writes it, unless the program has a fixed
+//! place: of most objects that leaves the few pages that are relocated. Of many processes not even
+//! those are read where the file that they come from has no descriptor.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt;
+use std::rc::Rc;
+use std::time::Duration;
+
+use crate::budget::{Budget, Spent};
+use crate::buffer::{Buffer, Path, name};
+use crate::descriptor::{Candidate, Checked, check};
+use crate::elf::{self, Object};
+use crate::error::{AgentError, Result};
+use crate::escape::escaped;
+use crate::scan::Scanner;
+use crate::target::{Located, Mapping, Target};
+
+/// Most buffers in one process.
+const BUFFER_LIMIT: usize = 1024;
+/// Most refusals that are told of.
+const REFUSED_LIMIT: usize = 64;
+/// Most bytes that are scanned of files that are no objects.
+const DATA_LIMIT: u64 = 64 << 20;
+/// Most objects of one process whose files are opened.
+const FILES: usize = 4096;
+/// Most paths that are tried for one file, and most copies of it whose symbols are looked at.
+const COPIES: usize = 16;
+/// Most bytes of a list of mappings that are read; the longest that there can be has 260 MiB.
+const MAPS_LIMIT: u64 = 64 << 20;
+/// The same of each of many processes.
+const MAPS_OF_MANY: u64 = 8 << 20;
+/// Most files that are remembered.
+const REMEMBERED: usize = 1 << 16;
+
+/// An object that was searched.
+#[derive(Debug, Clone)]
+pub struct Searched {
+    /// Path of the object, escaped.
+    pub object: String,
+    /// What was looked at in it.
+    pub how: &'static str,
+}
+
+/// What was not searched, because it was too much.
+#[derive(Debug, Clone, Default)]
+pub struct Unsearched {
+    /// Bytes of it.
+    pub bytes: u64,
+    /// Paths of the files, escaped: the first of them.
+    pub files: Vec<String>,
+    /// How many files more there are.
+    pub more: usize,
+    /// Whether some of it is of objects, where buffers usually are.
+    pub of_objects: bool,
+}
+
+impl fmt::Display for Unsearched {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.bytes > 0 {
+            write!(f, "{} MiB of ", self.bytes.div_ceil(1 << 20))?;
+        }
+        f.write_str(&self.files.join(", "))?;
+        if self.more > 0 { write!(f, " and {} more", self.more) } else { Ok(()) }
+    }
+}
+
+impl Unsearched {
+    fn add(&mut self, bytes: u64, path: &str) {
+        const SHOWN: usize = 4;
+        let path = escaped(path);
+        self.bytes = self.bytes.saturating_add(bytes);
+        if !self.files.contains(&path) {
+            if self.files.len() < SHOWN { self.files.push(path) } else { self.more += 1 }
+        }
+    }
+}
+
+/// What a search found.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// The buffers, by name.
+    pub buffers: Vec<Buffer>,
+    /// What looked like a buffer and is not believed, with the failed check.
+    pub refused: Vec<String>,
+    /// The objects that were looked into.
+    pub searched: Vec<Searched>,
+    /// Where there may be more.
+    pub unsearched: Option<Unsearched>,
+}
+
+/// What a search came upon beside buffers.
+#[derive(Debug, Clone, Default)]
+pub struct Remarks {
+    /// See [`Found::refused`].
+    pub refused: Vec<String>,
+    /// See [`Found::unsearched`].
+    pub unsearched: Option<Unsearched>,
+}
+
+impl Remarks {
+    /// Those of a search.
+    pub fn of(found: &Found) -> Self {
+        Self { refused: found.refused.clone(), unsearched: found.unsearched.clone() }
+    }
+}
+
+/// Searches one process after the other, within bounds for each and for all of them.
+#[derive(Debug)]
+pub struct Searcher {
+    budget: Budget,
+    /// Of many processes, what is unlikely to hold anything is left out.
+    many: bool,
+    /// What files say that were read before; `None` of those that are no objects.
+    files: HashMap<FileId, Option<Rc<Object>>>,
+}
+
+/// A file as it was when it was read.
+type FileId = (u64, u64, u64, (i64, i64), (i64, i64));
+
+impl Searcher {
+    /// For a process that somebody asked for.
+    pub fn of_one() -> Self {
+        Self { budget: Budget::of_one(), many: false, files: HashMap::new() }
+    }
+
+    /// For many processes, anybody's: each costs little, unless it has what is looked for.
+    pub fn of_many() -> Self {
+        Self { budget: Budget::of_many(), many: true, files: HashMap::new() }
+    }
+
+    /// What has been read so far.
+    pub fn spent(&self) -> Spent {
+        self.budget.spent
+    }
+
+    /// Finds the ppt buffers of a process. Reads only.
+    pub fn buffers(&mut self, target: &Target) -> Result<Found> {
+        self.budget.next();
+        let limit = if self.many { MAPS_OF_MANY } else { MAPS_LIMIT };
+        let (mappings, all) = target.mappings(limit)?;
+        let mut search =
+            Search { target, mappings: &mappings, searcher: self, found: Found::default() };
+        if !all {
+            let beyond = format!("mappings beyond the first {}", mappings.len());
+            search.unsearched(0, &beyond, true);
+        }
+        let mut symbols = Vec::new();
+        let objects = search.objects(&mut symbols);
+        search.scan(&objects);
+        search.refuse_split_control_pages(&symbols);
+        let mut found = search.found;
+        name(&mut found.buffers);
+        Ok(found)
+    }
+
+    /// What a file says; `None` where it is no object.
+    fn read(&mut self, file: &Located) -> Option<Rc<Object>> {
+        let it = &file.metadata;
+        let times = ((it.mtime(), it.mtime_nsec()), (it.ctime(), it.ctime_nsec()));
+        let id = (it.dev(), it.ino(), it.len(), times.0, times.1);
+        if let Some(object) = self.files.get(&id) {
+            return object.clone();
+        }
+        self.budget.spent.opened += 1;
+        let refusals = self.budget.files.refusals;
+        let file = file.open()?;
+        let object = Object::read(&file, &mut self.budget).map(|mut object| {
+            if self.many {
+                object.look_for_magic(&file, &mut self.budget);
+            }
+            Rc::new(object)
+        });
+        // What one process cannot afford is for another to read.
+        if self.files.len() < REMEMBERED && self.budget.files.refusals == refusals {
+            self.files.insert(id, object.clone());
+        }
+        object
+    }
+}
+
+impl Target {
+    /// Finds the ppt buffers. Reads only.
+    pub fn buffers(&self) -> Result<Found> {
+        Searcher::of_one().buffers(self)
+    }
+
+    /// Chooses the buffers called by `names`, or all of them where none is named.
+    pub fn choose(&self, found: Found, names: &[String]) -> Result<Vec<Buffer>> {
+        let pid = self.pid();
+        let unsearched = || match &found.unsearched {
+            Some(unsearched) => format!("\n  not searched, for it is too much: {unsearched}"),
+            None => String::new(),
+        };
+        if found.buffers.is_empty() {
+            self.still_there()?;
+            return Err(match found.refused.is_empty() {
+                true => AgentError::NoBuffers {
+                    pid,
+                    searched: list(&found.searched),
+                    unsearched: unsearched(),
+                },
+                false => AgentError::BufferRefused { pid, refused: found.refused.join("\n  ") },
+            });
+        }
+        if names.is_empty() {
+            return Ok(found.buffers);
+        }
+        let mut chosen: Vec<Buffer> = Vec::new();
+        for wanted in names {
+            let matching = found.buffers.iter().filter(|it| it.answers_to(wanted));
+            let new: Vec<_> = matching.collect();
+            if new.is_empty() {
+                self.still_there()?;
+                let all: Vec<_> = found.buffers.iter().map(|it| it.name.as_str()).collect();
+                return Err(AgentError::NoSuchBuffer {
+                    pid,
+                    wanted: escaped(wanted),
+                    available: all.join(", "),
+                    unsearched: unsearched(),
+                });
+            }
+            for buffer in new {
+                if !chosen.iter().any(|it| it.address == buffer.address) {
+                    chosen.push(buffer.clone());
+                }
+            }
+        }
+        Ok(chosen)
+    }
+}
+
+fn list(searched: &[Searched]) -> String {
+    const SHOWN: usize = 16;
+    let mut lines: Vec<String> =
+        searched.iter().take(SHOWN).map(|it| format!("{} ({})", it.object, it.how)).collect();
+    if searched.len() > SHOWN {
+        lines.push(format!("and {} more", searched.len() - SHOWN));
+    }
+    if lines.is_empty() { "nothing is mapped".into() } else { lines.join(", ") }
+}
+
+/// A mapped file.
+struct Mapped<'a> {
+    mappings: Vec<&'a Mapping>,
+    /// What it says of itself; `None` where it is no object.
+    object: Option<Rc<Object>>,
+    build_id: String,
+    /// Its file is as it was when the process began.
+    unchanged: bool,
+}
+
+impl Mapped<'_> {
+    fn path(&self) -> &str {
+        self.mappings[0].object.as_deref().unwrap_or_default()
+    }
+
+    /// Whether its file holds no descriptor, so that there is none in memory.
+    fn has_none(&self) -> bool {
+        self.unchanged && self.object.as_ref().is_some_and(|it| it.has_magic == Some(false))
+    }
+}
+
+/// When a file was last changed in any way, since the epoch.
+fn changed(metadata: &Metadata) -> Duration {
+    let seconds = u64::try_from(metadata.ctime()).unwrap_or(u64::MAX);
+    Duration::from_secs(seconds)
+}
+
+/// A symbol of ours, where it lies in memory.
+struct Defined {
+    /// Index of the mapped file.
+    object: usize,
+    name: String,
+    address: u64,
+}
+
+/// When a mapping is scanned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Turn {
+    Relocated,
+    Constant,
+    /// From here on only of one process, and where nothing has been found.
+    Rest,
+    Data,
+}
+
+struct Search<'a> {
+    target: &'a Target,
+    mappings: &'a [Mapping],
+    searcher: &'a mut Searcher,
+    found: Found,
+}
+
+impl<'a> Search<'a> {
+    /// Every mapped file, and the descriptors that symbols lead to.
+    fn objects(&mut self, symbols: &mut Vec<Defined>) -> Vec<Mapped<'a>> {
+        let mut objects = mapped(self.mappings);
+        let (began, root) = (self.target.began(), self.target.root());
+        for (index, it) in objects.iter_mut().enumerate() {
+            let mut paths: Vec<&Mapping> = it.mappings.clone();
+            paths.dedup_by_key(|it| &it.object);
+            paths.truncate(if index < FILES { COPIES } else { 0 });
+            let file = root.as_ref().and_then(|root| paths.iter().find_map(|it| it.locate(root)));
+            let mut how = "scan";
+            if let Some(file) = file {
+                it.object = self.searcher.read(&file);
+                it.unchanged = began.is_some_and(|began| changed(&file.metadata) < began);
+            }
+            match it.object {
+                Some(_) => how = "symbols and scan",
+                None => it.object = self.in_memory(&it.mappings),
+            }
+            if it.object.is_some() || it.mappings.iter().any(|it| it.executable) {
+                self.found.searched.push(Searched { object: escaped(it.path()), how });
+            }
+            let Some(object) = it.object.clone() else { continue };
+            it.build_id.clone_from(&object.build_id);
+            for (symbol, address) in resolve(&object, &it.mappings) {
+                symbols.push(Defined { object: index, name: symbol.name.clone(), address });
+                if symbol.name.ends_with("_descriptor") {
+                    let path = if symbol.dynamic { Path::Dynsym } else { Path::Symtab };
+                    self.candidate(address, it, path);
+                }
+            }
+        }
+        objects
+    }
+
+    /// What an object says of itself where only memory tells.
+    fn in_memory(&mut self, mappings: &[&Mapping]) -> Option<Rc<Object>> {
+        let first = mappings.iter().find(|it| it.offset == 0)?;
+        let source = elf::Mapped { memory: self.target.memory(), start: first.start };
+        Some(Rc::new(Object::begin(&source, &mut self.searcher.budget)?))
+    }
+
+    /// Reads what may hold descriptors, and notes what there was too much of.
+    fn scan(&mut self, objects: &[Mapped]) {
+        let mut turns: Vec<(Turn, u64, &Mapped, &Mapping)> = Vec::new();
+        for object in objects {
+            if self.searcher.many && object.has_none() {
+                continue;
+            }
+            let turn = |it| (turn(object, it), it.size(), object, it);
+            turns.extend(object.mappings.iter().copied().map(turn));
+        }
+        turns.sort_by_key(|&(turn, size, _, mapping)| (turn, size, mapping.start));
+        let mut data = DATA_LIMIT;
+        let mut scanner = Scanner::new();
+        for (turn, size, object, mapping) in turns {
+            if turn >= Turn::Rest && (self.searcher.many || self.has_found()) {
+                break;
+            }
+            let mut size = size;
+            if turn == Turn::Data {
+                size = size.min(data);
+                data -= size;
+            }
+            let limit = BUFFER_LIMIT - self.found.buffers.len().min(BUFFER_LIMIT);
+            let (memory, budget) = (self.target.memory(), &mut self.searcher.budget);
+            let scan = scanner.scan(memory, (mapping.start, mapping.start + size), budget, limit);
+            let left = mapping.end.saturating_sub(scan.end);
+            if left > 0 && limit > 0 {
+                let path = mapping.object.as_deref().unwrap_or_default();
+                self.unsearched(left, path, turn != Turn::Data);
+            }
+            for address in scan.found {
+                self.candidate(address, object, Path::Scan);
+            }
+        }
+    }
+
+    /// Notes what there is too much of.
+    fn unsearched(&mut self, bytes: u64, path: &str, of_object: bool) {
+        let unsearched = self.found.unsearched.get_or_insert_default();
+        unsearched.add(bytes, path);
+        unsearched.of_objects |= of_object;
+    }
+
+    fn has_found(&self) -> bool {
+        !self.found.buffers.is_empty() || !self.found.refused.is_empty()
+    }
+
+    /// Takes down what is at `address`: a buffer, a refusal, or nothing.
+    fn candidate(&mut self, address: u64, object: &Mapped, path: Path) {
+        let buffers = &self.found.buffers;
+        if buffers.len() >= BUFFER_LIMIT || buffers.iter().any(|it| it.address == address) {
+            return;
+        }
+        // A file may be mapped by several names.
+        let inside = object.mappings.iter().find(|it| it.contains(address, 1));
+        let name = inside.and_then(|it| it.object.as_deref()).unwrap_or(object.path());
+        let candidate = Candidate { address, object: name, build_id: &object.build_id, path };
+        let budget = &mut self.searcher.budget;
+        match check(self.target.memory(), self.mappings, candidate, budget) {
+            Checked::Believed(buffer) => self.found.buffers.push(*buffer),
+            Checked::Nothing => {}
+            Checked::Refused(failed) => {
+                let refused = format!("buffer in {}: {failed}", escaped(name));
+                let all = &mut self.found.refused;
+                if !all.contains(&refused) && all.len() < REFUSED_LIMIT {
+                    all.push(refused);
+                }
+            }
+        }
+    }
+
+    /// With `-Bsymbolic`, a library keeps to its own control page while the program that includes
+    /// its header looks at a copy (R_X86_64_COPY): the two would never meet.
+    fn refuse_split_control_pages(&mut self, symbols: &[Defined]) {
+        let refused = &mut self.found.refused;
+        self.found.buffers.retain(|buffer| {
+            let (name, hash) = (&buffer.schema.buffer, buffer.schema_hash >> 32);
+            let control = format!("ppt1_{name}_{hash:08x}_control");
+            let descriptor = format!("ppt1_{name}_{hash:08x}_descriptor");
+            let described =
+                |object| symbols.iter().any(|it| it.object == object && it.name == descriptor);
+            let copy = symbols.iter().find(|it| {
+                it.name == control && it.address != buffer.control && !described(it.object)
+            });
+            if copy.is_some() {
+                refused.push(format!(
+                    "buffer {name} in {}: that library was linked with -Bsymbolic, and the program \
+                     uses its header, so they see different control pages. Link the library \
+                     without -Bsymbolic, or the .c file into the program",
+                    buffer.object
+                ));
+            }
+            copy.is_none()
+        });
+    }
+}
+
+/// The files that are mapped privately and may be read, by what the kernel knows them by: thousands
+/// of names may be one file.
+fn mapped(mappings: &[Mapping]) -> Vec<Mapped<'_>> {
+    let mut objects: Vec<Mapped> = Vec::new();
+    let mut index: BTreeMap<(i32, i32, u64), usize> = BTreeMap::new();
+    for mapping in mappings.iter().filter(|it| it.private && it.readable) {
+        if !mapping.object.as_deref().is_some_and(|path| path.starts_with('/')) {
+            continue;
+        }
+        let at = *index.entry(mapping.file).or_insert_with(|| {
+            objects.push(Mapped {
+                mappings: Vec::new(),
+                object: None,
+                build_id: String::new(),
+                unchanged: false,
+            });
+            objects.len() - 1
+        });
+        objects[at].mappings.push(mapping);
+    }
+    objects
+}
+
+/// When a mapping of a file is scanned.
+fn turn(mapped: &Mapped, mapping: &Mapping) -> Turn {
+    let Some(object) = &mapped.object else {
+        // Its headers are nowhere to be had, if it ever had any.
+        return match mapped.mappings.iter().any(|it| it.executable) {
+            true if mapping.executable => Turn::Rest,
+            true => Turn::Constant,
+            false => Turn::Data,
+        };
+    };
+    match object.is_relocated(mapping.offset) {
+        true => Turn::Relocated,
+        false if object.fixed => Turn::Constant,
+        false => Turn::Rest,
+    }
+}
+
+/// The symbols of a file with their addresses in memory: in each copy of it that is mapped.
+fn resolve<'e>(object: &'e Object, mappings: &[&Mapping]) -> Vec<(&'e elf::Symbol, u64)> {
+    if object.symbols.is_empty() {
+        return Vec::new();
+    }
+    let first = mappings[0].offset;
+    let copies = mappings.iter().filter(|it| it.offset == first).take(COPIES);
+    let biases = copies.filter_map(|it| object.bias(it.start, it.offset));
+    let at = |bias| object.symbols.iter().map(move |it| (it, it.address.0.wrapping_add(bias)));
+    biases.flat_map(at).collect()
+}
