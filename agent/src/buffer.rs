@@ -29,7 +29,7 @@ impl fmt::Display for Path {
 /// A buffer of a target, checked.
 #[derive(Debug, Clone)]
 pub struct Buffer {
-    /// Its unambiguous name in this target: `NAME[#hash8][@object]`.
+    /// Its unambiguous name in this target: `NAME[#hash8][@object][:address]`.
     pub name: String,
     /// What its frames look like.
     pub schema: Schema,
@@ -53,7 +53,8 @@ pub struct Buffer {
 
 pub(crate) const DESCRIPTOR_BYTES: usize = size_of::<Descriptor>();
 
-/// Gives every buffer the shortest name that only it has.
+/// Gives every buffer the shortest name that only it has. Copies of one object, such as a plugin
+/// that was replaced on disk and loaded again, differ by nothing but where they are.
 pub(crate) fn name(buffers: &mut [Buffer]) {
     let mut names = Vec::with_capacity(buffers.len());
     for it in buffers.iter() {
@@ -64,23 +65,26 @@ pub(crate) fn name(buffers: &mut [Buffer]) {
             name += &format!("#{}", it.hash8());
         }
         if twins().count() > 1 {
-            let alike = twins().filter(|other| other.file_name() == it.file_name()).count();
-            name += &format!("@{}", if alike > 1 { &it.object } else { it.file_name() });
+            let mut alike = twins().filter(|other| other.file_name() == it.file_name());
+            let is_elsewhere = alike.any(|other| other.object != it.object);
+            name += &format!("@{}", if is_elsewhere { &it.object } else { it.file_name() });
         }
         names.push(name);
     }
-    for (buffer, name) in buffers.iter_mut().zip(names) {
-        buffer.name = name;
+    for (buffer, name) in buffers.iter_mut().zip(&names) {
+        let is_alone = names.iter().filter(|it| *it == name).count() == 1;
+        buffer.name = if is_alone { name.clone() } else { format!("{name}{}", buffer.place()) };
     }
     buffers.sort_by(|a, b| (&a.name, a.address).cmp(&(&b.name, b.address)));
 }
 
 impl Buffer {
-    /// Whether `wanted` names this buffer: its name, or any of `NAME`, `NAME#hash8`,
-    /// `NAME@object`, `NAME#hash8@object`; the object by its file name or its path.
+    /// Whether `wanted` names this buffer: its name, or `NAME` with as much of the rest as one
+    /// likes, the object by its file name or its path.
     pub fn answers_to(&self, wanted: &str) -> bool {
         let Some(rest) = wanted.strip_prefix(&self.schema.buffer) else { return false };
         let rest = rest.strip_prefix(&format!("#{}", self.hash8())).unwrap_or(rest);
+        let rest = rest.strip_suffix(&self.place()).unwrap_or(rest);
         let Some(object) = rest.strip_prefix('@') else { return rest.is_empty() };
         object == self.object || object == self.file_name()
     }
@@ -92,5 +96,88 @@ impl Buffer {
 
     fn hash8(&self) -> String {
         format!("{:08x}", self.schema_hash >> 32)
+    }
+
+    /// Where it is, as names show it.
+    fn place(&self) -> String {
+        format!(":{:x}", self.address)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn buffer(name: &str, hash: u64, object: &str, address: u64) -> Buffer {
+        let schema = Schema {
+            v: 1,
+            buffer: name.to_owned(),
+            slots: 2,
+            stride: 8,
+            frames: Vec::new(),
+            enums: Vec::new(),
+            tags: Vec::new(),
+            extra: Default::default(),
+        };
+        Buffer {
+            name: String::new(),
+            schema,
+            schema_json: Vec::new(),
+            schema_hash: hash,
+            object: object.to_owned(),
+            build_id: String::new(),
+            path: Path::Scan,
+            address,
+            control: 0,
+            descriptor: [0; DESCRIPTOR_BYTES],
+        }
+    }
+
+    #[test]
+    fn each_has_a_name_that_only_it_answers_to() {
+        let (a, b) = (0x1111_1111_0000_0000, 0x2222_2222_0000_0000);
+        let mut buffers = [
+            buffer("one", a, "/bin/x", 0x10),
+            buffer("two", a, "/bin/x", 0x20),
+            buffer("two", b, "/bin/x", 0x30),
+            buffer("six", a, "/lib/x", 0x40),
+            buffer("six", a, "/lib/y", 0x50),
+            buffer("ten", a, "/a/x", 0x60),
+            buffer("ten", a, "/b/x", 0x70),
+            buffer("ten", a, "/b/x", 0x80),
+            buffer("hot", a, "/lib/x", 0x90),
+            buffer("hot", a, "/lib/x", 0xa0),
+            buffer("hot", a, "/lib/x", 0xb0),
+            buffer("sum", a, "/lib/x", 0xc0),
+            buffer("sum", a + 1, "/lib/x", 0xd0),
+        ];
+        name(&mut buffers);
+        let names: Vec<_> = buffers.iter().map(|it| (it.address, it.name.as_str())).collect();
+        let expected = [
+            (0x90, "hot@x:90"),
+            (0xa0, "hot@x:a0"),
+            (0xb0, "hot@x:b0"),
+            (0x10, "one"),
+            (0x40, "six@x"),
+            (0x50, "six@y"),
+            (0xc0, "sum#11111111:c0"),
+            (0xd0, "sum#11111111:d0"),
+            (0x60, "ten@/a/x"),
+            (0x70, "ten@/b/x:70"),
+            (0x80, "ten@/b/x:80"),
+            (0x20, "two#11111111"),
+            (0x30, "two#22222222"),
+        ];
+        assert_eq!(names, expected);
+        for it in &buffers {
+            let called = buffers.iter().filter(|other| other.answers_to(&it.name));
+            assert_eq!(called.count(), 1, "{}", it.name);
+        }
+        let count = |name: &str| buffers.iter().filter(|it| it.answers_to(name)).count();
+        assert_eq!([count("hot"), count("hot@x"), count("ten@x"), count("ten@/b/x")], [3, 3, 3, 2]);
+        assert_eq!(
+            [count("hot:a0"), count("hot@/lib/x:a0"), count("hot:a"), count("hot@a0")],
+            [1, 1, 0, 0]
+        );
     }
 }

@@ -3,8 +3,8 @@
 //! A buffer is called by its name. Where the name alone says too little, `#` and the first eight
 //! digits of its schema's hash follow; where that says too little, `@` and the file name of its
 //! object, or its path where file names are alike; and where even that does, `.` and the number of
-//! its source. `ppt list` gives the same names. Buffers of different processes may have the same
-//! name: the process tells them apart.
+//! its source. `ppt list` gives the same names, but for an address in place of that number. Buffers
+//! of different processes may have the same name: the process tells them apart.
 
 use ppt_capture::SourceInfo;
 

@@ -1,12 +1,14 @@
 //! Loaded with dlopen.
 
+use std::collections::HashSet;
 use std::fs;
 
 use super::{
     CREW, account, bench, check, go, hash8, host, library, list, load, merged, path, tell,
     two_of_a_name,
 };
-use crate::support::Account;
+use crate::explained::explained;
+use crate::support::{Account, record, segments_of};
 
 #[test]
 fn two_libraries_of_one_name_are_loaded_for_all() {
@@ -92,6 +94,53 @@ fn plugins_of_one_file_name_are_named_by_their_folders() {
     attach.stop();
     target.finish();
     Account::of(&bench.info("out.bin")).check(written);
+}
+
+/// A plugin is replaced on disk and loaded again, as programs do that are worked on while they run.
+#[test]
+fn copies_of_one_plugin_are_named_by_where_they_are() {
+    let bench = bench();
+    library(&bench, "left", "built.so", "plugin_write", &[]);
+    host(&bench, &[]);
+    let mut target = bench.start("host", &[]);
+    // The loader takes a path that it knows for the library that it has.
+    for path in ["same.so", "./same.so", "././same.so"] {
+        fs::copy(bench.path("built.so"), bench.path("new.so")).unwrap();
+        fs::rename(bench.path("new.so"), bench.path("same.so")).unwrap();
+        load(&bench, &mut target, path, "local");
+    }
+    let listed = list(&bench, &target, &[]);
+    let names: Vec<&str> = listed.lines().skip(1).map(|it| it.split(' ').next().unwrap()).collect();
+    let distinct: HashSet<_> = names.iter().collect();
+    assert!(names.iter().all(|it| it.starts_with("example@same.so:")), "{listed}");
+    assert_eq!((names.len(), distinct.len()), (3, 3), "{listed}");
+
+    let nowhere = "example@same.so:1";
+    let ran = bench.ppt(&["attach", &target.pid().to_string(), "-b", nowhere]);
+    let said = explained(&ran.stderr);
+    let pid = target.pid();
+    let expected =
+        format!("ppt: process {pid} has no buffer `{nowhere}`; it has: {}\n", names.join(", "));
+    assert_eq!((ran.code(), said), (2, expected));
+
+    let attach = bench.attach(&target, &["-b", names[1]]);
+    let written = go(&mut target, 300) / 3;
+    attach.stop();
+    Account::of(&bench.info("out.bin")).check(written);
+    // All three by the name that they have in common.
+    let attach = bench.attach(&target, &["-b", "example@same.so", "-o", "all.bin"]);
+    let pid = attach.pid();
+    let all = go(&mut target, 300);
+    attach.stop();
+    target.finish();
+    let info = bench.info("all.bin");
+    let account = Account::of(&info);
+    account.check(all);
+    record("21", "three copies of one plugin", all, account, &info, segments_of(&[pid]));
+    for index in 0..3 {
+        let table = bench.table("all.bin", &["-b", &format!("example.{index}")]);
+        assert_eq!(check(&table, "left", 1), CREW * 300);
+    }
 }
 
 #[test]
