@@ -228,6 +228,11 @@ impl Target {
         self.process.stat().is_ok_and(|it| self.memory.is_there(it.startstack))
     }
 
+    /// Whether it has memory of any kind: not so while it exits.
+    pub(crate) fn has_memory(&self) -> bool {
+        self.process.stat().is_ok_and(|it| it.vsize > 0)
+    }
+
     /// Fails unless this is still the process and the program that were opened: what is not found
     /// then was never there.
     pub(crate) fn still_there(&self) -> Result<()> {

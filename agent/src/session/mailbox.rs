@@ -19,6 +19,8 @@ use crate::target::Target;
 
 /// How long what happens to a target takes to show in all the places where it shows.
 const MOMENTS: Duration = Duration::from_millis(100);
+/// How long a process that has given its memory up takes to end, on a machine that is busy.
+const LAST_MOMENTS: Duration = Duration::from_secs(5);
 
 /// The control page as it is, and the same with what a fork copied taken for nothing.
 pub(super) fn control_of(target: &Target, buffer: &Buffer) -> Result<(ControlCopy, ControlCopy)> {
@@ -237,10 +239,10 @@ pub(super) fn switched_off(target: &Target, it: &Attached, claim: Claim) -> Endi
     Ending::SwitchedOff
 }
 
-/// Exit, exec or unload: a process that exits says so within moments.
+/// Exit, exec or unload: a process that exits says so within moments, or has no memory meanwhile.
 fn gone(target: &Target) -> Ending {
     let start = Instant::now();
-    while start.elapsed() < MOMENTS {
+    while start.elapsed() < MOMENTS || (start.elapsed() < LAST_MOMENTS && !target.has_memory()) {
         if target.ended() {
             return Ending::Exited;
         }
