@@ -7,7 +7,7 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use ppt_codegen::{Compiled, Diagnostic, Language, Output, Severity};
+use ppt_codegen::{Compiled, Diagnostic, GenerateError, Language, Output, Severity};
 
 use crate::{Args, Print, exit};
 
@@ -139,8 +139,14 @@ impl Run<'_> {
                 .map_err(|error| format!("pptc: cannot write standard output: {error}\n"));
         }
         let languages: Vec<Language> = self.args.emit.iter().map(|&it| it.into()).collect();
-        let outputs = ppt_codegen::generate(&frames, &name, &languages)
-            .map_err(|error| format!("pptc: {}: {error}\n", file.display()))?;
+        let outputs = match ppt_codegen::generate(&frames, &name, &languages) {
+            Ok(outputs) => outputs,
+            Err(GenerateError::Names(failure)) => {
+                self.tally.count(&failure.diagnostics);
+                return Err(failure.render(true));
+            }
+            Err(error) => return Err(format!("pptc: {}: {error}\n", file.display())),
+        };
         if self.args.check {
             return Ok(());
         }

@@ -12,7 +12,7 @@ use crate::c::{Buffer, element_type, int_type, source};
 use crate::interval::interval;
 use crate::stamps::stamps;
 use crate::text::Text;
-use crate::{GenerateError, Output};
+use crate::{Declared, Output};
 
 const FIXED: &str = include_str!("../runtime/c/target.h");
 
@@ -22,37 +22,37 @@ const OF_NAMESPACE: [&str; 3] = ["on", "now", "prepare"];
 const OF_FRAME: [&str; 2] = ["write", "scope"];
 
 /// Writes `STEM.hpp` and `STEM.cpp`.
-pub(crate) fn emit(
-    schema: &Schema,
-    stem: &str,
-    origin: &str,
-) -> Result<Vec<Output>, GenerateError> {
-    check_names(schema)?;
+pub(crate) fn emit(schema: &Schema, stem: &str, origin: &str) -> Vec<Output> {
     let buffer = Buffer::new(schema, stem, origin);
     let name = format!("{stem}.hpp");
     let header = Output { text: header(&buffer, &name), name };
     let source = source::emit(&buffer, &header.name, false);
-    Ok(vec![header, Output { name: format!("{stem}.cpp"), text: source }])
+    vec![header, Output { name: format!("{stem}.cpp"), text: source }]
 }
 
-/// A member cannot be called as its class, nor as a function beside it.
-fn check_names(schema: &Schema) -> Result<(), GenerateError> {
-    let clash = |what: String| Err(GenerateError::Name { what, language: "C++" });
-    for it in &schema.enums {
-        if OF_NAMESPACE.contains(&it.name.as_str()) {
-            return clash(format!("enum `{}`", it.name));
+/// Names that the output needs for itself. A member cannot be called as its class, nor as a function
+/// beside it; a type not as a function of its namespace.
+pub(crate) fn taken(schema: &Schema) -> Vec<Declared> {
+    let clocks: Vec<String> = stamps(schema).into_iter().map(|stamp| stamp.name).collect();
+    let of_namespace =
+        |name: &str| OF_NAMESPACE.contains(&name) || clocks.iter().any(|it| it == name);
+    let mut taken = Vec::new();
+    for (index, it) in schema.enums.iter().enumerate() {
+        if of_namespace(&it.name) {
+            taken.push(Declared::Enum(index));
         }
     }
-    for frame in &schema.frames {
-        if OF_NAMESPACE.contains(&frame.name.as_str()) {
-            return clash(format!("frame `{}`", frame.name));
+    for (index, frame) in schema.frames.iter().enumerate() {
+        if of_namespace(&frame.name) {
+            taken.push(Declared::Frame(index));
         }
-        let taken = |field: &&Field| field.name == frame.name || OF_FRAME.contains(&&*field.name);
-        if let Some(field) = frame.fields.iter().find(taken) {
-            return clash(format!("field `{}` of frame `{}`", field.name, frame.name));
+        for (number, field) in frame.fields.iter().enumerate() {
+            if field.name == frame.name || OF_FRAME.contains(&&*field.name) {
+                taken.push(Declared::Field(index, number));
+            }
         }
     }
-    Ok(())
+    taken
 }
 
 fn header(buffer: &Buffer, name: &str) -> String {
@@ -156,7 +156,7 @@ fn structure(schema: &Schema, frame: &Frame, out: &mut Text) {
         "/* Runs fill(frame) only while somebody is attached, and writes the frame; a fill that",
     );
     out.line(" * returns false abandons it. */");
-    out.line("template <class Fill> static void write(Fill &&fill);");
+    out.line("template <class ppt_Fill> static void write(ppt_Fill &&ppt_fill);");
     if let Some((start, end)) = interval(frame) {
         out.blank();
         out.line(&format!("/* Stamps {} now and {} at the end of its", start.name, end.name));
@@ -180,21 +180,23 @@ fn write(buffer: &Buffer, frame: &Frame, out: &mut Text) {
     let name = &frame.name;
     let function = buffer.symbol(&format!("commit_{name}"));
     // Left to itself clang makes a call of it, and a closure before it asks whether it is wanted.
-    out.line("template <class Fill>");
-    out.line(&format!("__attribute__((always_inline)) inline void {name}::write(Fill &&fill) {{"));
+    out.line("template <class ppt_Fill>");
+    out.line(&format!(
+        "__attribute__((always_inline)) inline void {name}::write(ppt_Fill &&ppt_fill) {{"
+    ));
     out.line("#if PPT1_ENABLED");
     out.line(&format!("    if ({}::on()) {{", namespace(buffer)));
-    out.line(&format!("        {name} f = {name}();"));
-    out.line("        if constexpr (std::is_same<decltype(fill(f)), bool>::value) {");
-    out.line("            if (!fill(f))");
+    out.line(&format!("        {name} ppt_f = {name}();"));
+    out.line("        if constexpr (std::is_same<decltype(ppt_fill(ppt_f)), bool>::value) {");
+    out.line("            if (!ppt_fill(ppt_f))");
     out.line("                return;");
     out.line("        } else {");
-    out.line("            fill(f);");
+    out.line("            ppt_fill(ppt_f);");
     out.line("        }");
-    out.line(&format!("        {function}(&f);"));
+    out.line(&format!("        {function}(&ppt_f);"));
     out.line("    }");
     out.line("#else");
-    out.line("    (void)fill;");
+    out.line("    (void)ppt_fill;");
     out.line("#endif");
     out.line("}");
     out.blank();
@@ -216,34 +218,34 @@ fn scope(buffer: &Buffer, frame: &Frame, (start, end): (&Field, &Field), out: &m
     out.line(&format!("class {name}::scope {{"));
     out.line("  public:");
     let ours = namespace(buffer);
-    out.line(&format!("    scope() : on_({ours}::on()) {{"));
-    out.line("        if (on_) {");
-    out.line(&format!("            f_ = {name}();"));
-    out.line(&format!("            f_.{} = {ours}::{started}();", start.name));
+    out.line(&format!("    scope() : ppt_on_({ours}::on()) {{"));
+    out.line("        if (ppt_on_) {");
+    out.line(&format!("            ppt_f_ = {name}();"));
+    out.line(&format!("            ppt_f_.{} = {ours}::{started}();", start.name));
     out.line("        }");
     out.line("    }");
-    out.line("    template <class Fill> explicit scope(Fill &&fill) : scope() {");
-    out.line("        if (on_)");
-    out.line("            fill(f_);");
+    out.line("    template <class ppt_Fill> explicit scope(ppt_Fill &&ppt_fill) : scope() {");
+    out.line("        if (ppt_on_)");
+    out.line("            ppt_fill(ppt_f_);");
     out.line("    }");
     out.line("    ~scope() {");
     out.line("#if PPT1_ENABLED");
-    out.line("        if (on_) {");
-    out.line(&format!("            f_.{} = {ours}::{ended}();", end.name));
-    out.line(&format!("            {function}(&f_);"));
+    out.line("        if (ppt_on_) {");
+    out.line(&format!("            ppt_f_.{} = {ours}::{ended}();", end.name));
+    out.line(&format!("            {function}(&ppt_f_);"));
     out.line("        }");
     out.line("#endif");
     out.line("    }");
     out.line("    scope(const scope &) = delete;");
     out.line("    scope &operator=(const scope &) = delete;");
     out.line("    /* The frame; what is stored while nobody is attached is of no effect. */");
-    out.line(&format!("    {name} *operator->() {{ return &f_; }}"));
+    out.line(&format!("    {name} *operator->() {{ return &ppt_f_; }}"));
     out.line("    /* No frame after all. */");
-    out.line("    void abandon() { on_ = false; }");
+    out.line("    void abandon() { ppt_on_ = false; }");
     out.blank();
     out.line("  private:");
-    out.line(&format!("    {name} f_;"));
-    out.line("    bool on_;");
+    out.line(&format!("    {name} ppt_f_;"));
+    out.line("    bool ppt_on_;");
     out.line("};");
     out.blank();
 }

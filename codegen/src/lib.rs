@@ -25,8 +25,8 @@ use std::path::Path;
 
 pub use compile::{CompileError, compile};
 pub use ppt_frame_dsl::{
-    Compiled, Diagnostic, Failure, Language, MAX_SOURCE_BYTES, Schema, Severity, compile as parse,
-    draw, format, layout::Layout,
+    Compiled, Declared, Diagnostic, Failure, Language, MAX_SOURCE_BYTES, Schema, Severity,
+    compile as parse, draw, format, layout::Layout,
 };
 pub use write::{WriteError, depfile, write_outputs};
 
@@ -42,14 +42,9 @@ pub struct Output {
 /// What a checked frame file asks for and this version cannot write.
 #[derive(Debug, thiserror::Error)]
 pub enum GenerateError {
-    /// A name that the generated code needs for itself.
-    #[error("{what} has a name that {language} output needs for itself; choose another")]
-    Name {
-        /// The declaration.
-        what: String,
-        /// The language.
-        language: &'static str,
-    },
+    /// Names that the generated code needs for itself, as diagnostics.
+    #[error("{0}")]
+    Names(Failure),
     /// The frame file's name has no stem to name the output after.
     #[error("`{0}` has no name to call the generated files by")]
     Stem(String),
@@ -73,11 +68,19 @@ pub fn generate(
     };
     let mut outputs = Vec::new();
     for language in languages {
+        let (taken, word) = match language {
+            Language::C | Language::Rust => (Vec::new(), ""),
+            Language::Cpp => (cpp::taken(&frames.schema), "C++"),
+            Language::Python => (python::taken(&frames.schema), "Python"),
+        };
+        if !taken.is_empty() {
+            return Err(GenerateError::Names(frames.taken(&taken, word)));
+        }
         match language {
             Language::C => outputs.extend(c::emit(&frames.schema, stem, origin)),
-            Language::Cpp => outputs.extend(cpp::emit(&frames.schema, stem, origin)?),
+            Language::Cpp => outputs.extend(cpp::emit(&frames.schema, stem, origin)),
             Language::Rust => outputs.push(rust::emit(&frames.schema, stem, origin)),
-            Language::Python => outputs.extend(python::emit(&frames.schema, stem, origin)?),
+            Language::Python => outputs.extend(python::emit(&frames.schema, stem, origin)),
         }
     }
     // Python's module is made of C's files, and more.

@@ -8,7 +8,7 @@ use ppt_frame_dsl::schema::{FieldType, Frame};
 
 use crate::c::{self, Buffer};
 use crate::stamps::stamps;
-use crate::{GenerateError, Output};
+use crate::{Declared, Output};
 
 /// Words that cannot be names in Python, but for those that the frame language bars itself.
 const KEYWORDS: [&str; 25] = [
@@ -19,54 +19,50 @@ const KEYWORDS: [&str; 25] = [
 const MORE_KEYWORDS: [&str; 3] = ["try", "with", "yield"];
 /// Names that the module uses itself, beside the clocks.
 const OF_MODULE: [&str; 3] = ["on", "prepare", "Scope"];
+/// Types that the stub names.
+const OF_STUB: [&str; 8] =
+    ["Buffer", "IntEnum", "Sequence", "SupportsFloat", "SupportsIndex", "final", "object", "str"];
 
 /// Writes `STEM.h`, `STEM.c`, `STEM_python.c` and `BUFFER.pyi`.
-pub(crate) fn emit(
-    schema: &Schema,
-    stem: &str,
-    origin: &str,
-) -> Result<Vec<Output>, GenerateError> {
-    check_names(schema)?;
+pub(crate) fn emit(schema: &Schema, stem: &str, origin: &str) -> Vec<Output> {
     let buffer = Buffer::new(schema, stem, origin);
     let mut outputs = c::emit(schema, stem, origin);
     outputs.push(Output { name: format!("{stem}_python.c"), text: module::emit(&buffer) });
     outputs.push(Output { name: format!("{}.pyi", schema.buffer), text: stub::emit(&buffer) });
-    Ok(outputs)
+    outputs
 }
 
-fn check_names(schema: &Schema) -> Result<(), GenerateError> {
+/// Names that the output needs for itself.
+pub(crate) fn taken(schema: &Schema) -> Vec<Declared> {
     let keyword = |name: &str| KEYWORDS.contains(&name) || MORE_KEYWORDS.contains(&name);
     let clocks: Vec<String> = stamps(schema).into_iter().map(|stamp| stamp.name).collect();
     let scopes: Vec<String> = schema.frames.iter().map(scope_name).collect();
     let of_module = |name: &str| {
         let made = clocks.iter().chain(&scopes).any(|it| it == name);
-        keyword(name) || OF_MODULE.contains(&name) || made
+        keyword(name) || OF_MODULE.contains(&name) || OF_STUB.contains(&name) || made
     };
-    let clash = |what| Err(GenerateError::Name { what, language: "Python" });
+    // An IntEnum keeps names between underscores, and `mro`, for itself.
+    let of_enum =
+        |name: &str| keyword(name) || name == "mro" || name.starts_with('_') && name.ends_with('_');
+    let mut taken = Vec::new();
     if keyword(&schema.buffer) {
-        return clash(format!("buffer `{}`", schema.buffer));
+        taken.push(Declared::Buffer);
     }
-    for it in &schema.enums {
+    for (index, it) in schema.enums.iter().enumerate() {
         if of_module(&it.name) {
-            return clash(format!("enum `{}`", it.name));
+            taken.push(Declared::Enum(index));
         }
-        // An IntEnum keeps names between underscores, and `mro`, for itself.
-        let taken = |name: &str| {
-            keyword(name) || name == "mro" || name.starts_with('_') && name.ends_with('_')
-        };
-        if let Some((value, _)) = it.values.iter().find(|value| taken(&value.0)) {
-            return clash(format!("`{value}` of enum `{}`", it.name));
-        }
+        let values = it.values.iter().enumerate().filter(|(_, value)| of_enum(&value.0));
+        taken.extend(values.map(|(number, _)| Declared::Value(index, number)));
     }
-    for frame in &schema.frames {
+    for (index, frame) in schema.frames.iter().enumerate() {
         if of_module(&frame.name) {
-            return clash(format!("frame `{}`", frame.name));
+            taken.push(Declared::Frame(index));
         }
-        if let Some(field) = frame.fields.iter().find(|field| keyword(&field.name)) {
-            return clash(format!("field `{}` of frame `{}`", field.name, frame.name));
-        }
+        let fields = frame.fields.iter().enumerate().filter(|(_, field)| keyword(&field.name));
+        taken.extend(fields.map(|(number, _)| Declared::Field(index, number)));
     }
-    Ok(())
+    taken
 }
 
 /// What makes the context manager of a frame with an interval.

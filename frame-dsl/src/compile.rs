@@ -3,9 +3,9 @@
 use std::fmt::{self, Debug, Display};
 use std::path::Path;
 
-use crate::check::{Checked, check};
-use crate::diagnostic::{Diagnostic, Severity, Sink};
-use crate::mistake::Mistake;
+use crate::check::{Checked, Declarations, check};
+use crate::diagnostic::{Diagnostic, Severity, Sink, Span};
+use crate::mistake::{Kind, Mistake};
 use crate::parse::parse;
 use crate::render::render;
 use crate::schema::{MAX_JSON_BYTES, Schema};
@@ -35,6 +35,22 @@ pub struct Compiled {
     /// Warnings and hints.
     pub warnings: Vec<Diagnostic>,
     file: Source,
+    places: Declarations,
+}
+
+/// Something that a frame file declares, by its place in the lists of its schema.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Declared {
+    /// The buffer.
+    Buffer,
+    /// An enum.
+    Enum(usize),
+    /// A value of an enum.
+    Value(usize, usize),
+    /// A frame.
+    Frame(usize),
+    /// A field of a frame.
+    Field(usize, usize),
 }
 
 /// A frame file that has no schema.
@@ -75,8 +91,8 @@ pub fn compile(source: &[u8], file_name: &str) -> Result<Compiled, Failure> {
     let diagnostics = sink.finish();
     let file = Source { name: file_name.to_owned(), text };
     match checked {
-        Some(Checked { schema, emit }) if !has_errors => {
-            Ok(Compiled { schema, emit, warnings: diagnostics, file })
+        Some(Checked { schema, emit, places }) if !has_errors => {
+            Ok(Compiled { schema, emit, warnings: diagnostics, file, places })
         }
         _ => Err(Failure { diagnostics, file }),
     }
@@ -124,6 +140,38 @@ impl Compiled {
     /// The warnings and hints as text; empty if there are none.
     pub fn render_warnings(&self, color: bool) -> String {
         render(&self.warnings, &self.file.name, &self.file.text, color)
+    }
+
+    /// Why there is no output in `language`: it needs the names of `declared` for itself.
+    pub fn taken(&self, declared: &[Declared], language: &'static str) -> Failure {
+        let mut sink = Sink::default();
+        for &it in declared {
+            let (kind, name, place) = self.declaration(it);
+            let name = name.to_owned();
+            let mistake = Mistake::TakenName { kind, name, language };
+            match place {
+                Some(place) => sink.report(place, mistake),
+                None => {
+                    let why = mistake.wording().message;
+                    sink.report(0..0, Mistake::StemIsNotAllowed { why });
+                }
+            }
+        }
+        Failure { diagnostics: sink.finish(), file: self.file.clone() }
+    }
+
+    /// What it is, its name, and where it stands; nowhere: the buffer is named after the file.
+    fn declaration(&self, it: Declared) -> (Kind, &str, Option<Span>) {
+        let Schema { buffer, enums, frames, .. } = &self.schema;
+        let at = &self.places;
+        let (kind, name, place) = match it {
+            Declared::Buffer => return (Kind::Buffer, buffer, at.buffer.clone()),
+            Declared::Enum(i) => (Kind::Enum, &enums[i].name, &at.enums[i].0),
+            Declared::Value(i, v) => (Kind::Value, &enums[i].values[v].0, &at.enums[i].1[v]),
+            Declared::Frame(i) => (Kind::Frame, &frames[i].name, &at.frames[i].0),
+            Declared::Field(i, f) => (Kind::Field, &frames[i].fields[f].name, &at.frames[i].1[f]),
+        };
+        (kind, name, Some(place.clone()))
     }
 }
 

@@ -58,7 +58,7 @@ mod wording;
 
 pub use columns::{Column, ColumnType, Style, columns};
 #[cfg(feature = "parser")]
-pub use compile::{Compiled, Failure, Language, MAX_SOURCE_BYTES, compile};
+pub use compile::{Compiled, Declared, Failure, Language, MAX_SOURCE_BYTES, compile};
 #[cfg(feature = "parser")]
 pub use diagnostic::{Diagnostic, Note, Severity, Span};
 #[cfg(feature = "parser")]

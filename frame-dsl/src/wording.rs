@@ -237,6 +237,11 @@ impl Mistake {
                 "the generated C++ has a function of that name inside each frame",
             )
             .other_name(name),
+            Mistake::TakenName { kind, name, language } => say(
+                format!("the {kind} `{name}` has a name that {language} output needs for itself"),
+                "taken by what is generated",
+            )
+            .other_name(name),
             Mistake::StdBuffer => say(
                 "a buffer cannot be called `std`",
                 "inside the generated C++ it would hide the standard library",

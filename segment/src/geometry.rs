@@ -34,7 +34,7 @@ impl Geometry {
     /// A geometry of `rings` rings of 2^`log2_slots` slots of `stride` bytes.
     pub fn new(stride: u32, log2_slots: u32, rings: u32) -> Result<Self, GeometryError> {
         let refuse = |what, value| Err(GeometryError { what, value });
-        if !(16..=MAX_STRIDE).contains(&stride) || !stride.is_multiple_of(8) {
+        if !(16..=MAX_STRIDE).contains(&stride) || stride % 8 != 0 {
             return refuse("stride", stride as u64);
         }
         if !LOG2_SLOTS.contains(&log2_slots) {

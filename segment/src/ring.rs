@@ -34,7 +34,7 @@ impl<'a, W: Word> Ring<'a, W> {
     pub fn new(header: &'a [W], slots: &'a [W], stride: usize) -> Self {
         let count = slots.len() / stride;
         assert!(header.len() >= ring_word::COUNT);
-        assert!(slots.len().is_multiple_of(stride) && count.is_power_of_two());
+        assert!(slots.len() % stride == 0 && count.is_power_of_two());
         Self { header, slots, stride, mask: count as u64 - 1 }
     }
 

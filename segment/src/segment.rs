@@ -217,7 +217,7 @@ impl Segment {
 
     fn words(&self, offset: u64, count: usize) -> &[AtomicU64] {
         let offset = offset as usize;
-        assert!(offset.is_multiple_of(8) && offset + count * 8 <= self.mapping.size());
+        assert!(offset % 8 == 0 && offset + count * 8 <= self.mapping.size());
         // SAFETY: inside the mapping and aligned (asserted); the mapping lives as long as `self`,
         // and everybody who touches these words does so atomically.
         unsafe { std::slice::from_raw_parts(self.mapping.base().add(offset).cast(), count) }

@@ -83,6 +83,10 @@ fn the_first_commands_can_be_copied() {
     for command in ["cargo run --release -- demo", "cargo test --workspace"] {
         assert!(lines.contains(&command), "`{command}` is no line of a code block of README.md");
     }
+    // What the demo leaves is in no PATH: who goes on reading has installed both programs first.
+    let first = |begin: &str| lines.iter().position(|it| it.starts_with(begin)).unwrap();
+    let installed = first("cargo install --locked --path .");
+    assert!(installed < first("pptc ") && installed < first("ppt "));
 }
 
 /// The code blocks of a document, each with the word after its fence.

@@ -7,84 +7,84 @@
 #define PPT_PY __attribute__((unused)) static
 
 /* A field: how a value of Python's gets into a frame. */
-typedef struct ppt_py_field {
+typedef struct pptpy_field {
     const char *name;
     const char *where; /* for messages: frame, field and type */
     int (*set)(PyObject *value, void *to, size_t bytes, const char *where);
     unsigned offset, bytes; /* of an element */
     unsigned count;         /* elements of an array; 0 where it is none */
-} ppt_py_field;
+} pptpy_field;
 
-typedef struct ppt_py_frame {
+typedef struct pptpy_frame {
     const char *name;
-    const ppt_py_field *fields;
+    const pptpy_field *fields;
     Py_ssize_t count; /* fields */
     Py_ssize_t first; /* where their names begin in the module's */
     void (*start)(void *frame), (*end)(void *frame); /* of the interval that a scope measures */
     void (*commit)(const void *frame);
-} ppt_py_frame;
+} pptpy_frame;
 
-typedef struct ppt_py_value {
+typedef struct pptpy_value {
     const char *name;
     int64_t value;
-} ppt_py_value;
+} pptpy_value;
 
-typedef struct ppt_py_enum {
+typedef struct pptpy_enum {
     const char *name;
-    const ppt_py_value *values;
+    const pptpy_value *values;
     Py_ssize_t count;
     int is_signed;
-} ppt_py_enum;
+} pptpy_enum;
 
 /* What an interpreter has of the module. */
-typedef struct ppt_py_state {
+typedef struct pptpy_state {
     PyTypeObject *scope_type;
     PyObject *off; /* the scope that does nothing */
     PyObject *names[PPT_PY_NAMES];
-} ppt_py_state;
+} pptpy_state;
 
 /* Stores the value into the field, or raises what names it. */
 
-PPT_PY int ppt_py_needs(const char *what, PyObject *value, const char *where) {
+PPT_PY int pptpy_needs(const char *what, PyObject *value, const char *where) {
     PyErr_Format(PyExc_TypeError, "%s: %s is needed, not %.100s", where, what,
                  Py_TYPE(value)->tp_name);
     return -1;
 }
 
-PPT_PY int ppt_py_does_not_fit(PyObject *value, const char *where) {
+PPT_PY int pptpy_does_not_fit(PyObject *value, const char *where) {
     PyErr_Format(PyExc_OverflowError, "%s: %R does not fit", where, value);
     return -1;
 }
 
 /* An int, or what has an __index__: a new reference. */
-PPT_PY PyObject *ppt_py_index(PyObject *value, const char *where) {
+PPT_PY PyObject *pptpy_index(PyObject *value, const char *where) {
     if (PyLong_Check(value)) {
         Py_INCREF(value);
         return value;
     }
     if (PyIndex_Check(value))
         return PyNumber_Index(value);
-    ppt_py_needs("an int", value, where);
+    pptpy_needs("an int", value, where);
     return 0;
 }
 
-PPT_PY int ppt_py_signed(PyObject *value, int64_t min, int64_t max, int64_t *to,
+PPT_PY int pptpy_signed(PyObject *value, int64_t min, int64_t max, int64_t *to,
                          const char *where) {
-    PyObject *index = ppt_py_index(value, where);
+    PyObject *index = pptpy_index(value, where);
     if (index == 0)
         return -1;
     int overflow = 0;
     long long number = PyLong_AsLongLongAndOverflow(index, &overflow);
     int wrong = overflow != 0 || number < min || number > max;
     if (wrong)
-        ppt_py_does_not_fit(index, where);
+        pptpy_does_not_fit(index, where);
     Py_DECREF(index);
     *to = number;
     return -wrong;
 }
 
-PPT_PY int ppt_py_unsigned(PyObject *value, uint64_t max, uint64_t *to, const char *where) {
-    PyObject *index = ppt_py_index(value, where);
+PPT_PY int pptpy_unsigned(PyObject *value, uint64_t max, uint64_t *to, const char *where) {
+    PyObject *index = pptpy_index(value, where);
     if (index == 0)
         return -1;
     unsigned long long number = PyLong_AsUnsignedLongLong(index);
@@ -93,10 +93,10 @@ PPT_PY int ppt_py_unsigned(PyObject *value, uint64_t max, uint64_t *to, const ch
         wrong = 1;
         if (PyErr_ExceptionMatches(PyExc_OverflowError)) {
             PyErr_Clear();
-            ppt_py_does_not_fit(index, where);
+            pptpy_does_not_fit(index, where);
         }
     } else if (number > max) {
-        wrong = ppt_py_does_not_fit(index, where) != 0;
+        wrong = pptpy_does_not_fit(index, where) != 0;
     }
     Py_DECREF(index);
     *to = number;
@@ -104,19 +104,19 @@ PPT_PY int ppt_py_unsigned(PyObject *value, uint64_t max, uint64_t *to, const ch
 }
 
 #define PPT_PY_SIGNED(name, type, min, max)                                                        \
-    PPT_PY int ppt_py_##name(PyObject *value, void *to, size_t bytes, const char *where) {         \
+    PPT_PY int pptpy_##name(PyObject *value, void *to, size_t bytes, const char *where) {         \
         int64_t number = 0;                                                                        \
         (void)bytes;                                                                               \
-        if (ppt_py_signed(value, min, max, &number, where) != 0)                                   \
+        if (pptpy_signed(value, min, max, &number, where) != 0)                                   \
             return -1;                                                                             \
         *(type *)to = (type)number;                                                                \
         return 0;                                                                                  \
     }
 #define PPT_PY_UNSIGNED(name, type, max)                                                           \
-    PPT_PY int ppt_py_##name(PyObject *value, void *to, size_t bytes, const char *where) {         \
+    PPT_PY int pptpy_##name(PyObject *value, void *to, size_t bytes, const char *where) {         \
         uint64_t number = 0;                                                                       \
         (void)bytes;                                                                               \
-        if (ppt_py_unsigned(value, max, &number, where) != 0)                                      \
+        if (pptpy_unsigned(value, max, &number, where) != 0)                                      \
             return -1;                                                                             \
         *(type *)to = (type)number;                                                                \
         return 0;                                                                                  \
@@ -130,37 +130,37 @@ PPT_PY_UNSIGNED(u16, uint16_t, UINT16_MAX)
 PPT_PY_UNSIGNED(u32, uint32_t, UINT32_MAX)
 PPT_PY_UNSIGNED(u64, uint64_t, UINT64_MAX)
 
-PPT_PY int ppt_py_double(PyObject *value, double *to, const char *where) {
+PPT_PY int pptpy_double(PyObject *value, double *to, const char *where) {
     if (PyFloat_CheckExact(value)) {
         *to = PyFloat_AS_DOUBLE(value);
         return 0;
     }
     if (!PyNumber_Check(value))
-        return ppt_py_needs("a float", value, where);
+        return pptpy_needs("a float", value, where);
     *to = PyFloat_AsDouble(value);
     if (*to != -1.0 || !PyErr_Occurred())
         return 0;
     if (!PyErr_ExceptionMatches(PyExc_OverflowError))
         return -1;
     PyErr_Clear();
-    return ppt_py_does_not_fit(value, where);
+    return pptpy_does_not_fit(value, where);
 }
 
-PPT_PY int ppt_py_f64(PyObject *value, void *to, size_t bytes, const char *where) {
+PPT_PY int pptpy_f64(PyObject *value, void *to, size_t bytes, const char *where) {
     (void)bytes;
-    return ppt_py_double(value, (double *)to, where);
+    return pptpy_double(value, (double *)to, where);
 }
 
-PPT_PY int ppt_py_f32(PyObject *value, void *to, size_t bytes, const char *where) {
+PPT_PY int pptpy_f32(PyObject *value, void *to, size_t bytes, const char *where) {
     double number = 0;
     (void)bytes;
-    if (ppt_py_double(value, &number, where) != 0)
+    if (pptpy_double(value, &number, where) != 0)
         return -1;
     *(float *)to = (float)number;
     return 0;
 }
 
-PPT_PY int ppt_py_bool(PyObject *value, void *to, size_t bytes, const char *where) {
+PPT_PY int pptpy_bool(PyObject *value, void *to, size_t bytes, const char *where) {
     int truth = PyObject_IsTrue(value);
     (void)bytes;
     (void)where;
@@ -171,47 +171,47 @@ PPT_PY int ppt_py_bool(PyObject *value, void *to, size_t bytes, const char *wher
 }
 
 /* Seconds and the nanoseconds after them. */
-PPT_PY int ppt_py_time(PyObject *value, int64_t *seconds, int64_t *rest, const char *where) {
+PPT_PY int pptpy_time(PyObject *value, int64_t *seconds, int64_t *rest, const char *where) {
     int64_t ns = 0;
-    if (ppt_py_signed(value, INT64_MIN, INT64_MAX, &ns, where) != 0)
+    if (pptpy_signed(value, INT64_MIN, INT64_MAX, &ns, where) != 0)
         return -1;
     *seconds = ns / 1000000000 - (ns % 1000000000 < 0);
     *rest = ns % 1000000000 + (ns % 1000000000 < 0 ? 1000000000 : 0);
     return 0;
 }
 
-PPT_PY int ppt_py_timeval(PyObject *value, void *to, size_t bytes, const char *where) {
+PPT_PY int pptpy_timeval(PyObject *value, void *to, size_t bytes, const char *where) {
     struct timeval *time = (struct timeval *)to;
     int64_t seconds = 0, rest = 0;
     (void)bytes;
-    if (ppt_py_time(value, &seconds, &rest, where) != 0)
+    if (pptpy_time(value, &seconds, &rest, where) != 0)
         return -1;
     time->tv_sec = (time_t)seconds;
     time->tv_usec = (suseconds_t)(rest / 1000);
     return 0;
 }
 
-PPT_PY int ppt_py_timespec(PyObject *value, void *to, size_t bytes, const char *where) {
+PPT_PY int pptpy_timespec(PyObject *value, void *to, size_t bytes, const char *where) {
     struct timespec *time = (struct timespec *)to;
     int64_t seconds = 0, rest = 0;
     (void)bytes;
-    if (ppt_py_time(value, &seconds, &rest, where) != 0)
+    if (pptpy_time(value, &seconds, &rest, where) != 0)
         return -1;
     time->tv_sec = (time_t)seconds;
     time->tv_nsec = (long)rest;
     return 0;
 }
 
-PPT_PY void ppt_py_pad(void *to, size_t bytes, const char *from, size_t count) {
+PPT_PY void pptpy_pad(void *to, size_t bytes, const char *from, size_t count) {
     memcpy(to, from, count);
     memset((char *)to + count, 0, bytes - count);
 }
 
 /* Text: as many whole characters as fit. */
-PPT_PY int ppt_py_text(PyObject *value, void *to, size_t bytes, const char *where) {
+PPT_PY int pptpy_text(PyObject *value, void *to, size_t bytes, const char *where) {
     Py_ssize_t length = 0;
     if (!PyUnicode_Check(value))
-        return ppt_py_needs("a str", value, where);
+        return pptpy_needs("a str", value, where);
     const char *text = PyUnicode_AsUTF8AndSize(value, &length);
     if (text == 0)
         return -1;
@@ -221,30 +221,30 @@ PPT_PY int ppt_py_text(PyObject *value, void *to, size_t bytes, const char *wher
         while (count > 0 && ((unsigned char)text[count] & 0xc0) == 0x80)
             count--;
     }
-    ppt_py_pad(to, bytes, text, count);
+    pptpy_pad(to, bytes, text, count);
     return 0;
 }
 
-PPT_PY int ppt_py_bytes(PyObject *value, void *to, size_t bytes, const char *where) {
+PPT_PY int pptpy_bytes(PyObject *value, void *to, size_t bytes, const char *where) {
     Py_buffer view;
     if (!PyObject_CheckBuffer(value))
-        return ppt_py_needs("a bytes-like object", value, where);
+        return pptpy_needs("a bytes-like object", value, where);
     if (PyObject_GetBuffer(value, &view, PyBUF_SIMPLE) != 0)
         return -1;
     size_t count = (size_t)view.len < bytes ? (size_t)view.len : bytes;
-    ppt_py_pad(to, bytes, (const char *)view.buf, count);
+    pptpy_pad(to, bytes, (const char *)view.buf, count);
     PyBuffer_Release(&view);
     return 0;
 }
 
 /* An array takes as many elements as it has, of any iterable; a copy, for converting an element
  * may run code that changes a list. */
-PPT_PY int ppt_py_array(PyObject *value, const ppt_py_field *field, char *to) {
+PPT_PY int pptpy_array(PyObject *value, const pptpy_field *field, char *to) {
     PyObject *items = PySequence_Tuple(value);
     if (items == 0) {
         if (PyErr_ExceptionMatches(PyExc_TypeError)) {
             PyErr_Clear();
-            ppt_py_needs("a sequence", value, field->where);
+            pptpy_needs("a sequence", value, field->where);
         }
         return -1;
     }
@@ -261,16 +261,16 @@ PPT_PY int ppt_py_array(PyObject *value, const ppt_py_field *field, char *to) {
     return wrong;
 }
 
-PPT_PY int ppt_py_set(PyObject *value, const ppt_py_field *field, void *frame) {
+PPT_PY int pptpy_set(PyObject *value, const pptpy_field *field, void *frame) {
     char *to = (char *)frame + field->offset;
     if (field->count != 0)
-        return ppt_py_array(value, field, to);
+        return pptpy_array(value, field, to);
     return field->set(value, to, field->bytes, field->where);
 }
 
 /* The number of the field of that name; -1 if there is none, -2 if an exception is raised. Where
  * names come in the order of the fields, each is found at once. */
-PPT_PY Py_ssize_t ppt_py_find(PyObject *const *names, Py_ssize_t count, Py_ssize_t next,
+PPT_PY Py_ssize_t pptpy_find(PyObject *const *names, Py_ssize_t count, Py_ssize_t next,
                               PyObject *name) {
     for (Py_ssize_t i = next; i < count; i++)
         if (names[i] == name)
@@ -290,7 +290,7 @@ PPT_PY Py_ssize_t ppt_py_find(PyObject *const *names, Py_ssize_t count, Py_ssize
 }
 
 /* Sets the fields that a call names, or raises. */
-PPT_PY int ppt_py_fill(const ppt_py_state *state, const ppt_py_frame *kind, void *frame,
+PPT_PY int pptpy_fill(const pptpy_state *state, const pptpy_frame *kind, void *frame,
                        PyObject *const *args, Py_ssize_t positional, PyObject *keywords) {
     if (positional > kind->count) {
         PyErr_Format(PyExc_TypeError, "%s() has %zd fields, and is given %zd", kind->name,
@@ -298,13 +298,13 @@ PPT_PY int ppt_py_fill(const ppt_py_state *state, const ppt_py_frame *kind, void
         return -1;
     }
     for (Py_ssize_t i = 0; i < positional; i++)
-        if (ppt_py_set(args[i], &kind->fields[i], frame) != 0)
+        if (pptpy_set(args[i], &kind->fields[i], frame) != 0)
             return -1;
     Py_ssize_t named = keywords == 0 ? 0 : PyTuple_GET_SIZE(keywords);
     Py_ssize_t next = positional;
     for (Py_ssize_t i = 0; i < named; i++) {
         PyObject *name = PyTuple_GET_ITEM(keywords, i);
-        Py_ssize_t field = ppt_py_find(state->names + kind->first, kind->count, next, name);
+        Py_ssize_t field = pptpy_find(state->names + kind->first, kind->count, next, name);
         if (field < 0 || field < positional) {
             if (field != -2)
                 PyErr_Format(PyExc_TypeError,
@@ -312,7 +312,7 @@ PPT_PY int ppt_py_fill(const ppt_py_state *state, const ppt_py_frame *kind, void
                              kind->name, name);
             return -1;
         }
-        if (ppt_py_set(args[positional + i], &kind->fields[field], frame) != 0)
+        if (pptpy_set(args[positional + i], &kind->fields[field], frame) != 0)
             return -1;
         next = field + 1;
     }
@@ -320,12 +320,12 @@ PPT_PY int ppt_py_fill(const ppt_py_state *state, const ppt_py_frame *kind, void
 }
 
 /* A frame that is written at the end of a `with` block. */
-typedef struct ppt_py_scope {
+typedef struct pptpy_scope {
     PyObject_HEAD
-    const ppt_py_frame *kind; /* 0: nobody was attached */
+    const pptpy_frame *kind; /* 0: nobody was attached */
     int wanted;
     uint64_t frame[PPT_PY_STRIDE / 8];
-} ppt_py_scope;
+} pptpy_scope;
 
 /* Two threads may share a scope; without the GIL, too. */
 #if PY_VERSION_HEX >= 0x030d0000
@@ -336,34 +336,34 @@ typedef struct ppt_py_scope {
 #define PPT_PY_UNLOCK() }
 #endif
 
-PPT_PY PyObject *ppt_py_scope_new(const ppt_py_state *state, const ppt_py_frame *kind,
+PPT_PY PyObject *pptpy_scope_new(const pptpy_state *state, const pptpy_frame *kind,
                                   PyObject *const *args, Py_ssize_t positional,
                                   PyObject *keywords) {
     if (state->scope_type == 0) {
         PyErr_SetString(PyExc_RuntimeError, "the module " PPT_PY_MODULE " is gone");
         return 0;
     }
-    ppt_py_scope *scope = PyObject_New(ppt_py_scope, state->scope_type);
+    pptpy_scope *scope = PyObject_New(pptpy_scope, state->scope_type);
     if (scope == 0)
         return 0;
     scope->kind = kind;
     scope->wanted = 0;
     memset(scope->frame, 0, sizeof scope->frame);
-    if (ppt_py_fill(state, kind, scope->frame, args, positional, keywords) != 0) {
+    if (pptpy_fill(state, kind, scope->frame, args, positional, keywords) != 0) {
         Py_DECREF(scope);
         return 0;
     }
     return (PyObject *)scope;
 }
 
-PPT_PY PyObject *ppt_py_scope_off(const ppt_py_state *state) {
+PPT_PY PyObject *pptpy_scope_off(const pptpy_state *state) {
     PyObject *off = state->off == 0 ? Py_None : state->off;
     Py_INCREF(off);
     return off;
 }
 
-static PyObject *ppt_py_scope_enter(PyObject *self, PyObject *none) {
-    ppt_py_scope *scope = (ppt_py_scope *)self;
+static PyObject *pptpy_scope_enter(PyObject *self, PyObject *none) {
+    pptpy_scope *scope = (pptpy_scope *)self;
     (void)none;
     if (scope->kind != 0) {
         PPT_PY_LOCK(self)
@@ -375,8 +375,8 @@ static PyObject *ppt_py_scope_enter(PyObject *self, PyObject *none) {
     return self;
 }
 
-static PyObject *ppt_py_scope_exit(PyObject *self, PyObject *const *args, Py_ssize_t count) {
-    ppt_py_scope *scope = (ppt_py_scope *)self;
+static PyObject *pptpy_scope_exit(PyObject *self, PyObject *const *args, Py_ssize_t count) {
+    pptpy_scope *scope = (pptpy_scope *)self;
     (void)args;
     (void)count;
     if (scope->kind != 0) {
@@ -391,9 +391,9 @@ static PyObject *ppt_py_scope_exit(PyObject *self, PyObject *const *args, Py_ssi
     Py_RETURN_NONE;
 }
 
-static PyObject *ppt_py_scope_abandon(PyObject *self, PyObject *none) {
+static PyObject *pptpy_scope_abandon(PyObject *self, PyObject *none) {
     (void)none;
-    ppt_py_scope *scope = (ppt_py_scope *)self;
+    pptpy_scope *scope = (pptpy_scope *)self;
     if (scope->kind != 0) {
         PPT_PY_LOCK(self)
         scope->wanted = 0;
@@ -402,24 +402,24 @@ static PyObject *ppt_py_scope_abandon(PyObject *self, PyObject *none) {
     Py_RETURN_NONE;
 }
 
-static PyObject *ppt_py_scope_set(PyObject *self, PyObject *const *args, Py_ssize_t positional,
+static PyObject *pptpy_scope_set(PyObject *self, PyObject *const *args, Py_ssize_t positional,
                                   PyObject *keywords) {
-    ppt_py_scope *scope = (ppt_py_scope *)self;
+    pptpy_scope *scope = (pptpy_scope *)self;
     if (scope->kind == 0)
         Py_RETURN_NONE;
-    const ppt_py_state *state = (const ppt_py_state *)PyType_GetModuleState(Py_TYPE(self));
+    const pptpy_state *state = (const pptpy_state *)PyType_GetModuleState(Py_TYPE(self));
     int wrong = 0;
     if (state == 0)
         return 0;
     PPT_PY_LOCK(self)
-    wrong = ppt_py_fill(state, scope->kind, scope->frame, args, positional, keywords);
+    wrong = pptpy_fill(state, scope->kind, scope->frame, args, positional, keywords);
     PPT_PY_UNLOCK()
     if (wrong != 0)
         return 0;
     Py_RETURN_NONE;
 }
 
-static void ppt_py_scope_free(PyObject *self) {
+static void pptpy_scope_free(PyObject *self) {
     PyTypeObject *type = Py_TYPE(self);
     PyObject_Free(self);
     Py_DECREF(type);
@@ -427,42 +427,42 @@ static void ppt_py_scope_free(PyObject *self) {
 
 #define PPT_PY_FAST(function) ((PyCFunction)(void (*)(void))(function))
 
-static PyMethodDef ppt_py_scope_methods[] = {
-    {"__enter__", ppt_py_scope_enter, METH_NOARGS, 0},
-    {"__exit__", PPT_PY_FAST(ppt_py_scope_exit), METH_FASTCALL, 0},
-    {"set", PPT_PY_FAST(ppt_py_scope_set), METH_FASTCALL | METH_KEYWORDS,
+static PyMethodDef pptpy_scope_methods[] = {
+    {"__enter__", pptpy_scope_enter, METH_NOARGS, 0},
+    {"__exit__", PPT_PY_FAST(pptpy_scope_exit), METH_FASTCALL, 0},
+    {"set", PPT_PY_FAST(pptpy_scope_set), METH_FASTCALL | METH_KEYWORDS,
      PyDoc_STR("Sets fields of the frame.")},
-    {"abandon", ppt_py_scope_abandon, METH_NOARGS, PyDoc_STR("No frame after all.")},
+    {"abandon", pptpy_scope_abandon, METH_NOARGS, PyDoc_STR("No frame after all.")},
     {0, 0, 0, 0},
 };
 
-static PyType_Slot ppt_py_scope_slots[] = {
-    {Py_tp_dealloc, __extension__(void *) ppt_py_scope_free},
-    {Py_tp_methods, ppt_py_scope_methods},
+static PyType_Slot pptpy_scope_slots[] = {
+    {Py_tp_dealloc, __extension__(void *) pptpy_scope_free},
+    {Py_tp_methods, pptpy_scope_methods},
     {Py_tp_doc, (void *)"A frame that is written at the end of a `with` block."},
     {0, 0},
 };
 
-static PyType_Spec ppt_py_scope_spec = {
+static PyType_Spec pptpy_scope_spec = {
     .name = PPT_PY_MODULE ".Scope",
-    .basicsize = (int)sizeof(ppt_py_scope),
+    .basicsize = (int)sizeof(pptpy_scope),
 #if PY_VERSION_HEX >= 0x030a0000
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE,
 #else
     .flags = Py_TPFLAGS_DEFAULT,
 #endif
-    .slots = ppt_py_scope_slots,
+    .slots = pptpy_scope_slots,
 };
 
 /* An IntEnum of the module's. */
-PPT_PY int ppt_py_add_enum(PyObject *module, const ppt_py_enum *it) {
+PPT_PY int pptpy_add_enum(PyObject *module, const pptpy_enum *it) {
     int wrong = -1;
     PyObject *package = 0, *base = 0, *values = 0, *args = 0, *options = 0, *made = 0;
     if ((package = PyImport_ImportModule("enum")) == 0 ||
         (base = PyObject_GetAttrString(package, "IntEnum")) == 0 || (values = PyList_New(0)) == 0)
         goto done;
     for (Py_ssize_t i = 0; i < it->count; i++) {
-        const ppt_py_value *value = &it->values[i];
+        const pptpy_value *value = &it->values[i];
         PyObject *pair = it->is_signed
                              ? Py_BuildValue("(sL)", value->name, (long long)value->value)
                              : Py_BuildValue("(sK)", value->name, (unsigned long long)value->value);
@@ -486,13 +486,13 @@ done:
     return wrong;
 }
 
-PPT_PY int ppt_py_start(PyObject *module, const ppt_py_frame *const *frames, Py_ssize_t count) {
-    ppt_py_state *state = (ppt_py_state *)PyModule_GetState(module);
+PPT_PY int pptpy_start(PyObject *module, const pptpy_frame *const *frames, Py_ssize_t count) {
+    pptpy_state *state = (pptpy_state *)PyModule_GetState(module);
     state->scope_type =
-        (PyTypeObject *)PyType_FromModuleAndSpec(module, &ppt_py_scope_spec, 0);
+        (PyTypeObject *)PyType_FromModuleAndSpec(module, &pptpy_scope_spec, 0);
     if (state->scope_type == 0)
         return -1;
-    ppt_py_scope *off = PyObject_New(ppt_py_scope, state->scope_type);
+    pptpy_scope *off = PyObject_New(pptpy_scope, state->scope_type);
     if (off == 0)
         return -1;
     off->kind = 0;
@@ -513,8 +513,8 @@ PPT_PY int ppt_py_start(PyObject *module, const ppt_py_frame *const *frames, Py_
     return 0;
 }
 
-static int ppt_py_traverse(PyObject *module, visitproc visit, void *arg) {
-    ppt_py_state *state = (ppt_py_state *)PyModule_GetState(module);
+static int pptpy_traverse(PyObject *module, visitproc visit, void *arg) {
+    pptpy_state *state = (pptpy_state *)PyModule_GetState(module);
     if (state == 0)
         return 0;
     Py_VISIT(state->scope_type);
@@ -522,8 +522,8 @@ static int ppt_py_traverse(PyObject *module, visitproc visit, void *arg) {
     return 0;
 }
 
-static int ppt_py_clear(PyObject *module) {
-    ppt_py_state *state = (ppt_py_state *)PyModule_GetState(module);
+static int pptpy_clear(PyObject *module) {
+    pptpy_state *state = (pptpy_state *)PyModule_GetState(module);
     if (state == 0)
         return 0;
     Py_CLEAR(state->off);
@@ -533,4 +533,4 @@ static int ppt_py_clear(PyObject *module) {
     return 0;
 }
 
-static void ppt_py_free(void *module) { ppt_py_clear((PyObject *)module); }
+static void pptpy_free(void *module) { pptpy_clear((PyObject *)module); }

@@ -83,12 +83,12 @@ fn type_word(field: &Field) -> String {
 fn table(buffer: &Buffer, frame: &Frame, first: usize, out: &mut Text) {
     let schema = buffer.schema;
     let (name, ty) = (&frame.name, frame_type(frame));
-    out.open(&format!("static const ppt_py_field ppt_fields_{name}[] = {{"));
+    out.open(&format!("static const pptpy_field pptpy_fields_{name}[] = {{"));
     for field in &frame.fields {
         let array = field.array.map_or(String::new(), |count| format!("[{count}]"));
         let place = format!("{name}.{} ({}{array})", field.name, type_word(field));
         out.line(&format!(
-            "{{\"{0}\", {1}, ppt_py_{2}, offsetof({ty}, {0}), {3}, {4}}},",
+            "{{\"{0}\", {1}, pptpy_{2}, offsetof({ty}, {0}), {3}, {4}}},",
             field.name,
             string(&place),
             setter(schema, &field.ty),
@@ -103,7 +103,7 @@ fn table(buffer: &Buffer, frame: &Frame, first: usize, out: &mut Text) {
         edges.iter().flat_map(|(start, end)| [(Edge::Start, start), (Edge::End, end)])
     {
         let stamp = stamp_of(schema, field);
-        out.open(&format!("static void ppt_{}_{name}(void *frame) {{", word(edge)));
+        out.open(&format!("static void pptpy_{}_{name}(void *frame) {{", word(edge)));
         out.line(&format!(
             "(({ty} *)frame)->{} = ppt_{}_{}();",
             field.name, schema.buffer, stamp.name
@@ -111,14 +111,14 @@ fn table(buffer: &Buffer, frame: &Frame, first: usize, out: &mut Text) {
         out.close("}");
         out.blank();
     }
-    out.open(&format!("static void ppt_commit_{name}(const void *frame) {{"));
+    out.open(&format!("static void pptpy_commit_{name}(const void *frame) {{"));
     out.line(&format!("{}((const {ty} *)frame);", buffer.symbol(&format!("commit_{name}"))));
     out.close("}");
     out.blank();
-    let stamper = |edge| edges.map_or("0".into(), |_| format!("ppt_{}_{name}", word(edge)));
-    out.open(&format!("static const ppt_py_frame ppt_frame_{name} = {{"));
-    out.line(&format!("\"{name}\", ppt_fields_{name}, {}, {first},", frame.fields.len()));
-    out.line(&format!("{}, {}, ppt_commit_{name},", stamper(Edge::Start), stamper(Edge::End)));
+    let stamper = |edge| edges.map_or("0".into(), |_| format!("pptpy_{}_{name}", word(edge)));
+    out.open(&format!("static const pptpy_frame pptpy_frame_{name} = {{"));
+    out.line(&format!("\"{name}\", pptpy_fields_{name}, {}, {first},", frame.fields.len()));
+    out.line(&format!("{}, {}, pptpy_commit_{name},", stamper(Edge::Start), stamper(Edge::End)));
     out.close("};");
     out.blank();
 }
@@ -139,28 +139,28 @@ fn functions(buffer: &Buffer, frame: &Frame, out: &mut Text) {
     let schema = buffer.schema;
     let name = &frame.name;
     let arguments = "(PyObject *module, PyObject *const *args, Py_ssize_t count,";
-    out.line(&format!("static PyObject *ppt_py_write_{name}{arguments}"));
+    out.line(&format!("static PyObject *pptpy_write_{name}{arguments}"));
     out.open("    PyObject *keywords) {");
     out.line(&format!("if (!ppt_{}_on())", schema.buffer));
     out.line("    Py_RETURN_NONE;");
     out.line(&format!("{} f = {{0}};", frame_type(frame)));
-    out.line("const ppt_py_state *state = (const ppt_py_state *)PyModule_GetState(module);");
+    out.line("const pptpy_state *state = (const pptpy_state *)PyModule_GetState(module);");
     out.line(&format!(
-        "if (ppt_py_fill(state, &ppt_frame_{name}, &f, args, count, keywords) != 0)"
+        "if (pptpy_fill(state, &pptpy_frame_{name}, &f, args, count, keywords) != 0)"
     ));
     out.line("    return 0;");
-    out.line(&format!("ppt_commit_{name}(&f);"));
+    out.line(&format!("pptpy_commit_{name}(&f);"));
     out.line("Py_RETURN_NONE;");
     out.close("}");
     out.blank();
     if interval(frame).is_some() {
-        out.line(&format!("static PyObject *ppt_py_scope_of_{name}{arguments}"));
+        out.line(&format!("static PyObject *pptpy_scope_of_{name}{arguments}"));
         out.open("    PyObject *keywords) {");
-        out.line("const ppt_py_state *state = (const ppt_py_state *)PyModule_GetState(module);");
+        out.line("const pptpy_state *state = (const pptpy_state *)PyModule_GetState(module);");
         out.line(&format!("if (!ppt_{}_on())", schema.buffer));
-        out.line("    return ppt_py_scope_off(state);");
+        out.line("    return pptpy_scope_off(state);");
         out.line(&format!(
-            "return ppt_py_scope_new(state, &ppt_frame_{name}, args, count, keywords);"
+            "return pptpy_scope_new(state, &pptpy_frame_{name}, args, count, keywords);"
         ));
         out.close("}");
         out.blank();
@@ -171,7 +171,7 @@ fn functions(buffer: &Buffer, frame: &Frame, out: &mut Text) {
 fn switch(buffer: &Buffer, out: &mut Text) {
     let name = &buffer.schema.buffer;
     let mut function = |what: &str, body: &[&str]| {
-        out.open(&format!("static PyObject *ppt_py_{what}(PyObject *module, PyObject *none) {{"));
+        out.open(&format!("static PyObject *pptpy_{what}(PyObject *module, PyObject *none) {{"));
         out.lines(["(void)module;", "(void)none;"]);
         out.lines(body.iter().copied());
         out.close("}");
@@ -205,13 +205,13 @@ fn switch(buffer: &Buffer, out: &mut Text) {
 
 fn enums(schema: &Schema, out: &mut Text) {
     for it in &schema.enums {
-        out.open(&format!("static const ppt_py_value ppt_values_{}[] = {{", it.name));
+        out.open(&format!("static const pptpy_value pptpy_values_{}[] = {{", it.name));
         for (name, value) in &it.values {
             out.line(&format!("{{\"{name}\", (int64_t){}}},", literal(*value)));
         }
         out.close("};");
         out.line(&format!(
-            "static const ppt_py_enum ppt_enum_{0} = {{\"{0}\", ppt_values_{0}, {1}, {2}}};",
+            "static const pptpy_enum pptpy_enum_{0} = {{\"{0}\", pptpy_values_{0}, {1}, {2}}};",
             it.name,
             it.values.len(),
             u8::from(it.repr.word().starts_with('i'))
@@ -245,16 +245,16 @@ fn module(buffer: &Buffer, out: &mut Text) {
         "#pragma GCC diagnostic push",
         "#pragma GCC diagnostic ignored \"-Woverlength-strings\"",
     ]);
-    out.open("static PyMethodDef ppt_methods[] = {");
+    out.open("static PyMethodDef pptpy_methods[] = {");
     let fast = "METH_FASTCALL | METH_KEYWORDS";
     for frame in &schema.frames {
         let frame_name = &frame.name;
-        out.line(&format!("{{\"{frame_name}\", PPT_PY_FAST(ppt_py_write_{frame_name}), {fast},"));
+        out.line(&format!("{{\"{frame_name}\", PPT_PY_FAST(pptpy_write_{frame_name}), {fast},"));
         let about = "Writes a frame, if somebody is attached. Fields that are not given are 0.";
         out.line(&format!(" {}}},", docstring(frame_name, frame, about)));
         if let Some((start, end)) = interval(frame) {
             let scope = scope_name(frame);
-            out.line(&format!("{{\"{scope}\", PPT_PY_FAST(ppt_py_scope_of_{frame_name}), {fast},"));
+            out.line(&format!("{{\"{scope}\", PPT_PY_FAST(pptpy_scope_of_{frame_name}), {fast},"));
             let about = format!(
                 "A context manager: stamps {} at its start, {} at its end, and writes the frame.",
                 start.name, end.name
@@ -263,32 +263,29 @@ fn module(buffer: &Buffer, out: &mut Text) {
         }
     }
     let on = string("on($module, /)\n--\n\nWhether somebody is attached.");
-    out.line(&format!("{{\"on\", ppt_py_on, METH_NOARGS, {on}}},"));
+    out.line(&format!("{{\"on\", pptpy_on, METH_NOARGS, {on}}},"));
     let prepare = "prepare($module, /)\n--\n\nLets an idle thread pay for its first frame.";
-    out.line(&format!("{{\"prepare\", ppt_py_prepare, METH_NOARGS, {}}},", string(prepare)));
+    out.line(&format!("{{\"prepare\", pptpy_prepare, METH_NOARGS, {}}},", string(prepare)));
     for stamp in stamps(schema) {
         let what = match stamp.ty.clock() {
             Some(clock) => format!("The {} clock in nanoseconds", clock.word()),
             None => "Ticks of the CPU, which ppt makes nanoseconds of".into(),
         };
         let about = format!("{}($module, /)\n--\n\n{what}; 0 when nobody is attached.", stamp.name);
-        out.line(&format!(
-            "{{\"{0}\", ppt_py_{0}, METH_NOARGS, {1}}},",
-            stamp.name,
-            string(&about)
-        ));
+        out.line(&format!("{{\"{0}\", pptpy_{0}, METH_NOARGS, {1}}},", stamp.name, string(&about)));
     }
     out.line("{0, 0, 0, 0},");
     out.close("};");
     out.line("#pragma GCC diagnostic pop");
     out.blank();
-    out.open("static int ppt_py_exec(PyObject *module) {");
-    let frames: Vec<_> = schema.frames.iter().map(|it| format!("&ppt_frame_{}", it.name)).collect();
-    out.line(&format!("static const ppt_py_frame *const frames[] = {{{}}};", frames.join(", ")));
-    out.line(&format!("if (ppt_py_start(module, frames, {}) != 0)", frames.len()));
+    out.open("static int pptpy_exec(PyObject *module) {");
+    let frames: Vec<_> =
+        schema.frames.iter().map(|it| format!("&pptpy_frame_{}", it.name)).collect();
+    out.line(&format!("static const pptpy_frame *const frames[] = {{{}}};", frames.join(", ")));
+    out.line(&format!("if (pptpy_start(module, frames, {}) != 0)", frames.len()));
     out.line("    return -1;");
     for it in &schema.enums {
-        out.line(&format!("if (ppt_py_add_enum(module, &ppt_enum_{}) != 0)", it.name));
+        out.line(&format!("if (pptpy_add_enum(module, &pptpy_enum_{}) != 0)", it.name));
         out.line("    return -1;");
     }
     out.line("return 0;");
@@ -298,12 +295,12 @@ fn module(buffer: &Buffer, out: &mut Text) {
     out.blank();
     out.line(&format!("PyMODINIT_FUNC PyInit_{name}(void);"));
     out.line(&format!(
-        "PyMODINIT_FUNC PyInit_{name}(void) {{ return PyModuleDef_Init(&ppt_module); }}"
+        "PyMODINIT_FUNC PyInit_{name}(void) {{ return PyModuleDef_Init(&pptpy_module); }}"
     ));
 }
 
-const DEFINITION: &str = r#"static PyModuleDef_Slot ppt_slots[] = {
-    {Py_mod_exec, __extension__(void *) ppt_py_exec},
+const DEFINITION: &str = r#"static PyModuleDef_Slot pptpy_slots[] = {
+    {Py_mod_exec, __extension__(void *) pptpy_exec},
 /* All that interpreters and threads share is the buffer, whose rings belong to a thread each. */
 #ifdef Py_mod_multiple_interpreters
     {Py_mod_multiple_interpreters, Py_MOD_PER_INTERPRETER_GIL_SUPPORTED},
@@ -314,14 +311,14 @@ const DEFINITION: &str = r#"static PyModuleDef_Slot ppt_slots[] = {
     {0, 0},
 };
 
-static PyModuleDef ppt_module = {
+static PyModuleDef pptpy_module = {
     PyModuleDef_HEAD_INIT,
     .m_name = PPT_PY_MODULE,
     .m_doc = "Writes the frames of a buffer that `ppt attach` reads.",
-    .m_size = sizeof(ppt_py_state),
-    .m_methods = ppt_methods,
-    .m_slots = ppt_slots,
-    .m_traverse = ppt_py_traverse,
-    .m_clear = ppt_py_clear,
-    .m_free = ppt_py_free,
+    .m_size = sizeof(pptpy_state),
+    .m_methods = pptpy_methods,
+    .m_slots = pptpy_slots,
+    .m_traverse = pptpy_traverse,
+    .m_clear = pptpy_clear,
+    .m_free = pptpy_free,
 };"#;

@@ -12,140 +12,140 @@
 
 [ runtime/python/module.c ]
 
-static const ppt_py_field ppt_fields_enums[] = {
-    {"tiny", "enums.tiny (Tiny)", ppt_py_i8, offsetof(pptframe_enums_t, tiny), 1, 0},
-    {"short_", "enums.short_ (Short)", ppt_py_i16, offsetof(pptframe_enums_t, short_), 2, 0},
-    {"plain", "enums.plain (Plain)", ppt_py_i32, offsetof(pptframe_enums_t, plain), 4, 0},
-    {"long_", "enums.long_ (Long)", ppt_py_i64, offsetof(pptframe_enums_t, long_), 8, 0},
-    {"byte", "enums.byte (Byte)", ppt_py_u8, offsetof(pptframe_enums_t, byte), 1, 0},
-    {"word", "enums.word (Word)", ppt_py_u16, offsetof(pptframe_enums_t, word), 2, 0},
-    {"wide", "enums.wide (Wide)", ppt_py_u32, offsetof(pptframe_enums_t, wide), 4, 0},
-    {"huge", "enums.huge (Huge)", ppt_py_u64, offsetof(pptframe_enums_t, huge), 8, 0},
-    {"path", "enums.path (Plain[2])", ppt_py_i32, offsetof(pptframe_enums_t, path), 4, 2},
-    {"state_start", "enums.state_start (Byte)", ppt_py_u8, offsetof(pptframe_enums_t, state_start), 1, 0},
-    {"state_end", "enums.state_end (Byte)", ppt_py_u8, offsetof(pptframe_enums_t, state_end), 1, 0},
+static const pptpy_field pptpy_fields_enums[] = {
+    {"tiny", "enums.tiny (Tiny)", pptpy_i8, offsetof(pptframe_enums_t, tiny), 1, 0},
+    {"short_", "enums.short_ (Short)", pptpy_i16, offsetof(pptframe_enums_t, short_), 2, 0},
+    {"plain", "enums.plain (Plain)", pptpy_i32, offsetof(pptframe_enums_t, plain), 4, 0},
+    {"long_", "enums.long_ (Long)", pptpy_i64, offsetof(pptframe_enums_t, long_), 8, 0},
+    {"byte", "enums.byte (Byte)", pptpy_u8, offsetof(pptframe_enums_t, byte), 1, 0},
+    {"word", "enums.word (Word)", pptpy_u16, offsetof(pptframe_enums_t, word), 2, 0},
+    {"wide", "enums.wide (Wide)", pptpy_u32, offsetof(pptframe_enums_t, wide), 4, 0},
+    {"huge", "enums.huge (Huge)", pptpy_u64, offsetof(pptframe_enums_t, huge), 8, 0},
+    {"path", "enums.path (Plain[2])", pptpy_i32, offsetof(pptframe_enums_t, path), 4, 2},
+    {"state_start", "enums.state_start (Byte)", pptpy_u8, offsetof(pptframe_enums_t, state_start), 1, 0},
+    {"state_end", "enums.state_end (Byte)", pptpy_u8, offsetof(pptframe_enums_t, state_end), 1, 0},
 };
 
-static void ppt_commit_enums(const void *frame) {
+static void pptpy_commit_enums(const void *frame) {
     ppt1_enums_b546f465_commit_enums((const pptframe_enums_t *)frame);
 }
 
-static const ppt_py_frame ppt_frame_enums = {
-    "enums", ppt_fields_enums, 11, 0,
-    0, 0, ppt_commit_enums,
+static const pptpy_frame pptpy_frame_enums = {
+    "enums", pptpy_fields_enums, 11, 0,
+    0, 0, pptpy_commit_enums,
 };
 
-static PyObject *ppt_py_write_enums(PyObject *module, PyObject *const *args, Py_ssize_t count,
+static PyObject *pptpy_write_enums(PyObject *module, PyObject *const *args, Py_ssize_t count,
     PyObject *keywords) {
     if (!ppt_enums_on())
         Py_RETURN_NONE;
     pptframe_enums_t f = {0};
-    const ppt_py_state *state = (const ppt_py_state *)PyModule_GetState(module);
-    if (ppt_py_fill(state, &ppt_frame_enums, &f, args, count, keywords) != 0)
+    const pptpy_state *state = (const pptpy_state *)PyModule_GetState(module);
+    if (pptpy_fill(state, &pptpy_frame_enums, &f, args, count, keywords) != 0)
         return 0;
-    ppt_commit_enums(&f);
+    pptpy_commit_enums(&f);
     Py_RETURN_NONE;
 }
 
-static PyObject *ppt_py_on(PyObject *module, PyObject *none) {
+static PyObject *pptpy_on(PyObject *module, PyObject *none) {
     (void)module;
     (void)none;
     return PyBool_FromLong(ppt_enums_on());
 }
 
-static PyObject *ppt_py_prepare(PyObject *module, PyObject *none) {
+static PyObject *pptpy_prepare(PyObject *module, PyObject *none) {
     (void)module;
     (void)none;
     ppt_enums_prepare();
     Py_RETURN_NONE;
 }
 
-static const ppt_py_value ppt_values_Tiny[] = {
+static const pptpy_value pptpy_values_Tiny[] = {
     {"LEAST", (int64_t)-128},
     {"MOST", (int64_t)127},
 };
-static const ppt_py_enum ppt_enum_Tiny = {"Tiny", ppt_values_Tiny, 2, 1};
+static const pptpy_enum pptpy_enum_Tiny = {"Tiny", pptpy_values_Tiny, 2, 1};
 
-static const ppt_py_value ppt_values_Short[] = {
+static const pptpy_value pptpy_values_Short[] = {
     {"LEAST", (int64_t)-32768},
     {"MOST", (int64_t)32767},
 };
-static const ppt_py_enum ppt_enum_Short = {"Short", ppt_values_Short, 2, 1};
+static const pptpy_enum pptpy_enum_Short = {"Short", pptpy_values_Short, 2, 1};
 
-static const ppt_py_value ppt_values_Plain[] = {
+static const pptpy_value pptpy_values_Plain[] = {
     {"LEAST", (int64_t)(-2147483647 - 1)},
     {"MOST", (int64_t)2147483647},
 };
-static const ppt_py_enum ppt_enum_Plain = {"Plain", ppt_values_Plain, 2, 1};
+static const pptpy_enum pptpy_enum_Plain = {"Plain", pptpy_values_Plain, 2, 1};
 
-static const ppt_py_value ppt_values_Long[] = {
+static const pptpy_value pptpy_values_Long[] = {
     {"LEAST", (int64_t)(-INT64_C(9223372036854775807) - 1)},
     {"MINUS", (int64_t)-1},
     {"MOST", (int64_t)INT64_C(9223372036854775807)},
 };
-static const ppt_py_enum ppt_enum_Long = {"Long", ppt_values_Long, 3, 1};
+static const pptpy_enum pptpy_enum_Long = {"Long", pptpy_values_Long, 3, 1};
 
-static const ppt_py_value ppt_values_Byte[] = {
+static const pptpy_value pptpy_values_Byte[] = {
     {"NONE", (int64_t)0},
     {"MOST", (int64_t)255},
 };
-static const ppt_py_enum ppt_enum_Byte = {"Byte", ppt_values_Byte, 2, 0};
+static const pptpy_enum pptpy_enum_Byte = {"Byte", pptpy_values_Byte, 2, 0};
 
-static const ppt_py_value ppt_values_Word[] = {
+static const pptpy_value pptpy_values_Word[] = {
     {"NONE", (int64_t)0},
     {"MOST", (int64_t)65535},
 };
-static const ppt_py_enum ppt_enum_Word = {"Word", ppt_values_Word, 2, 0};
+static const pptpy_enum pptpy_enum_Word = {"Word", pptpy_values_Word, 2, 0};
 
-static const ppt_py_value ppt_values_Wide[] = {
+static const pptpy_value pptpy_values_Wide[] = {
     {"NONE", (int64_t)0},
     {"MOST", (int64_t)INT64_C(4294967295)},
 };
-static const ppt_py_enum ppt_enum_Wide = {"Wide", ppt_values_Wide, 2, 0};
+static const pptpy_enum pptpy_enum_Wide = {"Wide", pptpy_values_Wide, 2, 0};
 
-static const ppt_py_value ppt_values_Huge[] = {
+static const pptpy_value pptpy_values_Huge[] = {
     {"NONE", (int64_t)0},
     {"BEYOND_LONG", (int64_t)UINT64_C(9223372036854775808)},
     {"MOST", (int64_t)UINT64_C(18446744073709551615)},
 };
-static const ppt_py_enum ppt_enum_Huge = {"Huge", ppt_values_Huge, 3, 0};
+static const pptpy_enum pptpy_enum_Huge = {"Huge", pptpy_values_Huge, 3, 0};
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Woverlength-strings"
-static PyMethodDef ppt_methods[] = {
-    {"enums", PPT_PY_FAST(ppt_py_write_enums), METH_FASTCALL | METH_KEYWORDS,
+static PyMethodDef pptpy_methods[] = {
+    {"enums", PPT_PY_FAST(pptpy_write_enums), METH_FASTCALL | METH_KEYWORDS,
      "enums($module, /, tiny=0, short_=0, plain=0, long_=0, byte=0, word=0, wide=0, huge=0, path=(), state_start=0, state_end=0)\012--\012\012Writes a frame, if somebody is attached. Fields that are not given are 0."},
-    {"on", ppt_py_on, METH_NOARGS, "on($module, /)\012--\012\012Whether somebody is attached."},
-    {"prepare", ppt_py_prepare, METH_NOARGS, "prepare($module, /)\012--\012\012Lets an idle thread pay for its first frame."},
+    {"on", pptpy_on, METH_NOARGS, "on($module, /)\012--\012\012Whether somebody is attached."},
+    {"prepare", pptpy_prepare, METH_NOARGS, "prepare($module, /)\012--\012\012Lets an idle thread pay for its first frame."},
     {0, 0, 0, 0},
 };
 #pragma GCC diagnostic pop
 
-static int ppt_py_exec(PyObject *module) {
-    static const ppt_py_frame *const frames[] = {&ppt_frame_enums};
-    if (ppt_py_start(module, frames, 1) != 0)
+static int pptpy_exec(PyObject *module) {
+    static const pptpy_frame *const frames[] = {&pptpy_frame_enums};
+    if (pptpy_start(module, frames, 1) != 0)
         return -1;
-    if (ppt_py_add_enum(module, &ppt_enum_Tiny) != 0)
+    if (pptpy_add_enum(module, &pptpy_enum_Tiny) != 0)
         return -1;
-    if (ppt_py_add_enum(module, &ppt_enum_Short) != 0)
+    if (pptpy_add_enum(module, &pptpy_enum_Short) != 0)
         return -1;
-    if (ppt_py_add_enum(module, &ppt_enum_Plain) != 0)
+    if (pptpy_add_enum(module, &pptpy_enum_Plain) != 0)
         return -1;
-    if (ppt_py_add_enum(module, &ppt_enum_Long) != 0)
+    if (pptpy_add_enum(module, &pptpy_enum_Long) != 0)
         return -1;
-    if (ppt_py_add_enum(module, &ppt_enum_Byte) != 0)
+    if (pptpy_add_enum(module, &pptpy_enum_Byte) != 0)
         return -1;
-    if (ppt_py_add_enum(module, &ppt_enum_Word) != 0)
+    if (pptpy_add_enum(module, &pptpy_enum_Word) != 0)
         return -1;
-    if (ppt_py_add_enum(module, &ppt_enum_Wide) != 0)
+    if (pptpy_add_enum(module, &pptpy_enum_Wide) != 0)
         return -1;
-    if (ppt_py_add_enum(module, &ppt_enum_Huge) != 0)
+    if (pptpy_add_enum(module, &pptpy_enum_Huge) != 0)
         return -1;
     return 0;
 }
 
-static PyModuleDef_Slot ppt_slots[] = {
-    {Py_mod_exec, __extension__(void *) ppt_py_exec},
+static PyModuleDef_Slot pptpy_slots[] = {
+    {Py_mod_exec, __extension__(void *) pptpy_exec},
 /* All that interpreters and threads share is the buffer, whose rings belong to a thread each. */
 #ifdef Py_mod_multiple_interpreters
     {Py_mod_multiple_interpreters, Py_MOD_PER_INTERPRETER_GIL_SUPPORTED},
@@ -156,17 +156,17 @@ static PyModuleDef_Slot ppt_slots[] = {
     {0, 0},
 };
 
-static PyModuleDef ppt_module = {
+static PyModuleDef pptpy_module = {
     PyModuleDef_HEAD_INIT,
     .m_name = PPT_PY_MODULE,
     .m_doc = "Writes the frames of a buffer that `ppt attach` reads.",
-    .m_size = sizeof(ppt_py_state),
-    .m_methods = ppt_methods,
-    .m_slots = ppt_slots,
-    .m_traverse = ppt_py_traverse,
-    .m_clear = ppt_py_clear,
-    .m_free = ppt_py_free,
+    .m_size = sizeof(pptpy_state),
+    .m_methods = pptpy_methods,
+    .m_slots = pptpy_slots,
+    .m_traverse = pptpy_traverse,
+    .m_clear = pptpy_clear,
+    .m_free = pptpy_free,
 };
 
 PyMODINIT_FUNC PyInit_enums(void);
-PyMODINIT_FUNC PyInit_enums(void) { return PyModuleDef_Init(&ppt_module); }
+PyMODINIT_FUNC PyInit_enums(void) { return PyModuleDef_Init(&pptpy_module); }

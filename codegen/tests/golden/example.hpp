@@ -69,7 +69,7 @@ struct example {
 
     /* Runs fill(frame) only while somebody is attached, and writes the frame; a fill that
      * returns false abandons it. */
-    template <class Fill> static void write(Fill &&fill);
+    template <class ppt_Fill> static void write(ppt_Fill &&ppt_fill);
 
     /* Stamps start now and end at the end of its
      * scope, and writes the frame. */
@@ -103,54 +103,54 @@ static inline __attribute__((always_inline)) void ppt1_example_03c27b2a_commit_e
 
 #endif
 
-template <class Fill>
-__attribute__((always_inline)) inline void example::write(Fill &&fill) {
+template <class ppt_Fill>
+__attribute__((always_inline)) inline void example::write(ppt_Fill &&ppt_fill) {
 #if PPT1_ENABLED
     if (::ppt::example::on()) {
-        example f = example();
-        if constexpr (std::is_same<decltype(fill(f)), bool>::value) {
-            if (!fill(f))
+        example ppt_f = example();
+        if constexpr (std::is_same<decltype(ppt_fill(ppt_f)), bool>::value) {
+            if (!ppt_fill(ppt_f))
                 return;
         } else {
-            fill(f);
+            ppt_fill(ppt_f);
         }
-        ppt1_example_03c27b2a_commit_example(&f);
+        ppt1_example_03c27b2a_commit_example(&ppt_f);
     }
 #else
-    (void)fill;
+    (void)ppt_fill;
 #endif
 }
 
 class example::scope {
   public:
-    scope() : on_(::ppt::example::on()) {
-        if (on_) {
-            f_ = example();
-            f_.start = ::ppt::example::now();
+    scope() : ppt_on_(::ppt::example::on()) {
+        if (ppt_on_) {
+            ppt_f_ = example();
+            ppt_f_.start = ::ppt::example::now();
         }
     }
-    template <class Fill> explicit scope(Fill &&fill) : scope() {
-        if (on_)
-            fill(f_);
+    template <class ppt_Fill> explicit scope(ppt_Fill &&ppt_fill) : scope() {
+        if (ppt_on_)
+            ppt_fill(ppt_f_);
     }
     ~scope() {
 #if PPT1_ENABLED
-        if (on_) {
-            f_.end = ::ppt::example::now();
-            ppt1_example_03c27b2a_commit_example(&f_);
+        if (ppt_on_) {
+            ppt_f_.end = ::ppt::example::now();
+            ppt1_example_03c27b2a_commit_example(&ppt_f_);
         }
 #endif
     }
     scope(const scope &) = delete;
     scope &operator=(const scope &) = delete;
     /* The frame; what is stored while nobody is attached is of no effect. */
-    example *operator->() { return &f_; }
+    example *operator->() { return &ppt_f_; }
     /* No frame after all. */
-    void abandon() { on_ = false; }
+    void abandon() { ppt_on_ = false; }
 
   private:
-    example f_;
-    bool on_;
+    example ppt_f_;
+    bool ppt_on_;
 };
 
 } // namespace example

@@ -80,7 +80,7 @@ struct job {
 
     /* Runs fill(frame) only while somebody is attached, and writes the frame; a fill that
      * returns false abandons it. */
-    template <class Fill> static void write(Fill &&fill);
+    template <class ppt_Fill> static void write(ppt_Fill &&ppt_fill);
 
     /* Stamps handle_start now and handle_end at the end of its
      * scope, and writes the frame. */
@@ -108,7 +108,7 @@ struct login {
 
     /* Runs fill(frame) only while somebody is attached, and writes the frame; a fill that
      * returns false abandons it. */
-    template <class Fill> static void write(Fill &&fill);
+    template <class ppt_Fill> static void write(ppt_Fill &&ppt_fill);
 };
 PPT1_ASSERT(sizeof(login) == 24, "layout of login");
 PPT1_ASSERT(__builtin_offsetof(login, in_) == 10, "layout of login");
@@ -148,71 +148,71 @@ static inline __attribute__((always_inline)) void ppt1_job_cd705f47_commit_login
 
 #endif
 
-template <class Fill>
-__attribute__((always_inline)) inline void job::write(Fill &&fill) {
+template <class ppt_Fill>
+__attribute__((always_inline)) inline void job::write(ppt_Fill &&ppt_fill) {
 #if PPT1_ENABLED
     if (::ppt::job::on()) {
-        job f = job();
-        if constexpr (std::is_same<decltype(fill(f)), bool>::value) {
-            if (!fill(f))
+        job ppt_f = job();
+        if constexpr (std::is_same<decltype(ppt_fill(ppt_f)), bool>::value) {
+            if (!ppt_fill(ppt_f))
                 return;
         } else {
-            fill(f);
+            ppt_fill(ppt_f);
         }
-        ppt1_job_cd705f47_commit_job(&f);
+        ppt1_job_cd705f47_commit_job(&ppt_f);
     }
 #else
-    (void)fill;
+    (void)ppt_fill;
 #endif
 }
 
 class job::scope {
   public:
-    scope() : on_(::ppt::job::on()) {
-        if (on_) {
-            f_ = job();
-            f_.handle_start = ::ppt::job::now();
+    scope() : ppt_on_(::ppt::job::on()) {
+        if (ppt_on_) {
+            ppt_f_ = job();
+            ppt_f_.handle_start = ::ppt::job::now();
         }
     }
-    template <class Fill> explicit scope(Fill &&fill) : scope() {
-        if (on_)
-            fill(f_);
+    template <class ppt_Fill> explicit scope(ppt_Fill &&ppt_fill) : scope() {
+        if (ppt_on_)
+            ppt_fill(ppt_f_);
     }
     ~scope() {
 #if PPT1_ENABLED
-        if (on_) {
-            f_.handle_end = ::ppt::job::now();
-            ppt1_job_cd705f47_commit_job(&f_);
+        if (ppt_on_) {
+            ppt_f_.handle_end = ::ppt::job::now();
+            ppt1_job_cd705f47_commit_job(&ppt_f_);
         }
 #endif
     }
     scope(const scope &) = delete;
     scope &operator=(const scope &) = delete;
     /* The frame; what is stored while nobody is attached is of no effect. */
-    job *operator->() { return &f_; }
+    job *operator->() { return &ppt_f_; }
     /* No frame after all. */
-    void abandon() { on_ = false; }
+    void abandon() { ppt_on_ = false; }
 
   private:
-    job f_;
-    bool on_;
+    job ppt_f_;
+    bool ppt_on_;
 };
 
-template <class Fill>
-__attribute__((always_inline)) inline void login::write(Fill &&fill) {
+template <class ppt_Fill>
+__attribute__((always_inline)) inline void login::write(ppt_Fill &&ppt_fill) {
 #if PPT1_ENABLED
     if (::ppt::job::on()) {
-        login f = login();
-        if constexpr (std::is_same<decltype(fill(f)), bool>::value) {
-            if (!fill(f))
+        login ppt_f = login();
+        if constexpr (std::is_same<decltype(ppt_fill(ppt_f)), bool>::value) {
+            if (!ppt_fill(ppt_f))
                 return;
         } else {
-            fill(f);
+            ppt_fill(ppt_f);
         }
-        ppt1_job_cd705f47_commit_login(&f);
+        ppt1_job_cd705f47_commit_login(&ppt_f);
     }
 #else
-    (void)fill;
+    (void)ppt_fill;
 #endif
 }
 

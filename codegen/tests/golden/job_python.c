@@ -12,133 +12,133 @@
 
 [ runtime/python/module.c ]
 
-static const ppt_py_field ppt_fields_job[] = {
-    {"kind", "job.kind (Kind)", ppt_py_u8, offsetof(pptframe_job_t, kind), 1, 0},
-    {"who", "job.who (i32)", ppt_py_i32, offsetof(pptframe_job_t, who), 4, 0},
-    {"handle_start", "job.handle_start (time in ns)", ppt_py_i64, offsetof(pptframe_job_t, handle_start), 8, 0},
-    {"handle_end", "job.handle_end (time in ns)", ppt_py_i64, offsetof(pptframe_job_t, handle_end), 8, 0},
-    {"bytes", "job.bytes (u64)", ppt_py_u64, offsetof(pptframe_job_t, bytes), 8, 0},
-    {"pos", "job.pos (f32[3])", ppt_py_f32, offsetof(pptframe_job_t, pos), 4, 3},
-    {"name", "job.name (char[16])", ppt_py_text, offsetof(pptframe_job_t, name), 16, 0},
+static const pptpy_field pptpy_fields_job[] = {
+    {"kind", "job.kind (Kind)", pptpy_u8, offsetof(pptframe_job_t, kind), 1, 0},
+    {"who", "job.who (i32)", pptpy_i32, offsetof(pptframe_job_t, who), 4, 0},
+    {"handle_start", "job.handle_start (time in ns)", pptpy_i64, offsetof(pptframe_job_t, handle_start), 8, 0},
+    {"handle_end", "job.handle_end (time in ns)", pptpy_i64, offsetof(pptframe_job_t, handle_end), 8, 0},
+    {"bytes", "job.bytes (u64)", pptpy_u64, offsetof(pptframe_job_t, bytes), 8, 0},
+    {"pos", "job.pos (f32[3])", pptpy_f32, offsetof(pptframe_job_t, pos), 4, 3},
+    {"name", "job.name (char[16])", pptpy_text, offsetof(pptframe_job_t, name), 16, 0},
 };
 
-static void ppt_start_job(void *frame) {
+static void pptpy_start_job(void *frame) {
     ((pptframe_job_t *)frame)->handle_start = ppt_job_now();
 }
 
-static void ppt_end_job(void *frame) {
+static void pptpy_end_job(void *frame) {
     ((pptframe_job_t *)frame)->handle_end = ppt_job_now();
 }
 
-static void ppt_commit_job(const void *frame) {
+static void pptpy_commit_job(const void *frame) {
     ppt1_job_cd705f47_commit_job((const pptframe_job_t *)frame);
 }
 
-static const ppt_py_frame ppt_frame_job = {
-    "job", ppt_fields_job, 7, 0,
-    ppt_start_job, ppt_end_job, ppt_commit_job,
+static const pptpy_frame pptpy_frame_job = {
+    "job", pptpy_fields_job, 7, 0,
+    pptpy_start_job, pptpy_end_job, pptpy_commit_job,
 };
 
-static PyObject *ppt_py_write_job(PyObject *module, PyObject *const *args, Py_ssize_t count,
+static PyObject *pptpy_write_job(PyObject *module, PyObject *const *args, Py_ssize_t count,
     PyObject *keywords) {
     if (!ppt_job_on())
         Py_RETURN_NONE;
     pptframe_job_t f = {0};
-    const ppt_py_state *state = (const ppt_py_state *)PyModule_GetState(module);
-    if (ppt_py_fill(state, &ppt_frame_job, &f, args, count, keywords) != 0)
+    const pptpy_state *state = (const pptpy_state *)PyModule_GetState(module);
+    if (pptpy_fill(state, &pptpy_frame_job, &f, args, count, keywords) != 0)
         return 0;
-    ppt_commit_job(&f);
+    pptpy_commit_job(&f);
     Py_RETURN_NONE;
 }
 
-static PyObject *ppt_py_scope_of_job(PyObject *module, PyObject *const *args, Py_ssize_t count,
+static PyObject *pptpy_scope_of_job(PyObject *module, PyObject *const *args, Py_ssize_t count,
     PyObject *keywords) {
-    const ppt_py_state *state = (const ppt_py_state *)PyModule_GetState(module);
+    const pptpy_state *state = (const pptpy_state *)PyModule_GetState(module);
     if (!ppt_job_on())
-        return ppt_py_scope_off(state);
-    return ppt_py_scope_new(state, &ppt_frame_job, args, count, keywords);
+        return pptpy_scope_off(state);
+    return pptpy_scope_new(state, &pptpy_frame_job, args, count, keywords);
 }
 
-static const ppt_py_field ppt_fields_login[] = {
-    {"who", "login.who (i32)", ppt_py_i32, offsetof(pptframe_login_t, who), 4, 0},
-    {"in_", "login.in_ (bool)", ppt_py_bool, offsetof(pptframe_login_t, in_), 1, 0},
-    {"when", "login.when (time in ns)", ppt_py_i64, offsetof(pptframe_login_t, when), 8, 0},
+static const pptpy_field pptpy_fields_login[] = {
+    {"who", "login.who (i32)", pptpy_i32, offsetof(pptframe_login_t, who), 4, 0},
+    {"in_", "login.in_ (bool)", pptpy_bool, offsetof(pptframe_login_t, in_), 1, 0},
+    {"when", "login.when (time in ns)", pptpy_i64, offsetof(pptframe_login_t, when), 8, 0},
 };
 
-static void ppt_commit_login(const void *frame) {
+static void pptpy_commit_login(const void *frame) {
     ppt1_job_cd705f47_commit_login((const pptframe_login_t *)frame);
 }
 
-static const ppt_py_frame ppt_frame_login = {
-    "login", ppt_fields_login, 3, 7,
-    0, 0, ppt_commit_login,
+static const pptpy_frame pptpy_frame_login = {
+    "login", pptpy_fields_login, 3, 7,
+    0, 0, pptpy_commit_login,
 };
 
-static PyObject *ppt_py_write_login(PyObject *module, PyObject *const *args, Py_ssize_t count,
+static PyObject *pptpy_write_login(PyObject *module, PyObject *const *args, Py_ssize_t count,
     PyObject *keywords) {
     if (!ppt_job_on())
         Py_RETURN_NONE;
     pptframe_login_t f = {0};
-    const ppt_py_state *state = (const ppt_py_state *)PyModule_GetState(module);
-    if (ppt_py_fill(state, &ppt_frame_login, &f, args, count, keywords) != 0)
+    const pptpy_state *state = (const pptpy_state *)PyModule_GetState(module);
+    if (pptpy_fill(state, &pptpy_frame_login, &f, args, count, keywords) != 0)
         return 0;
-    ppt_commit_login(&f);
+    pptpy_commit_login(&f);
     Py_RETURN_NONE;
 }
 
-static PyObject *ppt_py_on(PyObject *module, PyObject *none) {
+static PyObject *pptpy_on(PyObject *module, PyObject *none) {
     (void)module;
     (void)none;
     return PyBool_FromLong(ppt_job_on());
 }
 
-static PyObject *ppt_py_prepare(PyObject *module, PyObject *none) {
+static PyObject *pptpy_prepare(PyObject *module, PyObject *none) {
     (void)module;
     (void)none;
     ppt_job_prepare();
     Py_RETURN_NONE;
 }
 
-static PyObject *ppt_py_now(PyObject *module, PyObject *none) {
+static PyObject *pptpy_now(PyObject *module, PyObject *none) {
     (void)module;
     (void)none;
     return PyLong_FromLongLong(ppt_job_now());
 }
 
-static const ppt_py_value ppt_values_Kind[] = {
+static const pptpy_value pptpy_values_Kind[] = {
     {"TIMEOUT", (int64_t)0},
     {"UPDATE", (int64_t)1},
     {"LOGIN", (int64_t)2},
 };
-static const ppt_py_enum ppt_enum_Kind = {"Kind", ppt_values_Kind, 3, 0};
+static const pptpy_enum pptpy_enum_Kind = {"Kind", pptpy_values_Kind, 3, 0};
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Woverlength-strings"
-static PyMethodDef ppt_methods[] = {
-    {"job", PPT_PY_FAST(ppt_py_write_job), METH_FASTCALL | METH_KEYWORDS,
+static PyMethodDef pptpy_methods[] = {
+    {"job", PPT_PY_FAST(pptpy_write_job), METH_FASTCALL | METH_KEYWORDS,
      "job($module, /, kind=0, who=0, handle_start=0, handle_end=0, bytes=0, pos=(), name=\"\")\012--\012\012Writes a frame, if somebody is attached. Fields that are not given are 0.\012\012one unit of work, from queue to answer"},
-    {"job_scope", PPT_PY_FAST(ppt_py_scope_of_job), METH_FASTCALL | METH_KEYWORDS,
+    {"job_scope", PPT_PY_FAST(pptpy_scope_of_job), METH_FASTCALL | METH_KEYWORDS,
      "job_scope($module, /, kind=0, who=0, handle_start=0, handle_end=0, bytes=0, pos=(), name=\"\")\012--\012\012A context manager: stamps handle_start at its start, handle_end at its end, and writes the frame.\012\012one unit of work, from queue to answer"},
-    {"login", PPT_PY_FAST(ppt_py_write_login), METH_FASTCALL | METH_KEYWORDS,
+    {"login", PPT_PY_FAST(pptpy_write_login), METH_FASTCALL | METH_KEYWORDS,
      "login($module, /, who=0, in_=False, when=0)\012--\012\012Writes a frame, if somebody is attached. Fields that are not given are 0.\012\012a user came or went"},
-    {"on", ppt_py_on, METH_NOARGS, "on($module, /)\012--\012\012Whether somebody is attached."},
-    {"prepare", ppt_py_prepare, METH_NOARGS, "prepare($module, /)\012--\012\012Lets an idle thread pay for its first frame."},
-    {"now", ppt_py_now, METH_NOARGS, "now($module, /)\012--\012\012The monotonic clock in nanoseconds; 0 when nobody is attached."},
+    {"on", pptpy_on, METH_NOARGS, "on($module, /)\012--\012\012Whether somebody is attached."},
+    {"prepare", pptpy_prepare, METH_NOARGS, "prepare($module, /)\012--\012\012Lets an idle thread pay for its first frame."},
+    {"now", pptpy_now, METH_NOARGS, "now($module, /)\012--\012\012The monotonic clock in nanoseconds; 0 when nobody is attached."},
     {0, 0, 0, 0},
 };
 #pragma GCC diagnostic pop
 
-static int ppt_py_exec(PyObject *module) {
-    static const ppt_py_frame *const frames[] = {&ppt_frame_job, &ppt_frame_login};
-    if (ppt_py_start(module, frames, 2) != 0)
+static int pptpy_exec(PyObject *module) {
+    static const pptpy_frame *const frames[] = {&pptpy_frame_job, &pptpy_frame_login};
+    if (pptpy_start(module, frames, 2) != 0)
         return -1;
-    if (ppt_py_add_enum(module, &ppt_enum_Kind) != 0)
+    if (pptpy_add_enum(module, &pptpy_enum_Kind) != 0)
         return -1;
     return 0;
 }
 
-static PyModuleDef_Slot ppt_slots[] = {
-    {Py_mod_exec, __extension__(void *) ppt_py_exec},
+static PyModuleDef_Slot pptpy_slots[] = {
+    {Py_mod_exec, __extension__(void *) pptpy_exec},
 /* All that interpreters and threads share is the buffer, whose rings belong to a thread each. */
 #ifdef Py_mod_multiple_interpreters
     {Py_mod_multiple_interpreters, Py_MOD_PER_INTERPRETER_GIL_SUPPORTED},
@@ -149,17 +149,17 @@ static PyModuleDef_Slot ppt_slots[] = {
     {0, 0},
 };
 
-static PyModuleDef ppt_module = {
+static PyModuleDef pptpy_module = {
     PyModuleDef_HEAD_INIT,
     .m_name = PPT_PY_MODULE,
     .m_doc = "Writes the frames of a buffer that `ppt attach` reads.",
-    .m_size = sizeof(ppt_py_state),
-    .m_methods = ppt_methods,
-    .m_slots = ppt_slots,
-    .m_traverse = ppt_py_traverse,
-    .m_clear = ppt_py_clear,
-    .m_free = ppt_py_free,
+    .m_size = sizeof(pptpy_state),
+    .m_methods = pptpy_methods,
+    .m_slots = pptpy_slots,
+    .m_traverse = pptpy_traverse,
+    .m_clear = pptpy_clear,
+    .m_free = pptpy_free,
 };
 
 PyMODINIT_FUNC PyInit_job(void);
-PyMODINIT_FUNC PyInit_job(void) { return PyModuleDef_Init(&ppt_module); }
+PyMODINIT_FUNC PyInit_job(void) { return PyModuleDef_Init(&pptpy_module); }

@@ -12,77 +12,77 @@
 
 [ runtime/python/module.c ]
 
-static const ppt_py_field ppt_fields_timespec_[] = {
-    {"boot", "timespec_.boot (time in ns)", ppt_py_timespec, offsetof(pptframe_timespec__t, boot), 16, 0},
-    {"real", "timespec_.real (time in ns)", ppt_py_timespec, offsetof(pptframe_timespec__t, real), 16, 0},
-    {"mono", "timespec_.mono (time in ns)", ppt_py_timespec, offsetof(pptframe_timespec__t, mono), 16, 0},
-    {"thread", "timespec_.thread (time in ns)", ppt_py_timespec, offsetof(pptframe_timespec__t, thread), 16, 0},
-    {"process", "timespec_.process (time in ns)", ppt_py_timespec, offsetof(pptframe_timespec__t, process), 16, 0},
+static const pptpy_field pptpy_fields_timespec_[] = {
+    {"boot", "timespec_.boot (time in ns)", pptpy_timespec, offsetof(pptframe_timespec__t, boot), 16, 0},
+    {"real", "timespec_.real (time in ns)", pptpy_timespec, offsetof(pptframe_timespec__t, real), 16, 0},
+    {"mono", "timespec_.mono (time in ns)", pptpy_timespec, offsetof(pptframe_timespec__t, mono), 16, 0},
+    {"thread", "timespec_.thread (time in ns)", pptpy_timespec, offsetof(pptframe_timespec__t, thread), 16, 0},
+    {"process", "timespec_.process (time in ns)", pptpy_timespec, offsetof(pptframe_timespec__t, process), 16, 0},
 };
 
-static void ppt_commit_timespec_(const void *frame) {
+static void pptpy_commit_timespec_(const void *frame) {
     ppt1_timespec_26afd39a_commit_timespec_((const pptframe_timespec__t *)frame);
 }
 
-static const ppt_py_frame ppt_frame_timespec_ = {
-    "timespec_", ppt_fields_timespec_, 5, 0,
-    0, 0, ppt_commit_timespec_,
+static const pptpy_frame pptpy_frame_timespec_ = {
+    "timespec_", pptpy_fields_timespec_, 5, 0,
+    0, 0, pptpy_commit_timespec_,
 };
 
-static PyObject *ppt_py_write_timespec_(PyObject *module, PyObject *const *args, Py_ssize_t count,
+static PyObject *pptpy_write_timespec_(PyObject *module, PyObject *const *args, Py_ssize_t count,
     PyObject *keywords) {
     if (!ppt_timespec_on())
         Py_RETURN_NONE;
     pptframe_timespec__t f = {0};
-    const ppt_py_state *state = (const ppt_py_state *)PyModule_GetState(module);
-    if (ppt_py_fill(state, &ppt_frame_timespec_, &f, args, count, keywords) != 0)
+    const pptpy_state *state = (const pptpy_state *)PyModule_GetState(module);
+    if (pptpy_fill(state, &pptpy_frame_timespec_, &f, args, count, keywords) != 0)
         return 0;
-    ppt_commit_timespec_(&f);
+    pptpy_commit_timespec_(&f);
     Py_RETURN_NONE;
 }
 
-static PyObject *ppt_py_on(PyObject *module, PyObject *none) {
+static PyObject *pptpy_on(PyObject *module, PyObject *none) {
     (void)module;
     (void)none;
     return PyBool_FromLong(ppt_timespec_on());
 }
 
-static PyObject *ppt_py_prepare(PyObject *module, PyObject *none) {
+static PyObject *pptpy_prepare(PyObject *module, PyObject *none) {
     (void)module;
     (void)none;
     ppt_timespec_prepare();
     Py_RETURN_NONE;
 }
 
-static PyObject *ppt_py_now(PyObject *module, PyObject *none) {
+static PyObject *pptpy_now(PyObject *module, PyObject *none) {
     (void)module;
     (void)none;
     struct timespec t = ppt_timespec_now();
     return PyLong_FromLongLong((int64_t)t.tv_sec * 1000000000 + t.tv_nsec);
 }
 
-static PyObject *ppt_py_now_boottime(PyObject *module, PyObject *none) {
+static PyObject *pptpy_now_boottime(PyObject *module, PyObject *none) {
     (void)module;
     (void)none;
     struct timespec t = ppt_timespec_now_boottime();
     return PyLong_FromLongLong((int64_t)t.tv_sec * 1000000000 + t.tv_nsec);
 }
 
-static PyObject *ppt_py_now_monotonic(PyObject *module, PyObject *none) {
+static PyObject *pptpy_now_monotonic(PyObject *module, PyObject *none) {
     (void)module;
     (void)none;
     struct timespec t = ppt_timespec_now_monotonic();
     return PyLong_FromLongLong((int64_t)t.tv_sec * 1000000000 + t.tv_nsec);
 }
 
-static PyObject *ppt_py_now_thread_cpu(PyObject *module, PyObject *none) {
+static PyObject *pptpy_now_thread_cpu(PyObject *module, PyObject *none) {
     (void)module;
     (void)none;
     struct timespec t = ppt_timespec_now_thread_cpu();
     return PyLong_FromLongLong((int64_t)t.tv_sec * 1000000000 + t.tv_nsec);
 }
 
-static PyObject *ppt_py_now_process_cpu(PyObject *module, PyObject *none) {
+static PyObject *pptpy_now_process_cpu(PyObject *module, PyObject *none) {
     (void)module;
     (void)none;
     struct timespec t = ppt_timespec_now_process_cpu();
@@ -91,29 +91,29 @@ static PyObject *ppt_py_now_process_cpu(PyObject *module, PyObject *none) {
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Woverlength-strings"
-static PyMethodDef ppt_methods[] = {
-    {"timespec_", PPT_PY_FAST(ppt_py_write_timespec_), METH_FASTCALL | METH_KEYWORDS,
+static PyMethodDef pptpy_methods[] = {
+    {"timespec_", PPT_PY_FAST(pptpy_write_timespec_), METH_FASTCALL | METH_KEYWORDS,
      "timespec_($module, /, boot=0, real=0, mono=0, thread=0, process=0)\012--\012\012Writes a frame, if somebody is attached. Fields that are not given are 0."},
-    {"on", ppt_py_on, METH_NOARGS, "on($module, /)\012--\012\012Whether somebody is attached."},
-    {"prepare", ppt_py_prepare, METH_NOARGS, "prepare($module, /)\012--\012\012Lets an idle thread pay for its first frame."},
-    {"now", ppt_py_now, METH_NOARGS, "now($module, /)\012--\012\012The realtime clock in nanoseconds; 0 when nobody is attached."},
-    {"now_boottime", ppt_py_now_boottime, METH_NOARGS, "now_boottime($module, /)\012--\012\012The boottime clock in nanoseconds; 0 when nobody is attached."},
-    {"now_monotonic", ppt_py_now_monotonic, METH_NOARGS, "now_monotonic($module, /)\012--\012\012The monotonic clock in nanoseconds; 0 when nobody is attached."},
-    {"now_thread_cpu", ppt_py_now_thread_cpu, METH_NOARGS, "now_thread_cpu($module, /)\012--\012\012The thread_cpu clock in nanoseconds; 0 when nobody is attached."},
-    {"now_process_cpu", ppt_py_now_process_cpu, METH_NOARGS, "now_process_cpu($module, /)\012--\012\012The process_cpu clock in nanoseconds; 0 when nobody is attached."},
+    {"on", pptpy_on, METH_NOARGS, "on($module, /)\012--\012\012Whether somebody is attached."},
+    {"prepare", pptpy_prepare, METH_NOARGS, "prepare($module, /)\012--\012\012Lets an idle thread pay for its first frame."},
+    {"now", pptpy_now, METH_NOARGS, "now($module, /)\012--\012\012The realtime clock in nanoseconds; 0 when nobody is attached."},
+    {"now_boottime", pptpy_now_boottime, METH_NOARGS, "now_boottime($module, /)\012--\012\012The boottime clock in nanoseconds; 0 when nobody is attached."},
+    {"now_monotonic", pptpy_now_monotonic, METH_NOARGS, "now_monotonic($module, /)\012--\012\012The monotonic clock in nanoseconds; 0 when nobody is attached."},
+    {"now_thread_cpu", pptpy_now_thread_cpu, METH_NOARGS, "now_thread_cpu($module, /)\012--\012\012The thread_cpu clock in nanoseconds; 0 when nobody is attached."},
+    {"now_process_cpu", pptpy_now_process_cpu, METH_NOARGS, "now_process_cpu($module, /)\012--\012\012The process_cpu clock in nanoseconds; 0 when nobody is attached."},
     {0, 0, 0, 0},
 };
 #pragma GCC diagnostic pop
 
-static int ppt_py_exec(PyObject *module) {
-    static const ppt_py_frame *const frames[] = {&ppt_frame_timespec_};
-    if (ppt_py_start(module, frames, 1) != 0)
+static int pptpy_exec(PyObject *module) {
+    static const pptpy_frame *const frames[] = {&pptpy_frame_timespec_};
+    if (pptpy_start(module, frames, 1) != 0)
         return -1;
     return 0;
 }
 
-static PyModuleDef_Slot ppt_slots[] = {
-    {Py_mod_exec, __extension__(void *) ppt_py_exec},
+static PyModuleDef_Slot pptpy_slots[] = {
+    {Py_mod_exec, __extension__(void *) pptpy_exec},
 /* All that interpreters and threads share is the buffer, whose rings belong to a thread each. */
 #ifdef Py_mod_multiple_interpreters
     {Py_mod_multiple_interpreters, Py_MOD_PER_INTERPRETER_GIL_SUPPORTED},
@@ -124,17 +124,17 @@ static PyModuleDef_Slot ppt_slots[] = {
     {0, 0},
 };
 
-static PyModuleDef ppt_module = {
+static PyModuleDef pptpy_module = {
     PyModuleDef_HEAD_INIT,
     .m_name = PPT_PY_MODULE,
     .m_doc = "Writes the frames of a buffer that `ppt attach` reads.",
-    .m_size = sizeof(ppt_py_state),
-    .m_methods = ppt_methods,
-    .m_slots = ppt_slots,
-    .m_traverse = ppt_py_traverse,
-    .m_clear = ppt_py_clear,
-    .m_free = ppt_py_free,
+    .m_size = sizeof(pptpy_state),
+    .m_methods = pptpy_methods,
+    .m_slots = pptpy_slots,
+    .m_traverse = pptpy_traverse,
+    .m_clear = pptpy_clear,
+    .m_free = pptpy_free,
 };
 
 PyMODINIT_FUNC PyInit_timespec(void);
-PyMODINIT_FUNC PyInit_timespec(void) { return PyModuleDef_Init(&ppt_module); }
+PyMODINIT_FUNC PyInit_timespec(void) { return PyModuleDef_Init(&pptpy_module); }

@@ -92,7 +92,7 @@ struct tsc {
 
     /* Runs fill(frame) only while somebody is attached, and writes the frame; a fill that
      * returns false abandons it. */
-    template <class Fill> static void write(Fill &&fill);
+    template <class ppt_Fill> static void write(ppt_Fill &&ppt_fill);
 
     /* Stamps work_start now and work_end at the end of its
      * scope, and writes the frame. */
@@ -117,7 +117,7 @@ struct mark {
 
     /* Runs fill(frame) only while somebody is attached, and writes the frame; a fill that
      * returns false abandons it. */
-    template <class Fill> static void write(Fill &&fill);
+    template <class ppt_Fill> static void write(ppt_Fill &&ppt_fill);
 };
 PPT1_ASSERT(sizeof(mark) == 24, "layout of mark");
 PPT1_ASSERT(__builtin_offsetof(mark, when) == 16, "layout of mark");
@@ -155,71 +155,71 @@ static inline __attribute__((always_inline)) void ppt1_tsc_605c127b_commit_mark(
 
 #endif
 
-template <class Fill>
-__attribute__((always_inline)) inline void tsc::write(Fill &&fill) {
+template <class ppt_Fill>
+__attribute__((always_inline)) inline void tsc::write(ppt_Fill &&ppt_fill) {
 #if PPT1_ENABLED
     if (::ppt::tsc::on()) {
-        tsc f = tsc();
-        if constexpr (std::is_same<decltype(fill(f)), bool>::value) {
-            if (!fill(f))
+        tsc ppt_f = tsc();
+        if constexpr (std::is_same<decltype(ppt_fill(ppt_f)), bool>::value) {
+            if (!ppt_fill(ppt_f))
                 return;
         } else {
-            fill(f);
+            ppt_fill(ppt_f);
         }
-        ppt1_tsc_605c127b_commit_tsc(&f);
+        ppt1_tsc_605c127b_commit_tsc(&ppt_f);
     }
 #else
-    (void)fill;
+    (void)ppt_fill;
 #endif
 }
 
 class tsc::scope {
   public:
-    scope() : on_(::ppt::tsc::on()) {
-        if (on_) {
-            f_ = tsc();
-            f_.work_start = ::ppt::tsc::now();
+    scope() : ppt_on_(::ppt::tsc::on()) {
+        if (ppt_on_) {
+            ppt_f_ = tsc();
+            ppt_f_.work_start = ::ppt::tsc::now();
         }
     }
-    template <class Fill> explicit scope(Fill &&fill) : scope() {
-        if (on_)
-            fill(f_);
+    template <class ppt_Fill> explicit scope(ppt_Fill &&ppt_fill) : scope() {
+        if (ppt_on_)
+            ppt_fill(ppt_f_);
     }
     ~scope() {
 #if PPT1_ENABLED
-        if (on_) {
-            f_.work_end = ::ppt::tsc::now();
-            ppt1_tsc_605c127b_commit_tsc(&f_);
+        if (ppt_on_) {
+            ppt_f_.work_end = ::ppt::tsc::now();
+            ppt1_tsc_605c127b_commit_tsc(&ppt_f_);
         }
 #endif
     }
     scope(const scope &) = delete;
     scope &operator=(const scope &) = delete;
     /* The frame; what is stored while nobody is attached is of no effect. */
-    tsc *operator->() { return &f_; }
+    tsc *operator->() { return &ppt_f_; }
     /* No frame after all. */
-    void abandon() { on_ = false; }
+    void abandon() { ppt_on_ = false; }
 
   private:
-    tsc f_;
-    bool on_;
+    tsc ppt_f_;
+    bool ppt_on_;
 };
 
-template <class Fill>
-__attribute__((always_inline)) inline void mark::write(Fill &&fill) {
+template <class ppt_Fill>
+__attribute__((always_inline)) inline void mark::write(ppt_Fill &&ppt_fill) {
 #if PPT1_ENABLED
     if (::ppt::tsc::on()) {
-        mark f = mark();
-        if constexpr (std::is_same<decltype(fill(f)), bool>::value) {
-            if (!fill(f))
+        mark ppt_f = mark();
+        if constexpr (std::is_same<decltype(ppt_fill(ppt_f)), bool>::value) {
+            if (!ppt_fill(ppt_f))
                 return;
         } else {
-            fill(f);
+            ppt_fill(ppt_f);
         }
-        ppt1_tsc_605c127b_commit_mark(&f);
+        ppt1_tsc_605c127b_commit_mark(&ppt_f);
     }
 #else
-    (void)fill;
+    (void)ppt_fill;
 #endif
 }
 

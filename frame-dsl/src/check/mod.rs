@@ -11,9 +11,9 @@ mod names;
 mod number;
 mod options;
 
-use crate::ast::File;
+use crate::ast::{self, File};
 use crate::compile::Language;
-use crate::diagnostic::Sink;
+use crate::diagnostic::{Sink, Span};
 use crate::layout;
 use crate::mistake::Mistake;
 use crate::schema::{Extra, JSON_VERSION, Schema};
@@ -22,6 +22,29 @@ use crate::schema::{Extra, JSON_VERSION, Schema};
 pub(crate) struct Checked {
     pub schema: Schema,
     pub emit: Vec<Language>,
+    pub places: Declarations,
+}
+
+/// Where what is declared stands, in the order of the schema.
+#[derive(Debug, Clone)]
+pub(crate) struct Declarations {
+    /// `None`: the buffer is named after the file.
+    pub buffer: Option<Span>,
+    /// Each enum and its values.
+    pub enums: Vec<(Span, Vec<Span>)>,
+    /// Each frame and its fields.
+    pub frames: Vec<(Span, Vec<Span>)>,
+}
+
+impl Declarations {
+    fn of(file: &File, frames: Vec<frames::Places>) -> Declarations {
+        let values = |it: &ast::Enum| it.values.iter().map(|it| it.name.span.clone()).collect();
+        Declarations {
+            buffer: file.buffers.first().map(|it| it.name.span.clone()),
+            enums: file.enums.iter().map(|it| (it.name.span.clone(), values(it))).collect(),
+            frames: frames.into_iter().map(|it| (it.name, it.fields)).collect(),
+        }
+    }
 }
 
 /// Applies every rule; `None` if the file breaks one. `stem` names the buffer by default.
@@ -51,5 +74,6 @@ pub(crate) fn check(file: &File, stem: &str, sink: &mut Sink) -> Option<Checked>
     if !sink.has_errors() {
         advice::buffer(file, &schema, &places, sink);
     }
-    (!sink.has_errors()).then_some(Checked { schema, emit })
+    let places = Declarations::of(file, places);
+    (!sink.has_errors()).then_some(Checked { schema, emit, places })
 }

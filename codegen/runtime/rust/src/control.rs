@@ -46,7 +46,7 @@ impl Control {
     /// The word at a byte offset.
     #[inline(always)]
     pub(super) fn word<const OFFSET: usize>(&self) -> &AtomicU64 {
-        const { assert!(OFFSET.is_multiple_of(8) && OFFSET / 8 < WORDS) };
+        const { assert!(OFFSET % 8 == 0 && OFFSET / 8 < WORDS) };
         &self.0[OFFSET / 8]
     }
 

@@ -100,7 +100,7 @@ impl<const STRIDE: usize> Thread<STRIDE> {
     /// No ring yet.
     #[expect(clippy::new_without_default, reason = "only thread-locals are threads")]
     pub const fn new() -> Self {
-        const { assert!(STRIDE >= 16 && STRIDE.is_multiple_of(8)) };
+        const { assert!(STRIDE >= 16 && STRIDE % 8 == 0) };
         Self(Place::new())
     }
 }

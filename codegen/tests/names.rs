@@ -1,0 +1,119 @@
+//! Names that the generators use themselves, declared in every place where a name can be: what comes
+//! of them compiles, or is refused by a diagnostic.
+
+mod support;
+
+use std::process::Command;
+
+use ppt_codegen::{GenerateError, Language};
+use support::compiler::{Compiler, Dialect};
+
+/// Words of the fixed texts and of what is made of schemas.
+const OURS: &str = "add allow allow_attach array at begin bytes claim clear clock commit \
+    control descriptor enabled end enums exec exit f fields fill find frame frames free from \
+    gate geometry give_back i join map mapped mapping methods module names nested nonce now \
+    now_monotonic now_realtime now_tsc of off on own prepare process put py py_on python refuse \
+    rest s scope_of self set slots stamp start state t text thread unload value values words write_x";
+/// Those of them that what is generated puts between others, as a buffer's name.
+const BUFFERS: &str =
+    "allow commit end enums f fields frame now on py prepare scope_of start write_x";
+
+/// The same of names that differ from one above by so little that one file cannot have both.
+const MORE: &str = "Fill f_ on_";
+
+const CLOCKS: &str = "option time ns realtime;";
+
+/// A buffer of one name, with frames, fields, an enum and values of all the others.
+fn frames(buffer: &str, types: &[&str], members: &[&str]) -> String {
+    let mut text = format!("{CLOCKS}\nbuffer {buffer};\n");
+    text += &format!("enum E : i32 {{ {} }}\n", members.join(", "));
+    for name in types {
+        text += &format!("frame {name} {{ E e; interval time x; time y @clock(monotonic); }}\n");
+    }
+    let fields: Vec<String> = members.iter().map(|it| format!("i32 {it};")).collect();
+    text + &format!("frame all {{ {} }}\n", fields.join(" "))
+}
+
+/// Whether a file of one declaration is refused, and by a diagnostic.
+fn refused(source: &str, language: Language) -> bool {
+    let said = match ppt_codegen::parse(source.as_bytes(), "a.frame") {
+        Err(failure) => failure.to_string(),
+        Ok(frames) => match ppt_codegen::generate(&frames, "a.frame", &[language]) {
+            Ok(_) => return false,
+            Err(GenerateError::Names(failure)) => failure.to_string(),
+            Err(other) => panic!("{source}: {other}"),
+        },
+    };
+    assert!(said.contains('^') && said.contains("help: "), "{said}");
+    true
+}
+
+/// What compiles a file of each language, or nothing where Python's headers are not there.
+fn compile(language: Language, folder: &std::path::Path) {
+    let gcc = Compiler::gcc();
+    let syntax = "-fsyntax-only";
+    match language {
+        Language::C => {
+            gcc.run(Dialect::C11, folder, &[syntax, "a.c"]);
+            gcc.run(Dialect::Cpp17, folder, &[syntax, "a.c"]);
+        }
+        Language::Cpp => gcc.run(Dialect::Cpp17, folder, &[syntax, "a.cpp"]),
+        Language::Python => {
+            let Ok(config) = Command::new("python3-config").arg("--includes").output() else {
+                println!("Python is skipped: `python3-config` does not run here");
+                return;
+            };
+            let includes = String::from_utf8(config.stdout).unwrap();
+            let mut command = Command::new("gcc");
+            command.current_dir(folder).args([syntax, "-Wall", "-Wextra", "-Werror"]);
+            let output = command.args(includes.split_whitespace()).arg("a_python.c").output();
+            let output = output.unwrap();
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        }
+        Language::Rust => unreachable!("golden_rust compiles that"),
+    }
+}
+
+fn names_of(language: Language) {
+    of(language, OURS);
+    of(language, MORE);
+}
+
+fn of(language: Language, words: &str) {
+    let all: Vec<&str> = words.split_whitespace().collect();
+    let allowed = |form: &dyn Fn(&str) -> String| -> Vec<&str> {
+        all.iter().copied().filter(|name| !refused(&form(name), language)).collect()
+    };
+    let mut buffers = allowed(&|name| format!("buffer {name}; frame x {{ int y; }}"));
+    let types =
+        allowed(&|name| format!("{CLOCKS} frame {name} {{ time x; time y @clock(monotonic); }}"));
+    let members = allowed(&|name| format!("enum E {{ {name} }} frame x {{ int {name}; E e; }}"));
+    assert!(buffers.len() * 2 > all.len(), "{buffers:?}");
+    assert!(types.len() * 2 > all.len(), "{types:?}");
+    assert!(members.len() * 2 > all.len(), "{members:?}");
+    buffers.retain(|name| BUFFERS.split_whitespace().any(|it| it == *name));
+    buffers.push("x");
+    for buffer in buffers {
+        let source = frames(buffer, &types, &members);
+        let frames = ppt_codegen::parse(source.as_bytes(), "a.frame").unwrap();
+        let outputs = ppt_codegen::generate(&frames, "a.frame", &[language]).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        ppt_codegen::write_outputs(folder.path(), &outputs).unwrap();
+        compile(language, folder.path());
+    }
+}
+
+#[test]
+fn c() {
+    names_of(Language::C);
+}
+
+#[test]
+fn cpp() {
+    names_of(Language::Cpp);
+}
+
+#[test]
+fn python() {
+    names_of(Language::Python);
+}
