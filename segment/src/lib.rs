@@ -1,12 +1,13 @@
 //! The shared-memory protocol between a target and ppt: its one home.
 //!
-//! [`abi`] lists every byte; [`ring`] and [`owner`] hold the orderings, generic over [`word::Word`]
+//! [`abi`] lists every byte; [`ring`], [`owner`] and [`handshake`] hold the orderings, generic over [`word::Word`]
 //! so that `tests/loom` model-checks this very code; [`segment`] is the memory itself.
 
 pub mod abi;
 pub mod geometry;
 mod guard;
 pub mod handle;
+pub mod handshake;
 mod mapping;
 mod memfd;
 pub mod owner;

@@ -251,6 +251,34 @@ static int ppt1_claim(ppt1_thread *t, unsigned char *base, const ppt1_geometry *
     return 0;
 }
 
+/* What the control page says of the segment that a gate names. */
+typedef struct ppt1_description {
+    uint64_t nonce;
+    uint32_t target_pid;
+    ppt1_geometry geometry;
+} ppt1_description;
+
+/* Copies the description that goes with `gate`, which was read relaxed; 0 if the gate has changed
+ * since. An agent writes the gate to 0, the description and the gate, by a system call each. */
+static int ppt1_described(uint64_t gate, ppt1_description *to) {
+    ppt1_control *control = &PPT1_(control);
+    ppt1_geometry *geometry = &to->geometry;
+    __atomic_thread_fence(__ATOMIC_ACQUIRE); /* who saw this gate sees what came before it */
+    to->nonce = __atomic_load_n(&control->nonce, __ATOMIC_RELAXED);
+    to->target_pid = __atomic_load_n(&control->target_pid, __ATOMIC_RELAXED);
+    geometry->size = __atomic_load_n(&control->geometry.size, __ATOMIC_RELAXED);
+    geometry->stride = __atomic_load_n(&control->geometry.stride, __ATOMIC_RELAXED);
+    geometry->log2_slots = __atomic_load_n(&control->geometry.log2_slots, __ATOMIC_RELAXED);
+    geometry->rings = __atomic_load_n(&control->geometry.rings, __ATOMIC_RELAXED);
+    geometry->ring_pitch = __atomic_load_n(&control->geometry.ring_pitch, __ATOMIC_RELAXED);
+    geometry->masks = __atomic_load_n(&control->geometry.masks, __ATOMIC_RELAXED);
+    geometry->process = __atomic_load_n(&control->geometry.process, __ATOMIC_RELAXED);
+    geometry->ring_headers = __atomic_load_n(&control->geometry.ring_headers, __ATOMIC_RELAXED);
+    geometry->slots = __atomic_load_n(&control->geometry.slots, __ATOMIC_RELAXED);
+    __atomic_thread_fence(__ATOMIC_ACQUIRE); /* who saw a word of the next sees another gate */
+    return __atomic_load_n(&control->gate, __ATOMIC_RELAXED) == gate;
+}
+
 /* What ppt1_join found. */
 enum { PPT1_REFUSED, PPT1_JOINED, PPT1_GATE_CHANGED };
 
@@ -261,7 +289,11 @@ static int ppt1_join(ppt1_thread *t, uint64_t gate) {
     __asm__ volatile("" : : "r"(&PPT1_(descriptor))); /* linkers keep what is used */
     if (gate == 0)
         return PPT1_REFUSED;
-    uint64_t nonce = __atomic_load_n(&control->nonce, __ATOMIC_RELAXED);
+    ppt1_description description;
+    if (!ppt1_described(gate, &description))
+        return PPT1_GATE_CHANGED;
+    uint64_t nonce = description.nonce;
+    ppt1_geometry geometry = description.geometry;
     if (gate == __atomic_load_n(&control->failed_gate, __ATOMIC_ACQUIRE) &&
         nonce == __atomic_load_n(&control->failed_nonce, __ATOMIC_RELAXED)) {
         ppt1_count(&control->not_mapped);
@@ -272,27 +304,13 @@ static int ppt1_join(ppt1_thread *t, uint64_t gate) {
         ppt1_refuse(t, PPT1_NO_RING, &control->no_ring);
         return PPT1_REFUSED;
     }
-    if (__atomic_load_n(&control->target_pid, __ATOMIC_RELAXED) != PPT1_TO(uint32_t, getpid())) {
+    if (description.target_pid != PPT1_TO(uint32_t, getpid())) {
         /* Nothing is remembered: a child of vfork(2) runs as the thread that waits for it. */
         if (ppt1_copied())
             ppt1_empty();
         return PPT1_REFUSED;
     }
     ppt1_empty_on_fork();
-
-    ppt1_geometry geometry;
-    geometry.size = __atomic_load_n(&control->geometry.size, __ATOMIC_RELAXED);
-    geometry.stride = __atomic_load_n(&control->geometry.stride, __ATOMIC_RELAXED);
-    geometry.log2_slots = __atomic_load_n(&control->geometry.log2_slots, __ATOMIC_RELAXED);
-    geometry.rings = __atomic_load_n(&control->geometry.rings, __ATOMIC_RELAXED);
-    geometry.ring_pitch = __atomic_load_n(&control->geometry.ring_pitch, __ATOMIC_RELAXED);
-    geometry.masks = __atomic_load_n(&control->geometry.masks, __ATOMIC_RELAXED);
-    geometry.process = __atomic_load_n(&control->geometry.process, __ATOMIC_RELAXED);
-    geometry.ring_headers = __atomic_load_n(&control->geometry.ring_headers, __ATOMIC_RELAXED);
-    geometry.slots = __atomic_load_n(&control->geometry.slots, __ATOMIC_RELAXED);
-    __atomic_thread_fence(__ATOMIC_ACQUIRE);
-    if (__atomic_load_n(&control->gate, __ATOMIC_RELAXED) != gate)
-        return PPT1_GATE_CHANGED; /* what was copied may belong to another gate */
 
     unsigned char *base = ppt1_mapping(nonce);
     if (!base)

@@ -8,42 +8,6 @@ use ppt_segment::{RingReader, RingWriter};
 use crate::detach::Gate;
 use crate::*;
 
-/// A thread comes for a ring while the agent describes another segment: what it goes by is one
-/// description or the other, never half of each. `closed`: the gate was closed meanwhile.
-fn describe(closed: bool) {
-    explore(Some(3), 10, move || {
-        let gate = Arc::new(Gate::new(1));
-        let page = Arc::new([AtomicU64::new(1), AtomicU64::new(1)]);
-        let agent = thread::spawn({
-            let (gate, page) = (gate.clone(), page.clone());
-            move || {
-                if closed {
-                    gate.set(0);
-                }
-                page.iter().for_each(|word| word.store(2, Release));
-                gate.set(2);
-            }
-        });
-        let seen = gate.get();
-        let [nonce, geometry] = [0, 1].map(|word: usize| page[word].load(Relaxed));
-        fence(Acquire);
-        if seen != 0 && gate.get() == seen {
-            assert_eq!((nonce, geometry), (seen, seen), "half of each");
-        }
-        agent.join().unwrap();
-    });
-}
-
-#[test]
-fn a_description_is_of_one_segment() {
-    describe(true);
-}
-
-#[test]
-fn a_description_is_of_two_where_the_gate_stays_open() {
-    fails(|| describe(false));
-}
-
 /// When the listener reads the former segment for the last time.
 #[derive(Clone, Copy, PartialEq)]
 enum Leave {

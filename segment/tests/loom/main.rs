@@ -15,6 +15,7 @@ mod detach;
 mod exit;
 mod growth;
 mod hand_over;
+mod handshake;
 mod lossy_ring;
 mod rings;
 

@@ -3,11 +3,12 @@
 
 use std::slice;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
-use std::sync::atomic::{AtomicU64, compiler_fence, fence};
+use std::sync::atomic::{AtomicU64, compiler_fence};
 
 use ppt_segment::abi::{
     GeometryWords, LOG2_SLOTS, MAX_RINGS, NO_GATE, PAGE, ProcessPage, ring_state, ring_word,
 };
+use ppt_segment::handshake::under;
 use ppt_segment::ring::Ring;
 
 use super::control::{Control, word};
@@ -68,13 +69,13 @@ pub(super) fn give_back(buffer: &Buffer, place: &Place) {
     }
 }
 
-/// Copies the geometry; the caller then looks at the gate again.
+/// Copies the geometry.
 fn geometry(control: &Control) -> GeometryWords {
     let whole = |word: &AtomicU64| word.load(Relaxed);
     let halves = |word: &AtomicU64| (whole(word) as u32, (whole(word) >> 32) as u32);
     let (stride, log2_slots) = halves(word!(control, geometry.stride));
     let (rings, ring_pitch) = halves(word!(control, geometry.rings));
-    let words = GeometryWords {
+    GeometryWords {
         size: whole(word!(control, geometry.size)),
         stride,
         log2_slots,
@@ -84,9 +85,7 @@ fn geometry(control: &Control) -> GeometryWords {
         process: whole(word!(control, geometry.process)),
         ring_headers: whole(word!(control, geometry.ring_headers)),
         slots: whole(word!(control, geometry.slots)),
-    };
-    fence(Acquire);
-    words
+    }
 }
 
 /// Whether everything that will be used lies in the segment, for slots of our stride.
@@ -101,7 +100,7 @@ fn fits(geometry: &GeometryWords, stride: u32) -> bool {
         && g.ring_pitch as usize >= ring_word::COUNT * 8
         && [g.masks, g.process, g.ring_headers, g.slots, g.ring_pitch as u64]
             .iter()
-            .all(|it| it.is_multiple_of(8))
+            .all(|it| *it % 8 == 0)
         && inside(end(g.masks, 1, PAGE))
         && inside(end(g.process, 1, PAGE))
         && inside(end(g.ring_headers, rings, g.ring_pitch as u64))
@@ -179,7 +178,12 @@ fn join(buffer: &'static Buffer, place: &Place, stride: u32, gate: u64) -> Found
     if gate == 0 {
         return Found::Refused;
     }
-    let nonce = word!(control, nonce).load(Relaxed);
+    let description = under(word!(control, gate), gate, || {
+        // clock_kind and target_pid share a word.
+        let target_pid = (word!(control, clock_kind).load(Relaxed) >> 32) as u32;
+        (word!(control, nonce).load(Relaxed), target_pid, geometry(control))
+    });
+    let Some((nonce, target_pid, geometry)) = description else { return Found::GateChanged };
     if gate == word!(control, failed_gate).load(Acquire)
         && nonce == word!(control, failed_nonce).load(Relaxed)
     {
@@ -193,8 +197,6 @@ fn join(buffer: &'static Buffer, place: &Place, stride: u32, gate: u64) -> Found
             return Found::Refused;
         }
     }
-    // clock_kind and target_pid share a word.
-    let target_pid = (word!(control, clock_kind).load(Relaxed) >> 32) as u32;
     // SAFETY: no pointers.
     if target_pid != unsafe { libc::getpid() } as u32 {
         // Nothing is remembered: a child of vfork(2) runs as the thread that waits for it.
@@ -205,10 +207,6 @@ fn join(buffer: &'static Buffer, place: &Place, stride: u32, gate: u64) -> Found
     }
     buffer.guard.empty_on_fork(control);
 
-    let geometry = geometry(control);
-    if control.gate() != gate {
-        return Found::GateChanged; // what was copied may belong to another gate
-    }
     let mapped = match table::find(control, nonce) {
         _ if !fits(&geometry, stride) => Err(libc::EINVAL),
         Some(base) => Ok(base),
