@@ -6,6 +6,7 @@
 //! * [`CaptureWriter`] writes one, to any [`std::io::Write`].
 //! * [`Capture`] reads one, from a file or a stream, finished, cut off, damaged or still being
 //!   written, with memory that does not grow with its size. What it hands out has been checked.
+//! * [`columns`] reads the values out of frames.
 //! * [`Account`] adds up what was captured, lost and dropped, from the chunks alone.
 //!
 //! # What a loss looks like
@@ -20,6 +21,7 @@ mod chunk;
 mod clock;
 mod clock_table;
 mod codec;
+pub mod columns;
 mod end;
 mod error;
 mod format;

@@ -3,14 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use ppt_capture::SourceInfo;
+use ppt_capture::columns::{Reader, Time};
 use ppt_capture::frame_dsl::{Style, columns};
 
-use crate::cell::Cell;
 use crate::dump::Options;
 use crate::error::DumpError;
 use crate::escape::escape;
 use crate::select::{labels, select, several_processes};
-use crate::window::At;
 
 /// The columns of a table, and how each kind of frame fills them.
 #[derive(Debug, Default)]
@@ -52,9 +51,9 @@ pub(crate) struct FramePlan {
     /// Bytes of the frame; what follows in its slot means nothing.
     pub size: usize,
     /// What places it in time.
-    pub at: Option<At>,
-    /// For each column behind the standard ones, its cell.
-    pub cells: Vec<Option<Cell>>,
+    pub at: Option<Time>,
+    /// For each column behind the standard ones, its reader.
+    pub cells: Vec<Option<Reader>>,
 }
 
 impl Plan {
@@ -90,13 +89,13 @@ impl Plan {
                 let wanted = wanted(&frame.name);
                 let cells = columns(schema, frame, Style::Text);
                 let cells = cells.iter().filter(|_| wanted);
-                let placed = cells.map(|it| (union.place(&it.name), Cell::new(schema, it)));
+                let placed = cells.map(|it| (union.place(&it.name), Reader::new(schema, it)));
                 let mut cells = Vec::new();
                 for (place, cell) in placed.collect::<Vec<_>>() {
                     cells.resize_with(cells.len().max(place + 1), || None);
                     cells[place] = Some(cell);
                 }
-                let (name, at) = (frame.name.clone(), frame.at().and_then(At::of));
+                let (name, at) = (frame.name.clone(), frame.at().and_then(Time::of));
                 FramePlan { name, wanted, size: frame.size as usize, at, cells }
             });
             let frames = frames.collect();

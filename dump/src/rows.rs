@@ -1,7 +1,9 @@
 //! From frames to rows.
 
+use ppt_capture::columns::frame_id;
 use ppt_capture::{ClockTable, Damage, DamageKind, FramesHead, Stamps};
 
+use crate::cell;
 use crate::plan::{FramePlan, Plan, SourcePlan};
 use crate::table::{TableWriter, Value, digits};
 use crate::window::Window;
@@ -49,7 +51,7 @@ impl Rows<'_> {
                 continue;
             }
             if let Some(window) = self.window {
-                match window.has_frame(seq, bytes, frame.at.as_ref(), head, &stamps) {
+                match window.has_frame(seq, bytes, frame.at, head, &stamps) {
                     Some(true) => {}
                     Some(false) => continue,
                     None => {
@@ -68,7 +70,7 @@ impl Rows<'_> {
             let bytes = bytes.get(..frame.size).unwrap_or(bytes);
             for (column, cell) in (standard.columns..).zip(&frame.cells) {
                 match cell {
-                    Some(cell) => cell.write(column, bytes, &stamps, writer, out),
+                    Some(cell) => cell::write(cell, column, bytes, &stamps, writer, out),
                     None => writer.cell(column, Value::Empty, out),
                 }
             }
@@ -139,12 +141,6 @@ impl Standard {
         }
         out.truncate(end);
     }
-}
-
-/// Where several frames share a buffer: the u16 after the sequence number.
-#[inline]
-fn frame_id(bytes: &[u8]) -> u16 {
-    bytes.get(8..10).map_or(0, |id| u16::from_le_bytes([id[0], id[1]]))
 }
 
 #[inline]

@@ -11,7 +11,7 @@ use std::cell::Cell;
 use std::fmt;
 use std::time::Duration;
 
-use ppt_capture::frame_dsl::schema::{Clock, Field, FieldType};
+use ppt_capture::columns::{Scale, Time};
 use ppt_capture::{ClockTable, FileHeader, FramesHead, Gap, Stamps};
 
 use crate::error::DumpError;
@@ -102,11 +102,11 @@ impl Window {
             return true;
         }
         // Not by when they were drained: by times of their own.
-        let Some(at) = source.frames.iter().find_map(|frame| frame.at.as_ref()) else {
+        let Some(at) = source.frames.iter().find_map(|frame| frame.at) else {
             return false;
         };
         // A counter that jumped does not rise from the least to the greatest.
-        if at.is_ticks() && !clocks.tick_steps().is_empty() {
+        if at.scale() == Scale::Ticks && !clocks.tick_steps().is_empty() {
             return true;
         }
         let stamps = Stamps::new(clocks, head.drained_mono_ns, source.monotonic_offset);
@@ -122,7 +122,7 @@ impl Window {
         &self,
         seq: u64,
         bytes: &[u8],
-        at: Option<&At>,
+        at: Option<Time>,
         head: &FramesHead,
         stamps: &Stamps<'_>,
     ) -> Option<bool> {
@@ -132,7 +132,7 @@ impl Window {
         if self.times.is_none() {
             return Some(true);
         }
-        let own = at.and_then(|at| at.epoch(at.time(bytes), stamps, self.offset));
+        let own = at.and_then(|at| at.epoch(at.word(bytes), stamps, self.offset));
         self.has_time(own.or_else(|| self.drained(head)))
     }
 
@@ -192,69 +192,5 @@ impl GapWindow {
         }
         let noticed = if is_hole { 0 } else { self.latest.get() };
         window.has_time(window.epoch_of_drain(noticed))
-    }
-}
-
-/// The field that places a frame in time.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct At {
-    offset: usize,
-    form: Form,
-    clock: Option<Clock>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Form {
-    Ticks,
-    Ns,
-    /// Seconds, and parts of so many ns.
-    Pair(u64),
-}
-
-impl At {
-    /// That field of a frame of `schema`, if it has one.
-    pub fn of(field: &Field) -> Option<At> {
-        let (form, clock) = match field.ty {
-            FieldType::Tsc => (Form::Ticks, None),
-            FieldType::Ns { clock } => (Form::Ns, Some(clock)),
-            FieldType::Timespec { clock } => (Form::Pair(1), Some(clock)),
-            FieldType::Timeval => (Form::Pair(1000), Some(Clock::Realtime)),
-            _ => return None,
-        };
-        Some(At { offset: field.offset as usize, form, clock })
-    }
-
-    fn is_ticks(&self) -> bool {
-        self.form == Form::Ticks
-    }
-
-    /// As chunk heads have it: ticks, or ns of its clock; 0 for what was not taken or is no time.
-    fn time(&self, frame: &[u8]) -> u64 {
-        let word = |at: usize| {
-            let bytes = frame.get(at..).and_then(|rest| rest.first_chunk());
-            bytes.map_or(0, |&bytes| u64::from_le_bytes(bytes))
-        };
-        let first = word(self.offset);
-        let time = match self.form {
-            Form::Ticks => return first,
-            Form::Ns => Some(first),
-            Form::Pair(unit) => word(self.offset + 8)
-                .checked_mul(unit)
-                .and_then(|rest| first.checked_mul(1_000_000_000)?.checked_add(rest)),
-        };
-        time.filter(|&time| time <= i64::MAX as u64).unwrap_or(0)
-    }
-
-    /// ns since the epoch at such a time.
-    fn epoch(&self, time: u64, stamps: &Stamps<'_>, offset: Option<i128>) -> Option<i128> {
-        match (self.clock, time) {
-            (_, 0) => None,
-            (None, time) => stamps.epoch(time).map(i128::from),
-            (Some(Clock::Realtime), time) => Some(time.into()),
-            (Some(Clock::Monotonic), time) => {
-                Some(i128::from(time) - i128::from(stamps.monotonic_offset()) + offset?)
-            }
-            (Some(_), _) => None,
-        }
     }
 }

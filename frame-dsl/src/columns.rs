@@ -1,6 +1,8 @@
 //! The columns of a frame: the one place that decides their names and types, for every output.
 
-use crate::schema::{Clock, Field, FieldType, Frame, Int, Schema};
+use std::collections::{HashMap, HashSet};
+
+use crate::schema::{Clock, Edge, Field, FieldType, Frame, Int, Schema};
 
 /// Columns that every table may have; no field may be called so.
 pub const STANDARD_COLUMNS: [&str; 12] = [
@@ -22,7 +24,7 @@ pub enum Style {
 pub struct Column {
     /// Its name, unique in the frame (the checker sees to that).
     pub name: String,
-    /// Index in [`Frame::fields`].
+    /// Index in [`Frame::fields`]; of the length of an interval, the index of its end.
     pub field: usize,
     /// Bytes from the start of the frame to the value.
     pub offset: u32,
@@ -34,38 +36,20 @@ pub struct Column {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the plain numbers say what they are")]
 pub enum ColumnType {
-    I8,
-    I16,
-    I32,
-    I64,
-    U8,
-    U16,
-    U32,
-    U64,
+    Int(Int),
     F32,
     F64,
+    /// One byte: 0 or 1, from a writer that keeps to its language.
     Bool,
     /// i64 nanoseconds, a length of time.
     Duration,
-    /// i64 nanoseconds of `clock`; 0 is an empty cell.
-    Ns {
-        clock: Clock,
-    },
-    /// i64 seconds, i64 nanoseconds of `clock`, shown as one number of nanoseconds; 0 is an empty
-    /// cell.
-    Timespec {
-        clock: Clock,
-    },
-    /// u64 ticks of the CPU's counter, or with bit 63 CLOCK_MONOTONIC in ns; shown as nanoseconds
-    /// since the epoch; 0 is an empty cell.
-    Tick,
+    /// A point in time; one that was not taken (0) is an empty cell.
+    Time(TimeType),
     /// The seconds of the timeval at the offset. The offset is that of the whole timeval, here and
     /// below: if seconds and microseconds are both 0, both cells are empty.
     TimevalSeconds,
     /// The microseconds of the timeval at the offset.
     TimevalMicroseconds,
-    /// i64 seconds, i64 microseconds since the epoch in one column; 0 is an empty cell.
-    Timeval,
     /// A value of `schema.enums[index]`, stored as `repr`; unknown values are shown as the number.
     Enum {
         index: usize,
@@ -79,9 +63,41 @@ pub enum ColumnType {
     Bytes {
         len: u32,
     },
+    /// The length of an interval: what is at the offset `end` minus what is at the column's offset.
+    Length {
+        of: Measure,
+        end: u32,
+    },
 }
 
-/// The columns of `frame` in declared order, one per cell: an array has one per element.
+/// How a point in time is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TimeType {
+    /// u64 ticks of the CPU's counter, or with bit 63 CLOCK_MONOTONIC in ns.
+    Ticks,
+    /// i64 nanoseconds of the clock.
+    Ns(Clock),
+    /// i64 seconds, i64 nanoseconds of the clock.
+    Timespec(Clock),
+    /// i64 seconds, i64 microseconds since the epoch.
+    Timeval,
+}
+
+/// What has a length between two values of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the plain numbers say what they are")]
+pub enum Measure {
+    Int(Int),
+    F32,
+    F64,
+    Duration,
+    /// i64 nanoseconds; empty where one of the two was not taken.
+    Time(TimeType),
+}
+
+/// The columns of `frame`, one per cell: those of the fields in declared order, of which an array
+/// has one per element; then, for SQL, the length of each interval that can have one. A length has
+/// the name of its interval, or `ppt_` before it where a field has that name.
 pub fn columns(schema: &Schema, frame: &Frame, style: Style) -> Vec<Column> {
     let mut columns = Vec::with_capacity(frame.fields.len());
     for (index, field) in frame.fields.iter().enumerate() {
@@ -98,7 +114,52 @@ pub fn columns(schema: &Schema, frame: &Frame, style: Style) -> Vec<Column> {
             }
         }
     }
+    if style == Style::Sql {
+        lengths(schema, frame, &mut columns);
+    }
     columns
+}
+
+fn lengths(schema: &Schema, frame: &Frame, columns: &mut Vec<Column>) {
+    let halves = |wanted: Edge| {
+        let named = move |field: &'_ Field| match &field.interval {
+            Some(it) if it.edge == wanted && field.array.is_none() => Some(it.name.clone()),
+            _ => None,
+        };
+        let fields = frame.fields.iter().enumerate();
+        fields.filter_map(move |(index, field)| Some((named(field)?, index, field)))
+    };
+    let starts: HashMap<_, _> = halves(Edge::Start).map(|(name, _, field)| (name, field)).collect();
+    let mut taken: HashSet<String> =
+        columns.iter().map(|column| column.name.to_ascii_lowercase()).collect();
+    for (mut name, index, end) in halves(Edge::End) {
+        // Any schema may come out of a capture, not only those of frame files.
+        let Some(start) = starts.get(&name).filter(|start| start.ty == end.ty) else { continue };
+        let Some(of) = measure(column_type(schema, &end.ty)) else { continue };
+        while !taken.insert(name.to_ascii_lowercase()) {
+            name.insert_str(0, "ppt_");
+        }
+        let ty = ColumnType::Length { of, end: end.offset };
+        columns.push(Column { name, field: index, offset: start.offset, ty });
+    }
+}
+
+/// What the difference of two values means, if anything.
+fn measure(ty: ColumnType) -> Option<Measure> {
+    match ty {
+        ColumnType::Int(int) => Some(Measure::Int(int)),
+        ColumnType::F32 => Some(Measure::F32),
+        ColumnType::F64 => Some(Measure::F64),
+        ColumnType::Duration => Some(Measure::Duration),
+        ColumnType::Time(time) => Some(Measure::Time(time)),
+        ColumnType::Bool
+        | ColumnType::Enum { .. }
+        | ColumnType::Text { .. }
+        | ColumnType::Bytes { .. }
+        | ColumnType::TimevalSeconds
+        | ColumnType::TimevalMicroseconds
+        | ColumnType::Length { .. } => None,
+    }
 }
 
 fn cell_name(field: &Field, element: u32) -> String {
@@ -110,22 +171,22 @@ fn cell_name(field: &Field, element: u32) -> String {
 
 fn column_type(schema: &Schema, ty: &FieldType) -> ColumnType {
     match ty {
-        FieldType::I8 => ColumnType::I8,
-        FieldType::I16 => ColumnType::I16,
-        FieldType::I32 => ColumnType::I32,
-        FieldType::I64 => ColumnType::I64,
-        FieldType::U8 => ColumnType::U8,
-        FieldType::U16 => ColumnType::U16,
-        FieldType::U32 => ColumnType::U32,
-        FieldType::U64 => ColumnType::U64,
+        FieldType::I8 => ColumnType::Int(Int::I8),
+        FieldType::I16 => ColumnType::Int(Int::I16),
+        FieldType::I32 => ColumnType::Int(Int::I32),
+        FieldType::I64 => ColumnType::Int(Int::I64),
+        FieldType::U8 => ColumnType::Int(Int::U8),
+        FieldType::U16 => ColumnType::Int(Int::U16),
+        FieldType::U32 => ColumnType::Int(Int::U32),
+        FieldType::U64 => ColumnType::Int(Int::U64),
         FieldType::F32 => ColumnType::F32,
         FieldType::F64 => ColumnType::F64,
         FieldType::Bool => ColumnType::Bool,
         FieldType::Duration => ColumnType::Duration,
-        FieldType::Timeval => ColumnType::Timeval,
-        FieldType::Timespec { clock } => ColumnType::Timespec { clock: *clock },
-        FieldType::Ns { clock } => ColumnType::Ns { clock: *clock },
-        FieldType::Tsc => ColumnType::Tick,
+        FieldType::Timeval => ColumnType::Time(TimeType::Timeval),
+        FieldType::Timespec { clock } => ColumnType::Time(TimeType::Timespec(*clock)),
+        FieldType::Ns { clock } => ColumnType::Time(TimeType::Ns(*clock)),
+        FieldType::Tsc => ColumnType::Time(TimeType::Ticks),
         FieldType::Enum { name } => match schema.enums.iter().position(|it| it.name == *name) {
             Some(index) => ColumnType::Enum { index, repr: schema.enums[index].repr },
             // Not in a checked schema: such a field has no bytes.
@@ -133,6 +194,28 @@ fn column_type(schema: &Schema, ty: &FieldType) -> ColumnType {
         },
         FieldType::Char { len } => ColumnType::Text { len: *len },
         FieldType::Bytes { len } => ColumnType::Bytes { len: *len },
+    }
+}
+
+impl TimeType {
+    /// How a field is stored that is a point in time.
+    pub fn of(ty: &FieldType) -> Option<TimeType> {
+        match ty {
+            FieldType::Timeval => Some(TimeType::Timeval),
+            FieldType::Timespec { clock } => Some(TimeType::Timespec(*clock)),
+            FieldType::Ns { clock } => Some(TimeType::Ns(*clock)),
+            FieldType::Tsc => Some(TimeType::Ticks),
+            _ => None,
+        }
+    }
+
+    /// The clock whose time it is; None: the CPU's counter.
+    pub fn clock(self) -> Option<Clock> {
+        match self {
+            TimeType::Ticks => None,
+            TimeType::Ns(clock) | TimeType::Timespec(clock) => Some(clock),
+            TimeType::Timeval => Some(Clock::Realtime),
+        }
     }
 }
 
@@ -182,7 +265,38 @@ mod tests {
         let schema = frame();
         let columns = columns(&schema, &schema.frames[0], Style::Sql);
         assert_eq!(columns[0].ty, ColumnType::Enum { index: 0, repr: Int::U8 });
-        assert_eq!(columns[1].ty, ColumnType::Timeval);
+        assert_eq!(columns[1].ty, ColumnType::Time(TimeType::Timeval));
         assert_eq!(columns[6].ty, ColumnType::Text { len: 3 });
+    }
+
+    /// The lengths behind the fields of a frame file.
+    #[cfg(feature = "parser")]
+    fn lengths(fields: &str) -> Vec<(String, ColumnType)> {
+        let text = format!("option time tsc; enum E {{ A }} frame f {{ {fields} }}");
+        let schema = crate::compile(text.as_bytes(), "f.frame").unwrap().schema;
+        let columns = columns(&schema, &schema.frames[0], Style::Sql);
+        let lengths = columns.into_iter().skip(schema.frames[0].fields.len());
+        lengths.map(|column| (column.name, column.ty)).collect()
+    }
+
+    #[test]
+    #[cfg(feature = "parser")]
+    fn intervals_have_a_length() {
+        let of = |of, end| ColumnType::Length { of, end };
+        let ticks = Measure::Time(TimeType::Ticks);
+        assert_eq!(
+            lengths("interval time run; interval u8 level; int after;"),
+            [("run".to_owned(), of(ticks, 8)), ("level".to_owned(), of(Measure::Int(Int::U8), 29))]
+        );
+        assert_eq!(lengths("interval bool b; interval E e; time x_start, x_end;"), []);
+    }
+
+    #[test]
+    #[cfg(feature = "parser")]
+    fn a_field_keeps_its_name_from_the_length_of_an_interval() {
+        let names = |fields| lengths(fields).into_iter().map(|it| it.0).collect::<Vec<_>>();
+        assert_eq!(names("interval time run; int Run;"), ["ppt_run"]);
+        assert_eq!(names("interval time a_0; int a[1];"), ["ppt_a_0"]);
+        assert_eq!(names("interval time seqno;"), ["seqno"], "the standard column gives way");
     }
 }

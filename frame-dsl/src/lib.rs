@@ -56,7 +56,7 @@ mod verify;
 #[cfg(feature = "parser")]
 mod wording;
 
-pub use columns::{Column, ColumnType, Style, columns};
+pub use columns::{Column, ColumnType, Measure, Style, TimeType, columns};
 #[cfg(feature = "parser")]
 pub use compile::{Compiled, Declared, Failure, Language, MAX_SOURCE_BYTES, compile};
 #[cfg(feature = "parser")]

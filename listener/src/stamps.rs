@@ -1,15 +1,14 @@
 //! What a chunk's head says about its frames: when, and which kinds.
 
+use ppt_capture::columns::{Time, frame_id};
 use ppt_capture::frame_dsl::Schema;
-use ppt_capture::frame_dsl::schema::{
-    Clock, FRAME_ID_OFFSET, Field, FieldType, STAMP_IS_MONOTONIC,
-};
+use ppt_capture::frame_dsl::schema::STAMP_IS_MONOTONIC;
 
 /// Where the frames of a buffer hold their time and their kind.
 #[derive(Debug, Default)]
 pub(crate) struct Stamps {
     /// The `@at` field of each frame, by frame id.
-    at: Vec<Option<At>>,
+    at: Vec<Option<Time>>,
     /// Frames carry their id.
     multi: bool,
 }
@@ -22,36 +21,18 @@ pub(crate) struct Stamp {
     pub frame_mask: u64,
 }
 
-/// One `@at` field.
-#[derive(Debug, Clone, Copy)]
-struct At {
-    offset: usize,
-    /// Nanoseconds of a unit of the word that follows; 0 = there is none, the field is one number.
-    fraction: u64,
-    /// The number is a stamp of type `tsc`, which may be no ticks.
-    ticks: bool,
-}
-
-/// What numbers of two fields must have in common to be compared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Scale {
-    Ns(Clock),
-    Ticks,
-}
-
 impl Stamps {
     /// Of frames with the schema `json`; one that cannot be read leaves everything unknown.
     pub fn of(json: &[u8]) -> Self {
         let Ok(schema) = Schema::from_json(json) else { return Self::default() };
-        let fields: Vec<Option<&Field>> = schema.frames.iter().map(|frame| frame.at()).collect();
-        let mut scales = fields.iter().flatten().filter_map(|field| scale(&field.ty));
+        let times = schema.frames.iter().map(|frame| frame.at().and_then(Time::of));
+        let mut at: Vec<Option<Time>> = times.collect();
+        let mut scales = at.iter().flatten().map(|time| time.scale());
         let first = scales.next();
         // Times of different clocks have no least one.
-        let at = if scales.all(|scale| Some(scale) == first) {
-            fields.into_iter().map(|field| field.and_then(At::of)).collect()
-        } else {
-            vec![None; schema.frames.len()]
-        };
+        if !scales.all(|scale| Some(scale) == first) {
+            at.fill(None);
+        }
         Self { at, multi: schema.multi() }
     }
 
@@ -68,10 +49,10 @@ impl Stamps {
             }
         }
         for frame in bytes.chunks_exact(stride) {
-            let id = if self.multi { word(frame, FRAME_ID_OFFSET as usize) as u16 } else { 0 };
+            let id = if self.multi { frame_id(frame) } else { 0 };
             stamp.frame_mask |= 1 << id.min(63);
             let at = self.at.get(usize::from(id)).copied().flatten();
-            let time = at.map_or(0, |at| at.time(frame));
+            let time = at.map_or(0, |at| at.word(frame));
             if time != 0 {
                 stamp.t_min = if stamp.t_min == 0 { time } else { stamp.t_min.min(time) };
                 stamp.t_max = stamp.t_max.max(time);
@@ -85,50 +66,10 @@ impl Stamps {
     }
 }
 
-impl At {
-    fn of(field: &Field) -> Option<Self> {
-        let fraction = match field.ty {
-            FieldType::Timeval => 1000,
-            FieldType::Timespec { .. } => 1,
-            FieldType::Ns { .. } | FieldType::Tsc => 0,
-            _ => return None,
-        };
-        let ticks = field.ty == FieldType::Tsc;
-        Some(Self { offset: field.offset as usize, fraction, ticks })
-    }
-
-    /// Ticks, or nanoseconds of the field's clock; 0 for what cannot be a time.
-    fn time(&self, frame: &[u8]) -> u64 {
-        let first = word(frame, self.offset);
-        let time = match self.fraction {
-            0 => Some(first),
-            unit => word(frame, self.offset + 8)
-                .checked_mul(unit)
-                .and_then(|rest| first.checked_mul(1_000_000_000)?.checked_add(rest)),
-        };
-        time.filter(|&time| self.ticks || time <= i64::MAX as u64).unwrap_or(0)
-    }
-}
-
-fn scale(ty: &FieldType) -> Option<Scale> {
-    match ty {
-        FieldType::Tsc => Some(Scale::Ticks),
-        FieldType::Timeval => Some(Scale::Ns(Clock::Realtime)),
-        FieldType::Timespec { clock } | FieldType::Ns { clock } => Some(Scale::Ns(*clock)),
-        _ => None,
-    }
-}
-
-/// The little-endian word at `offset`; 0 outside the frame, whose schema the target chose.
-fn word(frame: &[u8], offset: usize) -> u64 {
-    let bytes = frame.get(offset..).and_then(|rest| rest.first_chunk());
-    bytes.map_or(0, |&bytes| u64::from_le_bytes(bytes))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ppt_capture::frame_dsl::schema::{Extra, Frame, JSON_VERSION};
+    use ppt_capture::frame_dsl::schema::{Clock, Extra, Field, FieldType, Frame, JSON_VERSION};
 
     fn field(ty: FieldType, offset: u32, at: bool) -> Field {
         Field {

@@ -7,7 +7,7 @@ use super::fields::{DraftField, Types};
 use super::names::{self, Declared};
 use super::options::Time;
 use crate::ast::{self, File};
-use crate::columns::{STANDARD_COLUMNS, Style, columns};
+use crate::columns::{ColumnType, STANDARD_COLUMNS, Style, columns};
 use crate::diagnostic::{Note, Sink, Span};
 use crate::mistake::{Kind, Mistake};
 use crate::schema::{Edge, Extra, Field, Frame, MAX_FIELDS, MAX_FRAME_BYTES, MAX_FRAMES, Schema};
@@ -192,7 +192,9 @@ pub(super) fn columns_are_distinct(schema: &Schema, places: &[Places], sink: &mu
         }
         let mut seen: HashMap<String, usize> = HashMap::new();
         let mut reported = Vec::new();
-        for column in columns(schema, frame, Style::Sql) {
+        let columns = columns(schema, frame, Style::Sql).into_iter();
+        // The length of an interval gives way to any field: it bars no name.
+        for column in columns.filter(|it| !matches!(it.ty, ColumnType::Length { .. })) {
             let folded = column.name.to_ascii_lowercase();
             let name = |index: usize| frame.fields[index].name.clone();
             let span = place.fields[column.field].clone();

@@ -1,0 +1,282 @@
+//! Reads the columns of frames: the one place that knows how the bytes of each type are read.
+//!
+//! A [`Reader`] is one column of one kind of frame. [`Reader::visit`] gives the typed way to read it
+//! to a [`Visitor`], which reads one cell or runs over a whole chunk: each is compiled for its type,
+//! and nothing is allocated. Any bytes are a value; a field that reaches beyond the frame (which no
+//! checked schema has) has none.
+//!
+//! A new type of column is a method of [`Visitor`] and an arm here; the compiler then asks every
+//! output for it.
+
+mod access;
+mod names;
+mod time;
+
+use ppt_frame_dsl::schema::{FRAME_ID_OFFSET, Int, Schema};
+use ppt_frame_dsl::{Column, ColumnType, Measure};
+
+use crate::clock_table::Stamps;
+
+pub use access::{Access, At, Difference, Fixed, Integer, Number, Text};
+pub use names::Names;
+pub use time::{Half, Scale, Time, TimeLength};
+
+/// One column of one kind of frame, ready to be read.
+#[derive(Debug, Clone)]
+pub struct Reader {
+    at: usize,
+    ty: ColumnType,
+    names: Names,
+}
+
+/// What an output does with a column, by the type of its values: one method for each.
+///
+/// The methods take the way to read a value out of a frame. An interval's length comes as the type
+/// that it has.
+pub trait Visitor: Sized {
+    /// What comes of it.
+    type Output;
+
+    /// An integer.
+    fn integer<T: Integer>(self, value: impl Access<Value = T>) -> Self::Output;
+    /// A number of 32 bits with a fraction.
+    fn single(self, value: impl Access<Value = f32>) -> Self::Output;
+    /// A number of 64 bits with a fraction.
+    fn double(self, value: impl Access<Value = f64>) -> Self::Output;
+    /// 0 or 1; another byte is what a writer did not keep to.
+    fn boolean(self, value: impl Access<Value = u8>) -> Self::Output;
+    /// Nanoseconds.
+    fn duration(self, value: impl Access<Value = i64>) -> Self::Output;
+    /// A point in time.
+    fn time(self, time: Time) -> Self::Output;
+    /// One half of a timeval, which text has in two columns.
+    fn half(self, half: Half) -> Self::Output;
+    /// A value of an enum.
+    fn name<T: Integer>(self, value: impl Access<Value = T>, names: &Names) -> Self::Output;
+    /// Text.
+    fn text(self, text: Text) -> Self::Output;
+    /// Bytes without meaning.
+    fn bytes(self, bytes: Fixed) -> Self::Output;
+}
+
+impl Reader {
+    /// The reader of `column`, of a schema that has been checked.
+    pub fn new(schema: &Schema, column: &Column) -> Reader {
+        let names = match column.ty {
+            ColumnType::Enum { index, .. } => schema.enums.get(index).map(Names::of),
+            _ => None,
+        };
+        Reader { at: column.offset as usize, ty: column.ty, names: names.unwrap_or_default() }
+    }
+
+    /// What the column holds.
+    pub fn ty(&self) -> ColumnType {
+        self.ty
+    }
+
+    /// The names of an enum's values; of anything else none.
+    pub fn names(&self) -> &Names {
+        &self.names
+    }
+
+    /// Has `visitor` read the column, in a chunk whose stamps are read by `stamps`.
+    #[inline(always)]
+    pub fn visit<V: Visitor>(&self, stamps: &Stamps<'_>, visitor: V) -> V::Output {
+        let at = self.at;
+        match self.ty {
+            ColumnType::Int(Int::I8) => visitor.integer(At::<i8>::new(at)),
+            ColumnType::Int(Int::I16) => visitor.integer(At::<i16>::new(at)),
+            ColumnType::Int(Int::I32) => visitor.integer(At::<i32>::new(at)),
+            ColumnType::Int(Int::I64) => visitor.integer(At::<i64>::new(at)),
+            ColumnType::Int(Int::U8) => visitor.integer(At::<u8>::new(at)),
+            ColumnType::Int(Int::U16) => visitor.integer(At::<u16>::new(at)),
+            ColumnType::Int(Int::U32) => visitor.integer(At::<u32>::new(at)),
+            ColumnType::Int(Int::U64) => visitor.integer(At::<u64>::new(at)),
+            ColumnType::F32 => visitor.single(At::<f32>::new(at)),
+            ColumnType::F64 => visitor.double(At::<f64>::new(at)),
+            ColumnType::Bool => visitor.boolean(At::<u8>::new(at)),
+            ColumnType::Duration => visitor.duration(At::<i64>::new(at)),
+            ColumnType::Time(ty) => visitor.time(Time::new(at, ty)),
+            ColumnType::TimevalSeconds => visitor.half(Half::seconds(at)),
+            ColumnType::TimevalMicroseconds => visitor.half(Half::microseconds(at)),
+            ColumnType::Enum { repr, .. } => self.enumerated(repr, visitor),
+            ColumnType::Text { len } => visitor.text(Text::new(at, len)),
+            ColumnType::Bytes { len } => visitor.bytes(Fixed::new(at, len)),
+            ColumnType::Length { of, end } => length(at, end as usize, of, stamps, visitor),
+        }
+    }
+
+    #[inline(never)]
+    fn enumerated<V: Visitor>(&self, repr: Int, visitor: V) -> V::Output {
+        let (at, names) = (self.at, &self.names);
+        match repr {
+            Int::I8 => visitor.name(At::<i8>::new(at), names),
+            Int::I16 => visitor.name(At::<i16>::new(at), names),
+            Int::I32 => visitor.name(At::<i32>::new(at), names),
+            Int::I64 => visitor.name(At::<i64>::new(at), names),
+            Int::U8 => visitor.name(At::<u8>::new(at), names),
+            Int::U16 => visitor.name(At::<u16>::new(at), names),
+            Int::U32 => visitor.name(At::<u32>::new(at), names),
+            Int::U64 => visitor.name(At::<u64>::new(at), names),
+        }
+    }
+}
+
+#[inline(never)]
+fn length<V: Visitor>(
+    start: usize,
+    end: usize,
+    of: Measure,
+    stamps: &Stamps<'_>,
+    visitor: V,
+) -> V::Output {
+    match of {
+        Measure::Int(Int::I8) => visitor.integer(Difference::<i8>::new(start, end)),
+        Measure::Int(Int::I16) => visitor.integer(Difference::<i16>::new(start, end)),
+        Measure::Int(Int::I32) => visitor.integer(Difference::<i32>::new(start, end)),
+        Measure::Int(Int::I64) => visitor.integer(Difference::<i64>::new(start, end)),
+        Measure::Int(Int::U8) => visitor.integer(Difference::<u8>::new(start, end)),
+        Measure::Int(Int::U16) => visitor.integer(Difference::<u16>::new(start, end)),
+        Measure::Int(Int::U32) => visitor.integer(Difference::<u32>::new(start, end)),
+        Measure::Int(Int::U64) => visitor.integer(Difference::<u64>::new(start, end)),
+        Measure::F32 => visitor.single(Difference::<f32>::new(start, end)),
+        Measure::F64 => visitor.double(Difference::<f64>::new(start, end)),
+        Measure::Duration => visitor.duration(Difference::<i64>::new(start, end)),
+        Measure::Time(ty) => {
+            visitor.duration(TimeLength::new(Time::new(start, ty), Time::new(end, ty), stamps))
+        }
+    }
+}
+
+/// The id of a frame whose buffer has several kinds of them: which one it is. 0 outside of it.
+#[inline]
+pub fn frame_id(frame: &[u8]) -> u16 {
+    At::<u16>::new(FRAME_ID_OFFSET as usize).get(frame).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use ppt_frame_dsl::schema::Clock;
+    use ppt_frame_dsl::{Style, TimeType, columns};
+
+    use super::*;
+    use crate::clock::{ClockId, ClockReading};
+    use crate::clock_table::ClockTable;
+
+    /// Intervals of ticks, of ns of a clock and of an integer.
+    const SCHEMA: &str = r#"{"v":1,"buffer":"b","slots":16,"stride":64,"frames":[{"name":"f",
+        "kind":"plain","size":64,"fields":[
+        {"name":"a_start","type":"tsc","interval":{"name":"a","edge":"start"},"offset":8},
+        {"name":"a_end","type":"tsc","interval":{"name":"a","edge":"end"},"at":true,"offset":16},
+        {"name":"b_start","type":"ns","clock":"thread_cpu","interval":{"name":"b","edge":"start"},"offset":24},
+        {"name":"b_end","type":"ns","clock":"thread_cpu","interval":{"name":"b","edge":"end"},"offset":32},
+        {"name":"c_start","type":"u8","interval":{"name":"c","edge":"start"},"offset":40},
+        {"name":"c_end","type":"u8","interval":{"name":"c","edge":"end"},"offset":41}]}]}"#;
+
+    /// What is read, as text: its method and its value.
+    struct Told<'a>(&'a [u8]);
+
+    impl Visitor for Told<'_> {
+        type Output = String;
+
+        fn integer<T: Integer>(self, value: impl Access<Value = T>) -> String {
+            format!("integer {:?}", value.get(self.0).map(Into::<i128>::into))
+        }
+        fn single(self, value: impl Access<Value = f32>) -> String {
+            format!("single {:?}", value.get(self.0))
+        }
+        fn double(self, value: impl Access<Value = f64>) -> String {
+            format!("double {:?}", value.get(self.0))
+        }
+        fn boolean(self, value: impl Access<Value = u8>) -> String {
+            format!("boolean {:?}", value.get(self.0))
+        }
+        fn duration(self, value: impl Access<Value = i64>) -> String {
+            format!("duration {:?}", value.get(self.0))
+        }
+        fn time(self, time: Time) -> String {
+            format!("time {:?} {}", time.scale(), time.word(self.0))
+        }
+        fn half(self, half: Half) -> String {
+            format!("half {:?}", half.get(self.0))
+        }
+        fn name<T: Integer>(self, value: impl Access<Value = T>, names: &Names) -> String {
+            format!(
+                "name {:?}",
+                value.get(self.0).map(|it| names.get(it.into()).map(str::to_owned))
+            )
+        }
+        fn text(self, text: Text) -> String {
+            format!("text {:?}", text.get(self.0))
+        }
+        fn bytes(self, bytes: Fixed) -> String {
+            format!("bytes {:?}", bytes.get(self.0))
+        }
+    }
+
+    fn table() -> ClockTable {
+        let reading = |a, a_value, b, b_value| ClockReading {
+            a,
+            a_before: a_value,
+            b,
+            b_value,
+            a_after: a_value,
+            distrusted: false,
+        };
+        let mut table = ClockTable::default();
+        table.add(&[
+            reading(ClockId::Tick, 1000, ClockId::Monotonic, 500),
+            reading(ClockId::Tick, 3000, ClockId::Monotonic, 1500),
+            reading(ClockId::Monotonic, 500, ClockId::Realtime, 10_500),
+        ]);
+        table
+    }
+
+    fn told(words: [u64; 7]) -> Vec<String> {
+        let schema = Schema::from_json(SCHEMA.as_bytes()).unwrap();
+        let clocks = table();
+        let stamps = Stamps::new(&clocks, 1000, 0);
+        let frame: Vec<u8> = words.into_iter().flat_map(u64::to_le_bytes).collect();
+        let columns = columns(&schema, &schema.frames[0], Style::Sql).into_iter();
+        let readers = columns.map(|it| Reader::new(&schema, &it));
+        readers.map(|reader| reader.visit(&stamps, Told(&frame))).collect()
+    }
+
+    #[test]
+    fn lengths_are_of_the_type_of_their_interval() {
+        let words = told([1, 1000, 1600, 7, 9, 5 | 8 << 8, 0]);
+        assert_eq!(words[..2], ["time Ticks 1000", "time Ticks 1600"]);
+        assert_eq!(
+            words[4..],
+            [
+                "integer Some(5)",
+                "integer Some(8)",
+                "duration Some(300)",
+                "duration Some(2)",
+                "integer Some(3)"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_length_without_both_ends_is_none() {
+        let words = told([1, 0, 1600, 7, 0, 8 | 5 << 8, 0]);
+        assert_eq!(words[6..], ["duration None", "duration None", "integer None"]);
+    }
+
+    #[test]
+    fn times_that_cannot_be_are_none_in_heads_and_numbers_in_text() {
+        let frame: Vec<u8> = [2, u64::MAX].into_iter().flat_map(u64::to_le_bytes).collect();
+        let read = |ty| {
+            let time = Time::new(0, ty);
+            (time.word(&frame), time.number(&frame))
+        };
+        let realtime = Clock::Realtime;
+        assert_eq!(read(TimeType::Ns(realtime)), (2, Some(2)));
+        assert_eq!(read(TimeType::Timespec(realtime)), (0, Some(1_999_999_999)));
+        assert_eq!(read(TimeType::Timeval), (0, Some(1_999_999_000)));
+        assert_eq!(read(TimeType::Ticks), (2, None));
+        assert_eq!(Time::new(8, TimeType::Ns(realtime)).word(&frame), 0);
+        assert_eq!(Time::new(12, TimeType::Ns(realtime)).number(&frame), None, "outside");
+    }
+}

@@ -1,0 +1,155 @@
+//! Ways to read a value out of the bytes of a frame.
+
+use std::marker::PhantomData;
+
+/// A way to read a value out of a frame.
+pub trait Access: Copy {
+    /// What is read.
+    type Value;
+
+    /// The value in `frame`; None where there is none.
+    fn get(self, frame: &[u8]) -> Option<Self::Value>;
+}
+
+/// A plain number, as its bytes have it.
+pub trait Number: Copy + 'static {
+    /// Reads it at `at`.
+    fn read(frame: &[u8], at: usize) -> Option<Self>;
+
+    /// This minus `other`; None where the type does not hold it.
+    fn minus(self, other: Self) -> Option<Self>;
+}
+
+/// A whole number of at most 64 bits.
+pub trait Integer: Number + Into<i128> + TryFrom<i128> + Ord {
+    /// Whether it can be negative.
+    const SIGNED: bool;
+
+    /// The same bits in 64, extended by its sign.
+    fn bits(self) -> u64;
+}
+
+macro_rules! numbers {
+    ($minus:expr; $($ty:ty),*) => {$(
+        impl Number for $ty {
+            #[inline(always)]
+            fn read(frame: &[u8], at: usize) -> Option<Self> {
+                let bytes = frame.get(at..at.checked_add(size_of::<Self>())?)?;
+                Some(Self::from_le_bytes(*bytes.first_chunk()?))
+            }
+
+            #[inline]
+            fn minus(self, other: Self) -> Option<Self> {
+                let minus: fn(Self, Self) -> Option<Self> = $minus;
+                minus(self, other)
+            }
+        }
+    )*};
+}
+
+macro_rules! integers {
+    ($signed:literal, $wide:ty; $($ty:ty),*) => {$(
+        impl Integer for $ty {
+            const SIGNED: bool = $signed;
+
+            #[inline(always)]
+            fn bits(self) -> u64 {
+                <$wide>::from(self) as u64
+            }
+        }
+    )*};
+}
+
+numbers!(|a, b| a.checked_sub(b); i8, i16, i32, i64, u8, u16, u32, u64);
+numbers!(|a, b| Some(a - b); f32, f64);
+integers!(true, i64; i8, i16, i32, i64);
+integers!(false, u64; u8, u16, u32, u64);
+
+/// A number at an offset.
+#[derive(Debug, Clone, Copy)]
+pub struct At<T> {
+    at: usize,
+    of: PhantomData<T>,
+}
+
+impl<T: Number> At<T> {
+    /// The number `at` bytes from the start of the frame.
+    #[inline(always)]
+    pub fn new(at: usize) -> Self {
+        At { at, of: PhantomData }
+    }
+}
+
+impl<T: Number> Access for At<T> {
+    type Value = T;
+
+    #[inline(always)]
+    fn get(self, frame: &[u8]) -> Option<T> {
+        T::read(frame, self.at)
+    }
+}
+
+/// The number at one offset minus that at another.
+#[derive(Debug, Clone, Copy)]
+pub struct Difference<T> {
+    start: At<T>,
+    end: At<T>,
+}
+
+impl<T: Number> Difference<T> {
+    /// What is at `end` minus what is at `start`.
+    pub fn new(start: usize, end: usize) -> Self {
+        Difference { start: At::new(start), end: At::new(end) }
+    }
+}
+
+impl<T: Number> Access for Difference<T> {
+    type Value = T;
+
+    #[inline]
+    fn get(self, frame: &[u8]) -> Option<T> {
+        self.end.get(frame)?.minus(self.start.get(frame)?)
+    }
+}
+
+/// Bytes without meaning, always as many.
+#[derive(Debug, Clone, Copy)]
+pub struct Fixed {
+    at: usize,
+    len: usize,
+}
+
+impl Fixed {
+    pub(crate) fn new(at: usize, len: u32) -> Self {
+        Fixed { at, len: len as usize }
+    }
+
+    /// How many.
+    pub fn width(self) -> usize {
+        self.len
+    }
+
+    /// The bytes in `frame`.
+    #[inline]
+    pub fn get(self, frame: &[u8]) -> Option<&[u8]> {
+        frame.get(self.at..self.at.checked_add(self.len)?)
+    }
+}
+
+/// Text, which ends at its first NUL.
+#[derive(Debug, Clone, Copy)]
+pub struct Text(Fixed);
+
+impl Text {
+    pub(crate) fn new(at: usize, len: u32) -> Self {
+        Text(Fixed::new(at, len))
+    }
+
+    /// The text in `frame`, which need not be UTF-8.
+    #[inline]
+    pub fn get(self, frame: &[u8]) -> Option<&[u8]> {
+        let text = self.0.get(frame)?;
+        let end = text.iter().position(|&byte| byte == 0).unwrap_or(text.len());
+        Some(&text[..end])
+    }
+}

@@ -1,0 +1,33 @@
+//! The names of an enum's values.
+
+use ppt_frame_dsl::schema::Enum;
+
+/// Names by value.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Names {
+    /// Sorted by value, each value once.
+    names: Vec<(i128, String)>,
+}
+
+impl Names {
+    /// The names of `declared`. Where two share a value, the first one declared is its name.
+    pub fn of(declared: &Enum) -> Names {
+        let values = declared.values.iter();
+        let mut names: Vec<_> = values.map(|(name, value)| (*value, name.clone())).collect();
+        names.sort_by_key(|(value, _)| *value);
+        names.dedup_by_key(|(value, _)| *value);
+        Names { names }
+    }
+
+    /// The name of `value`; None: it has none.
+    #[inline]
+    pub fn get(&self, value: i128) -> Option<&str> {
+        let found = self.names.binary_search_by_key(&value, |(value, _)| *value).ok()?;
+        Some(&self.names[found].1)
+    }
+
+    /// Values that have a name, in ascending order, and their names.
+    pub fn iter(&self) -> impl Iterator<Item = (i128, &str)> {
+        self.names.iter().map(|(value, name)| (*value, name.as_str()))
+    }
+}

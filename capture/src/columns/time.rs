@@ -1,0 +1,143 @@
+//! Points in time: the one decoder of `@at` fields, and of all others.
+
+use ppt_frame_dsl::TimeType;
+use ppt_frame_dsl::schema::{Clock, Field};
+
+use super::access::{Access, Number};
+use crate::clock_table::Stamps;
+
+/// A field that is a point in time, ready to be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Time {
+    at: usize,
+    ty: TimeType,
+}
+
+/// What the number of a time counts: those of one scale can be compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scale {
+    /// Ticks of the CPU's counter, or with bit 63 ns of the monotonic clock.
+    Ticks,
+    /// Nanoseconds of a clock.
+    Ns(Clock),
+}
+
+impl Time {
+    pub(crate) fn new(at: usize, ty: TimeType) -> Time {
+        Time { at, ty }
+    }
+
+    /// The time in `field`, if it is one.
+    pub fn of(field: &Field) -> Option<Time> {
+        Some(Time { at: field.offset as usize, ty: TimeType::of(&field.ty)? })
+    }
+
+    /// What its number counts.
+    pub fn scale(self) -> Scale {
+        self.ty.clock().map_or(Scale::Ticks, Scale::Ns)
+    }
+
+    /// The time in `frame` as the heads of chunks have it: a number of its scale; 0 for what was not
+    /// taken, or cannot be a time.
+    #[inline(always)]
+    pub fn word(self, frame: &[u8]) -> u64 {
+        let word = |at: usize| u64::read(frame, at).unwrap_or(0);
+        let first = word(self.at);
+        let pair = |unit: u64| {
+            let rest = word(self.at.saturating_add(8)).checked_mul(unit)?;
+            first.checked_mul(1_000_000_000)?.checked_add(rest)
+        };
+        let time = match self.ty {
+            TimeType::Ticks => return first,
+            TimeType::Ns(_) => Some(first),
+            TimeType::Timespec(_) => pair(1),
+            TimeType::Timeval => pair(1000),
+        };
+        time.filter(|&time| time <= i64::MAX as u64).unwrap_or(0)
+    }
+
+    /// Such a number in ns since the epoch; None where that is not known, and for 0. `offset` is
+    /// realtime minus monotonic time.
+    #[inline(always)]
+    pub fn epoch(self, word: u64, stamps: &Stamps<'_>, offset: Option<i128>) -> Option<i128> {
+        match (self.scale(), word) {
+            (_, 0) => None,
+            (Scale::Ticks, word) => stamps.epoch(word).map(i128::from),
+            (Scale::Ns(Clock::Realtime), ns) => Some(ns.into()),
+            (Scale::Ns(Clock::Monotonic), ns) => {
+                Some(i128::from(ns) - i128::from(stamps.monotonic_offset()) + offset?)
+            }
+            (Scale::Ns(_), _) => None,
+        }
+    }
+
+    /// The number in `frame` as it is, whatever it is; None where it was not taken. Ticks are no
+    /// number.
+    pub fn number(self, frame: &[u8]) -> Option<i128> {
+        let word = |at: usize| i64::read(frame, at);
+        let pair = |unit: i128| match (word(self.at)?, word(self.at.checked_add(8)?)?) {
+            (0, 0) => None,
+            (seconds, rest) => Some(i128::from(seconds) * 1_000_000_000 + i128::from(rest) * unit),
+        };
+        match self.ty {
+            TimeType::Ticks => None,
+            TimeType::Ns(_) => word(self.at).filter(|&ns| ns != 0).map(i128::from),
+            TimeType::Timespec(_) => pair(1),
+            TimeType::Timeval => pair(1000),
+        }
+    }
+}
+
+/// From one time to another, ns; none where one of them was not taken or cannot be told.
+#[derive(Debug, Clone, Copy)]
+pub struct TimeLength<'a> {
+    start: Time,
+    end: Time,
+    stamps: &'a Stamps<'a>,
+}
+
+impl<'a> TimeLength<'a> {
+    pub(crate) fn new(start: Time, end: Time, stamps: &'a Stamps<'a>) -> Self {
+        TimeLength { start, end, stamps }
+    }
+}
+
+impl Access for TimeLength<'_> {
+    type Value = i64;
+
+    #[inline]
+    fn get(self, frame: &[u8]) -> Option<i64> {
+        let ns = |time: Time| match (time.scale(), time.word(frame)) {
+            (_, 0) => None,
+            (Scale::Ticks, word) => self.stamps.epoch(word),
+            (Scale::Ns(_), word) => i64::try_from(word).ok(),
+        };
+        ns(self.end)?.checked_sub(ns(self.start)?)
+    }
+}
+
+/// One half of a timeval; none where both are 0.
+#[derive(Debug, Clone, Copy)]
+pub struct Half {
+    /// The whole.
+    at: usize,
+    /// Bytes from there.
+    half: usize,
+}
+
+impl Half {
+    pub(crate) fn seconds(at: usize) -> Half {
+        Half { at, half: 0 }
+    }
+
+    pub(crate) fn microseconds(at: usize) -> Half {
+        Half { at, half: 8 }
+    }
+
+    /// The number in `frame`.
+    pub fn get(self, frame: &[u8]) -> Option<i64> {
+        let word = |at: usize| i64::read(frame, self.at.checked_add(at)?);
+        let whole = (word(0)?, word(8)?);
+        if whole == (0, 0) { None } else { word(self.half) }
+    }
+}
