@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 use std::process::Command;
 
 /// Who may use whom; everything else that is ours is forbidden.
-const ARROWS: [(&str, &[&str]); 10] = [
+const ARROWS: [(&str, &[&str]); 11] = [
     ("ppt", &["ppt-agent", "ppt-codegen", "ppt-dump", "ppt-listener"]),
     ("ppt-agent", &["ppt-frame-dsl", "ppt-segment"]),
-    ("ppt-capture", &["ppt-frame-dsl"]),
+    ("ppt-capture", &["ppt-clock", "ppt-frame-dsl"]),
+    ("ppt-clock", &[]),
     ("ppt-codegen", &["ppt-frame-dsl"]),
     ("ppt-dump", &["ppt-capture"]),
     ("ppt-frame-dsl", &[]),

@@ -12,10 +12,9 @@ mod access;
 mod names;
 mod time;
 
+use ppt_clock::Stamps;
 use ppt_frame_dsl::schema::{FRAME_ID_OFFSET, Int, Schema};
 use ppt_frame_dsl::{Column, ColumnType, Measure};
-
-use crate::clock_table::Stamps;
 
 pub use access::{Access, At, Difference, Fixed, Integer, Number, Text};
 pub use names::Names;
@@ -160,8 +159,7 @@ mod tests {
     use ppt_frame_dsl::{Style, TimeType, columns};
 
     use super::*;
-    use crate::clock::{ClockId, ClockReading};
-    use crate::clock_table::ClockTable;
+    use ppt_clock::{ClockId, ClockReading, ClockTable};
 
     /// Intervals of ticks, of ns of a clock and of an integer.
     const SCHEMA: &str = r#"{"v":1,"buffer":"b","slots":16,"stride":64,"frames":[{"name":"f",

@@ -19,7 +19,6 @@ mod bytes;
 mod cause;
 mod chunk;
 mod clock;
-mod clock_table;
 mod codec;
 pub mod columns;
 mod end;
@@ -41,8 +40,6 @@ pub use ppt_frame_dsl as frame_dsl;
 pub use account::{Account, Mismatch, RingAccount, RingKey};
 pub use cause::{Cause, Dropped, Lost};
 pub use chunk::{Drops, FramesHead, Gap, Kind};
-pub use clock::{ClockId, ClockReading};
-pub use clock_table::{ClockTable, Stamps, TickStep};
 pub use codec::{Codec, Packed, Packer};
 pub use end::{End, EndReason, RingEnd};
 pub use error::{CaptureError, Damage, DamageKind};
@@ -53,3 +50,9 @@ pub use reader::{Capture, Chunk, Finish, Frames, Item, OwnedFrames};
 pub use source::{Process, Segment, Source};
 pub use sources::{MAX_SOURCES, SourceInfo};
 pub use writer::CaptureWriter;
+
+/// Readings of clocks, and what they say of stamps.
+pub use ppt_clock::{ClockId, ClockReading, ClockTable, Stamps, TickStep};
+
+/// One bit, whether a schema or a clock speaks of it.
+const _: () = assert!(ppt_clock::STAMP_IS_MONOTONIC == frame_dsl::schema::STAMP_IS_MONOTONIC);

@@ -16,10 +16,12 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
+use ppt_clock::ClockReading;
+
 use crate::account::Account;
 use crate::bytes::u64_at;
 use crate::chunk::{ChunkHeader, Drops, FramesHead, Gap, Kind};
-use crate::clock::{self, ClockReading};
+use crate::clock;
 use crate::codec::Codec;
 use crate::end::End;
 use crate::error::{CaptureError, Damage, DamageKind};

@@ -2,8 +2,10 @@
 
 use std::io::{self, IoSlice, Write};
 
+use ppt_clock::ClockReading;
+
 use crate::chunk::{ChunkHeader, Drops, FramesHead, Gap, Kind};
-use crate::clock::{self, ClockReading};
+use crate::clock;
 use crate::codec::Packed;
 use crate::end::End;
 use crate::format::{self, ALIGN, INDEX_EVERY};

@@ -1,10 +1,10 @@
 //! Points in time: the one decoder of `@at` fields, and of all others.
 
+use ppt_clock::Stamps;
 use ppt_frame_dsl::TimeType;
 use ppt_frame_dsl::schema::{Clock, Field};
 
 use super::access::{Access, Number};
-use crate::clock_table::Stamps;
 
 /// A field that is a point in time, ready to be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,12 +1,9 @@
-//! What the clock chunks of a capture say: stamps to monotonic time, and that to the epoch.
+//! What readings of clocks say: ticks to monotonic time, and that to the epoch.
 
-use std::cell::Cell;
+use crate::reading::{ClockId, ClockReading};
+use crate::stamps::{Line, STAMP_IS_MONOTONIC};
 
-use ppt_frame_dsl::schema::STAMP_IS_MONOTONIC;
-
-use crate::clock::{ClockId, ClockReading};
-
-/// What the clock chunks of a capture say.
+/// What the readings of clocks of one host say.
 ///
 /// Ticks become monotonic time on the straight lines between neighbouring readings; outside of
 /// them, on a line through the nearest reading and one about a minute away. Where the counter
@@ -68,7 +65,7 @@ const MAX_STEPS: usize = 1024;
 const FAR: usize = 64;
 
 impl ClockTable {
-    /// Takes in the readings of one clock chunk.
+    /// Takes in readings, in the order in which they were made.
     pub fn add(&mut self, readings: &[ClockReading]) {
         for reading in readings {
             if let Some((tick, ns)) = reading.pair(ClockId::Tick, ClockId::Monotonic) {
@@ -193,7 +190,7 @@ impl ClockTable {
     }
 
     /// The readings on both sides of `tick`, where the counter never jumped.
-    fn line(&self, tick: u64) -> Option<Line> {
+    pub(crate) fn line(&self, tick: u64) -> Option<Line> {
         let [run] = self.runs.as_slice() else { return None };
         let (from, to) = run.line(tick)?;
         // 0 is no stamp, and none of ticks has the bit.
@@ -206,7 +203,7 @@ impl ClockTable {
         Some(Line { from: from.tick, to: to.tick, epoch, ns, ticks })
     }
 
-    fn to_epoch(&self, monotonic: i128) -> Option<i64> {
+    pub(crate) fn to_epoch(&self, monotonic: i128) -> Option<i64> {
         i64::try_from(monotonic.checked_add(self.epoch?.0)?).ok()
     }
 }
@@ -260,81 +257,10 @@ impl Run {
     }
 }
 
-/// Reads the stamps of type `tsc` of one chunk of frames.
-#[derive(Debug, Clone)]
-pub struct Stamps<'a> {
-    /// The clocks of the capture.
-    table: &'a ClockTable,
-    /// When the chunk was drained, CLOCK_MONOTONIC ns: its stamps are of about that time.
-    drained_ns: u64,
-    /// CLOCK_MONOTONIC in the time namespace of the target, minus that of the listener, ns.
-    monotonic_offset: i64,
-    /// What the last ticks were read by: the next ones mostly lie there, too.
-    line: Cell<Line>,
-}
-
-/// Ticks between two neighbouring readings, `from..to`.
-#[derive(Debug, Clone, Copy, Default)]
-struct Line {
-    from: u64,
-    to: u64,
-    /// ns since the epoch at `from`.
-    epoch: i64,
-    /// So many ns...
-    ns: u64,
-    /// ...take so many ticks.
-    ticks: u64,
-}
-
-impl Line {
-    /// As [`ClockTable::tick_to_epoch`] has it; None where other numbers are needed for that.
-    #[inline]
-    fn epoch(&self, tick: u64) -> Option<i64> {
-        if tick < self.from || tick >= self.to {
-            return None;
-        }
-        let ns = (tick - self.from).checked_mul(self.ns)? / self.ticks;
-        self.epoch.checked_add_unsigned(ns)
-    }
-}
-
-impl<'a> Stamps<'a> {
-    /// Of a chunk that was drained at `drained_ns` (CLOCK_MONOTONIC), from a target whose
-    /// CLOCK_MONOTONIC is ahead of ours by `monotonic_offset` ns.
-    pub fn new(table: &'a ClockTable, drained_ns: u64, monotonic_offset: i64) -> Self {
-        Self { table, drained_ns, monotonic_offset, line: Cell::default() }
-    }
-
-    /// CLOCK_MONOTONIC in the time namespace of the target, minus that of the listener, ns.
-    pub fn monotonic_offset(&self) -> i64 {
-        self.monotonic_offset
-    }
-
-    /// ns since the epoch at `stamp`; `None` for 0, which is no stamp, and where nothing says.
-    #[inline]
-    pub fn epoch(&self, stamp: u64) -> Option<i64> {
-        match self.line.get().epoch(stamp) {
-            Some(epoch) => Some(epoch),
-            None => self.epoch_elsewhere(stamp),
-        }
-    }
-
-    fn epoch_elsewhere(&self, stamp: u64) -> Option<i64> {
-        if stamp == 0 {
-            return None;
-        }
-        if stamp & STAMP_IS_MONOTONIC == 0 {
-            self.line.set(self.table.line(stamp).unwrap_or_default());
-            return self.table.tick_to_epoch(stamp, self.drained_ns);
-        }
-        let ns = i128::from(stamp & !STAMP_IS_MONOTONIC) - i128::from(self.monotonic_offset);
-        self.table.to_epoch(ns)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stamps::Stamps;
 
     fn tick(tick: u64, ns: u64) -> ClockReading {
         ClockReading {

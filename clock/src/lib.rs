@@ -1,0 +1,13 @@
+//! What is known about time: pure arithmetic, no clock is read here.
+//!
+//! A [`ClockReading`] is one clock, read between two readings of another. A [`ClockTable`] draws
+//! lines through those of one host: ticks to monotonic time, and that to the epoch. [`Stamps`] reads
+//! the stamps of one chunk of frames by it.
+
+mod reading;
+mod stamps;
+mod table;
+
+pub use reading::{ClockId, ClockReading};
+pub use stamps::{STAMP_IS_MONOTONIC, Stamps};
+pub use table::{ClockTable, TickStep};
