@@ -10,6 +10,7 @@
 
 mod access;
 mod names;
+mod plain;
 mod time;
 
 use ppt_clock::Stamps;
@@ -18,6 +19,8 @@ use ppt_frame_dsl::{Column, ColumnType, Measure};
 
 pub use access::{Access, At, Difference, Fixed, Integer, Number, Text};
 pub use names::Names;
+pub use plain::Plain;
+use plain::Shortcut;
 pub use time::{Half, Scale, Time, TimeLength};
 
 /// One column of one kind of frame, ready to be read.
@@ -25,6 +28,7 @@ pub use time::{Half, Scale, Time, TimeLength};
 pub struct Reader {
     at: usize,
     ty: ColumnType,
+    shortcut: Shortcut,
     names: Names,
 }
 
@@ -65,7 +69,8 @@ impl Reader {
             ColumnType::Enum { index, .. } => schema.enums.get(index).map(Names::of),
             _ => None,
         };
-        Reader { at: column.offset as usize, ty: column.ty, names: names.unwrap_or_default() }
+        let (at, ty) = (column.offset as usize, column.ty);
+        Reader { at, ty, shortcut: Shortcut::of(ty), names: names.unwrap_or_default() }
     }
 
     /// What the column holds.
@@ -78,8 +83,16 @@ impl Reader {
         &self.names
     }
 
-    /// Has `visitor` read the column, in a chunk whose stamps are read by `stamps`.
+    /// The value in `frame` where it is an integer, a duration, a bool or ticks, as most are: the
+    /// same as [`Self::visit`] would find, in fewer steps for who reads cell by cell. None: anything
+    /// else.
     #[inline(always)]
+    pub fn plain(&self, frame: &[u8], stamps: &Stamps<'_>) -> Option<Plain> {
+        self.shortcut.read(self.at, frame, stamps)
+    }
+
+    /// Has `visitor` read the column, in a chunk whose stamps are read by `stamps`.
+    #[inline]
     pub fn visit<V: Visitor>(&self, stamps: &Stamps<'_>, visitor: V) -> V::Output {
         let at = self.at;
         match self.ty {
@@ -159,7 +172,7 @@ mod tests {
     use ppt_frame_dsl::{Style, TimeType, columns};
 
     use super::*;
-    use ppt_clock::{ClockId, ClockReading, ClockTable};
+    use ppt_clock::{ClockId, ClockReading, ClockTable, TimeNamespace};
 
     /// Intervals of ticks, of ns of a clock and of an integer.
     const SCHEMA: &str = r#"{"v":1,"buffer":"b","slots":16,"stride":64,"frames":[{"name":"f",
@@ -233,7 +246,7 @@ mod tests {
     fn told(words: [u64; 7]) -> Vec<String> {
         let schema = Schema::from_json(SCHEMA.as_bytes()).unwrap();
         let clocks = table();
-        let stamps = Stamps::new(&clocks, 1000, 0);
+        let stamps = Stamps::new(&clocks, 1000, TimeNamespace::SAME);
         let frame: Vec<u8> = words.into_iter().flat_map(u64::to_le_bytes).collect();
         let columns = columns(&schema, &schema.frames[0], Style::Sql).into_iter();
         let readers = columns.map(|it| Reader::new(&schema, &it));

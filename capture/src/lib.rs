@@ -18,6 +18,7 @@ mod account;
 mod bytes;
 mod cause;
 mod chunk;
+mod chunk_file;
 mod clock;
 mod codec;
 pub mod columns;
@@ -40,19 +41,20 @@ pub use ppt_frame_dsl as frame_dsl;
 pub use account::{Account, Mismatch, RingAccount, RingKey};
 pub use cause::{Cause, Dropped, Lost};
 pub use chunk::{Drops, FramesHead, Gap, Kind};
+pub use chunk_file::{ChunkFile, Payload};
 pub use codec::{Codec, Packed, Packer};
 pub use end::{End, EndReason, RingEnd};
 pub use error::{CaptureError, Damage, DamageKind};
 pub use format::{MAX_FRAMES, MAX_PAYLOAD, MAX_STRIDE, VERSION};
 pub use header::FileHeader;
 pub use index::IndexEntry;
-pub use reader::{Capture, Chunk, Finish, Frames, Item, OwnedFrames};
+pub use reader::{Capture, Chunk, Finish, Frames, Item, OwnedFrames, Passed};
 pub use source::{Process, Segment, Source};
 pub use sources::{MAX_SOURCES, SourceInfo};
 pub use writer::CaptureWriter;
 
 /// Readings of clocks, and what they say of stamps.
-pub use ppt_clock::{ClockId, ClockReading, ClockTable, Stamps, TickStep};
+pub use ppt_clock::{ClockId, ClockReading, ClockTable, Stamps, TickStep, TimeNamespace};
 
 /// One bit, whether a schema or a clock speaks of it.
 const _: () = assert!(ppt_clock::STAMP_IS_MONOTONIC == frame_dsl::schema::STAMP_IS_MONOTONIC);

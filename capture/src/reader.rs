@@ -51,6 +51,8 @@ pub struct Capture {
     damages: VecDeque<Damage>,
     ready: Option<Ready>,
     finished: bool,
+    /// Frames that are passed are handed out.
+    heads: bool,
 }
 
 /// What a read comes upon.
@@ -69,6 +71,8 @@ pub enum Chunk<'a> {
     Source(&'a SourceInfo),
     /// Frames that no earlier chunk held.
     Frames(Frames<'a>),
+    /// The same, of which only the head was read: of [`Capture::read_heads`] alone.
+    Passed(Passed),
     /// Missing frames that no earlier chunk stated.
     Gap(Gap),
     /// Readings of clocks.
@@ -98,10 +102,34 @@ pub struct Frames<'a> {
     pub codec: Option<Codec>,
     /// Bytes that they take in the capture.
     pub stored_len: u64,
+    header_len: u64,
     payload: &'a [u8],
 }
 
+/// Frames of which only the head was read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Passed {
+    /// Where the chunk starts, from the first byte of the capture.
+    pub offset: u64,
+    /// Bytes of the chunk, as it is stored.
+    pub len: u64,
+    /// What the chunk says about them.
+    pub head: FramesHead,
+    /// Whether `head.lost_before` is news; otherwise another chunk stated it.
+    pub loss_is_new: bool,
+}
+
 impl<'a> Frames<'a> {
+    /// The chunk, without its frames.
+    pub fn passed(&self) -> Passed {
+        Passed {
+            offset: self.offset,
+            len: self.header_len + self.stored_len,
+            head: self.head,
+            loss_is_new: self.loss_is_new,
+        }
+    }
+
     /// Sequence number and bytes of each frame that carries its number. Each has `head.stride`
     /// bytes, at least as many as the schema's stride.
     pub fn iter(&self) -> impl Iterator<Item = (u64, &'a [u8])> + use<'a> {
@@ -206,6 +234,7 @@ impl Capture {
             damages: VecDeque::new(),
             ready: None,
             finished: false,
+            heads: false,
         };
         if capture.header.is_none() {
             capture.damage(0, DamageKind::FileHeader);
@@ -251,6 +280,19 @@ impl Capture {
         self.read_some(Some(choose))
     }
 
+    /// The same, and of frames only the head is read, where the capture is a file: they are handed
+    /// out as [`Chunk::Passed`].
+    pub fn read_heads(&mut self) -> io::Result<Option<Item<'_>>> {
+        self.heads = true;
+        self.scanner.read_sparsely();
+        self.read_some(Some(&|_| false))
+    }
+
+    /// The first half of the capture's id, also where only its chunks still tell.
+    pub fn short_id(&self) -> Option<[u8; 8]> {
+        self.scanner.id()
+    }
+
     fn read_some(&mut self, choose: Option<Choose<'_>>) -> io::Result<Option<Item<'_>>> {
         while self.damages.is_empty() && self.ready.is_none() && !self.finished {
             self.advance(choose)?;
@@ -273,6 +315,7 @@ impl Capture {
                 loss_is_new,
                 codec: header.codec(),
                 stored_len: header.stored_len,
+                header_len: header.header_len as u64,
                 payload: self.scanner.chunk(&header).1,
             }),
         })
@@ -294,7 +337,13 @@ impl Capture {
             Scan::PassedFrames(offset, header, head) => {
                 if self.place(offset, header.ordinal) {
                     match self.pass_frames(offset, &head) {
-                        Ok(()) => self.explained = false,
+                        Ok(loss_is_new) => {
+                            self.explained = false;
+                            let len = header.header_len as u64 + header.stored_len;
+                            let passed = Passed { offset, len, head, loss_is_new };
+                            let passed = self.heads.then_some(Chunk::Passed(passed));
+                            self.ready = passed.map(Ready::Owned);
+                        }
                         Err(kind) => self.damage(offset, kind),
                     }
                 }
@@ -392,13 +441,14 @@ impl Capture {
         Ok(())
     }
 
-    /// Takes frames that were not read into the account.
-    fn pass_frames(&mut self, offset: u64, head: &FramesHead) -> Result<(), DamageKind> {
+    /// Takes frames that were not read into the account; says whether their loss is news.
+    fn pass_frames(&mut self, offset: u64, head: &FramesHead) -> Result<bool, DamageKind> {
         self.check_source(head)?;
-        if !self.account.frames(head, 0)? {
+        let loss_is_new = self.account.frames(head, 0)?;
+        if !loss_is_new {
             self.damage(offset, LOSS_STATED_BEFORE);
         }
-        Ok(())
+        Ok(loss_is_new)
     }
 
     fn take_frames(
@@ -424,7 +474,7 @@ impl Capture {
 }
 
 /// The frames of a payload with the numbers that they must have. `head` has been checked.
-fn numbered<'a>(
+pub(crate) fn numbered<'a>(
     head: &FramesHead,
     payload: &'a [u8],
 ) -> impl Iterator<Item = (u64, &'a [u8])> + use<'a> {

@@ -86,6 +86,11 @@ impl Scanner {
         (head, if header.is_coded() { self.unpacker.raw() } else { stored })
     }
 
+    /// First half of the capture id, once it is known.
+    pub fn id(&self) -> Option<[u8; 8]> {
+        self.id
+    }
+
     /// From here on reads no more than it must: what lies behind a chunk may not be wanted.
     pub fn read_sparsely(&mut self) {
         self.input.set_step(SPARSE_STEP);

@@ -1,5 +1,6 @@
 //! A source: one buffer of one process, with all that is known about both.
 
+use ppt_clock::TimeNamespace;
 use ppt_frame_dsl::Schema;
 use serde::{Deserialize, Serialize};
 
@@ -66,10 +67,15 @@ pub struct Process {
 }
 
 impl Process {
-    /// Its CLOCK_MONOTONIC minus the host's, ns.
-    pub fn monotonic_offset(&self) -> i64 {
-        let offset = self.time_offsets.iter().find(|(clock, _)| clock == "monotonic");
-        offset.map_or(0, |(_, ns)| *ns)
+    /// By how much its clocks are ahead of the host's.
+    pub fn time_namespace(&self) -> TimeNamespace {
+        let offset = |clock: &str| {
+            self.time_offsets.iter().find(|(name, _)| name == clock).map(|(_, ns)| *ns)
+        };
+        // Only those of another namespace are stated, each by itself.
+        let same = self.time_offsets.is_empty().then_some(0);
+        let monotonic = offset("monotonic").unwrap_or(0);
+        TimeNamespace { monotonic, boottime: offset("boottime").or(same) }
     }
 }
 

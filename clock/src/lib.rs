@@ -9,5 +9,5 @@ mod stamps;
 mod table;
 
 pub use reading::{ClockId, ClockReading};
-pub use stamps::{STAMP_IS_MONOTONIC, Stamps};
+pub use stamps::{STAMP_IS_MONOTONIC, Stamps, TimeNamespace};
 pub use table::{ClockTable, TickStep};

@@ -7,6 +7,20 @@ use crate::table::ClockTable;
 /// Set in a stamp that is CLOCK_MONOTONIC in ns, not ticks.
 pub const STAMP_IS_MONOTONIC: u64 = 1 << 63;
 
+/// By how much the clocks of a process in a time namespace are ahead of the listener's, ns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TimeNamespace {
+    /// CLOCK_MONOTONIC.
+    pub monotonic: i64,
+    /// CLOCK_BOOTTIME; None: nobody looked.
+    pub boottime: Option<i64>,
+}
+
+impl TimeNamespace {
+    /// The listener's own.
+    pub const SAME: TimeNamespace = TimeNamespace { monotonic: 0, boottime: Some(0) };
+}
+
 /// Reads the stamps of type `tsc` of one chunk of frames.
 #[derive(Debug, Clone)]
 pub struct Stamps<'a> {
@@ -14,8 +28,8 @@ pub struct Stamps<'a> {
     table: &'a ClockTable,
     /// When the chunk was drained, CLOCK_MONOTONIC ns: its stamps are of about that time.
     drained_ns: u64,
-    /// CLOCK_MONOTONIC in the time namespace of the target, minus that of the listener, ns.
-    monotonic_offset: i64,
+    /// Where the target's clocks are.
+    namespace: TimeNamespace,
     /// What the last ticks were read by: the next ones mostly lie there, too.
     line: Cell<Line>,
 }
@@ -46,15 +60,19 @@ impl Line {
 }
 
 impl<'a> Stamps<'a> {
-    /// Of a chunk that was drained at `drained_ns` (CLOCK_MONOTONIC), from a target whose
-    /// CLOCK_MONOTONIC is ahead of ours by `monotonic_offset` ns.
-    pub fn new(table: &'a ClockTable, drained_ns: u64, monotonic_offset: i64) -> Self {
-        Self { table, drained_ns, monotonic_offset, line: Cell::default() }
+    /// Of a chunk that was drained at `drained_ns` (CLOCK_MONOTONIC), from a target in `namespace`.
+    pub fn new(table: &'a ClockTable, drained_ns: u64, namespace: TimeNamespace) -> Self {
+        Self { table, drained_ns, namespace, line: Cell::default() }
     }
 
-    /// CLOCK_MONOTONIC in the time namespace of the target, minus that of the listener, ns.
-    pub fn monotonic_offset(&self) -> i64 {
-        self.monotonic_offset
+    /// The target's CLOCK_MONOTONIC as the listener's.
+    pub fn monotonic(&self, ns: u64) -> i128 {
+        i128::from(ns) - i128::from(self.namespace.monotonic)
+    }
+
+    /// ns since the epoch at the target's CLOCK_BOOTTIME; `None` where no reading tells.
+    pub fn boottime_to_epoch(&self, ns: u64) -> Option<i128> {
+        Some(i128::from(ns) - i128::from(self.namespace.boottime?) + self.table.boottime_offset()?)
     }
 
     /// ns since the epoch at `stamp`; `None` for 0, which is no stamp, and where nothing says.
@@ -74,7 +92,6 @@ impl<'a> Stamps<'a> {
             self.line.set(self.table.line(stamp).unwrap_or_default());
             return self.table.tick_to_epoch(stamp, self.drained_ns);
         }
-        let ns = i128::from(stamp & !STAMP_IS_MONOTONIC) - i128::from(self.monotonic_offset);
-        self.table.to_epoch(ns)
+        self.table.to_epoch(self.monotonic(stamp & !STAMP_IS_MONOTONIC))
     }
 }

@@ -27,6 +27,8 @@ pub struct ClockTable {
     latest: i128,
     drift: u128,
     steps: Vec<(u64, i128)>,
+    /// Boottime − monotonic at the first reading of the two, ns.
+    boottime: Option<i128>,
 }
 
 /// Readings of ticks without a jump: both clocks strictly rise.
@@ -80,6 +82,10 @@ impl ClockTable {
                 let slack = reading.a_after.saturating_sub(reading.a_before).div_ceil(2);
                 self.add_offset(monotonic, i128::from(realtime) - i128::from(monotonic), slack);
             }
+            if let Some((boottime, monotonic)) = reading.pair(ClockId::Boottime, ClockId::Monotonic)
+            {
+                self.boottime.get_or_insert(i128::from(boottime) - i128::from(monotonic));
+            }
         }
     }
 
@@ -126,6 +132,12 @@ impl ClockTable {
     /// Realtime − monotonic at the start, ns.
     pub fn epoch_offset(&self) -> Option<i128> {
         Some(self.epoch?.0)
+    }
+
+    /// Realtime − boottime at the start, ns: boot time goes on while a machine sleeps, as realtime
+    /// does.
+    pub fn boottime_offset(&self) -> Option<i128> {
+        Some(self.epoch?.0 - self.boottime?)
     }
 
     /// When (monotonic ns) realtime was stepped, and by how many ns.
@@ -260,7 +272,7 @@ impl Run {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stamps::Stamps;
+    use crate::stamps::{Stamps, TimeNamespace};
 
     fn tick(tick: u64, ns: u64) -> ClockReading {
         ClockReading {
@@ -400,11 +412,12 @@ mod tests {
         let mut table = ClockTable::default();
         table.add(&seconds(1..3, 0));
         table.add(&[real(0, 1000)]);
-        let stamps = Stamps::new(&table, EVER, 0);
+        let stamps = Stamps::new(&table, EVER, TimeNamespace::SAME);
         assert_eq!(stamps.epoch(0), None);
         assert_eq!(stamps.epoch(3 * SECOND), Some(1_500_001_000));
         assert_eq!(stamps.epoch(STAMP_IS_MONOTONIC | 77), Some(1077));
-        assert_eq!(Stamps::new(&table, EVER, 7).epoch(STAMP_IS_MONOTONIC | 77), Some(1070));
+        let ahead = TimeNamespace { monotonic: 7, boottime: Some(0) };
+        assert_eq!(Stamps::new(&table, EVER, ahead).epoch(STAMP_IS_MONOTONIC | 77), Some(1070));
     }
 
     #[test]
@@ -412,10 +425,23 @@ mod tests {
         let mut table = ClockTable::default();
         table.add(&[tick(1000, 100), tick(2001, 207), tick(3000, 50_400), real(100, 5103)]);
         table.add(&[tick(STAMP_IS_MONOTONIC - 1, u64::MAX / 3)]);
-        let stamps = Stamps::new(&table, EVER, 0);
+        let stamps = Stamps::new(&table, EVER, TimeNamespace::SAME);
         let ticks = (1..4000).chain([1 << 40, 1 << 62, STAMP_IS_MONOTONIC - 1]);
         for tick in ticks.clone().chain(ticks.rev()) {
             assert_eq!(stamps.epoch(tick), table.tick_to_epoch(tick, EVER), "{tick}");
         }
+    }
+
+    #[test]
+    fn boot_time_is_placed_by_the_first_readings() {
+        let mut table = ClockTable::default();
+        let boottime = |mono, boot| ClockReading { b: ClockId::Boottime, ..real(mono, boot) };
+        let ahead = TimeNamespace { monotonic: 7, boottime: Some(3) };
+        table.add(&[boottime(100, 150)]);
+        assert_eq!(Stamps::new(&table, EVER, ahead).boottime_to_epoch(153), None);
+        // It slept for 1,000 ns: the offset to realtime is the same.
+        table.add(&[real(100, 5100), real(200, 6200), boottime(200, 1250)]);
+        assert_eq!(Stamps::new(&table, EVER, ahead).boottime_to_epoch(153), Some(5100));
+        assert_eq!(Stamps::new(&table, EVER, ahead).boottime_to_epoch(1253), Some(6200));
     }
 }

@@ -2,7 +2,7 @@
 
 use ppt_capture::Stamps;
 use ppt_capture::columns::{
-    Access, Fixed, Half, Integer, Names, Reader, Scale, Text, Time, Visitor,
+    Access, Fixed, Half, Integer, Names, Plain, Reader, Scale, Text, Time, Visitor,
 };
 
 use crate::table::{TableWriter, Value, digits};
@@ -18,6 +18,21 @@ pub(crate) fn write<W: TableWriter>(
     out: &mut Vec<u8>,
 ) {
     writer.begin_cell(column, out);
+    match reader.plain(frame, stamps) {
+        Some(Plain::Signed(value)) => digits(value, out),
+        Some(Plain::Unsigned(value)) => digits(value, out),
+        None => other(reader, frame, stamps, writer, out),
+    }
+}
+
+#[inline(never)]
+fn other<W: TableWriter>(
+    reader: &Reader,
+    frame: &[u8],
+    stamps: &Stamps<'_>,
+    writer: &mut W,
+    out: &mut Vec<u8>,
+) {
     match reader.visit(stamps, Cell { frame, stamps, reader }) {
         Some(Value::Signed(value)) => digits(value, out),
         Some(Value::Unsigned(value)) => digits(value, out),
@@ -25,7 +40,7 @@ pub(crate) fn write<W: TableWriter>(
     }
 }
 
-/// Reads one value. What most cells hold is inlined: integers and ticks.
+/// Reads one value.
 struct Cell<'a> {
     frame: &'a [u8],
     stamps: &'a Stamps<'a>,
@@ -35,45 +50,34 @@ struct Cell<'a> {
 impl<'a> Visitor for Cell<'a> {
     type Output = Option<Value<'a>>;
 
-    #[inline(always)]
     fn integer<T: Integer>(self, value: impl Access<Value = T>) -> Self::Output {
-        let value = value.get(self.frame)?;
-        Some(if T::SIGNED {
-            Value::Signed(value.bits() as i64)
-        } else {
-            Value::Unsigned(value.bits())
-        })
+        let bits = value.get(self.frame)?.bits();
+        Some(if T::SIGNED { Value::Signed(bits as i64) } else { Value::Unsigned(bits) })
     }
 
-    #[inline(never)]
     fn single(self, value: impl Access<Value = f32>) -> Self::Output {
         value.get(self.frame).map(Value::Single)
     }
 
-    #[inline(never)]
     fn double(self, value: impl Access<Value = f64>) -> Self::Output {
         value.get(self.frame).map(Value::Double)
     }
 
-    #[inline(always)]
     fn boolean(self, value: impl Access<Value = u8>) -> Self::Output {
         self.integer(value)
     }
 
-    #[inline(always)]
     fn duration(self, value: impl Access<Value = i64>) -> Self::Output {
         self.integer(value)
     }
 
-    #[inline(always)]
     fn time(self, time: Time) -> Self::Output {
         match time.scale() {
             Scale::Ticks => self.stamps.epoch(time.word(self.frame)).map(Value::Signed),
-            Scale::Ns(_) => self.number(time),
+            Scale::Ns(_) => time.number(self.frame).map(Value::Wide),
         }
     }
 
-    #[inline(never)]
     fn half(self, half: Half) -> Self::Output {
         half.get(self.frame).map(Value::Signed)
     }
@@ -84,20 +88,11 @@ impl<'a> Visitor for Cell<'a> {
         Some(name.map_or(Value::Wide(value), |name| Value::Text(name.as_bytes())))
     }
 
-    #[inline(never)]
     fn text(self, text: Text) -> Self::Output {
         text.get(self.frame).map(Value::Text)
     }
 
-    #[inline(never)]
     fn bytes(self, bytes: Fixed) -> Self::Output {
         bytes.get(self.frame).map(Value::Bytes)
-    }
-}
-
-impl<'a> Cell<'a> {
-    #[inline(never)]
-    fn number(self, time: Time) -> Option<Value<'a>> {
-        time.number(self.frame).map(Value::Wide)
     }
 }

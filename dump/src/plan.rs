@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use ppt_capture::SourceInfo;
 use ppt_capture::columns::{Reader, Time};
 use ppt_capture::frame_dsl::{Style, columns};
+use ppt_capture::{SourceInfo, TimeNamespace};
 
 use crate::dump::Options;
 use crate::error::DumpError;
@@ -35,8 +35,8 @@ pub(crate) struct SourcePlan {
     pub pid: u32,
     /// Name of the buffer.
     pub label: String,
-    /// CLOCK_MONOTONIC of the target minus that of the listener, ns.
-    pub monotonic_offset: i64,
+    /// Where the target's clocks are.
+    pub namespace: TimeNamespace,
     /// By frame id.
     pub frames: Vec<FramePlan>,
 }
@@ -101,8 +101,8 @@ impl Plan {
             let frames = frames.collect();
             let label = labels[index].clone();
             let process = &sources[index].source.process;
-            let (pid, monotonic_offset) = (process.pid, process.monotonic_offset());
-            let source = SourcePlan { pid, label, monotonic_offset, frames };
+            let (pid, namespace) = (process.pid, process.time_namespace());
+            let source = SourcePlan { pid, label, namespace, frames };
             plan.sources.insert(sources[index].id, source);
             shown_sources.push(sources[index]);
         }

@@ -39,7 +39,7 @@ impl Rows<'_> {
     ) -> Written {
         let mut written = Written::default();
         let Some(source) = self.plan.sources.get(&head.source) else { return written };
-        let stamps = Stamps::new(self.clocks, head.drained_mono_ns, source.monotonic_offset);
+        let stamps = Stamps::new(self.clocks, head.drained_mono_ns, source.namespace);
         let mut standard = Standard::default();
         for (seq, bytes) in frames {
             let Some((id, frame)) = kind_of(&source.frames, bytes) else {

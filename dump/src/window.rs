@@ -11,7 +11,7 @@ use std::cell::Cell;
 use std::fmt;
 use std::time::Duration;
 
-use ppt_capture::columns::{Scale, Time};
+use ppt_capture::columns::Time;
 use ppt_capture::{ClockTable, FileHeader, FramesHead, Gap, Stamps};
 
 use crate::error::DumpError;
@@ -105,14 +105,9 @@ impl Window {
         let Some(at) = source.frames.iter().find_map(|frame| frame.at) else {
             return false;
         };
-        // A counter that jumped does not rise from the least to the greatest.
-        if at.scale() == Scale::Ticks && !clocks.tick_steps().is_empty() {
-            return true;
-        }
-        let stamps = Stamps::new(clocks, head.drained_mono_ns, source.monotonic_offset);
-        let time = |time| at.epoch(time, &stamps, self.offset);
-        match (time(head.t_min), time(head.t_max), self.times) {
-            (Some(least), Some(greatest), Some((from, to))) => least <= to && from <= greatest,
+        let stamps = Stamps::new(clocks, head.drained_mono_ns, source.namespace);
+        match (at.bounds(head, &stamps, clocks, self.offset), self.times) {
+            (Some((least, greatest)), Some((from, to))) => least <= to && from <= greatest,
             _ => true, // unknown
         }
     }

@@ -210,6 +210,7 @@ impl TimeType {
     }
 
     /// The clock whose time it is; None: the CPU's counter.
+    #[inline]
     pub fn clock(self) -> Option<Clock> {
         match self {
             TimeType::Ticks => None,

@@ -12,7 +12,7 @@ pub trait Access: Copy {
 }
 
 /// A plain number, as its bytes have it.
-pub trait Number: Copy + 'static {
+pub trait Number: Copy + Default + 'static {
     /// Reads it at `at`.
     fn read(frame: &[u8], at: usize) -> Option<Self>;
 

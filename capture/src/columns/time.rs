@@ -1,10 +1,11 @@
 //! Points in time: the one decoder of `@at` fields, and of all others.
 
-use ppt_clock::Stamps;
+use ppt_clock::{ClockTable, Stamps};
 use ppt_frame_dsl::TimeType;
 use ppt_frame_dsl::schema::{Clock, Field};
 
 use super::access::{Access, Number};
+use crate::chunk::FramesHead;
 
 /// A field that is a point in time, ready to be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,6 +34,7 @@ impl Time {
     }
 
     /// What its number counts.
+    #[inline]
     pub fn scale(self) -> Scale {
         self.ty.clock().map_or(Scale::Ticks, Scale::Ns)
     }
@@ -64,11 +66,27 @@ impl Time {
             (_, 0) => None,
             (Scale::Ticks, word) => stamps.epoch(word).map(i128::from),
             (Scale::Ns(Clock::Realtime), ns) => Some(ns.into()),
-            (Scale::Ns(Clock::Monotonic), ns) => {
-                Some(i128::from(ns) - i128::from(stamps.monotonic_offset()) + offset?)
-            }
-            (Scale::Ns(_), _) => None,
+            (Scale::Ns(Clock::Monotonic), ns) => Some(stamps.monotonic(ns) + offset?),
+            (Scale::Ns(Clock::Boottime), ns) => stamps.boottime_to_epoch(ns),
+            (Scale::Ns(Clock::ThreadCpu | Clock::ProcessCpu), _) => None,
         }
+    }
+
+    /// The least and the greatest such time of the frames of a chunk, by its head; None where the
+    /// head does not tell. `clocks` are those of `stamps`.
+    pub fn bounds(
+        self,
+        head: &FramesHead,
+        stamps: &Stamps<'_>,
+        clocks: &ClockTable,
+        offset: Option<i128>,
+    ) -> Option<(i128, i128)> {
+        // A counter that jumped does not rise from the least to the greatest.
+        if self.scale() == Scale::Ticks && !clocks.tick_steps().is_empty() {
+            return None;
+        }
+        let time = |word| self.epoch(word, stamps, offset);
+        Some((time(head.t_min)?, time(head.t_max)?))
     }
 
     /// The number in `frame` as it is, whatever it is; None where it was not taken. Ticks are no

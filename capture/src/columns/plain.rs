@@ -1,0 +1,64 @@
+//! The shortest way to the values that most columns hold.
+
+use ppt_clock::Stamps;
+use ppt_frame_dsl::schema::Int;
+use ppt_frame_dsl::{ColumnType, TimeType};
+
+use super::access::Number;
+
+/// An integer of any size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum Plain {
+    Signed(i64),
+    Unsigned(u64),
+}
+
+/// How a value is read: one step instead of those through the types.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Shortcut {
+    I8,
+    I16,
+    I32,
+    I64,
+    U8,
+    U16,
+    U32,
+    U64,
+    Ticks,
+    /// There is none.
+    Other,
+}
+
+impl Shortcut {
+    pub fn of(ty: ColumnType) -> Shortcut {
+        match ty {
+            ColumnType::Int(Int::I8) => Shortcut::I8,
+            ColumnType::Int(Int::I16) => Shortcut::I16,
+            ColumnType::Int(Int::I32) => Shortcut::I32,
+            ColumnType::Int(Int::I64) | ColumnType::Duration => Shortcut::I64,
+            ColumnType::Int(Int::U8) | ColumnType::Bool => Shortcut::U8,
+            ColumnType::Int(Int::U16) => Shortcut::U16,
+            ColumnType::Int(Int::U32) => Shortcut::U32,
+            ColumnType::Int(Int::U64) => Shortcut::U64,
+            ColumnType::Time(TimeType::Ticks) => Shortcut::Ticks,
+            _ => Shortcut::Other,
+        }
+    }
+
+    #[inline(always)]
+    pub fn read(self, at: usize, frame: &[u8], stamps: &Stamps<'_>) -> Option<Plain> {
+        Some(match self {
+            Shortcut::I8 => Plain::Signed(i8::read(frame, at)?.into()),
+            Shortcut::I16 => Plain::Signed(i16::read(frame, at)?.into()),
+            Shortcut::I32 => Plain::Signed(i32::read(frame, at)?.into()),
+            Shortcut::I64 => Plain::Signed(i64::read(frame, at)?),
+            Shortcut::U8 => Plain::Unsigned(u8::read(frame, at)?.into()),
+            Shortcut::U16 => Plain::Unsigned(u16::read(frame, at)?.into()),
+            Shortcut::U32 => Plain::Unsigned(u32::read(frame, at)?.into()),
+            Shortcut::U64 => Plain::Unsigned(u64::read(frame, at)?),
+            Shortcut::Ticks => Plain::Signed(stamps.epoch(u64::read(frame, at)?)?),
+            Shortcut::Other => return None,
+        })
+    }
+}
