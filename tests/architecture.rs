@@ -78,13 +78,14 @@ fn tree(edges: &str) -> BTreeSet<String> {
     text.lines().map(words).collect()
 }
 
-/// What runs with the right to write into other processes stays small enough to know by name.
+/// What runs with the right to write into other processes stays small enough to know by name. A
+/// crate of our own that is divided in two counts, too.
 #[test]
 fn the_binaries_link_few_packages() {
     let packages = tree("normal,no-proc-macro");
     let packages: BTreeSet<_> = packages.iter().filter_map(|it| it.split(' ').next()).collect();
     assert!(packages.contains("ppt-agent"), "{packages:?}");
-    assert!(packages.len() <= 60, "{} packages: {packages:?}", packages.len());
+    assert!(packages.len() <= 64, "{} packages: {packages:?}", packages.len());
     for rich in ["arrow", "tokio", "ratatui"] {
         assert!(!packages.contains(rich), "{rich} belongs into a binary of its own");
     }
