@@ -130,6 +130,11 @@ impl ControlCopy {
         (0..MAX_SEGMENTS).filter_map(listed).collect()
     }
 
+    /// Whether the target has the segment of this name in its table.
+    pub(crate) fn has_mapped(&self, nonce: u64) -> bool {
+        self.segments().iter().any(|listed| listed.nonce == nonce)
+    }
+
     /// Whether every entry of the table of segments is taken.
     pub(crate) fn table_full(&self) -> bool {
         (0..MAX_SEGMENTS).all(|index| {

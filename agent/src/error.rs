@@ -63,6 +63,12 @@ pub enum AgentError {
     )]
     Seccomp { pid: i32 },
     #[error(
+        "thread {thread} of process {pid} is in seccomp's strict mode: a first frame of it makes \
+         system calls, and any but read, write and exit ends it; if it writes no frames: --allow \
+         seccomp"
+    )]
+    StrictSeccomp { pid: i32, thread: i32 },
+    #[error(
         "process {pid} is in another IPC namespace, where segments made here cannot be attached: \
          have it make its own (--segment auto), or run ppt inside: nsenter --ipc --target {pid} ppt \
          attach {pid}"

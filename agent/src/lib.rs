@@ -28,6 +28,7 @@ mod poke;
 mod random;
 mod scan;
 mod search;
+mod seccomp;
 mod session;
 mod sweep;
 mod system;

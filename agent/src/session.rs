@@ -9,7 +9,7 @@ mod prepare;
 
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ppt_segment::abi::Claim;
 use ppt_segment::handle::Kind;
@@ -18,7 +18,7 @@ use ppt_segment::{Refused, Segment};
 use crate::buffer::Buffer;
 use crate::claim::{self, Holder};
 use crate::clock::{self, ClockChoice, Distrust, StampClock};
-use crate::control::TargetCounters;
+use crate::control::{ControlCopy, TargetCounters};
 use crate::error::{AgentError, Result};
 use crate::plan::{Limits, Plan};
 use crate::poke::held;
@@ -29,8 +29,8 @@ use choice::{fetch, may_fall_over};
 use grow::{Former, go_back, let_go};
 use left::left_behind;
 use mailbox::{dropped, give_up_ticks, look, open, release, reopen, shut, switched_off};
-use prepare::prepare;
 pub(crate) use prepare::refuse;
+use prepare::{glance, prepare, refuse_filters};
 
 pub use crate::memory::Transport;
 pub use choice::SegmentChoice;
@@ -111,8 +111,37 @@ pub struct Attached {
     former: Vec<Former>,
     /// Its rings do not grow any more.
     stuck: bool,
+    /// When its filters were last looked at.
+    glanced: Option<Instant>,
     ending: Option<Ending>,
 }
+
+impl Attached {
+    /// Why a thread that comes to the segment might be ended by that. The first one makes system
+    /// calls, and so does everyone once more under a new handle, which is what a segment that could
+    /// not be mapped gets.
+    fn may_be_ended(
+        &mut self,
+        target: &Target,
+        copy: &ControlCopy,
+        allow: Allow,
+    ) -> Option<AgentError> {
+        if copy.has_mapped(self.segment.nonce()) {
+            return None;
+        }
+        if copy.failure(self.gate).is_some() {
+            return refuse_filters(target, allow).err();
+        }
+        if self.glanced.is_some_and(|it| it.elapsed() < GLANCES) {
+            return None;
+        }
+        self.glanced = Some(Instant::now());
+        glance(target, allow).err()
+    }
+}
+
+/// How often the filters of a target that has not mapped its segment are looked at, at most.
+const GLANCES: Duration = Duration::from_millis(500);
 
 /// Frames that the target refused in this session, by cause.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -139,8 +168,9 @@ pub struct Checked {
     pub went_back: Option<(i32, u64)>,
     /// Nonces of former segments that nothing more comes out of.
     pub left: Vec<u64>,
-    /// Why the segment that the target made could not be had.
-    pub not_fetched: Option<AgentError>,
+    /// Why the buffer cannot be captured any more: the segment that the target made could not be
+    /// had, or its first frame might end it.
+    pub failed: Option<AgentError>,
     /// The buffer's part is over.
     pub ending: Option<Ending>,
     /// Ticks can no longer be trusted, and from now on the monotonic clock is taken instead; said
@@ -154,6 +184,7 @@ pub struct Session {
     target: Target,
     claim: Claim,
     limits: Limits,
+    allow: Allow,
     attached: Vec<Attached>,
     /// How long the target was held, and how its memory was written.
     pub held: Duration,
@@ -175,6 +206,8 @@ impl Session {
         }
         let work = || {
             let mut transport = Transport::Mem;
+            // Segments took a while to make.
+            glance(&target, options.allow)?;
             for index in 0..attached.len() {
                 match open(&target, &mut attached[index], claim, options.allow) {
                     Ok(used) => transport = used,
@@ -198,8 +231,8 @@ impl Session {
         for it in &mut attached {
             it.left = left_behind(&target, it);
         }
-        let limits = options.limits;
-        Ok(Self { target, claim, limits, attached, held, transport, filtered })
+        let Options { limits, allow, .. } = *options;
+        Ok(Self { target, claim, limits, allow, attached, held, transport, filtered })
     }
 
     /// The target.
@@ -237,16 +270,20 @@ impl Session {
     /// could not be mapped is offered once more under a new handle, or the target asked to make
     /// one; the one that it made is fetched.
     pub fn check(&mut self, index: usize) -> Checked {
-        let Self { target, claim, attached, .. } = self;
+        let Self { target, claim, allow, attached, .. } = self;
         let it = &mut attached[index];
-        let (mut unmappable, mut fell_over, mut not_fetched) = (None, None, None);
+        let (mut unmappable, mut fell_over, mut failed) = (None, None, None);
         let (mut went_back, mut left) = (None, Vec::new());
         let mut ticks_given_up = None;
         if it.ending.is_none() {
             match look(target, it, *claim) {
                 Ok(copy) => {
                     if it.awaited {
-                        not_fetched = fetch(target, it, &copy).err();
+                        failed = fetch(target, it, &copy).err();
+                    }
+                    let refused = it.may_be_ended(target, &copy, *allow);
+                    if let Some(error) = refused.filter(|_| shut(target, it, *claim).is_ok()) {
+                        (it.gate, failed) = (0, Some(error));
                     }
                     it.dropped = dropped(it, copy.counters());
                     left = let_go(it, &copy);
@@ -258,7 +295,9 @@ impl Session {
                         it.clock = Some(StampClock::Distrusted(why.clone()));
                         ticks_given_up = Some(why);
                     }
-                    if copy.gate() != it.gate {
+                    if failed.is_some() {
+                        unmappable = None; // It is over.
+                    } else if copy.gate() != it.gate {
                         it.ending = Some(switched_off(target, it, *claim));
                     } else if let Some(errno) = unmappable.filter(|_| !it.retried) {
                         if may_fall_over(target, it, errno) {
@@ -290,16 +329,7 @@ impl Session {
             }
         }
         let (dropped, ending) = (it.dropped, it.ending);
-        Checked {
-            dropped,
-            unmappable,
-            fell_over,
-            went_back,
-            left,
-            not_fetched,
-            ending,
-            ticks_given_up,
-        }
+        Checked { dropped, unmappable, fell_over, went_back, left, failed, ending, ticks_given_up }
     }
 
     /// Closes the gates: after this each thread completes at most the frame that it is in.

@@ -42,7 +42,7 @@ impl Live<'_> {
                 self.status.clear();
                 report::warning(Code::RingsStay, tell::went_back(it, errno));
             }
-            if let Some(error) = checked.not_fetched {
+            if let Some(error) = checked.failed {
                 self.ok = false;
                 self.status.clear();
                 report::error(error.code(), &error);

@@ -7,7 +7,7 @@ use std::os::unix::fs::MetadataExt;
 use crate::flood::{self, count, frames, gaps};
 use crate::support::{
     Account, Attach, Kind, Target, available, child_of, fetched, of_both_kinds, ppt, record,
-    segments_mapped, segments_of, stopped,
+    segments_mapped, segments_of, stopped, wait_until,
 };
 
 fn is_root() -> bool {
@@ -71,22 +71,26 @@ fn another_user_since_it_was_attached() {
     }
 }
 
+/// A shell that was started under a filter starts both.
 #[test]
 fn under_the_same_filter_the_agents_own_calls_are_the_proof() {
     let bench = flood::build_with("failing_main.c");
-    let program = bench.path("failing_main");
-    let filtered = |arguments: &[&str]| {
-        let mut command = bench.command(&program);
-        command.arg("0").args(arguments);
-        command
-    };
-    let mut target = Target::start(filtered(&[program.to_str().unwrap(), "1000"]));
-    let pid = target.pid().to_string();
-    let attach = Attach::start(filtered(&[ppt(), "attach", &pid, "-v"]));
+    let name = format!("same-{}", std::process::id());
+    fs::copy(bench.path("failing_main"), bench.path(&name)).unwrap();
+    let script =
+        format!("\"$0\" attach --wait-for {name} -v 2> said & echo agent $!; exec ./{name} 1000");
+    let mut command = bench.command(bench.path("failing_main"));
+    command.args(["0", "/bin/sh", "-c", &script, ppt()]);
+    let mut target = Target::spawn(command);
+    let agent: i32 = target.stdout.wait_for("agent ").parse().unwrap();
+    let said = || fs::read_to_string(bench.path("said")).unwrap_or_default();
+    wait_until("ppt is attached", || said().contains("attached:"));
     let written = tell(&mut target, "go");
-    let said = attach.stop();
-    assert!(said.contains("; awaiting memfd segment "), "{said}");
+    // SAFETY: no pointers; nobody has waited for it.
+    assert_eq!(unsafe { libc::kill(agent, libc::SIGINT) }, 0);
+    wait_until("ppt has ended", || said().contains("ppt: captured "));
     target.finish();
+    assert!(said().contains("; awaiting memfd segment "), "{}", said());
     let account = Account::of(&bench.info("out.bin"));
     assert_eq!((account.captured, account.lost, account.dropped), (written, 0, 0));
 }

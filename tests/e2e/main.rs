@@ -17,6 +17,7 @@ mod examples;
 mod explained;
 mod failing;
 mod family;
+mod filtered;
 mod flood;
 mod fmt;
 mod frozen;

@@ -61,7 +61,7 @@ fn refusals(target: &Target) -> Vec<Check> {
     while let Err(error) = refuse(target, allow) {
         let (name, lifted) = match &error {
             AgentError::Traced { .. } => ("tracer", !std::mem::replace(&mut allow.traced, true)),
-            AgentError::Seccomp { .. } => {
+            AgentError::Seccomp { .. } | AgentError::StrictSeccomp { .. } => {
                 ("its system calls", !std::mem::replace(&mut allow.seccomp, true))
             }
             _ => ("refusal", false),

@@ -8,7 +8,7 @@ use ppt_segment::handle::Kind;
 use ppt_segment::{Refused, Segment};
 
 use super::mailbox::{look, move_on, start_cursors};
-use super::prepare::{Had, obtain};
+use super::prepare::{Had, obtain, refuse_filters};
 use super::{Attached, SegmentChoice, Session};
 use crate::control::ControlCopy;
 use crate::error::AgentError;
@@ -34,7 +34,8 @@ pub(super) struct Former {
 pub enum Stuck {
     /// Larger ones do not fit into the memory that was allowed, or are larger than any can be.
     Memory,
-    /// There is none to be had, or no room for it in the target's table.
+    /// There is none to be had, or no room for it in the target's table, or to come to it might
+    /// end the target.
     Refused(AgentError),
     /// It is no time to grow: the target has not come to the last segment yet, the buffer's part
     /// is over, or they were stuck before.
@@ -42,18 +43,20 @@ pub enum Stuck {
 }
 
 impl Session {
-    /// Has the rings of buffer `index` grow, where `enough` slots would have been enough: the gate closes, and opens again for a larger segment,
-    /// which is what [`Session::attached`] has from now on. Between the two, for the time of two
+    /// Has the rings of buffer `index` grow, where `enough` slots would have been enough: the gate
+    /// closes, and opens again for a larger segment, which is what [`Session::attached`] has from now on. Between the two, for the time of two
     /// writes, frames are not written, as with any closed gate.
     pub fn grow(&mut self, index: usize, enough: u64) -> Result<(), Stuck> {
-        let Self { target, claim, attached, limits, .. } = self;
+        let Self { target, claim, attached, limits, allow, .. } = self;
         let it = &mut attached[index];
         let looked = look(target, it, *claim).ok().filter(|copy| copy.gate() == it.gate);
         // What ended is told by the next check.
         let Some(copy) = looked.filter(|_| it.ending.is_none() && !it.awaited && !it.stuck) else {
             return Err(Stuck::NotNow);
         };
-        let had = larger(target, it, &copy, (enough, limits.memory));
+        let had = refuse_filters(target, *allow)
+            .map_err(Stuck::Refused)
+            .and_then(|_| larger(target, it, &copy, (enough, limits.memory)));
         let had = had.inspect_err(|_| it.stuck = true)?;
         // Making it took a while.
         let copy = match look(target, it, *claim) {
@@ -122,7 +125,7 @@ pub(super) fn go_back(
 /// long, and the slot that it writes to is never given back.
 pub(super) fn let_go(it: &mut Attached, copy: &ControlCopy) -> Vec<u64> {
     let now = it.segment.nonce();
-    let arrived = !it.awaited && copy.segments().iter().any(|listed| listed.nonce == now);
+    let arrived = !it.awaited && copy.has_mapped(now);
     let mut left = Vec::new();
     for former in it.former.iter_mut().filter(|it| arrived && !it.left) {
         let segment = &former.segment;

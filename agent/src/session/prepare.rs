@@ -15,6 +15,7 @@ use crate::error::{AgentError, Result};
 use crate::plan::Plan;
 use crate::poke::{describe, is_ppt};
 use crate::random::{random, random_nonzero};
+use crate::seccomp::{self, Danger};
 use crate::target::Target;
 
 /// What can be told before anything is made. Whether the target's system call filter may end it.
@@ -24,31 +25,31 @@ pub(crate) fn refuse(target: &Target, allow: Allow) -> Result<bool> {
     if tracer != 0 && !allow.traced && !is_ppt(target, tracer) {
         return Err(AgentError::Traced { pid, tracer: describe(target, tracer) });
     }
-    let filtered = foreign_filter(target);
-    if filtered && !allow.seccomp {
-        return Err(AgentError::Seccomp { pid });
-    }
-    Ok(filtered)
+    refuse_filters(target, allow)
 }
 
-/// Whether the target has a system call filter that we do not share, outside a container.
-///
-/// What a filter does cannot be asked: PTRACE_SECCOMP_GET_FILTER wants the target stopped (ESRCH
-/// otherwise), and nothing here stops a target. Under as many filters as ours, our own system calls
-/// are the proof.
-fn foreign_filter(target: &Target) -> bool {
-    let filters = |pid: &str| {
-        let status = target.system().proc_text(&format!("{pid}/status")).unwrap_or_default();
-        let field = |name: &str| {
-            let line = status.lines().find_map(|line| line.strip_prefix(name));
-            line.and_then(|value| value.trim().parse::<u32>().ok())
-        };
-        // Kernels before 5.9 do not count: one filter, then.
-        (field("Seccomp:") == Some(2)).then(|| field("Seccomp_filters:").unwrap_or(1))
-    };
-    let theirs = filters(&target.pid().to_string());
-    // The filters of container runtimes let shmat(2) pass, or answer with an error.
-    theirs.is_some() && theirs != filters("self") && !target.system().contained(target.pid())
+/// Whether the target's system call filter may end it; an error where that is not allowed.
+pub(super) fn refuse_filters(target: &Target, allow: Allow) -> Result<bool> {
+    match seccomp::danger(target) {
+        Some(danger) if !allow.seccomp => Err(refused(target, danger)),
+        danger => Ok(danger.is_some()),
+    }
+}
+
+/// The same by a look at some threads, for what has changed since.
+pub(super) fn glance(target: &Target, allow: Allow) -> Result<()> {
+    match seccomp::glance(target) {
+        Some(danger) if !allow.seccomp => Err(refused(target, danger)),
+        _ => Ok(()),
+    }
+}
+
+fn refused(target: &Target, danger: Danger) -> AgentError {
+    let pid = target.pid();
+    match danger {
+        Danger::Strict(thread) => AgentError::StrictSeccomp { pid, thread },
+        Danger::Filtered(_) => AgentError::Seccomp { pid },
+    }
 }
 
 /// Chooses, adopts or makes the segment of a buffer and allocates what the target will need first.
@@ -80,6 +81,7 @@ pub(super) fn prepare(target: &Target, buffer: Buffer, options: &Options) -> Res
         retried: false,
         former: Vec::new(),
         stuck: false,
+        glanced: None,
         ending: None,
     })
 }

@@ -1,0 +1,419 @@
+//! System call filters: whether the calls of a first frame may end the target.
+//!
+//! What a filter does cannot be asked: PTRACE_SECCOMP_GET_FILTER wants the target stopped (ESRCH
+//! otherwise), and nothing here stops a target. What is told of each thread is how many filters it
+//! has. Filters are only ever added, and children inherit them: so those that a thread has as well
+//! as its ancestors came from outside. Harmless are
+//!
+//! - those of ppt itself, when they come from an ancestor that it shares with the target: its own
+//!   calls are the proof;
+//! - those of a container's runtime, which answer with an error: as many as the first process of the
+//!   container has, where those are not that program's own.
+//!
+//! Names of cgroups tell nothing: a host's daemon may be called after containers, and a program in a
+//! container may filter itself.
+
+use std::collections::HashSet;
+use std::os::unix::fs::MetadataExt;
+
+use crate::system::System;
+use crate::target::Target;
+
+/// What stands in the way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Danger {
+    /// This thread is in strict mode: anything but read, write and exit ends it.
+    Strict(i32),
+    /// This thread, perhaps among others, has filters that may be the program's own.
+    Filtered(i32),
+}
+
+/// How a thread's system calls are filtered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    Free,
+    Strict,
+    /// By so many filters; `None` where the kernel does not count (before 5.9).
+    Filtered(Option<u32>),
+}
+
+/// What is known of a process, or of one of its threads.
+#[derive(Debug, Clone)]
+struct Status {
+    mode: Mode,
+    parent: i32,
+    /// Its number in each pid namespace that it is in, from ours inwards.
+    numbers: Vec<i32>,
+    /// It may have installed its filters itself.
+    may_install: bool,
+}
+
+const CAP_SYS_ADMIN: u32 = 21;
+/// Longest line of ancestors that is followed.
+const GENERATIONS: usize = 1024;
+/// Most threads that a glance looks at.
+const GLANCE: usize = 32;
+
+impl Status {
+    fn read(system: &System, path: &str) -> Option<Self> {
+        let text = system.proc_text(&format!("{path}/status"))?;
+        let field = |name: &str| {
+            text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map(str::trim)
+        };
+        let mode = match field("Seccomp") {
+            // A kernel without seccomp.
+            None | Some("0") => Mode::Free,
+            Some("1") => Mode::Strict,
+            Some(_) => Mode::Filtered(field("Seccomp_filters").and_then(|it| it.parse().ok())),
+        };
+        let numbers = field("NSpid").into_iter().flat_map(str::split_whitespace);
+        // A filter takes one of these, and neither can be got back.
+        let bounds = field("CapBnd").and_then(|hex| u64::from_str_radix(hex, 16).ok());
+        let may_install = field("NoNewPrivs") != Some("0")
+            || bounds.is_none_or(|caps| caps >> CAP_SYS_ADMIN & 1 == 1);
+        Some(Self {
+            mode,
+            parent: field("PPid")?.parse().ok()?,
+            numbers: numbers.filter_map(|it| it.parse().ok()).collect(),
+            may_install,
+        })
+    }
+
+    fn of(system: &System, pid: i32) -> Option<Self> {
+        Self::read(system, &pid.to_string())
+    }
+
+    /// How many pid namespaces it is in, counted from ours.
+    fn depth(&self) -> usize {
+        self.numbers.len()
+    }
+}
+
+/// Looks at every thread of the target.
+pub(crate) fn danger(target: &Target) -> Option<Danger> {
+    of_process(target.system(), target.pid())
+}
+
+/// Looks at some threads of the target, the leader always: for who looks often. Filters that are
+/// found then are the program's own if there were none before.
+pub(crate) fn glance(target: &Target) -> Option<Danger> {
+    let system = target.system();
+    let pid = target.pid();
+    let threads = std::fs::read_dir(system.proc.join(format!("{pid}/task"))).ok()?;
+    let threads = threads.flatten().filter_map(|it| it.file_name().to_str()?.parse().ok());
+    let threads = std::iter::once(pid).chain(threads.take(GLANCE));
+    judge(system, pid, threads.filter_map(|tid| Some((tid, mode(system, pid, tid)?))).collect())
+}
+
+fn of_process(system: &System, pid: i32) -> Option<Danger> {
+    // Threads that are made meanwhile may have what their maker got meanwhile.
+    let mut seen = HashSet::new();
+    let mut modes = Vec::new();
+    for _ in 0..8 {
+        let before = seen.len();
+        let threads = std::fs::read_dir(system.proc.join(format!("{pid}/task"))).into_iter();
+        let threads = threads.flatten().flatten();
+        let threads: Vec<i32> =
+            threads.filter_map(|it| it.file_name().to_str()?.parse().ok()).collect();
+        for tid in threads {
+            // One that ends while we look writes nothing any more.
+            if seen.insert(tid)
+                && let Some(mode) = mode(system, pid, tid)
+            {
+                modes.push((tid, mode));
+            }
+        }
+        if seen.len() == before {
+            break;
+        }
+    }
+    judge(system, pid, modes)
+}
+
+fn mode(system: &System, pid: i32, tid: i32) -> Option<Mode> {
+    Status::read(system, &format!("{pid}/task/{tid}")).map(|status| status.mode)
+}
+
+fn judge(system: &System, pid: i32, modes: Vec<(i32, Mode)>) -> Option<Danger> {
+    if let Some((tid, _)) = modes.iter().find(|(_, mode)| *mode == Mode::Strict) {
+        return Some(Danger::Strict(*tid));
+    }
+    let (first, _) = modes.iter().find(|(_, mode)| *mode != Mode::Free)?;
+    let Some(harmless) = harmless(system, pid) else { return Some(Danger::Filtered(*first)) };
+    let is_danger = |mode| mode != Mode::Free && mode != Mode::Filtered(Some(harmless));
+    let danger = modes.iter().find(|&&(_, mode)| is_danger(mode));
+    danger.map(|&(tid, _)| Danger::Filtered(tid))
+}
+
+/// How many filters are known not to end a process such as `pid`; `None` where none are.
+fn harmless(system: &System, pid: i32) -> Option<u32> {
+    let ourselves = std::process::id() as i32;
+    let ours = filters(&Status::read(system, "self")?);
+    let lines = |pid| ancestors(system, pid).map(|(pid, _)| pid).collect::<Vec<_>>();
+    let our_line = lines(ourselves);
+    let shared = lines(pid).into_iter().find(|it| our_line.contains(it));
+    let of_shared = shared.and_then(|pid| filters(&Status::of(system, pid)?));
+    if ours.is_some() && of_shared == ours {
+        return ours;
+    }
+    let (first, of_first) = first_of_namespace(system, pid)?;
+    let count = filters(&of_first)?;
+    let with_us = Status::of(system, pid)?.depth() == 1;
+    let from_outside = (with_us && ours == Some(count))
+        || !of_first.may_install
+        || (first != pid && differ(system, first, pid));
+    from_outside.then_some(count)
+}
+
+/// How many filters there are, where there are any and they are counted.
+fn filters(status: &Status) -> Option<u32> {
+    match status.mode {
+        Mode::Filtered(count) => count,
+        _ => None,
+    }
+}
+
+/// A process, its parent, and so on.
+fn ancestors(system: &System, pid: i32) -> impl Iterator<Item = (i32, Status)> {
+    let next = |(_, status): &(i32, Status)| {
+        let parent = status.parent;
+        Some((parent, Status::of(system, parent).filter(|_| parent > 0)?))
+    };
+    let first = Status::of(system, pid).map(|status| (pid, status));
+    std::iter::successors(first, next).take(GENERATIONS)
+}
+
+/// The first process of the pid namespace that `pid` is in: of a container, if it is in one.
+fn first_of_namespace(system: &System, pid: i32) -> Option<(i32, Status)> {
+    let status = Status::of(system, pid)?;
+    let is_first =
+        |it: &Status| it.depth() == status.depth() && it.numbers.last().is_some_and(|&n| n == 1);
+    if let Some(found) = ancestors(system, pid).find(|(_, it)| is_first(it)) {
+        return Some(found);
+    }
+    // It was put into the namespace from outside.
+    let namespace = |pid: i32| system.namespace(&pid.to_string(), "pid");
+    let theirs = namespace(pid)?;
+    crate::target::processes(system).into_iter().find_map(|pid| {
+        let status = Status::of(system, pid).filter(is_first)?;
+        (namespace(pid) == Some(theirs)).then_some((pid, status))
+    })
+}
+
+/// Whether two processes run two programs.
+fn differ(system: &System, one: i32, other: i32) -> bool {
+    let program = |pid: i32| {
+        let exe = std::fs::metadata(system.proc.join(format!("{pid}/exe"))).ok()?;
+        Some((exe.dev(), exe.ino()))
+    };
+    program(one).zip(program(other)).is_some_and(|(one, other)| one != other)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A procfs. ppt is process 50.
+    struct Fake {
+        root: tempfile::TempDir,
+    }
+
+    /// What a test says of a process; the rest is usual.
+    #[derive(Clone, Copy)]
+    struct Process<'a> {
+        pid: i32,
+        parent: i32,
+        numbers: &'a str,
+        seccomp: &'a str,
+        filters: &'a str,
+        no_new_privs: &'a str,
+        bounds: &'a str,
+        exe: &'a str,
+    }
+
+    const USUAL: Process = Process {
+        pid: 0,
+        parent: 0,
+        numbers: "",
+        seccomp: "0",
+        filters: "0",
+        no_new_privs: "1",
+        bounds: "000001ffffffffff",
+        exe: "program",
+    };
+
+    /// What Docker leaves to its containers.
+    const DOCKERS: &str = "00000000a80425fb";
+
+    impl Fake {
+        fn new(processes: &[Process]) -> Self {
+            let fake = Self { root: tempfile::tempdir().unwrap() };
+            for it in processes {
+                fake.add(*it);
+            }
+            let ourselves = std::process::id().to_string();
+            let root = fake.root.path();
+            if root.join("50").exists() {
+                std::os::unix::fs::symlink("50", root.join("self")).unwrap();
+                std::os::unix::fs::symlink("50", root.join(ourselves)).unwrap();
+            }
+            fake
+        }
+
+        fn add(&self, it: Process) {
+            let root = self.root.path();
+            let folder = root.join(it.pid.to_string());
+            std::fs::create_dir_all(folder.join(format!("task/{}", it.pid))).unwrap();
+            std::fs::create_dir_all(folder.join("ns")).unwrap();
+            let numbers =
+                if it.numbers.is_empty() { it.pid.to_string() } else { it.numbers.to_string() };
+            let depth = numbers.split(' ').count();
+            let namespace = format!("pid:[{depth}]");
+            std::os::unix::fs::symlink(namespace, folder.join("ns/pid")).unwrap();
+            std::fs::write(root.join(it.exe), "").unwrap();
+            std::os::unix::fs::symlink(format!("../{}", it.exe), folder.join("exe")).unwrap();
+            std::fs::write(folder.join("stat"), "").unwrap();
+            let status = self.status(it, &numbers);
+            std::fs::write(folder.join("status"), &status).unwrap();
+            std::fs::write(folder.join(format!("task/{}/status", it.pid)), status).unwrap();
+        }
+
+        fn status(&self, it: Process, numbers: &str) -> String {
+            let Process { parent, seccomp, filters, no_new_privs, bounds, .. } = it;
+            let count = match filters {
+                "" => String::new(),
+                filters => format!("Seccomp_filters:\t{filters}\n"),
+            };
+            format!(
+                "Name:\tx\nPPid:\t{parent}\nNSpid:\t{}\nCapBnd:\t{bounds}\nNoNewPrivs:\t{no_new_privs}\n\
+                 Seccomp:\t{seccomp}\n{count}",
+                numbers.replace(' ', "\t"),
+            )
+        }
+
+        /// Another thread of a process.
+        fn thread(&self, tid: i32, it: Process) {
+            let folder = self.root.path().join(format!("{}/task/{tid}", it.pid));
+            std::fs::create_dir_all(&folder).unwrap();
+            std::fs::write(folder.join("status"), self.status(it, &tid.to_string())).unwrap();
+        }
+
+        fn cgroup(&self, pid: i32, text: &str) {
+            std::fs::write(self.root.path().join(format!("{pid}/cgroup")), text).unwrap();
+        }
+
+        fn system(&self) -> System {
+            System { proc: self.root.path().into(), ..System::default() }
+        }
+
+        fn danger(&self, pid: i32) -> Option<Danger> {
+            of_process(&self.system(), pid)
+        }
+    }
+
+    const INIT: Process = Process { pid: 1, exe: "init", ..USUAL };
+    const SHELL: Process = Process { pid: 40, parent: 1, exe: "sh", ..USUAL };
+    const PPT: Process = Process { pid: 50, parent: 40, exe: "ppt", ..USUAL };
+    const TARGET: Process = Process { pid: 7, parent: 1, ..USUAL };
+
+    /// With a filter.
+    const fn filtered(it: Process) -> Process {
+        Process { seccomp: "2", filters: "1", ..it }
+    }
+
+    #[test]
+    fn without_filters_there_is_no_danger() {
+        assert_eq!(Fake::new(&[INIT, SHELL, PPT, TARGET]).danger(7), None);
+    }
+
+    #[test]
+    fn a_single_thread_counts() {
+        let fake = Fake::new(&[INIT, SHELL, PPT, TARGET]);
+        fake.thread(9, filtered(TARGET));
+        assert_eq!(fake.danger(7), Some(Danger::Filtered(9)));
+        fake.thread(8, Process { seccomp: "1", ..TARGET });
+        assert_eq!(fake.danger(7), Some(Danger::Strict(8)));
+    }
+
+    /// A host's daemons are called after containers, too.
+    #[test]
+    fn names_of_cgroups_tell_nothing() {
+        let fake = Fake::new(&[INIT, SHELL, PPT, filtered(TARGET)]);
+        for name in ["system.slice/containerd.service", "docker/1", "kubepods/pod1", "lxc/a"] {
+            fake.cgroup(7, &format!("0::/{name}\n"));
+            assert_eq!(fake.danger(7), Some(Danger::Filtered(7)), "{name}");
+        }
+    }
+
+    #[test]
+    fn filters_of_a_shared_ancestor_are_ppts_own() {
+        // `ppt run`, and a shell that was started under a filter.
+        let child = Process { pid: 7, parent: 50, ..USUAL };
+        let sibling = Process { pid: 7, parent: 40, ..USUAL };
+        for target in [child, sibling] {
+            let line = [INIT, filtered(SHELL), filtered(PPT)];
+            let with = |target| Fake::new(&[&line[..], &[target]].concat());
+            assert_eq!(with(filtered(target)).danger(7), None);
+            let more = Process { filters: "2", ..filtered(target) };
+            assert_eq!(with(more).danger(7), Some(Danger::Filtered(7)), "one of its own");
+        }
+        // As many, and not the same.
+        let strangers = [INIT, SHELL, filtered(PPT), filtered(sibling)];
+        assert_eq!(Fake::new(&strangers).danger(7), Some(Danger::Filtered(7)));
+    }
+
+    /// Seen from the host: process 30 is the first of a container, and 31 its child.
+    #[test]
+    fn filters_of_a_containers_first_process_are_the_runtimes() {
+        let shim = Process { pid: 20, parent: 1, exe: "shim", ..USUAL };
+        let first = filtered(Process { pid: 30, parent: 20, numbers: "30 1", exe: "sh", ..USUAL });
+        let child = filtered(Process { pid: 31, parent: 30, numbers: "31 9", ..USUAL });
+        let with = |first, child| Fake::new(&[INIT, SHELL, PPT, shim, first, child]);
+        assert_eq!(with(first, child).danger(31), None);
+        let own = Process { filters: "2", ..child };
+        assert_eq!(with(first, own).danger(31), Some(Danger::Filtered(31)));
+        let unconfined = Process { seccomp: "0", filters: "0", ..first };
+        assert_eq!(with(unconfined, child).danger(31), Some(Danger::Filtered(31)));
+        // It was put there from outside (docker exec).
+        let entered = Process { parent: 20, ..child };
+        assert_eq!(with(first, entered).danger(31), None);
+    }
+
+    #[test]
+    fn the_first_process_itself_may_have_filtered_itself() {
+        let first = filtered(Process { pid: 30, parent: 1, numbers: "30 1", ..USUAL });
+        let worker = filtered(Process { pid: 31, parent: 30, numbers: "31 9", ..USUAL });
+        let with = |first, worker| Fake::new(&[INIT, SHELL, PPT, first, worker]);
+        for pid in [30, 31] {
+            let danger = with(first, worker).danger(pid);
+            assert_eq!(danger, Some(Danger::Filtered(pid)), "its own, perhaps");
+        }
+        // It could not have: neither no_new_privs nor the capability.
+        let first = Process { no_new_privs: "0", bounds: DOCKERS, ..first };
+        for pid in [30, 31] {
+            assert_eq!(with(first, worker).danger(pid), None);
+        }
+        let privileged = Process { bounds: USUAL.bounds, ..first };
+        assert_eq!(with(privileged, worker).danger(30), Some(Danger::Filtered(30)));
+    }
+
+    /// `docker exec`: ppt is in the container, under the same runtime's filter.
+    #[test]
+    fn inside_a_container_ppts_own_filters_are_the_measure() {
+        let first = filtered(Process { pid: 1, ..USUAL });
+        let ppt = filtered(Process { pid: 50, parent: 0, exe: "ppt", ..USUAL });
+        let target = filtered(Process { pid: 7, parent: 1, ..USUAL });
+        let fake = Fake::new(&[first, ppt, target]);
+        assert_eq!((fake.danger(1), fake.danger(7)), (None, None));
+        let own = Process { filters: "2", ..target };
+        assert_eq!(Fake::new(&[first, ppt, own]).danger(7), Some(Danger::Filtered(7)));
+    }
+
+    /// Kernels before 5.9 do not count.
+    #[test]
+    fn what_is_not_counted_is_not_compared() {
+        let old = |it| Process { filters: "", ..filtered(it) };
+        let fake = Fake::new(&[old(INIT), old(SHELL), old(PPT), old(TARGET)]);
+        assert_eq!(fake.danger(7), Some(Danger::Filtered(7)));
+    }
+}
