@@ -202,6 +202,95 @@ fn arguments_are_evaluated_once_or_never() {
     }
 }
 
+/// Ways out of a block, which a loop has around it. Frames go to the writer of this program.
+const WAYS_OUT: &str = r#"
+#include "job.h"
+#include <stdio.h>
+
+static uint64_t slots[64];
+static ppt1_thread thread = {slots};
+static int written;
+ppt1_control CONTROL;
+ppt1_thread *BEGIN(unsigned frame) { (void)frame; return &thread; }
+void END(ppt1_thread *t) { (void)t; written++; }
+
+static int returns(void) {
+    PPT_WRITE_JOB(f) {
+        f.who = 1;
+        return 1;
+    }
+    return 0;
+}
+
+static int jumps(void) {
+    PPT_WRITE_JOB(f) {
+        f.who = 1;
+        goto out;
+    }
+    return 0;
+out:
+    return 1;
+}
+
+/* Frames written, and rounds that went on behind the block. */
+static void loop(int way) {
+    int behind = 0;
+    written = 0;
+    for (int i = 0; i < 3; i++) {
+        if (way == 0)
+            PPT_WRITE_JOB(f) f.who = i;
+        else
+            PPT_WRITE_JOB(f) {
+                f.who = i;
+                for (int own = 0; own < 2; own++)
+                    if (own == 0)
+                        continue; /* of the block's own */
+                if (way == 1)
+                    break;
+                if (way == 2)
+                    continue; /* not the loop around it */
+                f.who = 7;
+            }
+        behind++;
+    }
+    printf("%d %d\n", written, behind);
+}
+
+int main(void) {
+    CONTROL.gate = 1;
+    for (int way = 0; way < 4; way++)
+        loop(way);
+    written = 0;
+    printf("%d ", returns() + jumps());
+    printf("%d\n", written);
+}
+"#;
+
+#[test]
+fn ways_out_of_a_block() {
+    let job = Generated::golden("job.frame");
+    let names = [("CONTROL", "control"), ("BEGIN", "begin"), ("END", "end")];
+    let user = names
+        .into_iter()
+        .fold(WAYS_OUT.to_owned(), |text, (word, name)| text.replace(word, &job.symbol(name)));
+    let folder = job.on_disk(&[("user.c", &user)]);
+    for compiler in Compiler::all() {
+        for dialect in [Dialect::C11, Dialect::Cpp17] {
+            let lenient = ["-Wno-missing-field-initializers", "-O2", "user.c", "-o", "built"];
+            compiler.run(dialect, folder.path(), &lenient);
+            assert_eq!(output_of(folder.path(), "built", &[]), "3 3\n0 3\n3 3\n3 3\n2 0\n");
+
+            let check = ["-Wno-error", "-Wno-shadow", "-DPPT_CHECK_BLOCKS", "-fsyntax-only"];
+            let check = [&check[..], &["-Wno-missing-field-initializers", "user.c"]].concat();
+            let output = compiler.try_run(dialect, folder.path(), &check);
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.success(), "{said}");
+            let warned = said.matches("is deprecated: `continue` ends the block").count();
+            assert_eq!(warned, 2, "{said}");
+        }
+    }
+}
+
 /// Two headers that declare one frame, in one file: an `#error`, and who they are.
 #[test]
 fn two_headers_with_one_frame() {

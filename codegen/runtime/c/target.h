@@ -25,6 +25,21 @@
 #define PPT1_NULL 0
 #endif
 
+/* A block of PPT_WRITE_…() { } is a loop of one round, and `continue` in it ends that round: the
+ * frame is written, and the loop around the block goes on behind it. No form of C has it otherwise
+ * and no compiler warns of it. -DPPT_CHECK_BLOCKS has both do so, for a look now and then: of each
+ * `continue` in a block, in loops of the block's own, too. */
+#ifdef PPT_CHECK_BLOCKS
+enum { ppt1_continue };
+#define PPT1_BLOCK                                                                                 \
+    for (int ppt1_continue __attribute__((unused,                                                  \
+             deprecated("`continue` ends the block and writes its frame: `break` abandons it")))   \
+             = 0, ppt1_once = 1; ppt1_once; ppt1_once = 0)
+#define continue switch (ppt1_continue) default: continue
+#else
+#define PPT1_BLOCK
+#endif
+
 #if PPT1_ENABLED
 
 #ifdef __aarch64__

@@ -330,8 +330,13 @@ fn block_form(buffer: &Buffer, frame: &Frame, out: &mut Text) {
     let ty = frame_type(frame);
     let name = frame.name.to_uppercase();
     out.line(&format!("/* PPT_WRITE_{name}(f) {{ f.field = value; }} runs its block only while"));
-    out.line(" * somebody is attached and writes the frame at its end; `break` abandons it. */");
-    out.line(&format!("#define PPT_WRITE_{name}(f) \\"));
+    out.line(
+        " * somebody is attached and writes the frame at its end; `break`, `return` and `goto`",
+    );
+    out.line(
+        " * out of it abandon the frame. `continue` does not: it ends the block, and writes it. */",
+    );
+    out.line(&format!("#define PPT_WRITE_{name}(f) PPT1_BLOCK \\"));
     out.line(&format!(
         "    for (int ppt_on_##f = ppt_{}_on(); ppt_on_##f; ppt_on_##f = 0) \\",
         buffer.schema.buffer

@@ -247,8 +247,9 @@ static inline void ppt_write_arrays_frame(void) {}
 #endif /* PPT1_ENABLED */
 
 /* PPT_WRITE_ARRAYS(f) { f.field = value; } runs its block only while
- * somebody is attached and writes the frame at its end; `break` abandons it. */
-#define PPT_WRITE_ARRAYS(f) \
+ * somebody is attached and writes the frame at its end; `break`, `return` and `goto`
+ * out of it abandon the frame. `continue` does not: it ends the block, and writes it. */
+#define PPT_WRITE_ARRAYS(f) PPT1_BLOCK \
     for (int ppt_on_##f = ppt_arrays_on(); ppt_on_##f; ppt_on_##f = 0) \
         for (pptframe_arrays_t f = PPT1_ZERO(pptframe_arrays_t); ppt_on_##f; \
              ppt1_arrays_4bd7d6c8_commit_arrays(&f), ppt_on_##f = 0)

@@ -92,8 +92,9 @@ static inline void ppt_write_comments_frame(void) {}
 #endif /* PPT1_ENABLED */
 
 /* PPT_WRITE_COMMENTS(f) { f.field = value; } runs its block only while
- * somebody is attached and writes the frame at its end; `break` abandons it. */
-#define PPT_WRITE_COMMENTS(f) \
+ * somebody is attached and writes the frame at its end; `break`, `return` and `goto`
+ * out of it abandon the frame. `continue` does not: it ends the block, and writes it. */
+#define PPT_WRITE_COMMENTS(f) PPT1_BLOCK \
     for (int ppt_on_##f = ppt_comments_on(); ppt_on_##f; ppt_on_##f = 0) \
         for (pptframe_comments_t f = PPT1_ZERO(pptframe_comments_t); ppt_on_##f; \
              ppt1_comments_97d48053_commit_comments(&f), ppt_on_##f = 0)

@@ -170,8 +170,9 @@ static inline void ppt_write_enums_frame(void) {}
 #endif /* PPT1_ENABLED */
 
 /* PPT_WRITE_ENUMS(f) { f.field = value; } runs its block only while
- * somebody is attached and writes the frame at its end; `break` abandons it. */
-#define PPT_WRITE_ENUMS(f) \
+ * somebody is attached and writes the frame at its end; `break`, `return` and `goto`
+ * out of it abandon the frame. `continue` does not: it ends the block, and writes it. */
+#define PPT_WRITE_ENUMS(f) PPT1_BLOCK \
     for (int ppt_on_##f = ppt_enums_on(); ppt_on_##f; ppt_on_##f = 0) \
         for (pptframe_enums_t f = PPT1_ZERO(pptframe_enums_t); ppt_on_##f; \
              ppt1_enums_b546f465_commit_enums(&f), ppt_on_##f = 0)

@@ -126,8 +126,9 @@ static inline void ppt_write_example_frame(void) {}
 #endif /* PPT1_ENABLED */
 
 /* PPT_WRITE_EXAMPLE(f) { f.field = value; } runs its block only while
- * somebody is attached and writes the frame at its end; `break` abandons it. */
-#define PPT_WRITE_EXAMPLE(f) \
+ * somebody is attached and writes the frame at its end; `break`, `return` and `goto`
+ * out of it abandon the frame. `continue` does not: it ends the block, and writes it. */
+#define PPT_WRITE_EXAMPLE(f) PPT1_BLOCK \
     for (int ppt_on_##f = ppt_example_on(); ppt_on_##f; ppt_on_##f = 0) \
         for (pptframe_example_t f = PPT1_ZERO(pptframe_example_t); ppt_on_##f; \
              ppt1_example_03c27b2a_commit_example(&f), ppt_on_##f = 0)

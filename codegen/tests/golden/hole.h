@@ -288,36 +288,41 @@ static inline void ppt_write_sign_frame(void) {}
 #endif /* PPT1_ENABLED */
 
 /* PPT_WRITE_FITS(f) { f.field = value; } runs its block only while
- * somebody is attached and writes the frame at its end; `break` abandons it. */
-#define PPT_WRITE_FITS(f) \
+ * somebody is attached and writes the frame at its end; `break`, `return` and `goto`
+ * out of it abandon the frame. `continue` does not: it ends the block, and writes it. */
+#define PPT_WRITE_FITS(f) PPT1_BLOCK \
     for (int ppt_on_##f = ppt_hole_on(); ppt_on_##f; ppt_on_##f = 0) \
         for (pptframe_fits_t f = PPT1_ZERO(pptframe_fits_t); ppt_on_##f; \
              ppt1_hole_6c4ddc6d_commit_fits(&f), ppt_on_##f = 0)
 
 /* PPT_WRITE_TEXT(f) { f.field = value; } runs its block only while
- * somebody is attached and writes the frame at its end; `break` abandons it. */
-#define PPT_WRITE_TEXT(f) \
+ * somebody is attached and writes the frame at its end; `break`, `return` and `goto`
+ * out of it abandon the frame. `continue` does not: it ends the block, and writes it. */
+#define PPT_WRITE_TEXT(f) PPT1_BLOCK \
     for (int ppt_on_##f = ppt_hole_on(); ppt_on_##f; ppt_on_##f = 0) \
         for (pptframe_text_t f = PPT1_ZERO(pptframe_text_t); ppt_on_##f; \
              ppt1_hole_6c4ddc6d_commit_text(&f), ppt_on_##f = 0)
 
 /* PPT_WRITE_TIGHT(f) { f.field = value; } runs its block only while
- * somebody is attached and writes the frame at its end; `break` abandons it. */
-#define PPT_WRITE_TIGHT(f) \
+ * somebody is attached and writes the frame at its end; `break`, `return` and `goto`
+ * out of it abandon the frame. `continue` does not: it ends the block, and writes it. */
+#define PPT_WRITE_TIGHT(f) PPT1_BLOCK \
     for (int ppt_on_##f = ppt_hole_on(); ppt_on_##f; ppt_on_##f = 0) \
         for (pptframe_tight_t f = PPT1_ZERO(pptframe_tight_t); ppt_on_##f; \
              ppt1_hole_6c4ddc6d_commit_tight(&f), ppt_on_##f = 0)
 
 /* PPT_WRITE_WIDE(f) { f.field = value; } runs its block only while
- * somebody is attached and writes the frame at its end; `break` abandons it. */
-#define PPT_WRITE_WIDE(f) \
+ * somebody is attached and writes the frame at its end; `break`, `return` and `goto`
+ * out of it abandon the frame. `continue` does not: it ends the block, and writes it. */
+#define PPT_WRITE_WIDE(f) PPT1_BLOCK \
     for (int ppt_on_##f = ppt_hole_on(); ppt_on_##f; ppt_on_##f = 0) \
         for (pptframe_wide_t f = PPT1_ZERO(pptframe_wide_t); ppt_on_##f; \
              ppt1_hole_6c4ddc6d_commit_wide(&f), ppt_on_##f = 0)
 
 /* PPT_WRITE_SIGN(f) { f.field = value; } runs its block only while
- * somebody is attached and writes the frame at its end; `break` abandons it. */
-#define PPT_WRITE_SIGN(f) \
+ * somebody is attached and writes the frame at its end; `break`, `return` and `goto`
+ * out of it abandon the frame. `continue` does not: it ends the block, and writes it. */
+#define PPT_WRITE_SIGN(f) PPT1_BLOCK \
     for (int ppt_on_##f = ppt_hole_on(); ppt_on_##f; ppt_on_##f = 0) \
         for (pptframe_sign_t f = PPT1_ZERO(pptframe_sign_t); ppt_on_##f; \
              ppt1_hole_6c4ddc6d_commit_sign(&f), ppt_on_##f = 0)

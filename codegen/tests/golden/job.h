@@ -198,15 +198,17 @@ static inline void ppt_write_login_frame(void) {}
 #endif /* PPT1_ENABLED */
 
 /* PPT_WRITE_JOB(f) { f.field = value; } runs its block only while
- * somebody is attached and writes the frame at its end; `break` abandons it. */
-#define PPT_WRITE_JOB(f) \
+ * somebody is attached and writes the frame at its end; `break`, `return` and `goto`
+ * out of it abandon the frame. `continue` does not: it ends the block, and writes it. */
+#define PPT_WRITE_JOB(f) PPT1_BLOCK \
     for (int ppt_on_##f = ppt_job_on(); ppt_on_##f; ppt_on_##f = 0) \
         for (pptframe_job_t f = PPT1_ZERO(pptframe_job_t); ppt_on_##f; \
              ppt1_job_cd705f47_commit_job(&f), ppt_on_##f = 0)
 
 /* PPT_WRITE_LOGIN(f) { f.field = value; } runs its block only while
- * somebody is attached and writes the frame at its end; `break` abandons it. */
-#define PPT_WRITE_LOGIN(f) \
+ * somebody is attached and writes the frame at its end; `break`, `return` and `goto`
+ * out of it abandon the frame. `continue` does not: it ends the block, and writes it. */
+#define PPT_WRITE_LOGIN(f) PPT1_BLOCK \
     for (int ppt_on_##f = ppt_job_on(); ppt_on_##f; ppt_on_##f = 0) \
         for (pptframe_login_t f = PPT1_ZERO(pptframe_login_t); ppt_on_##f; \
              ppt1_job_cd705f47_commit_login(&f), ppt_on_##f = 0)

@@ -224,22 +224,25 @@ static inline void ppt_write_full_frame(void) {}
 #endif /* PPT1_ENABLED */
 
 /* PPT_WRITE_TEXT(f) { f.field = value; } runs its block only while
- * somebody is attached and writes the frame at its end; `break` abandons it. */
-#define PPT_WRITE_TEXT(f) \
+ * somebody is attached and writes the frame at its end; `break`, `return` and `goto`
+ * out of it abandon the frame. `continue` does not: it ends the block, and writes it. */
+#define PPT_WRITE_TEXT(f) PPT1_BLOCK \
     for (int ppt_on_##f = ppt_long_arrays_on(); ppt_on_##f; ppt_on_##f = 0) \
         for (pptframe_text_t f = PPT1_ZERO(pptframe_text_t); ppt_on_##f; \
              ppt1_long_arrays_d91a61ef_commit_text(&f), ppt_on_##f = 0)
 
 /* PPT_WRITE_NUMBERS(f) { f.field = value; } runs its block only while
- * somebody is attached and writes the frame at its end; `break` abandons it. */
-#define PPT_WRITE_NUMBERS(f) \
+ * somebody is attached and writes the frame at its end; `break`, `return` and `goto`
+ * out of it abandon the frame. `continue` does not: it ends the block, and writes it. */
+#define PPT_WRITE_NUMBERS(f) PPT1_BLOCK \
     for (int ppt_on_##f = ppt_long_arrays_on(); ppt_on_##f; ppt_on_##f = 0) \
         for (pptframe_numbers_t f = PPT1_ZERO(pptframe_numbers_t); ppt_on_##f; \
              ppt1_long_arrays_d91a61ef_commit_numbers(&f), ppt_on_##f = 0)
 
 /* PPT_WRITE_FULL(f) { f.field = value; } runs its block only while
- * somebody is attached and writes the frame at its end; `break` abandons it. */
-#define PPT_WRITE_FULL(f) \
+ * somebody is attached and writes the frame at its end; `break`, `return` and `goto`
+ * out of it abandon the frame. `continue` does not: it ends the block, and writes it. */
+#define PPT_WRITE_FULL(f) PPT1_BLOCK \
     for (int ppt_on_##f = ppt_long_arrays_on(); ppt_on_##f; ppt_on_##f = 0) \
         for (pptframe_full_t f = PPT1_ZERO(pptframe_full_t); ppt_on_##f; \
              ppt1_long_arrays_d91a61ef_commit_full(&f), ppt_on_##f = 0)

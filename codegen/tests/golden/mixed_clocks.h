@@ -135,8 +135,9 @@ static inline void ppt_write_mixed_clocks_frame(void) {}
 #endif /* PPT1_ENABLED */
 
 /* PPT_WRITE_MIXED_CLOCKS(f) { f.field = value; } runs its block only while
- * somebody is attached and writes the frame at its end; `break` abandons it. */
-#define PPT_WRITE_MIXED_CLOCKS(f) \
+ * somebody is attached and writes the frame at its end; `break`, `return` and `goto`
+ * out of it abandon the frame. `continue` does not: it ends the block, and writes it. */
+#define PPT_WRITE_MIXED_CLOCKS(f) PPT1_BLOCK \
     for (int ppt_on_##f = ppt_mixed_clocks_on(); ppt_on_##f; ppt_on_##f = 0) \
         for (pptframe_mixed_clocks_t f = PPT1_ZERO(pptframe_mixed_clocks_t); ppt_on_##f; \
              ppt1_mixed_clocks_52442517_commit_mixed_clocks(&f), ppt_on_##f = 0)

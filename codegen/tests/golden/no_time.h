@@ -86,8 +86,9 @@ static inline void ppt_write_no_time_frame(void) {}
 #endif /* PPT1_ENABLED */
 
 /* PPT_WRITE_NO_TIME(f) { f.field = value; } runs its block only while
- * somebody is attached and writes the frame at its end; `break` abandons it. */
-#define PPT_WRITE_NO_TIME(f) \
+ * somebody is attached and writes the frame at its end; `break`, `return` and `goto`
+ * out of it abandon the frame. `continue` does not: it ends the block, and writes it. */
+#define PPT_WRITE_NO_TIME(f) PPT1_BLOCK \
     for (int ppt_on_##f = ppt_no_time_on(); ppt_on_##f; ppt_on_##f = 0) \
         for (pptframe_no_time_t f = PPT1_ZERO(pptframe_no_time_t); ppt_on_##f; \
              ppt1_no_time_e17acb2f_commit_no_time(&f), ppt_on_##f = 0)

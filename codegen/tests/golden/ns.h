@@ -180,8 +180,9 @@ static inline void ppt_write_ns_frame(void) {}
 #endif /* PPT1_ENABLED */
 
 /* PPT_WRITE_NS(f) { f.field = value; } runs its block only while
- * somebody is attached and writes the frame at its end; `break` abandons it. */
-#define PPT_WRITE_NS(f) \
+ * somebody is attached and writes the frame at its end; `break`, `return` and `goto`
+ * out of it abandon the frame. `continue` does not: it ends the block, and writes it. */
+#define PPT_WRITE_NS(f) PPT1_BLOCK \
     for (int ppt_on_##f = ppt_ns_on(); ppt_on_##f; ppt_on_##f = 0) \
         for (pptframe_ns_t f = PPT1_ZERO(pptframe_ns_t); ppt_on_##f; \
              ppt1_ns_cc663e9e_commit_ns(&f), ppt_on_##f = 0)

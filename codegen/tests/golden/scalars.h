@@ -220,8 +220,9 @@ static inline void ppt_write_scalars_frame(void) {}
 #endif /* PPT1_ENABLED */
 
 /* PPT_WRITE_SCALARS(f) { f.field = value; } runs its block only while
- * somebody is attached and writes the frame at its end; `break` abandons it. */
-#define PPT_WRITE_SCALARS(f) \
+ * somebody is attached and writes the frame at its end; `break`, `return` and `goto`
+ * out of it abandon the frame. `continue` does not: it ends the block, and writes it. */
+#define PPT_WRITE_SCALARS(f) PPT1_BLOCK \
     for (int ppt_on_##f = ppt_scalars_on(); ppt_on_##f; ppt_on_##f = 0) \
         for (pptframe_scalars_t f = PPT1_ZERO(pptframe_scalars_t); ppt_on_##f; \
              ppt1_scalars_7266654c_commit_scalars(&f), ppt_on_##f = 0)

@@ -180,8 +180,9 @@ static inline void ppt_write_timespec__frame(void) {}
 #endif /* PPT1_ENABLED */
 
 /* PPT_WRITE_TIMESPEC_(f) { f.field = value; } runs its block only while
- * somebody is attached and writes the frame at its end; `break` abandons it. */
-#define PPT_WRITE_TIMESPEC_(f) \
+ * somebody is attached and writes the frame at its end; `break`, `return` and `goto`
+ * out of it abandon the frame. `continue` does not: it ends the block, and writes it. */
+#define PPT_WRITE_TIMESPEC_(f) PPT1_BLOCK \
     for (int ppt_on_##f = ppt_timespec_on(); ppt_on_##f; ppt_on_##f = 0) \
         for (pptframe_timespec__t f = PPT1_ZERO(pptframe_timespec__t); ppt_on_##f; \
              ppt1_timespec_26afd39a_commit_timespec_(&f), ppt_on_##f = 0)

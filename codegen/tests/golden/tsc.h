@@ -207,15 +207,17 @@ static inline void ppt_write_mark_frame(void) {}
 #endif /* PPT1_ENABLED */
 
 /* PPT_WRITE_TSC(f) { f.field = value; } runs its block only while
- * somebody is attached and writes the frame at its end; `break` abandons it. */
-#define PPT_WRITE_TSC(f) \
+ * somebody is attached and writes the frame at its end; `break`, `return` and `goto`
+ * out of it abandon the frame. `continue` does not: it ends the block, and writes it. */
+#define PPT_WRITE_TSC(f) PPT1_BLOCK \
     for (int ppt_on_##f = ppt_tsc_on(); ppt_on_##f; ppt_on_##f = 0) \
         for (pptframe_tsc_t f = PPT1_ZERO(pptframe_tsc_t); ppt_on_##f; \
              ppt1_tsc_605c127b_commit_tsc(&f), ppt_on_##f = 0)
 
 /* PPT_WRITE_MARK(f) { f.field = value; } runs its block only while
- * somebody is attached and writes the frame at its end; `break` abandons it. */
-#define PPT_WRITE_MARK(f) \
+ * somebody is attached and writes the frame at its end; `break`, `return` and `goto`
+ * out of it abandon the frame. `continue` does not: it ends the block, and writes it. */
+#define PPT_WRITE_MARK(f) PPT1_BLOCK \
     for (int ppt_on_##f = ppt_tsc_on(); ppt_on_##f; ppt_on_##f = 0) \
         for (pptframe_mark_t f = PPT1_ZERO(pptframe_mark_t); ppt_on_##f; \
              ppt1_tsc_605c127b_commit_mark(&f), ppt_on_##f = 0)
