@@ -12,6 +12,8 @@ static int ppt1_emptied;
 static void *ppt1_witness;
 
 static int ppt1_empty_on_fork(void) {
+    if (__atomic_load_n(&ppt1_emptied, __ATOMIC_RELAXED))
+        return 1;
     if (madvise(&PPT1_(control), PPT1_PAGE, MADV_WIPEONFORK) != 0)
         return 0;
     __atomic_store_n(&ppt1_emptied, 1, __ATOMIC_RELAXED);

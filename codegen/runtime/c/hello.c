@@ -78,6 +78,9 @@ static void ppt1_say_hello(int socket) {
 static __attribute__((constructor(101))) void ppt1_loaded(void) {
     int saved = errno;
     ppt1_protect();
+    if (ppt1_used())
+        ppt1_make_key();
+    syscall(SYS_getpid); /* a first frame need not have it looked up by the dynamic linker */
     errno = saved;
     if (__atomic_load_n(&PPT1_(control).gate, __ATOMIC_RELAXED) != 0)
         return; /* attached together with another object */

@@ -154,26 +154,30 @@ static void ppt1_thread_exit(void *thread) {
     ppt1_leave(t);
 }
 
+/* Makes the key, once; returns it plus 1, or 0 where there is none to be had. */
+static uint64_t ppt1_make_key(void) {
+    uint64_t word = __atomic_load_n(&ppt1_exit_key, __ATOMIC_ACQUIRE);
+    pthread_key_t key;
+    if (word != 0 || pthread_key_create(&key, ppt1_thread_exit) != 0)
+        return word;
+    if (__atomic_compare_exchange_n(&ppt1_exit_key, &word, ppt1_u32(key) + 1, 0, __ATOMIC_ACQ_REL,
+                                    __ATOMIC_ACQUIRE))
+        return ppt1_u32(key) + 1;
+    pthread_key_delete(key);
+    return word;
+}
+
 /* Has ppt1_thread_exit run when this thread ends. Without a key (a process may have 1,024) the
  * listener finds out that the thread is gone. */
 static void ppt1_at_thread_exit(ppt1_thread *t) {
-    uint64_t word = __atomic_load_n(&ppt1_exit_key, __ATOMIC_ACQUIRE);
-    if (word == 0) {
-        pthread_key_t key;
-        if (pthread_key_create(&key, ppt1_thread_exit) != 0)
-            return;
-        if (__atomic_compare_exchange_n(&ppt1_exit_key, &word, ppt1_u32(key) + 1, 0,
-                                        __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-            word = ppt1_u32(key) + 1;
-        else
-            pthread_key_delete(key);
-    }
-    pthread_setspecific(PPT1_TO(pthread_key_t, word - 1), t);
+    uint64_t word = ppt1_make_key();
+    if (word != 0)
+        pthread_setspecific(PPT1_TO(pthread_key_t, word - 1), t);
 }
 
 /* Maps System V segment `id`. */
 static void *ppt1_attach(int id, uint64_t nonce, const ppt1_geometry *geometry) {
-    void *base = shmat(id, PPT1_NULL, 0);
+    void *base = PPT1_AT(void *, syscall(SYS_shmat, id, PPT1_NULL, 0));
     if (base == MAP_FAILED)
         return PPT1_NULL;
     const uint64_t *header = PPT1_AT(const uint64_t *, base);
@@ -304,13 +308,13 @@ static int ppt1_join(ppt1_thread *t, uint64_t gate) {
         ppt1_refuse(t, PPT1_NO_RING, &control->no_ring);
         return PPT1_REFUSED;
     }
-    if (description.target_pid != PPT1_TO(uint32_t, getpid())) {
+    if (description.target_pid != ppt1_u32(PPT1_TO(uint32_t, syscall(SYS_getpid)))) {
         /* Nothing is remembered: a child of vfork(2) runs as the thread that waits for it. */
         if (ppt1_copied())
             ppt1_empty();
         return PPT1_REFUSED;
     }
-    ppt1_empty_on_fork();
+    ppt1_empty_on_fork(); /* this may be another constructor's frame */
 
     unsigned char *base = ppt1_mapping(nonce);
     if (!base)
@@ -336,10 +340,15 @@ static int ppt1_join(ppt1_thread *t, uint64_t gate) {
     }
     ppt1_give_back(t);
     uint64_t *process = PPT1_AT(uint64_t *, base + geometry.process);
-    uint64_t released = __atomic_load_n(process + PPT1_RELEASED, __ATOMIC_ACQUIRE);
     t->process = process;
     t->nonce = nonce;
-    if (!ppt1_claim(t, base, &geometry)) {
+    int claimed = ppt1_claim(t, base, &geometry);
+    uint64_t released = 0;
+    if (!claimed) { /* what is released after the second look changes this number */
+        released = __atomic_load_n(process + PPT1_RELEASED, __ATOMIC_ACQUIRE);
+        claimed = ppt1_claim(t, base, &geometry);
+    }
+    if (!claimed) {
         t->refused_released = released;
         t->refused_nonce = nonce;
         t->refused_gate = gate;
@@ -466,13 +475,18 @@ PPT1_WEAK __attribute__((cold)) uint64_t PPT1_(stamp)(void) {
 extern const ppt1_descriptor PPT1_(own)
     __attribute__((weak, alias(PPT1_TEXT(PPT1_(descriptor))), visibility("hidden")));
 
+/* Whether frames are written by this object's functions, not by another's of the same names. */
+static int ppt1_used(void) {
+    const ppt1_descriptor *own = &PPT1_(own), *used = &PPT1_(descriptor);
+    __asm__("" : "+r"(own), "+r"(used)); /* not the same to the linker */
+    return own == used;
+}
+
 static void ppt1_dismiss_witness(void);
 
 /* Before the code goes: off, and no destructor of ours at thread exit. The mappings stay. */
 static __attribute__((destructor)) void ppt1_unload(void) {
-    const ppt1_descriptor *own = &PPT1_(own), *used = &PPT1_(descriptor);
-    __asm__("" : "+r"(own), "+r"(used)); /* not the same to the linker */
-    if (own != used)
+    if (!ppt1_used())
         return;
     __atomic_store_n(&PPT1_(control).gate, 0, __ATOMIC_RELAXED);
     ppt1_dismiss_witness();
@@ -480,6 +494,8 @@ static __attribute__((destructor)) void ppt1_unload(void) {
     if (word != 0)
         pthread_key_delete(PPT1_TO(pthread_key_t, word - 1));
 }
+#else
+static int ppt1_used(void) { return 1; }
 #endif
 
 #ifdef __cplusplus

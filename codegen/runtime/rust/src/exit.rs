@@ -16,27 +16,33 @@ use super::thread::Place;
 /// A key of pthread_key_create(3) and not a destructor of std: that would allocate by way of the
 /// program's own allocator, which may be what is instrumented.
 pub(super) fn at_thread_exit(buffer: &'static Buffer, place: &Place) {
-    keep(&raw const UNLOAD);
     place.buffer.set(Some(buffer));
-    let mut word = buffer.exit_key.load(Acquire);
-    if word == 0 {
-        let mut key = 0;
-        // SAFETY: `key` is ours to fill, and the destructor is what a key takes.
-        if unsafe { libc::pthread_key_create(&mut key, Some(thread_exit)) } != 0 {
-            return;
-        }
-        word = match buffer.exit_key.compare_exchange(0, key as u64 + 1, AcqRel, Acquire) {
-            Ok(_) => key as u64 + 1,
-            Err(other) => {
-                // SAFETY: nobody else knows this key.
-                unsafe { libc::pthread_key_delete(key) };
-                other
-            }
-        };
-    }
+    let Some(key) = make_key(buffer) else { return };
     // SAFETY: the key exists: only `unload` deletes it. The value is a thread-local without a
     // destructor, which outlives those of keys.
-    unsafe { libc::pthread_setspecific((word - 1) as u32, (&raw const *place).cast()) };
+    unsafe { libc::pthread_setspecific(key, (&raw const *place).cast()) };
+}
+
+/// Makes the key of `buffer`, once.
+pub(super) fn make_key(buffer: &Buffer) -> Option<libc::pthread_key_t> {
+    keep(&raw const UNLOAD);
+    let known = |word: u64| word.checked_sub(1).map(|key| key as u32);
+    if let Some(key) = known(buffer.exit_key.load(Acquire)) {
+        return Some(key);
+    }
+    let mut key = 0;
+    // SAFETY: `key` is ours to fill, and the destructor is what a key takes.
+    if unsafe { libc::pthread_key_create(&mut key, Some(thread_exit)) } != 0 {
+        return None;
+    }
+    match buffer.exit_key.compare_exchange(0, key as u64 + 1, AcqRel, Acquire) {
+        Ok(_) => Some(key),
+        Err(other) => {
+            // SAFETY: nobody else knows this key.
+            unsafe { libc::pthread_key_delete(key) };
+            known(other)
+        }
+    }
 }
 
 unsafe extern "C" fn thread_exit(place: *mut c_void) {
@@ -67,7 +73,7 @@ extern "C" fn unload() {
         buffer.guard.dismiss();
         let word = buffer.exit_key.swap(0, AcqRel);
         if word != 0 {
-            // SAFETY: a key that `at_thread_exit` made, taken out of its place just now.
+            // SAFETY: a key that `make_key` made, taken out of its place just now.
             unsafe { libc::pthread_key_delete((word - 1) as u32) };
         }
     }

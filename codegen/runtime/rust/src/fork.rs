@@ -32,6 +32,9 @@ impl Guard {
 
     /// Has a fork empty the page; whether it will.
     pub fn empty_on_fork(&self, control: &Control) -> bool {
+        if self.emptied.load(Relaxed) {
+            return true;
+        }
         // SAFETY: a page of our own; what the advice changes is what a fork copies.
         let marked = unsafe { libc::madvise(control.address(), PAGE, libc::MADV_WIPEONFORK) } == 0;
         if marked {

@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicPtr;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 
 use super::descriptor::Buffer;
+use super::exit;
 use super::table::{errno, set_errno};
 
 /// Each leads to the next.
@@ -33,6 +34,8 @@ macro_rules! at_load {
 pub fn loaded(buffer: &'static Buffer) {
     let saved = errno();
     buffer.guard.protect(buffer.control);
+    // A first frame need not make it.
+    exit::make_key(buffer);
     set_errno(saved);
     let me = (&raw const *buffer).cast_mut();
     let mut first = BUFFERS.load(Relaxed);

@@ -205,7 +205,7 @@ fn join(buffer: &'static Buffer, place: &Place, stride: u32, gate: u64) -> Found
         }
         return Found::Refused;
     }
-    buffer.guard.empty_on_fork(control);
+    buffer.guard.empty_on_fork(control); // this may be another constructor's frame
 
     let mapped = match table::find(control, nonce) {
         _ if !fits(&geometry, stride) => Err(libc::EINVAL),
@@ -231,14 +231,17 @@ fn join(buffer: &'static Buffer, place: &Place, stride: u32, gate: u64) -> Found
     }
     give_back(buffer, place);
     let process = base.words(geometry.process);
-    // SAFETY: the process page lies in the segment (`fits`).
-    let released = unsafe { (*process.add(RELEASED)).load(Acquire) };
     place.process.store(process.cast_mut(), Relaxed);
     place.nonce.store(nonce, Relaxed);
     if !claim(place, base, &geometry) {
-        remember(place, gate, nonce, released);
-        refuse(control, place, NO_RING, word!(control, no_ring));
-        return Found::Refused;
+        // What is released after the second look changes this number.
+        // SAFETY: the process page lies in the segment (`fits`).
+        let released = unsafe { (*process.add(RELEASED)).load(Acquire) };
+        if !claim(place, base, &geometry) {
+            remember(place, gate, nonce, released);
+            refuse(control, place, NO_RING, word!(control, no_ring));
+            return Found::Refused;
+        }
     }
     at_thread_exit(buffer, place);
     if control.gate() != gate {
