@@ -13,7 +13,10 @@
  *   first WAY                  one event in a new thread: `first NS`, by the wall clock
  *   prepared WAY               the same after what the library offers to be ready
  *   block, unblock             a thread waits in epoll_wait; `eintr N`: how often that was interrupted
- *   spin, unspin               a thread looks at the clock; `gap NS`: the longest it did not
+ *   spin, unspin               a thread looks at the clock; `gap NS`: the longest it did not,
+ *                              `switches N`: how often another thread had its CPU meanwhile; as
+ *                              a real-time thread where that is allowed: then none has
+ *   churn, unspin              the same; between its looks it maps, touches and unmaps a page
  */
 #ifndef BENCH_COMMANDS_H
 #define BENCH_COMMANDS_H
@@ -30,6 +33,8 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -216,8 +221,8 @@ static void write_bursts(const struct way *way, uint64_t rate, uint64_t on, uint
 /* A thread that does one thing until it is told to stop. */
 static struct {
     pthread_t thread;
-    int running, stop, wake;
-    uint64_t found;
+    int running, stop, wake, churn;
+    uint64_t found, switches;
 } aside;
 
 static void *block_thread(void *nothing) {
@@ -231,22 +236,43 @@ static void *block_thread(void *nothing) {
     return 0;
 }
 
+static uint64_t switches(void) {
+    struct rusage used;
+    getrusage(RUSAGE_THREAD, &used);
+    return (uint64_t)used.ru_nivcsw;
+}
+
+static void churn(void) {
+    int const way = MAP_PRIVATE | MAP_ANONYMOUS;
+    char *page = (char *)mmap(0, 4096, PROT_READ | PROT_WRITE, way, -1, 0);
+    if (page == (char *)MAP_FAILED)
+        abort();
+    *page = 1;
+    munmap(page, 4096);
+}
+
 static void *spin_thread(void *nothing) {
+    struct sched_param const first = {1};
     (void)nothing;
     pin(0);
+    pthread_setschedparam(pthread_self(), SCHED_FIFO, &first);
+    uint64_t const before = switches();
     uint64_t last = clock_ns(CLOCK_MONOTONIC);
     while (!__atomic_load_n(&aside.stop, __ATOMIC_RELAXED)) {
+        if (aside.churn)
+            churn();
         uint64_t now = clock_ns(CLOCK_MONOTONIC);
         aside.found = now - last > aside.found ? now - last : aside.found;
         last = now;
     }
+    aside.switches = switches() - before;
     return 0;
 }
 
 static void begin_aside(void *(*what)(void *)) {
     if (aside.running)
         return;
-    aside.found = 0;
+    aside.found = aside.switches = 0;
     aside.stop = 0;
     aside.wake = eventfd(0, 0);
     aside.running = pthread_create(&aside.thread, 0, what, 0) == 0;
@@ -263,6 +289,7 @@ static void end_aside(const char *name) {
     close(aside.wake);
     aside.running = 0;
     printf("%s %llu\n", name, (unsigned long long)aside.found);
+    printf("switches %llu\n", (unsigned long long)aside.switches);
 }
 
 struct first {
@@ -327,7 +354,8 @@ static int serve(const struct way *ways, struct collecting collecting) {
             begin_aside(block_thread);
         } else if (strcmp(line, "unblock\n") == 0) {
             end_aside("eintr");
-        } else if (strcmp(line, "spin\n") == 0) {
+        } else if (strcmp(line, "spin\n") == 0 || strcmp(line, "churn\n") == 0) {
+            aside.churn = *line == 'c';
             begin_aside(spin_thread);
         } else if (strcmp(line, "unspin\n") == 0) {
             end_aside("gap");

@@ -20,6 +20,8 @@ pub struct Amount {
     pub follow_seconds: u64,
     /// Of a rate of a million a second, whose events become text.
     pub text_seconds: u64,
+    /// Attaches in all rounds, for how long they pause a thread.
+    pub pauses: usize,
 }
 
 pub struct Bench {

@@ -8,7 +8,9 @@ use crate::bench::{Bench, Turn, folder};
 
 pub const ATTACH: &str = "(e) attaching to a running program";
 
-/// How long a thread looks at the clock, attached to or not.
+pub const FIRST: &str = "first event of a thread, on, ns";
+
+/// How long what was attached is left alone.
 const LOOK: Duration = Duration::from_millis(300);
 
 pub fn measure(bench: &mut Bench) {
@@ -18,16 +20,11 @@ pub fn measure(bench: &mut Bench) {
 fn one(turn: &mut Turn) -> Result<()> {
     let name = turn.peer.name();
     let mut idle = turn.peer.idle(turn.place)?;
-    idle.ask("spin")?;
-    std::thread::sleep(LOOK);
-    let calm = idle.ask("unspin")?.get("gap")? / 1e3;
     let off = idle.ask("first stamped")?.get("first")?;
 
-    idle.ask("spin")?;
-    let folder_spinning = folder()?;
-    let (mut program, attached) = turn.launch(idle, "stamped", folder_spinning.path(), None)?;
+    let folder_first = folder()?;
+    let (mut program, attached) = turn.launch(idle, "stamped", folder_first.path(), None)?;
     std::thread::sleep(LOOK);
-    let gap = program.ask("unspin")?.get("gap")? / 1e3;
     let (first, held) = (program.ask("first stamped")?.get("first")?, attached.held);
     (attached.stop)(&mut program)?;
 
@@ -45,10 +42,8 @@ fn one(turn: &mut Turn) -> Result<()> {
     if let Some(held) = held {
         table.add(ATTACH, "the target is held, as the tool says, µs", name, held);
     }
-    table.add(ATTACH, "longest pause of a busy thread, nobody attaching, µs", name, calm);
-    table.add(ATTACH, "longest pause of a busy thread, while attached to, µs", name, gap);
     table.add(ATTACH, "first event of a thread, off, ns", name, off);
-    table.add(ATTACH, "first event of a thread, on, ns", name, first);
+    table.add(ATTACH, FIRST, name, first);
     if name == "ppt" {
         table.add(ATTACH, "first event of a thread, on, after prepare, ns", name, prepared);
     }

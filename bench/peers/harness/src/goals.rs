@@ -5,9 +5,11 @@ use std::fmt::Write;
 use serde::Serialize;
 
 use crate::cost::{COST, KEPT, label};
+use crate::disturbance::{ATTACH, FIRST};
 use crate::floor::{FLOOR, RATIO, THREE, TO_FLOOR};
 use crate::follow::{FOLLOW, STEADY};
 use crate::load::{LOAD, RATES};
+use crate::pause::{PAUSE, longest};
 use crate::table::Table;
 use crate::text::TEXT;
 
@@ -27,6 +29,8 @@ pub fn goals(table: &Table) -> Vec<Goal> {
     let cost = |peer| table.median(COST, &stamped, peer);
     let twice = table.median(COST, &label("on", "stamped", 2), "ppt");
     let load = |rate: usize| table.median(LOAD, RATES[rate].1, "ppt");
+    let first = table.median(ATTACH, FIRST, "ppt");
+    let pause = |peer| table.median(PAUSE, &longest("p99"), peer);
     let text = |peer| table.median(TEXT, "wall", peer);
     let over = |a: Option<f64>, b: Option<f64>| Some(a? / b?);
     let all = [
@@ -61,6 +65,13 @@ pub fn goals(table: &Table) -> Vec<Goal> {
             over(cost("lttng-discard"), cost("ppt")),
             8.0,
             true,
+        ),
+        ("the first event of a thread, µs", first.map(|ns| ns / 1e3), 20.0, false),
+        (
+            "longest pause while attached to, p99, times LTTng-UST's",
+            over(pause("ppt"), pause("lttng-discard")),
+            1.0,
+            false,
         ),
         ("ppt attach at 2,500 frames/s, % of a CPU", load(0), 0.2, false),
         ("ppt attach at 1,000,000 frames/s, % of a CPU", load(2), 3.0, false),

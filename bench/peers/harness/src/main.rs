@@ -9,6 +9,7 @@ mod goals;
 mod load;
 mod machine;
 mod page;
+mod pause;
 mod peer;
 mod peers;
 mod plot;
@@ -51,6 +52,9 @@ struct Args {
     /// Rounds over all peers.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     rounds: Option<u16>,
+    /// Attaches of the part `pause`, in all rounds.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pauses: Option<u16>,
     /// All figures, by round, as JSON.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -82,6 +86,8 @@ enum Part {
     Load,
     /// What attaching does to a program.
     Attach,
+    /// How long it pauses a busy thread, beside how long that pauses anyway.
+    Pause,
     /// What ppt loses of bursts, and by the paper's rate.
     Follow,
     /// From the output to text.
@@ -127,6 +133,9 @@ fn run(args: &Args) -> Result<()> {
     }
     if part(Part::Attach) {
         disturbance::measure(&mut bench);
+    }
+    if part(Part::Pause) {
+        pause::measure(&mut bench);
     }
     if part(Part::Follow) {
         follow::measure(&mut bench);
@@ -192,6 +201,7 @@ fn amount(args: &Args) -> Amount {
         steady_seconds: 3,
         follow_seconds: 5,
         text_seconds: 10,
+        pauses: 200,
     };
     if args.quick || args.check {
         amount = Amount {
@@ -200,10 +210,14 @@ fn amount(args: &Args) -> Amount {
             steady_seconds: 1,
             follow_seconds: 1,
             text_seconds: 1,
+            pauses: 4,
         };
     }
     if let Some(rounds) = args.rounds {
         amount.rounds = rounds.into();
+    }
+    if let Some(pauses) = args.pauses {
+        amount.pauses = pauses.into();
     }
     amount
 }
