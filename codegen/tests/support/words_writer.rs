@@ -22,6 +22,15 @@ const EMPTY: Slot =
     Slot { begun: 0, frame: 0, ended: 0, words: [0x5a5a_5a5a_5a5a_5a5a; WORDS] };
 static SLOT: Mutex<Slot> = Mutex::new(EMPTY);
 
+/// Nothing is done at load.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! at_load {
+    ($buffer:ident) => {};
+}
+
+pub fn loaded(_: &'static Buffer) {}
+
 pub struct Control;
 impl Control {
     pub const fn new() -> Self {
