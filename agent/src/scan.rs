@@ -22,6 +22,7 @@ pub(crate) struct Scan {
 }
 
 /// Looks through memory.
+#[derive(Debug)]
 pub(crate) struct Scanner {
     buffer: Vec<u8>,
 }

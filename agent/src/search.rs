@@ -124,6 +124,7 @@ pub struct Searcher {
     many: bool,
     /// What files say that were read before; `None` of those that are no objects.
     files: HashMap<FileId, Option<Rc<Object>>>,
+    scanner: Scanner,
 }
 
 /// A file as it was when it was read.
@@ -132,12 +133,16 @@ type FileId = (u64, u64, u64, (i64, i64), (i64, i64));
 impl Searcher {
     /// For a process that somebody asked for.
     pub fn of_one() -> Self {
-        Self { budget: Budget::of_one(), many: false, files: HashMap::new() }
+        Self::within(Budget::of_one(), false)
     }
 
     /// For many processes, anybody's: each costs little, unless it has what is looked for.
     pub fn of_many() -> Self {
-        Self { budget: Budget::of_many(), many: true, files: HashMap::new() }
+        Self::within(Budget::of_many(), true)
+    }
+
+    fn within(budget: Budget, many: bool) -> Self {
+        Self { budget, many, files: HashMap::new(), scanner: Scanner::new() }
     }
 
     /// What has been read so far.
@@ -357,7 +362,6 @@ impl<'a> Search<'a> {
         }
         turns.sort_by_key(|&(turn, size, _, mapping)| (turn, size, mapping.start));
         let mut data = DATA_LIMIT;
-        let mut scanner = Scanner::new();
         for (turn, size, object, mapping) in turns {
             if turn >= Turn::Rest && (self.searcher.many || self.has_found()) {
                 break;
@@ -368,8 +372,9 @@ impl<'a> Search<'a> {
                 data -= size;
             }
             let limit = BUFFER_LIMIT - self.found.buffers.len().min(BUFFER_LIMIT);
-            let (memory, budget) = (self.target.memory(), &mut self.searcher.budget);
-            let scan = scanner.scan(memory, (mapping.start, mapping.start + size), budget, limit);
+            let Searcher { budget, scanner, .. } = &mut *self.searcher;
+            let range = (mapping.start, mapping.start + size);
+            let scan = scanner.scan(self.target.memory(), range, budget, limit);
             let left = mapping.end.saturating_sub(scan.end);
             if left > 0 && limit > 0 {
                 let path = mapping.object.as_deref().unwrap_or_default();

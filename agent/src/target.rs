@@ -42,11 +42,12 @@ pub struct Target {
     ns_pid: i32,
 }
 
-/// Every process that there is at the moment, this one excepted.
+/// Every process that there is at the moment, this one excepted, by number.
 pub fn processes(system: &System) -> Vec<i32> {
-    let all = procfs::process::all_processes_with_root(&system.proc);
-    let pids = all.into_iter().flatten().flatten().map(|process| process.pid());
-    let mut pids: Vec<i32> = pids.filter(|&pid| pid as u32 != std::process::id()).collect();
+    let entries = std::fs::read_dir(&system.proc).into_iter().flatten().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let ourselves = std::process::id() as i32;
+    let mut pids: Vec<i32> = pids.filter(|&pid| pid > 0 && pid != ourselves).collect();
     pids.sort_unstable();
     pids
 }
@@ -283,7 +284,7 @@ impl Target {
     /// The mappings, as of now, as far as `limit` bytes tell of them, and whether those are all.
     pub(crate) fn mappings(&self, limit: u64) -> Result<(Vec<Mapping>, bool)> {
         let read = || -> ProcResult<_> {
-            let mut bytes = Vec::new();
+            let mut bytes = Vec::with_capacity(ROOM);
             self.view.open_relative("maps")?.take(limit).read_to_end(&mut bytes)?;
             let all = (bytes.len() as u64) < limit;
             if !all {
@@ -354,6 +355,9 @@ fn status(process: &Process) -> ProcResult<Status> {
     read(process, "status")
 }
 
+/// Room for most files of procfs, so that they take one read.
+const ROOM: usize = 8192;
+
 /// A file of a process. What is not UTF-8 is replaced: names of threads and of files may be any
 /// bytes, and the rest of the file is meant to be read all the same.
 fn read<T: FromRead>(process: &Process, path: &str) -> ProcResult<T> {
@@ -361,7 +365,7 @@ fn read<T: FromRead>(process: &Process, path: &str) -> ProcResult<T> {
 }
 
 fn text(process: &Process, path: &str) -> ProcResult<String> {
-    let mut bytes = Vec::new();
+    let mut bytes = Vec::with_capacity(ROOM);
     process.open_relative(path)?.read_to_end(&mut bytes)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }

@@ -18,19 +18,14 @@ use crate::{exit, report};
 
 pub(crate) fn run(args: &args::List) -> ExitCode {
     let rows = match args.pid() {
-        Some(pid) => match list(pid, &mut Searcher::of_one()) {
+        Some(pid) => match one(pid) {
             Ok(rows) => rows,
             Err(error) => {
                 report::error(error.code(), &error);
                 return exit::FAILED;
             }
         },
-        // Of those that we may not look at, and those that end meanwhile, there is nothing to say.
-        None => {
-            let mut searcher = Searcher::of_many();
-            let pids = ppt_agent::processes(&System::default()).into_iter();
-            pids.filter_map(|pid| list(pid, &mut searcher).ok()).flatten().collect()
-        }
+        None => all(),
     };
     let text = match args.json {
         true => json(&rows),
@@ -54,22 +49,42 @@ struct Row {
     status: Status,
 }
 
-fn list(pid: i32, searcher: &mut Searcher) -> Result<Vec<Row>, AgentError> {
+fn one(pid: i32) -> Result<Vec<Row>, AgentError> {
     let target = Target::open(&System::default(), pid)?;
-    let found = searcher.buffers(&target)?;
-    let Remarks { refused, unsearched } = Remarks::of(&found);
-    if let Some(unsearched) = unsearched.filter(|it| it.of_objects) {
-        select::not_searched(pid, &unsearched);
+    let found = target.buffers()?;
+    let remarks = Remarks::of(&found);
+    rows(&target, target.choose(found, &[])?, &remarks)
+}
+
+/// Those of every process. Of those that we may not look at, and those that end meanwhile, there is
+/// nothing to say.
+fn all() -> Vec<Row> {
+    let system = System::default();
+    let mut searcher = Searcher::of_many();
+    let mut of = |pid: i32| {
+        let target = Target::open(&system, pid).ok()?;
+        let found = searcher.buffers(&target).ok()?;
+        let remarks = Remarks::of(&found);
+        rows(&target, found.buffers, &remarks).ok()
+    };
+    ppt_agent::processes(&system).into_iter().filter_map(&mut of).flatten().collect()
+}
+
+fn rows(target: &Target, buffers: Vec<Buffer>, remarks: &Remarks) -> Result<Vec<Row>, AgentError> {
+    let pid = target.pid();
+    if let Some(unsearched) = remarks.unsearched.as_ref().filter(|it| it.of_objects) {
+        select::not_searched(pid, unsearched);
     }
-    let mut rows = Vec::new();
-    for buffer in target.choose(found, &[])? {
-        let status = ppt_agent::status(&target, &buffer)?;
-        rows.push(Row { pid, program: target.comm().into(), buffer, status });
+    if !buffers.is_empty() {
+        for refused in &remarks.refused {
+            report::warning(Code::BufferRefused, format_args!("process {pid}: {refused}"));
+        }
     }
-    for refused in &refused {
-        report::warning(Code::BufferRefused, format_args!("process {pid}: {refused}"));
-    }
-    Ok(rows)
+    let row = |buffer| {
+        let status = ppt_agent::status(target, &buffer)?;
+        Ok(Row { pid, program: target.comm().into(), buffer, status })
+    };
+    buffers.into_iter().map(row).collect()
 }
 
 fn state(status: &Status) -> String {
