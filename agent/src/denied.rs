@@ -1,5 +1,6 @@
 //! EPERM, explained: which rule refused, and what helps.
 
+use std::cell::LazyCell;
 use std::fmt;
 
 use crate::escape::escaped;
@@ -21,12 +22,21 @@ pub enum Rule {
     Yama(u32),
     /// Same user, but the program is not dumpable: setuid, or by prctl(2).
     NotDumpable,
+    /// It is in a user namespace where our capabilities do not count.
+    #[strum(serialize = "user-namespace")]
+    Namespace,
     /// A security module.
     #[strum(serialize = "security-module")]
     Module(String),
-    /// None of those that we can see.
+    /// We are in a Landlock sandbox, and it is not.
+    #[strum(serialize = "landlock")]
+    Landlock,
+    /// A filter of our own system calls: the errno of ptrace(2).
+    #[strum(serialize = "ptrace-filtered")]
+    Filtered(i32),
+    /// None of those that we can see. Whether we have CAP_SYS_PTRACE.
     #[strum(serialize = "denied")]
-    Unknown,
+    Unknown(bool),
 }
 
 /// A refused access.
@@ -63,8 +73,11 @@ pub(crate) fn explain(system: &System, seen: Seen) -> Denied {
     let scope = system.ptrace_scope().unwrap_or(0);
     let privileged = has_cap_sys_ptrace(system);
     let same_user = seen.uids_agree && seen.euid == ours;
+    let confined = LazyCell::new(system.confined);
     let rule = if seen.tracer != 0 {
         Rule::Traced(seen.tracer)
+    } else if is_in_an_outer_namespace(system, seen.pid) {
+        Rule::Namespace
     } else if !privileged && !same_user {
         Rule::User { theirs: seen.euid, ours }
     } else if !privileged && !seen.dumpable {
@@ -75,10 +88,40 @@ pub(crate) fn explain(system: &System, seen: Seen) -> Denied {
         Rule::Yama(scope)
     } else if let Some(module) = security_module(system, &seen.pid.to_string()) {
         Rule::Module(module)
+    } else if confined.landlock > 0 {
+        Rule::Landlock
+    } else if let Some(errno) = confined.ptrace {
+        Rule::Filtered(errno)
     } else {
-        Rule::Unknown
+        Rule::Unknown(privileged)
     };
-    Denied { pid: seen.pid, comm: seen.comm, rule, container: in_container(system) }
+    // What a container may be given.
+    let container = in_container(system)
+        && match rule {
+            Rule::User { .. } | Rule::Capabilities(_) | Rule::NotDumpable | Rule::Filtered(_) => {
+                true
+            }
+            Rule::Yama(scope) => scope < 3,
+            Rule::Unknown(privileged) => !privileged,
+            Rule::Traced(_) | Rule::Namespace | Rule::Module(_) | Rule::Landlock => false,
+        };
+    Denied { pid: seen.pid, comm: seen.comm, rule, container }
+}
+
+/// Whether a process is in a user namespace that is none of ours and none inside ours: there our
+/// capabilities do not count. Those of the first namespace count everywhere. What a map shows
+/// depends on who looks: in one namespace it is the same for all.
+fn is_in_an_outer_namespace(system: &System, pid: i32) -> bool {
+    let map = |pid: &str| {
+        let text = system.proc_text(&format!("{pid}/uid_map"))?;
+        let lines = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
+        Some(lines.collect::<Vec<_>>())
+    };
+    let all = ["0 0 4294967295".to_string()];
+    match (map("self"), map(&pid.to_string())) {
+        (Some(ours), Some(theirs)) => ours != all && theirs != ours,
+        _ => false,
+    }
 }
 
 /// Whether Yama keeps a process that is no parent out.
@@ -165,10 +208,36 @@ impl fmt::Display for Rule {
                 "a security module refused (its label is `{label}`)\n  look into the audit log \
                  (ausearch -m avc), and allow ppt to trace it"
             ),
-            Rule::Unknown => write!(
+            Rule::Namespace => write!(
                 f,
-                "the kernel did not say why\n  run ppt as the same user, or with CAP_SYS_PTRACE \
-                 (sudo ppt …); a security module or a user namespace may be in the way"
+                "it is in another user namespace, where the capabilities of ppt do not count\n  run \
+                 ppt in that namespace, or as root of the machine"
+            ),
+            Rule::Landlock => write!(
+                f,
+                "ppt was started in a sandbox (Landlock), and may trace only what is in it as \
+                 well\n  run ppt outside of the sandbox, or the program inside"
+            ),
+            Rule::Filtered(errno) => write!(
+                f,
+                "a filter of system calls (seccomp) refuses ptrace(2) to ppt: {}\n  run ppt outside \
+                 of the sandbox that filters its system calls",
+                nix::errno::Errno::from_raw(*errno).desc()
+            ),
+            Rule::Unknown(privileged) => write!(
+                f,
+                "{}, and none of the rules that can be looked at refused: users, capabilities, user \
+                 namespaces, Yama, security labels, sandboxes of ppt itself\n  {}",
+                match privileged {
+                    true => "ppt has CAP_SYS_PTRACE",
+                    false => "it is of the same user as ppt",
+                },
+                match privileged {
+                    true =>
+                        "the kernel protects this process by a rule of its own, as machines that are \
+                         run for others do with their first one; ask whoever runs this machine",
+                    false => "run ppt with CAP_SYS_PTRACE (sudo ppt …)",
+                }
             ),
         }
     }
@@ -178,7 +247,7 @@ impl fmt::Display for Denied {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { pid, comm, rule, container } = self;
         write!(f, "no permission to attach to process {pid} ({comm}): {rule}")?;
-        if *container && !matches!(rule, Rule::Traced(_)) {
+        if *container {
             write!(f, "\n  ppt runs in a container: {IN_CONTAINER}")?;
         }
         Ok(())
@@ -188,6 +257,7 @@ impl fmt::Display for Denied {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::confined::Confined;
 
     /// A proc root with these files, by path and text.
     fn system(files: &[(&str, &str)]) -> (tempfile::TempDir, System) {
@@ -197,7 +267,8 @@ mod tests {
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, text).unwrap();
         }
-        let system = System { proc: folder.path().into(), ..System::default() };
+        let confined = Confined::default;
+        let system = System { proc: folder.path().into(), confined, ..System::default() };
         (folder, system)
     }
 
@@ -253,12 +324,50 @@ mod tests {
 
     #[test]
     fn yama_is_not_blamed_for_what_it_allows() {
-        let unknown = "the kernel did not say why\n  run ppt as the same user, or with \
-                       CAP_SYS_PTRACE (sudo ppt …); a security module or a user namespace may be \
-                       in the way";
+        let rules = "none of the rules that can be looked at refused: users, capabilities, user \
+                     namespaces, Yama, security labels, sandboxes of ppt itself";
+        let unknown = format!(
+            "it is of the same user as ppt, and {rules}\n  run ppt with CAP_SYS_PTRACE (sudo ppt …)"
+        );
         assert_eq!(said(&[NONE, yama("0\n")], seen()), unknown);
-        assert_eq!(said(&[PTRACE, yama("2\n")], seen()), unknown);
         assert_eq!(said(&[], seen()), unknown, "a kernel that tells nothing");
+        let known = said(&[PTRACE, yama("2\n")], seen());
+        assert!(known.starts_with(&format!("ppt has CAP_SYS_PTRACE, and {rules}\n")), "{known}");
+        assert!(!known.contains("sudo"), "it has what that gives: {known}");
+    }
+
+    /// Nobody is told to get what he has.
+    #[test]
+    fn who_has_the_capability_is_not_told_to_get_it() {
+        let in_pod = ("1/cgroup", "0::/kubepods/pod1\n");
+        let (_folder, system) = system(&[PTRACE, in_pod]);
+        let said = explain(&system, seen()).to_string();
+        assert!(!said.contains("--cap-add"), "{said}");
+    }
+
+    #[test]
+    fn what_confines_ppt_is_named() {
+        let (_folder, plain) = system(&[PTRACE]);
+        let landlock = || Confined { landlock: 2, ptrace: None };
+        let said = explain(&System { confined: landlock, ..plain.clone() }, seen()).to_string();
+        assert!(said.contains("in a sandbox (Landlock)"), "{said}");
+        let filtered = || Confined { landlock: 0, ptrace: Some(1) };
+        let said = explain(&System { confined: filtered, ..plain }, seen()).to_string();
+        assert!(said.contains("refuses ptrace(2) to ppt: Operation not permitted"), "{said}");
+    }
+
+    #[test]
+    fn capabilities_of_an_inner_namespace_do_not_count_outside() {
+        let ours = ("self/uid_map", "         0       1000          1\n");
+        let outside = ("7/uid_map", "         0 4294967295 4294967295\n");
+        let expected = "it is in another user namespace, where the capabilities of ppt do not \
+                        count\n  run ppt in that namespace, or as root of the machine";
+        assert_eq!(said(&[PTRACE, ours, outside], seen()), expected);
+        let first = ("self/uid_map", "         0          0 4294967295\n");
+        let inside = ("7/uid_map", "         0       1000          1\n");
+        assert_ne!(said(&[PTRACE, first, inside], seen()), expected);
+        let beside = ("7/uid_map", "         0       1000          1\n");
+        assert_ne!(said(&[PTRACE, ours, beside], seen()), expected);
     }
 
     #[test]

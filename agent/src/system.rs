@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::clock::Counter;
+use crate::confined::Confined;
 
 /// Roots of procfs and of the running system.
 #[derive(Debug, Clone)]
@@ -15,11 +16,14 @@ pub struct System {
     pub sys: PathBuf,
     /// What the CPU says of its counter.
     pub counter: fn() -> Counter,
+    /// What confines this process.
+    pub confined: fn() -> Confined,
 }
 
 impl Default for System {
     fn default() -> Self {
-        Self { proc: "/proc".into(), sys: "/sys".into(), counter: Counter::of_this_cpu }
+        let (counter, confined) = (Counter::of_this_cpu, Confined::tried);
+        Self { proc: "/proc".into(), sys: "/sys".into(), counter, confined }
     }
 }
 

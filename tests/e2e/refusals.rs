@@ -1,6 +1,7 @@
 //! What ppt does not attach to, and what it says then: exit code 1, and nothing written.
 
 use std::fs;
+use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
 use crate::explained::explained;
@@ -118,6 +119,64 @@ fn a_program_that_is_not_dumpable() {
     );
     assert_eq!(page(&mut target), before);
     target.finish();
+}
+
+/// What `ppt attach`, started in some way, says of a process that nothing was written to.
+fn refused_by(bench: &Bench, mut command: Command, rule: &str) {
+    let mut target = start(bench);
+    let (pid, before) = (target.pid(), page(&mut target));
+    let output = command.args(["attach", &pid.to_string()]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let said = explained(&text(&output.stderr));
+    let expected = format!("ppt: no permission to attach to process {pid} (steady): {rule}\n");
+    assert_eq!(said, expected);
+    assert_eq!(page(&mut target), before);
+    target.finish();
+}
+
+#[test]
+fn from_a_sandbox() {
+    let bench = build(&[]);
+    let sandboxed = || {
+        let rights = 1u64 << 11;
+        // SAFETY: system calls alone, in a child of one thread; what they point to outlives them.
+        let entered = unsafe {
+            let size = size_of_val(&rights);
+            let rules =
+                libc::syscall(libc::SYS_landlock_create_ruleset, &raw const rights, size, 0);
+            libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
+                && libc::syscall(libc::SYS_landlock_restrict_self, rules, 0) == 0
+        };
+        entered.then_some(()).ok_or_else(std::io::Error::last_os_error)
+    };
+    let mut command = bench.command(ppt());
+    // SAFETY: nothing but system calls.
+    unsafe { command.pre_exec(sandboxed) };
+    if command.arg("--version").output().is_err() {
+        eprintln!("skipped: this kernel has no Landlock");
+        return;
+    }
+    let mut command = bench.command(ppt());
+    // SAFETY: the same.
+    unsafe { command.pre_exec(sandboxed) };
+    let rule = "ppt was started in a sandbox (Landlock), and may trace only what is in it as well\n  \
+                run ppt outside of the sandbox, or the program inside";
+    refused_by(&bench, command, rule);
+}
+
+#[test]
+fn from_a_user_namespace() {
+    let bench = build(&[]);
+    let allowed = bench.command("unshare").args(["--user", "--map-root-user", "true"]).status();
+    if !allowed.is_ok_and(|status| status.success()) {
+        eprintln!("skipped: no user namespace can be made here");
+        return;
+    }
+    let mut command = bench.command("unshare");
+    command.args(["--user", "--map-root-user", ppt()]);
+    let rule = "it is in another user namespace, where the capabilities of ppt do not count\n  run \
+                ppt in that namespace, or as root of the machine";
+    refused_by(&bench, command, rule);
 }
 
 #[test]

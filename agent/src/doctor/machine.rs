@@ -10,13 +10,13 @@ use crate::system::System;
 
 /// Looks at the machine and at ourselves. Makes and drops a small segment.
 pub fn machine(system: &System) -> Vec<Check> {
-    let trials = Trials::run();
+    let trials = Trials::run(system);
     let mut checks = vec![
         kernel(system),
         proc_mount(system),
         privileges(system),
         yama(system),
-        security_modules(system),
+        security_modules(system, &trials),
     ];
     checks.extend(container(system));
     checks.extend([
@@ -94,7 +94,7 @@ fn yama(system: &System) -> Check {
     }
 }
 
-fn security_modules(system: &System) -> Check {
+fn security_modules(system: &System, trials: &Trials) -> Check {
     let name = "security modules";
     let security = |path: &str| system.proc_text(&format!("self/root/sys/{path}"));
     // "1 1": what it is, and what it will be.
@@ -104,6 +104,11 @@ fn security_modules(system: &System) -> Check {
         return Check::problem(name, "SELinux forbids ptrace(2) to everybody (deny_ptrace)")
             .remedy("sudo setsebool deny_ptrace 0")
             .code(Rule::Module(String::new()));
+    }
+    if trials.landlock > 0 {
+        let found = "ppt was started in a sandbox (Landlock): it may trace only what is in it too";
+        let remedy = "run ppt outside of the sandbox";
+        return Check::note(name, found).remedy(remedy).code(Rule::Landlock);
     }
     if let Some(label) = denied::security_module(system, "self") {
         let found = match enforces {
@@ -142,7 +147,7 @@ fn system_calls(system: &System, trials: &Trials) -> Check {
     match (trials.ptrace, trials.writev) {
         (Some(errno), _) => {
             let found = format!("{filtered}: ptrace(2) is refused: {}", errno.desc());
-            Check::problem(name, found).remedy(help).code(Rule::Unknown)
+            Check::problem(name, found).remedy(help).code(Rule::Filtered(errno as i32))
         }
         (None, Some(errno)) => Check::note(
             name,
@@ -255,25 +260,25 @@ mod tests {
 
     #[test]
     fn selinux_is_told_from_a_label() {
+        let modules = |system: &System| security_modules(system, &Trials::default());
         let enforce = ("self/root/sys/fs/selinux/enforce", "1");
         let denied = ("self/root/sys/fs/selinux/booleans/deny_ptrace", "1 1");
         let label = ("self/attr/current", "staff_u:staff_r:staff_t:s0\0");
-        let check = on(&[PTRACE, enforce, denied, label], security_modules);
+        let check = on(&[PTRACE, enforce, denied, label], modules);
         assert_eq!(check.verdict, Verdict::Problem);
         assert_eq!(check.remedy.as_deref(), Some("sudo setsebool deny_ptrace 0"));
         assert_eq!(check.code, Some("security-module"));
 
         let allowed = ("self/root/sys/fs/selinux/booleans/deny_ptrace", "0 0");
-        let check = on(&[NONE, enforce, allowed, label], security_modules);
+        let check = on(&[NONE, enforce, allowed, label], modules);
         assert_eq!(check.verdict, Verdict::Note);
         assert_eq!(
             check.found,
             "SELinux enforces its rules; ppt runs as `staff_u:staff_r:staff_t:s0`"
         );
-        let check =
-            on(&[NONE, ("self/attr/current", "docker-default (enforce)\n")], security_modules);
+        let check = on(&[NONE, ("self/attr/current", "docker-default (enforce)\n")], modules);
         assert_eq!(check.found, "ppt runs as `docker-default (enforce)`");
-        assert_eq!(on(&[NONE], security_modules).verdict, Verdict::Good);
+        assert_eq!(on(&[NONE], modules).verdict, Verdict::Good);
     }
 
     #[test]
@@ -316,7 +321,7 @@ mod tests {
         assert_eq!(ptrace.verdict, Verdict::Problem);
         assert!(ptrace.found.starts_with("a filter (seccomp) is on ppt: ptrace(2)"), "{ptrace:?}");
         let writev = refused(Trials { writev: Some(Errno::ENOSYS), ..Trials::default() });
-        assert_eq!((ptrace.code, writev.verdict), (Some("denied"), Verdict::Note));
+        assert_eq!((ptrace.code, writev.verdict), (Some("ptrace-filtered"), Verdict::Note));
         assert_eq!(refused(Trials::default()).verdict, Verdict::Good);
 
         let full = Trials {
@@ -352,7 +357,7 @@ mod tests {
 
     #[test]
     fn this_machine_makes_segments() {
-        let check = shared_memory(&System::default(), &Trials::run());
+        let check = shared_memory(&System::default(), &Trials::run(&System::default()));
         assert_ne!(check.verdict, Verdict::Problem, "{check:?}");
     }
 }

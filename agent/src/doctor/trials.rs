@@ -4,29 +4,30 @@
 use std::io;
 
 use nix::errno::Errno;
-use nix::sys::ptrace;
 use nix::sys::uio::process_vm_writev;
 use nix::unistd::Pid;
 use ppt_segment::abi::LOG2_SLOTS;
 use ppt_segment::{Geometry, Identity, Segment};
 
+use crate::confined::Confined;
 use crate::random::{random, random_nonzero};
+use crate::system::System;
 
 /// How the calls ended.
 #[derive(Debug, Default)]
 pub(super) struct Trials {
     pub(super) ptrace: Option<Errno>,
+    pub(super) landlock: u32,
     pub(super) writev: Option<Errno>,
     pub(super) segment: Option<io::Error>,
 }
 
 impl Trials {
-    pub(super) fn run() -> Self {
-        // No pid is that high: a ptrace(2) that gets through finds no process.
-        let nobody = Pid::from_raw(i32::MAX);
-        let ptrace = ptrace::seize(nobody, ptrace::Options::empty()).err();
+    pub(super) fn run(system: &System) -> Self {
+        let Confined { ptrace, landlock } = (system.confined)();
+        let ptrace = ptrace.map(Errno::from_raw);
         let writev = process_vm_writev(Pid::this(), &[], &[]).err();
-        Self { ptrace: ptrace.filter(|&it| it != Errno::ESRCH), writev, segment: segment().err() }
+        Self { ptrace, landlock, writev, segment: segment().err() }
     }
 }
 
