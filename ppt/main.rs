@@ -6,6 +6,7 @@ mod args;
 mod cmd;
 mod code;
 mod complete;
+mod descriptors;
 mod exit;
 mod failure;
 mod live;

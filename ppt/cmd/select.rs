@@ -8,6 +8,7 @@ use ppt_agent::{AgentError, Buffer, Searcher, System, Target, Unsearched, escape
 
 use crate::args::Which;
 use crate::code::Code;
+use crate::descriptors::{self, Room};
 use crate::failure::{Failure, failed};
 use crate::live::timer;
 use crate::report;
@@ -56,10 +57,15 @@ pub(crate) fn processes(which: Which<'_>, buffers: &[String]) -> Result<Vec<Chos
             }
         }
         Which::All => {
+            descriptors::raise_limit();
             let seen = Seen::of(&system, ppt_agent::processes(&system), buffers);
-            match seen.chosen.is_empty() {
-                false => Ok(seen.chosen),
-                true => Err(Failure::failed(
+            match (seen.chosen.is_empty(), seen.no_room) {
+                (true, Some(error)) => Err(error.into()),
+                (false, _) => {
+                    left_out(&seen.left_out, buffers);
+                    Ok(seen.chosen)
+                }
+                (true, None) => Err(Failure::failed(
                     Code::NothingToAttach,
                     format!(
                         "no process that you may look at has {}; `ppt list` shows what there is",
@@ -112,15 +118,27 @@ struct Seen {
     chosen: Vec<Chosen>,
     /// The others: why not.
     without: Vec<String>,
+    /// Those that there is no room for.
+    left_out: Vec<i32>,
+    /// What came of that first.
+    no_room: Option<AgentError>,
 }
 
 impl Seen {
     fn of(system: &System, pids: Vec<i32>, buffers: &[String]) -> Self {
         let mut seen = Self::default();
         let mut searcher = Searcher::of_many();
+        let mut room = Room::default();
         for pid in pids {
             match look(system, pid, buffers, &mut searcher) {
-                Ok(chosen) => seen.chosen.push(chosen),
+                Ok(chosen) if room.for_one_more() => seen.chosen.push(chosen),
+                Ok(_) => {
+                    seen.no_room.get_or_insert_with(|| no_room(pid));
+                    seen.left_out.push(pid);
+                }
+                Err(error @ AgentError::TooManyFiles { .. }) => {
+                    seen.no_room.get_or_insert(error);
+                }
                 Err(error) => seen.without.push(error.to_string()),
             }
         }
@@ -158,6 +176,27 @@ fn look(
     let found = searcher.buffers(&target)?;
     let chosen = target.choose(found, buffers)?;
     Ok(Chosen { target, buffers: chosen })
+}
+
+fn no_room(pid: i32) -> AgentError {
+    AgentError::TooManyFiles { pid, cause: rustix::io::Errno::MFILE.into() }
+}
+
+/// Names those of all processes that there is no room for.
+fn left_out(pids: &[i32], buffers: &[String]) {
+    if pids.is_empty() {
+        return;
+    }
+    let numbers: Vec<String> = pids.iter().map(ToString::to_string).collect();
+    let (count, wanted, limit) = (pids.len(), wanted(buffers), descriptors::limit());
+    report::warning(
+        no_room(pids[0]).code(),
+        format_args!(
+            "{count} more processes have {wanted}, and are left out, for no more than {limit} files \
+             may be open (ulimit -n): {}",
+            numbers.join(", ")
+        ),
+    );
 }
 
 /// There may be more buffers than were found.
