@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
+use std::sync::Arc;
 
 use crate::bytes::u64_at;
 use crate::chunk::{ChunkHeader, FramesHead, Kind};
@@ -12,8 +13,8 @@ use crate::reader::numbered;
 
 /// A capture of which chunks are read by their places. Several threads may, each with one of its own
 /// of the same file.
-pub struct ChunkFile<'a> {
-    file: &'a File,
+pub struct ChunkFile {
+    file: Arc<File>,
     /// Bytes from `offset` on.
     buffer: Vec<u8>,
     filled: usize,
@@ -40,15 +41,16 @@ impl<'a> Payload<'a> {
         numbered(&self.head, self.bytes).all(|(seq, frame)| u64_at(frame, 0) == seq)
     }
 
-    /// Sequence number and bytes of each frame, whether it carries its number or not.
-    pub fn numbered(&self) -> impl Iterator<Item = (u64, &'a [u8])> + use<'a> {
-        numbered(&self.head, self.bytes)
+    /// Which frames carry their number, counted from 0.
+    pub fn good(&self) -> impl Iterator<Item = u32> + use<'a> {
+        let frames = (0..).zip(numbered(&self.head, self.bytes));
+        frames.filter(|(_, (seq, frame))| u64_at(frame, 0) == *seq).map(|(index, _)| index)
     }
 }
 
-impl<'a> ChunkFile<'a> {
+impl ChunkFile {
     /// Chunks of `file`.
-    pub fn new(file: &'a File) -> Self {
+    pub fn new(file: Arc<File>) -> Self {
         let (buffer, unpacker) = (Vec::new(), Unpacker::default());
         ChunkFile { file, buffer, filled: 0, offset: 0, unpacker }
     }

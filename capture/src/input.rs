@@ -1,7 +1,8 @@
 //! A window that moves over a file or a stream, front to back.
 
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, Read};
+use std::os::unix::fs::FileExt;
 
 /// Where the bytes come from.
 pub(crate) enum Stream {
@@ -21,18 +22,20 @@ pub(crate) struct Input {
     offset: u64,
     at_end: bool,
     step: usize,
-    /// The window was just moved by a seek, and may be moved on by another soon.
+    /// The window was just moved over bytes that were not read, and may be moved on so soon.
     jumped: bool,
+    /// Bytes of a file, as it was when that was asked last: it may grow, or be cut.
+    len: u64,
 }
 
-/// Bytes that are read where the window was moved to by a seek: a chunk's header, and a little more.
+/// Bytes that are read where the window was moved to: a chunk's header, and a little more.
 const AFTER_JUMP: usize = 512;
 
 impl Input {
     /// Reads `step` bytes at a time where that many are there, more only where more are asked for.
     pub fn new(stream: Stream, step: usize) -> Self {
-        let (buffer, jumped) = (vec![0; step], false);
-        Input { stream, buffer, start: 0, end: 0, offset: 0, at_end: false, step, jumped }
+        let (buffer, jumped, len) = (vec![0; step], false, 0);
+        Input { stream, buffer, start: 0, end: 0, offset: 0, at_end: false, step, jumped, len }
     }
 
     /// From here on, reads so much at a time.
@@ -56,13 +59,12 @@ impl Input {
     }
 
     /// Moves the window back to `offset`. Of a stream that cannot seek nothing is left.
-    pub fn rewind(&mut self, offset: u64) -> io::Result<()> {
+    pub fn rewind(&mut self, offset: u64) {
         (self.start, self.end) = (0, 0);
-        if let Stream::File(file) = &mut self.stream {
-            self.offset = file.seek(SeekFrom::Start(offset))?;
+        if self.can_seek() {
+            self.offset = offset;
             self.at_end = false;
         }
-        Ok(())
     }
 
     /// The window with at least `len` bytes, fewer only where the stream ends before.
@@ -71,20 +73,34 @@ impl Input {
             self.make_room();
             let step = if self.jumped { self.step.min(AFTER_JUMP) } else { self.step };
             let most = (len - self.window().len()).max(step).min(self.buffer.len() - self.end);
+            let held = (self.end - self.start) as u64;
             let room = &mut self.buffer[self.end..][..most];
-            self.jumped = false;
             let read = match &mut self.stream {
-                Stream::File(file) => file.read(room),
+                Stream::File(file) => file.read_at(room, self.offset + held),
                 Stream::Reader(reader) => reader.read(room),
             };
+            let jumped = std::mem::take(&mut self.jumped);
             match read {
-                Ok(0) => self.at_end = true,
+                Ok(0) => {
+                    self.at_end = true;
+                    if jumped {
+                        // The file was cut since: the window is at its end, and no further.
+                        self.offset = self.offset.min(self.file_len()?);
+                    }
+                }
                 Ok(read) => self.end += read,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
         }
         Ok(self.window())
+    }
+
+    fn file_len(&self) -> io::Result<u64> {
+        match &self.stream {
+            Stream::File(file) => Ok(file.metadata()?.len()),
+            Stream::Reader(_) => Ok(self.offset),
+        }
     }
 
     /// Room for a step behind the window: by moving it to the front, then by growing to twice its
@@ -110,11 +126,12 @@ impl Input {
         if rest == 0 {
             return Ok(());
         }
-        if let Stream::File(file) = &mut self.stream {
+        if self.can_seek() {
             // A file that ends before is one of which the next read returns nothing.
-            let len = file.metadata()?.len();
-            rest = rest.min(len.saturating_sub(self.offset));
-            self.offset = file.seek(SeekFrom::Start(self.offset + rest))?;
+            if self.offset.saturating_add(rest) > self.len {
+                self.len = self.file_len()?;
+            }
+            self.offset += rest.min(self.len.saturating_sub(self.offset));
             self.jumped = true;
             return Ok(());
         }

@@ -176,16 +176,18 @@ impl Scanner {
         let offset = self.input.offset();
         let len = format::align(header.header_len as u64 + header.stored_len);
         self.input.skip(len)?;
-        let whole = self.input.offset() - offset == len;
         let follows = |next: Front| match next {
             Front::Nothing => true,
             Front::Chunk(next) => header.ordinal.checked_add(1) == Some(next.ordinal),
             Front::Torn | Front::Foreign => false,
         };
-        if whole && follows(self.front()?) {
+        let next = self.front()?;
+        // Known once it was read behind it: the file may have been cut.
+        let whole = self.input.offset() - offset == len;
+        if whole && follows(next) {
             return Ok(true);
         }
-        self.input.rewind(offset)?;
+        self.input.rewind(offset);
         Ok(false)
     }
 

@@ -5,7 +5,6 @@ use ppt_frame_dsl::TimeType;
 use ppt_frame_dsl::schema::{Clock, Field};
 
 use super::access::{Access, Number};
-use crate::chunk::FramesHead;
 
 /// A field that is a point in time, ready to be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,11 +71,11 @@ impl Time {
         }
     }
 
-    /// The least and the greatest such time of the frames of a chunk, by its head; None where the
-    /// head does not tell. `clocks` are those of `stamps`.
+    /// The least and the greatest such time of the frames of a chunk, by what its head says of them;
+    /// None where it does not tell. `clocks` are those of `stamps`.
     pub fn bounds(
         self,
-        head: &FramesHead,
+        (least, greatest): (u64, u64),
         stamps: &Stamps<'_>,
         clocks: &ClockTable,
         offset: Option<i128>,
@@ -86,7 +85,7 @@ impl Time {
             return None;
         }
         let time = |word| self.epoch(word, stamps, offset);
-        Some((time(head.t_min)?, time(head.t_max)?))
+        Some((time(least)?, time(greatest)?))
     }
 
     /// The number in `frame` as it is, whatever it is; None where it was not taken. Ticks are no
