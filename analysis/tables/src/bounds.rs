@@ -1,0 +1,176 @@
+//! What is asked for of a table, as far as heads of chunks can tell that it is not there.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+/// Numbers from the first to the second, both included.
+pub type Range = (i64, i64);
+
+/// A number that the heads of chunks bound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::Display)]
+#[strum(serialize_all = "snake_case")]
+#[expect(missing_docs, reason = "named after the columns")]
+pub enum Number {
+    Ts,
+    Drained,
+    /// `coalesce(ts, drained)`: what `--from` and `--to` bound.
+    Time,
+    Seqno,
+    Ring,
+    Tid,
+    Pid,
+}
+
+/// A text that names what chunks belong to, or hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::Display)]
+#[strum(serialize_all = "snake_case")]
+#[expect(missing_docs, reason = "named after the columns")]
+pub enum Word {
+    Capture,
+    Buffer,
+    Segment,
+    Host,
+    Frame,
+    Name,
+}
+
+/// What bounds a column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum Bounded {
+    Number(Number),
+    Word(Word),
+}
+
+/// Bounds of the rows that are asked for. What is outside of them need not be read; what is read
+/// may still be outside.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Bounds {
+    numbers: Vec<(Number, Range)>,
+    words: Vec<(Word, BTreeSet<String>)>,
+}
+
+impl Bounds {
+    /// Bounds `number`, beside what bounds it already.
+    pub fn within(&mut self, number: Number, range: Range) {
+        match self.numbers.iter_mut().find(|(known, _)| *known == number) {
+            Some((_, known)) => *known = (known.0.max(range.0), known.1.min(range.1)),
+            None => self.numbers.push((number, range)),
+        }
+    }
+
+    /// Asks for one of `words`.
+    pub fn one_of(&mut self, word: Word, words: BTreeSet<String>) {
+        match self.words.iter_mut().find(|(known, _)| *known == word) {
+            Some((_, known)) => known.retain(|it| words.contains(it)),
+            None => self.words.push((word, words)),
+        }
+    }
+
+    /// What is within these bounds and within others.
+    #[must_use]
+    pub fn and(mut self, other: Bounds) -> Bounds {
+        other.numbers.into_iter().for_each(|(number, range)| self.within(number, range));
+        other.words.into_iter().for_each(|(word, words)| self.one_of(word, words));
+        self
+    }
+
+    /// What holds of all that is within these bounds or within others.
+    #[must_use]
+    pub fn or(self, other: &Bounds) -> Bounds {
+        let numbers = self.numbers.into_iter().filter_map(|(number, (from, to))| {
+            let (other_from, other_to) = other.of(number)?;
+            Some((number, (from.min(other_from), to.max(other_to))))
+        });
+        let words = self.words.into_iter().filter_map(|(word, mut words)| {
+            words.extend(other.words_of(word)?.iter().cloned());
+            Some((word, words))
+        });
+        Bounds { numbers: numbers.collect(), words: words.collect() }
+    }
+
+    /// Of these only the bounds of some numbers and words.
+    #[must_use]
+    pub fn only(&self, numbers: &[Number], words: &[Word]) -> Bounds {
+        Bounds {
+            numbers: self.numbers.iter().filter(|it| numbers.contains(&it.0)).copied().collect(),
+            words: self.words.iter().filter(|it| words.contains(&it.0)).cloned().collect(),
+        }
+    }
+
+    /// Whether everything is asked for.
+    pub fn is_empty(&self) -> bool {
+        self.numbers.is_empty() && self.words.is_empty()
+    }
+
+    /// The bounds of a number, if it has any.
+    pub fn of(&self, number: Number) -> Option<Range> {
+        self.numbers.iter().find(|it| it.0 == number).map(|it| it.1)
+    }
+
+    /// Whether `value` is within the bounds of `number`. An unknown value never is: it is NULL.
+    pub fn has(&self, number: Number, value: Option<i64>) -> bool {
+        self.of(number).is_none_or(|(from, to)| value.is_some_and(|it| from <= it && it <= to))
+    }
+
+    /// Whether something from the first to the second value may be.
+    pub fn overlaps(&self, number: Number, values: Range) -> bool {
+        self.of(number).is_none_or(|(from, to)| values.0 <= to && from <= values.1)
+    }
+
+    /// Whether `text` is asked for.
+    pub fn has_word(&self, word: Word, text: &str) -> bool {
+        self.words_of(word).is_none_or(|words| words.contains(text))
+    }
+
+    /// The words that are asked for, if not all are.
+    pub fn words_of(&self, word: Word) -> Option<&BTreeSet<String>> {
+        self.words.iter().find(|it| it.0 == word).map(|it| &it.1)
+    }
+}
+
+impl fmt::Display for Bounds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut separate = "";
+        for (number, range) in &self.numbers {
+            write!(f, "{separate}{number}")?;
+            match *range {
+                (from, i64::MAX) => write!(f, ">={from}")?,
+                (i64::MIN, to) => write!(f, "<={to}")?,
+                (from, to) => write!(f, "={from}..={to}")?,
+            }
+            separate = " ";
+        }
+        for (word, words) in &self.words {
+            write!(f, "{separate}{word} in {words:?}")?;
+            separate = " ";
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bounds_meet() {
+        let mut bounds = Bounds::default();
+        assert!(bounds.has(Number::Ts, None) && bounds.is_empty());
+        bounds.within(Number::Ts, (i64::MIN, 10));
+        bounds.within(Number::Ts, (5, i64::MAX));
+        bounds.one_of(Word::Frame, ["a", "b"].map(str::to_owned).into());
+        bounds.one_of(Word::Frame, ["b", "c"].map(str::to_owned).into());
+        assert!(bounds.has(Number::Ts, Some(10)) && !bounds.has(Number::Ts, Some(11)));
+        assert!(!bounds.has(Number::Ts, None), "NULL is no number");
+        assert!(bounds.overlaps(Number::Ts, (10, 20)) && !bounds.overlaps(Number::Ts, (11, 20)));
+        assert!(bounds.has_word(Word::Frame, "b") && !bounds.has_word(Word::Frame, "a"));
+        assert_eq!(bounds.to_string(), r#"ts=5..=10 frame in {"b"}"#);
+        assert!(bounds.only(&[Number::Pid], &[]).is_empty());
+
+        let mut other = Bounds::default();
+        other.one_of(Word::Frame, ["x".to_owned()].into());
+        assert_eq!(bounds.clone().or(&other).to_string(), r#"frame in {"b", "x"}"#);
+        assert_eq!(bounds.and(other).to_string(), "ts=5..=10 frame in {}");
+    }
+}

@@ -1,0 +1,505 @@
+//! Arrow columns out of the columns of frames.
+
+use std::any::Any;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow_array::types::{
+    Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, TimestampNanosecondType,
+    UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+};
+use arrow_array::{
+    ArrayRef, ArrowPrimitiveType, BooleanArray, DictionaryArray, FixedSizeBinaryArray,
+    PrimitiveArray, StringArray,
+};
+use arrow_buffer::{
+    BooleanBuffer, Buffer, NullBuffer, NullBufferBuilder, OffsetBuffer, ScalarBuffer,
+};
+use arrow_schema::{ArrowError, DataType, TimeUnit};
+use ppt_capture::Stamps;
+use ppt_capture::columns::{
+    Access, Fixed, Half, Integer, Names, Reader, Scale, Text, Time, Visitor,
+};
+use ppt_capture::frame_dsl::schema::{Clock, Int};
+use ppt_capture::frame_dsl::{ColumnType, Measure, TimeType};
+
+use crate::rows::Rows;
+
+/// A moment: TIMESTAMP in ns, UTC.
+pub(crate) fn timestamp() -> DataType {
+    DataType::Timestamp(TimeUnit::Nanosecond, Some("UTC".into()))
+}
+
+/// Text of which there are few.
+pub(crate) fn words() -> DataType {
+    DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))
+}
+
+/// The Arrow type of a column; a new type of columns is an arm here.
+pub(crate) fn data_type(ty: ColumnType) -> DataType {
+    match ty {
+        ColumnType::Int(int) | ColumnType::Length { of: Measure::Int(int), .. } => integer(int),
+        ColumnType::F32 | ColumnType::Length { of: Measure::F32, .. } => DataType::Float32,
+        ColumnType::F64 | ColumnType::Length { of: Measure::F64, .. } => DataType::Float64,
+        ColumnType::Bool => DataType::Boolean,
+        ColumnType::Duration
+        | ColumnType::Length { of: Measure::Duration | Measure::Time(_), .. }
+        | ColumnType::TimevalSeconds
+        | ColumnType::TimevalMicroseconds => DataType::Int64,
+        ColumnType::Time(time) => time_type(time),
+        ColumnType::Enum { .. } => words(),
+        ColumnType::Text { .. } => DataType::Utf8,
+        ColumnType::Bytes { len } => DataType::FixedSizeBinary(len as i32), // at most a frame
+    }
+}
+
+fn integer(int: Int) -> DataType {
+    match int {
+        Int::I8 => DataType::Int8,
+        Int::I16 => DataType::Int16,
+        Int::I32 => DataType::Int32,
+        Int::I64 => DataType::Int64,
+        Int::U8 => DataType::UInt8,
+        Int::U16 => DataType::UInt16,
+        Int::U32 => DataType::UInt32,
+        Int::U64 => DataType::UInt64,
+    }
+}
+
+fn time_type(time: TimeType) -> DataType {
+    match time.clock() {
+        Some(Clock::ThreadCpu | Clock::ProcessCpu) => DataType::Int64,
+        None | Some(Clock::Realtime | Clock::Monotonic | Clock::Boottime) => timestamp(),
+    }
+}
+
+/// The words of a dictionary, the same in all batches of a table.
+#[derive(Debug, Default)]
+pub(crate) struct Dictionary {
+    words: Vec<String>,
+    keys: HashMap<String, i32>,
+}
+
+impl Dictionary {
+    /// The key of `word`, which is put in if it is not there.
+    pub fn key(&mut self, word: &str) -> i32 {
+        if let Some(&key) = self.keys.get(word) {
+            return key;
+        }
+        let key = self.words.len() as i32;
+        self.words.push(word.to_owned());
+        self.keys.insert(word.to_owned(), key);
+        key
+    }
+
+    /// The key of `word`, if it is there.
+    pub fn get(&self, word: &str) -> Option<i32> {
+        self.keys.get(word).copied()
+    }
+
+    /// The words, by key.
+    pub fn array(&self) -> Arc<StringArray> {
+        Arc::new(StringArray::from_iter_values(&self.words))
+    }
+}
+
+/// Which key of a dictionary each value of an enum has.
+#[derive(Debug, Default)]
+pub(crate) struct Keys {
+    /// Values from `least` on without large holes; a key below 0 is none.
+    least: i128,
+    dense: Vec<i32>,
+    /// All of them, sorted.
+    sparse: Vec<(i128, i32)>,
+}
+
+/// Values of an enum that are looked up in one step, if they lie in so narrow a range.
+const DENSE: i128 = 4096;
+
+impl Keys {
+    /// Those of `names`, whose words are put into `dictionary`.
+    pub fn new(names: &Names, dictionary: &mut Dictionary) -> Keys {
+        let sparse: Vec<_> =
+            names.iter().map(|(value, name)| (value, dictionary.key(name))).collect();
+        let mut keys = Keys { least: 0, dense: Vec::new(), sparse };
+        if let (Some(&(least, _)), Some(&(most, _))) = (keys.sparse.first(), keys.sparse.last())
+            && most - least < DENSE
+        {
+            keys.least = least;
+            keys.dense.resize((most - least) as usize + 1, -1);
+            for &(value, key) in &keys.sparse {
+                keys.dense[(value - least) as usize] = key;
+            }
+        }
+        keys
+    }
+
+    #[inline]
+    fn get(&self, value: i128) -> Option<i32> {
+        if self.dense.is_empty() {
+            let found = self.sparse.binary_search_by_key(&value, |it| it.0).ok()?;
+            return Some(self.sparse[found].1);
+        }
+        let at = usize::try_from(value.checked_sub(self.least)?).ok()?;
+        self.dense.get(at).copied().filter(|&key| key >= 0)
+    }
+}
+
+/// A column on its way.
+#[derive(Debug)]
+pub(crate) struct Builder {
+    ty: DataType,
+    values: Values,
+    nulls: NullBufferBuilder,
+}
+
+#[derive(Debug)]
+enum Values {
+    I8(Vec<i8>),
+    I16(Vec<i16>),
+    I32(Vec<i32>),
+    I64(Vec<i64>),
+    U8(Vec<u8>),
+    U16(Vec<u16>),
+    U32(Vec<u32>),
+    U64(Vec<u64>),
+    F32(Vec<f32>),
+    F64(Vec<f64>),
+    Bool(Vec<bool>),
+    Text(Vec<i32>, Vec<u8>),
+    Fixed(usize, Vec<u8>),
+    Words(Words),
+}
+
+#[derive(Debug)]
+struct Words {
+    keys: Vec<i32>,
+    /// What every batch has.
+    words: Arc<StringArray>,
+    /// Numbers that have no name, behind those.
+    numbers: Vec<i128>,
+    found: HashMap<i128, i32>,
+}
+
+impl Words {
+    fn number(&mut self, value: i128) -> i32 {
+        let next = (self.words.len_of() + self.numbers.len()) as i32;
+        *self.found.entry(value).or_insert_with(|| {
+            self.numbers.push(value);
+            next
+        })
+    }
+}
+
+/// The length of an array, without its trait.
+trait LenOf {
+    fn len_of(&self) -> usize;
+}
+
+impl LenOf for StringArray {
+    fn len_of(&self) -> usize {
+        arrow_array::Array::len(self)
+    }
+}
+
+impl Builder {
+    /// A column of this type, of words those of `words`.
+    pub fn new(ty: &DataType, words: Option<&Arc<StringArray>>) -> Builder {
+        let values = match ty {
+            DataType::Int8 => Values::I8(Vec::new()),
+            DataType::Int16 => Values::I16(Vec::new()),
+            DataType::Int32 => Values::I32(Vec::new()),
+            DataType::UInt8 => Values::U8(Vec::new()),
+            DataType::UInt16 => Values::U16(Vec::new()),
+            DataType::UInt32 => Values::U32(Vec::new()),
+            DataType::UInt64 => Values::U64(Vec::new()),
+            DataType::Float32 => Values::F32(Vec::new()),
+            DataType::Float64 => Values::F64(Vec::new()),
+            DataType::Boolean => Values::Bool(Vec::new()),
+            DataType::Utf8 => Values::Text(vec![0], Vec::new()),
+            DataType::FixedSizeBinary(width) => Values::Fixed(*width as usize, Vec::new()),
+            DataType::Dictionary(..) => Values::Words(Words {
+                keys: Vec::new(),
+                words: words.cloned().unwrap_or_else(|| Dictionary::default().array()),
+                numbers: Vec::new(),
+                found: HashMap::new(),
+            }),
+            _ => Values::I64(Vec::new()), // and timestamps
+        };
+        Builder { ty: ty.clone(), values, nulls: NullBufferBuilder::new(0) }
+    }
+
+    /// Appends what `reader` finds in `rows`.
+    pub fn gather(&mut self, reader: &Reader, from: &From<'_>) {
+        reader.visit(from.stamps, Append { builder: self, from });
+    }
+
+    /// Appends times, in ns since the epoch.
+    pub fn time(&mut self, time: Time, from: &From<'_>) {
+        match time.scale() {
+            Scale::Ticks => self.each(from.rows, |frame| from.stamps.epoch(time.word(frame))),
+            Scale::Ns(_) => self.each(from.rows, |frame| from.epoch(time, frame)),
+        }
+    }
+
+    /// Appends what `read` finds.
+    #[inline(always)]
+    pub fn each<T: Copy + Default + Any>(
+        &mut self,
+        rows: Rows<'_>,
+        mut read: impl FnMut(&[u8]) -> Option<T>,
+    ) {
+        let Builder { values, nulls, .. } = self;
+        let Some(values) = values.of::<T>() else { return self.nulls(rows.len()) };
+        values.reserve(rows.len());
+        let mut known = 0;
+        rows.each(|frame| {
+            let value = read(frame);
+            match value {
+                Some(_) => known += 1,
+                None => {
+                    nulls.append_n_non_nulls(std::mem::take(&mut known));
+                    nulls.append_null();
+                }
+            }
+            values.push(value.unwrap_or_default());
+        });
+        nulls.append_n_non_nulls(known);
+    }
+
+    /// Appends the same value so many times; a key for words.
+    pub fn repeat<T: Copy + Default + Any>(&mut self, value: Option<T>, count: usize) {
+        let (Some(value), Some(values)) = (value, self.values.of::<T>()) else {
+            return self.nulls(count);
+        };
+        values.resize(values.len() + count, value);
+        self.nulls.append_n_non_nulls(count);
+    }
+
+    /// Appends these values.
+    pub fn extend<T: Copy + Default + Any>(&mut self, all: impl ExactSizeIterator<Item = T>) {
+        let count = all.len();
+        let Some(values) = self.values.of::<T>() else { return self.nulls(count) };
+        values.extend(all);
+        self.nulls.append_n_non_nulls(count);
+    }
+
+    /// Appends so many NULLs.
+    pub fn nulls(&mut self, count: usize) {
+        self.nulls.append_n_nulls(count);
+        match &mut self.values {
+            Values::I8(values) => values.resize(values.len() + count, 0),
+            Values::I16(values) => values.resize(values.len() + count, 0),
+            Values::I32(values) => values.resize(values.len() + count, 0),
+            Values::I64(values) => values.resize(values.len() + count, 0),
+            Values::U8(values) => values.resize(values.len() + count, 0),
+            Values::U16(values) => values.resize(values.len() + count, 0),
+            Values::U32(values) => values.resize(values.len() + count, 0),
+            Values::U64(values) => values.resize(values.len() + count, 0),
+            Values::F32(values) => values.resize(values.len() + count, 0.0),
+            Values::F64(values) => values.resize(values.len() + count, 0.0),
+            Values::Bool(values) => values.resize(values.len() + count, false),
+            Values::Text(ends, text) => ends.resize(ends.len() + count, text.len() as i32),
+            Values::Fixed(width, bytes) => bytes.resize(bytes.len() + *width * count, 0),
+            Values::Words(words) => words.keys.resize(words.keys.len() + count, 0),
+        }
+    }
+
+    fn text(&mut self, text: Option<&[u8]>) {
+        let Values::Text(ends, bytes) = &mut self.values else { return };
+        match text {
+            None => self.nulls.append_null(),
+            Some(text) => {
+                self.nulls.append_non_null();
+                match std::str::from_utf8(text) {
+                    Ok(text) => bytes.extend_from_slice(text.as_bytes()),
+                    Err(_) => bytes.extend_from_slice(String::from_utf8_lossy(text).as_bytes()),
+                }
+            }
+        }
+        ends.push(bytes.len() as i32);
+    }
+
+    /// Bytes that the column takes so far, about: text of a batch must stay below 2 GiB.
+    pub fn bytes(&self) -> usize {
+        match &self.values {
+            Values::Text(_, bytes) | Values::Fixed(_, bytes) => bytes.len(),
+            _ => 0,
+        }
+    }
+
+    /// The column; the builder begins anew.
+    pub fn finish(&mut self) -> Result<ArrayRef, ArrowError> {
+        fn plain<T: ArrowPrimitiveType>(
+            values: &mut Vec<T::Native>,
+            nulls: Option<NullBuffer>,
+        ) -> Result<PrimitiveArray<T>, ArrowError> {
+            PrimitiveArray::try_new(ScalarBuffer::from(std::mem::take(values)), nulls)
+        }
+        let nulls = self.nulls.finish();
+        let is_time = matches!(self.ty, DataType::Timestamp(..));
+        Ok(match &mut self.values {
+            Values::I8(values) => Arc::new(plain::<Int8Type>(values, nulls)?),
+            Values::I16(values) => Arc::new(plain::<Int16Type>(values, nulls)?),
+            Values::I32(values) => Arc::new(plain::<Int32Type>(values, nulls)?),
+            Values::I64(values) if is_time => {
+                let times = plain::<TimestampNanosecondType>(values, nulls)?;
+                Arc::new(times.with_data_type(self.ty.clone()))
+            }
+            Values::I64(values) => Arc::new(plain::<Int64Type>(values, nulls)?),
+            Values::U8(values) => Arc::new(plain::<UInt8Type>(values, nulls)?),
+            Values::U16(values) => Arc::new(plain::<UInt16Type>(values, nulls)?),
+            Values::U32(values) => Arc::new(plain::<UInt32Type>(values, nulls)?),
+            Values::U64(values) => Arc::new(plain::<UInt64Type>(values, nulls)?),
+            Values::F32(values) => Arc::new(plain::<Float32Type>(values, nulls)?),
+            Values::F64(values) => Arc::new(plain::<Float64Type>(values, nulls)?),
+            Values::Bool(values) => {
+                Arc::new(BooleanArray::new(BooleanBuffer::from(std::mem::take(values)), nulls))
+            }
+            Values::Text(ends, bytes) => {
+                let ends = OffsetBuffer::new(std::mem::replace(ends, vec![0]).into());
+                let bytes = Buffer::from_vec(std::mem::take(bytes));
+                Arc::new(StringArray::try_new(ends, bytes, nulls)?)
+            }
+            Values::Fixed(width, bytes) => {
+                let bytes = Buffer::from_vec(std::mem::take(bytes));
+                Arc::new(FixedSizeBinaryArray::try_new(*width as i32, bytes, nulls)?)
+            }
+            Values::Words(words) => {
+                let keys = plain::<Int32Type>(&mut words.keys, nulls)?;
+                let all = if words.numbers.is_empty() {
+                    words.words.clone()
+                } else {
+                    let known = words.words.iter().flatten().map(str::to_owned);
+                    let numbers = words.numbers.iter().map(i128::to_string);
+                    Arc::new(StringArray::from_iter_values(known.chain(numbers)))
+                };
+                words.numbers.clear();
+                words.found.clear();
+                Arc::new(DictionaryArray::try_new(keys, all)?)
+            }
+        })
+    }
+}
+
+impl Values {
+    /// The numbers, if they are of that type; keys of words are i32.
+    fn of<T: Any>(&mut self) -> Option<&mut Vec<T>> {
+        let any: &mut dyn Any = match self {
+            Values::I8(values) => values,
+            Values::I16(values) => values,
+            Values::I32(values) => values,
+            Values::I64(values) => values,
+            Values::U8(values) => values,
+            Values::U16(values) => values,
+            Values::U32(values) => values,
+            Values::U64(values) => values,
+            Values::F32(values) => values,
+            Values::F64(values) => values,
+            Values::Bool(values) => values,
+            Values::Words(words) => &mut words.keys,
+            Values::Text(..) | Values::Fixed(..) => return None,
+        };
+        any.downcast_mut()
+    }
+}
+
+/// Where values are gathered from.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct From<'a> {
+    pub rows: Rows<'a>,
+    pub stamps: &'a Stamps<'a>,
+    /// Realtime − monotonic.
+    pub offset: Option<i128>,
+    /// Of an enum.
+    pub keys: Option<&'a Keys>,
+}
+
+impl From<'_> {
+    /// ns since the epoch at the time in a frame.
+    #[inline(always)]
+    pub fn epoch(&self, time: Time, frame: &[u8]) -> Option<i64> {
+        let ns = time.epoch(time.word(frame), self.stamps, self.offset)?;
+        i64::try_from(ns).ok()
+    }
+}
+
+struct Append<'a> {
+    builder: &'a mut Builder,
+    from: &'a From<'a>,
+}
+
+impl Visitor for Append<'_> {
+    type Output = ();
+
+    fn integer<T: Integer>(self, value: impl Access<Value = T>) {
+        self.builder.each(self.from.rows, |frame| value.get(frame));
+    }
+
+    fn single(self, value: impl Access<Value = f32>) {
+        self.builder.each(self.from.rows, |frame| value.get(frame));
+    }
+
+    fn double(self, value: impl Access<Value = f64>) {
+        self.builder.each(self.from.rows, |frame| value.get(frame));
+    }
+
+    fn boolean(self, value: impl Access<Value = u8>) {
+        self.builder.each(self.from.rows, |frame| value.get(frame).map(|it| it != 0));
+    }
+
+    fn duration(self, value: impl Access<Value = i64>) {
+        self.builder.each(self.from.rows, |frame| value.get(frame));
+    }
+
+    fn time(self, time: Time) {
+        let Append { builder, from } = self;
+        match time.scale() {
+            Scale::Ns(clock) if clock.is_cpu() => builder.each(from.rows, |frame| {
+                i64::try_from(time.word(frame)).ok().filter(|&ns| ns != 0)
+            }),
+            Scale::Ticks | Scale::Ns(_) => builder.time(time, from),
+        }
+    }
+
+    fn half(self, half: Half) {
+        self.builder.each(self.from.rows, |frame| half.get(frame));
+    }
+
+    fn name<T: Integer>(self, value: impl Access<Value = T>, _: &Names) {
+        let Builder { values: Values::Words(words), nulls, .. } = self.builder else { return };
+        let Some(known) = self.from.keys else { return };
+        self.from.rows.each(|frame| match value.get(frame) {
+            Some(value) => {
+                let value = value.into();
+                let key = known.get(value).unwrap_or_else(|| words.number(value));
+                words.keys.push(key);
+                nulls.append_non_null();
+            }
+            None => {
+                words.keys.push(0);
+                nulls.append_null();
+            }
+        });
+    }
+
+    fn text(self, text: Text) {
+        self.from.rows.each(|frame| self.builder.text(text.get(frame)));
+    }
+
+    fn bytes(self, value: Fixed) {
+        let Builder { values: Values::Fixed(width, bytes), nulls, .. } = self.builder else {
+            return;
+        };
+        self.from.rows.each(|frame| match value.get(frame) {
+            Some(found) if found.len() == *width => {
+                bytes.extend_from_slice(found);
+                nulls.append_non_null();
+            }
+            _ => {
+                bytes.resize(bytes.len() + *width, 0);
+                nulls.append_null();
+            }
+        });
+    }
+}

@@ -1,0 +1,243 @@
+//! What a capture holds, without its frames.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use ppt_capture::{
+    Account, Capture, CaptureError, Cause, Chunk, ClockReading, ClockTable, Damage, End,
+    FileHeader, FramesHead, Gap, Item, Passed, SourceInfo,
+};
+
+/// Places of damage that are told; all are counted.
+const MAX_DAMAGED: usize = 1000;
+
+/// A chunk of frames.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ChunkAt {
+    /// Where it is, from the first byte.
+    pub offset: u64,
+    /// Bytes of it, as it is stored.
+    pub len: u32,
+    /// Index of [`Catalog::owners`].
+    pub owner: u32,
+    /// Its frames: first number, how many, and how many of them do not carry their number (0 where
+    /// only its head was read).
+    pub first_seq: u64,
+    pub count: u32,
+    pub bad: u32,
+    /// As in [`FramesHead`].
+    pub drained: u64,
+    pub t_min: u64,
+    pub t_max: u64,
+    pub mask: u64,
+}
+
+/// Whose frames a chunk holds: a ring, and the thread that owned it then.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Owner {
+    pub source: u16,
+    pub nonce: u64,
+    pub ring: u32,
+    /// 0: unknown.
+    pub tid: u32,
+}
+
+/// A gap, and when it was noticed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct GapAt {
+    pub gap: Gap,
+    /// CLOCK_MONOTONIC of the latest drain when it was stated; 0: unknown.
+    pub noticed: u64,
+}
+
+/// What a capture holds, without its frames.
+#[derive(Debug, Default)]
+pub(crate) struct Catalog {
+    pub short_id: Option<[u8; 8]>,
+    pub header: Option<FileHeader>,
+    pub sources: Vec<SourceInfo>,
+    pub clocks: ClockTable,
+    pub readings: Vec<ClockReading>,
+    /// In the order of the file.
+    pub chunks: Vec<ChunkAt>,
+    pub owners: Vec<Owner>,
+    pub gaps: Vec<GapAt>,
+    pub account: Account,
+    pub end: Option<End>,
+    /// Where it was cut off, or is still being written.
+    pub cut: Option<u64>,
+    pub damaged: Vec<Damage>,
+    pub damages: u64,
+    /// Every byte was read and checked.
+    pub verified: bool,
+}
+
+impl Catalog {
+    /// By the heads of chunks alone.
+    pub fn by_heads(path: &Path) -> Result<Catalog, CaptureError> {
+        let capture = Capture::open(path)?;
+        Ok(Reading::default().read(capture, Capture::read_heads)?)
+    }
+
+    /// By reading the first `len` bytes as a whole: what `ppt info` says of them.
+    pub fn by_all(file: &File, len: u64) -> Result<Catalog, CaptureError> {
+        let capture = Capture::from_reader(At { file: file.try_clone()?, offset: 0, end: len })?;
+        let mut catalog = Reading::default().read(capture, Capture::read)?;
+        catalog.verified = true;
+        Ok(catalog)
+    }
+
+    /// The name of the host; empty where the file header is damaged.
+    pub fn host(&self) -> &str {
+        self.header.as_ref().map_or("", |header| &header.host)
+    }
+
+    /// Realtime − monotonic, ns: as the clocks were read, else as the file header has them.
+    pub fn offset(&self) -> Option<i128> {
+        let header = self.header.as_ref();
+        let by_header =
+            header.map(|it| i128::from(it.created_realtime_ns) - i128::from(it.created_mono_ns));
+        self.clocks.epoch_offset().or(by_header)
+    }
+
+    /// ns since the epoch at a time of the listener's monotonic clock; 0 is none.
+    pub fn epoch(&self, mono_ns: u64) -> Option<i64> {
+        let known = (mono_ns != 0).then_some(mono_ns)?;
+        i64::try_from(i128::from(known) + self.offset()?).ok()
+    }
+
+    /// When the last frames were drained.
+    pub fn last_drain(&self) -> u64 {
+        self.chunks.last().map_or(0, |chunk| chunk.drained)
+    }
+}
+
+/// A part of a file, without moving its position: others read it, too.
+struct At {
+    file: File,
+    offset: u64,
+    end: u64,
+}
+
+impl Read for At {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let most = usize::try_from(self.end - self.offset).unwrap_or(usize::MAX);
+        let room = buffer.len().min(most);
+        let read =
+            std::os::unix::fs::FileExt::read_at(&self.file, &mut buffer[..room], self.offset)?;
+        self.offset += read as u64;
+        Ok(read)
+    }
+}
+
+#[derive(Default)]
+struct Reading {
+    catalog: Catalog,
+    owners: HashMap<Owner, u32>,
+    latest: u64,
+}
+
+impl Reading {
+    fn read(
+        mut self,
+        mut capture: Capture,
+        next: fn(&mut Capture) -> io::Result<Option<Item<'_>>>,
+    ) -> io::Result<Catalog> {
+        self.latest = capture.header().map_or(0, |header| header.created_mono_ns);
+        while let Some(item) = next(&mut capture)? {
+            match item {
+                Item::Damage(damage) => {
+                    self.catalog.damages += 1;
+                    if self.catalog.damaged.len() < MAX_DAMAGED {
+                        self.catalog.damaged.push(damage);
+                    }
+                }
+                Item::Chunk(Chunk::Clock(readings)) => {
+                    self.catalog.clocks.add(&readings);
+                    self.catalog.readings.extend(readings);
+                }
+                Item::Chunk(Chunk::Source(info)) => {
+                    if let Some(hz) = info.source.tick_hz {
+                        self.catalog.clocks.set_tick_hz(hz);
+                    }
+                }
+                Item::Chunk(Chunk::Passed(passed)) => self.chunk(&passed, std::iter::empty()),
+                Item::Chunk(Chunk::Frames(frames)) => self.chunk(&frames.passed(), frames.wrong()),
+                Item::Chunk(Chunk::Gap(gap)) => self.gap(gap, self.latest),
+                Item::Chunk(_) => {}
+            }
+        }
+        let holes: Vec<Gap> = capture.account().holes().collect();
+        holes.into_iter().for_each(|hole| self.gap(hole, 0));
+        let finish = capture.finish();
+        Ok(Catalog {
+            short_id: capture.short_id(),
+            header: capture.header().cloned(),
+            sources: capture.sources().cloned().collect(),
+            account: capture.account().clone(),
+            end: finish.end.cloned(),
+            cut: finish.cut,
+            ..self.catalog
+        })
+    }
+
+    fn chunk(&mut self, passed: &Passed, wrong: impl Iterator<Item = u64>) {
+        let head = &passed.head;
+        if head.drained_mono_ns != 0 {
+            self.latest = head.drained_mono_ns;
+        }
+        if passed.loss_is_new {
+            self.lost_before(head);
+        }
+        let mut bad = 0;
+        let mut run: Option<Gap> = None;
+        for seq in wrong {
+            bad += 1;
+            match &mut run {
+                Some(gap) if gap.next_seq() == seq => gap.count += 1,
+                _ => {
+                    let done = run.replace(missing(head, seq, 1, Cause::Corrupt));
+                    done.into_iter().for_each(|gap| self.gap(gap, self.latest));
+                }
+            }
+        }
+        run.into_iter().for_each(|gap| self.gap(gap, self.latest));
+        let owner =
+            Owner { source: head.source, nonce: head.nonce, ring: head.ring, tid: head.tid };
+        let owners = &mut self.catalog.owners;
+        let owner = *self.owners.entry(owner).or_insert_with(|| {
+            owners.push(owner);
+            owners.len() as u32 - 1
+        });
+        self.catalog.chunks.push(ChunkAt {
+            offset: passed.offset,
+            len: passed.len as u32, // a payload has at most 256 MiB
+            owner,
+            first_seq: head.first_seq,
+            count: head.count,
+            bad,
+            drained: head.drained_mono_ns,
+            t_min: head.t_min,
+            t_max: head.t_max,
+            mask: head.frame_mask,
+        });
+    }
+
+    fn lost_before(&mut self, head: &FramesHead) {
+        let mut seq = head.first_seq.saturating_sub(head.lost_before.total());
+        for (cause, count) in head.lost_before.by_cause().into_iter().filter(|(_, n)| *n > 0) {
+            self.gap(missing(head, seq, count, cause), self.latest);
+            seq += count;
+        }
+    }
+
+    fn gap(&mut self, gap: Gap, noticed: u64) {
+        self.catalog.gaps.push(GapAt { gap, noticed });
+    }
+}
+
+fn missing(head: &FramesHead, first_seq: u64, count: u64, cause: Cause) -> Gap {
+    Gap { source: head.source, nonce: head.nonce, ring: head.ring, first_seq, count, cause }
+}

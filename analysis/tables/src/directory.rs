@@ -1,0 +1,97 @@
+//! What tables are called.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::sync::Arc;
+
+use crate::error::SetError;
+use crate::set::CaptureSet;
+use crate::table::Table;
+use crate::tables::{ALL, Named};
+
+/// The tables of a set by their names.
+///
+/// Each buffer is a schema (`dve.job`). The plain name works where one buffer has it, and that of the
+/// fixed tables always: a frame called `gaps` is `ppt_gaps`, or `dve.gaps`.
+#[derive(Debug, Default)]
+pub struct Directory {
+    plain: BTreeMap<String, Arc<dyn Table>>,
+    buffers: BTreeMap<String, BTreeMap<String, Arc<dyn Table>>>,
+    /// Names that several buffers have.
+    ambiguous: BTreeMap<String, Vec<String>>,
+}
+
+impl Directory {
+    /// The name of the schema of plain names: no buffer may be called so.
+    pub const PLAIN: &'static str = "ppt";
+
+    /// The tables of `set`.
+    ///
+    /// # Errors
+    /// Frames of one name that do not fit into one table.
+    pub fn of(set: &Arc<CaptureSet>) -> Result<Directory, SetError> {
+        let mut all = Vec::new();
+        for make in ALL {
+            all.extend(make(set)?);
+        }
+        Ok(Directory::named(all))
+    }
+
+    fn named(all: Vec<Named>) -> Directory {
+        let mut directory = Directory::default();
+        let (fixed, of_buffers): (Vec<_>, Vec<_>) =
+            all.into_iter().partition(|named| named.buffer.is_none());
+        for named in fixed {
+            directory.plain.insert(named.name, named.table);
+        }
+        let fixed: Vec<String> = directory.plain.keys().cloned().collect();
+        let mut owners: BTreeMap<String, Vec<(String, Arc<dyn Table>)>> = BTreeMap::new();
+        for Named { buffer, name, table } in of_buffers {
+            let buffer = buffer.unwrap_or_default();
+            let plain = if fixed.contains(&name) { format!("ppt_{name}") } else { name.clone() };
+            let schema = directory.buffers.entry(schema_of(&buffer)).or_default();
+            schema.insert(name, table.clone());
+            // The name that the table has elsewhere works here, too, unless a frame is called so.
+            if let Entry::Vacant(free) = schema.entry(plain.clone()) {
+                free.insert(table.clone());
+            }
+            owners.entry(plain).or_default().push((buffer, table));
+        }
+        for (name, mut owners) in owners {
+            match owners.len() {
+                1 => {
+                    let (_, table) = owners.remove(0);
+                    directory.plain.entry(name).or_insert(table);
+                }
+                _ => {
+                    let buffers = owners.into_iter().map(|(buffer, _)| buffer).collect();
+                    directory.ambiguous.insert(name, buffers);
+                }
+            }
+        }
+        directory
+    }
+
+    /// The tables with plain names.
+    pub fn plain(&self) -> &BTreeMap<String, Arc<dyn Table>> {
+        &self.plain
+    }
+
+    /// The tables of each buffer.
+    pub fn buffers(&self) -> &BTreeMap<String, BTreeMap<String, Arc<dyn Table>>> {
+        &self.buffers
+    }
+
+    /// The buffers that have a table of that name, where several do.
+    pub fn ambiguous(&self, name: &str) -> Option<&[String]> {
+        self.ambiguous.get(name).map(Vec::as_slice)
+    }
+}
+
+/// The schema of a buffer. Frame files bar the exceptions; captures need not come from them.
+fn schema_of(buffer: &str) -> String {
+    match buffer {
+        Directory::PLAIN | "information_schema" => format!("ppt_{buffer}"),
+        other => other.to_owned(),
+    }
+}

@@ -1,0 +1,80 @@
+//! What can go wrong with a set of captures.
+
+use std::path::PathBuf;
+
+use ppt_capture::CaptureError;
+use thiserror::Error;
+
+/// Why captures cannot be asked.
+#[derive(Debug, Error, strum::IntoStaticStr, strum::VariantNames)]
+#[strum(serialize_all = "kebab-case")]
+pub enum SetError {
+    /// Nothing was named.
+    #[error("no capture is named")]
+    NoCapture,
+    /// A pattern that matches nothing, or is none.
+    #[error("nothing matches `{pattern}`{}", because(.why))]
+    NoMatch {
+        /// The pattern.
+        pattern: String,
+        /// What is wrong with it, if it is wrong.
+        why: Option<String>,
+    },
+    /// One of them cannot be read.
+    #[error("{}: {error}", path.display())]
+    Capture {
+        /// Which one.
+        path: PathBuf,
+        /// Why.
+        error: CaptureError,
+    },
+    /// Frames of one name that do not fit into one table.
+    #[error(
+        "`{table}` has a column `{column}` of two types: {first_type} in {}, {second_type} in {}",
+        first.display(), second.display()
+    )]
+    Conflict {
+        /// The frame, with its buffer.
+        table: String,
+        /// The column.
+        column: String,
+        /// A capture with that column.
+        first: PathBuf,
+        /// What it is there.
+        first_type: String,
+        /// Another one.
+        second: PathBuf,
+        /// What it is there.
+        second_type: String,
+    },
+}
+
+impl SetError {
+    /// The short name of what is said, under which `docs/troubleshooting.md` explains it.
+    pub fn code(&self) -> &'static str {
+        match self {
+            SetError::Capture { error, .. } => error.code(),
+            other => other.into(),
+        }
+    }
+}
+
+fn because(why: &Option<String>) -> String {
+    why.as_ref().map_or_else(String::new, |why| format!(": {why}"))
+}
+
+/// Why rows cannot be read.
+#[derive(Debug, Error)]
+pub enum TableError {
+    /// The capture cannot be read.
+    #[error("{}: {error}", path.display())]
+    Read {
+        /// Which one.
+        path: PathBuf,
+        /// Why.
+        error: CaptureError,
+    },
+    /// Arrow refuses the columns; a bug.
+    #[error(transparent)]
+    Arrow(#[from] arrow_schema::ArrowError),
+}

@@ -1,0 +1,36 @@
+//! From captures to Arrow: the one place that says which tables and columns there are.
+//!
+//! A [`CaptureSet`] is what a query sees: captures, each once. [`Directory::of`] names the tables of a
+//! set; a [`Table`] has columns, and plans a [`Scan`] of those that are asked for: batches of rows,
+//! in parts that can be read side by side. What can be ruled out by the heads of chunks is not read
+//! ([`Bounds`]).
+//!
+//! A table is one file in `tables/` and one line in [`tables::ALL`](tables). Most are rows of
+//! chunks ([`of_chunks`]) or a few rows in memory ([`small`]); one whose rows depend on each other,
+//! in order, adds a [`Pass`].
+//!
+//! What is not read is not checked, as in `ppt dump --from`: heads tell how many frames a chunk
+//! holds. Tables of the account read captures as a whole once, as `ppt info` does
+//! ([`CaptureSet::verify`]), and so does opening one whose heads are damaged.
+
+mod bounds;
+mod builder;
+mod catalog;
+mod directory;
+mod error;
+mod nest;
+mod of_chunks;
+mod paths;
+mod rows;
+mod set;
+mod small;
+mod standard;
+mod table;
+mod tables;
+
+pub use bounds::{Bounded, Bounds, Number, Range, Word};
+pub use directory::Directory;
+pub use error::{SetError, TableError};
+pub use set::{CaptureSet, Trouble};
+pub use standard::{STANDARD, Standard};
+pub use table::{Batches, Pass, Planned, Request, Runner, Scan, Start, Table};

@@ -1,0 +1,354 @@
+//! How slices nest: depth, parent, and what no child covers.
+//!
+//! A slice lies in the innermost one of its thread that contains it, both ends included. Slices that
+//! overlap without one containing the other are neighbours. In the order of their starts, the longest
+//! first, one stack of open slices tells all of it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int32Type, Int64Type, TimestampNanosecondType};
+use arrow_array::{Array, ArrayRef, DictionaryArray, Int32Array, Int64Array, RecordBatch};
+use arrow_array::{RecordBatchOptions, StringArray};
+use arrow_schema::SchemaRef;
+
+use crate::error::TableError;
+use crate::set::{CaptureSet, OwnerKeys};
+use crate::table::Runner;
+use crate::tables::Nested;
+
+/// What parents are named by: the owners of rings.
+#[derive(Debug)]
+pub(crate) struct Parents {
+    buffers: Arc<StringArray>,
+    segments: Arc<StringArray>,
+    /// Keys of buffer and segment, and the ring.
+    owners: Vec<(i32, i32, Option<i32>)>,
+}
+
+impl Parents {
+    pub fn new(set: &CaptureSet) -> Parents {
+        let names = set.names();
+        let (buffers, segments) = (names.buffers.clone(), names.segments.clone());
+        Parents { buffers, segments, owners: Vec::new() }
+    }
+
+    /// Takes in an owner; returns its number.
+    pub fn add(&mut self, owner: &OwnerKeys) -> i32 {
+        self.owners.push((owner.buffer, owner.segment, owner.ring));
+        self.owners.len() as i32 - 1
+    }
+}
+
+/// Where the columns are that nesting takes, and which come out.
+#[derive(Debug, Clone)]
+pub(crate) struct Nest {
+    pub thread: usize,
+    pub start: usize,
+    pub dur: usize,
+    pub seqno: usize,
+    pub owner: usize,
+    /// A column of what is read, or one that is made.
+    pub columns: Vec<Result<usize, Nested>>,
+    pub schema: SchemaRef,
+    pub parents: Arc<Parents>,
+}
+
+impl Nest {
+    pub fn runner(&self) -> Box<dyn Runner> {
+        let (nest, thread) = (self.clone(), None);
+        Box::new(Nesting { nest, thread, open: Vec::new(), waiting: BTreeMap::new(), next: 0 })
+    }
+}
+
+/// A slice that may still have children.
+#[derive(Debug, Clone, Copy)]
+struct Open {
+    /// Number of its batch, and its row there.
+    row: (u64, usize),
+    end: i64,
+    /// Its children cover everything up to here that they will ever cover.
+    covered_to: i64,
+    uncovered: i64,
+    owner: i32,
+    seqno: Option<i64>,
+}
+
+/// Rows of which some are open.
+#[derive(Debug)]
+struct Waiting {
+    batch: RecordBatch,
+    open: usize,
+    /// By row.
+    depth: Vec<i32>,
+    self_time: Vec<i64>,
+    parent: Vec<Option<(i32, Option<i64>)>>,
+}
+
+/// Slices of one thread after the other.
+#[derive(Debug)]
+struct Nesting {
+    nest: Nest,
+    thread: Option<i32>,
+    open: Vec<Open>,
+    /// By the number of the batch: as many as have an open slice.
+    waiting: BTreeMap<u64, Waiting>,
+    next: u64,
+}
+
+impl Runner for Nesting {
+    fn push(&mut self, batch: RecordBatch) -> Result<Vec<RecordBatch>, TableError> {
+        let rows = batch.num_rows();
+        let threads = batch.column(self.nest.thread).as_primitive::<Int32Type>().clone();
+        let starts =
+            batch.column(self.nest.start).as_primitive::<TimestampNanosecondType>().clone();
+        let lengths = batch.column(self.nest.dur).as_primitive::<Int64Type>().clone();
+        let seqnos = batch.column(self.nest.seqno).as_primitive::<Int64Type>().clone();
+        let owners = batch.column(self.nest.owner).as_primitive::<Int32Type>().clone();
+        let number = self.next;
+        self.next += 1;
+        let (depth, self_time) = (vec![0; rows], vec![0; rows]);
+        let waiting = Waiting { batch, open: 0, depth, self_time, parent: vec![None; rows] };
+        self.waiting.insert(number, waiting);
+        for row in 0..rows {
+            let thread = threads.value(row);
+            if self.thread.replace(thread) != Some(thread) {
+                self.close_all();
+            }
+            let (start, length) = (starts.value(row), lengths.value(row));
+            let end = start.saturating_add(length);
+            while self.open.last().is_some_and(|open| open.end < end.max(start)) {
+                self.close();
+            }
+            let depth = self.open.len() as i32;
+            let parent = self.open.last_mut().map(|parent| {
+                let news = end.saturating_sub(start.max(parent.covered_to)).max(0);
+                parent.uncovered -= news;
+                parent.covered_to = parent.covered_to.max(end);
+                (parent.owner, parent.seqno)
+            });
+            if let Some(waiting) = self.waiting.get_mut(&number) {
+                waiting.depth[row] = depth;
+                waiting.parent[row] = parent;
+                waiting.open += 1;
+            }
+            let seqno = seqnos.is_valid(row).then(|| seqnos.value(row));
+            let (row, owner) = ((number, row), owners.value(row));
+            let open = Open { row, end, covered_to: start, uncovered: length, owner, seqno };
+            self.open.push(open);
+        }
+        self.done()
+    }
+
+    fn finish(&mut self) -> Result<Vec<RecordBatch>, TableError> {
+        self.close_all();
+        self.done()
+    }
+}
+
+impl Nesting {
+    fn close_all(&mut self) {
+        while !self.open.is_empty() {
+            self.close();
+        }
+    }
+
+    /// Closes the innermost slice: nothing that comes can be in it.
+    fn close(&mut self) {
+        let Some(open) = self.open.pop() else { return };
+        let (batch, row) = open.row;
+        if let Some(waiting) = self.waiting.get_mut(&batch) {
+            waiting.self_time[row] = open.uncovered;
+            waiting.open -= 1;
+        }
+    }
+
+    /// The batches of which no row is open. One that is open for long holds up none but its own.
+    fn done(&mut self) -> Result<Vec<RecordBatch>, TableError> {
+        let done = self.waiting.extract_if(.., |_, waiting| waiting.open == 0);
+        done.map(|(_, waiting)| self.nest.batch(&waiting)).collect()
+    }
+}
+
+impl Nest {
+    fn batch(&self, waiting: &Waiting) -> Result<RecordBatch, TableError> {
+        let column = |column: &Result<usize, Nested>| match column {
+            Ok(read) => Ok(waiting.batch.column(*read).clone()),
+            Err(nested) => self.nested(*nested, waiting),
+        };
+        let columns = self.columns.iter().map(column).collect::<Result<Vec<_>, _>>()?;
+        let rows = Some(waiting.batch.num_rows());
+        let options = RecordBatchOptions::new().with_row_count(rows);
+        Ok(RecordBatch::try_new_with_options(self.schema.clone(), columns, &options)?)
+    }
+
+    fn nested(&self, nested: Nested, waiting: &Waiting) -> Result<ArrayRef, TableError> {
+        let parents = waiting.parent.iter();
+        let owner = |parent: &Option<(i32, Option<i64>)>| {
+            self.parents.owners.get((*parent)?.0 as usize).copied()
+        };
+        Ok(match nested {
+            Nested::Depth => Arc::new(Int32Array::from(waiting.depth.clone())),
+            Nested::SelfTime => Arc::new(Int64Array::from(waiting.self_time.clone())),
+            Nested::ParentRing => {
+                Arc::new(parents.map(|parent| owner(parent)?.2).collect::<Int32Array>())
+            }
+            Nested::ParentSeqno => {
+                Arc::new(parents.map(|parent| (*parent)?.1).collect::<Int64Array>())
+            }
+            Nested::ParentBuffer => {
+                let keys: Int32Array = parents.map(|parent| Some(owner(parent)?.0)).collect();
+                Arc::new(DictionaryArray::try_new(keys, self.parents.buffers.clone())?)
+            }
+            Nested::ParentSegment => {
+                let keys: Int32Array = parents.map(|parent| Some(owner(parent)?.1)).collect();
+                Arc::new(DictionaryArray::try_new(keys, self.parents.segments.clone())?)
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::TimestampNanosecondArray;
+    use arrow_schema::{DataType, Field, Schema};
+
+    use super::*;
+
+    fn runner() -> Box<dyn Runner> {
+        let field = |name: &str, ty| Field::new(name, ty, true);
+        let schema = Schema::new(vec![
+            field("seqno", DataType::Int64),
+            field("depth", DataType::Int32),
+            field("parent", DataType::Int64),
+            field("self", DataType::Int64),
+        ]);
+        let columns =
+            vec![Ok(3), Err(Nested::Depth), Err(Nested::ParentSeqno), Err(Nested::SelfTime)];
+        let words = Arc::new(StringArray::from(vec![""]));
+        let (buffers, segments) = (words.clone(), words);
+        let parents = Parents { buffers, segments, owners: vec![(0, 0, Some(0))] };
+        let (schema, parents) = (Arc::new(schema), Arc::new(parents));
+        Nest { thread: 0, start: 1, dur: 2, seqno: 3, owner: 4, columns, schema, parents }.runner()
+    }
+
+    /// Thread, start, end.
+    type Slice = (i32, i64, i64);
+
+    fn batch(slices: &[Slice], first: i64) -> RecordBatch {
+        let count = slices.len() as i64;
+        let columns: Vec<(&str, ArrayRef)> = vec![
+            ("thread", Arc::new(Int32Array::from_iter_values(slices.iter().map(|it| it.0)))),
+            (
+                "ts",
+                Arc::new(TimestampNanosecondArray::from_iter_values(slices.iter().map(|it| it.1))),
+            ),
+            ("dur", Arc::new(Int64Array::from_iter_values(slices.iter().map(|it| it.2 - it.1)))),
+            ("seqno", Arc::new(Int64Array::from_iter_values(first..first + count))),
+            ("owner", Arc::new(Int32Array::from_iter_values(slices.iter().map(|_| 0)))),
+        ];
+        RecordBatch::try_from_iter(columns).unwrap()
+    }
+
+    /// Number, depth, number of the parent, self: sorted by number.
+    fn nested(slices: &[Slice], each: usize) -> Vec<(i64, i32, Option<i64>, i64)> {
+        let mut runner = runner();
+        let mut out = Vec::new();
+        for (at, part) in slices.chunks(each).enumerate() {
+            out.extend(runner.push(batch(part, (at * each) as i64)).unwrap());
+        }
+        out.extend(runner.finish().unwrap());
+        let mut rows: Vec<_> = out
+            .iter()
+            .flat_map(|batch| {
+                let long = |at: usize| batch.column(at).as_primitive::<Int64Type>();
+                let (seqno, parent, own) = (long(0), long(2), long(3));
+                let depth = batch.column(1).as_primitive::<Int32Type>();
+                (0..batch.num_rows()).map(move |row| {
+                    let parent = parent.is_valid(row).then(|| parent.value(row));
+                    (seqno.value(row), depth.value(row), parent, own.value(row))
+                })
+            })
+            .collect();
+        rows.sort_unstable();
+        rows
+    }
+
+    /// The same by looking at all pairs.
+    fn by_pairs(slices: &[Slice]) -> Vec<(i64, i32, Option<i64>, i64)> {
+        let contains = |a: usize, b: usize| {
+            let ((t, start, end), (u, from, to)) = (slices[a], slices[b]);
+            a < b && t == u && start <= from && to.max(from) <= end
+        };
+        let parent = |b: usize| (0..b).rev().find(|&a| contains(a, b));
+        (0..slices.len())
+            .map(|b| {
+                let mut depth = 0;
+                let mut up = parent(b);
+                while let Some(a) = up {
+                    depth += 1;
+                    up = parent(a);
+                }
+                let (_, start, end) = slices[b];
+                let children: Vec<_> =
+                    (b + 1..slices.len()).filter(|&c| parent(c) == Some(b)).collect();
+                let covers =
+                    |ns: &i64| children.iter().any(|&c| slices[c].1 <= *ns && *ns < slices[c].2);
+                let covered = (start..end).filter(covers).count() as i64;
+                (b as i64, depth, parent(b).map(|it| it as i64), end - start - covered)
+            })
+            .collect()
+    }
+
+    #[test]
+    fn slices_lie_in_the_innermost_that_contains_them() {
+        let slices =
+            [(1, 0, 100), (1, 0, 40), (1, 10, 20), (1, 30, 60), (1, 100, 100), (1, 101, 102)];
+        let expected = [
+            (0, 0, None, 40),
+            (1, 1, Some(0), 30),
+            (2, 2, Some(1), 10),
+            (3, 1, Some(0), 30),
+            (4, 1, Some(0), 0),
+            (5, 0, None, 1),
+        ];
+        for each in 1..=slices.len() {
+            assert_eq!(nested(&slices, each), expected);
+        }
+        assert_eq!(by_pairs(&slices), expected);
+        let other = [(1, 0, 10), (2, 2, 4)];
+        assert_eq!(nested(&other, 2), [(0, 0, None, 10), (1, 0, None, 2)], "another thread");
+    }
+
+    #[test]
+    fn one_stack_tells_what_all_pairs_tell() {
+        let mut word = 7u64;
+        let mut next = |most: u64| {
+            word = word.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            ((word >> 33) % most) as i64
+        };
+        for _ in 0..300 {
+            let mut slices: Vec<Slice> = (0..next(30))
+                .map(|_| {
+                    let start = next(40);
+                    (next(2) as i32, start, start + next(25))
+                })
+                .collect();
+            slices.sort_by_key(|&(thread, start, end)| (thread, start, -end));
+            assert_eq!(nested(&slices, 4), by_pairs(&slices), "{slices:?}");
+        }
+    }
+
+    #[test]
+    fn a_long_slice_holds_up_its_own_batch_alone() {
+        let mut runner = runner();
+        assert_eq!(runner.push(batch(&[(1, 0, 1_000_000)], 0)).unwrap().len(), 0);
+        let mut out = 0;
+        for step in 0..1000 {
+            out += runner.push(batch(&[(1, step * 10, step * 10 + 5)], step + 1)).unwrap().len();
+        }
+        assert_eq!(out, 999);
+        assert_eq!(runner.finish().unwrap().len(), 2);
+    }
+}

@@ -1,0 +1,320 @@
+//! The captures that a query sees.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use arrow_array::StringArray;
+use ppt_capture::{CaptureError, Damage, SourceInfo};
+
+use crate::builder::Dictionary;
+use crate::catalog::{Catalog, Owner};
+use crate::error::{SetError, TableError};
+use crate::paths::expand;
+
+/// Captures, each once.
+///
+/// Those that grow are read up to where they were when the set was opened.
+#[derive(Debug)]
+pub struct CaptureSet {
+    captures: Vec<Opened>,
+    /// What their rows are named by.
+    names: Names,
+}
+
+/// Something that is wrong with a capture, though its good rows are read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trouble {
+    /// The capture.
+    pub path: PathBuf,
+    /// Damage that was found so far; the first places of it.
+    pub damaged: Vec<Damage>,
+    /// Places of damage, all of them.
+    pub damages: u64,
+    /// Where it was cut off, or is still being written.
+    pub cut: Option<u64>,
+}
+
+/// One capture.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    /// As it was named.
+    pub path: PathBuf,
+    pub file: Arc<File>,
+    /// The first 16 hex digits of its id.
+    pub id: String,
+    /// Bytes that are looked at.
+    pub bytes: u64,
+    by_heads: Arc<Catalog>,
+    by_all: OnceLock<Arc<Catalog>>,
+    /// Damage that was found while rows were read, by its place.
+    found: Mutex<BTreeMap<u64, Damage>>,
+}
+
+/// The words of the columns that name a row, and their keys.
+#[derive(Debug)]
+pub(crate) struct Names {
+    pub captures: Arc<StringArray>,
+    pub buffers: Arc<StringArray>,
+    pub segments: Arc<StringArray>,
+    pub hosts: Arc<StringArray>,
+    buffer_keys: Dictionary,
+    segment_keys: HashMap<u64, i32>,
+    host_keys: Dictionary,
+    processes: HashMap<Process, i32>,
+}
+
+/// A process of any host and boot: numbers come again.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Process {
+    boot: String,
+    pid: u32,
+    start: u64,
+}
+
+/// Whose rows they are: the keys of the columns that name them.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct OwnerKeys {
+    pub source: u16,
+    pub nonce: u64,
+    pub capture: i32,
+    pub buffer: i32,
+    pub segment: i32,
+    pub host: i32,
+    pub ring: Option<i32>,
+    pub tid: Option<i32>,
+    pub pid: Option<i32>,
+    /// Index of the source in the catalog.
+    pub info: usize,
+    /// Number of the process in the set.
+    pub process: i32,
+}
+
+impl CaptureSet {
+    /// Opens captures: files, patterns, names of rotated ones, `-` for standard input. One that is
+    /// named twice counts once; of two copies, the longer one.
+    ///
+    /// # Errors
+    /// See [`SetError`]. Damage is none: see [`Self::troubles`].
+    pub fn open(names: &[PathBuf]) -> Result<CaptureSet, SetError> {
+        let mut captures: Vec<Opened> = Vec::new();
+        for path in expand(names)? {
+            let opened = Opened::open(&path).map_err(|error| SetError::Capture { path, error })?;
+            match captures.iter_mut().find(|known| known.id == opened.id) {
+                Some(known) if known.bytes >= opened.bytes => {}
+                Some(known) => *known = opened,
+                None => captures.push(opened),
+            }
+        }
+        let names = Names::of(&captures);
+        Ok(CaptureSet { captures, names })
+    }
+
+    /// Reads every capture as a whole, once: from then on all that is said of them is what
+    /// `ppt info` says.
+    ///
+    /// # Errors
+    /// One of them cannot be read.
+    pub fn verify(&self) -> Result<(), SetError> {
+        for capture in &self.captures {
+            let error = |error| SetError::Capture { path: capture.path.clone(), error };
+            capture.verify().map_err(error)?;
+        }
+        Ok(())
+    }
+
+    /// What is wrong with them, as far as it is known by now.
+    pub fn troubles(&self) -> Vec<Trouble> {
+        self.captures.iter().filter_map(Opened::trouble).collect()
+    }
+
+    pub(crate) fn captures(&self) -> &[Opened] {
+        &self.captures
+    }
+
+    pub(crate) fn names(&self) -> &Names {
+        &self.names
+    }
+
+    /// The keys of the owners of a capture's chunks.
+    pub(crate) fn owners(&self, capture: usize, catalog: &Catalog) -> Vec<OwnerKeys> {
+        let by_id: HashMap<u16, usize> =
+            catalog.sources.iter().enumerate().map(|(index, info)| (info.id, index)).collect();
+        let owner = |owner: &Owner| {
+            let info = by_id.get(&owner.source).copied()?;
+            Some(self.owner(capture, catalog, info, owner))
+        };
+        // The reader checks that there is a source.
+        catalog.owners.iter().filter_map(owner).collect()
+    }
+
+    /// The keys of an owner, of the source at `info`.
+    pub(crate) fn owner(
+        &self,
+        capture: usize,
+        catalog: &Catalog,
+        info: usize,
+        owner: &Owner,
+    ) -> OwnerKeys {
+        let source = &catalog.sources[info];
+        let small = |number: u32| i32::try_from(number).ok();
+        let process = process(&self.captures[capture], source);
+        OwnerKeys {
+            source: owner.source,
+            nonce: owner.nonce,
+            capture: capture as i32,
+            buffer: self.names.buffer(&source.source.buffer),
+            segment: self.names.segment(owner.nonce),
+            host: self.names.host(catalog.host()),
+            ring: small(owner.ring),
+            tid: small(owner.tid).filter(|&tid| tid != 0),
+            pid: small(source.source.process.pid),
+            info,
+            process: self.names.processes.get(&process).copied().unwrap_or(-1),
+        }
+    }
+}
+
+impl Names {
+    fn of(captures: &[Opened]) -> Names {
+        let (mut buffer_keys, mut host_keys) = (Dictionary::default(), Dictionary::default());
+        let (mut segments, mut segment_keys) = (Dictionary::default(), HashMap::new());
+        let mut processes = HashMap::new();
+        for capture in captures {
+            let catalog = &capture.by_heads;
+            host_keys.key(catalog.host());
+            for info in &catalog.sources {
+                buffer_keys.key(&info.source.buffer);
+                for segment in &info.source.segments {
+                    let key = segments.key(&format!("{:016x}", segment.nonce));
+                    segment_keys.insert(segment.nonce, key);
+                }
+                let next = processes.len() as i32;
+                processes.entry(process(capture, info)).or_insert(next);
+            }
+        }
+        let ids = captures.iter().map(|it| &it.id);
+        Names {
+            captures: Arc::new(StringArray::from_iter_values(ids)),
+            buffers: buffer_keys.array(),
+            segments: segments.array(),
+            hosts: host_keys.array(),
+            buffer_keys,
+            segment_keys,
+            host_keys,
+            processes,
+        }
+    }
+
+    pub fn buffer(&self, name: &str) -> i32 {
+        self.buffer_keys.get(name).unwrap_or(0)
+    }
+
+    pub fn host(&self, name: &str) -> i32 {
+        self.host_keys.get(name).unwrap_or(0)
+    }
+
+    pub fn segment(&self, nonce: u64) -> i32 {
+        self.segment_keys.get(&nonce).copied().unwrap_or(0)
+    }
+}
+
+fn process(capture: &Opened, info: &SourceInfo) -> Process {
+    let boot = match &capture.by_heads.header {
+        Some(header) => header.boot_id.clone(),
+        // Another capture may be of another boot.
+        None => capture.id.clone(),
+    };
+    let process = &info.source.process;
+    Process { boot, pid: process.pid, start: process.start_time }
+}
+
+impl Opened {
+    fn open(path: &Path) -> Result<Opened, CaptureError> {
+        let file = if path.as_os_str() == "-" {
+            spool(io::stdin().lock())?
+        } else {
+            let file = File::open(path)?;
+            let kind = file.metadata()?;
+            match kind.is_file() {
+                true => file,
+                false if kind.is_dir() => return Err(CaptureError::Directory),
+                false => spool(file)?,
+            }
+        };
+        // Another position in the very same file, whatever has its name by now.
+        let again = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
+        let by_heads = Catalog::by_heads(&again)?;
+        let bytes = match by_heads.cut {
+            Some(cut) => cut,
+            None => file.metadata()?.len(),
+        };
+        let id = by_heads.short_id.unwrap_or_default();
+        let id = id.iter().map(|byte| format!("{byte:02x}")).collect();
+        let damaged = by_heads.damages > 0;
+        let opened = Opened {
+            path: path.to_owned(),
+            file: Arc::new(file),
+            id,
+            bytes,
+            by_heads: Arc::new(by_heads),
+            by_all: OnceLock::new(),
+            found: Mutex::default(),
+        };
+        if damaged {
+            opened.verify()?;
+        }
+        Ok(opened)
+    }
+
+    /// What is known of it by now.
+    pub fn catalog(&self) -> &Arc<Catalog> {
+        self.by_all.get().unwrap_or(&self.by_heads)
+    }
+
+    /// What reading all of it says.
+    pub fn verify(&self) -> Result<&Arc<Catalog>, CaptureError> {
+        if let Some(known) = self.by_all.get() {
+            return Ok(known);
+        }
+        let catalog = Catalog::by_all(&self.file, self.bytes)?;
+        Ok(self.by_all.get_or_init(|| Arc::new(catalog)))
+    }
+
+    /// The same, for tables.
+    pub fn verified(&self) -> Result<&Arc<Catalog>, TableError> {
+        self.verify().map_err(|error| TableError::Read { path: self.path.clone(), error })
+    }
+
+    /// Notes damage that was found in a chunk.
+    pub fn damage(&self, damage: Damage) {
+        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        found.entry(damage.offset).or_insert(damage);
+    }
+
+    fn trouble(&self) -> Option<Trouble> {
+        let catalog = self.catalog();
+        let mut damaged = catalog.damaged.clone();
+        let mut damages = catalog.damages;
+        let found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        // What reading all of it found is counted.
+        for damage in found.values().filter(|_| !catalog.verified) {
+            if !damaged.contains(damage) {
+                damaged.push(damage.clone());
+                damages += 1;
+            }
+        }
+        let some = damages > 0 || catalog.cut.is_some();
+        some.then(|| Trouble { path: self.path.clone(), damaged, damages, cut: catalog.cut })
+    }
+}
+
+/// What comes only once, kept in a file without a name.
+fn spool(mut from: impl io::Read) -> io::Result<File> {
+    let mut file = tempfile::tempfile()?;
+    io::copy(&mut from, &mut file)?;
+    Ok(file)
+}

@@ -1,0 +1,155 @@
+//! The ten columns that every row of frames begins with.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use arrow_array::StringArray;
+use arrow_schema::{DataType, Field};
+use ppt_capture::Stamps;
+
+use crate::bounds::{Bounded, Number, Word};
+use crate::builder::{Builder, From, timestamp, words};
+use crate::catalog::{Catalog, ChunkAt};
+use crate::rows::Rows;
+use crate::set::{Names, OwnerKeys};
+
+/// A standard column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
+pub enum Standard {
+    /// The capture's id, its first 16 hex digits.
+    Capture,
+    /// The buffer's name.
+    Buffer,
+    /// The segment's nonce, 16 hex digits.
+    Segment,
+    /// The ring in the segment.
+    Ring,
+    /// The number in the ring.
+    Seqno,
+    /// The host's name.
+    Host,
+    /// The process, in the listener's namespace.
+    Pid,
+    /// The thread, in the target's own namespace.
+    Tid,
+    /// The time of the `@at` field.
+    Ts,
+    /// When the listener had it.
+    Drained,
+}
+
+/// All of them, in the order of every table.
+pub const STANDARD: [Standard; 10] = [
+    Standard::Capture,
+    Standard::Buffer,
+    Standard::Segment,
+    Standard::Ring,
+    Standard::Seqno,
+    Standard::Host,
+    Standard::Pid,
+    Standard::Tid,
+    Standard::Ts,
+    Standard::Drained,
+];
+
+impl Standard {
+    /// Its name, where no field has it.
+    pub fn name(self) -> &'static str {
+        self.into()
+    }
+
+    /// What bounds it.
+    pub(crate) fn bounded(self) -> Bounded {
+        match self {
+            Standard::Capture => Bounded::Word(Word::Capture),
+            Standard::Buffer => Bounded::Word(Word::Buffer),
+            Standard::Segment => Bounded::Word(Word::Segment),
+            Standard::Ring => Bounded::Number(Number::Ring),
+            Standard::Seqno => Bounded::Number(Number::Seqno),
+            Standard::Host => Bounded::Word(Word::Host),
+            Standard::Pid => Bounded::Number(Number::Pid),
+            Standard::Tid => Bounded::Number(Number::Tid),
+            Standard::Ts => Bounded::Number(Number::Ts),
+            Standard::Drained => Bounded::Number(Number::Drained),
+        }
+    }
+
+    /// The column, which gives way to `taken`: names of fields, in lower case.
+    pub(crate) fn field(self, taken: &HashSet<String>) -> Field {
+        let ty = match self {
+            Standard::Capture | Standard::Buffer | Standard::Segment | Standard::Host => words(),
+            Standard::Ring | Standard::Pid | Standard::Tid => DataType::Int32,
+            Standard::Seqno => DataType::Int64,
+            Standard::Ts | Standard::Drained => timestamp(),
+        };
+        Field::new(free(self.name(), taken), ty, true)
+    }
+
+    /// The words of the column.
+    pub(crate) fn words(self, names: &Names) -> Option<Arc<StringArray>> {
+        match self {
+            Standard::Capture => Some(names.captures.clone()),
+            Standard::Buffer => Some(names.buffers.clone()),
+            Standard::Segment => Some(names.segments.clone()),
+            Standard::Host => Some(names.hosts.clone()),
+            _ => None,
+        }
+    }
+}
+
+/// `name`, with as many `ppt_` before it as it takes not to be among `taken`.
+pub(crate) fn free(name: &str, taken: &HashSet<String>) -> String {
+    let mut name = name.to_owned();
+    while taken.contains(&name.to_ascii_lowercase()) {
+        name.insert_str(0, "ppt_");
+    }
+    name
+}
+
+/// Frames of a chunk, and what is known of all of them.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ChunkRows<'a> {
+    /// Index of the capture.
+    pub capture: usize,
+    pub catalog: &'a Catalog,
+    pub at: &'a ChunkAt,
+    pub owner: &'a OwnerKeys,
+    /// The frames that carry their number.
+    pub rows: Rows<'a>,
+    pub stamps: &'a Stamps<'a>,
+    pub offset: Option<i128>,
+}
+
+impl<'a> ChunkRows<'a> {
+    /// Where to gather `rows` from.
+    pub fn from(&self, rows: Rows<'a>) -> From<'a> {
+        From { rows, stamps: self.stamps, offset: self.offset, keys: None }
+    }
+
+    /// Appends a standard column of `rows` to `builder`; `ts` is read by the caller.
+    pub fn standard(&self, column: Standard, rows: Rows<'_>, builder: &mut Builder) {
+        let (owner, count) = (self.owner, rows.len());
+        match column {
+            Standard::Capture => builder.repeat(Some(owner.capture), count),
+            Standard::Buffer => builder.repeat(Some(owner.buffer), count),
+            Standard::Segment => builder.repeat(Some(owner.segment), count),
+            Standard::Host => builder.repeat(Some(owner.host), count),
+            Standard::Ring => builder.repeat(owner.ring, count),
+            Standard::Pid => builder.repeat(owner.pid, count),
+            Standard::Tid => builder.repeat(owner.tid, count),
+            Standard::Drained => builder.repeat(self.catalog.epoch(self.at.drained), count),
+            Standard::Seqno => match (i64::try_from(self.at.first_seq), rows.which) {
+                // A number so large is no frame's: every ring begins at 1.
+                (Err(_), _) => builder.nulls(count),
+                (Ok(first), None) => {
+                    builder.extend((0..count).map(|row| first.saturating_add(row as i64)));
+                }
+                (Ok(first), Some(which)) => {
+                    builder.extend(which.iter().map(|&row| first.saturating_add(row.into())));
+                }
+            },
+            Standard::Ts => builder.nulls(count),
+        }
+    }
+}

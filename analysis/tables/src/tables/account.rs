@@ -1,0 +1,52 @@
+//! `account`: what was captured, and each cause of what was lost or dropped, as `ppt info` has it.
+
+use std::sync::Arc;
+
+use ppt_capture::{Cause, Lost};
+
+use super::Named;
+use crate::error::{SetError, TableError};
+use crate::set::CaptureSet;
+use crate::small::{Cell, Kind, Small, schema};
+
+pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<Named>, SetError> {
+    let schema = schema([
+        ("capture", Kind::Word),
+        ("buffer", Kind::Word),
+        ("host", Kind::Word),
+        ("pid", Kind::Int),
+        ("cause", Kind::Word),
+        ("count", Kind::Long),
+    ]);
+    Ok(vec![Named::fixed("account", Small { set: set.clone(), schema, rows })])
+}
+
+fn rows(set: &CaptureSet) -> Result<Vec<Vec<Cell>>, TableError> {
+    let mut rows = Vec::new();
+    for capture in set.captures() {
+        let catalog = capture.verified()?;
+        for info in &catalog.sources {
+            let mut lost = Lost::default();
+            let mut captured = 0u64;
+            for (_, ring) in catalog.account.rings().filter(|(key, _)| key.source == info.id) {
+                lost += ring.lost_with_damage();
+                captured = captured.saturating_add(ring.captured);
+            }
+            let dropped = catalog.account.dropped(info.id);
+            let by_cause = |(cause, count): (Cause, u64)| (cause.name(), count);
+            let counts = [("captured", captured)].into_iter();
+            let counts = counts.chain(lost.by_cause().map(by_cause));
+            for (cause, count) in counts.chain(dropped.by_cause().map(by_cause)) {
+                rows.push(vec![
+                    Cell::word(&capture.id),
+                    Cell::word(&info.source.buffer),
+                    Cell::word(catalog.host()),
+                    Cell::int(info.source.process.pid),
+                    Cell::word(cause),
+                    Cell::count(count),
+                ]);
+            }
+        }
+    }
+    Ok(rows)
+}

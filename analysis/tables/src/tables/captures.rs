@@ -1,0 +1,60 @@
+//! `captures`: each capture, with its sums.
+
+use std::sync::Arc;
+
+use ppt_capture::Dropped;
+
+use super::Named;
+use crate::error::{SetError, TableError};
+use crate::set::CaptureSet;
+use crate::small::{Cell, Kind, Small, schema};
+
+pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<Named>, SetError> {
+    let schema = schema([
+        ("capture", Kind::Word),
+        ("path", Kind::Text),
+        ("host", Kind::Word),
+        ("boot_id", Kind::Word),
+        ("created", Kind::Time),
+        ("ended", Kind::Time),
+        ("reason", Kind::Word),
+        ("complete", Kind::Bool),
+        ("frames", Kind::Long),
+        ("lost", Kind::Long),
+        ("dropped", Kind::Long),
+        ("bytes", Kind::Long),
+    ]);
+    Ok(vec![Named::fixed("captures", Small { set: set.clone(), schema, rows })])
+}
+
+fn rows(set: &CaptureSet) -> Result<Vec<Vec<Cell>>, TableError> {
+    let mut rows = Vec::new();
+    for capture in set.captures() {
+        let catalog = capture.verified()?;
+        let (mut frames, mut lost) = (0u64, 0u64);
+        for (_, ring) in catalog.account.rings() {
+            frames = frames.saturating_add(ring.captured);
+            lost = lost.saturating_add(ring.lost_with_damage().total());
+        }
+        let mut dropped = Dropped::default();
+        catalog.sources.iter().for_each(|info| dropped += catalog.account.dropped(info.id));
+        let time = |ns: u64| Cell::Time(i64::try_from(ns).ok().filter(|&ns| ns != 0));
+        let header = catalog.header.as_ref();
+        let end = catalog.end.as_ref();
+        rows.push(vec![
+            Cell::word(&capture.id),
+            Cell::text(&capture.path.to_string_lossy()),
+            Cell::word(catalog.host()),
+            Cell::word(header.map_or("", |it| &it.boot_id)),
+            header.map_or(Cell::Null, |it| time(it.created_realtime_ns)),
+            end.map_or(Cell::Null, |it| time(it.realtime_ns)),
+            Cell::word(end.map_or("", |it| it.reason.name())),
+            Cell::Bool(end.is_some()),
+            Cell::count(frames),
+            Cell::count(lost),
+            Cell::count(dropped.total()),
+            Cell::count(capture.bytes),
+        ]);
+    }
+    Ok(rows)
+}

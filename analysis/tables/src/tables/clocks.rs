@@ -1,0 +1,45 @@
+//! `clocks`: the bracketed readings of clocks.
+
+use std::sync::Arc;
+
+use super::Named;
+use crate::error::{SetError, TableError};
+use crate::set::CaptureSet;
+use crate::small::{Cell, Kind, Small, schema};
+
+pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<Named>, SetError> {
+    let schema = schema([
+        ("capture", Kind::Word),
+        ("host", Kind::Word),
+        ("clock_a", Kind::Word),
+        ("clock_b", Kind::Word),
+        ("a_before", Kind::Long),
+        ("b", Kind::Long),
+        ("a_after", Kind::Long),
+        ("flags", Kind::Int),
+    ]);
+    Ok(vec![Named::fixed("clocks", Small { set: set.clone(), schema, rows })])
+}
+
+/// Bit of `flags`: the system does not trust ticks.
+const DISTRUSTED: i32 = 1;
+
+fn rows(set: &CaptureSet) -> Result<Vec<Vec<Cell>>, TableError> {
+    let mut rows = Vec::new();
+    for capture in set.captures() {
+        let catalog = capture.catalog();
+        for reading in &catalog.readings {
+            rows.push(vec![
+                Cell::word(&capture.id),
+                Cell::word(catalog.host()),
+                Cell::word(reading.a.name()),
+                Cell::word(reading.b.name()),
+                Cell::count(reading.a_before),
+                Cell::count(reading.b_value),
+                Cell::count(reading.a_after),
+                Cell::Int(Some(if reading.distrusted { DISTRUSTED } else { 0 })),
+            ]);
+        }
+    }
+    Ok(rows)
+}

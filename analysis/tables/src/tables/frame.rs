@@ -1,0 +1,237 @@
+//! A table for each frame name: the standard columns, the fields, and the length of each interval.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow_array::StringArray;
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use ppt_capture::SourceInfo;
+use ppt_capture::columns::{Reader, Time};
+use ppt_capture::frame_dsl::schema::{Edge, Frame};
+use ppt_capture::frame_dsl::{Column, ColumnType, Style, columns};
+
+use super::Named;
+use crate::bounds::{Bounded, Bounds};
+use crate::builder::{Builder, Dictionary, From, Keys, data_type};
+use crate::error::{SetError, TableError};
+use crate::of_chunks::{ChunkScan, OfChunks, Ts, Wanted, kind_bit};
+use crate::set::CaptureSet;
+use crate::standard::{ChunkRows, STANDARD, Standard};
+use crate::table::{Planned, Request, Scan, Table};
+
+pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<Named>, SetError> {
+    let mut kinds: BTreeMap<(&str, &str), Vec<Kind<'_>>> = BTreeMap::new();
+    for (capture, opened) in set.captures().iter().enumerate() {
+        for info in &opened.catalog().sources {
+            for (id, frame) in info.schema.frames.iter().enumerate() {
+                let name = (info.source.buffer.as_str(), frame.name.as_str());
+                let path = opened.path.as_path();
+                kinds.entry(name).or_default().push(Kind { capture, path, info, id, frame });
+            }
+        }
+    }
+    let tables = kinds.into_iter().map(|((buffer, name), kinds)| {
+        let of = Arc::new(Frames::new(set, (buffer, name), &kinds)?);
+        let table: Arc<dyn Table> = Arc::new(FrameTable { set: set.clone(), of });
+        Ok(Named { buffer: Some(buffer.to_owned()), name: name.to_owned(), table })
+    });
+    tables.collect()
+}
+
+/// A kind of frames of one source.
+struct Kind<'a> {
+    capture: usize,
+    path: &'a Path,
+    info: &'a SourceInfo,
+    id: usize,
+    frame: &'a Frame,
+}
+
+/// How the frames of a schema become rows.
+#[derive(Debug)]
+struct Variant {
+    id: u16,
+    /// Frames carry their id.
+    multi: bool,
+    at: Option<Time>,
+    /// By column behind the standard ones.
+    fields: Vec<Option<(Reader, Option<Keys>)>>,
+}
+
+#[derive(Debug)]
+struct Frames {
+    schema: SchemaRef,
+    /// Words of the columns that have some.
+    words: Vec<Option<Arc<StringArray>>>,
+    /// By capture and source.
+    sources: HashMap<(usize, u16), Arc<Variant>>,
+}
+
+#[derive(Debug)]
+struct FrameTable {
+    set: Arc<CaptureSet>,
+    of: Arc<Frames>,
+}
+
+impl Table for FrameTable {
+    fn schema(&self) -> &SchemaRef {
+        &self.of.schema
+    }
+
+    fn bounded(&self, column: usize) -> Option<Bounded> {
+        STANDARD.get(column).map(|standard| standard.bounded())
+    }
+
+    fn plan(&self, request: &Request<'_>) -> Result<Planned, TableError> {
+        let scan: Arc<dyn Scan> = Arc::new(ChunkScan::new(&self.set, &self.of, request)?);
+        Ok(scan.into())
+    }
+}
+
+/// A column of fields, and where it was first seen.
+struct Placed<'a> {
+    field: Field,
+    path: &'a Path,
+    words: Dictionary,
+}
+
+impl Frames {
+    fn new(
+        set: &CaptureSet,
+        (buffer, name): (&str, &str),
+        kinds: &[Kind<'_>],
+    ) -> Result<Frames, SetError> {
+        let mut placed: Vec<Placed<'_>> = Vec::new();
+        let mut places: HashMap<String, usize> = HashMap::new();
+        // Sources of one schema are read alike.
+        let mut variants: HashMap<u64, Vec<(usize, Column)>> = HashMap::new();
+        for kind in kinds {
+            if variants.contains_key(&kind.info.source.schema_hash) {
+                continue;
+            }
+            let mut own = Vec::new();
+            for column in columns(&kind.info.schema, kind.frame, Style::Sql) {
+                let field = arrow_field(kind, &column);
+                let place = *places.entry(column.name.clone()).or_insert_with(|| {
+                    let words = Dictionary::default();
+                    placed.push(Placed { field: field.clone(), path: kind.path, words });
+                    placed.len() - 1
+                });
+                let known = &placed[place];
+                if known.field.data_type() != field.data_type() {
+                    return Err(SetError::Conflict {
+                        table: format!("{buffer}.{name}"),
+                        column: column.name,
+                        first: known.path.to_owned(),
+                        first_type: known.field.data_type().to_string(),
+                        second: kind.path.to_owned(),
+                        second_type: field.data_type().to_string(),
+                    });
+                }
+                own.push((place, column));
+            }
+            variants.insert(kind.info.source.schema_hash, own);
+        }
+
+        let mut ready: HashMap<u64, Arc<Variant>> = HashMap::new();
+        let mut sources = HashMap::new();
+        for kind in kinds {
+            let hash = kind.info.source.schema_hash;
+            let variant = ready.entry(hash).or_insert_with(|| {
+                let mut fields: Vec<_> = placed.iter().map(|_| None).collect();
+                for (place, column) in &variants[&hash] {
+                    let reader = Reader::new(&kind.info.schema, column);
+                    let is_enum = matches!(column.ty, ColumnType::Enum { .. });
+                    let words = &mut placed[*place].words;
+                    let keys = is_enum.then(|| Keys::new(reader.names(), words));
+                    fields[*place] = Some((reader, keys));
+                }
+                let at = kind.frame.at().and_then(Time::of);
+                let multi = kind.info.schema.multi();
+                Arc::new(Variant { id: kind.id as u16, multi, at, fields })
+            });
+            sources.insert((kind.capture, kind.info.id), variant.clone());
+        }
+
+        let taken: HashSet<String> = places.keys().map(|name| name.to_ascii_lowercase()).collect();
+        let standard = STANDARD.iter().map(|column| column.field(&taken));
+        let fields = placed.iter().map(|it| it.field.clone());
+        let schema = Arc::new(Schema::new(standard.chain(fields).collect::<Vec<_>>()));
+        let standard = STANDARD.iter().map(|column| column.words(set.names()));
+        let words = placed.iter().map(|it| {
+            matches!(it.field.data_type(), DataType::Dictionary(..)).then(|| it.words.array())
+        });
+        Ok(Frames { schema, words: standard.chain(words).collect(), sources })
+    }
+}
+
+/// The Arrow field of a column, with what the frame file says of it.
+fn arrow_field(kind: &Kind<'_>, column: &Column) -> Field {
+    let field = &kind.frame.fields[column.field];
+    let mut metadata = HashMap::new();
+    let mut say = |key: &str, value: &str| {
+        if !value.is_empty() {
+            metadata.insert(key.to_owned(), value.to_owned());
+        }
+    };
+    say("unit", &field.unit);
+    say("doc", &field.doc);
+    let role = match (&column.ty, &field.interval) {
+        (ColumnType::Length { .. }, _) => "length",
+        (_, _) if field.at => "at",
+        (_, Some(interval)) if interval.edge == Edge::Start => "start",
+        (_, Some(_)) => "end",
+        (_, None) => "",
+    };
+    say("role", role);
+    if let Some(interval) = &field.interval {
+        say("interval", &interval.name);
+    }
+    Field::new(&column.name, data_type(column.ty), true).with_metadata(metadata)
+}
+
+impl OfChunks for Frames {
+    fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    fn words(&self, column: usize) -> Option<Arc<StringArray>> {
+        self.words[column].clone()
+    }
+
+    fn wanted(&self, capture: usize, source: u16, _: &Bounds) -> Wanted {
+        let Some(variant) = self.sources.get(&(capture, source)) else { return Wanted::NOTHING };
+        let ts = variant.at.map_or(Ts::Null, Ts::At);
+        // A frame of a buffer with one kind does not say what it is.
+        let kinds = if variant.multi { kind_bit(variant.id.into()) } else { u64::MAX };
+        Wanted { kinds, each: !variant.multi, ts }
+    }
+
+    fn append(&self, chunk: &ChunkRows<'_>, columns: &[usize], to: &mut [Builder]) -> usize {
+        let source = (chunk.capture, chunk.owner.source);
+        let Some(variant) = self.sources.get(&source) else { return 0 };
+        let mut own = Vec::new();
+        let mut rows = chunk.rows;
+        if variant.multi {
+            rows = rows.of_kind(variant.id, &mut own);
+        }
+        let from = chunk.from(rows);
+        for (&column, builder) in columns.iter().zip(to) {
+            match STANDARD.get(column) {
+                Some(Standard::Ts) => match variant.at {
+                    Some(at) => builder.time(at, &from),
+                    None => builder.nulls(rows.len()),
+                },
+                Some(standard) => chunk.standard(*standard, rows, builder),
+                None => match &variant.fields[column - STANDARD.len()] {
+                    Some((reader, keys)) => {
+                        builder.gather(reader, &From { keys: keys.as_ref(), ..from });
+                    }
+                    None => builder.nulls(rows.len()),
+                },
+            }
+        }
+        rows.len()
+    }
+}

@@ -1,0 +1,49 @@
+//! `rings`: each ring that was drained, with its sums.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::Named;
+use crate::error::{SetError, TableError};
+use crate::set::CaptureSet;
+use crate::small::{Cell, Kind, Small, schema};
+
+pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<Named>, SetError> {
+    let schema = schema([
+        ("capture", Kind::Word),
+        ("buffer", Kind::Word),
+        ("segment", Kind::Word),
+        ("ring", Kind::Int),
+        ("host", Kind::Word),
+        ("pid", Kind::Int),
+        ("first_seq", Kind::Long),
+        ("next_seq", Kind::Long),
+        ("frames", Kind::Long),
+        ("lost", Kind::Long),
+    ]);
+    Ok(vec![Named::fixed("rings", Small { set: set.clone(), schema, rows })])
+}
+
+fn rows(set: &CaptureSet) -> Result<Vec<Vec<Cell>>, TableError> {
+    let mut rows = Vec::new();
+    for capture in set.captures() {
+        let catalog = capture.verified()?;
+        let sources: HashMap<u16, _> = catalog.sources.iter().map(|it| (it.id, it)).collect();
+        for (key, ring) in catalog.account.rings() {
+            let Some(info) = sources.get(&key.source) else { continue };
+            rows.push(vec![
+                Cell::word(&capture.id),
+                Cell::word(&info.source.buffer),
+                Cell::word(&format!("{:016x}", key.nonce)),
+                Cell::int(key.ring),
+                Cell::word(catalog.host()),
+                Cell::int(info.source.process.pid),
+                Cell::count(ring.first_seq),
+                Cell::count(ring.next_seq),
+                Cell::count(ring.captured),
+                Cell::count(ring.lost_with_damage().total()),
+            ]);
+        }
+    }
+    Ok(rows)
+}

@@ -1,0 +1,74 @@
+//! `sources`: each buffer of each process, with what is known of both.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::Named;
+use crate::catalog::Catalog;
+use crate::error::{SetError, TableError};
+use crate::set::CaptureSet;
+use crate::small::{Cell, Kind, Small, schema};
+
+const FIXED: [(&str, Kind); 9] = [
+    ("capture", Kind::Word),
+    ("buffer", Kind::Word),
+    ("host", Kind::Word),
+    ("boot_id", Kind::Word),
+    ("pid", Kind::Int),
+    ("started", Kind::Time),
+    ("schema_hash", Kind::Word),
+    ("exe", Kind::Word),
+    ("build_id", Kind::Word),
+];
+
+pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<Named>, SetError> {
+    let tags: Vec<String> = tags(set).into_iter().map(|tag| format!("tag_{tag}")).collect();
+    let tags = tags.iter().map(|name| (name.as_str(), Kind::Word));
+    let schema = schema(FIXED.into_iter().chain(tags));
+    Ok(vec![Named::fixed("sources", Small { set: set.clone(), schema, rows })])
+}
+
+/// The names of all tags.
+fn tags(set: &CaptureSet) -> BTreeSet<String> {
+    let sources = set.captures().iter().flat_map(|capture| &capture.catalog().sources);
+    sources.flat_map(|info| &info.source.tags).map(|(name, _)| name.clone()).collect()
+}
+
+fn rows(set: &CaptureSet) -> Result<Vec<Vec<Cell>>, TableError> {
+    let tags = tags(set);
+    let mut rows = Vec::new();
+    for capture in set.captures() {
+        let catalog = capture.catalog();
+        for info in &catalog.sources {
+            let (source, process) = (&info.source, &info.source.process);
+            let mut row = vec![
+                Cell::word(&capture.id),
+                Cell::word(&source.buffer),
+                Cell::word(catalog.host()),
+                Cell::word(catalog.header.as_ref().map_or("", |it| &it.boot_id)),
+                Cell::int(process.pid),
+                Cell::Time(started(catalog, process.start_time)),
+                Cell::word(&format!("{:016x}", source.schema_hash)),
+                Cell::word(&process.exe),
+                Cell::word(&process.build_id),
+            ];
+            // The last one counts: the command line's come behind those of the frame file.
+            let tag = |name: &String| source.tags.iter().rfind(|it| it.0 == *name);
+            row.extend(
+                tags.iter().map(|name| tag(name).map_or(Cell::Null, |it| Cell::word(&it.1))),
+            );
+            rows.push(row);
+        }
+    }
+    Ok(rows)
+}
+
+/// ns of a clock tick of `/proc`, which counts 100 a second wherever Linux runs.
+const CLOCK_TICK: i128 = 10_000_000;
+
+/// When a process was started: `/proc` counts from the boot on, through sleep, too.
+fn started(catalog: &Catalog, start_time: u64) -> Option<i64> {
+    let boot = catalog.clocks.boottime_offset()?;
+    let started = (start_time != 0).then_some(i128::from(start_time) * CLOCK_TICK + boot)?;
+    i64::try_from(started).ok()
+}
