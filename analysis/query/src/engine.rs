@@ -1,0 +1,139 @@
+//! Answers SQL over a set of captures.
+
+use std::num::NonZero;
+use std::sync::Arc;
+
+use datafusion::catalog::{
+    CatalogProvider, MemoryCatalogProvider, MemorySchemaProvider, SchemaProvider,
+};
+use datafusion::execution::memory_pool::FairSpillPool;
+use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::prelude::{DataFrame, SessionConfig, SessionContext};
+use ppt_tables::{CaptureSet, Directory, Table};
+
+use crate::error::QueryError;
+use crate::functions;
+use crate::provider::Provided;
+
+/// How queries are answered.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Bytes that sorts, joins and groups may take in memory before they spill; None: any number.
+    pub memory: Option<usize>,
+    /// Parts that are worked on side by side.
+    pub threads: usize,
+    /// Whether scans leave out what is not asked for. Answers are the same without.
+    pub pushdown: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        let threads = std::thread::available_parallelism().map_or(1, NonZero::get);
+        Options { memory: None, threads, pushdown: true }
+    }
+}
+
+/// Answers SQL over a set of captures.
+pub struct Engine {
+    context: SessionContext,
+    set: Arc<CaptureSet>,
+    directory: Directory,
+}
+
+impl std::fmt::Debug for Engine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Engine").field("set", &self.set).finish_non_exhaustive()
+    }
+}
+
+/// The name of the one catalog.
+const CATALOG: &str = "captures";
+
+impl Engine {
+    /// An engine for `set`.
+    ///
+    /// # Errors
+    /// Frames of one name that do not fit into one table.
+    pub fn new(set: CaptureSet, options: &Options) -> Result<Engine, QueryError> {
+        let set = Arc::new(set);
+        let directory = Directory::of(&set)?;
+        let mut config = SessionConfig::new()
+            .with_default_catalog_and_schema(CATALOG, Directory::PLAIN)
+            .with_create_default_catalog_and_schema(false)
+            .with_information_schema(true)
+            .with_target_partitions(options.threads.max(1));
+        // Names are what frame files call them.
+        config.options_mut().sql_parser.enable_ident_normalization = false;
+        let mut runtime = RuntimeEnvBuilder::new();
+        if let Some(bytes) = options.memory {
+            runtime = runtime.with_memory_pool(Arc::new(FairSpillPool::new(bytes)));
+        }
+        let context = SessionContext::new_with_config_rt(config, runtime.build_arc()?);
+        let catalog = Arc::new(MemoryCatalogProvider::new());
+        let tables = directory.buffers().iter().map(|(name, tables)| (name.as_str(), tables));
+        for (name, tables) in tables.chain([(Directory::PLAIN, directory.plain())]) {
+            let schema = MemorySchemaProvider::new();
+            for (name, table) in tables {
+                let provided = Provided::new(name, table.clone(), options.pushdown);
+                schema.register_table(name.clone(), Arc::new(provided))?;
+            }
+            catalog.register_schema(name, Arc::new(schema))?;
+        }
+        context.register_catalog(CATALOG, catalog);
+        functions::register(&context);
+        Ok(Engine { context, set, directory })
+    }
+
+    /// The captures.
+    pub fn set(&self) -> &Arc<CaptureSet> {
+        &self.set
+    }
+
+    /// DataFusion's own session.
+    pub fn context(&self) -> &SessionContext {
+        &self.context
+    }
+
+    /// Every table: its name as SQL finds it, and the table.
+    pub fn tables(&self) -> Vec<(String, Arc<dyn Table>)> {
+        let plain = self.directory.plain().iter();
+        let plain = plain.map(|(name, table)| (name.clone(), table.clone()));
+        let of_buffers = self.directory.buffers().iter().flat_map(|(buffer, tables)| {
+            let named = |(name, table): (&String, &Arc<dyn Table>)| {
+                (format!("{buffer}.{name}"), table.clone())
+            };
+            tables.iter().map(named).collect::<Vec<_>>()
+        });
+        plain.chain(of_buffers).collect()
+    }
+
+    /// Plans one statement.
+    ///
+    /// # Errors
+    /// See [`QueryError`].
+    pub async fn sql(&self, statement: &str) -> Result<DataFrame, QueryError> {
+        self.context.sql(statement).await.map_err(|error| self.explain(error.into()))
+    }
+
+    /// Says what is meant by a table that is not there.
+    fn explain(&self, error: QueryError) -> QueryError {
+        let QueryError::Query(query) = &error else { return error };
+        let text = query.find_root().to_string();
+        let Some((_, rest)) = text.split_once("table '") else { return error };
+        let Some((full, rest)) = rest.split_once('\'') else { return error };
+        if !rest.starts_with(" not found") {
+            return error;
+        }
+        let name = full.strip_prefix(CATALOG).map_or(full, |it| it.trim_start_matches('.'));
+        let name =
+            name.strip_prefix(Directory::PLAIN).map_or(name, |it| it.trim_start_matches('.'));
+        if let Some(buffers) = self.directory.ambiguous(name) {
+            return QueryError::Ambiguous { name: name.to_owned(), buffers: buffers.to_vec() };
+        }
+        let there: Vec<String> = self.tables().into_iter().map(|(name, _)| name).collect();
+        let distance = |other: &String| strsim::damerau_levenshtein(name, other);
+        let nearest = there.iter().min_by_key(|other| distance(other)).cloned();
+        let near = nearest.filter(|other| distance(other) <= 1 + name.len() / 3);
+        QueryError::NoTable { name: name.to_owned(), nearest: near, there }
+    }
+}

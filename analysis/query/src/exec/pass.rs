@@ -1,0 +1,136 @@
+//! A pass over sorted rows: DataFusion brings together and sorts what the table says, spilling where
+//! that takes more memory than is allowed.
+
+use std::fmt;
+use std::sync::Arc;
+
+use datafusion::arrow::compute::SortOptions;
+use datafusion::common::internal_err;
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::error::Result;
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_expr::{
+    Distribution, EquivalenceProperties, LexOrdering, OrderingRequirements, Partitioning,
+    PhysicalExpr, PhysicalSortExpr,
+};
+use datafusion::physical_plan::execution_plan::{
+    Boundedness, EmissionType, ReplaceChildrenOptions,
+};
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{
+    DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties,
+    InputDistributionRequirements, PlanProperties,
+};
+use futures::{StreamExt, TryStreamExt, stream};
+use ppt_tables::Pass;
+
+use crate::provider::external;
+
+/// Runs a pass over the rows of its input.
+#[derive(Debug)]
+pub(crate) struct PassExec {
+    pass: Pass,
+    input: Arc<dyn ExecutionPlan>,
+    properties: Arc<PlanProperties>,
+}
+
+impl PassExec {
+    pub fn try_new(pass: Pass, input: Arc<dyn ExecutionPlan>) -> Result<PassExec> {
+        let properties = PlanProperties::new(
+            EquivalenceProperties::new(pass.schema.clone()),
+            Partitioning::UnknownPartitioning(input.output_partitioning().partition_count()),
+            EmissionType::Incremental,
+            Boundedness::Bounded,
+        );
+        Ok(PassExec { pass, input, properties: Arc::new(properties) })
+    }
+
+    fn column(&self, column: usize) -> Arc<dyn PhysicalExpr> {
+        Arc::new(Column::new(self.input.schema().field(column).name(), column))
+    }
+
+    fn with_input(&self, mut children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<Self>> {
+        match (children.pop(), children.len()) {
+            (Some(input), 0) => Ok(Arc::new(PassExec::try_new(self.pass.clone(), input)?)),
+            _ => internal_err!("a pass has one input"),
+        }
+    }
+}
+
+impl DisplayAs for PassExec {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "CapturePass: {}", self.pass.told)
+    }
+}
+
+impl ExecutionPlan for PassExec {
+    fn name(&self) -> &'static str {
+        "CapturePass"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        vec![&self.input]
+    }
+
+    fn input_distribution_requirements(&self) -> InputDistributionRequirements {
+        let together = self.pass.together.iter().map(|&column| self.column(column)).collect();
+        InputDistributionRequirements::new(vec![Distribution::KeyPartitioned(together)])
+    }
+
+    fn required_input_ordering(&self) -> Vec<Option<OrderingRequirements>> {
+        let by = |&(column, descending): &(usize, bool)| {
+            let options = SortOptions { descending, nulls_first: !descending };
+            PhysicalSortExpr::new(self.column(column), options)
+        };
+        let order = LexOrdering::new(self.pass.order.iter().map(by));
+        vec![order.map(OrderingRequirements::from)]
+    }
+
+    fn apply_expressions(
+        &self,
+        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn replace_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
+        _: ReplaceChildrenOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        Ok(self.with_input(children)?)
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        Ok(self.with_input(children)?)
+    }
+
+    fn execute(&self, part: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        let input = self.input.execute(part, context)?;
+        let runner = (self.pass.start.0)();
+        // None at the end, so that the runner is asked for the rest.
+        let input = input.map(|batch| batch.map(Some)).chain(stream::once(async { Ok(None) }));
+        let batches = input
+            .scan(runner, |runner, batch| {
+                let done = batch.and_then(|batch| {
+                    let done = match batch {
+                        Some(batch) => runner.push(batch),
+                        None => runner.finish(),
+                    };
+                    done.map_err(external)
+                });
+                futures::future::ready(Some(done))
+            })
+            .map_ok(|done| stream::iter(done.into_iter().map(Ok)))
+            .try_flatten();
+        Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), batches)))
+    }
+}

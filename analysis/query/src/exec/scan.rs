@@ -1,0 +1,155 @@
+//! A scan of a table, part by part.
+
+use std::fmt;
+use std::sync::Arc;
+
+use datafusion::common::stats::Precision;
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::{ColumnStatistics, Statistics};
+use datafusion::error::Result;
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_expr::{
+    EquivalenceProperties, LexOrdering, Partitioning, PhysicalExpr, PhysicalSortExpr,
+};
+use datafusion::physical_plan::execution_plan::{
+    Boundedness, EmissionType, ReplaceChildrenOptions,
+};
+use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet};
+use datafusion::physical_plan::sort_pushdown::SortOrderPushdownResult;
+use datafusion::physical_plan::statistics::StatisticsArgs;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
+use ppt_tables::Scan;
+
+use crate::provider::external;
+
+/// Reads a table.
+#[derive(Debug)]
+pub(crate) struct ScanExec {
+    name: String,
+    scan: Arc<dyn Scan>,
+    /// Whether what is known without reading is told: how many rows there are.
+    known: bool,
+    properties: Arc<PlanProperties>,
+    metrics: ExecutionPlanMetricsSet,
+}
+
+impl ScanExec {
+    pub fn new(name: &str, scan: Arc<dyn Scan>, known: bool) -> ScanExec {
+        let schema = scan.schema();
+        let by = |&column: &usize| {
+            let column = Column::new(schema.field(column).name(), column);
+            PhysicalSortExpr::new_default(Arc::new(column))
+        };
+        let order = LexOrdering::new(scan.order().iter().map(by));
+        let mut equal = EquivalenceProperties::new(schema.clone());
+        equal.add_orderings(order);
+        let properties = PlanProperties::new(
+            equal,
+            Partitioning::UnknownPartitioning(scan.parts()),
+            EmissionType::Incremental,
+            Boundedness::Bounded,
+        );
+        let metrics = ExecutionPlanMetricsSet::new();
+        ScanExec { name: name.to_owned(), scan, known, properties: Arc::new(properties), metrics }
+    }
+}
+
+impl DisplayAs for ScanExec {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let schema = self.scan.schema();
+        let columns: Vec<&str> = schema.fields().iter().map(|it| it.name().as_str()).collect();
+        write!(f, "CaptureScan: {}", self.name)?;
+        write!(f, ", columns=[{}], parts={}", columns.join(", "), self.scan.parts())?;
+        write!(f, ", {}", self.scan.told())
+    }
+}
+
+impl ExecutionPlan for ScanExec {
+    fn name(&self) -> &'static str {
+        "CaptureScan"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        Vec::new()
+    }
+
+    fn apply_expressions(
+        &self,
+        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn replace_children(
+        self: Arc<Self>,
+        _: Vec<Arc<dyn ExecutionPlan>>,
+        _: ReplaceChildrenOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        Ok(self)
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        _: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        Ok(self)
+    }
+
+    fn execute(&self, part: usize, _: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        let baseline = BaselineMetrics::new(&self.metrics, part);
+        let mut batches = self.scan.read(part);
+        let next = move || {
+            let timer = baseline.elapsed_compute().timer();
+            let batch = batches.next()?;
+            drop(timer);
+            if let Ok(batch) = &batch {
+                baseline.record_output(batch.num_rows());
+            }
+            Some(batch.map_err(external))
+        };
+        let stream = futures::stream::iter(std::iter::from_fn(next));
+        Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), stream)))
+    }
+
+    fn metrics(&self) -> Option<MetricsSet> {
+        Some(self.metrics.clone_inner())
+    }
+
+    fn statistics_from_inputs(
+        &self,
+        _: &[Arc<Statistics>],
+        args: &StatisticsArgs,
+    ) -> Result<Arc<Statistics>> {
+        let rows = self.scan.rows(args.partition()).filter(|_| self.known);
+        let num_rows = rows.map_or(Precision::Absent, Precision::Exact);
+        let columns = self.scan.schema().fields().iter();
+        Ok(Arc::new(Statistics {
+            num_rows,
+            total_byte_size: Precision::Absent,
+            column_statistics: columns.map(|_| ColumnStatistics::new_unknown()).collect(),
+        }))
+    }
+
+    fn try_pushdown_sort(
+        &self,
+        order: &[PhysicalSortExpr],
+    ) -> Result<SortOrderPushdownResult<Arc<dyn ExecutionPlan>>> {
+        let column = |by: &PhysicalSortExpr| {
+            let column = by.expr.downcast_ref::<Column>().filter(|_| !by.options.descending)?;
+            Some(column.index())
+        };
+        let columns: Option<Vec<usize>> = order.iter().map(column).collect();
+        Ok(match columns.and_then(|columns| self.scan.ordered(&columns)) {
+            Some(scan) => SortOrderPushdownResult::Exact {
+                inner: Arc::new(ScanExec::new(&self.name, scan, self.known)),
+            },
+            None => SortOrderPushdownResult::Unsupported,
+        })
+    }
+}

@@ -1,0 +1,506 @@
+//! `overlap('a', 'b' [, 'key'…])`: the pairs of rows of two sets of intervals that overlap in time.
+//!
+//! `a` and `b` are tables or views with the columns `ts` and `dur`. Rows meet that are equal in the
+//! key: those columns that are named, else those of `host`, `pid` and `tid` that both have. A pair has
+//! the columns of both, with `a_` and `b_` before their names, and where they overlap: `ts`, `dur`.
+//! An interval is from its start up to its end, without it; one without length lies where it starts.
+//!
+//! Both are sorted by key and start (spilling where that takes more memory than is allowed), and swept
+//! over together: in memory are only those that are open.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use datafusion::arrow::array::{
+    Array, ArrayRef, AsArray, Int64Array, RecordBatch, TimestampNanosecondArray, new_null_array,
+};
+use datafusion::arrow::compute::{SortOptions, cast, interleave};
+use datafusion::arrow::datatypes::{
+    DataType, Field, Int64Type, Schema, SchemaRef, TimeUnit, TimestampNanosecondType,
+};
+use datafusion::arrow::row::{OwnedRow, RowConverter, SortField};
+use datafusion::catalog::{Session, TableFunctionArgs, TableFunctionImpl, TableProvider};
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::{ScalarValue, TableReference, internal_err, plan_err};
+use datafusion::error::Result;
+use datafusion::execution::{SendableRecordBatchStream, SessionState, TaskContext};
+use datafusion::logical_expr::{Expr, TableType};
+use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_expr::{
+    Distribution, EquivalenceProperties, LexOrdering, OrderingRequirements, Partitioning,
+    PhysicalExpr, PhysicalSortExpr,
+};
+use datafusion::physical_plan::execution_plan::{
+    Boundedness, EmissionType, ReplaceChildrenOptions,
+};
+use datafusion::physical_plan::projection::{ProjectionExec, ProjectionExpr};
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{
+    DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties,
+    InputDistributionRequirements, PlanProperties,
+};
+use futures::StreamExt;
+
+pub(super) fn function() -> Arc<dyn TableFunctionImpl> {
+    Arc::new(Overlap)
+}
+
+#[derive(Debug)]
+struct Overlap;
+
+impl TableFunctionImpl for Overlap {
+    fn call_with_args(&self, args: TableFunctionArgs) -> Result<Arc<dyn TableProvider>> {
+        let names: Vec<String> = args.exprs().iter().map(name).collect::<Result<_>>()?;
+        let [a, b, keys @ ..] = names.as_slice() else {
+            return plan_err!("overlap takes two tables of intervals: overlap('a', 'b')");
+        };
+        let Some(state) = args.session().as_any().downcast_ref::<SessionState>() else {
+            return internal_err!("overlap is asked outside of a session");
+        };
+        let sides = [side(state, a)?, side(state, b)?];
+        let keys: Vec<String> = match keys {
+            [] => {
+                let both = |name: &&str| sides.iter().all(|it| it.schema().index_of(name).is_ok());
+                ["host", "pid", "tid"]
+                    .iter()
+                    .filter(|name| both(name))
+                    .map(|it| (*it).to_owned())
+                    .collect()
+            }
+            keys => keys.to_vec(),
+        };
+        for (side, name) in sides.iter().zip([a, b]) {
+            let schema = side.schema();
+            for column in ["ts", "dur"].into_iter().chain(keys.iter().map(String::as_str)) {
+                if schema.index_of(column).is_err() {
+                    return plan_err!("overlap: `{name}` has no column `{column}`");
+                }
+            }
+        }
+        Ok(Arc::new(Overlapping { schema: schema(&sides), sides, keys }))
+    }
+}
+
+/// The name that an argument is: text, or the name as it stands.
+fn name(expr: &Expr) -> Result<String> {
+    match expr {
+        Expr::Literal(ScalarValue::Utf8(Some(name)), _)
+        | Expr::Literal(ScalarValue::Utf8View(Some(name)), _) => Ok(name.clone()),
+        Expr::Column(column) => Ok(column.flat_name()),
+        other => plan_err!("overlap takes names of tables and columns, not {other}"),
+    }
+}
+
+fn side(state: &SessionState, name: &str) -> Result<Arc<dyn TableProvider>> {
+    let parts: Vec<&str> = name.split('.').collect();
+    let reference = match parts[..] {
+        [table] => TableReference::bare(table),
+        [schema, table] => TableReference::partial(schema, table),
+        _ => return plan_err!("`{name}` is no name of a table"),
+    };
+    let table = reference.table().to_owned();
+    let schema = state.schema_for_ref(reference)?;
+    // The tables of a session are in memory: this waits for nothing.
+    match futures::executor::block_on(schema.table(&table))? {
+        Some(provider) => Ok(provider),
+        None => plan_err!("table '{name}' not found"),
+    }
+}
+
+fn timestamp() -> DataType {
+    DataType::Timestamp(TimeUnit::Nanosecond, Some("UTC".into()))
+}
+
+fn schema(sides: &[Arc<dyn TableProvider>; 2]) -> SchemaRef {
+    let mut fields = Vec::new();
+    for (side, prefix) in sides.iter().zip(["a_", "b_"]) {
+        for field in side.schema().fields() {
+            let name = format!("{prefix}{}", field.name());
+            fields.push(field.as_ref().clone().with_name(name).with_nullable(true));
+        }
+    }
+    fields.push(Field::new("ts", timestamp(), true));
+    fields.push(Field::new("dur", DataType::Int64, true));
+    Arc::new(Schema::new(fields))
+}
+
+#[derive(Debug)]
+struct Overlapping {
+    sides: [Arc<dyn TableProvider>; 2],
+    keys: Vec<String>,
+    schema: SchemaRef,
+}
+
+#[async_trait]
+impl TableProvider for Overlapping {
+    fn schema(&self) -> SchemaRef {
+        self.schema.clone()
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::Base
+    }
+
+    async fn scan(
+        &self,
+        state: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        _: &[Expr],
+        _: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let a = self.sides[0].scan(state, None, &[], None).await?;
+        let b = self.sides[1].scan(state, None, &[], None).await?;
+        let plan: Arc<dyn ExecutionPlan> =
+            Arc::new(OverlapExec::try_new([a, b], self.keys.clone(), self.schema.clone())?);
+        let Some(projection) = projection else { return Ok(plan) };
+        let expression = |&column: &usize| {
+            let alias = self.schema.field(column).name().clone();
+            ProjectionExpr { expr: Arc::new(Column::new(&alias, column)), alias }
+        };
+        let columns: Vec<ProjectionExpr> = projection.iter().map(expression).collect();
+        Ok(Arc::new(ProjectionExec::try_new(columns, plan)?))
+    }
+}
+
+#[derive(Debug)]
+struct OverlapExec {
+    sides: [Arc<dyn ExecutionPlan>; 2],
+    keys: Vec<String>,
+    schema: SchemaRef,
+    properties: Arc<PlanProperties>,
+}
+
+impl OverlapExec {
+    fn try_new(
+        sides: [Arc<dyn ExecutionPlan>; 2],
+        keys: Vec<String>,
+        schema: SchemaRef,
+    ) -> Result<OverlapExec> {
+        let parts = sides[0].output_partitioning().partition_count();
+        let properties = PlanProperties::new(
+            EquivalenceProperties::new(schema.clone()),
+            Partitioning::UnknownPartitioning(if keys.is_empty() { 1 } else { parts }),
+            EmissionType::Incremental,
+            Boundedness::Bounded,
+        );
+        Ok(OverlapExec { sides, keys, schema, properties: Arc::new(properties) })
+    }
+
+    fn column(side: &Arc<dyn ExecutionPlan>, name: &str) -> Result<Arc<dyn PhysicalExpr>> {
+        Ok(Arc::new(Column::new(name, side.schema().index_of(name)?)))
+    }
+
+    fn columns(&self, side: &Arc<dyn ExecutionPlan>) -> Vec<Arc<dyn PhysicalExpr>> {
+        self.keys.iter().filter_map(|key| Self::column(side, key).ok()).collect()
+    }
+
+    fn with_sides(&self, children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<Self>> {
+        let Ok(sides) = <[_; 2]>::try_from(children) else {
+            return internal_err!("overlap has two inputs");
+        };
+        Ok(Arc::new(OverlapExec::try_new(sides, self.keys.clone(), self.schema.clone())?))
+    }
+}
+
+impl DisplayAs for OverlapExec {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Overlap: on=[{}]", self.keys.join(", "))
+    }
+}
+
+impl ExecutionPlan for OverlapExec {
+    fn name(&self) -> &'static str {
+        "Overlap"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        self.sides.iter().collect()
+    }
+
+    fn input_distribution_requirements(&self) -> InputDistributionRequirements {
+        match self.keys.is_empty() {
+            true => InputDistributionRequirements::new(vec![Distribution::SinglePartition; 2]),
+            false => InputDistributionRequirements::co_partitioned(
+                self.sides
+                    .iter()
+                    .map(|it| Distribution::KeyPartitioned(self.columns(it)))
+                    .collect(),
+            ),
+        }
+    }
+
+    fn required_input_ordering(&self) -> Vec<Option<OrderingRequirements>> {
+        let of = |side: &Arc<dyn ExecutionPlan>| {
+            let ts = Self::column(side, "ts").ok();
+            let by = self.columns(side).into_iter().chain(ts);
+            let ascending = |expr| PhysicalSortExpr::new(expr, ASCENDING);
+            LexOrdering::new(by.map(ascending)).map(OrderingRequirements::from)
+        };
+        self.sides.iter().map(of).collect()
+    }
+
+    fn apply_expressions(
+        &self,
+        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn replace_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
+        _: ReplaceChildrenOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        Ok(self.with_sides(children)?)
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        Ok(self.with_sides(children)?)
+    }
+
+    fn execute(&self, part: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        let side = |side: &Arc<dyn ExecutionPlan>| {
+            Side::new(side.execute(part, context.clone())?, &self.keys)
+        };
+        let sides = [side(&self.sides[0])?, side(&self.sides[1])?];
+        let (schema, pairs) = (self.schema.clone(), Vec::new());
+        let sweep = Sweep { sides, schema, pairs, key: None, done: false };
+        let batches = futures::stream::try_unfold(sweep, |mut sweep| async move {
+            Ok(sweep.next().await?.map(|batch| (batch, sweep)))
+        });
+        Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema.clone(), batches)))
+    }
+}
+
+const ASCENDING: SortOptions = SortOptions { descending: false, nulls_first: true };
+/// Pairs of a batch.
+const PAIRS: usize = 8192;
+
+/// A row of a side: number of its batch, row there.
+type Place = (u64, usize);
+
+/// A pair that overlaps, and where.
+#[derive(Debug, Clone, Copy)]
+struct Pair {
+    places: [Place; 2],
+    start: i64,
+    end: i64,
+}
+
+/// An interval that may still meet others.
+#[derive(Debug, Clone, Copy)]
+struct Interval {
+    place: Place,
+    start: i64,
+    end: i64,
+}
+
+/// One of the two inputs.
+struct Side {
+    input: SendableRecordBatchStream,
+    keys: Vec<usize>,
+    convert: RowConverter,
+    ts: usize,
+    dur: usize,
+    schema: SchemaRef,
+    /// Batches that are still needed, by number.
+    batches: BTreeMap<u64, RecordBatch>,
+    next: u64,
+    /// The row that comes next, of the latest batch.
+    row: usize,
+    current: Option<Current>,
+    open: Vec<Interval>,
+}
+
+/// What is compared of the latest batch.
+struct Current {
+    number: u64,
+    keys: Vec<OwnedRow>,
+    starts: TimestampNanosecondArray,
+    lengths: Int64Array,
+}
+
+impl Side {
+    fn new(input: SendableRecordBatchStream, keys: &[String]) -> Result<Side> {
+        let schema = input.schema();
+        let index = |name: &str| schema.index_of(name);
+        let keys: Vec<usize> = keys.iter().map(|key| index(key)).collect::<Result<_, _>>()?;
+        let field = |&key: &usize| {
+            SortField::new_with_options(plain(schema.field(key).data_type()), ASCENDING)
+        };
+        let convert = RowConverter::new(keys.iter().map(field).collect())?;
+        let (ts, dur) = (index("ts")?, index("dur")?);
+        Ok(Side {
+            input,
+            keys,
+            convert,
+            ts,
+            dur,
+            schema,
+            batches: BTreeMap::new(),
+            next: 0,
+            row: 0,
+            current: None,
+            open: Vec::new(),
+        })
+    }
+
+    /// Key, start, end and place of the next row; None: there is none. Rows without a start or a
+    /// length overlap nothing.
+    async fn peek(&mut self) -> Result<Option<(OwnedRow, Interval)>> {
+        loop {
+            if let Some(current) = &self.current {
+                while self.row < current.starts.len() {
+                    let row = self.row;
+                    if current.starts.is_valid(row) && current.lengths.is_valid(row) {
+                        let start = current.starts.value(row);
+                        let end = start.saturating_add(current.lengths.value(row));
+                        let interval = Interval { place: (current.number, row), start, end };
+                        return Ok(Some((current.keys[row].clone(), interval)));
+                    }
+                    self.row += 1;
+                }
+            }
+            let Some(batch) = self.input.next().await.transpose()? else {
+                self.current = None;
+                return Ok(None);
+            };
+            let keys = self.keys.iter().map(|&key| {
+                let column = batch.column(key);
+                cast(column, &plain(column.data_type()))
+            });
+            let keys: Vec<ArrayRef> = keys.collect::<Result<_, _>>()?;
+            let keys = match keys.is_empty() {
+                true => {
+                    let nothing = new_null_array(&DataType::Null, batch.num_rows());
+                    let one = RowConverter::new(vec![SortField::new(DataType::Null)])?;
+                    one.convert_columns(&[nothing])?
+                }
+                false => self.convert.convert_columns(&keys)?,
+            };
+            let starts = cast(batch.column(self.ts), &timestamp())?;
+            let lengths = cast(batch.column(self.dur), &DataType::Int64)?;
+            self.current = Some(Current {
+                number: self.next,
+                keys: keys.iter().map(|row| row.owned()).collect(),
+                starts: starts.as_primitive::<TimestampNanosecondType>().clone(),
+                lengths: lengths.as_primitive::<Int64Type>().clone(),
+            });
+            self.batches.insert(self.next, batch);
+            self.next += 1;
+            self.row = 0;
+        }
+    }
+
+    /// Forgets batches that no open interval and no next row is of.
+    fn forget(&mut self) {
+        let latest = self.current.as_ref().map(|current| current.number);
+        let needed: std::collections::BTreeSet<u64> =
+            self.open.iter().map(|it| it.place.0).chain(latest).collect();
+        self.batches.retain(|number, _| needed.contains(number));
+    }
+}
+
+/// The type by which words are compared as text, whatever their keys.
+fn plain(ty: &DataType) -> DataType {
+    match ty {
+        DataType::Dictionary(_, value) => value.as_ref().clone(),
+        ty => ty.clone(),
+    }
+}
+
+/// Both sides on their way.
+struct Sweep {
+    sides: [Side; 2],
+    schema: SchemaRef,
+    pairs: Vec<Pair>,
+    /// That of what is open.
+    key: Option<OwnedRow>,
+    done: bool,
+}
+
+impl Sweep {
+    async fn next(&mut self) -> Result<Option<RecordBatch>> {
+        while !self.done && self.pairs.len() < PAIRS {
+            let [a, b] = &mut self.sides;
+            let side = match (a.peek().await?, b.peek().await?) {
+                (None, None) => {
+                    self.done = true;
+                    break;
+                }
+                (Some(a), None) => (0, a),
+                (None, Some(b)) => (1, b),
+                (Some(a), Some(b)) => {
+                    if (&a.0, a.1.start) <= (&b.0, b.1.start) {
+                        (0, a)
+                    } else {
+                        (1, b)
+                    }
+                }
+            };
+            let (side, (of, interval)) = side;
+            if self.key.as_ref() != Some(&of) {
+                self.sides.iter_mut().for_each(|side| side.open.clear());
+                self.key = Some(of);
+            }
+            self.meet(side, interval);
+            self.sides[side].row += 1;
+        }
+        self.batch()
+    }
+
+    /// Pairs an interval with those of the other side that are open, and opens it.
+    fn meet(&mut self, side: usize, interval: Interval) {
+        let [a, b] = &mut self.sides;
+        let (own, other) = if side == 0 { (a, b) } else { (b, a) };
+        // Both come by their starts: what ended before this one begins meets nobody any more.
+        let over = |open: &Interval| open.end <= interval.start && open.start < interval.start;
+        other.open.retain(|open| !over(open));
+        own.open.retain(|open| !over(open));
+        for open in &other.open {
+            let (start, end) = (interval.start, interval.end.min(open.end).max(interval.start));
+            let places =
+                if side == 0 { [interval.place, open.place] } else { [open.place, interval.place] };
+            self.pairs.push(Pair { places, start, end });
+        }
+        own.open.push(interval);
+    }
+
+    fn batch(&mut self) -> Result<Option<RecordBatch>> {
+        if self.pairs.is_empty() {
+            return Ok(None);
+        }
+        let pairs = std::mem::take(&mut self.pairs);
+        let mut columns: Vec<ArrayRef> = Vec::new();
+        for (index, side) in self.sides.iter().enumerate() {
+            let numbers: Vec<u64> = side.batches.keys().copied().collect();
+            let places: Vec<(usize, usize)> = pairs
+                .iter()
+                .map(|pair| {
+                    let (number, row) = pair.places[index];
+                    (numbers.binary_search(&number).unwrap_or_default(), row)
+                })
+                .collect();
+            for column in 0..side.schema.fields().len() {
+                let all: Vec<&dyn Array> =
+                    side.batches.values().map(|batch| batch.column(column).as_ref()).collect();
+                columns.push(interleave(&all, &places)?);
+            }
+        }
+        let starts = TimestampNanosecondArray::from_iter_values(pairs.iter().map(|it| it.start));
+        columns.push(Arc::new(starts.with_data_type(timestamp())));
+        let lengths = pairs.iter().map(|it| it.end - it.start);
+        columns.push(Arc::new(Int64Array::from_iter_values(lengths)));
+        self.sides.iter_mut().for_each(Side::forget);
+        Ok(Some(RecordBatch::try_new(self.schema.clone(), columns)?))
+    }
+}

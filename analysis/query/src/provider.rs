@@ -1,0 +1,104 @@
+//! A table of captures as DataFusion sees it.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::catalog::{Session, TableProvider};
+use datafusion::common::DataFusionError;
+use datafusion::error::Result;
+use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
+use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::projection::{ProjectionExec, ProjectionExpr};
+use ppt_tables::{Bounds, Request, Table};
+
+use crate::bounds;
+use crate::exec::{PassExec, ScanExec};
+
+/// A table by its name.
+#[derive(Debug)]
+pub(crate) struct Provided {
+    name: String,
+    table: Arc<dyn Table>,
+    pushdown: bool,
+}
+
+impl Provided {
+    pub fn new(name: &str, table: Arc<dyn Table>, pushdown: bool) -> Provided {
+        Provided { name: name.to_owned(), table, pushdown }
+    }
+
+    fn plan(
+        &self,
+        columns: &[usize],
+        bounds: &Bounds,
+        limit: Option<usize>,
+        parts: usize,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let request = Request { columns, bounds, limit, parts };
+        let planned = self.table.plan(&request).map_err(external)?;
+        let scan: Arc<dyn ExecutionPlan> =
+            Arc::new(ScanExec::new(&self.name, planned.scan, self.pushdown));
+        match planned.pass {
+            None => Ok(scan),
+            Some(pass) => Ok(Arc::new(PassExec::try_new(pass, scan)?)),
+        }
+    }
+}
+
+/// An error of ours, inside DataFusion's.
+pub(crate) fn external(error: impl std::error::Error + Send + Sync + 'static) -> DataFusionError {
+    DataFusionError::External(Box::new(error))
+}
+
+#[async_trait]
+impl TableProvider for Provided {
+    fn schema(&self) -> SchemaRef {
+        self.table.schema().clone()
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::Base
+    }
+
+    async fn scan(
+        &self,
+        state: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        filters: &[Expr],
+        limit: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let all: Vec<usize> = (0..self.table.schema().fields().len()).collect();
+        let columns = projection.unwrap_or(&all);
+        let parts = state.config_options().execution.target_partitions;
+        if self.pushdown {
+            let bounds = bounds::of(filters, self.table.as_ref());
+            // A filter is applied again, behind the scan.
+            return self.plan(columns, &bounds, limit.filter(|_| filters.is_empty()), parts);
+        }
+        let plan = self.plan(&all, &Bounds::default(), None, parts)?;
+        let schema = plan.schema();
+        let expression = |&column: &usize| {
+            let name = schema.field(column).name();
+            let alias = name.clone();
+            ProjectionExpr { expr: Arc::new(Column::new(name, column)), alias }
+        };
+        let columns: Vec<ProjectionExpr> = columns.iter().map(expression).collect();
+        Ok(Arc::new(ProjectionExec::try_new(columns, plan)?))
+    }
+
+    fn supports_filters_pushdown(
+        &self,
+        filters: &[&Expr],
+    ) -> Result<Vec<TableProviderFilterPushDown>> {
+        let understood = |filter: &&Expr| {
+            let filter = std::slice::from_ref(*filter);
+            match self.pushdown && !bounds::of(filter, self.table.as_ref()).is_empty() {
+                true => TableProviderFilterPushDown::Inexact,
+                false => TableProviderFilterPushDown::Unsupported,
+            }
+        };
+        Ok(filters.iter().map(understood).collect())
+    }
+}
