@@ -224,8 +224,7 @@ fn schemas_of_one_frame_are_one_table_if_they_fit() {
     assert_eq!(cells(&rows[1]), ["0202020202020202", "4", "3", "NULL", &drained]);
 
     let set = CaptureSet::open(&files.paths).unwrap();
-    let Err(QueryError::Set(error @ SetError::Conflict { .. })) =
-        Engine::new(set, &with_pushdown())
+    let Err(QueryError::Set(error @ SetError::Conflict(_))) = Engine::new(set, &with_pushdown())
     else {
         panic!("they do not fit")
     };

@@ -9,14 +9,19 @@ use crate::set::CaptureSet;
 use crate::table::Table;
 use crate::tables::{ALL, Named};
 
+/// Tables by their names.
+type Tables = BTreeMap<String, Arc<dyn Table>>;
+/// The buffer of a table, and the table.
+type Owned = (String, Arc<dyn Table>);
+
 /// The tables of a set by their names.
 ///
 /// Each buffer is a schema (`dve.job`). The plain name works where one buffer has it, and that of the
 /// fixed tables always: a frame called `gaps` is `ppt_gaps`, or `dve.gaps`.
 #[derive(Debug, Default)]
 pub struct Directory {
-    plain: BTreeMap<String, Arc<dyn Table>>,
-    buffers: BTreeMap<String, BTreeMap<String, Arc<dyn Table>>>,
+    plain: Tables,
+    buffers: BTreeMap<String, Tables>,
     /// Names that several buffers have.
     ambiguous: BTreeMap<String, Vec<String>>,
 }
@@ -45,7 +50,7 @@ impl Directory {
             directory.plain.insert(named.name, named.table);
         }
         let fixed: Vec<String> = directory.plain.keys().cloned().collect();
-        let mut owners: BTreeMap<String, Vec<(String, Arc<dyn Table>)>> = BTreeMap::new();
+        let mut owners: BTreeMap<String, Vec<Owned>> = BTreeMap::new();
         for Named { buffer, name, table } in of_buffers {
             let buffer = buffer.unwrap_or_default();
             let plain = if fixed.contains(&name) { format!("ppt_{name}") } else { name.clone() };

@@ -29,24 +29,29 @@ pub enum SetError {
         error: CaptureError,
     },
     /// Frames of one name that do not fit into one table.
-    #[error(
-        "`{table}` has a column `{column}` of two types: {first_type} in {}, {second_type} in {}",
-        first.display(), second.display()
-    )]
-    Conflict {
-        /// The frame, with its buffer.
-        table: String,
-        /// The column.
-        column: String,
-        /// A capture with that column.
-        first: PathBuf,
-        /// What it is there.
-        first_type: String,
-        /// Another one.
-        second: PathBuf,
-        /// What it is there.
-        second_type: String,
-    },
+    #[error(transparent)]
+    Conflict(Box<Conflict>),
+}
+
+/// A column that has two types.
+#[derive(Debug, Error)]
+#[error(
+    "`{table}` has a column `{column}` of two types: {first_type} in {}, {second_type} in {}",
+    first.display(), second.display()
+)]
+pub struct Conflict {
+    /// The frame, with its buffer.
+    pub table: String,
+    /// The column.
+    pub column: String,
+    /// A capture with that column.
+    pub first: PathBuf,
+    /// What it is there.
+    pub first_type: String,
+    /// Another one.
+    pub second: PathBuf,
+    /// What it is there.
+    pub second_type: String,
 }
 
 impl SetError {

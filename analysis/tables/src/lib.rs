@@ -5,8 +5,8 @@
 //! in parts that can be read side by side. What can be ruled out by the heads of chunks is not read
 //! ([`Bounds`]).
 //!
-//! A table is one file in `tables/` and one line in [`tables::ALL`](tables). Most are rows of
-//! chunks ([`of_chunks`]) or a few rows in memory ([`small`]); one whose rows depend on each other,
+//! A table is one file in `tables/` and one line in `tables::ALL`. Most are rows of
+//! chunks (`of_chunks`) or a few rows in memory (`small`); one whose rows depend on each other,
 //! in order, adds a [`Pass`].
 //!
 //! What is not read is not checked, as in `ppt dump --from`: heads tell how many frames a chunk
@@ -30,7 +30,7 @@ mod tables;
 
 pub use bounds::{Bounded, Bounds, Number, Range, Word};
 pub use directory::Directory;
-pub use error::{SetError, TableError};
+pub use error::{Conflict, SetError, TableError};
 pub use set::{CaptureSet, Trouble};
 pub use standard::{STANDARD, Standard};
 pub use table::{Batches, Pass, Planned, Request, Runner, Scan, Start, Table};

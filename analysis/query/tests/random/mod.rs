@@ -169,7 +169,7 @@ fn time(dice: &mut Dice, ty: &FieldType, since: u64) -> Vec<u8> {
         Some(Clock::Monotonic) => MONO + since,
         Some(Clock::Boottime) => BOOT + since,
         Some(_) => since,
-        None if dice.chance(3) => return (MONO + since | 1 << 63).to_le_bytes().to_vec(),
+        None if dice.chance(3) => return ((MONO + since) | (1 << 63)).to_le_bytes().to_vec(),
         None => return (TICK + 3 * since).to_le_bytes().to_vec(),
     };
     match ty {

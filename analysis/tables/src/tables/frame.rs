@@ -14,7 +14,7 @@ use ppt_capture::frame_dsl::{Column, ColumnType, Style, columns};
 use super::Named;
 use crate::bounds::{Bounded, Bounds};
 use crate::builder::{Builder, Dictionary, From, Keys, data_type};
-use crate::error::{SetError, TableError};
+use crate::error::{Conflict, SetError, TableError};
 use crate::of_chunks::{ChunkScan, OfChunks, Ts, Wanted, kind_bit};
 use crate::set::CaptureSet;
 use crate::standard::{ChunkRows, STANDARD, Standard};
@@ -120,14 +120,14 @@ impl Frames {
                 });
                 let known = &placed[place];
                 if known.field.data_type() != field.data_type() {
-                    return Err(SetError::Conflict {
+                    return Err(SetError::Conflict(Box::new(Conflict {
                         table: format!("{buffer}.{name}"),
                         column: column.name,
                         first: known.path.to_owned(),
                         first_type: known.field.data_type().to_string(),
                         second: kind.path.to_owned(),
                         second_type: field.data_type().to_string(),
-                    });
+                    })));
                 }
                 own.push((place, column));
             }
