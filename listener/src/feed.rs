@@ -51,9 +51,6 @@ pub struct Unattended {
     pub count: u64,
 }
 
-/// A cursor beyond this was never reached by writing frames: see [`ppt_segment::RingReader`].
-const LIKELY: u64 = 1 << 62;
-
 impl Feed {
     /// A feed that starts at the cursors of this moment, which should be before the gate opens.
     /// What earlier sessions did not account for is unattended.
@@ -63,13 +60,8 @@ impl Feed {
         let unattended = rings
             .zip(&first)
             .filter_map(|(ring, &tail)| {
-                let attended = segment.ring(ring).attended();
-                (attended < tail && tail <= LIKELY).then(|| Unattended {
-                    segment: segment.clone(),
-                    ring,
-                    first_seq: attended + 1,
-                    count: tail - attended,
-                })
+                let (first_seq, count) = segment.ring(ring).unattended(0, tail)?;
+                Some(Unattended { segment: segment.clone(), ring, first_seq, count })
             })
             .collect();
         Self { source, segment, first, unattended, populated: 0, alive: None }

@@ -1,4 +1,4 @@
-//! The lossy single-writer ring: `ring-protocol`, sections 2.1 and 2.2 (steps w2–w6, r1–r6).
+//! The lossy single-writer ring: steps w2 to w6 and r1 to r6 of `docs/ring-protocol.md`.
 //!
 //! The cursor `tail` is all the synchronisation there is. While `tail == T` the writer may be
 //! inside slot `T mod N`, that is on top of frame `T - N`; so a reader copies a batch, fences,
@@ -9,6 +9,9 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use crate::abi::{MARGIN, ring_word};
 use crate::word::Word;
+
+/// Furthest that a cursor can ever be: 46 years at 3 frames per nanosecond.
+const CURSOR_END: u64 = 1 << 62;
 
 /// One ring in shared memory: its header and its slots.
 #[derive(Debug)]
@@ -66,6 +69,13 @@ impl<'a, W: Word> Ring<'a, W> {
     /// Cursor up to which sessions have accounted for frames.
     pub fn attended(&self) -> u64 {
         self.header[ring_word::ATTENDED].load(Relaxed)
+    }
+
+    /// The frames between the cursors `from` and `tail` that no session accounted for: the sequence
+    /// number of the first, and how many. None where `tail` is one that writing never reaches.
+    pub fn unattended(&self, from: u64, tail: u64) -> Option<(u64, u64)> {
+        let from = self.attended().max(from);
+        (from < tail && tail <= CURSOR_END).then(|| (from + 1, tail - from))
     }
 
     /// Notes for the next session how far this one has come.
@@ -165,8 +175,6 @@ pub struct Batch {
 impl<'a, W: Word> RingReader<'a, W> {
     /// Furthest that a cursor may move between two polls.
     const JUMP: u64 = 1 << 48;
-    /// Furthest that a cursor can ever be: 46 years at 3 frames per nanosecond.
-    const END: u64 = 1 << 62;
 
     /// Starts at frame index `next`, the cursor of a moment ago or of a former session.
     pub fn new(ring: Ring<'a, W>, next: u64) -> Self {
@@ -198,7 +206,7 @@ impl<'a, W: Word> RingReader<'a, W> {
         let oldest = |tail: u64| tail.saturating_add(self.margin).saturating_sub(slots);
 
         let tail = self.ring.header(ring_word::TAIL).load(Acquire);
-        if tail < self.next || tail - self.next > Self::JUMP || tail > Self::END {
+        if tail < self.next || tail - self.next > Self::JUMP || tail > CURSOR_END {
             return Err(BrokenCursor { next: self.next, tail });
         }
         let low = self.next.max(oldest(tail).min(tail));
@@ -289,6 +297,20 @@ mod tests {
         assert_eq!(broken, BrokenCursor { next: 10, tail: 0 });
         memory.header[0].store(1 << 60, Relaxed);
         assert!(reader.poll(&mut [0; STRIDE]).is_err());
+    }
+
+    #[test]
+    fn what_no_session_accounted_for() {
+        let memory = Memory::new(8);
+        let ring = memory.ring();
+        assert_eq!(ring.unattended(0, 0), None);
+        assert_eq!(ring.unattended(0, 10), Some((1, 10)));
+        ring.set_attended(4);
+        assert_eq!(ring.unattended(0, 10), Some((5, 6)));
+        assert_eq!(ring.unattended(7, 10), Some((8, 3)), "this session stated more");
+        assert_eq!(ring.unattended(0, 4), None);
+        assert_eq!(ring.unattended(0, 1 << 62), Some((5, (1 << 62) - 4)));
+        assert_eq!(ring.unattended(0, (1 << 62) + 1), None, "no writing gets there");
     }
 
     #[test]

@@ -12,9 +12,6 @@ use super::choice::adopt_any;
 use super::mailbox::control_of;
 use crate::target::Target;
 
-/// A cursor beyond this was never reached by writing frames.
-const LIKELY: u64 = 1 << 62;
-
 /// A segment of earlier sessions that holds frames which none of them accounted for.
 #[derive(Debug)]
 pub struct Left {
@@ -22,17 +19,6 @@ pub struct Left {
     pub segment: Arc<Segment>,
     /// Those frames: ring, first sequence number, count.
     pub unattended: Vec<(u32, u64, u64)>,
-}
-
-/// Frames of a ring that nobody accounted for, from `stated` up to `tail`: ring, first sequence
-/// number, count.
-pub(super) fn unattended(
-    segment: &Segment,
-    ring: u32,
-    (stated, tail): (u64, u64),
-) -> Option<(u32, u64, u64)> {
-    let from = segment.ring(ring).attended().max(stated);
-    (from < tail && tail <= LIKELY).then(|| (ring, from + 1, tail - from))
 }
 
 /// The segments that earlier sessions left so, but for the one that `it` uses. A thread that is in
@@ -45,7 +31,10 @@ pub(super) fn left_behind(target: &Target, it: &Attached) -> Vec<Left> {
         let segment = adopt_any(target, &listed, it.buffer.schema_hash)
             .filter(|segment| seen.insert(segment.nonce()))?;
         let rings = 0..segment.geometry().rings();
-        let of_ring = |ring| unattended(&segment, ring, (0, segment.ring(ring).tail()));
+        let of_ring = |ring| {
+            let it = segment.ring(ring);
+            it.unattended(0, it.tail()).map(|(first, count)| (ring, first, count))
+        };
         let unattended: Vec<_> = rings.filter_map(of_ring).collect();
         (!unattended.is_empty()).then(|| Left { segment: Arc::new(segment), unattended })
     });

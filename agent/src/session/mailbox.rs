@@ -7,7 +7,6 @@ use ppt_segment::Handle;
 use ppt_segment::abi::{Claim, clock_kind};
 use ppt_segment::handle::Kind;
 
-use super::left::unattended;
 use super::{Allow, Attached, Dropped, Ending, Transport};
 use crate::buffer::{Buffer, DESCRIPTOR_BYTES};
 use crate::claim::{self, Holder};
@@ -156,9 +155,11 @@ pub(super) fn start_cursors(it: &mut Attached) {
     it.first.clear();
     it.unattended.clear();
     for index in 0..it.plan.geometry.rings() {
-        let tail = it.segment.ring(index).tail();
+        let ring = it.segment.ring(index);
+        let tail = ring.tail();
         if it.adopted {
-            it.unattended.extend(unattended(&it.segment, index, (it.stated(index), tail)));
+            let unattended = ring.unattended(it.stated(index), tail);
+            it.unattended.extend(unattended.map(|(first, count)| (index, first, count)));
         }
         it.first.push(tail);
     }
