@@ -54,7 +54,9 @@ pub use sources::{MAX_SOURCES, SourceInfo};
 pub use writer::CaptureWriter;
 
 /// Readings of clocks, and what they say of stamps.
-pub use ppt_clock::{ClockId, ClockReading, ClockTable, Stamps, TickStep, TimeNamespace};
+pub use ppt_clock::{
+    ClockId, ClockReading, ClockTable, REALTIME_STEP_NS, Stamps, TickStep, TimeNamespace,
+};
 
 /// One bit, whether a schema or a clock speaks of it.
 const _: () = assert!(ppt_clock::STAMP_IS_MONOTONIC == frame_dsl::schema::STAMP_IS_MONOTONIC);

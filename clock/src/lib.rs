@@ -10,4 +10,4 @@ mod table;
 
 pub use reading::{ClockId, ClockReading};
 pub use stamps::{STAMP_IS_MONOTONIC, Stamps, TimeNamespace};
-pub use table::{ClockTable, TickStep};
+pub use table::{ClockTable, REALTIME_STEP_NS, TickStep};

@@ -55,7 +55,7 @@ pub struct TickStep {
 
 /// A change of realtime − monotonic by more than this between two readings is a step; clock
 /// discipline slews by at most 500 ppm, 0.5 ms in the second between two readings.
-const STEP_NS: u128 = 5_000_000;
+pub const REALTIME_STEP_NS: u64 = 5_000_000;
 /// A change of the counter's rate by more than this is a jump: clock discipline slews monotonic
 /// time by at most 500 ppm, from one side to the other.
 const RATE_CHANGE_PPM: i128 = 1_000;
@@ -122,7 +122,7 @@ impl ClockTable {
             return;
         };
         let by = offset - std::mem::replace(&mut self.latest, offset);
-        if by.unsigned_abs() > STEP_NS && self.steps.len() < MAX_STEPS {
+        if by.unsigned_abs() > REALTIME_STEP_NS.into() && self.steps.len() < MAX_STEPS {
             self.steps.push((monotonic, by));
         }
         let stepped: i128 = self.steps.iter().map(|step| step.1).sum();

@@ -6,7 +6,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ppt_capture::{
-    Cause, Dropped, Drops, End, EndReason, FileHeader, FramesHead, Gap, Packed, Packer, Source,
+    Cause, Dropped, Drops, End, EndReason, FileHeader, FramesHead, Gap, Packed, Packer,
+    REALTIME_STEP_NS, Source,
 };
 use ppt_segment::Segment;
 
@@ -24,8 +25,6 @@ use crate::stamps::Stamps;
 const FIRST_NS: u64 = 10_000_000;
 /// From one clock chunk to the next, and at least between two drops chunks of a source.
 const SECOND_NS: u64 = 1_000_000_000;
-/// A change of realtime against monotonic that is a step: a slewed clock changes by 0.5 ms a second.
-const STEP_NS: u64 = 1_000_000;
 /// Bytes of a source chunk without its schema, more or less, and of a gap.
 const INTRODUCTION: u64 = 8192;
 const OF_A_GAP: u64 = 192;
@@ -369,7 +368,7 @@ impl<W: Write> Sink for Recording<W> {
     fn tick(&mut self) {
         let now = clocks::monotonic();
         let offset = clocks::realtime_offset();
-        let stepped = offset.abs_diff(self.realtime_offset) > STEP_NS;
+        let stepped = offset.abs_diff(self.realtime_offset) > REALTIME_STEP_NS;
         let distrusted = self.clocks.distrusted.load(Relaxed) != self.distrusted;
         if now >= self.next_clock || stepped || distrusted {
             self.realtime_offset = offset;

@@ -3,6 +3,10 @@
 use ppt_capture::columns::{Time, frame_id};
 use ppt_capture::frame_dsl::Schema;
 use ppt_capture::frame_dsl::schema::STAMP_IS_MONOTONIC;
+use ppt_segment::abi::clock_kind;
+
+/// One bit, whether a writer sets it or a reader looks at it.
+const _: () = assert!(STAMP_IS_MONOTONIC == clock_kind::STAMP_IS_MONOTONIC);
 
 /// Where the frames of a buffer hold their time and their kind.
 #[derive(Debug, Default)]
