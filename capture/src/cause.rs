@@ -2,7 +2,7 @@
 
 use std::ops::{AddAssign, Sub};
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 /// Why a frame that was written is not in the capture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -59,6 +59,11 @@ impl Cause {
         }
     }
 
+    /// The same for people: `no ring`.
+    pub fn words(self) -> String {
+        self.name().replace('_', " ")
+    }
+
     /// The short name under which `docs/troubleshooting.md` explains it.
     pub fn codes() -> impl Iterator<Item = String> {
         Self::ALL.into_iter().map(|cause| cause.name().replace('_', "-"))
@@ -71,7 +76,7 @@ impl Cause {
 }
 
 /// Frames that had a sequence number and are not in the file, by cause.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Lost {
     /// [`Cause::Overrun`].
     pub overrun: u64,
@@ -105,6 +110,13 @@ impl Lost {
     }
 }
 
+/// An object: each cause by its name.
+impl Serialize for Lost {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.by_cause().map(|(cause, count)| (cause.name(), count)))
+    }
+}
+
 impl AddAssign for Lost {
     fn add_assign(&mut self, other: Lost) {
         for (cause, count) in other.by_cause() {
@@ -114,7 +126,7 @@ impl AddAssign for Lost {
 }
 
 /// Frames that the writer refused before they got a sequence number, by cause.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Dropped {
     /// [`Cause::NoRing`].
     pub no_ring: u64,
@@ -137,6 +149,13 @@ impl Dropped {
             (Cause::Nested, self.nested),
             (Cause::NotMapped, self.not_mapped),
         ]
+    }
+}
+
+/// An object: each cause by its name.
+impl Serialize for Dropped {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.by_cause().map(|(cause, count)| (cause.name(), count)))
     }
 }
 

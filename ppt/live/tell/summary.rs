@@ -3,7 +3,7 @@
 use std::io::ErrorKind;
 use std::time::Duration;
 
-use ppt_listener::Summary;
+use ppt_listener::{Cause, Summary};
 
 use crate::code::Code;
 use crate::measure::{bytes, grouped};
@@ -47,11 +47,11 @@ pub(in crate::live) fn problems(name: &str, buffers: &[String], summary: &Summar
 pub(in crate::live) fn summary(name: &str, summary: &Summary, time: Duration) {
     let seconds = time.as_secs_f64();
     let rate = summary.captured() as f64 / seconds.max(0.001);
-    let causes = |pairs: &[(&str, u64)]| {
-        let named: Vec<_> = pairs
+    let causes = |counts: [(Cause, u64); 3]| {
+        let named: Vec<_> = counts
             .iter()
             .filter(|it| it.1 > 0)
-            .map(|(cause, count)| format!("{cause} {}", grouped(*count)))
+            .map(|(cause, count)| format!("{} {}", cause.words(), grouped(*count)))
             .collect();
         if named.is_empty() { String::new() } else { format!(" ({})", named.join(", ")) }
     };
@@ -61,13 +61,9 @@ pub(in crate::live) fn summary(name: &str, summary: &Summary, time: Duration) {
         grouped(summary.captured()),
         grouped(rate as u64),
         grouped(lost.total()),
-        causes(&[("overrun", lost.overrun), ("disk", lost.disk), ("corrupt", lost.corrupt)]),
+        causes(lost.by_cause()),
         grouped(dropped.total()),
-        causes(&[
-            ("no ring", dropped.no_ring),
-            ("nested", dropped.nested),
-            ("not mapped", dropped.not_mapped)
-        ]),
+        causes(dropped.by_cause()),
         bytes(summary.bytes)
     ));
     let enough =
