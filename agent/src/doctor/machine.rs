@@ -2,6 +2,7 @@
 
 use super::trials::Trials;
 use super::{Check, Verdict};
+use crate::clock::reads_the_counter;
 use crate::denied::{self, IN_CONTAINER, Rule};
 use crate::error::Failing;
 use crate::escape::escaped;
@@ -206,8 +207,7 @@ fn clock(system: &System) -> Check {
     let Some(source) = system.proc_text(path).map(|text| escaped(&text)) else {
         return Check::note("clock", "the clock source cannot be read");
     };
-    let fast = ["tsc", "kvm-clock", "hyperv_clocksource_tsc_page", "arch_sys_counter"];
-    let verdict = if fast.contains(&source.as_str()) { Verdict::Good } else { Verdict::Note };
+    let verdict = if reads_the_counter(&source) { Verdict::Good } else { Verdict::Note };
     let check = Check::new(verdict, "clock", format!("the clock source is {source}"));
     match verdict {
         Verdict::Note => check.remedy(
