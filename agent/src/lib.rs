@@ -7,8 +7,9 @@
 //!
 //! Nothing read from the target is believed: what is read is copied first and the copy is checked.
 //! Nothing is written before magic, self-address, schema hash and the mapping of the control page
-//! have been checked, and before every later write they are read again. The agent knows nothing of
-//! captures; `ppt attach` joins it with the listener.
+//! have been checked. Each time before it writes, the descriptor is read again and must be the same
+//! byte for byte; once attached, our claim must be there, too. The agent knows nothing of captures;
+//! `ppt attach` joins it with the listener.
 
 mod budget;
 mod buffer;

@@ -1,6 +1,16 @@
 //! A user who would have the privileged ppt do what he may not: one test for each rule that keeps
 //! it from being his deputy.
 //!
+//! | rule | what is held |
+//! |---|---|
+//! | i | an output is a new file or one's own, where one may write |
+//! | ii | links of the target's user are not followed |
+//! | iii | a set-user-id ppt does nothing |
+//! | iv | a pid means the process that was looked at |
+//! | v | another user's process is announced, and its capture is the caller's |
+//! | vi | rights are given up once they are not needed |
+//! | vii | captures of somebody else's are read without rights, and not believed |
+//!
 //! More of (iv), a pid that is used again between any two system calls: `killed.rs`. More of (vii),
 //! captures that lie: `capture_limits.rs`, `capture_files.rs`, `messages/captures.txt`,
 //! `capture/tests`, `fuzz` capture.

@@ -25,7 +25,7 @@ static int segment(unsigned long *start, unsigned long *end) {
     return found;
 }
 
-/* Offset of the slots: section 4 of the header. */
+/* Offset of the slots: the section of that kind, 4, in the header. */
 static unsigned long slots(unsigned long start) {
     return ((const unsigned long *)start)[10 + 3 * 4 + 1];
 }
