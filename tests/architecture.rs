@@ -1,6 +1,8 @@
 //! The arrows between folders, held against `cargo metadata`.
 
 use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Who may use whom; everything else that is ours is forbidden.
@@ -91,7 +93,7 @@ fn the_binaries_link_few_packages() {
     assert!(packages.len() <= 64, "{} packages: {packages:?}", packages.len());
     for rich in ["arrow", "datafusion", "parquet", "prost", "ratatui", "tokio"] {
         let is_part = |it: &&str| it.split('-').next() == Some(rich);
-        assert!(!packages.iter().any(|it| is_part(it)), "{rich} belongs into a binary of its own");
+        assert!(!packages.iter().any(is_part), "{rich} belongs into a binary of its own");
     }
 }
 
@@ -102,4 +104,48 @@ fn a_build_compiles_few_packages() {
     let packages = tree("normal,build");
     assert!(packages.iter().any(|it| it.starts_with("serde_derive ")), "{packages:?}");
     assert!(packages.len() <= 84, "{} packages: {packages:?}", packages.len());
+}
+
+/// The source files below `folder`, as paths from the root.
+fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
+        let path = entry.path();
+        let built = ["target", ".git"].iter().any(|it| entry.file_name() == *it);
+        if entry.file_type().unwrap().is_dir() && !built {
+            sources(&path, found);
+        } else if path.extension().is_some_and(|it| it == "rs") {
+            found.push(path);
+        }
+    }
+}
+
+/// A recipe that leaves places out is worse than none. Whoever decides by the type of a field or a
+/// column names types that are like no other.
+#[test]
+fn the_recipe_of_a_field_type_names_every_place() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let page = fs::read_to_string(root.join("CONTRIBUTING.md")).unwrap();
+    let recipe = page.split("- **A field type**").nth(1).unwrap();
+    let recipe = recipe.split("- **A warning**").next().unwrap();
+    let telling = ["FieldType", "ColumnType"]
+        .map(|ty| ["Bool", "Bytes", "Timespec"].map(|case| format!("{ty}::{case}")))
+        .concat();
+    let mut files = Vec::new();
+    sources(root, &mut files);
+    let mut decided = 0;
+    for file in files {
+        let text = fs::read_to_string(&file).unwrap();
+        let code = text.split("#[cfg(test)]").next().unwrap();
+        let place = file.strip_prefix(root).unwrap().to_str().unwrap();
+        let decides = telling.iter().any(|it| code.contains(it)) || code.contains(" Visitor for ");
+        if decides && !["dump/tests/support/mod.rs", "dump/tests/windows/mod.rs"].contains(&place) {
+            assert!(recipe.contains(&format!("`{place}`")), "not in the recipe: {place}");
+            decided += 1;
+        }
+    }
+    assert!(decided > 10, "{decided}");
+    let named = recipe.split('`').skip(1).step_by(2).filter(|it| it.contains(".rs"));
+    for place in named {
+        assert!(root.join(place).is_file(), "the recipe names {place}");
+    }
 }

@@ -244,3 +244,19 @@ impl Mistake {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a file can silence, and what the page for people says that it can.
+    #[test]
+    fn the_page_lists_every_warning() {
+        let page = include_str!("../../docs/frame-files.md");
+        let table = page.split("\n| name | what it found |\n|---|---|\n").nth(1).unwrap();
+        let rows = table.lines().take_while(|line| line.starts_with('|'));
+        let mut names: Vec<_> = rows.map(|row| row.split('`').nth(1).unwrap()).collect();
+        names.sort_unstable();
+        assert_eq!(names, WARNINGS);
+    }
+}
