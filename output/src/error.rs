@@ -1,0 +1,53 @@
+//! Why an output cannot be had.
+
+use std::io;
+use std::path::PathBuf;
+
+use strum::VariantNames;
+
+use crate::lock::Holder;
+
+/// Why an output cannot be had, in the words of a command line with `-o` and `--force`.
+#[derive(Debug, thiserror::Error, strum::IntoStaticStr, strum::VariantNames)]
+#[strum(serialize_all = "kebab-case")]
+#[allow(missing_docs, reason = "each says what it is")]
+pub enum OutputError {
+    #[error("{} exists; choose another name with -o, or overwrite it with --force", .0.display())]
+    #[strum(serialize = "output-exists")]
+    Exists(PathBuf),
+    #[error("{} is being written by {}; choose another name with -o", .0.display(), .1)]
+    #[strum(serialize = "output-in-use")]
+    InUse(PathBuf, Holder),
+    #[error(
+        "{} is the file that is read: written to, it would be lost; choose another name with -o",
+        .0.display()
+    )]
+    #[strum(serialize = "output-is-input")]
+    IsInput(PathBuf),
+    #[error("{} is {}; choose another name with -o", .0.display(), .1)]
+    NotAFile(PathBuf, &'static str),
+    #[error("{} is not your own file alone; ppt does not overwrite it", .0.display())]
+    NotYours(PathBuf),
+    #[error(
+        "{} can be changed by everybody (its mode is {:o}); choose another folder with -o",
+        .0.display(), .1
+    )]
+    OpenFolder(PathBuf, u32),
+    #[error("{} belongs to another user; choose another folder with -o", .0.display())]
+    ForeignFolder(PathBuf),
+    #[strum(serialize = "cannot-write")]
+    #[error("cannot write {path}: {cause}", path = .0.display(), cause = .1)]
+    System(PathBuf, #[source] io::Error),
+}
+
+impl OutputError {
+    /// The short name of what is said, under which `docs/troubleshooting.md` explains it.
+    pub fn code(&self) -> &'static str {
+        self.into()
+    }
+
+    /// Every code.
+    pub fn codes() -> impl Iterator<Item = &'static str> {
+        Self::VARIANTS.iter().copied()
+    }
+}

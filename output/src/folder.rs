@@ -1,0 +1,61 @@
+//! The folder of an output. Others must not be able to swap the file under us; and the folder that
+//! was looked at is the one that is used, whatever its path comes to mean.
+
+use std::ffi::OsStr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, Stat, fstat, openat, statat};
+use rustix::io::{Errno, Result};
+use rustix::process::geteuid;
+
+use crate::error::OutputError;
+use crate::output::Rules;
+
+#[derive(Debug)]
+pub(crate) struct Folder {
+    fd: OwnedFd,
+    owner: u32,
+}
+
+impl Folder {
+    /// The folder of the file `path`.
+    pub(crate) fn of(path: &Path, rules: &Rules) -> std::result::Result<Self, OutputError> {
+        let folder = match path.parent() {
+            Some(folder) if folder != Path::new("") => folder,
+            _ => Path::new("."),
+        };
+        let fail = |cause: Errno| OutputError::System(path.into(), cause.into());
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let fd = openat(CWD, folder, flags, Mode::empty()).map_err(fail)?;
+        let found = fstat(&fd).map_err(fail)?;
+        let mode = found.st_mode & 0o7777;
+        if mode & 0o002 != 0 && mode & 0o1000 == 0 {
+            return Err(OutputError::OpenFolder(folder.into(), mode));
+        }
+        if geteuid().is_root() && found.st_uid != 0 && !rules.is_ours(found.st_uid) {
+            return Err(OutputError::ForeignFolder(folder.into()));
+        }
+        Ok(Self { fd, owner: found.st_uid })
+    }
+
+    /// Whether it takes more than being its owner to write into it.
+    pub(crate) fn is_foreign(&self) -> bool {
+        self.owner != geteuid().as_raw()
+    }
+
+    /// What has this name; links are not followed.
+    pub(crate) fn look(&self, name: &OsStr) -> Result<Option<Stat>> {
+        match statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(found) => Ok(Some(found)),
+            Err(Errno::NOENT) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl AsFd for Folder {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}

@@ -1,0 +1,272 @@
+//! A writer that notices when its file is taken away under it.
+//!
+//! Others may truncate a file that is written (`logrotate` by copytruncate, `> out.bin`), remove it,
+//! or put another into its place. What is written at an offset then makes a hole of zeros, which no
+//! reader gets over; what is written at the end of something else spoils that.
+
+use std::fs::File;
+use std::io::{self, IoSlice, Write};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rustix::fs::{FileType, SeekFrom, Stat, fstat, ftruncate, seek, tell};
+
+use crate::output::Output;
+
+/// What became of a file while it was written; the error of the write that found out, inside of an
+/// [`io::Error`]. Nothing of that write is in the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Displaced {
+    /// It is empty: it can be begun again, from its start ([`Guarded::again`]).
+    #[error("it was truncated while it was written")]
+    Emptied,
+    /// It has another length than what was written: it is not ours alone.
+    #[error("another program changed it while it was written: of {written} bytes it has {found}")]
+    Changed {
+        /// Bytes that were written.
+        written: u64,
+        /// Bytes that there are.
+        found: u64,
+    },
+    /// It has no name any more.
+    #[error("it was removed or replaced while it was written")]
+    Removed,
+}
+
+impl Displaced {
+    /// What a failed write says, if it is that.
+    pub fn of(error: &io::Error) -> Option<Self> {
+        error.get_ref()?.downcast_ref().copied()
+    }
+}
+
+impl From<Displaced> for io::Error {
+    fn from(displaced: Displaced) -> Self {
+        io::Error::other(displaced)
+    }
+}
+
+/// Writes into an output by `W`, which has a duplicate of its file, and nobody else has.
+///
+/// Standard output may be shared: others may write there, too, so only a file that got shorter is
+/// noticed; pipes and devices are not looked at.
+#[derive(Debug)]
+pub struct Guarded<W> {
+    inner: W,
+    output: Arc<Mutex<Output>>,
+    file: File,
+    kind: Kind,
+    /// Bytes written.
+    at: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// A file of this output alone, at whose end every write goes.
+    Ours,
+    /// A file that was inherited.
+    Shared,
+    Stream,
+}
+
+impl<W: Write> Guarded<W> {
+    /// Writes into `output`, which is empty if it is a file of its own.
+    pub fn new(output: &Arc<Mutex<Output>>, inner: impl FnOnce(File) -> W) -> io::Result<Self> {
+        let (file, kind) = {
+            let output = locked(output);
+            let kind = if output.is_stdout() { Kind::Shared } else { Kind::Ours };
+            (output.file().try_clone()?, kind)
+        };
+        let is_file = |found: Stat| FileType::from_raw_mode(found.st_mode) == FileType::RegularFile;
+        let kind = if fstat(&file).is_ok_and(is_file) { kind } else { Kind::Stream };
+        let inner = inner(file.try_clone()?);
+        Ok(Self { inner, output: output.clone(), file, kind, at: 0 })
+    }
+
+    /// The same of a file that turned out to be [emptied](Displaced::Emptied).
+    pub fn again(output: &Arc<Mutex<Output>>, inner: impl FnOnce(File) -> W) -> io::Result<Self> {
+        // Our own have their end for a start; what was inherited has its place from before.
+        seek(locked(output).file(), SeekFrom::Start(0))?;
+        Self::new(output, inner)
+    }
+
+    fn look(&self) -> Result<(), Displaced> {
+        let found = match self.kind {
+            Kind::Stream => return Ok(()),
+            Kind::Ours | Kind::Shared => fstat(&self.file),
+        };
+        // It was open a moment ago; a write says more.
+        let Ok(found) = found else { return Ok(()) };
+        let size = found.st_size as u64;
+        let (written, as_ever) = match self.kind {
+            Kind::Ours if found.st_nlink == 0 && locked(&self.output).is_published() => {
+                return Err(Displaced::Removed);
+            }
+            Kind::Ours => (self.at, size == self.at),
+            Kind::Shared | Kind::Stream => {
+                let at = tell(&self.file).unwrap_or(0);
+                (at, size >= at)
+            }
+        };
+        match size {
+            _ if as_ever => Ok(()),
+            0 => Err(Displaced::Emptied),
+            found => Err(Displaced::Changed { written, found }),
+        }
+    }
+
+    fn written(&mut self, count: usize) -> io::Result<usize> {
+        self.at += count as u64;
+        if self.kind != Kind::Ours {
+            return Ok(count);
+        }
+        let end = tell(&self.file)?;
+        if end == self.at {
+            return Ok(count);
+        }
+        // It was changed after it was looked at: what went to another place than it should is taken
+        // back, unless somebody went on there.
+        let before = end - count as u64;
+        if fstat(&self.file).is_ok_and(|it| it.st_size as u64 == end) {
+            let _ = ftruncate(&self.file, before);
+        }
+        self.at -= count as u64;
+        Err(match before {
+            0 => Displaced::Emptied,
+            found => Displaced::Changed { written: self.at, found },
+        }
+        .into())
+    }
+}
+
+fn locked(output: &Mutex<Output>) -> MutexGuard<'_, Output> {
+    output.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl<W: Write> Write for Guarded<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.write_vectored(&[IoSlice::new(bytes)])
+    }
+
+    fn write_vectored(&mut self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
+        self.look()?;
+        let count = self.inner.write_vectored(parts)?;
+        self.written(count)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.inner.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use super::*;
+    use crate::output::Rules;
+
+    /// Writes as told, and lets somebody come between the look and the write.
+    struct Late<F> {
+        file: File,
+        accident: F,
+    }
+
+    impl<F: FnMut()> Write for Late<F> {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            (self.accident)();
+            self.file.write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn open(path: &Path) -> Arc<Mutex<Output>> {
+        let mut output = Output::open(path, &Rules::default()).unwrap();
+        output.publish().unwrap();
+        Arc::new(Mutex::new(output))
+    }
+
+    fn truncate(path: &Path, size: u64) {
+        File::options().write(true).open(path).unwrap().set_len(size).unwrap();
+    }
+
+    #[track_caller]
+    fn displaced(written: io::Result<()>) -> Displaced {
+        Displaced::of(&written.unwrap_err()).expect("it is said")
+    }
+
+    #[test]
+    fn a_truncated_file_is_begun_again_and_has_no_hole() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out");
+        let output = open(&path);
+        let mut guarded = Guarded::new(&output, |file| file).unwrap();
+        guarded.write_all(b"first").unwrap();
+        truncate(&path, 0);
+        assert_eq!(displaced(guarded.write_all(b"second")), Displaced::Emptied);
+        let mut guarded = Guarded::again(&output, |file| file).unwrap();
+        guarded.write_all(b"third").unwrap();
+        guarded.write_all(b"fourth").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"thirdfourth");
+    }
+
+    #[test]
+    fn what_others_wrote_is_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        for (size, found) in [(2, 2), (9, 9)] {
+            let path = folder.path().join(format!("out{size}"));
+            let mut guarded = Guarded::new(&open(&path), |file| file).unwrap();
+            guarded.write_all(b"first").unwrap();
+            truncate(&path, size);
+            let before = fs::read(&path).unwrap();
+            assert_eq!(
+                displaced(guarded.write_all(b"x")),
+                Displaced::Changed { written: 5, found }
+            );
+            assert_eq!(fs::read(&path).unwrap(), before);
+        }
+    }
+
+    #[test]
+    fn a_file_without_a_name_is_noticed_once_it_had_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out");
+        let output = Arc::new(Mutex::new(Output::open(&path, &Rules::default()).unwrap()));
+        let mut guarded = Guarded::new(&output, |file| file).unwrap();
+        guarded.write_all(b"first").unwrap();
+        output.lock().unwrap().publish().unwrap();
+        guarded.write_all(b"second").unwrap();
+        fs::rename(&path, folder.path().join("moved")).unwrap();
+        guarded.write_all(b"third").unwrap();
+        fs::remove_file(folder.path().join("moved")).unwrap();
+        assert_eq!(displaced(guarded.write_all(b"x")), Displaced::Removed);
+    }
+
+    /// Between the look and the write lie microseconds, in which everything may happen.
+    #[test]
+    fn what_went_to_another_place_than_it_should_is_taken_back() {
+        let folder = tempfile::tempdir().unwrap();
+        for (left, said) in [
+            (0, Displaced::Emptied),
+            (3, Displaced::Changed { written: 5, found: 3 }),
+            (8, Displaced::Changed { written: 5, found: 8 }),
+        ] {
+            let path = folder.path().join(format!("out{left}"));
+            let mut round = 0;
+            let accident = || {
+                round += 1;
+                if round == 2 {
+                    truncate(&path, left);
+                }
+            };
+            let late = |file| Late { file, accident };
+            let mut guarded = Guarded::new(&open(&path), late).unwrap();
+            guarded.write_all(b"first").unwrap();
+            assert_eq!(displaced(guarded.write_all(b"second")), said);
+            assert_eq!(fs::metadata(&path).unwrap().len(), left);
+        }
+    }
+}

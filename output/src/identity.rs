@@ -1,0 +1,38 @@
+//! Which file a file is, whatever it is called.
+
+use std::fs;
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use rustix::fs::{FileType, Stat, fstat};
+
+/// A regular file, told from all others by its device and inode.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct FileId {
+    pub(crate) device: u64,
+    pub(crate) inode: u64,
+}
+
+impl FileId {
+    /// The regular file that `path` leads to, links followed; `-` is standard input.
+    pub fn of_input(path: &Path) -> Option<Self> {
+        if path.as_os_str() == "-" {
+            return Self::of(io::stdin());
+        }
+        let found = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
+        Some(Self { device: found.dev(), inode: found.ino() })
+    }
+
+    /// The regular file behind a descriptor.
+    pub fn of(file: impl AsFd) -> Option<Self> {
+        let found = fstat(file).ok()?;
+        (FileType::from_raw_mode(found.st_mode) == FileType::RegularFile)
+            .then(|| Self::of_stat(&found))
+    }
+
+    pub(crate) fn of_stat(found: &Stat) -> Self {
+        Self { device: found.st_dev, inode: found.st_ino }
+    }
+}

@@ -1,0 +1,120 @@
+//! The name that an output is to have, and who has it until then.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, fstat, openat, unlinkat};
+use rustix::io::Errno;
+
+use crate::error::OutputError;
+use crate::folder::Folder;
+use crate::identity::FileId;
+use crate::lock;
+use crate::output::Rules;
+
+/// How often a name is looked at again that changes meanwhile.
+const TRIES: usize = 16;
+
+/// A name in a folder that was looked at.
+#[derive(Debug, Clone)]
+pub(crate) struct Name {
+    pub(crate) path: PathBuf,
+    pub(crate) folder: Arc<Folder>,
+    pub(crate) last: OsString,
+    rules: Rules,
+}
+
+impl Name {
+    pub(crate) fn new(path: &Path, rules: &Rules) -> Result<Self, OutputError> {
+        let last = path.file_name().ok_or(OutputError::NotAFile(path.into(), "a directory"))?;
+        let folder = Arc::new(Folder::of(path, rules)?);
+        Ok(Self { path: path.into(), folder, last: last.into(), rules: rules.clone() })
+    }
+
+    pub(crate) fn fail(&self, error: Errno) -> OutputError {
+        OutputError::System(self.path.clone(), error.into())
+    }
+
+    /// What has the name and may lose it, locked, so that no other writer of ours takes it
+    /// meanwhile; None if the name is free.
+    pub(crate) fn taken(&self) -> Result<Option<File>, OutputError> {
+        for _ in 0..TRIES {
+            let Some(file) = self.may_be_taken()? else { return Ok(None) };
+            lock::lock(&file).map_err(|it| OutputError::InUse(self.path.clone(), it))?;
+            // Until it was locked another may have been put into its place.
+            if self.leads_to(&file)? {
+                return Ok(Some(file));
+            }
+        }
+        Err(OutputError::Exists(self.path.clone()))
+    }
+
+    /// What has the name, if it may lose it; who writes it, if somebody does.
+    pub(crate) fn may_be_taken(&self) -> Result<Option<File>, OutputError> {
+        let exists = || OutputError::Exists(self.path.clone());
+        let Some(found) = self.look()? else { return Ok(None) };
+        self.allow(&found)?;
+        // Without --force it is asked only whether somebody writes it.
+        let access = if self.rules.force { OFlags::WRONLY } else { OFlags::RDONLY };
+        let flags = access | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = match openat(&self.folder, &self.last, flags, Mode::empty()) {
+            Ok(file) => File::from(file),
+            Err(Errno::NOENT) => return Ok(None),
+            Err(_) if !self.rules.force => return Err(exists()),
+            Err(error) => return Err(self.fail(error)),
+        };
+        // What was opened is what counts, not what was there before.
+        let opened = fstat(&file).map_err(|error| self.fail(error))?;
+        self.allow(&opened)?;
+        lock::probe(&file).map_err(|it| OutputError::InUse(self.path.clone(), it))?;
+        if !self.rules.force {
+            return Err(exists());
+        }
+        if opened.st_nlink > 1 || !self.rules.is_ours(opened.st_uid) {
+            return Err(OutputError::NotYours(self.path.clone()));
+        }
+        Ok(Some(file))
+    }
+
+    /// Removes what has the name, if that is this file.
+    pub(crate) fn remove(&self, id: FileId) -> Result<(), OutputError> {
+        if self.look()?.is_some_and(|found| FileId::of_stat(&found) == id) {
+            let removed = unlinkat(&self.folder, &self.last, AtFlags::empty());
+            removed.map_err(|error| self.fail(error))?;
+        }
+        Ok(())
+    }
+
+    fn look(&self) -> Result<Option<Stat>, OutputError> {
+        self.folder.look(&self.last).map_err(|error| self.fail(error))
+    }
+
+    pub(crate) fn leads_to(&self, file: &File) -> Result<bool, OutputError> {
+        let opened = fstat(file).map_err(|error| self.fail(error))?;
+        let found = self.look()?;
+        Ok(found.is_some_and(|found| FileId::of_stat(&found) == FileId::of_stat(&opened)))
+    }
+
+    /// Refuses what is no file, and what is read.
+    fn allow(&self, found: &Stat) -> Result<(), OutputError> {
+        if let Some(what) = not_a_file(FileType::from_raw_mode(found.st_mode)) {
+            return Err(OutputError::NotAFile(self.path.clone(), what));
+        }
+        if self.rules.inputs.contains(&FileId::of_stat(found)) {
+            return Err(OutputError::IsInput(self.path.clone()));
+        }
+        Ok(())
+    }
+}
+
+fn not_a_file(kind: FileType) -> Option<&'static str> {
+    match kind {
+        FileType::RegularFile => None,
+        FileType::Directory => Some("a directory"),
+        FileType::Symlink => Some("a symbolic link, which ppt does not follow"),
+        FileType::Fifo => Some("a FIFO"),
+        _ => Some("not a regular file"),
+    }
+}

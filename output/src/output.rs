@@ -1,0 +1,417 @@
+//! One output, from the moment that it is asked for to its end.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, fchown, fstat, openat, statat};
+use rustix::io::Errno;
+use rustix::process::{Gid, Uid, geteuid};
+
+use crate::beside::{self, Beside};
+use crate::error::OutputError;
+use crate::identity::FileId;
+use crate::lock::{self, Locked};
+use crate::name::Name;
+
+/// What to call it where a path would be.
+const STDOUT: &str = "standard output";
+/// How often a name is tried that changes meanwhile.
+const TRIES: usize = 16;
+
+/// What an output may be, and whose.
+#[derive(Debug, Clone, Default)]
+pub struct Rules {
+    /// It may take the place of a file that is there: one's own, which nobody writes.
+    pub force: bool,
+    /// Who may read it.
+    pub readers: Readers,
+    /// What is read meanwhile, and must not be written.
+    pub inputs: Vec<FileId>,
+    /// Who called sudo: what root makes in that user's name belongs to that user.
+    pub invoker: Option<Invoker>,
+}
+
+/// A user for whom root works.
+#[derive(Debug, Clone, Copy)]
+#[allow(missing_docs, reason = "each says what it is")]
+pub struct Invoker {
+    pub uid: u32,
+    pub gid: Option<u32>,
+}
+
+/// Who may read an output.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Readers {
+    /// Its owner: mode 0600.
+    #[default]
+    Owner,
+    /// Whom the umask does not exclude.
+    ByUmask,
+}
+
+impl Rules {
+    /// Whether what belongs to this user is the caller's.
+    pub(crate) fn is_ours(&self, uid: u32) -> bool {
+        let us = geteuid();
+        uid == us.as_raw() || (us.is_root() && self.invoker.is_some_and(|it| it.uid == uid))
+    }
+}
+
+/// An output: standard output, or a file that is to have a name.
+#[derive(Debug)]
+pub struct Output {
+    file: File,
+    place: Place,
+}
+
+#[derive(Debug)]
+enum Place {
+    /// Standard output; whether it was us who locked it, for others have it, too.
+    Stdout { locked: bool },
+    /// A file that has no name yet; what has the name until then, locked.
+    Beside { name: Name, beside: Beside, replaced: Option<File> },
+    /// A file that has its name.
+    Published { name: Name, entry: Option<Entry> },
+}
+
+/// A file by its name: the kernel follows what becomes of that.
+#[derive(Debug)]
+struct Entry {
+    fd: OwnedFd,
+    /// Its path when it was given.
+    path: PathBuf,
+}
+
+/// Where an output is that has been published.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Whereabouts {
+    /// Its name leads to it.
+    There,
+    /// It has another name now; which one, if that is known.
+    Moved(Option<PathBuf>),
+    /// It has no name any more: what was written is gone with its last descriptor.
+    Gone,
+}
+
+impl Output {
+    /// Has an output for `path`, which is looked at, but not changed yet; `-` is standard output.
+    pub fn open(path: &Path, rules: &Rules) -> Result<Self, OutputError> {
+        if path.as_os_str() == "-" {
+            return Self::stdout(rules);
+        }
+        let name = Name::new(path, rules)?;
+        let replaced = name.taken()?;
+        beside::sweep(&name.folder, rules);
+        let mode = match rules.readers {
+            Readers::Owner => Mode::RUSR | Mode::WUSR,
+            Readers::ByUmask => Mode::from_raw_mode(0o666),
+        };
+        let made = beside::create(&name.folder, mode);
+        let (file, beside) = made.map_err(|error| name.fail(error))?;
+        give_to_invoker(&file, rules);
+        Ok(Self { file, place: Place::Beside { name, beside, replaced } })
+    }
+
+    fn stdout(rules: &Rules) -> Result<Self, OutputError> {
+        let path = Path::new(STDOUT);
+        let stdout = io::stdout().as_fd().try_clone_to_owned();
+        let file = File::from(stdout.map_err(|cause| OutputError::System(path.into(), cause))?);
+        if FileId::of(&file).is_some_and(|id| rules.inputs.contains(&id)) {
+            return Err(OutputError::IsInput(path.into()));
+        }
+        Ok(Self { file, place: Place::Stdout { locked: false } })
+    }
+
+    /// Locks standard output, too, if that is a file: others of ours do not write there meanwhile.
+    pub fn claim(&mut self) -> Result<(), OutputError> {
+        if let (Place::Stdout { locked }, Some(_)) = (&mut self.place, FileId::of(&self.file)) {
+            let claimed = lock::lock(&self.file);
+            let claimed = claimed.map_err(|it| OutputError::InUse(STDOUT.into(), it))?;
+            *locked = claimed == Locked::Yes;
+        }
+        Ok(())
+    }
+
+    /// Where the bytes go, each at the end of the file. A duplicate keeps the lock.
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Whether it is standard output.
+    pub fn is_stdout(&self) -> bool {
+        matches!(self.place, Place::Stdout { .. })
+    }
+
+    /// Whether it has its name.
+    pub fn is_published(&self) -> bool {
+        matches!(self.place, Place::Published { .. })
+    }
+
+    /// Whether being root is not enough to give it its name, without the capabilities that root
+    /// has: the folder is another user's, or the file is.
+    pub fn needs_rights(&self) -> bool {
+        let Place::Beside { name, .. } = &self.place else { return false };
+        let owner = fstat(&self.file).map_or(0, |found| found.st_uid);
+        geteuid().is_root() && (owner != 0 || name.folder.is_foreign())
+    }
+
+    /// Gives the file its name, in one step. What had it before has it until then, and loses it only
+    /// if that was asked for. To be called when what is written is worth having.
+    pub fn publish(&mut self) -> Result<(), OutputError> {
+        let Place::Beside { name, beside, replaced } = &mut self.place else { return Ok(()) };
+        for _ in 0..TRIES {
+            let named = match replaced {
+                Some(old) if name.leads_to(old)? => {
+                    beside.replace(&self.file, &name.folder, &name.last)
+                }
+                _ => beside.take_name(&self.file, &name.folder, &name.last),
+            };
+            match named {
+                Ok(()) => {
+                    let (name, entry) = (name.clone(), Entry::of(&self.file, name));
+                    self.place = Place::Published { name, entry };
+                    return Ok(());
+                }
+                // Somebody has put a file there since it was looked.
+                Err(Errno::EXIST) => *replaced = name.taken()?,
+                Err(error) => return Err(name.fail(error)),
+            }
+        }
+        Err(OutputError::Exists(name.path.clone()))
+    }
+
+    /// Where it is, once it has been published.
+    pub fn whereabouts(&self) -> Whereabouts {
+        let Place::Published { name, entry } = &self.place else { return Whereabouts::There };
+        let Ok(ours) = fstat(&self.file) else { return Whereabouts::There };
+        let id = FileId::of_stat(&ours);
+        let found = statat(CWD, &name.path, AtFlags::SYMLINK_NOFOLLOW);
+        let now = entry.as_ref().and_then(Entry::now);
+        let is_there = match found {
+            Ok(found) => FileId::of_stat(&found) == id,
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => false,
+            // A folder that root may not look into any more.
+            Err(_) => entry.as_ref().is_none_or(|it| now.as_ref() == Some(&it.path)),
+        };
+        if is_there {
+            return Whereabouts::There;
+        }
+        if ours.st_nlink == 0 {
+            return Whereabouts::Gone;
+        }
+        let leads_to_it = |path: &PathBuf| {
+            let found = statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW);
+            found.is_ok_and(|found| FileId::of_stat(&found) == id)
+        };
+        Whereabouts::Moved(now.filter(leads_to_it))
+    }
+
+    /// The path that it was opened for; None for standard output.
+    pub fn path(&self) -> Option<&Path> {
+        match &self.place {
+            Place::Stdout { .. } => None,
+            Place::Beside { name, .. } | Place::Published { name, .. } => Some(&name.path),
+        }
+    }
+
+    /// What to call it.
+    pub fn name(&self) -> String {
+        self.path().map_or("stdout".into(), |path| path.display().to_string())
+    }
+}
+
+impl Drop for Output {
+    fn drop(&mut self) {
+        match &self.place {
+            Place::Stdout { locked: true } => lock::unlock(&self.file),
+            Place::Beside { name, beside, .. } => beside.discard(&name.folder),
+            Place::Stdout { .. } | Place::Published { .. } => {}
+        }
+    }
+}
+
+impl Entry {
+    fn of(file: &File, name: &Name) -> Option<Self> {
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let fd = openat(&name.folder, &name.last, flags, Mode::empty()).ok()?;
+        let path = path_of(&fd)?;
+        (FileId::of(&fd)? == FileId::of(file)?).then_some(Self { fd, path })
+    }
+
+    /// Its path by now.
+    fn now(&self) -> Option<PathBuf> {
+        path_of(&self.fd)
+    }
+}
+
+fn path_of(fd: &OwnedFd) -> Option<PathBuf> {
+    std::fs::read_link(format!("/proc/self/fd/{}", fd.as_raw_fd())).ok()
+}
+
+/// Under sudo, outputs belong to whoever asked for them.
+fn give_to_invoker(file: &File, rules: &Rules) {
+    if let Some(Invoker { uid, gid }) = rules.invoker.filter(|_| geteuid().is_root()) {
+        let _ = fchown(file, Some(Uid::from_raw(uid)), gid.map(Gid::from_raw));
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::fs;
+    use std::io::Write;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    pub(crate) fn names(folder: &Path) -> Vec<String> {
+        let entries = fs::read_dir(folder).unwrap();
+        let mut names: Vec<_> =
+            entries.map(|it| it.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    fn forced() -> Rules {
+        Rules { force: true, ..Rules::default() }
+    }
+
+    fn published(path: &Path, rules: &Rules, text: &str) -> Output {
+        let mut output = Output::open(path, rules).unwrap();
+        output.file().write_all(text.as_bytes()).unwrap();
+        output.publish().unwrap();
+        output
+    }
+
+    #[test]
+    fn only_a_new_file_or_ones_own_is_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out.bin");
+        let output = published(&path, &Rules::default(), "");
+        assert_eq!(output.file().metadata().unwrap().permissions().mode() & 0o777, 0o600);
+        drop(output);
+        assert!(matches!(Output::open(&path, &Rules::default()), Err(OutputError::Exists(_))));
+        Output::open(&path, &forced()).unwrap();
+        let link = folder.path().join("link");
+        symlink(&path, &link).unwrap();
+        assert!(matches!(Output::open(&link, &forced()), Err(OutputError::NotAFile(..))));
+        assert!(matches!(Output::open(folder.path(), &forced()), Err(OutputError::NotAFile(..))));
+        let hard = folder.path().join("hard");
+        fs::hard_link(&path, &hard).unwrap();
+        assert!(matches!(Output::open(&hard, &forced()), Err(OutputError::NotYours(_))));
+    }
+
+    #[test]
+    fn a_folder_that_everybody_writes_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let mode = |mode| fs::Permissions::from_mode(mode);
+        fs::set_permissions(folder.path(), mode(0o777)).unwrap();
+        let path = folder.path().join("out.bin");
+        let opened = Output::open(&path, &Rules::default());
+        assert!(matches!(opened, Err(OutputError::OpenFolder(..))));
+        fs::set_permissions(folder.path(), mode(0o1777)).unwrap();
+        Output::open(&path, &Rules::default()).unwrap();
+    }
+
+    #[test]
+    fn until_it_is_published_all_is_as_it_was() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out");
+        let mut new = Output::open(&path, &Rules::default()).unwrap();
+        assert!(!path.exists());
+        new.file().write_all(b"new").unwrap();
+        new.publish().unwrap();
+        assert_eq!(
+            (fs::read(&path).unwrap(), new.whereabouts()),
+            (b"new".into(), Whereabouts::There)
+        );
+        drop(new);
+        let mut next = Output::open(&path, &forced()).unwrap();
+        next.file().write_all(b"next").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"new");
+        next.publish().unwrap();
+        assert_eq!(
+            (fs::read(&path).unwrap(), names(folder.path())),
+            (b"next".into(), vec!["out".into()])
+        );
+        drop(next);
+        drop(Output::open(&path, &forced()).unwrap());
+        assert_eq!(
+            (fs::read(&path).unwrap(), names(folder.path())),
+            (b"next".into(), vec!["out".into()])
+        );
+    }
+
+    #[test]
+    fn the_input_is_no_output_whatever_it_is_called() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        fs::write(path("in"), "in").unwrap();
+        symlink("in", path("symbolic")).unwrap();
+        fs::hard_link(path("in"), path("hard")).unwrap();
+        for (input, output) in [("in", "in"), ("in", "hard"), ("hard", "in"), ("symbolic", "in")] {
+            let inputs = vec![FileId::of_input(&path(input)).unwrap()];
+            for force in [false, true] {
+                let rules = Rules { force, inputs: inputs.clone(), ..Rules::default() };
+                let opened = Output::open(&path(output), &rules);
+                assert!(matches!(opened, Err(OutputError::IsInput(_))), "{input} to {output}");
+            }
+        }
+        assert_eq!(FileId::of_input(folder.path()), None);
+        assert_eq!(FileId::of_input(&path("nowhere")), None);
+    }
+
+    #[test]
+    fn of_two_writers_the_second_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out");
+        let first = published(&path, &Rules::default(), "first");
+        for rules in [Rules::default(), forced()] {
+            let error = Output::open(&path, &rules).unwrap_err();
+            let us = format!("is being written by process {} (", std::process::id());
+            assert!(error.to_string().contains(&us), "{error}");
+        }
+        drop(first);
+        // Nor do two replace the same file, or take the same name.
+        let mut replacing = Output::open(&path, &forced()).unwrap();
+        assert!(matches!(Output::open(&path, &forced()), Err(OutputError::InUse(..))));
+        fs::remove_file(&path).unwrap();
+        let mut second = Output::open(&path, &forced()).unwrap();
+        replacing.publish().unwrap();
+        assert!(matches!(second.publish(), Err(OutputError::InUse(..))));
+        drop(replacing);
+        second.publish().unwrap();
+    }
+
+    #[test]
+    fn what_is_put_there_meanwhile_is_not_lost() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out");
+        let mut new = Output::open(&path, &Rules::default()).unwrap();
+        fs::write(&path, "theirs").unwrap();
+        assert!(matches!(new.publish(), Err(OutputError::Exists(_))));
+        assert_eq!(fs::read(&path).unwrap(), b"theirs");
+        let mut forcing = Output::open(&path, &forced()).unwrap();
+        fs::remove_file(&path).unwrap();
+        symlink("elsewhere", &path).unwrap();
+        assert!(matches!(forcing.publish(), Err(OutputError::NotAFile(..))));
+        fs::remove_file(&path).unwrap();
+        forcing.publish().unwrap();
+        assert_eq!(names(folder.path()), ["out"]);
+    }
+
+    #[test]
+    fn where_it_has_gone() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, other) = (folder.path().join("out"), folder.path().join("other"));
+        let output = published(&path, &Rules::default(), "it");
+        fs::rename(&path, &other).unwrap();
+        let other = other.canonicalize().unwrap();
+        assert_eq!(output.whereabouts(), Whereabouts::Moved(Some(other.clone())));
+        fs::write(&path, "another").unwrap();
+        assert_eq!(output.whereabouts(), Whereabouts::Moved(Some(other.clone())));
+        fs::rename(&path, &other).unwrap();
+        assert_eq!(output.whereabouts(), Whereabouts::Gone);
+    }
+}
