@@ -98,6 +98,12 @@ impl<W: Write> CaptureWriter<W> {
 
     /// Writes the last index and the end, flushes, and gives back the output.
     pub fn end(mut self, end: &End) -> io::Result<W> {
+        self.finish(end)?;
+        Ok(self.out)
+    }
+
+    /// The same where the output is not wanted back. Nothing is to be written after that.
+    pub fn finish(&mut self, end: &End) -> io::Result<()> {
         self.index()?;
         let payload = end.encode(self.bytes, self.previous_index);
         if payload.len() as u64 > format::MAX_PAYLOAD {
@@ -105,8 +111,7 @@ impl<W: Write> CaptureWriter<W> {
         }
         let entry = IndexEntry::plain(self.bytes, Kind::End, None);
         self.chunk(Kind::End, None, &payload, entry, |_| ())?;
-        self.out.flush()?;
-        Ok(self.out)
+        self.out.flush()
     }
 
     fn index(&mut self) -> io::Result<()> {

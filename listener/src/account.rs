@@ -67,9 +67,12 @@ impl Entry {
         self.told
     }
 
-    /// Another file begins.
+    /// Another file begins. What the one before does not state is for it to state.
     pub fn begin_file(&mut self) {
-        (self.begin, self.told) = (self.account, false);
+        self.begin = self.account;
+        self.begin.next_seq -= self.unstated.total();
+        self.begin.lost = self.begin.lost - self.unstated;
+        self.told = !self.is_stated();
     }
 
     /// The file's own account of the ring, which is one of source `source`.
@@ -132,19 +135,28 @@ impl Entry {
         self.account.next_seq - 1 - self.unstated.total()
     }
 
-    /// What the file does not state yet, as gaps of source `source`, which tile; from now on it is
-    /// stated.
-    pub fn gaps(&mut self, source: u16) -> impl Iterator<Item = Gap> + use<> {
-        let account = self.account;
-        let unstated = std::mem::take(&mut self.unstated);
-        let mut first_seq = account.next_seq - unstated.total();
-        let parts = unstated.by_cause().into_iter().filter(|&(_, count)| count > 0);
+    /// Whether the file says of all frames so far what became of them.
+    pub fn is_stated(&self) -> bool {
+        self.unstated.total() == 0
+    }
+
+    /// What the file does not state yet, as gaps of source `source`, which tile.
+    pub fn gaps(&self, source: u16) -> impl Iterator<Item = Gap> + use<> {
+        let LossAccount { nonce, ring, next_seq, .. } = self.account;
+        let mut first_seq = next_seq - self.unstated.total();
+        let parts = self.unstated.by_cause().into_iter().filter(|&(_, count)| count > 0);
         parts.map(move |(cause, count): (Cause, u64)| {
-            let LossAccount { nonce, ring, .. } = account;
             let gap = Gap { source, nonce, ring, first_seq, count, cause };
             first_seq += count;
             gap
         })
+    }
+
+    /// The file states the first of them.
+    pub fn state(&mut self, gap: &Gap) {
+        let mut stated = Lost::default();
+        stated.add(gap.cause, gap.count);
+        self.unstated = self.unstated - stated;
     }
 }
 
@@ -178,11 +190,19 @@ mod tests {
         let next = chunk(118, 1, overrun(2));
         assert_eq!(entry.lost_before(&next), Lost { overrun: 2, disk: 6, corrupt: 0 });
         entry.take(&next, 1);
-        assert_eq!(entry.gaps(1).count(), 0);
+        assert!(entry.is_stated() && entry.gaps(1).count() == 0);
         entry.lose(Lost { overrun: 1, disk: 0, corrupt: 2 });
-        let gaps: Vec<_> = entry.gaps(1).map(|gap| (gap.first_seq, gap.count, gap.cause)).collect();
-        assert_eq!(gaps, [(119, 1, Cause::Overrun), (120, 2, Cause::Corrupt)]);
-        assert_eq!(entry.gaps(1).count(), 0, "stated once");
+        let gaps: Vec<_> = entry.gaps(1).collect();
+        let named: Vec<_> = gaps.iter().map(|gap| (gap.first_seq, gap.count, gap.cause)).collect();
+        assert_eq!(named, [(119, 1, Cause::Overrun), (120, 2, Cause::Corrupt)]);
+        entry.state(&gaps[0]);
+        assert_eq!(entry.gaps(1).collect::<Vec<_>>(), gaps[1..]);
+        // A file that begins now has the other one to state.
+        entry.begin_file();
+        let end = entry.ring_end(1);
+        assert_eq!((end.first_seq, end.next_seq, end.lost.corrupt), (120, 122, 2));
+        entry.state(&gaps[1]);
+        assert!(entry.is_stated());
         assert!(entry.account.adds_up());
         assert_eq!(entry.account.next_seq, 122);
     }

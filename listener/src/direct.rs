@@ -22,7 +22,7 @@ const LARGE: usize = 256 << 10;
 /// Most bytes of one write.
 const MOST: usize = 2 << 20;
 
-/// A file, written from its start, by nobody else.
+/// A file, written from its start, by nobody else; it may be open for appending.
 #[derive(Debug)]
 pub struct DirectFile {
     file: File,
@@ -47,7 +47,7 @@ impl DirectFile {
             kind == SFlag::S_IFREG && it.st_size == 0
         });
         let flags = fcntl(&file, FcntlArg::F_GETFL).map(OFlag::from_bits_retain);
-        let flags = flags.ok().filter(|flags| regular && !flags.contains(OFlag::O_APPEND));
+        let flags = flags.ok().filter(|_| regular);
         // Of a way that was not gone, nothing bad is known.
         let (direct, cached) = (f64::INFINITY, f64::INFINITY);
         Self { file, at: 0, flags, behind, direct, cached, memory: Vec::new() }
@@ -154,7 +154,8 @@ mod tests {
         let folder = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
         let path = folder.path().join("out");
         let behind = Arc::new(AtomicBool::new(false));
-        let mut out = DirectFile::new(File::create_new(&path).unwrap(), behind.clone());
+        let file = File::options().append(true).create_new(true).open(&path).unwrap();
+        let mut out = DirectFile::new(file, behind.clone());
         let mut expected = Vec::new();
         let sizes = [256, 100, LARGE, 4096, MOST * 2 + 700, 64, LARGE - 1, LARGE + 64, 2 * LARGE];
         for (round, size) in sizes.iter().cycle().take(3 * sizes.len()).enumerate() {

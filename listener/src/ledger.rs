@@ -86,40 +86,42 @@ impl Ledger {
     }
 
     /// What the file does not state yet of the rings of segment `part`, or of all, as far as `source`
-    /// says what source of the file they are of; from now on it is stated.
+    /// says what source of the file they are of; with the number of the segment.
     pub fn gaps(
-        &mut self,
+        &self,
         part: Option<usize>,
         source: impl Fn(&LossAccount) -> Option<u16>,
-    ) -> Vec<(LossAccount, Gap)> {
+    ) -> Vec<(usize, LossAccount, Gap)> {
         let books = match part {
-            Some(part) => self.segments.range_mut(part..=part),
-            None => self.segments.range_mut(..),
+            Some(part) => self.segments.range(part..=part),
+            None => self.segments.range(..),
         };
-        let entries = books.flat_map(|(_, book)| book.entries.values_mut());
-        let gaps = entries.filter_map(|entry| {
-            let ring = entry.account;
-            let source = source(&ring)?;
-            Some(entry.gaps(source).map(move |gap| (ring, gap)))
+        let entries = books.flat_map(|(&part, it)| it.entries.values().map(move |it| (part, it)));
+        let gaps = entries.filter(|(_, entry)| !entry.is_stated()).filter_map(|(part, entry)| {
+            let source = source(&entry.account)?;
+            Some(entry.gaps(source).map(move |gap| (part, entry.account, gap)))
         });
         gaps.flatten().collect()
     }
 
-    /// Another file begins. What its predecessor stated the end of is of the past.
+    /// Another file begins. Of what has ended, all that its predecessor stated is of the past.
     pub fn begin_file(&mut self) {
-        self.told = 0;
         let past = &mut self.past;
         self.segments.retain(|_, book| {
-            if book.closed {
+            let is_over = book.closed && book.entries.values().all(Entry::is_stated);
+            if is_over {
                 let entries = std::mem::take(&mut book.entries);
                 past.extend(entries.into_values());
             }
-            !book.closed
+            !is_over
         });
-        self.segments
-            .values_mut()
-            .flat_map(|book| book.entries.values_mut())
-            .for_each(Entry::begin_file);
+        let entries = self.segments.values_mut().flat_map(|book| book.entries.values_mut());
+        self.told = entries
+            .map(|entry| {
+                entry.begin_file();
+                u64::from(entry.is_told())
+            })
+            .sum();
     }
 
     /// Frames in all files so far.
@@ -164,11 +166,18 @@ mod tests {
         assert_eq!((ledger.captured(), ledger.told()), (10, 2));
         ledger.close(4, &[closing(3, 16, 2)]);
         let gaps = ledger.gaps(None, |account| Some(account.feed as u16));
-        let gaps: Vec<_> = gaps.into_iter().map(|(_, gap)| (gap.first_seq, gap.count)).collect();
-        assert_eq!(gaps, [(11, 2), (13, 3)], "two ran over, three were never written");
+        let named: Vec<_> = gaps.iter().map(|(_, _, gap)| (gap.first_seq, gap.count)).collect();
+        assert_eq!(named, [(11, 2), (13, 3)], "two ran over, three were never written");
+        // A file that begins now states them, and is the last that speaks of the ring.
+        ledger.begin_file();
+        assert_eq!((ledger.told(), ledger.entries().count()), (1, 2));
+        for (part, ring, gap) in &gaps {
+            ledger.with(*part, ring.ring, |entry| entry.state(gap));
+        }
+        assert_eq!(ledger.gaps(None, |_| Some(0)), []);
         assert_eq!(ledger.entries().count(), 2);
         let end = ledger.entries().next().unwrap().ring_end(0);
-        assert_eq!((end.first_seq, end.next_seq, end.captured, end.lost.total()), (1, 16, 10, 5));
+        assert_eq!((end.first_seq, end.next_seq, end.captured, end.lost.total()), (11, 16, 0, 5));
 
         ledger.begin_file();
         assert_eq!((ledger.told(), ledger.entries().count()), (0, 1));

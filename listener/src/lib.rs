@@ -52,7 +52,8 @@ pub use direct::DirectFile;
 pub use error::ListenerError;
 pub use feed::{Alive, Feed, Unattended};
 pub use header::header;
-pub use listener::Listener;
+pub use limit::empty_size;
+pub use listener::{Begun, Listener};
 pub use options::Options;
 pub use pace::{PeakHold, Rate};
 /// What a caller says about a capture, in the words of its format.
@@ -60,5 +61,5 @@ pub use ppt_capture::{
     Cause, Codec, Dropped, EndReason, FileHeader, Lost, Process, Segment as ListedSegment, Source,
 };
 pub use progress::{Ended, Progress};
-pub use rotate::Rotation;
+pub use rotate::{Files, Rotation};
 pub use summary::{BrokenRing, FeedSummary, Summary};

@@ -1,5 +1,9 @@
 //! How much of a capture of bounded size is left.
 
+use std::io;
+
+use ppt_capture::{CaptureWriter, FileHeader, Source};
+
 /// Bytes of a frames chunk without its frames, of its entry in the index, and of the zeros after.
 const CHUNK: u64 = 192 + 64 + 63;
 /// A gap chunk and its entry in the index.
@@ -9,6 +13,8 @@ const FIXED: u64 = 2048;
 /// An entry in the index, and most entries of one index.
 const ENTRY: u64 = 64;
 const ENTRIES: u64 = 4096;
+/// A clock chunk, at most.
+const CLOCK: u64 = 512;
 /// What the end says of a ring, or of a source.
 const RING: u64 = 64;
 
@@ -50,6 +56,23 @@ impl Written {
         let frames = self.room(max).saturating_sub(CHUNK) / u64::from(stride);
         frames.min(u64::from(count)) as u32
     }
+}
+
+/// Bytes without which not one frame of `sources` goes into a capture: what comes before the first
+/// and after the last one.
+pub fn empty_size(sources: impl IntoIterator<Item = Source>) -> u64 {
+    let mut written = Written::default();
+    // Nothing is refused by a sink; what is wrong with a source is said when it is listened to.
+    if let Ok(mut writer) = CaptureWriter::create(io::sink(), &FileHeader::default()) {
+        for (id, source) in (0..).zip(sources) {
+            let _ = writer.source(id, &source);
+            written.feeds += 1;
+        }
+        written.bytes = writer.bytes();
+    }
+    // A clock chunk, and each source with an entry in the index.
+    written.chunks = 1 + written.feeds;
+    written.bytes + CLOCK + written.end() + CHUNK
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::panic;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::Release};
 use std::sync::mpsc::{self, Receiver, Sender};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -75,10 +75,22 @@ impl Listener {
     pub fn rotating<W: Write + Send + 'static>(
         out: W,
         header: FileHeader,
-        mut feeds: Vec<Feed>,
+        feeds: Vec<Feed>,
         options: Options,
         rotation: Option<Rotation<W>>,
     ) -> Result<Self, ListenerError> {
+        Self::begin(out, header, feeds, options, rotation)?.start()
+    }
+
+    /// The same in two steps: when this returns, the capture can be read, and no thread has been
+    /// started yet. The rings are drained once it is [started](Begun::start).
+    pub fn begin<W: Write + Send + 'static>(
+        out: W,
+        header: FileHeader,
+        mut feeds: Vec<Feed>,
+        options: Options,
+        rotation: Option<Rotation<W>>,
+    ) -> Result<Begun<W>, ListenerError> {
         complete(&mut feeds, 0, 0)?;
         let flags = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
         let wake = EventFd::from_flags(flags).map_err(ListenerError::Wake)?;
@@ -98,7 +110,7 @@ impl Listener {
         let mut listener = Self {
             feeds: Vec::new(),
             parts: 0,
-            rotates: rotation.is_some(),
+            rotates: rotation.as_ref().is_some_and(Rotation::is_wanted),
             queue: queue.clone(),
             counters: counters.clone(),
             ledger,
@@ -123,18 +135,32 @@ impl Listener {
             listener.clocks.clone(),
         );
         recording.begin(introductions).map_err(ListenerError::Output)?;
-        listener.hand_over_all(feeds);
+        Ok(Begun { listener, recording, feeds, send, keep, changes, options })
+    }
+
+    /// Starts the threads, which do nothing before `begin` is true.
+    fn spawn<W: Write + Send + 'static>(
+        &mut self,
+        begin: &Arc<OnceLock<bool>>,
+        (recording, send): (Recording<W>, Sender<Done>),
+        keep: Receiver<Change<Kept>>,
+        (changes, options): (Receiver<Change<Drained>>, Options),
+    ) -> Result<(), ListenerError> {
         // Not joined: it may be stuck in a write for longer than anybody wants to wait.
-        let taken = queue.clone();
-        spawn("ppt-disk", move || _ = send.send(disk::run(&taken, recording)))?;
-        let (counting, stop) = (counters.clone(), listener.stop.clone());
-        let keeper = spawn("ppt-keeper", move || keeper::run(&keep, &counting, &stop))?;
+        let (queue, when) = (self.queue.clone(), begin.clone());
+        let disk = move || _ = when.wait().then(|| send.send(disk::run(&queue, recording)));
+        spawn("ppt-disk", disk)?;
+        let (counters, stop, when) = (self.counters.clone(), self.stop.clone(), begin.clone());
+        let keeper = move || _ = when.wait().then(|| keeper::run(&keep, &counters, &stop));
+        let keeper = spawn("ppt-keeper", keeper)?;
         let keeper_thread = keeper.thread().clone();
-        listener.keeper = Some(keeper);
-        let stop = listener.stop.clone();
+        self.keeper = Some(keeper);
+        let (queue, counters, stop) =
+            (self.queue.clone(), self.counters.clone(), self.stop.clone());
         let drain = Drain { changes, queue, counters, stop, keeper: keeper_thread, options };
-        listener.drain = Some(spawn("ppt-drain", move || drain.run())?);
-        Ok(listener)
+        let when = begin.clone();
+        self.drain = Some(spawn("ppt-drain", move || _ = when.wait().then(|| drain.run()))?);
+        Ok(())
     }
 
     /// The system does not trust the CPU's counter from now on; the capture says so.
@@ -382,6 +408,40 @@ impl Listener {
             complete: done.complete,
             freed: progress.freed,
         }
+    }
+}
+
+/// A capture that says where its frames come from; nothing is drained yet.
+pub struct Begun<W> {
+    listener: Listener,
+    recording: Recording<W>,
+    feeds: Vec<Feed>,
+    send: Sender<Done>,
+    keep: Receiver<Change<Kept>>,
+    changes: Receiver<Change<Drained>>,
+    options: Options,
+}
+
+impl<W: Write + Send + 'static> Begun<W> {
+    /// Starts to drain. The threads have the rights that the caller has now.
+    pub fn start(self) -> Result<Listener, ListenerError> {
+        self.start_when(|| Ok(()))
+    }
+
+    /// The same once `ready` has done what is to be done when nothing can fail any more, and before
+    /// the first frame is taken.
+    pub fn start_when(
+        self,
+        ready: impl FnOnce() -> io::Result<()>,
+    ) -> Result<Listener, ListenerError> {
+        let Self { mut listener, recording, feeds, send, keep, changes, options } = self;
+        listener.hand_over_all(feeds);
+        let begin = Arc::new(OnceLock::new());
+        let started = listener.spawn(&begin, (recording, send), keep, (changes, options));
+        let started = started.and_then(|()| ready().map_err(ListenerError::Output));
+        // In any case: a listener that is dropped waits for its threads.
+        let _ = begin.set(started.is_ok());
+        started.map(|()| listener)
     }
 }
 

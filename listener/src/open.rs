@@ -28,6 +28,8 @@ enum State {
     Open,
     /// Takes no more frames; an error says why, if it is not its size.
     Full(Option<io::Error>),
+    /// A write has failed; there may be another file to go on in.
+    Broken(io::Error),
     Failed(io::Error),
 }
 
@@ -57,7 +59,7 @@ impl<W: Write> OpenFile<W> {
         let readings = clocks.readings();
         self.write(|writer| writer.clock(&readings));
         match std::mem::replace(&mut self.state, State::Open) {
-            State::Failed(error) => Err(error),
+            State::Broken(error) | State::Failed(error) => Err(error),
             state => {
                 self.state = state;
                 Ok(())
@@ -72,7 +74,14 @@ impl<W: Write> OpenFile<W> {
 
     /// Whether nothing can be written any more.
     pub fn has_failed(&self) -> bool {
-        matches!(self.state, State::Failed(_))
+        matches!(self.state, State::Broken(_) | State::Failed(_))
+    }
+
+    /// The error of a write that has just failed: to go on elsewhere because of, or to
+    /// [fail](Self::fail) with.
+    pub fn broken(&mut self) -> Option<io::Error> {
+        let State::Broken(error) = &mut self.state else { return None };
+        Some(std::mem::replace(error, io::ErrorKind::Other.into()))
     }
 
     /// Whether it has as many sources as a file may have.
@@ -114,7 +123,7 @@ impl<W: Write> OpenFile<W> {
                 true
             }
             Err(error) => {
-                self.fail(error);
+                self.state = State::Broken(error);
                 false
             }
         }
@@ -158,19 +167,24 @@ impl<W: Write> OpenFile<W> {
         self.counters.end(Ended::DiskError);
     }
 
-    /// Ends it. An error that it ended with before comes back; whether it has its end.
-    pub fn end(self, end: &End) -> (Option<io::Error>, bool) {
-        let error = match self.state {
-            State::Failed(error) => return (Some(error), false),
+    /// Ends it; whether it has its end.
+    pub fn end(&mut self, end: &End) -> bool {
+        !self.has_failed()
+            && match self.writer.finish(end) {
+                Ok(()) => true,
+                Err(error) => {
+                    self.state = State::Broken(error);
+                    false
+                }
+            }
+    }
+
+    /// Why it takes no more, if that is not its size.
+    pub fn into_error(self) -> Option<io::Error> {
+        match self.state {
+            State::Broken(error) | State::Failed(error) => Some(error),
             State::Full(error) => error,
             State::Open => None,
-        };
-        match self.writer.end(end) {
-            Ok(_) => (error, true),
-            Err(error) => {
-                self.counters.end(Ended::DiskError);
-                (Some(error), false)
-            }
         }
     }
 }

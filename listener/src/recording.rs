@@ -1,6 +1,6 @@
 //! The sink of `ppt attach` and `ppt run`: captures in one file, or in one after the other.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,7 +16,7 @@ use crate::chunk::Chunk;
 use crate::clocks::{self, Clocks};
 use crate::ledger::Ledger;
 use crate::open::OpenFile;
-use crate::progress::Counters;
+use crate::progress::{Counters, Ended};
 use crate::rotate::Rotation;
 use crate::sink::{Done, Ending, Introduction, Sink};
 use crate::stamps::Stamps;
@@ -28,6 +28,8 @@ const SECOND_NS: u64 = 1_000_000_000;
 /// Bytes of a source chunk without its schema, more or less, and of a gap.
 const INTRODUCTION: u64 = 8192;
 const OF_A_GAP: u64 = 192;
+/// How many files in a row may be taken away while they are begun.
+const TRIES: usize = 8;
 
 /// What the targets refused, by feed, as the caller last told.
 pub(crate) type Told = Mutex<Vec<Dropped>>;
@@ -47,6 +49,15 @@ struct Origin {
     dropped_stated: Dropped,
 }
 
+impl Origin {
+    /// What files say that it dropped.
+    fn dropped_so_far(&self) -> Dropped {
+        let mut dropped = self.dropped_before;
+        dropped += self.dropped_stated;
+        dropped
+    }
+}
+
 /// Writes captures.
 pub(crate) struct Recording<W> {
     file: OpenFile<W>,
@@ -57,6 +68,8 @@ pub(crate) struct Recording<W> {
     origins: BTreeMap<usize, Origin>,
     max_size: Option<u64>,
     rotation: Option<Rotation<W>>,
+    /// Why a file before this one has no end, if it has not.
+    trouble: Option<io::Error>,
     /// Frames captured before the file began.
     captured_before: u64,
     /// When the file is full of time, ns of CLOCK_MONOTONIC.
@@ -90,6 +103,7 @@ impl<W: Write> Recording<W> {
             captured_before: 0,
             deadline: rotation.as_ref().map_or(u64::MAX, Rotation::deadline),
             rotation,
+            trouble: None,
             distrusted: clocks.distrusted.load(Relaxed),
             clocks,
             next_clock: clocks::monotonic() + FIRST_NS,
@@ -122,21 +136,7 @@ impl<W: Write> Recording<W> {
         if self.max_size.is_some_and(|max| self.file.written(told).room(max) < needed) {
             self.file.fill();
         }
-        let known = self.file.source(feed, &source);
-        for gap in gaps.iter().filter(|_| known) {
-            let source = self.file.source_of(feed).unwrap_or(gap.source);
-            self.file.write(|writer| writer.gap(&Gap { source, ..*gap }));
-        }
-        // Stated once: a later session does not find the same frames unattended again. Not before:
-        // what nobody stated is left to that session.
-        if known && !self.file.has_failed() {
-            for (segment, ring, cursor) in attended {
-                let ring = segment.ring(ring);
-                if ring.attended() != cursor {
-                    ring.set_attended(cursor);
-                }
-            }
-        }
+        let known = self.written(|file| file.source(feed, &source));
         let stride = segment.geometry().stride();
         let origin = self.origins.entry(feed).or_insert_with(|| Origin {
             stride,
@@ -150,6 +150,35 @@ impl<W: Write> Recording<W> {
             origin.source = source;
         }
         origin.segments.push((part, segment));
+        for gap in gaps.iter().filter(|_| known) {
+            self.written(|file| {
+                let source = file.source_of(feed).unwrap_or(gap.source);
+                file.write(|writer| writer.gap(&Gap { source, ..*gap }))
+            });
+        }
+        // Stated once: a later session does not find the same frames unattended again. Not before:
+        // what nobody stated is left to that session.
+        if known && !self.file.has_failed() {
+            for (segment, ring, cursor) in attended {
+                let ring = segment.ring(ring);
+                if ring.attended() != cursor {
+                    ring.set_attended(cursor);
+                }
+            }
+        }
+    }
+
+    /// Whether `write` has put something into the file: this one, or another that the capture goes on
+    /// in where this one was taken away. What it writes may be of any file.
+    fn written(&mut self, write: impl Fn(&mut OpenFile<W>) -> bool) -> bool {
+        loop {
+            if write(&mut self.file) {
+                return true;
+            }
+            if !self.went_on() {
+                return false;
+            }
+        }
     }
 
     /// What the file calls the source that a ring is of, if it can speak of the ring.
@@ -178,6 +207,60 @@ impl<W: Write> Recording<W> {
         (account.feed, !told, head)
     }
 
+    /// Writes frames, as many as go into the file; false if it goes on in another file first.
+    fn take_frames(&mut self, chunk: &Chunk) -> bool {
+        let (feed, ring_is_new, head) = self.head(chunk);
+        let stride = head.stride;
+        let mut packer = std::mem::take(&mut self.packer);
+        let open = self.file.is_open() && self.file.source_of(feed).is_some();
+        let whole = if open { packer.pack(chunk.bytes()) } else { Packed::raw(&[]) };
+        let rings = self.ledger().told() + u64::from(ring_is_new);
+        let written = self.file.written(rings);
+        let size = self.rotation.as_ref().and_then(|it| it.size);
+        if !written.fits(size, whole.stored_len()) && self.has_frames() {
+            self.packer = packer;
+            self.rotate();
+            return false;
+        }
+        let fitting = match open {
+            true if written.fits(self.max_size, whole.stored_len()) => chunk.count,
+            true => written.fitting(self.max_size, stride, chunk.count),
+            false => 0,
+        };
+        let payload = &chunk.bytes()[..fitting as usize * stride as usize];
+        let packed = if fitting == chunk.count { whole } else { packer.pack(payload) };
+        let stamp = match self.origins.get(&feed) {
+            Some(origin) => origin.stamps.stamp(payload, stride as usize),
+            None => Default::default(),
+        };
+        let head = FramesHead {
+            count: fitting,
+            t_min: stamp.t_min,
+            t_max: stamp.t_max,
+            frame_mask: stamp.frame_mask,
+            ..head
+        };
+        let done = fitting > 0 && self.file.write(|writer| writer.packed_frames(&head, &packed));
+        self.packer = packer;
+        if !done && self.went_on() {
+            return false;
+        }
+        let written = if done { fitting } else { 0 };
+
+        let (account, stated) = self.ledger().with(chunk.part, chunk.ring, |entry| {
+            entry.take(chunk, written);
+            (entry.account, entry.stated())
+        });
+        self.attended(&account, stated);
+        self.counters.captured(u64::from(written));
+        self.counters.lost(Cause::Disk, u64::from(chunk.count - written));
+        self.counters.unqueued(u64::from(chunk.count));
+        if fitting < chunk.count {
+            self.file.fill();
+        }
+        true
+    }
+
     /// Tells the sessions to come what the file states. A `ppt` that is killed before that leaves
     /// frames that the next one finds unattended: none is missing from the files together.
     fn attended(&self, ring: &LossAccount, cursor: u64) {
@@ -198,51 +281,119 @@ impl<W: Write> Recording<W> {
 
     /// Ends the file and goes on in the next.
     fn rotate(&mut self) {
-        if !self.file.is_open() {
+        if !self.file.is_open() || !self.rotation.as_ref().is_some_and(Rotation::is_wanted) {
             return;
         }
-        let Some(rotation) = &mut self.rotation else { return };
-        let deadline = rotation.deadline();
-        match (rotation.next)() {
-            Ok((out, header)) => self.go_on(out, &header, deadline),
+        self.gaps(None);
+        let readings = self.clocks.readings();
+        self.written(|file| file.write(|writer| writer.clock(&readings)));
+        let told = self.told.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let end = self.end_chunk(EndReason::Rotated, String::new(), &told);
+        let Some(rotation) = self.rotation.as_mut().filter(|_| self.file.is_open()) else { return };
+        let next = rotation.files.next();
+        // What has ended is stated by the file before, and by no other.
+        let staying = self.staying(|_, origin| !origin.segments.is_empty());
+        match self.begin_one(next, &staying) {
+            Ok(mut former) => {
+                if former.end(&end) {
+                    let told = |feed| told.get(feed).copied().unwrap_or_default();
+                    self.count_from_here(&staying, |feed, _| told(feed));
+                } else {
+                    // It is readable without; what its end does not say, the new one says.
+                    self.trouble = self.trouble.take().or(former.into_error());
+                    let unstated = self.unstated();
+                    self.count_from_here(&unstated, |_, origin| origin.dropped_so_far());
+                    for feed in unstated.difference(&staying) {
+                        self.file.source(*feed, &self.origins[feed].source);
+                    }
+                }
+                self.rotation.iter_mut().for_each(|it| it.files.ended());
+            }
             Err(error) => self.file.refuse(error),
         }
     }
 
-    fn go_on(&mut self, out: W, header: &FileHeader, deadline: u64) {
-        self.gaps(None);
-        let told = self.told.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let end = self.end_chunk(EndReason::Rotated, String::new(), &told);
-        let readings = self.clocks.readings();
-        self.file.write(|writer| writer.clock(&readings));
-        if self.file.has_failed() {
-            return;
-        }
-        // What has ended is stated by the file that ends here, and by no other.
-        let stays = |it: &(&usize, &Origin)| !it.1.segments.is_empty();
-        let staying = self.origins.iter().filter(stays).map(|(&feed, it)| (feed, &it.source));
-        let begun = OpenFile::create(out, header, &self.counters).and_then(|mut file| {
-            file.begin(staying, &self.clocks)?;
-            Ok(file)
-        });
-        match begun {
-            Ok(file) => {
-                let former = std::mem::replace(&mut self.file, file);
-                if let (Some(error), _) = former.end(&end) {
-                    return self.file.fail(error);
-                }
+    /// Whether the capture goes on in another file, because a write into this one has failed.
+    fn went_on(&mut self) -> bool {
+        let Some(error) = self.file.broken() else { return false };
+        // The new file says what the one before does not.
+        let staying = self.unstated();
+        match self.begin_one(Err(error), &staying) {
+            Ok(_) => {
+                self.count_from_here(&staying, |_, origin| origin.dropped_so_far());
+                true
             }
-            Err(error) => return self.file.fail(error),
+            Err(error) => {
+                self.file.fail(error);
+                false
+            }
         }
-        self.origins.retain(|_, origin| !origin.segments.is_empty());
+    }
+
+    /// Writes into `opened` from now on, or, where that cannot be, into what is there instead.
+    fn begin_one(
+        &mut self,
+        mut opened: io::Result<(W, FileHeader)>,
+        staying: &BTreeSet<usize>,
+    ) -> io::Result<OpenFile<W>> {
+        let mut tries = 0..TRIES;
+        loop {
+            let error = match opened.and_then(|(out, it)| self.begin_file(out, &it, staying)) {
+                Ok(former) => return Ok(former),
+                Err(error) => error,
+            };
+            let files = self.rotation.as_mut().filter(|_| tries.next().is_some());
+            match files.and_then(|it| it.files.instead(&error)) {
+                Some(another) => opened = another,
+                None => return Err(error),
+            }
+        }
+    }
+
+    /// The feeds of which another file is to speak.
+    fn staying(&self, stays: impl Fn(usize, &Origin) -> bool) -> BTreeSet<usize> {
+        let feeds = self.origins.iter().map(|(&feed, origin)| (feed, origin));
+        feeds.filter(|&(feed, origin)| stays(feed, origin)).map(|(feed, _)| feed).collect()
+    }
+
+    /// The feeds of which another file is to speak where this one has no end.
+    fn unstated(&self) -> BTreeSet<usize> {
+        let told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        self.staying(|feed, origin| {
+            let stated = origin.dropped_so_far();
+            !origin.segments.is_empty() || told.get(feed).is_some_and(|&told| told != stated)
+        })
+    }
+
+    /// Writes into a new file from now on, which speaks of these feeds; returns the one before.
+    fn begin_file(
+        &mut self,
+        out: W,
+        header: &FileHeader,
+        staying: &BTreeSet<usize>,
+    ) -> io::Result<OpenFile<W>> {
+        let staying = staying.iter().map(|&feed| (feed, &self.origins[&feed].source));
+        let mut file = OpenFile::create(out, header, &self.counters)?;
+        file.begin(staying, &self.clocks)?;
+        self.rotation.as_mut().map_or(Ok(()), |it| it.files.begun())?;
+        Ok(std::mem::replace(&mut self.file, file))
+    }
+
+    /// What the file accounts for begins here, for these feeds; `dropped` is what each had dropped.
+    fn count_from_here(
+        &mut self,
+        staying: &BTreeSet<usize>,
+        dropped: impl Fn(usize, &Origin) -> Dropped,
+    ) {
+        self.origins.retain(|feed, _| staying.contains(feed));
         for (&feed, origin) in &mut self.origins {
-            origin.dropped_before = told.get(feed).copied().unwrap_or_default();
+            origin.dropped_before = dropped(feed, origin);
             origin.dropped_stated = Dropped::default();
         }
         let mut ledger = self.ledger.lock().unwrap_or_else(PoisonError::into_inner);
         ledger.begin_file();
         self.captured_before = ledger.captured();
-        self.deadline = deadline;
+        self.deadline = self.rotation.as_ref().map_or(u64::MAX, Rotation::deadline);
         (self.next_clock, self.clock_every) = (clocks::monotonic() + FIRST_NS, 10 * FIRST_NS);
     }
 
@@ -252,19 +403,29 @@ impl<W: Write> Recording<W> {
             let Some(source) = self.file.source_of(feed) else { continue };
             let dropped = told.get(feed).copied().unwrap_or_default() - origin.dropped_before;
             if dropped != origin.dropped_stated {
-                origin.dropped_stated = dropped;
                 let drops = Drops { source, dropped, mono_ns };
                 self.file.small(self.max_size, |writer| writer.drops(&drops));
+                if self.file.has_failed() {
+                    return;
+                }
+                origin.dropped_stated = dropped;
             }
         }
     }
 
     /// States what no chunk has stated of the rings of segment `part`, or of all.
     fn gaps(&mut self, part: Option<usize>) {
-        let gaps = self.ledger().gaps(part, |ring| self.source_of(ring));
-        for (ring, gap) in &gaps {
-            if self.file.write(|writer| writer.gap(gap)) {
-                self.attended(ring, gap.first_seq - 1 + gap.count);
+        loop {
+            let gaps = self.ledger().gaps(part, |ring| self.source_of(ring));
+            for (part, ring, gap) in &gaps {
+                if self.file.write(|writer| writer.gap(gap)) {
+                    self.ledger().with(*part, ring.ring, |entry| entry.state(gap));
+                    self.attended(ring, gap.first_seq - 1 + gap.count);
+                }
+            }
+            // In another file, sources have other numbers.
+            if !self.went_on() {
+                return;
             }
         }
     }
@@ -302,52 +463,8 @@ impl<W: Write> Sink for Recording<W> {
     }
 
     fn frames(&mut self, chunk: &Chunk) {
-        let (feed, ring_is_new, head) = self.head(chunk);
-        let stride = head.stride;
-        let mut packer = std::mem::take(&mut self.packer);
-        let open = self.file.is_open() && self.file.source_of(feed).is_some();
-        let whole = if open { packer.pack(chunk.bytes()) } else { Packed::raw(&[]) };
-        let rings = self.ledger().told() + u64::from(ring_is_new);
-        let written = self.file.written(rings);
-        let size = self.rotation.as_ref().and_then(|it| it.size);
-        if !written.fits(size, whole.stored_len()) && self.has_frames() {
-            self.packer = packer;
-            self.rotate();
-            return self.frames(chunk);
-        }
-        let fitting = match open {
-            true if written.fits(self.max_size, whole.stored_len()) => chunk.count,
-            true => written.fitting(self.max_size, stride, chunk.count),
-            false => 0,
-        };
-        let payload = &chunk.bytes()[..fitting as usize * stride as usize];
-        let packed = if fitting == chunk.count { whole } else { packer.pack(payload) };
-        let stamp = match self.origins.get(&feed) {
-            Some(origin) => origin.stamps.stamp(payload, stride as usize),
-            None => Default::default(),
-        };
-        let head = FramesHead {
-            count: fitting,
-            t_min: stamp.t_min,
-            t_max: stamp.t_max,
-            frame_mask: stamp.frame_mask,
-            ..head
-        };
-        let done = fitting > 0 && self.file.write(|writer| writer.packed_frames(&head, &packed));
-        self.packer = packer;
-        let written = if done { fitting } else { 0 };
-
-        let (account, stated) = self.ledger().with(chunk.part, chunk.ring, |entry| {
-            entry.take(chunk, written);
-            (entry.account, entry.stated())
-        });
-        self.attended(&account, stated);
-        self.counters.captured(u64::from(written));
-        self.counters.lost(Cause::Disk, u64::from(chunk.count - written));
-        self.counters.unqueued(u64::from(chunk.count));
-        if fitting < chunk.count {
-            self.file.fill();
-        }
+        // Another time in another file.
+        while !self.take_frames(chunk) {}
     }
 
     fn gone(&mut self, part: usize, closings: &[Closing]) {
@@ -361,7 +478,8 @@ impl<W: Write> Sink for Recording<W> {
     }
 
     fn due(&self) -> u64 {
-        self.next_clock.min(self.deadline)
+        // A file without frames goes on, however long it takes.
+        if self.has_frames() { self.next_clock.min(self.deadline) } else { self.next_clock }
     }
 
     /// Clocks about each second and when realtime is stepped; drops when they have changed.
@@ -378,6 +496,7 @@ impl<W: Write> Sink for Recording<W> {
             let readings = self.clocks.readings();
             self.file.small(self.max_size, |writer| writer.clock(&readings));
             self.drops(now);
+            self.went_on();
         }
         if now >= self.deadline && self.has_frames() {
             self.rotate();
@@ -387,9 +506,60 @@ impl<W: Write> Sink for Recording<W> {
     fn end(mut self, ending: Ending) -> Done {
         self.gaps(None);
         let readings = self.clocks.readings();
-        self.file.write(|writer| writer.clock(&readings));
-        let end = self.end_chunk(ending.reason, ending.message, &ending.dropped);
-        let (error, complete) = self.file.end(&end);
+        self.written(|file| file.write(|writer| writer.clock(&readings)));
+        let complete = loop {
+            let message = ending.message.clone();
+            let end = self.end_chunk(ending.reason, message, &ending.dropped);
+            if self.file.end(&end) {
+                break true;
+            }
+            if !self.went_on() {
+                break false;
+            }
+        };
+        let error = self.file.into_error().or(self.trouble);
+        if error.is_some() {
+            self.counters.end(Ended::DiskError);
+        }
         Done { error, complete }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use nix::sys::eventfd::EventFd;
+
+    use super::*;
+    use crate::rotate::Files;
+
+    struct NoFiles;
+
+    impl Files<io::Sink> for NoFiles {
+        fn next(&mut self) -> io::Result<(io::Sink, FileHeader)> {
+            unreachable!("there are no frames")
+        }
+    }
+
+    /// Else a program that writes nothing costs a core.
+    #[test]
+    fn a_file_without_frames_is_full_of_time_and_not_due() {
+        let wake = || EventFd::new().unwrap();
+        let counters = Arc::new(Counters::new(wake(), wake()));
+        let header = FileHeader::default();
+        let file = OpenFile::create(io::sink(), &header, &counters).unwrap();
+        let every = Some(Duration::from_nanos(1));
+        let rotation = Some(Rotation { every, size: None, files: Box::new(NoFiles) });
+        let clocks = Clocks { ticks: clocks::ticks, distrusted: Arc::default() };
+        let packer = (file, Packer::new(None));
+        let books = Default::default();
+        let mut recording = Recording::new(packer, (None, rotation), counters, books, clocks);
+        recording.begin(Vec::new()).unwrap();
+        for _ in 0..3 {
+            recording.tick();
+            assert!(recording.deadline < clocks::monotonic());
+            assert!(recording.due() > recording.deadline + FIRST_NS / 2);
+        }
     }
 }

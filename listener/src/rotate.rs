@@ -8,14 +8,35 @@ use ppt_capture::FileHeader;
 
 use crate::clocks;
 
-/// When to begin another file, and how to get it. A file without a frame goes on.
+/// Where the files of a capture come from.
+pub trait Files<W>: Send {
+    /// Opens the next file. After an error the capture ends.
+    fn next(&mut self) -> io::Result<(W, FileHeader)>;
+
+    /// The file that was opened last says where its frames come from: it is worth having.
+    fn begun(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// The file before it has its end, or will never have one.
+    fn ended(&mut self) {}
+
+    /// Opens a file to go on in, because a write failed with `error`; None where that does not help.
+    /// The file before stays as it is, without an end.
+    fn instead(&mut self, error: &io::Error) -> Option<io::Result<(W, FileHeader)>> {
+        let _ = error;
+        None
+    }
+}
+
+/// When to begin another file, if ever, and how to get it. A file without a frame goes on.
 pub struct Rotation<W> {
     /// After this time.
     pub every: Option<Duration>,
     /// Before a file grows beyond this many bytes; one chunk is written in any case.
     pub size: Option<u64>,
-    /// Opens the next file. After an error the capture ends.
-    pub next: Box<dyn FnMut() -> io::Result<(W, FileHeader)> + Send>,
+    /// Opens the files after the first.
+    pub files: Box<dyn Files<W>>,
 }
 
 impl<W> fmt::Debug for Rotation<W> {
@@ -25,15 +46,12 @@ impl<W> fmt::Debug for Rotation<W> {
     }
 }
 
-impl<W: 'static> Rotation<W> {
-    /// The same with another output made of each.
-    pub fn map<V>(mut self, output: impl Fn(W) -> V + Send + 'static) -> Rotation<V> {
-        let next = move || (self.next)().map(|(out, header)| (output(out), header));
-        Rotation { every: self.every, size: self.size, next: Box::new(next) }
-    }
-}
-
 impl<W> Rotation<W> {
+    /// Whether another file is begun where nothing is the matter with this one.
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.every.is_some() || self.size.is_some()
+    }
+
     /// When a file that begins now is full of time.
     pub(crate) fn deadline(&self) -> u64 {
         let every = self.every.map_or(u64::MAX, |it| it.as_nanos() as u64);

@@ -9,7 +9,9 @@ use std::thread;
 use std::time::Duration;
 
 use ppt_capture::{Dropped, EndReason, MAX_SOURCES, Source};
-use ppt_listener::{Ended, Feed, Listener, ListenerError, Options, Rotation, Summary};
+use ppt_listener::{
+    Ended, Feed, FileHeader, Files, Listener, ListenerError, Options, Rotation, Summary,
+};
 use ppt_segment::Segment;
 use proptest::prelude::*;
 
@@ -24,16 +26,29 @@ fn rotation(
     size: Option<u64>,
     most: usize,
 ) -> Rotation<Sink> {
-    let sinks = sinks.clone();
-    let next = move || {
-        let mut sinks = sinks.lock().unwrap();
-        if sinks.len() >= most {
+    Rotation { every, size, files: Box::new(Many { sinks: sinks.clone(), most }) }
+}
+
+struct Many {
+    sinks: Sinks,
+    most: usize,
+}
+
+impl Files<Sink> for Many {
+    fn next(&mut self) -> io::Result<(Sink, FileHeader)> {
+        let mut sinks = self.sinks.lock().unwrap();
+        if sinks.len() >= self.most {
             return Err(io::Error::from_raw_os_error(28 /* ENOSPC */));
         }
         sinks.push(Sink::default());
         Ok((sinks.last().unwrap().clone(), header()))
-    };
-    Rotation { every, size, next: Box::new(next) }
+    }
+
+    /// One that is full was taken away.
+    fn instead(&mut self, error: &io::Error) -> Option<io::Result<(Sink, FileHeader)>> {
+        assert_eq!(error.raw_os_error(), Some(28));
+        Some(self.next())
+    }
 }
 
 /// Reads every file; where the numbers of a ring end in one, they begin in the next.
@@ -64,7 +79,7 @@ fn by_size_under_loss() {
     const SIZE: u64 = 1 << 20;
     let (sinks, segment) = (Sinks::default(), segment(8, 4));
     let mut rotation = rotation(&sinks, None, Some(SIZE), usize::MAX);
-    let (first, header) = (rotation.next)().unwrap();
+    let (first, header) = rotation.files.next().unwrap();
     let feeds = vec![Feed::starting_now(source(), segment.clone())];
     let options = Options { chunk_age: Duration::from_millis(1), ..Options::default() };
     let listener = Listener::rotating(first, header, feeds, options, Some(rotation)).unwrap();
@@ -100,7 +115,7 @@ fn by_size_under_loss() {
 fn by_time_and_only_what_has_frames() {
     let (sinks, segment) = (Sinks::default(), segment(10, 1));
     let mut rotation = rotation(&sinks, Some(Duration::from_millis(20)), None, usize::MAX);
-    let (first, header) = (rotation.next)().unwrap();
+    let (first, header) = rotation.files.next().unwrap();
     let feeds = vec![Feed::starting_now(source(), segment.clone())];
     let options = Options { chunk_age: Duration::from_millis(1), ..Options::default() };
     let listener = Listener::rotating(first, header, feeds, options, Some(rotation)).unwrap();
@@ -119,7 +134,7 @@ fn by_time_and_only_what_has_frames() {
 fn without_a_next_file_the_capture_ends_whole() {
     let (sinks, segment) = (Sinks::default(), segment(10, 1));
     let mut rotation = rotation(&sinks, None, Some(64 << 10), 3);
-    let (first, header) = (rotation.next)().unwrap();
+    let (first, header) = rotation.files.next().unwrap();
     let feeds = vec![Feed::starting_now(source(), segment.clone())];
     let options = Options { chunk_age: Duration::from_millis(1), ..Options::default() };
     let listener = Listener::rotating(first, header, feeds, options, Some(rotation)).unwrap();
@@ -140,7 +155,7 @@ fn without_a_next_file_the_capture_ends_whole() {
 fn a_feed_that_went_on_in_another_segment() {
     let (sinks, small, large) = (Sinks::default(), segment(4, 2), segment(10, 2));
     let mut rotation = rotation(&sinks, None, Some(64 << 10), usize::MAX);
-    let (first, header) = (rotation.next)().unwrap();
+    let (first, header) = rotation.files.next().unwrap();
     let feeds = vec![Feed::starting_now(source(), small.clone())];
     let options = Options { chunk_age: Duration::from_millis(1), ..Options::default() };
     let mut listener = Listener::rotating(first, header, feeds, options, Some(rotation)).unwrap();
@@ -185,6 +200,8 @@ enum Step {
     End(u8),
     /// All that was written is in a file, and another file has begun.
     Rotate(u8),
+    /// The file has room for so many bytes, and is taken away then.
+    TakeAway(u16),
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -195,6 +212,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         1 => any::<u8>().prop_map(Step::Grow),
         2 => any::<u8>().prop_map(Step::End),
         2 => any::<u8>().prop_map(Step::Rotate),
+        2 => (0..4000u16).prop_map(Step::TakeAway),
     ];
     proptest::collection::vec(step, 1..60)
 }
@@ -231,7 +249,7 @@ proptest! {
     fn processes_come_and_go(steps in steps(), size in prop_oneof![Just(None), Just(Some(20_000))]) {
         let sinks = Sinks::default();
         let mut rotation = rotation(&sinks, Some(Duration::from_millis(2)), size, usize::MAX);
-        let (first, head) = (rotation.next)().unwrap();
+        let (first, head) = rotation.files.next().unwrap();
         let options = Options { chunk_age: Duration::from_millis(1), ..Options::default() };
         let mut listener =
             Listener::rotating(first, head, Vec::new(), options, Some(rotation)).unwrap();
@@ -286,34 +304,47 @@ proptest! {
                 }
                 Step::Rotate(who) => {
                     let before = files();
+                    let start = std::time::Instant::now();
                     while files() == before {
+                        assert!(start.elapsed() < Duration::from_secs(20), "{listener:?}");
                         write(&targets[pick(who)], 1);
                         thread::sleep(Duration::from_millis(1));
                     }
                 }
+                Step::TakeAway(room) => sinks.lock().unwrap().last().unwrap().set_room(room.into()),
             }
         }
         targets.iter().for_each(&mut tails);
         let summary = listener.finish(EndReason::Stopped, String::new(), Vec::new());
-        let files = read_all(&sinks);
-        check_sums(&files, &summary);
+        // An error may be that a file before the last has no end.
+        prop_assert!(summary.complete, "{:?}", summary.error);
+        let files: Vec<_> = sinks.lock().unwrap().iter().map(|it| read(it.bytes())).collect();
+        prop_assert_eq!(files.iter().map(Back::count).sum::<u64>(), summary.captured());
 
+        let (mut next, mut lost) = (HashMap::new(), 0);
         let mut sums = Sums::new();
         let mut nested = vec![0; expected.len()];
         for (number, file) in (1..).zip(&files) {
-            let end = file.end.as_ref().unwrap();
-            for ring in &end.rings {
-                let sum: &mut (u64, u64) = sums.entry(ring.nonce).or_default();
+            for (key, ring) in file.account.rings().filter(|(_, it)| it.next_seq > it.first_seq) {
+                let sum: &mut (u64, u64) = sums.entry(key.nonce).or_default();
                 sum.0 += ring.captured + ring.lost.total();
+                lost += ring.lost.total();
+                // Where one file ends, the next begins.
+                let first = next.insert((key.nonce, key.ring), ring.next_seq);
+                prop_assert!(first.is_none_or(|it| it == ring.first_seq), "{:?} of {}", key, number);
             }
-            for &(source, dropped) in &end.drops {
-                nested[file.sources[&source].process.pid as usize] += dropped.nested;
+            for (&source, it) in &file.sources {
+                nested[it.process.pid as usize] += file.account.dropped(source).nested;
             }
-            for segment in file.sources.values().flat_map(|it| &it.segments) {
+            // One that comes after a file without an end says what that does not.
+            let is_first = files[..number - 1].last().is_none_or(|it| it.end.is_some());
+            let sources = file.sources.values().filter(|_| is_first);
+            for segment in sources.flat_map(|it| &it.segments) {
                 let last = last_file.get(&segment.nonce);
                 prop_assert!(last.is_none_or(|&last| number <= last), "file {number}");
             }
         }
+        prop_assert_eq!(lost, summary.lost().total());
         cursors.retain(|_, sum| sum.0 > 0);
         prop_assert_eq!(sums, cursors);
         prop_assert_eq!(&nested, &expected);
@@ -326,7 +357,7 @@ proptest! {
 fn more_processes_than_a_file_may_speak_of_come_and_go() {
     let sinks = Sinks::default();
     let mut rotation = rotation(&sinks, None, Some(1 << 20), usize::MAX);
-    let (first, head) = (rotation.next)().unwrap();
+    let (first, head) = rotation.files.next().unwrap();
     let options = Options { chunk_age: Duration::from_millis(1), ..Options::default() };
     let mut listener =
         Listener::rotating(first, head, Vec::new(), options, Some(rotation)).unwrap();
@@ -373,4 +404,84 @@ fn more_sources_than_a_capture_may_speak_of_are_refused() {
     let summary = listener.finish(EndReason::Stopped, String::new(), Vec::new());
     assert!(summary.complete);
     assert_eq!(read(sink.bytes()).sources.len(), MAX_SOURCES);
+}
+
+/// Files that are taken away, one after the other: each holds so many bytes and then fails.
+struct TakenAway {
+    sinks: Sinks,
+    rooms: Vec<usize>,
+}
+
+impl TakenAway {
+    fn open(&mut self) -> Sink {
+        let sink = Sink::default();
+        if let Some(room) = self.rooms.pop() {
+            sink.set_room(room);
+        }
+        self.sinks.lock().unwrap().push(sink.clone());
+        sink
+    }
+}
+
+impl Files<Sink> for TakenAway {
+    fn next(&mut self) -> io::Result<(Sink, FileHeader)> {
+        unreachable!("none is full")
+    }
+
+    fn begun(&mut self) -> io::Result<()> {
+        let sinks = self.sinks.lock().unwrap();
+        assert!(sinks.last().unwrap().bytes().len() > 256, "it says where frames come from");
+        Ok(())
+    }
+
+    fn instead(&mut self, error: &io::Error) -> Option<io::Result<(Sink, FileHeader)>> {
+        assert_eq!(error.raw_os_error(), Some(28));
+        Some(Ok((self.open(), header())))
+    }
+}
+
+/// Whatever the moment: in frames, in clocks, in a gap, in what a new file begins with.
+#[test]
+fn where_files_are_taken_away_all_is_in_the_others() {
+    const FRAMES: u64 = 60_000;
+    let (sinks, segment) = (Sinks::default(), segment(8, 4));
+    let mut rooms: Vec<usize> = (0..60).map(|it| 5_000 + it * it * 97).collect();
+    // Some have no room even for what they begin with.
+    rooms.extend([100, 700, 20_000, 300, 300, 40_000]);
+    let mut files = TakenAway { sinks: sinks.clone(), rooms };
+    let first = files.open();
+    let rotation = Rotation { every: None, size: None, files: Box::new(files) };
+    let feeds = vec![Feed::starting_now(source(), segment.clone())];
+    let options = Options { chunk_age: Duration::from_millis(1), ..Options::default() };
+    let listener = Listener::rotating(first, header(), feeds, options, Some(rotation)).unwrap();
+    thread::scope(|scope| {
+        for tid in 1..=4 {
+            let segment = &segment;
+            scope.spawn(move || {
+                let mut writer = Writer::claim(segment, tid).unwrap();
+                (0..FRAMES / 2).for_each(|_| _ = writer.write());
+                writer.write_gently(FRAMES / 2);
+            });
+        }
+    });
+    listener.dropped(0, Dropped { nested: 3, ..Dropped::default() });
+    let summary = listener.finish(EndReason::Stopped, String::new(), Vec::new());
+    assert!(summary.error.is_none() && summary.complete, "{summary:?}");
+    assert_eq!(summary.captured() + summary.lost().total(), 4 * FRAMES);
+    let sinks = sinks.lock().unwrap();
+    assert!(sinks.len() > 60, "{}", sinks.len());
+    let (mut rings, mut captured, mut lost) = (HashMap::new(), 0, 0);
+    for sink in sinks.iter().filter(|it| it.bytes().len() > 256) {
+        let file = read(sink.bytes());
+        captured += file.count();
+        for (name, ring) in file.account.rings().filter(|(_, it)| it.next_seq > it.first_seq) {
+            lost += ring.lost.total();
+            // Frames and losses go on where those of the file before ended.
+            let next = rings.insert(name, ring.next_seq);
+            assert!(next.is_none_or(|it| it == ring.first_seq), "{ring:?} after {next:?}");
+        }
+    }
+    assert_eq!((captured, lost), (summary.captured(), summary.lost().total()));
+    let last = read(sinks.last().unwrap().bytes()).end.expect("the last one is whole");
+    assert_eq!(last.drops[0].1.nested, 3);
 }
