@@ -15,12 +15,6 @@ mod args;
 #[path = "../ppt/measure.rs"]
 mod measure;
 #[allow(dead_code)]
-#[path = "../ppt/output.rs"]
-mod output;
-#[allow(dead_code)]
-#[path = "../ppt/parts.rs"]
-mod parts;
-#[allow(dead_code)]
 #[path = "../ppt/pptc_args.rs"]
 mod pptc_args;
 

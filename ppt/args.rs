@@ -9,8 +9,7 @@ use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 
 use ppt_dump::Bound;
 
-use crate::measure;
-use crate::parts::Every;
+use crate::measure::{self, Every};
 
 /// See what a running program does, event by event.
 #[derive(Parser)]
@@ -286,9 +285,12 @@ pub(crate) struct Dump {
     /// Format of the table.
     #[arg(long, value_enum, default_value = "tsv")]
     pub(crate) format: Format,
-    /// Where to write it [default: stdout].
-    #[arg(short, long, value_name = "PATH")]
-    pub(crate) output: Option<PathBuf>,
+    /// Where to write it; `-` is stdout.
+    #[arg(short, long, value_name = "PATH", default_value = "-")]
+    pub(crate) output: PathBuf,
+    /// Overwrite that file if it exists.
+    #[arg(long)]
+    pub(crate) force: bool,
     /// The missing frames instead of those that are there.
     #[arg(long)]
     pub(crate) gaps: bool,

@@ -23,6 +23,10 @@ pub(crate) enum Code {
     NothingCaptured,
     NothingToAttach,
     NotFetched,
+    OutputChanged,
+    OutputMoved,
+    OutputRemoved,
+    OutputTruncated,
     RingGivenUp,
     RingsStay,
     RowsNotShown,
@@ -32,4 +36,5 @@ pub(crate) enum Code {
     StdoutTaken,
     System,
     TicksGivenUp,
+    TooSmall,
 }

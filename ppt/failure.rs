@@ -4,9 +4,9 @@ use std::process::ExitCode;
 
 use ppt_agent::AgentError;
 use ppt_listener::ListenerError;
+use ppt_output::OutputError;
 
 use crate::code::Code;
-use crate::output::OutputError;
 use crate::{exit, report};
 
 pub(crate) struct Failure {
@@ -31,6 +31,21 @@ impl Failure {
         let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
         let code = errors.first().map_or(Code::NothingToAttach.into(), AgentError::code);
         Self::failed(code, lines.join("\n"))
+    }
+
+    /// A capture in `name` could not begin.
+    pub(crate) fn listener(name: &str, error: ListenerError) -> Self {
+        match error {
+            ListenerError::Output(error) => match error.downcast::<OutputError>() {
+                Ok(error) => error.into(),
+                Err(error) => Self::listening(name, &ListenerError::Output(error)),
+            },
+            error => Self::listening(name, &error),
+        }
+    }
+
+    fn listening(name: &str, error: &ListenerError) -> Self {
+        Self::failed(error.code(), format!("{name}: {error}"))
     }
 
     /// Says why.
@@ -59,7 +74,7 @@ impl From<AgentError> for Failure {
 
 impl From<OutputError> for Failure {
     fn from(error: OutputError) -> Self {
-        Self::failed(&error, error.to_string())
+        Self::failed(error.code(), error.to_string())
     }
 }
 

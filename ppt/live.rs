@@ -25,11 +25,10 @@ use ppt_listener::{Dropped, EndReason, Ended, Listener};
 use crate::args;
 use crate::code::Code;
 use crate::failure::Failure;
-use crate::output::Output;
 use crate::report::{self, StatusLine};
 pub(crate) use clock::timer;
 use clock::{FIRST_LOOK, LOOK};
-pub(crate) use options::{allowed, attach_options};
+pub(crate) use options::{allowed, attach_options, check_size};
 pub(crate) use outputs::Outputs;
 pub(crate) use wait::Ready;
 
@@ -51,7 +50,7 @@ pub(crate) struct Live<'a> {
     options: &'a args::Capture,
     kind: Kind,
     listener: Listener,
-    output: Output,
+    outputs: Outputs,
     members: Vec<Member>,
     /// Processes that live, but are of the capture no more; their memory is given back at the end.
     finished: Vec<Session>,
@@ -93,31 +92,35 @@ impl End {
 }
 
 impl<'a> Live<'a> {
-    /// Begins a capture of `sessions`, which are attached. On failure nothing is left of either.
+    /// Begins a capture of `sessions`, which are attached, or of none yet. On failure nothing is left
+    /// of either, and what is there under the capture's name is as it was.
     pub(crate) fn start(
         options: &'a args::Capture,
         kind: Kind,
         mut sessions: Vec<Session>,
-        Outputs { first: output, rotation }: Outputs,
+        mut outputs: Outputs,
     ) -> Result<Self, Failure> {
+        let name = outputs.name();
         let begun = clock::timers(options).and_then(|timers| {
             let feeds = sessions.iter().flat_map(feed::feeds).collect();
             let listener = options::listen_options(options, &sessions);
             let header = ppt_listener::header(TOOL);
-            let named = |error: &dyn std::fmt::Display| format!("{}: {error}", output.name());
-            let file = output.file.try_clone();
-            let file = file.map_err(|error| Failure::failed(Code::System, named(&error)))?;
-            let direct = outputs::direct(options, &listener.behind);
-            let (file, rotation) = (direct(file), rotation.map(|it| it.map(direct)));
-            let started = Listener::rotating(file, header, feeds, listener, rotation);
-            let started = started.map_err(|error| Failure::failed(error.code(), named(&error)))?;
-            Ok((timers, started))
+            let failed = |error| Failure::listener(&name, error);
+            let fail = |error| Failure::failed(Code::System, format!("{name}: {error}"));
+            let first = outputs.first(&listener.behind).map_err(fail)?;
+            let rotation = Some(outputs.rotation());
+            let begun =
+                Listener::begin(first, header, feeds, listener, rotation).map_err(failed)?;
+            let publish = || match sessions.is_empty() {
+                true => Ok(()),
+                false => outputs.publish().map_err(std::io::Error::other),
+            };
+            Ok((timers, begun.start_when(publish).map_err(failed)?))
         });
         let ((ticks, deadline), listener) = match begun {
             Ok(begun) => begun,
             Err(error) => {
                 sessions.into_iter().for_each(end_at_once);
-                output.discard();
                 return Err(error);
             }
         };
@@ -126,7 +129,7 @@ impl<'a> Live<'a> {
             options,
             kind,
             listener,
-            output,
+            outputs,
             members: Vec::new(),
             finished: Vec::new(),
             draining: Vec::new(),
@@ -146,6 +149,10 @@ impl<'a> Live<'a> {
 
     /// Adds a process that has been attached.
     pub(crate) fn add(&mut self, session: Session) -> Result<(), Failure> {
+        if let Err(error) = self.outputs.publish() {
+            end_at_once(session);
+            return Err(error.into());
+        }
         match self.listener.add(feed::feeds(&session).collect()) {
             Ok(()) => {
                 self.enter(session);
@@ -164,7 +171,7 @@ impl<'a> Live<'a> {
     fn enter(&mut self, session: Session) {
         let count = session.attached().len();
         self.status.clear();
-        tell::attached(self.options, &session);
+        tell::attached(self.options, self.kind, &session);
         let feed = self.dropped.len();
         self.dropped.resize(feed + count, Dropped::default());
         self.names.extend(session.attached().iter().map(|it| it.buffer.name.clone()));
@@ -219,10 +226,20 @@ impl<'a> Live<'a> {
                 self.look(index);
             }
             self.close_drained();
+            self.tell_news();
             self.show();
             self.look_again(LOOK);
         }
         None
+    }
+
+    /// Says what became of the file, if that is news.
+    fn tell_news(&mut self) {
+        for (code, message) in self.outputs.news() {
+            self.ok = false;
+            self.status.clear();
+            report::error(code, message);
+        }
     }
 
     /// The end of a capture whose last process has gone.
@@ -319,18 +336,20 @@ impl<'a> Live<'a> {
         }
         self.finished.into_iter().chain(self.draining).for_each(Session::close);
         left.dedup();
-        let name = self.output.name();
-        let ok = self.ok && tell::problems(&name, &self.names, &summary);
+        let name = self.outputs.name();
+        let astray = self.outputs.astray().filter(|_| summary.error.is_none());
+        let news: Vec<_> = self.outputs.news().into_iter().chain(astray).collect();
+        news.iter().for_each(|(code, message)| report::error(*code, message));
+        let ok = self.ok & news.is_empty() & tell::problems(&name, &self.names, &summary);
         if !self.options.quiet {
             tell::summary(&name, &summary, self.started.elapsed());
         }
         (ok, left)
     }
 
-    /// Ends a capture of nothing, and removes the file.
+    /// Ends a capture of nothing: no file comes of it.
     pub(crate) fn discard(self) -> bool {
         let _ = self.listener.finish(EndReason::Stopped, String::new(), Vec::new());
-        self.output.discard();
         self.ok
     }
 }

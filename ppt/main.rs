@@ -11,8 +11,6 @@ mod exit;
 mod failure;
 mod live;
 mod measure;
-mod output;
-mod parts;
 mod privileges;
 mod report;
 mod signals;
@@ -38,6 +36,7 @@ fn main() -> ExitCode {
         );
         return exit::FAILED;
     }
+    signals::ignore_file_size();
     // What a killed ppt may have left behind goes with the next command, whichever it is.
     ppt_agent::sweep(&ppt_agent::System::default());
     match args.command {

@@ -4,7 +4,12 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use ppt_dump::Bound;
 
-use crate::parts::Every;
+/// When a capture goes on in another file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Every {
+    Time(Duration),
+    Size(u64),
+}
 
 /// `64K`, `256M`, `1G`: bytes, by powers of 1024.
 pub(crate) fn size(text: &str) -> Result<u64, String> {

@@ -42,6 +42,17 @@ static BEFORE_MAIN: extern "C" fn() = {
     look
 };
 
+/// Whether SIGXFSZ was what it is by default when we were started.
+static FILE_SIZE_DEFAULT: AtomicBool = AtomicBool::new(false);
+
+/// A file that is as large as it may be (`ulimit -f`) fails its write; it does not end ppt, whose
+/// targets would go on writing for nobody.
+pub(crate) fn ignore_file_size() {
+    // SAFETY: no handler is installed.
+    let before = unsafe { signal(Signal::SIGXFSZ, SigHandler::SigIgn) };
+    FILE_SIZE_DEFAULT.store(matches!(before, Ok(SigHandler::SigDfl)), Relaxed);
+}
+
 impl Signals {
     /// Takes `wanted` from here on, also where they were inherited as ignored, as in the background
     /// of a script. Ignored hang-ups stay so: nohup(1) asked for that. To be called before any
@@ -96,6 +107,10 @@ impl Before {
         for it in &self.ignored {
             // SAFETY: no handler is installed.
             unsafe { signal(it, SigHandler::SigIgn) }?;
+        }
+        if FILE_SIZE_DEFAULT.load(Relaxed) {
+            // SAFETY: no handler is installed, only the default restored.
+            unsafe { signal(Signal::SIGXFSZ, SigHandler::SigDfl) }?;
         }
         Ok(sigprocmask(SigmaskHow::SIG_SETMASK, Some(&self.mask), None)?)
     }

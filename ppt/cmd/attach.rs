@@ -17,7 +17,7 @@ use crate::args::{self, Which};
 use crate::cmd::select::{self, Chosen};
 use crate::code::Code;
 use crate::failure::Failure;
-use crate::live::{End, Kind, Live, Outputs, attach_options, end_at_once};
+use crate::live::{End, Kind, Live, Outputs, attach_options, check_size, end_at_once};
 use crate::signals::Signals;
 use crate::{exit, privileges, report};
 
@@ -33,39 +33,28 @@ pub(crate) fn run(args: &args::Attach) -> ExitCode {
 fn attach(args: &args::Attach) -> Result<bool, Failure> {
     let signals = Signals::take(&[Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP])?;
     let capture = &args.capture;
-    let (chosen, output) = match args.which() {
+    check_size(capture, [])?;
+    let (chosen, mut outputs) = match args.which() {
         // A file that cannot be had is not worth waiting for.
         Which::WaitFor(name) => {
-            let output = Outputs::open(capture)?;
-            match select::wait_for(name, &capture.buffers, &signals, capture.quiet) {
-                Ok(Some(chosen)) => (chosen, output),
-                Ok(None) => {
-                    output.discard();
-                    return Ok(true);
-                }
-                Err(failure) => {
-                    output.discard();
-                    return Err(failure);
-                }
+            let outputs = Outputs::open(capture)?;
+            match select::wait_for(name, &capture.buffers, &signals, capture.quiet)? {
+                Some(chosen) => (chosen, outputs),
+                None => return Ok(true),
             }
         }
         which => (select::processes(which, &capture.buffers)?, Outputs::open(capture)?),
     };
     let kind = if matches!(args.which(), Which::All) { Kind::Several } else { Kind::One };
-    let sessions = match sessions(args, kind, chosen) {
-        Ok(sessions) => sessions,
-        Err(failure) => {
-            output.discard();
-            return Err(failure);
-        }
-    };
+    check_size(capture, chosen.iter().flat_map(Chosen::buffers))?;
+    outputs.keep_rights()?;
+    let sessions = sessions(args, kind, chosen)?;
     // Before the listener's threads, which inherit what is left. Descriptors stay open.
-    if let Err(error) = privileges::give_up(output.are_many()) {
+    if let Err(error) = privileges::give_up(outputs.are_many()) {
         sessions.into_iter().for_each(end_at_once);
-        output.discard();
         return Err(Failure::failed(Code::System, format!("cannot give up privileges: {error}")));
     }
-    let mut live = Live::start(capture, kind, sessions, output)?;
+    let mut live = Live::start(capture, kind, sessions, outputs)?;
     let end = until_end(&mut live, &signals);
     Ok(live.finish(end).0)
 }

@@ -1,13 +1,14 @@
 //! `ppt dump out.bin > table.tsv`: a row for every captured frame.
 
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter};
 use std::process::ExitCode;
 
 use ppt_dump::{DumpError, Format, Options, Outcome};
+use ppt_output::{FileId, Output, Readers, Rules};
 
 use crate::args;
 use crate::code::Code;
+use crate::failure::Failure;
 use crate::{exit, privileges, report};
 
 pub(crate) fn run(args: &args::Dump) -> ExitCode {
@@ -23,23 +24,24 @@ pub(crate) fn run(args: &args::Dump) -> ExitCode {
         from: args.from,
         to: args.to,
     };
-    let out: Box<dyn Write> = match &args.output {
-        None => Box::new(io::stdout().lock()),
-        Some(path) => match File::create(path) {
-            Ok(file) => Box::new(file),
-            Err(error) => {
-                report::error(
-                    Code::CannotWrite,
-                    format_args!("cannot write {}: {error}", path.display()),
-                );
-                return exit::FAILED;
-            }
-        },
+    let rules = Rules {
+        force: args.force,
+        readers: Readers::ByUmask,
+        inputs: FileId::of_input(&args.capture).into_iter().collect(),
+        invoker: privileges::invoker(),
     };
-    privileges::only_read();
+    let mut output = match Output::open(&args.output, &rules) {
+        Ok(output) => output,
+        Err(error) => return Failure::from(error).tell(),
+    };
+    privileges::only_read(output.needs_rights());
     let name = args.capture.display();
-    match ppt_dump::dump(&args.capture, &options, BufWriter::with_capacity(1 << 16, out)) {
-        Ok(outcome) => finish(&name.to_string(), &outcome),
+    let out = BufWriter::with_capacity(1 << 16, output.file());
+    match ppt_dump::dump(&args.capture, &options, out) {
+        Ok(outcome) => match privileges::publish(|| output.publish()) {
+            Ok(()) => finish(&name.to_string(), &outcome),
+            Err(error) => Failure::from(error).tell(),
+        },
         Err(DumpError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => exit::DONE,
         Err(error) => {
             report::error(error.code(), format_args!("{name}: {error}"));

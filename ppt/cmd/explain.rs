@@ -95,14 +95,14 @@ mod tests {
     use ppt_agent::AgentError;
     use ppt_dump::DumpError;
     use ppt_listener::{Cause, ListenerError};
+    use ppt_output::OutputError;
     use strum::VariantNames;
 
     use super::*;
-    use crate::output::OutputError;
 
     /// The names of everything that ppt has to say.
     fn codes() -> BTreeSet<String> {
-        let ours = Code::VARIANTS.iter().chain(OutputError::VARIANTS).copied();
+        let ours = Code::VARIANTS.iter().copied().chain(OutputError::codes());
         let theirs = AgentError::codes().chain(ListenerError::codes()).chain(DumpError::codes());
         ours.chain(theirs).map(String::from).chain(Cause::codes()).collect()
     }

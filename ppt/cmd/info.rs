@@ -4,13 +4,20 @@ use std::io;
 use std::process::ExitCode;
 
 use ppt_dump::Info;
+use ppt_output::{FileId, Output, Rules};
 
 use crate::args;
 use crate::code::Code;
+use crate::failure::Failure;
 use crate::{exit, privileges, report};
 
 pub(crate) fn run(args: &args::Info) -> ExitCode {
-    privileges::only_read();
+    let inputs = FileId::of_input(&args.capture).into_iter().collect();
+    // Appended to the capture, the text would spoil it.
+    if let Err(error) = Output::open("-".as_ref(), &Rules { inputs, ..Rules::default() }) {
+        return Failure::from(error).tell();
+    }
+    privileges::only_read(false);
     let name = args.capture.display();
     let info = match Info::read(&args.capture) {
         Ok(info) => info,

@@ -25,7 +25,7 @@ use crate::cmd::run::command::{Command, Ended};
 use crate::cmd::run::hello::{Hello, Reception};
 use crate::code::Code;
 use crate::failure::Failure;
-use crate::live::{End, Kind, Live, Outputs, attach_options};
+use crate::live::{End, Kind, Live, Outputs, attach_options, check_size};
 use crate::signals::Signals;
 use crate::{args, exit, report};
 
@@ -51,19 +51,12 @@ fn capture(args: &args::Run) -> Result<u8, Failure> {
     let wanted =
         [Signal::SIGINT, Signal::SIGQUIT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGCHLD];
     let signals = Signals::take(&wanted)?;
-    let output = Outputs::open(options)?;
-    let live = Live::start(options, Kind::Command, Vec::new(), output)?;
-    let (reception, guest) = match Reception::open() {
-        Ok(ends) => ends,
-        Err(failure) => {
-            live.discard();
-            return Err(failure);
-        }
-    };
+    check_size(options, [])?;
+    let live = Live::start(options, Kind::Command, Vec::new(), Outputs::open(options)?)?;
+    let (reception, guest) = Reception::open()?;
     let command = match Command::start(&args.command, &guest, signals.before()) {
         Ok(command) => command,
         Err(error) => {
-            live.discard();
             report::error(Code::CannotRun, &error);
             return Ok(error.code());
         }

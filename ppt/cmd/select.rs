@@ -23,6 +23,13 @@ pub(crate) struct Chosen {
     pub(crate) buffers: Vec<Buffer>,
 }
 
+impl Chosen {
+    /// Each buffer with its process.
+    pub(crate) fn buffers(&self) -> impl Iterator<Item = (&Target, &Buffer)> {
+        self.buffers.iter().map(|buffer| (&self.target, buffer))
+    }
+}
+
 /// Opens the processes that `which` names, at least one.
 pub(crate) fn processes(which: Which<'_>, buffers: &[String]) -> Result<Vec<Chosen>, Failure> {
     let system = System::default();

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use ppt_agent::{Attached, Segment, Session, Target, Threads};
-use ppt_listener::{Feed, ListedSegment, Unattended};
+use ppt_agent::{Attached, Buffer, Segment, Session, Target, Threads};
+use ppt_listener::{Feed, ListedSegment, Source, Unattended};
 
 /// The buffers of a session, in their order.
 pub(super) fn feeds(session: &Session) -> impl Iterator<Item = Feed> {
@@ -16,34 +16,41 @@ pub(super) fn feeds(session: &Session) -> impl Iterator<Item = Feed> {
     })
 }
 
+/// What a capture says of a buffer before it is attached.
+pub(super) fn source(target: &Target, buffer: &Buffer) -> Source {
+    let (uid, _) = target.owner();
+    Source {
+        schema_json: buffer.schema_json.clone(),
+        schema_hash: buffer.schema_hash,
+        buffer: buffer.schema.buffer.clone(),
+        object: buffer.object.clone(),
+        object_build_id: buffer.build_id.clone(),
+        process: ppt_listener::Process {
+            pid: target.pid() as u32,
+            ns_pid: target.ns_pid() as u32,
+            start_time: target.start_time(),
+            uid,
+            comm: target.comm().into(),
+            exe: target.exe(),
+            namespaces: target.namespaces(),
+            time_offsets: match target.monotonic_offset() {
+                0 => Vec::new(),
+                ns => vec![("monotonic".into(), ns)],
+            },
+            ..Default::default()
+        },
+        tags: buffer.schema.tags.clone(),
+        ..Default::default()
+    }
+}
+
 /// The segment that a buffer has now.
 pub(super) fn feed(target: &Target, it: &Attached, threads: Option<Threads>) -> Feed {
-    let (uid, _) = target.owner();
     Feed {
-        source: ppt_listener::Source {
-            schema_json: it.buffer.schema_json.clone(),
-            schema_hash: it.buffer.schema_hash,
-            buffer: it.buffer.schema.buffer.clone(),
-            object: it.buffer.object.clone(),
-            object_build_id: it.buffer.build_id.clone(),
-            process: ppt_listener::Process {
-                pid: target.pid() as u32,
-                ns_pid: target.ns_pid() as u32,
-                start_time: target.start_time(),
-                uid,
-                comm: target.comm().into(),
-                exe: target.exe(),
-                namespaces: target.namespaces(),
-                time_offsets: match target.monotonic_offset() {
-                    0 => Vec::new(),
-                    ns => vec![("monotonic".into(), ns)],
-                },
-                ..Default::default()
-            },
+        source: Source {
             segments: segments(it),
-            tags: it.buffer.schema.tags.clone(),
             clock: it.clock.as_ref().map_or(String::new(), |clock| clock.name().into()),
-            ..Default::default()
+            ..source(target, &it.buffer)
         },
         segment: it.segment.clone(),
         first: it.first.clone(),

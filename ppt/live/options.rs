@@ -2,11 +2,16 @@
 
 use std::time::Duration;
 
-use ppt_agent::{Allow, ClockChoice, Limits, Options, SegmentChoice, Session, StampClock};
+use ppt_agent::{
+    Allow, Buffer, ClockChoice, Limits, Options, SegmentChoice, Session, StampClock, Target,
+};
 use ppt_listener::{Codec, Rate};
 
+use super::feed;
 use crate::args;
-use crate::measure::Slots;
+use crate::code::Code;
+use crate::failure::Failure;
+use crate::measure::{Slots, bytes};
 
 /// Longest sleep between two looks, where that is what matters.
 const LOW_POWER: Duration = Duration::from_millis(100);
@@ -45,6 +50,25 @@ pub(crate) fn attach_options(args: &args::Capture) -> Options {
             args::Segment::Memfd => SegmentChoice::Memfd,
         },
     }
+}
+
+/// Refuses a size in which not one frame of `buffers` has room.
+pub(crate) fn check_size<'a>(
+    args: &args::Capture,
+    buffers: impl IntoIterator<Item = (&'a Target, &'a Buffer)>,
+) -> Result<(), Failure> {
+    let Some(max) = args.max_size else { return Ok(()) };
+    let sources = buffers.into_iter().map(|(target, buffer)| feed::source(target, buffer));
+    let least = ppt_listener::empty_size(sources);
+    if max >= least {
+        return Ok(());
+    }
+    let message = format!(
+        "--max-size {}: a capture without a single frame takes {}; ask for more",
+        bytes(max),
+        bytes(least)
+    );
+    Err(Failure::usage(Code::TooSmall, message))
 }
 
 /// How to listen to `sessions`, as the command line says.

@@ -1,58 +1,282 @@
 //! The files that a capture goes to.
 
-use std::fs::File;
-use std::sync::Arc;
+use std::io;
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use ppt_listener::{DirectFile, Rotation};
+use ppt_listener::{DirectFile, FileHeader, Files, Rotation};
+use ppt_output::{Displaced, Guarded, Output, OutputError, Readers, Rules, Series, Whereabouts};
 
 use super::TOOL;
 use crate::args;
 use crate::code::Code;
 use crate::failure::Failure;
-use crate::output::Output;
-use crate::parts::Parts;
+use crate::measure::Every;
+use crate::privileges::{self, WithRights};
 
-/// The file that frames go to first, and how they go on.
+/// What frames are written into.
+pub(super) type Sink = Guarded<DirectFile>;
+
+/// The file that frames go to first, and how they go on. None of them has its name before it is
+/// [published](Self::publish); what is not leaves nothing.
 pub(crate) struct Outputs {
-    pub(super) first: Output,
-    pub(super) rotation: Option<Rotation<File>>,
+    files: Arc<Mutex<Opened>>,
+    every: Option<Every>,
+    /// Who publishes the first one.
+    publisher: Option<WithRights<Result<(), OutputError>>>,
 }
+
+/// The files of a capture, up to the one that is written.
+struct Opened {
+    /// The one that was opened last.
+    current: Arc<Mutex<Output>>,
+    /// The one before it, until that has begun.
+    before: Option<Arc<Mutex<Output>>>,
+    /// What comes after it.
+    series: Series,
+    /// Those of a file that is made because another was taken away.
+    rules: Rules,
+    /// Set while much waits for the disk.
+    behind: Arc<AtomicBool>,
+    news: Vec<News>,
+}
+
+/// What became of a file, to be told.
+pub(super) type News = (Code, String);
 
 impl Outputs {
     /// Opens what the command line asks for.
     pub(crate) fn open(args: &args::Capture) -> Result<Self, Failure> {
-        let Some(every) = args.rotate else {
-            let first = Output::open(&args.output, args.force)?;
-            return Ok(Self { first, rotation: None });
+        let rules = Rules {
+            force: args.force,
+            readers: Readers::Owner,
+            inputs: Vec::new(),
+            invoker: privileges::invoker(),
         };
-        if args.to_stdout() {
+        if args.rotate.is_some() && args.to_stdout() {
             return Err(Failure::usage(Code::StdoutTaken, "--rotate makes files; stdout is one"));
         }
-        let (parts, mut first) = Parts::open(&args.output, args.force, args.keep)?;
-        first.rename(parts.name());
-        Ok(Self { first, rotation: Some(parts.rotation(every, TOOL)) })
+        let path = &args.output;
+        let (series, mut first) = match args.rotate {
+            None => (Series::after(path, &rules), Output::open(path, &rules)?),
+            Some(_) => {
+                let mut series = Series::new(path, &rules, args.keep)?;
+                let first = series.next()?;
+                (series, first)
+            }
+        };
+        first.claim()?;
+        let opened = Opened {
+            current: Arc::new(Mutex::new(first)),
+            before: None,
+            series,
+            rules: Rules { force: false, ..rules },
+            behind: Arc::default(),
+            news: Vec::new(),
+        };
+        let files = Arc::new(Mutex::new(opened));
+        Ok(Self { files, every: args.rotate, publisher: None })
     }
 
     /// Whether more files will be made on the way.
     pub(crate) fn are_many(&self) -> bool {
-        self.rotation.is_some()
+        self.every.is_some()
     }
 
-    /// Removes it again: nothing was captured.
-    pub(crate) fn discard(self) {
-        self.first.discard();
+    /// The first one is published with the rights of now.
+    pub(crate) fn keep_rights(&mut self) -> Result<(), Failure> {
+        let files = self.files.clone();
+        let publisher = WithRights::keep(move || locked(&files).publish());
+        let fail = |error| Failure::failed(Code::System, format!("cannot start a thread: {error}"));
+        self.publisher = Some(publisher.map_err(fail)?);
+        Ok(())
+    }
+
+    /// Gives the file its name: what is written is worth having from now on. Once is enough.
+    pub(super) fn publish(&mut self) -> Result<(), OutputError> {
+        match self.publisher.take() {
+            Some(publisher) => publisher.work(),
+            None => locked(&self.files).publish(),
+        }
+    }
+
+    /// What to call all of them.
+    pub(super) fn name(&self) -> String {
+        let files = locked(&self.files);
+        match self.every {
+            Some(_) => files.series.name(),
+            None => locked(&files.current).name(),
+        }
+    }
+
+    /// What frames are written into first.
+    pub(super) fn first(&self, behind: &Arc<AtomicBool>) -> io::Result<Sink> {
+        let mut files = locked(&self.files);
+        files.behind = behind.clone();
+        files.sink()
+    }
+
+    /// How they go on.
+    pub(super) fn rotation(&self) -> Rotation<Sink> {
+        let (every, size) = match self.every {
+            Some(Every::Time(time)) => (Some(time), None),
+            Some(Every::Size(size)) => (None, Some(size)),
+            None => (None, None),
+        };
+        Rotation { every, size, files: Box::new(Opener(self.files.clone())) }
+    }
+
+    /// What happened to the files since this was asked last.
+    pub(super) fn news(&self) -> Vec<News> {
+        std::mem::take(&mut locked(&self.files).news)
+    }
+
+    /// Whether the last file is where it should be when all is written.
+    pub(super) fn astray(&self) -> Option<News> {
+        let files = locked(&self.files);
+        let output = locked(files.before.as_ref().unwrap_or(&files.current));
+        let name = output.name();
+        match output.whereabouts() {
+            Whereabouts::There => None,
+            Whereabouts::Moved(Some(path)) => Some((
+                Code::OutputMoved,
+                format!(
+                    "{name} is not the file that was written, which was moved to {}: the capture is \
+                     there",
+                    path.display()
+                ),
+            )),
+            Whereabouts::Moved(None) => Some((
+                Code::OutputMoved,
+                format!("{name} is not the file that was written: that was moved"),
+            )),
+            Whereabouts::Gone => Some((
+                Code::OutputRemoved,
+                format!("{name} was removed or replaced while it was written: the capture is lost"),
+            )),
+        }
     }
 }
 
-/// How each of them is written. Others may have our stdout, too.
-pub(super) fn direct(
-    args: &args::Capture,
-    behind: &Arc<AtomicBool>,
-) -> impl Fn(File) -> DirectFile + use<> {
-    let (to_stdout, behind) = (args.to_stdout(), behind.clone());
-    move |file| match to_stdout {
-        true => DirectFile::plain(file),
-        false => DirectFile::new(file, behind.clone()),
+impl Opened {
+    fn sink(&self) -> io::Result<Sink> {
+        Guarded::new(&self.current, direct(&self.current, &self.behind))
     }
+
+    fn publish(&mut self) -> Result<(), OutputError> {
+        let mut current = locked(&self.current);
+        if !current.is_published() {
+            current.publish()?;
+            self.series.published(&current);
+        }
+        Ok(())
+    }
+
+    fn open(&mut self, output: Output) -> io::Result<(Sink, FileHeader)> {
+        let before = std::mem::replace(&mut self.current, Arc::new(Mutex::new(output)));
+        self.before.get_or_insert(before);
+        Ok((self.sink()?, ppt_listener::header(TOOL)))
+    }
+
+    /// Another file in the place of one that was taken away: of the same name, if that is free.
+    fn replace(&mut self, displaced: Displaced) -> Result<Output, OutputError> {
+        let path = locked(&self.current).path().map(Path::to_owned);
+        let path = path.filter(|_| displaced == Displaced::Removed);
+        match path.map(|path| Output::open(&path, &self.rules)) {
+            Some(Ok(output)) => Ok(output),
+            _ => self.series.next(),
+        }
+    }
+
+    fn tell(&mut self, displaced: Displaced, name: &str) {
+        let next = locked(&self.current).name();
+        let (code, message) = match displaced {
+            Displaced::Emptied => (
+                Code::OutputTruncated,
+                format!(
+                    "{name} was truncated while it was written: what was captured before is not in it \
+                     any more\n  the capture goes on from the start of the file"
+                ),
+            ),
+            Displaced::Changed { written, found } => (
+                Code::OutputChanged,
+                format!(
+                    "{name} was changed by another program while it was written: of {written} bytes \
+                     it has {found}\n  it is left as it is, and the capture goes on in {next}"
+                ),
+            ),
+            Displaced::Removed => (
+                Code::OutputRemoved,
+                format!(
+                    "{name} was removed or replaced while it was written: what was captured before \
+                     went with it\n  the capture goes on in {next}"
+                ),
+            ),
+        };
+        self.news.push((code, message));
+    }
+}
+
+/// Opens files for the listener.
+struct Opener(Arc<Mutex<Opened>>);
+
+impl Files<Sink> for Opener {
+    fn next(&mut self) -> io::Result<(Sink, FileHeader)> {
+        let mut files = locked(&self.0);
+        let output = files.series.next().map_err(io::Error::other)?;
+        files.open(output)
+    }
+
+    fn begun(&mut self) -> io::Result<()> {
+        let mut files = locked(&self.0);
+        // Until the first one is published, none is worth it.
+        if files.before.take().is_some_and(|before| locked(&before).is_published()) {
+            files.publish().map_err(io::Error::other)?;
+        }
+        Ok(())
+    }
+
+    fn ended(&mut self) {
+        locked(&self.0).series.remove_old();
+    }
+
+    fn instead(&mut self, error: &io::Error) -> Option<io::Result<(Sink, FileHeader)>> {
+        let displaced = Displaced::of(error)?;
+        let mut files = locked(&self.0);
+        let name = locked(&files.current).name();
+        let opened = match displaced {
+            Displaced::Emptied => {
+                let sink = Guarded::again(&files.current, direct(&files.current, &files.behind));
+                sink.map(|sink| (sink, ppt_listener::header(TOOL)))
+            }
+            _ if locked(&files.current).is_stdout() => return None,
+            _ => {
+                let opened = files.replace(displaced);
+                let fail = |error| format!("{displaced}, and there is no other file: {error}");
+                let opened = opened.map_err(|error| io::Error::other(fail(error)));
+                opened.and_then(|output| files.open(output))
+            }
+        };
+        if opened.is_ok() {
+            files.tell(displaced, &name);
+        }
+        Some(opened)
+    }
+}
+
+/// How a file is written. Others may have our stdout, too.
+fn direct(
+    output: &Mutex<Output>,
+    behind: &Arc<AtomicBool>,
+) -> impl FnOnce(std::fs::File) -> DirectFile + use<> {
+    let (is_stdout, behind) = (locked(output).is_stdout(), behind.clone());
+    move |file| match is_stdout {
+        true => DirectFile::plain(file),
+        false => DirectFile::new(file, behind),
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -186,7 +186,6 @@ fn a_limit_of_file_size_ends_the_capture() {
     unsafe {
         command.pre_exec(|| {
             let limit = libc::rlimit { rlim_cur: 1 << 20, rlim_max: 1 << 20 };
-            libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
             libc::setrlimit(libc::RLIMIT_FSIZE, &limit);
             Ok(())
         })

@@ -33,6 +33,7 @@ mod messages;
 mod names;
 mod objects;
 mod odd;
+mod outputs;
 mod packages;
 mod pptc;
 mod processes;

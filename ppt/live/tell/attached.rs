@@ -4,11 +4,13 @@ use ppt_agent::{Attached, SegmentKind, Session, StampClock, Target};
 
 use crate::args;
 use crate::code::Code;
+use crate::live::Kind;
 use crate::measure::{bytes, grouped};
 use crate::report;
 
-/// What was attached, and how; the last line, which scripts wait for, always.
-pub(in crate::live) fn attached(args: &args::Capture, session: &Session) {
+/// What was attached, and how. The last line, which scripts wait for, comes always; but nobody waits
+/// for the processes of a command that is to be quiet.
+pub(in crate::live) fn attached(args: &args::Capture, kind: Kind, session: &Session) {
     owner(args, session.target());
     if session.filtered {
         report::warning(
@@ -24,6 +26,9 @@ pub(in crate::live) fn attached(args: &args::Capture, session: &Session) {
             session.transport,
             session.held.as_micros()
         ));
+    }
+    if args.quiet && kind == Kind::Command {
+        return;
     }
     let buffers: Vec<_> = session.attached().iter().map(|it| it.buffer.name.as_str()).collect();
     report::line(format_args!(
