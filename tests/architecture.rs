@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Who may use whom; everything else that is ours is forbidden.
-const ARROWS: [(&str, &[&str]); 14] = [
-    ("ppt", &["ppt-agent", "ppt-codegen", "ppt-dump", "ppt-listener"]),
+const ARROWS: [(&str, &[&str]); 15] = [
+    ("ppt", &["ppt-agent", "ppt-codegen", "ppt-dump", "ppt-listener", "ppt-output"]),
     ("ppt-agent", &["ppt-frame-dsl", "ppt-segment"]),
     ("ppt-analysis", &["ppt-query"]),
     ("ppt-capture", &["ppt-clock", "ppt-frame-dsl"]),
@@ -20,6 +20,7 @@ const ARROWS: [(&str, &[&str]); 14] = [
         &["ppt-agent", "ppt-capture", "ppt-codegen", "ppt-dump", "ppt-listener", "ppt-segment"],
     ),
     ("ppt-listener", &["ppt-capture", "ppt-segment"]),
+    ("ppt-output", &[]),
     ("ppt-probe", &["ppt-segment"]),
     ("ppt-query", &["ppt-tables"]),
     ("ppt-segment", &[]),

@@ -13,7 +13,8 @@ const FIXED: u64 = 2048;
 /// An entry in the index, and most entries of one index.
 const ENTRY: u64 = 64;
 const ENTRIES: u64 = 4096;
-/// A clock chunk, at most.
+/// The file's header, and a clock chunk, at most.
+const HEADER: u64 = 256;
 const CLOCK: u64 = 512;
 /// What the end says of a ring, or of a source.
 const RING: u64 = 64;
@@ -58,21 +59,23 @@ impl Written {
     }
 }
 
+/// Bytes that one more source takes with `gaps` gaps: its chunk, and what index and end say of it.
+pub(crate) fn introduction(source: &Source, gaps: usize) -> u64 {
+    // Nothing is refused by a sink; a source that cannot be written takes nothing.
+    let chunk = CaptureWriter::create(io::sink(), &FileHeader::default()).and_then(|mut writer| {
+        let before = writer.bytes();
+        writer.source(0, source)?;
+        Ok(writer.bytes() - before)
+    });
+    chunk.unwrap_or(0) + ENTRY + GAP + RING + gaps as u64 * GAP
+}
+
 /// Bytes without which not one frame of `sources` goes into a capture: what comes before the first
 /// and after the last one.
 pub fn empty_size(sources: impl IntoIterator<Item = Source>) -> u64 {
-    let mut written = Written::default();
-    // Nothing is refused by a sink; what is wrong with a source is said when it is listened to.
-    if let Ok(mut writer) = CaptureWriter::create(io::sink(), &FileHeader::default()) {
-        for (id, source) in (0..).zip(sources) {
-            let _ = writer.source(id, &source);
-            written.feeds += 1;
-        }
-        written.bytes = writer.bytes();
-    }
-    // A clock chunk, and each source with an entry in the index.
-    written.chunks = 1 + written.feeds;
-    written.bytes + CLOCK + written.end() + CHUNK
+    let empty = Written { bytes: HEADER + CLOCK, chunks: 1, ..Written::default() };
+    let sources = sources.into_iter().map(|it| introduction(&it, 0)).sum::<u64>();
+    empty.bytes + empty.end() + sources + CHUNK
 }
 
 #[cfg(test)]

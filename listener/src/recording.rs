@@ -15,6 +15,7 @@ use crate::account::{Closing, Entry, LossAccount};
 use crate::chunk::Chunk;
 use crate::clocks::{self, Clocks};
 use crate::ledger::Ledger;
+use crate::limit;
 use crate::open::OpenFile;
 use crate::progress::{Counters, Ended};
 use crate::rotate::Rotation;
@@ -25,9 +26,6 @@ use crate::stamps::Stamps;
 const FIRST_NS: u64 = 10_000_000;
 /// From one clock chunk to the next, and at least between two drops chunks of a source.
 const SECOND_NS: u64 = 1_000_000_000;
-/// Bytes of a source chunk without its schema, more or less, and of a gap.
-const INTRODUCTION: u64 = 8192;
-const OF_A_GAP: u64 = 192;
 /// How many files in a row may be taken away while they are begun.
 const TRIES: usize = 8;
 
@@ -131,10 +129,11 @@ impl<W: Write> Recording<W> {
         }
         // A capture that has no room for it is full: that segment, and those after it, are not
         // spoken of.
-        let needed = INTRODUCTION + source.schema_json.len() as u64 + gaps.len() as u64 * OF_A_GAP;
-        let told = self.ledger().told();
-        if self.max_size.is_some_and(|max| self.file.written(told).room(max) < needed) {
-            self.file.fill();
+        if let Some(max) = self.max_size {
+            let told = self.ledger().told();
+            if self.file.written(told).room(max) < limit::introduction(&source, gaps.len()) {
+                self.file.fill();
+            }
         }
         let known = self.written(|file| file.source(feed, &source));
         let stride = segment.geometry().stride();

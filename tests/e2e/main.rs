@@ -45,6 +45,7 @@ mod run;
 mod run_inherited;
 mod rust;
 mod rust_builds;
+mod sequences;
 mod sessions;
 mod steady;
 mod stepped;

@@ -246,6 +246,12 @@ impl Lines {
         }
     }
 
+    /// Whether a line that starts with `prefix` has come by now.
+    pub fn has(&self, prefix: &str) -> bool {
+        self.seen.borrow_mut().extend(self.receiver.try_iter());
+        self.seen.borrow().iter().any(|line| line.starts_with(prefix))
+    }
+
     /// Everything until the pipe is closed, and what was seen before.
     pub fn rest(&self) -> String {
         while let Ok(line) = self.receiver.recv_timeout(PATIENCE) {
