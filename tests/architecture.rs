@@ -70,6 +70,34 @@ fn what_runs_in_targets_depends_on_libc_alone() {
     }
 }
 
+/// Captures and tables are written by `ppt-output`, which loses nothing that is there. Others write
+/// what can be had again: `pptc` its code, the demo its sources.
+#[test]
+fn commands_write_files_through_one_crate() {
+    let others = ["ppt/cmd/demo.rs", "ppt/fmt.rs", "ppt/translate.rs"];
+    let ways =
+        ["File::create", "fs::write", "OpenOptions", "File::options", "fs::copy", "fs::rename"];
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut folders = vec![root.join("ppt")];
+    let mut seen = 0;
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let name = path.strip_prefix(root).unwrap().to_str().unwrap();
+            let text = std::fs::read_to_string(&path).unwrap();
+            let code = text.split("#[cfg(test)]").next().unwrap();
+            let found = ways.iter().find(|way| code.contains(**way));
+            assert!(found.is_none() || others.contains(&name), "{name}: {found:?}");
+            seen += 1;
+        }
+    }
+    assert!(seen > 30, "{seen} files");
+}
+
 /// What `cargo tree` lists for `ppt` along these edges: names and versions, each once.
 fn tree(edges: &str) -> BTreeSet<String> {
     let output = Command::new(env!("CARGO"))

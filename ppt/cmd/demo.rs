@@ -140,9 +140,8 @@ fn ppt(words: &[&str], capture: &Path, output: Option<&Path>) -> Result<Running,
     command.args(words).arg(capture);
     let mut shown = format!("$ ppt {} {}", words.join(" "), capture.display());
     if let Some(path) = output {
-        let file = File::create(path).map_err(|error| format!("{}: {error}", path.display()))?;
-        command.stdout(file);
-        let _ = write!(shown, " > {}", path.display());
+        command.arg("-o").arg(path);
+        let _ = write!(shown, " -o {}", path.display());
     }
     report::line(shown);
     let child = command.stdin(Stdio::null()).spawn();

@@ -307,6 +307,85 @@ pub fn limit_file_size(command: &mut Command, bytes: u64) {
     };
 }
 
+/// As on a file system that has no files without names, such as NFS.
+pub fn without_nameless_files(command: &mut Command) {
+    const O_TMPFILE: u32 = 0o20000000;
+    let op = |code: u32, jt, jf, k| libc::sock_filter { code: code as u16, jt, jf, k };
+    let (load, ret) = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, libc::BPF_RET | libc::BPF_K);
+    let jump = |how: u32| libc::BPF_JMP | how | libc::BPF_K;
+    let filter = [
+        op(load, 0, 0, 0), // the number of the call
+        op(jump(libc::BPF_JEQ), 0, 3, libc::SYS_openat as u32),
+        op(load, 0, 0, 16 + 2 * 8), // its flags
+        op(jump(libc::BPF_JSET), 0, 1, O_TMPFILE),
+        op(ret, 0, 0, libc::SECCOMP_RET_ERRNO | libc::EOPNOTSUPP as u32),
+        op(ret, 0, 0, libc::SECCOMP_RET_ALLOW),
+    ];
+    // SAFETY: between fork and exec, system calls alone; the kernel copies the filter.
+    unsafe {
+        command.pre_exec(move || {
+            let mut filter = filter;
+            let program = libc::sock_fprog { len: 6, filter: filter.as_mut_ptr() };
+            let done = libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
+                && libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &program) == 0;
+            if done { Ok(()) } else { Err(std::io::Error::last_os_error()) }
+        })
+    };
+}
+
+/// There, a file has a hidden name until it has its own.
+#[test]
+fn where_there_are_no_files_without_names() {
+    let bench = build(&[]);
+    let mut target = start(&bench);
+    let before = whole(&bench, &mut target, "good.bin");
+    let pid = target.pid().to_string();
+    let command = |args: &[&str]| {
+        let mut command = bench.command(ppt());
+        command.args(args);
+        without_nameless_files(&mut command);
+        command
+    };
+    let hidden = || files(&bench).into_iter().find(|it| it.starts_with(".ppt-"));
+    let waiting = |output: &[&str]| {
+        let attach = [&["attach", "--wait-for", "no-such-name"], output].concat();
+        let attach = Attach::spawn(command(&attach));
+        attach.stderr.wait_for("ppt: waiting for");
+        assert!(hidden().is_some(), "{:?}", files(&bench));
+        attach
+    };
+    // Interrupted, it is gone; killed, it is left, and goes with the next.
+    let attach = waiting(&["-o", "new.bin"]);
+    attach.signal(libc::SIGINT);
+    attach.ended(0);
+    assert_eq!(files(&bench), ["good.bin"]);
+    waiting(&["-o", "good.bin", "--force"]).kill();
+    assert!(fs::read(bench.path("good.bin")).unwrap() == before);
+    let left = hidden().expect("it is left");
+    // One that is being written stays.
+    let attach = waiting(&["-o", "other.bin"]);
+    let kept = hidden().expect("it is there");
+    assert_ne!(kept, left);
+    let dump = |output: &str, force: &[&str]| {
+        let args = [&["dump", "good.bin", "-o", output], force].concat();
+        let output = command(&args).output().unwrap();
+        assert_eq!(text(&output.stderr), "");
+    };
+    dump("table.tsv", &[]);
+    dump("table.tsv", &["--force"]);
+    assert_eq!(files(&bench), [&kept, "good.bin", "table.tsv"]);
+    attach.kill();
+
+    for output in [&["-o", "new.bin"][..], &["-o", "good.bin", "--force"]] {
+        let attach = Attach::start(command(&[&["attach", &pid], output].concat()));
+        burst(&mut target, 10, &bench, output[1]);
+        attach.kill();
+        assert_eq!(numbers(&bench, output[1]).len(), 10);
+    }
+    assert_eq!(files(&bench), ["good.bin", "new.bin", "table.tsv"]);
+    target.finish();
+}
+
 /// kill -9 between any two system calls: there is the old capture, byte for byte, or the new one,
 /// readable, and what else may be left is removed by the next.
 #[test]
@@ -361,7 +440,7 @@ fn killed_at_any_system_call_there_is_the_old_capture_or_the_new_one() {
     account.check(written);
     let case =
         format!("killed {} times while a capture is replaced: the one after", kept + replaced);
-    record("57", &case, written, account, &info, segments_of(&agents));
+    record("-", &case, written, account, &info, segments_of(&agents));
     target.finish();
 }
 
@@ -425,7 +504,7 @@ fn of_two_on_one_file_the_second_is_refused() {
     let account = Account::of(&info);
     account.check(200);
     check_frames(&bench.table("out.bin", &[]), &info);
-    record("58", "two on one file: the first", 200, account, &info, segments_of(&[agent]));
+    record("-", "two on one file: the first", 200, account, &info, segments_of(&[agent]));
     // Now it can be had.
     bench.attach(&other, &["-o", "out.bin", "--force"]).stop();
     other.finish();
@@ -660,7 +739,7 @@ fn happens(
     if args.is_empty() {
         let case = format!("{name} while it is written: the file after");
         // The target has it mapped, and lets it go in the end.
-        record("59", &case, account.captured, account, &info, 0);
+        record("-", &case, account.captured, account, &info, 0);
     }
 }
 

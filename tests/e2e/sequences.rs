@@ -9,15 +9,16 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
+use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::outputs::{files, limit_file_size};
+use crate::outputs::{files, limit_file_size, without_nameless_files};
 use crate::steady::build;
 use crate::support::{
-    Account, Attach, Bench, Ran, Target, ppt, record, rounds, segments_of, wait_until,
+    Account, Attach, Bench, Ran, Target, ppt, record, rounds, segments_of, text, wait_until,
 };
 
 /// Commands that write a file, `-o FILE [--force]`, from a capture: what they write is what they print
@@ -77,7 +78,7 @@ fn none_is_lost() {
     eprintln!("{totals:?}");
     let case = format!("{count} random sequences: {totals}");
     let account = Account { captured: totals.captured, lost: 0, dropped: 0 };
-    record("60", &case, totals.captured, account, &Value::Null, segments_of(&totals.agents));
+    record("-", &case, totals.captured, account, &Value::Null, segments_of(&totals.agents));
 }
 
 /// What all sequences came to.
@@ -180,7 +181,7 @@ struct Session {
     frames: Vec<i64>,
     /// Of files that come in the place of others: the last number that was used.
     number: u32,
-    /// Something happened to its file: it exits with 1.
+    /// Something happened to what was in its file: it exits with 1, as it does if that was moved.
     displaced: bool,
     /// Its parts, which all are in the model: `NAME.000001.bin`, ….
     rotates: bool,
@@ -194,6 +195,8 @@ struct World {
     programs: [Program; 2],
     sessions: Vec<Session>,
     files: BTreeMap<String, Kept>,
+    /// As on file systems that have no files without names.
+    nameless: bool,
     /// A `ppt` was killed since the last one that opened an output, and may have left a hidden file.
     killed: bool,
     totals: Totals,
@@ -230,6 +233,7 @@ impl World {
             log: Vec::new(),
             sessions: Vec::new(),
             files: BTreeMap::new(),
+            nameless: !number.is_multiple_of(3),
             killed: false,
             totals: Totals::default(),
         }
@@ -284,11 +288,23 @@ impl World {
         self.programs[program].target.pid().to_string()
     }
 
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = self.bench.command(ppt());
+        command.args(args);
+        if !self.nameless {
+            without_nameless_files(&mut command);
+        }
+        command
+    }
+
     /// Runs `ppt` to its end.
     fn ppt(&mut self, args: &[&str]) -> Ran {
-        let (ran, pid) = self.bench.ppt_and_pid(args);
-        self.totals.agents.push(pid);
-        ran
+        let mut command = self.command(args);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = command.spawn().unwrap();
+        self.totals.agents.push(child.id());
+        let Output { status, stdout, stderr } = child.wait_with_output().unwrap();
+        Ran { status, stdout: text(&stdout), stderr: text(&stderr) }
     }
 
     // What must be so.
@@ -346,18 +362,15 @@ impl World {
 
     fn attach_to(&mut self, program: usize, name: &str, force: &[&str]) {
         self.log(format!("attach {program} -o {name} {force:?}"));
-        let args = ["attach", &self.pid(program), "-o", name].map(str::to_owned);
+        let pid = self.pid(program);
+        let args = [&["attach", &pid, "-o", name], force].concat();
         if !self.may_write(name, force) {
-            let args: Vec<_> =
-                args.iter().map(String::as_str).chain(force.iter().copied()).collect();
             let ran = self.ppt(&args);
             assert_eq!(ran.code(), 1, "{}", ran.stderr);
             self.totals.refusals += 1;
             return;
         }
-        let mut command = self.bench.command(ppt());
-        command.args(&args).args(force);
-        let attach = Attach::start(command);
+        let attach = Attach::start(self.command(&args));
         self.begin(attach, program, name, false);
     }
 
@@ -407,7 +420,8 @@ impl World {
         let session = self.sessions.swap_remove(session);
         self.log(format!("stop {}", session.file));
         session.attach.signal(libc::SIGINT);
-        let said = session.attach.ended(i32::from(session.displaced));
+        let moved = session.file != session.opened;
+        let said = session.attach.ended(i32::from(session.displaced || moved));
         let found = self.frames(&session.file);
         assert_eq!(found.as_ref(), Some(&session.frames), "{}: {said}", session.file);
         let info = self.bench.info(&session.file);
@@ -443,8 +457,8 @@ impl World {
         let Some(program) = self.idle_program() else { return };
         let delay = self.random.below(60_000);
         self.log(format!("attach {program} -o {name} {force:?}, kill -9 after {delay} us"));
-        let mut command = self.bench.command(ppt());
-        command.args(["attach", &self.pid(program), "-o", &name]).args(force);
+        let pid = self.pid(program);
+        let command = self.command(&[&["attach", &pid, "-o", &name], force].concat());
         let attach = Attach::spawn(command);
         self.totals.agents.push(attach.pid());
         std::thread::sleep(Duration::from_micros(delay));
@@ -476,9 +490,8 @@ impl World {
         }
         self.log(format!("two attach -o {name} {force:?}"));
         let both = [0, 1].map(|program| {
-            let mut command = self.bench.command(ppt());
-            command.args(["attach", &self.pid(program), "-o", &name]).args(force);
-            Attach::spawn(command)
+            let pid = self.pid(program);
+            Attach::spawn(self.command(&[&["attach", &pid, "-o", &name], force].concat()))
         });
         let may = self.may_write(&name, force);
         for (program, attach) in both.into_iter().enumerate() {
@@ -518,9 +531,8 @@ impl World {
         let (name, force) = (self.name(), self.force());
         let signal = self.random.pick(&[libc::SIGINT, libc::SIGTERM, libc::SIGKILL]).unwrap();
         self.log(format!("attach --wait-for nobody -o {name} {force:?}, signal {signal}"));
-        let mut command = self.bench.command(ppt());
-        command.args(["attach", "--wait-for", "no-such-name", "-o", &name]).args(force);
-        let attach = Attach::spawn(command);
+        let args = [&["attach", "--wait-for", "no-such-name", "-o", &name], force].concat();
+        let attach = Attach::spawn(self.command(&args));
         self.totals.agents.push(attach.pid());
         if !self.may_write(&name, force) {
             self.totals.refusals += 1;
@@ -569,12 +581,12 @@ impl World {
         let Some(program) = self.idle_program() else { return };
         let room = self.random.below(9000);
         self.log(format!("attach {program} -o {name} {force:?}, room for {room}"));
-        let mut command = self.bench.command(ppt());
-        command.args(["attach", &self.pid(program), "-o", &name]).args(force);
+        let pid = self.pid(program);
+        let mut command = self.command(&[&["attach", &pid, "-o", &name], force].concat());
         limit_file_size(&mut command, room);
         let mut attach = Attach::spawn(command);
         self.totals.agents.push(attach.pid());
-        self.killed = false;
+        self.killed &= !self.may_write(&name, force);
         // Until it is full, or was refused.
         let before = self.programs[program].begun;
         wait_until("it has ended", || {
@@ -624,9 +636,7 @@ impl World {
         let args = [words, &[&input, "-o", &output], force].concat();
         let may = self.may_write(&output, force) && input != output;
         if let Some(delay) = kill_after {
-            let mut command = self.bench.command(ppt());
-            let mut child =
-                command.args(&args).stderr(std::process::Stdio::null()).spawn().unwrap();
+            let mut child = self.command(&args).stderr(Stdio::null()).spawn().unwrap();
             std::thread::sleep(Duration::from_micros(delay));
             child.kill().unwrap();
             child.wait().unwrap();
@@ -685,8 +695,7 @@ impl World {
                 fs::rename(&path, self.bench.path(&free)).unwrap();
                 self.files.remove(&file);
                 self.files.insert(free.clone(), Kept::Live);
-                let session = &mut self.sessions[session];
-                (session.file, session.displaced) = (free, true);
+                self.sessions[session].file = free;
                 return;
             }
             (1, Some(free), _) => {
@@ -763,9 +772,7 @@ impl World {
             self.totals.refusals += 1;
             return;
         }
-        let mut command = self.bench.command(ppt());
-        command.args(&args);
-        let attach = Attach::start(command);
+        let attach = Attach::start(self.command(&args));
         self.begin(attach, program, &part(1), true);
         // Another one of the same files is refused meanwhile.
         let other = self.idle_program().map(|it| self.pid(it));
