@@ -9,6 +9,7 @@ use ppt_output::OutputError;
 use crate::code::Code;
 use crate::{exit, report};
 
+#[derive(Debug)]
 pub(crate) struct Failure {
     code: &'static str,
     message: String,

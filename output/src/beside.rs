@@ -49,7 +49,8 @@ fn nameless(folder: &Folder, mode: Mode) -> Result<File> {
     Ok(file)
 }
 
-fn hidden(folder: &Folder, mode: Mode) -> Result<(File, Beside)> {
+/// One that has a hidden name from the start.
+pub(crate) fn hidden(folder: &Folder, mode: Mode) -> Result<(File, Beside)> {
     let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::APPEND;
     let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     with_hidden_name(|name| {

@@ -74,6 +74,8 @@ enum Place {
     Beside { name: Name, beside: Beside, replaced: Option<File> },
     /// A file that has its name.
     Published { name: Name, entry: Option<Entry> },
+    /// A file that is to have none.
+    Discarded { name: Name },
 }
 
 /// A file by its name: the kernel follows what becomes of that.
@@ -160,6 +162,9 @@ impl Output {
     /// Gives the file its name, in one step. What had it before has it until then, and loses it only
     /// if that was asked for. To be called when what is written is worth having.
     pub fn publish(&mut self) -> Result<(), OutputError> {
+        if let Place::Discarded { name } = &self.place {
+            return Err(name.fail(Errno::CANCELED));
+        }
         let Place::Beside { name, beside, replaced } = &mut self.place else { return Ok(()) };
         for _ in 0..TRIES {
             let named = match replaced {
@@ -180,6 +185,14 @@ impl Output {
             }
         }
         Err(OutputError::Exists(name.path.clone()))
+    }
+
+    /// Unless it was published it never will be, and nothing is left of it: as when it is dropped.
+    pub fn discard(&mut self) {
+        if let Place::Beside { name, beside, .. } = &self.place {
+            beside.discard(&name.folder);
+            self.place = Place::Discarded { name: name.clone() };
+        }
     }
 
     /// Where it is, once it has been published.
@@ -212,7 +225,9 @@ impl Output {
     pub fn path(&self) -> Option<&Path> {
         match &self.place {
             Place::Stdout { .. } => None,
-            Place::Beside { name, .. } | Place::Published { name, .. } => Some(&name.path),
+            Place::Beside { name, .. }
+            | Place::Published { name, .. }
+            | Place::Discarded { name } => Some(&name.path),
         }
     }
 
@@ -224,10 +239,9 @@ impl Output {
 
 impl Drop for Output {
     fn drop(&mut self) {
-        match &self.place {
-            Place::Stdout { locked: true } => lock::unlock(&self.file),
-            Place::Beside { name, beside, .. } => beside.discard(&name.folder),
-            Place::Stdout { .. } | Place::Published { .. } => {}
+        self.discard();
+        if let Place::Stdout { locked: true } = self.place {
+            lock::unlock(&self.file);
         }
     }
 }
@@ -341,6 +355,26 @@ pub(crate) mod tests {
             (fs::read(&path).unwrap(), names(folder.path())),
             (b"next".into(), vec!["out".into()])
         );
+    }
+
+    #[test]
+    fn what_was_discarded_is_gone_and_stays_so() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out");
+        let name = Name::new(&path, &Rules::default()).unwrap();
+        let (file, beside) = beside::hidden(&name.folder, Mode::RUSR | Mode::WUSR).unwrap();
+        let mut hidden = Output { file, place: Place::Beside { name, beside, replaced: None } };
+        let mut nameless = Output::open(&path, &Rules::default()).unwrap();
+        assert_eq!(names(folder.path()).len(), 1);
+        for output in [&mut hidden, &mut nameless] {
+            output.discard();
+            output.publish().unwrap_err();
+            assert_eq!((names(folder.path()).len(), output.is_published()), (0, false));
+        }
+        // What has its name keeps it.
+        let mut output = published(&path, &Rules::default(), "it");
+        output.discard();
+        assert_eq!(fs::read(&path).unwrap(), b"it");
     }
 
     #[test]

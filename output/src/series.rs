@@ -50,7 +50,7 @@ impl Series {
     }
 
     /// Has the next one; names that are taken since the series began are passed over.
-    pub fn next(&mut self) -> Result<Output, OutputError> {
+    pub fn open_next(&mut self) -> Result<Output, OutputError> {
         for attempt in 1.. {
             self.number += 1;
             match Output::open(&self.numbered(&digits(self.number)), &self.rules) {
@@ -146,7 +146,7 @@ mod tests {
     use crate::output::tests::names;
 
     fn publish(series: &mut Series) -> Output {
-        let mut output = series.next().unwrap();
+        let mut output = series.open_next().unwrap();
         output.publish().unwrap();
         series.published(&output);
         series.remove_old();

@@ -62,7 +62,7 @@ impl Outputs {
             None => (Series::after(path, &rules), Output::open(path, &rules)?),
             Some(_) => {
                 let mut series = Series::new(path, &rules, args.keep)?;
-                let first = series.next()?;
+                let first = series.open_next()?;
                 (series, first)
             }
         };
@@ -159,6 +159,15 @@ impl Outputs {
     }
 }
 
+/// Threads may outlive us that hold what is written.
+impl Drop for Outputs {
+    fn drop(&mut self) {
+        let files = locked(&self.files);
+        locked(&files.current).discard();
+        files.before.iter().for_each(|before| locked(before).discard());
+    }
+}
+
 impl Opened {
     fn sink(&self) -> io::Result<Sink> {
         Guarded::new(&self.current, direct(&self.current, &self.behind))
@@ -185,7 +194,7 @@ impl Opened {
         let path = path.filter(|_| displaced == Displaced::Removed);
         match path.map(|path| Output::open(&path, &self.rules)) {
             Some(Ok(output)) => Ok(output),
-            _ => self.series.next(),
+            _ => self.series.open_next(),
         }
     }
 
@@ -224,7 +233,7 @@ struct Opener(Arc<Mutex<Opened>>);
 impl Files<Sink> for Opener {
     fn next(&mut self) -> io::Result<(Sink, FileHeader)> {
         let mut files = locked(&self.0);
-        let output = files.series.next().map_err(io::Error::other)?;
+        let output = files.series.open_next().map_err(io::Error::other)?;
         files.open(output)
     }
 
@@ -279,4 +288,26 @@ fn direct(
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[test]
+    fn what_comes_to_nothing_is_gone_though_a_thread_still_holds_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out.bin");
+        let path = path.to_str().unwrap();
+        let parsed = args::Args::parse_from(["ppt", "attach", "1", "-o", path]);
+        let args::Command::Attach(attach) = parsed.command else { unreachable!() };
+        let mut outputs = Outputs::open(&attach.capture).unwrap();
+        outputs.keep_rights().unwrap();
+        let held = outputs.files.clone();
+        drop(outputs);
+        locked(&held).publish().unwrap_err();
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
 }

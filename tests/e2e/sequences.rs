@@ -25,8 +25,10 @@ use crate::support::{
 /// without.
 const ONE_SHOT: [&[&str]; 2] = [&["dump"], &["dump", "--format", "jsonl"]];
 
+type Step = fn(&mut World);
+
 /// What may happen next, and how often.
-const STEPS: [(u32, fn(&mut World)); 16] = [
+const STEPS: [(u32, Step); 16] = [
     (6, World::attach),
     (8, World::write),
     (3, World::stop),
