@@ -219,7 +219,8 @@ impl Drop for World {
 impl World {
     fn new(source: &Bench, number: u64) -> Self {
         let bench = Bench::new();
-        fs::copy(source.path("steady"), bench.path("steady")).unwrap();
+        // A copy could not be run while a child that another thread forks has it open for writing.
+        fs::hard_link(source.path("steady"), bench.path("steady")).unwrap();
         let program = |counters: &str| {
             fs::write(bench.path(counters), [0; 4096]).unwrap();
             Program { target: bench.start("steady", &[counters]), begun: 0 }
