@@ -77,7 +77,7 @@ fn none_is_lost() {
             total
         })
     });
-    eprintln!("{totals:?}");
+    eprintln!("{totals}, {} frames", totals.captured);
     let case = format!("{count} random sequences: {totals}");
     let account = Account { captured: totals.captured, lost: 0, dropped: 0 };
     record("-", &case, totals.captured, account, &Value::Null, segments_of(&totals.agents));

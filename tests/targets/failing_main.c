@@ -5,9 +5,11 @@
 #define _GNU_SOURCE
 #include "flood.h"
 #include "pattern.h"
+#include <dlfcn.h>
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,10 +22,17 @@
 
 static uint64_t calls, written, n;
 
-/* In place of that of libc. */
-void *shmat(int id, const void *at, int flags) {
-    calls++;
-    return (void *)syscall(SYS_shmat, id, at, flags);
+/* In place of that of libc, by which the generated code calls shmat(2). */
+long syscall(long number, ...) {
+    va_list list;
+    long a[6];
+    va_start(list, number);
+    for (int i = 0; i < 6; i++)
+        a[i] = va_arg(list, long);
+    va_end(list);
+    calls += number == SYS_shmat;
+    long (*libc)(long, ...) = (long (*)(long, ...))(uintptr_t)dlsym(RTLD_NEXT, "syscall");
+    return libc(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
 
 /* Of shmat(2), and of memfd_create(2) if `both`, this is the answer. */
