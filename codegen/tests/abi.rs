@@ -59,7 +59,8 @@ fn facts() -> Vec<Fact> {
     });
     members!(facts, "ppt1_mapped" is MappedSegment { base, handle, nonce, size });
     members!(facts, "ppt1_control" is Control {
-        gate, nonce, geometry, clock_kind, target_pid, claim, generation, agent_reserved,
+        gate, nonce, geometry, clock_kind, target_pid, claim, generation, follow_socket, follow_claim,
+        agent_reserved,
         error, failed_gate, failed_nonce, no_ring, nested, not_mapped, target_reserved,
         segments, memfd,
     });

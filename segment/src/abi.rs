@@ -188,8 +188,13 @@ pub struct Control {
     pub claim: Claim,
     /// Generation of the last poke: the next one is greater.
     pub generation: u64,
+    /// The socket on which forked children say hello: see [`crate::follow`]. 0 where nobody follows.
+    pub follow_socket: u64,
+    /// Nonce of the claim that `follow_socket` belongs to; written after both. Earlier agents neither
+    /// set nor clear these two, which are nothing under another claim.
+    pub follow_claim: u64,
     /// Room for the agent's later words.
-    pub agent_reserved: [u64; 17],
+    pub agent_reserved: [u64; 15],
 
     /// `generation << 32 | errno` of the last segment that could not be mapped.
     pub error: u64,
@@ -373,7 +378,7 @@ at! {
     Claim { agent_pid: 0, start_time: 8, pid_namespace: 16, nonce: 24 } size 32;
     MappedSegment { base: 0, handle: 8, nonce: 16, size: 24 } size 32;
     Control { gate: 0, nonce: 8, geometry: 16, clock_kind: 72, target_pid: 76, claim: 80,
-        generation: 112, agent_reserved: 120, error: 256, failed_gate: 264, failed_nonce: 272, no_ring: 280,
+        generation: 112, follow_socket: 120, follow_claim: 128, agent_reserved: 136, error: 256, failed_gate: 264, failed_nonce: 272, no_ring: 280,
         nested: 288, not_mapped: 296, target_reserved: 304, segments: 512, memfd: 768 } size 832;
     Section { kind: 0, flags: 4, offset: 8, length: 16, item: 24 } size 32;
     SegmentHeader { magic: 0, abi_version: 8, length: 12, nonce: 16, margin: 24, reserved: 28,

@@ -4,6 +4,7 @@
 //! so that `tests/loom` model-checks this very code; [`segment`] is the memory itself.
 
 pub mod abi;
+pub mod follow;
 pub mod geometry;
 mod guard;
 pub mod handle;

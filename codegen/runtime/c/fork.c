@@ -4,12 +4,20 @@
  * does not do that (before Linux 4.14, or in a sandbox), a fork handler does, and what forks
  * without handlers, by clone(2) alone, finds out at its first frame. What shares our memory, as
  * a child of vfork(2) does, leaves the page alone: it is its parent's.
+ *
+ * Where a ppt follows its parent's forks, a child tells it that it is there.
  */
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 /* A fork empties the control page. */
 static int ppt1_emptied;
 /* Where it does not: a page that a fork leaves out. Who has it shares our memory. */
 static void *ppt1_witness;
+/* What a process leaves to its children: the socket of the ppt that follows it, or 0; odd, if they
+ * are to wait until they have been attached to. */
+static uint64_t ppt1_follower;
 
 static int ppt1_empty_on_fork(void) {
     if (__atomic_load_n(&ppt1_emptied, __ATOMIC_RELAXED))
@@ -48,10 +56,45 @@ static void ppt1_empty(void) {
     ppt1_call_witness();
 }
 
-/* When loaded. */
-static void ppt1_protect(void) {
-    if (ppt1_empty_on_fork())
-        return;
-    ppt1_call_witness();
-    pthread_atfork(PPT1_NULL, PPT1_NULL, ppt1_empty);
+/* Who follows this process. An agent writes its claim, the socket, and follow_claim, by a system call
+ * each; what an earlier one left is of another claim. */
+static uint64_t ppt1_followed_by(void) {
+    ppt1_control *control = &PPT1_(control);
+    uint64_t claim = __atomic_load_n(&control->follow_claim, __ATOMIC_RELAXED);
+    __atomic_thread_fence(__ATOMIC_ACQUIRE); /* who saw this claim sees the socket before it */
+    uint64_t socket = __atomic_load_n(&control->follow_socket, __ATOMIC_RELAXED);
+    __atomic_thread_fence(__ATOMIC_ACQUIRE); /* who saw the next socket sees the next claim */
+    uint64_t holder = __atomic_load_n(&control->claim[3], __ATOMIC_RELAXED);
+    return claim != 0 && claim == holder ? socket : 0;
 }
+
+static void ppt1_before_fork(void) {
+    /* Who was never attached to leaves what was left to it. */
+    if (__atomic_load_n(&PPT1_(control).generation, __ATOMIC_RELAXED) != 0)
+        __atomic_store_n(&ppt1_follower, ppt1_followed_by(), __ATOMIC_RELAXED);
+}
+
+static int ppt1_greet(uint64_t name, int waits);
+
+static void ppt1_in_child(void) {
+    int saved = errno;
+    if (!__atomic_load_n(&ppt1_emptied, __ATOMIC_RELAXED))
+        ppt1_empty();
+    uint64_t follower = __atomic_load_n(&ppt1_follower, __ATOMIC_RELAXED);
+    /* Where the gate is open, another buffer's hello was enough. */
+    if (follower != 0 && __atomic_load_n(&PPT1_(control).gate, __ATOMIC_RELAXED) == 0 &&
+        !ppt1_greet(follower, follower & 1))
+        __atomic_store_n(&ppt1_follower, 0, __ATOMIC_RELAXED);
+    errno = saved;
+}
+
+/* When loaded: later, a fork handler could not be registered, for that may allocate. */
+static void ppt1_protect(void) {
+    if (!ppt1_empty_on_fork())
+        ppt1_call_witness();
+    pthread_atfork(ppt1_before_fork, PPT1_NULL, ppt1_in_child);
+}
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,7 +1,9 @@
-/* ---- ppt, ABI 1: before the first frame ----------------------------------------------------
+/* ---- ppt, ABI 1: who says hello -------------------------------------------------------------
  *
  * `ppt run` leaves one end of a socketpair to its command, and says which in PPT_RUN=FD:INODE. What
  * holds a buffer says hello on it as soon as it is loaded, and goes on when it has been attached.
+ * Where the descriptor has been closed, PPT_HELLO=SOCKET:SECRET names a socket to connect to; forked
+ * children find one in what their parent's control page said.
  */
 #ifdef __cplusplus
 extern "C" {
@@ -22,11 +24,16 @@ static uint64_t ppt1_number(const char **text) {
     return number;
 }
 
+/* A variable of the environment. Of a set-user-ID program nobody asks anything by it:
+ * secure_getenv(3), which may not be declared. */
+static const char *ppt1_asked(const char *name) {
+    return getauxval(AT_SECURE) == 0 ? getenv(name) : PPT1_NULL;
+}
+
 /* The socket of `ppt run`, or -1. By its inode: the descriptor may have been closed, or be another
  * file's by now. */
 static int ppt1_run_socket(void) {
-    /* Of a set-user-ID program nobody asks that: secure_getenv(3), which may not be declared. */
-    const char *text = getauxval(AT_SECURE) == 0 ? getenv("PPT_RUN") : PPT1_NULL;
+    const char *text = ppt1_asked("PPT_RUN");
     if (text == PPT1_NULL)
         return -1;
     uint64_t descriptor = ppt1_number(&text);
@@ -74,6 +81,46 @@ static void ppt1_say_hello(int socket) {
     close(answer[0]);
 }
 
+/* Whether it is the superuser or we ourselves whom a connection leads to: nobody else is waited
+ * for. */
+static int ppt1_trusts(int fd) {
+    struct {
+        int pid;
+        unsigned user, group;
+    } peer;
+    socklen_t size = sizeof peer;
+    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
+           (peer.user == 0 || peer.user == geteuid());
+}
+
+/* Says hello by connecting to an abstract socket, and waits, if `waits`, until the connection ends:
+ * we have been attached to, or nobody is there who could. Who we are the kernel tells. Returns 0
+ * where nobody listens. In a forked child: no lock, no allocation, and by syscall(2) what else may
+ * cancel the thread. */
+static int ppt1_greet(uint64_t name, int waits) {
+    struct sockaddr_un address;
+    memset(&address, 0, sizeof address);
+    address.sun_family = AF_UNIX;
+    memcpy(address.sun_path + 1, "ppt-", 4);
+    for (unsigned i = 0; i < 16; i++)
+        address.sun_path[5 + i] = "0123456789abcdef"[name >> (60 - 4 * i) & 15];
+    size_t length = __builtin_offsetof(struct sockaddr_un, sun_path) + 21;
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | (waits ? 0 : SOCK_NONBLOCK), 0);
+    if (fd < 0)
+        return 1;
+    long connected;
+    do
+        connected = syscall(SYS_connect, fd, &address, length);
+    while (connected != 0 && errno == EINTR);
+    int nobody = connected != 0 && errno == ECONNREFUSED;
+    struct pollfd end = {fd, POLLIN, 0};
+    if (connected == 0 && waits && ppt1_trusts(fd))
+        while (syscall(SYS_ppoll, &end, 1L, 0L, 0L, 0L) < 0 && errno == EINTR) {
+        }
+    syscall(SYS_close, fd);
+    return !nobody;
+}
+
 /* As early as a program may: other constructors may write frames. */
 static __attribute__((constructor(101))) void ppt1_loaded(void) {
     int saved = errno;
@@ -87,6 +134,10 @@ static __attribute__((constructor(101))) void ppt1_loaded(void) {
     int socket = ppt1_run_socket();
     if (socket >= 0)
         ppt1_say_hello(socket);
+    const char *text = socket < 0 ? ppt1_asked("PPT_HELLO") : PPT1_NULL;
+    uint64_t name = text ? ppt1_number(&text) : UINT64_MAX;
+    if (name != UINT64_MAX && *text == ':')
+        ppt1_greet(name, 1);
     errno = saved;
 }
 

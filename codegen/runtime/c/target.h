@@ -74,7 +74,8 @@ typedef struct ppt1_control {
     ppt1_geometry geometry;
     uint32_t clock_kind, target_pid;
     uint64_t claim[4], generation;
-    uint64_t agent_reserved[17];
+    uint64_t follow_socket, follow_claim; /* where forked children say hello, and whose that is */
+    uint64_t agent_reserved[15];
     /* written by the target, never on the hot path */
     uint64_t error, failed_gate, failed_nonce;
     uint64_t no_ring, nested, not_mapped;

@@ -11,7 +11,7 @@ const FORK: &str = include_str!("../../runtime/c/fork.c");
 const HELLO: &str = include_str!("../../runtime/c/hello.c");
 
 /// What the fixed parts need.
-const HEADERS: [&str; 15] = [
+const HEADERS: [&str; 16] = [
     "errno.h",
     "fcntl.h",
     "poll.h",
@@ -25,6 +25,7 @@ const HEADERS: [&str; 15] = [
     "sys/socket.h",
     "sys/stat.h",
     "sys/syscall.h",
+    "sys/un.h",
     "time.h",
     "unistd.h",
 ];

@@ -13,6 +13,7 @@ mod adoption;
 mod death;
 mod detach;
 mod exit;
+mod follow;
 mod growth;
 mod hand_over;
 mod handshake;

@@ -4,30 +4,40 @@
 //! does not do that (before Linux 4.14, or in a sandbox), a fork handler does, and what forks
 //! without handlers, by clone(2) alone, finds out at its first frame. What shares our memory, as
 //! a child of vfork(2) does, leaves the pages alone: they are its parent's.
+//!
+//! Where a ppt follows its parent's forks, a child tells it that it is there.
 
 use std::ptr;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::{AtomicBool, AtomicPtr};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64};
 
-use super::control::Control;
-use super::descriptor::Buffer;
-use super::loaded;
+use ppt_segment::follow::{WAITS, Words};
+
+use super::control::{Control, word};
+use super::hello::greet;
+use super::loaded::buffers;
 use super::table::{errno, set_errno};
 
 const PAGE: usize = ppt_segment::abi::PAGE as usize;
 
-/// What keeps a control page from being copied.
+/// What becomes of a buffer in a forked child.
 #[derive(Debug)]
 pub(super) struct Guard {
     /// A fork empties the control page.
     emptied: AtomicBool,
     /// Where it does not: a page that a fork leaves out. Who has it shares our memory.
     witness: AtomicPtr<libc::c_void>,
+    /// What a process leaves to its children: the socket of the ppt that follows it, or 0.
+    follower: AtomicU64,
 }
 
 impl Guard {
     pub const fn new() -> Self {
-        Self { emptied: AtomicBool::new(false), witness: AtomicPtr::new(ptr::null_mut()) }
+        Self {
+            emptied: AtomicBool::new(false),
+            witness: AtomicPtr::new(ptr::null_mut()),
+            follower: AtomicU64::new(0),
+        }
     }
 
     /// Has a fork empty the page; whether it will.
@@ -43,17 +53,16 @@ impl Guard {
         marked
     }
 
-    /// When loaded.
+    /// When loaded: later, a fork handler could not be registered, for that may allocate.
     pub fn protect(&self, control: &Control) {
         static HANDLED: AtomicBool = AtomicBool::new(false);
-        if self.empty_on_fork(control) {
-            return;
+        if !self.empty_on_fork(control) {
+            self.call_witness();
         }
-        self.call_witness();
         if !HANDLED.swap(true, Relaxed) {
-            // SAFETY: what the handler looks at is there as long as this code is, and a library's
+            // SAFETY: what the handlers look at is there as long as this code is, and a library's
             // handlers go when it is unloaded.
-            unsafe { libc::pthread_atfork(None, None, Some(empty_all)) };
+            unsafe { libc::pthread_atfork(Some(before_fork), None, Some(in_child)) };
         }
     }
 
@@ -85,6 +94,29 @@ impl Guard {
         self.call_witness();
     }
 
+    fn before_fork(&self, control: &Control) {
+        // Who was never attached to leaves what was left to it.
+        if word!(control, generation).load(Relaxed) != 0 {
+            let words = Words {
+                socket: word!(control, follow_socket),
+                claim: word!(control, follow_claim),
+                holder: word!(control, claim.nonce),
+            };
+            self.follower.store(words.follower().map_or(0, |(_, socket)| socket), Relaxed);
+        }
+    }
+
+    fn in_child(&self, control: &Control) {
+        if !self.emptied.load(Relaxed) {
+            self.empty(control);
+        }
+        let follower = self.follower.load(Relaxed);
+        // Where the gate is open, another buffer's hello was enough.
+        if follower != 0 && !control.on() && !greet(follower, follower & WAITS != 0) {
+            self.follower.store(0, Relaxed);
+        }
+    }
+
     /// Before the code goes.
     pub fn dismiss(&self) {
         let witness = self.witness.swap(ptr::null_mut(), Relaxed);
@@ -95,9 +127,12 @@ impl Guard {
     }
 }
 
-/// In a forked child.
-unsafe extern "C" fn empty_all() {
+unsafe extern "C" fn before_fork() {
+    buffers().for_each(|it| it.guard.before_fork(it.control));
+}
+
+unsafe extern "C" fn in_child() {
     let saved = errno();
-    loaded::buffers().for_each(|it: &Buffer| it.guard.empty(it.control));
+    buffers().for_each(|it| it.guard.in_child(it.control));
     set_errno(saved);
 }

@@ -1,12 +1,16 @@
-//! Before the first frame: `codegen/runtime/c/hello.c` in Rust.
+//! Who says hello: `codegen/runtime/c/hello.c` in Rust.
 //!
 //! `ppt run` leaves one end of a socketpair to its command, and says which in `PPT_RUN=FD:INODE`.
 //! What holds buffers says hello on it as soon as it is loaded, and goes on when it has been
-//! attached. Nothing here allocates: it runs before `main`, and errno is left alone.
+//! attached. Where the descriptor has been closed, `PPT_HELLO=SOCKET:SECRET` names a socket to
+//! connect to; forked children find one in what their parent's control page said. Nothing here
+//! allocates or locks: it runs before `main`, and in forked children. errno is left alone.
 
 use std::ffi::CStr;
-use std::mem::{MaybeUninit, size_of};
+use std::mem::{MaybeUninit, offset_of, size_of};
 use std::ptr;
+
+use ppt_segment::follow::name;
 
 use super::table::{errno, set_errno};
 
@@ -19,27 +23,35 @@ extern "C" fn loaded() {
     let saved = errno();
     if let Some(socket) = run_socket() {
         say_hello(socket);
+    } else if let Some(socket) = asked(c"PPT_HELLO").and_then(socket_of) {
+        greet(socket, true);
     }
     set_errno(saved);
+}
+
+/// A variable of the environment. Of a set-user-ID program nobody asks anything by it.
+fn asked(name: &CStr) -> Option<&'static [u8]> {
+    // SAFETY: no pointers.
+    if unsafe { libc::getauxval(libc::AT_SECURE) } != 0 {
+        return None;
+    }
+    // SAFETY: a string that ends; nobody changes the environment before `main`, and a program that
+    // does so beside a dlopen must expect every library to read it.
+    unsafe {
+        let text = libc::getenv(name.as_ptr());
+        (!text.is_null()).then(|| CStr::from_ptr(text).to_bytes())
+    }
+}
+
+/// `SOCKET:SECRET`: a number and whatever.
+fn socket_of(text: &[u8]) -> Option<u64> {
+    number(&text[..text.iter().position(|&byte| byte == b':')?])
 }
 
 /// The socket of `ppt run`. By its inode: the descriptor may have been closed, or be another
 /// file's by now.
 fn run_socket() -> Option<i32> {
-    // SAFETY: no pointers.
-    if unsafe { libc::getauxval(libc::AT_SECURE) } != 0 {
-        return None; // the environment is not to be trusted
-    }
-    // SAFETY: a string that ends; nobody changes the environment before `main`, and a program that
-    // does so beside a dlopen must expect every library to read it.
-    let text = unsafe {
-        let text = libc::getenv(c"PPT_RUN".as_ptr());
-        if text.is_null() {
-            return None;
-        }
-        CStr::from_ptr(text)
-    };
-    let (descriptor, inode) = parse(text.to_bytes())?;
+    let (descriptor, inode) = parse(asked(c"PPT_RUN")?)?;
     let mut found = MaybeUninit::<libc::stat>::uninit();
     // SAFETY: `found` is ours to fill.
     if unsafe { libc::fstat(descriptor, found.as_mut_ptr()) } != 0 {
@@ -120,8 +132,61 @@ fn send(socket: i32, descriptor: i32) -> bool {
 }
 
 fn close(descriptor: i32) {
-    // SAFETY: a descriptor of our own, closed once.
-    unsafe { libc::close(descriptor) };
+    // SAFETY: a descriptor of our own, closed once. By syscall(2), for close(2) may cancel the
+    // thread.
+    unsafe { libc::syscall(libc::SYS_close, descriptor) };
+}
+
+/// Says hello by connecting to an abstract socket, and waits, if asked, until the connection ends:
+/// we have been attached to, or nobody is there who could. Who we are the kernel tells. False where
+/// nobody listens.
+pub(super) fn greet(socket: u64, waits: bool) -> bool {
+    const ABSTRACT: usize = offset_of!(libc::sockaddr_un, sun_path) + 1;
+    // SAFETY: zeros are an address without a name.
+    let mut address: libc::sockaddr_un = unsafe { MaybeUninit::zeroed().assume_init() };
+    address.sun_family = libc::AF_UNIX as libc::sa_family_t;
+    let name = name(socket);
+    address.sun_path[1..].iter_mut().zip(name).for_each(|(to, byte)| *to = byte as _);
+    let length = ABSTRACT + name.len();
+    let kind = libc::SOCK_SEQPACKET | libc::SOCK_CLOEXEC;
+    let kind = if waits { kind } else { kind | libc::SOCK_NONBLOCK };
+    // SAFETY: no pointers.
+    let fd = unsafe { libc::socket(libc::AF_UNIX, kind, 0) };
+    if fd < 0 {
+        return true;
+    }
+    let connected = loop {
+        // SAFETY: an address and its length. By syscall(2), for connect(2) may cancel the thread.
+        let done = unsafe { libc::syscall(libc::SYS_connect, fd, &raw const address, length) };
+        if done == 0 || errno() != libc::EINTR {
+            break done == 0;
+        }
+    };
+    let nobody = !connected && errno() == libc::ECONNREFUSED;
+    if connected && waits && trusts(fd) {
+        let mut end = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+        let none = ptr::null::<libc::c_void>();
+        // SAFETY: one descriptor, no limit of time and no mask of signals.
+        while unsafe { libc::syscall(libc::SYS_ppoll, &raw mut end, 1, none, none, 0) } < 0
+            && errno() == libc::EINTR
+        {}
+    }
+    close(fd);
+    !nobody
+}
+
+/// Whether it is the superuser or we ourselves whom a connection leads to: nobody else is waited
+/// for.
+fn trusts(fd: i32) -> bool {
+    let mut peer = libc::ucred { pid: 0, uid: 0, gid: 0 };
+    let mut size = size_of::<libc::ucred>() as libc::socklen_t;
+    // SAFETY: room for the answer, and how much of it.
+    let asked = unsafe {
+        let (level, option) = (libc::SOL_SOCKET, libc::SO_PEERCRED);
+        libc::getsockopt(fd, level, option, (&raw mut peer).cast(), &raw mut size)
+    };
+    // SAFETY: no pointers.
+    asked == 0 && (peer.uid == 0 || peer.uid == unsafe { libc::geteuid() })
 }
 
 #[cfg(test)]
@@ -150,6 +215,14 @@ mod tests {
             "99999999999999999999999:1",
         ] {
             assert_eq!(parse(bad.as_bytes()), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_number_and_a_secret_are_a_socket() {
+        assert_eq!(socket_of(b"18446744073709551614:17"), Some(u64::MAX - 1));
+        for bad in ["", ":", "17", ":17", "-1:17", "x:17", "18446744073709551616:1"] {
+            assert_eq!(socket_of(bad.as_bytes()), None, "{bad}");
         }
     }
 }
