@@ -151,6 +151,9 @@ pub(crate) struct Attach {
     #[arg(long, value_name = "NAME", group = "which")]
     #[arg(value_parser = NonEmptyStringValueParser::new())]
     wait_for: Option<String>,
+    /// Capture the children that it forks, too: those that are there, and those to come.
+    #[arg(long)]
+    pub(crate) follow: bool,
     #[command(flatten)]
     pub(crate) capture: Capture,
 }

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 
+use ppt_agent::AgentError;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// What a process takes beside those that it was found by.
@@ -19,6 +20,16 @@ pub(crate) fn raise_limit() {
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
     // Where it is refused, the limit is what it was.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
+}
+
+/// What comes of a process that there is no room for.
+pub(crate) fn no_room(pid: i32) -> AgentError {
+    AgentError::TooManyFiles { pid, cause: rustix::io::Errno::MFILE.into() }
+}
+
+/// Whether there is room for one more process, and for ppt.
+pub(crate) fn has_room() -> bool {
+    Room::default().for_one_more()
 }
 
 /// Descriptors that are held for later.

@@ -60,6 +60,11 @@ impl Failure {
         if self.usage { exit::usage() } else { exit::FAILED }
     }
 
+    /// Its name.
+    pub(crate) fn code(&self) -> &'static str {
+        self.code
+    }
+
     /// The message alone.
     pub(crate) fn message(self) -> String {
         self.message

@@ -7,6 +7,7 @@
 
 mod clock;
 mod feed;
+mod follow;
 mod grow;
 mod look;
 mod options;
@@ -19,7 +20,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use nix::sys::timerfd::TimerFd;
-use ppt_agent::{Buffer, Ending, SegmentKind, Session};
+use ppt_agent::{Buffer, Ending, Origin, SegmentKind, Session};
 use ppt_listener::{Dropped, EndReason, Ended, Listener};
 
 use crate::args;
@@ -28,6 +29,7 @@ use crate::failure::Failure;
 use crate::report::{self, StatusLine};
 pub(crate) use clock::timer;
 use clock::{FIRST_LOOK, LOOK};
+pub(crate) use follow::{Follow, Guest, is_gone};
 pub(crate) use options::{allowed, attach_options, check_size};
 pub(crate) use outputs::Outputs;
 pub(crate) use wait::Ready;
@@ -42,6 +44,8 @@ pub(crate) enum Kind {
     One,
     /// Of several processes: each end is news.
     Several,
+    /// Of processes and the children that they fork, which come and go.
+    Family,
     /// Of a command, which has the terminal; its processes come and go.
     Command,
 }
@@ -52,6 +56,8 @@ pub(crate) struct Live<'a> {
     listener: Listener,
     outputs: Outputs,
     members: Vec<Member>,
+    /// What takes others in.
+    follow: Option<Follow>,
     /// Processes that live, but are of the capture no more; their memory is given back at the end.
     finished: Vec<Session>,
     /// Processes that have ended, whose memory others may hold: given back once it is drained.
@@ -73,6 +79,8 @@ pub(crate) struct Live<'a> {
 /// An attached process. One that has loaded a plugin since is a member twice.
 struct Member {
     session: Session,
+    /// What its children have, too; where forks are followed.
+    origin: Option<Origin>,
     /// The feed of its first buffer.
     feed: usize,
     /// Buffers whose end has been told.
@@ -98,6 +106,7 @@ impl<'a> Live<'a> {
         options: &'a args::Capture,
         kind: Kind,
         mut sessions: Vec<Session>,
+        follow: Option<Follow>,
         mut outputs: Outputs,
     ) -> Result<Self, Failure> {
         let name = outputs.name();
@@ -131,6 +140,7 @@ impl<'a> Live<'a> {
             listener,
             outputs,
             members: Vec::new(),
+            follow,
             finished: Vec::new(),
             draining: Vec::new(),
             dropped: Vec::new(),
@@ -171,11 +181,15 @@ impl<'a> Live<'a> {
     fn enter(&mut self, session: Session) {
         let count = session.attached().len();
         self.status.clear();
-        tell::attached(self.options, self.kind, &session);
+        // Who waits for a family that is to be quiet waits for its first line.
+        if self.kind != Kind::Family || !self.options.quiet || self.is_empty() {
+            tell::attached(self.options, self.kind, &session);
+        }
+        let origin = self.follow.as_mut().and_then(|it| it.enter(&session));
         let feed = self.dropped.len();
         self.dropped.resize(feed + count, Dropped::default());
         self.names.extend(session.attached().iter().map(|it| it.buffer.name.clone()));
-        self.members.push(Member { session, feed, told: vec![false; count] });
+        self.members.push(Member { session, origin, feed, told: vec![false; count] });
         self.look_again(FIRST_LOOK);
     }
 
@@ -194,20 +208,14 @@ impl<'a> Live<'a> {
         self.dropped.is_empty()
     }
 
-    /// Whether it has gone on long enough for a program to have said hello.
-    pub(crate) fn is_under_way(&self) -> bool {
-        self.started.elapsed() >= LOOK
-    }
-
-    /// Something went wrong: the exit code will say so.
-    pub(crate) fn blemish(&mut self) {
-        self.ok = false;
-    }
-
     /// Does what there is to do; a reason to end, if there is one.
     pub(crate) fn turn(&mut self, ready: &Ready) -> Option<End> {
         if ready.listener {
             return Some(self.listener_ended());
+        }
+        // Before what has ended is gone: its children are known by it.
+        if ready.hello {
+            self.receive();
         }
         for index in (0..ready.members.len()).rev().filter(|&index| ready.members[index]) {
             let pid = self.members[index].session.target().pid();
@@ -226,6 +234,9 @@ impl<'a> Live<'a> {
                 self.look(index);
             }
             self.close_drained();
+            if self.follow.as_ref().is_some_and(Follow::is_due) {
+                self.look_around();
+            }
             self.tell_news();
             self.show();
             self.look_again(LOOK);
@@ -242,12 +253,26 @@ impl<'a> Live<'a> {
         }
     }
 
+    /// How many processes are captured at the moment.
+    pub(crate) fn processes(&mut self) -> usize {
+        if self.members.is_empty() {
+            // The last one may have left children that have not come to say hello.
+            self.receive();
+            self.look_around();
+        }
+        self.members.len()
+    }
+
     /// The end of a capture whose last process has gone.
     pub(crate) fn deserted(&mut self) -> Option<End> {
-        let last = self.last.take_if(|_| self.members.is_empty())?;
+        let last = self.last.take()?;
+        if self.processes() > 0 {
+            self.last = Some(last);
+            return None;
+        }
         Some(match self.kind {
             Kind::One | Kind::Command => last,
-            Kind::Several => End::new(last.reason, "every process has ended"),
+            Kind::Several | Kind::Family => End::new(last.reason, "every process has ended"),
         })
     }
 
@@ -258,7 +283,7 @@ impl<'a> Live<'a> {
         let news = match self.kind {
             Kind::One => false,
             Kind::Several => !end.message.is_empty() && !self.options.quiet,
-            Kind::Command => !end.message.is_empty() && self.options.verbose,
+            Kind::Family | Kind::Command => !end.message.is_empty() && self.options.verbose,
         };
         if news {
             self.status.clear();
@@ -299,8 +324,14 @@ impl<'a> Live<'a> {
             self.listener.dropped(member.feed + buffer, refused);
             let it = &member.session.attached()[buffer];
             if it.awaited && matches!(checked.ending, Some(Ending::Exited | Ending::Exec)) {
-                self.status.clear();
-                report::warning(Code::NotFetched, tell::never_fetched(it));
+                match &mut self.follow {
+                    // There may be thousands of them.
+                    Some(follow) => follow.never_fetched(),
+                    None => {
+                        self.status.clear();
+                        report::warning(Code::NotFetched, tell::never_fetched(it));
+                    }
+                }
             }
         }
     }
@@ -341,6 +372,7 @@ impl<'a> Live<'a> {
         let news: Vec<_> = self.outputs.news().into_iter().chain(astray).collect();
         news.iter().for_each(|(code, message)| report::error(*code, message));
         let ok = self.ok & news.is_empty() & tell::problems(&name, &self.names, &summary);
+        self.follow.iter().for_each(Follow::tell_missed);
         if !self.options.quiet {
             tell::summary(&name, &summary, self.started.elapsed());
         }
@@ -350,6 +382,7 @@ impl<'a> Live<'a> {
     /// Ends a capture of nothing: no file comes of it.
     pub(crate) fn discard(self) -> bool {
         let _ = self.listener.finish(EndReason::Stopped, String::new(), Vec::new());
+        self.follow.iter().for_each(Follow::tell_missed);
         self.ok
     }
 }

@@ -14,6 +14,8 @@ pub enum Path {
     Dynsym,
     /// Its magic in mapped data.
     Scan,
+    /// Its parent's, which forked it.
+    Copy,
 }
 
 impl fmt::Display for Path {
@@ -22,6 +24,7 @@ impl fmt::Display for Path {
             Path::Symtab => "symtab",
             Path::Dynsym => "dynsym",
             Path::Scan => "scan",
+            Path::Copy => "fork",
         })
     }
 }
@@ -87,6 +90,11 @@ impl Buffer {
         let rest = rest.strip_suffix(&self.place()).unwrap_or(rest);
         let Some(object) = rest.strip_prefix('@') else { return rest.is_empty() };
         object == self.object || object == self.file_name()
+    }
+
+    /// Whether it is the same in another process, which forked this one or was forked by it.
+    pub fn is_copy_of(&self, other: &Self) -> bool {
+        self.address == other.address && self.descriptor == other.descriptor
     }
 
     /// File name of its object.

@@ -176,7 +176,7 @@ pub(crate) fn opening(
     bytes.extend(target_pid.to_le_bytes());
     bytes.extend(claim_bytes(claim));
     bytes.extend(u64::from(generation).to_le_bytes());
-    assert_eq!(OPENING_AT + bytes.len(), offset_of!(Control, agent_reserved));
+    assert_eq!(OPENING_AT + bytes.len(), offset_of!(Control, follow_socket));
     bytes
 }
 
@@ -185,6 +185,10 @@ pub(crate) const OPENING_AT: usize = offset_of!(Control, nonce);
 
 /// Where the kind of clock goes: 4 bytes.
 pub(crate) const CLOCK_KIND_AT: usize = offset_of!(Control, clock_kind);
+
+/// Where the socket goes that forked children are to find, and the nonce of the claim after it.
+pub(crate) const FOLLOW_SOCKET_AT: usize = offset_of!(Control, follow_socket);
+pub(crate) const FOLLOW_CLAIM_AT: usize = offset_of!(Control, follow_claim);
 
 /// Where [`claim_bytes`] go.
 pub(crate) const CLAIM_AT: usize = offset_of!(Control, claim);

@@ -26,6 +26,10 @@ pub enum AgentError {
     #[error("process {pid} ({comm}) is a zombie: it has ended and waits for its parent {parent}")]
     Zombie { pid: i32, comm: String, parent: i32 },
     #[error(
+        "process {pid} has the memory of process {lender}, which made it by vfork(2): attach to that"
+    )]
+    SharesMemory { pid: i32, lender: i32 },
+    #[error(
         "process {pid} is {found}, and this ppt attaches to {ours} programs only: use the ppt \
          built for it"
     )]
@@ -112,8 +116,8 @@ pub enum AgentError {
     #[error("cannot {action} process {pid}: {cause}")]
     System { action: &'static str, pid: i32, cause: io::Error },
     #[error(
-        "cannot look at process {pid}: {cause}\n  ppt needs some 20 descriptors: raise the limit \
-         (ulimit -n 64)"
+        "cannot look at process {pid}: {cause}\n  ppt needs some 20 descriptors, and 8 for each \
+         further process: raise the limit (ulimit -n)"
     )]
     TooManyFiles { pid: i32, cause: io::Error },
     #[error("writing into process {pid} stopped after {written} of {wanted} bytes")]

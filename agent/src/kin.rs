@@ -11,7 +11,7 @@ use crate::target::processes;
 /// Bytes that the kernel keeps of a process's short name.
 const COMM_BYTES: usize = 15;
 
-fn process(system: &System, pid: i32) -> Option<Process> {
+pub(crate) fn process(system: &System, pid: i32) -> Option<Process> {
     Process::new_with_root(system.proc.join(pid.to_string())).ok()
 }
 

@@ -23,6 +23,7 @@ pub mod doctor;
 mod elf;
 mod error;
 mod escape;
+mod fork;
 mod kin;
 mod memory;
 mod plan;
@@ -45,15 +46,18 @@ pub use clock::{ClockChoice, Counter, Distrust, StampClock};
 pub use confined::Confined;
 pub use error::AgentError;
 pub use escape::escaped;
+pub use fork::{Newcomers, Origin, may_be_of, parent, was_started_with};
 pub use kin::{descendants, named};
 pub use plan::{Limits, Plan};
 pub use ppt_frame_dsl::Schema;
+pub use ppt_segment::follow;
 pub use ppt_segment::handle::Kind as SegmentKind;
 pub use ppt_segment::{Geometry, Refused, Segment};
+pub use random::random;
 pub use search::{Found, Remarks, Searched, Searcher, Unsearched};
 pub use session::{
-    Allow, Attached, Checked, Detached, Dropped, Ending, Left, Options, SegmentChoice, Session,
-    Status, Stuck, Transport, detach, status,
+    Allow, Attached, Checked, Detached, Dropped, Ending, Hold, Left, Options, SegmentChoice,
+    Session, Status, Stuck, Transport, detach, status,
 };
 pub use sweep::sweep;
 pub use system::System;

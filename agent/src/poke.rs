@@ -56,6 +56,12 @@ pub(crate) fn held<T: Send>(
     Ok(held)
 }
 
+/// Runs `work` without holding anything.
+pub(crate) fn free<T>(work: impl FnOnce() -> Result<T>) -> Result<Held<T>> {
+    let start = Instant::now();
+    Ok(Held { result: work()?, time: start.elapsed() })
+}
+
 /// Seizes the leader, else the lowest live thread: a fixed choice, so that two agents exclude each
 /// other. Returns when the hold began.
 fn seize(target: &Target) -> Result<Instant> {

@@ -2,7 +2,8 @@
 
 use rustix::rand::GetRandomFlags;
 
-pub(crate) fn random() -> u64 {
+/// A random number.
+pub fn random() -> u64 {
     let mut bytes = [0; 8];
     if rustix::rand::getrandom(&mut bytes, GetRandomFlags::empty()) == Ok(bytes.len()) {
         u64::from_le_bytes(bytes)

@@ -1,6 +1,7 @@
 //! One claim to detach: from the first write into a target to the last.
 
 mod choice;
+mod follow;
 mod grow;
 mod left;
 mod mailbox;
@@ -21,7 +22,7 @@ use crate::clock::{self, ClockChoice, Distrust, StampClock};
 use crate::control::{ControlCopy, TargetCounters};
 use crate::error::{AgentError, Result};
 use crate::plan::{Limits, Plan};
-use crate::poke::held;
+use crate::poke::{free, held};
 use crate::random::random_nonzero;
 use crate::target::Target;
 pub(crate) use choice::choose;
@@ -60,6 +61,23 @@ pub struct Options {
     pub clock: ClockChoice,
     /// Who makes the segments.
     pub segment: SegmentChoice,
+    /// The socket on which children that the target forks are to say hello (see
+    /// [`ppt_segment::follow`]); `None` where nobody listens. Under a filter that may end the target
+    /// it is left out.
+    pub follow: Option<u64>,
+    /// Whether the target is held.
+    pub hold: Hold,
+}
+
+/// Whether a target is held by ptrace(2) while it is written to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Hold {
+    /// Other agents are kept out.
+    #[default]
+    Held,
+    /// For a process that was just forked, of which other agents know nothing, and which may start
+    /// another program at this very moment: held, it would not get the rights of a set-user-ID one.
+    Free,
 }
 
 /// Why a buffer's part of a session is over.
@@ -105,6 +123,7 @@ pub struct Attached {
     /// Other segments that hold such frames.
     pub left: Vec<Left>,
     gate: u64,
+    follow: Option<u64>,
     base: (TargetCounters, Refused),
     dropped: Dropped,
     retried: bool,
@@ -199,6 +218,8 @@ impl Session {
     /// one hold. On failure nothing is left attached.
     pub fn attach(target: Target, buffers: Vec<Buffer>, options: &Options) -> Result<Self> {
         let filtered = refuse(&target, options.allow)?;
+        let follow = options.follow.filter(|_| !filtered);
+        let options = &Options { follow, ..options.clone() };
         let claim = claim::ours(target.system(), random_nonzero());
         let mut attached = Vec::with_capacity(buffers.len());
         for buffer in buffers {
@@ -225,7 +246,10 @@ impl Session {
             }
             Ok(transport)
         };
-        let held = held(&target, options.allow.traced, work)?;
+        let held = match options.hold {
+            Hold::Held => held(&target, options.allow.traced, work)?,
+            Hold::Free => free(work)?,
+        };
         let (held, transport) = (held.time, held.result);
         // Their threads are on their way to the segments of this session.
         for it in &mut attached {
@@ -279,7 +303,9 @@ impl Session {
             match look(target, it, *claim) {
                 Ok(copy) => {
                     if it.awaited {
-                        failed = fetch(target, it, &copy).err();
+                        // Who has closed its descriptors because it exits did nothing wrong.
+                        let exits = || target.ended() || !target.has_memory();
+                        failed = fetch(target, it, &copy).err().filter(|_| !exits());
                     }
                     let refused = it.may_be_ended(target, &copy, *allow);
                     if let Some(error) = refused.filter(|_| shut(target, it, *claim).is_ok()) {

@@ -151,6 +151,11 @@ impl Target {
         self.start_time
     }
 
+    /// For how long it has run.
+    pub fn age(&self) -> Option<Duration> {
+        self.system.age(self.start_time)
+    }
+
     /// When it started, since the epoch; a second early rather than late.
     pub(crate) fn began(&self) -> Option<Duration> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;

@@ -58,7 +58,7 @@ impl Target {
     }
 
     fn is_young(&self) -> bool {
-        self.system().age(self.start_time()).is_some_and(|age| age < YOUNG)
+        self.age().is_some_and(|age| age < YOUNG)
     }
 
     /// Whether the dynamic loader is at work, by what it tells debuggers: r_state of the r_debug

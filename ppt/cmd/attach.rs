@@ -16,8 +16,11 @@ use ppt_listener::EndReason;
 use crate::args::{self, Which};
 use crate::cmd::select::{self, Chosen};
 use crate::code::Code;
+use crate::descriptors;
 use crate::failure::Failure;
-use crate::live::{End, Kind, Live, Outputs, attach_options, check_size, end_at_once};
+use crate::live::{
+    End, Follow, Kind, Live, Outputs, attach_options, check_size, end_at_once, is_gone,
+};
 use crate::signals::Signals;
 use crate::{exit, privileges, report};
 
@@ -45,30 +48,52 @@ fn attach(args: &args::Attach) -> Result<bool, Failure> {
         }
         which => (select::processes(which, &capture.buffers)?, Outputs::open(capture)?),
     };
-    let kind = if matches!(args.which(), Which::All) { Kind::Several } else { Kind::One };
+    let kind = match args.which() {
+        _ if args.follow => Kind::Family,
+        Which::All => Kind::Several,
+        _ => Kind::One,
+    };
     check_size(capture, chosen.iter().flat_map(Chosen::buffers))?;
     outputs.keep_rights()?;
-    let sessions = sessions(args, kind, chosen)?;
+    if args.follow {
+        descriptors::raise_limit();
+    }
+    // What is forked from here on is looked for.
+    let follow = args.follow.then(Follow::forks).transpose()?;
+    let sessions = sessions(args, chosen, follow.as_ref())?;
     // Before the listener's threads, which inherit what is left. Descriptors stay open.
     if let Err(error) = privileges::give_up(outputs.are_many()) {
         sessions.into_iter().for_each(end_at_once);
         return Err(Failure::failed(Code::System, format!("cannot give up privileges: {error}")));
     }
-    let mut live = Live::start(capture, kind, sessions, outputs)?;
+    let mut live = Live::start(capture, kind, sessions, follow, outputs)?;
     let end = until_end(&mut live, &signals);
     Ok(live.finish(end).0)
 }
 
-/// Attaches to each process. Of several, those that refuse are told of and left alone.
-fn sessions(args: &args::Attach, kind: Kind, chosen: Vec<Chosen>) -> Result<Vec<Session>, Failure> {
-    let options = attach_options(&args.capture);
+/// Attaches to each process, and to its children, if forks are followed. Of several, those that
+/// refuse are told of and left alone.
+fn sessions(
+    args: &args::Attach,
+    chosen: Vec<Chosen>,
+    follow: Option<&Follow>,
+) -> Result<Vec<Session>, Failure> {
+    let options = attach_options(&args.capture, follow.map(Follow::socket));
+    let children =
+        follow.map_or_else(Vec::new, |_| select::children_of(&chosen, &args.capture.buffers));
+    let asked_for = if matches!(args.which(), Which::All) { 0 } else { chosen.len() };
     let mut sessions = Vec::new();
     let mut refusals = Vec::new();
-    for Chosen { target, buffers } in chosen {
+    for (index, Chosen { target, buffers }) in chosen.into_iter().chain(children).enumerate() {
         match Session::attach(target, buffers, &options) {
             Ok(session) => sessions.push(session),
-            Err(error) if kind == Kind::Several => refusals.push(error),
-            Err(error) => return Err(error.into()),
+            // A child that has ended meanwhile is none.
+            Err(error) if follow.is_some() && index > 0 && is_gone(&error) => {}
+            Err(error) if index >= asked_for => refusals.push(error),
+            Err(error) => {
+                sessions.into_iter().for_each(end_at_once);
+                return Err(error.into());
+            }
         }
     }
     if sessions.is_empty() {

@@ -1,10 +1,11 @@
 //! Which processes a command is about.
 
+use std::collections::BTreeSet;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use ppt_agent::{AgentError, Buffer, Searcher, System, Target, Unsearched, escaped};
+use ppt_agent::{AgentError, Buffer, Searcher, System, Target, Unsearched, escaped, may_be_of};
 
 use crate::args::Which;
 use crate::code::Code;
@@ -84,6 +85,36 @@ pub(crate) fn processes(which: Which<'_>, buffers: &[String]) -> Result<Vec<Chos
     }
 }
 
+/// The processes that those of `chosen` have forked, as far as they are not chosen themselves, with
+/// the same buffers.
+pub(crate) fn children_of(chosen: &[Chosen], wanted: &[String]) -> Vec<Chosen> {
+    let system = System::default();
+    let mut seen: BTreeSet<i32> = chosen.iter().map(|it| it.target.pid()).collect();
+    let (mut children, mut room, mut left) = (Vec::new(), Room::default(), Vec::new());
+    for Chosen { target, buffers } in chosen {
+        let Some(origin) = target.origin() else { continue };
+        for pid in ppt_agent::descendants(&system, target.pid()) {
+            if seen.contains(&pid) || !may_be_of(&system, pid, [origin].iter()) {
+                continue;
+            }
+            if !room.for_one_more() {
+                left.extend(seen.insert(pid).then_some(pid));
+                continue;
+            }
+            // Those that end meanwhile, and other programs, are none.
+            let Ok(child) = Target::open(&system, pid) else { continue };
+            let is_copy = child.origin() == Some(origin);
+            let buffers =
+                if is_copy { child.copies_of(buffers).unwrap_or_default() } else { vec![] };
+            if !buffers.is_empty() && seen.insert(pid) {
+                children.push(Chosen { target: child, buffers });
+            }
+        }
+    }
+    left_out(&left, wanted);
+    children
+}
+
 /// Waits for the only process that is called `name`; `None` when a signal came first.
 pub(crate) fn wait_for(
     name: &str,
@@ -140,7 +171,7 @@ impl Seen {
             match look(system, pid, buffers, &mut searcher) {
                 Ok(chosen) if room.for_one_more() => seen.chosen.push(chosen),
                 Ok(_) => {
-                    seen.no_room.get_or_insert_with(|| no_room(pid));
+                    seen.no_room.get_or_insert_with(|| descriptors::no_room(pid));
                     seen.left_out.push(pid);
                 }
                 Err(error @ AgentError::TooManyFiles { .. }) => {
@@ -185,10 +216,6 @@ fn look(
     Ok(Chosen { target, buffers: chosen })
 }
 
-fn no_room(pid: i32) -> AgentError {
-    AgentError::TooManyFiles { pid, cause: rustix::io::Errno::MFILE.into() }
-}
-
 /// Names those of all processes that there is no room for.
 fn left_out(pids: &[i32], buffers: &[String]) {
     if pids.is_empty() {
@@ -197,7 +224,7 @@ fn left_out(pids: &[i32], buffers: &[String]) {
     let numbers: Vec<String> = pids.iter().map(ToString::to_string).collect();
     let (count, wanted, limit) = (pids.len(), wanted(buffers), descriptors::limit());
     report::warning(
-        no_room(pids[0]).code(),
+        descriptors::no_room(pids[0]).code(),
         format_args!(
             "{count} more processes have {wanted}, and are left out, for no more than {limit} files \
              may be open (ulimit -n): {}",

@@ -32,6 +32,11 @@ impl Live<'_> {
                 self.status.clear();
                 report::warning(Code::TicksGivenUp, tell::ticks_given_up(&it.buffer.name, &why));
             }
+            if let (Some(_), Some(follow), Some(origin)) =
+                (checked.fell_over, &mut self.follow, member.origin)
+            {
+                follow.fell_over(origin);
+            }
             if let Some(errno) = checked.fell_over.filter(|_| self.options.verbose) {
                 self.status.clear();
                 report::note(tell::fell_over(it, errno));

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ppt_agent::{
-    Allow, Buffer, ClockChoice, Limits, Options, SegmentChoice, Session, StampClock, Target,
+    Allow, Buffer, ClockChoice, Hold, Limits, Options, SegmentChoice, Session, StampClock, Target,
 };
 use ppt_listener::{Codec, Rate};
 
@@ -27,8 +27,9 @@ pub(crate) fn allowed(allow: &[args::Allow]) -> Allow {
     }
 }
 
-/// How to attach, as the command line says.
-pub(crate) fn attach_options(args: &args::Capture) -> Options {
+/// How to attach, as the command line says; `follow` is the socket on which children are to say
+/// hello.
+pub(crate) fn attach_options(args: &args::Capture, follow: Option<u64>) -> Options {
     Options {
         limits: Limits {
             slots: match args.slots {
@@ -49,6 +50,8 @@ pub(crate) fn attach_options(args: &args::Capture) -> Options {
             args::Segment::Sysv => SegmentChoice::SysV,
             args::Segment::Memfd => SegmentChoice::Memfd,
         },
+        follow,
+        hold: Hold::Held,
     }
 }
 

@@ -4,7 +4,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-use super::Live;
+use super::{Follow, Live};
 use crate::failure::{Failure, failed};
 
 /// What a wait found.
@@ -12,6 +12,7 @@ pub(crate) struct Ready {
     pub(super) listener: bool,
     pub(super) crowded: bool,
     pub(super) tick: bool,
+    pub(super) hello: bool,
     pub(super) deadline: bool,
     pub(super) members: Vec<bool>,
     /// The caller's descriptors.
@@ -29,6 +30,9 @@ impl Live<'_> {
         fds.extend(self.deadline.as_ref().map(|it| watch(it.as_fd())));
         let first_other = fds.len();
         fds.extend(others.iter().copied().map(watch));
+        let hellos = fds.len();
+        fds.extend(self.follow.iter().flat_map(Follow::fds).map(watch));
+        let hellos = fds.len() - hellos;
         fds.extend(pidfds.iter().flatten().copied().map(watch));
         match poll(&mut fds, PollTimeout::NONE) {
             Ok(_) | Err(nix::Error::EINTR) => {}
@@ -39,8 +43,9 @@ impl Live<'_> {
         let (listener, tick, crowded) = (next(), next(), next());
         let deadline = first_other > 3 && next();
         let others = others.iter().map(|_| next()).collect();
+        let hello = (0..hellos).fold(false, |hello, _| hello | next());
         // Where there is no pidfd, a look tells.
         let members = pidfds.iter().map(|fd| fd.is_some() && next()).collect();
-        Ok(Ready { listener, crowded, tick, deadline, members, others })
+        Ok(Ready { listener, crowded, tick, deadline, hello, members, others })
     }
 }

@@ -11,35 +11,94 @@ use crate::python;
 use crate::rust::program;
 use crate::support::{Account, Bench, Target, record, segments_of};
 
-/// A child, which lives as long as its parent's stdin is open.
-struct Child {
-    pid: Pid,
-    kind: &'static str,
-    was_on: bool,
+/// A child, which lives as long as its family's stdin is open.
+#[derive(Debug, Clone, Copy)]
+pub struct Child {
+    pub pid: u32,
+    pub kind: &'static str,
+    /// With its first breath.
+    pub was_on: bool,
 }
 
-/// `PID ON`.
-fn said(rest: &str) -> (Pid, bool) {
-    let (pid, on) = rest.split_once(' ').unwrap();
-    (Pid::from_raw(pid.parse().unwrap()), on != "0")
+/// A running `tests/targets/family_main.c`, or the same in another language.
+pub struct Family {
+    pub target: Target,
+    /// Frames that are to be captured, as it says.
+    pub written: u64,
 }
 
-/// Has `target` make a child.
-fn make(target: &mut Target, kind: &'static str) -> Child {
-    target.say(kind);
-    let (pid, was_on) = said(&target.stdout.wait_for("child "));
-    Child { pid, kind, was_on }
+impl Family {
+    /// Builds it in C, and what runs it under a filter.
+    pub fn build() -> Bench {
+        let bench = flood::build_with("family_main.c");
+        let header = std::fs::read_to_string(bench.path("flood.h")).unwrap();
+        let control = header.lines().find_map(|it| it.strip_prefix("extern ppt1_control "));
+        let control = format!("-DCONTROL={}", control.unwrap().trim_end_matches(';'));
+        bench.cc(&[&control, "family_main.c", "flood.c", "-o", "family_main", "-lpthread"]);
+        bench.copy("refused_main.c");
+        bench.cc(&["refused_main.c", "-o", "refused"]);
+        bench
+    }
+
+    pub fn start(bench: &Bench) -> Self {
+        Self::of(bench.start("family_main", &[]))
+    }
+
+    pub fn of(target: Target) -> Self {
+        Self { target, written: 0 }
+    }
+
+    /// The next numbers that somebody says after `prefix`.
+    fn numbers<const N: usize>(&self, prefix: &str) -> [u64; N] {
+        let said = self.target.stdout.wait_for(prefix);
+        let mut words = said.split(' ').map(|it| it.parse().unwrap());
+        std::array::from_fn(|_| words.next().unwrap())
+    }
+
+    /// Has it have a child.
+    pub fn make(&mut self, kind: &'static str) -> Child {
+        self.target.say(kind);
+        self.child(kind)
+    }
+
+    /// The next child that says that it is there.
+    pub fn child(&self, kind: &'static str) -> Child {
+        let [pid, on] = self.numbers("child ");
+        Child { pid: pid as u32, kind, was_on: on != 0 }
+    }
+
+    /// Has it do what leads to no child; whether it is on, or what it was asked.
+    pub fn asks(&mut self, what: &str) -> bool {
+        self.target.say(what);
+        let [_, answer] = self.numbers("made ");
+        answer != 0
+    }
+
+    pub fn write(&mut self, count: u64) {
+        self.target.say(&format!("write {count}"));
+        assert_eq!(self.target.written(), count);
+        self.written += count;
+    }
+
+    /// The next round of `child`: how many of 100 frames found the gate open, and whether it did.
+    pub fn ended(&mut self, child: Child) -> (u64, bool) {
+        let [pid, written, on] = self.numbers("round ");
+        assert_eq!(pid, u64::from(child.pid));
+        self.written += written;
+        (written, on != 0)
+    }
+
+    /// Has a child write 100 frames; how many found the gate open.
+    pub fn round(&mut self, child: Child) -> u64 {
+        kill(Pid::from_raw(child.pid.cast_signed()), Signal::SIGUSR2).unwrap();
+        self.ended(child).0
+    }
 }
 
-fn write(target: &mut Target, count: u64) -> u64 {
-    target.say(&format!("write {count}"));
-    target.written()
-}
-
-/// Instructions that 100 frames of a child take, from one SIGUSR1 to the next, and whether it says
-/// that it is on afterwards.
-fn round(target: &Target, child: &Child) -> (u64, bool) {
-    let pid = child.pid;
+/// Instructions that 100 frames of a child take, from one SIGUSR1 to the next, and whether one of
+/// them, or the child afterwards, was on.
+fn stepped(family: &mut Family, child: Child) -> (u64, bool) {
+    let pid = Pid::from_raw(child.pid.cast_signed());
     ptrace::seize(pid, Options::empty()).unwrap();
     kill(pid, Signal::SIGUSR2).unwrap();
     let stop = || match waitpid(pid, None).unwrap() {
@@ -61,21 +120,20 @@ fn round(target: &Target, child: &Child) -> (u64, bool) {
         ptrace::step(pid, None).unwrap();
     }
     ptrace::detach(pid, None).unwrap();
-    let (round, on) = said(&target.stdout.wait_for("round "));
-    assert_eq!(round, pid);
-    (steps, on)
+    let (written, on) = family.ended(child);
+    (steps, written > 0 || on)
 }
 
 /// What a child costs that was forked where nobody is attached.
 fn off(bench: &Bench, start: &dyn Fn(&Bench) -> Target) -> u64 {
-    let mut target = start(bench);
-    let child = make(&mut target, "fork");
-    let (steps, on) = round(&target, &child);
+    let mut family = Family::of(start(bench));
+    let child = family.make("fork");
+    let (steps, on) = stepped(&mut family, child);
     assert!(!child.was_on && !on);
-    // An interpreter would take more; a system call or a slow path, too.
+    // A slow path or a system call for each frame would take more.
     assert!((200..4000).contains(&steps), "{steps}");
-    assert_eq!(round(&target, &child), (steps, false), "it is the same each time");
-    target.finish();
+    assert_eq!(stepped(&mut family, child), (steps, false), "it is the same each time");
+    family.target.finish();
     steps
 }
 
@@ -86,27 +144,28 @@ fn children_are_off(
     case: &str,
 ) {
     let cost = off(bench, start);
-    let mut target = start(bench);
-    let mut children = vec![make(&mut target, "fork")];
-    let attach = bench.attach(&target, &["--allow", "seccomp"]);
-    children.extend(kinds.iter().map(|kind| make(&mut target, kind)));
+    let mut family = Family::of(start(bench));
+    let mut children = vec![family.make("fork")];
+    let attach = bench.attach(&family.target, &["--allow", "seccomp"]);
+    children.extend(kinds.iter().map(|kind| family.make(kind)));
     let early = children.len();
-    let mut written = write(&mut target, 1000);
-    children.extend(kinds.iter().map(|kind| make(&mut target, kind)));
-    let check = |target: &Target, moment: &str| {
-        for (index, child) in children.iter().enumerate() {
+    family.write(1000);
+    children.extend(kinds.iter().map(|kind| family.make(kind)));
+    let check = |family: &mut Family, moment: &str| {
+        for (index, &child) in children.iter().enumerate() {
             let when = if index < early { "before" } else { "after" };
             let what = format!("{case}: {}, {when} the first frame, {moment}", child.kind);
             assert!(!child.was_on, "{what}: on with its first breath");
-            assert_eq!(round(target, child), (cost, false), "{what}");
+            assert_eq!(stepped(family, child), (cost, false), "{what}");
         }
     };
-    check(&target, "while its parent is attached");
-    written += write(&mut target, 1000);
+    check(&mut family, "while its parent is attached");
+    family.write(1000);
     let agent = attach.pid();
     attach.stop();
-    check(&target, "after that");
-    target.finish();
+    check(&mut family, "after that");
+    let written = family.written;
+    family.target.finish();
     let info = bench.info("out.bin");
     let account = Account::of(&info);
     account.check(written);
@@ -125,12 +184,11 @@ const C_KINDS: &[&str] = &["fork", "thread", "grandchild", "daemon", "exec", "cl
 
 #[test]
 fn off_from_the_first_instruction_in_c() {
-    let bench = flood::build_with("family_main.c");
-    children_are_off(&bench, &family, C_KINDS, "C");
+    children_are_off(&Family::build(), &family, C_KINDS, "C");
 }
 
-#[test]
-fn off_from_the_first_instruction_in_cpp() {
+/// The same in C++.
+pub fn build_cpp() -> Bench {
     let bench = Bench::new();
     bench.copy_all(&["flood.frame", "family_main.c", "pattern.h"]);
     bench.pptc(&["--emit", "cpp", "flood.frame"]);
@@ -138,7 +196,12 @@ fn off_from_the_first_instruction_in_cpp() {
     bench.write("pattern.h", &pattern.replace("pptframe_beat_t", "ppt::flood::beat"));
     let files = ["-x", "c++", "family_main.c", "-x", "none", "flood.cpp", "-o", "family_main"];
     bench.compile("g++", &[&["-std=c++17"], &files[..]].concat());
-    children_are_off(&bench, &family, C_KINDS, "C++");
+    bench
+}
+
+#[test]
+fn off_from_the_first_instruction_in_cpp() {
+    children_are_off(&build_cpp(), &family, C_KINDS, "C++");
 }
 
 #[test]
@@ -150,11 +213,9 @@ fn off_from_the_first_instruction_in_rust() {
 /// Where the kernel cannot empty the control page, here because a filter does not let it.
 #[test]
 fn off_without_help_of_the_kernel() {
-    let bench = flood::build_with("family_main.c");
-    bench.copy("filtered_main.c");
-    bench.cc(&["filtered_main.c", "-o", "filtered"]);
+    let bench = Family::build();
     let start = |bench: &Bench| {
-        let mut command = bench.command(bench.path("filtered"));
+        let mut command = bench.command(bench.path("refused"));
         let advice = libc::MADV_WIPEONFORK.to_string();
         command.args([&libc::SYS_madvise.to_string(), "2", &advice, "./family_main"]);
         Target::start(command)
@@ -163,31 +224,29 @@ fn off_without_help_of_the_kernel() {
 
     // Without a fork handler, a child finds out at its first frame.
     let cost = off(&bench, &start);
-    let mut target = start(&bench);
-    let attach = bench.attach(&target, &["--allow", "seccomp", "--force"]);
-    let child = make(&mut target, "clone");
+    let mut family = Family::of(start(&bench));
+    let attach = bench.attach(&family.target, &["--allow", "seccomp", "--force"]);
+    let child = family.make("clone");
     assert!(child.was_on, "nothing has emptied its page");
-    let pid = child.pid.as_raw().to_string();
-    assert!(listed(&bench, &pid).contains("left open by a fork"), "{}", listed(&bench, &pid));
-    let (steps, on) = round(&target, &child);
-    assert!(steps > cost && !on, "{steps}");
-    assert_eq!(round(&target, &child), (cost, false));
-    assert!(listed(&bench, &pid).contains(" off "));
-    let child = make(&mut target, "clone");
-    let pid = child.pid.as_raw().to_string();
-    let ran = bench.ppt(&["detach", &pid, "--allow", "seccomp"]);
+    assert!(listed(&bench, child).contains("left open by a fork"), "{}", listed(&bench, child));
+    let (steps, _) = stepped(&mut family, child);
+    assert!(steps > cost, "{steps}");
+    assert_eq!(stepped(&mut family, child), (cost, false));
+    assert!(listed(&bench, child).contains(" off "));
+    let child = family.make("clone");
+    let ran = bench.ppt(&["detach", &child.pid.to_string(), "--allow", "seccomp"]);
     assert_eq!(ran.code(), 0, "{ran:?}");
-    assert_eq!(round(&target, &child), (cost, false), "closed from outside");
-    let written = write(&mut target, 1000);
+    assert_eq!(stepped(&mut family, child), (cost, false), "closed from outside");
+    family.written = 0;
+    family.write(1000);
     attach.stop();
-    target.finish();
-    let account = Account::of(&bench.info("out.bin"));
-    assert_eq!((written, account.captured), (1000, 1000));
+    family.target.finish();
+    assert_eq!(Account::of(&bench.info("out.bin")).captured, 1000);
 }
 
 /// What `ppt list` says of a process.
-fn listed(bench: &Bench, pid: &str) -> String {
-    let ran = bench.ppt(&["list", pid]);
+fn listed(bench: &Bench, child: Child) -> String {
+    let ran = bench.ppt(&["list", &child.pid.to_string()]);
     assert_eq!(ran.code(), 0, "{ran:?}");
     ran.stdout
 }
@@ -196,38 +255,36 @@ fn listed(bench: &Bench, pid: &str) -> String {
 /// thread has no ring yet, and the parent is none the worse for it.
 #[test]
 fn a_child_of_vfork_leaves_its_parent_on() {
-    let bench = flood::build_with("family_main.c");
-    bench.copy("filtered_main.c");
-    bench.cc(&["filtered_main.c", "-o", "filtered"]);
+    let bench = Family::build();
     for advice in [0, libc::MADV_WIPEONFORK] {
-        let mut command = bench.command(bench.path("filtered"));
+        let mut command = bench.command(bench.path("refused"));
         let advice = advice.to_string();
         command.args([&libc::SYS_madvise.to_string(), "2", &advice, "./family_main"]);
-        let mut target = Target::start(command);
-        let attach = bench.attach(&target, &["--allow", "seccomp", "--force"]);
-        target.say("vfork");
-        let (_, on) = said(&target.stdout.wait_for("made "));
-        assert!(on, "the parent is on");
-        let written = write(&mut target, 1000);
+        let mut family = Family::of(Target::start(command));
+        let attach = bench.attach(&family.target, &["--allow", "seccomp", "--force"]);
+        assert!(family.asks("vfork"), "the parent is on");
+        family.write(1000);
         attach.stop();
-        target.finish();
-        let account = Account::of(&bench.info("out.bin"));
-        assert_eq!((written, account.captured), (1000, 1000), "{advice}");
+        family.target.finish();
+        assert_eq!(Account::of(&bench.info("out.bin")).captured, 1000, "{advice}");
     }
 }
 
-const FAMILY: &str = r#"
+/// The same in Python; a child writes its frames at once, and ends.
+pub const IN_PYTHON: &str = r#"
 import multiprocessing, os, sys, threading
 import flood
 
-def say(what):
-    os.write(1, f"{what} {os.getpid()} {int(flood.on())}\n".encode())
+def say(*words):
+    os.write(1, (" ".join(map(str, words)) + f" {int(flood.on())}\n").encode())
 
 def child():
-    say("child")
+    say("child", os.getpid())
+    written = 0
     for n in range(100):
+        written += flood.on()
         flood.beat(thread=1, n=n)
-    say("round")
+    say("round", os.getpid(), written)
 
 def forks(deeper=lambda: None):
     if os.fork() == 0:
@@ -272,30 +329,31 @@ for line in sys.stdin:
 fn off_from_the_first_instruction_in_python() {
     let bench = Bench::new();
     bench.copy("flood.frame");
-    bench.write("family.py", FAMILY);
+    bench.write("family.py", IN_PYTHON);
     if !python::modules(&bench, &["flood"]) {
         return;
     }
     let mut command = bench.command("python3");
     command.arg("family.py");
-    let mut target = Target::start(command);
-    let attach = bench.attach(&target, &[]);
+    let mut family = Family::of(Target::start(command));
+    let attach = bench.attach(&family.target, &[]);
     let kinds = ["fork", "thread", "grandchild", "daemon", "multiprocessing"];
-    let families = |target: &mut Target, when: &str| {
+    let families = |family: &mut Family, when: &str| {
         for kind in kinds {
-            let child = make(target, kind);
-            let (_, on) = said(&target.stdout.wait_for("round "));
-            assert!(!child.was_on && !on, "{kind}, {when}");
+            let child = family.make(kind);
+            let ended = family.ended(child);
+            assert_eq!((child.was_on, ended), (false, (0, false)), "{kind}, {when}");
         }
     };
-    families(&mut target, "before the first frame");
-    let mut written = write(&mut target, 1000);
-    families(&mut target, "after it");
-    written += write(&mut target, 1000);
+    families(&mut family, "before the first frame");
+    family.write(1000);
+    families(&mut family, "after it");
+    family.write(1000);
     let agent = attach.pid();
     attach.stop();
-    families(&mut target, "after that");
-    target.finish();
+    families(&mut family, "after that");
+    let written = family.written;
+    family.target.finish();
     let info = bench.info("out.bin");
     let account = Account::of(&info);
     account.check(written);

@@ -20,6 +20,8 @@ mod family;
 mod filtered;
 mod flood;
 mod fmt;
+mod following;
+mod following_odd;
 mod frozen;
 mod growing;
 mod hostile;

@@ -402,7 +402,7 @@ fn too_few_descriptors() {
             &said,
             &format!(
                 "ppt: cannot look at process {pid}: Too many open files (os error 24)\n  ppt needs \
-                 some 20 descriptors: raise the limit (ulimit -n 64)\n"
+                 some 20 descriptors, and 8 for each further process: raise the limit (ulimit -n)\n"
             ),
         );
         assert_eq!(code, Some(1));

@@ -206,16 +206,25 @@ fn processes_that_a_command_starts() {
 fn what_takes_away_what_it_should_hand_down() {
     let bench = build();
     for script in [
-        "env -i ./first_main 1",
-        "unset PPT_RUN; ./first_main 1",
-        "eval \"exec ${PPT_RUN%%:*}>&-\"; ./first_main 1",
+        "unset PPT_RUN; ./first_main 20",
+        "unset PPT_HELLO; ./first_main 20",
+        "eval \"exec ${PPT_RUN%%:*}>&-\"; ./first_main 20",
     ] {
         // dash knows descriptors of one digit only.
-        let script = format!("bash -c '{script}'");
         if !available("bash") {
             return;
         }
-        let (ran, _) = sh(&bench, &script);
+        let (ran, agent) = sh(&bench, &format!("bash -c '{script}'"));
+        assert_eq!(ran.code(), 0, "{script}: {ran:?}");
+        all_captured(&bench, (&ran, agent), 20, script.split(';').next().unwrap());
+    }
+    for script in [
+        "env -i ./first_main 1",
+        "unset PPT_RUN PPT_HELLO; ./first_main 1",
+        "unset PPT_HELLO; eval \"exec ${PPT_RUN%%:*}>&-\"; ./first_main 1",
+    ] {
+        std::fs::remove_file(bench.path("out.bin")).unwrap_or_default();
+        let (ran, _) = sh(&bench, &format!("bash -c '{script}'"));
         assert_eq!(ran.code(), 0, "{script}: {ran:?}");
         assert_eq!(written(&ran.stdout), 0, "nobody was attached");
         assert!(ran.stderr.contains("nothing was captured"), "{ran:?}");
@@ -277,8 +286,11 @@ fn a_name_that_names_no_socket_is_ignored() {
         "1:1:1",
         " 1:1",
     ] {
-        let output = bench.command(bench.path("first_main")).env("PPT_RUN", name).output().unwrap();
-        assert!(output.status.success(), "{name}");
+        for variable in ["PPT_RUN", "PPT_HELLO"] {
+            let mut command = bench.command(bench.path("first_main"));
+            let output = command.env(variable, name).output().unwrap();
+            assert!(output.status.success(), "{variable}={name}");
+        }
     }
 }
 

@@ -83,6 +83,10 @@ impl Bench {
         Self { kind, ..self }
     }
 
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
     /// What an attach is told because of the kind.
     pub fn kind_args(&self) -> &'static [&'static str] {
         self.kind.args()

@@ -1,8 +1,10 @@
 /* A process and its children. `write N` writes N frames here; `fork`, `thread`, `grandchild`,
  * `daemon`, `exec` and `clone` make a child by that way, which says `child PID ON` with its first
- * breath; `vfork` has a child of vfork(2) write 10 frames. A child that gets SIGUSR2 writes 100
- * frames between two SIGUSR1 that it sends to itself, and says `round PID ON`; it lives until stdin
- * is closed. C11 and C++17. */
+ * breath; that of `user` becomes another user first, that of `spawn` comes of posix_spawn(3). `vfork`
+ * has a child of vfork(2) write 10 frames; that of `lodger` writes none, and lives. A child that gets SIGUSR2 writes 100 frames between two
+ * SIGUSR1 that it sends to itself, and says `round PID WRITTEN ON`; at SIGWINCH it forks; it lives
+ * until stdin is closed. `greet NAME` connects to an abstract socket; `filter` has socket(2) end this
+ * process from now on; `followed` says `made PID FOLLOWED`. C11 and C++17. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -14,13 +16,20 @@
 #define on ppt_flood_on
 #endif
 #include "pattern.h"
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <spawn.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -53,11 +62,22 @@ static void ignored(int signal) { (void)signal; }
 
 static void measured(int signal) {
     (void)signal;
+    char round[32];
+    uint64_t before = written;
     raise(SIGUSR1);
     for (int i = 0; i < 100; i++)
         one();
     raise(SIGUSR1);
-    say("round", getpid(), on());
+    snprintf(round, sizeof round, "round %ld", (long)getpid());
+    say(round, (long)(written - before), on());
+}
+
+static void child(int was_on);
+
+static void forks(int signal) {
+    (void)signal;
+    if (fork() == 0)
+        child(on());
 }
 
 /* Until stdin is closed. */
@@ -71,6 +91,7 @@ static void live(void) {
 static void child(int was_on) {
     signal(SIGUSR1, ignored);
     signal(SIGUSR2, measured);
+    signal(SIGWINCH, forks);
     say("child", getpid(), was_on);
     live();
 }
@@ -96,6 +117,57 @@ static void *fork_here(void *times) {
     return 0;
 }
 
+static void become_another_user(void) {
+    pid_t pid = fork();
+    if (pid == 0 && setgid(65534) == 0 && setuid(65534) == 0)
+        child(on());
+    if (pid == 0)
+        _exit(9);
+}
+
+/* A child of vfork(2) that starts no program, and has this process's memory. */
+static void *lodge(void *unused) {
+    (void)unused;
+    if (vfork() == 0) {
+        say("child", getpid(), on());
+        live();
+    }
+    return 0;
+}
+
+/* Stays connected. */
+static void greet(const char *name) {
+    struct sockaddr_un address;
+    memset(&address, 0, sizeof address);
+    address.sun_family = AF_UNIX;
+    memcpy(address.sun_path + 1, name, strlen(name));
+    socklen_t length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(name));
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+    if (connect(fd, (const struct sockaddr *)&address, length) != 0)
+        perror(name);
+}
+
+static void filter(void) {
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {sizeof code / sizeof *code, code};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+        prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
+        perror("filter");
+}
+
+static int followed(void) {
+#ifdef CONTROL
+    return CONTROL.follow_claim != 0 && CONTROL.follow_claim == CONTROL.claim[3];
+#else
+    return 0;
+#endif
+}
+
 static void make(const char *kind) {
     pthread_t thread;
     if (strcmp(kind, "fork") == 0)
@@ -112,6 +184,20 @@ static void make(const char *kind) {
             execl(me, me, "child", (char *)0);
             _exit(9);
         }
+    } else if (strcmp(kind, "spawn") == 0) {
+        pid_t pid;
+        char name[] = "child";
+        char *const argv[] = {(char *)me, name, 0};
+        posix_spawn(&pid, me, 0, 0, argv, environ);
+    } else if (strcmp(kind, "user") == 0) {
+        become_another_user();
+    } else if (strcmp(kind, "lodger") == 0) {
+        pthread_create(&thread, 0, lodge, 0);
+        pthread_detach(thread);
+    } else if (strncmp(kind, "greet ", 6) == 0) {
+        greet(kind + 6);
+    } else if (strcmp(kind, "filter") == 0) {
+        filter();
     } else if (strcmp(kind, "clone") == 0) {
         if (syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0) == 0)
             child(on());
@@ -127,7 +213,7 @@ static void make(const char *kind) {
 }
 
 int main(int argc, char **argv) {
-    char line[32];
+    char line[64];
     me = argv[0];
     if (argc > 1)
         child(on());
@@ -138,7 +224,7 @@ int main(int argc, char **argv) {
         line[strcspn(line, "\n")] = 0;
         if (strncmp(line, "write ", 6) != 0) {
             make(line);
-            say("made", getpid(), on());
+            say("made", getpid(), strcmp(line, "followed") == 0 ? followed() : on());
             continue;
         }
         written = 0;

@@ -8,6 +8,8 @@
  *   join                      all threads end
  *   map BYTES PATH            maps so much of a file privately
  *   shrink BYTES PATH         has it shrink to nothing and grow to so many bytes, again and again
+ *   fork                      a child that ends at once, and says how
+ *   again                     plugins are counted from 0 again
  *
  * FIRST and SECOND name functions that are linked rather than loaded. */
 #ifndef _GNU_SOURCE
@@ -23,6 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 typedef void write_function(int thread, int i);
@@ -178,6 +181,16 @@ static void shrinking(off_t bytes, const char *path) {
     say("shrinking");
 }
 
+static void forks(void) {
+    int status = -1;
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(0);
+    waitpid(pid, &status, 0);
+    printf("forked %d\n", status);
+    fflush(stdout);
+}
+
 int main(void) {
     char line[4096], path[4000], mode[16];
     int number;
@@ -202,6 +215,10 @@ int main(void) {
             map(bytes, path);
         else if (sscanf(line, "shrink %zu %3999s", &bytes, path) == 2)
             shrinking((off_t)bytes, path);
+        else if (strcmp(line, "fork\n") == 0)
+            forks();
+        else if (strcmp(line, "again\n") == 0)
+            plugins = 0;
         else if (strcmp(line, "reuse\n") == 0)
             reuse();
         else if (strcmp(line, "check\n") == 0)

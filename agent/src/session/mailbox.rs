@@ -11,7 +11,10 @@ use super::{Allow, Attached, Dropped, Ending, Transport};
 use crate::buffer::{Buffer, DESCRIPTOR_BYTES};
 use crate::claim::{self, Holder};
 use crate::clock::StampClock;
-use crate::control::{self, CLAIM_AT, CLOCK_KIND_AT, ControlCopy, OPENING_AT, TargetCounters};
+use crate::control::{
+    self, CLAIM_AT, CLOCK_KIND_AT, ControlCopy, FOLLOW_CLAIM_AT, FOLLOW_SOCKET_AT, OPENING_AT,
+    TargetCounters,
+};
 use crate::error::{AgentError, Result};
 use crate::random::random;
 use crate::target::Target;
@@ -95,6 +98,11 @@ pub(super) fn open(
         last => Handle::generation_after(last),
     };
     write(target, page + OPENING_AT as u64, &opening(target, it, claim, generation))?;
+    if let Some(socket) = it.follow {
+        // After the claim, which makes nothing of what is there; in this order.
+        write(target, page + FOLLOW_SOCKET_AT as u64, &socket.to_le_bytes())?;
+        write(target, page + FOLLOW_CLAIM_AT as u64, &claim.nonce.to_le_bytes())?;
+    }
     it.gate = handle(it, generation).word();
     let transport = write(target, page, &it.gate.to_le_bytes())?;
 

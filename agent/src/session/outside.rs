@@ -8,7 +8,7 @@ use super::mailbox::{control_of, recheck, write};
 use crate::buffer::Buffer;
 use crate::claim::{self, Holder};
 use crate::control::{self, CLAIM_AT};
-use crate::error::Result;
+use crate::error::{AgentError, Result};
 use crate::poke::held;
 use crate::target::Target;
 
@@ -46,6 +46,9 @@ pub fn status(target: &Target, buffer: &Buffer) -> Result<Status> {
 /// Switches a buffer off from outside: a living agent ends its capture, a dead one's remains are
 /// cleared away.
 pub fn detach(target: &Target, buffer: &Buffer, allow: Allow) -> Result<Detached> {
+    if let Some(lender) = target.lender() {
+        return Err(AgentError::SharesMemory { pid: target.pid(), lender });
+    }
     let work = || {
         recheck(target, buffer)?;
         let (copy, raw) = control_of(target, buffer)?;

@@ -21,6 +21,9 @@ use crate::target::Target;
 /// What can be told before anything is made. Whether the target's system call filter may end it.
 pub(crate) fn refuse(target: &Target, allow: Allow) -> Result<bool> {
     let pid = target.pid();
+    if let Some(lender) = target.lender() {
+        return Err(AgentError::SharesMemory { pid, lender });
+    }
     let tracer = target.tracer();
     if tracer != 0 && !allow.traced && !is_ppt(target, tracer) {
         return Err(AgentError::Traced { pid, tracer: describe(target, tracer) });
@@ -76,6 +79,7 @@ pub(super) fn prepare(target: &Target, buffer: Buffer, options: &Options) -> Res
         unattended: Vec::new(),
         left: Vec::new(),
         gate: 0,
+        follow: options.follow,
         base: Default::default(),
         dropped: Dropped::default(),
         retried: false,

@@ -12,8 +12,8 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use ppt_agent::escaped;
 
-use crate::cmd::run::hello::Guest;
 use crate::failure::{Failure, failed};
+use crate::live::Guest;
 use crate::signals::{Before, Signals};
 
 /// A command that was started.
@@ -67,7 +67,7 @@ impl Command {
     ) -> Result<Self, StartError> {
         let (program, arguments) = words.split_first().expect("clap asks for one");
         let mut command = process::Command::new(program);
-        command.args(arguments).env("PPT_RUN", guest.name());
+        command.args(arguments).envs(guest.variables());
         // SAFETY: between fork and exec there are system calls alone.
         unsafe { command.pre_exec(move || before.restore()) };
         let name = escaped(&program.to_string_lossy());

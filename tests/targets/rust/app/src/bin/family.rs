@@ -8,7 +8,7 @@ use std::process::Command;
 use std::sync::atomic::AtomicI32;
 use std::sync::atomic::Ordering::Relaxed;
 
-use job::{Job, Login};
+use job::Login;
 
 static WHO: AtomicI32 = AtomicI32::new(0);
 static WRITTEN: AtomicI32 = AtomicI32::new(0);
@@ -21,8 +21,8 @@ fn one() {
 }
 
 /// In one piece: others write, too.
-fn say(what: &str, value: bool) {
-    let line = format!("{what} {} {}\n", std::process::id(), i32::from(value));
+fn say(what: &str) {
+    let line = format!("{what}\n");
     // SAFETY: bytes of our own.
     let count = unsafe { libc::write(1, line.as_ptr().cast(), line.len()) };
     assert_eq!(count, line.len() as isize);
@@ -33,12 +33,14 @@ extern "C" fn ignored(_: i32) {}
 extern "C" fn measured(_: i32) {
     // SAFETY: a signal with a handler.
     unsafe { libc::raise(libc::SIGUSR1) };
+    let before = WRITTEN.load(Relaxed);
     for _ in 0..100 {
         one();
     }
     // SAFETY: the same.
     unsafe { libc::raise(libc::SIGUSR1) };
-    say("round", job::on());
+    let written = WRITTEN.load(Relaxed) - before;
+    say(&format!("round {} {written} {}", std::process::id(), i32::from(job::on())));
 }
 
 /// Until stdin is closed.
@@ -57,7 +59,7 @@ fn child(was_on: bool) -> ! {
         libc::signal(libc::SIGUSR1, ignored as *const () as usize);
         libc::signal(libc::SIGUSR2, measured as *const () as usize);
     }
-    say("child", was_on);
+    say(&format!("child {} {}", std::process::id(), i32::from(was_on)));
     live()
 }
 
@@ -124,11 +126,10 @@ fn main() {
             }
             None => {
                 make(line.trim());
-                say("made", job::on());
+                say(&format!("made {} {}", std::process::id(), i32::from(job::on())));
             }
         }
         stdout().flush().unwrap();
         line.clear();
     }
-    drop(Job::scope(|_| ()));
 }

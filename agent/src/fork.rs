@@ -1,0 +1,204 @@
+//! Children that a process forks: what tells them from others, what they have of their parent, and
+//! where to look for them.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::Read;
+
+use crate::budget::Budget;
+use crate::buffer::{Buffer, Path};
+use crate::descriptor::{Candidate, Checked, check};
+use crate::error::Result;
+use crate::kin::process;
+use crate::system::System;
+use crate::target::Target;
+
+const AT_RANDOM: u64 = 25;
+/// Most bytes of a list of mappings that are read.
+const MAPS_LIMIT: u64 = 8 << 20;
+
+/// What a process has since its program was started, and its children with it until they start
+/// another one (exec): 16 random bytes that the kernel put on its stack (getauxval(3), AT_RANDOM).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Origin {
+    address: u64,
+    random: [u8; 16],
+}
+
+impl Target {
+    /// The same in two processes where one is a fork of the other, or both are of a third; `None`
+    /// where it cannot be read.
+    pub fn origin(&self) -> Option<Origin> {
+        let address = *self.auxiliary()?.get(&AT_RANDOM)?;
+        let mut random = [0; 16];
+        let read = self.memory().read_exact(address, &mut random);
+        read.is_ok_and(|whole| whole).then_some(Origin { address, random })
+    }
+
+    /// Those of `known`, buffers of a process of the same [origin](Self::origin), that this process
+    /// has where the other one has them. What it had loaded otherwise is not looked for.
+    pub fn copies_of(&self, known: &[Buffer]) -> Result<Vec<Buffer>> {
+        let (mappings, _) = self.mappings(MAPS_LIMIT)?;
+        let mut budget = Budget::of_one();
+        let copy = |it: &Buffer| {
+            let (address, path) = (it.address, Path::Copy);
+            let candidate = Candidate { address, object: "", build_id: "", path };
+            match check(self.memory(), &mappings, candidate, &mut budget) {
+                Checked::Believed(found) if found.descriptor == it.descriptor => Some(Buffer {
+                    name: it.name.clone(),
+                    object: it.object.clone(),
+                    build_id: it.build_id.clone(),
+                    ..*found
+                }),
+                _ => None,
+            }
+        };
+        Ok(known.iter().filter_map(copy).collect())
+    }
+
+    /// The process whose memory it has, as a child of vfork(2) does: its parent. What would be written
+    /// here would be written there.
+    pub(crate) fn lender(&self) -> Option<i32> {
+        const KCMP_VM: i32 = 1;
+        let parent = self.parent()?;
+        // SAFETY: no pointers; what it compares it does not change. Where it is not known, or refused,
+        // this is no answer.
+        let order =
+            unsafe { libc::syscall(libc::SYS_kcmp, self.pid(), parent, KCMP_VM, 0usize, 0usize) };
+        (order == 0).then_some(parent)
+    }
+
+    /// Its parent, as of now.
+    pub fn parent(&self) -> Option<i32> {
+        parent(self.system(), self.pid())
+    }
+}
+
+/// The parent of a process, as of now.
+pub fn parent(system: &System, pid: i32) -> Option<i32> {
+    Some(process(system, pid)?.stat().ok()?.ppid)
+}
+
+/// Whether the environment of a process, as it was when its program was started, has `variable`; not
+/// so, if it may not be read.
+pub fn was_started_with(system: &System, pid: i32, variable: &[u8]) -> bool {
+    let all = read(system, pid, "environ").unwrap_or_default();
+    all.split(|&byte| byte == 0).any(|it| it == variable)
+}
+
+/// Whether a process may be of one of these origins: costs no more than a look at a file, which
+/// tells of most that they are not.
+pub fn may_be_of<'a>(
+    system: &System,
+    pid: i32,
+    mut origins: impl Iterator<Item = &'a Origin>,
+) -> bool {
+    let bytes = read(system, pid, "auxv").unwrap_or_default();
+    let word = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().expect("8 bytes"));
+    let entry = bytes.chunks_exact(16).find(|it| word(&it[..8]) == AT_RANDOM);
+    entry.is_some_and(|entry| origins.any(|it| it.address == word(&entry[8..])))
+}
+
+/// A file of a process that the kernel made when its program was started.
+fn read(system: &System, pid: i32, file: &str) -> Option<Vec<u8>> {
+    /// More than the kernel takes.
+    const MOST: u64 = 8 << 20;
+    let file = File::open(system.proc.join(format!("{pid}/{file}"))).ok()?;
+    let mut bytes = Vec::new();
+    file.take(MOST).read_to_end(&mut bytes).ok()?;
+    Some(bytes)
+}
+
+/// The numbers of all processes.
+fn numbers(system: &System) -> BTreeSet<i32> {
+    let entries = std::fs::read_dir(&system.proc).into_iter().flatten().flatten();
+    entries.filter_map(|it| it.file_name().to_str()?.parse().ok()).collect()
+}
+
+/// Finds out which processes have come into being.
+///
+/// To look costs a read where none has.
+#[derive(Debug)]
+pub struct Newcomers {
+    system: System,
+    seen: BTreeSet<i32>,
+    /// What `/proc/loadavg` said: the pid that was given last.
+    last: Option<String>,
+    /// Looks since all processes were listed.
+    idle: u32,
+}
+
+/// Looks after which all processes are listed, whatever `/proc/loadavg` says: it may be lxcfs's.
+const IDLE: u32 = 10;
+
+impl Newcomers {
+    /// All that come after now.
+    pub fn new(system: &System) -> Self {
+        let last = last_pid(system);
+        Self { system: system.clone(), seen: numbers(system), last, idle: 0 }
+    }
+
+    /// Whether a process lived when all were listed last.
+    pub fn lives(&self, pid: i32) -> bool {
+        self.seen.contains(&pid)
+    }
+
+    /// Those since the last look that live.
+    pub fn look(&mut self) -> Vec<i32> {
+        let last = last_pid(&self.system);
+        self.idle += 1;
+        if last.is_some() && last == self.last && self.idle < IDLE {
+            return Vec::new();
+        }
+        (self.last, self.idle) = (last, 0);
+        let before = std::mem::replace(&mut self.seen, numbers(&self.system));
+        self.seen.difference(&before).copied().collect()
+    }
+}
+
+fn last_pid(system: &System) -> Option<String> {
+    Some(system.proc_text("loadavg")?.rsplit(' ').next()?.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn newcomers_are_those_since_the_last_look() {
+        let root = tempfile::tempdir().unwrap();
+        let system = System { proc: root.path().into(), ..System::default() };
+        let comes = |pid: i32| {
+            fs::create_dir(root.path().join(pid.to_string())).unwrap();
+            let stat = format!("{pid} (a) S 7 {}\n", "0 ".repeat(48));
+            fs::write(root.path().join(format!("{pid}/stat")), stat).unwrap();
+        };
+        let tell = |pid: i32| {
+            fs::write(root.path().join("loadavg"), format!("0.1 0.1 0.1 1/80 {pid}\n")).unwrap();
+        };
+        tell(10);
+        comes(10);
+        let mut newcomers = Newcomers::new(&system);
+        comes(11);
+        assert!(newcomers.look().is_empty(), "nobody told of it");
+        tell(11);
+        assert_eq!(newcomers.look(), [11]);
+        assert!(newcomers.look().is_empty());
+        fs::remove_dir_all(root.path().join("10")).unwrap();
+        comes(12);
+        comes(9);
+        tell(9);
+        assert_eq!(newcomers.look(), [9, 12]);
+        fs::remove_file(root.path().join("loadavg")).unwrap();
+        comes(13);
+        assert_eq!(newcomers.look(), [13], "nobody tells");
+        tell(13);
+        comes(14);
+        let looks = (0..).find(|_| !newcomers.look().is_empty());
+        assert!(looks.is_some_and(|looks| looks <= IDLE), "{looks:?}");
+        assert_eq!(parent(&system, 12), Some(7));
+        assert_eq!(parent(&system, 10), None);
+    }
+}

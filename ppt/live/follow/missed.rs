@@ -1,0 +1,119 @@
+//! What was seen, and not captured: told at the end.
+
+use std::time::Duration;
+
+use crate::code::Code;
+use crate::failure::Failure;
+use crate::report;
+
+/// Processes of one reason that are named.
+const NAMED: usize = 8;
+/// Reasons that are told.
+const REASONS: usize = 8;
+
+#[derive(Default)]
+pub(super) struct Missed {
+    gone: u64,
+    never_fetched: u64,
+    late: Vec<Late>,
+    refused: Vec<Refused>,
+}
+
+/// A process that was captured, but not from its start.
+struct Late {
+    pid: i32,
+    comm: String,
+    age: Option<Duration>,
+}
+
+/// Processes that were refused for one reason; the message is the first one's.
+struct Refused {
+    code: &'static str,
+    message: String,
+    others: Vec<String>,
+    count: usize,
+}
+
+impl Missed {
+    /// One was there, and could not be attached to any more.
+    pub(super) fn gone(&mut self) {
+        self.gone += 1;
+    }
+
+    /// One took the segment with it that it had made.
+    pub(super) fn never_fetched(&mut self) {
+        self.never_fetched += 1;
+    }
+
+    /// One was refused.
+    pub(super) fn refused(&mut self, pid: i32, comm: String, why: Failure) {
+        let (code, reasons) = (why.code(), self.refused.len());
+        match self.refused.iter_mut().find(|it| it.code == code) {
+            Some(reason) => {
+                reason.count += 1;
+                if reason.others.len() < NAMED {
+                    reason.others.push(format!("{pid} ({comm})"));
+                }
+            }
+            None if reasons < REASONS => {
+                let message = format!("process {pid} ({comm}) was not captured: {}", why.message());
+                self.refused.push(Refused { code, message, others: Vec::new(), count: 0 });
+            }
+            None => {}
+        }
+    }
+
+    /// One was found that had said nothing.
+    pub(super) fn late(&mut self, pid: i32, comm: String, age: Option<Duration>) {
+        self.late.push(Late { pid, comm, age });
+    }
+
+    /// It was about to: it has written nothing yet.
+    pub(super) fn said_hello(&mut self, pid: i32) {
+        self.late.retain(|it| it.pid != pid);
+    }
+
+    pub(super) fn tell(&self) {
+        if self.gone > 0 {
+            let (count, s) = (self.gone, if self.gone == 1 { "" } else { "es" });
+            report::warning(
+                Code::NotCaptured,
+                format_args!(
+                    "{count} forked process{s} ended, or started another program, before ppt could attach"
+                ),
+            );
+        }
+        if self.never_fetched > 0 {
+            let (count, s) = (self.never_fetched, if self.never_fetched == 1 { "" } else { "es" });
+            report::warning(
+                Code::NotFetched,
+                format_args!(
+                    "{count} process{s} ended before ppt could fetch the segment: what they wrote in their \
+                     last moments, if anything, is not in the capture"
+                ),
+            );
+        }
+        for Late { pid, comm, age } in self.late.iter().take(NAMED) {
+            let age = age.map_or(String::new(), |age| format!(" {:.1} s", age.as_secs_f64()));
+            report::warning(
+                Code::NotCaptured,
+                format_args!(
+                    "process {pid} ({comm}) said no hello: its first{age} were not captured\n  it was \
+                     started without PPT_RUN and PPT_HELLO in its environment, or built with an older \
+                     pptc"
+                ),
+            );
+        }
+        if let Some(more) = self.late.len().checked_sub(NAMED).filter(|&more| more > 0) {
+            report::warning(Code::NotCaptured, format_args!("so did {more} others"));
+        }
+        for Refused { message, others, count, .. } in &self.refused {
+            let others = match count - others.len() {
+                _ if others.is_empty() => String::new(),
+                0 => format!("\n  the same of {}", others.join(", ")),
+                more => format!("\n  the same of {}, and {more} more", others.join(", ")),
+            };
+            report::warning(Code::NotCaptured, format_args!("{message}{others}"));
+        }
+    }
+}
