@@ -1,4 +1,4 @@
-//! What was typed.
+//! The command line of `ppt`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use ppt_dump::Bound;
 
 use crate::measure::{self, Every};
 
-/// See what a running program does, event by event.
+/// Show what a running program does, event by event.
 #[derive(Parser)]
 #[command(name = "ppt", version, max_term_width = 100, arg_required_else_help = true)]
 pub(crate) struct Args {
@@ -23,31 +23,31 @@ pub(crate) struct Args {
 pub(crate) enum Command {
     /// Capture the frames of a running program until it ends or you press Ctrl-C.
     Attach(Attach),
-    /// Start a command and capture its frames from the very first one.
+    /// Start a command and capture its frames from the first one.
     #[command(after_help = RUN_STATUS)]
     Run(Run),
-    /// Switch a program's buffers off and clear what a dead ppt left in them.
+    /// Switch a program's buffers off, and remove what a killed ppt left in them.
     Detach(Detach),
-    /// List the ppt buffers of a process, or of all that you may look at.
+    /// List the ppt buffers of a process, or of all processes that you may read.
     List(List),
     /// Turn a capture into a table.
     Dump(Dump),
-    /// Say what is in a capture, and what was lost.
+    /// Print what a capture holds, and what was lost.
     Info(Info),
-    /// Build the example server, attach to it while 70 users play, and show the table.
+    /// Build the example server, attach to it while 70 simulated users play, and show the table.
     Demo(Demo),
-    /// Say what stands in the way of attaching: on this machine, and to a process.
+    /// Report what prevents attaching, on this machine or to a process.
     Doctor(Doctor),
-    /// Explain a message: what it means, why it comes, what to do.
+    /// Explain a message: its meaning, its cause, and what to do.
     Explain(Explain),
     #[command(external_subcommand)]
     Other(Vec<OsString>),
 }
 
-const RUN_STATUS: &str = "Exit status: that of the command; 128 + N if signal N ended it; 125 if ppt \
-itself failed, also by wrong usage; 126 if the command cannot be executed; 127 if it is not found.";
+const RUN_STATUS: &str = "Exit status: the command's; 128 + N if signal N ended it; 125 if ppt itself \
+failed or was used wrongly; 126 if the command cannot be executed; 127 if it is not found.";
 
-/// The processes to look at: exactly one way to name them.
+/// The processes, named in exactly one way.
 #[derive(ClapArgs)]
 #[group(id = "which", required = true, multiple = false)]
 pub(crate) struct Processes {
@@ -57,7 +57,7 @@ pub(crate) struct Processes {
     /// Process id, as an option.
     #[arg(short = 'p', long = "pid", value_name = "PID")]
     pid_option: Option<i32>,
-    /// The only process of this name that has ppt buffers.
+    /// The process of this name that has ppt buffers; it must be the only one.
     #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     name: Option<String>,
     /// Every process that has ppt buffers and that you may attach to.
@@ -89,44 +89,44 @@ impl Processes {
     }
 }
 
-/// A refusal that can be lifted.
+/// A safety check that can be overridden.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Allow {
-    /// Attach beside a debugger or strace.
+    /// Attach to a process that a debugger or strace traces.
     Traced,
-    /// Attach to a program whose system call filter may end it.
+    /// Attach to a program although its system call filter might end it.
     Seccomp,
-    /// Take over a buffer that another ppt holds.
+    /// Take over a buffer that another ppt uses.
     ForeignClaim,
 }
 
-/// How often to look for frames.
+/// How often to poll the rings.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Rate {
-    /// As the fastest ring needs, every 0.5 to 10 ms; peaks are remembered.
+    /// Every 0.5 to 10 ms, as the fastest ring needs; remembers peaks.
     Peak,
-    /// The same up to 100 ms: wakes up seldom; a burst out of silence may be lost.
+    /// Every 0.5 to 100 ms: wakes up rarely, but may lose a burst after silence.
     LowPower,
-    /// As the paper does it, every 10 ms to 2 s: to compare with.
+    /// Every 10 ms to 2 s, as in the paper; for comparison.
     Paper,
 }
 
 /// How frames are compressed.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Compress {
-    /// Zstandard, level 1: the smaller files.
+    /// Zstandard, level 1: smaller files.
     Zstd,
-    /// LZ4: the less CPU time.
+    /// LZ4: less CPU time.
     Lz4,
 }
 
-/// What stamps of `option time tsc` count.
+/// The clock of stamps of `option time tsc`.
 #[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Clock {
-    /// The CPU's counter where it can be trusted, else the monotonic clock.
+    /// The CPU's counter if it can be trusted, otherwise the monotonic clock.
     #[default]
     Auto,
-    /// The CPU's counter, or nothing at all.
+    /// The CPU's counter; fail if it cannot be trusted.
     Tsc,
     /// The monotonic clock.
     Monotonic,
@@ -135,7 +135,7 @@ pub(crate) enum Clock {
 /// Who makes the shared memory.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Segment {
-    /// ppt where the program can attach what it makes, else the program.
+    /// ppt if the program can map what ppt makes, otherwise the program.
     Auto,
     /// ppt: System V shared memory.
     Sysv,
@@ -147,7 +147,7 @@ pub(crate) enum Segment {
 pub(crate) struct Attach {
     #[command(flatten)]
     processes: Processes,
-    /// Wait until there is a process of this name that has ppt buffers.
+    /// Wait for a process of this name that has ppt buffers.
     #[arg(long, value_name = "NAME", group = "which")]
     #[arg(value_parser = NonEmptyStringValueParser::new())]
     wait_for: Option<String>,
@@ -173,58 +173,58 @@ pub(crate) struct Run {
     pub(crate) command: Vec<OsString>,
 }
 
-/// How frames are captured, and where they go.
+/// How frames are captured, and where they are written.
 #[derive(ClapArgs)]
 pub(crate) struct Capture {
     /// The capture to write; `-` is stdout.
     #[arg(short, long, value_name = "FILE", default_value = "out.bin")]
     pub(crate) output: PathBuf,
-    /// Only this buffer (may be given again) [default: all].
+    /// Only this buffer (repeatable) [default: all].
     #[arg(short, long = "buffer", value_name = "BUFFER")]
     pub(crate) buffers: Vec<String>,
-    /// Stop after this time, such as 10s or 1m30s.
+    /// Stop after this time, for example 10s or 1m30s.
     #[arg(short, long, value_name = "TIME", value_parser = measure::duration)]
     pub(crate) duration: Option<Duration>,
-    /// Stop before the capture grows beyond this size, such as 500M.
+    /// Stop before the capture exceeds this size, for example 500M.
     #[arg(long, value_name = "SIZE", value_parser = measure::size)]
     pub(crate) max_size: Option<u64>,
-    /// Go on in another file after this time (60s) or size (1G): out.000001.bin, out.000002.bin, ….
+    /// Begin another file after this time (60s) or size (1G): out.000001.bin, out.000002.bin, ….
     #[arg(long, value_name = "TIME|SIZE", value_parser = measure::every,
           conflicts_with = "max_size")]
     pub(crate) rotate: Option<Every>,
-    /// Of the files that --rotate makes, keep only the last N.
+    /// Keep only the last N files of --rotate.
     #[arg(long, value_name = "N", requires = "rotate",
           value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) keep: Option<u32>,
     /// Compress frames, chunk by chunk.
     #[arg(long, value_name = "CODEC")]
     pub(crate) compress: Option<Compress>,
-    /// Slots per thread, a power of two [default: what the frame file says]; `auto` begins with
-    /// those, or with what they grew to in an earlier capture, and has rings that run over grow.
+    /// Slots per thread, a power of two [default: from the frame file]. `auto` begins with that
+    /// number, or with the number of an earlier capture, and grows rings that are too small.
     #[arg(long, value_name = "N|auto", value_parser = measure::slots)]
     pub(crate) slots: Option<measure::Slots>,
-    /// Bound of the memory for rings of each buffer.
+    /// Maximum memory for the rings of each buffer.
     #[arg(long, value_name = "SIZE", value_parser = measure::size, default_value = "256M")]
     pub(crate) memory: u64,
-    /// How often to look for frames.
+    /// How often to poll the rings.
     #[arg(long, value_name = "POLICY", default_value = "peak")]
     pub(crate) rate: Rate,
-    /// What stamps of `option time tsc` count.
+    /// The clock of stamps of `option time tsc`.
     #[arg(long, value_enum, value_name = "CLOCK", default_value = "auto")]
     pub(crate) clock: Clock,
     /// Who makes the shared memory.
     #[arg(long, value_enum, value_name = "KIND", default_value = "auto")]
     pub(crate) segment: Segment,
-    /// Overwrite the capture if it exists.
+    /// Replace the capture if it exists.
     #[arg(long)]
     pub(crate) force: bool,
-    /// Lift refusals, one by one.
+    /// Proceed despite a safety check (repeatable).
     #[arg(long, value_delimiter = ',', value_name = "WHAT")]
     pub(crate) allow: Vec<Allow>,
-    /// Say how the buffers were found and reached.
+    /// Print how ppt found and reached the buffers.
     #[arg(short, long)]
     pub(crate) verbose: bool,
-    /// No progress and no summary.
+    /// Print no progress and no summary.
     #[arg(short, long)]
     pub(crate) quiet: bool,
 }
@@ -240,10 +240,10 @@ impl Capture {
 pub(crate) struct Detach {
     #[command(flatten)]
     pub(crate) processes: Processes,
-    /// Only this buffer (may be given again) [default: all].
+    /// Only this buffer (repeatable) [default: all].
     #[arg(short, long = "buffer", value_name = "BUFFER")]
     pub(crate) buffers: Vec<String>,
-    /// Lift refusals, one by one.
+    /// Proceed despite a safety check (repeatable).
     #[arg(long, value_delimiter = ',', value_name = "WHAT")]
     pub(crate) allow: Vec<Allow>,
 }
@@ -256,7 +256,7 @@ pub(crate) struct List {
     /// Process id, as an option.
     #[arg(short = 'p', long = "pid", value_name = "PID", conflicts_with = "pid")]
     pid_option: Option<i32>,
-    /// As JSON.
+    /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -279,29 +279,29 @@ pub(crate) struct Dump {
     /// The capture; `-` is stdin.
     #[arg(value_name = "FILE")]
     pub(crate) capture: PathBuf,
-    /// Only this buffer (may be given again) [default: all].
+    /// Only this buffer (repeatable) [default: all].
     #[arg(short, long = "buffer", value_name = "BUFFER")]
     pub(crate) buffers: Vec<String>,
-    /// Only this kind of frame, with its columns alone.
+    /// Only this kind of frame, with only its columns.
     #[arg(long, value_name = "NAME")]
     pub(crate) frame: Option<String>,
     /// Format of the table.
     #[arg(long, value_enum, default_value = "tsv")]
     pub(crate) format: Format,
-    /// Where to write it; `-` is stdout.
+    /// Where to write the table; `-` is stdout.
     #[arg(short, long, value_name = "PATH", default_value = "-")]
     pub(crate) output: PathBuf,
-    /// Overwrite that file if it exists.
+    /// Replace that file if it exists.
     #[arg(long)]
     pub(crate) force: bool,
-    /// The missing frames instead of those that are there.
+    /// List the missing frames instead of the captured ones.
     #[arg(long)]
     pub(crate) gaps: bool,
-    /// Only from here on: a sequence number (500), a time since the capture began (1.5s), or a time
-    /// in UTC (2026-11-21T15:04:05.5Z, or @ and seconds since the epoch).
+    /// Only from here on, including the bound: a sequence number (500), a time since the capture
+    /// began (1.5s), or a time in UTC (2026-11-21T15:04:05.5Z, or @ and seconds since the epoch).
     #[arg(long, value_name = "WHERE", value_parser = measure::bound)]
     pub(crate) from: Option<Bound>,
-    /// Only up to here, likewise; what is there belongs to it.
+    /// Only up to here, including the bound, in the same notation.
     #[arg(long, value_name = "WHERE", value_parser = measure::bound)]
     pub(crate) to: Option<Bound>,
 }
@@ -311,20 +311,20 @@ pub(crate) struct Info {
     /// The capture; `-` is stdin.
     #[arg(value_name = "FILE")]
     pub(crate) capture: PathBuf,
-    /// As JSON.
+    /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(ClapArgs)]
 pub(crate) struct Doctor {
-    /// Process id [default: only what holds for the machine].
+    /// Process id [default: check only the machine].
     #[arg(value_name = "PID")]
     pid: Option<i32>,
     /// Process id, as an option.
     #[arg(short = 'p', long = "pid", value_name = "PID", conflicts_with = "pid")]
     pid_option: Option<i32>,
-    /// As JSON.
+    /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -337,7 +337,7 @@ impl Doctor {
 
 #[derive(ClapArgs)]
 pub(crate) struct Explain {
-    /// Name of the message, as `more:` below it says [default: list them].
+    /// Name of the message, as printed after `more:` [default: list all names].
     #[arg(value_name = "CODE")]
     pub(crate) code: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! What was typed after `pptc`.
+//! The command line of `pptc`.
 
 use std::path::PathBuf;
 
@@ -12,11 +12,11 @@ Examples:
   pptc example.frame                   write example.h and example.c
   pptc a.frame b.frame -o generated    write all files into one folder
   pptc --emit cpp,rust example.frame   write example.hpp, example.cpp and example.rs
-  pptc --check *.frame                 only say what is wrong
-  pptc --print layout example.frame    show where each byte of a frame goes
-  pptc fmt *.frame                     format them";
+  pptc --check *.frame                 only report errors
+  pptc --print layout example.frame    show the place of each byte of a frame
+  pptc fmt *.frame                     format frame files";
 
-/// Compiles frame files into the C, C++, Rust or Python code that writes their frames.
+/// Compile frame files into C, C++, Rust or Python code that writes their frames.
 #[derive(Parser)]
 #[command(name = "pptc", version, max_term_width = 100, after_help = EXAMPLES)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
@@ -30,19 +30,19 @@ pub(crate) struct Args {
     /// Folder of the generated files [default: beside each frame file].
     #[arg(short, long, value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
-    /// Languages to write, instead of those that the file's `emit` names.
+    /// Languages to generate, instead of those of the file's `emit`.
     #[arg(long, value_delimiter = ',', value_name = "LANGUAGE", ignore_case = true)]
     pub(crate) emit: Vec<Emit>,
-    /// Only report what is wrong.
+    /// Only check the files; write nothing.
     #[arg(long)]
     pub(crate) check: bool,
-    /// Fail where there are warnings, and write nothing for such a file. Hints are no warnings.
+    /// Treat warnings as errors: write nothing for a file with warnings. Hints are no warnings.
     #[arg(long)]
     pub(crate) deny_warnings: bool,
-    /// Print what the file means, instead of writing anything.
+    /// Print this instead of writing files.
     #[arg(long, value_name = "WHAT")]
     pub(crate) print: Option<Print>,
-    /// Also write a rule for make(1), as a compiler's -MF does.
+    /// Also write a rule for make(1), like a compiler's -MF.
     #[arg(long, value_name = "PATH", conflicts_with_all = ["check", "print"])]
     pub(crate) depfile: Option<PathBuf>,
 }
@@ -64,7 +64,7 @@ pub(crate) enum Emit {
 
 #[derive(Clone, Copy, ValueEnum)]
 pub(crate) enum Print {
-    /// Where each field lies, what is padding, and what the order saves.
+    /// The place of each field, the padding, and the bytes that the order saves.
     Layout,
     /// The schema as JSON.
     Schema,
@@ -81,13 +81,13 @@ impl From<Emit> for Language {
     }
 }
 
-/// What was typed after `fmt`.
+/// The arguments of `pptc fmt`.
 #[derive(clap::Args)]
 pub(crate) struct Fmt {
     /// Frame files; `-` reads standard input and writes standard output.
     #[arg(required = true, value_name = "FILE.frame")]
     pub(crate) files: Vec<PathBuf>,
-    /// Write nothing: name the files that would change, and exit with 1 if there are any.
+    /// Write nothing; print the files that would change, and exit with 1 if there are any.
     #[arg(long)]
     pub(crate) check: bool,
 }
