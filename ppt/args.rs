@@ -151,7 +151,7 @@ pub(crate) struct Attach {
     #[arg(long, value_name = "NAME", group = "which")]
     #[arg(value_parser = NonEmptyStringValueParser::new())]
     wait_for: Option<String>,
-    /// Capture the children that it forks, too: those that are there, and those to come.
+    /// Also capture the children that the process forks: existing and future ones.
     #[arg(long)]
     pub(crate) follow: bool,
     #[command(flatten)]
