@@ -29,6 +29,27 @@ needs() {
     [ -z "$missing" ] || cannot "not found:$missing; $advice"
 }
 
+# fetch PACKAGE FOLDER: Debian's source package, from this machine's own package sources; nothing outside
+# of the current folder changes.
+fetch() {
+    local list
+    mkdir -p apt/sources apt/lists/partial apt/cache/archives/partial
+    for list in /etc/apt/sources.list.d/{debian,ubuntu}.sources; do
+        [ ! -e "$list" ] || sed 's/^Types:.*/Types: deb-src/' "$list" >"apt/sources/$(basename "$list")"
+    done
+    [ ! -e /etc/apt/sources.list ] ||
+        sed -nE 's/^deb(-src)? /deb-src /p' /etc/apt/sources.list | sort -u >apt/sources/own.list
+    apt() {
+        apt-get -qq -o Dir::Etc::sourcelist=/dev/null -o Dir::Etc::sourceparts="$PWD/apt/sources" \
+            -o Dir::State::lists="$PWD/apt/lists" -o Dir::Cache="$PWD/apt/cache" \
+            -o APT::Sandbox::User="$(id -un)" "$@"
+    }
+    # A mirror may lack the newest one: then that of the release.
+    apt update && { apt source "$1" || apt source "$1/$(. /etc/os-release && echo "$VERSION_CODENAME")"; } \
+        >fetch.out 2>&1 || cannot "$1's source package cannot be fetched: $(tail -n 1 fetch.out)"
+    mv "$1"-[0-9]*/ "$2"
+}
+
 declare -A pid ports # by server
 
 stop_servers() {

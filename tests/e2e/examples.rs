@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::SystemTime;
 
-use crate::support::{Account, Bench, Target, available, root, text};
+use crate::support::{Account, Bench, Target, available, ppt, root, text};
 
 const PPTC: &str = env!("CARGO_BIN_EXE_pptc");
 
@@ -301,6 +301,55 @@ fn python() {
     assert_eq!(table.numbers("status"), [200, 404]);
     assert_eq!(table.numbers("bytes"), [6, 13]);
     assert_eq!(table.cells("path"), ["/", "/a/page/that/is/not/there/at/all"]);
+}
+
+/// Workers of Python's multiprocessing are killed while they serve, and others come.
+#[test]
+fn python_workers() {
+    if !available("make") || !crate::python::has_headers() {
+        return;
+    }
+    let bench = Bench::new();
+    copy(&root().join("examples/python"), &bench.path("python"));
+    run(bench
+        .command("make")
+        .args(["-C", "python", &format!("PPTC={PPTC}")])
+        .env_remove("MAKEFLAGS"));
+    let mut command = bench.command(ppt());
+    command.args(["run", "-q", "--", "python3", "python/workers.py", "0", "3"]);
+    let (mut target, stderr) = Target::spawn_loud(command);
+    let port: u16 = target.stdout.wait_for("port ").parse().unwrap();
+    let mut answers = 0;
+    let mut get = || {
+        // Of a worker that is killed, no answer comes.
+        let mut answer = String::new();
+        let Ok(mut socket) = TcpStream::connect(("127.0.0.1", port)) else { return };
+        let asked = socket.write_all(b"GET / HTTP/1.0\r\n\r\n");
+        let _ = asked.and_then(|()| socket.read_to_string(&mut answer).map(|_| ()));
+        answers += u64::from(answer.ends_with("hello\n"));
+    };
+    let master = crate::support::child_of(target.pid());
+    for _ in 0..5 {
+        (0..100).for_each(|_| get());
+        let workers = std::fs::read_to_string(format!("/proc/{master}/task/{master}/children"));
+        let workers = workers.unwrap();
+        let last = workers.split_whitespace().next_back();
+        if let Some(pid) = last.and_then(|it| it.parse().ok()) {
+            // SAFETY: no pointers; a worker is not waited for before it has ended.
+            unsafe { libc::kill(pid, libc::SIGKILL) };
+        }
+    }
+    (0..100).for_each(|_| get());
+    // SAFETY: no pointers; it lives until it is told to end.
+    unsafe { libc::kill(master.cast_signed(), libc::SIGTERM) };
+    let said = target.stdout.wait_for("workers ");
+    assert!(target.wait().success(), "{}", stderr.rest());
+    let numbers: Vec<u64> = said.split(' ').filter_map(|it| it.parse().ok()).collect();
+    let [workers, begun, done] = numbers.try_into().unwrap();
+    let account = Account::of(&bench.info("out.bin"));
+    assert!((done..=begun).contains(&account.captured), "{done} of {begun}: {account:?}");
+    assert_eq!((account.lost, account.dropped), (0, 0));
+    assert!(workers > 3 && answers >= 500 && begun >= answers - workers, "{said}: {answers}");
 }
 
 #[test]
