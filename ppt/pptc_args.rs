@@ -1,7 +1,9 @@
 //! The command line of `pptc`.
 
 use std::path::PathBuf;
+use std::sync::LazyLock;
 
+use clap::builder::PossibleValue;
 use clap::{Parser, Subcommand, ValueEnum};
 use ppt_codegen::Language;
 
@@ -54,15 +56,6 @@ pub(crate) enum Command {
 }
 
 #[derive(Clone, Copy, ValueEnum)]
-pub(crate) enum Emit {
-    C,
-    #[value(alias = "c++")]
-    Cpp,
-    Rust,
-    Python,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
 pub(crate) enum Print {
     /// The place of each field, the padding, and the bytes that the order saves.
     Layout,
@@ -70,14 +63,21 @@ pub(crate) enum Print {
     Schema,
 }
 
-impl From<Emit> for Language {
-    fn from(emit: Emit) -> Self {
-        match emit {
-            Emit::C => Language::C,
-            Emit::Cpp => Language::Cpp,
-            Emit::Rust => Language::Rust,
-            Emit::Python => Language::Python,
-        }
+/// A language that ppt writes, as it is typed.
+#[derive(Clone, Copy)]
+pub(crate) struct Emit(pub(crate) Language);
+
+impl ValueEnum for Emit {
+    fn value_variants<'a>() -> &'a [Self] {
+        static ALL: LazyLock<Vec<Emit>> =
+            LazyLock::new(|| Language::ALL.iter().map(|&it| Emit(it)).collect());
+        &ALL
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        let (option, word) = (self.0.option(), self.0.word());
+        let value = PossibleValue::new(option);
+        Some(if option.eq_ignore_ascii_case(word) { value } else { value.alias(word) })
     }
 }
 

@@ -138,7 +138,7 @@ impl Run<'_> {
             return print(&frames, what, gap)
                 .map_err(|error| format!("pptc: cannot write standard output: {error}\n"));
         }
-        let languages: Vec<Language> = self.args.emit.iter().map(|&it| it.into()).collect();
+        let languages: Vec<Language> = self.args.emit.iter().map(|it| it.0).collect();
         let outputs = match ppt_codegen::generate(&frames, &name, &languages) {
             Ok(outputs) => outputs,
             Err(GenerateError::Names(failure)) => {

@@ -68,13 +68,13 @@ pub fn generate(
     };
     let mut outputs = Vec::new();
     for language in languages {
-        let (taken, word) = match language {
-            Language::C | Language::Rust => (Vec::new(), ""),
-            Language::Cpp => (cpp::taken(&frames.schema), "C++"),
-            Language::Python => (python::taken(&frames.schema), "Python"),
+        let taken = match language {
+            Language::C | Language::Rust => Vec::new(),
+            Language::Cpp => cpp::taken(&frames.schema),
+            Language::Python => python::taken(&frames.schema),
         };
         if !taken.is_empty() {
-            return Err(GenerateError::Names(frames.taken(&taken, word)));
+            return Err(GenerateError::Names(frames.taken(&taken, *language)));
         }
         match language {
             Language::C => outputs.extend(c::emit(&frames.schema, stem, origin)),

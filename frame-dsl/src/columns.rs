@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::schema::{Clock, Edge, Field, FieldType, Frame, Int, Schema};
+use crate::stored::Stored;
 
 /// Columns that every table may have; no field may be called so.
 pub const STANDARD_COLUMNS: [&str; 12] = [
@@ -170,30 +171,23 @@ fn cell_name(field: &Field, element: u32) -> String {
 }
 
 fn column_type(schema: &Schema, ty: &FieldType) -> ColumnType {
-    match ty {
-        FieldType::I8 => ColumnType::Int(Int::I8),
-        FieldType::I16 => ColumnType::Int(Int::I16),
-        FieldType::I32 => ColumnType::Int(Int::I32),
-        FieldType::I64 => ColumnType::Int(Int::I64),
-        FieldType::U8 => ColumnType::Int(Int::U8),
-        FieldType::U16 => ColumnType::Int(Int::U16),
-        FieldType::U32 => ColumnType::Int(Int::U32),
-        FieldType::U64 => ColumnType::Int(Int::U64),
-        FieldType::F32 => ColumnType::F32,
-        FieldType::F64 => ColumnType::F64,
-        FieldType::Bool => ColumnType::Bool,
-        FieldType::Duration => ColumnType::Duration,
-        FieldType::Timeval => ColumnType::Time(TimeType::Timeval),
-        FieldType::Timespec { clock } => ColumnType::Time(TimeType::Timespec(*clock)),
-        FieldType::Ns { clock } => ColumnType::Time(TimeType::Ns(*clock)),
-        FieldType::Tsc => ColumnType::Time(TimeType::Ticks),
-        FieldType::Enum { name } => match schema.enums.iter().position(|it| it.name == *name) {
-            Some(index) => ColumnType::Enum { index, repr: schema.enums[index].repr },
-            // Not in a checked schema: such a field has no bytes.
-            None => ColumnType::Bytes { len: 0 },
-        },
-        FieldType::Char { len } => ColumnType::Text { len: *len },
-        FieldType::Bytes { len } => ColumnType::Bytes { len: *len },
+    if let Some(time) = TimeType::of(ty) {
+        return ColumnType::Time(time);
+    }
+    match (ty, ty.stored(schema)) {
+        (FieldType::Duration, _) => ColumnType::Duration,
+        (_, Some(Stored::Int(int))) => ColumnType::Int(int),
+        (_, Some(Stored::F32)) => ColumnType::F32,
+        (_, Some(Stored::F64)) => ColumnType::F64,
+        (_, Some(Stored::Bool)) => ColumnType::Bool,
+        (_, Some(Stored::Enum(it))) => {
+            let index = schema.enums.iter().position(|other| other.name == it.name);
+            ColumnType::Enum { index: index.expect("just found"), repr: it.repr }
+        }
+        (_, Some(Stored::Text { len })) => ColumnType::Text { len },
+        (_, Some(Stored::Bytes { len })) => ColumnType::Bytes { len },
+        // An enum that a checked schema would have: such a field has no bytes.
+        (_, None | Some(Stored::Timeval | Stored::Timespec)) => ColumnType::Bytes { len: 0 },
     }
 }
 

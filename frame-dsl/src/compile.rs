@@ -5,6 +5,7 @@ use std::path::Path;
 
 use crate::check::{Checked, Declarations, check};
 use crate::diagnostic::{Diagnostic, Severity, Sink, Span};
+use crate::language::Language;
 use crate::mistake::{Kind, Mistake};
 use crate::parse::parse;
 use crate::render::render;
@@ -14,16 +15,6 @@ use crate::text::Text;
 /// Bytes of the longest frame file that is read: far more than the limits of a buffer allow to be
 /// useful, and little enough to answer at once whatever the bytes are.
 pub const MAX_SOURCE_BYTES: usize = 1 << 20;
-
-/// A language that ppt writes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[expect(missing_docs, reason = "the names say it")]
-pub enum Language {
-    C,
-    Cpp,
-    Rust,
-    Python,
-}
 
 /// What a frame file means.
 #[derive(Debug, Clone)]
@@ -143,11 +134,12 @@ impl Compiled {
     }
 
     /// Why there is no output in `language`: it needs the names of `declared` for itself.
-    pub fn taken(&self, declared: &[Declared], language: &'static str) -> Failure {
+    pub fn taken(&self, declared: &[Declared], language: Language) -> Failure {
         let mut sink = Sink::default();
         for &it in declared {
             let (kind, name, place) = self.declaration(it);
             let name = name.to_owned();
+            let language = language.word();
             let mistake = Mistake::TakenName { kind, name, language };
             match place {
                 Some(place) => sink.report(place, mistake),

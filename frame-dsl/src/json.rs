@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::schema::{
     Attribute, Clock, Extra, Field, FieldType, Interval, MAX_JSON_BYTES, MAX_JSON_DEPTH, Schema,
 };
+use crate::stored::plain;
 use crate::verify::{SchemaError, verify};
 
 impl Schema {
@@ -134,18 +135,6 @@ impl TryFrom<FieldText> for Field {
 fn field_type(text: &FieldText) -> Result<FieldType, String> {
     let needs = |key: &str| format!("field `{}` of type `{}` needs `{key}`", text.name, text.ty);
     let ty = match text.ty.as_str() {
-        "i8" => FieldType::I8,
-        "i16" => FieldType::I16,
-        "i32" => FieldType::I32,
-        "i64" => FieldType::I64,
-        "u8" => FieldType::U8,
-        "u16" => FieldType::U16,
-        "u32" => FieldType::U32,
-        "u64" => FieldType::U64,
-        "f32" => FieldType::F32,
-        "f64" => FieldType::F64,
-        "bool" => FieldType::Bool,
-        "duration" => FieldType::Duration,
         "timeval" => FieldType::Timeval,
         "timespec" => FieldType::Timespec { clock: text.clock.ok_or_else(|| needs("clock"))? },
         "ns" => FieldType::Ns { clock: text.clock.ok_or_else(|| needs("clock"))? },
@@ -153,7 +142,8 @@ fn field_type(text: &FieldText) -> Result<FieldType, String> {
         "enum" => FieldType::Enum { name: text.enumeration.clone().ok_or_else(|| needs("enum"))? },
         "char" => FieldType::Char { len: text.len.ok_or_else(|| needs("len"))? },
         "bytes" => FieldType::Bytes { len: text.len.ok_or_else(|| needs("len"))? },
-        other => return Err(format!("field `{}` has the unknown type `{other}`", text.name)),
+        other => plain(other)
+            .ok_or_else(|| format!("field `{}` has the unknown type `{other}`", text.name))?,
     };
     let takes_clock = matches!(ty, FieldType::Timespec { .. } | FieldType::Ns { .. });
     let takes_len = matches!(ty, FieldType::Char { .. } | FieldType::Bytes { .. });

@@ -36,6 +36,8 @@ mod draw;
 mod format;
 mod hash;
 mod json;
+#[cfg(feature = "parser")]
+mod language;
 pub mod layout;
 #[cfg(feature = "parser")]
 mod mistake;
@@ -47,6 +49,7 @@ mod render;
 #[cfg(feature = "parser")]
 mod reserved;
 pub mod schema;
+mod stored;
 #[cfg(feature = "parser")]
 mod suggest;
 #[cfg(feature = "parser")]
@@ -58,15 +61,18 @@ mod wording;
 
 pub use columns::{Column, ColumnType, Measure, Style, TimeType, columns};
 #[cfg(feature = "parser")]
-pub use compile::{Compiled, Declared, Failure, Language, MAX_SOURCE_BYTES, compile};
+pub use compile::{Compiled, Declared, Failure, MAX_SOURCE_BYTES, compile};
 #[cfg(feature = "parser")]
 pub use diagnostic::{Diagnostic, Note, Severity, Span};
 #[cfg(feature = "parser")]
 pub use draw::draw;
 #[cfg(feature = "parser")]
 pub use format::format;
+#[cfg(feature = "parser")]
+pub use language::Language;
 pub use layout::Layout;
 #[cfg(feature = "parser")]
 pub use render::render;
 pub use schema::Schema;
+pub use stored::Stored;
 pub use verify::SchemaError;

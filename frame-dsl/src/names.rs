@@ -23,6 +23,26 @@ pub fn upper_camel(name: &str) -> String {
     camel
 }
 
+/// The macro that writes a frame of its own in C: `PPT_WRITE_JOB`.
+pub fn block_macro(frame: &str) -> String {
+    format!("PPT_WRITE_{}", frame.to_ascii_uppercase())
+}
+
+/// The macro that sets a field of the thread's frame in C: `WRITE_JOB_KIND`.
+pub fn field_macro(frame: &str, field: &str) -> String {
+    format!("WRITE_{frame}_{field}").to_ascii_uppercase()
+}
+
+/// The macro that stamps such a field: `WRITE_JOB_START_TIMESTAMP`.
+pub fn stamp_macro(frame: &str, field: &str) -> String {
+    field_macro(frame, field) + "_TIMESTAMP"
+}
+
+/// A value of an enum in C: `JOB_KIND_LOGIN`.
+pub fn enumerator(buffer: &str, of: &str, value: &str) -> String {
+    format!("{buffer}_{of}_{value}").to_ascii_uppercase()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,6 +1,7 @@
 //! Sizes and alignments of types: the same in C, C++ and Rust, on x86-64 and AArch64.
 
 use crate::schema::{Clock, Enum, Field, FieldType, Frame, Int, Schema};
+use crate::stored::Stored;
 
 impl Int {
     /// Every integer type.
@@ -73,25 +74,12 @@ impl FieldType {
     /// Bytes of one value. An enum is looked up in `schema`; one that is not there has no bytes,
     /// which a checked schema excludes.
     pub fn size(&self, schema: &Schema) -> u32 {
-        match self {
-            FieldType::I8 | FieldType::U8 | FieldType::Bool => 1,
-            FieldType::I16 | FieldType::U16 => 2,
-            FieldType::I32 | FieldType::U32 | FieldType::F32 => 4,
-            FieldType::I64 | FieldType::U64 | FieldType::F64 => 8,
-            FieldType::Duration | FieldType::Ns { .. } | FieldType::Tsc => 8,
-            FieldType::Timeval | FieldType::Timespec { .. } => 16,
-            FieldType::Enum { name } => schema.enum_named(name).map_or(0, |it| it.repr.size()),
-            FieldType::Char { len } | FieldType::Bytes { len } => *len,
-        }
+        self.stored(schema).map_or(0, Stored::size)
     }
 
     /// Natural alignment in bytes: 1, 2, 4 or 8.
     pub fn align(&self, schema: &Schema) -> u32 {
-        match self {
-            FieldType::Timeval | FieldType::Timespec { .. } => 8,
-            FieldType::Char { .. } | FieldType::Bytes { .. } => 1,
-            other => other.size(schema).max(1),
-        }
+        self.stored(schema).map_or(1, Stored::align)
     }
 
     /// Whether it is a point in time: what `time` stands for.
@@ -110,37 +98,17 @@ impl FieldType {
             _ => None,
         }
     }
-
-    /// The word of the type in JSON.
-    pub fn word(&self) -> &'static str {
-        match self {
-            FieldType::I8 => "i8",
-            FieldType::I16 => "i16",
-            FieldType::I32 => "i32",
-            FieldType::I64 => "i64",
-            FieldType::U8 => "u8",
-            FieldType::U16 => "u16",
-            FieldType::U32 => "u32",
-            FieldType::U64 => "u64",
-            FieldType::F32 => "f32",
-            FieldType::F64 => "f64",
-            FieldType::Bool => "bool",
-            FieldType::Duration => "duration",
-            FieldType::Timeval => "timeval",
-            FieldType::Timespec { .. } => "timespec",
-            FieldType::Ns { .. } => "ns",
-            FieldType::Tsc => "tsc",
-            FieldType::Enum { .. } => "enum",
-            FieldType::Char { .. } => "char",
-            FieldType::Bytes { .. } => "bytes",
-        }
-    }
 }
 
 impl Field {
     /// Number of values: 1, or the elements of an array.
     pub fn count(&self) -> u32 {
         self.array.unwrap_or(1)
+    }
+
+    /// Whether it can be stamped: one point in time.
+    pub fn is_stamped(&self) -> bool {
+        self.ty.is_time() && self.array.is_none()
     }
 
     /// Bytes of the field, all elements of an array.

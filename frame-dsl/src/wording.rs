@@ -3,6 +3,7 @@
 
 use std::fmt::{self, Display};
 
+use crate::language::Language;
 use crate::mistake::{Mistake, NumberFault};
 use crate::schema::{
     DEFAULT_SLOTS, MAX_ENUMS, MAX_FIELDS, MAX_FRAME_BYTES, MAX_FRAMES, MAX_NAME_BYTES, MAX_SLOTS,
@@ -112,11 +113,14 @@ impl Mistake {
                 }
             }
 
-            Mistake::UnknownLanguage { word, suggestion } => say(
-                format!("ppt does not write `{}`", Short(word)),
-                "expected `C`, `C++`, `Rust` or `Python`",
-            )
-            .meant(*suggestion, "write `emit C, C++, Rust, Python;` or some of these"),
+            Mistake::UnknownLanguage { word, suggestion } => {
+                let words: Vec<_> = Language::words().collect();
+                let (last, first) = words.split_last().expect("there are some");
+                let expected = format!("expected `{}` or `{last}`", first.join("`, `"));
+                let all = format!("write `emit {};` or some of these", words.join(", "));
+                say(format!("ppt does not write `{}`", Short(word)), expected)
+                    .meant(*suggestion, all)
+            }
             Mistake::LanguageTwice { word } => {
                 say(format!("`{word}` is named twice"), "named before")
             }

@@ -3,8 +3,6 @@
 use ppt_capture::frame_dsl::{Style, columns};
 use ppt_codegen::{Language, Schema, generate, parse};
 
-const LANGUAGES: [Language; 4] = [Language::C, Language::Cpp, Language::Rust, Language::Python];
-
 /// A frame file is refused with a message, or becomes a layout, a schema that reads back the same,
 /// and code in every language that can say it.
 pub(crate) fn text(input: &[u8]) {
@@ -21,7 +19,7 @@ pub(crate) fn text(input: &[u8]) {
     let json = compiled.schema.to_json();
     assert_eq!(Schema::from_json(json.as_bytes()).unwrap(), compiled.schema);
     draw(&compiled.schema);
-    for language in LANGUAGES {
+    for &language in Language::ALL {
         // Some names are free in the one language and taken in the other.
         if let Ok(outputs) = generate(&compiled, "fuzz.frame", &[language]) {
             assert!(outputs.iter().all(|it| !it.text.is_empty()));

@@ -10,17 +10,18 @@ use crate::diagnostic::{Sink, Span};
 use crate::mistake::{Kind, Mistake};
 use crate::reserved::LATER;
 use crate::schema::{Edge, Extra, Field, FieldType, Interval, MAX_FRAME_BYTES, MAX_NAME_BYTES};
+use crate::stored::{PLAIN, plain};
 use crate::suggest::{from_elsewhere, nearest};
 
 /// The words that name types. They are contextual: only an enum may not be called so.
-const TYPE_WORDS: [&str; 18] = [
-    "int", "float", "double", "time", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f32",
-    "f64", "bool", "duration", "char", "bytes",
-];
+fn type_words<'w>() -> impl Iterator<Item = &'w str> {
+    let plain = PLAIN.iter().map(|it| it.1);
+    ["int", "float", "double", "time"].into_iter().chain(plain).chain(["char", "bytes"])
+}
 
 /// Whether the word names a type, or begins one.
 pub(super) fn is_type_word(word: &str) -> bool {
-    TYPE_WORDS.contains(&word) || word == "interval"
+    type_words().any(|it| it == word) || word == "interval"
 }
 
 /// The names that a type can have in this file.
@@ -85,24 +86,18 @@ impl<'a> Types<'a> {
                 sink.report(word.span.clone(), mistake);
                 return None;
             }
-            ("int" | "i32", _) => FieldType::I32,
-            ("float" | "f32", _) => FieldType::F32,
-            ("double" | "f64", _) => FieldType::F64,
+            ("int", _) => FieldType::I32,
+            ("float", _) => FieldType::F32,
+            ("double", _) => FieldType::F64,
             ("time", _) => self.time.ty(),
-            ("i8", _) => FieldType::I8,
-            ("i16", _) => FieldType::I16,
-            ("i64", _) => FieldType::I64,
-            ("u8", _) => FieldType::U8,
-            ("u16", _) => FieldType::U16,
-            ("u32", _) => FieldType::U32,
-            ("u64", _) => FieldType::U64,
-            ("bool", _) => FieldType::Bool,
-            ("duration", _) => FieldType::Duration,
-            (text, _) if self.enums.contains(text) => FieldType::Enum { name: text.to_owned() },
-            _ => {
-                self.unknown(word, sink);
-                return None;
-            }
+            (text, _) => match plain(text) {
+                Some(ty) => ty,
+                None if self.enums.contains(text) => FieldType::Enum { name: text.to_owned() },
+                None => {
+                    self.unknown(word, sink);
+                    return None;
+                }
+            },
         };
         Some((ty, length))
     }
@@ -126,9 +121,7 @@ impl<'a> Types<'a> {
     fn suggestion(&self, word: &str) -> Option<String> {
         let enums = self.file.enums.iter().map(|it| &it.name.text).chain(&self.file.lost);
         let enums = enums.map(String::as_str);
-        from_elsewhere(word)
-            .or_else(|| nearest(word, TYPE_WORDS.into_iter().chain(enums)))
-            .map(str::to_owned)
+        from_elsewhere(word).or_else(|| nearest(word, type_words().chain(enums))).map(str::to_owned)
     }
 }
 

@@ -10,7 +10,7 @@ use super::names;
 use crate::ast::File;
 use crate::diagnostic::{Note, Sink, Span};
 use crate::mistake::{Kind, Mistake};
-use crate::names::upper_camel;
+use crate::names::{block_macro, enumerator, field_macro, stamp_macro, upper_camel};
 use crate::schema::MAX_VALUES;
 
 /// Reports every two declarations that would get one name in a generated language.
@@ -44,26 +44,24 @@ struct Generated<'a> {
 fn c_names<'a>(buffer: &str, file: &'a File, drafts: &'a [Draft]) -> Vec<Generated<'a>> {
     let mut names = Vec::new();
     for Draft { frame, places } in drafts {
-        let upper = frame.name.to_ascii_uppercase();
         let mut add = |name, of, declared, place| {
             names.push(Generated { name, of, declared, place });
         };
         let of = format!("frame `{}`", frame.name);
-        add(format!("PPT_WRITE_{upper}"), of, frame.name.as_str(), &places.name);
+        add(block_macro(&frame.name), of, frame.name.as_str(), &places.name);
         for (field, place) in frame.fields.iter().zip(&places.fields) {
-            let macro_name = format!("WRITE_{upper}_{}", field.name.to_ascii_uppercase());
             let of = format!("`{}` of frame `{}`", field.name, frame.name);
-            if field.ty.is_time() {
-                add(format!("{macro_name}_TIMESTAMP"), of.clone(), &field.name, place);
+            if field.is_stamped() {
+                add(stamp_macro(&frame.name, &field.name), of.clone(), &field.name, place);
             }
-            add(macro_name, of, &field.name, place);
+            add(field_macro(&frame.name, &field.name), of, &field.name, place);
         }
     }
     for it in &file.enums {
         for value in it.values.iter().take(MAX_VALUES) {
             let (of, value) = (&it.name.text, &value.name);
             names.push(Generated {
-                name: format!("{buffer}_{of}_{}", value.text).to_ascii_uppercase(),
+                name: enumerator(buffer, of, &value.text),
                 of: format!("`{}` of enum `{of}`", value.text),
                 declared: &value.text,
                 place: &value.span,

@@ -12,8 +12,8 @@ mod number;
 mod options;
 
 use crate::ast::{self, File};
-use crate::compile::Language;
 use crate::diagnostic::{Sink, Span};
+use crate::language::Language;
 use crate::layout;
 use crate::mistake::Mistake;
 use crate::schema::{Extra, JSON_VERSION, Schema};

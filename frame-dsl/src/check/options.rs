@@ -2,8 +2,8 @@
 
 use super::{names, number};
 use crate::ast::{Argument, File, Setting, Word};
-use crate::compile::Language;
 use crate::diagnostic::{Note, Sink};
+use crate::language::Language;
 use crate::mistake::{Kind, Mistake};
 use crate::names::is_identifier;
 use crate::schema::{Clock, DEFAULT_SLOTS, FieldType, MAX_SLOTS, MIN_SLOTS};
@@ -37,39 +37,19 @@ impl Time {
 pub(super) fn languages(file: &File, sink: &mut Sink) -> Vec<Language> {
     let mut languages = Vec::new();
     for word in &file.emits {
-        match language(&word.text) {
+        match Language::of_word(&word.text) {
             Some(language) if languages.contains(&language) => {
                 sink.report(word.span.clone(), Mistake::LanguageTwice { word: word.text.clone() });
             }
             Some(language) => languages.push(language),
             None => {
-                let suggestion = like_a_language(&word.text);
+                let suggestion = Language::nearest(&word.text);
                 let mistake = Mistake::UnknownLanguage { word: word.text.clone(), suggestion };
                 sink.report(word.span.clone(), mistake);
             }
         }
     }
     languages
-}
-
-fn language(word: &str) -> Option<Language> {
-    match word {
-        "C" => Some(Language::C),
-        "C++" => Some(Language::Cpp),
-        "Rust" => Some(Language::Rust),
-        "Python" => Some(Language::Python),
-        _ => None,
-    }
-}
-
-fn like_a_language(word: &str) -> Option<&'static str> {
-    match word.to_ascii_lowercase().as_str() {
-        "c" | "c11" | "c99" => Some("C"),
-        "cpp" | "cxx" | "cc" | "c++" => Some("C++"),
-        "rs" => Some("Rust"),
-        "py" => Some("Python"),
-        _ => nearest(word, ["Rust", "Python"]),
-    }
 }
 
 /// The buffer's name and slots.

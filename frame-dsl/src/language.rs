@@ -1,0 +1,74 @@
+//! The languages that ppt writes: a line each.
+
+use crate::suggest::nearest;
+
+macro_rules! languages {
+    ($($(#[$doc:meta])* $case:ident: $word:literal, $option:literal, $like:expr;)*) => {
+        /// A language that ppt writes.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[expect(missing_docs, reason = "the names say it")]
+        pub enum Language {
+            $($(#[$doc])* $case,)*
+        }
+
+        impl Language {
+            /// Every language.
+            pub const ALL: &[Language] = &[$(Language::$case,)*];
+
+            /// Its name, which is also its word in a frame file.
+            pub fn word(self) -> &'static str {
+                match self {
+                    $(Language::$case => $word,)*
+                }
+            }
+
+            /// Its word on a command line.
+            pub fn option(self) -> &'static str {
+                match self {
+                    $(Language::$case => $option,)*
+                }
+            }
+
+            /// What else people write, in lower case.
+            fn like(self) -> &'static [&'static str] {
+                match self {
+                    $(Language::$case => &$like,)*
+                }
+            }
+        }
+    };
+}
+
+languages! {
+    C: "C", "c", ["c11", "c99"];
+    Cpp: "C++", "cpp", ["cxx", "cc"];
+    Rust: "Rust", "rust", ["rs"];
+    Python: "Python", "python", ["py"];
+}
+
+impl Language {
+    /// The language that a frame file calls so.
+    pub(crate) fn of_word(word: &str) -> Option<Language> {
+        Self::ALL.iter().copied().find(|it| it.word() == word)
+    }
+
+    /// The language that is probably meant.
+    pub(crate) fn nearest(word: &str) -> Option<&'static str> {
+        let lower = word.to_ascii_lowercase();
+        let is_meant = |it: &&Language| {
+            it.word().eq_ignore_ascii_case(&lower)
+                || it.option() == lower
+                || it.like().contains(&&*lower)
+        };
+        match Self::ALL.iter().find(is_meant) {
+            Some(it) => Some(it.word()),
+            // Everything is near to one letter.
+            None => nearest(word, Self::words().filter(|it| it.len() > 3)),
+        }
+    }
+
+    /// Their words, in order.
+    pub(crate) fn words() -> impl Iterator<Item = &'static str> {
+        Self::ALL.iter().map(|it| it.word())
+    }
+}
