@@ -156,7 +156,7 @@ fn the_recipe_of_a_field_type_names_every_place() {
     let page = fs::read_to_string(root.join("CONTRIBUTING.md")).unwrap();
     let recipe = page.split("- **A field type**").nth(1).unwrap();
     let recipe = recipe.split("- **A warning**").next().unwrap();
-    let telling = ["FieldType", "ColumnType"]
+    let telling = ["FieldType", "ColumnType", "Stored"]
         .map(|ty| ["Bool", "Bytes", "Timespec"].map(|case| format!("{ty}::{case}")))
         .concat();
     let mut files = Vec::new();

@@ -14,14 +14,17 @@
 mod c;
 mod compile;
 mod cpp;
-mod interval;
+mod emitter;
+mod model;
 mod python;
 mod rust;
-mod stamps;
 mod text;
 mod write;
 
 use std::path::Path;
+
+use emitter::Emitter;
+use model::Model;
 
 pub use compile::{CompileError, compile};
 pub use ppt_frame_dsl::{
@@ -66,25 +69,29 @@ pub fn generate(
         ([], of_file) => of_file,
         (asked, _) => asked,
     };
+    let model = Model::new(&frames.schema, stem, origin);
     let mut outputs = Vec::new();
-    for language in languages {
-        let taken = match language {
-            Language::C | Language::Rust => Vec::new(),
-            Language::Cpp => cpp::taken(&frames.schema),
-            Language::Python => python::taken(&frames.schema),
-        };
+    for &language in languages {
+        let emitter = emitter(language);
+        let taken = model.declared().filter(|&(it, name)| emitter.takes(&model, it, name));
+        let taken: Vec<Declared> = taken.map(|it| it.0).collect();
         if !taken.is_empty() {
-            return Err(GenerateError::Names(frames.taken(&taken, *language)));
+            return Err(GenerateError::Names(frames.taken(&taken, language)));
         }
-        match language {
-            Language::C => outputs.extend(c::emit(&frames.schema, stem, origin)),
-            Language::Cpp => outputs.extend(cpp::emit(&frames.schema, stem, origin)),
-            Language::Rust => outputs.push(rust::emit(&frames.schema, stem, origin)),
-            Language::Python => outputs.extend(python::emit(&frames.schema, stem, origin)),
-        }
+        outputs.extend(emitter.emit(&model));
     }
     // Python's module is made of C's files, and more.
     let mut names = std::collections::HashSet::new();
     outputs.retain(|output| names.insert(output.name.clone()));
     Ok(outputs)
+}
+
+/// Who writes which language.
+fn emitter(language: Language) -> &'static dyn Emitter {
+    match language {
+        Language::C => &c::C,
+        Language::Cpp => &cpp::Cpp,
+        Language::Rust => &rust::Rust,
+        Language::Python => &python::Python,
+    }
 }

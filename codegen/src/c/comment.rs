@@ -1,7 +1,8 @@
 //! What a frame file says about itself, as C comments; and its integers, as C literals.
 
-use ppt_frame_dsl::schema::{Field, FieldType};
+use ppt_frame_dsl::Stored;
 
+use crate::model::Field;
 use crate::text::Text;
 
 /// Text for a C comment: it cannot end it, seem to begin another, be a trigraph, or show the lines
@@ -34,15 +35,16 @@ pub(crate) fn doc(text: &str, out: &mut Text) {
 }
 
 /// What a struct member's comment says.
-pub(crate) fn remark(field: &Field) -> String {
+pub(crate) fn remark(field: &Field<'_>) -> String {
     let mut parts = Vec::new();
-    if let FieldType::Enum { name } = &field.ty {
-        parts.push(format!("enum {name}"));
+    if let Stored::Enum(it) = field.stored {
+        parts.push(format!("enum {}", it.name));
     }
-    if let FieldType::Ns { clock } | FieldType::Timespec { clock } = &field.ty {
+    // What a struct timeval counts its name says.
+    if let Some(clock) = field.clock().filter(|_| field.stored != Stored::Timeval) {
         parts.push(format!("{} clock", clock.word()));
     }
-    if field.ty == FieldType::Tsc {
+    if field.is_ticks() {
         parts.push("ticks".into());
     }
     if !field.unit.is_empty() {

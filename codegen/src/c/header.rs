@@ -1,25 +1,21 @@
 //! `STEM.h`: enums, structs, and both ways to write a frame.
 
-use ppt_frame_dsl::Schema;
-use ppt_frame_dsl::schema::{Field, FieldType, Frame};
+use ppt_frame_dsl::Stored;
+use ppt_frame_dsl::names::{block_macro, enumerator, field_macro, stamp_macro};
 
 use super::comment::{doc, literal};
 use super::structure::{assertions, members};
 use super::words::{Enums, stores};
-use super::{Buffer, array_length, element_type, frame_type};
-use crate::stamps::{Stamp, clock_number, stamped, stamps};
+use super::{banner, element_type, frame_type};
+use crate::model::{Frame, Model, Stamp, clock_number};
 use crate::text::Text;
 
 const FIXED: &str = include_str!("../../runtime/c/target.h");
 
-/// Words up to which the stores are inlined wherever a frame is written.
-const INLINE_WORDS: u32 = 32;
-
-pub(super) fn emit(buffer: &Buffer) -> String {
-    let schema = buffer.schema;
+pub(super) fn emit(model: &Model<'_>) -> String {
     let mut out = Text::new();
-    out.line(&buffer.banner("Frames"));
-    let guard = format!("{}_H", buffer.symbol("").to_uppercase().trim_end_matches('_'));
+    out.line(&banner(model, "Frames"));
+    let guard = format!("{}_H", model.symbol("").to_uppercase().trim_end_matches('_'));
     out.lines([&*format!("#ifndef {guard}"), &*format!("#define {guard}")]);
     out.blank();
     for header in ["stdbool.h", "stdint.h", "string.h", "sys/time.h", "time.h"] {
@@ -27,45 +23,41 @@ pub(super) fn emit(buffer: &Buffer) -> String {
     }
     out.block(FIXED);
     out.blank();
-    let frames = schema.frames.iter().map(|frame| ("frame", frame.name.as_str()));
-    claim(
-        buffer,
-        &format!("{}.h", buffer.stem),
-        frames.chain([("buffer", &*schema.buffer)]),
-        &mut out,
-    );
+    let frames = model.frames.iter().map(|frame| ("frame", frame.name));
+    let names = frames.chain([("buffer", model.buffer())]);
+    claim(model, &format!("{}.h", model.stem), names, &mut out);
     out.line("#ifdef __cplusplus");
     out.line("extern \"C\" {");
     out.line("#endif");
     out.blank();
-    enums(schema, &mut out);
-    for frame in &schema.frames {
-        structure(schema, frame, &mut out);
+    enums(model, &mut out);
+    for frame in &model.frames {
+        structure(frame, &mut out);
     }
     out.line("#if PPT1_ENABLED");
     out.blank();
-    symbols(buffer, &mut out);
-    for frame in &schema.frames {
-        let symbol = buffer.symbol(&format!("frame_{}", frame.name));
+    symbols(model, &mut out);
+    for frame in &model.frames {
+        let symbol = model.symbol(&format!("frame_{}", frame.name));
         out.line(&format!("extern PPT1_THREAD {} {symbol};", frame_type(frame)));
     }
     out.blank();
-    switch(buffer, &mut out);
-    for frame in &schema.frames {
-        commit(buffer, frame, &frame_type(frame), Enums::Integers, &mut out);
-        write_frame(buffer, frame, &mut out);
-        setters(buffer, frame, &mut out);
+    switch(model, &mut out);
+    for frame in &model.frames {
+        commit(model, frame, &frame_type(frame), Enums::Integers, &mut out);
+        write_frame(model, frame, &mut out);
+        setters(model, frame, &mut out);
     }
-    for frame in &schema.frames {
-        field_macros(buffer, frame, &mut out);
+    for frame in &model.frames {
+        field_macros(model, frame, &mut out);
     }
     out.line("#else /* nothing is compiled in; arguments are not evaluated */");
     out.blank();
-    disabled(buffer, &mut out);
+    disabled(model, &mut out);
     out.line("#endif /* PPT1_ENABLED */");
     out.blank();
-    for frame in &schema.frames {
-        block_form(buffer, frame, &mut out);
+    for frame in &model.frames {
+        block_form(model, frame, &mut out);
     }
     out.line("#ifdef __cplusplus");
     out.line("}");
@@ -77,12 +69,12 @@ pub(super) fn emit(buffer: &Buffer) -> String {
 
 /// Two headers that declare one name in one file stop here, and say who they are.
 pub(crate) fn claim<'n>(
-    buffer: &Buffer,
+    model: &Model<'_>,
     header: &str,
     names: impl IntoIterator<Item = (&'static str, &'n str)>,
     out: &mut Text,
 ) {
-    let me = format!("{header} (schema {:016x})", buffer.hash);
+    let me = format!("{header} (schema {:016x})", model.hash);
     for (what, name) in names {
         let claim = format!("PPT_{}_{}_IS_OF", what.to_uppercase(), name.to_uppercase());
         out.line(&format!("#ifdef {claim}"));
@@ -99,89 +91,88 @@ pub(crate) fn claim<'n>(
     out.blank();
 }
 
-fn enums(schema: &Schema, out: &mut Text) {
-    for it in &schema.enums {
-        let prefix = format!("{}_{}", schema.buffer, it.name).to_uppercase();
+fn enums(model: &Model<'_>, out: &mut Text) {
+    for it in &model.schema.enums {
+        let enumerator = |value: &str| enumerator(model.buffer(), &it.name, value);
         doc(&it.doc, out);
         let fits = |value: i128| i32::try_from(value).is_ok();
         if it.values.iter().all(|(_, value)| fits(*value)) {
             out.open("enum {");
             for (name, value) in &it.values {
-                out.line(&format!("{prefix}_{} = {},", name.to_uppercase(), literal(*value)));
+                out.line(&format!("{} = {},", enumerator(name), literal(*value)));
             }
             out.close("};");
         } else {
             // An enumerator of C11 is an int.
             for (name, value) in &it.values {
-                let (name, value) = (name.to_uppercase(), literal(*value));
-                out.line(&format!("#define {prefix}_{name} {value}"));
+                out.line(&format!("#define {} {}", enumerator(name), literal(*value)));
             }
         }
         out.blank();
     }
 }
 
-fn structure(schema: &Schema, frame: &Frame, out: &mut Text) {
+fn structure(frame: &Frame<'_>, out: &mut Text) {
     let name = frame_type(frame);
-    doc(&frame.doc, out);
+    doc(frame.doc, out);
     out.open(&format!("typedef struct {name} {{"));
-    members(schema, frame, |ty| element_type(schema, ty).into(), out);
+    members(frame, |field| element_type(field.stored).into(), out);
     out.close(&format!("}} {name};"));
-    assertions(schema, frame, &name, out);
+    assertions(frame, &name, out);
 }
 
 /// What the linker is asked for. Names carry ABI version and schema.
-pub(crate) fn symbols(buffer: &Buffer, out: &mut Text) {
-    out.line(&format!("extern ppt1_control {};", buffer.symbol("control")));
-    out.line(&format!("ppt1_thread *{}(unsigned frame);", buffer.symbol("begin")));
-    out.line(&format!("void {}(ppt1_thread *thread);", buffer.symbol("end")));
-    out.line(&format!("void {}(void);", buffer.symbol("prepare")));
-    out.line(&format!("struct timespec {}(int clock);", buffer.symbol("clock")));
-    out.line(&format!("uint64_t {}(void);", buffer.symbol("stamp")));
+pub(crate) fn symbols(model: &Model<'_>, out: &mut Text) {
+    out.line(&format!("extern ppt1_control {};", model.symbol("control")));
+    out.line(&format!("ppt1_thread *{}(unsigned frame);", model.symbol("begin")));
+    out.line(&format!("void {}(ppt1_thread *thread);", model.symbol("end")));
+    out.line(&format!("void {}(void);", model.symbol("prepare")));
+    out.line(&format!("struct timespec {}(int clock);", model.symbol("clock")));
+    out.line(&format!("uint64_t {}(void);", model.symbol("stamp")));
 }
 
 /// The expression that is true while somebody is attached: one load.
-pub(crate) fn is_on(buffer: &Buffer) -> String {
-    let control = buffer.symbol("control");
+pub(crate) fn is_on(model: &Model<'_>) -> String {
+    let control = model.symbol("control");
     format!("__builtin_expect(__atomic_load_n(&{control}.gate, __ATOMIC_RELAXED) != 0, 0) != 0")
 }
 
 /// `on`, `now` and `prepare`.
-fn switch(buffer: &Buffer, out: &mut Text) {
-    let name = &buffer.schema.buffer;
+fn switch(model: &Model<'_>, out: &mut Text) {
+    let name = model.buffer();
     out.line("/* Whether somebody is attached: one load. */");
     out.open(&format!("static inline int ppt_{name}_on(void) {{"));
-    out.line(&format!("return {};", is_on(buffer)));
+    out.line(&format!("return {};", is_on(model)));
     out.close("}");
     out.blank();
     out.line("/* Lets an idle thread pay for what the first frame costs. */");
     out.open(&format!("static inline void ppt_{name}_prepare(void) {{"));
     out.line(&format!("if (ppt_{name}_on())"));
-    out.line(&format!("    {}();", buffer.symbol("prepare")));
+    out.line(&format!("    {}();", model.symbol("prepare")));
     out.close("}");
     out.blank();
-    for stamp in stamps(buffer.schema) {
-        now(buffer, &stamp, &format!("ppt_{name}_"), out);
+    for stamp in &model.stamps {
+        now(model, stamp, &format!("ppt_{name}_"), out);
     }
 }
 
 /// A function that takes a time stamp; the names of functions start with `prefix`.
-pub(crate) fn now(buffer: &Buffer, stamp: &Stamp, prefix: &str, out: &mut Text) {
-    let ty = element_type(buffer.schema, &stamp.ty);
-    let Some(clock) = stamp.ty.clock() else {
-        return now_ticks(buffer, stamp, prefix, out);
+pub(crate) fn now(model: &Model<'_>, stamp: &Stamp<'_>, prefix: &str, out: &mut Text) {
+    let ty = element_type(stamp.stored);
+    let Some(clock) = stamp.clock else {
+        return now_ticks(model, stamp, prefix, out);
     };
-    out.line(&format!("/* The {} clock; 0 when nobody is attached. */", clock.word()));
+    out.line(&format!("/* {}; 0 when nobody is attached. */", stamp.about()));
     out.open(&format!("static inline {ty} {prefix}{}(void) {{", stamp.name));
     out.line("struct timespec t = {0, 0};");
     out.line(&format!("if ({prefix}on())"));
-    out.line(&format!("    t = {}({});", buffer.symbol("clock"), clock_number(clock)));
-    match stamp.ty {
-        FieldType::Timeval => {
+    out.line(&format!("    t = {}({});", model.symbol("clock"), clock_number(clock)));
+    match stamp.stored {
+        Stored::Timeval => {
             out.line("struct timeval now = {t.tv_sec, t.tv_nsec / 1000};");
             out.line("return now;");
         }
-        FieldType::Timespec { .. } => out.line("return t;"),
+        Stored::Timespec => out.line("return t;"),
         _ => out.line("return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;"),
     }
     out.close("}");
@@ -189,71 +180,65 @@ pub(crate) fn now(buffer: &Buffer, stamp: &Stamp, prefix: &str, out: &mut Text) 
 }
 
 /// The same for the CPU's counter, or what stands in for it.
-fn now_ticks(buffer: &Buffer, stamp: &Stamp, prefix: &str, out: &mut Text) {
-    let control = buffer.symbol("control");
-    out.line("/* Ticks of the CPU, which ppt makes nanoseconds of; 0 when nobody is attached. */");
+fn now_ticks(model: &Model<'_>, stamp: &Stamp<'_>, prefix: &str, out: &mut Text) {
+    let control = model.symbol("control");
+    out.line(&format!("/* {}; 0 when nobody is attached. */", stamp.about()));
     out.open(&format!("static inline uint64_t {prefix}{}(void) {{", stamp.name));
     out.line(&format!("if (!{prefix}on())"));
     out.line("    return 0;");
     out.line(&format!("uint32_t kind = __atomic_load_n(&{control}.clock_kind, __ATOMIC_RELAXED);"));
     out.line("if (__builtin_expect(kind != PPT1_CLOCK_TICKS, 0))");
-    out.line(&format!("    return {}();", buffer.symbol("stamp")));
+    out.line(&format!("    return {}();", model.symbol("stamp")));
     out.line("return ppt1_ticks();");
     out.close("}");
     out.blank();
 }
 
 /// The function that copies a frame, of the type `ty`, into the ring.
-pub(crate) fn commit(buffer: &Buffer, frame: &Frame, ty: &str, enums: Enums, out: &mut Text) {
-    let schema = buffer.schema;
-    let id = schema.frames.iter().position(|it| std::ptr::eq(it, frame)).expect("of this schema");
-    let inline = if frame.size / 8 <= INLINE_WORDS {
-        "static inline __attribute__((always_inline))"
-    } else {
-        "static inline"
-    };
+pub(crate) fn commit(model: &Model<'_>, frame: &Frame<'_>, ty: &str, enums: Enums, out: &mut Text) {
+    let inline =
+        if frame.inline { "static inline __attribute__((always_inline))" } else { "static inline" };
     out.line("/* Stores a frame, word by word, into the next slot of the thread's ring. */");
     out.open(&format!(
         "{inline} void {}(const {ty} *f) {{",
-        buffer.symbol(&format!("commit_{}", frame.name))
+        model.symbol(&format!("commit_{}", frame.name))
     ));
-    out.line(&format!("ppt1_thread *t = {}({id});", buffer.symbol("begin")));
+    out.line(&format!("ppt1_thread *t = {}({});", model.symbol("begin"), frame.id));
     out.open("if (t) {");
     out.line("uint64_t *s = t->slot;");
-    for statement in stores(schema, frame, enums, schema.multi().then_some(id)) {
+    for statement in stores(frame, enums) {
         out.line(&statement);
     }
-    out.line(&format!("{}(t);", buffer.symbol("end")));
+    out.line(&format!("{}(t);", model.symbol("end")));
     out.close("}");
     out.close("}");
     out.blank();
 }
 
 /// The macro form's write.
-fn write_frame(buffer: &Buffer, frame: &Frame, out: &mut Text) {
-    let schema = buffer.schema;
+fn write_frame(model: &Model<'_>, frame: &Frame<'_>, out: &mut Text) {
     out.line("/* The macro form: writes the frame that belongs to the thread. */");
     out.open(&format!("static inline void ppt_write_{}_frame(void) {{", frame.name));
-    out.line(&format!("if (ppt_{}_on())", schema.buffer));
+    out.line(&format!("if (ppt_{}_on())", model.buffer()));
     out.line(&format!(
         "    {}(&{});",
-        buffer.symbol(&format!("commit_{}", frame.name)),
-        buffer.symbol(&format!("frame_{}", frame.name))
+        model.symbol(&format!("commit_{}", frame.name)),
+        model.symbol(&format!("frame_{}", frame.name))
     ));
     out.close("}");
     out.blank();
 }
 
 /// Typed copies for array fields of the macro form.
-fn setters(buffer: &Buffer, frame: &Frame, out: &mut Text) {
-    let symbol = buffer.symbol(&format!("frame_{}", frame.name));
-    for field in frame.fields.iter().filter(|it| array_length(it).is_some()) {
-        let name = &field.name;
-        let function = buffer.symbol(&format!("set_{}_{name}", frame.name));
-        let ty = element_type(buffer.schema, &field.ty);
+fn setters(model: &Model<'_>, frame: &Frame<'_>, out: &mut Text) {
+    let symbol = model.symbol(&format!("frame_{}", frame.name));
+    for field in frame.fields.iter().filter(|it| it.length().is_some()) {
+        let name = field.name;
+        let function = model.symbol(&format!("set_{}_{name}", frame.name));
+        let ty = element_type(field.stored);
         out.open(&format!("static inline void {function}(const {ty} *from) {{"));
-        match field.ty {
-            FieldType::Char { len } => {
+        match field.stored {
+            Stored::Text { len } => {
                 out.line(&format!("ppt1_text({symbol}.{name}, from, {len});"));
             }
             _ => out.line(&format!("memcpy({symbol}.{name}, from, sizeof {symbol}.{name});")),
@@ -263,28 +248,24 @@ fn setters(buffer: &Buffer, frame: &Frame, out: &mut Text) {
     }
 }
 
-fn macro_name(frame: &Frame, field: &Field) -> String {
-    format!("WRITE_{}_{}", frame.name, field.name).to_uppercase()
-}
-
 /// The macro form: `WRITE_<FRAME>_<FIELD>(v)`, and `…_TIMESTAMP()` for times.
-fn field_macros(buffer: &Buffer, frame: &Frame, out: &mut Text) {
-    let symbol = buffer.symbol(&format!("frame_{}", frame.name));
+fn field_macros(model: &Model<'_>, frame: &Frame<'_>, out: &mut Text) {
+    let symbol = model.symbol(&format!("frame_{}", frame.name));
     out.line("/* The macro form: stores into the thread's frame, on or off; only clocks look. */");
     for field in &frame.fields {
-        let (name, of) = (&field.name, macro_name(frame, field));
-        if array_length(field).is_some() {
-            let setter = buffer.symbol(&format!("set_{}_{name}", frame.name));
+        let (name, of) = (field.name, field_macro(frame.name, field.name));
+        if field.length().is_some() {
+            let setter = model.symbol(&format!("set_{}_{name}", frame.name));
             out.line(&format!("#define {of}(v) {setter}(v)"));
         } else {
             out.line(&format!("#define {of}(v) ((void)({symbol}.{name} = (v)))"));
         }
-        if stamped(field) {
-            let stamps = stamps(buffer.schema);
-            let stamp = stamps.iter().find(|it| it.ty == field.ty).expect("listed");
+        if field.stamp.is_some() {
             out.line(&format!(
-                "#define {of}_TIMESTAMP() ((void)({symbol}.{name} = ppt_{}_{}()))",
-                buffer.schema.buffer, stamp.name
+                "#define {}() ((void)({symbol}.{name} = ppt_{}_{}()))",
+                stamp_macro(frame.name, name),
+                model.buffer(),
+                model.stamp_of(field).name
             ));
         }
     }
@@ -292,33 +273,34 @@ fn field_macros(buffer: &Buffer, frame: &Frame, out: &mut Text) {
 }
 
 /// The same names where nothing is compiled in.
-fn disabled(buffer: &Buffer, out: &mut Text) {
-    let name = &buffer.schema.buffer;
+fn disabled(model: &Model<'_>, out: &mut Text) {
+    let name = model.buffer();
     out.line(&format!("static inline int ppt_{name}_on(void) {{ return 0; }}"));
     out.line(&format!("static inline void ppt_{name}_prepare(void) {{}}"));
-    for stamp in stamps(buffer.schema) {
-        let ty = element_type(buffer.schema, &stamp.ty);
+    for stamp in &model.stamps {
+        let ty = element_type(stamp.stored);
         out.open(&format!("static inline {ty} ppt_{name}_{}(void) {{", stamp.name));
-        match stamp.ty {
-            FieldType::Timeval | FieldType::Timespec { .. } => {
+        match stamp.stored {
+            Stored::Timeval | Stored::Timespec => {
                 out.lines([&*format!("{ty} never = {{0, 0}};"), "return never;"]);
             }
             _ => out.line("return 0;"),
         }
         out.close("}");
     }
-    for frame in &buffer.schema.frames {
-        let commit = buffer.symbol(&format!("commit_{}", frame.name));
+    for frame in &model.frames {
+        let commit = model.symbol(&format!("commit_{}", frame.name));
         out.line(&format!(
             "static inline void {commit}(const {} *f) {{ (void)f; }}",
             frame_type(frame)
         ));
         out.line(&format!("static inline void ppt_write_{}_frame(void) {{}}", frame.name));
         for field in &frame.fields {
-            let of = macro_name(frame, field);
+            let of = field_macro(frame.name, field.name);
             out.line(&format!("#define {of}(v) ((void)sizeof(v))"));
-            if stamped(field) {
-                out.line(&format!("#define {of}_TIMESTAMP() ((void)0)"));
+            if field.stamp.is_some() {
+                let stamp = stamp_macro(frame.name, field.name);
+                out.line(&format!("#define {stamp}() ((void)0)"));
             }
         }
     }
@@ -326,25 +308,25 @@ fn disabled(buffer: &Buffer, out: &mut Text) {
 }
 
 /// The block form: a loop that runs once when on, over a frame of its own.
-fn block_form(buffer: &Buffer, frame: &Frame, out: &mut Text) {
+fn block_form(model: &Model<'_>, frame: &Frame<'_>, out: &mut Text) {
     let ty = frame_type(frame);
-    let name = frame.name.to_uppercase();
-    out.line(&format!("/* PPT_WRITE_{name}(f) {{ f.field = value; }} runs its block only while"));
+    let name = block_macro(frame.name);
+    out.line(&format!("/* {name}(f) {{ f.field = value; }} runs its block only while"));
     out.line(
         " * somebody is attached and writes the frame at its end; `break`, `return` and `goto`",
     );
     out.line(
         " * out of it abandon the frame. `continue` does not: it ends the block, and writes it. */",
     );
-    out.line(&format!("#define PPT_WRITE_{name}(f) PPT1_BLOCK \\"));
+    out.line(&format!("#define {name}(f) PPT1_BLOCK \\"));
     out.line(&format!(
         "    for (int ppt_on_##f = ppt_{}_on(); ppt_on_##f; ppt_on_##f = 0) \\",
-        buffer.schema.buffer
+        model.buffer()
     ));
     out.line(&format!("        for ({ty} f = PPT1_ZERO({ty}); ppt_on_##f; \\"));
     out.line(&format!(
         "             {}(&f), ppt_on_##f = 0)",
-        buffer.symbol(&format!("commit_{}", frame.name))
+        model.symbol(&format!("commit_{}", frame.name))
     ));
     out.blank();
 }

@@ -1,8 +1,7 @@
 //! `STEM.c`: schema, descriptor, control page and everything off the hot path.
 
-use ppt_frame_dsl::Schema;
-
-use super::{Buffer, frame_type};
+use super::{banner, frame_type};
+use crate::model::Model;
 use crate::text::Text;
 
 const FIXED: &str = include_str!("../../runtime/c/target.c");
@@ -32,10 +31,10 @@ const HEADERS: [&str; 16] = [
 
 /// The text of the source file of `header`; `macro_form` says whether it defines what the macro
 /// form writes into.
-pub(crate) fn emit(buffer: &Buffer, header: &str, macro_form: bool) -> String {
-    let schema = buffer.schema;
+pub(crate) fn emit(model: &Model<'_>, header: &str, macro_form: bool) -> String {
+    let schema = model.schema;
     let mut out = Text::new();
-    out.line(&buffer.banner("The slow path"));
+    out.line(&banner(model, "The slow path"));
     out.lines(["#ifndef _GNU_SOURCE", "#define _GNU_SOURCE", "#endif"]);
     out.line(&format!("#include \"{header}\""));
     out.blank();
@@ -49,8 +48,8 @@ pub(crate) fn emit(buffer: &Buffer, header: &str, macro_form: bool) -> String {
         "#error \"ppt: _GNU_SOURCE comes too late: compile this file by itself, or before others\"";
     out.lines(["#if !defined(MADV_DONTFORK) || !defined(CLOCK_MONOTONIC)", needs, "#endif"]);
     out.blank();
-    out.line(&format!("#define PPT1_(name) {}##name", buffer.symbol("")));
-    out.line(&format!("#define PPT1_SCHEMA_HASH UINT64_C(0x{:016x})", buffer.hash));
+    out.line(&format!("#define PPT1_(name) {}##name", model.symbol("")));
+    out.line(&format!("#define PPT1_SCHEMA_HASH UINT64_C(0x{:016x})", model.hash));
     out.line(&format!("#define PPT1_STRIDE {}", schema.stride));
     out.line(&format!("#define PPT1_LOG2_SLOTS {}", schema.slots.ilog2()));
     out.line(&format!("#define PPT1_FRAMES {}", schema.frames.len()));
@@ -61,7 +60,7 @@ pub(crate) fn emit(buffer: &Buffer, header: &str, macro_form: bool) -> String {
         "#pragma GCC diagnostic ignored \"-Woverlength-strings\"",
     ]);
     out.line("static const char ppt1_schema[] =");
-    json_literal(schema, &mut out);
+    json_literal(&schema.to_json(), &mut out);
     out.line("#pragma GCC diagnostic pop");
     out.blank();
     out.line("#if defined(__SANITIZE_THREAD__) && !defined(__clang__) && __GNUC__ > 10");
@@ -80,7 +79,7 @@ pub(crate) fn emit(buffer: &Buffer, header: &str, macro_form: bool) -> String {
     out.block(HELLO);
     out.blank();
     if macro_form {
-        thread_frames(buffer, &mut out);
+        thread_frames(model, &mut out);
     }
     out.line("#if defined(__SANITIZE_THREAD__) && !defined(__clang__) && __GNUC__ > 10");
     out.lines(["#pragma GCC diagnostic pop", "#endif"]);
@@ -89,13 +88,13 @@ pub(crate) fn emit(buffer: &Buffer, header: &str, macro_form: bool) -> String {
 }
 
 /// The frames that the macro form fills.
-fn thread_frames(buffer: &Buffer, out: &mut Text) {
+fn thread_frames(model: &Model<'_>, out: &mut Text) {
     out.line("#ifdef __cplusplus");
     out.line("extern \"C\" {");
     out.line("#endif");
     out.line("/* The macro form's frames, one a thread: fields keep their last value. */");
-    for frame in &buffer.schema.frames {
-        let symbol = buffer.symbol(&format!("frame_{}", frame.name));
+    for frame in &model.frames {
+        let symbol = model.symbol(&format!("frame_{}", frame.name));
         out.line(&format!("PPT1_WEAK PPT1_THREAD {} {symbol};", frame_type(frame)));
     }
     out.line("#ifdef __cplusplus");
@@ -105,9 +104,8 @@ fn thread_frames(buffer: &Buffer, out: &mut Text) {
 }
 
 /// The schema's JSON as string literals of a readable length.
-fn json_literal(schema: &Schema, out: &mut Text) {
+fn json_literal(json: &str, out: &mut Text) {
     const WIDTH: usize = 88;
-    let json = schema.to_json();
     let mut line = String::new();
     for byte in json.bytes() {
         match byte {

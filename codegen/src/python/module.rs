@@ -1,39 +1,38 @@
 //! `STEM_python.c`: tables of what the frames are, a function or two for each, and the module.
 
-use ppt_frame_dsl::schema::{Edge, Field, FieldType, Frame, Schema};
+use ppt_frame_dsl::Stored;
+use ppt_frame_dsl::schema::{Edge, FieldType};
 
 use super::{scope_name, zero};
 use crate::c::comment::literal;
-use crate::c::{Buffer, frame_type};
-use crate::interval::interval;
-use crate::stamps::{Stamp, stamps};
+use crate::c::{banner, frame_type};
+use crate::model::{Field, Frame, Model};
 use crate::text::Text;
 
 const FIXED: &str = include_str!("../../runtime/python/module.c");
 
-pub(super) fn emit(buffer: &Buffer) -> String {
-    let schema = buffer.schema;
-    let name = &schema.buffer;
+pub(super) fn emit(model: &Model<'_>) -> String {
+    let name = model.buffer();
     let mut out = Text::new();
-    out.line(&buffer.banner("Python's module"));
+    out.line(&banner(model, "Python's module"));
     out.lines(["#define PY_SSIZE_T_CLEAN", "#include <Python.h>", "#include <stddef.h>"]);
-    out.line(&format!("#include \"{}.h\"", buffer.stem));
+    out.line(&format!("#include \"{}.h\"", model.stem));
     out.blank();
-    let names: usize = schema.frames.iter().map(|frame| frame.fields.len()).sum();
+    let names: usize = model.frames.iter().map(|frame| frame.fields.len()).sum();
     out.line(&format!("#define PPT_PY_MODULE \"{name}\""));
     out.line(&format!("#define PPT_PY_NAMES {names}"));
-    out.line(&format!("#define PPT_PY_STRIDE {}", schema.stride));
+    out.line(&format!("#define PPT_PY_STRIDE {}", model.schema.stride));
     out.block(FIXED);
     out.blank();
     let mut first = 0;
-    for frame in &schema.frames {
-        table(buffer, frame, first, &mut out);
+    for frame in &model.frames {
+        table(model, frame, first, &mut out);
         first += frame.fields.len();
-        functions(buffer, frame, &mut out);
+        functions(model, frame, &mut out);
     }
-    switch(buffer, &mut out);
-    enums(schema, &mut out);
-    module(buffer, &mut out);
+    switch(model, &mut out);
+    enums(model, &mut out);
+    module(model, &mut out);
     out.finish()
 }
 
@@ -51,24 +50,23 @@ fn string(text: &str) -> String {
 }
 
 /// The function of the fixed part that stores an element.
-fn setter(schema: &Schema, ty: &FieldType) -> &'static str {
-    match ty {
-        FieldType::Duration | FieldType::Ns { .. } => "i64",
-        FieldType::Timeval => "timeval",
-        FieldType::Timespec { .. } => "timespec",
-        FieldType::Char { .. } => "text",
-        FieldType::Bytes { .. } => "bytes",
-        FieldType::Tsc => "u64",
-        FieldType::Enum { name } => {
-            schema.enum_named(name).expect("a checked schema's enums exist").repr.word()
-        }
-        plain => plain.word(),
+fn setter(stored: Stored<'_>) -> &'static str {
+    match stored {
+        Stored::Int(int) => int.word(),
+        Stored::Enum(it) => it.repr.word(),
+        Stored::F32 => "f32",
+        Stored::F64 => "f64",
+        Stored::Bool => "bool",
+        Stored::Timeval => "timeval",
+        Stored::Timespec => "timespec",
+        Stored::Text { .. } => "text",
+        Stored::Bytes { .. } => "bytes",
     }
 }
 
 /// A field's type, for messages.
-fn type_word(field: &Field) -> String {
-    match &field.ty {
+fn type_word(field: &Field<'_>) -> String {
+    match field.ty {
         FieldType::Enum { name } => name.clone(),
         FieldType::Char { len } => format!("char[{len}]"),
         FieldType::Bytes { len } => format!("bytes[{len}]"),
@@ -80,9 +78,8 @@ fn type_word(field: &Field) -> String {
     }
 }
 
-fn table(buffer: &Buffer, frame: &Frame, first: usize, out: &mut Text) {
-    let schema = buffer.schema;
-    let (name, ty) = (&frame.name, frame_type(frame));
+fn table(model: &Model<'_>, frame: &Frame<'_>, first: usize, out: &mut Text) {
+    let (name, ty) = (frame.name, frame_type(frame));
     out.open(&format!("static const pptpy_field pptpy_fields_{name}[] = {{"));
     for field in &frame.fields {
         let array = field.array.map_or(String::new(), |count| format!("[{count}]"));
@@ -91,28 +88,30 @@ fn table(buffer: &Buffer, frame: &Frame, first: usize, out: &mut Text) {
             "{{\"{0}\", {1}, pptpy_{2}, offsetof({ty}, {0}), {3}, {4}}},",
             field.name,
             string(&place),
-            setter(schema, &field.ty),
-            field.ty.size(schema),
+            setter(field.stored),
+            field.stored.size(),
             field.array.unwrap_or(0),
         ));
     }
     out.close("};");
     out.blank();
-    let edges = interval(frame);
+    let edges = frame.interval();
     for (edge, field) in
         edges.iter().flat_map(|(start, end)| [(Edge::Start, start), (Edge::End, end)])
     {
-        let stamp = stamp_of(schema, field);
+        let stamp = model.stamp_of(field);
         out.open(&format!("static void pptpy_{}_{name}(void *frame) {{", word(edge)));
         out.line(&format!(
             "(({ty} *)frame)->{} = ppt_{}_{}();",
-            field.name, schema.buffer, stamp.name
+            field.name,
+            model.buffer(),
+            stamp.name
         ));
         out.close("}");
         out.blank();
     }
     out.open(&format!("static void pptpy_commit_{name}(const void *frame) {{"));
-    out.line(&format!("{}((const {ty} *)frame);", buffer.symbol(&format!("commit_{name}"))));
+    out.line(&format!("{}((const {ty} *)frame);", model.symbol(&format!("commit_{name}"))));
     out.close("}");
     out.blank();
     let stamper = |edge| edges.map_or("0".into(), |_| format!("pptpy_{}_{name}", word(edge)));
@@ -130,18 +129,13 @@ fn word(edge: Edge) -> &'static str {
     }
 }
 
-fn stamp_of(schema: &Schema, field: &Field) -> Stamp {
-    stamps(schema).into_iter().find(|it| it.ty == field.ty).expect("listed")
-}
-
 /// What a call of the module runs: the gate is looked at before the arguments are.
-fn functions(buffer: &Buffer, frame: &Frame, out: &mut Text) {
-    let schema = buffer.schema;
-    let name = &frame.name;
+fn functions(model: &Model<'_>, frame: &Frame<'_>, out: &mut Text) {
+    let name = frame.name;
     let arguments = "(PyObject *module, PyObject *const *args, Py_ssize_t count,";
     out.line(&format!("static PyObject *pptpy_write_{name}{arguments}"));
     out.open("    PyObject *keywords) {");
-    out.line(&format!("if (!ppt_{}_on())", schema.buffer));
+    out.line(&format!("if (!ppt_{}_on())", model.buffer()));
     out.line("    Py_RETURN_NONE;");
     out.line(&format!("{} f = {{0}};", frame_type(frame)));
     out.line("const pptpy_state *state = (const pptpy_state *)PyModule_GetState(module);");
@@ -153,11 +147,11 @@ fn functions(buffer: &Buffer, frame: &Frame, out: &mut Text) {
     out.line("Py_RETURN_NONE;");
     out.close("}");
     out.blank();
-    if interval(frame).is_some() {
+    if frame.interval().is_some() {
         out.line(&format!("static PyObject *pptpy_scope_of_{name}{arguments}"));
         out.open("    PyObject *keywords) {");
         out.line("const pptpy_state *state = (const pptpy_state *)PyModule_GetState(module);");
-        out.line(&format!("if (!ppt_{}_on())", schema.buffer));
+        out.line(&format!("if (!ppt_{}_on())", model.buffer()));
         out.line("    return pptpy_scope_off(state);");
         out.line(&format!(
             "return pptpy_scope_new(state, &pptpy_frame_{name}, args, count, keywords);"
@@ -168,8 +162,8 @@ fn functions(buffer: &Buffer, frame: &Frame, out: &mut Text) {
 }
 
 /// `on`, `prepare` and `now`.
-fn switch(buffer: &Buffer, out: &mut Text) {
-    let name = &buffer.schema.buffer;
+fn switch(model: &Model<'_>, out: &mut Text) {
+    let name = model.buffer();
     let mut function = |what: &str, body: &[&str]| {
         out.open(&format!("static PyObject *pptpy_{what}(PyObject *module, PyObject *none) {{"));
         out.lines(["(void)module;", "(void)none;"]);
@@ -180,18 +174,18 @@ fn switch(buffer: &Buffer, out: &mut Text) {
     function("on", &[&format!("return PyBool_FromLong(ppt_{name}_on());")]);
     // Not without the GIL: mapping a segment is as quick as what others do with it.
     function("prepare", &[&format!("ppt_{name}_prepare();"), "Py_RETURN_NONE;"]);
-    for stamp in stamps(buffer.schema) {
+    for stamp in &model.stamps {
         let now = format!("ppt_{name}_{}()", stamp.name);
         let seconds = "(int64_t)t.tv_sec * 1000000000";
-        match stamp.ty {
-            FieldType::Timeval => function(
+        match stamp.stored {
+            Stored::Timeval => function(
                 &stamp.name,
                 &[
                     &format!("struct timeval t = {now};"),
                     &format!("return PyLong_FromLongLong({seconds} + t.tv_usec * 1000);"),
                 ],
             ),
-            FieldType::Timespec { .. } => function(
+            Stored::Timespec => function(
                 &stamp.name,
                 &[
                     &format!("struct timespec t = {now};"),
@@ -203,8 +197,8 @@ fn switch(buffer: &Buffer, out: &mut Text) {
     }
 }
 
-fn enums(schema: &Schema, out: &mut Text) {
-    for it in &schema.enums {
+fn enums(model: &Model<'_>, out: &mut Text) {
+    for it in &model.schema.enums {
         out.open(&format!("static const pptpy_value pptpy_values_{}[] = {{", it.name));
         for (name, value) in &it.values {
             out.line(&format!("{{\"{name}\", (int64_t){}}},", literal(*value)));
@@ -221,11 +215,8 @@ fn enums(schema: &Schema, out: &mut Text) {
 }
 
 /// The first line makes inspect.signature() work.
-fn docstring(function: &str, frame: &Frame, about: &str) -> String {
-    let fields = frame
-        .fields
-        .iter()
-        .map(|field| format!(", {}={}", field.name, zero(&field.ty, field.array.is_some())));
+fn docstring(function: &str, frame: &Frame<'_>, about: &str) -> String {
+    let fields = frame.fields.iter().map(|field| format!(", {}={}", field.name, zero(field)));
     let doc = format!(
         "{function}($module, /{})\n--\n\n{}",
         fields.collect::<String>(),
@@ -238,21 +229,20 @@ fn docstring(function: &str, frame: &Frame, about: &str) -> String {
     string(&doc)
 }
 
-fn module(buffer: &Buffer, out: &mut Text) {
-    let schema = buffer.schema;
-    let name = &schema.buffer;
+fn module(model: &Model<'_>, out: &mut Text) {
+    let name = model.buffer();
     out.lines([
         "#pragma GCC diagnostic push",
         "#pragma GCC diagnostic ignored \"-Woverlength-strings\"",
     ]);
     out.open("static PyMethodDef pptpy_methods[] = {");
     let fast = "METH_FASTCALL | METH_KEYWORDS";
-    for frame in &schema.frames {
-        let frame_name = &frame.name;
+    for frame in &model.frames {
+        let frame_name = frame.name;
         out.line(&format!("{{\"{frame_name}\", PPT_PY_FAST(pptpy_write_{frame_name}), {fast},"));
         let about = "Writes a frame, if somebody is attached. Fields that are not given are 0.";
         out.line(&format!(" {}}},", docstring(frame_name, frame, about)));
-        if let Some((start, end)) = interval(frame) {
+        if let Some((start, end)) = frame.interval() {
             let scope = scope_name(frame);
             out.line(&format!("{{\"{scope}\", PPT_PY_FAST(pptpy_scope_of_{frame_name}), {fast},"));
             let about = format!(
@@ -266,11 +256,9 @@ fn module(buffer: &Buffer, out: &mut Text) {
     out.line(&format!("{{\"on\", pptpy_on, METH_NOARGS, {on}}},"));
     let prepare = "prepare($module, /)\n--\n\nLets an idle thread pay for its first frame.";
     out.line(&format!("{{\"prepare\", pptpy_prepare, METH_NOARGS, {}}},", string(prepare)));
-    for stamp in stamps(schema) {
-        let what = match stamp.ty.clock() {
-            Some(clock) => format!("The {} clock in nanoseconds", clock.word()),
-            None => "Ticks of the CPU, which ppt makes nanoseconds of".into(),
-        };
+    for stamp in &model.stamps {
+        let unit = if stamp.clock.is_some() { " in nanoseconds" } else { "" };
+        let what = stamp.about() + unit;
         let about = format!("{}($module, /)\n--\n\n{what}; 0 when nobody is attached.", stamp.name);
         out.line(&format!("{{\"{0}\", pptpy_{0}, METH_NOARGS, {1}}},", stamp.name, string(&about)));
     }
@@ -280,11 +268,11 @@ fn module(buffer: &Buffer, out: &mut Text) {
     out.blank();
     out.open("static int pptpy_exec(PyObject *module) {");
     let frames: Vec<_> =
-        schema.frames.iter().map(|it| format!("&pptpy_frame_{}", it.name)).collect();
+        model.frames.iter().map(|it| format!("&pptpy_frame_{}", it.name)).collect();
     out.line(&format!("static const pptpy_frame *const frames[] = {{{}}};", frames.join(", ")));
     out.line(&format!("if (pptpy_start(module, frames, {}) != 0)", frames.len()));
     out.line("    return -1;");
-    for it in &schema.enums {
+    for it in &model.schema.enums {
         out.line(&format!("if (pptpy_add_enum(module, &pptpy_enum_{}) != 0)", it.name));
         out.line("    return -1;");
     }

@@ -1,0 +1,60 @@
+//! Which clocks a buffer's frames can be stamped by.
+
+use ppt_frame_dsl::Stored;
+use ppt_frame_dsl::schema::{Clock, Field, FieldType, Schema};
+
+use super::stored;
+
+/// One kind of time stamp: the type that holds it and the function that reads its clock.
+pub(crate) struct Stamp<'a> {
+    /// `now`, or `now_CLOCK`.
+    pub name: String,
+    pub ty: &'a FieldType,
+    pub stored: Stored<'a>,
+    /// None: ticks of the CPU's counter.
+    pub clock: Option<Clock>,
+}
+
+impl Stamp<'_> {
+    /// What the function returns, while somebody is attached.
+    pub fn about(&self) -> String {
+        match self.clock {
+            Some(clock) => format!("The {} clock", clock.word()),
+            None => "Ticks of the CPU, which ppt makes nanoseconds of".into(),
+        }
+    }
+}
+
+/// The stamps of a buffer; the first is the buffer's own, others come from `@clock`.
+pub(super) fn stamps(schema: &Schema) -> Vec<Stamp<'_>> {
+    let times = || {
+        let fields = schema.frames.iter().flat_map(|frame| &frame.fields);
+        fields.filter(|field| field.is_stamped())
+    };
+    let plain = |field: &&Field| !field.attributes.iter().any(|it| it.name == "clock");
+    let first = times().find(plain).or_else(|| times().next());
+    let mut stamps: Vec<Stamp<'_>> = Vec::new();
+    for field in first.into_iter().chain(times()) {
+        if stamps.iter().any(|stamp| *stamp.ty == field.ty) {
+            continue;
+        }
+        let clock = field.ty.clock();
+        let name = match stamps.is_empty() {
+            true => "now".into(),
+            false => format!("now_{}", clock.map_or("tsc", Clock::word)),
+        };
+        stamps.push(Stamp { name, ty: &field.ty, stored: stored(schema, &field.ty), clock });
+    }
+    stamps
+}
+
+/// Numbers of clock_gettime(2), spelled out: strict C11 hides the names.
+pub(crate) fn clock_number(clock: Clock) -> u32 {
+    match clock {
+        Clock::Realtime => 0,
+        Clock::Monotonic => 1,
+        Clock::ProcessCpu => 2,
+        Clock::ThreadCpu => 3,
+        Clock::Boottime => 7,
+    }
+}
