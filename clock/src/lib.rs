@@ -4,10 +4,12 @@
 //! lines through those of one host: ticks to monotonic time, and that to the epoch. [`Stamps`] reads
 //! the stamps of one chunk of frames by it.
 
+mod line;
 mod reading;
 mod stamps;
 mod table;
 
+pub use line::STAMP_IS_MONOTONIC;
 pub use reading::{ClockId, ClockReading};
-pub use stamps::{STAMP_IS_MONOTONIC, Stamps, TimeNamespace};
+pub use stamps::{Stamps, TimeNamespace};
 pub use table::{ClockTable, REALTIME_STEP_NS, TickStep};

@@ -2,10 +2,8 @@
 
 use std::cell::Cell;
 
+use crate::line::{Line, STAMP_IS_MONOTONIC};
 use crate::table::ClockTable;
-
-/// Set in a stamp that is CLOCK_MONOTONIC in ns, not ticks.
-pub const STAMP_IS_MONOTONIC: u64 = 1 << 63;
 
 /// By how much the clocks of a process in a time namespace are ahead of the listener's, ns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,31 +30,6 @@ pub struct Stamps<'a> {
     namespace: TimeNamespace,
     /// What the last ticks were read by: the next ones mostly lie there, too.
     line: Cell<Line>,
-}
-
-/// Ticks between two neighbouring readings, `from..to`.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Line {
-    pub from: u64,
-    pub to: u64,
-    /// ns since the epoch at `from`.
-    pub epoch: i64,
-    /// So many ns...
-    pub ns: u64,
-    /// ...take so many ticks.
-    pub ticks: u64,
-}
-
-impl Line {
-    /// As [`ClockTable::tick_to_epoch`] has it; None where other numbers are needed for that.
-    #[inline]
-    fn epoch(&self, tick: u64) -> Option<i64> {
-        if tick < self.from || tick >= self.to {
-            return None;
-        }
-        let ns = (tick - self.from).checked_mul(self.ns)? / self.ticks;
-        self.epoch.checked_add_unsigned(ns)
-    }
 }
 
 impl<'a> Stamps<'a> {

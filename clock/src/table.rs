@@ -1,7 +1,7 @@
 //! What readings of clocks say: ticks to monotonic time, and that to the epoch.
 
+use crate::line::{Line, STAMP_IS_MONOTONIC};
 use crate::reading::{ClockId, ClockReading};
-use crate::stamps::{Line, STAMP_IS_MONOTONIC};
 
 /// What the readings of clocks of one host say.
 ///

@@ -6,7 +6,7 @@ use ppt_capture::CaptureError;
 use strum::VariantNames;
 use thiserror::Error;
 
-use crate::window::Bound;
+use crate::options::Bound;
 
 /// Why a table could not be written.
 #[derive(Debug, Error, strum::IntoStaticStr, strum::VariantNames)]

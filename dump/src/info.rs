@@ -7,8 +7,6 @@ use std::io::{self, Write};
 use ppt_capture::{Dropped, Lost, Process};
 use serde::{Serialize, Serializer};
 
-use crate::info_text;
-
 /// The account of a capture.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Info {
@@ -203,14 +201,6 @@ impl Info {
             }
         }
         writeln!(out)
-    }
-
-    /// Writes it for people.
-    ///
-    /// # Errors
-    /// Those of `out`.
-    pub fn write_text(&self, out: impl Write) -> io::Result<()> {
-        info_text::write(self, out)
     }
 }
 

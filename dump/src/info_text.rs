@@ -12,7 +12,17 @@ const MAX_RINGS: usize = 64;
 /// Damaged places that are listed.
 const MAX_DAMAGED: usize = 10;
 
-pub(crate) fn write(info: &Info, mut out: impl Write) -> io::Result<()> {
+impl Info {
+    /// Writes it for people.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write_text(&self, out: impl Write) -> io::Result<()> {
+        write(self, out)
+    }
+}
+
+fn write(info: &Info, mut out: impl Write) -> io::Result<()> {
     if let Some(capture) = &info.capture {
         writeln!(
             out,

@@ -6,9 +6,9 @@ use ppt_capture::columns::{Reader, Time};
 use ppt_capture::frame_dsl::{Style, columns};
 use ppt_capture::{SourceInfo, TimeNamespace};
 
-use crate::dump::Options;
 use crate::error::DumpError;
 use crate::escape::escape;
+use crate::options::Options;
 use crate::select::{labels, select, several_processes};
 
 /// The columns of a table, and how each kind of frame fills them.

@@ -8,37 +8,13 @@
 //! noticed: when the chunk that states it was drained, or the last one before a gap chunk.
 
 use std::cell::Cell;
-use std::fmt;
-use std::time::Duration;
 
 use ppt_capture::columns::Time;
 use ppt_capture::{ClockTable, FileHeader, FramesHead, Gap, Stamps};
 
 use crate::error::DumpError;
+use crate::options::Bound;
 use crate::plan::Plan;
-
-/// Where the wanted part of a capture begins or ends; belongs to it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Bound {
-    /// The frame of this sequence number, in each ring.
-    Seq(u64),
-    /// So long after the capture began.
-    Since(Duration),
-    /// This time, ns since the epoch.
-    Epoch(u64),
-}
-
-impl fmt::Display for Bound {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Bound::Seq(seq) => write!(f, "frame {seq}"),
-            Bound::Since(time) => write!(f, "{time:?} after the start"),
-            Bound::Epoch(ns) => {
-                write!(f, "{}.{:09} s since the epoch", ns / 1_000_000_000, ns % 1_000_000_000)
-            }
-        }
-    }
-}
 
 /// The bounds of a table, held against what a capture says of its clocks.
 #[derive(Debug, Clone)]

@@ -4,9 +4,9 @@ use std::fmt::{self, Debug, Display};
 use std::path::Path;
 
 use crate::check::{Checked, Declarations, check};
-use crate::diagnostic::{Diagnostic, Severity, Sink, Span};
+use crate::diagnostic::{Diagnostic, Sink, Span};
 use crate::language::Language;
-use crate::mistake::{Kind, Mistake};
+use crate::mistake::{Kind, Mistake, Severity};
 use crate::parse::parse;
 use crate::render::render;
 use crate::schema::{MAX_JSON_BYTES, Schema};

@@ -2,21 +2,10 @@
 
 use std::ops::Range;
 
-use crate::mistake::Mistake;
+use crate::mistake::{Mistake, Severity};
 
 /// Bytes of the source, from … to.
 pub type Span = Range<usize>;
-
-/// How bad it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Severity {
-    /// Something to know; nothing is wrong.
-    Hint,
-    /// Probably not what was meant.
-    Warning,
-    /// There is no schema.
-    Error,
-}
 
 /// One message about one place.
 #[derive(Debug, Clone, PartialEq, Eq)]

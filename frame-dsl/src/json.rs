@@ -2,9 +2,10 @@
 //!
 //! serde's `flatten` cannot split one object between a tagged enum and a map of unknown keys (the
 //! enum consumes nothing), and it buffers through a type without i128: hence a field is read and
-//! written by way of [`FieldText`] and enum values by way of [`values`].
+//! written by way of [`FieldText`] and enum values by way of `values.rs`.
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::schema::{
     Attribute, Clock, Extra, Field, FieldType, Interval, MAX_JSON_BYTES, MAX_JSON_DEPTH, Schema,
@@ -58,7 +59,7 @@ fn depth(text: &[u8]) -> usize {
 
 /// A field as JSON spells it: `type`, then the keys that belong to that type.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct FieldText {
+struct FieldText {
     name: String,
     #[serde(rename = "type")]
     ty: String,
@@ -83,6 +84,18 @@ pub(crate) struct FieldText {
     attributes: Vec<Attribute>,
     #[serde(flatten)]
     extra: Extra,
+}
+
+impl Serialize for Field {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        FieldText::from(self.clone()).serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Field {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        FieldText::deserialize(deserializer)?.try_into().map_err(D::Error::custom)
+    }
 }
 
 impl From<Field> for FieldText {
@@ -155,47 +168,6 @@ fn field_type(text: &FieldText) -> Result<FieldType, String> {
         return Err(format!("field `{}` has keys of another type than `{}`", text.name, text.ty));
     }
     Ok(ty)
-}
-
-/// Enum values as JSON numbers: every i64 and u64, nothing else.
-pub(crate) mod values {
-    use serde::de::Error as _;
-    use serde::ser::Error as _;
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-    use serde_json::Number;
-
-    pub fn serialize<S: Serializer>(
-        values: &[(String, i128)],
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        values
-            .iter()
-            .map(|(name, value)| {
-                let number = i64::try_from(*value)
-                    .map(Number::from)
-                    .or_else(|_| u64::try_from(*value).map(Number::from))
-                    .map_err(|_| S::Error::custom(format!("`{name}` has no 64-bit value")))?;
-                Ok((name, number))
-            })
-            .collect::<Result<Vec<_>, S::Error>>()?
-            .serialize(serializer)
-    }
-
-    pub fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Vec<(String, i128)>, D::Error> {
-        Vec::<(String, Number)>::deserialize(deserializer)?
-            .into_iter()
-            .map(|(name, number)| {
-                let value = number
-                    .as_i64()
-                    .map(i128::from)
-                    .or_else(|| number.as_u64().map(i128::from))
-                    .ok_or_else(|| D::Error::custom(format!("`{name}` is not a whole number")))?;
-                Ok((name, value))
-            })
-            .collect()
-    }
 }
 
 #[cfg(test)]

@@ -55,6 +55,7 @@ mod suggest;
 #[cfg(feature = "parser")]
 mod text;
 mod types;
+mod values;
 mod verify;
 #[cfg(feature = "parser")]
 mod wording;
@@ -63,7 +64,7 @@ pub use columns::{Column, ColumnType, Measure, Style, TimeType, columns};
 #[cfg(feature = "parser")]
 pub use compile::{Compiled, Declared, Failure, MAX_SOURCE_BYTES, compile};
 #[cfg(feature = "parser")]
-pub use diagnostic::{Diagnostic, Note, Severity, Span};
+pub use diagnostic::{Diagnostic, Note, Span};
 #[cfg(feature = "parser")]
 pub use draw::draw;
 #[cfg(feature = "parser")]
@@ -71,6 +72,8 @@ pub use format::format;
 #[cfg(feature = "parser")]
 pub use language::Language;
 pub use layout::Layout;
+#[cfg(feature = "parser")]
+pub use mistake::Severity;
 #[cfg(feature = "parser")]
 pub use render::render;
 pub use schema::Schema;

@@ -2,8 +2,6 @@
 
 use std::fmt::{self, Display};
 
-use crate::diagnostic::Severity;
-
 /// What a name names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -26,6 +24,17 @@ impl Display for Kind {
             Kind::Field => "field",
         })
     }
+}
+
+/// How bad a mistake is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// Something to know; nothing is wrong.
+    Hint,
+    /// Probably not what was meant.
+    Warning,
+    /// There is no schema.
+    Error,
 }
 
 /// What can be wrong with a frame file.

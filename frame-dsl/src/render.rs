@@ -3,7 +3,8 @@
 use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 
-use crate::diagnostic::{Diagnostic, Note, Severity, Span};
+use crate::diagnostic::{Diagnostic, Note, Span};
+use crate::mistake::Severity;
 
 /// Bytes of source shown with one diagnostic at most: files have lines of any length.
 const MOST_SHOWN: usize = 16 << 10;

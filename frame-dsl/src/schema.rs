@@ -9,8 +9,6 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::json::FieldText;
-
 /// Version of the JSON text (`"v"`).
 pub const JSON_VERSION: u32 = 1;
 
@@ -91,8 +89,7 @@ pub struct Frame {
 /// One field of a frame.
 ///
 /// Its JSON is written out in `json.rs`: the type's own keys stand beside the field's.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "FieldText", into = "FieldText")]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Field {
     /// Name as the frame file spells it (`handle_start` for a half of `interval time handle`).
     pub name: String,
@@ -203,7 +200,7 @@ pub struct Enum {
     #[serde(rename = "type")]
     pub repr: Int,
     /// Values in declared order; i128 holds every i64 and u64.
-    #[serde(with = "crate::json::values")]
+    #[serde(with = "crate::values")]
     pub values: Vec<(String, i128)>,
     /// `///` lines, joined by newlines.
     #[serde(default, skip_serializing_if = "String::is_empty")]

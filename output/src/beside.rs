@@ -17,7 +17,7 @@ use rustix::io::{Errno, Result};
 
 use crate::folder::Folder;
 use crate::lock::{Locked, lock};
-use crate::output::Rules;
+use crate::rules::Rules;
 
 /// Hidden names: `.ppt-4711-0.new`.
 const PREFIX: &str = ".ppt-";

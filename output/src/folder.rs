@@ -10,7 +10,7 @@ use rustix::io::{Errno, Result};
 use rustix::process::geteuid;
 
 use crate::error::OutputError;
-use crate::output::Rules;
+use crate::rules::Rules;
 
 #[derive(Debug)]
 pub(crate) struct Folder {

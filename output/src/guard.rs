@@ -164,7 +164,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::output::Rules;
+    use crate::rules::Rules;
 
     /// Writes as told, and lets somebody come between the look and the write.
     struct Late<F> {

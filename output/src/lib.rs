@@ -33,10 +33,12 @@ mod identity;
 mod lock;
 mod name;
 mod output;
+mod rules;
 mod series;
 
 pub use error::OutputError;
 pub use guard::{Displaced, Guarded};
 pub use identity::FileId;
-pub use output::{Invoker, Output, Readers, Rules, Whereabouts};
+pub use output::{Output, Whereabouts};
+pub use rules::{Invoker, Readers, Rules};
 pub use series::Series;

@@ -12,7 +12,7 @@ use crate::error::OutputError;
 use crate::folder::Folder;
 use crate::identity::FileId;
 use crate::lock;
-use crate::output::Rules;
+use crate::rules::Rules;
 
 /// How often a name is looked at again that changes meanwhile.
 const TRIES: usize = 16;

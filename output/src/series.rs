@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use crate::error::OutputError;
 use crate::identity::FileId;
 use crate::name::Name;
-use crate::output::{Output, Rules};
+use crate::output::Output;
+use crate::rules::Rules;
 
 /// How many names in a row may be taken.
 const TRIES: u32 = 1000;

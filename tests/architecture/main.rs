@@ -1,4 +1,6 @@
-//! The arrows between folders, held against `cargo metadata`.
+//! The arrows between folders, held against `cargo metadata`, and within each of them.
+
+mod circles;
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,0 +1,29 @@
+//! What stamps of type `tsc` are read by.
+
+/// Set in a stamp that is CLOCK_MONOTONIC in ns, not ticks.
+pub const STAMP_IS_MONOTONIC: u64 = 1 << 63;
+
+/// Ticks between two neighbouring readings, `from..to`.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Line {
+    pub from: u64,
+    pub to: u64,
+    /// ns since the epoch at `from`.
+    pub epoch: i64,
+    /// So many ns...
+    pub ns: u64,
+    /// ...take so many ticks.
+    pub ticks: u64,
+}
+
+impl Line {
+    /// As [`ClockTable::tick_to_epoch`] has it; None where other numbers are needed for that.
+    #[inline]
+    pub fn epoch(&self, tick: u64) -> Option<i64> {
+        if tick < self.from || tick >= self.to {
+            return None;
+        }
+        let ns = (tick - self.from).checked_mul(self.ns)? / self.ticks;
+        self.epoch.checked_add_unsigned(ns)
+    }
+}

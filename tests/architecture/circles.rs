@@ -1,0 +1,390 @@
+//! No module of a crate uses one that uses it, however long the way round: what is shared lies below
+//! those who share it.
+//!
+//! A module is a file. It uses another one if it names something of it (`use`, or a path in the
+//! code). What a file re-exports is used where it is defined, so that a facade, which only
+//! re-exports, uses nobody. `mod` says where a file is, and `impl` in another file than the type's is
+//! a use of the type: neither is a way back. Test modules do not count.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use syn::visit::Visit;
+
+/// A module by the names that lead to it from the root of its crate.
+type Module = Vec<String>;
+
+/// What a path names: names from the root of the crate.
+type Names = Vec<String>;
+
+/// The modules of a crate, and what each uses.
+#[derive(Default)]
+struct Crate {
+    /// What each module names of the crate.
+    uses: BTreeMap<Module, BTreeSet<Names>>,
+    /// What imported names of a module mean.
+    imports: BTreeMap<Names, Names>,
+    /// All names of another module that a module re-exports.
+    globs: BTreeMap<Module, Vec<Names>>,
+}
+
+impl Crate {
+    /// Reads the files of a crate from its root on.
+    fn read(root: &Path) -> Self {
+        let mut it = Self::default();
+        it.file(root, Vec::new(), root.parent().unwrap());
+        it
+    }
+
+    /// Reads the file of `module`, whose own modules are in `folder`.
+    fn file(&mut self, file: &Path, module: Module, folder: &Path) {
+        let text = fs::read_to_string(file).unwrap_or_else(|it| panic!("{file:?}: {it}"));
+        let items = syn::parse_file(&text).unwrap_or_else(|it| panic!("{file:?}: {it}")).items;
+        self.uses.entry(module.clone()).or_default();
+        let modules = items.iter().filter_map(|item| match item {
+            syn::Item::Mod(it) if it.content.is_none() && !is_test(&it.attrs) => Some(it),
+            _ => None,
+        });
+        let mut names = BTreeSet::new();
+        for it in modules {
+            let name = it.ident.to_string();
+            let below = folder.join(&name);
+            let child = [module.clone(), vec![name.clone()]].concat();
+            let usual = [folder.join(format!("{name}.rs")), below.join("mod.rs")];
+            let mut files: Vec<_> = usual.into_iter().map(|it| (it, below.clone())).collect();
+            // Where a condition chooses between two files, both are read.
+            for place in places(&it.attrs) {
+                let place = file.with_file_name(place);
+                files.push((place.clone(), place.parent().unwrap().to_owned()));
+            }
+            files.retain(|(file, _)| file.is_file());
+            assert!(!files.is_empty(), "{file:?}: {name}");
+            files.iter().for_each(|(file, folder)| self.file(file, child.clone(), folder));
+            names.insert(name);
+        }
+        let mut seen = Seen { module: &module, of: self, children: names, depth: 0 };
+        items.iter().for_each(|item| seen.visit_item(item));
+    }
+
+    /// The module that defines what `names` lead to.
+    fn home(&self, names: &[String]) -> Option<Module> {
+        self.home_within(names, 16)
+    }
+
+    fn home_within(&self, names: &[String], steps: u32) -> Option<Module> {
+        let steps = steps.checked_sub(1)?;
+        let length = (0..=names.len()).rev().find(|&it| self.uses.contains_key(&names[..it]))?;
+        let (module, rest) = names.split_at(length);
+        let Some(name) = rest.first() else { return Some(module.to_vec()) };
+        let renamed = |meant: &Names| self.home_within(&[meant, &rest[1..]].concat(), steps);
+        if let Some(meant) = self.imports.get(&names[..=length]) {
+            return renamed(meant);
+        }
+        let globs = self.globs.get(module).into_iter().flatten();
+        let mut homes = globs.filter_map(|of| {
+            let meant = [of.clone(), vec![name.clone()]].concat();
+            let known = self.uses.contains_key(&meant) || self.imports.contains_key(&meant);
+            known.then(|| renamed(&meant)).flatten()
+        });
+        homes.next().or_else(|| Some(module.to_vec()))
+    }
+
+    /// Who uses whom.
+    fn arrows(&self) -> BTreeMap<Module, BTreeSet<Module>> {
+        let homes = |module: &Module, names: &BTreeSet<Names>| {
+            let homes = names.iter().filter_map(|it| self.home(it));
+            homes.filter(|it| it != module).collect()
+        };
+        self.uses.iter().map(|(module, names)| (module.clone(), homes(module, names))).collect()
+    }
+
+    /// Modules that use each other, each group once.
+    fn circles(&self) -> Vec<BTreeSet<Module>> {
+        let arrows = self.arrows();
+        let reach = |from: &Module| {
+            let mut seen = BTreeSet::new();
+            let mut next: Vec<_> = arrows[from].iter().collect();
+            while let Some(module) = next.pop() {
+                if seen.insert(module.clone()) {
+                    next.extend(&arrows[module]);
+                }
+            }
+            seen
+        };
+        let reached: BTreeMap<_, _> = arrows.keys().map(|it| (it.clone(), reach(it))).collect();
+        let mut circles = BTreeSet::new();
+        for (module, all) in reached.iter().filter(|(module, all)| all.contains(*module)) {
+            circles
+                .insert(all.iter().filter(|it| reached[*it].contains(module)).cloned().collect());
+        }
+        circles.into_iter().collect()
+    }
+
+    /// The circles, and the arrows within each, for people.
+    fn describe(&self) -> String {
+        let name = |module: &Module| match module.is_empty() {
+            true => "(root)".to_owned(),
+            false => module.join("::"),
+        };
+        let arrows = self.arrows();
+        let mut text = String::new();
+        for circle in self.circles() {
+            text += "circle:\n";
+            for module in &circle {
+                let within = arrows[module].intersection(&circle).map(name);
+                text +=
+                    &format!("  {} → {}\n", name(module), within.collect::<Vec<_>>().join(", "));
+            }
+        }
+        text
+    }
+}
+
+/// Walks through a file.
+struct Seen<'a> {
+    module: &'a Module,
+    of: &'a mut Crate,
+    /// Modules of the file's own.
+    children: BTreeSet<String>,
+    /// Modules within the file that the walk is in.
+    depth: usize,
+}
+
+impl Seen<'_> {
+    /// Names from the root of the crate; `None` if they lead out of it.
+    fn absolute(&self, names: &[String]) -> Option<Names> {
+        let mut here = self.module.clone();
+        // Within the file, one `super` more leads to the same place.
+        let mut inner = self.depth;
+        let mut rest = names;
+        match rest.first()?.as_str() {
+            "crate" => (here, rest) = (Vec::new(), &rest[1..]),
+            "self" if inner == 0 => rest = &rest[1..],
+            "super" => {
+                while rest.first().is_some_and(|it| it == "super") {
+                    match inner.checked_sub(1) {
+                        Some(less) => inner = less,
+                        None => here.truncate(here.len().checked_sub(1)?),
+                    }
+                    rest = &rest[1..];
+                }
+            }
+            name if inner == 0 && self.children.contains(name) => {}
+            _ => return None,
+        }
+        Some([here, rest.to_vec()].concat())
+    }
+
+    fn uses(&mut self, names: &[String]) {
+        if let Some(names) = self.absolute(names) {
+            self.of.uses.get_mut(self.module).unwrap().insert(names);
+        }
+    }
+
+    fn tree(&mut self, tree: &syn::UseTree, before: &mut Names, is_public: bool) {
+        match tree {
+            syn::UseTree::Path(it) => {
+                before.push(it.ident.to_string());
+                self.tree(&it.tree, before, is_public);
+                before.pop();
+            }
+            syn::UseTree::Group(it) => {
+                it.items.iter().for_each(|it| self.tree(it, before, is_public));
+            }
+            syn::UseTree::Name(it) => {
+                let own = it.ident.to_string();
+                self.named(before, &own, &own, is_public);
+            }
+            syn::UseTree::Rename(it) => {
+                let (own, alias) = (it.ident.to_string(), it.rename.to_string());
+                self.named(before, &own, &alias, is_public);
+            }
+            syn::UseTree::Glob(_) if is_public => {
+                if let Some(names) = self.absolute(before) {
+                    self.of.globs.entry(self.module.clone()).or_default().push(names);
+                }
+            }
+            syn::UseTree::Glob(_) => self.uses(before),
+        }
+    }
+
+    fn named(&mut self, before: &[String], own: &str, alias: &str, is_public: bool) {
+        let mut names = before.to_vec();
+        if own != "self" {
+            names.push(own.to_owned());
+        }
+        if !is_public || self.depth > 0 {
+            self.uses(&names);
+        }
+        // What is imported, modules below may name as their parent's.
+        if self.depth == 0
+            && let Some(meant) = self.absolute(&names)
+        {
+            let alias = [self.module.clone(), vec![alias.to_owned()]].concat();
+            self.of.imports.insert(alias, meant);
+        }
+    }
+
+    /// Paths in what macros are given.
+    fn tokens(&mut self, tokens: &str) {
+        let words: Vec<_> = tokens.split_whitespace().collect();
+        let starts = words.iter().enumerate().filter(|(_, it)| ["crate", "super"].contains(it));
+        for start in starts.map(|it| it.0).collect::<Vec<_>>() {
+            let names = words[start..].chunks(2).take_while(|it| is_name(it[0]));
+            let length = 1 + names.clone().take_while(|it| it.get(1) == Some(&"::")).count();
+            let names: Vec<_> = names.take(length).map(|it| it[0].to_owned()).collect();
+            self.uses(&names);
+        }
+    }
+}
+
+impl<'ast> Visit<'ast> for Seen<'_> {
+    fn visit_item(&mut self, item: &'ast syn::Item) {
+        let attributes = match item {
+            syn::Item::Fn(it) => &it.attrs,
+            syn::Item::Impl(it) => &it.attrs,
+            syn::Item::Mod(it) => &it.attrs,
+            syn::Item::Use(it) => &it.attrs,
+            _ => return syn::visit::visit_item(self, item),
+        };
+        if !is_test(attributes) {
+            syn::visit::visit_item(self, item);
+        }
+    }
+
+    fn visit_item_mod(&mut self, it: &'ast syn::ItemMod) {
+        self.depth += 1;
+        syn::visit::visit_item_mod(self, it);
+        self.depth -= 1;
+    }
+
+    fn visit_item_use(&mut self, it: &'ast syn::ItemUse) {
+        let is_public = !matches!(it.vis, syn::Visibility::Inherited);
+        self.tree(&it.tree, &mut Vec::new(), is_public);
+    }
+
+    fn visit_path(&mut self, path: &'ast syn::Path) {
+        let names: Vec<_> = path.segments.iter().map(|it| it.ident.to_string()).collect();
+        if names.len() > 1 {
+            self.uses(&names);
+        }
+        syn::visit::visit_path(self, path);
+    }
+
+    /// Serde takes paths as text.
+    fn visit_attribute(&mut self, it: &'ast syn::Attribute) {
+        let text = quote::ToTokens::to_token_stream(&it.meta).to_string();
+        if !it.path().is_ident("doc") {
+            self.tokens(&text.replace('"', " ").replace("::", " :: "));
+        }
+    }
+
+    /// `pub(super)` is no use.
+    fn visit_visibility(&mut self, _: &'ast syn::Visibility) {}
+
+    fn visit_macro(&mut self, it: &'ast syn::Macro) {
+        self.tokens(&it.tokens.to_string());
+    }
+}
+
+fn is_name(word: &str) -> bool {
+    word.chars().all(|it| it.is_alphanumeric() || it == '_')
+}
+
+fn is_test(attributes: &[syn::Attribute]) -> bool {
+    let tests = |it: &syn::Attribute| match &it.meta {
+        syn::Meta::List(it) => it.path.is_ident("cfg") && it.tokens.to_string() == "test",
+        syn::Meta::Path(it) => it.is_ident("test"),
+        syn::Meta::NameValue(_) => false,
+    };
+    attributes.iter().any(tests)
+}
+
+/// What `#[path = …]` says, conditions aside.
+fn places(attributes: &[syn::Attribute]) -> Vec<String> {
+    let text = |it: &syn::Attribute| quote::ToTokens::to_token_stream(&it.meta).to_string();
+    let path = |it: &syn::Attribute| {
+        let text = text(it);
+        let (_, after) = text.split_once("path = \"")?;
+        Some(after.split('"').next()?.to_owned())
+    };
+    attributes.iter().filter_map(path).collect()
+}
+
+/// The roots of every library and binary of the workspace.
+fn roots() -> Vec<(String, PathBuf)> {
+    let metadata = crate::metadata();
+    let targets = metadata["packages"].as_array().unwrap().iter();
+    let targets = targets.flat_map(|it| it["targets"].as_array().unwrap());
+    let kinds = ["lib", "bin", "proc-macro", "cdylib", "staticlib"];
+    let of_kind = |it: &&serde_json::Value| {
+        it["kind"].as_array().unwrap().iter().any(|kind| kinds.iter().any(|it| kind == it))
+    };
+    let root = |it: &serde_json::Value| {
+        let text = |key: &str| it[key].as_str().unwrap().to_owned();
+        (text("name"), text("src_path").into())
+    };
+    targets.filter(of_kind).map(root).collect()
+}
+
+/// Crates that have circles still: each is to come off this list.
+const STILL: [&str; 7] =
+    ["ppt", "ppt_agent", "ppt_codegen", "ppt_listener", "ppt_probe", "ppt_query", "ppt_tables"];
+
+#[test]
+fn no_module_uses_one_that_uses_it() {
+    let mut found = String::new();
+    let mut modules = 0;
+    for (name, root) in roots() {
+        let it = Crate::read(&root);
+        modules += it.uses.len();
+        let circles = it.describe();
+        match STILL.contains(&name.as_str()) {
+            true => assert!(!circles.is_empty(), "{name} has none: take it off the list"),
+            false if circles.is_empty() => {}
+            false => found += &format!("{name}\n{circles}"),
+        }
+    }
+    assert!(found.is_empty(), "{found}");
+    assert!(modules > 200, "{modules} modules");
+}
+
+/// A crate of files, by name and text.
+fn crate_of(files: &[(&str, &str)]) -> Crate {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text) in files {
+        let path = folder.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    Crate::read(&folder.path().join("lib.rs"))
+}
+
+#[test]
+fn circles_are_found() {
+    let root = ("lib.rs", "mod a; mod b; mod c; pub use a::A;");
+    let circle = |a, b, c| {
+        let found = crate_of(&[root, ("a.rs", a), ("b.rs", b), ("c.rs", c)]).circles();
+        found.iter().flatten().flatten().cloned().collect::<String>()
+    };
+    let a = "pub struct A; use crate::b::B;";
+    assert_eq!(circle(a, "pub struct B; use super::a::A;", ""), "ab");
+    assert_eq!(circle(a, "pub struct B; use crate::A;", ""), "ab", "by its other name");
+    assert_eq!(circle(a, "pub struct B; fn f() { super::a::A; }", ""), "ab", "in the code");
+    assert_eq!(circle(a, "pub struct B; fn f() { g!(x, crate::A); }", ""), "ab", "in a macro");
+    assert_eq!(circle(a, "pub struct B; use crate::c::*;", "use crate::{a, b as _};"), "abc");
+    assert_eq!(circle(a, "pub struct B; #[cfg(test)] mod tests { use super::super::A; }", ""), "");
+    assert_eq!(circle(a, "pub struct B; use super::c;", "pub(super) fn f() { ::b::g(); }"), "");
+}
+
+#[test]
+fn a_parent_that_its_children_use_does_not_use_them() {
+    let of = |parent, child| {
+        let files = [("lib.rs", "mod a;"), ("a.rs", parent), ("a/b.rs", child)];
+        crate_of(&files).circles().len()
+    };
+    assert_eq!(of("mod b; pub struct A; fn f() { b::g() }", "use super::A; fn g() {}"), 1);
+    assert_eq!(of("mod b; pub struct A;", "use super::A; impl A {}"), 0);
+    assert_eq!(of("mod b; pub use b::A;", "pub struct A; use crate::a::A as Same;"), 0);
+}
