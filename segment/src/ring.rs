@@ -8,7 +8,7 @@
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use crate::abi::{MARGIN, ring_word};
-use crate::word::Word;
+use crate::word::{Copied, Word};
 
 /// Furthest that a cursor can ever be: 46 years at 3 frames per nanosecond.
 const CURSOR_END: u64 = 1 << 62;
@@ -86,6 +86,20 @@ impl<'a, W: Word> Ring<'a, W> {
     fn slot(&self, index: u64) -> &'a [W] {
         let start = (index & self.mask) as usize * self.stride;
         &self.slots[start..start + self.stride]
+    }
+
+    /// r3: copies `count` frames from index `first` on to the front of `buffer`, word by word.
+    fn copy<T: Copied>(&self, first: u64, count: usize, buffer: &mut [T]) {
+        let start = (first & self.mask) as usize * self.stride;
+        let words = count * self.stride;
+        // Two stretches where the ring begins anew on the way.
+        let (before, behind) = buffer[..words].split_at_mut(words.min(self.slots.len() - start));
+        let stretches = [(before, &self.slots[start..]), (behind, self.slots)];
+        for (to, from) in stretches {
+            for (to, from) in to.iter_mut().zip(from) {
+                *to = T::copied(from.load(Relaxed));
+            }
+        }
     }
 }
 
@@ -197,11 +211,12 @@ impl<'a, W: Word> RingReader<'a, W> {
         self.ring
     }
 
-    /// Copies the oldest unread frames into `buffer`, as many as it holds.
+    /// Copies the oldest unread frames into `buffer`, as many as it holds. A small one is copied, and
+    /// validated, while it lies in the first cache, and leaves a writer little time to lap it.
     ///
     /// Frames `[first_seq, first_seq + count)` lie in `buffer` from word `start` on, and each is
     /// exactly what one write stored. The buffer's other words mean nothing.
-    pub fn poll(&mut self, buffer: &mut [u64]) -> Result<Batch, BrokenCursor> {
+    pub fn poll<T: Copied>(&mut self, buffer: &mut [T]) -> Result<Batch, BrokenCursor> {
         let slots = self.ring.slot_count();
         let oldest = |tail: u64| tail.saturating_add(self.margin).saturating_sub(slots);
 
@@ -211,11 +226,7 @@ impl<'a, W: Word> RingReader<'a, W> {
         }
         let low = self.next.max(oldest(tail).min(tail));
         let high = tail.min(low + (buffer.len() / self.ring.stride) as u64);
-        for (index, frame) in (low..high).zip(buffer.chunks_exact_mut(self.ring.stride)) {
-            for (to, from) in frame.iter_mut().zip(self.ring.slot(index)) {
-                *to = from.load(Relaxed);
-            }
-        }
+        self.ring.copy(low, (high - low) as usize, buffer);
         // r4: a copied word of a later frame brings that frame's predecessor tail with it.
         W::fence(Acquire);
         let after = self.ring.header(ring_word::TAIL).load(Relaxed);

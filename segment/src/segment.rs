@@ -26,6 +26,24 @@ pub struct Segment {
     geometry: Geometry,
 }
 
+/// Words from one ring header to the next.
+const PITCH: usize = RING_PITCH as usize / 8;
+
+/// The cursors of all rings of a segment.
+#[derive(Debug, Clone, Copy)]
+pub struct Cursors<'a>(&'a [AtomicU64]);
+
+impl Cursors<'_> {
+    /// Frames published so far in ring `index`: see [`Ring::tail`].
+    ///
+    /// # Panics
+    /// If there are not that many rings.
+    #[inline(always)]
+    pub fn tail(&self, index: usize) -> u64 {
+        self.0[index * PITCH + ring_word::TAIL].load(Ordering::Acquire)
+    }
+}
+
 /// What names a segment and says what is in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Identity {
@@ -242,6 +260,12 @@ impl Segment {
         )
     }
 
+    /// The cursors of all rings, to look at many of them.
+    pub fn cursors(&self) -> Cursors<'_> {
+        let count = self.geometry.rings() as usize * PITCH;
+        Cursors(self.words(self.geometry.headers_offset(), count))
+    }
+
     fn ring_offset(&self, index: u32) -> u64 {
         self.geometry.slots_offset() + self.geometry.ring_bytes() * index as u64
     }
@@ -389,12 +413,14 @@ mod tests {
         let ours = Segment::awaited(identity(81)).unwrap();
         let (before, ring) = (ours.ring(2), theirs.ring(2));
         assert_eq!((before.tail(), before.owner().state), (0, 0));
+        assert_eq!((0..3).map(|ring| ours.cursors().tail(ring)).sum::<u64>(), 0);
         RingWriter::new(ring).write([1, 2, 3]);
         assert_eq!(before.tail(), 0);
         ours.fill(file.as_fd(), 5).unwrap();
         assert_eq!(before.tail(), 1, "the same ring, whoever held it");
         RingWriter::new(ring).write([1, 2, 3]);
         assert_eq!(before.tail(), 2);
+        assert_eq!([0, 1, 2].map(|ring| ours.cursors().tail(ring)), [0, 0, 2]);
         ours.give_back().unwrap();
     }
 

@@ -53,3 +53,24 @@ impl Word for AtomicU64 {
         std::sync::atomic::fence(order);
     }
 }
+
+/// What a word of shared memory becomes in the memory of who copies it.
+pub trait Copied {
+    /// The word as it is kept.
+    fn copied(word: u64) -> Self;
+}
+
+impl Copied for u64 {
+    #[inline(always)]
+    fn copied(word: u64) -> Self {
+        word
+    }
+}
+
+/// As captures have it.
+impl Copied for [u8; 8] {
+    #[inline(always)]
+    fn copied(word: u64) -> Self {
+        word.to_le_bytes()
+    }
+}
