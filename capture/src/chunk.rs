@@ -155,7 +155,7 @@ impl ChunkHeader {
             stored_len: data.stored.len() as u64,
             raw_len: data.raw_len as u64,
             ordinal,
-            payload_crc: crc32c::crc32c(data.stored),
+            payload_crc: data.crc,
         }
     }
 

@@ -57,12 +57,19 @@ impl Packer {
 
     /// `raw` as it is stored: as it is where it would not become smaller.
     pub fn pack<'a>(&'a mut self, raw: &'a [u8]) -> Packed<'a> {
+        self.pack_summed(raw, checksum(0, raw))
+    }
+
+    /// The same of what has [`checksum`] `crc`, as is known.
+    pub fn pack_summed<'a>(&'a mut self, raw: &'a [u8], crc: u32) -> Packed<'a> {
         let codec = self.codec.filter(|_| raw.len() as u64 <= MAX_CODED);
         match codec.and_then(|codec| Some((codec, self.shrink(codec, raw)?))) {
             Some((codec, len)) => {
-                Packed { codec: codec.code(), stored: &self.stored[..len], raw_len: raw.len() }
+                let stored = &self.stored[..len];
+                let crc = checksum(0, stored);
+                Packed { codec: codec.code(), stored, raw_len: raw.len(), crc }
             }
-            None => Packed::raw(raw),
+            None => Packed::summed(raw, crc),
         }
     }
 
@@ -92,12 +99,23 @@ pub struct Packed<'a> {
     pub(crate) codec: u16,
     pub(crate) stored: &'a [u8],
     pub(crate) raw_len: usize,
+    pub(crate) crc: u32,
+}
+
+/// The checksum of what has checksum `before` (0: of nothing) and then `bytes`.
+pub fn checksum(before: u32, bytes: &[u8]) -> u32 {
+    crc32c::crc32c_append(before, bytes)
 }
 
 impl<'a> Packed<'a> {
     /// As it is.
     pub fn raw(bytes: &'a [u8]) -> Self {
-        Self { codec: codec::NONE, stored: bytes, raw_len: bytes.len() }
+        Self::summed(bytes, checksum(0, bytes))
+    }
+
+    /// As it is; its checksum is known.
+    fn summed(bytes: &'a [u8], crc: u32) -> Self {
+        Self { codec: codec::NONE, stored: bytes, raw_len: bytes.len(), crc }
     }
 
     /// Bytes that it takes in the file.
@@ -193,8 +211,9 @@ mod tests {
         for codec in CODECS.map(Some).into_iter().chain([None]) {
             for raw in [&noise[..], &[], &[1]] {
                 let mut packer = Packer::new(codec);
-                let packed = packer.pack(raw);
-                assert_eq!((packed.codec, packed.stored), (0, raw), "{codec:?}");
+                let packed = packer.pack_summed(raw, 7);
+                let expected = (0, raw, 7);
+                assert_eq!((packed.codec, packed.stored, packed.crc), expected, "{codec:?}");
             }
         }
     }

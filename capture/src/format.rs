@@ -11,13 +11,19 @@
 //!
 //! What later versions may do without a new [`VERSION`]: append fields to a header (header_len
 //! grows, readers take what they know), add kinds (readers skip them by length), use reserved
-//! bytes for which 0 keeps its meaning. For ever, whatever the version: the first 24 bytes of the
+//! bytes for which 0 keeps its meaning. (What is behind the fields that a writer knows is zeros: it
+//! makes headers longer so that a large payload begins at a multiple of [`BLOCK`].) For ever, whatever the version: the first 24 bytes of the
 //! file header, and where and how its checksum is made.
 
 /// Version of the format that this crate writes, and the newest it reads.
 pub const VERSION: u32 = 1;
 /// Chunks start at multiples of this.
 pub(crate) const ALIGN: usize = 64;
+/// Places in a file that are multiples of this can be written past the page cache, from memory at
+/// such places: no file system asks for more.
+pub const BLOCK: usize = 4096;
+/// Bytes of a payload of frames that begins at a multiple of [`BLOCK`] if a header can be so long.
+pub const LARGE: usize = 256 << 10;
 /// Most frames in a frames chunk.
 pub const MAX_FRAMES: u32 = 1 << 16;
 /// Most bytes from one frame to the next.

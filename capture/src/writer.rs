@@ -15,7 +15,8 @@ use crate::source::Source;
 
 /// Writes a capture to `W`, which should not buffer: each chunk is handed over by one
 /// `write_vectored` (and more only where that one falls short), so that whoever is killed leaves
-/// at most the last chunk cut.
+/// at most the last chunk cut. Payloads of [`LARGE`](crate::LARGE) bytes and more begin at multiples
+/// of [`BLOCK`](crate::BLOCK), all but a few.
 ///
 /// After an error of `W` the capture is valid to its last whole chunk, and every later call
 /// returns an error of the same kind without writing. What a caller does wrong (a stride of 7) is
@@ -145,7 +146,12 @@ impl<W: Write> CaptureWriter<W> {
         entry: IndexEntry,
         fill: impl FnOnce(&mut [u8]),
     ) -> io::Result<()> {
-        let header = ChunkHeader::new(kind, self.capture, source, self.ordinal, payload);
+        let mut header = ChunkHeader::new(kind, self.capture, source, self.ordinal, payload);
+        if kind == Kind::Frames && payload.stored.len() >= format::LARGE {
+            // Up to the next block; where that is too near, the payload begins where it may.
+            let block = format::BLOCK - (self.bytes % format::BLOCK as u64) as usize;
+            header.header_len = header.header_len.max(block);
+        }
         let (header, payload) = (header.encode(fill), payload.stored);
         let padding = payload.len().next_multiple_of(ALIGN) - payload.len();
         self.write([&header, payload, &[0; ALIGN][..padding]])?;

@@ -7,9 +7,9 @@ use std::rc::Rc;
 
 use ppt_capture::frame_dsl::schema::{Extra, Field, FieldType, Frame, Schema};
 use ppt_capture::{
-    Capture, CaptureError, CaptureWriter, Cause, Chunk, ClockId, ClockReading, Codec, Damage,
-    DamageKind, Dropped, Drops, End, EndReason, FileHeader, FramesHead, Gap, Item, Lost, Packer,
-    RingEnd, Segment, Source,
+    BLOCK, Capture, CaptureError, CaptureWriter, Cause, Chunk, ClockId, ClockReading, Codec,
+    Damage, DamageKind, Dropped, Drops, End, EndReason, FileHeader, FramesHead, Gap, Item, LARGE,
+    Lost, Packer, RingEnd, Segment, Source,
 };
 use proptest::prelude::*;
 
@@ -655,4 +655,40 @@ fn a_chunk_is_one_write_and_a_failed_writer_says_so() {
     let mut writer = CaptureWriter::create(out, &header()).unwrap();
     writer.frames(&head, &frame(0, 1)).unwrap();
     assert_eq!(usize::MAX - state.borrow().0, 512, "short writes are continued");
+}
+
+/// Wherever the file stands, but for places right before a block, which leave no room for a head.
+#[test]
+fn large_payloads_begin_at_blocks() {
+    let mut writer = CaptureWriter::create(Vec::new(), &header()).unwrap();
+    writer.source(0, &source()).unwrap();
+    let (mut seq, mut at_blocks, mut starts) = (1, 0, BTreeSet::new());
+    for count in (0..80).flat_map(|small| [1 + 7 * small % 160, LARGE / STRIDE as usize + 1]) {
+        let frames: Vec<u8> = (seq..seq + count as u64).flat_map(|seq| frame(0, seq)).collect();
+        let head =
+            FramesHead { nonce: NONCE, first_seq: seq, stride: STRIDE, ..Default::default() };
+        let before = writer.bytes() as usize;
+        writer.frames(&FramesHead { count: count as u32, ..head }, &frames).unwrap();
+        seq += count as u64;
+        if frames.len() >= LARGE {
+            let start = writer.bytes() as usize - frames.len().next_multiple_of(64);
+            let is_near = BLOCK - before % BLOCK < 192;
+            assert!(start.is_multiple_of(BLOCK) || is_near, "{before}: {start}");
+            at_blocks += usize::from(start.is_multiple_of(BLOCK));
+            starts.insert(before % BLOCK);
+        }
+    }
+    assert!(at_blocks > 70 && starts.len() > 30, "{at_blocks} {}", starts.len());
+    let end = End {
+        reason: EndReason::Duration,
+        message: String::new(),
+        rings: Vec::new(),
+        drops: Vec::new(),
+        realtime_ns: 1,
+        mono_ns: 1,
+    };
+    let back = read(&writer.end(&end).unwrap()).unwrap();
+    assert!(back.damaged.is_empty());
+    assert!(back.rows.iter().map(|row| row.2).eq(1..seq));
+    assert!(back.rows.iter().all(|row| row.3 == frame(0, row.2)));
 }
