@@ -37,6 +37,9 @@ pub const DEFAULT_SLOTS: u32 = 16384;
 /// Offset of the u16 frame id in a buffer of several frames.
 pub const FRAME_ID_OFFSET: u32 = 8;
 
+/// Key of a schema whose frame file states [`DEFAULT_SLOTS`]: whoever states a number wants that one.
+pub(crate) const SLOTS_STATED: &str = "slots_stated";
+
 /// Keys that this version does not know, kept as they came.
 pub type Extra = BTreeMap<String, serde_json::Value>;
 

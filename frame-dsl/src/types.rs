@@ -1,6 +1,8 @@
 //! Sizes and alignments of types: the same in C, C++ and Rust, on x86-64 and AArch64.
 
-use crate::schema::{Clock, Enum, Field, FieldType, Frame, Int, Schema};
+use crate::schema::{
+    Clock, DEFAULT_SLOTS, Enum, Field, FieldType, Frame, Int, SLOTS_STATED, Schema,
+};
 use crate::stored::Stored;
 
 impl Int {
@@ -133,6 +135,11 @@ impl Schema {
     /// The frame of that name.
     pub fn frame_named(&self, name: &str) -> Option<&Frame> {
         self.frames.iter().find(|frame| frame.name == name)
+    }
+
+    /// Whether the frame file says how many slots there are to be, as far as the schema tells.
+    pub fn states_slots(&self) -> bool {
+        self.slots != DEFAULT_SLOTS || self.extra.contains_key(SLOTS_STATED)
     }
 
     /// Whether several frames share the buffer: then each carries its u16 frame id at +8.

@@ -16,7 +16,7 @@ use crate::diagnostic::{Sink, Span};
 use crate::language::Language;
 use crate::layout;
 use crate::mistake::Mistake;
-use crate::schema::{Extra, JSON_VERSION, Schema};
+use crate::schema::{DEFAULT_SLOTS, JSON_VERSION, SLOTS_STATED, Schema};
 
 /// What a file without errors means.
 pub(crate) struct Checked {
@@ -64,7 +64,10 @@ pub(crate) fn check(file: &File, stem: &str, sink: &mut Sink) -> Option<Checked>
 
     let (frames, places): (Vec<_>, Vec<_>) =
         drafts.into_iter().map(|draft| (draft.frame, draft.places)).unzip();
-    let extra = Extra::new();
+    // A number that is stated, and happens to be the default.
+    let stated = slots.filter(|&it| it == DEFAULT_SLOTS);
+    let extra = stated.map(|_| (SLOTS_STATED.to_owned(), true.into())).into_iter().collect();
+    let slots = slots.unwrap_or(DEFAULT_SLOTS);
     let mut schema =
         Schema { v: JSON_VERSION, buffer, slots, stride: 0, frames, enums, tags, extra };
     layout::place(&mut schema);

@@ -6,7 +6,7 @@ use crate::diagnostic::{Note, Sink};
 use crate::language::Language;
 use crate::mistake::{Kind, Mistake};
 use crate::names::is_identifier;
-use crate::schema::{Clock, DEFAULT_SLOTS, FieldType, MAX_SLOTS, MIN_SLOTS};
+use crate::schema::{Clock, FieldType, MAX_SLOTS, MIN_SLOTS};
 use crate::suggest::nearest;
 use crate::verify::is_slot_count;
 
@@ -52,10 +52,10 @@ pub(super) fn languages(file: &File, sink: &mut Sink) -> Vec<Language> {
     languages
 }
 
-/// The buffer's name and slots.
-pub(super) fn buffer(file: &File, stem: &str, sink: &mut Sink) -> (String, u32) {
+/// The buffer's name and slots, if they are stated.
+pub(super) fn buffer(file: &File, stem: &str, sink: &mut Sink) -> (String, Option<u32>) {
     let Some(buffer) = file.buffers.first() else {
-        return (named_after_file(file, stem, sink), DEFAULT_SLOTS);
+        return (named_after_file(file, stem, sink), None);
     };
     for again in &file.buffers[1..] {
         let note = Note { span: buffer.span.clone(), label: "first named here".to_owned() };
@@ -63,7 +63,7 @@ pub(super) fn buffer(file: &File, stem: &str, sink: &mut Sink) -> (String, u32) 
     }
     names::check(Kind::Buffer, &buffer.name, sink);
     let slots = buffer.slots.as_ref().and_then(|word| slots(word, sink));
-    (buffer.name.text.clone(), slots.unwrap_or(DEFAULT_SLOTS))
+    (buffer.name.text.clone(), slots)
 }
 
 fn named_after_file(file: &File, stem: &str, sink: &mut Sink) -> String {
