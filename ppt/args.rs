@@ -199,8 +199,9 @@ pub(crate) struct Capture {
     /// Compress frames, chunk by chunk.
     #[arg(long, value_name = "CODEC")]
     pub(crate) compress: Option<Compress>,
-    /// Slots per thread, a power of two [default: from the frame file]. `auto` begins with that
-    /// number, or with the number of an earlier capture, and grows rings that are too small.
+    /// Slots per thread, a power of two [default: from the frame file, else 16384 or more]. `auto`
+    /// begins with that number, or with the number of an earlier capture, and grows rings that are
+    /// too small.
     #[arg(long, value_name = "N|auto", value_parser = measure::slots)]
     pub(crate) slots: Option<measure::Slots>,
     /// Maximum memory for the rings of each buffer.

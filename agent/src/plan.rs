@@ -13,6 +13,14 @@ const SPARE_RINGS: u32 = 2;
 /// Fewest slots that `--memory` may leave.
 const FEWEST_LOG2_SLOTS: u32 = 6;
 
+/// Slots that cost writers nothing, as a power of two: beyond, they are in no cache when their turn
+/// comes (`docs/performance.md`).
+const LOG2_AMPLE: u32 = 16;
+/// Bytes that rings larger than the default may take before a frame is written; and which part of
+/// what the system could still give, as one in so many.
+const MOST_SPARE: u64 = 64 << 20;
+const SPARE_PART: u64 = 64;
+
 /// How much larger rings get at a time, as a power of two.
 const LOG2_GROWTH: u32 = 2;
 
@@ -36,6 +44,11 @@ impl Default for Limits {
     }
 }
 
+/// Bytes that rings larger than the default may take of the memory that programs could still have.
+pub(crate) fn spare(available: Option<u64>) -> u64 {
+    (available.unwrap_or(0) / SPARE_PART).min(MOST_SPARE)
+}
+
 /// A chosen geometry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Plan {
@@ -48,8 +61,32 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// Geometries for a target of `threads` threads, the best first; each of them will do. The last
+    /// is what frame file and `limits` say. Where the frame file states no slots, larger rings come
+    /// before it, as far as `limits` and `spare` allow, the bytes that may be allocated before a
+    /// frame is written: they take longer bursts, and need to be looked at less often.
+    pub fn choices(schema: &Schema, threads: u32, limits: Limits, spare: u64) -> Result<Vec<Self>> {
+        let least = Self::new(schema, threads, limits)?;
+        let now = least.geometry;
+        let larger = |log2| {
+            let geometry = Geometry::new(now.stride(), log2, now.rings()).ok()?;
+            let plan = Self { geometry, ..least };
+            let bytes = geometry.ring_bytes().saturating_mul(now.rings().into());
+            (bytes <= limits.memory && plan.populated() <= spare).then_some(plan)
+        };
+        let is_stated = limits.slots.is_some() || schema.states_slots() || least.reduced;
+        let most = if is_stated { now.log2_slots() } else { LOG2_AMPLE };
+        let ample = (now.log2_slots() + 1..=most).rev().filter_map(larger);
+        Ok(ample.chain([least]).collect())
+    }
+
+    /// Bytes that are allocated before a frame is written.
+    pub fn populated(&self) -> u64 {
+        self.geometry.ring_bytes().saturating_mul(self.populate.into())
+    }
+
     /// Chooses a geometry for a target of `threads` threads.
-    pub fn new(schema: &Schema, threads: u32, limits: Limits) -> Result<Self> {
+    fn new(schema: &Schema, threads: u32, limits: Limits) -> Result<Self> {
         let wanted = threads.saturating_add(SPARE_RINGS);
         let mut rings = RINGS.max(wanted.next_power_of_two()).min(ppt_segment::abi::MAX_RINGS);
         let mut log2_slots = limits.slots.unwrap_or(schema.slots).ilog2();
@@ -144,6 +181,28 @@ mod tests {
         assert_eq!((shape(&plan), plan.populate, plan.reduced), ((64, 16384), 5, false));
         let plan = Plan::new(&schema(64, 16384), 100, Limits::default()).unwrap();
         assert_eq!(shape(&plan), (128, 16384));
+    }
+
+    #[test]
+    fn rings_are_ample_where_nobody_states_their_slots_and_memory_allows() {
+        let slots_of = |schema: &Schema, threads, limits, spare| {
+            let plans = Plan::choices(schema, threads, limits, spare).unwrap();
+            plans.iter().map(|it| it.geometry.slots()).collect::<Vec<_>>()
+        };
+        let slots = |schema: &Schema, threads, limits| slots_of(schema, threads, limits, 64 << 20);
+        let (limits, unstated) = (Limits::default(), schema(48, 16384));
+        assert_eq!(slots(&unstated, 3, limits), [65536, 32768, 16384]);
+        let stated = ["slots_stated"].map(|key| (key.to_owned(), true.into())).into();
+        let stated = Schema { extra: stated, ..schema(48, 16384) };
+        assert_eq!(slots(&stated, 3, limits), [16384]);
+        assert_eq!(slots(&schema(48, 4096), 3, limits), [4096]);
+        assert_eq!(slots(&unstated, 3, Limits { slots: Some(16384), ..limits }), [16384]);
+        assert_eq!(slots(&schema(128, 16384), 3, limits), [32768, 16384], "--memory");
+        assert_eq!(slots(&unstated, 30, limits), [32768, 16384], "a ring for each thread");
+        assert_eq!(slots(&unstated, 60, limits), [16384]);
+        assert_eq!(slots_of(&unstated, 3, limits, spare(Some(512 << 20))), [32768, 16384]);
+        assert_eq!(slots_of(&unstated, 3, limits, spare(None)), [16384]);
+        assert_eq!(slots(&unstated, 300, limits), [8192], "as much as fits");
     }
 
     #[test]

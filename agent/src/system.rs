@@ -35,6 +35,13 @@ impl System {
         Some(String::from_utf8_lossy(&bytes).trim().to_string())
     }
 
+    /// Bytes that programs could still have.
+    pub(crate) fn available_memory(&self) -> Option<u64> {
+        let memory = self.proc_text("meminfo")?;
+        let line = memory.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+        Some(line.trim().strip_suffix(" kB")?.parse::<u64>().ok()? << 10)
+    }
+
     /// The clock by which the kernel tells time, as it calls it.
     pub(crate) fn clocksource(&self) -> Option<String> {
         let path = "devices/system/clocksource/clocksource0/current_clocksource";

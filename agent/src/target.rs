@@ -9,7 +9,9 @@ use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use nix::errno::Errno;
-use procfs::process::{MMPermissions, MMapPath, MemoryMap, MemoryMaps, Process, Status, Task};
+use procfs::process::{
+    LimitValue, MMPermissions, MMapPath, MemoryMap, MemoryMaps, Process, Status, Task,
+};
 use procfs::{FromRead, ProcError, ProcResult};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
@@ -199,6 +201,20 @@ impl Target {
     /// Number of its threads, at least 1.
     pub fn threads(&self) -> u32 {
         self.process.stat().map_or(1, |stat| stat.num_threads.clamp(1, 1 << 22) as u32)
+    }
+
+    /// Bytes that larger rings than it needs may take at once: none where the process has a limit of
+    /// its address space or of the files that it makes, for rings count there.
+    pub(crate) fn spare_memory(&self) -> u64 {
+        let is_bounded = |it: procfs::process::Limits| {
+            [it.max_address_space, it.max_file_size]
+                .iter()
+                .any(|it| !matches!(it.soft_limit, LimitValue::Unlimited))
+        };
+        match self.process.limits().map(is_bounded) {
+            Ok(false) => crate::plan::spare(self.system.available_memory()),
+            _ => 0,
+        }
     }
 
     /// Becomes readable when the process ends; `None` before Linux 5.3.

@@ -183,16 +183,9 @@ fn shared_memory(system: &System, trials: &Trials) -> Check {
     }
 }
 
-/// Bytes that programs could still have.
-pub(super) fn available(system: &System) -> Option<u64> {
-    let memory = system.proc_text("meminfo")?;
-    let line = memory.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    Some(line.trim().strip_suffix(" kB")?.parse::<u64>().ok()? << 10)
-}
-
 fn memory(system: &System) -> Check {
     let bound = Limits::default().memory >> 20;
-    match available(system) {
+    match system.available_memory() {
         Some(bytes) if bytes >> 20 < bound => {
             let found = format!("{} MiB are available, a buffer may use {bound}", bytes >> 20);
             Check::note("memory", found).remedy("--memory sets a lower bound")

@@ -1,6 +1,6 @@
 //! What can be told of a process.
 
-use super::{Check, machine};
+use super::Check;
 use crate::buffer::Buffer;
 use crate::denied;
 use crate::error::{AgentError, Failing};
@@ -101,8 +101,9 @@ fn buffers(target: &Target, checks: &mut Vec<Check>) {
         Ok(buffers) => {
             for buffer in &buffers {
                 checks.push(buffer_of(target, buffer));
-                let plan = Plan::new(&buffer.schema, target.threads(), Limits::default());
-                bytes += plan.map_or(0, |it| it.geometry.ring_bytes() * u64::from(it.populate));
+                let (threads, spare) = (target.threads(), target.spare_memory());
+                let plans = Plan::choices(&buffer.schema, threads, Limits::default(), spare);
+                bytes += plans.map_or(0, |it| it.first().map_or(0, Plan::populated));
             }
             checks.push(room(target.system(), bytes));
         }
@@ -135,7 +136,7 @@ fn buffer_of(target: &Target, buffer: &Buffer) -> Check {
 fn room(system: &System, bytes: u64) -> Check {
     let name = "room for rings";
     let found = format!("an attach allocates {} KiB at once", bytes >> 10);
-    match machine::available(system) {
+    match system.available_memory() {
         Some(available) if available < bytes => {
             Check::problem(name, format!("{found}, and {} KiB are available", available >> 10))
                 .remedy("ask for less: --slots, --memory")

@@ -83,7 +83,7 @@ fn larger(
         Kind::SysV => SegmentChoice::SysV,
         Kind::Memfd => SegmentChoice::Memfd,
     };
-    obtain(target, &it.buffer, copy, &[plan], kind).map_err(Stuck::Refused)
+    obtain(target, &it.buffer, copy, plan, kind).map_err(Stuck::Refused)
 }
 
 /// Puts another segment in the place of the one that frames went to, which is returned.

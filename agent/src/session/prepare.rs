@@ -59,12 +59,9 @@ fn refused(target: &Target, danger: Danger) -> AgentError {
 pub(super) fn prepare(target: &Target, buffer: Buffer, options: &Options) -> Result<Attached> {
     let (copy, _) = control_of(target, &buffer)?;
     let took_over = check_claim(target, &buffer, &copy, options.allow)?;
-    let plan = Plan::new(&buffer.schema, target.threads(), options.limits)?;
     let clock = crate::clock::decide(target, &buffer.schema, options.clock)?;
-    // Rings that grew in an earlier session need not grow again.
-    let plans = plan.growths(options.limits);
     let Had { segment, kind, plan, adopted, awaited } =
-        obtain(target, &buffer, &copy, &plans, options.segment)?;
+        choose_and_obtain(target, &buffer, &copy, options)?;
     Ok(Attached {
         buffer,
         segment: Arc::new(segment),
@@ -90,6 +87,31 @@ pub(super) fn prepare(target: &Target, buffer: Buffer, options: &Options) -> Res
     })
 }
 
+/// Adopts the segment that suits the target best, or makes one.
+fn choose_and_obtain(
+    target: &Target,
+    buffer: &Buffer,
+    copy: &ControlCopy,
+    options: &Options,
+) -> Result<Had> {
+    let choices =
+        Plan::choices(&buffer.schema, target.threads(), options.limits, target.spare_memory())?;
+    // Rings that grew in an earlier session need not grow again.
+    let grown: Vec<_> = choices.iter().flat_map(|it| it.growths(options.limits)).collect();
+    if let Some(adopted) = adopted(target, buffer, copy, &grown, options.segment) {
+        return populated(adopted);
+    }
+    let mut choices = choices.into_iter().peekable();
+    loop {
+        let Some(plan) = choices.next() else { unreachable!("the last one returns") };
+        match new(target, buffer, copy, plan, options.segment).and_then(populated) {
+            // Nobody asked for as much.
+            Err(AgentError::SegmentRefused { .. }) if choices.peek().is_some() => {}
+            other => return other,
+        }
+    }
+}
+
 /// A segment to attach.
 pub(super) struct Had {
     pub(super) segment: Segment,
@@ -101,22 +123,34 @@ pub(super) struct Had {
     pub(super) awaited: bool,
 }
 
-/// Adopts the first of `plans` that the target has a segment of, or makes one by the last of them,
-/// and allocates what the target will need first.
+/// Adopts the segment of `plan` if the target has one, or makes it.
 pub(super) fn obtain(
+    target: &Target,
+    buffer: &Buffer,
+    copy: &ControlCopy,
+    plan: Plan,
+    wanted: SegmentChoice,
+) -> Result<Had> {
+    match adopted(target, buffer, copy, &[plan], wanted) {
+        Some(had) => populated(had),
+        None => new(target, buffer, copy, plan, wanted).and_then(populated),
+    }
+}
+
+fn identity(buffer: &Buffer, nonce: u64, plan: &Plan) -> Identity {
+    Identity { nonce, schema_hash: buffer.schema_hash, geometry: plan.geometry }
+}
+
+/// The first of `plans` that the target has a segment of.
+fn adopted(
     target: &Target,
     buffer: &Buffer,
     copy: &ControlCopy,
     plans: &[Plan],
     wanted: SegmentChoice,
-) -> Result<Had> {
+) -> Option<Had> {
     let segments = copy.segments();
-    let identity = |nonce, plan: &Plan| Identity {
-        nonce,
-        schema_hash: buffer.schema_hash,
-        geometry: plan.geometry,
-    };
-    let adoptable = |plan: &Plan| {
+    plans.iter().find_map(|plan| {
         segments.iter().find_map(|listed| {
             let kind = listed.kind();
             let suits = match wanted {
@@ -124,37 +158,44 @@ pub(super) fn obtain(
                 SegmentChoice::SysV => kind == Kind::SysV,
                 SegmentChoice::Memfd => kind == Kind::Memfd,
             };
-            let segment = adopt(target, listed, identity(listed.nonce, plan));
-            Some((segment.filter(|_| suits)?, kind, *plan))
+            let segment = adopt(target, listed, identity(buffer, listed.nonce, plan));
+            let segment = segment.filter(|_| suits)?;
+            Some(Had { segment, kind, plan: *plan, adopted: true, awaited: false })
         })
-    };
-    let adopted = plans.iter().find_map(adoptable);
-    let is_adopted = adopted.is_some();
-    let (segment, kind, plan) = match (adopted, plans.last()) {
-        (Some(adopted), _) => adopted,
-        (None, Some(plan)) if !copy.table_full() => {
-            let (segment, kind) = make(target, identity(random_nonzero(), plan), wanted)?;
-            (segment, kind, *plan)
-        }
-        _ => {
-            let (pid, buffer) = (target.pid(), buffer.name.clone());
-            return Err(AgentError::TableFull { pid, buffer });
-        }
-    };
-    let awaited = kind == Kind::Memfd && !is_adopted;
-    if !awaited {
-        segment.populate_headers().map_err(|cause| out_of_memory(&plan, cause))?;
-        for ring in 0..plan.populate {
-            segment.populate_ring(ring).map_err(|cause| out_of_memory(&plan, cause))?;
+    })
+}
+
+/// A new segment, or room for the one that the target will make.
+fn new(
+    target: &Target,
+    buffer: &Buffer,
+    copy: &ControlCopy,
+    plan: Plan,
+    wanted: SegmentChoice,
+) -> Result<Had> {
+    if copy.table_full() {
+        let (pid, buffer) = (target.pid(), buffer.name.clone());
+        return Err(AgentError::TableFull { pid, buffer });
+    }
+    let (segment, kind) = make(target, identity(buffer, random_nonzero(), &plan), wanted)?;
+    Ok(Had { segment, kind, plan, adopted: false, awaited: kind == Kind::Memfd })
+}
+
+/// Allocates what the target will need first.
+fn populated(had: Had) -> Result<Had> {
+    if !had.awaited {
+        let fail = |cause| out_of_memory(&had.plan, cause);
+        had.segment.populate_headers().map_err(fail)?;
+        for ring in 0..had.plan.populate {
+            had.segment.populate_ring(ring).map_err(fail)?;
         }
     }
-    Ok(Had { segment, kind, plan, adopted: is_adopted, awaited })
+    Ok(had)
 }
 
 fn out_of_memory(plan: &Plan, cause: std::io::Error) -> AgentError {
-    let bytes = plan.geometry.ring_bytes() * u64::from(plan.populate);
     AgentError::SegmentRefused {
-        bytes,
+        bytes: plan.populated(),
         cause,
         advice: "there is not enough memory for the rings of the threads that exist; ask for less: \
                  --slots, --memory",
