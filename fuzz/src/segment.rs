@@ -9,7 +9,7 @@ use std::time::Duration;
 use ppt_capture::FileHeader;
 use ppt_codegen::{Compiled, parse};
 use ppt_dump::{Info, dump_stream};
-use ppt_listener::{EndReason, Feed, Listener, Options, Source, Unattended};
+use ppt_listener::{EndReason, Feed, Listener, Options, Silence, Source, Unattended};
 use ppt_segment::abi::{PAGE, RING_PITCH};
 use ppt_segment::{Geometry, Identity, RingWriter, Segment};
 
@@ -35,7 +35,7 @@ pub(crate) fn segment(input: &[u8]) {
     let out = Bytes::default();
     let options = Options {
         shortest: Duration::from_micros(50),
-        longest: Duration::from_micros(200),
+        silence: Silence::Fixed(Duration::from_micros(200)),
         chunk_age: Duration::from_micros(100),
         ..Options::default()
     };

@@ -1,13 +1,9 @@
 //! Frames on their way from a ring to the file.
 
-use ppt_capture::{Lost, MAX_FRAMES};
+use ppt_capture::{BLOCK, Lost, MAX_FRAMES, checksum};
 
-use crate::queue::Queue;
-
-/// Bytes of a full chunk, where few rings are busy: the larger, the fewer writes.
-pub(crate) const LARGE_CHUNK: usize = 2 << 20;
-/// Bytes of a full chunk, where many rings fill one each.
-pub(crate) const SMALL_CHUNK: usize = 512 << 10;
+use crate::buffer::{Buffer, Pool};
+use crate::stamps::{Found, Stamps};
 
 /// Frames of one ring and one owner, without a hole.
 #[derive(Debug, Default)]
@@ -26,8 +22,14 @@ pub(crate) struct Chunk {
     pub lost_before: Lost,
     /// CLOCK_MONOTONIC when the first frame was drained, ns.
     pub drained_ns: u64,
+    /// When its first frame may have been written, at the earliest, on the same clock.
+    pub since_ns: u64,
+    /// What was found in its frames on the way.
+    pub found: Found,
+    /// The checksum of its frames.
+    pub crc: u32,
     /// The frames as they were in the ring, little-endian.
-    pub words: Vec<[u8; 8]>,
+    pub frames: Buffer,
 }
 
 impl Chunk {
@@ -36,34 +38,54 @@ impl Chunk {
         self.first_seq + u64::from(self.count)
     }
 
-    /// Frames of `stride` bytes that it can still take, if `full` bytes fill it.
+    /// Frames of `stride` words that it can still take, if `full` bytes fill it. Full, they are whole
+    /// blocks, if so many frames can be.
     pub fn room(&self, stride: usize, full: usize) -> usize {
-        let most = (full / stride).min(MAX_FRAMES as usize);
+        let most = (full / 8 / stride).clamp(1, MAX_FRAMES as usize);
+        // A block is a power of two: the frames that make whole ones are, too.
+        let of_blocks = (BLOCK >> (8 * stride).trailing_zeros()).max(1);
+        let most = if most >= of_blocks { most / of_blocks * of_blocks } else { most };
         most.saturating_sub(self.count as usize)
     }
 
     /// The frames, byte by byte.
     pub fn bytes(&self) -> &[u8] {
-        self.words.as_flattened()
+        self.frames.words().as_flattened()
     }
 
-    /// Appends `count` frames, which there must be room for.
-    pub fn append(&mut self, words: &[u64], count: usize, queue: &Queue) {
-        self.make_room(self.words.len() + words.len(), queue);
-        self.words.extend(words.iter().map(|word| word.to_le_bytes()));
+    /// Makes room for `count` more frames of `stride` words, if `full` bytes fill it.
+    pub fn reserve(&mut self, count: usize, (stride, full): (usize, usize), pool: &Pool) {
+        self.frames.reserve(self.frames.len() + count * stride, full, pool);
+    }
+
+    /// Takes the first `count` frames of what was copied behind those that it has, which have been
+    /// found to be frames: while they lie in a cache, all is seen of them that there is to see.
+    pub fn take(&mut self, count: usize, stride: usize, stamps: &Stamps) {
+        let frames = self.frames.keep(count * stride);
+        stamps.see(frames, stride, &mut self.found);
+        self.crc = checksum(self.crc, frames.as_flattened());
         self.count += count as u32;
     }
+}
 
-    /// Chunks of a few frames, of which there may be many, take about what they need; the others
-    /// take a full chunk's buffer, which is used again and again.
-    fn make_room(&mut self, words: usize, queue: &Queue) {
-        let len = words * 8;
-        if words <= self.words.capacity() || len <= SMALL_CHUNK / 4 {
-            return;
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::buffer::{LARGE_CHUNK, SMALL_CHUNK};
+
+    #[test]
+    fn a_full_chunk_is_whole_blocks() {
+        let chunk = Chunk::default();
+        for stride in 2..=512 {
+            for full in [SMALL_CHUNK, LARGE_CHUNK] {
+                let frames = chunk.room(stride, full);
+                let bytes = frames * stride * 8;
+                assert!((1..=MAX_FRAMES as usize).contains(&frames) && bytes <= full, "{stride}");
+                let few = full / 8 / stride < BLOCK;
+                assert!(bytes.is_multiple_of(BLOCK) || few, "{frames} of {stride} in {full}");
+            }
         }
-        let full = if len <= SMALL_CHUNK { SMALL_CHUNK } else { LARGE_CHUNK };
-        let mut buffer = queue.buffer(full);
-        buffer.extend_from_slice(&self.words);
-        queue.recycle(std::mem::replace(&mut self.words, buffer));
+        assert_eq!(chunk.room(6, LARGE_CHUNK) * 48, 510 * BLOCK);
+        assert_eq!(Chunk { count: 43_500, ..chunk }.room(6, LARGE_CHUNK), 20);
     }
 }

@@ -5,6 +5,9 @@
 //! memory of ours instead (O_DIRECT), its edges and small chunks as ever: no block is written both
 //! ways, the file is never longer than what was written, and each `write` falls short where the way
 //! changes, so that who calls again goes on there.
+//!
+//! Frames lie in memory as they must for that, and captures have them at such places: they are written
+//! from where they are. What lies elsewhere is copied first.
 
 use std::fs::File;
 use std::io::{self, IoSlice, Write};
@@ -14,11 +17,8 @@ use std::time::Instant;
 
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::sys::stat::{SFlag, fstat};
+use ppt_capture::{BLOCK, LARGE};
 
-/// What places in the file and in memory are multiples of: no file system asks for more.
-const BLOCK: usize = 4096;
-/// Least bytes that are worth a wait for the disk.
-const LARGE: usize = 256 << 10;
 /// Most bytes of one write.
 const MOST: usize = 2 << 20;
 
@@ -34,8 +34,30 @@ pub struct DirectFile {
     /// Bytes a second of the last large writes.
     direct: f64,
     cached: f64,
-    /// Room for one write at a multiple of [`BLOCK`].
-    memory: Vec<u8>,
+    /// For what lies where it cannot be written from.
+    head: Aligned,
+    memory: Aligned,
+}
+
+/// Memory at a multiple of [`BLOCK`].
+#[derive(Debug, Default)]
+struct Aligned(Vec<u8>);
+
+impl Aligned {
+    /// A copy of `parts` one after the other, of `most` bytes at most.
+    fn hold<'a>(&mut self, most: usize, parts: impl IntoIterator<Item = &'a [u8]>) -> &[u8] {
+        if self.0.is_empty() {
+            self.0 = vec![0; most + BLOCK];
+        }
+        let start = self.0.as_ptr().align_offset(BLOCK);
+        let mut len = 0;
+        for part in parts {
+            let part = &part[..part.len().min(most - len)];
+            self.0[start + len..][..part.len()].copy_from_slice(part);
+            len += part.len();
+        }
+        &self.0[start..start + len]
+    }
 }
 
 impl DirectFile {
@@ -50,7 +72,8 @@ impl DirectFile {
         let flags = flags.ok().filter(|_| regular);
         // Of a way that was not gone, nothing bad is known.
         let (direct, cached) = (f64::INFINITY, f64::INFINITY);
-        Self { file, at: 0, flags, behind, direct, cached, memory: Vec::new() }
+        let (head, memory) = Default::default();
+        Self { file, at: 0, flags, behind, direct, cached, head, memory }
     }
 
     /// Writes into `file` as any program does: others may have it, too.
@@ -58,27 +81,35 @@ impl DirectFile {
         Self { flags: None, ..Self::new(file, Arc::default()) }
     }
 
-    /// Writes `len` bytes of `parts`, whole blocks.
-    fn write_direct(
-        &mut self,
-        parts: &[IoSlice<'_>],
-        len: usize,
-        flags: OFlag,
-    ) -> io::Result<usize> {
-        if self.memory.is_empty() {
-            self.memory = vec![0; MOST + BLOCK];
+    /// Writes whole blocks of the front of `parts`: from where they are, if that is possible, behind a
+    /// head of whole blocks.
+    fn write_direct(&mut self, parts: &[IoSlice<'_>], flags: OFlag) -> io::Result<usize> {
+        let mut parts = parts.iter().map(|part| &**part).filter(|part| !part.is_empty()).peekable();
+        let is_head = |part: &&[u8]| part.len() == BLOCK && !is_movable(part);
+        let head = parts.next_if(is_head).unwrap_or_default();
+        if let Some(part) = parts.next_if(|part| is_movable(part)) {
+            let blocks = IoSlice::new(&part[..part.len() / BLOCK * BLOCK]);
+            let head = IoSlice::new(self.head.hold(BLOCK, [head]));
+            return written_directly(&mut self.file, &[head, blocks], flags);
         }
-        let start = self.memory.as_ptr().align_offset(BLOCK);
-        let mut room = &mut self.memory[start..start + len];
+        let all = self.memory.hold(MOST, [head].into_iter().chain(parts));
+        let blocks = IoSlice::new(&all[..all.len() / BLOCK * BLOCK]);
+        written_directly(&mut self.file, &[blocks], flags)
+    }
+
+    /// Bytes that are to be written as ever before direct writes can begin: up to the first part that
+    /// can be written from where it is, else to the next block.
+    fn edge(&self, parts: &[IoSlice<'_>]) -> usize {
+        let to_block = (self.at.next_multiple_of(BLOCK as u64) - self.at) as usize;
+        let mut before = 0;
         for part in parts {
-            room.write_all(&part[..part.len().min(room.len())])?;
+            let at = self.at + before as u64;
+            if is_movable(part) && at.is_multiple_of(BLOCK as u64) && to_block > 0 {
+                return before;
+            }
+            before += part.len();
         }
-        let memory = &self.memory[start..start + len];
-        fcntl(&self.file, FcntlArg::F_SETFL(flags | OFlag::O_DIRECT))?;
-        let written = self.file.write(memory);
-        // It was so before, and so it can be so again.
-        let _ = fcntl(&self.file, FcntlArg::F_SETFL(flags));
-        written
+        to_block
     }
 }
 
@@ -92,9 +123,9 @@ impl Write for DirectFile {
         let begun = (len >= LARGE).then(Instant::now);
         let wanted = !self.behind.load(Relaxed) || self.direct >= self.cached;
         if let Some(flags) = self.flags.filter(|_| wanted && len >= LARGE) {
-            let edge = (self.at.next_multiple_of(BLOCK as u64) - self.at) as usize;
+            let edge = self.edge(parts);
             let result = match edge {
-                0 => self.write_direct(parts, len.min(MOST) / BLOCK * BLOCK, flags),
+                0 => self.write_direct(parts, flags),
                 edge => self.file.write(first(parts, edge)),
             };
             match result {
@@ -122,6 +153,20 @@ impl Write for DirectFile {
     }
 }
 
+/// Writes whole blocks.
+fn written_directly(file: &mut File, blocks: &[IoSlice<'_>], flags: OFlag) -> io::Result<usize> {
+    fcntl(&*file, FcntlArg::F_SETFL(flags | OFlag::O_DIRECT))?;
+    let written = file.write_vectored(blocks);
+    // It was so before, and so it can be so again.
+    let _ = fcntl(&*file, FcntlArg::F_SETFL(flags));
+    written
+}
+
+/// Whether much of a part can be written directly from where it is.
+fn is_movable(part: &[u8]) -> bool {
+    part.len() >= LARGE && part.as_ptr().addr().is_multiple_of(BLOCK)
+}
+
 /// The first `len` bytes, or fewer: those of the first part that has any.
 fn first<'a>(parts: &'a [IoSlice<'_>], len: usize) -> &'a [u8] {
     let part = parts.iter().find(|part| !part.is_empty());
@@ -133,6 +178,7 @@ mod tests {
     use std::fs;
 
     use super::*;
+    use crate::buffer::{Buffer, LARGE_CHUNK};
 
     /// Writes all of it as a chunk's three parts; returns in how many writes.
     fn write_all(out: &mut DirectFile, bytes: &[u8]) -> usize {
@@ -166,6 +212,35 @@ mod tests {
             expected.extend(bytes);
             assert!(fs::read(&path).unwrap() == expected, "after {size} in round {round}");
         }
+    }
+
+    #[test]
+    fn frames_are_written_from_where_they_are() {
+        let folder = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+        let path = folder.path().join("out");
+        let mut out = DirectFile::new(File::create_new(&path).unwrap(), Arc::default());
+        if out.flags.is_none() {
+            eprintln!("skipped: no direct writes here");
+            return;
+        }
+        let mut buffer = Buffer::new(LARGE_CHUNK);
+        buffer.room(LARGE_CHUNK / 8).fill(*b"12345678");
+        buffer.keep(LARGE_CHUNK / 8);
+        let frames = buffer.words().as_flattened();
+        let (padding, mut expected) = ([0; 63], Vec::new());
+        // As captures have them: whole blocks, then not, then from the middle of a block on.
+        for (head, len) in [(BLOCK, 2 * LARGE), (BLOCK, LARGE + 640), (BLOCK - 640, LARGE_CHUNK)] {
+            let parts = [&[7; BLOCK][..head], &frames[..len], &padding[..len % 64]];
+            let mut slices = &mut parts.map(IoSlice::new)[..];
+            while !slices.is_empty() {
+                let written = out.write_vectored(slices).unwrap();
+                IoSlice::advance_slices(&mut slices, written);
+            }
+            expected.extend(parts.concat());
+            assert!(fs::read(&path).unwrap() == expected, "{head} and {len}");
+        }
+        assert!(out.flags.is_some() && out.memory.0.is_empty(), "nothing was copied");
+        assert!(!out.head.0.is_empty());
     }
 
     #[test]

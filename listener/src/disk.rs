@@ -14,7 +14,7 @@ pub(crate) fn run(queue: &Arc<Queue>, mut sink: impl Sink) -> Done {
         match queue.next(Duration::from_nanos(patience)) {
             Next::Item(Item::Chunk(chunk)) => {
                 sink.frames(&chunk);
-                queue.recycle(chunk.words);
+                queue.pool().give(chunk.frames);
             }
             Next::Item(Item::Sources(new)) => sink.introduce(new),
             Next::Item(Item::Gone(part, closings)) => sink.gone(part, &closings),

@@ -1,4 +1,9 @@
-//! The drain thread: looks at every cursor, takes what is new, sleeps.
+//! The drain thread: looks at cursors, takes what is new, sleeps.
+//!
+//! How often a ring is looked at follows from what it can take: each so often that a burst out of
+//! silence finds room ([`longest`]), those that are busy more often ([`Pace`]). Of the rings of a
+//! segment only those are looked at that somebody may have claimed, for threads take the lowest free
+//! one; all of them once a second, and at the end.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Acquire, Ordering::Relaxed};
@@ -8,20 +13,26 @@ use std::time::Duration;
 
 use ppt_segment::Segment;
 
-use crate::chunk::{LARGE_CHUNK, SMALL_CHUNK};
+use crate::buffer::{LARGE_CHUNK, SMALL_CHUNK};
 use crate::clocks;
 use crate::feed::Change;
 use crate::options::Options;
-use crate::pace::Pace;
+use crate::pace::{Claims, Pace, longest, longest_of_many};
 use crate::progress::Counters;
 use crate::queue::Queue;
-use crate::ring::{Outlet, RingDrain};
+use crate::ring::{BLOCK, Outlet, RingDrain};
+use crate::stamps::Stamps;
 use crate::watched::Seen;
 
-/// Bytes copied out of a ring at once: small enough to stay in a cache until they are sorted out.
-const SCRATCH_BYTES: usize = 128 << 10;
 /// Least sleep after a pass that took longer than the pace allows: the core is not ours alone.
 const BREATH_NS: u64 = 50_000;
+/// From one look at all rings of a segment to the next, also at those that nobody may have claimed.
+const SWEEP_NS: u64 = 1_000_000_000;
+/// Time for which nothing else is done for each look at a ring that nothing may have come into: so
+/// looks at thousands of them take half a hundredth of a CPU, and not several.
+const LOOK_NS: u64 = 2_000;
+/// What a write may take, of the time after which frames are in the file.
+const WRITE_NS: u64 = 5_000_000;
 /// Open chunks up to which each may become a large one: what bounds their memory.
 const FEW: usize = 8;
 /// More than any thread can write in a nanosecond.
@@ -34,85 +45,223 @@ pub(crate) struct Drained {
     part: usize,
     segment: Arc<Segment>,
     seen: Arc<Seen>,
+    stamps: Arc<Stamps>,
     /// Those that somebody has written to.
     rings: Vec<Option<Box<RingDrain>>>,
     /// How far each has been drained, side by side: most looks find nothing else.
     cursors: Vec<u64>,
+    /// Rings that somebody may have claimed: this many from the first.
+    reach: usize,
+    /// Rings that frames came into lately: the others are looked at less often.
+    busy: Vec<usize>,
+    /// Those that a look found frames in; kept for its memory.
+    moved: Vec<usize>,
+    /// How long one may go without a look, ns, as far as its slots say; and whatever they are.
+    every: u64,
+    at_most: u64,
+    /// When all within reach, and all at all, were looked at last.
+    looked: Option<u64>,
+    swept: u64,
     /// Rings with an open chunk.
     open: Vec<usize>,
+    /// When the first frame of any of these may have been written, at the earliest.
+    earliest: u64,
+}
+
+/// A pass over rings.
+#[derive(Clone, Copy)]
+struct Pass {
+    now: u64,
+    /// The pass before this one.
+    last: u64,
+    /// The shortest sleep, ns: what is due before it is due now.
+    shortest: u64,
+    /// Rings were looked at as often as can be.
+    hurried: bool,
+    /// It is the last one: every ring.
+    is_last: bool,
 }
 
 impl Drained {
     /// `first` are the starting cursors.
-    pub fn new(part: usize, segment: Arc<Segment>, seen: Arc<Seen>, first: Vec<u64>) -> Self {
-        let rings = first.iter().map(|_| None).collect();
-        Self { part, segment, seen, rings, cursors: first, open: Vec::new() }
+    pub fn new(
+        part: usize,
+        (segment, seen): (Arc<Segment>, Arc<Seen>),
+        stamps: Arc<Stamps>,
+        first: Vec<u64>,
+    ) -> Self {
+        Self {
+            part,
+            segment,
+            seen,
+            stamps,
+            rings: first.iter().map(|_| None).collect(),
+            cursors: first,
+            reach: 0,
+            busy: Vec::new(),
+            moved: Vec::new(),
+            every: 0,
+            at_most: 0,
+            looked: None,
+            swept: 0,
+            open: Vec::new(),
+            earliest: u64::MAX,
+        }
     }
 
-    /// Takes what every ring holds; returns how far the busiest one went, in rings. `hurried`: it
-    /// was looked at as often as can be.
-    fn pass(
+    /// How long one ring may go without a look, ns: many of them take their time, too.
+    fn every(&self) -> u64 {
+        self.every.max((self.reach as u64 * LOOK_NS).min(self.at_most))
+    }
+
+    /// When all rings have to be looked at again.
+    fn due(&self) -> u64 {
+        self.looked.map_or(0, |looked| looked + self.every())
+    }
+
+    /// Takes what the rings hold that are to be looked at; returns how fast the busiest one fills, in
+    /// rings a second, as far as that is known.
+    fn pass(&mut self, pass: Pass, out: &mut Outlet<'_>) -> Option<f64> {
+        let Pass { now, .. } = pass;
+        let all = pass.is_last || now + pass.shortest >= self.due();
+        let is_first = self.looked.is_none();
+        out.since = if all { self.looked.unwrap_or(now) } else { pass.last };
+        let (since, since_busy) = (out.since, pass.last);
+        let mut found = Found { most: 0, rate: 0.0, since, since_busy, now };
+        let overrun = out.overrun;
+        if all {
+            let is_sweep = pass.is_last || now >= self.swept + SWEEP_NS;
+            if is_sweep {
+                self.swept = now;
+            }
+            self.widen_reach();
+            self.looked = Some(now);
+            let end = if is_sweep { self.cursors.len() } else { self.reach };
+            self.look(0..end, &mut found, out);
+            self.forget_idle(now.saturating_sub(2 * self.every()));
+        } else {
+            let busy = std::mem::take(&mut self.busy);
+            self.look(busy.iter().copied(), &mut found, out);
+            self.busy = busy;
+        }
+        if found.most > 0 {
+            self.seen.peak.fetch_max(found.most, Relaxed);
+        }
+        let slots = self.segment.geometry().slots();
+        let tight = out.overrun > overrun || (pass.hurried && found.most > slots / 8 * 7);
+        if tight && !self.seen.tight.swap(true, Relaxed) {
+            out.counters.tell_tight();
+        }
+        // How long the frames of a first look took is not known.
+        (!is_first).then(|| found.rate * 1e9 / slots as f64)
+    }
+
+    /// Whoever claims a ring has found those below it taken: where one has never been, none above has.
+    fn widen_reach(&mut self) {
+        let rings = self.cursors.len();
+        while self.reach < rings && self.segment.ring(self.reach as u32).owner().epoch > 0 {
+            self.reach += 1;
+        }
+    }
+
+    /// Of the busy rings, those that frames came into after `since` are still busy.
+    fn forget_idle(&mut self, since: u64) {
+        let rings = &mut self.rings;
+        self.busy.retain(|&number| {
+            let Some(drain) = &mut rings[number] else { return false };
+            drain.is_busy = drain.moved_ns > since;
+            drain.is_busy
+        });
+    }
+
+    /// Takes what these rings hold. Nearly all hold nothing new, so nothing else is done between two
+    /// looks: the memory that they read comes at the same time.
+    fn look(
         &mut self,
-        (possible, hurried): (u64, bool),
-        scratch: &mut [u64],
+        rings: impl Iterator<Item = usize>,
+        found: &mut Found,
         out: &mut Outlet<'_>,
-    ) -> f64 {
-        let (mut most, overrun) = (0, out.overrun);
-        for (number, cursor) in self.cursors.iter_mut().enumerate() {
-            let ring = self.segment.ring(number as u32);
-            let unmoved = ring.tail() == *cursor;
+    ) {
+        let mut moved = std::mem::take(&mut self.moved);
+        let now = self.segment.cursors();
+        moved.clear();
+        moved.extend(rings.filter(|&number| now.tail(number) != self.cursors[number]));
+        for &number in &moved {
             // What is found in a segment that lost memory was not written there.
             if self.segment.truncated() {
                 break;
             }
-            if unmoved {
-                continue;
-            }
-            let new = || Box::new(RingDrain::new((self.part, number as u32), *cursor));
-            let drain = self.rings[number].get_or_insert_with(new);
-            let Some(tail) = drain.moved(ring, possible) else { continue };
-            most = drain.backlog(tail).max(most);
-            drain.drain(ring, tail, scratch, out);
-            *cursor = drain.next();
-            if drain.open_since().is_some() && !self.open.contains(&number) {
+            self.take(number, found, out);
+        }
+        self.moved = moved;
+    }
+
+    fn take(&mut self, number: usize, found: &mut Found, out: &mut Outlet<'_>) {
+        let ring = self.segment.ring(number as u32);
+        let (place, cursor) = ((self.part, number as u32), self.cursors[number]);
+        let new = || Box::new(RingDrain::new(place, self.stamps.clone(), cursor));
+        let drain = self.rings[number].get_or_insert_with(new);
+        let since = if drain.is_busy { found.since_busy } else { found.since };
+        let passed = (found.now - since).max(1);
+        let possible = passed.saturating_mul(FRAMES_PER_NS).saturating_add(HEAD_START);
+        let Some(tail) = drain.moved(ring, possible) else { return };
+        let backlog = drain.backlog(tail);
+        found.most = found.most.max(backlog);
+        found.rate = found.rate.max(backlog as f64 / passed as f64);
+        drain.moved_ns = found.now;
+        if !std::mem::replace(&mut drain.is_busy, true) {
+            self.busy.push(number);
+        }
+        drain.drain(ring, tail, out);
+        self.cursors[number] = drain.next();
+        if let Some(since) = drain.open_since() {
+            self.earliest = self.earliest.min(since);
+            if !std::mem::replace(&mut drain.is_listed, true) {
                 self.open.push(number);
             }
         }
-        if most > 0 {
-            self.seen.peak.fetch_max(most, Relaxed);
-        }
-        let slots = self.segment.geometry().slots();
-        let tight = out.overrun > overrun || (hurried && most > slots / 8 * 7);
-        if tight && !self.seen.tight.swap(true, Relaxed) {
-            out.counters.tell_tight();
-        }
-        most as f64 / slots as f64
     }
 
-    /// When the oldest open chunk was opened.
-    fn open_since(&self) -> u64 {
-        let rings = self.open.iter().filter_map(|&number| self.rings[number].as_ref());
-        let since = rings.filter_map(|drain| drain.open_since());
-        since.min().unwrap_or(u64::MAX)
+    /// Whether a frame that no chunk has been handed on with may have been written before `late`.
+    fn is_late(&mut self, late: u64) -> bool {
+        if self.earliest > late {
+            return false;
+        }
+        // Full chunks have been handed on meanwhile.
+        let open = self.open.iter().filter_map(|&number| self.rings[number].as_ref());
+        self.earliest = open.filter_map(|drain| drain.open_since()).min().unwrap_or(u64::MAX);
+        self.earliest <= late
     }
 
-    /// Hands on every chunk that is `age` ns old.
-    fn flush(&mut self, age: u64, out: &mut Outlet<'_>) {
-        self.open.retain(|&number| {
-            let Some(drain) = &mut self.rings[number] else { return false };
-            if drain.open_since().is_some_and(|since| out.now.saturating_sub(since) >= age) {
+    /// Hands on every chunk.
+    fn flush(&mut self, out: &mut Outlet<'_>) {
+        for number in self.open.drain(..) {
+            if let Some(drain) = &mut self.rings[number] {
                 drain.flush(out);
+                drain.is_listed = false;
             }
-            drain.open_since().is_some()
-        });
+        }
+        self.earliest = u64::MAX;
     }
 
     /// Hands on all that is left: nothing more comes.
     fn close(&mut self, out: &mut Outlet<'_>) {
-        self.flush(0, out);
+        self.flush(out);
         let closings = self.rings.iter().flatten().map(|drain| drain.closing());
         out.queue.gone(self.part, closings.collect());
     }
+}
+
+/// What a pass found.
+struct Found {
+    /// The most frames that a ring held.
+    most: u64,
+    /// Frames a nanosecond that came into the fastest one, however fast it fills.
+    rate: f64,
+    /// When these rings were looked at before; those that are busy.
+    since: u64,
+    since_busy: u64,
+    now: u64,
 }
 
 /// All that the drain thread needs.
@@ -134,72 +283,86 @@ impl Drain {
     pub fn run(self) {
         // Sleeps of half a millisecond would otherwise take 50 µs longer. Failure costs just that.
         let _ = nix::sys::prctl::set_timerslack(1);
+        let options = &self.options;
         let mut feeds: Vec<Drained> = Vec::new();
-        let mut scratch = vec![0; SCRATCH_BYTES / 8];
-        let mut pace = Pace::new(&self.options);
-        let age = self.options.chunk_age.as_nanos() as u64;
-        let mut last = None;
+        let mut aside = Vec::new();
+        let (mut pace, mut claims) = (Pace::new(options), Claims::default());
+        let age = options.chunk_age.as_nanos() as u64;
+        let shortest = options.shortest.as_nanos() as u64;
+        let mut last = clocks::monotonic();
         let mut hurried = false;
         loop {
-            let stopping = self.stop.load(Acquire);
+            let is_last = self.stop.load(Acquire);
             let mut retired = Vec::new();
             for change in self.changes.try_iter() {
                 match change {
-                    Change::Add(feed) => {
-                        let stride = feed.segment.geometry().stride() as usize / 8;
-                        scratch.resize(scratch.len().max(stride), 0);
+                    Change::Add(mut feed) => {
+                        let slots = feed.segment.geometry().slots();
+                        feed.every = longest(slots, options).as_nanos() as u64;
+                        feed.at_most = longest_of_many(slots, options).as_nanos() as u64;
                         feeds.push(feed);
-                        last = None;
                     }
                     Change::Retire(part) => retired.push(part),
                 }
             }
             let now = clocks::monotonic();
-            let since = now - last.unwrap_or(now);
+            let since = now - std::mem::replace(&mut last, now);
             let open: usize = feeds.iter().map(|feed| feed.open.len()).sum();
             let mut out = Outlet {
                 queue: &self.queue,
                 counters: &self.counters,
                 now,
+                since: now,
                 overrun: 0,
                 full: if open <= FEW { LARGE_CHUNK } else { SMALL_CHUNK },
                 pushed: false,
-                claimed: false,
+                claims: 0,
+                block: BLOCK,
+                aside: std::mem::take(&mut aside),
             };
-            let possible = since.saturating_mul(FRAMES_PER_NS).saturating_add(HEAD_START);
-            let mut gained = 0.0f64;
-            let mut oldest = u64::MAX;
+            let (mut rate, mut is_first) = (0.0f64, false);
             for feed in &mut feeds {
-                gained = gained.max(feed.pass((possible, hurried), &mut scratch, &mut out));
-                oldest = oldest.min(feed.open_since());
+                let is_last = is_last || retired.contains(&feed.part);
+                let pass = Pass { now, last: now - since, shortest, hurried, is_last };
+                match feed.pass(pass, &mut out) {
+                    Some(found) => rate = rate.max(found),
+                    None => is_first = true,
+                }
             }
-            if now.saturating_sub(oldest) >= age {
-                feeds.iter_mut().for_each(|feed| feed.flush(age, &mut out));
-            }
-            if stopping || !retired.is_empty() {
+            if is_last || !retired.is_empty() {
                 feeds.retain_mut(|feed| {
-                    let goes = stopping || retired.contains(&feed.part);
+                    let goes = is_last || retired.contains(&feed.part);
                     if goes {
                         feed.close(&mut out);
                     }
                     !goes
                 });
             }
+            let since = Duration::from_nanos(since);
+            let due = feeds.iter().map(Drained::due).min();
+            let longest = due.map_or(options.chunk_age, |due| Duration::from_nanos(due - now));
+            let sleep = claims.next(out.claims, since).min(pace.next(rate, since, longest));
+            // How long the frames of a first look took is not known: come back soon.
+            let sleep = if is_first { pace.first() } else { sleep };
+            hurried = pace.is_shortest(sleep);
+            // What would be late at the next pass goes now, and all others with it: the disk thread is
+            // woken for many chunks as for one.
+            let late = (now + sleep.as_nanos() as u64 + WRITE_NS).saturating_sub(age);
+            // A disk that is behind is given no more of them: full ones take the least memory.
+            let waits = open <= FEW && self.queue.is_behind();
+            if !waits && feeds.iter_mut().any(|feed| feed.is_late(late)) {
+                feeds.iter_mut().for_each(|feed| feed.flush(&mut out));
+            }
             if out.pushed {
                 self.queue.notify();
             }
-            if out.claimed {
+            if out.claims > 0 {
                 self.keeper.unpark();
             }
-            if stopping {
+            if is_last {
                 return;
             }
-            // How long the frames of a first pass took is not known: come back soon.
-            let sleep = match last.replace(now) {
-                Some(_) => pace.next(gained, Duration::from_nanos(since)),
-                None => pace.first(),
-            };
-            hurried = pace.is_shortest(sleep);
+            aside = out.aside;
             let took = clocks::monotonic() - now;
             let rest = (sleep.as_nanos() as u64).saturating_sub(took).max(BREATH_NS);
             // Woken when there are changes, and at the end.

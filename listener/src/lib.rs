@@ -20,6 +20,7 @@
 //! [`Listener::wake`] tells that it ended by itself, [`Listener::progress`] how far it is.
 
 mod account;
+mod buffer;
 mod chunk;
 mod clocks;
 mod direct;
@@ -54,7 +55,7 @@ pub use feed::{Alive, Feed, Unattended};
 pub use header::header;
 pub use limit::empty_size;
 pub use listener::{Begun, Listener};
-pub use options::Options;
+pub use options::{Options, Silence};
 pub use pace::{PeakHold, Rate};
 /// What a caller says about a capture, in the words of its format.
 pub use ppt_capture::{

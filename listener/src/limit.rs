@@ -2,10 +2,12 @@
 
 use std::io;
 
-use ppt_capture::{CaptureWriter, FileHeader, Source};
+use ppt_capture::{BLOCK, CaptureWriter, FileHeader, LARGE, Source};
 
 /// Bytes of a frames chunk without its frames, of its entry in the index, and of the zeros after.
 const CHUNK: u64 = 192 + 64 + 63;
+/// The same, if its payload is so large that it begins at a multiple of a block.
+const LARGE_CHUNK: u64 = CHUNK + BLOCK as u64;
 /// A gap chunk and its entry in the index.
 const GAP: u64 = 128 + 64;
 /// Heads of the index and of the end, the trailer, a last clock chunk, a message.
@@ -48,13 +50,16 @@ impl Written {
 
     /// Whether one more chunk fits whose frames take `stored` bytes.
     pub fn fits(&self, max: Option<u64>, stored: usize) -> bool {
-        max.is_none_or(|max| self.room(max) >= CHUNK + stored as u64)
+        let around = if stored >= LARGE { LARGE_CHUNK } else { CHUNK };
+        max.is_none_or(|max| self.room(max) >= around + stored as u64)
     }
 
     /// How many of `count` frames of `stride` bytes fit as one more chunk, if they are stored as they are.
     pub fn fitting(&self, max: Option<u64>, stride: u32, count: u32) -> u32 {
         let Some(max) = max else { return count };
-        let frames = self.room(max).saturating_sub(CHUNK) / u64::from(stride);
+        let room = self.room(max).saturating_sub(CHUNK);
+        let large = room >= LARGE as u64;
+        let frames = room.saturating_sub(if large { BLOCK as u64 } else { 0 }) / u64::from(stride);
         frames.min(u64::from(count)) as u32
     }
 }

@@ -127,6 +127,7 @@ impl Listener {
         };
 
         let introductions = listener.enter(&feeds);
+        let stamps = stamps(&introductions);
         let mut recording = Recording::new(
             (file, Packer::new(options.compress)),
             (options.max_size, rotation),
@@ -135,7 +136,7 @@ impl Listener {
             listener.clocks.clone(),
         );
         recording.begin(introductions).map_err(ListenerError::Output)?;
-        Ok(Begun { listener, recording, feeds, send, keep, changes, options })
+        Ok(Begun { listener, recording, feeds, stamps, send, keep, changes, options })
     }
 
     /// Starts the threads, which do nothing before `begin` is true.
@@ -175,9 +176,10 @@ impl Listener {
         let over = if self.rotates { self.counters.sources_ended() } else { 0 };
         complete(&mut feeds, self.feeds.len(), over)?;
         let introductions = self.enter(&feeds);
+        let stamps = stamps(&introductions);
         // Before the drain knows of them: what is in the queue is of a source that the file has.
         self.queue.introduce(introductions);
-        self.hand_over_all(feeds);
+        self.hand_over_all(feeds, stamps);
         Ok(())
     }
 
@@ -190,8 +192,9 @@ impl Listener {
         assert!(feed < self.feeds.len());
         more.complete(feed)?;
         let news = introduction(feed, self.parts, &more);
+        let stamps = news.stamps.clone();
         self.queue.introduce(vec![news]);
-        self.hand_over(feed, more);
+        self.hand_over(feed, more, stamps);
         self.wake_threads();
         Ok(())
     }
@@ -204,19 +207,19 @@ impl Listener {
     }
 
     /// Lets keeper and drain know of feeds that have been entered.
-    fn hand_over_all(&mut self, feeds: Vec<Feed>) {
-        for feed in feeds {
+    fn hand_over_all(&mut self, feeds: Vec<Feed>, stamps: Vec<Arc<Stamps>>) {
+        for (feed, stamps) in feeds.into_iter().zip(stamps) {
             self.feeds.push(Watched { parts: Vec::new() });
-            self.hand_over(self.feeds.len() - 1, feed);
+            self.hand_over(self.feeds.len() - 1, feed, stamps);
         }
         self.wake_threads();
     }
 
     /// The same of one segment.
-    fn hand_over(&mut self, number: usize, feed: Feed) {
+    fn hand_over(&mut self, number: usize, feed: Feed, stamps: Arc<Stamps>) {
         let part = Part::new(self.parts, feed.segment.clone());
-        let (segment, seen) = (feed.segment.clone(), part.seen.clone());
-        let drained = Drained::new(part.number, segment, seen, feed.first);
+        let watched = (feed.segment.clone(), part.seen.clone());
+        let drained = Drained::new(part.number, watched, stamps, feed.first);
         let kept = Kept::new(part.number, feed.segment, feed.populated, feed.alive);
         self.parts += 1;
         self.feeds[number].parts.push(part);
@@ -416,6 +419,7 @@ pub struct Begun<W> {
     listener: Listener,
     recording: Recording<W>,
     feeds: Vec<Feed>,
+    stamps: Vec<Arc<Stamps>>,
     send: Sender<Done>,
     keep: Receiver<Change<Kept>>,
     changes: Receiver<Change<Drained>>,
@@ -434,8 +438,8 @@ impl<W: Write + Send + 'static> Begun<W> {
         self,
         ready: impl FnOnce() -> io::Result<()>,
     ) -> Result<Listener, ListenerError> {
-        let Self { mut listener, recording, feeds, send, keep, changes, options } = self;
-        listener.hand_over_all(feeds);
+        let Self { mut listener, recording, feeds, stamps, send, keep, changes, options } = self;
+        listener.hand_over_all(feeds, stamps);
         let begin = Arc::new(OnceLock::new());
         let started = listener.spawn(&begin, (recording, send), keep, (changes, options));
         let started = started.and_then(|()| ready().map_err(ListenerError::Output));
@@ -468,6 +472,11 @@ fn complete(feeds: &mut [Feed], first: usize, over: usize) -> Result<(), Listene
     (first..).zip(feeds).try_for_each(|(number, feed)| feed.complete(number))
 }
 
+/// What to look for in the frames of each.
+fn stamps(introductions: &[Introduction]) -> Vec<Arc<Stamps>> {
+    introductions.iter().map(|it| it.stamps.clone()).collect()
+}
+
 /// What the capture says of a segment before its first frame.
 fn introduction(number: usize, part: usize, feed: &Feed) -> Introduction {
     let stated = feed.unattended.iter().filter(|one| one.count > 0);
@@ -491,7 +500,7 @@ fn introduction(number: usize, part: usize, feed: &Feed) -> Introduction {
         first: feed.first.clone(),
         gaps: gaps.collect(),
         attended: of_gaps.chain(starts).collect(),
-        stamps: Stamps::of(&feed.source.schema_json),
+        stamps: Arc::new(Stamps::of(&feed.source.schema_json)),
         source: feed.source.clone(),
         segment: feed.segment.clone(),
     }

@@ -9,6 +9,18 @@ use ppt_capture::Codec;
 use crate::clocks;
 use crate::pace::Rate;
 
+/// How long a ring may go without a look that nothing comes into.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Silence {
+    /// As long as a burst of a million frames a second fills no more than half of it: its slots by
+    /// two million, in seconds; no less than 10 ms, and no more than 100 ms, and than
+    /// [`Options::chunk_age`] allows.
+    #[default]
+    OfRings,
+    /// So long. A burst that fills a ring in less than this is lost.
+    Fixed(Duration),
+}
+
 /// How a listener works. The default suits every rate that one core can drain.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -17,14 +29,15 @@ pub struct Options {
     pub rate: Rate,
     /// Shortest sleep between two looks at the cursors.
     pub shortest: Duration,
-    /// Longest sleep. A burst that fills a ring in less than this is lost.
-    pub longest: Duration,
+    /// How long a ring may go without a look that nothing comes into.
+    pub silence: Silence,
     /// Bytes of frames that may wait for the disk.
     pub queue_bytes: usize,
     /// Bytes after which the capture ends by itself. Room is kept for what its end takes, so that
     /// the file stays below; only losses on rings that came into use after that may exceed it.
     pub max_size: Option<u64>,
-    /// Age at which a chunk goes to the disk, full or not.
+    /// Time after which a frame is in the file, as long as the disk takes what comes: sleeps and the
+    /// age of chunks follow from it.
     pub chunk_age: Duration,
     /// How long [`Listener::finish`] waits for the disk. What is not written then is lost by cause
     /// `disk`, and the capture has no end.
@@ -47,10 +60,9 @@ impl Default for Options {
         Self {
             rate: Rate::Peak,
             shortest: Duration::from_micros(500),
-            longest: Duration::from_millis(10),
+            silence: Silence::OfRings,
             queue_bytes: 64 << 20,
             max_size: None,
-            // With the longest sleep and a write on top, within 50 ms of the first frame.
             chunk_age: Duration::from_millis(35),
             patience: Duration::from_secs(60),
             ticks: clocks::ticks,

@@ -29,14 +29,19 @@ pub(crate) struct Owners {
 pub(crate) struct Cuts {
     cuts: [Cut; MAX_CUTS],
     len: usize,
-    /// Whether the ring has another owner than at the last look.
-    pub claimed: bool,
+    /// How many owners the ring has had since the last look, as far as the history goes.
+    pub claims: u32,
 }
 
 impl Cuts {
     /// The cuts in rising order; the first one is where the batch begins.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = Cut> + use<'_> {
         self.cuts[..self.len].iter().copied()
+    }
+
+    /// The thread of the whole batch, if it was one.
+    pub fn only(&self) -> Option<u32> {
+        (self.len == 1).then(|| self.cuts[0].tid)
     }
 
     /// A cut; one that begins no later than the last one replaces it.
@@ -65,7 +70,10 @@ impl Owners {
             _ => {}
         }
         let (found, newest) = look(ring, epoch, first_seq);
-        cuts.claimed = newest.is_some() && newest != self.last.map(|(epoch, _)| epoch);
+        cuts.claims = match (newest, self.last) {
+            (Some(newest), Some((last, _))) => newest.wrapping_sub(last).min(OWNER_HISTORY as u32),
+            (newest, _) => u32::from(newest.is_some()),
+        };
 
         cuts.push(Cut { first_seq, tid: 0 });
         // One that begins behind the batch has no part in it: a claim since, or a target's lie.

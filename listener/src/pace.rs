@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use crate::options::Options;
+use ppt_segment::abi::OWNER_HISTORY;
+
+use crate::options::{Options, Silence};
 
 /// How to choose the time between two looks at the cursors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -24,7 +26,7 @@ pub(crate) enum Pace {
 impl Pace {
     pub fn new(options: &Options) -> Self {
         match options.rate {
-            Rate::Peak => Pace::Peak(PeakHold::new(options.shortest, options.longest)),
+            Rate::Peak => Pace::Peak(PeakHold::new(options.shortest)),
             Rate::Paper => Pace::Paper(Paper::default()),
         }
     }
@@ -46,14 +48,43 @@ impl Pace {
             }
     }
 
-    /// The next sleep, when in the time `since` the last look the busiest ring gained `gained`
-    /// times its number of slots (which may be more than once over).
-    pub fn next(&mut self, gained: f64, since: Duration) -> Duration {
+    /// The next sleep, when in the time `since` the last look the busiest ring filled `rate` times a
+    /// second; `longest` is what the others allow.
+    pub fn next(&mut self, rate: f64, since: Duration, longest: Duration) -> Duration {
         match self {
-            Pace::Peak(pace) => pace.next(gained, since),
-            Pace::Paper(pace) => pace.next(gained, since),
+            Pace::Peak(pace) => pace.next(rate, since, longest),
+            Pace::Paper(pace) => pace.next(rate * since.as_secs_f64(), since),
         }
     }
+}
+
+/// Rate of the bursts out of silence that a ring should take to its half while nobody looks: a
+/// million frames a second.
+const BURST: f64 = 2e6;
+/// However few slots it has, a ring that nothing comes into is not looked at more often.
+const LEAST: Duration = Duration::from_millis(10);
+
+/// However many it has: who asks for very many expects more than that.
+const MOST: Duration = Duration::from_millis(100);
+
+/// How long a ring of so many slots may go without a look: so that a burst out of silence finds room,
+/// and frames are in the file in time.
+pub(crate) fn longest(slots: u64, options: &Options) -> Duration {
+    match options.silence {
+        Silence::Fixed(longest) => longest,
+        Silence::OfRings => {
+            let most = options.chunk_age.saturating_sub(LEAST).clamp(LEAST, MOST);
+            Duration::from_secs_f64(slots as f64 / BURST).clamp(LEAST, most)
+        }
+    }
+}
+
+/// The same of a ring among very many, whose looks take their time: a burst of that rate may fill
+/// three quarters of it, if it can take one at all.
+pub(crate) fn longest_of_many(slots: u64, options: &Options) -> Duration {
+    let (least, most) = (longest(slots, options), longest(u64::MAX, options));
+    let burst = Duration::from_secs_f64(slots as f64 * 1.5 / BURST);
+    if burst > LEAST { burst.clamp(least, most.max(least)) } else { most }
 }
 
 /// Peak-hold pacing: sleep a quarter of the time in which the busiest ring would fill, and forget
@@ -65,8 +96,9 @@ impl Pace {
 #[derive(Debug, Clone)]
 pub struct PeakHold {
     shortest: Duration,
-    longest: Duration,
     peak: f64,
+    /// Seconds for which the peak has yet to fade.
+    unfaded: f64,
 }
 
 impl PeakHold {
@@ -77,20 +109,45 @@ impl PeakHold {
     /// Seconds.
     const FADE_TIME: f64 = 0.1;
 
-    /// Sleeps between `shortest` and `longest`.
-    pub fn new(shortest: Duration, longest: Duration) -> Self {
-        Self { shortest, longest: longest.max(shortest), peak: 0.0 }
+    /// Sleeps no shorter than `shortest`.
+    pub fn new(shortest: Duration) -> Self {
+        Self { shortest, peak: 0.0, unfaded: 0.0 }
     }
 
-    /// The next sleep, for a gain in rings since the last look.
-    pub fn next(&mut self, gained: f64, since: Duration) -> Duration {
-        let seconds = since.as_secs_f64();
-        let now = if seconds > 0.0 { gained / seconds } else { 0.0 };
-        self.peak = now.max(self.peak * Self::FADE.powf(seconds / Self::FADE_TIME));
-        let longest = self.longest.as_secs_f64();
+    /// The next sleep, up to `longest`, when since the last look, which was `since` ago, the busiest
+    /// ring filled `now` times a second.
+    pub fn next(&mut self, now: f64, since: Duration, longest: Duration) -> Duration {
+        self.unfaded += since.as_secs_f64();
         let shortest = self.shortest.as_secs_f64();
+        let longest = longest.as_secs_f64().max(shortest);
+        // While it would not matter, nothing is reckoned with: that is most of the time.
+        if now >= self.peak || self.peak * longest > Self::AIM {
+            let faded = self.peak * Self::FADE.powf(self.unfaded / Self::FADE_TIME);
+            (self.peak, self.unfaded) = (now.max(faded), 0.0);
+        }
         // A peak of 0 divides to infinity, which the clamp takes care of.
-        Duration::from_secs_f64((Self::AIM / self.peak).clamp(shortest, longest))
+        Duration::from_secs_f64((Self::AIM / self.peak.max(now)).clamp(shortest, longest))
+    }
+}
+
+/// The same for what a ring says of its owners: where too many come and go between two looks, some
+/// are not known by number. Frames are not lost by that, so looks become no more frequent than
+/// [`LEAST`] allows.
+#[derive(Debug, Clone)]
+pub(crate) struct Claims(PeakHold);
+
+impl Default for Claims {
+    fn default() -> Self {
+        Self(PeakHold::new(LEAST))
+    }
+}
+
+impl Claims {
+    /// The next sleep, when since the last look a ring had `claims` owners.
+    pub fn next(&mut self, claims: u32, since: Duration) -> Duration {
+        let seconds = since.as_secs_f64().max(1e-9);
+        let rate = f64::from(claims) / OWNER_HISTORY as f64 / seconds;
+        self.0.next(rate, since, Duration::from_secs(3600))
     }
 }
 
@@ -132,7 +189,7 @@ mod tests {
     const MS: Duration = Duration::from_millis(1);
 
     fn pace() -> PeakHold {
-        PeakHold::new(SHORTEST, LONGEST)
+        PeakHold::new(SHORTEST)
     }
 
     #[test]
@@ -148,41 +205,69 @@ mod tests {
 
     #[test]
     fn idle_rings_allow_the_longest_sleep() {
-        assert_eq!(pace().next(0.0, MS), LONGEST);
-        assert_eq!(pace().next(0.0, Duration::ZERO), LONGEST);
+        assert_eq!(pace().next(0.0, MS, LONGEST), LONGEST);
+        assert_eq!(pace().next(0.0, Duration::ZERO, LONGEST), LONGEST);
     }
 
     #[test]
     fn a_quarter_of_a_ring_fills_during_a_sleep() {
         // 50 rings a second: a quarter takes 5 ms.
-        let sleep = pace().next(0.05, MS);
+        let sleep = pace().next(50.0, MS, LONGEST);
         assert!(sleep.abs_diff(Duration::from_millis(5)) < Duration::from_micros(1), "{sleep:?}");
     }
 
     #[test]
     fn a_lapped_ring_is_polled_as_often_as_allowed() {
-        assert_eq!(pace().next(1e9, MS), SHORTEST);
-        assert_eq!(pace().next(f64::INFINITY, MS), SHORTEST);
+        assert_eq!(pace().next(1e9, MS, LONGEST), SHORTEST);
+        assert_eq!(pace().next(f64::INFINITY, MS, LONGEST), SHORTEST);
     }
 
     #[test]
     fn a_peak_fades_by_a_fifth_each_tenth_of_a_second() {
         let mut pace = pace();
-        pace.next(0.1, MS); // 100 rings a second: 2.5 ms
-        let sleep = pace.next(0.0, Duration::from_millis(100));
+        pace.next(100.0, MS, LONGEST); // 2.5 ms
+        let sleep = pace.next(0.0, Duration::from_millis(100), LONGEST);
         assert!(
             sleep.abs_diff(Duration::from_micros(3125)) < Duration::from_micros(1),
             "{sleep:?}"
         );
         let mut fine = self::pace();
-        fine.next(0.1, MS);
-        let last = (0..100).map(|_| fine.next(0.0, MS)).last().unwrap();
+        fine.next(100.0, MS, LONGEST);
+        let last = (0..100).map(|_| fine.next(0.0, MS, LONGEST)).last().unwrap();
         assert!(last.abs_diff(sleep) < Duration::from_micros(1), "however often it is asked");
     }
 
     #[test]
     fn limits_that_contradict_each_other_are_borne() {
-        let mut pace = PeakHold::new(LONGEST, SHORTEST);
-        assert_eq!(pace.next(0.0, MS), LONGEST);
+        let mut pace = PeakHold::new(LONGEST);
+        assert_eq!(pace.next(0.0, MS, SHORTEST), LONGEST);
+    }
+
+    #[test]
+    fn what_rings_can_take_says_how_long_they_may_go_without_a_look() {
+        let ms = Duration::from_millis;
+        let of = |slots, age| longest(slots, &Options { chunk_age: ms(age), ..Options::default() });
+        assert_eq!([2, 1 << 14].map(|slots| of(slots, 250)), [ms(10); 2], "as ever");
+        assert_eq!(of(1 << 16, 250), Duration::from_micros(32_768), "a burst of 1 M/s fills half");
+        assert_eq!(of(1 << 26, 250), ms(100));
+        assert_eq!(of(1 << 26, 60), ms(50), "in the file in time");
+        assert_eq!(of(1 << 26, 35), ms(25), "or in the pipe");
+        assert_eq!(of(1 << 26, 1), ms(10));
+        let fixed = Options { silence: Silence::Fixed(ms(100)), ..Options::default() };
+        assert_eq!([longest(2, &fixed), longest_of_many(1 << 26, &fixed)], [ms(100); 2]);
+        let of =
+            |slots| longest_of_many(slots, &Options { chunk_age: ms(250), ..Options::default() });
+        assert_eq!([of(64), of(1 << 26)], [ms(100); 2]);
+        assert_eq!(of(1 << 14), Duration::from_micros(12_288), "a burst of 1 M/s fits");
+    }
+
+    #[test]
+    fn owners_that_follow_each_other_are_looked_at_as_often_as_they_may() {
+        let tenth = Duration::from_millis(100);
+        let mut claims = Claims::default();
+        assert!(claims.next(0, tenth) > Duration::from_secs(1));
+        // Ten a second: the history of four would hold them for 0.4 s.
+        assert_eq!(claims.next(1, tenth), tenth);
+        assert_eq!(claims.next(4, Duration::from_millis(1)), LEAST);
     }
 }

@@ -83,11 +83,13 @@ impl Counters {
         };
     }
 
-    pub fn queued(&self, count: u64) {
+    /// Frames are in our memory; what becomes of them is to be seen.
+    pub fn copied(&self, count: u64) {
         self.waiting.fetch_add(count, Relaxed);
     }
 
-    pub fn unqueued(&self, count: u64) {
+    /// It has been seen of so many.
+    pub fn settled(&self, count: u64) {
         self.waiting.fetch_sub(count, Relaxed);
     }
 

@@ -6,14 +6,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::account::Closing;
-use crate::chunk::{Chunk, LARGE_CHUNK, SMALL_CHUNK};
+use crate::buffer::Pool;
+use crate::chunk::Chunk;
 use crate::sink::{Ending, Introduction};
-
-/// Empty buffers of each size kept for the next chunks.
-const SPARE_BUFFERS: usize = 8;
-
-/// A chunk's memory.
-type Buffer = Vec<[u8; 8]>;
 
 /// Chunks on their way to the disk.
 #[derive(Debug)]
@@ -22,6 +17,8 @@ pub(crate) struct Queue {
     inner: Mutex<Inner>,
     filled: Condvar,
     behind: Arc<AtomicBool>,
+    /// For the chunks that go through it.
+    pool: Pool,
 }
 
 #[derive(Debug, Default)]
@@ -29,8 +26,6 @@ struct Inner {
     items: VecDeque<Item>,
     /// Of memory, not of frames.
     bytes: usize,
-    small: Vec<Buffer>,
-    large: Vec<Buffer>,
     ending: Option<Ending>,
     abandoned: bool,
 }
@@ -39,7 +34,7 @@ struct Inner {
 #[derive(Debug)]
 pub(crate) enum Item {
     /// Frames to write.
-    Chunk(Chunk),
+    Chunk(Box<Chunk>),
     /// Where the frames of further feeds, or of further segments, come from.
     Sources(Vec<Introduction>),
     /// No more chunks of this segment will come; its rings were left so.
@@ -62,12 +57,23 @@ pub(crate) enum Next {
 impl Queue {
     /// `behind` is set while more than a quarter of it is full, and until it is nearly empty.
     pub fn new(limit: usize, behind: Arc<AtomicBool>) -> Self {
-        Self { limit, inner: Mutex::default(), filled: Condvar::new(), behind }
+        let (inner, pool) = Default::default();
+        Self { limit, inner, filled: Condvar::new(), behind, pool }
+    }
+
+    /// Where its chunks have their memory from, and give it back to.
+    pub fn pool(&self) -> &Pool {
+        &self.pool
+    }
+
+    /// Whether more waits for the disk than should.
+    pub fn is_behind(&self) -> bool {
+        self.behind.load(Relaxed)
     }
 
     /// Takes a chunk, or gives it back where there is no room. A chunk larger than the queue goes
     /// in when it is alone.
-    pub fn push(&self, chunk: Chunk) -> Result<(), Chunk> {
+    pub fn push(&self, chunk: Box<Chunk>) -> Result<(), Box<Chunk>> {
         let mut inner = self.lock();
         let bytes = weight(&chunk);
         if inner.bytes + bytes > self.limit && !inner.items.is_empty() {
@@ -143,48 +149,23 @@ impl Queue {
         left.into_iter()
     }
 
-    /// An empty buffer for a chunk of `full` bytes, [`SMALL_CHUNK`] or [`LARGE_CHUNK`].
-    pub fn buffer(&self, full: usize) -> Buffer {
-        let spare = self.lock().spare(full).pop();
-        spare.unwrap_or_else(|| Vec::with_capacity(full / 8))
-    }
-
-    /// Takes back what [`Self::buffer`] gave; smaller ones are not worth it.
-    pub fn recycle(&self, mut buffer: Buffer) {
-        let capacity = buffer.capacity() * 8;
-        if capacity >= SMALL_CHUNK {
-            buffer.clear();
-            let mut inner = self.lock();
-            let spare = inner.spare(capacity);
-            if spare.len() < SPARE_BUFFERS {
-                spare.push(buffer);
-            }
-        }
-    }
-
     /// A thread that panicked while it held the lock left a queue that is still one.
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Inner {
-    /// Buffers of at least `bytes` bytes, or nearly so.
-    fn spare(&mut self, bytes: usize) -> &mut Vec<Buffer> {
-        if bytes >= LARGE_CHUNK { &mut self.large } else { &mut self.small }
-    }
-}
-
 fn weight(chunk: &Chunk) -> usize {
-    chunk.words.capacity() * 8 + size_of::<Chunk>()
+    chunk.frames.memory() + size_of::<Chunk>()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::buffer::Buffer;
 
-    fn chunk(first_seq: u64, capacity: usize) -> Chunk {
-        Chunk { first_seq, words: Vec::with_capacity(capacity / 8), ..Chunk::default() }
+    fn chunk(first_seq: u64, capacity: usize) -> Box<Chunk> {
+        Box::new(Chunk { first_seq, frames: Buffer::new(capacity), ..Chunk::default() })
     }
 
     #[test]

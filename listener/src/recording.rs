@@ -36,7 +36,7 @@ pub(crate) type Told = Mutex<Vec<Dropped>>;
 #[derive(Debug)]
 struct Origin {
     stride: u32,
-    stamps: Stamps,
+    stamps: Arc<Stamps>,
     /// As the file has it, if it has it.
     source: Source,
     /// Its segments and their numbers, each until its last chunk has been written.
@@ -212,7 +212,10 @@ impl<W: Write> Recording<W> {
         let stride = head.stride;
         let mut packer = std::mem::take(&mut self.packer);
         let open = self.file.is_open() && self.file.source_of(feed).is_some();
-        let whole = if open { packer.pack(chunk.bytes()) } else { Packed::raw(&[]) };
+        let whole = match open {
+            true => packer.pack_summed(chunk.bytes(), chunk.crc),
+            false => Packed::raw(&[]),
+        };
         let rings = self.ledger().told() + u64::from(ring_is_new);
         let written = self.file.written(rings);
         let size = self.rotation.as_ref().and_then(|it| it.size);
@@ -226,11 +229,13 @@ impl<W: Write> Recording<W> {
             true => written.fitting(self.max_size, stride, chunk.count),
             false => 0,
         };
-        let payload = &chunk.bytes()[..fitting as usize * stride as usize];
-        let packed = if fitting == chunk.count { whole } else { packer.pack(payload) };
-        let stamp = match self.origins.get(&feed) {
-            Some(origin) => origin.stamps.stamp(payload, stride as usize),
-            None => Default::default(),
+        let (packed, stamp) = match self.origins.get(&feed) {
+            Some(origin) if fitting < chunk.count => {
+                let stride = stride as usize / 8;
+                let words = &chunk.frames.words()[..fitting as usize * stride];
+                (packer.pack(words.as_flattened()), origin.stamps.stamp(words, stride))
+            }
+            _ => (whole, chunk.found.stamp()),
         };
         let head = FramesHead {
             count: fitting,
@@ -253,7 +258,7 @@ impl<W: Write> Recording<W> {
         self.attended(&account, stated);
         self.counters.captured(u64::from(written));
         self.counters.lost(Cause::Disk, u64::from(chunk.count - written));
-        self.counters.unqueued(u64::from(chunk.count));
+        self.counters.settled(u64::from(chunk.count));
         if fitting < chunk.count {
             self.file.fill();
         }

@@ -1,15 +1,18 @@
 //! Drains one ring.
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use ppt_capture::{Cause, Lost};
 use ppt_segment::{Batch, BrokenCursor, Ring, RingReader};
 
 use crate::account::Closing;
+use crate::buffer::{Bytes, FEW_BYTES};
 use crate::chunk::Chunk;
 use crate::owners::Owners;
 use crate::progress::Counters;
 use crate::queue::Queue;
+use crate::stamps::Stamps;
 
 /// Where frames go, and what is noted about them on the way.
 pub(crate) struct Outlet<'q> {
@@ -17,14 +20,29 @@ pub(crate) struct Outlet<'q> {
     pub counters: &'q Counters,
     /// CLOCK_MONOTONIC at the start of this pass over the rings, ns.
     pub now: u64,
+    /// The same when the rings of this pass were looked at before.
+    pub since: u64,
     /// Frames that were written over before they were read, in this pass.
     pub overrun: u64,
     /// Bytes that fill a chunk.
     pub full: usize,
     /// Something went into the queue in this pass.
     pub pushed: bool,
-    /// A ring was found with a new owner in this pass.
-    pub claimed: bool,
+    /// The most owners that a ring had since it was looked at before.
+    pub claims: u32,
+    /// Bytes that are copied, validated and looked at in one go.
+    pub block: usize,
+    /// Room for frames that must be sorted out.
+    pub aside: Vec<Bytes>,
+}
+
+/// What the first cache holds twice: both what is copied and the copy pass through it.
+pub(crate) const BLOCK: usize = 8 << 10;
+
+/// Whether each of `frames` carries its number.
+fn are_numbered(frames: &[Bytes], stride: usize, first_seq: u64) -> bool {
+    let numbers = frames.chunks_exact(stride).zip(first_seq..);
+    numbers.fold(0, |wrong, (frame, seq)| wrong | (u64::from_le_bytes(frame[0]) ^ seq)) == 0
 }
 
 /// How far one ring has been drained. The ring itself is lent to it, the same one each time: what
@@ -34,19 +52,34 @@ pub(crate) struct RingDrain {
     next: u64,
     /// The number of the segment, and the ring of it.
     place: (usize, u32),
+    /// What to look for in its frames.
+    stamps: Arc<Stamps>,
     owners: Owners,
-    open: Option<Chunk>,
+    open: Option<Box<Chunk>>,
     /// Frames lost right before the next one, which no chunk states yet.
     lost: Lost,
     broken: Option<BrokenCursor>,
+    /// The chunk before the open one was large.
+    fills: bool,
+    /// When frames were found in it last, ns of CLOCK_MONOTONIC.
+    pub moved_ns: u64,
+    /// It is among those that are busy.
+    pub is_busy: bool,
+    /// It is among those with an open chunk.
+    pub is_listed: bool,
 }
 
 impl RingDrain {
     /// Starts at `cursor`, in a ring of a segment.
-    pub fn new(place: (usize, u32), cursor: u64) -> Self {
+    pub fn new(place: (usize, u32), stamps: Arc<Stamps>, cursor: u64) -> Self {
         Self {
             next: cursor,
             place,
+            stamps,
+            fills: false,
+            moved_ns: 0,
+            is_busy: false,
+            is_listed: false,
             owners: Owners::default(),
             open: None,
             lost: Lost::default(),
@@ -79,25 +112,29 @@ impl RingDrain {
         tail - self.next
     }
 
-    /// Takes every frame up to cursor `until`, which was the ring's a moment ago, by way of `scratch`,
-    /// which holds at least one. A cursor that went back since is not one, either: the ring is given
-    /// up, or this would never end.
-    pub fn drain(
-        &mut self,
-        ring: Ring<'_, AtomicU64>,
-        until: u64,
-        scratch: &mut [u64],
-        out: &mut Outlet<'_>,
-    ) {
+    /// Takes every frame up to cursor `until`, which was the ring's a moment ago. A cursor that went
+    /// back since is not one, either: the ring is given up, or this would never end.
+    ///
+    /// Frames go straight into the chunk that is written, a block at a time: each is validated, and
+    /// all is found in it that a chunk says of its frames, while it lies in the first cache.
+    pub fn drain(&mut self, ring: Ring<'_, AtomicU64>, until: u64, out: &mut Outlet<'_>) {
+        let stride = ring.stride();
         let mut reader = RingReader::new(ring, self.next);
         while self.next < until {
-            match reader.poll(scratch) {
-                Ok(batch) if batch.tail >= until => self.take(ring, &batch, scratch, out),
-                Ok(Batch { tail, .. }) => {
-                    self.broken = Some(BrokenCursor { next: self.next, tail });
-                    break;
-                }
-                Err(cursor) => {
+            let mut chunk = self.open_chunk(stride, out);
+            let wanted = chunk.room(stride, out.full).min((until - self.next) as usize);
+            // A ring that filled much of a chunk does so again.
+            let reserved = if self.fills { chunk.room(stride, out.full) } else { wanted };
+            chunk.reserve(reserved, (stride, out.full), out.queue.pool());
+            let count = (out.block / 8 / stride).clamp(1, wanted);
+            match reader.poll(chunk.frames.room(count * stride)) {
+                Ok(batch) if batch.tail >= until => self.take(ring, &batch, chunk, out),
+                other => {
+                    self.open = Some(chunk);
+                    let cursor = other.map_or_else(
+                        |cursor| cursor,
+                        |batch| BrokenCursor { next: self.next, tail: batch.tail },
+                    );
                     self.broken = Some(cursor);
                     break;
                 }
@@ -106,23 +143,58 @@ impl RingDrain {
         }
     }
 
+    /// The open chunk, or a new one where that is full, or where there is none.
+    fn open_chunk(&mut self, stride: usize, out: &mut Outlet<'_>) -> Box<Chunk> {
+        if self.open.as_ref().is_some_and(|open| open.room(stride, out.full) == 0) {
+            self.flush(out);
+        }
+        let (part, ring) = self.place;
+        let new = || Box::new(Chunk { part, ring, ..Chunk::default() });
+        self.open.take().unwrap_or_else(new)
+    }
+
+    /// The first frames of `chunk` are those of `tid` from `seq` on.
+    fn begin(&mut self, chunk: &mut Chunk, (tid, seq): (u32, u64), out: &Outlet<'_>) {
+        (chunk.tid, chunk.first_seq) = (tid, seq);
+        (chunk.drained_ns, chunk.since_ns) = (out.now, out.since);
+        chunk.lost_before = std::mem::take(&mut self.lost);
+    }
+
+    /// A batch that lies behind what `chunk` holds.
     fn take(
         &mut self,
         ring: Ring<'_, AtomicU64>,
         batch: &Batch,
-        scratch: &[u64],
+        mut chunk: Box<Chunk>,
         out: &mut Outlet<'_>,
     ) {
+        let stride = ring.stride();
         out.overrun += batch.overrun;
         self.lose(Cause::Overrun, batch.overrun, out);
         if batch.count == 0 {
-            return;
+            return self.open = Some(chunk);
         }
-        let stride = ring.stride();
         let next_seq = batch.first_seq + batch.count as u64;
         let cuts = self.owners.of(ring, batch.first_seq, next_seq);
-        out.claimed |= cuts.claimed;
-        let mut words = &scratch[batch.start..batch.start + batch.count * stride];
+        out.claims = out.claims.max(cuts.claims);
+        let follows = |tid| chunk.tid == tid && chunk.next_seq() == batch.first_seq;
+        let goes_on = |&tid: &u32| batch.start == 0 && (chunk.count == 0 || follows(tid));
+        let tid = cuts.only().filter(goes_on);
+        let frames = &chunk.frames.room(batch.start + batch.count * stride)[batch.start..];
+        if let Some(tid) = tid.filter(|_| are_numbered(frames, stride, batch.first_seq)) {
+            if chunk.count == 0 {
+                self.begin(&mut chunk, (tid, batch.first_seq), out);
+            }
+            chunk.take(batch.count, stride, &self.stamps);
+            out.counters.copied(batch.count as u64);
+            return self.open = Some(chunk);
+        }
+        // Some are lost, or another thread's, or none: they are sorted out beside the chunk.
+        let mut aside = std::mem::take(&mut out.aside);
+        aside.clear();
+        aside.extend_from_slice(frames);
+        self.open = Some(chunk);
+        let mut words = &aside[..];
         let mut ends = cuts.iter().skip(1).map(|cut| cut.first_seq).chain([next_seq]);
         for cut in cuts.iter() {
             let count = ends.next().unwrap_or(next_seq) - cut.first_seq;
@@ -130,6 +202,7 @@ impl RingDrain {
             self.take_of(stride, cut.tid, (cut.first_seq, part), out);
             words = rest;
         }
+        out.aside = aside;
     }
 
     /// Frames of one thread; those that do not carry their number never were frames.
@@ -137,12 +210,12 @@ impl RingDrain {
         &mut self,
         stride: usize,
         tid: u32,
-        (mut seq, mut words): (u64, &[u64]),
+        (mut seq, mut words): (u64, &[Bytes]),
         out: &mut Outlet<'_>,
     ) {
-        let run = |words: &[u64], seq: u64, good: bool| {
+        let run = |words: &[Bytes], seq: u64, good: bool| {
             let frames = words.chunks_exact(stride).zip(seq..);
-            frames.take_while(|(frame, seq)| (frame[0] == *seq) == good).count()
+            frames.take_while(|(frame, seq)| (frame[0] == seq.to_le_bytes()) == good).count()
         };
         while !words.is_empty() {
             let good = run(words, seq, true);
@@ -161,29 +234,25 @@ impl RingDrain {
         &mut self,
         stride: usize,
         tid: u32,
-        (mut seq, mut words): (u64, &[u64]),
+        (mut seq, mut words): (u64, &[Bytes]),
         out: &mut Outlet<'_>,
     ) {
-        let full = out.full;
         while !words.is_empty() {
-            let goes_on = |open: &Chunk| {
-                open.tid == tid && open.next_seq() == seq && open.room(stride * 8, full) > 0
-            };
-            if !self.open.as_ref().is_some_and(goes_on) {
+            let follows = |open: &Chunk| open.tid == tid && open.next_seq() == seq;
+            if self.open.as_ref().is_some_and(|open| open.count > 0 && !follows(open)) {
                 self.flush(out);
             }
-            let open = self.open.get_or_insert_with(|| Chunk {
-                part: self.place.0,
-                ring: self.place.1,
-                tid,
-                first_seq: seq,
-                lost_before: std::mem::take(&mut self.lost),
-                drained_ns: out.now,
-                ..Chunk::default()
-            });
-            let count = open.room(stride * 8, full).min(words.len() / stride);
+            let mut open = self.open_chunk(stride, out);
+            if open.count == 0 {
+                self.begin(&mut open, (tid, seq), out);
+            }
+            let count = open.room(stride, out.full).min(words.len() / stride);
             let (part, rest) = words.split_at(count * stride);
-            open.append(part, count, out.queue);
+            open.reserve(count, (stride, out.full), out.queue.pool());
+            open.frames.room(count * stride).copy_from_slice(part);
+            open.take(count, stride, &self.stamps);
+            out.counters.copied(count as u64);
+            self.open = Some(open);
             seq += count as u64;
             words = rest;
         }
@@ -196,25 +265,27 @@ impl RingDrain {
         }
     }
 
-    /// When the first frame of the open chunk was drained.
+    /// When the first frame of the open chunk may have been written, at the earliest.
     pub fn open_since(&self) -> Option<u64> {
-        self.open.as_ref().map(|open| open.drained_ns)
+        self.open.as_ref().filter(|open| open.count > 0).map(|open| open.since_ns)
     }
 
     /// Hands the open chunk on. Where the queue is full, its frames are lost, and what it would
     /// have stated is stated by the next one.
     pub fn flush(&mut self, out: &mut Outlet<'_>) {
         let Some(chunk) = self.open.take() else { return };
+        if chunk.count == 0 {
+            return out.queue.pool().give(chunk.frames);
+        }
         let count = u64::from(chunk.count);
-        // Before the disk thread can have taken it out again.
-        out.counters.queued(count);
+        self.fills = chunk.bytes().len() > FEW_BYTES;
         match out.queue.push(chunk) {
             Ok(()) => out.pushed = true,
             Err(chunk) => {
-                out.counters.unqueued(count);
+                out.counters.settled(count);
                 self.lost += chunk.lost_before;
                 self.lose(Cause::Disk, count, out);
-                out.queue.recycle(chunk.words);
+                out.queue.pool().give(chunk.frames);
             }
         }
     }
@@ -238,7 +309,7 @@ mod tests {
 
     use super::*;
     use crate::account::Entry;
-    use crate::chunk::SMALL_CHUNK;
+    use crate::buffer::SMALL_CHUNK;
     use crate::queue::{Item, Next};
 
     const SLOTS: u64 = 16;
@@ -279,16 +350,19 @@ mod tests {
             queue: &queue,
             counters: &counters,
             now: 0,
+            since: 0,
             overrun: 0,
             full: SMALL_CHUNK,
             pushed: false,
-            claimed: false,
+            claims: 0,
+            block: BLOCK,
+            aside: Vec::new(),
         };
-        let mut drain = RingDrain::new((0, 0), 0);
+        let mut drain = RingDrain::new((0, 0), Arc::default(), 0);
         header[ring_word::TAIL].store(5, Relaxed);
         let until = drain.moved(ring, 100).unwrap();
         header[ring_word::TAIL].store(0, Relaxed);
-        drain.drain(ring, until, &mut [0; STRIDE], &mut out);
+        drain.drain(ring, until, &mut out);
         assert_eq!(drain.closing().broken, Some(BrokenCursor { next: 0, tail: 0 }));
     }
 
@@ -306,10 +380,20 @@ mod tests {
             let queue = Queue::new(limit, Default::default());
             let counters = Counters::new(EventFd::new().unwrap(), EventFd::new().unwrap());
             let mut out =
-                Outlet { queue: &queue, counters: &counters, now: 0, overrun: 0, full: SMALL_CHUNK, pushed: false, claimed: false };
-            let mut drain = RingDrain::new((0, 0), 0);
+                Outlet {
+                    queue: &queue,
+                    counters: &counters,
+                    now: 0,
+                    since: 0,
+                    overrun: 0,
+                    full: SMALL_CHUNK,
+                    pushed: false,
+                    claims: 0,
+                    block: batch * STRIDE * 8,
+                    aside: Vec::new(),
+                };
+            let mut drain = RingDrain::new((0, 0), Arc::default(), 0);
             let mut entry = Entry::new(0, 0, 0, 0);
-            let mut scratch = vec![0; batch * STRIDE];
             let (mut stated, mut tid) = (1, 0);
             let mut disk = |entry: &mut Entry, most: u32| {
                 let Next::Item(Item::Chunk(chunk)) = queue.next(Duration::ZERO) else { return };
@@ -322,10 +406,11 @@ mod tests {
                     assert_eq!(frame[..8], seq.to_le_bytes());
                     assert_eq!(frame[8..], (!seq).to_le_bytes());
                 }
+                assert_eq!(chunk.crc, ppt_capture::checksum(0, chunk.bytes()));
                 entry.take(&chunk, written);
                 counters.captured(u64::from(written));
                 counters.lost(Cause::Disk, u64::from(chunk.count - written));
-                counters.unqueued(u64::from(chunk.count));
+                counters.settled(u64::from(chunk.count));
             };
             for step in steps {
                 match step {
@@ -342,14 +427,14 @@ mod tests {
                         ring.claim(tid);
                     }
                     Step::Drain => if let Some(tail) = drain.moved(ring, u64::MAX) {
-                        drain.drain(ring, tail, &mut scratch, &mut out);
+                        drain.drain(ring, tail, &mut out);
                     },
                     Step::Flush => drain.flush(&mut out),
                     Step::Disk(most) => disk(&mut entry, most),
                 }
             }
             if let Some(tail) = drain.moved(ring, u64::MAX) {
-                drain.drain(ring, tail, &mut scratch, &mut out);
+                drain.drain(ring, tail, &mut out);
             }
             drain.flush(&mut out);
             for _ in 0..1000 {
@@ -379,7 +464,7 @@ mod tests {
         let zeros = |count| (0..count).map(|_| AtomicU64::new(0)).collect::<Vec<_>>();
         let (header, slots) = (zeros(ring_word::COUNT), zeros(SLOTS as usize * STRIDE));
         let ring = Ring::new(&header, &slots, STRIDE);
-        let mut drain = RingDrain::new((0, 0), 0);
+        let mut drain = RingDrain::new((0, 0), Arc::default(), 0);
         header[ring_word::TAIL].store(1001, Relaxed);
         assert_eq!(drain.moved(ring, 1000), None);
         header[ring_word::TAIL].store(5, Relaxed);
@@ -389,7 +474,7 @@ mod tests {
         assert_eq!((closing.next_seq, closing.lost), (1, Lost::default()));
 
         // From the end of its range to the start: what was left there was no cursor either.
-        let mut drain = RingDrain::new((0, 0), u64::MAX);
+        let mut drain = RingDrain::new((0, 0), Arc::default(), u64::MAX);
         assert_eq!(drain.moved(ring, 1000), None);
         assert_eq!(drain.closing().broken, Some(BrokenCursor { next: u64::MAX, tail: 5 }));
     }

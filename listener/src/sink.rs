@@ -43,7 +43,7 @@ pub(crate) struct Introduction {
     pub first: Vec<u64>,
     /// With all segments of the feed.
     pub source: Source,
-    pub stamps: Stamps,
+    pub stamps: Arc<Stamps>,
     /// Frames of earlier times; what number the feed has in a file is the sink's to say.
     pub gaps: Vec<Gap>,
     /// Up to which cursors all is accounted for, once those gaps are stated: segment, ring, cursor.

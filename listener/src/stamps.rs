@@ -8,6 +8,8 @@ use ppt_segment::abi::clock_kind;
 /// One bit, whether a writer sets it or a reader looks at it.
 const _: () = assert!(STAMP_IS_MONOTONIC == clock_kind::STAMP_IS_MONOTONIC);
 
+use crate::buffer::Bytes;
+
 /// Where the frames of a buffer hold their time and their kind.
 #[derive(Debug, Default)]
 pub(crate) struct Stamps {
@@ -25,6 +27,15 @@ pub(crate) struct Stamp {
     pub frame_mask: u64,
 }
 
+/// What was found in some frames.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Found {
+    /// One less than the least time: so no time, 0, is the largest of all.
+    before_least: u64,
+    most: u64,
+    frame_mask: u64,
+}
+
 impl Stamps {
     /// Of frames with the schema `json`; one that cannot be read leaves everything unknown.
     pub fn of(json: &[u8]) -> Self {
@@ -40,33 +51,54 @@ impl Stamps {
         Self { at, multi: schema.multi() }
     }
 
-    /// Of the frames in `bytes`. Times of 0 were not taken, and do not count.
-    pub fn stamp(&self, bytes: &[u8], stride: usize) -> Stamp {
-        let mut stamp = Stamp::default();
-        if self.at.is_empty() {
-            return stamp;
-        }
-        if !self.multi {
-            stamp.frame_mask = 1;
-            if self.at[0].is_none() {
-                return stamp;
+    /// Sees what `frames` of `stride` words say. Times of 0 were not taken, and do not count.
+    pub fn see(&self, frames: &[Bytes], stride: usize, found: &mut Found) {
+        let Some(&first) = self.at.first() else { return };
+        let frames = frames.chunks_exact(stride).map(<[Bytes]>::as_flattened);
+        if self.multi {
+            for frame in frames {
+                let id = frame_id(frame);
+                found.frame_mask |= 1 << id.min(63);
+                let at = self.at.get(usize::from(id)).copied().flatten();
+                found.time(at.map_or(0, |at| at.word(frame)));
             }
+            return;
         }
-        for frame in bytes.chunks_exact(stride) {
-            let id = if self.multi { frame_id(frame) } else { 0 };
-            stamp.frame_mask |= 1 << id.min(63);
-            let at = self.at.get(usize::from(id)).copied().flatten();
-            let time = at.map_or(0, |at| at.word(frame));
-            if time != 0 {
-                stamp.t_min = if stamp.t_min == 0 { time } else { stamp.t_min.min(time) };
-                stamp.t_max = stamp.t_max.max(time);
-            }
+        found.frame_mask = 1;
+        if let Some(at) = first {
+            frames.for_each(|frame| found.time(at.word(frame)));
         }
+    }
+
+    /// What `frames` of `stride` words say.
+    pub fn stamp(&self, frames: &[Bytes], stride: usize) -> Stamp {
+        let mut found = Found::default();
+        self.see(frames, stride, &mut found);
+        found.stamp()
+    }
+}
+
+impl Found {
+    /// One more time; 0 is none.
+    #[inline(always)]
+    fn time(&mut self, time: u64) {
+        self.before_least = self.before_least.min(time.wrapping_sub(1));
+        self.most = self.most.max(time);
+    }
+
+    /// What it comes to.
+    pub fn stamp(&self) -> Stamp {
+        let (t_min, t_max) = (self.before_least.wrapping_add(1), self.most);
         // Ticks and times of the clock have no least one.
-        if (stamp.t_min ^ stamp.t_max) & STAMP_IS_MONOTONIC != 0 {
-            (stamp.t_min, stamp.t_max) = (0, 0);
-        }
-        stamp
+        let mixed = (t_min ^ t_max) & STAMP_IS_MONOTONIC != 0;
+        let (t_min, t_max) = if mixed { (0, 0) } else { (t_min, t_max) };
+        Stamp { t_min, t_max, frame_mask: self.frame_mask }
+    }
+}
+
+impl Default for Found {
+    fn default() -> Self {
+        Self { before_least: u64::MAX, most: 0, frame_mask: 0 }
     }
 }
 
@@ -117,8 +149,8 @@ mod tests {
     }
 
     fn stamp(stamps: &Stamps, frames: &[[u64; 4]]) -> (u64, u64, u64) {
-        let bytes: Vec<u8> = frames.iter().flatten().flat_map(|word| word.to_le_bytes()).collect();
-        let Stamp { t_min, t_max, frame_mask } = stamps.stamp(&bytes, 32);
+        let words: Vec<Bytes> = frames.iter().flatten().map(|word| word.to_le_bytes()).collect();
+        let Stamp { t_min, t_max, frame_mask } = stamps.stamp(&words, 4);
         (t_min, t_max, frame_mask)
     }
 

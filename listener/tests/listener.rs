@@ -11,7 +11,7 @@ use std::time::Duration;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use ppt_capture::{Cause, Dropped, EndReason, Lost};
 use ppt_listener::{Ended, Feed, Listener, ListenerError, Options};
-use ppt_segment::Segment;
+use ppt_segment::{RingWriter, Segment};
 
 use support::*;
 
@@ -60,6 +60,38 @@ fn frames_of_threads_at_full_speed_are_captured_or_counted() {
     assert_eq!(summary.bytes, sink.bytes().len() as u64);
     assert!(summary.error.is_none() && summary.ended.is_none());
     assert!(back.clocks >= 2);
+}
+
+/// Rings that are looked at seldom, and those that nobody should have claimed: each in its turn is
+/// busy, and silent. The last frames of all are found at the end.
+#[test]
+fn rings_that_wake_up_are_drained_to_the_last_frame() {
+    const RINGS: u32 = 200;
+    let (sink, segment) = (Sink::default(), segment(8, RINGS));
+    let listener = start(&sink, &[&segment], Options::default());
+    // A thread that takes a ring although lower ones are free, as no target of ours does.
+    assert!(segment.ring(RINGS - 1).claim(1));
+    let mut stray = RingWriter::new(segment.ring(RINGS - 1));
+    let mut writers: Vec<_> =
+        (2..RINGS / 2).map(|tid| Writer::claim(&segment, tid).unwrap()).collect();
+    let mut written = 0;
+    for round in 0..40 {
+        let busy = writers.iter_mut().enumerate().filter(|(at, _)| (at + round) % 7 < 2);
+        for (_, writer) in busy {
+            (0..100).for_each(|_| _ = writer.write());
+            written += 100;
+        }
+        // So no ring runs over, and at last some are drained by nothing but the end.
+        if round < 39 {
+            wait(|| listener.progress().captured + listener.progress().waiting == written);
+        }
+    }
+    let tid = 1;
+    (1..=200).for_each(|seq| _ = stray.write(words(tid, seq)));
+    let summary = finish(listener);
+    check(&summary, &read(sink.bytes()));
+    check_cursors(&summary, &[&segment]);
+    assert_eq!((summary.captured(), summary.lost().total()), (written + 200, 0));
 }
 
 #[test]

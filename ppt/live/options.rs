@@ -5,7 +5,7 @@ use std::time::Duration;
 use ppt_agent::{
     Allow, Buffer, ClockChoice, Hold, Limits, Options, SegmentChoice, Session, StampClock, Target,
 };
-use ppt_listener::{Codec, Rate};
+use ppt_listener::{Codec, Rate, Silence};
 
 use super::feed;
 use crate::args;
@@ -78,9 +78,9 @@ pub(crate) fn check_size<'a>(
 pub(super) fn listen_options(args: &args::Capture, sessions: &[Session]) -> ppt_listener::Options {
     let default = ppt_listener::Options::default();
     ppt_listener::Options {
-        longest: match args.rate {
-            args::Rate::LowPower => LOW_POWER,
-            args::Rate::Peak | args::Rate::Paper => default.longest,
+        silence: match args.rate {
+            args::Rate::LowPower => Silence::Fixed(LOW_POWER),
+            args::Rate::Peak | args::Rate::Paper => default.silence,
         },
         chunk_age: if args.to_stdout() { default.chunk_age } else { FILE_AGE },
         max_size: args.max_size,
