@@ -7,7 +7,7 @@ use ppt_listener::ListenerError;
 use ppt_output::OutputError;
 
 use crate::code::Code;
-use crate::{exit, report};
+use crate::{exit, report, wording};
 
 #[derive(Debug)]
 pub(crate) struct Failure {
@@ -29,7 +29,7 @@ impl Failure {
 
     /// Several that have one cause or another; the first gives the name.
     pub(crate) fn all(errors: &[AgentError]) -> Self {
-        let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        let lines: Vec<String> = errors.iter().map(wording::message).collect();
         let code = errors.first().map_or(Code::NothingToAttach.into(), AgentError::code);
         Self::failed(code, lines.join("\n"))
     }
@@ -74,7 +74,7 @@ impl Failure {
 impl From<AgentError> for Failure {
     fn from(error: AgentError) -> Self {
         let usage = matches!(error, AgentError::NoSuchBuffer { .. });
-        Self { code: error.code(), message: error.to_string(), usage }
+        Self { code: error.code(), message: wording::message(&error), usage }
     }
 }
 

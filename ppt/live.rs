@@ -13,42 +13,29 @@ mod look;
 mod options;
 mod outputs;
 mod progress;
+mod ready;
 mod tell;
+mod timer;
 mod wait;
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
 use nix::sys::timerfd::TimerFd;
-use ppt_agent::{Buffer, Ending, Origin, SegmentKind, Session};
+use ppt_agent::{Buffer, Origin, SegmentKind, Session};
 use ppt_listener::{Dropped, EndReason, Ended, Listener};
 
 use crate::args;
 use crate::code::Code;
 use crate::failure::Failure;
 use crate::report::{self, StatusLine};
-pub(crate) use clock::timer;
-use clock::{FIRST_LOOK, LOOK};
 pub(crate) use follow::{Follow, Guest, is_gone};
-pub(crate) use options::{allowed, attach_options, check_size};
+pub(crate) use options::{Kind, allowed, attach_options, check_size};
 pub(crate) use outputs::Outputs;
-pub(crate) use wait::Ready;
-
-/// What captures say that they were written by.
-const TOOL: &str = concat!("ppt ", env!("CARGO_PKG_VERSION"));
-
-/// Whose capture it is: decides what is worth a line.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// Of one process: when that ends, so does the capture, which says why.
-    One,
-    /// Of several processes: each end is news.
-    Several,
-    /// Of processes and the children that they fork, which come and go.
-    Family,
-    /// Of a command, which has the terminal; its processes come and go.
-    Command,
-}
+pub(crate) use ready::Ready;
+pub(crate) use timer::timer;
+use timer::{FIRST_LOOK, LOOK};
 
 pub(crate) struct Live<'a> {
     options: &'a args::Capture,
@@ -83,8 +70,13 @@ struct Member {
     origin: Option<Origin>,
     /// The feed of its first buffer.
     feed: usize,
-    /// Buffers whose end has been told.
-    told: Vec<bool>,
+}
+
+impl Member {
+    /// The feeds of its buffers.
+    fn feeds(&self) -> Range<usize> {
+        self.feed..self.feed + self.session.attached().len()
+    }
 }
 
 /// Why a capture ends.
@@ -110,10 +102,10 @@ impl<'a> Live<'a> {
         mut outputs: Outputs,
     ) -> Result<Self, Failure> {
         let name = outputs.name();
-        let begun = clock::timers(options).and_then(|timers| {
+        let begun = timer::timers(options).and_then(|timers| {
             let feeds = sessions.iter().flat_map(feed::feeds).collect();
             let listener = options::listen_options(options, &sessions);
-            let header = ppt_listener::header(TOOL);
+            let header = outputs::header();
             let failed = |error| Failure::listener(&name, error);
             let fail = |error| Failure::failed(Code::System, format!("{name}: {error}"));
             let first = outputs.first(&listener.behind).map_err(fail)?;
@@ -189,7 +181,7 @@ impl<'a> Live<'a> {
         let feed = self.dropped.len();
         self.dropped.resize(feed + count, Dropped::default());
         self.names.extend(session.attached().iter().map(|it| it.buffer.name.clone()));
-        self.members.push(Member { session, origin, feed, told: vec![false; count] });
+        self.members.push(Member { session, origin, feed });
         self.look_again(FIRST_LOOK);
     }
 
@@ -294,8 +286,7 @@ impl<'a> Live<'a> {
             self.finished.push(member.session);
             return;
         }
-        let feeds = member.feed..member.feed + member.told.len();
-        feeds.for_each(|feed| self.listener.retire(feed));
+        member.feeds().for_each(|feed| self.listener.retire(feed));
         // Children may have inherited the descriptor of what it made.
         if member.session.attached().iter().any(|it| it.kind == SegmentKind::Memfd) {
             self.draining.push(member.session);
@@ -317,13 +308,14 @@ impl<'a> Live<'a> {
     /// Closes the gates of a member, takes its last counters, and says what went with it.
     fn close(&mut self, member: &mut Member) {
         member.session.gate_off();
-        for buffer in 0..member.told.len() {
-            let checked = member.session.check(buffer);
-            let refused = feed::dropped(checked.dropped);
-            self.dropped[member.feed + buffer] = refused;
-            self.listener.dropped(member.feed + buffer, refused);
+        for (buffer, feed) in member.feeds().enumerate() {
+            // What is news now has no consequences any more.
+            member.session.advance(buffer);
             let it = &member.session.attached()[buffer];
-            if it.awaited && matches!(checked.ending, Some(Ending::Exited | Ending::Exec)) {
+            let refused = feed::dropped(it.dropped);
+            self.dropped[feed] = refused;
+            self.listener.dropped(feed, refused);
+            if it.was_never_fetched() {
                 match &mut self.follow {
                     // There may be thousands of them.
                     Some(follow) => follow.never_fetched(),

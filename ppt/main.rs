@@ -14,6 +14,7 @@ mod measure;
 mod privileges;
 mod report;
 mod signals;
+mod wording;
 
 use std::process::ExitCode;
 

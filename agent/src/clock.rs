@@ -11,9 +11,7 @@ use ppt_frame_dsl::Schema;
 use ppt_frame_dsl::schema::FieldType;
 use ppt_segment::abi::clock_kind;
 
-use crate::error::{AgentError, Result};
 use crate::system::System;
-use crate::target::Target;
 
 /// What the user wants stamps to count.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -86,15 +84,6 @@ impl fmt::Display for Distrust {
     }
 }
 
-/// What a CPU says of its counter.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Counter {
-    /// It runs at one rate, whatever the CPU does.
-    pub invariant: bool,
-    /// What it shows.
-    pub now: u64,
-}
-
 /// Ticks have bit 63 clear, and are to stay so for as long as anybody attaches.
 const LARGEST: u64 = 1 << 62;
 
@@ -105,7 +94,7 @@ pub(crate) fn reads_the_counter(clocksource: &str) -> bool {
 }
 
 /// Whether stamps may be ticks.
-pub(crate) fn trusted(system: &System) -> std::result::Result<(), Distrust> {
+pub(crate) fn trusted(system: &System) -> Result<(), Distrust> {
     let counter = (system.counter)();
     if !counter.invariant {
         return Err(Distrust::NotInvariant);
@@ -122,58 +111,26 @@ pub(crate) fn trusted(system: &System) -> std::result::Result<(), Distrust> {
 
 /// What the stamps of frames of `schema` are to count; `None` where there are none.
 pub(crate) fn decide(
-    target: &Target,
+    system: &System,
     schema: &Schema,
     choice: ClockChoice,
-) -> Result<Option<StampClock>> {
+) -> Result<Option<StampClock>, Distrust> {
     let mut fields = schema.frames.iter().flat_map(|frame| &frame.fields);
     if !fields.any(|field| field.ty == FieldType::Tsc) {
         return Ok(None);
     }
-    Ok(Some(match (choice, trusted(target.system())) {
+    Ok(Some(match (choice, trusted(system)) {
         (ClockChoice::Monotonic, _) => StampClock::Monotonic,
         (_, Ok(())) => StampClock::Ticks,
         (ClockChoice::Auto, Err(why)) => StampClock::Distrusted(why),
-        (ClockChoice::Ticks, Err(why)) => {
-            return Err(AgentError::TicksRefused { pid: target.pid(), why });
-        }
+        (ClockChoice::Ticks, Err(why)) => return Err(why),
     }))
-}
-
-impl Counter {
-    /// The CPU that this runs on.
-    #[cfg(target_arch = "x86_64")]
-    pub fn of_this_cpu() -> Self {
-        use std::arch::x86_64::{__cpuid, _rdtsc};
-        const FEATURES: u32 = 0x8000_0007;
-        const INVARIANT: u32 = 1 << 8;
-        // SAFETY: every x86-64 CPU has both instructions; they touch no memory.
-        unsafe {
-            let known = __cpuid(0x8000_0000).eax >= FEATURES;
-            let invariant = known && __cpuid(FEATURES).edx & INVARIANT != 0;
-            Self { invariant, now: _rdtsc() }
-        }
-    }
-
-    /// The CPU that this runs on: the architecture promises one rate.
-    #[cfg(target_arch = "aarch64")]
-    pub fn of_this_cpu() -> Self {
-        let now;
-        // SAFETY: Linux lets programs read the virtual counter; no memory is touched.
-        unsafe { std::arch::asm!("mrs {}, cntvct_el0", out(reg) now, options(nomem, nostack)) };
-        Self { invariant: true, now }
-    }
-
-    /// A CPU that targets are not compiled for.
-    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-    pub fn of_this_cpu() -> Self {
-        Self { invariant: false, now: 0 }
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::counter::Counter;
 
     fn system(clocksource: Option<&str>, counter: fn() -> Counter) -> (tempfile::TempDir, System) {
         let folder = tempfile::tempdir().unwrap();

@@ -145,42 +145,48 @@ impl ControlCopy {
 }
 
 /// What the agent writes before the gate: one contiguous range, from [`OPENING_AT`] on.
-pub(crate) fn opening(
-    nonce: u64,
-    geometry: Geometry,
-    (clock_kind, target_pid): (u32, u32),
-    claim: Claim,
-    generation: u32,
-) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(112);
-    let GeometryWords {
-        size,
-        stride,
-        log2_slots,
-        rings,
-        ring_pitch,
-        masks,
-        process,
-        ring_headers,
-        slots,
-    } = geometry.words();
-    bytes.extend(nonce.to_le_bytes());
-    bytes.extend(size.to_le_bytes());
-    for half in [stride, log2_slots, rings, ring_pitch] {
-        bytes.extend(half.to_le_bytes());
-    }
-    for word in [masks, process, ring_headers, slots] {
-        bytes.extend(word.to_le_bytes());
-    }
-    bytes.extend(clock_kind.to_le_bytes());
-    bytes.extend(target_pid.to_le_bytes());
-    bytes.extend(claim_bytes(claim));
-    bytes.extend(u64::from(generation).to_le_bytes());
-    assert_eq!(OPENING_AT + bytes.len(), offset_of!(Control, follow_socket));
-    bytes
+pub(crate) struct Opening {
+    pub(crate) nonce: u64,
+    pub(crate) geometry: Geometry,
+    pub(crate) clock_kind: u32,
+    pub(crate) target_pid: u32,
+    pub(crate) claim: Claim,
+    pub(crate) generation: u32,
 }
 
-/// Where [`opening`] goes.
+impl Opening {
+    /// As it stands in a control page.
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(112);
+        let GeometryWords {
+            size,
+            stride,
+            log2_slots,
+            rings,
+            ring_pitch,
+            masks,
+            process,
+            ring_headers,
+            slots,
+        } = self.geometry.words();
+        bytes.extend(self.nonce.to_le_bytes());
+        bytes.extend(size.to_le_bytes());
+        for half in [stride, log2_slots, rings, ring_pitch] {
+            bytes.extend(half.to_le_bytes());
+        }
+        for word in [masks, process, ring_headers, slots] {
+            bytes.extend(word.to_le_bytes());
+        }
+        bytes.extend(self.clock_kind.to_le_bytes());
+        bytes.extend(self.target_pid.to_le_bytes());
+        bytes.extend(claim_bytes(self.claim));
+        bytes.extend(u64::from(self.generation).to_le_bytes());
+        assert_eq!(OPENING_AT + bytes.len(), offset_of!(Control, follow_socket));
+        bytes
+    }
+}
+
+/// Where an [`Opening`] goes.
 pub(crate) const OPENING_AT: usize = offset_of!(Control, nonce);
 
 /// Where the kind of clock goes: 4 bytes.
@@ -212,7 +218,9 @@ mod tests {
         let claim = Claim { agent_pid: 1, start_time: 2, pid_namespace: 3, nonce: 4 };
         let geometry = Geometry::new(64, 10, 4).unwrap();
         let mut page = vec![0; BYTES];
-        let bytes = opening(9, geometry, (1, 77), claim, 5);
+        let opening =
+            Opening { nonce: 9, geometry, clock_kind: 1, target_pid: 77, claim, generation: 5 };
+        let bytes = opening.bytes();
         page[OPENING_AT..OPENING_AT + bytes.len()].copy_from_slice(&bytes);
         let copy = ControlCopy::new(page);
         assert_eq!((copy.nonce(), copy.target_pid(), copy.generation()), (9, 77, 5));

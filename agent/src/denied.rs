@@ -1,4 +1,4 @@
-//! EPERM, explained: which rule refused, and what helps.
+//! EPERM, explained: which rule refused.
 
 use std::cell::LazyCell;
 use std::fmt;
@@ -14,7 +14,12 @@ pub enum Rule {
     Traced(i32),
     /// Another user's process.
     #[strum(serialize = "other-user")]
-    User { theirs: u32, ours: u32 },
+    User {
+        /// Its effective user.
+        theirs: u32,
+        /// Ours.
+        ours: u32,
+    },
     /// Same user, but the program has capabilities that we have not: its `CapPrm`.
     #[strum(serialize = "more-capabilities")]
     Capabilities(u64),
@@ -42,10 +47,14 @@ pub enum Rule {
 /// A refused access.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Denied {
-    pub(crate) pid: i32,
-    pub(crate) comm: String,
-    pub(crate) rule: Rule,
-    pub(crate) container: bool,
+    /// The process.
+    pub pid: i32,
+    /// Its short name, escaped.
+    pub comm: String,
+    /// What refused.
+    pub rule: Rule,
+    /// Whether ppt runs in a container that could be given what it takes.
+    pub container: bool,
 }
 
 impl std::error::Error for Denied {}
@@ -129,11 +138,6 @@ pub(crate) fn yama_refuses(scope: u32, privileged: bool) -> bool {
     scope == 3 || (scope > 0 && !privileged)
 }
 
-/// What a container must be started with.
-pub(crate) const IN_CONTAINER: &str = "start it with --cap-add SYS_PTRACE (Kubernetes: \
-     `securityContext: {capabilities: {add: [SYS_PTRACE]}}`, or beside a running pod: kubectl debug \
-     --profile=general --target=CONTAINER)";
-
 pub(crate) fn has_cap_sys_ptrace(system: &System) -> bool {
     const CAP_SYS_PTRACE: u32 = 19;
     capabilities(system, "self", "CapEff:").is_some_and(|caps| caps >> CAP_SYS_PTRACE & 1 == 1)
@@ -165,78 +169,52 @@ pub(crate) fn in_container(system: &System) -> bool {
     system.contained(1) || marks.iter().any(|mark| system.proc.join(mark).exists())
 }
 
-/// The rule, and below it what helps.
 impl fmt::Display for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Rule::Traced(tracer) => {
-                write!(f, "process {tracer} traces it; --allow traced attaches beside it")
+            Rule::Traced(tracer) => write!(f, "process {tracer} traces it"),
+            Rule::User { theirs, ours } => {
+                write!(f, "it belongs to user {theirs}, and ppt runs as user {ours}")
             }
-            Rule::User { theirs, ours } => write!(
-                f,
-                "it belongs to user {theirs}, and ppt runs as user {ours}\n  run ppt as that user \
-                 (sudo -u '#{theirs}' ppt …), or with CAP_SYS_PTRACE (sudo ppt …)"
-            ),
-            Rule::NotDumpable => write!(
-                f,
+            Rule::NotDumpable => f.write_str(
                 "it is marked not dumpable (it changed its user, or asked for it by \
-                 prctl(PR_SET_DUMPABLE))\n  run ppt with CAP_SYS_PTRACE (sudo ppt …)"
+                 prctl(PR_SET_DUMPABLE))",
             ),
-            Rule::Capabilities(theirs) => write!(
-                f,
-                "it has capabilities that ppt has not (its CapPrm is {theirs:x})\n  run ppt with \
-                 CAP_SYS_PTRACE (sudo ppt …)"
-            ),
-            Rule::Yama(1) => write!(
-                f,
-                "kernel.yama.ptrace_scope is 1: only an ancestor may attach\n  start the program \
-                 by `ppt run`, have it call ppt_allow_attach(), or run ppt with CAP_SYS_PTRACE (sudo \
-                 ppt …), or: sudo sysctl kernel.yama.ptrace_scope=0"
-            ),
-            Rule::Yama(2) => write!(
-                f,
-                "kernel.yama.ptrace_scope is 2: only CAP_SYS_PTRACE may attach\n  run ppt with it \
-                 (sudo ppt …)"
-            ),
+            Rule::Capabilities(theirs) => {
+                write!(f, "it has capabilities that ppt has not (its CapPrm is {theirs:x})")
+            }
+            Rule::Yama(1) => {
+                f.write_str("kernel.yama.ptrace_scope is 1: only an ancestor may attach")
+            }
+            Rule::Yama(2) => {
+                f.write_str("kernel.yama.ptrace_scope is 2: only CAP_SYS_PTRACE may attach")
+            }
             Rule::Yama(scope) => write!(
                 f,
                 "kernel.yama.ptrace_scope is {scope}: nobody may attach until the machine is \
                  rebooted with a lower value"
             ),
-            Rule::Module(label) => write!(
-                f,
-                "a security module refused (its label is `{label}`)\n  look into the audit log \
-                 (ausearch -m avc), and allow ppt to trace it"
+            Rule::Module(label) => {
+                write!(f, "a security module refused (its label is `{label}`)")
+            }
+            Rule::Namespace => f.write_str(
+                "it is in another user namespace, where the capabilities of ppt do not count",
             ),
-            Rule::Namespace => write!(
-                f,
-                "it is in another user namespace, where the capabilities of ppt do not count\n  run \
-                 ppt in that namespace, or as root of the machine"
-            ),
-            Rule::Landlock => write!(
-                f,
-                "ppt was started in a sandbox (Landlock), and may trace only what is in it as \
-                 well\n  run ppt outside of the sandbox, or the program inside"
+            Rule::Landlock => f.write_str(
+                "ppt was started in a sandbox (Landlock), and may trace only what is in it as well",
             ),
             Rule::Filtered(errno) => write!(
                 f,
-                "a filter of system calls (seccomp) refuses ptrace(2) to ppt: {}\n  run ppt outside \
-                 of the sandbox that filters its system calls",
+                "a filter of system calls (seccomp) refuses ptrace(2) to ppt: {}",
                 nix::errno::Errno::from_raw(*errno).desc()
             ),
             Rule::Unknown(privileged) => write!(
                 f,
                 "{}, and none of the rules that can be looked at refused: users, capabilities, user \
-                 namespaces, Yama, security labels, sandboxes of ppt itself\n  {}",
+                 namespaces, Yama, security labels, sandboxes of ppt itself",
                 match privileged {
                     true => "ppt has CAP_SYS_PTRACE",
                     false => "it is of the same user as ppt",
-                },
-                match privileged {
-                    true =>
-                        "the kernel protects this process by a rule of its own, as machines that are \
-                         run for others do with their first one; ask whoever runs this machine",
-                    false => "run ppt with CAP_SYS_PTRACE (sudo ppt …)",
                 }
             ),
         }
@@ -245,12 +223,8 @@ impl fmt::Display for Rule {
 
 impl fmt::Display for Denied {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { pid, comm, rule, container } = self;
-        write!(f, "no permission to attach to process {pid} ({comm}): {rule}")?;
-        if *container {
-            write!(f, "\n  ppt runs in a container: {IN_CONTAINER}")?;
-        }
-        Ok(())
+        let Self { pid, comm, rule, .. } = self;
+        write!(f, "no permission to attach to process {pid} ({comm}): {rule}")
     }
 }
 
@@ -286,14 +260,10 @@ mod tests {
         }
     }
 
-    /// What is said of `seen`, without what every message begins with and what is said in a
-    /// container.
-    fn said(files: &[(&str, &str)], seen: Seen) -> String {
+    /// The rule that refuses `seen`.
+    fn rule(files: &[(&str, &str)], seen: Seen) -> Rule {
         let (_folder, system) = system(files);
-        let denied = Denied { container: false, ..explain(&system, seen) };
-        let said = denied.to_string();
-        let rest = said.strip_prefix("no permission to attach to process 7 (game): ");
-        rest.expect("the usual beginning").into()
+        explain(&system, seen).rule
     }
 
     fn yama(scope: &'static str) -> (&'static str, &'static str) {
@@ -302,57 +272,44 @@ mod tests {
 
     #[test]
     fn yama_is_named_by_its_scope() {
-        assert_eq!(
-            said(&[NONE, yama("1\n")], seen()),
-            "kernel.yama.ptrace_scope is 1: only an ancestor may attach\n  start the program by \
-             `ppt run`, have it call ppt_allow_attach(), or run ppt with CAP_SYS_PTRACE (sudo ppt …), \
-             or: sudo sysctl kernel.yama.ptrace_scope=0"
-        );
-        assert_eq!(
-            said(&[NONE, yama("2\n")], seen()),
-            "kernel.yama.ptrace_scope is 2: only CAP_SYS_PTRACE may attach\n  run ppt with it \
-             (sudo ppt …)"
-        );
+        assert_eq!(rule(&[NONE, yama("1\n")], seen()), Rule::Yama(1));
+        assert_eq!(rule(&[NONE, yama("2\n")], seen()), Rule::Yama(2));
         for privileges in [NONE, PTRACE] {
-            assert_eq!(
-                said(&[privileges, yama("3\n")], seen()),
-                "kernel.yama.ptrace_scope is 3: nobody may attach until the machine is rebooted \
-                 with a lower value"
-            );
+            assert_eq!(rule(&[privileges, yama("3\n")], seen()), Rule::Yama(3));
         }
     }
 
     #[test]
     fn yama_is_not_blamed_for_what_it_allows() {
-        let rules = "none of the rules that can be looked at refused: users, capabilities, user \
-                     namespaces, Yama, security labels, sandboxes of ppt itself";
-        let unknown = format!(
-            "it is of the same user as ppt, and {rules}\n  run ppt with CAP_SYS_PTRACE (sudo ppt …)"
-        );
-        assert_eq!(said(&[NONE, yama("0\n")], seen()), unknown);
-        assert_eq!(said(&[], seen()), unknown, "a kernel that tells nothing");
-        let known = said(&[PTRACE, yama("2\n")], seen());
-        assert!(known.starts_with(&format!("ppt has CAP_SYS_PTRACE, and {rules}\n")), "{known}");
-        assert!(!known.contains("sudo"), "it has what that gives: {known}");
+        assert_eq!(rule(&[NONE, yama("0\n")], seen()), Rule::Unknown(false));
+        assert_eq!(rule(&[], seen()), Rule::Unknown(false), "a kernel that tells nothing");
+        assert_eq!(rule(&[PTRACE, yama("2\n")], seen()), Rule::Unknown(true));
     }
 
     /// Nobody is told to get what he has.
     #[test]
-    fn who_has_the_capability_is_not_told_to_get_it() {
+    fn containers_are_blamed_where_they_could_give_more() {
         let in_pod = ("1/cgroup", "0::/kubepods/pod1\n");
-        let (_folder, system) = system(&[PTRACE, in_pod]);
-        let said = explain(&system, seen()).to_string();
-        assert!(!said.contains("--cap-add"), "{said}");
+        let container = |files: &[_]| {
+            let (_folder, system) = system(files);
+            explain(&system, seen()).container
+        };
+        assert!(container(&[NONE, in_pod, yama("1\n")]));
+        assert!(!container(&[PTRACE, in_pod]), "it has the capability");
+        assert!(!container(&[NONE, in_pod, yama("3\n")]), "which helps nobody");
+        assert!(!container(&[NONE, yama("1\n")]));
     }
 
     #[test]
     fn what_confines_ppt_is_named() {
         let (_folder, plain) = system(&[PTRACE]);
         let landlock = || Confined { landlock: 2, ptrace: None };
-        let said = explain(&System { confined: landlock, ..plain.clone() }, seen()).to_string();
-        assert!(said.contains("in a sandbox (Landlock)"), "{said}");
+        let found = explain(&System { confined: landlock, ..plain.clone() }, seen()).rule;
+        assert_eq!(found, Rule::Landlock);
         let filtered = || Confined { landlock: 0, ptrace: Some(1) };
-        let said = explain(&System { confined: filtered, ..plain }, seen()).to_string();
+        let found = explain(&System { confined: filtered, ..plain }, seen()).rule;
+        assert_eq!(found, Rule::Filtered(1));
+        let said = found.to_string();
         assert!(said.contains("refuses ptrace(2) to ppt: Operation not permitted"), "{said}");
     }
 
@@ -360,75 +317,45 @@ mod tests {
     fn capabilities_of_an_inner_namespace_do_not_count_outside() {
         let ours = ("self/uid_map", "         0       1000          1\n");
         let outside = ("7/uid_map", "         0 4294967295 4294967295\n");
-        let expected = "it is in another user namespace, where the capabilities of ppt do not \
-                        count\n  run ppt in that namespace, or as root of the machine";
-        assert_eq!(said(&[PTRACE, ours, outside], seen()), expected);
+        assert_eq!(rule(&[PTRACE, ours, outside], seen()), Rule::Namespace);
         let first = ("self/uid_map", "         0          0 4294967295\n");
         let inside = ("7/uid_map", "         0       1000          1\n");
-        assert_ne!(said(&[PTRACE, first, inside], seen()), expected);
+        assert_ne!(rule(&[PTRACE, first, inside], seen()), Rule::Namespace);
         let beside = ("7/uid_map", "         0       1000          1\n");
-        assert_ne!(said(&[PTRACE, ours, beside], seen()), expected);
+        assert_ne!(rule(&[PTRACE, ours, beside], seen()), Rule::Namespace);
     }
 
     #[test]
     fn a_security_module_is_named_by_its_label() {
         let label = ("7/attr/current", "system_u:system_r:game_t:s0\0");
-        let expected = "a security module refused (its label is `system_u:system_r:game_t:s0`)\n  \
-                        look into the audit log (ausearch -m avc), and allow ppt to trace it";
-        assert_eq!(said(&[NONE, label], seen()), expected);
-        assert_eq!(said(&[PTRACE, yama("1\n"), label], seen()), expected);
+        let expected = Rule::Module("system_u:system_r:game_t:s0".into());
+        assert_eq!(rule(&[NONE, label], seen()), expected);
+        assert_eq!(rule(&[PTRACE, yama("1\n"), label], seen()), expected);
         let hostile = ("7/attr/current", "a\x1b[31m\n");
-        assert!(!said(&[NONE, hostile], seen()).contains('\x1b'));
+        assert!(!rule(&[NONE, hostile], seen()).to_string().contains('\x1b'));
     }
 
     #[test]
     fn the_kernel_asks_for_users_before_anything_else() {
         let ours = rustix::process::geteuid().as_raw();
         let theirs = Seen { euid: ours + 1, dumpable: false, ..seen() };
-        assert_eq!(
-            said(&[NONE, yama("3\n")], theirs),
-            format!(
-                "it belongs to user {}, and ppt runs as user {ours}\n  run ppt as that user (sudo \
-                 -u '#{}' ppt …), or with CAP_SYS_PTRACE (sudo ppt …)",
-                ours + 1,
-                ours + 1
-            )
-        );
-        assert_eq!(
-            said(&[NONE, yama("1\n")], Seen { dumpable: false, ..seen() }),
-            "it is marked not dumpable (it changed its user, or asked for it by \
-             prctl(PR_SET_DUMPABLE))\n  run ppt with CAP_SYS_PTRACE (sudo ppt …)"
-        );
-        assert_eq!(
-            said(&[NONE, yama("1\n")], Seen { tracer: 9, ..seen() }),
-            "process 9 traces it; --allow traced attaches beside it"
-        );
-    }
-
-    #[test]
-    fn containers_have_remedies_of_their_own() {
-        let (_folder, system) = system(&[NONE, ("1/cgroup", "0::/kubepods/pod1\n"), yama("1\n")]);
-        let said = explain(&system, seen()).to_string();
-        assert!(
-            said.ends_with(
-                "\n  ppt runs in a container: start it with --cap-add SYS_PTRACE (Kubernetes: \
-                 `securityContext: {capabilities: {add: [SYS_PTRACE]}}`, or beside a running pod: \
-                 kubectl debug --profile=general --target=CONTAINER)"
-            ),
-            "{said}"
-        );
+        let expected = Rule::User { theirs: ours + 1, ours };
+        assert_eq!(rule(&[NONE, yama("3\n")], theirs), expected);
+        let hidden = Seen { dumpable: false, ..seen() };
+        assert_eq!(rule(&[NONE, yama("1\n")], hidden), Rule::NotDumpable);
+        let traced = Seen { tracer: 9, ..seen() };
+        assert_eq!(rule(&[NONE, yama("1\n")], traced), Rule::Traced(9));
     }
 
     /// Such as a server that may bind to low ports.
     #[test]
     fn more_capabilities_than_ours_are_named() {
         let theirs = ("7/status", "Name:\tgame\nCapPrm:\t0000000000000400\n");
-        let expected = "it has capabilities that ppt has not (its CapPrm is 400)\n  run ppt with \
-                        CAP_SYS_PTRACE (sudo ppt …)";
-        assert_eq!(said(&[NONE, theirs], seen()), expected);
-        assert_eq!(said(&[NONE, theirs, yama("1\n")], seen()), expected, "asked before Yama");
-        assert_ne!(said(&[PTRACE, theirs], seen()), expected);
+        let expected = Rule::Capabilities(0x400);
+        assert_eq!(rule(&[NONE, theirs], seen()), expected);
+        assert_eq!(rule(&[NONE, theirs, yama("1\n")], seen()), expected, "asked before Yama");
+        assert_ne!(rule(&[PTRACE, theirs], seen()), expected);
         let ours = ("self/status", "Name:\tppt\nCapEff:\t0000000000000c00\n");
-        assert_ne!(said(&[ours, theirs], seen()), expected);
+        assert_ne!(rule(&[ours, theirs], seen()), expected);
     }
 }

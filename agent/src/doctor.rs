@@ -8,6 +8,7 @@ mod trials;
 
 use std::fmt;
 
+use crate::denied::Rule;
 use crate::error::AgentError;
 
 pub use machine::machine;
@@ -35,7 +36,7 @@ impl fmt::Display for Verdict {
 }
 
 /// One looked-at thing.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Check {
     /// What was looked at: a word or two.
     pub name: String,
@@ -43,10 +44,40 @@ pub struct Check {
     pub verdict: Verdict,
     /// What was found, in one line.
     pub found: String,
-    /// What helps, in one line.
-    pub remedy: Option<String>,
+    /// What helps.
+    pub remedy: Option<Remedy>,
     /// The short name of the failure that it leads, or would lead, to: see [`AgentError::code`].
     pub code: Option<&'static str>,
+}
+
+/// What helps. What the command line can do is named, for the command line to word it.
+#[derive(Debug)]
+pub enum Remedy {
+    /// This, in one line.
+    Words(String),
+    /// What helps against this error of an attach.
+    Failure(Box<AgentError>),
+    /// What helps against this rule.
+    Rule(Rule),
+    /// A container that may do more.
+    Container,
+    /// To end the session of the process that has the buffer, or to take that over.
+    TakeOver {
+        /// The target.
+        pid: i32,
+    },
+    /// Less memory for rings.
+    SmallerRings,
+    /// Larger segments, or less memory for rings.
+    LargerSegments,
+    /// A lower bound of memory.
+    LowerBound,
+}
+
+impl From<&str> for Remedy {
+    fn from(words: &str) -> Self {
+        Self::Words(words.into())
+    }
 }
 
 impl Check {
@@ -66,7 +97,7 @@ impl Check {
         Self::new(Verdict::Problem, name, found)
     }
 
-    fn remedy(self, remedy: impl Into<String>) -> Self {
+    fn remedy(self, remedy: impl Into<Remedy>) -> Self {
         Self { remedy: Some(remedy.into()), ..self }
     }
 
@@ -74,17 +105,11 @@ impl Check {
         Self { code: Some(code.into()), ..self }
     }
 
-    /// What an attach says: what is wrong in its first line, what helps in the others.
-    fn failure(name: &str, error: &AgentError) -> Self {
-        Self::message(name, &error.to_string()).code(error.code())
-    }
-
-    /// The same of any message of ours.
-    fn message(name: &str, message: &str) -> Self {
-        let mut lines = message.lines().map(str::trim);
-        let check = Self::problem(name, lines.next().unwrap_or_default());
-        let rest = lines.collect::<Vec<_>>().join("; ");
-        if rest.is_empty() { check } else { check.remedy(rest) }
+    /// What an attach says.
+    fn failure(name: &str, error: AgentError) -> Self {
+        let found = error.to_string();
+        let found = found.lines().next().unwrap_or_default();
+        Self::problem(name, found).code(error.code()).remedy(Remedy::Failure(error.into()))
     }
 }
 

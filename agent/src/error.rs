@@ -1,4 +1,4 @@
-//! What can go wrong, in words for people: what, why, what to do.
+//! What can go wrong: what, and why. What to do is said by the command line, which knows its options.
 
 use std::io;
 
@@ -25,14 +25,9 @@ pub enum AgentError {
     KernelThread { pid: i32, comm: String },
     #[error("process {pid} ({comm}) is a zombie: it has ended and waits for its parent {parent}")]
     Zombie { pid: i32, comm: String, parent: i32 },
-    #[error(
-        "process {pid} has the memory of process {lender}, which made it by vfork(2): attach to that"
-    )]
+    #[error("process {pid} has the memory of process {lender}, which made it by vfork(2)")]
     SharesMemory { pid: i32, lender: i32 },
-    #[error(
-        "process {pid} is {found}, and this ppt attaches to {ours} programs only: use the ppt \
-         built for it"
-    )]
+    #[error("process {pid} is {found}, and this ppt attaches to {ours} programs only")]
     Architecture { pid: i32, found: String, ours: &'static str },
     #[error("process {pid} was replaced by another between two looks at it: nothing was written")]
     ProcessChanged { pid: i32 },
@@ -42,83 +37,56 @@ pub enum AgentError {
     Denied(#[from] Box<Denied>),
     #[error(
         "process {pid} has no ppt buffers\n  searched: {searched}{unsearched}\n  looked for: symbols \
-         `ppt1_*_descriptor`, and descriptors in the mapped data of each object\n  is the .c file \
-         that pptc generated linked into it?"
+         `ppt1_*_descriptor`, and descriptors in the mapped data of each object"
     )]
     NoBuffers { pid: i32, searched: String, unsearched: String },
     #[error("process {pid}: {refused}")]
     BufferRefused { pid: i32, refused: String },
     #[error("process {pid} has no buffer `{wanted}`; it has: {available}{unsearched}")]
     NoSuchBuffer { pid: i32, wanted: String, available: String, unsearched: String },
-    #[error(
-        "buffer {buffer} of process {pid} is attached already, by {holder}; end that one first \
-         (`ppt detach {pid}`), or take the buffer over with --allow foreign-claim"
-    )]
+    #[error("buffer {buffer} of process {pid} is attached already, by {holder}")]
     AlreadyAttached { pid: i32, buffer: String, holder: Holder },
-    #[error(
-        "process {pid} is traced by {tracer}; ppt does not get in a debugger's way unless told to: \
-         --allow traced"
-    )]
+    #[error("process {pid} is traced by {tracer}")]
     Traced { pid: i32, tracer: String },
     #[error(
         "process {pid} filters its system calls (seccomp), and shmat(2) may be among those that \
-         end it; if you know that its filter allows shmat, or answers with an error: --allow seccomp \
-         (with --segment memfd it is memfd_create(2))"
+         end it"
     )]
     Seccomp { pid: i32 },
     #[error(
         "thread {thread} of process {pid} is in seccomp's strict mode: a first frame of it makes \
-         system calls, and any but read, write and exit ends it; if it writes no frames: --allow \
-         seccomp"
+         system calls, and any but read, write and exit ends it"
     )]
     StrictSeccomp { pid: i32, thread: i32 },
     #[error(
-        "process {pid} is in another IPC namespace, where segments made here cannot be attached: \
-         have it make its own (--segment auto), or run ppt inside: nsenter --ipc --target {pid} ppt \
-         attach {pid}"
+        "process {pid} is in another IPC namespace, where segments made here cannot be attached"
     )]
     IpcNamespace { pid: i32 },
     #[error(
         "process {pid} would have to make its segment itself, of memory that this system does not \
-         reserve: with vm.overcommit_memory = 2 a frame could end it. Run ppt in the same IPC \
-         namespace (nsenter --ipc --target {pid}), or set vm.overcommit_memory to 0"
+         reserve: with vm.overcommit_memory = 2 a frame could end it"
     )]
     StrictOvercommit { pid: i32 },
+    #[error("the segment of buffer {buffer} that process {pid} made cannot {what}: {cause}")]
+    NotFetched { pid: i32, buffer: String, what: &'static str, cause: io::Error },
     #[error(
-        "the segment of buffer {buffer} that process {pid} made cannot {what}: {cause}\n  {advice}"
-    )]
-    NotFetched {
-        pid: i32,
-        buffer: String,
-        what: &'static str,
-        cause: io::Error,
-        advice: &'static str,
-    },
-    #[error(
-        "buffer {buffer} of process {pid} has mapped segments of 8 geometries, and its table is \
-         full; attach with a geometry that was used before, or restart the program"
+        "buffer {buffer} of process {pid} has mapped segments of 8 geometries, and its table is full"
     )]
     TableFull { pid: i32, buffer: String },
-    #[error("cannot make a segment of {bytes} bytes: {cause}\n  {advice}")]
-    SegmentRefused { bytes: u64, cause: io::Error, advice: &'static str },
+    #[error("cannot make a segment of {bytes} bytes: {cause}")]
+    SegmentRefused { bytes: u64, cause: io::Error, refused: Refusal },
     #[error(
-        "--memory {limit} is too small for buffer {buffer}: {rings} rings of the smallest size need \
+        "{limit} bytes are too few for buffer {buffer}: {rings} rings of the smallest size need \
          {needed} bytes"
     )]
     MemoryTooSmall { buffer: String, limit: u64, rings: u32, needed: u64 },
-    #[error(
-        "process {pid}: ticks cannot be trusted: {why}\n  leave out `--clock tsc`: stamps are then \
-         taken by the monotonic clock"
-    )]
+    #[error("process {pid}: ticks cannot be trusted: {why}")]
     TicksRefused { pid: i32, why: Distrust },
     #[error("{0}")]
     Geometry(#[from] ppt_segment::geometry::GeometryError),
     #[error("cannot {action} process {pid}: {cause}")]
     System { action: &'static str, pid: i32, cause: io::Error },
-    #[error(
-        "cannot look at process {pid}: {cause}\n  ppt needs some 20 descriptors, and 8 for each \
-         further process: raise the limit (ulimit -n)"
-    )]
+    #[error("cannot look at process {pid}: {cause}")]
     TooManyFiles { pid: i32, cause: io::Error },
     #[error("writing into process {pid} stopped after {written} of {wanted} bytes")]
     PartialWrite { pid: i32, written: usize, wanted: usize },
@@ -128,6 +96,17 @@ pub enum AgentError {
         "buffer {buffer} of process {pid} is gone: its library was unloaded. Nothing was written"
     )]
     Unloaded { pid: i32, buffer: String },
+}
+
+/// What memory was refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refusal {
+    /// A segment of System V shared memory.
+    Segment,
+    /// Room for the segment that the target is to make.
+    Room,
+    /// The rings of the threads that exist.
+    Rings,
 }
 
 impl AgentError {

@@ -1,7 +1,7 @@
 //! Finds the ppt buffers of a live process and switches them on and off, without stopping it.
 //!
 //! ```text
-//! Target::open ─→ buffers ─→ Session::attach ─→ check … ─→ gate_off ─→ (last drain) ─→ close
+//! Target::open ─→ buffers ─→ Session::attach ─→ advance … ─→ gate_off ─→ (last drain) ─→ close
 //!   /proc, pidfd    ELF, scan    segment, poke      mailbox     gate := 0                give back
 //! ```
 //!
@@ -17,6 +17,7 @@ mod claim;
 mod clock;
 mod confined;
 mod control;
+mod counter;
 mod denied;
 mod descriptor;
 pub mod doctor;
@@ -42,12 +43,15 @@ mod young;
 pub use budget::Spent;
 pub use buffer::{Buffer, Path as SearchPath};
 pub use claim::Holder;
-pub use clock::{ClockChoice, Counter, Distrust, StampClock};
+pub use clock::{ClockChoice, Distrust, StampClock};
 pub use confined::Confined;
-pub use error::AgentError;
+pub use counter::Counter;
+pub use denied::{Denied, Rule};
+pub use error::{AgentError, Refusal};
 pub use escape::escaped;
 pub use fork::{Newcomers, Origin, may_be_of, parent, was_started_with};
 pub use kin::{descendants, named};
+pub use memory::Transport;
 pub use plan::{Limits, Plan};
 pub use ppt_frame_dsl::Schema;
 pub use ppt_segment::follow;
@@ -56,8 +60,8 @@ pub use ppt_segment::{Geometry, Refused, Segment};
 pub use random::random;
 pub use search::{Found, Remarks, Searched, Searcher, Unsearched};
 pub use session::{
-    Allow, Attached, Checked, Detached, Dropped, Ending, Hold, Left, Options, SegmentChoice,
-    Session, Status, Stuck, Transport, detach, status,
+    Allow, Attached, BufferEnd, Detached, Dropped, Hold, Leftover, News, Options, SegmentChoice,
+    Session, Status, Stuck, Unattended, detach, status,
 };
 pub use sweep::sweep;
 pub use system::System;

@@ -4,8 +4,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::clock::Counter;
 use crate::confined::Confined;
+use crate::counter::Counter;
 
 /// Roots of procfs and of the running system.
 #[derive(Debug, Clone)]

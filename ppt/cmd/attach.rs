@@ -22,7 +22,7 @@ use crate::live::{
     End, Follow, Kind, Live, Outputs, attach_options, check_size, end_at_once, is_gone,
 };
 use crate::signals::Signals;
-use crate::{exit, privileges, report};
+use crate::{exit, privileges, report, wording};
 
 pub(crate) fn run(args: &args::Attach) -> ExitCode {
     match attach(args) {
@@ -99,7 +99,7 @@ fn sessions(
     if sessions.is_empty() {
         return Err(Failure::all(&refusals));
     }
-    refusals.iter().for_each(|it| report::warning(it.code(), it));
+    refusals.iter().for_each(|it| report::warning(it.code(), wording::message(it)));
     Ok(sessions)
 }
 

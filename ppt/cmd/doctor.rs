@@ -18,6 +18,7 @@ use ppt_agent::doctor::{self, Check, Verdict};
 
 use crate::args;
 use crate::code::Code;
+use crate::wording::found_and_remedy;
 use crate::{exit, report};
 
 pub(crate) fn run(args: &args::Doctor) -> ExitCode {
@@ -41,7 +42,9 @@ pub(crate) fn run(args: &args::Doctor) -> ExitCode {
 fn table(checks: &[Check]) -> String {
     let width = checks.iter().map(|it| it.name.chars().count()).max().unwrap_or(0);
     let mut out = String::new();
-    for Check { name, verdict, found, remedy, code } in checks {
+    for check in checks {
+        let Check { name, verdict, code, .. } = check;
+        let (found, remedy) = found_and_remedy(check);
         let style = match verdict {
             Verdict::Good => report::GREEN,
             Verdict::Note => report::YELLOW,
@@ -62,13 +65,14 @@ fn table(checks: &[Check]) -> String {
 fn json(checks: &[Check], pid: Option<i32>, ready: bool) -> String {
     let pid = pid.map_or("null".into(), |pid| pid.to_string());
     let check = |it: &Check| {
+        let (found, remedy) = found_and_remedy(it);
         let optional = |text: Option<&str>| text.map_or("null".into(), report::json_string);
         format!(
             "{{\"check\":{},\"verdict\":\"{}\",\"found\":{},\"remedy\":{},\"code\":{}}}",
             report::json_string(&it.name),
             it.verdict,
-            report::json_string(&it.found),
-            optional(it.remedy.as_deref()),
+            report::json_string(&found),
+            optional(remedy.as_deref()),
             optional(it.code)
         )
     };

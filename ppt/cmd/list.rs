@@ -14,14 +14,14 @@ use ppt_agent::{AgentError, Buffer, Remarks, Searcher, Status, System, Target};
 use crate::args;
 use crate::cmd::select;
 use crate::code::Code;
-use crate::{exit, report};
+use crate::{exit, report, wording};
 
 pub(crate) fn run(args: &args::List) -> ExitCode {
     let rows = match args.pid() {
         Some(pid) => match one(pid) {
             Ok(rows) => rows,
             Err(error) => {
-                report::error(error.code(), &error);
+                report::error(error.code(), wording::message(&error));
                 return exit::FAILED;
             }
         },

@@ -14,6 +14,7 @@ use crate::failure::{Failure, failed};
 use crate::live::timer;
 use crate::report;
 use crate::signals::Signals;
+use crate::wording;
 
 /// How often `--wait-for` looks. The kernel tells nobody but root of new processes.
 const LOOK: Duration = Duration::from_millis(200);
@@ -177,7 +178,7 @@ impl Seen {
                 Err(error @ AgentError::TooManyFiles { .. }) => {
                     seen.no_room.get_or_insert(error);
                 }
-                Err(error) => seen.without.push(error.to_string()),
+                Err(error) => seen.without.push(wording::message(&error)),
             }
         }
         seen

@@ -10,8 +10,8 @@ pub(super) fn feeds(session: &Session) -> impl Iterator<Item = Feed> {
     let threads = session.target().threads_there();
     session.attached().iter().map(move |it| {
         let mut feed = feed(session.target(), it, threads.clone());
-        let left = it.left.iter().flat_map(|left| unattended(&left.segment, &left.unattended));
-        feed.unattended.extend(left);
+        let leftovers = it.leftovers.iter().flat_map(|it| unattended(&it.segment, &it.unattended));
+        feed.unattended.extend(leftovers);
         feed
     })
 }
@@ -62,20 +62,20 @@ pub(super) fn feed(target: &Target, it: &Attached, threads: Option<Threads>) -> 
 
 fn unattended(
     segment: &Arc<Segment>,
-    frames: &[(u32, u64, u64)],
+    frames: &[ppt_agent::Unattended],
 ) -> impl Iterator<Item = Unattended> {
-    let of_ring = |&(ring, first_seq, count): &_| {
+    let of_ring = |it: &ppt_agent::Unattended| {
         let segment = segment.clone();
-        Unattended { segment, ring, first_seq, count }
+        Unattended { segment, ring: it.ring, first_seq: it.first, count: it.count }
     };
     frames.iter().map(of_ring)
 }
 
 /// All segments that the capture speaks of.
 fn segments(it: &Attached) -> Vec<ListedSegment> {
-    let left = it.left.iter().map(|left| &left.segment);
+    let leftovers = it.leftovers.iter().map(|it| &it.segment);
     let mut segments: Vec<ListedSegment> = Vec::new();
-    for segment in left.chain(it.former()).chain([&it.segment]).map(listed) {
+    for segment in leftovers.chain(it.former()).chain([&it.segment]).map(listed) {
         // Rings may grow into a segment of earlier sessions.
         segments.retain(|it| it.nonce != segment.nonce);
         segments.push(segment);

@@ -16,8 +16,7 @@ impl Live<'_> {
     /// Has every buffer grow whose rings are too small.
     pub(super) fn grow(&mut self) {
         for (feed, enough) in self.listener.tight() {
-            let of = |first: usize, count: usize| (first..first + count).contains(&feed);
-            let member = self.members.iter().position(|it| of(it.feed, it.told.len()));
+            let member = self.members.iter().position(|it| it.feeds().contains(&feed));
             if let Some(member) = member {
                 self.grow_buffer(member, feed - self.members[member].feed, enough);
             }

@@ -1,11 +1,11 @@
-//! What is seen in the mailboxes of attached buffers, and what follows from it.
+//! What becomes of attached buffers, and what follows from it.
 
-use ppt_agent::Ending;
+use ppt_agent::{BufferEnd, News};
 use ppt_listener::EndReason;
 
-use super::{End, Live, feed, tell};
+use super::{End, Live, Member, feed, tell};
 use crate::code::Code;
-use crate::report;
+use crate::{report, wording};
 
 impl Live<'_> {
     /// Looks at the mailboxes of process `pid`, which may be another program by now.
@@ -19,63 +19,84 @@ impl Live<'_> {
 
     /// Looks at the mailbox of every buffer of a member.
     pub(super) fn look(&mut self, index: usize) {
-        let member = &mut self.members[index];
-        let mut over = None;
-        for buffer in 0..member.told.len() {
-            let checked = member.session.check(buffer);
-            let refused = feed::dropped(checked.dropped);
-            self.dropped[member.feed + buffer] = refused;
-            self.listener.dropped(member.feed + buffer, refused);
-            let it = &member.session.attached()[buffer];
-            if let Some(why) = checked.ticks_given_up {
+        let feeds = self.members[index].feeds();
+        for (buffer, feed) in feeds.clone().enumerate() {
+            let member = &mut self.members[index];
+            let news = member.session.advance(buffer);
+            let refused = feed::dropped(member.session.attached()[buffer].dropped);
+            self.dropped[feed] = refused;
+            self.listener.dropped(feed, refused);
+            let mut of_use = true;
+            for news in news {
+                of_use &= self.take(index, buffer, news);
+            }
+            // The summary says so.
+            let truncated = self.listener.truncated(feed) && feeds.len() == 1;
+            if !of_use || truncated {
+                return self.leave(index, End::new(EndReason::Failed, ""), false);
+            }
+        }
+        if let Some((why, end)) = over(&self.members[index]) {
+            self.leave(index, end, matches!(why, BufferEnd::Exited | BufferEnd::Exec));
+        }
+    }
+
+    /// Takes in what has become of a buffer; whether that can still be captured.
+    fn take(&mut self, index: usize, buffer: usize, news: News) -> bool {
+        let member = &self.members[index];
+        let (it, feed) = (&member.session.attached()[buffer], member.feed + buffer);
+        match news {
+            News::TicksGivenUp(why) => {
                 self.listener.distrust_ticks();
                 self.status.clear();
                 report::warning(Code::TicksGivenUp, tell::ticks_given_up(&it.buffer.name, &why));
             }
-            if let (Some(_), Some(follow), Some(origin)) =
-                (checked.fell_over, &mut self.follow, member.origin)
-            {
-                follow.fell_over(origin);
+            News::FellOver(errno) => {
+                if let (Some(follow), Some(origin)) = (&mut self.follow, member.origin) {
+                    follow.fell_over(origin);
+                }
+                if self.options.verbose {
+                    self.status.clear();
+                    report::note(tell::fell_over(it, errno));
+                }
             }
-            if let Some(errno) = checked.fell_over.filter(|_| self.options.verbose) {
-                self.status.clear();
-                report::note(tell::fell_over(it, errno));
-            }
-            checked.left.iter().for_each(|&nonce| self.listener.leave(member.feed + buffer, nonce));
-            if let Some((errno, nonce)) = checked.went_back {
-                self.listener.leave(member.feed + buffer, nonce);
+            News::Vacated(nonce) => self.listener.leave(feed, nonce),
+            News::WentBack { errno, nonce } => {
+                self.listener.leave(feed, nonce);
                 self.status.clear();
                 report::warning(Code::RingsStay, tell::went_back(it, errno));
             }
-            if let Some(error) = checked.failed {
+            News::Failed(error) => {
                 self.ok = false;
                 self.status.clear();
-                report::error(error.code(), &error);
-                return self.leave(index, End::new(EndReason::Failed, ""), false);
+                report::error(error.code(), wording::message(&error));
+                return false;
             }
-            if self.listener.truncated(member.feed + buffer) {
-                // The summary says so.
-                if member.told.len() == 1 {
-                    return self.leave(index, End::new(EndReason::Failed, ""), false);
-                }
-            }
-            if let Some(errno) = checked.unmappable {
+            News::Unmappable(errno) => {
                 self.ok = false;
                 self.status.clear();
                 report::error(Code::CannotMap, tell::unmappable(it, errno));
-                return self.leave(index, End::new(EndReason::Failed, ""), false);
+                return false;
             }
-            if let Some(ending) = checked.ending {
-                let (reason, message) = tell::ended(member.session.target(), it, ending);
-                if !std::mem::replace(&mut member.told[buffer], true) && member.told.len() > 1 {
+            News::Ended(end) => {
+                if member.session.attached().len() > 1 {
                     self.status.clear();
-                    report::note(&message);
+                    report::note(tell::ended(member.session.target(), it, end).1);
                 }
-                over = Some((ending, End::new(reason, message)));
             }
         }
-        if let Some((ending, end)) = over.filter(|_| member.told.iter().all(|&told| told)) {
-            self.leave(index, end, matches!(ending, Ending::Exited | Ending::Exec));
-        }
+        true
     }
+}
+
+/// How a member has ended, of which every buffer has.
+fn over(member: &Member) -> Option<(BufferEnd, End)> {
+    let buffers = member.session.attached();
+    if buffers.iter().any(|it| it.end().is_none()) {
+        return None;
+    }
+    let last = buffers.last()?;
+    let end = last.end()?;
+    let (reason, message) = tell::ended(member.session.target(), last, end);
+    Some((end, End::new(reason, message)))
 }

@@ -13,6 +13,19 @@ use crate::code::Code;
 use crate::failure::Failure;
 use crate::measure::{Slots, bytes};
 
+/// Whose capture it is: decides what is worth a line.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Of one process: when that ends, so does the capture, which says why.
+    One,
+    /// Of several processes: each end is news.
+    Several,
+    /// Of processes and the children that they fork, which come and go.
+    Family,
+    /// Of a command, which has the terminal; its processes come and go.
+    Command,
+}
+
 /// Longest sleep between two looks, where that is what matters.
 const LOW_POWER: Duration = Duration::from_millis(100);
 /// Frames of a file may wait so long for others: few writes are cheap. Who reads a pipe waits for them.

@@ -8,12 +8,19 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use ppt_listener::{DirectFile, FileHeader, Files, Rotation};
 use ppt_output::{Displaced, Guarded, Output, OutputError, Readers, Rules, Series, Whereabouts};
 
-use super::TOOL;
 use crate::args;
 use crate::code::Code;
 use crate::failure::Failure;
 use crate::measure::Every;
 use crate::privileges::{self, WithRights};
+
+/// What captures say that they were written by.
+const TOOL: &str = concat!("ppt ", env!("CARGO_PKG_VERSION"));
+
+/// How a file begins.
+pub(super) fn header() -> FileHeader {
+    ppt_listener::header(TOOL)
+}
 
 /// What frames are written into.
 pub(super) type Sink = Guarded<DirectFile>;
@@ -185,7 +192,7 @@ impl Opened {
     fn open(&mut self, output: Output) -> io::Result<(Sink, FileHeader)> {
         let before = std::mem::replace(&mut self.current, Arc::new(Mutex::new(output)));
         self.before.get_or_insert(before);
-        Ok((self.sink()?, ppt_listener::header(TOOL)))
+        Ok((self.sink()?, header()))
     }
 
     /// Another file in the place of one that was taken away: of the same name, if that is free.
@@ -257,7 +264,7 @@ impl Files<Sink> for Opener {
         let opened = match displaced {
             Displaced::Emptied => {
                 let sink = Guarded::again(&files.current, direct(&files.current, &files.behind));
-                sink.map(|sink| (sink, ppt_listener::header(TOOL)))
+                sink.map(|sink| (sink, header()))
             }
             _ if locked(&files.current).is_stdout() => return None,
             _ => {

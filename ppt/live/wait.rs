@@ -1,23 +1,12 @@
-//! The one poll loop: what a wait waits for, and what it found.
+//! The one poll loop: what a wait waits for.
 
 use std::os::fd::{AsFd, BorrowedFd};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
+use super::ready::Ready;
 use super::{Follow, Live};
 use crate::failure::{Failure, failed};
-
-/// What a wait found.
-pub(crate) struct Ready {
-    pub(super) listener: bool,
-    pub(super) crowded: bool,
-    pub(super) tick: bool,
-    pub(super) hello: bool,
-    pub(super) deadline: bool,
-    pub(super) members: Vec<bool>,
-    /// The caller's descriptors.
-    pub(crate) others: Vec<bool>,
-}
 
 impl Live<'_> {
     /// Waits until there is something to do, here or at one of `others`.

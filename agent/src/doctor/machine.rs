@@ -1,9 +1,9 @@
 //! What can be told of the machine without a process.
 
 use super::trials::Trials;
-use super::{Check, Verdict};
+use super::{Check, Remedy, Verdict};
 use crate::clock::reads_the_counter;
-use crate::denied::{self, IN_CONTAINER, Rule};
+use crate::denied::{self, Rule};
 use crate::error::Failing;
 use crate::escape::escaped;
 use crate::plan::Limits;
@@ -89,7 +89,7 @@ fn yama(system: &System) -> Check {
         None => Check::good(name, "no Yama in this kernel"),
         Some(scope) if denied::yama_refuses(scope, denied::has_cap_sys_ptrace(system)) => {
             let rule = Rule::Yama(scope);
-            Check::message(name, &rule.to_string()).code(&rule)
+            Check::problem(name, rule.to_string()).code(&rule).remedy(Remedy::Rule(rule))
         }
         Some(scope) => Check::good(name, format!("kernel.yama.ptrace_scope is {scope}")),
     }
@@ -129,7 +129,9 @@ fn container(system: &System) -> Option<Check> {
     let name = "container";
     denied::in_container(system).then(|| match denied::has_cap_sys_ptrace(system) {
         true => Check::good(name, "ppt runs in one, with CAP_SYS_PTRACE"),
-        false => Check::note(name, "ppt runs in one, without CAP_SYS_PTRACE").remedy(IN_CONTAINER),
+        false => {
+            Check::note(name, "ppt runs in one, without CAP_SYS_PTRACE").remedy(Remedy::Container)
+        }
     })
 }
 
@@ -142,8 +144,8 @@ fn system_calls(system: &System, trials: &Trials) -> Check {
         _ => "nothing filters those of ppt",
     };
     let help = match denied::in_container(system) {
-        true => IN_CONTAINER,
-        false => "run ppt outside of the sandbox that filters its system calls",
+        true => Remedy::Container,
+        false => "run ppt outside of the sandbox that filters its system calls".into(),
     };
     match (trials.ptrace, trials.writev) {
         (Some(errno), _) => {
@@ -177,7 +179,7 @@ fn shared_memory(system: &System, trials: &Trials) -> Check {
     let found = format!("System V works; {used}{segments} segments are in use");
     match limit("shmmax").filter(|&largest| largest < Limits::default().memory) {
         Some(largest) => Check::note(name, format!("{found}; none is larger than {largest} bytes"))
-            .remedy("raise kernel.shmmax, or use --memory or --slots")
+            .remedy(Remedy::LargerSegments)
             .code(Failing::SegmentRefused),
         None => Check::good(name, found),
     }
@@ -188,7 +190,7 @@ fn memory(system: &System) -> Check {
     match system.available_memory() {
         Some(bytes) if bytes >> 20 < bound => {
             let found = format!("{} MiB are available, a buffer may use {bound}", bytes >> 20);
-            Check::note("memory", found).remedy("--memory sets a lower bound")
+            Check::note("memory", found).remedy(Remedy::LowerBound)
         }
         Some(bytes) => Check::good("memory", format!("{} MiB are available", bytes >> 20)),
         None => Check::note("memory", "what is available cannot be read"),
@@ -247,7 +249,7 @@ mod tests {
             assert_eq!(check.code, (verdict == Verdict::Problem).then_some("yama"));
         }
         let one = check(NONE, "1").remedy.unwrap();
-        assert!(one.contains("sudo sysctl kernel.yama.ptrace_scope=0"), "{one}");
+        assert!(matches!(one, Remedy::Rule(Rule::Yama(1))), "{one:?}");
         assert_eq!(on(&[NONE], yama).verdict, Verdict::Good, "a kernel without Yama");
     }
 
@@ -259,7 +261,8 @@ mod tests {
         let label = ("self/attr/current", "staff_u:staff_r:staff_t:s0\0");
         let check = on(&[PTRACE, enforce, denied, label], modules);
         assert_eq!(check.verdict, Verdict::Problem);
-        assert_eq!(check.remedy.as_deref(), Some("sudo setsebool deny_ptrace 0"));
+        let remedy = |words: &str| words == "sudo setsebool deny_ptrace 0";
+        assert!(matches!(&check.remedy, Some(Remedy::Words(words)) if remedy(words)));
         assert_eq!(check.code, Some("security-module"));
 
         let allowed = ("self/root/sys/fs/selinux/booleans/deny_ptrace", "0 0");
@@ -298,11 +301,11 @@ mod tests {
         for mark in ["self/root/.dockerenv", "self/root/run/.containerenv"] {
             let check = on(&[NONE, (mark, "")], inside);
             assert_eq!(check.verdict, Verdict::Note);
-            assert!(check.remedy.unwrap().contains("--cap-add SYS_PTRACE"));
+            assert!(matches!(check.remedy, Some(Remedy::Container)));
             assert_eq!(on(&[PTRACE, (mark, "")], inside).verdict, Verdict::Good);
         }
         let pod = ("1/cgroup", "0::/kubepods/pod1\n");
-        assert!(on(&[NONE, pod], inside).remedy.unwrap().contains("securityContext"));
+        assert!(matches!(on(&[NONE, pod], inside).remedy, Some(Remedy::Container)));
     }
 
     #[test]
@@ -323,7 +326,8 @@ mod tests {
         };
         let full = on(&[], |system| shared_memory(system, &full));
         assert_eq!(full.verdict, Verdict::Problem);
-        assert!(full.remedy.unwrap().contains("kernel.shmmni"));
+        let remedy = |check: &Check| format!("{:?}", check.remedy);
+        assert!(remedy(&full).contains("kernel.shmmni"), "{full:?}");
         assert_eq!(full.code, Some("segment-refused"));
         let small = ("sys/kernel/shmmax", "33554432\n");
         let small = on(&[small], |system| shared_memory(system, &Trials::default()));

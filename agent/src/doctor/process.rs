@@ -1,6 +1,6 @@
 //! What can be told of a process.
 
-use super::Check;
+use super::{Check, Remedy};
 use crate::buffer::Buffer;
 use crate::denied;
 use crate::error::{AgentError, Failing};
@@ -15,7 +15,7 @@ use crate::target::Target;
 pub fn process(system: &System, pid: i32) -> Vec<Check> {
     let target = match Target::open(system, pid) {
         Ok(target) => target,
-        Err(error) => return vec![Check::failure("process", &error)],
+        Err(error) => return vec![Check::failure("process", error)],
     };
     let (uid, _) = target.owner();
     let found = format!(
@@ -66,13 +66,13 @@ fn refusals(target: &Target) -> Vec<Check> {
             }
             _ => ("refusal", false),
         };
-        checks.push(Check::failure(name, &error));
+        checks.push(Check::failure(name, error));
         if !lifted {
             break;
         }
     }
     if let Err(error) = choose(target, SegmentChoice::Auto) {
-        checks.push(Check::failure("IPC namespace", &error));
+        checks.push(Check::failure("IPC namespace", error));
     }
     checks
 }
@@ -84,14 +84,14 @@ fn hold(target: &Target) -> Check {
             let time = held.time.as_secs_f64() * 1e6;
             Check::good("permission", format!("held it for {time:.0} µs, without stopping it"))
         }
-        Err(error) => Check::failure("permission", &error),
+        Err(error) => Check::failure("permission", error),
     }
 }
 
 fn buffers(target: &Target, checks: &mut Vec<Check>) {
     let found = match target.buffers() {
         Ok(found) => found,
-        Err(error) => return checks.push(Check::failure("buffers", &error)),
+        Err(error) => return checks.push(Check::failure("buffers", error)),
     };
     for refused in &found.refused {
         checks.push(Check::problem("buffers", refused).code(Failing::BufferRefused));
@@ -109,7 +109,7 @@ fn buffers(target: &Target, checks: &mut Vec<Check>) {
         }
         // What was refused has been said.
         Err(AgentError::BufferRefused { .. }) => {}
-        Err(error) => checks.push(Check::failure("buffers", &error)),
+        Err(error) => checks.push(Check::failure("buffers", error)),
     }
 }
 
@@ -118,7 +118,7 @@ fn buffer_of(target: &Target, buffer: &Buffer) -> Check {
     let place = format!("found by {} in {}", buffer.path, buffer.object);
     let pid = target.pid();
     match status(target, buffer) {
-        Err(error) => Check::failure(&name, &error),
+        Err(error) => Check::failure(&name, error),
         Ok(status) => match status.holder {
             None => Check::good(&name, format!("{place}; nobody is attached")),
             Some(holder) if holder.alive == Some(false) => {
@@ -126,7 +126,7 @@ fn buffer_of(target: &Target, buffer: &Buffer) -> Check {
                     .remedy("the next attach takes it over")
             }
             Some(holder) => Check::problem(&name, format!("{place}; attached by {holder}"))
-                .remedy(format!("end that one first (ppt detach {pid}), or --allow foreign-claim"))
+                .remedy(Remedy::TakeOver { pid })
                 .code(Failing::AlreadyAttached),
         },
     }
@@ -139,7 +139,7 @@ fn room(system: &System, bytes: u64) -> Check {
     match system.available_memory() {
         Some(available) if available < bytes => {
             Check::problem(name, format!("{found}, and {} KiB are available", available >> 10))
-                .remedy("ask for less: --slots, --memory")
+                .remedy(Remedy::SmallerRings)
                 .code(Failing::SegmentRefused)
         }
         _ => Check::good(name, found),

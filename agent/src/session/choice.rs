@@ -6,23 +6,12 @@ use nix::errno::Errno;
 use ppt_segment::handle::Kind;
 use ppt_segment::{AdoptError, Identity, Segment};
 
-use super::Attached;
+use super::attached::{Attached, Stage};
+use super::options::SegmentChoice;
 use crate::control::{ControlCopy, Listed, Place};
 use crate::error::{AgentError, Result};
 use crate::system::System;
 use crate::target::Target;
-
-/// Who makes the segments.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum SegmentChoice {
-    /// The agent where the target can attach what it makes, else the target.
-    #[default]
-    Auto,
-    /// The agent: System V shared memory.
-    SysV,
-    /// The target: a sealed memfd that the agent fetches.
-    Memfd,
-}
 
 /// The kind to begin with.
 pub(crate) fn choose(target: &Target, wanted: SegmentChoice) -> Result<Kind> {
@@ -92,7 +81,7 @@ pub(super) fn fetch(target: &Target, it: &mut Attached, copy: &ControlCopy) -> R
     let Some(Listed { place: Place::Memfd(number), .. }) = made else { return Ok(()) };
     let failed = |cause: io::Error, what| {
         let (pid, buffer) = (target.pid(), it.buffer.name.clone());
-        AgentError::NotFetched { pid, buffer, what, advice: advice(&cause), cause }
+        AgentError::NotFetched { pid, buffer, what, cause }
     };
     let file = target.descriptor(number).map_err(|cause| failed(cause, "be fetched"))?;
     let filled = it.segment.fill(std::os::fd::AsFd::as_fd(&file), it.buffer.schema_hash);
@@ -103,27 +92,12 @@ pub(super) fn fetch(target: &Target, it: &mut Attached, copy: &ControlCopy) -> R
             failed(cause, "be believed")
         }
     })?;
-    it.awaited = false;
+    it.stage = Stage::Ready;
     for ring in 0..it.plan.populate {
         // Without it, a thread's first frames take page faults, and that is all.
         let _ = it.segment.populate_ring(ring);
     }
     Ok(())
-}
-
-fn advice(cause: &io::Error) -> &'static str {
-    match cause.raw_os_error().map(Errno::from_raw) {
-        Some(Errno::EPERM | Errno::EACCES) => {
-            "pidfd_getfd(2) needs the right to trace the process: the process changed its user, or \
-             ppt gave its privileges up"
-        }
-        Some(Errno::EMFILE) => "ppt has too many open files: see ulimit -n",
-        Some(Errno::ENOSYS) => "it needs Linux 5.6 or later",
-        Some(Errno::EBADF) => "the process has closed it",
-        Some(Errno::ENOMEM) => "there is not enough memory: ask for less by --slots or --memory",
-        _ if cause.kind() == io::ErrorKind::Unsupported => "it needs Linux 5.6 or later",
-        _ => "see pidfd_getfd(2)",
-    }
 }
 
 #[cfg(test)]

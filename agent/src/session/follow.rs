@@ -1,6 +1,7 @@
 //! What the children of a target are to do, and when no more.
 
 use super::Session;
+use super::attached::Access;
 use super::mailbox::{look, write};
 use crate::control::FOLLOW_CLAIM_AT;
 use crate::seccomp;
@@ -9,12 +10,13 @@ impl Session {
     /// Has children of the target say hello no more, if that has begun to filter its system calls:
     /// what their fork handlers call might end them. To be asked about once a second.
     pub fn mind_filters(&mut self) {
-        let Self { target, claim, attached, .. } = self;
+        let Self { target, claim, allow, attached, .. } = self;
+        let by = Access { target, claim: *claim, allow: *allow };
         if attached.iter().all(|it| it.follow.is_none()) || seccomp::glance(target).is_none() {
             return;
         }
         for it in attached {
-            if it.follow.take().is_some() && look(target, it, *claim).is_ok() {
+            if it.follow.take().is_some() && look(&by, it).is_ok() {
                 let at = it.buffer.control + FOLLOW_CLAIM_AT as u64;
                 let _ = write(target, at, &0u64.to_le_bytes());
             }

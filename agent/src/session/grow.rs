@@ -5,29 +5,15 @@ use std::sync::Arc;
 
 use ppt_segment::abi::ring_state;
 use ppt_segment::handle::Kind;
-use ppt_segment::{Refused, Segment};
 
+use super::attached::{Access, Attached, Former, Stage};
 use super::mailbox::{look, move_on, start_cursors};
+use super::options::SegmentChoice;
 use super::prepare::{Had, obtain, refuse_filters};
-use super::{Attached, SegmentChoice, Session};
 use crate::control::ControlCopy;
 use crate::error::AgentError;
-use crate::plan::Plan;
+use crate::plan::Limits;
 use crate::target::Target;
-
-/// A segment that frames went to earlier in the session.
-#[derive(Debug)]
-pub(super) struct Former {
-    pub(super) segment: Arc<Segment>,
-    /// What the target had refused by it when the session came to it.
-    pub(super) base: Refused,
-    kind: Kind,
-    plan: Plan,
-    /// Its memory has been given back.
-    given_back: bool,
-    /// Nobody owns a ring of it any more.
-    left: bool,
-}
 
 /// Why rings stay as they are.
 #[derive(Debug)]
@@ -42,33 +28,34 @@ pub enum Stuck {
     NotNow,
 }
 
-impl Session {
-    /// Has the rings of buffer `index` grow, where `enough` slots would have been enough: the gate
-    /// closes, and opens again for a larger segment, which is what [`Session::attached`] has from now on. Between the two, for the time of two
-    /// writes, frames are not written, as with any closed gate.
-    pub fn grow(&mut self, index: usize, enough: u64) -> Result<(), Stuck> {
-        let Self { target, claim, attached, limits, allow, .. } = self;
-        let it = &mut attached[index];
-        let looked = look(target, it, *claim).ok().filter(|copy| copy.gate() == it.gate);
-        // What ended is told by the next check.
-        let Some(copy) = looked.filter(|_| it.ending.is_none() && !it.awaited && !it.stuck) else {
-            return Err(Stuck::NotNow);
-        };
-        let had = refuse_filters(target, *allow)
-            .map_err(Stuck::Refused)
-            .and_then(|_| larger(target, it, &copy, (enough, limits.memory)));
-        let had = had.inspect_err(|_| it.stuck = true)?;
-        // Making it took a while.
-        let copy = match look(target, it, *claim) {
-            Ok(copy) if copy.gate() == it.gate => copy,
-            _ => return Err(Stuck::NotNow),
-        };
-        let former = replace(it, had);
-        it.former.push(former);
-        start_cursors(it);
-        it.ending = move_on(target, it, *claim, &copy).err();
-        Ok(())
+/// Has the rings of `it` grow, where `enough` slots would have been enough.
+pub(super) fn grow(
+    by: &Access,
+    it: &mut Attached,
+    enough: u64,
+    limits: Limits,
+) -> Result<(), Stuck> {
+    let looked = look(by, it).ok().filter(|copy| copy.gate() == it.gate);
+    // What ended is news at the next step.
+    let Some(copy) = looked.filter(|_| it.stage == Stage::Ready && !it.stuck) else {
+        return Err(Stuck::NotNow);
+    };
+    let had = refuse_filters(by.target, by.allow)
+        .map_err(Stuck::Refused)
+        .and_then(|_| larger(by.target, it, &copy, enough, limits));
+    let had = had.inspect_err(|_| it.stuck = true)?;
+    // Making it took a while.
+    let copy = match look(by, it) {
+        Ok(copy) if copy.gate() == it.gate => copy,
+        _ => return Err(Stuck::NotNow),
+    };
+    let former = replace(it, had);
+    it.former.push(former);
+    start_cursors(it);
+    if let Err(end) = move_on(by, it, &copy) {
+        it.ends(end);
     }
+    Ok(())
 }
 
 /// The next larger segment, of the same kind.
@@ -76,9 +63,10 @@ fn larger(
     target: &Target,
     it: &Attached,
     copy: &ControlCopy,
-    (enough, memory): (u64, u64),
+    enough: u64,
+    limits: Limits,
 ) -> Result<Had, Stuck> {
-    let plan = it.plan.grown(enough, memory).ok_or(Stuck::Memory)?;
+    let plan = it.plan.grown(enough, limits.memory).ok_or(Stuck::Memory)?;
     let kind = match it.kind {
         Kind::SysV => SegmentChoice::SysV,
         Kind::Memfd => SegmentChoice::Memfd,
@@ -96,25 +84,23 @@ fn replace(it: &mut Attached, had: Had) -> Former {
         plan: std::mem::replace(&mut it.plan, plan),
         base,
         given_back: false,
-        left: false,
+        vacated: false,
     };
-    (it.adopted, it.awaited, it.retried) = (adopted, awaited, false);
+    it.stage = if awaited { Stage::Awaiting } else { Stage::Ready };
+    (it.adopted, it.retried) = (adopted, false);
     former
 }
 
 /// Back to the segment before the one that the target cannot map; it stays with that. Returns the
 /// nonce of the segment that nobody came to; `None` if there is none before.
-pub(super) fn go_back(
-    target: &Target,
-    it: &mut Attached,
-    copy: &ControlCopy,
-    claim: ppt_segment::abi::Claim,
-) -> Option<u64> {
+pub(super) fn go_back(by: &Access, it: &mut Attached, copy: &ControlCopy) -> Option<u64> {
     let Former { segment, kind, plan, base, .. } = it.former.pop()?;
     let nonce = std::mem::replace(&mut it.segment, segment).nonce();
     (it.kind, it.plan, it.base.1) = (kind, plan, base);
-    (it.awaited, it.stuck, it.retried) = (false, true, false);
-    it.ending = move_on(target, it, claim, copy).err();
+    (it.stage, it.stuck, it.retried) = (Stage::Ready, true, false);
+    if let Err(end) = move_on(by, it, copy) {
+        it.ends(end);
+    }
     Some(nonce)
 }
 
@@ -125,32 +111,17 @@ pub(super) fn go_back(
 /// long, and the slot that it writes to is never given back.
 pub(super) fn let_go(it: &mut Attached, copy: &ControlCopy) -> Vec<u64> {
     let now = it.segment.nonce();
-    let arrived = !it.awaited && copy.has_mapped(now);
-    let mut left = Vec::new();
-    for former in it.former.iter_mut().filter(|it| arrived && !it.left) {
+    let arrived = !it.is_awaiting() && copy.has_mapped(now);
+    let mut vacated = Vec::new();
+    for former in it.former.iter_mut().filter(|it| arrived && !it.vacated) {
         let segment = &former.segment;
         former.given_back = former.given_back || segment.give_back_attended().unwrap_or(true);
         let mut rings = 0..segment.geometry().rings();
         let free = |ring| segment.ring(ring).owner().state != ring_state::ACTIVE;
         if former.given_back && rings.all(free) {
-            former.left = true;
-            left.push(segment.nonce());
+            former.vacated = true;
+            vacated.push(segment.nonce());
         }
     }
-    left
-}
-
-impl Attached {
-    /// The segments that frames went to earlier in the session, which may still be drained.
-    pub fn former(&self) -> impl Iterator<Item = &Arc<Segment>> {
-        self.former.iter().map(|former| &former.segment)
-    }
-
-    /// Gives the memory of all its segments back.
-    pub(super) fn give_back(&self) {
-        let left = self.left.iter().map(|left| &left.segment);
-        for segment in left.chain(self.former()).chain([&self.segment]) {
-            let _ = segment.give_back();
-        }
-    }
+    vacated
 }

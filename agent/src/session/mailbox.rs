@@ -7,15 +7,17 @@ use ppt_segment::Handle;
 use ppt_segment::abi::{Claim, clock_kind};
 use ppt_segment::handle::Kind;
 
-use super::{Allow, Attached, Dropped, Ending, Transport};
+use super::attached::{Access, Attached, BufferEnd, Unattended};
+use super::options::Allow;
 use crate::buffer::{Buffer, DESCRIPTOR_BYTES};
 use crate::claim::{self, Holder};
 use crate::clock::StampClock;
 use crate::control::{
     self, CLAIM_AT, CLOCK_KIND_AT, ControlCopy, FOLLOW_CLAIM_AT, FOLLOW_SOCKET_AT, OPENING_AT,
-    TargetCounters,
+    Opening,
 };
 use crate::error::{AgentError, Result};
+use crate::memory::Transport;
 use crate::random::random;
 use crate::target::Target;
 
@@ -68,12 +70,8 @@ pub(super) fn recheck(target: &Target, buffer: &Buffer) -> Result<()> {
 }
 
 /// Writes claim, geometry and gate, and reads them back. Runs while the target is held.
-pub(super) fn open(
-    target: &Target,
-    it: &mut Attached,
-    claim: Claim,
-    allow: Allow,
-) -> Result<Transport> {
+pub(super) fn open(by: &Access, it: &mut Attached) -> Result<Transport> {
+    let Access { target, claim, allow } = *by;
     let pid = target.pid();
     recheck(target, &it.buffer)?;
     let (copy, raw) = control_of(target, &it.buffer)?;
@@ -120,7 +118,8 @@ pub(super) fn open(
 fn opening(target: &Target, it: &Attached, claim: Claim, generation: u32) -> Vec<u8> {
     let clock = it.clock.as_ref().map_or(clock_kind::UNDECIDED, StampClock::kind);
     let (nonce, geometry) = (it.segment.nonce(), it.plan.geometry);
-    control::opening(nonce, geometry, (clock, target.ns_pid() as u32), claim, generation)
+    let target_pid = target.ns_pid() as u32;
+    Opening { nonce, geometry, clock_kind: clock, target_pid, claim, generation }.bytes()
 }
 
 /// Has the gate name the segment that `it` has now, while threads write into another. To be called
@@ -129,11 +128,11 @@ fn opening(target: &Target, it: &Attached, claim: Claim, generation: u32) -> Vec
 /// The gate closes first: a thread that comes for a ring meanwhile would otherwise find the former
 /// gate as it was, and go by a description that is half of one segment and half of another.
 pub(super) fn move_on(
-    target: &Target,
+    by: &Access,
     it: &mut Attached,
-    claim: Claim,
     copy: &ControlCopy,
-) -> std::result::Result<(), Ending> {
+) -> std::result::Result<(), BufferEnd> {
+    let Access { target, claim, .. } = *by;
     let generation = Handle::generation_after(copy.generation());
     let words = opening(target, it, claim, generation);
     it.gate = handle(it, generation).word();
@@ -141,9 +140,9 @@ pub(super) fn move_on(
     let written = write_looked_at(target, page, &0u64.to_le_bytes())
         && write_looked_at(target, page + OPENING_AT as u64, &words)
         && write_looked_at(target, page, &gate);
-    match look(target, it, claim)? {
+    match look(by, it)? {
         back if written && back.gate() == it.gate && back.nonce() == it.segment.nonce() => Ok(()),
-        _ => Err(switched_off(target, it, claim)),
+        _ => Err(switched_off(by, it)),
     }
 }
 
@@ -167,7 +166,9 @@ pub(super) fn start_cursors(it: &mut Attached) {
         let tail = ring.tail();
         if it.adopted {
             let unattended = ring.unattended(it.stated(index), tail);
-            it.unattended.extend(unattended.map(|(first, count)| (index, first, count)));
+            let unattended =
+                unattended.map(|(first, count)| Unattended { ring: index, first, count });
+            it.unattended.extend(unattended);
         }
         it.first.push(tail);
     }
@@ -198,7 +199,7 @@ pub(super) fn write(target: &Target, address: u64, bytes: &[u8]) -> Result<Trans
     match target.memory().write(address, bytes) {
         Ok((written, transport)) if written == wanted => Ok(transport),
         Ok((0, _)) => Err(match gone(target) {
-            Ending::Exited => AgentError::Ended { pid },
+            BufferEnd::Exited => AgentError::Ended { pid },
             _ => AgentError::ProgramChanged { pid },
         }),
         Ok((written, _)) => Err(AgentError::PartialWrite { pid, written, wanted }),
@@ -207,11 +208,8 @@ pub(super) fn write(target: &Target, address: u64, bytes: &[u8]) -> Result<Trans
 }
 
 /// Reads descriptor and control page through the held descriptor, which follows no exec.
-pub(super) fn look(
-    target: &Target,
-    it: &Attached,
-    claim: Claim,
-) -> std::result::Result<ControlCopy, Ending> {
+pub(super) fn look(by: &Access, it: &Attached) -> std::result::Result<ControlCopy, BufferEnd> {
+    let Access { target, claim, .. } = *by;
     let mut page = vec![0; control::BYTES];
     let mut descriptor = [0; DESCRIPTOR_BYTES];
     let memory = target.memory();
@@ -222,81 +220,61 @@ pub(super) fn look(
         return Err(gone(target));
     }
     if !whole || descriptor != it.buffer.descriptor {
-        return Err(Ending::Unloaded);
+        return Err(BufferEnd::Unloaded);
     }
     let copy = ControlCopy::new(page);
     match copy.claim().nonce {
         nonce if nonce == claim.nonce => Ok(copy),
-        0 => Err(Ending::SwitchedOff),
-        _ => Err(Ending::TakenOver),
+        0 => Err(BufferEnd::SwitchedOff),
+        _ => Err(BufferEnd::TakenOver),
     }
 }
 
 /// Why a gate is closed that we left open: a library that is about to be unloaded, as at exit(3),
 /// closes its own; what follows shows within moments.
-pub(super) fn switched_off(target: &Target, it: &Attached, claim: Claim) -> Ending {
+pub(super) fn switched_off(by: &Access, it: &Attached) -> BufferEnd {
     let start = Instant::now();
     while start.elapsed() < MOMENTS {
-        if target.ended() {
-            return Ending::Exited;
+        if by.target.ended() {
+            return BufferEnd::Exited;
         }
-        if let Err(ending) = look(target, it, claim) {
-            return ending;
+        if let Err(end) = look(by, it) {
+            return end;
         }
         std::thread::sleep(Duration::from_millis(1));
     }
-    Ending::SwitchedOff
+    BufferEnd::SwitchedOff
 }
 
 /// Exit, exec or unload: a process that exits says so within moments, or has no memory meanwhile.
-fn gone(target: &Target) -> Ending {
+fn gone(target: &Target) -> BufferEnd {
     let start = Instant::now();
     while start.elapsed() < MOMENTS || (start.elapsed() < LAST_MOMENTS && !target.has_memory()) {
         if target.ended() {
-            return Ending::Exited;
+            return BufferEnd::Exited;
         }
         if target.maps_same_memory() {
-            return Ending::Unloaded;
+            return BufferEnd::Unloaded;
         }
         std::thread::sleep(Duration::from_millis(1));
     }
-    Ending::Exec
+    BufferEnd::Exec
 }
 
 /// Why a buffer is not there any more that was found a moment ago.
 fn lost(target: &Target, buffer: &str) -> AgentError {
     let pid = target.pid();
     match gone(target) {
-        Ending::Exited => AgentError::Ended { pid },
-        Ending::Exec => AgentError::ProgramChanged { pid },
+        BufferEnd::Exited => AgentError::Ended { pid },
+        BufferEnd::Exec => AgentError::ProgramChanged { pid },
         _ => AgentError::Unloaded { pid, buffer: buffer.into() },
     }
 }
 
-pub(super) fn dropped(it: &Attached, now: TargetCounters) -> Dropped {
-    let (base, refused_base) = it.base;
-    let rise = |now: u64, base: u64| now.saturating_sub(base);
-    let mut dropped = Dropped {
-        no_ring: rise(now.no_ring, base.no_ring),
-        nested: rise(now.nested, base.nested),
-        not_mapped: rise(now.not_mapped, base.not_mapped),
-    };
-    let former = it.former.iter().map(|former| (&former.segment, former.base));
-    for (segment, base) in former.chain([(&it.segment, refused_base)]) {
-        let refused = segment.refused();
-        dropped.no_ring += rise(refused.no_ring, base.no_ring);
-        dropped.nested += rise(refused.nested, base.nested);
-    }
-    dropped
-}
-
 /// Closes a gate that is still ours.
-pub(super) fn shut(
-    target: &Target,
-    it: &Attached,
-    claim: Claim,
-) -> std::result::Result<(), Ending> {
-    look(target, it, claim)?;
+pub(super) fn shut(by: &Access, it: &Attached) -> std::result::Result<(), BufferEnd> {
+    let target = by.target;
+    look(by, it)?;
     match write_looked_at(target, it.buffer.control, &0u64.to_le_bytes()) {
         true => Ok(()),
         false => Err(gone(target)),
@@ -309,12 +287,9 @@ fn write_looked_at(target: &Target, address: u64, bytes: &[u8]) -> bool {
 }
 
 /// Clears a claim that is still ours.
-pub(super) fn release(
-    target: &Target,
-    it: &Attached,
-    claim: Claim,
-) -> std::result::Result<(), Ending> {
-    look(target, it, claim)?;
+pub(super) fn release(by: &Access, it: &Attached) -> std::result::Result<(), BufferEnd> {
+    let target = by.target;
+    look(by, it)?;
     let nobody = Claim { agent_pid: 0, start_time: 0, pid_namespace: 0, nonce: 0 };
     let at = it.buffer.control + CLAIM_AT as u64;
     match write_looked_at(target, at, &control::claim_bytes(nobody)) {

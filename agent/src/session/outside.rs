@@ -2,9 +2,9 @@
 
 use ppt_segment::abi::Claim;
 
-use super::Allow;
 use super::choice::adopt_any;
 use super::mailbox::{control_of, recheck, write};
+use super::options::Allow;
 use crate::buffer::Buffer;
 use crate::claim::{self, Holder};
 use crate::control::{self, CLAIM_AT};
@@ -61,8 +61,8 @@ pub fn detach(target: &Target, buffer: &Buffer, allow: Allow) -> Result<Detached
             return Ok(Detached::Asked(holder));
         }
         // All of them: the dead one's rings may have grown.
-        for left in copy.segments() {
-            if let Some(segment) = adopt_any(target, &left, buffer.schema_hash) {
+        for listed in copy.segments() {
+            if let Some(segment) = adopt_any(target, &listed, buffer.schema_hash) {
                 let _ = segment.give_back();
             }
         }

@@ -6,12 +6,14 @@ use nix::errno::Errno;
 use ppt_segment::handle::Kind;
 use ppt_segment::{Identity, Segment};
 
+use super::attached::{Attached, Dropped, Stage};
 use super::choice::{adopt, choose};
 use super::mailbox::{check_claim, control_of};
-use super::{Allow, Attached, Dropped, Options, SegmentChoice};
+use super::options::{Allow, Options, SegmentChoice};
 use crate::buffer::Buffer;
+use crate::clock;
 use crate::control::ControlCopy;
-use crate::error::{AgentError, Result};
+use crate::error::{AgentError, Refusal, Result};
 use crate::plan::Plan;
 use crate::poke::{describe, is_ppt};
 use crate::random::{random, random_nonzero};
@@ -59,7 +61,8 @@ fn refused(target: &Target, danger: Danger) -> AgentError {
 pub(super) fn prepare(target: &Target, buffer: Buffer, options: &Options) -> Result<Attached> {
     let (copy, _) = control_of(target, &buffer)?;
     let took_over = check_claim(target, &buffer, &copy, options.allow)?;
-    let clock = crate::clock::decide(target, &buffer.schema, options.clock)?;
+    let clock = clock::decide(target.system(), &buffer.schema, options.clock)
+        .map_err(|why| AgentError::TicksRefused { pid: target.pid(), why })?;
     let Had { segment, kind, plan, adopted, awaited } =
         choose_and_obtain(target, &buffer, &copy, options)?;
     Ok(Attached {
@@ -68,22 +71,22 @@ pub(super) fn prepare(target: &Target, buffer: Buffer, options: &Options) -> Res
         plan,
         kind,
         wanted: options.segment,
-        awaited,
         adopted,
         took_over,
         clock,
         first: Vec::new(),
         unattended: Vec::new(),
-        left: Vec::new(),
+        leftovers: Vec::new(),
+        dropped: Dropped::default(),
         gate: 0,
         follow: options.follow,
         base: Default::default(),
-        dropped: Dropped::default(),
-        retried: false,
         former: Vec::new(),
+        stage: if awaited { Stage::Awaiting } else { Stage::Ready },
+        retried: false,
         stuck: false,
         glanced: None,
-        ending: None,
+        told: false,
     })
 }
 
@@ -194,12 +197,7 @@ fn populated(had: Had) -> Result<Had> {
 }
 
 fn out_of_memory(plan: &Plan, cause: std::io::Error) -> AgentError {
-    AgentError::SegmentRefused {
-        bytes: plan.populated(),
-        cause,
-        advice: "there is not enough memory for the rings of the threads that exist; ask for less: \
-                 --slots, --memory",
-    }
+    AgentError::SegmentRefused { bytes: plan.populated(), cause, refused: Refusal::Rings }
 }
 
 /// A new segment, or room for the one that the target will make.
@@ -223,7 +221,7 @@ fn make(target: &Target, identity: Identity, wanted: SegmentChoice) -> Result<(S
     let awaited = Segment::awaited(identity).map_err(|cause| AgentError::SegmentRefused {
         bytes: identity.geometry.size(),
         cause,
-        advice: "there is not enough memory: ask for less by --slots or --memory",
+        refused: Refusal::Room,
     })?;
     Ok((awaited, Kind::Memfd))
 }
@@ -238,20 +236,7 @@ fn create(target: &Target, identity: Identity) -> Result<Segment> {
     let created = (clock(rustix::time::ClockId::Monotonic), clock(rustix::time::ClockId::Realtime));
     let owner = other.then_some((uid, gid));
     Segment::create(identity, owner, created, || random() as u16).map_err(|cause| {
-        let advice = match cause.raw_os_error().map(Errno::from_raw) {
-            Some(Errno::ENOSPC) => {
-                "the system's limit of shared memory is reached: see ipcs -lm, kernel.shmmni and \
-                 kernel.shmall"
-            }
-            Some(Errno::EINVAL) => {
-                "it is larger than kernel.shmmax allows: ask for less by --slots or --memory"
-            }
-            Some(Errno::ENOMEM) => {
-                "there is not enough memory: ask for less by --slots or --memory"
-            }
-            Some(Errno::ENOSYS) => "this kernel has no System V shared memory",
-            _ => "see shmget(2)",
-        };
-        AgentError::SegmentRefused { bytes: identity.geometry.size(), cause, advice }
+        let bytes = identity.geometry.size();
+        AgentError::SegmentRefused { bytes, cause, refused: Refusal::Segment }
     })
 }

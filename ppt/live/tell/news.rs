@@ -1,10 +1,11 @@
 //! What happens to an attached buffer.
 
-use ppt_agent::{Attached, Distrust, Ending, SegmentKind, Stuck, Target};
+use ppt_agent::{Attached, BufferEnd, Distrust, SegmentKind, Stuck, Target};
 use ppt_listener::EndReason;
 
 use crate::args;
 use crate::measure::{bytes, grouped};
+use crate::wording;
 
 /// A target that cannot attach what we made is asked to make its segment itself.
 pub(in crate::live) fn fell_over(it: &Attached, errno: i32) -> String {
@@ -29,7 +30,7 @@ pub(in crate::live) fn grew(it: &Attached, before: u64) -> String {
 pub(in crate::live) fn stuck(it: &Attached, stuck: &Stuck, args: &args::Capture) -> String {
     let (name, slots) = (&it.buffer.name, grouped(it.plan.geometry.slots()));
     let why = match stuck {
-        Stuck::Refused(error) => error.to_string(),
+        Stuck::Refused(error) => wording::message(error),
         Stuck::Memory | Stuck::NotNow => format!("--memory {} allows no more", bytes(args.memory)),
     };
     format!("rings of {name} are too small, and stay at {slots} slots: {why}")
@@ -57,17 +58,19 @@ pub(in crate::live) fn never_fetched(it: &Attached) -> String {
 pub(in crate::live) fn ended(
     target: &Target,
     it: &Attached,
-    ending: Ending,
+    end: BufferEnd,
 ) -> (EndReason, String) {
     let (pid, name) = (target.pid(), &it.buffer.name);
-    match ending {
-        Ending::Exited => (EndReason::Exited, format!("process {pid} ended")),
-        Ending::Exec => (EndReason::Exec, format!("process {pid} started another program (exec)")),
-        Ending::Unloaded => {
+    match end {
+        BufferEnd::Exited => (EndReason::Exited, format!("process {pid} ended")),
+        BufferEnd::Exec => {
+            (EndReason::Exec, format!("process {pid} started another program (exec)"))
+        }
+        BufferEnd::Unloaded => {
             (EndReason::Unloaded, format!("{name}: its library was unloaded by process {pid}"))
         }
-        Ending::SwitchedOff => (EndReason::Other, format!("{name}: switched off from outside")),
-        Ending::TakenOver => (EndReason::Other, format!("{name}: taken over by another ppt")),
+        BufferEnd::SwitchedOff => (EndReason::Other, format!("{name}: switched off from outside")),
+        BufferEnd::TakenOver => (EndReason::Other, format!("{name}: taken over by another ppt")),
     }
 }
 

@@ -1,0 +1,41 @@
+//! What the CPU says of its counter.
+
+/// What a CPU says of its counter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Counter {
+    /// It runs at one rate, whatever the CPU does.
+    pub invariant: bool,
+    /// What it shows.
+    pub now: u64,
+}
+
+impl Counter {
+    /// The CPU that this runs on.
+    #[cfg(target_arch = "x86_64")]
+    pub fn of_this_cpu() -> Self {
+        use std::arch::x86_64::{__cpuid, _rdtsc};
+        const FEATURES: u32 = 0x8000_0007;
+        const INVARIANT: u32 = 1 << 8;
+        // SAFETY: every x86-64 CPU has both instructions; they touch no memory.
+        unsafe {
+            let known = __cpuid(0x8000_0000).eax >= FEATURES;
+            let invariant = known && __cpuid(FEATURES).edx & INVARIANT != 0;
+            Self { invariant, now: _rdtsc() }
+        }
+    }
+
+    /// The CPU that this runs on: the architecture promises one rate.
+    #[cfg(target_arch = "aarch64")]
+    pub fn of_this_cpu() -> Self {
+        let now;
+        // SAFETY: Linux lets programs read the virtual counter; no memory is touched.
+        unsafe { std::arch::asm!("mrs {}, cntvct_el0", out(reg) now, options(nomem, nostack)) };
+        Self { invariant: true, now }
+    }
+
+    /// A CPU that targets are not compiled for.
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    pub fn of_this_cpu() -> Self {
+        Self { invariant: false, now: 0 }
+    }
+}

@@ -1,0 +1,165 @@
+//! An attached buffer goes on: by what its control page says, it comes from one stage to the next.
+//!
+//! ```text
+//! Awaiting ──fetched──→ Ready      (a segment that the target makes)
+//!     ↑                   │
+//!     └──cannot attach────┘        offered once more under a new handle, or made by the target;
+//!                                  a larger one: back to the one before
+//! any ──→ Failed                   no use any more: the gate is closed by who listens
+//! any ──→ Ended                    the target, the library or the claim is gone
+//! ```
+//! Some steps write into the target. Each follows a look at what is there.
+
+use std::time::{Duration, Instant};
+
+use ppt_segment::handle::Kind;
+
+use super::attached::{Access, Attached, BufferEnd, Stage};
+use super::choice::{fetch, may_fall_over};
+use super::grow::{go_back, let_go};
+use super::mailbox::{give_up_ticks, look, reopen, shut, switched_off};
+use super::prepare::{glance, refuse_filters};
+use crate::clock::{self, Distrust, StampClock};
+use crate::control::{ControlCopy, TargetCounters};
+use crate::error::AgentError;
+
+/// What has become of an attached buffer.
+#[derive(Debug)]
+pub enum News {
+    /// Ticks can no longer be trusted; from now on its stamps are of the monotonic clock.
+    TicksGivenUp(Distrust),
+    /// Nothing more comes out of the former segment of this nonce.
+    Vacated(u64),
+    /// The target could not attach the segment, for this errno: it is to make one itself.
+    FellOver(i32),
+    /// The target could not map a larger segment: frames go to the one before it again.
+    WentBack {
+        /// Why not.
+        errno: i32,
+        /// Nonce of the larger one.
+        nonce: u64,
+    },
+    /// It cannot be captured any more: the segment that the target made could not be had, or its
+    /// first frame might end it.
+    Failed(AgentError),
+    /// The target could not map the segment, for this errno, nor at a second try.
+    Unmappable(i32),
+    /// Its part of the session is over.
+    Ended(BufferEnd),
+}
+
+/// How often the filters of a target that has not mapped its segment are looked at, at most.
+const GLANCES: Duration = Duration::from_millis(500);
+
+impl Attached {
+    /// Goes as far as it can by now.
+    pub(super) fn advance(&mut self, by: &Access) -> Vec<News> {
+        let mut news = Vec::new();
+        if self.end().is_none() {
+            match look(by, self) {
+                Ok(copy) => self.go_on(by, &copy, &mut news),
+                Err(end) => {
+                    self.count_without_target();
+                    self.ends(end);
+                }
+            }
+        }
+        // Rings that grow and gates that close may find that it is over, too.
+        if let Some(end) = self.end().filter(|_| !std::mem::replace(&mut self.told, true)) {
+            news.push(News::Ended(end));
+        }
+        news
+    }
+
+    fn go_on(&mut self, by: &Access, copy: &ControlCopy, news: &mut Vec<News>) {
+        let failed = self.fetched(by, copy).err().or_else(|| self.endangered(by, copy));
+        self.dropped = self.dropped_by(copy.counters());
+        news.extend(let_go(self, copy).into_iter().map(News::Vacated));
+        news.extend(self.distrusted(by).map(News::TicksGivenUp));
+        if let Some(error) = failed {
+            self.stage = Stage::Failed;
+            news.push(News::Failed(error));
+        } else if self.stage == Stage::Failed {
+            // What it refuses is counted to the end.
+        } else if copy.gate() != self.gate {
+            self.ends(switched_off(by, self));
+        } else if let Some(errno) = copy.failure(self.gate) {
+            self.not_mapped(by, copy, errno, news);
+        }
+    }
+
+    /// Fetches the segment that the target has made, if that is awaited.
+    fn fetched(&mut self, by: &Access, copy: &ControlCopy) -> Result<(), AgentError> {
+        if !self.is_awaiting() {
+            return Ok(());
+        }
+        match fetch(by.target, self, copy) {
+            // Who has closed its descriptors because it exits did nothing wrong.
+            Err(_) if by.target.ended() || !by.target.has_memory() => Ok(()),
+            fetched => fetched,
+        }
+    }
+
+    /// Closes the gate of a target that its next frame might end; why it might. The first one makes
+    /// system calls, and so does everyone once more under a new handle, which is what a segment
+    /// that could not be mapped gets.
+    fn endangered(&mut self, by: &Access, copy: &ControlCopy) -> Option<AgentError> {
+        if self.stage == Stage::Failed || copy.has_mapped(self.segment.nonce()) {
+            return None;
+        }
+        let refused = if copy.failure(self.gate).is_some() {
+            refuse_filters(by.target, by.allow).map(drop)
+        } else if self.glanced.is_none_or(|it| it.elapsed() >= GLANCES) {
+            self.glanced = Some(Instant::now());
+            glance(by.target, by.allow)
+        } else {
+            Ok(())
+        };
+        let error = refused.err().filter(|_| shut(by, self).is_ok())?;
+        self.gate = 0;
+        Some(error)
+    }
+
+    /// Has stamps count the monotonic clock where ticks are not trusted any more; why they are not.
+    fn distrusted(&mut self, by: &Access) -> Option<Distrust> {
+        let ticks = self.clock == Some(StampClock::Ticks);
+        let why = ticks.then(|| clock::trusted(by.target.system()).err()).flatten()?;
+        if !give_up_ticks(by.target, self) {
+            return None;
+        }
+        self.clock = Some(StampClock::Distrusted(why.clone()));
+        Some(why)
+    }
+
+    /// The target could not map its segment: another way is tried.
+    fn not_mapped(&mut self, by: &Access, copy: &ControlCopy, errno: i32, news: &mut Vec<News>) {
+        if self.retried {
+            news.push(match go_back(by, self, copy) {
+                Some(nonce) => News::WentBack { errno, nonce },
+                None => News::Unmappable(errno),
+            });
+            return;
+        }
+        if may_fall_over(by.target, self, errno) {
+            (self.kind, self.stage) = (Kind::Memfd, Stage::Awaiting);
+            news.push(News::FellOver(errno));
+        } else {
+            self.retried = true;
+        }
+        if reopen(by.target, self, copy).is_err() {
+            news.push(News::Unmappable(errno));
+        }
+    }
+
+    /// What the target counted outside of the segment is as last read.
+    fn count_without_target(&mut self) {
+        let seen = TargetCounters {
+            no_ring: self.base.0.no_ring,
+            nested: self.base.0.nested,
+            not_mapped: self.base.0.not_mapped + self.dropped.not_mapped,
+        };
+        let now = self.dropped_by(seen);
+        self.dropped.no_ring = self.dropped.no_ring.max(now.no_ring);
+        self.dropped.nested = self.dropped.nested.max(now.nested);
+    }
+}

@@ -1,0 +1,211 @@
+//! An attached buffer: what is known of it, and how far it has come.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use ppt_segment::abi::Claim;
+use ppt_segment::handle::Kind;
+use ppt_segment::{Refused, Segment};
+
+use super::options::{Allow, SegmentChoice};
+use crate::buffer::Buffer;
+use crate::claim::Holder;
+use crate::clock::StampClock;
+use crate::control::TargetCounters;
+use crate::plan::Plan;
+use crate::target::Target;
+
+/// What it takes to write into a target.
+#[derive(Clone, Copy)]
+pub(super) struct Access<'a> {
+    pub(super) target: &'a Target,
+    pub(super) claim: Claim,
+    pub(super) allow: Allow,
+}
+
+/// One attached buffer.
+#[derive(Debug)]
+pub struct Attached {
+    /// The buffer.
+    pub buffer: Buffer,
+    /// Its segment; empty until it is there, if the target makes it.
+    pub segment: Arc<Segment>,
+    /// What kind of segment it is.
+    pub kind: Kind,
+    pub(super) wanted: SegmentChoice,
+    /// The geometry and why.
+    pub plan: Plan,
+    /// Whether the segment is that of an earlier session.
+    pub adopted: bool,
+    /// The dead agent whose claim was taken over.
+    pub took_over: Option<Holder>,
+    /// What stamps of `option time tsc` count; `None` where the buffer has none.
+    pub clock: Option<StampClock>,
+    /// Cursor of each ring when the session began.
+    pub first: Vec<u64>,
+    /// Frames in its segment that were written after the last session and before this one.
+    pub unattended: Vec<Unattended>,
+    /// Other segments that hold such frames.
+    pub leftovers: Vec<Leftover>,
+    /// What the target has refused in this session, as last seen.
+    pub dropped: Dropped,
+    pub(super) gate: u64,
+    pub(super) follow: Option<u64>,
+    /// What had been refused when the session began: by the target, and by the segment.
+    pub(super) base: (TargetCounters, Refused),
+    pub(super) former: Vec<Former>,
+    pub(super) stage: Stage,
+    /// The segment was offered a second time, for the target could not map it.
+    pub(super) retried: bool,
+    /// Its rings do not grow any more.
+    pub(super) stuck: bool,
+    /// When its filters were last looked at.
+    pub(super) glanced: Option<Instant>,
+    /// Its end is no news any more.
+    pub(super) told: bool,
+}
+
+/// How far a buffer has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// The target is to make the segment, which is not fetched yet.
+    Awaiting,
+    /// The segment is there; the target maps it at its next frame, if it has not.
+    Ready,
+    /// It is of no use any more.
+    Failed,
+    /// Its part of the session is over.
+    Ended {
+        /// Why.
+        end: BufferEnd,
+        /// Its segment was never fetched.
+        awaiting: bool,
+    },
+}
+
+/// Why a buffer's part of a session is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BufferEnd {
+    /// The process ended.
+    Exited,
+    /// The process runs another program now.
+    Exec,
+    /// The library that held the buffer was unloaded.
+    Unloaded,
+    /// Somebody else switched it off: `ppt detach`.
+    SwitchedOff,
+    /// Somebody else took it over.
+    TakenOver,
+}
+
+/// Frames that the target refused in this session, by cause.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Dropped {
+    /// No ring was free.
+    pub no_ring: u64,
+    /// Inside another write.
+    pub nested: u64,
+    /// The segment could not be mapped.
+    pub not_mapped: u64,
+}
+
+/// Frames of a ring that were written while nobody was attached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unattended {
+    /// The ring.
+    pub ring: u32,
+    /// Sequence number of the first one.
+    pub first: u64,
+    /// How many.
+    pub count: u64,
+}
+
+/// A segment of earlier sessions that holds frames which none of them accounted for.
+#[derive(Debug)]
+pub struct Leftover {
+    /// The segment.
+    pub segment: Arc<Segment>,
+    /// Those frames.
+    pub unattended: Vec<Unattended>,
+}
+
+/// A segment that frames went to earlier in the session.
+#[derive(Debug)]
+pub(super) struct Former {
+    pub(super) segment: Arc<Segment>,
+    /// What the target had refused by it when the session came to it.
+    pub(super) base: Refused,
+    pub(super) kind: Kind,
+    pub(super) plan: Plan,
+    /// Its memory has been given back.
+    pub(super) given_back: bool,
+    /// Nobody owns a ring of it any more.
+    pub(super) vacated: bool,
+}
+
+impl Attached {
+    /// Why its part of the session is over, if it is.
+    pub fn end(&self) -> Option<BufferEnd> {
+        match self.stage {
+            Stage::Ended { end, .. } => Some(end),
+            _ => None,
+        }
+    }
+
+    /// Whether the target has not made its segment yet, or it has not been fetched.
+    pub fn is_awaiting(&self) -> bool {
+        self.stage == Stage::Awaiting
+    }
+
+    /// Whether the target ended before the segment that it was to make could be fetched.
+    pub fn was_never_fetched(&self) -> bool {
+        let gone = [BufferEnd::Exited, BufferEnd::Exec];
+        matches!(self.stage, Stage::Ended { end, awaiting: true } if gone.contains(&end))
+    }
+
+    /// The segments that frames went to earlier in the session, which may still be drained.
+    pub fn former(&self) -> impl Iterator<Item = &Arc<Segment>> {
+        self.former.iter().map(|former| &former.segment)
+    }
+
+    /// Its part of the session is over.
+    pub(super) fn ends(&mut self, end: BufferEnd) {
+        let awaiting = self.is_awaiting();
+        self.stage = Stage::Ended { end, awaiting };
+    }
+
+    /// Gives the memory of all its segments back.
+    pub(super) fn give_back(&self) {
+        let leftovers = self.leftovers.iter().map(|it| &it.segment);
+        for segment in leftovers.chain(self.former()).chain([&self.segment]) {
+            let _ = segment.give_back();
+        }
+    }
+
+    /// How far this session has stated a ring of its segment before it came to that: rings may
+    /// grow into a segment of earlier sessions.
+    pub(super) fn stated(&self, ring: u32) -> u64 {
+        let nonce = self.segment.nonce();
+        let leftovers = self.leftovers.iter().filter(|it| it.segment.nonce() == nonce);
+        let of_ring = leftovers.flat_map(|it| &it.unattended).filter(|it| it.ring == ring);
+        of_ring.map(|it| it.first - 1 + it.count).max().unwrap_or(0)
+    }
+
+    /// What has been refused in this session, if the target's own counters are these.
+    pub(super) fn dropped_by(&self, now: TargetCounters) -> Dropped {
+        let (base, refused_base) = self.base;
+        let rise = |now: u64, base: u64| now.saturating_sub(base);
+        let mut dropped = Dropped {
+            no_ring: rise(now.no_ring, base.no_ring),
+            nested: rise(now.nested, base.nested),
+            not_mapped: rise(now.not_mapped, base.not_mapped),
+        };
+        let former = self.former.iter().map(|former| (&former.segment, former.base));
+        for (segment, base) in former.chain([(&self.segment, refused_base)]) {
+            let refused = segment.refused();
+            dropped.no_ring += rise(refused.no_ring, base.no_ring);
+            dropped.nested += rise(refused.nested, base.nested);
+        }
+        dropped
+    }
+}

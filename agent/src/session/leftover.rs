@@ -1,0 +1,31 @@
+//! What an agent that was killed had not read when frames went to another segment already, or go
+//! to another one now. Every segment of a target's table says of each ring how far it was accounted
+//! for; what is beyond that is stated by the next session, whichever segment that uses.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::attached::{Attached, Leftover, Unattended};
+use super::choice::adopt_any;
+use super::mailbox::control_of;
+use crate::target::Target;
+
+/// The segments in which earlier sessions left such frames, but for the one that `it` uses. A thread that is in
+/// the middle of a frame in one of them may complete it: the session after this one states that.
+pub(super) fn leftovers(target: &Target, it: &Attached) -> Vec<Leftover> {
+    let Ok((copy, _)) = control_of(target, &it.buffer) else { return Vec::new() };
+    let mut seen = BTreeSet::from([it.segment.nonce()]);
+    let leftovers = copy.segments().into_iter().filter_map(|listed| {
+        // The table is the target's, which may say the same twice.
+        let segment = adopt_any(target, &listed, it.buffer.schema_hash)
+            .filter(|segment| seen.insert(segment.nonce()))?;
+        let rings = 0..segment.geometry().rings();
+        let of_ring = |ring| {
+            let it = segment.ring(ring);
+            it.unattended(0, it.tail()).map(|(first, count)| Unattended { ring, first, count })
+        };
+        let unattended: Vec<_> = rings.filter_map(of_ring).collect();
+        (!unattended.is_empty()).then(|| Leftover { segment: Arc::new(segment), unattended })
+    });
+    leftovers.collect()
+}

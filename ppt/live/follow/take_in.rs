@@ -1,0 +1,255 @@
+//! Takes in whoever says hello, and looks for those that cannot.
+
+use std::time::Instant;
+
+use ppt_agent::{
+    AgentError, Buffer, Hold, Options, Origin, Searcher, SegmentChoice, Session, System, Target,
+    may_be_of, was_started_with,
+};
+
+use super::reception::{Hello, Who};
+use super::{Command, is_gone};
+use crate::code::Code;
+use crate::descriptors;
+use crate::failure::Failure;
+use crate::live::{Live, options};
+use crate::report;
+
+/// Hellos that are heard before anything else is done: somebody may say one after the other.
+const AT_ONCE: usize = 256;
+
+/// Why a process was looked at.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum By {
+    Hello,
+    Look,
+}
+
+/// Why a process was not taken in.
+enum Failed {
+    /// It is gone.
+    Gone,
+    Refused {
+        comm: String,
+        why: Failure,
+    },
+}
+
+impl Failed {
+    fn of(comm: &str, why: AgentError) -> Self {
+        match is_gone(&why) {
+            true => Self::Gone,
+            false => Self::Refused { comm: comm.into(), why: why.into() },
+        }
+    }
+}
+
+impl Live<'_> {
+    /// The command runs: what descends from this process is its own.
+    pub(crate) fn began(&mut self, pid: i32) {
+        if let Some(command) = self.command() {
+            command.strays.begin(pid);
+        }
+    }
+
+    /// A process of the command that had not one of the buffers that were asked for, in words.
+    pub(crate) fn without(&mut self) -> Option<String> {
+        self.command()?.without.take()
+    }
+
+    fn command(&mut self) -> Option<&mut Command> {
+        self.follow.as_mut()?.command.as_mut()
+    }
+
+    /// Takes in whoever says hello, and answers.
+    pub(in crate::live) fn receive(&mut self) {
+        let mut left = AT_ONCE;
+        while let Some(hello) = self.next_hello(&mut left) {
+            let done = match hello.who {
+                Who::Child => self.take_in_child(hello.pid, By::Hello),
+                Who::Program => self.take_in_program(&hello),
+            };
+            self.note(hello.pid, done);
+            hello.answer();
+        }
+    }
+
+    fn next_hello(&mut self, left: &mut usize) -> Option<Hello> {
+        let (follow, members) = (self.follow.as_mut()?, &self.members);
+        let us = nix::unistd::geteuid().as_raw();
+        let of_member = |user| members.iter().any(|it| it.session.target().owner().0 == user);
+        match follow.reception.as_mut()?.next(left, |user| user == us || of_member(user)) {
+            Ok(hello) => hello,
+            Err(failure) => {
+                failure.report();
+                follow.reception = None;
+                self.ok = false;
+                None
+            }
+        }
+    }
+
+    /// Nobody is waited for any more, and nobody waits.
+    pub(crate) fn close_reception(&mut self) {
+        if let Some(follow) = &mut self.follow {
+            follow.reception = None;
+        }
+    }
+
+    /// Looks for those that could not say hello.
+    pub(in crate::live) fn look_around(&mut self) {
+        let Some(follow) = &mut self.follow else { return };
+        follow.looked = Instant::now();
+        self.members.iter_mut().for_each(|it| it.session.mind_filters());
+        let newcomers = follow.newcomers.look();
+        for &pid in &newcomers {
+            let Some(follow) = &self.follow else { return };
+            if !follow.refused.contains(&pid)
+                && may_be_of(&System::default(), pid, follow.known.keys())
+            {
+                let done = self.take_in_child(pid, By::Look);
+                self.note(pid, done);
+            }
+        }
+        self.look_at_strays(newcomers);
+        let (Some(follow), members) = (&mut self.follow, &self.members) else { return };
+        follow.refused.retain(|&pid| follow.newcomers.lives(pid));
+        let lives = |origin: &Origin| members.iter().any(|it| it.origin.as_ref() == Some(origin));
+        follow.known.retain(|origin, _| lives(origin));
+        follow.make_theirs.retain(lives);
+    }
+
+    /// Looks at processes of the command that have said no hello although they had the time.
+    fn look_at_strays(&mut self, newcomers: Vec<i32>) {
+        let Some(follow) = &mut self.follow else { return };
+        let Some(command) = &mut follow.command else { return };
+        command.strays.see(newcomers, &command.variable);
+        command.strays.forget(|pid| !follow.newcomers.lives(pid));
+        let due = command.strays.due();
+        if due.is_empty() {
+            return;
+        }
+        // Whoever is just about to say it is none.
+        self.receive();
+        for pid in due.into_iter().filter(|&pid| !self.has(pid)).collect::<Vec<_>>() {
+            let Ok(target) = Target::open(&System::default(), pid) else { continue };
+            let (comm, age) = (target.comm().to_owned(), target.age());
+            let Some(command) = self.command() else { return };
+            let mut searcher = std::mem::replace(&mut command.searcher, Searcher::of_many());
+            let done = self.take_in_all(target, &mut searcher);
+            let Some(command) = self.command() else { return };
+            command.searcher = searcher;
+            let (Some(follow), Ok(true)) = (&mut self.follow, &done) else {
+                self.note(pid, done.map(|_| ()));
+                continue;
+            };
+            follow.missed.late(pid, comm, age);
+        }
+    }
+
+    /// Remembers what kept a process from being captured.
+    fn note(&mut self, pid: i32, done: Result<(), Failed>) {
+        let Some(follow) = &mut self.follow else { return };
+        match done {
+            Ok(()) => {}
+            Err(Failed::Gone) => follow.missed.gone(),
+            Err(Failed::Refused { .. }) if !follow.refused.insert(pid) => {}
+            Err(Failed::Refused { comm, why }) => {
+                // Who waits for us would have been captured whole.
+                self.ok &= follow.command.is_none();
+                follow.missed.refused(pid, comm, why);
+            }
+        }
+    }
+
+    /// Takes in a child of a captured process; whatever else has that number is left alone.
+    fn take_in_child(&mut self, pid: i32, by: By) -> Result<(), Failed> {
+        let target = match Target::open(&System::default(), pid) {
+            Ok(target) => target,
+            // Of all processes that there are, those that are not ours to look at are no children.
+            Err(_) if by == By::Look => return Ok(()),
+            Err(error) => return Err(Failed::of("", error)),
+        };
+        let (Some(origin), Some(follow)) = (target.origin(), &self.follow) else { return Ok(()) };
+        let Some(known) = follow.known.get(&origin) else { return Ok(()) };
+        if by == By::Look && follow.command.is_none() && !self.descends(&target, origin) {
+            return Ok(());
+        }
+        let copies = target.copies_of(known).map_err(|error| Failed::of(target.comm(), error))?;
+        let new = copies.into_iter().filter(|it| !self.holds(pid, it)).collect();
+        self.take_in(target, new, Hold::Free)
+    }
+
+    /// Whether a process of that origin descends from one that is captured: not so, if it has
+    /// a parent of the same origin that is not. Whose parent is gone belongs to us.
+    fn descends(&self, target: &Target, origin: Origin) -> bool {
+        let Some(parent) = target.parent() else { return false };
+        let origin_of = |pid| Target::open(&System::default(), pid).ok()?.origin();
+        self.has(parent) || origin_of(parent) != Some(origin)
+    }
+
+    /// Takes in a program that a command started, or what it has loaded since.
+    fn take_in_program(&mut self, hello: &Hello) -> Result<(), Failed> {
+        let pid = hello.pid;
+        let target =
+            Target::open(&System::default(), pid).map_err(|error| Failed::of("", error))?;
+        let (Some(follow), of_us) = (&mut self.follow, hello.is_of_us()) else { return Ok(()) };
+        let Some(command) = &follow.command else { return Ok(()) };
+        if !of_us.unwrap_or_else(|| was_started_with(&System::default(), pid, &command.variable)) {
+            return Ok(());
+        }
+        follow.missed.said_hello(pid);
+        // What it was before an exec has ended.
+        self.look_at(pid);
+        self.take_in_all(target, &mut Searcher::of_one()).map(|_| ())
+    }
+
+    /// Takes in a process with what a search finds; whether something was new.
+    fn take_in_all(&mut self, target: Target, searcher: &mut Searcher) -> Result<bool, Failed> {
+        let (pid, wanted) = (target.pid(), &self.options.buffers);
+        let failed = |error| Failed::of(target.comm(), error);
+        let found = searcher.buffers(&target).map_err(failed)?;
+        if wanted.is_empty() {
+            found.refused.iter().for_each(|it| report::warning(Code::BufferRefused, it));
+        }
+        let mut there = match target.choose(found, &[]) {
+            Ok(there) => there,
+            // What is to be said of them has been said.
+            Err(AgentError::BufferRefused { .. } | AgentError::NoBuffers { .. }) => {
+                return Ok(false);
+            }
+            Err(error) => return Err(failed(error)),
+        };
+        let names: Vec<_> = there.iter().map(|it| it.name.clone()).collect();
+        there.retain(|it| wanted.is_empty() || wanted.iter().any(|name| it.answers_to(name)));
+        if there.is_empty() {
+            if let Some(command) = self.command() {
+                command.without = Some(format!("process {pid} has only {}", names.join(", ")));
+            }
+            return Ok(false);
+        }
+        there.retain(|it| !self.holds(pid, it));
+        let is_new = !there.is_empty();
+        self.take_in(target, there, Hold::Held).map(|()| is_new)
+    }
+
+    fn take_in(&mut self, target: Target, new: Vec<Buffer>, hold: Hold) -> Result<(), Failed> {
+        let Some(follow) = self.follow.as_ref().filter(|_| !new.is_empty()) else { return Ok(()) };
+        let mut options = options::attach_options(self.options, Some(follow.socket));
+        let origin = target.origin().filter(|_| options.segment == SegmentChoice::Auto);
+        if origin.is_some_and(|it| follow.make_theirs.contains(&it)) {
+            options.segment = SegmentChoice::Memfd;
+        }
+        let (pid, comm) = (target.pid(), target.comm().to_owned());
+        if !descriptors::has_room() {
+            return Err(Failed::of(&comm, descriptors::no_room(pid)));
+        }
+        let session = match Session::attach(target, new, &Options { hold, ..options }) {
+            Ok(session) => session,
+            // Its parent's frames are captured there.
+            Err(AgentError::SharesMemory { .. }) => return Ok(()),
+            Err(error) => return Err(Failed::of(&comm, error)),
+        };
+        self.add(session).map_err(|why| Failed::Refused { comm, why })
+    }
+}

@@ -1,0 +1,13 @@
+//! What a wait found.
+
+/// What a wait found.
+pub(crate) struct Ready {
+    pub(super) listener: bool,
+    pub(super) crowded: bool,
+    pub(super) tick: bool,
+    pub(super) hello: bool,
+    pub(super) deadline: bool,
+    pub(super) members: Vec<bool>,
+    /// The caller's descriptors.
+    pub(crate) others: Vec<bool>,
+}

@@ -1,0 +1,227 @@
+//! What an attach that failed says: the agent knows what happened and why, and here is what to do,
+//! in the options of the command line.
+
+use std::io;
+
+use nix::errno::Errno;
+use ppt_agent::doctor::{Check, Remedy};
+use ppt_agent::{AgentError, Denied, Refusal, Rule};
+
+/// What a container must be started with.
+const IN_CONTAINER: &str = "start it with --cap-add SYS_PTRACE (Kubernetes: \
+     `securityContext: {capabilities: {add: [SYS_PTRACE]}}`, or beside a running pod: kubectl debug \
+     --profile=general --target=CONTAINER)";
+
+/// The whole message.
+pub(crate) fn message(error: &AgentError) -> String {
+    match error {
+        AgentError::MemoryTooSmall { buffer, limit, rings, needed } => format!(
+            "--memory {limit} is too small for buffer {buffer}: {rings} rings of the smallest size \
+             need {needed} bytes"
+        ),
+        error => format!("{error}{}", remedy(error)),
+    }
+}
+
+/// What helps, as it goes on after what is wrong; empty where nothing does.
+fn remedy(error: &AgentError) -> String {
+    match error {
+        AgentError::Denied(denied) => of_denied(denied),
+        AgentError::SharesMemory { .. } => ": attach to that".into(),
+        AgentError::Architecture { .. } => ": use the ppt built for it".into(),
+        AgentError::NoBuffers { .. } => {
+            "\n  is the .c file that pptc generated linked into it?".into()
+        }
+        AgentError::AlreadyAttached { pid, .. } => format!(
+            "; end that one first (`ppt detach {pid}`), or take the buffer over with --allow \
+             foreign-claim"
+        ),
+        AgentError::Traced { .. } => {
+            "; ppt does not get in a debugger's way unless told to: --allow traced".into()
+        }
+        AgentError::Seccomp { .. } => {
+            "; if you know that its filter allows shmat, or answers with an error: --allow seccomp \
+             (with --segment memfd it is memfd_create(2))"
+                .into()
+        }
+        AgentError::StrictSeccomp { .. } => "; if it writes no frames: --allow seccomp".into(),
+        AgentError::IpcNamespace { pid } => format!(
+            ": have it make its own (--segment auto), or run ppt inside: nsenter --ipc --target \
+             {pid} ppt attach {pid}"
+        ),
+        AgentError::StrictOvercommit { pid } => format!(
+            ". Run ppt in the same IPC namespace (nsenter --ipc --target {pid}), or set \
+             vm.overcommit_memory to 0"
+        ),
+        AgentError::NotFetched { cause, .. } => format!("\n  {}", of_fetch(cause)),
+        AgentError::TableFull { .. } => {
+            "; attach with a geometry that was used before, or restart the program".into()
+        }
+        AgentError::SegmentRefused { cause, refused, .. } => {
+            format!("\n  {}", of_segment(cause, *refused))
+        }
+        AgentError::TicksRefused { .. } => {
+            "\n  leave out `--clock tsc`: stamps are then taken by the monotonic clock".into()
+        }
+        AgentError::TooManyFiles { .. } => {
+            "\n  ppt needs some 20 descriptors, and 8 for each further process: raise the limit \
+             (ulimit -n)"
+                .into()
+        }
+        _ => String::new(),
+    }
+}
+
+fn of_denied(denied: &Denied) -> String {
+    let mut text = of_rule(&denied.rule).to_owned();
+    if let Rule::User { theirs, .. } = denied.rule {
+        text = of_user(theirs);
+    }
+    if denied.container {
+        text += &format!("\n  ppt runs in a container: {IN_CONTAINER}");
+    }
+    text
+}
+
+fn of_user(theirs: u32) -> String {
+    format!(
+        "\n  run ppt as that user (sudo -u '#{theirs}' ppt …), or with CAP_SYS_PTRACE (sudo ppt …)"
+    )
+}
+
+fn of_rule(rule: &Rule) -> &'static str {
+    match rule {
+        Rule::Traced(_) => "; --allow traced attaches beside it",
+        Rule::NotDumpable | Rule::Capabilities(_) | Rule::Unknown(false) => {
+            "\n  run ppt with CAP_SYS_PTRACE (sudo ppt …)"
+        }
+        Rule::Yama(1) => {
+            "\n  start the program by `ppt run`, have it call ppt_allow_attach(), or run ppt with \
+             CAP_SYS_PTRACE (sudo ppt …), or: sudo sysctl kernel.yama.ptrace_scope=0"
+        }
+        Rule::Yama(2) => "\n  run ppt with it (sudo ppt …)",
+        Rule::User { .. } | Rule::Yama(_) => "",
+        Rule::Module(_) => {
+            "\n  look into the audit log (ausearch -m avc), and allow ppt to trace it"
+        }
+        Rule::Namespace => "\n  run ppt in that namespace, or as root of the machine",
+        Rule::Landlock => "\n  run ppt outside of the sandbox, or the program inside",
+        Rule::Filtered(_) => "\n  run ppt outside of the sandbox that filters its system calls",
+        Rule::Unknown(true) => {
+            "\n  the kernel protects this process by a rule of its own, as machines that are run \
+             for others do with their first one; ask whoever runs this machine"
+        }
+    }
+}
+
+fn of_segment(cause: &io::Error, refused: Refusal) -> &'static str {
+    match (refused, cause.raw_os_error().map(Errno::from_raw)) {
+        (Refusal::Rings, _) => {
+            "there is not enough memory for the rings of the threads that exist; ask for less: \
+             --slots, --memory"
+        }
+        (Refusal::Room, _) | (Refusal::Segment, Some(Errno::ENOMEM)) => {
+            "there is not enough memory: ask for less by --slots or --memory"
+        }
+        (Refusal::Segment, Some(Errno::ENOSPC)) => {
+            "the system's limit of shared memory is reached: see ipcs -lm, kernel.shmmni and \
+             kernel.shmall"
+        }
+        (Refusal::Segment, Some(Errno::EINVAL)) => {
+            "it is larger than kernel.shmmax allows: ask for less by --slots or --memory"
+        }
+        (Refusal::Segment, Some(Errno::ENOSYS)) => "this kernel has no System V shared memory",
+        (Refusal::Segment, _) => "see shmget(2)",
+    }
+}
+
+fn of_fetch(cause: &io::Error) -> &'static str {
+    match cause.raw_os_error().map(Errno::from_raw) {
+        Some(Errno::EPERM | Errno::EACCES) => {
+            "pidfd_getfd(2) needs the right to trace the process: the process changed its user, or \
+             ppt gave its privileges up"
+        }
+        Some(Errno::EMFILE) => "ppt has too many open files: see ulimit -n",
+        Some(Errno::ENOSYS) => "it needs Linux 5.6 or later",
+        Some(Errno::EBADF) => "the process has closed it",
+        Some(Errno::ENOMEM) => "there is not enough memory: ask for less by --slots or --memory",
+        _ if cause.kind() == io::ErrorKind::Unsupported => "it needs Linux 5.6 or later",
+        _ => "see pidfd_getfd(2)",
+    }
+}
+
+/// What a check found, and what helps: each in one line.
+pub(crate) fn found_and_remedy(check: &Check) -> (String, Option<String>) {
+    let found = || check.found.clone();
+    let message = match &check.remedy {
+        None => return (found(), None),
+        Some(Remedy::Words(words)) => return (found(), Some(words.clone())),
+        Some(Remedy::Container) => return (found(), Some(IN_CONTAINER.into())),
+        Some(Remedy::TakeOver { pid }) => {
+            let remedy = format!("end that one first (ppt detach {pid}), or --allow foreign-claim");
+            return (found(), Some(remedy));
+        }
+        Some(Remedy::SmallerRings) => {
+            return (found(), Some("ask for less: --slots, --memory".into()));
+        }
+        Some(Remedy::LargerSegments) => {
+            return (found(), Some("raise kernel.shmmax, or use --memory or --slots".into()));
+        }
+        Some(Remedy::LowerBound) => return (found(), Some("--memory sets a lower bound".into())),
+        Some(Remedy::Failure(error)) => message(error),
+        Some(Remedy::Rule(rule)) => format!("{rule}{}", of_rule(rule)),
+    };
+    // What is wrong stands in the first line, what helps in the others.
+    let mut lines = message.lines().map(str::trim);
+    let found = lines.next().unwrap_or_default().to_owned();
+    let rest = lines.collect::<Vec<_>>().join("; ");
+    (found, (!rest.is_empty()).then_some(rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn denied(rule: Rule, container: bool) -> String {
+        let denied = Denied { pid: 7, comm: "game".into(), rule, container };
+        let said = message(&AgentError::Denied(Box::new(denied)));
+        let rest = said.strip_prefix("no permission to attach to process 7 (game): ");
+        rest.expect("the usual beginning").into()
+    }
+
+    #[test]
+    fn a_refusal_says_what_helps() {
+        let yama = "kernel.yama.ptrace_scope is 1: only an ancestor may attach\n  start the \
+                    program by `ppt run`, have it call ppt_allow_attach(), or run ppt with \
+                    CAP_SYS_PTRACE (sudo ppt …), or: sudo sysctl kernel.yama.ptrace_scope=0";
+        assert_eq!(denied(Rule::Yama(1), false), yama);
+        let user = "it belongs to user 8, and ppt runs as user 9\n  run ppt as that user (sudo -u \
+                    '#8' ppt …), or with CAP_SYS_PTRACE (sudo ppt …)";
+        assert_eq!(denied(Rule::User { theirs: 8, ours: 9 }, false), user);
+        let traced = "process 9 traces it; --allow traced attaches beside it";
+        assert_eq!(denied(Rule::Traced(9), false), traced);
+        let module = "a security module refused (its label is `a`)\n  look into the audit log \
+                      (ausearch -m avc), and allow ppt to trace it";
+        assert_eq!(denied(Rule::Module("a".into()), false), module);
+        let capable = denied(Rule::Unknown(true), false);
+        assert!(!capable.contains("sudo"), "it has what that gives: {capable}");
+    }
+
+    #[test]
+    fn containers_have_remedies_of_their_own() {
+        let said = denied(Rule::NotDumpable, true);
+        let end = "\n  ppt runs in a container: start it with --cap-add SYS_PTRACE (Kubernetes: \
+                   `securityContext: {capabilities: {add: [SYS_PTRACE]}}`, or beside a running \
+                   pod: kubectl debug --profile=general --target=CONTAINER)";
+        assert!(said.ends_with(end), "{said}");
+        assert!(!denied(Rule::NotDumpable, false).contains("--cap-add"));
+    }
+
+    #[test]
+    fn checks_say_the_same_in_two_lines() {
+        let system = ppt_agent::System::default();
+        let checks = ppt_agent::doctor::process(&system, 1 << 30);
+        let none = "no process 1073741824: it does not exist, or it has ended";
+        assert_eq!(found_and_remedy(&checks[0]), (none.into(), None));
+    }
+}
