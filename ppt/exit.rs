@@ -2,20 +2,30 @@
 
 use std::process::ExitCode;
 
-/// Done.
-pub(crate) const DONE: ExitCode = ExitCode::SUCCESS;
+/// How a command went, for whoever called it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ExitStatus(pub(crate) u8);
 
-/// Something went wrong; stderr says what.
-pub(crate) const FAILED: ExitCode = ExitCode::FAILURE;
+impl ExitStatus {
+    /// Done.
+    pub(crate) const DONE: Self = Self(0);
+    /// Something went wrong; stderr says what.
+    pub(crate) const FAILED: Self = Self(1);
+    /// The command line asks for something that is not there.
+    #[allow(dead_code, reason = "clap exits with 2 by itself; pptc has no other use of it")]
+    pub(crate) const USAGE: Self = Self(2);
+    /// `ppt run` failed, not its command.
+    #[allow(dead_code, reason = "pptc runs nothing")]
+    pub(crate) const RUN_FAILED: Self = Self(125);
 
-/// `ppt run` failed, not its command.
-#[allow(dead_code, reason = "pptc runs nothing")]
-pub(crate) fn run_failed() -> ExitCode {
-    ExitCode::from(125)
+    /// Done if `ok`.
+    pub(crate) fn of(ok: bool) -> Self {
+        if ok { Self::DONE } else { Self::FAILED }
+    }
 }
 
-/// The command line asks for something that is not there.
-#[allow(dead_code, reason = "clap exits with 2 by itself; pptc has no other use of it")]
-pub(crate) fn usage() -> ExitCode {
-    ExitCode::from(2)
+impl From<ExitStatus> for ExitCode {
+    fn from(status: ExitStatus) -> Self {
+        Self::from(status.0)
+    }
 }

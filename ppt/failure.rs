@@ -1,30 +1,33 @@
 //! Why a command came to nothing.
 
-use std::process::ExitCode;
+use std::io;
 
 use ppt_agent::AgentError;
 use ppt_listener::ListenerError;
 use ppt_output::OutputError;
 
 use crate::code::Code;
-use crate::{exit, report, wording};
+use crate::exit::ExitStatus;
+use crate::{report, wording};
 
 #[derive(Debug)]
 pub(crate) struct Failure {
     code: &'static str,
     message: String,
-    /// What was asked for is not there.
-    usage: bool,
+    status: ExitStatus,
 }
+
+/// What every command comes to.
+pub(crate) type Outcome = Result<ExitStatus, Failure>;
 
 impl Failure {
     /// What was asked for is not there, or makes no sense.
     pub(crate) fn usage(code: impl Into<&'static str>, message: impl Into<String>) -> Self {
-        Self { code: code.into(), message: message.into(), usage: true }
+        Self { code: code.into(), message: message.into(), status: ExitStatus::USAGE }
     }
 
     pub(crate) fn failed(code: impl Into<&'static str>, message: impl Into<String>) -> Self {
-        Self { code: code.into(), message: message.into(), usage: false }
+        Self { code: code.into(), message: message.into(), status: ExitStatus::FAILED }
     }
 
     /// Several that have one cause or another; the first gives the name.
@@ -54,10 +57,19 @@ impl Failure {
         report::error(self.code, &self.message);
     }
 
-    /// Says why, and gives the exit code that fits.
-    pub(crate) fn tell(&self) -> ExitCode {
-        self.report();
-        if self.usage { exit::usage() } else { exit::FAILED }
+    /// The same of `ppt run`, whose other statuses are its command's.
+    pub(crate) fn of_run(self) -> Self {
+        Self { status: ExitStatus::RUN_FAILED, ..self }
+    }
+
+    /// Standard output does not take what there is to say.
+    pub(crate) fn stdout(error: io::Error) -> Self {
+        Self::failed(Code::CannotWrite, format!("cannot write to stdout: {error}"))
+    }
+
+    /// What the caller gets to see of it.
+    pub(crate) fn status(&self) -> ExitStatus {
+        self.status
     }
 
     /// Its name.
@@ -73,8 +85,11 @@ impl Failure {
 
 impl From<AgentError> for Failure {
     fn from(error: AgentError) -> Self {
-        let usage = matches!(error, AgentError::NoSuchBuffer { .. });
-        Self { code: error.code(), message: wording::message(&error), usage }
+        let status = match error {
+            AgentError::NoSuchBuffer { .. } => ExitStatus::USAGE,
+            _ => ExitStatus::FAILED,
+        };
+        Self { code: error.code(), message: wording::message(&error), status }
     }
 }
 

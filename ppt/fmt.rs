@@ -4,13 +4,13 @@ use std::fs;
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
-use std::process::ExitCode;
 
-use crate::exit;
+use crate::exit::ExitStatus;
 use crate::pptc_args::Fmt as Args;
+use crate::stdout;
 use crate::translate::{read, special};
 
-pub(crate) fn run(args: &Args) -> ExitCode {
+pub(crate) fn run(args: &Args) -> ExitStatus {
     let (mut failed, mut unlike) = (false, 0);
     for file in &args.files {
         let formatted = if file.as_os_str() == "-" { of_stdin(args) } else { of_file(args, file) };
@@ -26,7 +26,7 @@ pub(crate) fn run(args: &Args) -> ExitCode {
         let files = if unlike == 1 { "1 file".to_owned() } else { format!("{unlike} files") };
         eprintln!("pptc: {files} would change; `pptc fmt` without --check formats them");
     }
-    if failed || (args.check && unlike > 0) { exit::FAILED } else { exit::DONE }
+    ExitStatus::of(!(failed || args.check && unlike > 0))
 }
 
 /// Formats a file in its place; true if it was as it should be.
@@ -66,14 +66,8 @@ fn format(source: &[u8], name: &str) -> Result<String, String> {
     ppt_codegen::format(source, name).map_err(|failure| failure.render(true))
 }
 
-/// A closed pipe is not an error.
 fn say(text: &str) -> Result<(), String> {
-    match io::stdout().write_all(text.as_bytes()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(format!("pptc: cannot write standard output: {error}\n"))
-        }
-        _ => Ok(()),
-    }
+    stdout::plain(text).map_err(|error| format!("pptc: cannot write standard output: {error}\n"))
 }
 
 /// Puts a new file into the place of an old one, which stays whole whatever happens meanwhile. Mode,

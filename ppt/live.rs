@@ -59,7 +59,7 @@ pub(crate) struct Live<'a> {
     waiting_told: bool,
     started: Instant,
     /// How the last member came to go.
-    last: Option<End>,
+    last: Option<CaptureEnd>,
     ok: bool,
 }
 
@@ -79,13 +79,21 @@ impl Member {
     }
 }
 
+/// How a capture went.
+pub(crate) struct Finished {
+    /// All went well.
+    pub(crate) ok: bool,
+    /// The processes that were still captured, and their names.
+    pub(crate) still_running: Vec<(i32, String)>,
+}
+
 /// Why a capture ends.
-pub(crate) struct End {
+pub(crate) struct CaptureEnd {
     pub(crate) reason: EndReason,
     pub(crate) message: String,
 }
 
-impl End {
+impl CaptureEnd {
     pub(crate) fn new(reason: EndReason, message: impl Into<String>) -> Self {
         Self { reason, message: message.into() }
     }
@@ -201,7 +209,7 @@ impl<'a> Live<'a> {
     }
 
     /// Does what there is to do; a reason to end, if there is one.
-    pub(crate) fn turn(&mut self, ready: &Ready) -> Option<End> {
+    pub(crate) fn turn(&mut self, ready: &Ready) -> Option<CaptureEnd> {
         if ready.listener {
             return Some(self.listener_ended());
         }
@@ -211,11 +219,11 @@ impl<'a> Live<'a> {
         }
         for index in (0..ready.members.len()).rev().filter(|&index| ready.members[index]) {
             let pid = self.members[index].session.target().pid();
-            let end = End::new(EndReason::Exited, format!("process {pid} ended"));
+            let end = CaptureEnd::new(EndReason::Exited, format!("process {pid} ended"));
             self.leave(index, end, true);
         }
         if ready.deadline {
-            return Some(End::new(EndReason::Duration, ""));
+            return Some(CaptureEnd::new(EndReason::Duration, ""));
         }
         if ready.crowded {
             self.grow();
@@ -256,7 +264,7 @@ impl<'a> Live<'a> {
     }
 
     /// The end of a capture whose last process has gone.
-    pub(crate) fn deserted(&mut self) -> Option<End> {
+    pub(crate) fn deserted(&mut self) -> Option<CaptureEnd> {
         let last = self.last.take()?;
         if self.processes() > 0 {
             self.last = Some(last);
@@ -264,12 +272,12 @@ impl<'a> Live<'a> {
         }
         Some(match self.kind {
             Kind::One | Kind::Command => last,
-            Kind::Several | Kind::Family => End::new(last.reason, "every process has ended"),
+            Kind::Several | Kind::Family => CaptureEnd::new(last.reason, "every process has ended"),
         })
     }
 
     /// A member goes; its memory at once if its address space is `gone`.
-    fn leave(&mut self, index: usize, end: End, gone: bool) {
+    fn leave(&mut self, index: usize, end: CaptureEnd, gone: bool) {
         let mut member = self.members.remove(index);
         self.close(&mut member);
         let news = match self.kind {
@@ -328,19 +336,21 @@ impl<'a> Live<'a> {
         }
     }
 
-    fn listener_ended(&self) -> End {
+    fn listener_ended(&self) -> CaptureEnd {
         match self.listener.progress().ended {
-            Some(Ended::MaxSize) => End::new(EndReason::MaxSize, "the capture has its full size"),
+            Some(Ended::MaxSize) => {
+                CaptureEnd::new(EndReason::MaxSize, "the capture has its full size")
+            }
             // The summary says what the disk said; a closed pipe is no error.
-            _ => End::new(EndReason::Failed, ""),
+            _ => CaptureEnd::new(EndReason::Failed, ""),
         }
     }
 
-    /// Ends it; whether all went well. Returns the processes that were still captured, too.
-    pub(crate) fn finish(mut self, end: Result<End, Failure>) -> (bool, Vec<(i32, String)>) {
+    /// Ends it.
+    pub(crate) fn finish(mut self, end: Result<CaptureEnd, Failure>) -> Finished {
         let end = end.unwrap_or_else(|failure| {
             self.ok = false;
-            End::new(EndReason::Failed, failure.message())
+            CaptureEnd::new(EndReason::Failed, failure.message())
         });
         let mut members = std::mem::take(&mut self.members);
         members.iter_mut().for_each(|member| self.close(member));
@@ -349,16 +359,16 @@ impl<'a> Live<'a> {
             report::note(&end.message);
         }
         let summary = self.listener.finish(end.reason, end.message, self.dropped);
-        let mut left = Vec::new();
+        let mut still_running = Vec::new();
         for member in members {
             let target = member.session.target();
             if !target.ended() {
-                left.push((target.pid(), target.comm().to_owned()));
+                still_running.push((target.pid(), target.comm().to_owned()));
             }
             self.finished.push(member.session);
         }
         self.finished.into_iter().chain(self.draining).for_each(Session::close);
-        left.dedup();
+        still_running.dedup();
         let name = self.outputs.name();
         let astray = self.outputs.astray().filter(|_| summary.error.is_none());
         let news: Vec<_> = self.outputs.news().into_iter().chain(astray).collect();
@@ -368,7 +378,7 @@ impl<'a> Live<'a> {
         if !self.options.quiet {
             tell::summary(&name, &summary, self.started.elapsed());
         }
-        (ok, left)
+        Finished { ok, still_running }
     }
 
     /// Ends a capture of nothing: no file comes of it.

@@ -9,16 +9,19 @@ mod complete;
 mod descriptors;
 mod exit;
 mod failure;
+mod json;
 mod live;
 mod measure;
 mod privileges;
 mod report;
 mod signals;
+mod stdout;
 mod wording;
 
 use std::process::ExitCode;
 
 use clap::Parser;
+use exit::ExitStatus;
 
 fn main() -> ExitCode {
     if !privileges::borrowed() {
@@ -26,7 +29,7 @@ fn main() -> ExitCode {
     }
     let args = match args::Args::try_parse() {
         Ok(args) => args,
-        Err(error) => return usage(&error),
+        Err(error) => return usage(&error).into(),
     };
     if privileges::borrowed() {
         report::error(
@@ -35,12 +38,12 @@ fn main() -> ExitCode {
              may: clear that bit (chmod ug-s), and use sudo, or give CAP_SYS_PTRACE to a copy that \
              only a group may run",
         );
-        return exit::FAILED;
+        return ExitStatus::FAILED.into();
     }
     signals::ignore_file_size();
     // What a killed ppt may have left behind goes with the next command, whichever it is.
     ppt_agent::sweep(&ppt_agent::System::default());
-    match args.command {
+    let outcome = match args.command {
         args::Command::Attach(args) => cmd::attach::run(&args),
         args::Command::Run(args) => cmd::run::run(&args),
         args::Command::Detach(args) => cmd::detach::run(&args),
@@ -51,17 +54,22 @@ fn main() -> ExitCode {
         args::Command::Explain(args) => cmd::explain::run(&args),
         args::Command::Demo(args) => cmd::demo::run(&args),
         args::Command::Other(words) => cmd::other::run(&words),
-    }
+    };
+    let status = outcome.unwrap_or_else(|failure| {
+        failure.report();
+        failure.status()
+    });
+    status.into()
 }
 
 /// What clap has to say. Where a command's status is ours, 2 may be its own: as env(1), `ppt run`
 /// fails with another one.
-fn usage(error: &clap::Error) -> ExitCode {
+fn usage(error: &clap::Error) -> ExitStatus {
     let _ = error.print();
     let of_run = std::env::args_os().nth(1).is_some_and(|word| word == "run");
     match error.use_stderr() {
-        true if of_run => exit::run_failed(),
-        true => exit::usage(),
-        false => exit::DONE,
+        true if of_run => ExitStatus::RUN_FAILED,
+        true => ExitStatus::USAGE,
+        false => ExitStatus::DONE,
     }
 }

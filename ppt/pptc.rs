@@ -9,6 +9,7 @@
 mod exit;
 mod fmt;
 mod pptc_args;
+mod stdout;
 mod translate;
 
 use std::process::ExitCode;
@@ -20,8 +21,9 @@ use pptc_args::{Args, Command, Print};
 fn main() -> ExitCode {
     CompleteEnv::with_factory(Args::command).var("PPT_COMPLETE").completer("pptc").complete();
     let args = Args::parse();
-    match &args.command {
+    let status = match &args.command {
         Some(Command::Fmt(args)) => fmt::run(args),
         None => translate::run(&args),
-    }
+    };
+    status.into()
 }

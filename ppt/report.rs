@@ -39,11 +39,6 @@ pub(crate) fn line(message: impl Display) {
     let _ = writeln!(stderr, "{message}");
 }
 
-/// A JSON string of text that is escaped already: only quotes and backslashes are left.
-pub(crate) fn json_string(text: &str) -> String {
-    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
-}
-
 /// A line that is rewritten in place, on a terminal only.
 pub(crate) struct StatusLine {
     terminal: bool,

@@ -2,16 +2,16 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use ppt_codegen::{Compiled, Diagnostic, GenerateError, Language, Output, Severity};
 
-use crate::{Args, Print, exit};
+use crate::exit::ExitStatus;
+use crate::{Args, Print, stdout};
 
-pub(crate) fn run(args: &Args) -> ExitCode {
+pub(crate) fn run(args: &Args) -> ExitStatus {
     let (rules, tally, made) = (String::new(), Tally::default(), HashMap::new());
     let mut run = Run { args, rules, tally, made, printed: false };
     let mut failed = false;
@@ -23,14 +23,14 @@ pub(crate) fn run(args: &Args) -> ExitCode {
     }
     run.tally.say(args.deny_warnings);
     if failed {
-        return exit::FAILED;
+        return ExitStatus::FAILED;
     }
     let written = args.depfile.as_ref().map(|path| (path, fs::write(path, run.rules)));
     if let Some((path, Err(error))) = written {
         eprintln!("pptc: cannot write {}: {error}", path.display());
-        return exit::FAILED;
+        return ExitStatus::FAILED;
     }
-    exit::DONE
+    ExitStatus::DONE
 }
 
 /// Reads a frame file: no more of it than one can be long.
@@ -194,17 +194,12 @@ fn whole(path: &Path) -> PathBuf {
     fs::canonicalize(path).unwrap_or_else(|_| absolute())
 }
 
-/// A closed pipe is not an error.
 fn print(frames: &Compiled, what: Print, gap: bool) -> io::Result<()> {
-    let printed = match what {
-        Print::Schema => writeln!(io::stdout(), "{}", frames.schema.to_json()),
+    match what {
+        Print::Schema => stdout::plain(&format!("{}\n", frames.schema.to_json())),
         Print::Layout => {
             let gap = if gap { "\n" } else { "" };
-            write!(anstream::stdout(), "{gap}{}", ppt_codegen::draw(&frames.schema, true))
+            stdout::styled(&format!("{gap}{}", ppt_codegen::draw(&frames.schema, true)))
         }
-    };
-    match printed {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
-        _ => Ok(()),
     }
 }

@@ -7,7 +7,6 @@
 //! ```
 
 use std::os::fd::AsFd;
-use std::process::ExitCode;
 
 use nix::sys::signal::Signal;
 use ppt_agent::Session;
@@ -17,23 +16,15 @@ use crate::args::{self, Which};
 use crate::cmd::select::{self, Chosen};
 use crate::code::Code;
 use crate::descriptors;
-use crate::failure::Failure;
+use crate::exit::ExitStatus;
+use crate::failure::{Failure, Outcome};
 use crate::live::{
-    End, Follow, Kind, Live, Outputs, attach_options, check_size, end_at_once, is_gone,
+    CaptureEnd, Follow, Kind, Live, Outputs, attach_options, check_size, end_at_once, is_gone,
 };
 use crate::signals::Signals;
-use crate::{exit, privileges, report, wording};
+use crate::{privileges, report, wording};
 
-pub(crate) fn run(args: &args::Attach) -> ExitCode {
-    match attach(args) {
-        Ok(true) => exit::DONE,
-        Ok(false) => exit::FAILED,
-        Err(failure) => failure.tell(),
-    }
-}
-
-/// Whether all went well.
-fn attach(args: &args::Attach) -> Result<bool, Failure> {
+pub(crate) fn run(args: &args::Attach) -> Outcome {
     let signals = Signals::take(&[Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP])?;
     let capture = &args.capture;
     check_size(capture, [])?;
@@ -43,7 +34,7 @@ fn attach(args: &args::Attach) -> Result<bool, Failure> {
             let outputs = Outputs::open(capture)?;
             match select::wait_for(name, &capture.buffers, &signals, capture.quiet)? {
                 Some(chosen) => (chosen, outputs),
-                None => return Ok(true),
+                None => return Ok(ExitStatus::DONE),
             }
         }
         which => (select::processes(which, &capture.buffers)?, Outputs::open(capture)?),
@@ -68,7 +59,7 @@ fn attach(args: &args::Attach) -> Result<bool, Failure> {
     }
     let mut live = Live::start(capture, kind, sessions, follow, outputs)?;
     let end = until_end(&mut live, &signals);
-    Ok(live.finish(end).0)
+    Ok(ExitStatus::of(live.finish(end).ok))
 }
 
 /// Attaches to each process, and to its children, if forks are followed. Of several, those that
@@ -104,11 +95,11 @@ fn sessions(
 }
 
 /// Waits for a reason to end.
-fn until_end(live: &mut Live, signals: &Signals) -> Result<End, Failure> {
+fn until_end(live: &mut Live, signals: &Signals) -> Result<CaptureEnd, Failure> {
     loop {
         let ready = live.wait(&[signals.as_fd()])?;
         if ready.others[0] && signals.next().is_some() {
-            return Ok(End::new(EndReason::Stopped, ""));
+            return Ok(CaptureEnd::new(EndReason::Stopped, ""));
         }
         if let Some(end) = live.turn(&ready).or_else(|| live.deserted()) {
             return Ok(end);

@@ -7,16 +7,18 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Command, ExitCode, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use crate::args;
 use crate::code::Code;
-use crate::{exit, report};
+use crate::exit::ExitStatus;
+use crate::failure::{Failure, Outcome};
+use crate::{report, stdout};
 
 /// The example, file by file.
 const SOURCES: [(&str, &str); 6] = [
@@ -32,13 +34,10 @@ const SOURCES: [(&str, &str); 6] = [
 const KINDS: [(&str, &str); 4] =
     [("-1", "simulation step"), ("0", "update"), ("1", "login"), ("2", "logout")];
 
-pub(crate) fn run(args: &args::Demo) -> ExitCode {
+pub(crate) fn run(args: &args::Demo) -> Outcome {
     match demo(args) {
-        Ok(()) => exit::DONE,
-        Err(message) => {
-            report::error(Code::Demo, message);
-            exit::FAILED
-        }
+        Ok(()) => Ok(ExitStatus::DONE),
+        Err(message) => Err(Failure::failed(Code::Demo, message)),
     }
 }
 
@@ -73,10 +72,7 @@ fn demo(args: &args::Demo) -> Result<(), String> {
     let loss = account(&capture)?;
     let out =
         format!("{text}\n{loss}\ncapture: {}\ntable:   {}\n", capture.display(), table.display());
-    match io::stdout().write_all(out.as_bytes()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.to_string()),
-        _ => Ok(()),
-    }
+    stdout::plain(&out).map_err(|error| error.to_string())
 }
 
 fn step(message: impl std::fmt::Display) {

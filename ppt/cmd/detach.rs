@@ -1,23 +1,15 @@
 //! `ppt detach PID`: off, for sure.
 
-use std::process::ExitCode;
-
 use ppt_agent::{AgentError, Detached};
 
 use crate::args::{self, Which};
 use crate::cmd::select::{self, Chosen};
-use crate::failure::Failure;
+use crate::exit::ExitStatus;
+use crate::failure::{Failure, Outcome};
 use crate::live::allowed;
-use crate::{exit, report};
+use crate::report;
 
-pub(crate) fn run(args: &args::Detach) -> ExitCode {
-    match detach(args) {
-        Ok(()) => exit::DONE,
-        Err(failure) => failure.tell(),
-    }
-}
-
-fn detach(args: &args::Detach) -> Result<(), Failure> {
+pub(crate) fn run(args: &args::Detach) -> Outcome {
     let which = args.processes.which();
     let mut refused = Vec::new();
     for Chosen { target, buffers } in select::processes(which, &args.buffers)? {
@@ -32,7 +24,7 @@ fn detach(args: &args::Detach) -> Result<(), Failure> {
         }
     }
     match refused.is_empty() {
-        true => Ok(()),
+        true => Ok(ExitStatus::DONE),
         false => Err(Failure::all(&refused)),
     }
 }

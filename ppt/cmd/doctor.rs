@@ -10,18 +10,17 @@
 //!
 //! Where what was found is what an attach would say, `more:` names it as the attach does.
 
-use std::io::Write;
-use std::process::ExitCode;
-
 use ppt_agent::System;
 use ppt_agent::doctor::{self, Check, Verdict};
+use serde::Serialize;
 
 use crate::args;
-use crate::code::Code;
+use crate::exit::ExitStatus;
+use crate::failure::{Failure, Outcome};
 use crate::wording::found_and_remedy;
-use crate::{exit, report};
+use crate::{json, report, stdout};
 
-pub(crate) fn run(args: &args::Doctor) -> ExitCode {
+pub(crate) fn run(args: &args::Doctor) -> Outcome {
     let system = System::default();
     let mut checks = doctor::machine(&system);
     if let Some(pid) = args.pid() {
@@ -29,14 +28,8 @@ pub(crate) fn run(args: &args::Doctor) -> ExitCode {
     }
     let ready = checks.iter().all(|check| check.verdict != Verdict::Problem);
     let text = if args.json { json(&checks, args.pid(), ready) } else { table(&checks) };
-    match anstream::stdout().write_all(text.as_bytes()) {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-            report::error(Code::CannotWrite, format_args!("cannot write to stdout: {error}"));
-            exit::FAILED
-        }
-        _ if ready => exit::DONE,
-        _ => exit::FAILED,
-    }
+    stdout::styled(&text).map_err(Failure::stdout)?;
+    Ok(ExitStatus::of(ready))
 }
 
 fn table(checks: &[Check]) -> String {
@@ -62,21 +55,33 @@ fn table(checks: &[Check]) -> String {
     out
 }
 
+/// What scripts read.
+#[derive(Serialize)]
+struct Report<'a> {
+    format: u32,
+    pid: Option<i32>,
+    ready: bool,
+    checks: Vec<Row<'a>>,
+}
+
+#[derive(Serialize)]
+struct Row<'a> {
+    check: &'a str,
+    verdict: String,
+    found: String,
+    remedy: Option<String>,
+    code: Option<&'static str>,
+}
+
+impl<'a> From<&'a Check> for Row<'a> {
+    fn from(check: &'a Check) -> Self {
+        let (found, remedy) = found_and_remedy(check);
+        let verdict = check.verdict.to_string();
+        Self { check: &check.name, verdict, found, remedy, code: check.code }
+    }
+}
+
 fn json(checks: &[Check], pid: Option<i32>, ready: bool) -> String {
-    let pid = pid.map_or("null".into(), |pid| pid.to_string());
-    let check = |it: &Check| {
-        let (found, remedy) = found_and_remedy(it);
-        let optional = |text: Option<&str>| text.map_or("null".into(), report::json_string);
-        format!(
-            "{{\"check\":{},\"verdict\":\"{}\",\"found\":{},\"remedy\":{},\"code\":{}}}",
-            report::json_string(&it.name),
-            it.verdict,
-            report::json_string(&found),
-            optional(remedy.as_deref()),
-            optional(it.code)
-        )
-    };
-    let checks: Vec<_> = checks.iter().map(check).collect();
-    let checks = checks.join(",\n");
-    format!("{{\"format\":1,\"pid\":{pid},\"ready\":{ready},\"checks\":[\n{checks}\n]}}\n")
+    let checks = checks.iter().map(Row::from).collect();
+    json::lines(&Report { format: 1, pid, ready, checks })
 }

@@ -1,17 +1,17 @@
 //! `ppt dump out.bin > table.tsv`: a row for every captured frame.
 
-use std::io::{self, BufWriter};
-use std::process::ExitCode;
+use std::io::BufWriter;
 
-use ppt_dump::{DumpError, Format, Options, Outcome};
+use ppt_dump::{DumpError, Format, Options};
 use ppt_output::{FileId, Output, Readers, Rules};
 
 use crate::args;
 use crate::code::Code;
-use crate::failure::Failure;
-use crate::{exit, privileges, report};
+use crate::exit::ExitStatus;
+use crate::failure::{Failure, Outcome};
+use crate::{privileges, report, stdout};
 
-pub(crate) fn run(args: &args::Dump) -> ExitCode {
+pub(crate) fn run(args: &args::Dump) -> Outcome {
     let options = Options {
         buffers: args.buffers.clone(),
         frame: args.frame.clone(),
@@ -30,27 +30,27 @@ pub(crate) fn run(args: &args::Dump) -> ExitCode {
         inputs: FileId::of_input(&args.capture).into_iter().collect(),
         invoker: privileges::invoker(),
     };
-    let mut output = match Output::open(&args.output, &rules) {
-        Ok(output) => output,
-        Err(error) => return Failure::from(error).tell(),
-    };
+    let mut output = Output::open(&args.output, &rules)?;
     privileges::only_read(output.needs_rights());
-    let name = args.capture.display();
+    let name = args.capture.display().to_string();
     let out = BufWriter::with_capacity(1 << 16, output.file());
     match ppt_dump::dump(&args.capture, &options, out) {
-        Ok(outcome) => match privileges::publish(|| output.publish()) {
-            Ok(()) => finish(&name.to_string(), &outcome),
-            Err(error) => Failure::from(error).tell(),
-        },
-        Err(DumpError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => exit::DONE,
+        Ok(outcome) => {
+            privileges::publish(|| output.publish())?;
+            Ok(finish(&name, &outcome))
+        }
+        Err(DumpError::Output(error)) if stdout::is_closed(&error) => Ok(ExitStatus::DONE),
         Err(error) => {
-            report::error(error.code(), format_args!("{name}: {error}"));
-            if error.is_usage() { exit::usage() } else { exit::FAILED }
+            let message = format!("{name}: {error}");
+            Err(match error.is_usage() {
+                true => Failure::usage(error.code(), message),
+                false => Failure::failed(error.code(), message),
+            })
         }
     }
 }
 
-fn finish(name: &str, outcome: &Outcome) -> ExitCode {
+fn finish(name: &str, outcome: &ppt_dump::Outcome) -> ExitStatus {
     const SHOWN: usize = 5;
     for damage in outcome.damaged.iter().take(SHOWN) {
         report::warning(Code::Damaged, format_args!("{name}: {damage}"));
@@ -87,5 +87,5 @@ fn finish(name: &str, outcome: &Outcome) -> ExitCode {
             ),
         );
     }
-    if outcome.damages + outcome.unshown + outcome.untimed > 0 { exit::FAILED } else { exit::DONE }
+    ExitStatus::of(outcome.damages + outcome.unshown + outcome.untimed == 0)
 }

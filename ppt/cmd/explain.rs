@@ -10,12 +10,11 @@
 //! The words are those of `docs/troubleshooting.md`: a heading `### CODE` for each message, below it
 //! a line that sums it up, and the rest.
 
-use std::io::Write;
-use std::process::ExitCode;
-
 use crate::args;
 use crate::code::Code;
-use crate::{exit, report};
+use crate::exit::ExitStatus;
+use crate::failure::{Failure, Outcome};
+use crate::stdout;
 
 const PAGE: &str = include_str!("../../docs/troubleshooting.md");
 
@@ -42,24 +41,16 @@ pub(crate) fn sections() -> impl Iterator<Item = Section> {
     })
 }
 
-pub(crate) fn run(args: &args::Explain) -> ExitCode {
+pub(crate) fn run(args: &args::Explain) -> Outcome {
     let text = match &args.code {
         None => list(),
         Some(typed) => match section(typed) {
             Some(section) => format!("{}\n", section.text),
-            None => {
-                report::error(Code::NoSuchMessage, unknown(typed));
-                return exit::usage();
-            }
+            None => return Err(Failure::usage(Code::NoSuchMessage, unknown(typed))),
         },
     };
-    match std::io::stdout().write_all(text.as_bytes()) {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-            report::error(Code::CannotWrite, format_args!("cannot write to stdout: {error}"));
-            exit::FAILED
-        }
-        _ => exit::DONE,
-    }
+    stdout::plain(&text).map_err(Failure::stdout)?;
+    Ok(ExitStatus::DONE)
 }
 
 /// The section of a code, typed as it is or as other outputs spell it (`no_ring`, `NO RING`).

@@ -6,25 +6,19 @@
 //! 4711  server   example  example  attached by ppt with pid 4720  symtab  /srv/game/server
 //! ```
 
-use std::io::Write;
-use std::process::ExitCode;
-
 use ppt_agent::{AgentError, Buffer, Remarks, Searcher, Status, System, Target};
+use serde::Serialize;
 
 use crate::args;
 use crate::cmd::select;
 use crate::code::Code;
-use crate::{exit, report, wording};
+use crate::exit::ExitStatus;
+use crate::failure::{Failure, Outcome};
+use crate::{json, report, stdout};
 
-pub(crate) fn run(args: &args::List) -> ExitCode {
+pub(crate) fn run(args: &args::List) -> Outcome {
     let rows = match args.pid() {
-        Some(pid) => match one(pid) {
-            Ok(rows) => rows,
-            Err(error) => {
-                report::error(error.code(), wording::message(&error));
-                return exit::FAILED;
-            }
-        },
+        Some(pid) => one(pid)?,
         None => all(),
     };
     let text = match args.json {
@@ -32,13 +26,8 @@ pub(crate) fn run(args: &args::List) -> ExitCode {
         // Who asks for one process knows which.
         false => table(&rows, if args.pid().is_some() { 2 } else { 0 }),
     };
-    match std::io::stdout().write_all(text.as_bytes()) {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-            report::error(Code::CannotWrite, format_args!("cannot write to stdout: {error}"));
-            exit::FAILED
-        }
-        _ => exit::DONE,
-    }
+    stdout::plain(&text).map_err(Failure::stdout)?;
+    Ok(ExitStatus::DONE)
 }
 
 /// A buffer, and whose it is.
@@ -131,30 +120,40 @@ fn table(rows: &[Row], first_column: usize) -> String {
     out
 }
 
-fn json(rows: &[Row]) -> String {
-    let mut out = String::from("[");
-    for (index, Row { pid, program, buffer, status }) in rows.iter().enumerate() {
-        let holder = status.holder.as_ref();
-        let agent = holder.map_or("null".into(), |holder| holder.pid.to_string());
-        let alive = match holder.and_then(|holder| holder.alive) {
-            Some(alive) => alive.to_string(),
-            None => "null".into(),
-        };
-        let frames: Vec<String> = frames(buffer).iter().map(|it| format!("{it:?}")).collect();
-        out += if index == 0 { "\n" } else { ",\n" };
-        out += &format!(
-            "{{\"pid\":{pid},\"program\":{},\"buffer\":{},\"schema_hash\":\"{:016x}\",\"frames\":[{}],\"on\":{},\
-             \"agent_pid\":{agent},\"agent_alive\":{alive},\"found\":\"{}\",\"object\":{},\
-             \"build_id\":\"{}\"}}",
-            report::json_string(program),
-            report::json_string(&buffer.name),
-            buffer.schema_hash,
-            frames.join(","),
-            status.on,
-            buffer.path,
-            report::json_string(&buffer.object),
-            buffer.build_id
-        );
+/// What scripts read.
+#[derive(Serialize)]
+struct Listed<'a> {
+    pid: i32,
+    program: &'a str,
+    buffer: &'a str,
+    schema_hash: String,
+    frames: Vec<&'a str>,
+    on: bool,
+    agent_pid: Option<u64>,
+    agent_alive: Option<bool>,
+    found: String,
+    object: &'a str,
+    build_id: &'a str,
+}
+
+impl<'a> From<&'a Row> for Listed<'a> {
+    fn from(Row { pid, program, buffer, status }: &'a Row) -> Self {
+        Self {
+            pid: *pid,
+            program,
+            buffer: &buffer.name,
+            schema_hash: format!("{:016x}", buffer.schema_hash),
+            frames: frames(buffer),
+            on: status.on,
+            agent_pid: status.holder.as_ref().map(|it| it.pid),
+            agent_alive: status.holder.as_ref().and_then(|it| it.alive),
+            found: buffer.path.to_string(),
+            object: &buffer.object,
+            build_id: &buffer.build_id,
+        }
     }
-    out + "\n]\n"
+}
+
+fn json(rows: &[Row]) -> String {
+    json::lines(&rows.iter().map(Listed::from).collect::<Vec<_>>())
 }

@@ -2,13 +2,14 @@
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
-use std::process::{Command, ExitCode};
+use std::process::Command;
 
 use crate::code::Code;
-use crate::{exit, report};
+use crate::exit::ExitStatus;
+use crate::failure::{Failure, Outcome};
 
-pub(crate) fn run(words: &[OsString]) -> ExitCode {
-    let Some((word, args)) = words.split_first() else { return exit::usage() };
+pub(crate) fn run(words: &[OsString]) -> Outcome {
+    let Some((word, args)) = words.split_first() else { return Ok(ExitStatus::USAGE) };
     let mut program = OsString::from("ppt-");
     program.push(word);
     let beside = std::env::current_exe().ok().and_then(|exe| Some(exe.parent()?.join(&program)));
@@ -21,17 +22,11 @@ pub(crate) fn run(words: &[OsString]) -> ExitCode {
         (None, true) => std::io::ErrorKind::NotFound.into(),
     };
     let word = word.to_string_lossy();
-    match error.kind() {
+    Err(match error.kind() {
         std::io::ErrorKind::NotFound => {
-            report::error(
-                Code::NoSuchCommand,
-                format_args!("there is no command `{word}`; `ppt --help` lists them"),
-            );
-            exit::usage()
+            let message = format!("there is no command `{word}`; `ppt --help` lists them");
+            Failure::usage(Code::NoSuchCommand, message)
         }
-        _ => {
-            report::error(Code::CannotRun, format_args!("cannot run ppt-{word}: {error}"));
-            exit::FAILED
-        }
-    }
+        _ => Failure::failed(Code::CannotRun, format!("cannot run ppt-{word}: {error}")),
+    })
 }

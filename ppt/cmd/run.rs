@@ -14,31 +14,25 @@
 mod command;
 
 use std::os::fd::AsFd;
-use std::process::ExitCode;
 
 use nix::sys::signal::Signal;
 use ppt_listener::EndReason;
 
-use crate::cmd::run::command::{Command, Ended};
+use crate::cmd::run::command::{Command, CommandEnd};
 use crate::code::Code;
 use crate::descriptors;
-use crate::failure::Failure;
-use crate::live::{End, Follow, Kind, Live, Outputs, check_size};
+use crate::exit::ExitStatus;
+use crate::failure::{Failure, Outcome};
+use crate::live::{CaptureEnd, Follow, Kind, Live, Outputs, check_size};
 use crate::signals::Signals;
-use crate::{args, exit, report};
+use crate::{args, report};
 
-pub(crate) fn run(args: &args::Run) -> ExitCode {
-    match capture(args) {
-        Ok(code) => ExitCode::from(code),
-        Err(failure) => {
-            failure.report();
-            exit::run_failed()
-        }
-    }
+pub(crate) fn run(args: &args::Run) -> Outcome {
+    capture(args).map_err(Failure::of_run)
 }
 
-/// The exit code.
-fn capture(args: &args::Run) -> Result<u8, Failure> {
+/// The command's own status, where all went well.
+fn capture(args: &args::Run) -> Outcome {
     let options = &args.capture;
     if options.to_stdout() {
         return Err(Failure::usage(
@@ -57,7 +51,7 @@ fn capture(args: &args::Run) -> Result<u8, Failure> {
         Ok(command) => command,
         Err(error) => {
             report::error(Code::CannotRun, &error);
-            return Ok(error.code());
+            return Ok(ExitStatus(error.code()));
         }
     };
     drop(guest);
@@ -66,8 +60,8 @@ fn capture(args: &args::Run) -> Result<u8, Failure> {
     let mut run = Run { args, live: Some(live), ok: true };
     let ended = run.until_end(&command, &signals)?;
     Ok(match ended.code() {
-        0 if !run.ok => 125,
-        code => code,
+        0 if !run.ok => ExitStatus::RUN_FAILED,
+        code => ExitStatus(code),
     })
 }
 
@@ -81,7 +75,7 @@ struct Run<'a> {
 impl Run<'_> {
     /// Until the command has ended, and its processes, as long as they are captured. Whatever
     /// becomes of the capture, the command goes on.
-    fn until_end(&mut self, command: &Command, signals: &Signals) -> Result<Ended, Failure> {
+    fn until_end(&mut self, command: &Command, signals: &Signals) -> Result<CommandEnd, Failure> {
         let mut ended = None;
         loop {
             if let Some(end) =
@@ -96,7 +90,7 @@ impl Run<'_> {
             let processes = self.live.as_mut().map_or(0, Live::processes);
             if processes == 0 {
                 let message = if is_news { message } else { "every process has ended".into() };
-                self.finish(Ok(End::new(EndReason::Exited, message)));
+                self.finish(Ok(CaptureEnd::new(EndReason::Exited, message)));
                 return Ok(how);
             }
             if is_news && !self.args.capture.quiet {
@@ -111,8 +105,8 @@ impl Run<'_> {
         &mut self,
         command: &Command,
         signals: &Signals,
-        ended: Option<Ended>,
-    ) -> Result<Option<Result<End, Failure>>, Failure> {
+        ended: Option<CommandEnd>,
+    ) -> Result<Option<Result<CaptureEnd, Failure>>, Failure> {
         let Some(live) = &mut self.live else {
             command::wait_for(signals)?;
             pass_on(command, signals);
@@ -122,12 +116,12 @@ impl Run<'_> {
         if ready.others[0] && ended.is_none() {
             pass_on(command, signals);
         } else if ready.others[0] && asked_to_stop(signals) {
-            return Ok(Some(Ok(End::new(EndReason::Stopped, ""))));
+            return Ok(Some(Ok(CaptureEnd::new(EndReason::Stopped, ""))));
         }
         Ok(live.turn(&ready).map(Ok))
     }
 
-    fn finish(&mut self, end: Result<End, Failure>) {
+    fn finish(&mut self, end: Result<CaptureEnd, Failure>) {
         let Some(mut live) = self.live.take() else { return };
         // Whoever waits for an answer, or will, goes on.
         live.close_reception();
@@ -149,9 +143,9 @@ impl Run<'_> {
             report::warning(Code::NothingCaptured, format_args!("nothing was captured: {why}"));
             return;
         }
-        let (ok, left) = live.finish(end);
-        self.ok &= ok;
-        for (pid, comm) in left {
+        let finished = live.finish(end);
+        self.ok &= finished.ok;
+        for (pid, comm) in finished.still_running {
             report::note(format_args!(
                 "process {pid} ({comm}) goes on without being captured: `ppt attach {pid}`"
             ));

@@ -3,7 +3,7 @@
 use ppt_agent::{BufferEnd, News};
 use ppt_listener::EndReason;
 
-use super::{End, Live, Member, feed, tell};
+use super::{CaptureEnd, Live, Member, feed, tell};
 use crate::code::Code;
 use crate::{report, wording};
 
@@ -33,7 +33,7 @@ impl Live<'_> {
             // The summary says so.
             let truncated = self.listener.truncated(feed) && feeds.len() == 1;
             if !of_use || truncated {
-                return self.leave(index, End::new(EndReason::Failed, ""), false);
+                return self.leave(index, CaptureEnd::new(EndReason::Failed, ""), false);
             }
         }
         if let Some((why, end)) = over(&self.members[index]) {
@@ -90,7 +90,7 @@ impl Live<'_> {
 }
 
 /// How a member has ended, of which every buffer has.
-fn over(member: &Member) -> Option<(BufferEnd, End)> {
+fn over(member: &Member) -> Option<(BufferEnd, CaptureEnd)> {
     let buffers = member.session.attached();
     if buffers.iter().any(|it| it.end().is_none()) {
         return None;
@@ -98,5 +98,5 @@ fn over(member: &Member) -> Option<(BufferEnd, End)> {
     let last = buffers.last()?;
     let end = last.end()?;
     let (reason, message) = tell::ended(member.session.target(), last, end);
-    Some((end, End::new(reason, message)))
+    Some((end, CaptureEnd::new(reason, message)))
 }

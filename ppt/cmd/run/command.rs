@@ -39,9 +39,9 @@ impl StartError {
 
 /// How a command ended.
 #[derive(Clone, Copy)]
-pub(super) struct Ended(ExitStatus);
+pub(super) struct CommandEnd(ExitStatus);
 
-impl Ended {
+impl CommandEnd {
     /// What a shell would make of it.
     pub(super) fn code(self) -> u8 {
         let signal = || self.0.signal().unwrap_or_default() as u8;
@@ -86,8 +86,8 @@ impl Command {
     }
 
     /// How it ended, if it has.
-    pub(super) fn ended(&self) -> Option<Ended> {
-        self.child.borrow_mut().try_wait().ok().flatten().map(Ended)
+    pub(super) fn ended(&self) -> Option<CommandEnd> {
+        self.child.borrow_mut().try_wait().ok().flatten().map(CommandEnd)
     }
 
     /// Sends it a signal, if it lives.

@@ -1,19 +1,18 @@
 //! What became of every frame, and what went wrong.
 
-use std::io::ErrorKind;
 use std::time::Duration;
 
 use ppt_listener::{Cause, Summary};
 
 use crate::code::Code;
 use crate::measure::{bytes, grouped};
-use crate::report;
+use crate::{report, stdout};
 
 /// Whether there were none; `buffers` are the names of the feeds.
 pub(in crate::live) fn problems(name: &str, buffers: &[String], summary: &Summary) -> bool {
     let mut ok = true;
     // Whoever reads a pipe may stop reading.
-    let error = summary.error.as_ref().filter(|it| it.kind() != ErrorKind::BrokenPipe);
+    let error = summary.error.as_ref().filter(|it| !stdout::is_closed(it));
     if let Some(error) = error {
         report::error(
             Code::CaptureFailed,

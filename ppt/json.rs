@@ -1,0 +1,54 @@
+//! JSON for scripts: one document, with each element of its outermost list in a line of its own.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+use serde_json::ser::{Formatter, Serializer};
+
+/// The text of `value`, with a line feed.
+pub(crate) fn lines(value: &impl Serialize) -> String {
+    let mut text = Vec::new();
+    let written = value.serialize(&mut Serializer::with_formatter(&mut text, Lines::default()));
+    // Only a map with keys that are not strings, or a writer that fails, could make this fail.
+    written.expect("structs have a JSON text");
+    text.push(b'\n');
+    String::from_utf8(text).expect("JSON is UTF-8")
+}
+
+/// Puts line feeds into the outermost list.
+#[derive(Default)]
+struct Lines {
+    depth: usize,
+}
+
+impl Formatter for Lines {
+    fn begin_array<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
+        self.depth += 1;
+        out.write_all(b"[")
+    }
+
+    fn end_array<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
+        self.depth -= 1;
+        out.write_all(if self.depth == 0 { b"\n]" } else { b"]" })
+    }
+
+    fn begin_array_value<W: ?Sized + Write>(&mut self, out: &mut W, first: bool) -> io::Result<()> {
+        out.write_all(match (self.depth, first) {
+            (1, true) => b"\n",
+            (1, false) => b",\n",
+            (_, true) => b"",
+            (_, false) => b",",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_element_has_a_line() {
+        assert_eq!(lines(&[vec![1, 2], vec![]]), "[\n[1,2],\n[]\n]\n");
+        assert_eq!(lines(&[0u8; 0]), "[\n]\n");
+    }
+}
