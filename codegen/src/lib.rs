@@ -11,6 +11,8 @@
 //! The fixed part of the output lives in real files under `runtime/`; what is here writes only what
 //! depends on the schema. The output is a function of its input: no path, no date.
 
+#![forbid(unsafe_code)]
+
 mod c;
 mod compile;
 mod cpp;

@@ -6,9 +6,10 @@ use std::fmt::Write;
 use std::mem::{offset_of, size_of};
 
 use ppt_segment::abi::{
-    ABI_VERSION, Control, DESCRIPTOR_MAGIC, Descriptor, GeometryWords, MAX_FRAMES, MAX_SEGMENTS,
-    MappedSegment, MaskPage, NO_GATE, OWNER_HISTORY, Owner, PAGE, ProcessPage, RING_PITCH,
-    RingHeader, SEGMENT_MAGIC, SegmentHeader, clock_kind, descriptor_flags, ring_state,
+    ABI_VERSION, Control, DESCRIPTOR_MAGIC, Descriptor, GeometryWords, HEADER_LENGTH, LOG2_SLOTS,
+    MARGIN, MAX_FRAMES, MAX_RINGS, MAX_SEGMENTS, MappedSegment, MaskPage, NO_GATE, OWNER_HISTORY,
+    Owner, PAGE, ProcessPage, RING_PITCH, RingHeader, SEGMENT_MAGIC, Section, SegmentHeader,
+    clock_kind, descriptor_flags, ring_state, ring_word, section_kind,
 };
 use support::Generated;
 use support::compiler::{Compiler, Dialect, output_of};
@@ -58,6 +59,11 @@ fn facts() -> Vec<Fact> {
         size, stride, log2_slots, rings, ring_pitch, masks, process, ring_headers, slots,
     });
     members!(facts, "ppt1_mapped" is MappedSegment { base, handle, nonce, size });
+    members!(facts, "ppt1_section" is Section { kind, flags, offset, length, item });
+    members!(facts, "ppt1_header" is SegmentHeader {
+        magic, abi_version = "abi", length, nonce, margin, reserved, schema_hash, stride,
+        log2_slots, rings, ring_pitch, agent_pid, created_mono_ns, created_real_ns, sections,
+    });
     members!(facts, "ppt1_control" is Control {
         gate, nonce, geometry, clock_kind, target_pid, claim, generation, follow_socket, follow_claim,
         agent_reserved,
@@ -68,6 +74,8 @@ fn facts() -> Vec<Fact> {
         fact("sizeof(ppt1_descriptor)", size_of::<Descriptor>()),
         fact("sizeof(ppt1_geometry)", size_of::<GeometryWords>()),
         fact("sizeof(ppt1_mapped)", size_of::<MappedSegment>()),
+        fact("sizeof(ppt1_section)", size_of::<Section>()),
+        fact("sizeof(ppt1_header)", size_of::<SegmentHeader>()),
         // The page is the control words and what keeps it alone.
         fact("sizeof(ppt1_control)", PAGE),
         fact("(uint64_t)&PPT1_(control) % PPT1_PAGE", 0),
@@ -89,6 +97,22 @@ fn constants() -> Vec<Fact> {
         fact("PPT1_STAMP_IS_MONOTONIC", clock_kind::STAMP_IS_MONOTONIC),
         fact("PPT1_FREE", ring_state::FREE),
         fact("PPT1_ACTIVE", ring_state::ACTIVE),
+        fact("PPT1_ABI", ABI_VERSION),
+        fact("PPT1_HEADER_LENGTH", HEADER_LENGTH),
+        fact("PPT1_MARGIN", MARGIN),
+        fact("PPT1_MIN_LOG2_SLOTS", *LOG2_SLOTS.start()),
+        fact("PPT1_MAX_LOG2_SLOTS", *LOG2_SLOTS.end()),
+        fact("PPT1_MAX_RINGS", MAX_RINGS),
+        fact("PPT1_MASKS + 1", section_kind::MASKS),
+        fact("PPT1_PROCESS + 1", section_kind::PROCESS),
+        fact("PPT1_RING_HEADERS + 1", section_kind::RING_HEADERS),
+        fact("PPT1_SLOTS + 1", section_kind::SLOTS),
+        fact("PPT1_RING_WORDS", ring_word::COUNT),
+        fact("PPT1_OWNERS", OWNER_HISTORY),
+        fact("PPT1_OWNER_WORDS", word(size_of::<Owner>())),
+        fact("PPT1_OWNER_FIRST_SEQ", word(offset_of!(Owner, first_seq))),
+        fact("PPT1_OWNER_CLAIM", word(offset_of!(Owner, tid))),
+        fact("PPT1_MASK_WORDS", MAX_FRAMES / 64),
         fact("PPT1_RING_OWNER", word(offset_of!(RingHeader, owner))),
         fact("PPT1_RING_HISTORY", word(offset_of!(RingHeader, history))),
         fact("PPT1_RELEASED", word(offset_of!(ProcessPage, released))),
@@ -120,16 +144,9 @@ fn this_descriptor() -> Vec<Fact> {
 
 #[test]
 fn c_and_rust_agree() {
-    // Bare numbers in target.c: the nonce is word 2 of a segment's header, the stride the lower
-    // half of word 5; a history entry is two words, one of four; masks begin their page.
-    assert_eq!(offset_of!(SegmentHeader, magic), 0);
-    assert_eq!(offset_of!(SegmentHeader, nonce), 2 * 8);
-    assert_eq!(offset_of!(SegmentHeader, stride), 5 * 8);
-    assert_eq!(offset_of!(RingHeader, tail), 0);
-    assert_eq!((size_of::<Owner>(), OWNER_HISTORY), (2 * 8, 4));
-    assert_eq!((offset_of!(Owner, first_seq), offset_of!(Owner, tid)), (0, 8));
-    assert_eq!(offset_of!(Owner, epoch), 12);
-    assert_eq!(offset_of!(MaskPage, enable), 0);
+    // What C addresses by the start of a page or ring, and the two halves of a claim's word.
+    assert_eq!((offset_of!(RingHeader, tail), offset_of!(MaskPage, enable)), (0, 0));
+    assert_eq!(offset_of!(Owner, epoch), offset_of!(Owner, tid) + 4);
     assert_eq!(RING_PITCH as usize, size_of::<RingHeader>());
     assert_eq!(MAX_FRAMES, ppt_frame_dsl::schema::MAX_FRAMES);
     assert_eq!(descriptor_flags::UNLOADABLE, 1);

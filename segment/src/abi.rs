@@ -35,6 +35,9 @@ pub const DESCRIPTOR_MAGIC: [u8; 16] = *b"\xb7ppt\xd1\x9e\x04\xc3\x5a\xf8\x21\x6
 /// First word of a segment: "pptsegm1".
 pub const SEGMENT_MAGIC: u64 = u64::from_le_bytes(*b"pptsegm1");
 
+/// Bytes at the start of a segment that are its header's.
+pub const HEADER_LENGTH: u32 = 4096;
+
 /// Upper half of the key of every segment, until IPC_RMID resets it; the lower half is random.
 pub const SHM_KEY_PREFIX: u32 = 0x7074_0000;
 
@@ -252,7 +255,7 @@ pub struct SegmentHeader {
     pub magic: u64,
     /// [`ABI_VERSION`].
     pub abi_version: u32,
-    /// Bytes of the header: 4096.
+    /// [`HEADER_LENGTH`].
     pub length: u32,
     /// Random, never 0: names the segment for ever.
     pub nonce: u64,

@@ -6,8 +6,8 @@ use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::abi::{
-    ABI_VERSION, MARGIN, MAX_FRAMES, MaskPage, PAGE, ProcessPage, RING_PITCH, SEGMENT_MAGIC,
-    SHM_KEY_PREFIX, SegmentHeader, ring_word,
+    ABI_VERSION, HEADER_LENGTH, MARGIN, MAX_FRAMES, MaskPage, PAGE, ProcessPage, RING_PITCH,
+    SEGMENT_MAGIC, SHM_KEY_PREFIX, SegmentHeader, ring_word,
 };
 use crate::geometry::Geometry;
 use crate::mapping::Mapping;
@@ -109,7 +109,7 @@ impl Segment {
         let header = SegmentHeader {
             magic: SEGMENT_MAGIC,
             abi_version: ABI_VERSION,
-            length: 4096,
+            length: HEADER_LENGTH,
             nonce: self.nonce,
             margin: MARGIN,
             reserved: 0,

@@ -258,8 +258,8 @@ fn rule_9_a_target_that_rewrites_everything_costs_bounded_time_memory_and_disk()
 }
 
 /// The descriptor's initializers, as they stand in the generated source.
-const ABI: &str = "    1,\n    sizeof(ppt1_descriptor),";
-const SELF: &str = "    &PPT1_(descriptor),\n    1,";
+const ABI: &str = "    PPT1_ABI,\n    sizeof(ppt1_descriptor),";
+const SELF: &str = "    &PPT1_(descriptor),\n    PPT1_ABI,";
 const HASH: &str = "    PPT1_SCHEMA_HASH,\n";
 const SCHEMA: &str = "    ppt1_schema,\n    sizeof(ppt1_schema) - 1,";
 const CONTROL: &str = "    &PPT1_(control),\n    PPT1_STRIDE";
@@ -312,7 +312,13 @@ fn rule_7_another_abi_is_refused_alone() {
 #[test]
 fn rule_7_a_descriptor_that_contradicts_itself_is_written_to_by_nobody() {
     let bench = build(&[]);
-    altered(&bench, "elsewhere", SELF, "    (const char *)&PPT1_(descriptor) + 8,\n    1,", "");
+    altered(
+        &bench,
+        "elsewhere",
+        SELF,
+        "    (const char *)&PPT1_(descriptor) + 8,\n    PPT1_ABI,",
+        "",
+    );
     not_believed(&bench, "elsewhere", "");
     altered(&bench, "magic", "{0xb7, 'p'", "{0xb8, 'p'", "");
     not_believed(&bench, "magic", "");

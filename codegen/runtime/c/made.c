@@ -37,32 +37,26 @@ static int ppt1_memfd(void) {
 
 /* What an agent writes into a segment that it makes, in one of our own. */
 static void ppt1_initialise(void *base, uint64_t nonce, const ppt1_geometry *geometry) {
-    uint64_t *header = PPT1_AT(uint64_t *, base);
+    ppt1_header *header = PPT1_AT(ppt1_header *, base);
     struct timespec mono = {0, 0}, real = {0, 0};
     clock_gettime(CLOCK_MONOTONIC, &mono);
     clock_gettime(CLOCK_REALTIME, &real);
-    header[0] = PPT1_SEGMENT_MAGIC;
-    header[1] = UINT64_C(4096) << 32 | 1; /* length, ABI version */
-    header[2] = nonce;
-    header[3] = 1; /* margin */
-    header[4] = PPT1_SCHEMA_HASH;
-    header[5] = ppt1_u32(geometry->log2_slots) << 32 | geometry->stride;
-    header[6] = ppt1_u32(geometry->ring_pitch) << 32 | geometry->rings;
-    header[7] = __atomic_load_n(&PPT1_(control).claim[0], __ATOMIC_RELAXED);
-    header[8] = ppt1_i64(mono.tv_sec) * 1000000000 + ppt1_i64(mono.tv_nsec);
-    header[9] = ppt1_i64(real.tv_sec) * 1000000000 + ppt1_i64(real.tv_nsec);
-    uint64_t rings = geometry->rings, slots = ppt1_u32(geometry->stride) << geometry->log2_slots;
-    const uint64_t sections[4][3] = {{geometry->masks, PPT1_PAGE, PPT1_PAGE},
-                                     {geometry->process, PPT1_PAGE, PPT1_PAGE},
-                                     {geometry->ring_headers, rings * geometry->ring_pitch,
-                                      geometry->ring_pitch},
-                                     {geometry->slots, rings * slots, geometry->stride}};
-    for (unsigned i = 0; i < 4; i++) {
-        header[10 + 4 * i] = i + 1;
-        memcpy(header + 11 + 4 * i, sections[i], sizeof sections[i]);
-    }
-    uint64_t *enable = header + geometry->masks / 8;
-    for (unsigned i = 0; i < 4; i++)
+    header->magic = PPT1_SEGMENT_MAGIC;
+    header->abi = PPT1_ABI;
+    header->length = PPT1_HEADER_LENGTH;
+    header->nonce = nonce;
+    header->margin = PPT1_MARGIN;
+    header->schema_hash = PPT1_SCHEMA_HASH;
+    header->stride = geometry->stride;
+    header->log2_slots = geometry->log2_slots;
+    header->rings = geometry->rings;
+    header->ring_pitch = geometry->ring_pitch;
+    header->agent_pid = __atomic_load_n(&PPT1_(control).claim[0], __ATOMIC_RELAXED);
+    header->created_mono_ns = ppt1_i64(mono.tv_sec) * 1000000000 + ppt1_i64(mono.tv_nsec);
+    header->created_real_ns = ppt1_i64(real.tv_sec) * 1000000000 + ppt1_i64(real.tv_nsec);
+    ppt1_sections(geometry, header->sections);
+    uint64_t *enable = PPT1_AT(uint64_t *, PPT1_AT(unsigned char *, base) + geometry->masks);
+    for (unsigned i = 0; i < PPT1_MASK_WORDS; i++)
         enable[i] = UINT64_MAX;
 }
 
@@ -70,10 +64,6 @@ static void ppt1_initialise(void *base, uint64_t nonce, const ppt1_geometry *geo
  * that it shrinks. */
 static void *ppt1_make(int *fd, uint64_t nonce, const ppt1_geometry *geometry) {
     struct rlimit limit;
-    if (geometry->stride != PPT1_STRIDE || geometry->slots > geometry->size) {
-        errno = EINVAL;
-        return PPT1_NULL;
-    }
     if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur < geometry->size) {
         errno = EFBIG; /* ftruncate(2) would say it by SIGXFSZ */
         return PPT1_NULL;

@@ -13,9 +13,26 @@
 #define PPT1_FREE UINT64_C(0)
 #define PPT1_ACTIVE UINT64_C(1)
 
-/* Words of a ring header, in 8 bytes. */
+#define PPT1_ABI 1
+#define PPT1_HEADER_LENGTH 4096
+#define PPT1_MARGIN 1
+
+/* Limits of a geometry. */
+#define PPT1_MIN_LOG2_SLOTS 1
+#define PPT1_MAX_LOG2_SLOTS 26
+#define PPT1_MAX_RINGS 65536
+
+/* Words of a ring header, whose first is the cursor, and of an entry of its history. */
+#define PPT1_RING_WORDS 64
 #define PPT1_RING_OWNER 16
 #define PPT1_RING_HISTORY 17
+#define PPT1_OWNERS 4
+#define PPT1_OWNER_WORDS 2
+#define PPT1_OWNER_FIRST_SEQ 0
+#define PPT1_OWNER_CLAIM 1 /* epoch << 32 | tid */
+
+/* Words of the mask page, from its start. */
+#define PPT1_MASK_WORDS 4
 
 /* Words of the process page. */
 #define PPT1_RELEASED 0
@@ -41,7 +58,29 @@ typedef struct ppt1_descriptor {
     uint64_t reserved[6];
 } ppt1_descriptor;
 
+/* A part of a segment. */
+typedef struct ppt1_section {
+    uint32_t kind, flags;
+    uint64_t offset, length, item;
+} ppt1_section;
+
+/* Where each part stands in a header's table; its kind is one more. */
+enum { PPT1_MASKS, PPT1_PROCESS, PPT1_RING_HEADERS, PPT1_SLOTS, PPT1_SECTIONS };
+
+/* The start of a segment, written once by whoever makes it. */
+typedef struct ppt1_header {
+    uint64_t magic;
+    uint32_t abi, length;
+    uint64_t nonce;
+    uint32_t margin, reserved;
+    uint64_t schema_hash;
+    uint32_t stride, log2_slots, rings, ring_pitch;
+    uint64_t agent_pid, created_mono_ns, created_real_ns;
+    ppt1_section sections[16];
+} ppt1_header;
+
 PPT1_ASSERT(sizeof(ppt1_descriptor) == 128, "ABI 1");
+PPT1_ASSERT(sizeof(ppt1_header) == 592, "ABI 1");
 PPT1_ASSERT(sizeof(ppt1_control) == PPT1_PAGE, "ABI 1");
 
 #ifdef __cplusplus
@@ -62,7 +101,7 @@ PPT1_WEAK __attribute__((aligned(PPT1_PAGE))) ppt1_control PPT1_(control);
 const ppt1_descriptor PPT1_(descriptor) __attribute__((used)) = {
     {0xb7, 'p', 'p', 't', 0xd1, 0x9e, 0x04, 0xc3, 0x5a, 0xf8, 0x21, 0x6d, 0x93, 0x0f, 0xe2, 0x7c},
     &PPT1_(descriptor),
-    1,
+    PPT1_ABI,
     sizeof(ppt1_descriptor),
     PPT1_SCHEMA_HASH,
     ppt1_schema,
@@ -109,7 +148,7 @@ static unsigned char *ppt1_mapping(uint64_t nonce) {
             break;
         uint64_t name = __atomic_load_n(&entry->nonce, __ATOMIC_ACQUIRE);
         if (name == 0) /* just mapped by another thread: ask the segment itself */
-            name = PPT1_AT(const uint64_t *, base)[2];
+            name = PPT1_AT(const ppt1_header *, base)->nonce;
         if (name == nonce)
             return PPT1_AT(unsigned char *, base);
     }
@@ -175,14 +214,65 @@ static void ppt1_at_thread_exit(ppt1_thread *t) {
         pthread_setspecific(PPT1_TO(pthread_key_t, word - 1), t);
 }
 
+/* Whether `count` items of `bytes` each, from `start` on, lie in a segment, behind its header. */
+static int ppt1_lies(const ppt1_geometry *g, uint64_t start, uint64_t count, uint64_t bytes) {
+    return start % 8 == 0 && start >= PPT1_HEADER_LENGTH && start <= g->size &&
+           count <= (g->size - start) / bytes;
+}
+
+/* Whether a geometry is one that a segment can have, for slots of our stride: all that will be used
+ * lies inside, and the slots come last. */
+static int ppt1_fits(const ppt1_geometry *g) {
+    uint64_t rings = g->rings, bytes = ppt1_u32(PPT1_STRIDE) << (g->log2_slots & 63);
+    return g->stride == PPT1_STRIDE && g->log2_slots >= PPT1_MIN_LOG2_SLOTS &&
+           g->log2_slots <= PPT1_MAX_LOG2_SLOTS && rings >= 1 && rings <= PPT1_MAX_RINGS &&
+           g->ring_pitch >= PPT1_RING_WORDS * 8 && g->ring_pitch % 8 == 0 &&
+           ppt1_lies(g, g->masks, 1, PPT1_PAGE) && ppt1_lies(g, g->process, 1, PPT1_PAGE) &&
+           ppt1_lies(g, g->ring_headers, rings, g->ring_pitch) &&
+           ppt1_lies(g, g->slots, rings, bytes) && g->size % PPT1_PAGE == 0 &&
+           g->size - (g->slots + rings * bytes) < PPT1_PAGE;
+}
+
+/* The table of a segment's header, as far as it is about what we use. */
+static void ppt1_sections(const ppt1_geometry *g, ppt1_section *to) {
+    uint64_t rings = g->rings, pitch = g->ring_pitch, stride = g->stride;
+    const ppt1_section sections[PPT1_SECTIONS] = {
+        {PPT1_MASKS + 1, 0, g->masks, PPT1_PAGE, PPT1_PAGE},
+        {PPT1_PROCESS + 1, 0, g->process, PPT1_PAGE, PPT1_PAGE},
+        {PPT1_RING_HEADERS + 1, 0, g->ring_headers, rings * pitch, pitch},
+        {PPT1_SLOTS + 1, 0, g->slots, rings * (stride << g->log2_slots), stride}};
+    memcpy(to, sections, sizeof sections);
+}
+
+/* Whether a header is that of segment `nonce`, and says of its parts what the control page says. */
+static int ppt1_is(const ppt1_header *header, uint64_t nonce, const ppt1_geometry *g) {
+    ppt1_section sections[PPT1_SECTIONS];
+    ppt1_sections(g, sections);
+    return header->magic == PPT1_SEGMENT_MAGIC && header->abi == PPT1_ABI &&
+           header->nonce == nonce && header->schema_hash == PPT1_SCHEMA_HASH &&
+           header->stride == g->stride && header->log2_slots == g->log2_slots &&
+           header->rings == g->rings && header->ring_pitch == g->ring_pitch &&
+           memcmp(header->sections, sections, sizeof sections) == 0;
+}
+
+/* Whether what is mapped at `base`, for segment `nonce`, is as large as the control page says. */
+static int ppt1_holds(unsigned char *base, uint64_t nonce, const ppt1_geometry *geometry) {
+    for (unsigned i = 0; i < 8; i++) {
+        const ppt1_mapped *entry = &PPT1_(control).segments[i];
+        if (__atomic_load_n(&entry->base, __ATOMIC_ACQUIRE) == PPT1_AT(uint64_t, base) &&
+            __atomic_load_n(&entry->nonce, __ATOMIC_ACQUIRE) != 0)
+            return __atomic_load_n(&entry->size, __ATOMIC_RELAXED) == geometry->size;
+    }
+    /* just mapped by another thread: ask the segment itself */
+    return ppt1_is(PPT1_AT(const ppt1_header *, base), nonce, geometry);
+}
+
 /* Maps System V segment `id`. */
 static void *ppt1_attach(int id, uint64_t nonce, const ppt1_geometry *geometry) {
     void *base = PPT1_AT(void *, syscall(SYS_shmat, id, PPT1_NULL, 0));
     if (base == MAP_FAILED)
         return PPT1_NULL;
-    const uint64_t *header = PPT1_AT(const uint64_t *, base);
-    if (header[0] != PPT1_SEGMENT_MAGIC || header[2] != nonce ||
-        PPT1_TO(uint32_t, header[5]) != PPT1_STRIDE) {
+    if (!ppt1_is(PPT1_AT(const ppt1_header *, base), nonce, geometry)) {
         shmdt(base);
         errno = ESTALE; /* the id belongs to somebody else by now */
         return PPT1_NULL;
@@ -213,7 +303,7 @@ static unsigned char *ppt1_map(uint64_t gate, uint64_t nonce, const ppt1_geometr
             __atomic_store_n(&entry->nonce, nonce, __ATOMIC_RELEASE);
             return PPT1_AT(unsigned char *, base);
         }
-        if (PPT1_AT(const uint64_t *, taken)[2] == nonce)
+        if (PPT1_AT(const ppt1_header *, taken)->nonce == nonce)
             other = PPT1_AT(unsigned char *, taken);
     }
     munmap(base, geometry->size); /* for System V memory, too, this is all */
@@ -221,6 +311,27 @@ static unsigned char *ppt1_map(uint64_t gate, uint64_t nonce, const ppt1_geometr
         close(fd);
     errno = ENOSPC; /* the table is full, unless there is another */
     return other;
+}
+
+/* Where the segment that `gate` names is mapped, now or before. Returns 0 and sets errno where it
+ * cannot be had, or is not what the control page says. */
+static unsigned char *ppt1_base(uint64_t gate, uint64_t nonce, const ppt1_geometry *geometry) {
+    if (!ppt1_fits(geometry)) {
+        errno = EINVAL;
+        return PPT1_NULL;
+    }
+    unsigned char *base = ppt1_mapping(nonce);
+    if (!base)
+        base = ppt1_map(gate, nonce, geometry);
+    if (!base) {
+        int error = errno;
+        base = ppt1_mapping(nonce); /* by another thread, meanwhile */
+        errno = error;
+    }
+    if (!base || ppt1_holds(base, nonce, geometry))
+        return base;
+    errno = EINVAL;
+    return PPT1_NULL;
 }
 
 /* Claims the lowest free ring. */
@@ -238,12 +349,12 @@ static int ppt1_claim(ppt1_thread *t, unsigned char *base, const ppt1_geometry *
             continue;
         uint64_t bytes = ppt1_u32(PPT1_STRIDE) << geometry->log2_slots;
         uint64_t next = __atomic_load_n(ring, __ATOMIC_RELAXED);
-        uint64_t *history = ring + PPT1_RING_HISTORY + 2 * (epoch % 4);
+        uint64_t *history = ring + PPT1_RING_HISTORY + epoch % PPT1_OWNERS * PPT1_OWNER_WORDS;
         /* whoever reads the entry also reads an epoch of at least this one */
         __atomic_thread_fence(__ATOMIC_RELEASE);
-        __atomic_store_n(history, next + 1, __ATOMIC_RELAXED);
-        __atomic_store_n(history + 1, ppt1_u32(epoch) << 32 | (tid & 0xffffffff),
-                         __ATOMIC_RELEASE);
+        __atomic_store_n(history + PPT1_OWNER_FIRST_SEQ, next + 1, __ATOMIC_RELAXED);
+        __atomic_store_n(history + PPT1_OWNER_CLAIM,
+                         ppt1_u32(epoch) << 32 | (tid & 0xffffffff), __ATOMIC_RELEASE);
         t->first = PPT1_AT(uint64_t *, base + geometry->slots + r * bytes);
         t->end = t->first + bytes / 8;
         t->slot = t->first + (next & ((UINT64_C(1) << geometry->log2_slots) - 1)) * (PPT1_STRIDE / 8);
@@ -316,20 +427,14 @@ static int ppt1_join(ppt1_thread *t, uint64_t gate) {
     }
     ppt1_empty_on_fork(); /* this may be another constructor's frame */
 
-    unsigned char *base = ppt1_mapping(nonce);
-    if (!base)
-        base = ppt1_map(gate, nonce, &geometry);
+    unsigned char *base = ppt1_base(gate, nonce, &geometry);
     if (!base) {
-        int error = errno;
-        base = ppt1_mapping(nonce); /* by another thread, meanwhile */
-        if (!base) {
-            __atomic_store_n(&control->error, gate >> 32 << 32 | PPT1_TO(uint32_t, error),
-                             __ATOMIC_RELAXED);
-            __atomic_store_n(&control->failed_nonce, nonce, __ATOMIC_RELAXED);
-            __atomic_store_n(&control->failed_gate, gate, __ATOMIC_RELEASE);
-            ppt1_count(&control->not_mapped);
-            return PPT1_REFUSED;
-        }
+        __atomic_store_n(&control->error, gate >> 32 << 32 | PPT1_TO(uint32_t, errno),
+                         __ATOMIC_RELAXED);
+        __atomic_store_n(&control->failed_nonce, nonce, __ATOMIC_RELAXED);
+        __atomic_store_n(&control->failed_gate, gate, __ATOMIC_RELEASE);
+        ppt1_count(&control->not_mapped);
+        return PPT1_REFUSED;
     }
 
     uint64_t owner = ppt1_u32(t->epoch) << 32 | PPT1_ACTIVE;

@@ -5,6 +5,7 @@ pub mod compiler;
 pub mod files;
 pub mod rust_words;
 pub mod user;
+pub mod wrong_segments;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
 //! What `ppt attach` finds: constant once the program is loaded.
 
-use std::sync::atomic::{AtomicPtr, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64};
 
 use ppt_segment::abi;
 
@@ -95,7 +95,9 @@ pub struct Buffer {
     /// The key whose destructor gives a thread's ring back, plus 1; 0 while there is none.
     pub(super) exit_key: AtomicU64,
     pub(super) guard: Guard,
-    /// The next buffer.
+    /// Whether it is in the list of buffers.
+    pub(super) listed: AtomicBool,
+    /// The next buffer of that list.
     pub(super) next: AtomicPtr<Buffer>,
 }
 
@@ -104,6 +106,7 @@ impl Buffer {
     pub const fn new(descriptor: &'static Descriptor, control: &'static Control) -> Self {
         let next = AtomicPtr::new(std::ptr::null_mut());
         let (exit_key, guard) = (AtomicU64::new(0), Guard::new());
-        Self { descriptor, control, exit_key, guard, next }
+        let listed = AtomicBool::new(false);
+        Self { descriptor, control, exit_key, guard, listed, next }
     }
 }

@@ -7,6 +7,10 @@ mod fork;
 mod hello;
 mod loaded;
 mod made;
+mod mapped;
+#[cfg(test)]
+mod refuses;
+mod shape;
 mod slow;
 mod table;
 mod thread;

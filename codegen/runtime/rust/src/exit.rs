@@ -15,11 +15,14 @@ use super::thread::Place;
 ///
 /// A key of pthread_key_create(3) and not a destructor of std: that would allocate by way of the
 /// program's own allocator, which may be what is instrumented.
-pub(super) fn at_thread_exit(buffer: &'static Buffer, place: &Place) {
+///
+/// # Safety
+/// `place` is a thread-local of the calling thread, and has no destructor.
+pub(super) unsafe fn at_thread_exit(buffer: &'static Buffer, place: &Place) {
     place.buffer.set(Some(buffer));
     let Some(key) = make_key(buffer) else { return };
-    // SAFETY: the key exists: only `unload` deletes it. The value is a thread-local without a
-    // destructor, which outlives those of keys.
+    // SAFETY: the key exists: only `unload` deletes it. The value (contract) outlives the
+    // destructors of keys.
     unsafe { libc::pthread_setspecific(key, (&raw const *place).cast()) };
 }
 

@@ -21,7 +21,10 @@ pub(super) static LOADED: extern "C" fn() = loaded;
 
 extern "C" fn loaded() {
     let saved = errno();
-    if let Some(socket) = run_socket() {
+    // SAFETY: called when code is loaded: before `main`, or in a dlopen, beside which nobody may
+    // change the environment, for every library may read it.
+    let asked = |name| unsafe { asked(name) };
+    if let Some(socket) = asked(c"PPT_RUN").and_then(run_socket) {
         say_hello(socket);
     } else if let Some(socket) = asked(c"PPT_HELLO").and_then(socket_of) {
         greet(socket, true);
@@ -30,13 +33,15 @@ extern "C" fn loaded() {
 }
 
 /// A variable of the environment. Of a set-user-ID program nobody asks anything by it.
-fn asked(name: &CStr) -> Option<&'static [u8]> {
+///
+/// # Safety
+/// Nobody changes the environment until the last use of what is returned.
+unsafe fn asked<'a>(name: &CStr) -> Option<&'a [u8]> {
     // SAFETY: no pointers.
     if unsafe { libc::getauxval(libc::AT_SECURE) } != 0 {
         return None;
     }
-    // SAFETY: a string that ends; nobody changes the environment before `main`, and a program that
-    // does so beside a dlopen must expect every library to read it.
+    // SAFETY: a string that ends; what is found stays as it is (contract).
     unsafe {
         let text = libc::getenv(name.as_ptr());
         (!text.is_null()).then(|| CStr::from_ptr(text).to_bytes())
@@ -50,8 +55,8 @@ fn socket_of(text: &[u8]) -> Option<u64> {
 
 /// The socket of `ppt run`. By its inode: the descriptor may have been closed, or be another
 /// file's by now.
-fn run_socket() -> Option<i32> {
-    let (descriptor, inode) = parse(asked(c"PPT_RUN")?)?;
+fn run_socket(text: &[u8]) -> Option<i32> {
+    let (descriptor, inode) = parse(text)?;
     let mut found = MaybeUninit::<libc::stat>::uninit();
     // SAFETY: `found` is ours to fill.
     if unsafe { libc::fstat(descriptor, found.as_mut_ptr()) } != 0 {

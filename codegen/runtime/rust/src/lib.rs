@@ -36,6 +36,10 @@
 //! address. What it uses of this crate is public and hidden; it may change with every version, and
 //! so a program's `ppt-probe` and `ppt-codegen` must be of the same one.
 
+#[cfg(test)]
+#[path = "../../../tests/support/wrong_segments.rs"]
+mod wrong_segments;
+
 mod bytes;
 mod frame;
 mod text;

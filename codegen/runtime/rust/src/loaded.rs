@@ -30,8 +30,11 @@ macro_rules! at_load {
     };
 }
 
-/// What holds `buffer` has been loaded. To be called once.
+/// What holds `buffer` has been loaded; what is listed already is left alone.
 pub fn loaded(buffer: &'static Buffer) {
+    if buffer.listed.swap(true, Relaxed) {
+        return;
+    }
     let saved = errno();
     buffer.guard.protect(buffer.control);
     // A first frame need not make it.
@@ -54,4 +57,26 @@ pub(super) fn buffers() -> impl Iterator<Item = &'static Buffer> {
     // code is.
     let at = |next: &AtomicPtr<Buffer>| unsafe { next.load(Acquire).as_ref() };
     iter::successors(at(&BUFFERS), move |it: &&'static Buffer| at(&it.next))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Control, Descriptor, Layout};
+    use super::*;
+
+    #[test]
+    fn a_buffer_is_listed_once() {
+        static CONTROL: Control = Control::new();
+        static DESCRIPTOR: Descriptor = Descriptor::new(
+            &DESCRIPTOR,
+            &CONTROL,
+            "{}",
+            Layout { hash: 1, stride: 64, log2_slots: 4, frames: 1 },
+        );
+        static BUFFERS: [Buffer; 2] = [const { Buffer::new(&DESCRIPTOR, &CONTROL) }; 2];
+        // Again when others are before it: its place in the list would make a circle of that.
+        [&BUFFERS[0], &BUFFERS[1], &BUFFERS[0], &BUFFERS[1]].into_iter().for_each(loaded);
+        let listed: Vec<_> = buffers().take(10).map(std::ptr::from_ref).collect();
+        assert_eq!(listed, [&raw const BUFFERS[1], &raw const BUFFERS[0]]);
+    }
 }

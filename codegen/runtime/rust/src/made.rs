@@ -5,11 +5,12 @@ use std::mem::offset_of;
 use std::ptr;
 
 use ppt_segment::abi::{
-    ABI_VERSION, Claim, Control as Words, GeometryWords, MARGIN, MAX_FRAMES, MaskPage, PAGE,
-    SEGMENT_MAGIC, Section, SegmentHeader, section_kind,
+    ABI_VERSION, Claim, Control as Words, HEADER_LENGTH, MARGIN, MAX_FRAMES, MaskPage,
+    SEGMENT_MAGIC, Section, SegmentHeader,
 };
 
 use super::control::Control;
+use super::shape::Shape;
 use super::table::errno;
 
 /// A mapped segment, and its descriptor.
@@ -20,18 +21,19 @@ pub(super) fn make(
     control: &Control,
     schema_hash: u64,
     nonce: u64,
-    geometry: &GeometryWords,
+    shape: &Shape,
 ) -> Result<Made, i32> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: fills the structure that it is given.
     let known = unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit) } == 0;
-    if !known || limit.rlim_cur < geometry.size {
+    if !known || limit.rlim_cur < shape.words().size {
         return Err(libc::EFBIG); // ftruncate(2) would say it by SIGXFSZ
     }
     let fd = memfd()?;
-    map(fd, geometry)
+    map(fd, shape)
         .map(|base| {
-            initialise(base, control, schema_hash, nonce, geometry);
+            // SAFETY: mapped just now, as large as the shape, and nobody else knows it yet.
+            unsafe { initialise(base, control, schema_hash, nonce, shape) };
             (base, fd)
         })
         .inspect_err(|_| close(fd))
@@ -63,7 +65,8 @@ fn memfd() -> Result<i32, i32> {
     if high == -1 { Err(error) } else { Ok(high) }
 }
 
-fn map(fd: i32, geometry: &GeometryWords) -> Result<*mut c_void, i32> {
+fn map(fd: i32, shape: &Shape) -> Result<*mut c_void, i32> {
+    let geometry = shape.words();
     let size = geometry.size as usize;
     let seals = libc::F_SEAL_SEAL | libc::F_SEAL_SHRINK | libc::F_SEAL_GROW;
     // SAFETY: no pointers.
@@ -94,31 +97,29 @@ fn map(fd: i32, geometry: &GeometryWords) -> Result<*mut c_void, i32> {
 }
 
 /// What an agent writes into a segment that it makes.
-fn initialise(
+///
+/// # Safety
+/// `shape.words().size` bytes are mapped at `base`, which is aligned to pages, and nobody else
+/// touches them meanwhile.
+unsafe fn initialise(
     base: *mut c_void,
     control: &Control,
     schema_hash: u64,
     nonce: u64,
-    g: &GeometryWords,
+    shape: &Shape,
 ) {
     const AGENT_PID: usize = offset_of!(Words, claim) + offset_of!(Claim, agent_pid);
     let now = |clock| {
         let now = super::clock(clock);
         now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
     };
-    let rings = u64::from(g.rings);
-    let section = |kind, offset, length, item| Section { kind, flags: 0, offset, length, item };
-    let mut sections = [section(0, 0, 0, 0); 16];
-    sections[0] = section(section_kind::MASKS, g.masks, PAGE, PAGE);
-    sections[1] = section(section_kind::PROCESS, g.process, PAGE, PAGE);
-    let pitch = u64::from(g.ring_pitch);
-    sections[2] = section(section_kind::RING_HEADERS, g.ring_headers, rings * pitch, pitch);
-    let stride = u64::from(g.stride);
-    sections[3] = section(section_kind::SLOTS, g.slots, rings * (stride << g.log2_slots), stride);
+    let g = shape.words();
+    let mut sections = [Section { kind: 0, flags: 0, offset: 0, length: 0, item: 0 }; 16];
+    sections[..4].copy_from_slice(&shape.sections());
     let header = SegmentHeader {
         magic: SEGMENT_MAGIC,
         abi_version: ABI_VERSION,
-        length: 4096,
+        length: HEADER_LENGTH,
         nonce,
         margin: MARGIN,
         reserved: 0,
@@ -132,8 +133,7 @@ fn initialise(
         created_real_ns: now(libc::CLOCK_REALTIME),
         sections,
     };
-    // SAFETY: header and masks lie in the mapping (the geometry was checked), which is aligned to
-    // pages and which nobody else knows yet.
+    // SAFETY: header and masks lie in the mapping (`Shape`), and nobody else touches it.
     unsafe {
         base.cast::<SegmentHeader>().write(header);
         let enable = base.byte_add(g.masks as usize + offset_of!(MaskPage, enable));

@@ -1,21 +1,19 @@
 //! What happens once a thread and session: `ppt1_join` of `codegen/runtime/c/target.c`, step by
 //! step. Nothing here allocates, locks or loops over foreign data, and errno is left alone.
 
-use std::slice;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use std::sync::atomic::{AtomicU64, compiler_fence};
 
-use ppt_segment::abi::{
-    GeometryWords, LOG2_SLOTS, MAX_RINGS, NO_GATE, PAGE, ProcessPage, ring_state, ring_word,
-};
+use ppt_segment::abi::{GeometryWords, NO_GATE, PAGE, ProcessPage, ring_state};
 use ppt_segment::handshake::under;
-use ppt_segment::ring::Ring;
 
 use super::control::{Control, word};
 use super::descriptor::Buffer;
 use super::exit::{at_thread_exit, keep};
 use super::hello::LOADED;
-use super::table::{self, Base, errno, set_errno};
+use super::mapped::{Mapped, PROCESS_WORDS};
+use super::shape::Shape;
+use super::table::{self, errno, set_errno};
 use super::thread::Place;
 
 /// Words of the process page.
@@ -36,7 +34,7 @@ fn count(counter: &AtomicU64) {
 }
 
 /// The counters of the segment that the thread last knew, if it is still mapped.
-fn process<'a>(control: &Control, place: &Place) -> Option<&'a [AtomicU64; 3]> {
+fn process<'a>(control: &Control, place: &Place) -> Option<&'a [AtomicU64; PROCESS_WORDS]> {
     let words = place.process.load(Relaxed);
     if words.is_null() || table::find(control, place.nonce.load(Relaxed)).is_none() {
         return None;
@@ -88,52 +86,12 @@ fn geometry(control: &Control) -> GeometryWords {
     }
 }
 
-/// Whether everything that will be used lies in the segment, for slots of our stride.
-fn fits(geometry: &GeometryWords, stride: u32) -> bool {
-    let g = geometry;
-    let end = |start: u64, count: u64, bytes: u64| start.checked_add(count.checked_mul(bytes)?);
-    let inside = |end: Option<u64>| end.is_some_and(|end| end <= g.size);
-    let rings = g.rings as u64;
-    g.stride == stride
-        && LOG2_SLOTS.contains(&g.log2_slots)
-        && g.rings <= MAX_RINGS
-        && g.ring_pitch as usize >= ring_word::COUNT * 8
-        && [g.masks, g.process, g.ring_headers, g.slots, g.ring_pitch as u64]
-            .iter()
-            .all(|it| *it % 8 == 0)
-        && inside(end(g.masks, 1, PAGE))
-        && inside(end(g.process, 1, PAGE))
-        && inside(end(g.ring_headers, rings, g.ring_pitch as u64))
-        && inside(end(g.slots, rings, (stride as u64) << g.log2_slots))
-}
-
-/// Ring `index` of a mapped segment.
-fn ring(
-    base: Base,
-    g: &GeometryWords,
-    index: u32,
-) -> (&'static [AtomicU64], Ring<'static, AtomicU64>) {
-    let index = index as u64;
-    let bytes = (g.stride as u64) << g.log2_slots;
-    let header = base.words(g.ring_headers + index * g.ring_pitch as u64);
-    let slots = base.words(g.slots + index * bytes);
-    // SAFETY: both ranges lie in the segment (`fits`), which is mapped and never unmapped. Atomics
-    // suit memory that other processes share.
-    let (header, slots) = unsafe {
-        (
-            slice::from_raw_parts(header, ring_word::COUNT),
-            slice::from_raw_parts(slots, bytes as usize / 8),
-        )
-    };
-    (slots, Ring::new(header, slots, g.stride as usize / 8))
-}
-
 /// Claims the lowest free ring.
-fn claim(place: &Place, base: Base, geometry: &GeometryWords) -> bool {
+fn claim(place: &Place, segment: &Mapped) -> bool {
     // SAFETY: no pointers.
     let tid = unsafe { libc::syscall(libc::SYS_gettid) } as u32;
-    for index in 0..geometry.rings {
-        let (slots, ring) = ring(base, geometry, index);
+    for index in 0..segment.rings() {
+        let (slots, ring) = segment.ring(index);
         if !ring.claim(tid) {
             continue;
         }
@@ -171,7 +129,10 @@ fn remember(place: &Place, gate: u64, nonce: u64, released: u64) {
 
 /// The gate is not the one this thread knows: finds the thread a ring, once per value of the gate,
 /// or counts the frame. Order matters: what is entered once a frame makes no system call.
-fn join(buffer: &'static Buffer, place: &Place, stride: u32, gate: u64) -> Found {
+///
+/// # Safety
+/// `place` is a thread-local of the calling thread, and has no destructor.
+unsafe fn join(buffer: &'static Buffer, place: &Place, stride: u32, gate: u64) -> Found {
     let control = buffer.control;
     keep(buffer.descriptor);
     keep(&raw const LOADED);
@@ -207,15 +168,12 @@ fn join(buffer: &'static Buffer, place: &Place, stride: u32, gate: u64) -> Found
     }
     buffer.guard.empty_on_fork(control); // this may be another constructor's frame
 
-    let mapped = match table::find(control, nonce) {
-        _ if !fits(&geometry, stride) => Err(libc::EINVAL),
-        Some(base) => Ok(base),
-        None => table::map(control, buffer.descriptor.schema_hash(), gate, nonce, &geometry)
-            // by another thread, meanwhile
-            .or_else(|error| table::find(control, nonce).ok_or(error)),
-    };
-    let base = match mapped {
-        Ok(base) => base,
+    let schema_hash = buffer.descriptor.schema_hash();
+    let segment = Shape::of(geometry, stride)
+        .ok_or(libc::EINVAL)
+        .and_then(|shape| table::open(control, schema_hash, gate, nonce, &shape));
+    let segment = match segment {
+        Ok(segment) => segment,
         Err(error) => {
             word!(control, error).store(gate >> 32 << 32 | error as u32 as u64, Relaxed);
             word!(control, failed_nonce).store(nonce, Relaxed);
@@ -230,40 +188,45 @@ fn join(buffer: &'static Buffer, place: &Place, stride: u32, gate: u64) -> Found
         return Found::Joined;
     }
     give_back(buffer, place);
-    let process = base.words(geometry.process);
-    place.process.store(process.cast_mut(), Relaxed);
+    let process = segment.process();
+    place.process.store(process.as_ptr().cast_mut(), Relaxed);
     place.nonce.store(nonce, Relaxed);
-    if !claim(place, base, &geometry) {
+    if !claim(place, &segment) {
         // What is released after the second look changes this number.
-        // SAFETY: the process page lies in the segment (`fits`).
-        let released = unsafe { (*process.add(RELEASED)).load(Acquire) };
-        if !claim(place, base, &geometry) {
+        let released = process[RELEASED].load(Acquire);
+        if !claim(place, &segment) {
             remember(place, gate, nonce, released);
             refuse(control, place, NO_RING, word!(control, no_ring));
             return Found::Refused;
         }
     }
-    at_thread_exit(buffer, place);
+    // SAFETY: the contract of this function.
+    unsafe { at_thread_exit(buffer, place) };
     if control.gate() != gate {
         give_back(buffer, place);
         return Found::GateChanged;
     }
-    place.enable.set(base.words(geometry.masks));
+    place.enable.set(segment.enable().as_ptr());
     place.gate.set(gate);
     Found::Joined
 }
 
 /// Whether the thread, which is busy, has a ring for the gate that it just read.
+///
+/// # Safety
+/// `place` is a thread-local of the calling thread, and has no destructor.
 #[cold]
 #[inline(never)]
-pub(super) fn found(buffer: &'static Buffer, place: &Place, stride: u32, gate: u64) -> bool {
+pub(super) unsafe fn found(buffer: &'static Buffer, place: &Place, stride: u32, gate: u64) -> bool {
     let saved = errno();
-    let mut found = join(buffer, place, stride, gate);
+    // SAFETY: the contract of this function.
+    let join = |gate| unsafe { join(buffer, place, stride, gate) };
+    let mut found = join(gate);
     for _ in 0..4 {
         if found != Found::GateChanged {
             break;
         }
-        found = join(buffer, place, stride, buffer.control.gate());
+        found = join(buffer.control.gate());
     }
     if found == Found::GateChanged {
         count(word!(buffer.control, not_mapped));
@@ -273,15 +236,20 @@ pub(super) fn found(buffer: &'static Buffer, place: &Place, stride: u32, gate: u
 }
 
 /// Finds the thread a ring and touches its pages.
+///
+/// # Safety
+/// `place` is a thread-local of the calling thread, and has no destructor.
 #[cold]
 #[inline(never)]
-pub(super) fn prepare(buffer: &'static Buffer, place: &Place, stride: u32) {
+pub(super) unsafe fn prepare(buffer: &'static Buffer, place: &Place, stride: u32) {
     if place.busy.load(Relaxed) != 0 {
         return;
     }
     place.enter();
     let gate = buffer.control.gate();
-    if gate != 0 && (gate == place.gate.get() || found(buffer, place, stride, gate)) {
+    // SAFETY: the contract of this function.
+    let found = || unsafe { found(buffer, place, stride, gate) };
+    if gate != 0 && (gate == place.gate.get() || found()) {
         let saved = errno();
         let start = place.first.get().addr() as u64 / PAGE * PAGE;
         let bytes = (place.end.get().addr() as u64 - start).next_multiple_of(PAGE);

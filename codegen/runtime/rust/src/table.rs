@@ -1,33 +1,18 @@
 //! The segments that this process has mapped. None is ever unmapped.
 
-use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
-use ppt_segment::abi::{GeometryWords, MAX_SEGMENTS, SEGMENT_MAGIC, SegmentHeader};
+use ppt_segment::abi::MAX_SEGMENTS;
 
 use super::control::Control;
 use super::made;
+use super::mapped::{Base, Mapped};
+use super::shape::Shape;
 
-/// Start of a mapped segment: whole pages, there until the process ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Base(usize);
-
-impl Base {
-    /// The words from byte `offset` on, which is a multiple of 8 inside the segment.
-    pub fn words(self, offset: u64) -> *const AtomicU64 {
-        std::ptr::with_exposed_provenance(self.0.wrapping_add(offset as usize))
-    }
-
-    /// A word of the header.
-    fn header(self, offset: usize) -> u64 {
-        // SAFETY: the header is the first page of the mapping, written before the gate was opened;
-        // an atomic load suits memory that other processes share.
-        unsafe { (*self.words(offset as u64)).load(Relaxed) }
-    }
-
-    fn nonce(self) -> u64 {
-        self.header(std::mem::offset_of!(SegmentHeader, nonce))
-    }
+/// What a row of the table names.
+fn taken(base: u64) -> Base {
+    // SAFETY: rows are filled by `map` alone, with what stays mapped; nobody else writes there.
+    unsafe { Base::new(base as usize) }
 }
 
 /// The mapping of segment `nonce`. After a fork the table is empty: a child finds nothing.
@@ -36,7 +21,7 @@ pub(super) fn find(control: &Control, nonce: u64) -> Option<Base> {
         let [base, _, name, _] = control.segment(row)?;
         let base = match base.load(Acquire) {
             0 => return None,
-            base => Base(base as usize),
+            base => taken(base),
         };
         let name = match name.load(Acquire) {
             0 => base.nonce(), // just mapped by another thread: ask the segment itself
@@ -49,44 +34,83 @@ pub(super) fn find(control: &Control, nonce: u64) -> Option<Base> {
     None
 }
 
-/// Maps the segment that `gate` names, or makes it where that is for us to do. Every thread may
-/// try; the first to enter it in the table wins. The error is an errno.
-pub(super) fn map(
+/// Whether what is mapped at `base`, for segment `nonce`, is as large as `shape` says.
+fn holds(control: &Control, base: Base, nonce: u64, schema_hash: u64, shape: &Shape) -> bool {
+    let rows = (0..MAX_SEGMENTS).filter_map(|row| control.segment(row));
+    let mut sizes = rows.filter_map(|[address, _, name, size]| {
+        let filled = address.load(Acquire) == base.address() && name.load(Acquire) != 0;
+        filled.then(|| size.load(Relaxed))
+    });
+    match sizes.next() {
+        Some(size) => size == shape.words().size,
+        None => base.is(nonce, schema_hash, shape), // just mapped: ask the segment itself
+    }
+}
+
+/// The segment that `gate` names, mapped now or before. The error is an errno.
+pub(super) fn open(
     control: &Control,
     schema_hash: u64,
     gate: u64,
     nonce: u64,
-    geometry: &GeometryWords,
+    shape: &Shape,
+) -> Result<Mapped, i32> {
+    let base = find(control, nonce).map_or_else(
+        || {
+            map(control, schema_hash, gate, nonce, shape)
+                // by another thread, meanwhile
+                .or_else(|error| find(control, nonce).ok_or(error))
+        },
+        Ok,
+    )?;
+    if !holds(control, base, nonce, schema_hash, shape) {
+        return Err(libc::EINVAL);
+    }
+    // SAFETY: the table lists it, so it stays mapped, and it is as large as that (checked).
+    Ok(unsafe { Mapped::new(base, *shape) })
+}
+
+/// Maps the segment that `gate` names, or makes it where that is for us to do. Every thread may
+/// try; the first to enter it in the table wins. The error is an errno.
+fn map(
+    control: &Control,
+    schema_hash: u64,
+    gate: u64,
+    nonce: u64,
+    shape: &Shape,
 ) -> Result<Base, i32> {
+    let size = shape.words().size;
     let (address, fd) = match gate >> 31 & 1 {
-        0 => (attach((gate & 0x7fff_ffff) as i32, nonce, geometry)?, -1),
-        _ => made::make(control, schema_hash, nonce, geometry)?,
+        0 => (attach((gate & 0x7fff_ffff) as i32, schema_hash, nonce, shape)?, -1),
+        _ => made::make(control, schema_hash, nonce, shape)?,
     };
-    let base = Base(address.expose_provenance());
+    // SAFETY: mapped just now, with room for the header (`Shape`). It is unmapped only below, after
+    // its last use.
+    let base = unsafe { Base::new(address.expose_provenance()) };
     let mut other = None;
     for row in 0..MAX_SEGMENTS {
-        let (Some([entry, handle, name, size]), Some(memfd)) =
+        let (Some([entry, handle, name, bytes]), Some(memfd)) =
             (control.segment(row), control.memfd(row))
         else {
             break;
         };
-        match entry.compare_exchange(0, base.0 as u64, AcqRel, Acquire) {
+        match entry.compare_exchange(0, base.address(), AcqRel, Acquire) {
             Ok(_) => {
                 memfd.store((fd + 1) as u64, Relaxed);
-                size.store(geometry.size, Relaxed);
+                bytes.store(size, Relaxed);
                 handle.store(gate, Relaxed);
                 name.store(nonce, Release);
                 return Ok(base);
             }
-            Err(taken) if Base(taken as usize).nonce() == nonce => {
-                other = Some(Base(taken as usize));
+            Err(there) if taken(there).nonce() == nonce => {
+                other = Some(taken(there));
                 break;
             }
             Err(_) => {}
         }
     }
     // SAFETY: mapped a moment ago, and nobody else knows it. For System V memory, too, this is all.
-    unsafe { libc::munmap(address, geometry.size as usize) };
+    unsafe { libc::munmap(address, size as usize) };
     if fd != -1 {
         made::close(fd);
     }
@@ -94,24 +118,22 @@ pub(super) fn map(
 }
 
 /// Maps System V segment `id`.
-fn attach(id: i32, nonce: u64, geometry: &GeometryWords) -> Result<*mut libc::c_void, i32> {
+fn attach(id: i32, schema_hash: u64, nonce: u64, shape: &Shape) -> Result<*mut libc::c_void, i32> {
     // SAFETY: the kernel chooses an unused address.
     let address = unsafe { libc::shmat(id, std::ptr::null(), 0) };
     if address as isize == -1 {
         return Err(errno());
     }
-    let base = Base(address.expose_provenance());
-    let stride = base.header(std::mem::offset_of!(SegmentHeader, stride)) as u32;
-    if base.header(std::mem::offset_of!(SegmentHeader, magic)) != SEGMENT_MAGIC
-        || base.nonce() != nonce
-        || stride != geometry.stride
-    {
+    // SAFETY: mapped just now, and what is mapped is whole pages. It is unmapped only below, after
+    // its last use.
+    let base = unsafe { Base::new(address.expose_provenance()) };
+    if !base.is(nonce, schema_hash, shape) {
         // SAFETY: it came from shmat a moment ago, and nobody else knows it.
         unsafe { libc::shmdt(address) };
         return Err(libc::ESTALE); // the id belongs to somebody else by now
     }
     // SAFETY: our own mapping; what the advice changes is what a fork copies.
-    unsafe { libc::madvise(address, geometry.size as usize, libc::MADV_DONTFORK) };
+    unsafe { libc::madvise(address, shape.words().size as usize, libc::MADV_DONTFORK) };
     Ok(address)
 }
 

@@ -100,7 +100,7 @@ impl<const STRIDE: usize> Thread<STRIDE> {
     /// No ring yet.
     #[expect(clippy::new_without_default, reason = "only thread-locals are threads")]
     pub const fn new() -> Self {
-        const { assert!(STRIDE >= 16 && STRIDE % 8 == 0) };
+        const { assert!(STRIDE >= 16 && STRIDE % 8 == 0 && !std::mem::needs_drop::<Place>()) };
         Self(Place::new())
     }
 }
@@ -135,7 +135,9 @@ pub fn begin<const STRIDE: usize>(
         }
         place.enter();
         let gate = control.gate();
-        if gate != place.gate.get() && !slow::found(buffer, place, STRIDE as u32, gate) {
+        // SAFETY: `with` gives a thread-local of this thread; `Place` has no destructor (asserted).
+        let found = || unsafe { slow::found(buffer, place, STRIDE as u32, gate) };
+        if gate != place.gate.get() && !found() {
             place.leave();
             return None;
         }
@@ -229,7 +231,8 @@ pub fn prepare<const STRIDE: usize>(
     thread: &'static LocalKey<Thread<STRIDE>>,
 ) {
     if control.on() {
-        thread.with(|Thread(place)| slow::prepare(buffer, place, STRIDE as u32));
+        // SAFETY: as in `begin`.
+        thread.with(|Thread(place)| unsafe { slow::prepare(buffer, place, STRIDE as u32) });
     }
 }
 
