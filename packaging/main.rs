@@ -5,6 +5,8 @@
 //! cargo run --example packaging PREFIX BINARIES
 //! ```
 
+#![forbid(unsafe_code)]
+
 mod man;
 
 // What was typed is defined in one place; the rest of these is what it is made of.

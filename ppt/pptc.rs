@@ -6,6 +6,8 @@
 //! example.c  example.frame  example.h
 //! ```
 
+#![forbid(unsafe_code)]
+
 mod exit;
 mod fmt;
 mod pptc_args;

@@ -4,6 +4,8 @@
 //! lines through those of one host: ticks to monotonic time, and that to the epoch. [`Stamps`] reads
 //! the stamps of one chunk of frames by it.
 
+#![forbid(unsafe_code)]
+
 mod line;
 mod reading;
 mod stamps;

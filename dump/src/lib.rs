@@ -16,6 +16,8 @@
 //!
 //! All processors make the rows of a file, in order; memory does not grow with the capture.
 
+#![forbid(unsafe_code)]
+
 mod cell;
 mod csv;
 mod dump;

@@ -17,6 +17,8 @@
 //! Without the feature `parser` only the half remains that reads schemas back: [`schema`],
 //! [`layout`], [`mod@columns`].
 
+#![forbid(unsafe_code)]
+
 // What pest derives names it, when pest is built without std.
 #[cfg(feature = "parser")]
 extern crate alloc;

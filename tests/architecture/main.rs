@@ -1,6 +1,7 @@
 //! The arrows between folders, held against `cargo metadata`, and within each of them.
 
 mod circles;
+mod unsafety;
 
 use std::collections::BTreeSet;
 use std::fs;

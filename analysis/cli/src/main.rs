@@ -1,5 +1,7 @@
 //! Asks captures. For now it knows one word, `sql`.
 
+#![forbid(unsafe_code)]
+
 use std::io::{self, IsTerminal, Read, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;

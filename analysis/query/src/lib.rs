@@ -4,6 +4,8 @@
 //! An [`Engine`] answers SQL over a [`CaptureSet`]. What a table is, `ppt-tables` says; what is added
 //! to SQL is one file in `functions/` and one line in its list.
 
+#![forbid(unsafe_code)]
+
 mod bounds;
 mod engine;
 mod error;

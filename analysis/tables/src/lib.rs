@@ -13,6 +13,8 @@
 //! holds. Tables of the account read captures as a whole once, as `ppt info` does
 //! ([`CaptureSet::verify`]), and so does opening one whose heads are damaged.
 
+#![forbid(unsafe_code)]
+
 mod bounds;
 mod builder;
 mod catalog;

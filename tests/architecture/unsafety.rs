@@ -1,0 +1,97 @@
+//! `unsafe` is in few files, and they are listed here. A crate without any forbids it.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use proc_macro2::{TokenStream, TokenTree};
+
+use super::{metadata, sources};
+
+/// The files of a package that contain `unsafe`, from its folder on.
+const FILES: [(&str, &[&str]); 7] = [
+    ("ppt", &["ppt/cmd/run/command.rs", "ppt/live/follow/reception.rs", "ppt/signals.rs"]),
+    ("ppt-agent", &["src/confined.rs", "src/counter.rs", "src/fork.rs", "src/threads.rs"]),
+    ("ppt-capture", &["src/codec.rs"]),
+    ("ppt-fuzz", &["src/capture.rs", "src/memory.rs", "src/segment.rs"]),
+    ("ppt-listener", &["src/clocks.rs"]),
+    (
+        "ppt-probe",
+        &[
+            "src/bytes.rs",
+            "src/descriptor.rs",
+            "src/enabled.rs",
+            "src/exit.rs",
+            "src/fork.rs",
+            "src/hello.rs",
+            "src/loaded.rs",
+            "src/made.rs",
+            "src/mapped.rs",
+            "src/refuses.rs",
+            "src/slow.rs",
+            "src/table.rs",
+            "src/thread.rs",
+            "src/ticks.rs",
+        ],
+    ),
+    (
+        "ppt-segment",
+        &["src/guard.rs", "src/mapping.rs", "src/memfd.rs", "src/segment.rs", "src/sysv.rs"],
+    ),
+];
+
+/// Whether `unsafe` is among the tokens, those of macros and attributes included.
+fn is_unsafe(tokens: TokenStream) -> bool {
+    tokens.into_iter().any(|tree| match tree {
+        TokenTree::Group(group) => is_unsafe(group.stream()),
+        TokenTree::Ident(ident) => ident == "unsafe",
+        _ => false,
+    })
+}
+
+fn listed(package: &str) -> &'static [&'static str] {
+    FILES.iter().find(|it| it.0 == package).map_or(&[], |it| it.1)
+}
+
+/// Where the libraries, programs and examples of a package begin.
+fn roots(package: &serde_json::Value) -> Vec<PathBuf> {
+    let shipped = |target: &&serde_json::Value| {
+        let kinds = target["kind"].as_array().unwrap();
+        kinds.iter().any(|kind| ["lib", "bin", "example"].iter().any(|it| kind == it))
+    };
+    let targets = package["targets"].as_array().unwrap();
+    targets.iter().filter(shipped).map(|it| it["src_path"].as_str().unwrap().into()).collect()
+}
+
+#[test]
+fn few_files_are_unsafe_and_the_other_crates_forbid_it() {
+    let metadata = metadata();
+    let mut seen = 0;
+    let mut wrong = Vec::new();
+    for package in metadata["packages"].as_array().unwrap() {
+        let name = package["name"].as_str().unwrap();
+        let folder = Path::new(package["manifest_path"].as_str().unwrap()).parent().unwrap();
+        let roots = roots(package);
+        let mut files = Vec::new();
+        let folders: BTreeSet<_> = roots.iter().map(|it| it.parent().unwrap()).collect();
+        folders.iter().for_each(|it| sources(it, &mut files));
+        let mut found: Vec<_> = files
+            .iter()
+            .filter(|it| is_unsafe(fs::read_to_string(it).unwrap().parse().unwrap()))
+            .map(|it| it.strip_prefix(folder).unwrap().to_str().unwrap())
+            .collect();
+        found.sort_unstable();
+        if found != listed(name) {
+            wrong.push(format!("(\"{name}\", &{found:?}),"));
+        }
+        for root in roots.iter().filter(|_| found.is_empty()) {
+            let text = fs::read_to_string(root).unwrap();
+            if !text.contains("\n#![forbid(unsafe_code)]\n") {
+                wrong.push(format!("{} does not forbid unsafe code", root.display()));
+            }
+        }
+        seen += files.len();
+    }
+    assert!(wrong.is_empty(), "not as listed:\n{}", wrong.join("\n"));
+    assert!(seen > 200, "{seen} files");
+}
