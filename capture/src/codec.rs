@@ -184,6 +184,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "calls zstd")]
     fn what_is_packed_comes_back() {
         let mut unpacker = Unpacker::default();
         for codec in CODECS {
@@ -200,6 +201,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "calls zstd")]
     fn what_would_not_shrink_stays_as_it_is() {
         let mut word = 1u64;
         let noise: Vec<u8> = std::iter::repeat_with(|| {
@@ -219,6 +221,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "calls zstd")]
     fn lengths_that_lie_are_damage_and_take_no_memory() {
         let raw = frames(100);
         let mut unpacker = Unpacker::default();
@@ -242,6 +245,7 @@ mod tests {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..<_>::default() })]
 
         #[test]
+        #[cfg_attr(miri, ignore = "calls zstd")]
         fn garbage_is_damage(
             code in 1..3u16,
             bytes in prop::collection::vec(any::<u8>(), 0..300),

@@ -120,7 +120,9 @@ mod tests {
     #[test]
     fn every_flipped_bit_is_noticed() {
         let bytes = header().encode();
-        for bit in 0..bytes.len() * 8 {
+        // Miri takes its time.
+        let step = if cfg!(miri) { 911 } else { 1 };
+        for bit in (0..bytes.len() * 8).step_by(step) {
             let mut bytes = bytes;
             bytes[bit / 8] ^= 1 << (bit % 8);
             assert!(FileHeader::decode(&bytes).is_err(), "bit {bit}");

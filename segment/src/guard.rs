@@ -174,6 +174,7 @@ mod tests {
     use std::os::fd::AsRawFd;
 
     #[test]
+    #[cfg_attr(miri, ignore = "needs memfd_create(2)")]
     fn a_mapping_that_lost_its_memory_reads_as_zeros() {
         let file = memfd::tests::make(8192, libc::F_SEAL_SEAL);
         // SAFETY: the kernel chooses an unused address.

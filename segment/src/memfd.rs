@@ -64,6 +64,7 @@ pub(crate) mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "needs memfd_create(2)")]
     fn only_sealed_memfds_of_the_right_size_are_mapped() {
         let refused = |file: BorrowedFd<'_>| map(file, 8192).unwrap().unwrap_err();
         assert_eq!(refused(std::io::stdin().as_fd()), "kind of file");

@@ -385,6 +385,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "needs shared memory")]
     fn a_removed_segment_is_adopted_while_it_is_held() {
         let first = create(77);
         RingWriter::new(first.ring(2)).write([1, 2, 3]);
@@ -408,6 +409,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "needs shared memory")]
     fn an_awaited_segment_is_empty_until_it_is_filled() {
         let (theirs, file) = made_by_a_target(81);
         let ours = Segment::awaited(identity(81)).unwrap();
@@ -425,6 +427,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "needs shared memory")]
     fn an_awaited_segment_is_filled_by_no_other() {
         let (_, file) = made_by_a_target(82);
         let differs = |nonce, schema_hash| {
@@ -445,6 +448,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "needs shared memory")]
     fn another_segment_is_not_adopted() {
         let segment = create(78);
         let id = segment.id().unwrap();
@@ -459,6 +463,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "needs shared memory")]
     fn giving_back_keeps_what_a_writer_may_be_in() {
         let segment = create(80);
         segment.populate_headers().unwrap();
@@ -481,6 +486,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "needs shared memory")]
     fn what_nobody_has_read_is_not_given_back() {
         let segment = create(83);
         let mut writer = RingWriter::new(segment.ring(1));

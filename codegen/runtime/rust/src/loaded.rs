@@ -65,6 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[cfg_attr(miri, ignore = "needs madvise(2)")]
     fn a_buffer_is_listed_once() {
         static CONTROL: Control = Control::new();
         static DESCRIPTOR: Descriptor = Descriptor::new(

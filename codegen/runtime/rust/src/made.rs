@@ -101,7 +101,7 @@ fn map(fd: i32, shape: &Shape) -> Result<*mut c_void, i32> {
 /// # Safety
 /// `shape.words().size` bytes are mapped at `base`, which is aligned to pages, and nobody else
 /// touches them meanwhile.
-unsafe fn initialise(
+pub(super) unsafe fn initialise(
     base: *mut c_void,
     control: &Control,
     schema_hash: u64,

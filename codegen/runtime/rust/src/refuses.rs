@@ -77,6 +77,7 @@ fn spoil(id: u64, offset: usize) {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "needs System V shared memory")]
 fn what_no_agent_makes_is_not_written_into() {
     let nonce = 77;
     let good = segment(nonce, 3);

@@ -87,7 +87,7 @@ fn geometry(control: &Control) -> GeometryWords {
 }
 
 /// Claims the lowest free ring.
-fn claim(place: &Place, segment: &Mapped) -> bool {
+pub(super) fn claim(place: &Place, segment: &Mapped) -> bool {
     // SAFETY: no pointers.
     let tid = unsafe { libc::syscall(libc::SYS_gettid) } as u32;
     for index in 0..segment.rings() {

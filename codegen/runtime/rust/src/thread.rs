@@ -247,3 +247,82 @@ pub fn busy<const STRIDE: usize>(
         thread.with(|Thread(place)| slow::nested(buffer, place));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::alloc;
+    use std::sync::atomic::Ordering::Relaxed;
+
+    use ppt_segment::abi::PAGE;
+    use ppt_segment::{Geometry, RingReader};
+
+    use super::super::control::word;
+    use super::super::made::initialise;
+    use super::super::mapped::{Base, Mapped};
+    use super::super::shape::Shape;
+    use super::super::{Descriptor, Layout};
+    use super::*;
+
+    const HASH: u64 = 5;
+    const GATE: u64 = 1 << 32 | 7;
+
+    static CONTROL: Control = Control::new();
+    static DESCRIPTOR: Descriptor = Descriptor::new(
+        &DESCRIPTOR,
+        &CONTROL,
+        "{}",
+        Layout { hash: HASH, stride: 64, log2_slots: 2, frames: 256 },
+    );
+    static BUFFER: Buffer = Buffer::new(&DESCRIPTOR, &CONTROL);
+    thread_local! {
+        static THREAD: Thread<64> = const { Thread::new() };
+    }
+
+    /// The hot path over memory of our own, which Miri watches.
+    #[test]
+    fn frames_keep_to_their_ring() {
+        let shape = Shape::of(Geometry::new(64, 2, 2).unwrap().words(), 64).unwrap();
+        let size = shape.words().size as usize;
+        let layout = alloc::Layout::from_size_align(size, PAGE as usize).unwrap();
+        // SAFETY: the layout has a size.
+        let memory = unsafe { alloc::alloc_zeroed(layout) };
+        // SAFETY: as large as the shape, aligned to pages, and ours until the end of this test,
+        // which no frame outlives.
+        let (base, segment) = unsafe {
+            initialise(memory.cast(), &CONTROL, HASH, 9, &shape);
+            let base = Base::new(memory.expose_provenance());
+            (base, Mapped::new(base, shape))
+        };
+        assert!(base.is(9, HASH, &shape));
+        assert!(!base.is(8, HASH, &shape) && !base.is(9, HASH + 1, &shape));
+
+        THREAD.with(|Thread(place)| {
+            assert!(slow::claim(place, &segment));
+            place.enable.set(segment.enable().as_ptr());
+            place.gate.set(GATE);
+        });
+        word!(CONTROL, gate).store(GATE, Relaxed);
+        let mut reader = RingReader::new(segment.ring(0).1, 0);
+        let array: [u8; 20] = std::array::from_fn(|index| index as u8);
+        for n in 1..=9 {
+            let frame = begin(&CONTROL, &BUFFER, &THREAD, 255).unwrap();
+            frame.put::<1>(n);
+            frame.put_array::<u8, 20, 2, 3, 2>(&array);
+            frame.put::<7>(!n);
+            frame.end();
+            let mut read = [0; 8];
+            assert_eq!(reader.poll(&mut read).unwrap().count, 1);
+            let expected = [n, n, 0x0a09_0807_0605_0403, 0x1211_100f_0e0d_0c0b, 0, 0, 0, !n];
+            assert_eq!(read, expected);
+        }
+        segment.enable()[3].store(u64::MAX >> 1, Relaxed);
+        assert!(begin(&CONTROL, &BUFFER, &THREAD, 255).is_none(), "nobody wants it");
+        begin(&CONTROL, &BUFFER, &THREAD, 254).unwrap().end();
+        assert_eq!((segment.ring(0).1.tail(), segment.ring(1).1.tail()), (10, 0));
+
+        word!(CONTROL, gate).store(0, Relaxed);
+        THREAD.with(|Thread(place)| place.gate.set(NO_GATE));
+        // SAFETY: allocated above; nobody uses it any more.
+        unsafe { alloc::dealloc(memory, layout) };
+    }
+}
