@@ -54,7 +54,7 @@ static const char ppt1_schema[] =
     "type\":\"bool\",\"offset\":10},{\"name\":\"when\",\"type\":\"ns\",\"clock\":\"monotonic\""
     ",\"offset\":16,\"at\":true}],\"doc\":\"a user came or went\"}],\"enums\":[{\"name\":\"Ki"
     "nd\",\"type\":\"u8\",\"values\":[[\"TIMEOUT\",0],[\"UPDATE\",1],[\"LOGIN\",2]]}],\"tags\""
-    ":[[\"build\",\"r1234\"]]}";
+    ":[[\"build\",\"r1234\"]],\"slots_stated\":true}";
 #pragma GCC diagnostic pop
 
 #if defined(__SANITIZE_THREAD__) && !defined(__clang__) && __GNUC__ > 10
