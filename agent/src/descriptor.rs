@@ -99,7 +99,9 @@ fn believed(
         return Err("its stride is not that of its schema".into());
     }
     let control = word(std::mem::offset_of!(Descriptor, control_address));
-    if !control.is_multiple_of(PAGE) {
+    // Not by `PAGE`: where the kernel's pages are smaller than that, valgrind and the loaders of musl
+    // and of glibc before 2.35 align what they load by those. It is alone in them all the same.
+    if !control.is_multiple_of(procfs::page_size()) {
         return Err("its control page is misaligned".into());
     }
     if let Some(where_it_is) = unfit(mappings, control) {

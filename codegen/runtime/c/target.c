@@ -550,8 +550,8 @@ PPT1_WEAK void PPT1_(prepare)(void) {
     if (gate != 0 && (gate == t->gate || ppt1_slow(t, gate))) {
         int saved = errno;
         uint64_t start = PPT1_AT(uint64_t, t->first) / PPT1_PAGE * PPT1_PAGE;
-        uint64_t bytes = PPT1_AT(uint64_t, t->end) - start + PPT1_PAGE - 1;
-        madvise(PPT1_AT(void *, start), bytes / PPT1_PAGE * PPT1_PAGE, MADV_POPULATE_WRITE);
+        /* The kernel rounds the end up by its own page; by ours it might be another's memory. */
+        madvise(PPT1_AT(void *, start), PPT1_AT(uint64_t, t->end) - start, MADV_POPULATE_WRITE);
         errno = saved;
     }
     ppt1_leave(t);

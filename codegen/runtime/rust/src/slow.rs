@@ -252,7 +252,8 @@ pub(super) unsafe fn prepare(buffer: &'static Buffer, place: &Place, stride: u32
     if gate != 0 && (gate == place.gate.get() || found()) {
         let saved = errno();
         let start = place.first.get().addr() as u64 / PAGE * PAGE;
-        let bytes = (place.end.get().addr() as u64 - start).next_multiple_of(PAGE);
+        // The kernel rounds the end up by its own page; by ours it might be another's memory.
+        let bytes = place.end.get().addr() as u64 - start;
         let start = std::ptr::with_exposed_provenance_mut(start as usize);
         // SAFETY: the pages of our ring, which lies in a mapped segment; they are read and written
         // back by the kernel, as if by a store of what is there.
