@@ -48,7 +48,7 @@ fn when_in_the_file(bench: &Bench, rows: u64) -> Ran {
         if ran.stdout.lines().count() as u64 > rows {
             return ran;
         }
-        assert!(start.elapsed() < PATIENCE, "{ran:?}");
+        assert!(start.elapsed() < *PATIENCE, "{ran:?}");
         std::thread::sleep(Duration::from_millis(5));
     }
 }

@@ -161,7 +161,7 @@ fn says(thread: Pid, [number, fd, address]: [u64; 3]) -> Option<[u8; 8]> {
 fn watch(pid: Pid) -> Sender<()> {
     let (ended, end) = channel();
     std::thread::spawn(move || {
-        if end.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+        if end.recv_timeout(*PATIENCE) == Err(RecvTimeoutError::Timeout) {
             let _ = kill(pid, Signal::SIGKILL);
         }
     });

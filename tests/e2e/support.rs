@@ -8,13 +8,18 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Output, Stdio};
+use std::sync::LazyLock;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use serde_json::Value;
 
-/// How long anything that is waited for may take before the test gives up.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+/// How long anything that is waited for may take before the test gives up: a minute, or as many as
+/// PPT_PATIENCE says, for machines that are emulated.
+pub static PATIENCE: LazyLock<Duration> = LazyLock::new(|| {
+    let minutes = std::env::var("PPT_PATIENCE").map_or(1, |it| it.parse().expect("minutes"));
+    Duration::from_secs(60 * minutes)
+});
 
 /// The root of the repository.
 pub fn root() -> &'static Path {
@@ -236,7 +241,7 @@ impl Lines {
     /// The rest of the next line that starts with `prefix`.
     pub fn wait_for(&self, prefix: &str) -> String {
         loop {
-            match self.receiver.recv_timeout(PATIENCE) {
+            match self.receiver.recv_timeout(*PATIENCE) {
                 Ok(line) => {
                     self.seen.borrow_mut().push(line.clone());
                     if let Some(rest) = line.strip_prefix(prefix) {
@@ -258,7 +263,7 @@ impl Lines {
 
     /// Everything until the pipe is closed, and what was seen before.
     pub fn rest(&self) -> String {
-        while let Ok(line) = self.receiver.recv_timeout(PATIENCE) {
+        while let Ok(line) = self.receiver.recv_timeout(*PATIENCE) {
             self.seen.borrow_mut().push(line);
         }
         self.seen.borrow().join("\n")
@@ -523,7 +528,7 @@ pub fn child_of(pid: u32) -> u32 {
 pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     let start = std::time::Instant::now();
     while !is_so() {
-        assert!(start.elapsed() < PATIENCE, "it never came to be that {what}");
+        assert!(start.elapsed() < *PATIENCE, "it never came to be that {what}");
         std::thread::sleep(Duration::from_millis(1));
     }
 }
