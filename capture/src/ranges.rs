@@ -104,6 +104,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "too long")]
     fn a_set_full_of_holes_stays_small_and_counts_on() {
         let mut set = Ranges::default();
         for n in 0..3 * MAX_RANGES as u64 {
