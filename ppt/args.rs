@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
 
 use clap::builder::NonEmptyStringValueParser;
@@ -300,10 +301,10 @@ pub(crate) struct Dump {
     pub(crate) gaps: bool,
     /// Only from here on, including the bound: a sequence number (500), a time since the capture
     /// began (1.5s), or a time in UTC (2026-11-21T15:04:05.5Z, or @ and seconds since the epoch).
-    #[arg(long, value_name = "WHERE", value_parser = measure::bound)]
+    #[arg(long, value_name = "WHERE", value_parser = Bound::from_str)]
     pub(crate) from: Option<Bound>,
     /// Only up to here, including the bound, in the same notation.
-    #[arg(long, value_name = "WHERE", value_parser = measure::bound)]
+    #[arg(long, value_name = "WHERE", value_parser = Bound::from_str)]
     pub(crate) to: Option<Bound>,
 }
 

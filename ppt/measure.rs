@@ -1,8 +1,6 @@
 //! Sizes and durations, as people write and read them.
 
-use std::time::{Duration, UNIX_EPOCH};
-
-use ppt_dump::Bound;
+use std::time::Duration;
 
 /// When a capture goes on in another file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,29 +31,6 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
         Ok(_) => Err("a duration is longer than nothing".into()),
         Err(_) => Err("a duration is a number and its unit, such as 8ms, 2s or 1m30s".into()),
     }
-}
-
-/// A place in a capture: `500`, a sequence number; `1.5s`, since its start; `2026-11-21T15:04:05Z`,
-/// UTC; `@1795273445.5`, seconds since the epoch, and `@1795273445500000000ns`, as tables have it.
-pub(crate) fn bound(text: &str) -> Result<Bound, String> {
-    let since = |text: &str| humantime::parse_duration(text).ok();
-    let epoch = |since: Duration| u64::try_from(since.as_nanos()).ok().map(Bound::Epoch);
-    let is_plain = |text: &str| text.bytes().all(|it| it.is_ascii_digit() || it == b'.');
-    let utc = |text: &str| {
-        let time = humantime::parse_rfc3339_weak(text).ok()?;
-        time.duration_since(UNIX_EPOCH).ok()
-    };
-    let found = match text.strip_prefix('@') {
-        Some(seconds) if is_plain(seconds) => since(&format!("{seconds}s")).and_then(epoch),
-        Some(number) => since(number).and_then(epoch),
-        None if text.bytes().all(|it| it.is_ascii_digit()) => text.parse().ok().map(Bound::Seq),
-        None => utc(text).and_then(epoch).or_else(|| since(text).map(Bound::Since)),
-    };
-    found.ok_or_else(|| {
-        "a sequence number (500), a time since the start (1.5s, 200ms), or a time in UTC \
-         (2026-11-21T15:04:05.5Z, or @ and seconds since the epoch)"
-            .into()
-    })
 }
 
 /// `60s` or `1G`: a unit of time is written small, one of size large.
@@ -142,36 +117,6 @@ mod tests {
         assert_eq!(duration("8ms"), Ok(Duration::from_millis(8)));
         assert!(duration("0s").is_err());
         assert!(duration("5").is_err());
-    }
-
-    #[test]
-    fn bounds_are_numbers_or_times() {
-        assert_eq!(bound("500"), Ok(Bound::Seq(500)));
-        assert_eq!(bound("1.5s"), Ok(Bound::Since(Duration::from_millis(1500))));
-        assert_eq!(bound("0s"), Ok(Bound::Since(Duration::ZERO)));
-        let expected = Ok(Bound::Epoch(1_795_273_445_500_000_000));
-        assert_eq!(bound("2026-11-21T15:04:05.5Z"), expected);
-        assert_eq!(bound("2026-11-21 15:04:05.5"), expected);
-        assert_eq!(bound("@1795273445.5"), expected);
-        assert_eq!(bound("@1795273445500000000ns"), expected);
-        assert_eq!(bound("@0"), Ok(Bound::Epoch(0)));
-        for bad in [
-            "",
-            "@",
-            "-1",
-            "1.5",
-            "5 apples",
-            "@now",
-            "15:04",
-            "2026-11-21",
-            "@1e9",
-            "ü",
-            "2026-11-21T15:04:05+01:00",
-            "99999999999999999999",
-            "@99999999999",
-        ] {
-            assert!(bound(bad).is_err(), "{bad}");
-        }
     }
 
     #[test]

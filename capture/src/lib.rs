@@ -15,6 +15,7 @@
 //! between them is damage to the file.
 
 mod account;
+mod bound;
 mod bytes;
 mod cause;
 mod chunk;
@@ -39,6 +40,7 @@ mod writer;
 pub use ppt_frame_dsl as frame_dsl;
 
 pub use account::{Account, Mismatch, RingAccount, RingKey};
+pub use bound::{Bound, NoBound};
 pub use cause::{Cause, Dropped, Lost};
 pub use chunk::{Drops, FramesHead, Gap, Kind};
 pub use chunk_file::{ChunkFile, Payload};

@@ -2,11 +2,9 @@
 
 use std::io;
 
-use ppt_capture::CaptureError;
+use ppt_capture::{Bound, CaptureError};
 use strum::VariantNames;
 use thiserror::Error;
-
-use crate::options::Bound;
 
 /// Why a table could not be written.
 #[derive(Debug, Error, strum::IntoStaticStr, strum::VariantNames)]

@@ -41,5 +41,6 @@ pub use dump::{Outcome, dump, dump_stream};
 pub use error::DumpError;
 pub use escape::escape;
 pub use info::Info;
-pub use options::{Bound, Format, Options};
+pub use options::{Format, Options};
+pub use ppt_capture::Bound;
 pub use table::{TableWriter, Value};

@@ -1,7 +1,6 @@
 //! What is wanted of a capture.
 
-use std::fmt;
-use std::time::Duration;
+use ppt_capture::Bound;
 
 /// What a table looks like.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -31,27 +30,4 @@ pub struct Options {
     pub from: Option<Bound>,
     /// The last row that is wanted; None: to the end.
     pub to: Option<Bound>,
-}
-
-/// Where the wanted part of a capture begins or ends; belongs to it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Bound {
-    /// The frame of this sequence number, in each ring.
-    Seq(u64),
-    /// So long after the capture began.
-    Since(Duration),
-    /// This time, ns since the epoch.
-    Epoch(u64),
-}
-
-impl fmt::Display for Bound {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Bound::Seq(seq) => write!(f, "frame {seq}"),
-            Bound::Since(time) => write!(f, "{time:?} after the start"),
-            Bound::Epoch(ns) => {
-                write!(f, "{}.{:09} s since the epoch", ns / 1_000_000_000, ns % 1_000_000_000)
-            }
-        }
-    }
 }

@@ -10,10 +10,9 @@
 use std::cell::Cell;
 
 use ppt_capture::columns::Time;
-use ppt_capture::{ClockTable, FileHeader, FramesHead, Gap, Stamps};
+use ppt_capture::{Bound, ClockTable, FileHeader, FramesHead, Gap, Stamps};
 
 use crate::error::DumpError;
-use crate::options::Bound;
 use crate::plan::Plan;
 
 /// The bounds of a table, held against what a capture says of its clocks.

@@ -79,6 +79,9 @@ pub enum TableError {
         /// Why.
         error: CaptureError,
     },
+    /// Nobody waits for them any more.
+    #[error("cancelled")]
+    Cancelled,
     /// Arrow refuses the columns; a bug.
     #[error(transparent)]
     Arrow(#[from] arrow_schema::ArrowError),

@@ -20,6 +20,7 @@ mod builder;
 mod catalog;
 mod directory;
 mod error;
+mod loss;
 mod nest;
 mod of_chunks;
 mod paths;
@@ -29,10 +30,16 @@ mod small;
 mod standard;
 mod table;
 mod tables;
+mod watch;
 
 pub use bounds::{Bounded, Bounds, Number, Range, Word};
 pub use directory::Directory;
 pub use error::{Conflict, SetError, TableError};
+pub use loss::Loss;
 pub use set::{CaptureSet, Trouble};
 pub use standard::{STANDARD, Standard};
 pub use table::{Batches, Pass, Planned, Request, Runner, Scan, Start, Table};
+pub use watch::Watch;
+
+/// A place in a capture.
+pub use ppt_capture::Bound;

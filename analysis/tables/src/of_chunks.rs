@@ -296,6 +296,8 @@ impl<T: OfChunks> Scan for ChunkScan<T> {
 
     fn read(&self, part: usize) -> Batches {
         let range = self.parts[part]..self.parts[part + 1];
+        let chunks = self.chosen[range.clone()].iter();
+        self.set.watch().plan(chunks.map(|&it| u64::from(self.chunk(it).len)).sum());
         let builders = self.columns.iter().map(|&column| {
             let words = self.of.words(column);
             Builder::new(self.of.schema().field(column).data_type(), words.as_ref())
@@ -453,6 +455,10 @@ impl<T: OfChunks> Reading<T> {
             if rows > 0 && full {
                 break;
             }
+            if self.set.watch().is_cancelled() {
+                return Err(TableError::Cancelled);
+            }
+            self.set.watch().count(chunk.len.into());
             let opened = &self.set.captures()[capture as usize];
             let ahead = self.ahead(capture, &chunk);
             if self.file.as_ref().is_none_or(|(of, _)| *of != capture) {

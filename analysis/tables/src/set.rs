@@ -14,6 +14,7 @@ use crate::builder::Dictionary;
 use crate::catalog::{Catalog, Owner};
 use crate::error::{SetError, TableError};
 use crate::paths::expand;
+use crate::watch::Watch;
 
 /// Captures, each once.
 ///
@@ -23,6 +24,7 @@ pub struct CaptureSet {
     captures: Vec<Opened>,
     /// What their rows are named by.
     names: Names,
+    watch: Watch,
 }
 
 /// Something that is wrong with a capture, though its good rows are read.
@@ -110,7 +112,7 @@ impl CaptureSet {
             }
         }
         let names = Names::of(&captures);
-        Ok(CaptureSet { captures, names })
+        Ok(CaptureSet { captures, names, watch: Watch::default() })
     }
 
     /// Reads every capture as a whole, once: from then on all that is said of them is what
@@ -129,6 +131,11 @@ impl CaptureSet {
     /// What is wrong with them, as far as it is known by now.
     pub fn troubles(&self) -> Vec<Trouble> {
         self.captures.iter().filter_map(Opened::trouble).collect()
+    }
+
+    /// How far readers are.
+    pub fn watch(&self) -> &Watch {
+        &self.watch
     }
 
     pub(crate) fn captures(&self) -> &[Opened] {

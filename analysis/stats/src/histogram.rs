@@ -1,0 +1,180 @@
+//! How values are spread, as bins that can be drawn.
+
+use crate::sketch::{Sketch, middle};
+
+/// How wide bins are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scale {
+    /// Each as wide as any other.
+    Linear,
+    /// Each so many times as wide as the one before.
+    Logarithmic,
+}
+
+/// A bin: from its beginning up to the next one's.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Bin {
+    /// Where it begins.
+    pub from: f64,
+    /// Where it ends.
+    pub to: f64,
+    /// Values in it.
+    pub count: u64,
+}
+
+/// How values are spread.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Histogram {
+    /// How wide bins are.
+    pub scale: Scale,
+    /// One after the other, without holes.
+    pub bins: Vec<Bin>,
+    /// Where values crowd: the middles of those bins, in order. More than one: it has several modes.
+    pub modes: Vec<f64>,
+}
+
+/// The greatest over the least value from which on the scale is logarithmic: three decades.
+const WIDE: f64 = 1000.0;
+/// A valley between two modes is at most so high as a part of the lower one.
+const VALLEY: f64 = 0.5;
+/// A mode is at least so high as a part of the highest one.
+const LOW: f64 = 0.1;
+/// Fewer values say nothing of modes.
+const FEW: u64 = 50;
+
+impl Histogram {
+    /// Bins of all values, at most `bins` of them; None where there is no finite value. The data say
+    /// which scale they ask for, if nobody else does.
+    pub fn of(sketch: &Sketch, bins: usize, scale: Option<Scale>) -> Option<Histogram> {
+        let finite = |it: &(f64, f64, u64)| it.0.is_finite() && it.1.is_finite();
+        let buckets = || sketch.buckets().filter(finite);
+        let (first, last) = (buckets().next()?, buckets().last()?);
+        let (least, greatest) = (middle(first.0, first.1), middle(last.0, last.1));
+        let scale = match scale {
+            Some(Scale::Linear) => Scale::Linear,
+            _ if least <= 0.0 => Scale::Linear,
+            Some(Scale::Logarithmic) => Scale::Logarithmic,
+            None if greatest / least >= WIDE => Scale::Logarithmic,
+            None => Scale::Linear,
+        };
+        let all_whole = buckets().all(|it| middle(it.0, it.1).fract() == 0.0);
+        let mut bins = bins.max(1);
+        if scale == Scale::Linear && all_whole && greatest - least < bins as f64 {
+            bins = (greatest - least) as usize + 1;
+        }
+        let (from, to) = match scale {
+            Scale::Linear if all_whole => (least, greatest + 1.0),
+            Scale::Linear => (least, if greatest > least { greatest } else { least + 1.0 }),
+            Scale::Logarithmic => (least.ln(), greatest.ln()),
+        };
+        let width = ((to - from) / bins as f64).max(f64::MIN_POSITIVE);
+        let edge = |index: usize| {
+            let edge = from + width * index as f64;
+            if scale == Scale::Logarithmic { edge.exp() } else { edge }
+        };
+        let bin = |index| Bin { from: edge(index), to: edge(index + 1), count: 0 };
+        let mut all: Vec<Bin> = (0..bins).map(bin).collect();
+        for (low, high, count) in buckets() {
+            let value = middle(low, high);
+            let place = if scale == Scale::Logarithmic { value.ln() } else { value };
+            // The greatest belongs into the last one.
+            all[(((place - from) / width) as usize).min(bins - 1)].count += count;
+        }
+        let modes = modes(&all);
+        Some(Histogram { scale, bins: all, modes })
+    }
+}
+
+/// Peaks that a valley parts from each other, after neighbours were evened out.
+fn modes(bins: &[Bin]) -> Vec<f64> {
+    let count = |index: usize| bins.get(index).map_or(0.0, |it| it.count as f64);
+    let smooth: Vec<f64> = (0..bins.len())
+        .map(|at| (count(at.wrapping_sub(1)) + 2.0 * count(at) + count(at + 1)) / 4.0)
+        .collect();
+    let highest = smooth.iter().copied().fold(0.0, f64::max);
+    let mut peaks: Vec<usize> = Vec::new();
+    let mut valley = 0.0;
+    for (at, &height) in smooth.iter().enumerate() {
+        match peaks.last().copied() {
+            None if height > 0.0 => peaks.push(at),
+            None => {}
+            Some(peak) if height > smooth[peak] && valley > VALLEY * smooth[peak] => {
+                // No valley lies between them: the same one, higher.
+                *peaks.last_mut().unwrap_or(&mut 0) = at;
+                valley = height;
+            }
+            Some(_)
+                if valley <= VALLEY * height && height >= LOW * highest && {
+                    let peak = peaks.last().map_or(0.0, |&it| smooth[it]);
+                    valley <= VALLEY * peak
+                } =>
+            {
+                peaks.push(at);
+                valley = height;
+            }
+            Some(_) => {}
+        }
+        if let Some(&peak) = peaks.last() {
+            valley = if peak == at { height } else { valley.min(height) };
+        }
+    }
+    peaks.retain(|&it| smooth[it] >= LOW * highest);
+    if bins.iter().map(|it| it.count).sum::<u64>() < FEW {
+        peaks.truncate(1);
+    }
+    let middle = |it: usize| bins[it].from + (bins[it].to - bins[it].from) / 2.0;
+    peaks.into_iter().map(middle).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(values: impl Iterator<Item = f64>) -> Histogram {
+        let mut sketch = Sketch::default();
+        values.for_each(|value| sketch.add(value));
+        Histogram::of(&sketch, 40, None).unwrap()
+    }
+
+    /// A bell around `at`.
+    fn bell(at: f64, width: f64) -> impl Iterator<Item = f64> {
+        (0..2000).map(move |it| {
+            let uniform = |k: u64| ((it * 7919 + k * 104_729) % 2000) as f64 / 2000.0;
+            at + width * ((0..6).map(uniform).sum::<f64>() - 3.0)
+        })
+    }
+
+    #[test]
+    fn every_value_is_in_a_bin() {
+        for histogram in [of(bell(100.0, 5.0)), of((1..5000).map(f64::from)), of([3.0].into_iter())]
+        {
+            let all: u64 = histogram.bins.iter().map(|it| it.count).sum();
+            assert!(all == 2000 || all == 4999 || all == 1, "{all}");
+            assert!(histogram.bins.windows(2).all(|it| it[0].to == it[1].from));
+        }
+    }
+
+    #[test]
+    fn whole_numbers_have_bins_of_their_own() {
+        let histogram = of([1.0, 2.0, 2.0, 4.0].into_iter());
+        let bins: Vec<_> = histogram.bins.iter().map(|it| (it.from, it.count)).collect();
+        assert_eq!(bins, [(1.0, 1), (2.0, 2), (3.0, 0), (4.0, 1)]);
+    }
+
+    #[test]
+    fn the_data_say_which_scale() {
+        assert_eq!(of((0..20).map(|it| f64::from(1 << it))).scale, Scale::Logarithmic);
+        assert_eq!(of((0..20).map(f64::from)).scale, Scale::Linear);
+        assert_eq!(of([-5.0, 100_000.0].into_iter()).scale, Scale::Linear);
+    }
+
+    #[test]
+    fn modes_are_counted() {
+        assert_eq!(of(bell(100.0, 5.0)).modes.len(), 1);
+        assert_eq!(of(bell(100.0, 5.0).chain(bell(300.0, 5.0))).modes.len(), 2);
+        assert_eq!(of((0..5000).map(f64::from)).modes.len(), 1);
+        assert_eq!(of([1.0, 100.0].into_iter()).modes.len(), 1, "two values are no modes");
+        let three = bell(100.0, 5.0).chain(bell(300.0, 5.0)).chain(bell(600.0, 5.0));
+        assert_eq!(of(three).modes.len(), 3);
+    }
+}

@@ -1,0 +1,62 @@
+//! One-pass statistics of columns: arithmetic only, no I/O.
+//!
+//! [`Samples`] takes in the values of a column. As long as they fit into the [`Budget`] they are kept,
+//! and what comes out is exact; beyond it they become a [`Sketch`] of three digits, whose memory does
+//! not grow. A [`Histogram`] shows how values are spread.
+#![forbid(unsafe_code)]
+
+mod histogram;
+mod samples;
+mod sketch;
+mod summary;
+
+pub use histogram::{Bin, Histogram, Scale};
+pub use samples::{Budget, Samples};
+pub use sketch::Sketch;
+pub use summary::{Number, PERCENTILES, Summary};
+
+/// A value of a column. NaN is none.
+pub trait Value: Copy + PartialOrd + Send + 'static {
+    /// As a number for people, exact where it fits.
+    fn number(self) -> Number;
+    /// For arithmetic.
+    fn float(self) -> f64;
+    /// Whole values are summed without rounding.
+    fn whole(self) -> Option<i128>;
+}
+
+impl Value for i64 {
+    fn number(self) -> Number {
+        Number::Whole(self.into())
+    }
+    fn float(self) -> f64 {
+        self as f64
+    }
+    fn whole(self) -> Option<i128> {
+        Some(self.into())
+    }
+}
+
+impl Value for u64 {
+    fn number(self) -> Number {
+        Number::Whole(self.into())
+    }
+    fn float(self) -> f64 {
+        self as f64
+    }
+    fn whole(self) -> Option<i128> {
+        Some(self.into())
+    }
+}
+
+impl Value for f64 {
+    fn number(self) -> Number {
+        Number::Real(self)
+    }
+    fn float(self) -> f64 {
+        self
+    }
+    fn whole(self) -> Option<i128> {
+        None
+    }
+}

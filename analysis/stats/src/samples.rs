@@ -1,0 +1,501 @@
+//! The values of a column, as they come.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use crate::Value;
+use crate::sketch::Sketch;
+use crate::summary::{Number, PERCENTILES, Summary};
+
+/// Bytes that all columns together may take before they are told by sketches.
+#[derive(Debug, Clone)]
+pub struct Budget(Arc<AtomicUsize>);
+
+impl Budget {
+    /// So many bytes.
+    pub fn new(bytes: usize) -> Budget {
+        Budget(Arc::new(AtomicUsize::new(bytes)))
+    }
+
+    fn take(&self, bytes: usize) -> bool {
+        self.0.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(bytes)).is_ok()
+    }
+
+    fn give(&self, bytes: usize) {
+        self.0.fetch_add(bytes, Relaxed);
+    }
+}
+
+/// The values of a column, as they come.
+#[derive(Debug)]
+pub struct Samples<T: Value> {
+    kept: Kept<T>,
+    nulls: u64,
+    budget: Budget,
+}
+
+#[derive(Debug)]
+enum Kept<T> {
+    /// All of them.
+    Values(Vec<T>),
+    Sketch(Box<Sketched<T>>),
+}
+
+#[derive(Debug)]
+struct Sketched<T> {
+    sketch: Sketch,
+    /// The least and the greatest.
+    ends: Option<(T, T)>,
+    moments: Moments,
+}
+
+/// Mean and squares, so that they can be added to each other (Chan, Golub, LeVeque).
+#[derive(Debug, Clone, Copy, Default)]
+struct Moments {
+    count: f64,
+    mean: f64,
+    squares: f64,
+    sum: Sum,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Sum {
+    Whole(i128),
+    Real(f64),
+}
+
+impl Default for Sum {
+    fn default() -> Self {
+        Sum::Whole(0)
+    }
+}
+
+impl Sum {
+    fn add(&mut self, value: impl Value) {
+        *self = match (*self, value.whole()) {
+            (Sum::Whole(sum), Some(whole)) => Sum::Whole(sum.saturating_add(whole)),
+            (sum, _) => Sum::Real(sum.float() + value.float()),
+        }
+    }
+
+    fn join(self, other: Sum) -> Sum {
+        match (self, other) {
+            (Sum::Whole(one), Sum::Whole(other)) => Sum::Whole(one.saturating_add(other)),
+            (one, other) => Sum::Real(one.float() + other.float()),
+        }
+    }
+
+    fn float(self) -> f64 {
+        match self {
+            Sum::Whole(sum) => sum as f64,
+            Sum::Real(sum) => sum,
+        }
+    }
+}
+
+impl Moments {
+    fn add(&mut self, value: impl Value) {
+        self.sum.add(value);
+        self.count += 1.0;
+        let value = value.float();
+        let off = value - self.mean;
+        self.mean += off / self.count;
+        self.squares += off * (value - self.mean);
+    }
+
+    fn join(self, other: Moments) -> Moments {
+        let count = self.count + other.count;
+        if count == 0.0 {
+            return self;
+        }
+        let off = other.mean - self.mean;
+        Moments {
+            count,
+            mean: self.mean + off * other.count / count,
+            squares: self.squares + other.squares + off * off * self.count * other.count / count,
+            sum: self.sum.join(other.sum),
+        }
+    }
+}
+
+/// Values that a column has room for at first.
+const FEW: usize = 1024;
+
+impl<T: Value> Samples<T> {
+    /// None so far.
+    pub fn new(budget: &Budget) -> Samples<T> {
+        Samples { kept: Kept::Values(Vec::new()), nulls: 0, budget: budget.clone() }
+    }
+
+    /// Takes in a value; one that is not equal to itself is none.
+    #[inline]
+    pub fn push(&mut self, value: T) {
+        if value.partial_cmp(&value).is_none() {
+            self.nulls += 1;
+            return;
+        }
+        match &mut self.kept {
+            Kept::Values(values) if values.len() < values.capacity() => values.push(value),
+            _ => self.push_slowly(value),
+        }
+    }
+
+    #[cold]
+    fn push_slowly(&mut self, value: T) {
+        self.make_room(1);
+        match &mut self.kept {
+            Kept::Values(values) => values.push(value),
+            Kept::Sketch(sketched) => sketched.add(value),
+        }
+    }
+
+    /// Takes in all of these, of which none is NULL.
+    pub fn extend(&mut self, all: &[T]) {
+        if let Kept::Values(values) = &self.kept
+            && values.capacity() - values.len() < all.len()
+        {
+            self.make_room(all.len());
+        }
+        match &mut self.kept {
+            Kept::Values(values) => {
+                let before = values.len();
+                values.extend(all.iter().filter(|it| it.partial_cmp(it).is_some()));
+                self.nulls += (all.len() - (values.len() - before)) as u64;
+            }
+            Kept::Sketch(_) => all.iter().for_each(|&value| self.push_one(value)),
+        }
+    }
+
+    fn push_one(&mut self, value: T) {
+        match &mut self.kept {
+            Kept::Sketch(sketched) if value.partial_cmp(&value).is_some() => sketched.add(value),
+            _ => self.push(value),
+        }
+    }
+
+    /// Takes in so many NULLs.
+    pub fn push_nulls(&mut self, count: u64) {
+        self.nulls += count;
+    }
+
+    /// Takes in what others have taken in.
+    pub fn join(&mut self, mut other: Samples<T>) {
+        self.nulls += other.nulls;
+        let theirs = std::mem::replace(&mut other.kept, Kept::Values(Vec::new()));
+        let theirs = match theirs {
+            Kept::Values(values) => {
+                if matches!(&self.kept, Kept::Values(ours) if ours.is_empty()) {
+                    self.kept = Kept::Values(values);
+                    return;
+                }
+                self.extend(&values);
+                // What is held of the budget goes back with them.
+                other.kept = Kept::Values(values);
+                return;
+            }
+            Kept::Sketch(theirs) => theirs,
+        };
+        self.give_up();
+        if let Kept::Sketch(ours) = &mut self.kept {
+            ours.join(&theirs);
+        }
+    }
+
+    /// Has room for so many more values, or a sketch in their place.
+    fn make_room(&mut self, more: usize) {
+        let Kept::Values(values) = &mut self.kept else { return };
+        let wanted = (values.len() + more).max(values.capacity() * 2).max(FEW);
+        let bytes = (wanted - values.capacity()) * size_of::<T>();
+        // While it moves, both are there; that is not counted.
+        if self.budget.take(bytes) {
+            let before = values.capacity();
+            values.reserve_exact(wanted - values.len());
+            let more = values.capacity().saturating_sub(before) * size_of::<T>();
+            if more < bytes {
+                self.budget.give(bytes - more);
+            }
+        } else if values.len() + more > values.capacity() {
+            self.give_up();
+        }
+    }
+
+    /// Gives up the values.
+    fn give_up(&mut self) {
+        let Kept::Values(values) = &mut self.kept else { return };
+        let values = std::mem::take(values);
+        self.budget.give(values.capacity() * size_of::<T>());
+        let mut sketched = Sketched::new();
+        values.iter().for_each(|&value| sketched.add(value));
+        self.kept = Kept::Sketch(Box::new(sketched));
+    }
+
+    /// A sketch of them, whether they are kept or not.
+    pub fn sketch(&self) -> Sketch {
+        match &self.kept {
+            Kept::Sketch(sketched) => sketched.sketch.clone(),
+            Kept::Values(values) => {
+                let mut sketch = Sketch::default();
+                values.iter().for_each(|value| sketch.add(value.float()));
+                sketch
+            }
+        }
+    }
+
+    /// What is said of them.
+    pub fn finish(mut self) -> Summary {
+        let nulls = self.nulls;
+        match &mut self.kept {
+            Kept::Values(values) => of_values(values, nulls),
+            Kept::Sketch(sketched) => sketched.summary(nulls),
+        }
+    }
+}
+
+impl<T: Value> Drop for Samples<T> {
+    fn drop(&mut self) {
+        if let Kept::Values(values) = &self.kept {
+            self.budget.give(values.capacity() * size_of::<T>());
+        }
+    }
+}
+
+impl<T: Value> Sketched<T> {
+    fn new() -> Self {
+        Sketched { sketch: Sketch::default(), ends: None, moments: Moments::default() }
+    }
+
+    fn add(&mut self, value: T) {
+        self.reach(value, value);
+        self.moments.add(value);
+        self.sketch.add(value.float());
+    }
+
+    fn reach(&mut self, low: T, high: T) {
+        let (least, greatest) = self.ends.unwrap_or((low, high));
+        let least = if low < least { low } else { least };
+        self.ends = Some((least, if high > greatest { high } else { greatest }));
+    }
+
+    fn join(&mut self, other: &Sketched<T>) {
+        if let Some((least, greatest)) = other.ends {
+            self.reach(least, greatest);
+        }
+        self.moments = self.moments.join(other.moments);
+        self.sketch.join(&other.sketch);
+    }
+
+    fn summary(&self, nulls: u64) -> Summary {
+        let (least, greatest) = self.ends.unzip();
+        let count = self.sketch.count();
+        Summary {
+            count,
+            nulls,
+            min: least.map(Value::number),
+            max: greatest.map(Value::number),
+            sum: number(self.moments.sum),
+            mean: finite(self.moments.sum.float() / count as f64), // 0/0 is none
+            sd: deviation(self.moments.squares, count),
+            percentiles: PERCENTILES.map(|p| {
+                let (least, greatest) = (least?.float(), greatest?.float());
+                Some(self.sketch.quantile(p)?.clamp(least, greatest))
+            }),
+            exact: false,
+        }
+    }
+}
+
+fn number(sum: Sum) -> Number {
+    match sum {
+        Sum::Whole(sum) => Number::Whole(sum),
+        Sum::Real(sum) => Number::Real(sum),
+    }
+}
+
+fn finite(value: f64) -> Option<f64> {
+    value.is_finite().then_some(value)
+}
+
+fn deviation(squares: f64, count: u64) -> Option<f64> {
+    (count > 1).then(|| (squares / (count - 1) as f64).sqrt()).and_then(finite)
+}
+
+fn of_values<T: Value>(values: &mut [T], nulls: u64) -> Summary {
+    let count = values.len() as u64;
+    let mut sum = Sum::default();
+    let Some(&first) = values.first() else {
+        let percentiles = [None; 4];
+        let sum = Number::Whole(0);
+        let (min, max, mean, sd) = (None, None, None, None);
+        return Summary { count, nulls, min, max, sum, mean, sd, percentiles, exact: true };
+    };
+    let (mut least, mut greatest) = (first, first);
+    for &value in &*values {
+        if value < least {
+            least = value;
+        }
+        if value > greatest {
+            greatest = value;
+        }
+        sum.add(value);
+    }
+    let mean = sum.float() / count as f64;
+    let square = |value: &T| {
+        let off = value.float() - mean;
+        off * off
+    };
+    let squares: f64 = values.iter().map(square).sum();
+    Summary {
+        count,
+        nulls,
+        min: Some(least.number()),
+        max: Some(greatest.number()),
+        sum: number(sum),
+        mean: finite(mean),
+        sd: deviation(squares, count),
+        percentiles: percentiles(values),
+        exact: true,
+    }
+}
+
+/// Selects instead of sorting: each percentile in what lies above the one before.
+fn percentiles<T: Value>(values: &mut [T]) -> [Option<f64>; 4] {
+    let order = |a: &T, b: &T| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal);
+    let last = values.len() - 1;
+    let (mut rest, mut offset) = (values, 0);
+    PERCENTILES.map(|p| {
+        let place = last as f64 * p;
+        let low = (place.floor() as usize).min(last);
+        rest.select_nth_unstable_by(low - offset, order);
+        // From the one that was found on.
+        let taken = std::mem::take(&mut rest);
+        rest = &mut taken[low - offset..];
+        offset = low;
+        let below = rest[0].float();
+        let above = rest[1..].iter().copied().min_by(order).map_or(below, Value::float);
+        Some(between(below, above, place - low as f64))
+    })
+}
+
+/// As numpy goes from one to the other.
+fn between(below: f64, above: f64, share: f64) -> f64 {
+    if below == above || share == 0.0 {
+        return below;
+    }
+    let step = above - below;
+    if share >= 0.5 { above - step * (1.0 - share) } else { below + step * share }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn of<T: Value>(values: &[T], budget: usize) -> Summary {
+        let mut samples = Samples::new(&Budget::new(budget));
+        values.iter().for_each(|&value| samples.push(value));
+        samples.finish()
+    }
+
+    #[test]
+    fn what_numpy_says() {
+        // numpy.percentile([3, 1, 4, 1, 5, 9, 2, 6], [50, 90, 99, 99.9]), std(ddof=1)
+        let summary = of(&[3i64, 1, 4, 1, 5, 9, 2, 6], 1 << 20);
+        assert_eq!(
+            summary.percentiles,
+            [3.5, 6.8999999999999995, 8.79, 8.979000000000001].map(Some)
+        );
+        assert_eq!((summary.mean, summary.sum), (Some(3.875), Number::Whole(31)));
+        assert!((summary.sd.unwrap() - 2.748376143938713).abs() < 1e-12);
+        assert_eq!((summary.min, summary.max), (Some(Number::Whole(1)), Some(Number::Whole(9))));
+        assert!(summary.exact);
+    }
+
+    #[test]
+    fn few_values_and_none() {
+        let none = of::<f64>(&[], 1 << 20);
+        assert_eq!((none.count, none.mean, none.percentiles), (0, None, [None; 4]));
+        let one = of(&[7u64], 1 << 20);
+        assert_eq!((one.mean, one.sd, one.percentiles), (Some(7.0), None, [Some(7.0); 4]));
+        let nan = of(&[f64::NAN, 1.0], 1 << 20);
+        assert_eq!((nan.count, nan.nulls), (1, 1));
+        let huge = of(&[u64::MAX, u64::MAX], 1 << 20);
+        assert_eq!(huge.sum, Number::Whole(2 * i128::from(u64::MAX)));
+    }
+
+    #[test]
+    fn the_budget_is_given_back() {
+        let budget = Budget::new(1 << 20);
+        for _ in 0..10 {
+            let mut samples = Samples::new(&budget);
+            let mut other = Samples::new(&budget);
+            (0..10_000i64).for_each(|it| samples.push(it));
+            other.extend(&[1; 5000]);
+            samples.join(other);
+            assert!(samples.finish().exact);
+        }
+        assert_eq!(budget.0.load(Relaxed), 1 << 20);
+    }
+
+    proptest! {
+        #[test]
+        fn sketches_are_right_to_three_digits(
+            values in prop::collection::vec(-1_000_000_000i64..1_000_000_000, 1..3000),
+            parts in 1usize..4,
+        ) {
+            let exact = of(&values, 1 << 30);
+            let budget = Budget::new(0);
+            let mut all = Samples::new(&budget);
+            for part in values.chunks(values.len().div_ceil(parts)) {
+                let mut samples = Samples::new(&budget);
+                samples.extend(part);
+                all.join(samples);
+            }
+            let told = all.finish();
+            prop_assert!(!told.exact);
+            prop_assert_eq!((told.count, told.min, told.max), (exact.count, exact.min, exact.max));
+            prop_assert_eq!((told.sum, told.mean), (exact.sum, exact.mean));
+            let near = |a: f64, b: f64, by: f64| (a - b).abs() <= by * b.abs().max(1.0);
+            match (told.sd, exact.sd) {
+                (Some(told), Some(exact)) => prop_assert!(near(told, exact, 1e-9)),
+                (told, exact) => prop_assert_eq!(told, exact),
+            }
+            let mut sorted = values.clone();
+            sorted.sort_unstable();
+            for (p, told) in PERCENTILES.iter().zip(told.percentiles) {
+                // Between neighbours anything goes: a sketch does not interpolate.
+                let place = (sorted.len() - 1) as f64 * p;
+                let (low, high) = (sorted[place.floor() as usize], sorted[place.ceil() as usize]);
+                let told = told.unwrap();
+                let slack = |value: i64| (value as f64).abs() * 1e-3 + 1e-9;
+                prop_assert!(low as f64 - slack(low) <= told && told <= high as f64 + slack(high));
+            }
+        }
+
+        #[test]
+        fn parts_say_what_the_whole_says(
+            values in prop::collection::vec(-1e12f64..1e12, 0..500), at in 0usize..500,
+        ) {
+            let at = at.min(values.len());
+            let budget = Budget::new(1 << 20);
+            let (mut one, mut other) = (Samples::new(&budget), Samples::new(&budget));
+            one.extend(&values[..at]);
+            values[at..].iter().for_each(|&value| other.push(value));
+            one.join(other);
+            prop_assert_eq!(one.finish(), of(&values, 1 << 20));
+        }
+
+        #[test]
+        fn selection_is_sorting(values in prop::collection::vec(any::<i32>(), 1..300)) {
+            let values: Vec<i64> = values.into_iter().map(Into::into).collect();
+            let mut sorted = values.clone();
+            sorted.sort_unstable();
+            let expected = PERCENTILES.map(|p| {
+                let place = (sorted.len() - 1) as f64 * p;
+                let (low, high) = (place.floor() as usize, place.ceil() as usize);
+                Some(between(sorted[low] as f64, sorted[high] as f64, place - place.floor()))
+            });
+            prop_assert_eq!(of(&values, 1 << 20).percentiles, expected);
+        }
+    }
+}

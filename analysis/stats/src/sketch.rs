@@ -1,0 +1,118 @@
+//! How values are spread, to three digits, in memory that does not grow with them.
+//!
+//! The bits of a floating-point number are its logarithm, about: sign and exponent, and the ten
+//! highest bits of the fraction are a bucket. That takes whole, fractional and negative numbers
+//! alike, which hdrhistogram does not.
+
+use std::collections::BTreeMap;
+
+/// Bits of the fraction that a bucket has: it is at most 1/1024 wide of its value.
+const BITS: u32 = 10;
+const EACH: usize = 1 << BITS;
+
+/// How values are spread.
+#[derive(Debug, Clone, Default)]
+pub struct Sketch {
+    /// By sign and exponent, in the order of the numbers.
+    octaves: BTreeMap<u16, Box<[u64; EACH]>>,
+    count: u64,
+}
+
+/// Numbers in their order as whole ones.
+fn ordered(value: f64) -> u64 {
+    // −0 is 0.
+    let bits = (value + 0.0).to_bits();
+    if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }
+}
+
+fn value(ordered: u64) -> f64 {
+    f64::from_bits(if ordered >> 63 == 1 { ordered & !(1 << 63) } else { !ordered })
+}
+
+impl Sketch {
+    /// Takes in a value; NaN is none.
+    pub fn add(&mut self, value: f64) {
+        self.add_many(value, 1);
+    }
+
+    /// Takes in the same value so many times.
+    pub fn add_many(&mut self, value: f64, times: u64) {
+        if value.is_nan() || times == 0 {
+            return;
+        }
+        let bucket = ordered(value) >> (52 - BITS);
+        let octave = self.octaves.entry((bucket >> BITS) as u16);
+        let octave = octave.or_insert_with(|| Box::new([0; EACH]));
+        octave[bucket as usize % EACH] += times;
+        self.count += times;
+    }
+
+    /// Takes in what another one has.
+    pub fn join(&mut self, other: &Sketch) {
+        for (octave, theirs) in &other.octaves {
+            let ours = self.octaves.entry(*octave).or_insert_with(|| Box::new([0; EACH]));
+            ours.iter_mut().zip(theirs.iter()).for_each(|(ours, theirs)| *ours += theirs);
+        }
+        self.count += other.count;
+    }
+
+    /// How many values there are.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Each bucket that has values: from, to, how many. In order.
+    pub fn buckets(&self) -> impl Iterator<Item = (f64, f64, u64)> + '_ {
+        self.octaves.iter().flat_map(|(octave, counts)| {
+            let bucket = |(index, &count): (usize, &u64)| {
+                let bucket = (u64::from(*octave) << BITS) + index as u64;
+                let first = value(bucket << (52 - BITS));
+                let last = value(((bucket + 1) << (52 - BITS)) - 1);
+                (count > 0).then_some((first, last, count))
+            };
+            counts.iter().enumerate().filter_map(bucket)
+        })
+    }
+
+    /// The value below which a share of the others lies, to three digits.
+    pub fn quantile(&self, share: f64) -> Option<f64> {
+        let last = self.count.checked_sub(1)?;
+        let place = (last as f64 * share).round() as u64;
+        let mut seen = 0;
+        let mut buckets = self.buckets();
+        let found = buckets.find(|(_, _, count)| {
+            seen += count;
+            seen > place
+        });
+        found.map(|(from, to, _)| middle(from, to))
+    }
+}
+
+/// Small whole numbers are themselves: a bucket that holds one begins with it, or, below 0, ends.
+pub(crate) fn middle(from: f64, to: f64) -> f64 {
+    let near = |whole: f64| from <= whole && whole <= to;
+    let whole = from.ceil();
+    if near(whole) { whole } else { from + (to - from) / 2.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn order_is_kept() {
+        let values = [f64::NEG_INFINITY, -1e300, -2.0, -1.0, -1e-300, 0.0, 1e-300, 1.0, 1e300];
+        assert!(values.windows(2).all(|it| ordered(it[0]) < ordered(it[1])));
+        assert_eq!(ordered(-0.0), ordered(0.0));
+        assert!(values.iter().all(|&it| value(ordered(it)) == it));
+    }
+
+    #[test]
+    fn small_whole_numbers_are_themselves() {
+        for number in -1024..=1024 {
+            let mut sketch = Sketch::default();
+            sketch.add(f64::from(number));
+            assert_eq!(sketch.quantile(0.5), Some(f64::from(number)));
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! What is missing.
+
+use ppt_capture::{Cause, Dropped};
+
+use crate::set::CaptureSet;
+
+/// What is missing in captures, as far as it is known: heads of chunks tell, and what was read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Loss {
+    /// Frames that are there.
+    pub captured: u64,
+    /// Frames that were written and are not there.
+    pub lost: u64,
+    /// Runs of them.
+    pub gaps: u64,
+    /// Frames that their program could not write.
+    pub dropped: u64,
+}
+
+impl Loss {
+    /// Frames that are not there.
+    pub fn missing(&self) -> u64 {
+        self.lost.saturating_add(self.dropped)
+    }
+}
+
+impl CaptureSet {
+    /// What is missing in the buffers that `of` wants.
+    pub fn loss(&self, mut of: impl FnMut(&str) -> bool) -> Loss {
+        let mut loss = Loss::default();
+        for capture in self.captures() {
+            let catalog = capture.catalog();
+            let wanted: Vec<u16> = catalog
+                .sources
+                .iter()
+                .filter(|info| of(&info.source.buffer))
+                .map(|info| info.id)
+                .collect();
+            for (key, ring) in catalog.account.rings() {
+                if wanted.contains(&key.source) {
+                    loss.captured = loss.captured.saturating_add(ring.captured);
+                    loss.lost = loss.lost.saturating_add(ring.lost_with_damage().total());
+                }
+            }
+            let is_gap = |gap: &&crate::catalog::GapAt| {
+                gap.gap.cause != Cause::Unattended && wanted.contains(&gap.gap.source)
+            };
+            loss.gaps += catalog.gaps.iter().filter(is_gap).count() as u64;
+            let mut dropped = Dropped::default();
+            wanted.iter().for_each(|&source| dropped += catalog.account.dropped(source));
+            loss.dropped = loss.dropped.saturating_add(dropped.total());
+        }
+        loss
+    }
+
+    /// When the first of the captures began, ns since the epoch, where that is known.
+    pub fn began(&self) -> Option<i64> {
+        let began = |catalog: &crate::catalog::Catalog| {
+            catalog.epoch(catalog.header.as_ref()?.created_mono_ns)
+        };
+        self.captures().iter().filter_map(|it| began(it.catalog())).min()
+    }
+
+    /// The captures as they were named.
+    pub fn paths(&self) -> impl Iterator<Item = &std::path::Path> {
+        self.captures().iter().map(|it| it.path.as_path())
+    }
+}
