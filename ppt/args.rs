@@ -12,9 +12,26 @@ use ppt_dump::Bound;
 
 use crate::measure::{self, Every};
 
+/// Words that `ppt-analysis` answers, and what each does.
+pub(crate) const ANALYSES: [(&str, &str); 3] = [
+    ("stat", "Say how often, how long, how much: of each kind of frame and field"),
+    ("sql", "Answer SQL queries over captures"),
+    ("export", "Turn captures into files that other programs open"),
+];
+
+/// The list of those words for `--help`.
+fn analyses() -> String {
+    let mut text = String::from("Questions to captures (ppt-analysis):");
+    for (word, what) in ANALYSES {
+        text.push_str(&format!("\n  {word:<8}{what}"));
+    }
+    text
+}
+
 /// Show what a running program does, event by event.
 #[derive(Parser)]
 #[command(name = "ppt", version, max_term_width = 100, arg_required_else_help = true)]
+#[command(after_help = analyses())]
 pub(crate) struct Args {
     #[command(subcommand)]
     pub(crate) command: Command,

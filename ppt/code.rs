@@ -15,6 +15,7 @@ pub(crate) enum Code {
     Damaged,
     Demo,
     FilteredProgram,
+    NoAnalysis,
     NoSuchMessage,
     NoSuchCommand,
     NoSuchName,

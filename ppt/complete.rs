@@ -17,7 +17,8 @@ pub(crate) fn answer() {
 }
 
 fn command() -> Command {
-    Args::command().mut_subcommands(|command| {
+    let other = crate::args::ANALYSES.map(|(word, what)| Command::new(word).about(what));
+    Args::command().subcommands(other).mut_subcommands(|command| {
         let has_pid = command.get_arguments().any(|it| it.get_id() == "pid");
         command.mut_args(|arg| match arg.get_id().as_str() {
             "pid" | "pid_option" => arg.add(ArgValueCompleter::new(processes)),

@@ -100,7 +100,12 @@ mod tests {
 
     #[test]
     fn every_message_has_a_section_and_every_section_a_message() {
-        let explained: Vec<_> = sections().map(|it| it.code.to_string()).collect();
+        // What another program says is held against its own messages.
+        let (_, rest) = PAGE.split_once("\n## Questions to captures\n").unwrap();
+        let theirs = rest.split("\n## ").next().unwrap();
+        let is_theirs = |code: &str| theirs.contains(&format!("\n### {code}\n"));
+        let explained = sections().map(|it| it.code).filter(|it| !is_theirs(it));
+        let explained: Vec<_> = explained.map(str::to_owned).collect();
         let codes = codes();
         let missing: Vec<_> = codes.iter().filter(|it| !explained.contains(it)).collect();
         assert!(missing.is_empty(), "not in docs/troubleshooting.md: {missing:?}");

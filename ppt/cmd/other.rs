@@ -1,32 +1,86 @@
-//! `ppt WORD` for a word that is not built in runs `ppt-WORD`, as git and cargo do.
+//! `ppt WORD` for a word that is not built in: those of `ppt-analysis` run that program, any other
+//! runs `ppt-WORD`, as git and cargo do.
 
-use std::ffi::OsString;
+use std::ffi::{CString, OsStr, OsString};
+use std::io;
 use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
 use std::process::Command;
 
+use nix::unistd::{Gid, Uid, User, geteuid, initgroups, setgid, setgroups, setuid};
+
+use crate::args::ANALYSES;
 use crate::code::Code;
 use crate::exit::ExitStatus;
 use crate::failure::{Failure, Outcome};
+use crate::privileges;
+
+/// The program that asks captures.
+const ANALYSIS: &str = "ppt-analysis";
 
 pub(crate) fn run(words: &[OsString]) -> Outcome {
     let Some((word, args)) = words.split_first() else { return Ok(ExitStatus::USAGE) };
-    let mut program = OsString::from("ppt-");
-    program.push(word);
-    let beside = std::env::current_exe().ok().and_then(|exe| Some(exe.parent()?.join(&program)));
-    // With more rights than the caller has, nothing of the caller's choice is run.
-    let privileged = nix::unistd::getuid() != nix::unistd::geteuid();
-    let found = beside.filter(|path| path.is_file());
-    let error = match (found, privileged) {
-        (Some(path), _) => Command::new(path).args(args).exec(),
-        (None, false) => Command::new(&program).args(args).exec(),
-        (None, true) => std::io::ErrorKind::NotFound.into(),
+    let is_analysis = ANALYSES.iter().any(|(known, _)| word == known);
+    let (program, args) = match is_analysis {
+        true => (OsString::from(ANALYSIS), words),
+        false => {
+            let mut program = OsString::from("ppt-");
+            program.push(word);
+            (program, args)
+        }
     };
-    let word = word.to_string_lossy();
+    let error = execute(&program, args, is_analysis);
+    let (word, name) = (word.to_string_lossy(), program.to_string_lossy());
     Err(match error.kind() {
-        std::io::ErrorKind::NotFound => {
+        io::ErrorKind::NotFound if is_analysis => {
+            let message = format!(
+                "`ppt {word}` is done by {ANALYSIS}, which is not there: install it beside ppt"
+            );
+            Failure::failed(Code::NoAnalysis, message)
+        }
+        io::ErrorKind::NotFound => {
             let message = format!("there is no command `{word}`; `ppt --help` lists them");
             Failure::usage(Code::NoSuchCommand, message)
         }
-        _ => Failure::failed(Code::CannotRun, format!("cannot run ppt-{word}: {error}")),
+        _ => Failure::failed(Code::CannotRun, format!("cannot run {name}: {error}")),
     })
+}
+
+/// Becomes `program`; returns why it could not.
+fn execute(program: &OsStr, args: &[OsString], is_analysis: bool) -> io::Error {
+    let beside = || Some(std::env::current_exe().ok()?.parent()?.join(program));
+    let is_root = geteuid().is_root();
+    // With more rights than the caller has, nothing of the caller's choice is run; nor, for what
+    // needs no rights, what the PATH of somebody who called root leads to.
+    let distrusts_path = privileges::borrowed() || (is_root && is_analysis);
+    let path = match beside().filter(|path| path.is_file()) {
+        Some(path) => path,
+        None if distrusts_path => return io::ErrorKind::NotFound.into(),
+        None => PathBuf::from(program),
+    };
+    if is_analysis
+        && is_root
+        && let Err(error) = step_down()
+    {
+        return error.into();
+    }
+    Command::new(path).args(args).exec()
+}
+
+/// What reads captures needs no rights: under sudo it is done as the user who called it, else
+/// without any but those that open files.
+fn step_down() -> nix::Result<()> {
+    let Some(invoker) = privileges::invoker().filter(|it| it.uid != 0) else {
+        privileges::only_read(false);
+        return Ok(());
+    };
+    let user = User::from_uid(Uid::from_raw(invoker.uid))?;
+    let gid = invoker.gid.map(Gid::from_raw).or(user.as_ref().map(|it| it.gid));
+    let gid = gid.unwrap_or(Gid::from_raw(invoker.uid));
+    match user.and_then(|it| CString::new(it.name).ok()) {
+        Some(name) => initgroups(&name, gid)?,
+        None => setgroups(&[gid])?,
+    }
+    setgid(gid)?;
+    setuid(Uid::from_raw(invoker.uid))
 }

@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Who may use whom; everything else that is ours is forbidden.
-const ARROWS: [(&str, &[&str]); 15] = [
+const ARROWS: [(&str, &[&str]); 16] = [
     ("ppt", &["ppt-agent", "ppt-codegen", "ppt-dump", "ppt-listener", "ppt-output"]),
     ("ppt-agent", &["ppt-frame-dsl", "ppt-segment"]),
-    ("ppt-analysis", &["ppt-query"]),
+    ("ppt-analysis", &["ppt-output", "ppt-query"]),
     ("ppt-capture", &["ppt-clock", "ppt-frame-dsl"]),
     ("ppt-clock", &[]),
     ("ppt-codegen", &["ppt-frame-dsl"]),
@@ -25,8 +25,9 @@ const ARROWS: [(&str, &[&str]); 15] = [
     ("ppt-listener", &["ppt-capture", "ppt-segment"]),
     ("ppt-output", &[]),
     ("ppt-probe", &["ppt-segment"]),
-    ("ppt-query", &["ppt-tables"]),
+    ("ppt-query", &["ppt-stats", "ppt-tables"]),
     ("ppt-segment", &[]),
+    ("ppt-stats", &[]),
     ("ppt-tables", &["ppt-capture"]),
 ];
 

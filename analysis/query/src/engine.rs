@@ -6,14 +6,16 @@ use std::sync::Arc;
 use datafusion::catalog::{
     CatalogProvider, MemoryCatalogProvider, MemorySchemaProvider, SchemaProvider,
 };
+use datafusion::common::TableReference;
 use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::prelude::{DataFrame, SessionConfig, SessionContext};
-use ppt_tables::{CaptureSet, Directory, Table};
+use ppt_tables::{CaptureSet, Directory, Loss, Table};
 
 use crate::error::QueryError;
 use crate::functions;
 use crate::provider::Provided;
+use crate::window::Window;
 
 /// How queries are answered.
 #[derive(Debug, Clone)]
@@ -24,12 +26,14 @@ pub struct Options {
     pub threads: usize,
     /// Whether scans leave out what is not asked for. Answers are the same without.
     pub pushdown: bool,
+    /// The part of the captures that is seen.
+    pub window: Window,
 }
 
 impl Default for Options {
     fn default() -> Self {
         let threads = std::thread::available_parallelism().map_or(1, NonZero::get);
-        Options { memory: None, threads, pushdown: true }
+        Options { memory: None, threads, pushdown: true, window: Window::default() }
     }
 }
 
@@ -38,6 +42,7 @@ pub struct Engine {
     context: SessionContext,
     set: Arc<CaptureSet>,
     directory: Directory,
+    window: Window,
 }
 
 impl std::fmt::Debug for Engine {
@@ -57,6 +62,7 @@ impl Engine {
     pub fn new(set: CaptureSet, options: &Options) -> Result<Engine, QueryError> {
         let set = Arc::new(set);
         let directory = Directory::of(&set)?;
+        options.window.check(&set, &directory)?;
         let mut config = SessionConfig::new()
             .with_default_catalog_and_schema(CATALOG, Directory::PLAIN)
             .with_create_default_catalog_and_schema(false)
@@ -75,18 +81,24 @@ impl Engine {
             let schema = MemorySchemaProvider::new();
             for (name, table) in tables {
                 let provided = Provided::new(name, table.clone(), options.pushdown);
-                schema.register_table(name.clone(), Arc::new(provided))?;
+                let seen = options.window.applied(Arc::new(provided), table.as_ref(), &set)?;
+                schema.register_table(name.clone(), seen)?;
             }
             catalog.register_schema(name, Arc::new(schema))?;
         }
         context.register_catalog(CATALOG, catalog);
         functions::register(&context);
-        Ok(Engine { context, set, directory })
+        Ok(Engine { context, set, directory, window: options.window.clone() })
     }
 
     /// The captures.
     pub fn set(&self) -> &Arc<CaptureSet> {
         &self.set
+    }
+
+    /// Parts that are worked on side by side.
+    pub fn threads(&self) -> usize {
+        self.context.state().config().target_partitions()
     }
 
     /// DataFusion's own session.
@@ -107,6 +119,39 @@ impl Engine {
         plain.chain(of_buffers).collect()
     }
 
+    /// Each kind of frames of the buffers that are seen, or only those called `frame`, in the order
+    /// of their names.
+    ///
+    /// # Errors
+    /// There is no such kind.
+    pub fn frames(&self, frame: Option<&str>) -> Result<Vec<FrameTable>, QueryError> {
+        let all = || self.directory.frames().iter().filter(|it| self.window.has_buffer(&it.0));
+        let found = all().filter(|it| frame.is_none_or(|frame| it.1 == frame));
+        let found: Vec<_> = found
+            .map(|(buffer, frame, table)| FrameTable {
+                buffer: buffer.clone(),
+                frame: frame.clone(),
+                name: TableReference::partial(Directory::schema_of(buffer), frame.as_str()),
+                table: table.clone(),
+            })
+            .collect();
+        match frame {
+            Some(frame) if found.is_empty() => {
+                let mut there: Vec<String> = all().map(|it| it.1.clone()).collect();
+                there.sort();
+                there.dedup();
+                let nearest = nearest(frame, &there);
+                Err(QueryError::NoFrame { name: frame.to_owned(), nearest, there })
+            }
+            _ => Ok(found),
+        }
+    }
+
+    /// What is missing in the buffers that are seen.
+    pub fn loss(&self) -> Loss {
+        self.set.loss(|buffer| self.window.has_buffer(buffer))
+    }
+
     /// Plans one statement.
     ///
     /// # Errors
@@ -116,7 +161,7 @@ impl Engine {
     }
 
     /// Says what is meant by a table that is not there.
-    fn explain(&self, error: QueryError) -> QueryError {
+    pub(crate) fn explain(&self, error: QueryError) -> QueryError {
         let QueryError::Query(query) = &error else { return error };
         let text = query.find_root().to_string();
         let Some((_, rest)) = text.split_once("table '") else { return error };
@@ -131,9 +176,26 @@ impl Engine {
             return QueryError::Ambiguous { name: name.to_owned(), buffers: buffers.to_vec() };
         }
         let there: Vec<String> = self.tables().into_iter().map(|(name, _)| name).collect();
-        let distance = |other: &String| strsim::damerau_levenshtein(name, other);
-        let nearest = there.iter().min_by_key(|other| distance(other)).cloned();
-        let near = nearest.filter(|other| distance(other) <= 1 + name.len() / 3);
-        QueryError::NoTable { name: name.to_owned(), nearest: near, there }
+        QueryError::NoTable { name: name.to_owned(), nearest: nearest(name, &there), there }
     }
+}
+
+/// A kind of frames, as SQL finds it.
+#[derive(Debug, Clone)]
+pub struct FrameTable {
+    /// Its buffer.
+    pub buffer: String,
+    /// Its name.
+    pub frame: String,
+    /// Its table in SQL.
+    pub name: TableReference,
+    /// The table.
+    pub table: Arc<dyn Table>,
+}
+
+/// The one of `there` that is spelt nearly as `name`.
+pub(crate) fn nearest(name: &str, there: &[String]) -> Option<String> {
+    let distance = |other: &String| strsim::damerau_levenshtein(name, other);
+    let nearest = there.iter().min_by_key(|other| distance(other))?;
+    (distance(nearest) <= 1 + name.len() / 3).then(|| nearest.clone())
 }

@@ -1,8 +1,12 @@
 //! What can go wrong with a query.
 
+use datafusion::common::SchemaError;
 use datafusion::error::DataFusionError;
-use ppt_tables::SetError;
+use ppt_tables::{SetError, TableError};
+use strum::VariantNames;
 use thiserror::Error;
+
+use crate::engine::nearest;
 
 /// Why a query has no answer.
 #[derive(Debug, Error, strum::IntoStaticStr, strum::VariantNames)]
@@ -13,6 +17,7 @@ pub enum QueryError {
     Set(#[from] SetError),
     /// The name of a frame that several buffers have.
     #[error("several buffers have a frame `{name}`: say which, {}", list(.buffers, .name))]
+    #[strum(serialize = "ambiguous-frame")]
     Ambiguous {
         /// The name.
         name: String,
@@ -21,6 +26,7 @@ pub enum QueryError {
     },
     /// No table of that name.
     #[error("there is no table `{name}`{}; there are: {}", near(.nearest), .there.join(", "))]
+    #[strum(serialize = "no-table")]
     NoTable {
         /// The name.
         name: String,
@@ -29,14 +35,65 @@ pub enum QueryError {
         /// All of them.
         there: Vec<String>,
     },
+    /// No kind of frames of that name.
+    #[error("there is no frame `{name}`{}; there are: {}", near(.nearest), .there.join(", "))]
+    #[strum(serialize = "no-such-frame")]
+    NoFrame {
+        /// The name.
+        name: String,
+        /// One that is spelt nearly so.
+        nearest: Option<String>,
+        /// All of them.
+        there: Vec<String>,
+    },
+    /// No buffer of that name.
+    #[error("there is no buffer `{name}`{}; there are: {}", near(.nearest), .there.join(", "))]
+    #[strum(serialize = "no-such-buffer")]
+    NoBuffer {
+        /// The name.
+        name: String,
+        /// One that is spelt nearly so.
+        nearest: Option<String>,
+        /// All of them.
+        there: Vec<String>,
+    },
+    /// No column of that name.
+    #[error("there is no column `{name}`{}; there are: {}", near(.nearest), .there.join(", "))]
+    #[strum(serialize = "no-column")]
+    NoColumn {
+        /// The name.
+        name: String,
+        /// One that is spelt nearly so.
+        nearest: Option<String>,
+        /// All of them.
+        there: Vec<String>,
+    },
+    /// The captures do not say when they began, and a bound counts from there.
+    #[error("nothing in the captures says when they began: bound by UTC or by numbers instead")]
+    #[strum(serialize = "no-start")]
+    NoBeginning,
+    /// A statement that is not answered here.
+    #[error("{0}")]
+    #[strum(serialize = "not-in-sql")]
+    NotHere(String),
+    /// Somebody asked for it to stop.
+    #[error("cancelled")]
+    Cancelled,
     /// It takes more memory than is allowed, and cannot do with less.
     #[error("the query needs more memory than it is allowed: {0}")]
+    #[strum(serialize = "query-memory")]
     Memory(String),
     /// DataFusion refuses it, or fails.
     #[error("{0}")]
+    #[strum(serialize = "query-refused")]
     Query(DataFusionError),
+    /// A step of it failed; a bug.
+    #[error("a step of the query failed: {0}")]
+    #[strum(serialize = "bug")]
+    Failed(String),
     /// The answer cannot be written; a closed pipe is `BrokenPipe`.
     #[error("could not write the answer: {0}")]
+    #[strum(serialize = "cannot-write")]
     Output(#[from] std::io::Error),
 }
 
@@ -48,12 +105,46 @@ impl QueryError {
             other => other.into(),
         }
     }
+
+    /// Whether what was asked for is not there, rather than that something failed.
+    pub fn is_usage(&self) -> bool {
+        matches!(
+            self,
+            QueryError::Set(SetError::NoCapture | SetError::NoMatch { .. })
+                | QueryError::Ambiguous { .. }
+                | QueryError::NoTable { .. }
+                | QueryError::NoFrame { .. }
+                | QueryError::NoBuffer { .. }
+                | QueryError::NoColumn { .. }
+                | QueryError::NotHere(_)
+        )
+    }
+
+    /// Every code but those of captures that cannot be read.
+    pub fn codes() -> impl Iterator<Item = &'static str> {
+        // Those are of the errors in them; nobody is told that he pressed Ctrl-C.
+        let known = |it: &&str| !["set", "capture", "cancelled"].contains(it);
+        QueryError::VARIANTS.iter().chain(SetError::VARIANTS).copied().filter(known)
+    }
 }
 
 impl From<DataFusionError> for QueryError {
     fn from(error: DataFusionError) -> Self {
         match error.find_root() {
             DataFusionError::ResourcesExhausted(why) => QueryError::Memory(why.clone()),
+            DataFusionError::External(cause)
+                if matches!(cause.downcast_ref(), Some(TableError::Cancelled)) =>
+            {
+                QueryError::Cancelled
+            }
+            DataFusionError::SchemaError(cause, _) => match &**cause {
+                SchemaError::FieldNotFound { field, valid_fields } => {
+                    let there: Vec<_> = valid_fields.iter().map(|it| it.name.clone()).collect();
+                    let name = field.name.clone();
+                    QueryError::NoColumn { nearest: nearest(&name, &there), name, there }
+                }
+                _ => QueryError::Query(error),
+            },
             _ => QueryError::Query(error),
         }
     }

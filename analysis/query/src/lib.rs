@@ -1,23 +1,33 @@
 //! The tables of captures in DataFusion: what is pushed down to the heads of chunks, passes over
 //! sorted rows, functions, and output.
 //!
-//! An [`Engine`] answers SQL over a [`CaptureSet`]. What a table is, `ppt-tables` says; what is added
-//! to SQL is one file in `functions/` and one line in its list.
+//! An [`Engine`] answers SQL over a [`CaptureSet`], of which a [`Window`] may be all that is seen. What
+//! a table is, `ppt-tables` says; what is added to SQL is one file in `functions/` and one line in its
+//! list. [`statements`] takes a text apart, [`Encoder`] writes batches in any [`Format`], and
+//! [`summary`] says what `ppt stat` shows, typed: for reports and live views, too.
 
 #![forbid(unsafe_code)]
 
 mod bounds;
+mod encode;
 mod engine;
 mod error;
 mod exec;
 mod functions;
 mod output;
 mod provider;
+mod statement;
+pub mod summary;
+mod window;
 
-pub use engine::{Engine, Options};
+pub use encode::{Encoder, Parquet};
+pub use engine::{Engine, FrameTable, Options};
 pub use error::QueryError;
-pub use output::{Format, Output};
-pub use ppt_tables::{CaptureSet, SetError, Trouble};
+pub use output::{Format, plain};
+pub use ppt_stats as stats;
+pub use ppt_tables::{Bound, CaptureSet, Loss, NoBound, SetError, Table, Trouble, Watch};
+pub use statement::{Answer, Statement, statements};
+pub use window::Window;
 
 /// What plans and runs queries.
 pub use datafusion;

@@ -26,18 +26,29 @@ pub enum Format {
     Json,
     /// A table of Markdown.
     Markdown,
+    /// A stream of Arrow's IPC.
+    Arrow,
+    /// Parquet, zstd.
+    Parquet,
 }
 
 impl Format {
     /// All of them, by the words that choose them.
-    pub const ALL: [(&'static str, Format); 6] = [
+    pub const ALL: [(&'static str, Format); 8] = [
         ("table", Format::Aligned),
         ("tsv", Format::Tsv),
         ("csv", Format::Csv),
         ("jsonl", Format::JsonLines),
         ("json", Format::Json),
         ("md", Format::Markdown),
+        ("arrow", Format::Arrow),
+        ("parquet", Format::Parquet),
     ];
+
+    /// Whether it is no text: not for a terminal.
+    pub fn is_binary(self) -> bool {
+        matches!(self, Format::Arrow | Format::Parquet)
+    }
 }
 
 impl FromStr for Format {
@@ -55,7 +66,7 @@ const LOOKED_AT: usize = 1000;
 
 /// Writes an answer, batch by batch.
 #[derive(Debug)]
-pub struct Output<W> {
+pub(crate) struct Output<W> {
     out: W,
     format: Format,
     schema: SchemaRef,
@@ -138,6 +149,7 @@ impl<W: Write> Output<W> {
                 self.out.write_all(object.as_bytes())?;
                 if json { Ok(()) } else { self.out.write_all(b"\n") }
             }
+            Format::Arrow | Format::Parquet => Err(io::ErrorKind::Unsupported.into()),
         }
     }
 
@@ -163,6 +175,7 @@ impl<W: Write> Output<W> {
             }
             Format::Json => self.out.write_all(b"[\n"),
             Format::JsonLines => Ok(()),
+            Format::Arrow | Format::Parquet => Err(io::ErrorKind::Unsupported.into()),
         }
     }
 
@@ -227,8 +240,8 @@ fn is_control(char: char) -> bool {
     char.is_control()
 }
 
-/// Without what a terminal obeys; on one line.
-fn plain(text: &str) -> String {
+/// Text from a target without what a terminal obeys; on one line.
+pub fn plain(text: &str) -> String {
     if !text.contains(is_control) {
         return text.to_owned();
     }

@@ -13,7 +13,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use ppt_query::Engine;
+use ppt_query::{Encoder, Engine, Format};
 use random::capture;
 use serde_json::{Value, json};
 use support::{Files, batches, number, rows, with_pushdown};
@@ -52,8 +52,12 @@ fn written(what: &str) -> (Files, Engine, PathBuf) {
     // Some frames do not carry their number, which heads do not tell.
     engine.set().verify().unwrap();
     let path = files.folder().join("t.parquet");
+    let answer = batches(&engine, what).unwrap();
+    let file = std::fs::File::create(&path).unwrap();
+    let mut encoder = Encoder::new(file, Format::Parquet, &answer[0].schema()).unwrap();
+    answer.iter().for_each(|batch| encoder.write(batch).unwrap());
+    encoder.finish().unwrap();
     batches(&engine, &format!("CREATE VIEW t AS {what}")).unwrap();
-    batches(&engine, &format!("COPY t TO '{}'", path.display())).unwrap();
     (files, engine, path)
 }
 

@@ -22,6 +22,8 @@ type Owned = (String, Arc<dyn Table>);
 pub struct Directory {
     plain: Tables,
     buffers: BTreeMap<String, Tables>,
+    /// Each kind of frames once: its buffer, name and table.
+    frames: Vec<(String, String, Arc<dyn Table>)>,
     /// Names that several buffers have.
     ambiguous: BTreeMap<String, Vec<String>>,
 }
@@ -53,6 +55,7 @@ impl Directory {
         let mut owners: BTreeMap<String, Vec<Owned>> = BTreeMap::new();
         for Named { buffer, name, table } in of_buffers {
             let buffer = buffer.unwrap_or_default();
+            directory.frames.push((buffer.clone(), name.clone(), table.clone()));
             let plain = if fixed.contains(&name) { format!("ppt_{name}") } else { name.clone() };
             let schema = directory.buffers.entry(schema_of(&buffer)).or_default();
             schema.insert(name, table.clone());
@@ -85,6 +88,16 @@ impl Directory {
     /// The tables of each buffer.
     pub fn buffers(&self) -> &BTreeMap<String, BTreeMap<String, Arc<dyn Table>>> {
         &self.buffers
+    }
+
+    /// Each kind of frames once: its buffer, its name, and its table.
+    pub fn frames(&self) -> &[(String, String, Arc<dyn Table>)] {
+        &self.frames
+    }
+
+    /// The schema that a buffer's tables are in.
+    pub fn schema_of(buffer: &str) -> String {
+        schema_of(buffer)
     }
 
     /// The buffers that have a table of that name, where several do.

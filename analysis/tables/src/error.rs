@@ -30,6 +30,7 @@ pub enum SetError {
     },
     /// Frames of one name that do not fit into one table.
     #[error(transparent)]
+    #[strum(serialize = "captures-differ")]
     Conflict(Box<Conflict>),
 }
 

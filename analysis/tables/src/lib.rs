@@ -42,4 +42,4 @@ pub use table::{Batches, Pass, Planned, Request, Runner, Scan, Start, Table};
 pub use watch::Watch;
 
 /// A place in a capture.
-pub use ppt_capture::Bound;
+pub use ppt_capture::{Bound, NoBound};

@@ -8,8 +8,8 @@ use arrow_array::StringArray;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use ppt_capture::SourceInfo;
 use ppt_capture::columns::{Reader, Time};
-use ppt_capture::frame_dsl::schema::{Edge, Frame};
-use ppt_capture::frame_dsl::{Column, ColumnType, Style, columns};
+use ppt_capture::frame_dsl::schema::{Clock, Edge, Frame};
+use ppt_capture::frame_dsl::{Column, ColumnType, Measure, Style, columns};
 
 use super::Named;
 use crate::bounds::{Bounded, Bounds};
@@ -175,7 +175,14 @@ fn arrow_field(kind: &Kind<'_>, column: &Column) -> Field {
             metadata.insert(key.to_owned(), value.to_owned());
         }
     };
-    say("unit", &field.unit);
+    let unit = match column.ty {
+        _ if !field.unit.is_empty() => field.unit.as_str(),
+        ColumnType::Duration
+        | ColumnType::Length { of: Measure::Duration | Measure::Time(_), .. } => "ns",
+        ColumnType::Time(time) if time.clock().is_some_and(Clock::is_cpu) => "ns",
+        _ => "",
+    };
+    say("unit", unit);
     say("doc", &field.doc);
     let role = match (&column.ty, &field.interval) {
         (ColumnType::Length { .. }, _) => "length",

@@ -1,0 +1,194 @@
+//! What was typed.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::builder::PossibleValuesParser;
+use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use ppt_query::{Bound, Format};
+
+/// Ask captures: statistics, SQL, other people's formats. `ppt` finds this program by its words:
+/// `ppt stat` is `ppt-analysis stat`.
+#[derive(Debug, Parser)]
+#[command(name = "ppt-analysis", version, max_term_width = 100, arg_required_else_help = true)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Say how often, how long, how much: of each kind of frame and each of its fields.
+    Stat(Stat),
+    /// Answer SQL queries over captures.
+    Sql(Sql),
+    /// Turn captures into files that other programs open.
+    Export(Export),
+}
+
+/// The captures that are asked, and the part of them.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Captures {
+    /// Captures: files, patterns ('run*/*.bin'), names of rotated ones; `-` is stdin.
+    #[arg(value_name = "CAPTURE", required = true)]
+    pub(crate) captures: Vec<PathBuf>,
+    /// Only this buffer (may be given again) [default: all].
+    #[arg(short, long = "buffer", value_name = "BUFFER")]
+    pub(crate) buffers: Vec<String>,
+    /// Only from here on: a sequence number (500), a time since the first capture began (1.5s), or a
+    /// time in UTC (2026-11-21T15:04:05.5Z, or @ and seconds since the epoch).
+    #[arg(long, value_name = "WHERE", value_parser = Bound::from_str)]
+    pub(crate) from: Option<Bound>,
+    /// Only up to here, likewise; what is there belongs to it.
+    #[arg(long, value_name = "WHERE", value_parser = Bound::from_str)]
+    pub(crate) to: Option<Bound>,
+    /// Memory for sorts, joins, groups and values; what takes more goes to disk, or is told to three
+    /// digits [default: half of what is free].
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub(crate) memory: Option<usize>,
+    /// Threads that read [default: one for each CPU].
+    #[arg(long, value_name = "N", value_parser = threads)]
+    pub(crate) threads: Option<usize>,
+    /// Read everything: leave nothing out by the heads of chunks.
+    #[arg(long, hide = true)]
+    pub(crate) no_pushdown: bool,
+}
+
+impl Captures {
+    pub(crate) fn paths(&self) -> Vec<PathBuf> {
+        self.captures.clone()
+    }
+}
+
+/// Where an answer goes.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct To {
+    /// Where to write it; `-` is stdout.
+    #[arg(short, long, value_name = "PATH", default_value = "-")]
+    pub(crate) output: PathBuf,
+    /// Overwrite the output if it exists.
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Stat {
+    #[command(flatten)]
+    pub(crate) captures: Captures,
+    /// Only this kind of frame.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) frame: Option<String>,
+    /// Group by this column (may be given again, or several with commas).
+    #[arg(long, value_name = "COLUMN", value_delimiter = ',')]
+    pub(crate) by: Vec<String>,
+    /// Slice the time, such as 1s or 100ms.
+    #[arg(long, value_name = "TIME", value_parser = nanoseconds)]
+    pub(crate) every: Option<i64>,
+    /// Only rows of which this expression is true, such as "kind = 'LOGIN' AND handle > 1000".
+    #[arg(long = "where", value_name = "EXPRESSION")]
+    pub(crate) filter: Option<String>,
+    /// Draw how the values of this field are spread.
+    #[arg(long, value_name = "FIELD", conflicts_with = "format")]
+    pub(crate) hist: Option<String>,
+    /// Tell intervals without what lies in them, too.
+    #[arg(long = "self")]
+    pub(crate) self_time: bool,
+    /// Format [default: text on a terminal, else tsv].
+    #[arg(long, value_name = "FORMAT", value_parser = formats("text"))]
+    pub(crate) format: Option<String>,
+    #[command(flatten)]
+    pub(crate) to: To,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Sql {
+    /// Captures, and one query: the argument with white space in it. Without a query: a prompt.
+    #[command(flatten)]
+    pub(crate) captures: Captures,
+    /// Read the statements from this file; `-` is stdin.
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
+    /// Format [default: table on a terminal, else tsv].
+    #[arg(long, value_name = "FORMAT", value_parser = formats("table"))]
+    pub(crate) format: Option<String>,
+    #[command(flatten)]
+    pub(crate) to: To,
+}
+
+/// What an export is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ExportFormat {
+    /// Columns for data frames, DuckDB, Spark; a file for each kind of frame.
+    Parquet,
+    /// The same as a stream of Arrow's IPC.
+    Arrow,
+    /// Comma-separated values.
+    Csv,
+    /// An object per line.
+    Jsonl,
+}
+
+/// How Parquet has times.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Time {
+    /// Each twice: in µs, which every reader knows, and as NAME_ns.
+    Both,
+    /// In ns alone.
+    Ns,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Export {
+    #[command(flatten)]
+    pub(crate) captures: Captures,
+    /// Format of the export.
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub(crate) format: ExportFormat,
+    /// Only this kind of frame: one file instead of a folder.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) frame: Option<String>,
+    /// Folders for each value of these columns (host=a/frame=job/…), such as host,frame.
+    #[arg(long, value_name = "COLUMN", value_delimiter = ',')]
+    pub(crate) partition_by: Vec<String>,
+    /// How Parquet has times.
+    #[arg(long, value_enum, default_value = "both")]
+    pub(crate) time: Time,
+    #[command(flatten)]
+    pub(crate) to: To,
+}
+
+fn formats(text: &'static str) -> PossibleValuesParser {
+    let words = Format::ALL.into_iter().map(|(word, format)| match format {
+        Format::Aligned => text,
+        _ => word,
+    });
+    PossibleValuesParser::new(words.collect::<Vec<_>>())
+}
+
+fn threads(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(threads @ 1..=1024) => Ok(threads),
+        _ => Err("from 1 to 1024".to_owned()),
+    }
+}
+
+/// `64K`, `256M`, `1G`: bytes, by powers of 1024.
+fn size(text: &str) -> Result<usize, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let shift = match text[digits.len()..].to_ascii_uppercase().as_str() {
+        "" | "B" => 0,
+        "K" | "KB" | "KIB" => 10,
+        "M" | "MB" | "MIB" => 20,
+        "G" | "GB" | "GIB" => 30,
+        "T" | "TB" | "TIB" => 40,
+        _ => return Err("a size is a number with K, M, G or T behind it, such as 256M".into()),
+    };
+    let number: usize = digits.parse().map_err(|_| "a size is a number, such as 256M")?;
+    number.checked_mul(1 << shift).filter(|&it| it > 0).ok_or("that size is not possible".into())
+}
+
+fn nanoseconds(text: &str) -> Result<i64, String> {
+    let known = humantime::parse_duration(text).ok();
+    let known = known.and_then(|it| i64::try_from(it.as_nanos()).ok()).filter(|&it| it > 0);
+    known.ok_or("a duration is a number and its unit, such as 8ms, 2s or 1m30s".into())
+}

@@ -1,0 +1,60 @@
+//! A folder of files that appears as a whole, or not at all.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use ppt_output::OutputError;
+
+use crate::failure::Failure;
+
+/// A folder on its way: hidden beside its name, gone if it is dropped.
+pub(super) struct Folder {
+    hidden: tempfile::TempDir,
+    path: PathBuf,
+}
+
+impl Folder {
+    /// One that is to be called `path`, where nothing must be.
+    pub(super) fn new(path: &Path) -> Result<Folder, Failure> {
+        let fail = |error| Failure::Write(path.display().to_string(), error);
+        let (Some(name), parent) = (path.file_name(), path.parent()) else {
+            return Err(fail(io::ErrorKind::InvalidInput.into()));
+        };
+        if path.symlink_metadata().is_ok() {
+            return Err(OutputError::Exists(path.to_owned()).into());
+        }
+        let parent = parent.filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let prefix = format!(".{}-", name.to_string_lossy());
+        let hidden = tempfile::Builder::new().prefix(&prefix).tempdir_in(parent).map_err(fail)?;
+        Ok(Folder { hidden, path: path.to_owned() })
+    }
+
+    /// Where its files are until then.
+    pub(super) fn inside(&self) -> &Path {
+        self.hidden.path()
+    }
+
+    /// Gives it its name.
+    pub(super) fn publish(self) -> Result<(), Failure> {
+        let Folder { hidden, path } = self;
+        let fail = |error| Failure::Write(path.display().to_string(), error);
+        // As any folder that somebody makes, not as one for secrets.
+        let umask = fs::File::open("/proc/self/status").and_then(io::read_to_string);
+        let umask = umask.ok().and_then(|text| {
+            let line = text.lines().find_map(|it| it.strip_prefix("Umask:"))?.trim().to_owned();
+            u32::from_str_radix(&line, 8).ok()
+        });
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o777 & !umask.unwrap_or(0o077));
+        fs::set_permissions(hidden.path(), mode).map_err(fail)?;
+        // A folder takes the place of an empty one alone: nothing is lost.
+        match fs::rename(hidden.path(), &path) {
+            Ok(()) => {
+                let _ = hidden.keep();
+                Ok(())
+            }
+            Err(_) if path.symlink_metadata().is_ok() => Err(OutputError::Exists(path).into()),
+            Err(error) => Err(fail(error)),
+        }
+    }
+}

@@ -1,0 +1,292 @@
+//! Exports that are tables: Parquet, Arrow, CSV, JSON lines. One kind of frames is a file, several
+//! are a folder.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, BufWriter, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+
+use futures::StreamExt;
+use ppt_query::arrow::array::{Array, AsArray, RecordBatch, UInt32Array};
+use ppt_query::arrow::compute::{cast, take_record_batch};
+use ppt_query::arrow::datatypes::{DataType, TimeUnit};
+use ppt_query::datafusion::physical_plan::{ExecutionPlanProperties, execute_stream_partitioned};
+use ppt_query::datafusion::prelude::{DataFrame, cast as cast_expr, ident};
+use ppt_query::{Encoder, Engine, Format, FrameTable, Parquet, QueryError};
+use serde_json::{Value, json};
+
+use super::folder::Folder;
+use crate::args::{self, ExportFormat, Time};
+use crate::failure::Failure;
+use crate::open;
+
+/// Bytes that are written at once.
+const BUFFER: usize = 1 << 20;
+/// Files of partitions that may be open at once.
+const MANY_FILES: usize = 1000;
+
+pub(super) async fn export(args: &args::Export, engine: &Engine) -> Result<(), Failure> {
+    let (format, extension) = match args.format {
+        ExportFormat::Parquet => (Format::Parquet, "parquet"),
+        ExportFormat::Arrow => (Format::Arrow, "arrow"),
+        ExportFormat::Csv => (Format::Csv, "csv"),
+        ExportFormat::Jsonl => (Format::JsonLines, "jsonl"),
+    };
+    let frames = engine.frames(args.frame.as_deref())?;
+    let to = &args.to.output;
+    if to.to_string_lossy().contains("://") {
+        let why = format!("{}: this ppt-analysis writes files alone", to.display());
+        return Err(Failure::Usage(why));
+    }
+    let partitioned = !args.partition_by.is_empty();
+    if let ([frame], false) = (&frames[..], partitioned) {
+        let is_stdout = to.as_os_str() == "-";
+        if is_stdout && format.is_binary() && io::stdout().is_terminal() {
+            let why = "this format is not for terminals: name a file with -o";
+            return Err(Failure::Usage(why.to_owned()));
+        }
+        let mut output = open::output(to, args.to.force, engine)?;
+        let name = output.name();
+        let mut file = One { engine, frame, format, time: args.time, name: &name };
+        file.write(BufWriter::with_capacity(BUFFER, output.file())).await?;
+        return Ok(output.publish()?);
+    }
+    if to.as_os_str() == "-" {
+        let why =
+            "several kinds of frames are a folder: name it with -o, or choose one with --frame";
+        return Err(Failure::Usage(why.to_owned()));
+    }
+    let folder = Folder::new(to)?;
+    for frame in &frames {
+        let name = to.display().to_string();
+        let mut file = One { engine, frame, format, time: args.time, name: &name };
+        match partitioned {
+            true => file.partition(folder.inside(), &args.partition_by, extension).await?,
+            false => {
+                let same = frames.iter().filter(|it| it.frame == frame.frame).count();
+                let stem = match same {
+                    1 => frame.frame.clone(),
+                    _ => format!("{}.{}", frame.buffer, frame.frame),
+                };
+                let path = folder.inside().join(format!("{}.{extension}", safe(&stem)));
+                let created = File::create_new(&path).map_err(Failure::writing(&name))?;
+                file.write(BufWriter::with_capacity(BUFFER, created)).await?;
+            }
+        }
+    }
+    folder.publish()
+}
+
+/// A name that is one part of a path, whatever a capture calls it.
+fn safe(name: &str) -> String {
+    let keep = |char: char| char.is_ascii_alphanumeric() || "_-.".contains(char);
+    let one = |char: char| match char {
+        char if keep(char) => char.to_string(),
+        char => char.to_string().bytes().map(|it| format!("%{it:02X}")).collect(),
+    };
+    let text: String = name.chars().map(one).collect();
+    match text.strip_prefix('.') {
+        Some(rest) => format!("%2E{rest}"),
+        None => text,
+    }
+}
+
+/// A kind of frames on its way into files.
+struct One<'a> {
+    engine: &'a Engine,
+    frame: &'a FrameTable,
+    format: Format,
+    time: Time,
+    /// What is written, in messages.
+    name: &'a str,
+}
+
+impl One<'_> {
+    async fn write(&mut self, out: impl Write + Send) -> Result<(), Failure> {
+        let fail = Failure::writing(self.name);
+        let mut rows = Rows::of(self.rows().await?).await?;
+        let parquet = self.parquet();
+        let mut encoder = Encoder::with(out, self.format, &rows.schema, &parquet).map_err(&fail)?;
+        while let Some(batch) = rows.next().await? {
+            encoder.write(&batch).map_err(&fail)?;
+        }
+        encoder.finish().map_err(&fail)?;
+        Ok(())
+    }
+
+    /// The columns as this format has them.
+    async fn rows(&self) -> Result<DataFrame, QueryError> {
+        let rows = self.engine.context().table(self.frame.name.clone()).await?;
+        if self.format != Format::Parquet || self.time == Time::Ns {
+            return Ok(rows);
+        }
+        let schema = self.frame.table.schema();
+        let taken = |name: &str| schema.index_of(name).is_ok();
+        let mut columns = Vec::new();
+        for field in schema.fields() {
+            let column = || ident(field.name().as_str());
+            let DataType::Timestamp(_, zone) = field.data_type() else {
+                columns.push(column());
+                continue;
+            };
+            // Not every reader knows ns.
+            let micro = DataType::Timestamp(TimeUnit::Microsecond, zone.clone());
+            columns.push(cast_expr(column(), micro).alias(field.name().as_str()));
+            let mut name = format!("{}_ns", field.name());
+            while taken(&name) {
+                name.insert_str(0, "ppt_");
+            }
+            columns.push(cast_expr(column(), DataType::Int64).alias(name));
+        }
+        Ok(rows.select(columns)?)
+    }
+
+    /// What else a Parquet file says.
+    fn parquet(&self) -> Parquet {
+        let fields = self.frame.table.schema().fields().iter();
+        let fields = fields.map(|field| {
+            let mut said = json!({"name": field.name(), "type": field.data_type().to_string()});
+            for (key, text) in field.metadata() {
+                said[key] = json!(text);
+            }
+            said
+        });
+        let schema = json!({
+            "buffer": self.frame.buffer,
+            "frame": self.frame.frame,
+            "columns": fields.collect::<Vec<Value>>(),
+        });
+        let loss = self.engine.set().loss(|buffer| buffer == self.frame.buffer);
+        let lost = json!({
+            "captured": loss.captured,
+            "lost": loss.lost,
+            "dropped": loss.dropped,
+            "gaps": loss.gaps,
+        });
+        let said = [("ppt.schema", schema), ("ppt.lost", lost)];
+        Parquet { metadata: said.map(|(key, it)| (key.to_owned(), it.to_string())).to_vec() }
+    }
+
+    /// Writes `host=a/frame=job/part-0.parquet` and so on, without those columns: engines read them
+    /// out of the names of folders.
+    async fn partition(
+        &mut self,
+        folder: &Path,
+        by: &[String],
+        extension: &str,
+    ) -> Result<(), Failure> {
+        let fail = Failure::writing(self.name);
+        let mut rows = Rows::of(self.rows().await?).await?;
+        let mut of_rows = Vec::new();
+        for column in by.iter().filter(|it| *it != "frame") {
+            match rows.schema.index_of(column) {
+                Ok(index) => of_rows.push(index),
+                Err(_) => {
+                    let there: Vec<String> =
+                        rows.schema.fields().iter().map(|it| it.name().clone()).collect();
+                    let name = column.clone();
+                    return Err(QueryError::NoColumn { name, nearest: None, there }.into());
+                }
+            }
+        }
+        let kept: Vec<usize> =
+            (0..rows.schema.fields().len()).filter(|it| !of_rows.contains(it)).collect();
+        let project = |batch: &RecordBatch| batch.project(&kept).map_err(io::Error::other);
+        let mut files: BTreeMap<PathBuf, Encoder<BufWriter<File>>> = BTreeMap::new();
+        while let Some(batch) = rows.next().await? {
+            for (values, part) in split(&batch, &of_rows).map_err(&fail)? {
+                let mut values = values.iter();
+                let mut path = folder.to_owned();
+                for column in by {
+                    let value = match column.as_str() {
+                        "frame" => Some(self.frame.frame.as_str()),
+                        _ => values.next().and_then(Option::as_deref),
+                    };
+                    let value = value.map_or("__HIVE_DEFAULT_PARTITION__".to_owned(), safe);
+                    path.push(format!("{}={value}", safe(column)));
+                }
+                let part = project(&part).map_err(&fail)?;
+                if !files.contains_key(&path) {
+                    if files.len() == MANY_FILES {
+                        let why = format!("more than {MANY_FILES} partitions by {}", by.join(", "));
+                        return Err(Failure::Usage(why));
+                    }
+                    fs::create_dir_all(&path).map_err(&fail)?;
+                    let name = match by.iter().any(|it| it == "frame") {
+                        true => format!("part-0.{extension}"),
+                        false => format!("{}.{extension}", safe(&self.frame.frame)),
+                    };
+                    let file = File::create_new(path.join(name)).map_err(&fail)?;
+                    let out = BufWriter::new(file);
+                    let (schema, parquet) = (part.schema(), self.parquet());
+                    let encoder = Encoder::with(out, self.format, &schema, &parquet);
+                    files.insert(path.clone(), encoder.map_err(&fail)?);
+                }
+                if let Some(encoder) = files.get_mut(&path) {
+                    encoder.write(&part).map_err(&fail)?;
+                }
+            }
+        }
+        for encoder in files.into_values() {
+            encoder.finish().map_err(&fail)?.flush().map_err(&fail)?;
+        }
+        Ok(())
+    }
+}
+
+/// A part of a batch, and what its rows have in common.
+type Split = (Vec<Option<String>>, RecordBatch);
+
+/// The rows of a batch by the values of some columns.
+fn split(batch: &RecordBatch, by: &[usize]) -> io::Result<Vec<Split>> {
+    let texts = by.iter().map(|&it| cast(batch.column(it), &DataType::Utf8));
+    let texts: Vec<_> = texts.collect::<Result<_, _>>().map_err(io::Error::other)?;
+    let mut parts: BTreeMap<Vec<Option<&str>>, Vec<u32>> = BTreeMap::new();
+    for row in 0..batch.num_rows() {
+        let values = texts.iter().map(|column| {
+            let column = column.as_string::<i32>();
+            column.is_valid(row).then(|| column.value(row))
+        });
+        parts.entry(values.collect()).or_default().push(row as u32);
+    }
+    let part = |(values, rows): (Vec<Option<&str>>, Vec<u32>)| {
+        let values = values.into_iter().map(|it| it.map(str::to_owned)).collect();
+        let rows = match rows.len() == batch.num_rows() {
+            true => batch.clone(),
+            false => {
+                take_record_batch(batch, &UInt32Array::from(rows)).map_err(io::Error::other)?
+            }
+        };
+        Ok((values, rows))
+    };
+    parts.into_iter().map(part).collect()
+}
+
+/// Rows in the order of the files: one part after the other.
+struct Rows {
+    schema: ppt_query::arrow::datatypes::SchemaRef,
+    parts: std::collections::VecDeque<ppt_query::datafusion::execution::SendableRecordBatchStream>,
+}
+
+impl Rows {
+    async fn of(rows: DataFrame) -> Result<Rows, QueryError> {
+        let context = rows.task_ctx();
+        let plan = rows.create_physical_plan().await?;
+        let schema = plan.schema();
+        let parts = match plan.output_partitioning().partition_count() {
+            0 => Vec::new(),
+            _ => execute_stream_partitioned(plan, context.into())?,
+        };
+        Ok(Rows { schema, parts: parts.into() })
+    }
+
+    async fn next(&mut self) -> Result<Option<RecordBatch>, QueryError> {
+        while let Some(part) = self.parts.front_mut() {
+            match part.next().await {
+                Some(batch) => return Ok(Some(batch?)),
+                None => _ = self.parts.pop_front(),
+            }
+        }
+        Ok(None)
+    }
+}

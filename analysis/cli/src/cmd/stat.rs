@@ -1,0 +1,70 @@
+//! `ppt stat CAPTURE…`: from a question to its answer in one command.
+
+mod drawn;
+mod json;
+mod rows;
+mod words;
+
+use std::io::{self, BufWriter, IsTerminal, Write};
+use std::process::ExitCode;
+
+use ppt_query::summary::{Ask, FrameSummary};
+use ppt_query::{Encoder, Engine, Format};
+
+use crate::args;
+use crate::failure::Failure;
+use crate::{open, run};
+
+pub(crate) fn run(args: &args::Stat) -> Result<ExitCode, Failure> {
+    let engine = open::engine(&args.captures)?;
+    let memory = args.captures.memory.or_else(open::half_of_what_is_free);
+    let ask = Ask {
+        frame: args.frame.clone(),
+        by: args.by.clone(),
+        every: args.every,
+        filter: args.filter.clone(),
+        self_time: args.self_time,
+        memory: memory.unwrap_or(1 << 30),
+        spread: args.hist.clone(),
+    };
+    let mut output = open::output(&args.to.output, args.to.force, &engine)?;
+    let runtime = run::runtime(engine.threads())?;
+    let work = async { Ok(engine.summary(&ask).await?) };
+    let frames = runtime.block_on(run::question(engine.set().watch(), work))?;
+    let name = output.name();
+    let mut out = BufWriter::new(output.file());
+    say(args, &ask, &engine, &frames, &mut out).map_err(Failure::writing(&name))?;
+    drop(out);
+    output.publish()?;
+    open::tell_loss(engine.loss());
+    Ok(open::tell_troubles(&engine))
+}
+
+fn say(
+    args: &args::Stat,
+    ask: &Ask,
+    engine: &Engine,
+    frames: &[FrameSummary],
+    mut out: impl Write + Send,
+) -> io::Result<()> {
+    let on_terminal = args.to.output.as_os_str() == "-" && io::stdout().is_terminal();
+    let by_extension = super::sql::by_extension(&args.to.output);
+    let format = match args.format.as_deref() {
+        Some("text") => None,
+        Some(word) => Some(word.parse::<Format>().map_err(io::Error::other)?),
+        None if on_terminal => None,
+        None => Some(by_extension.unwrap_or(Format::Tsv)),
+    };
+    match format {
+        _ if args.hist.is_some() => drawn::write(frames, &mut out)?,
+        None => words::write(frames, ask, engine.loss(), &mut out)?,
+        Some(Format::Json) => json::write(frames, ask, &mut out)?,
+        Some(format) => {
+            let batch = rows::batch(frames, ask).map_err(io::Error::other)?;
+            let mut encoder = Encoder::new(&mut out, format, &batch.schema())?;
+            encoder.write(&batch)?;
+            encoder.finish()?;
+        }
+    }
+    out.flush()
+}

@@ -1,0 +1,59 @@
+//! How the values of a field are spread, drawn with letters.
+
+use std::io::{self, Write};
+
+use ppt_query::plain;
+use ppt_query::stats::{Histogram, Scale};
+use ppt_query::summary::{FrameSummary, Values};
+
+use crate::text::{grouped, measured};
+
+/// Rows of a picture, and letters of its longest bar.
+const ROWS: usize = 24;
+const WIDE: u64 = 50;
+/// Eighths of a letter.
+const PARTS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
+
+pub(super) fn write(frames: &[FrameSummary], out: &mut impl Write) -> io::Result<()> {
+    for frame in frames {
+        for group in &frame.groups {
+            for field in &group.fields {
+                let Values::Numbers { spread: Some(spread), .. } = &field.values else { continue };
+                let by: Vec<&str> =
+                    group.by.iter().map(|it| it.as_deref().unwrap_or("NULL")).collect();
+                let by = if by.is_empty() { String::new() } else { format!(" {}", by.join(" ")) };
+                let name = plain(&format!("{}.{}{by}", frame.frame, field.name));
+                match Histogram::of(spread, ROWS, None) {
+                    None => writeln!(out, "{name}   no values")?,
+                    Some(histogram) => draw(&name, &histogram, &plain(&field.unit), out)?,
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn draw(name: &str, histogram: &Histogram, unit: &str, out: &mut impl Write) -> io::Result<()> {
+    let scale = match histogram.scale {
+        Scale::Linear => "",
+        Scale::Logarithmic => ", logarithmic",
+    };
+    let all: u64 = histogram.bins.iter().map(|it| it.count).sum();
+    writeln!(out, "{name}   {} values{scale}", grouped(all))?;
+    let from: Vec<String> = histogram.bins.iter().map(|it| measured(it.from, unit)).collect();
+    let counts: Vec<String> = histogram.bins.iter().map(|it| grouped(it.count)).collect();
+    let width = |texts: &[String]| texts.iter().map(|it| it.chars().count()).max().unwrap_or(0);
+    let (wide, long) = (width(&from), width(&counts));
+    let most = histogram.bins.iter().map(|it| it.count).max().unwrap_or(1).max(1);
+    for ((bin, from), count) in histogram.bins.iter().zip(&from).zip(&counts) {
+        // What is there is seen, however little it is.
+        let eighths = (u128::from(bin.count) * u128::from(WIDE) * 8).div_ceil(u128::from(most));
+        let bar = "█".repeat((eighths / 8) as usize) + PARTS[(eighths % 8) as usize];
+        writeln!(out, "  {from:>wide$}  {count:>long$}  {bar}")?;
+    }
+    if histogram.modes.len() > 1 {
+        let modes: Vec<String> = histogram.modes.iter().map(|&it| measured(it, unit)).collect();
+        writeln!(out, "  {} modes: about {}", modes.len(), modes.join(", "))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,134 @@
+//! Statistics for people.
+
+use std::io::{self, Write};
+
+use ppt_query::summary::{Ask, FieldSummary, FrameSummary, Group, Values};
+use ppt_query::{Loss, plain};
+
+use crate::text::{duration, grouped, measured, three, time};
+
+/// Words of an enum that are told; the others are counted.
+const MANY: usize = 12;
+
+pub(super) fn write(
+    frames: &[FrameSummary],
+    ask: &Ask,
+    loss: Loss,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let missing = match loss.missing() {
+        0 => "nothing lost".to_owned(),
+        missing => format!("{} missing in all", grouped(missing)),
+    };
+    let same_name =
+        |it: &FrameSummary| frames.iter().filter(|other| other.frame == it.frame).count();
+    for frame in frames {
+        let name = match same_name(frame) {
+            1 => frame.frame.clone(),
+            _ => format!("{}.{}", frame.buffer, frame.frame),
+        };
+        if frame.groups.is_empty() {
+            writeln!(out, "{}   no frames, {missing}", plain(&name))?;
+        }
+        for group in &frame.groups {
+            write!(out, "{}", plain(&name))?;
+            for (column, value) in ask.by.iter().zip(&group.by) {
+                write!(out, "   {column}={}", plain(value.as_deref().unwrap_or("NULL")))?;
+            }
+            if ask.every.is_some() {
+                write!(out, "   {}", group.slice.map_or("no time".to_owned(), time))?;
+            }
+            writeln!(out, "   {}", head(group, ask, &missing))?;
+            fields(group, out)?;
+        }
+    }
+    Ok(())
+}
+
+fn head(group: &Group, ask: &Ask, missing: &str) -> String {
+    let mut text = format!("{} frame{}", grouped(group.count), plural(group.count));
+    let span = group.time.map(|(first, last)| (last as f64) - (first as f64));
+    if let Some(span) = span.filter(|_| ask.every.is_none()) {
+        text.push_str(&format!(" in {}", duration(span)));
+    }
+    if let Some(rate) = group.rate(ask.every) {
+        text.push_str(&format!(" ({}/s)", three(if rate >= 100.0 { rate.round() } else { rate })));
+    }
+    text.push_str(&format!(", {} thread{}", grouped(group.threads), plural(group.threads)));
+    if ask.by.is_empty() && ask.every.is_none() {
+        text.push_str(&format!(", {missing}"));
+    }
+    text
+}
+
+fn plural(count: u64) -> &'static str {
+    if count == 1 { "" } else { "s" }
+}
+
+fn fields(group: &Group, out: &mut impl Write) -> io::Result<()> {
+    let rows: Vec<(String, Vec<String>)> =
+        group.fields.iter().map(|field| (plain(&field.name), cells(field))).collect();
+    let width = |texts: &mut dyn Iterator<Item = &String>| {
+        texts.map(|it| it.chars().count()).max().unwrap_or_default()
+    };
+    let names = width(&mut rows.iter().map(|it| &it.0));
+    let most = rows.iter().map(|it| it.1.len()).max().unwrap_or_default();
+    let widths: Vec<usize> = (0..most)
+        .map(|at| {
+            // What fills a whole line has no columns.
+            let of = |it: &&(String, Vec<String>)| it.1.len() > 1;
+            width(&mut rows.iter().filter(of).filter_map(|it| it.1.get(at)))
+        })
+        .collect();
+    for (name, cells) in &rows {
+        let mut line = format!("  {name:<names$}");
+        for (cell, width) in cells.iter().zip(&widths) {
+            line.push_str(&format!("  {cell:<width$}"));
+        }
+        writeln!(out, "{}", line.trim_end())?;
+    }
+    Ok(())
+}
+
+fn cells(field: &FieldSummary) -> Vec<String> {
+    match &field.values {
+        Values::Numbers { summary, busy, .. } => {
+            let value = |value: Option<f64>| {
+                value.map_or("–".to_owned(), |value| measured(value, &plain(&field.unit)))
+            };
+            let [p50, p90, p99, _] = summary.percentiles;
+            let mut cells = vec![
+                grouped(summary.count),
+                format!("p50 {}", value(p50)),
+                format!("p90 {}", value(p90)),
+                format!("p99 {}", value(p99)),
+                format!("max {}", value(summary.max.map(ppt_query::stats::Number::float))),
+                format!("mean {} ± {}", value(summary.mean), value(summary.sd)),
+            ];
+            let mut rest = Vec::new();
+            if let Some(busy) = busy {
+                rest.push(format!("busy {} %", three((busy * 1000.0).round() / 10.0)));
+            }
+            if summary.nulls > 0 {
+                rest.push(format!("{} without", grouped(summary.nulls)));
+            }
+            if !summary.exact {
+                rest.push("to 3 digits".to_owned());
+            }
+            cells.push(rest.join("   "));
+            cells
+        }
+        Values::Words { counts, nulls } => {
+            let word =
+                |(word, count): &(String, u64)| format!("{} {}", plain(word), grouped(*count));
+            let mut all: Vec<String> = counts.iter().take(MANY).map(word).collect();
+            if let Some(more) = counts.len().checked_sub(MANY + 1) {
+                all.push(format!("{} more", grouped(more as u64 + 1)));
+            }
+            if *nulls > 0 {
+                all.push(format!("{} without", grouped(*nulls)));
+            }
+            vec![all.join(" · ")]
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! Why a command failed.
+
+use std::io;
+use std::process::ExitCode;
+
+use ppt_output::OutputError;
+use ppt_query::QueryError;
+
+use crate::message;
+
+/// Why a command failed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failure {
+    #[error(transparent)]
+    Query(#[from] QueryError),
+    #[error(transparent)]
+    Output(#[from] OutputError),
+    /// The command line asks for what there is not.
+    #[error("{0}")]
+    Usage(String),
+    #[error("cannot read {0}: {1}")]
+    Read(String, #[source] io::Error),
+    #[error("cannot write {0}: {1}")]
+    Write(String, #[source] io::Error),
+    #[error("could not {0}: {1}")]
+    System(&'static str, #[source] io::Error),
+}
+
+impl Failure {
+    /// An output that could not be written: `name` says which.
+    pub(crate) fn writing(name: &str) -> impl Fn(io::Error) -> Failure + '_ {
+        |error| Failure::Write(name.to_owned(), error)
+    }
+
+    /// The name under which `ppt explain` knows it.
+    pub(crate) fn code(&self) -> &'static str {
+        match self {
+            Failure::Query(error) => error.code(),
+            Failure::Output(error) => error.code(),
+            Failure::Usage(_) => "usage",
+            Failure::Read(..) => "cannot-read",
+            Failure::Write(..) => "cannot-write",
+            Failure::System(..) => "system",
+        }
+    }
+
+    fn is_usage(&self) -> bool {
+        match self {
+            Failure::Usage(_) => true,
+            Failure::Query(error) => error.is_usage(),
+            _ => false,
+        }
+    }
+
+    /// Says it, and what the command ends with.
+    pub(crate) fn tell(&self) -> ExitCode {
+        match self {
+            // Whoever read it has enough.
+            Failure::Write(_, error) | Failure::Query(QueryError::Output(error))
+                if error.kind() == io::ErrorKind::BrokenPipe =>
+            {
+                return ExitCode::SUCCESS;
+            }
+            Failure::Query(QueryError::Cancelled) => return crate::run::interrupted(),
+            Failure::Usage(text) => message::note(text),
+            other => message::error(other.code(), other),
+        }
+        ExitCode::from(if self.is_usage() { 2 } else { 1 })
+    }
+}

@@ -1,0 +1,86 @@
+//! Captures, opened for questions, and what is to be said of them.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use ppt_output::{FileId, Output, Readers, Rules};
+use ppt_query::{CaptureSet, Engine, Loss, Options, Window};
+
+use crate::args;
+use crate::failure::Failure;
+use crate::message;
+use crate::text::grouped;
+
+/// Opens what a command names.
+pub(crate) fn engine(captures: &args::Captures) -> Result<Engine, Failure> {
+    let window = Window { from: captures.from, to: captures.to, buffers: captures.buffers.clone() };
+    let threads = captures.threads.unwrap_or_else(|| Options::default().threads);
+    let memory = captures.memory.or_else(half_of_what_is_free);
+    let options = Options { memory, threads, window, pushdown: !captures.no_pushdown };
+    let set = CaptureSet::open(&captures.paths()).map_err(ppt_query::QueryError::from)?;
+    Ok(Engine::new(set, &options)?)
+}
+
+/// Bytes that questions may take: others need memory, too.
+pub(crate) fn half_of_what_is_free() -> Option<usize> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kib: usize = line.split_whitespace().next()?.parse().ok()?;
+    Some((kib << 10) / 2)
+}
+
+/// The output of a command that reads `engine`'s captures.
+pub(crate) fn output(path: &Path, force: bool, engine: &Engine) -> Result<Output, Failure> {
+    Ok(Output::open(path, &rules(force, engine))?)
+}
+
+/// What an output may be.
+pub(crate) fn rules(force: bool, engine: &Engine) -> Rules {
+    let inputs = engine.set().paths().filter_map(FileId::of_input).collect();
+    Rules { force, readers: Readers::ByUmask, inputs, invoker: None }
+}
+
+/// Says what is missing, once for each command.
+pub(crate) fn tell_loss(loss: Loss) {
+    if loss.missing() == 0 {
+        return;
+    }
+    let all = loss.captured.saturating_add(loss.missing());
+    let gaps = match loss.gaps {
+        0 => String::new(),
+        1 => " in 1 gap".to_owned(),
+        gaps => format!(" in {} gaps", grouped(gaps)),
+    };
+    let (missing, all) = (grouped(loss.missing()), grouped(all));
+    message::note(format_args!(
+        "{missing} of {all} frames are missing{gaps}: counts are lower bounds"
+    ));
+}
+
+/// Says what is wrong with the captures, and what the command ends with.
+pub(crate) fn tell_troubles(engine: &Engine) -> ExitCode {
+    const SHOWN: usize = 5;
+    let mut code = ExitCode::SUCCESS;
+    for trouble in engine.set().troubles() {
+        let path = trouble.path.display();
+        for damage in trouble.damaged.iter().take(SHOWN) {
+            message::warning("damaged", format_args!("{path}: {damage}"));
+        }
+        let more = trouble.damages.saturating_sub(SHOWN as u64);
+        if more > 0 {
+            let text = format_args!("{path}: and {more} more damaged places");
+            message::warning("damaged", text);
+        }
+        if trouble.damages > 0 {
+            code = ExitCode::FAILURE;
+        }
+        if let Some(cut) = trouble.cut {
+            let text = format_args!(
+                "{path}: the capture was cut off at byte {cut}, or still grows; \
+                                     everything before that counts"
+            );
+            message::warning("cut-off", text);
+        }
+    }
+    code
+}

@@ -1,0 +1,259 @@
+//! The commands as users call them: answers, messages, exit codes, and what is left behind.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// Six frames, eleven lost, three dropped.
+fn capture() -> PathBuf {
+    root().join("dump/tests/golden/capture.bin")
+}
+
+fn analysis(folder: &Path, args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_ppt-analysis"))
+        .args(args)
+        .current_dir(folder)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap()
+}
+
+struct Bench {
+    folder: tempfile::TempDir,
+}
+
+impl Bench {
+    fn new() -> Bench {
+        let folder = tempfile::tempdir().unwrap();
+        fs::copy(capture(), folder.path().join("out.bin")).unwrap();
+        Bench { folder }
+    }
+
+    /// What it writes, which must not fail.
+    fn done(&self, args: &[&str]) -> String {
+        let output = analysis(self.folder.path(), args);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{args:?}: {said}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// What it says when it fails, and its exit code.
+    fn fails(&self, args: &[&str]) -> (String, i32) {
+        let output = analysis(self.folder.path(), args);
+        let said = String::from_utf8(output.stderr).unwrap();
+        (said, output.status.code().unwrap())
+    }
+
+    fn names(&self) -> Vec<String> {
+        let names = fs::read_dir(self.folder.path()).unwrap();
+        let mut names: Vec<_> =
+            names.map(|it| it.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+}
+
+#[test]
+fn sql_answers_and_tells_what_is_missing() {
+    let bench = Bench::new();
+    let query = "SELECT frame, count(*) AS n FROM frames GROUP BY frame ORDER BY n";
+    assert_eq!(bench.done(&["sql", "out.bin", query]), "frame\tn\nlogin\t1\npass\t5\n");
+    let json = bench.done(&["sql", "out.bin", query, "--format", "json"]);
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json[1]["n"], 5);
+    let output = analysis(bench.folder.path(), &["sql", "out.bin", query]);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("14 of 20 frames are missing in "), "{said}");
+}
+
+#[test]
+fn a_file_of_statements_shares_views() {
+    let bench = Bench::new();
+    let text = "CREATE VIEW few AS SELECT * FROM frames WHERE frame = 'pass'; -- it's a view;\n\
+                SELECT count(*) AS n FROM few; SELECT ';' AS semicolon";
+    fs::write(bench.folder.path().join("all.sql"), text).unwrap();
+    assert_eq!(bench.done(&["sql", "out.bin", "-f", "all.sql"]), "n\n5\nsemicolon\n;\n");
+}
+
+#[test]
+fn windows_are_those_of_dump() {
+    let bench = Bench::new();
+    let count = "SELECT count(*) AS n FROM frames";
+    let counted = |more: &[&str]| {
+        let args = [&["sql", "out.bin", count], more].concat();
+        bench.done(&args).lines().nth(1).unwrap().parse::<u64>().unwrap()
+    };
+    for window in [vec!["--from", "5"], vec!["--to", "3"], vec!["--from", "2", "--to", "7"]] {
+        let dumped = ppt_dump_rows(&window);
+        assert_eq!(counted(&window), dumped, "{window:?}");
+    }
+    assert!(counted(&["--to", "@1"]) == 0 && counted(&["--from", "@1"]) == 6);
+}
+
+/// Rows of the golden table within these bounds of sequence numbers.
+fn ppt_dump_rows(window: &[&str]) -> u64 {
+    let table = fs::read_to_string(root().join("dump/tests/golden/capture.bin.tsv")).unwrap();
+    let mut lines = table.lines();
+    let names: Vec<_> = lines.next().unwrap().split('\t').collect();
+    let seqno = names.iter().position(|it| *it == "seqno").unwrap();
+    let bound = |name: &str| {
+        let at = window.iter().position(|it| *it == name)?;
+        window[at + 1].parse::<u64>().ok()
+    };
+    let (from, to) = (bound("--from").unwrap_or(0), bound("--to").unwrap_or(u64::MAX));
+    let numbers = lines.map(|line| line.split('\t').nth(seqno).unwrap().parse::<u64>().unwrap());
+    numbers.filter(|it| from <= *it && *it <= to).count() as u64
+}
+
+#[test]
+fn stat_says_the_same_in_every_format() {
+    let bench = Bench::new();
+    let text = bench.done(&["stat", "out.bin", "--format", "text"]);
+    assert!(text.contains("pass   5 frames") && text.contains("kind   99 2 · TIMEOUT 2"), "{text}");
+    let json: Value =
+        serde_json::from_str(&bench.done(&["stat", "out.bin", "--format", "json"])).unwrap();
+    let all = json.as_array().unwrap();
+    let of = |frame: &str, field: Value| {
+        all.iter().find(|it| it["frame"] == frame && it["field"] == field).unwrap()
+    };
+    assert_eq!(of("pass", Value::Null)["count"], 5);
+    assert_eq!(of("pass", "kind".into())["values"]["TIMEOUT"], 2);
+    // Beyond 63 bits, and as it is.
+    assert_eq!(of("pass", "bytes".into())["max"], u64::MAX - 1);
+    assert_eq!(of("pass", "spent".into())["unit"], "ns");
+    let rows = bench.done(&["stat", "out.bin"]);
+    let line = rows.lines().find(|it| it.starts_with("demo\tpass\tspent\t")).unwrap();
+    assert!(line.contains("-15.0"), "{line}");
+    let grouped = bench.done(&["stat", "out.bin", "--frame", "pass", "--by", "kind,ok"]);
+    assert!(grouped.contains("by_kind\tby_ok"), "{grouped}");
+    let drawn = bench.done(&["stat", "out.bin", "--frame", "pass", "--hist", "who"]);
+    assert!(drawn.starts_with("pass.who   5 values\n"), "{drawn}");
+    let filtered = bench.done(&["stat", "out.bin", "--where", "who > 0", "--format", "json"]);
+    let filtered: Value = serde_json::from_str(&filtered).unwrap();
+    assert_eq!(filtered[0]["count"], 3, "{filtered}");
+}
+
+#[test]
+fn what_is_not_there_is_a_wrong_usage() {
+    let bench = Bench::new();
+    for (args, said) in [
+        (vec!["sql", "out.bin", "SELECT * FROM pas"], "did you mean `pass`?"),
+        (vec!["sql", "out.bin", "SELECT knd FROM pass"], "there is no column `knd`"),
+        (vec!["stat", "out.bin", "--frame", "pas"], "did you mean `pass`?"),
+        (vec!["stat", "out.bin", "-b", "dmo"], "did you mean `demo`?"),
+        (vec!["stat", "out.bin", "--by", "kin"], "there is no column `kin`"),
+        (vec!["stat", "out.bin", "--where", "knd = 1"], "there is no column `knd`"),
+        (vec!["stat", "none*.bin"], "nothing matches `none*.bin`"),
+        (vec!["sql", "SELECT 1 AS x"], "name a capture"),
+        (vec!["sql", "out.bin", "INSERT INTO pass SELECT * FROM pass"], "captures are not changed"),
+    ] {
+        let (text, code) = bench.fails(&args);
+        assert!(text.contains(said) && code == 2, "{args:?}: {code} {text}");
+    }
+    for args in [vec!["sql", "out.bin", "SELEC 1 x"], vec!["stat", "missing.bin"]] {
+        assert_eq!(bench.fails(&args).1, 1, "{args:?}");
+    }
+    assert_eq!(bench.names(), ["out.bin"]);
+}
+
+#[test]
+fn no_output_takes_the_place_of_anything() {
+    let bench = Bench::new();
+    let query = "SELECT * FROM pass";
+    let before = fs::read(bench.folder.path().join("out.bin")).unwrap();
+    fs::write(bench.folder.path().join("there"), "mine").unwrap();
+    let copy = |to: &str| format!("COPY (SELECT * FROM pass) TO '{to}' STORED AS CSV");
+    for (args, said) in [
+        (vec!["sql", "out.bin", query, "-o", "there"], "there exists"),
+        (vec!["stat", "out.bin", "-o", "there"], "there exists"),
+        (vec!["sql", "out.bin", query, "-o", "out.bin", "--force"], "is the file that is read"),
+        (vec!["export", "out.bin", "--format", "csv", "-o", "there"], "there exists"),
+        (vec!["sql", "out.bin", &copy("there")], "there exists"),
+        (vec!["sql", "out.bin", &copy("s3://a/b")], "COPY writes files"),
+    ] {
+        let (text, code) = bench.fails(&args);
+        assert!(text.contains(said) && code != 0, "{args:?}: {code} {text}");
+    }
+    // Half an answer is none.
+    let fails = ["sql", "out.bin", "SELECT 1 / (who - who) AS x FROM pass", "-o", "half.csv"];
+    assert_eq!(bench.fails(&fails).1, 1);
+    assert_eq!(bench.names(), ["out.bin", "there"]);
+    assert_eq!(fs::read(bench.folder.path().join("out.bin")).unwrap(), before);
+    bench.done(&["sql", "out.bin", &copy("new.csv")]);
+    bench.done(&["sql", "out.bin", query, "-o", "there", "--force", "--format", "csv"]);
+    let read = |name: &str| fs::read_to_string(bench.folder.path().join(name)).unwrap();
+    assert_eq!(read("new.csv"), read("there"));
+    assert_eq!(read("there").lines().count(), 6);
+}
+
+#[test]
+fn exports_are_a_file_or_a_folder() {
+    let bench = Bench::new();
+    bench.done(&["export", "out.bin", "--format", "parquet", "-o", "all"]);
+    let inside = |folder: &str| {
+        let names = fs::read_dir(bench.folder.path().join(folder)).unwrap();
+        let mut names: Vec<_> =
+            names.map(|it| it.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    };
+    assert_eq!(inside("all"), ["login.parquet", "pass.parquet"]);
+    let csv = bench.done(&["export", "out.bin", "--format", "csv", "--frame", "pass"]);
+    assert_eq!(csv.lines().count(), 6);
+    let by =
+        ["export", "out.bin", "--format", "jsonl", "--partition-by", "host,frame", "-o", "hive"];
+    bench.done(&by);
+    assert_eq!(inside("hive"), ["host=ho%1Bst"]);
+    assert_eq!(inside("hive/host=ho%1Bst"), ["frame=login", "frame=pass"]);
+    let part = bench.folder.path().join("hive/host=ho%1Bst/frame=pass/part-0.jsonl");
+    assert_eq!(fs::read_to_string(part).unwrap().lines().count(), 5);
+    let again = ["export", "out.bin", "--format", "parquet", "-o", "all", "--force"];
+    assert!(bench.fails(&again).0.contains("all exists"));
+    let unknown = ["export", "out.bin", "--format", "csv", "--partition-by", "hots", "-o", "x"];
+    assert!(bench.fails(&unknown).0.contains("there is no column `hots`"));
+    assert_eq!(bench.names(), ["all", "hive", "out.bin"]);
+}
+
+#[test]
+fn text_of_a_target_meets_no_terminal() {
+    let bench = Bench::new();
+    for args in [
+        vec!["sql", "out.bin", "SELECT host FROM frames", "--format", "table"],
+        vec!["sql", "out.bin", "SELECT host FROM frames", "--format", "json"],
+        vec!["stat", "out.bin", "--by", "host", "--format", "text"],
+    ] {
+        let text = bench.done(&args);
+        assert!(!text.contains('\u{1b}') && text.contains("1b"), "{args:?}: {text}");
+    }
+}
+
+/// What the page explains under `## Questions to captures` is what is said, and nothing else.
+#[test]
+fn every_message_is_explained() {
+    let page = fs::read_to_string(root().join("docs/troubleshooting.md")).unwrap();
+    let (_, rest) = page.split_once("\n## Questions to captures\n").unwrap();
+    let ours: Vec<_> = rest.split("\n## ").next().unwrap().split("\n### ").skip(1).collect();
+    let codes: Vec<_> = ppt_query::QueryError::codes().collect();
+    for code in &codes {
+        assert!(page.contains(&format!("\n### {code}\n")), "not explained: {code}");
+    }
+    for section in ours {
+        let code = section.lines().next().unwrap();
+        assert!(codes.contains(&code), "nothing says so: {code}");
+    }
+}
+
+#[test]
+fn completion_knows_the_words() {
+    let output = Command::new(env!("CARGO_BIN_EXE_ppt-analysis"))
+        .env("PPT_COMPLETE", "bash")
+        .output()
+        .unwrap();
+    assert!(output.status.success() && !output.stdout.is_empty());
+}

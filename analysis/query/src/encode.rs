@@ -1,0 +1,154 @@
+//! Batches of rows as bytes, in every format.
+
+use std::io::{self, Write};
+
+use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::datatypes::{DataType, SchemaRef};
+use datafusion::arrow::error::ArrowError;
+use datafusion::arrow::ipc::CompressionType;
+use datafusion::arrow::ipc::writer::{IpcWriteOptions, StreamWriter};
+use datafusion::parquet::arrow::ArrowWriter;
+use datafusion::parquet::arrow::arrow_writer::ArrowWriterOptions;
+use datafusion::parquet::basic::{Compression, Encoding, ZstdLevel};
+use datafusion::parquet::errors::ParquetError;
+use datafusion::parquet::file::metadata::KeyValue;
+use datafusion::parquet::file::properties::WriterProperties;
+use datafusion::parquet::schema::types::ColumnPath;
+
+use crate::output::{Format, Output};
+
+/// Rows of a row group.
+const ROW_GROUP: usize = 1 << 20;
+/// Values that Parquet looks at together.
+const AT_ONCE: usize = 8192;
+
+/// What else is said in a Parquet file.
+#[derive(Debug, Clone, Default)]
+pub struct Parquet {
+    /// Names and texts.
+    pub metadata: Vec<(String, String)>,
+}
+
+/// Writes batches of rows in a format.
+pub struct Encoder<W: Write + Send> {
+    kind: Kind<W>,
+}
+
+enum Kind<W: Write + Send> {
+    Text(Output<W>),
+    Arrow(Box<StreamWriter<W>>),
+    Parquet(Box<ArrowWriter<W>>),
+}
+
+impl<W: Write + Send> std::fmt::Debug for Encoder<W> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Encoder").finish_non_exhaustive()
+    }
+}
+
+impl<W: Write + Send> Encoder<W> {
+    /// Writes rows of these columns.
+    ///
+    /// # Errors
+    /// Those of the output.
+    pub fn new(out: W, format: Format, schema: &SchemaRef) -> io::Result<Encoder<W>> {
+        Encoder::with(out, format, schema, &Parquet::default())
+    }
+
+    /// The same; if it is Parquet, with what else is said there.
+    ///
+    /// # Errors
+    /// Those of the output.
+    pub fn with(
+        out: W,
+        format: Format,
+        schema: &SchemaRef,
+        parquet: &Parquet,
+    ) -> io::Result<Encoder<W>> {
+        let kind = match format {
+            Format::Arrow => {
+                let options = IpcWriteOptions::default()
+                    .try_with_compression(None::<CompressionType>)
+                    .map_err(arrow)?;
+                let writer = StreamWriter::try_new_with_options(out, schema, options);
+                Kind::Arrow(Box::new(writer.map_err(arrow)?))
+            }
+            Format::Parquet => {
+                // Without Arrow's own schema: whoever reads words as a dictionary type may fail.
+                let options = ArrowWriterOptions::new()
+                    .with_skip_arrow_metadata(true)
+                    .with_properties(properties(schema, parquet));
+                let writer = ArrowWriter::try_new_with_options(out, schema.clone(), options);
+                Kind::Parquet(Box::new(writer.map_err(of_parquet)?))
+            }
+            text => Kind::Text(Output::new(out, text, schema.clone())),
+        };
+        Ok(Encoder { kind })
+    }
+
+    /// Writes rows.
+    ///
+    /// # Errors
+    /// Those of the output.
+    pub fn write(&mut self, batch: &RecordBatch) -> io::Result<()> {
+        match &mut self.kind {
+            Kind::Text(output) => output.write(batch),
+            Kind::Arrow(writer) => writer.write(batch).map_err(arrow),
+            Kind::Parquet(writer) => writer.write(batch).map_err(of_parquet),
+        }
+    }
+
+    /// Writes what is left.
+    ///
+    /// # Errors
+    /// Those of the output.
+    pub fn finish(self) -> io::Result<W> {
+        match self.kind {
+            Kind::Text(output) => output.finish(),
+            Kind::Arrow(mut writer) => {
+                writer.finish().map_err(arrow)?;
+                writer.into_inner().map_err(arrow)
+            }
+            Kind::Parquet(writer) => writer.into_inner().map_err(of_parquet),
+        }
+    }
+}
+
+/// Words by dictionaries, times and whole numbers by their differences, all of it zstd.
+fn properties(schema: &SchemaRef, parquet: &Parquet) -> WriterProperties {
+    let metadata = parquet.metadata.iter();
+    let metadata = metadata.map(|(key, text)| KeyValue::new(key.clone(), text.clone()));
+    let mut properties = WriterProperties::builder()
+        .set_created_by(concat!("ppt ", env!("CARGO_PKG_VERSION")).to_owned())
+        .set_compression(Compression::ZSTD(ZstdLevel::default()))
+        .set_max_row_group_row_count(Some(ROW_GROUP))
+        .set_write_batch_size(AT_ONCE)
+        .set_key_value_metadata(Some(metadata.collect()));
+    for field in schema.fields() {
+        let ty = field.data_type();
+        if ty.is_integer() || matches!(ty, DataType::Timestamp(..)) {
+            let column = ColumnPath::from(vec![field.name().clone()]);
+            properties = properties
+                .set_column_dictionary_enabled(column.clone(), false)
+                .set_column_encoding(column, Encoding::DELTA_BINARY_PACKED);
+        }
+    }
+    properties.build()
+}
+
+fn arrow(error: ArrowError) -> io::Error {
+    match error {
+        ArrowError::IoError(_, error) => error,
+        other => io::Error::other(other),
+    }
+}
+
+fn of_parquet(error: ParquetError) -> io::Error {
+    match error {
+        ParquetError::External(error) => match error.downcast::<io::Error>() {
+            Ok(error) => *error,
+            Err(error) => io::Error::other(error),
+        },
+        other => io::Error::other(other),
+    }
+}

@@ -1,0 +1,98 @@
+//! A text of SQL, statement by statement.
+
+use datafusion::logical_expr::{DdlStatement, LogicalPlan};
+use datafusion::prelude::DataFrame;
+use datafusion::sql::parser::{CopyToSource, DFParser, Statement as Parsed};
+use datafusion::sql::sqlparser::ast;
+
+use crate::engine::Engine;
+use crate::error::QueryError;
+use crate::output::Format;
+
+/// A statement.
+#[derive(Debug)]
+pub struct Statement(Parsed);
+
+/// What a statement comes to.
+#[derive(Debug)]
+pub enum Answer {
+    /// Rows. A statement that only changes the session has none.
+    Rows(DataFrame),
+    /// Rows for a file.
+    Copy {
+        /// The rows.
+        rows: DataFrame,
+        /// Where they go.
+        to: String,
+        /// How.
+        format: Format,
+    },
+}
+
+/// The statements of a text.
+///
+/// # Errors
+/// It is no SQL.
+pub fn statements(text: &str) -> Result<Vec<Statement>, QueryError> {
+    Ok(DFParser::parse_sql(text)?.into_iter().map(Statement).collect())
+}
+
+impl Engine {
+    /// Plans a statement.
+    ///
+    /// # Errors
+    /// See [`QueryError`].
+    pub async fn plan(&self, statement: Statement) -> Result<Answer, QueryError> {
+        match statement.0 {
+            // DataFusion would write over what is there.
+            Parsed::CopyTo(copy) => {
+                let not_here = |what: &str| Err(QueryError::NotHere(what.to_owned()));
+                if !copy.partitioned_by.is_empty() {
+                    return not_here(
+                        "COPY writes one file; `ppt export --partition-by` writes many",
+                    );
+                }
+                if !copy.options.is_empty() {
+                    return not_here("COPY takes no OPTIONS here");
+                }
+                let extension = copy.target.rsplit_once('.').map(|it| it.1.to_owned());
+                let word = copy.stored_as.or(extension).unwrap_or_default().to_ascii_lowercase();
+                let Ok(format) = word.parse::<Format>() else {
+                    return Err(QueryError::NotHere(format!(
+                        "COPY knows no format `{word}`: STORED AS one of {}",
+                        Format::ALL.map(|it| it.0).join(", ")
+                    )));
+                };
+                let source = match copy.source {
+                    CopyToSource::Query(query) => ast::Statement::Query(query),
+                    CopyToSource::Relation(name) => {
+                        let parsed = DFParser::parse_sql(&format!("SELECT * FROM {name}"))?;
+                        match parsed.into_iter().next() {
+                            Some(Parsed::Statement(query)) => *query,
+                            _ => return not_here("COPY takes a table or a query"),
+                        }
+                    }
+                };
+                let rows = self.rows(Parsed::Statement(Box::new(source))).await?;
+                Ok(Answer::Copy { rows, to: copy.target, format })
+            }
+            other => Ok(Answer::Rows(self.rows(other).await?)),
+        }
+    }
+
+    async fn rows(&self, statement: Parsed) -> Result<DataFrame, QueryError> {
+        let explain = |error: datafusion::error::DataFusionError| self.explain(error.into());
+        let plan = self.context().state().statement_to_plan(statement).await.map_err(explain)?;
+        if let LogicalPlan::Dml(_) = plan {
+            let why = "captures are not changed; COPY (SELECT …) TO 'file.parquet' writes a file";
+            return Err(QueryError::NotHere(why.to_owned()));
+        }
+        if let LogicalPlan::Ddl(DdlStatement::DropTable(drop)) = &plan
+            && self.tables().iter().any(|it| it.0 == drop.name.table())
+        {
+            let why = format!("`{}` is part of a capture", drop.name.table());
+            return Err(QueryError::NotHere(why));
+        }
+        self.context().execute_logical_plan(plan).await.map_err(explain)
+    }
+}
