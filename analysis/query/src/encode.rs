@@ -103,14 +103,17 @@ impl<W: Write + Send> Encoder<W> {
     /// # Errors
     /// Those of the output.
     pub fn finish(self) -> io::Result<W> {
-        match self.kind {
-            Kind::Text(output) => output.finish(),
+        let mut out = match self.kind {
+            Kind::Text(output) => output.finish()?,
             Kind::Arrow(mut writer) => {
                 writer.finish().map_err(arrow)?;
-                writer.into_inner().map_err(arrow)
+                writer.into_inner().map_err(arrow)?
             }
-            Kind::Parquet(writer) => writer.into_inner().map_err(of_parquet),
-        }
+            Kind::Parquet(writer) => writer.into_inner().map_err(of_parquet)?,
+        };
+        // A buffer that is dropped keeps its errors to itself.
+        out.flush()?;
+        Ok(out)
     }
 }
 
@@ -150,5 +153,41 @@ fn of_parquet(error: ParquetError) -> io::Error {
             Err(error) => io::Error::other(error),
         },
         other => io::Error::other(other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::BufWriter;
+    use std::sync::Arc;
+
+    use datafusion::arrow::array::{ArrayRef, Int64Array};
+
+    use super::*;
+
+    /// A disk without room.
+    struct Full;
+
+    impl Write for Full {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(io::ErrorKind::StorageFull.into())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn what_a_buffer_still_holds_is_written_or_an_error() {
+        let column: ArrayRef = Arc::new(Int64Array::from(vec![1, 2, 3]));
+        let batch = RecordBatch::try_from_iter([("n", column)]).unwrap();
+        for (word, format) in Format::ALL {
+            let out = BufWriter::with_capacity(1 << 20, Full);
+            let mut encoder = Encoder::new(out, format, &batch.schema()).unwrap();
+            encoder.write(&batch).unwrap();
+            let error = encoder.finish().map(drop).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::StorageFull, "{word}");
+        }
     }
 }

@@ -14,6 +14,7 @@ use ppt_tables::{CaptureSet, Directory, Loss, Table};
 
 use crate::error::QueryError;
 use crate::functions;
+use crate::nearest::nearest;
 use crate::provider::Provided;
 use crate::window::Window;
 
@@ -191,11 +192,4 @@ pub struct FrameTable {
     pub name: TableReference,
     /// The table.
     pub table: Arc<dyn Table>,
-}
-
-/// The one of `there` that is spelt nearly as `name`.
-pub(crate) fn nearest(name: &str, there: &[String]) -> Option<String> {
-    let distance = |other: &String| strsim::damerau_levenshtein(name, other);
-    let nearest = there.iter().min_by_key(|other| distance(other))?;
-    (distance(nearest) <= 1 + name.len() / 3).then(|| nearest.clone())
 }

@@ -6,7 +6,7 @@ use ppt_tables::{SetError, TableError};
 use strum::VariantNames;
 use thiserror::Error;
 
-use crate::engine::nearest;
+use crate::nearest::nearest;
 
 /// Why a query has no answer.
 #[derive(Debug, Error, strum::IntoStaticStr, strum::VariantNames)]
@@ -148,6 +148,11 @@ impl From<DataFusionError> for QueryError {
             _ => QueryError::Query(error),
         }
     }
+}
+
+/// An error of ours, inside DataFusion's.
+pub(crate) fn external(error: impl std::error::Error + Send + Sync + 'static) -> DataFusionError {
+    DataFusionError::External(Box::new(error))
 }
 
 fn list(buffers: &[String], name: &str) -> String {

@@ -14,6 +14,7 @@ mod engine;
 mod error;
 mod exec;
 mod functions;
+mod nearest;
 mod output;
 mod provider;
 mod statement;

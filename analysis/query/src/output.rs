@@ -113,7 +113,6 @@ impl<W: Write> Output<W> {
         if self.format == Format::Json {
             self.out.write_all(b"\n]\n")?;
         }
-        self.out.flush()?;
         Ok(self.out)
     }
 

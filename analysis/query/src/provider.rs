@@ -5,7 +5,6 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::catalog::{Session, TableProvider};
-use datafusion::common::DataFusionError;
 use datafusion::error::Result;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_expr::expressions::Column;
@@ -14,6 +13,7 @@ use datafusion::physical_plan::projection::{ProjectionExec, ProjectionExpr};
 use ppt_tables::{Bounds, Request, Table};
 
 use crate::bounds;
+use crate::error::external;
 use crate::exec::{PassExec, ScanExec};
 
 /// A table by its name.
@@ -45,11 +45,6 @@ impl Provided {
             Some(pass) => Ok(Arc::new(PassExec::try_new(pass, scan)?)),
         }
     }
-}
-
-/// An error of ours, inside DataFusion's.
-pub(crate) fn external(error: impl std::error::Error + Send + Sync + 'static) -> DataFusionError {
-    DataFusionError::External(Box::new(error))
 }
 
 #[async_trait]

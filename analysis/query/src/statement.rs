@@ -1,9 +1,13 @@
 //! A text of SQL, statement by statement.
 
+use datafusion::common::TableReference;
+use datafusion::common::tree_node::TreeNode;
 use datafusion::logical_expr::{DdlStatement, LogicalPlan};
 use datafusion::prelude::DataFrame;
 use datafusion::sql::parser::{CopyToSource, DFParser, Statement as Parsed};
 use datafusion::sql::sqlparser::ast;
+
+use ppt_tables::Directory;
 
 use crate::engine::Engine;
 use crate::error::QueryError;
@@ -83,16 +87,45 @@ impl Engine {
     async fn rows(&self, statement: Parsed) -> Result<DataFrame, QueryError> {
         let explain = |error: datafusion::error::DataFusionError| self.explain(error.into());
         let plan = self.context().state().statement_to_plan(statement).await.map_err(explain)?;
-        if let LogicalPlan::Dml(_) = plan {
-            let why = "captures are not changed; COPY (SELECT …) TO 'file.parquet' writes a file";
-            return Err(QueryError::NotHere(why.to_owned()));
-        }
-        if let LogicalPlan::Ddl(DdlStatement::DropTable(drop)) = &plan
-            && self.tables().iter().any(|it| it.0 == drop.name.table())
-        {
-            let why = format!("`{}` is part of a capture", drop.name.table());
+        if let Some(why) = self.refused(&plan)? {
             return Err(QueryError::NotHere(why));
         }
         self.context().execute_logical_plan(plan).await.map_err(explain)
+    }
+
+    /// Why a statement is not answered, if it is not. What writes may hide in others: `EXPLAIN ANALYZE`
+    /// and `PREPARE` do what they are given.
+    fn refused(&self, plan: &LogicalPlan) -> Result<Option<String>, QueryError> {
+        if plan.exists(|it| Ok(matches!(it, LogicalPlan::Copy(_))))? {
+            return Ok(Some("there is no plan of COPY: explain its query".to_owned()));
+        }
+        if plan.exists(|it| Ok(matches!(it, LogicalPlan::Dml(_))))? {
+            let why = "captures are not changed; COPY (SELECT …) TO 'file.parquet' writes a file";
+            return Ok(Some(why.to_owned()));
+        }
+        let LogicalPlan::Ddl(statement) = plan else { return Ok(None) };
+        let known: Vec<String> = self.tables().into_iter().map(|it| it.0).collect();
+        let is_part = |table: &TableReference| {
+            let full = table.schema().map(|schema| format!("{schema}.{}", table.table()));
+            known.iter().any(|it| it == table.table() || Some(it) == full.as_ref())
+        };
+        let (name, is_part) = match statement {
+            DdlStatement::DropTable(drop) => (drop.name.to_string(), is_part(&drop.name)),
+            DdlStatement::DropView(drop) => (drop.name.to_string(), is_part(&drop.name)),
+            DdlStatement::DropCatalogSchema(drop) => {
+                let name = drop.name.schema_name();
+                let is_buffer = self.frames(None)?.iter().any(|it| it.name.schema() == Some(name));
+                (name.to_owned(), is_buffer || name == Directory::PLAIN)
+            }
+            DdlStatement::CreateExternalTable(table) => {
+                let elsewhere = |it: &&String| it.contains("://") && !it.starts_with("file://");
+                let found = table.locations.iter().find(elsewhere);
+                return Ok(
+                    found.map(|it| format!("LOCATION names files of this machine, not {it}"))
+                );
+            }
+            _ => return Ok(None),
+        };
+        Ok(is_part.then(|| format!("`{name}` is part of a capture")))
     }
 }

@@ -22,8 +22,9 @@ use futures::StreamExt;
 use ppt_stats::{Budget, Samples, Sketch, Summary, Value};
 use ppt_tables::{Bounded, Number, Table, Word};
 
-use crate::engine::{Engine, FrameTable, nearest};
+use crate::engine::{Engine, FrameTable};
 use crate::error::QueryError;
+use crate::nearest::nearest;
 
 /// What is asked.
 #[derive(Debug, Clone)]

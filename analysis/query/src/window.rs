@@ -12,8 +12,8 @@ use datafusion::logical_expr::{Expr, LogicalPlanBuilder, lit};
 use datafusion::prelude::ident;
 use ppt_tables::{Bound, Bounded, CaptureSet, Directory, Number, Table, Word};
 
-use crate::engine::nearest;
 use crate::error::QueryError;
+use crate::nearest::nearest;
 
 /// The part of captures that is seen: as `--from`, `--to` and `-b` of `ppt dump` say. Times since the
 /// start count from where the first of them began.

@@ -2,6 +2,8 @@
 //!
 //! `analysis/oracles/install` installs them; one that is missing is named and skipped.
 
+#[path = "../../oracles/ask.rs"]
+mod oracles;
 #[allow(dead_code, reason = "what is shared with the other tests is more than is used here")]
 #[path = "random/mod.rs"]
 mod random;
@@ -9,40 +11,13 @@ mod random;
 #[path = "support/mod.rs"]
 mod support;
 
-use std::io::Write;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::path::PathBuf;
 
+use oracles::ask;
 use ppt_query::{Encoder, Engine, Format};
 use random::capture;
 use serde_json::{Value, json};
 use support::{Files, batches, number, rows, with_pushdown};
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
-/// The answers of a tool; None where it is not there.
-fn ask(tool: &str, file: &Path, questions: &Value) -> Option<Vec<Value>> {
-    let python = root().join("target/oracles/bin/python");
-    let there = Command::new(&python).args(["-c", &format!("import {tool}")]).output();
-    if !there.is_ok_and(|it| it.status.success()) {
-        eprintln!("skipped: {tool} is not installed (analysis/oracles/install)");
-        return None;
-    }
-    let mut child = Command::new(python)
-        .arg(root().join("analysis/oracles/ask.py"))
-        .arg(tool)
-        .arg(file)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    child.stdin.take().unwrap().write_all(questions.to_string().as_bytes()).unwrap();
-    let output = child.wait_with_output().unwrap();
-    assert!(output.status.success(), "{tool}");
-    Some(serde_json::from_slice(&output.stdout).unwrap())
-}
 
 /// Many frames of several captures, and `what` of them as a file.
 fn written(what: &str) -> (Files, Engine, PathBuf) {

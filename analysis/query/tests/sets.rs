@@ -457,5 +457,5 @@ fn a_query_keeps_to_its_memory_or_says_so() {
     let engine = files.engine(&options);
     let error =
         batches(&engine, "SELECT array_agg(a.seqno) FROM it a CROSS JOIN it b").unwrap_err();
-    assert_eq!(error.code(), "memory", "{error}");
+    assert_eq!(error.code(), "query-memory", "{error}");
 }

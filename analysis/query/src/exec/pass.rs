@@ -25,7 +25,7 @@ use datafusion::physical_plan::{
 use futures::{StreamExt, TryStreamExt, stream};
 use ppt_tables::Pass;
 
-use crate::provider::external;
+use crate::error::external;
 
 /// Runs a pass over the rows of its input.
 #[derive(Debug)]

@@ -22,7 +22,7 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 use ppt_tables::Scan;
 
-use crate::provider::external;
+use crate::error::external;
 
 /// Reads a table.
 #[derive(Debug)]
