@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use ppt_output::OutputError;
 use ppt_query::QueryError;
 
-use crate::message;
+use crate::{message, signals};
 
 /// Why a command failed.
 #[derive(Debug, thiserror::Error)]
@@ -61,7 +61,7 @@ impl Failure {
             {
                 return ExitCode::SUCCESS;
             }
-            Failure::Query(QueryError::Cancelled) => return crate::run::interrupted(),
+            Failure::Query(QueryError::Cancelled) => return signals::interrupted(),
             Failure::Usage(text) => message::note(text),
             other => message::error(other.code(), other),
         }

@@ -10,11 +10,14 @@ mod failure;
 mod message;
 mod open;
 mod run;
+mod signals;
 mod text;
 
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
+
+use crate::failure::Failure;
 
 fn main() -> ExitCode {
     clap_complete::CompleteEnv::with_factory(args::Args::command)
@@ -22,7 +25,8 @@ fn main() -> ExitCode {
         .completer("ppt-analysis")
         .complete();
     let args = args::Args::parse();
-    let done = run::take_signals().and_then(|()| match &args.command {
+    let signals = signals::take().map_err(|error| Failure::System("set up signals", error));
+    let done = signals.and_then(|()| match &args.command {
         args::Command::Stat(args) => cmd::stat::run(args),
         args::Command::Sql(args) => cmd::sql::run(args),
         args::Command::Export(args) => cmd::export::run(args),

@@ -162,6 +162,13 @@ fn what_is_not_there_is_a_wrong_usage() {
     assert_eq!(bench.names(), ["out.bin"]);
 }
 
+const EXTERNAL_ELSEWHERE: &str = "CREATE EXTERNAL TABLE t STORED AS PARQUET LOCATION 's3://a/b'";
+/// By detours, into a file that is there.
+const EXTERNAL_INSERT: &str = "CREATE EXTERNAL TABLE t (x BIGINT) STORED AS PARQUET LOCATION 'a/'; \
+                               EXPLAIN ANALYZE INSERT INTO t SELECT 1";
+const EXTERNAL_PREPARED: &str = "CREATE EXTERNAL TABLE t (x BIGINT) STORED AS PARQUET LOCATION 'a/'; \
+                                 PREPARE p AS INSERT INTO t SELECT 1; EXECUTE p";
+
 #[test]
 fn no_output_takes_the_place_of_anything() {
     let bench = Bench::new();
@@ -176,6 +183,16 @@ fn no_output_takes_the_place_of_anything() {
         (vec!["export", "out.bin", "--format", "csv", "-o", "there"], "there exists"),
         (vec!["sql", "out.bin", &copy("there")], "there exists"),
         (vec!["sql", "out.bin", &copy("s3://a/b")], "COPY writes files"),
+        (vec!["sql", "out.bin", &format!("EXPLAIN {}", copy("there"))], "there is no plan of COPY"),
+        (vec!["sql", "out.bin", &format!("EXPLAIN ANALYZE {}", copy("there"))], "no plan of COPY"),
+        (vec!["sql", "out.bin", &format!("EXPLAIN ANALYZE {}", copy("new"))], "no plan of COPY"),
+        (vec!["sql", "out.bin", "DROP TABLE pass"], "`pass` is part of a capture"),
+        (vec!["sql", "out.bin", "DROP TABLE demo.pass"], "part of a capture"),
+        (vec!["sql", "out.bin", "--from", "1", "DROP VIEW pass"], "`pass` is part of a capture"),
+        (vec!["sql", "out.bin", "DROP SCHEMA demo CASCADE"], "`demo` is part of a capture"),
+        (vec!["sql", "out.bin", EXTERNAL_ELSEWHERE], "LOCATION names files of this machine"),
+        (vec!["sql", "out.bin", EXTERNAL_INSERT], "captures are not changed"),
+        (vec!["sql", "out.bin", EXTERNAL_PREPARED], "captures are not changed"),
     ] {
         let (text, code) = bench.fails(&args);
         assert!(text.contains(said) && code != 0, "{args:?}: {code} {text}");

@@ -13,7 +13,7 @@ use ppt_query::{Encoder, Engine, Format};
 
 use crate::args;
 use crate::failure::Failure;
-use crate::{open, run};
+use crate::{open, run, signals};
 
 pub(crate) fn run(args: &args::Stat) -> Result<ExitCode, Failure> {
     let engine = open::engine(&args.captures)?;
@@ -27,6 +27,7 @@ pub(crate) fn run(args: &args::Stat) -> Result<ExitCode, Failure> {
         memory: memory.unwrap_or(1 << 30),
         spread: args.hist.clone(),
     };
+    signals::end_questions();
     let mut output = open::output(&args.to.output, args.to.force, &engine)?;
     let runtime = run::runtime(engine.threads())?;
     let work = async { Ok(engine.summary(&ask).await?) };

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use super::folder::Folder;
 use crate::args::{self, ExportFormat, Time};
 use crate::failure::Failure;
-use crate::open;
+use crate::{open, run};
 
 /// Bytes that are written at once.
 const BUFFER: usize = 1 << 20;
@@ -228,7 +228,7 @@ impl One<'_> {
             }
         }
         for encoder in files.into_values() {
-            encoder.finish().map_err(&fail)?.flush().map_err(&fail)?;
+            encoder.finish().map_err(&fail)?;
         }
         Ok(())
     }
@@ -281,6 +281,7 @@ impl Rows {
     }
 
     async fn next(&mut self) -> Result<Option<RecordBatch>, QueryError> {
+        run::pause().await;
         while let Some(part) = self.parts.front_mut() {
             match part.next().await {
                 Some(batch) => return Ok(Some(batch?)),

@@ -6,14 +6,14 @@ use ppt_query::{plain, statements};
 use rustyline::DefaultEditor;
 use rustyline::error::ReadlineError;
 
-use super::sql::Session;
+use super::session::Session;
 use crate::failure::Failure;
-use crate::message;
+use crate::{message, signals};
 
 const HELP: &str =
     "\\d lists tables, \\d TABLE its columns, \\q ends; anything else is SQL and ends with ;";
 
-pub(crate) fn run(session: &mut Session) -> Result<(), Failure> {
+pub(crate) fn run(session: &Session) -> Result<(), Failure> {
     let mut editor = DefaultEditor::new().map_err(failed)?;
     let history = history();
     if let Some(path) = &history {
@@ -49,7 +49,9 @@ pub(crate) fn run(session: &mut Session) -> Result<(), Failure> {
             continue;
         }
         let _ = editor.add_history_entry(text.trim());
+        signals::end_questions();
         answer(session, &std::mem::take(&mut text));
+        signals::end_the_program();
     }
     if let Some(path) = &history {
         let _ = std::fs::create_dir_all(path.parent().unwrap_or(path));
