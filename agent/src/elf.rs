@@ -331,7 +331,9 @@ impl Object {
         let value = |tag| entries.iter().find(|it| it.d_tag == tag).map(|it| it.d_val);
         let symbols = self.offset(value(dynamic::DT_SYMTAB)?)?;
         let names = self.offset(value(dynamic::DT_STRTAB)?)?;
-        let next = entries.iter().filter_map(|it| self.offset(it.d_val));
+        // Sizes are among the values, and would pass for addresses.
+        let places = entries.iter().filter(|it| IS_ADDRESS.contains(&it.d_tag));
+        let next = places.filter_map(|it| self.offset(it.d_val));
         let end = next.filter(|&offset| offset > symbols).min()?;
         Some(Table {
             symbols: Range { offset: symbols, size: end - symbols },
@@ -368,6 +370,20 @@ impl Load {
         self.offset & !(PAGE - 1) <= offset && offset <= self.offset.saturating_add(self.size)
     }
 }
+
+/// Entries of the dynamic section that point to what may follow the symbols.
+const IS_ADDRESS: [u64; 10] = [
+    dynamic::DT_HASH,
+    dynamic::DT_GNU_HASH,
+    dynamic::DT_STRTAB,
+    dynamic::DT_RELA,
+    dynamic::DT_JMPREL,
+    dynamic::DT_VERSYM,
+    dynamic::DT_VERNEED,
+    dynamic::DT_VERDEF,
+    dynamic::DT_INIT,
+    dynamic::DT_PLTGOT,
+];
 
 fn size_of_section() -> usize {
     SectionHeader::size(CONTEXT)
