@@ -11,7 +11,6 @@ mod message;
 mod open;
 mod run;
 mod signals;
-mod text;
 
 use std::process::ExitCode;
 

@@ -9,7 +9,7 @@ use ppt_query::{CaptureSet, Engine, Loss, Options, Window};
 use crate::args;
 use crate::failure::Failure;
 use crate::message;
-use crate::text::grouped;
+use ppt_query::text::grouped;
 
 /// Opens what a command names.
 pub(crate) fn engine(captures: &args::Captures) -> Result<Engine, Failure> {

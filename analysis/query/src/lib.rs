@@ -19,6 +19,7 @@ mod output;
 mod provider;
 mod statement;
 pub mod summary;
+pub mod text;
 mod window;
 
 pub use encode::{Encoder, Parquet};
@@ -26,7 +27,9 @@ pub use engine::{Engine, FrameTable, Options};
 pub use error::QueryError;
 pub use output::{Format, plain};
 pub use ppt_stats as stats;
-pub use ppt_tables::{Bound, CaptureSet, Loss, NoBound, SetError, Table, Trouble, Watch};
+pub use ppt_tables::{
+    Bound, Bounded, CaptureSet, Loss, NoBound, Number, SetError, Table, Trouble, Watch, Word,
+};
 pub use statement::{Answer, Statement, statements};
 pub use window::Window;
 

@@ -349,10 +349,13 @@ fn no_column<'a>(name: &str, there: impl Iterator<Item = &'a String>) -> QueryEr
     QueryError::NoColumn { name: name.to_owned(), nearest: nearest(name, &there), there }
 }
 
-/// The ends of an interval of time, if its clock has a place in time.
-fn ends(schema: &datafusion::arrow::datatypes::Schema, length: &Field) -> Option<(usize, usize)> {
+/// The columns that hold the ends of an interval of time, if its clock has a place in time.
+pub fn ends(
+    schema: &datafusion::arrow::datatypes::Schema,
+    length: &Field,
+) -> Option<(usize, usize)> {
     let interval = length.metadata().get("interval")?;
-    let end = |role: &str| {
+    let place = |role: &str| {
         schema.fields().iter().position(|field| {
             let said = |key: &str| field.metadata().get(key).map(String::as_str);
             said("role") == Some(role)
@@ -360,7 +363,9 @@ fn ends(schema: &datafusion::arrow::datatypes::Schema, length: &Field) -> Option
                 && matches!(field.data_type(), DataType::Timestamp(..))
         })
     };
-    Some((end("start")?, end("end")?))
+    // One of them, mostly the end, may be when the frame was.
+    let end = |role| place(role).or_else(|| place("at"));
+    Some((end("start")?, end("end")?)).filter(|(start, end)| start != end)
 }
 
 /// What is known of some rows.

@@ -6,7 +6,7 @@ use ppt_query::plain;
 use ppt_query::stats::{Histogram, Scale};
 use ppt_query::summary::{FrameSummary, Values};
 
-use crate::text::{grouped, measured};
+use ppt_query::text::{grouped, measured};
 
 /// Rows of a picture, and letters of its longest bar.
 const ROWS: usize = 24;

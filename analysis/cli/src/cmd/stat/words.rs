@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use ppt_query::summary::{Ask, FieldSummary, FrameSummary, Group, Values};
 use ppt_query::{Loss, plain};
 
-use crate::text::{duration, grouped, measured, three, time};
+use ppt_query::text::{duration, grouped, measured, three, time};
 
 /// Words of an enum that are told; the others are counted.
 const MANY: usize = 12;

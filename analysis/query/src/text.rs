@@ -1,7 +1,7 @@
-//! Numbers as people read them.
+//! Numbers as people read them: on a terminal, on a page.
 
 /// `1234567` as `1,234,567`.
-pub(crate) fn grouped(number: u64) -> String {
+pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::with_capacity(digits.len() * 4 / 3);
     for (index, digit) in digits.chars().enumerate() {
@@ -14,7 +14,7 @@ pub(crate) fn grouped(number: u64) -> String {
 }
 
 /// Three digits of a number, more where they are whole.
-pub(crate) fn three(value: f64) -> String {
+pub fn three(value: f64) -> String {
     let size = value.abs();
     if !value.is_finite() {
         return value.to_string();
@@ -38,7 +38,7 @@ pub(crate) fn three(value: f64) -> String {
 }
 
 /// ns with a unit that fits.
-pub(crate) fn duration(ns: f64) -> String {
+pub fn duration(ns: f64) -> String {
     let units = [(1e9, "s"), (1e6, "ms"), (1e3, "µs")];
     // 999.9 of a unit are 1 of the next.
     let unit = units.into_iter().find(|(each, _)| ns.abs() >= each * 0.9995);
@@ -59,7 +59,7 @@ pub(crate) fn duration(ns: f64) -> String {
 }
 
 /// A number of a field in its unit.
-pub(crate) fn measured(value: f64, unit: &str) -> String {
+pub fn measured(value: f64, unit: &str) -> String {
     match unit {
         "ns" => duration(value),
         "" => three(value),
@@ -68,7 +68,7 @@ pub(crate) fn measured(value: f64, unit: &str) -> String {
 }
 
 /// A time in UTC.
-pub(crate) fn time(ns: i64) -> String {
+pub fn time(ns: i64) -> String {
     let since = std::time::Duration::from_nanos(ns.unsigned_abs());
     match ns >= 0 {
         true => humantime::format_rfc3339_nanos(std::time::UNIX_EPOCH + since).to_string(),
