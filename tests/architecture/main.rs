@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Who may use whom; everything else that is ours is forbidden.
-const ARROWS: [(&str, &[&str]); 16] = [
+const ARROWS: [(&str, &[&str]); 17] = [
     ("ppt", &["ppt-agent", "ppt-codegen", "ppt-dump", "ppt-listener", "ppt-output"]),
     ("ppt-agent", &["ppt-frame-dsl", "ppt-segment"]),
-    ("ppt-analysis", &["ppt-output", "ppt-query"]),
+    ("ppt-analysis", &["ppt-output", "ppt-query", "ppt-report"]),
     ("ppt-capture", &["ppt-clock", "ppt-frame-dsl"]),
     ("ppt-clock", &[]),
     ("ppt-codegen", &["ppt-frame-dsl"]),
@@ -26,6 +26,7 @@ const ARROWS: [(&str, &[&str]); 16] = [
     ("ppt-output", &[]),
     ("ppt-probe", &["ppt-segment"]),
     ("ppt-query", &["ppt-stats", "ppt-tables"]),
+    ("ppt-report", &["ppt-query"]),
     ("ppt-segment", &[]),
     ("ppt-stats", &[]),
     ("ppt-tables", &["ppt-capture"]),

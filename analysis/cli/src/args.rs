@@ -24,6 +24,10 @@ pub(crate) enum Command {
     Sql(Sql),
     /// Turn captures into files that other programs open.
     Export(Export),
+    /// Make a page of captures: one file with everything, for any browser.
+    Report(Report),
+    /// Draw the answer to a query as SVG.
+    Plot(Plot),
 }
 
 /// The captures that are asked, and the part of them.
@@ -155,6 +159,45 @@ pub(crate) struct Export {
     pub(crate) time: Time,
     #[command(flatten)]
     pub(crate) to: To,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Report {
+    #[command(flatten)]
+    pub(crate) captures: Captures,
+    /// Add a section for each view and each SELECT of this file.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) sql: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) to: To,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Plot {
+    /// Captures, and one SELECT: the argument with white space in it. A time, a number or a word comes
+    /// first and numbers behind it; or one column of numbers, for a histogram.
+    #[command(flatten)]
+    pub(crate) captures: Captures,
+    /// What to draw [default: as the columns suggest].
+    #[arg(long, value_name = "KIND", value_parser = kinds())]
+    pub(crate) kind: Option<String>,
+    /// What stands above it.
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+    pub(crate) title: String,
+    /// Its width, in pixels.
+    #[arg(long, value_name = "PIXELS", default_value = "720")]
+    #[arg(value_parser = clap::value_parser!(u32).range(120..=10_000))]
+    pub(crate) width: u32,
+    /// Its height, in pixels.
+    #[arg(long, value_name = "PIXELS", default_value = "400")]
+    #[arg(value_parser = clap::value_parser!(u32).range(90..=10_000))]
+    pub(crate) height: u32,
+    #[command(flatten)]
+    pub(crate) to: To,
+}
+
+fn kinds() -> PossibleValuesParser {
+    PossibleValuesParser::new(ppt_report::Kind::ALL.map(|it| it.0))
 }
 
 fn formats(text: &'static str) -> PossibleValuesParser {

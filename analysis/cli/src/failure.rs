@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use ppt_output::OutputError;
 use ppt_query::QueryError;
+use ppt_report::ReportError;
 
 use crate::{message, signals};
 
@@ -15,6 +16,8 @@ pub(crate) enum Failure {
     Query(#[from] QueryError),
     #[error(transparent)]
     Output(#[from] OutputError),
+    #[error(transparent)]
+    Report(#[from] ReportError),
     /// The command line asks for what there is not.
     #[error("{0}")]
     Usage(String),
@@ -37,6 +40,7 @@ impl Failure {
         match self {
             Failure::Query(error) => error.code(),
             Failure::Output(error) => error.code(),
+            Failure::Report(error) => error.code(),
             Failure::Usage(_) => "usage",
             Failure::Read(..) => "cannot-read",
             Failure::Write(..) => "cannot-write",
@@ -48,6 +52,7 @@ impl Failure {
         match self {
             Failure::Usage(_) => true,
             Failure::Query(error) => error.is_usage(),
+            Failure::Report(error) => error.is_usage(),
             _ => false,
         }
     }
@@ -61,7 +66,10 @@ impl Failure {
             {
                 return ExitCode::SUCCESS;
             }
-            Failure::Query(QueryError::Cancelled) => return signals::interrupted(),
+            Failure::Query(QueryError::Cancelled)
+            | Failure::Report(ReportError::Query(QueryError::Cancelled)) => {
+                return signals::interrupted();
+            }
             Failure::Usage(text) => message::note(text),
             other => message::error(other.code(), other),
         }

@@ -29,6 +29,8 @@ fn main() -> ExitCode {
         args::Command::Stat(args) => cmd::stat::run(args),
         args::Command::Sql(args) => cmd::sql::run(args),
         args::Command::Export(args) => cmd::export::run(args),
+        args::Command::Report(args) => cmd::report::run(args),
+        args::Command::Plot(args) => cmd::plot::run(args),
     });
     done.unwrap_or_else(|failure| failure.tell())
 }

@@ -256,7 +256,8 @@ fn every_message_is_explained() {
     let page = fs::read_to_string(root().join("docs/troubleshooting.md")).unwrap();
     let (_, rest) = page.split_once("\n## Questions to captures\n").unwrap();
     let ours: Vec<_> = rest.split("\n## ").next().unwrap().split("\n### ").skip(1).collect();
-    let codes: Vec<_> = ppt_query::QueryError::codes().collect();
+    let codes: Vec<_> =
+        ppt_query::QueryError::codes().chain(ppt_report::ReportError::CODES).collect();
     for code in &codes {
         assert!(page.contains(&format!("\n### {code}\n")), "not explained: {code}");
     }

@@ -4,7 +4,7 @@ mod prompt;
 mod session;
 
 use std::io::{self, IsTerminal, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use ppt_query::Format;
@@ -15,11 +15,7 @@ use crate::failure::Failure;
 use crate::{open, run, signals};
 
 pub(crate) fn run(args: &args::Sql) -> Result<ExitCode, Failure> {
-    let is_query = |word: &std::path::PathBuf| word.to_string_lossy().contains(char::is_whitespace);
-    // What is there is a capture, whatever it is called.
-    let is_query = |word: &std::path::PathBuf| is_query(word) && !word.exists();
-    let words = args.captures.captures.iter().cloned();
-    let (queries, captures): (Vec<_>, Vec<_>) = words.partition(is_query);
+    let (queries, captures) = queries(&args.captures.captures);
     if captures.is_empty() {
         return Err(Failure::Usage(
             "name a capture beside the query: ppt sql out.bin 'SELECT …'".into(),
@@ -37,8 +33,7 @@ pub(crate) fn run(args: &args::Sql) -> Result<ExitCode, Failure> {
         None if args.to.output.as_os_str() == "-" && io::stdout().is_terminal() => Format::Aligned,
         None => by_extension(&args.to.output).unwrap_or(Format::Tsv),
     };
-    let asked = args::Captures { captures, ..clone(&args.captures) };
-    let engine = open::engine(&asked)?;
+    let engine = open::engine(&of(captures, &args.captures))?;
     let runtime = run::runtime(engine.threads())?;
     let session = Session { engine, runtime, format, force: args.to.force };
     match text {
@@ -52,15 +47,19 @@ pub(crate) fn run(args: &args::Sql) -> Result<ExitCode, Failure> {
     Ok(open::tell_troubles(&session.engine))
 }
 
-fn clone(captures: &args::Captures) -> args::Captures {
-    args::Captures {
-        captures: captures.captures.clone(),
-        buffers: captures.buffers.clone(),
-        ..*captures
-    }
+/// The queries among the words, and the captures.
+pub(super) fn queries(words: &[PathBuf]) -> (Vec<PathBuf>, Vec<PathBuf>) {
+    let is_query = |word: &PathBuf| word.to_string_lossy().contains(char::is_whitespace);
+    // What is there is a capture, whatever it is called.
+    words.iter().cloned().partition(|word| is_query(word) && !word.exists())
 }
 
-fn read(file: &Path) -> Result<String, Failure> {
+/// The same part of other captures.
+pub(super) fn of(captures: Vec<PathBuf>, asked: &args::Captures) -> args::Captures {
+    args::Captures { captures, buffers: asked.buffers.clone(), ..*asked }
+}
+
+pub(super) fn read(file: &Path) -> Result<String, Failure> {
     let fail = |error| Failure::Read(file.display().to_string(), error);
     if file.as_os_str() != "-" {
         return std::fs::read_to_string(file).map_err(fail);

@@ -1,0 +1,56 @@
+//! `ppt report CAPTURE… -o report.html`: what was captured, as one page for any browser.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use ppt_report::{Ask, Facts};
+
+use crate::args;
+use crate::failure::Failure;
+use crate::{open, run};
+
+pub(crate) fn run(args: &args::Report) -> Result<ExitCode, Failure> {
+    let views = match &args.sql {
+        None => None,
+        Some(file) => Some(super::sql::read(file)?),
+    };
+    let engine = open::engine(&args.captures)?;
+    let mut output = open::output(&args.to.output, args.to.force, &engine)?;
+    let runtime = run::runtime(engine.threads())?;
+    let memory = args.captures.memory.or_else(open::half_of_what_is_free);
+    let ask = Ask { command: command(), views, memory: memory.unwrap_or(1 << 30) };
+    let work = async { Ok(Facts::gather(&engine, &ask).await?) };
+    let facts = runtime.block_on(run::question(engine.set().watch(), work))?;
+    let page = ppt_report::page(&facts);
+    output.file().write_all(page.as_bytes()).map_err(Failure::writing(&output.name()))?;
+    output.publish()?;
+    open::tell_loss(engine.loss());
+    Ok(open::tell_troubles(&engine))
+}
+
+/// What was typed, as a shell takes it.
+fn command() -> String {
+    let words = std::env::args_os().skip(1).map(|word| quoted(&word.to_string_lossy()));
+    std::iter::once("ppt".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
+}
+
+fn quoted(word: &str) -> String {
+    let is_plain = |it: char| it.is_ascii_alphanumeric() || "-_./:=@%+,".contains(it);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shell_takes_the_command() {
+        assert_eq!(quoted("out.bin"), "out.bin");
+        assert_eq!(quoted("run*/a b.bin"), "'run*/a b.bin'");
+        assert_eq!(quoted("it's"), r"'it'\''s'");
+        assert_eq!(quoted(""), "''");
+    }
+}

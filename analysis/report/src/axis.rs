@@ -1,0 +1,143 @@
+//! Where values lie on a line, and what is written beside it.
+
+use ppt_query::text::{duration, three};
+
+/// A line from the least value to the greatest.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Axis {
+    low: f64,
+    high: f64,
+    log: bool,
+}
+
+/// The greatest over the least value from which on a logarithm shows more.
+const WIDE: f64 = 50.0;
+
+impl Axis {
+    /// From `low` to `high`.
+    pub fn linear(low: f64, high: f64) -> Axis {
+        let high = if high > low { high } else { low + low.abs().max(1.0) };
+        Axis { low, high, log: false }
+    }
+
+    /// The same, by the logarithm; both ends are above 0.
+    pub fn log(low: f64, high: f64) -> Axis {
+        let high = if high > low { high } else { low * 2.0 };
+        Axis { low, high, log: true }
+    }
+
+    /// The one that shows values best: logarithmic where they are all above 0 and wide apart, from 0
+    /// on where they are not.
+    pub fn of(values: impl Iterator<Item = f64> + Clone) -> Axis {
+        let finite = values.filter(|it| it.is_finite());
+        let low = finite.clone().fold(f64::INFINITY, f64::min);
+        let high = finite.clone().fold(f64::NEG_INFINITY, f64::max);
+        if low > high {
+            return Axis::linear(0.0, 1.0);
+        }
+        // A few zeros do not forbid a logarithm: they lie on its ground.
+        let least = finite.filter(|&it| it > 0.0).fold(f64::INFINITY, f64::min);
+        if low >= 0.0 && least.is_finite() && high / least >= WIDE {
+            return Axis::log(least, high);
+        }
+        Axis::linear(low.min(0.0), high.max(0.0))
+    }
+
+    /// Whether it is logarithmic.
+    pub fn is_log(&self) -> bool {
+        self.log
+    }
+
+    /// Where a value lies: 0 is the beginning, 1 the end.
+    pub fn place(&self, value: f64) -> f64 {
+        let place = match self.log {
+            true => (value.max(self.low).ln() - self.low.ln()) / (self.high.ln() - self.low.ln()),
+            false => (value - self.low) / (self.high - self.low),
+        };
+        if place.is_finite() { place.clamp(0.0, 1.0) } else { 0.0 }
+    }
+
+    /// About `count` round values.
+    pub fn ticks(&self, count: usize) -> Vec<f64> {
+        let count = count.max(1);
+        if self.log {
+            let first = self.low.log10().ceil() as i32;
+            let last = self.high.log10().floor() as i32;
+            if last - first >= 1 {
+                let step = ((last - first) as usize / count + 1).max(1);
+                return (first..=last).step_by(step).map(|it| 10f64.powi(it)).collect();
+            }
+        }
+        let step = round_step((self.high - self.low) / count as f64);
+        let first = (self.low / step).ceil() as i64;
+        let ticks = (first..).take(4 * count + 2).map(|it| it as f64 * step);
+        ticks.take_while(|&it| it <= self.high * (1.0 + 1e-9)).collect()
+    }
+}
+
+/// The next 1, 2 or 5 with zeros.
+pub fn round_step(least: f64) -> f64 {
+    if least <= 0.0 || !least.is_finite() {
+        return 1.0;
+    }
+    let ten = 10f64.powf(least.log10().floor());
+    let each = [1.0, 2.0, 5.0, 10.0].into_iter().find(|it| it * ten >= least * (1.0 - 1e-9));
+    each.unwrap_or(10.0) * ten
+}
+
+/// A round value in its unit, without idle zeros.
+pub fn label(value: f64, unit: &str) -> String {
+    let text = match unit {
+        "ns" if value == 0.0 => return "0".to_owned(),
+        "ns" => duration(value),
+        _ if value == 0.0 => return "0".to_owned(),
+        // What a sum of steps leaves behind.
+        _ => three((value * 1e12).round() / 1e12),
+    };
+    let (number, rest) = text.split_once(' ').unwrap_or((&text, ""));
+    let number = match number.contains('.') && !number.contains('e') {
+        true => number.trim_end_matches('0').trim_end_matches('.'),
+        false => number,
+    };
+    match (rest, unit) {
+        ("", "" | "ns") => number.to_owned(),
+        ("", unit) => format!("{number} {unit}"),
+        (rest, _) => format!("{number} {rest}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_are_round() {
+        assert_eq!(Axis::linear(0.0, 9.7).ticks(4), [0.0, 5.0]);
+        assert_eq!(Axis::linear(0.0, 1.0).ticks(5), [0.0, 0.2, 0.4, 0.6000000000000001, 0.8, 1.0]);
+        assert_eq!(Axis::linear(-3.0, 3.0).ticks(3), [-2.0, 0.0, 2.0]);
+        assert_eq!(Axis::log(3.0, 3000.0).ticks(5), [10.0, 100.0, 1000.0]);
+        assert_eq!(Axis::log(1.0, 1e12).ticks(4).len(), 4);
+        assert_eq!(Axis::of([7.0].into_iter()).ticks(1), [0.0]);
+        let huge = Axis::linear(-1e300, 1e300).ticks(4);
+        assert!(huge.len() < 20, "{huge:?}");
+    }
+
+    #[test]
+    fn the_values_say_which_axis() {
+        assert!(Axis::of([1.0, 2.0, 200.0].into_iter()).is_log());
+        assert!(Axis::of([0.0, 2.0, 200.0].into_iter()).is_log());
+        assert!(!Axis::of([-1.0, 2.0, 200.0].into_iter()).is_log());
+        assert!(!Axis::of([1.0, 2.0].into_iter()).is_log());
+        assert_eq!(Axis::of([f64::NAN].into_iter()), Axis::linear(0.0, 1.0));
+    }
+
+    #[test]
+    fn labels_have_no_idle_zeros() {
+        assert_eq!(label(2e9, "ns"), "2 s");
+        assert_eq!(label(1.5e6, "ns"), "1.5 ms");
+        assert_eq!(label(1000.0, ""), "1,000");
+        assert_eq!(label(0.6000000000000001, ""), "0.6");
+        assert_eq!(label(20.0, "B"), "20 B");
+        assert_eq!(label(0.0, "ns"), "0");
+    }
+}

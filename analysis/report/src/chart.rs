@@ -1,0 +1,339 @@
+//! Charts as SVG in a page: drawn without a script, as wide as there is room, in the page's colours.
+//!
+//! Lengths along the line of text are percent, so nothing is distorted but curves, which lie in an
+//! inner picture that is stretched.
+
+use std::fmt::Write;
+
+use ppt_query::stats::{Histogram, Scale, Summary};
+
+use crate::axis::{Axis, label};
+use crate::html::text;
+
+/// Room below a chart for its labels.
+const FOOT: f64 = 20.0;
+/// Room above it.
+const HEAD: f64 = 8.0;
+
+/// A place across, in percent.
+fn percent(share: f64) -> String {
+    short(share * 100.0)
+}
+
+/// A number with at most two digits behind the point.
+fn short(value: f64) -> String {
+    let text = format!("{value:.2}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// A colour of the page: of intervals by their number; a quiet one for everything else.
+pub fn colour(interval: Option<usize>) -> String {
+    match interval {
+        Some(number) if number < 8 => format!("c{number}"),
+        Some(_) => "c8".to_owned(),
+        None => "cx".to_owned(),
+    }
+}
+
+/// The frame of a chart: lines and labels of its values, labels of what runs across.
+struct Board {
+    svg: String,
+    height: f64,
+}
+
+impl Board {
+    fn new(title: &str, class: &str, attributes: &str, height: f64) -> Board {
+        let title = text(title);
+        let svg = format!(
+            "<svg class=\"chart {class}\" width=\"100%\" height=\"{}\" role=\"img\" \
+             aria-label=\"{title}\"{attributes}>",
+            short(height + HEAD + FOOT)
+        );
+        Board { svg, height }
+    }
+
+    fn y(&self, share: f64) -> f64 {
+        HEAD + self.height * (1.0 - share)
+    }
+
+    /// Lines of values; their labels come last, over everything.
+    fn lines(&mut self, axis: &Axis, unit: &str) -> String {
+        let mut labels = String::new();
+        for tick in axis.ticks(3) {
+            let y = short(self.y(axis.place(tick)));
+            let _ = write!(self.svg, "<line class=g x1=\"0\" x2=\"100%\" y1=\"{y}\" y2=\"{y}\"/>");
+            let above = short(self.y(axis.place(tick)) - 3.0);
+            let name = text(&label(tick, unit));
+            let is_ground = axis.place(tick) <= 0.001;
+            if !is_ground {
+                let _ = write!(labels, "<text class=h x=\"0\" y=\"{above}\">{name}</text>");
+            }
+        }
+        labels
+    }
+
+    /// Labels below: where they are, and what they say.
+    fn foot(&mut self, labels: impl Iterator<Item = (f64, String)>) {
+        let y = short(self.height + HEAD + 15.0);
+        let ground = short(self.y(0.0));
+        let _ = write!(
+            self.svg,
+            "<line class=a x1=\"0\" x2=\"100%\" y1=\"{ground}\" y2=\"{ground}\"/>"
+        );
+        for (share, name) in labels {
+            let anchor = match share {
+                ..0.03 => "",
+                0.94.. => " text-anchor=\"end\"",
+                _ => " text-anchor=\"middle\"",
+            };
+            let _ = write!(
+                self.svg,
+                "<text x=\"{}%\" y=\"{y}\"{anchor}>{}</text>",
+                percent(share),
+                text(&name)
+            );
+        }
+    }
+
+    /// A picture in it that is stretched: 1,000 wide, as high as the chart.
+    fn stretched(&mut self, paths: &str) {
+        let height = short(self.height);
+        let _ = write!(
+            self.svg,
+            "<svg x=\"0\" y=\"{HEAD}\" width=\"100%\" height=\"{height}\" \
+             viewBox=\"0 0 1000 {height}\" preserveAspectRatio=\"none\">{paths}</svg>"
+        );
+    }
+
+    fn finish(mut self, labels: &str) -> String {
+        self.svg.push_str(labels);
+        self.svg.push_str("</svg>\n");
+        self.svg
+    }
+}
+
+/// What time runs across a chart: slices of so many ns from the beginning on.
+#[derive(Debug, Clone, Copy)]
+pub struct Across {
+    pub slices: usize,
+    pub every: i64,
+}
+
+impl Across {
+    fn labels(self) -> impl Iterator<Item = (f64, String)> {
+        let length = self.slices as f64 * self.every as f64;
+        let axis = Axis::linear(0.0, length);
+        axis.ticks(5).into_iter().map(move |tick| (tick / length, label(tick, "ns")))
+    }
+
+    fn x(self, slice: usize) -> String {
+        short(1000.0 * slice as f64 / self.slices as f64)
+    }
+}
+
+/// Percentiles over time as bands: from the median to p90, to p99, to the greatest.
+pub fn bands(
+    title: &str,
+    over: &[Option<Summary>],
+    across: Across,
+    unit: &str,
+    colour: &str,
+) -> String {
+    let value = |it: &Summary, which: usize| match which {
+        3 => it.max.map(ppt_query::stats::Number::float),
+        which => it.percentiles[which],
+    };
+    let least = over.iter().flatten().filter_map(|it| it.percentiles[0]);
+    let most = over.iter().flatten().filter_map(|it| value(it, 3));
+    let axis = Axis::of(least.chain(most));
+    let slices = format!(" data-chart=\"time\" data-slices=\"{}\"", across.slices);
+    let mut board = Board::new(title, &format!("over {colour}"), &slices, 150.0);
+    let labels = board.lines(&axis, unit);
+    let y = |value: f64| short(150.0 * (1.0 - axis.place(value)));
+    let mut paths = String::new();
+    for run in runs(over) {
+        let corner = |at: usize, which: usize| {
+            let it = over[at].as_ref().and_then(|it| value(it, which)).unwrap_or_default();
+            format!("{},{} {},{}", across.x(at), y(it), across.x(at + 1), y(it))
+        };
+        let line = |which: usize| {
+            let corners: Vec<String> = run.clone().map(|at| corner(at, which)).collect();
+            corners.join(" ")
+        };
+        let back = |which: usize| {
+            let corners: Vec<String> = run
+                .clone()
+                .rev()
+                .map(|at| {
+                    let text = corner(at, which);
+                    let (left, right) = text.split_once(' ').unwrap_or(("", ""));
+                    format!("{right} {left}")
+                })
+                .collect();
+            corners.join(" ")
+        };
+        for (class, which) in [("b3", 3), ("b2", 2), ("b1", 1)] {
+            let (above, below) = (line(which), back(which - 1));
+            let _ = write!(paths, "<polygon class={class} points=\"{above} {below}\"/>");
+        }
+        let _ = write!(paths, "<polyline class=m points=\"{}\"/>", line(0));
+    }
+    board.stretched(&paths);
+    board.foot(across.labels());
+    board.finish(&labels)
+}
+
+/// Slices with values, one behind the other.
+fn runs<T>(over: &[Option<T>]) -> Vec<std::ops::Range<usize>> {
+    let mut runs: Vec<std::ops::Range<usize>> = Vec::new();
+    for (at, _) in over.iter().enumerate().filter(|it| it.1.is_some()) {
+        match runs.last_mut() {
+            Some(run) if run.end == at => run.end += 1,
+            _ => runs.push(at..at + 1),
+        }
+    }
+    runs
+}
+
+/// Frames a second over time.
+pub fn rates(title: &str, counts: &[u64], across: Across, colour: &str) -> String {
+    let rate = |count: u64| count as f64 * 1e9 / across.every as f64;
+    let most = counts.iter().copied().max().unwrap_or(0);
+    let axis = Axis::linear(0.0, rate(most));
+    let slices = format!(" data-chart=\"time\" data-slices=\"{}\"", across.slices);
+    let mut board = Board::new(title, &format!("over {colour}"), &slices, 64.0);
+    let labels = board.lines(&axis, "/s");
+    let mut path = String::from("M0,64");
+    for (at, &count) in counts.iter().enumerate() {
+        let y = short(64.0 * (1.0 - axis.place(rate(count))));
+        let _ = write!(path, "L{},{y} {},{y}", across.x(at), across.x(at + 1));
+    }
+    board.stretched(&format!("<path class=b1 d=\"{path}L1000,64Z\"/>"));
+    board.foot(across.labels());
+    board.finish(&labels)
+}
+
+/// How values are spread.
+pub fn spread(title: &str, histogram: &Histogram, unit: &str, colour: &str) -> String {
+    let bins = &histogram.bins;
+    let most = bins.iter().map(|it| it.count).max().unwrap_or(0).max(1);
+    let mut board = Board::new(title, &format!("spread {colour}"), "", 150.0);
+    let width = 1.0 / bins.len().max(1) as f64;
+    for (at, bin) in bins.iter().enumerate().filter(|it| it.1.count > 0) {
+        // What is rare is seen, too.
+        let height = (150.0 * bin.count as f64 / most as f64).max(1.5);
+        let says = format!(
+            "{} – {}: {}",
+            label(bin.from, unit),
+            label(bin.to, unit),
+            ppt_query::text::grouped(bin.count)
+        );
+        let _ = write!(
+            board.svg,
+            "<rect x=\"{}%\" width=\"{}%\" y=\"{}\" height=\"{}\"><title>{}</title></rect>",
+            percent(at as f64 * width),
+            percent(width * 0.9),
+            short(HEAD + 150.0 - height),
+            short(height),
+            text(&says)
+        );
+    }
+    if let (Some(first), Some(last)) = (bins.first(), bins.last()) {
+        let axis = match histogram.scale {
+            Scale::Logarithmic => Axis::log(first.from, last.to),
+            Scale::Linear => Axis::linear(first.from, last.to),
+        };
+        let mut ticks: Vec<f64> = axis.ticks(4);
+        if ticks.len() < 2 {
+            ticks = vec![first.from, last.to];
+        }
+        board.foot(ticks.into_iter().map(|it| (axis.place(it), label(it, unit))));
+    }
+    board.finish("")
+}
+
+/// A few bars without words, for a cell.
+pub fn bars(values: &[u64], colour: &str, title: &str) -> String {
+    const BARS: usize = 40;
+    let each = values.len().div_ceil(BARS).max(1);
+    let sums: Vec<u64> = values.chunks(each).map(|it| it.iter().sum()).collect();
+    let most = sums.iter().copied().max().unwrap_or(0).max(1) as f64;
+    let mut path = String::new();
+    for (at, &sum) in sums.iter().enumerate().filter(|it| *it.1 > 0) {
+        let top = short(24.0 - (23.0 * sum as f64 / most).max(1.0));
+        let _ = write!(path, "M{at},24V{top}h.85V24z");
+    }
+    format!(
+        "<svg class=\"spark {colour}\" viewBox=\"0 0 {} 24\" preserveAspectRatio=\"none\" \
+         role=\"img\" aria-label=\"{}\"><path d=\"{path}\"/></svg>",
+        sums.len().max(1),
+        text(title)
+    )
+}
+
+/// A share of the greatest, as a bar behind a number.
+pub fn share(value: f64, colour: &str) -> String {
+    format!(
+        "<svg class=\"share {colour}\" aria-hidden=\"true\"><rect width=\"{}%\" height=\"100%\" \
+         rx=\"2\"/></svg>",
+        percent(value.clamp(0.0, 1.0))
+    )
+}
+
+/// The spread of a group on one line: from the least to the greatest, the middle half of what is
+/// above the median stronger.
+pub fn range(summary: &Summary, axis: &Axis, colour: &str) -> String {
+    let number = |it: Option<ppt_query::stats::Number>| it.map(ppt_query::stats::Number::float);
+    let place = |value: Option<f64>| axis.place(value.unwrap_or_default());
+    let [p50, p90, p99, _] = summary.percentiles.map(place);
+    let (min, max) = (place(number(summary.min)), place(number(summary.max)));
+    let bar = |class: &str, from: f64, to: f64, y: f64, height: f64| {
+        format!(
+            "<rect class=\"{class}\" x=\"{}%\" width=\"{}%\" y=\"{y}\" height=\"{height}\"/>",
+            percent(from),
+            percent((to - from).max(0.002))
+        )
+    };
+    format!(
+        "<svg class=\"range {colour}\" width=\"100%\" height=\"18\" aria-hidden=\"true\">{}{}{}{}</svg>",
+        bar("b3", min, max, 8.0, 2.0),
+        bar("b2", p50, p99, 5.0, 8.0),
+        bar("b1", p50, p90, 5.0, 8.0),
+        format_args!("<circle cx=\"{}%\" cy=\"9\" r=\"4\"/>", percent(p50)),
+    )
+}
+
+/// The axis of ranges.
+pub fn range_axis<'a>(of: impl Iterator<Item = &'a Summary> + Clone) -> Axis {
+    let ends = |it: &Summary| {
+        [
+            it.percentiles[0],
+            it.min.map(ppt_query::stats::Number::float),
+            it.max.map(ppt_query::stats::Number::float),
+        ]
+    };
+    Axis::of(
+        of.flat_map(move |it| ends(it).into_iter().flatten().collect::<Vec<_>>())
+            .collect::<Vec<_>>()
+            .into_iter(),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_have_no_holes() {
+        let over = [None, Some(1), Some(2), None, Some(3)];
+        assert_eq!(runs(&over), [1..3, 4..5]);
+        assert!(runs::<()>(&[]).is_empty());
+    }
+
+    #[test]
+    fn numbers_are_short() {
+        assert_eq!(short(12.0), "12");
+        assert_eq!(short(0.126), "0.13");
+        assert_eq!(percent(1.0 / 3.0), "33.33");
+    }
+}

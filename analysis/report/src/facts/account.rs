@@ -1,0 +1,180 @@
+//! Who was captured, what is missing, and how exact the clocks are.
+
+use ppt_query::Engine;
+
+use crate::error::ReportError;
+use crate::rows::{Rows, all};
+
+/// A process.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Program {
+    pub exe: String,
+    pub host: String,
+    pub pid: String,
+    pub buffers: String,
+    pub tags: Vec<(String, String)>,
+}
+
+/// A file.
+#[derive(Debug)]
+pub struct Capture {
+    pub path: String,
+    pub frames: String,
+    pub bytes: u64,
+    pub reason: String,
+    pub complete: bool,
+}
+
+/// A run of frames that are missing.
+#[derive(Debug)]
+pub struct Gap {
+    pub host: String,
+    pub pid: String,
+    pub tid: String,
+    pub buffer: String,
+    pub ring: String,
+    pub count: u64,
+    pub cause: String,
+    pub from: Option<i64>,
+    pub to: Option<i64>,
+}
+
+/// Two clocks, and how exactly they were read together.
+#[derive(Debug)]
+pub struct Clock {
+    pub host: String,
+    pub pair: String,
+    pub readings: u64,
+    /// Half the time between the readings around, in ns: the typical and the worst.
+    pub typical: Option<f64>,
+    pub worst: Option<f64>,
+    pub distrusted: bool,
+}
+
+/// What is missing, by cause, and where.
+#[derive(Debug)]
+pub struct Account {
+    /// buffer, pid, cause, count.
+    pub causes: Rows,
+    /// buffer, pid, ring, frames, lost.
+    pub rings: Rows,
+    /// How many there are.
+    pub all_rings: u64,
+    pub gaps: Vec<Gap>,
+    pub all_gaps: u64,
+    pub clocks: Vec<Clock>,
+}
+
+/// Rings that a page names.
+const RINGS: usize = 40;
+/// Gaps that a page draws.
+const GAPS: usize = 2000;
+
+impl Account {
+    pub(super) async fn gather(engine: &Engine) -> Result<Account, ReportError> {
+        let causes = "SELECT buffer, pid, cause, sum(count) FROM account \
+                      GROUP BY buffer, pid, cause ORDER BY buffer, pid, cause";
+        let rings = format!(
+            "SELECT buffer, pid, ring, frames, lost FROM rings \
+             ORDER BY lost DESC, frames DESC, buffer, pid, ring LIMIT {RINGS}"
+        );
+        let gaps = format!(
+            "SELECT host, pid, tid, buffer, ring, count, cause, CAST(ts_lo AS BIGINT) AS lo, \
+             CAST(ts_hi AS BIGINT) AS hi FROM gaps ORDER BY count DESC, ts_lo LIMIT {GAPS}"
+        );
+        let count = |rows: Rows| rows.first().map_or(0, |row| row[0].parse().unwrap_or(0));
+        let gap = |row: Vec<String>| {
+            let [host, pid, tid, buffer, ring, count, cause, from, to] =
+                <[String; 9]>::try_from(row).unwrap_or_default();
+            let (count, from, to) =
+                (count.parse().unwrap_or(0), from.parse().ok(), to.parse().ok());
+            Gap { host, pid, tid, buffer, ring, count, cause, from, to }
+        };
+        Ok(Account {
+            causes: all(engine, causes).await?,
+            rings: all(engine, &rings).await?,
+            all_rings: count(all(engine, "SELECT count(*) FROM rings").await?),
+            gaps: all(engine, &gaps).await?.into_iter().map(gap).collect(),
+            all_gaps: count(all(engine, "SELECT count(*) FROM gaps").await?),
+            clocks: clocks(engine).await?,
+        })
+    }
+}
+
+/// When the listener had the first and the last frames, ns since the epoch.
+pub async fn drained(engine: &Engine) -> Result<Option<(i64, i64)>, ReportError> {
+    let sql =
+        "SELECT CAST(min(drained) AS BIGINT) AS lo, CAST(max(drained) AS BIGINT) AS hi FROM frames";
+    let rows = all(engine, sql).await?;
+    let number = |at: usize| rows.first().and_then(|row| row[at].parse().ok());
+    Ok(number(0).zip(number(1)))
+}
+
+pub async fn programs(engine: &Engine) -> Result<Vec<Program>, ReportError> {
+    let rows = all(engine, "SELECT * FROM sources ORDER BY host, pid, buffer").await?;
+    let schema = engine.sql("SELECT * FROM sources").await?;
+    let names: Vec<String> = schema.schema().fields().iter().map(|it| it.name().clone()).collect();
+    let mut programs: Vec<Program> = Vec::new();
+    for row in rows {
+        let of = |name: &str| names.iter().position(|it| it == name).map_or("", |at| &row[at]);
+        let buffer = of("buffer");
+        let tags = names.iter().zip(&row).filter_map(|(name, value)| {
+            let name = name.strip_prefix("tag_")?;
+            (!value.is_empty()).then(|| (name.to_owned(), value.clone()))
+        });
+        let program = Program {
+            exe: of("exe").to_owned(),
+            host: of("host").to_owned(),
+            pid: of("pid").to_owned(),
+            buffers: buffer.to_owned(),
+            tags: tags.collect(),
+        };
+        let same = |it: &&mut Program| {
+            (&it.exe, &it.host, &it.pid) == (&program.exe, &program.host, &program.pid)
+        };
+        match programs.iter_mut().find(same) {
+            None => programs.push(program),
+            Some(known) if known.buffers.split(", ").all(|it| it != buffer) => {
+                known.buffers.push_str(", ");
+                known.buffers.push_str(buffer);
+            }
+            Some(_) => {}
+        }
+    }
+    Ok(programs)
+}
+
+pub async fn captures(engine: &Engine) -> Result<Vec<Capture>, ReportError> {
+    let sql = "SELECT path, frames, bytes, reason, complete FROM captures";
+    let capture = |row: Vec<String>| Capture {
+        path: row[0].clone(),
+        frames: row[1].clone(),
+        bytes: row[2].parse().unwrap_or(0),
+        reason: row[3].clone(),
+        complete: row[4] == "true",
+    };
+    Ok(all(engine, sql).await?.into_iter().map(capture).collect())
+}
+
+async fn clocks(engine: &Engine) -> Result<Vec<Clock>, ReportError> {
+    // Ticks have no fixed length: their own readings tell it.
+    let sql = "SELECT host, clock_a, clock_b, count(*), \
+               CAST(approx_percentile_cont(a_after - a_before, 0.5) AS DOUBLE) / 2, \
+               CAST(max(a_after - a_before) AS DOUBLE) / 2, \
+               CAST(max(b) - min(b) AS DOUBLE) / nullif(CAST(max(a_before) - min(a_before) AS DOUBLE), 0), \
+               max(flags) FROM clocks GROUP BY host, clock_a, clock_b ORDER BY host, clock_a, clock_b";
+    let clock = |row: Vec<String>| {
+        let number = |at: usize| row[at].parse::<f64>().ok();
+        let scale = if row[1].contains("tick") { number(6) } else { Some(1.0) };
+        let ns = |at: usize| Some(number(at)? * scale?);
+        Clock {
+            host: row[0].clone(),
+            pair: format!("{} – {}", row[1], row[2]),
+            readings: row[3].parse().unwrap_or(0),
+            typical: ns(4),
+            worst: ns(5),
+            distrusted: row[7].parse::<i64>().is_ok_and(|it| it & 1 == 1),
+        }
+    };
+    Ok(all(engine, sql).await?.into_iter().map(clock).collect())
+}

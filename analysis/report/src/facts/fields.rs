@@ -1,0 +1,228 @@
+//! What is told of the fields of a kind of frames.
+
+use ppt_query::arrow::datatypes::{Field, Schema};
+use ppt_query::stats::{Histogram, Sketch};
+use ppt_query::summary::{FieldSummary, FrameSummary, Group, Values, ends};
+use ppt_query::{Engine, FrameTable};
+
+use super::{Ask, FieldFacts, FrameFacts, Groups, Span, Words, ask_of, whole};
+use crate::error::ReportError;
+
+/// Bars of a histogram.
+const BINS: usize = 48;
+/// Groups that stand side by side; the others are rarer.
+const GROUPS: usize = 12;
+/// Whole numbers that take more values are no kinds of something.
+const KINDS: usize = 12;
+/// Words of a field that are told.
+const WORDS: usize = 12;
+/// Fields of a kind that are drawn; the others are told as numbers.
+const DRAWN: usize = 16;
+
+pub(super) async fn frame(
+    engine: &Engine,
+    ask: &Ask,
+    table: &FrameTable,
+    total: &FrameSummary,
+    tables: &[FrameTable],
+    span: Option<&Span>,
+) -> Result<FrameFacts, ReportError> {
+    let of_name = |name: &str| tables.iter().filter(|it| it.frame == name).count();
+    let label = match of_name(&table.frame) {
+        1 => table.frame.clone(),
+        _ => format!("{}.{}", table.buffer, table.frame),
+    };
+    let mut facts = FrameFacts {
+        buffer: table.buffer.clone(),
+        frame: table.frame.clone(),
+        label,
+        count: 0,
+        time: None,
+        threads: 0,
+        rate: None,
+        counts: Vec::new(),
+        fields: Vec::new(),
+        words: Vec::new(),
+    };
+    let Some(group) = whole(total).filter(|it| it.count > 0) else { return Ok(facts) };
+    (facts.count, facts.time, facts.threads) = (group.count, group.time, group.threads);
+    facts.rate = group.rate(None);
+    let slices = match span {
+        Some(span) => slices(engine, ask, table, span).await?,
+        None => Vec::new(),
+    };
+    facts.counts = vec![0; span.map_or(0, |it| it.slices)];
+    for (at, slice) in &slices {
+        facts.counts[*at] = slice.count;
+    }
+    let schema = table.table.schema();
+    let mut kinds = None;
+    for (at, field) in group.fields.iter().enumerate() {
+        match &field.values {
+            Values::Words { counts, nulls } => {
+                if kinds.is_none() && counts.len() > 1 {
+                    kinds = Some((field.name.clone(), true));
+                }
+                let mut counts = counts.clone();
+                let rest: u64 = counts.iter().skip(WORDS).map(|it| it.1).sum();
+                if rest > 0 {
+                    let text = format!("{} more", counts.len() - WORDS);
+                    counts.truncate(WORDS);
+                    counts.push((text, rest));
+                }
+                facts.words.push(Words { name: field.name.clone(), counts, nulls: *nulls });
+            }
+            Values::Numbers { summary, busy, .. } => {
+                let drawn = facts.fields.len() < DRAWN && summary.count > 0;
+                let spread = match drawn {
+                    true => spread(engine, ask, table, &field.name).await?,
+                    false => None,
+                };
+                let is_kind = is_time(schema, &field.name) == Kind::Number
+                    && spread
+                        .as_ref()
+                        .is_some_and(|it| (2..=KINDS).contains(&it.buckets().count()));
+                if is_kind && field.unit.is_empty() && kinds.is_none() {
+                    kinds = Some((field.name.clone(), false));
+                }
+                let over = if drawn { over(&slices, at, &facts.counts) } else { Vec::new() };
+                facts.fields.push(FieldFacts {
+                    name: field.name.clone(),
+                    unit: field.unit.clone(),
+                    interval: (is_time(schema, &field.name) == Kind::Interval).then_some(0),
+                    summary: (**summary).clone(),
+                    busy: *busy,
+                    spread: spread.and_then(|it| Histogram::of(&it, BINS, None)),
+                    over,
+                    groups: None,
+                    slowest: Vec::new(),
+                    columns: Vec::new(),
+                });
+            }
+        }
+    }
+    if let Some((column, _)) = kinds {
+        add_groups(engine, ask, table, &column, &mut facts).await?;
+    }
+    Ok(facts)
+}
+
+/// What a field is.
+#[derive(PartialEq, Eq)]
+enum Kind {
+    /// An interval whose ends have a place in time.
+    Interval,
+    Number,
+    Other,
+}
+
+fn is_time(schema: &Schema, name: &str) -> Kind {
+    let Ok(field) = schema.field_with_name(name) else { return Kind::Other };
+    let says = |field: &Field, key: &str| field.metadata().get(key).cloned();
+    if says(field, "role").as_deref() != Some("length") {
+        return if field.data_type().is_integer() { Kind::Number } else { Kind::Other };
+    }
+    match ends(schema, field) {
+        Some(_) => Kind::Interval,
+        None => Kind::Other,
+    }
+}
+
+/// What a question says of this kind of frames.
+async fn asked(
+    engine: &Engine,
+    ask: ppt_query::summary::Ask,
+    table: &FrameTable,
+) -> Result<Vec<Group>, ReportError> {
+    let ask = ppt_query::summary::Ask { frame: Some(table.frame.clone()), ..ask };
+    let all = engine.summary(&ask).await?;
+    let own = all.into_iter().find(|it| it.buffer == table.buffer);
+    Ok(own.map(|it| it.groups).unwrap_or_default())
+}
+
+/// By the number of the slice.
+async fn slices(
+    engine: &Engine,
+    ask: &Ask,
+    table: &FrameTable,
+    span: &Span,
+) -> Result<Vec<(usize, Group)>, ReportError> {
+    let mut of = ask_of(ask);
+    of.every = Some(span.every);
+    of.filter = within(table, span);
+    let groups = asked(engine, of, table).await?.into_iter();
+    Ok(groups.filter_map(|it| Some((span.slice(it.slice?)?, it))).collect())
+}
+
+/// What is true of rows that are on charts. There are no more slices than those, whatever times say.
+fn within(table: &FrameTable, span: &Span) -> Option<String> {
+    let time = crate::timeline::time_columns(table.table.as_ref())
+        .map(|name| format!("\"{}\"", name.replace('"', "\"\"")));
+    let time: Vec<String> = time.collect();
+    (!time.is_empty()).then(|| {
+        let at = |ns: i64| format!("arrow_cast({ns}, 'Timestamp(Nanosecond, Some(\"UTC\"))')");
+        let (from, to) = (at(span.first), at(span.last));
+        format!("coalesce({}) BETWEEN {from} AND {to}", time.join(", "))
+    })
+}
+
+fn over(
+    slices: &[(usize, Group)],
+    field: usize,
+    counts: &[u64],
+) -> Vec<Option<ppt_query::stats::Summary>> {
+    let mut over = vec![None; counts.len()];
+    for (at, slice) in slices {
+        if let Some(FieldSummary { values: Values::Numbers { summary, .. }, .. }) =
+            slice.fields.get(field)
+        {
+            over[*at] = Some((**summary).clone()).filter(|it| it.count > 0);
+        }
+    }
+    over
+}
+
+async fn spread(
+    engine: &Engine,
+    ask: &Ask,
+    table: &FrameTable,
+    name: &str,
+) -> Result<Option<Sketch>, ReportError> {
+    let mut of = ask_of(ask);
+    of.spread = Some(name.to_owned());
+    let groups = asked(engine, of, table).await?;
+    let fields = groups.into_iter().flat_map(|it| it.fields);
+    Ok(fields.filter(|it| it.name == name).find_map(|it| match it.values {
+        Values::Numbers { spread, .. } => spread.map(|it| *it),
+        Values::Words { .. } => None,
+    }))
+}
+
+/// Intervals side by side, by what kind of thing the frames tell.
+async fn add_groups(
+    engine: &Engine,
+    ask: &Ask,
+    table: &FrameTable,
+    column: &str,
+    facts: &mut FrameFacts,
+) -> Result<(), ReportError> {
+    let mut of = ask_of(ask);
+    of.by = vec![column.to_owned()];
+    let mut groups = asked(engine, of, table).await?;
+    groups.sort_by_key(|it| std::cmp::Reverse(it.count));
+    groups.truncate(GROUPS);
+    for field in facts.fields.iter_mut().filter(|it| it.interval.is_some()) {
+        let mut rows = Vec::new();
+        for group in &groups {
+            let word = group.by.first().cloned().flatten().unwrap_or_else(|| "none".to_owned());
+            let own = group.fields.iter().find(|it| it.name == field.name);
+            if let Some(FieldSummary { values: Values::Numbers { summary, busy, .. }, .. }) = own
+                && summary.count > 0
+            {
+                rows.push((word, (**summary).clone(), *busy));
+            }
+        }
+        field.groups = (rows.len() > 1).then(|| Groups { column: column.to_owned(), rows });
+    }
+    Ok(())
+}

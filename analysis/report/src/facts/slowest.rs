@@ -1,0 +1,114 @@
+//! The intervals that took longest.
+
+use ppt_query::arrow::array::{Array, AsArray, RecordBatch};
+use ppt_query::arrow::compute::cast;
+use ppt_query::arrow::datatypes::{DataType, Int64Type};
+use ppt_query::datafusion::prelude::ident;
+use ppt_query::summary::ends;
+use ppt_query::{Engine, FrameTable};
+
+use super::FrameFacts;
+use crate::error::ReportError;
+use crate::rows;
+
+/// So many of each interval.
+pub const SLOWEST: usize = 20;
+/// Fields of a frame that stand beside it.
+const BESIDE: usize = 5;
+
+/// An interval, with the frame that tells it.
+#[derive(Debug)]
+pub struct Slow {
+    /// When it began, ns since the epoch; how long it was, in ns.
+    pub start: i64,
+    pub length: i64,
+    pub host: String,
+    pub pid: String,
+    pub tid: String,
+    pub seqno: String,
+    /// Other fields of the frame.
+    pub beside: Vec<String>,
+    /// The frame, for the timeline.
+    pub row: RecordBatch,
+}
+
+pub(super) async fn add(
+    engine: &Engine,
+    tables: &[&FrameTable],
+    frames: &mut [FrameFacts],
+) -> Result<(), ReportError> {
+    for (table, frame) in tables.iter().zip(frames) {
+        let lengths: Vec<String> = frame
+            .fields
+            .iter()
+            .filter(|it| it.interval.is_some())
+            .map(|it| it.name.clone())
+            .collect();
+        for field in frame.fields.iter_mut().filter(|it| it.interval.is_some()) {
+            let schema = table.table.schema();
+            let own = schema.field_with_name(&field.name).ok();
+            let start = own.and_then(|it| ends(schema, it)).map(|it| it.0);
+            let standard = |name: &str| schema.index_of(name).ok();
+            let Some(start) = start else { continue };
+            let Ok(length) = schema.index_of(&field.name) else { continue };
+            let beside: Vec<usize> = schema
+                .fields()
+                .iter()
+                .enumerate()
+                .filter(|(at, it)| {
+                    let role = it.metadata().get("role").map_or("", String::as_str);
+                    table.table.bounded(*at).is_none()
+                        && !["at", "start", "end"].contains(&role)
+                        && *it.name() != field.name
+                        && !is_standard(it.name())
+                })
+                .map(|it| it.0)
+                // Words before numbers, and other intervals last.
+                .collect();
+            let mut beside = beside;
+            beside.sort_by_key(|&at| {
+                let it = schema.field(at);
+                let word = matches!(it.data_type(), DataType::Dictionary(..) | DataType::Utf8);
+                (lengths.contains(it.name()), !word, at)
+            });
+            beside.truncate(BESIDE);
+            field.columns = beside.iter().map(|&at| schema.field(at).name().clone()).collect();
+            let column = ident(field.name.as_str());
+            let all = engine.context().table(table.name.clone()).await?;
+            let all = all.filter(column.clone().is_not_null())?;
+            let mut order = vec![column.sort(false, false)];
+            order.extend(crate::timeline::order(table.table.as_ref()));
+            let longest = all.sort(order)?.limit(0, Some(SLOWEST))?;
+            for batch in longest.collect().await? {
+                let texts = rows::of(&batch)?;
+                let number = |column: usize| cast(batch.column(column), &DataType::Int64);
+                let (starts, lengths) = (number(start)?, number(length)?);
+                let starts = starts.as_primitive::<Int64Type>();
+                let lengths = lengths.as_primitive::<Int64Type>();
+                for (at, text) in texts.iter().enumerate() {
+                    if starts.is_null(at) || lengths.is_null(at) {
+                        continue;
+                    }
+                    let of = |name| standard(name).map(|it| text[it].clone()).unwrap_or_default();
+                    field.slowest.push(Slow {
+                        start: starts.value(at),
+                        length: lengths.value(at),
+                        host: of("host"),
+                        pid: of("pid"),
+                        tid: of("tid"),
+                        seqno: of("seqno"),
+                        beside: beside.iter().map(|&it| text[it].clone()).collect(),
+                        row: batch.slice(at, 1),
+                    });
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether a column names a row rather than tells something.
+fn is_standard(name: &str) -> bool {
+    let name = name.strip_prefix("ppt_").unwrap_or(name);
+    ["capture", "buffer", "segment", "host"].contains(&name)
+}

@@ -1,0 +1,100 @@
+//! HTML from text that nobody trusts.
+
+use std::fmt::Write;
+
+use ppt_query::plain;
+
+/// Characters of a text that a page shows; the rest is cut.
+const LONG: usize = 200;
+
+/// A text in HTML or SVG, between tags or in a quoted attribute: no markup, nothing that turns the
+/// direction of writing, and not too long.
+pub fn text(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for (index, char) in plain(text).chars().enumerate() {
+        if index == LONG {
+            out.push('…');
+            break;
+        }
+        match char {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
+                let _ = write!(out, "\\u{:04x}", u32::from(char));
+            }
+            char => out.push(char),
+        }
+    }
+    out
+}
+
+/// Data for a script: JSON that ends no element and begins no comment.
+pub fn json(value: &serde_json::Value) -> String {
+    let text = value.to_string();
+    // None of these is part of JSON's own syntax: they are in strings alone.
+    text.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026")
+}
+
+/// A table; its first columns hold words, the others numbers.
+pub struct Table {
+    head: String,
+    rows: String,
+    words: usize,
+}
+
+impl Table {
+    /// A table of these columns, the first `words` of which hold words. Cells are text.
+    pub fn new(columns: &[&str], words: usize) -> Table {
+        let mut table = Table { head: String::new(), rows: String::new(), words };
+        table.head = table.cells("th", columns.iter().map(|name| text(name)));
+        table
+    }
+
+    /// Adds a row of text.
+    pub fn row(&mut self, cells: impl IntoIterator<Item = String>) {
+        self.html_row("", cells.into_iter().map(|cell| text(&cell)));
+    }
+
+    /// Adds a row of HTML, with attributes.
+    pub fn html_row(&mut self, attributes: &str, cells: impl IntoIterator<Item = String>) {
+        let cells = self.cells("td", cells.into_iter());
+        let _ = writeln!(self.rows, "<tr{attributes}>{cells}");
+    }
+
+    fn cells(&self, tag: &str, cells: impl Iterator<Item = String>) -> String {
+        let mut out = String::new();
+        for (index, cell) in cells.enumerate() {
+            let class = if index < self.words { " class=w" } else { "" };
+            let _ = write!(out, "<{tag}{class}>{cell}");
+        }
+        out
+    }
+
+    /// The element.
+    pub fn html(&self, class: &str) -> String {
+        let Table { head, rows, .. } = self;
+        format!(
+            "<div class=wide><table class=\"{class}\"><thead><tr>{head}<tbody>\n{rows}</table></div>\n"
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_never_markup() {
+        assert_eq!(text("</script><b a='\"'>&\u{202e}\u{1b}"), {
+            "&lt;/script&gt;&lt;b a=&#39;&quot;&#39;&gt;&amp;\\u202e\\x1b"
+        });
+        assert_eq!(text(&"é".repeat(300)).chars().count(), LONG + 1);
+        let data = json(&serde_json::json!({ "</script>": "<!--<script>&" }));
+        assert!(!data.contains(['<', '>', '&']), "{data}");
+        let back: serde_json::Value = serde_json::from_str(&data).unwrap();
+        assert_eq!(back["</script>"], "<!--<script>&");
+    }
+}

@@ -1,0 +1,27 @@
+//! Pictures of captures: the page of `ppt report`, and the plots of `ppt plot`.
+//!
+//! [`Facts::gather`] asks an [`Engine`](ppt_query::Engine); [`page`] makes one file of the answers: no
+//! network, no foreign script. Charts are SVG, drawn here once for readers with and without script and
+//! for paper; a script adds what moves: the timeline and what hovers. What comes from a target is text
+//! everywhere, and stays so ([`html`]).
+//!
+//! The size of a page does not follow from the size of captures: times are cut into so many slices and
+//! buckets, and single frames are on the page for small captures, and else around what took longest.
+#![forbid(unsafe_code)]
+
+mod axis;
+mod bytes;
+mod chart;
+mod error;
+mod facts;
+mod html;
+mod page;
+mod plot;
+mod rows;
+mod timeline;
+mod views;
+
+pub use error::ReportError;
+pub use facts::{Ask, Facts};
+pub use page::page;
+pub use plot::{Kind, Plot, plot};

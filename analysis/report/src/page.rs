@@ -1,0 +1,83 @@
+//! The page, from top to bottom.
+
+mod account;
+mod glance;
+mod sections;
+mod top;
+
+use crate::bytes::base64;
+use crate::facts::{Facts, FrameFacts};
+use crate::html::{json, text};
+
+/// How the page looks.
+const STYLE: &str = include_str!("../assets/page.css");
+/// What moves on it.
+const SCRIPT: &str = include_str!("../assets/page.js");
+
+/// One file of everything: no network, no foreign script.
+pub fn page(facts: &Facts) -> String {
+    let title = text(&top::title(facts));
+    let policy = format!(
+        "default-src 'none'; style-src '{}'; script-src '{}'; base-uri 'none'; form-action 'none'",
+        hash(STYLE),
+        hash(SCRIPT)
+    );
+    let mut out = format!(
+        "<!doctype html>\n<html lang=en>\n<head>\n<meta charset=utf-8>\n\
+         <meta http-equiv=Content-Security-Policy content=\"{policy}\">\n\
+         <meta name=viewport content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=color-scheme content=\"light dark\">\n\
+         <title>{title}</title>\n<style>{STYLE}</style>\n</head>\n\
+         <body data-rows=\"{}\">\n",
+        facts.loss.captured
+    );
+    out.push_str(&top::header(facts));
+    out.push_str("<main>\n");
+    out.push_str(&glance::section(facts));
+    out.push_str(&top::timeline(facts));
+    let charts = sections::Room::default();
+    for (at, frame) in facts.frames.iter().enumerate() {
+        out.push_str(&sections::frame(facts, frame, at, &charts));
+    }
+    for view in &facts.views {
+        out.push_str(&sections::view(view));
+    }
+    out.push_str(&account::section(facts));
+    out.push_str("</main>\n");
+    out.push_str(&top::footer(facts));
+    let data = json(&facts.timeline.json());
+    out.push_str(&format!("<script type=\"application/json\" id=data>{data}</script>\n"));
+    out.push_str(&format!("<script>{SCRIPT}</script>\n</body>\n</html>\n"));
+    out
+}
+
+/// What a policy calls a text.
+fn hash(text: &str) -> String {
+    format!("sha256-{}", base64(&hmac_sha256::Hash::hash(text.as_bytes())))
+}
+
+/// Where a kind of frames is told.
+fn anchor(at: usize) -> String {
+    format!("f{at}")
+}
+
+/// Where an interval or a field is told.
+fn field_anchor(frame: usize, field: usize) -> String {
+    format!("f{frame}-{field}")
+}
+
+/// A swatch of an interval's colour.
+fn swatch(interval: Option<usize>) -> String {
+    format!("<i class=\"sw {}\"></i>", crate::chart::colour(interval))
+}
+
+/// How many there are.
+fn counted(count: u64, one: &str) -> String {
+    let s = if count == 1 { "" } else { "s" };
+    format!("{} {one}{s}", ppt_query::text::grouped(count))
+}
+
+/// Whether a kind has anything to tell.
+fn is_empty(frame: &FrameFacts) -> bool {
+    frame.count == 0
+}

@@ -1,0 +1,115 @@
+//! At a glance: a row for each kind of frames and each interval, sorted by what costs most.
+
+use super::{anchor, field_anchor, is_empty, swatch};
+use crate::chart;
+use crate::facts::Facts;
+use crate::html::text;
+use ppt_query::text::{grouped, measured, three};
+
+/// Rows that are shown at once.
+const MOST: usize = 200;
+
+pub fn section(facts: &Facts) -> String {
+    let mut rows = Vec::new();
+    let busiest = facts
+        .frames
+        .iter()
+        .flat_map(|it| &it.fields)
+        .filter_map(|it| it.busy)
+        .fold(0.0, f64::max)
+        .max(1.0);
+    for (at, frame) in facts.frames.iter().enumerate() {
+        let rate = frame.rate.map_or(String::new(), |it| format!("{}/s", rounded(it)));
+        let spark = match frame.counts.is_empty() {
+            true => String::new(),
+            false => chart::bars(&frame.counts, "cx", "frames over time"),
+        };
+        let intervals: Vec<_> =
+            frame.fields.iter().enumerate().filter(|it| it.1.interval.is_some()).collect();
+        let name = |field: &str, link: &str, number| {
+            let dot = if field.is_empty() { String::new() } else { format!(".{}", text(field)) };
+            format!("{}<a href=\"#{link}\">{}{dot}</a>", swatch(number), text(&frame.label))
+        };
+        if intervals.is_empty() {
+            let name = match is_empty(frame) {
+                true => format!("{}{}", swatch(None), text(&frame.label)),
+                false => name("", &anchor(at), None),
+            };
+            let cells = [grouped(frame.count), spark, rate];
+            rows.push((0.0, frame.count, row(&name, &cells, None)));
+            continue;
+        }
+        for (index, field) in intervals {
+            let link = field_anchor(at, index);
+            let cells = [grouped(field.summary.count), spark.clone(), rate.clone()];
+            let [p50, _, p99, _] = field.summary.percentiles;
+            let value =
+                |value: Option<f64>| value.map_or("–".into(), |it| measured(it, &field.unit));
+            let max = field.summary.max.map(ppt_query::stats::Number::float);
+            let colour = chart::colour(field.interval);
+            let busy = field.busy.map_or(String::new(), |busy| {
+                format!(
+                    "{}<span>{} %</span>",
+                    chart::share(busy / busiest, &colour),
+                    three((busy * 1000.0).round() / 10.0)
+                )
+            });
+            let spread = field.spread.as_ref().map_or(String::new(), |it| {
+                let counts: Vec<u64> = it.bins.iter().map(|it| it.count).collect();
+                chart::bars(&counts, &colour, "how its lengths are spread")
+            });
+            let tail = [text(&value(p50)), text(&value(p99)), text(&value(max)), busy, spread];
+            rows.push((
+                field.cost(),
+                frame.count,
+                row(&name(&field.name, &link, field.interval), &cells, Some(&tail)),
+            ));
+        }
+    }
+    rows.sort_by(|a, b| b.0.total_cmp(&a.0).then(b.1.cmp(&a.1)));
+    let more = match rows.len().saturating_sub(MOST) {
+        0 => String::new(),
+        more => format!("<p class=note>{more} more cost less; ppt stat tells them.</p>"),
+    };
+    rows.truncate(MOST);
+    if rows.is_empty() {
+        return "<section id=glance><h2>At a glance</h2><p class=note>These captures describe no \
+                frames.</p></section>\n"
+            .to_owned();
+    }
+    let rows: String = rows.into_iter().map(|it| it.2).collect();
+    // Captures without intervals have no such columns.
+    let timed = facts.frames.iter().flat_map(|it| &it.fields).any(|it| it.interval.is_some());
+    let (class, note) = match timed {
+        true => (
+            "glance",
+            "What took most time comes first. Busy is the sum of lengths over the time that passed: \
+             100 % is one thread at it all the time.",
+        ),
+        false => ("glance untimed", "No frame here holds an interval of time."),
+    };
+    format!(
+        "<section id=glance>\n<h2>At a glance</h2>\n<p class=note>{note}</p>\n\
+         <table class=\"{class}\"><thead><tr><th class=w>frame and interval<th>count\
+         <th>over time<th>rate<th>p50<th>p99<th>max<th>busy<th>spread<tbody>\n{rows}</table>\n\
+         {more}</section>\n"
+    )
+}
+
+fn rounded(rate: f64) -> String {
+    three(if rate >= 100.0 { rate.round() } else { rate })
+}
+
+fn row(name: &str, cells: &[String; 3], tail: Option<&[String; 5]>) -> String {
+    const NAMES: [&str; 8] = ["count", "over time", "rate", "p50", "p99", "max", "busy", "spread"];
+    let empty: [String; 5] = Default::default();
+    let all = cells.iter().chain(tail.unwrap_or(&empty));
+    let cells: String = all
+        .zip(NAMES)
+        .map(|(cell, name)| {
+            let class = if cell.is_empty() { " class=none" } else { "" };
+            format!("<td data-l=\"{name}\"{class}>{cell}")
+        })
+        .collect();
+    format!("<tr><th scope=row class=w>{name}{cells}\n")
+}

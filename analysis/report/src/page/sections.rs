@@ -1,0 +1,308 @@
+//! A section for each kind of frames, and for each view.
+
+use std::cell::Cell;
+
+use super::{anchor, counted, field_anchor, is_empty, swatch};
+use crate::chart::{self, Across};
+use crate::facts::{Facts, FieldFacts, FrameFacts, Groups, Span, Words};
+use crate::html::{Table, text};
+use crate::views::{MOST, View};
+use ppt_query::text::{duration, grouped, measured, three};
+
+/// How many charts a page still has room for.
+pub struct Room(Cell<usize>);
+
+impl Default for Room {
+    fn default() -> Self {
+        Room(Cell::new(60))
+    }
+}
+
+impl Room {
+    fn take(&self) -> bool {
+        let left = self.0.get();
+        self.0.set(left.saturating_sub(1));
+        left > 0
+    }
+}
+
+fn across(span: &Span) -> Across {
+    Across { slices: span.slices, every: span.every }
+}
+
+pub fn frame(facts: &Facts, frame: &FrameFacts, at: usize, room: &Room) -> String {
+    if is_empty(frame) {
+        return String::new();
+    }
+    let label = text(&frame.label);
+    let mut said = vec![counted(frame.count, "frame")];
+    if let Some(rate) = frame.rate {
+        said.push(format!("{}/s", three(if rate >= 100.0 { rate.round() } else { rate })));
+    }
+    said.push(counted(frame.threads, "thread"));
+    let mut out = format!(
+        "<section id={}>\n<h2>{label}</h2>\n<p class=said>{}</p>\n",
+        anchor(at),
+        said.iter().map(|it| format!("<span>{it}</span>")).collect::<String>()
+    );
+    if let Some(span) = &facts.span
+        && room.take()
+    {
+        let title = format!("{} over time, per second", frame.label);
+        out.push_str("<figure>");
+        out.push_str("<figcaption>Rate</figcaption>");
+        out.push_str(&chart::rates(&title, &frame.counts, across(span), "cx"));
+        let mut table = Table::new(&["from", "frames"], 0);
+        for (slice, &count) in frame.counts.iter().enumerate().filter(|it| *it.1 > 0) {
+            let from = slice as i64 * span.every;
+            let place = format!(" data-i=\"{slice}\"");
+            table.html_row(&place, [duration(from as f64), grouped(count)]);
+        }
+        let every = duration(span.every as f64);
+        out.push_str(&folded(&format!("Rate as a table, every {every}"), &table));
+        out.push_str("</figure>\n");
+    }
+    if !frame.words.is_empty() {
+        out.push_str("<div class=pair>");
+        frame.words.iter().for_each(|it| out.push_str(&words(it)));
+        out.push_str("</div>\n");
+    }
+    for (index, field) in frame.fields.iter().enumerate().filter(|it| it.1.interval.is_some()) {
+        out.push_str(&interval(facts, frame, field, &field_anchor(at, index), room));
+    }
+    let numbers: Vec<_> =
+        frame.fields.iter().enumerate().filter(|it| it.1.interval.is_none()).collect();
+    if !numbers.is_empty() {
+        out.push_str("<h3>Other fields</h3>\n");
+        out.push_str(&fields_table(&numbers));
+        for (index, field) in numbers {
+            if !field.over.is_empty() && room.take() {
+                let name = text(&field.name);
+                let id = field_anchor(at, index);
+                out.push_str(&format!("<h4 id={id}>{name}</h4>\n"));
+                out.push_str(&charts(facts, frame, field));
+            }
+        }
+    }
+    out.push_str("</section>\n");
+    out
+}
+
+fn folded(title: &str, table: &Table) -> String {
+    format!("<details><summary>{}</summary>{}</details>\n", text(title), table.html(""))
+}
+
+/// How often each word is there.
+fn words(words: &Words) -> String {
+    let most = words.counts.iter().map(|it| it.1).max().unwrap_or(0).max(1) as f64;
+    let mut table = Table::new(&[&words.name, "count", ""], 1);
+    let none = (words.nulls > 0).then(|| ("none".to_owned(), words.nulls));
+    for (word, count) in words.counts.iter().chain(none.as_ref()) {
+        let share = chart::share(*count as f64 / most, "cx");
+        table.html_row("", [text(word), grouped(*count), share]);
+    }
+    format!("<figure class=words>{}</figure>\n", table.html("bars"))
+}
+
+fn number(value: Option<ppt_query::stats::Number>) -> Option<f64> {
+    value.map(ppt_query::stats::Number::float)
+}
+
+fn value(value: Option<f64>, unit: &str) -> String {
+    value.map_or_else(|| "–".to_owned(), |value| measured(value, unit))
+}
+
+fn interval(
+    facts: &Facts,
+    frame: &FrameFacts,
+    field: &FieldFacts,
+    id: &str,
+    room: &Room,
+) -> String {
+    let summary = &field.summary;
+    let [p50, p90, p99, p999] = summary.percentiles;
+    let unit = &field.unit;
+    let mut said = vec![
+        ("count", grouped(summary.count)),
+        ("p50", value(p50, unit)),
+        ("p90", value(p90, unit)),
+        ("p99", value(p99, unit)),
+        ("p99.9", value(p999, unit)),
+        ("max", value(number(summary.max), unit)),
+        ("mean", value(summary.mean, unit)),
+    ];
+    if let Some(busy) = field.busy {
+        said.push(("busy", format!("{} %", three((busy * 1000.0).round() / 10.0))));
+    }
+    if summary.nulls > 0 {
+        said.push(("without", grouped(summary.nulls)));
+    }
+    let said: String = said
+        .iter()
+        .map(|(name, value)| format!("<div><dt>{name}<dd>{}</div>", text(value)))
+        .collect();
+    let name = format!("{}.{}", frame.label, field.name);
+    let mut out = format!(
+        "<h3 id={id}>{}{}</h3>\n<dl class=said>{said}</dl>\n{}",
+        swatch(field.interval),
+        text(&name),
+        exactness(field)
+    );
+    if !field.over.is_empty() && room.take() {
+        out.push_str(&charts(facts, frame, field));
+    }
+    if let Some(of) = &field.groups {
+        out.push_str(&groups(of, field));
+    }
+    out.push_str(&slowest(facts, field));
+    out
+}
+
+fn exactness(field: &FieldFacts) -> String {
+    let mut notes = Vec::new();
+    if !field.summary.exact {
+        notes.push("Percentiles are exact to three digits.".to_owned());
+    }
+    if let Some(spread) = field.spread.as_ref().filter(|it| it.modes.len() > 1) {
+        let modes: Vec<String> =
+            spread.modes.iter().map(|it| format!("about {}", measured(*it, &field.unit))).collect();
+        notes.push(format!(
+            "Its values crowd at {} places: {}. A mean says little here.",
+            modes.len(),
+            text(&modes.join(", "))
+        ));
+    }
+    match notes.is_empty() {
+        true => String::new(),
+        false => format!("<p class=note>{}</p>\n", notes.join(" ")),
+    }
+}
+
+/// Over time, and how values are spread.
+fn charts(facts: &Facts, frame: &FrameFacts, field: &FieldFacts) -> String {
+    let name = format!("{}.{}", frame.label, field.name);
+    let colour = chart::colour(field.interval);
+    let unit = &field.unit;
+    let mut out = String::from("<div class=pair>");
+    if let Some(span) = &facts.span {
+        out.push_str(&format!(
+            "<figure class=main><figcaption>Over time <span class=\"keys {colour}\"><i class=m></i>p50\
+             <i class=b1></i>p90<i class=b2></i>p99<i class=b3></i>max</span></figcaption>"
+        ));
+        let title = format!("percentiles of {name} over time");
+        out.push_str(&chart::bands(&title, &field.over, across(span), unit, &colour));
+        let mut table = Table::new(&["from", "count", "p50", "p90", "p99", "max"], 0);
+        for (slice, summary) in field.over.iter().enumerate() {
+            let Some(it) = summary else { continue };
+            let [p50, p90, p99, _] = it.percentiles;
+            let cells = [p50, p90, p99, number(it.max)].map(|it| text(&value(it, unit)));
+            let from = duration((slice as i64 * span.every) as f64);
+            let place = format!(" data-i=\"{slice}\"");
+            table.html_row(&place, [from, grouped(it.count)].into_iter().chain(cells));
+        }
+        let every = duration(span.every as f64);
+        out.push_str(&folded(&format!("As a table, every {every}"), &table));
+        out.push_str("</figure>");
+    }
+    if let Some(histogram) = &field.spread {
+        let scale = match histogram.scale {
+            ppt_query::stats::Scale::Linear => "",
+            ppt_query::stats::Scale::Logarithmic => " <span class=keys>logarithmic</span>",
+        };
+        out.push_str(&format!("<figure><figcaption>Distribution{scale}</figcaption>"));
+        out.push_str(&chart::spread(&format!("distribution of {name}"), histogram, unit, &colour));
+        let mut table = Table::new(&["from", "to", "count"], 0);
+        for bin in histogram.bins.iter().filter(|it| it.count > 0) {
+            table.row([measured(bin.from, unit), measured(bin.to, unit), grouped(bin.count)]);
+        }
+        out.push_str(&folded("As a table", &table));
+        out.push_str("</figure>");
+    }
+    out.push_str("</div>\n");
+    out
+}
+
+/// Groups side by side, on one axis.
+fn groups(groups: &Groups, field: &FieldFacts) -> String {
+    let axis = chart::range_axis(groups.rows.iter().map(|it| &it.1));
+    let colour = chart::colour(field.interval);
+    let scale = if axis.is_log() {
+        "least – p50 – p90 – p99 – most, logarithmic"
+    } else {
+        "least – p50 – p90 – p99 – most"
+    };
+    let mut table =
+        Table::new(&[&groups.column, "count", "p50", "p90", "p99", "max", "busy", scale], 1);
+    for (word, summary, busy) in &groups.rows {
+        let [p50, p90, p99, _] = summary.percentiles;
+        let cells = [p50, p90, p99, number(summary.max)].map(|it| text(&value(it, &field.unit)));
+        let busy =
+            busy.map_or(String::new(), |it| format!("{} %", three((it * 1000.0).round() / 10.0)));
+        let first = [text(word), grouped(summary.count)];
+        let last = [busy, chart::range(summary, &axis, &colour)];
+        table.html_row("", first.into_iter().chain(cells).chain(last));
+    }
+    format!(
+        "<figure><figcaption>By {}</figcaption>{}</figure>\n",
+        text(&groups.column),
+        table.html("groups")
+    )
+}
+
+/// What took longest, each a way into the timeline.
+fn slowest(facts: &Facts, field: &FieldFacts) -> String {
+    if field.slowest.is_empty() {
+        return String::new();
+    }
+    let mut columns = vec!["at", "length", "thread", "seqno"];
+    columns.extend(field.columns.iter().map(String::as_str));
+    let mut table = Table::new(&columns, 0);
+    let origin = facts.span.map_or(0, |it| it.from);
+    for slow in &field.slowest {
+        let at = slow.start.saturating_sub(origin);
+        let place = facts.timeline.place(slow.start);
+        let lane = facts.timeline.lane(&slow.host, &slow.pid, &slow.tid);
+        let link = format!(
+            "<a class=go href=\"#timeline\" data-at=\"{place}\" data-for=\"{}\" data-lane=\"{}\">{}</a>",
+            slow.length,
+            lane.map_or(-1, |it| it as i64),
+            text(&precise(at))
+        );
+        let cells = [link, text(&duration(slow.length as f64)), text(&slow.tid), text(&slow.seqno)];
+        table.html_row("", cells.into_iter().chain(slow.beside.iter().map(|it| text(it))));
+    }
+    let count = field.slowest.len();
+    let title = if count == 1 { "The slowest".to_owned() } else { format!("The slowest {count}") };
+    format!("<figure><figcaption>{title}</figcaption>{}</figure>\n", table.html("slow"))
+}
+
+/// A time since the beginning, to the µs.
+fn precise(ns: i64) -> String {
+    format!("{:.6} s", ns as f64 / 1e9)
+}
+
+fn fields_table(fields: &[(usize, &FieldFacts)]) -> String {
+    let columns = ["field", "count", "min", "p50", "p90", "p99", "max", "mean", "sd"];
+    let mut table = Table::new(&columns, 1);
+    for (_, field) in fields {
+        let it = &field.summary;
+        let [p50, p90, p99, _] = it.percentiles;
+        let values = [number(it.min), p50, p90, p99, number(it.max), it.mean, it.sd];
+        let cells = values.map(|it| value(it, &field.unit));
+        table.row([field.name.clone(), grouped(it.count)].into_iter().chain(cells));
+    }
+    table.html("")
+}
+
+pub fn view(view: &View) -> String {
+    let names: Vec<&str> = view.columns.iter().map(String::as_str).collect();
+    let words = view.numeric.iter().take_while(|it| !**it).count();
+    let mut table = Table::new(&names, words);
+    view.rows.iter().for_each(|row| table.row(row.iter().cloned()));
+    let cut = match view.cut {
+        true => format!("<p class=note>Only the first {MOST} rows are shown.</p>"),
+        false => String::new(),
+    };
+    let none = if view.rows.is_empty() { "<p class=note>No rows.</p>" } else { "" };
+    format!("<section>\n<h2>{}</h2>\n{}{none}{cut}</section>\n", text(&view.name), table.html(""))
+}

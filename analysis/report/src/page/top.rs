@@ -1,0 +1,229 @@
+//! What is read first, what is played with, and what comes last.
+
+use super::{counted, swatch};
+use crate::facts::{Capture, Facts};
+use crate::html::{Table, text};
+use ppt_query::text::{duration, grouped, time};
+
+/// The name of a program without its folder.
+fn short(exe: &str) -> &str {
+    exe.rsplit('/').next().filter(|it| !it.is_empty()).unwrap_or(exe)
+}
+
+/// Who was captured, in a few words.
+pub fn title(facts: &Facts) -> String {
+    let mut names: Vec<&str> = Vec::new();
+    for program in &facts.programs {
+        let name = short(&program.exe);
+        if !name.is_empty() && !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    match names.len() {
+        0 => "capture".to_owned(),
+        1..=3 => names.join(", "),
+        more => format!("{} and {} more programs", names[..2].join(", "), more - 2),
+    }
+}
+
+pub fn header(facts: &Facts) -> String {
+    let title = text(&title(facts));
+    let mut said: Vec<String> = Vec::new();
+    let mut processes: Vec<String> = Vec::new();
+    for program in &facts.programs {
+        let name = format!("pid {}", program.pid);
+        if !processes.contains(&name) {
+            processes.push(name);
+        }
+    }
+    match processes.len() {
+        0 => {}
+        1..=3 => said.push(text(&processes.join(", "))),
+        many => said.push(counted(many as u64, "process").replace("processs", "processes")),
+    }
+    let mut hosts: Vec<&str> = facts.programs.iter().map(|it| it.host.as_str()).collect();
+    hosts.sort_unstable();
+    hosts.dedup();
+    hosts.retain(|it| !it.is_empty());
+    match hosts.len() {
+        0 => {}
+        1..=3 => said.push(format!("on {}", text(&hosts.join(", ")))),
+        many => said.push(format!("on {many} hosts")),
+    }
+    if let Some(span) = &facts.span {
+        said.push(text(&moment(span.first)));
+        said.push(duration(span.len() as f64));
+    }
+    let tags: Vec<String> = facts
+        .programs
+        .first()
+        .into_iter()
+        .flat_map(|it| &it.tags)
+        .map(|(name, value)| format!("<span class=tag>{} {}</span>", text(name), text(value)))
+        .take(6)
+        .collect();
+    format!(
+        "<header>\n<h1>{title}</h1>\n<p class=said>{}</p>\n{}\n{}</header>\n",
+        said.iter().map(|it| format!("<span>{it}</span>")).collect::<String>(),
+        if tags.is_empty() {
+            String::new()
+        } else {
+            format!("<p class=tags>{}</p>", tags.concat())
+        },
+        verdict(facts)
+    )
+}
+
+/// A time to the second: what is finer, tables say.
+fn moment(ns: i64) -> String {
+    let full = time(ns);
+    match full.split_once('.') {
+        Some((seconds, _)) => format!("{} UTC", seconds.replace('T', " ")),
+        None => full,
+    }
+}
+
+/// Whether everything is there.
+fn verdict(facts: &Facts) -> String {
+    let loss = &facts.loss;
+    let captured = grouped(loss.captured);
+    let cut = facts.captures.iter().filter(|it| !it.complete).count();
+    let mut notes = String::new();
+    if cut > 0 {
+        let which = match facts.captures.len() {
+            1 => "The capture".to_owned(),
+            all => format!("{cut} of {all} captures"),
+        };
+        let verb = if facts.captures.len() == 1 || cut == 1 { "has" } else { "have" };
+        notes = format!(
+            " <span class=note>{which} {verb} no proper end: what was captured before counts.</span>"
+        );
+    }
+    if loss.missing() > 0 {
+        let all = grouped(loss.captured.saturating_add(loss.missing()));
+        let gaps = match loss.gaps {
+            0 => String::new(),
+            _ => format!(" in {}, hatched below", counted(loss.gaps, "gap")),
+        };
+        return format!(
+            "<p class=\"verdict bad\"><b>{} of {all} frames are missing</b>{gaps}. \
+             Counts are lower bounds.{notes}</p>\n",
+            grouped(loss.missing())
+        );
+    }
+    let class = if cut > 0 { "warn" } else { "good" };
+    let text = match loss.captured {
+        0 => "No frame was captured.".to_owned(),
+        1 => "<b>The one frame is here</b>: nothing was lost.".to_owned(),
+        _ => format!("<b>All {captured} frames are here</b>: nothing was lost."),
+    };
+    format!("<p class=\"verdict {class}\">{text}{notes}</p>\n")
+}
+
+pub fn timeline(facts: &Facts) -> String {
+    let timeline = &facts.timeline;
+    if timeline.lanes.is_empty() {
+        return String::new();
+    }
+    let legend: String = timeline
+        .names
+        .iter()
+        .enumerate()
+        .take(24)
+        .map(|(at, name)| format!("<span>{}{}</span>", swatch(Some(at)), text(name)))
+        .collect();
+    let mut table = Table::new(&["host", "process", "thread", "frames", "covered", "share"], 1);
+    let (_, length) = timeline.extent();
+    for lane in &timeline.lanes {
+        let share = lane.busy / length.max(1) as f64 * 100.0;
+        table.row([
+            lane.host.clone(),
+            lane.pid.clone(),
+            lane.tid.clone(),
+            grouped(lane.frames),
+            duration(lane.busy),
+            format!("{share:.1} %"),
+        ]);
+    }
+    let more = match timeline.more {
+        0 => String::new(),
+        more => format!(
+            "<p class=note>{} with fewer frames {} not drawn.</p>",
+            counted(more as u64, "thread"),
+            if more == 1 { "is" } else { "are" }
+        ),
+    };
+    let holds = match timeline.all {
+        true => "Every frame is on this page.",
+        false => {
+            "This page holds single frames around the slowest intervals (marked on the strip); \
+                  elsewhere it shows how much of the time is covered."
+        }
+    };
+    format!(
+        "<section id=timeline>\n<h2>Timeline</h2>\n<p class=note>{holds}</p>\n\
+         <p class=legend>{legend}</p>\n\
+         <div id=stage hidden>\n<div class=tools>\
+         <button type=button data-do=in title=\"w\">Zoom in</button>\
+         <button type=button data-do=out title=\"s\">Zoom out</button>\
+         <button type=button data-do=left title=\"a\" aria-label=\"Earlier\">←</button>\
+         <button type=button data-do=right title=\"d\" aria-label=\"Later\">→</button>\
+         <button type=button data-do=all title=\"0\">Whole</button>\
+         <span id=where role=status></span></div>\n\
+         <canvas id=strip aria-label=\"The whole, with the part that is shown\"></canvas>\n\
+         <div id=lanes tabindex=0 role=application aria-label=\"Timeline: w and s zoom, a and d move, 0 shows the whole\">\
+         <canvas id=canvas></canvas></div>\n\
+         <p class=hint>Wheel or <kbd>w</kbd> <kbd>s</kbd> zoom, drag or <kbd>a</kbd> <kbd>d</kbd> \
+         move, <kbd>0</kbd> shows the whole. Drag on the strip selects. Click a slice for its frame.</p>\n\
+         <div id=picked hidden></div>\n</div>\n\
+         <noscript><p class=note>The timeline needs a script; this page brings its own. \
+         The table tells the threads.</p></noscript>\n\
+         <details><summary>Threads as a table</summary>\n{}</details>\n{more}</section>\n",
+        table.html("")
+    )
+}
+
+pub fn footer(facts: &Facts) -> String {
+    let files: String = facts
+        .captures
+        .iter()
+        .take(20)
+        .map(|it| {
+            format!(
+                "<li><code>{}</code> {} frames, {}, {}",
+                text(&it.path),
+                it.frames.parse().map_or(it.frames.clone(), grouped),
+                bytes(it.bytes),
+                ending(it)
+            )
+        })
+        .collect();
+    let more = match facts.captures.len().saturating_sub(20) {
+        0 => String::new(),
+        more => format!("<li>and {more} more"),
+    };
+    format!(
+        "<footer>\n<h2>This page</h2>\n<p>This command makes it again:</p>\n\
+         <pre><code>{}</code></pre>\n<ul class=files>{files}{more}</ul>\n</footer>\n",
+        text(&facts.command)
+    )
+}
+
+/// How a capture ended.
+fn ending(capture: &Capture) -> String {
+    match (capture.complete, capture.reason.as_str()) {
+        (true, "") => "complete".to_owned(),
+        (true, reason) => format!("ended: {}", text(reason)),
+        (false, _) => "cut off, or still growing".to_owned(),
+    }
+}
+
+/// Bytes as people read them.
+fn bytes(count: u64) -> String {
+    match count {
+        0..=9_999 => counted(count, "byte"),
+        10_000..=9_999_999 => format!("{:.0} kB", count as f64 / 1e3),
+        10_000_000..=9_999_999_999 => format!("{:.0} MB", count as f64 / 1e6),
+        _ => format!("{:.1} GB", count as f64 / 1e9),
+    }
+}

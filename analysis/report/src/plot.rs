@@ -1,0 +1,522 @@
+//! One picture of one answer, for papers.
+
+use std::fmt::Write;
+use std::str::FromStr;
+
+use futures::StreamExt;
+use ppt_query::Engine;
+use ppt_query::arrow::array::{Array, AsArray, RecordBatch};
+use ppt_query::arrow::compute::cast;
+use ppt_query::arrow::datatypes::{DataType, Float64Type, Int64Type, Schema};
+use ppt_query::arrow::util::display::{ArrayFormatter, FormatOptions};
+use ppt_query::datafusion::sql::parser::DFParser;
+use ppt_query::stats::{Histogram, Sketch};
+
+use crate::axis::{Axis, label};
+use crate::error::ReportError;
+use crate::html::text;
+
+/// What is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Lines over the first column.
+    Line,
+    /// Points over the first column.
+    Points,
+    /// A bar for each word of the first column.
+    Bars,
+    /// How the values of the one column are spread.
+    Histogram,
+}
+
+impl Kind {
+    /// All of them, by the words that choose them.
+    pub const ALL: [(&'static str, Kind); 4] = [
+        ("line", Kind::Line),
+        ("points", Kind::Points),
+        ("bars", Kind::Bars),
+        ("histogram", Kind::Histogram),
+    ];
+}
+
+impl FromStr for Kind {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Kind, String> {
+        let found = Kind::ALL.into_iter().find(|(known, _)| *known == word);
+        let words = || Kind::ALL.map(|(known, _)| known).join(", ");
+        found.map(|(_, kind)| kind).ok_or_else(|| format!("expected one of {}", words()))
+    }
+}
+
+/// A picture that is asked for.
+#[derive(Debug, Clone)]
+pub struct Plot {
+    /// None: as the columns suggest.
+    pub kind: Option<Kind>,
+    /// What stands above it.
+    pub title: String,
+    /// Its size, in pixels.
+    pub width: u32,
+    /// Its size, in pixels.
+    pub height: u32,
+    /// Bytes of the answer that are drawn as they are; a line of more is drawn by its extremes.
+    pub points: usize,
+}
+
+impl Default for Plot {
+    fn default() -> Self {
+        Plot { kind: None, title: String::new(), width: 720, height: 400, points: 20_000 }
+    }
+}
+
+/// Colours that print well and that most people can tell apart.
+const COLOURS: [&str; 8] =
+    ["#2f6db5", "#d1603d", "#3a8f6b", "#8a5ba6", "#b8860b", "#c2457c", "#4b8e9e", "#6b6b6b"];
+/// Lines in a picture.
+const SERIES: usize = 8;
+/// Bars in a picture.
+const BARS: usize = 60;
+
+/// Draws the answer to `sql`, a SELECT.
+///
+/// # Errors
+/// See [`ReportError`].
+pub async fn plot(engine: &Engine, sql: &str, plot: &Plot) -> Result<String, ReportError> {
+    let not = |why: &str| Err(ReportError::NotDrawn(why.to_owned()));
+    let mut statements = DFParser::parse_sql(sql)?;
+    let (Some(statement), None) = (statements.pop_front(), statements.pop_front()) else {
+        return not("a plot is of one SELECT");
+    };
+    let state = engine.context().state();
+    let planned = state.statement_to_plan(statement).await;
+    let planned = match planned {
+        Ok(planned) => planned,
+        // The engine knows what is meant by names that are not there.
+        Err(_) => engine.sql(sql).await?.logical_plan().clone(),
+    };
+    crate::views::read_only(&planned, sql)?;
+    let rows = engine.context().execute_logical_plan(planned).await?;
+    let schema = rows.schema().as_arrow().clone();
+    let shape = Shape::of(&schema, plot.kind)?;
+    let mut stream = rows.execute_stream().await?;
+    let mut data = Data::new(&shape, plot.points);
+    while let Some(batch) = stream.next().await {
+        data.add(&batch?, &shape)?;
+    }
+    data.svg(&schema, &shape, plot)
+}
+
+/// Which columns are drawn as what.
+struct Shape {
+    kind: Kind,
+    ys: Vec<usize>,
+}
+
+fn is_time(ty: &DataType) -> bool {
+    matches!(ty, DataType::Timestamp(..))
+}
+
+impl Shape {
+    fn of(schema: &Schema, kind: Option<Kind>) -> Result<Shape, ReportError> {
+        let not = |why: &str| Err(ReportError::NotDrawn(why.to_owned()));
+        let ty = |at: usize| schema.field(at).data_type();
+        let count = schema.fields().len();
+        let is_number = |at: &usize| ty(*at).is_numeric();
+        let numbers: Vec<usize> = (0..count).filter(is_number).collect();
+        let kind = match kind {
+            Some(kind) => kind,
+            None if count == 0 => return not("a plot needs a SELECT with columns"),
+            None if count == 1 && numbers.len() == 1 => Kind::Histogram,
+            None if is_time(ty(0)) || numbers.first() == Some(&0) => Kind::Line,
+            None => Kind::Bars,
+        };
+        let shape = match kind {
+            Kind::Histogram => Shape { kind, ys: numbers.into_iter().take(1).collect() },
+            Kind::Bars => Shape { kind, ys: (1..count).filter(is_number).take(1).collect() },
+            Kind::Line | Kind::Points if is_time(ty(0)) || is_number(&0) => {
+                let ys = (1..count).filter(is_number).take(SERIES).collect();
+                Shape { kind, ys }
+            }
+            _ => return not("lines and points need a time or a number in the first column"),
+        };
+        if shape.ys.is_empty() {
+            return not(
+                "a plot needs numbers: SELECT a time, a number or a word first, and numbers behind \
+                 it; or one column of numbers for a histogram",
+            );
+        }
+        Ok(shape)
+    }
+}
+
+/// What is drawn, as far as a picture can show it.
+struct Data {
+    words: Vec<(String, f64)>,
+    more: usize,
+    sketch: Sketch,
+    series: Vec<Thinned>,
+}
+
+/// Points of a line; where there are too many, the least and the greatest of runs of them.
+struct Thinned {
+    points: Vec<(f64, f64)>,
+    most: usize,
+    /// Points that are two now: the extremes of so many.
+    each: usize,
+    run: Vec<(f64, f64)>,
+}
+
+impl Thinned {
+    fn new(most: usize) -> Thinned {
+        Thinned { points: Vec::new(), most: most.max(16), each: 1, run: Vec::new() }
+    }
+
+    fn add(&mut self, point: (f64, f64)) {
+        if self.each == 1 {
+            self.points.push(point);
+        } else {
+            self.run.push(point);
+            if self.run.len() == self.each {
+                self.close();
+            }
+        }
+        if self.points.len() > self.most {
+            self.each *= 4;
+            let points = std::mem::take(&mut self.points);
+            for run in points.chunks(8) {
+                extremes(run, &mut self.points);
+            }
+        }
+    }
+
+    fn close(&mut self) {
+        let run = std::mem::take(&mut self.run);
+        extremes(&run, &mut self.points);
+    }
+}
+
+/// The least and the greatest, in their order.
+fn extremes(run: &[(f64, f64)], out: &mut Vec<(f64, f64)>) {
+    let by = |a: &&(f64, f64), b: &&(f64, f64)| a.1.total_cmp(&b.1);
+    let (Some(&low), Some(&high)) = (run.iter().min_by(by), run.iter().max_by(by)) else { return };
+    let (first, last) = if low.0 <= high.0 { (low, high) } else { (high, low) };
+    out.push(first);
+    if last != first {
+        out.push(last);
+    }
+}
+
+impl Data {
+    fn new(shape: &Shape, points: usize) -> Data {
+        let series = shape.ys.iter().map(|_| Thinned::new(points)).collect();
+        Data { words: Vec::new(), more: 0, sketch: Sketch::default(), series }
+    }
+
+    fn add(&mut self, batch: &RecordBatch, shape: &Shape) -> Result<(), ReportError> {
+        let floats = |at: usize| cast(batch.column(at), &DataType::Float64);
+        match shape.kind {
+            Kind::Histogram => {
+                let values = floats(shape.ys[0])?;
+                let values = values.as_primitive::<Float64Type>();
+                values.iter().flatten().for_each(|it| self.sketch.add(it));
+            }
+            Kind::Bars => {
+                let options = FormatOptions::new();
+                let words = ArrayFormatter::try_new(batch.column(0).as_ref(), &options)?;
+                let values = floats(shape.ys[0])?;
+                let values = values.as_primitive::<Float64Type>();
+                for row in 0..batch.num_rows() {
+                    if self.words.len() == BARS {
+                        self.more += 1;
+                        continue;
+                    }
+                    let value = if values.is_null(row) { f64::NAN } else { values.value(row) };
+                    self.words.push((words.value(row).to_string(), value));
+                }
+            }
+            Kind::Line | Kind::Points => {
+                let x = batch.column(0);
+                let x = match is_time(x.data_type()) {
+                    // In ns, without what a float cannot hold of the epoch: later, from the first on.
+                    true => cast(x, &DataType::Int64)?,
+                    false => x.clone(),
+                };
+                let whole = x.data_type() == &DataType::Int64;
+                let int = whole.then(|| x.as_primitive::<Int64Type>().clone());
+                let real = cast(&x, &DataType::Float64)?;
+                let real = real.as_primitive::<Float64Type>();
+                for (series, &column) in self.series.iter_mut().zip(&shape.ys) {
+                    let values = cast(batch.column(column), &DataType::Float64)?;
+                    let values = values.as_primitive::<Float64Type>();
+                    for row in 0..batch.num_rows() {
+                        if x.is_null(row) || values.is_null(row) || !values.value(row).is_finite() {
+                            continue;
+                        }
+                        let x = int.as_ref().map_or(real.value(row), |it| it.value(row) as f64);
+                        series.add((x, values.value(row)));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn svg(mut self, schema: &Schema, shape: &Shape, plot: &Plot) -> Result<String, ReportError> {
+        let unit = |at: usize| schema.field(at).metadata().get("unit").cloned().unwrap_or_default();
+        let name = |at: usize| schema.field(at).name().clone();
+        let y_unit = unit(shape.ys[0]);
+        let mut picture = Picture::new(plot);
+        match shape.kind {
+            Kind::Histogram => {
+                let Some(histogram) = Histogram::of(&self.sketch, 60, None) else {
+                    return Err(ReportError::NotDrawn("there are no values to draw".to_owned()));
+                };
+                let bins = &histogram.bins;
+                let most = bins.iter().map(|it| it.count).max().unwrap_or(0) as f64;
+                let y = Axis::linear(0.0, most);
+                let (first, last) = (bins[0].from, bins[bins.len() - 1].to);
+                let x = match histogram.scale {
+                    ppt_query::stats::Scale::Logarithmic => Axis::log(first, last),
+                    ppt_query::stats::Scale::Linear => Axis::linear(first, last),
+                };
+                picture.axes(&x, &y, &y_unit, "");
+                for bin in bins.iter().filter(|it| it.count > 0) {
+                    let (from, to) = (x.place(bin.from), x.place(bin.to));
+                    picture.bar(from, to - from, y.place(bin.count as f64), 0);
+                }
+                picture.names(&name(shape.ys[0]), "count");
+            }
+            Kind::Bars => {
+                let values = || self.words.iter().map(|it| it.1).filter(|it| it.is_finite());
+                if values().next().is_none() {
+                    return Err(ReportError::NotDrawn("there are no values to draw".to_owned()));
+                }
+                let y = Axis::linear(values().fold(0.0, f64::min), values().fold(0.0, f64::max));
+                picture.left_axis(&y, &y_unit);
+                let each = 1.0 / self.words.len() as f64;
+                for (at, (word, value)) in self.words.iter().enumerate() {
+                    if value.is_finite() {
+                        picture.bar(each * (at as f64 + 0.1), each * 0.8, y.place(*value), 0);
+                    }
+                    picture.word(each * (at as f64 + 0.5), word, self.words.len());
+                }
+                let mut below = name(0);
+                if self.more > 0 {
+                    let _ = write!(below, " ({} more are not drawn)", self.more);
+                }
+                picture.names(&below, &name(shape.ys[0]));
+            }
+            Kind::Line | Kind::Points => {
+                self.series.iter_mut().for_each(Thinned::close);
+                let points = || self.series.iter().flat_map(|it| &it.points);
+                let Some(first) = points().map(|it| it.0).reduce(f64::min) else {
+                    return Err(ReportError::NotDrawn("there are no values to draw".to_owned()));
+                };
+                let time = is_time(schema.field(0).data_type());
+                // Times are told from the first one on.
+                let origin = if time { first } else { 0.0 };
+                let last = points().map(|it| it.0).fold(first, f64::max);
+                let x = Axis::linear(first - origin, last - origin);
+                let y = Axis::of(points().map(|it| it.1).collect::<Vec<_>>().into_iter());
+                let x_unit = if time { "ns".to_owned() } else { unit(0) };
+                picture.axes(&x, &y, &x_unit, &y_unit);
+                for (at, series) in self.series.iter().enumerate() {
+                    let place = |it: &(f64, f64)| (x.place(it.0 - origin), y.place(it.1));
+                    let places: Vec<_> = series.points.iter().map(place).collect();
+                    match shape.kind {
+                        Kind::Line => picture.line(&places, at),
+                        _ => picture.points(&places, at),
+                    }
+                }
+                let below = if time { format!("{} (since the first)", name(0)) } else { name(0) };
+                let names: Vec<String> = shape.ys.iter().map(|&it| name(it)).collect();
+                match &names[..] {
+                    [one] => picture.names(&below, one),
+                    many => {
+                        picture.names(&below, "");
+                        picture.legend(many);
+                    }
+                }
+            }
+        }
+        Ok(picture.finish())
+    }
+}
+
+/// An SVG of a fixed size, with all its colours.
+struct Picture {
+    svg: String,
+    left: f64,
+    top: f64,
+    width: f64,
+    height: f64,
+}
+
+impl Picture {
+    fn new(plot: &Plot) -> Picture {
+        let (width, height) = (f64::from(plot.width.max(120)), f64::from(plot.height.max(90)));
+        let title = text(&plot.title);
+        let mut svg = format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
+             viewBox=\"0 0 {width} {height}\" font-family=\"Helvetica, Arial, sans-serif\" \
+             font-size=\"12\" role=\"img\" aria-label=\"{title}\">\n\
+             <rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n"
+        );
+        let top = if title.is_empty() { 30.0 } else { 52.0 };
+        if !title.is_empty() {
+            let _ = writeln!(
+                svg,
+                "<text x=\"16\" y=\"24\" font-size=\"15\" font-weight=\"600\" fill=\"#1c1e21\">{title}</text>"
+            );
+        }
+        let (left, right, below) = (68.0, 18.0, 52.0);
+        Picture { svg, left, top, width: width - left - right, height: height - top - below }
+    }
+
+    fn x(&self, share: f64) -> f64 {
+        ((self.left + self.width * share) * 100.0).round() / 100.0
+    }
+
+    fn y(&self, share: f64) -> f64 {
+        ((self.top + self.height * (1.0 - share)) * 100.0).round() / 100.0
+    }
+
+    fn left_axis(&mut self, axis: &Axis, unit: &str) {
+        let (from, to) = (self.x(0.0), self.x(1.0));
+        for tick in axis.ticks(5) {
+            let y = self.y(axis.place(tick));
+            let name = text(&label(tick, unit));
+            let _ = writeln!(
+                self.svg,
+                "<line x1=\"{from}\" x2=\"{to}\" y1=\"{y}\" y2=\"{y}\" stroke=\"#e3e3e0\"/>\
+                 <text x=\"{}\" y=\"{}\" text-anchor=\"end\" fill=\"#555\">{name}</text>",
+                from - 8.0,
+                y + 4.0
+            );
+        }
+    }
+
+    fn axes(&mut self, x: &Axis, y: &Axis, x_unit: &str, y_unit: &str) {
+        self.left_axis(y, y_unit);
+        let ground = self.y(0.0);
+        let _ = writeln!(
+            self.svg,
+            "<line x1=\"{}\" x2=\"{}\" y1=\"{ground}\" y2=\"{ground}\" stroke=\"#888\"/>",
+            self.x(0.0),
+            self.x(1.0)
+        );
+        for tick in x.ticks(6) {
+            let at = self.x(x.place(tick));
+            let name = text(&label(tick, x_unit));
+            let _ = writeln!(
+                self.svg,
+                "<line x1=\"{at}\" x2=\"{at}\" y1=\"{ground}\" y2=\"{}\" stroke=\"#888\"/>\
+                 <text x=\"{at}\" y=\"{}\" text-anchor=\"middle\" fill=\"#555\">{name}</text>",
+                ground + 4.0,
+                ground + 17.0
+            );
+        }
+    }
+
+    fn bar(&mut self, from: f64, width: f64, height: f64, colour: usize) {
+        let (x, y) = (self.x(from), self.y(height));
+        let _ = writeln!(
+            self.svg,
+            "<rect x=\"{x}\" y=\"{y}\" width=\"{:.2}\" height=\"{:.2}\" fill=\"{}\"/>",
+            (width * self.width).max(0.5),
+            (self.y(0.0) - y).max(0.5),
+            COLOURS[colour]
+        );
+    }
+
+    fn word(&mut self, at: f64, word: &str, of: usize) {
+        let (x, y) = (self.x(at), self.y(0.0) + 16.0);
+        let room = (self.width / of as f64 / 6.5) as usize;
+        let short: String = match word.chars().count() > room.max(2) {
+            true => word.chars().take(room.max(2) - 1).chain(['…']).collect(),
+            false => word.to_owned(),
+        };
+        let _ = writeln!(
+            self.svg,
+            "<text x=\"{x}\" y=\"{y}\" text-anchor=\"middle\" fill=\"#555\">{}</text>",
+            text(&short)
+        );
+    }
+
+    fn line(&mut self, places: &[(f64, f64)], colour: usize) {
+        let places: Vec<String> =
+            places.iter().map(|it| format!("{},{}", self.x(it.0), self.y(it.1))).collect();
+        let _ = writeln!(
+            self.svg,
+            "<polyline fill=\"none\" stroke=\"{}\" stroke-width=\"1.5\" stroke-linejoin=\"round\" \
+             points=\"{}\"/>",
+            COLOURS[colour],
+            places.join(" ")
+        );
+    }
+
+    fn points(&mut self, places: &[(f64, f64)], colour: usize) {
+        // One path of dots is a third of as many circles.
+        let dot = |it: &(f64, f64)| format!("M{},{}h0", self.x(it.0), self.y(it.1));
+        let dots: String = places.iter().map(dot).collect();
+        let _ = writeln!(
+            self.svg,
+            "<path stroke=\"{}\" stroke-width=\"3\" stroke-linecap=\"round\" stroke-opacity=\"0.5\" \
+             d=\"{dots}\"/>",
+            COLOURS[colour]
+        );
+    }
+
+    fn names(&mut self, below: &str, beside: &str) {
+        let (x, y) = (self.x(0.5), self.y(0.0) + 38.0);
+        let _ = writeln!(
+            self.svg,
+            "<text x=\"{x}\" y=\"{y}\" text-anchor=\"middle\" fill=\"#1c1e21\">{}</text>\
+             <text x=\"16\" y=\"{}\" fill=\"#1c1e21\">{}</text>",
+            text(below),
+            self.top - 12.0,
+            text(beside)
+        );
+    }
+
+    fn legend(&mut self, names: &[String]) {
+        let mut x = 16.0;
+        let y = self.top - 12.0;
+        for (at, name) in names.iter().enumerate() {
+            let _ = writeln!(
+                self.svg,
+                "<rect x=\"{x}\" y=\"{}\" width=\"10\" height=\"10\" rx=\"2\" fill=\"{}\"/>\
+                 <text x=\"{}\" y=\"{y}\" fill=\"#1c1e21\">{}</text>",
+                y - 9.0,
+                COLOURS[at],
+                x + 15.0,
+                text(name)
+            );
+            x += 34.0 + 7.0 * name.chars().count().min(40) as f64;
+        }
+    }
+
+    fn finish(mut self) -> String {
+        self.svg.push_str("</svg>\n");
+        self.svg
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_of_many_points_keeps_its_extremes() {
+        let mut thinned = Thinned::new(100);
+        for at in 0..10_000 {
+            let value = if at == 7_777 { 99.0 } else { f64::from(at % 3) };
+            thinned.add((f64::from(at), value));
+        }
+        thinned.close();
+        assert!(thinned.points.len() <= 110, "{}", thinned.points.len());
+        assert!(thinned.points.contains(&(7_777.0, 99.0)));
+        assert!(thinned.points.windows(2).all(|it| it[0].0 <= it[1].0), "in their order");
+    }
+}

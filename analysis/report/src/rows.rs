@@ -1,0 +1,37 @@
+//! Answers as text.
+
+use ppt_query::arrow::array::{Array, RecordBatch};
+use ppt_query::arrow::util::display::{ArrayFormatter, FormatOptions};
+use ppt_query::{Engine, QueryError};
+
+use crate::error::ReportError;
+
+/// Rows of text; what is not there is empty.
+pub type Rows = Vec<Vec<String>>;
+
+/// All rows of an answer that is known to be short.
+pub async fn all(engine: &Engine, sql: &str) -> Result<Rows, ReportError> {
+    let batches = engine.sql(sql).await?.collect().await?;
+    let mut rows = Vec::new();
+    for batch in &batches {
+        rows.extend(of(batch)?);
+    }
+    Ok(rows)
+}
+
+/// The rows of a batch.
+pub fn of(batch: &RecordBatch) -> Result<Rows, ReportError> {
+    let options = FormatOptions::new().with_display_error(true);
+    let columns = batch.columns().iter();
+    let columns: Vec<_> = columns
+        .map(|column| ArrayFormatter::try_new(column.as_ref(), &options))
+        .collect::<Result<_, _>>()
+        .map_err(|error| QueryError::Failed(error.to_string()))?;
+    let cell = |row: usize, column: usize| match batch.column(column).is_null(row) {
+        true => String::new(),
+        false => columns[column].value(row).to_string(),
+    };
+    Ok((0..batch.num_rows())
+        .map(|row| (0..columns.len()).map(|column| cell(row, column)).collect())
+        .collect())
+}

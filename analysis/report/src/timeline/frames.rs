@@ -1,0 +1,306 @@
+//! Single frames: all of them, or those around what took longest.
+
+use std::collections::{BTreeMap, HashSet};
+
+use ppt_query::arrow::array::{Array, AsArray, RecordBatch};
+use ppt_query::arrow::compute::cast;
+use ppt_query::arrow::datatypes::{DataType, Float64Type, Int64Type, UInt64Type};
+use ppt_query::summary::ends;
+use ppt_query::{Engine, FrameTable, plain};
+use serde_json::{Value, json};
+
+use super::{Timeline, at, order, standard, time_columns, time_of};
+use crate::error::ReportError;
+use crate::facts::FrameFacts;
+use crate::rows;
+
+/// Frames on a page; where they do not fit into [`BYTES`], fewer.
+const FRAMES: [usize; 4] = [16_000, 4_000, 1_000, 200];
+/// Bytes of single frames on a page.
+const BYTES: usize = 2_300_000;
+/// Places whose frames are all on a page.
+const PLACES: usize = 40;
+/// Frames on each side of such a place, about.
+const AROUND: f64 = 150.0;
+/// Characters of a text in a frame.
+const LONG: usize = 80;
+/// What a script knows exactly.
+const EXACT: u64 = 1 << 53;
+
+/// From when to when.
+type Place = (i64, i64);
+
+/// Frames for a script, and whether they are all of them.
+pub(super) async fn gather(
+    engine: &Engine,
+    tables: &[&FrameTable],
+    frames: &[FrameFacts],
+    timeline: &Timeline,
+) -> Result<(Value, bool), ReportError> {
+    let count: u64 = frames.iter().map(|it| it.count).sum();
+    for most in FRAMES {
+        let all = count <= most as u64;
+        let places = match all {
+            true => vec![(i64::MIN, i64::MAX)],
+            false => places(frames, timeline, count, most),
+        };
+        let (kinds, places) = read(engine, tables, frames, timeline, places, most).await?;
+        if kinds.to_string().len() <= BYTES || most == FRAMES[FRAMES.len() - 1] {
+            let relative = |(from, to): &Place| json!([timeline.place(*from), timeline.place(*to)]);
+            let places: Vec<Value> = places.iter().map(relative).collect();
+            return Ok((json!({ "places": places, "kinds": kinds }), all));
+        }
+    }
+    Ok((Value::Null, false))
+}
+
+/// Where everything is told: around the ends of what took longest, of each interval in turn.
+fn places(frames: &[FrameFacts], timeline: &Timeline, count: u64, most: usize) -> Vec<Place> {
+    let slow = frames.iter().flat_map(|it| &it.fields).filter(|it| !it.slowest.is_empty());
+    let mut slow: Vec<_> = slow.collect();
+    slow.sort_by(|a, b| b.cost().total_cmp(&a.cost()));
+    let wanted = PLACES.min((most as f64 / AROUND) as usize).max(1);
+    let each_frame = timeline.length as f64 / count.max(1) as f64;
+    let around = (each_frame * AROUND).min(timeline.length as f64) as i64;
+    let mut places: Vec<Place> = Vec::new();
+    for turn in 0..crate::facts::SLOWEST {
+        for field in &slow {
+            let Some(it) = field.slowest.get(turn) else { continue };
+            let end = it.start.saturating_add(it.length);
+            let (from, to) = (end.saturating_sub(around), end.saturating_add(around));
+            // A short one is on the page from its beginning.
+            let begins = it.start.saturating_sub(around / 4);
+            let from = if it.length < 4 * around { from.min(begins) } else { from };
+            if places.len() < wanted {
+                places.push((from, to));
+            }
+        }
+    }
+    places.sort_unstable();
+    let mut merged: Vec<Place> = Vec::new();
+    for place in places {
+        match merged.last_mut() {
+            Some(last) if place.0 <= last.1 => last.1 = last.1.max(place.1),
+            _ => merged.push(place),
+        }
+    }
+    merged
+}
+
+/// The frames of these places, and what took longest.
+async fn read(
+    engine: &Engine,
+    tables: &[&FrameTable],
+    frames: &[FrameFacts],
+    timeline: &Timeline,
+    mut places: Vec<Place>,
+    most: usize,
+) -> Result<(Value, Vec<Place>), ReportError> {
+    let mut batches: Vec<Vec<RecordBatch>> = Vec::new();
+    for facts in frames {
+        let slow = facts.fields.iter().flat_map(|it| &it.slowest);
+        batches.push(slow.map(|it| it.row.clone()).collect());
+    }
+    let mut left = most;
+    for place in &mut places {
+        let mut found: Vec<(usize, Vec<RecordBatch>)> = Vec::new();
+        for (index, (table, facts)) in tables.iter().zip(frames).enumerate() {
+            if facts.count == 0 {
+                continue;
+            }
+            let all = engine.context().table(table.name.clone()).await?;
+            if *place == (i64::MIN, i64::MAX) {
+                let all = all.sort(order(table.table.as_ref()))?;
+                found.push((index, all.collect().await?));
+                continue;
+            }
+            let time = time_of(table.table.as_ref());
+            let here = time.between(at(place.0), at(place.1));
+            // Each kind has its part; where there are more, the place ends with the last of them.
+            let limit = (left / 4).max(16);
+            let here = all.filter(here)?.sort(order(table.table.as_ref()))?;
+            let rows = here.limit(0, Some(limit + 1))?.collect().await?;
+            let count: usize = rows.iter().map(RecordBatch::num_rows).sum();
+            if count > limit
+                && let Some(last) = last_time(table, &rows)?
+            {
+                place.1 = place.1.min(last);
+            }
+            found.push((index, rows));
+        }
+        for (index, rows) in found {
+            left = left.saturating_sub(rows.iter().map(RecordBatch::num_rows).sum());
+            batches[index].extend(rows);
+        }
+    }
+    let mut kinds = Vec::new();
+    for ((table, facts), batches) in tables.iter().zip(frames).zip(&batches) {
+        if !batches.is_empty() {
+            kinds.push(kind(table, facts, batches, timeline)?);
+        }
+    }
+    Ok((Value::Array(kinds), places))
+}
+
+fn last_time(table: &FrameTable, rows: &[RecordBatch]) -> Result<Option<i64>, ReportError> {
+    let Some(batch) = rows.iter().rfind(|it| it.num_rows() > 0) else { return Ok(None) };
+    for name in time_columns(table.table.as_ref()) {
+        let Some(column) = batch.column_by_name(&name) else { continue };
+        let times = cast(column, &DataType::Int64)?;
+        let last = batch.num_rows() - 1;
+        if times.is_valid(last) {
+            return Ok(Some(times.as_primitive::<Int64Type>().value(last)));
+        }
+    }
+    Ok(None)
+}
+
+/// A kind of frames for a script: names of columns, and a list of values for each.
+fn kind(
+    table: &FrameTable,
+    facts: &FrameFacts,
+    batches: &[RecordBatch],
+    timeline: &Timeline,
+) -> Result<Value, ReportError> {
+    let schema = table.table.schema();
+    let identity = ["capture", "buffer", "segment", "ring", "seqno"];
+    let [host, pid, tid] = standard(table.table.as_ref());
+    let mut seen = HashSet::new();
+    let mut columns: Vec<Column> = schema.fields().iter().map(|_| Column::default()).collect();
+    let mut lanes = Vec::new();
+    let mut times = Vec::new();
+    let time_names: Vec<String> = time_columns(table.table.as_ref()).collect();
+    let place = |name: &str| schema.index_of(name).or(schema.index_of(&format!("ppt_{name}"))).ok();
+    for batch in batches {
+        let texts = rows::of(batch)?;
+        let rows: Vec<usize> = (0..batch.num_rows())
+            .filter(|&row| {
+                let key = |name: &&str| place(name).map(|it| texts[row][it].clone());
+                seen.insert(identity.iter().map(key).collect::<Vec<_>>())
+            })
+            .collect();
+        for (at, column) in columns.iter_mut().enumerate() {
+            column.add(batch, at, &rows, &texts, timeline)?;
+        }
+        for &row in &rows {
+            let text = |name: &str| place(name).map_or("", |it| &texts[row][it]);
+            lanes.push(timeline.lane(text(&host), text(&pid), text(&tid)));
+            let time = time_names.iter().find_map(|name| {
+                let times = cast(batch.column_by_name(name)?, &DataType::Int64).ok()?;
+                times.is_valid(row).then(|| times.as_primitive::<Int64Type>().value(row))
+            });
+            times.push(time.map(|it| it.saturating_sub(timeline.extent().0)));
+        }
+    }
+    let mut fields = Vec::new();
+    for (at, (field, column)) in schema.fields().iter().zip(columns).enumerate() {
+        let says = |key: &str| field.metadata().get(key).cloned().unwrap_or_default();
+        // Where a frame was is told by its lane, and one buffer is all that a kind is in.
+        if [host.as_str(), pid.as_str(), tid.as_str()].contains(&field.name().as_str())
+            || (at < 4 && field.name() == "buffer")
+        {
+            continue;
+        }
+        fields.push(json!({
+            "name": plain(field.name()), "unit": says("unit"),
+            "role": says("role"), "time": matches!(field.data_type(), DataType::Timestamp(..)),
+            "words": column.words, "values": column.values,
+        }));
+    }
+    let place = |name: &str| fields.iter().position(|it| it["name"] == plain(name));
+    let mut intervals = Vec::new();
+    for field in facts.fields.iter().filter(|it| it.interval.is_some()) {
+        let Ok(own) = schema.field_with_name(&field.name) else { continue };
+        let start = ends(schema, own).and_then(|it| place(schema.field(it.0).name()));
+        intervals.push(json!([field.interval, start, place(&field.name)]));
+    }
+    Ok(json!({
+        "label": plain(&facts.label), "intervals": intervals, "lanes": lanes, "times": times,
+        "fields": fields,
+    }))
+}
+
+/// Values of a column.
+#[derive(Default)]
+struct Column {
+    values: Vec<Value>,
+    /// What numbers of a column of words mean.
+    words: Option<Vec<String>>,
+    numbers: BTreeMap<String, usize>,
+}
+
+impl Column {
+    fn add(
+        &mut self,
+        batch: &RecordBatch,
+        column: usize,
+        rows: &[usize],
+        texts: &[Vec<String>],
+        timeline: &Timeline,
+    ) -> Result<(), ReportError> {
+        let array = batch.column(column);
+        match array.data_type() {
+            DataType::Timestamp(..) => {
+                let times = cast(array, &DataType::Int64)?;
+                let times = times.as_primitive::<Int64Type>();
+                let origin = timeline.extent().0;
+                let value = |&row: &usize| match times.is_null(row) {
+                    true => Value::Null,
+                    false => whole(times.value(row).saturating_sub(origin)),
+                };
+                self.values.extend(rows.iter().map(value));
+            }
+            DataType::UInt64 => {
+                let numbers = array.as_primitive::<UInt64Type>();
+                let value = |&row: &usize| match numbers.is_null(row) {
+                    true => Value::Null,
+                    false if numbers.value(row) <= EXACT => json!(numbers.value(row)),
+                    false => json!(numbers.value(row).to_string()),
+                };
+                self.values.extend(rows.iter().map(value));
+            }
+            ty if ty.is_integer() => {
+                let numbers = cast(array, &DataType::Int64)?;
+                let numbers = numbers.as_primitive::<Int64Type>();
+                let value = |&row: &usize| match numbers.is_null(row) {
+                    true => Value::Null,
+                    false => whole(numbers.value(row)),
+                };
+                self.values.extend(rows.iter().map(value));
+            }
+            ty if ty.is_floating() => {
+                let numbers = cast(array, &DataType::Float64)?;
+                let numbers = numbers.as_primitive::<Float64Type>();
+                let value = |&row: &usize| match numbers.is_null(row) {
+                    true => Value::Null,
+                    // JSON has no NaN.
+                    false if !numbers.value(row).is_finite() => json!(texts[row][column]),
+                    false => json!(numbers.value(row)),
+                };
+                self.values.extend(rows.iter().map(value));
+            }
+            _ => {
+                let words = self.words.get_or_insert_default();
+                for &row in rows {
+                    if array.is_null(row) || batch.column(column).is_null(row) {
+                        self.values.push(Value::Null);
+                        continue;
+                    }
+                    let text: String = plain(&texts[row][column]).chars().take(LONG).collect();
+                    let next = words.len();
+                    let number = *self.numbers.entry(text).or_insert_with_key(|text| {
+                        words.push(text.clone());
+                        next
+                    });
+                    self.values.push(json!(number));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A whole number: exact, as text where a script would round it.
+fn whole(number: i64) -> Value {
+    if number.unsigned_abs() <= EXACT { json!(number) } else { json!(number.to_string()) }
+}

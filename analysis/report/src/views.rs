@@ -1,0 +1,82 @@
+//! Sections of one's own: a view or a SELECT each.
+
+use ppt_query::datafusion::execution::context::SQLOptions;
+use ppt_query::datafusion::logical_expr::{DdlStatement, LogicalPlan};
+use ppt_query::datafusion::sql::parser::DFParser;
+use ppt_query::{Engine, QueryError};
+
+use crate::error::ReportError;
+use crate::rows::{self, Rows};
+
+/// Rows of a section.
+pub const MOST: usize = 500;
+
+/// An answer.
+#[derive(Debug)]
+pub struct View {
+    pub name: String,
+    pub columns: Vec<String>,
+    /// How many of the first columns hold words.
+    pub numeric: Vec<bool>,
+    pub rows: Rows,
+    /// Whether there are more rows.
+    pub cut: bool,
+}
+
+/// Answers every statement of `text`: SELECTs, and views, which later statements may use.
+pub async fn all(engine: &Engine, text: &str) -> Result<Vec<View>, ReportError> {
+    let mut views = Vec::new();
+    for statement in DFParser::parse_sql(text)? {
+        let shown = statement.to_string();
+        let plan = engine.context().state().statement_to_plan(statement).await;
+        let plan = plan.map_err(QueryError::from)?;
+        let (name, plan) = match plan {
+            LogicalPlan::Ddl(DdlStatement::CreateView(view)) => {
+                read_only(&view.input, &shown)?;
+                let name = view.name.table().to_owned();
+                let input = view.input.as_ref().clone();
+                let create = LogicalPlan::Ddl(DdlStatement::CreateView(view));
+                engine.context().execute_logical_plan(create).await?;
+                (name, input)
+            }
+            plan => (format!("Query {}", views.len() + 1), plan),
+        };
+        read_only(&plan, &shown)?;
+        let rows = engine.context().execute_logical_plan(plan).await?;
+        let schema = rows.schema().clone();
+        let batches = rows.limit(0, Some(MOST + 1))?.collect().await?;
+        let mut texts = Vec::new();
+        for batch in &batches {
+            texts.extend(rows::of(batch)?);
+        }
+        let cut = texts.len() > MOST;
+        texts.truncate(MOST);
+        let fields = schema.fields().iter();
+        views.push(View {
+            name,
+            columns: fields.clone().map(|it| it.name().clone()).collect(),
+            numeric: fields.map(|it| it.data_type().is_numeric()).collect(),
+            rows: texts,
+            cut,
+        });
+    }
+    Ok(views)
+}
+
+/// Refuses what is no SELECT.
+pub fn read_only(plan: &LogicalPlan, statement: &str) -> Result<(), ReportError> {
+    let options =
+        SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
+    let refused = options.verify_plan(plan).is_err();
+    let is_query = !matches!(
+        plan,
+        LogicalPlan::Explain(_) | LogicalPlan::Analyze(_) | LogicalPlan::DescribeTable(_)
+    );
+    if refused || !is_query {
+        let short: String = statement.chars().take(60).collect();
+        let why =
+            format!("only SELECT and CREATE VIEW are answered here, not `{short}`: use ppt sql");
+        return Err(ReportError::SelectOnly(why));
+    }
+    Ok(())
+}
