@@ -13,10 +13,12 @@ use ppt_dump::Bound;
 use crate::measure::{self, Every};
 
 /// Words that `ppt-analysis` answers, and what each does.
-pub(crate) const ANALYSES: [(&str, &str); 3] = [
+pub(crate) const ANALYSES: [(&str, &str); 5] = [
     ("stat", "Say how often, how long, how much: of each kind of frame and field"),
     ("sql", "Answer SQL queries over captures"),
     ("export", "Turn captures into files that other programs open"),
+    ("report", "Write a page for the browser about captures"),
+    ("plot", "Draw the answer to an SQL query"),
 ];
 
 /// The list of those words for `--help`.
