@@ -14,11 +14,14 @@ mod bytes;
 mod chart;
 mod error;
 mod facts;
+mod frames;
 mod html;
 mod page;
 mod plot;
 mod rows;
+mod span;
 mod timeline;
+mod times;
 mod views;
 
 pub use error::ReportError;

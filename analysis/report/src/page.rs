@@ -2,11 +2,12 @@
 
 mod account;
 mod glance;
+mod parts;
 mod sections;
 mod top;
 
 use crate::bytes::base64;
-use crate::facts::{Facts, FrameFacts};
+use crate::facts::Facts;
 use crate::html::{json, text};
 
 /// How the page looks.
@@ -54,30 +55,4 @@ pub fn page(facts: &Facts) -> String {
 /// What a policy calls a text.
 fn hash(text: &str) -> String {
     format!("sha256-{}", base64(&hmac_sha256::Hash::hash(text.as_bytes())))
-}
-
-/// Where a kind of frames is told.
-fn anchor(at: usize) -> String {
-    format!("f{at}")
-}
-
-/// Where an interval or a field is told.
-fn field_anchor(frame: usize, field: usize) -> String {
-    format!("f{frame}-{field}")
-}
-
-/// A swatch of an interval's colour.
-fn swatch(interval: Option<usize>) -> String {
-    format!("<i class=\"sw {}\"></i>", crate::chart::colour(interval))
-}
-
-/// How many there are.
-fn counted(count: u64, one: &str) -> String {
-    let s = if count == 1 { "" } else { "s" };
-    format!("{} {one}{s}", ppt_query::text::grouped(count))
-}
-
-/// Whether a kind has anything to tell.
-fn is_empty(frame: &FrameFacts) -> bool {
-    frame.count == 0
 }

@@ -2,11 +2,12 @@
 
 use ppt_query::arrow::datatypes::{Field, Schema};
 use ppt_query::stats::{Histogram, Sketch};
-use ppt_query::summary::{FieldSummary, FrameSummary, Group, Values, ends};
+use ppt_query::summary::{Ask, FieldSummary, FrameSummary, Group, Values, ends};
 use ppt_query::{Engine, FrameTable};
 
-use super::{Ask, FieldFacts, FrameFacts, Groups, Span, Words, ask_of, whole};
 use crate::error::ReportError;
+use crate::frames::{FieldFacts, FrameFacts, Groups, Words};
+use crate::span::Span;
 
 /// Bars of a histogram.
 const BINS: usize = 48;
@@ -129,12 +130,8 @@ fn is_time(schema: &Schema, name: &str) -> Kind {
 }
 
 /// What a question says of this kind of frames.
-async fn asked(
-    engine: &Engine,
-    ask: ppt_query::summary::Ask,
-    table: &FrameTable,
-) -> Result<Vec<Group>, ReportError> {
-    let ask = ppt_query::summary::Ask { frame: Some(table.frame.clone()), ..ask };
+async fn asked(engine: &Engine, ask: Ask, table: &FrameTable) -> Result<Vec<Group>, ReportError> {
+    let ask = Ask { frame: Some(table.frame.clone()), ..ask };
     let all = engine.summary(&ask).await?;
     let own = all.into_iter().find(|it| it.buffer == table.buffer);
     Ok(own.map(|it| it.groups).unwrap_or_default())
@@ -147,7 +144,7 @@ async fn slices(
     table: &FrameTable,
     span: &Span,
 ) -> Result<Vec<(usize, Group)>, ReportError> {
-    let mut of = ask_of(ask);
+    let mut of = ask.clone();
     of.every = Some(span.every);
     of.filter = within(table, span);
     let groups = asked(engine, of, table).await?.into_iter();
@@ -156,7 +153,7 @@ async fn slices(
 
 /// What is true of rows that are on charts. There are no more slices than those, whatever times say.
 fn within(table: &FrameTable, span: &Span) -> Option<String> {
-    let time = crate::timeline::time_columns(table.table.as_ref())
+    let time = crate::times::time_columns(table.table.as_ref())
         .map(|name| format!("\"{}\"", name.replace('"', "\"\"")));
     let time: Vec<String> = time.collect();
     (!time.is_empty()).then(|| {
@@ -188,7 +185,7 @@ async fn spread(
     table: &FrameTable,
     name: &str,
 ) -> Result<Option<Sketch>, ReportError> {
-    let mut of = ask_of(ask);
+    let mut of = ask.clone();
     of.spread = Some(name.to_owned());
     let groups = asked(engine, of, table).await?;
     let fields = groups.into_iter().flat_map(|it| it.fields);
@@ -206,7 +203,7 @@ async fn add_groups(
     column: &str,
     facts: &mut FrameFacts,
 ) -> Result<(), ReportError> {
-    let mut of = ask_of(ask);
+    let mut of = ask.clone();
     of.by = vec![column.to_owned()];
     let mut groups = asked(engine, of, table).await?;
     groups.sort_by_key(|it| std::cmp::Reverse(it.count));
@@ -225,4 +222,9 @@ async fn add_groups(
         field.groups = (rows.len() > 1).then(|| Groups { column: column.to_owned(), rows });
     }
     Ok(())
+}
+
+/// The first group of a kind, which is all of it where nothing is grouped.
+fn whole(total: &FrameSummary) -> Option<&Group> {
+    total.groups.first()
 }

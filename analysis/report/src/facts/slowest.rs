@@ -1,36 +1,18 @@
 //! The intervals that took longest.
 
-use ppt_query::arrow::array::{Array, AsArray, RecordBatch};
+use ppt_query::arrow::array::{Array, AsArray};
 use ppt_query::arrow::compute::cast;
 use ppt_query::arrow::datatypes::{DataType, Int64Type};
 use ppt_query::datafusion::prelude::ident;
 use ppt_query::summary::ends;
 use ppt_query::{Engine, FrameTable};
 
-use super::FrameFacts;
 use crate::error::ReportError;
-use crate::rows;
+use crate::frames::{FrameFacts, SLOWEST, Slow};
+use crate::{rows, times};
 
-/// So many of each interval.
-pub const SLOWEST: usize = 20;
 /// Fields of a frame that stand beside it.
 const BESIDE: usize = 5;
-
-/// An interval, with the frame that tells it.
-#[derive(Debug)]
-pub struct Slow {
-    /// When it began, ns since the epoch; how long it was, in ns.
-    pub start: i64,
-    pub length: i64,
-    pub host: String,
-    pub pid: String,
-    pub tid: String,
-    pub seqno: String,
-    /// Other fields of the frame.
-    pub beside: Vec<String>,
-    /// The frame, for the timeline.
-    pub row: RecordBatch,
-}
 
 pub(super) async fn add(
     engine: &Engine,
@@ -77,7 +59,7 @@ pub(super) async fn add(
             let all = engine.context().table(table.name.clone()).await?;
             let all = all.filter(column.clone().is_not_null())?;
             let mut order = vec![column.sort(false, false)];
-            order.extend(crate::timeline::order(table.table.as_ref()));
+            order.extend(times::order(table.table.as_ref()));
             let longest = all.sort(order)?.limit(0, Some(SLOWEST))?;
             for batch in longest.collect().await? {
                 let texts = rows::of(&batch)?;

@@ -1,6 +1,6 @@
 //! At a glance: a row for each kind of frames and each interval, sorted by what costs most.
 
-use super::{anchor, field_anchor, is_empty, swatch};
+use super::parts::{anchor, field_anchor, is_empty, swatch};
 use crate::chart;
 use crate::facts::Facts;
 use crate::html::text;

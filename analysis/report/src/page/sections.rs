@@ -2,10 +2,12 @@
 
 use std::cell::Cell;
 
-use super::{anchor, counted, field_anchor, is_empty, swatch};
+use super::parts::{anchor, counted, field_anchor, is_empty, swatch};
 use crate::chart::{self, Across};
-use crate::facts::{Facts, FieldFacts, FrameFacts, Groups, Span, Words};
+use crate::facts::Facts;
+use crate::frames::{FieldFacts, FrameFacts, Groups, Words};
 use crate::html::{Table, text};
+use crate::span::Span;
 use crate::views::{MOST, View};
 use ppt_query::text::{duration, grouped, measured, three};
 

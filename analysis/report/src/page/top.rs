@@ -1,6 +1,6 @@
 //! What is read first, what is played with, and what comes last.
 
-use super::{counted, swatch};
+use super::parts::{counted, swatch};
 use crate::facts::{Capture, Facts};
 use crate::html::{Table, text};
 use ppt_query::text::{duration, grouped, time};

@@ -9,10 +9,11 @@ use ppt_query::summary::ends;
 use ppt_query::{Engine, FrameTable, plain};
 use serde_json::{Value, json};
 
-use super::{Timeline, at, order, standard, time_columns, time_of};
 use crate::error::ReportError;
-use crate::facts::FrameFacts;
+use crate::frames::{FrameFacts, SLOWEST};
 use crate::rows;
+use crate::timeline::Timeline;
+use crate::times::{at, order, standard, time_columns, time_of};
 
 /// Frames on a page; where they do not fit into [`BYTES`], fewer.
 const FRAMES: [usize; 4] = [16_000, 4_000, 1_000, 200];
@@ -60,10 +61,10 @@ fn places(frames: &[FrameFacts], timeline: &Timeline, count: u64, most: usize) -
     let mut slow: Vec<_> = slow.collect();
     slow.sort_by(|a, b| b.cost().total_cmp(&a.cost()));
     let wanted = PLACES.min((most as f64 / AROUND) as usize).max(1);
-    let each_frame = timeline.length as f64 / count.max(1) as f64;
-    let around = (each_frame * AROUND).min(timeline.length as f64) as i64;
+    let each_frame = timeline.extent().1 as f64 / count.max(1) as f64;
+    let around = (each_frame * AROUND).min(timeline.extent().1 as f64) as i64;
     let mut places: Vec<Place> = Vec::new();
-    for turn in 0..crate::facts::SLOWEST {
+    for turn in 0..SLOWEST {
         for field in &slow {
             let Some(it) = field.slowest.get(turn) else { continue };
             let end = it.start.saturating_add(it.length);

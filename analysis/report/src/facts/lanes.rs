@@ -1,0 +1,382 @@
+//! What threads did in each bucket of time.
+
+use std::collections::HashMap;
+
+use futures::StreamExt;
+use ppt_query::arrow::array::{
+    Array, ArrayRef, AsArray, DictionaryArray, RecordBatch, StringArray,
+};
+use ppt_query::arrow::compute::cast;
+use ppt_query::arrow::datatypes::{DataType, Int32Type, Int64Type};
+use ppt_query::datafusion::logical_expr::lit;
+use ppt_query::datafusion::prelude::ident;
+use ppt_query::{Engine, FrameTable};
+use serde_json::Value;
+
+use super::account::Gap;
+use super::single;
+use crate::error::ReportError;
+use crate::frames::FrameFacts;
+use crate::rows;
+use crate::span::Span;
+use crate::timeline::{Bucket, Lane, Timeline};
+use crate::times::{at, standard, time_of};
+
+/// Threads that a page draws: those with most frames.
+const LANES: usize = 48;
+/// Buckets of all threads together.
+const BUCKETS: usize = 120_000;
+/// Buckets of a thread: more than a screen has pixels.
+const MOST: usize = 3000;
+
+/// Asks for it. `tables` and `frames` go together.
+pub(super) async fn gather(
+    engine: &Engine,
+    tables: &[&FrameTable],
+    frames: &[FrameFacts],
+    names: Vec<String>,
+    span: Option<&Span>,
+    gaps: &[Gap],
+) -> Result<Timeline, ReportError> {
+    let Some(span) = span else { return Ok(Timeline::default()) };
+    let mut lanes = lanes(engine).await?;
+    let more = lanes.len().saturating_sub(LANES);
+    lanes.truncate(LANES);
+    lanes.sort_by_key(|it| {
+        (it.host.clone(), it.pid.parse().unwrap_or(0i64), it.tid.parse().unwrap_or(0i64))
+    });
+    // What a slice began before the first frame ended belongs to the picture.
+    let origin = began(engine, span).await?;
+    let length = span.last.saturating_sub(origin).max(1);
+    let buckets = (BUCKETS / lanes.len().max(1)).clamp(64, MOST);
+    let width = (length / buckets as i64 + 1).max(1);
+    let mut timeline = Timeline {
+        lanes,
+        more,
+        names,
+        origin,
+        length,
+        width,
+        gaps: Vec::new(),
+        frames: Value::Null,
+        all: false,
+    };
+    let numbers = numbers(frames);
+    slices(&mut timeline, engine, &numbers, buckets).await?;
+    instants(&mut timeline, engine, tables, frames, buckets).await?;
+    timeline.gaps = gaps
+        .iter()
+        .filter_map(|gap| {
+            let (from, to) = (gap.from.or(gap.to)?, gap.to.or(gap.from)?);
+            let lane = timeline.lane(&gap.host, &gap.pid, &gap.tid);
+            let (from, to) = (timeline.place(from), timeline.place(to));
+            Some((lane, from, to, gap.count, gap.cause.clone()))
+        })
+        .collect();
+    (timeline.frames, timeline.all) = single::gather(engine, tables, frames, &timeline).await?;
+    Ok(timeline)
+}
+
+/// Reads all slices once.
+async fn slices(
+    timeline: &mut Timeline,
+    engine: &Engine,
+    numbers: &HashMap<(String, String), usize>,
+    buckets: usize,
+) -> Result<(), ReportError> {
+    let select = ["buffer", "name", "host", "pid", "tid", "ts", "dur"].map(ident);
+    let slices = engine.context().table("slices").await?.select(select.to_vec())?;
+    let mut stream = slices.execute_stream().await?;
+    let mut covers: Vec<Cover> =
+        timeline.lanes.iter().map(|_| Cover::new(buckets, timeline.names.len())).collect();
+    let finder = Finder::of(timeline);
+    while let Some(batch) = stream.next().await {
+        let batch = batch?;
+        let (buffers, names) = (Words::of(batch.column(0)), Words::of(batch.column(1)));
+        let lane = finder.lanes(&batch, [2, 3, 4])?;
+        let starts = numbers_of(batch.column(5))?;
+        let lengths = numbers_of(batch.column(6))?;
+        let (starts, lengths) =
+            (starts.as_primitive::<Int64Type>(), lengths.as_primitive::<Int64Type>());
+        let mut known: HashMap<(i32, i32), Option<usize>> = HashMap::new();
+        for row in 0..batch.num_rows() {
+            let Some(lane) = lane[row] else { continue };
+            if starts.is_null(row) || lengths.is_null(row) || lengths.value(row) < 0 {
+                continue;
+            }
+            let key = (buffers.key(row), names.key(row));
+            let name = *known.entry(key).or_insert_with(|| {
+                let key = (buffers.word(row)?.to_owned(), names.word(row)?.to_owned());
+                numbers.get(&key).copied()
+            });
+            let Some(name) = name else { continue };
+            let start = starts.value(row).saturating_sub(timeline.origin);
+            let end = start.saturating_add(lengths.value(row));
+            if end < 0 || start > timeline.length {
+                continue;
+            }
+            covers[lane].add(name, start.max(0), end.min(timeline.length), timeline.width);
+        }
+    }
+    for (lane, cover) in timeline.lanes.iter_mut().zip(covers) {
+        (lane.buckets, lane.busy) = cover.finish(timeline.width);
+    }
+    Ok(())
+}
+
+/// Reads when those frames were that have no interval.
+async fn instants(
+    timeline: &mut Timeline,
+    engine: &Engine,
+    tables: &[&FrameTable],
+    frames: &[FrameFacts],
+    buckets: usize,
+) -> Result<(), ReportError> {
+    for lane in &mut timeline.lanes {
+        lane.ticks = vec![0; buckets];
+    }
+    let finder = Finder::of(timeline);
+    for (table, facts) in tables.iter().zip(frames) {
+        if facts.count == 0 || facts.fields.iter().any(|it| it.interval.is_some()) {
+            continue;
+        }
+        let standard = standard(table.table.as_ref());
+        let mut select = vec![time_of(table.table.as_ref()).alias("time")];
+        select.extend(standard.map(ident));
+        let rows = engine.context().table(table.name.clone()).await?.select(select)?;
+        let mut stream = rows.execute_stream().await?;
+        while let Some(batch) = stream.next().await {
+            let batch = batch?;
+            let lane = finder.lanes(&batch, [1, 2, 3])?;
+            let times = numbers_of(batch.column(0))?;
+            let times = times.as_primitive::<Int64Type>();
+            for row in 0..batch.num_rows() {
+                let (Some(lane), false) = (lane[row], times.is_null(row)) else { continue };
+                let place = times.value(row).saturating_sub(timeline.origin);
+                if (0..=timeline.length).contains(&place) {
+                    let ticks = &mut timeline.lanes[lane].ticks;
+                    ticks[((place / timeline.width) as usize).min(buckets - 1)] += 1;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The number of each interval: by its buffer, and its name in `slices`.
+fn numbers(frames: &[FrameFacts]) -> HashMap<(String, String), usize> {
+    let of = frames.iter().flat_map(|frame| {
+        frame.fields.iter().filter_map(|field| {
+            let name = format!("{}.{}", frame.frame, field.name);
+            Some(((frame.buffer.clone(), name), field.interval?))
+        })
+    });
+    of.collect()
+}
+
+/// All threads, those with most frames first.
+async fn lanes(engine: &Engine) -> Result<Vec<Lane>, ReportError> {
+    let sql = "SELECT host, pid, tid, count(*) AS n FROM frames GROUP BY host, pid, tid \
+               ORDER BY n DESC, host, pid, tid";
+    let lane = |row: Vec<String>| {
+        let [host, pid, tid, frames] = <[String; 4]>::try_from(row).unwrap_or_default();
+        let (buckets, ticks) = (Vec::new(), Vec::new());
+        Lane { host, pid, tid, frames: frames.parse().unwrap_or(0), busy: 0.0, buckets, ticks }
+    };
+    Ok(rows::all(engine, sql).await?.into_iter().map(lane).collect())
+}
+
+/// When the first slice began that was not yet over, as far as the charts may stretch for it.
+async fn began(engine: &Engine, span: &Span) -> Result<i64, ReportError> {
+    let least = span.first.saturating_sub(span.len() / 10);
+    let slices = engine.context().table("slices").await?;
+    let slices = slices.filter(ident("ts").gt_eq(at(least)).and(ident("dur").gt_eq(lit(0))))?;
+    let first = ppt_query::datafusion::functions_aggregate::expr_fn::min(ident("ts"));
+    let batches = slices.aggregate(vec![], vec![first])?.collect().await?;
+    let first = match batches.first() {
+        Some(batch) if batch.num_rows() > 0 => {
+            let times = numbers_of(batch.column(0))?;
+            let times = times.as_primitive::<Int64Type>();
+            times.is_valid(0).then(|| times.value(0))
+        }
+        _ => None,
+    };
+    Ok(first.unwrap_or(span.first).min(span.first))
+}
+
+fn numbers_of(column: &ArrayRef) -> Result<ArrayRef, ReportError> {
+    Ok(cast(column, &DataType::Int64)?)
+}
+
+/// Words of a column with few different ones.
+struct Words<'a> {
+    column: Option<&'a DictionaryArray<Int32Type>>,
+    words: Option<&'a StringArray>,
+}
+
+impl<'a> Words<'a> {
+    fn of(column: &'a ArrayRef) -> Words<'a> {
+        let column = column.as_any().downcast_ref::<DictionaryArray<Int32Type>>();
+        let words = column.and_then(|it| it.values().as_string_opt::<i32>());
+        Words { column, words }
+    }
+
+    fn key(&self, row: usize) -> i32 {
+        let valid = self.column.filter(|it| it.keys().is_valid(row));
+        valid.map_or(-1, |it| it.keys().value(row))
+    }
+
+    fn word(&self, row: usize) -> Option<&'a str> {
+        let key = usize::try_from(self.key(row)).ok()?;
+        Some(self.words?.value(key))
+    }
+}
+
+/// Finds the lane of a row.
+struct Finder {
+    lanes: HashMap<(String, i64, i64), usize>,
+}
+
+impl Finder {
+    fn of(timeline: &Timeline) -> Finder {
+        let number = |text: &str| text.parse().unwrap_or(-1);
+        let lane =
+            |(at, it): (usize, &Lane)| ((it.host.clone(), number(&it.pid), number(&it.tid)), at);
+        Finder { lanes: timeline.lanes.iter().enumerate().map(lane).collect() }
+    }
+
+    /// The lane of each row, by the columns of the host, the process and the thread.
+    fn lanes(
+        &self,
+        batch: &RecordBatch,
+        [host, pid, tid]: [usize; 3],
+    ) -> Result<Vec<Option<usize>>, ReportError> {
+        let words = Words::of(batch.column(host));
+        let (pid, tid) = (numbers_of(batch.column(pid))?, numbers_of(batch.column(tid))?);
+        let (pid, tid) = (pid.as_primitive::<Int64Type>(), tid.as_primitive::<Int64Type>());
+        let mut last: Option<((i32, i64, i64), Option<usize>)> = None;
+        let number = |array: &ppt_query::arrow::array::Int64Array, row| {
+            if array.is_null(row) { -1 } else { array.value(row) }
+        };
+        let lane = |row: usize| {
+            let key = (words.key(row), number(pid, row), number(tid, row));
+            if let Some((known, lane)) = last
+                && known == key
+            {
+                return lane;
+            }
+            let host = words.word(row).unwrap_or_default().to_owned();
+            let lane = self.lanes.get(&(host, key.1, key.2)).copied();
+            last = Some((key, lane));
+            lane
+        };
+        Ok((0..batch.num_rows()).map(lane).collect())
+    }
+}
+
+/// How buckets are covered, by name. A slice costs two buckets, however long it is: what lies between
+/// its ends is added by its ends, and summed at last.
+struct Cover {
+    /// By name: time in the bucket of an end.
+    parts: Vec<Vec<i64>>,
+    /// By name: whole buckets, as differences.
+    whole: Vec<Vec<i32>>,
+    count: Vec<u32>,
+    longest: Vec<f32>,
+}
+
+impl Cover {
+    fn new(buckets: usize, names: usize) -> Cover {
+        Cover {
+            parts: vec![Vec::new(); names],
+            whole: vec![Vec::new(); names],
+            count: vec![0; buckets],
+            longest: vec![0.0; buckets],
+        }
+    }
+
+    fn add(&mut self, name: usize, start: i64, end: i64, width: i64) {
+        let buckets = self.count.len();
+        let bucket = |time: i64| ((time / width) as usize).min(buckets - 1);
+        let (first, last) = (bucket(start), bucket(end));
+        self.count[first] = self.count[first].saturating_add(1);
+        self.longest[first] = self.longest[first].max((end - start) as f32);
+        let parts = &mut self.parts[name];
+        if parts.is_empty() {
+            // Names that a thread does not use cost nothing.
+            parts.resize(buckets, 0);
+            self.whole[name].resize(buckets + 1, 0);
+        }
+        // What took no time is there, too.
+        let least = width / 255 + 1;
+        if first == last {
+            parts[first] += (end - start).max(least);
+            return;
+        }
+        let edge = |bucket: usize| bucket as i64 * width;
+        parts[first] += edge(first + 1) - start;
+        parts[last] += end - edge(last);
+        self.whole[name][first + 1] += 1;
+        self.whole[name][last] -= 1;
+    }
+
+    /// The buckets, and the time that is covered.
+    fn finish(self, width: i64) -> (Vec<Bucket>, f64) {
+        let buckets = self.count.len();
+        let mut all = vec![Bucket::default(); buckets];
+        let mut most = vec![0i64; buckets];
+        let mut sum = vec![0i64; buckets];
+        for (name, (parts, whole)) in self.parts.iter().zip(&self.whole).enumerate() {
+            let mut open = 0i64;
+            for at in 0..parts.len() {
+                open += i64::from(whole[at]);
+                let time = parts[at].saturating_add(open.saturating_mul(width));
+                sum[at] = sum[at].saturating_add(time);
+                if time > most[at] {
+                    most[at] = time;
+                    all[at].name = (name + 1).min(255) as u8;
+                }
+            }
+        }
+        let mut busy = 0.0;
+        for (at, bucket) in all.iter_mut().enumerate() {
+            // Slices that lie in each other cover it once.
+            let share = (sum[at] as f64 / width as f64).min(1.0);
+            busy += share * width as f64;
+            bucket.fill = if bucket.name == 0 { 0 } else { (share * 255.0).ceil().max(1.0) as u8 };
+            bucket.count = self.count[at];
+            bucket.longest = self.longest[at];
+        }
+        (all, busy)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slice_covers_what_it_covers() {
+        let mut cover = Cover::new(10, 2);
+        cover.add(0, 50, 850, 100);
+        cover.add(1, 120, 180, 100);
+        let (buckets, busy) = cover.finish(100);
+        let fills: Vec<u8> = buckets.iter().map(|it| it.fill).collect();
+        assert_eq!(fills, [128, 255, 255, 255, 255, 255, 255, 255, 128, 0]);
+        let names: Vec<u8> = buckets.iter().map(|it| it.name).collect();
+        assert_eq!(names, [1, 1, 1, 1, 1, 1, 1, 1, 1, 0]);
+        assert_eq!((buckets[0].count, buckets[1].count, buckets[2].count), (1, 1, 0));
+        assert_eq!((buckets[0].longest, buckets[1].longest), (800.0, 60.0));
+        assert!((busy - 800.0).abs() < 1.0, "{busy}");
+    }
+
+    #[test]
+    fn what_takes_no_time_is_seen() {
+        let mut cover = Cover::new(4, 1);
+        cover.add(0, 250, 250, 100);
+        cover.add(0, 400, 400, 100);
+        let (buckets, _) = cover.finish(100);
+        assert!(buckets[2].name == 1 && buckets[2].fill > 0);
+        assert_eq!(buckets[3].count, 1, "the very end belongs to the last one");
+    }
+}

@@ -1,0 +1,29 @@
+//! What several parts of the page have.
+
+use crate::frames::FrameFacts;
+
+/// Where a kind of frames is told.
+pub fn anchor(at: usize) -> String {
+    format!("f{at}")
+}
+
+/// Where an interval or a field is told.
+pub fn field_anchor(frame: usize, field: usize) -> String {
+    format!("f{frame}-{field}")
+}
+
+/// A swatch of an interval's colour.
+pub fn swatch(interval: Option<usize>) -> String {
+    format!("<i class=\"sw {}\"></i>", crate::chart::colour(interval))
+}
+
+/// How many there are.
+pub fn counted(count: u64, one: &str) -> String {
+    let s = if count == 1 { "" } else { "s" };
+    format!("{} {one}{s}", ppt_query::text::grouped(count))
+}
+
+/// Whether a kind has anything to tell.
+pub fn is_empty(frame: &FrameFacts) -> bool {
+    frame.count == 0
+}

@@ -1,0 +1,77 @@
+//! The time that charts show.
+
+use crate::axis::round_step;
+
+/// The time that charts show, in slices. ns since the epoch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Span {
+    /// The first and the last time that was taken.
+    pub first: i64,
+    pub last: i64,
+    /// The beginning of the first slice.
+    pub from: i64,
+    /// How long each is.
+    pub every: i64,
+    /// How many there are.
+    pub slices: usize,
+}
+
+/// At most so many slices: a chart is about 1,000 pixels wide.
+const SLICES: f64 = 120.0;
+
+impl Span {
+    fn new(first: i64, last: i64) -> Span {
+        let every = (round_step((last as f64 - first as f64) / SLICES) as i64).max(1);
+        let from = first.div_euclid(every) * every;
+        let slices = (last.saturating_sub(from) / every) as usize + 1;
+        Span { first, last, from, every, slices }
+    }
+
+    /// How long it is, in ns.
+    pub fn len(&self) -> i64 {
+        self.last.saturating_sub(self.first)
+    }
+
+    pub fn slice(&self, time: i64) -> Option<usize> {
+        let slice = usize::try_from(time.checked_sub(self.from)?.div_euclid(self.every)).ok()?;
+        (slice < self.slices).then_some(slice)
+    }
+}
+
+/// The time that is shown: what was taken, as far as the listener's own times make it likely. A field
+/// that holds anything else but a time does not stretch all charts.
+pub fn shown(times: impl Iterator<Item = (i64, i64)>, drained: Option<(i64, i64)>) -> Option<Span> {
+    let taken = times.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
+    let (first, last) = taken.or(drained)?;
+    let Some((from, to)) = drained else { return Some(Span::new(first, last)) };
+    let slack = to.saturating_sub(from).max(1_000_000_000);
+    let (least, most) = (from.saturating_sub(slack), to.saturating_add(slack));
+    let first = first.clamp(least, most);
+    Some(Span::new(first, last.clamp(first, most)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slices_are_round_and_hold_everything() {
+        let span = Span::new(1_000_000_123, 6_000_000_000);
+        assert_eq!(span.every, 50_000_000);
+        assert_eq!((span.slice(span.first), span.slice(span.last)), (Some(0), Some(100)));
+        assert!(span.slices <= 1 + SLICES as usize);
+        assert_eq!(Span::new(5, 5).slices, 1);
+        assert_eq!(span.slice(i64::MIN), None);
+        assert_eq!(span.slice(999_999_999), None);
+    }
+
+    #[test]
+    fn a_wild_time_does_not_stretch_the_charts() {
+        const S: i64 = 1_000_000_000;
+        let it = shown([(-7 * S, 110 * S)].into_iter(), Some((101 * S, 111 * S))).unwrap();
+        assert_eq!((it.first, it.last), (91 * S, 110 * S));
+        let it = shown([(100 * S, i64::MAX)].into_iter(), Some((101 * S, 111 * S))).unwrap();
+        assert_eq!((it.first, it.last), (100 * S, 121 * S));
+        assert!(shown([].into_iter(), None).is_none());
+    }
+}
