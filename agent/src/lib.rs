@@ -61,7 +61,7 @@ pub use random::random;
 pub use search::{Found, Remarks, Searched, Searcher, Unsearched};
 pub use session::{
     Allow, Attached, BufferEnd, Detached, Dropped, Hold, Leftover, News, Options, SegmentChoice,
-    Session, Status, Stuck, Unattended, detach, status,
+    Session, Status, Stuck, Unattended, detach, reserves_all, status,
 };
 pub use sweep::sweep;
 pub use system::System;

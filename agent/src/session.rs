@@ -32,6 +32,7 @@ use prepare::{glance, prepare};
 pub use advance::News;
 pub use attached::{Attached, BufferEnd, Dropped, Leftover, Unattended};
 pub(crate) use choice::choose;
+pub use choice::reserves_all;
 pub use grow::Stuck;
 pub use options::{Allow, Hold, Options, SegmentChoice};
 pub use outside::{Detached, Status, detach, status};

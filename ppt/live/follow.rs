@@ -31,16 +31,31 @@ pub(crate) struct Follow {
     socket: u64,
     newcomers: Newcomers,
     looked: Instant,
-    /// The buffers of each program that is captured.
-    known: HashMap<Origin, Vec<Buffer>>,
+    /// Each program that is captured.
+    known: HashMap<Origin, Known>,
     /// What a command starts is taken in whatever it is.
     command: Option<Command>,
     missed: Missed,
-    /// Programs of which a process could not map what ppt makes: as root's servers, whose workers
-    /// become another user. Their next children make their segments themselves from the start.
-    make_theirs: HashSet<Origin>,
     /// Those that live, and were refused: once is enough.
     refused: BTreeSet<i32>,
+}
+
+/// What is known of a program.
+#[derive(Default)]
+struct Known {
+    buffers: Vec<Buffer>,
+    /// The users as whom its processes were attached to.
+    owners: HashSet<(u32, u32)>,
+    /// A process of it could not map what ppt makes.
+    fell_over: bool,
+}
+
+impl Known {
+    /// Whether its processes become another user, as the workers of root's servers do, perhaps
+    /// after they were attached to. The next ones make their segments themselves from the start.
+    fn makes_its_own(&self) -> bool {
+        self.fell_over || (self.owners.len() > 1 && !ppt_agent::reserves_all(&System::default()))
+    }
 }
 
 /// What tells of the processes of a command.
@@ -80,7 +95,6 @@ impl Follow {
             known: HashMap::new(),
             command,
             missed: Missed::default(),
-            make_theirs: HashSet::new(),
             refused: BTreeSet::new(),
         }
     }
@@ -104,9 +118,10 @@ impl Follow {
     pub(super) fn enter(&mut self, session: &Session) -> Option<Origin> {
         let origin = session.target().origin()?;
         let known = self.known.entry(origin).or_default();
+        known.owners.insert(session.target().owner());
         for it in session.attached() {
-            if !known.iter().any(|known| known.is_copy_of(&it.buffer)) {
-                known.push(it.buffer.clone());
+            if !known.buffers.iter().any(|known| known.is_copy_of(&it.buffer)) {
+                known.buffers.push(it.buffer.clone());
             }
         }
         Some(origin)
@@ -114,7 +129,7 @@ impl Follow {
 
     /// A process of that origin cannot map what ppt makes.
     pub(super) fn fell_over(&mut self, origin: Origin) {
-        self.make_theirs.insert(origin);
+        self.known.entry(origin).or_default().fell_over = true;
     }
 
     /// A process ended before the segment that it made was fetched.

@@ -132,7 +132,7 @@ fn a_child_that_becomes_another_user() {
     let info = bench.info("out.bin");
     let account = Account::of(&info);
     account.check(written);
-    assert!(account.captured >= 300, "{account:?}");
+    assert!(account.captured >= 300, "{account:?}: {info}");
     assert!(account.dropped <= before - 100, "{account:?}");
     let mine = info["buffers"].as_array().unwrap();
     let mine = mine.iter().find(|it| it["pid"] == next.pid).unwrap();

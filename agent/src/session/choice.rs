@@ -31,7 +31,7 @@ pub(crate) fn choose(target: &Target, wanted: SegmentChoice) -> Result<Kind> {
 
 /// Whether the system gives no memory that it has not reserved: a memfd reserves none, and a write
 /// that finds none would end the target by SIGBUS.
-fn reserves_all(system: &System) -> bool {
+pub fn reserves_all(system: &System) -> bool {
     system.proc_text("sys/vm/overcommit_memory").as_deref() == Some("2")
 }
 

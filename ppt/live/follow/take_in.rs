@@ -8,7 +8,7 @@ use ppt_agent::{
 };
 
 use super::reception::{Hello, Who};
-use super::{Command, is_gone};
+use super::{Command, Known, is_gone};
 use crate::code::Code;
 use crate::descriptors;
 use crate::failure::Failure;
@@ -116,7 +116,6 @@ impl Live<'_> {
         follow.refused.retain(|&pid| follow.newcomers.lives(pid));
         let lives = |origin: &Origin| members.iter().any(|it| it.origin.as_ref() == Some(origin));
         follow.known.retain(|origin, _| lives(origin));
-        follow.make_theirs.retain(lives);
     }
 
     /// Looks at processes of the command that have said no hello although they had the time.
@@ -175,7 +174,8 @@ impl Live<'_> {
         if by == By::Look && follow.command.is_none() && !self.descends(&target, origin) {
             return Ok(());
         }
-        let copies = target.copies_of(known).map_err(|error| Failed::of(target.comm(), error))?;
+        let copies =
+            target.copies_of(&known.buffers).map_err(|error| Failed::of(target.comm(), error))?;
         let new = copies.into_iter().filter(|it| !self.holds(pid, it)).collect();
         self.take_in(target, new, Hold::Free)
     }
@@ -237,7 +237,8 @@ impl Live<'_> {
         let Some(follow) = self.follow.as_ref().filter(|_| !new.is_empty()) else { return Ok(()) };
         let mut options = options::attach_options(self.options, Some(follow.socket));
         let origin = target.origin().filter(|_| options.segment == SegmentChoice::Auto);
-        if origin.is_some_and(|it| follow.make_theirs.contains(&it)) {
+        let known = origin.and_then(|it| follow.known.get(&it));
+        if known.is_some_and(Known::makes_its_own) {
             options.segment = SegmentChoice::Memfd;
         }
         let (pid, comm) = (target.pid(), target.comm().to_owned());
