@@ -1,13 +1,14 @@
-//! Writes what is installed beside the two binaries into a folder that becomes the prefix: man
-//! pages, completions, CMake and pkg-config files.
+//! Writes what is installed beside the binaries of a package into a folder that becomes the prefix:
+//! man pages, completions, and of ppt CMake and pkg-config files.
 //!
 //! ```text
-//! cargo run --example packaging PREFIX BINARIES
+//! cargo run --example packaging ppt|ppt-analysis PREFIX BINARIES
 //! ```
 
 #![forbid(unsafe_code)]
 
 mod man;
+mod page;
 
 // What was typed is defined in one place; the rest of these is what it is made of.
 #[allow(dead_code)]
@@ -27,11 +28,17 @@ use std::process::{Command, ExitCode};
 
 fn main() -> ExitCode {
     let args: Vec<_> = std::env::args_os().skip(1).collect();
-    let [prefix, binaries] = &args[..] else {
-        eprintln!("usage: packaging PREFIX BINARIES");
+    let [package, prefix, binaries] = &args[..] else {
+        eprintln!("usage: packaging ppt|ppt-analysis PREFIX BINARIES");
         return ExitCode::from(2);
     };
-    match write(Path::new(prefix), Path::new(binaries)) {
+    let (prefix, binaries) = (Path::new(prefix), Path::new(binaries));
+    let written = match package.to_str() {
+        Some("ppt") => ppt(prefix, binaries),
+        Some("ppt-analysis") => analysis(prefix, binaries),
+        _ => Err("there are packages ppt and ppt-analysis".into()),
+    };
+    match written {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("packaging: {error}");
@@ -42,11 +49,28 @@ fn main() -> ExitCode {
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
-fn write(prefix: &Path, binaries: &Path) -> Result<()> {
+fn ppt(prefix: &Path, binaries: &Path) -> Result<()> {
     for (name, page) in man::pages()? {
         put(&prefix.join("share/man/man1").join(name), &page)?;
     }
-    for program in ["ppt", "pptc"] {
+    completions(prefix, binaries, &["ppt", "pptc"])?;
+    build_files(prefix)
+}
+
+/// It links a query engine, which we do not: it writes its man pages itself.
+fn analysis(prefix: &Path, binaries: &Path) -> Result<()> {
+    let pages = prefix.join("share/man/man1");
+    fs::create_dir_all(&pages)?;
+    let program = binaries.join("ppt-analysis");
+    let status = Command::new(&program).arg("man").arg(&pages).status();
+    match status.map_err(|error| format!("{}: {error}", program.display()))? {
+        status if status.success() => completions(prefix, binaries, &["ppt-analysis"]),
+        status => Err(format!("{} man: {status}", program.display()).into()),
+    }
+}
+
+fn completions(prefix: &Path, binaries: &Path, programs: &[&str]) -> Result<()> {
+    for program in programs {
         let script = |shell: &str| script(&binaries.join(program), shell);
         let share = prefix.join("share");
         put(&share.join("bash-completion/completions").join(program), &script("bash")?)?;
@@ -62,6 +86,11 @@ fn write(prefix: &Path, binaries: &Path) -> Result<()> {
             (zsh + &now).as_bytes(),
         )?;
     }
+    Ok(())
+}
+
+/// What CMake and pkg-config look for.
+fn build_files(prefix: &Path) -> Result<()> {
     let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("packaging");
     for (file, folder) in [
         ("cmake/pptConfig.cmake", "lib/cmake/ppt"),

@@ -1,8 +1,8 @@
 //! Man pages: what `--help` says, and the sections that only a page has, which are in `man/`.
 
 use clap::CommandFactory;
-use clap_mangen::Man;
 
+use crate::page::page;
 use crate::{Result, args, pptc_args};
 
 /// Sections of its own for each page; a subcommand without any has those of `ppt`.
@@ -24,28 +24,15 @@ pub(crate) fn pages() -> Result<Vec<(String, Vec<u8>)>> {
     let words = ppt.get_subcommands().filter(|it| it.get_name() != "help" && !it.is_hide_set());
     let mut pages = Vec::new();
     for word in words {
-        let name = format!("ppt-{}", word.get_name());
-        pages.push(page(word.clone(), &name, "ppt")?);
+        pages.push(of(word.clone(), &format!("ppt-{}", word.get_name()), "ppt")?);
     }
-    pages.push(page(ppt, "ppt", "ppt")?);
-    pages.push(page(pptc_args::Args::command(), "pptc", "pptc")?);
+    pages.push(of(ppt, "ppt", "ppt")?);
+    pages.push(of(pptc_args::Args::command(), "pptc", "pptc")?);
     Ok(pages)
 }
 
-fn page(command: clap::Command, name: &str, program: &str) -> Result<(String, Vec<u8>)> {
-    let version = format!("{program} {}", env!("CARGO_PKG_VERSION"));
-    let command = command.disable_help_subcommand(true).after_help(None::<&str>);
-    let man = Man::new(command).title(name).section("1").source(version).manual("ppt");
-    let mut text = Vec::new();
-    man.render_title(&mut text)?;
-    man.render_name_section(&mut text)?;
-    man.render_synopsis_section(&mut text)?;
-    man.render_description_section(&mut text)?;
-    man.render_options_section(&mut text)?;
-    if name == "ppt" {
-        man.render_subcommands_section(&mut text)?;
-    }
+fn of(command: clap::Command, name: &str, program: &str) -> Result<(String, Vec<u8>)> {
     let own = SECTIONS.iter().find(|it| it.0 == name);
-    text.extend(own.map_or(include_str!("man/other.roff"), |it| it.1).as_bytes());
-    Ok((format!("{name}.1"), text))
+    let sections = own.map_or(include_str!("man/other.roff"), |it| it.1);
+    Ok((format!("{name}.1"), page(command, name, program, sections)?))
 }

@@ -1,6 +1,6 @@
 //! The command line of `ppt`.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
@@ -20,6 +20,11 @@ pub(crate) const ANALYSES: [(&str, &str); 5] = [
     ("report", "Write a page for the browser about captures"),
     ("plot", "Draw the answer to an SQL query"),
 ];
+
+/// Whether `ppt-analysis` answers it.
+pub(crate) fn is_analysis(word: &OsStr) -> bool {
+    ANALYSES.iter().any(|(known, _)| word == *known)
+}
 
 /// The list of those words for `--help`.
 fn analyses() -> String {

@@ -1,7 +1,7 @@
 //! Completion at a shell's TAB: the installed scripts run `ppt` itself, with `PPT_COMPLETE` set, so
 //! that pids and buffers are those of the moment.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 use clap::{Arg, Command, CommandFactory};
@@ -9,11 +9,31 @@ use clap_complete::CompleteEnv;
 use clap_complete::engine::{ArgValueCandidates, ArgValueCompleter, CompletionCandidate};
 use ppt_agent::{System, Target};
 
-use crate::args::Args;
+use crate::args::{Args, is_analysis};
+
+/// Set where a shell asks, to its name.
+const VARIABLE: &str = "PPT_COMPLETE";
 
 /// Answers a shell and ends the program, if a shell asks.
 pub(crate) fn answer() {
-    CompleteEnv::with_factory(command).var("PPT_COMPLETE").completer("ppt").complete();
+    hand_over();
+    CompleteEnv::with_factory(command).var(VARIABLE).completer("ppt").complete();
+}
+
+/// What follows a word of `ppt-analysis` is completed by that.
+fn hand_over() {
+    let mut args: Vec<OsString> = std::env::args_os().skip(1).collect();
+    let is_asked = std::env::var_os(VARIABLE).is_some();
+    // As the scripts call: what was typed comes behind two dashes, begins with the program's name,
+    // and ends with the word at which TAB was pressed.
+    if let [dashes, program, word, _, ..] = &mut args[..]
+        && is_asked
+        && dashes == "--"
+        && is_analysis(word)
+    {
+        *program = "ppt-analysis".into();
+        crate::cmd::other::complete(&args);
+    }
 }
 
 fn command() -> Command {

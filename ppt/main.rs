@@ -18,6 +18,7 @@ mod signals;
 mod stdout;
 mod wording;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -29,7 +30,10 @@ fn main() -> ExitCode {
     }
     let args = match args::Args::try_parse() {
         Ok(args) => args,
-        Err(error) => return usage(&error).into(),
+        Err(error) => match help_asked(&error) {
+            Some(words) => args::Args { command: args::Command::Other(words) },
+            None => return usage(&error).into(),
+        },
     };
     if privileges::borrowed() {
         report::error(
@@ -60,6 +64,14 @@ fn main() -> ExitCode {
         failure.status()
     });
     status.into()
+}
+
+/// `ppt help WORD` for a word of `ppt-analysis`, as that takes it.
+fn help_asked(error: &clap::Error) -> Option<Vec<OsString>> {
+    let mut words = std::env::args_os().skip(1);
+    let (help, word) = (words.next()?, words.next()?);
+    let unknown = error.kind() == clap::error::ErrorKind::InvalidSubcommand;
+    (unknown && help == "help" && args::is_analysis(&word)).then(|| vec![word, "--help".into()])
 }
 
 /// What clap has to say. Where a command's status is ours, 2 may be its own: as env(1), `ppt run`

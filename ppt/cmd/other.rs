@@ -9,7 +9,7 @@ use std::process::Command;
 
 use nix::unistd::{Gid, Uid, User, geteuid, initgroups, setgid, setgroups, setuid};
 
-use crate::args::ANALYSES;
+use crate::args::is_analysis;
 use crate::code::Code;
 use crate::exit::ExitStatus;
 use crate::failure::{Failure, Outcome};
@@ -20,7 +20,7 @@ const ANALYSIS: &str = "ppt-analysis";
 
 pub(crate) fn run(words: &[OsString]) -> Outcome {
     let Some((word, args)) = words.split_first() else { return Ok(ExitStatus::USAGE) };
-    let is_analysis = ANALYSES.iter().any(|(known, _)| word == known);
+    let is_analysis = is_analysis(word);
     let (program, args) = match is_analysis {
         true => (OsString::from(ANALYSIS), words),
         false => {
@@ -44,6 +44,11 @@ pub(crate) fn run(words: &[OsString]) -> Outcome {
         }
         _ => Failure::failed(Code::CannotRun, format!("cannot run {name}: {error}")),
     })
+}
+
+/// Has `ppt-analysis` complete what follows a word of its own; returns if it is not there.
+pub(crate) fn complete(args: &[OsString]) {
+    let _ = execute(OsStr::new(ANALYSIS), args, true);
 }
 
 /// Becomes `program`; returns why it could not.

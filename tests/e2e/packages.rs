@@ -2,6 +2,7 @@
 //! runs, CMake and pkg-config files that find their own pptc wherever they lie.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -26,7 +27,7 @@ impl Installed {
         let binaries = binaries.parent().unwrap();
         // Cargo builds examples of the package together with its tests.
         let packaging = binaries.join("examples/packaging");
-        let output = Command::new(&packaging).arg(&prefix).arg(binaries).output();
+        let output = Command::new(&packaging).arg("ppt").arg(&prefix).arg(binaries).output();
         let output = output.unwrap_or_else(|error| {
             panic!("{}: {error}; cargo build --example packaging", packaging.display())
         });
@@ -138,6 +139,19 @@ fn bash_completes_commands_pids_and_buffers() {
 }
 
 #[test]
+fn words_of_ppt_analysis_are_completed_and_explained_by_it() {
+    let installed = Installed::new();
+    let program = installed.prefix.join("bin/ppt-analysis");
+    fs::write(&program, "#!/bin/sh\nprintf '%s\\n' \"$@\"\n").unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    // It says what it was called with.
+    assert_eq!(installed.bash(&["ppt", "stat", "--b"]), ["--", "ppt-analysis", "stat", "--b"]);
+    assert_eq!(installed.bash(&["ppt", "repo"]), ["report"], "the word itself is ours");
+    assert_eq!(installed.shell("sh", "ppt help sql").stdout, "sql\n--help\n");
+    assert!(installed.shell("sh", "ppt help nothing").stderr.contains("unrecognized subcommand"));
+}
+
+#[test]
 fn fish_completes_pids_with_names() {
     if !available("fish") {
         return;
@@ -199,5 +213,5 @@ fn cmake_and_pkg_config_find_the_pptc_beside_them() {
 fn the_package_script_checks_its_arguments() {
     let output = Command::new(root().join("packaging/build")).arg("--what").output().unwrap();
     assert_eq!(output.status.code(), Some(2));
-    assert!(text(&output.stderr).contains("usage: packaging/build [--check]"));
+    assert!(text(&output.stderr).contains("usage: packaging/build [--check] [ppt] [analysis]"));
 }

@@ -10,7 +10,8 @@ use ppt_query::{Bound, Format};
 /// Ask captures: statistics, SQL, other people's formats. `ppt` finds this program by its words:
 /// `ppt stat` is `ppt-analysis stat`.
 #[derive(Debug, Parser)]
-#[command(name = "ppt-analysis", version, max_term_width = 100, arg_required_else_help = true)]
+#[command(name = "ppt-analysis", bin_name = "ppt", override_usage = "ppt-analysis <COMMAND>")]
+#[command(version, max_term_width = 100, arg_required_else_help = true)]
 pub(crate) struct Args {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -28,6 +29,13 @@ pub(crate) enum Command {
     Report(Report),
     /// Draw the answer to a query as SVG.
     Plot(Plot),
+    /// Write the man pages into a folder.
+    #[command(hide = true)]
+    Man {
+        /// A folder that exists.
+        #[arg(value_name = "FOLDER")]
+        folder: PathBuf,
+    },
 }
 
 /// The captures that are asked, and the part of them.

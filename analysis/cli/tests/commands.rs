@@ -268,6 +268,29 @@ fn every_message_is_explained() {
 }
 
 #[test]
+fn man_pages_render_without_warnings() {
+    let folder = tempfile::tempdir().unwrap();
+    assert!(analysis(folder.path(), &["man", "."]).status.success());
+    let pages = fs::read_dir(folder.path()).unwrap().map(|it| it.unwrap().path());
+    let mut pages: Vec<_> = pages.collect();
+    pages.sort();
+    let name = |it: &PathBuf| it.file_name().unwrap().to_str().unwrap().to_owned();
+    let names: Vec<_> = pages.iter().map(name).collect();
+    let words = ["analysis", "export", "plot", "report", "sql", "stat"];
+    assert_eq!(names, words.map(|word| format!("ppt-{word}.1")));
+    for page in &pages {
+        let roff = fs::read_to_string(page).unwrap();
+        assert!(roff.contains(".SH EXIT STATUS"), "{}", page.display());
+        let groff =
+            Command::new("groff").args(["-man", "-ww", "-Tutf8", "-Kutf8"]).arg(page).output();
+        let Ok(groff) = groff else { continue };
+        assert_eq!(String::from_utf8_lossy(&groff.stderr), "", "{}", page.display());
+        let text = String::from_utf8_lossy(&groff.stdout).into_owned();
+        assert!(text.contains("General Commands Manual"), "{}", page.display());
+    }
+}
+
+#[test]
 fn completion_knows_the_words() {
     let output = Command::new(env!("CARGO_BIN_EXE_ppt-analysis"))
         .env("PPT_COMPLETE", "bash")

@@ -1,0 +1,38 @@
+//! The man pages: `packaging/` installs what this writes.
+
+#[path = "../../../packaging/page.rs"]
+mod page;
+
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::CommandFactory;
+
+use crate::args;
+use crate::failure::Failure;
+
+/// What only pages have.
+const SECTIONS: &str = include_str!("../../../packaging/man/other.roff");
+
+/// Writes them all: that of `ppt-analysis`, and one for each word, which is one of `ppt`.
+pub(crate) fn write(folder: &Path) -> Result<ExitCode, Failure> {
+    let put = |name: &str, page: io::Result<Vec<u8>>| {
+        let path = folder.join(format!("{name}.1"));
+        let written = page.and_then(|page| fs::write(&path, page));
+        written.map_err(Failure::writing(&path.display().to_string()))
+    };
+    let mut all = args::Args::command();
+    all.build();
+    for word in all.get_subcommands().filter(|it| it.get_name() != "help" && !it.is_hide_set()) {
+        let name = format!("ppt-{}", word.get_name());
+        let command = word.clone().bin_name(format!("ppt {}", word.get_name()));
+        put(
+            &name,
+            page::page(command.display_name(name.clone()), &name, "ppt-analysis", SECTIONS),
+        )?;
+    }
+    put("ppt-analysis", page::page(all, "ppt-analysis", "ppt-analysis", SECTIONS))?;
+    Ok(ExitCode::SUCCESS)
+}
