@@ -93,6 +93,11 @@ pub(crate) fn reads_the_counter(clocksource: &str) -> bool {
     matches!(clocksource, "tsc" | "kvm-clock" | "hyperv_clocksource_tsc_page" | "arch_sys_counter")
 }
 
+/// Whether stamps may be ticks, as far as was found a while ago.
+pub(crate) fn trusted_lately(system: &System) -> Result<(), Distrust> {
+    system.trust.found(|| trusted(system))
+}
+
 /// Whether stamps may be ticks.
 pub(crate) fn trusted(system: &System) -> Result<(), Distrust> {
     let counter = (system.counter)();

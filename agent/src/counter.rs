@@ -14,14 +14,20 @@ impl Counter {
     #[cfg(target_arch = "x86_64")]
     pub fn of_this_cpu() -> Self {
         use std::arch::x86_64::{__cpuid, _rdtsc};
+        use std::sync::LazyLock;
         const FEATURES: u32 = 0x8000_0007;
         const INVARIANT: u32 = 1 << 8;
-        // SAFETY: every x86-64 CPU has both instructions; they touch no memory.
-        unsafe {
-            let known = __cpuid(0x8000_0000).eax >= FEATURES;
-            let invariant = known && __cpuid(FEATURES).edx & INVARIANT != 0;
-            Self { invariant, now: _rdtsc() }
-        }
+        // It stays what it is, and a guest waits for its host to say it.
+        static IS_INVARIANT: LazyLock<bool> = LazyLock::new(|| {
+            // SAFETY: every x86-64 CPU has the instruction; it touches no memory.
+            #[allow(unused_unsafe, reason = "newer compilers know that")]
+            unsafe {
+                let known = __cpuid(0x8000_0000).eax >= FEATURES;
+                known && __cpuid(FEATURES).edx & INVARIANT != 0
+            }
+        });
+        // SAFETY: every x86-64 CPU has the instruction; it touches no memory.
+        Self { invariant: *IS_INVARIANT, now: unsafe { _rdtsc() } }
     }
 
     /// The CPU that this runs on: the architecture promises one rate.

@@ -101,7 +101,8 @@ pub(crate) fn glance(target: &Target) -> Option<Danger> {
     let pid = target.pid();
     let threads = std::fs::read_dir(system.proc.join(format!("{pid}/task"))).ok()?;
     let threads = threads.flatten().filter_map(|it| it.file_name().to_str()?.parse().ok());
-    let threads = std::iter::once(pid).chain(threads.take(GLANCE));
+    let others = threads.filter(|&tid| tid != pid).take(GLANCE - 1);
+    let threads = std::iter::once(pid).chain(others);
     judge(system, pid, threads.filter_map(|tid| Some((tid, mode(system, pid, tid)?))).collect())
 }
 

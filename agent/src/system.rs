@@ -1,11 +1,15 @@
 //! The places that the kernel tells of processes: injectable, so that kernels that are not here
 //! can be tested.
 
+use std::fs::File;
+use std::io::Read;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::clock::Distrust;
 use crate::confined::Confined;
 use crate::counter::Counter;
+use crate::lately::Lately;
 
 /// Roots of procfs and of the running system.
 #[derive(Debug, Clone)]
@@ -18,12 +22,15 @@ pub struct System {
     pub counter: fn() -> Counter,
     /// What confines this process.
     pub confined: fn() -> Confined,
+    /// Whether ticks are trusted.
+    pub trust: Lately<Result<(), Distrust>>,
 }
 
 impl Default for System {
     fn default() -> Self {
         let (counter, confined) = (Counter::of_this_cpu, Confined::tried);
-        Self { proc: "/proc".into(), sys: "/sys".into(), counter, confined }
+        let trust = Lately::default();
+        Self { proc: "/proc".into(), sys: "/sys".into(), counter, confined, trust }
     }
 }
 
@@ -31,7 +38,9 @@ impl System {
     /// Contents of a file below the proc root, trimmed; `None` where there is none. What is not
     /// UTF-8 is replaced: a process may call itself anything.
     pub(crate) fn proc_text(&self, path: &str) -> Option<String> {
-        let bytes = std::fs::read(self.proc.join(path)).ok()?;
+        // Its size is not known before: room for most makes one read of it.
+        let (mut bytes, file) = (Vec::with_capacity(4096), File::open(self.proc.join(path)).ok()?);
+        file.take(u64::MAX).read_to_end(&mut bytes).ok()?;
         Some(String::from_utf8_lossy(&bytes).trim().to_string())
     }
 

@@ -20,7 +20,9 @@ use rustix::process::{PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
 use crate::denied::{self, Seen};
 use crate::error::{AgentError, Result};
 use crate::escape::escaped;
+use crate::lately::Lately;
 use crate::memory::Memory;
+use crate::seccomp::Danger;
 use crate::system::System;
 use crate::threads::Threads;
 
@@ -42,6 +44,7 @@ pub struct Target {
     euid: u32,
     egid: u32,
     ns_pid: i32,
+    danger: Lately<Option<Danger>>,
 }
 
 /// Every process that there is at the moment, this one excepted, by number.
@@ -116,6 +119,7 @@ impl Target {
             ns_pid: nspid.copied().unwrap_or(pid),
             process,
             view,
+            danger: Lately::default(),
         };
         target.check_architecture()?;
         Ok(target)
@@ -268,6 +272,11 @@ impl Target {
     /// What the kernel told its program at the start (getauxval(3)), as far as that can be read.
     pub(crate) fn auxiliary(&self) -> Option<HashMap<u64, u64>> {
         self.view.auxv().ok()
+    }
+
+    /// What a glance at the filters of its threads found.
+    pub(crate) fn danger(&self) -> &Lately<Option<Danger>> {
+        &self.danger
     }
 
     pub(crate) fn system(&self) -> &System {

@@ -10,15 +10,13 @@
 //! ```
 //! Some steps write into the target. Each follows a look at what is there.
 
-use std::time::{Duration, Instant};
-
 use ppt_segment::handle::Kind;
 
 use super::attached::{Access, Attached, BufferEnd, Stage};
 use super::choice::{fetch, may_fall_over};
 use super::grow::{go_back, let_go};
 use super::mailbox::{give_up_ticks, look, reopen, shut, switched_off};
-use super::prepare::{glance, refuse_filters};
+use super::prepare::{glance_lately, refuse_filters};
 use crate::clock::{self, Distrust, StampClock};
 use crate::control::{ControlCopy, TargetCounters};
 use crate::error::AgentError;
@@ -47,9 +45,6 @@ pub enum News {
     /// Its part of the session is over.
     Ended(BufferEnd),
 }
-
-/// How often the filters of a target that has not mapped its segment are looked at, at most.
-const GLANCES: Duration = Duration::from_millis(500);
 
 impl Attached {
     /// Goes as far as it can by now.
@@ -107,13 +102,9 @@ impl Attached {
         if self.stage == Stage::Failed || copy.has_mapped(self.segment.nonce()) {
             return None;
         }
-        let refused = if copy.failure(self.gate).is_some() {
-            refuse_filters(by.target, by.allow).map(drop)
-        } else if self.glanced.is_none_or(|it| it.elapsed() >= GLANCES) {
-            self.glanced = Some(Instant::now());
-            glance(by.target, by.allow)
-        } else {
-            Ok(())
+        let refused = match copy.failure(self.gate) {
+            Some(_) => refuse_filters(by.target, by.allow).map(drop),
+            None => glance_lately(by.target, by.allow),
         };
         let error = refused.err().filter(|_| shut(by, self).is_ok())?;
         self.gate = 0;
@@ -123,7 +114,7 @@ impl Attached {
     /// Has stamps count the monotonic clock where ticks are not trusted any more; why they are not.
     fn distrusted(&mut self, by: &Access) -> Option<Distrust> {
         let ticks = self.clock == Some(StampClock::Ticks);
-        let why = ticks.then(|| clock::trusted(by.target.system()).err()).flatten()?;
+        let why = ticks.then(|| clock::trusted_lately(by.target.system()).err()).flatten()?;
         if !give_up_ticks(by.target, self) {
             return None;
         }

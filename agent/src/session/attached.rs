@@ -1,7 +1,6 @@
 //! An attached buffer: what is known of it, and how far it has come.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use ppt_segment::abi::Claim;
 use ppt_segment::handle::Kind;
@@ -59,8 +58,6 @@ pub struct Attached {
     pub(super) retried: bool,
     /// Its rings do not grow any more.
     pub(super) stuck: bool,
-    /// When its filters were last looked at.
-    pub(super) glanced: Option<Instant>,
     /// Its end is no news any more.
     pub(super) told: bool,
 }

@@ -43,7 +43,16 @@ pub(super) fn refuse_filters(target: &Target, allow: Allow) -> Result<bool> {
 
 /// The same by a look at some threads, for what has changed since.
 pub(super) fn glance(target: &Target, allow: Allow) -> Result<()> {
-    match seccomp::glance(target) {
+    judge(target, seccomp::glance(target), allow)
+}
+
+/// The same, as far as was seen a while ago: for each buffer that the target has not mapped.
+pub(super) fn glance_lately(target: &Target, allow: Allow) -> Result<()> {
+    judge(target, target.danger().found(|| seccomp::glance(target)), allow)
+}
+
+fn judge(target: &Target, danger: Option<Danger>, allow: Allow) -> Result<()> {
+    match danger {
         Some(danger) if !allow.seccomp => Err(refused(target, danger)),
         _ => Ok(()),
     }
@@ -85,7 +94,6 @@ pub(super) fn prepare(target: &Target, buffer: Buffer, options: &Options) -> Res
         stage: if awaited { Stage::Awaiting } else { Stage::Ready },
         retried: false,
         stuck: false,
-        glanced: None,
         told: false,
     })
 }

@@ -1,0 +1,48 @@
+//! Answers that count for a while.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How long an answer counts.
+const A_WHILE: Duration = Duration::from_millis(500);
+
+/// What was last found: many buffers ask the same question one after the other, about once a
+/// second. Its clones share the answer.
+#[derive(Debug)]
+pub struct Lately<T>(Arc<Mutex<Option<(Instant, T)>>>);
+
+impl<T> Default for Lately<T> {
+    fn default() -> Self {
+        Self(Arc::default())
+    }
+}
+
+impl<T> Clone for Lately<T> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<T: Clone> Lately<T> {
+    /// What was found a while ago, or what `look` finds.
+    pub(crate) fn found(&self, look: impl FnOnce() -> T) -> T {
+        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*last {
+            Some((when, found)) if when.elapsed() < A_WHILE => found.clone(),
+            _ => last.insert((Instant::now(), look())).1.clone(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_counts_for_a_while() {
+        let lately = Lately::default();
+        assert_eq!([1, 2].map(|it| lately.clone().found(|| it)), [1, 1]);
+        lately.0.lock().unwrap().as_mut().unwrap().0 -= A_WHILE;
+        assert_eq!([3, 4].map(|it| lately.found(|| it)), [3, 3]);
+    }
+}
