@@ -2,7 +2,8 @@
 //! chooses the same and finds the same segment.
 
 use ppt_frame_dsl::Schema;
-use ppt_segment::Geometry;
+use ppt_segment::abi::PAGE;
+use ppt_segment::{FIRST_BYTES, Geometry};
 
 use crate::error::{AgentError, Result};
 
@@ -16,10 +17,12 @@ const FEWEST_LOG2_SLOTS: u32 = 6;
 /// Slots that cost writers nothing, as a power of two: beyond, they are in no cache when their turn
 /// comes (`docs/performance.md`).
 const LOG2_AMPLE: u32 = 16;
-/// Bytes that rings larger than the default may take before a frame is written; and which part of
-/// what the system could still give, as one in so many.
-const MOST_SPARE: u64 = 64 << 20;
-const SPARE_PART: u64 = 64;
+/// Rings larger than the default may take, once they are all in use, one part in so many of the
+/// memory that programs could still have.
+const SPARE_PART: u64 = 32;
+
+/// Bytes of all rings that are allocated before a frame is written, more or less.
+const FIRST_TOTAL: u64 = 16 << 20;
 
 /// How much larger rings get at a time, as a power of two.
 const LOG2_GROWTH: u32 = 2;
@@ -44,9 +47,9 @@ impl Default for Limits {
     }
 }
 
-/// Bytes that rings larger than the default may take of the memory that programs could still have.
+/// Bytes that rings larger than the default may take of `available` bytes.
 pub(crate) fn spare(available: Option<u64>) -> u64 {
-    (available.unwrap_or(0) / SPARE_PART).min(MOST_SPARE)
+    available.unwrap_or(0) / SPARE_PART
 }
 
 /// A chosen geometry.
@@ -63,8 +66,8 @@ pub struct Plan {
 impl Plan {
     /// Geometries for a target of `threads` threads, the best first; each of them will do. The last
     /// is what frame file and `limits` say. Where the frame file states no slots, larger rings come
-    /// before it, as far as `limits` and `spare` allow, the bytes that may be allocated before a
-    /// frame is written: they take longer bursts, and need to be looked at less often.
+    /// before it, as far as `limits` and `spare`, a number of bytes, allow: they take longer bursts,
+    /// and need to be looked at less often.
     pub fn choices(schema: &Schema, threads: u32, limits: Limits, spare: u64) -> Result<Vec<Self>> {
         let least = Self::new(schema, threads, limits)?;
         let now = least.geometry;
@@ -72,7 +75,7 @@ impl Plan {
             let geometry = Geometry::new(now.stride(), log2, now.rings()).ok()?;
             let plan = Self { geometry, ..least };
             let bytes = geometry.ring_bytes().saturating_mul(now.rings().into());
-            (bytes <= limits.memory && plan.populated() <= spare).then_some(plan)
+            (bytes <= limits.memory.min(spare)).then_some(plan)
         };
         let is_stated = limits.slots.is_some() || schema.states_slots() || least.reduced;
         let most = if is_stated { now.log2_slots() } else { LOG2_AMPLE };
@@ -80,9 +83,14 @@ impl Plan {
         Ok(ample.chain([least]).collect())
     }
 
+    /// Bytes of a ring that are allocated before a frame is written: the more rings, the fewer.
+    pub fn first_bytes(&self) -> u64 {
+        (FIRST_TOTAL / u64::from(self.populate)).clamp(PAGE, FIRST_BYTES)
+    }
+
     /// Bytes that are allocated before a frame is written.
     pub fn populated(&self) -> u64 {
-        self.geometry.ring_bytes().saturating_mul(self.populate.into())
+        self.geometry.ring_bytes().min(self.first_bytes()) * u64::from(self.populate)
     }
 
     /// Chooses a geometry for a target of `threads` threads.
@@ -189,7 +197,7 @@ mod tests {
             let plans = Plan::choices(schema, threads, limits, spare).unwrap();
             plans.iter().map(|it| it.geometry.slots()).collect::<Vec<_>>()
         };
-        let slots = |schema: &Schema, threads, limits| slots_of(schema, threads, limits, 64 << 20);
+        let slots = |schema: &Schema, threads, limits| slots_of(schema, threads, limits, 1 << 30);
         let (limits, unstated) = (Limits::default(), schema(48, 16384));
         assert_eq!(slots(&unstated, 3, limits), [65536, 32768, 16384]);
         let stated = ["slots_stated"].map(|key| (key.to_owned(), true.into())).into();
@@ -198,9 +206,9 @@ mod tests {
         assert_eq!(slots(&schema(48, 4096), 3, limits), [4096]);
         assert_eq!(slots(&unstated, 3, Limits { slots: Some(16384), ..limits }), [16384]);
         assert_eq!(slots(&schema(128, 16384), 3, limits), [32768, 16384], "--memory");
-        assert_eq!(slots(&unstated, 30, limits), [32768, 16384], "a ring for each thread");
-        assert_eq!(slots(&unstated, 60, limits), [16384]);
-        assert_eq!(slots_of(&unstated, 3, limits, spare(Some(512 << 20))), [32768, 16384]);
+        assert_eq!(slots(&unstated, 100, limits), [32768, 16384], "a ring for each thread");
+        assert_eq!(slots(&unstated, 200, limits), [16384]);
+        assert_eq!(slots_of(&unstated, 3, limits, spare(Some(4 << 30))), [32768, 16384]);
         assert_eq!(slots_of(&unstated, 3, limits, spare(None)), [16384]);
         assert_eq!(slots(&unstated, 300, limits), [8192], "as much as fits");
     }

@@ -11,7 +11,7 @@ use ppt_codegen::{Compiled, parse};
 use ppt_dump::{Info, dump_stream};
 use ppt_listener::{EndReason, Feed, Listener, Options, Silence, Source, Unattended};
 use ppt_segment::abi::{PAGE, RING_PITCH};
-use ppt_segment::{Geometry, Identity, RingWriter, Segment};
+use ppt_segment::{FIRST_BYTES, Geometry, Identity, RingWriter, Segment};
 
 const RINGS: u32 = 3;
 const LOG2_SLOTS: u32 = 4;
@@ -47,7 +47,7 @@ pub(crate) fn segment(input: &[u8]) {
     let summary = listener.finish(EndReason::Stopped, String::new(), Vec::new());
     segment.refused();
     for ring in 0..RINGS {
-        segment.populate_ring(ring).unwrap();
+        segment.populate_ring(ring, FIRST_BYTES).unwrap();
     }
     segment.give_back().unwrap();
 

@@ -6,19 +6,25 @@ use std::sync::mpsc::Receiver;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ppt_segment::Segment;
-use ppt_segment::abi::ring_state;
+use ppt_segment::abi::{PAGE, ring_state};
+use ppt_segment::{FIRST_BYTES, RINGS_AHEAD, Segment};
 
 use crate::feed::{Alive, Change};
 use crate::progress::Counters;
 
-/// Free rings whose memory is there before a thread claims them.
-const AHEAD: usize = 2;
 /// From one look for dead owners to the next.
 const ROUND: Duration = Duration::from_secs(1);
 /// Most time of a round: what is not done by then is the next one's. However many threads there are,
 /// no more of a CPU is spent on finding out whether they live.
 const TURN: Duration = Duration::from_millis(2);
+
+/// The first time around in a ring: later ones find its memory there.
+struct Lap {
+    /// The cursor up to which the memory is there, more or less.
+    populated: u64,
+    /// That at the end of the lap.
+    end: u64,
+}
 
 /// The rings of one segment.
 pub(crate) struct Kept {
@@ -31,47 +37,82 @@ pub(crate) struct Kept {
     ahead: Vec<u32>,
     /// The owner and the cursor that a ring had when it was last looked at.
     seen: Vec<(u32, u64)>,
+    /// The first laps of rings that are not populated at once.
+    laps: Vec<Lap>,
     /// The ring that is looked at next.
     at: u32,
 }
 
 impl Kept {
-    /// The first `populated` rings are populated already.
-    pub fn new(part: usize, segment: Arc<Segment>, populated: u32, alive: Option<Alive>) -> Self {
+    /// The first `populated` rings are populated already, and begin at the cursors `first`.
+    pub fn new(
+        part: usize,
+        segment: Arc<Segment>,
+        (populated, first): (u32, &[u64]),
+        alive: Option<Alive>,
+    ) -> Self {
         let rings = segment.geometry().rings();
         // No claim has epoch 0, so nobody is found silent at the first look.
-        let seen = vec![(0, 0); rings as usize];
+        let seen = first.iter().map(|&first| (0, first)).collect();
         let populated = populated.min(rings);
-        Self { part, segment, alive, populated, ahead: Vec::new(), seen, at: 0 }
+        let geometry = segment.geometry();
+        let lap = |&first: &u64| Lap {
+            // At least a page of it.
+            populated: first.saturating_add(PAGE / geometry.stride() as u64),
+            end: first.saturating_add(geometry.slots()),
+        };
+        let is_large = geometry.ring_bytes() > PAGE;
+        let laps = first.iter().filter(|_| is_large).map(lap).collect();
+        Self { part, segment, alive, populated, ahead: Vec::new(), seen, laps, at: 0 }
+    }
+
+    /// Populates what comes next in a ring, in its first lap: as much as for two times the `moved`
+    /// frames that came since the last look, and some.
+    fn stay_ahead(&mut self, ring: u32, tail: u64, moved: u64) {
+        let geometry = self.segment.geometry();
+        let stride = geometry.stride() as u64;
+        let next = 2 * moved.min(geometry.slots());
+        let Some(lap) = self.laps.get_mut(ring as usize) else { return };
+        if lap.populated < lap.end && tail.saturating_add(next) > lap.populated {
+            let ahead = next + FIRST_BYTES / stride;
+            lap.populated = tail.saturating_add(ahead);
+            // Without it, the thread takes page faults, and that is all.
+            let _ = self.segment.populate_ring(ring, ahead * stride);
+        }
     }
 
     /// Populates the next rings that threads will claim: they take the lowest free ones.
     fn populate(&mut self) {
         let is_free = |ring: u32| self.segment.ring(ring).owner().state == ring_state::FREE;
         self.ahead.retain(|&ring| is_free(ring));
-        if self.ahead.len() >= AHEAD {
+        if self.ahead.len() >= RINGS_AHEAD {
             return;
         }
-        self.ahead = (0..self.populated).filter(|&ring| is_free(ring)).take(AHEAD).collect();
-        while self.ahead.len() < AHEAD && self.populated < self.segment.geometry().rings() {
+        self.ahead = (0..self.populated).filter(|&ring| is_free(ring)).take(RINGS_AHEAD).collect();
+        while self.ahead.len() < RINGS_AHEAD && self.populated < self.segment.geometry().rings() {
             if is_free(self.populated) {
                 // Without it, a thread's first frames take page faults, and that is all.
-                let _ = self.segment.populate_ring(self.populated);
+                let _ = self.segment.populate_ring(self.populated, FIRST_BYTES);
                 self.ahead.push(self.populated);
             }
             self.populated += 1;
         }
     }
 
-    /// Looks at the next ring: frees that of a thread that is gone without having freed it.
-    /// Returns whether it did.
-    fn free_dead(&mut self) -> bool {
+    /// Looks at the next ring: has memory ahead of its owner, and frees that of a thread that is gone
+    /// without having freed it. Returns whether it did that.
+    fn look(&mut self) -> bool {
         let number = self.at;
         self.at += 1;
         let ring = self.segment.ring(number);
-        let owner = ring.owner();
-        let now = (owner.epoch, ring.tail());
-        let silent = std::mem::replace(&mut self.seen[number as usize], now) == now;
+        let (owner, tail) = (ring.owner(), ring.tail());
+        let now = (owner.epoch, tail);
+        let before = std::mem::replace(&mut self.seen[number as usize], now);
+        let silent = before == now;
+        if before.1 != tail {
+            self.stay_ahead(number, tail, tail.saturating_sub(before.1));
+        }
+        let ring = self.segment.ring(number);
         if owner.state != ring_state::ACTIVE || !silent {
             return false;
         }
@@ -88,7 +129,7 @@ impl Kept {
 
     /// Whether a round is done with it.
     fn is_done(&self) -> bool {
-        self.alive.is_none() || self.at == self.segment.geometry().rings()
+        self.at == self.segment.geometry().rings()
     }
 }
 
@@ -111,7 +152,7 @@ impl Keeper<'_> {
                 continue;
             };
             while !feed.is_done() {
-                if feed.free_dead() {
+                if feed.look() {
                     self.counters.freed(1);
                 }
                 if self.stop.load(Acquire) || begun.elapsed() >= TURN {
@@ -155,7 +196,10 @@ mod tests {
     use ppt_segment::{Geometry, Identity, RingWriter};
 
     fn segment(rings: u32) -> Arc<Segment> {
-        let geometry = Geometry::new(64, 6, rings).unwrap();
+        segment_of(Geometry::new(64, 6, rings).unwrap())
+    }
+
+    fn segment_of(geometry: Geometry) -> Arc<Segment> {
         let identity = Identity { nonce: 9, schema_hash: 0, geometry };
         let mut key = std::process::id() as u16;
         let random = || {
@@ -176,7 +220,7 @@ mod tests {
     #[test]
     fn two_free_rings_are_ahead() {
         let segment = segment(4);
-        let mut kept = Kept::new(0, segment.clone(), 1, None);
+        let mut kept = Kept::new(0, segment.clone(), (1, &[0; 4]), None);
         kept.populate();
         assert_eq!((kept.populated, &kept.ahead[..]), (2, &[0, 1][..]));
         assert!(segment.ring(0).claim(10) && segment.ring(1).claim(11));
@@ -191,6 +235,32 @@ mod tests {
     }
 
     #[test]
+    fn memory_is_ahead_of_a_ring_until_it_begins_anew() {
+        const SOME: u64 = FIRST_BYTES / 4096;
+        let segment = segment_of(Geometry::new(4096, 10, 1).unwrap());
+        let mut kept = Kept::new(0, segment.clone(), (1, &[0]), Some(Box::new(|_| None)));
+        let mut writer = RingWriter::new(segment.ring(0));
+        let mut after = |frames| {
+            (0..frames).for_each(|_| _ = writer.write([0]));
+            kept.at = 0;
+            assert!(!kept.look());
+            kept.laps[0].populated
+        };
+        assert_eq!(after(0), 1);
+        assert_eq!(after(10), 10 + 20 + SOME);
+        assert_eq!(after(10), 30 + SOME, "there is enough");
+        assert_eq!(after(100), 120 + 200 + SOME);
+        assert_eq!(after(700), 820 + 1400 + SOME, "to the end of the lap");
+        assert_eq!(after(3000), 820 + 1400 + SOME, "it has begun anew");
+
+        // A session that takes over a ring finds its cursor, and nothing that moved.
+        let before = segment.ring(0).tail();
+        let mut kept = Kept::new(0, segment.clone(), (1, &[before]), None);
+        assert!(!kept.look());
+        assert_eq!(kept.laps[0].populated, before + 1);
+    }
+
+    #[test]
     fn only_silent_rings_of_dead_threads_are_freed() {
         let segment = segment(4);
         let alive = |tid| match tid {
@@ -199,7 +269,7 @@ mod tests {
             _ => None,
         };
         let (counters, stop) = (counters(), AtomicBool::new(false));
-        let kept = Kept::new(0, segment.clone(), 4, Some(Box::new(alive)));
+        let kept = Kept::new(0, segment.clone(), (4, &[0; 4]), Some(Box::new(alive)));
         let mut keeper = Keeper { feeds: vec![kept], at: 0, counters: &counters, stop: &stop };
         let mut round = || {
             // However busy the machine is, as many turns as it takes to come around.
@@ -235,8 +305,9 @@ mod tests {
                 Some(false)
             };
             (0..RINGS).for_each(|ring| assert!(segment.ring(ring).claim(10 + ring)));
-            let mut kept = Kept::new(0, segment.clone(), RINGS, Some(Box::new(alive)));
-            (0..RINGS).for_each(|_| assert!(!kept.free_dead()));
+            let mut kept =
+                Kept::new(0, segment.clone(), (RINGS, &[0; RINGS as usize]), Some(Box::new(alive)));
+            (0..RINGS).for_each(|_| assert!(!kept.look()));
             kept.at = 0;
             kept
         };

@@ -219,8 +219,9 @@ impl Listener {
     fn hand_over(&mut self, number: usize, feed: Feed, stamps: Arc<Stamps>) {
         let part = Part::new(self.parts, feed.segment.clone());
         let watched = (feed.segment.clone(), part.seen.clone());
+        let populated = (feed.populated, &feed.first[..]);
+        let kept = Kept::new(part.number, feed.segment, populated, feed.alive);
         let drained = Drained::new(part.number, watched, stamps, feed.first);
-        let kept = Kept::new(part.number, feed.segment, feed.populated, feed.alive);
         self.parts += 1;
         self.feeds[number].parts.push(part);
         // They only hear nothing if they have panicked, which `finish` passes on.

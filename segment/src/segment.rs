@@ -14,8 +14,16 @@ use crate::mapping::Mapping;
 use crate::ring::Ring;
 use crate::{memfd, sysv};
 
-/// Bytes of a ring that are allocated before its owner needs them.
-pub const POPULATED: u64 = 4 << 20;
+/// Most bytes of a ring that are allocated before anybody writes to it: a thread that writes little
+/// needs no more.
+pub const FIRST_BYTES: u64 = 256 << 10;
+/// Free rings of which the first bytes are allocated before a thread claims them.
+pub const RINGS_AHEAD: usize = 2;
+
+/// Giving memory back takes a system call a ring. Of so small rings, where there are so many of them,
+/// it is not worth it: a page or two of each stay in any case.
+const SMALL_RING: u64 = 4 * PAGE;
+const MANY_RINGS: u32 = 1024;
 
 /// A mapped segment.
 #[derive(Debug)]
@@ -292,18 +300,18 @@ impl Segment {
         self.populate(0, self.geometry.slots_offset())
     }
 
-    /// Allocates the pages that the next frames of ring `index` go to: all of a small ring, the
-    /// next [`POPULATED`] bytes of a large one. Further pages cost the writer a fault each.
-    pub fn populate_ring(&self, index: u32) -> io::Result<()> {
+    /// Allocates the pages that the next frames of ring `index` go to: `ahead` bytes, or all of a
+    /// ring that has no more. Further pages cost the writer a fault each.
+    pub fn populate_ring(&self, index: u32, ahead: u64) -> io::Result<()> {
         let (start, bytes) = (self.ring_offset(index), self.geometry.ring_bytes());
-        if bytes <= POPULATED {
+        if bytes <= ahead {
             return self.populate(start, bytes);
         }
         let slot = self.ring(index).tail() % self.geometry.slots();
         let at = slot * self.geometry.stride() as u64;
-        let ahead = POPULATED.min(bytes - at);
-        self.populate(start + at, ahead)?;
-        self.populate(start, POPULATED - ahead)
+        let before = ahead.min(bytes - at);
+        self.populate(start + at, before)?;
+        self.populate(start, ahead - before)
     }
 
     fn populate(&self, offset: u64, length: u64) -> io::Result<()> {
@@ -327,6 +335,15 @@ impl Segment {
         self.give_back_around(&self.tails())
     }
 
+    /// The same of a segment that was new in this session, in which the first `populated` rings were
+    /// populated at the start: rings that were never in use are passed over.
+    pub fn give_back_new(&self, populated: u32) -> io::Result<()> {
+        let rings = self.geometry.rings();
+        let claimed = (0..rings).rfind(|&ring| self.ring(ring).owner().epoch > 0);
+        let used = claimed.map_or(0, |last| last + 1).max(populated) + RINGS_AHEAD as u32;
+        self.give_back_around(&self.tails()[..used.min(rings) as usize])
+    }
+
     /// The same as long as rings are still read, and only if a session has accounted for every frame
     /// in them: whether it has. A frame that is published meanwhile lies where memory is kept.
     pub fn give_back_attended(&self) -> io::Result<bool> {
@@ -343,6 +360,10 @@ impl Segment {
     }
 
     fn give_back_around(&self, tails: &[u64]) -> io::Result<()> {
+        let (rings, bytes) = (tails.len() as u32, self.geometry.ring_bytes());
+        if rings > MANY_RINGS && bytes <= SMALL_RING {
+            return Ok(());
+        }
         let slots = self.geometry.slots();
         let stride = self.geometry.stride() as u64;
         let mut keep: Vec<(u64, u64)> = Vec::with_capacity(2 * tails.len());
@@ -354,7 +375,7 @@ impl Segment {
         }
         keep.sort_unstable();
         let mut from = self.geometry.slots_offset();
-        let end = self.geometry.size();
+        let end = self.ring_offset(rings - 1) + bytes;
         for (start, stop) in keep.into_iter().chain([(end, end)]) {
             if start > from {
                 self.mapping.advise(from, start - from, libc::MADV_REMOVE)?;
@@ -467,7 +488,7 @@ mod tests {
     fn giving_back_keeps_what_a_writer_may_be_in() {
         let segment = create(80);
         segment.populate_headers().unwrap();
-        segment.populate_ring(1).unwrap();
+        segment.populate_ring(1, FIRST_BYTES).unwrap();
         let mut writer = RingWriter::new(segment.ring(1));
         for i in 0..1000 {
             writer.write([i; 7]);
@@ -483,6 +504,23 @@ mod tests {
         let mut buffer = [0; 8];
         let batch = RingReader::new(segment.ring(1), 1000).poll(&mut buffer).unwrap();
         assert_eq!((batch.count, buffer), (1, [1001, 5, 5, 5, 5, 5, 5, 5]));
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "needs shared memory")]
+    fn of_a_new_segment_what_was_used_is_given_back() {
+        let of = |nonce, claimed: u32, populated: u32| {
+            let segment = create(nonce);
+            let mark = |ring| segment.words(segment.ring_offset(ring) + 512 * 64, 1);
+            (0..3).for_each(|ring| mark(ring)[0].store(42, Ordering::Relaxed));
+            (0..claimed).for_each(|ring| assert!(segment.ring(ring).claim(10)));
+            segment.give_back_new(populated).unwrap();
+            [0, 1, 2].map(|ring| mark(ring)[0].load(Ordering::Relaxed))
+        };
+        assert_eq!(of(84, 0, 0), [0, 0, 42], "those ahead, and no more");
+        assert_eq!(of(85, 1, 0), [0, 0, 0]);
+        assert_eq!(of(86, 0, 1), [0, 0, 0]);
+        assert_eq!(of(87, 3, 3), [0, 0, 0]);
     }
 
     #[test]

@@ -174,9 +174,13 @@ impl Attached {
     /// Gives the memory of all its segments back.
     pub(super) fn give_back(&self) {
         let leftovers = self.leftovers.iter().map(|it| &it.segment);
-        for segment in leftovers.chain(self.former()).chain([&self.segment]) {
+        for segment in leftovers.chain(self.former()) {
             let _ = segment.give_back();
         }
+        let _ = match self.adopted || !self.former.is_empty() {
+            true => self.segment.give_back(),
+            false => self.segment.give_back_new(self.plan.populate),
+        };
     }
 
     /// How far this session has stated a ring of its segment before it came to that: rings may

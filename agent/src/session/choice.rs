@@ -95,7 +95,7 @@ pub(super) fn fetch(target: &Target, it: &mut Attached, copy: &ControlCopy) -> R
     it.stage = Stage::Ready;
     for ring in 0..it.plan.populate {
         // Without it, a thread's first frames take page faults, and that is all.
-        let _ = it.segment.populate_ring(ring);
+        let _ = it.segment.populate_ring(ring, it.plan.first_bytes());
     }
     Ok(())
 }

@@ -198,7 +198,7 @@ fn populated(had: Had) -> Result<Had> {
         let fail = |cause| out_of_memory(&had.plan, cause);
         had.segment.populate_headers().map_err(fail)?;
         for ring in 0..had.plan.populate {
-            had.segment.populate_ring(ring).map_err(fail)?;
+            had.segment.populate_ring(ring, had.plan.first_bytes()).map_err(fail)?;
         }
     }
     Ok(had)
