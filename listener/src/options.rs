@@ -12,8 +12,8 @@ use crate::pace::Rate;
 /// How long a ring may go without a look that nothing comes into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Silence {
-    /// As long as a burst of a million frames a second fills no more than half of it: its slots by
-    /// two million, in seconds; no less than 10 ms, and no more than 100 ms, and than
+    /// As long as there is room for a burst of a million frames a second, even if the look comes
+    /// 18 ms late (or half of the ring is filled): 10 to 100 ms, by its slots, and no longer than
     /// [`Options::chunk_age`] allows.
     #[default]
     OfRings,

@@ -58,9 +58,10 @@ impl Pace {
     }
 }
 
-/// Rate of the bursts out of silence that a ring should take to its half while nobody looks: a
-/// million frames a second.
-const BURST: f64 = 2e6;
+/// Frames a second of the bursts out of silence that a ring should take while nobody looks.
+const BURST: f64 = 1e6;
+/// Frames of a burst for which there is room where a look comes late: by 18 ms, or half of the ring.
+const LATE: u64 = 18_000;
 /// However few slots it has, a ring that nothing comes into is not looked at more often.
 const LEAST: Duration = Duration::from_millis(10);
 
@@ -74,7 +75,8 @@ pub(crate) fn longest(slots: u64, options: &Options) -> Duration {
         Silence::Fixed(longest) => longest,
         Silence::OfRings => {
             let most = options.chunk_age.saturating_sub(LEAST).clamp(LEAST, MOST);
-            Duration::from_secs_f64(slots as f64 / BURST).clamp(LEAST, most)
+            let taken = slots - LATE.min(slots / 2);
+            Duration::from_secs_f64(taken as f64 / BURST).clamp(LEAST, most)
         }
     }
 }
@@ -83,7 +85,7 @@ pub(crate) fn longest(slots: u64, options: &Options) -> Duration {
 /// three quarters of it, if it can take one at all.
 pub(crate) fn longest_of_many(slots: u64, options: &Options) -> Duration {
     let (least, most) = (longest(slots, options), longest(u64::MAX, options));
-    let burst = Duration::from_secs_f64(slots as f64 * 1.5 / BURST);
+    let burst = Duration::from_secs_f64(slots as f64 * 0.75 / BURST);
     if burst > LEAST { burst.clamp(least, most.max(least)) } else { most }
 }
 
@@ -120,13 +122,15 @@ impl PeakHold {
         self.unfaded += since.as_secs_f64();
         let shortest = self.shortest.as_secs_f64();
         let longest = longest.as_secs_f64().max(shortest);
-        // While it would not matter, nothing is reckoned with: that is most of the time.
-        if now >= self.peak || self.peak * longest > Self::AIM {
+        // It only fades where it matters: most of the time, nothing has to be reckoned.
+        if now >= self.peak {
+            (self.peak, self.unfaded) = (now, 0.0);
+        } else if self.peak * longest > Self::AIM {
             let faded = self.peak * Self::FADE.powf(self.unfaded / Self::FADE_TIME);
             (self.peak, self.unfaded) = (now.max(faded), 0.0);
         }
         // A peak of 0 divides to infinity, which the clamp takes care of.
-        Duration::from_secs_f64((Self::AIM / self.peak.max(now)).clamp(shortest, longest))
+        Duration::from_secs_f64((Self::AIM / self.peak).clamp(shortest, longest))
     }
 }
 
@@ -248,7 +252,8 @@ mod tests {
         let ms = Duration::from_millis;
         let of = |slots, age| longest(slots, &Options { chunk_age: ms(age), ..Options::default() });
         assert_eq!([2, 1 << 14].map(|slots| of(slots, 250)), [ms(10); 2], "as ever");
-        assert_eq!(of(1 << 16, 250), Duration::from_micros(32_768), "a burst of 1 M/s fills half");
+        assert_eq!(of(1 << 15, 250), Duration::from_micros(16_384), "half");
+        assert_eq!(of(1 << 16, 250), Duration::from_micros(47_536), "room for 18 ms more");
         assert_eq!(of(1 << 26, 250), ms(100));
         assert_eq!(of(1 << 26, 60), ms(50), "in the file in time");
         assert_eq!(of(1 << 26, 35), ms(25), "or in the pipe");

@@ -7,7 +7,7 @@ use ppt_capture::{Cause, Lost};
 use ppt_segment::{Batch, BrokenCursor, Ring, RingReader};
 
 use crate::account::Closing;
-use crate::buffer::{Bytes, FEW_BYTES};
+use crate::buffer::Bytes;
 use crate::chunk::Chunk;
 use crate::owners::Owners;
 use crate::progress::Counters;
@@ -59,8 +59,8 @@ pub(crate) struct RingDrain {
     /// Frames lost right before the next one, which no chunk states yet.
     lost: Lost,
     broken: Option<BrokenCursor>,
-    /// The chunk before the open one was large.
-    fills: bool,
+    /// Frames of the chunk before the open one.
+    usual: u32,
     /// When frames were found in it last, ns of CLOCK_MONOTONIC.
     pub moved_ns: u64,
     /// It is among those that are busy.
@@ -76,7 +76,7 @@ impl RingDrain {
             next: cursor,
             place,
             stamps,
-            fills: false,
+            usual: 0,
             moved_ns: 0,
             is_busy: false,
             is_listed: false,
@@ -123,8 +123,9 @@ impl RingDrain {
         while self.next < until {
             let mut chunk = self.open_chunk(stride, out);
             let wanted = chunk.room(stride, out.full).min((until - self.next) as usize);
-            // A ring that filled much of a chunk does so again.
-            let reserved = if self.fills { chunk.room(stride, out.full) } else { wanted };
+            // As much as the chunk before needed, it will need again.
+            let usual = self.usual.saturating_sub(chunk.count) as usize;
+            let reserved = wanted.max(usual.min(chunk.room(stride, out.full)));
             chunk.reserve(reserved, (stride, out.full), out.queue.pool());
             let count = (out.block / 8 / stride).clamp(1, wanted);
             match reader.poll(chunk.frames.room(count * stride)) {
@@ -278,7 +279,7 @@ impl RingDrain {
             return out.queue.pool().give(chunk.frames);
         }
         let count = u64::from(chunk.count);
-        self.fills = chunk.bytes().len() > FEW_BYTES;
+        self.usual = chunk.count;
         match out.queue.push(chunk) {
             Ok(()) => out.pushed = true,
             Err(chunk) => {
