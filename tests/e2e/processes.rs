@@ -41,6 +41,7 @@ of_both_kinds! {
     ten_thousand_short_threads
     more_threads_than_rings
     storms_of_threads_beyond_the_rings
+    thousands_of_idle_threads
     the_leader_is_gone
 }
 
@@ -202,6 +203,37 @@ fn storms_of_threads_beyond_the_rings(kind: Kind) {
     assert_eq!(rows.len() as u64, account.captured);
     assert!(rows.iter().all(|row| row.ring < 8), "there are 8 rings");
     let case = kind.case(&format!("{threads} threads, {together} at a time, 8 rings"));
+    record("36", &case, written, account, &info, segments_of(&[agent]));
+}
+
+/// How often a process has called read(2).
+fn reads(pid: u32) -> u64 {
+    let io = fs::read_to_string(format!("/proc/{pid}/io")).unwrap();
+    io.lines().find_map(|line| line.strip_prefix("syscr: ")).unwrap().parse().unwrap()
+}
+
+/// Each has a ring that may be a dead thread's, but Ctrl-C does not wait until all are looked at.
+fn thousands_of_idle_threads(kind: Kind) {
+    const THREADS: u64 = 2_000;
+    let bench = flood::build_with("idle_main.c").of(kind);
+    let mut target = bench.start("idle_main", &[&THREADS.to_string()]);
+    let attach = bench.attach(&target, &["--slots", "64"]);
+    let agent = attach.pid();
+    let mut written = target.run();
+    written += target.run();
+    fetched(&attach, 1);
+    let before = reads(agent);
+    attach.signal(libc::SIGINT);
+    wait_until("it ends", || status(agent, "State:").is_none_or(|it| it.starts_with('Z')));
+    let after = reads(agent) - before;
+    assert!(after < THREADS / 4, "{after} reads after Ctrl-C");
+    attach.ended(0);
+    target.finish();
+    let info = bench.info("out.bin");
+    let account = Account::of(&info);
+    account.check(written);
+    assert_eq!((written, account.captured), (2 * THREADS, 2 * THREADS));
+    let case = kind.case(&format!("{THREADS} idle threads"));
     record("36", &case, written, account, &info, segments_of(&[agent]));
 }
 
