@@ -22,6 +22,10 @@ pub struct Amount {
     pub text_seconds: u64,
     /// Attaches in all rounds, for how long they pause a thread.
     pub pauses: usize,
+    /// The most threads, or others, that are watched.
+    pub crowd: u64,
+    /// How long each number of them is.
+    pub growth_ms: u64,
 }
 
 pub struct Bench {
@@ -57,19 +61,26 @@ impl Bench {
         &mut self,
         section: &'static str,
         takes_part: impl Fn(&dyn Peer) -> bool,
+        measure: impl FnMut(&mut Turn) -> Result<()>,
+    ) {
+        self.some_rounds(self.amount.rounds, section, takes_part, measure);
+    }
+
+    /// The same, so many.
+    pub fn some_rounds(
+        &mut self,
+        rounds: usize,
+        section: &'static str,
+        takes_part: impl Fn(&dyn Peer) -> bool,
         mut measure: impl FnMut(&mut Turn) -> Result<()>,
     ) {
         let mut failed: Vec<&str> = Vec::new();
-        for round in 1..=self.amount.rounds {
+        for round in 1..=rounds {
             for peer in self.peers.iter().filter(|it| takes_part(it.as_ref())) {
                 if failed.contains(&peer.name()) {
                     continue;
                 }
-                eprint!(
-                    "\r\x1b[K{section}: round {round} of {}, {}",
-                    self.amount.rounds,
-                    peer.name()
-                );
+                eprint!("\r\x1b[K{section}: round {round} of {rounds}, {}", peer.name());
                 let (place, amount, table) = (&self.place, &self.amount, &mut self.table);
                 let mut turn = Turn { place, peer: peer.as_ref(), amount, table };
                 if let Err(error) = measure(&mut turn) {

@@ -8,6 +8,7 @@ use crate::cost::{COST, KEPT, label};
 use crate::disturbance::{ATTACH, FIRST};
 use crate::floor::{FLOOR, RATIO, THREE, TO_FLOOR};
 use crate::follow::{FOLLOW, STEADY};
+use crate::growth::{GROWTH, cpu_of_idle_threads, stop_with_threads};
 use crate::load::{LOAD, RATES};
 use crate::pause::{PAUSE, longest};
 use crate::table::Table;
@@ -29,6 +30,7 @@ pub fn goals(table: &Table) -> Vec<Goal> {
     let cost = |peer| table.median(COST, &stamped, peer);
     let twice = table.median(COST, &label("on", "stamped", 2), "ppt");
     let load = |rate: usize| table.median(LOAD, RATES[rate].1, "ppt");
+    let grown = |what: &str, size| table.median(GROWTH, what, size);
     let first = table.median(ATTACH, FIRST, "ppt");
     let pause = |peer| table.median(PAUSE, &longest("p99"), peer);
     let text = |peer| table.median(TEXT, "wall", peer);
@@ -73,8 +75,23 @@ pub fn goals(table: &Table) -> Vec<Goal> {
             1.0,
             false,
         ),
-        ("ppt attach at 2,500 frames/s, % of a CPU", load(0), 0.2, false),
-        ("ppt attach at 1,000,000 frames/s, % of a CPU", load(2), 3.0, false),
+        ("ppt attach at 2,500 frames/s, % of a CPU", load(0), 0.15, false),
+        ("ppt attach at 100,000 frames/s, % of a CPU", load(1), 0.45, false),
+        ("ppt attach at 1,000,000 frames/s, % of a CPU", load(2), 2.5, false),
+        (
+            "ppt attach, 10,000 silent threads more, % of a CPU",
+            grown(&cpu_of_idle_threads(), "10000")
+                .zip(grown(&cpu_of_idle_threads(), "1"))
+                .map(|(many, one)| many - one),
+            1.0,
+            false,
+        ),
+        (
+            "from Ctrl-C to the end, 10,000 rings, ms",
+            grown(&stop_with_threads(), "10000"),
+            100.0,
+            false,
+        ),
         (
             "babeltrace2 to text, times ppt dump",
             over(text("lttng-discard"), text("ppt")),

@@ -6,6 +6,7 @@ mod disturbance;
 mod floor;
 mod follow;
 mod goals;
+mod growth;
 mod load;
 mod machine;
 mod page;
@@ -43,7 +44,8 @@ struct Args {
     /// Little of everything: to see whether it runs.
     #[arg(long)]
     quick: bool,
-    /// Quick, and only the floor and what ppt costs; fails if that cannot be measured.
+    /// Quick, and only the floor, what ppt costs, and a little growth; fails if that cannot be
+    /// measured.
     #[arg(long)]
     check: bool,
     /// Measure how cost grows with threads, slots, sizes and buffers instead, and draw it here.
@@ -90,6 +92,8 @@ enum Part {
     Pause,
     /// What ppt loses of bursts, and by the paper's rate.
     Follow,
+    /// How the collector grows: threads, rings, buffers, processes.
+    Growth,
     /// From the output to text.
     Text,
 }
@@ -114,7 +118,7 @@ fn run(args: &Args) -> Result<()> {
     }
     let machine = machine::Machine::this();
     let part = |it| match args.check {
-        true => matches!(it, Part::Floor | Part::Cost),
+        true => matches!(it, Part::Floor | Part::Cost | Part::Growth),
         false if args.scaling.is_some() => false,
         false => args.parts.is_empty() || args.parts.contains(&it),
     };
@@ -139,6 +143,10 @@ fn run(args: &Args) -> Result<()> {
     }
     if part(Part::Follow) {
         follow::measure(&mut bench);
+    }
+    if part(Part::Growth) {
+        growth::build(&bench.place)?;
+        growth::measure(&mut bench);
     }
     if part(Part::Text) {
         text::measure(&mut bench);
@@ -202,6 +210,8 @@ fn amount(args: &Args) -> Amount {
         follow_seconds: 5,
         text_seconds: 10,
         pauses: 200,
+        crowd: 10_000,
+        growth_ms: 2000,
     };
     if args.quick || args.check {
         amount = Amount {
@@ -211,6 +221,8 @@ fn amount(args: &Args) -> Amount {
             follow_seconds: 1,
             text_seconds: 1,
             pauses: 4,
+            crowd: if args.check { 10 } else { 100 },
+            growth_ms: 100,
         };
     }
     if let Some(rounds) = args.rounds {

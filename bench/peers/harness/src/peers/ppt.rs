@@ -45,7 +45,7 @@ impl Peer for Ppt {
 
     fn about(&self) -> String {
         match self {
-            Ppt::Peak => "block form, 16,384 slots a thread (0.75 MiB), ppt attach to a file",
+            Ppt::Peak => "block form, 65,536 slots a thread (3 MiB), ppt attach to a file",
             Ppt::LowPower | Ppt::Paper => {
                 return format!("the same with --rate {}", self.rate());
             }
