@@ -5,12 +5,11 @@
 //! kernel tells time by it: only the kernel has compared the counters of all CPUs, and it turns to
 //! another clock when they part.
 
-use std::fmt;
-
 use ppt_frame_dsl::Schema;
 use ppt_frame_dsl::schema::FieldType;
 use ppt_segment::abi::clock_kind;
 
+use crate::distrust::Distrust;
 use crate::system::System;
 
 /// What the user wants stamps to count.
@@ -50,36 +49,6 @@ impl StampClock {
         match self {
             StampClock::Ticks => "tick",
             StampClock::Monotonic | StampClock::Distrusted(_) => "monotonic",
-        }
-    }
-}
-
-/// Why ticks cannot be trusted.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Distrust {
-    /// The counter's rate follows the CPU's.
-    NotInvariant,
-    /// The kernel tells time by this clock, and not by the counter; or does not say.
-    Clocksource(Option<String>),
-    /// The counter shows what ticks cannot be told from other stamps by.
-    OutOfRange,
-}
-
-impl fmt::Display for Distrust {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Distrust::NotInvariant => {
-                f.write_str("the CPU does not promise that its counter runs at one rate")
-            }
-            Distrust::Clocksource(Some(name)) => write!(
-                f,
-                "the kernel tells time by `{}` and not by the CPU's counter (current_clocksource)",
-                crate::escape::escaped(name)
-            ),
-            Distrust::Clocksource(None) => {
-                f.write_str("the kernel does not say by which clock it tells time")
-            }
-            Distrust::OutOfRange => f.write_str("the CPU's counter has been set to no usual value"),
         }
     }
 }

@@ -5,8 +5,8 @@ use std::io;
 use strum::VariantNames;
 
 use crate::claim::Holder;
-use crate::clock::Distrust;
 use crate::denied::{Denied, Rule};
+use crate::distrust::Distrust;
 
 /// Why a target cannot be attached to, read or let go.
 #[derive(

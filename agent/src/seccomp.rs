@@ -16,17 +16,9 @@
 use std::collections::HashSet;
 use std::os::unix::fs::MetadataExt;
 
+use crate::danger::Danger;
 use crate::system::System;
 use crate::target::Target;
-
-/// What stands in the way.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Danger {
-    /// This thread is in strict mode: anything but read, write and exit ends it.
-    Strict(i32),
-    /// This thread, perhaps among others, has filters that may be the program's own.
-    Filtered(i32),
-}
 
 /// How a thread's system calls are filtered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

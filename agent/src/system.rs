@@ -6,9 +6,9 @@ use std::io::Read;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::clock::Distrust;
 use crate::confined::Confined;
 use crate::counter::Counter;
+use crate::distrust::Distrust;
 use crate::lately::Lately;
 
 /// Roots of procfs and of the running system.

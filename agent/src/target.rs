@@ -17,12 +17,12 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
 use rustix::process::{PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
 
+use crate::danger::Danger;
 use crate::denied::{self, Seen};
 use crate::error::{AgentError, Result};
 use crate::escape::escaped;
 use crate::lately::Lately;
 use crate::memory::Memory;
-use crate::seccomp::Danger;
 use crate::system::System;
 use crate::threads::Threads;
 

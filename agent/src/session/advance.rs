@@ -17,8 +17,9 @@ use super::choice::{fetch, may_fall_over};
 use super::grow::{go_back, let_go};
 use super::mailbox::{give_up_ticks, look, reopen, shut, switched_off};
 use super::prepare::{glance_lately, refuse_filters};
-use crate::clock::{self, Distrust, StampClock};
+use crate::clock::{self, StampClock};
 use crate::control::{ControlCopy, TargetCounters};
+use crate::distrust::Distrust;
 use crate::error::AgentError;
 
 /// What has become of an attached buffer.

@@ -13,11 +13,12 @@ use super::options::{Allow, Options, SegmentChoice};
 use crate::buffer::Buffer;
 use crate::clock;
 use crate::control::ControlCopy;
+use crate::danger::Danger;
 use crate::error::{AgentError, Refusal, Result};
 use crate::plan::Plan;
 use crate::poke::{describe, is_ppt};
 use crate::random::{random, random_nonzero};
-use crate::seccomp::{self, Danger};
+use crate::seccomp;
 use crate::target::Target;
 
 /// What can be told before anything is made. Whether the target's system call filter may end it.

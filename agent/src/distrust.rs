@@ -1,0 +1,33 @@
+//! Why stamps cannot be ticks.
+
+use std::fmt;
+
+/// Why ticks cannot be trusted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Distrust {
+    /// The counter's rate follows the CPU's.
+    NotInvariant,
+    /// The kernel tells time by this clock, and not by the counter; or does not say.
+    Clocksource(Option<String>),
+    /// The counter shows what ticks cannot be told from other stamps by.
+    OutOfRange,
+}
+
+impl fmt::Display for Distrust {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Distrust::NotInvariant => {
+                f.write_str("the CPU does not promise that its counter runs at one rate")
+            }
+            Distrust::Clocksource(Some(name)) => write!(
+                f,
+                "the kernel tells time by `{}` and not by the CPU's counter (current_clocksource)",
+                crate::escape::escaped(name)
+            ),
+            Distrust::Clocksource(None) => {
+                f.write_str("the kernel does not say by which clock it tells time")
+            }
+            Distrust::OutOfRange => f.write_str("the CPU's counter has been set to no usual value"),
+        }
+    }
+}
