@@ -128,9 +128,9 @@ pub(crate) enum Allow {
 /// How often to poll the rings.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Rate {
-    /// Every 0.5 to 10 ms, as the fastest ring needs; remembers peaks.
+    /// Busy rings up to every 0.5 ms, silent ones every 10 to 100 ms; remembers peaks.
     Peak,
-    /// Every 0.5 to 100 ms: wakes up rarely, but may lose a burst after silence.
+    /// Every 0.5 to 100 ms, whatever the slots: wakes up rarely, but may lose a burst after silence.
     LowPower,
     /// Every 10 ms to 2 s, as in the paper; for comparison.
     Paper,

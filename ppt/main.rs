@@ -38,9 +38,9 @@ fn main() -> ExitCode {
     if privileges::borrowed() {
         report::error(
             code::Code::SetUserId,
-            "this ppt is set-user-ID or set-group-ID, and would do for anybody what only its owner \
-             may: clear that bit (chmod ug-s), and use sudo, or give CAP_SYS_PTRACE to a copy that \
-             only a group may run",
+            "this ppt is set-user-ID or set-group-ID, so anybody could use its owner's rights; \
+             clear that bit (chmod ug-s), and use sudo, or give CAP_SYS_PTRACE to a copy that only \
+             a group may run",
         );
         return ExitStatus::FAILED.into();
     }

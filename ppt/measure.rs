@@ -18,7 +18,7 @@ pub(crate) fn size(text: &str) -> Result<u64, String> {
         "M" | "MB" | "MIB" => 20,
         "G" | "GB" | "GIB" => 30,
         "T" | "TB" | "TIB" => 40,
-        _ => return Err("a size is a number with K, M, G or T behind it, such as 256M".into()),
+        _ => return Err("a size is a number followed by K, M, G or T, for example 256M".into()),
     };
     let number: u64 = digits.parse().map_err(|_| "a size is a number, such as 256M")?;
     number.checked_mul(1 << shift).filter(|&it| it > 0).ok_or("that size is not possible".into())
@@ -28,7 +28,7 @@ pub(crate) fn size(text: &str) -> Result<u64, String> {
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     match humantime::parse_duration(text) {
         Ok(duration) if duration > Duration::ZERO => Ok(duration),
-        Ok(_) => Err("a duration is longer than nothing".into()),
+        Ok(_) => Err("a duration must be longer than 0".into()),
         Err(_) => Err("a duration is a number and its unit, such as 8ms, 2s or 1m30s".into()),
     }
 }

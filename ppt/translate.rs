@@ -115,7 +115,7 @@ impl Run<'_> {
             ));
         }
         if file.as_os_str() == "-" {
-            let why = "standard input has no name to call the generated files by";
+            let why = "standard input has no name for the generated files";
             return Err(format!("pptc: {why} (a file called - is ./-)\n"));
         }
         let source = read(file)?;
@@ -168,15 +168,15 @@ impl Run<'_> {
             if place == source {
                 let file = file.display();
                 return Err(format!(
-                    "pptc: {file} would be overwritten by what comes of it: name it {}\n",
+                    "pptc: {file} would be overwritten by the generated file; rename it to {}\n",
                     Path::new(&output.name).with_extension("frame").display()
                 ));
             }
             let first = self.made.entry(place).or_insert_with(|| file.to_owned());
             if whole(first) != source {
                 return Err(format!(
-                    "pptc: {} and {} would both become {}: rename one of them, or give each a \
-                     folder of its own\n",
+                    "pptc: {} and {} would both generate {}; rename one of them, or write to \
+                     different folders\n",
                     first.display(),
                     file.display(),
                     path.display()

@@ -1,5 +1,5 @@
-//! What an attach that failed says: the agent knows what happened and why, and here is what to do,
-//! in the options of the command line.
+//! The messages of an attach that failed. The agent says what happened and why. This module adds
+//! what to do, in options of the command line.
 
 use std::io;
 
@@ -27,26 +27,27 @@ pub(crate) fn message(error: &AgentError) -> String {
 fn remedy(error: &AgentError) -> String {
     match error {
         AgentError::Denied(denied) => of_denied(denied),
-        AgentError::SharesMemory { .. } => ": attach to that".into(),
-        AgentError::Architecture { .. } => ": use the ppt built for it".into(),
+        AgentError::SharesMemory { .. } => "; attach to that process instead".into(),
+        AgentError::Architecture { .. } => "; use a ppt that was built for that architecture".into(),
         AgentError::NoBuffers { .. } => {
             "\n  is the .c file that pptc generated linked into it?".into()
         }
         AgentError::AlreadyAttached { pid, .. } => format!(
-            "; end that one first (`ppt detach {pid}`), or take the buffer over with --allow \
+            "; end that capture first (`ppt detach {pid}`), or take over the buffer with --allow \
              foreign-claim"
         ),
         AgentError::Traced { .. } => {
-            "; ppt does not get in a debugger's way unless told to: --allow traced".into()
-        }
-        AgentError::Seccomp { .. } => {
-            "; if you know that its filter allows shmat, or answers with an error: --allow seccomp \
-             (with --segment memfd it is memfd_create(2))"
+            "; ppt does not interfere with a debugger by default; to attach anyway: --allow traced"
                 .into()
         }
-        AgentError::StrictSeccomp { .. } => "; if it writes no frames: --allow seccomp".into(),
+        AgentError::Seccomp { .. } => {
+            " (with --segment memfd, at memfd_create(2)); if you know that the filter allows that \
+             call or returns an error: --allow seccomp"
+                .into()
+        }
+        AgentError::StrictSeccomp { .. } => "; if this thread writes no frames: --allow seccomp".into(),
         AgentError::IpcNamespace { pid } => format!(
-            ": have it make its own (--segment auto), or run ppt inside: nsenter --ipc --target \
+            "; let it make its own (--segment auto), or run ppt inside: nsenter --ipc --target \
              {pid} ppt attach {pid}"
         ),
         AgentError::StrictOvercommit { pid } => format!(
@@ -55,17 +56,17 @@ fn remedy(error: &AgentError) -> String {
         ),
         AgentError::NotFetched { cause, .. } => format!("\n  {}", of_fetch(cause)),
         AgentError::TableFull { .. } => {
-            "; attach with a geometry that was used before, or restart the program".into()
+            "; use --slots and --memory as in an earlier session, or restart the program".into()
         }
         AgentError::SegmentRefused { cause, refused, .. } => {
             format!("\n  {}", of_segment(cause, *refused))
         }
         AgentError::TicksRefused { .. } => {
-            "\n  leave out `--clock tsc`: stamps are then taken by the monotonic clock".into()
+            "\n  leave out `--clock tsc`; stamps then come from the monotonic clock".into()
         }
         AgentError::TooManyFiles { .. } => {
-            "\n  ppt needs some 20 descriptors, and 8 for each further process: raise the limit \
-             (ulimit -n)"
+            "\n  ppt needs about 20 file descriptors, and 8 for each further process; raise the \
+             limit (ulimit -n)"
                 .into()
         }
         _ => String::new(),
@@ -102,14 +103,14 @@ fn of_rule(rule: &Rule) -> &'static str {
         Rule::Yama(2) => "\n  run ppt with it (sudo ppt …)",
         Rule::User { .. } | Rule::Yama(_) => "",
         Rule::Module(_) => {
-            "\n  look into the audit log (ausearch -m avc), and allow ppt to trace it"
+            "\n  see the audit log (ausearch -m avc), and allow ppt to trace it"
         }
         Rule::Namespace => "\n  run ppt in that namespace, or as root of the machine",
-        Rule::Landlock => "\n  run ppt outside of the sandbox, or the program inside",
-        Rule::Filtered(_) => "\n  run ppt outside of the sandbox that filters its system calls",
+        Rule::Landlock => "\n  run ppt outside the sandbox, or the program inside",
+        Rule::Filtered(_) => "\n  run ppt outside the sandbox that filters its system calls",
         Rule::Unknown(true) => {
-            "\n  the kernel protects this process by a rule of its own, as machines that are run \
-             for others do with their first one; ask whoever runs this machine"
+            "\n  the kernel protects this process by another rule, as hosted machines do for their \
+             first process; ask the operator of this machine"
         }
     }
 }
@@ -117,18 +118,18 @@ fn of_rule(rule: &Rule) -> &'static str {
 fn of_segment(cause: &io::Error, refused: Refusal) -> &'static str {
     match (refused, cause.raw_os_error().map(Errno::from_raw)) {
         (Refusal::Rings, _) => {
-            "there is not enough memory for the rings of the threads that exist; ask for less: \
-             --slots, --memory"
+            "there is not enough memory for the rings of the existing threads; ask for less by \
+             --slots or --memory"
         }
         (Refusal::Room, _) | (Refusal::Segment, Some(Errno::ENOMEM)) => {
-            "there is not enough memory: ask for less by --slots or --memory"
+            "there is not enough memory; ask for less by --slots or --memory"
         }
         (Refusal::Segment, Some(Errno::ENOSPC)) => {
-            "the system's limit of shared memory is reached: see ipcs -lm, kernel.shmmni and \
+            "the system's limit for shared memory is reached; see ipcs -lm, kernel.shmmni and \
              kernel.shmall"
         }
         (Refusal::Segment, Some(Errno::EINVAL)) => {
-            "it is larger than kernel.shmmax allows: ask for less by --slots or --memory"
+            "it is larger than kernel.shmmax allows; ask for less by --slots or --memory"
         }
         (Refusal::Segment, Some(Errno::ENOSYS)) => "this kernel has no System V shared memory",
         (Refusal::Segment, _) => "see shmget(2)",
@@ -138,13 +139,13 @@ fn of_segment(cause: &io::Error, refused: Refusal) -> &'static str {
 fn of_fetch(cause: &io::Error) -> &'static str {
     match cause.raw_os_error().map(Errno::from_raw) {
         Some(Errno::EPERM | Errno::EACCES) => {
-            "pidfd_getfd(2) needs the right to trace the process: the process changed its user, or \
-             ppt gave its privileges up"
+            "pidfd_getfd(2) needs the right to trace the process; either the process changed its \
+             user, or ppt gave up its privileges"
         }
-        Some(Errno::EMFILE) => "ppt has too many open files: see ulimit -n",
+        Some(Errno::EMFILE) => "ppt has too many open files; raise the limit (ulimit -n)",
         Some(Errno::ENOSYS) => "it needs Linux 5.6 or later",
         Some(Errno::EBADF) => "the process has closed it",
-        Some(Errno::ENOMEM) => "there is not enough memory: ask for less by --slots or --memory",
+        Some(Errno::ENOMEM) => "there is not enough memory; ask for less by --slots or --memory",
         _ if cause.kind() == io::ErrorKind::Unsupported => "it needs Linux 5.6 or later",
         _ => "see pidfd_getfd(2)",
     }
@@ -158,11 +159,11 @@ pub(crate) fn found_and_remedy(check: &Check) -> (String, Option<String>) {
         Some(Remedy::Words(words)) => return (found(), Some(words.clone())),
         Some(Remedy::Container) => return (found(), Some(IN_CONTAINER.into())),
         Some(Remedy::TakeOver { pid }) => {
-            let remedy = format!("end that one first (ppt detach {pid}), or --allow foreign-claim");
+            let remedy = format!("end that capture first (ppt detach {pid}), or --allow foreign-claim");
             return (found(), Some(remedy));
         }
         Some(Remedy::SmallerRings) => {
-            return (found(), Some("ask for less: --slots, --memory".into()));
+            return (found(), Some("ask for less by --slots or --memory".into()));
         }
         Some(Remedy::LargerSegments) => {
             return (found(), Some("raise kernel.shmmax, or use --memory or --slots".into()));
@@ -200,7 +201,7 @@ mod tests {
         assert_eq!(denied(Rule::User { theirs: 8, ours: 9 }, false), user);
         let traced = "process 9 traces it; --allow traced attaches beside it";
         assert_eq!(denied(Rule::Traced(9), false), traced);
-        let module = "a security module refused (its label is `a`)\n  look into the audit log \
+        let module = "a security module refused (its label is `a`)\n  see the audit log \
                       (ausearch -m avc), and allow ppt to trace it";
         assert_eq!(denied(Rule::Module("a".into()), false), module);
         let capable = denied(Rule::Unknown(true), false);

@@ -177,11 +177,10 @@ impl fmt::Display for Rule {
                 write!(f, "it belongs to user {theirs}, and ppt runs as user {ours}")
             }
             Rule::NotDumpable => f.write_str(
-                "it is marked not dumpable (it changed its user, or asked for it by \
-                 prctl(PR_SET_DUMPABLE))",
+                "it is not dumpable (it changed its user, or called prctl(PR_SET_DUMPABLE))",
             ),
             Rule::Capabilities(theirs) => {
-                write!(f, "it has capabilities that ppt has not (its CapPrm is {theirs:x})")
+                write!(f, "it has capabilities that ppt does not have (its CapPrm is {theirs:x})")
             }
             Rule::Yama(1) => {
                 f.write_str("kernel.yama.ptrace_scope is 1: only an ancestor may attach")
@@ -201,16 +200,17 @@ impl fmt::Display for Rule {
                 "it is in another user namespace, where the capabilities of ppt do not count",
             ),
             Rule::Landlock => f.write_str(
-                "ppt was started in a sandbox (Landlock), and may trace only what is in it as well",
+                "ppt was started in a sandbox (Landlock), and may trace only processes in the same \
+                 sandbox",
             ),
             Rule::Filtered(errno) => write!(
                 f,
-                "a filter of system calls (seccomp) refuses ptrace(2) to ppt: {}",
+                "a system call filter (seccomp) refuses ptrace(2) to ppt: {}",
                 nix::errno::Errno::from_raw(*errno).desc()
             ),
             Rule::Unknown(privileged) => write!(
                 f,
-                "{}, and none of the rules that can be looked at refused: users, capabilities, user \
+                "{}, and no rule that ppt can check is the cause: users, capabilities, user \
                  namespaces, Yama, security labels, sandboxes of ppt itself",
                 match privileged {
                     true => "ppt has CAP_SYS_PTRACE",

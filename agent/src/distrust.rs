@@ -17,17 +17,17 @@ impl fmt::Display for Distrust {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Distrust::NotInvariant => {
-                f.write_str("the CPU does not promise that its counter runs at one rate")
+                f.write_str("the CPU does not guarantee that its counter runs at a constant rate")
             }
             Distrust::Clocksource(Some(name)) => write!(
                 f,
-                "the kernel tells time by `{}` and not by the CPU's counter (current_clocksource)",
+                "the kernel uses `{}` as its clock, not the CPU's counter (current_clocksource)",
                 crate::escape::escaped(name)
             ),
             Distrust::Clocksource(None) => {
-                f.write_str("the kernel does not say by which clock it tells time")
+                f.write_str("the kernel does not say which clock it uses")
             }
-            Distrust::OutOfRange => f.write_str("the CPU's counter has been set to no usual value"),
+            Distrust::OutOfRange => f.write_str("the CPU's counter has an implausible value"),
         }
     }
 }

@@ -25,13 +25,17 @@ pub enum AgentError {
     KernelThread { pid: i32, comm: String },
     #[error("process {pid} ({comm}) is a zombie: it has ended and waits for its parent {parent}")]
     Zombie { pid: i32, comm: String, parent: i32 },
-    #[error("process {pid} has the memory of process {lender}, which made it by vfork(2)")]
+    #[error("process {pid} shares the memory of process {lender}, which created it by vfork(2)")]
     SharesMemory { pid: i32, lender: i32 },
-    #[error("process {pid} is {found}, and this ppt attaches to {ours} programs only")]
+    #[error("process {pid} is {found}, and this ppt attaches only to {ours} programs")]
     Architecture { pid: i32, found: String, ours: &'static str },
-    #[error("process {pid} was replaced by another between two looks at it: nothing was written")]
+    #[error(
+        "process {pid} was replaced by another process while ppt examined it; nothing was written"
+    )]
     ProcessChanged { pid: i32 },
-    #[error("process {pid} started another program meanwhile (exec): nothing was written")]
+    #[error(
+        "process {pid} started another program (exec) while ppt examined it; nothing was written"
+    )]
     ProgramChanged { pid: i32 },
     #[error("{0}")]
     Denied(#[from] Box<Denied>),
@@ -44,33 +48,33 @@ pub enum AgentError {
     BufferRefused { pid: i32, refused: String },
     #[error("process {pid} has no buffer `{wanted}`; it has: {available}{unsearched}")]
     NoSuchBuffer { pid: i32, wanted: String, available: String, unsearched: String },
-    #[error("buffer {buffer} of process {pid} is attached already, by {holder}")]
+    #[error("buffer {buffer} of process {pid} is already attached by {holder}")]
     AlreadyAttached { pid: i32, buffer: String, holder: Holder },
     #[error("process {pid} is traced by {tracer}")]
     Traced { pid: i32, tracer: String },
     #[error(
-        "process {pid} filters its system calls (seccomp), and shmat(2) may be among those that \
-         end it"
+        "process {pid} filters its system calls (seccomp), and the filter might end it at shmat(2)"
     )]
     Seccomp { pid: i32 },
     #[error(
-        "thread {thread} of process {pid} is in seccomp's strict mode: a first frame of it makes \
-         system calls, and any but read, write and exit ends it"
+        "thread {thread} of process {pid} is in seccomp's strict mode: its first frame would make \
+         system calls, and every call except read, write and exit ends it"
     )]
     StrictSeccomp { pid: i32, thread: i32 },
     #[error(
-        "process {pid} is in another IPC namespace, where segments made here cannot be attached"
+        "process {pid} is in another IPC namespace and cannot map segments that ppt makes"
     )]
     IpcNamespace { pid: i32 },
     #[error(
-        "process {pid} would have to make its segment itself, of memory that this system does not \
-         reserve: with vm.overcommit_memory = 2 a frame could end it"
+        "process {pid} would have to make its segment itself, and this system reserves no memory \
+         for that: with vm.overcommit_memory = 2, a frame could end the process"
     )]
     StrictOvercommit { pid: i32 },
     #[error("the segment of buffer {buffer} that process {pid} made cannot {what}: {cause}")]
     NotFetched { pid: i32, buffer: String, what: &'static str, cause: io::Error },
     #[error(
-        "buffer {buffer} of process {pid} has mapped segments of 8 geometries, and its table is full"
+        "buffer {buffer} of process {pid} has mapped segments of 8 geometries (numbers of slots \
+         and rings), which is the limit"
     )]
     TableFull { pid: i32, buffer: String },
     #[error("cannot make a segment of {bytes} bytes: {cause}")]
@@ -80,20 +84,21 @@ pub enum AgentError {
          {needed} bytes"
     )]
     MemoryTooSmall { buffer: String, limit: u64, rings: u32, needed: u64 },
-    #[error("process {pid}: ticks cannot be trusted: {why}")]
+    #[error("process {pid}: the CPU's counter cannot be trusted: {why}")]
     TicksRefused { pid: i32, why: Distrust },
     #[error("{0}")]
     Geometry(#[from] ppt_segment::geometry::GeometryError),
     #[error("cannot {action} process {pid}: {cause}")]
     System { action: &'static str, pid: i32, cause: io::Error },
-    #[error("cannot look at process {pid}: {cause}")]
+    #[error("cannot examine process {pid}: {cause}")]
     TooManyFiles { pid: i32, cause: io::Error },
     #[error("writing into process {pid} stopped after {written} of {wanted} bytes")]
     PartialWrite { pid: i32, written: usize, wanted: usize },
-    #[error("process {pid} was written to, and read back as something else: {what}")]
+    #[error("process {pid} does not hold what ppt wrote into {what}")]
     ReadBack { pid: i32, what: &'static str },
     #[error(
-        "buffer {buffer} of process {pid} is gone: its library was unloaded. Nothing was written"
+        "buffer {buffer} of process {pid} is gone because its library was unloaded; nothing was \
+         written"
     )]
     Unloaded { pid: i32, buffer: String },
 }

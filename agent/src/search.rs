@@ -205,7 +205,7 @@ impl Target {
     pub fn choose(&self, found: Found, names: &[String]) -> Result<Vec<Buffer>> {
         let pid = self.pid();
         let unsearched = || match &found.unsearched {
-            Some(unsearched) => format!("\n  not searched, for it is too much: {unsearched}"),
+            Some(unsearched) => format!("\n  left out to limit the cost: {unsearched}"),
             None => String::new(),
         };
         if found.buffers.is_empty() {

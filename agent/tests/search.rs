@@ -84,7 +84,7 @@ fn what_is_left_out_is_told() {
     assert!(!left.of_objects && left.bytes == 3 * GIB - 64 * MIB, "{left}");
     let said = target.choose(found, &[]).unwrap_err().to_string();
     let path = files.path("table");
-    let expected = format!("not searched, for it is too much: 3008 MiB of {}", path.display());
+    let expected = format!("left out to limit the cost: 3008 MiB of {}", path.display());
     assert!(said.contains(&expected), "{said}");
 }
 

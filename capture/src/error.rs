@@ -17,7 +17,7 @@ pub enum CaptureError {
     #[strum(serialize = "cannot-read")]
     Io(#[from] io::Error),
     /// Nothing is in it.
-    #[error("the file is empty: the capture was cut off before its first byte, or never begun")]
+    #[error("the file is empty: the capture was cut off before its first byte, or never began")]
     #[strum(serialize = "empty-capture")]
     Empty,
     /// A directory.
@@ -29,7 +29,7 @@ pub enum CaptureError {
     #[strum(serialize = "damaged")]
     Header,
     /// It does not begin like one.
-    #[error("this is not a capture: it does not begin like one")]
+    #[error("this is not a capture: it does not begin with a capture's header")]
     NotACapture,
     /// A later ppt wrote it.
     #[error(
@@ -77,7 +77,7 @@ pub enum DamageKind {
     #[error("the file header is damaged")]
     FileHeader,
     /// Bytes between two chunks.
-    #[error("{bytes} bytes that are no chunk")]
+    #[error("{bytes} bytes that are not a chunk")]
     NotAChunk {
         /// How many, up to the next chunk or the end.
         bytes: u64,
@@ -106,13 +106,13 @@ pub enum DamageKind {
     #[error("{0} chunks are missing")]
     Missing(u64),
     /// A chunk that was there before.
-    #[error("a chunk that was there before")]
+    #[error("a chunk that appears twice")]
     Repeated,
     /// A chunk that comes later than it should; what it holds is used.
-    #[error("a chunk out of its place")]
+    #[error("a chunk in the wrong place")]
     OutOfPlace,
     /// Frames that were there before, or were stated as lost.
-    #[error("frames {first_seq} to {last_seq} of ring {ring} are accounted for already")]
+    #[error("frames {first_seq} to {last_seq} of ring {ring} are already accounted for")]
     Overlap {
         /// The ring.
         ring: u32,

@@ -34,7 +34,7 @@ use crate::source::Source;
 use crate::sources::{SourceInfo, Sources};
 
 const LOSS_STATED_BEFORE: DamageKind =
-    DamageKind::Content("a loss that another chunk states already");
+    DamageKind::Content("a loss that another chunk already records");
 
 /// A capture that is being read.
 pub struct Capture {

@@ -19,17 +19,21 @@ pub enum OutputError {
     #[strum(serialize = "output-in-use")]
     InUse(PathBuf, Holder),
     #[error(
-        "{} is the file that is read: written to, it would be lost; choose another name with -o",
+        "{} is also the input, and writing to it would destroy it; choose another name with -o",
         .0.display()
     )]
     #[strum(serialize = "output-is-input")]
     IsInput(PathBuf),
     #[error("{} is {}; choose another name with -o", .0.display(), .1)]
     NotAFile(PathBuf, &'static str),
-    #[error("{} is not your own file alone; ppt does not overwrite it", .0.display())]
+    #[error(
+        "{} belongs to another user or has several names (hard links), so ppt does not overwrite it",
+        .0.display()
+    )]
     NotYours(PathBuf),
     #[error(
-        "{} can be changed by everybody (its mode is {:o}); choose another folder with -o",
+        "{} is a folder that everybody may write to (its mode is {:o}); choose another folder with \
+         -o",
         .0.display(), .1
     )]
     OpenFolder(PathBuf, u32),

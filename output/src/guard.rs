@@ -17,10 +17,13 @@ use crate::output::Output;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Displaced {
     /// It is empty: it can be begun again, from its start ([`Guarded::again`]).
-    #[error("it was truncated while it was written")]
+    #[error("it was truncated while ppt wrote it")]
     Emptied,
     /// It has another length than what was written: it is not ours alone.
-    #[error("another program changed it while it was written: of {written} bytes it has {found}")]
+    #[error(
+        "another program changed it while ppt wrote it: it should have {written} bytes, and has \
+         {found}"
+    )]
     Changed {
         /// Bytes that were written.
         written: u64,
@@ -28,7 +31,7 @@ pub enum Displaced {
         found: u64,
     },
     /// It has no name any more.
-    #[error("it was removed or replaced while it was written")]
+    #[error("it was removed or replaced while ppt wrote it")]
     Removed,
 }
 

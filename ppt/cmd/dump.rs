@@ -73,7 +73,8 @@ fn finish(name: &str, outcome: &ppt_dump::Outcome) -> ExitStatus {
         report::warning(
             Code::RowsWithoutTime,
             format_args!(
-                "{name}: {} rows are not in the table: nothing in the capture says when they were",
+                "{name}: {} rows are not in the table, because nothing in the capture says when \
+                 they were written",
                 outcome.untimed
             ),
         );
@@ -82,7 +83,8 @@ fn finish(name: &str, outcome: &ppt_dump::Outcome) -> ExitStatus {
         report::warning(
             Code::CutOff,
             format_args!(
-                "{name}: the capture was cut off at byte {offset}; all {} rows before that are here",
+                "{name}: the capture was cut off at byte {offset}; all {} rows before that are in \
+                 the table",
                 outcome.rows
             ),
         );

@@ -68,8 +68,8 @@ fn unknown(typed: &str) -> String {
         None => "`ppt explain` lists them".to_owned(),
     };
     format!(
-        "there is no message called `{}`: {meant}\n  pptc's messages, whose names stand in brackets, \
-         say all at the place itself",
+        "there is no message called `{}`: {meant}\n  the messages of pptc, whose names are in \
+         brackets, are complete as printed",
         ppt_agent::escaped(typed)
     )
 }

@@ -37,7 +37,7 @@ fn capture(args: &args::Run) -> Outcome {
     if options.to_stdout() {
         return Err(Failure::usage(
             Code::StdoutTaken,
-            "stdout is the command's: choose a file for the capture with -o",
+            "the command uses stdout; choose a file for the capture with -o",
         ));
     }
     let wanted =
@@ -94,8 +94,11 @@ impl Run<'_> {
                 return Ok(how);
             }
             if is_news && !self.args.capture.quiet {
-                let its = if processes == 1 { "a process of it goes" } else { "its processes go" };
-                report::note(format_args!("{message}; {its} on, captured until the end or Ctrl-C"));
+                let its = match processes {
+                    1 => "one of its processes continues, captured until its end",
+                    _ => "its processes continue, captured until their end",
+                };
+                report::note(format_args!("{message}; {its} or Ctrl-C"));
             }
         }
     }
@@ -130,9 +133,9 @@ impl Run<'_> {
             self.ok &= live.discard();
             let why = without.map_or_else(
                 || {
-                    "no program that it ran said hello\n  a program does that if it has ppt \
-                     buffers, was built with a pptc that knows `ppt run`, and inherits PPT_RUN or \
-                     PPT_HELLO; `ppt attach` needs none of that"
+                    "no program that it ran reported to ppt\n  a program reports if it has ppt \
+                     buffers, was built with a pptc that supports `ppt run`, and inherits PPT_RUN \
+                     or PPT_HELLO; `ppt attach` needs none of these"
                         .into()
                 },
                 |missing| {
@@ -147,7 +150,8 @@ impl Run<'_> {
         self.ok &= finished.ok;
         for (pid, comm) in finished.still_running {
             report::note(format_args!(
-                "process {pid} ({comm}) goes on without being captured: `ppt attach {pid}`"
+                "process {pid} ({comm}) continues without being captured; to capture it: `ppt \
+                 attach {pid}`"
             ));
         }
     }

@@ -55,8 +55,9 @@ pub(crate) fn processes(which: Which<'_>, buffers: &[String]) -> Result<Vec<Chos
                 (None, true) => Err(Failure::failed(
                     Code::NoSuchName,
                     format!(
-                        "no process is called {name}, by its short name or the file name of its \
-                     program; `ppt list` shows what there is, `--wait-for {name}` waits for one"
+                        "no process is called {name} (by short name, or by file name of the \
+                         program); `ppt list` shows all processes with buffers, `--wait-for \
+                         {name}` waits for one"
                     ),
                 )),
                 (None, false) => Err(Failure::failed(
@@ -77,7 +78,7 @@ pub(crate) fn processes(which: Which<'_>, buffers: &[String]) -> Result<Vec<Chos
                 (true, None) => Err(Failure::failed(
                     Code::NothingToAttach,
                     format!(
-                        "no process that you may look at has {}; `ppt list` shows what there is",
+                        "no process that you may read has {}; `ppt list` shows all buffers",
                         wanted(buffers)
                     ),
                 )),
@@ -197,7 +198,7 @@ impl Seen {
         Err(Failure::failed(
             Code::AmbiguousName,
             format!(
-                "{} processes are called {name}; say which by its number:{}",
+                "{} processes are called {name}; choose one by its pid:{}",
                 self.chosen.len(),
                 lines.collect::<String>()
             ),
@@ -227,7 +228,7 @@ fn left_out(pids: &[i32], buffers: &[String]) {
     report::warning(
         descriptors::no_room(pids[0]).code(),
         format_args!(
-            "{count} more processes have {wanted}, and are left out, for no more than {limit} files \
+            "{count} more processes have {wanted} and are left out, because at most {limit} files \
              may be open (ulimit -n): {}",
             numbers.join(", ")
         ),
@@ -238,7 +239,10 @@ fn left_out(pids: &[i32], buffers: &[String]) {
 pub(crate) fn not_searched(pid: i32, unsearched: &Unsearched) {
     report::warning(
         Code::NotSearched,
-        format_args!("process {pid} was not searched to the end, for it is too much: {unsearched}"),
+        format_args!(
+            "process {pid} was not searched completely; left out to limit the cost: \
+                      {unsearched}"
+        ),
     );
 }
 

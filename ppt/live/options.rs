@@ -80,7 +80,7 @@ pub(crate) fn check_size<'a>(
         return Ok(());
     }
     let message = format!(
-        "--max-size {}: a capture without a single frame takes {}; ask for more",
+        "--max-size {} is too small: a capture without any frame takes {}",
         bytes(max),
         bytes(least)
     );

@@ -62,7 +62,11 @@ impl Outputs {
             invoker: privileges::invoker(),
         };
         if args.rotate.is_some() && args.to_stdout() {
-            return Err(Failure::usage(Code::StdoutTaken, "--rotate makes files; stdout is one"));
+            return Err(Failure::usage(
+                Code::StdoutTaken,
+                "--rotate makes several files, and stdout \
+                                                          is only one",
+            ));
         }
         let path = &args.output;
         let (series, mut first) = match args.rotate {
@@ -149,18 +153,17 @@ impl Outputs {
             Whereabouts::Moved(Some(path)) => Some((
                 Code::OutputMoved,
                 format!(
-                    "{name} is not the file that was written, which was moved to {}: the capture is \
-                     there",
+                    "{name} is not the capture: the capture was moved to {} while ppt wrote it",
                     path.display()
                 ),
             )),
             Whereabouts::Moved(None) => Some((
                 Code::OutputMoved,
-                format!("{name} is not the file that was written: that was moved"),
+                format!("{name} is not the capture: the capture was moved while ppt wrote it"),
             )),
             Whereabouts::Gone => Some((
                 Code::OutputRemoved,
-                format!("{name} was removed or replaced while it was written: the capture is lost"),
+                format!("{name} was removed or replaced while ppt wrote it: the capture is lost"),
             )),
         }
     }
@@ -211,22 +214,23 @@ impl Opened {
             Displaced::Emptied => (
                 Code::OutputTruncated,
                 format!(
-                    "{name} was truncated while it was written: what was captured before is not in it \
-                     any more\n  the capture goes on from the start of the file"
+                    "{name} was truncated while ppt wrote it: it no longer holds the earlier \
+                     frames\n  the capture continues from the start of the file"
                 ),
             ),
             Displaced::Changed { written, found } => (
                 Code::OutputChanged,
                 format!(
-                    "{name} was changed by another program while it was written: of {written} bytes \
-                     it has {found}\n  it is left as it is, and the capture goes on in {next}"
+                    "{name} was changed by another program while ppt wrote it: it should have \
+                     {written} bytes, and has {found}\n  ppt leaves it as it is, and the capture \
+                     continues in {next}"
                 ),
             ),
             Displaced::Removed => (
                 Code::OutputRemoved,
                 format!(
-                    "{name} was removed or replaced while it was written: what was captured before \
-                     went with it\n  the capture goes on in {next}"
+                    "{name} was removed or replaced while ppt wrote it: the earlier frames are \
+                     gone\n  the capture continues in {next}"
                 ),
             ),
         };

@@ -210,7 +210,7 @@ fn cannot_grow(
     target.say("start");
     let said = attach.ended(1);
     let expected =
-        format!("ppt: {capture}: {cause}\n  what was captured before that is in the file\n");
+        format!("ppt: {capture}: {cause}\n  the frames captured before that are in the file\n");
     assert!(said.contains(&expected), "{said}");
     gate_is_off(bench, &target);
     target.say("stop");

@@ -386,7 +386,7 @@ fn a_program_that_never_was_readable() {
     let refused = command.output().unwrap();
     assert_eq!(refused.status.code(), Some(1));
     let said = support::text(&refused.stderr);
-    assert!(said.contains("it is marked not dumpable"), "{said}");
+    assert!(said.contains("it is not dumpable"), "{said}");
     assert!(!bench.path("out.bin").exists());
     let case = "program unreadable (0711) from the start, root";
     capture(&bench, "20", case, target, &bench.path("crew"), &["symtab"]);

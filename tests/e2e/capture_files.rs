@@ -67,12 +67,12 @@ fn unreadable(bench: &Bench, name: &str, expected: &str) {
 fn files_that_are_no_captures() {
     let bench = captured("burst 10", &[]);
     unreadable(&bench, "none.bin", "No such file or directory (os error 2)");
-    let empty = "the file is empty: the capture was cut off before its first byte, or never begun";
+    let empty = "the file is empty: the capture was cut off before its first byte, or never began";
     bench.write("empty.bin", "");
     unreadable(&bench, "empty.bin", empty);
     fs::create_dir(bench.path("folder")).unwrap();
     unreadable(&bench, "folder", "this is a directory, not a capture");
-    let foreign = "this is not a capture: it does not begin like one";
+    let foreign = "this is not a capture: it does not begin with a capture's header";
     bench.write("foreign.bin", &"seqno\tring\ttid\n".repeat(100));
     unreadable(&bench, "foreign.bin", foreign);
     bench.write("short.bin", "PPT");
@@ -132,7 +132,7 @@ fn cut_anywhere_the_rows_before_are_there() {
             assert!(length < 1024, "{length}: {}", ran.stderr);
             continue;
         }
-        let count = |rows: usize| format!("all {rows} rows before that are here\n");
+        let count = |rows: usize| format!("all {rows} rows before that are in the table\n");
         let cut = "ppt: cut.bin: the capture was cut off at byte {};";
         assert_said(&ran.stderr, &format!("{cut} {}", count(rows)));
         let info = bench.ppt(&["info", "cut.bin"]);
@@ -184,10 +184,11 @@ fn a_capture_can_be_read_while_it_is_being_written() {
         let ran = when_in_the_file(&bench, total);
         assert!(ran.stdout.starts_with(&so_far));
         so_far = ran.stdout;
-        let cut = "ppt: out.bin: the capture was cut off at byte {}; all {} rows before that are";
+        let cut =
+            "ppt: out.bin: the capture was cut off at byte {}; all {} rows before that are in";
         assert_said(
             &ran.stderr,
-            &format!("{cut} here\n").replacen("{} rows", &format!("{total} rows"), 1),
+            &format!("{cut} the table\n").replacen("{} rows", &format!("{total} rows"), 1),
         );
         assert_eq!(ran.status.code(), Some(0));
     }

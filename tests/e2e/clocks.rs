@@ -94,7 +94,7 @@ fn as_it_is(bench: &Bench, mut target: Target) {
         go(&mut target, 150);
         let said = attach.stop();
         let info = bench.info(capture);
-        let said_so = if clock == "tick" { "truth: stamps are ticks" } else { "as asked for" };
+        let said_so = if clock == "tick" { "truth: stamps are ticks" } else { "as requested" };
         if clock == "tick" && info["buffers"][0]["clock"] == "monotonic" {
             eprintln!("skipped: ticks cannot be trusted here");
             check(bench, capture, 150, error_of(&info, "monotonic"));
@@ -317,7 +317,8 @@ fn where_ticks_cannot_be_trusted() {
     fs::write(clocksource, "hpet\n").unwrap();
     let refused = open(&target, &system, ClockChoice::Ticks).unwrap_err().to_string();
     assert!(
-        refused.contains("ticks cannot be trusted: the kernel tells time by `hpet`"),
+        refused
+            .contains("the CPU's counter cannot be trusted: the kernel uses `hpet` as its clock"),
         "{refused}"
     );
     let inside = Inside::attach(&bench, &target, &system, transformed);

@@ -42,8 +42,8 @@ fn says(message: &[&str], quote: &str) -> bool {
 
 #[test]
 fn quotes_are_held_against_messages() {
-    let traced = "ppt: process 7 is traced by process 8 (gdb); ppt does not get in a debugger's way \
-                  unless told to: --allow traced";
+    let traced = "ppt: process 7 is traced by process 8 (gdb); ppt does not interfere with a \
+                  debugger by default; to attach anyway: --allow traced";
     let said = format!("attached: pid 7\n{traced}\n  more: ppt explain traced\n");
     assert_eq!(explained(&said), format!("attached: pid 7\n{traced}\n"));
     let wrong = said.replace("does not", "will not");

@@ -27,9 +27,9 @@ fn filter(target: &mut Target, how: &str) {
 
 fn seccomp(pid: u32) -> String {
     format!(
-        "ppt: process {pid} filters its system calls (seccomp), and shmat(2) may be among those \
-         that end it; if you know that its filter allows shmat, or answers with an error: --allow \
-         seccomp (with --segment memfd it is memfd_create(2))\n"
+        "ppt: process {pid} filters its system calls (seccomp), and the filter might end it at \
+         shmat(2) (with --segment memfd, at memfd_create(2)); if you know that the filter allows \
+         that call or returns an error: --allow seccomp\n"
     )
 }
 
@@ -55,9 +55,9 @@ fn refused(how: &str, expected: impl Fn(u32) -> String) {
 fn a_thread_in_strict_mode_is_refused() {
     refused("strict", |pid| {
         format!(
-            "ppt: thread {{}} of process {pid} is in seccomp's strict mode: a first frame of it makes \
-             system calls, and any but read, write and exit ends it; if it writes no frames: \
-             --allow seccomp\n"
+            "ppt: thread {{}} of process {pid} is in seccomp's strict mode: its first frame would \
+             make system calls, and every call except read, write and exit ends it; if this thread \
+             writes no frames: --allow seccomp\n"
         )
     });
 }
@@ -92,7 +92,7 @@ fn a_filter_that_comes_after_the_first_frame_stands_in_nobodys_way() {
     filter(&mut target, "kill");
     written += tell(&mut target, "thread") + tell(&mut target, "go");
     // Larger rings would have to be mapped: they stay.
-    let why = attach.stderr.wait_for("ppt: rings of flood are too small, and stay at 64 slots: ");
+    let why = attach.stderr.wait_for("ppt: rings of flood are too small but stay at 64 slots: ");
     assert!(why.contains("filters its system calls (seccomp)"), "{why}");
     written += tell(&mut target, "thread") + tell(&mut target, "go");
     let said = attach.stop();

@@ -203,7 +203,7 @@ fn what_has_its_parents_memory_is_left_alone() {
         let ran = bench.ppt(command);
         assert_eq!(ran.code(), 1, "{ran:?}");
         let parent =
-            format!("process {lodgers} has the memory of process {},", family.target.pid());
+            format!("process {lodgers} shares the memory of process {},", family.target.pid());
         assert!(ran.stderr.contains(&parent), "{ran:?}");
     }
     family.write(1000);
@@ -234,7 +234,7 @@ fn more_children_than_files_may_be_open() {
     let (written, agent) = (family.written, attach.pid());
     let said = attach.stop();
     let others = 40 - captured;
-    assert!(said.contains("was not captured: cannot look at process "), "{said}");
+    assert!(said.contains("was not captured: cannot examine process "), "{said}");
     assert!(said.contains(&format!("and {} more", others - 9)), "{others} of {said}");
     let info = bench.info("out.bin");
     let account = Account::of(&info);
@@ -244,7 +244,7 @@ fn more_children_than_files_may_be_open() {
     let mut command = limited(&["attach", "--follow", "--slots", "64", "--force", &pid]);
     command.args(["-d", "1s"]);
     let said = Attach::start(command).ended(0);
-    assert!(said.contains("more processes have ppt buffers, and are left out"), "{said}");
+    assert!(said.contains("more processes have ppt buffers and are left out"), "{said}");
     family.target.finish();
     wait_until("no segment is left", || segments_of(&[agent]) == 0);
     let case = "attach --follow: more children than files may be open";
@@ -486,6 +486,6 @@ fn a_program_that_lost_its_environment() {
     target.close();
     assert!(target.wait().success());
     let said = stderr.rest();
-    assert!(said.contains("said no hello: its first "), "{said}");
+    assert!(said.contains("did not report to ppt: its first "), "{said}");
     assert_eq!(Account::of(&bench.info("out.bin")).captured, 0);
 }

@@ -133,7 +133,8 @@ fn rule_2_a_cursor_that_no_writer_moves_closes_its_ring_alone() {
         attach.signal(libc::SIGINT);
         let said = attach.ended(1);
         let expected = format!(
-            "ppt: ring 0 was given up: its cursor went from 100 to {to}, which no writer does"
+            "ppt: ring 0 was given up: its cursor went from 100 to {to}: the shared memory is \
+             probably corrupted"
         );
         assert!(said.lines().any(|line| line == expected), "{said}");
         // What was drained before is there, and all of the other ring.

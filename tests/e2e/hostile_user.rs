@@ -68,7 +68,8 @@ fn rule_i_an_output_is_a_new_file_or_ones_own() {
     fs::hard_link(bench.path("old.bin"), bench.path("hard")).unwrap();
     refused(
         &["-o", "hard", "--force"],
-        "hard is not your own file alone; ppt does not overwrite it",
+        "hard belongs to another user or has several names (hard links), so ppt does not overwrite \
+         it",
     );
     assert!(Command::new("mkfifo").arg(bench.path("fifo")).status().unwrap().success());
     refused(&["-o", "fifo", "--force"], "fifo is a FIFO; choose another name with -o");
@@ -79,7 +80,8 @@ fn rule_i_an_output_is_a_new_file_or_ones_own() {
     fs::set_permissions(bench.path("folder"), fs::Permissions::from_mode(0o777)).unwrap();
     refused(
         &["-o", "folder/out.bin"],
-        "folder can be changed by everybody (its mode is 777); choose another folder with -o",
+        "folder is a folder that everybody may write to (its mode is 777); choose another folder \
+         with -o",
     );
     if is_root() {
         fs::set_permissions(bench.path("folder"), fs::Permissions::from_mode(0o755)).unwrap();
@@ -123,7 +125,8 @@ fn rule_i_an_output_is_where_one_may_write() {
     fs::set_permissions(bench.path("theirs.bin"), fs::Permissions::from_mode(0o666)).unwrap();
     assert_eq!(
         refused_to_nobody(&bench, pid, &["-o", "theirs.bin", "--force"]),
-        "ppt: theirs.bin is not your own file alone; ppt does not overwrite it"
+        "ppt: theirs.bin belongs to another user or has several names (hard links), so ppt does \
+         not overwrite it"
     );
     assert_eq!(fs::read_to_string(bench.path("theirs.bin")).unwrap(), "root's");
     assert_eq!(page(&mut target), before);
@@ -170,9 +173,9 @@ fn rule_iii_a_set_user_id_ppt_does_nothing() {
     assert_eq!(output.status.code(), Some(1));
     assert_said(
         &text(&output.stderr),
-        "ppt: this ppt is set-user-ID or set-group-ID, and would do for anybody what only its \
-         owner may: clear that bit (chmod ug-s), and use sudo, or give CAP_SYS_PTRACE to a copy \
-         that only a group may run\n",
+        "ppt: this ppt is set-user-ID or set-group-ID, so anybody could use its owner's rights; \
+         clear that bit (chmod ug-s), and use sudo, or give CAP_SYS_PTRACE to a copy that only a \
+         group may run\n",
     );
     assert_eq!(page(&mut target), before);
     target.finish();
@@ -404,13 +407,13 @@ fn rule_vii_a_capture_of_somebody_elses_is_read_without_rights_and_not_believed(
     let cut = whole[..300].to_vec();
     for (bytes, code, expected) in [
         (flipped, 1, "at byte 0: the file header is damaged"),
-        (text, 1, "this is not a capture: it does not begin like one"),
+        (text, 1, "this is not a capture: it does not begin with a capture's header"),
         (
             header,
             1,
             "the capture is cut off or damaged in its first bytes: nothing can be found in it",
         ),
-        (cut, 0, "the capture was cut off at byte 256; all 0 rows before that are here"),
+        (cut, 0, "the capture was cut off at byte 256; all 0 rows before that are in the table"),
     ] {
         theirs(&bytes);
         let ran = bench.ppt(&["dump", "theirs.bin"]);

@@ -293,7 +293,8 @@ fn the_target_executes_another_program_at_any_system_call(kind: Kind) {
         } else {
             assert_eq!(code, Some(1), "call {at}: {said}");
             let program_changed = format!(
-                "ppt: process {pid} started another program meanwhile (exec): nothing was written"
+                "ppt: process {pid} started another program (exec) while ppt examined it; nothing \
+                 was written"
             );
             let none = format!("ppt: process {pid} has no ppt buffers");
             changed += u64::from(said.contains(&program_changed));

@@ -123,7 +123,7 @@ fn a_program_with_capabilities_is_refused_to_its_user() {
         &said,
         &format!(
             "ppt: no permission to attach to process {pid} (steady): it has capabilities that ppt \
-             has not (its CapPrm is 400)\n  run ppt with CAP_SYS_PTRACE (sudo ppt …)"
+             does not have (its CapPrm is 400)\n  run ppt with CAP_SYS_PTRACE (sudo ppt …)"
         ),
     );
     assert!(!gate(&mut target));

@@ -160,8 +160,8 @@ fn as_many_as_files_may_be_open() {
     let (what, pids) = line.rsplit_once(": ").unwrap();
     let rest = ALL - attached;
     let expected = format!(
-        "ppt: {rest} more processes have ppt buffers, and are left out, for no more than 100 files \
-         may be open (ulimit -n)"
+        "ppt: {rest} more processes have ppt buffers and are left out, because at most 100 files may \
+         be open (ulimit -n)"
     );
     assert_eq!(what, expected);
     let pids: Vec<u32> = pids.split(", ").map(|pid| pid.parse().unwrap()).collect();

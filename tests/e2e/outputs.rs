@@ -55,7 +55,7 @@ fn burst(target: &mut Target, count: u32, bench: &Bench, capture: &str) {
 }
 
 const READ: &str =
-    "is the file that is read: written to, it would be lost; choose another name with -o";
+    "is also the input, and writing to it would destroy it; choose another name with -o";
 
 #[test]
 fn a_dump_does_not_overwrite_what_it_reads() {
@@ -771,12 +771,12 @@ fn a_part_that_is_taken_away_while_it_is_written() {
     fs::rename(bench.path("theirs"), bench.path("out.000001.bin")).unwrap();
     target.say("burst 10");
     target.written();
-    attach.stderr.wait_for("  the capture goes on in out.000003.bin");
+    attach.stderr.wait_for("  the capture continues in out.000003.bin");
     burst(&mut target, 10, &bench, "out.000003.bin");
     File::create(bench.path("out.000003.bin")).unwrap();
     target.say("burst 10");
     target.written();
-    attach.stderr.wait_for("  the capture goes on from the start of the file");
+    attach.stderr.wait_for("  the capture continues from the start of the file");
     attach.signal(libc::SIGINT);
     attach.ended(1);
     assert_eq!(files(&bench), ["out.000001.bin", "out.000002.bin", "out.000003.bin"]);
@@ -802,7 +802,7 @@ fn standard_output_that_is_truncated_while_it_is_written() {
         File::create(bench.path("out.bin")).unwrap();
         target.say("burst 10");
         target.written();
-        attach.stderr.wait_for("ppt: stdout was truncated while it was written");
+        attach.stderr.wait_for("ppt: stdout was truncated while ppt wrote it");
         attach.signal(libc::SIGINT);
         attach.ended(1);
         let last = before.last().unwrap();
@@ -835,7 +835,7 @@ fn a_file_that_is_removed_where_no_other_can_be_made() {
     fs::remove_file(theirs.join("out.bin")).unwrap();
     mode(0o755);
     let said = attach.ended(1);
-    let expected = "ppt: theirs/out.bin: it was removed or replaced while it was written, and there \
+    let expected = "ppt: theirs/out.bin: it was removed or replaced while ppt wrote it, and there \
                     is no other file: cannot write theirs/out.";
     assert!(said.contains(expected), "{said}");
     assert!(!crate::steady::gate(&mut target));
@@ -859,8 +859,7 @@ fn a_size_without_room_for_one_frame_is_a_mistake_of_usage() {
     let pid = target.pid().to_string();
     let page = crate::steady::page(&mut target);
     let ran = bench.ppt(&["attach", &pid, "--max-size", "1"]);
-    let expected =
-        "ppt: --max-size 1 B: a capture without a single frame takes {} KiB; ask for more\n";
+    let expected = "ppt: --max-size 1 B is too small: a capture without any frame takes {} KiB\n";
     assert_said(&ran.stderr, expected);
     assert_eq!((ran.code(), files(&bench).len()), (2, 0));
     let ran = bench.ppt(&["run", "--max-size", "1K", "--", "true"]);

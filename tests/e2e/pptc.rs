@@ -231,8 +231,8 @@ fn two_files_never_become_one() {
         bench.write(&format!("{folder}/a.frame"), GOOD);
     }
     let both = ["left/a.frame", "right/a.frame"];
-    let why = "pptc: left/a.frame and right/a.frame would both become out/a.h: rename one of them, \
-               or give each a folder of its own\n";
+    let why = "pptc: left/a.frame and right/a.frame would both generate out/a.h; rename one of \
+               them, or write to different folders\n";
     said(&pptc(&bench, &[&both[..], &["-o", "out"]].concat()), 1, "", why);
     said(&pptc(&bench, &both), 0, "", "");
     said(&pptc(&bench, &["left/a.frame", "./left/a.frame", "-o", "out"]), 0, "", "");
@@ -247,7 +247,7 @@ fn what_pptc_did_not_write_is_kept() {
     said(&pptc(&bench, &["a.frame"]), 1, "", why);
     assert_eq!(files(&bench, ""), ["a.c", "a.frame"]);
     bench.write("b.h", GOOD);
-    let why = "pptc: b.h would be overwritten by what comes of it: name it b.frame\n";
+    let why = "pptc: b.h would be overwritten by the generated file; rename it to b.frame\n";
     said(&pptc(&bench, &["b.h"]), 1, "", why);
     assert_eq!(fs::read_to_string(bench.path("b.h")).unwrap(), GOOD);
 }
@@ -260,7 +260,7 @@ fn what_is_no_file() {
     for (file, why) in [
         ("fifo.frame", "fifo.frame is a pipe: generated files are named after a frame file"),
         ("/dev/null", "/dev/null is a device: generated files are named after a frame file"),
-        ("-", "standard input has no name to call the generated files by (a file called - is ./-)"),
+        ("-", "standard input has no name for the generated files (a file called - is ./-)"),
     ] {
         said(&pptc(&bench, &[file]), 1, "", &format!("pptc: {why}\n"));
     }

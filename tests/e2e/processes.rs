@@ -177,8 +177,8 @@ fn more_threads_than_rings(kind: Kind) {
     );
     assert_eq!(
         lines.last().unwrap(),
-        &"ppt: more threads wrote at once than there were rings: attach again, now that they are \
-          running, and there will be a ring for each"
+        &"ppt: more threads wrote at once than there were rings; attach again while they run, and \
+          each gets a ring"
     );
     record("44", &kind.case("8 threads, 3 rings"), written, account, &info, segments_of(&[agent]));
 }

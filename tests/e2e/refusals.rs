@@ -112,9 +112,9 @@ fn a_program_that_is_not_dumpable() {
     assert_eq!(
         refused_to_nobody(&bench, pid, &[]),
         format!(
-            "ppt: no permission to attach to process {pid} (steady): it is marked not dumpable (it \
-             changed its user, or asked for it by prctl(PR_SET_DUMPABLE))\n  run ppt with \
-             CAP_SYS_PTRACE (sudo ppt …)"
+            "ppt: no permission to attach to process {pid} (steady): it is not dumpable (it \
+             changed its user, or called prctl(PR_SET_DUMPABLE))\n  run ppt with CAP_SYS_PTRACE \
+             (sudo ppt …)"
         )
     );
     assert_eq!(page(&mut target), before);
@@ -159,8 +159,8 @@ fn from_a_sandbox() {
     let mut command = bench.command(ppt());
     // SAFETY: the same.
     unsafe { command.pre_exec(sandboxed) };
-    let rule = "ppt was started in a sandbox (Landlock), and may trace only what is in it as well\n  \
-                run ppt outside of the sandbox, or the program inside";
+    let rule = "ppt was started in a sandbox (Landlock), and may trace only processes in the same \
+                sandbox\n  run ppt outside the sandbox, or the program inside";
     refused_by(&bench, command, rule);
 }
 
@@ -190,8 +190,9 @@ fn attached_already() {
         pid,
         &["-o", "second.bin"],
         &format!(
-            "buffer steady of process {pid} is attached already, by ppt with pid {agent}, started {{}} s \
-             ago; end that one first (`ppt detach {pid}`), or take the buffer over with --allow foreign-claim"
+            "buffer steady of process {pid} is already attached by ppt with pid {agent}, started \
+             {{}} s ago; end that capture first (`ppt detach {pid}`), or take over the buffer with \
+             --allow foreign-claim"
         ),
     );
     assert!(!bench.path("second.bin").exists());
@@ -212,8 +213,8 @@ fn traced(bench: &Bench, mut target: Target, tracer: &mut Tracer, name: &str) {
         pid,
         &[],
         &format!(
-            "process {pid} is traced by process {by} ({name}); ppt does not get in a debugger's \
-             way unless told to: --allow traced"
+            "process {pid} is traced by process {by} ({name}); ppt does not interfere with a \
+             debugger by default; to attach anyway: --allow traced"
         ),
     );
     assert!(!bench.path("out.bin").exists());
@@ -323,8 +324,8 @@ fn a_32_bit_program() {
     };
     let pid = child.id();
     let expected = format!(
-        "process {pid} is a 32-bit program of ELF machine 3, and this ppt attaches to x86-64 \
-         programs only: use the ppt built for it"
+        "process {pid} is a 32-bit program of ELF machine 3, and this ppt attaches only to x86-64 \
+         programs; use a ppt that was built for that architecture"
     );
     let ran = bench.ppt(&["attach", &pid.to_string()]);
     child.kill().unwrap();
@@ -348,9 +349,9 @@ fn limits_of_shared_memory() {
         pid,
         &["--segment", "sysv"],
         &format!(
-            "process {pid} is in another IPC namespace, where segments made here cannot be \
-             attached: have it make its own (--segment auto), or run ppt inside: nsenter --ipc \
-             --target {pid} ppt attach {pid}"
+            "process {pid} is in another IPC namespace and cannot map segments that ppt makes; let \
+             it make its own (--segment auto), or run ppt inside: nsenter --ipc --target {pid} ppt \
+             attach {pid}"
         ),
     );
     let inside = |script: &str| {
@@ -401,8 +402,9 @@ fn too_few_descriptors() {
         assert_said(
             &said,
             &format!(
-                "ppt: cannot look at process {pid}: Too many open files (os error 24)\n  ppt needs \
-                 some 20 descriptors, and 8 for each further process: raise the limit (ulimit -n)\n"
+                "ppt: cannot examine process {pid}: Too many open files (os error 24)\n  ppt needs \
+                 about 20 file descriptors, and 8 for each further process; raise the limit \
+                 (ulimit -n)\n"
             ),
         );
         assert_eq!(code, Some(1));

@@ -236,9 +236,9 @@ fn the_edge_of_the_gate() {
 /// What `{}` stands for is how long ago it started.
 fn already(target: u32, holder: u32) -> String {
     format!(
-        "ppt: buffer flood of process {target} is attached already, by ppt with pid {holder}, \
-         started {{}} s ago; end that one first (`ppt detach {target}`), or take the buffer over \
-         with --allow foreign-claim"
+        "ppt: buffer flood of process {target} is already attached by ppt with pid {holder}, \
+         started {{}} s ago; end that capture first (`ppt detach {target}`), or take over the \
+         buffer with --allow foreign-claim"
     )
 }
 
@@ -521,8 +521,9 @@ fn a_ninth_geometry_is_refused(kind: Kind) {
     let pid = target.pid();
     let ninth = bench.ppt(&["attach", &pid.to_string(), "-o", "9.bin", "--slots", &slots[8]]);
     let expected = format!(
-        "ppt: buffer flood of process {pid} has mapped segments of 8 geometries, and its table is \
-         full; attach with a geometry that was used before, or restart the program\n"
+        "ppt: buffer flood of process {pid} has mapped segments of 8 geometries (numbers of slots \
+         and rings), which is the limit; use --slots and --memory as in an earlier session, or \
+         restart the program\n"
     );
     assert_eq!((ninth.code(), explained(&ninth.stderr)), (1, expected));
     assert!(!bench.path("9.bin").exists());

@@ -59,7 +59,7 @@ fn proc_mount(system: &System) -> Check {
     let options = proc.map_or(String::new(), |it| it[3].clone());
     let hidden = options.split(',').find_map(|it| it.strip_prefix("hidepid="));
     match hidden {
-        None | Some("0" | "off") => Check::good(name, "every process is to be seen"),
+        None | Some("0" | "off") => Check::good(name, "all processes are visible"),
         Some(how) if denied::has_cap_sys_ptrace(system) => {
             Check::good(name, format!("hidepid={how}, which CAP_SYS_PTRACE sees through"))
         }
@@ -107,8 +107,9 @@ fn security_modules(system: &System, trials: &Trials) -> Check {
             .code(Rule::Module(String::new()));
     }
     if trials.landlock > 0 {
-        let found = "ppt was started in a sandbox (Landlock): it may trace only what is in it too";
-        let remedy = "run ppt outside of the sandbox";
+        let found = "ppt was started in a sandbox (Landlock) and may trace only processes in the \
+                     same sandbox";
+        let remedy = "run ppt outside the sandbox";
         return Check::note(name, found).remedy(remedy).code(Rule::Landlock);
     }
     if let Some(label) = denied::security_module(system, "self") {
@@ -140,12 +141,12 @@ fn system_calls(system: &System, trials: &Trials) -> Check {
     let status = system.proc_text("self/status").unwrap_or_default();
     let filter = status.lines().find_map(|line| line.strip_prefix("Seccomp:")).map(str::trim);
     let filtered = match filter {
-        Some("2") => "a filter (seccomp) is on ppt",
-        _ => "nothing filters those of ppt",
+        Some("2") => "a filter (seccomp) applies to ppt",
+        _ => "no filter applies to ppt",
     };
     let help = match denied::in_container(system) {
         true => Remedy::Container,
-        false => "run ppt outside of the sandbox that filters its system calls".into(),
+        false => "run ppt outside the sandbox that filters its system calls".into(),
     };
     match (trials.ptrace, trials.writev) {
         (Some(errno), _) => {
@@ -157,7 +158,7 @@ fn system_calls(system: &System, trials: &Trials) -> Check {
             format!("{filtered}: process_vm_writev(2) is refused: {}", errno.desc()),
         )
         .remedy("/proc/PID/mem is used; where that is forbidden, too, nothing can be written"),
-        (None, None) => Check::good(name, format!("{filtered}; those that matter were tried")),
+        (None, None) => Check::good(name, format!("{filtered}; ppt tried the calls that it needs")),
     }
 }
 
@@ -169,7 +170,7 @@ fn shared_memory(system: &System, trials: &Trials) -> Check {
             Some(nix::errno::Errno::EINVAL) => "raise kernel.shmmax",
             _ => "see shmget(2)",
         };
-        return Check::problem(name, format!("no segment can be made: {cause}"))
+        return Check::problem(name, format!("cannot make a segment: {cause}"))
             .remedy(help)
             .code(Failing::SegmentRefused);
     }
@@ -193,7 +194,7 @@ fn memory(system: &System) -> Check {
             Check::note("memory", found).remedy(Remedy::LowerBound)
         }
         Some(bytes) => Check::good("memory", format!("{} MiB are available", bytes >> 20)),
-        None => Check::note("memory", "what is available cannot be read"),
+        None => Check::note("memory", "the available memory cannot be read"),
     }
 }
 
@@ -206,7 +207,7 @@ fn clock(system: &System) -> Check {
     let check = Check::new(verdict, "clock", format!("the clock source is {source}"));
     match verdict {
         Verdict::Note => check.remedy(
-            "reading the time enters the kernel with it: times in frames cost the program more",
+            "with it, reading the time enters the kernel, so times in frames cost the program more",
         ),
         _ => check,
     }
@@ -315,7 +316,10 @@ mod tests {
         let refused = |trials: Trials| on(&[filter], |system| system_calls(system, &trials));
         let ptrace = refused(Trials { ptrace: Some(Errno::EPERM), ..Trials::default() });
         assert_eq!(ptrace.verdict, Verdict::Problem);
-        assert!(ptrace.found.starts_with("a filter (seccomp) is on ppt: ptrace(2)"), "{ptrace:?}");
+        assert!(
+            ptrace.found.starts_with("a filter (seccomp) applies to ppt: ptrace(2)"),
+            "{ptrace:?}"
+        );
         let writev = refused(Trials { writev: Some(Errno::ENOSYS), ..Trials::default() });
         assert_eq!((ptrace.code, writev.verdict), (Some("ptrace-filtered"), Verdict::Note));
         assert_eq!(refused(Trials::default()).verdict, Verdict::Good);

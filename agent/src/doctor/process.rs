@@ -26,7 +26,11 @@ pub fn process(system: &System, pid: i32) -> Vec<Check> {
     );
     let mut checks = vec![Check::good("process", found), namespaces(&target)];
     if !target.is_dumpable() {
-        checks.push(Check::note("dumpable", "the process is not; privileges get around that"));
+        checks.push(Check::note(
+            "dumpable",
+            "the process is not dumpable; attaching needs \
+                                             privileges",
+        ));
     }
     if let Some(label) = denied::security_module(system, &pid.to_string()) {
         checks.push(Check::note("its security label", format!("`{label}`")));

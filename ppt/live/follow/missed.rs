@@ -88,24 +88,27 @@ impl Missed {
             report::warning(
                 Code::NotFetched,
                 format_args!(
-                    "{count} process{s} ended before ppt could fetch the segment: what they wrote in their \
-                     last moments, if anything, is not in the capture"
+                    "{count} process{s} ended before ppt could fetch the segment: the frames of \
+                     their last moments, if any, are not in the capture"
                 ),
             );
         }
         for Late { pid, comm, age } in self.late.iter().take(NAMED) {
-            let age = age.map_or(String::new(), |age| format!(" {:.1} s", age.as_secs_f64()));
+            let age = age.map_or(" frames".into(), |age| format!(" {:.1} s", age.as_secs_f64()));
             report::warning(
                 Code::NotCaptured,
                 format_args!(
-                    "process {pid} ({comm}) said no hello: its first{age} were not captured\n  it was \
-                     started without PPT_RUN and PPT_HELLO in its environment, or built with an older \
-                     pptc"
+                    "process {pid} ({comm}) did not report to ppt: its first{age} were not \
+                     captured\n  it was started without PPT_RUN and PPT_HELLO in its environment, \
+                     or built with an older pptc"
                 ),
             );
         }
         if let Some(more) = self.late.len().checked_sub(NAMED).filter(|&more| more > 0) {
-            report::warning(Code::NotCaptured, format_args!("so did {more} others"));
+            report::warning(
+                Code::NotCaptured,
+                format_args!("{more} more processes did not report to ppt"),
+            );
         }
         for Refused { message, others, count, .. } in &self.refused {
             let others = match count - others.len() {

@@ -15,8 +15,8 @@ pub(in crate::live) fn attached(args: &args::Capture, kind: Kind, session: &Sess
     if session.filtered {
         report::warning(
             Code::FilteredProgram,
-            "the program filters its system calls (seccomp), and its first frame will make some: \
-             if the filter ends programs for it, this one ends",
+            "the program filters its system calls (seccomp), and its first frame makes some: if \
+             the filter does not allow them, it may end the program",
         );
     }
     session.attached().iter().for_each(|it| buffer(args, it));
@@ -86,11 +86,11 @@ fn buffer(args: &args::Capture, it: &Attached) {
             Some(StampClock::Ticks) => report::note(format_args!("{name}: stamps are ticks")),
             Some(StampClock::Monotonic) => {
                 report::note(format_args!(
-                    "{name}: stamps are of the monotonic clock, as asked for"
+                    "{name}: stamps come from the monotonic clock, as requested"
                 ));
             }
             Some(StampClock::Distrusted(why)) => report::note(format_args!(
-                "{name}: stamps are of the monotonic clock, which costs more: {why}"
+                "{name}: stamps come from the monotonic clock, which costs more: {why}"
             )),
         }
     }

@@ -10,14 +10,17 @@ use crate::wording;
 /// A target that cannot attach what we made is asked to make its segment itself.
 pub(in crate::live) fn fell_over(it: &Attached, errno: i32) -> String {
     let errno = nix::errno::Errno::from_raw(errno);
-    format!("{}: shmat(2) said {errno}: the program makes its segment itself", it.buffer.name)
+    format!(
+        "{}: shmat(2) failed with {errno}; the program makes its segment itself",
+        it.buffer.name
+    )
 }
 
 /// A buffer has larger rings from now on.
 pub(in crate::live) fn grew(it: &Attached, before: u64) -> String {
     let geometry = it.plan.geometry;
     format!(
-        "rings of {} grew from {} to {} slots: they were nearly full, or ran over ({} rings, {})",
+        "rings of {} grew from {} to {} slots: they were nearly full or overrun ({} rings, {})",
         it.buffer.name,
         grouped(before),
         grouped(geometry.slots()),
@@ -33,7 +36,7 @@ pub(in crate::live) fn stuck(it: &Attached, stuck: &Stuck, args: &args::Capture)
         Stuck::Refused(error) => wording::message(error),
         Stuck::Memory | Stuck::NotNow => format!("--memory {} allows no more", bytes(args.memory)),
     };
-    format!("rings of {name} are too small, and stay at {slots} slots: {why}")
+    format!("rings of {name} are too small but stay at {slots} slots: {why}")
 }
 
 /// A larger segment is of no use.
@@ -49,8 +52,8 @@ pub(in crate::live) fn went_back(it: &Attached, errno: i32) -> String {
 /// What a target made, nobody has once it ended.
 pub(in crate::live) fn never_fetched(it: &Attached) -> String {
     format!(
-        "{}: the program ended before its segment was fetched: what it wrote in its last moments, \
-         if anything, is not in the capture",
+        "{}: the program ended before its segment was fetched: the frames of its last moments, if \
+         any, are not in the capture",
         it.buffer.name
     )
 }
@@ -77,8 +80,8 @@ pub(in crate::live) fn ended(
 /// What happened when the kernel stopped to tell time by the CPU's counter.
 pub(in crate::live) fn ticks_given_up(name: &str, why: &Distrust) -> String {
     format!(
-        "{name}: ticks can no longer be trusted: {why}\n  stamps are of the monotonic clock from \
-         now on; those of the last second may be wrong"
+        "{name}: the CPU's counter can no longer be trusted: {why}\n  stamps come from the \
+         monotonic clock from now on; stamps of the last second may be wrong"
     )
 }
 

@@ -16,7 +16,7 @@ pub(in crate::live) fn problems(name: &str, buffers: &[String], summary: &Summar
     if let Some(error) = error {
         report::error(
             Code::CaptureFailed,
-            format_args!("{name}: {error}\n  what was captured before that is in the file"),
+            format_args!("{name}: {error}\n  the frames captured before that are in the file"),
         );
         ok = false;
     }
@@ -24,8 +24,8 @@ pub(in crate::live) fn problems(name: &str, buffers: &[String], summary: &Summar
         report::error(
             Code::SegmentTruncated,
             format_args!(
-                "{buffer}: segment truncated: somebody took its memory away, and it was given up\n  what \
-             was captured before that is in the file"
+                "{buffer}: its segment was truncated by somebody, and ppt gave it up\n  the frames \
+                 captured before that are in the file"
             ),
         );
         ok = false;
@@ -34,7 +34,8 @@ pub(in crate::live) fn problems(name: &str, buffers: &[String], summary: &Summar
         report::error(
             Code::RingGivenUp,
             format_args!(
-                "ring {} was given up: its cursor went from {} to {}, which no writer does",
+                "ring {} was given up: its cursor went from {} to {}: the shared memory is \
+                 probably corrupted",
                 ring.ring, ring.cursor.next, ring.cursor.tail
             ),
         );
@@ -72,8 +73,8 @@ pub(in crate::live) fn summary(name: &str, summary: &Summary, time: Duration) {
     }
     if dropped.no_ring > 0 {
         report::note(
-            "more threads wrote at once than there were rings: attach again, now that they are \
-             running, and there will be a ring for each",
+            "more threads wrote at once than there were rings; attach again while they run, and \
+             each gets a ring",
         );
     }
 }
