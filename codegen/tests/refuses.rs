@@ -43,9 +43,9 @@ fn what_no_agent_makes_is_not_written_into() {
         let mut wrong = words;
         spoil(&mut wrong);
         attempt(&mut program, false, nonce, &wrong);
-        expect(what, "EINVAL");
+        expect(what, "EPROTO");
         attempt(&mut program, true, nonce, &wrong);
-        expect(&format!("{what}, to be made"), "EINVAL");
+        expect(&format!("{what}, to be made"), "EPROTO");
     }
     for (what, offset) in WRONG_HEADERS {
         writeln!(program, "    spoil(id, {offset});").unwrap();
@@ -60,7 +60,7 @@ fn what_no_agent_makes_is_not_written_into() {
     for (what, words, result) in [
         ("larger than it is", larger, "ESTALE"),
         ("as it is", words, WRITTEN),
-        ("larger than what is mapped", larger, "EINVAL"),
+        ("larger than what is mapped", larger, "EPROTO"),
         ("as it is, again", words, WRITTEN),
     ] {
         attempt(&mut program, false, nonce, &words);

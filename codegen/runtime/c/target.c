@@ -317,7 +317,7 @@ static unsigned char *ppt1_map(uint64_t gate, uint64_t nonce, const ppt1_geometr
  * cannot be had, or is not what the control page says. */
 static unsigned char *ppt1_base(uint64_t gate, uint64_t nonce, const ppt1_geometry *geometry) {
     if (!ppt1_fits(geometry)) {
-        errno = EINVAL;
+        errno = EPROTO; /* which no system call here returns */
         return PPT1_NULL;
     }
     unsigned char *base = ppt1_mapping(nonce);
@@ -330,7 +330,7 @@ static unsigned char *ppt1_base(uint64_t gate, uint64_t nonce, const ppt1_geomet
     }
     if (!base || ppt1_holds(base, nonce, geometry))
         return base;
-    errno = EINVAL;
+    errno = EPROTO;
     return PPT1_NULL;
 }
 

@@ -22,7 +22,7 @@ static void attempt(uint64_t id, uint64_t nonce, ppt1_geometry geometry) {
         puts("not counted");
     } else {
         int error = (int)(uint32_t)control->error;
-        puts(error == EINVAL ? "EINVAL" : error == ESTALE ? "ESTALE" : strerror(error));
+        puts(error == EPROTO ? "EPROTO" : error == ESTALE ? "ESTALE" : strerror(error));
     }
 }
 

@@ -4,7 +4,7 @@ use std::mem::offset_of;
 
 use ppt_segment::abi::{GeometryWords, MAX_RINGS, PAGE, Section, SegmentHeader};
 
-/// Changes a geometry to one that no segment can have; the error is EINVAL.
+/// Changes a geometry to one that no segment can have; the error is EPROTO.
 type Spoil = fn(&mut GeometryWords);
 
 pub const WRONG_GEOMETRIES: [(&str, Spoil); 30] = [

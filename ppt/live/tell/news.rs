@@ -1,5 +1,6 @@
 //! What happens to an attached buffer.
 
+use nix::errno::Errno;
 use ppt_agent::{Attached, BufferEnd, Distrust, SegmentKind, Stuck, Target};
 use ppt_listener::EndReason;
 
@@ -9,7 +10,7 @@ use crate::wording;
 
 /// A target that cannot attach what we made is asked to make its segment itself.
 pub(in crate::live) fn fell_over(it: &Attached, errno: i32) -> String {
-    let errno = nix::errno::Errno::from_raw(errno);
+    let errno = Errno::from_raw(errno);
     format!(
         "{}: shmat(2) failed with {errno}; the program makes its segment itself",
         it.buffer.name
@@ -87,10 +88,14 @@ pub(in crate::live) fn ticks_given_up(name: &str, why: &Distrust) -> String {
 
 /// Why a target cannot map its segment, and what helps.
 pub(in crate::live) fn unmappable(it: &Attached, errno: i32) -> String {
-    use nix::errno::Errno;
     let errno = Errno::from_raw(errno);
-    let made = it.kind == SegmentKind::Memfd;
-    let why = match errno {
+    let why = why_unmappable(errno, it.kind == SegmentKind::Memfd);
+    format!("{}: the target could not map the segment: {errno}\n  {why}", it.buffer.name)
+}
+
+/// What an errno of the slow path means. `made`: the target makes the segment itself.
+fn why_unmappable(errno: Errno, made: bool) -> &'static str {
+    match errno {
         Errno::EPERM if made => "its system call filter (seccomp) refuses memfd_create(2)",
         Errno::EPERM => "its system call filter (seccomp) refuses shmat(2)",
         Errno::EACCES if made => "vm.memfd_noexec or a security module refuses memfd_create(2)",
@@ -105,8 +110,17 @@ pub(in crate::live) fn unmappable(it: &Attached, errno: i32) -> String {
         Errno::EFBIG => {
             "the segment is larger than its files may be: see ulimit -f; ask for less by --memory"
         }
-        Errno::EINVAL | Errno::EIDRM | Errno::ESTALE if !made => {
+        Errno::EINVAL | Errno::EIDRM if !made => {
             "it does not see the segment: it may be in another IPC namespace"
+        }
+        Errno::ESTALE if !made => {
+            "the segment that it found is not the one that ppt made: it may be in another IPC \
+             namespace, or the segment is damaged"
+        }
+        // The generated code checked what ppt asks for; no system call failed.
+        Errno::EPROTO => {
+            "it refuses the geometry of the segment: it was built by an incompatible pptc, or its \
+             memory is damaged"
         }
         Errno::ENOSYS if made => "it cannot call memfd_create(2)",
         Errno::ENOSYS => "it cannot call shmat(2)",
@@ -116,6 +130,22 @@ pub(in crate::live) fn unmappable(it: &Attached, errno: i32) -> String {
         Errno::ENOSPC => "its table of segments is full",
         _ if made => "see memfd_create(2)",
         _ => "see shmat(2)",
-    };
-    format!("{}: the target could not map the segment: {errno}\n  {why}", it.buffer.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refused_geometry_is_not_another_namespace() {
+        for made in [false, true] {
+            let why = why_unmappable(Errno::EPROTO, made);
+            assert!(why.starts_with("it refuses the geometry of the segment"), "{why}");
+        }
+        assert!(why_unmappable(Errno::ESTALE, false).contains("not the one that ppt made"));
+        for unseen in [Errno::EINVAL, Errno::EIDRM] {
+            assert!(why_unmappable(unseen, false).starts_with("it does not see the segment"));
+        }
+    }
 }

@@ -86,8 +86,8 @@ fn what_no_agent_makes_is_not_written_into() {
     for (what, spoil) in WRONG_GEOMETRIES {
         let mut wrong = words;
         spoil(&mut wrong);
-        assert_eq!(write(id, nonce, &wrong), Err(libc::EINVAL), "{what}");
-        assert_eq!(write(MADE | 1, nonce, &wrong), Err(libc::EINVAL), "{what}, to be made");
+        assert_eq!(write(id, nonce, &wrong), Err(libc::EPROTO), "{what}");
+        assert_eq!(write(MADE | 1, nonce, &wrong), Err(libc::EPROTO), "{what}, to be made");
     }
     for (what, offset) in WRONG_HEADERS {
         spoil(id, offset);
@@ -101,7 +101,7 @@ fn what_no_agent_makes_is_not_written_into() {
     let larger = Geometry::new(64, 4, 200).unwrap().words();
     assert_eq!(write(id, nonce, &larger), Err(libc::ESTALE), "larger than it is");
     assert_eq!(write(id, nonce, &words), Ok(()));
-    assert_eq!(write(id, nonce, &larger), Err(libc::EINVAL), "larger than what is mapped");
+    assert_eq!(write(id, nonce, &larger), Err(libc::EPROTO), "larger than what is mapped");
     assert_eq!(write(id, nonce, &words), Ok(()));
     // What is mapped keeps its shape, whatever becomes of its header.
     spoil(id, WRONG_HEADERS[6].1);

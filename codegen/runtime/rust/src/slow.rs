@@ -170,7 +170,7 @@ unsafe fn join(buffer: &'static Buffer, place: &Place, stride: u32, gate: u64) -
 
     let schema_hash = buffer.descriptor.schema_hash();
     let segment = Shape::of(geometry, stride)
-        .ok_or(libc::EINVAL)
+        .ok_or(libc::EPROTO) // which no system call here returns
         .and_then(|shape| table::open(control, schema_hash, gate, nonce, &shape));
     let segment = match segment {
         Ok(segment) => segment,

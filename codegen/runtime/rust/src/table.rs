@@ -64,7 +64,7 @@ pub(super) fn open(
         Ok,
     )?;
     if !holds(control, base, nonce, schema_hash, shape) {
-        return Err(libc::EINVAL);
+        return Err(libc::EPROTO);
     }
     // SAFETY: the table lists it, so it stays mapped, and it is as large as that (checked).
     Ok(unsafe { Mapped::new(base, *shape) })
