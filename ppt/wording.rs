@@ -28,7 +28,9 @@ fn remedy(error: &AgentError) -> String {
     match error {
         AgentError::Denied(denied) => of_denied(denied),
         AgentError::SharesMemory { .. } => "; attach to that process instead".into(),
-        AgentError::Architecture { .. } => "; use a ppt that was built for that architecture".into(),
+        AgentError::Architecture { .. } => {
+            "; use a ppt that was built for that architecture".into()
+        }
         AgentError::NoBuffers { .. } => {
             "\n  is the .c file that pptc generated linked into it?".into()
         }
@@ -45,7 +47,9 @@ fn remedy(error: &AgentError) -> String {
              call or returns an error: --allow seccomp"
                 .into()
         }
-        AgentError::StrictSeccomp { .. } => "; if this thread writes no frames: --allow seccomp".into(),
+        AgentError::StrictSeccomp { .. } => {
+            "; if this thread writes no frames: --allow seccomp".into()
+        }
         AgentError::IpcNamespace { pid } => format!(
             "; let it make its own (--segment auto), or run ppt inside: nsenter --ipc --target \
              {pid} ppt attach {pid}"
@@ -102,9 +106,7 @@ fn of_rule(rule: &Rule) -> &'static str {
         }
         Rule::Yama(2) => "\n  run ppt with it (sudo ppt …)",
         Rule::User { .. } | Rule::Yama(_) => "",
-        Rule::Module(_) => {
-            "\n  see the audit log (ausearch -m avc), and allow ppt to trace it"
-        }
+        Rule::Module(_) => "\n  see the audit log (ausearch -m avc), and allow ppt to trace it",
         Rule::Namespace => "\n  run ppt in that namespace, or as root of the machine",
         Rule::Landlock => "\n  run ppt outside the sandbox, or the program inside",
         Rule::Filtered(_) => "\n  run ppt outside the sandbox that filters its system calls",
@@ -159,7 +161,8 @@ pub(crate) fn found_and_remedy(check: &Check) -> (String, Option<String>) {
         Some(Remedy::Words(words)) => return (found(), Some(words.clone())),
         Some(Remedy::Container) => return (found(), Some(IN_CONTAINER.into())),
         Some(Remedy::TakeOver { pid }) => {
-            let remedy = format!("end that capture first (ppt detach {pid}), or --allow foreign-claim");
+            let remedy =
+                format!("end that capture first (ppt detach {pid}), or --allow foreign-claim");
             return (found(), Some(remedy));
         }
         Some(Remedy::SmallerRings) => {

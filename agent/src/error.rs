@@ -61,9 +61,7 @@ pub enum AgentError {
          system calls, and every call except read, write and exit ends it"
     )]
     StrictSeccomp { pid: i32, thread: i32 },
-    #[error(
-        "process {pid} is in another IPC namespace and cannot map segments that ppt makes"
-    )]
+    #[error("process {pid} is in another IPC namespace and cannot map segments that ppt makes")]
     IpcNamespace { pid: i32 },
     #[error(
         "process {pid} would have to make its segment itself, and this system reserves no memory \

@@ -365,7 +365,7 @@ fn limits_of_shared_memory() {
     assert_said(
         &said,
         "ppt: cannot make a segment of {} bytes: No space left on device (os error 28)\n  the \
-         system's limit of shared memory is reached: see ipcs -lm, kernel.shmmni and \
+         system's limit for shared memory is reached; see ipcs -lm, kernel.shmmni and \
          kernel.shmall\n",
     );
     assert_eq!(code, Some(1));
@@ -374,7 +374,7 @@ fn limits_of_shared_memory() {
     assert_said(
         &said,
         "ppt: cannot make a segment of {} bytes: Invalid argument (os error 22)\n  it is larger \
-         than kernel.shmmax allows: ask for less by --slots or --memory\n",
+         than kernel.shmmax allows; ask for less by --slots or --memory\n",
     );
     assert_eq!(code, Some(1));
     assert!(!bench.path("out.bin").exists());

@@ -28,8 +28,7 @@ pub fn process(system: &System, pid: i32) -> Vec<Check> {
     if !target.is_dumpable() {
         checks.push(Check::note(
             "dumpable",
-            "the process is not dumpable; attaching needs \
-                                             privileges",
+            "the process is not dumpable; attaching needs privileges",
         ));
     }
     if let Some(label) = denied::security_module(system, &pid.to_string()) {
