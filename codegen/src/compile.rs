@@ -6,9 +6,10 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use ppt_frame_dsl::Severity;
+use ppt_frame_dsl::{Failure, Language, MAX_SOURCE_BYTES, Severity};
 
-use crate::{Failure, GenerateError, Language, MAX_SOURCE_BYTES, WriteError};
+use crate::generate::{GenerateError, generate};
+use crate::write::{WriteError, write_outputs};
 
 /// Why a build script cannot go on.
 ///
@@ -69,17 +70,17 @@ pub fn compile(frame_file: impl AsRef<Path>) -> Result<(), CompileError> {
     println!("cargo:rerun-if-changed={name}");
     let source =
         read(path).map_err(|cause| CompileError::Read { path: path.to_path_buf(), cause })?;
-    let mut frames = crate::parse(&source, &name).map_err(CompileError::Frames)?;
+    let mut frames = ppt_frame_dsl::compile(&source, &name).map_err(CompileError::Frames)?;
     // cargo would call a hint a warning, at every build.
     frames.warnings.retain(|it| it.severity > Severity::Hint);
     for line in frames.render_warnings(false).lines() {
         println!("cargo:warning={line}");
     }
-    let outputs = crate::generate(&frames, &name, &[Language::Rust])
+    let outputs = generate(&frames, &name, &[Language::Rust])
         .map_err(|cause| CompileError::Generate { path: path.to_path_buf(), cause })?;
     claim_stem(path)?;
     let folder = std::env::var_os("OUT_DIR").ok_or(CompileError::NoOutDir)?;
-    crate::write_outputs(Path::new(&folder), &outputs)?;
+    write_outputs(Path::new(&folder), &outputs)?;
     Ok(())
 }
 

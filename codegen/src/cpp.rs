@@ -3,14 +3,15 @@
 
 use ppt_frame_dsl::{Declared, Stored};
 
-use crate::Output;
-use crate::c::comment::{doc, literal};
+use crate::c::comment::{banner, doc, literal};
 use crate::c::header::{claim, commit, is_on, now, symbols};
+use crate::c::source;
 use crate::c::structure::{assertions, members};
+use crate::c::types::{element_type, int_type};
 use crate::c::words::Enums;
-use crate::c::{banner, element_type, int_type, source};
 use crate::emitter::Emitter;
 use crate::model::{Field, Frame, Model};
+use crate::output::Output;
 use crate::text::Text;
 
 const FIXED: &str = include_str!("../runtime/c/target.h");

@@ -2,8 +2,8 @@
 
 use ppt_frame_dsl::Declared;
 
-use crate::Output;
 use crate::model::Model;
+use crate::output::Output;
 
 /// A language that a buffer's writers are generated in.
 pub(crate) trait Emitter {

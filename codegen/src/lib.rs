@@ -17,83 +17,19 @@ mod c;
 mod compile;
 mod cpp;
 mod emitter;
+mod generate;
 mod model;
+mod output;
 mod python;
 mod rust;
 mod text;
 mod write;
 
-use std::path::Path;
-
-use emitter::Emitter;
-use model::Model;
-
 pub use compile::{CompileError, compile};
+pub use generate::{GenerateError, generate};
+pub use output::Output;
 pub use ppt_frame_dsl::{
     Compiled, Declared, Diagnostic, Failure, Language, MAX_SOURCE_BYTES, Schema, Severity,
     compile as parse, draw, format, layout::Layout,
 };
 pub use write::{WriteError, depfile, write_outputs};
-
-/// One generated file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Output {
-    /// File name without a folder.
-    pub name: String,
-    /// Contents.
-    pub text: String,
-}
-
-/// What a checked frame file asks for and this version cannot write.
-#[derive(Debug, thiserror::Error)]
-pub enum GenerateError {
-    /// Names that the generated code needs for itself, as diagnostics.
-    #[error("{0}")]
-    Names(Failure),
-    /// The frame file's name has no stem to name the output after.
-    #[error("`{0}` has no name to call the generated files by")]
-    Stem(String),
-}
-
-/// Generates the files of one buffer, named after `file_name`, in the given languages; when none
-/// is given, in those that the file's `emit` names, or else in C.
-pub fn generate(
-    frames: &Compiled,
-    file_name: &str,
-    languages: &[Language],
-) -> Result<Vec<Output>, GenerateError> {
-    let path = Path::new(file_name);
-    let stem = path.file_stem().and_then(|stem| stem.to_str());
-    let stem = stem.ok_or_else(|| GenerateError::Stem(file_name.into()))?;
-    let origin = path.file_name().and_then(|name| name.to_str()).unwrap_or(stem);
-    let languages = match (languages, frames.emit.as_slice()) {
-        ([], []) => &[Language::C],
-        ([], of_file) => of_file,
-        (asked, _) => asked,
-    };
-    let model = Model::new(&frames.schema, stem, origin);
-    let mut outputs = Vec::new();
-    for &language in languages {
-        let emitter = emitter(language);
-        let taken = model.declared().filter(|&(it, name)| emitter.takes(&model, it, name));
-        let taken: Vec<Declared> = taken.map(|it| it.0).collect();
-        if !taken.is_empty() {
-            return Err(GenerateError::Names(frames.taken(&taken, language)));
-        }
-        outputs.extend(emitter.emit(&model));
-    }
-    // Python's module is made of C's files, and more.
-    let mut names = std::collections::HashSet::new();
-    outputs.retain(|output| names.insert(output.name.clone()));
-    Ok(outputs)
-}
-
-/// Who writes which language.
-fn emitter(language: Language) -> &'static dyn Emitter {
-    match language {
-        Language::C => &c::C,
-        Language::Cpp => &cpp::Cpp,
-        Language::Rust => &rust::Rust,
-        Language::Python => &python::Python,
-    }
-}

@@ -9,10 +9,13 @@
 
 mod interval;
 mod stamps;
+mod stored;
 mod stores;
 
 use ppt_frame_dsl::schema::{self, Clock, FieldType, Schema};
 use ppt_frame_dsl::{Declared, Layout, Stored};
+
+use stored::stored;
 
 pub(crate) use stamps::{Stamp, clock_number};
 pub(crate) use stores::{Bits, Part, Store, Value};
@@ -199,10 +202,6 @@ impl Field<'_> {
     pub fn is_ticks(&self) -> bool {
         *self.ty == FieldType::Tsc
     }
-}
-
-fn stored<'a>(schema: &'a Schema, ty: &FieldType) -> Stored<'a> {
-    ty.stored(schema).expect("a checked schema's enums exist")
 }
 
 fn members(schema: &Schema, frame: &schema::Frame) -> Vec<Member> {

@@ -1,14 +1,16 @@
 //! Python: an extension module in C, on top of the C output, and a stub for type checkers.
 
 mod module;
+mod spelling;
 mod stub;
 
-use ppt_frame_dsl::{Declared, Stored};
+use self::spelling::SCOPE;
+use ppt_frame_dsl::Declared;
 
-use crate::Output;
 use crate::c::C;
 use crate::emitter::Emitter;
-use crate::model::{Field, Frame, Model};
+use crate::model::Model;
+use crate::output::Output;
 
 /// Words that cannot be names in Python, but for those that the frame language bars itself.
 const KEYWORDS: [&str; 25] = [
@@ -53,25 +55,5 @@ impl Emitter for Python {
                 Declared::Value(..) => of_enum(),
                 Declared::Buffer | Declared::Field(..) => false,
             }
-    }
-}
-
-/// Behind the name of a frame.
-const SCOPE: &str = "_scope";
-
-/// What makes the context manager of a frame with an interval.
-fn scope_name(frame: &Frame<'_>) -> String {
-    format!("{}{SCOPE}", frame.name)
-}
-
-/// What a field that is not given has, in Python.
-fn zero(field: &Field<'_>) -> &'static str {
-    match field.stored {
-        _ if field.array.is_some() => "()",
-        Stored::Text { .. } => "\"\"",
-        Stored::Bytes { .. } => "b\"\"",
-        Stored::F32 | Stored::F64 => "0.0",
-        Stored::Bool => "False",
-        Stored::Int(_) | Stored::Enum(_) | Stored::Timeval | Stored::Timespec => "0",
     }
 }

@@ -1,16 +1,18 @@
 //! Rust: one module a buffer, safe code throughout; what is unsafe lives in `runtime/rust`.
 
+mod tokens;
 mod words;
 
 use ppt_frame_dsl::Stored;
 use ppt_frame_dsl::names::upper_camel;
 use ppt_frame_dsl::schema::Enum;
-use proc_macro2::{Ident, Literal, Span, TokenStream};
+use proc_macro2::{Ident, Literal, TokenStream};
 use quote::{format_ident, quote};
 
-use crate::Output;
+use self::tokens::{element_type, ident, number};
 use crate::emitter::Emitter;
 use crate::model::{Field, Frame, Model, Stamp, What, clock_number};
+use crate::output::Output;
 
 /// Writes `STEM.rs`.
 pub(crate) struct Rust;
@@ -22,15 +24,6 @@ impl Emitter for Rust {
         let text = format!("// {first}\n// {second}\n{}", prettyplease::unparse(&file));
         vec![Output { name: format!("{}.rs", model.stem), text }]
     }
-}
-
-fn ident(name: &str) -> Ident {
-    Ident::new(name, Span::call_site())
-}
-
-/// A number without a type's name behind it.
-fn number(value: impl Into<i128>) -> Literal {
-    Literal::i128_unsuffixed(value.into())
 }
 
 /// The lines of a doc comment.
@@ -169,33 +162,6 @@ fn enumeration(it: &Enum) -> TokenStream {
         );
         impl #name {
             #(#values)*
-        }
-    }
-}
-
-/// The type of one element.
-fn element_type(stored: Stored<'_>) -> TokenStream {
-    match stored {
-        Stored::Int(int) => {
-            let word = ident(int.word());
-            quote!(#word)
-        }
-        Stored::F32 => quote!(f32),
-        Stored::F64 => quote!(f64),
-        Stored::Bool => quote!(bool),
-        Stored::Enum(it) => {
-            let name = ident(&upper_camel(&it.name));
-            quote!(#name)
-        }
-        Stored::Timeval => quote!(::ppt_probe::Timeval),
-        Stored::Timespec => quote!(::ppt_probe::Timespec),
-        Stored::Text { len } => {
-            let len = number(len);
-            quote!(::ppt_probe::Text<#len>)
-        }
-        Stored::Bytes { len } => {
-            let len = number(len);
-            quote!([u8; #len])
         }
     }
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::Output;
+use crate::output::Output;
 
 /// A generated file that could not be written.
 #[derive(Debug, thiserror::Error)]

@@ -2,8 +2,14 @@
 
 use ppt_frame_dsl::Stored;
 
-use crate::model::Field;
+use crate::model::{Field, Model};
 use crate::text::Text;
+
+/// First lines of a generated file.
+pub(crate) fn banner(model: &Model<'_>, what: &str) -> String {
+    let [first, second] = model.banner(what);
+    format!("/* {first}\n * {second}\n */")
+}
 
 /// Text for a C comment: it cannot end it, seem to begin another, be a trigraph, or show the lines
 /// around it as something else, which compilers warn of.

@@ -3,10 +3,10 @@
 use ppt_frame_dsl::Stored;
 use ppt_frame_dsl::names::{block_macro, enumerator, field_macro, stamp_macro};
 
-use super::comment::{doc, literal};
+use super::comment::{banner, doc, literal};
 use super::structure::{assertions, members};
+use super::types::{element_type, frame_type};
 use super::words::{Enums, stores};
-use super::{banner, element_type, frame_type};
 use crate::model::{Frame, Model, Stamp, clock_number};
 use crate::text::Text;
 

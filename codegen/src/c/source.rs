@@ -1,6 +1,7 @@
 //! `STEM.c`: schema, descriptor, control page and everything off the hot path.
 
-use super::{banner, frame_type};
+use super::comment::banner;
+use super::types::frame_type;
 use crate::model::Model;
 use crate::text::Text;
 

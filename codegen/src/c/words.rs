@@ -2,7 +2,7 @@
 
 use ppt_frame_dsl::schema::Int;
 
-use super::int_type;
+use super::types::int_type;
 use crate::model::{Bits, Frame, Part, Store, Value};
 
 /// What an enum's fields are.

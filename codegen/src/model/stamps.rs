@@ -3,7 +3,7 @@
 use ppt_frame_dsl::Stored;
 use ppt_frame_dsl::schema::{Clock, Field, FieldType, Schema};
 
-use super::stored;
+use super::stored::stored;
 
 /// One kind of time stamp: the type that holds it and the function that reads its clock.
 pub(crate) struct Stamp<'a> {

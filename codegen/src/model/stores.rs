@@ -6,7 +6,7 @@
 use ppt_frame_dsl::Stored;
 use ppt_frame_dsl::schema::{FRAME_ID_OFFSET, Field, Frame, Int, Schema};
 
-use super::stored;
+use super::stored::stored;
 
 /// Full words inside one array that are worth a loop.
 const LOOP_FROM: u32 = 8;

@@ -3,9 +3,9 @@
 use ppt_frame_dsl::Stored;
 use ppt_frame_dsl::schema::{Edge, FieldType};
 
-use super::{scope_name, zero};
-use crate::c::comment::literal;
-use crate::c::{banner, frame_type};
+use super::spelling::{scope_name, zero};
+use crate::c::comment::{banner, literal};
+use crate::c::types::frame_type;
 use crate::model::{Field, Frame, Model};
 use crate::text::Text;
 

@@ -2,7 +2,7 @@
 
 use ppt_frame_dsl::Stored;
 
-use super::{scope_name, zero};
+use super::spelling::{scope_name, zero};
 use crate::model::{Field, Frame, Model};
 use crate::text::Text;
 

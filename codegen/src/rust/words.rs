@@ -5,7 +5,7 @@ use ppt_frame_dsl::schema::Int;
 use proc_macro2::TokenStream;
 use quote::quote;
 
-use super::{element_type, ident, number};
+use super::tokens::{element_type, ident, number};
 use crate::model::{Bits, Field, Frame, Part, Store, Value};
 
 /// Statements that store the words of `self`, but word 0, through `write`.

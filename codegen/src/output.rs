@@ -1,0 +1,10 @@
+//! What the emitters produce.
+
+/// One generated file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Output {
+    /// File name without a folder.
+    pub name: String,
+    /// Contents.
+    pub text: String,
+}

@@ -1,0 +1,25 @@
+//! Names and values that the extension module and its stub spell alike.
+
+use ppt_frame_dsl::Stored;
+
+use crate::model::{Field, Frame};
+
+/// Ends the name of what [`scope_name`] names.
+pub(super) const SCOPE: &str = "_scope";
+
+/// The name of the function that returns the context manager of a frame with an interval.
+pub(super) fn scope_name(frame: &Frame<'_>) -> String {
+    format!("{}{SCOPE}", frame.name)
+}
+
+/// The default value of a field, in Python.
+pub(super) fn zero(field: &Field<'_>) -> &'static str {
+    match field.stored {
+        _ if field.array.is_some() => "()",
+        Stored::Text { .. } => "\"\"",
+        Stored::Bytes { .. } => "b\"\"",
+        Stored::F32 | Stored::F64 => "0.0",
+        Stored::Bool => "False",
+        Stored::Int(_) | Stored::Enum(_) | Stored::Timeval | Stored::Timespec => "0",
+    }
+}
