@@ -1,5 +1,5 @@
 //! Frame files beside the Rust that comes of them; `golden.rs` says how. That it compiles, free of
-//! warnings, is for `tests/e2e/rust.rs`, which has cargo build all of it.
+//! warnings, is for `tests/e2e/languages/rust.rs`, which has cargo build all of it.
 
 mod support;
 

@@ -1,57 +1,88 @@
 //! End to end: real programs, compiled, attached to while they run, and compared with what they
-//! say they wrote. `tests/README.md` says what kind of test goes where.
+//! say they wrote. A folder is a capability of ppt; `fixtures` is what the tests share.
 
-mod account;
-mod analyses;
-mod binaries;
-mod blocking;
-mod capture_files;
-mod capture_limits;
-mod clocks;
-mod compressed;
-mod contract;
-mod cpp;
-mod doctor;
-mod endings;
-mod examples;
-mod explained;
-mod failing;
-mod family;
-mod filtered;
-mod flood;
-mod fmt;
-mod following;
-mod following_odd;
-mod frozen;
-mod growing;
-mod hostile;
-mod hostile_text;
-mod hostile_user;
-mod killed;
-mod least_privilege;
-mod made;
-mod memory;
-mod messages;
-mod names;
-mod objects;
-mod odd;
-mod outputs;
-mod packages;
-mod pptc;
-mod processes;
-mod python;
-mod readme;
-mod refusals;
-mod rotation;
-mod run;
-mod run_inherited;
-mod rust;
-mod rust_builds;
-mod sequences;
-mod sessions;
-mod steady;
-mod stepped;
-mod support;
-mod torn;
-mod values;
-mod young;
+/// What ppt attaches to, what it refuses, and what it says then.
+mod attach {
+    mod blocking;
+    mod doctor;
+    mod failing;
+    mod filtered;
+    mod frozen;
+    pub mod least_privilege;
+    mod made;
+    mod names;
+    mod odd;
+    pub mod refusals;
+    mod torn;
+    mod young;
+}
+
+/// Files: what is written, and what is read of it, however it ended.
+mod captures {
+    mod capture_files;
+    pub mod capture_limits;
+    mod compressed;
+    mod outputs;
+    pub mod rotation;
+    mod sequences;
+}
+
+/// What the documents and packages promise.
+mod docs {
+    mod analyses;
+    mod examples;
+    mod messages;
+    mod packages;
+    mod readme;
+}
+
+/// What the tests share: a bench, targets, steps.
+mod fixtures {
+    pub mod explained;
+    pub mod flood;
+    pub mod steady;
+    pub mod stepped;
+    pub mod support;
+}
+
+/// Processes that ppt starts, and those that are forked.
+mod follow {
+    mod family;
+    mod following;
+    mod following_odd;
+    mod processes;
+    pub mod run;
+    mod run_inherited;
+}
+
+/// Frame files, the code of each language, and every way to link it.
+mod languages {
+    mod binaries;
+    mod contract;
+    mod cpp;
+    mod fmt;
+    mod objects;
+    mod pptc;
+    pub mod python;
+    pub mod rust;
+    mod rust_builds;
+    mod values;
+}
+
+/// What happens while ppt is attached.
+mod session {
+    mod account;
+    mod clocks;
+    mod endings;
+    mod growing;
+    mod killed;
+    mod memory;
+    mod sessions;
+}
+
+/// Targets, users and text that mean harm.
+mod trust {
+    pub mod hostile;
+    mod hostile_text;
+    mod hostile_user;
+}

@@ -1,5 +1,5 @@
 /* The CPU's counter as a test wants it: 2^60 ahead, 244 ppm fast, and from a moment that the test
- * chooses on further ahead, or behind. Rust: tests/e2e/clocks.rs. */
+ * chooses on further ahead, or behind. Rust: tests/e2e/session/clocks.rs. */
 #ifndef TRUTH_TICKS_H
 #define TRUTH_TICKS_H
 #ifndef _GNU_SOURCE

@@ -1,0 +1,244 @@
+//! What the documents promise: their paths exist, their commands are there to be copied, and the
+//! demo runs from anywhere.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::fixtures::support::{Bench, available, ppt, root, text};
+
+fn documents() -> Vec<PathBuf> {
+    let docs = fs::read_dir(root().join("docs")).unwrap().map(|it| it.unwrap().path());
+    let docs = docs.filter(|path| path.extension().is_some_and(|it| it == "md"));
+    ["README.md", "CONTRIBUTING.md"].into_iter().map(|it| root().join(it)).chain(docs).collect()
+}
+
+/// Folders that a word must start with to be a path of the repository.
+fn folders() -> Vec<String> {
+    let entries = fs::read_dir(root()).unwrap().map(Result::unwrap);
+    let folders = entries.filter(|it| it.file_type().unwrap().is_dir());
+    let names = folders.map(|it| it.file_name().into_string().unwrap() + "/");
+    names.filter(|name| name != "target/" && name != ".git/").collect()
+}
+
+/// The paths of the repository that a text names: words that start with one of its folders, and
+/// the targets of links. `folder/{a,b}.rs` and patterns with `*` are left out.
+fn paths_in(line: &str, folder: &Path, folders: &[String]) -> Vec<PathBuf> {
+    let mut paths = Vec::new();
+    for (at, _) in line.match_indices("](") {
+        let target = line[at + 2..].split([')', '#']).next().unwrap();
+        if !target.is_empty() && !target.contains("://") && !target.contains(' ') {
+            paths.push(folder.join(target));
+        }
+    }
+    let outside = |c: char| c.is_whitespace() || "`()[]|,;:\"'<>".contains(c);
+    for word in line.split(outside) {
+        let word = word.trim_end_matches('.');
+        if folders.iter().any(|it| word.starts_with(it)) && !word.contains(['*', '{', '…', '$']) {
+            paths.push(root().join(word));
+        }
+    }
+    paths
+}
+
+#[test]
+fn every_path_in_the_documents_exists() {
+    let folders = folders();
+    let mut found = 0;
+    for document in documents() {
+        let text = fs::read_to_string(&document).unwrap();
+        for line in text.lines() {
+            for path in paths_in(line, document.parent().unwrap(), &folders) {
+                assert!(path.exists(), "{}: {}", document.display(), path.display());
+                found += 1;
+            }
+        }
+    }
+    assert!(found > 20, "{found}");
+}
+
+#[test]
+fn paths_are_told_from_words() {
+    let folders = ["docs/".to_string()];
+    let paths = |line: &str| paths_in(line, Path::new("/x"), &folders);
+    assert_eq!(paths("see `docs/a.md`."), [root().join("docs/a.md")]);
+    assert_eq!(paths("[a](b.md#c) [d](https://e.f) and/or"), [Path::new("/x/b.md")]);
+    assert_eq!(paths("docs/*.md"), [] as [PathBuf; 0]);
+}
+
+/// Lines of the code blocks of a document.
+fn code(text: &str) -> Vec<&str> {
+    let mut inside = false;
+    let lines = text.lines().filter(|line| {
+        let fence = line.trim_start().starts_with("```");
+        inside ^= fence;
+        inside && !fence
+    });
+    lines.map(str::trim).collect()
+}
+
+#[test]
+fn the_first_commands_can_be_copied() {
+    let readme = fs::read_to_string(root().join("README.md")).unwrap();
+    let lines = code(&readme);
+    for command in ["cargo run --release -- demo", "cargo test --workspace"] {
+        assert!(lines.contains(&command), "`{command}` is no line of a code block of README.md");
+    }
+    // What the demo leaves is in no PATH: who goes on reading has installed both programs first.
+    let first = |begin: &str| lines.iter().position(|it| it.starts_with(begin)).unwrap();
+    let installed = first("cargo install --locked --path .");
+    assert!(installed < first("pptc ") && installed < first("ppt "));
+}
+
+/// The code blocks of a document, each with the word after its fence.
+fn blocks(text: &str) -> Vec<(String, String)> {
+    let mut blocks = Vec::new();
+    let mut open: Option<(String, String)> = None;
+    for line in text.lines() {
+        match (line.trim_start().strip_prefix("```"), &mut open) {
+            (Some(_), Some(_)) => blocks.extend(open.take()),
+            (Some(word), None) => open = Some((word.to_owned(), String::new())),
+            (None, Some((_, block))) => *block += &format!("{line}\n"),
+            (None, None) => {}
+        }
+    }
+    blocks
+}
+
+#[test]
+fn frame_files_in_the_documents_compile() {
+    let bench = Bench::new();
+    let mut compiled = 0;
+    for document in documents() {
+        for (_, block) in blocks(&fs::read_to_string(&document).unwrap()) {
+            if !block.lines().any(|line| line.starts_with("frame ")) {
+                continue;
+            }
+            bench.write("example.frame", &block);
+            let mut command = bench.command(env!("CARGO_BIN_EXE_pptc"));
+            let output = command.args(["--check", "example.frame"]).output().unwrap();
+            let said = text(&output.stderr);
+            assert!(output.status.success(), "{}\n{block}\n{said}", document.display());
+            compiled += 1;
+        }
+    }
+    assert!(compiled >= 2, "{compiled}");
+}
+
+/// Frame file, pptc, C compiler: the README's own words, with the rest of a server around them.
+#[test]
+fn the_server_of_the_readme_can_be_built() {
+    if !available("cc") {
+        return;
+    }
+    let bench = Bench::new();
+    let readme = fs::read_to_string(root().join("README.md")).unwrap();
+    let blocks = blocks(&readme);
+    let block = |word: &str, inside: &str| {
+        let found = blocks.iter().find(|(it, block)| it == word && block.contains(inside));
+        found.unwrap_or_else(|| panic!("no {word} block with {inside} in README.md")).1.clone()
+    };
+    bench.write("example.frame", &block("text", "// example.frame"));
+    let code = block("c", "PPT_WRITE_EXAMPLE");
+    let (include, code) = code.split_once('\n').unwrap();
+    let server = format!(
+        "{include}\nenum {{ LOGIN = 1 }};\nint main(int user, char **names) {{\n    (void)names;\n\
+         {code}    return 0;\n}}\n"
+    );
+    bench.write("server.c", &server);
+    for line in block("sh", "pptc example.frame").lines() {
+        let line = line.split(" #").next().unwrap();
+        let mut words = line.split_whitespace();
+        let program = match words.next().unwrap() {
+            "pptc" => env!("CARGO_BIN_EXE_pptc"),
+            other => other,
+        };
+        let output = bench.command(program).args(words).output().unwrap();
+        assert!(output.status.success(), "{line}: {}", text(&output.stderr));
+    }
+    assert!(bench.command(bench.path("server")).status().unwrap().success());
+}
+
+/// Removes a folder when dropped.
+struct Folder(PathBuf);
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Processes that run a program of the folder.
+fn running_in(folder: &Path) -> Vec<PathBuf> {
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    let programs = processes.filter_map(|it| fs::read_link(it.path().join("exe")).ok());
+    programs.filter(|path| path.starts_with(folder)).collect()
+}
+
+#[test]
+fn the_demo_runs_from_anywhere_and_leaves_a_table() {
+    if !available("cc") {
+        return;
+    }
+    let bench = Bench::new();
+    fs::create_dir(bench.path("elsewhere")).unwrap();
+    let mut folders = Vec::new();
+    for _ in 0..2 {
+        let mut command = bench.command(ppt());
+        command.args(["demo", "-d", "1s", "--users", "20"]);
+        command.current_dir(bench.path("elsewhere")).env("TMPDIR", bench.path(""));
+        let output = command.output().unwrap();
+        let (said, stderr) = (text(&output.stdout), text(&output.stderr));
+        assert!(output.status.success(), "{said}\n{stderr}");
+        let table = said.split_whitespace().find(|word| word.ends_with("/table.tsv"));
+        let table = PathBuf::from(table.unwrap_or_else(|| panic!("no path of a table: {said}")));
+        let folder = Folder(table.parent().unwrap().into());
+        assert!(folder.0.is_absolute() && folder.0.starts_with(bench.path("")), "{said}");
+        assert!(folder.0.join("out.bin").exists());
+        let rows = fs::read_to_string(&table).unwrap().lines().count();
+        assert!(rows > 20, "{rows} rows");
+        assert_eq!(running_in(&folder.0), [] as [PathBuf; 0]);
+        assert!(folders.iter().all(|it: &Folder| it.0 != folder.0));
+        folders.push(folder);
+    }
+    assert_eq!(fs::read_dir(bench.path("elsewhere")).unwrap().count(), 0);
+}
+
+/// Rust files of the repository, by their names without `.rs`.
+fn sources(folder: &Path, found: &mut Vec<(String, String)>) {
+    for it in fs::read_dir(folder).unwrap().map(Result::unwrap) {
+        let (path, name) = (it.path(), it.file_name().into_string().unwrap());
+        if it.file_type().unwrap().is_dir() {
+            if name != "target" && !name.starts_with('.') {
+                sources(&path, found);
+            }
+        } else if let Some(stem) = name.strip_suffix(".rs") {
+            found.push((stem.into(), fs::read_to_string(path).unwrap()));
+        }
+    }
+}
+
+#[test]
+fn every_fault_has_tests_that_exist() {
+    let mut files = Vec::new();
+    sources(root(), &mut files);
+    let page = fs::read_to_string(root().join("docs/reliability.md")).unwrap();
+    let (_, section) = page.split_once("## Where each fault is tested").unwrap();
+    let mut rows = 0;
+    for line in section.lines().filter(|line| line.starts_with("| ")).skip(1) {
+        let cells: Vec<&str> = line.split(" | ").collect();
+        let row = cells[0].trim_start_matches("| ");
+        // Beyond the list of faults that the tests follow.
+        if row != "-" {
+            rows += 1;
+            assert_eq!(row, rows.to_string(), "in order: {line}");
+        }
+        let names = cells[2].trim_end_matches(" |").split(", ").map(|it| it.trim_matches('`'));
+        for name in names {
+            let (file, function) = name.split_once("::").unwrap();
+            let is_in = |text: &str| text.contains(&format!("fn {function}("));
+            let exists = files.iter().any(|(stem, text)| stem == file && is_in(text));
+            assert!(exists, "row {row}: no test {name}");
+        }
+    }
+    assert_eq!(rows, 56);
+}

@@ -1,0 +1,363 @@
+//! A child is off until it is attached to, in every language and by every way to fork: it says so,
+//! and its frames cost what they cost where nobody was ever attached.
+
+use nix::sys::ptrace::{self, Options};
+use nix::sys::signal::{Signal, kill};
+use nix::sys::wait::{WaitStatus, waitpid};
+use nix::unistd::Pid;
+
+use crate::fixtures::flood;
+use crate::fixtures::support::{Account, Bench, Target, record, segments_of};
+use crate::languages::python;
+use crate::languages::rust::program;
+
+/// A child, which lives as long as its family's stdin is open.
+#[derive(Debug, Clone, Copy)]
+pub struct Child {
+    pub pid: u32,
+    pub kind: &'static str,
+    /// With its first breath.
+    pub was_on: bool,
+}
+
+/// A running `tests/targets/family_main.c`, or the same in another language.
+pub struct Family {
+    pub target: Target,
+    /// Frames that are to be captured, as it says.
+    pub written: u64,
+}
+
+impl Family {
+    /// Builds it in C, and what runs it under a filter.
+    pub fn build() -> Bench {
+        let bench = flood::build_with("family_main.c");
+        let header = std::fs::read_to_string(bench.path("flood.h")).unwrap();
+        let control = header.lines().find_map(|it| it.strip_prefix("extern ppt1_control "));
+        let control = format!("-DCONTROL={}", control.unwrap().trim_end_matches(';'));
+        bench.cc(&[&control, "family_main.c", "flood.c", "-o", "family_main", "-lpthread"]);
+        bench.copy("refused_main.c");
+        bench.cc(&["refused_main.c", "-o", "refused"]);
+        bench
+    }
+
+    pub fn start(bench: &Bench) -> Self {
+        Self::of(bench.start("family_main", &[]))
+    }
+
+    pub fn of(target: Target) -> Self {
+        Self { target, written: 0 }
+    }
+
+    /// The next numbers that somebody says after `prefix`.
+    fn numbers<const N: usize>(&self, prefix: &str) -> [u64; N] {
+        let said = self.target.stdout.wait_for(prefix);
+        let mut words = said.split(' ').map(|it| it.parse().unwrap());
+        std::array::from_fn(|_| words.next().unwrap())
+    }
+
+    /// Has it have a child.
+    pub fn make(&mut self, kind: &'static str) -> Child {
+        self.target.say(kind);
+        self.child(kind)
+    }
+
+    /// The next child that says that it is there.
+    pub fn child(&self, kind: &'static str) -> Child {
+        let [pid, on] = self.numbers("child ");
+        Child { pid: pid as u32, kind, was_on: on != 0 }
+    }
+
+    /// Has it do what leads to no child; whether it is on, or what it was asked.
+    pub fn asks(&mut self, what: &str) -> bool {
+        self.target.say(what);
+        let [_, answer] = self.numbers("made ");
+        answer != 0
+    }
+
+    pub fn write(&mut self, count: u64) {
+        self.target.say(&format!("write {count}"));
+        assert_eq!(self.target.written(), count);
+        self.written += count;
+    }
+
+    /// The next round of `child`: how many of 100 frames found the gate open, and whether it did.
+    pub fn ended(&mut self, child: Child) -> (u64, bool) {
+        let [pid, written, on] = self.numbers("round ");
+        assert_eq!(pid, u64::from(child.pid));
+        self.written += written;
+        (written, on != 0)
+    }
+
+    /// Has a child write 100 frames; how many found the gate open.
+    pub fn round(&mut self, child: Child) -> u64 {
+        kill(Pid::from_raw(child.pid.cast_signed()), Signal::SIGUSR2).unwrap();
+        self.ended(child).0
+    }
+}
+
+/// Instructions that 100 frames of a child take, from one SIGUSR1 to the next, and whether one of
+/// them, or the child afterwards, was on.
+fn stepped(family: &mut Family, child: Child) -> (u64, bool) {
+    let pid = Pid::from_raw(child.pid.cast_signed());
+    ptrace::seize(pid, Options::empty()).unwrap();
+    kill(pid, Signal::SIGUSR2).unwrap();
+    let stop = || match waitpid(pid, None).unwrap() {
+        WaitStatus::Stopped(_, signal) => signal,
+        other => panic!("{other:?}"),
+    };
+    let mut steps = 0;
+    let mut counts = false;
+    loop {
+        match stop() {
+            Signal::SIGUSR1 if counts => break,
+            Signal::SIGUSR1 => counts = true,
+            Signal::SIGTRAP => steps += 1,
+            other => {
+                ptrace::cont(pid, other).unwrap();
+                continue;
+            }
+        }
+        ptrace::step(pid, None).unwrap();
+    }
+    ptrace::detach(pid, None).unwrap();
+    let (written, on) = family.ended(child);
+    (steps, written > 0 || on)
+}
+
+/// What a child costs that was forked where nobody is attached.
+fn off(bench: &Bench, start: &dyn Fn(&Bench) -> Target) -> u64 {
+    let mut family = Family::of(start(bench));
+    let child = family.make("fork");
+    let (steps, on) = stepped(&mut family, child);
+    assert!(!child.was_on && !on);
+    // A slow path or a system call for each frame would take more.
+    assert!((200..4000).contains(&steps), "{steps}");
+    assert_eq!(stepped(&mut family, child), (steps, false), "it is the same each time");
+    family.target.finish();
+    steps
+}
+
+fn children_are_off(
+    bench: &Bench,
+    start: &dyn Fn(&Bench) -> Target,
+    kinds: &[&'static str],
+    case: &str,
+) {
+    let cost = off(bench, start);
+    let mut family = Family::of(start(bench));
+    let mut children = vec![family.make("fork")];
+    let attach = bench.attach(&family.target, &["--allow", "seccomp"]);
+    children.extend(kinds.iter().map(|kind| family.make(kind)));
+    let early = children.len();
+    family.write(1000);
+    children.extend(kinds.iter().map(|kind| family.make(kind)));
+    let check = |family: &mut Family, moment: &str| {
+        for (index, &child) in children.iter().enumerate() {
+            let when = if index < early { "before" } else { "after" };
+            let what = format!("{case}: {}, {when} the first frame, {moment}", child.kind);
+            assert!(!child.was_on, "{what}: on with its first breath");
+            assert_eq!(stepped(family, child), (cost, false), "{what}");
+        }
+    };
+    check(&mut family, "while its parent is attached");
+    family.write(1000);
+    let agent = attach.pid();
+    attach.stop();
+    check(&mut family, "after that");
+    let written = family.written;
+    family.target.finish();
+    let info = bench.info("out.bin");
+    let account = Account::of(&info);
+    account.check(written);
+    assert_eq!((written, account.captured), (2000, 2000), "the parent's alone");
+    let case = format!("children of every kind, {case}");
+    record("36", &case, written, account, &info, segments_of(&[agent]));
+}
+
+fn family(bench: &Bench) -> Target {
+    bench.start("family_main", &[])
+}
+
+const KINDS: &[&str] = &["fork", "thread", "grandchild", "daemon", "exec"];
+/// Those that a program in C may have on top.
+const C_KINDS: &[&str] = &["fork", "thread", "grandchild", "daemon", "exec", "clone"];
+
+#[test]
+fn off_from_the_first_instruction_in_c() {
+    children_are_off(&Family::build(), &family, C_KINDS, "C");
+}
+
+/// The same in C++.
+pub fn build_cpp() -> Bench {
+    let bench = Bench::new();
+    bench.copy_all(&["flood.frame", "family_main.c", "pattern.h"]);
+    bench.pptc(&["--emit", "cpp", "flood.frame"]);
+    let pattern = std::fs::read_to_string(bench.path("pattern.h")).unwrap();
+    bench.write("pattern.h", &pattern.replace("pptframe_beat_t", "ppt::flood::beat"));
+    let files = ["-x", "c++", "family_main.c", "-x", "none", "flood.cpp", "-o", "family_main"];
+    bench.compile("g++", &[&["-std=c++17"], &files[..]].concat());
+    bench
+}
+
+#[test]
+fn off_from_the_first_instruction_in_cpp() {
+    children_are_off(&build_cpp(), &family, C_KINDS, "C++");
+}
+
+#[test]
+fn off_from_the_first_instruction_in_rust() {
+    let start = |bench: &Bench| Target::start(bench.command(program("family")));
+    children_are_off(&Bench::new(), &start, KINDS, "Rust");
+}
+
+/// Where the kernel cannot empty the control page, here because a filter does not let it.
+#[test]
+fn off_without_help_of_the_kernel() {
+    let bench = Family::build();
+    let start = |bench: &Bench| {
+        let mut command = bench.command(bench.path("refused"));
+        let advice = libc::MADV_WIPEONFORK.to_string();
+        command.args([&libc::SYS_madvise.to_string(), "2", &advice, "./family_main"]);
+        Target::start(command)
+    };
+    children_are_off(&bench, &start, KINDS, "no MADV_WIPEONFORK");
+
+    // Without a fork handler, a child finds out at its first frame.
+    let cost = off(&bench, &start);
+    let mut family = Family::of(start(&bench));
+    let attach = bench.attach(&family.target, &["--allow", "seccomp", "--force"]);
+    let child = family.make("clone");
+    assert!(child.was_on, "nothing has emptied its page");
+    assert!(listed(&bench, child).contains("left open by a fork"), "{}", listed(&bench, child));
+    let (steps, _) = stepped(&mut family, child);
+    assert!(steps > cost, "{steps}");
+    assert_eq!(stepped(&mut family, child), (cost, false));
+    assert!(listed(&bench, child).contains(" off "));
+    let child = family.make("clone");
+    let ran = bench.ppt(&["detach", &child.pid.to_string(), "--allow", "seccomp"]);
+    assert_eq!(ran.code(), 0, "{ran:?}");
+    assert_eq!(stepped(&mut family, child), (cost, false), "closed from outside");
+    family.written = 0;
+    family.write(1000);
+    attach.stop();
+    family.target.finish();
+    assert_eq!(Account::of(&bench.info("out.bin")).captured, 1000);
+}
+
+/// What `ppt list` says of a process.
+fn listed(bench: &Bench, child: Child) -> String {
+    let ran = bench.ppt(&["list", &child.pid.to_string()]);
+    assert_eq!(ran.code(), 0, "{ran:?}");
+    ran.stdout
+}
+
+/// A child of vfork(2) is the parent's thread for a while: what it writes is refused where that
+/// thread has no ring yet, and the parent is none the worse for it.
+#[test]
+fn a_child_of_vfork_leaves_its_parent_on() {
+    let bench = Family::build();
+    for advice in [0, libc::MADV_WIPEONFORK] {
+        let mut command = bench.command(bench.path("refused"));
+        let advice = advice.to_string();
+        command.args([&libc::SYS_madvise.to_string(), "2", &advice, "./family_main"]);
+        let mut family = Family::of(Target::start(command));
+        let attach = bench.attach(&family.target, &["--allow", "seccomp", "--force"]);
+        assert!(family.asks("vfork"), "the parent is on");
+        family.write(1000);
+        attach.stop();
+        family.target.finish();
+        assert_eq!(Account::of(&bench.info("out.bin")).captured, 1000, "{advice}");
+    }
+}
+
+/// The same in Python; a child writes its frames at once, and ends.
+pub const IN_PYTHON: &str = r#"
+import multiprocessing, os, sys, threading
+import flood
+
+def say(*words):
+    os.write(1, (" ".join(map(str, words)) + f" {int(flood.on())}\n").encode())
+
+def child():
+    say("child", os.getpid())
+    written = 0
+    for n in range(100):
+        written += flood.on()
+        flood.beat(thread=1, n=n)
+    say("round", os.getpid(), written)
+
+def forks(deeper=lambda: None):
+    if os.fork() == 0:
+        deeper()
+        child()
+        os._exit(0)
+    os.wait()
+
+def daemon():
+    if os.fork() != 0:
+        os._exit(0)
+
+def grandchild():
+    forks()
+    os._exit(0)
+
+multiprocessing.set_start_method("fork")
+print("ready", flush=True)
+for line in sys.stdin:
+    kind = line.strip()
+    if kind == "fork":
+        forks()
+    elif kind == "daemon":
+        forks(daemon)
+    elif kind == "grandchild":
+        forks(grandchild)
+    elif kind == "thread":
+        thread = threading.Thread(target=forks)
+        thread.start()
+        thread.join()
+    elif kind == "multiprocessing":
+        process = multiprocessing.Process(target=child)
+        process.start()
+        process.join()
+    else:
+        for n in range(1000):
+            flood.beat(thread=0, n=n)
+        print("written 1000", flush=True)
+"#;
+
+#[test]
+fn off_from_the_first_instruction_in_python() {
+    let bench = Bench::new();
+    bench.copy("flood.frame");
+    bench.write("family.py", IN_PYTHON);
+    if !python::modules(&bench, &["flood"]) {
+        return;
+    }
+    let mut command = bench.command("python3");
+    command.arg("family.py");
+    let mut family = Family::of(Target::start(command));
+    let attach = bench.attach(&family.target, &[]);
+    let kinds = ["fork", "thread", "grandchild", "daemon", "multiprocessing"];
+    let families = |family: &mut Family, when: &str| {
+        for kind in kinds {
+            let child = family.make(kind);
+            let ended = family.ended(child);
+            assert_eq!((child.was_on, ended), (false, (0, false)), "{kind}, {when}");
+        }
+    };
+    families(&mut family, "before the first frame");
+    family.write(1000);
+    families(&mut family, "after it");
+    family.write(1000);
+    let agent = attach.pid();
+    attach.stop();
+    families(&mut family, "after that");
+    let written = family.written;
+    family.target.finish();
+    let info = bench.info("out.bin");
+    let account = Account::of(&info);
+    account.check(written);
+    assert_eq!((written, account.captured), (2000, 2000), "the parent's alone");
+    let case = "children of every kind, Python";
+    record("36", case, written, account, &info, segments_of(&[agent]));
+}

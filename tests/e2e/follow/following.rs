@@ -1,0 +1,280 @@
+//! Children that are forked while a capture runs: `ppt attach --follow` takes them in as soon as it
+//! hears of them, `ppt run` before their first frame.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use crate::fixtures::flood;
+use crate::fixtures::support::{
+    Account, Attach, Bench, Kind, Lines, Target, of_both_kinds, ppt, record, rounds,
+    segments_mapped, segments_of, wait_until,
+};
+use crate::follow::family::{self, Child, Family};
+use crate::languages::python;
+use crate::languages::rust::program;
+
+/// Waits until ppt says that it has attached to a child.
+pub fn attached(stderr: &Lines, child: Child) {
+    stderr.wait_for(&format!("attached: pid {},", child.pid));
+}
+
+pub fn follow(bench: &Bench, pid: u32, args: &[&str]) -> Attach {
+    let mut command = bench.command(ppt());
+    command.args(["attach", "--follow", &pid.to_string()]).args(bench.kind_args()).args(args);
+    Attach::start(command)
+}
+
+/// `ppt run` of a program.
+pub fn run(bench: &Bench, args: &[&str]) -> (Target, Lines) {
+    let mut command = bench.command(ppt());
+    command.arg("run").args(bench.kind_args()).args(args);
+    let (target, stderr) = Target::spawn_loud(command);
+    target.stdout.wait_for("ready");
+    (target, stderr)
+}
+
+/// Everything that was written is there.
+pub fn whole(bench: &Bench, written: u64, case: &str, agent: u32) {
+    let info = bench.info("out.bin");
+    let account = Account::of(&info);
+    assert_eq!(account, Account { captured: written, lost: 0, dropped: 0 }, "{case}");
+    assert_eq!(info["complete"], true);
+    // Children may be about to end.
+    wait_until("no segment is left", || segments_of(&[agent]) == 0);
+    record("36", case, written, account, &info, segments_of(&[agent]));
+}
+
+of_both_kinds! {
+    children_are_captured_once_they_are_attached
+    children_of_a_command_are_captured_from_their_first_frame
+    workers_that_are_killed_and_come_again
+    a_thousand_short_children_of_a_command
+}
+
+/// What a target makes is there when it has been fetched: with its first frame, and a moment.
+fn fetched(bench: &Bench, agent: u32, count: usize) {
+    if bench.kind() == Kind::Memfd {
+        wait_until("the segments are fetched", || segments_mapped(agent) == count);
+    }
+}
+
+const KINDS: [&str; 4] = ["fork", "thread", "grandchild", "daemon"];
+
+/// A family whose children are captured as soon as ppt hears of them; `cannot_say` are those that
+/// it has to look for.
+fn followed(
+    bench: &Bench,
+    target: Target,
+    kinds: &[&'static str],
+    cannot_say: &[&'static str],
+    case: &str,
+) {
+    let mut family = Family::of(target);
+    let early = family.make("fork");
+    let attach = follow(bench, family.target.pid(), &[]);
+    attached(&attach.stderr, early);
+    let mut children = vec![early];
+    for kind in kinds.iter().chain(cannot_say) {
+        let child = family.make(kind);
+        attached(&attach.stderr, child);
+        children.push(child);
+    }
+    family.write(1000);
+    for &child in &children {
+        assert_eq!(family.round(child), 100, "{child:?}");
+    }
+    let (written, agent) = (family.written, attach.pid());
+    fetched(bench, agent, children.len() + 1);
+    let said = attach.stop();
+    assert!(!said.contains("not captured"), "{said}");
+    family.target.finish();
+    assert_eq!(written, 1000 + 100 * children.len() as u64);
+    whole(bench, written, case, agent);
+}
+
+/// The same of a command: its children are on with their first breath.
+fn of_a_command(
+    bench: &Bench,
+    command: &[&str],
+    kinds: &[&'static str],
+    cannot_say: &[&'static str],
+    case: &str,
+) {
+    let (target, stderr) = run(bench, &[&["--"], command].concat());
+    let mut family = Family::of(target);
+    family.write(1000);
+    for kind in kinds {
+        let child = family.make(kind);
+        assert!(child.was_on, "{child:?}");
+        assert_eq!(family.round(child), 100, "{child:?}");
+    }
+    for kind in cannot_say {
+        let child = family.make(kind);
+        attached(&stderr, child);
+        assert_eq!(family.round(child), 100, "{child:?}");
+    }
+    let count = kinds.len() + cannot_say.len();
+    let (written, agent) = (family.written, family.target.pid());
+    fetched(bench, agent, count + 1);
+    family.target.close();
+    assert!(family.target.wait().success());
+    let said = stderr.rest();
+    assert!(!said.contains("not captured"), "{said}");
+    assert_eq!(written, 1000 + 100 * count as u64);
+    whole(bench, written, case, agent);
+}
+
+fn children_are_captured_once_they_are_attached(kind: Kind) {
+    let bench = Family::build().of(kind);
+    let target = bench.start("family_main", &[]);
+    let case = kind.case("attach --follow: a family in C");
+    followed(&bench, target, &KINDS, &["clone"], &case);
+}
+
+fn children_of_a_command_are_captured_from_their_first_frame(kind: Kind) {
+    let bench = Family::build().of(kind);
+    let case = kind.case("ppt run: a family in C");
+    of_a_command(&bench, &["./family_main"], &KINDS, &["clone"], &case);
+}
+
+#[test]
+fn a_family_in_cpp() {
+    let bench = family::build_cpp();
+    of_a_command(&bench, &["./family_main"], &KINDS, &["clone"], "ppt run: a family in C++");
+    std::fs::remove_file(bench.path("out.bin")).unwrap();
+    let target = bench.start("family_main", &[]);
+    followed(&bench, target, &KINDS, &["clone"], "attach --follow: a family in C++");
+}
+
+#[test]
+fn a_family_in_rust() {
+    let bench = Bench::new();
+    let program = program("family");
+    let command = [program.to_str().unwrap()];
+    of_a_command(&bench, &command, &KINDS, &[], "ppt run: a family in Rust");
+    std::fs::remove_file(bench.path("out.bin")).unwrap();
+    let target = Target::start(bench.command(&program));
+    followed(&bench, target, &KINDS, &[], "attach --follow: a family in Rust");
+}
+
+/// Its children write as soon as they are there.
+#[test]
+fn a_family_in_python() {
+    let bench = Bench::new();
+    bench.copy("flood.frame");
+    bench.write("family.py", family::IN_PYTHON);
+    if !python::modules(&bench, &["flood"]) {
+        return;
+    }
+    let (target, stderr) = run(&bench, &["--", "python3", "family.py"]);
+    let mut family = Family::of(target);
+    family.write(1000);
+    for kind in ["fork", "thread", "grandchild", "daemon", "multiprocessing"] {
+        let child = family.make(kind);
+        assert!(child.was_on, "{child:?}");
+        assert_eq!(family.ended(child), (100, true), "{child:?}");
+    }
+    let (written, agent) = (family.written, family.target.pid());
+    family.target.close();
+    assert!(family.target.wait().success(), "{}", stderr.rest());
+    assert_eq!(written, 1500);
+    whole(&bench, written, "ppt run: a family in Python", agent);
+}
+
+/// No frame is torn, or of another process; each process's are those that it wrote, in their order.
+fn in_order(bench: &Bench, captured: u64) {
+    let table = bench.table("out.bin", &[]);
+    assert_eq!(table.rows.len() as u64, captured);
+    let columns = ["pid", "tid", "thread", "n", "a", "b", "c", "d"].map(|name| table.column(name));
+    let mut last: BTreeMap<u64, u64> = BTreeMap::new();
+    for row in &table.rows {
+        let [pid, tid, thread, n, a, b, c, d] = columns.map(|at| row[at].parse::<u64>().unwrap());
+        let word = (n * 256 + thread + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        assert_eq!([a, b, c, d], [word, !word, word.rotate_left(32), word ^ n], "torn: {row:?}");
+        assert_eq!(tid, pid);
+        assert!(last.insert(pid, n).is_none_or(|before| before < n), "{row:?} after {last:?}");
+    }
+}
+
+/// What `prefork_main.c` counted: frames that were begun, and those that were written.
+fn counted(bench: &Bench) -> (u64, u64) {
+    let bytes = fs::read(bench.path("counters")).unwrap();
+    let words = bytes.chunks_exact(8).map(|it| u64::from_le_bytes(it.try_into().unwrap()));
+    let words: Vec<u64> = words.collect();
+    (words.iter().step_by(2).sum(), words.iter().skip(1).step_by(2).sum())
+}
+
+fn workers_that_are_killed_and_come_again(kind: Kind) {
+    let bench = flood::build_with("prefork_main.c").of(kind);
+    let mut target = Target::start({
+        let mut command = flood::leisurely(&bench, "prefork_main");
+        command.args(["counters", "3"]);
+        command
+    });
+    let attach = follow(&bench, target.pid(), &["-v"]);
+    let agent = attach.pid();
+    let times = rounds(5, 100);
+    for _ in 0..times {
+        // Each generation is captured for a while.
+        for _ in 0..3 {
+            attach.stderr.wait_for("attached: pid ");
+        }
+        if kind == Kind::Memfd {
+            wait_until("a segment is fetched", || segments_mapped(agent) > 0);
+        }
+        target.say("kill");
+        target.stdout.wait_for("killed");
+    }
+    target.say("quit");
+    let workers: u64 = target.stdout.wait_for("workers ").parse().unwrap();
+    assert!(target.wait().success());
+    attach.ended(0);
+    let (begun, done) = counted(&bench);
+    let info = bench.info("out.bin");
+    let account = Account::of(&info);
+    // Whoever is killed may be one frame ahead; what it made itself may have gone with it.
+    let seen = account.captured + account.lost + account.dropped;
+    match kind {
+        Kind::SysV => assert!((done..=begun).contains(&seen), "{done} of {begun}: {account:?}"),
+        Kind::Memfd => assert!(seen <= begun, "{begun}: {account:?}"),
+    }
+    assert!(begun <= done + workers);
+    assert!(account.captured > 0);
+    assert!(workers as usize >= 3 * times, "{workers}");
+    in_order(&bench, account.captured);
+    let case = kind.case(&format!("attach --follow: 3 workers, killed {times} times"));
+    record("36", &case, seen, account, &info, segments_of(&[agent]));
+}
+
+fn a_thousand_short_children_of_a_command(kind: Kind) {
+    let bench = flood::build_with("prefork_main.c").of(kind);
+    let count = rounds(100, 1000);
+    let (mut target, stderr) =
+        run(&bench, &["-q", "--slots", "64", "--", "./prefork_main", "counters", "0"]);
+    let agent = target.pid();
+    let open = || fs::read_dir(format!("/proc/{agent}/fd")).unwrap().count();
+    let mut short = |count: usize| {
+        target.say(&format!("short {count}"));
+        target.stdout.wait_for("short");
+        // The last one has just ended.
+        std::thread::yield_now();
+    };
+    short(count / 10);
+    let before = open();
+    short(count - count / 10);
+    wait_until("nothing piles up", || open() <= before + 4);
+    target.say("quit");
+    let (ended, said) = (target.wait(), stderr.rest());
+    assert!(ended.success(), "{said}");
+    assert!(!said.contains("attached: "), "nobody waits for it: {said}");
+    let (begun, done) = counted(&bench);
+    assert_eq!((begun, done), (10 * count as u64, 10 * count as u64));
+    let info = bench.info("out.bin");
+    let account = Account::of(&info);
+    if kind == Kind::SysV {
+        account.check(done);
+        assert_eq!(account.captured, done);
+    }
+    let case = kind.case(&format!("ppt run: {count} short children"));
+    record("36", &case, account.captured + account.lost, account, &info, segments_of(&[agent]));
+}

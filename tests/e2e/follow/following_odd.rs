@@ -1,0 +1,491 @@
+//! Forks that are followed under odd circumstances: siblings and strangers, other namespaces and
+//! users, filters, programs of earlier versions, a `ppt` that dies.
+
+use std::fs;
+use std::process::{Child as Process, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::fixtures::flood;
+use crate::fixtures::steady::{self, is_root};
+use crate::fixtures::support::{
+    Account, Attach, Bench, Lines, Target, available, ppt, record, root, segments_mapped,
+    segments_of, wait_until,
+};
+use crate::follow::family::{Child, Family};
+use crate::follow::following::{attached, follow, run, whole};
+use crate::languages::python;
+
+fn signal(pid: u32, signal: i32) {
+    // SAFETY: no pointers; the process lives as long as its family.
+    assert_eq!(unsafe { libc::kill(pid.cast_signed(), signal) }, 0);
+}
+
+/// Until ppt has looked around at least once.
+fn a_look_later() {
+    let moment = Instant::now() + Duration::from_secs(2);
+    wait_until("time passes", || Instant::now() > moment);
+}
+
+/// The member of a family that another one has forked.
+fn child_of(family: &Family, parent: Child) -> Child {
+    signal(parent.pid, libc::SIGWINCH);
+    family.child("fork")
+}
+
+#[test]
+fn who_follows_a_worker_follows_no_sibling() {
+    let bench = Family::build();
+    let mut family = Family::start(&bench);
+    let worker = family.make("fork");
+    let attach = follow(&bench, worker.pid, &[]);
+    let sibling = family.make("fork");
+    let child = child_of(&family, worker);
+    attached(&attach.stderr, child);
+    a_look_later();
+    for (child, written) in [(worker, 100), (child, 100), (sibling, 0)] {
+        assert_eq!(family.round(child), written, "{child:?}");
+    }
+    family.target.say("write 10");
+    assert_eq!(family.target.written(), 0);
+    let agent = attach.pid();
+    attach.stop();
+    family.target.finish();
+    whole(&bench, 200, "attach --follow: a worker, not its siblings", agent);
+}
+
+/// Names of the abstract sockets on which a process listens.
+fn sockets_of(pid: u32) -> Vec<String> {
+    let links = fs::read_dir(format!("/proc/{pid}/fd")).unwrap().map(Result::unwrap);
+    let links = links.filter_map(|it| fs::read_link(it.path()).ok());
+    let inode = |link: std::path::PathBuf| {
+        Some(link.to_str()?.strip_prefix("socket:[")?.trim_end_matches(']').to_owned())
+    };
+    let inodes: Vec<String> = links.filter_map(inode).collect();
+    let table = fs::read_to_string("/proc/net/unix").unwrap();
+    let name = |line: &str| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let name = words.get(7)?.strip_prefix('@')?.to_owned();
+        inodes.iter().any(|it| it == words[6]).then_some(name)
+    };
+    let names: Vec<_> = table.lines().filter_map(name).collect();
+    assert!(!names.is_empty());
+    names
+}
+
+#[test]
+fn a_stranger_that_says_hello_is_left_alone() {
+    let bench = Family::build();
+    let mut family = Family::start(&bench);
+    let mut stranger = Family::start(&bench);
+    let (target, stderr) = run(&bench, &["-o", "run.bin", "--", "./family_main"]);
+    let mut command = Family::of(target);
+    let attach = follow(&bench, family.target.pid(), &[]);
+    for agent in [attach.pid(), command.target.pid()] {
+        for name in sockets_of(agent) {
+            assert!(!stranger.asks(&format!("greet {name}")));
+        }
+    }
+    // Whoever came first has been looked at by now.
+    let child = family.make("fork");
+    attached(&attach.stderr, child);
+    assert!(command.make("fork").was_on);
+    assert_eq!((family.round(child), stranger.asks("on")), (100, false));
+    let agent = attach.pid();
+    attach.stop();
+    for family in [family, stranger, command] {
+        family.target.finish();
+    }
+    assert!(!stderr.rest().contains("not captured"));
+    whole(&bench, 100, "attach --follow: a stranger says hello", agent);
+    assert_eq!(bench.info("run.bin")["targets"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn a_child_that_becomes_another_user() {
+    if !is_root() {
+        return;
+    }
+    let bench = Family::build();
+    let mut family = Family::start(&bench);
+    let attach = follow(&bench, family.target.pid(), &[]);
+    let child = family.make("user");
+    attached(&attach.stderr, child);
+    // What was made for root it cannot attach, and so it makes its own.
+    let mut written = 0;
+    wait_until("it has a segment", || {
+        written += family.round(child);
+        segments_mapped(child.pid) > 0
+    });
+    assert_eq!(family.round(child), 100);
+    let agent = attach.pid();
+    wait_until("which is fetched", || segments_mapped(agent) > 0);
+    let before = family.written;
+    // From its first frame on, as that is known now.
+    let next = family.make("user");
+    attached(&attach.stderr, next);
+    let _ = (family.round(next), family.round(next));
+    wait_until("it is fetched, too", || segments_mapped(agent) > 1);
+    let said = attach.stop();
+    assert!(!said.contains("not captured"), "{said}");
+    let written = family.written;
+    family.target.finish();
+    let info = bench.info("out.bin");
+    let account = Account::of(&info);
+    account.check(written);
+    assert!(account.captured >= 300, "{account:?}: {info}");
+    assert!(account.dropped <= before - 100, "{account:?}");
+    let mine = info["buffers"].as_array().unwrap();
+    let mine = mine.iter().find(|it| it["pid"] == next.pid).unwrap();
+    assert_eq!(mine["frames"], 200, "{mine}");
+    let case = "attach --follow: a child becomes another user";
+    record("36", case, written, account, &info, segments_of(&[agent]));
+}
+
+#[test]
+fn in_another_network_namespace() {
+    if !is_root() || !available("unshare") {
+        return;
+    }
+    let bench = Family::build();
+    let mut command = bench.command("unshare");
+    command.args(["--net", "./family_main"]);
+    let mut family = Family::of(Target::start(command));
+    let attach = follow(&bench, family.target.pid(), &[]);
+    for kind in ["fork", "grandchild", "daemon"] {
+        let child = family.make(kind);
+        attached(&attach.stderr, child);
+        assert_eq!(family.round(child), 100);
+    }
+    let (written, agent) = (family.written, attach.pid());
+    attach.stop();
+    family.target.finish();
+    whole(&bench, written, "attach --follow: other network namespace", agent);
+}
+
+/// What fork handlers call, a filter may not foresee.
+#[test]
+fn under_a_filter_children_say_nothing() {
+    let bench = Family::build();
+    let mut family = Family::start(&bench);
+    let attach = follow(&bench, family.target.pid(), &[]);
+    assert!(family.asks("followed"));
+    // Before its first frame, a filter would end its own part, too.
+    family.write(10);
+    family.asks("filter");
+    wait_until("nobody is to say hello any more", || !family.asks("followed"));
+    // It would be killed if it did.
+    let child = family.make("fork");
+    assert_eq!(family.round(child), 0);
+    a_look_later();
+    let said = attach.stop();
+    // Nor when nobody is attached any more.
+    family.make("fork");
+    family.target.finish();
+    assert!(said.contains("filters its system calls"), "it was seen, and not captured: {said}");
+}
+
+/// A child of vfork(2) has its parent's memory, buffers, and random bytes. What would be written there
+/// would end its parent's part.
+#[test]
+fn what_has_its_parents_memory_is_left_alone() {
+    let bench = Family::build();
+    let mut family = Family::start(&bench);
+    let attach = follow(&bench, family.target.pid(), &[]);
+    family.write(100);
+    let lodger = family.make("lodger");
+    a_look_later();
+    family.write(1000);
+    let child = family.make("fork");
+    attached(&attach.stderr, child);
+    assert_eq!(family.round(child), 100);
+    let lodgers = lodger.pid.to_string();
+    for command in [&["attach", "-o", "other.bin", &lodgers][..], &["detach", &lodgers]] {
+        let ran = bench.ppt(command);
+        assert_eq!(ran.code(), 1, "{ran:?}");
+        let parent =
+            format!("process {lodgers} shares the memory of process {},", family.target.pid());
+        assert!(ran.stderr.contains(&parent), "{ran:?}");
+    }
+    family.write(1000);
+    let (written, agent) = (family.written, attach.pid());
+    let said = attach.stop();
+    assert!(!said.contains("not captured"), "{said}");
+    family.target.finish();
+    whole(&bench, written, "attach --follow: a child of vfork that lives", agent);
+}
+
+/// A capture goes on with as many as there is room for, and tells of the others.
+#[test]
+fn more_children_than_files_may_be_open() {
+    let bench = Family::build();
+    let mut family = Family::start(&bench);
+    let limited = |args: &[&str]| {
+        let mut command = bench.command("sh");
+        command.args(["-c", "ulimit -n 150; exec \"$@\"", "sh", ppt()]).args(args);
+        command
+    };
+    let pid = family.target.pid().to_string();
+    let attach = Attach::start(limited(&["attach", "--follow", "--slots", "64", &pid]));
+    let children: Vec<_> = (0..40).map(|_| family.make("fork")).collect();
+    a_look_later();
+    family.write(10);
+    let captured = children.iter().map(|&it| family.round(it)).filter(|&it| it == 100).count();
+    assert!((5..30).contains(&captured), "{captured}");
+    let (written, agent) = (family.written, attach.pid());
+    let said = attach.stop();
+    let others = 40 - captured;
+    assert!(said.contains("was not captured: cannot examine process "), "{said}");
+    assert!(said.contains(&format!("and {} more", others - 9)), "{others} of {said}");
+    let info = bench.info("out.bin");
+    let account = Account::of(&info);
+    account.check(written);
+
+    // Those that it finds, too.
+    let mut command = limited(&["attach", "--follow", "--slots", "64", "--force", &pid]);
+    command.args(["-d", "1s"]);
+    let said = Attach::start(command).ended(0);
+    assert!(said.contains("more processes have ppt buffers and are left out"), "{said}");
+    family.target.finish();
+    wait_until("no segment is left", || segments_of(&[agent]) == 0);
+    let case = "attach --follow: more children than files may be open";
+    record("36", case, written, account, &info, segments_of(&[agent]));
+}
+
+/// Somebody who says hello on and on keeps ppt from nothing.
+#[test]
+fn hellos_without_end() {
+    if !available("python3") {
+        return;
+    }
+    let bench = Family::build();
+    let mut family = Family::start(&bench);
+    let attach = follow(&bench, family.target.pid(), &[]);
+    let script = "import socket, sys\n\
+        name, said = chr(0) + sys.argv[1], False\n\
+        while True:\n \
+        \x20with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as it:\n \
+        \x20 try: it.connect(name)\n \
+        \x20 except OSError: break\n \
+        \x20said = said or print('ready', flush=True) or True\n";
+    let [name] = sockets_of(attach.pid()).try_into().unwrap();
+    let mut callers: Vec<_> =
+        (0..2).map(|_| stranger(script, std::slice::from_ref(&name), is_root())).collect();
+    callers.push(stranger(script, &[name], false));
+    let child = family.make("fork");
+    attached(&attach.stderr, child);
+    family.write(1000);
+    assert_eq!(family.round(child), 100);
+    let (written, agent) = (family.written, attach.pid());
+    let said = attach.stop();
+    assert!(!said.contains("not captured"), "{said}");
+    for mut caller in callers {
+        caller.wait().unwrap();
+    }
+    family.target.finish();
+    whole(&bench, written, "attach --follow: hellos without end", agent);
+}
+
+/// Programs that were built with an older pptc have no fork handlers: their children are looked for.
+#[test]
+fn of_a_program_of_an_earlier_version() {
+    if !cfg!(target_arch = "x86_64") {
+        eprintln!("skipped: the program is one for x86-64");
+        return;
+    }
+    let bench = Bench::new();
+    fs::copy(root().join("tests/frozen/abi1-forks-x86_64"), bench.path("forks")).unwrap();
+    let mut family = Family::of(bench.start("forks", &[]));
+    let attach = follow(&bench, family.target.pid(), &["--slots", "4096"]);
+    // Before its first frame, a child has a copy of the open gate.
+    let early = family.make("fork");
+    attached(&attach.stderr, early);
+    family.write(1000);
+    let late = family.make("fork");
+    attached(&attach.stderr, late);
+    assert_eq!((family.round(early), family.round(late)), (100, 100));
+    let (written, agent) = (family.written, attach.pid());
+    attach.stop();
+    family.target.finish();
+    whole(&bench, written, "attach --follow: a program of an earlier version", agent);
+
+    let (target, stderr) = run(&bench, &["--force", "--slots", "4096", "--", "./forks"]);
+    let mut family = Family::of(target);
+    family.write(1000);
+    let child = family.make("fork");
+    attached(&stderr, child);
+    assert_eq!(family.round(child), 100);
+    let (written, agent) = (family.written, family.target.pid());
+    family.target.finish();
+    whole(&bench, written, "ppt run: a program of an earlier version", agent);
+}
+
+#[test]
+fn a_dead_agent_releases_children_that_wait() {
+    let bench = Family::build();
+    let (target, _stderr) = run(&bench, &["--", "./family_main"]);
+    let mut family = Family::of(target);
+    family.write(10);
+    let agent = family.target.pid();
+    let sockets = sockets_of(agent);
+    signal(agent, libc::SIGSTOP);
+    crate::fixtures::support::stopped(agent);
+    family.target.say("fork");
+    family.target.say("write 10");
+    assert_eq!(family.target.written(), 10, "the parent goes on");
+    signal(agent, libc::SIGKILL);
+    let child = family.child("fork");
+    assert!(!child.was_on, "nobody is there");
+    assert_eq!(family.round(child), 0);
+    // Nobody listens; nobody is waited for.
+    let child = family.make("grandchild");
+    assert_eq!(family.round(child), 0);
+    if !is_root() || !available("python3") {
+        return;
+    }
+    // Who takes the names is not believed, nor waited for.
+    let mut squatter = squat(&sockets);
+    let child = family.make("fork");
+    assert_eq!(family.round(child), 0);
+    squatter.kill().unwrap();
+    squatter.wait().unwrap();
+}
+
+/// Somebody without rights who listens on these sockets, and never answers.
+fn squat(names: &[String]) -> Process {
+    let script = "import socket, sys, time\n\
+        sockets = [socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) for _ in sys.argv[1:]]\n\
+        for it, name in zip(sockets, sys.argv[1:]):\n \x20it.bind(chr(0) + name); it.listen()\n\
+        print('ready', flush=True)\n\
+        time.sleep(600)\n";
+    stranger(script, names, true)
+}
+
+/// Somebody who runs a script, which says when it is ready.
+fn stranger(script: &str, names: &[String], as_nobody: bool) -> Process {
+    let mut command = Command::new("/usr/bin/python3");
+    if as_nobody {
+        command = steady::as_nobody(command);
+    }
+    command.args(["-c", script]).args(names).current_dir("/").stdout(Stdio::piped());
+    let mut stranger = command.spawn().unwrap();
+    let lines = Lines::new(stranger.stdout.take().unwrap(), "a stranger");
+    lines.wait_for("ready");
+    stranger
+}
+
+/// A library that has registered fork handlers may go.
+#[test]
+fn a_fork_after_a_plugin_was_unloaded() {
+    let bench = Bench::new();
+    bench.copy_all(&["host.c", "plugin.c", "left/example.frame"]);
+    bench.pptc(&["example.frame"]);
+    bench.cc(&["-shared", "-fPIC", "plugin.c", "example.c", "-o", "plugin.so"]);
+    bench.cc(&["host.c", "-o", "host", "-ldl", "-lpthread"]);
+    let mut target = bench.start("host", &[]);
+    for _ in 0..3 {
+        target.say("load ./plugin.so local");
+        target.stdout.wait_for("loaded");
+        target.say("fork");
+        target.stdout.wait_for("forked 0");
+        target.say("unload 0");
+        target.stdout.wait_for("unloaded");
+        target.say("fork");
+        target.stdout.wait_for("forked 0");
+        target.say("again");
+    }
+    target.finish();
+}
+
+/// A set-user-ID program that a child starts at that moment would not get its rights if somebody
+/// traced the child: only what was asked for is held.
+#[test]
+fn children_are_not_held() {
+    if !available("strace") {
+        return;
+    }
+    let bench = Family::build();
+    let mut family = Family::start(&bench);
+    let mut command = bench.command("strace");
+    command.args(["-f", "-q", "-e", "trace=ptrace", "-o", "calls", ppt()]);
+    command.args(["attach", "--follow", "-d", "5s", &family.target.pid().to_string()]);
+    let attach = Attach::start(command);
+    for kind in ["fork", "grandchild", "clone"] {
+        let child = family.make(kind);
+        attached(&attach.stderr, child);
+    }
+    attach.ended(0);
+    family.target.finish();
+    let calls = fs::read_to_string(bench.path("calls")).unwrap();
+    assert_eq!(calls.matches("PTRACE_SEIZE").count(), 1, "{calls}");
+}
+
+/// Programs that are being loaded for long have not failed to say hello.
+#[test]
+fn a_program_that_takes_its_time_to_load() {
+    let bench = flood::build_with("first_main.c");
+    bench.copy("slow.c");
+    bench.cc(&["-shared", "-fPIC", "slow.c", "-o", "slow.so"]);
+    let mut command = bench.command(ppt());
+    command.args(["run", "--", "env", "LD_PRELOAD=./slow.so", "./first_main", "5"]);
+    // env is slow, too.
+    let (mut target, stderr) = Target::spawn_loud(command);
+    target.stdout.wait_for("loading");
+    a_look_later();
+    target.say("");
+    assert_eq!(target.written(), 5);
+    let agent = target.pid();
+    assert!(target.wait().success());
+    let said = stderr.rest();
+    assert!(!said.contains("hello"), "{said}");
+    whole(&bench, 5, "ppt run: a program that loads slowly", agent);
+}
+
+/// What python's subprocess closes is said by another way.
+#[test]
+fn children_of_pythons_subprocess() {
+    if !available("python3") {
+        return;
+    }
+    let bench = flood::build_with("first_main.c");
+    let script = "import subprocess\n\
+        for how in [{}, {'close_fds': True}, {'start_new_session': True}, {'preexec_fn': lambda: None}]:\n \
+        \x20subprocess.run(['./first_main', '10'], check=True, **how)\n";
+    let ran = bench.ppt(&["run", "--", "python3", "-c", script]);
+    assert_eq!(ran.code(), 0, "{ran:?}");
+    assert_eq!(ran.stdout.matches("written 10\n").count(), 4, "{ran:?}");
+    assert_eq!(Account::of(&bench.info("out.bin")).captured, 40);
+}
+
+/// The same of a Python program that writes frames itself.
+#[test]
+fn modules_and_subprocess() {
+    let bench = flood::build_with("first_main.c");
+    if !python::modules(&bench, &["flood"]) {
+        return;
+    }
+    let script = "import flood, os, subprocess\n\
+        flood.beat(thread=1)\n\
+        subprocess.run(['./first_main', '10'], check=True)\n\
+        subprocess.run(['./first_main', '10'], check=True, preexec_fn=lambda: flood.beat(thread=2))\n\
+        os.system('./first_main 10')\n";
+    let ran = bench.ppt(&["run", "-v", "--", "python3", "-c", script]);
+    assert_eq!(ran.code(), 0, "{ran:?}");
+    assert_eq!(Account::of(&bench.info("out.bin")).captured, 32, "{ran:?}");
+    assert!(!ran.stderr.contains("not captured"), "{ran:?}");
+}
+
+/// What lost its environment is captured, too, and that it comes late is told.
+#[test]
+fn a_program_that_lost_its_environment() {
+    let bench = flood::build_with("first_main.c");
+    let mut command = bench.command(ppt());
+    command.args(["run", "--", "env", "-i", "./first_main", "5", "wait"]);
+    let (mut target, stderr) = Target::spawn_loud(command);
+    assert_eq!(target.written(), 0, "nobody knows of it yet");
+    stderr.wait_for("attached: pid ");
+    target.close();
+    assert!(target.wait().success());
+    let said = stderr.rest();
+    assert!(said.contains("did not report to ppt: its first "), "{said}");
+    assert_eq!(Account::of(&bench.info("out.bin")).captured, 0);
+}

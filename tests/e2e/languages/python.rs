@@ -1,0 +1,169 @@
+//! Python targets: modules built as the documentation says, for the interpreter that `python3` is.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::fixtures::support::{Account, Bench, Target, available, text};
+
+/// Where Python's headers are, and how its modules' files end; none where they are not installed.
+fn headers() -> Option<(String, String)> {
+    if !available("python3") {
+        return None;
+    }
+    let script =
+        "import sysconfig as s; print(s.get_path('include'), s.get_config_var('EXT_SUFFIX'))";
+    let output = Command::new("python3").args(["-c", script]).output().unwrap();
+    let said = text(&output.stdout);
+    let (include, suffix) = said.trim().rsplit_once(' ')?;
+    if !Path::new(include).join("Python.h").exists() {
+        eprintln!("skipped: {include} has no Python.h");
+        return None;
+    }
+    Some((include.into(), suffix.into()))
+}
+
+pub fn has_headers() -> bool {
+    headers().is_some()
+}
+
+/// Builds modules of frame files of the folder; false where Python's headers are not installed.
+pub fn modules(bench: &Bench, stems: &[&str]) -> bool {
+    let Some((include, suffix)) = headers() else { return false };
+    let include = include.as_str();
+    for compiler in ["clang", "gcc"].into_iter().filter(|it| available(it)) {
+        for stem in stems {
+            bench.pptc(&["--emit", "python", &format!("{stem}.frame")]);
+            let (c, module) = (format!("{stem}.c"), format!("{stem}_python.c"));
+            let output = format!("{stem}{suffix}");
+            let strict = ["-std=c11", "-Wconversion", "-Wshadow", "-Wmissing-prototypes"];
+            let args = ["-isystem", include, "-fPIC", "-shared", &c, &module, "-o", &output];
+            bench.compile(compiler, &[&strict[..], &args].concat());
+        }
+    }
+    true
+}
+
+const FRAMES: &str = "buffer work;
+enum Kind : u8 { GET = 1, PUT }
+frame request { Kind kind; i32 who; char path[8]; float pos[2]; bytes raw[3]; interval time handle; }
+frame note { u8 n; }
+";
+
+const PROGRAM: &str = r#"
+import sys
+import work
+from work import Kind
+
+def message(call, *args, **named):
+    try:
+        call(*args, **named)
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+
+class Odd:
+    def __index__(self):
+        work.note(7)
+        raise KeyError("mine")
+
+class Clears:
+    def __float__(self):
+        items.clear()
+        raise KeyError("gone")
+
+assert not work.on() and work.now() == 0
+assert work.request(nonsense=object()) is None, "arguments are not looked at while off"
+off = work.request_scope(who="?")
+with off as same:
+    assert same is off and same.set(1, 2, 3, 4, 5, 6, 7, 8, 9) is None
+print("ready", flush=True)
+sys.stdin.readline()
+assert work.on() and work.now() > 10**18
+work.prepare()
+work.request(Kind.PUT, who=1, path="é" * 9, pos=iter([0.5, 2]), raw=bytearray(b"abcdef"))
+with work.request_scope(kind=Kind.GET) as scope:
+    scope.set(who=2)
+try:
+    with work.request_scope(kind=9, who=3):
+        raise ValueError
+except ValueError:
+    pass
+with work.request_scope() as scope:
+    scope.abandon()
+for _ in range(2):
+    with scope:
+        scope.set(who=4)
+items = [Clears(), Clears()]
+for got, right in [
+    (message(work.request, who="x"), "TypeError: request.who (i32): an int is needed, not str"),
+    (message(work.request, who=1.5), "TypeError: request.who (i32): an int is needed, not float"),
+    (message(work.request, who=2**31), "OverflowError: request.who (i32): 2147483648 does not fit"),
+    (message(work.note, -1), "OverflowError: note.n (u8): -1 does not fit"),
+    (message(work.note, 2**70), f"OverflowError: note.n (u8): {2**70} does not fit"),
+    (message(work.request, path=b"x"), "TypeError: request.path (char[8]): a str is needed, not bytes"),
+    (message(work.request, raw="x"), "TypeError: request.raw (bytes[3]): a bytes-like object is needed, not str"),
+    (message(work.request, pos=[1]), "ValueError: request.pos (f32[2]): 2 elements are needed, not 1"),
+    (message(work.request, pos=1), "TypeError: request.pos (f32[2]): a sequence is needed, not int"),
+    (message(work.request, pos=["a", 1]), "TypeError: request.pos (f32[2]): a float is needed, not str"),
+    (message(work.request, handle_end=1.0), "TypeError: request.handle_end (time in ns): an int is needed, not float"),
+    (message(work.request, what=1), "TypeError: request() has no field 'what'"),
+    (message(work.request, 1, kind=1), "TypeError: request() is given field 'kind' twice"),
+    (message(work.note, 1, 2), "TypeError: note() has 1 fields, and is given 2"),
+    (message(work.note, Odd()), "KeyError: 'mine'"),
+    (message(work.request, pos=items), "KeyError: 'gone'"),
+    (message(scope.set, who=None), "TypeError: request.who (i32): an int is needed, not NoneType"),
+]:
+    assert got == right, f"{got!r} is not {right!r}"
+print("written 6", flush=True)
+sys.stdin.read()
+"#;
+
+#[test]
+fn calls_scopes_and_exceptions() {
+    let bench = Bench::new();
+    bench.write("work.frame", FRAMES);
+    bench.write("main.py", PROGRAM);
+    if !modules(&bench, &["work"]) {
+        return;
+    }
+    let mut command = bench.command("python3");
+    command.args(["-X", "dev", "-W", "error", "main.py"]);
+    let mut target = Target::start(command);
+    let attach = bench.attach(&target, &[]);
+    let written = target.run();
+    attach.stop();
+    target.finish();
+    let account = Account::of(&bench.info("out.bin"));
+    account.check(written);
+    assert_eq!(account.captured, 6);
+    let table = bench.table("out.bin", &["--frame", "request"]);
+    assert_eq!(table.cells("kind"), ["PUT", "GET", "9", "0", "0"]);
+    assert_eq!(table.numbers("who"), [1, 2, 3, 4, 4]);
+    assert_eq!(table.cells("path"), ["éééé", "", "", "", ""]);
+    assert_eq!(table.cells("pos_0")[0], "0.5");
+    assert_eq!(table.cells("raw")[..2], ["616263", "000000"]);
+    let seconds = |name: &str| table.numbers_or_0(&format!("{name}.tv_sec"));
+    let (start, end) = (seconds("handle_start"), seconds("handle_end"));
+    assert_eq!((start[0], end[0]), (0, 0), "not taken");
+    assert!((1..5).all(|row| 0 < start[row] && start[row] <= end[row]));
+    assert_eq!(bench.table("out.bin", &["--frame", "note"]).numbers("n"), [7]);
+}
+
+#[test]
+fn names_that_python_keeps_are_refused() {
+    let bench = Bench::new();
+    for (frames, what) in [
+        ("frame f { int lambda; }", "field `lambda`"),
+        ("frame on { int a; }", "frame `on`"),
+        ("enum E { mro } frame f { E a; }", "value `mro`"),
+        ("frame a { interval time t; } frame a_scope { time b; }", "frame `a_scope`"),
+        ("buffer del; frame f { int a; }", "buffer `del`"),
+    ] {
+        bench.write("a.frame", frames);
+        let pptc = env!("CARGO_BIN_EXE_pptc");
+        let output = bench.command(pptc).args(["--emit", "python", "a.frame"]).output().unwrap();
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        let expected = format!("the {what} has a name that Python output needs for itself\n");
+        assert!(said.contains(&expected) && said.contains("^ taken by what is"), "{said}");
+    }
+}

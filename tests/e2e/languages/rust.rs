@@ -1,0 +1,418 @@
+//! Rust targets, built by cargo as a user would: the contract's program, every type, forks,
+//! libraries, and what a compiler makes of it.
+
+use std::collections::{BTreeSet, HashMap};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Mutex, OnceLock};
+
+use crate::fixtures::support::{Account, Bench, Kind, Target, of_both_kinds, root, text};
+use crate::languages::values;
+
+/// The folder of the programs of `tests/targets/rust`, built once a run.
+///
+/// The project lives outside the workspace, as a user's does; what was built is kept in cargo's
+/// folder for tests.
+fn programs() -> &'static Path {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| {
+        let project = Path::new(env!("CARGO_TARGET_TMPDIR")).join("rust-targets");
+        let targets = root().join("tests/targets");
+        copy(&targets.join("rust"), &project);
+        for file in ["job.frame", "values.frame", "clocks.frame", "truth.frame"] {
+            update(&project.join(file), &fs::read(targets.join(file)).unwrap());
+        }
+        let golden = root().join("codegen/tests/golden");
+        for file in fs::read_dir(golden).unwrap().map(|it| it.unwrap().path()) {
+            if file.extension().is_some_and(|it| it == "frame") {
+                let name = file.file_name().unwrap();
+                update(&project.join("golden").join(name), &fs::read(&file).unwrap());
+            }
+        }
+        // The versions that the workspace has: nothing is fetched.
+        let locked = fs::read(root().join("Cargo.lock")).unwrap();
+        fs::write(project.join("Cargo.lock"), locked).unwrap();
+        manifests(&project);
+        let output = cargo(&project, &["build", "--release"]);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        project.join("target/release")
+    })
+}
+
+/// A program of `tests/targets/rust`.
+pub fn program(name: &str) -> PathBuf {
+    programs().join(name)
+}
+
+/// The same, compiled with flags of its own.
+pub fn program_with(name: &str, flags: &str) -> PathBuf {
+    program_for(&host(), name, flags, &[])
+}
+
+/// The same, compiled for a target of rustc's, with `flags` for each crate and some for the last.
+pub fn program_for(triple: &str, name: &str, flags: &str, last: &[&str]) -> PathBuf {
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    let project = programs().join("../..");
+    let what = format!("{triple} {name} {flags} {}", last.join(" "));
+    let kept = project.join("target/built").join(what.replace([' ', '=', '/'], "_"));
+    let _alone = ONE_AT_A_TIME.lock();
+    // For a named target the flags are not those of build scripts, which are there already.
+    let args = ["rustc", "--release", "-p", "app", "--target", triple, "--bin", name, "--"];
+    let mut command = cargo_with(&project, &[&args, last].concat());
+    let output = command.env("RUSTFLAGS", flags).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    // The next one is built in its place. A link: who forks now has no copy open for writing.
+    fs::create_dir_all(kept.parent().unwrap()).unwrap();
+    let _ = fs::remove_file(&kept);
+    fs::hard_link(project.join("target").join(triple).join("release").join(name), &kept).unwrap();
+    kept
+}
+
+/// What rustc compiles for if nothing else is asked of it.
+pub fn host() -> String {
+    let version = Command::new("rustc").arg("-vV").output().unwrap();
+    let version = text(&version.stdout);
+    version.lines().find_map(|it| it.strip_prefix("host: ")).unwrap().into()
+}
+
+fn cargo(project: &Path, args: &[&str]) -> std::process::Output {
+    cargo_with(project, args).output().unwrap()
+}
+
+fn cargo_with(project: &Path, args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO"));
+    command
+        .arg(args[0])
+        .arg("--offline")
+        .args(&args[1..])
+        .current_dir(project)
+        .env_remove("RUSTFLAGS")
+        .env("CARGO_TARGET_DIR", project.join("target"));
+    command
+}
+
+fn copy(from: &Path, to: &Path) {
+    for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
+        let to = to.join(entry.file_name());
+        match entry.file_type().unwrap().is_dir() {
+            true => copy(&entry.path(), &to),
+            false => update(&to, &fs::read(entry.path()).unwrap()),
+        }
+    }
+}
+
+/// Writes a file that differs: cargo goes by times.
+fn update(path: &Path, contents: &[u8]) {
+    if !fs::read(path).is_ok_and(|old| old == contents) {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, contents).unwrap();
+    }
+}
+
+fn manifests(project: &Path) {
+    let workspace = "[workspace]\nmembers = [\"app\", \"plugin\"]\nresolver = \"3\"\n";
+    update(&project.join("Cargo.toml"), workspace.as_bytes());
+    let root = root().display();
+    let dependencies = format!(
+        "edition = \"2024\"\n[dependencies]\n\
+         ppt-probe = {{ path = \"{root}/codegen/runtime/rust\" }}\n\
+         libc = \"0.2\"\n\
+         [build-dependencies]\nppt-codegen = {{ path = \"{root}/codegen\" }}\n"
+    );
+    let app = format!("[package]\nname = \"app\"\nversion = \"0.0.0\"\n{dependencies}");
+    update(&project.join("app/Cargo.toml"), app.as_bytes());
+    let plugin = format!(
+        "[package]\nname = \"plugin\"\nversion = \"0.0.0\"\n{dependencies}\
+         [lib]\ncrate-type = [\"cdylib\"]\n"
+    );
+    update(&project.join("plugin/Cargo.toml"), plugin.as_bytes());
+}
+
+/// A library of `tests/targets/rust`.
+pub fn plugin() -> PathBuf {
+    program("libplugin.so")
+}
+
+fn start(bench: &Bench, program: &str, args: &[&str]) -> Target {
+    let mut command = bench.command(programs().join(program));
+    command.args(args);
+    Target::start(command)
+}
+
+of_both_kinds! {
+    the_contracts_program
+    a_forked_child_is_off
+}
+
+fn the_contracts_program(kind: Kind) {
+    let bench = Bench::new().of(kind);
+    let mut target = start(&bench, "contract", &["1000"]);
+    let attach = bench.attach(&target, &["-v"]);
+    let written = target.run();
+    let said = attach.stop();
+    target.finish();
+    assert!(said.contains("scan"), "statics are private: {said}");
+    let account = Account::of(&bench.info("out.bin"));
+    account.check(written);
+    assert_eq!((account.captured, written), (3006, 3006));
+
+    let jobs = bench.table("out.bin", &["-b", "job", "--frame", "job"]);
+    let (who, kind) = (jobs.numbers("who"), jobs.cells("kind"));
+    let (name, bytes) = (jobs.cells("name"), jobs.numbers("bytes"));
+    let (start, end) = (jobs.numbers_or_0("handle_start"), jobs.numbers_or_0("handle_end"));
+    for user in 0..1000 {
+        // The order of a ring is that of the writes: the scope's comes last.
+        let row = user * 3;
+        assert_eq!(who[row..row + 3], [user as i64; 3]);
+        assert_eq!(kind[row..row + 3], ["LOGIN", "UPDATE", "TIMEOUT"]);
+        assert_eq!(name[row..row + 3], ["rust", "größer als sec", ""]);
+        assert_eq!(bytes[row..row + 3], [0, 3, 0]);
+        assert_eq!((start[row], end[row], start[row + 1]), (0, 0, 0), "not taken");
+        assert!(0 < start[row + 2] && start[row + 2] <= end[row + 2]);
+        assert!(user == 0 || end[row - 1] <= start[row + 2]);
+    }
+    assert_eq!(jobs.cells("pos_2")[..3], ["-1.0", "0.0", "0.0"]);
+    // Left early, left at the end, left by a panic.
+    assert_eq!(who[3000..], [1, 2, -7]);
+    assert_eq!(bytes[3000..], [8, 7, 0]);
+    assert!((3000..3003).all(|row| 0 < start[row] && start[row] <= end[row]));
+
+    let logins = bench.table("out.bin", &["--frame", "login"]);
+    assert_eq!(logins.numbers("who"), [5, 6, 7]);
+    assert_eq!(logins.numbers("in_"), [1, 1, 0], "kept by the macro form alone");
+    let when = logins.numbers_or_0("when");
+    assert!(when[0] > 0 && when[1] == when[0] && when[2] == 0, "{when:?}");
+}
+
+#[test]
+fn every_type_from_one_thread() {
+    let bench = Bench::new();
+    let target = start(&bench, "values", &["1", "15000"]);
+    values::check(&bench, target, 1, 15_000);
+}
+
+#[test]
+fn every_type_from_eight_threads() {
+    let bench = Bench::new();
+    let target = start(&bench, "values", &["8", &values::MANY.to_string()]);
+    values::check(&bench, target, 8, values::MANY);
+}
+
+fn a_forked_child_is_off(kind: Kind) {
+    let bench = Bench::new().of(kind);
+    let mut target = start(&bench, "fork", &[]);
+    let attach = bench.attach(&target, &[]);
+    let written = target.run();
+    attach.stop();
+    target.finish();
+    let account = Account::of(&bench.info("out.bin"));
+    account.check(written);
+    assert_eq!(account.captured, 2);
+    assert_eq!(bench.table("out.bin", &["--frame", "login"]).numbers("who"), [1, 2]);
+}
+
+#[test]
+fn two_crates_of_one_frame_file_are_two_buffers() {
+    let bench = Bench::new();
+    let mut target = start(&bench, "twins", &[]);
+    let attach = bench.attach(&target, &[]);
+    let written = target.run();
+    attach.stop();
+    target.finish();
+    let info = bench.info("out.bin");
+    let names = info["buffers"].as_array().unwrap().iter().map(|it| it["name"].as_str().unwrap());
+    assert_eq!(names.filter(|it| it.starts_with("job")).count(), 2, "{info}");
+    let account = Account::of(&info);
+    account.check(written);
+    assert_eq!(account.captured, 303);
+    // A hundred threads, one after the other, gave their ring back.
+    for buffer in info["buffers"].as_array().unwrap() {
+        let rings: BTreeSet<_> = buffer["rings"].as_array().unwrap().iter().collect_rings();
+        assert!(rings.iter().all(|&ring| ring == 0), "{buffer}");
+    }
+}
+
+trait CollectRings {
+    fn collect_rings(self) -> BTreeSet<u64>;
+}
+
+impl<'a, I: Iterator<Item = &'a serde_json::Value>> CollectRings for I {
+    /// The rings that hold frames.
+    fn collect_rings(self) -> BTreeSet<u64> {
+        self.filter(|it| it["frames"] != 0).map(|it| it["ring"].as_u64().unwrap()).collect()
+    }
+}
+
+#[test]
+fn a_library_is_unloaded_while_its_thread_goes_on() {
+    let bench = Bench::new();
+    let mut target = start(&bench, "host", &[plugin().to_str().unwrap()]);
+    let attach = bench.attach(&target, &["-b", "clocks"]);
+    target.run();
+    let said = attach.ended(0);
+    assert!(said.contains("its library was unloaded"), "{said}");
+    target.finish();
+    let account = Account::of(&bench.info("out.bin"));
+    // The library's memory went with its frames' last look; what was drained is whole.
+    assert!(account.captured + account.lost <= 1000, "{account:?}");
+}
+
+#[test]
+fn generated_code_is_free_of_clippys_complaints() {
+    let folder = programs().parent().unwrap().parent().unwrap();
+    let output = cargo(folder, &["clippy", "--workspace", "--", "-D", "warnings"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+}
+
+/// A build script's mistakes are told as such.
+#[test]
+fn mistakes_of_a_build_script() {
+    let bench = Bench::new();
+    programs();
+    let project = Path::new(env!("CARGO_TARGET_TMPDIR")).join("rust-targets");
+    let folder = project.join("app");
+    let compile = |files: &[&str]| {
+        // The build script itself, run as cargo would, on other files.
+        let script = format!(
+            "fn main() {{ for file in {files:?} {{ ppt_codegen::compile(file).unwrap(); }} }}"
+        );
+        let broken = bench.path("broken");
+        fs::create_dir_all(broken.join("src")).unwrap();
+        fs::create_dir_all(broken.join("other")).unwrap();
+        fs::write(broken.join("build.rs"), script).unwrap();
+        fs::write(broken.join("src/lib.rs"), "").unwrap();
+        fs::write(broken.join("good.frame"), "frame good { int who; }").unwrap();
+        fs::write(broken.join("other/good.frame"), "buffer b; frame good { int who; }").unwrap();
+        fs::write(broken.join("bad.frame"), "frame bad { itn who; }").unwrap();
+        let manifest = fs::read_to_string(folder.join("Cargo.toml")).unwrap();
+        fs::write(broken.join("Cargo.toml"), manifest + "[workspace]\n").unwrap();
+        fs::copy(project.join("Cargo.lock"), broken.join("Cargo.lock")).unwrap();
+        let output = Command::new(env!("CARGO"))
+            .args(["build", "--release", "--offline"])
+            .current_dir(&broken)
+            .env("CARGO_TARGET_DIR", project.join("target"))
+            .output()
+            .unwrap();
+        (output.status.success(), text(&output.stderr))
+    };
+    let (built, _) = compile(&["good.frame", "./good.frame"]);
+    assert!(built);
+    let (built, said) = compile(&["missing.frame"]);
+    assert!(!built && said.contains("cannot read missing.frame: No such file"), "{said}");
+    let (built, said) = compile(&["good.frame", "other/good.frame"]);
+    assert!(!built && said.contains("would both become `good.rs`"), "{said}");
+    let (built, said) = compile(&["bad.frame"]);
+    assert!(!built && said.contains("error[unknown-type]: unknown type `itn`"), "{said}");
+    assert!(said.contains("1 | frame bad { itn who; }") && said.contains("^^^"), "{said}");
+}
+
+/// Tasks go from thread to thread, and what they hold with them: each frame is whole, and in the
+/// ring of the thread that was the last to have it.
+#[test]
+fn scopes_that_are_held_over_awaits() {
+    const THREADS: i64 = 4;
+    const TASKS: i64 = 400;
+    const STEPS: i64 = 11;
+    let bench = Bench::new();
+    let numbers = [THREADS, TASKS, STEPS].map(|it| it.to_string());
+    let mut target = start(&bench, "tasks", &numbers.each_ref().map(String::as_str));
+    let attach = bench.attach(&target, &[]);
+    let written = target.run();
+    attach.stop();
+    target.finish();
+    let account = Account::of(&bench.info("out.bin"));
+    account.check(written);
+    // Every second task is dropped half-way.
+    let steps = |task: i64| if task % 2 == 1 { STEPS / 2 } else { STEPS };
+    assert_eq!(account.captured as i64, TASKS + (0..TASKS).map(steps).sum::<i64>());
+
+    let logins = bench.table("out.bin", &["--frame", "login"]);
+    let (who, when) = (logins.numbers("who"), logins.numbers("when"));
+    let mut ran: HashMap<i64, Vec<(i64, &str)>> = HashMap::new();
+    for ((who, when), tid) in who.into_iter().zip(when).zip(logins.cells("tid")) {
+        ran.entry(who).or_default().push((when, tid));
+    }
+    let jobs = bench.table("out.bin", &["--frame", "job"]);
+    let (names, kinds) = (jobs.cells("name"), jobs.cells("kind"));
+    let (who, bytes, tids) = (jobs.numbers("who"), jobs.numbers("bytes"), jobs.cells("tid"));
+    let (start, end) = (jobs.numbers("handle_start"), jobs.numbers("handle_end"));
+    let (mut tasks, mut workers) = (BTreeSet::new(), HashMap::new());
+    for row in 0..jobs.rows.len() {
+        let task = who[row];
+        assert!(tasks.insert(task), "task {task} twice");
+        assert_eq!(bytes[row], (1..=steps(task)).sum::<i64>(), "task {task}");
+        assert_eq!(kinds[row], if task % 2 == 1 { "TIMEOUT" } else { "LOGIN" });
+        let ran = ran.get_mut(&task).unwrap();
+        ran.sort_unstable();
+        assert_eq!(ran.len() as i64, steps(task));
+        assert!(ran.windows(2).all(|it| it[0].1 != it[1].1), "each step elsewhere: {ran:?}");
+        let (first, last) = (ran[0].0, ran[ran.len() - 1]);
+        assert!(start[row] <= first && last.0 <= end[row], "task {task}");
+        assert_eq!(last.1, tids[row], "task {task} is written where it ended");
+        assert_eq!(workers.entry(tids[row]).or_insert(names[row]), &names[row], "task {task}");
+    }
+    assert_eq!((tasks.len() as i64, workers.len() as i64), (TASKS, THREADS));
+}
+
+/// A function's instructions, without addresses.
+#[cfg(target_arch = "x86_64")]
+fn instructions(listing: &str, is_it: impl Fn(&str) -> bool) -> Vec<String> {
+    let lines = listing.lines().skip_while(|line| {
+        let name = line.split_once('<').and_then(|it| it.1.strip_suffix(">:"));
+        !name.is_some_and(&is_it)
+    });
+    let body = lines.skip(1).take_while(|line| !line.is_empty());
+    body.filter_map(|line| Some(line.split_once(":\t")?.1.trim().to_owned())).collect()
+}
+
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn what_a_compiler_makes_of_it() {
+    let program = programs().join("hot");
+    let output =
+        Command::new("objdump").args(["-d", "--no-show-raw-insn"]).arg(&program).output().unwrap();
+    let listing = text(&output.stdout);
+    for function in ["block_form", "block_form_text", "block_form_busy"] {
+        let code = instructions(&listing, |name| name == function);
+        // What a panic in the closure keeps from being put off: room on the stack.
+        let stack = |it: &String| {
+            function == "block_form_busy"
+                && (it.starts_with("push") || it.starts_with("pop") || it.ends_with(",%rsp"))
+        };
+        // Off, that is up to the first return: one load, one test, one branch not taken.
+        let off = code.iter().take_while(|it| !it.starts_with("ret")).filter(|it| !stack(it));
+        let off: Vec<_> = off.collect();
+        let [load, test, branch] = off[..] else { panic!("{function}: {code:#?}") };
+        assert!(load.starts_with("mov ") && load.contains("(%rip)"), "{function}: {code:#?}");
+        assert!(test.starts_with("test "), "{function}: {code:#?}");
+        assert!(branch.starts_with("jne "), "{function}: {code:#?}");
+    }
+    let ours = |name: &str| name.contains("ppt_begin");
+    let mut looked_at = 0;
+    for (what, code) in [
+        ("block_form", instructions(&listing, |name| name == "block_form")),
+        ("block_form_text", instructions(&listing, |name| name == "block_form_text")),
+        ("block_form_between", instructions(&listing, |name| name == "block_form_between")),
+        ("macro_form", instructions(&listing, |name| name == "macro_form")),
+        ("begin", instructions(&listing, |name| name.contains("ppt_begin"))),
+    ] {
+        assert!(!code.is_empty(), "{what} is not there");
+        // `begin` has its slow path behind the way out, called by way of the GOT.
+        let mut returns = 0;
+        for it in &code {
+            let serialises = ["lock ", "xchg", "mfence", "syscall"];
+            let plain = !serialises.iter().any(|bad| it.starts_with(bad));
+            assert!(plain || it.starts_with("xchg   %ax,%ax"), "{what}: {it}\n{code:#?}");
+            returns += usize::from(it.starts_with("ret"));
+            if it.starts_with("call") && !(what == "begin" && returns >= 1) {
+                let cold =
+                    ["slow", "closure", "_Unwind_Resume", "ppt_busy", "memcpy", "memset", "Text"];
+                let fine = ours(it) || cold.iter().any(|name| it.contains(name));
+                assert!(fine, "{what}: {it}\n{code:#?}");
+                looked_at += 1;
+            }
+        }
+    }
+    assert!(looked_at >= 4, "calls are not recognised");
+}
