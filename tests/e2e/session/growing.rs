@@ -236,7 +236,10 @@ fn what_the_target_cannot_map_is_taken_back() {
     attach.stop();
     let info = bench.info("out.bin");
     let account = Account::of(&info);
-    account.check(written);
+    // A frame of each thread may find the gate open and be refused once it is closed: it is neither
+    // in a ring nor counted.
+    let all = account.captured + account.lost + account.dropped;
+    assert!((written - 2..=written).contains(&all), "{account:?} of {written}");
     assert!(count(&info, "dropped", "not_mapped") > 0);
     assert_eq!(by_segment(&info).len(), 1);
     whole(&bench, "out.bin", account);
