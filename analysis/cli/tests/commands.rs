@@ -179,7 +179,7 @@ fn no_output_takes_the_place_of_anything() {
     for (args, said) in [
         (vec!["sql", "out.bin", query, "-o", "there"], "there exists"),
         (vec!["stat", "out.bin", "-o", "there"], "there exists"),
-        (vec!["sql", "out.bin", query, "-o", "out.bin", "--force"], "is the file that is read"),
+        (vec!["sql", "out.bin", query, "-o", "out.bin", "--force"], "is also the input"),
         (vec!["export", "out.bin", "--format", "csv", "-o", "there"], "there exists"),
         (vec!["sql", "out.bin", &copy("there")], "there exists"),
         (vec!["sql", "out.bin", &copy("s3://a/b")], "COPY writes files"),
