@@ -55,6 +55,8 @@ pub(crate) enum Command {
     Detach(Detach),
     /// List the ppt buffers of a process, or of all processes that you may read.
     List(List),
+    /// Show what a running program does now: rates, times, values, losses.
+    Top(Top),
     /// Turn a capture into a table.
     Dump(Dump),
     /// Print what a capture holds, and what was lost.
@@ -259,6 +261,87 @@ impl Capture {
     /// Whether stdout takes the capture.
     pub(crate) fn to_stdout(&self) -> bool {
         self.output.as_os_str() == "-"
+    }
+}
+
+#[derive(ClapArgs)]
+pub(crate) struct Top {
+    /// Process ids, or one capture that is being written.
+    #[arg(value_name = "PID|CAPTURE", required = true)]
+    targets: Vec<OsString>,
+    /// Only this buffer (repeatable) [default: all].
+    #[arg(short, long = "buffer", value_name = "BUFFER")]
+    buffers: Vec<String>,
+    /// Print one table, and end.
+    #[arg(long)]
+    pub(crate) once: bool,
+    /// How often to draw; of a process, how long to look before --once prints [default: 1s].
+    #[arg(long, value_name = "TIME", value_parser = measure::duration)]
+    every: Option<Duration>,
+    /// Show only what has this text in its name.
+    #[arg(long, value_name = "TEXT")]
+    filter: Option<String>,
+    /// How much of the latest frames to keep for the key `w` [default: 64M].
+    #[arg(long, value_name = "SIZE", value_parser = measure::size)]
+    keep: Option<u64>,
+    /// Slots per thread, a power of two [default: from the frame file, else 16384 or more].
+    #[arg(long, value_name = "N|auto", value_parser = measure::slots)]
+    slots: Option<measure::Slots>,
+    /// Maximum memory for the rings of each buffer.
+    #[arg(long, value_name = "SIZE", value_parser = measure::size, default_value = "256M")]
+    memory: u64,
+    /// Who makes the shared memory.
+    #[arg(long, value_enum, value_name = "KIND", default_value = "auto")]
+    segment: Segment,
+    /// Proceed despite a safety check (repeatable).
+    #[arg(long, value_delimiter = ',', value_name = "WHAT")]
+    allow: Vec<Allow>,
+}
+
+impl Top {
+    /// The processes; None: a capture is meant.
+    pub(crate) fn pids(&self) -> Option<Vec<i32>> {
+        self.targets.iter().map(|it| it.to_str()?.parse().ok().filter(|&pid| pid > 0)).collect()
+    }
+
+    /// The capture that goes to the view.
+    pub(crate) fn capture(&self) -> Capture {
+        Capture {
+            output: "-".into(),
+            buffers: self.buffers.clone(),
+            duration: None,
+            max_size: None,
+            rotate: None,
+            keep: None,
+            compress: None,
+            slots: self.slots,
+            memory: self.memory,
+            rate: Rate::Peak,
+            clock: Clock::Auto,
+            segment: self.segment,
+            force: false,
+            allow: self.allow.clone(),
+            verbose: false,
+            quiet: true,
+        }
+    }
+
+    /// What the view is to know.
+    pub(crate) fn of_view(&self) -> Vec<OsString> {
+        let mut words = Vec::new();
+        if self.once {
+            words.push("--once".into());
+        }
+        if let Some(every) = self.every {
+            words.extend(["--every".into(), format!("{}ns", every.as_nanos()).into()]);
+        }
+        if let Some(filter) = &self.filter {
+            words.push(format!("--filter={filter}").into());
+        }
+        if let Some(keep) = self.keep {
+            words.extend(["--keep".into(), keep.to_string().into()]);
+        }
+        words
     }
 }
 

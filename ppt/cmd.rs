@@ -11,3 +11,4 @@ pub(crate) mod list;
 pub(crate) mod other;
 pub(crate) mod run;
 pub(crate) mod select;
+pub(crate) mod top;

@@ -16,6 +16,7 @@ pub(crate) enum Code {
     Demo,
     FilteredProgram,
     NoAnalysis,
+    NoTerminal,
     NoSuchMessage,
     NoSuchCommand,
     NoSuchName,

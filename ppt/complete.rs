@@ -39,9 +39,10 @@ fn hand_over() {
 fn command() -> Command {
     let other = crate::args::ANALYSES.map(|(word, what)| Command::new(word).about(what));
     Args::command().subcommands(other).mut_subcommands(|command| {
-        let has_pid = command.get_arguments().any(|it| it.get_id() == "pid");
+        let has_pid =
+            command.get_arguments().any(|it| it.get_id() == "pid" || it.get_id() == "targets");
         command.mut_args(|arg| match arg.get_id().as_str() {
-            "pid" | "pid_option" => arg.add(ArgValueCompleter::new(processes)),
+            "pid" | "pid_option" | "targets" => arg.add(ArgValueCompleter::new(processes)),
             "code" => add(arg, codes),
             "buffers" if has_pid => add(arg, buffers_of_processes),
             "buffers" => add(arg, buffers_of_captures),

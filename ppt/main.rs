@@ -52,6 +52,7 @@ fn main() -> ExitCode {
         args::Command::Run(args) => cmd::run::run(&args),
         args::Command::Detach(args) => cmd::detach::run(&args),
         args::Command::List(args) => cmd::list::run(&args),
+        args::Command::Top(args) => cmd::top::run(&args),
         args::Command::Dump(args) => cmd::dump::run(&args),
         args::Command::Info(args) => cmd::info::run(&args),
         args::Command::Doctor(args) => cmd::doctor::run(&args),

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::io::{IsTerminal, Write};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use anstyle::{AnsiColor, Style};
 
@@ -13,12 +13,12 @@ pub(crate) const YELLOW: Style = AnsiColor::Yellow.on_default().bold();
 
 /// Something went wrong: `ppt explain` knows more of it under `code`.
 pub(crate) fn error(code: impl Into<&'static str>, message: impl Display) {
-    line(format_args!("{RED}ppt:{RED:#} {message}{}", more(code.into())));
+    say(format_args!("{RED}ppt:{RED:#} {message}{}", more(code.into())));
 }
 
 /// Something is worth knowing, likewise.
 pub(crate) fn warning(code: impl Into<&'static str>, message: impl Display) {
-    line(format_args!("{YELLOW}ppt:{YELLOW:#} {message}{}", more(code.into())));
+    say(format_args!("{YELLOW}ppt:{YELLOW:#} {message}{}", more(code.into())));
 }
 
 /// The way to the explanation, as a line below the message. Once for each code is enough.
@@ -30,11 +30,49 @@ fn more(code: &'static str) -> String {
 
 /// What happened.
 pub(crate) fn note(message: impl Display) {
-    line(format_args!("ppt: {message}"));
+    say(format_args!("ppt: {message}"));
+}
+
+/// Messages that wait for the terminal, while it is somebody else's.
+static HELD: Mutex<Option<Vec<String>>> = Mutex::new(None);
+
+/// Keeps all messages from here on; there is nobody for lines that scripts wait for.
+pub(crate) fn hold() {
+    held().get_or_insert_default();
+}
+
+/// Says what was kept, and keeps no more.
+pub(crate) fn release() {
+    let lines = held().take();
+    lines.into_iter().flatten().for_each(print);
+}
+
+fn held() -> MutexGuard<'static, Option<Vec<String>>> {
+    HELD.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What a terminal obeys, if there is one.
+pub(crate) fn raw(sequence: &str) {
+    if std::io::stderr().is_terminal() {
+        let _ = write!(std::io::stderr().lock(), "{sequence}");
+    }
 }
 
 /// A whole line; nobody listening is no error.
 pub(crate) fn line(message: impl Display) {
+    if held().is_none() {
+        print(message);
+    }
+}
+
+fn say(message: impl Display) {
+    match &mut *held() {
+        Some(lines) => lines.push(message.to_string()),
+        None => print(message),
+    }
+}
+
+fn print(message: impl Display) {
     let mut stderr = anstream::stderr().lock();
     let _ = writeln!(stderr, "{message}");
 }

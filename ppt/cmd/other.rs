@@ -19,8 +19,17 @@ use crate::privileges;
 const ANALYSIS: &str = "ppt-analysis";
 
 pub(crate) fn run(words: &[OsString]) -> Outcome {
+    let Some(word) = words.first() else { return Ok(ExitStatus::USAGE) };
+    become_it(words, is_analysis(word))
+}
+
+/// Has `ppt-analysis` do what `words` say.
+pub(crate) fn ask(words: &[OsString]) -> Outcome {
+    become_it(words, true)
+}
+
+fn become_it(words: &[OsString], is_analysis: bool) -> Outcome {
     let Some((word, args)) = words.split_first() else { return Ok(ExitStatus::USAGE) };
-    let is_analysis = is_analysis(word);
     let (program, args) = match is_analysis {
         true => (OsString::from(ANALYSIS), words),
         false => {

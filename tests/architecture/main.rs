@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Who may use whom; everything else that is ours is forbidden.
-const ARROWS: [(&str, &[&str]); 17] = [
+const ARROWS: [(&str, &[&str]); 18] = [
     ("ppt", &["ppt-agent", "ppt-codegen", "ppt-dump", "ppt-listener", "ppt-output"]),
     ("ppt-agent", &["ppt-frame-dsl", "ppt-segment"]),
-    ("ppt-analysis", &["ppt-output", "ppt-query", "ppt-report"]),
+    ("ppt-analysis", &["ppt-live", "ppt-output", "ppt-query", "ppt-report"]),
     ("ppt-capture", &["ppt-clock", "ppt-frame-dsl"]),
     ("ppt-clock", &[]),
     ("ppt-codegen", &["ppt-frame-dsl"]),
@@ -23,6 +23,7 @@ const ARROWS: [(&str, &[&str]); 17] = [
         &["ppt-agent", "ppt-capture", "ppt-codegen", "ppt-dump", "ppt-listener", "ppt-segment"],
     ),
     ("ppt-listener", &["ppt-capture", "ppt-segment"]),
+    ("ppt-live", &["ppt-capture", "ppt-stats"]),
     ("ppt-output", &[]),
     ("ppt-probe", &["ppt-segment"]),
     ("ppt-query", &["ppt-stats", "ppt-tables"]),

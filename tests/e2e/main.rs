@@ -78,6 +78,7 @@ mod session {
     mod killed;
     mod memory;
     mod sessions;
+    mod top;
 }
 
 /// Targets, users and text that mean harm.

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::time::Duration;
 
 use clap::builder::PossibleValuesParser;
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
@@ -29,6 +30,10 @@ pub(crate) enum Command {
     Report(Report),
     /// Draw the answer to a query as SVG.
     Plot(Plot),
+    /// Show what goes on in a capture while it is written.
+    // `ppt` has this word itself, and its page.
+    #[command(hide = true)]
+    Top(Top),
     /// Write the man pages into a folder.
     #[command(hide = true)]
     Man {
@@ -202,6 +207,31 @@ pub(crate) struct Plot {
     pub(crate) height: u32,
     #[command(flatten)]
     pub(crate) to: To,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Top {
+    /// A capture that is being written; `-` is stdin.
+    #[arg(value_name = "CAPTURE")]
+    pub(crate) capture: PathBuf,
+    /// Print one table, and end.
+    #[arg(long)]
+    pub(crate) once: bool,
+    /// How often to draw; of a stream, how long to look before --once prints [default: 1s].
+    #[arg(long, value_name = "TIME", value_parser = nanoseconds)]
+    every: Option<i64>,
+    /// Show only what has this text in its name.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) filter: Option<String>,
+    /// How much of the latest frames to keep for the key `w`.
+    #[arg(long, value_name = "SIZE", value_parser = size, default_value = "64M")]
+    pub(crate) keep: usize,
+}
+
+impl Top {
+    pub(crate) fn every(&self) -> Duration {
+        self.every.map_or(Duration::from_secs(1), |ns| Duration::from_nanos(ns.unsigned_abs()))
+    }
 }
 
 fn kinds() -> PossibleValuesParser {

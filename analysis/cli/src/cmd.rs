@@ -5,3 +5,4 @@ pub(crate) mod plot;
 pub(crate) mod report;
 pub(crate) mod sql;
 pub(crate) mod stat;
+pub(crate) mod top;

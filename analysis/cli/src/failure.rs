@@ -3,6 +3,7 @@
 use std::io;
 use std::process::ExitCode;
 
+use ppt_live::CaptureError;
 use ppt_output::OutputError;
 use ppt_query::QueryError;
 use ppt_report::ReportError;
@@ -18,6 +19,11 @@ pub(crate) enum Failure {
     Output(#[from] OutputError),
     #[error(transparent)]
     Report(#[from] ReportError),
+    #[error("{0}: {1}")]
+    Capture(String, #[source] CaptureError),
+    /// A capture that was read while it was written.
+    #[error("{0}: {1}")]
+    Watch(String, String),
     /// The command line asks for what there is not.
     #[error("{0}")]
     Usage(String),
@@ -41,6 +47,8 @@ impl Failure {
             Failure::Query(error) => error.code(),
             Failure::Output(error) => error.code(),
             Failure::Report(error) => error.code(),
+            Failure::Capture(_, error) => error.code(),
+            Failure::Watch(..) => "cannot-read",
             Failure::Usage(_) => "usage",
             Failure::Read(..) => "cannot-read",
             Failure::Write(..) => "cannot-write",

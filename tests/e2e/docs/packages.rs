@@ -120,7 +120,7 @@ fn bash_completes_commands_pids_and_buffers() {
     for command in ["detach", "doctor", "dump"] {
         assert!(commands.contains(&command.to_string()), "{commands:?}");
     }
-    for command in ["attach", "detach", "list", "doctor"] {
+    for command in ["attach", "detach", "list", "doctor", "top"] {
         let pids = installed.bash(&["ppt", command, begun]);
         assert!(pids.contains(&pid), "{command}: {pids:?}");
     }

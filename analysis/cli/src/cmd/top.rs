@@ -1,0 +1,196 @@
+//! `ppt top CAPTURE`: what goes on in a capture that is being written. `ppt top PID` attaches, and
+//! runs this with the capture on stdin.
+
+mod app;
+mod choice;
+mod lines;
+mod screen;
+
+use std::io::{self, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
+
+use ppt_live::{CaptureError, Phase, Picture, Tally, Watch};
+use ppt_output::{Output, Readers, Rules};
+use ppt_query::text::grouped;
+use ratatui_crossterm::crossterm::event::{self, Event, KeyEventKind};
+
+use self::app::{App, Wish};
+use self::screen::Screen;
+use crate::args;
+use crate::failure::Failure;
+use crate::{message, signals};
+
+/// How often keys and signals are looked for.
+const LOOK: Duration = Duration::from_millis(50);
+/// Columns of a table that goes to no terminal.
+const WIDTH: u16 = 100;
+
+pub(crate) fn run(args: &args::Top) -> Result<ExitCode, Failure> {
+    let colours = std::env::var_os("NO_COLOR").is_none_or(|it| it.is_empty());
+    let mut app = App::new(args.filter.clone().unwrap_or_default(), colours);
+    signals::end_questions();
+    if args.once {
+        let (picture, phase) = once(args)?;
+        app.show(picture, phase);
+        print(&app).map_err(Failure::writing("standard output"))?;
+    } else {
+        if !io::stdout().is_terminal() {
+            return Err(Failure::Usage(
+                "`ppt top` draws on a terminal, and standard output is none: --once prints a table"
+                    .to_owned(),
+            ));
+        }
+        let watch = open(&args.capture, args.keep)?;
+        // Before that the terminal is of whoever fills the pipe.
+        while is_stream(&args.capture) && watch.look().1 == Phase::Waiting {
+            pause()?;
+        }
+        if let (_, Phase::Failed(why)) = watch.look() {
+            return Err(Failure::Watch(name(&args.capture), why));
+        }
+        if watch.look().1 != Phase::Cut || watch.look().0.captured > 0 {
+            watch_it(args, &watch, &mut app)?;
+        }
+    }
+    Ok(end(app.newest(), args.once))
+}
+
+fn is_stream(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+fn name(path: &Path) -> String {
+    if is_stream(path) { "standard input".to_owned() } else { path.display().to_string() }
+}
+
+fn open(path: &Path, keep: usize) -> Result<Watch, Failure> {
+    Watch::start(path, keep).map_err(|error| cannot(path, error))
+}
+
+fn cannot(path: &Path, error: CaptureError) -> Failure {
+    Failure::Capture(name(path), error)
+}
+
+/// A moment, unless a signal ends the command.
+fn pause() -> Result<(), Failure> {
+    if signals::came() {
+        return Err(ppt_query::QueryError::Cancelled.into());
+    }
+    thread::sleep(LOOK / 5);
+    Ok(())
+}
+
+/// Of a file all that is there; of a stream what comes for a while.
+fn once(args: &args::Top) -> Result<(Picture, Phase), Failure> {
+    let path = &args.capture;
+    if !is_stream(path) && path.is_file() {
+        // Nothing is left behind by a signal.
+        signals::end_the_program();
+        let tally = Tally::of(path).map_err(|error| cannot(path, error))?;
+        return Ok((tally.picture(tally.last()), Phase::Cut));
+    }
+    let watch = open(path, 0)?;
+    let mut since = None;
+    loop {
+        let (picture, phase) = watch.look();
+        match phase {
+            Phase::Waiting => {}
+            Phase::Running => {
+                let began: &mut Instant = since.get_or_insert_with(Instant::now);
+                if began.elapsed() >= args.every() {
+                    return Ok((picture, phase));
+                }
+            }
+            Phase::Failed(why) => return Err(Failure::Watch(name(path), why)),
+            Phase::Ended(_) | Phase::Cut => return Ok((picture, phase)),
+        }
+        pause()?;
+    }
+}
+
+fn print(app: &App) -> io::Result<()> {
+    let width = ratatui_crossterm::crossterm::terminal::size().map_or(WIDTH, |it| it.0.max(WIDTH));
+    let mut out = io::stdout().lock();
+    for line in app.head(width).iter().chain(&app.table(width).lines) {
+        writeln!(out, "{}", line.to_string().trim_end())?;
+    }
+    out.flush()
+}
+
+/// Draws until that is enough.
+fn watch_it(args: &args::Top, watch: &Watch, app: &mut App) -> Result<(), Failure> {
+    let failed = |error| Failure::System("draw on the terminal", error);
+    let mut screen = Screen::open().map_err(failed)?;
+    let mut next = Instant::now();
+    loop {
+        if next <= Instant::now() {
+            let (picture, phase) = watch.look();
+            app.show(picture, phase);
+            next = Instant::now() + args.every();
+        }
+        screen.draw(app).map_err(failed)?;
+        loop {
+            if signals::came() {
+                return Err(ppt_query::QueryError::Cancelled.into());
+            }
+            let left = next.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            if !event::poll(left.min(LOOK)).map_err(failed)? {
+                continue;
+            }
+            match event::read().map_err(failed)? {
+                Event::Key(key) if key.kind != KeyEventKind::Release => match app.key(key) {
+                    Some(Wish::Quit) => return Ok(()),
+                    Some(Wish::Save) => {
+                        let said = save(watch);
+                        app.say(said.unwrap_or_else(|failure| failure.to_string()));
+                    }
+                    Some(Wish::Redraw) => screen.clear().map_err(failed)?,
+                    None => {}
+                },
+                Event::Resize(..) => screen.clear().map_err(failed)?,
+                _ => continue,
+            }
+            break;
+        }
+    }
+}
+
+/// Writes the latest frames as a capture; says where.
+fn save(watch: &Watch) -> Result<String, Failure> {
+    let latest = watch.latest();
+    let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+    let path = PathBuf::from(format!("top-{}.bin", now.replace(':', "").trim_end_matches('Z')));
+    let rules = Rules { force: false, readers: Readers::Owner, inputs: Vec::new(), invoker: None };
+    let mut output = Output::open(&path, &rules)?;
+    let name = output.name();
+    let tool = concat!("ppt ", env!("CARGO_PKG_VERSION"));
+    latest.write(output.file(), tool).map_err(Failure::writing(&name))?;
+    output.publish()?;
+    Ok(format!("the latest {} frames are in {name}", grouped(latest.frames())))
+}
+
+/// What there was, and what the command ends with.
+fn end(picture: &Picture, once: bool) -> ExitCode {
+    let missing = picture.missing_in_all();
+    if !once {
+        let seconds = ppt_query::text::duration(picture.elapsed as f64);
+        let lost = match missing {
+            0 => "nothing lost".to_owned(),
+            missing => format!("{} missing", grouped(missing)),
+        };
+        message::note(format_args!("{} frames in {seconds}, {lost}", grouped(picture.captured)));
+    }
+    match picture.damages {
+        0 => ExitCode::SUCCESS,
+        damages => {
+            message::warning("damaged", format_args!("{} damaged places", grouped(damages)));
+            ExitCode::FAILURE
+        }
+    }
+}

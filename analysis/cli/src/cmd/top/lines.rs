@@ -1,0 +1,352 @@
+//! Pictures as lines of text.
+
+use ppt_live::{FieldPicture, KindPicture, Phase, Picture, SECONDS, ThreadPicture};
+use ppt_query::text::{duration, grouped, measured, three};
+use ratatui_core::style::{Color, Modifier, Style};
+use ratatui_core::text::{Line, Span};
+
+use super::choice::{Choice, Page, Sort};
+
+/// Rows of a table below its names.
+pub(super) struct Table {
+    pub lines: Vec<Line<'static>>,
+    /// Which line behind the names each row begins with.
+    pub starts: Vec<usize>,
+}
+
+/// Width of a column of numbers.
+const NUMBER: usize = 11;
+/// Most and fewest columns of a name.
+const NAME: (usize, usize) = (12, 28);
+
+pub(super) fn head(
+    choice: &Choice,
+    picture: &Picture,
+    phase: &Phase,
+    stopped: bool,
+    width: u16,
+) -> Vec<Line<'static>> {
+    let bold = Style::new().bold();
+    let mut who: Vec<String> =
+        picture.processes.iter().map(|it| format!("{} ({})", it.1, it.0)).collect();
+    if picture.process_count > who.len() {
+        who.push(format!("{} more", picture.process_count - who.len()));
+    }
+    let (state, colour) = match phase {
+        _ if stopped => ("paused".to_owned(), Color::Yellow),
+        Phase::Waiting => ("waits for the capture to begin".to_owned(), Color::Yellow),
+        Phase::Running => ("live".to_owned(), Color::Green),
+        Phase::Ended(why) => (format!("ended: {why}"), Color::Yellow),
+        Phase::Cut => ("no more comes".to_owned(), Color::Yellow),
+        Phase::Failed(why) => (format!("cannot be read on: {why}"), Color::Red),
+    };
+    let first = vec![
+        Span::styled("ppt top  ", bold),
+        Span::raw(cut(&who.join(", "), usize::from(width / 2))),
+        Span::raw(if picture.host.is_empty() {
+            String::new()
+        } else {
+            format!(" on {}", picture.host)
+        }),
+        Span::raw(format!("  {}  ", clock(picture.elapsed))),
+        Span::styled(state, choice.style(colour)),
+    ];
+    let second = vec![
+        Span::styled(format!("{} frames/s", rate(picture.rate)), bold),
+        Span::raw(format!("  {}/s  ", bytes(picture.bytes))),
+        Span::raw(format!("captured {}  ", grouped(picture.captured))),
+    ];
+    let mut third = Vec::new();
+    match picture.missing_in_all() {
+        0 => third.push(Span::styled("nothing lost", choice.style(Color::Green))),
+        missing => {
+            let all = picture.captured.saturating_add(missing) as f64;
+            let causes = picture.missing.iter();
+            let causes: Vec<_> = causes
+                .map(|(cause, count)| format!("{} {}", cause.words(), grouped(*count)))
+                .collect();
+            let text = format!(
+                "MISSING {} ({} %): {}",
+                grouped(missing),
+                three(missing as f64 * 100.0 / all),
+                causes.join(", ")
+            );
+            third.push(Span::styled(text, choice.style(Color::Red).add_modifier(Modifier::BOLD)));
+            if picture.losing >= 0.5 {
+                third.push(Span::raw(format!("  {}/s are lost now", rate(picture.losing))));
+            }
+        }
+    }
+    let more = [
+        (picture.unattended, "written unattended"),
+        (picture.damages, "damaged places"),
+        (picture.other_kinds, "frames of other kinds"),
+        (picture.other_threads, "frames of other threads"),
+    ];
+    for (count, what) in more.into_iter().filter(|it| it.0 > 0) {
+        third.push(Span::raw(format!("  {} {what}", grouped(count))));
+    }
+    vec![Line::from(first), Line::from(second), Line::from(third), Line::default()]
+}
+
+pub(super) fn frames(choice: &Choice, picture: &Picture, width: u16) -> Table {
+    let wanted = |kind: &&KindPicture| {
+        contains(&kind.name, &choice.filter)
+            || contains(&kind.buffer, &choice.filter)
+            || kind.fields.iter().any(|it| contains(&it.name, &choice.filter))
+    };
+    let mut kinds: Vec<&KindPicture> = picture.kinds.iter().filter(wanted).collect();
+    let p99 = |kind: &KindPicture| {
+        let of_time = kind.fields.iter().filter(|it| it.unit == "ns");
+        of_time.filter_map(|it| Some(it.numbers?.p99)).fold(0.0, f64::max)
+    };
+    kinds.sort_by(|one, two| {
+        let by = match choice.sort {
+            Sort::Rate => two.rate.total_cmp(&one.rate).then(two.count.cmp(&one.count)),
+            Sort::Count | Sort::Lost => two.count.cmp(&one.count),
+            Sort::P99 => p99(two).total_cmp(&p99(one)),
+            Sort::Name => std::cmp::Ordering::Equal,
+        };
+        by.then_with(|| (&one.name, &one.buffer).cmp(&(&two.name, &two.buffer)))
+    });
+    let same = |kind: &KindPicture| kinds.iter().filter(|it| it.name == kind.name).count();
+    let titles: Vec<String> = kinds
+        .iter()
+        .map(|kind| match same(kind) {
+            1 => kind.name.clone(),
+            _ => format!("{}.{}", kind.buffer, kind.name),
+        })
+        .collect();
+    let names = kinds.iter().flat_map(|it| &it.fields).map(|it| wide(&it.name) + 2);
+    let name = names.chain(titles.iter().map(|it| wide(it))).max().unwrap_or(0);
+    let name = name.clamp(NAME.0, NAME.1);
+    let spark = usize::from(width).saturating_sub(name + 2 + 6 * (NUMBER + 1)).min(SECONDS);
+    let heads = ["RATE/S", "COUNT", "P50", "P99", "MAX", "BUSY"];
+    let mut lines = vec![names_of("FRAME", name, &heads, spark)];
+    let mut starts = Vec::new();
+    for (row, (kind, title)) in kinds.iter().zip(&titles).enumerate() {
+        starts.push(lines.len() - 1);
+        let chosen = row == choice.row && choice.page == Page::Frames;
+        let numbers = [rate(kind.rate), grouped(kind.count)];
+        let mut text = format!("{} ", fit(title, name));
+        numbers.iter().for_each(|it| text.push_str(&format!("{it:>NUMBER$} ")));
+        text.push_str(&" ".repeat(4 * (NUMBER + 1)));
+        let style = if chosen { Style::new().bold().reversed() } else { Style::new().bold() };
+        let bars = Span::styled(bars(&kind.history, spark), choice.style(Color::Cyan));
+        lines.push(Line::from(vec![Span::styled(text, style), bars]));
+        for field in &kind.fields {
+            lines.push(of_field(field, name, width));
+            if chosen && choice.open {
+                values(field, name, &mut lines);
+            }
+        }
+    }
+    if kinds.is_empty() {
+        let why = match choice.filter.is_empty() {
+            true => "no frames yet",
+            false => "nothing has such a name",
+        };
+        lines.push(Line::from(why));
+    }
+    Table { lines, starts }
+}
+
+fn of_field(field: &FieldPicture, name: usize, width: u16) -> Line<'static> {
+    let mut text = format!("  {} ", fit(&field.name, name - 2));
+    match (&field.numbers, &field.words) {
+        (Some(numbers), _) => {
+            let value = |it: f64| measured(it, &field.unit);
+            let busy = numbers.busy.map(|it| format!("{} %", three((it * 1000.0).round() / 10.0)));
+            let cells = [
+                String::new(),
+                String::new(),
+                value(numbers.p50),
+                value(numbers.p99),
+                value(numbers.max),
+                busy.unwrap_or_default(),
+            ];
+            cells.iter().for_each(|it| text.push_str(&format!("{it:>NUMBER$} ")));
+        }
+        (None, Some(words)) => {
+            let mut shares: Vec<_> = words
+                .shares
+                .iter()
+                .take(8)
+                .map(|(word, share)| format!("{word} {}", percent(*share)))
+                .collect();
+            if words.more || words.shares.len() > 8 {
+                shares.push("…".to_owned());
+            }
+            text.push_str(&shares.join(" · "));
+        }
+        (None, None) => text.push('–'),
+    }
+    Line::from(cut(text.trim_end(), usize::from(width)))
+}
+
+/// The most frequent values of a field, a line each.
+fn values(field: &FieldPicture, name: usize, lines: &mut Vec<Line<'static>>) {
+    const BAR: f64 = 24.0;
+    let Some(words) = &field.words else { return };
+    let widest = words.shares.iter().map(|it| wide(&it.0)).max().unwrap_or(0).clamp(4, 24);
+    for (word, share) in &words.shares {
+        let bar = "█".repeat((share * BAR).round() as usize);
+        let word = fit(word, widest);
+        lines.push(Line::from(format!(
+            "{}{word} {:>6} {bar}",
+            " ".repeat(name + 1),
+            percent(*share)
+        )));
+    }
+    if words.more {
+        lines.push(Line::from(format!("{}others", " ".repeat(name + 1))));
+    }
+}
+
+pub(super) fn threads(choice: &Choice, picture: &Picture, width: u16) -> Table {
+    let wanted = |it: &&ThreadPicture| {
+        contains(&it.comm, &choice.filter) || contains(&it.buffer, &choice.filter)
+    };
+    let mut threads: Vec<&ThreadPicture> = picture.threads.iter().filter(wanted).collect();
+    threads.sort_by(|one, two| {
+        let by = match choice.sort {
+            Sort::Rate | Sort::P99 => two.rate.total_cmp(&one.rate),
+            Sort::Count => two.count.cmp(&one.count),
+            Sort::Lost => two.lost.cmp(&one.lost),
+            Sort::Name => one.comm.cmp(&two.comm),
+        };
+        by.then((one.pid, one.tid, &one.buffer, one.ring).cmp(&(
+            two.pid,
+            two.tid,
+            &two.buffer,
+            two.ring,
+        )))
+    });
+    let title = |it: &ThreadPicture| match it.tid {
+        0 => format!("{} {} ?", it.comm, it.pid),
+        tid => format!("{} {} {tid}", it.comm, it.pid),
+    };
+    let name = threads.iter().map(|it| wide(&title(it))).max().unwrap_or(0).clamp(NAME.0, NAME.1);
+    let heads = ["RATE/S", "COUNT", "LOST", "BUFFER", "RING"];
+    let spark = usize::from(width).saturating_sub(name + 2 + 5 * (NUMBER + 1)).min(SECONDS);
+    let mut lines = vec![names_of("PROCESS, THREAD", name, &heads, spark)];
+    let mut starts = Vec::new();
+    for (row, thread) in threads.iter().enumerate() {
+        starts.push(lines.len() - 1);
+        let buffer = cut(&thread.buffer, NUMBER);
+        let lost = grouped(thread.lost);
+        let ring = thread.ring.to_string();
+        let cells = [rate(thread.rate), grouped(thread.count), lost, buffer, ring];
+        let mut text = format!("{} ", fit(&title(thread), name));
+        for cell in cells {
+            let space = NUMBER.saturating_sub(wide(&cell));
+            text.push_str(&format!("{}{cell} ", " ".repeat(space)));
+        }
+        let chosen = row == choice.row && choice.page == Page::Threads;
+        let mut style = if thread.lost > 0 { choice.style(Color::Red) } else { Style::new() };
+        if chosen {
+            style = style.reversed();
+        }
+        let bars = Span::styled(bars(&thread.history, spark), choice.style(Color::Cyan));
+        lines.push(Line::from(vec![Span::styled(text, style), bars]));
+    }
+    Table { lines, starts }
+}
+
+pub(super) fn help() -> Vec<Line<'static>> {
+    let lines = [
+        "Rates are of the last second or two. Percentiles, the greatest value, and how busy",
+        "intervals are: of the last 5 to 10 seconds. Shares of values: of a sample.",
+        "The bars are the last minute, a second each.",
+        "",
+        "q, Esc      end: the program is detached, and goes on",
+        "s           sort by something else",
+        "/           show only what has this text in its name",
+        "p, space    stop the picture; reading goes on",
+        "Tab, t      frames, or threads",
+        "↑ ↓ j k     choose a row",
+        "Enter       show the most frequent values of the chosen frame",
+        "w           write the latest frames into a capture, top-TIME.bin",
+        "Ctrl-L      draw the screen again",
+        "?, h        this",
+    ];
+    lines.map(Line::from).to_vec()
+}
+
+fn names_of(first: &str, name: usize, heads: &[&str], spark: usize) -> Line<'static> {
+    let mut text = format!("{} ", fit(first, name));
+    heads.iter().for_each(|it| text.push_str(&format!("{it:>NUMBER$} ")));
+    if spark >= 11 {
+        text.push_str("LAST MINUTE");
+    }
+    Line::from(Span::styled(text, Style::new().underlined()))
+}
+
+/// Counts as bars, the latest ones, as many as fit.
+fn bars(counts: &[u64], most: usize) -> String {
+    const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let shown = &counts[counts.len().saturating_sub(most)..];
+    let greatest = shown.iter().copied().max().unwrap_or(0).max(1);
+    let bar = |&count: &u64| match count {
+        0 => ' ',
+        // What is there is seen.
+        count => BARS[(u128::from(count) * 7 / u128::from(greatest)) as usize],
+    };
+    shown.iter().map(bar).collect()
+}
+
+fn contains(text: &str, part: &str) -> bool {
+    text.to_lowercase().contains(&part.to_lowercase())
+}
+
+fn rate(per_second: f64) -> String {
+    three(if per_second >= 100.0 { per_second.round() } else { per_second })
+}
+
+fn percent(share: f64) -> String {
+    format!("{} %", three((share * 1000.0).round() / 10.0))
+}
+
+fn bytes(count: f64) -> String {
+    let units = [(1e9, "GB"), (1e6, "MB"), (1e3, "kB")];
+    match units.into_iter().find(|it| count >= it.0) {
+        Some((each, unit)) => format!("{} {unit}", three(count / each)),
+        None => format!("{} B", three(count.round())),
+    }
+}
+
+fn clock(ns: u64) -> String {
+    match ns / 1_000_000_000 {
+        0..60 => duration(ns as f64),
+        seconds => format!("{}:{:02}", seconds / 60, seconds % 60),
+    }
+}
+
+fn wide(text: &str) -> usize {
+    Span::raw(text).width()
+}
+
+/// At most so many columns of a text.
+fn cut(text: &str, most: usize) -> String {
+    if wide(text) <= most {
+        return text.to_owned();
+    }
+    let mut out = String::new();
+    for char in text.chars() {
+        if wide(&out) + wide(char.encode_utf8(&mut [0; 4])) >= most {
+            break;
+        }
+        out.push(char);
+    }
+    if most > 0 {
+        out.push('…');
+    }
+    out
+}
+
+/// Exactly so many columns.
+fn fit(text: &str, width: usize) -> String {
+    let text = cut(text, width);
+    let space = width.saturating_sub(wide(&text));
+    text + &" ".repeat(space)
+}

@@ -1,0 +1,178 @@
+//! Reads a capture that grows, or a stream.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use ppt_capture::{Capture, CaptureError, Chunk, Item};
+
+use crate::keep::Latest;
+use crate::picture::Picture;
+use crate::tally::{Span, Tally};
+
+/// How long is waited for a file to grow before it is looked at again.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// A capture that is read while it is written.
+pub struct Watch {
+    seen: Arc<Mutex<Seen>>,
+}
+
+struct Seen {
+    tally: Tally,
+    phase: Phase,
+    /// When the latest chunk was read.
+    at: Instant,
+}
+
+/// How far a watch is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Phase {
+    /// Nothing of the capture is there yet.
+    Waiting,
+    /// It goes on.
+    Running,
+    /// The capture has ended; why, in the words of its end.
+    Ended(String),
+    /// There is no more of it: its writer ended without an end.
+    Cut,
+    /// It cannot be read on.
+    Failed(String),
+}
+
+impl Watch {
+    /// Reads `path` from its beginning, and waits for more of it; `-` is standard input. `keep`: how
+    /// many bytes of the latest frames are kept.
+    ///
+    /// # Errors
+    /// It is no capture, or cannot be read.
+    pub fn start(path: &Path, keep: usize) -> Result<Watch, CaptureError> {
+        let is_file = path.as_os_str() != "-" && std::fs::metadata(path)?.is_file();
+        if is_file {
+            match Capture::open(path) {
+                // It may become one.
+                Ok(_) | Err(CaptureError::Empty) => {}
+                Err(error) => return Err(error),
+            }
+        } else if path.is_dir() {
+            return Err(CaptureError::Directory);
+        }
+        let seen = Arc::new(Mutex::new(Seen {
+            tally: Tally::new(Span::Latest, keep),
+            phase: Phase::Waiting,
+            at: Instant::now(),
+        }));
+        let (path, ours): (PathBuf, _) = (path.to_owned(), seen.clone());
+        let body = move || {
+            let opened = match is_file {
+                true => File::open(&path)
+                    .map_err(CaptureError::from)
+                    .and_then(|file| Capture::from_reader(Growing(file))),
+                false => Capture::open(&path),
+            };
+            match opened {
+                Ok(capture) => read(capture, &ours),
+                Err(CaptureError::Empty) => locked(&ours).phase = Phase::Cut,
+                Err(error) => locked(&ours).phase = Phase::Failed(error.to_string()),
+            }
+        };
+        thread::Builder::new().name("ppt-watch".to_owned()).spawn(body)?;
+        Ok(Watch { seen })
+    }
+
+    /// What is known now, and whether there is more to come.
+    pub fn look(&self) -> (Picture, Phase) {
+        let seen = locked(&self.seen);
+        let since = match seen.phase {
+            // Time goes on where nothing comes.
+            Phase::Running => seen.at.elapsed().as_nanos() as u64,
+            _ => 0,
+        };
+        let last = seen.tally.drained.map_or(0, |it| it.1);
+        (seen.tally.picture(last.saturating_add(since)), seen.phase.clone())
+    }
+
+    /// The latest frames.
+    pub fn latest(&self) -> Latest {
+        locked(&self.seen).tally.latest()
+    }
+}
+
+impl Tally {
+    /// Of all that there is of the capture at `path` now; `-` is standard input, up to its end.
+    ///
+    /// # Errors
+    /// It is no capture, or cannot be read.
+    pub fn of(path: &Path) -> Result<Tally, CaptureError> {
+        let mut capture = Capture::open(path)?;
+        let mut tally = Tally::new(Span::Whole, 0);
+        tally.begin(capture.header());
+        while let Some(item) = capture.read()? {
+            match item {
+                Item::Chunk(chunk) => tally.take(&chunk),
+                Item::Damage(_) => tally.damage(),
+            }
+        }
+        Ok(tally)
+    }
+
+    /// CLOCK_MONOTONIC of the latest frames, ns.
+    pub fn last(&self) -> u64 {
+        self.drained.map_or(0, |it| it.1)
+    }
+}
+
+fn read(mut capture: Capture, seen: &Mutex<Seen>) {
+    {
+        let mut seen = locked(seen);
+        seen.tally.begin(capture.header());
+        seen.phase = Phase::Running;
+    }
+    loop {
+        let item = match capture.read() {
+            Ok(Some(item)) => item,
+            Ok(None) => break,
+            Err(error) => {
+                locked(seen).phase = Phase::Failed(error.to_string());
+                return;
+            }
+        };
+        let mut seen = locked(seen);
+        seen.at = Instant::now();
+        match item {
+            Item::Damage(_) => seen.tally.damage(),
+            Item::Chunk(chunk) => {
+                seen.tally.take(&chunk);
+                if let Chunk::End(end) = chunk {
+                    let why = if end.message.is_empty() { end.reason.name() } else { &end.message };
+                    seen.phase = Phase::Ended(why.to_owned());
+                }
+            }
+        }
+    }
+    let mut seen = locked(seen);
+    if seen.phase == Phase::Running {
+        seen.phase = Phase::Cut;
+    }
+}
+
+fn locked(seen: &Mutex<Seen>) -> MutexGuard<'_, Seen> {
+    seen.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A file that has no end.
+struct Growing(File);
+
+impl Read for Growing {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            match self.0.read(buffer) {
+                Ok(0) if !buffer.is_empty() => thread::sleep(PAUSE),
+                other => return other,
+            }
+        }
+    }
+}

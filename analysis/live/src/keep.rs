@@ -1,0 +1,120 @@
+//! The latest frames, for whoever wants to have what was just seen.
+
+use std::collections::VecDeque;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use ppt_capture::{
+    CaptureWriter, ClockReading, Drops, End, EndReason, FileHeader, FramesHead, Gap, Lost, Source,
+};
+
+/// A chunk that is kept.
+pub(crate) enum Kept {
+    Frames(FramesHead, Vec<u8>),
+    Gap(Gap),
+}
+
+/// The latest chunks, as many as fit.
+pub(crate) struct Keep {
+    most: usize,
+    bytes: usize,
+    chunks: VecDeque<Arc<Kept>>,
+}
+
+impl Keep {
+    /// Keeps at most `most` bytes.
+    pub fn new(most: usize) -> Self {
+        Keep { most, bytes: 0, chunks: VecDeque::new() }
+    }
+
+    pub fn frames(&mut self, head: FramesHead, loss_is_new: bool, bytes: &[u8]) {
+        if bytes.len() <= self.most {
+            let lost_before = if loss_is_new { head.lost_before } else { Lost::default() };
+            self.push(Kept::Frames(FramesHead { lost_before, ..head }, bytes.to_vec()));
+        }
+    }
+
+    pub fn gap(&mut self, gap: Gap) {
+        if self.most > 0 {
+            self.push(Kept::Gap(gap));
+        }
+    }
+
+    fn push(&mut self, chunk: Kept) {
+        self.bytes += chunk.size();
+        self.chunks.push_back(Arc::new(chunk));
+        while self.bytes > self.most {
+            let Some(oldest) = self.chunks.pop_front() else { break };
+            self.bytes -= oldest.size();
+        }
+    }
+
+    pub fn chunks(&self) -> Vec<Arc<Kept>> {
+        self.chunks.iter().cloned().collect()
+    }
+}
+
+impl Kept {
+    fn size(&self) -> usize {
+        size_of::<Kept>() + if let Kept::Frames(_, bytes) = self { bytes.len() } else { 0 }
+    }
+}
+
+/// The latest frames, as a capture of their own.
+pub struct Latest {
+    pub(crate) header: FileHeader,
+    pub(crate) sources: Vec<(u16, Source)>,
+    pub(crate) clocks: Vec<ClockReading>,
+    pub(crate) chunks: Vec<Arc<Kept>>,
+    pub(crate) drops: Vec<Drops>,
+}
+
+impl Latest {
+    /// How many frames there are.
+    pub fn frames(&self) -> u64 {
+        let count = |kept: &Arc<Kept>| match &**kept {
+            Kept::Frames(head, _) => u64::from(head.count),
+            Kept::Gap(_) => 0,
+        };
+        self.chunks.iter().map(count).sum()
+    }
+
+    /// Writes the capture, which begins in the middle of the one that was read, and has a name (id)
+    /// of its own.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write(&self, out: impl Write, tool: &str) -> io::Result<()> {
+        let mut capture_id = [0; 16];
+        capture_id[..8].copy_from_slice(&RandomState::new().build_hasher().finish().to_le_bytes());
+        capture_id[8..].copy_from_slice(&RandomState::new().build_hasher().finish().to_le_bytes());
+        let header = FileHeader { capture_id, tool: tool.to_owned(), ..self.header.clone() };
+        let mut writer = CaptureWriter::create(out, &header)?;
+        for (id, source) in &self.sources {
+            writer.source(*id, source)?;
+        }
+        writer.clock(&self.clocks)?;
+        for chunk in &self.chunks {
+            match &**chunk {
+                Kept::Frames(head, bytes) => writer.frames(head, bytes)?,
+                Kept::Gap(gap) => writer.gap(gap)?,
+            }
+        }
+        self.drops.iter().try_for_each(|it| writer.drops(it))?;
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let last = self.chunks.iter().rev().find_map(|it| match &**it {
+            Kept::Frames(head, _) => Some(head.drained_mono_ns),
+            Kept::Gap(_) => None,
+        });
+        writer.finish(&End {
+            reason: EndReason::Stopped,
+            message: "the latest frames that ppt top had seen".to_owned(),
+            rings: Vec::new(),
+            drops: self.drops.iter().map(|it| (it.source, it.dropped)).collect(),
+            realtime_ns: now.as_nanos() as u64,
+            mono_ns: last.unwrap_or(header.created_mono_ns),
+        })
+    }
+}

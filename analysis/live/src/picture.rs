@@ -1,0 +1,244 @@
+//! What a tally says at one moment.
+
+use std::collections::BTreeSet;
+
+use ppt_capture::Cause;
+
+use crate::kind::{Field, Seen};
+use crate::tally::{Span, Tally};
+
+/// Values of a field that are named.
+const WORDS: usize = 12;
+
+/// What is known at one moment. Text is the target's.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Picture {
+    /// The processes, and what they are called: the first few.
+    pub processes: Vec<(u32, String)>,
+    /// How many there are.
+    pub process_count: usize,
+    /// The host of the capture.
+    pub host: String,
+    /// From the first drained frames until now, ns.
+    pub elapsed: u64,
+    /// Frames that were captured.
+    pub captured: u64,
+    /// Frames a second.
+    pub rate: f64,
+    /// Bytes of frames a second.
+    pub bytes: f64,
+    /// Frames in each of the last seconds, the oldest first.
+    pub history: Vec<u64>,
+    /// What is missing, by cause; only causes of which there is some.
+    pub missing: Vec<(Cause, u64)>,
+    /// Frames that were lost a second.
+    pub losing: f64,
+    /// Frames that were written while nobody was attached: no loss.
+    pub unattended: u64,
+    /// Kinds of frames.
+    pub kinds: Vec<KindPicture>,
+    /// Frames of kinds that are not told apart.
+    pub other_kinds: u64,
+    /// Threads.
+    pub threads: Vec<ThreadPicture>,
+    /// Frames of threads that are not told apart.
+    pub other_threads: u64,
+    /// Damaged places of the capture.
+    pub damages: u64,
+}
+
+/// A kind of frame.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct KindPicture {
+    /// Its buffer.
+    pub buffer: String,
+    /// Its name.
+    pub name: String,
+    /// How many came.
+    pub count: u64,
+    /// How many come a second.
+    pub rate: f64,
+    /// How many came in each of the last seconds, the oldest first.
+    pub history: Vec<u64>,
+    /// Its intervals and fields.
+    pub fields: Vec<FieldPicture>,
+}
+
+/// A field, or an interval.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct FieldPicture {
+    /// Its name.
+    pub name: String,
+    /// The unit of its numbers: `ns` for time.
+    pub unit: String,
+    /// Whether it is an interval.
+    pub is_interval: bool,
+    /// How its numbers are spread, if it has any.
+    pub numbers: Option<Numbers>,
+    /// Its most frequent values, if it has any.
+    pub words: Option<Words>,
+}
+
+/// How numbers are spread: percentiles have three digits.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Numbers {
+    /// How many there are.
+    pub count: u64,
+    /// Half of them are smaller.
+    pub p50: f64,
+    /// 99 of 100 are smaller.
+    pub p99: f64,
+    /// The greatest.
+    pub max: f64,
+    /// Of an interval of time: how much of the time it takes, 1 for one thread at it all the time.
+    pub busy: Option<f64>,
+}
+
+/// The most frequent values, out of a sample.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Words {
+    /// Values and their share, the most frequent first.
+    pub shares: Vec<(String, f64)>,
+    /// Whether there are others.
+    pub more: bool,
+}
+
+/// A thread, by its ring.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ThreadPicture {
+    /// Its process.
+    pub pid: u32,
+    /// What that is called.
+    pub comm: String,
+    /// The thread; 0 = unknown.
+    pub tid: u32,
+    /// The buffer.
+    pub buffer: String,
+    /// Its ring in the segment.
+    pub ring: u32,
+    /// How many frames came.
+    pub count: u64,
+    /// How many come a second.
+    pub rate: f64,
+    /// How many came in each of the last seconds, the oldest first.
+    pub history: Vec<u64>,
+    /// How many it lost.
+    pub lost: u64,
+}
+
+impl Picture {
+    /// Frames that are missing.
+    pub fn missing_in_all(&self) -> u64 {
+        self.missing.iter().fold(0, |sum, it| it.1.saturating_add(sum))
+    }
+}
+
+impl Tally {
+    /// What is known at `now` (CLOCK_MONOTONIC of the capture, ns).
+    pub fn picture(&self, now: u64) -> Picture {
+        const PROCESSES: usize = 8;
+        let (first, last) = self.drained.unwrap_or((now, now));
+        let now = now.max(last);
+        let elapsed = now.saturating_sub(first);
+        let whole = self.span == Span::Whole;
+        let rate = |of: &crate::rate::Rate| match whole {
+            true => of.total() as f64 * 1e9 / (elapsed.max(1) as f64),
+            false => of.per_second(now, first),
+        };
+        let processes: BTreeSet<(u32, &str)> =
+            self.sources.values().map(|it| (it.process.pid, it.process.comm.as_str())).collect();
+        let (lost, dropped) = (self.lost_by, self.dropped());
+        let missing = [
+            (Cause::Overrun, lost.overrun),
+            (Cause::Disk, lost.disk),
+            (Cause::Corrupt, lost.corrupt),
+            (Cause::NoRing, dropped.no_ring),
+            (Cause::Nested, dropped.nested),
+            (Cause::NotMapped, dropped.not_mapped),
+        ];
+        let kinds = self.kinds.iter().map(|kind| KindPicture {
+            buffer: kind.buffer.clone(),
+            name: kind.name.clone(),
+            count: kind.rate.total(),
+            rate: rate(&kind.rate),
+            history: kind.rate.history(now),
+            fields: kind.fields.iter().map(|it| field(it, now, first)).collect(),
+        });
+        let threads = self.threads.iter().filter_map(|(&(source, _, ring), thread)| {
+            let source = self.sources.get(&source)?;
+            Some(ThreadPicture {
+                pid: source.process.pid,
+                comm: source.process.comm.clone(),
+                tid: thread.tid,
+                buffer: source.buffer.clone(),
+                ring,
+                count: thread.rate.total(),
+                rate: rate(&thread.rate),
+                history: thread.rate.history(now),
+                lost: thread.lost,
+            })
+        });
+        Picture {
+            process_count: processes.len(),
+            processes: processes.iter().take(PROCESSES).map(|it| (it.0, it.1.to_owned())).collect(),
+            host: self.header.as_ref().map_or_else(String::new, |it| it.host.clone()),
+            elapsed,
+            captured: self.all.total(),
+            rate: rate(&self.all),
+            bytes: rate(&self.bytes),
+            history: self.all.history(now),
+            missing: missing.into_iter().filter(|it| it.1 > 0).collect(),
+            losing: rate(&self.lost),
+            unattended: self.unattended,
+            kinds: kinds.collect(),
+            other_kinds: self.other_kinds.total(),
+            threads: threads.collect(),
+            other_threads: self.other_threads,
+            damages: self.damages,
+        }
+    }
+}
+
+fn field(field: &Field, now: u64, first: u64) -> FieldPicture {
+    let numbers = field.values.numbers.as_ref().and_then(|recent| {
+        let (all, since) = recent.all(now);
+        let span = now.saturating_sub(since.max(first));
+        let is_time = field.is_interval && field.unit == "ns";
+        Some(Numbers {
+            count: all.sketch.count(),
+            p50: all.sketch.quantile(0.5)?,
+            p99: all.sketch.quantile(0.99)?,
+            max: all.max?,
+            busy: (is_time && span > 0).then(|| all.sum / span as f64),
+        })
+    });
+    let words = match &field.values.words {
+        Seen::Nothing => None,
+        Seen::Whole(words) => {
+            Some(shares(words.iter().map(|(it, n)| (field.word(*it), n)), words.all()))
+        }
+        Seen::Text(words) => {
+            let text = |it: &Vec<u8>| String::from_utf8_lossy(it).into_owned();
+            Some(shares(words.iter().map(|(it, n)| (text(it), n)), words.all()))
+        }
+    };
+    FieldPicture {
+        name: field.name.clone(),
+        unit: field.unit.clone(),
+        is_interval: field.is_interval,
+        numbers,
+        words,
+    }
+}
+
+fn shares(counts: impl Iterator<Item = (String, u64)>, all: u64) -> Words {
+    let mut counts: Vec<(String, u64)> = counts.collect();
+    counts.sort_by(|one, two| two.1.cmp(&one.1).then_with(|| one.0.cmp(&two.0)));
+    let many = counts.len() > WORDS;
+    counts.truncate(WORDS);
+    let named: u64 = counts.iter().map(|it| it.1).sum();
+    // What fades is rounded.
+    let more = many || all.saturating_sub(named) > all / 50;
+    let share = |(word, count): (String, u64)| (word, count as f64 / all.max(1) as f64);
+    Words { more, shares: counts.into_iter().map(share).collect() }
+}

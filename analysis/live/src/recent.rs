@@ -1,0 +1,112 @@
+//! How the latest values of a field are spread.
+
+use ppt_stats::Sketch;
+
+/// Beyond this, and as far below 1, numbers are not told apart: it bounds the memory of a sketch.
+const LARGEST: f64 = (1u128 << 64) as f64;
+
+/// The values of the latest one or two of equal stretches of time.
+#[derive(Debug, Clone)]
+pub(crate) struct Recent {
+    /// ns; None: all time is one.
+    stretch: Option<u64>,
+    /// Which stretch the second one is.
+    current: u64,
+    halves: [Half; 2],
+}
+
+/// What is known of the values of a stretch.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Half {
+    pub sketch: Sketch,
+    pub max: Option<f64>,
+    pub sum: f64,
+}
+
+impl Recent {
+    pub fn new(stretch: Option<u64>) -> Self {
+        Recent { stretch, current: 0, halves: Default::default() }
+    }
+
+    /// Where values of `now` belong.
+    pub fn at(&mut self, now: u64) -> &mut Half {
+        let stretch = self.stretch.map_or(0, |stretch| now / stretch);
+        if stretch > self.current {
+            let last = std::mem::take(&mut self.halves[1]);
+            self.halves[0] = if stretch == self.current + 1 { last } else { Half::default() };
+            self.current = stretch;
+        }
+        &mut self.halves[1]
+    }
+
+    /// All that is remembered at `now`, and the beginning of it.
+    pub fn all(&self, now: u64) -> (Half, u64) {
+        let Some(stretch) = self.stretch else { return (self.halves[1].clone(), 0) };
+        let is_over = (now / stretch).saturating_sub(self.current);
+        let mut all = if is_over < 2 { self.halves[1].clone() } else { Half::default() };
+        if is_over == 0 {
+            all.join(&self.halves[0]);
+        }
+        (all, (now / stretch).saturating_sub(1) * stretch)
+    }
+}
+
+impl Half {
+    /// Takes in a value; NaN is none.
+    #[inline]
+    pub fn add(&mut self, value: f64) {
+        if value.is_nan() {
+            return;
+        }
+        self.max = Some(self.max.map_or(value, |max| max.max(value)));
+        self.sum += value;
+        let size = value.abs();
+        let told = if size < 1.0 / LARGEST { 0.0 } else { value.clamp(-LARGEST, LARGEST) };
+        self.sketch.add(told);
+    }
+
+    fn join(&mut self, other: &Half) {
+        self.sketch.join(&other.sketch);
+        self.sum += other.sum;
+        self.max = match (self.max, other.max) {
+            (Some(one), Some(two)) => Some(one.max(two)),
+            (one, two) => one.or(two),
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_older_than_two_stretches_is_forgotten() {
+        let mut recent = Recent::new(Some(10));
+        recent.at(5).add(1.0);
+        recent.at(15).add(2.0);
+        let (all, since) = recent.all(19);
+        assert_eq!((all.sketch.count(), all.max, all.sum, since), (2, Some(2.0), 3.0, 0));
+        let (all, since) = recent.all(25);
+        assert_eq!((all.sketch.count(), all.max, since), (1, Some(2.0), 10), "nothing came since");
+        assert_eq!(recent.all(35).0.sketch.count(), 0);
+        recent.at(45).add(3.0);
+        assert_eq!(recent.all(45).0.max, Some(3.0));
+        // Who is late is counted with the others.
+        recent.at(15).add(4.0);
+        assert_eq!(recent.all(45).0.max, Some(4.0));
+    }
+
+    #[test]
+    fn values_of_any_size_take_little_memory() {
+        let mut half = Half::default();
+        for exponent in -1074..1024 {
+            half.add(2f64.powi(exponent));
+            half.add(-(2f64.powi(exponent)));
+        }
+        half.add(f64::INFINITY);
+        half.add(f64::NAN);
+        assert_eq!(half.sketch.count(), 2 * 2098 + 1);
+        assert!(half.sketch.buckets().count() <= 2 * 130, "{}", half.sketch.buckets().count());
+        assert_eq!(half.max, Some(f64::INFINITY), "told as it is");
+    }
+}

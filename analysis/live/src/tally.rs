@@ -1,0 +1,273 @@
+//! Sums over the chunks of a capture, as they come.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use ppt_capture::columns::frame_id;
+use ppt_capture::{
+    Cause, Chunk, ClockReading, ClockTable, Dropped, Drops, FileHeader, Frames, Gap, Lost, Source,
+    SourceInfo, Stamps,
+};
+
+use crate::keep::{Keep, Latest};
+use crate::kind::Kind;
+use crate::rate::Rate;
+
+/// Kinds of frames that are told apart; the frames of others are counted together.
+const MOST_KINDS: usize = 256;
+/// Fields of all kinds whose values are looked at.
+const MOST_FIELDS: usize = 512;
+/// Threads that are told apart.
+const MOST_THREADS: usize = 4096;
+/// Readings of clocks that are remembered.
+const MOST_READINGS: usize = 8192;
+/// The values of the latest one or two of such stretches are told, ns.
+const STRETCH: u64 = 5_000_000_000;
+
+/// Which values are told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Span {
+    /// Those of the latest 5 to 10 seconds.
+    Latest,
+    /// All.
+    Whole,
+}
+
+/// What came so far.
+pub struct Tally {
+    pub(crate) span: Span,
+    pub(crate) header: Option<FileHeader>,
+    pub(crate) sources: BTreeMap<u16, Source>,
+    /// By source and id of the frame: the index of its kind.
+    ids: HashMap<u16, Arc<[Option<usize>]>>,
+    pub(crate) kinds: Vec<Kind>,
+    fields: usize,
+    pub(crate) threads: HashMap<(u16, u64, u32), Thread>,
+    clocks: ClockTable,
+    readings: Vec<ClockReading>,
+    keep: Keep,
+    /// CLOCK_MONOTONIC of the first and the latest drained frames, ns.
+    pub(crate) drained: Option<(u64, u64)>,
+    /// The same of the last [`Kind::fade`].
+    faded: u64,
+    pub(crate) all: Rate,
+    pub(crate) bytes: Rate,
+    pub(crate) lost: Rate,
+    /// Of kinds and threads that are not told apart, or not known.
+    pub(crate) other_kinds: Rate,
+    pub(crate) other_threads: u64,
+    pub(crate) lost_by: Lost,
+    pub(crate) unattended: u64,
+    dropped: HashMap<u16, Drops>,
+    pub(crate) damages: u64,
+}
+
+/// A ring, which belongs to a thread.
+pub(crate) struct Thread {
+    pub tid: u32,
+    pub rate: Rate,
+    pub lost: u64,
+}
+
+impl Tally {
+    /// Of nothing yet. `keep`: how many bytes of the latest frames are kept.
+    pub fn new(span: Span, keep: usize) -> Tally {
+        Tally {
+            span,
+            header: None,
+            sources: BTreeMap::new(),
+            ids: HashMap::new(),
+            kinds: Vec::new(),
+            fields: 0,
+            threads: HashMap::new(),
+            clocks: ClockTable::default(),
+            readings: Vec::new(),
+            keep: Keep::new(keep),
+            drained: None,
+            faded: 0,
+            all: Rate::default(),
+            bytes: Rate::default(),
+            lost: Rate::default(),
+            other_kinds: Rate::default(),
+            other_threads: 0,
+            lost_by: Lost::default(),
+            unattended: 0,
+            dropped: HashMap::new(),
+            damages: 0,
+        }
+    }
+
+    /// What the header of the capture says.
+    pub fn begin(&mut self, header: Option<&FileHeader>) {
+        self.header = header.cloned();
+    }
+
+    /// A place that is damaged was left out.
+    pub fn damage(&mut self) {
+        self.damages += 1;
+    }
+
+    /// Takes in the next chunk.
+    pub fn take(&mut self, chunk: &Chunk<'_>) {
+        match chunk {
+            Chunk::Source(info) => {
+                self.sources.insert(info.id, info.source.clone());
+                self.name_kinds(info);
+            }
+            Chunk::Frames(frames) => self.frames(frames),
+            Chunk::Gap(gap) => self.gap(gap),
+            Chunk::Clock(readings) => self.clocks(readings),
+            Chunk::Drops(drops) => {
+                self.dropped.insert(drops.source, *drops);
+            }
+            Chunk::End(end) => {
+                for &(source, dropped) in &end.drops {
+                    let drops = Drops { source, dropped, mono_ns: end.mono_ns };
+                    self.dropped.insert(source, drops);
+                }
+            }
+            Chunk::Passed(_) | Chunk::Index(..) | Chunk::Other(_) => {}
+        }
+    }
+
+    fn name_kinds(&mut self, info: &SourceInfo) {
+        if self.ids.contains_key(&info.id) {
+            return;
+        }
+        let (buffer, hash) = (info.source.buffer.as_str(), info.source.schema_hash);
+        let stretch = (self.span == Span::Latest).then_some(STRETCH);
+        let ids = info.schema.frames.iter().map(|frame| {
+            let is_it =
+                |it: &Kind| it.name == frame.name && it.buffer == buffer && it.schema_hash == hash;
+            if let Some(known) = self.kinds.iter().position(is_it) {
+                return Some(known);
+            }
+            if self.kinds.len() == MOST_KINDS {
+                return None;
+            }
+            let most = MOST_FIELDS - self.fields;
+            let kind = Kind::new((buffer, hash), &info.schema, frame, stretch, most);
+            self.fields += kind.fields.len();
+            self.kinds.push(kind);
+            Some(self.kinds.len() - 1)
+        });
+        let ids = ids.collect();
+        self.ids.insert(info.id, ids);
+    }
+
+    fn frames(&mut self, frames: &Frames<'_>) {
+        let head = &frames.head;
+        let first = self.drained.map_or(head.drained_mono_ns, |it| it.0);
+        let now = self.drained.map_or(0, |it| it.1).max(head.drained_mono_ns);
+        self.drained = Some((first, now));
+
+        let Some(ids) = self.ids.get(&head.source).cloned() else { return };
+        let multi = frames.info.schema.multi();
+        let mut rows: Vec<Vec<&[u8]>> = vec![Vec::new(); ids.len()];
+        let mut others = 0;
+        let mut count = 0;
+        for (_, frame) in frames.iter() {
+            count += 1;
+            let id = if multi { usize::from(frame_id(frame)) } else { 0 };
+            match rows.get_mut(id) {
+                Some(rows) if ids[id].is_some() => rows.push(frame),
+                _ => others += 1,
+            }
+        }
+        let namespace = frames.info.source.process.time_namespace();
+        let stamps = Stamps::new(&self.clocks, head.drained_mono_ns, namespace);
+        for (rows, id) in rows.iter().zip(ids.iter()) {
+            if let (Some(kind), false) = (id, rows.is_empty()) {
+                self.kinds[*kind].add(rows, now, &stamps);
+            }
+        }
+        if now.saturating_sub(self.faded) > STRETCH && self.span == Span::Latest {
+            self.kinds.iter_mut().for_each(Kind::fade);
+            self.faded = now;
+        }
+        self.other_kinds.add(now, others);
+        self.all.add(now, count);
+        self.bytes.add(now, frames.bytes().len() as u64);
+        let bad = u64::from(head.count).saturating_sub(count);
+        let before = if frames.loss_is_new { head.lost_before } else { Lost::default() };
+        self.lose(Cause::Overrun, before.overrun, now);
+        self.lose(Cause::Disk, before.disk, now);
+        self.lose(Cause::Corrupt, before.corrupt.saturating_add(bad), now);
+        let lost = before.total().saturating_add(bad);
+        match self.thread((head.source, head.nonce, head.ring), head.tid) {
+            Some(thread) => {
+                thread.rate.add(now, count);
+                thread.lost = thread.lost.saturating_add(lost);
+            }
+            None => self.other_threads = self.other_threads.saturating_add(count),
+        }
+        self.keep.frames(*head, frames.loss_is_new, frames.bytes());
+    }
+
+    fn gap(&mut self, gap: &Gap) {
+        let now = self.drained.map_or(0, |it| it.1);
+        self.lose(gap.cause, gap.count, now);
+        let is_loss = gap.cause != Cause::Unattended;
+        if let Some(thread) = self.thread((gap.source, gap.nonce, gap.ring), 0)
+            && is_loss
+        {
+            thread.lost = thread.lost.saturating_add(gap.count);
+        }
+        self.keep.gap(*gap);
+    }
+
+    fn thread(&mut self, key: (u16, u64, u32), tid: u32) -> Option<&mut Thread> {
+        if self.threads.len() >= MOST_THREADS && !self.threads.contains_key(&key) {
+            return None;
+        }
+        let new = || Thread { tid, rate: Rate::default(), lost: 0 };
+        let thread = self.threads.entry(key).or_insert_with(new);
+        // A gap does not tell whose ring it is.
+        if tid != 0 {
+            thread.tid = tid;
+        }
+        Some(thread)
+    }
+
+    fn lose(&mut self, cause: Cause, count: u64, now: u64) {
+        let sum = match cause {
+            Cause::Overrun => &mut self.lost_by.overrun,
+            Cause::Disk => &mut self.lost_by.disk,
+            Cause::Corrupt => &mut self.lost_by.corrupt,
+            Cause::Unattended => &mut self.unattended,
+            Cause::NoRing | Cause::Nested | Cause::NotMapped => return,
+        };
+        *sum = sum.saturating_add(count);
+        if cause != Cause::Unattended && count > 0 {
+            self.lost.add(now, count);
+        }
+    }
+
+    fn clocks(&mut self, readings: &[ClockReading]) {
+        self.clocks.add(readings);
+        self.readings.extend_from_slice(readings);
+        if self.readings.len() > MOST_READINGS {
+            self.readings.drain(..self.readings.len() - MOST_READINGS / 2);
+            self.clocks = ClockTable::default();
+            self.clocks.add(&self.readings);
+        }
+    }
+
+    /// What the writers refused.
+    pub(crate) fn dropped(&self) -> Dropped {
+        let mut all = Dropped::default();
+        self.dropped.values().for_each(|it| all += it.dropped);
+        all
+    }
+
+    /// The latest frames, to be written as a capture.
+    pub fn latest(&self) -> Latest {
+        Latest {
+            header: self.header.clone().unwrap_or_default(),
+            sources: self.sources.iter().map(|(id, source)| (*id, source.clone())).collect(),
+            clocks: self.readings.clone(),
+            chunks: self.keep.chunks(),
+            drops: self.dropped.values().copied().collect(),
+        }
+    }
+}

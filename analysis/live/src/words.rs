@@ -1,0 +1,94 @@
+//! Which values are the most frequent, in memory that does not grow with their number.
+
+use std::borrow::Borrow;
+use std::collections::HashMap;
+use std::hash::Hash;
+
+/// Values that are counted at the same time.
+const MOST: usize = 128;
+
+/// Counts of the most frequent values, after Misra and Gries: a value that is more than one in
+/// [`MOST`] of all is among them, and no count is too high.
+#[derive(Debug, Clone)]
+pub(crate) struct Frequent<K> {
+    counts: HashMap<K, u64>,
+    all: u64,
+}
+
+impl<K> Default for Frequent<K> {
+    fn default() -> Self {
+        Frequent { counts: HashMap::new(), all: 0 }
+    }
+}
+
+impl<K: Eq + Hash> Frequent<K> {
+    /// Takes in a value.
+    pub fn add<Q>(&mut self, value: &Q)
+    where
+        K: Borrow<Q>,
+        Q: Eq + Hash + ToOwned<Owned = K> + ?Sized,
+    {
+        self.all += 1;
+        if let Some(count) = self.counts.get_mut(value) {
+            *count += 1;
+        } else if self.counts.len() < MOST {
+            self.counts.insert(value.to_owned(), 1);
+        } else {
+            self.counts.retain(|_, count| {
+                *count -= 1;
+                *count > 0
+            });
+        }
+    }
+
+    /// How many values came.
+    pub fn all(&self) -> u64 {
+        self.all
+    }
+
+    /// What is counted, and how often it came at least.
+    pub fn iter(&self) -> impl Iterator<Item = (&K, u64)> {
+        self.counts.iter().map(|(value, &count)| (value, count))
+    }
+
+    /// Halves what came so far: what comes from now on weighs more.
+    pub fn fade(&mut self) {
+        self.counts.retain(|_, count| {
+            *count /= 2;
+            *count > 0
+        });
+        self.all /= 2;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frequent_values_are_found_among_many_others() {
+        let mut words = Frequent::<i128>::default();
+        for value in 0..100_000_i128 {
+            words.add(&(1000 + value));
+            if value % 10 == 0 {
+                words.add(&7);
+            }
+        }
+        assert!(words.counts.len() <= MOST);
+        let found = words.iter().max_by_key(|it| it.1).unwrap();
+        assert_eq!(*found.0, 7);
+        assert!(found.1 <= 10_000 && found.1 > 10_000 - words.all() / MOST as u64, "{}", found.1);
+        assert_eq!(words.all(), 110_000);
+    }
+
+    #[test]
+    fn few_values_are_counted_exactly() {
+        let mut words = Frequent::<Vec<u8>>::default();
+        (0..90).for_each(|it| words.add(&b"abc"[it % 3..][..1]));
+        let mut counts: Vec<_> = words.iter().map(|(word, count)| (word.to_vec(), count)).collect();
+        counts.sort();
+        assert_eq!(counts, [(b"a".to_vec(), 30), (b"b".to_vec(), 30), (b"c".to_vec(), 30)]);
+        words.fade();
+        assert_eq!(words.all(), 45);
+    }
+}

@@ -1,0 +1,294 @@
+//! A tally of made captures says what is in them.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use ppt_capture::frame_dsl::schema::Schema;
+use ppt_capture::{
+    Capture, CaptureWriter, Cause, Chunk, ClockId, ClockReading, Dropped, End, EndReason,
+    FileHeader, FramesHead, Gap, Item, Lost, Process, Segment, Source,
+};
+use ppt_live::{Phase, Picture, Span, Tally, Watch};
+
+/// Two kinds of frames: `job` with an interval, a number, an enum and a text; `tick` with a number.
+const SCHEMA: &str = r#"{"v":1,"buffer":"dve","slots":16,"stride":64,"enums":[
+    {"name":"Kind","type":"u8","values":[["LOGIN",1],["UPDATE",2]]}],"frames":[
+    {"name":"job","kind":"plain","size":64,"fields":[
+    {"name":"start","type":"ns","clock":"realtime","interval":{"name":"handle","edge":"start"},"offset":16},
+    {"name":"end","type":"ns","clock":"realtime","interval":{"name":"handle","edge":"end"},"at":true,"offset":24},
+    {"name":"who","type":"i32","offset":32},
+    {"name":"kind","type":"enum","enum":"Kind","offset":36},
+    {"name":"name","type":"char","len":16,"offset":40}]},
+    {"name":"tick","kind":"plain","size":64,"fields":[{"name":"load","type":"f64","offset":16}]}]}"#;
+
+const STRIDE: usize = 64;
+const SECOND: u64 = 1_000_000_000;
+
+/// Frame number `seq`: each fifth one is a tick.
+fn frame(seq: u64) -> [u8; STRIDE] {
+    let mut bytes = [0; STRIDE];
+    bytes[..8].copy_from_slice(&seq.to_le_bytes());
+    let is_tick = seq % 5 == 0;
+    bytes[8..10].copy_from_slice(&u16::from(is_tick).to_le_bytes());
+    if is_tick {
+        bytes[16..24].copy_from_slice(&(seq as f64 / 2.0).to_le_bytes());
+        return bytes;
+    }
+    bytes[16..24].copy_from_slice(&(SECOND + seq).to_le_bytes());
+    bytes[24..32].copy_from_slice(&(SECOND + seq + 1000 * (seq % 100)).to_le_bytes());
+    bytes[32..36].copy_from_slice(&(seq as i32 % 7 - 3).to_le_bytes());
+    bytes[36] = if seq % 4 == 0 { 1 } else { 2 };
+    bytes[40..45].copy_from_slice(b"a\x1b[1m");
+    bytes
+}
+
+fn source(pid: u32) -> Source {
+    let schema = Schema::from_json(SCHEMA.as_bytes()).unwrap();
+    Source {
+        schema_json: schema.to_json().into_bytes(),
+        schema_hash: schema.hash(),
+        buffer: schema.buffer.clone(),
+        process: Process { pid, comm: format!("server{pid}"), ..Process::default() },
+        segments: vec![Segment { nonce: 7, rings: 2, slots: 16, stride: STRIDE as u32 }],
+        ..Source::default()
+    }
+}
+
+fn head(ring: u32, first_seq: u64, count: u32, drained_mono_ns: u64) -> FramesHead {
+    let (stride, nonce, tid) = (STRIDE as u32, 7, 100 + ring);
+    FramesHead {
+        nonce,
+        ring,
+        tid,
+        first_seq,
+        count,
+        stride,
+        drained_mono_ns,
+        ..FramesHead::default()
+    }
+}
+
+fn chunk(writer: &mut CaptureWriter<impl Write>, head: &FramesHead) {
+    let numbers = head.first_seq..head.first_seq + u64::from(head.count);
+    let bytes: Vec<u8> = numbers.flat_map(frame).collect();
+    writer.frames(head, &bytes).unwrap();
+}
+
+fn end(writer: &mut CaptureWriter<impl Write>) {
+    let dropped = Dropped { nested: 4, ..Dropped::default() };
+    let end = End {
+        reason: EndReason::Stopped,
+        message: String::new(),
+        rings: Vec::new(),
+        drops: vec![(0, dropped)],
+        realtime_ns: 9,
+        mono_ns: 9,
+    };
+    writer.finish(&end).unwrap();
+}
+
+/// Ten seconds of 1,000 frames each on one ring, and losses of every kind.
+fn capture(path: &Path) {
+    let file = File::create(path).unwrap();
+    let header = FileHeader { capture_id: [3; 16], host: "h".into(), ..FileHeader::default() };
+    let mut writer = CaptureWriter::create(file, &header).unwrap();
+    writer.source(0, &source(5)).unwrap();
+    let reading = |b, b_value| ClockReading {
+        a: ClockId::Monotonic,
+        a_before: 100 * SECOND,
+        b,
+        b_value,
+        a_after: 100 * SECOND,
+        distrusted: false,
+    };
+    writer.clock(&[reading(ClockId::Realtime, 500 * SECOND)]).unwrap();
+    for second in 0..10 {
+        let mut head = head(0, 1 + second * 1000, 1000, (100 + second) * SECOND);
+        if second == 5 {
+            head.first_seq += 10;
+            head.count -= 10;
+            head.lost_before = Lost { overrun: 7, disk: 3, corrupt: 0 };
+        }
+        chunk(&mut writer, &head);
+    }
+    chunk(&mut writer, &head(1, 1, 20, 109 * SECOND));
+    let gap =
+        |first_seq, count, cause| Gap { source: 0, nonce: 7, ring: 1, first_seq, count, cause };
+    writer.gap(&gap(21, 5, Cause::Corrupt)).unwrap();
+    writer.gap(&gap(26, 100, Cause::Unattended)).unwrap();
+    end(&mut writer);
+}
+
+fn field<'a>(picture: &'a Picture, kind: &str, name: &str) -> &'a ppt_live::FieldPicture {
+    let kind = picture.kinds.iter().find(|it| it.name == kind).unwrap();
+    kind.fields.iter().find(|it| it.name == name).unwrap()
+}
+
+#[test]
+fn all_of_a_capture_is_summed_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out.bin");
+    capture(&path);
+    let tally = Tally::of(&path).unwrap();
+    let picture = tally.picture(tally.last());
+    assert_eq!((picture.captured, picture.damages, picture.host.as_str()), (10_010, 0, "h"));
+    assert_eq!(
+        picture.missing,
+        [(Cause::Overrun, 7), (Cause::Disk, 3), (Cause::Corrupt, 5), (Cause::Nested, 4)]
+    );
+    assert_eq!((picture.missing_in_all(), picture.unattended), (19, 100));
+    assert_eq!(picture.processes, [(5, "server5".to_owned())]);
+    // Every frame, kind and thread is there once.
+    let numbers = (1..=10_000_u64).filter(|it| !(5001..=5010).contains(it)).chain(1..=20);
+    let jobs: Vec<u64> = numbers.clone().filter(|it| it % 5 != 0).collect();
+    let kinds: Vec<_> = picture.kinds.iter().map(|it| (it.name.as_str(), it.count)).collect();
+    assert_eq!(kinds, [("job", jobs.len() as u64), ("tick", 10_010 - jobs.len() as u64)]);
+    let mut threads: Vec<_> =
+        picture.threads.iter().map(|it| (it.tid, it.count, it.lost)).collect();
+    threads.sort_unstable();
+    assert_eq!(threads, [(100, 9990, 10), (101, 20, 5)]);
+
+    let mut lengths: Vec<u64> = jobs.iter().map(|it| 1000 * (it % 100)).collect();
+    lengths.sort_unstable();
+    let handle = field(&picture, "job", "handle");
+    assert!(handle.is_interval && handle.unit == "ns");
+    let told = handle.numbers.unwrap();
+    assert_eq!((told.count, told.max), (jobs.len() as u64, 99_000.0));
+    for (share, told) in [(0.5, told.p50), (0.99, told.p99)] {
+        let exact = lengths[((lengths.len() - 1) as f64 * share) as usize] as f64;
+        assert!((told - exact).abs() <= exact / 500.0 + 1000.0, "{share}: {told} for {exact}");
+    }
+    let sum: u64 = lengths.iter().sum();
+    let busy = sum as f64 / (9 * SECOND) as f64;
+    assert!((told.busy.unwrap() / busy - 1.0).abs() < 1e-9);
+
+    let words = field(&picture, "job", "kind").words.as_ref().unwrap();
+    let share = |word: &str| words.shares.iter().find(|it| it.0 == word).unwrap().1;
+    assert!((share("UPDATE") - 0.75).abs() < 0.05 && (share("LOGIN") - 0.25).abs() < 0.05);
+    let name = field(&picture, "job", "name").words.as_ref().unwrap();
+    assert_eq!(
+        name.shares,
+        [("a\x1b[1m".to_owned(), 1.0)],
+        "as it is: whoever shows it escapes it"
+    );
+    assert_eq!(field(&picture, "tick", "load").numbers.unwrap().max, 5000.0);
+    assert!(field(&picture, "job", "who").numbers.is_some());
+    assert!(!picture.kinds[0].fields.iter().any(|it| it.name == "start"), "points say little");
+}
+
+#[test]
+fn the_latest_frames_are_a_capture_of_their_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out.bin");
+    capture(&path);
+    let mut tally = Tally::new(Span::Latest, 3000 * STRIDE);
+    let mut capture = Capture::open(&path).unwrap();
+    tally.begin(capture.header());
+    while let Some(item) = capture.read().unwrap() {
+        if let Item::Chunk(chunk) = item {
+            tally.take(&chunk);
+        }
+    }
+    let latest = tally.latest();
+    let mut bytes = Vec::new();
+    latest.write(&mut bytes, "ppt 1").unwrap();
+    assert!(bytes.len() < 3100 * STRIDE + 8192);
+    let mut again = Capture::from_reader(std::io::Cursor::new(bytes)).unwrap();
+    assert_ne!(again.header().unwrap().capture_id, [3; 16]);
+    assert_eq!(again.header().unwrap().host, "h");
+    let mut seqs = Vec::new();
+    while let Some(item) = again.read().unwrap() {
+        match item {
+            Item::Chunk(Chunk::Frames(frames)) => seqs.extend(frames.iter().map(|it| it.0)),
+            Item::Chunk(_) => {}
+            Item::Damage(damage) => panic!("{damage}"),
+        }
+    }
+    assert_eq!(seqs.len() as u64, latest.frames());
+    assert_eq!(seqs, (8001..=10_000).chain(1..=20).collect::<Vec<_>>());
+    assert!(again.finish().end.is_some());
+}
+
+#[test]
+fn rates_and_values_are_of_what_came_lately() {
+    let mut tally = Tally::new(Span::Latest, 0);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out.bin");
+    capture(&path);
+    let mut capture = Capture::open(&path).unwrap();
+    while let Some(item) = capture.read().unwrap() {
+        if let Item::Chunk(chunk) = item {
+            tally.take(&chunk);
+        }
+    }
+    let picture = tally.picture(109 * SECOND + SECOND / 2);
+    assert!((picture.rate - 2020.0 / 1.5).abs() < 1.0, "{}", picture.rate);
+    let soon = tally.picture(111 * SECOND);
+    assert_eq!(field(&soon, "job", "handle").numbers.unwrap().count, 4 * 998 + 16);
+    assert_eq!(picture.history.len(), 60);
+    assert_eq!(picture.history[51..], [1000, 1000, 1000, 1000, 1000, 990, 1000, 1000, 1000]);
+    let later = tally.picture(200 * SECOND);
+    assert_eq!((later.rate, later.captured), (0.0, 10_010));
+    assert_eq!(field(&later, "job", "handle").numbers, None, "nothing came lately");
+}
+
+#[test]
+fn a_capture_is_watched_while_it_grows() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out.bin");
+    assert!(Watch::start(&path, 0).is_err(), "there is none");
+    fs::write(&path, "no capture, and long enough to tell").unwrap();
+    assert!(Watch::start(&path, 0).is_err());
+    assert!(Watch::start(folder.path(), 0).is_err());
+
+    let file = File::create(&path).unwrap();
+    let watch = Watch::start(&path, 1 << 20).unwrap();
+    assert_eq!(watch.look().1, Phase::Waiting, "it is empty");
+    let mut writer = CaptureWriter::create(file, &FileHeader::default()).unwrap();
+    writer.source(0, &source(5)).unwrap();
+    let wait = |what: &dyn Fn(&(Picture, Phase)) -> bool| {
+        let began = Instant::now();
+        while !what(&watch.look()) {
+            assert!(began.elapsed() < Duration::from_secs(60), "{:?}", watch.look());
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    };
+    for part in 0..3 {
+        chunk(&mut writer, &head(0, 1 + part * 100, 100, (1 + part) * SECOND));
+        wait(&|it| it.0.captured == (part + 1) * 100);
+        assert_eq!(watch.look().1, Phase::Running);
+    }
+    end(&mut writer);
+    wait(&|it| it.1 == Phase::Ended("stopped".into()));
+    assert_eq!(watch.look().0.missing, [(Cause::Nested, 4)]);
+    assert_eq!(watch.latest().frames(), 300);
+}
+
+#[test]
+fn memory_does_not_grow_with_what_comes() {
+    let mut tally = Tally::new(Span::Latest, 1 << 16);
+    // So many sources that not all of their threads and kinds are told apart.
+    let mut bytes = Vec::new();
+    let mut writer = CaptureWriter::create(&mut bytes, &FileHeader::default()).unwrap();
+    for id in 0..4096 {
+        writer.source(id, &source(u32::from(id) + 1)).unwrap();
+        for ring in 0..2 {
+            let head = FramesHead { source: id, ..head(ring, 1, 3, SECOND) };
+            chunk(&mut writer, &head);
+        }
+    }
+    let mut capture = Capture::from_reader(std::io::Cursor::new(bytes)).unwrap();
+    while let Some(item) = capture.read().unwrap() {
+        if let Item::Chunk(chunk) = item {
+            tally.take(&chunk);
+        }
+    }
+    let picture = tally.picture(tally.last());
+    assert_eq!((picture.captured, picture.process_count), (4096 * 6, 4096));
+    assert_eq!((picture.threads.len(), picture.processes.len()), (4096, 8));
+    assert_eq!(picture.other_threads, 4096 * 3);
+    assert_eq!(picture.kinds.len(), 2);
+    assert!(tally.latest().frames() * STRIDE as u64 <= 1 << 16);
+}

@@ -1,0 +1,206 @@
+//! `ppt top PID`: shows what a running program does now.
+//!
+//! We attach, and write the capture into a pipe. At its other end is `ppt-analysis top -`, without
+//! any rights, which has the terminal: when it ends, however it does, we detach. Of a capture it
+//! does all by itself.
+
+use std::ffi::OsString;
+use std::io::{self, IsTerminal, PipeReader, PipeWriter, pipe};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, Command, ExitStatus as Status, Stdio};
+
+use nix::fcntl::{FcntlArg, fcntl};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::{SigSet, Signal, kill};
+use nix::unistd::{Pid, dup2_stdout};
+use ppt_agent::Session;
+use ppt_listener::EndReason;
+use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
+
+use crate::args::{self, Which};
+use crate::cmd::{other, select};
+use crate::code::Code;
+use crate::exit::ExitStatus;
+use crate::failure::{Failure, Outcome, failed};
+use crate::live::{CaptureEnd, Kind, Live, Outputs, attach_options, end_at_once};
+use crate::signals::Signals;
+use crate::{privileges, report};
+
+/// Bytes of the pipe: what comes while the picture is drawn waits there.
+const PIPE: i32 = 1 << 20;
+
+pub(crate) fn run(args: &args::Top) -> Outcome {
+    let Some(pids) = args.pids() else {
+        // The `ppt top` that starts a view waits for signals, and blocks them for that.
+        let _ = SigSet::empty().thread_set_mask();
+        let words: Vec<OsString> = std::env::args_os().skip(1).collect();
+        return other::ask(&words);
+    };
+    if !args.once && !io::stdout().is_terminal() {
+        return Err(Failure::usage(
+            Code::NoTerminal,
+            "`ppt top` draws on a terminal, and standard output is none: --once prints a table",
+        ));
+    }
+    let signals =
+        Signals::take(&[Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGCHLD])?;
+    let capture = args.capture();
+    let sessions = sessions(&pids, &capture)?;
+    let kind = if pids.len() == 1 { Kind::One } else { Kind::Several };
+    let (view, stdout) = match View::start(args) {
+        Ok(started) => started,
+        Err(failure) => {
+            sessions.into_iter().for_each(end_at_once);
+            return Err(failure);
+        }
+    };
+    // What there is to say waits for the terminal.
+    report::hold();
+    let done = capture_into(view, &capture, kind, sessions, &signals, stdout);
+    report::release();
+    done
+}
+
+fn sessions(pids: &[i32], capture: &args::Capture) -> Result<Vec<Session>, Failure> {
+    let mut chosen = Vec::new();
+    for &pid in pids {
+        chosen.extend(select::processes(Which::Pid(pid), &capture.buffers)?);
+    }
+    let options = attach_options(capture, None);
+    let mut sessions = Vec::new();
+    for chosen in chosen {
+        match Session::attach(chosen.target, chosen.buffers, &options) {
+            Ok(session) => sessions.push(session),
+            Err(error) => {
+                sessions.into_iter().for_each(end_at_once);
+                return Err(error.into());
+            }
+        }
+    }
+    Ok(sessions)
+}
+
+/// Captures into the pipe that is our stdout now, until the view has ended.
+fn capture_into(
+    mut view: View,
+    capture: &args::Capture,
+    kind: Kind,
+    sessions: Vec<Session>,
+    signals: &Signals,
+    stdout: OwnedFd,
+) -> Outcome {
+    let given_up = privileges::give_up(false).map_err(|error| {
+        Failure::failed(Code::System, format!("cannot give up privileges: {error}"))
+    });
+    let outputs = given_up.and_then(|()| Outputs::open(capture));
+    let outputs = match outputs {
+        Ok(outputs) => outputs,
+        Err(failure) => {
+            sessions.into_iter().for_each(end_at_once);
+            return Err(failure);
+        }
+    };
+    let mut live = Live::start(capture, kind, sessions, None, outputs)?;
+    let end = until_end(&mut live, &mut view, signals);
+    let finished = live.finish(end);
+    // The view meets the end of the pipe, and shows what it knows until it is enough.
+    dup2_stdout(stdout).map_err(failed("have our standard output back"))?;
+    let status = view.wait(signals)?;
+    Ok(match status.code() {
+        Some(0) if finished.ok => ExitStatus::DONE,
+        Some(0) | None => ExitStatus::FAILED,
+        Some(code) => ExitStatus(code as u8),
+    })
+}
+
+/// Waits for a reason to end.
+fn until_end(live: &mut Live, view: &mut View, signals: &Signals) -> Result<CaptureEnd, Failure> {
+    loop {
+        let ready = live.wait(&[signals.as_fd()])?;
+        if ready.others[0] && view.is_over(signals)? {
+            return Ok(CaptureEnd::new(EndReason::Stopped, ""));
+        }
+        if let Some(end) = live.turn(&ready).or_else(|| live.deserted()) {
+            return Ok(end);
+        }
+    }
+}
+
+fn cannot(what: &'static str) -> impl Fn(io::Error) -> Failure {
+    move |error| Failure::failed(Code::System, format!("cannot {what}: {error}"))
+}
+
+/// The program that shows.
+struct View {
+    child: Child,
+    ended: Option<Status>,
+    asked: bool,
+    /// How the terminal was; one that is killed leaves it as it is.
+    terminal: Option<Termios>,
+}
+
+impl View {
+    /// Starts it with a pipe, whose other end becomes our standard output; gives back what that was.
+    fn start(args: &args::Top) -> Result<(Self, OwnedFd), Failure> {
+        let (reader, writer): (PipeReader, PipeWriter) = pipe().map_err(cannot("make a pipe"))?;
+        // As large as the system lets it be.
+        let _ = fcntl(&writer, FcntlArg::F_SETPIPE_SZ(PIPE));
+        let terminal = tcgetattr(io::stdout()).ok();
+        let exe = std::env::current_exe().map_err(cannot("find ppt"))?;
+        let mut command = Command::new(exe);
+        command.args(["top", "-"]).args(args.of_view()).stdin(Stdio::from(reader));
+        let child = command.spawn().map_err(cannot("start the view"))?;
+        // With it goes our copy of the reading end.
+        drop(command);
+        let view = View { child, ended: None, asked: false, terminal };
+        let ours = io::stdout().as_fd().try_clone_to_owned();
+        let kept = ours.and_then(|ours| Ok(dup2_stdout(writer).map(|()| ours)?));
+        kept.map(|ours| (view, ours)).map_err(cannot("write into a pipe"))
+    }
+
+    /// Takes the signals that came; whether they end the capture.
+    fn is_over(&mut self, signals: &Signals) -> Result<bool, Failure> {
+        let mut asked = false;
+        while let Some((signal, _)) = signals.next() {
+            asked |= signal != Signal::SIGCHLD;
+        }
+        if self.ended.is_none() {
+            self.ended = self.child.try_wait().map_err(cannot("wait for the view"))?;
+        }
+        if asked {
+            self.end();
+        }
+        Ok(asked || self.ended.is_some())
+    }
+
+    /// Asks it to end; who asks again does not want to wait for it.
+    fn end(&mut self) {
+        let signal = if self.asked { Signal::SIGKILL } else { Signal::SIGTERM };
+        self.asked = true;
+        if self.ended.is_none() {
+            let _ = kill(Pid::from_raw(self.child.id() as i32), signal);
+        }
+    }
+
+    /// Waits for its end, and has the terminal as it was.
+    fn wait(mut self, signals: &Signals) -> Result<Status, Failure> {
+        let status = loop {
+            if let Some(status) = self.ended {
+                break status;
+            }
+            let mut fds = [PollFd::new(signals.as_fd(), PollFlags::POLLIN)];
+            match poll(&mut fds, PollTimeout::NONE) {
+                Ok(_) | Err(nix::Error::EINTR) => {}
+                Err(error) => return Err(failed("wait")(error)),
+            }
+            self.is_over(signals)?;
+        };
+        if let (Some(terminal), Some(_)) = (&self.terminal, status.signal()) {
+            // Another screen, no cursor: what programs like it leave behind.
+            report::raw("\x1b[?1049l\x1b[?25h");
+            let _ = tcsetattr(io::stdout(), OptionalActions::Drain, terminal);
+        }
+        Ok(status)
+    }
+}
