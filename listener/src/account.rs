@@ -3,7 +3,7 @@
 use ppt_capture::{Cause, Gap, Lost, RingEnd};
 use ppt_segment::BrokenCursor;
 
-use crate::chunk::Chunk;
+use crate::chunk::Frames;
 
 /// The account of one ring over the session: `captured + lost.total() == next_seq - first_seq`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,15 +90,16 @@ impl Entry {
     }
 
     /// What a chunk that is written now has to state.
-    pub fn lost_before(&self, chunk: &Chunk) -> Lost {
+    pub fn lost_before(&self, frames: &Frames) -> Lost {
         let mut lost = self.unstated;
-        lost += chunk.lost_before;
+        lost += frames.lost_before;
         lost
     }
 
-    /// The first `written` frames of `chunk` are in the file, the others never will be.
-    pub fn take(&mut self, chunk: &Chunk, written: u32) {
-        self.lose(chunk.lost_before);
+    /// The first `written` of `frames` are in the file, the others never will be.
+    pub fn take(&mut self, frames: &Frames, written: u32) {
+        let chunk = &frames.chunk;
+        self.lose(frames.lost_before);
         if written > 0 {
             self.unstated = Lost::default();
             self.told = true;
@@ -162,7 +163,7 @@ impl Entry {
 
 /// How a ring was left.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Closing {
+pub struct Closing {
     /// The ring of its segment.
     pub ring: u32,
     /// Sequence number of the first frame that was not looked at.
@@ -177,8 +178,10 @@ pub(crate) struct Closing {
 mod tests {
     use super::*;
 
-    fn chunk(first_seq: u64, count: u32, lost_before: Lost) -> Chunk {
-        Chunk { first_seq, count, lost_before, ..Chunk::default() }
+    use crate::chunk::Chunk;
+
+    fn chunk(first_seq: u64, count: u32, lost_before: Lost) -> Frames {
+        Chunk { first_seq, count, lost_before, ..Chunk::default() }.into()
     }
 
     #[test]

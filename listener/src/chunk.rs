@@ -1,4 +1,6 @@
-//! Frames on their way from a ring to the file.
+//! Frames on their way from a ring to whoever takes them.
+
+use std::sync::Arc;
 
 use ppt_capture::{BLOCK, Lost, MAX_FRAMES, checksum};
 
@@ -18,7 +20,7 @@ pub(crate) struct Chunk {
     pub first_seq: u64,
     /// Number of frames.
     pub count: u32,
-    /// Frames lost right before.
+    /// Frames lost right before, on their way here.
     pub lost_before: Lost,
     /// CLOCK_MONOTONIC when the first frame was drained, ns.
     pub drained_ns: u64,
@@ -65,6 +67,76 @@ impl Chunk {
         stamps.see(frames, stride, &mut self.found);
         self.crc = checksum(self.crc, frames.as_flattened());
         self.count += count as u32;
+    }
+}
+
+/// Frames of one ring and one thread, without a hole, as one sink gets them. Copies share the memory.
+#[derive(Debug, Clone)]
+pub struct Frames {
+    pub(crate) chunk: Arc<Chunk>,
+    /// Frames lost right before, those included that this sink was too slow for.
+    pub(crate) lost_before: Lost,
+}
+
+impl Frames {
+    /// The number of their segment.
+    pub fn part(&self) -> usize {
+        self.chunk.part
+    }
+
+    /// The ring of it.
+    pub fn ring(&self) -> u32 {
+        self.chunk.ring
+    }
+
+    /// The thread that wrote them, in the target's numbering; 0 = unknown.
+    pub fn tid(&self) -> u32 {
+        self.chunk.tid
+    }
+
+    /// Sequence number of the first.
+    pub fn first_seq(&self) -> u64 {
+        self.chunk.first_seq
+    }
+
+    /// How many, one at least.
+    pub fn count(&self) -> u32 {
+        self.chunk.count
+    }
+
+    /// When the first was drained, ns of CLOCK_MONOTONIC.
+    pub fn drained_ns(&self) -> u64 {
+        self.chunk.drained_ns
+    }
+
+    /// Frames lost right before: those that were overwritten or corrupt, and those that this sink
+    /// was too slow for.
+    pub fn lost_before(&self) -> Lost {
+        self.lost_before
+    }
+
+    /// The frames as they were in the ring, one after the other.
+    pub fn bytes(&self) -> &[u8] {
+        self.chunk.bytes()
+    }
+
+    /// Memory that they take, in bytes.
+    pub(crate) fn weight(&self) -> usize {
+        self.chunk.frames.memory() + size_of::<Chunk>()
+    }
+
+    /// Has the memory used again, if nobody else has it.
+    pub(crate) fn give_back(self, pool: &Pool) {
+        if let Some(chunk) = Arc::into_inner(self.chunk) {
+            pool.give(chunk.frames);
+        }
+    }
+}
+
+#[cfg(test)]
+impl From<Chunk> for Frames {
+    fn from(chunk: Chunk) -> Self {
+        Self { lost_before: chunk.lost_before, chunk: Arc::new(chunk) }
     }
 }
 

@@ -16,10 +16,10 @@ use ppt_segment::Segment;
 use crate::buffer::{LARGE_CHUNK, SMALL_CHUNK};
 use crate::clocks;
 use crate::feed::Change;
+use crate::lanes::Lanes;
 use crate::options::Options;
 use crate::pace::{Claims, Pace, longest, longest_of_many};
 use crate::progress::Counters;
-use crate::queue::Queue;
 use crate::ring::{BLOCK, Outlet, RingDrain};
 use crate::stamps::Stamps;
 use crate::watched::Seen;
@@ -248,7 +248,7 @@ impl Drained {
     fn close(&mut self, out: &mut Outlet<'_>) {
         self.flush(out);
         let closings = self.rings.iter().flatten().map(|drain| drain.closing());
-        out.queue.gone(self.part, closings.collect());
+        out.lanes.gone(self.part, &closings.collect::<Vec<_>>());
     }
 }
 
@@ -267,7 +267,7 @@ struct Found {
 /// All that the drain thread needs.
 pub(crate) struct Drain {
     pub changes: Receiver<Change<Drained>>,
-    pub queue: Arc<Queue>,
+    pub lanes: Lanes,
     pub counters: Arc<Counters>,
     /// Set once the gates are closed: one more pass, and out.
     pub stop: Arc<AtomicBool>,
@@ -280,7 +280,7 @@ impl Drain {
     /// Drains until told to stop.
     ///
     /// It ends: after the stop it goes no further than the cursors that it finds at each ring.
-    pub fn run(self) {
+    pub fn run(mut self) {
         // Sleeps of half a millisecond would otherwise take 50 µs longer. Failure costs just that.
         let _ = nix::sys::prctl::set_timerslack(1);
         let options = &self.options;
@@ -309,7 +309,7 @@ impl Drain {
             let since = now - std::mem::replace(&mut last, now);
             let open: usize = feeds.iter().map(|feed| feed.open.len()).sum();
             let mut out = Outlet {
-                queue: &self.queue,
+                lanes: &mut self.lanes,
                 counters: &self.counters,
                 now,
                 since: now,
@@ -348,13 +348,13 @@ impl Drain {
             // What would be late at the next pass goes now, and all others with it: the disk thread is
             // woken for many chunks as for one.
             let late = (now + sleep.as_nanos() as u64 + WRITE_NS).saturating_sub(age);
-            // A disk that is behind is given no more of them: full ones take the least memory.
-            let waits = open <= FEW && self.queue.is_behind();
+            // A sink that is behind is given no more of them: full ones take the least memory.
+            let waits = open <= FEW && out.lanes.are_behind();
             if !waits && feeds.iter_mut().any(|feed| feed.is_late(late)) {
                 feeds.iter_mut().for_each(|feed| feed.flush(&mut out));
             }
             if out.pushed {
-                self.queue.notify();
+                out.lanes.notify();
             }
             if out.claims > 0 {
                 self.keeper.unpark();

@@ -195,6 +195,8 @@ mod tests {
     use nix::sys::eventfd::EventFd;
     use ppt_segment::{Geometry, Identity, RingWriter};
 
+    use crate::progress::SinkCounters;
+
     fn segment(rings: u32) -> Arc<Segment> {
         segment_of(Geometry::new(64, 6, rings).unwrap())
     }
@@ -210,11 +212,12 @@ mod tests {
     }
 
     fn counters() -> Counters {
-        Counters::new(EventFd::new().unwrap(), EventFd::new().unwrap())
+        Counters::new(EventFd::new().unwrap())
     }
 
     fn freed(counters: &Counters) -> u64 {
-        counters.progress(Vec::new(), 0).freed
+        let sink = SinkCounters::new(EventFd::new().unwrap());
+        counters.progress(&sink, Vec::new(), 0).freed
     }
 
     #[test]

@@ -144,11 +144,11 @@ impl Ledger {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chunk::Chunk;
+    use crate::chunk::{Chunk, Frames};
     use ppt_capture::Lost;
 
-    fn chunk(first_seq: u64, count: u32) -> Chunk {
-        Chunk { first_seq, count, ..Chunk::default() }
+    fn chunk(first_seq: u64, count: u32) -> Frames {
+        Chunk { first_seq, count, ..Chunk::default() }.into()
     }
 
     fn closing(ring: u32, next_seq: u64, overrun: u64) -> Closing {

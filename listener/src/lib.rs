@@ -1,11 +1,12 @@
 //! Drains the rings of attached buffers into a capture, and accounts for every frame.
 //!
-//! Three threads, none of which a writer ever notices:
+//! Three threads at least, none of which a writer ever notices:
 //!
 //! * **drain** polls the cursor of every ring, copies what is new, validates it, and hands chunks
 //!   on. It sleeps as long as the fullest ring allows ([`PeakHold`]) and never waits for anything else.
-//! * **disk** writes the chunks. Between the two lies a queue of bounded size: what a slow disk
-//!   does not take in time is lost by cause `disk`, and counted.
+//! * **disk** writes the chunks into a capture. Between the two lies a queue of bounded size: what a
+//!   slow disk does not take in time is lost by cause `disk`, and counted. Other [sinks](Sink) may
+//!   take the same frames [beside it](Begun::beside), each by a thread and a queue of its own.
 //! * **keeper** populates rings before threads claim them, and frees those of dead threads.
 //!
 //! For every ring `captured + lost == next_seq - first_seq`, exactly, whatever happens: see
@@ -24,12 +25,12 @@ mod buffer;
 mod chunk;
 mod clocks;
 mod direct;
-mod disk;
 mod drain;
 mod error;
 mod feed;
 mod header;
 mod keeper;
+mod lanes;
 mod ledger;
 mod limit;
 mod listener;
@@ -47,20 +48,23 @@ mod sink;
 mod stamps;
 mod summary;
 mod watched;
+mod worker;
 
-pub use account::LossAccount;
+pub use account::{Closing, LossAccount};
+pub use chunk::Frames;
 pub use direct::DirectFile;
 pub use error::ListenerError;
 pub use feed::{Alive, Feed, Unattended};
 pub use header::header;
 pub use limit::empty_size;
 pub use listener::{Begun, Listener};
-pub use options::{Options, Silence};
-pub use pace::{PeakHold, Rate};
+pub use options::{Options, Rate, Silence};
+pub use pace::PeakHold;
 /// What a caller says about a capture, in the words of its format.
 pub use ppt_capture::{
     Cause, Codec, Dropped, EndReason, FileHeader, Lost, Process, Segment as ListedSegment, Source,
 };
 pub use progress::{Ended, Progress};
 pub use rotate::{Files, Rotation};
-pub use summary::{BrokenRing, FeedSummary, Summary};
+pub use sink::{Done, Ending, Introduction, Sink};
+pub use summary::{Beside, BrokenRing, FeedSummary, Summary};

@@ -14,23 +14,25 @@ use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use ppt_capture::{Cause, Dropped, EndReason, FileHeader, Gap, MAX_SOURCES, Packer};
 
+use crate::buffer::Pool;
 use crate::clocks::Clocks;
-use crate::disk;
 use crate::drain::{Drain, Drained};
 use crate::error::ListenerError;
 use crate::feed::{Change, Feed};
 use crate::keeper::{self, Kept};
+use crate::lanes::Lanes;
 use crate::ledger::Ledger;
 use crate::open::OpenFile;
 use crate::options::Options;
 use crate::progress::{Counters, Progress};
-use crate::queue::{Item, Queue};
+use crate::queue::Item;
 use crate::recording::{Recording, Told};
 use crate::rotate::Rotation;
-use crate::sink::{Done, Ending, Introduction};
+use crate::sink::{Done, Ending, Introduction, Sink};
 use crate::stamps::Stamps;
-use crate::summary::{BrokenRing, FeedSummary, Summary, enough_slots};
+use crate::summary::{Beside, BrokenRing, FeedSummary, Summary, enough_slots};
 use crate::watched::{Part, Watched};
+use crate::worker::Worker;
 
 /// A capture that is being written.
 ///
@@ -42,13 +44,15 @@ pub struct Listener {
     parts: usize,
     /// It goes on in other files, which do without feeds that have ended.
     rotates: bool,
-    queue: Arc<Queue>,
     counters: Arc<Counters>,
+    /// The capture's, and those beside it.
+    capture: Worker,
+    beside: Vec<Worker>,
+    pool: Arc<Pool>,
     ledger: Arc<Mutex<Ledger>>,
     told: Arc<Told>,
     clocks: Clocks,
     stop: Arc<AtomicBool>,
-    done: Receiver<Done>,
     keeper: Option<JoinHandle<()>>,
     kept: Sender<Change<Kept>>,
     drain: Option<JoinHandle<()>>,
@@ -90,34 +94,33 @@ impl Listener {
         mut feeds: Vec<Feed>,
         options: Options,
         rotation: Option<Rotation<W>>,
-    ) -> Result<Begun<W>, ListenerError> {
+    ) -> Result<Begun, ListenerError> {
         complete(&mut feeds, 0, 0)?;
-        let flags = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
-        let wake = EventFd::from_flags(flags).map_err(ListenerError::Wake)?;
-        let tight = EventFd::from_flags(flags).map_err(ListenerError::Wake)?;
-        let counters = Arc::new(Counters::new(wake, tight));
+        let (wake, tight) = (event()?, event()?);
+        let counters = Arc::new(Counters::new(tight));
+        let capture = Worker::new(wake, options.queue_bytes, options.behind.clone());
         let clocks = Clocks {
             ticks: options.ticks,
             distrusted: Arc::new(AtomicBool::new(options.distrust_ticks)),
         };
-        let file = OpenFile::create(out, &header, &counters).map_err(ListenerError::Output)?;
+        let file =
+            OpenFile::create(out, &header, &capture.counters).map_err(ListenerError::Output)?;
 
-        let queue = Arc::new(Queue::new(options.queue_bytes, options.behind.clone()));
         let (ledger, told) = Default::default();
-        let (send, done) = mpsc::channel();
         let (kept, keep) = mpsc::channel();
         let (drained, changes) = mpsc::channel();
         let mut listener = Self {
             feeds: Vec::new(),
             parts: 0,
             rotates: rotation.as_ref().is_some_and(Rotation::is_wanted),
-            queue: queue.clone(),
-            counters: counters.clone(),
+            counters,
+            capture,
+            beside: Vec::new(),
+            pool: Arc::default(),
             ledger,
             told,
             clocks,
             stop: Arc::default(),
-            done,
             keeper: None,
             kept,
             drain: None,
@@ -127,41 +130,56 @@ impl Listener {
         };
 
         let introductions = listener.enter(&feeds);
-        let stamps = stamps(&introductions);
         let mut recording = Recording::new(
             (file, Packer::new(options.compress)),
             (options.max_size, rotation),
-            counters.clone(),
+            listener.capture.counters.clone(),
             (listener.ledger.clone(), listener.told.clone()),
             listener.clocks.clone(),
         );
-        recording.begin(introductions).map_err(ListenerError::Output)?;
-        Ok(Begun { listener, recording, feeds, stamps, send, keep, changes, options })
+        recording.begin(&introductions).map_err(ListenerError::Output)?;
+        let sinks = vec![Box::new(recording) as _];
+        Ok(Begun { listener, sinks, feeds, introductions, keep, changes, options })
     }
 
-    /// Starts the threads, which do nothing before `begin` is true.
-    fn spawn<W: Write + Send + 'static>(
+    /// Starts the threads, which do nothing before `begin` is true: one for each of `sinks`, which are
+    /// the capture and those beside it.
+    fn spawn(
         &mut self,
         begin: &Arc<OnceLock<bool>>,
-        (recording, send): (Recording<W>, Sender<Done>),
+        sinks: Vec<Box<dyn Sink>>,
         keep: Receiver<Change<Kept>>,
         (changes, options): (Receiver<Change<Drained>>, Options),
     ) -> Result<(), ListenerError> {
-        // Not joined: it may be stuck in a write for longer than anybody wants to wait.
-        let (queue, when) = (self.queue.clone(), begin.clone());
-        let disk = move || _ = when.wait().then(|| send.send(disk::run(&queue, recording)));
-        spawn("ppt-disk", disk)?;
+        let mut lanes = Vec::new();
+        let workers = [&mut self.capture].into_iter().chain(&mut self.beside);
+        for (worker, sink) in workers.zip(sinks) {
+            lanes.push(worker.lane());
+            let (job, when) = (worker.job(self.pool.clone(), sink), begin.clone());
+            let name = if lanes.len() == 1 { "ppt-disk" } else { "ppt-sink" };
+            // Not joined: it may be stuck in a write for longer than anybody wants to wait.
+            spawn(name, move || _ = when.wait().then(job))?;
+        }
         let (counters, stop, when) = (self.counters.clone(), self.stop.clone(), begin.clone());
         let keeper = move || _ = when.wait().then(|| keeper::run(&keep, &counters, &stop));
         let keeper = spawn("ppt-keeper", keeper)?;
         let keeper_thread = keeper.thread().clone();
         self.keeper = Some(keeper);
-        let (queue, counters, stop) =
-            (self.queue.clone(), self.counters.clone(), self.stop.clone());
-        let drain = Drain { changes, queue, counters, stop, keeper: keeper_thread, options };
+        let lanes = Lanes::new(lanes, self.pool.clone());
+        let (counters, stop) = (self.counters.clone(), self.stop.clone());
+        let drain = Drain { changes, lanes, counters, stop, keeper: keeper_thread, options };
         let when = begin.clone();
         self.drain = Some(spawn("ppt-drain", move || _ = when.wait().then(|| drain.run()))?);
         Ok(())
+    }
+
+    fn workers(&self) -> impl Iterator<Item = &Worker> {
+        [&self.capture].into_iter().chain(&self.beside)
+    }
+
+    /// Has segments introduced to every sink.
+    fn introduce(&self, new: &Arc<[Introduction]>) {
+        self.workers().for_each(|it| it.queue.introduce(new.clone()));
     }
 
     /// The system does not trust the CPU's counter from now on; the capture says so.
@@ -173,12 +191,12 @@ impl Listener {
     /// [`Self::start`], their gates can be opened, or are open already.
     pub fn add(&mut self, mut feeds: Vec<Feed>) -> Result<(), ListenerError> {
         // Those that are over leave room in the next file.
-        let over = if self.rotates { self.counters.sources_ended() } else { 0 };
+        let over = if self.rotates { self.capture.counters.sources_ended() } else { 0 };
         complete(&mut feeds, self.feeds.len(), over)?;
         let introductions = self.enter(&feeds);
         let stamps = stamps(&introductions);
         // Before the drain knows of them: what is in the queue is of a source that the file has.
-        self.queue.introduce(introductions);
+        self.introduce(&introductions);
         self.hand_over_all(feeds, stamps);
         Ok(())
     }
@@ -193,14 +211,14 @@ impl Listener {
         more.complete(feed)?;
         let news = introduction(feed, self.parts, &more);
         let stamps = news.stamps.clone();
-        self.queue.introduce(vec![news]);
+        self.introduce(&[news].into());
         self.hand_over(feed, more, stamps);
         self.wake_threads();
         Ok(())
     }
 
     /// Opens an account for each of `feeds`, which get the next numbers.
-    fn enter(&mut self, feeds: &[Feed]) -> Vec<Introduction> {
+    fn enter(&mut self, feeds: &[Feed]) -> Arc<[Introduction]> {
         self.told().resize(self.feeds.len() + feeds.len(), Dropped::default());
         let numbered = (self.feeds.len()..).zip(self.parts..).zip(feeds);
         numbered.map(|((number, part), feed)| introduction(number, part, feed)).collect()
@@ -276,7 +294,7 @@ impl Listener {
     pub fn progress(&self) -> Progress {
         let rings = self.feeds.iter().map(Watched::owned).sum();
         let high_water = self.feeds.iter().map(Watched::high_water).collect();
-        self.counters.progress(high_water, rings)
+        self.counters.progress(&self.capture.counters, high_water, rings)
     }
 
     /// A descriptor that becomes readable when the rings of another feed turn out to be too small:
@@ -300,7 +318,7 @@ impl Listener {
     /// the file cannot be written, or is as large as it may be. Then close the gates and
     /// [`Self::finish`]; until then all frames are drained and counted as lost by `disk`.
     pub fn wake(&self) -> BorrowedFd<'_> {
-        self.counters.wake().as_fd()
+        self.capture.counters.wake().as_fd()
     }
 
     /// Whether the segment of `feed` was given up because somebody truncated it: nothing more comes
@@ -334,13 +352,13 @@ impl Listener {
         }
         let mut told = self.told().clone();
         told.iter_mut().zip(dropped).for_each(|(told, dropped)| *told = dropped);
-        self.queue.end(Ending { reason, message, dropped: told.clone() });
-        let done = self.done.recv_timeout(self.patience).unwrap_or_else(|_| Done {
-            error: Some(io::Error::new(io::ErrorKind::TimedOut, "the disk does not answer")),
-            complete: false,
-        });
+        let ending = Ending { reason, message, dropped: told.clone() };
+        self.workers().for_each(|it| it.end(ending.clone()));
+        let until = Instant::now() + self.patience;
+        let done = self.capture.done(until);
+        let beside = self.beside.iter().map(|it| it.beside(until)).collect();
         let ledger = self.final_ledger();
-        self.summary(duration, done, ledger, &told)
+        self.summary(duration, done, beside, ledger, &told)
     }
 
     /// Stops the keeper, and the drain after a last pass.
@@ -353,14 +371,14 @@ impl Listener {
 
     /// The final accounts. What the disk thread has not dealt with never comes into the file.
     fn final_ledger(&self) -> Ledger {
-        let left = self.queue.abandon();
+        let left = self.capture.queue.abandon();
         let mut ledger = self.ledger.lock().unwrap_or_else(PoisonError::into_inner).clone();
         for item in left {
             match item {
                 // The closing of its ring tells.
-                Item::Chunk(_) => {}
-                Item::Sources(new) => new.into_iter().for_each(|it| {
-                    ledger.open(it.part, (it.feed, it.segment.nonce()), it.first);
+                Item::Frames(_) => {}
+                Item::Sources(new) => new.iter().for_each(|it| {
+                    ledger.open(it.part, (it.feed, it.segment.nonce()), it.first.clone());
                 }),
                 Item::Gone(part, closings) => _ = ledger.close(part, &closings),
             }
@@ -372,6 +390,7 @@ impl Listener {
         &self,
         duration: Duration,
         done: Done,
+        beside: Vec<Beside>,
         ledger: Ledger,
         dropped: &[Dropped],
     ) -> Summary {
@@ -411,23 +430,38 @@ impl Listener {
             error: done.error,
             complete: done.complete,
             freed: progress.freed,
+            beside,
         }
     }
 }
 
 /// A capture that says where its frames come from; nothing is drained yet.
-pub struct Begun<W> {
+pub struct Begun {
     listener: Listener,
-    recording: Recording<W>,
+    /// The capture, and those beside it.
+    sinks: Vec<Box<dyn Sink>>,
     feeds: Vec<Feed>,
-    stamps: Vec<Arc<Stamps>>,
-    send: Sender<Done>,
+    introductions: Arc<[Introduction]>,
     keep: Receiver<Change<Kept>>,
     changes: Receiver<Change<Drained>>,
     options: Options,
 }
 
-impl<W: Write + Send + 'static> Begun<W> {
+impl Begun {
+    /// Has `sink` take all frames, too, by a thread of its own. Up to `queue_bytes` of them wait for
+    /// it; what comes beyond that is lost to this sink alone: [`Summary::beside`] tells how many.
+    pub fn beside(
+        &mut self,
+        sink: impl Sink + 'static,
+        queue_bytes: usize,
+    ) -> Result<(), ListenerError> {
+        let worker = Worker::new(event()?, queue_bytes, Arc::default());
+        worker.queue.introduce(self.introductions.clone());
+        self.listener.beside.push(worker);
+        self.sinks.push(Box::new(sink));
+        Ok(())
+    }
+
     /// Starts to drain. The threads have the rights that the caller has now.
     pub fn start(self) -> Result<Listener, ListenerError> {
         self.start_when(|| Ok(()))
@@ -439,10 +473,10 @@ impl<W: Write + Send + 'static> Begun<W> {
         self,
         ready: impl FnOnce() -> io::Result<()>,
     ) -> Result<Listener, ListenerError> {
-        let Self { mut listener, recording, feeds, stamps, send, keep, changes, options } = self;
-        listener.hand_over_all(feeds, stamps);
+        let Self { mut listener, sinks, feeds, introductions, keep, changes, options } = self;
+        listener.hand_over_all(feeds, stamps(&introductions));
         let begin = Arc::new(OnceLock::new());
-        let started = listener.spawn(&begin, (recording, send), keep, (changes, options));
+        let started = listener.spawn(&begin, sinks, keep, (changes, options));
         let started = started.and_then(|()| ready().map_err(ListenerError::Output));
         // In any case: a listener that is dropped waits for its threads.
         let _ = begin.set(started.is_ok());
@@ -453,7 +487,7 @@ impl<W: Write + Send + 'static> Begun<W> {
 impl Drop for Listener {
     fn drop(&mut self) {
         // Nothing is left to do after a finish; without one, nobody asks what became of it.
-        drop(self.queue.abandon());
+        self.workers().for_each(|it| drop(it.queue.abandon()));
         let _ = self.halt();
     }
 }
@@ -471,6 +505,11 @@ fn complete(feeds: &mut [Feed], first: usize, over: usize) -> Result<(), Listene
         return Err(ListenerError::TooManySources);
     }
     (first..).zip(feeds).try_for_each(|(number, feed)| feed.complete(number))
+}
+
+fn event() -> Result<EventFd, ListenerError> {
+    let flags = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
+    EventFd::from_flags(flags).map_err(ListenerError::Wake)
 }
 
 /// What to look for in the frames of each.

@@ -9,7 +9,7 @@ use ppt_capture::{CaptureWriter, End, FileHeader, MAX_SOURCES, Source};
 use crate::clocks::Clocks;
 use crate::limit::Written;
 use crate::output::Output;
-use crate::progress::{Counters, Ended};
+use crate::progress::{Ended, SinkCounters};
 
 /// Bytes of a clock or drops chunk, at most.
 const SMALL: u64 = 512;
@@ -21,7 +21,7 @@ pub(crate) struct OpenFile<W> {
     written: Written,
     /// The number that the file gives to each feed that it speaks of.
     sources: HashMap<usize, u16>,
-    counters: Arc<Counters>,
+    counters: Arc<SinkCounters>,
 }
 
 enum State {
@@ -35,7 +35,7 @@ enum State {
 
 impl<W: Write> OpenFile<W> {
     /// Begins a file in `out`.
-    pub fn create(out: W, header: &FileHeader, counters: &Arc<Counters>) -> io::Result<Self> {
+    pub fn create(out: W, header: &FileHeader, counters: &Arc<SinkCounters>) -> io::Result<Self> {
         let output = Output::new(out, Arc::clone(counters));
         let writer = CaptureWriter::create(output, header)?;
         Ok(Self {

@@ -7,7 +7,16 @@ use std::time::Duration;
 use ppt_capture::Codec;
 
 use crate::clocks;
-use crate::pace::Rate;
+
+/// How to choose the time between two looks at the cursors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Rate {
+    /// Follow peaks at once and forget them slowly: see [`PeakHold`](crate::PeakHold).
+    #[default]
+    Peak,
+    /// The policy of the paper (section III.C.2), to compare with: it loses bursts.
+    Paper,
+}
 
 /// How long a ring may go without a look that nothing comes into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -3,18 +3,18 @@
 use std::io::{self, IoSlice, Write};
 use std::sync::Arc;
 
-use crate::progress::Counters;
+use crate::progress::SinkCounters;
 
 /// An output whose bytes are counted as soon as they are written, also those of a chunk that is
 /// cut off.
 #[derive(Debug)]
 pub(crate) struct Output<W> {
     out: W,
-    counters: Arc<Counters>,
+    counters: Arc<SinkCounters>,
 }
 
 impl<W> Output<W> {
-    pub fn new(out: W, counters: Arc<Counters>) -> Self {
+    pub fn new(out: W, counters: Arc<SinkCounters>) -> Self {
         Self { out, counters }
     }
 

@@ -4,17 +4,7 @@ use std::time::Duration;
 
 use ppt_segment::abi::OWNER_HISTORY;
 
-use crate::options::{Options, Silence};
-
-/// How to choose the time between two looks at the cursors.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Rate {
-    /// Follow peaks at once and forget them slowly: see [`PeakHold`].
-    #[default]
-    Peak,
-    /// The policy of the paper (section III.C.2), to compare with: it loses bursts.
-    Paper,
-}
+use crate::options::{Options, Rate, Silence};
 
 /// The policy at work.
 #[derive(Debug, Clone)]

@@ -36,37 +36,101 @@ pub enum Ended {
     MaxSize = 2,
 }
 
-/// What the threads count. Relaxed: each is a number of its own, and the exact sums come from the
-/// ledger once the threads have ended.
+/// What keeper and drain count. Relaxed: each is a number of its own, and the exact sums come from
+/// the ledger once the threads have ended.
 #[derive(Debug)]
 pub(crate) struct Counters {
-    captured: AtomicU64,
+    copied: AtomicU64,
     overrun: AtomicU64,
-    disk: AtomicU64,
     corrupt: AtomicU64,
-    bytes: AtomicU64,
-    waiting: AtomicU64,
     freed: AtomicU64,
-    sources_ended: AtomicUsize,
-    ended: AtomicU8,
-    wake: EventFd,
     tight: EventFd,
 }
 
 impl Counters {
-    pub fn new(wake: EventFd, tight: EventFd) -> Self {
+    pub fn new(tight: EventFd) -> Self {
+        Self {
+            copied: AtomicU64::new(0),
+            overrun: AtomicU64::new(0),
+            corrupt: AtomicU64::new(0),
+            freed: AtomicU64::new(0),
+            tight,
+        }
+    }
+
+    pub fn lost(&self, cause: Cause, count: u64) {
+        let lost = match cause {
+            Cause::Overrun => &self.overrun,
+            Cause::Corrupt => &self.corrupt,
+            // A sink loses these, or the target never wrote them.
+            Cause::Disk | Cause::NoRing | Cause::Nested | Cause::NotMapped | Cause::Unattended => {
+                return;
+            }
+        };
+        lost.fetch_add(count, Relaxed);
+    }
+
+    /// Frames are in our memory; what becomes of them is for each sink to say.
+    pub fn copied(&self, count: u64) {
+        self.copied.fetch_add(count, Relaxed);
+    }
+
+    pub fn freed(&self, rings: u64) {
+        self.freed.fetch_add(rings, Relaxed);
+    }
+
+    /// The rings of some feed are too small.
+    pub fn tell_tight(&self) {
+        // It can only fail when the counter is full, and then the descriptor is readable.
+        let _ = self.tight.write(1);
+    }
+
+    pub fn tight(&self) -> &EventFd {
+        &self.tight
+    }
+
+    /// All of them, and those of `sink`.
+    pub fn progress(&self, sink: &SinkCounters, high_water: Vec<f64>, rings: u32) -> Progress {
+        let settled = sink.settled.load(Relaxed);
+        Progress {
+            captured: sink.captured.load(Relaxed),
+            lost: Lost {
+                overrun: self.overrun.load(Relaxed),
+                disk: sink.lost.load(Relaxed),
+                corrupt: self.corrupt.load(Relaxed),
+            },
+            bytes: sink.bytes.load(Relaxed),
+            waiting: self.copied.load(Relaxed).saturating_sub(settled),
+            high_water,
+            rings,
+            freed: self.freed.load(Relaxed),
+            ended: sink.ended(),
+        }
+    }
+}
+
+/// What is counted of one sink.
+#[derive(Debug)]
+pub(crate) struct SinkCounters {
+    captured: AtomicU64,
+    lost: AtomicU64,
+    settled: AtomicU64,
+    bytes: AtomicU64,
+    sources_ended: AtomicUsize,
+    ended: AtomicU8,
+    wake: EventFd,
+}
+
+impl SinkCounters {
+    pub fn new(wake: EventFd) -> Self {
         Self {
             captured: AtomicU64::new(0),
-            overrun: AtomicU64::new(0),
-            disk: AtomicU64::new(0),
-            corrupt: AtomicU64::new(0),
+            lost: AtomicU64::new(0),
+            settled: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
-            waiting: AtomicU64::new(0),
-            freed: AtomicU64::new(0),
             sources_ended: AtomicUsize::new(0),
             ended: AtomicU8::new(0),
             wake,
-            tight,
         }
     }
 
@@ -74,31 +138,23 @@ impl Counters {
         self.captured.fetch_add(count, Relaxed);
     }
 
-    pub fn lost(&self, cause: Cause, count: u64) {
-        match cause {
-            Cause::Overrun => self.overrun.fetch_add(count, Relaxed),
-            Cause::Disk => self.disk.fetch_add(count, Relaxed),
-            Cause::Corrupt => self.corrupt.fetch_add(count, Relaxed),
-            Cause::NoRing | Cause::Nested | Cause::NotMapped | Cause::Unattended => return,
-        };
+    /// It was too slow for so many frames, or could not write them: cause `disk`.
+    pub fn lost(&self, count: u64) {
+        self.lost.fetch_add(count, Relaxed);
     }
 
-    /// Frames are in our memory; what becomes of them is to be seen.
-    pub fn copied(&self, count: u64) {
-        self.waiting.fetch_add(count, Relaxed);
+    /// How many frames it was too slow for.
+    pub fn missed(&self) -> u64 {
+        self.lost.load(Relaxed)
     }
 
-    /// It has been seen of so many.
+    /// It has been seen what becomes of so many frames.
     pub fn settled(&self, count: u64) {
-        self.waiting.fetch_sub(count, Relaxed);
+        self.settled.fetch_add(count, Relaxed);
     }
 
     pub fn wrote(&self, bytes: u64) {
         self.bytes.fetch_add(bytes, Relaxed);
-    }
-
-    pub fn freed(&self, rings: u64) {
-        self.freed.fetch_add(rings, Relaxed);
     }
 
     /// No more frames come of one more feed, and all that came are dealt with.
@@ -113,7 +169,7 @@ impl Counters {
     /// The capture takes no more frames: whoever polls the eventfd should know.
     pub fn end(&self, why: Ended) {
         self.ended.store(why as u8, Relaxed);
-        // It can only fail when the counter is full, and then the descriptor is readable.
+        // As above.
         let _ = self.wake.write(1);
     }
 
@@ -125,35 +181,6 @@ impl Counters {
 
     pub fn wake(&self) -> &EventFd {
         &self.wake
-    }
-
-    /// The rings of some feed are too small.
-    pub fn tell_tight(&self) {
-        // As above.
-        let _ = self.tight.write(1);
-    }
-
-    pub fn tight(&self) -> &EventFd {
-        &self.tight
-    }
-
-    /// All of them.
-    pub fn progress(&self, high_water: Vec<f64>, rings: u32) -> Progress {
-        let lost = Lost {
-            overrun: self.overrun.load(Relaxed),
-            disk: self.disk.load(Relaxed),
-            corrupt: self.corrupt.load(Relaxed),
-        };
-        Progress {
-            captured: self.captured.load(Relaxed),
-            lost,
-            bytes: self.bytes.load(Relaxed),
-            waiting: self.waiting.load(Relaxed),
-            high_water,
-            rings,
-            freed: self.freed.load(Relaxed),
-            ended: self.ended(),
-        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! Between drain and disk: bounded in bytes, and never a reason for the drain to wait.
+//! Between the drain and a sink: bounded in bytes, and never a reason for the drain to wait.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -6,19 +6,16 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::account::Closing;
-use crate::buffer::Pool;
-use crate::chunk::Chunk;
+use crate::chunk::Frames;
 use crate::sink::{Ending, Introduction};
 
-/// Chunks on their way to the disk.
+/// Frames on their way to a sink.
 #[derive(Debug)]
 pub(crate) struct Queue {
     limit: usize,
     inner: Mutex<Inner>,
     filled: Condvar,
     behind: Arc<AtomicBool>,
-    /// For the chunks that go through it.
-    pool: Pool,
 }
 
 #[derive(Debug, Default)]
@@ -33,22 +30,22 @@ struct Inner {
 /// What goes through the queue.
 #[derive(Debug)]
 pub(crate) enum Item {
-    /// Frames to write.
-    Chunk(Box<Chunk>),
+    /// Frames to deal with.
+    Frames(Frames),
     /// Where the frames of further feeds, or of further segments, come from.
-    Sources(Vec<Introduction>),
+    Sources(Arc<[Introduction]>),
     /// No more chunks of this segment will come; its rings were left so.
     Gone(usize, Vec<Closing>),
 }
 
-/// What the disk thread has to do next.
+/// What the sink's thread has to do next.
 #[derive(Debug)]
 pub(crate) enum Next {
     /// Deal with this.
     Item(Item),
     /// Nothing came in time.
     Nothing,
-    /// The last chunk has been taken: write the end.
+    /// The last frames have been taken: write the end.
     End(Ending),
     /// Nobody waits any more: write nothing.
     Abandoned,
@@ -57,51 +54,44 @@ pub(crate) enum Next {
 impl Queue {
     /// `behind` is set while more than a quarter of it is full, and until it is nearly empty.
     pub fn new(limit: usize, behind: Arc<AtomicBool>) -> Self {
-        let (inner, pool) = Default::default();
-        Self { limit, inner, filled: Condvar::new(), behind, pool }
+        Self { limit, inner: Mutex::default(), filled: Condvar::new(), behind }
     }
 
-    /// Where its chunks have their memory from, and give it back to.
-    pub fn pool(&self) -> &Pool {
-        &self.pool
-    }
-
-    /// Whether more waits for the disk than should.
+    /// Whether more waits than should.
     pub fn is_behind(&self) -> bool {
         self.behind.load(Relaxed)
     }
 
-    /// Takes a chunk, or gives it back where there is no room. A chunk larger than the queue goes
-    /// in when it is alone.
-    pub fn push(&self, chunk: Box<Chunk>) -> Result<(), Box<Chunk>> {
+    /// Takes frames, unless there is no room. What is larger than the queue goes in when it is alone.
+    pub fn push(&self, frames: Frames) -> bool {
         let mut inner = self.lock();
-        let bytes = weight(&chunk);
+        let bytes = frames.weight();
         if inner.bytes + bytes > self.limit && !inner.items.is_empty() {
-            return Err(chunk);
+            return false;
         }
         inner.bytes += bytes;
         if inner.bytes > self.limit / 4 {
             self.behind.store(true, Relaxed);
         }
-        inner.items.push_back(Item::Chunk(chunk));
-        Ok(())
+        inner.items.push_back(Item::Frames(frames));
+        true
     }
 
-    /// No more chunks of segment `part` come after those that are in the queue: its rings were left
+    /// No more frames of segment `part` come after those that are in the queue: its rings were left
     /// so.
     pub fn gone(&self, part: usize, closings: Vec<Closing>) {
         self.lock().items.push_back(Item::Gone(part, closings));
         self.notify();
     }
 
-    /// Has segments introduced before any chunk of theirs is written: however full it is, for there
+    /// Has segments introduced before any frame of theirs is taken: however full it is, for there
     /// are few of them.
-    pub fn introduce(&self, feeds: Vec<Introduction>) {
+    pub fn introduce(&self, feeds: Arc<[Introduction]>) {
         self.lock().items.push_back(Item::Sources(feeds));
         self.notify();
     }
 
-    /// Tells the disk thread that there are chunks: once after a few of them, for it costs a
+    /// Tells the sink's thread that there are frames: once after a few of them, for it costs a
     /// system call.
     pub fn notify(&self) {
         self.filled.notify_one();
@@ -121,8 +111,8 @@ impl Queue {
         }
         match inner.items.pop_front() {
             Some(item) => {
-                if let Item::Chunk(chunk) = &item {
-                    inner.bytes -= weight(chunk);
+                if let Item::Frames(frames) = &item {
+                    inner.bytes -= frames.weight();
                     if inner.bytes < self.limit / 16 {
                         self.behind.store(false, Relaxed);
                     }
@@ -139,7 +129,7 @@ impl Queue {
         self.notify();
     }
 
-    /// The disk thread is to stop as soon as it can. Returns what nobody will deal with.
+    /// The sink's thread is to stop as soon as it can. Returns what nobody will deal with.
     pub fn abandon(&self) -> impl Iterator<Item = Item> + use<> {
         let mut inner = self.lock();
         inner.abandoned = true;
@@ -155,26 +145,23 @@ impl Queue {
     }
 }
 
-fn weight(chunk: &Chunk) -> usize {
-    chunk.frames.memory() + size_of::<Chunk>()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::buffer::Buffer;
+    use crate::chunk::Chunk;
 
-    fn chunk(first_seq: u64, capacity: usize) -> Box<Chunk> {
-        Box::new(Chunk { first_seq, frames: Buffer::new(capacity), ..Chunk::default() })
+    fn frames(first_seq: u64, capacity: usize) -> Frames {
+        Chunk { first_seq, frames: Buffer::new(capacity), ..Chunk::default() }.into()
     }
 
     #[test]
     fn it_is_bounded_in_bytes_and_keeps_its_order() {
         let behind = Arc::new(AtomicBool::new(false));
         let queue = Queue::new(10_000, behind.clone());
-        queue.push(chunk(1, 6000)).unwrap();
-        assert_eq!(queue.push(chunk(2, 6000)).unwrap_err().first_seq, 2);
-        queue.push(chunk(3, 1000)).unwrap();
+        assert!(queue.push(frames(1, 6000)));
+        assert!(!queue.push(frames(2, 6000)));
+        assert!(queue.push(frames(3, 1000)));
         assert!(behind.load(Relaxed));
         queue.end(Ending {
             reason: ppt_capture::EndReason::Stopped,
@@ -182,15 +169,15 @@ mod tests {
             dropped: Vec::new(),
         });
         for expected in [1, 3] {
-            let Next::Item(Item::Chunk(chunk)) = queue.next(Duration::ZERO) else {
-                panic!("a chunk")
+            let Next::Item(Item::Frames(frames)) = queue.next(Duration::ZERO) else {
+                panic!("frames")
             };
-            assert_eq!(chunk.first_seq, expected);
+            assert_eq!(frames.first_seq(), expected);
         }
         assert!(!behind.load(Relaxed));
         assert!(matches!(queue.next(Duration::ZERO), Next::End(_)));
         assert!(matches!(queue.next(Duration::ZERO), Next::Nothing));
-        queue.push(chunk(4, 60_000)).expect("larger than the queue, but alone");
+        assert!(queue.push(frames(4, 60_000)), "larger than the queue, but alone");
         assert_eq!(queue.abandon().count(), 1);
         assert!(matches!(queue.next(Duration::ZERO), Next::Abandoned));
     }

@@ -6,18 +6,18 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ppt_capture::{
-    Cause, Dropped, Drops, End, EndReason, FileHeader, FramesHead, Gap, Packed, Packer,
-    REALTIME_STEP_NS, Source,
+    Dropped, Drops, End, EndReason, FileHeader, FramesHead, Gap, Packed, Packer, REALTIME_STEP_NS,
+    Source,
 };
 use ppt_segment::Segment;
 
 use crate::account::{Closing, Entry, LossAccount};
-use crate::chunk::Chunk;
+use crate::chunk::Frames;
 use crate::clocks::{self, Clocks};
 use crate::ledger::Ledger;
 use crate::limit;
 use crate::open::OpenFile;
-use crate::progress::{Counters, Ended};
+use crate::progress::{Ended, SinkCounters};
 use crate::rotate::Rotation;
 use crate::sink::{Done, Ending, Introduction, Sink};
 use crate::stamps::Stamps;
@@ -60,7 +60,7 @@ impl Origin {
 pub(crate) struct Recording<W> {
     file: OpenFile<W>,
     packer: Packer,
-    counters: Arc<Counters>,
+    counters: Arc<SinkCounters>,
     ledger: Arc<Mutex<Ledger>>,
     told: Arc<Told>,
     origins: BTreeMap<usize, Origin>,
@@ -86,7 +86,7 @@ impl<W: Write> Recording<W> {
     pub fn new(
         (file, packer): (OpenFile<W>, Packer),
         (max_size, rotation): (Option<u64>, Option<Rotation<W>>),
-        counters: Arc<Counters>,
+        counters: Arc<SinkCounters>,
         (ledger, told): (Arc<Mutex<Ledger>>, Arc<Told>),
         clocks: Clocks,
     ) -> Self {
@@ -111,7 +111,10 @@ impl<W: Write> Recording<W> {
     }
 
     /// Introduces the first feeds and reads the clocks.
-    pub fn begin(&mut self, feeds: Vec<Introduction>) -> io::Result<()> {
+    pub fn begin(&mut self, feeds: &[Introduction]) -> io::Result<()>
+    where
+        W: Send,
+    {
         self.introduce(feeds);
         self.file.begin(std::iter::empty(), &self.clocks)
     }
@@ -120,8 +123,9 @@ impl<W: Write> Recording<W> {
         self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn introduce_one(&mut self, new: Introduction) {
+    fn introduce_one(&mut self, new: &Introduction) {
         let Introduction { feed, part, segment, source, stamps, gaps, attended, .. } = new;
+        let (feed, part) = (*feed, *part);
         let is_new = !self.origins.contains_key(&feed);
         if is_new && self.file.has_all_sources() {
             // The next file does without those that have ended.
@@ -131,24 +135,24 @@ impl<W: Write> Recording<W> {
         // spoken of.
         if let Some(max) = self.max_size {
             let told = self.ledger().told();
-            if self.file.written(told).room(max) < limit::introduction(&source, gaps.len()) {
+            if self.file.written(told).room(max) < limit::introduction(source, gaps.len()) {
                 self.file.fill();
             }
         }
-        let known = self.written(|file| file.source(feed, &source));
+        let known = self.written(|file| file.source(feed, source));
         let stride = segment.geometry().stride();
         let origin = self.origins.entry(feed).or_insert_with(|| Origin {
             stride,
-            stamps,
+            stamps: stamps.clone(),
             source: source.clone(),
             segments: Vec::new(),
             dropped_before: Dropped::default(),
             dropped_stated: Dropped::default(),
         });
         if known {
-            origin.source = source;
+            origin.source = source.clone();
         }
-        origin.segments.push((part, segment));
+        origin.segments.push((part, segment.clone()));
         for gap in gaps.iter().filter(|_| known) {
             self.written(|file| {
                 let source = file.source_of(feed).unwrap_or(gap.source);
@@ -159,9 +163,9 @@ impl<W: Write> Recording<W> {
         // what nobody stated is left to that session.
         if known && !self.file.has_failed() {
             for (segment, ring, cursor) in attended {
-                let ring = segment.ring(ring);
-                if ring.attended() != cursor {
-                    ring.set_attended(cursor);
+                let ring = segment.ring(*ring);
+                if ring.attended() != *cursor {
+                    ring.set_attended(*cursor);
                 }
             }
         }
@@ -187,10 +191,11 @@ impl<W: Write> Recording<W> {
         listed.iter().any(|it| it.nonce == ring.nonce).then_some(id)
     }
 
-    /// The source of a chunk, whether the file has not heard of its ring before, and its head.
-    fn head(&self, chunk: &Chunk) -> (usize, bool, FramesHead) {
+    /// The source of frames, whether the file has not heard of their ring before, and their head.
+    fn head(&self, frames: &Frames) -> (usize, bool, FramesHead) {
+        let chunk = &frames.chunk;
         let mut ledger = self.ledger();
-        let read = |entry: &mut Entry| (entry.account, entry.is_told(), entry.lost_before(chunk));
+        let read = |entry: &mut Entry| (entry.account, entry.is_told(), entry.lost_before(frames));
         let (account, told, lost_before) = ledger.with(chunk.part, chunk.ring, read);
         let head = FramesHead {
             source: self.file.source_of(account.feed).unwrap_or_default(),
@@ -207,8 +212,9 @@ impl<W: Write> Recording<W> {
     }
 
     /// Writes frames, as many as go into the file; false if it goes on in another file first.
-    fn take_frames(&mut self, chunk: &Chunk) -> bool {
-        let (feed, ring_is_new, head) = self.head(chunk);
+    fn take_frames(&mut self, frames: &Frames) -> bool {
+        let (feed, ring_is_new, head) = self.head(frames);
+        let chunk = &frames.chunk;
         let stride = head.stride;
         let mut packer = std::mem::take(&mut self.packer);
         let open = self.file.is_open() && self.file.source_of(feed).is_some();
@@ -252,12 +258,12 @@ impl<W: Write> Recording<W> {
         let written = if done { fitting } else { 0 };
 
         let (account, stated) = self.ledger().with(chunk.part, chunk.ring, |entry| {
-            entry.take(chunk, written);
+            entry.take(frames, written);
             (entry.account, entry.stated())
         });
         self.attended(&account, stated);
         self.counters.captured(u64::from(written));
-        self.counters.lost(Cause::Disk, u64::from(chunk.count - written));
+        self.counters.lost(u64::from(chunk.count - written));
         self.counters.settled(u64::from(chunk.count));
         if fitting < chunk.count {
             self.file.fill();
@@ -454,21 +460,21 @@ impl<W: Write> Recording<W> {
     }
 }
 
-impl<W: Write> Sink for Recording<W> {
-    fn introduce(&mut self, new: Vec<Introduction>) {
+impl<W: Write + Send> Sink for Recording<W> {
+    fn introduce(&mut self, new: &[Introduction]) {
         {
             // All of them first: whatever becomes of the file, each frame has an account.
             let mut ledger = self.ledger();
-            for it in &new {
+            for it in new {
                 ledger.open(it.part, (it.feed, it.segment.nonce()), it.first.clone());
             }
         }
-        new.into_iter().for_each(|it| self.introduce_one(it));
+        new.iter().for_each(|it| self.introduce_one(it));
     }
 
-    fn frames(&mut self, chunk: &Chunk) {
+    fn frames(&mut self, frames: &Frames) {
         // Another time in another file.
-        while !self.take_frames(chunk) {}
+        while !self.take_frames(frames) {}
     }
 
     fn gone(&mut self, part: usize, closings: &[Closing]) {
@@ -507,7 +513,7 @@ impl<W: Write> Sink for Recording<W> {
         }
     }
 
-    fn end(mut self, ending: Ending) -> Done {
+    fn end(mut self: Box<Self>, ending: &Ending) -> Done {
         self.gaps(None);
         let readings = self.clocks.readings();
         self.written(|file| file.write(|writer| writer.clock(&readings)));
@@ -521,9 +527,10 @@ impl<W: Write> Sink for Recording<W> {
                 break false;
             }
         };
-        let error = self.file.into_error().or(self.trouble);
+        let Self { file, trouble, counters, .. } = *self;
+        let error = file.into_error().or(trouble);
         if error.is_some() {
-            self.counters.end(Ended::DiskError);
+            counters.end(Ended::DiskError);
         }
         Done { error, complete }
     }
@@ -549,8 +556,7 @@ mod tests {
     /// Else a program that writes nothing costs a core.
     #[test]
     fn a_file_without_frames_is_full_of_time_and_not_due() {
-        let wake = || EventFd::new().unwrap();
-        let counters = Arc::new(Counters::new(wake(), wake()));
+        let counters = Arc::new(SinkCounters::new(EventFd::new().unwrap()));
         let header = FileHeader::default();
         let file = OpenFile::create(io::sink(), &header, &counters).unwrap();
         let every = Some(Duration::from_nanos(1));
@@ -559,7 +565,7 @@ mod tests {
         let packer = (file, Packer::new(None));
         let books = Default::default();
         let mut recording = Recording::new(packer, (None, rotation), counters, books, clocks);
-        recording.begin(Vec::new()).unwrap();
+        recording.begin(&[]).unwrap();
         for _ in 0..3 {
             recording.tick();
             assert!(recording.deadline < clocks::monotonic());

@@ -9,14 +9,14 @@ use ppt_segment::{Batch, BrokenCursor, Ring, RingReader};
 use crate::account::Closing;
 use crate::buffer::Bytes;
 use crate::chunk::Chunk;
+use crate::lanes::Lanes;
 use crate::owners::Owners;
 use crate::progress::Counters;
-use crate::queue::Queue;
 use crate::stamps::Stamps;
 
 /// Where frames go, and what is noted about them on the way.
 pub(crate) struct Outlet<'q> {
-    pub queue: &'q Queue,
+    pub lanes: &'q mut Lanes,
     pub counters: &'q Counters,
     /// CLOCK_MONOTONIC at the start of this pass over the rings, ns.
     pub now: u64,
@@ -26,7 +26,7 @@ pub(crate) struct Outlet<'q> {
     pub overrun: u64,
     /// Bytes that fill a chunk.
     pub full: usize,
-    /// Something went into the queue in this pass.
+    /// Something was handed on in this pass.
     pub pushed: bool,
     /// The most owners that a ring had since it was looked at before.
     pub claims: u32,
@@ -126,7 +126,7 @@ impl RingDrain {
             // As much as the chunk before needed, it will need again.
             let usual = self.usual.saturating_sub(chunk.count) as usize;
             let reserved = wanted.max(usual.min(chunk.room(stride, out.full)));
-            chunk.reserve(reserved, (stride, out.full), out.queue.pool());
+            chunk.reserve(reserved, (stride, out.full), out.lanes.pool());
             let count = (out.block / 8 / stride).clamp(1, wanted);
             match reader.poll(chunk.frames.room(count * stride)) {
                 Ok(batch) if batch.tail >= until => self.take(ring, &batch, chunk, out),
@@ -249,7 +249,7 @@ impl RingDrain {
             }
             let count = open.room(stride, out.full).min(words.len() / stride);
             let (part, rest) = words.split_at(count * stride);
-            open.reserve(count, (stride, out.full), out.queue.pool());
+            open.reserve(count, (stride, out.full), out.lanes.pool());
             open.frames.room(count * stride).copy_from_slice(part);
             open.take(count, stride, &self.stamps);
             out.counters.copied(count as u64);
@@ -271,24 +271,15 @@ impl RingDrain {
         self.open.as_ref().filter(|open| open.count > 0).map(|open| open.since_ns)
     }
 
-    /// Hands the open chunk on. Where the queue is full, its frames are lost, and what it would
-    /// have stated is stated by the next one.
+    /// Hands the open chunk on.
     pub fn flush(&mut self, out: &mut Outlet<'_>) {
         let Some(chunk) = self.open.take() else { return };
         if chunk.count == 0 {
-            return out.queue.pool().give(chunk.frames);
+            return out.lanes.pool().give(chunk.frames);
         }
-        let count = u64::from(chunk.count);
         self.usual = chunk.count;
-        match out.queue.push(chunk) {
-            Ok(()) => out.pushed = true,
-            Err(chunk) => {
-                out.counters.settled(count);
-                self.lost += chunk.lost_before;
-                self.lose(Cause::Disk, count, out);
-                out.queue.pool().give(chunk.frames);
-            }
-        }
+        out.lanes.hand(*chunk);
+        out.pushed = true;
     }
 
     /// How it stands; the open chunk has been flushed.
@@ -311,7 +302,9 @@ mod tests {
     use super::*;
     use crate::account::Entry;
     use crate::buffer::SMALL_CHUNK;
-    use crate::queue::{Item, Next};
+    use crate::lanes::Lane;
+    use crate::progress::SinkCounters;
+    use crate::queue::{Item, Next, Queue};
 
     const SLOTS: u64 = 16;
     const STRIDE: usize = 2;
@@ -324,8 +317,8 @@ mod tests {
         Claim,
         Drain,
         Flush,
-        /// The disk thread writes so many frames of a chunk.
-        Disk(u32),
+        /// One of the sinks writes so many frames of a chunk.
+        Sink(usize, u32),
     }
 
     fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -335,9 +328,79 @@ mod tests {
             1 => Just(Step::Claim),
             4 => Just(Step::Drain),
             2 => Just(Step::Flush),
-            2 => prop_oneof![Just(0), 1..20u32, Just(u32::MAX)].prop_map(Step::Disk),
+            4 => (0..2usize, prop_oneof![Just(0), 1..20u32, Just(u32::MAX)])
+                .prop_map(|(sink, most)| Step::Sink(sink, most)),
         ];
         prop::collection::vec(step, 0..200)
+    }
+
+    /// A sink that writes as much as it is told.
+    struct Taker {
+        queue: Arc<Queue>,
+        counters: Arc<SinkCounters>,
+        entry: Entry,
+        /// Frames before this one are stated.
+        stated: u64,
+    }
+
+    impl Taker {
+        fn new(limit: usize) -> Self {
+            let counters = Arc::new(SinkCounters::new(EventFd::new().unwrap()));
+            let queue = Arc::new(Queue::new(limit, Default::default()));
+            Self { queue, counters, entry: Entry::new(0, 0, 0, 0), stated: 1 }
+        }
+
+        fn lane(&self) -> Lane {
+            Lane::new(self.queue.clone(), self.counters.clone())
+        }
+
+        /// Deals with what comes next; whether there was something.
+        fn take(&mut self, most: u32) -> bool {
+            let frames = match self.queue.next(Duration::ZERO) {
+                Next::Item(Item::Frames(frames)) => frames,
+                Next::Item(Item::Gone(_, closings)) => {
+                    closings.iter().for_each(|it| self.entry.close(it));
+                    return true;
+                }
+                _ => return false,
+            };
+            let chunk = &frames.chunk;
+            let written = chunk.count.min(most);
+            if written > 0 {
+                assert_eq!(chunk.first_seq - self.entry.lost_before(&frames).total(), self.stated);
+                self.stated = chunk.first_seq + u64::from(written);
+            }
+            for (frame, seq) in chunk.bytes().chunks(STRIDE * 8).zip(chunk.first_seq..) {
+                assert_eq!(frame[..8], seq.to_le_bytes());
+                assert_eq!(frame[8..], (!seq).to_le_bytes());
+            }
+            assert_eq!(chunk.crc, ppt_capture::checksum(0, chunk.bytes()));
+            self.entry.take(&frames, written);
+            self.counters.captured(u64::from(written));
+            self.counters.lost(u64::from(chunk.count - written));
+            self.counters.settled(u64::from(chunk.count));
+            true
+        }
+
+        /// All that was written is accounted for, up to cursor `tail`.
+        fn check(&mut self, tail: u64, counters: &Counters) -> Result<(), TestCaseError> {
+            while self.take(u32::MAX) {}
+            let account = self.entry.account;
+            prop_assert!(self.entry.broken.is_none());
+            prop_assert_eq!(account.next_seq, tail + 1);
+            prop_assert!(account.adds_up());
+            let mut at = self.stated;
+            for gap in self.entry.gaps(0) {
+                prop_assert_eq!(gap.first_seq, at);
+                at += gap.count;
+            }
+            prop_assert_eq!(at, tail + 1);
+            let progress = counters.progress(&self.counters, Vec::new(), 0);
+            prop_assert_eq!(progress.captured, account.captured);
+            prop_assert_eq!(progress.lost, account.lost);
+            prop_assert_eq!(progress.waiting, 0);
+            Ok(())
+        }
     }
 
     #[test]
@@ -345,10 +408,10 @@ mod tests {
         let zeros = |count| (0..count).map(|_| AtomicU64::new(0)).collect::<Vec<_>>();
         let (header, slots) = (zeros(ring_word::COUNT), zeros(SLOTS as usize * STRIDE));
         let ring = Ring::new(&header, &slots, STRIDE);
-        let queue = Queue::new(1000, Default::default());
-        let counters = Counters::new(EventFd::new().unwrap(), EventFd::new().unwrap());
+        let mut lanes = Lanes::new(Vec::new(), Arc::default());
+        let counters = Counters::new(EventFd::new().unwrap());
         let mut out = Outlet {
-            queue: &queue,
+            lanes: &mut lanes,
             counters: &counters,
             now: 0,
             since: 0,
@@ -370,49 +433,36 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..<_>::default() })]
 
-        /// Whatever happens to frames on their way: each is captured or lost, once, and what a
-        /// chunk states as lost before it tiles with the chunk before.
+        /// Whatever happens to frames on their way: each sink captures or loses each, once, and what
+        /// a chunk states as lost before it tiles with the chunk before. What one is too slow for,
+        /// another has.
         #[test]
-        fn every_frame_is_accounted_for(steps in steps(), limit in 0..2000usize, batch in 1..20usize) {
+        fn every_frame_is_accounted_for(
+            steps in steps(),
+            limit in 0..2000usize,
+            batch in 1..20usize,
+        ) {
             let zeros = |count| (0..count).map(|_| AtomicU64::new(0)).collect::<Vec<_>>();
             let (header, slots) = (zeros(ring_word::COUNT), zeros(SLOTS as usize * STRIDE));
             let ring = Ring::new(&header, &slots, STRIDE);
             let mut writer = RingWriter::new(ring);
-            let queue = Queue::new(limit, Default::default());
-            let counters = Counters::new(EventFd::new().unwrap(), EventFd::new().unwrap());
-            let mut out =
-                Outlet {
-                    queue: &queue,
-                    counters: &counters,
-                    now: 0,
-                    since: 0,
-                    overrun: 0,
-                    full: SMALL_CHUNK,
-                    pushed: false,
-                    claims: 0,
-                    block: batch * STRIDE * 8,
-                    aside: Vec::new(),
-                };
-            let mut drain = RingDrain::new((0, 0), Arc::default(), 0);
-            let mut entry = Entry::new(0, 0, 0, 0);
-            let (mut stated, mut tid) = (1, 0);
-            let mut disk = |entry: &mut Entry, most: u32| {
-                let Next::Item(Item::Chunk(chunk)) = queue.next(Duration::ZERO) else { return };
-                let written = chunk.count.min(most);
-                if written > 0 {
-                    assert_eq!(chunk.first_seq - entry.lost_before(&chunk).total(), stated);
-                    stated = chunk.first_seq + u64::from(written);
-                }
-                for (frame, seq) in chunk.bytes().chunks(STRIDE * 8).zip(chunk.first_seq..) {
-                    assert_eq!(frame[..8], seq.to_le_bytes());
-                    assert_eq!(frame[8..], (!seq).to_le_bytes());
-                }
-                assert_eq!(chunk.crc, ppt_capture::checksum(0, chunk.bytes()));
-                entry.take(&chunk, written);
-                counters.captured(u64::from(written));
-                counters.lost(Cause::Disk, u64::from(chunk.count - written));
-                counters.settled(u64::from(chunk.count));
+            let counters = Counters::new(EventFd::new().unwrap());
+            let mut takers = [limit, 2000 - limit, usize::MAX].map(Taker::new);
+            let mut lanes = Lanes::new(takers.iter().map(Taker::lane).collect(), Arc::default());
+            let mut out = Outlet {
+                lanes: &mut lanes,
+                counters: &counters,
+                now: 0,
+                since: 0,
+                overrun: 0,
+                full: SMALL_CHUNK,
+                pushed: false,
+                claims: 0,
+                block: batch * STRIDE * 8,
+                aside: Vec::new(),
             };
+            let mut drain = RingDrain::new((0, 0), Arc::default(), 0);
+            let mut tid = 0;
             for step in steps {
                 match step {
                     Step::Write(count) => for _ in 0..count {
@@ -431,32 +481,21 @@ mod tests {
                         drain.drain(ring, tail, &mut out);
                     },
                     Step::Flush => drain.flush(&mut out),
-                    Step::Disk(most) => disk(&mut entry, most),
+                    Step::Sink(sink, most) => _ = takers[sink].take(most),
                 }
             }
             if let Some(tail) = drain.moved(ring, u64::MAX) {
                 drain.drain(ring, tail, &mut out);
             }
             drain.flush(&mut out);
-            for _ in 0..1000 {
-                disk(&mut entry, u32::MAX);
-            }
             let closing = drain.closing();
-            entry.lose(closing.lost);
             prop_assert!(closing.broken.is_none());
-            prop_assert_eq!(entry.account.next_seq, ring.tail() + 1);
             prop_assert_eq!(closing.next_seq, ring.tail() + 1);
-            prop_assert!(entry.account.adds_up());
-            let mut at = stated;
-            for gap in entry.gaps(0) {
-                prop_assert_eq!(gap.first_seq, at);
-                at += gap.count;
+            out.lanes.gone(0, &[closing]);
+            for taker in &mut takers {
+                taker.check(ring.tail(), &counters)?;
             }
-            prop_assert_eq!(at, ring.tail() + 1);
-            let progress = counters.progress(Vec::new(), 0);
-            prop_assert_eq!(progress.captured, entry.account.captured);
-            prop_assert_eq!(progress.lost, entry.account.lost);
-            prop_assert_eq!(progress.waiting, 0);
+            prop_assert_eq!(takers[2].counters.missed(), 0, "nobody else's loss");
         }
     }
 

@@ -1,4 +1,9 @@
 //! What becomes of frames that have been drained.
+//!
+//! A drain feeds one sink or several. Each has a thread and a bounded queue of its own, and an
+//! account of its own: what its queue has no room for is lost by cause `disk`, to this sink and to no
+//! other. The drain waits for none of them. All share the memory of the frames, which is freed when
+//! the last one lets it go.
 
 use std::io;
 use std::sync::Arc;
@@ -7,18 +12,22 @@ use ppt_capture::{Dropped, EndReason, Gap, Source};
 use ppt_segment::Segment;
 
 use crate::account::Closing;
-use crate::chunk::Chunk;
+use crate::chunk::Frames;
 use crate::stamps::Stamps;
 
 /// Takes what comes out of the rings, in order. One thread works it, whom nobody waits for.
-pub(crate) trait Sink {
+///
+/// For each ring, what a sink is given tiles: its [first cursor](Introduction::first), then losses
+/// and frames by turns ([`Frames::lost_before`]), and what [`Closing`] says of its end.
+pub trait Sink: Send {
     /// Frames of these come from now on.
-    fn introduce(&mut self, new: Vec<Introduction>);
+    fn introduce(&mut self, new: &[Introduction]);
 
     /// Frames of a segment that has been introduced.
-    fn frames(&mut self, chunk: &Chunk);
+    fn frames(&mut self, frames: &Frames);
 
-    /// Nothing more comes out of segment `part`, whose rings were left so.
+    /// Nothing more comes out of segment `part`, whose rings were left so. Rings that nothing came
+    /// out of are not named.
     fn gone(&mut self, part: usize, closings: &[Closing]);
 
     /// When [`Self::tick`] is due, ns of CLOCK_MONOTONIC.
@@ -28,22 +37,23 @@ pub(crate) trait Sink {
     fn tick(&mut self);
 
     /// Nothing more comes at all.
-    fn end(self, ending: Ending) -> Done;
+    fn end(self: Box<Self>, ending: &Ending) -> Done;
 }
 
 /// What is said of a segment before its first frame.
 #[derive(Debug)]
-pub(crate) struct Introduction {
-    /// A new one, or one that is known by another segment.
+pub struct Introduction {
+    /// The number of its feed: a new one, or one that is known by another segment.
     pub feed: usize,
     /// The segment's number, which no other one ever has.
     pub part: usize,
+    /// The segment.
     pub segment: Arc<Segment>,
     /// The cursor of each of its rings at the start.
     pub first: Vec<u64>,
-    /// With all segments of the feed.
+    /// Where its frames come from, with all segments of the feed.
     pub source: Source,
-    pub stamps: Arc<Stamps>,
+    pub(crate) stamps: Arc<Stamps>,
     /// Frames of earlier times; what number the feed has in a file is the sink's to say.
     pub gaps: Vec<Gap>,
     /// Up to which cursors all is accounted for, once those gaps are stated: segment, ring, cursor.
@@ -51,9 +61,11 @@ pub(crate) struct Introduction {
 }
 
 /// How it is to end.
-#[derive(Debug)]
-pub(crate) struct Ending {
+#[derive(Debug, Clone)]
+pub struct Ending {
+    /// Why.
     pub reason: EndReason,
+    /// More about that.
     pub message: String,
     /// What each feed refused.
     pub dropped: Vec<Dropped>,
@@ -61,7 +73,9 @@ pub(crate) struct Ending {
 
 /// How it did.
 #[derive(Debug)]
-pub(crate) struct Done {
+pub struct Done {
+    /// What went wrong.
     pub error: Option<io::Error>,
+    /// Whether everything has been dealt with, its end included.
     pub complete: bool,
 }

@@ -26,6 +26,19 @@ pub struct Summary {
     pub complete: bool,
     /// Rings taken back from threads that ended without giving them back.
     pub freed: u64,
+    /// The sinks [beside](crate::Begun::beside) the capture, in their order.
+    pub beside: Vec<Beside>,
+}
+
+/// What a sink beside the capture came to.
+#[derive(Debug)]
+pub struct Beside {
+    /// Frames that it was too slow for. They may be in the capture, and in other sinks.
+    pub missed: u64,
+    /// What went wrong with it.
+    pub error: Option<io::Error>,
+    /// Whether it has dealt with everything else, its end included.
+    pub complete: bool,
 }
 
 /// What one feed came to.

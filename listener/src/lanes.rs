@@ -1,0 +1,95 @@
+//! The ways from the drain to its sinks.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use ppt_capture::{Cause, Lost};
+
+use crate::account::Closing;
+use crate::buffer::Pool;
+use crate::chunk::{Chunk, Frames};
+use crate::progress::SinkCounters;
+use crate::queue::Queue;
+
+/// The way to one sink.
+#[derive(Debug)]
+pub(crate) struct Lane {
+    queue: Arc<Queue>,
+    counters: Arc<SinkCounters>,
+    /// What the queue had no room for, by segment and ring, until other frames of the ring, or its
+    /// end, state it.
+    missed: BTreeMap<(usize, u32), Lost>,
+}
+
+impl Lane {
+    pub fn new(queue: Arc<Queue>, counters: Arc<SinkCounters>) -> Self {
+        Self { queue, counters, missed: BTreeMap::new() }
+    }
+
+    /// Frames lost before what comes next of a ring, where `lost` were on their way here.
+    fn lost(&mut self, place: (usize, u32), mut lost: Lost) -> Lost {
+        lost += self.missed.remove(&place).unwrap_or_default();
+        lost
+    }
+
+    fn hand(&mut self, chunk: &Arc<Chunk>) {
+        let place = (chunk.part, chunk.ring);
+        let mut lost = self.lost(place, chunk.lost_before);
+        if !self.queue.push(Frames { chunk: chunk.clone(), lost_before: lost }) {
+            let count = u64::from(chunk.count);
+            self.counters.lost(count);
+            self.counters.settled(count);
+            lost.add(Cause::Disk, count);
+            self.missed.insert(place, lost);
+        }
+    }
+
+    fn gone(&mut self, part: usize, closings: &[Closing]) {
+        let closings =
+            closings.iter().map(|it| Closing { lost: self.lost((part, it.ring), it.lost), ..*it });
+        let closings = closings.collect();
+        self.queue.gone(part, closings);
+    }
+}
+
+/// The ways to all sinks.
+#[derive(Debug)]
+pub(crate) struct Lanes {
+    lanes: Vec<Lane>,
+    pool: Arc<Pool>,
+}
+
+impl Lanes {
+    /// Frames have their memory from `pool`.
+    pub fn new(lanes: Vec<Lane>, pool: Arc<Pool>) -> Self {
+        Self { lanes, pool }
+    }
+
+    pub fn pool(&self) -> &Pool {
+        &self.pool
+    }
+
+    /// Hands frames to every sink that has room for them. To be [notified](Self::notify).
+    pub fn hand(&mut self, chunk: Chunk) {
+        let chunk = Arc::new(chunk);
+        self.lanes.iter_mut().for_each(|it| it.hand(&chunk));
+        if let Some(chunk) = Arc::into_inner(chunk) {
+            self.pool.give(chunk.frames);
+        }
+    }
+
+    /// Nothing more comes out of segment `part`, whose rings were left so.
+    pub fn gone(&mut self, part: usize, closings: &[Closing]) {
+        self.lanes.iter_mut().for_each(|it| it.gone(part, closings));
+    }
+
+    /// Tells the sinks that there are frames: once after a few of them, for it costs a system call.
+    pub fn notify(&self) {
+        self.lanes.iter().for_each(|it| it.queue.notify());
+    }
+
+    /// Whether more waits for each sink than should: so nobody misses what is handed on later.
+    pub fn are_behind(&self) -> bool {
+        self.lanes.iter().all(|it| it.queue.is_behind())
+    }
+}

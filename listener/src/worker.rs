@@ -1,0 +1,94 @@
+//! The thread of a sink, and what its listener has of it.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::time::{Duration, Instant};
+
+use nix::sys::eventfd::EventFd;
+
+use crate::buffer::Pool;
+use crate::clocks;
+use crate::lanes::Lane;
+use crate::progress::SinkCounters;
+use crate::queue::{Item, Next, Queue};
+use crate::sink::{Done, Ending, Sink};
+use crate::summary::Beside;
+
+/// What a listener has of a sink that is at work.
+#[derive(Debug)]
+pub(crate) struct Worker {
+    pub queue: Arc<Queue>,
+    pub counters: Arc<SinkCounters>,
+    /// Until its thread has it.
+    send: Option<Sender<Done>>,
+    done: Receiver<Done>,
+}
+
+impl Worker {
+    /// For a sink of which `queue_bytes` may wait; `behind` is set while much does.
+    pub fn new(wake: EventFd, queue_bytes: usize, behind: Arc<AtomicBool>) -> Self {
+        let (send, done) = mpsc::channel();
+        let queue = Arc::new(Queue::new(queue_bytes, behind));
+        Self { queue, counters: Arc::new(SinkCounters::new(wake)), send: Some(send), done }
+    }
+
+    pub fn lane(&self) -> Lane {
+        Lane::new(self.queue.clone(), self.counters.clone())
+    }
+
+    /// What its thread does, once.
+    pub fn job(&mut self, pool: Arc<Pool>, sink: Box<dyn Sink>) -> impl FnOnce() + Send + use<> {
+        let (queue, send) = (self.queue.clone(), self.send.take());
+        move || {
+            let done = run(&queue, &pool, sink);
+            // Nobody hears it where nobody waits any more.
+            send.map(|it| it.send(done));
+        }
+    }
+
+    /// How it ended, if it did by `until`.
+    pub fn done(&self, until: Instant) -> Done {
+        let patience = until.saturating_duration_since(Instant::now());
+        self.done.recv_timeout(patience).unwrap_or_else(|_| Done {
+            error: Some(io::Error::new(io::ErrorKind::TimedOut, "the disk does not answer")),
+            complete: false,
+        })
+    }
+
+    /// The same of a sink beside the capture. What it has not dealt with is lost to it.
+    pub fn beside(&self, until: Instant) -> Beside {
+        let Done { error, complete } = self.done(until);
+        for item in self.queue.abandon() {
+            if let Item::Frames(frames) = item {
+                self.counters.lost(frames.count().into());
+            }
+        }
+        Beside { missed: self.counters.missed(), error, complete }
+    }
+
+    /// Nothing comes after what is in its queue.
+    pub fn end(&self, ending: Ending) {
+        self.queue.end(ending);
+    }
+}
+
+/// Feeds `sink` until the queue says that it is over.
+fn run(queue: &Queue, pool: &Pool, mut sink: Box<dyn Sink>) -> Done {
+    loop {
+        let patience = sink.due().saturating_sub(clocks::monotonic());
+        match queue.next(Duration::from_nanos(patience)) {
+            Next::Item(Item::Frames(frames)) => {
+                sink.frames(&frames);
+                frames.give_back(pool);
+            }
+            Next::Item(Item::Sources(new)) => sink.introduce(&new),
+            Next::Item(Item::Gone(part, closings)) => sink.gone(part, &closings),
+            Next::Nothing => {}
+            Next::End(ending) => return sink.end(&ending),
+            Next::Abandoned => return Done { error: None, complete: false },
+        }
+        sink.tick();
+    }
+}
