@@ -29,7 +29,8 @@ pub(crate) async fn pause() {
     tokio::task::yield_now().await;
 }
 
-/// Runs `work`, which reads what `watch` watches, and [pauses](pause) now and then.
+/// Runs `work` after [`signals::end_questions`]. It reads what `watch` watches, and [pauses](pause) now and
+/// then.
 pub(crate) async fn question<T>(
     watch: &Watch,
     work: impl Future<Output = Result<T, Failure>>,

@@ -268,6 +268,16 @@ fn every_message_is_explained() {
 }
 
 #[test]
+fn reports_and_plots_are_written() {
+    let bench = Bench::new();
+    bench.done(&["report", "out.bin", "-o", "report.html"]);
+    let page = fs::read_to_string(bench.folder.path().join("report.html")).unwrap();
+    assert!(page.starts_with("<!") && page.contains("pass"));
+    let plot = bench.done(&["plot", "out.bin", "SELECT seqno FROM pass"]);
+    assert!(plot.contains("<svg"), "{plot}");
+}
+
+#[test]
 fn man_pages_render_without_warnings() {
     let folder = tempfile::tempdir().unwrap();
     assert!(analysis(folder.path(), &["man", "."]).status.success());

@@ -30,7 +30,7 @@ const SECOND: u64 = 1_000_000_000;
 fn frame(seq: u64) -> [u8; STRIDE] {
     let mut bytes = [0; STRIDE];
     bytes[..8].copy_from_slice(&seq.to_le_bytes());
-    let is_tick = seq % 5 == 0;
+    let is_tick = seq.is_multiple_of(5);
     bytes[8..10].copy_from_slice(&u16::from(is_tick).to_le_bytes());
     if is_tick {
         bytes[16..24].copy_from_slice(&(seq as f64 / 2.0).to_le_bytes());
@@ -39,7 +39,7 @@ fn frame(seq: u64) -> [u8; STRIDE] {
     bytes[16..24].copy_from_slice(&(SECOND + seq).to_le_bytes());
     bytes[24..32].copy_from_slice(&(SECOND + seq + 1000 * (seq % 100)).to_le_bytes());
     bytes[32..36].copy_from_slice(&(seq as i32 % 7 - 3).to_le_bytes());
-    bytes[36] = if seq % 4 == 0 { 1 } else { 2 };
+    bytes[36] = if seq.is_multiple_of(4) { 1 } else { 2 };
     bytes[40..45].copy_from_slice(b"a\x1b[1m");
     bytes
 }

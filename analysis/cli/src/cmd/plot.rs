@@ -8,7 +8,7 @@ use ppt_report::{Kind, Plot};
 
 use crate::args;
 use crate::failure::Failure;
-use crate::{open, run};
+use crate::{open, run, signals};
 
 pub(crate) fn run(args: &args::Plot) -> Result<ExitCode, Failure> {
     let (queries, captures) = super::sql::queries(&args.captures.captures);
@@ -23,6 +23,7 @@ pub(crate) fn run(args: &args::Plot) -> Result<ExitCode, Failure> {
     let plot = Plot { kind, title: args.title.clone(), width, height, ..Plot::default() };
     let captures: Vec<PathBuf> = captures;
     let engine = open::engine(&super::sql::of(captures, &args.captures))?;
+    signals::end_questions();
     let mut output = open::output(&args.to.output, args.to.force, &engine)?;
     let runtime = run::runtime(engine.threads())?;
     let work = async { Ok(ppt_report::plot(&engine, &query, &plot).await?) };

@@ -7,7 +7,7 @@ use ppt_report::{Ask, Facts};
 
 use crate::args;
 use crate::failure::Failure;
-use crate::{open, run};
+use crate::{open, run, signals};
 
 pub(crate) fn run(args: &args::Report) -> Result<ExitCode, Failure> {
     let views = match &args.sql {
@@ -15,6 +15,7 @@ pub(crate) fn run(args: &args::Report) -> Result<ExitCode, Failure> {
         Some(file) => Some(super::sql::read(file)?),
     };
     let engine = open::engine(&args.captures)?;
+    signals::end_questions();
     let mut output = open::output(&args.to.output, args.to.force, &engine)?;
     let runtime = run::runtime(engine.threads())?;
     let memory = args.captures.memory.or_else(open::half_of_what_is_free);

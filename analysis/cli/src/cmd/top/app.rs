@@ -111,7 +111,7 @@ impl App {
         }
         match key.code {
             KeyCode::Esc if self.help || self.choice.open => {
-                (self.help, self.choice.open) = (false, false)
+                (self.help, self.choice.open) = (false, false);
             }
             KeyCode::Char('q') | KeyCode::Esc => return Some(Wish::Quit),
             KeyCode::Char('?' | 'h') => self.help = !self.help,
