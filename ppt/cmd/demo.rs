@@ -15,6 +15,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use crate::args;
+use crate::cmd::other;
 use crate::code::Code;
 use crate::exit::ExitStatus;
 use crate::failure::{Failure, Outcome};
@@ -70,9 +71,33 @@ fn demo(args: &args::Demo) -> Result<(), String> {
 
     let text = summary(&table)?;
     let loss = account(&capture)?;
-    let out =
-        format!("{text}\n{loss}\ncapture: {}\ntable:   {}\n", capture.display(), table.display());
+    let report = report_page(&capture, &folder.join("report.html"));
+    let (capture, table) = (capture.display(), table.display());
+    let mut out = format!("{text}\n{loss}\ncapture: {capture}\ntable:   {table}\n");
+    match report {
+        Some(page) => {
+            let _ = writeln!(out, "report:  {}, for any browser", page.display());
+            let _ = write!(
+                out,
+                "\nwhat next:\n  ppt stat {capture} --by kind\n  ppt sql {capture} 'SELECT who, \
+                 count(*) FROM example GROUP BY who'\n  ppt top PID    while a program runs\n"
+            );
+        }
+        None => out.push_str(
+            "\n`ppt stat`, `ppt sql`, `ppt report` and `ppt top` answer more, once ppt-analysis is \
+             there: `ppt explain no-analysis`\n",
+        ),
+    }
     stdout::plain(&out).map_err(|error| error.to_string())
+}
+
+/// Writes a page about the capture, where the program is there that does; says where it is.
+fn report_page(capture: &Path, page: &Path) -> Option<PathBuf> {
+    if !other::can_ask() {
+        return None;
+    }
+    let written = ppt(&["report"], capture, Some(page)).and_then(|mut report| report.wait());
+    written.is_ok().then(|| page.to_owned())
 }
 
 fn step(message: impl std::fmt::Display) {

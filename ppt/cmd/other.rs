@@ -60,6 +60,15 @@ pub(crate) fn complete(args: &[OsString]) {
     let _ = execute(OsStr::new(ANALYSIS), args, true);
 }
 
+/// Whether there is a `ppt-analysis`.
+pub(crate) fn can_ask() -> bool {
+    let beside = std::env::current_exe().ok().and_then(|it| Some(it.parent()?.join(ANALYSIS)));
+    let paths = std::env::var_os("PATH").unwrap_or_default();
+    let in_path = std::env::split_paths(&paths).map(|folder| folder.join(ANALYSIS));
+    let distrusts_path = privileges::borrowed() || geteuid().is_root();
+    beside.into_iter().chain(in_path.filter(|_| !distrusts_path)).any(|path| path.is_file())
+}
+
 /// Becomes `program`; returns why it could not.
 fn execute(program: &OsStr, args: &[OsString], is_analysis: bool) -> io::Error {
     let beside = || Some(std::env::current_exe().ok()?.parent()?.join(program));

@@ -29,7 +29,6 @@ mod captures {
 
 /// What the documents and packages promise.
 mod docs {
-    mod analyses;
     mod examples;
     mod messages;
     mod packages;

@@ -194,6 +194,18 @@ fn the_demo_runs_from_anywhere_and_leaves_a_table() {
         let folder = Folder(table.parent().unwrap().into());
         assert!(folder.0.is_absolute() && folder.0.starts_with(bench.path("")), "{said}");
         assert!(folder.0.join("out.bin").exists());
+        // Where there is the program that answers, there is a page, and its commands are named.
+        let can_ask = Path::new(ppt()).with_file_name("ppt-analysis").exists();
+        let page = fs::read_to_string(folder.0.join("report.html"));
+        match can_ask {
+            true => assert!(
+                page.unwrap().contains("example") && said.contains("  ppt stat /"),
+                "{said}"
+            ),
+            false => {
+                assert!(page.is_err() && said.contains("once ppt-analysis is there"), "{said}")
+            }
+        }
         let rows = fs::read_to_string(&table).unwrap().lines().count();
         assert!(rows > 20, "{rows} rows");
         assert_eq!(running_in(&folder.0), [] as [PathBuf; 0]);

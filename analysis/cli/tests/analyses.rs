@@ -1,0 +1,163 @@
+//! The queries of `examples/README.md`, on a capture whose answers are known; the same numbers come
+//! out of awk on the table of `ppt dump`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use ppt_capture::frame_dsl::schema::Schema;
+use ppt_capture::{CaptureWriter, End, EndReason, FileHeader, FramesHead, Lost, Segment, Source};
+
+/// The frame of `examples/dve`.
+const SCHEMA: &str = r#"{"v":1,"buffer":"example","slots":64,"stride":64,"frames":[{"name":"example",
+    "kind":"plain","size":64,"fields":[
+    {"name":"kind","type":"i32","offset":8},{"name":"who","type":"i32","offset":12},
+    {"name":"sleep","type":"timeval","offset":16},{"name":"start","type":"timeval","offset":32},
+    {"name":"end","type":"timeval","offset":48}]}]}"#;
+
+/// Start (µs), kind, user and duration (µs): two users' updates, ten a second, of which the second
+/// one's fifth is missing; two logins, three steps.
+fn rows() -> Vec<(i64, i32, i32, i64)> {
+    let mut rows = vec![(0, 1, 1, 10), (300_000, 1, 2, 10)];
+    rows.extend([10_000, 510_000, 1_110_000].map(|start| (start, -1, -1, 2_000)));
+    rows.extend((0..10).map(|i| (50_000 + i * 100_000, 0, 1, 100)));
+    rows.extend((0..10).filter(|i| *i != 4).map(|i| (350_000 + i * 100_000, 0, 2, 100)));
+    rows.sort_unstable();
+    rows
+}
+
+fn capture(path: &Path) {
+    let schema = Schema::from_json(SCHEMA.as_bytes()).unwrap();
+    let mut writer = CaptureWriter::create(fs::File::create(path).unwrap(), &FileHeader::default());
+    let writer = writer.as_mut().unwrap();
+    let source = Source {
+        schema_json: schema.to_json().into_bytes(),
+        schema_hash: schema.hash(),
+        buffer: schema.buffer.clone(),
+        segments: vec![Segment { nonce: 7, rings: 1, slots: 64, stride: 64 }],
+        ..Source::default()
+    };
+    writer.source(0, &source).unwrap();
+    let frames = rows().into_iter().enumerate().map(|(row, (start, kind, who, took))| {
+        // Four are lost in front of the 21st.
+        let seq = if row < 20 { row as u64 + 1 } else { row as u64 + 5 };
+        let time = |us: i64| [1000 + us / 1_000_000, us % 1_000_000].map(i64::to_le_bytes).concat();
+        let words = [kind.to_le_bytes(), who.to_le_bytes()].concat();
+        let times = [time(start), time(start), time(start + took)].concat();
+        [seq.to_le_bytes().to_vec(), words, times].concat()
+    });
+    let frames: Vec<Vec<u8>> = frames.collect();
+    let lost = Lost { overrun: 4, ..Lost::default() };
+    for (first_seq, lost_before, part) in
+        [(1, Lost::default(), &frames[..20]), (25, lost, &frames[20..])]
+    {
+        let head = FramesHead {
+            nonce: 7,
+            tid: 77,
+            first_seq,
+            count: part.len() as u32,
+            stride: 64,
+            lost_before,
+            drained_mono_ns: first_seq,
+            ..FramesHead::default()
+        };
+        writer.frames(&head, &part.concat()).unwrap();
+    }
+    let end = End {
+        reason: EndReason::Stopped,
+        message: String::new(),
+        rings: Vec::new(),
+        drops: Vec::new(),
+        realtime_ns: 9,
+        mono_ns: 9,
+    };
+    writer.finish(&end).unwrap();
+}
+
+/// awk counts the columns as follows: `seqno` 1, `ring` 2, `kind` 4, `who` 5, `sleep` 6 and 7 (seconds,
+/// microseconds), `start` 8 and 9, `end` 10 and 11. Percentiles are interpolated.
+const AWK: [&str; 7] = [
+    r#"awk 'NR > 1 { busy[$8] += ($10 - $8) * 1e6 + $11 - $9 }
+         END { for (s in busy) printf "%.4f\n", busy[s] / 1e4 }' table.tsv | sort -n |
+        awk '{ v[NR] = $1 } END { m = (v[int((NR + 1) / 2)] + v[int(NR / 2) + 1]) / 2
+               printf "%.2f %.2f %.2f\n", v[1], m, v[NR] }'"#,
+    r#"awk 'NR > 1 { n[$4]++; t = $8 + $9 / 1e6; if (!from) from = t }
+         END { for (k in n) printf "%d %d %.1f\n", k, n[k], n[k] / (t - from) }' table.tsv | sort -n"#,
+    r#"awk 'NR > 1 && $4 == 1 { t = $8 + $9 / 1e6; if (!from) from = t; n[int((t - from) * 4)]++ }
+         END { for (q in n) print q, n[q] }' table.tsv | sort -n"#,
+    r#"awk 'NR > 1 && $4 == 0 { t = $8 * 1000 + $9 / 1000
+             if ($5 in last) printf "%.1f\n", t - last[$5]; last[$5] = t }' table.tsv | sort -n |
+        awk 'function p(share,  at) { at = 1 + (NR - 1) * share
+                 return v[int(at)] + (v[int(at) + 1] - v[int(at)]) * (at - int(at)) }
+             { v[NR] = $1 } END { v[NR + 1] = v[NR]; printf "%.1f %.1f %.1f\n", p(.01), p(.5), p(.99) }'"#,
+    r#"awk 'NR > 1 && $4 == 0 { n[int($9 / 10000) % 10]++ }
+         END { for (p in n) print p, n[p] }' table.tsv | sort -n"#,
+    r#"awk 'NR > 1 { if ($2 in last && $1 != last[$2] + 1) gaps++; last[$2] = $1 }
+         END { print gaps + 0, NR - 1 }' table.tsv"#,
+    r#"awk 'NR > 1 && $4 == 0 { t[$5] = $8 + $9 / 1e6; if (!n[$5]++) from[$5] = t[$5] }
+         END { for (u in n) { m[u] = int((t[u] - from[u]) * 10 + 1.5) - n[u]; total += m[u]; sum += n[u] }
+               for (u in n) print u, n[u], m[u], sum, total }' table.tsv | sort -k3,3nr -k1,1n | head -n 3"#,
+];
+
+/// What each prints, by hand.
+const EXPECTED: [&str; 7] = [
+    // Of a second's 1,000,000: 2 * 10 + 16 * 100 + 2 * 2000 and 3 * 100 + 2000.
+    "0.23 0.4 0.56",
+    "-1 3 2.4\n0 19 15.2\n1 2 1.6",
+    "0 1\n1 1",
+    "100 100 184",
+    "5 19",
+    "1 24",
+    "2 9 1 19 1\n1 10 0 19 1",
+];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// What a command of a shell prints, its numbers as short as they can be.
+fn answer(folder: &Path, command: &str) -> Vec<String> {
+    let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap());
+    let output = Command::new("sh")
+        .args(["-ec", command])
+        .current_dir(folder)
+        .env("PATH", path)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr)
+        .replace("ppt: 4 of 28 frames are missing in 1 gap: counts are lower bounds\n", "");
+    assert!(output.status.success() && said.is_empty(), "{command}: {said}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    let short = |word: &str| word.parse::<f64>().map_or(word.to_owned(), |it| it.to_string());
+    let line = |line: &str| line.split_whitespace().map(short).collect::<Vec<_>>().join(" ");
+    text.lines().map(line).collect()
+}
+
+#[test]
+fn the_papers_analyses_are_queries_and_awk_counts_the_same() {
+    let bench = tempfile::tempdir().unwrap();
+    let folder = bench.path();
+    capture(&folder.join("out.bin"));
+    let table = fs::File::create(folder.join("table.tsv")).unwrap();
+    let options = ppt_dump::Options::default();
+    let outcome = ppt_dump::dump(&folder.join("out.bin"), &options, table).unwrap();
+    assert_eq!((outcome.damages, outcome.rows), (0, 24));
+    // `ppt` hands these words over.
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_ppt-analysis"), folder.join("ppt")).unwrap();
+
+    let page = fs::read_to_string(root().join("examples/README.md")).unwrap();
+    let blocks = page.split("```sh\n").skip(1).map(|it| it.split("```").next().unwrap());
+    let mut queries: Vec<&str> = blocks.collect();
+    let stat = answer(folder, queries.remove(0));
+    let counts = stat.iter().filter(|it| {
+        it.starts_with("example example -1 3 ") || it.starts_with("example example 0 19 ")
+    });
+    assert_eq!(counts.count(), 2, "{stat:?}");
+    assert_eq!(queries.len(), AWK.len());
+    for ((query, awk), expected) in queries.iter().zip(AWK).zip(EXPECTED) {
+        let expected: Vec<&str> = expected.lines().collect();
+        assert_eq!(answer(folder, awk), expected, "{awk}");
+        // The first line has the names.
+        assert_eq!(answer(folder, query)[1..], expected, "{query}");
+    }
+}
