@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Who may use whom; everything else that is ours is forbidden.
-const ARROWS: [(&str, &[&str]); 18] = [
+const ARROWS: [(&str, &[&str]); 19] = [
     ("ppt", &["ppt-agent", "ppt-codegen", "ppt-dump", "ppt-listener", "ppt-output"]),
     ("ppt-agent", &["ppt-frame-dsl", "ppt-segment"]),
-    ("ppt-analysis", &["ppt-live", "ppt-output", "ppt-query", "ppt-report"]),
+    ("ppt-analysis", &["ppt-interchange", "ppt-live", "ppt-output", "ppt-query", "ppt-report"]),
     ("ppt-capture", &["ppt-clock", "ppt-frame-dsl"]),
     ("ppt-clock", &[]),
     ("ppt-codegen", &["ppt-frame-dsl"]),
@@ -22,6 +22,7 @@ const ARROWS: [(&str, &[&str]); 18] = [
         "ppt-fuzz",
         &["ppt-agent", "ppt-capture", "ppt-codegen", "ppt-dump", "ppt-listener", "ppt-segment"],
     ),
+    ("ppt-interchange", &["ppt-tables"]),
     ("ppt-listener", &["ppt-capture", "ppt-segment"]),
     ("ppt-live", &["ppt-capture", "ppt-stats"]),
     ("ppt-output", &[]),

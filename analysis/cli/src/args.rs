@@ -143,6 +143,12 @@ pub(crate) enum ExportFormat {
     Csv,
     /// An object per line.
     Jsonl,
+    /// A trace for ui.perfetto.dev.
+    Perfetto,
+    /// A folder in the Common Trace Format, for babeltrace2 and Trace Compass.
+    Ctf,
+    /// JSON for Chrome's trace viewer, and whoever reads that.
+    Chrome,
 }
 
 /// How Parquet has times.

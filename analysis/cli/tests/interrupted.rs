@@ -116,6 +116,9 @@ fn ctrl_c_leaves_nothing_behind() {
         vec!["sql", "out.bin", &copy],
         vec!["sql", "out.bin", "SELECT * FROM it", "-o", "all.csv"],
         vec!["export", "out.bin", "--format", "csv", "-o", "all.csv"],
+        vec!["export", "out.bin", "--format", "perfetto", "-o", "all.pftrace"],
+        vec!["export", "out.bin", "--format", "chrome", "-o", "all.json"],
+        vec!["export", "out.bin", "--format", "ctf", "-o", "all"],
         vec!["export", "out.bin", "--format", "jsonl", "--partition-by", "frame", "-o", "all"],
     ] {
         let mut child = start(folder.path(), &args);

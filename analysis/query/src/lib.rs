@@ -28,7 +28,8 @@ pub use error::QueryError;
 pub use output::{Format, plain};
 pub use ppt_stats as stats;
 pub use ppt_tables::{
-    Bound, Bounded, CaptureSet, Loss, NoBound, Number, SetError, Table, Trouble, Watch, Word,
+    Bound, Bounded, CaptureSet, Loss, NoBound, Number, Processes, SetError, Table, Trouble, Watch,
+    Word, dropped_causes,
 };
 pub use statement::{Answer, Statement, statements};
 pub use window::Window;

@@ -24,6 +24,12 @@ impl Loss {
     }
 }
 
+/// What the causes are called of frames that their program could not write: `account` counts them,
+/// `gaps` does not know them.
+pub fn dropped_causes() -> [&'static str; 3] {
+    Dropped::default().by_cause().map(|(cause, _)| cause.name())
+}
+
 impl CaptureSet {
     /// What is missing in the buffers that `of` wants.
     pub fn loss(&self, mut of: impl FnMut(&str) -> bool) -> Loss {

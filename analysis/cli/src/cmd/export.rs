@@ -1,7 +1,9 @@
 //! `ppt export --format parquet CAPTURE… -o PATH`: files that other programs open.
 
 mod folder;
+mod merge;
 mod tables;
+mod traces;
 
 use std::process::ExitCode;
 
@@ -13,7 +15,13 @@ pub(crate) fn run(args: &args::Export) -> Result<ExitCode, Failure> {
     let engine = open::engine(&args.captures)?;
     let runtime = run::runtime(engine.threads())?;
     signals::end_questions();
-    let work = tables::export(args, &engine);
+    let trace = traces::Form::of(args.format);
+    let work = async {
+        match trace {
+            Some(form) => traces::export(form, args, &engine).await,
+            None => tables::export(args, &engine).await,
+        }
+    };
     runtime.block_on(run::question(engine.set().watch(), work))?;
     open::tell_loss(engine.loss());
     Ok(open::tell_troubles(&engine))

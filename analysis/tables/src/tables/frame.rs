@@ -192,6 +192,8 @@ fn arrow_field(kind: &Kind<'_>, column: &Column) -> Field {
         (_, None) => "",
     };
     say("role", role);
+    let attributes: Vec<&str> = field.attributes.iter().map(|it| it.name.as_str()).collect();
+    say("attributes", &attributes.join(" "));
     if let Some(interval) = &field.interval {
         say("interval", &interval.name);
     }

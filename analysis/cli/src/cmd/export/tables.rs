@@ -30,7 +30,8 @@ pub(super) async fn export(args: &args::Export, engine: &Engine) -> Result<(), F
         ExportFormat::Parquet => (Format::Parquet, "parquet"),
         ExportFormat::Arrow => (Format::Arrow, "arrow"),
         ExportFormat::Csv => (Format::Csv, "csv"),
-        ExportFormat::Jsonl => (Format::JsonLines, "jsonl"),
+        // Traces are written elsewhere.
+        _ => (Format::JsonLines, "jsonl"),
     };
     let frames = engine.frames(args.frame.as_deref())?;
     let to = &args.to.output;

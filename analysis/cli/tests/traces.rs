@@ -1,0 +1,443 @@
+//! Traces hold what the captures hold: every frame, its time, its values, and what is missing.
+//!
+//! Chrome's JSON is read here; Perfetto's and CTF by other people's tools (`analysis/oracles/install`,
+//! and Debian's python3-bt2): one that is missing is named and skipped.
+
+#[allow(dead_code, reason = "what is shared with the other tests is more than is used here")]
+#[path = "../../query/tests/random/mod.rs"]
+mod random;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::{Map, Value, json};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// Captures in a folder, all of which are asked.
+struct Bench {
+    folder: tempfile::TempDir,
+    captures: Vec<String>,
+}
+
+impl Bench {
+    fn of(captures: &[Vec<u8>]) -> Bench {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |(n, bytes): (usize, &Vec<u8>)| {
+            let name = format!("{n}.bin");
+            fs::write(folder.path().join(&name), bytes).unwrap();
+            name
+        };
+        let captures = captures.iter().enumerate().map(write).collect();
+        Bench { folder, captures }
+    }
+
+    fn golden() -> Bench {
+        Bench::of(&[fs::read(root().join("dump/tests/golden/capture.bin")).unwrap()])
+    }
+
+    fn run(&self, word: &str, more: &[&str]) -> (String, String) {
+        let output = Command::new(env!("CARGO_BIN_EXE_ppt-analysis"))
+            .arg(word)
+            .args(&self.captures)
+            .args(more)
+            .current_dir(self.folder.path())
+            .output()
+            .unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        // A capture that is cut off or damaged is told, and read.
+        let known = |code| code == Some(0) || (code == Some(1) && said.contains("damaged"));
+        assert!(known(output.status.code()), "{word} {more:?}: {said}");
+        (String::from_utf8(output.stdout).unwrap(), said)
+    }
+
+    /// Rows of an answer.
+    fn rows(&self, query: &str) -> Vec<Map<String, Value>> {
+        let (lines, _) = self.run("sql", &[query, "--format", "jsonl"]);
+        lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    fn number(&self, query: &str) -> i64 {
+        self.rows(query)[0].values().next().unwrap().as_i64().unwrap_or(0)
+    }
+
+    fn export(&self, format: &str) -> PathBuf {
+        let to = format!("trace.{format}");
+        self.run("export", &["--format", format, "-o", &to]);
+        self.folder.path().join(to)
+    }
+
+    /// The events of Chrome's JSON: times in ns since the epoch.
+    fn chrome(&self) -> Vec<Event> {
+        let text = fs::read_to_string(self.export("chrome")).unwrap();
+        let whole: Value = serde_json::from_str(&text).unwrap();
+        let origin = whole["otherData"]["origin_ns_since_the_epoch"].as_str().unwrap();
+        let origin: i64 = origin.parse().unwrap();
+        let all = whole["traceEvents"].as_array().unwrap();
+        // An event is a line: numbers there are exact.
+        let lines = text.lines().filter(|it| it.starts_with("{\"ph\""));
+        let lines: Vec<_> = lines.collect();
+        assert_eq!(lines.len(), all.len());
+        let mut named = BTreeSet::new();
+        let mut events = Vec::new();
+        for (line, event) in lines.into_iter().zip(all) {
+            let ns = |key: &str| {
+                let (_, rest) = line.split_once(&format!("\"{key}\":"))?;
+                let digits: String =
+                    rest.chars().take_while(|it| it.is_ascii_digit() || *it == '.').collect();
+                digits.replace('.', "").parse::<i64>().ok()
+            };
+            let track = format!("{} {}", event["pid"], event["tid"]);
+            match event["ph"].as_str().unwrap() {
+                "M" => assert!(
+                    event["name"] == "process_name" || named.insert(track),
+                    "named twice: {event}"
+                ),
+                phase @ ("X" | "i") => {
+                    assert!(named.contains(&track), "not named: {event}");
+                    events.push(Event {
+                        name: event["name"].as_str().unwrap().to_owned(),
+                        cat: event["cat"].as_str().unwrap().to_owned(),
+                        ts: origin + ns("ts").unwrap(),
+                        dur: (phase == "X").then(|| ns("dur").unwrap()),
+                        args: event["args"].as_object().unwrap().clone(),
+                        track,
+                    });
+                }
+                other => panic!("{other}: {event}"),
+            }
+        }
+        events
+    }
+
+    /// The events that another tool finds, and how many it says are missing.
+    fn by_others(&self, tool: &str) -> Option<(Vec<Event>, i64)> {
+        let (python, library) = match tool {
+            "ctf" => (PathBuf::from("/usr/bin/python3"), "bt2"),
+            _ => (root().join("target/oracles/bin/python"), "perfetto"),
+        };
+        let there = Command::new(&python).args(["-c", &format!("import {library}")]).output();
+        if !there.is_ok_and(|it| it.status.success()) {
+            eprintln!("skipped: {library} is not installed (analysis/oracles/install says how)");
+            return None;
+        }
+        let trace = self.export(tool);
+        let script = root().join("analysis/oracles/trace.py");
+        let output = Command::new(python).arg(script).arg(tool).arg(trace).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{tool}: {said}");
+        let (mut events, mut discarded) = (Vec::new(), 0);
+        for line in String::from_utf8(output.stdout).unwrap().lines() {
+            let event: Value = serde_json::from_str(line).unwrap();
+            let long = |key: &str| event[key].as_i64();
+            if let Some(count) = long("discarded") {
+                discarded += count;
+                continue;
+            }
+            events.push(Event {
+                name: event["name"].as_str().unwrap().to_owned(),
+                cat: event["cat"].as_str().unwrap().to_owned(),
+                ts: long("ts").unwrap(),
+                dur: long("dur"),
+                args: event["args"].as_object().unwrap().clone(),
+                track: event["track"].as_str().unwrap_or("").to_owned(),
+            });
+        }
+        Some((events, discarded))
+    }
+}
+
+#[derive(Debug, Clone)]
+struct Event {
+    name: String,
+    cat: String,
+    ts: i64,
+    dur: Option<i64>,
+    args: Map<String, Value>,
+    track: String,
+}
+
+/// Segment, ring, number.
+type Id = (String, i64, i64);
+
+fn id(of: &Map<String, Value>) -> Id {
+    let number = |key: &str| of.get(key).map_or(-1, |it| number(it).unwrap());
+    let seqno = if of.contains_key("ppt_seqno") { "ppt_seqno" } else { "seqno" };
+    (of["segment"].as_str().unwrap().to_owned(), number("ring"), number(seqno))
+}
+
+/// An integer, which is text where JSON does not hold it.
+fn number(value: &Value) -> Option<i64> {
+    value.as_i64().or_else(|| value.as_str()?.parse().ok())
+}
+
+impl Event {
+    fn is_missing(&self) -> bool {
+        self.args.contains_key("cause") && self.args.contains_key("count")
+    }
+}
+
+/// When the first capture began: where frames without a time stand.
+const BEGAN: i64 = 1_700_000_000_000_000_000;
+
+/// What is missing: by the causes that events name.
+fn missing(events: &[Event]) -> BTreeMap<String, i64> {
+    let mut all = BTreeMap::new();
+    for event in events.iter().filter(|it| it.is_missing()) {
+        let cause = event.args["cause"].as_str().unwrap().to_owned();
+        *all.entry(cause).or_default() += number(&event.args["count"]).unwrap();
+    }
+    all
+}
+
+/// What the captures say is missing.
+fn expected_missing(bench: &Bench) -> BTreeMap<String, i64> {
+    let gaps = "SELECT cause, sum(count) AS n FROM gaps GROUP BY cause";
+    let dropped = "SELECT cause, sum(count) AS n FROM account WHERE count > 0 AND cause IN \
+                   ('no_ring', 'nested', 'not_mapped') GROUP BY cause";
+    let rows = bench.rows(gaps).into_iter().chain(bench.rows(dropped));
+    rows.map(|it| (it["cause"].as_str().unwrap().to_owned(), it["n"].as_i64().unwrap())).collect()
+}
+
+/// Every frame: its kind, and when it was.
+fn frames(bench: &Bench) -> BTreeMap<Id, (String, Option<String>, i64)> {
+    let query = "SELECT segment, ring, seqno, buffer, frame, \
+                 arrow_cast(coalesce(ts, drained), 'Int64') AS t FROM frames";
+    let frame = |row: Map<String, Value>| {
+        let time = row.get("t").and_then(Value::as_i64).unwrap_or(BEGAN).max(0);
+        let text = |key: &str| row.get(key)?.as_str().map(str::to_owned);
+        (id(&row), (text("buffer").unwrap(), text("frame"), time))
+    };
+    bench.rows(query).into_iter().map(frame).collect()
+}
+
+/// The slices of a trace are those of the captures, and each other frame is one instant.
+fn check_slices(bench: &Bench, events: &[Event]) {
+    let query = "SELECT segment, ring, seqno, name, buffer, arrow_cast(ts, 'Int64') AS t, dur \
+                 FROM slices WHERE dur >= 0";
+    let slice = |row: &Map<String, Value>| {
+        let text = |key: &str| row[key].as_str().unwrap().to_owned();
+        (
+            id(row),
+            text("name"),
+            text("buffer"),
+            row["t"].as_i64().unwrap().max(0),
+            row["dur"].as_i64(),
+        )
+    };
+    let mut expected: Vec<_> = bench.rows(query).iter().map(slice).collect();
+    let found = events.iter().filter(|it| it.dur.is_some());
+    let found = found.map(|it| (id(&it.args), it.name.clone(), it.cat.clone(), it.ts, it.dur));
+    let mut found: Vec<_> = found.collect();
+    expected.sort();
+    found.sort();
+    assert_eq!(found, expected);
+    let sliced: BTreeSet<Id> = expected.into_iter().map(|it| it.0).collect();
+    let mut rest = frames(bench);
+    rest.retain(|id, _| !sliced.contains(id));
+    for event in events.iter().filter(|it| it.dur.is_none() && !it.is_missing()) {
+        let (buffer, frame, time) = rest.remove(&id(&event.args)).expect("a frame, once");
+        assert_eq!(event.ts, time, "{event:?}");
+        match frame {
+            Some(frame) => assert_eq!((&event.name, &event.cat), (&frame, &buffer)),
+            None => assert_eq!(event.name, "unknown frame"),
+        }
+    }
+    assert!(rest.is_empty(), "not in the trace: {rest:?}");
+}
+
+/// Slices of a track nest.
+fn check_nesting(events: &[Event]) {
+    let mut tracks: BTreeMap<&str, Vec<(i64, i64)>> = BTreeMap::new();
+    for event in events {
+        if let Some(dur) = event.dur {
+            tracks.entry(&event.track).or_default().push((event.ts, event.ts + dur));
+        }
+    }
+    for (track, mut slices) in tracks {
+        slices.sort_by_key(|&(begin, end)| (begin, -end));
+        let mut open: Vec<(i64, i64)> = Vec::new();
+        for slice in slices {
+            while open.pop_if(|last| last.1 <= slice.0).is_some() {}
+            assert!(
+                open.last().is_none_or(|last| slice.1 <= last.1),
+                "{track}: {slice:?} {open:?}"
+            );
+            open.push(slice);
+        }
+    }
+}
+
+/// Every value of every frame, as text; what is NULL is not there.
+fn values(bench: &Bench) -> BTreeMap<Id, BTreeMap<String, String>> {
+    let mut all = BTreeMap::new();
+    let tables = bench.rows(
+        "SELECT DISTINCT table_schema AS s, table_name AS t FROM information_schema.columns \
+         WHERE column_name = 'drained' AND table_schema NOT IN ('information_schema') \
+           AND table_name <> 'frames'",
+    );
+    for table in tables {
+        let (schema, table) = (table["s"].as_str().unwrap(), table["t"].as_str().unwrap());
+        let columns = bench.rows(&format!(
+            "SELECT column_name AS c, data_type AS d FROM information_schema.columns \
+             WHERE table_schema = '{schema}' AND table_name = '{table}'"
+        ));
+        let select: Vec<String> = columns
+            .iter()
+            .map(|column| {
+                let (name, ty) = (column["c"].as_str().unwrap(), column["d"].as_str().unwrap());
+                let name = format!("\"{name}\"");
+                let of = match ty {
+                    ty if ty.starts_with("Timestamp") => format!("arrow_cast({name}, 'Int64')"),
+                    ty if ty.starts_with("Float") => format!("arrow_cast({name}, 'Float64')"),
+                    ty if ty.starts_with("FixedSizeBinary") => format!("encode({name}, 'hex')"),
+                    "Boolean" => format!("arrow_cast({name}, 'Int8')"),
+                    _ => name.clone(),
+                };
+                format!("CAST({of} AS VARCHAR) AS {name}")
+            })
+            .collect();
+        let query = format!("SELECT {} FROM \"{schema}\".\"{table}\"", select.join(", "));
+        let standard =
+            ["capture", "buffer", "segment", "ring", "seqno", "host", "pid", "tid", "ts"];
+        for row in bench.rows(&query) {
+            let fields = row.iter().filter(|it| !standard.contains(&it.0.as_str()));
+            let fields = fields.filter_map(|(name, it)| Some((name.clone(), it.as_str()?)));
+            let fields = fields.map(|(name, it)| (name, comparable(&json!(it))));
+            all.insert(id(&row), fields.collect());
+        }
+    }
+    all
+}
+
+/// A value as text; equal numbers are equal texts.
+fn comparable(value: &Value) -> String {
+    let text = match value {
+        Value::String(text) => text.clone(),
+        Value::Bool(value) => u8::from(*value).to_string(),
+        other => other.to_string(),
+    };
+    let is_whole = text.parse::<i64>().is_ok() || text.parse::<u64>().is_ok();
+    match text.parse::<f64>() {
+        Ok(number) if !is_whole || number == 0.0 => format!("{number}"),
+        _ => text,
+    }
+}
+
+/// Every event has the values of its frame.
+fn check_values(bench: &Bench, events: &[Event], has_empty: bool) {
+    let mut expected = values(bench);
+    expected.values_mut().for_each(|it| it.retain(|_, value| has_empty || !value.is_empty()));
+    let mut seen = BTreeSet::new();
+    for event in events.iter().filter(|it| !it.is_missing() && it.name != "unknown frame") {
+        let mut found = BTreeMap::new();
+        for (name, value) in &event.args {
+            if !["segment", "ring", "seqno"].contains(&name.as_str()) {
+                found.insert(name.clone(), comparable(value));
+            }
+        }
+        let id = id(&event.args);
+        assert_eq!(Some(&found), expected.get(&id), "{event:?}");
+        seen.insert(id);
+    }
+    assert_eq!(seen.len(), expected.len(), "each frame of a known kind");
+}
+
+fn benches() -> impl Iterator<Item = Bench> {
+    let random = (1..6).map(|seed: u64| {
+        let captures = (0..1 + seed % 3)
+            .map(|n| random::capture(seed * 131 + n, n as u8, !seed.is_multiple_of(4)));
+        Bench::of(&captures.collect::<Vec<_>>())
+    });
+    random.chain([Bench::golden()])
+}
+
+#[test]
+fn every_frame_is_in_chromes_json_once() {
+    let mut slices = 0;
+    for bench in benches() {
+        let events = bench.chrome();
+        check_slices(&bench, &events);
+        check_nesting(&events);
+        check_values(&bench, &events, true);
+        assert_eq!(missing(&events), expected_missing(&bench));
+        slices += events.iter().filter(|it| it.dur.is_some()).count();
+    }
+    assert!(slices > 50, "{slices}");
+}
+
+#[test]
+fn perfetto_finds_what_the_captures_hold() {
+    for bench in benches() {
+        let Some((events, _)) = bench.by_others("perfetto") else { return };
+        check_slices(&bench, &events);
+        check_nesting(&events);
+        check_values(&bench, &events, true);
+        assert_eq!(missing(&events), expected_missing(&bench));
+    }
+}
+
+#[test]
+fn babeltrace_finds_what_the_captures_hold() {
+    for bench in benches() {
+        let Some((events, discarded)) = bench.by_others("ctf") else { return };
+        let mut rest = frames(&bench);
+        for event in events.iter().filter(|it| it.name != "missing frames") {
+            let (buffer, frame, time) = rest.remove(&id(&event.args)).expect("a frame, once");
+            let name = frame.map_or("unknown frame".to_owned(), |it| format!("{buffer}:{it}"));
+            assert_eq!((&event.name, event.ts), (&name, time), "{event:?}");
+        }
+        assert!(rest.is_empty(), "not in the trace: {rest:?}");
+        check_values(&bench, &events, false);
+        let mut expected = expected_missing(&bench);
+        assert_eq!(missing(&events), expected);
+        expected.remove("unattended");
+        assert_eq!(discarded, expected.values().sum::<i64>(), "what the reader itself says");
+    }
+}
+
+#[test]
+fn traces_are_outputs_like_others() {
+    let bench = Bench::golden();
+    let fails = |args: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_ppt-analysis"))
+            .args(["export", "0.bin"])
+            .args(args)
+            .current_dir(bench.folder.path())
+            .output()
+            .unwrap();
+        (String::from_utf8(output.stderr).unwrap(), output.status.code().unwrap())
+    };
+    fs::write(bench.folder.path().join("there"), "mine").unwrap();
+    for format in ["perfetto", "chrome", "ctf"] {
+        let of = |more: &[&str]| fails(&[&["--format", format], more].concat());
+        let (said, code) = of(&["-o", "there"]);
+        assert!(said.contains("there exists") && code == 1, "{format}: {said}");
+        let (said, code) = of(&["--partition-by", "host", "-o", "new"]);
+        assert!(said.contains("--partition-by is for tables") && code == 2, "{format}: {said}");
+        let (said, code) = of(&["--frame", "pas", "-o", "new"]);
+        assert!(said.contains("did you mean `pass`?") && code == 2, "{format}: {said}");
+        let (said, code) = of(&["-o", "nowhere/new"]);
+        assert!(code == 1 && said.contains("nowhere"), "{format}: {said}");
+    }
+    let (said, code) = fails(&["--format", "ctf"]);
+    assert!(said.contains("CTF is a folder") && code == 2, "{said}");
+    let (said, _) = fails(&["--format", "chrome", "-o", "0.bin", "--force"]);
+    assert!(said.contains("is also the input"), "{said}");
+    let names = fs::read_dir(bench.folder.path()).unwrap();
+    let mut names: Vec<_> = names.map(|it| it.unwrap().file_name()).collect();
+    names.sort();
+    assert_eq!(names, ["0.bin", "there"]);
+    let of_one = ["--format", "chrome", "--frame", "login"];
+    let (text, said) = bench.run("export", &of_one);
+    let one: Value = serde_json::from_str(&text).unwrap();
+    let events = one["traceEvents"].as_array().unwrap().iter();
+    let frames = events.filter(|it| it["ph"] == "i" && it["args"].get("cause").is_none());
+    assert_eq!(frames.count(), 1);
+    assert!(said.contains("14 of 20 frames are missing"), "{said}");
+    assert_eq!(bench.number("SELECT count(*) FROM login"), 1);
+}

@@ -1,0 +1,268 @@
+//! The JSON of Chrome's trace viewer, which many others read.
+//!
+//! Times are µs since the trace begins, to the ns: readers keep them as doubles, which do not hold the
+//! ns of years. When the trace begins is in `otherData`.
+
+use std::collections::{HashMap, HashSet};
+use std::io::{self, Write};
+
+use ppt_tables::Processes;
+
+use crate::event::{Kind, Rows, Trace, What};
+use crate::lanes::Lanes;
+use crate::threads::{Threads, Who, title};
+use crate::values::{Value, hex};
+
+/// What a script knows exactly; larger numbers are text.
+const EXACT: u64 = 1 << 53;
+/// Numbers that stand for threads and processes that have none of their own.
+const OWN: u64 = 1 << 32;
+
+/// A trace for Chrome.
+#[derive(Debug)]
+pub struct Chrome<W> {
+    out: W,
+    kinds: Vec<Written>,
+    threads: Threads,
+    lanes: Vec<Lanes>,
+    /// When the trace begins.
+    origin: Option<i64>,
+    described: HashSet<(u64, Option<u64>)>,
+    /// Of what is told at the same time as another of its thread, and of threads without a number.
+    own: HashMap<(usize, usize), u64>,
+    some: bool,
+}
+
+#[derive(Debug)]
+struct Written {
+    kind: Kind,
+    label: String,
+    named_by: Option<usize>,
+    flow: Option<usize>,
+    counters: Vec<usize>,
+}
+
+impl<W: Write> Chrome<W> {
+    /// A trace of events of `kinds`.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn new(mut out: W, kinds: &[Kind], processes: Processes) -> io::Result<Self> {
+        let written = |kind: &Kind| Written {
+            label: kind.label(),
+            named_by: kind.marked(|it| it.name),
+            flow: kind.marked(|it| it.flow),
+            counters: kind.counters(),
+            kind: kind.clone(),
+        };
+        out.write_all(b"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[")?;
+        Ok(Chrome {
+            out,
+            kinds: kinds.iter().map(written).collect(),
+            threads: Threads::new(processes),
+            lanes: Vec::new(),
+            origin: None,
+            described: HashSet::new(),
+            own: HashMap::new(),
+            some: false,
+        })
+    }
+
+    fn next(&mut self) -> io::Result<()> {
+        let between: &[u8] = if std::mem::replace(&mut self.some, true) { b",\n" } else { b"\n" };
+        self.out.write_all(between)
+    }
+
+    /// Names a process, or a thread of it, once.
+    fn describe(&mut self, pid: u64, tid: Option<u64>, name: &str) -> io::Result<()> {
+        if !self.described.insert((pid, tid)) {
+            return Ok(());
+        }
+        self.next()?;
+        let what = if tid.is_some() { "thread_name" } else { "process_name" };
+        write!(
+            self.out,
+            "{{\"ph\":\"M\",\"name\":\"{what}\",\"pid\":{pid},\"tid\":{}",
+            tid.unwrap_or(0)
+        )?;
+        self.out.write_all(b",\"args\":{\"name\":")?;
+        text(&mut self.out, name)?;
+        self.out.write_all(b"}}")
+    }
+
+    /// The numbers of a thread's lane, which are named first.
+    fn lane(&mut self, thread: usize, lane: usize) -> io::Result<(u64, u64)> {
+        let (process, who) = self.threads.get(thread);
+        let is_first = self.threads.is_first_of_its_pid(process);
+        let of = self.threads.process(process);
+        let (who, name) = (who.clone(), title(of, is_first));
+        let pid = if is_first { of.pid.into() } else { OWN.saturating_add(process as u64) };
+        self.describe(pid, None, &name)?;
+        let label = match lane {
+            0 => who.label(),
+            lane => format!("{}, at the same time ({lane})", who.label()),
+        };
+        let next = OWN + self.own.len() as u64;
+        let tid = match (&who, lane) {
+            (Who::Tid(tid), 0) if *tid >= 0 => *tid as u64,
+            _ => *self.own.entry((thread, lane)).or_insert(next),
+        };
+        self.describe(pid, Some(tid), &label)?;
+        Ok((pid, tid))
+    }
+
+    fn since(&mut self, time: i64) -> (i64, i64) {
+        let since = time.saturating_sub(*self.origin.get_or_insert(time)).max(0);
+        (since / 1000, since % 1000)
+    }
+
+    /// Begins an event: its phase, name, place and time.
+    fn event_at(
+        &mut self,
+        phase: char,
+        name: &str,
+        category: &str,
+        (pid, tid): (u64, u64),
+        time: i64,
+    ) -> io::Result<()> {
+        let (us, ns) = self.since(time);
+        self.next()?;
+        write!(self.out, "{{\"ph\":\"{phase}\",\"pid\":{pid},\"tid\":{tid},\"ts\":{us}.{ns:03}")?;
+        self.out.write_all(b",\"name\":")?;
+        text(&mut self.out, name)?;
+        self.out.write_all(b",\"cat\":")?;
+        text(&mut self.out, category)
+    }
+
+    fn args<'a>(
+        &mut self,
+        all: impl Iterator<Item = (&'a str, Option<Value<'a>>)>,
+    ) -> io::Result<()> {
+        self.out.write_all(b",\"args\":{")?;
+        let mut between: &[u8] = b"";
+        for (name, value) in all {
+            let Some(value) = value else { continue };
+            self.out.write_all(between)?;
+            between = b",";
+            text(&mut self.out, name)?;
+            self.out.write_all(b":")?;
+            put(&mut self.out, value)?;
+        }
+        self.out.write_all(b"}}")
+    }
+
+    fn counters(&mut self, number: usize, rows: &Rows, row: usize) -> io::Result<()> {
+        if !rows.first(row) {
+            return Ok(());
+        }
+        for field in self.kinds[number].counters.clone() {
+            let Some(value) = rows.fields.get(field).and_then(|it| it.get(row)) else { continue };
+            let thread = self.threads.of(number, rows, row);
+            let place = self.lane(thread, 0)?;
+            let kind = &self.kinds[number].kind;
+            let name = format!("{}.{}", kind.frame, kind.fields[field].name());
+            let (unit, buffer) = (kind.fields[field].metadata().get("unit"), kind.buffer.clone());
+            let unit = unit.cloned().unwrap_or_else(|| "value".to_owned());
+            // Curves are told apart by process, name and id.
+            self.event_at('C', &name, &buffer, place, rows.end(row))?;
+            write!(self.out, ",\"id\":{}", place.1)?;
+            let value = match value {
+                Value::Int(value) => Value::Float(value as f64),
+                Value::Uint(value) => Value::Float(value as f64),
+                other => other,
+            };
+            self.args(std::iter::once((unit.as_str(), Some(value))))?;
+        }
+        Ok(())
+    }
+}
+
+impl<W: Write> Trace for Chrome<W> {
+    fn next_batch(&mut self, kind: usize) {
+        self.threads.next_batch(kind);
+    }
+
+    fn event(&mut self, number: usize, rows: &Rows, row: usize) -> io::Result<()> {
+        let thread = self.threads.of(number, rows, row);
+        if self.lanes.len() <= thread {
+            self.lanes.resize_with(thread + 1, Lanes::default);
+        }
+        let (begin, end) = (rows.begin(row), rows.end(row));
+        let lane = match rows.dur(row) {
+            None => None,
+            Some(_) => self.lanes[thread].place(begin, end, |_, _| Ok::<_, io::Error>(()))?,
+        };
+        let place = self.lane(thread, lane.unwrap_or(0))?;
+        let of = &self.kinds[number];
+        let is_missing = of.kind.what == What::Missing;
+        let value = |field: Option<usize>| rows.fields.get(field?)?.get(row);
+        let name = match value(of.named_by) {
+            _ if is_missing => rows.missing_in_words(row),
+            Some(Value::Word(name) | Value::Text(name)) if !name.is_empty() => name.to_owned(),
+            _ => of.label.clone(),
+        };
+        let flow = match value(of.flow) {
+            Some(Value::Int(flow)) => Some(flow as u64),
+            Some(Value::Uint(flow)) => Some(flow),
+            _ => None,
+        };
+        let category = rows.buffer.get(row).unwrap_or("").to_owned();
+        let names: Vec<String> = of.kind.fields.iter().map(|it| it.name().clone()).collect();
+        let seqno = of.kind.seqno.clone();
+        match lane {
+            Some(_) => {
+                self.event_at('X', &name, &category, place, begin)?;
+                let dur = end - begin;
+                write!(self.out, ",\"dur\":{}.{:03}", dur / 1000, dur % 1000)?;
+                if let Some(flow) = flow.filter(|&it| it != 0) {
+                    write!(
+                        self.out,
+                        ",\"bind_id\":\"0x{flow:x}\",\"flow_in\":true,\"flow_out\":true"
+                    )?;
+                }
+            }
+            None => {
+                self.event_at('i', &name, &category, place, begin)?;
+                self.out.write_all(b",\"s\":\"t\"")?;
+            }
+        }
+        let identity = [
+            ("segment", rows.segment.get(row).map(Value::Word)),
+            ("ring", rows.ring(row).map(|it| Value::Int(it.into()))),
+            (seqno.as_str(), rows.seqno(row).map(Value::Int)),
+        ];
+        let fields = names.iter().map(String::as_str);
+        let fields = fields.zip(rows.fields.iter().map(|it| it.get(row)));
+        // A field that has a name twice would hide the other.
+        let identity = identity.into_iter().filter(|it| !names.iter().any(|name| name == it.0));
+        self.args(identity.chain(fields))?;
+        self.counters(number, rows, row)
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        let origin = self.origin.unwrap_or(0);
+        write!(
+            self.out,
+            "\n],\"otherData\":{{\"origin_ns_since_the_epoch\":\"{origin}\",\"written_by\":\"ppt\"}}}}\n"
+        )?;
+        self.out.flush()
+    }
+}
+
+fn text(out: &mut impl Write, text: &str) -> io::Result<()> {
+    Ok(serde_json::to_writer(out, text)?)
+}
+
+fn put(out: &mut impl Write, value: Value<'_>) -> io::Result<()> {
+    match value {
+        Value::Int(value) if value.unsigned_abs() < EXACT => write!(out, "{value}"),
+        Value::Int(value) => write!(out, "\"{value}\""),
+        Value::Uint(value) if value < EXACT => write!(out, "{value}"),
+        Value::Uint(value) => write!(out, "\"{value}\""),
+        Value::Float(value) if value.is_finite() => Ok(serde_json::to_writer(out, &value)?),
+        Value::Float(value) => write!(out, "\"{value}\""),
+        Value::Bool(value) => write!(out, "{value}"),
+        Value::Word(it) | Value::Text(it) => text(out, it),
+        Value::Bytes(bytes) => text(out, &hex(bytes)),
+    }
+}

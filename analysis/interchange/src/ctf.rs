@@ -1,0 +1,428 @@
+//! The Common Trace Format, version 1.8: a folder with a description and a stream for each ring.
+//!
+//! Everything is aligned to bytes and in the order of x86. A stream's times never go back, because rows
+//! come by their time. A packet ends where frames are missing, and the next one counts them.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use arrow_schema::DataType;
+
+use crate::event::{Kind, Rows, Trace, What};
+use crate::values::Value;
+
+/// Bytes of a packet, about.
+const PACKET: usize = 1 << 18;
+/// Bytes of unwritten packets together.
+const WAITING: usize = 64 << 20;
+/// What a packet begins with.
+const MAGIC: u32 = 0xC1FC_1FC1;
+
+/// A trace in a folder.
+#[derive(Debug)]
+pub struct Ctf {
+    folder: PathBuf,
+    kinds: Vec<Written>,
+    streams: Vec<Stream>,
+    numbers: HashMap<Ring, usize>,
+    /// Bytes that wait in streams.
+    waiting: usize,
+    /// By kind: of its batch, by the keys of the words there.
+    batches: Vec<HashMap<Keys, usize>>,
+}
+
+/// Capture, buffer, segment, ring; what has no ring belongs to a process.
+type Ring = (String, String, Option<String>, Option<i32>, Option<i32>);
+type Keys = (Option<i32>, Option<i32>, Option<i32>, Option<i32>, Option<i32>);
+
+#[derive(Debug)]
+struct Written {
+    kind: Kind,
+    fields: Vec<Layout>,
+}
+
+/// How a field is layout.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Layout {
+    Int { bytes: usize, signed: bool },
+    Single,
+    Double,
+    Text,
+    Bytes(usize),
+}
+
+/// A stream of packets.
+#[derive(Debug)]
+struct Stream {
+    path: PathBuf,
+    /// What is said of it in each packet.
+    said: Vec<u8>,
+    events: Vec<u8>,
+    first: u64,
+    last: u64,
+    packets: u64,
+    discarded: u64,
+}
+
+impl Ctf {
+    /// A trace of events of `kinds` in an empty folder.
+    ///
+    /// # Errors
+    /// A field has a type that no trace has.
+    pub fn new(folder: &Path, kinds: &[Kind]) -> io::Result<Self> {
+        let written = |kind: &Kind| {
+            let fields = kind.fields.iter().map(|it| layout(it.data_type()));
+            Ok(Written { kind: kind.clone(), fields: fields.collect::<io::Result<_>>()? })
+        };
+        Ok(Ctf {
+            folder: folder.to_owned(),
+            kinds: kinds.iter().map(written).collect::<io::Result<_>>()?,
+            streams: Vec::new(),
+            numbers: HashMap::new(),
+            waiting: 0,
+            batches: kinds.iter().map(|_| HashMap::new()).collect(),
+        })
+    }
+
+    fn stream(&mut self, kind: usize, rows: &Rows, row: usize) -> usize {
+        let key = (
+            rows.capture.key(row),
+            rows.buffer.key(row),
+            rows.segment.key(row),
+            rows.ring(row),
+            rows.pid(row),
+        );
+        if let Some(&known) = self.batches[kind].get(&key) {
+            return known;
+        }
+        let word = |word: Option<&str>| word.unwrap_or("").to_owned();
+        let ring = (
+            word(rows.capture.get(row)),
+            word(rows.buffer.get(row)),
+            rows.segment.get(row).map(str::to_owned),
+            rows.ring(row),
+            rows.pid(row),
+        );
+        let number = match self.numbers.get(&ring) {
+            Some(&number) => number,
+            None => {
+                let number = self.streams.len();
+                let mut said = Vec::new();
+                for text in [Some(&*ring.0), Some(&*ring.1), ring.2.as_deref(), rows.host.get(row)]
+                {
+                    put_text(&mut said, text.unwrap_or(""));
+                }
+                said.extend(ring.3.unwrap_or(-1).to_le_bytes());
+                said.extend(ring.4.unwrap_or(-1).to_le_bytes());
+                let path = self.folder.join(format!("stream-{number}"));
+                self.streams.push(Stream {
+                    path,
+                    said,
+                    events: Vec::new(),
+                    first: 0,
+                    last: 0,
+                    packets: 0,
+                    discarded: 0,
+                });
+                self.numbers.insert(ring, number);
+                number
+            }
+        };
+        self.batches[kind].insert(key, number);
+        number
+    }
+
+    fn flush(&mut self, stream: usize) -> io::Result<()> {
+        let stream = &mut self.streams[stream];
+        self.waiting -= stream.events.len();
+        stream.flush()
+    }
+
+    /// What the folder says of itself.
+    fn metadata(&self) -> String {
+        let mut out = String::from(HEAD);
+        for (id, Written { kind, fields }) in self.kinds.iter().enumerate() {
+            let name = match kind.what {
+                What::Frames if !kind.buffer.is_empty() => {
+                    format!("{}:{}", kind.buffer, kind.label())
+                }
+                _ => kind.label(),
+            };
+            let _ = write!(out, "\nevent {{\n\tname = ");
+            quote(&mut out, &name);
+            let _ = writeln!(out, ";\n\tid = {id};\n\tstream_id = 0;\n\tfields := struct {{");
+            let _ = writeln!(out, "\t\tint64_t _{};", kind.seqno);
+            for (field, layout) in kind.fields.iter().zip(fields) {
+                let name = field.name();
+                let _ = match layout {
+                    Layout::Int { bytes, signed } => {
+                        let sign = if *signed { "" } else { "u" };
+                        writeln!(out, "\t\t{sign}int{}_t _{name};", bytes * 8)
+                    }
+                    Layout::Single => writeln!(out, "\t\tfloat _{name};"),
+                    Layout::Double => writeln!(out, "\t\tdouble _{name};"),
+                    Layout::Text => writeln!(out, "\t\tstring _{name};"),
+                    Layout::Bytes(bytes) => writeln!(out, "\t\thex_t _{name}[{bytes}];"),
+                };
+            }
+            let null = null_name(kind);
+            let _ = writeln!(out, "\t\tstring _{null};\n\t}};\n}};");
+        }
+        out
+    }
+}
+
+impl Trace for Ctf {
+    fn next_batch(&mut self, kind: usize) {
+        self.batches[kind].clear();
+    }
+
+    fn event(&mut self, number: usize, rows: &Rows, row: usize) -> io::Result<()> {
+        let at = self.stream(number, rows, row);
+        let time = rows.begin(row) as u64;
+        if self.kinds[number].kind.what == What::Missing {
+            self.flush(at)?;
+            let (count, cause) = rows.missing(row);
+            if cause != "unattended" {
+                let stream = &mut self.streams[at];
+                if stream.packets == 0 {
+                    // Readers count from one packet to the next.
+                    (stream.first, stream.last) = (time, time);
+                    stream.packet()?;
+                }
+                stream.discarded = stream.discarded.saturating_add(count.max(0) as u64);
+            }
+        }
+        let stream = &mut self.streams[at];
+        let before = stream.events.len();
+        if stream.events.is_empty() {
+            stream.first = time;
+        }
+        stream.last = time;
+        let out = &mut stream.events;
+        out.extend((number as u32).to_le_bytes());
+        out.extend(time.to_le_bytes());
+        out.extend(rows.tid(row).unwrap_or(-1).to_le_bytes());
+        out.extend(rows.seqno(row).unwrap_or(-1).to_le_bytes());
+        let Written { kind, fields } = &self.kinds[number];
+        let mut nulls = String::new();
+        for ((column, layout), field) in rows.fields.iter().zip(fields).zip(&kind.fields) {
+            let value = column.get(row);
+            if matches!(value, None | Some(Value::Text("") | Value::Word(""))) {
+                nulls.push_str(if nulls.is_empty() { "" } else { " " });
+                nulls.push_str(field.name());
+            }
+            layout.put(value, out);
+        }
+        put_text(out, if nulls.is_empty() { NOTHING } else { &nulls });
+        let full = out.len() >= PACKET;
+        self.waiting += out.len() - before;
+        if full {
+            self.flush(at)?;
+        }
+        if self.waiting >= WAITING {
+            for stream in 0..self.streams.len() {
+                self.flush(stream)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        for stream in 0..self.streams.len() {
+            self.flush(stream)?;
+        }
+        let mut file = File::create_new(self.folder.join("metadata"))?;
+        file.write_all(self.metadata().as_bytes())
+    }
+}
+
+impl Stream {
+    fn flush(&mut self) -> io::Result<()> {
+        if self.events.is_empty() { Ok(()) } else { self.packet() }
+    }
+
+    /// Writes what waits as a packet.
+    fn packet(&mut self) -> io::Result<()> {
+        let fixed = 4 + 4 + 6 * 8;
+        let bits = (fixed + self.said.len() + self.events.len()) as u64 * 8;
+        let mut head = Vec::with_capacity(fixed + self.said.len());
+        head.extend(MAGIC.to_le_bytes());
+        head.extend(0u32.to_le_bytes());
+        for word in [self.first, self.last, bits, bits, self.packets, self.discarded] {
+            head.extend(word.to_le_bytes());
+        }
+        head.extend(&self.said);
+        // Not kept open: there may be more rings than a process may have files.
+        let file = match self.packets {
+            0 => File::create_new(&self.path),
+            _ => File::options().append(true).open(&self.path),
+        };
+        let mut file = file?;
+        file.write_all(&head)?;
+        file.write_all(&self.events)?;
+        self.events.clear();
+        self.packets += 1;
+        Ok(())
+    }
+}
+
+fn layout(ty: &DataType) -> io::Result<Layout> {
+    let int = |bytes, signed| Layout::Int { bytes, signed };
+    Ok(match ty {
+        DataType::Int8 => int(1, true),
+        DataType::Int16 => int(2, true),
+        DataType::Int32 => int(4, true),
+        DataType::Int64 | DataType::Timestamp(..) => int(8, true),
+        DataType::UInt8 | DataType::Boolean => int(1, false),
+        DataType::UInt16 => int(2, false),
+        DataType::UInt32 => int(4, false),
+        DataType::UInt64 => int(8, false),
+        DataType::Float32 => Layout::Single,
+        DataType::Float64 => Layout::Double,
+        DataType::Dictionary(..) | DataType::Utf8 => Layout::Text,
+        DataType::FixedSizeBinary(bytes) => Layout::Bytes(*bytes as usize),
+        other => return Err(crate::values::unexpected(other)),
+    })
+}
+
+impl Layout {
+    /// Appends a value; what is NULL is 0 or empty.
+    fn put(self, value: Option<Value<'_>>, out: &mut Vec<u8>) {
+        match self {
+            Layout::Int { bytes, .. } => {
+                let word = match value {
+                    Some(Value::Int(value)) => value as u64,
+                    Some(Value::Uint(value)) => value,
+                    Some(Value::Bool(value)) => value.into(),
+                    _ => 0,
+                };
+                out.extend(&word.to_le_bytes()[..bytes]);
+            }
+            Layout::Single | Layout::Double => {
+                let value = if let Some(Value::Float(value)) = value { value } else { 0.0 };
+                match self {
+                    Layout::Single => out.extend((value as f32).to_le_bytes()),
+                    _ => out.extend(value.to_le_bytes()),
+                }
+            }
+            Layout::Text => match value {
+                Some(Value::Word(text) | Value::Text(text)) => put_text(out, text),
+                _ => put_text(out, ""),
+            },
+            Layout::Bytes(len) => {
+                let end = out.len() + len;
+                if let Some(Value::Bytes(bytes)) = value {
+                    out.extend(bytes);
+                }
+                out.resize(end, 0);
+            }
+        }
+    }
+}
+
+/// Text ends with 0; one that is in it is replaced.
+fn put_text(out: &mut Vec<u8>, text: &str) {
+    match text.contains('\0') {
+        false => out.extend(text.as_bytes()),
+        true => out.extend(text.replace('\0', "\u{fffd}").as_bytes()),
+    }
+    out.push(0);
+}
+
+/// What stands where no field is empty. Babeltrace 2.0 shows an older text where one is empty.
+const NOTHING: &str = "-";
+
+/// The field that names fields without a value, and empty texts.
+fn null_name(kind: &Kind) -> String {
+    let mut name = "null".to_owned();
+    while kind.fields.iter().any(|it| *it.name() == name) || kind.seqno == name {
+        name.insert_str(0, "ppt_");
+    }
+    name
+}
+
+/// Text in the description.
+fn quote(out: &mut String, text: &str) {
+    out.push('"');
+    for char in text.chars() {
+        match char {
+            '"' | '\\' => out.extend(['\\', char]),
+            char if char.is_control() => out.push('\u{fffd}'),
+            char => out.push(char),
+        }
+    }
+    out.push('"');
+}
+
+/// What is the same in all traces. Readers take away the `_` before the name of a field, which keeps
+/// names from being keywords.
+const HEAD: &str = "/* CTF 1.8 */
+
+typealias integer { size = 8; align = 8; signed = true; } := int8_t;
+typealias integer { size = 16; align = 8; signed = true; } := int16_t;
+typealias integer { size = 32; align = 8; signed = true; } := int32_t;
+typealias integer { size = 64; align = 8; signed = true; } := int64_t;
+typealias integer { size = 8; align = 8; signed = false; } := uint8_t;
+typealias integer { size = 16; align = 8; signed = false; } := uint16_t;
+typealias integer { size = 32; align = 8; signed = false; } := uint32_t;
+typealias integer { size = 64; align = 8; signed = false; } := uint64_t;
+typealias integer { size = 8; align = 8; signed = false; base = 16; } := hex_t;
+typealias floating_point { exp_dig = 8; mant_dig = 24; align = 8; } := float;
+typealias floating_point { exp_dig = 11; mant_dig = 53; align = 8; } := double;
+
+trace {
+\tmajor = 1;
+\tminor = 8;
+\tbyte_order = le;
+\tpacket.header := struct {
+\t\tuint32_t magic;
+\t\tuint32_t stream_id;
+\t};
+};
+
+env {
+\ttracer_name = \"ppt\";
+};
+
+clock {
+\tname = \"realtime\";
+\tdescription = \"CLOCK_REALTIME, ns since the epoch\";
+\tfreq = 1000000000;
+\toffset_s = 0;
+\toffset = 0;
+\tabsolute = TRUE;
+};
+
+typealias integer {
+\tsize = 64; align = 8; signed = false; map = clock.realtime.value;
+} := time_ns_t;
+
+stream {
+\tid = 0;
+\tpacket.context := struct {
+\t\ttime_ns_t timestamp_begin;
+\t\ttime_ns_t timestamp_end;
+\t\tuint64_t content_size;
+\t\tuint64_t packet_size;
+\t\tuint64_t packet_seq_num;
+\t\tuint64_t events_discarded;
+\t\tstring _capture;
+\t\tstring _buffer;
+\t\tstring _segment;
+\t\tstring _host;
+\t\tint32_t _ring;
+\t\tint32_t _pid;
+\t};
+\tevent.header := struct {
+\t\tuint32_t id;
+\t\ttime_ns_t timestamp;
+\t};
+\tevent.context := struct {
+\t\tint32_t _tid;
+\t};
+};
+";

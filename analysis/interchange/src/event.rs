@@ -1,0 +1,250 @@
+//! What a trace is made of.
+
+use std::io;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int32Type, Int64Type};
+use arrow_array::{Array, BooleanArray, PrimitiveArray, RecordBatch};
+use arrow_schema::Field;
+
+use crate::values::{Column, Value, Words, unexpected};
+
+/// The columns that the rows of every kind begin with; fields follow.
+///
+/// `begin` (INT64, ns since the epoch) is there in every row, and rows ascend by it. `dur` (INT64, ns)
+/// is NULL where there is no interval. `placed` says whether the time is the row's own, `first` whether
+/// the frame was in no row of another kind.
+pub const COLUMNS: [&str; 12] = [
+    "begin", "dur", "placed", "first", "capture", "buffer", "segment", "ring", "seqno", "host",
+    "pid", "tid",
+];
+
+/// What the rows of a kind are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum What {
+    /// Frames, or one interval of each.
+    Frames,
+    /// Frames whose kind their schema does not have.
+    Unknown,
+    /// Frames that are missing: the fields are `count`, `cause` and, in ns since the epoch, `until`.
+    Missing,
+}
+
+/// What the frame file says of a field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Marks {
+    /// `@name`: it names events.
+    pub name: bool,
+    /// `@flow`: events of one value belong together.
+    pub flow: bool,
+    /// `@counter`: its values are a curve.
+    pub counter: bool,
+}
+
+impl Marks {
+    /// Those in the metadata of a field.
+    pub fn of(field: &Field) -> Marks {
+        let said = field.metadata().get("attributes");
+        let has = |name| said.is_some_and(|it| it.split(' ').any(|it| it == name));
+        Marks { name: has("name"), flow: has("flow"), counter: has("counter") }
+    }
+}
+
+/// Events that have the same fields.
+#[derive(Debug, Clone)]
+pub struct Kind {
+    /// What they are.
+    pub what: What,
+    /// The buffer of all of them; empty: of several.
+    pub buffer: String,
+    /// The frame's name.
+    pub frame: String,
+    /// The interval whose beginning and length rows have.
+    pub interval: Option<String>,
+    /// The columns behind [`COLUMNS`].
+    pub fields: Vec<Field>,
+    /// What the number of a frame is called, where a field may have the name `seqno`.
+    pub seqno: String,
+}
+
+impl Kind {
+    /// What its events are called.
+    pub(crate) fn label(&self) -> String {
+        match (&self.interval, self.what) {
+            (Some(interval), _) => format!("{}.{interval}", self.frame),
+            (None, What::Frames) => self.frame.clone(),
+            (None, What::Unknown) => "unknown frame".to_owned(),
+            (None, What::Missing) => "missing frames".to_owned(),
+        }
+    }
+
+    /// The place of the first field with that mark.
+    pub(crate) fn marked(&self, mark: impl Fn(Marks) -> bool) -> Option<usize> {
+        self.fields.iter().position(|it| mark(Marks::of(it)))
+    }
+
+    /// The places of counters.
+    pub(crate) fn counters(&self) -> Vec<usize> {
+        let is_one = |it: &usize| {
+            Marks::of(&self.fields[*it]).counter && self.fields[*it].data_type().is_numeric()
+        };
+        (0..self.fields.len()).filter(is_one).collect()
+    }
+}
+
+/// Rows of one kind.
+#[derive(Debug, Clone)]
+pub struct Rows {
+    begin: PrimitiveArray<Int64Type>,
+    dur: PrimitiveArray<Int64Type>,
+    placed: BooleanArray,
+    first: BooleanArray,
+    pub(crate) capture: Words,
+    pub(crate) buffer: Words,
+    pub(crate) segment: Words,
+    ring: PrimitiveArray<Int32Type>,
+    seqno: PrimitiveArray<Int64Type>,
+    pub(crate) host: Words,
+    pid: PrimitiveArray<Int32Type>,
+    tid: PrimitiveArray<Int32Type>,
+    pub(crate) fields: Vec<Column>,
+}
+
+impl Rows {
+    /// The rows of a batch whose columns are [`COLUMNS`] and fields.
+    ///
+    /// # Errors
+    /// They are not.
+    pub fn of(batch: &RecordBatch) -> io::Result<Rows> {
+        let columns = batch.columns();
+        if columns.len() < COLUMNS.len() {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "columns are missing"));
+        }
+        let long = |at: usize| {
+            let column = columns[at].as_primitive_opt::<Int64Type>();
+            column.cloned().ok_or_else(|| unexpected(columns[at].data_type()))
+        };
+        let int = |at: usize| {
+            let column = columns[at].as_primitive_opt::<Int32Type>();
+            column.cloned().ok_or_else(|| unexpected(columns[at].data_type()))
+        };
+        let bool = |at: usize| {
+            let column = columns[at].as_boolean_opt();
+            column.cloned().ok_or_else(|| unexpected(columns[at].data_type()))
+        };
+        let words = |at: usize| Words::of(&columns[at]);
+        Ok(Rows {
+            begin: long(0)?,
+            dur: long(1)?,
+            placed: bool(2)?,
+            first: bool(3)?,
+            capture: words(4)?,
+            buffer: words(5)?,
+            segment: words(6)?,
+            ring: int(7)?,
+            seqno: long(8)?,
+            host: words(9)?,
+            pid: int(10)?,
+            tid: int(11)?,
+            fields: columns[COLUMNS.len()..].iter().map(Column::of).collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// How many.
+    pub fn len(&self) -> usize {
+        self.begin.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.begin.is_empty()
+    }
+
+    /// When a row begins, ns since the epoch. No format has times before.
+    pub fn begin(&self, row: usize) -> i64 {
+        if self.begin.is_valid(row) { self.begin.value(row).max(0) } else { 0 }
+    }
+
+    /// How long it is.
+    pub fn dur(&self, row: usize) -> Option<i64> {
+        let dur = self.dur.is_valid(row).then(|| self.dur.value(row));
+        dur.filter(|&dur| dur >= 0)
+    }
+
+    /// Whether its time is its own.
+    pub fn placed(&self, row: usize) -> bool {
+        self.placed.is_valid(row) && self.placed.value(row)
+    }
+
+    pub(crate) fn end(&self, row: usize) -> i64 {
+        self.begin(row).saturating_add(self.dur(row).unwrap_or(0))
+    }
+
+    pub(crate) fn first(&self, row: usize) -> bool {
+        self.first.is_valid(row) && self.first.value(row)
+    }
+
+    pub(crate) fn ring(&self, row: usize) -> Option<i32> {
+        self.ring.is_valid(row).then(|| self.ring.value(row))
+    }
+
+    pub(crate) fn seqno(&self, row: usize) -> Option<i64> {
+        self.seqno.is_valid(row).then(|| self.seqno.value(row))
+    }
+
+    pub(crate) fn pid(&self, row: usize) -> Option<i32> {
+        self.pid.is_valid(row).then(|| self.pid.value(row))
+    }
+
+    pub(crate) fn tid(&self, row: usize) -> Option<i32> {
+        self.tid.is_valid(row).then(|| self.tid.value(row))
+    }
+
+    /// What is missing: how many frames, and why.
+    pub(crate) fn missing(&self, row: usize) -> (i64, &str) {
+        let count = match self.fields.first().and_then(|it| it.get(row)) {
+            Some(Value::Int(count)) => count,
+            _ => 0,
+        };
+        let cause = match self.fields.get(1).and_then(|it| it.get(row)) {
+            Some(Value::Word(cause) | Value::Text(cause)) => cause,
+            _ => "",
+        };
+        (count, cause)
+    }
+
+    /// The same, in words. Nobody was there to read what is unattended: that is no loss.
+    pub(crate) fn missing_in_words(&self, row: usize) -> String {
+        match self.missing(row) {
+            (count, "unattended") => format!("{count} unattended"),
+            (count, cause) => format!("lost {count} ({cause})"),
+        }
+    }
+}
+
+/// What two clocks said at one moment, ns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reading {
+    /// CLOCK_MONOTONIC.
+    pub monotonic: u64,
+    /// CLOCK_REALTIME.
+    pub realtime: u64,
+}
+
+/// A trace that is being written.
+pub trait Trace {
+    /// Says that other [`Rows`] of that kind follow, or the first.
+    fn next_batch(&mut self, kind: usize);
+
+    /// Takes in a row of the kind of that number.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    fn event(&mut self, kind: usize, rows: &Rows, row: usize) -> io::Result<()>;
+
+    /// Writes what is left.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    fn finish(&mut self) -> io::Result<()>;
+}

@@ -1,0 +1,22 @@
+//! Captures for other people's trace viewers: Perfetto, CTF, Chrome's JSON.
+//!
+//! A [`Trace`] takes events, each a row of a [`Kind`], in the order of their beginnings (the longest of
+//! those that begin together first), and writes them as they come: what it keeps is what is open, not
+//! what was. Where the rows come from, and who sorts them, is the caller's affair.
+//!
+//! All text may be a target's. Each format says how text is put into it; nothing else is done to it.
+
+#![forbid(unsafe_code)]
+
+mod chrome;
+mod ctf;
+mod event;
+mod lanes;
+mod perfetto;
+mod threads;
+mod values;
+
+pub use chrome::Chrome;
+pub use ctf::Ctf;
+pub use event::{COLUMNS, Kind, Marks, Reading, Rows, Trace, What};
+pub use perfetto::Perfetto;

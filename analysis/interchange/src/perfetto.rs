@@ -1,0 +1,511 @@
+//! Perfetto's trace format: packets, each with its length before it.
+//!
+//! Times are CLOCK_REALTIME. Processes and threads are tracks; slices of a thread that overlap without
+//! nesting are on tracks below it. A slice ends on its track before the next one begins there, so that
+//! readers, which sort by time and keep the order of equal times, nest as is meant here.
+
+mod message;
+
+use std::collections::HashMap;
+use std::io::{self, Write};
+
+use crate::event::{Kind, Reading, Rows, Trace, What};
+use crate::lanes::Lanes;
+use crate::threads::{Threads, Who, title};
+use crate::values::{Value, hex};
+use message::{
+    COUNTER, Clock, ClockSnapshot, CounterDescriptor, DebugAnnotation, INSTANT, Interned,
+    InternedData, MONOTONIC, NEEDS_STATE, Named, ProcessDescriptor, REALTIME, SLICE_BEGIN,
+    SLICE_END, STATE_CLEARED, ThreadDescriptor, TracePacket, TracePacketDefaults, TrackDescriptor,
+    TrackEvent,
+};
+use ppt_tables::Processes;
+
+/// The sequence of frames, and that of what is missing: a reader forgets what was interned in a
+/// sequence from which packets were dropped.
+const FRAMES: u32 = 1;
+const MISSING: u32 = 2;
+
+/// Words that are interned; others are written where they stand.
+const WORDS: usize = 4096;
+
+/// Names of annotations of every event; those of fields follow.
+const IDENTITY: [&str; 3] = ["segment", "ring", "seqno"];
+
+/// A trace for Perfetto.
+#[derive(Debug)]
+pub struct Perfetto<W> {
+    out: W,
+    kinds: Vec<Written>,
+    threads: Threads,
+    lanes: Vec<Lanes>,
+    tracks: Tracks,
+    words: HashMap<String, u64>,
+    packet: Vec<u8>,
+}
+
+/// A kind, as packets refer to it.
+#[derive(Debug)]
+struct Written {
+    kind: Kind,
+    category: Option<u64>,
+    name: u64,
+    /// Of the number and the fields.
+    annotations: Vec<u64>,
+    named_by: Option<usize>,
+    flow: Option<usize>,
+    counters: Vec<usize>,
+}
+
+/// The numbers of tracks.
+#[derive(Debug, Default)]
+struct Tracks {
+    next: u64,
+    processes: HashMap<usize, u64>,
+    threads: HashMap<usize, u64>,
+    lanes: HashMap<(usize, usize), u64>,
+    counters: HashMap<(usize, String), u64>,
+}
+
+impl Tracks {
+    fn number(&mut self) -> u64 {
+        self.next += 1;
+        self.next
+    }
+}
+
+impl<W: Write> Perfetto<W> {
+    /// A trace of events of `kinds`. `readings` say how the monotonic clock went, where all are of one
+    /// boot of one host.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn new(
+        out: W,
+        kinds: &[Kind],
+        processes: Processes,
+        readings: &[Reading],
+    ) -> io::Result<Self> {
+        let mut names = Names::default();
+        let written = kinds.iter().map(|kind| names.of(kind)).collect();
+        let mut trace = Perfetto {
+            out,
+            kinds: written,
+            threads: Threads::new(processes),
+            lanes: Vec::new(),
+            tracks: Tracks::default(),
+            words: HashMap::new(),
+            packet: Vec::new(),
+        };
+        trace.begin(names, readings)?;
+        Ok(trace)
+    }
+
+    fn begin(&mut self, names: Names, readings: &[Reading]) -> io::Result<()> {
+        let clock = |id, ns| Clock { clock_id: Some(id), timestamp: Some(ns) };
+        let mut last = Reading { monotonic: 0, realtime: 0 };
+        // A clock that was set back says nothing.
+        let rising = readings.iter().filter(|it| {
+            let rises = it.monotonic > last.monotonic && it.realtime > last.realtime;
+            if rises {
+                last = **it;
+            }
+            rises
+        });
+        let mut snapshots: Vec<Vec<Clock>> = rising
+            .map(|it| vec![clock(REALTIME, it.realtime), clock(MONOTONIC, it.monotonic)])
+            .collect();
+        if snapshots.is_empty() {
+            snapshots.push(vec![clock(REALTIME, 1)]);
+        }
+        for clocks in snapshots {
+            self.write(&TracePacket {
+                trusted_packet_sequence_id: Some(FRAMES),
+                clock_snapshot: Some(ClockSnapshot { clocks, primary_trace_clock: Some(REALTIME) }),
+                ..TracePacket::default()
+            })?;
+        }
+        self.write(&TracePacket {
+            trusted_packet_sequence_id: Some(FRAMES),
+            sequence_flags: Some(STATE_CLEARED),
+            trace_packet_defaults: Some(TracePacketDefaults { timestamp_clock_id: Some(REALTIME) }),
+            interned_data: Some(names.interned()),
+            ..TracePacket::default()
+        })
+    }
+
+    fn write(&mut self, packet: &TracePacket) -> io::Result<()> {
+        write(&mut self.out, &mut self.packet, packet)
+    }
+
+    fn describe(&mut self, descriptor: TrackDescriptor) -> io::Result<u64> {
+        let uuid = self.tracks.number();
+        let descriptor = TrackDescriptor { uuid: Some(uuid), ..descriptor };
+        self.write(&TracePacket {
+            trusted_packet_sequence_id: Some(FRAMES),
+            track_descriptor: Some(descriptor),
+            ..TracePacket::default()
+        })?;
+        Ok(uuid)
+    }
+
+    /// The track of a thread, which is described first. Numbers name processes, so those of a process
+    /// whose number another one had are names.
+    fn thread(&mut self, thread: usize) -> io::Result<u64> {
+        if let Some(&track) = self.tracks.threads.get(&thread) {
+            return Ok(track);
+        }
+        let (process, who) = self.threads.get(thread);
+        let who = who.clone();
+        let is_first = self.threads.is_first_of_its_pid(process);
+        let pid = i32::try_from(self.threads.process(process).pid).ok().filter(|_| is_first);
+        let parent = match self.tracks.processes.get(&process) {
+            Some(&track) => track,
+            None => {
+                let name = title(self.threads.process(process), is_first);
+                let descriptor = match pid {
+                    Some(_) => TrackDescriptor {
+                        process: Some(ProcessDescriptor { pid, process_name: Some(name) }),
+                        ..TrackDescriptor::default()
+                    },
+                    None => TrackDescriptor { name: Some(name), ..TrackDescriptor::default() },
+                };
+                let track = self.describe(descriptor)?;
+                self.tracks.processes.insert(process, track);
+                track
+            }
+        };
+        let track = match (&who, pid) {
+            (Who::Process, _) => parent,
+            (Who::Tid(tid), Some(_)) => self.describe(TrackDescriptor {
+                parent_uuid: Some(parent),
+                thread: Some(ThreadDescriptor { pid, tid: Some((*tid).into()) }),
+                ..TrackDescriptor::default()
+            })?,
+            (who, _) => self.describe(TrackDescriptor {
+                parent_uuid: Some(parent),
+                name: Some(who.label()),
+                ..TrackDescriptor::default()
+            })?,
+        };
+        self.tracks.threads.insert(thread, track);
+        Ok(track)
+    }
+
+    /// The track of a lane: that of the thread, or one below it.
+    fn lane(&mut self, thread: usize, lane: usize) -> io::Result<u64> {
+        let parent = self.thread(thread)?;
+        if lane == 0 {
+            return Ok(parent);
+        }
+        if let Some(&track) = self.tracks.lanes.get(&(thread, lane)) {
+            return Ok(track);
+        }
+        let track = self.describe(TrackDescriptor {
+            parent_uuid: Some(parent),
+            name: Some("at the same time".to_owned()),
+            ..TrackDescriptor::default()
+        })?;
+        self.tracks.lanes.insert((thread, lane), track);
+        Ok(track)
+    }
+
+    fn counter(&mut self, thread: usize, kind: usize, field: usize) -> io::Result<u64> {
+        let kind = &self.kinds[kind].kind;
+        let name = format!("{}.{}", kind.frame, kind.fields[field].name());
+        let unit = kind.fields[field].metadata().get("unit").cloned();
+        if let Some(&track) = self.tracks.counters.get(&(thread, name.clone())) {
+            return Ok(track);
+        }
+        let parent = self.thread(thread)?;
+        let track = self.describe(TrackDescriptor {
+            parent_uuid: Some(parent),
+            name: Some(name.clone()),
+            counter: Some(CounterDescriptor { unit_name: unit }),
+            ..TrackDescriptor::default()
+        })?;
+        self.tracks.counters.insert((thread, name), track);
+        Ok(track)
+    }
+
+    /// What is missing: a packet by itself, which needs nothing that was interned.
+    fn missing(&mut self, number: usize, rows: &Rows, row: usize) -> io::Result<()> {
+        let thread = self.threads.of(number, rows, row);
+        let track = self.thread(thread)?;
+        let (count, cause) = rows.missing(row);
+        let note = |name: &str| DebugAnnotation {
+            name: Some(name.to_owned()),
+            ..DebugAnnotation::default()
+        };
+        let mut notes = vec![
+            DebugAnnotation { int_value: Some(count), ..note("count") },
+            DebugAnnotation { string_value: Some(cause.to_owned()), ..note("cause") },
+        ];
+        let word = |name, word: Option<&str>| {
+            word.map(|it| DebugAnnotation { string_value: Some(it.to_owned()), ..note(name) })
+        };
+        let number = |name, number: Option<i64>| {
+            number.map(|it| DebugAnnotation { int_value: Some(it), ..note(name) })
+        };
+        notes.extend(word("buffer", rows.buffer.get(row)));
+        notes.extend(word("segment", rows.segment.get(row)));
+        notes.extend(number("ring", rows.ring(row).map(Into::into)));
+        notes.extend(number("seqno", rows.seqno(row)));
+        if let Some(Value::Int(until)) = rows.fields.get(2).and_then(|it| it.get(row)) {
+            notes.push(DebugAnnotation { int_value: Some(until), ..note("until") });
+        }
+        self.write(&TracePacket {
+            timestamp: Some(rows.begin(row) as u64),
+            timestamp_clock_id: Some(REALTIME),
+            trusted_packet_sequence_id: Some(MISSING),
+            previous_packet_dropped: Some(cause != "unattended"),
+            track_event: Some(TrackEvent {
+                kind: Some(INSTANT),
+                track_uuid: Some(track),
+                name: Some(rows.missing_in_words(row)),
+                debug_annotations: notes,
+                ..TrackEvent::default()
+            }),
+            ..TracePacket::default()
+        })
+    }
+
+    /// The number of a word; the first time it goes into `interned`.
+    fn word(&mut self, word: &str, interned: &mut Vec<Interned>) -> Option<u64> {
+        if let Some(&known) = self.words.get(word) {
+            return Some(known);
+        }
+        if self.words.len() == WORDS {
+            return None;
+        }
+        let iid = self.words.len() as u64 + 1;
+        self.words.insert(word.to_owned(), iid);
+        interned.push(Interned { iid: Some(iid), str: Some(word.as_bytes().to_vec()) });
+        Some(iid)
+    }
+
+    fn annotation(
+        &mut self,
+        name: u64,
+        value: Value<'_>,
+        interned: &mut Vec<Interned>,
+    ) -> DebugAnnotation {
+        let note = DebugAnnotation { name_iid: Some(name), ..DebugAnnotation::default() };
+        match value {
+            Value::Int(int_value) => DebugAnnotation { int_value: Some(int_value), ..note },
+            Value::Uint(uint_value) => DebugAnnotation { uint_value: Some(uint_value), ..note },
+            Value::Float(float) => DebugAnnotation { double_value: Some(float), ..note },
+            Value::Bool(bool_value) => DebugAnnotation { bool_value: Some(bool_value), ..note },
+            Value::Word(word) => match self.word(word, interned) {
+                Some(iid) => DebugAnnotation { string_value_iid: Some(iid), ..note },
+                None => DebugAnnotation { string_value: Some(word.to_owned()), ..note },
+            },
+            Value::Text(text) => DebugAnnotation { string_value: Some(text.to_owned()), ..note },
+            Value::Bytes(bytes) => DebugAnnotation { string_value: Some(hex(bytes)), ..note },
+        }
+    }
+
+    fn annotations(
+        &mut self,
+        kind: usize,
+        rows: &Rows,
+        row: usize,
+    ) -> (Vec<DebugAnnotation>, Vec<Interned>) {
+        let names = self.kinds[kind].annotations.clone();
+        let mut interned = Vec::new();
+        let mut notes = Vec::with_capacity(names.len());
+        let identity = [
+            rows.segment.get(row).map(Value::Word),
+            rows.ring(row).map(|it| Value::Int(it.into())),
+            rows.seqno(row).map(Value::Int),
+        ];
+        let fields = rows.fields.iter().map(|it| it.get(row));
+        for (&name, value) in names.iter().zip(identity.into_iter().chain(fields)) {
+            if let Some(value) = value {
+                notes.push(self.annotation(name, value, &mut interned));
+            }
+        }
+        (notes, interned)
+    }
+
+    fn counters(&mut self, number: usize, rows: &Rows, row: usize) -> io::Result<()> {
+        if !rows.first(row) {
+            return Ok(());
+        }
+        for field in self.kinds[number].counters.clone() {
+            let event = match rows.fields.get(field).and_then(|it| it.get(row)) {
+                Some(Value::Int(value)) => {
+                    TrackEvent { counter_value: Some(value), ..TrackEvent::default() }
+                }
+                Some(Value::Uint(value)) => match i64::try_from(value) {
+                    Ok(value) => TrackEvent { counter_value: Some(value), ..TrackEvent::default() },
+                    Err(_) => TrackEvent {
+                        double_counter_value: Some(value as f64),
+                        ..TrackEvent::default()
+                    },
+                },
+                Some(Value::Float(value)) => {
+                    TrackEvent { double_counter_value: Some(value), ..TrackEvent::default() }
+                }
+                _ => continue,
+            };
+            let thread = self.threads.of(number, rows, row);
+            let track = self.counter(thread, number, field)?;
+            let event = TrackEvent { kind: Some(COUNTER), track_uuid: Some(track), ..event };
+            self.track_event(rows.end(row), event, None)?;
+        }
+        Ok(())
+    }
+
+    fn track_event(
+        &mut self,
+        time: i64,
+        event: TrackEvent,
+        interned: Option<InternedData>,
+    ) -> io::Result<()> {
+        self.write(&TracePacket {
+            timestamp: Some(time as u64),
+            trusted_packet_sequence_id: Some(FRAMES),
+            sequence_flags: Some(NEEDS_STATE),
+            interned_data: interned,
+            track_event: Some(event),
+            ..TracePacket::default()
+        })
+    }
+
+    fn close(&mut self, thread: usize, ends: &[(usize, i64)]) -> io::Result<()> {
+        for &(lane, end) in ends {
+            let track_uuid = Some(self.lane(thread, lane)?);
+            let event = TrackEvent { kind: Some(SLICE_END), track_uuid, ..TrackEvent::default() };
+            self.track_event(end, event, None)?;
+        }
+        Ok(())
+    }
+}
+
+impl<W: Write> Trace for Perfetto<W> {
+    fn next_batch(&mut self, kind: usize) {
+        self.threads.next_batch(kind);
+    }
+
+    fn event(&mut self, number: usize, rows: &Rows, row: usize) -> io::Result<()> {
+        if self.kinds[number].kind.what == What::Missing {
+            return self.missing(number, rows, row);
+        }
+        let thread = self.threads.of(number, rows, row);
+        if self.lanes.len() <= thread {
+            self.lanes.resize_with(thread + 1, Lanes::default);
+        }
+        let lane = match rows.dur(row) {
+            None => None,
+            Some(_) => {
+                let mut ends = Vec::new();
+                let closed = |lane, end| {
+                    ends.push((lane, end));
+                    Ok::<_, io::Error>(())
+                };
+                let lane = self.lanes[thread].place(rows.begin(row), rows.end(row), closed)?;
+                self.close(thread, &ends)?;
+                lane
+            }
+        };
+        let (kind, track) = match lane {
+            Some(lane) => (SLICE_BEGIN, self.lane(thread, lane)?),
+            None => (INSTANT, self.thread(thread)?),
+        };
+        let (debug_annotations, interned) = self.annotations(number, rows, row);
+        let of = &self.kinds[number];
+        let value = |field: Option<usize>| rows.fields.get(field?)?.get(row);
+        let name = match value(of.named_by) {
+            Some(Value::Word(name) | Value::Text(name)) if !name.is_empty() => Some(name),
+            _ => None,
+        };
+        let flow = match value(of.flow) {
+            Some(Value::Int(flow)) => Some(flow as u64),
+            Some(Value::Uint(flow)) => Some(flow),
+            _ => None,
+        };
+        let event = TrackEvent {
+            kind: Some(kind),
+            track_uuid: Some(track),
+            category_iids: of.category.into_iter().collect(),
+            name_iid: Some(of.name).filter(|_| name.is_none()),
+            name: name.map(str::to_owned),
+            debug_annotations,
+            // 0 is no flow.
+            flow_ids: flow.filter(|&it| it != 0).into_iter().collect(),
+            ..TrackEvent::default()
+        };
+        let interned = (!interned.is_empty()).then(|| InternedData {
+            debug_annotation_string_values: interned,
+            ..InternedData::default()
+        });
+        self.track_event(rows.begin(row), event, interned)?;
+        self.counters(number, rows, row)
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        for (thread, lanes) in std::mem::take(&mut self.lanes).into_iter().enumerate() {
+            let ends: Vec<_> = lanes.close().collect();
+            self.close(thread, &ends)?;
+        }
+        self.out.flush()
+    }
+}
+
+/// A packet, as a field of the trace.
+fn write(out: &mut impl Write, buffer: &mut Vec<u8>, packet: &TracePacket) -> io::Result<()> {
+    buffer.clear();
+    prost::encoding::message::encode(1, packet, buffer);
+    out.write_all(buffer)
+}
+
+/// Names that are interned from the beginning.
+#[derive(Debug, Default)]
+struct Names {
+    categories: Vec<String>,
+    names: Vec<String>,
+    annotations: Vec<String>,
+}
+
+impl Names {
+    fn of(&mut self, kind: &Kind) -> Written {
+        let category =
+            (!kind.buffer.is_empty()).then(|| number(&mut self.categories, &kind.buffer));
+        let seqno = [IDENTITY[0], IDENTITY[1], &kind.seqno];
+        let fields = kind.fields.iter().map(|it| it.name().as_str());
+        let annotations = seqno.into_iter().chain(fields);
+        let annotations = annotations.map(|it| number(&mut self.annotations, it)).collect();
+        Written {
+            category,
+            name: number(&mut self.names, &kind.label()),
+            annotations,
+            named_by: kind.marked(|it| it.name),
+            flow: kind.marked(|it| it.flow),
+            counters: kind.counters(),
+            kind: kind.clone(),
+        }
+    }
+
+    fn interned(self) -> InternedData {
+        let named = |names: Vec<String>| {
+            let named = |(at, name)| Named { iid: Some(at), name: Some(name) };
+            (1..).zip(names).map(named).collect()
+        };
+        InternedData {
+            event_categories: named(self.categories),
+            event_names: named(self.names),
+            debug_annotation_names: named(self.annotations),
+            ..InternedData::default()
+        }
+    }
+}
+
+/// The number of a name, from 1 on.
+fn number(names: &mut Vec<String>, name: &str) -> u64 {
+    let at = names.iter().position(|it| it == name).unwrap_or_else(|| {
+        names.push(name.to_owned());
+        names.len() - 1
+    });
+    at as u64 + 1
+}

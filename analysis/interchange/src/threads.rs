@@ -1,0 +1,120 @@
+//! The processes and threads that events belong to.
+
+use std::collections::HashMap;
+
+use ppt_tables::{Process, Processes};
+
+use crate::event::Rows;
+
+/// Processes and threads, numbered as they are met.
+#[derive(Debug)]
+pub(crate) struct Threads {
+    known: Processes,
+    /// Numbers of threads: the process, and which of its threads.
+    numbers: HashMap<(usize, Who), usize>,
+    threads: Vec<(usize, Who)>,
+    /// By kind: of its batch, by the keys of the words there.
+    batches: Vec<Batch>,
+}
+
+/// Capture, segment, ring, thread.
+type Key = (Option<i32>, Option<i32>, Option<i32>, Option<i32>);
+
+#[derive(Debug, Default)]
+struct Batch {
+    known: HashMap<Key, usize>,
+    /// Rows of one thread often follow each other.
+    last: Option<(Key, usize)>,
+}
+
+/// Which thread of a process.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum Who {
+    Tid(i32),
+    /// Nobody knows whose the ring was: segment, ring.
+    Ring(String, i32),
+    /// None of them.
+    Process,
+}
+
+impl Who {
+    /// What it is called.
+    pub fn label(&self) -> String {
+        match self {
+            Who::Tid(tid) => format!("thread {tid}"),
+            Who::Ring(segment, ring) => format!("ring {ring} of {segment}"),
+            Who::Process => "process".to_owned(),
+        }
+    }
+}
+
+impl Threads {
+    pub fn new(known: Processes) -> Threads {
+        Threads { known, numbers: HashMap::new(), threads: Vec::new(), batches: Vec::new() }
+    }
+
+    /// Other rows of a kind come.
+    pub fn next_batch(&mut self, kind: usize) {
+        if self.batches.len() <= kind {
+            self.batches.resize_with(kind + 1, Batch::default);
+        }
+        self.batches[kind] = Batch::default();
+    }
+
+    /// The number of the thread of a row.
+    pub fn of(&mut self, kind: usize, rows: &Rows, row: usize) -> usize {
+        let key = (rows.capture.key(row), rows.segment.key(row), rows.ring(row), rows.tid(row));
+        let batch = &self.batches[kind];
+        if let Some((last, number)) = batch.last
+            && last == key
+        {
+            return number;
+        }
+        let number = batch.known.get(&key).copied().unwrap_or_else(|| self.find(rows, row));
+        let batch = &mut self.batches[kind];
+        batch.known.insert(key, number);
+        batch.last = Some((key, number));
+        number
+    }
+
+    fn find(&mut self, rows: &Rows, row: usize) -> usize {
+        let (capture, segment) = (rows.capture.get(row), rows.segment.get(row));
+        let process = self.known.find(capture.unwrap_or(""), segment, rows.pid(row));
+        let who = match (rows.tid(row), segment, rows.ring(row)) {
+            (Some(tid), _, _) => Who::Tid(tid),
+            (None, Some(segment), Some(ring)) => Who::Ring(segment.to_owned(), ring),
+            _ => Who::Process,
+        };
+        let next = self.threads.len();
+        let key = (process, who);
+        *self.numbers.entry(key).or_insert_with_key(|key| {
+            self.threads.push(key.clone());
+            next
+        })
+    }
+
+    /// The process of a thread, and which of its threads it is.
+    pub fn get(&self, thread: usize) -> (usize, &Who) {
+        let (process, who) = &self.threads[thread];
+        (*process, who)
+    }
+
+    pub fn process(&self, process: usize) -> &Process {
+        self.known.get(process)
+    }
+
+    /// Whether its number names it: another one may have had it.
+    pub fn is_first_of_its_pid(&self, process: usize) -> bool {
+        self.known.is_first_of_its_pid(process)
+    }
+}
+
+/// What a process is called: its program, and what tells it from others.
+pub(crate) fn title(process: &Process, is_first: bool) -> String {
+    let program = process.exe.rsplit('/').next().unwrap_or_default();
+    let program = if program.is_empty() { "process" } else { program };
+    match is_first {
+        true => program.to_owned(),
+        false => format!("{program} {} on {}", process.pid, process.host),
+    }
+}

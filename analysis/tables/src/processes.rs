@@ -1,0 +1,94 @@
+//! The processes of a set: their numbers come again, over time, hosts and containers.
+
+use std::collections::HashMap;
+
+use crate::set::CaptureSet;
+
+/// A process.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Process {
+    /// The name of its host.
+    pub host: String,
+    /// The boot of its host; of a capture whose header is damaged, the capture.
+    pub boot: String,
+    /// Its number, in the listener's namespace.
+    pub pid: u32,
+    /// When it was started, in clock ticks since the boot.
+    pub start: u64,
+    /// Its program, as it says.
+    pub exe: String,
+}
+
+/// The processes of a set, and which rows are whose.
+#[derive(Debug, Clone, Default)]
+pub struct Processes {
+    all: Vec<Process>,
+    /// By capture and segment.
+    of_segments: HashMap<(String, String), usize>,
+    /// By capture and number: the last one, where a number came again.
+    of_numbers: HashMap<(String, u32), usize>,
+}
+
+impl Processes {
+    /// Those of `set`.
+    pub fn of(set: &CaptureSet) -> Processes {
+        let mut processes = Processes::default();
+        let mut known = HashMap::new();
+        for capture in set.captures() {
+            let catalog = capture.catalog();
+            for info in &catalog.sources {
+                let process = &info.source.process;
+                let header = catalog.header.as_ref();
+                let found = Process {
+                    host: catalog.host().to_owned(),
+                    boot: header.map_or(&capture.id, |it| &it.boot_id).clone(),
+                    pid: process.pid,
+                    start: process.start_time,
+                    exe: process.exe.clone(),
+                };
+                let key = (found.boot.clone(), found.pid, found.start);
+                let number = *known.entry(key).or_insert_with(|| {
+                    processes.all.push(found);
+                    processes.all.len() - 1
+                });
+                for segment in &info.source.segments {
+                    let segment = format!("{:016x}", segment.nonce);
+                    processes.of_segments.insert((capture.id.clone(), segment), number);
+                }
+                processes.of_numbers.insert((capture.id.clone(), process.pid), number);
+            }
+        }
+        processes
+    }
+
+    /// The number of the process of a row with these columns; one that is [nobody's](Self::get) where
+    /// there is none.
+    pub fn find(&self, capture: &str, segment: Option<&str>, pid: Option<i32>) -> usize {
+        let by_segment = segment
+            .and_then(|segment| self.of_segments.get(&(capture.to_owned(), segment.to_owned())));
+        let by_number = || {
+            let pid = u32::try_from(pid?).ok()?;
+            self.of_numbers.get(&(capture.to_owned(), pid))
+        };
+        by_segment.or_else(by_number).copied().unwrap_or(usize::MAX)
+    }
+
+    /// The process of that number; one without a name for any other number.
+    pub fn get(&self, number: usize) -> &Process {
+        static NOBODY: Process = Process {
+            host: String::new(),
+            boot: String::new(),
+            pid: 0,
+            start: 0,
+            exe: String::new(),
+        };
+        self.all.get(number).unwrap_or(&NOBODY)
+    }
+
+    /// Whether no process with a smaller number has its pid: those of other hosts, and those that came
+    /// later, need other names where a pid is one.
+    pub fn is_first_of_its_pid(&self, number: usize) -> bool {
+        let pid = self.get(number).pid;
+        self.all.iter().take(number).all(|it| it.pid != pid)
+    }
+}
