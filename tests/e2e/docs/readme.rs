@@ -203,7 +203,7 @@ fn the_demo_runs_from_anywhere_and_leaves_a_table() {
                 "{said}"
             ),
             false => {
-                assert!(page.is_err() && said.contains("once ppt-analysis is there"), "{said}")
+                assert!(page.is_err() && said.contains("once ppt-analysis is there"), "{said}");
             }
         }
         let rows = fs::read_to_string(&table).unwrap().lines().count();
