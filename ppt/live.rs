@@ -24,7 +24,7 @@ use std::time::Instant;
 
 use nix::sys::timerfd::TimerFd;
 use ppt_agent::{Buffer, Origin, SegmentKind, Session};
-use ppt_listener::{Dropped, EndReason, Ended, Listener};
+use ppt_listener::{Dropped, EndReason, Listener};
 
 use crate::args;
 use crate::code::Code;
@@ -225,7 +225,7 @@ impl<'a> Live<'a> {
         if ready.deadline {
             return Some(CaptureEnd::new(EndReason::Duration, ""));
         }
-        if ready.crowded {
+        if ready.undersized {
             self.grow();
         }
         if ready.tick {
@@ -338,7 +338,7 @@ impl<'a> Live<'a> {
 
     fn listener_ended(&self) -> CaptureEnd {
         match self.listener.progress().ended {
-            Some(Ended::MaxSize) => {
+            Some(EndReason::MaxSize) => {
                 CaptureEnd::new(EndReason::MaxSize, "the capture has its full size")
             }
             // The summary says what the disk said; a closed pipe is no error.

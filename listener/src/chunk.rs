@@ -7,11 +7,20 @@ use ppt_capture::{BLOCK, Lost, MAX_FRAMES, checksum};
 use crate::buffer::{Buffer, Pool};
 use crate::stamps::{Found, Stamps};
 
+/// How large chunks and their frames are.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sizes {
+    /// Words of a frame.
+    pub stride: usize,
+    /// Bytes that fill a chunk.
+    pub full: usize,
+}
+
 /// Frames of one ring and one owner, without a hole.
 #[derive(Debug, Default)]
 pub(crate) struct Chunk {
     /// The number of the segment.
-    pub part: usize,
+    pub segment_number: usize,
     /// The ring of it.
     pub ring: u32,
     /// Thread that owned the ring; 0 = unknown.
@@ -40,9 +49,8 @@ impl Chunk {
         self.first_seq + u64::from(self.count)
     }
 
-    /// Frames of `stride` words that it can still take, if `full` bytes fill it. Full, they are whole
-    /// blocks, if so many frames can be.
-    pub fn room(&self, stride: usize, full: usize) -> usize {
+    /// Frames that it can still take. Full, they are whole blocks, if so many frames can be.
+    pub fn room(&self, Sizes { stride, full }: Sizes) -> usize {
         let most = (full / 8 / stride).clamp(1, MAX_FRAMES as usize);
         // A block is a power of two: the frames that make whole ones are, too.
         let of_blocks = (BLOCK >> (8 * stride).trailing_zeros()).max(1);
@@ -55,8 +63,8 @@ impl Chunk {
         self.frames.words().as_flattened()
     }
 
-    /// Makes room for `count` more frames of `stride` words, if `full` bytes fill it.
-    pub fn reserve(&mut self, count: usize, (stride, full): (usize, usize), pool: &Pool) {
+    /// Makes room for `count` more frames.
+    pub fn reserve(&mut self, count: usize, Sizes { stride, full }: Sizes, pool: &Pool) {
         self.frames.reserve(self.frames.len() + count * stride, full, pool);
     }
 
@@ -79,9 +87,11 @@ pub struct Frames {
 }
 
 impl Frames {
-    /// The number of their segment.
-    pub fn part(&self) -> usize {
-        self.chunk.part
+    /// The number of their segment: see [`Introduction::segment_number`].
+    ///
+    /// [`Introduction::segment_number`]: crate::Introduction::segment_number
+    pub fn segment_number(&self) -> usize {
+        self.chunk.segment_number
     }
 
     /// The ring of it.
@@ -150,14 +160,15 @@ mod tests {
         let chunk = Chunk::default();
         for stride in 2..=512 {
             for full in [SMALL_CHUNK, LARGE_CHUNK] {
-                let frames = chunk.room(stride, full);
+                let frames = chunk.room(Sizes { stride, full });
                 let bytes = frames * stride * 8;
                 assert!((1..=MAX_FRAMES as usize).contains(&frames) && bytes <= full, "{stride}");
                 let few = full / 8 / stride < BLOCK;
                 assert!(bytes.is_multiple_of(BLOCK) || few, "{frames} of {stride} in {full}");
             }
         }
-        assert_eq!(chunk.room(6, LARGE_CHUNK) * 48, 510 * BLOCK);
-        assert_eq!(Chunk { count: 43_500, ..chunk }.room(6, LARGE_CHUNK), 20);
+        let large = Sizes { stride: 6, full: LARGE_CHUNK };
+        assert_eq!(chunk.room(large) * 48, 510 * BLOCK);
+        assert_eq!(Chunk { count: 43_500, ..chunk }.room(large), 20);
     }
 }

@@ -41,8 +41,8 @@ const FRAMES_PER_NS: u64 = 4;
 const HEAD_START: u64 = 1 << 32;
 
 /// The rings of one segment.
-pub(crate) struct Drained {
-    part: usize,
+pub(crate) struct DrainedSegment {
+    number: usize,
     segment: Arc<Segment>,
     seen: Arc<Seen>,
     stamps: Arc<Stamps>,
@@ -82,16 +82,16 @@ struct Pass {
     is_last: bool,
 }
 
-impl Drained {
+impl DrainedSegment {
     /// `first` are the starting cursors.
     pub fn new(
-        part: usize,
+        number: usize,
         (segment, seen): (Arc<Segment>, Arc<Seen>),
         stamps: Arc<Stamps>,
         first: Vec<u64>,
     ) -> Self {
         Self {
-            part,
+            number,
             segment,
             seen,
             stamps,
@@ -148,9 +148,9 @@ impl Drained {
             self.seen.peak.fetch_max(found.most, Relaxed);
         }
         let slots = self.segment.geometry().slots();
-        let tight = out.overrun > overrun || (pass.hurried && found.most > slots / 8 * 7);
-        if tight && !self.seen.tight.swap(true, Relaxed) {
-            out.counters.tell_tight();
+        let undersized = out.overrun > overrun || (pass.hurried && found.most > slots / 8 * 7);
+        if undersized && !self.seen.undersized.swap(true, Relaxed) {
+            out.counters.tell_undersized();
         }
         // How long the frames of a first look took is not known.
         (!is_first).then(|| found.rate * 1e9 / slots as f64)
@@ -198,7 +198,7 @@ impl Drained {
 
     fn take(&mut self, number: usize, found: &mut Found, out: &mut Outlet<'_>) {
         let ring = self.segment.ring(number as u32);
-        let (place, cursor) = ((self.part, number as u32), self.cursors[number]);
+        let (place, cursor) = ((self.number, number as u32), self.cursors[number]);
         let new = || Box::new(RingDrain::new(place, self.stamps.clone(), cursor));
         let drain = self.rings[number].get_or_insert_with(new);
         let since = if drain.is_busy { found.since_busy } else { found.since };
@@ -248,7 +248,7 @@ impl Drained {
     fn close(&mut self, out: &mut Outlet<'_>) {
         self.flush(out);
         let closings = self.rings.iter().flatten().map(|drain| drain.closing());
-        out.lanes.gone(self.part, &closings.collect::<Vec<_>>());
+        out.lanes.gone(self.number, &closings.collect::<Vec<_>>());
     }
 }
 
@@ -266,7 +266,7 @@ struct Found {
 
 /// All that the drain thread needs.
 pub(crate) struct Drain {
-    pub changes: Receiver<Change<Drained>>,
+    pub changes: Receiver<Change<DrainedSegment>>,
     pub lanes: Lanes,
     pub counters: Arc<Counters>,
     /// Set once the gates are closed: one more pass, and out.
@@ -284,7 +284,7 @@ impl Drain {
         // Sleeps of half a millisecond would otherwise take 50 µs longer. Failure costs just that.
         let _ = nix::sys::prctl::set_timerslack(1);
         let options = &self.options;
-        let mut feeds: Vec<Drained> = Vec::new();
+        let mut feeds: Vec<DrainedSegment> = Vec::new();
         let mut aside = Vec::new();
         let (mut pace, mut claims) = (Pace::new(options), Claims::default());
         let age = options.chunk_age.as_nanos() as u64;
@@ -302,7 +302,7 @@ impl Drain {
                         feed.at_most = longest_of_many(slots, options).as_nanos() as u64;
                         feeds.push(feed);
                     }
-                    Change::Retire(part) => retired.push(part),
+                    Change::Retire(number) => retired.push(number),
                 }
             }
             let now = clocks::monotonic();
@@ -322,7 +322,7 @@ impl Drain {
             };
             let (mut rate, mut is_first) = (0.0f64, false);
             for feed in &mut feeds {
-                let is_last = is_last || retired.contains(&feed.part);
+                let is_last = is_last || retired.contains(&feed.number);
                 let pass = Pass { now, last: now - since, shortest, hurried, is_last };
                 match feed.pass(pass, &mut out) {
                     Some(found) => rate = rate.max(found),
@@ -331,7 +331,7 @@ impl Drain {
             }
             if is_last || !retired.is_empty() {
                 feeds.retain_mut(|feed| {
-                    let goes = is_last || retired.contains(&feed.part);
+                    let goes = is_last || retired.contains(&feed.number);
                     if goes {
                         feed.close(&mut out);
                     }
@@ -339,7 +339,7 @@ impl Drain {
                 });
             }
             let since = Duration::from_nanos(since);
-            let due = feeds.iter().map(Drained::due).min();
+            let due = feeds.iter().map(DrainedSegment::due).min();
             let longest = due.map_or(options.chunk_age, |due| Duration::from_nanos(due - now));
             let sleep = claims.next(out.claims, since).min(pace.next(rate, since, longest));
             // How long the frames of a first look took is not known: come back soon.

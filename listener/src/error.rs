@@ -6,7 +6,7 @@ use nix::errno::Errno;
 use strum::VariantNames;
 use thiserror::Error;
 
-/// Why a listener could not start. Later failures end the capture: see [`crate::Ended`].
+/// Why a listener could not start. Later failures end the capture: see [`crate::Progress::ended`].
 #[derive(Debug, Error, strum::IntoStaticStr, strum::VariantNames)]
 #[strum(serialize_all = "kebab-case")]
 pub enum ListenerError {

@@ -27,8 +27,8 @@ struct Lap {
 }
 
 /// The rings of one segment.
-pub(crate) struct Kept {
-    part: usize,
+pub(crate) struct KeptSegment {
+    number: usize,
     segment: Arc<Segment>,
     alive: Option<Alive>,
     /// Rings whose memory is there, as far as we have to care: this many from the first.
@@ -43,10 +43,10 @@ pub(crate) struct Kept {
     at: u32,
 }
 
-impl Kept {
+impl KeptSegment {
     /// The first `populated` rings are populated already, and begin at the cursors `first`.
     pub fn new(
-        part: usize,
+        number: usize,
         segment: Arc<Segment>,
         (populated, first): (u32, &[u64]),
         alive: Option<Alive>,
@@ -63,7 +63,7 @@ impl Kept {
         };
         let is_large = geometry.ring_bytes() > PAGE;
         let laps = first.iter().filter(|_| is_large).map(lap).collect();
-        Self { part, segment, alive, populated, ahead: Vec::new(), seen, laps, at: 0 }
+        Self { number, segment, alive, populated, ahead: Vec::new(), seen, laps, at: 0 }
     }
 
     /// Populates what comes next in a ring, in its first lap: as much as for two times the `moved`
@@ -135,7 +135,7 @@ impl Kept {
 
 /// Keeps the rings of feeds.
 struct Keeper<'a> {
-    feeds: Vec<Kept>,
+    feeds: Vec<KeptSegment>,
     /// The feed that is looked at next.
     at: usize,
     counters: &'a Counters,
@@ -167,17 +167,17 @@ impl Keeper<'_> {
 
 /// Keeps the rings of feeds until `stop`; to be unparked when a ring has been claimed, and when
 /// there are `changes`.
-pub(crate) fn run(changes: &Receiver<Change<Kept>>, counters: &Counters, stop: &AtomicBool) {
+pub(crate) fn run(changes: &Receiver<Change<KeptSegment>>, counters: &Counters, stop: &AtomicBool) {
     let mut keeper = Keeper { feeds: Vec::new(), at: 0, counters, stop };
     let mut round = Instant::now();
     while !stop.load(Acquire) {
         for change in changes.try_iter() {
             match change {
                 Change::Add(feed) => keeper.feeds.push(feed),
-                Change::Retire(gone) => keeper.feeds.retain(|it| it.part != gone),
+                Change::Retire(gone) => keeper.feeds.retain(|it| it.number != gone),
             }
         }
-        keeper.feeds.iter_mut().for_each(Kept::populate);
+        keeper.feeds.iter_mut().for_each(KeptSegment::populate);
         if round.elapsed() >= ROUND {
             round = Instant::now();
             keeper.turn();
@@ -223,7 +223,7 @@ mod tests {
     #[test]
     fn two_free_rings_are_ahead() {
         let segment = segment(4);
-        let mut kept = Kept::new(0, segment.clone(), (1, &[0; 4]), None);
+        let mut kept = KeptSegment::new(0, segment.clone(), (1, &[0; 4]), None);
         kept.populate();
         assert_eq!((kept.populated, &kept.ahead[..]), (2, &[0, 1][..]));
         assert!(segment.ring(0).claim(10) && segment.ring(1).claim(11));
@@ -241,7 +241,7 @@ mod tests {
     fn memory_is_ahead_of_a_ring_until_it_begins_anew() {
         const SOME: u64 = FIRST_BYTES / 4096;
         let segment = segment_of(Geometry::new(4096, 10, 1).unwrap());
-        let mut kept = Kept::new(0, segment.clone(), (1, &[0]), Some(Box::new(|_| None)));
+        let mut kept = KeptSegment::new(0, segment.clone(), (1, &[0]), Some(Box::new(|_| None)));
         let mut writer = RingWriter::new(segment.ring(0));
         let mut after = |frames| {
             (0..frames).for_each(|_| _ = writer.write([0]));
@@ -258,7 +258,7 @@ mod tests {
 
         // A session that takes over a ring finds its cursor, and nothing that moved.
         let before = segment.ring(0).tail();
-        let mut kept = Kept::new(0, segment.clone(), (1, &[before]), None);
+        let mut kept = KeptSegment::new(0, segment.clone(), (1, &[before]), None);
         assert!(!kept.look());
         assert_eq!(kept.laps[0].populated, before + 1);
     }
@@ -272,7 +272,7 @@ mod tests {
             _ => None,
         };
         let (counters, stop) = (counters(), AtomicBool::new(false));
-        let kept = Kept::new(0, segment.clone(), (4, &[0; 4]), Some(Box::new(alive)));
+        let kept = KeptSegment::new(0, segment.clone(), (4, &[0; 4]), Some(Box::new(alive)));
         let mut keeper = Keeper { feeds: vec![kept], at: 0, counters: &counters, stop: &stop };
         let mut round = || {
             // However busy the machine is, as many turns as it takes to come around.
@@ -308,8 +308,12 @@ mod tests {
                 Some(false)
             };
             (0..RINGS).for_each(|ring| assert!(segment.ring(ring).claim(10 + ring)));
-            let mut kept =
-                Kept::new(0, segment.clone(), (RINGS, &[0; RINGS as usize]), Some(Box::new(alive)));
+            let mut kept = KeptSegment::new(
+                0,
+                segment.clone(),
+                (RINGS, &[0; RINGS as usize]),
+                Some(Box::new(alive)),
+            );
             (0..RINGS).for_each(|_| assert!(!kept.look()));
             kept.at = 0;
             kept

@@ -33,7 +33,7 @@ impl Lane {
     }
 
     fn hand(&mut self, chunk: &Arc<Chunk>) {
-        let place = (chunk.part, chunk.ring);
+        let place = (chunk.segment_number, chunk.ring);
         let mut lost = self.lost(place, chunk.lost_before);
         if !self.queue.push(Frames { chunk: chunk.clone(), lost_before: lost }) {
             let count = u64::from(chunk.count);
@@ -44,11 +44,12 @@ impl Lane {
         }
     }
 
-    fn gone(&mut self, part: usize, closings: &[Closing]) {
-        let closings =
-            closings.iter().map(|it| Closing { lost: self.lost((part, it.ring), it.lost), ..*it });
+    fn gone(&mut self, segment_number: usize, closings: &[Closing]) {
+        let closings = closings
+            .iter()
+            .map(|it| Closing { lost: self.lost((segment_number, it.ring), it.lost), ..*it });
         let closings = closings.collect();
-        self.queue.gone(part, closings);
+        self.queue.gone(segment_number, closings);
     }
 }
 
@@ -78,9 +79,9 @@ impl Lanes {
         }
     }
 
-    /// Nothing more comes out of segment `part`, whose rings were left so.
-    pub fn gone(&mut self, part: usize, closings: &[Closing]) {
-        self.lanes.iter_mut().for_each(|it| it.gone(part, closings));
+    /// Nothing more comes out of segment `segment_number`, whose rings were left so.
+    pub fn gone(&mut self, segment_number: usize, closings: &[Closing]) {
+        self.lanes.iter_mut().for_each(|it| it.gone(segment_number, closings));
     }
 
     /// Tells the sinks that there are frames: once after a few of them, for it costs a system call.

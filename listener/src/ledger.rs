@@ -41,9 +41,9 @@ impl Book {
 }
 
 impl Ledger {
-    /// Opens the accounts of segment number `part`, which is called `nonce` and is one of `feed`;
-    /// `first` is the cursor of each of its rings at the start.
-    pub fn open(&mut self, part: usize, (feed, nonce): (usize, u64), first: Vec<u64>) {
+    /// Opens the accounts of segment `segment_number`, which is called `nonce` and is one of
+    /// `feed`; `first` is the cursor of each of its rings at the start.
+    pub fn open(&mut self, segment_number: usize, (feed, nonce): (usize, u64), first: Vec<u64>) {
         let mut book = Book { feed, nonce, first, entries: BTreeMap::new(), closed: false };
         for ring in 0..book.first.len() {
             if book.first[ring] > 0 {
@@ -51,15 +51,20 @@ impl Ledger {
                 self.told += 1;
             }
         }
-        self.segments.insert(part, book);
+        self.segments.insert(segment_number, book);
     }
 
-    /// Looks at the account of a ring of segment `part`, or changes it.
+    /// Looks at the account of a ring of segment `segment_number`, or changes it.
     ///
     /// # Panics
     /// If that segment has not been opened.
-    pub fn with<T>(&mut self, part: usize, ring: u32, act: impl FnOnce(&mut Entry) -> T) -> T {
-        let entry = self.segments.get_mut(&part).expect("it was introduced").entry(ring);
+    pub fn with<T>(
+        &mut self,
+        segment_number: usize,
+        ring: u32,
+        act: impl FnOnce(&mut Entry) -> T,
+    ) -> T {
+        let entry = self.segments.get_mut(&segment_number).expect("it was introduced").entry(ring);
         let (captured, told) = (entry.account.captured, entry.is_told());
         let done = act(entry);
         self.captured += entry.account.captured - captured;
@@ -67,15 +72,16 @@ impl Ledger {
         done
     }
 
-    /// Nothing more comes out of segment `part`, whose rings were left so. Returns its feed.
+    /// Nothing more comes out of segment `segment_number`, whose rings were left so. Returns its
+    /// feed.
     ///
     /// # Panics
     /// If that segment has not been opened.
-    pub fn close(&mut self, part: usize, closings: &[Closing]) -> usize {
+    pub fn close(&mut self, segment_number: usize, closings: &[Closing]) -> usize {
         for closing in closings {
-            self.with(part, closing.ring, |entry| entry.close(closing));
+            self.with(segment_number, closing.ring, |entry| entry.close(closing));
         }
-        let book = self.segments.get_mut(&part).expect("it was introduced");
+        let book = self.segments.get_mut(&segment_number).expect("it was introduced");
         book.closed = true;
         book.feed
     }
@@ -85,22 +91,26 @@ impl Ledger {
         self.segments.values().flat_map(|book| book.entries.values())
     }
 
-    /// What the file does not state yet of the rings of segment `part`, or of all, as far as `source`
-    /// says what source of the file they are of; with the number of the segment.
+    /// What the file does not state yet of the rings of segment `segment_number`, or of all, as
+    /// far as `source` says what source of the file they are of; with the number of the segment.
     pub fn gaps(
         &self,
-        part: Option<usize>,
+        segment_number: Option<usize>,
         source: impl Fn(&LossAccount) -> Option<u16>,
     ) -> Vec<(usize, LossAccount, Gap)> {
-        let books = match part {
-            Some(part) => self.segments.range(part..=part),
+        let books = match segment_number {
+            Some(segment_number) => self.segments.range(segment_number..=segment_number),
             None => self.segments.range(..),
         };
-        let entries = books.flat_map(|(&part, it)| it.entries.values().map(move |it| (part, it)));
-        let gaps = entries.filter(|(_, entry)| !entry.is_stated()).filter_map(|(part, entry)| {
-            let source = source(&entry.account)?;
-            Some(entry.gaps(source).map(move |gap| (part, entry.account, gap)))
+        let entries = books.flat_map(|(&segment_number, it)| {
+            it.entries.values().map(move |it| (segment_number, it))
         });
+        let gaps = entries.filter(|(_, entry)| !entry.is_stated()).filter_map(
+            |(segment_number, entry)| {
+                let source = source(&entry.account)?;
+                Some(entry.gaps(source).map(move |gap| (segment_number, entry.account, gap)))
+            },
+        );
         gaps.flatten().collect()
     }
 
@@ -171,8 +181,8 @@ mod tests {
         // A file that begins now states them, and is the last that speaks of the ring.
         ledger.begin_file();
         assert_eq!((ledger.told(), ledger.entries().count()), (1, 2));
-        for (part, ring, gap) in &gaps {
-            ledger.with(*part, ring.ring, |entry| entry.state(gap));
+        for (segment_number, ring, gap) in &gaps {
+            ledger.with(*segment_number, ring.ring, |entry| entry.state(gap));
         }
         assert_eq!(ledger.gaps(None, |_| Some(0)), []);
         assert_eq!(ledger.entries().count(), 2);

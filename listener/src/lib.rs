@@ -16,8 +16,7 @@
 //! Make a [`Feed`] for each buffer before its gate opens, [`Listener::start`], open the gates; later
 //! ones are [added](Listener::add), and [retired](Listener::retire) when their targets are gone. A feed
 //! may go on in [another segment](Listener::extend), larger than one that was
-//! [crowded](Listener::crowded). To
-//! end: close the gates (or see the target gone), then [`Listener::finish`]. While it runs,
+//! [undersized](Listener::undersized). To end: close the gates (or see the target gone), then [`Listener::finish`]. While it runs,
 //! [`Listener::wake`] tells that it ended by itself, [`Listener::progress`] how far it is.
 
 mod account;
@@ -64,7 +63,7 @@ pub use pace::PeakHold;
 pub use ppt_capture::{
     Cause, Codec, Dropped, EndReason, FileHeader, Lost, Process, Segment as ListedSegment, Source,
 };
-pub use progress::{Ended, Progress};
+pub use progress::Progress;
 pub use rotate::{Files, Rotation};
-pub use sink::{Done, Ending, Introduction, Sink};
-pub use summary::{Beside, BrokenRing, FeedSummary, Summary};
+pub use sink::{Ending, Introduction, Outcome, Sink};
+pub use summary::{Beside, BrokenRing, FeedSummary, Summary, Undersized};

@@ -16,10 +16,10 @@ use ppt_capture::{Cause, Dropped, EndReason, FileHeader, Gap, MAX_SOURCES, Packe
 
 use crate::buffer::Pool;
 use crate::clocks::Clocks;
-use crate::drain::{Drain, Drained};
+use crate::drain::{Drain, DrainedSegment};
 use crate::error::ListenerError;
 use crate::feed::{Change, Feed};
-use crate::keeper::{self, Kept};
+use crate::keeper::{self, KeptSegment};
 use crate::lanes::Lanes;
 use crate::ledger::Ledger;
 use crate::open::OpenFile;
@@ -28,10 +28,10 @@ use crate::progress::{Counters, Progress};
 use crate::queue::Item;
 use crate::recording::{Recording, Told};
 use crate::rotate::Rotation;
-use crate::sink::{Done, Ending, Introduction, Sink};
+use crate::sink::{Ending, Introduction, Outcome, Sink};
 use crate::stamps::Stamps;
-use crate::summary::{Beside, BrokenRing, FeedSummary, Summary, enough_slots};
-use crate::watched::{Part, Watched};
+use crate::summary::{Beside, BrokenRing, FeedSummary, Summary, Undersized, enough_slots};
+use crate::watched::{WatchedFeed, WatchedSegment};
 use crate::worker::Worker;
 
 /// A capture that is being written.
@@ -39,9 +39,9 @@ use crate::worker::Worker;
 /// [`Listener::finish`] ends it. A listener that is dropped instead leaves a capture without an
 /// end, as if it had been killed.
 pub struct Listener {
-    feeds: Vec<Watched>,
+    feeds: Vec<WatchedFeed>,
     /// Segments of all feeds.
-    parts: usize,
+    segments: usize,
     /// It goes on in other files, which do without feeds that have ended.
     rotates: bool,
     counters: Arc<Counters>,
@@ -54,9 +54,9 @@ pub struct Listener {
     clocks: Clocks,
     stop: Arc<AtomicBool>,
     keeper: Option<JoinHandle<()>>,
-    kept: Sender<Change<Kept>>,
+    kept: Sender<Change<KeptSegment>>,
     drain: Option<JoinHandle<()>>,
-    drained: Sender<Change<Drained>>,
+    drained: Sender<Change<DrainedSegment>>,
     started: Instant,
     patience: Duration,
 }
@@ -96,8 +96,8 @@ impl Listener {
         rotation: Option<Rotation<W>>,
     ) -> Result<Begun, ListenerError> {
         complete(&mut feeds, 0, 0)?;
-        let (wake, tight) = (event()?, event()?);
-        let counters = Arc::new(Counters::new(tight));
+        let (wake, undersized) = (event()?, event()?);
+        let counters = Arc::new(Counters::new(undersized));
         let capture = Worker::new(wake, options.queue_bytes, options.behind.clone());
         let clocks = Clocks {
             ticks: options.ticks,
@@ -111,7 +111,7 @@ impl Listener {
         let (drained, changes) = mpsc::channel();
         let mut listener = Self {
             feeds: Vec::new(),
-            parts: 0,
+            segments: 0,
             rotates: rotation.as_ref().is_some_and(Rotation::is_wanted),
             counters,
             capture,
@@ -148,8 +148,8 @@ impl Listener {
         &mut self,
         begin: &Arc<OnceLock<bool>>,
         sinks: Vec<Box<dyn Sink>>,
-        keep: Receiver<Change<Kept>>,
-        (changes, options): (Receiver<Change<Drained>>, Options),
+        keep: Receiver<Change<KeptSegment>>,
+        (changes, options): (Receiver<Change<DrainedSegment>>, Options),
     ) -> Result<(), ListenerError> {
         let mut lanes = Vec::new();
         let workers = [&mut self.capture].into_iter().chain(&mut self.beside);
@@ -202,14 +202,14 @@ impl Listener {
     }
 
     /// Feed `feed` goes on in another segment, that of `more`, whose source lists all of its
-    /// segments. The former ones are drained until they are told to [leave](Self::leave).
+    /// segments. The former ones are drained until they are [retired](Self::retire_segment).
     ///
     /// # Panics
     /// If there is no such feed.
     pub fn extend(&mut self, feed: usize, mut more: Feed) -> Result<(), ListenerError> {
         assert!(feed < self.feeds.len());
         more.complete(feed)?;
-        let news = introduction(feed, self.parts, &more);
+        let news = introduction(feed, self.segments, &more);
         let stamps = news.stamps.clone();
         self.introduce(&[news].into());
         self.hand_over(feed, more, stamps);
@@ -220,14 +220,16 @@ impl Listener {
     /// Opens an account for each of `feeds`, which get the next numbers.
     fn enter(&mut self, feeds: &[Feed]) -> Arc<[Introduction]> {
         self.told().resize(self.feeds.len() + feeds.len(), Dropped::default());
-        let numbered = (self.feeds.len()..).zip(self.parts..).zip(feeds);
-        numbered.map(|((number, part), feed)| introduction(number, part, feed)).collect()
+        let numbered = (self.feeds.len()..).zip(self.segments..).zip(feeds);
+        numbered
+            .map(|((number, segment_number), feed)| introduction(number, segment_number, feed))
+            .collect()
     }
 
     /// Lets keeper and drain know of feeds that have been entered.
     fn hand_over_all(&mut self, feeds: Vec<Feed>, stamps: Vec<Arc<Stamps>>) {
         for (feed, stamps) in feeds.into_iter().zip(stamps) {
-            self.feeds.push(Watched { parts: Vec::new() });
+            self.feeds.push(WatchedFeed { segments: Vec::new() });
             self.hand_over(self.feeds.len() - 1, feed, stamps);
         }
         self.wake_threads();
@@ -235,13 +237,13 @@ impl Listener {
 
     /// The same of one segment.
     fn hand_over(&mut self, number: usize, feed: Feed, stamps: Arc<Stamps>) {
-        let part = Part::new(self.parts, feed.segment.clone());
-        let watched = (feed.segment.clone(), part.seen.clone());
+        let segment = WatchedSegment::new(self.segments, feed.segment.clone());
+        let watched = (feed.segment.clone(), segment.seen.clone());
         let populated = (feed.populated, &feed.first[..]);
-        let kept = Kept::new(part.number, feed.segment, populated, feed.alive);
-        let drained = Drained::new(part.number, watched, stamps, feed.first);
-        self.parts += 1;
-        self.feeds[number].parts.push(part);
+        let kept = KeptSegment::new(segment.number, feed.segment, populated, feed.alive);
+        let drained = DrainedSegment::new(segment.number, watched, stamps, feed.first);
+        self.segments += 1;
+        self.feeds[number].segments.push(segment);
         // They only hear nothing if they have panicked, which `finish` passes on.
         let _ = self.drained.send(Change::Add(drained));
         let _ = self.kept.send(Change::Add(kept));
@@ -262,29 +264,29 @@ impl Listener {
         self.feeds.len()
     }
 
-    /// Drains what the rings of `feed` still hold and lets them go: its target is gone. Its account
-    /// stays; what it [dropped](Self::dropped) is to be told before.
+    /// Drains what the rings of `feed` still hold, and then forgets them: its target is gone. Its
+    /// account stays; what it [dropped](Self::dropped) is to be told before.
     ///
     /// # Panics
     /// If there is no such feed.
     pub fn retire(&mut self, feed: usize) {
-        self.let_go(feed, |_| true);
+        self.retire_where(feed, |_| true);
     }
 
-    /// Drains what the rings of segment `nonce` still hold and lets them go: nobody will write into
-    /// it any more. The feed's other segments stay.
+    /// Drains what the rings of segment `nonce` still hold, and then forgets them: nobody will write
+    /// into it any more. The feed's other segments stay.
     ///
     /// # Panics
     /// If there is no such feed.
-    pub fn leave(&mut self, feed: usize, nonce: u64) {
-        self.let_go(feed, |part| part.nonce == nonce);
+    pub fn retire_segment(&mut self, feed: usize, nonce: u64) {
+        self.retire_where(feed, |it| it.nonce == nonce);
     }
 
-    fn let_go(&mut self, feed: usize, which: impl Fn(&Part) -> bool) {
-        for part in self.feeds[feed].parts.iter_mut().filter(|part| which(part)) {
-            if part.let_go() {
-                let _ = self.kept.send(Change::Retire(part.number));
-                let _ = self.drained.send(Change::Retire(part.number));
+    fn retire_where(&mut self, feed: usize, which: impl Fn(&WatchedSegment) -> bool) {
+        for segment in self.feeds[feed].segments.iter_mut().filter(|segment| which(segment)) {
+            if segment.retire() {
+                let _ = self.kept.send(Change::Retire(segment.number));
+                let _ = self.drained.send(Change::Retire(segment.number));
             }
         }
         self.wake_threads();
@@ -292,26 +294,29 @@ impl Listener {
 
     /// How far it is.
     pub fn progress(&self) -> Progress {
-        let rings = self.feeds.iter().map(Watched::owned).sum();
-        let high_water = self.feeds.iter().map(Watched::high_water).collect();
+        let rings = self.feeds.iter().map(WatchedFeed::owned).sum();
+        let high_water = self.feeds.iter().map(WatchedFeed::high_water).collect();
         self.counters.progress(&self.capture.counters, high_water, rings)
     }
 
     /// A descriptor that becomes readable when the rings of another feed turn out to be too small:
     /// frames were written over before they could be read, or a ring was found more than seven
-    /// eighths full although it is looked at as often as can be. [`Self::tight`] says which.
-    pub fn crowded(&self) -> BorrowedFd<'_> {
-        self.counters.tight().as_fd()
+    /// eighths full although it is looked at as often as can be. [`Self::undersized`] says which.
+    pub fn undersized_fd(&self) -> BorrowedFd<'_> {
+        self.counters.undersized().as_fd()
     }
 
     /// The feeds whose rings are too small, those of the last segment, and how many slots would have
     /// been enough; a feed is so until it is [extended](Self::extend). The descriptor is no longer
     /// readable then.
-    pub fn tight(&self) -> Vec<(usize, u64)> {
+    pub fn undersized(&self) -> Vec<Undersized> {
         // It fails where there is nothing to read.
-        let _ = self.counters.tight().read();
+        let _ = self.counters.undersized().read();
         let feeds = (0..).zip(&self.feeds);
-        feeds.filter_map(|(feed, watched)| Some((feed, watched.tight()?))).collect()
+        let of = |(feed, watched): (usize, &WatchedFeed)| {
+            Some(Undersized { feed, enough_slots: watched.undersized()? })
+        };
+        feeds.filter_map(of).collect()
     }
 
     /// A descriptor that becomes readable, and stays so, when the capture has ended by itself:
@@ -355,10 +360,10 @@ impl Listener {
         let ending = Ending { reason, message, dropped: told.clone() };
         self.workers().for_each(|it| it.end(ending.clone()));
         let until = Instant::now() + self.patience;
-        let done = self.capture.done(until);
+        let outcome = self.capture.outcome(until);
         let beside = self.beside.iter().map(|it| it.beside(until)).collect();
         let ledger = self.final_ledger();
-        self.summary(duration, done, beside, ledger, &told)
+        self.summary(duration, outcome, beside, ledger, &told)
     }
 
     /// Stops the keeper, and the drain after a last pass.
@@ -378,9 +383,9 @@ impl Listener {
                 // The closing of its ring tells.
                 Item::Frames(_) => {}
                 Item::Sources(new) => new.iter().for_each(|it| {
-                    ledger.open(it.part, (it.feed, it.segment.nonce()), it.first.clone());
+                    ledger.open(it.segment_number, (it.feed, it.segment.nonce()), it.first.clone());
                 }),
-                Item::Gone(part, closings) => _ = ledger.close(part, &closings),
+                Item::Gone(segment_number, closings) => _ = ledger.close(segment_number, &closings),
             }
         }
         ledger
@@ -389,7 +394,7 @@ impl Listener {
     fn summary(
         &self,
         duration: Duration,
-        done: Done,
+        outcome: Outcome,
         beside: Vec<Beside>,
         ledger: Ledger,
         dropped: &[Dropped],
@@ -415,10 +420,10 @@ impl Listener {
         for (feed, watched) in feeds.iter_mut().zip(&self.feeds) {
             feed.truncated = watched.truncated();
             feed.high_water = watched.high_water();
-            let enough = watched.parts.iter().filter_map(|part| {
-                let rings = feed.rings.iter().filter(|ring| ring.nonce == part.nonce);
+            let enough = watched.segments.iter().filter_map(|segment| {
+                let rings = feed.rings.iter().filter(|ring| ring.nonce == segment.nonce);
                 let overrun = rings.map(|ring| ring.lost.overrun).sum();
-                enough_slots(part.peak(), part.geometry.slots(), overrun)
+                enough_slots(segment.peak(), segment.geometry.slots(), overrun)
             });
             feed.enough_slots = enough.max();
         }
@@ -427,8 +432,8 @@ impl Listener {
             bytes: progress.bytes,
             duration,
             ended: progress.ended,
-            error: done.error,
-            complete: done.complete,
+            error: outcome.error,
+            complete: outcome.complete,
             freed: progress.freed,
             beside,
         }
@@ -442,8 +447,8 @@ pub struct Begun {
     sinks: Vec<Box<dyn Sink>>,
     feeds: Vec<Feed>,
     introductions: Arc<[Introduction]>,
-    keep: Receiver<Change<Kept>>,
-    changes: Receiver<Change<Drained>>,
+    keep: Receiver<Change<KeptSegment>>,
+    changes: Receiver<Change<DrainedSegment>>,
     options: Options,
 }
 
@@ -518,7 +523,7 @@ fn stamps(introductions: &[Introduction]) -> Vec<Arc<Stamps>> {
 }
 
 /// What the capture says of a segment before its first frame.
-fn introduction(number: usize, part: usize, feed: &Feed) -> Introduction {
+fn introduction(number: usize, segment_number: usize, feed: &Feed) -> Introduction {
     let stated = feed.unattended.iter().filter(|one| one.count > 0);
     let gaps = stated.clone().map(|one| Gap {
         source: 0, // the file knows its number
@@ -536,7 +541,7 @@ fn introduction(number: usize, part: usize, feed: &Feed) -> Introduction {
     let starts = starts.map(|(ring, &cursor)| (feed.segment.clone(), ring, cursor));
     Introduction {
         feed: number,
-        part,
+        segment_number,
         first: feed.first.clone(),
         gaps: gaps.collect(),
         attended: of_gaps.chain(starts).collect(),

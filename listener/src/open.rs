@@ -4,12 +4,12 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use ppt_capture::{CaptureWriter, End, FileHeader, MAX_SOURCES, Source};
+use ppt_capture::{CaptureWriter, End, EndReason, FileHeader, MAX_SOURCES, Source};
 
 use crate::clocks::Clocks;
 use crate::limit::Written;
 use crate::output::Output;
-use crate::progress::{Ended, SinkCounters};
+use crate::progress::SinkCounters;
 
 /// Bytes of a clock or drops chunk, at most.
 const SMALL: u64 = 512;
@@ -151,20 +151,20 @@ impl<W: Write> OpenFile<W> {
     pub fn fill(&mut self) {
         if self.is_open() {
             self.state = State::Full(None);
-            self.counters.end(Ended::MaxSize);
+            self.counters.end(EndReason::MaxSize);
         }
     }
 
     /// No more frames come into the file, because there is no other one.
     pub fn refuse(&mut self, error: io::Error) {
         self.state = State::Full(Some(error));
-        self.counters.end(Ended::DiskError);
+        self.counters.end(EndReason::Failed);
     }
 
     /// Nothing more comes into the file.
     pub fn fail(&mut self, error: io::Error) {
         self.state = State::Failed(error);
-        self.counters.end(Ended::DiskError);
+        self.counters.end(EndReason::Failed);
     }
 
     /// Ends it; whether it has its end.

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use nix::sys::eventfd::EventFd;
-use ppt_capture::{Cause, Lost};
+use ppt_capture::{Cause, EndReason, Lost};
 
 /// How far a capture is.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,18 +22,9 @@ pub struct Progress {
     pub rings: u32,
     /// Rings taken back from threads that ended without giving them back.
     pub freed: u64,
-    /// Set when the capture takes no more frames.
-    pub ended: Option<Ended>,
-}
-
-/// Why a capture ended by itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Ended {
-    /// It could not be written; [`crate::Summary::error`] says why.
-    DiskError = 1,
-    /// It is as large as it may be.
-    MaxSize = 2,
+    /// Set when the capture takes no more frames: it is as large as it may be, or it failed, and
+    /// [`Summary::error`](crate::Summary::error) will say why.
+    pub ended: Option<EndReason>,
 }
 
 /// What keeper and drain count. Relaxed: each is a number of its own, and the exact sums come from
@@ -44,17 +35,17 @@ pub(crate) struct Counters {
     overrun: AtomicU64,
     corrupt: AtomicU64,
     freed: AtomicU64,
-    tight: EventFd,
+    undersized: EventFd,
 }
 
 impl Counters {
-    pub fn new(tight: EventFd) -> Self {
+    pub fn new(undersized: EventFd) -> Self {
         Self {
             copied: AtomicU64::new(0),
             overrun: AtomicU64::new(0),
             corrupt: AtomicU64::new(0),
             freed: AtomicU64::new(0),
-            tight,
+            undersized,
         }
     }
 
@@ -80,13 +71,13 @@ impl Counters {
     }
 
     /// The rings of some feed are too small.
-    pub fn tell_tight(&self) {
+    pub fn tell_undersized(&self) {
         // It can only fail when the counter is full, and then the descriptor is readable.
-        let _ = self.tight.write(1);
+        let _ = self.undersized.write(1);
     }
 
-    pub fn tight(&self) -> &EventFd {
-        &self.tight
+    pub fn undersized(&self) -> &EventFd {
+        &self.undersized
     }
 
     /// All of them, and those of `sink`.
@@ -167,14 +158,15 @@ impl SinkCounters {
     }
 
     /// The capture takes no more frames: whoever polls the eventfd should know.
-    pub fn end(&self, why: Ended) {
+    pub fn end(&self, why: EndReason) {
         self.ended.store(why as u8, Relaxed);
         // As above.
         let _ = self.wake.write(1);
     }
 
-    pub fn ended(&self) -> Option<Ended> {
-        [Ended::DiskError, Ended::MaxSize]
+    pub fn ended(&self) -> Option<EndReason> {
+        // 0 is none of them.
+        [EndReason::Failed, EndReason::MaxSize]
             .into_iter()
             .find(|&why| why as u8 == self.ended.load(Relaxed))
     }

@@ -77,10 +77,10 @@ impl Queue {
         true
     }
 
-    /// No more frames of segment `part` come after those that are in the queue: its rings were left
-    /// so.
-    pub fn gone(&self, part: usize, closings: Vec<Closing>) {
-        self.lock().items.push_back(Item::Gone(part, closings));
+    /// No more frames of segment `segment_number` come after those that are in the queue: its rings
+    /// were left so.
+    pub fn gone(&self, segment_number: usize, closings: Vec<Closing>) {
+        self.lock().items.push_back(Item::Gone(segment_number, closings));
         self.notify();
     }
 

@@ -17,9 +17,9 @@ use crate::clocks::{self, Clocks};
 use crate::ledger::Ledger;
 use crate::limit;
 use crate::open::OpenFile;
-use crate::progress::{Ended, SinkCounters};
+use crate::progress::SinkCounters;
 use crate::rotate::Rotation;
-use crate::sink::{Done, Ending, Introduction, Sink};
+use crate::sink::{Ending, Introduction, Outcome, Sink};
 use crate::stamps::Stamps;
 
 /// The first clock chunks come sooner: stamps of a capture that is cut off soon need two.
@@ -124,8 +124,9 @@ impl<W: Write> Recording<W> {
     }
 
     fn introduce_one(&mut self, new: &Introduction) {
-        let Introduction { feed, part, segment, source, stamps, gaps, attended, .. } = new;
-        let (feed, part) = (*feed, *part);
+        let Introduction { feed, segment_number, segment, source, stamps, gaps, attended, .. } =
+            new;
+        let (feed, segment_number) = (*feed, *segment_number);
         let is_new = !self.origins.contains_key(&feed);
         if is_new && self.file.has_all_sources() {
             // The next file does without those that have ended.
@@ -152,7 +153,7 @@ impl<W: Write> Recording<W> {
         if known {
             origin.source = source.clone();
         }
-        origin.segments.push((part, segment.clone()));
+        origin.segments.push((segment_number, segment.clone()));
         for gap in gaps.iter().filter(|_| known) {
             self.written(|file| {
                 let source = file.source_of(feed).unwrap_or(gap.source);
@@ -196,7 +197,7 @@ impl<W: Write> Recording<W> {
         let chunk = &frames.chunk;
         let mut ledger = self.ledger();
         let read = |entry: &mut Entry| (entry.account, entry.is_told(), entry.lost_before(frames));
-        let (account, told, lost_before) = ledger.with(chunk.part, chunk.ring, read);
+        let (account, told, lost_before) = ledger.with(chunk.segment_number, chunk.ring, read);
         let head = FramesHead {
             source: self.file.source_of(account.feed).unwrap_or_default(),
             nonce: account.nonce,
@@ -257,7 +258,7 @@ impl<W: Write> Recording<W> {
         }
         let written = if done { fitting } else { 0 };
 
-        let (account, stated) = self.ledger().with(chunk.part, chunk.ring, |entry| {
+        let (account, stated) = self.ledger().with(chunk.segment_number, chunk.ring, |entry| {
             entry.take(frames, written);
             (entry.account, entry.stated())
         });
@@ -423,13 +424,13 @@ impl<W: Write> Recording<W> {
         }
     }
 
-    /// States what no chunk has stated of the rings of segment `part`, or of all.
-    fn gaps(&mut self, part: Option<usize>) {
+    /// States what no chunk has stated of the rings of segment `segment_number`, or of all.
+    fn gaps(&mut self, segment_number: Option<usize>) {
         loop {
-            let gaps = self.ledger().gaps(part, |ring| self.source_of(ring));
-            for (part, ring, gap) in &gaps {
+            let gaps = self.ledger().gaps(segment_number, |ring| self.source_of(ring));
+            for (segment_number, ring, gap) in &gaps {
                 if self.file.write(|writer| writer.gap(gap)) {
-                    self.ledger().with(*part, ring.ring, |entry| entry.state(gap));
+                    self.ledger().with(*segment_number, ring.ring, |entry| entry.state(gap));
                     self.attended(ring, gap.first_seq - 1 + gap.count);
                 }
             }
@@ -466,7 +467,7 @@ impl<W: Write + Send> Sink for Recording<W> {
             // All of them first: whatever becomes of the file, each frame has an account.
             let mut ledger = self.ledger();
             for it in new {
-                ledger.open(it.part, (it.feed, it.segment.nonce()), it.first.clone());
+                ledger.open(it.segment_number, (it.feed, it.segment.nonce()), it.first.clone());
             }
         }
         new.iter().for_each(|it| self.introduce_one(it));
@@ -477,11 +478,11 @@ impl<W: Write + Send> Sink for Recording<W> {
         while !self.take_frames(frames) {}
     }
 
-    fn gone(&mut self, part: usize, closings: &[Closing]) {
-        let feed = self.ledger().close(part, closings);
-        self.gaps(Some(part));
+    fn gone(&mut self, segment_number: usize, closings: &[Closing]) {
+        let feed = self.ledger().close(segment_number, closings);
+        self.gaps(Some(segment_number));
         let Some(origin) = self.origins.get_mut(&feed) else { return };
-        origin.segments.retain(|&(it, _)| it != part);
+        origin.segments.retain(|&(it, _)| it != segment_number);
         if origin.segments.is_empty() {
             self.counters.source_ended();
         }
@@ -513,7 +514,7 @@ impl<W: Write + Send> Sink for Recording<W> {
         }
     }
 
-    fn end(mut self: Box<Self>, ending: &Ending) -> Done {
+    fn end(mut self: Box<Self>, ending: &Ending) -> Outcome {
         self.gaps(None);
         let readings = self.clocks.readings();
         self.written(|file| file.write(|writer| writer.clock(&readings)));
@@ -530,9 +531,9 @@ impl<W: Write + Send> Sink for Recording<W> {
         let Self { file, trouble, counters, .. } = *self;
         let error = file.into_error().or(trouble);
         if error.is_some() {
-            counters.end(Ended::DiskError);
+            counters.end(EndReason::Failed);
         }
-        Done { error, complete }
+        Outcome { error, complete }
     }
 }
 

@@ -8,7 +8,7 @@ use ppt_segment::{Batch, BrokenCursor, Ring, RingReader};
 
 use crate::account::Closing;
 use crate::buffer::Bytes;
-use crate::chunk::Chunk;
+use crate::chunk::{Chunk, Sizes};
 use crate::lanes::Lanes;
 use crate::owners::Owners;
 use crate::progress::Counters;
@@ -119,14 +119,15 @@ impl RingDrain {
     /// all is found in it that a chunk says of its frames, while it lies in the first cache.
     pub fn drain(&mut self, ring: Ring<'_, AtomicU64>, until: u64, out: &mut Outlet<'_>) {
         let stride = ring.stride();
+        let sizes = Sizes { stride, full: out.full };
         let mut reader = RingReader::new(ring, self.next);
         while self.next < until {
-            let mut chunk = self.open_chunk(stride, out);
-            let wanted = chunk.room(stride, out.full).min((until - self.next) as usize);
+            let mut chunk = self.open_chunk(sizes, out);
+            let wanted = chunk.room(sizes).min((until - self.next) as usize);
             // As much as the chunk before needed, it will need again.
             let usual = self.usual.saturating_sub(chunk.count) as usize;
-            let reserved = wanted.max(usual.min(chunk.room(stride, out.full)));
-            chunk.reserve(reserved, (stride, out.full), out.lanes.pool());
+            let reserved = wanted.max(usual.min(chunk.room(sizes)));
+            chunk.reserve(reserved, sizes, out.lanes.pool());
             let count = (out.block / 8 / stride).clamp(1, wanted);
             match reader.poll(chunk.frames.room(count * stride)) {
                 Ok(batch) if batch.tail >= until => self.take(ring, &batch, chunk, out),
@@ -145,12 +146,12 @@ impl RingDrain {
     }
 
     /// The open chunk, or a new one where that is full, or where there is none.
-    fn open_chunk(&mut self, stride: usize, out: &mut Outlet<'_>) -> Box<Chunk> {
-        if self.open.as_ref().is_some_and(|open| open.room(stride, out.full) == 0) {
+    fn open_chunk(&mut self, sizes: Sizes, out: &mut Outlet<'_>) -> Box<Chunk> {
+        if self.open.as_ref().is_some_and(|open| open.room(sizes) == 0) {
             self.flush(out);
         }
-        let (part, ring) = self.place;
-        let new = || Box::new(Chunk { part, ring, ..Chunk::default() });
+        let (segment_number, ring) = self.place;
+        let new = || Box::new(Chunk { segment_number, ring, ..Chunk::default() });
         self.open.take().unwrap_or_else(new)
     }
 
@@ -238,18 +239,19 @@ impl RingDrain {
         (mut seq, mut words): (u64, &[Bytes]),
         out: &mut Outlet<'_>,
     ) {
+        let sizes = Sizes { stride, full: out.full };
         while !words.is_empty() {
             let follows = |open: &Chunk| open.tid == tid && open.next_seq() == seq;
             if self.open.as_ref().is_some_and(|open| open.count > 0 && !follows(open)) {
                 self.flush(out);
             }
-            let mut open = self.open_chunk(stride, out);
+            let mut open = self.open_chunk(sizes, out);
             if open.count == 0 {
                 self.begin(&mut open, (tid, seq), out);
             }
-            let count = open.room(stride, out.full).min(words.len() / stride);
+            let count = open.room(sizes).min(words.len() / stride);
             let (part, rest) = words.split_at(count * stride);
-            open.reserve(count, (stride, out.full), out.lanes.pool());
+            open.reserve(count, sizes, out.lanes.pool());
             open.frames.room(count * stride).copy_from_slice(part);
             open.take(count, stride, &self.stamps);
             out.counters.copied(count as u64);

@@ -26,9 +26,9 @@ pub trait Sink: Send {
     /// Frames of a segment that has been introduced.
     fn frames(&mut self, frames: &Frames);
 
-    /// Nothing more comes out of segment `part`, whose rings were left so. Rings that nothing came
+    /// Nothing more comes out of segment `segment_number`, whose rings were left so. Rings that nothing came
     /// out of are not named.
-    fn gone(&mut self, part: usize, closings: &[Closing]);
+    fn gone(&mut self, segment_number: usize, closings: &[Closing]);
 
     /// When [`Self::tick`] is due, ns of CLOCK_MONOTONIC.
     fn due(&self) -> u64;
@@ -37,7 +37,7 @@ pub trait Sink: Send {
     fn tick(&mut self);
 
     /// Nothing more comes at all.
-    fn end(self: Box<Self>, ending: &Ending) -> Done;
+    fn end(self: Box<Self>, ending: &Ending) -> Outcome;
 }
 
 /// What is said of a segment before its first frame.
@@ -46,7 +46,7 @@ pub struct Introduction {
     /// The number of its feed: a new one, or one that is known by another segment.
     pub feed: usize,
     /// The segment's number, which no other one ever has.
-    pub part: usize,
+    pub segment_number: usize,
     /// The segment.
     pub segment: Arc<Segment>,
     /// The cursor of each of its rings at the start.
@@ -71,9 +71,9 @@ pub struct Ending {
     pub dropped: Vec<Dropped>,
 }
 
-/// How it did.
+/// What it came to.
 #[derive(Debug)]
-pub struct Done {
+pub struct Outcome {
     /// What went wrong.
     pub error: Option<io::Error>,
     /// Whether everything has been dealt with, its end included.

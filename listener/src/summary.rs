@@ -3,11 +3,10 @@
 use std::io;
 use std::time::Duration;
 
-use ppt_capture::{Dropped, Lost};
+use ppt_capture::{Dropped, EndReason, Lost};
 use ppt_segment::BrokenCursor;
 
 use crate::account::LossAccount;
-use crate::progress::Ended;
 
 /// What a capture came to, once it is over.
 #[derive(Debug)]
@@ -19,7 +18,7 @@ pub struct Summary {
     /// From start to [`crate::Listener::finish`].
     pub duration: Duration,
     /// Set when it had ended by itself.
-    pub ended: Option<Ended>,
+    pub ended: Option<EndReason>,
     /// Why the file could not be written, from there on. A closed pipe is one of these.
     pub error: Option<io::Error>,
     /// Whether the file has its end chunk; without it, it reads as one that was cut off.
@@ -71,6 +70,15 @@ pub struct BrokenRing {
     pub cursor: BrokenCursor,
 }
 
+/// A feed whose rings are too small for what comes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Undersized {
+    /// Which one.
+    pub feed: usize,
+    /// Slots a ring that would have been enough.
+    pub enough_slots: u64,
+}
+
 impl Summary {
     /// Frames in the file.
     pub fn captured(&self) -> u64 {
@@ -106,8 +114,8 @@ impl Summary {
 /// were did not, or were more than seven eighths full.
 pub(crate) fn enough_slots(peak: u64, slots: u64, overrun: u64) -> Option<u64> {
     const MOST: u64 = 1 << *ppt_segment::abi::LOG2_SLOTS.end();
-    let tight = overrun > 0 || peak > slots / 8 * 7;
-    if !tight || slots >= MOST {
+    let undersized = overrun > 0 || peak > slots / 8 * 7;
+    if !undersized || slots >= MOST {
         return None;
     }
     let peak = peak.min(MOST);

@@ -15,11 +15,11 @@ pub(crate) struct Seen {
     /// The most frames that a ring was found with.
     pub peak: AtomicU64,
     /// The rings are too small for what comes.
-    pub tight: AtomicBool,
+    pub undersized: AtomicBool,
 }
 
 /// One segment of a feed.
-pub(crate) struct Part {
+pub(crate) struct WatchedSegment {
     /// Its number among those of all feeds.
     pub number: usize,
     /// Its name in the capture.
@@ -32,7 +32,7 @@ pub(crate) struct Part {
     was_truncated: bool,
 }
 
-impl Part {
+impl WatchedSegment {
     pub fn new(number: usize, segment: Arc<Segment>) -> Self {
         Self {
             number,
@@ -52,44 +52,44 @@ impl Part {
         self.seen.peak.load(Relaxed)
     }
 
-    /// Lets the segment go; whether it was still there.
-    pub fn let_go(&mut self) -> bool {
+    /// Forgets the segment; whether it was still there.
+    pub fn retire(&mut self) -> bool {
         self.was_truncated = self.truncated();
         self.segment.take().is_some()
     }
 }
 
 /// What the caller of a listener may ask about a feed.
-pub(crate) struct Watched {
+pub(crate) struct WatchedFeed {
     /// Its segments, one at least; new frames go to the last one that is still drained.
-    pub parts: Vec<Part>,
+    pub segments: Vec<WatchedSegment>,
 }
 
-impl Watched {
-    fn newest(&self) -> &Part {
-        let newest = self.parts.iter().rfind(|part| part.segment.is_some());
-        newest.or(self.parts.last()).expect("a feed has a segment")
+impl WatchedFeed {
+    fn newest(&self) -> &WatchedSegment {
+        let newest = self.segments.iter().rfind(|it| it.segment.is_some());
+        newest.or(self.segments.last()).expect("a feed has a segment")
     }
 
     pub fn truncated(&self) -> bool {
-        self.parts.iter().any(Part::truncated)
+        self.segments.iter().any(WatchedSegment::truncated)
     }
 
     pub fn high_water(&self) -> f64 {
-        let part = self.newest();
-        high_water(part.peak(), part.geometry.capacity())
+        let segment = self.newest();
+        high_water(segment.peak(), segment.geometry.capacity())
     }
 
     /// How many slots would be enough, if the rings that new frames go to are too small.
-    pub fn tight(&self) -> Option<u64> {
-        let part = self.newest();
-        let tight = part.seen.tight.load(Relaxed);
-        tight.then(|| enough_slots(part.peak(), part.geometry.slots(), 1)).flatten()
+    pub fn undersized(&self) -> Option<u64> {
+        let segment = self.newest();
+        let undersized = segment.seen.undersized.load(Relaxed);
+        undersized.then(|| enough_slots(segment.peak(), segment.geometry.slots(), 1)).flatten()
     }
 
     /// Rings that threads own at the moment.
     pub fn owned(&self) -> u32 {
-        let segments = self.parts.iter().filter_map(|part| part.segment.as_ref());
+        let segments = self.segments.iter().filter_map(|it| it.segment.as_ref());
         let owned = segments.map(|segment| {
             let mut rings = 0..segment.geometry().rings();
             let owned = |ring: &u32| segment.ring(*ring).owner().state == ring_state::ACTIVE;

@@ -13,7 +13,7 @@ use crate::clocks;
 use crate::lanes::Lane;
 use crate::progress::SinkCounters;
 use crate::queue::{Item, Next, Queue};
-use crate::sink::{Done, Ending, Sink};
+use crate::sink::{Ending, Outcome, Sink};
 use crate::summary::Beside;
 
 /// What a listener has of a sink that is at work.
@@ -22,16 +22,16 @@ pub(crate) struct Worker {
     pub queue: Arc<Queue>,
     pub counters: Arc<SinkCounters>,
     /// Until its thread has it.
-    send: Option<Sender<Done>>,
-    done: Receiver<Done>,
+    send: Option<Sender<Outcome>>,
+    outcome: Receiver<Outcome>,
 }
 
 impl Worker {
     /// For a sink of which `queue_bytes` may wait; `behind` is set while much does.
     pub fn new(wake: EventFd, queue_bytes: usize, behind: Arc<AtomicBool>) -> Self {
-        let (send, done) = mpsc::channel();
+        let (send, outcome) = mpsc::channel();
         let queue = Arc::new(Queue::new(queue_bytes, behind));
-        Self { queue, counters: Arc::new(SinkCounters::new(wake)), send: Some(send), done }
+        Self { queue, counters: Arc::new(SinkCounters::new(wake)), send: Some(send), outcome }
     }
 
     pub fn lane(&self) -> Lane {
@@ -42,16 +42,16 @@ impl Worker {
     pub fn job(&mut self, pool: Arc<Pool>, sink: Box<dyn Sink>) -> impl FnOnce() + Send + use<> {
         let (queue, send) = (self.queue.clone(), self.send.take());
         move || {
-            let done = run(&queue, &pool, sink);
+            let outcome = run(&queue, &pool, sink);
             // Nobody hears it where nobody waits any more.
-            send.map(|it| it.send(done));
+            send.map(|it| it.send(outcome));
         }
     }
 
     /// How it ended, if it did by `until`.
-    pub fn done(&self, until: Instant) -> Done {
+    pub fn outcome(&self, until: Instant) -> Outcome {
         let patience = until.saturating_duration_since(Instant::now());
-        self.done.recv_timeout(patience).unwrap_or_else(|_| Done {
+        self.outcome.recv_timeout(patience).unwrap_or_else(|_| Outcome {
             error: Some(io::Error::new(io::ErrorKind::TimedOut, "the disk does not answer")),
             complete: false,
         })
@@ -59,7 +59,7 @@ impl Worker {
 
     /// The same of a sink beside the capture. What it has not dealt with is lost to it.
     pub fn beside(&self, until: Instant) -> Beside {
-        let Done { error, complete } = self.done(until);
+        let Outcome { error, complete } = self.outcome(until);
         for item in self.queue.abandon() {
             if let Item::Frames(frames) = item {
                 self.counters.lost(frames.count().into());
@@ -75,7 +75,7 @@ impl Worker {
 }
 
 /// Feeds `sink` until the queue says that it is over.
-fn run(queue: &Queue, pool: &Pool, mut sink: Box<dyn Sink>) -> Done {
+fn run(queue: &Queue, pool: &Pool, mut sink: Box<dyn Sink>) -> Outcome {
     loop {
         let patience = sink.due().saturating_sub(clocks::monotonic());
         match queue.next(Duration::from_nanos(patience)) {
@@ -84,10 +84,12 @@ fn run(queue: &Queue, pool: &Pool, mut sink: Box<dyn Sink>) -> Done {
                 frames.give_back(pool);
             }
             Next::Item(Item::Sources(new)) => sink.introduce(&new),
-            Next::Item(Item::Gone(part, closings)) => sink.gone(part, &closings),
+            Next::Item(Item::Gone(segment_number, closings)) => {
+                sink.gone(segment_number, &closings);
+            }
             Next::Nothing => {}
             Next::End(ending) => return sink.end(&ending),
-            Next::Abandoned => return Done { error: None, complete: false },
+            Next::Abandoned => return Outcome { error: None, complete: false },
         }
         sink.tick();
     }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use ppt_capture::{Cause, Dropped, EndReason, Lost};
-use ppt_listener::{Ended, Feed, Listener, ListenerError, Options};
+use ppt_listener::{Feed, Listener, ListenerError, Options, Undersized};
 use ppt_segment::{RingWriter, Segment};
 
 use support::*;
@@ -154,16 +154,18 @@ fn a_feed_that_a_full_capture_has_no_room_for_is_not_spoken_of() {
 fn a_feed_goes_on_in_a_larger_segment() {
     let (sink, small, large) = (Sink::default(), segment(4, 2), segment(8, 2));
     let mut listener = start(&sink, &[&small, &segment(4, 2)], Options::default());
-    assert_eq!(listener.tight(), []);
+    assert_eq!(listener.undersized(), []);
     let mut old = Writer::claim(&small, 7).unwrap();
     // However slow the drain is, it finds more than the ring holds at some time.
-    while listener.tight().is_empty() {
+    while listener.undersized().is_empty() {
         (0..100).for_each(|_| _ = old.write());
     }
-    let [(0, enough)] = listener.tight()[..] else { panic!("{:?}", listener.tight()) };
+    let [Undersized { feed: 0, enough_slots: enough }] = listener.undersized()[..] else {
+        panic!("{:?}", listener.undersized())
+    };
     assert!(enough >= 32, "{enough}");
     listener.extend(0, Feed::starting_now(grown(&[&small]), large.clone())).unwrap();
-    assert_eq!(listener.tight(), [], "that of the new segment is not");
+    assert_eq!(listener.undersized(), [], "that of the new segment is not");
 
     // Two owners, one of either segment: both are drained.
     let mut new = Writer::claim(&large, 8).unwrap();
@@ -171,7 +173,7 @@ fn a_feed_goes_on_in_a_larger_segment() {
     old.write_gently(5);
     new.write_gently(200);
     drop(old);
-    listener.leave(0, small.nonce());
+    listener.retire_segment(0, small.nonce());
     wait(|| Arc::strong_count(&small) == 1);
     new.write_gently(200);
     assert_eq!(listener.progress().rings, 1);
@@ -255,7 +257,7 @@ fn what_a_full_disk_does_not_take_is_counted() {
     let back = read(sink.bytes());
     check(&summary, &back);
     check_cursors(&summary, &[&segment]);
-    assert_eq!(summary.ended, Some(Ended::DiskError));
+    assert_eq!(summary.ended, Some(EndReason::Failed));
     assert_eq!(summary.error.as_ref().unwrap().kind(), std::io::ErrorKind::StorageFull);
     assert!(summary.captured() > 0 && summary.lost().disk >= 1000 && !summary.complete);
     assert_eq!(summary.bytes, sink.bytes().len() as u64);
@@ -295,7 +297,7 @@ fn a_capture_grows_no_larger_than_it_may() {
         let back = read(sink.bytes());
         check(&summary, &back);
         check_cursors(&summary, &[&segment]);
-        assert_eq!(summary.ended, Some(Ended::MaxSize));
+        assert_eq!(summary.ended, Some(EndReason::MaxSize));
         assert!(summary.bytes <= max_size, "{} of {max_size}", summary.bytes);
         assert!(summary.complete && summary.captured() > 0 && summary.lost().disk > 0);
         let end = back.end.unwrap();

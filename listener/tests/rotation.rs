@@ -9,9 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use ppt_capture::{Dropped, EndReason, MAX_SOURCES, Source};
-use ppt_listener::{
-    Ended, Feed, FileHeader, Files, Listener, ListenerError, Options, Rotation, Summary,
-};
+use ppt_listener::{Feed, FileHeader, Files, Listener, ListenerError, Options, Rotation, Summary};
 use ppt_segment::Segment;
 use proptest::prelude::*;
 
@@ -142,7 +140,7 @@ fn without_a_next_file_the_capture_ends_whole() {
     while listener.progress().ended.is_none() {
         writer.write_drained(1_000, &listener);
     }
-    assert_eq!(listener.progress().ended, Some(Ended::DiskError));
+    assert_eq!(listener.progress().ended, Some(EndReason::Failed));
     let summary = listener.finish(EndReason::Failed, String::new(), Vec::new());
     assert_eq!(summary.error.as_ref().unwrap().raw_os_error(), Some(28));
     let files = read_all(&sinks);
@@ -169,7 +167,7 @@ fn a_feed_that_went_on_in_another_segment() {
     let mut new = Writer::claim(&large, 8).unwrap();
     old.write();
     drop(old);
-    listener.leave(0, small.nonce());
+    listener.retire_segment(0, small.nonce());
     while files() < 7 {
         new.write_gently(100);
     }
@@ -290,7 +288,7 @@ proptest! {
                     let more = Feed::starting_now(source, larger.clone());
                     listener.extend(target.feed, more).unwrap();
                     target.segments.push(larger);
-                    listener.leave(target.feed, former.nonce());
+                    listener.retire_segment(target.feed, former.nonce());
                 }
                 Step::End(who) => {
                     let target = targets.swap_remove(pick(who));

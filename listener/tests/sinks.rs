@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use ppt_capture::{EndReason, Lost};
 use ppt_listener::{
-    Closing, Done, Ending, Feed, Frames, Introduction, Listener, Options, Sink as Taker, Summary,
+    Closing, Ending, Feed, Frames, Introduction, Listener, Options, Outcome, Sink as Taker, Summary,
 };
 use ppt_segment::Segment;
 
@@ -65,7 +65,7 @@ impl Keeping {
         }
         // However long it has had them, nobody else has written there.
         let mut taken = 0;
-        for frames in given.kept.iter().filter(|it| it.part() == part) {
+        for frames in given.kept.iter().filter(|it| it.segment_number() == part) {
             taken += u64::from(frames.count());
             let stride = frames.bytes().len() / frames.count() as usize;
             for (frame, seq) in frames.bytes().chunks(stride).zip(frames.first_seq()..) {
@@ -82,14 +82,15 @@ impl Taker for Keeping {
     fn introduce(&mut self, new: &[Introduction]) {
         let mut given = self.given();
         for it in new {
-            let is_new = given.parts.insert(it.part, (it.feed, it.first.clone())).is_none();
+            let is_new =
+                given.parts.insert(it.segment_number, (it.feed, it.first.clone())).is_none();
             assert!(is_new && it.first.len() == it.segment.geometry().rings() as usize);
         }
     }
 
     fn frames(&mut self, frames: &Frames) {
         let mut given = self.given();
-        let place = (frames.part(), frames.ring());
+        let place = (frames.segment_number(), frames.ring());
         let next_seq = given.parts[&place.0].1[place.1 as usize] + 1;
         let new = || Tally { next_seq, taken: 0, lost: Lost::default() };
         let it = given.rings.entry(place).or_insert_with(new);
@@ -119,9 +120,9 @@ impl Taker for Keeping {
 
     fn tick(&mut self) {}
 
-    fn end(self: Box<Self>, _: &Ending) -> Done {
+    fn end(self: Box<Self>, _: &Ending) -> Outcome {
         self.given().ended = true;
-        Done { error: None, complete: true }
+        Outcome { error: None, complete: true }
     }
 }
 
@@ -151,7 +152,7 @@ fn each_is_given_what_comes_and_goes() {
     second.write_gently(500);
     listener.extend(0, Feed::starting_now(grown(&[&one]), larger.clone())).unwrap();
     drop(writer);
-    listener.leave(0, one.nonce());
+    listener.retire_segment(0, one.nonce());
     let mut third = Writer::claim(&larger, 9).unwrap();
     third.write_gently(200);
     let summary = finish(listener);

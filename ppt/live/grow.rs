@@ -1,6 +1,7 @@
 //! Rings that are too small grow while the capture goes on.
 
 use ppt_agent::Stuck;
+use ppt_listener::Undersized;
 
 use super::{FIRST_LOOK, Live, feed, tell};
 use crate::code::Code;
@@ -15,7 +16,7 @@ impl Live<'_> {
 
     /// Has every buffer grow whose rings are too small.
     pub(super) fn grow(&mut self) {
-        for (feed, enough) in self.listener.tight() {
+        for Undersized { feed, enough_slots: enough } in self.listener.undersized() {
             let member = self.members.iter().position(|it| it.feeds().contains(&feed));
             if let Some(member) = member {
                 self.grow_buffer(member, feed - self.members[member].feed, enough);

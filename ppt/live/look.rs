@@ -60,9 +60,9 @@ impl Live<'_> {
                     report::note(tell::fell_over(it, errno));
                 }
             }
-            News::Vacated(nonce) => self.listener.leave(feed, nonce),
+            News::Vacated(nonce) => self.listener.retire_segment(feed, nonce),
             News::WentBack { errno, nonce } => {
-                self.listener.leave(feed, nonce);
+                self.listener.retire_segment(feed, nonce);
                 self.status.clear();
                 report::warning(Code::RingsStay, tell::went_back(it, errno));
             }

@@ -3,7 +3,7 @@
 /// What a wait found.
 pub(crate) struct Ready {
     pub(super) listener: bool,
-    pub(super) crowded: bool,
+    pub(super) undersized: bool,
     pub(super) tick: bool,
     pub(super) hello: bool,
     pub(super) deadline: bool,

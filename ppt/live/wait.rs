@@ -14,8 +14,8 @@ impl Live<'_> {
         let pidfds: Vec<_> = self.members.iter().map(|it| it.session.pidfd()).collect();
         let watch = |fd| PollFd::new(fd, PollFlags::POLLIN);
         let mut fds = vec![watch(self.listener.wake()), watch(self.ticks.as_fd())];
-        let crowded = if self.grows() { PollFlags::POLLIN } else { PollFlags::empty() };
-        fds.push(PollFd::new(self.listener.crowded(), crowded));
+        let undersized = if self.grows() { PollFlags::POLLIN } else { PollFlags::empty() };
+        fds.push(PollFd::new(self.listener.undersized_fd(), undersized));
         fds.extend(self.deadline.as_ref().map(|it| watch(it.as_fd())));
         let first_other = fds.len();
         fds.extend(others.iter().copied().map(watch));
@@ -29,12 +29,12 @@ impl Live<'_> {
         }
         let mut ready = fds.iter().map(|fd| fd.any().unwrap_or(false));
         let mut next = || ready.next().unwrap_or(false);
-        let (listener, tick, crowded) = (next(), next(), next());
+        let (listener, tick, undersized) = (next(), next(), next());
         let deadline = first_other > 3 && next();
         let others = others.iter().map(|_| next()).collect();
         let hello = (0..hellos).fold(false, |hello, _| hello | next());
         // Where there is no pidfd, a look tells.
         let members = pidfds.iter().map(|fd| fd.is_some() && next()).collect();
-        Ok(Ready { listener, crowded, tick, deadline, hello, members, others })
+        Ok(Ready { listener, undersized, tick, deadline, hello, members, others })
     }
 }
