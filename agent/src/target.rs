@@ -259,6 +259,15 @@ impl Target {
         self.process.stat().is_ok_and(|it| it.vsize > 0)
     }
 
+    /// Whether all of its threads have ended. It is not [`Self::ended`] as long as somebody traces one
+    /// of them who does not wait for it, as ppt itself may for a moment.
+    pub(crate) fn has_only_zombies(&self) -> bool {
+        let tasks = self.process.tasks();
+        // A task without a state is gone.
+        let states = tasks.map(|it| it.flatten().filter_map(|task| Some(task.stat().ok()?.state)));
+        states.is_ok_and(|mut it| it.all(|state| matches!(state, 'Z' | 'X')))
+    }
+
     /// Fails unless this is still the process and the program that were opened: what is not found
     /// then was never there.
     pub(crate) fn still_there(&self) -> Result<()> {

@@ -250,7 +250,7 @@ pub(super) fn switched_off(by: &Access, it: &Attached) -> BufferEnd {
 fn gone(target: &Target) -> BufferEnd {
     let start = Instant::now();
     while start.elapsed() < MOMENTS || (start.elapsed() < LAST_MOMENTS && !target.has_memory()) {
-        if target.ended() {
+        if target.ended() || target.has_only_zombies() {
             return BufferEnd::Exited;
         }
         if target.maps_same_memory() {
