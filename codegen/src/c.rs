@@ -1,4 +1,4 @@
-//! C11, which is also C++17: a header with the hot path inline, a source file with the rest.
+//! C11, which is also C++17: a header that checks the gate and stores the fields, a source file with the rest.
 
 pub(crate) mod comment;
 pub(crate) mod header;
