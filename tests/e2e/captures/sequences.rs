@@ -9,6 +9,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -22,8 +23,20 @@ use crate::fixtures::support::{
 };
 
 /// Commands that write a file, `-o FILE [--force]`, from a capture: what they write is what they print
-/// without.
-const ONE_SHOT: [&[&str]; 2] = [&["dump"], &["dump", "--format", "jsonl"]];
+/// without. Those of `ppt-analysis` are left out where it was not built.
+const ONE_SHOT: [&[&str]; 6] = [
+    &["dump"],
+    &["dump", "--format", "jsonl"],
+    &["stat", "--format", "json"],
+    &["sql", "SELECT * FROM frames"],
+    &["plot", "SELECT seqno FROM frames"],
+    &["export", "--format", "chrome"],
+];
+
+fn one_shot_commands() -> &'static [&'static [&'static str]] {
+    let there = Path::new(ppt()).with_file_name("ppt-analysis").exists();
+    if there { &ONE_SHOT } else { &ONE_SHOT[..2] }
+}
 
 type Step = fn(&mut World);
 
@@ -624,7 +637,7 @@ impl World {
     }
 
     fn one_shot_command(&mut self, kill_after: Option<u64>) {
-        let words = self.random.pick(&ONE_SHOT).unwrap();
+        let words = self.random.pick(one_shot_commands()).unwrap();
         let names: Vec<_> = self.files.keys().cloned().chain(["nowhere.bin".into()]).collect();
         let input = self.random.pick(&names).unwrap();
         let outputs: Vec<_> = CAPTURES.iter().chain(&TABLES).copied().chain([&*input]).collect();
