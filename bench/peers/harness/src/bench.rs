@@ -26,6 +26,8 @@ pub struct Amount {
     pub crowd: u64,
     /// How long each number of them is.
     pub growth_ms: u64,
+    /// Frames that questions are asked of.
+    pub asked: u64,
 }
 
 pub struct Bench {
@@ -35,6 +37,8 @@ pub struct Bench {
     pub table: Table,
     /// Who does not take part, and why.
     pub skipped: Vec<(String, String)>,
+    /// Who is not installed, which is no fault.
+    pub absent: Vec<(String, String)>,
 }
 
 /// What writing at full rate came to.

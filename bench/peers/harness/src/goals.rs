@@ -11,6 +11,7 @@ use crate::follow::{FOLLOW, STEADY};
 use crate::growth::{GROWTH, cpu_of_idle_threads, stop_with_threads};
 use crate::load::{LOAD, RATES};
 use crate::pause::{PAUSE, longest};
+use crate::questions::{COUNT, EXPORT, PERCENTILES, QUESTIONS, START};
 use crate::table::Table;
 use crate::text::TEXT;
 
@@ -34,6 +35,8 @@ pub fn goals(table: &Table) -> Vec<Goal> {
     let first = table.median(ATTACH, FIRST, "ppt");
     let pause = |peer| table.median(PAUSE, &longest("p99"), peer);
     let text = |peer| table.median(TEXT, "wall", peer);
+    let asked = |what: &str, who| table.median(QUESTIONS, what, who);
+    let less = |a: Option<f64>, b: Option<f64>| Some(a? - b?);
     let over = |a: Option<f64>, b: Option<f64>| Some(a? / b?);
     let all = [
         (
@@ -91,6 +94,24 @@ pub fn goals(table: &Table) -> Vec<Goal> {
             grown(&stop_with_threads(), "10000"),
             100.0,
             false,
+        ),
+        (
+            "count(*) of 10,000,000 frames, less the start of the process, ms",
+            less(asked(COUNT, "ppt"), asked(START, "ppt")),
+            10.0,
+            false,
+        ),
+        (
+            "ppt stat by an enum, times DuckDB's percentiles",
+            over(asked(PERCENTILES, "ppt"), asked(PERCENTILES, "duckdb")),
+            1.3,
+            false,
+        ),
+        (
+            "speed of ppt's export to Parquet, times pyarrow's",
+            over(asked(EXPORT, "pyarrow"), asked(EXPORT, "ppt")),
+            0.8,
+            true,
         ),
         (
             "babeltrace2 to text, times ppt dump",

@@ -16,6 +16,7 @@ mod peers;
 mod plot;
 mod process;
 mod program;
+mod questions;
 mod scaling;
 mod table;
 mod text;
@@ -96,6 +97,8 @@ enum Part {
     Growth,
     /// From the output to text.
     Text,
+    /// From a capture to an answer: statistics, SQL, exports, beside tools that read the exports.
+    Analysis,
 }
 
 fn main() -> ExitCode {
@@ -118,13 +121,13 @@ fn run(args: &Args) -> Result<()> {
     }
     let machine = machine::Machine::this();
     let part = |it| match args.check {
-        true => matches!(it, Part::Floor | Part::Cost | Part::Growth),
+        true => matches!(it, Part::Floor | Part::Cost | Part::Growth | Part::Analysis),
         false if args.scaling.is_some() => false,
         false => args.parts.is_empty() || args.parts.contains(&it),
     };
     let (peers, versions, skipped) = ready(args, &place)?;
     let (table, amount) = (Table::default(), amount(args));
-    let mut bench = Bench { place, peers, amount, table, skipped };
+    let mut bench = Bench { place, peers, amount, table, skipped, absent: Vec::new() };
     if part(Part::Floor) {
         floor::build(&bench.place)?;
         floor::measure(&mut bench);
@@ -151,6 +154,10 @@ fn run(args: &Args) -> Result<()> {
     if part(Part::Text) {
         text::measure(&mut bench);
     }
+    if part(Part::Analysis) {
+        questions::build(&bench.place)?;
+        questions::measure(&mut bench);
+    }
     if let Some(plots) = &args.scaling {
         scaling::build(&bench.place)?;
         scaling::measure(&mut bench, plots)?;
@@ -158,6 +165,7 @@ fn run(args: &Args) -> Result<()> {
     if args.check && !bench.skipped.is_empty() {
         anyhow::bail!("{}", bench.skipped[0].1);
     }
+    bench.skipped.append(&mut bench.absent);
     let goals = goals::goals(&bench.table);
     let mut out = machine.print();
     for (name, version, about) in &versions {
@@ -212,6 +220,7 @@ fn amount(args: &Args) -> Amount {
         pauses: 200,
         crowd: 10_000,
         growth_ms: 2000,
+        asked: 10_000_000,
     };
     if args.quick || args.check {
         amount = Amount {
@@ -223,6 +232,7 @@ fn amount(args: &Args) -> Amount {
             pauses: 4,
             crowd: if args.check { 10 } else { 100 },
             growth_ms: 100,
+            asked: 50_000,
         };
     }
     if let Some(rounds) = args.rounds {
