@@ -30,7 +30,7 @@ const BREATH_NS: u64 = 50_000;
 const SWEEP_NS: u64 = 1_000_000_000;
 /// Time for which nothing else is done for each look at a ring that nothing may have come into: so
 /// looks at thousands of them take half a hundredth of a CPU, and not several.
-const LOOK_NS: u64 = 2_000;
+const LOOK_NS: u64 = 3_000;
 /// What a write may take, of the time after which frames are in the file.
 const WRITE_NS: u64 = 5_000_000;
 /// Open chunks up to which each may become a large one: what bounds their memory.
