@@ -59,11 +59,14 @@ impl Histogram {
         };
         let all_whole = buckets().all(|it| middle(it.0, it.1).fract() == 0.0);
         let mut bins = bins.max(1);
-        if scale == Scale::Linear && all_whole && greatest - least < bins as f64 {
-            bins = (greatest - least) as usize + 1;
-        }
         let (from, to) = match scale {
-            Scale::Linear if all_whole => (least, greatest + 1.0),
+            // Each bin holds as many whole numbers as any other.
+            Scale::Linear if all_whole => {
+                let count = greatest - least + 1.0;
+                let each = (count / bins as f64).ceil();
+                bins = (count / each).ceil() as usize;
+                (least, least + each * bins as f64)
+            }
             Scale::Linear => (least, if greatest > least { greatest } else { least + 1.0 }),
             Scale::Logarithmic => (least.ln(), greatest.ln()),
         };
@@ -159,6 +162,17 @@ mod tests {
         let histogram = of([1.0, 2.0, 2.0, 4.0].into_iter());
         let bins: Vec<_> = histogram.bins.iter().map(|it| (it.from, it.count)).collect();
         assert_eq!(bins, [(1.0, 1), (2.0, 2), (3.0, 0), (4.0, 1)]);
+    }
+
+    #[test]
+    fn bins_of_whole_numbers_hold_equally_many() {
+        for most in 1..300 {
+            let histogram = of((0..=most).map(f64::from));
+            let [full @ .., last] = &histogram.bins[..] else { panic!("no bins") };
+            assert!(full.iter().all(|it| it.count == histogram.bins[0].count), "{histogram:?}");
+            assert!((1..=histogram.bins[0].count).contains(&last.count), "{histogram:?}");
+            assert!(histogram.bins.len() <= 40 && histogram.bins.len() > 40.min(most as usize) / 2);
+        }
     }
 
     #[test]
