@@ -308,3 +308,13 @@ fn completion_knows_the_words() {
         .unwrap();
     assert!(output.status.success() && !output.stdout.is_empty());
 }
+
+#[test]
+fn a_page_counts_what_the_account_counts() {
+    let bench = Bench::new();
+    let sum = "SELECT sum(count) AS n FROM account WHERE cause = 'captured'";
+    let account = bench.done(&["sql", "out.bin", sum]);
+    let captured = account.lines().nth(1).unwrap();
+    let page = bench.done(&["report", "out.bin"]);
+    assert!(captured == "6" && page.contains(&format!("<body data-rows=\"{captured}\"")));
+}
