@@ -5,6 +5,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
+use std::sync::Arc;
 
 use ppt_tables::Processes;
 
@@ -22,7 +23,7 @@ const OWN: u64 = 1 << 32;
 #[derive(Debug)]
 pub struct Chrome<W> {
     out: W,
-    kinds: Vec<Written>,
+    kinds: Vec<Arc<Written>>,
     threads: Threads,
     lanes: Vec<Lanes>,
     /// When the trace begins.
@@ -48,12 +49,14 @@ impl<W: Write> Chrome<W> {
     /// # Errors
     /// It cannot be written.
     pub fn new(mut out: W, kinds: &[Kind], processes: Processes) -> io::Result<Self> {
-        let written = |kind: &Kind| Written {
-            label: kind.label(),
-            named_by: kind.marked(|it| it.name),
-            flow: kind.marked(|it| it.flow),
-            counters: kind.counters(),
-            kind: kind.clone(),
+        let written = |kind: &Kind| {
+            Arc::new(Written {
+                label: kind.label(),
+                named_by: kind.marked(|it| it.name),
+                flow: kind.marked(|it| it.flow),
+                counters: kind.counters(),
+                kind: kind.clone(),
+            })
         };
         out.write_all(b"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[")?;
         Ok(Chrome {
@@ -155,23 +158,23 @@ impl<W: Write> Chrome<W> {
         if !rows.first(row) {
             return Ok(());
         }
-        for field in self.kinds[number].counters.clone() {
+        let of = self.kinds[number].clone();
+        for &field in &of.counters {
             let Some(value) = rows.fields.get(field).and_then(|it| it.get(row)) else { continue };
             let thread = self.threads.of(number, rows, row);
             let place = self.lane(thread, 0)?;
-            let kind = &self.kinds[number].kind;
+            let kind = &of.kind;
             let name = format!("{}.{}", kind.frame, kind.fields[field].name());
-            let (unit, buffer) = (kind.fields[field].metadata().get("unit"), kind.buffer.clone());
-            let unit = unit.cloned().unwrap_or_else(|| "value".to_owned());
+            let unit = kind.fields[field].metadata().get("unit").map_or("value", String::as_str);
             // Curves are told apart by process, name and id.
-            self.event_at('C', &name, &buffer, place, rows.end(row))?;
+            self.event_at('C', &name, &kind.buffer, place, rows.end(row))?;
             write!(self.out, ",\"id\":{}", place.1)?;
             let value = match value {
                 Value::Int(value) => Value::Float(value as f64),
                 Value::Uint(value) => Value::Float(value as f64),
                 other => other,
             };
-            self.args(std::iter::once((unit.as_str(), Some(value))))?;
+            self.args(std::iter::once((unit, Some(value))))?;
         }
         Ok(())
     }
@@ -193,7 +196,7 @@ impl<W: Write> Trace for Chrome<W> {
             Some(_) => self.lanes[thread].place(begin, end, |_, _| Ok::<_, io::Error>(()))?,
         };
         let place = self.lane(thread, lane.unwrap_or(0))?;
-        let of = &self.kinds[number];
+        let of = self.kinds[number].clone();
         let is_missing = of.kind.what == What::Missing;
         let value = |field: Option<usize>| rows.fields.get(field?)?.get(row);
         let name = match value(of.named_by) {
@@ -206,12 +209,10 @@ impl<W: Write> Trace for Chrome<W> {
             Some(Value::Uint(flow)) => Some(flow),
             _ => None,
         };
-        let category = rows.buffer.get(row).unwrap_or("").to_owned();
-        let names: Vec<String> = of.kind.fields.iter().map(|it| it.name().clone()).collect();
-        let seqno = of.kind.seqno.clone();
+        let category = rows.buffer.get(row).unwrap_or("");
         match lane {
             Some(_) => {
-                self.event_at('X', &name, &category, place, begin)?;
+                self.event_at('X', &name, category, place, begin)?;
                 let dur = end - begin;
                 write!(self.out, ",\"dur\":{}.{:03}", dur / 1000, dur % 1000)?;
                 if let Some(flow) = flow.filter(|&it| it != 0) {
@@ -222,19 +223,19 @@ impl<W: Write> Trace for Chrome<W> {
                 }
             }
             None => {
-                self.event_at('i', &name, &category, place, begin)?;
+                self.event_at('i', &name, category, place, begin)?;
                 self.out.write_all(b",\"s\":\"t\"")?;
             }
         }
         let identity = [
             ("segment", rows.segment.get(row).map(Value::Word)),
             ("ring", rows.ring(row).map(|it| Value::Int(it.into()))),
-            (seqno.as_str(), rows.seqno(row).map(Value::Int)),
+            (of.kind.seqno.as_str(), rows.seqno(row).map(Value::Int)),
         ];
-        let fields = names.iter().map(String::as_str);
-        let fields = fields.zip(rows.fields.iter().map(|it| it.get(row)));
+        let names = || of.kind.fields.iter().map(|it| it.name().as_str());
+        let fields = names().zip(rows.fields.iter().map(|it| it.get(row)));
         // A field that has a name twice would hide the other.
-        let identity = identity.into_iter().filter(|it| !names.iter().any(|name| name == it.0));
+        let identity = identity.into_iter().filter(|it| names().all(|name| name != it.0));
         self.args(identity.chain(fields))?;
         self.counters(number, rows, row)
     }

@@ -8,6 +8,7 @@ mod message;
 
 use std::collections::HashMap;
 use std::io::{self, Write};
+use std::sync::Arc;
 
 use crate::event::{Kind, Reading, Rows, Trace, What};
 use crate::lanes::Lanes;
@@ -36,7 +37,7 @@ const IDENTITY: [&str; 3] = ["segment", "ring", "seqno"];
 #[derive(Debug)]
 pub struct Perfetto<W> {
     out: W,
-    kinds: Vec<Written>,
+    kinds: Vec<Arc<Written>>,
     threads: Threads,
     lanes: Vec<Lanes>,
     tracks: Tracks,
@@ -87,7 +88,7 @@ impl<W: Write> Perfetto<W> {
         readings: &[Reading],
     ) -> io::Result<Self> {
         let mut names = Names::default();
-        let written = kinds.iter().map(|kind| names.of(kind)).collect();
+        let written = kinds.iter().map(|kind| Arc::new(names.of(kind))).collect();
         let mut trace = Perfetto {
             out,
             kinds: written,
@@ -311,7 +312,8 @@ impl<W: Write> Perfetto<W> {
         rows: &Rows,
         row: usize,
     ) -> (Vec<DebugAnnotation>, Vec<Interned>) {
-        let names = self.kinds[kind].annotations.clone();
+        let of = self.kinds[kind].clone();
+        let names = &of.annotations;
         let mut interned = Vec::new();
         let mut notes = Vec::with_capacity(names.len());
         let identity = [
@@ -332,7 +334,8 @@ impl<W: Write> Perfetto<W> {
         if !rows.first(row) {
             return Ok(());
         }
-        for field in self.kinds[number].counters.clone() {
+        let of = self.kinds[number].clone();
+        for &field in &of.counters {
             let event = match rows.fields.get(field).and_then(|it| it.get(row)) {
                 Some(Value::Int(value)) => {
                     TrackEvent { counter_value: Some(value), ..TrackEvent::default() }
