@@ -1,13 +1,13 @@
-//! What a search may cost: for a process, and for all that are searched one after the other.
+//! The cost limits of a search: for one process, and for all processes of a search.
 //!
-//! Any user can map a file that is as large as files may be, thousands of them, and have as many
-//! processes as allowed. A search of all processes, by root perhaps, costs a bounded amount for each
-//! of them, and more than a share only as far as one amount for all of them lasts.
+//! Any user can map thousands of huge files, in many processes. So a search of all processes,
+//! perhaps by root, has a bounded share for each process, and one common amount for everything
+//! beyond the shares.
 
 /// Least that a read is charged: there may be no end of small ones, too.
 const LEAST: u64 = 16 << 10;
 
-/// What has been read, and by how many system calls.
+/// The amount that has been read, and the number of system calls.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Spent {
     /// Bytes of processes' memory.

@@ -1,4 +1,4 @@
-//! A buffer of a target: what was found, checked, and how it is called.
+//! A checked buffer of a target, and its name.
 
 use std::fmt;
 
@@ -12,9 +12,9 @@ pub enum Path {
     Symtab,
     /// A symbol of `.dynsym`.
     Dynsym,
-    /// Its magic in mapped data.
+    /// Its magic, found in mapped data.
     Scan,
-    /// Its parent's, which forked it.
+    /// A copy of the parent's descriptor, in a forked process.
     Copy,
 }
 
@@ -34,15 +34,15 @@ impl fmt::Display for Path {
 pub struct Buffer {
     /// Its unambiguous name in this target: `NAME[#hash8][@object][:address]`.
     pub name: String,
-    /// What its frames look like.
+    /// The schema of its frames.
     pub schema: Schema,
-    /// The schema's text as it stands in the target.
+    /// The schema's text as the target holds it.
     pub schema_json: Vec<u8>,
     /// Hash of the schema's layout part.
     pub schema_hash: u64,
     /// Path of the object that holds it, escaped.
     pub object: String,
-    /// Build id of that object in hex, where it could be read.
+    /// Build id of that object in hex. Empty if it could not be read.
     pub build_id: String,
     /// How it was found.
     pub path: Path,
@@ -82,8 +82,8 @@ pub(crate) fn name(buffers: &mut [Buffer]) {
 }
 
 impl Buffer {
-    /// Whether `wanted` names this buffer: its name, or `NAME` with as much of the rest as one
-    /// likes, the object by its file name or its path.
+    /// Whether `wanted` names this buffer. `wanted` is the full name, or `NAME` with any part of
+    /// the rest; the object may be a file name or a path.
     pub fn answers_to(&self, wanted: &str) -> bool {
         let Some(rest) = wanted.strip_prefix(&self.schema.buffer) else { return false };
         let rest = rest.strip_prefix(&format!("#{}", self.hash8())).unwrap_or(rest);
@@ -92,7 +92,7 @@ impl Buffer {
         object == self.object || object == self.file_name()
     }
 
-    /// Whether it is the same in another process, which forked this one or was forked by it.
+    /// Whether both are the same buffer in two processes, of which one is a fork of the other.
     pub fn is_copy_of(&self, other: &Self) -> bool {
         self.address == other.address && self.descriptor == other.descriptor
     }

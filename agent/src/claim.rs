@@ -1,4 +1,4 @@
-//! Who is attached: one agent at a time for each buffer, and a dead one can be recognised.
+//! Claims: a buffer has one agent at a time, and the claim of a dead agent can be recognised.
 
 use std::fmt;
 use std::time::Duration;
@@ -12,9 +12,9 @@ use crate::system::System;
 pub struct Holder {
     /// Its pid, in its own pid namespace.
     pub pid: u64,
-    /// Whether it runs; `None` if it is in another pid namespace, where we cannot look.
+    /// Whether it runs. `None` if it is in another pid namespace, which ppt cannot see.
     pub alive: Option<bool>,
-    /// For how long it has run, while it does.
+    /// How long it has run, if it runs.
     pub age: Option<Duration>,
 }
 

@@ -12,13 +12,13 @@ use ppt_segment::abi::clock_kind;
 use crate::distrust::Distrust;
 use crate::system::System;
 
-/// What the user wants stamps to count.
+/// The user's choice of a clock for stamps.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ClockChoice {
-    /// Ticks where they can be trusted, else the monotonic clock.
+    /// Ticks if they can be trusted, else the monotonic clock.
     #[default]
     Auto,
-    /// Ticks; attaching fails where they cannot be trusted.
+    /// Ticks. Attaching fails if they cannot be trusted.
     Ticks,
     /// The monotonic clock.
     Monotonic,
@@ -29,7 +29,7 @@ pub enum ClockChoice {
 pub enum StampClock {
     /// Ticks of the CPU's counter.
     Ticks,
-    /// CLOCK_MONOTONIC, because that was asked for.
+    /// CLOCK_MONOTONIC, on request.
     Monotonic,
     /// CLOCK_MONOTONIC, because ticks cannot be trusted.
     Distrusted(Distrust),
@@ -44,7 +44,7 @@ impl StampClock {
         }
     }
 
-    /// The word in a capture.
+    /// The name in a capture.
     pub fn name(&self) -> &'static str {
         match self {
             StampClock::Ticks => "tick",

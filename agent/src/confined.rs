@@ -1,4 +1,5 @@
-//! What confines ppt itself: shown in no file, so it is tried where that does no harm.
+//! The sandboxes and filters around ppt itself. No file shows them, so this module finds them by
+//! harmless trials.
 
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
@@ -6,18 +7,18 @@ use nix::errno::Errno;
 use nix::sys::ptrace;
 use nix::unistd::Pid;
 
-/// What confines this process.
+/// The sandboxes and filters around this process.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Confined {
-    /// Landlock sandboxes around it, one in the other: what is in one of them traces only what is in
-    /// it as well.
+    /// The number of nested Landlock sandboxes around it. A process in a sandbox may trace only
+    /// processes in the same sandbox.
     pub landlock: u32,
-    /// The errno by which ptrace(2) is refused whatever it is asked for: by a filter of system calls.
+    /// The errno with which a system call filter refuses every ptrace(2).
     pub ptrace: Option<i32>,
 }
 
 impl Confined {
-    /// Tries it.
+    /// Finds them by trials.
     pub fn tried() -> Self {
         // No pid is that high: a ptrace(2) that gets through finds no process.
         let ptrace = ptrace::seize(Pid::from_raw(i32::MAX), ptrace::Options::empty()).err();

@@ -1,11 +1,11 @@
-//! What the CPU says of its counter.
+//! What the CPU reports about its counter.
 
 /// What a CPU says of its counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Counter {
-    /// It runs at one rate, whatever the CPU does.
+    /// It runs at a constant rate, independent of the CPU's frequency and sleep states.
     pub invariant: bool,
-    /// What it shows.
+    /// Its current value.
     pub now: u64,
 }
 

@@ -1,4 +1,4 @@
-//! EPERM, explained: which rule refused.
+//! Explains EPERM: finds the rule that refused access.
 
 use std::cell::LazyCell;
 use std::fmt;
@@ -6,26 +6,26 @@ use std::fmt;
 use crate::escape::escaped;
 use crate::system::System;
 
-/// The rule that keeps us out of a process (ptrace(2), "Ptrace access mode checking").
+/// The rule that denies access to a process (ptrace(2), "Ptrace access mode checking").
 #[derive(Debug, Clone, PartialEq, Eq, strum::IntoStaticStr, strum::VariantNames)]
 #[strum(serialize_all = "kebab-case")]
 pub enum Rule {
-    /// Another tracer is there.
+    /// Another tracer has attached.
     Traced(i32),
     /// Another user's process.
     #[strum(serialize = "other-user")]
     User {
         /// Its effective user.
         theirs: u32,
-        /// Ours.
+        /// Our effective user.
         ours: u32,
     },
-    /// Same user, but the program has capabilities that we have not: its `CapPrm`.
+    /// The same user's process, but it has capabilities that ppt does not have: its `CapPrm`.
     #[strum(serialize = "more-capabilities")]
     Capabilities(u64),
     /// Yama's ptrace_scope.
     Yama(u32),
-    /// Same user, but the program is not dumpable: setuid, or by prctl(2).
+    /// The same user's process, but it is not dumpable, because of setuid or prctl(2).
     NotDumpable,
     /// It is in a user namespace where our capabilities do not count.
     #[strum(serialize = "user-namespace")]
@@ -33,13 +33,13 @@ pub enum Rule {
     /// A security module.
     #[strum(serialize = "security-module")]
     Module(String),
-    /// We are in a Landlock sandbox, and it is not.
+    /// ppt is in a Landlock sandbox, and the process is not.
     #[strum(serialize = "landlock")]
     Landlock,
-    /// A filter of our own system calls: the errno of ptrace(2).
+    /// A filter of ppt's own system calls. The errno of ptrace(2).
     #[strum(serialize = "ptrace-filtered")]
     Filtered(i32),
-    /// None of those that we can see. Whether we have CAP_SYS_PTRACE.
+    /// No rule that ppt can check. Whether ppt has CAP_SYS_PTRACE.
     #[strum(serialize = "denied")]
     Unknown(bool),
 }
@@ -51,9 +51,9 @@ pub struct Denied {
     pub pid: i32,
     /// Its short name, escaped.
     pub comm: String,
-    /// What refused.
+    /// The rule that refused it.
     pub rule: Rule,
-    /// Whether ppt runs in a container that could be given what it takes.
+    /// Whether ppt runs in a container that could be given the missing capability.
     pub container: bool,
 }
 

@@ -1,5 +1,4 @@
-//! What is read at an address that may hold a descriptor, and the checks that it must pass before
-//! it is believed.
+//! Reads an address that may hold a descriptor, and checks it before it is trusted.
 
 use ppt_frame_dsl::Schema;
 use ppt_segment::abi::{self, Descriptor, PAGE};

@@ -7,7 +7,7 @@ use std::fmt;
 pub enum Distrust {
     /// The counter's rate follows the CPU's.
     NotInvariant,
-    /// The kernel tells time by this clock, and not by the counter; or does not say.
+    /// The kernel uses this clock, not the counter. `None` if the kernel does not say.
     Clocksource(Option<String>),
     /// The counter shows what ticks cannot be told from other stamps by.
     OutOfRange,

@@ -1,6 +1,6 @@
-//! What stands in the way of attaching, looked for one by one instead of all at once by a failed
-//! attach. The answers come from the same places: `denied`, the refusals of a session, and
-//! a hold of the process.
+//! Checks for everything that prevents attaching. A failed attach reports only the first obstacle;
+//! the checks here report all. Both use the same code: `denied`, the refusals of a session, and a
+//! hold of the process.
 
 mod machine;
 mod process;
@@ -14,14 +14,14 @@ use crate::error::AgentError;
 pub use machine::machine;
 pub use process::process;
 
-/// What a check found.
+/// The result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// Nothing stands in the way.
+    /// Nothing prevents attaching.
     Good,
-    /// Something is worth knowing; attaching works.
+    /// Attaching works; something is worth knowing.
     Note,
-    /// It stands in the way.
+    /// It prevents attaching.
     Problem,
 }
 
@@ -35,33 +35,33 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// One looked-at thing.
+/// One check.
 #[derive(Debug)]
 pub struct Check {
-    /// What was looked at: a word or two.
+    /// What was checked, in a word or two.
     pub name: String,
-    /// What that means for attaching.
+    /// What the result means for attaching.
     pub verdict: Verdict,
-    /// What was found, in one line.
+    /// The finding, in one line.
     pub found: String,
-    /// What helps.
+    /// The remedy.
     pub remedy: Option<Remedy>,
-    /// The short name of the failure that it leads, or would lead, to: see [`AgentError::code`].
+    /// The code of the failure that it causes, or would cause: see [`AgentError::code`].
     pub code: Option<&'static str>,
 }
 
-/// What helps. What the command line can do is named, for the command line to word it.
+/// A remedy. Remedies by options of the command line are named only; the command line words them.
 #[derive(Debug)]
 pub enum Remedy {
-    /// This, in one line.
+    /// This text, in one line.
     Words(String),
-    /// What helps against this error of an attach.
+    /// The remedy of this error of an attach.
     Failure(Box<AgentError>),
-    /// What helps against this rule.
+    /// The remedy of this rule.
     Rule(Rule),
-    /// A container that may do more.
+    /// A container with more capabilities.
     Container,
-    /// To end the session of the process that has the buffer, or to take that over.
+    /// To end the session of the process that holds the buffer, or to take over the buffer.
     TakeOver {
         /// The target.
         pid: i32,
@@ -70,7 +70,7 @@ pub enum Remedy {
     SmallerRings,
     /// Larger segments, or less memory for rings.
     LargerSegments,
-    /// A lower bound of memory.
+    /// A lower memory limit.
     LowerBound,
 }
 

@@ -1,9 +1,9 @@
-//! What the file of a mapped object says: descriptors by symbol, and which of its mappings a
-//! descriptor may lie in.
+//! Reads the file of a mapped object: the symbols of descriptors, and the mappings that may contain
+//! a descriptor.
 //!
-//! All of it is a hint. The file may be another one by now; what it says is believed when the memory
-//! at that place holds a descriptor. It is read in pieces, never mapped: whoever may write to a file
-//! can make it shorter, and what is mapped of it then ends whoever touches it by SIGBUS.
+//! All results are hints, because the file may have been replaced. A hint is accepted only if the
+//! memory at that address holds a descriptor. The file is read in pieces, never mapped: anybody who
+//! may write to a file can truncate it, and reading a truncated mapping ends the reader by SIGBUS.
 
 use std::collections::BTreeMap;
 use std::fs::File;

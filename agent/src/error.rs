@@ -1,4 +1,5 @@
-//! What can go wrong: what, and why. What to do is said by the command line, which knows its options.
+//! The errors of the agent: what happened, and why. The command line adds what to do, because it
+//! knows its options.
 
 use std::io;
 
@@ -8,7 +9,7 @@ use crate::claim::Holder;
 use crate::denied::{Denied, Rule};
 use crate::distrust::Distrust;
 
-/// Why a target cannot be attached to, read or let go.
+/// Why a target cannot be attached to, read or released.
 #[derive(
     Debug, thiserror::Error, strum::IntoStaticStr, strum::VariantNames, strum::EnumDiscriminants,
 )]
@@ -101,19 +102,19 @@ pub enum AgentError {
     Unloaded { pid: i32, buffer: String },
 }
 
-/// What memory was refused.
+/// Which memory was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
     /// A segment of System V shared memory.
     Segment,
-    /// Room for the segment that the target is to make.
+    /// Address space for the segment that the target will make.
     Room,
-    /// The rings of the threads that exist.
+    /// The rings of the existing threads.
     Rings,
 }
 
 impl AgentError {
-    /// The short name of what is said, under which `docs/troubleshooting.md` explains it.
+    /// The name of the message in `docs/troubleshooting.md`.
     pub fn code(&self) -> &'static str {
         match self {
             Self::Denied(denied) => denied.code(),
@@ -121,7 +122,7 @@ impl AgentError {
         }
     }
 
-    /// Every code.
+    /// All codes.
     pub fn codes() -> impl Iterator<Item = &'static str> {
         Self::VARIANTS.iter().chain(Rule::VARIANTS).copied()
     }

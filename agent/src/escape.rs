@@ -3,7 +3,7 @@
 /// At most this many characters of anything that a target says about itself.
 const LIMIT: usize = 256;
 
-/// `text` with control characters and anything but plain text escaped, cut to 256 characters.
+/// Escapes everything but plain text in `text`, and cuts it to 256 characters.
 pub fn escaped(text: &str) -> String {
     let mut out = String::new();
     for c in text.chars().take(LIMIT) {

@@ -1,5 +1,5 @@
-//! Children that a process forks: what tells them from others, what they have of their parent, and
-//! where to look for them.
+//! Forked children of a process: how to recognise them, which buffers they share with their parent,
+//! and how to find them.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -17,8 +17,8 @@ const AT_RANDOM: u64 = 25;
 /// Most bytes of a list of mappings that are read.
 const MAPS_LIMIT: u64 = 8 << 20;
 
-/// What a process has since its program was started, and its children with it until they start
-/// another one (exec): 16 random bytes that the kernel put on its stack (getauxval(3), AT_RANDOM).
+/// The identity of a program run: 16 random bytes that the kernel puts on the stack at exec
+/// (getauxval(3), AT_RANDOM). Forked children keep them until they start another program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Origin {
     address: u64,
@@ -26,8 +26,8 @@ pub struct Origin {
 }
 
 impl Target {
-    /// The same in two processes where one is a fork of the other, or both are of a third; `None`
-    /// where it cannot be read.
+    /// The origin of the process. Two processes have the same origin if one is a fork of the other,
+    /// or both are forks of a third. `None` if it cannot be read.
     pub fn origin(&self) -> Option<Origin> {
         let address = *self.auxiliary()?.get(&AT_RANDOM)?;
         let mut random = [0; 16];
@@ -35,8 +35,9 @@ impl Target {
         read.is_ok_and(|whole| whole).then_some(Origin { address, random })
     }
 
-    /// Those of `known`, buffers of a process of the same [origin](Self::origin), that this process
-    /// has where the other one has them. What it had loaded otherwise is not looked for.
+    /// Returns the buffers of `known` that this process has at the same addresses. `known` are
+    /// buffers of a process of the same [origin](Self::origin). It does not search for other
+    /// buffers.
     pub fn copies_of(&self, known: &[Buffer]) -> Result<Vec<Buffer>> {
         let (mappings, _) = self.mappings(MAPS_LIMIT)?;
         let mut budget = Budget::of_one();
@@ -68,26 +69,26 @@ impl Target {
         (order == 0).then_some(parent)
     }
 
-    /// Its parent, as of now.
+    /// Its current parent.
     pub fn parent(&self) -> Option<i32> {
         parent(self.system(), self.pid())
     }
 }
 
-/// The parent of a process, as of now.
+/// The current parent of a process.
 pub fn parent(system: &System, pid: i32) -> Option<i32> {
     Some(process(system, pid)?.stat().ok()?.ppid)
 }
 
-/// Whether the environment of a process, as it was when its program was started, has `variable`; not
-/// so, if it may not be read.
+/// Whether the initial environment of a process contains `variable`. False if the environment
+/// cannot be read.
 pub fn was_started_with(system: &System, pid: i32, variable: &[u8]) -> bool {
     let all = read(system, pid, "environ").unwrap_or_default();
     all.split(|&byte| byte == 0).any(|it| it == variable)
 }
 
-/// Whether a process may be of one of these origins: costs no more than a look at a file, which
-/// tells of most that they are not.
+/// Whether a process may have one of these origins. It reads one file, which excludes most
+/// processes.
 pub fn may_be_of<'a>(
     system: &System,
     pid: i32,
@@ -115,9 +116,9 @@ fn numbers(system: &System) -> BTreeSet<i32> {
     entries.filter_map(|it| it.file_name().to_str()?.parse().ok()).collect()
 }
 
-/// Finds out which processes have come into being.
+/// Finds new processes.
 ///
-/// To look costs a read where none has.
+/// If there are none, a look costs one read.
 #[derive(Debug)]
 pub struct Newcomers {
     system: System,
@@ -132,18 +133,18 @@ pub struct Newcomers {
 const IDLE: u32 = 10;
 
 impl Newcomers {
-    /// All that come after now.
+    /// Finds processes that start from now on.
     pub fn new(system: &System) -> Self {
         let last = last_pid(system);
         Self { system: system.clone(), seen: numbers(system), last, idle: 0 }
     }
 
-    /// Whether a process lived when all were listed last.
+    /// Whether a process was alive at the last list of all processes.
     pub fn lives(&self, pid: i32) -> bool {
         self.seen.contains(&pid)
     }
 
-    /// Those since the last look that live.
+    /// Returns the living processes that are new since the last look.
     pub fn look(&mut self) -> Vec<i32> {
         let last = last_pid(&self.system);
         self.idle += 1;

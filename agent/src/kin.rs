@@ -1,4 +1,4 @@
-//! Processes by name and by descent: seen from outside, as anybody may.
+//! Finds processes by name and by descent, with files that everybody may read.
 
 use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt;
@@ -15,8 +15,8 @@ pub(crate) fn process(system: &System, pid: i32) -> Option<Process> {
     Process::new_with_root(system.proc.join(pid.to_string())).ok()
 }
 
-/// The living processes that are called `name`: by their short name, of which the kernel keeps 15
-/// bytes, or by the file name of their program.
+/// Returns the living processes called `name`. The name is the short name, of which the kernel
+/// keeps 15 bytes, or the file name of the program.
 pub fn named(system: &System, name: &str) -> Vec<i32> {
     let short = &name.as_bytes()[..name.len().min(COMM_BYTES)];
     let is_called = |pid: &i32| {
@@ -32,7 +32,7 @@ pub fn named(system: &System, name: &str) -> Vec<i32> {
     processes(system).into_iter().filter(is_called).collect()
 }
 
-/// `pid` and the living processes that descend from it, as far as their ancestors live.
+/// Returns `pid` and its living descendants, as far as their ancestors live.
 pub fn descendants(system: &System, pid: i32) -> Vec<i32> {
     let mut children: BTreeMap<i32, Vec<i32>> = BTreeMap::new();
     for child in processes(system) {

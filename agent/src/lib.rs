@@ -5,11 +5,11 @@
 //!   /proc, pidfd    ELF, scan    segment, poke      mailbox     gate := 0                give back
 //! ```
 //!
-//! Nothing read from the target is believed: what is read is copied first and the copy is checked.
-//! Nothing is written before magic, self-address, schema hash and the mapping of the control page
-//! have been checked. Each time before it writes, the descriptor is read again and must be the same
-//! byte for byte; once attached, our claim must be there, too. The agent knows nothing of captures;
-//! `ppt attach` joins it with the listener.
+//! The agent trusts nothing that it reads from the target: it copies data first and checks the
+//! copy. It writes nothing before it has checked the magic, the self-address, the schema hash and
+//! the mapping of the control page. Before each write, it reads the descriptor again, which must be
+//! the same byte for byte. Once attached, its claim must be there, too. The agent knows nothing of
+//! captures; `ppt attach` joins it with the listener.
 
 mod budget;
 mod buffer;

@@ -1,5 +1,5 @@
-//! The geometry of a segment: chosen from the schema and the limits alone, so that the next attach
-//! chooses the same and finds the same segment.
+//! Chooses the geometry of a segment, from the schema and the limits alone. So the next attach
+//! chooses the same geometry and finds the same segment.
 
 use ppt_frame_dsl::Schema;
 use ppt_segment::abi::PAGE;
@@ -27,14 +27,14 @@ const FIRST_TOTAL: u64 = 16 << 20;
 /// How much larger rings get at a time, as a power of two.
 const LOG2_GROWTH: u32 = 2;
 
-/// What the user asked for.
+/// The limits that the user requested.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Slots per ring; the schema's default where not given.
+    /// Slots per ring. The schema's default, if None.
     pub slots: Option<u32>,
-    /// Rings that run over are to grow.
+    /// Whether rings that overflow grow.
     pub grow: bool,
-    /// Bound of rings × slots × stride, in bytes.
+    /// The limit of rings × slots × stride, in bytes.
     pub memory: u64,
 }
 
@@ -59,7 +59,7 @@ pub struct Plan {
     pub geometry: Geometry,
     /// Rings to allocate before the gate is opened.
     pub populate: u32,
-    /// Slots or rings are fewer than asked for, because of the memory limit.
+    /// Whether slots or rings are fewer than requested, because of the memory limit.
     pub reduced: bool,
 }
 
@@ -153,7 +153,7 @@ impl Plan {
         Some(grown)
     }
 
-    /// This one and all that it can grow to, the largest first.
+    /// This plan and all plans that it can grow to, the largest first.
     pub fn growths(self, limits: Limits) -> Vec<Self> {
         let next = |plan: &Self| plan.next(limits.memory).filter(|_| limits.grow);
         let mut plans: Vec<_> = std::iter::successors(Some(self), next).collect();

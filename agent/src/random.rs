@@ -1,4 +1,4 @@
-//! Random numbers: names that are used once.
+//! Random numbers, which serve as unique names.
 
 use rustix::rand::GetRandomFlags;
 

@@ -1,5 +1,5 @@
-//! The search for buffers: by symbol and by scan, in an order in which what is large hides nothing,
-//! and within bounds, whatever a process has mapped.
+//! The search for buffers, by symbols and by scans. It is bounded, whatever a process has mapped,
+//! and its order ensures that large mappings do not hide buffers.
 //!
 //! ```text
 //! objects (ELF)     relocated data, small mappings first
@@ -7,9 +7,9 @@
 //!                   everything else             ┐ of one process,
 //! other files       as far as a bound allows    ┘ and where nothing has been found
 //! ```
-//! A descriptor holds its own address, so the loader writes it, unless the program has a fixed
-//! place: of most objects that leaves the few pages that are relocated. Of many processes not even
-//! those are read where the file that they come from has no descriptor.
+//! A descriptor holds its own address, so the loader relocates it, unless the program has a fixed
+//! address. So in most objects only the few relocated pages can hold one. In a search of many
+//! processes, not even those are read if their file has no descriptor.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -49,20 +49,20 @@ const REMEMBERED: usize = 1 << 16;
 pub struct Searched {
     /// Path of the object, escaped.
     pub object: String,
-    /// What was looked at in it.
+    /// The part of it that was searched.
     pub how: &'static str,
 }
 
-/// What was not searched, because it was too much.
+/// Mappings that were not searched, because there were too many.
 #[derive(Debug, Clone, Default)]
 pub struct Unsearched {
-    /// Bytes of it.
+    /// Their bytes.
     pub bytes: u64,
-    /// Paths of the files, escaped: the first of them.
+    /// Paths of the first of the files, escaped.
     pub files: Vec<String>,
-    /// How many files more there are.
+    /// The number of further files.
     pub more: usize,
-    /// Whether some of it is of objects, where buffers usually are.
+    /// Whether some of them belong to objects, where buffers usually are.
     pub of_objects: bool,
 }
 
@@ -92,15 +92,15 @@ impl Unsearched {
 pub struct Found {
     /// The buffers, by name.
     pub buffers: Vec<Buffer>,
-    /// What looked like a buffer and is not believed, with the failed check.
+    /// Candidates that are not trusted, with the failed check.
     pub refused: Vec<String>,
-    /// The objects that were looked into.
+    /// The objects that were searched.
     pub searched: Vec<Searched>,
-    /// Where there may be more.
+    /// Mappings that may hold more buffers.
     pub unsearched: Option<Unsearched>,
 }
 
-/// What a search came upon beside buffers.
+/// The other results of a search, without the buffers.
 #[derive(Debug, Clone, Default)]
 pub struct Remarks {
     /// See [`Found::refused`].
@@ -110,13 +110,13 @@ pub struct Remarks {
 }
 
 impl Remarks {
-    /// Those of a search.
+    /// The remarks of a search.
     pub fn of(found: &Found) -> Self {
         Self { refused: found.refused.clone(), unsearched: found.unsearched.clone() }
     }
 }
 
-/// Searches one process after the other, within bounds for each and for all of them.
+/// Searches processes one after the other, with limits for each and for all of them.
 #[derive(Debug)]
 pub struct Searcher {
     budget: Budget,
@@ -131,12 +131,12 @@ pub struct Searcher {
 type FileId = (u64, u64, u64, (i64, i64), (i64, i64));
 
 impl Searcher {
-    /// For a process that somebody asked for.
+    /// Creates a searcher for one requested process.
     pub fn of_one() -> Self {
         Self::within(Budget::of_one(), false)
     }
 
-    /// For many processes, anybody's: each costs little, unless it has what is looked for.
+    /// Creates a searcher for many processes of any user. Each costs little, unless it has buffers.
     pub fn of_many() -> Self {
         Self::within(Budget::of_many(), true)
     }
@@ -145,12 +145,12 @@ impl Searcher {
         Self { budget, many, files: HashMap::new(), scanner: Scanner::new() }
     }
 
-    /// What has been read so far.
+    /// The amount that has been read so far.
     pub fn spent(&self) -> Spent {
         self.budget.spent
     }
 
-    /// Finds the ppt buffers of a process. Reads only.
+    /// Finds the ppt buffers of a process. It only reads.
     pub fn buffers(&mut self, target: &Target) -> Result<Found> {
         self.budget.next();
         let limit = if self.many { MAPS_OF_MANY } else { MAPS_LIMIT };
@@ -196,12 +196,12 @@ impl Searcher {
 }
 
 impl Target {
-    /// Finds the ppt buffers. Reads only.
+    /// Finds the ppt buffers. It only reads.
     pub fn buffers(&self) -> Result<Found> {
         Searcher::of_one().buffers(self)
     }
 
-    /// Chooses the buffers called by `names`, or all of them where none is named.
+    /// Returns the buffers called by `names`, or all of them if `names` is empty.
     pub fn choose(&self, found: Found, names: &[String]) -> Result<Vec<Buffer>> {
         let pid = self.pid();
         let unsearched = || match &found.unsearched {

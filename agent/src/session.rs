@@ -1,4 +1,4 @@
-//! One claim to detach: from the first write into a target to the last.
+//! A session, from the first write into a target to the last.
 
 mod advance;
 mod attached;
@@ -38,7 +38,7 @@ pub use options::{Allow, Hold, Options, SegmentChoice};
 pub use outside::{Detached, Status, detach, status};
 pub(crate) use prepare::refuse;
 
-/// Attached buffers of one target.
+/// The attached buffers of one target.
 #[derive(Debug)]
 pub struct Session {
     target: Target,
@@ -46,17 +46,17 @@ pub struct Session {
     limits: Limits,
     allow: Allow,
     attached: Vec<Attached>,
-    /// How long the target was held, and how its memory was written.
+    /// How long the target was held.
     pub held: Duration,
     /// How the gates were written.
     pub transport: Transport,
-    /// The target has a system call filter that may end it, and that was allowed.
+    /// Whether the target has a system call filter that may end it, and `allow` permits that.
     pub filtered: bool,
 }
 
 impl Session {
-    /// Attaches to `buffers` of `target`: segments first, then claim, geometry and gate of each in
-    /// one hold. On failure nothing is left attached.
+    /// Attaches to `buffers` of `target`. It makes the segments first, then writes claim, geometry
+    /// and gate of each buffer in one hold. If it fails, nothing stays attached.
     pub fn attach(target: Target, buffers: Vec<Buffer>, options: &Options) -> Result<Self> {
         let filtered = refuse(&target, options.allow)?;
         let follow = options.follow.filter(|_| !filtered);
@@ -120,8 +120,8 @@ impl Session {
         &self.attached
     }
 
-    /// Whether `buffer`, just found in this process, is one that this session is attached to: not
-    /// so after an exec, nor when a library came back after it had been unloaded.
+    /// Whether this session is attached to `buffer`, which was just found in this process. False
+    /// after an exec, and if a library was unloaded and loaded again.
     pub fn holds(&self, buffer: &Buffer) -> bool {
         self.attached.iter().any(|it| {
             it.end().is_none()
@@ -130,31 +130,31 @@ impl Session {
         })
     }
 
-    /// Whether a segment is still to be fetched: what is written meanwhile sits in it, so advance
-    /// again soon.
+    /// Whether a segment has not been fetched yet. Frames collect in it meanwhile, so call
+    /// [`Self::advance`] again soon.
     pub fn awaits(&self) -> bool {
         self.attached.iter().any(Attached::is_awaiting)
     }
 
-    /// Brings buffer `index` as far as it can go by now, and returns what has become of it since.
-    /// This may write into the target: a segment that could not be mapped is offered once more under
-    /// a new handle, or the target asked to make one; the one that it made is fetched. Cheap where
-    /// nothing has happened; for about once a second.
+    /// Advances the state of buffer `index`, and returns its news. This may write into the target:
+    /// it offers a segment that could not be mapped once more under a new handle, or asks the
+    /// target to make one. It fetches a segment that the target made. It is cheap if nothing has
+    /// happened. Call it about once a second.
     pub fn advance(&mut self, index: usize) -> Vec<News> {
         let by = Access { target: &self.target, claim: self.claim, allow: self.allow };
         self.attached[index].advance(&by)
     }
 
-    /// Has the rings of buffer `index` grow, where `enough` slots would have been enough: the gate
-    /// closes, and opens again for a larger segment, which is what [`Session::attached`] has from
-    /// now on. Between the two, for the time of two writes, frames are not written, as with any
-    /// closed gate.
+    /// Grows the rings of buffer `index`, for which `enough` slots would have been enough. It
+    /// closes the gate, and opens it again for a larger segment, which [`Session::attached`]
+    /// returns from then on. For the time of two writes in between, the target writes no frames, as
+    /// with any closed gate.
     pub fn grow(&mut self, index: usize, enough: u64) -> std::result::Result<(), Stuck> {
         let by = Access { target: &self.target, claim: self.claim, allow: self.allow };
         grow::grow(&by, &mut self.attached[index], enough, self.limits)
     }
 
-    /// Closes the gates: after this each thread completes at most the frame that it is in.
+    /// Closes the gates. After this, each thread completes at most the frame that it is writing.
     pub fn gate_off(&mut self) {
         let by = Access { target: &self.target, claim: self.claim, allow: self.allow };
         for it in &mut self.attached {
@@ -168,8 +168,8 @@ impl Session {
         }
     }
 
-    /// Gives memory and claims back; call it after the last drain. Errors are of no consequence:
-    /// what cannot be given back is freed with the target.
+    /// Releases memory and claims. Call it after the last drain. It ignores errors, because the end
+    /// of the target frees the rest.
     pub fn close(self) {
         let by = self.access();
         for it in &self.attached {

@@ -1,12 +1,12 @@
-//! Segments that an agent left when it was killed between making one and marking it for removal.
+//! Removes segments of agents that were killed between making a segment and marking it for removal.
 
 use ppt_segment::abi::SHM_KEY_PREFIX;
 use ppt_segment::sysv;
 
 use crate::system::System;
 
-/// Removes what is certainly ours and certainly left: our key prefix, our user, nobody attached,
-/// a creator that is gone. Returns how many.
+/// Removes segments that are certainly ppt's and certainly left over: they have ppt's key prefix
+/// and the same user, nobody has attached them, and their creator has ended. Returns their number.
 pub fn sweep(system: &System) -> usize {
     let Some(table) = system.proc_text("sysvipc/shm") else { return 0 };
     let uid = rustix::process::geteuid().as_raw();

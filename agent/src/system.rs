@@ -1,5 +1,5 @@
-//! The places that the kernel tells of processes: injectable, so that kernels that are not here
-//! can be tested.
+//! The sources of facts about processes and the machine. Tests replace them to simulate other
+//! kernels.
 
 use std::fs::File;
 use std::io::Read;
@@ -18,9 +18,9 @@ pub struct System {
     pub proc: PathBuf,
     /// Where sysfs is mounted.
     pub sys: PathBuf,
-    /// What the CPU says of its counter.
+    /// Reads what the CPU reports about its counter.
     pub counter: fn() -> Counter,
-    /// What confines this process.
+    /// Finds the sandboxes and filters around this process.
     pub confined: fn() -> Confined,
     /// Whether ticks are trusted.
     pub trust: Lately<Result<(), Distrust>>,

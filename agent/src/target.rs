@@ -1,5 +1,5 @@
-//! A process that may be attached to: looked at, identified, and held so that its pid cannot come
-//! to mean another process unnoticed.
+//! A process to attach to. A target is checked and identified, and its descriptors ensure that ppt
+//! notices when its pid comes to mean another process.
 
 use std::collections::HashMap;
 use std::fs::{File, Metadata};
@@ -28,7 +28,7 @@ use crate::threads::Threads;
 
 const PF_KTHREAD: u32 = 0x0020_0000;
 
-/// A live process whose memory may be read and written.
+/// A living process whose memory may be read and written.
 #[derive(Debug)]
 pub struct Target {
     system: System,
@@ -47,7 +47,7 @@ pub struct Target {
     danger: Lately<Option<Danger>>,
 }
 
-/// Every process that there is at the moment, this one excepted, by number.
+/// The pids of all current processes except this one.
 pub fn processes(system: &System) -> Vec<i32> {
     let entries = std::fs::read_dir(&system.proc).into_iter().flatten().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
@@ -58,7 +58,7 @@ pub fn processes(system: &System) -> Vec<i32> {
 }
 
 impl Target {
-    /// Looks at process `pid` and opens what is needed to reach it. Nothing is written.
+    /// Checks process `pid` and opens its files. It writes nothing.
     pub fn open(system: &System, pid: i32) -> Result<Self> {
         check_descriptors(pid)?;
         let root = system.proc.join(pid.to_string());
@@ -142,12 +142,12 @@ impl Target {
         Err(AgentError::Architecture { pid: self.pid, found, ours: name })
     }
 
-    /// Its pid, as we see it.
+    /// Its pid in ppt's pid namespace.
     pub fn pid(&self) -> i32 {
         self.pid
     }
 
-    /// Its pid as it sees itself: in the innermost namespace.
+    /// Its pid in its own, innermost namespace.
     pub fn ns_pid(&self) -> i32 {
         self.ns_pid
     }
@@ -157,7 +157,7 @@ impl Target {
         self.start_time
     }
 
-    /// For how long it has run.
+    /// How long it has run.
     pub fn age(&self) -> Option<Duration> {
         self.system.age(self.start_time)
     }
@@ -183,7 +183,7 @@ impl Target {
         is_dumpable(&self.process, self.euid)
     }
 
-    /// Path of its program, escaped; empty where it cannot be read.
+    /// Path of its program, escaped. Empty if it cannot be read.
     pub fn exe(&self) -> String {
         self.view.exe().map_or(String::new(), |path| escaped(&path.to_string_lossy()))
     }
@@ -196,7 +196,7 @@ impl Target {
         names.into_iter().filter_map(inode).collect()
     }
 
-    /// Its CLOCK_MONOTONIC minus ours, ns: not 0 in a time namespace.
+    /// Its CLOCK_MONOTONIC minus ppt's, ns. Not 0 in a time namespace.
     pub fn monotonic_offset(&self) -> i64 {
         let offset = |pid: &str| self.system.monotonic_offset(pid).unwrap_or(0);
         offset(&self.pid.to_string()).saturating_sub(offset("self"))
@@ -221,7 +221,7 @@ impl Target {
         }
     }
 
-    /// Becomes readable when the process ends; `None` before Linux 5.3.
+    /// A descriptor that becomes readable when the process ends. `None` before Linux 5.3.
     pub fn pidfd(&self) -> Option<BorrowedFd<'_>> {
         self.pidfd.as_ref().map(AsFd::as_fd)
     }
@@ -358,8 +358,8 @@ impl Target {
         status(&self.process).map_or(0, |status| status.tracerpid)
     }
 
-    /// Tells which of its threads are there, by its own numbering; `None` where that cannot be told:
-    /// procfs is that of other processes than ours.
+    /// Returns a [`Threads`], which reports the living threads by the target's own numbers. `None`
+    /// if procfs belongs to another pid namespace.
     pub fn threads_there(&self) -> Option<Threads> {
         let own = std::fs::read_link(self.system.proc.join("self")).ok()?;
         if own.to_str()? != std::process::id().to_string() {

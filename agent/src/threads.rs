@@ -1,9 +1,10 @@
-//! Which threads of a process are there, by its own numbers for them: asked often, of many.
+//! Finds out which threads of a process exist, by the process's own numbers. It is asked often,
+//! about many threads.
 //!
-//! Where the process numbers its threads as we do, one system call tells: tgkill(2) with signal 0
-//! sends nothing. It needs no right to send: whoever is there but not ours is refused, whoever is
-//! gone is not found. In another pid namespace the numbers must be learnt first, from the `NSpid` of
-//! every thread: a bounded part of that at each question.
+//! In our own pid namespace, one system call suffices: tgkill(2) with signal 0 sends nothing. It
+//! needs no right to send a signal: an existing thread of another user is refused, and a thread
+//! that has ended is not found. In another pid namespace, the numbers must be learnt from the
+//! `NSpid` of every thread. Each question learns a bounded part of them.
 
 use std::collections::HashMap;
 use std::fs::ReadDir;
@@ -16,7 +17,7 @@ const STEP: usize = 64;
 /// while it is read may pass over an entry.
 const PASSES: u32 = 2;
 
-/// Tells which threads of a process are there. Its clones know the same.
+/// Reports which threads of a process exist. Clones share what they have learnt.
 #[derive(Debug, Clone)]
 pub struct Threads {
     pid: i32,
@@ -36,8 +37,8 @@ impl Threads {
         Self { pid, theirs: Some(Arc::new(Mutex::new(numbers))) }
     }
 
-    /// Whether the thread that the process knows as `tid` is there; `None` while that is not known:
-    /// ask again later. Takes a few microseconds, or a millisecond where numbers are learnt.
+    /// Whether the thread that the process knows as `tid` exists. `None` if that is not known yet;
+    /// ask again later. It takes some microseconds, or a millisecond while it learns numbers.
     pub fn has(&self, tid: u32) -> Option<bool> {
         let Some(theirs) = &self.theirs else { return Some(exists(self.pid, tid)) };
         let mut numbers = theirs.lock().unwrap_or_else(PoisonError::into_inner);

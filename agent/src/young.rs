@@ -1,5 +1,5 @@
-//! Programs that have only just been started. Until the dynamic loader has mapped and relocated all
-//! that a program consists of, its buffers are not to be seen, or only some of them.
+//! Programs that have just been started. Until the dynamic loader has mapped and relocated the
+//! whole program, some or all of its buffers cannot be found.
 
 use std::time::{Duration, Instant};
 
@@ -29,9 +29,9 @@ const DYNAMIC: usize = 16;
 const MOST: u64 = 256;
 
 impl Target {
-    /// Opens process `pid` and chooses of its buffers as [`Target::choose`] does; says, too, what
-    /// else the search came upon. Where the program is still being loaded, or the process
-    /// has hardly begun and is not what was asked for, it is looked at again for a moment.
+    /// Opens process `pid` and chooses buffers as [`Target::choose`] does. It also returns the
+    /// remarks of the search. If the program is still being loaded, or the process has just begun
+    /// and does not fit, it tries again for a moment.
     pub fn with_buffers(
         system: &System,
         pid: i32,

@@ -1,4 +1,4 @@
-//! What a capture holds and what it lacks, added up from its chunks.
+//! The sums of captured and missing frames, added up from the chunks of a capture.
 
 use std::collections::BTreeMap;
 
@@ -23,22 +23,22 @@ pub struct RingKey {
 /// first_seq`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RingAccount {
-    /// First number of the session, as far as the chunks tell.
+    /// The first sequence number of the session that a chunk states.
     pub first_seq: u64,
-    /// The number after the last.
+    /// The sequence number after the last.
     pub next_seq: u64,
     /// Frames that the reader handed out.
     pub captured: u64,
     /// Frames that the listener lost.
     pub lost: Lost,
-    /// Frames that no readable chunk accounts for: the file is damaged there.
+    /// Frames that no readable chunk accounts for, because the file is damaged.
     pub damaged: u64,
-    /// Frames between sessions; part of no sum.
+    /// Frames between sessions. No sum contains them.
     pub unattended: u64,
 }
 
 impl RingAccount {
-    /// Lost frames as every output counts them: what damage took is lost by `corrupt`.
+    /// The lost frames as every output counts them. Frames lost by damage count as `corrupt`.
     pub fn lost_with_damage(&self) -> Lost {
         let mut lost = self.lost;
         lost.add(Cause::Corrupt, self.damaged);
@@ -46,7 +46,7 @@ impl RingAccount {
     }
 }
 
-/// Where the listener's own account in the end chunk differs from that of the chunks.
+/// A ring for which the end chunk, the listener's own account, disagrees with the other chunks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mismatch {
     /// The ring.
@@ -57,7 +57,8 @@ pub struct Mismatch {
     pub found: RingAccount,
 }
 
-/// Adds up the chunks of a capture; exact at every point of it, so also where it was cut off.
+/// The sums of the chunks that have been read. They are exact after every chunk, so also for a
+/// capture that was cut off.
 #[derive(Debug, Clone, Default)]
 pub struct Account {
     rings: BTreeMap<RingKey, Tally>,
@@ -160,17 +161,17 @@ impl Account {
         Ok(self.rings.entry(key).or_default())
     }
 
-    /// Every ring that a chunk speaks of, by source, nonce and number.
+    /// Every ring that a chunk mentions, sorted by source, nonce and number.
     pub fn rings(&self) -> impl Iterator<Item = (RingKey, RingAccount)> {
         self.rings.iter().map(|(&key, tally)| (key, tally.account()))
     }
 
-    /// What `source` dropped.
+    /// The frames that `source` dropped.
     pub fn dropped(&self, source: u16) -> Dropped {
         self.dropped.get(&source).copied().unwrap_or_default()
     }
 
-    /// The numbers that damage took, as gaps.
+    /// The sequence numbers that were lost by damage, as gaps.
     pub fn holes(&self) -> impl Iterator<Item = Gap> {
         self.rings.iter().flat_map(|(key, tally)| {
             let (first, next) = tally.span.unwrap_or_default();
@@ -185,8 +186,8 @@ impl Account {
         })
     }
 
-    /// Where `end` says something else than the chunks. On an undamaged capture there is no such
-    /// place; on a damaged one these are the rings that lack something.
+    /// The rings for which `end` disagrees with the other chunks. An undamaged capture has none. In
+    /// a damaged capture, these rings lack frames.
     pub fn mismatches(&self, end: &End) -> Vec<Mismatch> {
         let pairs = end.rings.iter().filter_map(|stated| {
             let key = RingKey::of_end(stated);

@@ -1,10 +1,11 @@
-//! A place in a capture, as people write it.
+//! A position in a capture, as people write it.
 
 use std::fmt;
 use std::str::FromStr;
 use std::time::{Duration, UNIX_EPOCH};
 
-/// Where the wanted part of a capture begins or ends; belongs to it.
+/// The first or the last position of the wanted part of a capture. The bound itself belongs to that
+/// part.
 ///
 /// As text: `500`, a sequence number; `1.5s`, since its start; `2026-11-21T15:04:05Z`, UTC;
 /// `@1795273445.5`, seconds since the epoch, and `@1795273445500000000ns`, as tables have it.
@@ -12,13 +13,13 @@ use std::time::{Duration, UNIX_EPOCH};
 pub enum Bound {
     /// The frame of this sequence number, in each ring.
     Seq(u64),
-    /// So long after the capture began.
+    /// This long after the capture began.
     Since(Duration),
     /// This time, ns since the epoch.
     Epoch(u64),
 }
 
-/// What is no place in a capture.
+/// Text that is not a position in a capture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "a sequence number (500), a time since the start (1.5s, 200ms), or a time in UTC \

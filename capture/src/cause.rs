@@ -1,4 +1,4 @@
-//! Why a frame is not in a capture: one closed list, shared by every output.
+//! The causes of missing frames: one closed list, which every output shares.
 
 use std::ops::{AddAssign, Sub};
 
@@ -8,11 +8,11 @@ use serde::{Serialize, Serializer};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u16)]
 pub enum Cause {
-    /// Lost: the writer lapped the drain.
+    /// Lost: the writer overwrote it before it was drained.
     Overrun = 1,
     /// Lost: the disk was too slow, or failed.
     Disk = 2,
-    /// Lost: what the ring or the file held was not a frame.
+    /// Lost: the ring or the file did not hold a frame.
     Corrupt = 3,
     /// Dropped: more threads than rings.
     NoRing = 4,
@@ -46,7 +46,7 @@ impl Cause {
         Self::ALL.into_iter().find(|cause| cause.code() == code)
     }
 
-    /// The word in every output: `overrun`, `no_ring`, …
+    /// The name in every output: `overrun`, `no_ring`, …
     pub fn name(self) -> &'static str {
         match self {
             Cause::Overrun => "overrun",
@@ -59,17 +59,17 @@ impl Cause {
         }
     }
 
-    /// The same for people: `no ring`.
+    /// The name in text for people: `no ring`.
     pub fn words(self) -> String {
         self.name().replace('_', " ")
     }
 
-    /// The short name under which `docs/troubleshooting.md` explains it.
+    /// The names of all causes in `docs/troubleshooting.md`.
     pub fn codes() -> impl Iterator<Item = String> {
         Self::ALL.into_iter().map(|cause| cause.name().replace('_', "-"))
     }
 
-    /// Whether such frames had a sequence number, so that a gap can have this cause.
+    /// Whether such frames had a sequence number, so that a gap can state this cause.
     pub fn is_numbered(self) -> bool {
         matches!(self, Cause::Overrun | Cause::Disk | Cause::Corrupt | Cause::Unattended)
     }
@@ -97,7 +97,7 @@ impl Lost {
         [(Cause::Overrun, self.overrun), (Cause::Disk, self.disk), (Cause::Corrupt, self.corrupt)]
     }
 
-    /// Adds `count` to `cause`; says whether `cause` is one of a loss.
+    /// Adds `count` to `cause`. Returns whether `cause` is a cause of lost frames.
     pub fn add(&mut self, cause: Cause, count: u64) -> bool {
         let slot = match cause {
             Cause::Overrun => &mut self.overrun,

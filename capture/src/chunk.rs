@@ -1,4 +1,4 @@
-//! Chunk headers: the common part and what is particular to frames, gaps and drops.
+//! Chunk headers: the common part, and the parts of frames, gaps and drops.
 
 use crate::bytes::{get, put, put_u16, put_u32, put_u64, u16_at, u32_at, u64_at};
 use crate::cause::{Cause, Dropped, Lost};
@@ -18,13 +18,13 @@ pub enum Kind {
     Gap,
     /// Readings of clocks.
     Clock,
-    /// What the writers of a source refused.
+    /// Frames that the writers of a source refused.
     Drops,
-    /// Where the chunks are.
+    /// The offsets of the chunks.
     Index,
     /// How the capture ended.
     End,
-    /// Of a later version.
+    /// A kind of a later version.
     Other(u16),
 }
 
@@ -66,7 +66,7 @@ impl Kind {
     }
 }
 
-/// What a frames chunk says about its frames.
+/// The head of a frames chunk.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FramesHead {
     /// The source; a source chunk of this number comes first.
@@ -87,7 +87,7 @@ pub struct FramesHead {
     pub lost_before: Lost,
     /// CLOCK_MONOTONIC when the frames were drained, ns.
     pub drained_mono_ns: u64,
-    /// Least value of the `@at` field, in ns of its clock (as it is for `tsc`); 0 = unknown.
+    /// Least value of the `@at` field, in ns of its clock, or in ticks for `tsc`; 0 = unknown.
     pub t_min: u64,
     /// Greatest value of the `@at` field, in the same unit; 0 = unknown.
     pub t_max: u64,
@@ -112,7 +112,7 @@ pub struct Gap {
     pub cause: Cause,
 }
 
-/// What the writers of one source refused, since the start of the capture.
+/// Frames that the writers of one source have refused since the start of the capture.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Drops {
     /// The source; a source chunk of this number comes first.

@@ -1,4 +1,4 @@
-//! Reads chunks of frames of a file in any order, once a reader has found them.
+//! Reads the frames chunks of a file in any order, after a reader has found them.
 
 use std::fs::File;
 use std::io;
@@ -11,8 +11,8 @@ use crate::codec::Unpacker;
 use crate::error::{Damage, DamageKind};
 use crate::reader::numbered;
 
-/// A capture of which chunks are read by their places. Several threads may, each with one of its own
-/// of the same file.
+/// A capture whose chunks are read by their offsets. Several threads can read one file, each
+/// through a `ChunkFile` of its own.
 pub struct ChunkFile {
     file: Arc<File>,
     /// Bytes from `offset` on.
@@ -25,7 +25,7 @@ pub struct ChunkFile {
 /// The frames of one chunk.
 #[derive(Debug, Clone, Copy)]
 pub struct Payload<'a> {
-    /// What the chunk says about them.
+    /// The head of the chunk.
     pub head: FramesHead,
     bytes: &'a [u8],
 }
@@ -36,12 +36,12 @@ impl<'a> Payload<'a> {
         self.bytes
     }
 
-    /// Whether every frame carries its number.
+    /// Whether every frame carries its own number.
     pub fn is_whole(&self) -> bool {
         numbered(&self.head, self.bytes).all(|(seq, frame)| u64_at(frame, 0) == seq)
     }
 
-    /// Which frames carry their number, counted from 0.
+    /// The indices of the frames that carry their own number.
     pub fn good(&self) -> impl Iterator<Item = u32> + use<'a> {
         let frames = (0..).zip(numbered(&self.head, self.bytes));
         frames.filter(|(_, (seq, frame))| u64_at(frame, 0) == *seq).map(|(index, _)| index)
@@ -49,17 +49,18 @@ impl<'a> Payload<'a> {
 }
 
 impl ChunkFile {
-    /// Chunks of `file`.
+    /// Reads chunks of `file`.
     pub fn new(file: Arc<File>) -> Self {
         let (buffer, unpacker) = (Vec::new(), Unpacker::default());
         ChunkFile { file, buffer, filled: 0, offset: 0, unpacker }
     }
 
-    /// The frames of the chunk at `offset`, which has `len` bytes; at once reads `ahead` bytes in
-    /// all, where that is more and they are there.
+    /// Reads the frames of the chunk at `offset`, which has `len` bytes. It reads up to `ahead`
+    /// bytes at once, if that is more.
     ///
     /// # Errors
-    /// The file cannot be read. Otherwise damage: the chunk is not, or no longer, what it should be.
+    /// The file cannot be read. The inner error is damage: the chunk is not, or no longer, what it
+    /// should be.
     pub fn read(
         &mut self,
         offset: u64,

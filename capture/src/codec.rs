@@ -1,4 +1,4 @@
-//! How frames are stored: as they are, or compressed, chunk by chunk.
+//! How frames are stored: raw or compressed, chunk by chunk.
 
 use std::ffi::c_int;
 
@@ -15,9 +15,9 @@ const NOT_DECODED: DamageKind =
 /// A way to compress frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Codec {
-    /// One Zstandard frame a chunk.
+    /// One Zstandard frame per chunk.
     Zstd,
-    /// One LZ4 block a chunk.
+    /// One LZ4 block per chunk.
     Lz4,
 }
 
@@ -42,7 +42,7 @@ impl Codec {
     }
 }
 
-/// Packs the payloads of chunks, one after the other.
+/// Compresses the payloads of chunks, one after the other.
 #[derive(Debug, Default)]
 pub struct Packer {
     codec: Option<Codec>,
@@ -50,17 +50,17 @@ pub struct Packer {
 }
 
 impl Packer {
-    /// Packs with `codec`, or not at all.
+    /// Compresses with `codec`, or not at all.
     pub fn new(codec: Option<Codec>) -> Self {
         Self { codec, ..Self::default() }
     }
 
-    /// `raw` as it is stored: as it is where it would not become smaller.
+    /// Compresses `raw`. The result is raw if compression would not make it smaller.
     pub fn pack<'a>(&'a mut self, raw: &'a [u8]) -> Packed<'a> {
         self.pack_summed(raw, checksum(0, raw))
     }
 
-    /// The same of what has [`checksum`] `crc`, as is known.
+    /// Compresses `raw`, whose [`checksum`] is `crc`.
     pub fn pack_summed<'a>(&'a mut self, raw: &'a [u8], crc: u32) -> Packed<'a> {
         let codec = self.codec.filter(|_| raw.len() as u64 <= MAX_CODED);
         match codec.and_then(|codec| Some((codec, self.shrink(codec, raw)?))) {
@@ -93,7 +93,7 @@ impl Packer {
     }
 }
 
-/// A payload as it is stored.
+/// A payload as the file stores it.
 #[derive(Debug, Clone, Copy)]
 pub struct Packed<'a> {
     pub(crate) codec: u16,
@@ -102,13 +102,13 @@ pub struct Packed<'a> {
     pub(crate) crc: u32,
 }
 
-/// The checksum of what has checksum `before` (0: of nothing) and then `bytes`.
+/// Extends the checksum `before` (0 for no bytes) by `bytes`.
 pub fn checksum(before: u32, bytes: &[u8]) -> u32 {
     crc32c::crc32c_append(before, bytes)
 }
 
 impl<'a> Packed<'a> {
-    /// As it is.
+    /// A raw payload.
     pub fn raw(bytes: &'a [u8]) -> Self {
         Self::summed(bytes, checksum(0, bytes))
     }
@@ -118,7 +118,7 @@ impl<'a> Packed<'a> {
         Self { codec: codec::NONE, stored: bytes, raw_len: bytes.len(), crc }
     }
 
-    /// Bytes that it takes in the file.
+    /// Bytes of the payload in the file.
     pub fn stored_len(&self) -> usize {
         self.stored.len()
     }

@@ -1,12 +1,12 @@
-//! Reads the columns of frames: the one place that knows how the bytes of each type are read.
+//! Reads the columns of frames. Only this module knows how the bytes of each type are read.
 //!
-//! A [`Reader`] is one column of one kind of frame. [`Reader::visit`] gives the typed way to read it
-//! to a [`Visitor`], which reads one cell or runs over a whole chunk: each is compiled for its type,
-//! and nothing is allocated. Any bytes are a value; a field that reaches beyond the frame (which no
-//! checked schema has) has none.
+//! A [`Reader`] is one column of one kind of frame. [`Reader::visit`] passes a typed [`Access`] to
+//! a [`Visitor`], which reads one cell or all cells of a chunk. Each visitor is compiled for the
+//! type, and nothing is allocated. Any bytes are a value. A field that reaches beyond the frame has
+//! no value; no checked schema has such a field.
 //!
-//! A new type of column is a method of [`Visitor`] and an arm here; the compiler then asks every
-//! output for it.
+//! A new type of column is a method of [`Visitor`] and an arm here. The compiler then reports every
+//! output that lacks it.
 
 mod access;
 mod names;
@@ -32,27 +32,27 @@ pub struct Reader {
     names: Names,
 }
 
-/// What an output does with a column, by the type of its values: one method for each.
+/// What an output does with a column: one method for each type of values.
 ///
-/// The methods take the way to read a value out of a frame. An interval's length comes as the type
-/// that it has.
+/// The methods get an [`Access`], which reads a value out of a frame. The length of an interval has
+/// the type of its values.
 pub trait Visitor: Sized {
-    /// What comes of it.
+    /// The result of each method.
     type Output;
 
     /// An integer.
     fn integer<T: Integer>(self, value: impl Access<Value = T>) -> Self::Output;
-    /// A number of 32 bits with a fraction.
+    /// A 32-bit float.
     fn single(self, value: impl Access<Value = f32>) -> Self::Output;
-    /// A number of 64 bits with a fraction.
+    /// A 64-bit float.
     fn double(self, value: impl Access<Value = f64>) -> Self::Output;
-    /// 0 or 1; another byte is what a writer did not keep to.
+    /// A bool: 0 or 1. A writer that broke the rules may have left another byte.
     fn boolean(self, value: impl Access<Value = u8>) -> Self::Output;
     /// Nanoseconds.
     fn duration(self, value: impl Access<Value = i64>) -> Self::Output;
     /// A point in time.
     fn time(self, time: Time) -> Self::Output;
-    /// One half of a timeval, which text has in two columns.
+    /// One half of a timeval; tables in text show it as two columns.
     fn half(self, half: Half) -> Self::Output;
     /// A value of an enum.
     fn name<T: Integer>(self, value: impl Access<Value = T>, names: &Names) -> Self::Output;
@@ -63,7 +63,7 @@ pub trait Visitor: Sized {
 }
 
 impl Reader {
-    /// The reader of `column`, of a schema that has been checked.
+    /// Creates the reader of `column` of a checked schema.
     pub fn new(schema: &Schema, column: &Column) -> Reader {
         let names = match column.ty {
             ColumnType::Enum { index, .. } => schema.enums.get(index).map(Names::of),
@@ -73,25 +73,25 @@ impl Reader {
         Reader { at, ty, shortcut: Shortcut::of(ty), names: names.unwrap_or_default() }
     }
 
-    /// What the column holds.
+    /// The type of the column.
     pub fn ty(&self) -> ColumnType {
         self.ty
     }
 
-    /// The names of an enum's values; of anything else none.
+    /// The names of an enum's values. Empty for other types.
     pub fn names(&self) -> &Names {
         &self.names
     }
 
-    /// The value in `frame` where it is an integer, a duration, a bool or ticks, as most are: the
-    /// same as [`Self::visit`] would find, in fewer steps for who reads cell by cell. None: anything
-    /// else.
+    /// Reads the value in `frame` if it is an integer, a duration, a bool or ticks, as most are.
+    /// The result is that of [`Self::visit`], in fewer steps for readers of single cells. None for
+    /// other types.
     #[inline(always)]
     pub fn plain(&self, frame: &[u8], stamps: &Stamps<'_>) -> Option<Plain> {
         self.shortcut.read(self.at, frame, stamps)
     }
 
-    /// Has `visitor` read the column, in a chunk whose stamps are read by `stamps`.
+    /// Passes the column to `visitor`, for a chunk whose stamps `stamps` converts.
     #[inline]
     pub fn visit<V: Visitor>(&self, stamps: &Stamps<'_>, visitor: V) -> V::Output {
         let at = self.at;
@@ -160,7 +160,8 @@ fn length<V: Visitor>(
     }
 }
 
-/// The id of a frame whose buffer has several kinds of them: which one it is. 0 outside of it.
+/// Reads the id that names the kind of a frame, in a buffer with several kinds. Returns 0 if
+/// `frame` is too short.
 #[inline]
 pub fn frame_id(frame: &[u8]) -> u16 {
     At::<u16>::new(FRAME_ID_OFFSET as usize).get(frame).unwrap_or(0)

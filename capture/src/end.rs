@@ -11,13 +11,13 @@ use crate::format::{ALIGN, chunk};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u16)]
 pub enum EndReason {
-    /// Asked to: Ctrl-C, SIGTERM, `ppt detach`.
+    /// On request: Ctrl-C, SIGTERM, `ppt detach`.
     Stopped = 1,
     /// The target exited, or was killed.
     Exited = 2,
-    /// The target became another program.
+    /// The target started another program (exec).
     Exec = 3,
-    /// `--duration` was over.
+    /// `--duration` elapsed.
     Duration = 4,
     /// `--max-size` was reached.
     MaxSize = 5,
@@ -25,9 +25,9 @@ pub enum EndReason {
     Unloaded = 6,
     /// Something failed; the message says what.
     Failed = 7,
-    /// It goes on in another capture, whose sequence numbers follow.
+    /// It continues in another capture, with the next sequence numbers.
     Rotated = 8,
-    /// Of a later version.
+    /// A reason of a later version.
     Other = 0,
 }
 
@@ -43,7 +43,7 @@ impl EndReason {
         EndReason::Rotated,
     ];
 
-    /// The word in every output.
+    /// The name in every output.
     pub fn name(self) -> &'static str {
         match self {
             EndReason::Stopped => "stopped",
@@ -83,12 +83,12 @@ pub struct RingEnd {
     pub lost: Lost,
 }
 
-/// The last thing in a capture that was not cut off.
+/// The end of a capture. A capture that was cut off has none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct End {
     /// Why it ended.
     pub reason: EndReason,
-    /// More about it, for people; may be empty.
+    /// More about the reason, for people. May be empty.
     pub message: String,
     /// Every ring that was drained, also those without a frame.
     pub rings: Vec<RingEnd>,

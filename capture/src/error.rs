@@ -1,4 +1,4 @@
-//! What can be wrong with a capture: with all of it, or with a part.
+//! The faults of a capture: of all of it, or of a part.
 
 use std::fmt;
 use std::io;
@@ -16,19 +16,19 @@ pub enum CaptureError {
     #[error("{0}")]
     #[strum(serialize = "cannot-read")]
     Io(#[from] io::Error),
-    /// Nothing is in it.
+    /// It has no bytes.
     #[error("the file is empty: the capture was cut off before its first byte, or never began")]
     #[strum(serialize = "empty-capture")]
     Empty,
-    /// A directory.
+    /// It is a directory.
     #[error("this is a directory, not a capture")]
     #[strum(serialize = "not-a-capture")]
     Directory,
-    /// It begins like one, but is cut off or damaged so early that nothing can be found in it.
+    /// It begins like a capture, but is cut off or damaged so early that nothing can be read.
     #[error("the capture is cut off or damaged in its first bytes: nothing can be found in it")]
     #[strum(serialize = "damaged")]
     Header,
-    /// It does not begin like one.
+    /// It does not begin with the header of a capture.
     #[error("this is not a capture: it does not begin with a capture's header")]
     NotACapture,
     /// A later ppt wrote it.
@@ -44,23 +44,23 @@ pub enum CaptureError {
 }
 
 impl CaptureError {
-    /// The short name of what is said, under which `docs/troubleshooting.md` explains it.
+    /// The name of the message in `docs/troubleshooting.md`.
     pub fn code(&self) -> &'static str {
         self.into()
     }
 
-    /// Every code.
+    /// All codes.
     pub fn codes() -> impl Iterator<Item = &'static str> {
         Self::VARIANTS.iter().copied()
     }
 }
 
-/// A part of a capture that cannot be trusted. It is left out, and reading goes on.
+/// A part of a capture that cannot be trusted. The reader leaves it out and continues.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Damage {
-    /// Where, from the first byte of the capture.
+    /// Its offset from the first byte of the capture.
     pub offset: u64,
-    /// What.
+    /// The kind of damage.
     pub kind: DamageKind,
 }
 
@@ -79,7 +79,7 @@ pub enum DamageKind {
     /// Bytes between two chunks.
     #[error("{bytes} bytes that are not a chunk")]
     NotAChunk {
-        /// How many, up to the next chunk or the end.
+        /// Their number, up to the next chunk or the end.
         bytes: u64,
     },
     /// The payload does not match its checksum.
@@ -88,30 +88,30 @@ pub enum DamageKind {
     /// A length that contradicts another.
     #[error("a chunk whose lengths contradict each other")]
     Length,
-    /// Stored in a way that this version cannot read.
+    /// A payload with a codec that this version does not know.
     #[error(
         "a chunk stored with codec {0}, which this version does not know: a newer ppt reads it"
     )]
     Codec(u16),
-    /// What it says cannot be.
+    /// A chunk with impossible content.
     #[error("{0}")]
     Content(&'static str),
-    /// The schema of a source.
+    /// A source whose schema is not valid.
     #[error("a source with a bad schema: {0}")]
     Schema(String),
     /// A source that was not introduced.
     #[error("a chunk of source {0}, which is not known")]
     UnknownSource(u16),
-    /// Chunks that are not there.
+    /// Missing chunks: how many.
     #[error("{0} chunks are missing")]
     Missing(u64),
-    /// A chunk that was there before.
+    /// A chunk that came before.
     #[error("a chunk that appears twice")]
     Repeated,
-    /// A chunk that comes later than it should; what it holds is used.
+    /// A chunk that comes later than it should. Its content is used.
     #[error("a chunk in the wrong place")]
     OutOfPlace,
-    /// Frames that were there before, or were stated as lost.
+    /// Frames that came before, or that were stated as lost.
     #[error("frames {first_seq} to {last_seq} of ring {ring} are already accounted for")]
     Overlap {
         /// The ring.

@@ -4,25 +4,26 @@
 //! file  = file header (256 bytes) · chunk · chunk · … · index chunk · end chunk
 //! chunk = header (header_len bytes) · payload (stored_len bytes) · zeros to the next multiple of 64
 //! ```
-//! Every chunk starts at a multiple of 64 from the first byte of the file, so that a reader that
-//! has lost its way finds the next one by looking at those places only. Each header repeats the
-//! first half of the capture id: bytes inside a payload, which the target chooses and which it
-//! could shape like a chunk, never pass for one.
+//! Every chunk starts at a multiple of 64 from the first byte of the file. So after damage, a
+//! reader finds the next chunk by checking those offsets only. Each header repeats the first half
+//! of the capture id, so bytes inside a payload, which the target chooses, never pass for a chunk.
 //!
-//! What later versions may do without a new [`VERSION`]: append fields to a header (header_len
-//! grows, readers take what they know), add kinds (readers skip them by length), use reserved
-//! bytes for which 0 keeps its meaning. (What is behind the fields that a writer knows is zeros: it
-//! makes headers longer so that a large payload begins at a multiple of [`BLOCK`].) For ever, whatever the version: the first 24 bytes of the
-//! file header, and where and how its checksum is made.
+//! Without a new [`VERSION`], later versions may append fields to a header (header_len grows, and
+//! readers use the fields that they know), add kinds (readers skip them by length), and use
+//! reserved bytes for which 0 keeps its meaning. The bytes of a header behind the fields that the
+//! writer knows are zeros; the writer makes headers longer so that a large payload begins at a
+//! multiple of [`BLOCK`]. Two things never change in any version: the first 24 bytes of the file
+//! header, and the place and computation of its checksum.
 
 /// Version of the format that this crate writes, and the newest it reads.
 pub const VERSION: u32 = 1;
 /// Chunks start at multiples of this.
 pub(crate) const ALIGN: usize = 64;
-/// Places in a file that are multiples of this can be written past the page cache, from memory at
-/// such places: no file system asks for more.
+/// Alignment, in the file and in memory, with which every file system can write past the page
+/// cache.
 pub const BLOCK: usize = 4096;
-/// Bytes of a payload of frames that begins at a multiple of [`BLOCK`] if a header can be so long.
+/// Payloads of frames of at least so many bytes begin at a multiple of [`BLOCK`], if the header can
+/// be long enough.
 pub const LARGE: usize = 256 << 10;
 /// Most frames in a frames chunk.
 pub const MAX_FRAMES: u32 = 1 << 16;
@@ -30,7 +31,7 @@ pub const MAX_FRAMES: u32 = 1 << 16;
 pub const MAX_STRIDE: u32 = 4096;
 /// Most bytes of one payload.
 pub const MAX_PAYLOAD: u64 = MAX_FRAMES as u64 * MAX_STRIDE as u64;
-/// Most bytes that a compressed payload becomes: what a reader takes for one.
+/// Most bytes of a compressed payload after decompression. A reader refuses more.
 pub(crate) const MAX_CODED: u64 = 16 << 20;
 /// Most bytes of one header; a longer one is damage.
 pub(crate) const MAX_HEADER: usize = 4096;

@@ -1,12 +1,12 @@
-//! The first bytes of a capture: what it is, and where and when it was made.
+//! The file header: what the file is, and where and when it was made.
 
 use crate::bytes::{get, put, put_u32, put_u64, u32_at, u64_at};
 use crate::format::{self, file};
 
-/// What the file header says.
+/// The content of the file header.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FileHeader {
-    /// Random name of this capture.
+    /// The random id of this capture.
     pub capture_id: [u8; 16],
     /// Name of the host; cut to 64 bytes.
     pub host: String,

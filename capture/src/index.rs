@@ -1,4 +1,4 @@
-//! The index: where which frames are, for a reader that can seek.
+//! The index: the offsets of all chunks, for a reader that can seek.
 
 use crate::bytes::{put_u16, put_u32, put_u64, u16_at, u32_at, u64_at};
 use crate::chunk::{FramesHead, Gap, Kind};
@@ -6,7 +6,7 @@ use crate::error::DamageKind;
 use crate::format::NO_SOURCE;
 use crate::format::index::{self, entry};
 
-/// One chunk; what its kind does not have is 0.
+/// The entry of one chunk. Fields that its kind does not have are 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IndexEntry {
     /// Where the chunk starts, from the first byte of the capture.
@@ -21,7 +21,7 @@ pub struct IndexEntry {
     pub ring: u32,
     /// First sequence number.
     pub first_seq: u64,
-    /// Number of frames there, or missing.
+    /// Number of frames in the chunk, or of missing frames.
     pub count: u64,
     /// As in [`FramesHead`].
     pub t_min: u64,

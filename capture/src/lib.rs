@@ -4,15 +4,16 @@
 //! seeking, so that a pipe carries it too. `format` (the source file) lists every byte.
 //!
 //! * [`CaptureWriter`] writes one, to any [`std::io::Write`].
-//! * [`Capture`] reads one, from a file or a stream, finished, cut off, damaged or still being
-//!   written, with memory that does not grow with its size. What it hands out has been checked.
+//! * [`Capture`] reads one, from a file or a stream. The capture may be finished, cut off, damaged
+//!   or still being written. Memory does not grow with its size, and everything that it returns has
+//!   been checked.
 //! * [`columns`] reads the values out of frames.
 //! * [`Account`] adds up what was captured, lost and dropped, from the chunks alone.
 //!
 //! # What a loss looks like
-//! Every frame that got a sequence number is stated exactly once: in a frames chunk, in its
-//! `lost_before`, or in a gap chunk. So the ranges of one ring tile without overlap, and a hole
-//! between them is damage to the file.
+//! Every frame that got a sequence number is stated exactly once: in a frames chunk, in the
+//! `lost_before` of a frames chunk, or in a gap chunk. So the ranges of one ring do not overlap,
+//! and a hole between them means that the file is damaged.
 
 mod account;
 mod bound;
@@ -36,7 +37,7 @@ mod source;
 mod sources;
 mod writer;
 
-/// The frame language: schemas and columns, for those who read captures.
+/// The frame language: schemas and columns, for readers of captures.
 pub use ppt_frame_dsl as frame_dsl;
 
 pub use account::{Account, Mismatch, RingAccount, RingKey};
@@ -55,7 +56,7 @@ pub use source::{Process, Segment, Source};
 pub use sources::{MAX_SOURCES, SourceInfo};
 pub use writer::CaptureWriter;
 
-/// Readings of clocks, and what they say of stamps.
+/// Readings of clocks, and the conversion of stamps.
 pub use ppt_clock::{
     ClockId, ClockReading, ClockTable, REALTIME_STEP_NS, Stamps, TickStep, TimeNamespace,
 };

@@ -1,15 +1,15 @@
 //! Reads a capture: finished, cut off, damaged or still being written.
 //!
 //! # What happens to a chunk
-//! * **Its header or content is damaged**: reported as [`Damage`]; reading goes on at the next
-//!   place where a chunk of this capture begins.
-//! * **It was there before** (same number in the capture): reported, left out.
-//! * **It comes late** (a number that was skipped): reported, used. Frames of a source that is
-//!   introduced later than they come are left out.
-//! * **It accounts for frames that are accounted for**: reported, left out; so no frame is ever
-//!   handed out twice.
+//! * **Its header or content is damaged**: reported as [`Damage`]. Reading continues where the next
+//!   chunk of this capture begins.
+//! * **It came before** (same number in the capture): reported, left out.
+//! * **It comes late** (a number that was skipped): reported, used. Frames that come before their
+//!   source are left out.
+//! * **It states frames that another chunk stated**: reported, left out. So no frame is ever
+//!   returned twice.
 //! * **Its kind is of a later version**: skipped by its length.
-//! * **The input ends inside it**: the capture was cut off there; no damage.
+//! * **The input ends inside it**: the capture was cut off there. That is not damage.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -55,12 +55,12 @@ pub struct Capture {
     heads: bool,
 }
 
-/// What a read comes upon.
+/// What a read returns.
 #[derive(Debug)]
 pub enum Item<'a> {
     /// A good chunk.
     Chunk(Chunk<'a>),
-    /// Something else.
+    /// Bytes that are not a good chunk.
     Damage(Damage),
 }
 
@@ -71,15 +71,16 @@ pub enum Chunk<'a> {
     Source(&'a SourceInfo),
     /// Frames that no earlier chunk held.
     Frames(Frames<'a>),
-    /// The same, of which only the head was read: of [`Capture::read_heads`] alone.
+    /// Frames of which only the head was read. Only [`Capture::read_heads`] returns this.
     Passed(Passed),
     /// Missing frames that no earlier chunk stated.
     Gap(Gap),
     /// Readings of clocks.
     Clock(Vec<ClockReading>),
-    /// What a known source dropped.
+    /// The frames that a known source dropped.
     Drops(Drops),
-    /// Offset of the previous index, and the chunks since; not checked against the chunks.
+    /// The offset of the previous index, and the entries since then. They are not compared with the
+    /// chunks.
     Index(Option<u64>, Vec<IndexEntry>),
     /// The end.
     End(End),
@@ -98,15 +99,15 @@ pub struct Frames<'a> {
     pub info: &'a SourceInfo,
     /// Whether `head.lost_before` is news; otherwise another chunk stated it.
     pub loss_is_new: bool,
-    /// How they are stored, if not as they are.
+    /// The codec, if they are compressed.
     pub codec: Option<Codec>,
-    /// Bytes that they take in the capture.
+    /// Bytes of the payload in the capture.
     pub stored_len: u64,
     header_len: u64,
     payload: &'a [u8],
 }
 
-/// Frames of which only the head was read.
+/// A chunk of frames of which only the head was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Passed {
     /// Where the chunk starts, from the first byte of the capture.
@@ -130,8 +131,8 @@ impl<'a> Frames<'a> {
         }
     }
 
-    /// Sequence number and bytes of each frame that carries its number. Each has `head.stride`
-    /// bytes, at least as many as the schema's stride.
+    /// The sequence number and the bytes of each frame that carries its own number. A frame has
+    /// `head.stride` bytes, which is at least the schema's stride.
     pub fn iter(&self) -> impl Iterator<Item = (u64, &'a [u8])> + use<'a> {
         numbered(&self.head, self.payload).filter(|(seq, frame)| u64_at(frame, 0) == *seq)
     }
@@ -148,7 +149,7 @@ impl<'a> Frames<'a> {
         owned.payload.extend_from_slice(self.payload);
     }
 
-    /// The numbers whose frames carry another one, and are left out.
+    /// The sequence numbers whose frames carry another number, and are left out.
     pub fn wrong(&self) -> impl Iterator<Item = u64> + use<'a> {
         numbered(&self.head, self.payload)
             .filter(|(seq, frame)| u64_at(frame, 0) != *seq)
@@ -156,7 +157,7 @@ impl<'a> Frames<'a> {
     }
 }
 
-/// The frames of one chunk, apart from the capture that they were read from.
+/// A copy of the frames of one chunk, which does not borrow from the capture.
 #[derive(Debug, Clone, Default)]
 pub struct OwnedFrames {
     /// Where the chunk starts, from the first byte of the capture.
@@ -173,12 +174,13 @@ impl OwnedFrames {
     }
 }
 
-/// How far a capture went; known once [`Capture::read`] has returned None.
+/// How a capture ended. It is known once [`Capture::read`] has returned None.
 #[derive(Debug, Clone, Copy)]
 pub struct Finish<'a> {
     /// The end chunk.
     pub end: Option<&'a End>,
-    /// Where the capture stops, if not with an end chunk: cut off, or still being written.
+    /// The offset at which the capture stops without an end chunk, because it was cut off or is
+    /// still being written.
     pub cut: Option<u64>,
 }
 
@@ -189,7 +191,7 @@ enum Ready {
 }
 
 impl Capture {
-    /// Opens the capture at `path`; `-` is standard input. A FIFO or a device is read as a stream.
+    /// Opens the capture at `path`. `-` is standard input. A FIFO or a device is read as a stream.
     pub fn open(path: &Path) -> Result<Capture, CaptureError> {
         if path.as_os_str() == "-" {
             return Capture::from_reader(io::stdin());
@@ -209,10 +211,10 @@ impl Capture {
         Capture::begin(Stream::Reader(Box::new(reader)), false)
     }
 
-    /// Reads only what must be known before the first row is written, sources and clocks, jumping
-    /// over the frames unread; None for what cannot be read twice.
+    /// Reads only the sources and clocks, which must be known before the first row is written, and
+    /// skips the frames. Returns None for an input that cannot be read twice.
     ///
-    /// Its damages and its account mean nothing: the frames are not looked at.
+    /// The damage and the account of the result mean nothing, because the frames were not read.
     pub fn survey(path: &Path) -> Result<Option<Capture>, CaptureError> {
         if path.as_os_str() == "-" || !std::fs::metadata(path)?.is_file() {
             return Ok(None);
@@ -242,7 +244,7 @@ impl Capture {
         Ok(capture)
     }
 
-    /// What the file header says; None where it is damaged.
+    /// The file header, or None if it is damaged.
     pub fn header(&self) -> Option<&FileHeader> {
         self.header.as_ref()
     }
@@ -262,16 +264,16 @@ impl Capture {
         Finish { end: self.end.as_ref(), cut: self.cut }
     }
 
-    /// The next chunk or damage; None after the last. An error is one of the input.
+    /// Returns the next chunk or damage, or None after the last one. Errors are those of the input.
     pub fn read(&mut self) -> io::Result<Option<Item<'_>>> {
         self.read_some(None)
     }
 
-    /// The same, but of frames that `choose` refuses by their head only that is read, where the
-    /// capture is a file; it still counts in the account. A stream hands out all of them.
+    /// Reads as [`Self::read`] does, but skips the frames of chunks whose head `choose` refuses, if
+    /// the capture is a file. Their heads still count in the account. A stream returns all frames.
     ///
-    /// What is not read is not checked: damage is found in what was chosen, and where a chunk does
-    /// not end where the next one begins.
+    /// Skipped frames are not checked. Damage is found in the chosen chunks, and wherever a chunk
+    /// does not end where the next one begins.
     pub fn read_chosen(
         &mut self,
         choose: &dyn Fn(&FramesHead) -> bool,
@@ -280,15 +282,16 @@ impl Capture {
         self.read_some(Some(choose))
     }
 
-    /// The same, and of frames only the head is read, where the capture is a file: they are handed
-    /// out as [`Chunk::Passed`].
+    /// Reads as [`Self::read`] does, but reads only the heads of frames, if the capture is a file,
+    /// and returns them as [`Chunk::Passed`].
     pub fn read_heads(&mut self) -> io::Result<Option<Item<'_>>> {
         self.heads = true;
         self.scanner.read_sparsely();
         self.read_some(Some(&|_| false))
     }
 
-    /// The first half of the capture's id, also where only its chunks still tell.
+    /// The first half of the capture's id. It is known even if the file header is damaged, because
+    /// the chunks repeat it.
     pub fn short_id(&self) -> Option<[u8; 8]> {
         self.scanner.id()
     }

@@ -1,4 +1,4 @@
-//! A source: one buffer of one process, with all that is known about both.
+//! A source: one buffer of one process, and all facts about both.
 
 use ppt_clock::TimeNamespace;
 use ppt_frame_dsl::Schema;
@@ -10,8 +10,8 @@ use crate::format::source;
 
 /// One buffer of one process.
 ///
-/// Text comes from the target: whoever shows it escapes it. Paths that are not UTF-8 are given
-/// with U+FFFD in place of what is not.
+/// Text comes from the target, so escape it before you show it. In paths, U+FFFD replaces bytes
+/// that are not UTF-8.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Source {
@@ -31,12 +31,12 @@ pub struct Source {
     pub process: Process,
     /// The segments whose frames are in the capture.
     pub segments: Vec<Segment>,
-    /// What stamps of `option time tsc` count in this session: `tick`, or `monotonic` where ticks
-    /// cannot be trusted; empty where the buffer has no such field. Each stamp tells by itself, too.
+    /// What stamps of `option time tsc` count in this session: `tick`, or `monotonic` if ticks
+    /// cannot be trusted. Empty if the buffer has no such field. Each stamp states it, too.
     pub clock: String,
-    /// Ticks a second where the system states them (`cntfrq_el0`, the kernel's TSC rate).
+    /// Ticks per second, if the system states them (`cntfrq_el0`, the kernel's TSC rate).
     pub tick_hz: Option<u64>,
-    /// Metadata: the schema's tags, then what the command line adds.
+    /// Metadata: the schema's tags, then those of the command line.
     pub tags: Vec<(String, String)>,
 }
 
@@ -67,7 +67,7 @@ pub struct Process {
 }
 
 impl Process {
-    /// By how much its clocks are ahead of the host's.
+    /// The offsets of its clocks: its clocks minus the host's.
     pub fn time_namespace(&self) -> TimeNamespace {
         let offset = |clock: &str| {
             self.time_offsets.iter().find(|(name, _)| name == clock).map(|(_, ns)| *ns)
@@ -83,7 +83,7 @@ impl Process {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Segment {
-    /// Its name for ever.
+    /// The random number that names it.
     #[serde(with = "hex64")]
     pub nonce: u64,
     /// Number of rings.

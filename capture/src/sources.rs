@@ -7,7 +7,7 @@ use ppt_frame_dsl::Schema;
 use crate::error::DamageKind;
 use crate::source::Source;
 
-/// Sources of one capture, and segments of one source; more are damage.
+/// Most sources of one capture, and most segments of one source. More are damage.
 pub const MAX_SOURCES: usize = 4096;
 
 /// A source with its schema, both checked.
@@ -15,9 +15,9 @@ pub const MAX_SOURCES: usize = 4096;
 pub struct SourceInfo {
     /// Its number.
     pub id: u16,
-    /// What was written.
+    /// The source as the capture states it.
     pub source: Source,
-    /// The meaning of its frames.
+    /// The schema of its frames.
     pub schema: Schema,
 }
 

@@ -13,14 +13,14 @@ use crate::header::FileHeader;
 use crate::index::{self, IndexEntry};
 use crate::source::Source;
 
-/// Writes a capture to `W`, which should not buffer: each chunk is handed over by one
-/// `write_vectored` (and more only where that one falls short), so that whoever is killed leaves
-/// at most the last chunk cut. Payloads of [`LARGE`](crate::LARGE) bytes and more begin at multiples
-/// of [`BLOCK`](crate::BLOCK), all but a few.
+/// Writes a capture to `W`, which should not buffer. Each chunk takes one `write_vectored`, and
+/// more only if that writes less than the whole. So if the process is killed, at most the last
+/// chunk is incomplete. Almost all payloads of [`LARGE`](crate::LARGE) bytes and more begin at
+/// multiples of [`BLOCK`](crate::BLOCK).
 ///
-/// After an error of `W` the capture is valid to its last whole chunk, and every later call
-/// returns an error of the same kind without writing. What a caller does wrong (a stride of 7) is
-/// `InvalidInput`: nothing is written, and the writer goes on.
+/// After an error of `W`, the capture is valid up to its last whole chunk, and every later call
+/// returns an error of the same kind without writing. A mistake of the caller (a stride of 7) is
+/// `InvalidInput`: nothing is written, and the writer stays usable.
 #[derive(Debug)]
 pub struct CaptureWriter<W> {
     out: W,
@@ -55,7 +55,7 @@ impl<W: Write> CaptureWriter<W> {
         self.bytes
     }
 
-    /// Introduces source `id`, or states it anew (more segments, the same schema).
+    /// Introduces source `id`, or states it again with more segments and the same schema.
     pub fn source(&mut self, id: u16, source: &Source) -> io::Result<()> {
         if id == format::NO_SOURCE {
             return Err(invalid("source 65,535 stands for none"));
@@ -65,26 +65,26 @@ impl<W: Write> CaptureWriter<W> {
         self.chunk(Kind::Source, Some(id), &payload, entry, |_| ())
     }
 
-    /// Writes `head.count` frames of `head.stride` bytes as they were in the ring.
+    /// Writes `head.count` frames of `head.stride` bytes, as they are in the ring.
     pub fn frames(&mut self, head: &FramesHead, payload: &[u8]) -> io::Result<()> {
         self.packed_frames(head, &Packed::raw(payload))
     }
 
-    /// The same of frames that have been packed.
+    /// Writes frames that have been compressed.
     pub fn packed_frames(&mut self, head: &FramesHead, payload: &Packed<'_>) -> io::Result<()> {
         head.check(payload.raw_len as u64).map_err(invalid)?;
         let entry = IndexEntry::frames(self.bytes, head);
         self.packed(Kind::Frames, Some(head.source), payload, entry, |bytes| head.encode(bytes))
     }
 
-    /// States a missing run that no `lost_before` states.
+    /// States a run of missing frames that no `lost_before` states.
     pub fn gap(&mut self, gap: &Gap) -> io::Result<()> {
         gap.check().map_err(invalid)?;
         let entry = IndexEntry::gap(self.bytes, gap);
         self.chunk(Kind::Gap, Some(gap.source), &[], entry, |bytes| gap.encode(bytes))
     }
 
-    /// Writes readings of clocks; the first ones should come before the first frames.
+    /// Writes readings of clocks. The first ones should come before the first frames.
     pub fn clock(&mut self, readings: &[ClockReading]) -> io::Result<()> {
         let payload = clock::encode(readings);
         let entry = IndexEntry::plain(self.bytes, Kind::Clock, None);
@@ -97,13 +97,13 @@ impl<W: Write> CaptureWriter<W> {
         self.chunk(Kind::Drops, Some(drops.source), &[], entry, |bytes| drops.encode(bytes))
     }
 
-    /// Writes the last index and the end, flushes, and gives back the output.
+    /// Writes the last index and the end, flushes, and returns the output.
     pub fn end(mut self, end: &End) -> io::Result<W> {
         self.finish(end)?;
         Ok(self.out)
     }
 
-    /// The same where the output is not wanted back. Nothing is to be written after that.
+    /// Writes the last index and the end, and flushes. The caller must not write after that.
     pub fn finish(&mut self, end: &End) -> io::Result<()> {
         self.index()?;
         let payload = end.encode(self.bytes, self.previous_index);

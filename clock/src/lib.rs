@@ -1,8 +1,8 @@
-//! What is known about time: pure arithmetic, no clock is read here.
+//! Conversion of time stamps. This crate does arithmetic only and reads no clock.
 //!
-//! A [`ClockReading`] is one clock, read between two readings of another. A [`ClockTable`] draws
-//! lines through those of one host: ticks to monotonic time, and that to the epoch. [`Stamps`] reads
-//! the stamps of one chunk of frames by it.
+//! A [`ClockReading`] is one clock, read between two readings of another. A [`ClockTable`]
+//! interpolates between the readings of one host. It converts ticks to monotonic time, and
+//! monotonic time to the epoch. [`Stamps`] uses it to convert the stamps of one chunk of frames.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! What stamps of type `tsc` are read by.
+//! The line by which a stamp of type `tsc` is converted.
 
 /// Set in a stamp that is CLOCK_MONOTONIC in ns, not ticks.
 pub const STAMP_IS_MONOTONIC: u64 = 1 << 63;
@@ -17,7 +17,7 @@ pub(crate) struct Line {
 }
 
 impl Line {
-    /// As [`ClockTable::tick_to_epoch`] has it; None where other numbers are needed for that.
+    /// Returns the same as [`ClockTable::tick_to_epoch`], or None if this line does not suffice.
     #[inline]
     pub fn epoch(&self, tick: u64) -> Option<i64> {
         if tick < self.from || tick >= self.to {

@@ -26,7 +26,7 @@ impl ClockId {
         ClockId::Realtime,
     ];
 
-    /// Its number, in captures.
+    /// The number of this clock in captures.
     pub fn code(self) -> u16 {
         self as u16
     }
@@ -36,7 +36,7 @@ impl ClockId {
         Self::ALL.into_iter().find(|id| id.code() == code)
     }
 
-    /// The word in every output.
+    /// The name of this clock in every output.
     pub fn name(self) -> &'static str {
         match self {
             ClockId::Tick => "tick",
@@ -51,22 +51,22 @@ impl ClockId {
 /// Clock `b`, read between two readings of clock `a`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClockReading {
-    /// The clock around.
+    /// The clock that is read before and after `b`.
     pub a: ClockId,
     /// `a` before `b` was read.
     pub a_before: u64,
-    /// The clock between.
+    /// The clock that is read between the two readings of `a`.
     pub b: ClockId,
-    /// What it said.
+    /// The value of `b`.
     pub b_value: u64,
     /// `a` after `b` was read.
     pub a_after: u64,
-    /// The system does not trust ticks (any more): the reading proves nothing about them.
+    /// The system does not trust ticks, or no longer does, so the reading says nothing about them.
     pub distrusted: bool,
 }
 
 impl ClockReading {
-    /// `a` at the moment of `b_value`, as near as the reading tells.
+    /// The best estimate of `a` at the moment of `b_value`.
     pub fn a_middle(&self) -> u64 {
         self.a_before.midpoint(self.a_after)
     }

@@ -1,25 +1,25 @@
-//! Stamps of type `tsc` to ns since the epoch.
+//! Converts stamps of type `tsc` to ns since the epoch.
 
 use std::cell::Cell;
 
 use crate::line::{Line, STAMP_IS_MONOTONIC};
 use crate::table::ClockTable;
 
-/// By how much the clocks of a process in a time namespace are ahead of the listener's, ns.
+/// Offsets of the clocks of a time namespace: the process's clocks minus the listener's, in ns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TimeNamespace {
     /// CLOCK_MONOTONIC.
     pub monotonic: i64,
-    /// CLOCK_BOOTTIME; None: nobody looked.
+    /// CLOCK_BOOTTIME, or None if it is not known.
     pub boottime: Option<i64>,
 }
 
 impl TimeNamespace {
-    /// The listener's own.
+    /// The listener's own namespace.
     pub const SAME: TimeNamespace = TimeNamespace { monotonic: 0, boottime: Some(0) };
 }
 
-/// Reads the stamps of type `tsc` of one chunk of frames.
+/// Converts the stamps of type `tsc` of one chunk of frames.
 #[derive(Debug, Clone)]
 pub struct Stamps<'a> {
     /// The clocks of the capture.
@@ -33,22 +33,25 @@ pub struct Stamps<'a> {
 }
 
 impl<'a> Stamps<'a> {
-    /// Of a chunk that was drained at `drained_ns` (CLOCK_MONOTONIC), from a target in `namespace`.
+    /// Converts stamps of a chunk that was drained at `drained_ns` (CLOCK_MONOTONIC) from a target
+    /// in `namespace`.
     pub fn new(table: &'a ClockTable, drained_ns: u64, namespace: TimeNamespace) -> Self {
         Self { table, drained_ns, namespace, line: Cell::default() }
     }
 
-    /// The target's CLOCK_MONOTONIC as the listener's.
+    /// Converts the target's CLOCK_MONOTONIC to the listener's.
     pub fn monotonic(&self, ns: u64) -> i128 {
         i128::from(ns) - i128::from(self.namespace.monotonic)
     }
 
-    /// ns since the epoch at the target's CLOCK_BOOTTIME; `None` where no reading tells.
+    /// Returns the ns since the epoch at the target's CLOCK_BOOTTIME, or `None` if no reading
+    /// covers it.
     pub fn boottime_to_epoch(&self, ns: u64) -> Option<i128> {
         Some(i128::from(ns) - i128::from(self.namespace.boottime?) + self.table.boottime_offset()?)
     }
 
-    /// ns since the epoch at `stamp`; `None` for 0, which is no stamp, and where nothing says.
+    /// Returns the ns since the epoch at `stamp`. Returns `None` for 0, which means that no stamp
+    /// was taken, and if no reading covers the stamp.
     #[inline]
     pub fn epoch(&self, stamp: u64) -> Option<i64> {
         match self.line.get().epoch(stamp) {

@@ -1,17 +1,17 @@
-//! What readings of clocks say: ticks to monotonic time, and that to the epoch.
+//! Converts ticks to monotonic time, and monotonic time to the epoch, by readings of clocks.
 
 use crate::line::{Line, STAMP_IS_MONOTONIC};
 use crate::reading::{ClockId, ClockReading};
 
-/// What the readings of clocks of one host say.
+/// The readings of the clocks of one host.
 ///
-/// Ticks become monotonic time on the straight lines between neighbouring readings; outside of
-/// them, on a line through the nearest reading and one about a minute away. Where the counter
-/// jumped (a machine that slept, or moved) the readings before and after are apart: no line joins
-/// them, and a stamp is read by those on its side of the jump.
+/// Ticks become monotonic time by linear interpolation between neighbouring readings. Outside of
+/// the readings, a line through the nearest reading and one about a minute away serves. If the
+/// counter jumped (a machine slept or moved), no line joins the readings before and after the jump,
+/// and a stamp is converted by the readings on its side.
 ///
-/// The epoch is monotonic time plus the *first* offset to realtime: a clock that is stepped during
-/// a capture does not reorder its frames. Later steps are listed by [`ClockTable::steps`].
+/// The epoch is monotonic time plus the *first* offset to realtime, so a clock that is stepped
+/// during a capture does not reorder its frames. [`ClockTable::steps`] lists later steps.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ClockTable {
     /// Readings of ticks; the counter jumped between one run and the next.
@@ -49,12 +49,12 @@ struct Point {
 pub struct TickStep {
     /// CLOCK_MONOTONIC of the last reading before it, and of the first one after it.
     pub between: (u64, u64),
-    /// By how many ns' worth of ticks: positive is forward.
+    /// The size of the jump in ns, converted from ticks. A positive value is a jump forward.
     pub by_ns: i128,
 }
 
-/// A change of realtime − monotonic by more than this between two readings is a step; clock
-/// discipline slews by at most 500 ppm, 0.5 ms in the second between two readings.
+/// A change of realtime − monotonic by more than this between two readings is a step. Clock
+/// discipline slews by at most 500 ppm, which is 0.5 ms in the second between two readings.
 pub const REALTIME_STEP_NS: u64 = 5_000_000;
 /// A change of the counter's rate by more than this is a jump: clock discipline slews monotonic
 /// time by at most 500 ppm, from one side to the other.
@@ -67,7 +67,7 @@ const MAX_STEPS: usize = 1024;
 const FAR: usize = 64;
 
 impl ClockTable {
-    /// Takes in readings, in the order in which they were made.
+    /// Adds readings, in the order in which they were made.
     pub fn add(&mut self, readings: &[ClockReading]) {
         for reading in readings {
             if let Some((tick, ns)) = reading.pair(ClockId::Tick, ClockId::Monotonic) {
@@ -89,7 +89,7 @@ impl ClockTable {
         }
     }
 
-    /// States the nominal rate of the ticks.
+    /// Sets the nominal rate of the ticks, in Hz.
     pub fn set_tick_hz(&mut self, hz: u64) {
         self.tick_hz = (hz > 0).then_some(hz);
     }
@@ -134,13 +134,12 @@ impl ClockTable {
         Some(self.epoch?.0)
     }
 
-    /// Realtime − boottime at the start, ns: boot time goes on while a machine sleeps, as realtime
-    /// does.
+    /// Realtime − boottime at the start, ns. Both clocks continue while a machine sleeps.
     pub fn boottime_offset(&self) -> Option<i128> {
         Some(self.epoch?.0 - self.boottime?)
     }
 
-    /// When (monotonic ns) realtime was stepped, and by how many ns.
+    /// The steps of realtime: monotonic ns, and the size of the step in ns.
     pub fn steps(&self) -> &[(u64, i128)] {
         &self.steps
     }
@@ -150,7 +149,7 @@ impl ClockTable {
         &self.tick_steps
     }
 
-    /// CLOCK_MONOTONIC from which on the system did not trust the CPU's counter.
+    /// CLOCK_MONOTONIC from which the system no longer trusted the CPU's counter, in ns.
     pub fn distrusted(&self) -> Option<u64> {
         self.distrusted
     }
@@ -160,24 +159,25 @@ impl ClockTable {
         self.runs.iter().map(|run| run.0.len()).sum()
     }
 
-    /// By how many ns a converted stamp may be off from CLOCK_REALTIME as it ran when the capture
-    /// began: the worst of the readings, each held against the line between its neighbours, and
-    /// the width of the readings. `None` where there are not two to draw a line through.
+    /// The largest error of a converted stamp, in ns, relative to CLOCK_REALTIME as it ran when the
+    /// capture began. It is the largest distance of a reading from the line between its neighbours,
+    /// plus the width of the readings. `None` if there are fewer than two readings.
     ///
-    /// A step of realtime, or the second in which the counter jumped, is not in it.
+    /// Steps of realtime, and the second in which the counter jumped, do not count.
     pub fn tick_error_ns(&self) -> Option<u64> {
         let worst = self.runs.iter().filter_map(Run::error_ns).max()?;
         Some(worst.saturating_add(self.epoch_error_ns()?))
     }
 
-    /// The same for stamps of the monotonic clock.
+    /// The largest error of a converted stamp of the monotonic clock, in ns.
     pub fn epoch_error_ns(&self) -> Option<u64> {
         let drift = u64::try_from(self.drift).unwrap_or(u64::MAX);
         Some(self.epoch?.1.saturating_add(drift))
     }
 
-    /// Monotonic ns at `tick`; `None` without readings, and for ticks that the counter jumped over.
-    /// Of several times that show the same ticks, the one nearest to `near` (monotonic ns).
+    /// Returns the monotonic ns at `tick`. Returns `None` without readings, and for ticks that the
+    /// counter jumped over. If several times have the same ticks, it returns the one nearest to
+    /// `near` (monotonic ns).
     pub fn tick_to_monotonic(&self, tick: u64, near: u64) -> Option<i128> {
         if let [only] = self.runs.as_slice() {
             return only.convert(tick, self.tick_hz);
@@ -195,8 +195,8 @@ impl ClockTable {
         times.min_by_key(|time| time.saturating_sub(near.into()).unsigned_abs())
     }
 
-    /// ns since the epoch at `tick`; `None` as for [`ClockTable::tick_to_monotonic`], or outside of
-    /// i64.
+    /// Returns the ns since the epoch at `tick`. Returns `None` as
+    /// [`ClockTable::tick_to_monotonic`] does, and if the result does not fit into i64.
     pub fn tick_to_epoch(&self, tick: u64, near: u64) -> Option<i64> {
         self.to_epoch(self.tick_to_monotonic(tick, near)?)
     }

@@ -1,4 +1,4 @@
-//! What a build script calls.
+//! The function that build scripts call.
 
 use std::collections::HashMap;
 use std::fmt::{self, Debug};
@@ -11,9 +11,9 @@ use ppt_frame_dsl::{Failure, Language, MAX_SOURCE_BYTES, Severity};
 use crate::generate::{GenerateError, generate};
 use crate::write::{WriteError, write_outputs};
 
-/// Why a build script cannot go on.
+/// Why a build script failed.
 ///
-/// `Debug` is the same text as `Display`: the `unwrap()` of a build script reads well.
+/// `Debug` shows the same text as `Display`, so that the `unwrap()` of a build script reads well.
 #[derive(thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum CompileError {
@@ -52,8 +52,8 @@ fn from(path: &Path) -> String {
 static COMPILED: Mutex<Option<HashMap<String, PathBuf>>> = Mutex::new(None);
 
 /// Compiles a frame file to Rust, whatever its `emit` says, for
-/// `ppt_probe::include_frames!("STEM")`. For build scripts: writes `$OUT_DIR/STEM.rs`, and tells
-/// cargo to come back when the frame file changes.
+/// `ppt_probe::include_frames!("STEM")`. Build scripts call it. It writes `$OUT_DIR/STEM.rs`, and
+/// makes cargo run the build script again when the frame file changes.
 ///
 /// ```no_run
 /// // build.rs, in its main:
@@ -61,8 +61,8 @@ static COMPILED: Mutex<Option<HashMap<String, PathBuf>>> = Mutex::new(None);
 /// ```
 ///
 /// # Errors
-/// If the file cannot be read, is no good, or has the name of another one, or if the output cannot
-/// be written.
+/// The file cannot be read, has mistakes, or has the stem of another file, or the output cannot be
+/// written.
 pub fn compile(frame_file: impl AsRef<Path>) -> Result<(), CompileError> {
     let path = frame_file.as_ref();
     let name = path.to_string_lossy();

@@ -1,17 +1,17 @@
-//! What a language answers.
+//! The interface of a language.
 
 use ppt_frame_dsl::Declared;
 
 use crate::model::Model;
 use crate::output::Output;
 
-/// A language that a buffer's writers are generated in.
+/// Generates the writers of a buffer in one language.
 pub(crate) trait Emitter {
-    /// The generated files; what the model says, and nothing else, is in them.
+    /// Returns the generated files. They depend on the model only.
     fn emit(&self, model: &Model<'_>) -> Vec<Output>;
 
-    /// Whether the output needs for itself the name of what is declared. Names that no language can
-    /// have are refused before.
+    /// Whether the output uses the name of a declaration itself. The checker has already refused
+    /// names that no language can use.
     fn takes(&self, _model: &Model<'_>, _declared: Declared, _name: &str) -> bool {
         false
     }

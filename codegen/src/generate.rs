@@ -10,19 +10,19 @@ use crate::model::Model;
 use crate::output::Output;
 use crate::{c, cpp, python, rust};
 
-/// What a checked frame file asks for and this version cannot write.
+/// Why a checked frame file cannot be generated.
 #[derive(Debug, thiserror::Error)]
 pub enum GenerateError {
-    /// Names that the generated code needs for itself, as diagnostics.
+    /// The file declares names that the generated code uses itself. The diagnostics show them.
     #[error("{0}")]
     Names(Failure),
-    /// The frame file's name has no stem to name the output after.
+    /// The frame file's name has no stem, which names the output.
     #[error("`{0}` has no name to call the generated files by")]
     Stem(String),
 }
 
-/// Generates the files of one buffer, named after `file_name`, in the given languages; when none
-/// is given, in those that the file's `emit` names, or else in C.
+/// Generates the files of one buffer in the given languages. Without languages, it uses those of
+/// the file's `emit` lines, or else C. The stem of `file_name` names the files.
 pub fn generate(
     frames: &Compiled,
     file_name: &str,
@@ -54,7 +54,7 @@ pub fn generate(
     Ok(outputs)
 }
 
-/// Who writes which language.
+/// The emitter of each language.
 fn emitter(language: Language) -> &'static dyn Emitter {
     match language {
         Language::C => &c::C,

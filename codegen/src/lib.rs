@@ -1,4 +1,4 @@
-//! From a checked frame file to the source code that is compiled into a target.
+//! Generates the source code of a checked frame file, which is compiled into targets.
 //!
 //! ```
 //! let source = b"frame example { int kind, who; time sleep, start, end; }";
@@ -8,8 +8,8 @@
 //! assert!(outputs[0].text.contains("pptframe_example_t"));
 //! ```
 //!
-//! The fixed part of the output lives in real files under `runtime/`; what is here writes only what
-//! depends on the schema. The output is a function of its input: no path, no date.
+//! The fixed part of the output is in files under `runtime/`. This crate writes the part that
+//! depends on the schema. The output depends on its input only; it contains no path and no date.
 
 #![forbid(unsafe_code)]
 

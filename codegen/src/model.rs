@@ -1,4 +1,4 @@
-//! What a buffer is, before any language: the one truth that all emitters put into words.
+//! The model of a buffer, independent of languages. All emitters write what it states.
 //!
 //! ```text
 //! schema ─→ Model ─┬─ stamps     clocks that frames are stamped by

@@ -1,4 +1,4 @@
-//! What the emitters produce.
+//! The output of the emitters.
 
 /// One generated file.
 #[derive(Debug, Clone, PartialEq, Eq)]

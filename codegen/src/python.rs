@@ -12,14 +12,14 @@ use crate::emitter::Emitter;
 use crate::model::Model;
 use crate::output::Output;
 
-/// Words that cannot be names in Python, but for those that the frame language bars itself.
+/// Words that cannot be names in Python, except those that the frame language refuses itself.
 const KEYWORDS: [&str; 25] = [
     "False", "None", "True", "and", "as", "assert", "async", "await", "class", "def", "del",
     "elif", "except", "finally", "from", "global", "import", "in", "is", "lambda", "nonlocal",
     "not", "or", "pass", "raise",
 ];
 const MORE_KEYWORDS: [&str; 3] = ["try", "with", "yield"];
-/// Names that the module uses itself, beside the clocks.
+/// Names that the module uses itself, besides the clocks.
 const OF_MODULE: [&str; 3] = ["on", "prepare", "Scope"];
 /// Types that the stub names.
 const OF_STUB: [&str; 8] =

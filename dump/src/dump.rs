@@ -21,21 +21,22 @@ use crate::table::TableWriter;
 use crate::tsv::Tsv;
 use crate::window::{GapWindow, Window};
 
-/// How a dump went.
+/// The result of a dump.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Outcome {
     /// Rows written.
     pub rows: u64,
-    /// Damage that was skipped; the first 1,000 places of it.
+    /// The first 1,000 damaged places, which were skipped.
     pub damaged: Vec<Damage>,
-    /// Places of damage, all of them.
+    /// The number of all damaged places.
     pub damages: u64,
-    /// Where the capture was cut off, or is still being written.
+    /// The offset at which the capture was cut off, or at which it is still being written.
     pub cut: Option<u64>,
-    /// Rows of buffers that a stream introduced after its table had begun, and for whose columns
-    /// the table has no room (TSV, CSV): not written.
+    /// Rows that were left out because a stream introduced their buffer after the table had begun,
+    /// and the format (TSV, CSV) cannot add columns.
     pub unshown: u64,
-    /// Rows of which nobody knows whether they are within bounds of time: not written.
+    /// Rows that were left out because their time is not known, so that the bounds cannot be
+    /// checked.
     pub untimed: u64,
 }
 
@@ -60,14 +61,15 @@ impl Outcome {
     }
 }
 
-/// Writes the capture at `path` (`-`: standard input) as a table to `out`, which need not buffer.
+/// Writes the capture at `path` as a table to `out`. `-` is standard input. `out` need not buffer.
 ///
-/// A file is first surveyed for its buffers and clocks, and all processors make its rows. A stream
-/// shows what it introduces before its first frames; ticks become time as far as its clock readings
-/// have come.
+/// A file is first surveyed for its buffers and clocks, and all processors make its rows. The table
+/// of a stream has the buffers that come before the first frames, and converts ticks by the clock
+/// readings that have come so far.
 ///
 /// # Errors
-/// See [`DumpError`]. Damage is no error: good rows are written, the rest is in the [`Outcome`].
+/// See [`DumpError`]. Damage is no error: intact rows are written, and the [`Outcome`] lists the
+/// damage.
 pub fn dump(path: &Path, options: &Options, out: impl Write) -> Result<Outcome, DumpError> {
     match options.format {
         Format::Tsv => Table::<_, Tsv>::new(options, out).of_file(path),
@@ -76,7 +78,7 @@ pub fn dump(path: &Path, options: &Options, out: impl Write) -> Result<Outcome, 
     }
 }
 
-/// The same for a stream.
+/// Writes a capture that comes from a stream as a table.
 ///
 /// # Errors
 /// As for [`dump`].

@@ -1,4 +1,4 @@
-//! What can go wrong with a dump.
+//! The errors of a dump.
 
 use std::io;
 
@@ -17,7 +17,7 @@ pub enum DumpError {
     #[error("could not write the table: {0}")]
     #[strum(serialize = "cannot-write")]
     Output(#[source] io::Error),
-    /// `-b` names nothing.
+    /// `-b` names no buffer of the capture.
     #[error("no buffer is called `{name}`; the capture has: {}", list(.there))]
     NoSuchBuffer {
         /// What was asked for.
@@ -25,7 +25,7 @@ pub enum DumpError {
         /// What there is.
         there: Vec<String>,
     },
-    /// `--frame` names nothing.
+    /// `--frame` names no frame of the capture.
     #[error("no frame is called `{name}`; the chosen buffers have: {}", list(.there))]
     NoSuchFrame {
         /// What was asked for.
@@ -33,7 +33,7 @@ pub enum DumpError {
         /// What there is.
         there: Vec<String>,
     },
-    /// There is nothing between the bounds.
+    /// No row can be between the bounds.
     #[error("nothing is between the bounds: {from} comes after {to}")]
     EmptyWindow {
         /// Where it begins.
@@ -41,13 +41,13 @@ pub enum DumpError {
         /// Where it ends.
         to: Bound,
     },
-    /// A bound counts from a start that is not known.
+    /// A bound counts from the start of the capture, which is not known.
     #[error("the capture does not say when it began: its first bytes are damaged")]
     NoStart,
 }
 
 impl DumpError {
-    /// The short name of what is said, under which `docs/troubleshooting.md` explains it.
+    /// The name of the message in `docs/troubleshooting.md`.
     pub fn code(&self) -> &'static str {
         match self {
             DumpError::Capture(error) => error.code(),
@@ -55,13 +55,13 @@ impl DumpError {
         }
     }
 
-    /// Every code; `capture` stands for those of [`CaptureError`].
+    /// All codes. `capture` stands for those of [`CaptureError`].
     pub fn codes() -> impl Iterator<Item = &'static str> {
         let ours = Self::VARIANTS.iter().copied().filter(|&code| code != "capture");
         ours.chain(CaptureError::codes())
     }
 
-    /// Whether the caller asked for what is not there: a mistake of usage.
+    /// Whether the caller asked for something that does not exist, which is a mistake of usage.
     pub fn is_usage(&self) -> bool {
         matches!(
             self,

@@ -32,8 +32,8 @@ fn hex_bytes(bytes: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Text from a target as a message may show it: escaped as in a TSV cell, and so are the characters
-/// that change the direction of the text around them.
+/// Escapes text from a target for a message, as in a TSV cell. It also escapes the characters that
+/// change the direction of the text around them.
 pub fn escape(text: &str) -> String {
     let mut out = Vec::with_capacity(text.len());
     for part in text.split_inclusive(directs) {

@@ -1,6 +1,6 @@
-//! What there is to say about a capture as a whole.
+//! The account of a capture as a whole.
 //!
-//! The structs below are the JSON of `ppt info --json`: keys may be added, never changed.
+//! The structs below are the JSON of `ppt info --json`. Keys may be added, but never changed.
 
 use std::io::{self, Write};
 
@@ -14,15 +14,16 @@ pub struct Info {
     pub format: u32,
     /// Whether the capture ends with an end chunk.
     pub complete: bool,
-    /// Where it was cut off, or is still being written.
+    /// The offset at which it was cut off, or at which it is still being written.
     pub cut: Option<u64>,
-    /// Damage that was skipped; the first 1,000 places.
+    /// The first 1,000 damaged places, which were skipped.
     pub damaged: Vec<DamageInfo>,
-    /// Places of damage, all of them.
+    /// The number of all damaged places.
     pub damages: u64,
-    /// Rings of an undamaged capture of which the end chunk says something else.
+    /// The number of rings of an undamaged capture for which the end chunk disagrees with the other
+    /// chunks.
     pub mismatches: u64,
-    /// The capture; null where its file header is damaged.
+    /// The capture, or null if its file header is damaged.
     pub capture: Option<CaptureInfo>,
     /// How it ended.
     pub end: Option<EndInfo>,
@@ -41,20 +42,20 @@ pub struct Info {
 /// How the frames of a capture are stored.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct StoredInfo {
-    /// Names of the codecs of chunks that are compressed.
+    /// Names of the codecs of compressed chunks.
     pub codecs: Vec<&'static str>,
-    /// Bytes that all frames take in the file, without what is said about them.
+    /// Bytes of all frames in the file, without headers.
     pub bytes: u64,
-    /// Bytes that they are.
+    /// Bytes of all frames uncompressed.
     pub raw_bytes: u64,
 }
 
 /// One damaged place.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct DamageInfo {
-    /// Where, from the first byte.
+    /// Its offset from the first byte.
     pub offset: u64,
-    /// What.
+    /// What is damaged.
     pub what: String,
 }
 
@@ -65,15 +66,15 @@ pub struct CaptureInfo {
     pub id: String,
     /// Name of the host.
     pub host: String,
-    /// Names the boot of the host.
+    /// The boot id of the host.
     pub boot_id: String,
-    /// Program that wrote it.
+    /// The program that wrote it.
     pub tool: String,
     /// CLOCK_REALTIME, ns.
     pub created_realtime_ns: u64,
     /// CLOCK_MONOTONIC, ns.
     pub created_mono_ns: u64,
-    /// From the creation to the end, or to the last drain of a capture that was cut off.
+    /// The time from the creation to the end, or to the last drain if the capture was cut off.
     pub duration_ns: u64,
 }
 
@@ -82,7 +83,7 @@ pub struct CaptureInfo {
 pub struct EndInfo {
     /// `stopped`, `exited`, ….
     pub reason: &'static str,
-    /// More about it.
+    /// More about the reason.
     pub message: String,
     /// CLOCK_REALTIME, ns.
     pub realtime_ns: u64,
@@ -99,21 +100,22 @@ pub struct BufferInfo {
     pub schema_hash: String,
     /// Frames that are in the capture and can be read.
     pub frames: u64,
-    /// Frames that had a sequence number and are not; damage to the file included.
+    /// Frames that had a sequence number and are not in the capture. Damage to the file counts.
     pub lost: u64,
     /// The same by cause; damage is `corrupt`.
     pub lost_by: Lost,
-    /// Of these, the ones that damage to the file took.
+    /// The part of `lost` that damage to the file caused.
     pub damaged: u64,
     /// Frames that the writers refused.
     pub dropped: Dropped,
-    /// Frames between sessions, in no other sum.
+    /// Frames between sessions. No other sum contains them.
     pub unattended: u64,
     /// Path of the executable or library that holds it.
     pub object: String,
     /// The process.
     pub pid: u32,
-    /// What its stamps of `option time tsc` count: `tick` or `monotonic`; empty where it has none.
+    /// What its stamps of `option time tsc` count: `tick` or `monotonic`. Empty if it has no such
+    /// stamps.
     pub clock: String,
     /// Names of its kinds of frames.
     pub kinds: Vec<String>,
@@ -133,11 +135,11 @@ pub struct RingInfo {
     pub segment: String,
     /// First sequence number of the session.
     pub first_seq: u64,
-    /// The one after the last.
+    /// The sequence number after the last.
     pub next_seq: u64,
     /// Frames that are in the capture and can be read.
     pub frames: u64,
-    /// Frames that are not.
+    /// Frames that are lost.
     pub lost: u64,
 }
 
@@ -146,7 +148,7 @@ pub struct RingInfo {
 pub struct ClockInfo {
     /// The clock that the target was told to use.
     pub target: String,
-    /// Ticks a second, where the system states them.
+    /// Ticks per second, if the system states them.
     pub tick_hz: Option<u64>,
     /// Readings of ticks against monotonic time.
     pub tick_readings: usize,
@@ -154,14 +156,14 @@ pub struct ClockInfo {
     pub epoch_offset_ns: Option<i64>,
     /// Steps of realtime.
     pub steps: Vec<StepInfo>,
-    /// By how much a time converted from ticks may be off from CLOCK_REALTIME, ns; null where the
-    /// readings do not tell.
+    /// The largest error of a time converted from ticks, relative to CLOCK_REALTIME, in ns. Null if
+    /// there are too few readings.
     pub tick_error_ns: Option<u64>,
-    /// The same for times converted from CLOCK_MONOTONIC.
+    /// The largest error of a time converted from CLOCK_MONOTONIC, in ns.
     pub monotonic_error_ns: Option<u64>,
     /// Jumps of the CPU's counter.
     pub tick_steps: Vec<TickStepInfo>,
-    /// When the system no longer trusted the CPU's counter, CLOCK_MONOTONIC ns.
+    /// CLOCK_MONOTONIC from which the system no longer trusted the CPU's counter, in ns.
     pub ticks_distrusted_ns: Option<u64>,
 }
 
@@ -172,16 +174,16 @@ pub struct TickStepInfo {
     pub after_mono_ns: u64,
     /// The first reading after it, CLOCK_MONOTONIC ns.
     pub before_mono_ns: u64,
-    /// By how much, in ns' worth of ticks.
+    /// Its size in ns, converted from ticks.
     pub by_ns: i64,
 }
 
 /// One step of realtime.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct StepInfo {
-    /// When it was seen, CLOCK_MONOTONIC ns.
+    /// CLOCK_MONOTONIC at which it was seen, in ns.
     pub mono_ns: u64,
-    /// By how much, ns.
+    /// Its size, ns.
     pub by_ns: i64,
 }
 

@@ -1,4 +1,4 @@
-//! Reads a capture for its account.
+//! Computes the account of a capture.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
@@ -21,7 +21,7 @@ impl Info {
     /// Reads the whole capture at `path` (`-`: standard input).
     ///
     /// # Errors
-    /// It cannot be read at all; damage is part of the answer.
+    /// The capture cannot be read at all. Damage is no error; it is part of the account.
     pub fn read(path: &Path) -> Result<Info, CaptureError> {
         Info::of(Capture::open(path)?)
     }

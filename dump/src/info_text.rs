@@ -13,7 +13,7 @@ const MAX_RINGS: usize = 64;
 const MAX_DAMAGED: usize = 10;
 
 impl Info {
-    /// Writes it for people.
+    /// Writes the account as text for people.
     ///
     /// # Errors
     /// Those of `out`.

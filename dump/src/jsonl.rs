@@ -1,8 +1,8 @@
-//! JSON lines: an object per row, with the column names of the other formats, all columns in each.
+//! JSON lines: an object per row with all columns, under the names that the other formats use.
 //!
-//! Numbers are numbers (64 bits: some readers round beyond 2^53), text and bytes (hex) strings,
-//! empty cells null, floats that JSON has no number for the strings "NaN", "inf" and "-inf". Text
-//! that is not UTF-8 has U+FFFD in place of what is not.
+//! Numbers are numbers of 64 bits; some readers round beyond 2^53. Text and bytes (in hex) are
+//! strings. Empty cells are null. Floats without a JSON number are the strings "NaN", "inf" and
+//! "-inf". U+FFFD replaces bytes that are not UTF-8.
 
 use crate::escape::json_string;
 use crate::table::{TableWriter, Value, cell_text, hex};

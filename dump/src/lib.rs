@@ -1,20 +1,22 @@
-//! Tables from captures, and what there is to say about a capture as a whole.
+//! Tables from captures, and accounts of captures.
 //!
 //! [`dump`] writes one row per frame, in capture order: `seqno`, `ring`, `tid`, then the fields in
-//! declared order. Where several buffers are shown a `buffer` column follows `tid`, where several
-//! kinds of frames are shown a `frame` column follows that, and then the union of the columns,
-//! empty where a frame has no such field. [`Options::gaps`] asks for the missing frames instead.
+//! declared order. With several buffers, a `buffer` column follows `tid`. With several kinds of
+//! frames, a `frame` column follows, then the union of the columns; a cell is empty if the frame
+//! has no such field. [`Options::gaps`] requests the missing frames instead.
 //!
-//! [`Options::from`] and [`Options::to`] bound the rows; of a file, little else is read.
+//! [`Options::from`] and [`Options::to`] bound the rows. Little of a file outside of the bounds is
+//! read.
 //!
-//! What every format has in common: a time that was not taken (0) is an empty cell; enums go by
-//! name, unknown values by number; bools are 0 and 1, another byte is its number; bytes are hex;
-//! floats are the shortest text that reads back the same; text ends at its first NUL. Nothing that
-//! a terminal would obey gets through: control characters, DEL and C1 included, are escaped.
+//! All formats agree on the cells. A time that was not taken (0) is an empty cell. An enum value is
+//! its name, or its number if it has no name. A bool is 0 or 1; any other byte is its number. Bytes
+//! are hex. A float is the shortest text that reads back the same. Text ends at its first NUL.
+//! Control characters, DEL and C1 included, are escaped, so that no cell can control a terminal.
 //!
-//! [`Info`] is the account of a capture: what is in it, what was lost, dropped or damaged.
+//! [`Info`] is the account of a capture: its content, and what was lost, dropped or damaged.
 //!
-//! All processors make the rows of a file, in order; memory does not grow with the capture.
+//! All processors make the rows of a file, and the rows stay in order. Memory does not grow with
+//! the capture.
 
 #![forbid(unsafe_code)]
 

@@ -2,7 +2,7 @@
 
 use ppt_capture::Bound;
 
-/// What a table looks like.
+/// The format of a table.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Format {
     /// Tab-separated values.
@@ -17,17 +17,17 @@ pub enum Format {
 /// What is wanted of a capture.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// Buffers by name (`NAME[#hash8][@object]`); none: all.
+    /// Names of the wanted buffers (`NAME[#hash8][@object]`). All buffers, if empty.
     pub buffers: Vec<String>,
-    /// The only kind of frame that is wanted.
+    /// The only wanted kind of frame. All kinds, if None.
     pub frame: Option<String>,
-    /// What the table looks like.
+    /// The format of the table.
     pub format: Format,
-    /// Gaps instead of frames: `buffer`, `segment`, `ring`, `first_seq`, `count`, `cause`. Of the
-    /// options above only `frame` has no meaning for them, though it must name a frame.
+    /// Write gaps instead of frames: `buffer`, `segment`, `ring`, `first_seq`, `count`, `cause`.
+    /// The option `frame` does not affect gaps, but it must name a frame.
     pub gaps: bool,
-    /// The first row that is wanted; None: from the start.
+    /// The first wanted row; None means from the start.
     pub from: Option<Bound>,
-    /// The last row that is wanted; None: to the end.
+    /// The last wanted row; None means to the end.
     pub to: Option<Bound>,
 }

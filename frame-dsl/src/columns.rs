@@ -1,31 +1,31 @@
-//! The columns of a frame: the one place that decides their names and types, for every output.
+//! The columns of a frame. Only this module decides their names and types, for every output.
 
 use std::collections::{HashMap, HashSet};
 
 use crate::schema::{Clock, Edge, Field, FieldType, Frame, Int, Schema};
 use crate::stored::Stored;
 
-/// Columns that every table may have; no field may be called so.
+/// Columns that every table may have. No field may have one of these names.
 pub const STANDARD_COLUMNS: [&str; 12] = [
     "seqno", "ring", "tid", "pid", "frame", "buffer", "segment", "source", "host", "capture",
     "time_lo", "time_hi",
 ];
 
-/// What the table is for.
+/// The kind of output that a table is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Style {
     /// Text tables: a timeval is the paper's two columns, `sleep.tv_sec` and `sleep.tv_usec`.
     Text,
-    /// Everything that names columns in SQL: a timeval is one column.
+    /// Outputs with columns for SQL: a timeval is one column.
     Sql,
 }
 
 /// One cell of every row of a frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Column {
-    /// Its name, unique in the frame (the checker sees to that).
+    /// Its name. The checker ensures that it is unique in the frame.
     pub name: String,
-    /// Index in [`Frame::fields`]; of the length of an interval, the index of its end.
+    /// Index in [`Frame::fields`]. For the length of an interval, the index of its end.
     pub field: usize,
     /// Bytes from the start of the frame to the value.
     pub offset: u32,
@@ -40,18 +40,19 @@ pub enum ColumnType {
     Int(Int),
     F32,
     F64,
-    /// One byte: 0 or 1, from a writer that keeps to its language.
+    /// One byte, 0 or 1. A writer that broke the rules may have left another byte.
     Bool,
     /// i64 nanoseconds, a length of time.
     Duration,
-    /// A point in time; one that was not taken (0) is an empty cell.
+    /// A point in time. A time that was not taken (0) is an empty cell.
     Time(TimeType),
     /// The seconds of the timeval at the offset. The offset is that of the whole timeval, here and
     /// below: if seconds and microseconds are both 0, both cells are empty.
     TimevalSeconds,
     /// The microseconds of the timeval at the offset.
     TimevalMicroseconds,
-    /// A value of `schema.enums[index]`, stored as `repr`; unknown values are shown as the number.
+    /// A value of `schema.enums[index]`, stored as `repr`. A value without a name is shown as its
+    /// number.
     Enum {
         index: usize,
         repr: Int,
@@ -64,7 +65,8 @@ pub enum ColumnType {
     Bytes {
         len: u32,
     },
-    /// The length of an interval: what is at the offset `end` minus what is at the column's offset.
+    /// The length of an interval: the value at the offset `end` minus the value at the column's
+    /// offset.
     Length {
         of: Measure,
         end: u32,
@@ -74,7 +76,7 @@ pub enum ColumnType {
 /// How a point in time is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TimeType {
-    /// u64 ticks of the CPU's counter, or with bit 63 CLOCK_MONOTONIC in ns.
+    /// u64 ticks of the CPU's counter. If bit 63 is set, CLOCK_MONOTONIC in ns.
     Ticks,
     /// i64 nanoseconds of the clock.
     Ns(Clock),
@@ -84,7 +86,7 @@ pub enum TimeType {
     Timeval,
 }
 
-/// What has a length between two values of it.
+/// The types with a length between two values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the plain numbers say what they are")]
 pub enum Measure {
@@ -92,13 +94,13 @@ pub enum Measure {
     F32,
     F64,
     Duration,
-    /// i64 nanoseconds; empty where one of the two was not taken.
+    /// i64 nanoseconds. Empty if one of the two times was not taken.
     Time(TimeType),
 }
 
-/// The columns of `frame`, one per cell: those of the fields in declared order, of which an array
-/// has one per element; then, for SQL, the length of each interval that can have one. A length has
-/// the name of its interval, or `ppt_` before it where a field has that name.
+/// Returns the columns of `frame`: those of the fields in declared order, with one per element of
+/// an array, and for SQL the length of each interval that has one. A length has the name of its
+/// interval, with the prefix `ppt_` if a field has that name.
 pub fn columns(schema: &Schema, frame: &Frame, style: Style) -> Vec<Column> {
     let mut columns = Vec::with_capacity(frame.fields.len());
     for (index, field) in frame.fields.iter().enumerate() {
@@ -192,7 +194,7 @@ fn column_type(schema: &Schema, ty: &FieldType) -> ColumnType {
 }
 
 impl TimeType {
-    /// How a field is stored that is a point in time.
+    /// How `ty` stores a point in time, if it is one.
     pub fn of(ty: &FieldType) -> Option<TimeType> {
         match ty {
             FieldType::Timeval => Some(TimeType::Timeval),
@@ -203,7 +205,7 @@ impl TimeType {
         }
     }
 
-    /// The clock whose time it is; None: the CPU's counter.
+    /// The clock of the time. None means the CPU's counter.
     #[inline]
     pub fn clock(self) -> Option<Clock> {
         match self {

@@ -1,4 +1,4 @@
-//! The front: a file's bytes in, a schema or diagnostics out.
+//! Compiles the bytes of a file into a schema or diagnostics.
 
 use std::fmt::{self, Debug, Display};
 use std::path::Path;
@@ -12,16 +12,17 @@ use crate::render::render;
 use crate::schema::{MAX_JSON_BYTES, Schema};
 use crate::text::Text;
 
-/// Bytes of the longest frame file that is read: far more than the limits of a buffer allow to be
-/// useful, and little enough to answer at once whatever the bytes are.
+/// Most bytes of a frame file. No useful file is this large, and pptc checks this many bytes at
+/// once, whatever they are.
 pub const MAX_SOURCE_BYTES: usize = 1 << 20;
 
-/// What a frame file means.
+/// The result of compiling a frame file.
 #[derive(Debug, Clone)]
 pub struct Compiled {
     /// The checked schema, fields in declared order and placed.
     pub schema: Schema,
-    /// What the file's `emit` lines name, in that order, each once; empty without such a line.
+    /// The languages of the file's `emit` lines, in that order, each once. Empty without such a
+    /// line.
     pub emit: Vec<Language>,
     /// Warnings and hints.
     pub warnings: Vec<Diagnostic>,
@@ -29,7 +30,7 @@ pub struct Compiled {
     places: Declarations,
 }
 
-/// Something that a frame file declares, by its place in the lists of its schema.
+/// A declaration of a frame file, by its index in the lists of the schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Declared {
     /// The buffer.
@@ -44,13 +45,13 @@ pub enum Declared {
     Field(usize, usize),
 }
 
-/// A frame file that has no schema.
+/// A frame file with errors.
 ///
-/// `Display` and `Debug` both are the plain text of the diagnostics: the `unwrap()` of a build
-/// script reads well.
+/// `Display` and `Debug` both show the plain text of the diagnostics, so that the `unwrap()` of a
+/// build script reads well.
 #[derive(Clone)]
 pub struct Failure {
-    /// What is wrong, warnings included, in the order of the file.
+    /// All diagnostics, warnings included, in the order of the file.
     pub diagnostics: Vec<Diagnostic>,
     file: Source,
 }
@@ -62,11 +63,11 @@ struct Source {
     text: String,
 }
 
-/// Compiles a frame file. `file_name` goes into diagnostics, and its stem is the buffer's name where
-/// the file does not give one.
+/// Compiles a frame file. `file_name` appears in diagnostics. Its stem names the buffer, unless the
+/// file does.
 ///
 /// # Errors
-/// Everything that is wrong with the file, as far as one run can tell.
+/// All mistakes in the file that one run can find.
 pub fn compile(source: &[u8], file_name: &str) -> Result<Compiled, Failure> {
     let mut sink = Sink::default();
     let text = decode(source, &mut sink);
@@ -133,7 +134,7 @@ impl Compiled {
         render(&self.warnings, &self.file.name, &self.file.text, color)
     }
 
-    /// Why there is no output in `language`: it needs the names of `declared` for itself.
+    /// Returns the failure of an output in `language`, which uses the names of `declared` itself.
     pub fn taken(&self, declared: &[Declared], language: Language) -> Failure {
         let mut sink = Sink::default();
         for &it in declared {
@@ -178,7 +179,7 @@ impl Failure {
         render(&self.diagnostics, &self.file.name, &self.file.text, color)
     }
 
-    /// How many of the diagnostics are errors.
+    /// The number of errors among the diagnostics.
     pub fn errors(&self) -> usize {
         self.diagnostics.iter().filter(|one| one.severity == Severity::Error).count()
     }

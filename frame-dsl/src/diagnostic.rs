@@ -1,10 +1,10 @@
-//! Diagnostics: what is wrong and where.
+//! Diagnostics: a message about a place in a frame file.
 
 use std::ops::Range;
 
 use crate::mistake::{Mistake, Severity};
 
-/// Bytes of the source, from … to.
+/// A range of bytes of the source.
 pub type Span = Range<usize>;
 
 /// One message about one place.
@@ -18,20 +18,20 @@ pub struct Diagnostic {
     pub message: String,
     /// Where.
     pub span: Span,
-    /// What stands under the carets.
+    /// The text under the carets.
     pub label: String,
-    /// What to do, where there is something to say.
+    /// What to do, if there is advice.
     pub help: Option<String>,
-    /// Other places that matter.
+    /// Other relevant places.
     pub notes: Vec<Note>,
 }
 
-/// Another place that matters.
+/// Another relevant place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Note {
     /// Where.
     pub span: Span,
-    /// What stands under the dashes.
+    /// The text under the dashes.
     pub label: String,
 }
 

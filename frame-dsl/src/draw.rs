@@ -1,6 +1,6 @@
-//! The drawing of a buffer's slots for people: `pptc --print layout`.
+//! Draws the slots of a buffer: `pptc --print layout`.
 //!
-//! A number in the column `word` begins an 8-byte word, what follows without one shares it; a rule
+//! A number in the column `word` begins an 8-byte word; rows without a number share it. A rule
 //! crosses the table where a cache line begins.
 
 use std::fmt::{self, Display, Write as _};
@@ -33,7 +33,7 @@ struct Run {
     ty: String,
 }
 
-/// The slots of a buffer, and each frame in one. `color` adds ANSI escapes.
+/// Draws the slots of a buffer, with each frame in one. `color` adds ANSI escapes.
 pub fn draw(schema: &Schema, color: bool) -> String {
     let ring = u64::from(schema.stride) * u64::from(schema.slots);
     let mut text = format!(

@@ -1,9 +1,10 @@
 //! The canonical form of a frame file. Only white space changes: every word, sign and comment stays,
 //! in its order.
 //!
-//! One declaration, field line or enum value a line, four spaces inside braces, at most one empty
-//! line in a row. What stood on one line from `{` to `}` stays there if it fits. A comment keeps its
-//! side of a line break: one that began a line begins one, one that followed something follows it.
+//! Each declaration, field line and enum value has its own line. Braces indent by four spaces.
+//! There is at most one empty line in a row. A block that was on one line from `{` to `}` stays on
+//! one line if it fits. A comment that began a line still begins a line, and a comment that
+//! followed something still follows it.
 
 mod lexer;
 mod lines;
@@ -17,12 +18,12 @@ use lines::{Lines, WIDTH, width};
 
 const INDENT: usize = 4;
 
-/// The canonical form of a frame file, with the line ends that its first line has and without a
-/// byte order mark. Its schema is that of the file. `file_name` goes into diagnostics.
+/// Returns the canonical form of a frame file. It has the line ends of the first line, no byte
+/// order mark, and the same schema. `file_name` appears in diagnostics.
 ///
 /// # Errors
-/// If the file cannot be read as frame language. What is wrong only with its meaning (an unknown
-/// type, a name that is taken) keeps no file from being formatted.
+/// The file is not in the frame language. Mistakes of meaning only (an unknown type, a reserved
+/// name) do not prevent formatting.
 pub fn format(source: &[u8], file_name: &str) -> Result<String, Failure> {
     let mut sink = Sink::default();
     let decoded = decode(source, &mut sink);

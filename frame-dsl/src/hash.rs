@@ -1,8 +1,8 @@
-//! The schema hash: which frames this program and that capture agree on.
+//! The schema hash, which tells whether a program and a capture have the same frames.
 //!
-//! It covers what a reader of raw frames must know, and nothing else: docs, tags, groups and other
-//! attributes, slots and unknown keys may change without making old and new frames strangers. The
-//! text below is the definition; changing it is a new [`LAYOUT_TEXT_VERSION`].
+//! It covers only what a reader of raw frames must know. Docs, tags, groups and other attributes,
+//! slots and unknown keys may change without a new hash. The text below is the definition; a change
+//! of it needs a new [`LAYOUT_TEXT_VERSION`].
 
 use std::fmt::Write as _;
 
@@ -12,7 +12,7 @@ use crate::schema::{Edge, Enum, Field, FieldType, Frame, Schema};
 const LAYOUT_TEXT_VERSION: &str = "ppt layout 1";
 
 impl Schema {
-    /// The first 8 bytes of the SHA-256 of the layout text, read big-endian: `{:016x}` shows the
+    /// The first 8 bytes of the SHA-256 of the layout text, read big-endian. `{:016x}` shows the
     /// first 16 digits of the digest.
     pub fn hash(&self) -> u64 {
         let digest = hmac_sha256::Hash::hash(self.layout_text().as_bytes());

@@ -14,13 +14,14 @@ use crate::stored::plain;
 use crate::verify::{SchemaError, verify};
 
 impl Schema {
-    /// The canonical text: one schema, one text, keys in the order of the structs.
+    /// Returns the canonical text, with keys in the order of the structs. Equal schemas have equal
+    /// texts.
     pub fn to_json(&self) -> String {
         // Only a map with keys that are not strings, or a writer that fails, could make this fail.
         serde_json::to_string(self).expect("a schema has a JSON text")
     }
 
-    /// Reads a text that may come from anywhere, a damaged or hostile process included.
+    /// Parses a text of any origin, a damaged or hostile process included.
     ///
     /// # Errors
     /// The first rule that the text breaks; see [`SchemaError`].

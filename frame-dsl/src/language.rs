@@ -1,10 +1,10 @@
-//! The languages that ppt writes: a line each.
+//! The languages that ppt generates, one line each.
 
 use crate::suggest::nearest;
 
 macro_rules! languages {
     ($($(#[$doc:meta])* $case:ident: $word:literal, $option:literal, $like:expr;)*) => {
-        /// A language that ppt writes.
+        /// A language that ppt generates.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[expect(missing_docs, reason = "the names say it")]
         pub enum Language {
@@ -12,7 +12,7 @@ macro_rules! languages {
         }
 
         impl Language {
-            /// Every language.
+            /// All languages.
             pub const ALL: &[Language] = &[$(Language::$case,)*];
 
             /// Its name, which is also its word in a frame file.

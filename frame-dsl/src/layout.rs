@@ -1,4 +1,4 @@
-//! Where the fields of a frame lie.
+//! The layout of frames: the offsets of their fields.
 //!
 //! The size of every type is a multiple of its alignment, so fields in falling order of alignment
 //! follow each other without a gap. In a buffer of one frame, where fields start at byte 8, that is
@@ -10,20 +10,20 @@
 
 use crate::schema::{Frame, Schema};
 
-/// A frame seen as bytes: what lies where.
+/// The layout of a frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layout {
     /// Bytes of the frame.
     pub size: u32,
     /// The fields by offset.
     pub placed: Vec<PlacedField>,
-    /// The bytes that belong to nothing, by offset.
+    /// The padding, by offset.
     pub padding: Vec<Padding>,
-    /// Bytes saved against the declared order.
+    /// Bytes that the layout saves, compared with the declared order.
     pub saved: u32,
 }
 
-/// One field in its place.
+/// One placed field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PlacedField {
     /// Index in [`Frame::fields`].
@@ -34,7 +34,7 @@ pub struct PlacedField {
     pub bytes: u32,
 }
 
-/// A run of bytes that belong to nothing.
+/// A run of padding bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Padding {
     /// Bytes from the start of the frame.
@@ -44,7 +44,7 @@ pub struct Padding {
 }
 
 impl Layout {
-    /// The view of a placed frame of `schema`.
+    /// The layout of a placed frame of `schema`.
     pub fn of(schema: &Schema, frame: &Frame) -> Layout {
         let mut placed: Vec<PlacedField> = frame
             .fields

@@ -9,13 +9,13 @@
 //! # }
 //! ```
 //!
-//! The stages, each a file of its own: `text` decodes the bytes and finds the comments, `parse`
-//! makes the tree of `ast` with the grammar `frame.pest`, `check` turns the tree into a schema,
-//! [`layout`] places the fields. What is wrong goes into one sink of [`Diagnostic`]s, so that a run
-//! reports as many mistakes as it can.
+//! Each stage is a file of its own. `text` decodes the bytes and finds the comments. `parse` makes
+//! the tree of `ast` with the grammar `frame.pest`. `check` turns the tree into a schema.
+//! [`layout`] places the fields. All stages report into one sink of [`Diagnostic`]s, so that a run
+//! finds as many mistakes as it can.
 //!
-//! Without the feature `parser` only the half remains that reads schemas back: [`schema`],
-//! [`layout`], [`mod@columns`].
+//! Without the feature `parser`, only the modules that read schemas remain: [`schema`], [`layout`],
+//! [`mod@columns`].
 
 #![forbid(unsafe_code)]
 

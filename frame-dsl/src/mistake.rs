@@ -29,11 +29,11 @@ impl Display for Kind {
 /// How bad a mistake is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// Something to know; nothing is wrong.
+    /// Advice; nothing is wrong.
     Hint,
-    /// Probably not what was meant.
+    /// Probably a mistake.
     Warning,
-    /// There is no schema.
+    /// A mistake; the file has no schema.
     Error,
 }
 

@@ -1,8 +1,9 @@
-//! What a name is, and what the generators make of it.
+//! Names, and the names that the generators derive from them.
 
 use crate::schema::MAX_NAME_BYTES;
 
-/// A letter or `_`, then letters, digits and `_`, all ASCII, of at most [`MAX_NAME_BYTES`].
+/// Whether `name` is a letter or `_`, followed by letters, digits and `_`, all ASCII, and has at
+/// most [`MAX_NAME_BYTES`].
 pub fn is_identifier(name: &str) -> bool {
     let mut bytes = name.bytes();
     bytes.next().is_some_and(|first| first.is_ascii_alphabetic() || first == b'_')
@@ -10,8 +11,8 @@ pub fn is_identifier(name: &str) -> bool {
         && name.len() <= MAX_NAME_BYTES
 }
 
-/// The spelling of types and enum values in Rust: `job` → `Job`, `LOG_IN` → `LogIn`,
-/// `sessionKey` → `SessionKey`. The checker refuses two names that meet here.
+/// The spelling of types and enum values in Rust: `job` → `Job`, `LOG_IN` → `LogIn`, `sessionKey` →
+/// `SessionKey`. The checker refuses two names with the same spelling.
 pub fn upper_camel(name: &str) -> String {
     let mut camel = String::with_capacity(name.len());
     for part in name.split('_') {

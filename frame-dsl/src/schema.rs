@@ -16,7 +16,7 @@ pub const JSON_VERSION: u32 = 1;
 pub const MAX_FRAME_BYTES: u32 = 4096;
 /// Fields of one frame, intervals expanded.
 pub const MAX_FIELDS: usize = 1024;
-/// Frames of one buffer; the frame id has room for more, masks and tables need not.
+/// Most frames of one buffer. The frame id has room for more; masks and tables do not need to.
 pub const MAX_FRAMES: usize = 256;
 /// Enums of one buffer.
 pub const MAX_ENUMS: usize = 256;
@@ -28,7 +28,7 @@ pub const MAX_NAME_BYTES: usize = 64;
 pub const MAX_JSON_BYTES: usize = 1 << 20;
 /// Nesting of the JSON text.
 pub const MAX_JSON_DEPTH: usize = 16;
-/// Slots of a ring: at least, at most, and when the frame file does not say.
+/// Fewest slots of a ring.
 pub const MIN_SLOTS: u32 = 2;
 /// See [`MIN_SLOTS`].
 pub const MAX_SLOTS: u32 = 1 << 26;
@@ -40,7 +40,7 @@ pub const FRAME_ID_OFFSET: u32 = 8;
 /// Key of a schema whose frame file states [`DEFAULT_SLOTS`]: whoever states a number wants that one.
 pub(crate) const SLOTS_STATED: &str = "slots_stated";
 
-/// Keys that this version does not know, kept as they came.
+/// Keys that this version does not know. They are kept unchanged.
 pub type Extra = BTreeMap<String, serde_json::Value>;
 
 /// One buffer: the frames that share its rings.
@@ -72,7 +72,7 @@ pub struct Schema {
 pub struct Frame {
     /// Name as the frame file spells it.
     pub name: String,
-    /// `plain`; later versions know more.
+    /// `plain`. Later versions have more kinds.
     pub kind: String,
     /// Bytes of the frame, a multiple of 8, sequence number included.
     pub size: u32,
@@ -96,7 +96,7 @@ pub struct Frame {
 pub struct Field {
     /// Name as the frame file spells it (`handle_start` for a half of `interval time handle`).
     pub name: String,
-    /// Type of the field, or of one element where `array` is set.
+    /// Type of the field, or of one element if `array` is set.
     pub ty: FieldType,
     /// Number of elements of a fixed array.
     pub array: Option<u32>,
@@ -104,7 +104,7 @@ pub struct Field {
     pub offset: u32,
     /// Which half of which interval the field is.
     pub interval: Option<Interval>,
-    /// The field that places the frame in time; at most one a frame.
+    /// Whether the field places the frame in time. At most one field of a frame does.
     pub at: bool,
     /// `@unit("B")`.
     pub unit: String,
@@ -144,7 +144,7 @@ pub enum FieldType {
     Ns {
         clock: Clock,
     },
-    /// u64 ticks of the CPU's counter; with bit 63, CLOCK_MONOTONIC in ns instead.
+    /// u64 ticks of the CPU's counter. If bit 63 is set, CLOCK_MONOTONIC in ns.
     Tsc,
     /// One of the schema's enums, stored as that enum's integer type.
     Enum {
@@ -179,7 +179,7 @@ pub enum Edge {
     End,
 }
 
-/// Set in a value of type `tsc` that is CLOCK_MONOTONIC in ns, not ticks.
+/// The bit that marks a value of type `tsc` as CLOCK_MONOTONIC in ns instead of ticks.
 pub const STAMP_IS_MONOTONIC: u64 = 1 << 63;
 
 /// A clock of clock_gettime(2).

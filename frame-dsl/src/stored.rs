@@ -1,8 +1,8 @@
-//! How values lie in a frame, whatever they mean: what languages and layouts go by.
+//! How frames store values, independent of their meaning. Languages and layouts use this.
 
 use crate::schema::{Enum, FieldType, Int, Schema};
 
-/// How a value lies in a frame. Several types can be stored alike: a duration is an i64.
+/// How a frame stores a value. Several types can be stored alike: a duration is an i64.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[expect(missing_docs, reason = "the plain numbers say what they are")]
 pub enum Stored<'a> {
@@ -50,8 +50,8 @@ pub(crate) fn plain(word: &str) -> Option<FieldType> {
 }
 
 impl FieldType {
-    /// How one value is stored; None for an enum that `schema` has not, which a checked one
-    /// excludes.
+    /// How one value is stored. None for an enum that `schema` does not have, which is impossible
+    /// in a checked schema.
     pub fn stored<'a>(&self, schema: &'a Schema) -> Option<Stored<'a>> {
         Some(match self {
             FieldType::Timeval => Stored::Timeval,

@@ -66,7 +66,8 @@ impl Clock {
         }
     }
 
-    /// Whether it counts CPU time: reading it enters the kernel, and it places nothing in time.
+    /// Whether it counts CPU time. Reading such a clock enters the kernel, and it does not place a
+    /// frame in time.
     pub fn is_cpu(self) -> bool {
         matches!(self, Clock::ThreadCpu | Clock::ProcessCpu)
     }
@@ -84,7 +85,7 @@ impl FieldType {
         self.stored(schema).map_or(1, Stored::align)
     }
 
-    /// Whether it is a point in time: what `time` stands for.
+    /// Whether it is a point in time, as `time` is.
     pub fn is_time(&self) -> bool {
         matches!(
             self,
@@ -92,7 +93,7 @@ impl FieldType {
         )
     }
 
-    /// The clock of a point in time, where it is one of clock_gettime(2).
+    /// The clock of a point in time, if it is a clock of clock_gettime(2).
     pub fn clock(&self) -> Option<Clock> {
         match self {
             FieldType::Timeval => Some(Clock::Realtime),
@@ -108,7 +109,7 @@ impl Field {
         self.array.unwrap_or(1)
     }
 
-    /// Whether it can be stamped: one point in time.
+    /// Whether it can be stamped, because it is a single point in time.
     pub fn is_stamped(&self) -> bool {
         self.ty.is_time() && self.array.is_none()
     }
@@ -137,17 +138,17 @@ impl Schema {
         self.frames.iter().find(|frame| frame.name == name)
     }
 
-    /// Whether the frame file says how many slots there are to be, as far as the schema tells.
+    /// Whether the frame file states the number of slots, as far as the schema shows it.
     pub fn states_slots(&self) -> bool {
         self.slots != DEFAULT_SLOTS || self.extra.contains_key(SLOTS_STATED)
     }
 
-    /// Whether several frames share the buffer: then each carries its u16 frame id at +8.
+    /// Whether several frames share the buffer. Then each frame has its u16 frame id at offset 8.
     pub fn multi(&self) -> bool {
         self.frames.len() > 1
     }
 
-    /// Bytes before the first field: the sequence number, and the frame id where there is one.
+    /// Bytes before the first field: the sequence number, and the frame id if there is one.
     pub fn header_bytes(&self) -> u32 {
         if self.multi() { 10 } else { 8 }
     }

@@ -1,7 +1,7 @@
-//! The rules that every schema keeps, checked on each one that comes from outside.
+//! The rules of every schema, which are checked for each schema that comes from outside.
 //!
-//! Readers rely on them without looking again: a field lies inside its frame, a name is an
-//! identifier, an enum that a field names is there.
+//! Readers rely on these rules without further checks: a field lies inside its frame, a name is an
+//! identifier, and every enum that a field names exists.
 
 use std::collections::HashSet;
 
@@ -23,7 +23,7 @@ pub enum SchemaError {
         /// Bytes of the text.
         bytes: usize,
     },
-    /// Brackets in brackets in brackets.
+    /// Too deeply nested brackets.
     #[error("the schema is nested more than {MAX_JSON_DEPTH} deep")]
     TooDeep,
     /// Not JSON, or not the JSON of a schema.
@@ -32,10 +32,10 @@ pub enum SchemaError {
     /// A format that this version does not know.
     #[error("the schema has version {0}; this ppt reads version {JSON_VERSION}")]
     Version(u32),
-    /// A name that is no identifier.
+    /// A name that is not an identifier.
     #[error("{0:?} is not a name (letters, digits and `_`, at most {MAX_NAME_BYTES} bytes)")]
     Name(String),
-    /// Two things of one name.
+    /// Two declarations with one name.
     #[error("the {what} `{name}` is there twice")]
     Twice {
         /// `frame`, `field`, `enum` or `value`.
@@ -48,9 +48,9 @@ pub enum SchemaError {
     Count {
         /// `frame`, `field`, `enum` or `value`.
         what: &'static str,
-        /// How many there are.
+        /// Their number.
         count: usize,
-        /// How many there may be.
+        /// The most that are allowed.
         most: usize,
     },
     /// Not a power of two, or out of range.
@@ -86,7 +86,7 @@ pub enum SchemaError {
         /// What is wrong there.
         fault: &'static str,
     },
-    /// An array or text of no or too many elements.
+    /// An array or text with no elements or too many.
     #[error("field `{field}` of frame `{frame}` has an impossible length")]
     Length {
         /// Name of the frame.
@@ -94,7 +94,7 @@ pub enum SchemaError {
         /// Name of the field.
         field: String,
     },
-    /// An enum that is not there.
+    /// An enum that does not exist.
     #[error("field `{field}` of frame `{frame}` is of the enum `{name}`, which is missing")]
     MissingEnum {
         /// Name of the frame.
@@ -112,7 +112,7 @@ pub enum SchemaError {
         /// The value.
         value: i128,
     },
-    /// More than one `at`, or one on a field that is no single point in time.
+    /// More than one `at`, or an `at` on a field that is not a single point in time.
     #[error("frame `{frame}`: `at` belongs to one field, a point in time")]
     At {
         /// Name of the frame.

@@ -1,4 +1,4 @@
-//! Why an output cannot be had.
+//! Why an output cannot be opened or published.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use strum::VariantNames;
 
 use crate::lock::Holder;
 
-/// Why an output cannot be had, in the words of a command line with `-o` and `--force`.
+/// Why an output cannot be opened or published. The messages name the options `-o` and `--force`.
 #[derive(Debug, thiserror::Error, strum::IntoStaticStr, strum::VariantNames)]
 #[strum(serialize_all = "kebab-case")]
 #[allow(missing_docs, reason = "each says what it is")]
@@ -45,12 +45,12 @@ pub enum OutputError {
 }
 
 impl OutputError {
-    /// The short name of what is said, under which `docs/troubleshooting.md` explains it.
+    /// The name of the message in `docs/troubleshooting.md`.
     pub fn code(&self) -> &'static str {
         self.into()
     }
 
-    /// Every code.
+    /// All codes.
     pub fn codes() -> impl Iterator<Item = &'static str> {
         Self::VARIANTS.iter().copied()
     }

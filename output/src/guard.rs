@@ -1,8 +1,8 @@
-//! A writer that notices when its file is taken away under it.
+//! A writer that notices when another program truncates, removes or replaces its file.
 //!
-//! Others may truncate a file that is written (`logrotate` by copytruncate, `> out.bin`), remove it,
-//! or put another into its place. What is written at an offset then makes a hole of zeros, which no
-//! reader gets over; what is written at the end of something else spoils that.
+//! Other programs may truncate a file that is being written (`logrotate` with copytruncate, `>
+//! out.bin`), remove it, or replace it. A write at an offset would then leave a hole of zeros,
+//! which no reader can skip. A write at the end of another file would damage that file.
 
 use std::fs::File;
 use std::io::{self, IoSlice, Write};
@@ -12,14 +12,14 @@ use rustix::fs::{FileType, SeekFrom, Stat, fstat, ftruncate, seek, tell};
 
 use crate::output::Output;
 
-/// What became of a file while it was written; the error of the write that found out, inside of an
-/// [`io::Error`]. Nothing of that write is in the file.
+/// What happened to a file while ppt wrote it. The write that notices this returns it inside an
+/// [`io::Error`]; no byte of that write is in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Displaced {
-    /// It is empty: it can be begun again, from its start ([`Guarded::again`]).
+    /// The file is empty. [`Guarded::again`] can begin it again from its start.
     #[error("it was truncated while ppt wrote it")]
     Emptied,
-    /// It has another length than what was written: it is not ours alone.
+    /// The file does not have the length that was written, so another program writes it, too.
     #[error(
         "another program changed it while ppt wrote it: it should have {written} bytes, and has \
          {found}"
@@ -27,16 +27,16 @@ pub enum Displaced {
     Changed {
         /// Bytes that were written.
         written: u64,
-        /// Bytes that there are.
+        /// Bytes in the file.
         found: u64,
     },
-    /// It has no name any more.
+    /// The file no longer has a name.
     #[error("it was removed or replaced while ppt wrote it")]
     Removed,
 }
 
 impl Displaced {
-    /// What a failed write says, if it is that.
+    /// The displacement that a failed write reports, if that is why it failed.
     pub fn of(error: &io::Error) -> Option<Self> {
         error.get_ref()?.downcast_ref().copied()
     }
@@ -48,10 +48,10 @@ impl From<Displaced> for io::Error {
     }
 }
 
-/// Writes into an output by `W`, which has a duplicate of its file, and nobody else has.
+/// Writes into an output by a writer `W`, which alone has a duplicate of its file.
 ///
-/// Standard output may be shared: others may write there, too, so only a file that got shorter is
-/// noticed; pipes and devices are not looked at.
+/// Other programs may write into standard output, too. There, a guard notices only a file that
+/// became shorter, and does not check pipes and devices.
 #[derive(Debug)]
 pub struct Guarded<W> {
     inner: W,
@@ -72,7 +72,7 @@ enum Kind {
 }
 
 impl<W: Write> Guarded<W> {
-    /// Writes into `output`, which is empty if it is a file of its own.
+    /// Creates a writer into `output`. A file of its own must be empty.
     pub fn new(output: &Arc<Mutex<Output>>, inner: impl FnOnce(File) -> W) -> io::Result<Self> {
         let (file, kind) = {
             let output = locked(output);
@@ -85,7 +85,7 @@ impl<W: Write> Guarded<W> {
         Ok(Self { inner, output: output.clone(), file, kind, at: 0 })
     }
 
-    /// The same of a file that turned out to be [emptied](Displaced::Emptied).
+    /// Creates a writer into an output whose file was [emptied](Displaced::Emptied).
     pub fn again(output: &Arc<Mutex<Output>>, inner: impl FnOnce(File) -> W) -> io::Result<Self> {
         // Our own have their end for a start; what was inherited has its place from before.
         seek(locked(output).file(), SeekFrom::Start(0))?;

@@ -1,4 +1,4 @@
-//! Which file a file is, whatever it is called.
+//! The identity of a file, independent of its names.
 
 use std::fs;
 use std::io;
@@ -8,7 +8,7 @@ use std::path::Path;
 
 use rustix::fs::{FileType, Stat, fstat};
 
-/// A regular file, told from all others by its device and inode.
+/// A regular file, identified by device and inode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct FileId {
     pub(crate) device: u64,
@@ -16,7 +16,7 @@ pub struct FileId {
 }
 
 impl FileId {
-    /// The regular file that `path` leads to, links followed; `-` is standard input.
+    /// Returns the regular file at `path`. It follows links; `-` is standard input.
     pub fn of_input(path: &Path) -> Option<Self> {
         if path.as_os_str() == "-" {
             return Self::of(io::stdin());
@@ -25,7 +25,7 @@ impl FileId {
         Some(Self { device: found.dev(), inode: found.ino() })
     }
 
-    /// The regular file behind a descriptor.
+    /// Returns the regular file of a descriptor.
     pub fn of(file: impl AsFd) -> Option<Self> {
         let found = fstat(file).ok()?;
         (FileType::from_raw_mode(found.st_mode) == FileType::RegularFile)

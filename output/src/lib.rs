@@ -1,17 +1,16 @@
-//! The files that commands write. What is there already is never lost.
+//! The files that commands write. Existing files are never lost.
 //!
-//! * [`Output::open`] looks whether a file may be had under a name: a new one, or in the place of
-//!   one's own where that was asked for (`--force`); never through a link, never the file that is
-//!   read, never one that somebody else writes.
-//! * What is written goes into a file without a name. [`Output::publish`] gives it the name, in one
-//!   step, once it is worth having. Whoever is refused, interrupted or killed before that leaves
-//!   everything as it was, and nothing beside it (where the file system has no files without names:
-//!   a hidden one, which the next output in that folder removes).
-//! * It is locked until it is closed: a second writer is refused.
-//! * A file that is written for long may be truncated or removed meanwhile. A [`Guarded`] writer
-//!   notices that before it makes a hole of it; [`Output::check`] says in the end whether the name
-//!   still leads to what was written.
-//! * [`Series`] gives the names of files that come one after the other.
+//! * [`Output::open`] checks whether a name may be used: a free name, or with `--force` the name of
+//!   one's own file. It refuses links, the input, and files that somebody else writes.
+//! * Data goes into a file without a name. [`Output::publish`] gives it the name in one step, as
+//!   soon as the content is worth keeping. A command that is refused, interrupted or killed before
+//!   that changes nothing. If the file system has no files without names, it leaves a hidden file,
+//!   which the next output in that folder removes.
+//! * An output is locked until it is closed, so a second writer is refused.
+//! * Another program may truncate or remove a file while it is written. A [`Guarded`] writer
+//!   notices that before it leaves a hole. [`Output::check`] reports at the end whether the name
+//!   still leads to the file.
+//! * [`Series`] names files that follow each other.
 //!
 //! ```no_run
 //! use std::io::Write;

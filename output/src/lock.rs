@@ -7,7 +7,7 @@ use std::os::fd::AsFd;
 use rustix::fs::{FlockOperation, flock, fstat, major, minor};
 use rustix::io::Errno;
 
-/// Who writes a file.
+/// The process that writes a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Holder {
     /// The process, and its name, where the kernel says it.

@@ -1,4 +1,4 @@
-//! One output, from the moment that it is asked for to its end.
+//! One output, from its request to its end.
 
 use std::fs::File;
 use std::io;
@@ -21,7 +21,7 @@ const STDOUT: &str = "standard output";
 /// How often a name is tried that changes meanwhile.
 const TRIES: usize = 16;
 
-/// An output: standard output, or a file that is to have a name.
+/// An output: standard output, or a file that gets its name when it is published.
 #[derive(Debug)]
 pub struct Output {
     file: File,
@@ -48,19 +48,20 @@ struct Entry {
     path: PathBuf,
 }
 
-/// Where an output is that has been published.
+/// Where a published output is.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Whereabouts {
     /// Its name leads to it.
     There,
-    /// It has another name now; which one, if that is known.
+    /// It has another name now: this one, if it is known.
     Moved(Option<PathBuf>),
-    /// It has no name any more: what was written is gone with its last descriptor.
+    /// It no longer has a name. Its content is lost as soon as its last descriptor is closed.
     Gone,
 }
 
 impl Output {
-    /// Has an output for `path`, which is looked at, but not changed yet; `-` is standard output.
+    /// Opens an output for `path`. It checks the path and changes nothing yet; `-` is standard
+    /// output.
     pub fn open(path: &Path, rules: &Rules) -> Result<Self, OutputError> {
         if path.as_os_str() == "-" {
             return Self::stdout(rules);
@@ -88,7 +89,7 @@ impl Output {
         Ok(Self { file, place: Place::Stdout { locked: false } })
     }
 
-    /// Locks standard output, too, if that is a file: others of ours do not write there meanwhile.
+    /// Locks standard output, if that is a file, so that no other command of ppt writes there.
     pub fn claim(&mut self) -> Result<(), OutputError> {
         if let (Place::Stdout { locked }, Some(_)) = (&mut self.place, FileId::of(&self.file)) {
             let claimed = lock::lock(&self.file);
@@ -98,7 +99,7 @@ impl Output {
         Ok(())
     }
 
-    /// Where the bytes go, each at the end of the file. A duplicate keeps the lock.
+    /// The file; every write appends. A duplicate of it keeps the lock.
     pub fn file(&self) -> &File {
         &self.file
     }
@@ -113,16 +114,16 @@ impl Output {
         matches!(self.place, Place::Published { .. })
     }
 
-    /// Whether being root is not enough to give it its name, without the capabilities that root
-    /// has: the folder is another user's, or the file is.
+    /// Whether publishing needs root's capabilities, because the folder or the file belongs to
+    /// another user.
     pub fn needs_rights(&self) -> bool {
         let Place::Beside { name, .. } = &self.place else { return false };
         let owner = fstat(&self.file).map_or(0, |found| found.st_uid);
         geteuid().is_root() && (owner != 0 || name.folder.is_foreign())
     }
 
-    /// Gives the file its name, in one step. What had it before has it until then, and loses it only
-    /// if that was asked for. To be called when what is written is worth having.
+    /// Gives the file its name in one step. A file that had the name loses it only with `force`.
+    /// Call this as soon as the content is worth keeping.
     pub fn publish(&mut self) -> Result<(), OutputError> {
         if let Place::Discarded { name } = &self.place {
             return Err(name.fail(Errno::CANCELED));
@@ -149,7 +150,7 @@ impl Output {
         Err(OutputError::Exists(name.path.clone()))
     }
 
-    /// Unless it was published it never will be, and nothing is left of it: as when it is dropped.
+    /// Removes the output unless it was published. Dropping it does the same.
     pub fn discard(&mut self) {
         if let Place::Beside { name, beside, .. } = &self.place {
             beside.discard(&name.folder);
@@ -157,7 +158,7 @@ impl Output {
         }
     }
 
-    /// Where it is, once it has been published.
+    /// Where the published file is.
     pub fn whereabouts(&self) -> Whereabouts {
         let Place::Published { name, entry } = &self.place else { return Whereabouts::There };
         let Ok(ours) = fstat(&self.file) else { return Whereabouts::There };
@@ -183,7 +184,7 @@ impl Output {
         Whereabouts::Moved(now.filter(leads_to_it))
     }
 
-    /// The path that it was opened for; None for standard output.
+    /// The path that it was opened for, or None for standard output.
     pub fn path(&self) -> Option<&Path> {
         match &self.place {
             Place::Stdout { .. } => None,
@@ -193,7 +194,7 @@ impl Output {
         }
     }
 
-    /// What to call it.
+    /// Its name in messages.
     pub fn name(&self) -> String {
         self.path().map_or("stdout".into(), |path| path.display().to_string())
     }

@@ -7,13 +7,13 @@ use crate::identity::FileId;
 /// What an output may be, and whose.
 #[derive(Debug, Clone, Default)]
 pub struct Rules {
-    /// It may take the place of a file that is there: one's own, which nobody writes.
+    /// It may replace an existing file, if the user owns that file and nobody writes it.
     pub force: bool,
     /// Who may read it.
     pub readers: Readers,
-    /// What is read meanwhile, and must not be written.
+    /// The input files, which must not be overwritten.
     pub inputs: Vec<FileId>,
-    /// Who called sudo: what root makes in that user's name belongs to that user.
+    /// The user who called sudo. Files that root creates for that user belong to that user.
     pub invoker: Option<Invoker>,
 }
 
@@ -31,7 +31,7 @@ pub enum Readers {
     /// Its owner: mode 0600.
     #[default]
     Owner,
-    /// Whom the umask does not exclude.
+    /// Everybody whom the umask does not exclude.
     ByUmask,
 }
 

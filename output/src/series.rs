@@ -1,4 +1,4 @@
-//! Files that come one after the other: `out.000001.bin`, `out.000002.bin`, ….
+//! Files that follow each other: `out.000001.bin`, `out.000002.bin`, ….
 
 use std::collections::VecDeque;
 use std::ffi::OsStr;
@@ -15,7 +15,7 @@ const TRIES: u32 = 1000;
 /// How often a folder is looked at again that changes meanwhile.
 const LOOKS: u32 = 16;
 
-/// The names of files that come one after the other.
+/// The names of files that follow each other.
 #[derive(Debug)]
 pub struct Series {
     path: PathBuf,
@@ -28,9 +28,9 @@ pub struct Series {
 }
 
 impl Series {
-    /// Files `NAME.000001.EXTENSION`, … for a path `NAME.EXTENSION`. Without `--force`, none of an
-    /// earlier run may be there: what is in the way is found now, not an hour later; with it, none
-    /// that is being written.
+    /// Names files `NAME.000001.EXTENSION`, … for a path `NAME.EXTENSION`. It fails now, not an
+    /// hour later, if files are in the way: without `--force` any file of an earlier run, with
+    /// `--force` a file that is being written.
     pub fn new(path: &Path, rules: &Rules, keep: Option<u32>) -> Result<Self, OutputError> {
         let made = VecDeque::new();
         let series = Self { path: path.into(), rules: rules.clone(), keep, number: 0, made };
@@ -38,19 +38,19 @@ impl Series {
         Ok(series)
     }
 
-    /// The same for a file `path` of its own whose successors are needed: the first of them is
-    /// number 2. They come where there is room, and replace nothing.
+    /// Names the successors of the file `path`. The first has number 2. They use free names only,
+    /// and replace nothing.
     pub fn after(path: &Path, rules: &Rules) -> Self {
         let rules = Rules { force: false, ..rules.clone() };
         Self { path: path.into(), rules, keep: None, number: 1, made: VecDeque::new() }
     }
 
-    /// What to call all of them.
+    /// The name of the series in messages.
     pub fn name(&self) -> String {
         self.numbered("*").display().to_string()
     }
 
-    /// Has the next one; names that are taken since the series began are passed over.
+    /// Opens the next file. It skips names that were taken since the series began.
     pub fn open_next(&mut self) -> Result<Output, OutputError> {
         for attempt in 1.. {
             self.number += 1;
@@ -64,7 +64,7 @@ impl Series {
         unreachable!("it returns in the last attempt")
     }
 
-    /// This one was published.
+    /// Notes that this output was published.
     pub fn published(&mut self, output: &Output) {
         let path = output.path().map(Path::to_owned);
         self.made.extend(path.map(|path| (path, FileId::of(output.file()))));
@@ -73,7 +73,7 @@ impl Series {
         }
     }
 
-    /// All but the last are whole: of those only as many stay as are to be kept.
+    /// Removes the oldest complete files, so that no more remain than are to be kept.
     pub fn remove_old(&mut self) {
         while self.keep.is_some_and(|keep| self.made.len() > keep as usize) {
             if let Some((path, Some(id))) = self.made.pop_front() {

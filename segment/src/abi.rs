@@ -35,14 +35,14 @@ pub const DESCRIPTOR_MAGIC: [u8; 16] = *b"\xb7ppt\xd1\x9e\x04\xc3\x5a\xf8\x21\x6
 /// First word of a segment: "pptsegm1".
 pub const SEGMENT_MAGIC: u64 = u64::from_le_bytes(*b"pptsegm1");
 
-/// Bytes at the start of a segment that are its header's.
+/// Bytes of the header at the start of a segment.
 pub const HEADER_LENGTH: u32 = 4096;
 
 /// Upper half of the key of every segment, until IPC_RMID resets it; the lower half is random.
 pub const SHM_KEY_PREFIX: u32 = 0x7074_0000;
 
-/// A handle that no agent makes and no half of a handle equals: "this thread has no ring".
-/// Generation 0 never occurs, and kind 1 with id 2^31-1 is never chosen.
+/// A value that means "this thread has no ring". No agent makes this handle, and no half of a
+/// handle equals it: generation 0 never occurs, and kind 1 with id 2^31-1 is never chosen.
 pub const NO_GATE: u64 = 0xffff_ffff;
 
 /// Frames kept away from the writer's slot: a reader keeps index `i` while `i + N >= tail + MARGIN`.
@@ -72,7 +72,7 @@ pub const MAX_RINGS: u32 = 65536;
 pub struct Descriptor {
     /// [`DESCRIPTOR_MAGIC`].
     pub magic: [u8; 16],
-    /// Its own address: proves the load bias, and tells a live descriptor from a copy.
+    /// Its own address, which proves the load bias and distinguishes a live descriptor from a copy.
     pub self_address: u64,
     /// [`ABI_VERSION`].
     pub abi_version: u32,
@@ -138,7 +138,7 @@ pub struct Claim {
     pub start_time: u64,
     /// Inode of the agent's pid namespace.
     pub pid_namespace: u64,
-    /// Random, never 0: names this session.
+    /// Random, never 0. It identifies this session.
     pub nonce: u64,
 }
 
@@ -158,11 +158,11 @@ pub struct MappedSegment {
 
 /// What a stamp of `option time tsc` counts.
 ///
-/// A stamp tells by itself: bit 63 ([`STAMP_IS_MONOTONIC`](clock_kind::STAMP_IS_MONOTONIC)) is
-/// clear in ticks, so that what was stamped before the kind changed, in an earlier session perhaps,
-/// is still read as what it is.
+/// Each stamp states its kind itself. Bit 63
+/// ([`STAMP_IS_MONOTONIC`](clock_kind::STAMP_IS_MONOTONIC)) is clear in ticks, so stamps that were
+/// taken before the kind changed are still read correctly.
 pub mod clock_kind {
-    /// Nobody decided, as no field needs it: stamps are as with [`MONOTONIC`].
+    /// No field needs a clock, so none was chosen. Stamps are as with [`MONOTONIC`].
     pub const UNDECIDED: u32 = 0;
     /// The CPU's counter (TSC, CNTVCT_EL0), unscaled.
     pub const TICKS: u32 = 1;
@@ -191,17 +191,18 @@ pub struct Control {
     pub claim: Claim,
     /// Generation of the last poke: the next one is greater.
     pub generation: u64,
-    /// The socket on which forked children say hello: see [`crate::follow`]. 0 where nobody follows.
+    /// The socket to which forked children report, see [`crate::follow`]. 0 if nobody follows.
     pub follow_socket: u64,
-    /// Nonce of the claim that `follow_socket` belongs to; written after both. Earlier agents neither
-    /// set nor clear these two, which are nothing under another claim.
+    /// Nonce of the claim that `follow_socket` belongs to, written after both. Earlier agents
+    /// neither set nor clear these two words, which mean nothing under another claim.
     pub follow_claim: u64,
     /// Room for the agent's later words.
     pub agent_reserved: [u64; 15],
 
     /// `generation << 32 | errno` of the last segment that could not be mapped.
     pub error: u64,
-    /// The gate that could not be mapped: not tried again until the gate changes.
+    /// The gate whose segment could not be mapped. The target does not try again until the gate
+    /// changes.
     pub failed_gate: u64,
     /// The segment nonce that `failed_gate` came with; written before it.
     pub failed_nonce: u64,
@@ -257,7 +258,7 @@ pub struct SegmentHeader {
     pub abi_version: u32,
     /// [`HEADER_LENGTH`].
     pub length: u32,
-    /// Random, never 0: names the segment for ever.
+    /// Random, never 0. It identifies the segment.
     pub nonce: u64,
     /// [`MARGIN`].
     pub margin: u32,
@@ -279,7 +280,7 @@ pub struct SegmentHeader {
     pub created_mono_ns: u64,
     /// CLOCK_REALTIME at creation, ns.
     pub created_real_ns: u64,
-    /// Where the parts are.
+    /// The table of sections.
     pub sections: [Section; 16],
 }
 
@@ -329,8 +330,8 @@ pub struct RingHeader {
     pub owner: u64,
     /// The last owners; claim `epoch` is entry `epoch % 4`.
     pub history: [Owner; OWNER_HISTORY],
-    /// Cursor up to which captures say what became of the frames; what lies between it and the
-    /// next session's first cursor was unattended.
+    /// Cursor up to which captures account for the frames. Frames between it and the next session's
+    /// first cursor were unattended.
     pub attended: u64,
     /// Zero: per-thread words of later versions.
     pub reserved: [u64; 38],

@@ -1,15 +1,16 @@
-//! How `ppt` learns of the children that a process forks.
+//! How `ppt` finds the children that a process forks.
 //!
-//! In the control page of a process whose forks it follows, an agent leaves the name of a socket,
-//! under its claim. Before a fork, the parent's fork handler keeps it where the child finds it (the
-//! control page is empty in a child), and the child's connects to that socket. That is all it says:
-//! who it is the kernel tells, and what it is `ppt` finds out.
+//! An agent that follows the forks of a process leaves the name of a socket in its control page,
+//! under its claim. Before a fork, the parent's fork handler copies that name to a place where the
+//! child finds it, because the control page is empty in a child. The child's handler connects to
+//! the socket and sends nothing. The kernel reports who the child is, and `ppt` finds out what it
+//! is.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
 use crate::word::Word;
 
-/// Set in the name of a socket: who says hello waits until the connection is closed.
+/// A bit of a socket's name: a child that connects waits until the connection is closed.
 pub const WAITS: u64 = 1;
 
 /// The name of a socket in the abstract namespace.
@@ -21,7 +22,7 @@ pub fn name(socket: u64) -> [u8; 20] {
     name
 }
 
-/// The words of a control page that say who follows a process.
+/// The words of a control page that state who follows a process.
 #[derive(Debug)]
 pub struct Words<'a, W> {
     /// [`crate::abi::Control::follow_socket`]
@@ -33,7 +34,7 @@ pub struct Words<'a, W> {
 }
 
 impl<W: Word> Words<'_, W> {
-    /// Whoever follows this process: their claim and their socket.
+    /// Returns the claim and the socket of the agent that follows this process.
     ///
     /// An agent writes `holder`, `socket`, and `claim`, each by a system call of its own.
     pub fn follower(&self) -> Option<(u64, u64)> {

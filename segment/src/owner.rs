@@ -1,4 +1,5 @@
-//! Who owns a ring: claim, release, and the history that says which thread wrote which frames.
+//! The ownership of a ring: claim, release, and the history of owners, which tells which thread
+//! wrote which frames.
 //!
 //! A claim changes `{epoch, state}` by one compare-and-swap, then fills history entry
 //! `epoch % 4`. The history is a cursor ring of its own: its cursor is the epoch.
@@ -61,7 +62,7 @@ impl<W: Word> Ring<'_, W> {
         true
     }
 
-    /// Gives the ring back; `epoch` is the claim that is given up. False if it was not held.
+    /// Releases the ring. `epoch` is the claim to release. Returns false if it was not held.
     pub fn release(&self, epoch: u32) -> bool {
         let active = OwnerWord { epoch, state: ring_state::ACTIVE };
         let free = OwnerWord { epoch, state: ring_state::FREE };
@@ -70,7 +71,8 @@ impl<W: Word> Ring<'_, W> {
             .is_ok()
     }
 
-    /// The thread of claim `epoch`; `None` if four others have come since, or it is not known yet.
+    /// The thread of claim `epoch`. `None` if four other claims followed, or the thread is not
+    /// known yet.
     pub fn tenure(&self, epoch: u32) -> Option<Tenure> {
         let identity = self.history(epoch, 1).load(Acquire);
         let first_seq = self.history(epoch, 0).load(Relaxed);

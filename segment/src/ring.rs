@@ -71,14 +71,14 @@ impl<'a, W: Word> Ring<'a, W> {
         self.header[ring_word::ATTENDED].load(Relaxed)
     }
 
-    /// The frames between the cursors `from` and `tail` that no session accounted for: the sequence
-    /// number of the first, and how many. None where `tail` is one that writing never reaches.
+    /// Returns the frames between the cursors `from` and `tail` that no session accounted for: the
+    /// first sequence number and the count. None if no writer can reach `tail`.
     pub fn unattended(&self, from: u64, tail: u64) -> Option<(u64, u64)> {
         let from = self.attended().max(from);
         (from < tail && tail <= CURSOR_END).then(|| (from + 1, tail - from))
     }
 
-    /// Notes for the next session how far this one has come.
+    /// Stores the cursor up to which this session has accounted for frames, for the next session.
     pub fn set_attended(&self, cursor: u64) {
         self.header[ring_word::ATTENDED].store(cursor, Relaxed);
     }
@@ -167,11 +167,11 @@ pub struct RingReader<'a, W> {
 pub struct BrokenCursor {
     /// The position that had been read.
     pub next: u64,
-    /// What the cursor says.
+    /// The value of the cursor.
     pub tail: u64,
 }
 
-/// What one poll found.
+/// The result of one poll.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Batch {
     /// Sequence number of the first frame in the buffer.

@@ -1,5 +1,5 @@
-//! A segment as the agent and the listener hold it: made or adopted, mapped, and trusted for
-//! nothing but its memory. Its geometry is what we computed, never what the memory says.
+//! A segment as the agent and the listener hold it, made or adopted, and mapped. Its content is not
+//! trusted. Its geometry is the one that ppt computed, never the one that the memory states.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -52,14 +52,14 @@ impl Cursors<'_> {
     }
 }
 
-/// What names a segment and says what is in it.
+/// The identity of a segment, and the shape of its content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Identity {
     /// Random, never 0.
     pub nonce: u64,
     /// Hash of the schema's layout part.
     pub schema_hash: u64,
-    /// Shape.
+    /// The geometry.
     pub geometry: Geometry,
 }
 
@@ -77,14 +77,15 @@ pub struct Refused {
 pub enum AdoptError {
     /// A system call failed: usually, the segment is gone.
     System(io::Error),
-    /// The segment is another one; the field that differs.
+    /// The segment is another one. The field that differs.
     Differs(&'static str),
 }
 
 impl Segment {
-    /// Makes a segment, already marked for removal, owned by `owner` (uid, gid) where given.
+    /// Makes a segment that is already marked for removal. It belongs to `owner` (uid, gid), if
+    /// given.
     ///
-    /// `random` yields the lower halves of keys until one is free. The memory is zero, but for the
+    /// `random` yields the lower halves of keys until one is free. The memory is zero, except the
     /// header and the enable masks (all ones).
     pub fn create(
         identity: Identity,
@@ -138,15 +139,15 @@ impl Segment {
         }
     }
 
-    /// A segment that its target will make: no ring has an owner or a frame in it, until
-    /// [`Self::fill`] puts the target's memory in its place.
+    /// Creates the placeholder of a segment that the target will make. Its rings have no owner and
+    /// no frame until [`Self::fill`] replaces its memory by the target's.
     pub fn awaited(identity: Identity) -> io::Result<Self> {
         let Identity { nonce, geometry, .. } = identity;
         Ok(Self { mapping: Mapping::zeros(geometry.size())?, id: None, nonce, geometry })
     }
 
-    /// Puts the memfd that a target made in the place of this segment's memory, in one step for
-    /// whoever reads it, if it is the one expected.
+    /// Replaces this segment's memory by the memfd that a target made, if that is the expected
+    /// segment. Readers see the change in one step.
     pub fn fill(&self, file: BorrowedFd<'_>, schema_hash: u64) -> Result<(), AdoptError> {
         let Self { nonce, geometry, .. } = *self;
         // Checked in a mapping of its own, which ends with the check.
@@ -154,7 +155,7 @@ impl Segment {
         self.mapping.replace(file).map_err(AdoptError::System)
     }
 
-    /// Maps a target's memfd if it is the segment expected; nothing is written to it.
+    /// Maps a target's memfd if it is the expected segment. It writes nothing.
     pub fn adopt_file(file: BorrowedFd<'_>, expected: Identity) -> Result<Self, AdoptError> {
         let mapping = memfd::map(file, expected.geometry.size()).map_err(AdoptError::System)?;
         let mapping = mapping.map_err(AdoptError::Differs)?;
@@ -172,12 +173,12 @@ impl Segment {
         Self::check(mapping.map_err(AdoptError::Differs)?, None, nonce, schema_hash)
     }
 
-    /// Attaches segment `id` if it is the one expected; nothing is written to it.
+    /// Attaches segment `id` if it is the expected one. It writes nothing.
     pub fn adopt(id: i32, expected: Identity) -> Result<Self, AdoptError> {
         Self::adopt_any(id, expected.nonce, expected.schema_hash)?.expect(expected.geometry)
     }
 
-    /// Attaches segment `id` whatever its geometry, as far as its size bears it out.
+    /// Attaches segment `id` with any geometry that fits its size.
     pub fn adopt_any(id: i32, nonce: u64, schema_hash: u64) -> Result<Self, AdoptError> {
         let mapping = sysv::attach(id).map_err(AdoptError::System)?;
         Self::check(mapping, Some(id), nonce, schema_hash)
@@ -221,22 +222,22 @@ impl Segment {
         Err(AdoptError::Differs(differs))
     }
 
-    /// The id to attach it by; none where the target makes it.
+    /// The id by which it is attached. None if the target makes it.
     pub fn id(&self) -> Option<i32> {
         self.id
     }
 
-    /// The name of the segment.
+    /// The nonce of the segment.
     pub fn nonce(&self) -> u64 {
         self.nonce
     }
 
-    /// The shape that we gave it.
+    /// The geometry that ppt gave it.
     pub fn geometry(&self) -> Geometry {
         self.geometry
     }
 
-    /// Whether somebody took memory of it away under us: it reads as zeros from then on.
+    /// Whether somebody truncated its memory. It reads as zeros from then on.
     pub fn truncated(&self) -> bool {
         self.mapping.faulted()
     }
@@ -268,7 +269,7 @@ impl Segment {
         )
     }
 
-    /// The cursors of all rings, to look at many of them.
+    /// The cursors of all rings, for fast access to many.
     pub fn cursors(&self) -> Cursors<'_> {
         let count = self.geometry.rings() as usize * PITCH;
         Cursors(self.words(self.geometry.headers_offset(), count))
@@ -289,7 +290,7 @@ impl Segment {
         }
     }
 
-    /// Tells the target that a ring became free: what a thread without a ring waits for.
+    /// Tells the target that a ring became free, so that a thread without a ring tries again.
     pub fn count_release(&self) {
         let offset = std::mem::offset_of!(ProcessPage, released) as u64;
         self.words(self.geometry.process_offset() + offset, 1)[0].fetch_add(1, Ordering::Release);
@@ -329,14 +330,15 @@ impl Segment {
         }
     }
 
-    /// Gives the memory of the slots back, except the pages that a late writer may still touch:
-    /// those of slots `tail` (a frame being written) and `tail + 1` (one begun after it).
+    /// Releases the memory of the slots, except the pages that a late writer may still touch: those
+    /// of slot `tail` (a frame that is being written) and slot `tail + 1` (a frame that begins
+    /// after it).
     pub fn give_back(&self) -> io::Result<()> {
         self.give_back_around(&self.tails())
     }
 
-    /// The same of a segment that was new in this session, in which the first `populated` rings were
-    /// populated at the start: rings that were never in use are passed over.
+    /// Releases the memory of a segment that was new in this session, of which the first
+    /// `populated` rings were populated at the start. It skips rings that were never used.
     pub fn give_back_new(&self, populated: u32) -> io::Result<()> {
         let rings = self.geometry.rings();
         let claimed = (0..rings).rfind(|&ring| self.ring(ring).owner().epoch > 0);
@@ -344,8 +346,9 @@ impl Segment {
         self.give_back_around(&self.tails()[..used.min(rings) as usize])
     }
 
-    /// The same as long as rings are still read, and only if a session has accounted for every frame
-    /// in them: whether it has. A frame that is published meanwhile lies where memory is kept.
+    /// Releases the memory while rings are still read, but only if a session has accounted for
+    /// every frame in them. Returns whether it did. A frame that is published meanwhile is in
+    /// memory that stays.
     pub fn give_back_attended(&self) -> io::Result<bool> {
         let tails = self.tails();
         let attended = (0..).zip(&tails).all(|(ring, &tail)| self.ring(ring).attended() == tail);

@@ -1,8 +1,9 @@
 //! System V shared memory, as far as ppt uses it: shmget(2), shmat(2), shmctl(2).
 //!
-//! A segment is marked for removal as soon as its creator is attached. Linux lets others attach it
-//! by id while anyone holds it and frees it when the last one goes, so nothing can leak, whoever
-//! dies (shmctl(2), "Linux permits a process to attach a segment that has already been marked").
+//! A segment is marked for removal as soon as its creator is attached. Linux lets other processes
+//! attach it by id while any process holds it, and frees it with the last one. So nothing leaks,
+//! whichever process dies (shmctl(2), "Linux permits a process to attach a segment that has already
+//! been marked").
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -22,7 +23,7 @@ pub(crate) fn create(key: i32, size: u64) -> io::Result<i32> {
     check(unsafe { libc::shmget(key, size, flags) })
 }
 
-/// Marks the segment for removal: it lives while somebody is attached.
+/// Marks the segment for removal. It lives as long as a process has it attached.
 pub fn mark_removed(id: i32) -> io::Result<()> {
     // SAFETY: IPC_RMID ignores the pointer.
     check(unsafe { libc::shmctl(id, libc::IPC_RMID, std::ptr::null_mut()) }).map(drop)

@@ -54,9 +54,9 @@ impl Word for AtomicU64 {
     }
 }
 
-/// What a word of shared memory becomes in the memory of who copies it.
+/// The form of a copied word in the reader's memory.
 pub trait Copied {
-    /// The word as it is kept.
+    /// Converts a word of shared memory.
     fn copied(word: u64) -> Self;
 }
 

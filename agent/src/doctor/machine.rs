@@ -1,4 +1,4 @@
-//! What can be told of the machine without a process.
+//! Checks of the machine.
 
 use super::trials::Trials;
 use super::{Check, Remedy, Verdict};
@@ -9,7 +9,7 @@ use crate::escape::escaped;
 use crate::plan::Limits;
 use crate::system::System;
 
-/// Looks at the machine and at ourselves. Makes and drops a small segment.
+/// Checks the machine and ppt itself. It makes and removes a small segment.
 pub fn machine(system: &System) -> Vec<Check> {
     let trials = Trials::run(system);
     let mut checks = vec![

@@ -1,4 +1,4 @@
-//! What can be told of a process.
+//! Checks of a process.
 
 use super::{Check, Remedy};
 use crate::buffer::Buffer;
@@ -10,8 +10,8 @@ use crate::session::{Allow, SegmentChoice, choose, refuse, status};
 use crate::system::System;
 use crate::target::Target;
 
-/// Looks at process `pid` as an attach would, up to the first write, which it does not make. Holds
-/// it for some microseconds, without stopping it.
+/// Checks process `pid` as an attach does, up to the first write, which it omits. It holds the
+/// process for some microseconds, without stopping it.
 pub fn process(system: &System, pid: i32) -> Vec<Check> {
     let target = match Target::open(system, pid) {
         Ok(target) => target,

@@ -1,5 +1,5 @@
-//! System calls that attaching needs, tried where they do no harm: filters of our own system calls
-//! show in no file.
+//! Harmless trials of the system calls that attaching needs, because no file shows the filters of
+//! our own system calls.
 
 use std::io;
 

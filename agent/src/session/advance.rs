@@ -1,4 +1,4 @@
-//! An attached buffer goes on: by what its control page says, it comes from one stage to the next.
+//! The state machine of an attached buffer. Its control page moves it from one stage to the next.
 //!
 //! ```text
 //! Awaiting ──fetched──→ Ready      (a segment that the target makes)
@@ -22,28 +22,28 @@ use crate::control::{ControlCopy, TargetCounters};
 use crate::distrust::Distrust;
 use crate::error::AgentError;
 
-/// What has become of an attached buffer.
+/// What happened to an attached buffer.
 #[derive(Debug)]
 pub enum News {
-    /// Ticks can no longer be trusted; from now on its stamps are of the monotonic clock.
+    /// Ticks can no longer be trusted. From now on, its stamps come from the monotonic clock.
     TicksGivenUp(Distrust),
-    /// Nothing more comes out of the former segment of this nonce.
+    /// No more frames come from the former segment with this nonce.
     Vacated(u64),
-    /// The target could not attach the segment, for this errno: it is to make one itself.
+    /// The target could not attach the segment and failed with this errno, so it makes one itself.
     FellOver(i32),
-    /// The target could not map a larger segment: frames go to the one before it again.
+    /// The target could not map a larger segment, so frames go to the previous one again.
     WentBack {
-        /// Why not.
+        /// The errno of the failure.
         errno: i32,
-        /// Nonce of the larger one.
+        /// Nonce of the larger segment.
         nonce: u64,
     },
-    /// It cannot be captured any more: the segment that the target made could not be had, or its
-    /// first frame might end it.
+    /// It can no longer be captured, because ppt could not fetch the segment that the target made,
+    /// or because the first frame might end the target.
     Failed(AgentError),
-    /// The target could not map the segment, for this errno, nor at a second try.
+    /// The target could not map the segment, and a second try failed with this errno, too.
     Unmappable(i32),
-    /// Its part of the session is over.
+    /// The session has ended for this buffer.
     Ended(BufferEnd),
 }
 

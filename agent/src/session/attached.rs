@@ -1,4 +1,4 @@
-//! An attached buffer: what is known of it, and how far it has come.
+//! An attached buffer and its stage.
 
 use std::sync::Arc;
 
@@ -27,18 +27,18 @@ pub(super) struct Access<'a> {
 pub struct Attached {
     /// The buffer.
     pub buffer: Buffer,
-    /// Its segment; empty until it is there, if the target makes it.
+    /// Its segment. If the target makes it, it is empty until ppt has fetched it.
     pub segment: Arc<Segment>,
-    /// What kind of segment it is.
+    /// The kind of its segment.
     pub kind: Kind,
     pub(super) wanted: SegmentChoice,
-    /// The geometry and why.
+    /// The chosen geometry.
     pub plan: Plan,
-    /// Whether the segment is that of an earlier session.
+    /// Whether the segment comes from an earlier session.
     pub adopted: bool,
     /// The dead agent whose claim was taken over.
     pub took_over: Option<Holder>,
-    /// What stamps of `option time tsc` count; `None` where the buffer has none.
+    /// What stamps of `option time tsc` count. `None` if the buffer has none.
     pub clock: Option<StampClock>,
     /// Cursor of each ring when the session began.
     pub first: Vec<u64>,
@@ -46,7 +46,7 @@ pub struct Attached {
     pub unattended: Vec<Unattended>,
     /// Other segments that hold such frames.
     pub leftovers: Vec<Leftover>,
-    /// What the target has refused in this session, as last seen.
+    /// The frames that the target has refused in this session, as last seen.
     pub dropped: Dropped,
     pub(super) gate: u64,
     pub(super) follow: Option<u64>,
@@ -80,18 +80,18 @@ pub(super) enum Stage {
     },
 }
 
-/// Why a buffer's part of a session is over.
+/// Why a session has ended for a buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BufferEnd {
     /// The process ended.
     Exited,
-    /// The process runs another program now.
+    /// The process started another program (exec).
     Exec,
     /// The library that held the buffer was unloaded.
     Unloaded,
-    /// Somebody else switched it off: `ppt detach`.
+    /// Another process switched it off: `ppt detach`.
     SwitchedOff,
-    /// Somebody else took it over.
+    /// Another ppt took it over.
     TakenOver,
 }
 
@@ -100,7 +100,7 @@ pub enum BufferEnd {
 pub struct Dropped {
     /// No ring was free.
     pub no_ring: u64,
-    /// Inside another write.
+    /// Written while another frame of the same thread was being written.
     pub nested: u64,
     /// The segment could not be mapped.
     pub not_mapped: u64,
@@ -117,12 +117,12 @@ pub struct Unattended {
     pub count: u64,
 }
 
-/// A segment of earlier sessions that holds frames which none of them accounted for.
+/// A segment of earlier sessions with frames that no session accounted for.
 #[derive(Debug)]
 pub struct Leftover {
     /// The segment.
     pub segment: Arc<Segment>,
-    /// Those frames.
+    /// The frames.
     pub unattended: Vec<Unattended>,
 }
 
@@ -141,7 +141,7 @@ pub(super) struct Former {
 }
 
 impl Attached {
-    /// Why its part of the session is over, if it is.
+    /// Why the session has ended for this buffer, if it has.
     pub fn end(&self) -> Option<BufferEnd> {
         match self.stage {
             Stage::Ended { end, .. } => Some(end),
@@ -149,18 +149,18 @@ impl Attached {
         }
     }
 
-    /// Whether the target has not made its segment yet, or it has not been fetched.
+    /// Whether the target has not made its segment yet, or ppt has not fetched it.
     pub fn is_awaiting(&self) -> bool {
         self.stage == Stage::Awaiting
     }
 
-    /// Whether the target ended before the segment that it was to make could be fetched.
+    /// Whether the target ended before ppt could fetch the segment that it made.
     pub fn was_never_fetched(&self) -> bool {
         let gone = [BufferEnd::Exited, BufferEnd::Exec];
         matches!(self.stage, Stage::Ended { end, awaiting: true } if gone.contains(&end))
     }
 
-    /// The segments that frames went to earlier in the session, which may still be drained.
+    /// The segments that frames went to earlier in the session. They may still be drained.
     pub fn former(&self) -> impl Iterator<Item = &Arc<Segment>> {
         self.former.iter().map(|former| &former.segment)
     }

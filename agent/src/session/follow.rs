@@ -1,4 +1,4 @@
-//! What the children of a target are to do, and when no more.
+//! Tells the forked children of a target whether to report to ppt.
 
 use super::Session;
 use super::attached::Access;
@@ -7,8 +7,9 @@ use crate::control::FOLLOW_CLAIM_AT;
 use crate::seccomp;
 
 impl Session {
-    /// Has children of the target say hello no more, if that has begun to filter its system calls:
-    /// what their fork handlers call might end them. To be asked about once a second.
+    /// Stops children of the target from reporting to ppt, if the target has begun to filter its
+    /// system calls, because the calls of their fork handlers might end them. Call it about once a
+    /// second.
     pub fn mind_filters(&mut self) {
         let Self { target, claim, allow, attached, .. } = self;
         let by = Access { target, claim: *claim, allow: *allow };

@@ -15,16 +15,16 @@ use crate::error::AgentError;
 use crate::plan::Limits;
 use crate::target::Target;
 
-/// Why rings stay as they are.
+/// Why rings do not grow.
 #[derive(Debug)]
 pub enum Stuck {
-    /// Larger ones do not fit into the memory that was allowed, or are larger than any can be.
+    /// Larger rings would exceed the allowed memory or the largest possible ring.
     Memory,
-    /// There is none to be had, or no room for it in the target's table, or to come to it might
-    /// end the target.
+    /// A larger segment cannot be made, the target's table is full, or the switch might end the
+    /// target.
     Refused(AgentError),
-    /// It is no time to grow: the target has not come to the last segment yet, the buffer's part
-    /// is over, or they were stuck before.
+    /// The rings cannot grow now: the target has not yet reached the last segment, the session has
+    /// ended for the buffer, or they could not grow before.
     NotNow,
 }
 

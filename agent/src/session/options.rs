@@ -3,31 +3,30 @@
 use crate::clock::ClockChoice;
 use crate::plan::Limits;
 
-/// Safety checks that an attach proceeds despite.
+/// The safety checks that an attach ignores.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Allow {
     /// Attach beside a debugger.
     pub traced: bool,
     /// Attach to a target whose seccomp filter may end it.
     pub seccomp: bool,
-    /// Take over a buffer whose agent lives, or cannot be looked at.
+    /// Take over a buffer whose agent is alive, or in another pid namespace.
     pub foreign_claim: bool,
 }
 
 /// How to attach.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// Bounds of the segments.
+    /// The limits of the segments.
     pub limits: Limits,
-    /// Lifted refusals.
+    /// The safety checks to ignore.
     pub allow: Allow,
-    /// What stamps of `option time tsc` are to count.
+    /// What stamps of `option time tsc` count.
     pub clock: ClockChoice,
     /// Who makes the segments.
     pub segment: SegmentChoice,
-    /// The socket on which children that the target forks are to say hello (see
-    /// [`ppt_segment::follow`]); `None` where nobody listens. Under a filter that may end the target
-    /// it is left out.
+    /// The socket to which forked children of the target report (see [`ppt_segment::follow`]).
+    /// `None` if nobody listens. It is not used if the target has a filter that may end it.
     pub follow: Option<u64>,
     /// Whether the target is held.
     pub hold: Hold,
@@ -36,18 +35,19 @@ pub struct Options {
 /// Whether a target is held by ptrace(2) while it is written to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Hold {
-    /// Other agents are kept out.
+    /// The target is held, which excludes other agents.
     #[default]
     Held,
-    /// For a process that was just forked, of which other agents know nothing, and which may start
-    /// another program at this very moment: held, it would not get the rights of a set-user-ID one.
+    /// The target is not held. This is for a process that was just forked: other agents do not know
+    /// it yet, and it may be starting a set-user-ID program, which would not get its rights under a
+    /// tracer.
     Free,
 }
 
 /// Who makes the segments.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum SegmentChoice {
-    /// The agent where the target can attach what it makes, else the target.
+    /// The agent if the target can attach its segments, else the target.
     #[default]
     Auto,
     /// The agent: System V shared memory.

@@ -1,4 +1,4 @@
-//! What can be done to a buffer without attaching to it.
+//! Operations on a buffer without attaching to it.
 
 use ppt_segment::abi::Claim;
 
@@ -12,27 +12,27 @@ use crate::error::{AgentError, Result};
 use crate::poke::held;
 use crate::target::Target;
 
-/// What is going on in a buffer.
+/// The state of a buffer.
 #[derive(Debug, Clone)]
 pub struct Status {
     /// Whether its gate is open.
     pub on: bool,
-    /// It is open because a fork copied it: nobody is attached, and every frame is refused, which
-    /// costs more than a closed gate. Only programs of older versions have that, and programs in
-    /// sandboxes.
+    /// The gate is open only because a fork copied it. Nobody is attached, and the target refuses
+    /// every frame, which costs more than a closed gate. This happens only in programs of older
+    /// versions and in sandboxes.
     pub copied: bool,
-    /// Who holds it.
+    /// The agent that holds it.
     pub holder: Option<Holder>,
 }
 
-/// What a detach from outside did to one buffer.
+/// The result of a detach from outside.
 #[derive(Debug, Clone)]
 pub enum Detached {
     /// Nobody was attached.
     WasOff,
-    /// A living agent will notice and end its capture.
+    /// A living agent will notice it and end its capture.
     Asked(Holder),
-    /// What a dead agent had left was cleared away.
+    /// The remains of a dead agent were removed.
     Cleared(Option<Holder>),
 }
 
@@ -43,8 +43,8 @@ pub fn status(target: &Target, buffer: &Buffer) -> Result<Status> {
     Ok(Status { on: raw.gate() != 0, copied: copy.gate() != raw.gate(), holder })
 }
 
-/// Switches a buffer off from outside: a living agent ends its capture, a dead one's remains are
-/// cleared away.
+/// Switches a buffer off from outside. A living agent then ends its capture; the remains of a dead
+/// agent are removed.
 pub fn detach(target: &Target, buffer: &Buffer, allow: Allow) -> Result<Detached> {
     if let Some(lender) = target.lender() {
         return Err(AgentError::SharesMemory { pid: target.pid(), lender });

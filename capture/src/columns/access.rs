@@ -1,22 +1,22 @@
-//! Ways to read a value out of the bytes of a frame.
+//! Typed access to the values in the bytes of a frame.
 
 use std::marker::PhantomData;
 
-/// A way to read a value out of a frame.
+/// Reads a value out of a frame.
 pub trait Access: Copy {
-    /// What is read.
+    /// The type of the value.
     type Value;
 
-    /// The value in `frame`; None where there is none.
+    /// The value in `frame`, or None if there is none.
     fn get(self, frame: &[u8]) -> Option<Self::Value>;
 }
 
 /// A plain number, as its bytes have it.
 pub trait Number: Copy + Default + 'static {
-    /// Reads it at `at`.
+    /// Reads the number at offset `at`.
     fn read(frame: &[u8], at: usize) -> Option<Self>;
 
-    /// This minus `other`; None where the type does not hold it.
+    /// This minus `other`, or None if the type cannot hold the result.
     fn minus(self, other: Self) -> Option<Self>;
 }
 
@@ -25,7 +25,7 @@ pub trait Integer: Number + Into<i128> + TryFrom<i128> + Ord {
     /// Whether it can be negative.
     const SIGNED: bool;
 
-    /// The same bits in 64, extended by its sign.
+    /// The number as 64 bits, sign-extended.
     fn bits(self) -> u64;
 }
 
@@ -89,7 +89,7 @@ impl<T: Number> Access for At<T> {
     }
 }
 
-/// The number at one offset minus that at another.
+/// The number at one offset minus the number at another.
 #[derive(Debug, Clone, Copy)]
 pub struct Difference<T> {
     start: At<T>,
@@ -97,7 +97,7 @@ pub struct Difference<T> {
 }
 
 impl<T: Number> Difference<T> {
-    /// What is at `end` minus what is at `start`.
+    /// The number at `end` minus the number at `start`.
     pub fn new(start: usize, end: usize) -> Self {
         Difference { start: At::new(start), end: At::new(end) }
     }
@@ -112,7 +112,7 @@ impl<T: Number> Access for Difference<T> {
     }
 }
 
-/// Bytes without meaning, always as many.
+/// Bytes without meaning, of a fixed length.
 #[derive(Debug, Clone, Copy)]
 pub struct Fixed {
     at: usize,
@@ -124,7 +124,7 @@ impl Fixed {
         Fixed { at, len: len as usize }
     }
 
-    /// How many.
+    /// The number of bytes.
     pub fn width(self) -> usize {
         self.len
     }
@@ -136,7 +136,7 @@ impl Fixed {
     }
 }
 
-/// Text, which ends at its first NUL.
+/// Text that ends at its first NUL.
 #[derive(Debug, Clone, Copy)]
 pub struct Text(Fixed);
 

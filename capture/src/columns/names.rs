@@ -10,7 +10,7 @@ pub struct Names {
 }
 
 impl Names {
-    /// The names of `declared`. Where two share a value, the first one declared is its name.
+    /// The names of `declared`. If two names share a value, the first declared one is used.
     pub fn of(declared: &Enum) -> Names {
         let values = declared.values.iter();
         let mut names: Vec<_> = values.map(|(name, value)| (*value, name.clone())).collect();
@@ -19,14 +19,14 @@ impl Names {
         Names { names }
     }
 
-    /// The name of `value`; None: it has none.
+    /// The name of `value`, or None if it has none.
     #[inline]
     pub fn get(&self, value: i128) -> Option<&str> {
         let found = self.names.binary_search_by_key(&value, |(value, _)| *value).ok()?;
         Some(&self.names[found].1)
     }
 
-    /// Values that have a name, in ascending order, and their names.
+    /// The values that have a name, in ascending order, with their names.
     pub fn iter(&self) -> impl Iterator<Item = (i128, &str)> {
         self.names.iter().map(|(value, name)| (*value, name.as_str()))
     }

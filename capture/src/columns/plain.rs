@@ -1,4 +1,4 @@
-//! The shortest way to the values that most columns hold.
+//! A short path to the values that most columns hold.
 
 use ppt_clock::Stamps;
 use ppt_frame_dsl::schema::Int;

@@ -1,4 +1,4 @@
-//! Points in time: the one decoder of `@at` fields, and of all others.
+//! Points in time. This module is the only decoder of `@at` fields and of all other times.
 
 use ppt_clock::{ClockTable, Stamps};
 use ppt_frame_dsl::TimeType;
@@ -6,17 +6,17 @@ use ppt_frame_dsl::schema::{Clock, Field};
 
 use super::access::{Access, Number};
 
-/// A field that is a point in time, ready to be read.
+/// The reader of a field that is a point in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Time {
     at: usize,
     ty: TimeType,
 }
 
-/// What the number of a time counts: those of one scale can be compared.
+/// What the number of a time counts. Numbers of one scale can be compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scale {
-    /// Ticks of the CPU's counter, or with bit 63 ns of the monotonic clock.
+    /// Ticks of the CPU's counter. If bit 63 is set, ns of the monotonic clock.
     Ticks,
     /// Nanoseconds of a clock.
     Ns(Clock),
@@ -27,7 +27,7 @@ impl Time {
         Time { at, ty }
     }
 
-    /// The time in `field`, if it is one.
+    /// The reader of `field`, if it is a time.
     pub fn of(field: &Field) -> Option<Time> {
         Some(Time { at: field.offset as usize, ty: TimeType::of(&field.ty)? })
     }
@@ -38,8 +38,8 @@ impl Time {
         self.ty.clock().map_or(Scale::Ticks, Scale::Ns)
     }
 
-    /// The time in `frame` as the heads of chunks have it: a number of its scale; 0 for what was not
-    /// taken, or cannot be a time.
+    /// The time in `frame` as the heads of chunks state it, as a number of its scale. 0 if it was
+    /// not taken or cannot be a time.
     #[inline(always)]
     pub fn word(self, frame: &[u8]) -> u64 {
         let word = |at: usize| u64::read(frame, at).unwrap_or(0);
@@ -57,8 +57,8 @@ impl Time {
         time.filter(|&time| time <= i64::MAX as u64).unwrap_or(0)
     }
 
-    /// Such a number in ns since the epoch; None where that is not known, and for 0. `offset` is
-    /// realtime minus monotonic time.
+    /// Converts such a number to ns since the epoch. None for 0, and if the conversion is not
+    /// known. `offset` is realtime minus monotonic time.
     #[inline(always)]
     pub fn epoch(self, word: u64, stamps: &Stamps<'_>, offset: Option<i128>) -> Option<i128> {
         match (self.scale(), word) {
@@ -71,8 +71,8 @@ impl Time {
         }
     }
 
-    /// The least and the greatest such time of the frames of a chunk, by what its head says of them;
-    /// None where it does not tell. `clocks` are those of `stamps`.
+    /// The least and the greatest time of the frames of a chunk, in ns since the epoch, according
+    /// to its head. None if the head does not state them. `clocks` are those of `stamps`.
     pub fn bounds(
         self,
         (least, greatest): (u64, u64),
@@ -88,8 +88,7 @@ impl Time {
         Some((time(least)?, time(greatest)?))
     }
 
-    /// The number in `frame` as it is, whatever it is; None where it was not taken. Ticks are no
-    /// number.
+    /// The number in `frame`, unchecked. None if it was not taken, and for ticks.
     pub fn number(self, frame: &[u8]) -> Option<i128> {
         let word = |at: usize| i64::read(frame, at);
         let pair = |unit: i128| match (word(self.at)?, word(self.at.checked_add(8)?)?) {
@@ -105,7 +104,8 @@ impl Time {
     }
 }
 
-/// From one time to another, ns; none where one of them was not taken or cannot be told.
+/// The time from one point to another, in ns. There is none if one of them was not taken or is not
+/// known.
 #[derive(Debug, Clone, Copy)]
 pub struct TimeLength<'a> {
     start: Time,
@@ -133,7 +133,7 @@ impl Access for TimeLength<'_> {
     }
 }
 
-/// One half of a timeval; none where both are 0.
+/// One half of a timeval. There is none if both halves are 0.
 #[derive(Debug, Clone, Copy)]
 pub struct Half {
     /// The whole.

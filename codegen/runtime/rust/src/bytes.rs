@@ -1,6 +1,6 @@
 //! Fields as parts of the 64-bit words that a frame is stored in.
 
-/// Types whose arrays are plain bytes: every bit is initialised.
+/// Types whose arrays are plain bytes, with every bit initialised.
 ///
 /// # Safety
 /// The type has no padding and no pointers.

@@ -1,4 +1,4 @@
-//! What `ppt attach` finds: constant once the program is loaded.
+//! The descriptor, which `ppt attach` finds. It is constant once the program is loaded.
 
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64};
 

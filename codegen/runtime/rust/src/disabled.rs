@@ -1,4 +1,4 @@
-//! The writer, where ppt does not run or is switched off: nobody is ever attached.
+//! The writer on systems without ppt, and with `--cfg ppt_disable`. Nobody is ever attached.
 
 use std::thread::LocalKey;
 use std::time::{SystemTime, UNIX_EPOCH};

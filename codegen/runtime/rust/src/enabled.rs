@@ -1,4 +1,4 @@
-//! The writer, where ppt runs.
+//! The writer on systems with ppt.
 
 mod control;
 mod descriptor;

@@ -1,4 +1,4 @@
-//! Rings are given back when their threads end, and when the code is unloaded.
+//! Releases rings when their threads end, and when the code is unloaded.
 
 use std::ffi::c_void;
 use std::ptr;

@@ -1,4 +1,4 @@
-//! What all generated frames have in common.
+//! The interface of all generated frames.
 
 use std::cell::RefCell;
 use std::sync::atomic::Ordering::SeqCst;
@@ -20,8 +20,8 @@ pub trait Frame: Copy {
     fn ppt_end(&mut self);
 }
 
-/// A frame that is written when this is dropped: at the end of the block, on the way out by
-/// `return` or `?`, and on panic (unless panics abort).
+/// A frame that is written when this value is dropped: at the end of the block, on `return` or `?`,
+/// and on panic (unless panics abort).
 #[derive(Debug)]
 #[must_use = "the frame's interval ends when this is dropped: `let _guard = …`"]
 pub struct Scope<F: Frame> {
@@ -30,7 +30,7 @@ pub struct Scope<F: Frame> {
 }
 
 impl<F: Frame> Scope<F> {
-    /// Sets fields of the frame, if there will be one.
+    /// Sets fields of the frame, if somebody was attached when the scope began.
     #[inline(always)]
     pub fn set(&mut self, fill: impl FnOnce(&mut F)) {
         if let Some(frame) = &mut self.frame {

@@ -1,10 +1,11 @@
-//! Who says hello: `codegen/runtime/c/hello.c` in Rust.
+//! Reports to ppt: `codegen/runtime/c/hello.c` in Rust.
 //!
-//! `ppt run` leaves one end of a socketpair to its command, and says which in `PPT_RUN=FD:INODE`.
-//! What holds buffers says hello on it as soon as it is loaded, and goes on when it has been
-//! attached. Where the descriptor has been closed, `PPT_HELLO=SOCKET:SECRET` names a socket to
-//! connect to; forked children find one in what their parent's control page said. Nothing here
-//! allocates or locks: it runs before `main`, and in forked children. errno is left alone.
+//! `ppt run` leaves one end of a socketpair to its command, and names it in `PPT_RUN=FD:INODE`. A
+//! program or library with buffers reports on it as soon as it is loaded, and continues when ppt
+//! has attached. If the descriptor has been closed, `PPT_HELLO=SOCKET:SECRET` names a socket to
+//! connect to. Forked children connect to the socket that their parent's control page named. This
+//! code runs before `main` and in forked children, so it neither allocates nor locks, and leaves
+//! errno alone.
 
 use std::ffi::CStr;
 use std::mem::{MaybeUninit, offset_of, size_of};

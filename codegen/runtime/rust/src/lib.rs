@@ -1,6 +1,6 @@
-//! What a Rust program needs to write frames that `ppt attach` can see.
+//! The runtime of Rust programs that write frames for `ppt attach`.
 //!
-//! A frame file is compiled by the build script, and included where its frames are written:
+//! The build script compiles a frame file, and the program includes the result:
 //!
 //! ```ignore
 //! // build.rs
@@ -22,19 +22,21 @@
 //! }
 //! ```
 //!
-//! Off, a write is one load and one branch. On, it is plain stores into a ring of the thread's own:
-//! no lock, no system call, no allocation. `slow` is what happens once a thread and session; it is
-//! `codegen/runtime/c/target.c` in Rust, step by step, and the two are held together by their tests.
+//! While nobody is attached, a write is one load and one branch. While ppt is attached, it is plain
+//! stores into a ring of the thread's own, without locks, system calls or allocation. `slow` runs
+//! once per thread and session. It is `codegen/runtime/c/target.c` in Rust, step by step, and tests
+//! keep the two equal.
 //!
-//! With `--cfg ppt_disable` in RUSTFLAGS, and where ppt does not run, everything compiles to
+//! With `--cfg ppt_disable` in RUSTFLAGS, and on systems without ppt, everything compiles to
 //! nothing.
 //!
 //! # The generated code
-//! It is safe code: it compiles under `#![forbid(unsafe_code)]`. Its statics are private, so that
-//! two crates of one program may include the same frame file (stable Rust has no weak symbols to
-//! merge them): each is a buffer of its own, which `ppt` finds by its descriptor's magic and
-//! address. What it uses of this crate is public and hidden; it may change with every version, and
-//! so a program's `ppt-probe` and `ppt-codegen` must be of the same one.
+//! The generated code is safe and compiles under `#![forbid(unsafe_code)]`. Its statics are
+//! private, so two crates of one program may include the same frame file. Each has a buffer of its
+//! own, because stable Rust has no weak symbols to merge them. `ppt` finds the buffers by the magic
+//! and address of their descriptors. The generated code uses hidden public items of this crate,
+//! which may change with every version. So a program's `ppt-probe` and `ppt-codegen` must have the
+//! same version.
 
 #[cfg(test)]
 #[path = "../../../tests/support/wrong_segments.rs"]
@@ -72,16 +74,16 @@ pub use frame::Scope;
 pub use text::Text;
 pub use time::{Timespec, Timeval};
 
-/// Lets every process of this user attach, and debug, where Yama (`kernel.yama.ptrace_scope = 1`)
-/// lets ancestors alone; until the process ends. Elsewhere it changes nothing.
+/// Allows every process of this user to attach, and to debug, until the process ends, even if Yama
+/// (`kernel.yama.ptrace_scope = 1`) allows only ancestors. Without Yama it changes nothing.
 pub fn allow_attach() {
     writer::allow_attach();
 }
 
 /// Includes the module that `ppt_codegen::compile("STEM.frame")` made: `include_frames!("STEM")`.
 ///
-/// The module is called after the frame file's buffer. Its macros (`write_job!`) look for it at the
-/// root of the crate: where it is included elsewhere, import it there.
+/// The module has the name of the frame file's buffer. Its macros (`write_job!`) expect it at the
+/// root of the crate. If you include it elsewhere, import it at the root.
 #[macro_export]
 macro_rules! include_frames {
     ($stem:literal) => {
@@ -89,7 +91,7 @@ macro_rules! include_frames {
     };
 }
 
-/// What generated code is made of. Not for use by hand.
+/// The items that generated code uses. Do not use them directly.
 #[doc(hidden)]
 pub mod generated {
     pub use crate::bytes::{array_bytes, f32_word, f64_word};

@@ -11,7 +11,7 @@ impl<const N: usize> Text<N> {
     /// No text.
     pub const EMPTY: Self = Self([0; N]);
 
-    /// Takes `text`, or as many whole characters of it as fit.
+    /// Stores `text`, or as many whole characters of it as fit.
     // Not inline: a compiler would keep the bytes of a short text in a register each.
     #[inline(never)]
     pub fn set(&mut self, text: &str) {

@@ -1,6 +1,6 @@
-//! Points in time, as frames hold them.
+//! The types of points in time in frames.
 
-/// A point of wall clock time: `time` without an `option time`.
+/// A point of wall clock time, the type of `time` without an `option time`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timeval {
@@ -10,7 +10,7 @@ pub struct Timeval {
     pub tv_usec: i64,
 }
 
-/// A point in time with nanoseconds: `option time timespec`.
+/// A point in time with nanoseconds, the type of `option time timespec`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timespec {
@@ -52,7 +52,7 @@ impl Timespec {
     }
 }
 
-/// The clock of that number in clock_gettime(2).
+/// Reads the clock of that number in clock_gettime(2).
 #[inline]
 pub fn clock(number: i32) -> Timespec {
     crate::writer::clock(number)
