@@ -1,5 +1,5 @@
-//! The words of every mistake: a message says what is wrong, the label what stands at the place, the
-//! help what to do.
+//! The text of every mistake. A message says what is wrong, the label describes the place, and the
+//! help says what to do.
 
 use std::fmt::{self, Display};
 
@@ -54,20 +54,20 @@ impl Mistake {
     pub fn wording(&self) -> Wording {
         match self {
             Mistake::SourceTooLong { most } => {
-                say(format!("the file is longer than {most} bytes"), "begins here")
+                say(format!("the file is longer than {most} bytes"), "the file begins here")
                     .help("is this a frame file?")
             }
             Mistake::NotUtf8 { byte } => {
-                say("the file is not UTF-8", format!("byte 0x{byte:02x} is no part of UTF-8 text"))
+                say("the file is not UTF-8", format!("byte 0x{byte:02x} is not valid here"))
                     .help("save the file as UTF-8")
             }
-            Mistake::Nul => say("the file contains a NUL byte", "a NUL byte stands here")
+            Mistake::Nul => say("the file contains a NUL byte", "a NUL byte is here")
                 .help("save the file as plain UTF-8 text"),
             Mistake::NoFrames => say("the file declares no frame", "expected a frame")
                 .help("a frame looks like `frame example { int kind, who; time start, end; }`"),
             Mistake::SchemaTooLong { bytes, most } => say(
                 format!(
-                    "the schema would have {bytes} bytes; at most {most} travel with a program"
+                    "the schema would have {bytes} bytes; a program can contain at most {most}"
                 ),
                 "too much in this buffer",
             )
@@ -93,10 +93,10 @@ impl Mistake {
             ),
             Mistake::LaterDeclaration { word } => say(
                 format!("`{word}` is reserved for a later version of the frame language"),
-                "not known yet",
+                "not supported yet",
             ),
             Mistake::StrayBrace => say("this `}` closes nothing", "no frame or enum is open here")
-                .help("remove it, or look for a brace too many above"),
+                .help("remove it, or look for an extra brace above"),
             Mistake::OpenBrace { kind, name } => say(
                 format!("the {kind} `{}` is not closed", Short(name)),
                 "this brace has no partner",
@@ -118,7 +118,7 @@ impl Mistake {
                 let (last, first) = words.split_last().expect("there are some");
                 let expected = format!("expected `{}` or `{last}`", first.join("`, `"));
                 let all = format!("write `emit {};` or some of these", words.join(", "));
-                say(format!("ppt does not write `{}`", Short(word)), expected)
+                say(format!("ppt does not generate `{}`", Short(word)), expected)
                     .meant(*suggestion, all)
             }
             Mistake::LanguageTwice { word } => {
@@ -168,10 +168,10 @@ impl Mistake {
             )
             .meant(*suggestion, "clocks are those of clock_gettime(2), and the CPU's counter"),
             Mistake::TscIsNoClock { kind } => say(
-                format!("`tsc` is no clock of `{kind}`, but a kind of time"),
+                format!("`tsc` is a kind of time, not a clock of `{kind}`"),
                 "ticks of the CPU's counter",
             )
-            .help("say `option time tsc;`, or `@clock(tsc)` after a field"),
+            .help("write `option time tsc;`, or `@clock(tsc)` after a field"),
             Mistake::CpuClock { word } => say(
                 format!("reading the clock `{word}` enters the kernel"),
                 "a few hundred nanoseconds each time, while a capture runs",
@@ -194,15 +194,15 @@ impl Mistake {
                 "expected `option allow \"uneven-frames\";`",
             ),
             Mistake::UnknownWarning { word, suggestion } => {
-                say(format!("there is no warning called `{}`", Short(word)), "allows nothing")
-                    .meant(*suggestion, "the name stands in brackets before each warning and hint")
+                say(format!("there is no warning called `{}`", Short(word)), "has no effect")
+                    .meant(*suggestion, "each warning and hint begins with its name in brackets")
             }
             Mistake::LargeRing { bytes, stride } => say(
                 format!("each thread's ring has {} MiB", bytes >> 20),
                 format!("slots of {stride} bytes"),
             )
             .help(
-                "fewer slots do for most; `ppt attach --slots` gives one capture more \
+                "fewer slots are usually enough; `ppt attach --slots` sets more for one capture \
                  (`option allow \"large-ring\";` silences this)",
             ),
 
@@ -224,16 +224,16 @@ impl Mistake {
                     .other_name(name)
             }
             Mistake::OurPrefix { name } => say(
-                format!("`{}` begins like the names that ppt generates", Short(name)),
-                "names that begin with `ppt_` or `pptframe` are taken",
+                format!("`{}` begins with a prefix of generated names", Short(name)),
+                "names that begin with `ppt_` or `pptframe` are reserved",
             ),
             Mistake::Underscores { name } => say(
-                format!("C and C++ keep names such as `{}` to themselves", Short(name)),
+                format!("C and C++ reserve names such as `{}`", Short(name)),
                 "no `_` at the beginning and no `__` inside",
             ),
             Mistake::BecomesSelf { kind, name } => say(
                 format!("the {kind} `{name}` would be called `Self` in Rust"),
-                "a keyword there",
+                "`Self` is a keyword in Rust",
             )
             .help("choose another name"),
             Mistake::MethodName { name } => say(
@@ -243,7 +243,7 @@ impl Mistake {
             .other_name(name),
             Mistake::TakenName { kind, name, language } => say(
                 format!("the {kind} `{name}` has a name that {language} output needs for itself"),
-                "taken by what is generated",
+                "used by the generated code",
             )
             .other_name(name),
             Mistake::StdBuffer => say(
@@ -252,7 +252,7 @@ impl Mistake {
             )
             .other_name("std"),
             Mistake::TypeWord { name } => {
-                say(format!("`{name}` is a type already"), "an enum of this name could not be used")
+                say(format!("`{name}` is already a type"), "an enum of this name could not be used")
                     .other_name(name)
             }
             Mistake::StandardColumn { name } => say(
@@ -294,7 +294,7 @@ impl Mistake {
             .help("name a larger type: `enum NAME : i64 { … }`"),
             Mistake::SameValue { name, other, value } => say(
                 format!("`{}` and `{}` are both {value}", Short(other), Short(name)),
-                "tables will show the first one",
+                "tables show the first one",
             ),
             Mistake::TooManyEnums { count } => say(
                 format!("{count} enums; a buffer has at most {MAX_ENUMS}"),
@@ -326,10 +326,10 @@ impl Mistake {
                 format!("the frame `{name}` is stamped {stamps} times"),
                 "each stamp asks the system for the time, which costs more than the frame",
             )
-            .help("`option time tsc;` takes the CPU's own counter for a third of that"),
+            .help("`option time tsc;` reads the CPU's counter, at a third of the cost"),
             Mistake::LargeFrame { name, bytes } => say(
                 format!("the frame `{}` has {bytes} bytes", Short(name)),
-                "every frame written copies that much",
+                "every write copies that many bytes",
             )
             .help("frames up to 512 bytes are usual; every slot of the ring has the largest size"),
             Mistake::UnevenFrames { name, bytes, largest, stride, others } => {
@@ -388,14 +388,14 @@ impl Mistake {
             ),
             Mistake::IntervalOfBytes { word } => {
                 say(format!("there is no interval of `{word}`"), "has no start and end")
-                    .help("an interval is mostly of `time`: `interval time handle;`")
+                    .help("most intervals are of `time`: `interval time handle;`")
             }
             Mistake::IntervalArray => say("there are no arrays of intervals", "expected no `[`")
                 .help("write one interval per element, or two arrays of times"),
 
             Mistake::UnknownAttribute { name, suggestion } => say(
                 format!("unknown attribute `@{}`", Short(name)),
-                "kept in the schema, without a meaning",
+                "kept in the schema without a meaning",
             )
             .meant(
                 suggestion.map(|word| format!("@{word}")).as_deref(),
@@ -411,7 +411,7 @@ impl Mistake {
                 say(format!("`@{name}` is written `{form}`"), format!("expected `{form}`"))
             }
             Mistake::AtTwice => {
-                say("a frame has one place in time, and `@at` is given twice", "given again here")
+                say("`@at` is given twice; a frame has only one time", "given again here")
             }
             Mistake::AtNotTime => {
                 say("`@at` belongs to a field of type `time`", "not a point in time")

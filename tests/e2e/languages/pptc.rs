@@ -189,7 +189,7 @@ fn warnings_are_no_failure() {
  --> a.frame:1:22
   |
 1 | frame good { int who @nonsense; }
-  |                      ^^^^^^^^^ kept in the schema, without a meaning
+  |                      ^^^^^^^^^ kept in the schema without a meaning
   |
   = help: known are @at, @unit, @clock, @group, @name, @track and @flow
 pptc: 1 warning
