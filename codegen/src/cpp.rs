@@ -105,10 +105,10 @@ fn enums(model: &Model<'_>, out: &mut Text) {
 fn switch(model: &Model<'_>, out: &mut Text) {
     out.line("#if PPT1_ENABLED");
     out.blank();
-    out.line("/* Whether somebody is attached: one load. */");
+    out.line("/* Whether somebody is attached; costs one load. */");
     out.line(&format!("static inline bool on() {{ return {}; }}", is_on(model)));
     out.blank();
-    out.line("/* Lets an idle thread pay for what the first frame costs. */");
+    out.line("/* Does the slow work of a thread's first frame in advance. */");
     out.open("static inline void prepare() {");
     out.line("if (on())");
     out.line(&format!("    {}();", model.symbol("prepare")));
@@ -228,9 +228,11 @@ fn scope<'a>(
     out.line("    }");
     out.line("    scope(const scope &) = delete;");
     out.line("    scope &operator=(const scope &) = delete;");
-    out.line("    /* The frame; what is stored while nobody is attached is of no effect. */");
+    out.line(
+        "    /* The frame. Values that are stored while nobody is attached have no effect. */",
+    );
     out.line(&format!("    {name} *operator->() {{ return &ppt_f_; }}"));
-    out.line("    /* No frame after all. */");
+    out.line("    /* Cancels the frame. */");
     out.line("    void abandon() { ppt_on_ = false; }");
     out.blank();
     out.line("  private:");

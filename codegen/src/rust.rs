@@ -1,4 +1,4 @@
-//! Rust: one module a buffer, safe code throughout; what is unsafe lives in `runtime/rust`.
+//! Rust: one module per buffer. The generated code is safe; unsafe code is in `runtime/rust`.
 
 mod tokens;
 mod words;
@@ -124,13 +124,13 @@ fn switch(model: &Model<'_>) -> TokenStream {
         }
     });
     quote! {
-        /// Whether somebody is attached: one load.
+        /// Whether somebody is attached; costs one load.
         #[inline(always)]
         pub fn on() -> bool {
             PPT_CONTROL.on()
         }
 
-        /// Lets an idle thread pay for what its first frame costs.
+        /// Does the slow work of a thread's first frame in advance.
         #[inline(always)]
         pub fn prepare() {
             ppt::prepare(&PPT_CONTROL, &PPT_BUFFER, &PPT_THREAD);
@@ -157,7 +157,7 @@ fn enumeration(it: &Enum) -> TokenStream {
         #[repr(transparent)]
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct #name(
-            /// The number, which need not have a name.
+            /// The number, which may have no name.
             pub #repr,
         );
         impl #name {
@@ -294,8 +294,8 @@ fn forms(frame: &Frame<'_>) -> TokenStream {
     });
     quote! {
         impl #name {
-            /// Runs `fill` only while somebody is attached, and writes the frame. What is not set
-            /// is 0.
+            /// Runs `fill` only while somebody is attached, and writes the frame. Fields that are
+            /// not set are 0.
             #[inline(always)]
             pub fn write(fill: impl ::core::ops::FnOnce(&mut Self)) {
                 if on() {

@@ -2,7 +2,7 @@
 #ifndef PPT1_TARGET_H
 #define PPT1_TARGET_H
 
-/* Everything compiles to nothing with -DPPT_DISABLE and where ppt does not run. */
+/* With -DPPT_DISABLE, and on systems without ppt, everything compiles to nothing. */
 #if !defined(PPT_DISABLE) && defined(__linux__) && defined(__LP64__) && defined(__GNUC__) && \
     (defined(__x86_64__) || (defined(__aarch64__) && !defined(__AARCH64EB__)))
 #define PPT1_ENABLED 1
@@ -10,7 +10,7 @@
 #define PPT1_ENABLED 0
 #endif
 
-/* Casts and nulls by which neither language's compilers warn: of numbers, of and to pointers. */
+/* Casts and null pointers that no C or C++ compiler warns about. */
 #ifdef __cplusplus
 #define PPT1_ZERO(type) type()
 #define PPT1_ASSERT(condition, text) static_assert(condition, text)
@@ -25,10 +25,10 @@
 #define PPT1_NULL 0
 #endif
 
-/* A block of PPT_WRITE_…() { } is a loop of one round, and `continue` in it ends that round: the
- * frame is written, and the loop around the block goes on behind it. No form of C has it otherwise
- * and no compiler warns of it. -DPPT_CHECK_BLOCKS has both do so, for a look now and then: of each
- * `continue` in a block, in loops of the block's own, too. */
+/* A block of PPT_WRITE_…() { } is a loop of one round. So `continue` in it ends the block: the frame
+ * is written, and the surrounding loop continues behind the block. C has no other form for this, and
+ * no compiler warns about it. With -DPPT_CHECK_BLOCKS, compilers warn about each `continue` in a
+ * block, also in loops inside the block. */
 #ifdef PPT_CHECK_BLOCKS
 enum { ppt1_continue };
 #define PPT1_BLOCK                                                                                 \
@@ -74,14 +74,14 @@ typedef struct ppt1_control {
     ppt1_geometry geometry;
     uint32_t clock_kind, target_pid;
     uint64_t claim[4], generation;
-    uint64_t follow_socket, follow_claim; /* where forked children say hello, and whose that is */
+    uint64_t follow_socket, follow_claim; /* where forked children report, and its claim */
     uint64_t agent_reserved[15];
     /* written by the target, never on the hot path */
     uint64_t error, failed_gate, failed_nonce;
     uint64_t no_ring, nested, not_mapped;
     uint64_t target_reserved[26];
     ppt1_mapped segments[8];
-    uint64_t memfd[8]; /* the descriptor of each that we made, plus 1 */
+    uint64_t memfd[8]; /* the descriptor of each that this process made, plus 1 */
     unsigned char rest[PPT1_PAGE - 832];
 } ppt1_control;
 
@@ -93,18 +93,18 @@ typedef struct ppt1_thread {
     const uint64_t *enable; /* one bit per kind of frame */
     uint64_t *tail;         /* the ring's cursor, the first word of its header; 0: no ring */
     uint64_t *first, *end;  /* the ring's slots */
-    uint64_t *process;      /* the segment's counters of what was refused */
+    uint64_t *process;      /* the segment's counters of refused frames */
     uint64_t nonce;         /* the segment; what it maps is ours only while the table lists it */
     uint64_t refused_gate, refused_nonce, refused_released;
     uint32_t epoch; /* the claim, by its number in the ring */
     uint32_t busy;  /* a frame is being written: a signal handler's frame is refused */
 } ppt1_thread;
 
-/* What `clock_kind` says where stamps of `option time tsc` are ticks. */
+/* The value of `clock_kind` if stamps of `option time tsc` are ticks. */
 #define PPT1_CLOCK_TICKS 1
 
-/* The CPU's counter, as it is and without a fence: the only place that reads it. For tests,
- * -DPPT_TICKS=f puts f() in its place. */
+/* Reads the CPU's counter without a fence; nothing else reads it. For tests, -DPPT_TICKS=f uses f()
+ * instead. */
 static inline uint64_t ppt1_ticks(void) {
 #ifdef PPT_TICKS
     return PPT_TICKS();
@@ -133,7 +133,8 @@ static inline uint64_t ppt1_f64(double value) {
     return bits;
 }
 
-/* Integers by way of the unsigned type of their width: no sign may reach what shares their word. */
+/* Converts integers by the unsigned type of their width, so that no sign reaches other values in the
+ * word. */
 static inline uint64_t ppt1_i8(int8_t value) { return PPT1_TO(uint8_t, value); }
 static inline uint64_t ppt1_i16(int16_t value) { return PPT1_TO(uint16_t, value); }
 static inline uint64_t ppt1_i32(int32_t value) { return PPT1_TO(uint32_t, value); }
@@ -163,8 +164,8 @@ extern "C"
 #endif
     void ppt1_allow_attach(void);
 
-/* Lets every process of this user attach, and debug, where Yama (kernel.yama.ptrace_scope = 1) lets
- * ancestors alone; until the process ends. Elsewhere it changes nothing. */
+/* Allows every process of this user to attach, and to debug, until this process ends, even if Yama
+ * (kernel.yama.ptrace_scope = 1) allows only ancestors. Without Yama it changes nothing. */
 static inline void ppt_allow_attach(void) {
     ppt1_allow_attach();
 }

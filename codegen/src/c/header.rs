@@ -140,12 +140,12 @@ pub(crate) fn is_on(model: &Model<'_>) -> String {
 /// `on`, `now` and `prepare`.
 fn switch(model: &Model<'_>, out: &mut Text) {
     let name = model.buffer();
-    out.line("/* Whether somebody is attached: one load. */");
+    out.line("/* Whether somebody is attached; costs one load. */");
     out.open(&format!("static inline int ppt_{name}_on(void) {{"));
     out.line(&format!("return {};", is_on(model)));
     out.close("}");
     out.blank();
-    out.line("/* Lets an idle thread pay for what the first frame costs. */");
+    out.line("/* Does the slow work of a thread's first frame in advance. */");
     out.open(&format!("static inline void ppt_{name}_prepare(void) {{"));
     out.line(&format!("if (ppt_{name}_on())"));
     out.line(&format!("    {}();", model.symbol("prepare")));
@@ -217,7 +217,7 @@ pub(crate) fn commit(model: &Model<'_>, frame: &Frame<'_>, ty: &str, enums: Enum
 
 /// The macro form's write.
 fn write_frame(model: &Model<'_>, frame: &Frame<'_>, out: &mut Text) {
-    out.line("/* The macro form: writes the frame that belongs to the thread. */");
+    out.line("/* The macro form: writes the thread's frame. */");
     out.open(&format!("static inline void ppt_write_{}_frame(void) {{", frame.name));
     out.line(&format!("if (ppt_{}_on())", model.buffer()));
     out.line(&format!(
@@ -251,7 +251,7 @@ fn setters(model: &Model<'_>, frame: &Frame<'_>, out: &mut Text) {
 /// The macro form: `WRITE_<FRAME>_<FIELD>(v)`, and `…_TIMESTAMP()` for times.
 fn field_macros(model: &Model<'_>, frame: &Frame<'_>, out: &mut Text) {
     let symbol = model.symbol(&format!("frame_{}", frame.name));
-    out.line("/* The macro form: stores into the thread's frame, on or off; only clocks look. */");
+    out.line("/* The macro form: sets fields of the thread's frame, on or off; only stamps check the gate. */");
     for field in &frame.fields {
         let (name, of) = (field.name, field_macro(frame.name, field.name));
         if field.length().is_some() {

@@ -55,7 +55,7 @@ pub(crate) fn emit(model: &Model<'_>, header: &str, macro_form: bool) -> String 
     out.line(&format!("#define PPT1_LOG2_SLOTS {}", schema.slots.ilog2()));
     out.line(&format!("#define PPT1_FRAMES {}", schema.frames.len()));
     out.blank();
-    out.line("/* What the frames look like, for whoever reads them. */");
+    out.line("/* The schema, which describes the frames to readers. */");
     out.lines([
         "#pragma GCC diagnostic push",
         "#pragma GCC diagnostic ignored \"-Woverlength-strings\"",

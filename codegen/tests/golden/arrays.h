@@ -82,12 +82,12 @@ struct timespec ppt1_arrays_4bd7d6c8_clock(int clock);
 uint64_t ppt1_arrays_4bd7d6c8_stamp(void);
 extern PPT1_THREAD pptframe_arrays_t ppt1_arrays_4bd7d6c8_frame_arrays;
 
-/* Whether somebody is attached: one load. */
+/* Whether somebody is attached; costs one load. */
 static inline int ppt_arrays_on(void) {
     return __builtin_expect(__atomic_load_n(&ppt1_arrays_4bd7d6c8_control.gate, __ATOMIC_RELAXED) != 0, 0) != 0;
 }
 
-/* Lets an idle thread pay for what the first frame costs. */
+/* Does the slow work of a thread's first frame in advance. */
 static inline void ppt_arrays_prepare(void) {
     if (ppt_arrays_on())
         ppt1_arrays_4bd7d6c8_prepare();
@@ -127,7 +127,7 @@ static inline __attribute__((always_inline)) void ppt1_arrays_4bd7d6c8_commit_ar
     }
 }
 
-/* The macro form: writes the frame that belongs to the thread. */
+/* The macro form: writes the thread's frame. */
 static inline void ppt_write_arrays_frame(void) {
     if (ppt_arrays_on())
         ppt1_arrays_4bd7d6c8_commit_arrays(&ppt1_arrays_4bd7d6c8_frame_arrays);
@@ -201,7 +201,7 @@ static inline void ppt1_arrays_4bd7d6c8_set_arrays_payload(const uint8_t *from) 
     memcpy(ppt1_arrays_4bd7d6c8_frame_arrays.payload, from, sizeof ppt1_arrays_4bd7d6c8_frame_arrays.payload);
 }
 
-/* The macro form: stores into the thread's frame, on or off; only clocks look. */
+/* The macro form: sets fields of the thread's frame, on or off; only stamps check the gate. */
 #define WRITE_ARRAYS_I1(v) ppt1_arrays_4bd7d6c8_set_arrays_i1(v)
 #define WRITE_ARRAYS_I2(v) ppt1_arrays_4bd7d6c8_set_arrays_i2(v)
 #define WRITE_ARRAYS_I4(v) ppt1_arrays_4bd7d6c8_set_arrays_i4(v)

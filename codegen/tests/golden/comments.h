@@ -49,12 +49,12 @@ struct timespec ppt1_comments_97d48053_clock(int clock);
 uint64_t ppt1_comments_97d48053_stamp(void);
 extern PPT1_THREAD pptframe_comments_t ppt1_comments_97d48053_frame_comments;
 
-/* Whether somebody is attached: one load. */
+/* Whether somebody is attached; costs one load. */
 static inline int ppt_comments_on(void) {
     return __builtin_expect(__atomic_load_n(&ppt1_comments_97d48053_control.gate, __ATOMIC_RELAXED) != 0, 0) != 0;
 }
 
-/* Lets an idle thread pay for what the first frame costs. */
+/* Does the slow work of a thread's first frame in advance. */
 static inline void ppt_comments_prepare(void) {
     if (ppt_comments_on())
         ppt1_comments_97d48053_prepare();
@@ -70,13 +70,13 @@ static inline __attribute__((always_inline)) void ppt1_comments_97d48053_commit_
     }
 }
 
-/* The macro form: writes the frame that belongs to the thread. */
+/* The macro form: writes the thread's frame. */
 static inline void ppt_write_comments_frame(void) {
     if (ppt_comments_on())
         ppt1_comments_97d48053_commit_comments(&ppt1_comments_97d48053_frame_comments);
 }
 
-/* The macro form: stores into the thread's frame, on or off; only clocks look. */
+/* The macro form: sets fields of the thread's frame, on or off; only stamps check the gate. */
 #define WRITE_COMMENTS_RATE(v) ((void)(ppt1_comments_97d48053_frame_comments.rate = (v)))
 #define WRITE_COMMENTS_WHO(v) ((void)(ppt1_comments_97d48053_frame_comments.who = (v)))
 

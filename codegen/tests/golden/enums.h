@@ -101,12 +101,12 @@ struct timespec ppt1_enums_b546f465_clock(int clock);
 uint64_t ppt1_enums_b546f465_stamp(void);
 extern PPT1_THREAD pptframe_enums_t ppt1_enums_b546f465_frame_enums;
 
-/* Whether somebody is attached: one load. */
+/* Whether somebody is attached; costs one load. */
 static inline int ppt_enums_on(void) {
     return __builtin_expect(__atomic_load_n(&ppt1_enums_b546f465_control.gate, __ATOMIC_RELAXED) != 0, 0) != 0;
 }
 
-/* Lets an idle thread pay for what the first frame costs. */
+/* Does the slow work of a thread's first frame in advance. */
 static inline void ppt_enums_prepare(void) {
     if (ppt_enums_on())
         ppt1_enums_b546f465_prepare();
@@ -126,7 +126,7 @@ static inline __attribute__((always_inline)) void ppt1_enums_b546f465_commit_enu
     }
 }
 
-/* The macro form: writes the frame that belongs to the thread. */
+/* The macro form: writes the thread's frame. */
 static inline void ppt_write_enums_frame(void) {
     if (ppt_enums_on())
         ppt1_enums_b546f465_commit_enums(&ppt1_enums_b546f465_frame_enums);
@@ -136,7 +136,7 @@ static inline void ppt1_enums_b546f465_set_enums_path(const int32_t *from) {
     memcpy(ppt1_enums_b546f465_frame_enums.path, from, sizeof ppt1_enums_b546f465_frame_enums.path);
 }
 
-/* The macro form: stores into the thread's frame, on or off; only clocks look. */
+/* The macro form: sets fields of the thread's frame, on or off; only stamps check the gate. */
 #define WRITE_ENUMS_TINY(v) ((void)(ppt1_enums_b546f465_frame_enums.tiny = (v)))
 #define WRITE_ENUMS_SHORT_(v) ((void)(ppt1_enums_b546f465_frame_enums.short_ = (v)))
 #define WRITE_ENUMS_PLAIN(v) ((void)(ppt1_enums_b546f465_frame_enums.plain = (v)))

@@ -33,12 +33,12 @@ pub(crate) mod enums {
     fn ppt_end(write: ppt::Write<48>) {
         write.end();
     }
-    /// Whether somebody is attached: one load.
+    /// Whether somebody is attached; costs one load.
     #[inline(always)]
     pub fn on() -> bool {
         PPT_CONTROL.on()
     }
-    /// Lets an idle thread pay for what its first frame costs.
+    /// Does the slow work of a thread's first frame in advance.
     #[inline(always)]
     pub fn prepare() {
         ppt::prepare(&PPT_CONTROL, &PPT_BUFFER, &PPT_THREAD);
@@ -47,7 +47,7 @@ pub(crate) mod enums {
     #[repr(transparent)]
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub struct Tiny(
-        /// The number, which need not have a name.
+        /// The number, which may have no name.
         pub i8,
     );
     impl Tiny {
@@ -60,7 +60,7 @@ pub(crate) mod enums {
     #[repr(transparent)]
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub struct Short(
-        /// The number, which need not have a name.
+        /// The number, which may have no name.
         pub i16,
     );
     impl Short {
@@ -73,7 +73,7 @@ pub(crate) mod enums {
     #[repr(transparent)]
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub struct Plain(
-        /// The number, which need not have a name.
+        /// The number, which may have no name.
         pub i32,
     );
     impl Plain {
@@ -86,7 +86,7 @@ pub(crate) mod enums {
     #[repr(transparent)]
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub struct Long(
-        /// The number, which need not have a name.
+        /// The number, which may have no name.
         pub i64,
     );
     impl Long {
@@ -101,7 +101,7 @@ pub(crate) mod enums {
     #[repr(transparent)]
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub struct Byte(
-        /// The number, which need not have a name.
+        /// The number, which may have no name.
         pub u8,
     );
     impl Byte {
@@ -114,7 +114,7 @@ pub(crate) mod enums {
     #[repr(transparent)]
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub struct Word(
-        /// The number, which need not have a name.
+        /// The number, which may have no name.
         pub u16,
     );
     impl Word {
@@ -127,7 +127,7 @@ pub(crate) mod enums {
     #[repr(transparent)]
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub struct Wide(
-        /// The number, which need not have a name.
+        /// The number, which may have no name.
         pub u32,
     );
     impl Wide {
@@ -140,7 +140,7 @@ pub(crate) mod enums {
     #[repr(transparent)]
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub struct Huge(
-        /// The number, which need not have a name.
+        /// The number, which may have no name.
         pub u64,
     );
     impl Huge {
@@ -215,8 +215,8 @@ pub(crate) mod enums {
         }
     }
     impl Enums {
-        /// Runs `fill` only while somebody is attached, and writes the frame. What is not set
-        /// is 0.
+        /// Runs `fill` only while somebody is attached, and writes the frame. Fields that are
+        /// not set are 0.
         #[inline(always)]
         pub fn write(fill: impl ::core::ops::FnOnce(&mut Self)) {
             if on() {

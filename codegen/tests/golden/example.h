@@ -52,12 +52,12 @@ struct timespec ppt1_example_03c27b2a_clock(int clock);
 uint64_t ppt1_example_03c27b2a_stamp(void);
 extern PPT1_THREAD pptframe_example_t ppt1_example_03c27b2a_frame_example;
 
-/* Whether somebody is attached: one load. */
+/* Whether somebody is attached; costs one load. */
 static inline int ppt_example_on(void) {
     return __builtin_expect(__atomic_load_n(&ppt1_example_03c27b2a_control.gate, __ATOMIC_RELAXED) != 0, 0) != 0;
 }
 
-/* Lets an idle thread pay for what the first frame costs. */
+/* Does the slow work of a thread's first frame in advance. */
 static inline void ppt_example_prepare(void) {
     if (ppt_example_on())
         ppt1_example_03c27b2a_prepare();
@@ -88,13 +88,13 @@ static inline __attribute__((always_inline)) void ppt1_example_03c27b2a_commit_e
     }
 }
 
-/* The macro form: writes the frame that belongs to the thread. */
+/* The macro form: writes the thread's frame. */
 static inline void ppt_write_example_frame(void) {
     if (ppt_example_on())
         ppt1_example_03c27b2a_commit_example(&ppt1_example_03c27b2a_frame_example);
 }
 
-/* The macro form: stores into the thread's frame, on or off; only clocks look. */
+/* The macro form: sets fields of the thread's frame, on or off; only stamps check the gate. */
 #define WRITE_EXAMPLE_KIND(v) ((void)(ppt1_example_03c27b2a_frame_example.kind = (v)))
 #define WRITE_EXAMPLE_WHO(v) ((void)(ppt1_example_03c27b2a_frame_example.who = (v)))
 #define WRITE_EXAMPLE_SLEEP(v) ((void)(ppt1_example_03c27b2a_frame_example.sleep = (v)))

@@ -124,12 +124,12 @@ extern PPT1_THREAD pptframe_tight_t ppt1_hole_6c4ddc6d_frame_tight;
 extern PPT1_THREAD pptframe_wide_t ppt1_hole_6c4ddc6d_frame_wide;
 extern PPT1_THREAD pptframe_sign_t ppt1_hole_6c4ddc6d_frame_sign;
 
-/* Whether somebody is attached: one load. */
+/* Whether somebody is attached; costs one load. */
 static inline int ppt_hole_on(void) {
     return __builtin_expect(__atomic_load_n(&ppt1_hole_6c4ddc6d_control.gate, __ATOMIC_RELAXED) != 0, 0) != 0;
 }
 
-/* Lets an idle thread pay for what the first frame costs. */
+/* Does the slow work of a thread's first frame in advance. */
 static inline void ppt_hole_prepare(void) {
     if (ppt_hole_on())
         ppt1_hole_6c4ddc6d_prepare();
@@ -146,7 +146,7 @@ static inline __attribute__((always_inline)) void ppt1_hole_6c4ddc6d_commit_fits
     }
 }
 
-/* The macro form: writes the frame that belongs to the thread. */
+/* The macro form: writes the thread's frame. */
 static inline void ppt_write_fits_frame(void) {
     if (ppt_hole_on())
         ppt1_hole_6c4ddc6d_commit_fits(&ppt1_hole_6c4ddc6d_frame_fits);
@@ -164,7 +164,7 @@ static inline __attribute__((always_inline)) void ppt1_hole_6c4ddc6d_commit_text
     }
 }
 
-/* The macro form: writes the frame that belongs to the thread. */
+/* The macro form: writes the thread's frame. */
 static inline void ppt_write_text_frame(void) {
     if (ppt_hole_on())
         ppt1_hole_6c4ddc6d_commit_text(&ppt1_hole_6c4ddc6d_frame_text);
@@ -186,7 +186,7 @@ static inline __attribute__((always_inline)) void ppt1_hole_6c4ddc6d_commit_tigh
     }
 }
 
-/* The macro form: writes the frame that belongs to the thread. */
+/* The macro form: writes the thread's frame. */
 static inline void ppt_write_tight_frame(void) {
     if (ppt_hole_on())
         ppt1_hole_6c4ddc6d_commit_tight(&ppt1_hole_6c4ddc6d_frame_tight);
@@ -207,7 +207,7 @@ static inline __attribute__((always_inline)) void ppt1_hole_6c4ddc6d_commit_wide
     }
 }
 
-/* The macro form: writes the frame that belongs to the thread. */
+/* The macro form: writes the thread's frame. */
 static inline void ppt_write_wide_frame(void) {
     if (ppt_hole_on())
         ppt1_hole_6c4ddc6d_commit_wide(&ppt1_hole_6c4ddc6d_frame_wide);
@@ -224,32 +224,32 @@ static inline __attribute__((always_inline)) void ppt1_hole_6c4ddc6d_commit_sign
     }
 }
 
-/* The macro form: writes the frame that belongs to the thread. */
+/* The macro form: writes the thread's frame. */
 static inline void ppt_write_sign_frame(void) {
     if (ppt_hole_on())
         ppt1_hole_6c4ddc6d_commit_sign(&ppt1_hole_6c4ddc6d_frame_sign);
 }
 
-/* The macro form: stores into the thread's frame, on or off; only clocks look. */
+/* The macro form: sets fields of the thread's frame, on or off; only stamps check the gate. */
 #define WRITE_FITS_A(v) ((void)(ppt1_hole_6c4ddc6d_frame_fits.a = (v)))
 #define WRITE_FITS_B(v) ((void)(ppt1_hole_6c4ddc6d_frame_fits.b = (v)))
 #define WRITE_FITS_C(v) ((void)(ppt1_hole_6c4ddc6d_frame_fits.c = (v)))
 
-/* The macro form: stores into the thread's frame, on or off; only clocks look. */
+/* The macro form: sets fields of the thread's frame, on or off; only stamps check the gate. */
 #define WRITE_TEXT_A(v) ((void)(ppt1_hole_6c4ddc6d_frame_text.a = (v)))
 #define WRITE_TEXT_NAME(v) ppt1_hole_6c4ddc6d_set_text_name(v)
 
-/* The macro form: stores into the thread's frame, on or off; only clocks look. */
+/* The macro form: sets fields of the thread's frame, on or off; only stamps check the gate. */
 #define WRITE_TIGHT_A(v) ((void)(ppt1_hole_6c4ddc6d_frame_tight.a = (v)))
 #define WRITE_TIGHT_B(v) ((void)(ppt1_hole_6c4ddc6d_frame_tight.b = (v)))
 #define WRITE_TIGHT_C(v) ((void)(ppt1_hole_6c4ddc6d_frame_tight.c = (v)))
 #define WRITE_TIGHT_D(v) ppt1_hole_6c4ddc6d_set_tight_d(v)
 #define WRITE_TIGHT_E(v) ((void)(ppt1_hole_6c4ddc6d_frame_tight.e = (v)))
 
-/* The macro form: stores into the thread's frame, on or off; only clocks look. */
+/* The macro form: sets fields of the thread's frame, on or off; only stamps check the gate. */
 #define WRITE_WIDE_A(v) ((void)(ppt1_hole_6c4ddc6d_frame_wide.a = (v)))
 
-/* The macro form: stores into the thread's frame, on or off; only clocks look. */
+/* The macro form: sets fields of the thread's frame, on or off; only stamps check the gate. */
 #define WRITE_SIGN_A(v) ((void)(ppt1_hole_6c4ddc6d_frame_sign.a = (v)))
 #define WRITE_SIGN_B(v) ((void)(ppt1_hole_6c4ddc6d_frame_sign.b = (v)))
 #define WRITE_SIGN_C(v) ((void)(ppt1_hole_6c4ddc6d_frame_sign.c = (v)))

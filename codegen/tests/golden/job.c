@@ -35,7 +35,7 @@
 #define PPT1_LOG2_SLOTS 14
 #define PPT1_FRAMES 2
 
-/* What the frames look like, for whoever reads them. */
+/* The schema, which describes the frames to readers. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Woverlength-strings"
 static const char ppt1_schema[] =

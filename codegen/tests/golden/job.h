@@ -86,12 +86,12 @@ uint64_t ppt1_job_cd705f47_stamp(void);
 extern PPT1_THREAD pptframe_job_t ppt1_job_cd705f47_frame_job;
 extern PPT1_THREAD pptframe_login_t ppt1_job_cd705f47_frame_login;
 
-/* Whether somebody is attached: one load. */
+/* Whether somebody is attached; costs one load. */
 static inline int ppt_job_on(void) {
     return __builtin_expect(__atomic_load_n(&ppt1_job_cd705f47_control.gate, __ATOMIC_RELAXED) != 0, 0) != 0;
 }
 
-/* Lets an idle thread pay for what the first frame costs. */
+/* Does the slow work of a thread's first frame in advance. */
 static inline void ppt_job_prepare(void) {
     if (ppt_job_on())
         ppt1_job_cd705f47_prepare();
@@ -122,7 +122,7 @@ static inline __attribute__((always_inline)) void ppt1_job_cd705f47_commit_job(c
     }
 }
 
-/* The macro form: writes the frame that belongs to the thread. */
+/* The macro form: writes the thread's frame. */
 static inline void ppt_write_job_frame(void) {
     if (ppt_job_on())
         ppt1_job_cd705f47_commit_job(&ppt1_job_cd705f47_frame_job);
@@ -147,13 +147,13 @@ static inline __attribute__((always_inline)) void ppt1_job_cd705f47_commit_login
     }
 }
 
-/* The macro form: writes the frame that belongs to the thread. */
+/* The macro form: writes the thread's frame. */
 static inline void ppt_write_login_frame(void) {
     if (ppt_job_on())
         ppt1_job_cd705f47_commit_login(&ppt1_job_cd705f47_frame_login);
 }
 
-/* The macro form: stores into the thread's frame, on or off; only clocks look. */
+/* The macro form: sets fields of the thread's frame, on or off; only stamps check the gate. */
 #define WRITE_JOB_KIND(v) ((void)(ppt1_job_cd705f47_frame_job.kind = (v)))
 #define WRITE_JOB_WHO(v) ((void)(ppt1_job_cd705f47_frame_job.who = (v)))
 #define WRITE_JOB_HANDLE_START(v) ((void)(ppt1_job_cd705f47_frame_job.handle_start = (v)))
@@ -164,7 +164,7 @@ static inline void ppt_write_login_frame(void) {
 #define WRITE_JOB_POS(v) ppt1_job_cd705f47_set_job_pos(v)
 #define WRITE_JOB_NAME(v) ppt1_job_cd705f47_set_job_name(v)
 
-/* The macro form: stores into the thread's frame, on or off; only clocks look. */
+/* The macro form: sets fields of the thread's frame, on or off; only stamps check the gate. */
 #define WRITE_LOGIN_WHO(v) ((void)(ppt1_job_cd705f47_frame_login.who = (v)))
 #define WRITE_LOGIN_IN_(v) ((void)(ppt1_job_cd705f47_frame_login.in_ = (v)))
 #define WRITE_LOGIN_WHEN(v) ((void)(ppt1_job_cd705f47_frame_login.when = (v)))

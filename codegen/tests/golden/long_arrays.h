@@ -85,12 +85,12 @@ extern PPT1_THREAD pptframe_text_t ppt1_long_arrays_d91a61ef_frame_text;
 extern PPT1_THREAD pptframe_numbers_t ppt1_long_arrays_d91a61ef_frame_numbers;
 extern PPT1_THREAD pptframe_full_t ppt1_long_arrays_d91a61ef_frame_full;
 
-/* Whether somebody is attached: one load. */
+/* Whether somebody is attached; costs one load. */
 static inline int ppt_long_arrays_on(void) {
     return __builtin_expect(__atomic_load_n(&ppt1_long_arrays_d91a61ef_control.gate, __ATOMIC_RELAXED) != 0, 0) != 0;
 }
 
-/* Lets an idle thread pay for what the first frame costs. */
+/* Does the slow work of a thread's first frame in advance. */
 static inline void ppt_long_arrays_prepare(void) {
     if (ppt_long_arrays_on())
         ppt1_long_arrays_d91a61ef_prepare();
@@ -109,7 +109,7 @@ static inline void ppt1_long_arrays_d91a61ef_commit_text(const pptframe_text_t *
     }
 }
 
-/* The macro form: writes the frame that belongs to the thread. */
+/* The macro form: writes the thread's frame. */
 static inline void ppt_write_text_frame(void) {
     if (ppt_long_arrays_on())
         ppt1_long_arrays_d91a61ef_commit_text(&ppt1_long_arrays_d91a61ef_frame_text);
@@ -144,7 +144,7 @@ static inline void ppt1_long_arrays_d91a61ef_commit_numbers(const pptframe_numbe
     }
 }
 
-/* The macro form: writes the frame that belongs to the thread. */
+/* The macro form: writes the thread's frame. */
 static inline void ppt_write_numbers_frame(void) {
     if (ppt_long_arrays_on())
         ppt1_long_arrays_d91a61ef_commit_numbers(&ppt1_long_arrays_d91a61ef_frame_numbers);
@@ -178,7 +178,7 @@ static inline void ppt1_long_arrays_d91a61ef_commit_full(const pptframe_full_t *
     }
 }
 
-/* The macro form: writes the frame that belongs to the thread. */
+/* The macro form: writes the thread's frame. */
 static inline void ppt_write_full_frame(void) {
     if (ppt_long_arrays_on())
         ppt1_long_arrays_d91a61ef_commit_full(&ppt1_long_arrays_d91a61ef_frame_full);
@@ -188,18 +188,18 @@ static inline void ppt1_long_arrays_d91a61ef_set_full_payload(const uint8_t *fro
     memcpy(ppt1_long_arrays_d91a61ef_frame_full.payload, from, sizeof ppt1_long_arrays_d91a61ef_frame_full.payload);
 }
 
-/* The macro form: stores into the thread's frame, on or off; only clocks look. */
+/* The macro form: sets fields of the thread's frame, on or off; only stamps check the gate. */
 #define WRITE_TEXT_TEXT(v) ppt1_long_arrays_d91a61ef_set_text_text(v)
 #define WRITE_TEXT_COUNT(v) ((void)(ppt1_long_arrays_d91a61ef_frame_text.count = (v)))
 
-/* The macro form: stores into the thread's frame, on or off; only clocks look. */
+/* The macro form: sets fields of the thread's frame, on or off; only stamps check the gate. */
 #define WRITE_NUMBERS_HEAD(v) ((void)(ppt1_long_arrays_d91a61ef_frame_numbers.head = (v)))
 #define WRITE_NUMBERS_SAMPLES(v) ppt1_long_arrays_d91a61ef_set_numbers_samples(v)
 #define WRITE_NUMBERS_MORE(v) ppt1_long_arrays_d91a61ef_set_numbers_more(v)
 #define WRITE_NUMBERS_LAST(v) ppt1_long_arrays_d91a61ef_set_numbers_last(v)
 #define WRITE_NUMBERS_FLAGS(v) ppt1_long_arrays_d91a61ef_set_numbers_flags(v)
 
-/* The macro form: stores into the thread's frame, on or off; only clocks look. */
+/* The macro form: sets fields of the thread's frame, on or off; only stamps check the gate. */
 #define WRITE_FULL_PAYLOAD(v) ppt1_long_arrays_d91a61ef_set_full_payload(v)
 
 #else /* nothing is compiled in; arguments are not evaluated */

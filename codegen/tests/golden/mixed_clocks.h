@@ -51,12 +51,12 @@ struct timespec ppt1_mixed_clocks_52442517_clock(int clock);
 uint64_t ppt1_mixed_clocks_52442517_stamp(void);
 extern PPT1_THREAD pptframe_mixed_clocks_t ppt1_mixed_clocks_52442517_frame_mixed_clocks;
 
-/* Whether somebody is attached: one load. */
+/* Whether somebody is attached; costs one load. */
 static inline int ppt_mixed_clocks_on(void) {
     return __builtin_expect(__atomic_load_n(&ppt1_mixed_clocks_52442517_control.gate, __ATOMIC_RELAXED) != 0, 0) != 0;
 }
 
-/* Lets an idle thread pay for what the first frame costs. */
+/* Does the slow work of a thread's first frame in advance. */
 static inline void ppt_mixed_clocks_prepare(void) {
     if (ppt_mixed_clocks_on())
         ppt1_mixed_clocks_52442517_prepare();
@@ -96,13 +96,13 @@ static inline __attribute__((always_inline)) void ppt1_mixed_clocks_52442517_com
     }
 }
 
-/* The macro form: writes the frame that belongs to the thread. */
+/* The macro form: writes the thread's frame. */
 static inline void ppt_write_mixed_clocks_frame(void) {
     if (ppt_mixed_clocks_on())
         ppt1_mixed_clocks_52442517_commit_mixed_clocks(&ppt1_mixed_clocks_52442517_frame_mixed_clocks);
 }
 
-/* The macro form: stores into the thread's frame, on or off; only clocks look. */
+/* The macro form: sets fields of the thread's frame, on or off; only stamps check the gate. */
 #define WRITE_MIXED_CLOCKS_START(v) ((void)(ppt1_mixed_clocks_52442517_frame_mixed_clocks.start = (v)))
 #define WRITE_MIXED_CLOCKS_START_TIMESTAMP() ((void)(ppt1_mixed_clocks_52442517_frame_mixed_clocks.start = ppt_mixed_clocks_now()))
 #define WRITE_MIXED_CLOCKS_END(v) ((void)(ppt1_mixed_clocks_52442517_frame_mixed_clocks.end = (v)))

@@ -45,12 +45,12 @@ struct timespec ppt1_no_time_e17acb2f_clock(int clock);
 uint64_t ppt1_no_time_e17acb2f_stamp(void);
 extern PPT1_THREAD pptframe_no_time_t ppt1_no_time_e17acb2f_frame_no_time;
 
-/* Whether somebody is attached: one load. */
+/* Whether somebody is attached; costs one load. */
 static inline int ppt_no_time_on(void) {
     return __builtin_expect(__atomic_load_n(&ppt1_no_time_e17acb2f_control.gate, __ATOMIC_RELAXED) != 0, 0) != 0;
 }
 
-/* Lets an idle thread pay for what the first frame costs. */
+/* Does the slow work of a thread's first frame in advance. */
 static inline void ppt_no_time_prepare(void) {
     if (ppt_no_time_on())
         ppt1_no_time_e17acb2f_prepare();
@@ -66,13 +66,13 @@ static inline __attribute__((always_inline)) void ppt1_no_time_e17acb2f_commit_n
     }
 }
 
-/* The macro form: writes the frame that belongs to the thread. */
+/* The macro form: writes the thread's frame. */
 static inline void ppt_write_no_time_frame(void) {
     if (ppt_no_time_on())
         ppt1_no_time_e17acb2f_commit_no_time(&ppt1_no_time_e17acb2f_frame_no_time);
 }
 
-/* The macro form: stores into the thread's frame, on or off; only clocks look. */
+/* The macro form: sets fields of the thread's frame, on or off; only stamps check the gate. */
 #define WRITE_NO_TIME_A(v) ((void)(ppt1_no_time_e17acb2f_frame_no_time.a = (v)))
 
 #else /* nothing is compiled in; arguments are not evaluated */

@@ -54,12 +54,12 @@ struct timespec ppt1_ns_cc663e9e_clock(int clock);
 uint64_t ppt1_ns_cc663e9e_stamp(void);
 extern PPT1_THREAD pptframe_ns_t ppt1_ns_cc663e9e_frame_ns;
 
-/* Whether somebody is attached: one load. */
+/* Whether somebody is attached; costs one load. */
 static inline int ppt_ns_on(void) {
     return __builtin_expect(__atomic_load_n(&ppt1_ns_cc663e9e_control.gate, __ATOMIC_RELAXED) != 0, 0) != 0;
 }
 
-/* Lets an idle thread pay for what the first frame costs. */
+/* Does the slow work of a thread's first frame in advance. */
 static inline void ppt_ns_prepare(void) {
     if (ppt_ns_on())
         ppt1_ns_cc663e9e_prepare();
@@ -121,7 +121,7 @@ static inline __attribute__((always_inline)) void ppt1_ns_cc663e9e_commit_ns(con
     }
 }
 
-/* The macro form: writes the frame that belongs to the thread. */
+/* The macro form: writes the thread's frame. */
 static inline void ppt_write_ns_frame(void) {
     if (ppt_ns_on())
         ppt1_ns_cc663e9e_commit_ns(&ppt1_ns_cc663e9e_frame_ns);
@@ -131,7 +131,7 @@ static inline void ppt1_ns_cc663e9e_set_ns_both(const int64_t *from) {
     memcpy(ppt1_ns_cc663e9e_frame_ns.both, from, sizeof ppt1_ns_cc663e9e_frame_ns.both);
 }
 
-/* The macro form: stores into the thread's frame, on or off; only clocks look. */
+/* The macro form: sets fields of the thread's frame, on or off; only stamps check the gate. */
 #define WRITE_NS_MONO(v) ((void)(ppt1_ns_cc663e9e_frame_ns.mono = (v)))
 #define WRITE_NS_MONO_TIMESTAMP() ((void)(ppt1_ns_cc663e9e_frame_ns.mono = ppt_ns_now()))
 #define WRITE_NS_REAL(v) ((void)(ppt1_ns_cc663e9e_frame_ns.real = (v)))

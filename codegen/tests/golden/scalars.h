@@ -89,12 +89,12 @@ struct timespec ppt1_scalars_7266654c_clock(int clock);
 uint64_t ppt1_scalars_7266654c_stamp(void);
 extern PPT1_THREAD pptframe_scalars_t ppt1_scalars_7266654c_frame_scalars;
 
-/* Whether somebody is attached: one load. */
+/* Whether somebody is attached; costs one load. */
 static inline int ppt_scalars_on(void) {
     return __builtin_expect(__atomic_load_n(&ppt1_scalars_7266654c_control.gate, __ATOMIC_RELAXED) != 0, 0) != 0;
 }
 
-/* Lets an idle thread pay for what the first frame costs. */
+/* Does the slow work of a thread's first frame in advance. */
 static inline void ppt_scalars_prepare(void) {
     if (ppt_scalars_on())
         ppt1_scalars_7266654c_prepare();
@@ -136,7 +136,7 @@ static inline __attribute__((always_inline)) void ppt1_scalars_7266654c_commit_s
     }
 }
 
-/* The macro form: writes the frame that belongs to the thread. */
+/* The macro form: writes the thread's frame. */
 static inline void ppt_write_scalars_frame(void) {
     if (ppt_scalars_on())
         ppt1_scalars_7266654c_commit_scalars(&ppt1_scalars_7266654c_frame_scalars);
@@ -150,7 +150,7 @@ static inline void ppt1_scalars_7266654c_set_scalars_byte(const uint8_t *from) {
     memcpy(ppt1_scalars_7266654c_frame_scalars.byte, from, sizeof ppt1_scalars_7266654c_frame_scalars.byte);
 }
 
-/* The macro form: stores into the thread's frame, on or off; only clocks look. */
+/* The macro form: sets fields of the thread's frame, on or off; only stamps check the gate. */
 #define WRITE_SCALARS_I1(v) ((void)(ppt1_scalars_7266654c_frame_scalars.i1 = (v)))
 #define WRITE_SCALARS_I2(v) ((void)(ppt1_scalars_7266654c_frame_scalars.i2 = (v)))
 #define WRITE_SCALARS_I4(v) ((void)(ppt1_scalars_7266654c_frame_scalars.i4 = (v)))

@@ -52,12 +52,12 @@ struct timespec ppt1_timespec_26afd39a_clock(int clock);
 uint64_t ppt1_timespec_26afd39a_stamp(void);
 extern PPT1_THREAD pptframe_timespec__t ppt1_timespec_26afd39a_frame_timespec_;
 
-/* Whether somebody is attached: one load. */
+/* Whether somebody is attached; costs one load. */
 static inline int ppt_timespec_on(void) {
     return __builtin_expect(__atomic_load_n(&ppt1_timespec_26afd39a_control.gate, __ATOMIC_RELAXED) != 0, 0) != 0;
 }
 
-/* Lets an idle thread pay for what the first frame costs. */
+/* Does the slow work of a thread's first frame in advance. */
 static inline void ppt_timespec_prepare(void) {
     if (ppt_timespec_on())
         ppt1_timespec_26afd39a_prepare();
@@ -122,13 +122,13 @@ static inline __attribute__((always_inline)) void ppt1_timespec_26afd39a_commit_
     }
 }
 
-/* The macro form: writes the frame that belongs to the thread. */
+/* The macro form: writes the thread's frame. */
 static inline void ppt_write_timespec__frame(void) {
     if (ppt_timespec_on())
         ppt1_timespec_26afd39a_commit_timespec_(&ppt1_timespec_26afd39a_frame_timespec_);
 }
 
-/* The macro form: stores into the thread's frame, on or off; only clocks look. */
+/* The macro form: sets fields of the thread's frame, on or off; only stamps check the gate. */
 #define WRITE_TIMESPEC__BOOT(v) ((void)(ppt1_timespec_26afd39a_frame_timespec_.boot = (v)))
 #define WRITE_TIMESPEC__BOOT_TIMESTAMP() ((void)(ppt1_timespec_26afd39a_frame_timespec_.boot = ppt_timespec_now_boottime()))
 #define WRITE_TIMESPEC__REAL(v) ((void)(ppt1_timespec_26afd39a_frame_timespec_.real = (v)))

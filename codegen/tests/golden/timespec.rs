@@ -33,12 +33,12 @@ pub(crate) mod timespec {
     fn ppt_end(write: ppt::Write<88>) {
         write.end();
     }
-    /// Whether somebody is attached: one load.
+    /// Whether somebody is attached; costs one load.
     #[inline(always)]
     pub fn on() -> bool {
         PPT_CONTROL.on()
     }
-    /// Lets an idle thread pay for what its first frame costs.
+    /// Does the slow work of a thread's first frame in advance.
     #[inline(always)]
     pub fn prepare() {
         ppt::prepare(&PPT_CONTROL, &PPT_BUFFER, &PPT_THREAD);
@@ -108,8 +108,8 @@ pub(crate) mod timespec {
         }
     }
     impl Timespec {
-        /// Runs `fill` only while somebody is attached, and writes the frame. What is not set
-        /// is 0.
+        /// Runs `fill` only while somebody is attached, and writes the frame. Fields that are
+        /// not set are 0.
         #[inline(always)]
         pub fn write(fill: impl ::core::ops::FnOnce(&mut Self)) {
             if on() {

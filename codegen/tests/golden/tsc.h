@@ -73,12 +73,12 @@ uint64_t ppt1_tsc_605c127b_stamp(void);
 extern PPT1_THREAD pptframe_tsc_t ppt1_tsc_605c127b_frame_tsc;
 extern PPT1_THREAD pptframe_mark_t ppt1_tsc_605c127b_frame_mark;
 
-/* Whether somebody is attached: one load. */
+/* Whether somebody is attached; costs one load. */
 static inline int ppt_tsc_on(void) {
     return __builtin_expect(__atomic_load_n(&ppt1_tsc_605c127b_control.gate, __ATOMIC_RELAXED) != 0, 0) != 0;
 }
 
-/* Lets an idle thread pay for what the first frame costs. */
+/* Does the slow work of a thread's first frame in advance. */
 static inline void ppt_tsc_prepare(void) {
     if (ppt_tsc_on())
         ppt1_tsc_605c127b_prepare();
@@ -127,7 +127,7 @@ static inline __attribute__((always_inline)) void ppt1_tsc_605c127b_commit_tsc(c
     }
 }
 
-/* The macro form: writes the frame that belongs to the thread. */
+/* The macro form: writes the thread's frame. */
 static inline void ppt_write_tsc_frame(void) {
     if (ppt_tsc_on())
         ppt1_tsc_605c127b_commit_tsc(&ppt1_tsc_605c127b_frame_tsc);
@@ -148,13 +148,13 @@ static inline __attribute__((always_inline)) void ppt1_tsc_605c127b_commit_mark(
     }
 }
 
-/* The macro form: writes the frame that belongs to the thread. */
+/* The macro form: writes the thread's frame. */
 static inline void ppt_write_mark_frame(void) {
     if (ppt_tsc_on())
         ppt1_tsc_605c127b_commit_mark(&ppt1_tsc_605c127b_frame_mark);
 }
 
-/* The macro form: stores into the thread's frame, on or off; only clocks look. */
+/* The macro form: sets fields of the thread's frame, on or off; only stamps check the gate. */
 #define WRITE_TSC_WORK_START(v) ((void)(ppt1_tsc_605c127b_frame_tsc.work_start = (v)))
 #define WRITE_TSC_WORK_START_TIMESTAMP() ((void)(ppt1_tsc_605c127b_frame_tsc.work_start = ppt_tsc_now()))
 #define WRITE_TSC_WORK_END(v) ((void)(ppt1_tsc_605c127b_frame_tsc.work_end = (v)))
@@ -168,7 +168,7 @@ static inline void ppt_write_mark_frame(void) {
 #define WRITE_TSC_MONO_TIMESTAMP() ((void)(ppt1_tsc_605c127b_frame_tsc.mono = ppt_tsc_now_monotonic()))
 #define WRITE_TSC_WHO(v) ((void)(ppt1_tsc_605c127b_frame_tsc.who = (v)))
 
-/* The macro form: stores into the thread's frame, on or off; only clocks look. */
+/* The macro form: sets fields of the thread's frame, on or off; only stamps check the gate. */
 #define WRITE_MARK_WHEN(v) ((void)(ppt1_tsc_605c127b_frame_mark.when = (v)))
 #define WRITE_MARK_WHEN_TIMESTAMP() ((void)(ppt1_tsc_605c127b_frame_mark.when = ppt_tsc_now()))
 

@@ -35,10 +35,10 @@ namespace tsc {
 
 #if PPT1_ENABLED
 
-/* Whether somebody is attached: one load. */
+/* Whether somebody is attached; costs one load. */
 static inline bool on() { return __builtin_expect(__atomic_load_n(&ppt1_tsc_605c127b_control.gate, __ATOMIC_RELAXED) != 0, 0) != 0; }
 
-/* Lets an idle thread pay for what the first frame costs. */
+/* Does the slow work of a thread's first frame in advance. */
 static inline void prepare() {
     if (on())
         ppt1_tsc_605c127b_prepare();
@@ -195,9 +195,9 @@ class tsc::scope {
     }
     scope(const scope &) = delete;
     scope &operator=(const scope &) = delete;
-    /* The frame; what is stored while nobody is attached is of no effect. */
+    /* The frame. Values that are stored while nobody is attached have no effect. */
     tsc *operator->() { return &ppt_f_; }
-    /* No frame after all. */
+    /* Cancels the frame. */
     void abandon() { ppt_on_ = false; }
 
   private:

@@ -33,12 +33,12 @@ pub(crate) mod tsc {
     fn ppt_end(write: ppt::Write<72>) {
         write.end();
     }
-    /// Whether somebody is attached: one load.
+    /// Whether somebody is attached; costs one load.
     #[inline(always)]
     pub fn on() -> bool {
         PPT_CONTROL.on()
     }
-    /// Lets an idle thread pay for what its first frame costs.
+    /// Does the slow work of a thread's first frame in advance.
     #[inline(always)]
     pub fn prepare() {
         ppt::prepare(&PPT_CONTROL, &PPT_BUFFER, &PPT_THREAD);
@@ -110,8 +110,8 @@ pub(crate) mod tsc {
         }
     }
     impl Tsc {
-        /// Runs `fill` only while somebody is attached, and writes the frame. What is not set
-        /// is 0.
+        /// Runs `fill` only while somebody is attached, and writes the frame. Fields that are
+        /// not set are 0.
         #[inline(always)]
         pub fn write(fill: impl ::core::ops::FnOnce(&mut Self)) {
             if on() {
@@ -227,8 +227,8 @@ pub(crate) mod tsc {
         }
     }
     impl Mark {
-        /// Runs `fill` only while somebody is attached, and writes the frame. What is not set
-        /// is 0.
+        /// Runs `fill` only while somebody is attached, and writes the frame. Fields that are
+        /// not set are 0.
         #[inline(always)]
         pub fn write(fill: impl ::core::ops::FnOnce(&mut Self)) {
             if on() {
