@@ -7,7 +7,8 @@ use crate::fixtures::explained::explained;
 use crate::fixtures::flood;
 use crate::fixtures::steady::is_root;
 use crate::fixtures::support::{
-    Account, Attach, Bench, Target, available, fetched, ppt, record, segments_mapped, segments_of,
+    Account, Attach, Bench, Target, available, copy_program, fetched, ppt, record, segments_mapped,
+    segments_of,
 };
 
 fn start(bench: &Bench) -> Target {
@@ -107,7 +108,7 @@ fn a_filter_that_comes_after_the_first_frame_stands_in_nobodys_way() {
 /// A filter that answers with an error, as a container's runtime installs it before it starts what
 /// runs in it.
 fn contained(bench: &Bench, name: &str, command: &[&str]) -> Command {
-    std::fs::copy(bench.path("failing_main"), bench.path(name)).unwrap();
+    copy_program(bench.path("failing_main"), bench.path(name));
     let mut unshare = bench.command("unshare");
     unshare.args(["--pid", "--fork", "./failing_main", "0"]).args(command);
     unshare

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use crate::fixtures::support::{Account, Attach, Bench, Target, ppt, root};
+use crate::fixtures::support::{Account, Attach, Bench, Target, copy_program, ppt, root};
 
 fn frozen(name: &str) -> PathBuf {
     root().join("tests/frozen").join(name)
@@ -18,7 +18,7 @@ fn program_of_abi_1(kind: &str) {
         return;
     }
     let bench = Bench::new();
-    fs::copy(frozen("abi1-x86_64"), bench.path("abi1")).unwrap();
+    copy_program(frozen("abi1-x86_64"), bench.path("abi1"));
     let mut target = bench.start("abi1", &[]);
     let mut rows = 0;
     // The second session adopts what the first one made.
@@ -101,7 +101,7 @@ fn holds(now: &Value, then: &Value, at: &str) {
 /// A target whose monotonic clock is another than ours.
 fn in_a_time_namespace(clock: &str) {
     let bench = Bench::new();
-    fs::copy(frozen("abi1-x86_64"), bench.path("abi1")).unwrap();
+    copy_program(frozen("abi1-x86_64"), bench.path("abi1"));
     let enter = ["--time", "--monotonic", "100000", "--boottime", "100000", "--fork"];
     let possible = bench.command("unshare").args(enter).arg("true").output();
     if !cfg!(target_arch = "x86_64") || !possible.is_ok_and(|it| it.status.success()) {

@@ -6,8 +6,8 @@ use std::os::unix::fs::MetadataExt;
 
 use crate::fixtures::flood::{self, count, frames, gaps};
 use crate::fixtures::support::{
-    Account, Attach, Kind, Target, available, child_of, fetched, of_both_kinds, ppt, record,
-    segments_mapped, segments_of, stopped, wait_until,
+    Account, Attach, Kind, Target, available, child_of, copy_program, fetched, of_both_kinds, ppt,
+    record, segments_mapped, segments_of, stopped, wait_until,
 };
 
 fn is_root() -> bool {
@@ -76,7 +76,7 @@ fn another_user_since_it_was_attached() {
 fn under_the_same_filter_the_agents_own_calls_are_the_proof() {
     let bench = flood::build_with("failing_main.c");
     let name = format!("same-{}", std::process::id());
-    fs::copy(bench.path("failing_main"), bench.path(&name)).unwrap();
+    copy_program(bench.path("failing_main"), bench.path(&name));
     let script =
         format!("\"$0\" attach --wait-for {name} -v 2> said & echo agent $!; exec ./{name} 1000");
     let mut command = bench.command(bench.path("failing_main"));

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::fixtures::support::{Bench, Ran, Target, available, root, text};
+use crate::fixtures::support::{Bench, Ran, Target, available, copy_program, root, text};
 
 /// An installation of this build below the test's folder.
 struct Installed {
@@ -21,7 +21,7 @@ impl Installed {
         fs::create_dir_all(prefix.join("bin")).unwrap();
         for binary in [env!("CARGO_BIN_EXE_ppt"), env!("CARGO_BIN_EXE_pptc")] {
             let name = PathBuf::from(binary);
-            fs::copy(binary, prefix.join("bin").join(name.file_name().unwrap())).unwrap();
+            copy_program(binary, prefix.join("bin").join(name.file_name().unwrap()));
         }
         let binaries = PathBuf::from(env!("CARGO_BIN_EXE_ppt"));
         let binaries = binaries.parent().unwrap();

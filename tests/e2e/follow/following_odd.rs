@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use crate::fixtures::flood;
 use crate::fixtures::steady::{self, is_root};
 use crate::fixtures::support::{
-    Account, Attach, Bench, Lines, Target, available, ppt, record, root, segments_mapped,
-    segments_of, wait_until,
+    Account, Attach, Bench, Lines, Target, available, copy_program, ppt, record, root,
+    segments_mapped, segments_of, wait_until,
 };
 use crate::follow::family::{Child, Family};
 use crate::follow::following::{attached, follow, run, whole};
@@ -293,7 +293,7 @@ fn of_a_program_of_an_earlier_version() {
         return;
     }
     let bench = Bench::new();
-    fs::copy(root().join("tests/frozen/abi1-forks-x86_64"), bench.path("forks")).unwrap();
+    copy_program(root().join("tests/frozen/abi1-forks-x86_64"), bench.path("forks"));
     let mut family = Family::of(bench.start("forks", &[]));
     let attach = follow(&bench, family.target.pid(), &["--slots", "4096"]);
     // Before its first frame, a child has a copy of the open gate.

@@ -342,7 +342,7 @@ fn nobodys_bench() -> Option<Bench> {
     }
     let bench = Bench::new();
     build(&bench, "gcc", PROGRAM);
-    fs::copy(support::ppt(), bench.path("ppt")).unwrap();
+    support::copy_program(support::ppt(), bench.path("ppt"));
     std::os::unix::fs::chown(bench.path(""), Some(NOBODY), Some(NOBODY)).unwrap();
     Some(bench)
 }

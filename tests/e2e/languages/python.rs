@@ -164,6 +164,9 @@ fn names_that_python_keeps_are_refused() {
         let said = text(&output.stderr);
         assert_eq!(output.status.code(), Some(1), "{said}");
         let expected = format!("the {what} has a name that Python output needs for itself\n");
-        assert!(said.contains(&expected) && said.contains("^ used by the generated code"), "{said}");
+        assert!(
+            said.contains(&expected) && said.contains("^ used by the generated code"),
+            "{said}"
+        );
     }
 }
