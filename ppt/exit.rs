@@ -1,4 +1,4 @@
-//! Exit codes: the same for both binaries.
+//! Exit codes of ppt and pptc. (`analysis/cli/src/failure.rs` has those of ppt-analysis.)
 
 use std::process::ExitCode;
 

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! Target::open ─→ buffers ─→ Session::attach ─→ advance … ─→ gate_off ─→ (last drain) ─→ close
-//!   /proc, pidfd    ELF, scan    segment, poke      mailbox     gate := 0                give back
+//!   /proc, pidfd    ELF, scan    segment, hold      mailbox     gate := 0                give back
 //! ```
 //!
 //! The agent trusts nothing that it reads from the target: it copies data first and checks the
@@ -27,11 +27,11 @@ mod elf;
 mod error;
 mod escape;
 mod fork;
+mod hold;
 mod kin;
 mod lately;
 mod memory;
 mod plan;
-mod poke;
 mod random;
 mod scan;
 mod search;

@@ -1,4 +1,5 @@
-//! The causes of missing frames: one closed list, which every output shares.
+//! The causes of missing frames: one closed list, which every output shares. `docs/architecture.md`
+//! says where each is decided.
 
 use std::ops::{AddAssign, Sub};
 

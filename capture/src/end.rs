@@ -1,4 +1,4 @@
-//! How a capture ended, and the listener's own account of it.
+//! The end chunk of a capture: why it ended, and the listener's own account of it.
 
 use crate::bytes::{get, put, put_u16, put_u32, put_u64, u16_at, u32_at, u64_at};
 use crate::cause::{Dropped, Lost};

@@ -1,4 +1,4 @@
-//! Finds the chunks of a capture, whatever lies between them.
+//! Finds the chunks of a capture, whatever lies between them, and where a cut-off capture ends.
 
 use std::io;
 

@@ -9,9 +9,9 @@
 mod line;
 mod reading;
 mod stamps;
-mod table;
+mod ticks;
 
 pub use line::STAMP_IS_MONOTONIC;
 pub use reading::{ClockId, ClockReading};
 pub use stamps::{Stamps, TimeNamespace};
-pub use table::{ClockTable, REALTIME_STEP_NS, TickStep};
+pub use ticks::{ClockTable, REALTIME_STEP_NS, TickStep};

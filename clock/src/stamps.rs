@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use crate::line::{Line, STAMP_IS_MONOTONIC};
-use crate::table::ClockTable;
+use crate::ticks::ClockTable;
 
 /// Offsets of the clocks of a time namespace: the process's clocks minus the listener's, in ns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use crate::buffer::Buffer;
 use crate::claim::{self, Holder};
 use crate::control::{self, CLAIM_AT};
 use crate::error::{AgentError, Result};
-use crate::poke::held;
+use crate::hold::held;
 use crate::target::Target;
 
 /// The state of a buffer.
