@@ -8,8 +8,8 @@
 //!   which the next output in that folder removes.
 //! * An output is locked until it is closed, so a second writer is refused.
 //! * Another program may truncate or remove a file while it is written. A [`Guarded`] writer
-//!   notices that before it leaves a hole. [`Output::check`] reports at the end whether the name
-//!   still leads to the file.
+//!   notices that before it leaves a hole. [`Output::whereabouts`] reports at the end whether the
+//!   name still leads to the file.
 //! * [`Series`] names files that follow each other.
 //!
 //! ```no_run
