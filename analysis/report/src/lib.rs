@@ -3,7 +3,7 @@
 //! [`Facts::gather`] asks an [`Engine`](ppt_query::Engine); [`page`] makes one file of the answers: no
 //! network, no foreign script. Charts are SVG, drawn here once for readers with and without script and
 //! for paper; a script adds what moves: the timeline and what hovers. What comes from a target is text
-//! everywhere, and stays so ([`html`]).
+//! everywhere, and stays so (`html.rs`).
 //!
 //! The size of a page does not follow from the size of captures: times are cut into so many slices and
 //! buckets, and single frames are on the page for small captures, and else around what took longest.
