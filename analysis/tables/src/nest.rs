@@ -16,7 +16,17 @@ use arrow_schema::SchemaRef;
 use crate::error::TableError;
 use crate::set::{CaptureSet, OwnerKeys};
 use crate::table::Runner;
-use crate::tables::Nested;
+
+/// What comes of nesting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Nested {
+    Depth,
+    ParentBuffer,
+    ParentSegment,
+    ParentRing,
+    ParentSeqno,
+    SelfTime,
+}
 
 /// What parents are named by: the owners of rings.
 #[derive(Debug)]

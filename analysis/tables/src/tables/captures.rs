@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ppt_capture::Dropped;
 
-use super::Named;
+use super::named::Named;
 use crate::error::{SetError, TableError};
 use crate::set::CaptureSet;
 use crate::small::{Cell, Kind, Small, schema};

@@ -11,7 +11,7 @@ use ppt_capture::columns::{Reader, Time};
 use ppt_capture::frame_dsl::schema::{Clock, Edge, Frame};
 use ppt_capture::frame_dsl::{Column, ColumnType, Measure, Style, columns};
 
-use super::Named;
+use super::named::Named;
 use crate::bounds::{Bounded, Bounds};
 use crate::builder::{Builder, Dictionary, From, Keys, data_type};
 use crate::error::{Conflict, SetError, TableError};

@@ -7,7 +7,7 @@ use arrow_array::StringArray;
 use arrow_schema::{Field, Schema, SchemaRef};
 use ppt_capture::columns::{Time, frame_id};
 
-use super::Named;
+use super::named::Named;
 use crate::bounds::{Bounded, Bounds, Word};
 use crate::builder::{Builder, Dictionary, words};
 use crate::error::{SetError, TableError};

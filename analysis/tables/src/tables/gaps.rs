@@ -10,7 +10,7 @@ use std::sync::Arc;
 use ppt_capture::columns::Time;
 use ppt_capture::{Gap, Stamps};
 
-use super::Named;
+use super::named::Named;
 use crate::catalog::{Catalog, ChunkAt, GapAt};
 use crate::error::{SetError, TableError};
 use crate::set::CaptureSet;

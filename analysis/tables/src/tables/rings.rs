@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::Named;
+use super::named::Named;
 use crate::error::{SetError, TableError};
 use crate::set::CaptureSet;
 use crate::small::{Cell, Kind, Small, schema};

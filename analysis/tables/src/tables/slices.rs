@@ -9,11 +9,11 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use ppt_capture::columns::Time;
 use ppt_capture::frame_dsl::schema::{Clock, Edge, Frame};
 
-use super::Named;
+use super::named::Named;
 use crate::bounds::{Bounded, Bounds, Number, Word};
 use crate::builder::{Builder, Dictionary, timestamp, words};
 use crate::error::{SetError, TableError};
-use crate::nest::{Nest, Parents};
+use crate::nest::{Nest, Nested, Parents};
 use crate::of_chunks::{ChunkScan, OfChunks, Ts, Wanted, kind_bit};
 use crate::rows::Rows;
 use crate::set::CaptureSet;
@@ -37,17 +37,6 @@ enum Column {
     Thread,
     /// Number of the owner of the ring in the set; not shown.
     Owner,
-}
-
-/// What comes of nesting.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Nested {
-    Depth,
-    ParentBuffer,
-    ParentSegment,
-    ParentRing,
-    ParentSeqno,
-    SelfTime,
 }
 
 const SHOWN: [(&str, Column); 17] = [

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::Named;
+use super::named::Named;
 use crate::catalog::Catalog;
 use crate::error::{SetError, TableError};
 use crate::set::CaptureSet;
