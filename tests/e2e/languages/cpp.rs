@@ -126,8 +126,8 @@ fn names_that_the_output_needs_are_refused() {
     assert_eq!(
         crate::fixtures::support::text(&output.stderr),
         "error[taken-name]: the field `scope` has a name that C++ output needs for itself\n \
-         --> a.frame:1:15\n  |\n1 | frame f { int scope; }\n  |               ^^^^^ taken by what \
-         is generated\n  |\n  = help: choose another name, such as `scope_`\npptc: 1 error\n"
+         --> a.frame:1:15\n  |\n1 | frame f { int scope; }\n  |               ^^^^^ used by the \
+         generated code\n  |\n  = help: choose another name, such as `scope_`\npptc: 1 error\n"
     );
     let output = pptc().args(["--emit", "c", "a.frame"]).output().unwrap();
     assert!(output.status.success(), "C has no such need");
