@@ -6,6 +6,7 @@
 //! drain, end of the capture, memory and claims given back.
 
 mod clock;
+mod detached;
 mod feed;
 mod follow;
 mod grow;
@@ -23,13 +24,14 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use nix::sys::timerfd::TimerFd;
-use ppt_agent::{Buffer, Origin, SegmentKind, Session};
+use ppt_agent::{Attached, Buffer, BufferEnd, Origin, SegmentKind, Session, Target};
 use ppt_listener::{Dropped, EndReason, Listener};
 
 use crate::args;
 use crate::code::Code;
 use crate::failure::Failure;
 use crate::report::{self, StatusLine};
+use detached::Detached;
 pub(crate) use follow::{Follow, Guest, is_gone};
 pub(crate) use options::{Kind, allowed, attach_options, check_size};
 pub(crate) use outputs::Outputs;
@@ -47,8 +49,10 @@ pub(crate) struct Live<'a> {
     follow: Option<Follow>,
     /// Processes that live, but are of the capture no more; their memory is given back at the end.
     finished: Vec<Session>,
-    /// Processes that have ended, whose memory others may hold: given back once it is drained.
+    /// Processes that are of the capture no more, and whose memory and claims are given back once
+    /// it is drained: some were detached; others have ended, and others may hold their memory.
     draining: Vec<Session>,
+    detached: Detached,
     /// What each feed refused, as last seen.
     dropped: Vec<Dropped>,
     /// The name of each feed.
@@ -58,8 +62,14 @@ pub(crate) struct Live<'a> {
     status: StatusLine,
     waiting_told: bool,
     started: Instant,
+    /// How many processes were ever captured.
+    processes: usize,
+    /// Whether one that is of the capture no more lived on.
+    outlived: bool,
     /// How the last member came to go.
     last: Option<CaptureEnd>,
+    /// What was said last of a member that went.
+    said: String,
     ok: bool,
 }
 
@@ -70,6 +80,8 @@ struct Member {
     origin: Option<Origin>,
     /// The feed of its first buffer.
     feed: usize,
+    /// Buffers that were detached, the others not: given back once they are drained.
+    closing: Vec<usize>,
 }
 
 impl Member {
@@ -143,6 +155,7 @@ impl<'a> Live<'a> {
             follow,
             finished: Vec::new(),
             draining: Vec::new(),
+            detached: Detached::default(),
             dropped: Vec::new(),
             names: Vec::new(),
             ticks,
@@ -150,7 +163,10 @@ impl<'a> Live<'a> {
             // What a command has to say is its own.
             waiting_told: kind == Kind::Command,
             started: Instant::now(),
+            processes: 0,
+            outlived: false,
             last: None,
+            said: String::new(),
             ok: true,
         };
         sessions.drain(..).for_each(|session| live.enter(session));
@@ -189,13 +205,16 @@ impl<'a> Live<'a> {
         let feed = self.dropped.len();
         self.dropped.resize(feed + count, Dropped::default());
         self.names.extend(session.attached().iter().map(|it| it.buffer.name.clone()));
-        self.members.push(Member { session, origin, feed });
+        self.processes += usize::from(!self.has(session.target().pid()));
+        self.members.push(Member { session, origin, feed, closing: Vec::new() });
         self.look_again(FIRST_LOOK);
     }
 
-    /// Whether a buffer that was just found in process `pid` is captured already.
-    pub(crate) fn holds(&self, pid: i32, buffer: &Buffer) -> bool {
+    /// Whether a buffer that was just found in a process is captured already, or was detached.
+    pub(crate) fn holds(&self, target: &Target, buffer: &Buffer) -> bool {
+        let pid = target.pid();
         self.members.iter().any(|it| it.session.target().pid() == pid && it.session.holds(buffer))
+            || self.detached.has(target, buffer, self.has(pid))
     }
 
     /// Whether process `pid` is captured.
@@ -220,7 +239,7 @@ impl<'a> Live<'a> {
         for index in (0..ready.members.len()).rev().filter(|&index| ready.members[index]) {
             let pid = self.members[index].session.target().pid();
             let end = CaptureEnd::new(EndReason::Exited, format!("process {pid} ended"));
-            self.leave(index, end, true);
+            self.leave(index, end, Some(BufferEnd::Exited));
         }
         if ready.deadline {
             return Some(CaptureEnd::new(EndReason::Duration, ""));
@@ -270,47 +289,68 @@ impl<'a> Live<'a> {
             self.last = Some(last);
             return None;
         }
-        Some(match self.kind {
-            Kind::One | Kind::Command => last,
-            Kind::Several | Kind::Family => CaptureEnd::new(last.reason, "every process has ended"),
+        Some(match (self.kind, self.outlived) {
+            (Kind::One, _) => last,
+            (_, false) => CaptureEnd::new(last.reason, "every process has ended"),
+            (_, true) if self.processes == 1 => last,
+            (_, true) => CaptureEnd::new(last.reason, "no process is captured any more"),
         })
     }
 
-    /// A member goes; its memory at once if its address space is `gone`.
-    fn leave(&mut self, index: usize, end: CaptureEnd, gone: bool) {
+    /// A member goes: its memory at once if its address space is gone, and if it was detached, as
+    /// soon as it is drained. `why` it is over for its buffers, if it is.
+    fn leave(&mut self, index: usize, end: CaptureEnd, why: Option<BufferEnd>) {
+        let gone = matches!(why, Some(BufferEnd::Exited | BufferEnd::Exec));
+        let detached = why.is_some_and(is_detached);
         let mut member = self.members.remove(index);
         self.close(&mut member);
         let news = match self.kind {
             Kind::One => false,
+            _ if detached => !self.options.quiet,
             Kind::Several => !end.message.is_empty() && !self.options.quiet,
             Kind::Family | Kind::Command => !end.message.is_empty() && self.options.verbose,
         };
         if news {
             self.status.clear();
             report::note(&end.message);
+            self.said.clone_from(&end.message);
         }
         self.last = Some(end);
-        if !gone {
+        self.outlived |= !gone;
+        if !gone && !detached {
             self.finished.push(member.session);
             return;
         }
         member.feeds().for_each(|feed| self.listener.retire(feed));
+        if detached {
+            self.draining.push(member.session);
+            return;
+        }
         // Children may have inherited the descriptor of what it made.
         if member.session.attached().iter().any(|it| it.kind == SegmentKind::Memfd) {
             self.draining.push(member.session);
         }
     }
 
-    /// Gives back the memory of processes that have ended, where nobody reads it any more.
+    /// Gives back what is of the capture no more, where nobody reads it any more.
     fn close_drained(&mut self) {
-        let is_drained = |session: &mut Session| {
-            let segments =
-                session.attached().iter().flat_map(|it| it.former().chain([&it.segment]));
-            segments.into_iter().all(|segment| Arc::strong_count(segment) == 1)
+        let is_drained = |it: &Attached| {
+            it.former().chain([&it.segment]).all(|segment| Arc::strong_count(segment) == 1)
         };
-        for session in self.draining.extract_if(.., is_drained) {
+        let are_drained = |session: &mut Session| session.attached().iter().all(is_drained);
+        for session in self.draining.extract_if(.., are_drained) {
             session.close();
         }
+        for Member { session, closing, .. } in &mut self.members {
+            for buffer in closing.extract_if(.., |&mut it| is_drained(&session.attached()[it])) {
+                session.close_buffer(buffer);
+            }
+        }
+    }
+
+    /// Whether something waits for [`Self::close_drained`].
+    fn is_draining(&self) -> bool {
+        !self.draining.is_empty() || self.members.iter().any(|it| !it.closing.is_empty())
     }
 
     /// Closes the gates of a member, takes its last counters, and says what went with it.
@@ -355,7 +395,7 @@ impl<'a> Live<'a> {
         let mut members = std::mem::take(&mut self.members);
         members.iter_mut().for_each(|member| self.close(member));
         self.status.clear();
-        if !end.message.is_empty() && !self.options.quiet {
+        if !end.message.is_empty() && end.message != self.said && !self.options.quiet {
             report::note(&end.message);
         }
         let summary = self.listener.finish(end.reason, end.message, self.dropped);
@@ -375,6 +415,10 @@ impl<'a> Live<'a> {
         news.iter().for_each(|(code, message)| report::error(*code, message));
         let ok = self.ok & news.is_empty() & tell::problems(&name, &self.names, &summary);
         self.follow.iter().for_each(Follow::tell_missed);
+        // Of one process, the end of the capture says so.
+        if self.kind == Kind::Command || self.processes > 1 {
+            self.detached.tell();
+        }
         if !self.options.quiet {
             tell::summary(&name, &summary, self.started.elapsed());
         }
@@ -387,6 +431,11 @@ impl<'a> Live<'a> {
         self.follow.iter().for_each(Follow::tell_missed);
         self.ok
     }
+}
+
+/// Whether somebody else ended a session, of which the process knows nothing.
+fn is_detached(end: BufferEnd) -> bool {
+    matches!(end, BufferEnd::SwitchedOff | BufferEnd::TakenOver)
 }
 
 /// Detaches before anything was captured.

@@ -171,18 +171,22 @@ impl Session {
     /// Releases memory and claims. Call it after the last drain. It ignores errors, because the end
     /// of the target frees the rest.
     pub fn close(self) {
-        let by = self.access();
-        for it in &self.attached {
-            match look(&by, it) {
-                Ok(_) | Err(BufferEnd::Unloaded) => {
-                    it.give_back();
-                    let _ = release(&by, it);
-                }
-                // Children of the target may have inherited the descriptor of what it made.
-                Err(BufferEnd::Exited | BufferEnd::Exec) => it.give_back(),
-                // Somebody else's by now: its memory is in use.
-                Err(BufferEnd::SwitchedOff | BufferEnd::TakenOver) => {}
+        (0..self.attached.len()).for_each(|index| self.close_buffer(index));
+    }
+
+    /// The same for buffer `index` alone, whose part of the session is over. Nothing happens where
+    /// it was closed before.
+    pub fn close_buffer(&self, index: usize) {
+        let (by, it) = (self.access(), &self.attached[index]);
+        match look(&by, it) {
+            Ok(_) | Err(BufferEnd::Unloaded) => {
+                it.give_back();
+                let _ = release(&by, it);
             }
+            // Children of the target may have inherited the descriptor of what it made.
+            Err(BufferEnd::Exited | BufferEnd::Exec) => it.give_back(),
+            // Somebody else's by now: its memory is in use.
+            Err(BufferEnd::SwitchedOff | BufferEnd::TakenOver) => {}
         }
     }
 }

@@ -89,8 +89,9 @@ impl Run<'_> {
             let message = how.message(command.name());
             let processes = self.live.as_mut().map_or(0, Live::processes);
             if processes == 0 {
-                let message = if is_news { message } else { "every process has ended".into() };
-                self.finish(Ok(CaptureEnd::new(EndReason::Exited, message)));
+                let live = self.live.as_mut().filter(|_| !is_news);
+                let end = live.and_then(Live::deserted);
+                self.finish(Ok(end.unwrap_or(CaptureEnd::new(EndReason::Exited, message))));
                 return Ok(how);
             }
             if is_news && !self.args.capture.quiet {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::Live;
-use super::timer::{LOOK, set};
+use super::timer::{FIRST_LOOK, LOOK, set};
 
 /// While a target is to make its segment: frames sit in it until it is fetched.
 const AWAITING: Duration = Duration::from_millis(10);
@@ -16,6 +16,8 @@ impl Live<'_> {
         let after = match self.members.iter().any(|it| it.session.awaits()) {
             true if self.started.elapsed() < LOOK => AWAITING_AT_FIRST,
             true => AWAITING,
+            // Others may wait for what is given back then.
+            false if self.is_draining() => longest.min(FIRST_LOOK),
             false => longest,
         };
         // It was set before, and so it can be set again.

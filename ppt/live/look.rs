@@ -3,7 +3,7 @@
 use ppt_agent::{BufferEnd, News};
 use ppt_listener::EndReason;
 
-use super::{CaptureEnd, Live, Member, feed, tell};
+use super::{CaptureEnd, Kind, Live, Member, feed, is_detached, tell};
 use crate::code::Code;
 use crate::{report, wording};
 
@@ -33,11 +33,11 @@ impl Live<'_> {
             // The summary says so.
             let truncated = self.listener.truncated(feed) && feeds.len() == 1;
             if !of_use || truncated {
-                return self.leave(index, CaptureEnd::new(EndReason::Failed, ""), false);
+                return self.leave(index, CaptureEnd::new(EndReason::Failed, ""), None);
             }
         }
-        if let Some((why, end)) = over(&self.members[index]) {
-            self.leave(index, end, matches!(why, BufferEnd::Exited | BufferEnd::Exec));
+        if let Some((why, end)) = over(&self.members[index], self.kind) {
+            self.leave(index, end, Some(why));
         }
     }
 
@@ -83,6 +83,11 @@ impl Live<'_> {
                     self.status.clear();
                     report::note(tell::ended(member.session.target(), it, end).1);
                 }
+                if is_detached(end) {
+                    self.detached.add(member.session.target(), &it.buffer);
+                    self.listener.retire(feed);
+                    self.members[index].closing.push(buffer);
+                }
             }
         }
         true
@@ -90,13 +95,18 @@ impl Live<'_> {
 }
 
 /// How a member has ended, of which every buffer has.
-fn over(member: &Member) -> Option<(BufferEnd, CaptureEnd)> {
+fn over(member: &Member, kind: Kind) -> Option<(BufferEnd, CaptureEnd)> {
     let buffers = member.session.attached();
     if buffers.iter().any(|it| it.end().is_none()) {
         return None;
     }
     let last = buffers.last()?;
     let end = last.end()?;
-    let (reason, message) = tell::ended(member.session.target(), last, end);
+    let target = member.session.target();
+    let (reason, mut message) = tell::ended(target, last, end);
+    if is_detached(end) && kind != Kind::One {
+        let (pid, comm) = (target.pid(), target.comm());
+        message = format!("process {pid} ({comm}) is no longer captured: {message}");
+    }
     Some((end, CaptureEnd::new(reason, message)))
 }

@@ -46,8 +46,8 @@ mod fixtures {
 
 /// Processes that ppt starts, and those that are forked.
 mod follow {
-    mod family;
-    mod following;
+    pub mod family;
+    pub mod following;
     mod following_odd;
     mod processes;
     pub mod run;
@@ -72,6 +72,7 @@ mod languages {
 mod session {
     mod account;
     mod clocks;
+    mod detached;
     mod endings;
     mod growing;
     mod killed;

@@ -176,7 +176,7 @@ impl Live<'_> {
         }
         let copies =
             target.copies_of(&known.buffers).map_err(|error| Failed::of(target.comm(), error))?;
-        let new = copies.into_iter().filter(|it| !self.holds(pid, it)).collect();
+        let new = copies.into_iter().filter(|it| !self.holds(&target, it)).collect();
         self.take_in(target, new, Hold::Free)
     }
 
@@ -228,7 +228,7 @@ impl Live<'_> {
             }
             return Ok(false);
         }
-        there.retain(|it| !self.holds(pid, it));
+        there.retain(|it| !self.holds(&target, it));
         let is_new = !there.is_empty();
         self.take_in(target, there, Hold::Held).map(|()| is_new)
     }

@@ -1,0 +1,69 @@
+//! Processes that were detached from outside: what somebody switched off stays off.
+
+use ppt_agent::{Buffer, Target};
+
+use crate::code::Code;
+use crate::report;
+
+/// Processes that are named.
+const NAMED: usize = 8;
+
+#[derive(Default)]
+pub(super) struct Detached(Vec<Process>);
+
+struct Process {
+    pid: i32,
+    start_time: u64,
+    comm: String,
+    /// Those that were switched off.
+    buffers: Vec<Buffer>,
+}
+
+impl Process {
+    fn is(&self, target: &Target) -> bool {
+        (self.pid, self.start_time) == (target.pid(), target.start_time())
+    }
+}
+
+impl Detached {
+    /// Somebody switched this buffer off, or took it over.
+    pub(super) fn add(&mut self, target: &Target, buffer: &Buffer) {
+        match self.0.iter_mut().find(|it| it.is(target)) {
+            Some(process) => process.buffers.push(buffer.clone()),
+            None => self.0.push(Process {
+                pid: target.pid(),
+                start_time: target.start_time(),
+                comm: target.comm().into(),
+                buffers: vec![buffer.clone()],
+            }),
+        }
+    }
+
+    /// Whether this buffer is to stay off. So is a process of which nothing `is_captured` any more,
+    /// whatever it loads or starts.
+    pub(super) fn has(&self, target: &Target, buffer: &Buffer, is_captured: bool) -> bool {
+        let process = self.0.iter().find(|it| it.is(target));
+        process.is_some_and(|process| {
+            !is_captured || process.buffers.iter().any(|it| it.is_copy_of(buffer))
+        })
+    }
+
+    /// Says at the end whose frames are missing.
+    pub(super) fn tell(&self) {
+        let named = self.0.iter().take(NAMED).map(|it| format!("{} ({})", it.pid, it.comm));
+        let named = named.collect::<Vec<_>>().join(", ");
+        let more = match self.0.len().saturating_sub(NAMED) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        if !self.0.is_empty() {
+            report::warning(
+                Code::NotCaptured,
+                format_args!(
+                    "detached during the capture: process {named}{more}; what was written after \
+                     that is not in the capture"
+                ),
+            );
+        }
+    }
+}
