@@ -27,6 +27,15 @@ pub(crate) struct Before {
 /// it before `main`, and takes that back in what it starts.
 static PIPE_IGNORED: AtomicBool = AtomicBool::new(false);
 
+/// Whether stdout was closed when we were started: the runtime opens /dev/null in its place, where
+/// whatever is written is lost without an error.
+static STDOUT_CLOSED: AtomicBool = AtomicBool::new(false);
+
+/// Whether nobody gave us a stdout.
+pub(crate) fn stdout_was_closed() -> bool {
+    STDOUT_CLOSED.load(Relaxed)
+}
+
 #[used]
 #[unsafe(link_section = ".init_array")]
 static BEFORE_MAIN: extern "C" fn() = {
@@ -38,6 +47,9 @@ static BEFORE_MAIN: extern "C" fn() = {
                 && action.sa_sigaction == libc::SIG_IGN
         };
         PIPE_IGNORED.store(ignored, Relaxed);
+        // SAFETY: no pointers; nothing is changed.
+        let closed = unsafe { libc::fcntl(libc::STDOUT_FILENO, libc::F_GETFD) } == -1;
+        STDOUT_CLOSED.store(closed, Relaxed);
     }
     look
 };

@@ -9,7 +9,7 @@ use crate::args;
 use crate::code::Code;
 use crate::exit::ExitStatus;
 use crate::failure::{Failure, Outcome};
-use crate::{privileges, report, stdout};
+use crate::{privileges, report, signals, stdout};
 
 pub(crate) fn run(args: &args::Dump) -> Outcome {
     let options = Options {
@@ -30,6 +30,12 @@ pub(crate) fn run(args: &args::Dump) -> Outcome {
         inputs: FileId::of_input(&args.capture).into_iter().collect(),
         invoker: privileges::invoker(),
     };
+    if args.output.as_os_str() == "-" && signals::stdout_was_closed() {
+        return Err(Failure::usage(
+            Code::StdoutTaken,
+            "stdout is closed; choose a file for the table with -o",
+        ));
+    }
     let mut output = Output::open(&args.output, &rules)?;
     privileges::only_read(output.needs_rights());
     let name = args.capture.display().to_string();

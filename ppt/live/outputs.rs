@@ -13,6 +13,7 @@ use crate::code::Code;
 use crate::failure::Failure;
 use crate::measure::Every;
 use crate::privileges::{self, WithRights};
+use crate::signals;
 
 /// What captures say that they were written by.
 const TOOL: &str = concat!("ppt ", env!("CARGO_PKG_VERSION"));
@@ -66,6 +67,12 @@ impl Outputs {
                 Code::StdoutTaken,
                 "--rotate makes several files, and stdout \
                                                           is only one",
+            ));
+        }
+        if args.to_stdout() && signals::stdout_was_closed() {
+            return Err(Failure::usage(
+                Code::StdoutTaken,
+                "stdout is closed; choose a file for the capture with -o",
             ));
         }
         let path = &args.output;
