@@ -413,14 +413,15 @@ impl<'a> Live<'a> {
         let astray = self.outputs.astray().filter(|_| summary.error.is_none());
         let news: Vec<_> = self.outputs.news().into_iter().chain(astray).collect();
         news.iter().for_each(|(code, message)| report::error(*code, message));
-        let ok = self.ok & news.is_empty() & tell::problems(&name, &self.names, &summary);
+        let kept = self.outputs.kept();
+        let ok = self.ok & news.is_empty() & tell::problems(&name, kept, &self.names, &summary);
         self.follow.iter().for_each(Follow::tell_missed);
         // Of one process, the end of the capture says so.
         if self.kind == Kind::Command || self.processes > 1 {
             self.detached.tell();
         }
         if !self.options.quiet {
-            tell::summary(&name, &summary, self.started.elapsed());
+            tell::summary(&name, kept, &summary, self.started.elapsed());
         }
         Finished { ok, still_running }
     }

@@ -47,11 +47,23 @@ struct Opened {
     rules: Rules,
     /// Set while much waits for the disk.
     behind: Arc<AtomicBool>,
+    /// Frames that were written are in no file of the capture any more.
+    lost: bool,
+    /// The capture goes on in another file than the one that it began in.
+    moved_on: bool,
     news: Vec<News>,
 }
 
 /// What became of a file, to be told.
 pub(super) type News = (Code, String);
+
+/// Which of the frames that were written there is a file of, under the name of the capture.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kept {
+    All,
+    Some,
+    None,
+}
 
 impl Outputs {
     /// Opens what the command line asks for.
@@ -91,6 +103,8 @@ impl Outputs {
             series,
             rules: Rules { force: false, ..rules },
             behind: Arc::default(),
+            lost: false,
+            moved_on: false,
             news: Vec::new(),
         };
         let files = Arc::new(Mutex::new(opened));
@@ -150,12 +164,22 @@ impl Outputs {
         std::mem::take(&mut locked(&self.files).news)
     }
 
+    /// What is left of the files.
+    pub(super) fn kept(&self) -> Kept {
+        let files = locked(&self.files);
+        match files.last_whereabouts() {
+            Whereabouts::Gone if self.every.is_none() => Kept::None,
+            Whereabouts::Gone => Kept::Some,
+            _ if files.lost || (files.moved_on && self.every.is_none()) => Kept::Some,
+            _ => Kept::All,
+        }
+    }
+
     /// Whether the last file is where it should be when all is written.
     pub(super) fn astray(&self) -> Option<News> {
         let files = locked(&self.files);
-        let output = locked(files.before.as_ref().unwrap_or(&files.current));
-        let name = output.name();
-        match output.whereabouts() {
+        let name = locked(files.last()).name();
+        match files.last_whereabouts() {
             Whereabouts::There => None,
             Whereabouts::Moved(Some(path)) => Some((
                 Code::OutputMoved,
@@ -186,6 +210,15 @@ impl Drop for Outputs {
 }
 
 impl Opened {
+    /// The last one that has begun.
+    fn last(&self) -> &Mutex<Output> {
+        self.before.as_ref().unwrap_or(&self.current)
+    }
+
+    fn last_whereabouts(&self) -> Whereabouts {
+        locked(self.last()).whereabouts()
+    }
+
     fn sink(&self) -> io::Result<Sink> {
         Guarded::new(&self.current, direct(&self.current, &self.behind))
     }
@@ -216,6 +249,10 @@ impl Opened {
     }
 
     fn tell(&mut self, displaced: Displaced, name: &str) {
+        match displaced {
+            Displaced::Emptied | Displaced::Removed => self.lost = true,
+            Displaced::Changed { .. } => self.moved_on = true,
+        }
         let next = locked(&self.current).name();
         let (code, message) = match displaced {
             Displaced::Emptied => (

@@ -5,27 +5,34 @@ use std::time::Duration;
 use ppt_listener::{Cause, Summary};
 
 use crate::code::Code;
+use crate::live::outputs::Kept;
 use crate::measure::{bytes, grouped};
 use crate::{report, stdout};
 
 /// Whether there were none; `buffers` are the names of the feeds.
-pub(in crate::live) fn problems(name: &str, buffers: &[String], summary: &Summary) -> bool {
+pub(in crate::live) fn problems(
+    name: &str,
+    kept: Kept,
+    buffers: &[String],
+    summary: &Summary,
+) -> bool {
     let mut ok = true;
+    let before = match kept {
+        Kept::All => "the frames captured before that are in the file",
+        Kept::Some => "not all of the frames captured before that are in a file",
+        Kept::None => "there is no file any more: the frames captured before that are lost",
+    };
     // Whoever reads a pipe may stop reading.
     let error = summary.error.as_ref().filter(|it| !stdout::is_closed(it));
     if let Some(error) = error {
-        report::error(
-            Code::CaptureFailed,
-            format_args!("{name}: {error}\n  the frames captured before that are in the file"),
-        );
+        report::error(Code::CaptureFailed, format_args!("{name}: {error}\n  {before}"));
         ok = false;
     }
     for (buffer, _) in buffers.iter().zip(&summary.feeds).filter(|(_, feed)| feed.truncated) {
         report::error(
             Code::SegmentTruncated,
             format_args!(
-                "{buffer}: its segment was truncated by somebody, and ppt gave it up\n  the frames \
-                 captured before that are in the file"
+                "{buffer}: its segment was truncated by somebody, and ppt gave it up\n  {before}"
             ),
         );
         ok = false;
@@ -44,7 +51,7 @@ pub(in crate::live) fn problems(name: &str, buffers: &[String], summary: &Summar
     ok
 }
 
-pub(in crate::live) fn summary(name: &str, summary: &Summary, time: Duration) {
+pub(in crate::live) fn summary(name: &str, kept: Kept, summary: &Summary, time: Duration) {
     let seconds = time.as_secs_f64();
     let rate = summary.captured() as f64 / seconds.max(0.001);
     let causes = |counts: [(Cause, u64); 3]| {
@@ -55,16 +62,21 @@ pub(in crate::live) fn summary(name: &str, summary: &Summary, time: Duration) {
             .collect();
         if named.is_empty() { String::new() } else { format!(" ({})", named.join(", ")) }
     };
+    // How many of them a file holds that began in the middle, nobody has counted.
+    let file = match kept {
+        Kept::All => format!("{name}: {}", bytes(summary.bytes)),
+        Kept::Some => format!("{name} does not hold all of them"),
+        Kept::None => format!("{name} is gone, and they with it"),
+    };
     let (lost, dropped) = (summary.lost(), summary.dropped());
     report::note(format_args!(
-        "captured {} frames in {seconds:.1} s ({}/s), lost {}{}, dropped {}{}; {name}: {}",
+        "captured {} frames in {seconds:.1} s ({}/s), lost {}{}, dropped {}{}; {file}",
         grouped(summary.captured()),
         grouped(rate as u64),
         grouped(lost.total()),
         causes(lost.by_cause()),
         grouped(dropped.total()),
         causes(dropped.by_cause()),
-        bytes(summary.bytes)
     ));
     let enough =
         summary.feeds.iter().filter(|it| it.lost.overrun > 0).filter_map(|it| it.enough_slots);

@@ -725,6 +725,10 @@ fn happens(
     crate::fixtures::explained::explained(&said);
     assert!(said.contains(&format!("ppt explain {}\n", accident.said)), "{name}: {said}");
     assert!(said.contains("ppt: captured 300 frames"), "{name}: {said}");
+    // What the summary says of the file is so.
+    let last = said.lines().rfind(|it| it.starts_with("ppt: captured ")).unwrap();
+    let whole = accident.said == "output-moved";
+    assert_eq!(last.ends_with(" does not hold all of them"), !whole, "{name}: {last}");
     for (file, bursts) in accident.files {
         let expected = match bursts {
             Before => before.clone(),
@@ -841,6 +845,57 @@ fn a_file_that_is_removed_where_no_other_can_be_made() {
                     is no other file: cannot write theirs/out.";
     assert!(said.contains(expected), "{said}");
     assert!(!crate::fixtures::steady::gate(&mut target));
+    target.finish();
+}
+
+/// A folder that is removed takes the capture with it: nothing is said to be in a file.
+#[test]
+fn a_folder_that_is_removed_while_a_capture_is_written_there() {
+    let bench = build(&[]);
+    let mut target = start(&bench);
+    fs::create_dir(bench.path("q")).unwrap();
+    let attach = bench.attach(&target, &["-o", "q/out.bin"]);
+    burst(&mut target, 10, &bench, "q/out.bin");
+    fs::remove_dir_all(bench.path("q")).unwrap();
+    target.say("burst 10");
+    target.written();
+    let said = attach.ended(1);
+    crate::fixtures::explained::explained(&said);
+    assert!(!said.contains("are in the file") && !said.contains("out.bin: 1"), "{said}");
+    assert!(said.contains("\n  there is no file any more: the frames captured"), "{said}");
+    assert!(said.contains("; q/out.bin is gone, and they with it"), "{said}");
+
+    // Where nothing is written after that, only the end finds out.
+    fs::create_dir(bench.path("q")).unwrap();
+    let attach = bench.attach(&target, &["-o", "q/out.bin", "-d", "2s"]);
+    fs::remove_dir_all(bench.path("q")).unwrap();
+    let said = attach.ended(1);
+    assert!(said.contains("; q/out.bin is gone, and they with it"), "{said}");
+    target.finish();
+}
+
+/// A shell's `>&-`: the runtime puts /dev/null there, which takes everything.
+#[test]
+fn a_closed_stdout_takes_no_capture_and_no_table() {
+    let bench = build(&[]);
+    let mut target = start(&bench);
+    whole(&bench, &mut target, "in.bin");
+    let pid = target.pid().to_string();
+    for (args, what) in
+        [(&["attach", &pid, "-d", "1s", "-o", "-"][..], "capture"), (&["dump", "in.bin"], "table")]
+    {
+        let mut command = bench.command("sh");
+        command.args(["-c", "exec \"$0\" \"$@\" >&-", ppt()]).args(args);
+        let output = command.output().unwrap();
+        let expected = format!("ppt: stdout is closed; choose a file for the {what} with -o\n");
+        assert_said(&text(&output.stderr), &expected);
+        assert_eq!(output.status.code(), Some(2), "{what}");
+        // What leads nowhere on purpose is none of that.
+        let null = OpenOptions::new().read(true).write(true).open("/dev/null").unwrap();
+        let mut command = bench.command(ppt());
+        command.args(args).stdout(null).stderr(Stdio::null());
+        assert_eq!(command.status().unwrap().code(), Some(0), "{what}");
+    }
     target.finish();
 }
 
