@@ -1,5 +1,6 @@
 //! Starts the threads, and puts the pieces together when they have ended.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -404,8 +405,13 @@ impl Listener {
             .iter()
             .map(|&dropped| FeedSummary { dropped, ..FeedSummary::default() })
             .collect();
+        // What their cursors said is no measure of rings.
+        let mut misled = BTreeSet::new();
         for entry in ledger.into_all() {
             let account = entry.account;
+            if entry.broken.is_some() {
+                misled.insert((account.feed, account.nonce));
+            }
             let feed = &mut feeds[account.feed];
             feed.captured += account.captured;
             feed.lost += account.lost;
@@ -417,10 +423,11 @@ impl Listener {
                 feed.rings.push(account);
             }
         }
-        for (feed, watched) in feeds.iter_mut().zip(&self.feeds) {
+        for (number, (feed, watched)) in feeds.iter_mut().zip(&self.feeds).enumerate() {
             feed.truncated = watched.truncated();
             feed.high_water = watched.high_water();
-            let enough = watched.segments.iter().filter_map(|segment| {
+            let sound = |it: &&WatchedSegment| !misled.contains(&(number, it.nonce));
+            let enough = watched.segments.iter().filter(sound).filter_map(|segment| {
                 let rings = feed.rings.iter().filter(|ring| ring.nonce == segment.nonce);
                 let overrun = rings.map(|ring| ring.lost.overrun).sum();
                 enough_slots(segment.peak(), segment.geometry.slots(), overrun)
