@@ -357,9 +357,14 @@ impl<'a> Live<'a> {
     fn close(&mut self, member: &mut Member) {
         member.session.gate_off();
         for (buffer, feed) in member.feeds().enumerate() {
-            // What is news now has no consequences any more.
-            member.session.advance(buffer);
+            // What else is news now has no consequences any more.
+            let news = member.session.advance(buffer);
             let it = &member.session.attached()[buffer];
+            if news.iter().any(|it| matches!(it, ppt_agent::News::Miscounts)) {
+                self.ok = false;
+                self.status.clear();
+                report::error(Code::CountersDamaged, tell::miscounts(&it.buffer.name));
+            }
             let refused = feed::dropped(it.dropped);
             self.dropped[feed] = refused;
             self.listener.dropped(feed, refused);

@@ -66,6 +66,11 @@ impl Live<'_> {
                 self.status.clear();
                 report::warning(Code::RingsStay, tell::went_back(it, errno));
             }
+            News::Miscounts => {
+                self.ok = false;
+                self.status.clear();
+                report::error(Code::CountersDamaged, tell::miscounts(&it.buffer.name));
+            }
             News::Failed(error) => {
                 self.ok = false;
                 self.status.clear();

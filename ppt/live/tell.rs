@@ -6,6 +6,6 @@ mod summary;
 
 pub(super) use attached::attached;
 pub(super) use news::{
-    ended, fell_over, grew, never_fetched, stuck, ticks_given_up, unmappable, went_back,
+    ended, fell_over, grew, miscounts, never_fetched, stuck, ticks_given_up, unmappable, went_back,
 };
 pub(super) use summary::{problems, summary};

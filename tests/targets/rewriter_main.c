@@ -2,6 +2,7 @@
  *
  *   burst RING N        thread RING, from 0, writes N frames; says "written TOTAL", of all threads
  *   cursor RING DELTA   moves the cursor of a ring
+ *   refused COUNT       says that it has refused so many frames; says "refused"
  *   header              fills the segment's header, but for its nonce, with rubbish
  *   scribble SEED       from now on random words go to random places of descriptor, control page
  *                       and segment, as fast as can be; says "scribbling"
@@ -136,6 +137,9 @@ int main(void) {
             uint64_t *tail = segment(&words) + (HEADERS + ring * PITCH) / 8;
             __atomic_fetch_add(tail, (uint64_t)delta, __ATOMIC_RELAXED);
             puts("moved");
+        } else if (sscanf(line, "refused %lu", &count) == 1) {
+            __atomic_store_n((uint64_t *)&CONTROL.no_ring, count, __ATOMIC_RELAXED);
+            puts("refused");
         } else if (strcmp(line, "header\n") == 0) {
             uint64_t *header = segment(&words);
             for (int i = 0; i < 512; i++)

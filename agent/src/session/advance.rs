@@ -18,7 +18,7 @@ use super::grow::{go_back, let_go};
 use super::mailbox::{give_up_ticks, look, reopen, shut, switched_off};
 use super::prepare::{glance_lately, refuse_filters};
 use crate::clock::{self, StampClock};
-use crate::control::{ControlCopy, TargetCounters};
+use crate::control::ControlCopy;
 use crate::distrust::Distrust;
 use crate::error::AgentError;
 
@@ -38,6 +38,9 @@ pub enum News {
         /// Nonce of the larger segment.
         nonce: u64,
     },
+    /// The target's counters of refused frames fell, or rose faster than possible. They do not
+    /// count any more.
+    Miscounts,
     /// It can no longer be captured, because ppt could not fetch the segment that the target made,
     /// or because the first frame might end the target.
     Failed(AgentError),
@@ -69,7 +72,9 @@ impl Attached {
 
     fn go_on(&mut self, by: &Access, copy: &ControlCopy, news: &mut Vec<News>) {
         let failed = self.fetched(by, copy).err().or_else(|| self.endangered(by, copy));
-        self.dropped = self.dropped_by(copy.counters());
+        if !self.count(copy.counters()) && !std::mem::replace(&mut self.miscounts, true) {
+            news.push(News::Miscounts);
+        }
         news.extend(let_go(self, copy).into_iter().map(News::Vacated));
         news.extend(self.distrusted(by).map(News::TicksGivenUp));
         if let Some(error) = failed {
@@ -145,13 +150,6 @@ impl Attached {
 
     /// What the target counted outside of the segment is as last read.
     fn count_without_target(&mut self) {
-        let seen = TargetCounters {
-            no_ring: self.base.0.no_ring,
-            nested: self.base.0.nested,
-            not_mapped: self.base.0.not_mapped + self.dropped.not_mapped,
-        };
-        let now = self.dropped_by(seen);
-        self.dropped.no_ring = self.dropped.no_ring.max(now.no_ring);
-        self.dropped.nested = self.dropped.nested.max(now.nested);
+        self.count(self.counted);
     }
 }

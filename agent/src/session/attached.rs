@@ -1,6 +1,7 @@
 //! An attached buffer and its stage.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use ppt_segment::abi::Claim;
 use ppt_segment::handle::Kind;
@@ -13,6 +14,9 @@ use crate::clock::StampClock;
 use crate::control::TargetCounters;
 use crate::plan::Plan;
 use crate::target::Target;
+
+/// More frames than all threads of a target together can have refused in a nanosecond.
+const REFUSED_PER_NS: u64 = 1 << 12;
 
 /// What it takes to write into a target.
 #[derive(Clone, Copy)]
@@ -52,6 +56,12 @@ pub struct Attached {
     pub(super) follow: Option<u64>,
     /// What had been refused when the session began: by the target, and by the segment.
     pub(super) base: (TargetCounters, Refused),
+    /// When that was.
+    pub(super) since: Instant,
+    /// What the target had refused, as last believed.
+    pub(super) counted: TargetCounters,
+    /// What it says of that is not believed any more.
+    pub(super) miscounts: bool,
     pub(super) former: Vec<Former>,
     pub(super) stage: Stage,
     /// The segment was offered a second time, for the target could not map it.
@@ -204,9 +214,27 @@ impl Attached {
         let former = self.former.iter().map(|former| (&former.segment, former.base));
         for (segment, base) in former.chain([(&self.segment, refused_base)]) {
             let refused = segment.refused();
-            dropped.no_ring += rise(refused.no_ring, base.no_ring);
-            dropped.nested += rise(refused.nested, base.nested);
+            let add = |sum: &mut u64, more| *sum = sum.saturating_add(more);
+            add(&mut dropped.no_ring, rise(refused.no_ring, base.no_ring));
+            add(&mut dropped.nested, rise(refused.nested, base.nested));
         }
         dropped
+    }
+
+    /// Counts what has been refused in this session, if that can be: the target's counters never
+    /// go down, and rise no faster than frames can be written. False once they do not.
+    pub(super) fn count(&mut self, now: TargetCounters) -> bool {
+        let dropped = self.dropped_by(now);
+        let possible = (self.since.elapsed().as_nanos() as u64).saturating_mul(REFUSED_PER_NS);
+        let last = self.counted;
+        let falls = now.no_ring < last.no_ring
+            || now.nested < last.nested
+            || now.not_mapped < last.not_mapped;
+        let sum = dropped.no_ring.saturating_add(dropped.nested).saturating_add(dropped.not_mapped);
+        if self.miscounts || falls || sum > possible {
+            return false;
+        }
+        (self.counted, self.dropped) = (now, dropped);
+        true
     }
 }

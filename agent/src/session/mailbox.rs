@@ -89,6 +89,7 @@ pub(super) fn open(by: &Access, it: &mut Attached) -> Result<Transport> {
     // Counters of what was refused never go down; a session reports what they rise by.
     let counters = control_of(target, &it.buffer)?.1.counters();
     it.base = (counters, it.segment.refused());
+    (it.since, it.counted) = (Instant::now(), counters);
     start_cursors(it);
 
     let generation = match copy.generation() {

@@ -1,6 +1,7 @@
 //! Before the first write: what can be refused, and the segment that a buffer will use.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use nix::errno::Errno;
 use ppt_segment::handle::Kind;
@@ -12,7 +13,7 @@ use super::mailbox::{check_claim, control_of};
 use super::options::{Allow, Options, SegmentChoice};
 use crate::buffer::Buffer;
 use crate::clock;
-use crate::control::ControlCopy;
+use crate::control::{ControlCopy, TargetCounters};
 use crate::danger::Danger;
 use crate::error::{AgentError, Refusal, Result};
 use crate::hold::{describe, is_ppt};
@@ -91,6 +92,9 @@ pub(super) fn prepare(target: &Target, buffer: Buffer, options: &Options) -> Res
         gate: 0,
         follow: options.follow,
         base: Default::default(),
+        since: Instant::now(),
+        counted: TargetCounters::default(),
+        miscounts: false,
         former: Vec::new(),
         stage: if awaited { Stage::Awaiting } else { Stage::Ready },
         retried: false,

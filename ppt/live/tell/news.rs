@@ -86,6 +86,14 @@ pub(in crate::live) fn ticks_given_up(name: &str, why: &Distrust) -> String {
     )
 }
 
+/// What a target says that it refused cannot be.
+pub(in crate::live) fn miscounts(name: &str) -> String {
+    format!(
+        "{name}: the program's counters of refused frames are damaged: what it has refused since \
+         is not counted"
+    )
+}
+
 /// Why a target cannot map its segment, and what helps.
 pub(in crate::live) fn unmappable(it: &Attached, errno: i32) -> String {
     let errno = Errno::from_raw(errno);

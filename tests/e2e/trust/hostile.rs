@@ -20,7 +20,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::fixtures::steady::{assert_said, build, check_frames, link, page};
-use crate::fixtures::support::{Account, Attach, Bench, Target, ppt, text};
+use crate::fixtures::support::{Account, Attach, Bench, Target, ppt, text, wait_until};
 
 /// What a refusal may allocate, and the seconds that it may compute.
 const MEMORY: u64 = 64 << 20;
@@ -83,7 +83,7 @@ fn drained(target: &Target, ring: u64, count: u64) {
     let start = u64::from_str_radix(line.split('-').next().unwrap(), 16).unwrap();
     let memory = fs::File::open(format!("/proc/{}/mem", target.pid())).unwrap();
     let attended = start + 3 * 4096 + 512 * ring + ATTENDED;
-    crate::fixtures::support::wait_until("the ring is drained", || {
+    wait_until("the ring is drained", || {
         let mut word = [0; 8];
         std::os::unix::fs::FileExt::read_exact_at(&memory, &mut word, attended).unwrap();
         u64::from_le_bytes(word) == count
@@ -141,6 +141,64 @@ fn rule_2_a_cursor_that_no_writer_moves_closes_its_ring_alone() {
         let info = bench.info("out.bin");
         assert_eq!(Account::of(&info), Account { captured: 1150, lost: 0, dropped: 0 });
         check_frames(&bench.table("out.bin", &[]), &info);
+        target.finish();
+    }
+}
+
+/// What a cursor said before its ring was given up is no measure of rings.
+#[test]
+fn rule_2_a_ring_that_was_given_up_gives_no_advice() {
+    let bench = rewriter();
+    let mut target = bench.start("rewriter", &[]);
+    let attach = bench.attach(&target, &[]);
+    burst(&mut target, 0, 100);
+    drained(&target, 0, 100);
+    target.say("cursor 0 1000000000");
+    target.stdout.wait_for("moved");
+    for count in [1000, 2000] {
+        burst(&mut target, 1, 1000);
+        drained(&target, 1, count);
+    }
+    target.say("cursor 0 -5");
+    target.stdout.wait_for("moved");
+    attach.signal(libc::SIGINT);
+    let said = attach.ended(1);
+    assert!(said.contains("ppt: ring 0 was given up: "), "{said}");
+    assert!(!said.contains("--slots"), "{said}");
+    target.finish();
+}
+
+/// Counters of refused frames that cannot be are told as what they are, once, and do not count.
+#[test]
+fn rule_2_counters_of_refused_frames_that_cannot_be_do_not_count() {
+    for lies in [&[u64::MAX][..], &[1 << 60], &[7, 5]] {
+        let bench = rewriter();
+        let mut target = bench.start("rewriter", &[]);
+        let attach = bench.attach(&target, &[]);
+        burst(&mut target, 0, 100);
+        drained(&target, 0, 100);
+        for (index, lie) in lies.iter().enumerate() {
+            target.say(&format!("refused {lie}"));
+            target.stdout.wait_for("refused");
+            if *lie == 7 && index == 0 {
+                wait_until("it is in the capture", || {
+                    Account::of(&bench.info("out.bin")).dropped == 7
+                });
+            }
+        }
+        attach.signal(libc::SIGINT);
+        let said = attach.ended(1);
+        let dropped = if lies[0] == 7 { "7 (no ring 7)" } else { "0" };
+        let expected = format!(
+            "attached: pid {}, buffers steady\n\
+             ppt: steady: the program's counters of refused frames are damaged: what it has \
+             refused since is not counted\n\
+             ppt: captured 100 frames in {{}}, lost 0, dropped {dropped}; out.bin: {{}}",
+            target.pid()
+        );
+        let said = crate::fixtures::explained::explained(&said);
+        let said = said.split("\nppt: more threads").next().unwrap();
+        assert_said(said, &expected);
         target.finish();
     }
 }
