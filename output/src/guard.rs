@@ -93,6 +93,8 @@ impl<W: Write> Guarded<W> {
     }
 
     fn look(&self) -> Result<(), Displaced> {
+        // Before the look at the file, which may get its name meanwhile: it had none then.
+        let is_published = self.kind == Kind::Ours && locked(&self.output).is_published();
         let found = match self.kind {
             Kind::Stream => return Ok(()),
             Kind::Ours | Kind::Shared => fstat(&self.file),
@@ -101,7 +103,7 @@ impl<W: Write> Guarded<W> {
         let Ok(found) = found else { return Ok(()) };
         let size = found.st_size as u64;
         let (written, as_ever) = match self.kind {
-            Kind::Ours if found.st_nlink == 0 && locked(&self.output).is_published() => {
+            Kind::Ours if found.st_nlink == 0 && is_published => {
                 return Err(Displaced::Removed);
             }
             Kind::Ours => (self.at, size == self.at),
@@ -194,6 +196,37 @@ mod tests {
 
     fn truncate(path: &Path, size: u64) {
         File::options().write(true).open(path).unwrap().set_len(size).unwrap();
+    }
+
+    /// Whether a thread of this process sleeps.
+    fn sleeps(tid: i32) -> bool {
+        let stat = fs::read_to_string(format!("/proc/self/task/{tid}/stat")).unwrap();
+        stat.rsplit(')').next().unwrap().trim_start().starts_with('S')
+    }
+
+    #[test]
+    fn a_file_that_gets_its_name_during_a_write_was_not_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out");
+        let output = Arc::new(Mutex::new(Output::open(&path, &Rules::default()).unwrap()));
+        let mut guarded = Guarded::new(&output, |file| file).unwrap();
+        let (send, receive) = std::sync::mpsc::channel();
+        std::thread::scope(|scope| {
+            let mut held = locked(&output);
+            let writer = scope.spawn(move || {
+                send.send(rustix::thread::gettid().as_raw_nonzero().get()).unwrap();
+                guarded.write_all(b"x")
+            });
+            let writing = receive.recv().unwrap();
+            // It waits to hear whether the file is published.
+            while !sleeps(writing) {
+                std::thread::yield_now();
+            }
+            held.publish().unwrap();
+            drop(held);
+            writer.join().unwrap().unwrap();
+        });
+        assert_eq!(fs::read(&path).unwrap(), b"x");
     }
 
     #[track_caller]
