@@ -39,7 +39,9 @@ impl Terminal {
         let copy = |fd: &OwnedFd| Stdio::from(fd.try_clone().unwrap());
         // In a session of its own, this is its terminal; it stays the same process.
         let mut command: Command = bench.command("setsid");
-        command.args(["--ctty", ppt(), "top"]).args(args).env("TERM", "xterm");
+        // Whoever started the tests may ignore SIGHUP (nohup(1)).
+        command.args(["--ctty", "env", "--default-signal=HUP", ppt(), "top"]);
+        command.args(args).env("TERM", "xterm");
         command.stdin(copy(&pty.slave)).stdout(copy(&pty.slave)).stderr(copy(&pty.slave));
         let child = command.spawn().unwrap();
         drop(command);
