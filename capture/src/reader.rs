@@ -182,6 +182,8 @@ pub struct Finish<'a> {
     /// The offset at which the capture stops without an end chunk, because it was cut off or is
     /// still being written.
     pub cut: Option<u64>,
+    /// Where the input ended when the reader reached its end. A file may have grown since.
+    pub len: u64,
 }
 
 enum Ready {
@@ -261,7 +263,7 @@ impl Capture {
 
     /// How the capture ended.
     pub fn finish(&self) -> Finish<'_> {
-        Finish { end: self.end.as_ref(), cut: self.cut }
+        Finish { end: self.end.as_ref(), cut: self.cut, len: self.scanner.offset() }
     }
 
     /// Returns the next chunk or damage, or None after the last one. Errors are those of the input.

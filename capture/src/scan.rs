@@ -91,6 +91,11 @@ impl Scanner {
         self.id
     }
 
+    /// Where the next thing begins; once nothing more comes, where the input ends.
+    pub fn offset(&self) -> u64 {
+        self.input.offset()
+    }
+
     /// From here on reads no more than it must: what lies behind a chunk may not be wanted.
     pub fn read_sparsely(&mut self) {
         self.input.set_step(SPARSE_STEP);

@@ -353,6 +353,20 @@ fn a_damaged_chunk_is_left_out_and_said() {
 }
 
 #[test]
+fn a_damaged_end_is_said_once_all_is_read() {
+    let mut bytes = seconds(1, 3);
+    let last = bytes.len() - 1;
+    let end = bytes[..last].iter().rposition(|&byte| byte != 0).unwrap();
+    bytes[end] ^= 1;
+    let files = Files::new(&[bytes]);
+    let engine = files.engine(&with_pushdown());
+    engine.set().verify().unwrap();
+    let troubles = engine.set().troubles();
+    assert_eq!(troubles[0].damages, 1, "{troubles:?}");
+    assert!(troubles[0].cut.is_some());
+}
+
+#[test]
 fn no_frame_is_no_rows() {
     let schema = schema("b", &[("it", interval("run", 8).into())], 24);
     let files = Files::new(&[capture(1, &[schema], &[])]);

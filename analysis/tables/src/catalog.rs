@@ -68,6 +68,8 @@ pub(crate) struct Catalog {
     pub end: Option<End>,
     /// Where it was cut off, or is still being written.
     pub cut: Option<u64>,
+    /// Bytes that the file had when its end was reached.
+    pub len: u64,
     pub damaged: Vec<Damage>,
     pub damages: u64,
     /// Every byte was read and checked.
@@ -179,6 +181,7 @@ impl Reading {
             account: capture.account().clone(),
             end: finish.end.cloned(),
             cut: finish.cut,
+            len: finish.len,
             ..self.catalog
         })
     }

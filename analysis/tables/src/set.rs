@@ -255,10 +255,7 @@ impl Opened {
         // Another position in the very same file, whatever has its name by now.
         let again = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
         let by_heads = Catalog::by_heads(&again)?;
-        let bytes = match by_heads.cut {
-            Some(cut) => cut,
-            None => file.metadata()?.len(),
-        };
+        let bytes = by_heads.cut.unwrap_or(by_heads.len);
         let id = by_heads.short_id.unwrap_or_default();
         let id = id.iter().map(|byte| format!("{byte:02x}")).collect();
         let damaged = by_heads.damages > 0;
@@ -287,7 +284,7 @@ impl Opened {
         if let Some(known) = self.by_all.get() {
             return Ok(known);
         }
-        let catalog = Catalog::by_all(&self.file, self.bytes)?;
+        let catalog = Catalog::by_all(&self.file, self.by_heads.len)?;
         Ok(self.by_all.get_or_init(|| Arc::new(catalog)))
     }
 
