@@ -1,0 +1,111 @@
+//! What is known of the values of one field, and what is said of them in the end.
+
+use std::collections::{BTreeMap, HashMap};
+
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, Int64Array, PrimitiveArray};
+use datafusion::arrow::compute::cast;
+use datafusion::arrow::datatypes::{ArrowPrimitiveType, DataType, Int64Type};
+use ppt_stats::{Samples, Value};
+
+use super::answer::{Ask, FieldSummary, Values};
+use super::plan::Role;
+use crate::error::QueryError;
+
+/// What is known of the values of a field.
+pub(super) enum Gathered {
+    Signed(Samples<i64>, Option<(i64, i64)>),
+    Unsigned(Samples<u64>),
+    Real(Samples<f64>),
+    Words(HashMap<String, u64>, u64),
+}
+
+impl Gathered {
+    pub(super) fn join(&mut self, other: Gathered) {
+        match (self, other) {
+            (Gathered::Signed(one, ends), Gathered::Signed(other, theirs)) => {
+                one.join(other);
+                *ends = reach(*ends, theirs);
+            }
+            (Gathered::Unsigned(one), Gathered::Unsigned(other)) => one.join(other),
+            (Gathered::Real(one), Gathered::Real(other)) => one.join(other),
+            (Gathered::Words(one, nulls), Gathered::Words(other, theirs)) => {
+                other.into_iter().for_each(|(word, count)| *one.entry(word).or_default() += count);
+                *nulls += theirs;
+            }
+            _ => {}
+        }
+    }
+}
+
+/// From the first to the last of two spans.
+pub(super) fn reach(one: Option<(i64, i64)>, other: Option<(i64, i64)>) -> Option<(i64, i64)> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some((one.0.min(other.0), one.1.max(other.1))),
+        (one, other) => one.or(other),
+    }
+}
+
+impl Gathered {
+    pub(super) fn signed(&mut self) -> Option<&mut Samples<i64>> {
+        if let Gathered::Signed(samples, _) = self { Some(samples) } else { None }
+    }
+
+    pub(super) fn unsigned(&mut self) -> Option<&mut Samples<u64>> {
+        if let Gathered::Unsigned(samples) = self { Some(samples) } else { None }
+    }
+
+    pub(super) fn real(&mut self) -> Option<&mut Samples<f64>> {
+        if let Gathered::Real(samples) = self { Some(samples) } else { None }
+    }
+
+    pub(super) fn finish(self, role: &Role, ask: &Ask) -> FieldSummary {
+        let asked = ask.spread.as_ref() == Some(role.field.name());
+        fn numbers<T: Value>(samples: Samples<T>, asked: bool, wall: Option<i64>) -> Values {
+            let spread = asked.then(|| Box::new(samples.sketch()));
+            let summary = Box::new(samples.finish());
+            let wall = wall.filter(|&wall| wall > 0);
+            let busy = wall.map(|wall| summary.sum.float() / wall as f64);
+            Values::Numbers { summary, busy, spread }
+        }
+        let values = match self {
+            Gathered::Signed(samples, ends) => {
+                let span = ends.and_then(|(first, last)| last.checked_sub(first));
+                let wall = if role.ends.is_some() { ask.every.or(span) } else { None };
+                numbers(samples, asked, wall)
+            }
+            Gathered::Unsigned(samples) => numbers(samples, asked, None),
+            Gathered::Real(samples) => numbers(samples, asked, None),
+            Gathered::Words(counts, nulls) => {
+                let sorted: BTreeMap<_, _> = counts.into_iter().collect();
+                let mut counts: Vec<(String, u64)> = sorted.into_iter().collect();
+                counts.sort_by_key(|it| std::cmp::Reverse(it.1));
+                Values::Words { counts, nulls }
+            }
+        };
+        let unit = role.field.metadata().get("unit").cloned().unwrap_or_default();
+        FieldSummary { name: role.field.name().clone(), unit, values }
+    }
+}
+
+pub(super) fn extend<T: ArrowPrimitiveType<Native: Value>>(
+    samples: &mut Samples<T::Native>,
+    values: &PrimitiveArray<T>,
+) {
+    if values.null_count() == 0 {
+        samples.extend(values.values());
+        return;
+    }
+    samples.push_nulls(values.null_count() as u64);
+    values.iter().flatten().for_each(|value| samples.push(value));
+}
+
+/// Whole numbers of any width as those of 64 bits.
+pub(super) fn signed(column: &ArrayRef, take: impl FnOnce(&Int64Array)) -> Result<(), QueryError> {
+    let column = cast(column, &DataType::Int64).map_err(arrow)?;
+    take(column.as_primitive::<Int64Type>());
+    Ok(())
+}
+
+pub(super) fn arrow(error: datafusion::arrow::error::ArrowError) -> QueryError {
+    QueryError::Failed(error.to_string())
+}

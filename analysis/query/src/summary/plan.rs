@@ -1,0 +1,157 @@
+//! How a kind of frames is read for its summary.
+
+use std::sync::Arc;
+
+use datafusion::arrow::datatypes::{DataType, Field};
+use datafusion::common::{DFSchema, ScalarValue, TableReference};
+use datafusion::functions::core::expr_fn::coalesce;
+use datafusion::logical_expr::Expr;
+use datafusion::prelude::ident;
+use ppt_tables::{Bounded, Number, Table, Word};
+
+use super::answer::Ask;
+use crate::engine::{Engine, FrameTable};
+use crate::error::QueryError;
+use crate::nearest::nearest;
+
+/// What is done with a field.
+#[derive(Debug, Clone)]
+pub(super) struct Role {
+    pub(super) field: Arc<Field>,
+    pub(super) kind: Kind,
+    /// Columns of what is read: the values, and of an interval of time its ends.
+    pub(super) column: usize,
+    pub(super) ends: Option<(usize, usize)>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Signed,
+    Unsigned,
+    Real,
+    Words,
+}
+
+fn kind(ty: &DataType) -> Option<Kind> {
+    match ty {
+        DataType::UInt64 => Some(Kind::Unsigned),
+        ty if ty.is_integer() => Some(Kind::Signed),
+        ty if ty.is_floating() => Some(Kind::Real),
+        DataType::Boolean | DataType::Dictionary(..) => Some(Kind::Words),
+        _ => None,
+    }
+}
+
+/// How a kind of frames is read.
+pub(super) struct Plan {
+    pub(super) buffer: String,
+    pub(super) frame: String,
+    pub(super) table: TableReference,
+    pub(super) filter: Option<Expr>,
+    pub(super) select: Vec<Expr>,
+    pub(super) roles: Vec<Role>,
+    /// Columns of what is read.
+    pub(super) by: Vec<usize>,
+    pub(super) time: usize,
+    pub(super) thread: [usize; 3],
+}
+
+impl Plan {
+    pub(super) fn new(engine: &Engine, ask: &Ask, table: &FrameTable) -> Result<Plan, QueryError> {
+        let schema = table.table.schema();
+        let mut select = Vec::new();
+        let mut read = |expr: Expr| {
+            select.push(expr.alias(format!("c{}", select.len())));
+            select.len() - 1
+        };
+        let column = |index: usize| ident(schema.field(index).name().as_str());
+        let standard = |what| find(table.table.as_ref(), what).map(column);
+        let number = |number| standard(Bounded::Number(number)).unwrap_or_else(null);
+        let time = read(coalesce(vec![number(Number::Ts), number(Number::Drained)]));
+        let host = standard(Bounded::Word(Word::Host)).unwrap_or_else(null);
+        let thread = [read(host), read(number(Number::Pid)), read(number(Number::Tid))];
+
+        let by_name = |name: &str| schema.index_of(name).ok();
+        let by = ask.by.iter().map(|name| match by_name(name) {
+            Some(index) => Ok(read(column(index))),
+            None => Err(no_column(name, schema.fields().iter().map(|it| it.name()))),
+        });
+        let by = by.collect::<Result<Vec<_>, _>>()?;
+        let mut roles = Vec::new();
+        for (index, field) in schema.fields().iter().enumerate() {
+            let role = field.metadata().get("role").map_or("", String::as_str);
+            let Some(kind) = kind(field.data_type()) else { continue };
+            let is_end = ["at", "start", "end"].contains(&role);
+            if table.table.bounded(index).is_some() || is_end || ask.by.contains(field.name()) {
+                continue;
+            }
+            let ends = (role == "length").then(|| ends(schema, field)).flatten();
+            let column = read(column(index));
+            let ends = ends.map(|(start, end)| {
+                (read(self::column(schema, start)), read(self::column(schema, end)))
+            });
+            roles.push(Role { field: field.clone(), kind, column, ends });
+        }
+        if let Some(name) = &ask.spread {
+            let is_it = |it: &Role| it.field.name() == name && it.kind != Kind::Words;
+            if !roles.iter().any(is_it) {
+                return Err(no_column(name, roles.iter().map(|it| it.field.name())));
+            }
+            roles.retain(is_it);
+        }
+        let filter = match &ask.filter {
+            None => None,
+            Some(text) => {
+                let known = DFSchema::try_from(schema.as_ref().clone())?;
+                Some(engine.context().parse_sql_expr(text, &known)?)
+            }
+        };
+        Ok(Plan {
+            buffer: table.buffer.clone(),
+            frame: table.frame.clone(),
+            table: table.name.clone(),
+            filter,
+            select,
+            roles,
+            by,
+            time,
+            thread,
+        })
+    }
+}
+
+fn null() -> Expr {
+    Expr::Literal(ScalarValue::Null, None)
+}
+
+fn column(schema: &datafusion::arrow::datatypes::Schema, index: usize) -> Expr {
+    ident(schema.field(index).name().as_str())
+}
+
+fn find(table: &dyn Table, what: Bounded) -> Option<usize> {
+    (0..table.schema().fields().len()).find(|&it| table.bounded(it) == Some(what))
+}
+
+fn no_column<'a>(name: &str, there: impl Iterator<Item = &'a String>) -> QueryError {
+    let there: Vec<String> = there.cloned().collect();
+    QueryError::NoColumn { name: name.to_owned(), nearest: nearest(name, &there), there }
+}
+
+/// The columns that hold the ends of an interval of time, if its clock has a place in time.
+pub fn ends(
+    schema: &datafusion::arrow::datatypes::Schema,
+    length: &Field,
+) -> Option<(usize, usize)> {
+    let interval = length.metadata().get("interval")?;
+    let place = |role: &str| {
+        schema.fields().iter().position(|field| {
+            let said = |key: &str| field.metadata().get(key).map(String::as_str);
+            said("role") == Some(role)
+                && said("interval") == Some(interval)
+                && matches!(field.data_type(), DataType::Timestamp(..))
+        })
+    };
+    // One of them, mostly the end, may be when the frame was.
+    let end = |role| place(role).or_else(|| place("at"));
+    Some((end("start")?, end("end")?)).filter(|(start, end)| start != end)
+}
