@@ -9,19 +9,11 @@ pub(crate) enum Every {
     Size(u64),
 }
 
-/// `64K`, `256M`, `1G`: bytes, by powers of 1024.
+/// `64K`, `256M`, `1.5G`: bytes, by powers of 1024.
 pub(crate) fn size(text: &str) -> Result<u64, String> {
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let shift = match text[digits.len()..].to_ascii_uppercase().as_str() {
-        "" | "B" => 0,
-        "K" | "KB" | "KIB" => 10,
-        "M" | "MB" | "MIB" => 20,
-        "G" | "GB" | "GIB" => 30,
-        "T" | "TB" | "TIB" => 40,
-        _ => return Err("a size is a number followed by K, M, G or T, for example 256M".into()),
-    };
-    let number: u64 = digits.parse().map_err(|_| "a size is a number, such as 256M")?;
-    number.checked_mul(1 << shift).filter(|&it| it > 0).ok_or("that size is not possible".into())
+    let size = parse_size::Config::new().with_binary().parse_size(text).ok();
+    size.filter(|&it| it > 0)
+        .ok_or("a size is a number, with K, M, G or T for larger ones, for example 256M".into())
 }
 
 /// `8ms`, `2s`, `1m30s`.
@@ -106,7 +98,8 @@ mod tests {
         assert_eq!(size("256M"), Ok(256 << 20));
         assert_eq!(size("1k"), Ok(1024));
         assert_eq!(size("12"), Ok(12));
-        for bad in ["", "M", "0", "1Q", "-1", "99999999T", "1.5M"] {
+        assert_eq!(size("1.5M"), Ok(3 << 19));
+        for bad in ["", "M", "0", "1Q", "-1", "99999999T"] {
             assert!(size(bad).is_err(), "{bad}");
         }
     }

@@ -259,19 +259,11 @@ fn threads(text: &str) -> Result<usize, String> {
     }
 }
 
-/// `64K`, `256M`, `1G`: bytes, by powers of 1024.
+/// `64K`, `256M`, `1.5G`: bytes, by powers of 1024.
 fn size(text: &str) -> Result<usize, String> {
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let shift = match text[digits.len()..].to_ascii_uppercase().as_str() {
-        "" | "B" => 0,
-        "K" | "KB" | "KIB" => 10,
-        "M" | "MB" | "MIB" => 20,
-        "G" | "GB" | "GIB" => 30,
-        "T" | "TB" | "TIB" => 40,
-        _ => return Err("a size is a number with K, M, G or T behind it, such as 256M".into()),
-    };
-    let number: usize = digits.parse().map_err(|_| "a size is a number, such as 256M")?;
-    number.checked_mul(1 << shift).filter(|&it| it > 0).ok_or("that size is not possible".into())
+    let size = parse_size::Config::new().with_binary().parse_size(text).ok();
+    let size = size.and_then(|it| usize::try_from(it).ok()).filter(|&it| it > 0);
+    size.ok_or("a size is a number, with K, M, G or T for larger ones, for example 256M".into())
 }
 
 fn nanoseconds(text: &str) -> Result<i64, String> {
