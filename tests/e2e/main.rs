@@ -8,11 +8,11 @@ mod attach {
     mod failing;
     mod filtered;
     mod frozen;
-    pub mod least_privilege;
+    mod least_privilege;
     mod made;
     mod names;
     mod odd;
-    pub mod refusals;
+    mod refusals;
     mod torn;
     mod young;
 }
@@ -20,11 +20,14 @@ mod attach {
 /// Files: what is written, and what is read of it, however it ended.
 mod captures {
     mod capture_files;
-    pub mod capture_limits;
+    mod capture_limits;
     mod compressed;
     mod outputs;
-    pub mod rotation;
+    mod rotation;
     mod sequences;
+    mod taken_away;
+    mod two_writers;
+    mod unfinished;
 }
 
 /// What the documents and packages promise.
@@ -38,19 +41,28 @@ mod docs {
 /// What the tests share: a bench, targets, steps.
 mod fixtures {
     pub mod explained;
+    pub mod family;
+    pub mod first;
     pub mod flood;
+    pub mod ledger;
+    pub mod limits;
+    pub mod output;
+    pub mod python;
+    pub mod refused;
+    pub mod rust;
     pub mod steady;
     pub mod stepped;
     pub mod support;
+    pub mod values;
 }
 
 /// Processes that ppt starts, and those that are forked.
 mod follow {
-    pub mod family;
-    pub mod following;
+    mod family;
+    mod following;
     mod following_odd;
     mod processes;
-    pub mod run;
+    mod run;
     mod run_inherited;
 }
 
@@ -62,8 +74,8 @@ mod languages {
     mod fmt;
     mod objects;
     mod pptc;
-    pub mod python;
-    pub mod rust;
+    mod python;
+    mod rust;
     mod rust_builds;
     mod values;
 }
@@ -83,7 +95,7 @@ mod session {
 
 /// Targets, users and text that mean harm.
 mod trust {
-    pub mod hostile;
+    mod hostile;
     mod hostile_text;
     mod hostile_user;
 }

@@ -1,6 +1,7 @@
 //! Targets that cannot map a segment: one attempt for each value of the gate, and a reason.
 
 use crate::fixtures::flood::{self, count};
+use crate::fixtures::steady::is_root;
 use crate::fixtures::support::{Account, Bench, Target, record, segments_of, stopped};
 
 /// Rounds of frames, each with the gate off and with one that failed.
@@ -86,9 +87,7 @@ fn a_filter_of_system_calls() {
 
 #[test]
 fn another_user_since_it_was_attached() {
-    // SAFETY: no arguments.
-    if unsafe { libc::geteuid() } != 0 {
-        eprintln!("skipped: a program changes its user only as root");
+    if !is_root() {
         return;
     }
     let why = "it may not attach the segment: its user changed, or a security module refuses \

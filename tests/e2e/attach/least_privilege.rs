@@ -6,9 +6,9 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::process::Command;
 
-use crate::attach::refusals::refused_to_nobody;
+use crate::fixtures::refused::{refused_to_nobody, with};
 use crate::fixtures::steady::{
-    NOBODY, as_nobody, assert_said, build, gate, is_root, open_to_nobody, start,
+    NOBODY, assert_said, build, gate, is_root, open_to_nobody, start, start_as_nobody,
 };
 use crate::fixtures::support::{Account, Attach, Bench, Target, available, segments_of, text};
 
@@ -21,23 +21,6 @@ fn bench() -> Option<Bench> {
     open_to_nobody(&bench);
     std::os::unix::fs::chown(bench.path(""), Some(NOBODY), Some(NOBODY)).unwrap();
     Some(bench)
-}
-
-/// `steady`, run by nobody.
-fn nobodys(bench: &Bench) -> Target {
-    let mut command = as_nobody(bench.command(bench.path("steady")));
-    command.arg("counters");
-    Target::start(command)
-}
-
-/// `ppt` as nobody, with these capabilities (`+sys_ptrace`, or `-all`) and no others.
-pub fn with(bench: &Bench, capabilities: &str) -> Command {
-    let mut command = bench.command("setpriv");
-    let user = NOBODY.to_string();
-    command.args(["--reuid", &user, "--regid", &user, "--clear-groups"]);
-    command.args(["--inh-caps", capabilities, "--ambient-caps", capabilities]);
-    command.arg(bench.path("ppt"));
-    command
 }
 
 /// Captures what the target writes, all of it.
@@ -63,7 +46,7 @@ fn ones_own_program_takes_no_rights() {
     let Some(bench) = bench() else { return };
     let scope = fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").unwrap_or("0\n".into());
     for segment in ["sysv", "memfd"] {
-        let mut target = nobodys(&bench);
+        let mut target = start_as_nobody(&bench);
         if scope != "0\n" {
             let said = refused_to_nobody(&bench, target.pid(), &[]);
             assert!(said.contains("kernel.yama.ptrace_scope is"), "{said}");
@@ -91,7 +74,7 @@ fn another_users_program_takes_one_capability() {
 #[test]
 fn a_program_that_is_not_dumpable_takes_the_same_one() {
     let Some(bench) = bench() else { return };
-    let mut target = nobodys(&bench);
+    let mut target = start_as_nobody(&bench);
     target.say("hide");
     target.stdout.wait_for("hidden");
     captured(&bench, target, with(&bench, "-all,+sys_ptrace"), &[]);

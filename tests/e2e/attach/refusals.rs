@@ -5,18 +5,13 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
 use crate::fixtures::explained::explained;
+use crate::fixtures::refused::{refused, refused_to_nobody};
 use crate::fixtures::steady::{
-    as_nobody, assert_said, build, gate, is_root, open_to_nobody, page, start,
+    assert_said, build, gate, is_root, open_to_nobody, page, start, start_as_nobody,
 };
-use crate::fixtures::support::{Account, Bench, Target, available, ppt, record, segments_of, text};
-
-/// `ppt attach PID` fails with code 1 and says `expected`.
-#[track_caller]
-pub fn refused(bench: &Bench, pid: u32, args: &[&str], expected: &str) {
-    let ran = bench.ppt(&[&["attach", &pid.to_string()], args].concat());
-    assert_said(&ran.stderr, &format!("ppt: {expected}\n"));
-    assert_eq!((ran.code(), ran.stdout.as_str()), (1, ""));
-}
+use crate::fixtures::support::{
+    Account, Bench, Target, available, ppt, record, segments_of, status, text,
+};
 
 #[test]
 fn what_is_no_program() {
@@ -68,15 +63,6 @@ fn a_program_without_ppt() {
     target.finish();
 }
 
-/// What `ppt attach`, run by nobody, says of a process; without the advice for containers.
-pub fn refused_to_nobody(bench: &Bench, pid: u32, args: &[&str]) -> String {
-    let mut command = as_nobody(bench.command(bench.path("ppt")));
-    let output = command.args(["attach", &pid.to_string()]).args(args).output().unwrap();
-    assert_eq!(output.status.code(), Some(1));
-    let said = text(&output.stderr);
-    explained(&said).split("\n  ppt runs in a container").next().unwrap().trim_end().to_string()
-}
-
 #[test]
 fn another_users_program() {
     if !is_root() {
@@ -105,9 +91,7 @@ fn a_program_that_is_not_dumpable() {
     }
     let bench = build(&[]);
     open_to_nobody(&bench);
-    let mut command = as_nobody(bench.command(bench.path("steady")));
-    command.arg("counters");
-    let mut target = Target::start(command);
+    let mut target = start_as_nobody(&bench);
     target.say("hide");
     target.stdout.wait_for("hidden");
     let (pid, before) = (target.pid(), page(&mut target));
@@ -226,7 +210,7 @@ fn traced(bench: &Bench, mut target: Target, tracer: &mut Tracer, name: &str) {
     target.say("burst 1000");
     let written = target.written();
     attach.stop();
-    assert_eq!(tracer_of(pid), by, "undisturbed");
+    assert_eq!(status(pid, "TracerPid:"), Some(by.to_string()), "undisturbed");
     assert!(!gate(&mut target));
     let info = bench.info("out.bin");
     Account::of(&info).check(written);
@@ -235,12 +219,6 @@ fn traced(bench: &Bench, mut target: Target, tracer: &mut Tracer, name: &str) {
     target.finish();
     let leaks = segments_of(&[agent]);
     record("8", &format!("traced by {name}"), written, Account::of(&info), &info, leaks);
-}
-
-fn tracer_of(pid: u32) -> u32 {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("TracerPid:"));
-    line.unwrap().trim().parse().unwrap()
 }
 
 /// A tracer at work, ended when dropped.

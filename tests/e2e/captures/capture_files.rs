@@ -53,52 +53,6 @@ fn when_in_the_file(bench: &Bench, rows: u64) -> Ran {
     }
 }
 
-/// `ppt dump` and `ppt info` of a file both fail with code 1 and say this of it, and nothing else.
-#[track_caller]
-fn unreadable(bench: &Bench, name: &str, expected: &str) {
-    for command in ["dump", "info"] {
-        let ran = bench.ppt(&[command, name]);
-        assert_eq!(explained(&ran.stderr), format!("ppt: {name}: {expected}\n"), "{command}");
-        assert_eq!((ran.code(), ran.stdout.as_str()), (1, ""), "{command}");
-    }
-}
-
-#[test]
-fn files_that_are_no_captures() {
-    let bench = captured("burst 10", &[]);
-    unreadable(&bench, "none.bin", "No such file or directory (os error 2)");
-    let empty = "the file is empty: the capture was cut off before its first byte, or never began";
-    bench.write("empty.bin", "");
-    unreadable(&bench, "empty.bin", empty);
-    fs::create_dir(bench.path("folder")).unwrap();
-    unreadable(&bench, "folder", "this is a directory, not a capture");
-    let foreign = "this is not a capture: it does not begin with a capture's header";
-    bench.write("foreign.bin", &"seqno\tring\ttid\n".repeat(100));
-    unreadable(&bench, "foreign.bin", foreign);
-    bench.write("short.bin", "PPT");
-    unreadable(&bench, "short.bin", foreign);
-
-    // From a later version: what its header says is right, and means more than we know.
-    let mut newer = fs::read(bench.path("out.bin")).unwrap();
-    newer[8..12].copy_from_slice(&2u32.to_le_bytes());
-    newer[16..20].fill(0);
-    let crc = crc32c(&newer[..256]);
-    newer[16..20].copy_from_slice(&crc.to_le_bytes());
-    fs::write(bench.path("newer.bin"), newer).unwrap();
-    unreadable(
-        &bench,
-        "newer.bin",
-        "the capture has format version 2, this program reads up to version 1: use the ppt that \
-         wrote it, or a newer one",
-    );
-}
-
-/// Castagnoli's, bit by bit.
-fn crc32c(bytes: &[u8]) -> u32 {
-    let step = |crc: u32, _| (crc >> 1) ^ (0x82f6_3b78 & (crc & 1).wrapping_neg());
-    !bytes.iter().fold(!0, |crc, &byte| (0..8).fold(crc ^ u32::from(byte), step))
-}
-
 #[test]
 fn a_fifo_is_read_as_a_pipe() {
     let bench = captured("burst 10", &[]);

@@ -2,9 +2,11 @@
 //! is not costs nothing.
 
 use std::fs;
-use std::os::unix::process::CommandExt;
 use std::process::Stdio;
 
+use crc32c::crc32c;
+
+use crate::fixtures::limits::limit_memory;
 use crate::fixtures::support::{Bench, text};
 
 /// Address space of a reader: a fraction of the largest payload that a capture may have.
@@ -40,14 +42,7 @@ fn read(bench: &Bench, args: &[&str], bytes: &[u8]) -> Ran {
         command.stdin(cat.stdout.take().unwrap());
         std::thread::spawn(move || cat.wait());
     }
-    let limit = libc::rlimit { rlim_cur: MEMORY, rlim_max: MEMORY };
-    // SAFETY: setrlimit is async-signal-safe, and touches nothing but the limit.
-    unsafe {
-        command.pre_exec(move || match libc::setrlimit(libc::RLIMIT_AS, &limit) {
-            0 => Ok(()),
-            _ => Err(std::io::Error::last_os_error()),
-        });
-    }
+    limit_memory(&mut command, MEMORY);
     let output = command.output().unwrap();
     let said = text(&output.stderr);
     let code = output.status.code().unwrap_or_else(|| panic!("{}: {said}", output.status));
@@ -55,15 +50,6 @@ fn read(bench: &Bench, args: &[&str], bytes: &[u8]) -> Ran {
         assert!(!said.contains(bad), "{said}");
     }
     Ran { code, rows: text(&output.stdout).lines().count().saturating_sub(1), said }
-}
-
-/// CRC-32C, as slow as it is short.
-pub fn crc32c(bytes: &[u8]) -> u32 {
-    !bytes.iter().fold(!0u32, |crc, &byte| {
-        (0..8).fold(crc ^ u32::from(byte), |crc, _| {
-            crc >> 1 ^ (0x82f6_3b78 & 0u32.wrapping_sub(crc & 1))
-        })
-    })
 }
 
 fn u32_at(bytes: &[u8], at: usize) -> usize {

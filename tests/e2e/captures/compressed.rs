@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use crate::captures::rotation::{Ledger, captures};
 use crate::fixtures::flood::{self, frames};
+use crate::fixtures::ledger::{Ledger, captures};
 use crate::fixtures::support::{Account, Bench, wait_until};
 
 const CODECS: [&str; 2] = ["zstd", "lz4"];

@@ -1,94 +1,14 @@
 //! One session in many captures, also under kill -9: together they account for every frame.
 
-use std::collections::BTreeMap;
 use std::fs;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use crate::fixtures::flood::{self, count, frames};
-use crate::fixtures::support::{Account, Bench, Target, record, rounds, segments_of, wait_until};
+use crate::fixtures::flood;
+use crate::fixtures::ledger::{Ledger, captures};
+use crate::fixtures::support::{Bench, Target, record, rounds, segments_of, wait_until};
 
 const THREADS: usize = 8;
-
-/// The captures of a run, first to last.
-pub fn captures(bench: &Bench, stem: &str) -> Vec<String> {
-    let entries = fs::read_dir(bench.path("")).unwrap();
-    let names = entries.map(|it| it.unwrap().file_name().into_string().unwrap());
-    let mut names: Vec<_> =
-        names.filter(|it| it.starts_with(stem) && it.ends_with(".bin")).collect();
-    names.sort();
-    names
-}
-
-/// Every number of every ring, by what the captures together say of it.
-#[derive(Debug, Default)]
-pub struct Ledger {
-    /// The number that each ring of each segment goes on with.
-    next: BTreeMap<(String, u64), u64>,
-    pub captured: u64,
-    pub lost: u64,
-    pub unattended: u64,
-    /// What of the losses is by these two.
-    disk: u64,
-    corrupt: u64,
-}
-
-impl Ledger {
-    /// Takes in a capture: it goes on where the last one ended, but for what it says was
-    /// unattended; that may repeat the end of a capture that was cut.
-    pub fn take(&mut self, bench: &Bench, capture: &str) -> Value {
-        let ran = bench.ppt(&["info", "--json", capture]);
-        let info: Value = serde_json::from_str(&ran.stdout).unwrap_or_else(|_| panic!("{ran:?}"));
-        let account = Account::of(&info);
-        assert_eq!(frames(bench, capture).len() as u64, account.captured);
-        let table = bench.table(capture, &["--gaps"]);
-        let cells = ["segment", "ring", "first_seq", "count", "cause"].map(|it| table.column(it));
-        let mut unattended = BTreeMap::new();
-        for row in &table.rows {
-            let [segment, ring, first, count, cause] = cells.map(|at| &row[at]);
-            let number = |cell: &str| cell.parse::<u64>().unwrap();
-            if cause == "unattended" {
-                let key = (segment.clone(), number(ring));
-                let twice = unattended.insert(key, (number(first), number(count)));
-                assert_eq!(twice, None, "{capture}: {row:?}");
-            }
-        }
-        self.disk += count(&info, "lost_by", "disk");
-        self.corrupt += count(&info, "lost_by", "corrupt");
-        for ring in info["buffers"][0]["rings"].as_array().unwrap() {
-            let number = |name: &str| ring[name].as_u64().unwrap();
-            let key = (ring["segment"].as_str().unwrap().to_owned(), number("ring"));
-            let gap = unattended.remove(&key);
-            let next = self.next.entry(key).or_insert(1);
-            if let Some((first, count)) = gap {
-                assert!(first <= *next, "{capture}: {ring} after {next}, gap from {first}");
-                self.unattended += (first + count).saturating_sub(*next);
-                *next = (*next).max(first + count);
-            }
-            // A ring that nobody wrote to may be listed with the number it would begin with.
-            if number("first_seq") != number("next_seq") {
-                assert_eq!(number("first_seq"), *next, "{capture}: {ring}");
-                *next = number("next_seq");
-            }
-            self.captured += number("frames");
-            self.lost += number("lost");
-        }
-        assert!(unattended.is_empty(), "{capture}: of rings that it does not list: {unattended:?}");
-        info
-    }
-
-    pub fn total(&self) -> u64 {
-        self.captured + self.lost + self.unattended
-    }
-
-    /// The account of all captures; `info` of the last one gets the causes of them all.
-    pub fn sum_up(&self, info: &mut Value) -> Account {
-        let overrun = self.lost - self.disk - self.corrupt;
-        info["buffers"][0]["lost_by"] =
-            json!({"overrun": overrun, "disk": self.disk, "corrupt": self.corrupt});
-        Account { captured: self.captured, lost: self.lost, dropped: 0 }
-    }
-}
 
 fn start(bench: &Bench) -> Target {
     flood::start_endless(bench, &THREADS.to_string())

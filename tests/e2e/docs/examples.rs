@@ -269,7 +269,7 @@ fn make() {
 
 #[test]
 fn python() {
-    if !available("make") || !crate::languages::python::has_headers() {
+    if !available("make") || !crate::fixtures::python::has_headers() {
         return;
     }
     let bench = Bench::new();
@@ -306,7 +306,7 @@ fn python() {
 /// Workers of Python's multiprocessing are killed while they serve, and others come.
 #[test]
 fn python_workers() {
-    if !available("make") || !crate::languages::python::has_headers() {
+    if !available("make") || !crate::fixtures::python::has_headers() {
         return;
     }
     let bench = Bench::new();

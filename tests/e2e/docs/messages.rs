@@ -5,8 +5,8 @@
 use std::fmt::Write;
 use std::fs;
 
+use crate::fixtures::limits::bounded;
 use crate::fixtures::support::{Bench, ppt, root, text};
-use crate::trust::hostile::bounded;
 
 /// Commands and what they said, with the folder of the test as `DIR`.
 struct Transcript {
@@ -74,17 +74,18 @@ fn captures() {
         changed
     };
     fs::create_dir(all.bench.path("folder")).unwrap();
-    let files: [(&str, &str, Vec<u8>); 11] = [
+    let files: [(&str, &str, Vec<u8>); 12] = [
         ("whole", "whole", whole.clone()),
         ("nothing in it", "empty", Vec::new()),
         ("something else", "text", b"seqno\tring\n1\t0\n".repeat(20)),
+        ("less than its first bytes", "short", b"PPT".to_vec()),
         ("less than a header", "header", whole[..100].to_vec()),
         ("cut off inside of the first chunk", "first", whole[..300].to_vec()),
         ("cut off inside of frames", "cut", whole[..frames + 200].to_vec()),
         ("a later version of the format", "later", {
             let mut later = changed(8, &2u32.to_le_bytes());
             later[16..20].fill(0);
-            let crc = crate::captures::capture_limits::crc32c(&later[..256]);
+            let crc = crc32c::crc32c(&later[..256]);
             later[16..20].copy_from_slice(&crc.to_le_bytes());
             later
         }),
@@ -102,8 +103,10 @@ fn captures() {
                 .collect()
         }),
     ];
-    all.run("no such file", &["ppt", "dump", "nowhere.bin"]);
-    all.run("a folder", &["ppt", "dump", "folder"]);
+    for command in ["dump", "info"] {
+        all.run("no such file", &["ppt", command, "nowhere.bin"]);
+        all.run("a folder", &["ppt", command, "folder"]);
+    }
     for (what, name, bytes) in files {
         let name = format!("{name}.bin");
         all.file(&name, &bytes);

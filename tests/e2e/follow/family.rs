@@ -6,94 +6,10 @@ use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::Pid;
 
-use crate::fixtures::flood;
+use crate::fixtures::family::{Child, Family, IN_PYTHON, build_cpp};
+use crate::fixtures::python;
+use crate::fixtures::rust::program;
 use crate::fixtures::support::{Account, Bench, Target, record, segments_of};
-use crate::languages::python;
-use crate::languages::rust::program;
-
-/// A child, which lives as long as its family's stdin is open.
-#[derive(Debug, Clone, Copy)]
-pub struct Child {
-    pub pid: u32,
-    pub kind: &'static str,
-    /// With its first breath.
-    pub was_on: bool,
-}
-
-/// A running `tests/targets/family_main.c`, or the same in another language.
-pub struct Family {
-    pub target: Target,
-    /// Frames that are to be captured, as it says.
-    pub written: u64,
-}
-
-impl Family {
-    /// Builds it in C, and what runs it under a filter.
-    pub fn build() -> Bench {
-        let bench = flood::build_with("family_main.c");
-        let header = std::fs::read_to_string(bench.path("flood.h")).unwrap();
-        let control = header.lines().find_map(|it| it.strip_prefix("extern ppt1_control "));
-        let control = format!("-DCONTROL={}", control.unwrap().trim_end_matches(';'));
-        bench.cc(&[&control, "family_main.c", "flood.c", "-o", "family_main", "-lpthread"]);
-        bench.copy("refused_main.c");
-        bench.cc(&["refused_main.c", "-o", "refused"]);
-        bench
-    }
-
-    pub fn start(bench: &Bench) -> Self {
-        Self::of(bench.start("family_main", &[]))
-    }
-
-    pub fn of(target: Target) -> Self {
-        Self { target, written: 0 }
-    }
-
-    /// The next numbers that somebody says after `prefix`.
-    fn numbers<const N: usize>(&self, prefix: &str) -> [u64; N] {
-        let said = self.target.stdout.wait_for(prefix);
-        let mut words = said.split(' ').map(|it| it.parse().unwrap());
-        std::array::from_fn(|_| words.next().unwrap())
-    }
-
-    /// Has it have a child.
-    pub fn make(&mut self, kind: &'static str) -> Child {
-        self.target.say(kind);
-        self.child(kind)
-    }
-
-    /// The next child that says that it is there.
-    pub fn child(&self, kind: &'static str) -> Child {
-        let [pid, on] = self.numbers("child ");
-        Child { pid: pid as u32, kind, was_on: on != 0 }
-    }
-
-    /// Has it do what leads to no child; whether it is on, or what it was asked.
-    pub fn asks(&mut self, what: &str) -> bool {
-        self.target.say(what);
-        let [_, answer] = self.numbers("made ");
-        answer != 0
-    }
-
-    pub fn write(&mut self, count: u64) {
-        self.target.say(&format!("write {count}"));
-        assert_eq!(self.target.written(), count);
-        self.written += count;
-    }
-
-    /// The next round of `child`: how many of 100 frames found the gate open, and whether it did.
-    pub fn ended(&mut self, child: Child) -> (u64, bool) {
-        let [pid, written, on] = self.numbers("round ");
-        assert_eq!(pid, u64::from(child.pid));
-        self.written += written;
-        (written, on != 0)
-    }
-
-    /// Has a child write 100 frames; how many found the gate open.
-    pub fn round(&mut self, child: Child) -> u64 {
-        kill(Pid::from_raw(child.pid.cast_signed()), Signal::SIGUSR2).unwrap();
-        self.ended(child).0
-    }
-}
 
 /// Instructions that 100 frames of a child take, from one SIGUSR1 to the next, and whether one of
 /// them, or the child afterwards, was on.
@@ -179,24 +95,13 @@ fn family(bench: &Bench) -> Target {
 }
 
 const KINDS: &[&str] = &["fork", "thread", "grandchild", "daemon", "exec"];
+
 /// Those that a program in C may have on top.
 const C_KINDS: &[&str] = &["fork", "thread", "grandchild", "daemon", "exec", "clone"];
 
 #[test]
 fn off_from_the_first_instruction_in_c() {
     children_are_off(&Family::build(), &family, C_KINDS, "C");
-}
-
-/// The same in C++.
-pub fn build_cpp() -> Bench {
-    let bench = Bench::new();
-    bench.copy_all(&["flood.frame", "family_main.c", "pattern.h"]);
-    bench.pptc(&["--emit", "cpp", "flood.frame"]);
-    let pattern = std::fs::read_to_string(bench.path("pattern.h")).unwrap();
-    bench.write("pattern.h", &pattern.replace("pptframe_beat_t", "ppt::flood::beat"));
-    let files = ["-x", "c++", "family_main.c", "-x", "none", "flood.cpp", "-o", "family_main"];
-    bench.compile("g++", &[&["-std=c++17"], &files[..]].concat());
-    bench
 }
 
 #[test]
@@ -269,61 +174,6 @@ fn a_child_of_vfork_leaves_its_parent_on() {
         assert_eq!(Account::of(&bench.info("out.bin")).captured, 1000, "{advice}");
     }
 }
-
-/// The same in Python; a child writes its frames at once, and ends.
-pub const IN_PYTHON: &str = r#"
-import multiprocessing, os, sys, threading
-import flood
-
-def say(*words):
-    os.write(1, (" ".join(map(str, words)) + f" {int(flood.on())}\n").encode())
-
-def child():
-    say("child", os.getpid())
-    written = 0
-    for n in range(100):
-        written += flood.on()
-        flood.beat(thread=1, n=n)
-    say("round", os.getpid(), written)
-
-def forks(deeper=lambda: None):
-    if os.fork() == 0:
-        deeper()
-        child()
-        os._exit(0)
-    os.wait()
-
-def daemon():
-    if os.fork() != 0:
-        os._exit(0)
-
-def grandchild():
-    forks()
-    os._exit(0)
-
-multiprocessing.set_start_method("fork")
-print("ready", flush=True)
-for line in sys.stdin:
-    kind = line.strip()
-    if kind == "fork":
-        forks()
-    elif kind == "daemon":
-        forks(daemon)
-    elif kind == "grandchild":
-        forks(grandchild)
-    elif kind == "thread":
-        thread = threading.Thread(target=forks)
-        thread.start()
-        thread.join()
-    elif kind == "multiprocessing":
-        process = multiprocessing.Process(target=child)
-        process.start()
-        process.join()
-    else:
-        for n in range(1000):
-            flood.beat(thread=0, n=n)
-        print("written 1000", flush=True)
-"#;
 
 #[test]
 fn off_from_the_first_instruction_in_python() {

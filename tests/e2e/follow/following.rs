@@ -4,45 +4,13 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use crate::fixtures::flood;
+use crate::fixtures::family::{self, Family, attached, follow, run, whole};
+use crate::fixtures::rust::program;
 use crate::fixtures::support::{
-    Account, Attach, Bench, Kind, Lines, Target, of_both_kinds, ppt, record, rounds,
-    segments_mapped, segments_of, wait_until,
+    Account, Bench, Kind, Target, of_both_kinds, record, rounds, segments_mapped, segments_of,
+    wait_until,
 };
-use crate::follow::family::{self, Child, Family};
-use crate::languages::python;
-use crate::languages::rust::program;
-
-/// Waits until ppt says that it has attached to a child.
-pub fn attached(stderr: &Lines, child: Child) {
-    stderr.wait_for(&format!("attached: pid {},", child.pid));
-}
-
-pub fn follow(bench: &Bench, pid: u32, args: &[&str]) -> Attach {
-    let mut command = bench.command(ppt());
-    command.args(["attach", "--follow", &pid.to_string()]).args(bench.kind_args()).args(args);
-    Attach::start(command)
-}
-
-/// `ppt run` of a program.
-pub fn run(bench: &Bench, args: &[&str]) -> (Target, Lines) {
-    let mut command = bench.command(ppt());
-    command.arg("run").args(bench.kind_args()).args(args);
-    let (target, stderr) = Target::spawn_loud(command);
-    target.stdout.wait_for("ready");
-    (target, stderr)
-}
-
-/// Everything that was written is there.
-pub fn whole(bench: &Bench, written: u64, case: &str, agent: u32) {
-    let info = bench.info("out.bin");
-    let account = Account::of(&info);
-    assert_eq!(account, Account { captured: written, lost: 0, dropped: 0 }, "{case}");
-    assert_eq!(info["complete"], true);
-    // Children may be about to end.
-    wait_until("no segment is left", || segments_of(&[agent]) == 0);
-    record("36", case, written, account, &info, segments_of(&[agent]));
-}
+use crate::fixtures::{flood, python};
 
 of_both_kinds! {
     children_are_captured_once_they_are_attached

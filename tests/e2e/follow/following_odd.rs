@@ -5,15 +5,15 @@ use std::fs;
 use std::process::{Child as Process, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::fixtures::family::{Child, Family};
+use crate::fixtures::family::{attached, follow, run, whole};
 use crate::fixtures::flood;
+use crate::fixtures::python;
 use crate::fixtures::steady::{self, is_root};
 use crate::fixtures::support::{
     Account, Attach, Bench, Lines, Target, available, copy_program, ppt, record, root,
     segments_mapped, segments_of, wait_until,
 };
-use crate::follow::family::{Child, Family};
-use crate::follow::following::{attached, follow, run, whole};
-use crate::languages::python;
 
 fn signal(pid: u32, signal: i32) {
     // SAFETY: no pointers; the process lives as long as its family.

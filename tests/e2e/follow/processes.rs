@@ -5,7 +5,7 @@ use std::fs;
 use crate::fixtures::flood::{self, count, frames};
 use crate::fixtures::support::{
     Account, Attach, Bench, Kind, Target, child_of, fetched, of_both_kinds, ppt, record, rounds,
-    segments_mapped, segments_of, wait_until,
+    segments_mapped, segments_of, status, wait_until,
 };
 
 /// Attaches to a process by its number.
@@ -23,12 +23,6 @@ fn fork(target: &mut Target) -> String {
 fn write(target: &mut Target) -> u64 {
     target.say("write");
     target.written()
-}
-
-/// A field of `/proc/PID/status`.
-fn status(pid: impl std::fmt::Display, field: &str) -> Option<String> {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    status.lines().find_map(|line| Some(line.strip_prefix(field)?.trim().to_owned()))
 }
 
 fn lives(pid: &str) -> bool {

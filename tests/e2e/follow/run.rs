@@ -3,42 +3,16 @@
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 
-use crate::captures::rotation::{Ledger, captures};
-use crate::fixtures::flood;
+use crate::fixtures::first::{all_captured, all_captured_in_order, build, build_cpp, written};
+use crate::fixtures::ledger::{Ledger, captures};
+use crate::fixtures::rust::program;
 use crate::fixtures::support::{
     Account, Bench, Ran, Target, available, ppt, record, segments_of, wait_until,
 };
-use crate::languages::rust::program;
-
-fn build() -> Bench {
-    flood::build_with("first_main.c")
-}
 
 /// `ppt run -o out.bin` of a shell's command; the file may be there.
 fn sh(bench: &Bench, script: &str) -> (Ran, u32) {
     bench.ppt_and_pid(&["run", "--force", "--", "sh", "-c", script])
-}
-
-fn written(stdout: &str) -> u64 {
-    stdout.lines().filter_map(|line| line.strip_prefix("written ")?.parse::<u64>().ok()).sum()
-}
-
-/// Everything that was written is captured, the first frame of each process included. `case` is
-/// what docs/reliability.md calls it.
-pub fn all_captured(bench: &Bench, (ran, agent): (&Ran, u32), expected: u64, case: &str) {
-    assert_eq!(written(&ran.stdout), expected, "{ran:?}");
-    let info = bench.info("out.bin");
-    let account = Account::of(&info);
-    account.check(expected);
-    assert_eq!(account.captured, expected, "{}", ran.stderr);
-    assert_eq!(info["complete"], true);
-    let table = bench.table("out.bin", &[]);
-    let processes = info["targets"].as_array().unwrap().len();
-    assert_eq!(table.columns.contains(&"pid".to_string()), processes > 1);
-    let firsts = table.cells("seqno").iter().filter(|&&it| it == "1").count();
-    assert_eq!(firsts, info["buffers"].as_array().unwrap().len());
-    let case = format!("ppt run: {case}");
-    record("-", &case, written(&ran.stdout), account, &info, segments_of(&[agent]));
 }
 
 #[test]
@@ -63,25 +37,6 @@ fn from_the_first_frame() {
         all_captured(&bench, (&ran, agent), 1000, &format!("C, {program}"));
         assert!(ran.stderr.starts_with("attached: pid "), "{ran:?}");
     }
-}
-
-/// The buffer of `first_main.cpp` and `first.rs`: `who` counts, in the order of the ring.
-pub fn all_captured_in_order(bench: &Bench, ran: (&Ran, u32), expected: u64, case: &str) {
-    all_captured(bench, ran, expected, case);
-    let table = bench.table("out.bin", &[]);
-    for (at, (who, seqno)) in
-        table.numbers("who").into_iter().zip(table.numbers("seqno")).enumerate()
-    {
-        assert_eq!((who, seqno), (at as i64, at as i64 + 1));
-    }
-}
-
-pub fn build_cpp() -> Bench {
-    let bench = Bench::new();
-    bench.copy_all(&["first_main.cpp", "job.frame"]);
-    bench.pptc(&["--emit", "cpp", "job.frame"]);
-    bench.compile("g++", &["-std=c++17", "first_main.cpp", "job.cpp", "-o", "first"]);
-    bench
 }
 
 #[test]
@@ -319,4 +274,14 @@ fn a_dead_agent_releases_who_waits() {
     drop(agent);
     assert_eq!(target.written(), 0, "it goes on, and nobody is attached");
     assert!(target.wait().success());
+}
+
+/// How many processes a command has does not show in what a quiet `ppt run` says: nothing.
+#[test]
+fn a_quiet_run_says_nothing_of_its_processes() {
+    let bench = crate::fixtures::flood::build_with("first_main.c");
+    let script = "for i in 1 2 3; do ./first_main 5; done";
+    let ran = bench.ppt(&["run", "-q", "--", "sh", "-c", script]);
+    assert_eq!((ran.code(), ran.stderr.as_str()), (0, ""));
+    assert_eq!(Account::of(&bench.info("out.bin")).captured, 15);
 }

@@ -7,8 +7,8 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
 
+use crate::fixtures::rust::program;
 use crate::fixtures::support::{Bench, Target, ppt};
-use crate::languages::rust::program;
 
 /// Starts it with its own descriptors 0, 1 and 2 alone, and with signals as few programs have them.
 fn start(mut command: Command, sigpipe: libc::sighandler_t) -> Target {
@@ -96,7 +96,7 @@ fn a_command_in_c() {
 
 #[test]
 fn a_command_in_cpp() {
-    let bench = crate::follow::run::build_cpp();
+    let bench = crate::fixtures::first::build_cpp();
     inherits(&bench, bench.path("first"), libc::SIG_DFL);
 }
 

@@ -6,6 +6,7 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use crate::fixtures::steady::{NOBODY, is_root};
 use crate::fixtures::support::{self, Account, Attach, Bench, Target, available};
 
 /// Frames that the four threads of crew.c write.
@@ -319,8 +320,6 @@ fn an_upgraded_library() {
     capture(&bench, "20", "library upgraded", target, &bench.path("libcrew.so"), &["scan"]);
 }
 
-const NOBODY: u32 = 65534;
-
 /// What runs a program as nobody.
 fn as_nobody(bench: &Bench, program: &Path) -> std::process::Command {
     let mut command = bench.command("setpriv");
@@ -332,12 +331,7 @@ fn as_nobody(bench: &Bench, program: &Path) -> std::process::Command {
 /// A folder of nobody's, with the program and a ppt that nobody may run; `None` where a test
 /// cannot become nobody.
 fn nobodys_bench() -> Option<Bench> {
-    // SAFETY: no preconditions.
-    if unsafe { libc::geteuid() } != 0 {
-        eprintln!("skipped: only root can become another user");
-        return None;
-    }
-    if !available("setpriv") {
+    if !is_root() || !available("setpriv") {
         return None;
     }
     let bench = Bench::new();
@@ -395,12 +389,7 @@ fn a_program_that_never_was_readable() {
 /// A program on an overlay, as in a container: what is mapped has another inode than what is seen.
 #[test]
 fn a_program_on_an_overlay() {
-    // SAFETY: no preconditions.
-    if unsafe { libc::geteuid() } != 0 {
-        eprintln!("skipped: only root can mount");
-        return;
-    }
-    if !available("unshare") {
+    if !is_root() || !available("unshare") {
         return;
     }
     let bench = Bench::new();

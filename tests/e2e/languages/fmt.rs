@@ -5,7 +5,7 @@ use std::io::Write;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::process::Stdio;
 
-use crate::fixtures::support::{Bench, Ran, text};
+use crate::fixtures::support::{Bench, Ran, said, text};
 
 const UGLY: &str = "frame  f{int a ;time t;}// end";
 const PRETTY: &str = "frame f { int a; time t; } // end\n";
@@ -13,20 +13,7 @@ const PRETTY: &str = "frame f { int a; time t; } // end\n";
 fn fmt(bench: &Bench, args: &[&str]) -> Ran {
     let mut command = bench.command(env!("CARGO_BIN_EXE_pptc"));
     let output = command.arg("fmt").args(args).output().unwrap();
-    Ran { status: output.status, stdout: text(&output.stdout), stderr: text(&output.stderr) }
-}
-
-#[track_caller]
-fn said(ran: &Ran, code: i32, stdout: &str, stderr: &str) {
-    assert_eq!((ran.code(), ran.stdout.as_str(), ran.stderr.as_str()), (code, stdout, stderr));
-}
-
-fn names(bench: &Bench) -> Vec<String> {
-    let entries = fs::read_dir(bench.path("")).unwrap();
-    let mut names: Vec<_> =
-        entries.map(|it| it.unwrap().file_name().into_string().unwrap()).collect();
-    names.sort();
-    names
+    Ran::of(output)
 }
 
 fn contents(bench: &Bench, name: &str) -> String {
@@ -43,7 +30,7 @@ fn files_are_replaced_and_keep_their_mode() {
     let new = fs::metadata(&path).unwrap();
     assert_eq!(contents(&bench, "a.frame"), PRETTY);
     assert_eq!((new.mode(), new.uid(), new.gid()), (old.mode(), old.uid(), old.gid()));
-    assert_eq!(names(&bench), ["a.frame"]);
+    assert_eq!(bench.names(""), ["a.frame"]);
     // What is as it should be is not touched.
     said(&fmt(&bench, &["a.frame"]), 0, "", "");
     assert_eq!(fs::metadata(&path).unwrap().ino(), new.ino());
@@ -116,8 +103,8 @@ fn a_file_called_fmt() {
     bench.write("fmt", PRETTY);
     let ran = fmt(&bench, &[]);
     assert_eq!(ran.code(), 2, "{}", ran.stderr);
-    assert_eq!(names(&bench), ["fmt"]);
+    assert_eq!(bench.names(""), ["fmt"]);
     let output = bench.command(env!("CARGO_BIN_EXE_pptc")).arg("./fmt").output().unwrap();
     assert!(output.status.success(), "{}", text(&output.stderr));
-    assert_eq!(names(&bench), ["fmt", "fmt.c", "fmt.h"]);
+    assert_eq!(bench.names(""), ["fmt", "fmt.c", "fmt.h"]);
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::SystemTime;
 
-use crate::fixtures::support::{Bench, Ran, text};
+use crate::fixtures::support::{Bench, Ran, said};
 
 const GOOD: &str = "frame good { int who; time when; }\n";
 const BAD: &str = "frame bad { itn who; }\n";
@@ -19,21 +19,7 @@ pptc: 1 error
 
 fn pptc(bench: &Bench, args: &[&str]) -> Ran {
     let output = bench.command(env!("CARGO_BIN_EXE_pptc")).args(args).output().unwrap();
-    Ran { status: output.status, stdout: text(&output.stdout), stderr: text(&output.stderr) }
-}
-
-/// Exit code, stdout and stderr are these.
-#[track_caller]
-fn said(ran: &Ran, code: i32, stdout: &str, stderr: &str) {
-    assert_eq!((ran.code(), ran.stdout.as_str(), ran.stderr.as_str()), (code, stdout, stderr));
-}
-
-fn files(bench: &Bench, folder: &str) -> Vec<String> {
-    let entries = fs::read_dir(bench.path(folder)).unwrap();
-    let mut names: Vec<String> =
-        entries.map(|it| it.unwrap().file_name().into_string().unwrap()).collect();
-    names.sort();
-    names
+    Ran::of(output)
 }
 
 fn bench(frame: &str) -> Bench {
@@ -46,7 +32,7 @@ fn bench(frame: &str) -> Bench {
 fn good_files_give_a_header_and_a_source_without_a_word() {
     let bench = bench(GOOD);
     said(&pptc(&bench, &["a.frame"]), 0, "", "");
-    assert_eq!(files(&bench, ""), ["a.c", "a.frame", "a.h"]);
+    assert_eq!(bench.names(""), ["a.c", "a.frame", "a.h"]);
 }
 
 #[test]
@@ -54,7 +40,7 @@ fn bad_files_give_1_and_nothing_else() {
     let bench = bench(BAD);
     let ran = pptc(&bench, &["a.frame"]);
     said(&ran, 1, "", BAD_SAID);
-    assert_eq!(files(&bench, ""), ["a.frame"]);
+    assert_eq!(bench.names(""), ["a.frame"]);
 }
 
 #[test]
@@ -63,7 +49,7 @@ fn one_bad_file_does_not_keep_the_others_from_being_written() {
     bench.write("b.frame", GOOD);
     let ran = pptc(&bench, &["a.frame", "b.frame", "--depfile", "d"]);
     said(&ran, 1, "", BAD_SAID);
-    assert_eq!(files(&bench, ""), ["a.frame", "b.c", "b.frame", "b.h"], "and no depfile");
+    assert_eq!(bench.names(""), ["a.frame", "b.c", "b.frame", "b.h"], "and no depfile");
 }
 
 #[test]
@@ -74,7 +60,7 @@ fn bad_usage_gives_2() {
         assert_eq!((ran.code(), ran.stdout.as_str()), (2, ""), "{args:?}");
         assert!(ran.stderr.starts_with("error: "), "{}", ran.stderr);
     }
-    assert_eq!(files(&bench, ""), ["a.frame"]);
+    assert_eq!(bench.names(""), ["a.frame"]);
 }
 
 #[test]
@@ -118,7 +104,7 @@ fn the_folder_is_made_and_the_depfile_names_what_is_in_it() {
     let bench = bench(GOOD);
     let args = ["a.frame", "-o", "out/deep er", "--depfile", "a.d"];
     said(&pptc(&bench, &args), 0, "", "");
-    assert_eq!(files(&bench, "out/deep er"), ["a.c", "a.h"]);
+    assert_eq!(bench.names("out/deep er"), ["a.c", "a.h"]);
     check_rule(&bench, "a.d", ["out/deep\\ er/a.c", "out/deep\\ er/a.h"], "a.frame");
 }
 
@@ -135,7 +121,7 @@ fn check_and_print_write_nothing() {
     for word in ["who", "when", "padding"] {
         assert!(layout.stdout.contains(word), "{}", layout.stdout);
     }
-    assert_eq!(files(&bench, ""), ["a.frame"]);
+    assert_eq!(bench.names(""), ["a.frame"]);
 }
 
 #[test]
@@ -159,10 +145,10 @@ fn what_would_not_change_keeps_its_time() {
 fn rust_comes_out_as_one_file() {
     let bench = bench(GOOD);
     said(&pptc(&bench, &["--emit", "rust", "a.frame"]), 0, "", "");
-    assert_eq!(files(&bench, ""), ["a.frame", "a.rs"]);
+    assert_eq!(bench.names(""), ["a.frame", "a.rs"]);
     bench.write("a.frame", &format!("emit C, Rust;\n{GOOD}"));
     said(&pptc(&bench, &["a.frame"]), 0, "", "");
-    assert_eq!(files(&bench, ""), ["a.c", "a.frame", "a.h", "a.rs"]);
+    assert_eq!(bench.names(""), ["a.c", "a.frame", "a.h", "a.rs"]);
 }
 
 #[test]
@@ -195,7 +181,7 @@ fn warnings_are_no_failure() {
 pptc: 1 warning
 ",
     );
-    assert_eq!(files(&bench, ""), ["a.c", "a.frame", "a.h"]);
+    assert_eq!(bench.names(""), ["a.c", "a.frame", "a.h"]);
 }
 
 #[test]
@@ -205,7 +191,7 @@ fn spaces_in_a_path() {
     bench.write("some folder/my events.frame", &format!("buffer events;\n{GOOD}"));
     let ran = pptc(&bench, &["some folder/my events.frame", "--depfile", "d"]);
     said(&ran, 0, "", "");
-    assert_eq!(files(&bench, "some folder"), ["my events.c", "my events.frame", "my events.h"]);
+    assert_eq!(bench.names("some folder"), ["my events.c", "my events.frame", "my events.h"]);
     let made = ["some\\ folder/my\\ events.c", "some\\ folder/my\\ events.h"];
     check_rule(&bench, "d", made, "some\\ folder/my\\ events.frame");
     bench.cc(&["-c", "some folder/my events.c", "-o", "events.o"]);
@@ -218,7 +204,7 @@ fn warnings_can_be_denied() {
     let ran = pptc(&bench, &["--deny-warnings", "a.frame", "b.frame"]);
     assert_eq!(ran.code(), 1);
     assert!(ran.stderr.ends_with("pptc: 1 warning, 1 hint (warnings are denied)\n"), "{ran:?}");
-    assert_eq!(files(&bench, ""), ["a.frame", "b.c", "b.frame", "b.h"], "hints are no warnings");
+    assert_eq!(bench.names(""), ["a.frame", "b.c", "b.frame", "b.h"], "hints are no warnings");
     bench.write("a.frame", "option allow \"unknown-attribute\"; frame good { int who @nonsense; }");
     said(&pptc(&bench, &["--deny-warnings", "a.frame"]), 0, "", "");
 }
@@ -245,7 +231,7 @@ fn what_pptc_did_not_write_is_kept() {
     let why = "pptc: cannot write a.c: it was not written by pptc, and would be lost: rename the \
                frame file, or choose another folder\n";
     said(&pptc(&bench, &["a.frame"]), 1, "", why);
-    assert_eq!(files(&bench, ""), ["a.c", "a.frame"]);
+    assert_eq!(bench.names(""), ["a.c", "a.frame"]);
     bench.write("b.h", GOOD);
     let why = "pptc: b.h would be overwritten by the generated file; rename it to b.frame\n";
     said(&pptc(&bench, &["b.h"]), 1, "", why);
@@ -285,5 +271,5 @@ fn folders_that_cannot_be_written() {
 fn languages_by_their_usual_names() {
     let bench = bench(GOOD);
     said(&pptc(&bench, &["--emit", "C,C++,Rust", "a.frame"]), 0, "", "");
-    assert_eq!(files(&bench, ""), ["a.c", "a.cpp", "a.frame", "a.h", "a.hpp", "a.rs"]);
+    assert_eq!(bench.names(""), ["a.c", "a.cpp", "a.frame", "a.h", "a.hpp", "a.rs"]);
 }

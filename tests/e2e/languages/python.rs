@@ -1,47 +1,7 @@
 //! Python targets: modules built as the documentation says, for the interpreter that `python3` is.
 
-use std::path::Path;
-use std::process::Command;
-
-use crate::fixtures::support::{Account, Bench, Target, available, text};
-
-/// Where Python's headers are, and how its modules' files end; none where they are not installed.
-fn headers() -> Option<(String, String)> {
-    if !available("python3") {
-        return None;
-    }
-    let script =
-        "import sysconfig as s; print(s.get_path('include'), s.get_config_var('EXT_SUFFIX'))";
-    let output = Command::new("python3").args(["-c", script]).output().unwrap();
-    let said = text(&output.stdout);
-    let (include, suffix) = said.trim().rsplit_once(' ')?;
-    if !Path::new(include).join("Python.h").exists() {
-        eprintln!("skipped: {include} has no Python.h");
-        return None;
-    }
-    Some((include.into(), suffix.into()))
-}
-
-pub fn has_headers() -> bool {
-    headers().is_some()
-}
-
-/// Builds modules of frame files of the folder; false where Python's headers are not installed.
-pub fn modules(bench: &Bench, stems: &[&str]) -> bool {
-    let Some((include, suffix)) = headers() else { return false };
-    let include = include.as_str();
-    for compiler in ["clang", "gcc"].into_iter().filter(|it| available(it)) {
-        for stem in stems {
-            bench.pptc(&["--emit", "python", &format!("{stem}.frame")]);
-            let (c, module) = (format!("{stem}.c"), format!("{stem}_python.c"));
-            let output = format!("{stem}{suffix}");
-            let strict = ["-std=c11", "-Wconversion", "-Wshadow", "-Wmissing-prototypes"];
-            let args = ["-isystem", include, "-fPIC", "-shared", &c, &module, "-o", &output];
-            bench.compile(compiler, &[&strict[..], &args].concat());
-        }
-    }
-    true
-}
+use crate::fixtures::python::modules;
+use crate::fixtures::support::{Account, Bench, Target, text};
 
 const FRAMES: &str = "buffer work;
 enum Kind : u8 { GET = 1, PUT }

@@ -4,10 +4,10 @@
 use std::collections::BTreeSet;
 use std::process::Command;
 
+use crate::fixtures::first::all_captured_in_order;
+use crate::fixtures::rust::{host, plugin, program_for};
 use crate::fixtures::support::{Account, Bench, Target, record, segments_of, text};
-use crate::follow::run::all_captured_in_order;
-use crate::languages::rust::{host, plugin, program_for};
-use crate::languages::values;
+use crate::fixtures::values;
 
 /// `first` from its first frame, `values` attached to later. A panic writes its scope unless panics
 /// abort.

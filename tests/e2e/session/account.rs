@@ -5,12 +5,12 @@ use std::fs::File;
 use std::io::Read;
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 
 use crate::fixtures::flood::{self, count, frames, gaps};
+use crate::fixtures::limits::limit_file_size;
 use crate::fixtures::support::{
-    Account, Attach, Bench, Kind, Target, of_both_kinds, ppt, record, segments_of, stopped,
+    Account, Attach, Bench, Kind, of_both_kinds, ppt, record, segments_of, stopped,
 };
 
 /// What `gaps` and `info` say of lost frames is the same.
@@ -182,14 +182,7 @@ fn a_full_disk_ends_the_capture() {
 fn a_limit_of_file_size_ends_the_capture() {
     let bench = flood::build();
     let mut command = bench.command(ppt());
-    // SAFETY: between fork and exec, only async-signal-safe calls.
-    unsafe {
-        command.pre_exec(|| {
-            let limit = libc::rlimit { rlim_cur: 1 << 20, rlim_max: 1 << 20 };
-            libc::setrlimit(libc::RLIMIT_FSIZE, &limit);
-            Ok(())
-        })
-    };
+    limit_file_size(&mut command, 1 << 20);
     let capture = bench.path("out.bin");
     cannot_grow(&bench, command, &capture, "File too large (os error 27)", "file size limit");
 }
@@ -212,7 +205,7 @@ fn cannot_grow(
     let expected =
         format!("ppt: {capture}: {cause}\n  the frames captured before that are in the file\n");
     assert!(said.contains(&expected), "{said}");
-    gate_is_off(bench, &target);
+    bench.check_off(&target);
     target.say("stop");
     let published = flood::published(&target);
     target.finish();
@@ -235,12 +228,6 @@ fn cannot_grow(
     let leaks = segments_of(&[agent]);
     let written = account.captured + account.lost;
     record("34", case, written, account, &info, leaks);
-}
-
-fn gate_is_off(bench: &Bench, target: &Target) {
-    let listed = bench.ppt(&["list", "--json", &target.pid().to_string()]);
-    let listed: serde_json::Value = serde_json::from_str(&listed.stdout).unwrap();
-    assert_eq!((&listed[0]["on"], &listed[0]["agent_pid"]), (&false.into(), &().into()));
 }
 
 /// The numbers of the last line.

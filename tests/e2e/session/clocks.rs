@@ -128,7 +128,7 @@ fn cpp() {
 #[test]
 fn rust() {
     let bench = Bench::new();
-    let program = crate::languages::rust::program("truth");
+    let program = crate::fixtures::rust::program("truth");
     as_it_is(&bench, Target::start(bench.command(program)));
 }
 
@@ -234,7 +234,7 @@ fn cpp_with_another_counter() {
 #[test]
 fn rust_with_another_counter() {
     let bench = Bench::new();
-    let program = crate::languages::rust::program_with("truth", "--cfg ppt_ticks");
+    let program = crate::fixtures::rust::program_with("truth", "--cfg ppt_ticks");
     transformed_target(Target::start(bench.command(program)), &bench);
 }
 

@@ -1,13 +1,13 @@
 //! What somebody else detaches while a capture of several goes on: it is let go at once, stays off,
 //! and the capture says so.
 
+use crate::fixtures::family::Family;
+use crate::fixtures::family::{attached, follow};
 use crate::fixtures::flood;
 use crate::fixtures::steady::{self, assert_said};
 use crate::fixtures::support::{
     Account, Attach, Bench, Kind, Lines, Ran, Target, of_both_kinds, ppt, segments_of, wait_until,
 };
-use crate::follow::family::Family;
-use crate::follow::following::{attached, follow};
 
 /// Detaches what `args` name, and waits until its agent has let go of it.
 fn detach(bench: &Bench, agent: u32, pid: u32, args: &[&str]) {

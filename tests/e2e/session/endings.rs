@@ -7,6 +7,7 @@ use std::process::Stdio;
 use serde_json::Value;
 
 use crate::fixtures::explained::explained;
+use crate::fixtures::output::{files, numbers};
 use crate::fixtures::steady::{
     assert_said, build, check_frames, counted, gate, page, start, total,
 };
@@ -29,10 +30,7 @@ fn check_burst(bench: &Bench, target: &mut Target, written: u64) {
     Account::of(&info).check(written);
     check_frames(&bench.table("out.bin", &[]), &info);
     assert!(!gate(target));
-    let listed = bench.ppt(&["list", &target.pid().to_string(), "--json"]).stdout;
-    let listed: Value = serde_json::from_str(&listed).unwrap();
-    assert_eq!(listed[0]["on"], false);
-    assert_eq!(listed[0]["agent_pid"], Value::Null, "the claim is released");
+    bench.check_off(target);
 }
 
 /// `ppt attach` of a burst, ended by `signal`.
@@ -175,6 +173,42 @@ fn the_capture_has_its_full_size() {
     assert!((begun - 1..=begun).contains(&total(account)), "{account:?} of {begun}");
     check_frames(&bench.table("out.bin", &[]), &info);
     record("34", "max size", total(account), account, &info, segments_of(&[agent]));
+}
+
+#[test]
+fn a_size_without_room_for_one_frame_is_a_mistake_of_usage() {
+    let bench = build(&[]);
+    let mut target = start(&bench);
+    let pid = target.pid().to_string();
+    let before = page(&mut target);
+    let ran = bench.ppt(&["attach", &pid, "--max-size", "1"]);
+    let expected = "ppt: --max-size 1 B is too small: a capture without any frame takes {} KiB\n";
+    assert_said(&ran.stderr, expected);
+    assert_eq!((ran.code(), files(&bench).len()), (2, 0));
+    let ran = bench.ppt(&["run", "--max-size", "1K", "--", "true"]);
+    assert_said(&ran.stderr, &expected.replace("1 B", "1.0 KiB"));
+    assert_eq!((ran.code(), files(&bench).len()), (125, 0));
+    // What it says is enough: the least size that is taken, to the byte.
+    let mut least = 1..64 << 10;
+    while least.len() > 1 {
+        let middle = least.start + least.len() as u64 as usize / 2;
+        let size = middle.to_string();
+        let ran = bench.ppt(&["attach", &pid, "--max-size", &size, "-d", "1ms", "--force"]);
+        match ran.code() {
+            0 => least.end = middle,
+            _ => least.start = middle,
+        }
+    }
+    assert_eq!(page(&mut target).split(' ').next(), before.split(' ').next());
+    let size = (least.end + 4096).to_string();
+    let attach = bench.attach(&target, &["--force", "--max-size", &size]);
+    target.say("burst 1000");
+    target.written();
+    attach.ended(0);
+    let captured = numbers(&bench, "out.bin").len();
+    assert!((1..1000).contains(&captured), "{captured}");
+    assert!(std::fs::metadata(bench.path("out.bin")).unwrap().len() <= least.end as u64 + 4096);
+    target.finish();
 }
 
 of_both_kinds! {

@@ -5,8 +5,8 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::captures::rotation::Ledger;
 use crate::fixtures::flood::{self, Beat, count, frames};
+use crate::fixtures::ledger::Ledger;
 use crate::fixtures::support::{
     Account, Attach, Bench, Kind, Target, of_both_kinds, record, rounds, segments_mapped,
     segments_of, stopped, wait_until,

@@ -5,9 +5,9 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::captures::rotation::Ledger;
 use crate::fixtures::explained::explained;
 use crate::fixtures::flood::{self, count, frames, gaps};
+use crate::fixtures::ledger::Ledger;
 use crate::fixtures::steady::assert_said;
 use crate::fixtures::support::{
     Account, Attach, Bench, Kind, Target, fetched, first_and_latest, of_both_kinds, ppt, record,

@@ -15,36 +15,12 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
+use crate::fixtures::limits::bounded;
 use crate::fixtures::steady::{assert_said, build, check_frames, link, page};
 use crate::fixtures::support::{Account, Attach, Bench, Target, ppt, text, wait_until};
-
-/// What a refusal may allocate, and the seconds that it may compute.
-const MEMORY: u64 = 64 << 20;
-const SECONDS: u64 = 5;
-
-/// The same command with little memory and little time.
-pub fn bounded(mut command: Command) -> Command {
-    let limit = |which, most| {
-        let limit = libc::rlimit { rlim_cur: most, rlim_max: most };
-        // SAFETY: setrlimit is async-signal-safe, and touches nothing but the limit.
-        match unsafe { libc::setrlimit(which, &limit) } {
-            0 => Ok(()),
-            _ => Err(std::io::Error::last_os_error()),
-        }
-    };
-    // SAFETY: as above.
-    unsafe {
-        command.pre_exec(move || {
-            limit(libc::RLIMIT_DATA, MEMORY)?;
-            limit(libc::RLIMIT_CPU, SECONDS)
-        });
-    }
-    command
-}
 
 /// `ppt attach PID` fails within those bounds with code 1, and says `expected`.
 #[track_caller]

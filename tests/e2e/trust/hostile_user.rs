@@ -20,10 +20,11 @@ use std::io::Read;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::process::{Command, Stdio};
 
-use crate::attach::least_privilege::with;
-use crate::attach::refusals::{refused, refused_to_nobody};
+use crate::fixtures::refused::with;
+use crate::fixtures::refused::{refused, refused_to_nobody};
 use crate::fixtures::steady::{
     NOBODY, as_nobody, assert_said, build, gate, is_root, open_to_nobody, page, start,
+    start_as_nobody,
 };
 use crate::fixtures::stepped::{self, Moment};
 use crate::fixtures::support::{
@@ -34,9 +35,7 @@ use crate::fixtures::support::{
 fn nobodys() -> (Bench, Target) {
     let bench = build(&[]);
     open_to_nobody(&bench);
-    let mut command = as_nobody(bench.command(bench.path("steady")));
-    command.arg("counters");
-    let target = Target::start(command);
+    let target = start_as_nobody(&bench);
     (bench, target)
 }
 
@@ -113,9 +112,7 @@ fn rule_i_an_output_is_where_one_may_write() {
     let bench = build(&[]);
     open_to_nobody(&bench);
     // The folder is root's.
-    let mut command = as_nobody(bench.command(bench.path("steady")));
-    command.arg("counters");
-    let mut target = Target::start(command);
+    let mut target = start_as_nobody(&bench);
     let (pid, before) = (target.pid(), page(&mut target));
     assert_eq!(
         refused_to_nobody(&bench, pid, &[]),
@@ -223,11 +220,7 @@ fn rule_iv_a_pid_means_the_process_that_was_looked_at() {
         return;
     }
     let bench = reusable();
-    let theirs = || {
-        let mut command = as_nobody(bench.command(bench.path("steady")));
-        command.arg("counters");
-        Target::start(command)
-    };
+    let theirs = || start_as_nobody(&bench);
     let attach = |pid: u32, at: Moment, accident: &mut dyn FnMut()| {
         let _ = fs::remove_file(bench.path("out.bin"));
         let mut command = bench.command(ppt());

@@ -1,0 +1,161 @@
+//! Steps of files: commands make others of them, and somebody moves, removes and spoils them.
+
+use std::fs::{self, File, OpenOptions};
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use super::world::{Kept, World};
+use super::{CAPTURES, ONE_SHOT, TABLES};
+use crate::fixtures::support::ppt;
+
+fn one_shot_commands() -> &'static [&'static [&'static str]] {
+    let there = Path::new(ppt()).with_file_name("ppt-analysis").exists();
+    if there { &ONE_SHOT } else { &ONE_SHOT[..2] }
+}
+
+impl World {
+    /// A file made of a capture, or of what is none.
+    pub(super) fn one_shot(&mut self) {
+        self.one_shot_command(None);
+    }
+
+    pub(super) fn one_shot_killed(&mut self) {
+        let delay = self.random.below(15_000);
+        self.one_shot_command(Some(delay));
+    }
+
+    pub(super) fn one_shot_command(&mut self, kill_after: Option<u64>) {
+        let words = self.random.pick(one_shot_commands()).unwrap();
+        let names: Vec<_> = self.files.keys().cloned().chain(["nowhere.bin".into()]).collect();
+        let input = self.random.pick(&names).unwrap();
+        let outputs: Vec<_> = CAPTURES.iter().chain(&TABLES).copied().chain([&*input]).collect();
+        let output = self.random.pick(&outputs).unwrap().to_owned();
+        let force = self.force();
+        if let Some(session) = self.sessions.iter().position(|it| it.file == input) {
+            // It grows no more meanwhile, but for its clocks.
+            self.settle(session);
+        }
+        self.log(format!("{words:?} {input} -o {output} {force:?}, kill after {kill_after:?}"));
+        let printed = self.ppt(&[words, &[&input]].concat());
+        let args = [words, &[&input, "-o", &output], force].concat();
+        let may = self.may_write(&output, force) && input != output;
+        if let Some(delay) = kill_after {
+            let mut child = self.command(&args).stderr(Stdio::null()).spawn().unwrap();
+            std::thread::sleep(Duration::from_micros(delay));
+            child.kill().unwrap();
+            child.wait().unwrap();
+            (self.killed, self.totals.kills) = (true, self.totals.kills + 1);
+        } else {
+            let ran = self.ppt(&args);
+            assert_eq!(ran.code(), if may { printed.code() } else { 1 }, "{}", ran.stderr);
+            if may && ran.code() == 0 {
+                let written = self.read(&output).expect("it is there");
+                assert!(written == printed.stdout.as_bytes(), "{output}");
+            }
+            self.killed &= !may;
+            self.totals.refusals += u64::from(!may);
+        }
+        let before = match self.files.get(&output) {
+            Some(Kept::Live) => return,
+            Some(Kept::Whole(bytes)) => Some(bytes.clone()),
+            None => None,
+        };
+        let found = self.read(&output);
+        if found != before {
+            assert!(may && found.as_deref() == Some(printed.stdout.as_bytes()), "{output}");
+            self.keep(&output);
+        }
+    }
+
+    pub(super) fn move_file(&mut self) {
+        let (Some(from), Some(to)) = (self.whole(), self.free_name()) else { return };
+        self.log(format!("mv {from} {to}"));
+        fs::rename(self.bench.path(&from), self.bench.path(&to)).unwrap();
+        let kept = self.files.remove(&from).unwrap();
+        self.files.insert(to, kept);
+    }
+
+    pub(super) fn delete_file(&mut self) {
+        let Some(name) = self.whole() else { return };
+        self.log(format!("rm {name}"));
+        fs::remove_file(self.bench.path(&name)).unwrap();
+        self.files.remove(&name);
+    }
+
+    /// Something happens to a file that is being written.
+    pub(super) fn accident(&mut self) {
+        let Some(session) = self.session().filter(|&it| !self.sessions[it].rotates) else { return };
+        // What is to be found in copies must be there.
+        self.settle(session);
+        let file = self.sessions[session].file.clone();
+        let path = self.bench.path(&file);
+        let (free, other) = (self.free_name(), self.whole());
+        let kind = self.random.below(6);
+        self.log(format!("accident {kind} to {file}, {free:?}, {other:?}"));
+        self.totals.accidents += 1;
+        let next = match (kind, free, other) {
+            (0, Some(free), _) => {
+                // It goes on there.
+                fs::rename(&path, self.bench.path(&free)).unwrap();
+                self.files.remove(&file);
+                self.files.insert(free.clone(), Kept::Live);
+                self.sessions[session].file = free;
+                return;
+            }
+            (1, Some(free), _) => {
+                fs::copy(&path, self.bench.path(&free)).unwrap();
+                File::create(&path).unwrap();
+                let found = self.frames(&free).expect("it can be read");
+                assert_eq!(found, self.sessions[session].frames, "{free}");
+                self.keep(&free);
+                file
+            }
+            (2, _, Some(other)) => {
+                fs::rename(self.bench.path(&other), &path).unwrap();
+                let kept = self.files.remove(&other).unwrap();
+                self.files.insert(file, kept);
+                self.next_name(session, true)
+            }
+            (3, ..) => {
+                fs::remove_file(&path).unwrap();
+                self.files.remove(&file);
+                self.next_name(session, true)
+            }
+            (4, ..) => {
+                let open = OpenOptions::new().write(true).open(&path).unwrap();
+                open.set_len(fs::metadata(&path).unwrap().len() - 1).unwrap();
+                self.keep(&file);
+                self.next_name(session, false)
+            }
+            _ => {
+                File::create(&path).unwrap();
+                file
+            }
+        };
+        self.files.insert(next.clone(), Kept::Live);
+        let it = &mut self.sessions[session];
+        (it.file, it.displaced) = (next, true);
+        it.frames.clear();
+        let program = it.program;
+        self.write_from(program, 3);
+        self.settle(session);
+    }
+
+    /// The name of the file that comes in the place of one that was taken away: the same, if that was
+    /// removed, and the name is free.
+    pub(super) fn next_name(&mut self, session: usize, removed: bool) -> String {
+        let session = &mut self.sessions[session];
+        let stem = session.told.strip_suffix(".bin").unwrap();
+        let mut name = session.opened.clone();
+        while !removed || self.files.contains_key(&name) || name != session.opened {
+            session.number += 1;
+            name = format!("{stem}.{:06}.bin", session.number);
+            if !self.files.contains_key(&name) {
+                break;
+            }
+        }
+        session.opened.clone_from(&name);
+        name
+    }
+}

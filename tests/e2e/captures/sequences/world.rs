@@ -1,0 +1,244 @@
+//! The model: a folder, two programs, the captures that run, and what must be in each file.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::process::{Command, Output, Stdio};
+
+use super::{CAPTURES, TABLES, Totals};
+use crate::fixtures::output::{files, without_nameless_files};
+use crate::fixtures::support::{Attach, Bench, Ran, Target, ppt, text, wait_until};
+
+/// xorshift64*: the same sequence for the same number, on every machine.
+pub(super) struct Random(u64);
+
+impl Random {
+    pub(super) fn below(&mut self, count: u64) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) % count
+    }
+
+    pub(super) fn one_in(&mut self, count: u64) -> bool {
+        self.below(count) == 0
+    }
+
+    pub(super) fn pick<T: Clone>(&mut self, all: &[T]) -> Option<T> {
+        (!all.is_empty()).then(|| all[self.below(all.len() as u64) as usize].clone())
+    }
+}
+
+/// What the model says of a file.
+#[derive(Clone, PartialEq)]
+pub(super) enum Kept {
+    /// These bytes, until it is replaced, moved or removed by somebody who may.
+    Whole(Vec<u8>),
+    /// It is being written.
+    Live,
+}
+
+/// A program that is attached to, and how many frames it has begun so far.
+pub(super) struct Program {
+    pub(super) target: Target,
+    pub(super) begun: i64,
+}
+
+/// A `ppt attach` that runs.
+pub(super) struct Session {
+    pub(super) attach: Attach,
+    pub(super) program: usize,
+    /// The file that it writes, as it is called now, as it was when it was opened, and what it was
+    /// told to write.
+    pub(super) file: String,
+    pub(super) opened: String,
+    pub(super) told: String,
+    /// The numbers of the frames that must be in that file.
+    pub(super) frames: Vec<i64>,
+    /// Of files that come in the place of others: the last number that was used.
+    pub(super) number: u32,
+    /// Something happened to what was in its file: it exits with 1, as it does if that was moved.
+    pub(super) displaced: bool,
+    /// Its parts, which all are in the model: `NAME.000001.bin`, ….
+    pub(super) rotates: bool,
+}
+
+pub(super) struct World {
+    pub(super) bench: Bench,
+    pub(super) number: u64,
+    pub(super) random: Random,
+    pub(super) log: Vec<String>,
+    pub(super) programs: [Program; 2],
+    pub(super) sessions: Vec<Session>,
+    pub(super) files: BTreeMap<String, Kept>,
+    /// As on file systems that have no files without names.
+    pub(super) nameless: bool,
+    /// A `ppt` was killed since the last one that opened an output, and may have left a hidden file.
+    pub(super) killed: bool,
+    pub(super) totals: Totals,
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("sequence {}:\n  {}", self.number, self.log.join("\n  "));
+            for session in &self.sessions {
+                session.attach.signal(libc::SIGKILL);
+                eprintln!("{} said:\n{}", session.file, session.attach.stderr.rest());
+            }
+        }
+    }
+}
+
+impl World {
+    pub(super) fn new(source: &Bench, number: u64) -> Self {
+        let bench = Bench::new();
+        // A copy could not be run while a child that another thread forks has it open for writing.
+        fs::hard_link(source.path("steady"), bench.path("steady")).unwrap();
+        let program = |counters: &str| {
+            fs::write(bench.path(counters), [0; 4096]).unwrap();
+            Program { target: bench.start("steady", &[counters]), begun: 0 }
+        };
+        let programs = [program("steady.0"), program("steady.1")];
+        fs::write(bench.path("steady.run"), [0; 4096]).unwrap();
+        Self {
+            programs,
+            bench,
+            number,
+            // Neighbours are to differ at once.
+            random: Random((number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)),
+            log: Vec::new(),
+            sessions: Vec::new(),
+            files: BTreeMap::new(),
+            nameless: !number.is_multiple_of(3),
+            killed: false,
+            totals: Totals::default(),
+        }
+    }
+
+    pub(super) fn log(&mut self, what: String) {
+        self.log.push(what);
+    }
+
+    pub(super) fn name(&mut self) -> String {
+        self.random.pick(&CAPTURES).unwrap().to_owned()
+    }
+
+    pub(super) fn whole(&mut self) -> Option<String> {
+        let whole = self.files.iter().filter(|it| *it.1 != Kept::Live);
+        let whole: Vec<_> = whole.map(|it| it.0.clone()).collect();
+        self.random.pick(&whole)
+    }
+
+    pub(super) fn free_name(&mut self) -> Option<String> {
+        let names = CAPTURES.iter().chain(&TABLES).map(ToString::to_string);
+        let free: Vec<_> = names.filter(|it| !self.files.contains_key(it)).collect();
+        self.random.pick(&free)
+    }
+
+    pub(super) fn session(&mut self) -> Option<usize> {
+        (!self.sessions.is_empty()).then(|| self.random.below(self.sessions.len() as u64) as usize)
+    }
+
+    pub(super) fn idle_program(&mut self) -> Option<usize> {
+        let idle = |it: &usize| self.sessions.iter().all(|session| session.program != *it);
+        let idle: Vec<_> = (0..self.programs.len()).filter(idle).collect();
+        self.random.pick(&idle)
+    }
+
+    pub(super) fn force(&mut self) -> &'static [&'static str] {
+        if self.random.one_in(2) { &["--force"] } else { &[] }
+    }
+
+    /// Whether an output of that name may be written.
+    pub(super) fn may_write(&self, name: &str, force: &[&str]) -> bool {
+        match self.files.get(name) {
+            None => true,
+            Some(Kept::Whole(_)) => !force.is_empty(),
+            Some(Kept::Live) => false,
+        }
+    }
+
+    pub(super) fn pid(&self, program: usize) -> String {
+        self.programs[program].target.pid().to_string()
+    }
+
+    pub(super) fn command(&self, args: &[&str]) -> Command {
+        let mut command = self.bench.command(ppt());
+        command.args(args);
+        if !self.nameless {
+            without_nameless_files(&mut command);
+        }
+        command
+    }
+
+    /// Runs `ppt` to its end.
+    pub(super) fn ppt(&mut self, args: &[&str]) -> Ran {
+        let mut command = self.command(args);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = command.spawn().unwrap();
+        self.totals.agents.push(child.id());
+        let Output { status, stdout, stderr } = child.wait_with_output().unwrap();
+        Ran { status, stdout: text(&stdout), stderr: text(&stderr) }
+    }
+
+    pub(super) fn read(&self, name: &str) -> Option<Vec<u8>> {
+        fs::read(self.bench.path(name)).ok()
+    }
+
+    /// The numbers of its frames, if it can be read as a table.
+    pub(super) fn frames(&self, name: &str) -> Option<Vec<i64>> {
+        let ran = self.bench.ppt(&["dump", name]);
+        let mut lines = ran.stdout.lines();
+        // Of no frame at all, or no table.
+        let column = lines.next()?.split('\t').position(|it| it == "n");
+        let number = |line: &str| line.split('\t').nth(column.unwrap()).unwrap().parse().unwrap();
+        Some(lines.map(number).collect())
+    }
+
+    /// The folder is as the model has it.
+    #[track_caller]
+    pub(super) fn check(&mut self) {
+        let (hidden, there): (Vec<_>, Vec<_>) =
+            files(&self.bench).into_iter().partition(|it| it.starts_with('.'));
+        let expected: Vec<_> = self.files.keys().cloned().collect();
+        assert_eq!(there, expected, "after {:?}", self.log.last());
+        assert!(hidden.is_empty() || self.killed, "left: {hidden:?} after {:?}", self.log.last());
+        for (name, kept) in &self.files {
+            if let Kept::Whole(bytes) = kept {
+                assert!(self.read(name).as_ref() == Some(bytes), "{name} has changed");
+            }
+        }
+    }
+
+    /// What is in the file now stays there.
+    pub(super) fn keep(&mut self, name: &str) {
+        let bytes = self.read(name).unwrap_or_else(|| panic!("{name} is lost"));
+        self.files.insert(name.into(), Kept::Whole(bytes));
+    }
+
+    /// Waits until a capture has all the frames that it must have.
+    pub(super) fn settle(&mut self, session: usize) {
+        let session = &self.sessions[session];
+        let (file, frames) = (session.file.clone(), session.frames.clone());
+        wait_until("the frames are in the file", || self.frames(&file).as_ref() == Some(&frames));
+    }
+
+    /// Everything ends; what is there stays to the last.
+    pub(super) fn end(mut self) -> Totals {
+        while !self.sessions.is_empty() {
+            self.stop_one(0);
+            self.check();
+        }
+        // What is left beside is removed by the next one.
+        let name = "last.bin";
+        let attach = self.bench.attach(&self.programs[0].target, &["-o", name]);
+        self.begin(attach, 0, name, false);
+        self.stop_one(0);
+        self.check();
+        for program in &mut self.programs {
+            program.target.close();
+            assert!(program.target.wait().success(), "no program is harmed");
+        }
+        std::mem::take(&mut self.totals)
+    }
+}
