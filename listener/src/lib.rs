@@ -21,6 +21,7 @@
 
 mod account;
 mod buffer;
+mod cadence;
 mod chunk;
 mod clocks;
 mod direct;
@@ -35,6 +36,7 @@ mod limit;
 mod listener;
 mod open;
 mod options;
+mod origins;
 mod output;
 mod owners;
 mod pace;

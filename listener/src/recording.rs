@@ -1,60 +1,25 @@
 //! The sink of `ppt attach` and `ppt run`: captures in one file, or in one after the other.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::io::{self, Write};
-use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use ppt_capture::{
-    Dropped, Drops, End, EndReason, FileHeader, FramesHead, Gap, Packed, Packer, REALTIME_STEP_NS,
-    Source,
-};
-use ppt_segment::Segment;
+use ppt_capture::{Dropped, Drops, End, EndReason, FileHeader, FramesHead, Gap, Packed, Packer};
 
 use crate::account::{Closing, Entry, LossAccount};
+use crate::cadence::Cadence;
 use crate::chunk::Frames;
 use crate::clocks::{self, Clocks};
 use crate::ledger::Ledger;
 use crate::limit;
 use crate::open::OpenFile;
+use crate::origins::{Origin, Origins, Told};
 use crate::progress::SinkCounters;
 use crate::rotate::Rotation;
 use crate::sink::{Ending, Introduction, Outcome, Sink};
-use crate::stamps::Stamps;
 
-/// The first clock chunks come sooner: stamps of a capture that is cut off soon need two.
-const FIRST_NS: u64 = 10_000_000;
-/// From one clock chunk to the next, and at least between two drops chunks of a source.
-const SECOND_NS: u64 = 1_000_000_000;
 /// How many files in a row may be taken away while they are begun.
 const TRIES: usize = 8;
-
-/// What the targets refused, by feed, as the caller last told.
-pub(crate) type Told = Mutex<Vec<Dropped>>;
-
-/// A feed of which frames may come.
-#[derive(Debug)]
-struct Origin {
-    stride: u32,
-    stamps: Arc<Stamps>,
-    /// As the file has it, if it has it.
-    source: Source,
-    /// Its segments and their numbers, each until its last chunk has been written.
-    segments: Vec<(usize, Arc<Segment>)>,
-    /// What it had dropped when the file began.
-    dropped_before: Dropped,
-    /// What the file says that it dropped.
-    dropped_stated: Dropped,
-}
-
-impl Origin {
-    /// What files say that it dropped.
-    fn dropped_so_far(&self) -> Dropped {
-        let mut dropped = self.dropped_before;
-        dropped += self.dropped_stated;
-        dropped
-    }
-}
 
 /// Writes captures.
 pub(crate) struct Recording<W> {
@@ -62,8 +27,7 @@ pub(crate) struct Recording<W> {
     packer: Packer,
     counters: Arc<SinkCounters>,
     ledger: Arc<Mutex<Ledger>>,
-    told: Arc<Told>,
-    origins: BTreeMap<usize, Origin>,
+    origins: Origins,
     max_size: Option<u64>,
     rotation: Option<Rotation<W>>,
     /// Why a file before this one has no end, if it has not.
@@ -73,12 +37,7 @@ pub(crate) struct Recording<W> {
     /// When the file is full of time, ns of CLOCK_MONOTONIC.
     deadline: u64,
     clocks: Clocks,
-    next_clock: u64,
-    /// From the next clock chunk to the one after it.
-    clock_every: u64,
-    /// What the file says of ticks.
-    distrusted: bool,
-    realtime_offset: i64,
+    cadence: Cadence,
 }
 
 impl<W: Write> Recording<W> {
@@ -95,18 +54,14 @@ impl<W: Write> Recording<W> {
             packer,
             counters,
             ledger,
-            told,
-            origins: BTreeMap::new(),
+            origins: Origins::new(told),
             max_size,
             captured_before: 0,
             deadline: rotation.as_ref().map_or(u64::MAX, Rotation::deadline),
             rotation,
             trouble: None,
-            distrusted: clocks.distrusted.load(Relaxed),
+            cadence: Cadence::new(&clocks),
             clocks,
-            next_clock: clocks::monotonic() + FIRST_NS,
-            clock_every: 10 * FIRST_NS,
-            realtime_offset: clocks::realtime_offset(),
         }
     }
 
@@ -127,7 +82,7 @@ impl<W: Write> Recording<W> {
         let Introduction { feed, segment_number, segment, source, stamps, gaps, attended, .. } =
             new;
         let (feed, segment_number) = (*feed, *segment_number);
-        let is_new = !self.origins.contains_key(&feed);
+        let is_new = !self.origins.has(feed);
         if is_new && self.file.has_all_sources() {
             // The next file does without those that have ended.
             self.rotate();
@@ -142,14 +97,7 @@ impl<W: Write> Recording<W> {
         }
         let known = self.written(|file| file.source(feed, source));
         let stride = segment.geometry().stride();
-        let origin = self.origins.entry(feed).or_insert_with(|| Origin {
-            stride,
-            stamps: stamps.clone(),
-            source: source.clone(),
-            segments: Vec::new(),
-            dropped_before: Dropped::default(),
-            dropped_stated: Dropped::default(),
-        });
+        let origin = self.origins.enter(feed, || Origin::new(stride, stamps, source));
         if known {
             origin.source = source.clone();
         }
@@ -188,7 +136,7 @@ impl<W: Write> Recording<W> {
     /// What the file calls the source that a ring is of, if it can speak of the ring.
     fn source_of(&self, ring: &LossAccount) -> Option<u16> {
         let id = self.file.source_of(ring.feed)?;
-        let listed = &self.origins.get(&ring.feed)?.source.segments;
+        let listed = &self.origins.get(ring.feed)?.source.segments;
         listed.iter().any(|it| it.nonce == ring.nonce).then_some(id)
     }
 
@@ -204,7 +152,7 @@ impl<W: Write> Recording<W> {
             ring: account.ring,
             tid: chunk.tid,
             first_seq: chunk.first_seq,
-            stride: self.origins.get(&account.feed).map_or(0, |it| it.stride),
+            stride: self.origins.get(account.feed).map_or(0, |it| it.stride),
             lost_before,
             drained_mono_ns: chunk.drained_ns,
             ..FramesHead::default()
@@ -236,7 +184,7 @@ impl<W: Write> Recording<W> {
             true => written.fitting(self.max_size, stride, chunk.count),
             false => 0,
         };
-        let (packed, stamp) = match self.origins.get(&feed) {
+        let (packed, stamp) = match self.origins.get(feed) {
             Some(origin) if fitting < chunk.count => {
                 let stride = stride as usize / 8;
                 let words = &chunk.frames.words()[..fitting as usize * stride];
@@ -278,7 +226,7 @@ impl<W: Write> Recording<W> {
         if self.source_of(ring).is_none() || self.file.has_failed() {
             return;
         }
-        let Some(origin) = self.origins.get(&ring.feed) else { return };
+        let Some(origin) = self.origins.get(ring.feed) else { return };
         let mut segments = origin.segments.iter().map(|(_, segment)| segment);
         if let Some(segment) = segments.find(|it| it.nonce() == ring.nonce) {
             segment.ring(ring.ring).set_attended(cursor);
@@ -298,12 +246,12 @@ impl<W: Write> Recording<W> {
         self.gaps(None);
         let readings = self.clocks.readings();
         self.written(|file| file.write(|writer| writer.clock(&readings)));
-        let told = self.told.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let told = self.origins.told().clone();
         let end = self.end_chunk(EndReason::Rotated, String::new(), &told);
         let Some(rotation) = self.rotation.as_mut().filter(|_| self.file.is_open()) else { return };
         let next = rotation.files.next();
         // What has ended is stated by the file before, and by no other.
-        let staying = self.staying(|_, origin| !origin.segments.is_empty());
+        let staying = self.origins.alive();
         match self.begin_one(next, &staying) {
             Ok(mut former) => {
                 if former.end(&end) {
@@ -312,10 +260,11 @@ impl<W: Write> Recording<W> {
                 } else {
                     // It is readable without; what its end does not say, the new one says.
                     self.trouble = self.trouble.take().or(former.into_error());
-                    let unstated = self.unstated();
+                    let unstated = self.origins.unstated();
                     self.count_from_here(&unstated, |_, origin| origin.dropped_so_far());
-                    for feed in unstated.difference(&staying) {
-                        self.file.source(*feed, &self.origins[feed].source);
+                    let more = unstated.difference(&staying).copied().collect();
+                    for (feed, source) in self.origins.sources(&more) {
+                        self.file.source(feed, source);
                     }
                 }
                 self.rotation.iter_mut().for_each(|it| it.files.ended());
@@ -328,7 +277,7 @@ impl<W: Write> Recording<W> {
     fn went_on(&mut self) -> bool {
         let Some(error) = self.file.broken() else { return false };
         // The new file says what the one before does not.
-        let staying = self.unstated();
+        let staying = self.origins.unstated();
         match self.begin_one(Err(error), &staying) {
             Ok(_) => {
                 self.count_from_here(&staying, |_, origin| origin.dropped_so_far());
@@ -361,21 +310,6 @@ impl<W: Write> Recording<W> {
         }
     }
 
-    /// The feeds of which another file is to speak.
-    fn staying(&self, stays: impl Fn(usize, &Origin) -> bool) -> BTreeSet<usize> {
-        let feeds = self.origins.iter().map(|(&feed, origin)| (feed, origin));
-        feeds.filter(|&(feed, origin)| stays(feed, origin)).map(|(feed, _)| feed).collect()
-    }
-
-    /// The feeds of which another file is to speak where this one has no end.
-    fn unstated(&self) -> BTreeSet<usize> {
-        let told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        self.staying(|feed, origin| {
-            let stated = origin.dropped_so_far();
-            !origin.segments.is_empty() || told.get(feed).is_some_and(|&told| told != stated)
-        })
-    }
-
     /// Writes into a new file from now on, which speaks of these feeds; returns the one before.
     fn begin_file(
         &mut self,
@@ -383,9 +317,8 @@ impl<W: Write> Recording<W> {
         header: &FileHeader,
         staying: &BTreeSet<usize>,
     ) -> io::Result<OpenFile<W>> {
-        let staying = staying.iter().map(|&feed| (feed, &self.origins[&feed].source));
         let mut file = OpenFile::create(out, header, &self.counters)?;
-        file.begin(staying, &self.clocks)?;
+        file.begin(self.origins.sources(staying), &self.clocks)?;
         self.rotation.as_mut().map_or(Ok(()), |it| it.files.begun())?;
         Ok(std::mem::replace(&mut self.file, file))
     }
@@ -396,32 +329,21 @@ impl<W: Write> Recording<W> {
         staying: &BTreeSet<usize>,
         dropped: impl Fn(usize, &Origin) -> Dropped,
     ) {
-        self.origins.retain(|feed, _| staying.contains(feed));
-        for (&feed, origin) in &mut self.origins {
-            origin.dropped_before = dropped(feed, origin);
-            origin.dropped_stated = Dropped::default();
-        }
+        self.origins.begin_file(staying, dropped);
         let mut ledger = self.ledger.lock().unwrap_or_else(PoisonError::into_inner);
         ledger.begin_file();
         self.captured_before = ledger.captured();
         self.deadline = self.rotation.as_ref().map_or(u64::MAX, Rotation::deadline);
-        (self.next_clock, self.clock_every) = (clocks::monotonic() + FIRST_NS, 10 * FIRST_NS);
+        self.cadence.begin_file();
     }
 
     fn drops(&mut self, mono_ns: u64) {
-        let told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        for (&feed, origin) in &mut self.origins {
-            let Some(source) = self.file.source_of(feed) else { continue };
-            let dropped = told.get(feed).copied().unwrap_or_default() - origin.dropped_before;
-            if dropped != origin.dropped_stated {
-                let drops = Drops { source, dropped, mono_ns };
-                self.file.small(self.max_size, |writer| writer.drops(&drops));
-                if self.file.has_failed() {
-                    return;
-                }
-                origin.dropped_stated = dropped;
-            }
-        }
+        let (file, max_size) = (&mut self.file, self.max_size);
+        self.origins.state_drops(|feed, dropped| {
+            let drops = Drops { source: file.source_of(feed)?, dropped, mono_ns };
+            file.small(max_size, |writer| writer.drops(&drops));
+            Some(!file.has_failed())
+        });
     }
 
     /// States what no chunk has stated of the rings of segment `segment_number`, or of all.
@@ -446,10 +368,8 @@ impl<W: Write> Recording<W> {
         let ledger = self.ledger();
         let told = ledger.entries().filter(|entry| entry.is_told());
         let rings = told.filter_map(|entry| Some(entry.ring_end(self.source_of(&entry.account)?)));
-        let drops = self.origins.iter().filter_map(|(&feed, origin)| {
-            let now = dropped.get(feed).copied().unwrap_or_default();
-            Some((self.file.source_of(feed)?, now - origin.dropped_before))
-        });
+        let drops = self.origins.drops(dropped);
+        let drops = drops.filter_map(|(feed, it)| Some((self.file.source_of(feed)?, it)));
         End {
             reason,
             message,
@@ -481,7 +401,7 @@ impl<W: Write + Send> Sink for Recording<W> {
     fn gone(&mut self, segment_number: usize, closings: &[Closing]) {
         let feed = self.ledger().close(segment_number, closings);
         self.gaps(Some(segment_number));
-        let Some(origin) = self.origins.get_mut(&feed) else { return };
+        let Some(origin) = self.origins.get_mut(feed) else { return };
         origin.segments.retain(|&(it, _)| it != segment_number);
         if origin.segments.is_empty() {
             self.counters.source_ended();
@@ -490,20 +410,13 @@ impl<W: Write + Send> Sink for Recording<W> {
 
     fn due(&self) -> u64 {
         // A file without frames goes on, however long it takes.
-        if self.has_frames() { self.next_clock.min(self.deadline) } else { self.next_clock }
+        if self.has_frames() { self.cadence.next().min(self.deadline) } else { self.cadence.next() }
     }
 
     /// Clocks about each second and when realtime is stepped; drops when they have changed.
     fn tick(&mut self) {
         let now = clocks::monotonic();
-        let offset = clocks::realtime_offset();
-        let stepped = offset.abs_diff(self.realtime_offset) > REALTIME_STEP_NS;
-        let distrusted = self.clocks.distrusted.load(Relaxed) != self.distrusted;
-        if now >= self.next_clock || stepped || distrusted {
-            self.realtime_offset = offset;
-            self.distrusted |= distrusted;
-            self.next_clock = now + self.clock_every;
-            self.clock_every = (10 * self.clock_every).min(SECOND_NS);
+        if self.cadence.is_due(now, &self.clocks) {
             let readings = self.clocks.readings();
             self.file.small(self.max_size, |writer| writer.clock(&readings));
             self.drops(now);
@@ -544,6 +457,7 @@ mod tests {
     use nix::sys::eventfd::EventFd;
 
     use super::*;
+    use crate::cadence::FIRST_NS;
     use crate::rotate::Files;
 
     struct NoFiles;

@@ -1,0 +1,148 @@
+//! What a capture knows of the feeds whose frames it gets.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use ppt_capture::{Dropped, Source};
+use ppt_segment::Segment;
+
+use crate::stamps::Stamps;
+
+/// Frames that the targets dropped, by feed, as the caller stated last.
+pub(crate) type Told = Mutex<Vec<Dropped>>;
+
+/// A feed whose frames may come.
+#[derive(Debug)]
+pub(crate) struct Origin {
+    pub stride: u32,
+    pub stamps: Arc<Stamps>,
+    /// As the file states it, if it does.
+    pub source: Source,
+    /// Its segments and their numbers, each until its last chunk is written.
+    pub segments: Vec<(usize, Arc<Segment>)>,
+    /// What it had dropped when the file began.
+    dropped_before: Dropped,
+    /// What the file states that it dropped.
+    dropped_stated: Dropped,
+}
+
+impl Origin {
+    pub fn new(stride: u32, stamps: &Arc<Stamps>, source: &Source) -> Self {
+        Self {
+            stride,
+            stamps: stamps.clone(),
+            source: source.clone(),
+            segments: Vec::new(),
+            dropped_before: Dropped::default(),
+            dropped_stated: Dropped::default(),
+        }
+    }
+
+    /// What the file has to state if the feed has dropped `now`.
+    fn dropped(&self, now: Dropped) -> Dropped {
+        now - self.dropped_before
+    }
+
+    /// What all files state that it dropped.
+    pub fn dropped_so_far(&self) -> Dropped {
+        let mut dropped = self.dropped_before;
+        dropped += self.dropped_stated;
+        dropped
+    }
+}
+
+/// All feeds of a capture, by number.
+#[derive(Debug)]
+pub(crate) struct Origins {
+    all: BTreeMap<usize, Origin>,
+    told: Arc<Told>,
+}
+
+impl Origins {
+    pub fn new(told: Arc<Told>) -> Self {
+        Self { all: BTreeMap::new(), told }
+    }
+
+    pub fn get(&self, feed: usize) -> Option<&Origin> {
+        self.all.get(&feed)
+    }
+
+    pub fn get_mut(&mut self, feed: usize) -> Option<&mut Origin> {
+        self.all.get_mut(&feed)
+    }
+
+    pub fn has(&self, feed: usize) -> bool {
+        self.all.contains_key(&feed)
+    }
+
+    /// The feed, which `new` makes if it is not there.
+    pub fn enter(&mut self, feed: usize, new: impl FnOnce() -> Origin) -> &mut Origin {
+        self.all.entry(feed).or_insert_with(new)
+    }
+
+    /// The sources of these feeds, with the feeds' numbers.
+    pub fn sources(&self, feeds: &BTreeSet<usize>) -> impl Iterator<Item = (usize, &Source)> {
+        self.all.iter().filter(|it| feeds.contains(it.0)).map(|(&feed, it)| (feed, &it.source))
+    }
+
+    /// The feeds that may have further frames.
+    pub fn alive(&self) -> BTreeSet<usize> {
+        self.those(|_, origin| !origin.segments.is_empty())
+    }
+
+    /// The feeds that another file has to state if this one has no end.
+    pub fn unstated(&self) -> BTreeSet<usize> {
+        let told = self.told();
+        self.those(|feed, origin| {
+            let stated = origin.dropped_so_far();
+            !origin.segments.is_empty() || told.get(feed).is_some_and(|&told| told != stated)
+        })
+    }
+
+    fn those(&self, are: impl Fn(usize, &Origin) -> bool) -> BTreeSet<usize> {
+        let feeds = self.all.iter().filter(|(feed, origin)| are(**feed, origin));
+        feeds.map(|(&feed, _)| feed).collect()
+    }
+
+    /// What each feed has dropped by now.
+    pub fn told(&self) -> MutexGuard<'_, Vec<Dropped>> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What a file that ends now states: feeds, and what they dropped in it. `dropped` is what each
+    /// has dropped by now.
+    pub fn drops(&self, dropped: &[Dropped]) -> impl Iterator<Item = (usize, Dropped)> {
+        let now = |feed: usize| dropped.get(feed).copied().unwrap_or_default();
+        self.all.iter().map(move |(&feed, origin)| (feed, origin.dropped(now(feed))))
+    }
+
+    /// What the file does not state yet: feeds, and what they dropped in it. `state` writes one, and
+    /// returns whether to go on.
+    pub fn state_drops(&mut self, mut state: impl FnMut(usize, Dropped) -> Option<bool>) {
+        let told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        for (&feed, origin) in &mut self.all {
+            let dropped = origin.dropped(told.get(feed).copied().unwrap_or_default());
+            if dropped == origin.dropped_stated {
+                continue;
+            }
+            match state(feed, dropped) {
+                Some(true) => origin.dropped_stated = dropped,
+                Some(false) => return,
+                None => {}
+            }
+        }
+    }
+
+    /// A file begins that states only the feeds `staying`; `dropped` is what each had dropped before.
+    pub fn begin_file(
+        &mut self,
+        staying: &BTreeSet<usize>,
+        dropped: impl Fn(usize, &Origin) -> Dropped,
+    ) {
+        self.all.retain(|feed, _| staying.contains(feed));
+        for (&feed, origin) in &mut self.all {
+            origin.dropped_before = dropped(feed, origin);
+            origin.dropped_stated = Dropped::default();
+        }
+    }
+}
