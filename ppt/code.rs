@@ -1,7 +1,7 @@
-//! Names of what the command line itself has to say, beside those of the libraries' errors:
-//! `ppt explain NAME` explains each.
+//! Names of the command line's own messages. The errors of the libraries have their names beside
+//! them. `ppt explain NAME` explains each message.
 
-/// A message of ours.
+/// A message of the command line.
 #[derive(Debug, Clone, Copy, strum::IntoStaticStr, strum::VariantNames)]
 #[strum(serialize_all = "kebab-case")]
 pub(crate) enum Code {

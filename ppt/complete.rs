@@ -1,5 +1,5 @@
-//! Completion at a shell's TAB: the installed scripts run `ppt` itself, with `PPT_COMPLETE` set, so
-//! that pids and buffers are those of the moment.
+//! Completion at a shell's TAB. The installed scripts run `ppt` itself with `PPT_COMPLETE` set, so
+//! that it offers the pids and buffers of this moment.
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -11,21 +11,21 @@ use ppt_agent::{System, Target};
 
 use crate::args::{Args, is_analysis};
 
-/// Set where a shell asks, to its name.
+/// The variable that a shell sets to its own name when it asks.
 const VARIABLE: &str = "PPT_COMPLETE";
 
-/// Answers a shell and ends the program, if a shell asks.
+/// If a shell asks, answers it and ends the program.
 pub(crate) fn answer() {
     hand_over();
     CompleteEnv::with_factory(command).var(VARIABLE).completer("ppt").complete();
 }
 
-/// What follows a word of `ppt-analysis` is completed by that.
+/// Lets `ppt-analysis` complete the arguments of its own words.
 fn hand_over() {
     let mut args: Vec<OsString> = std::env::args_os().skip(1).collect();
     let is_asked = std::env::var_os(VARIABLE).is_some();
-    // As the scripts call: what was typed comes behind two dashes, begins with the program's name,
-    // and ends with the word at which TAB was pressed.
+    // The scripts pass the typed words after `--`. The first is the program's name; the last is the
+    // word at which TAB was pressed.
     if let [dashes, program, word, _, ..] = &mut args[..]
         && is_asked
         && dashes == "--"
@@ -55,14 +55,14 @@ fn add(arg: Arg, candidates: fn() -> Vec<CompletionCandidate>) -> Arg {
     arg.add(ArgValueCandidates::new(candidates))
 }
 
-/// Names of the buffers of a process; none where we may not look.
+/// Names of the buffers of a process; none if ppt may not read it.
 fn buffers(pid: i32) -> Option<(Target, Vec<String>)> {
     let target = Target::open(&System::default(), pid).ok()?;
     let names: Vec<_> = target.buffers().ok()?.buffers.into_iter().map(|it| it.name).collect();
     (!names.is_empty()).then_some((target, names))
 }
 
-/// Those with buffers whose pids begin with what has been typed: only they are looked into.
+/// Processes with buffers whose pids begin with the typed digits. ppt searches no others.
 fn processes(typed: &OsStr) -> Vec<CompletionCandidate> {
     let typed = typed.to_string_lossy();
     let pids = ppt_agent::processes(&System::default()).into_iter();
@@ -74,20 +74,20 @@ fn processes(typed: &OsStr) -> Vec<CompletionCandidate> {
     found.map(candidate).collect()
 }
 
-/// What can be explained.
+/// The codes that `ppt explain` knows.
 fn codes() -> Vec<CompletionCandidate> {
     crate::cmd::explain::sections()
         .map(|it| CompletionCandidate::new(it.code).help(Some(it.summary().to_owned().into())))
         .collect()
 }
 
-/// Those of the processes that the line names so far.
+/// The buffers of the processes in the typed line.
 fn buffers_of_processes() -> Vec<CompletionCandidate> {
     let pids = std::env::args().filter_map(|word| word.parse().ok());
     pids.filter_map(buffers).flat_map(|it| it.1).map(CompletionCandidate::new).collect()
 }
 
-/// Those of the captures that the line names so far.
+/// The buffers of the captures in the typed line.
 fn buffers_of_captures() -> Vec<CompletionCandidate> {
     let words = std::env::args().skip(1).filter(|word| Path::new(word).is_file());
     let captures = words.filter_map(|word| ppt_dump::Info::read(Path::new(&word)).ok());

@@ -1,43 +1,44 @@
-//! How many files ppt may have open: a process that is captured takes some.
+//! How many files ppt may have open. Each captured process takes some.
 
 use std::fs::File;
 
 use ppt_agent::AgentError;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// What a process takes beside those that it was found by.
+/// Descriptors that a captured process takes, beside those of the search.
 const OF_A_PROCESS: usize = 4;
-/// What ppt takes whatever it captures, and what a look at a process takes for a moment.
+/// Descriptors that ppt takes for itself, and for a moment while it searches a process.
 const OF_PPT: usize = 40;
 
-/// How many there may be.
+/// The current limit.
 pub(crate) fn limit() -> u64 {
     getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
 }
 
-/// Allows itself as many as it may. Nothing that ppt starts has this from it.
+/// Raises the limit as far as the system allows. Programs that ppt starts do not inherit this.
 pub(crate) fn raise_limit() {
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
-    // Where it is refused, the limit is what it was.
+    // If the system refuses, the old limit stays.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
 }
 
-/// What comes of a process that there is no room for.
+/// The error for a process that would exceed the limit.
 pub(crate) fn no_room(pid: i32) -> AgentError {
     AgentError::TooManyFiles { pid, cause: rustix::io::Errno::MFILE.into() }
 }
 
-/// Whether there is room for one more process, and for ppt.
+/// Whether ppt can open the descriptors of one more process, and its own.
 pub(crate) fn has_room() -> bool {
     Room::default().for_one_more()
 }
 
-/// Descriptors that are held for later.
+/// Descriptors that are reserved for later.
 #[derive(Default)]
 pub(crate) struct Room(Vec<File>);
 
 impl Room {
-    /// Whether there is room for one more process, and for ppt; holds what that will take.
+    /// Whether ppt can open the descriptors of one more process, and its own; reserves those of the
+    /// process.
     pub(crate) fn for_one_more(&mut self) -> bool {
         let Ok(one) = File::open("/dev/null") else { return false };
         let more = (0..OF_A_PROCESS + OF_PPT).map(|_| one.try_clone());

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-/// How a command went, for whoever called it.
+/// The status of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ExitStatus(pub(crate) u8);
 
@@ -11,10 +11,10 @@ impl ExitStatus {
     pub(crate) const DONE: Self = Self(0);
     /// Something went wrong; stderr says what.
     pub(crate) const FAILED: Self = Self(1);
-    /// The command line asks for something that is not there.
+    /// The command line asks for something that does not exist.
     #[allow(dead_code, reason = "clap exits with 2 by itself; pptc has no other use of it")]
     pub(crate) const USAGE: Self = Self(2);
-    /// `ppt run` failed, not its command.
+    /// `ppt run` itself failed; its command did not.
     #[allow(dead_code, reason = "pptc runs nothing")]
     pub(crate) const RUN_FAILED: Self = Self(125);
 

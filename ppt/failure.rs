@@ -1,4 +1,4 @@
-//! Why a command came to nothing.
+//! Why a command failed.
 
 use std::io;
 
@@ -17,11 +17,11 @@ pub(crate) struct Failure {
     status: ExitStatus,
 }
 
-/// What every command comes to.
+/// The result of every command.
 pub(crate) type Outcome = Result<ExitStatus, Failure>;
 
 impl Failure {
-    /// What was asked for is not there, or makes no sense.
+    /// The command line asks for something that does not exist or makes no sense.
     pub(crate) fn usage(code: impl Into<&'static str>, message: impl Into<String>) -> Self {
         Self { code: code.into(), message: message.into(), status: ExitStatus::USAGE }
     }
@@ -30,14 +30,14 @@ impl Failure {
         Self { code: code.into(), message: message.into(), status: ExitStatus::FAILED }
     }
 
-    /// Several that have one cause or another; the first gives the name.
+    /// Several failures with different causes; the first one gives the name.
     pub(crate) fn all(errors: &[AgentError]) -> Self {
         let lines: Vec<String> = errors.iter().map(wording::message).collect();
         let code = errors.first().map_or(Code::NothingToAttach.into(), AgentError::code);
         Self::failed(code, lines.join("\n"))
     }
 
-    /// A capture in `name` could not begin.
+    /// The error if the capture `name` could not begin.
     pub(crate) fn listener(name: &str, error: ListenerError) -> Self {
         match error {
             ListenerError::Output(error) => match error.downcast::<OutputError>() {
@@ -52,32 +52,32 @@ impl Failure {
         Self::failed(error.code(), format!("{name}: {error}"))
     }
 
-    /// Says why.
+    /// Prints the message.
     pub(crate) fn report(&self) {
         report::error(self.code, &self.message);
     }
 
-    /// The same of `ppt run`, whose other statuses are its command's.
+    /// Prints the message of `ppt run`, whose other exit codes are the command's.
     pub(crate) fn of_run(self) -> Self {
         Self { status: ExitStatus::RUN_FAILED, ..self }
     }
 
-    /// Standard output does not take what there is to say.
+    /// Writing to stdout failed.
     pub(crate) fn stdout(error: io::Error) -> Self {
         Self::failed(Code::CannotWrite, format!("cannot write to stdout: {error}"))
     }
 
-    /// What the caller gets to see of it.
+    /// The exit code.
     pub(crate) fn status(&self) -> ExitStatus {
         self.status
     }
 
-    /// Its name.
+    /// The name of the message.
     pub(crate) fn code(&self) -> &'static str {
         self.code
     }
 
-    /// The message alone.
+    /// The message, without its name.
     pub(crate) fn message(self) -> String {
         self.message
     }
@@ -105,7 +105,7 @@ impl From<ListenerError> for Failure {
     }
 }
 
-/// A system call that failed at `what`.
+/// The error of a system call that failed at `what`.
 pub(crate) fn failed(what: &'static str) -> impl Fn(nix::Error) -> Failure {
     move |error| Failure::failed(Code::System, format!("cannot {what}: {error}"))
 }

@@ -1,4 +1,4 @@
-//! `pptc fmt`: frame files in their canonical form.
+//! `pptc fmt`: rewrites frame files in their canonical form.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -29,7 +29,7 @@ pub(crate) fn run(args: &Args) -> ExitStatus {
     ExitStatus::of(!(failed || args.check && unlike > 0))
 }
 
-/// Formats a file in its place; true if it was as it should be.
+/// Formats a file in place; returns whether it already had the canonical form.
 fn of_file(args: &Args, file: &Path) -> Result<bool, String> {
     if let Some(kind) = special(file) {
         let file = file.display();
@@ -70,12 +70,13 @@ fn say(text: &str) -> Result<(), String> {
     stdout::plain(text).map_err(|error| format!("pptc: cannot write standard output: {error}\n"))
 }
 
-/// Puts a new file into the place of an old one, which stays whole whatever happens meanwhile. Mode,
+/// Replaces an old file by a new one. If that fails at any point, the old file stays whole. Mode,
 /// owner and symbolic links stay as they are.
 fn replace(file: &Path, text: &[u8]) -> io::Result<()> {
     let file = fs::canonicalize(file)?;
     let old = fs::metadata(&file)?;
-    // A rename asks only for the folder; a file that may not be written to stays as it is.
+    // A rename needs the right to write only to the folder. A read-only file stays as it is
+    // nevertheless.
     fs::OpenOptions::new().write(true).open(&file)?;
     let mut name = file.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}.new", std::process::id()));
@@ -93,13 +94,13 @@ fn replace(file: &Path, text: &[u8]) -> io::Result<()> {
     written
 }
 
-/// Matters to root, who may format the files of others.
+/// Root may format files of other users, which keep their owner.
 fn keep_owner(new: &fs::File, old: &fs::Metadata) -> io::Result<()> {
     let mine = new.metadata()?;
     if (mine.uid(), mine.gid()) == (old.uid(), old.gid()) {
         return Ok(());
     }
     std::os::unix::fs::fchown(new, Some(old.uid()), Some(old.gid()))?;
-    // Changing the owner clears the set-id bits.
+    // A change of the owner clears the set-ID bits.
     new.set_permissions(old.permissions())
 }

@@ -1,15 +1,16 @@
-//! JSON for scripts: one document, with each element of its outermost list in a line of its own.
+//! JSON for scripts: one document, in which each element of the outermost list has a line of its
+//! own.
 
 use std::io::{self, Write};
 
 use serde::Serialize;
 use serde_json::ser::{Formatter, Serializer};
 
-/// The text of `value`, with a line feed.
+/// `value` as text that ends in a line feed.
 pub(crate) fn lines(value: &impl Serialize) -> String {
     let mut text = Vec::new();
     let written = value.serialize(&mut Serializer::with_formatter(&mut text, Lines::default()));
-    // Only a map with keys that are not strings, or a writer that fails, could make this fail.
+    // This could fail only for maps whose keys are not strings, or for a writer that fails.
     written.expect("structs have a JSON text");
     text.push(b'\n');
     String::from_utf8(text).expect("JSON is UTF-8")

@@ -1,9 +1,9 @@
-//! A capture that is being written: agent and listener, joined.
+//! A running capture, which joins agent and listener.
 //!
-//! Processes come ([`Live::add`]) and go while it runs. One poll loop, the caller's: its own
-//! descriptors, and here the ends of the processes (pidfd), a clock (timerfd), and the listener,
-//! when it ends by itself. The order of the end is the order of the protocol: gates off, last
-//! drain, end of the capture, memory and claims given back.
+//! Processes come ([`Live::add`]) and go while it runs. The caller runs the only poll loop. It
+//! waits for the caller's own descriptors, the ends of the processes (pidfd), a clock (timerfd),
+//! and the listener, in case that ends by itself. The protocol fixes the order at the end: close
+//! the gates, drain the rings, end the capture, give back memory and claims.
 
 mod clock;
 mod detached;
@@ -45,15 +45,16 @@ pub(crate) struct Live<'a> {
     listener: Listener,
     outputs: Outputs,
     members: Vec<Member>,
-    /// What takes others in.
+    /// Attaches to further processes.
     follow: Option<Follow>,
-    /// Processes that live, but are of the capture no more; their memory is given back at the end.
+    /// Live processes that are no longer captured. ppt gives back their memory at the end.
     finished: Vec<Session>,
-    /// Processes that are of the capture no more, and whose memory and claims are given back once
-    /// it is drained: some were detached; others have ended, and others may hold their memory.
+    /// Processes that are no longer captured, because they were detached or have ended. ppt gives
+    /// back their memory and claims once the rings are drained; other processes may still hold that
+    /// memory.
     draining: Vec<Session>,
     detached: Detached,
-    /// What each feed refused, as last seen.
+    /// The drops of each feed, as last read.
     dropped: Vec<Dropped>,
     /// The name of each feed.
     names: Vec<String>,
@@ -62,25 +63,26 @@ pub(crate) struct Live<'a> {
     status: StatusLine,
     waiting_told: bool,
     started: Instant,
-    /// How many processes were ever captured.
+    /// Number of processes that were ever captured.
     processes: usize,
-    /// Whether one that is of the capture no more lived on.
+    /// Whether a process that is no longer captured was still alive then.
     outlived: bool,
-    /// How the last member came to go.
+    /// Why the last member left.
     last: Option<CaptureEnd>,
-    /// What was said last of a member that went.
+    /// The last message about a member that left.
     said: String,
     ok: bool,
 }
 
-/// An attached process. One that has loaded a plugin since is a member twice.
+/// An attached process. A process that has loaded a plugin since is a second member.
 struct Member {
     session: Session,
-    /// What its children have, too; where forks are followed.
+    /// The origin that its children share, if ppt follows forks.
     origin: Option<Origin>,
     /// The feed of its first buffer.
     feed: usize,
-    /// Buffers that were detached, the others not: given back once they are drained.
+    /// Detached buffers of a process whose other buffers are captured. ppt gives them back once
+    /// they are drained.
     closing: Vec<usize>,
 }
 
@@ -91,11 +93,11 @@ impl Member {
     }
 }
 
-/// How a capture went.
+/// The result of a capture.
 pub(crate) struct Finished {
-    /// All went well.
+    /// Nothing failed.
     pub(crate) ok: bool,
-    /// The processes that were still captured, and their names.
+    /// Pid and name of the processes that were captured to the end.
     pub(crate) still_running: Vec<(i32, String)>,
 }
 
@@ -112,8 +114,8 @@ impl CaptureEnd {
 }
 
 impl<'a> Live<'a> {
-    /// Begins a capture of `sessions`, which are attached, or of none yet. On failure nothing is left
-    /// of either, and what is there under the capture's name is as it was.
+    /// Begins a capture of `sessions`, which are attached, or of none yet. On failure, it detaches
+    /// from the sessions, and the file that has the capture's name is unchanged.
     pub(crate) fn start(
         options: &'a args::Capture,
         kind: Kind,
@@ -160,7 +162,7 @@ impl<'a> Live<'a> {
             names: Vec::new(),
             ticks,
             deadline,
-            // What a command has to say is its own.
+            // The command itself writes to the terminal.
             waiting_told: kind == Kind::Command,
             started: Instant::now(),
             processes: 0,
@@ -173,7 +175,7 @@ impl<'a> Live<'a> {
         Ok(live)
     }
 
-    /// Adds a process that has been attached.
+    /// Adds an attached process.
     pub(crate) fn add(&mut self, session: Session) -> Result<(), Failure> {
         if let Err(error) = self.outputs.publish() {
             end_at_once(session);
@@ -193,11 +195,12 @@ impl<'a> Live<'a> {
         }
     }
 
-    /// A session whose feeds the listener has.
+    /// Adds a session whose feeds the listener has.
     fn enter(&mut self, session: Session) {
         let count = session.attached().len();
         self.status.clear();
-        // Who waits for a family that is to be quiet waits for its first line.
+        // With `--quiet`, `--follow` prints only the first `attached:` line, which scripts wait
+        // for.
         if self.kind != Kind::Family || !self.options.quiet || self.is_empty() {
             tell::attached(self.options, self.kind, &session);
         }
@@ -210,7 +213,7 @@ impl<'a> Live<'a> {
         self.look_again(FIRST_LOOK);
     }
 
-    /// Whether a buffer that was just found in a process is captured already, or was detached.
+    /// Whether this buffer of a process is already captured, or was detached.
     pub(crate) fn holds(&self, target: &Target, buffer: &Buffer) -> bool {
         let pid = target.pid();
         self.members.iter().any(|it| it.session.target().pid() == pid && it.session.holds(buffer))
@@ -222,17 +225,17 @@ impl<'a> Live<'a> {
         self.members.iter().any(|it| it.session.target().pid() == pid)
     }
 
-    /// Whether anything was ever attached.
+    /// Whether nothing was ever attached.
     pub(crate) fn is_empty(&self) -> bool {
         self.dropped.is_empty()
     }
 
-    /// Does what there is to do; a reason to end, if there is one.
+    /// Handles what is ready; returns the reason if the capture ends.
     pub(crate) fn turn(&mut self, ready: &Ready) -> Option<CaptureEnd> {
         if ready.listener {
             return Some(self.listener_ended());
         }
-        // Before what has ended is gone: its children are known by it.
+        // This precedes the removal of ended processes, because ppt knows their children by them.
         if ready.hello {
             self.receive();
         }
@@ -263,7 +266,7 @@ impl<'a> Live<'a> {
         None
     }
 
-    /// Says what became of the file, if that is news.
+    /// Reports changes of the output file, each once.
     fn tell_news(&mut self) {
         for (code, message) in self.outputs.news() {
             self.ok = false;
@@ -272,17 +275,17 @@ impl<'a> Live<'a> {
         }
     }
 
-    /// How many processes are captured at the moment.
+    /// Number of processes that are captured at the moment.
     pub(crate) fn processes(&mut self) -> usize {
         if self.members.is_empty() {
-            // The last one may have left children that have not come to say hello.
+            // Children of the last process may not have said hello yet.
             self.receive();
             self.look_around();
         }
         self.members.len()
     }
 
-    /// The end of a capture whose last process has gone.
+    /// The end of a capture that has no process left.
     pub(crate) fn deserted(&mut self) -> Option<CaptureEnd> {
         let last = self.last.take()?;
         if self.processes() > 0 {
@@ -297,8 +300,9 @@ impl<'a> Live<'a> {
         })
     }
 
-    /// A member goes: its memory at once if its address space is gone, and if it was detached, as
-    /// soon as it is drained. `why` it is over for its buffers, if it is.
+    /// Removes a member. If its address space is gone, ppt gives back its memory at once; if it was
+    /// detached, once the rings are drained. `why` is the reason if its buffers cannot be captured
+    /// any more.
     fn leave(&mut self, index: usize, end: CaptureEnd, why: Option<BufferEnd>) {
         let gone = matches!(why, Some(BufferEnd::Exited | BufferEnd::Exec));
         let detached = why.is_some_and(is_detached);
@@ -326,13 +330,13 @@ impl<'a> Live<'a> {
             self.draining.push(member.session);
             return;
         }
-        // Children may have inherited the descriptor of what it made.
+        // Children may have inherited the descriptor of a segment that the process made.
         if member.session.attached().iter().any(|it| it.kind == SegmentKind::Memfd) {
             self.draining.push(member.session);
         }
     }
 
-    /// Gives back what is of the capture no more, where nobody reads it any more.
+    /// Gives back the drained memory of processes and buffers that are no longer captured.
     fn close_drained(&mut self) {
         let is_drained = |it: &Attached| {
             it.former().chain([&it.segment]).all(|segment| Arc::strong_count(segment) == 1)
@@ -353,11 +357,12 @@ impl<'a> Live<'a> {
         !self.draining.is_empty() || self.members.iter().any(|it| !it.closing.is_empty())
     }
 
-    /// Closes the gates of a member, takes its last counters, and says what went with it.
+    /// Closes the gates of a member, reads its last counters, and reports the losses that its end
+    /// caused.
     fn close(&mut self, member: &mut Member) {
         member.session.gate_off();
         for (buffer, feed) in member.feeds().enumerate() {
-            // What else is news now has no consequences any more.
+            // Other news have no consequences any more.
             let news = member.session.advance(buffer);
             let it = &member.session.attached()[buffer];
             if news.iter().any(|it| matches!(it, ppt_agent::News::Miscounts)) {
@@ -370,7 +375,7 @@ impl<'a> Live<'a> {
             self.listener.dropped(feed, refused);
             if it.was_never_fetched() {
                 match &mut self.follow {
-                    // There may be thousands of them.
+                    // There may be thousands of such processes.
                     Some(follow) => follow.never_fetched(),
                     None => {
                         self.status.clear();
@@ -386,12 +391,12 @@ impl<'a> Live<'a> {
             Some(EndReason::MaxSize) => {
                 CaptureEnd::new(EndReason::MaxSize, "the capture has its full size")
             }
-            // The summary says what the disk said; a closed pipe is no error.
+            // The summary reports errors of the disk; a closed pipe is no error.
             _ => CaptureEnd::new(EndReason::Failed, ""),
         }
     }
 
-    /// Ends it.
+    /// Ends the capture.
     pub(crate) fn finish(mut self, end: Result<CaptureEnd, Failure>) -> Finished {
         let end = end.unwrap_or_else(|failure| {
             self.ok = false;
@@ -421,7 +426,7 @@ impl<'a> Live<'a> {
         let kept = self.outputs.kept();
         let ok = self.ok & news.is_empty() & tell::problems(&name, kept, &self.names, &summary);
         self.follow.iter().for_each(Follow::tell_missed);
-        // Of one process, the end of the capture says so.
+        // For a single process, the end of the capture reports this.
         if self.kind == Kind::Command || self.processes > 1 {
             self.detached.tell();
         }
@@ -431,7 +436,7 @@ impl<'a> Live<'a> {
         Finished { ok, still_running }
     }
 
-    /// Ends a capture of nothing: no file comes of it.
+    /// Ends a capture without frames; it leaves no file.
     pub(crate) fn discard(self) -> bool {
         let _ = self.listener.finish(EndReason::Stopped, String::new(), Vec::new());
         self.follow.iter().for_each(Follow::tell_missed);
@@ -439,7 +444,7 @@ impl<'a> Live<'a> {
     }
 }
 
-/// Whether somebody else ended a session, of which the process knows nothing.
+/// Whether somebody else ended the session; the process does not know of it.
 fn is_detached(end: BufferEnd) -> bool {
     matches!(end, BufferEnd::SwitchedOff | BufferEnd::TakenOver)
 }

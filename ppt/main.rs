@@ -1,6 +1,6 @@
-//! `ppt`: attach to running programs, capture their frames, turn captures into tables.
+//! `ppt` attaches to running programs, captures their frames, and turns captures into tables.
 //!
-//! Only arguments, messages and exit codes live here; the work is done by the libraries.
+//! This binary has only arguments, messages and exit codes. The libraries do the work.
 
 mod args;
 mod cmd;
@@ -45,7 +45,7 @@ fn main() -> ExitCode {
         return ExitStatus::FAILED.into();
     }
     signals::ignore_file_size();
-    // What a killed ppt may have left behind goes with the next command, whichever it is.
+    // The next command, whichever it is, removes what a killed ppt left behind.
     ppt_agent::sweep(&ppt_agent::System::default());
     let outcome = match args.command {
         args::Command::Attach(args) => cmd::attach::run(&args),
@@ -67,7 +67,7 @@ fn main() -> ExitCode {
     status.into()
 }
 
-/// `ppt help WORD` for a word of `ppt-analysis`, as that takes it.
+/// `ppt help WORD` for a word of `ppt-analysis`, in that program's notation.
 fn help_asked(error: &clap::Error) -> Option<Vec<OsString>> {
     let mut words = std::env::args_os().skip(1);
     let (help, word) = (words.next()?, words.next()?);
@@ -75,8 +75,8 @@ fn help_asked(error: &clap::Error) -> Option<Vec<OsString>> {
     (unknown && help == "help" && args::is_analysis(&word)).then(|| vec![word, "--help".into()])
 }
 
-/// What clap has to say. Where a command's status is ours, 2 may be its own: as env(1), `ppt run`
-/// fails with another one.
+/// Prints what clap has to say, and returns its exit code. `ppt run` uses another code than 2,
+/// which may be its command's, as env(1) does.
 fn usage(error: &clap::Error) -> ExitStatus {
     let _ = error.print();
     let of_run = std::env::args_os().nth(1).is_some_and(|word| word == "run");

@@ -1,8 +1,8 @@
-//! Sizes and durations, as people write and read them.
+//! Sizes and durations in human notation.
 
 use std::time::Duration;
 
-/// When a capture goes on in another file.
+/// When a capture continues in another file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Every {
     Time(Duration),
@@ -25,7 +25,7 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// `60s` or `1G`: a unit of time is written small, one of size large.
+/// `60s` or `1G`: units of time are lower case, units of size upper case.
 pub(crate) fn every(text: &str) -> Result<Every, String> {
     let most = Duration::from_secs(366 * 86_400);
     let every = match text.ends_with(|it: char| it.is_ascii_uppercase()) {
@@ -40,7 +40,7 @@ pub(crate) fn every(text: &str) -> Result<Every, String> {
     }
 }
 
-/// A power of two that a ring can have.
+/// A power of two that a ring can have as its number of slots.
 pub(crate) fn slots(text: &str) -> Result<Slots, String> {
     if text == "auto" {
         return Ok(Slots::Auto);
@@ -56,11 +56,11 @@ pub(crate) fn slots(text: &str) -> Result<Slots, String> {
     }
 }
 
-/// Room in a ring.
+/// Number of slots of a ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Slots {
     Exactly(u32),
-    /// What the frame file says, and more where that is too little.
+    /// The number in the frame file, and more if that proves too small.
     Auto,
 }
 
@@ -77,7 +77,7 @@ pub(crate) fn grouped(number: u64) -> String {
     out
 }
 
-/// Bytes with a unit: three digits are enough.
+/// Bytes with a unit, in three digits.
 pub(crate) fn bytes(number: u64) -> String {
     const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
     let mut value = number as f64;

@@ -1,4 +1,4 @@
-//! `pptc example.frame`: frame files in, source code out.
+//! `pptc example.frame` turns frame files into source code.
 //!
 //! ```text
 //! $ pptc example.frame

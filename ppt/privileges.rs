@@ -1,8 +1,9 @@
-//! What ppt may do once it is attached: read and write the target's memory, and no more; and while
-//! it reads a capture: that.
+//! Privileges. Once attached, ppt may only read and write the target's memory. While it reads a
+//! capture, it may only read.
 //!
-//! Whoever runs ppt as root for a target of another user must not be its deputy: from the last
-//! write of an attach on, neither the target's bytes nor a path of its user's meet root's rights.
+//! Somebody may run ppt as root for another user's target. So that the target cannot misuse those
+//! privileges, ppt gives them up after the last write of an attach. It handles neither the target's
+//! bytes nor paths of the target's user with root's privileges.
 
 use std::io;
 use std::panic;
@@ -15,25 +16,26 @@ use rustix::thread::{
     CapabilitySet, CapabilitySets, capabilities, set_capabilities, set_no_new_privs,
 };
 
-/// What it takes to give a file its name in a folder of the user who called root.
+/// Capabilities to give a file its name in a folder of the user who called sudo.
 const PUBLISHING: CapabilitySet = CapabilitySet::DAC_OVERRIDE.union(CapabilitySet::FOWNER);
 
-/// Whether ppt runs with the rights of its file's owner rather than its user's.
+/// Whether ppt is set-user-ID or set-group-ID.
 pub(crate) fn borrowed() -> bool {
     getuid() != geteuid() || getgid() != getegid()
 }
 
-/// Who called sudo: what is made belongs to that user.
+/// The user who called sudo. New files belong to that user.
 pub(crate) fn invoker() -> Option<Invoker> {
     let number = |name| std::env::var(name).ok()?.parse().ok();
     Some(Invoker { uid: number("SUDO_UID")?, gid: number("SUDO_GID") })
 }
 
-/// Gives up every capability but CAP_SYS_PTRACE, where it is held, and the ways to get them back.
+/// Gives up every capability except CAP_SYS_PTRACE, and the ways to get them back.
 ///
-/// CAP_SYS_PTRACE stays for looks at the target and for the end, which writes into it. Where more
-/// files are to be made on the way, what root needs in a folder of the user who called it stays,
-/// too. Threads that are started afterwards inherit this; those that exist do not.
+/// ppt needs CAP_SYS_PTRACE to check the target, and to write into it at the end. If the capture
+/// makes further files, ppt also keeps the capabilities that root needs in a folder of the user who
+/// called sudo. Threads that are started afterwards inherit the rest; existing threads do not
+/// change.
 pub(crate) fn give_up(more_files: bool) -> rustix::io::Result<()> {
     let mut needed = CapabilitySet::SYS_PTRACE;
     if more_files {
@@ -43,11 +45,11 @@ pub(crate) fn give_up(more_files: bool) -> rustix::io::Result<()> {
     keep(left, left)
 }
 
-/// Gives up every capability but the one by which root opens a capture of somebody else's, who may
-/// have made it for root to read. What cannot be given up, as in a sandbox, is kept: no more is
-/// asked of it than before.
+/// Gives up every capability except the one by which root opens a capture of another user. That
+/// user may have made the capture to attack root. If a capability cannot be given up, as in a
+/// sandbox, it stays.
 ///
-/// What it takes to [publish] an output in the end stays within reach, but is not in effect.
+/// The capabilities to [publish] an output at the end stay permitted, but are not effective.
 pub(crate) fn only_read(then_publish: bool) {
     let reading = [CapabilitySet::DAC_READ_SEARCH, CapabilitySet::DAC_OVERRIDE];
     let Ok(held) = capabilities(None) else { return };
@@ -57,7 +59,7 @@ pub(crate) fn only_read(then_publish: bool) {
     let _ = keep(needed, needed | later);
 }
 
-/// Does what [`only_read`] left the rights for.
+/// Runs `work` with the capabilities that [`only_read`] left for it.
 pub(crate) fn publish<T>(work: impl FnOnce() -> T) -> T {
     if let Ok(held) = capabilities(None) {
         let _ = keep(held.permitted, held.permitted);
@@ -66,13 +68,13 @@ pub(crate) fn publish<T>(work: impl FnOnce() -> T) -> T {
 }
 
 fn keep(effective: CapabilitySet, permitted: CapabilitySet) -> rustix::io::Result<()> {
-    // execve(2) gives root its capabilities back, unless told not to.
+    // execve(2) gives root its capabilities back, unless no_new_privs is set.
     set_no_new_privs(true)?;
     let inheritable = CapabilitySet::empty();
     set_capabilities(None, CapabilitySets { effective, permitted, inheritable })
 }
 
-/// Something that is done later with the rights of now: a thread of its own has them.
+/// Work for later, with the current privileges, which a thread of its own keeps.
 pub(crate) struct WithRights<T> {
     go: Sender<()>,
     thread: JoinHandle<Option<T>>,
@@ -86,7 +88,7 @@ impl<T: Send + 'static> WithRights<T> {
         Ok(Self { go, thread })
     }
 
-    /// Does it, and is rid of the rights.
+    /// Does the work, and ends the thread.
     pub(crate) fn work(self) -> T {
         let _ = self.go.send(());
         match self.thread.join() {

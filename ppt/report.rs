@@ -1,4 +1,4 @@
-//! Messages on stderr: one place decides how they look.
+//! Messages on stderr. This is the only place that decides how they look.
 
 use std::collections::BTreeSet;
 use std::fmt::Display;
@@ -11,37 +11,37 @@ pub(crate) const GREEN: Style = AnsiColor::Green.on_default();
 pub(crate) const RED: Style = AnsiColor::Red.on_default().bold();
 pub(crate) const YELLOW: Style = AnsiColor::Yellow.on_default().bold();
 
-/// Something went wrong: `ppt explain` knows more of it under `code`.
+/// Reports an error. `ppt explain` explains `code`.
 pub(crate) fn error(code: impl Into<&'static str>, message: impl Display) {
     say(format_args!("{RED}ppt:{RED:#} {message}{}", more(code.into())));
 }
 
-/// Something is worth knowing, likewise.
+/// Reports a warning. `ppt explain` explains `code`.
 pub(crate) fn warning(code: impl Into<&'static str>, message: impl Display) {
     say(format_args!("{YELLOW}ppt:{YELLOW:#} {message}{}", more(code.into())));
 }
 
-/// The way to the explanation, as a line below the message. Once for each code is enough.
+/// Names the explanation in a line below the message, once for each code.
 fn more(code: &'static str) -> String {
     static SHOWN: Mutex<BTreeSet<&str>> = Mutex::new(BTreeSet::new());
     let is_new = SHOWN.lock().unwrap_or_else(PoisonError::into_inner).insert(code);
     if is_new { format!("\n  more: ppt explain {code}") } else { String::new() }
 }
 
-/// What happened.
+/// Reports an event.
 pub(crate) fn note(message: impl Display) {
     say(format_args!("ppt: {message}"));
 }
 
-/// Messages that wait for the terminal, while it is somebody else's.
+/// Messages that wait while another program has the terminal.
 static HELD: Mutex<Option<Vec<String>>> = Mutex::new(None);
 
-/// Keeps all messages from here on; there is nobody for lines that scripts wait for.
+/// Holds all messages from now on, and drops the lines that scripts wait for.
 pub(crate) fn hold() {
     held().get_or_insert_default();
 }
 
-/// Says what was kept, and keeps no more.
+/// Prints the held messages, and holds no more.
 pub(crate) fn release() {
     let lines = held().take();
     lines.into_iter().flatten().for_each(print);
@@ -51,14 +51,14 @@ fn held() -> MutexGuard<'static, Option<Vec<String>>> {
     HELD.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What a terminal obeys, if there is one.
+/// Escape sequences, if stderr is a terminal.
 pub(crate) fn raw(sequence: &str) {
     if std::io::stderr().is_terminal() {
         let _ = write!(std::io::stderr().lock(), "{sequence}");
     }
 }
 
-/// A whole line; nobody listening is no error.
+/// Prints a whole line. If nobody reads it, that is no error.
 pub(crate) fn line(message: impl Display) {
     if held().is_none() {
         print(message);
@@ -95,7 +95,7 @@ impl StatusLine {
         }
     }
 
-    /// Makes room for ordinary lines.
+    /// Clears it for ordinary lines.
     pub(crate) fn clear(&mut self) {
         if std::mem::take(&mut self.shown) {
             let _ = write!(std::io::stderr().lock(), "\r\x1b[K");

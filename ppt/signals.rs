@@ -1,4 +1,5 @@
-//! Signals as a descriptor, and how they were before.
+//! Reads signals from a descriptor, and restores their former handling for programs that ppt
+//! starts.
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::AtomicBool;
@@ -10,28 +11,28 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 
 use crate::failure::{Failure, failed};
 
-/// Where the caller's arrived.
+/// The signals that ppt waits for.
 pub(crate) struct Signals {
     fd: SignalFd,
     before: Before,
 }
 
-/// What a program that we start inherits, as if we had not been there.
+/// How signals were handled before, which a program that ppt starts inherits.
 #[derive(Clone, Copy)]
 pub(crate) struct Before {
     mask: SigSet,
     ignored: SigSet,
 }
 
-/// Whether SIGPIPE was ignored when we were started, as services' often is: Rust's runtime ignores
-/// it before `main`, and takes that back in what it starts.
+/// Whether SIGPIPE was ignored at the start, as it often is for services. Rust's runtime ignores it
+/// before `main`, and restores the default in the programs that it starts.
 static PIPE_IGNORED: AtomicBool = AtomicBool::new(false);
 
-/// Whether stdout was closed when we were started: the runtime opens /dev/null in its place, where
-/// whatever is written is lost without an error.
+/// Whether stdout was closed at the start. Rust's runtime then opens /dev/null as stdout, which
+/// swallows everything without an error.
 static STDOUT_CLOSED: AtomicBool = AtomicBool::new(false);
 
-/// Whether nobody gave us a stdout.
+/// Whether ppt was started without stdout.
 pub(crate) fn stdout_was_closed() -> bool {
     STDOUT_CLOSED.load(Relaxed)
 }
@@ -40,25 +41,25 @@ pub(crate) fn stdout_was_closed() -> bool {
 #[unsafe(link_section = ".init_array")]
 static BEFORE_MAIN: extern "C" fn() = {
     extern "C" fn look() {
-        // SAFETY: an all-zero sigaction is one, which the call fills; nothing is changed.
+        // SAFETY: an all-zero sigaction is valid, and the call fills it; it changes nothing.
         let ignored = unsafe {
             let mut action: libc::sigaction = std::mem::zeroed();
             libc::sigaction(libc::SIGPIPE, std::ptr::null(), &mut action) == 0
                 && action.sa_sigaction == libc::SIG_IGN
         };
         PIPE_IGNORED.store(ignored, Relaxed);
-        // SAFETY: no pointers; nothing is changed.
+        // SAFETY: no pointers; the call changes nothing.
         let closed = unsafe { libc::fcntl(libc::STDOUT_FILENO, libc::F_GETFD) } == -1;
         STDOUT_CLOSED.store(closed, Relaxed);
     }
     look
 };
 
-/// Whether SIGXFSZ was what it is by default when we were started.
+/// Whether SIGXFSZ had its default action at the start.
 static FILE_SIZE_DEFAULT: AtomicBool = AtomicBool::new(false);
 
-/// A file that is as large as it may be (`ulimit -f`) fails its write; it does not end ppt, whose
-/// targets would go on writing for nobody.
+/// A write beyond the limit of the file's size (`ulimit -f`) fails instead of ending ppt. Otherwise
+/// the targets would continue to write for nobody.
 pub(crate) fn ignore_file_size() {
     // SAFETY: no handler is installed.
     let before = unsafe { signal(Signal::SIGXFSZ, SigHandler::SigIgn) };
@@ -66,9 +67,9 @@ pub(crate) fn ignore_file_size() {
 }
 
 impl Signals {
-    /// Takes `wanted` from here on, also where they were inherited as ignored, as in the background
-    /// of a script. Ignored hang-ups stay so: nohup(1) asked for that. To be called before any
-    /// thread is started: all of them inherit it.
+    /// Takes the signals `wanted` from now on, also those that were inherited as ignored, as in the
+    /// background of a script. An ignored SIGHUP stays ignored, because nohup(1) asked for that.
+    /// Call this before any thread is started, because threads inherit the mask.
     pub(crate) fn take(wanted: &[Signal]) -> Result<Self, Failure> {
         let fail = failed("set up signals");
         let mut set = SigSet::empty();
@@ -77,13 +78,13 @@ impl Signals {
             ignored.add(Signal::SIGPIPE);
         }
         for &it in wanted {
-            // SAFETY: no handler is installed, only the default restored.
+            // SAFETY: this installs no handler; it restores the default.
             let before = unsafe { signal(it, SigHandler::SigDfl) }.map_err(&fail)?;
             if matches!(before, SigHandler::SigIgn) {
                 ignored.add(it);
             }
             if it == Signal::SIGHUP && matches!(before, SigHandler::SigIgn) {
-                // SAFETY: as it was.
+                // SAFETY: this restores the former action.
                 unsafe { signal(it, before) }.map_err(&fail)?;
             } else {
                 set.add(it);
@@ -95,13 +96,13 @@ impl Signals {
         Ok(Self { fd, before: Before { mask, ignored } })
     }
 
-    /// The next one that waits, and whether a process sent it, not the terminal or the kernel.
+    /// The next signal, and whether a process sent it, rather than the terminal or the kernel.
     pub(crate) fn next(&self) -> Option<(Signal, bool)> {
         let info = self.fd.read_signal().ok().flatten()?;
         Some((Signal::try_from(info.ssi_signo as i32).ok()?, info.ssi_code <= 0))
     }
 
-    /// How it was before.
+    /// How signals were handled before.
     pub(crate) fn before(&self) -> Before {
         self.before
     }
@@ -114,14 +115,14 @@ impl AsFd for Signals {
 }
 
 impl Before {
-    /// Restores it in a child between fork and exec: system calls alone.
+    /// Restores that in a child between fork and exec; makes only system calls.
     pub(crate) fn restore(&self) -> std::io::Result<()> {
         for it in &self.ignored {
             // SAFETY: no handler is installed.
             unsafe { signal(it, SigHandler::SigIgn) }?;
         }
         if FILE_SIZE_DEFAULT.load(Relaxed) {
-            // SAFETY: no handler is installed, only the default restored.
+            // SAFETY: this installs no handler; it restores the default.
             unsafe { signal(Signal::SIGXFSZ, SigHandler::SigDfl) }?;
         }
         Ok(sigprocmask(SigmaskHow::SIG_SETMASK, Some(&self.mask), None)?)

@@ -1,4 +1,5 @@
-//! What pptc does with frame files: reads them, says what is wrong, prints or writes what they mean.
+//! What pptc does with frame files: it reads them, reports their mistakes, and prints or writes the
+//! result.
 
 use std::collections::HashMap;
 use std::fs;
@@ -33,7 +34,7 @@ pub(crate) fn run(args: &Args) -> ExitStatus {
     ExitStatus::DONE
 }
 
-/// Reads a frame file: no more of it than one can be long.
+/// Reads a frame file, but no more of it than the longest valid one has.
 pub(crate) fn read(file: &Path) -> Result<Vec<u8>, String> {
     let failed = |error: io::Error| format!("pptc: cannot read {}: {error}\n", file.display());
     if fs::metadata(file).map_err(failed)?.is_dir() {
@@ -47,7 +48,7 @@ pub(crate) fn read(file: &Path) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-/// Why nothing can lie beside a file: it is a pipe, a device or the like.
+/// Why no output can be written beside a file: it is a pipe, a device or the like.
 pub(crate) fn special(file: &Path) -> Option<&'static str> {
     let kind = fs::metadata(file).ok()?.file_type();
     match () {
@@ -58,7 +59,7 @@ pub(crate) fn special(file: &Path) -> Option<&'static str> {
     }
 }
 
-/// How many diagnostics there were.
+/// The number of diagnostics.
 #[derive(Default)]
 struct Tally {
     errors: usize,
@@ -77,7 +78,7 @@ impl Tally {
         }
     }
 
-    /// One line, if there is anything to tell.
+    /// The closing line, if there were diagnostics.
     fn say(&self, denied: bool) {
         let counts = [(self.errors, "error"), (self.warnings, "warning"), (self.hints, "hint")];
         let words: Vec<String> = counts
@@ -95,17 +96,17 @@ impl Tally {
 
 struct Run<'a> {
     args: &'a Args,
-    /// For make.
+    /// The rule for make(1).
     rules: String,
     tally: Tally,
     /// Each output, and the frame file that it comes from.
     made: HashMap<PathBuf, PathBuf>,
-    /// Whether something has been printed: an empty line goes between two layouts.
+    /// Whether something was printed: an empty line separates two layouts.
     printed: bool,
 }
 
 impl Run<'_> {
-    /// One file; an error is text for stderr, with its line ends.
+    /// Compiles one file. An error is the text for stderr, with its line ends.
     fn translate(&mut self, file: &Path) -> Result<(), String> {
         let writes = !self.args.check && self.args.print.is_none();
         if let Some(kind) = special(file).filter(|_| writes) {
@@ -159,7 +160,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// No output may take the place of another file's, or of a frame file.
+    /// No output may replace another file's output or a frame file.
     fn claim(&mut self, file: &Path, folder: &Path, outputs: &[Output]) -> Result<(), String> {
         let source = whole(file);
         for output in outputs {
@@ -187,7 +188,7 @@ impl Run<'_> {
     }
 }
 
-/// The path from the root on, without links as far as it exists.
+/// The absolute path, with links resolved as far as it exists.
 fn whole(path: &Path) -> PathBuf {
     let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
     let absolute = || std::path::absolute(path).unwrap_or_else(|_| path.to_owned());

@@ -7,7 +7,7 @@ use nix::errno::Errno;
 use ppt_agent::doctor::{Check, Remedy};
 use ppt_agent::{AgentError, Denied, Refusal, Rule};
 
-/// What a container must be started with.
+/// Options for starting a container in which ppt works.
 const IN_CONTAINER: &str = "start it with --cap-add SYS_PTRACE (Kubernetes: \
      `securityContext: {capabilities: {add: [SYS_PTRACE]}}`, or beside a running pod: kubectl debug \
      --profile=general --target=CONTAINER)";
@@ -23,7 +23,7 @@ pub(crate) fn message(error: &AgentError) -> String {
     }
 }
 
-/// What helps, as it goes on after what is wrong; empty where nothing does.
+/// The advice that follows the message; empty if there is none.
 fn remedy(error: &AgentError) -> String {
     match error {
         AgentError::Denied(denied) => of_denied(denied),
@@ -153,7 +153,7 @@ fn of_fetch(cause: &io::Error) -> &'static str {
     }
 }
 
-/// What a check found, and what helps: each in one line.
+/// The result of a check, and the advice: one line each.
 pub(crate) fn found_and_remedy(check: &Check) -> (String, Option<String>) {
     let found = || check.found.clone();
     let message = match &check.remedy {
@@ -175,7 +175,7 @@ pub(crate) fn found_and_remedy(check: &Check) -> (String, Option<String>) {
         Some(Remedy::Failure(error)) => message(error),
         Some(Remedy::Rule(rule)) => format!("{rule}{}", of_rule(rule)),
     };
-    // What is wrong stands in the first line, what helps in the others.
+    // The first line says what is wrong, the others say what helps.
     let mut lines = message.lines().map(str::trim);
     let found = lines.next().unwrap_or_default().to_owned();
     let rest = lines.collect::<Vec<_>>().join("; ");

@@ -29,7 +29,7 @@ pub(crate) fn run(args: &args::Attach) -> Outcome {
     let capture = &args.capture;
     check_size(capture, [])?;
     let (chosen, mut outputs) = match args.which() {
-        // A file that cannot be had is not worth waiting for.
+        // ppt opens the output first: if it cannot, it need not wait for the process.
         Which::WaitFor(name) => {
             let outputs = Outputs::open(capture)?;
             match select::wait_for(name, &capture.buffers, &signals, capture.quiet)? {
@@ -49,10 +49,11 @@ pub(crate) fn run(args: &args::Attach) -> Outcome {
     if args.follow {
         descriptors::raise_limit();
     }
-    // What is forked from here on is looked for.
+    // From here on, ppt looks for children that are forked.
     let follow = args.follow.then(Follow::forks).transpose()?;
     let sessions = sessions(args, chosen, follow.as_ref())?;
-    // Before the listener's threads, which inherit what is left. Descriptors stay open.
+    // This precedes the listener's threads, which inherit the remaining privileges. Descriptors
+    // stay open.
     if let Err(error) = privileges::give_up(outputs.are_many()) {
         sessions.into_iter().for_each(end_at_once);
         return Err(Failure::failed(Code::System, format!("cannot give up privileges: {error}")));
@@ -62,8 +63,8 @@ pub(crate) fn run(args: &args::Attach) -> Outcome {
     Ok(ExitStatus::of(live.finish(end).ok))
 }
 
-/// Attaches to each process, and to its children, if forks are followed. Of several, those that
-/// refuse are told of and left alone.
+/// Attaches to each process and, with `--follow`, to its children. If one of several processes
+/// refuses, ppt reports that and continues with the others.
 fn sessions(
     args: &args::Attach,
     chosen: Vec<Chosen>,
@@ -78,7 +79,7 @@ fn sessions(
     for (index, Chosen { target, buffers }) in chosen.into_iter().chain(children).enumerate() {
         match Session::attach(target, buffers, &options) {
             Ok(session) => sessions.push(session),
-            // A child that has ended meanwhile is none.
+            // A child that has ended meanwhile is no failure.
             Err(error) if follow.is_some() && index > 0 && is_gone(&error) => {}
             Err(error) if index >= asked_for => refusals.push(error),
             Err(error) => {
@@ -94,7 +95,7 @@ fn sessions(
     Ok(sessions)
 }
 
-/// Waits for a reason to end.
+/// Runs the capture until there is a reason to end it.
 fn until_end(live: &mut Live, signals: &Signals) -> Result<CaptureEnd, Failure> {
     loop {
         let ready = live.wait(&[signals.as_fd()])?;

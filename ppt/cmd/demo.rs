@@ -1,8 +1,8 @@
-//! `ppt demo`: the example server under load, attached to while it runs.
+//! `ppt demo`: starts the example server under load and attaches to it while it runs.
 //!
-//! Everything is real: the frame file is compiled, the server and its users are built by the C
-//! compiler of this machine and started, and this very program is run as `ppt attach` and
-//! `ppt dump`. The sources are part of the binary, so that it works from anywhere.
+//! Everything is real: the demo compiles the frame file, builds the server and its users with the
+//! machine's C compiler, starts them, and runs this very program as `ppt attach` and `ppt dump`.
+//! The binary contains the sources, so that the demo works from any folder.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -21,7 +21,7 @@ use crate::exit::ExitStatus;
 use crate::failure::{Failure, Outcome};
 use crate::{report, stdout};
 
-/// The example, file by file.
+/// The files of the example.
 const SOURCES: [(&str, &str); 6] = [
     ("example.frame", include_str!("../../examples/dve/example.frame")),
     ("protocol.h", include_str!("../../examples/dve/protocol.h")),
@@ -31,7 +31,7 @@ const SOURCES: [(&str, &str); 6] = [
     ("world.h", include_str!("../../examples/dve/world.h")),
 ];
 
-/// What the example's `kind` means.
+/// The meanings of the example's `kind`.
 const KINDS: [(&str, &str); 4] =
     [("-1", "simulation step"), ("0", "update"), ("1", "login"), ("2", "logout")];
 
@@ -54,13 +54,13 @@ fn demo(args: &args::Demo) -> Result<(), String> {
     command.args(["--port", &port, "--users", &args.users.to_string()]);
     let (mut users, mut users_say) = Running::start(command, "the users")?;
     step(format_args!("server with pid {} is running; users log in", server.pid()));
-    // Attach while they log in: the first rows show it.
+    // ppt attaches while the users log in, so that the first rows show logins.
     let capture = folder.join("out.bin");
     let table = folder.join("table.tsv");
     let pid = server.pid().to_string();
     let mut attach = ppt(&["attach", &pid, "-o"], &capture, None)?;
     std::thread::sleep(args.duration);
-    // They log out, which is the last that the table shows.
+    // The users log out: the last rows of the table.
     users.stop(Signal::SIGTERM)?;
     users_say.rest();
     attach.stop(Signal::SIGINT)?;
@@ -91,7 +91,7 @@ fn demo(args: &args::Demo) -> Result<(), String> {
     stdout::plain(&out).map_err(|error| error.to_string())
 }
 
-/// Writes a page about the capture, where the program is there that does; says where it is.
+/// Writes a page about the capture, if `ppt-analysis` is installed; returns its path.
 fn report_page(capture: &Path, page: &Path) -> Option<PathBuf> {
     if !other::can_ask() {
         return None;
@@ -104,7 +104,7 @@ fn step(message: impl std::fmt::Display) {
     report::line(format_args!("demo: {message}"));
 }
 
-/// A folder that was not there before.
+/// A new folder.
 fn new_folder() -> Result<PathBuf, String> {
     let base = std::env::temp_dir();
     let mut name = base.join(format!("ppt-demo-{}", std::process::id()));
@@ -154,7 +154,7 @@ fn build(folder: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Starts this very program, and says so.
+/// Prints a command line of this very program, and starts it.
 fn ppt(words: &[&str], capture: &Path, output: Option<&Path>) -> Result<Running, String> {
     let exe = std::env::current_exe().map_err(|error| format!("cannot find ppt: {error}"))?;
     let mut command = Command::new(exe);
@@ -169,13 +169,13 @@ fn ppt(words: &[&str], capture: &Path, output: Option<&Path>) -> Result<Running,
     Ok(Running { child: child.map_err(|error| format!("cannot run ppt: {error}"))?, name: "ppt" })
 }
 
-/// A program of the demo; it never outlives it.
+/// A program that the demo started. It never outlives the demo.
 struct Running {
     child: Child,
     name: &'static str,
 }
 
-/// What a program says, line by line.
+/// Its output, line by line.
 struct Lines {
     stdout: BufReader<ChildStdout>,
     name: &'static str,
@@ -196,13 +196,13 @@ impl Running {
         self.child.id()
     }
 
-    /// Asks it to end and waits for it.
+    /// Asks the program to end, and waits for its end.
     fn stop(&mut self, signal: Signal) -> Result<(), String> {
         let _ = kill(Pid::from_raw(self.pid() as i32), signal);
         self.wait()
     }
 
-    /// Waits for its end, which must be a good one.
+    /// Waits for the program's end; fails unless its status is 0.
     fn wait(&mut self) -> Result<(), String> {
         match self.child.wait() {
             Ok(status) if status.success() => Ok(()),
@@ -241,7 +241,7 @@ impl Lines {
     }
 }
 
-/// First and last rows, and how many of each kind.
+/// Prints the first and last rows, and the number of rows of each kind.
 fn summary(table: &Path) -> Result<String, String> {
     const SHOWN: usize = 6;
     let fail = |error: io::Error| format!("{}: {error}", table.display());
@@ -282,7 +282,7 @@ fn summary(table: &Path) -> Result<String, String> {
     Ok(out)
 }
 
-/// A row for people: columns of a width that fits most values.
+/// A row in columns whose width fits most values.
 fn aligned(line: &str) -> String {
     let cells = line.split('\t').map(|cell| format!("{cell:>14}")).collect::<Vec<_>>();
     let narrow = cells.iter().enumerate().map(|(index, cell)| {
@@ -291,7 +291,7 @@ fn aligned(line: &str) -> String {
     narrow.collect::<Vec<_>>().join(" ")
 }
 
-/// What was captured and what was lost, as the capture says it.
+/// The account of the capture, from its last chunk.
 fn account(capture: &Path) -> Result<String, String> {
     let info = ppt_dump::Info::read(capture).map_err(|error| error.to_string())?;
     let mut out = String::new();

@@ -1,4 +1,4 @@
-//! `ppt detach PID`: off, for sure.
+//! `ppt detach PID`: switches buffers off, also those that a killed ppt left on.
 
 use ppt_agent::{AgentError, Detached};
 
@@ -17,7 +17,7 @@ pub(crate) fn run(args: &args::Detach) -> Outcome {
             Which::All => format!("process {}: ", target.pid()),
             _ => String::new(),
         };
-        // The others of several are switched off all the same.
+        // A failure does not keep ppt from switching off the other buffers.
         match detach_one(args, &prefix, &Chosen { target, buffers }) {
             Err(error) if matches!(which, Which::All) => refused.push(error),
             result => result?,

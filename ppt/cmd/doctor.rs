@@ -1,4 +1,4 @@
-//! `ppt doctor [PID]`: what stands in the way.
+//! `ppt doctor [PID]`: reports what prevents attaching.
 //!
 //! ```text
 //! $ ppt doctor 4711
@@ -8,7 +8,7 @@
 //! …
 //! ```
 //!
-//! Where what was found is what an attach would say, `more:` names it as the attach does.
+//! If a finding is what an attach would report, `more:` names the same message.
 
 use ppt_agent::System;
 use ppt_agent::doctor::{self, Check, Verdict};
@@ -55,7 +55,7 @@ fn table(checks: &[Check]) -> String {
     out
 }
 
-/// What scripts read.
+/// The JSON that scripts read.
 #[derive(Serialize)]
 struct Report<'a> {
     format: u32,

@@ -1,4 +1,4 @@
-//! `ppt dump out.bin > table.tsv`: a row for every captured frame.
+//! `ppt dump out.bin > table.tsv`: prints one row for each captured frame.
 
 use std::io::BufWriter;
 

@@ -1,4 +1,4 @@
-//! `ppt explain CODE`: what a message means, why it comes, what to do.
+//! `ppt explain CODE`: prints the meaning of a message, its cause, and what to do.
 //!
 //! ```text
 //! $ ppt attach 4711
@@ -7,8 +7,8 @@
 //! $ ppt explain traced
 //! ```
 //!
-//! The words are those of `docs/troubleshooting.md`: a heading `### CODE` for each message, below it
-//! a line that sums it up, and the rest.
+//! The text comes from `docs/troubleshooting.md`. That page has a heading `### CODE` for each
+//! message; the line below it is the summary.
 
 use crate::args;
 use crate::code::Code;
@@ -18,7 +18,7 @@ use crate::stdout;
 
 const PAGE: &str = include_str!("../../docs/troubleshooting.md");
 
-/// What the page says of one message.
+/// A section of the page, about one message.
 #[derive(Clone, Copy)]
 pub(crate) struct Section {
     pub(crate) code: &'static str,
@@ -26,13 +26,13 @@ pub(crate) struct Section {
 }
 
 impl Section {
-    /// The first line.
+    /// The summary.
     pub(crate) fn summary(self) -> &'static str {
         self.text.lines().next().unwrap_or_default()
     }
 }
 
-/// Every section of the page.
+/// All sections of the page.
 pub(crate) fn sections() -> impl Iterator<Item = Section> {
     PAGE.split("\n### ").skip(1).filter_map(|part| {
         let (code, text) = part.split_once('\n')?;
@@ -53,7 +53,7 @@ pub(crate) fn run(args: &args::Explain) -> Outcome {
     Ok(ExitStatus::DONE)
 }
 
-/// The section of a code, typed as it is or as other outputs spell it (`no_ring`, `NO RING`).
+/// The section of a code. The code may be spelled as in other outputs (`no_ring`, `NO RING`).
 fn section(typed: &str) -> Option<Section> {
     let code = typed.trim().to_lowercase().replace(['_', ' '], "-");
     sections().find(|it| it.code == code)
@@ -91,7 +91,7 @@ mod tests {
 
     use super::*;
 
-    /// The names of everything that ppt has to say.
+    /// The names of all messages of ppt.
     fn codes() -> BTreeSet<String> {
         let ours = Code::VARIANTS.iter().copied().chain(OutputError::codes());
         let theirs = AgentError::codes().chain(ListenerError::codes()).chain(DumpError::codes());
@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn every_message_has_a_section_and_every_section_a_message() {
-        // What another program says is held against its own messages.
+        // The messages of `ppt-analysis` have a test of their own there.
         let (_, rest) = PAGE.split_once("\n## Questions to captures\n").unwrap();
         let theirs = rest.split("\n## ").next().unwrap();
         let is_theirs = |code: &str| theirs.contains(&format!("\n### {code}\n"));

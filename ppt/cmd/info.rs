@@ -1,4 +1,4 @@
-//! `ppt info out.bin`: what is in a capture.
+//! `ppt info out.bin`: prints what a capture contains.
 
 use std::io::Write;
 
@@ -11,7 +11,7 @@ use crate::{args, privileges, stdout};
 
 pub(crate) fn run(args: &args::Info) -> Outcome {
     let inputs = FileId::of_input(&args.capture).into_iter().collect();
-    // Appended to the capture, the text would spoil it.
+    // If stdout is the capture itself, the text would damage it.
     Output::open("-".as_ref(), &Rules { inputs, ..Rules::default() })?;
     privileges::only_read(false);
     let name = args.capture.display();

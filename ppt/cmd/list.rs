@@ -1,4 +1,4 @@
-//! `ppt list [PID]`: what there is to attach to.
+//! `ppt list [PID]`: prints the buffers that ppt can attach to.
 //!
 //! ```text
 //! $ ppt list
@@ -23,14 +23,14 @@ pub(crate) fn run(args: &args::List) -> Outcome {
     };
     let text = match args.json {
         true => json(&rows),
-        // Who asks for one process knows which.
+        // The caller knows the process that it named, so its column is left out.
         false => table(&rows, if args.pid().is_some() { 2 } else { 0 }),
     };
     stdout::plain(&text).map_err(Failure::stdout)?;
     Ok(ExitStatus::DONE)
 }
 
-/// A buffer, and whose it is.
+/// A buffer and its process.
 struct Row {
     pid: i32,
     program: String,
@@ -45,8 +45,8 @@ fn one(pid: i32) -> Result<Vec<Row>, AgentError> {
     rows(&target, target.choose(found, &[])?, &remarks)
 }
 
-/// Those of every process. Of those that we may not look at, and those that end meanwhile, there is
-/// nothing to say.
+/// The buffers of every process. Processes that ppt may not read, and processes that end meanwhile,
+/// are left out.
 fn all() -> Vec<Row> {
     let system = System::default();
     let mut searcher = Searcher::of_many();
@@ -120,7 +120,7 @@ fn table(rows: &[Row], first_column: usize) -> String {
     out
 }
 
-/// What scripts read.
+/// The JSON that scripts read.
 #[derive(Serialize)]
 struct Listed<'a> {
     pid: i32,

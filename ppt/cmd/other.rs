@@ -1,5 +1,5 @@
-//! `ppt WORD` for a word that is not built in: those of `ppt-analysis` run that program, any other
-//! runs `ppt-WORD`, as git and cargo do.
+//! `ppt WORD` for a word that is not built in. `ppt-analysis` runs its own words; for any other
+//! word, ppt runs `ppt-WORD`, as git and cargo do.
 
 use std::ffi::{CString, OsStr, OsString};
 use std::io;
@@ -15,7 +15,7 @@ use crate::exit::ExitStatus;
 use crate::failure::{Failure, Outcome};
 use crate::privileges;
 
-/// The program that asks captures.
+/// The program that answers questions about captures.
 const ANALYSIS: &str = "ppt-analysis";
 
 pub(crate) fn run(words: &[OsString]) -> Outcome {
@@ -23,7 +23,7 @@ pub(crate) fn run(words: &[OsString]) -> Outcome {
     become_it(words, is_analysis(word))
 }
 
-/// Has `ppt-analysis` do what `words` say.
+/// Replaces this process by `ppt-analysis` with the arguments `words`.
 pub(crate) fn ask(words: &[OsString]) -> Outcome {
     become_it(words, true)
 }
@@ -55,12 +55,13 @@ fn become_it(words: &[OsString], is_analysis: bool) -> Outcome {
     })
 }
 
-/// Has `ppt-analysis` complete what follows a word of its own; returns if it is not there.
+/// Lets `ppt-analysis` complete the words that follow one of its own; returns if it is not
+/// installed.
 pub(crate) fn complete(args: &[OsString]) {
     let _ = execute(OsStr::new(ANALYSIS), args, true);
 }
 
-/// Whether there is a `ppt-analysis`.
+/// Whether `ppt-analysis` is installed.
 pub(crate) fn can_ask() -> bool {
     let beside = std::env::current_exe().ok().and_then(|it| Some(it.parent()?.join(ANALYSIS)));
     let paths = std::env::var_os("PATH").unwrap_or_default();
@@ -69,12 +70,12 @@ pub(crate) fn can_ask() -> bool {
     beside.into_iter().chain(in_path.filter(|_| !distrusts_path)).any(|path| path.is_file())
 }
 
-/// Becomes `program`; returns why it could not.
+/// Replaces this process by `program`; returns the error if that fails.
 fn execute(program: &OsStr, args: &[OsString], is_analysis: bool) -> io::Error {
     let beside = || Some(std::env::current_exe().ok()?.parent()?.join(program));
     let is_root = geteuid().is_root();
-    // With more rights than the caller has, nothing of the caller's choice is run; nor, for what
-    // needs no rights, what the PATH of somebody who called root leads to.
+    // The caller chooses the PATH. So a set-user-ID ppt starts only programs beside itself, and
+    // root starts only the `ppt-analysis` beside ppt.
     let distrusts_path = privileges::borrowed() || (is_root && is_analysis);
     let path = match beside().filter(|path| path.is_file()) {
         Some(path) => path,
@@ -90,8 +91,8 @@ fn execute(program: &OsStr, args: &[OsString], is_analysis: bool) -> io::Error {
     Command::new(path).args(args).exec()
 }
 
-/// What reads captures needs no rights: under sudo it is done as the user who called it, else
-/// without any but those that open files.
+/// Reading captures needs no privileges. Under sudo, the program runs as the user who called sudo;
+/// otherwise it keeps only the capabilities to open files.
 fn step_down() -> nix::Result<()> {
     let Some(invoker) = privileges::invoker().filter(|it| it.uid != 0) else {
         privileges::only_read(false);

@@ -1,4 +1,4 @@
-//! `ppt run -- COMMAND`: captures the frames of a command from the very first one.
+//! `ppt run -- COMMAND`: starts a command and captures its frames from the very first one.
 //!
 //! ```text
 //! $ ppt run -- ./server --port 4000
@@ -7,9 +7,9 @@
 //! ppt: captured 25,310 frames in 10.0 s (2,531/s), lost 0, dropped 0; out.bin: 1.6 MiB
 //! ```
 //!
-//! Whatever of the command holds buffers says hello when it is loaded, or forked, and waits for the
-//! answer ([`crate::live::Follow`]): each process, each plugin. All of them go into one capture, which
-//! ends with the last of them.
+//! Every program and plugin with buffers says hello when it is loaded or forked, and waits for the
+//! answer ([`crate::live::Follow`]). All processes of the command go into one capture, which ends
+//! with the last of them.
 
 mod command;
 
@@ -31,7 +31,7 @@ pub(crate) fn run(args: &args::Run) -> Outcome {
     capture(args).map_err(Failure::of_run)
 }
 
-/// The command's own status, where all went well.
+/// The command's own status if the capture succeeded.
 fn capture(args: &args::Run) -> Outcome {
     let options = &args.capture;
     if options.to_stdout() {
@@ -65,7 +65,7 @@ fn capture(args: &args::Run) -> Outcome {
     })
 }
 
-/// A command that runs, and its capture while there is one.
+/// A running command, and its capture until that ends.
 struct Run<'a> {
     args: &'a args::Run,
     live: Option<Live<'a>>,
@@ -73,8 +73,8 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// Until the command has ended, and its processes, as long as they are captured. Whatever
-    /// becomes of the capture, the command goes on.
+    /// Runs until the command and all its captured processes have ended. If the capture fails, the
+    /// command continues.
     fn until_end(&mut self, command: &Command, signals: &Signals) -> Result<CommandEnd, Failure> {
         let mut ended = None;
         loop {
@@ -104,7 +104,7 @@ impl Run<'_> {
         }
     }
 
-    /// Waits for one thing to do, and does it; says why the capture ends, if it does.
+    /// Waits for one event and handles it; returns the reason if the capture ends.
     fn turn(
         &mut self,
         command: &Command,
@@ -127,7 +127,7 @@ impl Run<'_> {
 
     fn finish(&mut self, end: Result<CaptureEnd, Failure>) {
         let Some(mut live) = self.live.take() else { return };
-        // Whoever waits for an answer, or will, goes on.
+        // Processes that wait for an answer continue, now and later.
         live.close_reception();
         if live.is_empty() && end.is_ok() {
             let without = live.without();
@@ -158,7 +158,7 @@ impl Run<'_> {
     }
 }
 
-/// The command has ended: what is sent to us is meant for us.
+/// After the command has ended, ppt obeys the signals that it gets.
 fn asked_to_stop(signals: &Signals) -> bool {
     let mut asked = false;
     while let Some((signal, _)) = signals.next() {
@@ -167,7 +167,8 @@ fn asked_to_stop(signals: &Signals) -> bool {
     asked
 }
 
-/// What is sent to us is meant for the command. Keys reach it by themselves.
+/// While the command runs, ppt passes signals on to it. Signals of the terminal's keys reach the
+/// command without that.
 fn pass_on(command: &Command, signals: &Signals) {
     while let Some((signal, sent)) = signals.next() {
         if sent && matches!(signal, Signal::SIGTERM | Signal::SIGHUP) {

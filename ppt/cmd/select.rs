@@ -1,4 +1,4 @@
-//! Which processes a command is about.
+//! Chooses the processes of a command.
 
 use std::collections::BTreeSet;
 use std::os::fd::AsFd;
@@ -16,10 +16,10 @@ use crate::report;
 use crate::signals::Signals;
 use crate::wording;
 
-/// How often `--wait-for` looks. The kernel tells nobody but root of new processes.
+/// The interval of `--wait-for`. The kernel reports new processes only to root.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// A process, and those of its buffers that are meant.
+/// A process, and the chosen ones of its buffers.
 pub(crate) struct Chosen {
     pub(crate) target: Target,
     pub(crate) buffers: Vec<Buffer>,
@@ -32,7 +32,7 @@ impl Chosen {
     }
 }
 
-/// Opens the processes that `which` names, at least one.
+/// Opens the processes that `which` names; at least one.
 pub(crate) fn processes(which: Which<'_>, buffers: &[String]) -> Result<Vec<Chosen>, Failure> {
     let system = System::default();
     match which {
@@ -87,8 +87,7 @@ pub(crate) fn processes(which: Which<'_>, buffers: &[String]) -> Result<Vec<Chos
     }
 }
 
-/// The processes that those of `chosen` have forked, as far as they are not chosen themselves, with
-/// the same buffers.
+/// The children of `chosen` that have the same buffers and are not chosen themselves.
 pub(crate) fn children_of(chosen: &[Chosen], wanted: &[String]) -> Vec<Chosen> {
     let system = System::default();
     let mut seen: BTreeSet<i32> = chosen.iter().map(|it| it.target.pid()).collect();
@@ -103,7 +102,7 @@ pub(crate) fn children_of(chosen: &[Chosen], wanted: &[String]) -> Vec<Chosen> {
                 left.extend(seen.insert(pid).then_some(pid));
                 continue;
             }
-            // Those that end meanwhile, and other programs, are none.
+            // Processes that have ended meanwhile, and other programs, are left out.
             let Ok(child) = Target::open(&system, pid) else { continue };
             let is_copy = child.origin() == Some(origin);
             let buffers =
@@ -117,7 +116,7 @@ pub(crate) fn children_of(chosen: &[Chosen], wanted: &[String]) -> Vec<Chosen> {
     children
 }
 
-/// Waits for the only process that is called `name`; `None` when a signal came first.
+/// Waits for the only process with the name `name`; `None` if a signal arrives first.
 pub(crate) fn wait_for(
     name: &str,
     buffers: &[String],
@@ -152,15 +151,15 @@ pub(crate) fn wait_for(
     }
 }
 
-/// What a look at several processes found.
+/// The result of a search over several processes.
 #[derive(Default)]
 struct Seen {
     chosen: Vec<Chosen>,
-    /// The others: why not.
+    /// Why the other processes were not chosen.
     without: Vec<String>,
-    /// Those that there is no room for.
+    /// Processes that would take more file descriptors than ppt may have.
     left_out: Vec<i32>,
-    /// What came of that first.
+    /// The first error of that kind.
     no_room: Option<AgentError>,
 }
 
@@ -185,7 +184,7 @@ impl Seen {
         seen
     }
 
-    /// The one that was chosen; more than one is a question back.
+    /// The only chosen process. If there are several, the error lists them.
     fn only(mut self, name: &str) -> Result<Option<Chosen>, Failure> {
         if self.chosen.len() < 2 {
             return Ok(self.chosen.pop());
@@ -218,7 +217,7 @@ fn look(
     Ok(Chosen { target, buffers: chosen })
 }
 
-/// Names those of all processes that there is no room for.
+/// Reports the processes that would take more file descriptors than ppt may have.
 fn left_out(pids: &[i32], buffers: &[String]) {
     if pids.is_empty() {
         return;
@@ -235,7 +234,7 @@ fn left_out(pids: &[i32], buffers: &[String]) {
     );
 }
 
-/// There may be more buffers than were found.
+/// Reports that a process may have more buffers than ppt found.
 pub(crate) fn not_searched(pid: i32, unsearched: &Unsearched) {
     report::warning(
         Code::NotSearched,

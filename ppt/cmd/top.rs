@@ -1,8 +1,8 @@
 //! `ppt top PID`: shows what a running program does now.
 //!
-//! We attach, and write the capture into a pipe. At its other end is `ppt-analysis top -`, without
-//! any rights, which has the terminal: when it ends, however it does, we detach. Of a capture it
-//! does all by itself.
+//! ppt attaches and writes the capture into a pipe. At the other end, `ppt-analysis top -` reads it
+//! without any privileges and draws on the terminal. When that program ends for any reason, ppt
+//! detaches. `ppt top CAPTURE` is done by `ppt-analysis` alone.
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, PipeReader, PipeWriter, pipe};
@@ -27,12 +27,12 @@ use crate::live::{CaptureEnd, Kind, Live, Outputs, attach_options, end_at_once};
 use crate::signals::Signals;
 use crate::{privileges, report};
 
-/// Bytes of the pipe: what comes while the picture is drawn waits there.
+/// Size of the pipe in bytes. It holds the frames that arrive while the view draws.
 const PIPE: i32 = 1 << 20;
 
 pub(crate) fn run(args: &args::Top) -> Outcome {
     let Some(pids) = args.pids() else {
-        // The `ppt top` that starts a view waits for signals, and blocks them for that.
+        // The `ppt top` that starts a view has blocked signals, because it waits for them.
         let _ = SigSet::empty().thread_set_mask();
         let words: Vec<OsString> = std::env::args_os().skip(1).collect();
         return other::ask(&words);
@@ -55,7 +55,7 @@ pub(crate) fn run(args: &args::Top) -> Outcome {
             return Err(failure);
         }
     };
-    // What there is to say waits for the terminal.
+    // Messages wait until the view has given back the terminal.
     report::hold();
     let done = capture_into(view, &capture, kind, sessions, &signals, stdout);
     report::release();
@@ -81,7 +81,7 @@ fn sessions(pids: &[i32], capture: &args::Capture) -> Result<Vec<Session>, Failu
     Ok(sessions)
 }
 
-/// Captures into the pipe that is our stdout now, until the view has ended.
+/// Captures into the pipe, which is now stdout, until the view has ended.
 fn capture_into(
     mut view: View,
     capture: &args::Capture,
@@ -104,7 +104,7 @@ fn capture_into(
     let mut live = Live::start(capture, kind, sessions, None, outputs)?;
     let end = until_end(&mut live, &mut view, signals);
     let finished = live.finish(end);
-    // The view meets the end of the pipe, and shows what it knows until it is enough.
+    // The view reads the end of the pipe, and shows its last picture until the user ends it.
     dup2_stdout(stdout).map_err(failed("have our standard output back"))?;
     let status = view.wait(signals)?;
     Ok(match status.code() {
@@ -114,7 +114,7 @@ fn capture_into(
     })
 }
 
-/// Waits for a reason to end.
+/// Runs the capture until there is a reason to end it.
 fn until_end(live: &mut Live, view: &mut View, signals: &Signals) -> Result<CaptureEnd, Failure> {
     loop {
         let ready = live.wait(&[signals.as_fd()])?;
@@ -131,27 +131,27 @@ fn cannot(what: &'static str) -> impl Fn(io::Error) -> Failure {
     move |error| Failure::failed(Code::System, format!("cannot {what}: {error}"))
 }
 
-/// The program that shows.
+/// The program that draws.
 struct View {
     child: Child,
     ended: Option<Status>,
     asked: bool,
-    /// How the terminal was; one that is killed leaves it as it is.
+    /// The settings of the terminal before; a killed view does not restore them.
     terminal: Option<Termios>,
 }
 
 impl View {
-    /// Starts it with a pipe, whose other end becomes our standard output; gives back what that was.
+    /// Starts the view with a pipe whose other end becomes stdout; returns the former stdout.
     fn start(args: &args::Top) -> Result<(Self, OwnedFd), Failure> {
         let (reader, writer): (PipeReader, PipeWriter) = pipe().map_err(cannot("make a pipe"))?;
-        // As large as the system lets it be.
+        // The system may allow less.
         let _ = fcntl(&writer, FcntlArg::F_SETPIPE_SZ(PIPE));
         let terminal = tcgetattr(io::stdout()).ok();
         let exe = std::env::current_exe().map_err(cannot("find ppt"))?;
         let mut command = Command::new(exe);
         command.args(["top", "-"]).args(args.of_view()).stdin(Stdio::from(reader));
         let child = command.spawn().map_err(cannot("start the view"))?;
-        // With it goes our copy of the reading end.
+        // This closes our copy of the reading end.
         drop(command);
         let view = View { child, ended: None, asked: false, terminal };
         let ours = io::stdout().as_fd().try_clone_to_owned();
@@ -159,7 +159,7 @@ impl View {
         kept.map(|ours| (view, ours)).map_err(cannot("write into a pipe"))
     }
 
-    /// Takes the signals that came; whether they end the capture.
+    /// Handles the signals that have arrived; returns whether the capture ends.
     fn is_over(&mut self, signals: &Signals) -> Result<bool, Failure> {
         let mut asked = false;
         while let Some((signal, _)) = signals.next() {
@@ -174,7 +174,7 @@ impl View {
         Ok(asked || self.ended.is_some())
     }
 
-    /// Asks it to end; who asks again does not want to wait for it.
+    /// Asks the view to end. A second request kills it.
     fn end(&mut self) {
         let signal = if self.asked { Signal::SIGKILL } else { Signal::SIGTERM };
         self.asked = true;
@@ -183,7 +183,7 @@ impl View {
         }
     }
 
-    /// Waits for its end, and has the terminal as it was.
+    /// Waits for the view's end, and restores the terminal.
     fn wait(mut self, signals: &Signals) -> Result<Status, Failure> {
         let status = loop {
             if let Some(status) = self.ended {
@@ -197,7 +197,7 @@ impl View {
             self.is_over(signals)?;
         };
         if let (Some(terminal), Some(_)) = (&self.terminal, status.signal()) {
-            // Another screen, no cursor: what programs like it leave behind.
+            // A killed view leaves the alternate screen on and the cursor hidden.
             report::raw("\x1b[?1049l\x1b[?25h");
             let _ = tcsetattr(io::stdout(), OptionalActions::Drain, terminal);
         }

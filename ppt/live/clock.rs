@@ -1,26 +1,27 @@
-//! When a capture looks at its processes next.
+//! When a capture checks its processes next.
 
 use std::time::Duration;
 
 use super::Live;
 use super::timer::{FIRST_LOOK, LOOK, set};
 
-/// While a target is to make its segment: frames sit in it until it is fetched.
+/// The interval while a target has yet to make its segment. Its frames are in that segment alone
+/// until ppt fetches it.
 const AWAITING: Duration = Duration::from_millis(10);
-/// The same in the first second, when a busy target makes it.
+/// The interval in the first second, in which a busy target makes its segment.
 const AWAITING_AT_FIRST: Duration = Duration::from_millis(1);
 
 impl Live<'_> {
-    /// Sets the clock for the next look: after `longest`, or sooner where a segment is awaited.
+    /// Sets the time of the next check: after `longest`, or sooner if ppt awaits a segment.
     pub(super) fn look_again(&self, longest: Duration) {
         let after = match self.members.iter().any(|it| it.session.awaits()) {
             true if self.started.elapsed() < LOOK => AWAITING_AT_FIRST,
             true => AWAITING,
-            // Others may wait for what is given back then.
+            // Others may wait for memory that the next check gives back.
             false if self.is_draining() => longest.min(FIRST_LOOK),
             false => longest,
         };
-        // It was set before, and so it can be set again.
+        // This timer was set before, so setting it cannot fail.
         let _ = set(&self.ticks, after, Some(LOOK));
     }
 }

@@ -1,4 +1,4 @@
-//! What the listener needs to know of attached buffers, in its words.
+//! Describes attached buffers to the listener.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ pub(super) fn feeds(session: &Session) -> impl Iterator<Item = Feed> {
     })
 }
 
-/// What a capture says of a buffer before it is attached.
+/// The source chunk of a buffer before ppt attaches to it.
 pub(super) fn source(target: &Target, buffer: &Buffer) -> Source {
     let (uid, _) = target.owner();
     Source {
@@ -44,7 +44,7 @@ pub(super) fn source(target: &Target, buffer: &Buffer) -> Source {
     }
 }
 
-/// The segment that a buffer has now.
+/// The current segment of a buffer.
 pub(super) fn feed(target: &Target, it: &Attached, threads: Option<Threads>) -> Feed {
     Feed {
         source: Source {
@@ -71,12 +71,12 @@ fn unattended(
     frames.iter().map(of_ring)
 }
 
-/// All segments that the capture speaks of.
+/// All segments that the capture mentions.
 fn segments(it: &Attached) -> Vec<ListedSegment> {
     let leftovers = it.leftovers.iter().map(|it| &it.segment);
     let mut segments: Vec<ListedSegment> = Vec::new();
     for segment in leftovers.chain(it.former()).chain([&it.segment]).map(listed) {
-        // Rings may grow into a segment of earlier sessions.
+        // Rings may grow into a segment of an earlier session.
         segments.retain(|it| it.nonce != segment.nonce);
         segments.push(segment);
     }
@@ -93,7 +93,7 @@ fn listed(segment: &Arc<Segment>) -> ListedSegment {
     }
 }
 
-/// What a target refused.
+/// The frames that a target dropped, by cause.
 pub(super) fn dropped(it: ppt_agent::Dropped) -> ppt_listener::Dropped {
     ppt_listener::Dropped { no_ring: it.no_ring, nested: it.nested, not_mapped: it.not_mapped }
 }

@@ -1,4 +1,4 @@
-//! Rings that are too small grow while the capture goes on.
+//! Rings that are too small grow during the capture.
 
 use ppt_agent::Stuck;
 use ppt_listener::Undersized;
@@ -9,12 +9,12 @@ use crate::measure::Slots;
 use crate::report;
 
 impl Live<'_> {
-    /// Whether rings are to grow.
+    /// Whether rings may grow.
     pub(super) fn grows(&self) -> bool {
         self.options.slots == Some(Slots::Auto)
     }
 
-    /// Has every buffer grow whose rings are too small.
+    /// Gives every buffer whose rings are too small a larger segment.
     pub(super) fn grow(&mut self) {
         for Undersized { feed, enough_slots: enough } in self.listener.undersized() {
             let member = self.members.iter().position(|it| it.feeds().contains(&feed));
@@ -37,14 +37,14 @@ impl Live<'_> {
                 match extended {
                     Ok(()) if self.options.quiet => {}
                     Ok(()) => report::note(tell::grew(attached, before)),
-                    // What is written from now on is drained by nobody.
+                    // Nobody drains the frames that are written from now on.
                     Err(error) => {
                         self.ok = false;
                         report::error(error.code(), error);
                     }
                 }
                 self.look(member);
-                // Whether the target can map it shows at its next frame.
+                // The next frame shows whether the target can map it.
                 self.look_again(FIRST_LOOK);
             }
             Err(Stuck::NotNow) => {}

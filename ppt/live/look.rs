@@ -1,4 +1,4 @@
-//! What becomes of attached buffers, and what follows from it.
+//! Checks attached buffers, and reacts to what has changed.
 
 use ppt_agent::{BufferEnd, News};
 use ppt_listener::EndReason;
@@ -8,7 +8,7 @@ use crate::code::Code;
 use crate::{report, wording};
 
 impl Live<'_> {
-    /// Looks at the mailboxes of process `pid`, which may be another program by now.
+    /// Checks the mailboxes of process `pid`, which may run another program by now.
     pub(crate) fn look_at(&mut self, pid: i32) {
         for index in (0..self.members.len()).rev() {
             if self.members[index].session.target().pid() == pid {
@@ -17,7 +17,7 @@ impl Live<'_> {
         }
     }
 
-    /// Looks at the mailbox of every buffer of a member.
+    /// Checks the mailbox of every buffer of a member.
     pub(super) fn look(&mut self, index: usize) {
         let feeds = self.members[index].feeds();
         for (buffer, feed) in feeds.clone().enumerate() {
@@ -30,7 +30,7 @@ impl Live<'_> {
             for news in news {
                 of_use &= self.take(index, buffer, news);
             }
-            // The summary says so.
+            // The summary reports this.
             let truncated = self.listener.truncated(feed) && feeds.len() == 1;
             if !of_use || truncated {
                 return self.leave(index, CaptureEnd::new(EndReason::Failed, ""), None);
@@ -41,7 +41,7 @@ impl Live<'_> {
         }
     }
 
-    /// Takes in what has become of a buffer; whether that can still be captured.
+    /// Handles the changes of a buffer; returns whether it can still be captured.
     fn take(&mut self, index: usize, buffer: usize, news: News) -> bool {
         let member = &self.members[index];
         let (it, feed) = (&member.session.attached()[buffer], member.feed + buffer);
@@ -99,7 +99,7 @@ impl Live<'_> {
     }
 }
 
-/// How a member has ended, of which every buffer has.
+/// How a member ended, if all its buffers have ended.
 fn over(member: &Member, kind: Kind) -> Option<(BufferEnd, CaptureEnd)> {
     let buffers = member.session.attached();
     if buffers.iter().any(|it| it.end().is_none()) {

@@ -1,4 +1,4 @@
-//! What the command line asks of agent and listener, in their words.
+//! Translates the command line into the options of agent and listener.
 
 use std::time::Duration;
 
@@ -13,25 +13,26 @@ use crate::code::Code;
 use crate::failure::Failure;
 use crate::measure::{Slots, bytes};
 
-/// Whose capture it is: decides what is worth a line.
+/// The kind of a capture, which decides what ppt reports.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Of one process: when that ends, so does the capture, which says why.
+    /// One process: the capture ends with it and says why.
     One,
-    /// Of several processes: each end is news.
+    /// Several processes: ppt reports each end.
     Several,
-    /// Of processes and the children that they fork, which come and go.
+    /// Processes and the children that they fork, which come and go.
     Family,
-    /// Of a command, which has the terminal; its processes come and go.
+    /// A command, which has the terminal; its processes come and go.
     Command,
 }
 
-/// Longest sleep between two looks, where that is what matters.
+/// The longest sleep of `--rate low-power`.
 const LOW_POWER: Duration = Duration::from_millis(100);
-/// Frames of a file may wait so long for others: few writes are cheap. Who reads a pipe waits for them.
+/// How long frames may wait for further frames, so that ppt writes to a file seldom. A reader of a
+/// pipe gets frames sooner.
 const FILE_AGE: Duration = Duration::from_millis(250);
 
-/// What was allowed on the command line.
+/// The safety checks that the command line overrides.
 pub(crate) fn allowed(allow: &[args::Allow]) -> Allow {
     Allow {
         traced: allow.contains(&args::Allow::Traced),
@@ -40,8 +41,7 @@ pub(crate) fn allowed(allow: &[args::Allow]) -> Allow {
     }
 }
 
-/// How to attach, as the command line says; `follow` is the socket on which children are to say
-/// hello.
+/// Options of the agent. `follow` is the socket on which children say hello.
 pub(crate) fn attach_options(args: &args::Capture, follow: Option<u64>) -> Options {
     Options {
         limits: Limits {
@@ -68,7 +68,7 @@ pub(crate) fn attach_options(args: &args::Capture, follow: Option<u64>) -> Optio
     }
 }
 
-/// Refuses a size in which not one frame of `buffers` has room.
+/// Refuses a size that has no room for a single frame of `buffers`.
 pub(crate) fn check_size<'a>(
     args: &args::Capture,
     buffers: impl IntoIterator<Item = (&'a Target, &'a Buffer)>,
@@ -87,7 +87,7 @@ pub(crate) fn check_size<'a>(
     Err(Failure::usage(Code::TooSmall, message))
 }
 
-/// How to listen to `sessions`, as the command line says.
+/// Options of the listener for `sessions`.
 pub(super) fn listen_options(args: &args::Capture, sessions: &[Session]) -> ppt_listener::Options {
     let default = ppt_listener::Options::default();
     ppt_listener::Options {
@@ -110,7 +110,7 @@ pub(super) fn listen_options(args: &args::Capture, sessions: &[Session]) -> ppt_
     }
 }
 
-/// Whether the system does not trust the CPU's counter.
+/// Whether ppt does not trust the CPU's counter.
 fn distrusts_ticks(session: &Session) -> bool {
     let distrusted = |it: &Option<StampClock>| matches!(it, Some(StampClock::Distrusted(_)));
     session.attached().iter().any(|it| distrusted(&it.clock))

@@ -1,4 +1,4 @@
-//! The files that a capture goes to.
+//! The files of a capture.
 
 use std::io;
 use std::path::Path;
@@ -15,49 +15,49 @@ use crate::measure::Every;
 use crate::privileges::{self, WithRights};
 use crate::signals;
 
-/// What captures say that they were written by.
+/// The tool that captures name as their writer.
 const TOOL: &str = concat!("ppt ", env!("CARGO_PKG_VERSION"));
 
-/// How a file begins.
+/// The header of a file.
 pub(super) fn header() -> FileHeader {
     ppt_listener::header(TOOL)
 }
 
-/// What frames are written into.
+/// The writer of frames.
 pub(super) type Sink = Guarded<DirectFile>;
 
-/// The file that frames go to first, and how they go on. None of them has its name before it is
-/// [published](Self::publish); what is not leaves nothing.
+/// The first file of a capture, and the way to further ones. A file gets its name when it is
+/// [published](Self::publish). A file that is never published leaves nothing behind.
 pub(crate) struct Outputs {
     files: Arc<Mutex<Opened>>,
     every: Option<Every>,
-    /// Who publishes the first one.
+    /// Publishes the first file.
     publisher: Option<WithRights<Result<(), OutputError>>>,
 }
 
-/// The files of a capture, up to the one that is written.
+/// The files of a capture, up to the current one.
 struct Opened {
-    /// The one that was opened last.
+    /// The file that was opened last.
     current: Arc<Mutex<Output>>,
-    /// The one before it, until that has begun.
+    /// The file before it, until `current` has begun.
     before: Option<Arc<Mutex<Output>>>,
-    /// What comes after it.
+    /// The names of further files.
     series: Series,
-    /// Those of a file that is made because another was taken away.
+    /// Rules for a file that replaces one that was taken away.
     rules: Rules,
-    /// Set while much waits for the disk.
+    /// Set while much data waits for the disk.
     behind: Arc<AtomicBool>,
-    /// Frames that were written are in no file of the capture any more.
+    /// Whether written frames are in no file of the capture any more.
     lost: bool,
-    /// The capture goes on in another file than the one that it began in.
+    /// Whether the capture continues in another file than the one in which it began.
     moved_on: bool,
     news: Vec<News>,
 }
 
-/// What became of a file, to be told.
+/// A message about a file, with its name.
 pub(super) type News = (Code, String);
 
-/// Which of the frames that were written there is a file of, under the name of the capture.
+/// How many of the written frames are in files that have the capture's name.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kept {
     All,
@@ -66,7 +66,7 @@ pub(super) enum Kept {
 }
 
 impl Outputs {
-    /// Opens what the command line asks for.
+    /// Opens the output that the command line names.
     pub(crate) fn open(args: &args::Capture) -> Result<Self, Failure> {
         let rules = Rules {
             force: args.force,
@@ -111,12 +111,12 @@ impl Outputs {
         Ok(Self { files, every: args.rotate, publisher: None })
     }
 
-    /// Whether more files will be made on the way.
+    /// Whether the capture may consist of several files.
     pub(crate) fn are_many(&self) -> bool {
         self.every.is_some()
     }
 
-    /// The first one is published with the rights of now.
+    /// Keeps the current rights for publishing the first file.
     pub(crate) fn keep_rights(&mut self) -> Result<(), Failure> {
         let files = self.files.clone();
         let publisher = WithRights::keep(move || locked(&files).publish());
@@ -125,7 +125,8 @@ impl Outputs {
         Ok(())
     }
 
-    /// Gives the file its name: what is written is worth having from now on. Once is enough.
+    /// Gives the file its name, because its content is worth keeping from now on. Further calls do
+    /// nothing.
     pub(super) fn publish(&mut self) -> Result<(), OutputError> {
         match self.publisher.take() {
             Some(publisher) => publisher.work(),
@@ -133,7 +134,7 @@ impl Outputs {
         }
     }
 
-    /// What to call all of them.
+    /// The name for messages about all files.
     pub(super) fn name(&self) -> String {
         let files = locked(&self.files);
         match self.every {
@@ -142,14 +143,14 @@ impl Outputs {
         }
     }
 
-    /// What frames are written into first.
+    /// The writer of the first file.
     pub(super) fn first(&self, behind: &Arc<AtomicBool>) -> io::Result<Sink> {
         let mut files = locked(&self.files);
         files.behind = behind.clone();
         files.sink()
     }
 
-    /// How they go on.
+    /// How further files follow.
     pub(super) fn rotation(&self) -> Rotation<Sink> {
         let (every, size) = match self.every {
             Some(Every::Time(time)) => (Some(time), None),
@@ -159,12 +160,12 @@ impl Outputs {
         Rotation { every, size, files: Box::new(Opener(self.files.clone())) }
     }
 
-    /// What happened to the files since this was asked last.
+    /// Messages about the files since the last call.
     pub(super) fn news(&self) -> Vec<News> {
         std::mem::take(&mut locked(&self.files).news)
     }
 
-    /// What is left of the files.
+    /// How much of the capture its files still hold.
     pub(super) fn kept(&self) -> Kept {
         let files = locked(&self.files);
         match files.last_whereabouts() {
@@ -175,7 +176,7 @@ impl Outputs {
         }
     }
 
-    /// Whether the last file is where it should be when all is written.
+    /// The message if the last file is not in its place at the end.
     pub(super) fn astray(&self) -> Option<News> {
         let files = locked(&self.files);
         let name = locked(files.last()).name();
@@ -200,7 +201,7 @@ impl Outputs {
     }
 }
 
-/// Threads may outlive us that hold what is written.
+/// Other threads may hold the files longer than this.
 impl Drop for Outputs {
     fn drop(&mut self) {
         let files = locked(&self.files);
@@ -210,7 +211,7 @@ impl Drop for Outputs {
 }
 
 impl Opened {
-    /// The last one that has begun.
+    /// The last file that has begun.
     fn last(&self) -> &Mutex<Output> {
         self.before.as_ref().unwrap_or(&self.current)
     }
@@ -238,7 +239,7 @@ impl Opened {
         Ok((self.sink()?, header()))
     }
 
-    /// Another file in the place of one that was taken away: of the same name, if that is free.
+    /// Opens a file in place of one that was taken away: under the same name, if that is free.
     fn replace(&mut self, displaced: Displaced) -> Result<Output, OutputError> {
         let path = locked(&self.current).path().map(Path::to_owned);
         let path = path.filter(|_| displaced == Displaced::Removed);
@@ -294,7 +295,7 @@ impl Files<Sink> for Opener {
 
     fn begun(&mut self) -> io::Result<()> {
         let mut files = locked(&self.0);
-        // Until the first one is published, none is worth it.
+        // Until the first file is published, no further file is.
         if files.before.take().is_some_and(|before| locked(&before).is_published()) {
             files.publish().map_err(io::Error::other)?;
         }
@@ -329,7 +330,7 @@ impl Files<Sink> for Opener {
     }
 }
 
-/// How a file is written. Others may have our stdout, too.
+/// Chooses how a file is written. Other programs may share our stdout.
 fn direct(
     output: &Mutex<Output>,
     behind: &Arc<AtomicBool>,

@@ -1,11 +1,11 @@
-//! The line that shows how a capture is getting on.
+//! The status line of a capture.
 
 use super::Live;
 use crate::measure::{bytes, grouped};
 use crate::report;
 
 impl Live<'_> {
-    /// Shows how many frames there are by now.
+    /// Shows the number of frames so far.
     pub(super) fn show(&mut self) {
         let progress = self.listener.progress();
         let seconds = self.started.elapsed().as_secs_f64();

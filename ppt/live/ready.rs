@@ -1,6 +1,6 @@
-//! What a wait found.
+//! The result of a wait.
 
-/// What a wait found.
+/// The result of a wait.
 pub(crate) struct Ready {
     pub(super) listener: bool,
     pub(super) undersized: bool,

@@ -1,4 +1,4 @@
-//! What a capture says on stderr, from `attached:` to the summary.
+//! The messages of a capture on stderr, from `attached:` to the summary.
 
 mod attached;
 mod news;

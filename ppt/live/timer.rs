@@ -1,4 +1,4 @@
-//! Timers: when a capture looks at its processes, and when it ends.
+//! Timers: one for the checks of a capture, one for its end.
 
 use std::time::Duration;
 
@@ -8,11 +8,11 @@ use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFl
 use crate::args;
 use crate::failure::{Failure, failed};
 
-/// How often mailboxes are looked at.
+/// The interval of the checks of mailboxes.
 pub(super) const LOOK: Duration = Duration::from_secs(1);
-/// The first looks come sooner: a segment that cannot be mapped shows at the first frame.
+/// The first checks come sooner: the first frame shows whether a segment can be mapped.
 pub(super) const FIRST_LOOK: Duration = Duration::from_millis(100);
-/// For the looks, and for the end, if that is known.
+/// The timer of the checks, and the timer of the end if `--duration` gives one.
 pub(super) fn timers(options: &args::Capture) -> Result<(TimerFd, Option<TimerFd>), Failure> {
     let ticks = timer(FIRST_LOOK, Some(LOOK))?;
     Ok((ticks, options.duration.map(|it| timer(it, None)).transpose()?))

@@ -1,4 +1,4 @@
-//! The one poll loop: what a wait waits for.
+//! The poll loop: what a capture waits for.
 
 use std::os::fd::{AsFd, BorrowedFd};
 
@@ -9,7 +9,7 @@ use super::{Follow, Live};
 use crate::failure::{Failure, failed};
 
 impl Live<'_> {
-    /// Waits until there is something to do, here or at one of `others`.
+    /// Waits until something is ready, here or in `others`.
     pub(crate) fn wait(&self, others: &[BorrowedFd]) -> Result<Ready, Failure> {
         let pidfds: Vec<_> = self.members.iter().map(|it| it.session.pidfd()).collect();
         let watch = |fd| PollFd::new(fd, PollFlags::POLLIN);
@@ -33,7 +33,7 @@ impl Live<'_> {
         let deadline = first_other > 3 && next();
         let others = others.iter().map(|_| next()).collect();
         let hello = (0..hellos).fold(false, |hello, _| hello | next());
-        // Where there is no pidfd, a look tells.
+        // Without a pidfd, the regular checks find the end.
         let members = pidfds.iter().map(|fd| fd.is_some() && next()).collect();
         Ok(Ready { listener, undersized, tick, deadline, hello, members, others })
     }

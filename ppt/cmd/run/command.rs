@@ -1,4 +1,4 @@
-//! The command: started as if from a shell, and its end.
+//! Starts the command as a shell would, and reports its end.
 
 use std::cell::RefCell;
 use std::ffi::OsString;
@@ -16,13 +16,13 @@ use crate::failure::{Failure, failed};
 use crate::live::Guest;
 use crate::signals::{Before, Signals};
 
-/// A command that was started.
+/// A started command.
 pub(super) struct Command {
     child: RefCell<Child>,
     name: String,
 }
 
-/// Why a command could not be started.
+/// Why the command could not be started.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot run {name}: {cause}")]
 pub(super) struct StartError {
@@ -31,18 +31,18 @@ pub(super) struct StartError {
 }
 
 impl StartError {
-    /// As env(1) has it.
+    /// The exit code, as env(1) chooses it.
     pub(super) fn code(&self) -> u8 {
         if self.cause.kind() == ErrorKind::NotFound { 127 } else { 126 }
     }
 }
 
-/// How a command ended.
+/// How the command ended.
 #[derive(Clone, Copy)]
 pub(super) struct CommandEnd(ExitStatus);
 
 impl CommandEnd {
-    /// What a shell would make of it.
+    /// The exit code that a shell would return.
     pub(super) fn code(self) -> u8 {
         let signal = || self.0.signal().unwrap_or_default() as u8;
         self.0.code().map_or_else(|| 128 + signal(), |code| code as u8)
@@ -58,8 +58,8 @@ impl CommandEnd {
 }
 
 impl Command {
-    /// Starts `words`, which are at least one, with `guest` to say hello on. All else is as it was
-    /// when we were started.
+    /// Starts `words` (at least one) with `guest` as the socket to say hello on. Signals are
+    /// handled as ppt itself inherited them.
     pub(super) fn start(
         words: &[OsString],
         guest: &Guest,
@@ -68,7 +68,7 @@ impl Command {
         let (program, arguments) = words.split_first().expect("clap asks for one");
         let mut command = process::Command::new(program);
         command.args(arguments).envs(guest.variables());
-        // SAFETY: between fork and exec there are system calls alone.
+        // SAFETY: between fork and exec, the child makes only system calls.
         unsafe { command.pre_exec(move || before.restore()) };
         let name = escaped(&program.to_string_lossy());
         match command.spawn() {
@@ -85,21 +85,21 @@ impl Command {
         &self.name
     }
 
-    /// How it ended, if it has.
+    /// How the command ended, if it has.
     pub(super) fn ended(&self) -> Option<CommandEnd> {
         self.child.borrow_mut().try_wait().ok().flatten().map(CommandEnd)
     }
 
-    /// Sends it a signal, if it lives.
+    /// Sends the command a signal unless it has ended.
     pub(super) fn send(&self, signal: Signal) {
-        // Until it has been waited for the number is its own.
+        // Until ppt has waited for the command, no other process gets its pid.
         if self.ended().is_none() {
             let _ = kill(Pid::from_raw(self.pid()), signal);
         }
     }
 }
 
-/// Waits for any signal: there is nothing else to wait for.
+/// Waits for a signal: without a capture, there is no other event.
 pub(super) fn wait_for(signals: &Signals) -> Result<(), Failure> {
     let mut fds = [PollFd::new(signals.as_fd(), PollFlags::POLLIN)];
     match poll(&mut fds, PollTimeout::NONE) {

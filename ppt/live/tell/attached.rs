@@ -1,4 +1,4 @@
-//! What was attached.
+//! Messages about an attached process.
 
 use ppt_agent::{Attached, SegmentKind, Session, StampClock, Target};
 
@@ -8,8 +8,8 @@ use crate::live::Kind;
 use crate::measure::{bytes, grouped};
 use crate::report;
 
-/// What was attached, and how. The last line, which scripts wait for, comes always; but nobody waits
-/// for the processes of a command that is to be quiet.
+/// Reports the buffers, and how ppt reached them. Scripts wait for the last line, so it always
+/// comes, except for the processes of a quiet `ppt run`.
 pub(in crate::live) fn attached(args: &args::Capture, kind: Kind, session: &Session) {
     owner(args, session.target());
     if session.filtered {
@@ -38,7 +38,7 @@ pub(in crate::live) fn attached(args: &args::Capture, kind: Kind, session: &Sess
     ));
 }
 
-/// Whose process it is, where it is somebody else's.
+/// Reports the owner of a process that belongs to another user.
 fn owner(args: &args::Capture, target: &Target) {
     let (uid, us) = (target.owner().0, nix::unistd::geteuid().as_raw());
     if uid != us && !args.quiet {

@@ -1,4 +1,4 @@
-//! What happens to an attached buffer.
+//! Messages about changes of an attached buffer.
 
 use nix::errno::Errno;
 use ppt_agent::{Attached, BufferEnd, Distrust, SegmentKind, Stuck, Target};
@@ -8,7 +8,7 @@ use crate::args;
 use crate::measure::{bytes, grouped};
 use crate::wording;
 
-/// A target that cannot attach what we made is asked to make its segment itself.
+/// A target that cannot map ppt's segment has to make the segment itself.
 pub(in crate::live) fn fell_over(it: &Attached, errno: i32) -> String {
     let errno = Errno::from_raw(errno);
     format!(
@@ -30,7 +30,7 @@ pub(in crate::live) fn grew(it: &Attached, before: u64) -> String {
     )
 }
 
-/// Why it has not.
+/// Why the rings did not grow.
 pub(in crate::live) fn stuck(it: &Attached, stuck: &Stuck, args: &args::Capture) -> String {
     let (name, slots) = (&it.buffer.name, grouped(it.plan.geometry.slots()));
     let why = match stuck {
@@ -40,7 +40,7 @@ pub(in crate::live) fn stuck(it: &Attached, stuck: &Stuck, args: &args::Capture)
     format!("rings of {name} are too small but stay at {slots} slots: {why}")
 }
 
-/// A larger segment is of no use.
+/// A larger segment would not help.
 pub(in crate::live) fn went_back(it: &Attached, errno: i32) -> String {
     format!(
         "rings of {} are back at {} slots: the target could not map larger ones: {}",
@@ -50,7 +50,7 @@ pub(in crate::live) fn went_back(it: &Attached, errno: i32) -> String {
     )
 }
 
-/// What a target made, nobody has once it ended.
+/// A segment that the target made vanished when the target ended.
 pub(in crate::live) fn never_fetched(it: &Attached) -> String {
     format!(
         "{}: the program ended before its segment was fetched: the frames of its last moments, if \
@@ -78,7 +78,7 @@ pub(in crate::live) fn ended(
     }
 }
 
-/// What happened when the kernel stopped to tell time by the CPU's counter.
+/// What happened when the kernel stopped using the CPU's counter as its clock.
 pub(in crate::live) fn ticks_given_up(name: &str, why: &Distrust) -> String {
     format!(
         "{name}: the CPU's counter can no longer be trusted: {why}\n  stamps come from the \
@@ -86,7 +86,7 @@ pub(in crate::live) fn ticks_given_up(name: &str, why: &Distrust) -> String {
     )
 }
 
-/// What a target says that it refused cannot be.
+/// The target's counters of drops have impossible values.
 pub(in crate::live) fn miscounts(name: &str) -> String {
     format!(
         "{name}: the program's counters of refused frames are damaged: what it has refused since \
@@ -101,7 +101,7 @@ pub(in crate::live) fn unmappable(it: &Attached, errno: i32) -> String {
     format!("{}: the target could not map the segment: {errno}\n  {why}", it.buffer.name)
 }
 
-/// What an errno of the slow path means. `made`: the target makes the segment itself.
+/// The meaning of an errno of the slow path. `made`: the target makes the segment itself.
 fn why_unmappable(errno: Errno, made: bool) -> &'static str {
     match errno {
         Errno::EPERM if made => "its system call filter (seccomp) refuses memfd_create(2)",
@@ -125,7 +125,7 @@ fn why_unmappable(errno: Errno, made: bool) -> &'static str {
             "the segment that it found is not the one that ppt made: it may be in another IPC \
              namespace, or the segment is damaged"
         }
-        // The generated code checked what ppt asks for; no system call failed.
+        // The generated code refused ppt's request; no system call failed.
         Errno::EPROTO => {
             "it refuses the geometry of the segment: it was built by an incompatible pptc, or its \
              memory is damaged"

@@ -1,4 +1,4 @@
-//! What became of every frame, and what went wrong.
+//! The account of every frame, and what went wrong.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::live::outputs::Kept;
 use crate::measure::{bytes, grouped};
 use crate::{report, stdout};
 
-/// Whether there were none; `buffers` are the names of the feeds.
+/// Reports what went wrong; returns whether nothing did. `buffers` are the names of the feeds.
 pub(in crate::live) fn problems(
     name: &str,
     kept: Kept,
@@ -22,7 +22,7 @@ pub(in crate::live) fn problems(
         Kept::Some => "not all of the frames captured before that are in a file",
         Kept::None => "there is no file any more: the frames captured before that are lost",
     };
-    // Whoever reads a pipe may stop reading.
+    // The reader of a pipe may stop reading.
     let error = summary.error.as_ref().filter(|it| !stdout::is_closed(it));
     if let Some(error) = error {
         report::error(Code::CaptureFailed, format_args!("{name}: {error}\n  {before}"));
@@ -62,7 +62,7 @@ pub(in crate::live) fn summary(name: &str, kept: Kept, summary: &Summary, time: 
             .collect();
         if named.is_empty() { String::new() } else { format!(" ({})", named.join(", ")) }
     };
-    // How many of them a file holds that began in the middle, nobody has counted.
+    // Nobody has counted how many of them a file holds that began in the middle.
     let file = match kept {
         Kept::All => format!("{name}: {}", bytes(summary.bytes)),
         Kept::Some => format!("{name} does not hold all of them"),
