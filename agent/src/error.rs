@@ -66,7 +66,7 @@ pub enum AgentError {
     IpcNamespace { pid: i32 },
     #[error(
         "process {pid} would have to make its segment itself, and this system reserves no memory \
-         for that: with vm.overcommit_memory = 2, a frame could end the process"
+         for that. With vm.overcommit_memory = 2, a frame could then end the process"
     )]
     StrictOvercommit { pid: i32 },
     #[error("the segment of buffer {buffer} that process {pid} made cannot {what}: {cause}")]

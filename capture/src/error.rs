@@ -17,7 +17,7 @@ pub enum CaptureError {
     #[strum(serialize = "cannot-read")]
     Io(#[from] io::Error),
     /// It has no bytes.
-    #[error("the file is empty: the capture was cut off before its first byte, or never began")]
+    #[error("the file is empty; the capture was cut off before its first byte, or it never began")]
     #[strum(serialize = "empty-capture")]
     Empty,
     /// It is a directory.
@@ -25,15 +25,15 @@ pub enum CaptureError {
     #[strum(serialize = "not-a-capture")]
     Directory,
     /// It begins like a capture, but is cut off or damaged so early that nothing can be read.
-    #[error("the capture is cut off or damaged in its first bytes: nothing can be found in it")]
+    #[error("the capture is cut off or damaged in its first bytes, so ppt cannot read it")]
     #[strum(serialize = "damaged")]
     Header,
     /// It does not begin with the header of a capture.
-    #[error("this is not a capture: it does not begin with a capture's header")]
+    #[error("this is not a capture; it does not begin with a capture's header")]
     NotACapture,
     /// A later ppt wrote it.
     #[error(
-        "the capture has format version {found}, this program reads up to version {VERSION}: \
+        "the capture has format version {found}, but this program reads versions up to {VERSION}; \
          use the ppt that wrote it, or a newer one"
     )]
     #[strum(serialize = "newer-capture")]
@@ -89,9 +89,7 @@ pub enum DamageKind {
     #[error("a chunk whose lengths contradict each other")]
     Length,
     /// A payload with a codec that this version does not know.
-    #[error(
-        "a chunk stored with codec {0}, which this version does not know: a newer ppt reads it"
-    )]
+    #[error("a chunk with codec {0}, which this version does not know; a newer ppt may read it")]
     Codec(u16),
     /// A chunk with impossible content.
     #[error("{0}")]

@@ -34,7 +34,7 @@ pub enum DumpError {
         there: Vec<String>,
     },
     /// No row can be between the bounds.
-    #[error("nothing is between the bounds: {from} comes after {to}")]
+    #[error("no row can be between the bounds; {from} comes after {to}")]
     EmptyWindow {
         /// Where it begins.
         from: Bound,
@@ -42,7 +42,7 @@ pub enum DumpError {
         to: Bound,
     },
     /// A bound counts from the start of the capture, which is not known.
-    #[error("the capture does not say when it began: its first bytes are damaged")]
+    #[error("the capture does not say when it began, because its first bytes are damaged")]
     NoStart,
 }
 

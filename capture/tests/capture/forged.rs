@@ -92,8 +92,8 @@ fn compressed_frames_that_cannot_be_are_damage() {
             assert_eq!(damage(&put(40, len)), lengths, "{len} bytes");
         }
         assert_eq!(damage(&|chunk: &mut [u8]| chunk[26] ^= 3), undone, "the other codec");
-        let unknown = "a chunk stored with codec 3, which this version does not know: a newer \
-                       ppt reads it";
+        let unknown = "a chunk with codec 3, which this version does not know; a newer \
+                       ppt may read it";
         assert_eq!(damage(&|chunk: &mut [u8]| chunk[26] = 3), unknown);
         let garbage = |chunk: &mut [u8]| {
             let stored = u64::from_le_bytes(chunk[32..40].try_into().unwrap()) as usize;

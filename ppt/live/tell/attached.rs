@@ -15,8 +15,8 @@ pub(in crate::live) fn attached(args: &args::Capture, kind: Kind, session: &Sess
     if session.filtered {
         report::warning(
             Code::FilteredProgram,
-            "the program filters its system calls (seccomp), and its first frame makes some: if \
-             the filter does not allow them, it may end the program",
+            "the program filters its system calls (seccomp), and its first frame makes some; a \
+             filter that does not allow them may end the program",
         );
     }
     session.attached().iter().for_each(|it| buffer(args, it));

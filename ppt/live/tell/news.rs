@@ -43,7 +43,7 @@ pub(in crate::live) fn stuck(it: &Attached, stuck: &Stuck, args: &args::Capture)
 /// A larger segment would not help.
 pub(in crate::live) fn went_back(it: &Attached, errno: i32) -> String {
     format!(
-        "rings of {} are back at {} slots: the target could not map larger ones: {}",
+        "rings of {} are back at {} slots, because the target could not map larger ones: {}",
         it.buffer.name,
         grouped(it.plan.geometry.slots()),
         nix::errno::Errno::from_raw(errno)

@@ -229,7 +229,10 @@ fn what_the_target_cannot_map_is_taken_back() {
     enough(&attach);
     target.say("start");
     let back = attach.stderr.wait_for("ppt: rings of flood are back at ");
-    assert!(back.starts_with("64 slots: the target could not map larger ones: ENOMEM"), "{back}");
+    assert!(
+        back.starts_with("64 slots, because the target could not map larger ones: ENOMEM"),
+        "{back}"
+    );
     target.say("stop");
     written += target.written();
     written += target.run();

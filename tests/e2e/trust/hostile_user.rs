@@ -400,12 +400,8 @@ fn rule_vii_a_capture_of_somebody_elses_is_read_without_rights_and_not_believed(
     let cut = whole[..300].to_vec();
     for (bytes, code, expected) in [
         (flipped, 1, "at byte 0: the file header is damaged"),
-        (text, 1, "this is not a capture: it does not begin with a capture's header"),
-        (
-            header,
-            1,
-            "the capture is cut off or damaged in its first bytes: nothing can be found in it",
-        ),
+        (text, 1, "this is not a capture; it does not begin with a capture's header"),
+        (header, 1, "the capture is cut off or damaged in its first bytes, so ppt cannot read it"),
         (cut, 0, "the capture was cut off at byte 256; all 0 rows before that are in the table"),
     ] {
         theirs(&bytes);
