@@ -1,6 +1,8 @@
 //! Descriptors by their magic in mapped data: what finds them in stripped, static, section-less,
 //! deleted and containerised objects.
 
+use std::ops::Range;
+
 use memchr::memmem;
 use ppt_segment::abi::{DESCRIPTOR_MAGIC, Descriptor};
 
@@ -32,16 +34,16 @@ impl Scanner {
         Self { buffer: vec![0; STEP + OVERLAP] }
     }
 
-    /// Looks through `[start, end)`, as far as the budget and `limit` addresses allow.
+    /// Looks through `range`, as far as the budget and `limit` addresses allow.
     pub(crate) fn scan(
         &mut self,
         memory: &Memory,
-        (start, end): (u64, u64),
+        range: Range<u64>,
         budget: &mut Budget,
         limit: usize,
     ) -> Scan {
         let mut found = Vec::new();
-        let mut at = start;
+        let Range { start: mut at, end } = range;
         while at < end && found.len() < limit {
             let wanted = (end - at).min(self.buffer.len() as u64);
             let granted = budget.memory.take(wanted);

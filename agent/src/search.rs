@@ -373,7 +373,7 @@ impl<'a> Search<'a> {
             }
             let limit = BUFFER_LIMIT - self.found.buffers.len().min(BUFFER_LIMIT);
             let Searcher { budget, scanner, .. } = &mut *self.searcher;
-            let range = (mapping.start, mapping.start + size);
+            let range = mapping.start..mapping.start + size;
             let scan = scanner.scan(self.target.memory(), range, budget, limit);
             let left = mapping.end.saturating_sub(scan.end);
             if left > 0 && limit > 0 {

@@ -10,7 +10,7 @@ use crate::c::structure::{assertions, members};
 use crate::c::types::{element_type, int_type};
 use crate::c::words::Enums;
 use crate::emitter::Emitter;
-use crate::model::{Field, Frame, Model};
+use crate::model::{Field, Frame, Interval, Model};
 use crate::output::Output;
 use crate::text::Text;
 
@@ -148,7 +148,7 @@ fn structure(model: &Model<'_>, frame: &Frame<'_>, out: &mut Text) {
     );
     out.line(" * returns false abandons it. */");
     out.line("template <class ppt_Fill> static void write(ppt_Fill &&ppt_fill);");
-    if let Some((start, end)) = frame.interval() {
+    if let Some(Interval { start, end }) = frame.interval() {
         out.blank();
         out.line(&format!("/* Stamps {} now and {} at the end of its", start.name, end.name));
         out.line(" * scope, and writes the frame. */");
@@ -191,15 +191,15 @@ fn write(model: &Model<'_>, frame: &Frame<'_>, out: &mut Text) {
     out.line("#endif");
     out.line("}");
     out.blank();
-    if let Some((start, end)) = frame.interval() {
-        scope(model, frame, (start, end), out);
+    if let Some(interval) = frame.interval() {
+        scope(model, frame, interval, out);
     }
 }
 
 fn scope<'a>(
     model: &Model<'a>,
     frame: &Frame<'a>,
-    (start, end): (&Field<'a>, &Field<'a>),
+    Interval { start, end }: Interval<&Field<'a>>,
     out: &mut Text,
 ) {
     let name = frame.name;

@@ -17,6 +17,7 @@ use ppt_frame_dsl::{Declared, Layout, Stored};
 
 use stored::stored;
 
+pub(crate) use interval::Interval;
 pub(crate) use stamps::{Stamp, clock_number};
 pub(crate) use stores::{Bits, Part, Store, Value};
 
@@ -55,7 +56,7 @@ pub(crate) struct Frame<'a> {
     /// Whether that is little enough to be inlined wherever a frame is written.
     pub inline: bool,
     /// The fields that a scope stamps.
-    interval: Option<(usize, usize)>,
+    interval: Option<Interval<usize>>,
 }
 
 /// One field of a frame.
@@ -179,8 +180,8 @@ impl<'a> Frame<'a> {
     }
 
     /// Start and end of what a scope measures.
-    pub fn interval(&self) -> Option<(&Field<'a>, &Field<'a>)> {
-        self.interval.map(|(start, end)| (&self.fields[start], &self.fields[end]))
+    pub fn interval(&self) -> Option<Interval<&Field<'a>>> {
+        self.interval.map(|it| it.map(|index| &self.fields[index]))
     }
 }
 

@@ -11,7 +11,7 @@ use quote::{format_ident, quote};
 
 use self::tokens::{element_type, ident, number};
 use crate::emitter::Emitter;
-use crate::model::{Field, Frame, Model, Stamp, What, clock_number};
+use crate::model::{Field, Frame, Interval, Model, Stamp, What, clock_number};
 use crate::output::Output;
 
 /// Writes `STEM.rs`.
@@ -276,7 +276,7 @@ fn structure(frame: &Frame<'_>) -> TokenStream {
 fn forms(frame: &Frame<'_>) -> TokenStream {
     let name = ident(&upper_camel(frame.name));
     let last = last(frame);
-    let scope = frame.interval().map(|(start, end)| {
+    let scope = frame.interval().map(|Interval { start, end }| {
         let about = format!(
             "Stamps `{}` now, and `{}` when the guard is dropped, which writes the frame:\n\
              at the end of the block, on return and on panic. `fill` runs only while somebody is\n\
@@ -333,14 +333,11 @@ fn writer(model: &Model<'_>, frame: &Frame<'_>) -> TokenStream {
         true => quote!(#[inline(always)]),
         false => quote!(#[inline]),
     };
-    let stamp = |field: Option<&Field<'_>>| {
-        field.map(|field| {
-            let (name, reading) = (ident(field.name), reading(model.stamp_of(field)));
-            quote!(self.#name = #reading;)
-        })
+    let stamp = |field: &Field<'_>| {
+        let (name, reading) = (ident(field.name), reading(model.stamp_of(field)));
+        quote!(self.#name = #reading;)
     };
-    let (start, end) = frame.interval().unzip();
-    let (start, end) = (stamp(start), stamp(end));
+    let (start, end) = frame.interval().map(|it| (stamp(it.start), stamp(it.end))).unzip();
     quote! {
         impl ppt::Frame for #name {
             #[inline(always)]

@@ -81,7 +81,7 @@ impl Window {
             return false;
         };
         let stamps = Stamps::new(clocks, head.drained_mono_ns, source.namespace);
-        match (at.bounds((head.t_min, head.t_max), &stamps, clocks, self.offset), self.times) {
+        match (at.bounds(head.t_min..=head.t_max, &stamps, clocks, self.offset), self.times) {
             (Some((least, greatest)), Some((from, to))) => least <= to && from <= greatest,
             _ => true, // unknown
         }

@@ -11,7 +11,7 @@ use ppt_codegen::{Compiled, parse};
 use ppt_dump::{Info, dump_stream};
 use ppt_listener::{EndReason, Feed, Listener, Options, Silence, Source, Unattended};
 use ppt_segment::abi::{PAGE, RING_PITCH};
-use ppt_segment::{FIRST_BYTES, Geometry, Identity, RingWriter, Segment};
+use ppt_segment::{Created, FIRST_BYTES, Geometry, Identity, RingWriter, Segment};
 
 const RINGS: u32 = 3;
 const LOG2_SLOTS: u32 = 4;
@@ -71,7 +71,7 @@ fn create(compiled: &Compiled) -> Segment {
         key = key.wrapping_mul(31).wrapping_add(17);
         key
     };
-    Segment::create(identity, None, (0, 0), random).unwrap()
+    Segment::create(identity, None, Created::default(), random).unwrap()
 }
 
 /// As `ppt attach` makes it of an adopted segment.

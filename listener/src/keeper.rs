@@ -193,7 +193,7 @@ mod tests {
     use std::sync::atomic::Ordering::Relaxed;
 
     use nix::sys::eventfd::EventFd;
-    use ppt_segment::{Geometry, Identity, RingWriter};
+    use ppt_segment::{Created, Geometry, Identity, RingWriter};
 
     use crate::progress::SinkCounters;
 
@@ -208,7 +208,7 @@ mod tests {
             key = key.wrapping_add(1);
             key
         };
-        Arc::new(Segment::create(identity, None, (0, 0), random).unwrap())
+        Arc::new(Segment::create(identity, None, Created::default(), random).unwrap())
     }
 
     fn counters() -> Counters {

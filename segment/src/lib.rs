@@ -20,4 +20,6 @@ pub mod word;
 pub use geometry::Geometry;
 pub use handle::Handle;
 pub use ring::{Batch, BrokenCursor, Ring, RingReader, RingWriter};
-pub use segment::{AdoptError, FIRST_BYTES, Identity, RINGS_AHEAD, Refused, Segment};
+pub use segment::{
+    AdoptError, Created, FIRST_BYTES, Identity, RINGS_AHEAD, Refused, Segment, User,
+};

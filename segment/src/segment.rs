@@ -63,6 +63,24 @@ pub struct Identity {
     pub geometry: Geometry,
 }
 
+/// Whose a segment is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct User {
+    /// User id.
+    pub uid: u32,
+    /// Group id.
+    pub gid: u32,
+}
+
+/// When a segment was made.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Created {
+    /// CLOCK_MONOTONIC, ns.
+    pub mono_ns: u64,
+    /// CLOCK_REALTIME, ns.
+    pub real_ns: u64,
+}
+
 /// Frames that the target refused, as its process page counts them: cumulative.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Refused {
@@ -82,15 +100,14 @@ pub enum AdoptError {
 }
 
 impl Segment {
-    /// Makes a segment that is already marked for removal. It belongs to `owner` (uid, gid), if
-    /// given.
+    /// Makes a segment that is already marked for removal. It belongs to `user`, if given.
     ///
     /// `random` yields the lower halves of keys until one is free. The memory is zero, except the
     /// header and the enable masks (all ones).
     pub fn create(
         identity: Identity,
-        owner: Option<(u32, u32)>,
-        created: (u64, u64),
+        user: Option<User>,
+        created: Created,
         mut random: impl FnMut() -> u16,
     ) -> io::Result<Self> {
         let Identity { nonce, schema_hash, geometry } = identity;
@@ -104,7 +121,7 @@ impl Segment {
         let mapping = sysv::attach(id);
         sysv::mark_removed(id)?;
         let segment = Self { mapping: mapping?, id: Some(id), nonce, geometry };
-        if let Some((uid, gid)) = owner {
+        if let Some(User { uid, gid }) = user {
             sysv::set_owner(id, uid, gid)?;
         }
         segment.initialise(schema_hash, created);
@@ -112,9 +129,8 @@ impl Segment {
     }
 
     /// Writes the header and opens the masks; nobody else knows the segment yet.
-    fn initialise(&self, schema_hash: u64, created: (u64, u64)) {
+    fn initialise(&self, schema_hash: u64, created: Created) {
         let geometry = self.geometry;
-        let (created_mono_ns, created_real_ns) = created;
         let header = SegmentHeader {
             magic: SEGMENT_MAGIC,
             abi_version: ABI_VERSION,
@@ -128,8 +144,8 @@ impl Segment {
             rings: geometry.rings(),
             ring_pitch: RING_PITCH,
             agent_pid: std::process::id() as u64,
-            created_mono_ns,
-            created_real_ns,
+            created_mono_ns: created.mono_ns,
+            created_real_ns: created.real_ns,
             sections: geometry.sections(),
         };
         // SAFETY: the mapping is at least a page, page-aligned, and nobody else knows it yet.
@@ -401,7 +417,7 @@ mod tests {
 
     fn create(nonce: u64) -> Segment {
         let mut key = std::process::id() as u16;
-        Segment::create(identity(nonce), None, (1, 2), || {
+        Segment::create(identity(nonce), None, Created { mono_ns: 1, real_ns: 2 }, || {
             key = key.wrapping_add(1);
             key
         })
@@ -428,7 +444,7 @@ mod tests {
         let file = memfd::tests::make(geometry.size() as i64, libc::F_SEAL_SHRINK);
         let mapping = memfd::map(file.as_fd(), geometry.size()).unwrap().unwrap();
         let segment = Segment { mapping, id: None, nonce, geometry };
-        segment.initialise(schema_hash, (1, 2));
+        segment.initialise(schema_hash, Created::default());
         (segment, file)
     }
 

@@ -17,7 +17,7 @@ use ppt_capture::{
 };
 use ppt_dump::{Options, dump};
 use ppt_listener::{Feed, Listener};
-use ppt_segment::{Geometry, Identity, RingWriter};
+use ppt_segment::{Created, Geometry, Identity, RingWriter};
 
 /// Two i32, three u64 and a stamp: what the benchmarks write.
 const STRIDE: u32 = 48;
@@ -140,7 +140,7 @@ fn drain(frames: u64) -> Result<(), Box<dyn Error>> {
         key = key.wrapping_add(1);
         key
     };
-    let segment = Arc::new(ppt_segment::Segment::create(identity, None, (0, 0), random)?);
+    let segment = Arc::new(ppt_segment::Segment::create(identity, None, Created::default(), random)?);
     let ring = segment.ring(0);
     assert!(ring.claim(1), "the ring is free");
     let all = geometry.slots() / 4 * 3;

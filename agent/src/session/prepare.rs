@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use nix::errno::Errno;
 use ppt_segment::handle::Kind;
-use ppt_segment::{Identity, Segment};
+use ppt_segment::{Created, Identity, Segment, User};
 
 use super::attached::{Attached, Dropped, Stage};
 use super::choice::{adopt, choose};
@@ -246,9 +246,10 @@ fn create(target: &Target, identity: Identity) -> Result<Segment> {
         let now = rustix::time::clock_gettime(id);
         now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
     };
-    let created = (clock(rustix::time::ClockId::Monotonic), clock(rustix::time::ClockId::Realtime));
-    let owner = other.then_some((uid, gid));
-    Segment::create(identity, owner, created, || random() as u16).map_err(|cause| {
+    let mono_ns = clock(rustix::time::ClockId::Monotonic);
+    let created = Created { mono_ns, real_ns: clock(rustix::time::ClockId::Realtime) };
+    let user = other.then_some(User { uid, gid });
+    Segment::create(identity, user, created, || random() as u16).map_err(|cause| {
         let bytes = identity.geometry.size();
         AgentError::SegmentRefused { bytes, cause, refused: Refusal::Segment }
     })

@@ -278,7 +278,7 @@ impl<'a> Choice<'a> {
         let owner = owners.get(chunk.owner as usize)?;
         let namespace = catalog.sources[owner.info].source.process.time_namespace();
         let stamps = Stamps::new(&catalog.clocks, chunk.drained, namespace);
-        let words = (chunk.t_min, chunk.t_max);
+        let words = chunk.t_min..=chunk.t_max;
         let (least, greatest) = at.bounds(words, &stamps, &catalog.clocks, self.offset)?;
         let fit = |ns: i128| ns.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
         Some((fit(least), fit(greatest)))

@@ -1,5 +1,7 @@
 //! Points in time. This module is the only decoder of `@at` fields and of all other times.
 
+use std::ops::RangeInclusive;
+
 use ppt_clock::{ClockTable, Stamps};
 use ppt_frame_dsl::TimeType;
 use ppt_frame_dsl::schema::{Clock, Field};
@@ -71,11 +73,11 @@ impl Time {
         }
     }
 
-    /// The least and the greatest time of the frames of a chunk, in ns since the epoch, according
-    /// to its head. None if the head does not state them. `clocks` are those of `stamps`.
+    /// The least and the greatest time of the frames of a chunk, in ns since the epoch. `words` are
+    /// those that its head states. None if it states none. `clocks` are those of `stamps`.
     pub fn bounds(
         self,
-        (least, greatest): (u64, u64),
+        words: RangeInclusive<u64>,
         stamps: &Stamps<'_>,
         clocks: &ClockTable,
         offset: Option<i128>,
@@ -85,7 +87,7 @@ impl Time {
             return None;
         }
         let time = |word| self.epoch(word, stamps, offset);
-        Some((time(least)?, time(greatest)?))
+        Some((time(*words.start())?, time(*words.end())?))
     }
 
     /// The number in `frame`, unchecked. None if it was not taken, and for ticks.

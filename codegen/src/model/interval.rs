@@ -2,9 +2,22 @@
 
 use ppt_frame_dsl::schema::{Edge, Field, Frame};
 
+/// What a scope stamps.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Interval<T> {
+    pub start: T,
+    pub end: T,
+}
+
+impl<T> Interval<T> {
+    pub fn map<U>(self, f: impl Fn(T) -> U) -> Interval<U> {
+        Interval { start: f(self.start), end: f(self.end) }
+    }
+}
+
 /// The fields of start and end: of the interval that places the frame in time, else of the last
 /// one, else those called `start` and `end`.
-pub(super) fn interval(frame: &Frame) -> Option<(usize, usize)> {
+pub(super) fn interval(frame: &Frame) -> Option<Interval<usize>> {
     let of = |field: &Field| field.interval.as_ref().map(|it| it.name.clone());
     let last = || frame.fields.iter().rev().filter(|it| it.is_stamped()).find_map(of);
     let name = frame.at().and_then(of).or_else(last);
@@ -18,5 +31,5 @@ pub(super) fn interval(frame: &Frame) -> Option<(usize, usize)> {
                 }
         })
     };
-    Some((find(Edge::Start, "start")?, find(Edge::End, "end")?))
+    Some(Interval { start: find(Edge::Start, "start")?, end: find(Edge::End, "end")? })
 }

@@ -3,6 +3,8 @@
 //! Words are composed from the fields, so that a compiler can keep the fields in registers; a
 //! struct that is read back as words costs twice as much.
 
+use std::ops::Range;
+
 use ppt_frame_dsl::Stored;
 use ppt_frame_dsl::schema::{FRAME_ID_OFFSET, Field, Frame, Int, Schema};
 
@@ -88,12 +90,13 @@ pub(super) fn stores(schema: &Schema, frame: &Frame, id: usize) -> Vec<Store> {
     for (index, field) in frame.fields.iter().enumerate() {
         let bytes = field.bytes(schema);
         match whole_words(schema, field) {
-            Some((from, to)) => {
-                compose(schema, (index, field), (0, from), &mut words);
-                compose(schema, (index, field), (to, bytes), &mut words);
-                arrays.push(((field.offset + from) / 8, (to - from) / 8, index, from));
+            Some(whole) => {
+                compose(schema, (index, field), 0..whole.start, &mut words);
+                compose(schema, (index, field), whole.end..bytes, &mut words);
+                let first = (field.offset + whole.start) / 8;
+                arrays.push((first, whole.len() as u32 / 8, index, whole.start));
             }
-            None => compose(schema, (index, field), (0, bytes), &mut words),
+            None => compose(schema, (index, field), 0..bytes, &mut words),
         }
     }
     let mut stores = Vec::new();
@@ -115,7 +118,7 @@ pub(super) fn stores(schema: &Schema, frame: &Frame, id: usize) -> Vec<Store> {
 }
 
 /// The bytes of an array that make whole words, when they are many.
-fn whole_words(schema: &Schema, field: &Field) -> Option<(u32, u32)> {
+fn whole_words(schema: &Schema, field: &Field) -> Option<Range<u32>> {
     match stored(schema, &field.ty) {
         Stored::Timeval | Stored::Timespec => return None,
         Stored::Text { .. } | Stored::Bytes { .. } => {}
@@ -123,14 +126,14 @@ fn whole_words(schema: &Schema, field: &Field) -> Option<(u32, u32)> {
     }
     let end = field.offset + field.bytes(schema);
     let (first, last) = (field.offset.div_ceil(8), end / 8);
-    (last >= first + LOOP_FROM).then(|| (first * 8 - field.offset, last * 8 - field.offset))
+    (last >= first + LOOP_FROM).then(|| first * 8 - field.offset..last * 8 - field.offset)
 }
 
-/// Adds bytes `[from, to)` of a field to the words that they lie in.
+/// Adds some bytes of a field to the words that they lie in.
 fn compose(
     schema: &Schema,
     (index, field): (usize, &Field),
-    (from, to): (u32, u32),
+    bytes: Range<u32>,
     words: &mut [Vec<Part>],
 ) {
     let mut put = |offset: u32, value: Value| {
@@ -138,17 +141,17 @@ fn compose(
     };
     let stored = stored(schema, &field.ty);
     if let Stored::Text { .. } | Stored::Bytes { .. } = stored {
-        let mut at = from;
-        while at < to {
+        let mut at = bytes.start;
+        while at < bytes.end {
             let offset = field.offset + at;
-            let count = (8 - offset % 8).min(to - at);
+            let count = (8 - offset % 8).min(bytes.end - at);
             put(offset, Value::Bytes { field: index, at, count });
             at += count;
         }
         return;
     }
     let size = stored.size();
-    for number in from / size..to / size {
+    for number in bytes.start / size..bytes.end / size {
         let element = field.array.map(|_| number);
         for (offset, bits) in Bits::of(stored) {
             let value = Value::Number { field: index, element, bits };

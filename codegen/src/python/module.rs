@@ -6,7 +6,7 @@ use ppt_frame_dsl::schema::{Edge, FieldType};
 use super::spelling::{scope_name, zero};
 use crate::c::comment::{banner, literal};
 use crate::c::types::frame_type;
-use crate::model::{Field, Frame, Model};
+use crate::model::{Field, Frame, Interval, Model};
 use crate::text::Text;
 
 const FIXED: &str = include_str!("../../runtime/python/module.c");
@@ -96,8 +96,7 @@ fn table(model: &Model<'_>, frame: &Frame<'_>, first: usize, out: &mut Text) {
     out.close("};");
     out.blank();
     let edges = frame.interval();
-    for (edge, field) in
-        edges.iter().flat_map(|(start, end)| [(Edge::Start, start), (Edge::End, end)])
+    for (edge, field) in edges.iter().flat_map(|it| [(Edge::Start, it.start), (Edge::End, it.end)])
     {
         let stamp = model.stamp_of(field);
         out.open(&format!("static void pptpy_{}_{name}(void *frame) {{", word(edge)));
@@ -242,7 +241,7 @@ fn module(model: &Model<'_>, out: &mut Text) {
         out.line(&format!("{{\"{frame_name}\", PPT_PY_FAST(pptpy_write_{frame_name}), {fast},"));
         let about = "Writes a frame, if somebody is attached. Fields that are not given are 0.";
         out.line(&format!(" {}}},", docstring(frame_name, frame, about)));
-        if let Some((start, end)) = frame.interval() {
+        if let Some(Interval { start, end }) = frame.interval() {
             let scope = scope_name(frame);
             out.line(&format!("{{\"{scope}\", PPT_PY_FAST(pptpy_scope_of_{frame_name}), {fast},"));
             let about = format!(

@@ -11,7 +11,7 @@ use ppt_capture::frame_dsl::schema::{Extra, Field, FieldType, Frame, Schema};
 use ppt_capture::{Account, Capture, Chunk, End, FileHeader, Item, Source};
 use ppt_listener::{ListedSegment, Listener, Summary};
 use ppt_segment::abi::{PAGE, RING_PITCH};
-use ppt_segment::{Geometry, Identity, RingWriter, Segment};
+use ppt_segment::{Created, Geometry, Identity, RingWriter, Segment};
 
 /// Bytes of a frame: number, thread, and six words that depend on both.
 pub const STRIDE: u32 = 64;
@@ -27,7 +27,7 @@ pub fn segment(log2_slots: u32, rings: u32) -> Arc<Segment> {
         key
     };
     let identity = Identity { nonce, schema_hash: 0, geometry };
-    Arc::new(Segment::create(identity, None, (0, 0), random).unwrap())
+    Arc::new(Segment::create(identity, None, Created::default(), random).unwrap())
 }
 
 fn schema() -> Schema {

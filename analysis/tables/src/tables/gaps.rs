@@ -159,7 +159,7 @@ impl<'a> Neighbours<'a> {
         let namespace = info.source.process.time_namespace();
         let stamps = Stamps::new(&self.catalog.clocks, chunk.drained, namespace);
         let (clocks, offset) = (&self.catalog.clocks, self.catalog.offset());
-        let (lo, hi) = at.bounds((chunk.t_min, chunk.t_max), &stamps, clocks, offset)?;
+        let (lo, hi) = at.bounds(chunk.t_min..=chunk.t_max, &stamps, clocks, offset)?;
         Some((i64::try_from(lo).ok()?, i64::try_from(hi).ok()?))
     }
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
 use ppt_segment::abi::GeometryWords;
-use ppt_segment::{Geometry, Identity, Segment};
+use ppt_segment::{Created, Geometry, Identity, Segment};
 
 use super::control::word;
 use super::{Buffer, Control, Descriptor, Layout, Thread, begin};
@@ -58,10 +58,15 @@ fn write(id: u64, nonce: u64, g: &GeometryWords) -> Result<(), i32> {
 fn segment(nonce: u64, rings: u32) -> Segment {
     let geometry = Geometry::new(64, 4, rings).unwrap();
     let mut key = std::process::id() as u16;
-    Segment::create(Identity { nonce, schema_hash: HASH, geometry }, None, (1, 2), || {
-        key = key.wrapping_add(1);
-        key
-    })
+    Segment::create(
+        Identity { nonce, schema_hash: HASH, geometry },
+        None,
+        Created::default(),
+        || {
+            key = key.wrapping_add(1);
+            key
+        },
+    )
     .unwrap()
 }
 
