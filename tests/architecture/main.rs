@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Who may use whom; everything else that is ours is forbidden.
-const ARROWS: [(&str, &[&str]); 19] = [
+const ARROWS: [(&str, &[&str]); 20] = [
     ("ppt", &["ppt-agent", "ppt-codegen", "ppt-dump", "ppt-listener", "ppt-output"]),
     ("ppt-agent", &["ppt-frame-dsl", "ppt-segment"]),
     ("ppt-analysis", &["ppt-interchange", "ppt-live", "ppt-output", "ppt-query", "ppt-report"]),
@@ -25,6 +25,7 @@ const ARROWS: [(&str, &[&str]); 19] = [
     ("ppt-interchange", &["ppt-tables"]),
     ("ppt-listener", &["ppt-capture", "ppt-segment"]),
     ("ppt-live", &["ppt-capture", "ppt-stats"]),
+    ("ppt-models", &["ppt-stats"]),
     ("ppt-output", &[]),
     ("ppt-probe", &["ppt-segment"]),
     ("ppt-query", &["ppt-stats", "ppt-tables"]),

@@ -6,11 +6,13 @@
 #![forbid(unsafe_code)]
 
 mod histogram;
+mod quantile;
 mod samples;
 mod sketch;
 mod summary;
 
 pub use histogram::{Bin, Histogram, Scale};
+pub use quantile::quantile;
 pub use samples::{Budget, Samples};
 pub use sketch::Sketch;
 pub use summary::{Number, PERCENTILES, Summary};

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use crate::Value;
+use crate::quantile::between;
 use crate::sketch::Sketch;
 use crate::summary::{Number, PERCENTILES, Summary};
 
@@ -374,15 +375,6 @@ fn percentiles<T: Value>(values: &mut [T]) -> [Option<f64>; 4] {
         let above = rest[1..].iter().copied().min_by(order).map_or(below, Value::float);
         Some(between(below, above, place - low as f64))
     })
-}
-
-/// As numpy goes from one to the other.
-fn between(below: f64, above: f64, share: f64) -> f64 {
-    if below == above || share == 0.0 {
-        return below;
-    }
-    let step = above - below;
-    if share >= 0.5 { above - step * (1.0 - share) } else { below + step * share }
 }
 
 #[cfg(test)]

@@ -1,0 +1,51 @@
+//! Distributions, and random numbers that are the same on every machine.
+
+use rand::RngCore;
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use statrs::distribution::{ContinuousCDF, FisherSnedecor, Normal, StudentsT};
+
+/// The quantile of Student's t; `freedom` is above 0.
+pub(crate) fn t_quantile(share: f64, freedom: f64) -> f64 {
+    StudentsT::new(0.0, 1.0, freedom).map_or(f64::NAN, |it| it.inverse_cdf(share))
+}
+
+/// How probable a t at least so far from 0 is, to either side.
+pub(crate) fn t_beyond(t: f64, freedom: f64) -> f64 {
+    if t.is_nan() {
+        return f64::NAN;
+    }
+    StudentsT::new(0.0, 1.0, freedom).map_or(f64::NAN, |it| 2.0 * it.sf(t.abs()))
+}
+
+/// How probable an F at least so large is.
+pub(crate) fn f_beyond(f: f64, one: f64, other: f64) -> f64 {
+    if f.is_nan() {
+        return f64::NAN;
+    }
+    FisherSnedecor::new(one, other).map_or(f64::NAN, |it| it.sf(f.max(0.0)))
+}
+
+/// The share of a normal distribution below.
+pub(crate) fn normal_below(z: f64) -> f64 {
+    Normal::standard().cdf(z)
+}
+
+/// The quantile of the normal distribution.
+pub(crate) fn normal_quantile(share: f64) -> f64 {
+    Normal::standard().inverse_cdf(share)
+}
+
+/// Random places, from a seed.
+pub(crate) struct Dice(ChaCha8Rng);
+
+impl Dice {
+    pub fn new(seed: u64) -> Dice {
+        Dice(ChaCha8Rng::seed_from_u64(seed))
+    }
+
+    /// A number below `count`, each as probable as any other to 1 in 2^32.
+    pub fn below(&mut self, count: usize) -> usize {
+        ((u128::from(self.0.next_u64()) * count as u128) >> 64) as usize
+    }
+}

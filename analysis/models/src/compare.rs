@@ -1,0 +1,282 @@
+//! Two sets of runs, held against each other.
+//!
+//! The unit is the run: a statistic of a field is taken in each, and these numbers are compared.
+//! Frames of one run share its fate (its memory layout, its neighbours), so that a million of them
+//! say little about the next run.
+
+use std::fmt;
+
+use crate::bootstrap::{Resampling, expanded_by};
+use crate::chance::{Dice, t_quantile};
+use crate::interval::Interval;
+use crate::measured::{CompareError, Measured, Statistic, Unit, Units};
+
+/// Fewer units say too little for a bootstrap.
+const FEW: usize = 5;
+
+/// How sure a comparison is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Comparing {
+    /// Intervals hold the truth in this part of all cases: 0.95.
+    pub level: f64,
+    /// So many changes are looked at together. A verdict stands for all of them: by chance, one of
+    /// all is wrong as rarely as one alone would be.
+    pub family: usize,
+    /// A change of a smaller part is none.
+    pub margin: f64,
+    /// The bootstrap's.
+    pub resampling: Resampling,
+}
+
+impl Default for Comparing {
+    fn default() -> Self {
+        let resampling = Resampling { count: 5000, seed: 1 };
+        Comparing { level: 0.95, family: 1, margin: 0.02, resampling }
+    }
+}
+
+/// A field of two sets of runs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Comparison {
+    /// Each statistic.
+    pub changes: Vec<Change>,
+    /// How probably a value of the second set is above one of the first: 0.5 where nothing changed.
+    /// Of all values, by their quantiles.
+    pub above: f64,
+    /// The units of both sides, and how many there are.
+    pub units: [(Unit, usize); 2],
+}
+
+impl Comparison {
+    /// Whether a side has one run alone: then nothing says how runs differ, and a change may be that
+    /// of any two runs.
+    pub fn one_run(&self) -> bool {
+        self.units.iter().any(|it| it.0 == Unit::Part)
+    }
+}
+
+/// What a number is, and between what.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Estimate {
+    /// Its value.
+    pub value: f64,
+    /// By Welch's t.
+    pub interval: Interval,
+    /// By resampling units, where each side has at least five.
+    pub bootstrap: Option<Interval>,
+}
+
+impl Estimate {
+    /// What both intervals hold.
+    pub fn believed(&self) -> Interval {
+        let Some(other) = self.bootstrap else { return self.interval };
+        let (low, high) = (self.interval.low.min(other.low), self.interval.high.max(other.high));
+        Interval { low, high }
+    }
+}
+
+/// How a statistic changed from the first set to the second.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Change {
+    /// Which.
+    pub statistic: Statistic,
+    /// Its value in both.
+    pub values: [f64; 2],
+    /// The second less the first.
+    pub difference: Estimate,
+    /// The second in parts of the first; None unless every unit of both is above 0.
+    pub ratio: Option<Estimate>,
+    /// The difference in standard deviations of units (Hedges' g); None where they do not vary.
+    pub effect: Option<f64>,
+    /// What that means.
+    pub direction: Direction,
+    /// The level at which it does: higher where many changes are looked at.
+    pub level: f64,
+    /// The ratio at that level, or the difference where there is no ratio.
+    pub decisive: Estimate,
+    /// The difference at that level.
+    pub decisive_difference: Estimate,
+}
+
+/// What a change means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::Display)]
+#[strum(serialize_all = "lowercase")]
+pub enum Direction {
+    /// It rose.
+    Higher,
+    /// It fell.
+    Lower,
+    /// If it changed, then by less than the margin.
+    Same,
+    /// Too little is known: nothing is shown.
+    Unclear,
+}
+
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let statistic = self.statistic;
+        let percent = |ratio: f64| (ratio - 1.0) * 100.0;
+        match (&self.ratio, self.direction) {
+            (Some(it), Direction::Higher | Direction::Lower) => {
+                let (by, range) = (percent(it.value), it.believed());
+                let (low, high) = (percent(range.low), percent(range.high));
+                write!(
+                    f,
+                    "{statistic} is {:.1} % {} ({low:+.1} to {high:+.1} %)",
+                    by.abs(),
+                    self.direction
+                )
+            }
+            (Some(it), Direction::Same) => {
+                let most = percent(it.believed().low).abs().max(percent(it.believed().high).abs());
+                write!(f, "{statistic} is the same to {most:.1} %")
+            }
+            (Some(it), Direction::Unclear) => {
+                let (low, high) = (percent(it.believed().low), percent(it.believed().high));
+                write!(f, "{statistic} may have changed by {low:+.1} to {high:+.1} %: not shown")
+            }
+            (None, Direction::Higher | Direction::Lower) => {
+                let (by, range) = (self.difference.value, self.difference.believed());
+                let direction = self.direction;
+                write!(f, "{statistic} is {} {direction} ({range})", by.abs())
+            }
+            (None, Direction::Same) => write!(f, "{statistic} is the same"),
+            (None, Direction::Unclear) => {
+                let range = self.difference.believed();
+                write!(f, "{statistic} may have changed by {range}: not shown")
+            }
+        }
+    }
+}
+
+impl Comparison {
+    /// The second side against the first, by the statistics that the second has.
+    pub fn of(
+        first: &Measured,
+        second: &Measured,
+        options: Comparing,
+    ) -> Result<Comparison, CompareError> {
+        let level = options.level;
+        if !(level > 0.0 && level < 1.0) {
+            return Err(CompareError::Level { level });
+        }
+        first.check()?;
+        second.check()?;
+        let change = |it: &Units| Ok(change(first.statistic(it.statistic)?, it, options));
+        Ok(Comparison {
+            changes: second.statistics.iter().map(change).collect::<Result<_, _>>()?,
+            above: above(&first.spread, &second.spread),
+            units: [(first.unit, first.units()), (second.unit, second.units())],
+        })
+    }
+}
+
+/// The mean of units, and the variance of that mean.
+struct Moments {
+    count: f64,
+    mean: f64,
+    variance: f64,
+}
+
+impl Moments {
+    fn of(units: &[f64]) -> Moments {
+        let count = units.len() as f64;
+        let mean = units.iter().map(|it| it / count).sum::<f64>();
+        let squares = units.iter().map(|it| (it - mean) * (it - mean)).sum::<f64>();
+        Moments { count, mean, variance: squares / (count - 1.0) / count }
+    }
+}
+
+/// Degrees of freedom of a sum of two variances of means.
+fn welch(one: f64, other: f64, counts: [f64; 2]) -> f64 {
+    let sum = one + other;
+    let freedom = sum * sum / (one * one / (counts[0] - 1.0) + other * other / (counts[1] - 1.0));
+    if freedom.is_finite() { freedom } else { counts[0] + counts[1] - 2.0 }
+}
+
+fn change(first: &Units, second: &Units, options: Comparing) -> Change {
+    let (one, other) = (Moments::of(&first.units), Moments::of(&second.units));
+    let counts = [one.count, other.count];
+    let values = [first.value, second.value];
+    let level = 1.0 - (1.0 - options.level) / options.family.max(1) as f64;
+    let drawn = (first.units.len() >= FEW && second.units.len() >= FEW)
+        .then(|| draw(&first.units, &second.units, options.resampling));
+    let freedom = welch(one.variance, other.variance, counts);
+    let variance = one.variance + other.variance;
+    // Resamples vary by what n units vary, not n − 1.
+    let resampled = one.variance * (one.count - 1.0) / one.count
+        + other.variance * (other.count - 1.0) / other.count;
+    let wider = if resampled > 0.0 { (variance / resampled).sqrt() } else { 1.0 };
+    let difference = |level: f64| {
+        let value = values[1] - values[0];
+        let wide = t_quantile((1.0 + level) / 2.0, freedom) * variance.sqrt();
+        // Around what was measured, also where that is no mean of the units.
+        let off = value - (other.mean - one.mean);
+        let bootstrap = drawn.as_ref().map(|drawn| {
+            let each = drawn.iter().map(|it| it[1] - it[0] + off).collect();
+            expanded_by(each, level, wider, freedom)
+        });
+        Estimate { value, interval: Interval::around(value, wide), bootstrap }
+    };
+    let above_0 = first.units.iter().chain(&second.units).chain(&values).all(|it| *it > 0.0);
+    let ratio = |level: f64| {
+        let value = values[1] / values[0];
+        let part = |it: &Moments| it.variance / (it.mean * it.mean);
+        let freedom = welch(part(&one), part(&other), counts);
+        let wide = t_quantile((1.0 + level) / 2.0, freedom) * (part(&one) + part(&other)).sqrt();
+        let off = value / (other.mean / one.mean);
+        let bootstrap = drawn.as_ref().map(|drawn| {
+            let each = drawn.iter().map(|it| off * it[1] / it[0]).collect();
+            expanded_by(each, level, wider, freedom)
+        });
+        let interval = Interval { low: value * (-wide).exp(), high: value * wide.exp() };
+        Estimate { value, interval, bootstrap }
+    };
+    let pooled = (one.variance * one.count * (one.count - 1.0)
+        + other.variance * other.count * (other.count - 1.0))
+        / (one.count + other.count - 2.0);
+    let small = 1.0 - 3.0 / (4.0 * (one.count + other.count - 2.0) - 1.0);
+    let effect = small * (values[1] - values[0]) / pooled.sqrt();
+    let decisive = if above_0 { ratio(level) } else { difference(level) };
+    let nothing = f64::from(u8::from(above_0));
+    let margin = if above_0 { options.margin } else { 0.0 };
+    let range = decisive.believed();
+    let direction = match range {
+        it if it.low > nothing => Direction::Higher,
+        it if it.high < nothing => Direction::Lower,
+        it if it.low >= nothing - margin && it.high <= nothing + margin => Direction::Same,
+        _ => Direction::Unclear,
+    };
+    Change {
+        statistic: second.statistic,
+        values,
+        difference: difference(options.level),
+        ratio: above_0.then(|| ratio(options.level)),
+        effect: effect.is_finite().then_some(effect),
+        direction,
+        level,
+        decisive,
+        decisive_difference: difference(level),
+    }
+}
+
+/// The means of both sides, of units drawn with replacement.
+fn draw(first: &[f64], second: &[f64], resampling: Resampling) -> Vec<[f64; 2]> {
+    let mut dice = Dice::new(resampling.seed);
+    let mut mean = |units: &[f64]| {
+        let count = units.len();
+        (0..count).map(|_| units[dice.below(count)]).sum::<f64>() / count as f64
+    };
+    (0..resampling.count.max(1)).map(|_| [mean(first), mean(second)]).collect()
+}
+
+/// How probably a value of the second is above one of the first; the same counts half.
+fn above(first: &[f64], second: &[f64]) -> f64 {
+    let mut sum = 0.0;
+    for value in second {
+        let below = first.partition_point(|it| it < value);
+        let same = first.partition_point(|it| it <= value) - below;
+        sum += below as f64 + same as f64 / 2.0;
+    }
+    sum / (first.len() * second.len()) as f64
+}

@@ -1,0 +1,247 @@
+//! What a model says: which column follows from which terms.
+
+use std::fmt;
+use std::ops::Range;
+
+/// A formula, as in R: `cpu ~ 1 + n + n^2`. The constant is in it unless `0 +` or `- 1` takes it out.
+/// Unlike in R, everything within a term is plain arithmetic: `n*m` is a product, `n^2` a square
+/// (`I(n^2)` means the same).
+#[derive(Debug, Clone, PartialEq)]
+pub struct Formula {
+    /// What is explained.
+    pub response: Term,
+    /// What explains it, without the constant.
+    pub terms: Vec<Term>,
+    /// Whether a constant is added.
+    pub constant: bool,
+}
+
+/// A term, and where it stands in the text.
+#[derive(Debug, Clone)]
+pub struct Term {
+    /// What is computed of each row.
+    pub expression: Expression,
+    /// Bytes of the formula's text.
+    pub span: Range<usize>,
+}
+
+impl PartialEq for Term {
+    fn eq(&self, other: &Self) -> bool {
+        self.expression == other.expression
+    }
+}
+
+/// Arithmetic over the columns of a row.
+#[derive(Debug, Clone)]
+pub enum Expression {
+    /// A number.
+    Number(f64),
+    /// A column.
+    Column {
+        /// Its name.
+        name: String,
+        /// Where it stands.
+        span: Range<usize>,
+    },
+    /// The same with the other sign.
+    Negative(Box<Expression>),
+    /// Two of them, joined.
+    Binary(Operator, Box<Expression>, Box<Expression>),
+    /// A function of one.
+    Call(Function, Box<Expression>),
+}
+
+impl PartialEq for Expression {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Expression::Number(one), Expression::Number(other)) => one == other,
+            (Expression::Column { name: one, .. }, Expression::Column { name: other, .. }) => {
+                one == other
+            }
+            (Expression::Negative(one), Expression::Negative(other)) => one == other,
+            (Expression::Binary(o, a, b), Expression::Binary(p, c, d)) => {
+                o == p && a == c && b == d
+            }
+            (Expression::Call(one, a), Expression::Call(other, b)) => one == other && a == b,
+            _ => false,
+        }
+    }
+}
+
+/// What joins two numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Operator {
+    /// `+`
+    Add,
+    /// `-`
+    Subtract,
+    /// `*` or `:`
+    Multiply,
+    /// `/`
+    Divide,
+    /// `^` or `**`
+    Raise,
+}
+
+/// A function of a number.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, strum::EnumString, strum::Display, strum::VariantNames,
+)]
+#[strum(serialize_all = "lowercase")]
+pub enum Function {
+    /// The natural logarithm.
+    #[strum(serialize = "ln", to_string = "log")]
+    Log,
+    /// The logarithm to base 2.
+    Log2,
+    /// The logarithm to base 10.
+    Log10,
+    /// The square root.
+    Sqrt,
+    /// e to the power of it.
+    Exp,
+    /// Without its sign.
+    Abs,
+}
+
+impl Expression {
+    /// Its value where `column` gives the values of columns.
+    pub fn value(&self, column: &impl Fn(&str) -> f64) -> f64 {
+        match self {
+            Expression::Number(number) => *number,
+            Expression::Column { name, .. } => column(name),
+            Expression::Negative(one) => -one.value(column),
+            Expression::Binary(operator, one, other) => {
+                let (one, other) = (one.value(column), other.value(column));
+                match operator {
+                    Operator::Add => one + other,
+                    Operator::Subtract => one - other,
+                    Operator::Multiply => one * other,
+                    Operator::Divide => one / other,
+                    Operator::Raise if other == 2.0 => one * one,
+                    Operator::Raise => one.powf(other),
+                }
+            }
+            Expression::Call(function, one) => {
+                let one = one.value(column);
+                match function {
+                    Function::Log => one.ln(),
+                    Function::Log2 => one.log2(),
+                    Function::Log10 => one.log10(),
+                    Function::Sqrt => one.sqrt(),
+                    Function::Exp => one.exp(),
+                    Function::Abs => one.abs(),
+                }
+            }
+        }
+    }
+
+    /// Calls `found` for each column with its place.
+    pub fn columns<'a>(&'a self, found: &mut impl FnMut(&'a str, &Range<usize>)) {
+        match self {
+            Expression::Number(_) => {}
+            Expression::Column { name, span } => found(name, span),
+            Expression::Negative(one) | Expression::Call(_, one) => one.columns(found),
+            Expression::Binary(_, one, other) => {
+                one.columns(found);
+                other.columns(found);
+            }
+        }
+    }
+
+    /// How tightly it holds together: what is looser needs brackets inside.
+    fn tightness(&self) -> u8 {
+        match self {
+            Expression::Binary(Operator::Add | Operator::Subtract, ..) => 0,
+            Expression::Negative(_) => 0,
+            Expression::Binary(Operator::Multiply | Operator::Divide, ..) => 1,
+            Expression::Binary(Operator::Raise, ..) => 2,
+            _ => 3,
+        }
+    }
+
+    fn write(&self, f: &mut fmt::Formatter<'_>, least: u8) -> fmt::Result {
+        if self.tightness() < least {
+            f.write_str("(")?;
+            self.write(f, 0)?;
+            return f.write_str(")");
+        }
+        match self {
+            Expression::Number(number) => write!(f, "{number}"),
+            Expression::Column { name, .. } if is_plain(name) => f.write_str(name),
+            Expression::Column { name, .. } => write!(f, "\"{name}\""),
+            Expression::Negative(one) => {
+                f.write_str("-")?;
+                one.write(f, 1)
+            }
+            Expression::Binary(operator, one, other) => {
+                let (sign, left, right) = match operator {
+                    Operator::Add => (" + ", 0, 1),
+                    Operator::Subtract => (" - ", 0, 1),
+                    Operator::Multiply => ("*", 1, 2),
+                    Operator::Divide => ("/", 1, 2),
+                    Operator::Raise => ("^", 3, 3),
+                };
+                one.write(f, left)?;
+                f.write_str(sign)?;
+                other.write(f, right)
+            }
+            Expression::Call(function, one) => {
+                write!(f, "{function}(")?;
+                one.write(f, 0)?;
+                f.write_str(")")
+            }
+        }
+    }
+}
+
+/// Names that need no quotes.
+fn is_plain(name: &str) -> bool {
+    let word = |part: &str| {
+        part.starts_with(|it: char| it.is_ascii_alphabetic() || it == '_')
+            && part.chars().all(|it| it.is_ascii_alphanumeric() || it == '_')
+    };
+    name.split('.').all(word)
+}
+
+impl fmt::Display for Expression {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write(f, 0)
+    }
+}
+
+impl fmt::Display for Term {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // A sum would read as several terms.
+        self.expression.write(f, 1)
+    }
+}
+
+impl fmt::Display for Formula {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.response.expression.write(f, 0)?;
+        f.write_str(if self.constant { " ~ 1" } else { " ~ 0" })?;
+        self.terms.iter().try_for_each(|term| write!(f, " + {term}"))
+    }
+}
+
+impl Formula {
+    /// The columns of the right side, each once.
+    pub fn inputs(&self) -> Vec<&str> {
+        let mut all: Vec<&str> = Vec::new();
+        for term in &self.terms {
+            term.expression.columns(&mut |name, _| {
+                if !all.contains(&name) {
+                    all.push(name);
+                }
+            });
+        }
+        all
+    }
+
+    /// The names of the coefficients, in their order.
+    pub fn names(&self) -> Vec<String> {
+        let constant = self.constant.then(|| "1".to_owned());
+        constant.into_iter().chain(self.terms.iter().map(Term::to_string)).collect()
+    }
+}

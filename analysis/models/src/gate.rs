@@ -1,0 +1,350 @@
+//! Which change is too much: `job.handle p99 > 1.1x`.
+
+use std::fmt;
+use std::ops::Range;
+use std::str::FromStr;
+
+use pest::Parser as _;
+use pest::error::{ErrorVariant, InputLocation};
+use pest::iterators::Pair;
+use pest_derive::Parser;
+use thiserror::Error;
+
+use crate::compare::{Change, Estimate};
+use crate::error::{carets, choice, near, quoted_char};
+use crate::measured::Statistic;
+use crate::nearest::nearest;
+
+#[derive(Parser)]
+#[grammar = "gate.pest"]
+struct Grammar;
+
+/// A change that is too much.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Gate {
+    /// The field, as it was written: its name, or more of where it is.
+    pub field: String,
+    /// Where it was written.
+    pub span: Range<usize>,
+    /// What of it.
+    pub statistic: Statistic,
+    /// To which side.
+    pub relation: Relation,
+    /// How much.
+    pub bound: Bound,
+}
+
+/// To which side a change is too much.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Relation {
+    /// More is too much.
+    Above,
+    /// Less is too much.
+    Below,
+}
+
+/// How much is too much.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Bound {
+    /// So many times the first: `1.1x`, and `10%` likewise.
+    Ratio(f64),
+    /// The first and so much: `200us` is 200,000, as times are in nanoseconds.
+    Difference(f64),
+}
+
+/// What a change is to a gate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::Display)]
+#[strum(serialize_all = "kebab-case")]
+pub enum Outcome {
+    /// Too much: its whole interval is beyond the bound.
+    TooMuch,
+    /// Not too much: none of its interval is.
+    Fine,
+    /// The bound is within the interval: nothing is shown.
+    Unclear,
+}
+
+/// A gate that cannot be read, and where.
+#[derive(Debug, Clone, PartialEq, Error)]
+#[error("{mistake}")]
+pub struct GateError {
+    /// What is wrong.
+    pub mistake: GateMistake,
+    /// Bytes of the text.
+    pub span: Range<usize>,
+}
+
+impl GateError {
+    /// The line of the text where it is wrong, and carets below that place.
+    pub fn drawn(&self, text: &str) -> String {
+        carets(text, &self.span)
+    }
+}
+
+/// What is wrong with a gate.
+#[derive(Debug, Clone, PartialEq, Error, strum::IntoStaticStr, strum::VariantNames)]
+#[strum(serialize_all = "kebab-case", prefix = "gate-")]
+pub enum GateMistake {
+    /// Something else should stand here.
+    #[error("expected {}, found {}: a gate is `job.handle p99 > 1.1x`",
+        choice(.names), quoted_char(*.found))]
+    Expected {
+        /// What stands there; None at the end.
+        found: Option<char>,
+        /// What could.
+        names: Vec<&'static str>,
+    },
+    /// A word that names no statistic.
+    #[error(transparent)]
+    Statistic(#[from] crate::measured::NoStatistic),
+    /// A unit that nobody knows.
+    #[error("there is no unit `{unit}`; there are: x, %, ns, us, ms, s, or none")]
+    Unit {
+        /// The unit.
+        unit: String,
+    },
+    /// A ratio that is not above 0.
+    #[error("a ratio above 0 is needed: 1x is no change")]
+    Ratio,
+    /// Too many bytes.
+    #[error("the gate has {bytes} bytes: at most {most} are read")]
+    TooLong {
+        /// So many.
+        bytes: usize,
+        /// So many may be.
+        most: usize,
+    },
+    /// A field that was not compared.
+    #[error("there is no field `{field}`{}; there are: {}", near(.nearest), .there.join(", "))]
+    NoField {
+        /// Its name.
+        field: String,
+        /// One that is spelt nearly so.
+        nearest: Option<String>,
+        /// All of them.
+        there: Vec<String>,
+    },
+}
+
+/// A change of which no ratio is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error("{0} is not above 0 everywhere: a ratio says nothing, so give a difference as the bound")]
+pub struct NoRatio(pub Statistic);
+
+const MOST_BYTES: usize = 1024;
+
+impl FromStr for Gate {
+    type Err = GateError;
+
+    fn from_str(text: &str) -> Result<Gate, GateError> {
+        if text.len() > MOST_BYTES {
+            let mistake = GateMistake::TooLong { bytes: text.len(), most: MOST_BYTES };
+            return Err(GateError { mistake, span: 0..text.len() });
+        }
+        let mut pairs = Grammar::parse(Rule::gate, text).map_err(|it| expected(text, &it))?;
+        let mut gate = Gate {
+            field: String::new(),
+            span: 0..0,
+            statistic: Statistic::Mean,
+            relation: Relation::Above,
+            bound: Bound::Ratio(1.0),
+        };
+        for part in pairs.next().into_iter().flat_map(Pair::into_inner) {
+            match part.as_rule() {
+                Rule::called | Rule::plain => gate.what(part)?,
+                Rule::relation if part.as_str() == "<" => gate.relation = Relation::Below,
+                Rule::bound => gate.bound = bound(part)?,
+                _ => {}
+            }
+        }
+        Ok(gate)
+    }
+}
+
+fn place(pair: &Pair<'_, Rule>) -> Range<usize> {
+    let span = pair.as_span();
+    span.start()..span.end()
+}
+
+fn bound(pair: Pair<'_, Rule>) -> Result<Bound, GateError> {
+    let span = place(&pair);
+    let (mut number, mut unit) = (0.0, "");
+    for part in pair.into_inner() {
+        match part.as_rule() {
+            Rule::number => number = part.as_str().parse().unwrap_or(f64::NAN),
+            _ => unit = part.as_str(),
+        }
+    }
+    let bound = match unit {
+        "x" => Bound::Ratio(number),
+        "%" => Bound::Ratio(1.0 + number / 100.0),
+        "" | "ns" => Bound::Difference(number),
+        "us" | "µs" => Bound::Difference(number * 1e3),
+        "ms" => Bound::Difference(number * 1e6),
+        "s" => Bound::Difference(number * 1e9),
+        _ => {
+            let mistake = GateMistake::Unit { unit: unit.to_owned() };
+            return Err(GateError { mistake, span });
+        }
+    };
+    match bound {
+        Bound::Ratio(ratio) if ratio <= 0.0 => Err(GateError { mistake: GateMistake::Ratio, span }),
+        _ => Ok(bound),
+    }
+}
+
+impl Gate {
+    fn what(&mut self, pair: Pair<'_, Rule>) -> Result<(), GateError> {
+        for part in pair.into_inner() {
+            let span = place(&part);
+            match part.as_rule() {
+                Rule::statistic => {
+                    let statistic = part.as_str().parse();
+                    self.statistic = statistic.map_err(|it: crate::measured::NoStatistic| {
+                        GateError { mistake: it.into(), span }
+                    })?;
+                }
+                Rule::field => {
+                    self.field = part.as_str().trim_matches('"').to_owned();
+                    self.span = span;
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Those of `fields` that it is about: of this name, or whose name ends so after a dot.
+    pub fn of<'a>(&self, fields: &[&'a str]) -> Result<Vec<&'a str>, GateError> {
+        let ends = |it: &str| {
+            let before = it.strip_suffix(&self.field);
+            before.is_some_and(|it| it.is_empty() || it.ends_with('.'))
+        };
+        let found: Vec<&str> = fields.iter().copied().filter(|it| ends(it)).collect();
+        if found.is_empty() {
+            let mistake = GateMistake::NoField {
+                field: self.field.clone(),
+                nearest: nearest(&self.field, fields.iter().copied()),
+                there: fields.iter().map(|&it| it.to_owned()).collect(),
+            };
+            return Err(GateError { mistake, span: self.span.clone() });
+        }
+        Ok(found)
+    }
+
+    /// Whether this change is too much. Shown is what all of the interval shows, at the level of the
+    /// change's verdict.
+    pub fn judge(&self, change: &Change) -> Result<Outcome, NoRatio> {
+        let (estimate, bound): (&Estimate, f64) = match (self.bound, &change.ratio) {
+            (Bound::Ratio(bound), Some(_)) => (&change.decisive, bound),
+            (Bound::Ratio(_), None) => return Err(NoRatio(change.statistic)),
+            (Bound::Difference(bound), _) => (&change.decisive_difference, bound),
+        };
+        let range = estimate.believed();
+        let (beyond, within) = match self.relation {
+            Relation::Above => (range.low > bound, range.high <= bound),
+            Relation::Below => (range.high < bound, range.low >= bound),
+        };
+        Ok(match (beyond, within) {
+            (true, _) => Outcome::TooMuch,
+            (false, true) => Outcome::Fine,
+            (false, false) => Outcome::Unclear,
+        })
+    }
+}
+
+impl fmt::Display for Gate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let relation = if self.relation == Relation::Above { ">" } else { "<" };
+        write!(f, "{}({}) {relation} ", self.statistic, self.field)?;
+        match self.bound {
+            Bound::Ratio(ratio) => write!(f, "{ratio}x"),
+            Bound::Difference(difference) => write!(f, "{difference}"),
+        }
+    }
+}
+
+fn expected(text: &str, error: &pest::error::Error<Rule>) -> GateError {
+    let at = match error.location {
+        InputLocation::Pos(at) | InputLocation::Span((at, _)) => at,
+    };
+    let word = |rule: &Rule| match rule {
+        Rule::relation => "`>` or `<`",
+        Rule::open => "`(`",
+        Rule::close => "`)`",
+        Rule::statistic => "a statistic",
+        Rule::bound | Rule::number => "a number",
+        Rule::unit => "a unit",
+        Rule::EOI => "the end",
+        _ => "a field",
+    };
+    let mut names: Vec<&'static str> = match &error.variant {
+        ErrorVariant::ParsingError { positives, .. } => positives.iter().map(word).collect(),
+        ErrorVariant::CustomError { .. } => Vec::new(),
+    };
+    names.sort_unstable();
+    names.dedup();
+    let found = text[at..].chars().next();
+    let span = at..at + found.map_or(0, char::len_utf8);
+    GateError { mistake: GateMistake::Expected { found, names }, span }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn gate(text: &str) -> Gate {
+        text.parse().unwrap_or_else(|it: GateError| panic!("{text}: {it}"))
+    }
+
+    #[test]
+    fn both_ways_to_write_it() {
+        let one = gate("job.handle p99 > 1.1x");
+        let other = gate("p99(job.handle)>10%");
+        assert_eq!((&one.field[..], one.statistic), ("job.handle", Statistic::Quantile(99_000)));
+        assert_eq!((one.bound, one.relation), (Bound::Ratio(1.1), Relation::Above));
+        assert_eq!((other.field, other.statistic), (one.field, one.statistic));
+        let Bound::Ratio(ratio) = other.bound else { panic!() };
+        assert!((ratio - 1.1).abs() < 1e-12);
+        assert_eq!(gate("\"odd name\" median < -5 %").field, "odd name");
+        assert_eq!(gate("mean(dur) > 1.5ms").bound, Bound::Difference(1.5e6));
+        assert_eq!(gate("p99.9(dur) > 3").to_string(), "p99.9(dur) > 3");
+    }
+
+    #[test]
+    fn mistakes_have_a_place() {
+        let drawn = |text: &str| {
+            let error = text.parse::<Gate>().unwrap_err();
+            format!("{error}\n{}", error.drawn(text))
+        };
+        assert_eq!(
+            drawn("p99(dur) 5%"),
+            "expected `>` or `<`, found `5`: a gate is `job.handle p99 > 1.1x`\n\
+             p99(dur) 5%\n         ^"
+        );
+        assert_eq!(
+            drawn("p990(dur) > 5%"),
+            "there is no statistic `p990`; there are: mean, median, p99 (any p0 … p100), min, max, \
+             sd\np990(dur) > 5%\n^^^^"
+        );
+        assert_eq!(
+            drawn("p99(dur) > 5parsec"),
+            "there is no unit `parsec`; there are: x, %, ns, us, ms, s, or none\n\
+             p99(dur) > 5parsec\n           ^^^^^^^"
+        );
+        assert_eq!(
+            drawn("dur p99 > 0x"),
+            "a ratio above 0 is needed: 1x is no change\ndur p99 > 0x\n          ^^"
+        );
+        assert!(drawn("").ends_with('^'));
+    }
+
+    #[test]
+    fn fields_by_the_end_of_their_names() {
+        let fields = ["dve.job.handle", "dve.job.wait", "job.handle", "mishandle"];
+        assert_eq!(gate("handle p99 > 1x").of(&fields).unwrap(), ["dve.job.handle", "job.handle"]);
+        assert_eq!(gate("dve.job.handle p99 > 1x").of(&fields).unwrap(), ["dve.job.handle"]);
+        let error = gate("job.handel p99 > 1x").of(&fields).unwrap_err();
+        assert!(error.to_string().contains("(`job.handle`?)"), "{error}");
+    }
+}

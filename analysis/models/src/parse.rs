@@ -1,0 +1,252 @@
+//! Text → formula, by the grammar of `formula.pest`. Nothing outside this file names a rule.
+
+use std::ops::Range;
+use std::str::FromStr;
+
+use pest::Parser as _;
+use pest::error::{ErrorVariant, InputLocation};
+use pest::iterators::Pair;
+use pest_derive::Parser;
+use strum::VariantNames;
+
+use crate::error::{FormulaError, FormulaMistake};
+use crate::formula::{Expression, Formula, Function, Operator, Term};
+
+#[derive(Parser)]
+#[grammar = "formula.pest"]
+struct Grammar;
+
+/// Bytes of a formula, brackets within brackets: reading and computing recurse.
+const MOST_BYTES: usize = 4096;
+const DEEPEST: usize = 32;
+
+impl FromStr for Formula {
+    type Err = FormulaError;
+
+    fn from_str(text: &str) -> Result<Formula, FormulaError> {
+        let formula = read(text)?;
+        for (at, term) in formula.terms.iter().enumerate() {
+            if formula.terms[..at].contains(term) {
+                let mistake = FormulaMistake::Repeated { term: term.to_string() };
+                return Err(FormulaError { mistake, span: term.span.clone() });
+            }
+        }
+        Ok(formula)
+    }
+}
+
+fn read(text: &str) -> Result<Formula, FormulaError> {
+    bounded(text)?;
+    let mut pairs = Grammar::parse(Rule::formula, text).map_err(|it| expected(text, &it))?;
+    let mut response = None;
+    let mut right = Right { terms: Vec::new(), constant: true };
+    for part in pairs.next().into_iter().flat_map(Pair::into_inner) {
+        match part.as_rule() {
+            Rule::response => {
+                let span = place(&part);
+                let inner = part.into_inner().next();
+                let expression = inner.map(sum).transpose()?;
+                response = expression.map(|expression| Term { expression, span });
+            }
+            Rule::terms => right.read(part)?,
+            _ => {}
+        }
+    }
+    let Right { terms, constant } = right;
+    let whole = 0..text.len();
+    match response {
+        Some(response) if constant || !terms.is_empty() => {
+            Ok(Formula { response, terms, constant })
+        }
+        _ => Err(FormulaError { mistake: FormulaMistake::NoTerm, span: whole }),
+    }
+}
+
+/// What is too long or too deep to be read.
+fn bounded(text: &str) -> Result<(), FormulaError> {
+    if text.len() > MOST_BYTES {
+        let mistake = FormulaMistake::TooLong { bytes: text.len(), most: MOST_BYTES };
+        return Err(FormulaError { mistake, span: 0..text.len() });
+    }
+    let mut depth = 0usize;
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            b'(' => depth += 1,
+            b')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth > DEEPEST {
+            let mistake = FormulaMistake::TooDeep { most: DEEPEST };
+            return Err(FormulaError { mistake, span: at..at + 1 });
+        }
+    }
+    Ok(())
+}
+
+struct Right {
+    terms: Vec<Term>,
+    constant: bool,
+}
+
+impl Right {
+    fn read(&mut self, pair: Pair<'_, Rule>) -> Result<(), FormulaError> {
+        let mut negative = false;
+        for part in pair.into_inner() {
+            if part.as_rule() == Rule::sign {
+                negative = part.as_str() == "-";
+                continue;
+            }
+            let span = place(&part);
+            let expression = product(part)?;
+            let mistake = match (&expression, negative) {
+                (Expression::Number(1.0), _) => {
+                    self.constant = !negative;
+                    continue;
+                }
+                (Expression::Number(0.0), false) => {
+                    self.constant = false;
+                    continue;
+                }
+                (Expression::Number(_), false) => FormulaMistake::Number,
+                (_, true) => FormulaMistake::Minus,
+                (_, false) => {
+                    self.terms.push(Term { expression, span });
+                    continue;
+                }
+            };
+            return Err(FormulaError { mistake, span });
+        }
+        Ok(())
+    }
+}
+
+fn place(pair: &Pair<'_, Rule>) -> Range<usize> {
+    // Rules end before the white space that follows them, some after it.
+    let start = pair.as_span().start();
+    start..start + pair.as_str().trim_end().len()
+}
+
+fn operator(pair: &Pair<'_, Rule>) -> Operator {
+    match pair.as_str() {
+        "+" => Operator::Add,
+        "-" => Operator::Subtract,
+        "/" => Operator::Divide,
+        "^" | "**" => Operator::Raise,
+        _ => Operator::Multiply,
+    }
+}
+
+/// One after the other, from the left.
+fn chain(
+    pair: Pair<'_, Rule>,
+    part: fn(Pair<'_, Rule>) -> Result<Expression, FormulaError>,
+) -> Result<Expression, FormulaError> {
+    let (mut so_far, mut join, mut negative) = (None, None, false);
+    for it in pair.into_inner() {
+        match it.as_rule() {
+            Rule::minus => negative = true,
+            Rule::sign | Rule::factor | Rule::raised => join = Some(operator(&it)),
+            _ => {
+                let mut next = part(it)?;
+                if std::mem::take(&mut negative) {
+                    next = Expression::Negative(Box::new(next));
+                }
+                so_far = Some(match (so_far, join) {
+                    (Some(before), Some(join)) => {
+                        Expression::Binary(join, Box::new(before), Box::new(next))
+                    }
+                    _ => next,
+                });
+            }
+        }
+    }
+    Ok(so_far.unwrap_or(Expression::Number(f64::NAN)))
+}
+
+fn sum(pair: Pair<'_, Rule>) -> Result<Expression, FormulaError> {
+    chain(pair, product)
+}
+
+fn product(pair: Pair<'_, Rule>) -> Result<Expression, FormulaError> {
+    chain(pair, power)
+}
+
+fn power(pair: Pair<'_, Rule>) -> Result<Expression, FormulaError> {
+    chain(pair, atom)
+}
+
+fn atom(pair: Pair<'_, Rule>) -> Result<Expression, FormulaError> {
+    let mut found = Expression::Number(f64::NAN);
+    for part in pair.into_inner() {
+        let span = place(&part);
+        match part.as_rule() {
+            Rule::number => found = Expression::Number(part.as_str().parse().unwrap_or(f64::NAN)),
+            Rule::sum => found = sum(part)?,
+            Rule::call => found = call(part)?,
+            Rule::column => {
+                let name = part.as_str().trim_matches('"').to_owned();
+                found = Expression::Column { name, span };
+            }
+            _ => {}
+        }
+    }
+    Ok(found)
+}
+
+fn call(pair: Pair<'_, Rule>) -> Result<Expression, FormulaError> {
+    let mut function = None;
+    let mut inner = Expression::Number(f64::NAN);
+    for part in pair.into_inner() {
+        match part.as_rule() {
+            // As in R: what is inside is arithmetic, which it is here anyway.
+            Rule::function if part.as_str() == "I" => {}
+            Rule::function => {
+                function = Some(Function::from_str(part.as_str()).map_err(|_| {
+                    let name = part.as_str().to_owned();
+                    let mistake = FormulaMistake::NoFunction { name, there: Function::VARIANTS };
+                    FormulaError { mistake, span: place(&part) }
+                })?);
+            }
+            Rule::sum => inner = sum(part)?,
+            _ => {}
+        }
+    }
+    Ok(match function {
+        Some(function) => Expression::Call(function, Box::new(inner)),
+        None => inner,
+    })
+}
+
+/// What stands where, and what could have stood there.
+fn expected(text: &str, error: &pest::error::Error<Rule>) -> FormulaError {
+    let at = match error.location {
+        InputLocation::Pos(at) | InputLocation::Span((at, _)) => at,
+    };
+    let mut names: Vec<&'static str> = match &error.variant {
+        ErrorVariant::ParsingError { positives, .. } => positives.iter().map(word).collect(),
+        ErrorVariant::CustomError { .. } => Vec::new(),
+    };
+    names.sort_unstable();
+    names.dedup();
+    let rest = &text[at..];
+    let found = rest.chars().next();
+    let span = at..at + found.map_or(0, char::len_utf8);
+    FormulaError { mistake: FormulaMistake::Expected { found, names }, span }
+}
+
+fn word(rule: &Rule) -> &'static str {
+    match rule {
+        Rule::tilde => "`~`",
+        Rule::sign => "`+` or `-`",
+        Rule::minus => "`-`",
+        Rule::factor => "`*` or `/`",
+        Rule::raised => "`^`",
+        Rule::open => "`(`",
+        Rule::close => "`)`",
+        Rule::function => "a function",
+        Rule::number => "a number",
+        Rule::EOI => "the end",
+        Rule::inside | Rule::quoted | Rule::column | Rule::plain => "a column",
+        _ => "a term",
+    }
+}

@@ -1,0 +1,264 @@
+//! `model.toml`: which resources there are, and what they are the sum of.
+
+use serde::Deserialize;
+use thiserror::Error;
+use toml::Spanned;
+
+use crate::error::FormulaError;
+use crate::formula::Formula;
+
+/// What `model.toml` says.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan {
+    /// The column of all queries that is the load: the number of users.
+    pub load: String,
+    /// The resources, in their order.
+    pub resources: Vec<PlannedResource>,
+}
+
+/// A resource.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PlannedResource {
+    /// Its name: cpu, memory, net.
+    pub name: String,
+    /// Of its values, for people.
+    pub unit: Option<String>,
+    /// Where it runs out.
+    pub limit: Option<f64>,
+    /// What it is the sum of.
+    pub components: Vec<PlannedComponent>,
+}
+
+/// A component of a resource.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PlannedComponent {
+    /// Its name: input, simulation, output.
+    pub name: String,
+    /// A query whose rows the formula is fitted to.
+    pub sql: String,
+    /// The column of the query that says of which run a row is, if there is one.
+    pub run: Option<String>,
+    /// How it grows.
+    pub formula: Formula,
+}
+
+/// Why a text is no plan.
+#[derive(Debug, Clone, PartialEq, Error, strum::IntoStaticStr, strum::VariantNames)]
+#[strum(serialize_all = "kebab-case", prefix = "plan-")]
+pub enum PlanError {
+    /// Not TOML, or with words that mean nothing here.
+    #[error("line {line}: {what}")]
+    Toml {
+        /// The line, from 1.
+        line: usize,
+        /// What is wrong.
+        what: String,
+    },
+    /// A formula that cannot be read.
+    #[error("line {line}, formula of `{component}`: {error}")]
+    Formula {
+        /// The line, from 1.
+        line: usize,
+        /// The component.
+        component: String,
+        /// Its formula.
+        text: String,
+        /// What is wrong with it.
+        error: FormulaError,
+    },
+    /// A name that two have.
+    #[error("line {line}: there are two of the name `{name}`")]
+    Twice {
+        /// The line of the second, from 1.
+        line: usize,
+        /// The name.
+        name: String,
+    },
+    /// A formula that needs what the model does not know.
+    #[error(
+        "line {line}, formula of `{component}`: a model knows `{load}` alone, this needs `{other}`"
+    )]
+    NotTheLoad {
+        /// The line, from 1.
+        line: usize,
+        /// The component.
+        component: String,
+        /// The load.
+        load: String,
+        /// What else it needs.
+        other: String,
+    },
+    /// A resource without a component.
+    #[error("line {line}: `{name}` has no component")]
+    Empty {
+        /// The line, from 1.
+        line: usize,
+        /// The resource.
+        name: String,
+    },
+    /// A limit that is no number.
+    #[error("line {line}: the limit of `{name}` is {limit}")]
+    Limit {
+        /// The line, from 1.
+        line: usize,
+        /// The resource.
+        name: String,
+        /// The limit.
+        limit: f64,
+    },
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    load: String,
+    #[serde(rename = "resource")]
+    resources: Vec<FileResource>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FileResource {
+    name: Spanned<String>,
+    unit: Option<String>,
+    limit: Option<f64>,
+    #[serde(rename = "component", default)]
+    components: Vec<FileComponent>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FileComponent {
+    name: Spanned<String>,
+    sql: String,
+    run: Option<String>,
+    formula: Spanned<String>,
+}
+
+impl Plan {
+    /// From the text of a file.
+    pub fn parse(text: &str) -> Result<Plan, PlanError> {
+        let line = |at: usize| {
+            1 + text.as_bytes()[..at.min(text.len())].iter().filter(|it| **it == b'\n').count()
+        };
+        let file: File = toml::from_str(text).map_err(|it| PlanError::Toml {
+            line: line(it.span().map_or(0, |it| it.start)),
+            what: it.message().to_owned(),
+        })?;
+        let mut resources: Vec<PlannedResource> = Vec::new();
+        for found in file.resources {
+            let at = line(found.name.span().start);
+            let name = found.name.into_inner();
+            if resources.iter().any(|it| it.name == name) {
+                return Err(PlanError::Twice { line: at, name });
+            }
+            if found.components.is_empty() {
+                return Err(PlanError::Empty { line: at, name });
+            }
+            if let Some(limit) = found.limit.filter(|it| !it.is_finite()) {
+                return Err(PlanError::Limit { line: at, name, limit });
+            }
+            let mut components: Vec<PlannedComponent> = Vec::new();
+            for it in found.components {
+                let at = line(it.name.span().start);
+                let name = it.name.into_inner();
+                if components.iter().any(|it| it.name == name) {
+                    return Err(PlanError::Twice { line: at, name });
+                }
+                let at = line(it.formula.span().start);
+                let formula = formula(at, &name, &file.load, it.formula.as_ref())?;
+                components.push(PlannedComponent { name, sql: it.sql, run: it.run, formula });
+            }
+            let (unit, limit) = (found.unit, found.limit);
+            resources.push(PlannedResource { name, unit, limit, components });
+        }
+        Ok(Plan { load: file.load, resources })
+    }
+}
+
+fn formula(line: usize, component: &str, load: &str, text: &str) -> Result<Formula, PlanError> {
+    let component = component.to_owned();
+    let formula: Formula = match text.parse() {
+        Ok(formula) => formula,
+        Err(error) => {
+            return Err(PlanError::Formula { line, component, text: text.to_owned(), error });
+        }
+    };
+    let other = formula.inputs().into_iter().find(|it| *it != load).map(str::to_owned);
+    match other {
+        Some(other) => Err(PlanError::NotTheLoad { line, component, load: load.to_owned(), other }),
+        None => Ok(formula),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: &str = r#"
+load = "n"
+
+[[resource]]
+name = "cpu"
+unit = "of a core"
+limit = 0.9
+
+[[resource.component]]
+name = "input"
+sql = "SELECT n, busy, capture FROM input"
+run = "capture"
+formula = "busy ~ 0 + n"
+
+[[resource.component]]
+name = "simulation"
+sql = "SELECT n, busy FROM simulation"
+formula = "busy ~ n + n^2"
+
+[[resource]]
+name = "net"
+
+[[resource.component]]
+name = "all"
+sql = "SELECT n, bytes FROM net"
+formula = "bytes ~ n"
+"#;
+
+    #[test]
+    fn resources_are_sums_of_components() {
+        let plan = Plan::parse(GOOD).unwrap();
+        assert_eq!((&plan.load[..], plan.resources.len()), ("n", 2));
+        let cpu = &plan.resources[0];
+        assert_eq!((cpu.limit, cpu.components.len()), (Some(0.9), 2));
+        assert_eq!(cpu.components[0].run.as_deref(), Some("capture"));
+        assert_eq!(cpu.components[1].formula.to_string(), "busy ~ 1 + n + n^2");
+    }
+
+    #[test]
+    fn mistakes_have_lines() {
+        let told = |from: &str, to: &str| {
+            assert!(GOOD.contains(from), "{from}");
+            Plan::parse(&GOOD.replacen(from, to, 1)).unwrap_err().to_string()
+        };
+        assert_eq!(
+            told("n + n^2", "n + n^"),
+            "line 18, formula of `simulation`: expected `-` or a term, found the end"
+        );
+        assert_eq!(
+            told("0 + n", "0 + m"),
+            "line 13, formula of `input`: a model knows `n` alone, this needs `m`"
+        );
+        assert_eq!(
+            told("name = \"simulation\"", "name = \"input\""),
+            "line 16: there are two of the name `input`"
+        );
+        assert_eq!(
+            told("name = \"net\"", "name = \"cpu\""),
+            "line 21: there are two of the name `cpu`"
+        );
+        assert_eq!(told("limit = 0.9", "limit = nan"), "line 5: the limit of `cpu` is NaN");
+        assert!(told("limit = 0.9", "limits = 0.9").starts_with("line 7: unknown field `limits`"));
+        assert!(told("load = \"n\"", "load = ").starts_with("line 2: "));
+        let none = "load = \"n\"\n[[resource]]\nname = \"cpu\"\n";
+        assert_eq!(Plan::parse(none).unwrap_err().to_string(), "line 3: `cpu` has no component");
+    }
+}

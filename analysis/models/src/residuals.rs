@@ -1,0 +1,280 @@
+//! What is left of the rows, and what it says about the model.
+
+use std::fmt;
+
+use nalgebra::{DMatrix, DVector};
+use ppt_stats::{Histogram, Scale, Sketch};
+use statrs::distribution::{ChiSquared, ContinuousCDF};
+
+use crate::chance::{f_beyond, normal_below};
+use crate::fit::{Fit, Test};
+use crate::squares::Squares;
+
+/// What is less probable than this by chance is told.
+const RARE: f64 = 0.01;
+/// A row that moves its own fit by so much, in Cook's measure, decides it.
+const DECIDES: f64 = 1.0;
+/// A change of the spread by less than this factor, from the lower to the upper half, is not told.
+const SPREAD: f64 = 1.25;
+/// A correlation of neighbours below this is not told.
+const FOLLOWS: f64 = 0.1;
+/// Bins in which modes are looked for: so many times the cubic root of the rows, and at most so many.
+const BINS_OF_ONE: f64 = 2.0;
+const BINS: f64 = 40.0;
+/// A valley between modes is deeper than chance by so many deviations.
+const SURE: f64 = 4.0;
+
+/// What is left of the rows of a fit.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Residuals {
+    /// Whether the square and the cube of the fitted values explain more (Ramsey's RESET): F. None
+    /// where they follow from the terms.
+    pub bend: Option<Test>,
+    /// Whether the squares of the residuals follow from the terms (Breusch, Pagan, Koenker): χ².
+    pub spread: Option<Test>,
+    /// Durbin and Watson's: 2 where neighbours in time know nothing of each other, 0 where they are
+    /// the same. Only neighbours of one run count.
+    pub durbin_watson: Option<f64>,
+    /// What is worth knowing, worst first. Nothing: there is no trace of a pattern.
+    pub findings: Vec<Finding>,
+}
+
+/// What the residuals say.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Finding {
+    /// They bend.
+    Bend {
+        /// How probable by chance.
+        p: f64,
+    },
+    /// Their spread is not the same everywhere.
+    Spread {
+        /// How many times as wide it is where the fitted values are in their upper half.
+        times: f64,
+        /// How probable by chance.
+        p: f64,
+    },
+    /// Each is like the one before.
+    Follow {
+        /// The correlation of neighbours.
+        correlation: f64,
+    },
+    /// They crowd around several values.
+    Modes {
+        /// Around which.
+        at: Vec<f64>,
+    },
+    /// One row decides the fit.
+    Decisive {
+        /// Which, from 0.
+        row: usize,
+        /// Cook's distance.
+        distance: f64,
+    },
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Finding::Bend { p } => {
+                write!(f, "residuals bend: a term is missing ({})", by_chance(*p))
+            }
+            Finding::Spread { times, p } if *times >= 1.0 => write!(
+                f,
+                "the spread grows with the fitted value: it is {times:.1} times as wide in the upper \
+                 half ({}), so intervals are too wide below and too narrow above",
+                by_chance(*p)
+            ),
+            Finding::Spread { times, p } => write!(
+                f,
+                "the spread shrinks as the fitted value grows: it is {times:.1} times as wide in the \
+                 upper half ({})",
+                by_chance(*p)
+            ),
+            Finding::Follow { correlation } if *correlation > 0.0 => write!(
+                f,
+                "each residual is like the one before (correlation {correlation:.2}): rows are not \
+                 independent, and t intervals are too narrow"
+            ),
+            Finding::Follow { correlation } => write!(
+                f,
+                "each residual is opposite to the one before (correlation {correlation:.2}): rows \
+                 are not independent"
+            ),
+            Finding::Modes { at } => {
+                let at: Vec<String> = at.iter().map(|it| format!("{it:.3e}")).collect();
+                write!(
+                    f,
+                    "residuals have several modes, around {}: several kinds of work are in one model",
+                    at.join(", ")
+                )
+            }
+            Finding::Decisive { row, distance } => write!(
+                f,
+                "row {} decides the fit (Cook's distance {distance:.1}): look at it, or measure more \
+                 like it",
+                row + 1
+            ),
+        }
+    }
+}
+
+fn by_chance(p: f64) -> String {
+    if p < 0.0001 { "p < 0.0001".to_owned() } else { format!("p = {p:.4}") }
+}
+
+impl Residuals {
+    /// Of this fit.
+    pub fn of(fit: &Fit) -> Residuals {
+        // Rounding leaves patterns of its own where nothing else is left.
+        let largest = fit.response().iter().fold(0.0, |most: f64, it| most.max(it.abs()));
+        if fit.sigma <= largest * 1e-12 {
+            return Residuals { bend: None, spread: None, durbin_watson: None, findings: vec![] };
+        }
+        let bend = bend(fit);
+        let spread = spread(fit);
+        let (durbin_watson, correlation) = follow(fit).unzip();
+        let mut findings = Vec::new();
+        let rare = |it: &Test| it.p < RARE;
+        findings.extend(bend.filter(rare).map(|it| Finding::Bend { p: it.p }));
+        if let Some((test, times)) = spread
+            && test.p < RARE
+            && !(1.0 / SPREAD..SPREAD).contains(&times)
+        {
+            findings.push(Finding::Spread { times, p: test.p });
+        }
+        let noise = 1.0 / (fit.points as f64).sqrt();
+        let is_rare = |it: &f64| 2.0 * normal_below(-it.abs() / noise) < RARE;
+        findings.extend(
+            correlation
+                .filter(|it| is_rare(it) && it.abs() >= FOLLOWS)
+                .map(|correlation| Finding::Follow { correlation }),
+        );
+        let modes = modes(&fit.residuals);
+        if modes.len() > 1 {
+            findings.push(Finding::Modes { at: modes });
+        }
+        findings.extend(decisive(fit));
+        let spread = spread.map(|it| it.0);
+        Residuals { bend, spread, durbin_watson, findings }
+    }
+}
+
+/// How much of what is left these columns explain.
+fn more(fit: &Fit, columns: &[DVector<f64>]) -> Option<Test> {
+    let added = columns.len();
+    let inputs = beside(&fit.design.inputs, columns);
+    if inputs.nrows() <= inputs.ncols() {
+        return None;
+    }
+    let squares = Squares::new(&inputs).ok()?;
+    let after = squares.nearest(&fit.design.response).1.norm_squared();
+    let before = fit.sigma * fit.sigma * fit.freedom;
+    let freedom = (inputs.nrows() - inputs.ncols()) as f64;
+    let value = ((before - after) / added as f64) / (after / freedom);
+    let p = f_beyond(value, added as f64, freedom);
+    p.is_finite().then_some(Test { value, p })
+}
+
+/// Columns beside those that are there.
+pub(crate) fn beside(inputs: &DMatrix<f64>, columns: &[DVector<f64>]) -> DMatrix<f64> {
+    let all: Vec<_> = inputs.column_iter().chain(columns.iter().map(|it| it.column(0))).collect();
+    DMatrix::from_columns(&all)
+}
+
+fn bend(fit: &Fit) -> Option<Test> {
+    let fitted = DVector::from_column_slice(&fit.fitted);
+    let largest = fitted.amax();
+    if fit.formula.terms.is_empty() || largest == 0.0 {
+        return None;
+    }
+    let fitted = fitted / largest;
+    more(fit, &[fitted.map(|it| it * it), fitted.map(|it| it * it * it)])
+}
+
+/// Whether squares of residuals follow from the terms; how many times as wide the upper half is.
+fn spread(fit: &Fit) -> Option<(Test, f64)> {
+    let terms = fit.formula.terms.len();
+    if terms == 0 {
+        return None;
+    }
+    let rows = fit.points;
+    let inputs = if fit.formula.constant {
+        fit.design.inputs.clone()
+    } else {
+        fit.design.inputs.clone().insert_column(0, 1.0)
+    };
+    let squares = Squares::new(&inputs).ok()?;
+    let sizes = DVector::from_iterator(rows, fit.residuals.iter().map(|it| it * it));
+    let left = squares.nearest(&sizes).1.norm_squared();
+    let all = sizes.add_scalar(-sizes.mean()).norm_squared();
+    let value = rows as f64 * (1.0 - left / all);
+    let p = ChiSquared::new(terms as f64).ok()?.sf(value.max(0.0));
+    let mut order: Vec<usize> = (0..rows).collect();
+    order.sort_by(|&i, &j| fit.fitted[i].total_cmp(&fit.fitted[j]));
+    let (low, high) = order.split_at(rows / 2);
+    let width =
+        |half: &[usize]| (half.iter().map(|&it| sizes[it]).sum::<f64>() / half.len() as f64).sqrt();
+    let times = width(high) / width(low);
+    (p.is_finite() && times.is_finite()).then_some((Test { value, p }, times))
+}
+
+/// Durbin and Watson's, and the correlation of neighbours.
+fn follow(fit: &Fit) -> Option<(f64, f64)> {
+    let run = |row: usize| fit.design.runs.as_ref().map(|it| it.of_row[row]);
+    let all: f64 = fit.residuals.iter().map(|it| it * it).sum();
+    let (mut steps, mut products, mut count) = (0.0, 0.0, 0u32);
+    for (row, pair) in fit.residuals.windows(2).enumerate() {
+        if run(row) == run(row + 1) {
+            steps += (pair[1] - pair[0]) * (pair[1] - pair[0]);
+            products += pair[0] * pair[1];
+            count += 1;
+        }
+    }
+    // As if all rows were of one run.
+    let part = (fit.points - 1) as f64 / f64::from(count);
+    (count > 0 && all > 0.0).then(|| (part * steps / all, part * products / all))
+}
+
+/// Around which values residuals crowd, where chance alone would not part them.
+fn modes(residuals: &[f64]) -> Vec<f64> {
+    let mut sketch = Sketch::default();
+    residuals.iter().for_each(|&it| sketch.add(it));
+    let bins = (BINS_OF_ONE * (residuals.len() as f64).cbrt()).min(BINS) as usize;
+    let histogram = Histogram::of(&sketch, bins, Some(Scale::Linear));
+    let Some(Histogram { bins, modes, .. }) = histogram else { return Vec::new() };
+    // Three bins together.
+    let count = |at: usize| {
+        let around = &bins[at.saturating_sub(1)..(at + 2).min(bins.len())];
+        around.iter().map(|it| it.count).sum::<u64>() as f64
+    };
+    let place = |mode: f64| bins.iter().position(|it| mode < it.to).unwrap_or(0);
+    let mut parted: Vec<f64> = Vec::new();
+    for mode in modes {
+        let Some(&last) = parted.last() else {
+            parted.push(mode);
+            continue;
+        };
+        let (from, to) = (place(last), place(mode));
+        let valley = (from..=to).map(count).fold(f64::INFINITY, f64::min);
+        let lower = count(from).min(count(to));
+        if lower - valley > SURE * (lower + valley).sqrt() {
+            parted.push(mode);
+        } else if count(to) > count(from) {
+            parted.pop();
+            parted.push(mode);
+        }
+    }
+    parted
+}
+
+fn decisive(fit: &Fit) -> Option<Finding> {
+    let terms = fit.estimate.len() as f64;
+    let distance = |(row, h): (usize, f64)| {
+        let rest = fit.residuals[row] / fit.sigma;
+        (row, rest * rest * h / ((1.0 - h) * (1.0 - h) * terms))
+    };
+    let all = fit.squares.leverages().into_iter().enumerate().map(distance);
+    let (row, distance) = all.max_by(|one, other| one.1.total_cmp(&other.1))?;
+    (distance > DECIDES).then_some(Finding::Decisive { row, distance })
+}

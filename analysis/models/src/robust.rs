@@ -1,0 +1,188 @@
+//! Slopes that a few wild rows do not move.
+
+use nalgebra::{DMatrix, DVector};
+use ppt_stats::quantile;
+
+use crate::chance::{Dice, normal_quantile};
+use crate::fit::Fit;
+use crate::interval::Interval;
+use crate::squares::Squares;
+
+/// All pairs of rows, up to so many; beyond, as many at random.
+const PAIRS: usize = 2_000_000;
+
+/// Slopes that a few wild rows do not move.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Robust {
+    /// How they were found.
+    pub method: Method,
+    /// One for each term but the constant.
+    pub slopes: Vec<Slope>,
+}
+
+/// How slopes were found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Method {
+    /// The median of the slopes between all pairs of rows (Theil, Sen).
+    TheilSen,
+    /// The same of so many pairs drawn at random, as there are too many.
+    TheilSenOfSome(usize),
+    /// Rows that are far off count less (Huber's M-estimate, 1.345 deviations).
+    Huber,
+}
+
+/// A slope.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Slope {
+    /// Its term.
+    pub term: String,
+    /// Its value.
+    pub estimate: f64,
+    /// Where it lies, if rows are independent; Huber's has none.
+    pub interval: Option<Interval>,
+}
+
+impl Robust {
+    /// Beside those of least squares; None where the formula has no term.
+    pub fn of(fit: &Fit) -> Option<Robust> {
+        beside(fit)
+    }
+}
+
+fn beside(fit: &Fit) -> Option<Robust> {
+    let constant = usize::from(fit.formula.constant);
+    match fit.formula.terms.len() {
+        0 => None,
+        1 if fit.formula.constant => {
+            let inputs = fit.design.inputs.column(1);
+            let response = fit.design.response.as_slice();
+            let seed = fit.options.resampling.seed;
+            let (estimate, interval, taken) =
+                theil_sen(inputs.as_slice(), response, fit.level, seed, PAIRS)?;
+            let term = fit.design.names[1].clone();
+            let method = taken.map_or(Method::TheilSen, Method::TheilSenOfSome);
+            let slopes = vec![Slope { term, estimate, interval: Some(interval) }];
+            Some(Robust { method, slopes })
+        }
+        _ => {
+            let all = huber(&fit.design.inputs, &fit.design.response, &fit.estimate)?;
+            let names = fit.design.names.iter().zip(all.iter()).skip(constant);
+            let slope = |(name, &estimate): (&String, &f64)| Slope {
+                term: name.clone(),
+                estimate,
+                interval: None,
+            };
+            Some(Robust { method: Method::Huber, slopes: names.map(slope).collect() })
+        }
+    }
+}
+
+/// The median of the slopes between rows, its interval (Sen 1968), and how many pairs were drawn if
+/// not all.
+fn theil_sen(
+    inputs: &[f64],
+    response: &[f64],
+    level: f64,
+    seed: u64,
+    most: usize,
+) -> Option<(f64, Interval, Option<usize>)> {
+    let rows = inputs.len();
+    let slope = |i: usize, j: usize| {
+        let run = inputs[j] - inputs[i];
+        (run != 0.0).then(|| (response[j] - response[i]) / run)
+    };
+    let all = rows * (rows - 1) / 2;
+    let mut slopes = Vec::with_capacity(all.min(most));
+    let taken = (all > most).then_some(most);
+    if taken.is_some() {
+        let mut dice = Dice::new(seed);
+        for _ in 0..most {
+            slopes.extend(slope(dice.below(rows), dice.below(rows)));
+        }
+    } else {
+        for i in 0..rows {
+            slopes.extend((i + 1..rows).filter_map(|j| slope(i, j)));
+        }
+    }
+    slopes.sort_unstable_by(f64::total_cmp);
+    let middle = quantile(&slopes, 0.5)?;
+    // The ranks between which the true slope's lies, by the variance of Kendall's S with ties.
+    let rows = rows as f64;
+    let ties = |values: &[f64]| {
+        let mut sorted = values.to_vec();
+        sorted.sort_unstable_by(f64::total_cmp);
+        let runs = sorted.chunk_by(|one, other| one == other).map(|it| it.len() as f64);
+        runs.map(|k| k * (k - 1.0) * (2.0 * k + 5.0)).sum::<f64>()
+    };
+    let whole = rows * (rows - 1.0) * (2.0 * rows + 5.0);
+    let spread = ((whole - ties(inputs) - ties(response)) / 18.0).max(0.0).sqrt();
+    let z = normal_quantile((1.0 + level) / 2.0);
+    // Of the pairs that have a slope, in the part of them that was drawn.
+    let runs = {
+        let mut sorted = inputs.to_vec();
+        sorted.sort_unstable_by(f64::total_cmp);
+        let same = sorted.chunk_by(|one, other| one == other).map(|it| it.len() as f64);
+        rows * (rows - 1.0) / 2.0 - same.map(|k| k * (k - 1.0) / 2.0).sum::<f64>()
+    };
+    let part = slopes.len() as f64 / runs;
+    let count = slopes.len() as f64;
+    let rank = |at: f64| slopes[(at.max(0.0) as usize).min(slopes.len() - 1)];
+    let high = ((count + z * spread * part) / 2.0).round();
+    let low = ((count - z * spread * part) / 2.0).round() - 1.0;
+    Some((middle, Interval { low: rank(low), high: rank(high) }, taken))
+}
+
+/// Beyond so many deviations a row counts less.
+const FAR: f64 = 1.345;
+
+/// Huber's M-estimate, its scale by the median deviation, beginning at `start`.
+fn huber(
+    inputs: &DMatrix<f64>,
+    response: &DVector<f64>,
+    start: &DVector<f64>,
+) -> Option<DVector<f64>> {
+    let mut estimate = start.clone();
+    for _ in 0..100 {
+        let rest = response - inputs * &estimate;
+        let mut sizes: Vec<f64> = rest.iter().map(|it| it.abs()).collect();
+        sizes.sort_unstable_by(f64::total_cmp);
+        // The median deviation of a normal distribution is so much of its standard deviation.
+        let scale = quantile(&sizes, 0.5)? / normal_quantile(0.75);
+        if scale <= 0.0 {
+            return Some(estimate);
+        }
+        let weight = |it: f64| (FAR * scale / it.abs()).min(1.0).sqrt();
+        let mut weighted = inputs.clone();
+        let mut answer = response.clone();
+        for (row, &it) in rest.iter().enumerate() {
+            weighted.row_mut(row).scale_mut(weight(it));
+            answer[row] *= weight(it);
+        }
+        let squares = Squares::new(&weighted).ok()?;
+        let next = &squares.to_coefficients * squares.nearest(&answer).0;
+        let moved = (&next - &estimate).amax();
+        estimate = next;
+        if moved <= 1e-9 * estimate.amax() {
+            break;
+        }
+    }
+    Some(estimate)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pairs_at_random_say_the_same() {
+        let inputs: Vec<f64> = (0..600).map(|it| f64::from(it % 60)).collect();
+        let noise = |it: usize| ((it * 7919) % 601) as f64 / 601.0 - 0.5;
+        let response: Vec<f64> =
+            inputs.iter().enumerate().map(|(at, it)| 2.0 * it + 10.0 * noise(at)).collect();
+        let (all, interval, none) = theil_sen(&inputs, &response, 0.95, 1, PAIRS).unwrap();
+        let (some, wide, taken) = theil_sen(&inputs, &response, 0.95, 1, 50_000).unwrap();
+        assert_eq!((none, taken), (None, Some(50_000)));
+        assert!((all - some).abs() < 0.01, "{all} {some}");
+        assert!((interval.width() / wide.width() - 1.0).abs() < 0.1, "{interval} {wide}");
+    }
+}

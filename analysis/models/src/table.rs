@@ -1,0 +1,100 @@
+//! The numbers that a formula is fitted to.
+
+use crate::error::TableError;
+
+/// Named columns of numbers, and of which run each row is.
+#[derive(Debug, Clone, Default)]
+pub struct Table {
+    columns: Vec<(String, Vec<f64>)>,
+    rows: usize,
+    runs: Option<Runs>,
+}
+
+/// Rows by run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Runs {
+    /// What names each run, in the order of their first rows.
+    pub names: Vec<String>,
+    /// The run of each row.
+    pub of_row: Vec<usize>,
+}
+
+impl Runs {
+    /// From the name of each row's run.
+    pub fn new<T: AsRef<str>>(of_rows: impl IntoIterator<Item = T>) -> Runs {
+        let mut places = std::collections::HashMap::new();
+        let mut names: Vec<String> = Vec::new();
+        let of_row = of_rows.into_iter().map(|name| {
+            let name = name.as_ref();
+            if let Some(&place) = places.get(name) {
+                return place;
+            }
+            places.insert(name.to_owned(), names.len());
+            names.push(name.to_owned());
+            names.len() - 1
+        });
+        let of_row = of_row.collect();
+        Runs { names, of_row }
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.names.len()
+    }
+}
+
+impl Table {
+    /// Of these columns, which are of one length. NULL is NaN.
+    pub fn new<T: Into<String>>(
+        columns: impl IntoIterator<Item = (T, Vec<f64>)>,
+    ) -> Result<Table, TableError> {
+        let mut table = Table::default();
+        for (name, values) in columns {
+            let column = name.into();
+            if table.column(&column).is_some() {
+                return Err(TableError::Twice { column });
+            }
+            if table.columns.is_empty() {
+                table.rows = values.len();
+            } else if values.len() != table.rows {
+                return Err(TableError::Length {
+                    column,
+                    found: values.len(),
+                    expected: table.rows,
+                });
+            }
+            table.columns.push((column, values));
+        }
+        Ok(table)
+    }
+
+    /// The same, and the run of each row.
+    pub fn with_runs(mut self, runs: Runs) -> Result<Table, TableError> {
+        if runs.of_row.len() != self.rows {
+            let (found, expected) = (runs.of_row.len(), self.rows);
+            return Err(TableError::Length { column: "runs".to_owned(), found, expected });
+        }
+        self.runs = Some(runs);
+        Ok(self)
+    }
+
+    /// So many rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// The values of a column.
+    pub fn column(&self, name: &str) -> Option<&[f64]> {
+        self.columns.iter().find(|it| it.0 == name).map(|it| &it.1[..])
+    }
+
+    /// The names of its columns.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.columns.iter().map(|it| &it.0[..])
+    }
+
+    /// Which rows are of one run.
+    pub fn runs(&self) -> Option<&Runs> {
+        self.runs.as_ref()
+    }
+}

@@ -1,0 +1,50 @@
+//! Values below which a share of the others lies.
+
+/// Of sorted values, interpolated between neighbours as numpy does by default; None where there are
+/// none. `share` is 0 to 1.
+pub fn quantile(sorted: &[f64], share: f64) -> Option<f64> {
+    let last = sorted.len().checked_sub(1)?;
+    let place = (last as f64 * share).clamp(0.0, last as f64);
+    let low = place.floor() as usize;
+    let above = sorted[(low + 1).min(last)];
+    let share = place - place.floor();
+    // Halfway to infinity is infinity.
+    Some(if above.is_infinite() && share > 0.0 {
+        above
+    } else {
+        between(sorted[low], above, share)
+    })
+}
+
+/// As numpy goes from one to the other.
+pub(crate) fn between(below: f64, above: f64, share: f64) -> f64 {
+    if below == above || share == 0.0 {
+        return below;
+    }
+    let step = above - below;
+    if share >= 0.5 { above - step * (1.0 - share) } else { below + step * share }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_numpy_says() {
+        // numpy.quantile([1, 1, 2, 3, 4, 5, 6, 9], [0, .5, .9, .99, 1])
+        let sorted = [1.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 9.0];
+        let told = [0.0, 0.5, 0.9, 0.99, 1.0].map(|share| quantile(&sorted, share));
+        assert_eq!(told, [1.0, 3.5, 6.8999999999999995, 8.79, 9.0].map(Some));
+        assert_eq!((quantile(&[], 0.5), quantile(&[7.0], 0.3)), (None, Some(7.0)));
+    }
+
+    #[test]
+    fn beyond_all_numbers() {
+        let sorted = [1.0, 2.0, f64::INFINITY];
+        assert_eq!(
+            (quantile(&sorted, 0.5), quantile(&sorted, 1.0)),
+            (Some(2.0), Some(f64::INFINITY))
+        );
+        assert_eq!(quantile(&sorted, 0.7), Some(f64::INFINITY));
+    }
+}
