@@ -399,7 +399,7 @@ impl Mistake {
             )
             .meant(
                 suggestion.map(|word| format!("@{word}")).as_deref(),
-                "known are @at, @unit, @clock, @group, @name, @track and @flow",
+                "known are @at, @unit, @clock, @group, @name, @track, @flow and @counter",
             ),
             Mistake::AttributeTwice { name } => {
                 say(format!("`@{}` is given twice", Short(name)), "given again here")

@@ -9,7 +9,7 @@ use crate::mistake::Mistake;
 use crate::schema::Attribute;
 use crate::suggest::nearest;
 
-const KNOWN: [&str; 7] = ["at", "unit", "clock", "group", "name", "track", "flow"];
+const KNOWN: [&str; 8] = ["at", "unit", "clock", "group", "name", "track", "flow", "counter"];
 
 /// What the attributes of a field say.
 #[derive(Default)]
