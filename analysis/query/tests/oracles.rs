@@ -46,6 +46,13 @@ fn duckdb_answers_the_same_queries() {
          GROUP BY 1, 2, 3 ORDER BY 1, 2, 3",
         "SELECT host, pid, tid, count(*) FROM t WHERE seqno % 3 = 1 GROUP BY 1, 2, 3 \
          ORDER BY 1, 2, 3 NULLS FIRST",
+        "SELECT capture, buffer, segment, ring, seqno, CASE WHEN ts IS NULL THEN 1 ELSE 0 END FROM t \
+         ORDER BY ts NULLS FIRST, capture, buffer, segment, ring, seqno",
+        "SELECT capture, buffer, segment, ring, seqno, CASE WHEN ts IS NULL THEN 1 ELSE 0 END FROM t \
+         ORDER BY ts DESC NULLS LAST, capture, buffer, segment, ring, seqno",
+        "SELECT tid, seqno, capture, segment, ring FROM t ORDER BY tid, seqno, 3, 4, 5",
+        "SELECT capture, buffer, segment, ring, seqno FROM t ORDER BY capture NULLS FIRST, \
+         buffer NULLS FIRST, segment NULLS FIRST, ring NULLS FIRST, seqno NULLS FIRST",
         "SELECT count(*) FROM t a JOIN t b ON a.capture = b.capture AND a.segment = b.segment \
          AND a.ring = b.ring AND a.seqno = b.seqno + 1",
     ];

@@ -92,6 +92,7 @@ fn written(id: u8, schemas: &[Schema], parts: &[Part<'_>]) -> CaptureWriter<Vec<
     let (a_before, a_after) = (1, 1);
     let reading = ClockReading { a, a_before, b, b_value: REAL, a_after, distrusted: false };
     writer.clock(&[reading]).unwrap();
+    let rings = parts.iter().map(|it| it.1 + 1).max().unwrap_or(0).max(4);
     for (number, schema) in (0..).zip(schemas) {
         let nonce = NONCE + u64::from(number);
         let source = Source {
@@ -99,7 +100,7 @@ fn written(id: u8, schemas: &[Schema], parts: &[Part<'_>]) -> CaptureWriter<Vec<
             schema_hash: schema.hash(),
             buffer: schema.buffer.clone(),
             process: Process { pid: 9, ..Process::default() },
-            segments: vec![Segment { nonce, rings: 4, slots: 16, stride: schema.stride }],
+            segments: vec![Segment { nonce, rings, slots: 16, stride: schema.stride }],
             ..Source::default()
         };
         writer.source(number, &source).unwrap();
@@ -472,4 +473,43 @@ fn a_query_keeps_to_its_memory_or_says_so() {
     let error =
         batches(&engine, "SELECT array_agg(a.seqno) FROM it a CROSS JOIN it b").unwrap_err();
     assert_eq!(error.code(), "query-memory", "{error}");
+}
+
+/// Rings whose numbers no column has.
+const UNNUMBERED: [u32; 2] = [u32::MAX - 1, u32::MAX - 2];
+
+#[test]
+fn nulls_are_where_the_query_has_them() {
+    let it = schema("b", &[("it", interval("run", 8).into())], 24);
+    let times: Vec<[u64; 2]> = (0..8).map(|n| [at(n), at(n) + 5]).collect();
+    let frames: Vec<&[u64]> = times.iter().map(|it| &it[..]).collect();
+    let parts: Vec<Part<'_>> = [UNNUMBERED[0], 3, UNNUMBERED[1], UNNUMBERED[0], 3, UNNUMBERED[1]]
+        .map(|ring| (0, ring, 1, &frames[..]))
+        .to_vec();
+    let all = Files::new(&[capture(1, std::slice::from_ref(&it), &parts)]);
+    // Nothing but these: two rings are not one.
+    let alone: Vec<Part<'_>> = parts.iter().filter(|it| it.1 != 3).copied().collect();
+    let alone = Files::new(&[capture(2, &[it], &alone)]);
+    for files in [&all, &alone] {
+        let (with, without) = (files.engine(&with_pushdown()), files.engine(&without_pushdown()));
+        for nulls in ["", " NULLS FIRST", " NULLS LAST", " DESC", " DESC NULLS LAST"] {
+            let by =
+                ["capture", "buffer", "segment", "ring", "seqno"].map(|it| format!("{it}{nulls}"));
+            for by in [&by[..], &by[4..]] {
+                let sql = format!("SELECT ring, seqno FROM it ORDER BY {}", by.join(", "));
+                let found = rows(&with, &sql);
+                let has_ring = by.len() > 1;
+                // Rows that are equal in what they are sorted by have no order.
+                let told = |rows: Vec<Vec<Option<String>>>| -> Vec<Vec<Option<String>>> {
+                    let from = usize::from(!has_ring);
+                    rows.into_iter().map(|row| row[from..].to_vec()).collect()
+                };
+                assert_eq!(told(found), told(rows(&without, &sql)), "{sql}");
+            }
+        }
+        let nulls = number(&with, "SELECT count(*) FROM it WHERE ring IS NULL");
+        assert_eq!(nulls, 32, "{:?}", with.set().troubles());
+        let first = |sql: &str| rows(&with, sql)[0][0].clone();
+        assert_eq!(first("SELECT ring FROM it ORDER BY ring NULLS FIRST"), None);
+    }
 }

@@ -184,7 +184,8 @@ impl<T: OfChunks> ChunkScan<T> {
         let ring = |&(capture, index): &(u32, u32)| {
             let known = &self.known[capture as usize];
             let owner = known.owners.get(known.catalog.chunks[index as usize].owner as usize)?;
-            Some((capture, owner.source, owner.nonce, owner.ring))
+            // Without a number it may be any.
+            Some((capture, owner.source, owner.nonce, owner.ring?))
         };
         let mut all = self.chosen.iter();
         let Some(first) = all.next() else { return true };
@@ -193,7 +194,8 @@ impl<T: OfChunks> ChunkScan<T> {
             let seq = self.chunk(*chunk).first_seq;
             std::mem::replace(&mut last, seq) < seq
         };
-        self.chosen.iter().all(|it| ring(it) == ring(first)) && all.all(rising)
+        let is_first = |it: &(u32, u32)| ring(it).is_some() && ring(it) == ring(first);
+        self.chosen.iter().all(is_first) && all.all(rising)
     }
 }
 
@@ -347,6 +349,15 @@ impl<T: OfChunks> Scan for ChunkScan<T> {
             columns.iter().map(|&it| self.columns.get(it).copied()).collect::<Option<_>>()?;
         let names = [CAPTURE, BUFFER, SEGMENT, RING, SEQNO];
         if !names.starts_with(&asked) {
+            return None;
+        }
+        // What has no number is NULL, and nobody knows which of it belongs together.
+        let numbered = |&(capture, index): &(u32, u32)| {
+            let known = &self.known[capture as usize];
+            let owner = known.owners.get(known.catalog.chunks[index as usize].owner as usize);
+            owner.is_none_or(|it| it.ring.is_some())
+        };
+        if !self.chosen.iter().all(numbered) {
             return None;
         }
         let mut chosen = self.chosen.to_vec();

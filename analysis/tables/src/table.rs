@@ -75,13 +75,13 @@ pub trait Scan: Debug + Send + Sync {
     /// What EXPLAIN says of it: what is read, and what is not.
     fn told(&self) -> String;
 
-    /// Columns by which the rows of each part ascend, the first one first; may be empty.
+    /// Columns by which the rows of each part ascend, NULLs last, the first one first; may be empty.
     fn order(&self) -> &[usize] {
         &[]
     }
 
-    /// The same rows, of which those of each part ascend by `columns`, and no row of a part comes
-    /// after one of the next; None where that takes a sort.
+    /// The same rows, of which those of each part ascend by `columns`, NULLs last, and no row of a
+    /// part comes after one of the next; None where that takes a sort.
     fn ordered(&self, columns: &[usize]) -> Option<Arc<dyn Scan>> {
         let _ = columns;
         None

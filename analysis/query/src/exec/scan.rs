@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use datafusion::arrow::compute::SortOptions;
 use datafusion::common::stats::Precision;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{ColumnStatistics, Statistics};
@@ -24,12 +25,15 @@ use ppt_tables::Scan;
 
 use crate::error::external;
 
+/// The order in which scans have rows: that of `ORDER BY` without more words.
+const ASCENDING: SortOptions = SortOptions { descending: false, nulls_first: false };
+
 /// Reads a table.
 #[derive(Debug)]
 pub(crate) struct ScanExec {
     name: String,
     scan: Arc<dyn Scan>,
-    /// Whether what is known without reading is told: how many rows there are.
+    /// Whether what is known without reading is told: how many rows there are, and in which order.
     known: bool,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
@@ -40,9 +44,9 @@ impl ScanExec {
         let schema = scan.schema();
         let by = |&column: &usize| {
             let column = Column::new(schema.field(column).name(), column);
-            PhysicalSortExpr::new_default(Arc::new(column))
+            PhysicalSortExpr::new(Arc::new(column), ASCENDING)
         };
-        let order = LexOrdering::new(scan.order().iter().map(by));
+        let order = LexOrdering::new(scan.order().iter().filter(|_| known).map(by));
         let mut equal = EquivalenceProperties::new(schema.clone());
         equal.add_orderings(order);
         let properties = PlanProperties::new(
@@ -141,11 +145,11 @@ impl ExecutionPlan for ScanExec {
         order: &[PhysicalSortExpr],
     ) -> Result<SortOrderPushdownResult<Arc<dyn ExecutionPlan>>> {
         let column = |by: &PhysicalSortExpr| {
-            let column = by.expr.downcast_ref::<Column>().filter(|_| !by.options.descending)?;
+            let column = by.expr.downcast_ref::<Column>().filter(|_| by.options == ASCENDING)?;
             Some(column.index())
         };
         let columns: Option<Vec<usize>> = order.iter().map(column).collect();
-        Ok(match columns.and_then(|columns| self.scan.ordered(&columns)) {
+        Ok(match columns.filter(|_| self.known).and_then(|it| self.scan.ordered(&it)) {
             Some(scan) => SortOrderPushdownResult::Exact {
                 inner: Arc::new(ScanExec::new(&self.name, scan, self.known)),
             },
