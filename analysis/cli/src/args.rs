@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-use clap::builder::PossibleValuesParser;
+use clap::builder::{PathBufValueParser, PossibleValuesParser, TypedValueParser};
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use ppt_query::{Bound, Format};
 
@@ -47,7 +47,7 @@ pub(crate) enum Command {
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Captures {
     /// Captures: files, patterns ('run*/*.bin'), names of rotated ones; `-` is stdin.
-    #[arg(value_name = "CAPTURE", required = true)]
+    #[arg(value_name = "CAPTURE", required = true, value_parser = local())]
     pub(crate) captures: Vec<PathBuf>,
     /// Only this buffer (may be given again) [default: all].
     #[arg(short, long = "buffer", value_name = "BUFFER")]
@@ -81,7 +81,7 @@ impl Captures {
 #[derive(Debug, ClapArgs)]
 pub(crate) struct To {
     /// Where to write it; `-` is stdout.
-    #[arg(short, long, value_name = "PATH", default_value = "-")]
+    #[arg(short, long, value_name = "PATH", default_value = "-", value_parser = local())]
     pub(crate) output: PathBuf,
     /// Overwrite the output if it exists.
     #[arg(long)]
@@ -123,7 +123,7 @@ pub(crate) struct Sql {
     #[command(flatten)]
     pub(crate) captures: Captures,
     /// Read the statements from this file; `-` is stdin.
-    #[arg(short, long, value_name = "FILE")]
+    #[arg(short, long, value_name = "FILE", value_parser = local())]
     pub(crate) file: Option<PathBuf>,
     /// Format [default: table on a terminal, else tsv].
     #[arg(long, value_name = "FORMAT", value_parser = formats("table"))]
@@ -185,7 +185,7 @@ pub(crate) struct Report {
     #[command(flatten)]
     pub(crate) captures: Captures,
     /// Add a section for each view and each SELECT of this file.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = local())]
     pub(crate) sql: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) to: To,
@@ -218,7 +218,7 @@ pub(crate) struct Plot {
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Top {
     /// A capture that is being written; `-` is stdin.
-    #[arg(value_name = "CAPTURE")]
+    #[arg(value_name = "CAPTURE", value_parser = local())]
     pub(crate) capture: PathBuf,
     /// Print one table, and end.
     #[arg(long)]
@@ -238,6 +238,25 @@ impl Top {
     pub(crate) fn every(&self) -> Duration {
         self.every.map_or(Duration::from_secs(1), |ns| Duration::from_nanos(ns.unsigned_abs()))
     }
+}
+
+/// A path of this machine.
+fn local() -> impl TypedValueParser<Value = PathBuf> {
+    PathBufValueParser::new().try_map(|path| match is_address(&path.to_string_lossy()) {
+        true => {
+            Err("ppt-analysis reads and writes files of this machine alone, and has no access to \
+                     object stores: name a file, and copy it with the tools of the store")
+        }
+        false => Ok(path),
+    })
+}
+
+/// Whether a text is an address, such as `s3://bucket/key`.
+fn is_address(text: &str) -> bool {
+    text.split_once("://").is_some_and(|(scheme, _)| {
+        let known = |it: char| it.is_ascii_alphanumeric() || "+-.".contains(it);
+        scheme.starts_with(|it: char| it.is_ascii_alphabetic()) && scheme.chars().all(known)
+    })
 }
 
 fn kinds() -> PossibleValuesParser {

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
 
 /// Whether a signal ends the program; one that does not makes the next one do so.
 fn ends() -> &'static Arc<AtomicBool> {
@@ -13,13 +13,14 @@ fn ends() -> &'static Arc<AtomicBool> {
     ENDS.get_or_init(|| Arc::new(AtomicBool::new(true)))
 }
 
-/// Takes signals.
+/// Takes signals. A file that may not grow is an error of whoever writes it, as a full disk is.
 pub(crate) fn take() -> io::Result<()> {
     for signal in [SIGINT, SIGTERM] {
         // In this order: what is set by the first is met by the second.
         signal_hook::flag::register_conditional_default(signal, ends().clone())?;
         signal_hook::flag::register(signal, ends().clone())?;
     }
+    signal_hook::flag::register(SIGXFSZ, Arc::default())?;
     Ok(())
 }
 

@@ -4,6 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use ppt_capture::frame_dsl::schema::{Extra, Field, FieldType, Frame, Schema};
+use ppt_capture::{CaptureWriter, End, EndReason, FileHeader, FramesHead, Segment, Source};
 use serde_json::Value;
 
 fn root() -> PathBuf {
@@ -151,6 +153,17 @@ fn what_is_not_there_is_a_wrong_usage() {
         (vec!["stat", "out.bin", "--where", "knd = 1"], "there is no column `knd`"),
         (vec!["stat", "none*.bin"], "nothing matches `none*.bin`"),
         (vec!["sql", "SELECT 1 AS x"], "name a capture"),
+        (vec!["stat", "s3://a/out.bin"], "name a file, and copy it"),
+        (vec!["sql", "out.bin", "SELECT 1 AS x", "-o", "s3://a/b.csv"], "name a file, and copy it"),
+        (vec!["report", "out.bin", "-o", "https://a/b.html"], "name a file, and copy it"),
+        (
+            vec!["export", "out.bin", "--format", "parquet", "-o", "s3://a/b"],
+            "invalid value 's3://a/b' for '--output <PATH>'",
+        ),
+        (
+            vec!["export", "out.bin", "--format", "ctf", "-o", "s3://a/b"],
+            "has no access to object stores",
+        ),
         (vec!["sql", "out.bin", "INSERT INTO pass SELECT * FROM pass"], "captures are not changed"),
     ] {
         let (text, code) = bench.fails(&args);
@@ -248,6 +261,151 @@ fn text_of_a_target_meets_no_terminal() {
         let text = bench.done(&args);
         assert!(!text.contains('\u{1b}') && text.contains("1b"), "{args:?}: {text}");
     }
+}
+
+/// A capture of a frame `it` with a field `said`, of a host and of texts that it is made to take.
+fn texts(ty: FieldType, host: &str, texts: &[&[u8]]) -> Vec<u8> {
+    const STRIDE: u32 = 72;
+    let field = Field {
+        name: "said".to_owned(),
+        ty,
+        array: None,
+        offset: 8,
+        interval: None,
+        at: false,
+        unit: String::new(),
+        doc: String::new(),
+        attributes: Vec::new(),
+        extra: Extra::new(),
+    };
+    let frame = Frame {
+        name: "it".to_owned(),
+        kind: "plain".to_owned(),
+        size: STRIDE,
+        fields: vec![field],
+        doc: String::new(),
+        attributes: Vec::new(),
+        extra: Extra::new(),
+    };
+    let schema = Schema {
+        v: 1,
+        buffer: "b".to_owned(),
+        slots: 16,
+        stride: STRIDE,
+        frames: vec![frame],
+        enums: Vec::new(),
+        tags: Vec::new(),
+        extra: Extra::new(),
+    };
+    let id = texts.iter().fold(1u8, |id, text| text.iter().fold(id, |id, it| id ^ it));
+    let header =
+        FileHeader { capture_id: [id; 16], host: host.to_owned(), ..FileHeader::default() };
+    let mut writer = CaptureWriter::create(Vec::new(), &header).unwrap();
+    let source = Source {
+        schema_json: schema.to_json().into_bytes(),
+        schema_hash: schema.hash(),
+        buffer: schema.buffer.clone(),
+        segments: vec![Segment { nonce: 7, rings: 1, slots: 16, stride: STRIDE }],
+        ..Source::default()
+    };
+    writer.source(0, &source).unwrap();
+    let frames = (1u64..).zip(texts).flat_map(|(seq, text)| {
+        let mut frame = seq.to_le_bytes().to_vec();
+        frame.extend(*text);
+        frame.resize(STRIDE as usize, 0);
+        frame
+    });
+    let head = FramesHead {
+        nonce: 7,
+        tid: 1,
+        first_seq: 1,
+        count: texts.len() as u32,
+        stride: STRIDE,
+        drained_mono_ns: 1,
+        ..FramesHead::default()
+    };
+    writer.frames(&head, &frames.collect::<Vec<u8>>()).unwrap();
+    let end = End {
+        reason: EndReason::Stopped,
+        message: String::new(),
+        rings: Vec::new(),
+        drops: Vec::new(),
+        realtime_ns: 9,
+        mono_ns: 9,
+    };
+    writer.end(&end).unwrap()
+}
+
+#[test]
+fn text_of_a_target_is_data_wherever_it_goes() {
+    let bench = Bench::new();
+    let hostile: [&[u8]; 7] = [
+        b"=HYPERLINK(\"http://a\",\"b\")",
+        b"@SUM(1)",
+        b"+1+cmd|' /C calc'!A0",
+        b"-2+3",
+        b"</script><script>alert(1)</script>",
+        b"\x1b]0;gone\x07\x1b[2J",
+        b"\xff\xfe not UTF-8",
+    ];
+    let host = "=1+1<script>alert(2)</script>";
+    let ty = || FieldType::Char { len: 64 };
+    fs::write(bench.folder.path().join("bad.bin"), texts(ty(), host, &hostile)).unwrap();
+    let query = "SELECT said, host FROM it ORDER BY seqno";
+    for args in [
+        vec!["sql", "bad.bin", query, "--format", "csv"],
+        vec!["export", "bad.bin", "--format", "csv"],
+    ] {
+        let csv = bench.done(&args);
+        let lines = || csv.lines().skip(1);
+        assert_eq!(lines().count(), hostile.len());
+        // A spreadsheet takes what begins like these for a formula, quoted or not.
+        let cells = lines().flat_map(|it| it.split(',')).map(|it| it.trim_start_matches('"'));
+        let formulas =
+            cells.filter(|it| it.parse::<f64>().is_err() && it.starts_with(['=', '+', '-', '@']));
+        assert_eq!(formulas.collect::<Vec<_>>(), [""; 0], "{args:?}");
+        assert_eq!(lines().filter(|it| it.contains("'=1+1<script>")).count(), hostile.len());
+        assert!(csv.contains("\u{fffd}\u{fffd} not UTF-8"), "{csv}");
+    }
+    let markup = ["sql", "stat", "report", "plot", "plot"].map(|word| match word {
+        "sql" => vec![word, "bad.bin", query, "--format", "md"],
+        "stat" => vec![word, "bad.bin", "--by", "said", "--format", "text"],
+        "report" => vec![word, "bad.bin"],
+        _ => vec![
+            word,
+            "bad.bin",
+            "SELECT said, count(*) AS n FROM it GROUP BY said",
+            "--kind",
+            "bars",
+        ],
+    });
+    for args in markup {
+        let text = bench.done(&args);
+        let is_markup = args[0] != "stat";
+        assert!(!(is_markup && text.contains("<script>alert")), "{args:?}: {text}");
+        assert!(!text.contains('\u{1b}') && !text.contains('\u{7}'), "{args:?}: {text}");
+    }
+    for format in ["chrome", "jsonl"] {
+        let text = bench.done(&["export", "bad.bin", "--format", format]);
+        assert!(!text.contains('\u{1b}') && text.contains("HYPERLINK"), "{text}");
+    }
+}
+
+#[test]
+fn what_does_not_fit_is_said() {
+    let bench = Bench::new();
+    let write = |name: &str, bytes| fs::write(bench.folder.path().join(name), bytes).unwrap();
+    write("old.bin", texts(FieldType::Char { len: 64 }, "host", &[b"one"]));
+    write("new.bin", texts(FieldType::I32, "host", &[b"two"]));
+    let (said, code) = bench.fails(&["stat", "old.bin", "new.bin"]);
+    assert!(said.contains("`b.it` has a column `said` of two types: ") && code == 1, "{said}");
+    assert!(said.contains("old.bin") && said.contains("new.bin"), "{said}");
+    assert!(said.ends_with("  more: ppt explain captures-differ\n"), "{said}");
+
+    let large = "SELECT array_agg(value) AS all FROM generate_series(1, 10000000)";
+    let (said, code) = bench.fails(&["sql", "out.bin", large, "--memory", "1M"]);
+    assert!(said.contains("ppt: the query needs more memory than it is allowed: "), "{said}");
+    assert!(said.ends_with("  more: ppt explain query-memory\n") && code == 1, "{said}");
 }
 
 /// What the page explains under `## Questions to captures` is what is said, and nothing else.

@@ -1,4 +1,5 @@
-//! Ctrl-C in the middle: the command ends soon, as by a signal, and leaves nothing behind.
+//! What ends in the middle leaves nothing behind: Ctrl-C, after which the command ends soon, as by a
+//! signal; a disk that is full.
 
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
@@ -126,6 +127,36 @@ fn ctrl_c_leaves_nothing_behind() {
         let pid = child.id().to_string();
         assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success(), "{args:?}");
         assert_eq!(child.wait().unwrap().signal(), Some(2), "{args:?}");
+        let left = fs::read_dir(folder.path()).unwrap().map(|it| it.unwrap().file_name());
+        assert_eq!(left.collect::<Vec<_>>(), ["out.bin"], "{args:?}");
+    }
+}
+
+#[test]
+fn a_full_disk_is_said_and_leaves_nothing_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("out.bin"), capture(20)).unwrap();
+    let mut outputs = vec![
+        vec!["sql", "out.bin", "SELECT * FROM it", "-o", "all.csv"],
+        vec!["sql", "out.bin", "COPY (SELECT * FROM it) TO 'all.csv'"],
+        vec!["export", "out.bin", "--format", "csv", "--partition-by", "frame", "-o", "all"],
+        vec!["report", "out.bin", "-o", "all.html"],
+        vec!["plot", "out.bin", "SELECT seqno, n FROM it", "-o", "all.svg"],
+    ];
+    for format in ["parquet", "arrow", "csv", "jsonl", "perfetto", "ctf", "chrome"] {
+        outputs.push(vec!["export", "out.bin", "--format", format, "-o", "all"]);
+    }
+    for args in outputs {
+        // Room for one block.
+        let output = Command::new("sh")
+            .args(["-c", "ulimit -f 1 && exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_ppt-analysis")])
+            .args(&args)
+            .current_dir(folder.path())
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{args:?}: {said}");
+        assert!(said.contains("all") && said.contains("File too large"), "{args:?}: {said}");
         let left = fs::read_dir(folder.path()).unwrap().map(|it| it.unwrap().file_name());
         assert_eq!(left.collect::<Vec<_>>(), ["out.bin"], "{args:?}");
     }

@@ -35,10 +35,6 @@ pub(super) async fn export(args: &args::Export, engine: &Engine) -> Result<(), F
     };
     let frames = engine.frames(args.frame.as_deref())?;
     let to = &args.to.output;
-    if to.to_string_lossy().contains("://") {
-        let why = format!("{}: this ppt-analysis writes files alone", to.display());
-        return Err(Failure::Usage(why));
-    }
     let partitioned = !args.partition_by.is_empty();
     if let ([frame], false) = (&frames[..], partitioned) {
         let is_stdout = to.as_os_str() == "-";

@@ -52,10 +52,6 @@ pub(super) async fn export(
     }
     let to = &args.to.output;
     let is_stdout = to.as_os_str() == "-";
-    if to.to_string_lossy().contains("://") {
-        let why = format!("{}: this ppt-analysis writes files alone", to.display());
-        return Err(Failure::Usage(why));
-    }
     let frames = engine.frames(args.frame.as_deref())?;
     let start = engine.set().began().unwrap_or(0);
     let asked = Asked { engine, form, start };
