@@ -11,6 +11,7 @@ pub(crate) enum Code {
     CannotRun,
     CannotWrite,
     CaptureFailed,
+    ChildrenSpared,
     CountersDamaged,
     CutOff,
     Damaged,

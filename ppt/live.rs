@@ -84,6 +84,10 @@ struct Member {
     /// Detached buffers of a process whose other buffers are captured. ppt gives them back once
     /// they are drained.
     closing: Vec<usize>,
+    /// It is a child that was attached to while it ran.
+    forked: bool,
+    /// What follows from its end, if it has ended, is known.
+    mourned: bool,
 }
 
 impl Member {
@@ -209,7 +213,14 @@ impl<'a> Live<'a> {
         self.dropped.resize(feed + count, Dropped::default());
         self.names.extend(session.attached().iter().map(|it| it.buffer.name.clone()));
         self.processes += usize::from(!self.has(session.target().pid()));
-        self.members.push(Member { session, origin, feed, closing: Vec::new() });
+        self.members.push(Member {
+            session,
+            origin,
+            feed,
+            forked: false,
+            mourned: false,
+            closing: Vec::new(),
+        });
         self.look_again(FIRST_LOOK);
     }
 
@@ -244,6 +255,7 @@ impl<'a> Live<'a> {
             let end = CaptureEnd::new(EndReason::Exited, format!("process {pid} ended"));
             self.leave(index, end, Some(BufferEnd::Exited));
         }
+        self.stand_back();
         if ready.deadline {
             return Some(CaptureEnd::new(EndReason::Duration, ""));
         }
@@ -255,6 +267,7 @@ impl<'a> Live<'a> {
             for index in (0..self.members.len()).rev() {
                 self.look(index);
             }
+            self.stand_back();
             self.close_drained();
             if self.follow.as_ref().is_some_and(Follow::is_due) {
                 self.look_around();
@@ -304,6 +317,7 @@ impl<'a> Live<'a> {
     /// detached, once the rings are drained. `why` is the reason if its buffers cannot be captured
     /// any more.
     fn leave(&mut self, index: usize, end: CaptureEnd, why: Option<BufferEnd>) {
+        self.mourn(index, why == Some(BufferEnd::Exited));
         let gone = matches!(why, Some(BufferEnd::Exited | BufferEnd::Exec));
         let detached = why.is_some_and(is_detached);
         let mut member = self.members.remove(index);

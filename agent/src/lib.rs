@@ -19,6 +19,7 @@ mod confined;
 mod control;
 mod counter;
 mod danger;
+mod death;
 mod denied;
 mod descriptor;
 mod distrust;

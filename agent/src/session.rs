@@ -130,6 +130,17 @@ impl Session {
         })
     }
 
+    /// Buffers whose first frame is behind the target, with the system calls that it makes.
+    pub fn begun(&self) -> usize {
+        self.attached.iter().filter(|it| it.has_begun()).count()
+    }
+
+    /// Buffers of which that cannot be said: their segments are the target's own, and were not
+    /// fetched yet.
+    pub fn unseen(&self) -> usize {
+        self.attached.iter().filter(|it| it.is_unseen()).count()
+    }
+
     /// Whether a segment has not been fetched yet. Frames collect in it meanwhile, so call
     /// [`Self::advance`] again soon.
     pub fn awaits(&self) -> bool {

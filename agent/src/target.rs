@@ -237,6 +237,14 @@ impl Target {
         }
     }
 
+    /// The status of a process that has ended, and that nobody has reaped yet.
+    pub(crate) fn zombie_status(&self) -> Option<i32> {
+        let stat = self.process.stat().ok()?;
+        let is_ours = stat.starttime == self.start_time && is_dead(stat.state);
+        // While other threads live, the leader's is not that of the process.
+        stat.exit_code.filter(|_| is_ours && (self.ended() || self.has_only_zombies()))
+    }
+
     /// Fails unless this is still the process that was opened.
     pub(crate) fn recheck(&self) -> Result<()> {
         match self.process.stat() {

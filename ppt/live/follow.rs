@@ -7,6 +7,7 @@
 //! show as one.
 
 mod missed;
+mod mourn;
 mod reception;
 mod strays;
 mod take_in;
@@ -38,6 +39,8 @@ pub(crate) struct Follow {
     missed: Missed,
     /// Those that live, and were refused: once is enough.
     refused: BTreeSet<i32>,
+    /// Programs whose children are to be left alone from now on.
+    alarms: Vec<Origin>,
 }
 
 /// What is known of a program.
@@ -48,6 +51,10 @@ struct Known {
     owners: HashSet<(u32, u32)>,
     /// A process of it could not map what ppt makes.
     fell_over: bool,
+    /// Its children are left alone: a first frame may end them.
+    spared: bool,
+    /// Children that were gone before their first frame, and nobody knows why, since one wrote some.
+    vanished: u32,
 }
 
 impl Known {
@@ -96,6 +103,7 @@ impl Follow {
             command,
             missed: Missed::default(),
             refused: BTreeSet::new(),
+            alarms: Vec::new(),
         }
     }
 

@@ -73,6 +73,11 @@ impl Live<'_> {
             }
             News::Failed(error) => {
                 self.ok = false;
+                if member.forked
+                    && let (Some(follow), Some(origin)) = (&mut self.follow, member.origin)
+                {
+                    follow.refused_by_filter(origin, &error);
+                }
                 self.status.clear();
                 report::error(error.code(), wording::message(&error));
                 return false;

@@ -11,7 +11,10 @@ use super::{metadata, sources};
 /// The files of a package that contain `unsafe`, from its folder on.
 const FILES: [(&str, &[&str]); 7] = [
     ("ppt", &["ppt/cmd/run/command.rs", "ppt/live/follow/reception.rs", "ppt/signals.rs"]),
-    ("ppt-agent", &["src/confined.rs", "src/counter.rs", "src/fork.rs", "src/threads.rs"]),
+    (
+        "ppt-agent",
+        &["src/confined.rs", "src/counter.rs", "src/death.rs", "src/fork.rs", "src/threads.rs"],
+    ),
     ("ppt-capture", &["src/codec.rs"]),
     ("ppt-fuzz", &["src/capture.rs", "src/memory.rs", "src/segment.rs"]),
     ("ppt-listener", &["src/clocks.rs"]),

@@ -64,6 +64,7 @@ mod follow {
     mod processes;
     mod run;
     mod run_inherited;
+    mod sandboxed;
 }
 
 /// Frame files, the code of each language, and every way to link it.

@@ -164,10 +164,21 @@ impl Attached {
         self.stage == Stage::Awaiting
     }
 
+    /// Whether a thread has claimed a ring, which it does after the first system calls. They take
+    /// the lowest one that is free.
+    pub(super) fn has_begun(&self) -> bool {
+        self.adopted || !self.former.is_empty() || self.segment.ring(0).owner().epoch > 0
+    }
+
     /// Whether the target ended before ppt could fetch the segment that it made.
     pub fn was_never_fetched(&self) -> bool {
         let gone = [BufferEnd::Exited, BufferEnd::Exec];
         matches!(self.stage, Stage::Ended { end, awaiting: true } if gone.contains(&end))
+    }
+
+    /// Whether nothing can be said of its rings: their segment was not fetched.
+    pub(super) fn is_unseen(&self) -> bool {
+        matches!(self.stage, Stage::Awaiting | Stage::Ended { awaiting: true, .. })
     }
 
     /// The segments that frames went to earlier in the session. They may still be drained.

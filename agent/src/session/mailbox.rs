@@ -105,7 +105,12 @@ pub(super) fn open(by: &Access, it: &mut Attached) -> Result<Transport> {
     it.gate = handle(it, generation).word();
     let transport = write(target, page, &it.gate.to_le_bytes())?;
 
-    let back = control_of(target, &it.buffer)?.1;
+    let back = match control_of(target, &it.buffer) {
+        Ok((_, back)) => back,
+        // What ended it may have been its first frame: whoever has the session will ask.
+        Err(_) if target.ended() || !target.has_memory() => return Ok(transport),
+        Err(error) => return Err(error),
+    };
     if back.gate() != it.gate {
         return Err(AgentError::ReadBack { pid, what: "the gate" });
     }

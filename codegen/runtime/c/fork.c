@@ -5,11 +5,15 @@
  * without handlers, by clone(2) alone, finds out at its first frame. What shares our memory, as
  * a child of vfork(2) does, leaves the page alone: it is its parent's.
  *
- * Where a ppt follows its parent's forks, a child tells it that it is there.
+ * Where a ppt follows its parent's forks, a child tells it that it is there. If it waits until it
+ * has been attached to, it maps its segment at once.
  */
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* Keys whose values need no allocation (glibc). */
+#define PPT1_FIRST_KEYS 32
 
 /* A fork empties the control page. */
 static int ppt1_emptied;
@@ -74,6 +78,31 @@ static void ppt1_before_fork(void) {
         __atomic_store_n(&ppt1_follower, ppt1_followed_by(), __ATOMIC_RELAXED);
 }
 
+/* Maps what has just been attached, before the program's own code has its system calls filtered:
+ * after that, its first frame might end it. Where that neither allocates nor locks, in a program
+ * with one of its first keys, this thread gets its ring, too. What fails here, the first frame
+ * tries again, and tells. Whether this process has made the segment itself, just now. */
+static int ppt1_map_early(void) {
+    uint64_t gate = __atomic_load_n(&PPT1_(control).gate, __ATOMIC_RELAXED);
+    ppt1_description description;
+    if (gate == 0 || !ppt1_used() || !ppt1_described(gate, &description) ||
+        description.target_pid != ppt1_u32(PPT1_TO(uint32_t, syscall(SYS_getpid))) ||
+        ppt1_mapping(description.nonce) ||
+        !ppt1_base(gate, description.nonce, &description.geometry))
+        return 0;
+    uint64_t key = __atomic_load_n(&ppt1_exit_key, __ATOMIC_ACQUIRE);
+    if (!PPT1_UNLOADABLE && key >= 1 && key <= PPT1_FIRST_KEYS) {
+        ppt1_thread *t = ppt1_self();
+        if (__atomic_load_n(&t->busy, __ATOMIC_RELAXED) == 0) {
+            ppt1_enter(t);
+            if (gate != t->gate)
+                ppt1_find(t, gate);
+            ppt1_leave(t);
+        }
+    }
+    return gate >> 31 & 1;
+}
+
 static int ppt1_greet(uint64_t name, int waits);
 
 static void ppt1_in_child(void) {
@@ -85,6 +114,9 @@ static void ppt1_in_child(void) {
     if (follower != 0 && __atomic_load_n(&PPT1_(control).gate, __ATOMIC_RELAXED) == 0 &&
         !ppt1_greet(follower, follower & 1))
         __atomic_store_n(&ppt1_follower, 0, __ATOMIC_RELAXED);
+    /* What we have made is fetched while we wait: the program may close every descriptor. */
+    if (follower & 1 && ppt1_map_early())
+        ppt1_greet(follower, 1);
     errno = saved;
 }
 

@@ -1,7 +1,8 @@
 /* ---- ppt, ABI 1: who says hello -------------------------------------------------------------
  *
  * `ppt run` leaves one end of a socketpair to its command, and says which in PPT_RUN=FD:INODE. What
- * holds a buffer says hello on it as soon as it is loaded, and goes on when it has been attached.
+ * holds a buffer says hello on it as soon as it is loaded, goes on when it has been attached, and
+ * maps its segment at once.
  * Where the descriptor has been closed, PPT_HELLO=SOCKET:SECRET names a socket to connect to; forked
  * children find one in what their parent's control page said.
  */
@@ -121,16 +122,8 @@ static int ppt1_greet(uint64_t name, int waits) {
     return !nobody;
 }
 
-/* As early as a program may: other constructors may write frames. */
-static __attribute__((constructor(101))) void ppt1_loaded(void) {
-    int saved = errno;
-    ppt1_protect();
-    if (ppt1_used())
-        ppt1_make_key();
-    syscall(SYS_getpid); /* a first frame need not have it looked up by the dynamic linker */
-    errno = saved;
-    if (__atomic_load_n(&PPT1_(control).gate, __ATOMIC_RELAXED) != 0)
-        return; /* attached together with another object */
+/* Says hello to who asked for it in the environment. */
+static void ppt1_report(void) {
     int socket = ppt1_run_socket();
     if (socket >= 0)
         ppt1_say_hello(socket);
@@ -138,6 +131,20 @@ static __attribute__((constructor(101))) void ppt1_loaded(void) {
     uint64_t name = text ? ppt1_number(&text) : UINT64_MAX;
     if (name != UINT64_MAX && *text == ':')
         ppt1_greet(name, 1);
+}
+
+/* As early as a program may: other constructors may write frames. */
+static __attribute__((constructor(101))) void ppt1_loaded(void) {
+    int saved = errno;
+    ppt1_protect();
+    if (ppt1_used())
+        ppt1_make_key();
+    syscall(SYS_getpid); /* a first frame need not have it looked up by the dynamic linker */
+    /* Where the gate is open, it was attached together with another object. */
+    if (__atomic_load_n(&PPT1_(control).gate, __ATOMIC_RELAXED) == 0)
+        ppt1_report();
+    if (ppt1_map_early())
+        ppt1_report(); /* and what we have made is fetched */
     errno = saved;
 }
 

@@ -30,7 +30,7 @@ static int ppt1_memfd(void) {
     if (high == -1)
         high = fcntl(fd, F_DUPFD_CLOEXEC, 3);
     int error = errno;
-    close(fd);
+    syscall(SYS_close, fd); /* close(2) may cancel the thread */
     errno = error;
     return high;
 }
@@ -86,7 +86,7 @@ static void *ppt1_make(int *fd, uint64_t nonce, const ppt1_geometry *geometry) {
         errno = ENOMEM;
     }
     int error = errno;
-    close(*fd);
+    syscall(SYS_close, *fd);
     errno = error;
     return PPT1_NULL;
 }

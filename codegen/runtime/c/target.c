@@ -308,7 +308,7 @@ static unsigned char *ppt1_map(uint64_t gate, uint64_t nonce, const ppt1_geometr
     }
     munmap(base, geometry->size); /* for System V memory, too, this is all */
     if (fd != -1)
-        close(fd);
+        syscall(SYS_close, fd);
     errno = ENOSPC; /* the table is full, unless there is another */
     return other;
 }
@@ -395,10 +395,10 @@ static int ppt1_described(uint64_t gate, ppt1_description *to) {
 }
 
 /* What ppt1_join found. */
-enum { PPT1_REFUSED, PPT1_JOINED, PPT1_GATE_CHANGED };
+enum { PPT1_REFUSED, PPT1_UNMAPPED, PPT1_RINGLESS, PPT1_JOINED, PPT1_GATE_CHANGED };
 
-/* The gate is not the one this thread knows: finds the thread a ring, once per value of the gate,
- * or counts the frame. Order matters: what is entered once a frame makes no system call. */
+/* The gate is not the one this thread knows: finds the thread a ring, once per value of the gate.
+ * Order matters: what is entered once a frame makes no system call. */
 static int ppt1_join(ppt1_thread *t, uint64_t gate) {
     ppt1_control *control = &PPT1_(control);
     __asm__ volatile("" : : "r"(&PPT1_(descriptor))); /* linkers keep what is used */
@@ -410,15 +410,11 @@ static int ppt1_join(ppt1_thread *t, uint64_t gate) {
     uint64_t nonce = description.nonce;
     ppt1_geometry geometry = description.geometry;
     if (gate == __atomic_load_n(&control->failed_gate, __ATOMIC_ACQUIRE) &&
-        nonce == __atomic_load_n(&control->failed_nonce, __ATOMIC_RELAXED)) {
-        ppt1_count(&control->not_mapped);
-        return PPT1_REFUSED;
-    }
+        nonce == __atomic_load_n(&control->failed_nonce, __ATOMIC_RELAXED))
+        return PPT1_UNMAPPED;
     if (gate == t->refused_gate && nonce == t->refused_nonce &&
-        t->refused_released == __atomic_load_n(t->process + PPT1_RELEASED, __ATOMIC_ACQUIRE)) {
-        ppt1_refuse(t, PPT1_NO_RING, &control->no_ring);
-        return PPT1_REFUSED;
-    }
+        t->refused_released == __atomic_load_n(t->process + PPT1_RELEASED, __ATOMIC_ACQUIRE))
+        return PPT1_RINGLESS;
     if (description.target_pid != ppt1_u32(PPT1_TO(uint32_t, syscall(SYS_getpid)))) {
         /* Nothing is remembered: a child of vfork(2) runs as the thread that waits for it. */
         if (ppt1_copied())
@@ -433,8 +429,7 @@ static int ppt1_join(ppt1_thread *t, uint64_t gate) {
                          __ATOMIC_RELAXED);
         __atomic_store_n(&control->failed_nonce, nonce, __ATOMIC_RELAXED);
         __atomic_store_n(&control->failed_gate, gate, __ATOMIC_RELEASE);
-        ppt1_count(&control->not_mapped);
-        return PPT1_REFUSED;
+        return PPT1_UNMAPPED;
     }
 
     uint64_t owner = ppt1_u32(t->epoch) << 32 | PPT1_ACTIVE;
@@ -457,8 +452,7 @@ static int ppt1_join(ppt1_thread *t, uint64_t gate) {
         t->refused_released = released;
         t->refused_nonce = nonce;
         t->refused_gate = gate;
-        ppt1_refuse(t, PPT1_NO_RING, &control->no_ring);
-        return PPT1_REFUSED;
+        return PPT1_RINGLESS;
     }
     ppt1_at_thread_exit(t);
     if (__atomic_load_n(&control->gate, __ATOMIC_RELAXED) != gate) {
@@ -470,16 +464,24 @@ static int ppt1_join(ppt1_thread *t, uint64_t gate) {
     return PPT1_JOINED;
 }
 
-static int ppt1_slow(ppt1_thread *t, uint64_t gate) {
+static int ppt1_find(ppt1_thread *t, uint64_t gate) {
     int saved = errno;
     int found = ppt1_join(t, gate);
     for (int tries = 0; found == PPT1_GATE_CHANGED && tries < 4; tries++) {
         gate = __atomic_load_n(&PPT1_(control).gate, __ATOMIC_RELAXED);
         found = ppt1_join(t, gate);
     }
-    if (found == PPT1_GATE_CHANGED)
-        ppt1_count(&PPT1_(control).not_mapped);
     errno = saved;
+    return found;
+}
+
+/* Whether a frame can be written; counts it where not. */
+static int ppt1_slow(ppt1_thread *t, uint64_t gate) {
+    int found = ppt1_find(t, gate);
+    if (found == PPT1_RINGLESS)
+        ppt1_refuse(t, PPT1_NO_RING, &PPT1_(control).no_ring);
+    else if (found == PPT1_UNMAPPED || found == PPT1_GATE_CHANGED)
+        ppt1_count(&PPT1_(control).not_mapped);
     return found == PPT1_JOINED;
 }
 
@@ -547,7 +549,7 @@ PPT1_WEAK void PPT1_(prepare)(void) {
         return;
     ppt1_enter(t);
     uint64_t gate = __atomic_load_n(&PPT1_(control).gate, __ATOMIC_RELAXED);
-    if (gate != 0 && (gate == t->gate || ppt1_slow(t, gate))) {
+    if (gate != 0 && (gate == t->gate || ppt1_find(t, gate) == PPT1_JOINED)) {
         int saved = errno;
         uint64_t start = PPT1_AT(uint64_t, t->first) / PPT1_PAGE * PPT1_PAGE;
         /* The kernel rounds the end up by its own page; by ours it might be another's memory. */

@@ -15,6 +15,7 @@ const REASONS: usize = 8;
 pub(super) struct Missed {
     gone: u64,
     never_fetched: u64,
+    spared: u64,
     late: Vec<Late>,
     refused: Vec<Refused>,
 }
@@ -43,6 +44,11 @@ impl Missed {
     /// One took the segment with it that it had made.
     pub(super) fn never_fetched(&mut self) {
         self.never_fetched += 1;
+    }
+
+    /// One was left alone.
+    pub(super) fn spared(&mut self) {
+        self.spared += 1;
     }
 
     /// One was refused.
@@ -91,6 +97,13 @@ impl Missed {
                     "{count} process{s} ended before ppt could fetch the segment: the frames of \
                      their last moments, if any, are not in the capture"
                 ),
+            );
+        }
+        if self.spared > 0 {
+            let (count, s) = (self.spared, if self.spared == 1 { "" } else { "es" });
+            report::warning(
+                Code::ChildrenSpared,
+                format_args!("{count} forked process{s} were left alone, and not captured"),
             );
         }
         for Late { pid, comm, age } in self.late.iter().take(NAMED) {

@@ -66,7 +66,11 @@ impl Live<'_> {
         let mut left = AT_ONCE;
         while let Some(hello) = self.next_hello(&mut left) {
             let done = match hello.who {
-                Who::Child => self.take_in_child(hello.pid, By::Hello),
+                Who::Child => {
+                    // Who says it again has made its segment, and waits until it is fetched.
+                    self.look_at(hello.pid);
+                    self.take_in_child(hello.pid, By::Hello)
+                }
                 Who::Program => self.take_in_program(&hello),
             };
             self.note(hello.pid, done);
@@ -170,14 +174,29 @@ impl Live<'_> {
             Err(error) => return Err(Failed::of("", error)),
         };
         let (Some(origin), Some(follow)) = (target.origin(), &self.follow) else { return Ok(()) };
-        let Some(known) = follow.known.get(&origin) else { return Ok(()) };
+        if !follow.known.contains_key(&origin) {
+            return Ok(());
+        }
         if by == By::Look && follow.command.is_none() && !self.descends(&target, origin) {
             return Ok(());
         }
+        self.mourn_newest(origin);
+        let Some(follow) = &mut self.follow else { return Ok(()) };
+        if follow.spares(origin) {
+            follow.spare(pid);
+            return Ok(());
+        }
+        let Some(known) = follow.known.get(&origin) else { return Ok(()) };
         let copies =
             target.copies_of(&known.buffers).map_err(|error| Failed::of(target.comm(), error))?;
         let new = copies.into_iter().filter(|it| !self.holds(&target, it)).collect();
-        self.take_in(target, new, Hold::Free)
+        let before = self.members.len();
+        self.take_in(target, new, Hold::Free)?;
+        for it in &mut self.members[before..] {
+            // Its memory may be gone by now.
+            (it.origin, it.forked) = (Some(origin), true);
+        }
+        Ok(())
     }
 
     /// Whether a process of that origin descends from one that is captured: not so, if it has
@@ -236,7 +255,8 @@ impl Live<'_> {
     fn take_in(&mut self, target: Target, new: Vec<Buffer>, hold: Hold) -> Result<(), Failed> {
         let Some(follow) = self.follow.as_ref().filter(|_| !new.is_empty()) else { return Ok(()) };
         let mut options = options::attach_options(self.options, Some(follow.socket));
-        let origin = target.origin().filter(|_| options.segment == SegmentChoice::Auto);
+        let family = target.origin();
+        let origin = family.filter(|_| options.segment == SegmentChoice::Auto);
         let known = origin.and_then(|it| follow.known.get(&it));
         if known.is_some_and(Known::makes_its_own) {
             options.segment = SegmentChoice::Memfd;
@@ -249,7 +269,13 @@ impl Live<'_> {
             Ok(session) => session,
             // Its parent's frames are captured there.
             Err(AgentError::SharesMemory { .. }) => return Ok(()),
-            Err(error) => return Err(Failed::of(&comm, error)),
+            Err(error) => {
+                if let (Hold::Free, Some(origin), Some(follow)) = (hold, family, &mut self.follow) {
+                    self.status.clear();
+                    follow.refused_by_filter(origin, &error);
+                }
+                return Err(Failed::of(&comm, error));
+            }
         };
         self.add(session).map_err(|why| Failed::Refused { comm, why })
     }

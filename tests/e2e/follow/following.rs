@@ -81,9 +81,11 @@ fn of_a_command(
         attached(&stderr, child);
         assert_eq!(family.round(child), 100, "{child:?}");
     }
+    // The parent of a grandchild has mapped its own.
+    let between = kinds.iter().filter(|&&kind| kind == "grandchild").count();
     let count = kinds.len() + cannot_say.len();
     let (written, agent) = (family.written, family.target.pid());
-    fetched(bench, agent, count + 1);
+    fetched(bench, agent, count + between + 1);
     family.target.close();
     assert!(family.target.wait().success());
     let said = stderr.rest();
@@ -166,10 +168,14 @@ fn in_order(bench: &Bench, captured: u64) {
 
 /// What `prefork_main.c` counted: frames that were begun, and those that were written.
 fn counted(bench: &Bench) -> (u64, u64) {
-    let bytes = fs::read(bench.path("counters")).unwrap();
-    let words = bytes.chunks_exact(8).map(|it| u64::from_le_bytes(it.try_into().unwrap()));
-    let words: Vec<u64> = words.collect();
+    let words = counters(bench);
     (words.iter().step_by(2).sum(), words.iter().skip(1).step_by(2).sum())
+}
+
+/// The same of each worker, one after the other.
+fn counters(bench: &Bench) -> Vec<u64> {
+    let bytes = fs::read(bench.path("counters")).unwrap();
+    bytes.chunks_exact(8).map(|it| u64::from_le_bytes(it.try_into().unwrap())).collect()
 }
 
 fn workers_that_are_killed_and_come_again(kind: Kind) {
@@ -182,11 +188,15 @@ fn workers_that_are_killed_and_come_again(kind: Kind) {
     let attach = follow(&bench, target.pid(), &["-v"]);
     let agent = attach.pid();
     let times = rounds(5, 100);
-    for _ in 0..times {
-        // Each generation is captured for a while.
+    for generation in 0..times {
         for _ in 0..3 {
             attach.stderr.wait_for("attached: pid ");
         }
+        // Those that are killed before their first frame would soon be left alone.
+        wait_until("each worker writes", || {
+            let begun = counters(&bench).into_iter().step_by(2);
+            begun.skip(3 * generation).take(3).all(|it| it > 0)
+        });
         if kind == Kind::Memfd {
             wait_until("a segment is fetched", || segments_mapped(agent) > 0);
         }

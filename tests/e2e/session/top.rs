@@ -2,7 +2,7 @@
 //! nobody had come.
 
 use std::fs::{self, File};
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -209,7 +209,13 @@ fn top_without_what_shows_attaches_to_nothing_for_long() {
     fs::copy(ppt(), alone.join("ppt")).unwrap();
     let mut command = bench.command(alone.join("ppt"));
     command.args(["top", &target.pid().to_string(), "--once"]).env("PATH", "/nowhere");
-    let output = command.output().unwrap();
+    // What another test has just forked may hold the copy open for a moment, as we did.
+    let output = loop {
+        match command.output() {
+            Err(error) if error.kind() == ErrorKind::ExecutableFileBusy => thread::yield_now(),
+            done => break done.unwrap(),
+        }
+    };
     assert_eq!(output.status.code(), Some(1));
     assert!(text(&output.stderr).contains("`ppt top` is done by ppt-analysis"), "{output:?}");
     assert!(!gate(&mut target));

@@ -85,6 +85,10 @@ impl Descriptor {
     pub(super) fn schema_hash(&self) -> u64 {
         self.schema_hash
     }
+
+    pub(super) fn stride(&self) -> u32 {
+        self.stride
+    }
 }
 
 /// A buffer's parts, for what happens off the hot path.

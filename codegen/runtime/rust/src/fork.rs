@@ -5,7 +5,8 @@
 //! without handlers, by clone(2) alone, finds out at its first frame. What shares our memory, as
 //! a child of vfork(2) does, leaves the pages alone: they are its parent's.
 //!
-//! Where a ppt follows its parent's forks, a child tells it that it is there.
+//! Where a ppt follows its parent's forks, a child tells it that it is there. If it waits until it
+//! has been attached to, it maps its segments at once.
 
 use std::ptr;
 use std::sync::atomic::Ordering::Relaxed;
@@ -14,8 +15,10 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64};
 use ppt_segment::follow::{WAITS, Words};
 
 use super::control::{Control, word};
+use super::descriptor::Buffer;
 use super::hello::greet;
 use super::loaded::buffers;
+use super::slow::map_early;
 use super::table::{errno, set_errno};
 
 const PAGE: usize = ppt_segment::abi::PAGE as usize;
@@ -106,14 +109,20 @@ impl Guard {
         }
     }
 
-    fn in_child(&self, control: &Control) {
+    fn in_child(&self, buffer: &Buffer) {
+        let control = buffer.control;
         if !self.emptied.load(Relaxed) {
             self.empty(control);
         }
         let follower = self.follower.load(Relaxed);
+        let waits = follower & WAITS != 0;
         // Where the gate is open, another buffer's hello was enough.
-        if follower != 0 && !control.on() && !greet(follower, follower & WAITS != 0) {
+        if follower != 0 && !control.on() && !greet(follower, waits) {
             self.follower.store(0, Relaxed);
+        }
+        // What we have made is fetched while we wait: the program may close every descriptor.
+        if waits && map_early(buffer) {
+            greet(follower, true);
         }
     }
 
@@ -133,6 +142,6 @@ unsafe extern "C" fn before_fork() {
 
 unsafe extern "C" fn in_child() {
     let saved = errno();
-    buffers().for_each(|it| it.guard.in_child(it.control));
+    buffers().for_each(|it| it.guard.in_child(it));
     set_errno(saved);
 }

@@ -1,11 +1,11 @@
 //! Reports to ppt: `codegen/runtime/c/hello.c` in Rust.
 //!
 //! `ppt run` leaves one end of a socketpair to its command, and names it in `PPT_RUN=FD:INODE`. A
-//! program or library with buffers reports on it as soon as it is loaded, and continues when ppt
-//! has attached. If the descriptor has been closed, `PPT_HELLO=SOCKET:SECRET` names a socket to
-//! connect to. Forked children connect to the socket that their parent's control page named. This
-//! code runs before `main` and in forked children, so it neither allocates nor locks, and leaves
-//! errno alone.
+//! program or library with buffers reports on it as soon as it is loaded, continues when ppt has
+//! attached, and maps its segments at once. If the descriptor has been closed,
+//! `PPT_HELLO=SOCKET:SECRET` names a socket to connect to. Forked children connect to the socket that
+//! their parent's control page named. This code runs before `main` and in forked children, so it
+//! neither allocates nor locks, and leaves errno alone.
 
 use std::ffi::CStr;
 use std::mem::{MaybeUninit, offset_of, size_of};
@@ -13,6 +13,8 @@ use std::ptr;
 
 use ppt_segment::follow::name;
 
+use super::loaded::buffers;
+use super::slow::map_early;
 use super::table::{errno, set_errno};
 
 /// As early as a program may: other constructors may write frames.
@@ -22,6 +24,16 @@ pub(super) static LOADED: extern "C" fn() = loaded;
 
 extern "C" fn loaded() {
     let saved = errno();
+    report();
+    // All of them: a program's buffers are attached together.
+    if buffers().filter(|it| map_early(it)).count() > 0 {
+        report(); // what we have made is fetched while we wait
+    }
+    set_errno(saved);
+}
+
+/// Says hello to who asked for it in the environment.
+fn report() {
     // SAFETY: called when code is loaded: before `main`, or in a dlopen, beside which nobody may
     // change the environment, for every library may read it.
     let asked = |name| unsafe { asked(name) };
@@ -30,7 +42,6 @@ extern "C" fn loaded() {
     } else if let Some(socket) = asked(c"PPT_HELLO").and_then(socket_of) {
         greet(socket, true);
     }
-    set_errno(saved);
 }
 
 /// A variable of the environment. Of a set-user-ID program nobody asks anything by it.

@@ -143,6 +143,6 @@ pub(super) unsafe fn initialise(
 
 /// Closes a descriptor of ours that nobody else was told of.
 pub(super) fn close(fd: i32) {
-    // SAFETY: no pointers.
-    unsafe { libc::close(fd) };
+    // SAFETY: no pointers. By syscall(2), for close(2) may cancel the thread.
+    unsafe { libc::syscall(libc::SYS_close, fd) };
 }

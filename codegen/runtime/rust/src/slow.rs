@@ -25,6 +25,8 @@ const NO_RING: usize = std::mem::offset_of!(ProcessPage, no_ring) / 8;
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Found {
     Refused,
+    NotMapped,
+    NoRing,
     Joined,
     GateChanged,
 }
@@ -86,6 +88,37 @@ fn geometry(control: &Control) -> GeometryWords {
     }
 }
 
+/// What the control page says of the segment that `gate` names: its nonce, whose it is, and its
+/// geometry. `None` if the gate has changed since it was read.
+fn described(control: &Control, gate: u64) -> Option<(u64, u32, GeometryWords)> {
+    under(word!(control, gate), gate, || {
+        // clock_kind and target_pid share a word.
+        let target_pid = (word!(control, clock_kind).load(Relaxed) >> 32) as u32;
+        (word!(control, nonce).load(Relaxed), target_pid, geometry(control))
+    })
+}
+
+/// Maps what has just been attached, before the program's own code has its system calls filtered:
+/// after that, its first frame might end it. System calls alone: a thread's first look at its place
+/// may allocate. What fails here, the first frame tries again, and tells. Whether this process has
+/// made the segment itself, just now.
+pub(super) fn map_early(buffer: &Buffer) -> bool {
+    let control = buffer.control;
+    let gate = control.gate();
+    if gate == 0 {
+        return false;
+    }
+    let Some((nonce, target_pid, geometry)) = described(control, gate) else { return false };
+    // SAFETY: no pointers.
+    if target_pid != unsafe { libc::getpid() } as u32 || table::find(control, nonce).is_some() {
+        return false;
+    }
+    let (hash, stride) = (buffer.descriptor.schema_hash(), buffer.descriptor.stride());
+    let shape = Shape::of(geometry, stride);
+    let mapped = shape.is_some_and(|it| table::open(control, hash, gate, nonce, &it).is_ok());
+    mapped && gate >> 31 & 1 == 1
+}
+
 /// Claims the lowest free ring.
 pub(super) fn claim(place: &Place, segment: &Mapped) -> bool {
     // SAFETY: no pointers.
@@ -127,8 +160,8 @@ fn remember(place: &Place, gate: u64, nonce: u64, released: u64) {
     place.refused_gate.set(gate);
 }
 
-/// The gate is not the one this thread knows: finds the thread a ring, once per value of the gate,
-/// or counts the frame. Order matters: what is entered once a frame makes no system call.
+/// The gate is not the one this thread knows: finds the thread a ring, once per value of the gate.
+/// Order matters: what is entered once a frame makes no system call.
 ///
 /// # Safety
 /// `place` is a thread-local of the calling thread, and has no destructor.
@@ -139,23 +172,17 @@ unsafe fn join(buffer: &'static Buffer, place: &Place, stride: u32, gate: u64) -
     if gate == 0 {
         return Found::Refused;
     }
-    let description = under(word!(control, gate), gate, || {
-        // clock_kind and target_pid share a word.
-        let target_pid = (word!(control, clock_kind).load(Relaxed) >> 32) as u32;
-        (word!(control, nonce).load(Relaxed), target_pid, geometry(control))
-    });
+    let description = described(control, gate);
     let Some((nonce, target_pid, geometry)) = description else { return Found::GateChanged };
     if gate == word!(control, failed_gate).load(Acquire)
         && nonce == word!(control, failed_nonce).load(Relaxed)
     {
-        count(word!(control, not_mapped));
-        return Found::Refused;
+        return Found::NotMapped;
     }
     if gate == place.refused_gate.get() && nonce == place.refused_nonce.get() {
         let released = place.refused_released.get();
         if process(control, place).is_none_or(|words| words[RELEASED].load(Acquire) == released) {
-            refuse(control, place, NO_RING, word!(control, no_ring));
-            return Found::Refused;
+            return Found::NoRing;
         }
     }
     // SAFETY: no pointers.
@@ -178,8 +205,7 @@ unsafe fn join(buffer: &'static Buffer, place: &Place, stride: u32, gate: u64) -
             word!(control, error).store(gate >> 32 << 32 | error as u32 as u64, Relaxed);
             word!(control, failed_nonce).store(nonce, Relaxed);
             word!(control, failed_gate).store(gate, Release);
-            count(word!(control, not_mapped));
-            return Found::Refused;
+            return Found::NotMapped;
         }
     };
 
@@ -196,8 +222,7 @@ unsafe fn join(buffer: &'static Buffer, place: &Place, stride: u32, gate: u64) -
         let released = process[RELEASED].load(Acquire);
         if !claim(place, &segment) {
             remember(place, gate, nonce, released);
-            refuse(control, place, NO_RING, word!(control, no_ring));
-            return Found::Refused;
+            return Found::NoRing;
         }
     }
     // SAFETY: the contract of this function.
@@ -211,13 +236,30 @@ unsafe fn join(buffer: &'static Buffer, place: &Place, stride: u32, gate: u64) -
     Found::Joined
 }
 
-/// Whether the thread, which is busy, has a ring for the gate that it just read.
+/// Whether the thread, which is busy, has a ring for the gate that it just read; counts the frame
+/// where not.
 ///
 /// # Safety
 /// `place` is a thread-local of the calling thread, and has no destructor.
 #[cold]
 #[inline(never)]
 pub(super) unsafe fn found(buffer: &'static Buffer, place: &Place, stride: u32, gate: u64) -> bool {
+    let control = buffer.control;
+    // SAFETY: the contract of this function.
+    let found = unsafe { find(buffer, place, stride, gate) };
+    match found {
+        Found::NoRing => refuse(control, place, NO_RING, word!(control, no_ring)),
+        Found::NotMapped | Found::GateChanged => count(word!(control, not_mapped)),
+        Found::Refused | Found::Joined => {}
+    }
+    found == Found::Joined
+}
+
+/// Finds the thread, which is busy, a ring.
+///
+/// # Safety
+/// `place` is a thread-local of the calling thread, and has no destructor.
+unsafe fn find(buffer: &'static Buffer, place: &Place, stride: u32, gate: u64) -> Found {
     let saved = errno();
     // SAFETY: the contract of this function.
     let join = |gate| unsafe { join(buffer, place, stride, gate) };
@@ -228,11 +270,8 @@ pub(super) unsafe fn found(buffer: &'static Buffer, place: &Place, stride: u32, 
         }
         found = join(buffer.control.gate());
     }
-    if found == Found::GateChanged {
-        count(word!(buffer.control, not_mapped));
-    }
     set_errno(saved);
-    found == Found::Joined
+    found
 }
 
 /// Finds the thread a ring and touches its pages.
@@ -248,7 +287,7 @@ pub(super) unsafe fn prepare(buffer: &'static Buffer, place: &Place, stride: u32
     place.enter();
     let gate = buffer.control.gate();
     // SAFETY: the contract of this function.
-    let found = || unsafe { found(buffer, place, stride, gate) };
+    let found = || unsafe { find(buffer, place, stride, gate) } == Found::Joined;
     if gate != 0 && (gate == place.gate.get() || found()) {
         let saved = errno();
         let start = place.first.get().addr() as u64 / PAGE * PAGE;
