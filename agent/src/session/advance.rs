@@ -112,7 +112,13 @@ impl Attached {
             Some(_) => refuse_filters(by.target, by.allow).map(drop),
             None => glance_lately(by.target, by.allow),
         };
-        let error = refused.err().filter(|_| shut(by, self).is_ok())?;
+        let error = refused.err()?;
+        // It may have mapped it since it was looked at, and have its system calls filtered after
+        // that.
+        if look(by, self).is_ok_and(|now| now.has_mapped(self.segment.nonce())) {
+            return None;
+        }
+        shut(by, self).ok()?;
         self.gate = 0;
         Some(error)
     }
