@@ -39,6 +39,8 @@ pub(crate) struct Follow {
     missed: Missed,
     /// Those that live, and were refused: once is enough.
     refused: BTreeSet<i32>,
+    /// Those that live, or did so a moment ago, and were attached to: they are no news.
+    taken: BTreeSet<i32>,
     /// Programs whose children are to be left alone from now on.
     alarms: Vec<Origin>,
 }
@@ -103,6 +105,7 @@ impl Follow {
             command,
             missed: Missed::default(),
             refused: BTreeSet::new(),
+            taken: BTreeSet::new(),
             alarms: Vec::new(),
         }
     }
@@ -124,6 +127,7 @@ impl Follow {
 
     /// A process has been attached.
     pub(super) fn enter(&mut self, session: &Session) -> Option<Origin> {
+        self.taken.insert(session.target().pid());
         let origin = session.target().origin()?;
         let known = self.known.entry(origin).or_default();
         known.owners.insert(session.target().owner());

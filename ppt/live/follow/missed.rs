@@ -25,6 +25,14 @@ struct Late {
     pid: i32,
     comm: String,
     age: Option<Duration>,
+    what: LateAs,
+}
+
+/// What somebody is who should have said hello.
+#[derive(Clone, Copy)]
+pub(super) enum LateAs {
+    Child,
+    Program,
 }
 
 /// Processes that were refused for one reason; the message is the first one's.
@@ -70,8 +78,8 @@ impl Missed {
     }
 
     /// One was found that had said nothing.
-    pub(super) fn late(&mut self, pid: i32, comm: String, age: Option<Duration>) {
-        self.late.push(Late { pid, comm, age });
+    pub(super) fn late(&mut self, pid: i32, comm: String, age: Option<Duration>, what: LateAs) {
+        self.late.push(Late { pid, comm, age, what });
     }
 
     /// It was about to: it has written nothing yet.
@@ -106,14 +114,24 @@ impl Missed {
                 format_args!("{count} forked process{s} were left alone, and not captured"),
             );
         }
-        for Late { pid, comm, age } in self.late.iter().take(NAMED) {
+        for Late { pid, comm, age, what } in self.late.iter().take(NAMED) {
             let age = age.map_or(" frames".into(), |age| format!(" {:.1} s", age.as_secs_f64()));
+            let why = match what {
+                LateAs::Program => {
+                    "it was started without PPT_RUN and PPT_HELLO in its environment, or built \
+                     with an older pptc"
+                }
+                LateAs::Child => {
+                    "it was forked before its parent was captured, by clone(2) without fork \
+                     handlers, in another network namespace, or under a filter of system calls, or \
+                     built with an older pptc"
+                }
+            };
             report::warning(
                 Code::NotCaptured,
                 format_args!(
                     "process {pid} ({comm}) did not report to ppt: its first{age} were not \
-                     captured\n  it was started without PPT_RUN and PPT_HELLO in its environment, \
-                     or built with an older pptc"
+                     captured\n  {why}"
                 ),
             );
         }

@@ -7,6 +7,7 @@ use ppt_agent::{
     may_be_of, was_started_with,
 };
 
+use super::missed::LateAs;
 use super::reception::{Hello, Who};
 use super::{Command, Known, is_gone};
 use crate::code::Code;
@@ -67,6 +68,9 @@ impl Live<'_> {
         while let Some(hello) = self.next_hello(&mut left) {
             let done = match hello.who {
                 Who::Child => {
+                    if let Some(follow) = &mut self.follow {
+                        follow.missed.said_hello(hello.pid);
+                    }
                     // Who says it again has made its segment, and waits until it is fetched.
                     self.look_at(hello.pid);
                     self.take_in_child(hello.pid, By::Hello)
@@ -109,6 +113,7 @@ impl Live<'_> {
         for &pid in &newcomers {
             let Some(follow) = &self.follow else { return };
             if !follow.refused.contains(&pid)
+                && !follow.taken.contains(&pid)
                 && may_be_of(&System::default(), pid, follow.known.keys())
             {
                 let done = self.take_in_child(pid, By::Look);
@@ -118,6 +123,7 @@ impl Live<'_> {
         self.look_at_strays(newcomers);
         let (Some(follow), members) = (&mut self.follow, &self.members) else { return };
         follow.refused.retain(|&pid| follow.newcomers.lives(pid));
+        follow.taken.retain(|&pid| follow.newcomers.lives(pid));
         let lives = |origin: &Origin| members.iter().any(|it| it.origin.as_ref() == Some(origin));
         follow.known.retain(|origin, _| lives(origin));
     }
@@ -146,7 +152,7 @@ impl Live<'_> {
                 self.note(pid, done.map(|_| ()));
                 continue;
             };
-            follow.missed.late(pid, comm, age);
+            follow.missed.late(pid, comm, age, LateAs::Program);
         }
     }
 
@@ -190,11 +196,16 @@ impl Live<'_> {
         let copies =
             target.copies_of(&known.buffers).map_err(|error| Failed::of(target.comm(), error))?;
         let new = copies.into_iter().filter(|it| !self.holds(&target, it)).collect();
-        let before = self.members.len();
+        let (before, comm, age) = (self.members.len(), target.comm().to_owned(), target.age());
         self.take_in(target, new, Hold::Free)?;
         for it in &mut self.members[before..] {
             // Its memory may be gone by now.
             (it.origin, it.forked) = (Some(origin), true);
+        }
+        if let (By::Look, Some(follow)) = (by, &mut self.follow)
+            && self.members.len() > before
+        {
+            follow.missed.late(pid, comm, age, LateAs::Child);
         }
         Ok(())
     }

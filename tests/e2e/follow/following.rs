@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use crate::fixtures::family::{self, Family, attached, follow, run, whole};
+use crate::fixtures::family::{self, Child, Family, attached, follow, run, whole};
 use crate::fixtures::rust::program;
 use crate::fixtures::support::{
     Account, Bench, Kind, Target, of_both_kinds, record, rounds, segments_mapped, segments_of,
@@ -24,6 +24,16 @@ fn fetched(bench: &Bench, agent: u32, count: usize) {
     if bench.kind() == Kind::Memfd {
         wait_until("the segments are fetched", || segments_mapped(agent) == count);
     }
+}
+
+/// Those that ppt had to look for are told at the end, and nobody else.
+fn found_late(said: &str, late: &[Child]) {
+    assert_eq!(said.matches("not captured").count(), late.len(), "{said}");
+    for child in late {
+        let told = format!("process {} (family_main) did not report to ppt: its first ", child.pid);
+        assert!(said.contains(&told), "{said}");
+    }
+    assert_eq!(said.contains("by clone(2) without fork handlers"), !late.is_empty(), "{said}");
 }
 
 const KINDS: [&str; 4] = ["fork", "thread", "grandchild", "daemon"];
@@ -54,7 +64,7 @@ fn followed(
     let (written, agent) = (family.written, attach.pid());
     fetched(bench, agent, children.len() + 1);
     let said = attach.stop();
-    assert!(!said.contains("not captured"), "{said}");
+    found_late(&said, &children[1 + kinds.len()..]);
     family.target.finish();
     assert_eq!(written, 1000 + 100 * children.len() as u64);
     whole(bench, written, case, agent);
@@ -76,10 +86,12 @@ fn of_a_command(
         assert!(child.was_on, "{child:?}");
         assert_eq!(family.round(child), 100, "{child:?}");
     }
+    let mut late = Vec::new();
     for kind in cannot_say {
         let child = family.make(kind);
         attached(&stderr, child);
         assert_eq!(family.round(child), 100, "{child:?}");
+        late.push(child);
     }
     // The parent of a grandchild has mapped its own.
     let between = kinds.iter().filter(|&&kind| kind == "grandchild").count();
@@ -88,8 +100,7 @@ fn of_a_command(
     fetched(bench, agent, count + between + 1);
     family.target.close();
     assert!(family.target.wait().success());
-    let said = stderr.rest();
-    assert!(!said.contains("not captured"), "{said}");
+    found_late(&stderr.rest(), &late);
     assert_eq!(written, 1000 + 100 * count as u64);
     whole(bench, written, case, agent);
 }

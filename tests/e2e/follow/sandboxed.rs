@@ -23,7 +23,7 @@ of_both_kinds! {
 /// They wait until they are attached to, and map at once.
 fn workers_of_a_command_sandbox_themselves(kind: Kind) {
     let bench = flood::build_with("sandboxed_main.c").of(kind);
-    let (mut target, _stderr) = run(&bench, &["--", "./sandboxed_main"]);
+    let (mut target, stderr) = run(&bench, &["--", "./sandboxed_main"]);
     target.say("write 10");
     let mut written = target.written();
     for (mode, prepare) in SANDBOXES {
@@ -35,19 +35,19 @@ fn workers_of_a_command_sandbox_themselves(kind: Kind) {
     }
     let agent = target.pid();
     target.close();
-    assert!(target.wait().success());
+    assert!(target.wait().success(), "{}", stderr.rest());
     whole(&bench, written, "run: workers that sandbox themselves", agent);
 }
 
 /// With them a segment that they have made, if ppt had not fetched it by then.
 fn workers_of_a_command_close_every_descriptor(kind: Kind) {
     let bench = flood::build_with("sandboxed_main.c").of(kind);
-    let (mut target, _stderr) = run(&bench, &["--", "./sandboxed_main"]);
+    let (mut target, stderr) = run(&bench, &["--", "./sandboxed_main"]);
     let (killed, written) = workers(&mut target, 20, "closed", 0, 0);
     assert_eq!((killed, written), (0, 400));
     let agent = target.pid();
     target.close();
-    assert!(target.wait().success());
+    assert!(target.wait().success(), "{}", stderr.rest());
     whole(&bench, written, "run: workers that close every descriptor", agent);
 }
 
