@@ -61,6 +61,21 @@ impl Outcome {
     }
 }
 
+/// Compiles `$work` for the writer of each format, and runs it for that of `$format`.
+macro_rules! with_writer {
+    ($format:expr, $writer:ident => $work:expr) => {
+        with_writer!($format, $writer => $work, Tsv: Tsv, Csv: Csv, JsonLines: JsonLines)
+    };
+    ($format:expr, $writer:ident => $work:expr, $($case:ident: $of:ty),*) => {
+        match $format {
+            $(Format::$case => {
+                type $writer = $of;
+                $work
+            })*
+        }
+    };
+}
+
 /// Writes the capture at `path` as a table to `out`. `-` is standard input. `out` need not buffer.
 ///
 /// A file is first surveyed for its buffers and clocks, and all processors make its rows. The table
@@ -71,11 +86,7 @@ impl Outcome {
 /// See [`DumpError`]. Damage is no error: intact rows are written, and the [`Outcome`] lists the
 /// damage.
 pub fn dump(path: &Path, options: &Options, out: impl Write) -> Result<Outcome, DumpError> {
-    match options.format {
-        Format::Tsv => Table::<_, Tsv>::new(options, out).of_file(path),
-        Format::Csv => Table::<_, Csv>::new(options, out).of_file(path),
-        Format::JsonLines => Table::<_, JsonLines>::new(options, out).of_file(path),
-    }
+    with_writer!(options.format, Writer => Table::<_, Writer>::new(options, out).of_file(path))
 }
 
 /// Writes a capture that comes from a stream as a table.
@@ -88,11 +99,10 @@ pub fn dump_stream(
     out: impl Write,
 ) -> Result<Outcome, DumpError> {
     let capture = Capture::from_reader(reader)?;
-    match options.format {
-        Format::Tsv => Table::<_, Tsv>::new(options, out).one_by_one(capture),
-        Format::Csv => Table::<_, Csv>::new(options, out).one_by_one(capture),
-        Format::JsonLines => Table::<_, JsonLines>::new(options, out).one_by_one(capture),
-    }
+    with_writer!(
+        options.format,
+        Writer => Table::<_, Writer>::new(options, out).one_by_one(capture)
+    )
 }
 
 struct Table<'a, W, F> {
