@@ -1,4 +1,4 @@
-//! Where programs say hello before their first frame, and children after their first breath;
+//! Where programs say hello before their first frame, and forked children right after the fork.
 //! `codegen/runtime/c/hello.c` is the other side.
 //!
 //! | who says it | how |
@@ -7,8 +7,9 @@
 //! | the same, where the descriptor was closed | a connection to an abstract socket that its environment names |
 //! | a forked child | a connection to an abstract socket that was in its parent's control page |
 //!
-//! None of them says who it is: the kernel does. Many may wait at once. If we die, both ends of
-//! everything close with us, and whoever waits goes on.
+//! The kernel tells ppt the sender of each hello; the hello itself does not. Many senders may wait
+//! at once. If ppt ends, the kernel closes its ends of all sockets and pipes, and the senders
+//! continue.
 
 use std::io::{IoSliceMut, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -26,21 +27,21 @@ use ppt_agent::follow;
 
 use crate::failure::{Failure, failed};
 
-/// Descriptors below are the program's: shells and servers expect theirs there.
+/// The program uses lower descriptors: shells and servers expect theirs there.
 const LOWEST: i32 = 100;
-/// Descriptors that a message is believed to carry at most; the kernel closes what is more.
+/// A hello carries at most so many descriptors. The kernel closes further ones.
 const PASSED: usize = 4;
 
-/// Our end.
+/// ppt's end.
 pub(super) struct Reception {
-    /// Of the socketpair that a command inherits.
+    /// The end of the socketpair that a command inherits.
     inherited: Option<OwnedFd>,
-    /// Of programs that a command started.
+    /// The socket of programs that a command started.
     programs: Option<Listening>,
     children: Listening,
 }
 
-/// The other end, which every process that is started inherits.
+/// The other end, which every started process inherits.
 pub(crate) struct Guest {
     fd: OwnedFd,
     inode: u64,
@@ -48,28 +49,28 @@ pub(crate) struct Guest {
     secret: u64,
 }
 
-/// Who says hello.
+/// The kind of the sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Who {
-    /// A program that has just been loaded, or a plugin of one; waits.
+    /// A program or plugin that has just been loaded. It waits for the answer.
     Program,
-    /// A child; of a command's program, it waits.
+    /// A forked child. If a command started its program, it waits for the answer.
     Child,
 }
 
-/// A process that says that it is there.
+/// A hello of a process.
 pub(super) struct Hello {
     pub(super) who: Who,
-    /// Its number, in our namespace.
+    /// Its pid, in ppt's namespace.
     pub(super) pid: i32,
     answer: Answer,
 }
 
-/// How it is answered.
+/// How ppt answers.
 enum Answer {
-    /// By a byte: a fork in the sender may have copied our end of the pipe.
+    /// By a byte: the sender may have forked, which copied ppt's end of the pipe.
     Pipe(OwnedFd),
-    /// By its end.
+    /// By closing the connection.
     Connection { _fd: OwnedFd },
 }
 
@@ -80,13 +81,13 @@ struct Listening {
 }
 
 impl Guest {
-    /// What the command's environment is to have.
+    /// Variables for the command's environment.
     pub(crate) fn variables(&self) -> [(&'static str, String); 2] {
         let inherited = format!("{}:{}", self.fd.as_raw_fd(), self.inode);
         [("PPT_RUN", inherited), ("PPT_HELLO", format!("{}:{}", self.socket, self.secret))]
     }
 
-    /// The same as it stands there, of what nobody else has.
+    /// A unique part of one of these variables, as it is in the environment of a process.
     pub(super) fn hello(&self) -> String {
         let [_, (name, value)] = self.variables();
         format!("{name}={value}")
@@ -94,7 +95,7 @@ impl Guest {
 }
 
 impl Listening {
-    /// Under a name that nobody has; `flags` are part of it.
+    /// Binds the socket to a free name; `flags` are part of the name.
     fn open(flags: u64) -> Result<Self, Failure> {
         let fail = failed("make a socket");
         loop {
@@ -107,17 +108,17 @@ impl Listening {
                 Err(Errno::EADDRINUSE) => continue,
                 Err(error) => return Err(fail(error)),
             }
-            // As many as the system allows.
+            // The longest queue that the system allows.
             listen(&fd, Backlog::MAXALLOWABLE).map_err(&fail)?;
             return Ok(Self { fd, name });
         }
     }
 
-    /// The next one that connects, and its user.
+    /// The next connection, and its user.
     fn next(&self) -> Result<Option<(i32, u32, OwnedFd)>, Failure> {
         let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
         let fd = match accept4(self.fd.as_raw_fd(), flags) {
-            // SAFETY: the kernel has just made it for us.
+            // SAFETY: the kernel has just made this descriptor for ppt.
             Ok(fd) => unsafe { OwnedFd::from_raw_fd(fd) },
             Err(Errno::EAGAIN | Errno::EINTR | Errno::ECONNABORTED) => return Ok(None),
             Err(error) => return Err(failed("hear who says hello")(error)),
@@ -128,20 +129,21 @@ impl Listening {
 }
 
 impl Reception {
-    /// For children alone, which do not wait.
+    /// A reception for forked children alone, which do not wait.
     pub(super) fn of_children() -> Result<Self, Failure> {
         let children = Listening::open(0)?;
         Ok(Self { inherited: None, programs: None, children })
     }
 
-    /// For all that a command starts, and waits to be attached to.
+    /// A reception for everything that a command starts, which waits until ppt has attached.
     pub(super) fn of_command() -> Result<(Self, Guest), Failure> {
         let fail = failed("make a socket");
         let flags = SockFlag::SOCK_CLOEXEC;
         let (ours, theirs) =
             socketpair(AddressFamily::Unix, SockType::SeqPacket, None, flags).map_err(&fail)?;
         setsockopt(&ours, sockopt::PassCred, &true).map_err(&fail)?;
-        // Not closed by exec. Where so high a number is not allowed, any will do.
+        // exec does not close this descriptor. If the system does not allow so high a number, any
+        // number will do.
         let inherited = fcntl(&theirs, FcntlArg::F_DUPFD(LOWEST))
             .or_else(|_| fcntl(&theirs, FcntlArg::F_DUPFD(3)))
             .map_err(&fail)?;
@@ -153,21 +155,21 @@ impl Reception {
         Ok((Self { inherited: Some(ours), programs: Some(programs), children }, guest))
     }
 
-    /// The socket that children are to find.
+    /// The socket that children connect to.
     pub(super) fn of_forks(&self) -> u64 {
         self.children.name
     }
 
-    /// Readable when somebody says hello.
+    /// Readable if a hello has arrived.
     pub(super) fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         let programs = self.programs.as_ref().map(|it| it.fd.as_fd());
         let inherited = self.inherited.as_ref().map(AsFd::as_fd);
         [Some(self.children.fd.as_fd()), programs, inherited].into_iter().flatten()
     }
 
-    /// The next hello, if one is there: children first, whose parents may fork faster than we
-    /// attach. What is none is ignored, and so is who belongs to a user that `knows` none of. No
-    /// more than `left` are heard, whatever they are.
+    /// The next hello, if one has arrived. Children come first, because their parents may fork
+    /// faster than ppt attaches. This ignores what is no hello, and senders of users that `knows`
+    /// does not accept. It reads at most `left` messages of any kind.
     pub(super) fn next(
         &mut self,
         left: &mut usize,
@@ -211,7 +213,7 @@ fn inherited_hello(socket: &OwnedFd) -> Result<Option<Hello>, Failure> {
         match part {
             ControlMessageOwned::ScmCredentials(sender) => pid = sender.pid(),
             ControlMessageOwned::ScmRights(fds) => passed.extend(fds.into_iter().map(|fd| {
-                // SAFETY: the kernel has just made it for us.
+                // SAFETY: the kernel has just made this descriptor for ppt.
                 unsafe { OwnedFd::from_raw_fd(fd) }
             })),
             _ => {}
@@ -222,9 +224,9 @@ fn inherited_hello(socket: &OwnedFd) -> Result<Option<Hello>, Failure> {
 }
 
 impl Hello {
-    /// Whether the process of that number is one of the command; `None` where that does not follow
-    /// from how it said hello. Only the command inherits the socketpair, and only who still waits is
-    /// the process of that number: who was killed may have left it to another.
+    /// Whether process `pid` belongs to the command; `None` if the hello does not prove it. Only
+    /// the command inherits the socketpair. A sender that still waits is still the process of that
+    /// number; the number of a killed sender may belong to another process.
     pub(super) fn is_of_us(&self) -> Option<bool> {
         match &self.answer {
             Answer::Pipe(pipe) => Some(has_reader(pipe)),
@@ -232,9 +234,10 @@ impl Hello {
         }
     }
 
-    /// Lets the sender go on.
+    /// Lets the sender continue.
     pub(super) fn answer(self) {
-        // What is no pipe with room for a byte might block us; nothing of ours passes that.
+        // Writing into another kind of file, or into a full pipe, could block ppt. The sender never
+        // passes such a descriptor.
         if let Answer::Pipe(pipe) = self.answer
             && has_reader(&pipe)
         {

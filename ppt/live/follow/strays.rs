@@ -1,38 +1,38 @@
-//! Processes of a command that have said no hello: they were built with an older pptc, or what they
-//! should have inherited was taken away.
+//! Processes of a command that did not say hello: their program was built with an older pptc, or
+//! lost what it should have inherited.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::time::{Duration, Instant};
 
 use ppt_agent::{System, parent, was_started_with};
 
-/// How long a process may take to say hello.
+/// The time that a process has to say hello.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// Processes that are searched at one look.
+/// Number of processes that one check searches.
 const AT_ONCE: usize = 32;
 
 #[derive(Default)]
 pub(super) struct Strays {
-    /// What descends from the command, and lives.
+    /// Live descendants of the command.
     family: BTreeSet<i32>,
-    /// Those of them that nobody has looked at, and since when they are known.
+    /// Those that ppt has not searched yet, with the time since when ppt knows them.
     waiting: VecDeque<(i32, Instant)>,
 }
 
 impl Strays {
-    /// The command itself.
+    /// Begins with the command itself.
     pub(super) fn begin(&mut self, pid: i32) {
         self.family.insert(pid);
         self.waiting.push_back((pid, Instant::now()));
     }
 
-    /// Processes have come: those that descend from the command, by their ancestors or by
-    /// a `variable` in their environment, are of its family.
+    /// Adds new processes. A process belongs to the command by its ancestors, or by a `variable` in
+    /// its environment.
     pub(super) fn see(&mut self, newcomers: Vec<i32>, variable: &[u8]) {
         let system = System::default();
         let mut left = newcomers;
         loop {
-            // A parent may have the higher number.
+            // A parent may have the higher pid.
             let before = left.len();
             left.retain(|&pid| {
                 let is_ours = parent(&system, pid).is_some_and(|it| self.family.contains(&it));
@@ -58,13 +58,13 @@ impl Strays {
         }
     }
 
-    /// Forgets those that are gone.
+    /// Removes processes that have ended.
     pub(super) fn forget(&mut self, gone: impl Fn(i32) -> bool) {
         self.family.retain(|&pid| !gone(pid));
         self.waiting.retain(|&(pid, _)| !gone(pid));
     }
 
-    /// Some of those that had the time to say hello; each once.
+    /// Some of the processes that had the time to say hello, each once.
     pub(super) fn due(&mut self) -> Vec<i32> {
         let due = |it: &&(i32, Instant)| it.1.elapsed() >= PATIENCE;
         let count = self.waiting.iter().take(AT_ONCE).take_while(due).count();
