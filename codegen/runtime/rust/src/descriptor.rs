@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64};
 use ppt_segment::abi;
 
 use super::control::Control;
-use super::fork::Guard;
+use super::guard::Guard;
 
 /// [`abi::Descriptor`] with addresses that the linker or loader fills in.
 #[repr(C)]

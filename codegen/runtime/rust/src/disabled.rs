@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use crate::bytes::Plain;
 use crate::time::Timespec;
 
-/// Nobody attaches.
+/// On systems with ppt, it allows processes of this user to attach. Here it does nothing.
 pub fn allow_attach() {}
 
 /// Never on.

@@ -4,11 +4,11 @@ use std::ffi::c_void;
 use std::ptr;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 
+use super::claim::give_back;
 use super::control::word;
 use super::descriptor::Buffer;
-use super::loaded;
-use super::slow::give_back;
-use super::thread::Place;
+use super::list::buffers;
+use super::place::Place;
 
 /// Has the thread's ring given back when it ends. Without a key (a process may have 1,024) the
 /// listener finds out that the thread is gone.
@@ -71,7 +71,7 @@ extern "C" fn unload() {
     if in_program() {
         return;
     }
-    for buffer in loaded::buffers() {
+    for buffer in buffers() {
         word!(buffer.control, gate).store(0, Relaxed);
         buffer.guard.dismiss();
         let word = buffer.exit_key.swap(0, AcqRel);

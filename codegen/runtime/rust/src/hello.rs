@@ -13,9 +13,9 @@ use std::ptr;
 
 use ppt_segment::follow::name;
 
-use super::loaded::buffers;
+use super::errno::{errno, set_errno};
+use super::list::buffers;
 use super::slow::map_early;
-use super::table::{errno, set_errno};
 
 /// As early as a program may: other constructors may write frames.
 #[used]

@@ -44,6 +44,9 @@ mod wrong_segments;
 
 mod bytes;
 mod frame;
+#[doc(hidden)]
+pub mod generated;
+mod now;
 mod text;
 mod time;
 
@@ -73,12 +76,7 @@ mod writer;
 pub use frame::Scope;
 pub use text::Text;
 pub use time::{Timespec, Timeval};
-
-/// Allows every process of this user to attach, and to debug, until the process ends, even if Yama
-/// (`kernel.yama.ptrace_scope = 1`) allows only ancestors. Without Yama it changes nothing.
-pub fn allow_attach() {
-    writer::allow_attach();
-}
+pub use writer::allow_attach;
 
 /// Includes the module that `ppt_codegen::compile("STEM.frame")` made: `include_frames!("STEM")`.
 ///
@@ -88,16 +86,5 @@ pub fn allow_attach() {
 macro_rules! include_frames {
     ($stem:literal) => {
         include!(concat!(env!("OUT_DIR"), "/", $stem, ".rs"));
-    };
-}
-
-/// The items that generated code uses. Do not use them directly.
-#[doc(hidden)]
-pub mod generated {
-    pub use crate::bytes::{array_bytes, f32_word, f64_word};
-    pub use crate::frame::{Frame, Put, scope, update, written};
-    pub use crate::time::clock;
-    pub use crate::writer::{
-        Buffer, Control, Descriptor, Layout, Thread, Write, begin, busy, loaded, prepare, stamp,
     };
 }

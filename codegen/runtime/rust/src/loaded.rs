@@ -1,16 +1,10 @@
-//! The buffers that there are: each enlists itself when what holds it is loaded.
+//! Each buffer is made ready when the program or library that holds it is loaded.
 
-use std::iter;
-use std::ptr;
-use std::sync::atomic::AtomicPtr;
-use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 
 use super::descriptor::Buffer;
-use super::exit;
-use super::table::{errno, set_errno};
-
-/// Each leads to the next.
-static BUFFERS: AtomicPtr<Buffer> = AtomicPtr::new(ptr::null_mut());
+use super::errno::{errno, set_errno};
+use super::{exit, fork, hello, list};
 
 /// Has `$buffer` enlist itself as early as a program may: other constructors may write frames.
 ///
@@ -36,27 +30,12 @@ pub fn loaded(buffer: &'static Buffer) {
         return;
     }
     let saved = errno();
-    buffer.guard.protect(buffer.control);
+    exit::keep(&raw const hello::LOADED);
+    fork::protect(buffer);
     // A first frame need not make it.
     exit::make_key(buffer);
     set_errno(saved);
-    let me = (&raw const *buffer).cast_mut();
-    let mut first = BUFFERS.load(Relaxed);
-    loop {
-        buffer.next.store(first, Relaxed);
-        match BUFFERS.compare_exchange(first, me, AcqRel, Relaxed) {
-            Ok(_) => return,
-            Err(other) => first = other,
-        }
-    }
-}
-
-/// Those that have been loaded.
-pub(super) fn buffers() -> impl Iterator<Item = &'static Buffer> {
-    // SAFETY: the list is of statics (`loaded` takes nothing else), which are there as long as this
-    // code is.
-    let at = |next: &AtomicPtr<Buffer>| unsafe { next.load(Acquire).as_ref() };
-    iter::successors(at(&BUFFERS), move |it: &&'static Buffer| at(&it.next))
+    list::add(buffer);
 }
 
 #[cfg(test)]
@@ -77,7 +56,7 @@ mod tests {
         static BUFFERS: [Buffer; 2] = [const { Buffer::new(&DESCRIPTOR, &CONTROL) }; 2];
         // Again when others are before it: its place in the list would make a circle of that.
         [&BUFFERS[0], &BUFFERS[1], &BUFFERS[0], &BUFFERS[1]].into_iter().for_each(loaded);
-        let listed: Vec<_> = buffers().take(10).map(std::ptr::from_ref).collect();
+        let listed: Vec<_> = list::buffers().take(10).map(std::ptr::from_ref).collect();
         assert_eq!(listed, [&raw const BUFFERS[1], &raw const BUFFERS[0]]);
     }
 }

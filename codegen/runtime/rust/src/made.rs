@@ -10,8 +10,8 @@ use ppt_segment::abi::{
 };
 
 use super::control::Control;
+use super::errno::errno;
 use super::shape::Shape;
-use super::table::errno;
 
 /// A mapped segment, and its descriptor.
 pub(super) type Made = (*mut c_void, i32);
@@ -110,7 +110,7 @@ pub(super) unsafe fn initialise(
 ) {
     const AGENT_PID: usize = offset_of!(Words, claim) + offset_of!(Claim, agent_pid);
     let now = |clock| {
-        let now = super::clock(clock);
+        let now = super::clock::clock(clock);
         now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
     };
     let g = shape.words();

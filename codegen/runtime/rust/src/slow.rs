@@ -1,23 +1,22 @@
 //! What happens once a thread and session: `ppt1_join` of `codegen/runtime/c/target.c`, step by
 //! step. Nothing here allocates, locks or loops over foreign data, and errno is left alone.
 
-use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
-use std::sync::atomic::{AtomicU64, compiler_fence};
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use ppt_segment::abi::{GeometryWords, NO_GATE, PAGE, ProcessPage, ring_state};
+use ppt_segment::abi::{GeometryWords, PAGE, ProcessPage};
 use ppt_segment::handshake::under;
 
+use super::claim::{RELEASED, claim, give_back, process, still_ours};
 use super::control::{Control, word};
 use super::descriptor::Buffer;
+use super::errno::{errno, set_errno};
 use super::exit::{at_thread_exit, keep};
-use super::hello::LOADED;
-use super::mapped::{Mapped, PROCESS_WORDS};
+use super::place::Place;
 use super::shape::Shape;
-use super::table::{self, errno, set_errno};
-use super::thread::Place;
+use super::table;
 
 /// Words of the process page.
-const RELEASED: usize = std::mem::offset_of!(ProcessPage, released) / 8;
 const NESTED: usize = std::mem::offset_of!(ProcessPage, nested) / 8;
 const NO_RING: usize = std::mem::offset_of!(ProcessPage, no_ring) / 8;
 
@@ -35,16 +34,6 @@ fn count(counter: &AtomicU64) {
     counter.fetch_add(1, Relaxed);
 }
 
-/// The counters of the segment that the thread last knew, if it is still mapped.
-fn process<'a>(control: &Control, place: &Place) -> Option<&'a [AtomicU64; PROCESS_WORDS]> {
-    let words = place.process.load(Relaxed);
-    if words.is_null() || table::find(control, place.nonce.load(Relaxed)).is_none() {
-        return None;
-    }
-    // SAFETY: the process page of a segment that the table lists: mapped, and never unmapped.
-    Some(unsafe { &*words.cast() })
-}
-
 /// Counts a refused frame where it outlives this process, if that is possible.
 fn refuse(control: &Control, place: &Place, word: usize, unmapped: &AtomicU64) {
     count(process(control, place).and_then(|words| words.get(word)).unwrap_or(unmapped));
@@ -55,18 +44,6 @@ fn refuse(control: &Control, place: &Place, word: usize, unmapped: &AtomicU64) {
 #[inline(never)]
 pub(super) fn nested(buffer: &'static Buffer, place: &Place) {
     refuse(buffer.control, place, NESTED, word!(buffer.control, nested));
-}
-
-/// Gives the thread's ring back. The thread forgets it first: a signal handler that comes in
-/// between finds nothing to write into.
-pub(super) fn give_back(buffer: &Buffer, place: &Place) {
-    place.gate.set(NO_GATE);
-    let ring = place.ring.take();
-    compiler_fence(SeqCst);
-    let (Some(ring), Some(process)) = (ring, process(buffer.control, place)) else { return };
-    if ring.release(place.epoch.get()) {
-        process[RELEASED].fetch_add(1, Release);
-    }
 }
 
 /// Copies the geometry.
@@ -119,40 +96,6 @@ pub(super) fn map_early(buffer: &Buffer) -> bool {
     mapped && gate >> 31 & 1 == 1
 }
 
-/// Claims the lowest free ring.
-pub(super) fn claim(place: &Place, segment: &Mapped) -> bool {
-    // SAFETY: no pointers.
-    let tid = unsafe { libc::syscall(libc::SYS_gettid) } as u32;
-    for index in 0..segment.rings() {
-        let (slots, ring) = segment.ring(index);
-        if !ring.claim(tid) {
-            continue;
-        }
-        let next = ring.tail();
-        let slot = (next & (ring.slot_count() - 1)) as usize * ring.stride();
-        let range = slots.as_ptr_range();
-        place.first.set(range.start);
-        place.end.set(range.end);
-        place.slot.set(range.start.wrapping_add(slot));
-        place.next.set(next);
-        place.epoch.set(ring.owner().epoch);
-        place.tail.set(ring.tail_word());
-        place.ring.set(Some(ring));
-        return true;
-    }
-    false
-}
-
-/// Whether the thread's ring is of segment `nonce`, which is mapped, and has not been taken away.
-fn still_ours(place: &Place, nonce: u64) -> bool {
-    // The nonce first: in a forked child the ring of another segment is not mapped.
-    let ring = place.ring.get().filter(|_| place.nonce.load(Relaxed) == nonce);
-    ring.is_some_and(|ring| {
-        let owner = ring.owner();
-        owner.epoch == place.epoch.get() && owner.state == ring_state::ACTIVE
-    })
-}
-
 /// Remembers that this gate has nothing for this thread, until `released` changes.
 fn remember(place: &Place, gate: u64, nonce: u64, released: u64) {
     place.refused_released.set(released);
@@ -168,7 +111,6 @@ fn remember(place: &Place, gate: u64, nonce: u64, released: u64) {
 unsafe fn join(buffer: &'static Buffer, place: &Place, stride: u32, gate: u64) -> Found {
     let control = buffer.control;
     keep(buffer.descriptor);
-    keep(&raw const LOADED);
     if gate == 0 {
         return Found::Refused;
     }

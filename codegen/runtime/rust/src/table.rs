@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use ppt_segment::abi::MAX_SEGMENTS;
 
 use super::control::Control;
+use super::errno::errno;
 use super::made;
 use super::mapped::{Base, Mapped};
 use super::shape::Shape;
@@ -135,14 +136,4 @@ fn attach(id: i32, schema_hash: u64, nonce: u64, shape: &Shape) -> Result<*mut l
     // SAFETY: our own mapping; what the advice changes is what a fork copies.
     unsafe { libc::madvise(address, shape.words().size as usize, libc::MADV_DONTFORK) };
     Ok(address)
-}
-
-pub(super) fn errno() -> i32 {
-    // SAFETY: the C library's own variable of this thread.
-    unsafe { *libc::__errno_location() }
-}
-
-pub(super) fn set_errno(value: i32) {
-    // SAFETY: as above.
-    unsafe { *libc::__errno_location() = value };
 }

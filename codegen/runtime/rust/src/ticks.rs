@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use ppt_segment::abi::clock_kind::{STAMP_IS_MONOTONIC, TICKS};
 
-use super::clock;
+use super::clock::clock;
 use super::control::{Control, word};
 
 /// The CPU's counter where the agent found that it can be trusted, else the monotonic clock. Never

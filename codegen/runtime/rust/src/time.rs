@@ -23,21 +23,11 @@ pub struct Timespec {
 impl Timeval {
     /// Never: an empty cell in tables.
     pub const ZERO: Self = Self { tv_sec: 0, tv_usec: 0 };
-
-    /// The wall clock, whether or not somebody is attached.
-    pub fn now() -> Self {
-        clock(0).timeval()
-    }
 }
 
 impl Timespec {
     /// Never: an empty cell in tables.
     pub const ZERO: Self = Self { tv_sec: 0, tv_nsec: 0 };
-
-    /// The wall clock, whether or not somebody is attached.
-    pub fn now() -> Self {
-        clock(0)
-    }
 
     /// The same time in microseconds.
     #[inline(always)]
@@ -52,12 +42,6 @@ impl Timespec {
     }
 }
 
-/// Reads the clock of that number in clock_gettime(2).
-#[inline]
-pub fn clock(number: i32) -> Timespec {
-    crate::writer::clock(number)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -67,11 +51,5 @@ mod tests {
         let time = Timespec { tv_sec: 7, tv_nsec: 999_999_999 };
         assert_eq!(time.timeval(), Timeval { tv_sec: 7, tv_usec: 999_999 });
         assert_eq!(time.nanoseconds(), 7_999_999_999);
-    }
-
-    #[test]
-    fn clocks_run() {
-        assert!(Timeval::now().tv_sec > 1_000_000_000);
-        assert!(clock(1) <= clock(1));
     }
 }

@@ -1,0 +1,110 @@
+//! What a fork does to a buffer's control page.
+
+use std::ptr;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64};
+
+use ppt_segment::follow::Words;
+
+use super::control::{Control, word};
+use super::errno::errno;
+
+const PAGE: usize = ppt_segment::abi::PAGE as usize;
+
+/// What becomes of a buffer in a forked child.
+#[derive(Debug)]
+pub(super) struct Guard {
+    /// A fork empties the control page.
+    emptied: AtomicBool,
+    /// Where it does not: a page that a fork leaves out. Who has it shares our memory.
+    witness: AtomicPtr<libc::c_void>,
+    /// What a process leaves to its children: the socket of the ppt that follows it, or 0.
+    follower: AtomicU64,
+}
+
+impl Guard {
+    pub const fn new() -> Self {
+        Self {
+            emptied: AtomicBool::new(false),
+            witness: AtomicPtr::new(ptr::null_mut()),
+            follower: AtomicU64::new(0),
+        }
+    }
+
+    /// Has a fork empty the page; whether it will.
+    pub fn empty_on_fork(&self, control: &Control) -> bool {
+        if self.emptied.load(Relaxed) {
+            return true;
+        }
+        // SAFETY: a page of our own; what the advice changes is what a fork copies.
+        let marked = unsafe { libc::madvise(control.address(), PAGE, libc::MADV_WIPEONFORK) } == 0;
+        if marked {
+            self.emptied.store(true, Relaxed);
+        }
+        marked
+    }
+
+    /// Makes the witness.
+    pub fn call_witness(&self) {
+        let (none, private) = (libc::PROT_NONE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+        // SAFETY: a new page, which nobody looks into.
+        let marked = unsafe {
+            let page = libc::mmap(ptr::null_mut(), PAGE, none, private, -1, 0);
+            let made = page != libc::MAP_FAILED;
+            (made && libc::madvise(page, PAGE, libc::MADV_DONTFORK) == 0).then_some(page)
+        };
+        self.witness.store(marked.unwrap_or(ptr::null_mut()), Relaxed);
+    }
+
+    /// Whether the control page is a copy of another process's, made by a fork.
+    pub fn copied(&self) -> bool {
+        let witness = self.witness.load(Relaxed);
+        let mut there = 0;
+        !self.emptied.load(Relaxed)
+            && !witness.is_null()
+            // SAFETY: asks about an address, and answers with a byte.
+            && unsafe { libc::mincore(witness, 1, &mut there) } != 0
+            && errno() == libc::ENOMEM
+    }
+
+    /// Makes of a copy what a fork should have.
+    pub fn empty(&self, control: &Control) {
+        control.empty();
+        self.call_witness();
+    }
+
+    /// Remembers what a child is left.
+    pub fn before_fork(&self, control: &Control) {
+        // Who was never attached to leaves what was left to it.
+        if word!(control, generation).load(Relaxed) != 0 {
+            let words = Words {
+                socket: word!(control, follow_socket),
+                claim: word!(control, follow_claim),
+                holder: word!(control, claim.nonce),
+            };
+            self.follower.store(words.follower().map_or(0, |(_, socket)| socket), Relaxed);
+        }
+    }
+
+    /// In a child: the control page is empty from here on. What its parent left to it.
+    pub fn forked(&self, control: &Control) -> u64 {
+        if !self.emptied.load(Relaxed) {
+            self.empty(control);
+        }
+        self.follower.load(Relaxed)
+    }
+
+    /// In a child: nobody follows it.
+    pub fn alone(&self) {
+        self.follower.store(0, Relaxed);
+    }
+
+    /// Before the code goes.
+    pub fn dismiss(&self) {
+        let witness = self.witness.swap(ptr::null_mut(), Relaxed);
+        if !witness.is_null() {
+            // SAFETY: a page of our own, which nobody looks into.
+            unsafe { libc::munmap(witness, PAGE) };
+        }
+    }
+}

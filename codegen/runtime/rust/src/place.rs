@@ -1,0 +1,87 @@
+//! A thread's place in its ring.
+
+use std::cell::Cell;
+use std::ptr;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, compiler_fence};
+
+use ppt_segment::abi::NO_GATE;
+use ppt_segment::ring::Ring;
+
+use super::descriptor::Buffer;
+
+/// A thread's place in the ring that it owns.
+///
+/// Invariant: while `ring` is there, `slot` lies in `[first, end)`, a whole number of strides from
+/// `first`, and they, `tail` and `enable` point into a segment that is mapped and never unmapped.
+/// Only the thread itself comes here, and its signal handlers, which `busy` keeps out; what they
+/// may look at all the same is atomic.
+#[derive(Debug)]
+pub(super) struct Place {
+    /// Where the next frame goes.
+    pub slot: Cell<*const AtomicU64>,
+    /// Its index: one less than its sequence number.
+    pub next: Cell<u64>,
+    /// The gate's value when the ring was claimed.
+    pub gate: Cell<u64>,
+    /// One bit per kind of frame.
+    pub enable: Cell<*const AtomicU64>,
+    /// The ring's cursor.
+    pub tail: Cell<*const AtomicU64>,
+    /// The ring's slots.
+    pub first: Cell<*const AtomicU64>,
+    pub end: Cell<*const AtomicU64>,
+    /// A frame is being written: a signal handler's frame is refused.
+    pub busy: AtomicU32,
+    /// The claim, by its number in the ring.
+    pub epoch: Cell<u32>,
+    /// The ring that is ours.
+    pub ring: Cell<Option<Ring<'static, AtomicU64>>>,
+    /// The segment's counters of what was refused.
+    pub process: AtomicPtr<AtomicU64>,
+    /// The segment; what it maps is ours only while the table lists it.
+    pub nonce: AtomicU64,
+    /// The refusal that is remembered: no ring was free.
+    pub refused_gate: Cell<u64>,
+    pub refused_nonce: Cell<u64>,
+    pub refused_released: Cell<u64>,
+    /// Whose ring it is, for the end of the thread.
+    pub buffer: Cell<Option<&'static Buffer>>,
+}
+
+impl Place {
+    pub const fn new() -> Self {
+        Self {
+            slot: Cell::new(ptr::null()),
+            next: Cell::new(0),
+            gate: Cell::new(NO_GATE),
+            enable: Cell::new(ptr::null()),
+            tail: Cell::new(ptr::null()),
+            first: Cell::new(ptr::null()),
+            end: Cell::new(ptr::null()),
+            busy: AtomicU32::new(0),
+            epoch: Cell::new(0),
+            ring: Cell::new(None),
+            process: AtomicPtr::new(ptr::null_mut()),
+            nonce: AtomicU64::new(0),
+            refused_gate: Cell::new(0),
+            refused_nonce: Cell::new(0),
+            refused_released: Cell::new(0),
+            buffer: Cell::new(None),
+        }
+    }
+
+    /// What follows cannot be seen before this by a signal handler.
+    #[inline(always)]
+    pub fn enter(&self) {
+        self.busy.store(1, Relaxed);
+        compiler_fence(SeqCst);
+    }
+
+    /// What comes before cannot be seen after this by a signal handler.
+    #[inline(always)]
+    pub fn leave(&self) {
+        compiler_fence(SeqCst);
+        self.busy.store(0, Relaxed);
+    }
+}
