@@ -1,12 +1,12 @@
 /* ---- ppt, ABI 1: processes that fork --------------------------------------------------------
  *
- * A child is off from its first instruction on: a fork empties the control page. Where the kernel
- * does not do that (before Linux 4.14, or in a sandbox), a fork handler does, and what forks
- * without handlers, by clone(2) alone, finds out at its first frame. What shares our memory, as
- * a child of vfork(2) does, leaves the page alone: it is its parent's.
+ * A forked child is off from its first instruction on, because a fork empties the control page. If
+ * the kernel does not do that (before Linux 4.14, or in a sandbox), a fork handler does. A child
+ * that runs no fork handlers (by clone(2) alone) finds out at its first frame. A child that shares
+ * its parent's memory (by vfork(2)) leaves the page alone, because it is the parent's.
  *
- * Where a ppt follows its parent's forks, a child tells it that it is there. If it waits until it
- * has been attached to, it maps its segment at once.
+ * If a ppt follows the parent's forks, a child says hello to it. If the child waits until ppt has
+ * attached, it maps its segment at once.
  */
 #ifdef __cplusplus
 extern "C" {
@@ -17,10 +17,10 @@ extern "C" {
 
 /* A fork empties the control page. */
 static int ppt1_emptied;
-/* Where it does not: a page that a fork leaves out. Who has it shares our memory. */
+/* If not: a page that a fork does not copy. A process that has it shares the parent's memory. */
 static void *ppt1_witness;
-/* What a process leaves to its children: the socket of the ppt that follows it, or 0; odd, if they
- * are to wait until they have been attached to. */
+/* Left to forked children: the socket of the ppt that follows this process, or 0. If it is odd,
+ * the children wait until ppt has attached. */
 static uint64_t ppt1_follower;
 
 static int ppt1_empty_on_fork(void) {
@@ -45,14 +45,14 @@ static void ppt1_dismiss_witness(void) {
 }
 #endif
 
-/* Whether the control page is a copy of another process's, made by a fork. */
+/* Whether a fork has copied the control page from another process. */
 static int ppt1_copied(void) {
     unsigned char there;
     return !__atomic_load_n(&ppt1_emptied, __ATOMIC_RELAXED) && ppt1_witness &&
            mincore(ppt1_witness, 1, &there) != 0 && errno == ENOMEM;
 }
 
-/* Makes of a copy what a fork should have. The gate first: nobody begins a frame after that. */
+/* Empties a copied control page. It closes the gate first, after which no thread begins a frame. */
 static void ppt1_empty(void) {
     ppt1_control *control = &PPT1_(control);
     __atomic_store_n(&control->gate, 0, __ATOMIC_RELAXED);
@@ -60,28 +60,29 @@ static void ppt1_empty(void) {
     ppt1_call_witness();
 }
 
-/* Who follows this process. An agent writes its claim, the socket, and follow_claim, by a system call
- * each; what an earlier one left is of another claim. */
+/* The socket of the ppt that follows this process. An agent writes its claim, the socket, and
+ * follow_claim, each by one system call. If they are of an earlier agent, the claims differ. */
 static uint64_t ppt1_followed_by(void) {
     ppt1_control *control = &PPT1_(control);
     uint64_t claim = __atomic_load_n(&control->follow_claim, __ATOMIC_RELAXED);
-    __atomic_thread_fence(__ATOMIC_ACQUIRE); /* who saw this claim sees the socket before it */
+    __atomic_thread_fence(__ATOMIC_ACQUIRE); /* after this claim, we read no older socket */
     uint64_t socket = __atomic_load_n(&control->follow_socket, __ATOMIC_RELAXED);
-    __atomic_thread_fence(__ATOMIC_ACQUIRE); /* who saw the next socket sees the next claim */
+    __atomic_thread_fence(__ATOMIC_ACQUIRE); /* after the next socket, we read the next claim */
     uint64_t holder = __atomic_load_n(&control->claim[3], __ATOMIC_RELAXED);
     return claim != 0 && claim == holder ? socket : 0;
 }
 
 static void ppt1_before_fork(void) {
-    /* Who was never attached to leaves what was left to it. */
+    /* If ppt never attached, the socket that the parent left stays. */
     if (__atomic_load_n(&PPT1_(control).generation, __ATOMIC_RELAXED) != 0)
         __atomic_store_n(&ppt1_follower, ppt1_followed_by(), __ATOMIC_RELAXED);
 }
 
-/* Maps what has just been attached, before the program's own code has its system calls filtered:
- * after that, its first frame might end it. Where that neither allocates nor locks, in a program
- * with one of its first keys, this thread gets its ring, too. What fails here, the first frame
- * tries again, and tells. Whether this process has made the segment itself, just now. */
+/* Maps a segment right after ppt has attached, before the program's own code can install a
+ * filter: later, the filter might end the program at its first frame. In a program with one of
+ * its first keys, this neither allocates nor locks, so the thread gets its ring, too. If it
+ * fails, the first frame tries again, and reports the failure. Returns whether this process has
+ * just made the segment itself. */
 static int ppt1_map_early(void) {
     uint64_t gate = __atomic_load_n(&PPT1_(control).gate, __ATOMIC_RELAXED);
     ppt1_description description;
@@ -110,17 +111,18 @@ static void ppt1_in_child(void) {
     if (!__atomic_load_n(&ppt1_emptied, __ATOMIC_RELAXED))
         ppt1_empty();
     uint64_t follower = __atomic_load_n(&ppt1_follower, __ATOMIC_RELAXED);
-    /* Where the gate is open, another buffer's hello was enough. */
+    /* If the gate is open, the hello of another buffer was enough. */
     if (follower != 0 && __atomic_load_n(&PPT1_(control).gate, __ATOMIC_RELAXED) == 0 &&
         !ppt1_greet(follower, follower & 1))
         __atomic_store_n(&ppt1_follower, 0, __ATOMIC_RELAXED);
-    /* What we have made is fetched while we wait: the program may close every descriptor. */
+    /* ppt fetches the new segment while we wait, because the program may close all descriptors
+     * later. */
     if (follower & 1 && ppt1_map_early())
         ppt1_greet(follower, 1);
     errno = saved;
 }
 
-/* When loaded: later, a fork handler could not be registered, for that may allocate. */
+/* Runs when the code is loaded: registering a fork handler may allocate, which a frame must not. */
 static void ppt1_protect(void) {
     if (!ppt1_empty_on_fork())
         ppt1_call_witness();

@@ -1,10 +1,10 @@
-/* ---- ppt, ABI 1: who says hello -------------------------------------------------------------
+/* ---- ppt, ABI 1: hello ----------------------------------------------------------------------
  *
- * `ppt run` leaves one end of a socketpair to its command, and says which in PPT_RUN=FD:INODE. What
- * holds a buffer says hello on it as soon as it is loaded, goes on when it has been attached, and
- * maps its segment at once.
- * Where the descriptor has been closed, PPT_HELLO=SOCKET:SECRET names a socket to connect to; forked
- * children find one in what their parent's control page said.
+ * `ppt run` leaves one end of a socketpair to its command, and names it in PPT_RUN=FD:INODE. A
+ * program or library with a buffer says hello on it as soon as it is loaded, continues when ppt has
+ * attached, and maps its segment at once. If the descriptor has been closed,
+ * PPT_HELLO=SOCKET:SECRET names a socket to connect to. Forked children connect to a socket that
+ * their parent's control page named.
  */
 #ifdef __cplusplus
 extern "C" {
@@ -25,14 +25,14 @@ static uint64_t ppt1_number(const char **text) {
     return number;
 }
 
-/* A variable of the environment. Of a set-user-ID program nobody asks anything by it:
- * secure_getenv(3), which may not be declared. */
+/* A variable of the environment, except in set-user-ID programs. (secure_getenv(3) does the
+ * same, but it may not be declared.) */
 static const char *ppt1_asked(const char *name) {
     return getauxval(AT_SECURE) == 0 ? getenv(name) : PPT1_NULL;
 }
 
-/* The socket of `ppt run`, or -1. By its inode: the descriptor may have been closed, or be another
- * file's by now. */
+/* The socket of `ppt run`, or -1. It is compared by its inode, because the descriptor may have
+ * been closed, or may be another file by now. */
 static int ppt1_run_socket(void) {
     const char *text = ppt1_asked("PPT_RUN");
     if (text == PPT1_NULL)
@@ -48,8 +48,8 @@ static int ppt1_run_socket(void) {
     return PPT1_TO(int, descriptor);
 }
 
-/* Says hello by one byte and the end of a pipe, and waits for an answer on that pipe, or for the
- * end of whoever could give it. Who we are the kernel tells. */
+/* Says hello by one byte and the end of a pipe. Then it waits for an answer on that pipe, or
+ * until ppt has ended. The kernel tells ppt who the sender is. */
 static void ppt1_say_hello(int socket) {
     int answer[2];
     if (syscall(SYS_pipe2, answer, O_CLOEXEC) != 0) /* pipe2(2) may not be declared */
@@ -82,8 +82,8 @@ static void ppt1_say_hello(int socket) {
     close(answer[0]);
 }
 
-/* Whether it is the superuser or we ourselves whom a connection leads to: nobody else is waited
- * for. */
+/* Whether the other end of a connection belongs to the superuser or to our own user. We wait for
+ * no other user. */
 static int ppt1_trusts(int fd) {
     struct {
         int pid;
@@ -94,10 +94,10 @@ static int ppt1_trusts(int fd) {
            (peer.user == 0 || peer.user == geteuid());
 }
 
-/* Says hello by connecting to an abstract socket, and waits, if `waits`, until the connection ends:
- * we have been attached to, or nobody is there who could. Who we are the kernel tells. Returns 0
- * where nobody listens. In a forked child: no lock, no allocation, and by syscall(2) what else may
- * cancel the thread. */
+/* Says hello by connecting to an abstract socket. If `waits`, it waits until the connection
+ * ends, because ppt has attached or has ended. The kernel tells ppt who the sender is. Returns 0
+ * if nobody listens. This runs in forked children, so it neither locks nor allocates. Where a C
+ * function might cancel the thread, it uses syscall(2). */
 static int ppt1_greet(uint64_t name, int waits) {
     struct sockaddr_un address;
     memset(&address, 0, sizeof address);
@@ -122,7 +122,7 @@ static int ppt1_greet(uint64_t name, int waits) {
     return !nobody;
 }
 
-/* Says hello to who asked for it in the environment. */
+/* Says hello if the environment names a socket for it. */
 static void ppt1_report(void) {
     int socket = ppt1_run_socket();
     if (socket >= 0)
@@ -133,18 +133,18 @@ static void ppt1_report(void) {
         ppt1_greet(name, 1);
 }
 
-/* As early as a program may: other constructors may write frames. */
+/* Runs as early as a program allows, because other constructors may write frames. */
 static __attribute__((constructor(101))) void ppt1_loaded(void) {
     int saved = errno;
     ppt1_protect();
     if (ppt1_used())
         ppt1_make_key();
-    syscall(SYS_getpid); /* a first frame need not have it looked up by the dynamic linker */
-    /* Where the gate is open, it was attached together with another object. */
+    syscall(SYS_getpid); /* so that the dynamic linker need not look it up at the first frame */
+    /* If the gate is open, ppt has attached to it together with another object. */
     if (__atomic_load_n(&PPT1_(control).gate, __ATOMIC_RELAXED) == 0)
         ppt1_report();
     if (ppt1_map_early())
-        ppt1_report(); /* and what we have made is fetched */
+        ppt1_report(); /* so that ppt fetches the segment that we have made */
     errno = saved;
 }
 

@@ -1,7 +1,8 @@
 /* ---- ppt, ABI 1: a segment that this process makes ------------------------------------------
  *
- * For agents whose segments it cannot attach: in another IPC namespace, or where shmat(2) is
- * filtered. They fetch it by its descriptor (pidfd_getfd(2)), which stays open for the next one.
+ * The program makes its segment itself if it cannot attach an agent's: in another IPC namespace,
+ * or if a filter refuses shmat(2). The agent fetches it by its descriptor (pidfd_getfd(2)), which
+ * stays open for the next agent.
  */
 #ifndef MFD_CLOEXEC
 #define MFD_CLOEXEC 1U
@@ -17,8 +18,8 @@
 #define F_SEAL_GROW 4
 #endif
 
-/* A memfd whose number does not get in the program's way: programs close 0, 1 and 2 to open
- * something else in their place, and select(2) needs low ones. */
+/* A memfd with a high number. Programs close 0, 1 and 2 to open other files in their place, and
+ * select(2) needs low numbers. */
 static int ppt1_memfd(void) {
     unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
     int fd = PPT1_TO(int, syscall(SYS_memfd_create, "ppt", flags | MFD_NOEXEC_SEAL));
@@ -35,7 +36,7 @@ static int ppt1_memfd(void) {
     return high;
 }
 
-/* What an agent writes into a segment that it makes, in one of our own. */
+/* Fills a segment of our own, as an agent fills those that it makes. */
 static void ppt1_initialise(void *base, uint64_t nonce, const ppt1_geometry *geometry) {
     ppt1_header *header = PPT1_AT(ppt1_header *, base);
     struct timespec mono = {0, 0}, real = {0, 0};
@@ -60,12 +61,12 @@ static void ppt1_initialise(void *base, uint64_t nonce, const ppt1_geometry *geo
         enable[i] = UINT64_MAX;
 }
 
-/* Makes a segment that an agent fetches by its descriptor. Sealed: whoever maps it need not fear
- * that it shrinks. */
+/* Makes a segment that an agent fetches by its descriptor. It is sealed, so that it cannot
+ * shrink while somebody has mapped it. */
 static void *ppt1_make(int *fd, uint64_t nonce, const ppt1_geometry *geometry) {
     struct rlimit limit;
     if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur < geometry->size) {
-        errno = EFBIG; /* ftruncate(2) would say it by SIGXFSZ */
+        errno = EFBIG; /* ftruncate(2) would raise SIGXFSZ */
         return PPT1_NULL;
     }
     *fd = ppt1_memfd();
@@ -76,7 +77,7 @@ static void *ppt1_make(int *fd, uint64_t nonce, const ppt1_geometry *geometry) {
         fcntl(*fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW) == 0)
         base = mmap(PPT1_NULL, geometry->size, PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
     if (base != MAP_FAILED) {
-        /* What is not to be had is said here, not by SIGBUS; EINVAL: Linux before 5.14. */
+        /* If memory is short, this fails, instead of SIGBUS later. EINVAL: Linux before 5.14. */
         if (madvise(base, geometry->slots, MADV_POPULATE_WRITE) == 0 || errno == EINVAL) {
             madvise(base, geometry->size, MADV_DONTFORK);
             ppt1_initialise(base, nonce, geometry);

@@ -6,7 +6,7 @@
  */
 #define PPT1_WEAK __attribute__((weak, visibility("default")))
 
-/* A gate that no agent makes, not even half of one. */
+/* A value that no gate has, not even in one half. */
 #define PPT1_NO_GATE UINT64_C(0xffffffff)
 #define PPT1_STAMP_IS_MONOTONIC (UINT64_C(1) << 63)
 #define PPT1_SEGMENT_MAGIC UINT64_C(0x316d676573747070)
@@ -48,7 +48,7 @@
 
 typedef struct ppt1_descriptor {
     unsigned char magic[16];
-    const void *self; /* proves where it is loaded */
+    const void *self; /* the address at which it is loaded */
     uint32_t abi, length;
     uint64_t schema_hash;
     const char *schema;
@@ -64,10 +64,10 @@ typedef struct ppt1_section {
     uint64_t offset, length, item;
 } ppt1_section;
 
-/* Where each part stands in a header's table; its kind is one more. */
+/* The index of each part in a header's table. Its kind is one more. */
 enum { PPT1_MASKS, PPT1_PROCESS, PPT1_RING_HEADERS, PPT1_SLOTS, PPT1_SECTIONS };
 
-/* The start of a segment, written once by whoever makes it. */
+/* The start of a segment. Its maker writes it once. */
 typedef struct ppt1_header {
     uint64_t magic;
     uint32_t abi, length;
@@ -122,11 +122,11 @@ static uint64_t ppt1_exit_key;
 
 static inline ppt1_thread *ppt1_self(void) {
     ppt1_thread *t = &ppt1_this_thread;
-    __asm__("" : "+r"(t)); /* one look-up: the compiler would otherwise look it up again */
+    __asm__("" : "+r"(t)); /* so that the compiler looks up the thread-local once */
     return t;
 }
 
-/* What follows on the other side of this cannot be seen before it by a signal handler. */
+/* A signal handler sees no store of a frame before this one. */
 static inline void ppt1_enter(ppt1_thread *t) {
     __atomic_store_n(&t->busy, 1, __ATOMIC_RELAXED);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -139,7 +139,8 @@ static inline void ppt1_leave(ppt1_thread *t) {
 
 static void ppt1_count(uint64_t *counter) { __atomic_fetch_add(counter, 1, __ATOMIC_RELAXED); }
 
-/* The mapping of segment `nonce`, or 0. After a fork the table is empty: a child finds nothing. */
+/* The mapping of segment `nonce`, or 0. A forked child finds none, because a fork empties the
+ * table. */
 static unsigned char *ppt1_mapping(uint64_t nonce) {
     for (unsigned i = 0; i < 8; i++) {
         ppt1_mapped *entry = &PPT1_(control).segments[i];
@@ -155,7 +156,7 @@ static unsigned char *ppt1_mapping(uint64_t nonce) {
     return PPT1_NULL;
 }
 
-/* Counts a refused frame where it outlives this process, if that is possible. */
+/* Counts a refused frame. If it can, it counts in the segment, which outlives this process. */
 static void ppt1_refuse(const ppt1_thread *t, unsigned word, uint64_t *unmapped) {
     uint64_t *process = t->process;
     if (process && ppt1_mapping(t->nonce))
@@ -164,8 +165,8 @@ static void ppt1_refuse(const ppt1_thread *t, unsigned word, uint64_t *unmapped)
         ppt1_count(unmapped);
 }
 
-/* Gives the thread's ring back. The thread forgets it first: a signal handler that comes in
- * between finds nothing to write into. */
+/* Gives the thread's ring back. The thread forgets the ring first, so that a signal handler does
+ * not write into it. */
 static void ppt1_give_back(ppt1_thread *t) {
     uint64_t *ring = t->tail;
     t->gate = PPT1_NO_GATE;
@@ -187,13 +188,13 @@ static void ppt1_empty(void);
 static void ppt1_thread_exit(void *thread) {
     ppt1_thread *t = PPT1_AT(ppt1_thread *, thread);
     if (ppt1_copied())
-        return; /* what the table says is mapped is not mapped here */
+        return; /* a forked child has none of the mappings in the table */
     ppt1_enter(t);
     ppt1_give_back(t);
     ppt1_leave(t);
 }
 
-/* Makes the key, once; returns it plus 1, or 0 where there is none to be had. */
+/* Makes the key once. Returns it plus 1, or 0 if there is none left. */
 static uint64_t ppt1_make_key(void) {
     uint64_t word = __atomic_load_n(&ppt1_exit_key, __ATOMIC_ACQUIRE);
     pthread_key_t key;
@@ -206,22 +207,22 @@ static uint64_t ppt1_make_key(void) {
     return word;
 }
 
-/* Has ppt1_thread_exit run when this thread ends. Without a key (a process may have 1,024) the
- * listener finds out that the thread is gone. */
+/* Lets ppt1_thread_exit run when this thread ends. If no key is left (a process may have 1,024),
+ * the listener finds out that the thread has ended. */
 static void ppt1_at_thread_exit(ppt1_thread *t) {
     uint64_t word = ppt1_make_key();
     if (word != 0)
         pthread_setspecific(PPT1_TO(pthread_key_t, word - 1), t);
 }
 
-/* Whether `count` items of `bytes` each, from `start` on, lie in a segment, behind its header. */
+/* Whether `count` items of `bytes` each, from `start` on, lie in the segment, behind its header. */
 static int ppt1_lies(const ppt1_geometry *g, uint64_t start, uint64_t count, uint64_t bytes) {
     return start % 8 == 0 && start >= PPT1_HEADER_LENGTH && start <= g->size &&
            count <= (g->size - start) / bytes;
 }
 
-/* Whether a geometry is one that a segment can have, for slots of our stride: all that will be used
- * lies inside, and the slots come last. */
+/* Whether a segment with slots of our stride can have this geometry: all parts that we use lie
+ * inside, and the slots come last. */
 static int ppt1_fits(const ppt1_geometry *g) {
     uint64_t rings = g->rings, bytes = ppt1_u32(PPT1_STRIDE) << (g->log2_slots & 63);
     return g->stride == PPT1_STRIDE && g->log2_slots >= PPT1_MIN_LOG2_SLOTS &&
@@ -233,7 +234,7 @@ static int ppt1_fits(const ppt1_geometry *g) {
            g->size - (g->slots + rings * bytes) < PPT1_PAGE;
 }
 
-/* The table of a segment's header, as far as it is about what we use. */
+/* The entries of the header's table for the parts that we use. */
 static void ppt1_sections(const ppt1_geometry *g, ppt1_section *to) {
     uint64_t rings = g->rings, pitch = g->ring_pitch, stride = g->stride;
     const ppt1_section sections[PPT1_SECTIONS] = {
@@ -244,7 +245,7 @@ static void ppt1_sections(const ppt1_geometry *g, ppt1_section *to) {
     memcpy(to, sections, sizeof sections);
 }
 
-/* Whether a header is that of segment `nonce`, and says of its parts what the control page says. */
+/* Whether a header is that of segment `nonce`, and agrees with the control page about its parts. */
 static int ppt1_is(const ppt1_header *header, uint64_t nonce, const ppt1_geometry *g) {
     ppt1_section sections[PPT1_SECTIONS];
     ppt1_sections(g, sections);
@@ -255,7 +256,7 @@ static int ppt1_is(const ppt1_header *header, uint64_t nonce, const ppt1_geometr
            memcmp(header->sections, sections, sizeof sections) == 0;
 }
 
-/* Whether what is mapped at `base`, for segment `nonce`, is as large as the control page says. */
+/* Whether the mapping of segment `nonce` at `base` has the size that the control page states. */
 static int ppt1_holds(unsigned char *base, uint64_t nonce, const ppt1_geometry *geometry) {
     for (unsigned i = 0; i < 8; i++) {
         const ppt1_mapped *entry = &PPT1_(control).segments[i];
@@ -274,7 +275,7 @@ static void *ppt1_attach(int id, uint64_t nonce, const ppt1_geometry *geometry) 
         return PPT1_NULL;
     if (!ppt1_is(PPT1_AT(const ppt1_header *, base), nonce, geometry)) {
         shmdt(base);
-        errno = ESTALE; /* the id belongs to somebody else by now */
+        errno = ESTALE; /* by now, the id names another segment */
         return PPT1_NULL;
     }
     madvise(base, geometry->size, MADV_DONTFORK);
@@ -283,8 +284,8 @@ static void *ppt1_attach(int id, uint64_t nonce, const ppt1_geometry *geometry) 
 
 static void *ppt1_make(int *fd, uint64_t nonce, const ppt1_geometry *geometry);
 
-/* Maps the segment that `gate` names, or makes it where that is for us to do. Every thread may try;
- * the first to enter it in the table wins. Returns 0 and sets errno where it cannot be had. */
+/* Maps the segment that `gate` names, or makes it, if `gate` says so. Every thread may try; the
+ * first one to enter it in the table wins. On failure, returns 0 and sets errno. */
 static unsigned char *ppt1_map(uint64_t gate, uint64_t nonce, const ppt1_geometry *geometry) {
     int fd = -1;
     void *base = gate >> 31 & 1 ? ppt1_make(&fd, nonce, geometry)
@@ -306,18 +307,18 @@ static unsigned char *ppt1_map(uint64_t gate, uint64_t nonce, const ppt1_geometr
         if (PPT1_AT(const ppt1_header *, taken)->nonce == nonce)
             other = PPT1_AT(unsigned char *, taken);
     }
-    munmap(base, geometry->size); /* for System V memory, too, this is all */
+    munmap(base, geometry->size); /* this also detaches System V memory */
     if (fd != -1)
         syscall(SYS_close, fd);
-    errno = ENOSPC; /* the table is full, unless there is another */
+    errno = ENOSPC; /* the table is full, unless another thread has mapped it */
     return other;
 }
 
-/* Where the segment that `gate` names is mapped, now or before. Returns 0 and sets errno where it
- * cannot be had, or is not what the control page says. */
+/* The mapping of the segment that `gate` names, made now or before. Returns 0 and sets errno if
+ * it cannot be mapped, or differs from what the control page states. */
 static unsigned char *ppt1_base(uint64_t gate, uint64_t nonce, const ppt1_geometry *geometry) {
     if (!ppt1_fits(geometry)) {
-        errno = EPROTO; /* which no system call here returns */
+        errno = EPROTO; /* no system call here returns this */
         return PPT1_NULL;
     }
     unsigned char *base = ppt1_mapping(nonce);
@@ -325,7 +326,7 @@ static unsigned char *ppt1_base(uint64_t gate, uint64_t nonce, const ppt1_geomet
         base = ppt1_map(gate, nonce, geometry);
     if (!base) {
         int error = errno;
-        base = ppt1_mapping(nonce); /* by another thread, meanwhile */
+        base = ppt1_mapping(nonce); /* another thread may have mapped it meanwhile */
         errno = error;
     }
     if (!base || ppt1_holds(base, nonce, geometry))
@@ -350,7 +351,7 @@ static int ppt1_claim(ppt1_thread *t, unsigned char *base, const ppt1_geometry *
         uint64_t bytes = ppt1_u32(PPT1_STRIDE) << geometry->log2_slots;
         uint64_t next = __atomic_load_n(ring, __ATOMIC_RELAXED);
         uint64_t *history = ring + PPT1_RING_HISTORY + epoch % PPT1_OWNERS * PPT1_OWNER_WORDS;
-        /* whoever reads the entry also reads an epoch of at least this one */
+        /* a reader of the entry also reads this epoch or a later one */
         __atomic_thread_fence(__ATOMIC_RELEASE);
         __atomic_store_n(history + PPT1_OWNER_FIRST_SEQ, next + 1, __ATOMIC_RELAXED);
         __atomic_store_n(history + PPT1_OWNER_CLAIM,
@@ -366,19 +367,20 @@ static int ppt1_claim(ppt1_thread *t, unsigned char *base, const ppt1_geometry *
     return 0;
 }
 
-/* What the control page says of the segment that a gate names. */
+/* The control page's description of the segment that a gate names. */
 typedef struct ppt1_description {
     uint64_t nonce;
     uint32_t target_pid;
     ppt1_geometry geometry;
 } ppt1_description;
 
-/* Copies the description that goes with `gate`, which was read relaxed; 0 if the gate has changed
- * since. An agent writes the gate to 0, the description and the gate, by a system call each. */
+/* Copies the description of `gate`, which was read relaxed. Returns 0 if the gate has changed
+ * since. An agent sets the gate to 0, then writes the description and the gate, each by one
+ * system call. */
 static int ppt1_described(uint64_t gate, ppt1_description *to) {
     ppt1_control *control = &PPT1_(control);
     ppt1_geometry *geometry = &to->geometry;
-    __atomic_thread_fence(__ATOMIC_ACQUIRE); /* who saw this gate sees what came before it */
+    __atomic_thread_fence(__ATOMIC_ACQUIRE); /* after this gate, no older description */
     to->nonce = __atomic_load_n(&control->nonce, __ATOMIC_RELAXED);
     to->target_pid = __atomic_load_n(&control->target_pid, __ATOMIC_RELAXED);
     geometry->size = __atomic_load_n(&control->geometry.size, __ATOMIC_RELAXED);
@@ -390,18 +392,19 @@ static int ppt1_described(uint64_t gate, ppt1_description *to) {
     geometry->process = __atomic_load_n(&control->geometry.process, __ATOMIC_RELAXED);
     geometry->ring_headers = __atomic_load_n(&control->geometry.ring_headers, __ATOMIC_RELAXED);
     geometry->slots = __atomic_load_n(&control->geometry.slots, __ATOMIC_RELAXED);
-    __atomic_thread_fence(__ATOMIC_ACQUIRE); /* who saw a word of the next sees another gate */
+    __atomic_thread_fence(__ATOMIC_ACQUIRE); /* after the next one, another gate */
     return __atomic_load_n(&control->gate, __ATOMIC_RELAXED) == gate;
 }
 
-/* What ppt1_join found. */
+/* The result of ppt1_join. */
 enum { PPT1_REFUSED, PPT1_UNMAPPED, PPT1_RINGLESS, PPT1_JOINED, PPT1_GATE_CHANGED };
 
-/* The gate is not the one this thread knows: finds the thread a ring, once per value of the gate.
- * Order matters: what is entered once a frame makes no system call. */
+/* The gate has another value than the thread knows. Finds a ring for the thread, once for each
+ * value of the gate. The order of the checks matters: those that may run for every frame make no
+ * system call. */
 static int ppt1_join(ppt1_thread *t, uint64_t gate) {
     ppt1_control *control = &PPT1_(control);
-    __asm__ volatile("" : : "r"(&PPT1_(descriptor))); /* linkers keep what is used */
+    __asm__ volatile("" : : "r"(&PPT1_(descriptor))); /* so that linkers keep it */
     if (gate == 0)
         return PPT1_REFUSED;
     ppt1_description description;
@@ -416,12 +419,12 @@ static int ppt1_join(ppt1_thread *t, uint64_t gate) {
         t->refused_released == __atomic_load_n(t->process + PPT1_RELEASED, __ATOMIC_ACQUIRE))
         return PPT1_RINGLESS;
     if (description.target_pid != ppt1_u32(PPT1_TO(uint32_t, syscall(SYS_getpid)))) {
-        /* Nothing is remembered: a child of vfork(2) runs as the thread that waits for it. */
+        /* This remembers nothing, because a child of vfork(2) uses its parent's thread-locals. */
         if (ppt1_copied())
             ppt1_empty();
         return PPT1_REFUSED;
     }
-    ppt1_empty_on_fork(); /* this may be another constructor's frame */
+    ppt1_empty_on_fork(); /* this frame may come from an earlier constructor */
 
     unsigned char *base = ppt1_base(gate, nonce, &geometry);
     if (!base) {
@@ -435,7 +438,7 @@ static int ppt1_join(ppt1_thread *t, uint64_t gate) {
     uint64_t owner = ppt1_u32(t->epoch) << 32 | PPT1_ACTIVE;
     if (t->tail && t->nonce == nonce &&
         __atomic_load_n(t->tail + PPT1_RING_OWNER, __ATOMIC_RELAXED) == owner) {
-        t->gate = gate; /* the same segment again, and the ring is still ours */
+        t->gate = gate; /* the same segment again, and the thread still owns its ring */
         return PPT1_JOINED;
     }
     ppt1_give_back(t);
@@ -444,7 +447,7 @@ static int ppt1_join(ppt1_thread *t, uint64_t gate) {
     t->nonce = nonce;
     int claimed = ppt1_claim(t, base, &geometry);
     uint64_t released = 0;
-    if (!claimed) { /* what is released after the second look changes this number */
+    if (!claimed) { /* a ring that is released after the second try changes this number */
         released = __atomic_load_n(process + PPT1_RELEASED, __ATOMIC_ACQUIRE);
         claimed = ppt1_claim(t, base, &geometry);
     }
@@ -475,7 +478,7 @@ static int ppt1_find(ppt1_thread *t, uint64_t gate) {
     return found;
 }
 
-/* Whether a frame can be written; counts it where not. */
+/* Whether a frame can be written. If not, counts it. */
 static int ppt1_slow(ppt1_thread *t, uint64_t gate) {
     int found = ppt1_find(t, gate);
     if (found == PPT1_RINGLESS)
@@ -510,7 +513,8 @@ static __attribute__((noinline, cold)) ppt1_thread *ppt1_begin_slow(ppt1_thread 
 static __attribute__((noinline, cold)) ppt1_thread *ppt1_begin_nested(const ppt1_thread *t) {
     ppt1_refuse(t, PPT1_NESTED, &PPT1_(control).nested);
     ppt1_thread *none = PPT1_NULL;
-    __asm__("" : "+r"(none)); /* clang, knowing it, would make no tail call: a stack frame in begin */
+    /* If clang knew its value, it would make no tail call, and begin would need a stack frame. */
+    __asm__("" : "+r"(none));
     return none;
 }
 
@@ -536,7 +540,7 @@ PPT1_WEAK void PPT1_(end)(ppt1_thread *t) {
     ppt1_leave(t);
 }
 
-/* Whatever the schema, this is the same. Kernels without Yama refuse it, and need it not. */
+/* This is the same for every schema. Kernels without Yama refuse it and do not need it. */
 PPT1_WEAK void ppt1_allow_attach(void) {
     int saved = errno;
     prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
@@ -552,7 +556,8 @@ PPT1_WEAK void PPT1_(prepare)(void) {
     if (gate != 0 && (gate == t->gate || ppt1_find(t, gate) == PPT1_JOINED)) {
         int saved = errno;
         uint64_t start = PPT1_AT(uint64_t, t->first) / PPT1_PAGE * PPT1_PAGE;
-        /* The kernel rounds the end up by its own page; by ours it might be another's memory. */
+        /* The kernel rounds the end up to its own pages. Rounding up to ours could reach other
+         * memory. */
         madvise(PPT1_AT(void *, start), PPT1_AT(uint64_t, t->end) - start, MADV_POPULATE_WRITE);
         errno = saved;
     }
@@ -566,8 +571,8 @@ PPT1_WEAK struct timespec PPT1_(clock)(int clock) {
     return now;
 }
 
-/* The stamp where ticks are not to be trusted: the monotonic clock, so marked that nobody takes it
- * for ticks, and never 0. */
+/* The stamp if ticks cannot be trusted: the monotonic clock, with a bit that tells it from ticks
+ * and makes it other than 0. */
 PPT1_WEAK __attribute__((cold)) uint64_t PPT1_(stamp)(void) {
     struct timespec now = PPT1_(clock)(CLOCK_MONOTONIC);
     uint64_t seconds = ppt1_i64(now.tv_sec);
@@ -582,16 +587,18 @@ PPT1_WEAK __attribute__((cold)) uint64_t PPT1_(stamp)(void) {
 extern const ppt1_descriptor PPT1_(own)
     __attribute__((weak, alias(PPT1_TEXT(PPT1_(descriptor))), visibility("hidden")));
 
-/* Whether frames are written by this object's functions, not by another's of the same names. */
+/* Whether the program uses this object's functions, not those of the same names in another
+ * object. */
 static int ppt1_used(void) {
     const ppt1_descriptor *own = &PPT1_(own), *used = &PPT1_(descriptor);
-    __asm__("" : "+r"(own), "+r"(used)); /* not the same to the linker */
+    __asm__("" : "+r"(own), "+r"(used)); /* the linker may resolve them differently */
     return own == used;
 }
 
 static void ppt1_dismiss_witness(void);
 
-/* Before the code goes: off, and no destructor of ours at thread exit. The mappings stay. */
+/* Runs before the code is unloaded: closes the gate, and removes the destructor of threads. The
+ * mappings stay. */
 static __attribute__((destructor)) void ppt1_unload(void) {
     if (!ppt1_used())
         return;

@@ -6,13 +6,13 @@
 
 #define PPT_PY __attribute__((unused)) static
 
-/* A field: how a value of Python's gets into a frame. */
+/* A field: how a Python value gets into a frame. */
 typedef struct pptpy_field {
     const char *name;
     const char *where; /* for messages: frame, field and type */
     int (*set)(PyObject *value, void *to, size_t bytes, const char *where);
     unsigned offset, bytes; /* of an element */
-    unsigned count;         /* elements of an array; 0 where it is none */
+    unsigned count;         /* elements of an array; 0 if it is no array */
 } pptpy_field;
 
 typedef struct pptpy_frame {
@@ -36,14 +36,14 @@ typedef struct pptpy_enum {
     int is_signed;
 } pptpy_enum;
 
-/* What an interpreter has of the module. */
+/* The module's state in one interpreter. */
 typedef struct pptpy_state {
     PyTypeObject *scope_type;
     PyObject *off; /* the scope that does nothing */
     PyObject *names[PPT_PY_NAMES];
 } pptpy_state;
 
-/* Stores the value into the field, or raises what names it. */
+/* Stores the value into the field, or raises an exception that names the field. */
 
 PPT_PY int pptpy_needs(const char *what, PyObject *value, const char *where) {
     PyErr_Format(PyExc_TypeError, "%s: %s is needed, not %.100s", where, what,
@@ -56,7 +56,7 @@ PPT_PY int pptpy_does_not_fit(PyObject *value, const char *where) {
     return -1;
 }
 
-/* An int, or what has an __index__: a new reference. */
+/* A new reference to the value as an int, by __index__. */
 PPT_PY PyObject *pptpy_index(PyObject *value, const char *where) {
     if (PyLong_Check(value)) {
         Py_INCREF(value);
@@ -207,7 +207,7 @@ PPT_PY void pptpy_pad(void *to, size_t bytes, const char *from, size_t count) {
     memset((char *)to + count, 0, bytes - count);
 }
 
-/* Text: as many whole characters as fit. */
+/* Text: stores as many whole characters as fit. */
 PPT_PY int pptpy_text(PyObject *value, void *to, size_t bytes, const char *where) {
     Py_ssize_t length = 0;
     if (!PyUnicode_Check(value))
@@ -237,8 +237,8 @@ PPT_PY int pptpy_bytes(PyObject *value, void *to, size_t bytes, const char *wher
     return 0;
 }
 
-/* An array takes as many elements as it has, of any iterable; a copy, for converting an element
- * may run code that changes a list. */
+/* An array takes its number of elements from any iterable. It copies the list first, because
+ * converting an element may run code that changes the list. */
 PPT_PY int pptpy_array(PyObject *value, const pptpy_field *field, char *to) {
     PyObject *items = PySequence_Tuple(value);
     if (items == 0) {
@@ -268,8 +268,8 @@ PPT_PY int pptpy_set(PyObject *value, const pptpy_field *field, void *frame) {
     return field->set(value, to, field->bytes, field->where);
 }
 
-/* The number of the field of that name; -1 if there is none, -2 if an exception is raised. Where
- * names come in the order of the fields, each is found at once. */
+/* The number of the field of that name; -1 if there is none, -2 if an exception is raised. If names
+ * come in the order of the fields, it finds each at once. */
 PPT_PY Py_ssize_t pptpy_find(PyObject *const *names, Py_ssize_t count, Py_ssize_t next,
                               PyObject *name) {
     for (Py_ssize_t i = next; i < count; i++)
@@ -289,7 +289,7 @@ PPT_PY Py_ssize_t pptpy_find(PyObject *const *names, Py_ssize_t count, Py_ssize_
     return -1;
 }
 
-/* Sets the fields that a call names, or raises. */
+/* Sets the fields that a call names, or raises an exception. */
 PPT_PY int pptpy_fill(const pptpy_state *state, const pptpy_frame *kind, void *frame,
                        PyObject *const *args, Py_ssize_t positional, PyObject *keywords) {
     if (positional > kind->count) {
@@ -319,7 +319,7 @@ PPT_PY int pptpy_fill(const pptpy_state *state, const pptpy_frame *kind, void *f
     return 0;
 }
 
-/* A frame that is written at the end of a `with` block. */
+/* A frame, which is written at the end of a `with` block. */
 typedef struct pptpy_scope {
     PyObject_HEAD
     const pptpy_frame *kind; /* 0: nobody was attached */
@@ -327,7 +327,7 @@ typedef struct pptpy_scope {
     uint64_t frame[PPT_PY_STRIDE / 8];
 } pptpy_scope;
 
-/* Two threads may share a scope; without the GIL, too. */
+/* Two threads may share a scope, also without the GIL. */
 #if PY_VERSION_HEX >= 0x030d0000
 #define PPT_PY_LOCK(object) Py_BEGIN_CRITICAL_SECTION(object)
 #define PPT_PY_UNLOCK() Py_END_CRITICAL_SECTION()
@@ -454,7 +454,7 @@ static PyType_Spec pptpy_scope_spec = {
     .slots = pptpy_scope_slots,
 };
 
-/* An IntEnum of the module's. */
+/* An IntEnum of the module. */
 PPT_PY int pptpy_add_enum(PyObject *module, const pptpy_enum *it) {
     int wrong = -1;
     PyObject *package = 0, *base = 0, *values = 0, *args = 0, *options = 0, *made = 0;
