@@ -1,4 +1,4 @@
-//! What became of every frame of a ring.
+//! The account of every frame of a ring.
 
 use ppt_capture::{Cause, Gap, Lost, RingEnd};
 use ppt_segment::BrokenCursor;
@@ -31,7 +31,7 @@ impl LossAccount {
     }
 }
 
-/// The account of one ring while it grows: it advances by what comes out of the queue, in order.
+/// The account of one ring while it grows. It follows the queue, in order.
 #[derive(Debug, Clone)]
 pub(crate) struct Entry {
     pub account: LossAccount,
@@ -57,17 +57,18 @@ impl Entry {
         Self { account, begin, unstated: Lost::default(), told, broken: None }
     }
 
-    /// Whether anybody ever wrote to the ring, as far as is known: the others are not spoken of.
+    /// Whether anybody has written to the ring, as far as is known. The file does not mention other
+    /// rings.
     pub fn is_listed(&self) -> bool {
         self.account.next_seq > 1
     }
 
-    /// Whether the end of the file speaks of the ring.
+    /// Whether the end of the file mentions the ring.
     pub fn is_told(&self) -> bool {
         self.told
     }
 
-    /// Another file begins. What the one before does not state is for it to state.
+    /// Another file begins. It states what the file before it does not state.
     pub fn begin_file(&mut self) {
         self.begin = self.account;
         self.begin.next_seq -= self.unstated.total();
@@ -89,7 +90,7 @@ impl Entry {
         }
     }
 
-    /// What a chunk that is written now has to state.
+    /// What a chunk that is written now must state as lost.
     pub fn lost_before(&self, frames: &Frames) -> Lost {
         let mut lost = self.unstated;
         lost += frames.lost_before;
@@ -119,7 +120,7 @@ impl Entry {
         self.told |= lost.total() > 0;
     }
 
-    /// Nothing more comes. What the queue had of it and nobody wrote is lost, too.
+    /// The ring ends. Frames that were in the queue and were not written are lost.
     pub fn close(&mut self, closing: &Closing) {
         let missing = closing.next_seq.saturating_sub(self.account.next_seq);
         let disk = missing.saturating_sub(closing.lost.total());
@@ -131,12 +132,12 @@ impl Entry {
         debug_assert_eq!(self.account.next_seq, closing.next_seq);
     }
 
-    /// Cursor up to which the file says what became of the frames.
+    /// The cursor up to which the file accounts for all frames.
     pub fn stated(&self) -> u64 {
         self.account.next_seq - 1 - self.unstated.total()
     }
 
-    /// Whether the file says of all frames so far what became of them.
+    /// Whether the file accounts for all frames so far.
     pub fn is_stated(&self) -> bool {
         self.unstated.total() == 0
     }

@@ -1,4 +1,4 @@
-//! Frames on their way from a ring to whoever takes them.
+//! Frames on their way from a ring to the sinks.
 
 use std::sync::Arc;
 
@@ -33,9 +33,9 @@ pub(crate) struct Chunk {
     pub lost_before: Lost,
     /// CLOCK_MONOTONIC when the first frame was drained, ns.
     pub drained_ns: u64,
-    /// When its first frame may have been written, at the earliest, on the same clock.
+    /// The earliest time at which its first frame may have been written, on the same clock.
     pub since_ns: u64,
-    /// What was found in its frames on the way.
+    /// Facts about its frames, found on the way.
     pub found: Found,
     /// The checksum of its frames.
     pub crc: u32,
@@ -135,7 +135,7 @@ impl Frames {
         self.chunk.frames.memory() + size_of::<Chunk>()
     }
 
-    /// Has the memory used again, if nobody else has it.
+    /// Lets the memory be used again, unless somebody else still has it.
     pub(crate) fn give_back(self, pool: &Pool) {
         if let Some(chunk) = Arc::into_inner(self.chunk) {
             pool.give(chunk.frames);

@@ -1,9 +1,8 @@
-//! The drain thread: looks at cursors, takes what is new, sleeps.
+//! The drain thread. It reads cursors, copies new frames, and sleeps.
 //!
-//! How often a ring is looked at follows from what it can take: each so often that a burst out of
-//! silence finds room ([`longest`]), those that are busy more often ([`Pace`]). Of the rings of a
-//! segment only those are looked at that somebody may have claimed, for threads take the lowest free
-//! one; all of them once a second, and at the end.
+//! It polls a silent ring often enough that a burst fits into it ([`longest`]), and a busy ring more
+//! often ([`Pace`]). Threads take the lowest free ring. So it polls only those rings of a segment
+//! that somebody may have claimed, and all of them once a second and at the end.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Acquire, Ordering::Relaxed};
@@ -46,11 +45,11 @@ pub(crate) struct DrainedSegment {
     segment: Arc<Segment>,
     seen: Arc<Seen>,
     stamps: Arc<Stamps>,
-    /// Those that somebody has written to.
+    /// Rings that somebody has written to.
     rings: Vec<Option<Box<RingDrain>>>,
     /// How far each has been drained, side by side: most looks find nothing else.
     cursors: Vec<u64>,
-    /// Rings that somebody may have claimed: this many from the first.
+    /// The number of rings, from the first, that somebody may have claimed.
     reach: usize,
     /// Rings that frames came into lately: the others are looked at less often.
     busy: Vec<usize>,
@@ -74,7 +73,7 @@ struct Pass {
     now: u64,
     /// The pass before this one.
     last: u64,
-    /// The shortest sleep, ns: what is due before it is due now.
+    /// The shortest sleep, ns. Whatever is due before its end is due now.
     shortest: u64,
     /// Rings were looked at as often as can be.
     hurried: bool,
@@ -252,7 +251,7 @@ impl DrainedSegment {
     }
 }
 
-/// What a pass found.
+/// The result of a pass.
 struct Found {
     /// The most frames that a ring held.
     most: u64,
@@ -277,9 +276,8 @@ pub(crate) struct Drain {
 }
 
 impl Drain {
-    /// Drains until told to stop.
-    ///
-    /// It ends: after the stop it goes no further than the cursors that it finds at each ring.
+    /// Drains until it is told to stop. After that, it copies at each ring only up to the cursor that
+    /// it finds, so that it ends.
     pub fn run(mut self) {
         // Sleeps of half a millisecond would otherwise take 50 µs longer. Failure costs just that.
         let _ = nix::sys::prctl::set_timerslack(1);

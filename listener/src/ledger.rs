@@ -6,10 +6,10 @@ use ppt_capture::Gap;
 
 use crate::account::{Closing, Entry, LossAccount};
 
-/// What became of every frame of every ring, as far as one sink has come.
+/// The account of every frame of every ring, up to the point that one sink has reached.
 ///
-/// A segment that nothing more comes out of stays until the file that states its end has ended:
-/// then only its rings' accounts are kept, and only of those that were ever touched.
+/// A segment that has ended stays until the file that states its end has ended. After that, the
+/// ledger keeps only the accounts of those of its rings that have one.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Ledger {
     segments: BTreeMap<usize, Book>,
@@ -24,9 +24,9 @@ pub(crate) struct Ledger {
 struct Book {
     feed: usize,
     nonce: u64,
-    /// Where the session starts in each of its rings.
+    /// The cursor of each ring at the start of the session.
     first: Vec<u64>,
-    /// Those that somebody touched.
+    /// Rings that have an account.
     entries: BTreeMap<u32, Entry>,
     /// Nothing more comes.
     closed: bool,
@@ -139,7 +139,7 @@ impl Ledger {
         self.captured
     }
 
-    /// Rings that the end of the file will speak of.
+    /// The rings that the end of the file will mention.
     pub fn told(&self) -> u64 {
         self.told
     }

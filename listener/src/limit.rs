@@ -18,7 +18,7 @@ const ENTRIES: u64 = 4096;
 /// The file's header, and a clock chunk, at most.
 const HEADER: u64 = 256;
 const CLOCK: u64 = 512;
-/// What the end says of a ring, or of a source.
+/// Bytes that the end of a file takes for a ring, or for a source.
 const RING: u64 = 64;
 
 /// What of a capture exists, as far as it matters for its size.
@@ -48,7 +48,7 @@ impl Written {
         max.saturating_sub(self.bytes + self.end())
     }
 
-    /// Whether one more chunk fits whose frames take `stored` bytes.
+    /// Whether a further chunk fits if its frames take `stored` bytes.
     pub fn fits(&self, max: Option<u64>, stored: usize) -> bool {
         let around = if stored >= LARGE { LARGE_CHUNK } else { CHUNK };
         max.is_none_or(|max| self.room(max) >= around + stored as u64)
@@ -64,7 +64,7 @@ impl Written {
     }
 }
 
-/// Bytes that one more source takes with `gaps` gaps: its chunk, and what index and end say of it.
+/// Bytes of a further source with `gaps` gaps: its chunk, and its parts of the index and the end.
 pub(crate) fn introduction(source: &Source, gaps: usize) -> u64 {
     // Nothing is refused by a sink; a source that cannot be written takes nothing.
     let chunk = CaptureWriter::create(io::sink(), &FileHeader::default()).and_then(|mut writer| {

@@ -14,21 +14,22 @@ use crate::progress::SinkCounters;
 /// Bytes of a clock or drops chunk, at most.
 const SMALL: u64 = 512;
 
-/// A capture file, and what it takes.
+/// A capture file and its writer.
 pub(crate) struct OpenFile<W> {
     writer: CaptureWriter<Output<W>>,
     state: State,
     written: Written,
-    /// The number that the file gives to each feed that it speaks of.
+    /// The number of each feed in this file.
     sources: HashMap<usize, u16>,
     counters: Arc<SinkCounters>,
 }
 
 enum State {
     Open,
-    /// Takes no more frames; an error says why, if it is not its size.
+    /// The file takes no more frames. An error states the reason, unless the file has its full
+    /// size.
     Full(Option<io::Error>),
-    /// A write has failed; there may be another file to go on in.
+    /// A write has failed. The capture may continue in another file.
     Broken(io::Error),
     Failed(io::Error),
 }
@@ -47,7 +48,7 @@ impl<W: Write> OpenFile<W> {
         })
     }
 
-    /// Writes what comes before the first frame and needs no account.
+    /// Writes the chunks that precede the first frame and need no account.
     pub fn begin<'a>(
         &mut self,
         sources: impl Iterator<Item = (usize, &'a Source)>,
@@ -89,12 +90,12 @@ impl<W: Write> OpenFile<W> {
         self.sources.len() >= MAX_SOURCES
     }
 
-    /// The number of the source that `feed` is, if the file speaks of it.
+    /// The number of the source of `feed`, if the file has it.
     pub fn source_of(&self, feed: usize) -> Option<u16> {
         self.sources.get(&feed).copied()
     }
 
-    /// Says where the frames of `feed` come from, or says it anew; whether the file has it.
+    /// Writes the source of `feed`, or a newer version of it; returns whether the file has it.
     pub fn source(&mut self, feed: usize, source: &Source) -> bool {
         if !self.is_open() {
             return false;
@@ -108,7 +109,7 @@ impl<W: Write> OpenFile<W> {
         false
     }
 
-    /// One more chunk, while chunks can be written; says whether it is in the file.
+    /// Writes a further chunk, if the file takes chunks; returns whether the chunk is in the file.
     pub fn write(
         &mut self,
         chunk: impl FnOnce(&mut CaptureWriter<Output<W>>) -> io::Result<()>,

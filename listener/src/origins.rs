@@ -1,4 +1,4 @@
-//! What a capture knows of the feeds whose frames it gets.
+//! The feeds of a capture.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,7 +11,7 @@ use crate::stamps::Stamps;
 /// Frames that the targets dropped, by feed, as the caller stated last.
 pub(crate) type Told = Mutex<Vec<Dropped>>;
 
-/// A feed whose frames may come.
+/// A feed of the capture.
 #[derive(Debug)]
 pub(crate) struct Origin {
     pub stride: u32,
@@ -20,9 +20,9 @@ pub(crate) struct Origin {
     pub source: Source,
     /// Its segments and their numbers, each until its last chunk is written.
     pub segments: Vec<(usize, Arc<Segment>)>,
-    /// What it had dropped when the file began.
+    /// The frames that it had dropped when the file began.
     dropped_before: Dropped,
-    /// What the file states that it dropped.
+    /// The drops of it that the file states.
     dropped_stated: Dropped,
 }
 
@@ -38,12 +38,12 @@ impl Origin {
         }
     }
 
-    /// What the file has to state if the feed has dropped `now`.
+    /// The drops that the file has to state if the feed has dropped `now`.
     fn dropped(&self, now: Dropped) -> Dropped {
         now - self.dropped_before
     }
 
-    /// What all files state that it dropped.
+    /// The drops that all files state together.
     pub fn dropped_so_far(&self) -> Dropped {
         let mut dropped = self.dropped_before;
         dropped += self.dropped_stated;
@@ -104,20 +104,20 @@ impl Origins {
         feeds.map(|(&feed, _)| feed).collect()
     }
 
-    /// What each feed has dropped by now.
+    /// The drops of each feed so far.
     pub fn told(&self) -> MutexGuard<'_, Vec<Dropped>> {
         self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What a file that ends now states: feeds, and what they dropped in it. `dropped` is what each
-    /// has dropped by now.
+    /// The drops that a file that ends now has to state, by feed. `dropped` is what each feed has
+    /// dropped so far.
     pub fn drops(&self, dropped: &[Dropped]) -> impl Iterator<Item = (usize, Dropped)> {
         let now = |feed: usize| dropped.get(feed).copied().unwrap_or_default();
         self.all.iter().map(move |(&feed, origin)| (feed, origin.dropped(now(feed))))
     }
 
-    /// What the file does not state yet: feeds, and what they dropped in it. `state` writes one, and
-    /// returns whether to go on.
+    /// Calls `state` with the drops that the file does not state yet, by feed. `state` returns
+    /// whether it wrote them and continues; None skips the feed.
     pub fn state_drops(&mut self, mut state: impl FnMut(usize, Dropped) -> Option<bool>) {
         let told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         for (&feed, origin) in &mut self.all {
@@ -133,7 +133,8 @@ impl Origins {
         }
     }
 
-    /// A file begins that states only the feeds `staying`; `dropped` is what each had dropped before.
+    /// A file begins, which has only the feeds `staying`. `dropped` is what each had dropped
+    /// before.
     pub fn begin_file(
         &mut self,
         staying: &BTreeSet<usize>,

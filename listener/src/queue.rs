@@ -27,18 +27,18 @@ struct Inner {
     abandoned: bool,
 }
 
-/// What goes through the queue.
+/// An item of the queue.
 #[derive(Debug)]
 pub(crate) enum Item {
     /// Frames to deal with.
     Frames(Frames),
-    /// Where the frames of further feeds, or of further segments, come from.
+    /// The sources of further feeds, or of further segments.
     Sources(Arc<[Introduction]>),
     /// No more chunks of this segment will come; its rings were left so.
     Gone(usize, Vec<Closing>),
 }
 
-/// What the sink's thread has to do next.
+/// The next task of the sink's thread.
 #[derive(Debug)]
 pub(crate) enum Next {
     /// Deal with this.
@@ -47,7 +47,7 @@ pub(crate) enum Next {
     Nothing,
     /// The last frames have been taken: write the end.
     End(Ending),
-    /// Nobody waits any more: write nothing.
+    /// Nobody waits any more: the sink must not write.
     Abandoned,
 }
 
@@ -62,7 +62,8 @@ impl Queue {
         self.behind.load(Relaxed)
     }
 
-    /// Takes frames, unless there is no room. What is larger than the queue goes in when it is alone.
+    /// Adds frames if there is room. A chunk that is larger than the queue fits if the queue is
+    /// empty.
     pub fn push(&self, frames: Frames) -> bool {
         let mut inner = self.lock();
         let bytes = frames.weight();
@@ -123,7 +124,7 @@ impl Queue {
         }
     }
 
-    /// Nothing comes after what is in the queue.
+    /// Nothing follows the items that are in the queue.
     pub fn end(&self, ending: Ending) {
         self.lock().ending = Some(ending);
         self.notify();
