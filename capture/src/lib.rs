@@ -35,6 +35,7 @@ mod reader;
 mod scan;
 mod source;
 mod sources;
+pub mod stamps;
 mod writer;
 
 /// The frame language: schemas and columns, for readers of captures.

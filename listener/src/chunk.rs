@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ppt_capture::{BLOCK, Lost, MAX_FRAMES, checksum};
 
 use crate::buffer::{Buffer, Pool};
-use crate::stamps::{Found, Stamps};
+use ppt_capture::stamps::{Found, Stamps};
 
 /// How large chunks and their frames are.
 #[derive(Debug, Clone, Copy)]

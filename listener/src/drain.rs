@@ -20,8 +20,8 @@ use crate::options::Options;
 use crate::pace::{Claims, Pace, longest, longest_of_many};
 use crate::progress::Counters;
 use crate::ring::{BLOCK, Outlet, RingDrain};
-use crate::stamps::Stamps;
 use crate::watched::Seen;
+use ppt_capture::stamps::Stamps;
 
 /// Least sleep after a pass that took longer than the pace allows: the core is not ours alone.
 const BREATH_NS: u64 = 50_000;

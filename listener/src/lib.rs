@@ -46,7 +46,6 @@ mod recording;
 mod ring;
 mod rotate;
 mod sink;
-mod stamps;
 mod summary;
 mod watched;
 mod worker;
@@ -69,3 +68,9 @@ pub use progress::Progress;
 pub use rotate::{Files, Rotation};
 pub use sink::{Ending, Introduction, Outcome, Sink};
 pub use summary::{Beside, BrokenRing, FeedSummary, Summary, Undersized};
+
+/// One bit, whether a writer sets it or a reader looks at it.
+const _: () = assert!(
+    ppt_capture::frame_dsl::schema::STAMP_IS_MONOTONIC
+        == ppt_segment::abi::clock_kind::STAMP_IS_MONOTONIC
+);

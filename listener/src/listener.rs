@@ -31,10 +31,10 @@ use crate::queue::Item;
 use crate::recording::Recording;
 use crate::rotate::Rotation;
 use crate::sink::{Ending, Introduction, Outcome, Sink};
-use crate::stamps::Stamps;
 use crate::summary::{Beside, BrokenRing, FeedSummary, Summary, Undersized, enough_slots};
 use crate::watched::{WatchedFeed, WatchedSegment};
 use crate::worker::Worker;
+use ppt_capture::stamps::Stamps;
 
 /// A capture that is being written.
 ///

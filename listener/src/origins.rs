@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use ppt_capture::{Dropped, Source};
 use ppt_segment::Segment;
 
-use crate::stamps::Stamps;
+use ppt_capture::stamps::Stamps;
 
 /// Frames that the targets dropped, by feed, as the caller stated last.
 pub(crate) type Told = Mutex<Vec<Dropped>>;

@@ -12,7 +12,7 @@ use crate::chunk::{Chunk, Sizes};
 use crate::lanes::Lanes;
 use crate::owners::Owners;
 use crate::progress::Counters;
-use crate::stamps::Stamps;
+use ppt_capture::stamps::Stamps;
 
 /// Where frames go, and what is noted about them on the way.
 pub(crate) struct Outlet<'q> {

@@ -13,7 +13,7 @@ use ppt_segment::Segment;
 
 use crate::account::Closing;
 use crate::chunk::Frames;
-use crate::stamps::Stamps;
+use ppt_capture::stamps::Stamps;
 
 /// Takes what comes out of the rings, in order. One thread works it, whom nobody waits for.
 ///

@@ -1,18 +1,16 @@
-//! What a chunk's head says about its frames: when, and which kinds.
+//! What the head of a chunk says about its frames: when, and which kinds.
 
-use ppt_capture::columns::{Time, frame_id};
-use ppt_capture::frame_dsl::Schema;
-use ppt_capture::frame_dsl::schema::STAMP_IS_MONOTONIC;
-use ppt_segment::abi::clock_kind;
+use ppt_frame_dsl::Schema;
+use ppt_frame_dsl::schema::STAMP_IS_MONOTONIC;
 
-/// One bit, whether a writer sets it or a reader looks at it.
-const _: () = assert!(STAMP_IS_MONOTONIC == clock_kind::STAMP_IS_MONOTONIC);
+use crate::columns::{Time, frame_id};
 
-use crate::buffer::Bytes;
+/// A word of a slot, as it is in memory.
+type Bytes = [u8; 8];
 
 /// Where the frames of a buffer hold their time and their kind.
 #[derive(Debug, Default)]
-pub(crate) struct Stamps {
+pub struct Stamps {
     /// The `@at` field of each frame, by frame id.
     at: Vec<Option<Time>>,
     /// Frames carry their id.
@@ -21,15 +19,18 @@ pub(crate) struct Stamps {
 
 /// What a chunk's head says; each is 0 = unknown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Stamp {
+pub struct Stamp {
+    /// [`FramesHead::t_min`](crate::FramesHead::t_min).
     pub t_min: u64,
+    /// [`FramesHead::t_max`](crate::FramesHead::t_max).
     pub t_max: u64,
+    /// [`FramesHead::frame_mask`](crate::FramesHead::frame_mask).
     pub frame_mask: u64,
 }
 
 /// What was found in some frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Found {
+pub struct Found {
     /// One less than the least time: so no time, 0, is the largest of all.
     before_least: u64,
     most: u64,
@@ -105,7 +106,7 @@ impl Default for Found {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ppt_capture::frame_dsl::schema::{Clock, Extra, Field, FieldType, Frame, JSON_VERSION};
+    use ppt_frame_dsl::schema::{Clock, Extra, Field, FieldType, Frame, JSON_VERSION};
 
     fn field(ty: FieldType, offset: u32, at: bool) -> Field {
         Field {
