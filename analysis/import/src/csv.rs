@@ -1,0 +1,322 @@
+//! Tables of text: a heading line, and a line per frame.
+
+use std::collections::HashMap;
+use std::io::{Read, Write};
+
+use csv::{ByteRecord, ReaderBuilder};
+use ppt_frame_dsl::columns::STANDARD_COLUMNS;
+use ppt_frame_dsl::schema::{Frame, Schema};
+use ppt_frame_dsl::{ColumnType, Style, TimeType, columns};
+
+use crate::cell::Cell;
+use crate::error::{ImportError, meant};
+use crate::recording::Recording;
+
+/// How to read a table.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// The kind of frame that each line is. None: the only kind, or what the column `frame` says.
+    pub frame: Option<String>,
+    /// Column and heading, where these differ.
+    pub names: Vec<(String, String)>,
+    /// Headings to leave out.
+    pub skip: Vec<String>,
+    /// Column, and nanoseconds in its unit. Others are in nanoseconds.
+    pub units: Vec<(String, u64)>,
+    /// What separates cells. None: a tab if the first line has one, else a comma.
+    pub delimiter: Option<u8>,
+}
+
+/// Headings of ppt's own tables that no column needs.
+const OWN: [&str; 4] = ["ts", "drained", "time", "count"];
+
+/// Reads a table, and adds a frame for each line to `recording`.
+///
+/// Cells separated by tabs have the escapes of `ppt dump`; others may be quoted. A column is a name
+/// of [`columns`]; a timeval may be one column or two. The columns `tid` and `frame` say which
+/// thread and which kind of frame a line is, and the other [`STANDARD_COLUMNS`] are left out.
+///
+/// # Errors
+/// The first line that is no frame. What was added before it stays.
+pub fn import<W: Write>(
+    input: impl Read,
+    schema: &Schema,
+    options: &Options,
+    recording: &mut Recording<W>,
+) -> Result<(), ImportError> {
+    let (delimiter, input) = delimited(input, options.delimiter)?;
+    let tabs = delimiter == b'\t';
+    let mut reader = ReaderBuilder::new()
+        .delimiter(delimiter)
+        .quoting(!tabs)
+        .has_headers(true)
+        .from_reader(input);
+    let headings = reader.byte_headers().map_err(|error| fault(error, &[]))?.clone();
+    let headings: Vec<String> =
+        headings.iter().map(|it| String::from_utf8_lossy(it).trim().to_owned()).collect();
+    let table = Table::new(schema, options, &headings)?;
+
+    let mut record = ByteRecord::new();
+    let mut frame = vec![0; recording.stride()];
+    let mut unescaped = Vec::new();
+    while reader.read_byte_record(&mut record).map_err(|error| fault(error, &headings))? {
+        let line = record.position().map_or(0, csv::Position::line);
+        let bad = |at: usize, what: String| ImportError::Row {
+            line,
+            column: headings.get(at).cloned(),
+            what,
+        };
+        let id = match &table.kind {
+            Kind::One(id) => *id,
+            Kind::Named(at) => {
+                let name = String::from_utf8_lossy(record.get(*at).unwrap_or_default());
+                let id = schema.frames.iter().position(|it| it.name == name.trim());
+                id.ok_or_else(|| bad(*at, format!("the frame file has no frame {name:?}")))?
+            }
+        };
+        let tid = match table.tid {
+            None => 0,
+            Some(at) => {
+                let text = String::from_utf8_lossy(record.get(at).unwrap_or_default());
+                let text = text.trim();
+                // `ppt dump` leaves it empty where it is not known.
+                let tid = if text.is_empty() { Ok(0) } else { text.parse() };
+                tid.map_err(|_| bad(at, format!("{text:?} is not the number of a thread")))?
+            }
+        };
+        frame.fill(0);
+        for (at, cell) in &table.cells[id] {
+            let text = record.get(*at).unwrap_or_default();
+            let text = if tabs && text.contains(&b'\\') {
+                unescape(text, &mut unescaped);
+                &unescaped
+            } else {
+                text
+            };
+            cell.put(&mut frame, text).map_err(|error| bad(*at, error.to_string()))?;
+        }
+        recording.push(tid, id as u16, &mut frame).map_err(ImportError::Write)?;
+    }
+    Ok(())
+}
+
+/// What the headings of a table mean.
+struct Table {
+    kind: Kind,
+    tid: Option<usize>,
+    /// Of each kind of frame, the places of its cells in a line.
+    cells: Vec<Vec<(usize, Cell)>>,
+}
+
+enum Kind {
+    /// Every line is this frame.
+    One(usize),
+    /// The cell at this place names it.
+    Named(usize),
+}
+
+impl Table {
+    fn new(schema: &Schema, options: &Options, headings: &[String]) -> Result<Table, ImportError> {
+        let mut places = HashMap::new();
+        for (at, heading) in headings.iter().enumerate() {
+            if places.insert(heading.as_str(), at).is_some() {
+                let text = format!("the heading {heading:?} stands twice in the first line");
+                return Err(ImportError::Headings(text));
+            }
+        }
+        for name in options.names.iter().map(|it| &it.1).chain(&options.skip) {
+            if !places.contains_key(name.as_str()) {
+                let near = meant(name, places.keys().copied());
+                return Err(ImportError::Headings(format!(
+                    "no column has the heading {name}{near}"
+                )));
+            }
+        }
+        let kind = kind(schema, options, &places)?;
+        let mut left: Vec<bool> = vec![true; headings.len()];
+        let mut known = Vec::new();
+        let mut cells = Vec::new();
+        for (id, frame) in schema.frames.iter().enumerate() {
+            let is_wanted =
+                matches!(kind, Kind::Named(_)) || matches!(kind, Kind::One(it) if it == id);
+            let found = match is_wanted {
+                true => cells_of(schema, frame, options, &places, &mut known)?,
+                false => Vec::new(),
+            };
+            found.iter().for_each(|(at, _)| left[*at] = false);
+            cells.push(found);
+        }
+        let tid = match known.iter().any(|it| it == "tid") {
+            true => None,
+            false => places.get("tid").copied(),
+        };
+        for name in options.names.iter().map(|it| &it.0).chain(options.units.iter().map(|it| &it.0))
+        {
+            if !known.contains(name) {
+                let near = meant(name, known.iter().map(String::as_str));
+                return Err(ImportError::Frames(format!("no frame has a column {name}{near}")));
+            }
+        }
+        let unknown = headings.iter().zip(left).find(|(heading, left)| {
+            let own =
+                STANDARD_COLUMNS.contains(&heading.as_str()) || OWN.contains(&heading.as_str());
+            *left && !own && !options.skip.contains(heading)
+        });
+        if let Some((heading, _)) = unknown {
+            let near = meant(heading, known.iter().map(String::as_str));
+            return Err(ImportError::Headings(format!(
+                "the frame file has no column {heading:?}{near}. Name it (--column \
+                 FIELD={heading}), or leave it out (--skip {heading})"
+            )));
+        }
+        Ok(Table { kind, tid, cells })
+    }
+}
+
+fn kind(
+    schema: &Schema,
+    options: &Options,
+    places: &HashMap<&str, usize>,
+) -> Result<Kind, ImportError> {
+    if let Some(name) = &options.frame {
+        let id = schema.frames.iter().position(|it| it.name == *name);
+        return id.map(Kind::One).ok_or_else(|| {
+            let near = meant(name, schema.frames.iter().map(|it| it.name.as_str()));
+            ImportError::Frames(format!("the frame file has no frame {name}{near}"))
+        });
+    }
+    match (schema.frames.len(), places.get("frame")) {
+        (1, _) => Ok(Kind::One(0)),
+        (_, Some(&at)) => Ok(Kind::Named(at)),
+        (count, None) => Err(ImportError::Frames(format!(
+            "the frame file has {count} frames, and the table has no column `frame` that says which \
+             of them a line is. Choose one with --frame"
+        ))),
+    }
+}
+
+/// The cells of a frame, by their place in a line. Adds the names of its columns to `known`.
+fn cells_of(
+    schema: &Schema,
+    frame: &Frame,
+    options: &Options,
+    places: &HashMap<&str, usize>,
+    known: &mut Vec<String>,
+) -> Result<Vec<(usize, Cell)>, ImportError> {
+    let heading = |column: &str| {
+        let other = options.names.iter().find(|it| it.0 == column);
+        places.get(other.map_or(column, |it| &it.1)).copied()
+    };
+    let mut cells = Vec::new();
+    let texts = columns(schema, frame, Style::Text);
+    for column in columns(schema, frame, Style::Sql) {
+        if matches!(column.ty, ColumnType::Length { .. }) {
+            continue;
+        }
+        if column.ty == ColumnType::Time(TimeType::Ticks) {
+            return Err(ImportError::Frames(format!(
+                "{}.{} counts ticks of a CPU, which no file from elsewhere holds. Use `option time ns \
+                 realtime;`, or @clock at the field",
+                frame.name, column.name
+            )));
+        }
+        // A timeval may be two columns, as in the tables of `ppt dump`.
+        let halves: Vec<_> = match column.ty {
+            ColumnType::Time(TimeType::Timeval) => {
+                texts.iter().filter(|it| it.offset == column.offset).cloned().collect()
+            }
+            _ => Vec::new(),
+        };
+        let names = || std::iter::once(&column).chain(&halves).map(|it| it.name.clone());
+        known.extend(names());
+        let whole = heading(&column.name).map(|at| vec![(at, &column)]);
+        let parts = || {
+            let found: Option<Vec<_>> =
+                halves.iter().map(|it| Some((heading(&it.name)?, it))).collect();
+            found.filter(|it| !it.is_empty())
+        };
+        let Some(found) = whole.or_else(parts) else {
+            let near = meant(&column.name, places.keys().copied());
+            return Err(ImportError::Headings(format!(
+                "the table has no column {}, which frame {} needs{near}. If it has another heading: \
+                 --column {}=HEADING",
+                column.name, frame.name, column.name
+            )));
+        };
+        for (at, part) in found {
+            let unit = options.units.iter().find(|it| it.0 == part.name);
+            let Some(cell) = Cell::of(schema, part, unit.map_or(1, |it| it.1)) else { continue };
+            if unit.is_some() && !cell.has_unit() {
+                let text =
+                    format!("{} is neither a time nor a duration: it has no --unit", part.name);
+                return Err(ImportError::Frames(text));
+            }
+            cells.push((at, cell));
+        }
+    }
+    Ok(cells)
+}
+
+/// The delimiter, and the input from its first byte on.
+fn delimited(mut input: impl Read, stated: Option<u8>) -> Result<(u8, impl Read), ImportError> {
+    let mut head = vec![0; 64 << 10];
+    let mut len = 0;
+    while len < head.len() && !head[..len].contains(&b'\n') {
+        match input.read(&mut head[len..]) {
+            Ok(0) => break,
+            Ok(read) => len += read,
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(ImportError::Read(error)),
+        }
+    }
+    head.truncate(len);
+    if head.is_empty() {
+        return Err(ImportError::Format("the input is empty: it has no line of headings".into()));
+    }
+    if head.contains(&0) {
+        let text = "the input is neither text nor a pcap file";
+        return Err(ImportError::Format(text.into()));
+    }
+    let skipped = if head.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
+    let line = head.split(|&it| it == b'\n').next().unwrap_or_default();
+    let found = if line.contains(&b'\t') { b'\t' } else { b',' };
+    let rest = std::io::Cursor::new(head.split_off(skipped)).chain(input);
+    Ok((stated.unwrap_or(found), rest))
+}
+
+/// The bytes that `ppt dump` escaped.
+fn unescape(text: &[u8], bytes: &mut Vec<u8>) {
+    bytes.clear();
+    let mut rest = text;
+    let hex = |high: u8, low: u8| {
+        let digit = |it: u8| char::from(it).to_digit(16);
+        Some((digit(high)? << 4 | digit(low)?) as u8)
+    };
+    while let [first, tail @ ..] = rest {
+        let (byte, after) = match (first, tail) {
+            (b'\\', [b't', tail @ ..]) => (b'\t', tail),
+            (b'\\', [b'n', tail @ ..]) => (b'\n', tail),
+            (b'\\', [b'r', tail @ ..]) => (b'\r', tail),
+            (b'\\', [b'\\', tail @ ..]) => (b'\\', tail),
+            (b'\\', [b'x', high, low, tail @ ..]) => match hex(*high, *low) {
+                Some(byte) => (byte, tail),
+                None => (*first, tail),
+            },
+            (other, tail) => (*other, tail),
+        };
+        bytes.push(byte);
+        rest = after;
+    }
+}
+
+fn fault(error: csv::Error, headings: &[String]) -> ImportError {
+    match error.into_kind() {
+        csv::ErrorKind::Io(error) => ImportError::Read(error),
+        csv::ErrorKind::UnequalLengths { pos, len, .. } => ImportError::Row {
+            line: pos.map_or(0, |it| it.line()),
+            column: None,
+            what: format!("the line has {len} cells, and the first line {}", headings.len()),
+        },
+        other => ImportError::Format(format!("the input is not a table: {other:?}")),
+    }
+}

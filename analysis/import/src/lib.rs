@@ -1,0 +1,21 @@
+//! What other tools recorded, as captures: CSV and pcap files.
+//!
+//! A frame file says what a row or a packet is, and a [`Recording`] writes the frames as a capture
+//! that everything else reads. [`csv::import`] matches the headings of a table with the names of
+//! columns; [`pcap::import`] fills fields by their names.
+//!
+//! The capture holds the clock of its input: it begins at the first time in the input, and its
+//! frames count as drained when the input is at that time.
+
+#![forbid(unsafe_code)]
+
+mod cell;
+pub mod csv;
+mod decimal;
+mod error;
+pub mod pcap;
+mod recording;
+
+pub use error::ImportError;
+pub use ppt_frame_dsl as frame_dsl;
+pub use recording::{Origin, Recording};

@@ -1,0 +1,81 @@
+//! Packets that tcpdump, Wireshark or another tool recorded: pcap and pcapng.
+//!
+//! Fields are filled by their names ([`NAMES`]); the `@at` field is the packet's time whatever its
+//! name, since the clock is the kernel's CLOCK_REALTIME. A frame `udp` takes the UDP datagrams, a
+//! frame `tcp` the TCP segments, a frame `packet` all others. If there is only one frame, and it has
+//! another name, it takes every packet.
+
+mod fields;
+mod packet;
+mod source;
+
+use std::io::{Read, Write};
+
+use ppt_frame_dsl::Schema;
+
+use crate::error::ImportError;
+use crate::recording::Recording;
+use fields::Kinds;
+pub use packet::NAMES;
+use source::{Packets, Step};
+
+/// What was imported, and what was not.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Imported {
+    /// Packets of the input.
+    pub packets: u64,
+    /// Those that no frame takes.
+    pub untaken: u64,
+    /// Where the input ends in the middle of a packet, in bytes.
+    pub cut: Option<u64>,
+}
+
+/// Whether `input` begins as a pcap or pcapng file does.
+pub fn is_pcap(head: &[u8]) -> bool {
+    const MAGICS: [[u8; 4]; 6] = [
+        [0xa1, 0xb2, 0xc3, 0xd4],
+        [0xd4, 0xc3, 0xb2, 0xa1],
+        [0xa1, 0xb2, 0x3c, 0x4d],
+        [0x4d, 0x3c, 0xb2, 0xa1],
+        [0xa1, 0xb2, 0xcd, 0x34],
+        [0x0a, 0x0d, 0x0d, 0x0a],
+    ];
+    MAGICS.iter().any(|magic| head.starts_with(magic))
+}
+
+/// Reads packets, and adds a frame to `recording` for each that a frame of `schema` takes.
+///
+/// Each interface of the input is a thread of the capture: 1, 2, ….
+///
+/// # Errors
+/// A field that no packet can fill, a value that its field cannot hold, and bytes that are no
+/// packets. What was added before it stays. An input that is cut off is no error.
+pub fn import<W: Write>(
+    input: impl Read + Send,
+    schema: &Schema,
+    recording: &mut Recording<W>,
+) -> Result<Imported, ImportError> {
+    let kinds = Kinds::of(schema)?;
+    let mut packets = Packets::open(input)?;
+    let mut imported = Imported::default();
+    let mut frame = vec![0; recording.stride()];
+    loop {
+        let step = packets.next(|packet| {
+            imported.packets += 1;
+            let number = imported.packets;
+            let Some(kind) = kinds.taking(&packet) else {
+                imported.untaken += 1;
+                return Ok(());
+            };
+            frame.fill(0);
+            kind.fill(&packet, &mut frame).map_err(|what| ImportError::Packet { number, what })?;
+            let thread = packet.interface.saturating_add(1);
+            recording.push(thread, kind.id(), &mut frame).map_err(ImportError::Write)
+        })?;
+        match step {
+            Step::More => {}
+            Step::End => return Ok(imported),
+            Step::Cut(at) => return Ok(Imported { cut: Some(at), ..imported }),
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! Which fields of which frames a packet fills.
+
+use std::net::IpAddr;
+
+use ppt_frame_dsl::schema::{Clock, FieldType, Frame, Schema};
+use ppt_frame_dsl::{Column, ColumnType, Style, columns};
+
+use super::packet::{Above, NAMES, Packet, Parts, Value};
+use crate::cell::Cell;
+use crate::error::{ImportError, meant};
+
+/// The kinds of frames that take packets.
+pub(crate) struct Kinds {
+    udp: Option<Kind>,
+    tcp: Option<Kind>,
+    rest: Option<Kind>,
+}
+
+/// One kind of frame.
+pub(crate) struct Kind {
+    id: u16,
+    fields: Vec<Filled>,
+}
+
+struct Filled {
+    /// One of [`NAMES`].
+    what: &'static str,
+    name: String,
+    ty: ColumnType,
+    cell: Cell,
+}
+
+impl Kinds {
+    pub fn of(schema: &Schema) -> Result<Kinds, ImportError> {
+        let kind = |name: &str| {
+            let id = schema.frames.iter().position(|it| it.name == name);
+            id.map(|id| Kind::of(schema, id)).transpose()
+        };
+        let mut kinds = Kinds { udp: kind("udp")?, tcp: kind("tcp")?, rest: kind("packet")? };
+        let is_known = |frame: &Frame| ["udp", "tcp", "packet"].contains(&frame.name.as_str());
+        match &schema.frames[..] {
+            [only] if !is_known(only) => kinds.rest = Some(Kind::of(schema, 0)?),
+            frames => {
+                if let Some(other) = frames.iter().find(|it| !is_known(it)) {
+                    return Err(ImportError::Frames(format!(
+                        "no packet becomes a frame {}: of several frames, `udp`, `tcp` and `packet` \
+                         take packets",
+                        other.name
+                    )));
+                }
+            }
+        }
+        Ok(kinds)
+    }
+
+    /// The kind that takes `packet`.
+    pub fn taking(&self, packet: &Packet<'_>) -> Option<&Kind> {
+        let by_layer = match Parts::of(*packet).above() {
+            Above::Udp => self.udp.as_ref(),
+            Above::Tcp => self.tcp.as_ref(),
+            Above::Other => None,
+        };
+        by_layer.or(self.rest.as_ref())
+    }
+}
+
+impl Kind {
+    fn of(schema: &Schema, id: usize) -> Result<Kind, ImportError> {
+        let frame = &schema.frames[id];
+        let mut fields = Vec::new();
+        for column in columns(schema, frame, Style::Sql) {
+            if matches!(column.ty, ColumnType::Length { .. }) {
+                continue;
+            }
+            fields.push(Filled::of(schema, frame, column)?);
+        }
+        Ok(Kind { id: id as u16, fields })
+    }
+
+    pub fn id(&self) -> u16 {
+        self.id
+    }
+
+    /// Fills `frame` with what `packet` holds; what it does not hold stays 0.
+    pub fn fill(&self, packet: &Packet<'_>, frame: &mut [u8]) -> Result<(), String> {
+        let parts = Parts::of(*packet);
+        self.fields.iter().try_for_each(|it| it.fill(parts.value(it.what), frame))
+    }
+}
+
+impl Filled {
+    fn of(schema: &Schema, frame: &Frame, column: Column) -> Result<Filled, ImportError> {
+        let field = &frame.fields[column.field];
+        let place = format!("{}.{}", frame.name, column.name);
+        let name = if field.at { "time" } else { field.name.as_str() };
+        let Some((what, _)) = NAMES.iter().find(|it| it.0 == name) else {
+            let near = meant(name, NAMES.iter().map(|it| it.0));
+            let all = NAMES.map(|it| it.0).join(", ");
+            return Err(ImportError::Frames(format!(
+                "{place}: a packet has nothing of this name{near}. It has {all}"
+            )));
+        };
+        let needs = |what: &str| ImportError::Frames(format!("{place} must be {what}"));
+        let ty = column.ty;
+        let holds = |bytes: u32| match ty {
+            ColumnType::Int(int) | ColumnType::Enum { repr: int, .. } => {
+                let most = if bytes == 4 { i128::from(u32::MAX) } else { i128::from(u16::MAX) };
+                int.range().1 >= if bytes == 1 { 255 } else { most }
+            }
+            _ => false,
+        };
+        let (fits, wanted) = match *what {
+            "time" => {
+                let is_wall = matches!(
+                    field.ty,
+                    FieldType::Timeval
+                        | FieldType::Ns { clock: Clock::Realtime }
+                        | FieldType::Timespec { clock: Clock::Realtime }
+                );
+                (is_wall, "a time of the clock `realtime`, as the kernel's time stamps are")
+            }
+            "src" | "dst" => (
+                match ty {
+                    ColumnType::Text { len } => len >= 39,
+                    ColumnType::Bytes { len } => len == 16 || len == 4,
+                    _ => holds(4),
+                },
+                "char[39], bytes[16], bytes[4] or u32",
+            ),
+            "src_mac" | "dst_mac" => (
+                match ty {
+                    ColumnType::Text { len } => len >= 17,
+                    ColumnType::Bytes { len } => len == 6,
+                    _ => false,
+                },
+                "char[17] or bytes[6]",
+            ),
+            "payload" => (matches!(ty, ColumnType::Bytes { .. }), "bytes[N]"),
+            "proto" | "ttl" | "tcp_flags" => (holds(1), "an integer of 8 bits or more"),
+            "len" | "caplen" | "payload_len" | "interface" | "tcp_seq" | "tcp_ack" => {
+                (holds(4), "an integer of 32 bits or more, such as u32")
+            }
+            _ => (holds(2), "an integer of 16 bits or more, such as u16"),
+        };
+        if !fits || field.array.is_some() {
+            return Err(needs(wanted));
+        }
+        let cell = Cell::of(schema, &column, 1).ok_or_else(|| needs(wanted))?;
+        Ok(Filled { what, name: column.name, ty, cell })
+    }
+
+    fn fill(&self, value: Value<'_>, frame: &mut [u8]) -> Result<(), String> {
+        let number = |frame: &mut [u8], value: u64| match self.ty {
+            ColumnType::Int(int) | ColumnType::Enum { repr: int, .. } => self
+                .cell
+                .number(frame, int, value.into())
+                .map_err(|error| format!("{}: {error}", self.name)),
+            _ => Ok(()),
+        };
+        match (value, self.ty) {
+            (Value::Nothing, _) => Ok(()),
+            (Value::Number(value), _) => number(frame, value),
+            (Value::Time(ns), ColumnType::Time(ty)) => {
+                let ns = i64::try_from(ns);
+                let ns = ns.map_err(|_| format!("{}: the time is after 2262", self.name))?;
+                self.cell.time(frame, ty, ns);
+                Ok(())
+            }
+            (Value::Ip(address), ColumnType::Text { .. }) => {
+                self.cell.bytes(frame, address.to_string().as_bytes());
+                Ok(())
+            }
+            (Value::Ip(IpAddr::V4(address)), ColumnType::Bytes { len: 4 }) => {
+                self.cell.bytes(frame, &address.octets());
+                Ok(())
+            }
+            (Value::Ip(IpAddr::V4(address)), ColumnType::Bytes { .. }) => {
+                self.cell.bytes(frame, &address.to_ipv6_mapped().octets());
+                Ok(())
+            }
+            (Value::Ip(IpAddr::V6(address)), ColumnType::Bytes { len: 16 }) => {
+                self.cell.bytes(frame, &address.octets());
+                Ok(())
+            }
+            (Value::Ip(IpAddr::V4(address)), _) => number(frame, u32::from(address).into()),
+            (Value::Ip(IpAddr::V6(address)), _) => Err(format!(
+                "{}: {address} is an IPv6 address; the field holds only IPv4. Make it char[39] or \
+                 bytes[16]",
+                self.name
+            )),
+            (Value::Mac(mac), ColumnType::Text { .. }) => {
+                let text = mac.map(|it| format!("{it:02x}")).join(":");
+                self.cell.bytes(frame, text.as_bytes());
+                Ok(())
+            }
+            (Value::Mac(mac), _) => {
+                self.cell.bytes(frame, &mac);
+                Ok(())
+            }
+            (Value::Bytes(bytes), ColumnType::Bytes { len }) => {
+                self.cell.bytes(frame, &bytes[..bytes.len().min(len as usize)]);
+                Ok(())
+            }
+            (Value::Bytes(_) | Value::Time(_), _) => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! What is in a packet.
+
+use std::net::IpAddr;
+
+use etherparse::{EtherType, LaxNetSlice, LaxSlicedPacket, LinkSlice, TransportSlice, ether_type};
+
+/// Link types of libpcap (pcap-linktype(7)).
+mod link {
+    pub const NULL: i32 = 0;
+    pub const ETHERNET: i32 = 1;
+    /// The number that some systems write for raw IP.
+    pub const RAW_OLD: i32 = 12;
+    pub const RAW: i32 = 101;
+    pub const LOOP: i32 = 108;
+    pub const SLL: i32 = 113;
+    pub const IPV4: i32 = 228;
+    pub const IPV6: i32 = 229;
+    pub const SLL2: i32 = 276;
+}
+
+/// A packet as it was recorded.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Packet<'a> {
+    /// Time, ns since the epoch; 0 = unknown.
+    pub ns: i128,
+    /// Which interface recorded it.
+    pub interface: u32,
+    pub link: i32,
+    /// Bytes on the wire.
+    pub wire: u32,
+    /// Those that were recorded.
+    pub bytes: &'a [u8],
+}
+
+/// What a field may be called, and what it is then.
+pub const NAMES: [(&str, &str); 21] = [
+    ("time", "when the kernel saw the packet"),
+    ("interface", "number of the interface in the file, from 0"),
+    ("link", "link type, as in pcap-linktype(7)"),
+    ("len", "bytes on the wire"),
+    ("caplen", "bytes in the file"),
+    ("ethertype", "protocol above the link: 2048 is IPv4"),
+    ("vlan", "outermost VLAN id; 0 = none"),
+    ("src_mac", "sender's address on the link: bytes[6] or char[17]"),
+    ("dst_mac", "receiver's address on the link"),
+    ("src", "sender's IP address: char[39], bytes[16], bytes[4] or u32"),
+    ("dst", "receiver's IP address"),
+    ("proto", "protocol above IP: 6 is TCP, 17 is UDP"),
+    ("ttl", "time to live, hop limit"),
+    ("src_port", "sender's port"),
+    ("dst_port", "receiver's port"),
+    ("tcp_seq", "sequence number"),
+    ("tcp_ack", "acknowledgement number"),
+    ("tcp_flags", "flags: 1 FIN, 2 SYN, 4 RST, 8 PSH, 16 ACK, 32 URG, 64 ECE, 128 CWR"),
+    ("tcp_window", "window, not scaled"),
+    ("payload_len", "bytes above UDP or TCP, on the wire"),
+    ("payload", "the first of them: bytes[N], followed by zeros"),
+];
+
+/// What a packet holds under a name.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Value<'a> {
+    /// A number; 0 where the packet has none.
+    Number(u64),
+    /// A time, ns since the epoch.
+    Time(i128),
+    Mac([u8; 6]),
+    Ip(IpAddr),
+    Bytes(&'a [u8]),
+    /// The packet has no such thing.
+    Nothing,
+}
+
+/// A packet, taken apart.
+pub(crate) struct Parts<'a> {
+    packet: Packet<'a>,
+    layers: Option<LaxSlicedPacket<'a>>,
+}
+
+/// What is above IP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Above {
+    Udp,
+    Tcp,
+    Other,
+}
+
+impl<'a> Parts<'a> {
+    pub fn of(packet: Packet<'a>) -> Parts<'a> {
+        let bytes = packet.bytes;
+        let of_type = |at: usize, rest: usize| {
+            let ty = bytes.get(at..at + 2)?;
+            let ty = EtherType(u16::from_be_bytes([ty[0], ty[1]]));
+            Some(LaxSlicedPacket::from_ether_type(ty, bytes.get(rest..)?))
+        };
+        let layers = match packet.link {
+            link::ETHERNET => LaxSlicedPacket::from_ethernet(bytes).ok(),
+            // Bytes in the order of the host that recorded; what follows is IP either way.
+            link::NULL | link::LOOP => {
+                bytes.get(4..).and_then(|it| LaxSlicedPacket::from_ip(it).ok())
+            }
+            link::RAW | link::RAW_OLD | link::IPV4 | link::IPV6 => {
+                LaxSlicedPacket::from_ip(bytes).ok()
+            }
+            link::SLL => of_type(14, 16),
+            link::SLL2 => of_type(0, 20),
+            _ => None,
+        };
+        Parts { packet, layers }
+    }
+
+    /// What is above IP. Fragments but the first have no header to say so.
+    pub fn above(&self) -> Above {
+        match self.transport() {
+            Some(TransportSlice::Udp(_)) => Above::Udp,
+            Some(TransportSlice::Tcp(_)) => Above::Tcp,
+            _ => Above::Other,
+        }
+    }
+
+    /// What a field called `name` holds, one of [`NAMES`].
+    pub fn value(&self, name: &str) -> Value<'a> {
+        let number = |value: Option<u64>| value.map_or(Value::Nothing, Value::Number);
+        let packet = &self.packet;
+        match name {
+            "time" => Value::Time(packet.ns),
+            "interface" => Value::Number(packet.interface.into()),
+            "link" => Value::Number(packet.link as u32 as u64),
+            "len" => Value::Number(packet.wire.into()),
+            "caplen" => Value::Number(packet.bytes.len() as u64),
+            "ethertype" => number(self.ether_type()),
+            "vlan" => number(self.vlan()),
+            "src_mac" => self.mac(6),
+            "dst_mac" => self.mac(0),
+            "src" => self.addresses().map_or(Value::Nothing, |it| Value::Ip(it.0)),
+            "dst" => self.addresses().map_or(Value::Nothing, |it| Value::Ip(it.1)),
+            "proto" => number(self.protocol()),
+            "ttl" => number(self.ttl()),
+            "src_port" => number(self.ports().map(|it| it.0.into())),
+            "dst_port" => number(self.ports().map(|it| it.1.into())),
+            "payload_len" => number(self.payload_len()),
+            "payload" => self.payload().map_or(Value::Nothing, Value::Bytes),
+            _ => match (name, self.transport()) {
+                ("tcp_seq", Some(TransportSlice::Tcp(it))) => {
+                    Value::Number(it.sequence_number().into())
+                }
+                ("tcp_ack", Some(TransportSlice::Tcp(it))) => {
+                    Value::Number(it.acknowledgment_number().into())
+                }
+                ("tcp_flags", Some(TransportSlice::Tcp(it))) => {
+                    Value::Number(it.header_slice()[13].into())
+                }
+                ("tcp_window", Some(TransportSlice::Tcp(it))) => {
+                    Value::Number(it.window_size().into())
+                }
+                _ => Value::Nothing,
+            },
+        }
+    }
+
+    fn transport(&self) -> Option<&TransportSlice<'a>> {
+        self.layers.as_ref()?.transport.as_ref()
+    }
+
+    fn net(&self) -> Option<&LaxNetSlice<'a>> {
+        self.layers.as_ref()?.net.as_ref()
+    }
+
+    fn ether_type(&self) -> Option<u64> {
+        let layers = self.layers.as_ref()?;
+        let of_net = self.net().map(|net| match net {
+            LaxNetSlice::Ipv4(_) => ether_type::IPV4,
+            LaxNetSlice::Ipv6(_) => ether_type::IPV6,
+            LaxNetSlice::Arp(_) => ether_type::ARP,
+        });
+        let of_link = || match &layers.link {
+            Some(LinkSlice::Ethernet2(it)) => Some(it.ether_type()),
+            Some(LinkSlice::EtherPayload(it)) => Some(it.ether_type),
+            _ => None,
+        };
+        of_net.or_else(of_link).map(|it| it.0.into())
+    }
+
+    fn vlan(&self) -> Option<u64> {
+        let tags = self.layers.as_ref()?.vlan_ids();
+        tags.first().map(|it| it.value().into())
+    }
+
+    fn mac(&self, at: usize) -> Value<'a> {
+        let is_ethernet = self.packet.link == link::ETHERNET;
+        let bytes = self.packet.bytes.get(at..at + 6).filter(|_| is_ethernet);
+        match bytes.and_then(|it| it.try_into().ok()) {
+            Some(mac) => Value::Mac(mac),
+            None => Value::Nothing,
+        }
+    }
+
+    fn addresses(&self) -> Option<(IpAddr, IpAddr)> {
+        match self.net()? {
+            LaxNetSlice::Ipv4(it) => {
+                let header = it.header();
+                Some((header.source_addr().into(), header.destination_addr().into()))
+            }
+            LaxNetSlice::Ipv6(it) => {
+                let header = it.header();
+                Some((header.source_addr().into(), header.destination_addr().into()))
+            }
+            LaxNetSlice::Arp(_) => None,
+        }
+    }
+
+    fn protocol(&self) -> Option<u64> {
+        let payload = self.net()?.ip_payload_ref()?;
+        Some(payload.ip_number.0.into())
+    }
+
+    fn ttl(&self) -> Option<u64> {
+        match self.net()? {
+            LaxNetSlice::Ipv4(it) => Some(it.header().ttl().into()),
+            LaxNetSlice::Ipv6(it) => Some(it.header().hop_limit().into()),
+            LaxNetSlice::Arp(_) => None,
+        }
+    }
+
+    fn ports(&self) -> Option<(u16, u16)> {
+        match self.transport()? {
+            TransportSlice::Udp(it) => Some((it.source_port(), it.destination_port())),
+            TransportSlice::Tcp(it) => Some((it.source_port(), it.destination_port())),
+            _ => None,
+        }
+    }
+
+    fn payload(&self) -> Option<&'a [u8]> {
+        match self.transport()? {
+            TransportSlice::Udp(it) => Some(it.payload()),
+            TransportSlice::Tcp(it) => Some(it.payload()),
+            _ => None,
+        }
+    }
+
+    /// Bytes above UDP or TCP on the wire, by the lengths in the headers: fewer may have been
+    /// recorded.
+    fn payload_len(&self) -> Option<u64> {
+        let recorded = self.payload()?.len() as u64;
+        if self.packet.bytes.len() as u64 >= u64::from(self.packet.wire) {
+            return Some(recorded);
+        }
+        let header = match self.transport()? {
+            TransportSlice::Udp(it) => match it.length() {
+                0 => return Some(recorded),
+                len => return Some(u64::from(len).saturating_sub(8)),
+            },
+            TransportSlice::Tcp(it) => it.header_slice(),
+            _ => return None,
+        };
+        let start = |bytes: &[u8]| bytes.as_ptr() as u64;
+        let above = start(header) + header.len() as u64;
+        let (ip, all) = match self.net()? {
+            LaxNetSlice::Ipv4(it) => {
+                (start(it.header().slice()), u64::from(it.header().total_len()))
+            }
+            LaxNetSlice::Ipv6(it) => {
+                (start(it.header().slice()), 40 + u64::from(it.header().payload_length()))
+            }
+            LaxNetSlice::Arp(_) => return None,
+        };
+        // What the kernel sends in pieces has no length yet.
+        Some(all.saturating_sub(above - ip).max(recorded))
+    }
+}

@@ -1,0 +1,226 @@
+//! Packets out of the bytes of a file.
+
+use std::io::{self, Read};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pcap_parser::traits::{PcapNGPacketBlock, PcapReaderIterator};
+use pcap_parser::{Block, PcapBlockOwned, PcapError, create_reader};
+
+use super::packet::Packet;
+use crate::error::ImportError;
+
+/// Bytes of the largest packet that is read. Linux captures at most 256 KiB of each.
+const LARGEST: usize = 64 << 20;
+/// Bytes that are read at first.
+const BUFFER: usize = 1 << 20;
+
+/// What a step found.
+pub(crate) enum Step {
+    More,
+    End,
+    /// The input ends in the middle of a packet, at this byte.
+    Cut(u64),
+}
+
+/// The packets of a file.
+pub(crate) struct Packets<'a> {
+    reader: Box<dyn PcapReaderIterator + Send + 'a>,
+    /// What the input itself failed with; the parser only says that it did.
+    failed: Arc<Mutex<Option<io::Error>>>,
+    interfaces: Vec<Interface>,
+    /// Those of the sections before.
+    earlier: u32,
+    nanoseconds: bool,
+    offset: u64,
+    capacity: usize,
+}
+
+/// An interface of a capture, or the whole of an older file.
+#[derive(Debug, Clone, Copy)]
+struct Interface {
+    link: i32,
+    /// Units in a second.
+    resolution: u64,
+    /// Seconds to add.
+    offset: i64,
+    snaplen: u32,
+}
+
+impl<'a> Packets<'a> {
+    pub fn open(input: impl Read + Send + 'a) -> Result<Self, ImportError> {
+        let failed = Arc::new(Mutex::new(None));
+        let input = Remember { input, failed: failed.clone() };
+        let reader = create_reader(BUFFER, input).map_err(|error| {
+            let failed = failed.lock().unwrap_or_else(PoisonError::into_inner).take();
+            match (failed, error) {
+                (Some(error), _) => ImportError::Read(error),
+                (None, PcapError::Eof) => ImportError::Format("the input is empty".to_owned()),
+                (None, PcapError::Incomplete(_)) => {
+                    ImportError::Format("the pcap file ends within its first header".to_owned())
+                }
+                (None, _) => ImportError::Format("the input is no pcap file".to_owned()),
+            }
+        })?;
+        Ok(Packets {
+            reader,
+            failed,
+            interfaces: Vec::new(),
+            earlier: 0,
+            nanoseconds: false,
+            offset: 0,
+            capacity: BUFFER,
+        })
+    }
+
+    /// Reads one block, and calls `take` if it is a packet.
+    pub fn next(
+        &mut self,
+        take: impl FnOnce(Packet<'_>) -> Result<(), ImportError>,
+    ) -> Result<Step, ImportError> {
+        let (interfaces, earlier) = (&mut self.interfaces, &mut self.earlier);
+        match self.reader.next() {
+            Ok((len, block)) => {
+                match block {
+                    PcapBlockOwned::LegacyHeader(header) => {
+                        self.nanoseconds = header.is_nanosecond_precision();
+                        let resolution = if self.nanoseconds { 1_000_000_000 } else { 1_000_000 };
+                        let (link, offset) = (header.network.0, i64::from(header.thiszone));
+                        let snaplen = header.snaplen;
+                        interfaces.push(Interface { link, resolution, offset, snaplen });
+                    }
+                    PcapBlockOwned::Legacy(packet) => {
+                        let resolution = if self.nanoseconds { 1 } else { 1000 };
+                        let rest = u64::from(packet.ts_usec) * resolution;
+                        let link = interfaces.first().map_or(0, |it| it.link);
+                        take(Packet {
+                            ns: i128::from(packet.ts_sec) * 1_000_000_000 + i128::from(rest),
+                            interface: 0,
+                            link,
+                            wire: packet.origlen,
+                            bytes: packet.data,
+                        })?;
+                    }
+                    PcapBlockOwned::NG(Block::SectionHeader(_)) => {
+                        *earlier += interfaces.len() as u32;
+                        interfaces.clear();
+                    }
+                    PcapBlockOwned::NG(Block::InterfaceDescription(it)) => {
+                        interfaces.push(Interface {
+                            link: it.linktype.0,
+                            resolution: it.ts_resolution().unwrap_or(1_000_000).max(1),
+                            offset: it.ts_offset(),
+                            snaplen: it.snaplen,
+                        });
+                    }
+                    PcapBlockOwned::NG(Block::EnhancedPacket(it)) => {
+                        let Some(interface) = interfaces.get(it.if_id as usize) else {
+                            return Err(ImportError::Format(format!(
+                                "byte {}: a packet of interface {}, which the file does not \
+                                 describe",
+                                self.offset, it.if_id
+                            )));
+                        };
+                        take(Packet {
+                            ns: interface.ns(u64::from(it.ts_high) << 32 | u64::from(it.ts_low)),
+                            interface: *earlier + it.if_id,
+                            link: interface.link,
+                            wire: it.origlen,
+                            bytes: it.packet_data(),
+                        })?;
+                    }
+                    PcapBlockOwned::NG(Block::SimplePacket(it)) => {
+                        let Some(interface) = interfaces.first() else {
+                            let text = format!("byte {}: a packet of no interface", self.offset);
+                            return Err(ImportError::Format(text));
+                        };
+                        // Its length is that of the wire, or what the interface keeps.
+                        let most =
+                            if interface.snaplen == 0 { u32::MAX } else { interface.snaplen };
+                        let len = (it.origlen.min(most) as usize).min(it.data.len());
+                        take(Packet {
+                            ns: 0,
+                            interface: *earlier,
+                            link: interface.link,
+                            wire: it.origlen,
+                            bytes: &it.data[..len],
+                        })?;
+                    }
+                    PcapBlockOwned::NG(_) => {}
+                }
+                self.offset += len as u64;
+                self.reader.consume(len);
+                Ok(Step::More)
+            }
+            Err(PcapError::Eof) => Ok(Step::End),
+            Err(PcapError::Incomplete(_)) => self.read_more(),
+            Err(PcapError::UnexpectedEof) => Ok(Step::Cut(self.offset)),
+            Err(PcapError::BufferTooSmall) => self.grow(),
+            Err(PcapError::ReadError) => Err(self.read_error()),
+            Err(_) => Err(ImportError::Format(format!(
+                "byte {}: what stands here is no packet; the file is damaged",
+                self.offset
+            ))),
+        }
+    }
+
+    fn read_more(&mut self) -> Result<Step, ImportError> {
+        if self.reader.reader_exhausted() {
+            return Ok(Step::Cut(self.offset));
+        }
+        match self.reader.refill() {
+            Ok(()) => Ok(Step::More),
+            Err(PcapError::BufferTooSmall) => self.grow(),
+            Err(PcapError::ReadError) => Err(self.read_error()),
+            Err(_) => Ok(Step::Cut(self.offset)),
+        }
+    }
+
+    /// A packet is larger than what can be read at once.
+    fn grow(&mut self) -> Result<Step, ImportError> {
+        self.capacity *= 2;
+        if self.capacity > LARGEST || !self.reader.grow(self.capacity) {
+            return Err(ImportError::Format(format!(
+                "byte {}: a packet of more than {} MiB; the file is damaged",
+                self.offset,
+                LARGEST >> 20
+            )));
+        }
+        Ok(Step::More)
+    }
+
+    fn read_error(&self) -> ImportError {
+        let failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner).take();
+        ImportError::Read(failed.unwrap_or_else(|| io::ErrorKind::Other.into()))
+    }
+}
+
+impl Interface {
+    /// Nanoseconds since the epoch, of a time in units of the interface.
+    fn ns(self, units: u64) -> i128 {
+        let ns = i128::from(units) * 1_000_000_000 / i128::from(self.resolution);
+        ns + i128::from(self.offset) * 1_000_000_000
+    }
+}
+
+/// Keeps the error of an input.
+struct Remember<R> {
+    input: R,
+    failed: Arc<Mutex<Option<io::Error>>>,
+}
+
+impl<R: Read> Read for Remember<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            match self.input.read(buffer) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    let kind = error.kind();
+                    let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+                    *failed = Some(error);
+                    return Err(kind.into());
+                }
+                read => return read,
+            }
+        }
+    }
+}

@@ -1,0 +1,333 @@
+//! Frames that were not drained from a ring, as a capture.
+
+use std::collections::HashMap;
+use std::io::{self, Write};
+
+use ppt_capture::columns::{Scale, Time};
+use ppt_capture::frame_dsl::schema::{Clock, FRAME_ID_OFFSET, Schema};
+use ppt_capture::stamps::Stamps;
+use ppt_capture::{
+    CaptureWriter, ClockId, ClockReading, End, EndReason, FileHeader, FramesHead, Process, RingEnd,
+    Segment, Source,
+};
+use rustix::rand::GetRandomFlags;
+
+/// Bytes of a full chunk.
+const CHUNK: usize = 64 << 10;
+/// Bytes of all chunks that are not full, at most: there may be many rings.
+const ALL_CHUNKS: usize = 64 << 20;
+/// Rings of the first segment; each further segment has twice as many as the one before.
+const RINGS: u32 = 64;
+/// The first time of the listener's clock: 0 means that a time is not known.
+const BEGIN: u64 = 1_000_000_000;
+
+/// Where the frames come from.
+#[derive(Debug, Clone, Default)]
+pub struct Origin {
+    /// Name of the host.
+    pub host: String,
+    /// Id of the process; 0 = unknown.
+    pub pid: u32,
+    /// The input, for people.
+    pub input: String,
+    /// Metadata of the capture.
+    pub tags: Vec<(String, String)>,
+    /// Name and version of the program that imports.
+    pub tool: String,
+    /// CLOCK_REALTIME in ns when the monotonic clock and the boot-time clock of the input were at 0.
+    pub epoch_ns: u64,
+    /// CLOCK_REALTIME now in ns, for inputs without a time.
+    pub now_ns: u64,
+}
+
+/// A capture that is written frame by frame.
+///
+/// Frames of one thread have consecutive numbers in the order in which they come. Memory grows with
+/// the number of threads, up to 64 MiB, and not with the number of frames.
+#[derive(Debug)]
+pub struct Recording<W: Write> {
+    out: Out<W>,
+    id: [u8; 16],
+    source: Source,
+    origin: Origin,
+    /// The time of each kind of frame, if all have the same clock.
+    at: Vec<Option<Time>>,
+    multi: bool,
+    words: usize,
+    stamps: Stamps,
+    clock: InputClock,
+    rings: HashMap<u32, Ring>,
+    segment_rings: u32,
+    buffered: usize,
+    frames: u64,
+}
+
+/// A capture begins at the first frame, which says when that is.
+#[derive(Debug)]
+enum Out<W: Write> {
+    Waiting(W),
+    Begun(CaptureWriter<W>),
+    Failed,
+}
+
+/// The clock of the input, in ns.
+#[derive(Debug, Clone, Copy, Default)]
+struct InputClock {
+    /// The first time, and the greatest so far.
+    first: u64,
+    latest: u64,
+    /// The same moment as the first time, of the capture's clocks.
+    realtime: u64,
+    monotonic: u64,
+}
+
+#[derive(Debug)]
+struct Ring {
+    nonce: u64,
+    number: u32,
+    next_seq: u64,
+    /// Frames that are not written yet.
+    open: Vec<[u8; 8]>,
+}
+
+impl<W: Write> Recording<W> {
+    /// Starts a capture of frames of `schema`. It is written to `out`, which should not buffer.
+    pub fn new(schema: &Schema, origin: Origin, out: W) -> io::Result<Self> {
+        let mut id = [0; 16];
+        let random = rustix::rand::getrandom(&mut id, GetRandomFlags::empty())?;
+        if random != id.len() {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        let json = schema.to_json().into_bytes();
+        let times = schema.frames.iter().map(|frame| frame.at().and_then(Time::of));
+        let mut at: Vec<Option<Time>> = times.collect();
+        let scale = at.iter().flatten().next().map(|time| time.scale());
+        if at.iter().flatten().any(|time| Some(time.scale()) != scale) {
+            at.fill(None);
+        }
+        let source = Source {
+            schema_hash: schema.hash(),
+            buffer: schema.buffer.clone(),
+            object: origin.input.clone(),
+            process: Process {
+                pid: origin.pid,
+                ns_pid: origin.pid,
+                comm: origin.input.clone(),
+                ..Process::default()
+            },
+            tags: schema.tags.iter().chain(&origin.tags).cloned().collect(),
+            ..Source::default()
+        };
+        Ok(Recording {
+            out: Out::Waiting(out),
+            id,
+            stamps: Stamps::of(&json),
+            source: Source { schema_json: json, ..source },
+            origin,
+            at,
+            multi: schema.multi(),
+            words: schema.stride as usize / 8,
+            clock: InputClock::default(),
+            rings: HashMap::new(),
+            segment_rings: 0,
+            buffered: 0,
+            frames: 0,
+        })
+    }
+
+    /// Bytes of a frame.
+    pub fn stride(&self) -> usize {
+        8 * self.words
+    }
+
+    /// Frames so far.
+    pub fn frames(&self) -> u64 {
+        self.frames
+    }
+
+    /// Adds frame `id` of the schema, written by thread `tid`. `frame` has [`Self::stride`] bytes;
+    /// its sequence number and its id are set here.
+    pub fn push(&mut self, tid: u32, id: u16, frame: &mut [u8]) -> io::Result<()> {
+        if frame.len() != self.stride() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "a frame of another size"));
+        }
+        let time = self.at.get(usize::from(id)).copied().flatten();
+        let word = time.map_or(0, |time| time.word(frame));
+        if matches!(self.out, Out::Waiting(_)) {
+            self.begin(time, word)?;
+        }
+        self.clock.latest = self.clock.latest.max(word);
+        if !self.rings.contains_key(&tid) {
+            self.open_ring(tid)?;
+        }
+        let Some(ring) = self.rings.get_mut(&tid) else { return Ok(()) };
+        frame[..8].copy_from_slice(&ring.next_seq.to_le_bytes());
+        if self.multi {
+            let at = FRAME_ID_OFFSET as usize;
+            frame[at..at + 2].copy_from_slice(&id.to_le_bytes());
+        }
+        ring.next_seq += 1;
+        ring.open.extend_from_slice(frame.as_chunks::<8>().0);
+        self.buffered += frame.len();
+        self.frames += 1;
+        let is_full = 8 * ring.open.len() + frame.len() > CHUNK;
+        if is_full {
+            self.write(tid)?;
+        }
+        if self.buffered > ALL_CHUNKS {
+            self.write_all()?;
+        }
+        Ok(())
+    }
+
+    /// Ends the capture; `message` says how the input ended. Returns the output.
+    pub fn finish(mut self, message: &str) -> io::Result<W> {
+        if matches!(self.out, Out::Waiting(_)) {
+            self.begin(None, 0)?;
+        }
+        self.write_all()?;
+        let mut rings: Vec<RingEnd> = self.rings.values().map(Ring::end).collect();
+        rings.sort_by_key(|it| (it.nonce, it.ring));
+        let past = self.clock.past();
+        let end = End {
+            reason: EndReason::Stopped,
+            message: message.to_owned(),
+            rings,
+            drops: Vec::new(),
+            realtime_ns: self.clock.realtime.saturating_add(past),
+            mono_ns: self.clock.monotonic.saturating_add(past),
+        };
+        match std::mem::replace(&mut self.out, Out::Failed) {
+            Out::Begun(writer) => writer.end(&end),
+            Out::Waiting(_) | Out::Failed => Err(io::ErrorKind::BrokenPipe.into()),
+        }
+    }
+
+    /// Writes what comes before the first frame, which is of `time`.
+    fn begin(&mut self, time: Option<Time>, word: u64) -> io::Result<()> {
+        let epoch = self.origin.epoch_ns;
+        let (realtime, monotonic) = match time.map(Time::scale).filter(|_| word != 0) {
+            Some(Scale::Ns(Clock::Realtime)) => (word, BEGIN),
+            Some(Scale::Ns(Clock::Monotonic | Clock::Boottime)) => {
+                (epoch.saturating_add(word), word)
+            }
+            _ => (self.origin.now_ns, BEGIN),
+        };
+        self.clock = InputClock { first: word, latest: word, realtime, monotonic };
+        let header = FileHeader {
+            capture_id: self.id,
+            host: self.origin.host.clone(),
+            boot_id: String::new(),
+            tool: self.origin.tool.clone(),
+            created_realtime_ns: realtime,
+            created_mono_ns: monotonic,
+        };
+        let Out::Waiting(out) = std::mem::replace(&mut self.out, Out::Failed) else {
+            return Err(io::ErrorKind::BrokenPipe.into());
+        };
+        let mut writer = CaptureWriter::create(out, &header)?;
+        let reading = |b, b_value| ClockReading {
+            a: ClockId::Monotonic,
+            a_before: monotonic,
+            b,
+            b_value,
+            a_after: monotonic,
+            distrusted: false,
+        };
+        let clocks = [reading(ClockId::Realtime, realtime), reading(ClockId::Boottime, monotonic)];
+        writer.clock(&clocks)?;
+        self.out = Out::Begun(writer);
+        self.open_segment()
+    }
+
+    fn writer(&mut self) -> io::Result<&mut CaptureWriter<W>> {
+        match &mut self.out {
+            Out::Begun(writer) => Ok(writer),
+            Out::Waiting(_) | Out::Failed => Err(io::ErrorKind::BrokenPipe.into()),
+        }
+    }
+
+    fn open_segment(&mut self) -> io::Result<()> {
+        let number = self.source.segments.len() as u32;
+        let random = u64::from_le_bytes(self.id[8..].try_into().unwrap_or_default());
+        let nonce = random.wrapping_add(u64::from(number)).max(1);
+        let (rings, slots) = (RINGS << number, (CHUNK / self.stride()).next_power_of_two() as u32);
+        let stride = self.stride() as u32;
+        self.source.segments.push(Segment { nonce, rings, slots, stride });
+        self.segment_rings = 0;
+        let source = self.source.clone();
+        self.writer()?.source(0, &source)
+    }
+
+    fn open_ring(&mut self, tid: u32) -> io::Result<()> {
+        if self.source.segments.last().is_none_or(|it| it.rings == self.segment_rings) {
+            self.open_segment()?;
+        }
+        let nonce = self.source.segments.last().map_or(0, |it| it.nonce);
+        let number = self.segment_rings;
+        self.segment_rings += 1;
+        self.rings.insert(tid, Ring { nonce, number, next_seq: 1, open: Vec::new() });
+        Ok(())
+    }
+
+    fn write_all(&mut self) -> io::Result<()> {
+        let mut tids: Vec<u32> = self.rings.keys().copied().collect();
+        tids.sort_unstable();
+        tids.into_iter().try_for_each(|tid| self.write(tid))
+    }
+
+    /// Writes the open frames of a ring.
+    fn write(&mut self, tid: u32) -> io::Result<()> {
+        let words = self.words;
+        let drained = self.clock.monotonic.saturating_add(self.clock.past());
+        let Some(ring) = self.rings.get_mut(&tid).filter(|it| !it.open.is_empty()) else {
+            return Ok(());
+        };
+        let stamp = self.stamps.stamp(&ring.open, words);
+        let count = ring.open.len() / words;
+        let head = FramesHead {
+            source: 0,
+            nonce: ring.nonce,
+            ring: ring.number,
+            tid,
+            first_seq: ring.next_seq - count as u64,
+            count: count as u32,
+            stride: 8 * words as u32,
+            drained_mono_ns: drained,
+            t_min: stamp.t_min,
+            t_max: stamp.t_max,
+            frame_mask: stamp.frame_mask,
+            ..FramesHead::default()
+        };
+        let mut open = std::mem::take(&mut ring.open);
+        self.writer()?.frames(&head, open.as_flattened())?;
+        self.buffered -= 8 * open.len();
+        open.clear();
+        // Threads that are many keep no memory.
+        let keeps = self.rings.len() * CHUNK <= ALL_CHUNKS;
+        if let Some(ring) = self.rings.get_mut(&tid).filter(|_| keeps) {
+            ring.open = open;
+        }
+        Ok(())
+    }
+}
+
+impl InputClock {
+    /// How much later than the first time the latest is.
+    fn past(&self) -> u64 {
+        if self.first == 0 { 0 } else { self.latest - self.first }
+    }
+}
+
+impl Ring {
+    fn end(&self) -> RingEnd {
+        RingEnd {
+            nonce: self.nonce,
+            ring: self.number,
+            first_seq: 1,
+            next_seq: self.next_seq,
+            captured: self.next_seq - 1,
+            ..RingEnd::default()
+        }
+    }
+}
