@@ -13,12 +13,13 @@ use ppt_dump::Bound;
 use crate::measure::{self, Every};
 
 /// Words that `ppt-analysis` answers, and what each does.
-pub(crate) const ANALYSES: [(&str, &str); 5] = [
+pub(crate) const ANALYSES: [(&str, &str); 6] = [
     ("stat", "Say how often, how long, how much: of each kind of frame and field"),
     ("sql", "Answer SQL queries over captures"),
     ("export", "Turn captures into files that other programs open"),
     ("report", "Write a page for the browser about captures"),
     ("plot", "Draw the answer to an SQL query"),
+    ("import", "Turn what another tool recorded, CSV or pcap, into a capture"),
 ];
 
 /// Whether `ppt-analysis` answers it.

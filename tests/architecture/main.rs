@@ -12,7 +12,10 @@ use std::process::Command;
 const ARROWS: [(&str, &[&str]); 20] = [
     ("ppt", &["ppt-agent", "ppt-codegen", "ppt-dump", "ppt-listener", "ppt-output"]),
     ("ppt-agent", &["ppt-frame-dsl", "ppt-segment"]),
-    ("ppt-analysis", &["ppt-interchange", "ppt-live", "ppt-output", "ppt-query", "ppt-report"]),
+    (
+        "ppt-analysis",
+        &["ppt-import", "ppt-interchange", "ppt-live", "ppt-output", "ppt-query", "ppt-report"],
+    ),
     ("ppt-capture", &["ppt-clock", "ppt-frame-dsl"]),
     ("ppt-clock", &[]),
     ("ppt-codegen", &["ppt-frame-dsl"]),
@@ -22,6 +25,7 @@ const ARROWS: [(&str, &[&str]); 20] = [
         "ppt-fuzz",
         &["ppt-agent", "ppt-capture", "ppt-codegen", "ppt-dump", "ppt-listener", "ppt-segment"],
     ),
+    ("ppt-import", &["ppt-capture", "ppt-frame-dsl"]),
     ("ppt-interchange", &["ppt-tables"]),
     ("ppt-listener", &["ppt-capture", "ppt-segment"]),
     ("ppt-live", &["ppt-capture", "ppt-stats"]),

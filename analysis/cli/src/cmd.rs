@@ -1,6 +1,7 @@
 //! The commands.
 
 pub(crate) mod export;
+pub(crate) mod import;
 pub(crate) mod plot;
 pub(crate) mod report;
 pub(crate) mod sql;

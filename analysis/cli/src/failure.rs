@@ -3,6 +3,7 @@
 use std::io;
 use std::process::ExitCode;
 
+use ppt_import::ImportError;
 use ppt_live::CaptureError;
 use ppt_output::OutputError;
 use ppt_query::QueryError;
@@ -19,6 +20,12 @@ pub(crate) enum Failure {
     Output(#[from] OutputError),
     #[error(transparent)]
     Report(#[from] ReportError),
+    /// An input that cannot be a capture.
+    #[error("{0}: {1}")]
+    Import(String, #[source] ImportError),
+    /// A frame file with errors: its name, what is wrong, and how many.
+    #[error("{1}{0}: the frame file has {2} errors")]
+    FrameFile(String, String, usize),
     #[error("{0}: {1}")]
     Capture(String, #[source] CaptureError),
     /// A capture that was read while it was written.
@@ -47,6 +54,8 @@ impl Failure {
             Failure::Query(error) => error.code(),
             Failure::Output(error) => error.code(),
             Failure::Report(error) => error.code(),
+            Failure::Import(_, error) => error.code(),
+            Failure::FrameFile(..) => "import-frames",
             Failure::Capture(_, error) => error.code(),
             Failure::Watch(..) => "cannot-read",
             Failure::Usage(_) => "usage",

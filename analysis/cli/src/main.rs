@@ -32,6 +32,7 @@ fn main() -> ExitCode {
         args::Command::Export(args) => cmd::export::run(args),
         args::Command::Report(args) => cmd::report::run(args),
         args::Command::Plot(args) => cmd::plot::run(args),
+        args::Command::Import(args) => cmd::import::run(args),
         args::Command::Top(args) => cmd::top::run(args),
         args::Command::Man { folder } => man::write(folder),
     });

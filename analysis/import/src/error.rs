@@ -30,6 +30,16 @@ pub enum ImportError {
 }
 
 impl ImportError {
+    /// All codes that are of imports alone.
+    pub const CODES: [&str; 6] = [
+        "import-cut",
+        "import-format",
+        "import-frames",
+        "import-headings",
+        "import-packet",
+        "import-row",
+    ];
+
     /// The name of the message in `docs/troubleshooting.md`.
     pub fn code(&self) -> &'static str {
         match self {

@@ -1,0 +1,164 @@
+//! `ppt import --schema FRAME_FILE TABLE -o CAPTURE`: what another tool recorded, as a capture.
+
+use std::fs::File;
+use std::io::{self, Cursor, Read};
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use ppt_import::frame_dsl::{self, Schema};
+use ppt_import::{ImportError, Origin, Recording, csv, pcap};
+use ppt_output::{FileId, Output, Readers, Rules};
+use ppt_query::{Bound, QueryError};
+
+use crate::args;
+use crate::failure::Failure;
+use crate::message::{self, StatusLine};
+use crate::signals;
+use ppt_query::text::grouped;
+
+pub(crate) fn run(args: &args::Import) -> Result<ExitCode, Failure> {
+    let schema = schema(&args.schema)?;
+    let options = options(args)?;
+    let input_name = args.input.display().to_string();
+    let input = open(&args.input).map_err(|error| Failure::Read(input_name.clone(), error))?;
+    signals::end_questions();
+    let inputs = [&args.input, &args.schema].into_iter().filter_map(|it| FileId::of_input(it));
+    let rules = Rules {
+        force: args.to.force,
+        readers: Readers::ByUmask,
+        inputs: inputs.collect(),
+        invoker: None,
+    };
+    let mut output = Output::open(&args.to.output, &rules)?;
+    let name = output.name();
+    let writing = Failure::writing(&name);
+    let failed = |error: ImportError| match error {
+        ImportError::Read(_) if signals::came() => Failure::Query(QueryError::Cancelled),
+        ImportError::Read(error) => Failure::Read(input_name.clone(), error),
+        ImportError::Write(error) => Failure::Write(name.clone(), error),
+        other => Failure::Import(input_name.clone(), other),
+    };
+
+    let recording = Recording::new(&schema, origin(args)?, output.file());
+    let mut recording = recording.map_err(&writing)?;
+    let mut input = Watched { input, read: 0, status: StatusLine::default() };
+    let mut head = [0; 4];
+    let len = fill(&mut input, &mut head).map_err(|error| failed(ImportError::Read(error)))?;
+    let is_pcap = pcap::is_pcap(&head[..len]);
+    let whole = Cursor::new(&head[..len]).chain(&mut input);
+    let mut found = pcap::Imported::default();
+    match is_pcap {
+        true => found = pcap::import(whole, &schema, &mut recording).map_err(failed)?,
+        false => csv::import(whole, &schema, &options, &mut recording).map_err(failed)?,
+    }
+    input.status.clear();
+    let frames = recording.frames();
+    recording.finish(&format!("imported from {input_name}")).map_err(&writing)?;
+    output.publish()?;
+
+    if let Some(cut) = found.cut {
+        message::warning(
+            "import-cut",
+            format_args!("{input_name}: cut off at byte {cut}; every packet before that counts"),
+        );
+    }
+    if found.untaken > 0 {
+        let (untaken, all) = (grouped(found.untaken), grouped(found.packets));
+        message::note(format_args!(
+            "{untaken} of {all} packets are in no frame; a frame `packet` takes all that no other \
+             frame takes"
+        ));
+    }
+    message::note(format_args!("{} frames from {input_name} in {name}", grouped(frames)));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The schema of a frame file.
+fn schema(path: &Path) -> Result<Schema, Failure> {
+    let name = path.display().to_string();
+    let bytes = std::fs::read(path).map_err(|error| Failure::Read(name.clone(), error))?;
+    match frame_dsl::compile(&bytes, &name) {
+        Ok(compiled) => Ok(compiled.schema),
+        Err(failure) => Err(Failure::FrameFile(name, failure.render(false), failure.errors())),
+    }
+}
+
+fn options(args: &args::Import) -> Result<csv::Options, Failure> {
+    Ok(csv::Options {
+        frame: args.frame.clone(),
+        names: args.columns.clone(),
+        skip: args.skip.clone(),
+        units: args.units.clone(),
+        delimiter: args.delimiter,
+    })
+}
+
+fn origin(args: &args::Import) -> Result<Origin, Failure> {
+    let stem = args.input.file_stem().map(|it| it.to_string_lossy().into_owned());
+    let epoch_ns = match args.epoch {
+        None => 0,
+        Some(Bound::Epoch(ns)) => ns,
+        Some(_) => {
+            let text = "--epoch is a time in UTC (2026-11-21T15:04:05Z, or @ and seconds)";
+            return Err(Failure::Usage(text.to_owned()));
+        }
+    };
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Ok(Origin {
+        host: args.host.clone().or(stem).unwrap_or_default(),
+        pid: args.pid,
+        input: args.input.display().to_string(),
+        tags: args.tags.clone(),
+        tool: concat!("ppt import ", env!("CARGO_PKG_VERSION")).to_owned(),
+        epoch_ns,
+        now_ns: u64::try_from(now.as_nanos()).unwrap_or(0),
+    })
+}
+
+fn open(path: &Path) -> io::Result<Box<dyn Read + Send>> {
+    if path.as_os_str() == "-" {
+        return Ok(Box::new(io::stdin()));
+    }
+    Ok(Box::new(File::open(path)?))
+}
+
+fn fill(input: &mut impl Read, head: &mut [u8]) -> io::Result<usize> {
+    let mut len = 0;
+    while len < head.len() {
+        match input.read(&mut head[len..]) {
+            Ok(0) => break,
+            Ok(read) => len += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(len)
+}
+
+/// An input that a signal ends, and that says how far it is.
+struct Watched<R> {
+    input: R,
+    read: u64,
+    status: StatusLine,
+}
+
+impl<R: Read> Read for Watched<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        const EACH: u64 = 16 << 20;
+        if signals::came() {
+            return Err(io::Error::other("interrupted"));
+        }
+        let read = match self.input.read(buffer) {
+            // Whether a signal came is asked before the next read.
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => return self.read(buffer),
+            other => other?,
+        };
+        let before = self.read;
+        self.read += read as u64;
+        if before / EACH != self.read / EACH {
+            self.status.show(format_args!("ppt: {} MiB read", self.read >> 20));
+        }
+        Ok(read)
+    }
+}
