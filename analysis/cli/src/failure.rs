@@ -23,9 +23,9 @@ pub(crate) enum Failure {
     /// An input that cannot be a capture.
     #[error("{0}: {1}")]
     Import(String, #[source] ImportError),
-    /// A frame file with errors: its name, what is wrong, and how many.
-    #[error("{1}{0}: the frame file has {2} errors")]
-    FrameFile(String, String, usize),
+    /// A frame file with errors: its name, and what is wrong.
+    #[error("{1}{0}: the frame file has errors")]
+    FrameFile(String, String),
     #[error("{0}: {1}")]
     Capture(String, #[source] CaptureError),
     /// A capture that was read while it was written.

@@ -32,6 +32,11 @@ pub(crate) enum BadCell {
          the unit that --unit names"
     )]
     Time(String),
+    #[error(
+        "{0:?} has a fraction, and a nanosecond has none: if the numbers are in seconds, say so with \
+         --unit FIELD=s"
+    )]
+    Fraction(String),
     #[error("{0:?} is neither a name nor a number of the enum")]
     Name(String),
     #[error("the text takes {0} bytes, and the field has {1}")]
@@ -85,11 +90,13 @@ impl Cell {
                 Ok(())
             }
             ColumnType::Duration => {
+                self.whole(word)?;
                 let ns = scaled(word, self.unit).ok_or_else(|| BadCell::Duration(shown()))?;
                 self.bytes(frame, &ns.to_le_bytes());
                 Ok(())
             }
             ColumnType::Time(ty) => {
+                self.whole(word)?;
                 let ns = time(word, self.unit).ok_or_else(|| BadCell::Time(shown()))?;
                 self.time(frame, ty, ns);
                 Ok(())
@@ -159,6 +166,12 @@ impl Cell {
         };
         let value = value.map_err(|_| BadCell::Int(word.to_owned(), least, most))?;
         self.number(frame, int, value)
+    }
+
+    /// Refuses nanoseconds with a fraction: they are seconds, most likely.
+    fn whole(&self, word: &str) -> Result<(), BadCell> {
+        let is_fraction = self.unit == 1 && word.contains('.') && scaled(word, 1).is_some();
+        if is_fraction { Err(BadCell::Fraction(word.to_owned())) } else { Ok(()) }
     }
 
     /// Seconds or microseconds of a timeval; an empty cell is 0, as in a time that was not taken.
@@ -263,6 +276,8 @@ mod tests {
             ("bytes x[2]", "0a"),
             ("bytes x[2]", "+a+b"),
             ("duration x", "1s"),
+            ("duration x", "0.5"),
+            ("realtime x", "1795273445.25"),
             ("realtime x", "yesterday"),
             ("realtime x", "9999-01-01T00:00:00Z"),
         ] {

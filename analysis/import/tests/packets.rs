@@ -150,6 +150,25 @@ fn no_bytes_are_trusted() {
 }
 
 #[test]
+fn an_input_may_come_byte_by_byte() {
+    struct Drip<'a>(&'a [u8]);
+    impl std::io::Read for Drip<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+            let len = buffer.len().min(1);
+            self.0.read(&mut buffer[..len])
+        }
+    }
+    let bytes = file(101, &[(3, &udp(b"abc")), (4, &udp(b"defg"))]);
+    let schema = schema(ALL);
+    let mut imported = pcap::Imported::default();
+    let capture = captured(&schema, |recording| {
+        imported = pcap::import(Drip(&bytes), &schema, recording)?;
+        Ok(())
+    });
+    assert_eq!((imported.packets, File::new(&capture.unwrap()).rows().len()), (2, 2));
+}
+
+#[test]
 fn fields_that_no_packet_fills_are_said() {
     let bytes = file(101, &[(3, &udp(b"abc"))]);
     let said = |fields: &str| {

@@ -80,7 +80,7 @@ fn schema(path: &Path) -> Result<Schema, Failure> {
     let bytes = std::fs::read(path).map_err(|error| Failure::Read(name.clone(), error))?;
     match frame_dsl::compile(&bytes, &name) {
         Ok(compiled) => Ok(compiled.schema),
-        Err(failure) => Err(Failure::FrameFile(name, failure.render(false), failure.errors())),
+        Err(failure) => Err(Failure::FrameFile(name, failure.render(false))),
     }
 }
 

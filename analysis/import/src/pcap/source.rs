@@ -10,7 +10,7 @@ use super::packet::Packet;
 use crate::error::ImportError;
 
 /// Bytes of the largest packet that is read. Linux captures at most 256 KiB of each.
-const LARGEST: usize = 64 << 20;
+const LARGEST: usize = 16 << 20;
 /// Bytes that are read at first.
 const BUFFER: usize = 1 << 20;
 
@@ -202,7 +202,8 @@ impl Interface {
     }
 }
 
-/// Keeps the error of an input.
+/// Reads as much as there is room for, and keeps the error of its input. The parser decides by one
+/// read what kind of file it has.
 struct Remember<R> {
     input: R,
     failed: Arc<Mutex<Option<io::Error>>>,
@@ -210,8 +211,11 @@ struct Remember<R> {
 
 impl<R: Read> Read for Remember<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        loop {
-            match self.input.read(buffer) {
+        let mut len = 0;
+        while len < buffer.len() {
+            match self.input.read(&mut buffer[len..]) {
+                Ok(0) => break,
+                Ok(read) => len += read,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => {
                     let kind = error.kind();
@@ -219,8 +223,8 @@ impl<R: Read> Read for Remember<R> {
                     *failed = Some(error);
                     return Err(kind.into());
                 }
-                read => return read,
             }
         }
+        Ok(len)
     }
 }
