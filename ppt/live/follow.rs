@@ -1,10 +1,10 @@
-//! Children that captured processes fork are taken in while a capture runs; of a command, whatever
-//! else it starts, too.
+//! Attaches to the children that captured processes fork during a capture. For a command, it
+//! attaches to everything that the command starts.
 //!
-//! Most of them say hello ([`reception`]). Those that cannot (in another net namespace, under
-//! a filter, built with an older pptc) are looked for in `/proc`. Neither is believed: a child is
-//! what has its parent's [`Origin`], a program of the command what its environment or its ancestors
-//! show as one.
+//! Most processes say hello ([`reception`]). Others cannot, because they are in another net
+//! namespace, under a filter, or built with an older pptc; ppt looks for them in `/proc`. ppt
+//! believes neither. A child must have its parent's [`Origin`]. A program of the command must show
+//! it by its environment or its ancestors.
 
 mod missed;
 mod mourn;
@@ -25,55 +25,56 @@ pub(crate) use reception::Guest;
 use reception::Reception;
 use strays::Strays;
 
-/// What is needed to take processes in.
+/// State for attaching to further processes.
 pub(crate) struct Follow {
-    /// Until nobody can be heard any more.
+    /// None once nobody can say hello any more.
     reception: Option<Reception>,
     socket: u64,
     newcomers: Newcomers,
     looked: Instant,
-    /// Each program that is captured.
+    /// Each captured program.
     known: HashMap<Origin, Known>,
-    /// What a command starts is taken in whatever it is.
+    /// Whether ppt attaches to everything that a command starts.
     command: Option<Command>,
     missed: Missed,
-    /// Those that live, and were refused: once is enough.
+    /// Live processes that ppt refused: it tries each only once.
     refused: BTreeSet<i32>,
-    /// Those that live, or did so a moment ago, and were attached to: they are no news.
+    /// Processes that ppt has attached to and that live, or lived a moment ago.
     taken: BTreeSet<i32>,
-    /// Programs whose children are to be left alone from now on.
+    /// Programs whose children ppt leaves alone from now on.
     alarms: Vec<Origin>,
 }
 
-/// What is known of a program.
+/// Facts about a program.
 #[derive(Default)]
 struct Known {
     buffers: Vec<Buffer>,
-    /// The users as whom its processes were attached to.
+    /// The users that its processes ran as when ppt attached.
     owners: HashSet<(u32, u32)>,
-    /// A process of it could not map what ppt makes.
+    /// One of its processes could not map a segment of ppt's.
     fell_over: bool,
-    /// Its children are left alone: a first frame may end them.
+    /// ppt leaves its children alone, because a first frame may end them.
     spared: bool,
-    /// Children that were gone before their first frame, and nobody knows why, since one wrote some.
+    /// Number of children that ended before their first frame for unknown reasons, since a child
+    /// wrote a frame.
     vanished: u32,
 }
 
 impl Known {
-    /// Whether its processes become another user, as the workers of root's servers do, perhaps
-    /// after they were attached to. The next ones make their segments themselves from the start.
+    /// Whether its processes change their user, as the workers of root's servers do, perhaps after
+    /// ppt attached. If so, its next processes make their segments themselves from the start.
     fn makes_its_own(&self) -> bool {
         self.fell_over || (self.owners.len() > 1 && !ppt_agent::reserves_all(&System::default()))
     }
 }
 
-/// What tells of the processes of a command.
+/// Facts about the processes of a command.
 struct Command {
-    /// What the environment of its programs has.
+    /// A variable in the environment of its programs.
     variable: Vec<u8>,
     strays: Strays,
     searcher: Searcher,
-    /// A process that had not one of the buffers that were asked for.
+    /// The message about a process that lacks one of the requested buffers.
     without: Option<String>,
 }
 
@@ -83,7 +84,7 @@ impl Follow {
         Ok(Self::new(Reception::of_children()?, None))
     }
 
-    /// Follows a command, which is to be given the other end.
+    /// Follows a command, which inherits the other end.
     pub(crate) fn command() -> Result<(Self, Guest), Failure> {
         let (reception, guest) = Reception::of_command()?;
         let command = Command {
@@ -110,22 +111,22 @@ impl Follow {
         }
     }
 
-    /// The socket that children are to find.
+    /// The socket that children connect to.
     pub(crate) fn socket(&self) -> u64 {
         self.socket
     }
 
-    /// Readable when somebody says hello.
+    /// Readable if a hello has arrived.
     pub(super) fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         self.reception.iter().flat_map(Reception::fds)
     }
 
-    /// Whether it is time to look around.
+    /// Whether it is time to look for processes.
     pub(super) fn is_due(&self) -> bool {
         self.looked.elapsed() >= FIRST_LOOK
     }
 
-    /// A process has been attached.
+    /// Remembers an attached process.
     pub(super) fn enter(&mut self, session: &Session) -> Option<Origin> {
         self.taken.insert(session.target().pid());
         let origin = session.target().origin()?;
@@ -139,23 +140,23 @@ impl Follow {
         Some(origin)
     }
 
-    /// A process of that origin cannot map what ppt makes.
+    /// Remembers that a process of that origin cannot map a segment of ppt's.
     pub(super) fn fell_over(&mut self, origin: Origin) {
         self.known.entry(origin).or_default().fell_over = true;
     }
 
-    /// A process ended before the segment that it made was fetched.
+    /// Remembers that a process ended before ppt fetched the segment that it made.
     pub(super) fn never_fetched(&mut self) {
         self.missed.never_fetched();
     }
 
-    /// What was seen, and not captured.
+    /// Reports the processes that were seen but not captured.
     pub(super) fn tell_missed(&self) {
         self.missed.tell();
     }
 }
 
-/// Whether a process was there a moment ago.
+/// Whether an error means that the process has ended meanwhile.
 pub(crate) fn is_gone(error: &AgentError) -> bool {
     matches!(
         error,

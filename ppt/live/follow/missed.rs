@@ -1,4 +1,4 @@
-//! What was seen, and not captured: told at the end.
+//! Processes that were seen but not captured, which ppt reports at the end.
 
 use std::time::Duration;
 
@@ -6,9 +6,9 @@ use crate::code::Code;
 use crate::failure::Failure;
 use crate::report;
 
-/// Processes of one reason that are named.
+/// The message names at most so many processes for each reason.
 const NAMED: usize = 8;
-/// Reasons that are told.
+/// ppt reports at most so many reasons.
 const REASONS: usize = 8;
 
 #[derive(Default)]
@@ -28,14 +28,14 @@ struct Late {
     what: LateAs,
 }
 
-/// What somebody is who should have said hello.
+/// The kind of a process that should have said hello.
 #[derive(Clone, Copy)]
 pub(super) enum LateAs {
     Child,
     Program,
 }
 
-/// Processes that were refused for one reason; the message is the first one's.
+/// Processes that were refused for one reason, with the message of the first one.
 struct Refused {
     code: &'static str,
     message: String,
@@ -44,22 +44,22 @@ struct Refused {
 }
 
 impl Missed {
-    /// One was there, and could not be attached to any more.
+    /// Counts a process that ended before ppt could attach.
     pub(super) fn gone(&mut self) {
         self.gone += 1;
     }
 
-    /// One took the segment with it that it had made.
+    /// Counts a process whose own segment vanished with it.
     pub(super) fn never_fetched(&mut self) {
         self.never_fetched += 1;
     }
 
-    /// One was left alone.
+    /// Counts a process that ppt left alone.
     pub(super) fn spared(&mut self) {
         self.spared += 1;
     }
 
-    /// One was refused.
+    /// Remembers a refused process.
     pub(super) fn refused(&mut self, pid: i32, comm: String, why: Failure) {
         let (code, reasons) = (why.code(), self.refused.len());
         match self.refused.iter_mut().find(|it| it.code == code) {
@@ -77,12 +77,12 @@ impl Missed {
         }
     }
 
-    /// One was found that had said nothing.
+    /// Remembers a process that ppt found without a hello.
     pub(super) fn late(&mut self, pid: i32, comm: String, age: Option<Duration>, what: LateAs) {
         self.late.push(Late { pid, comm, age, what });
     }
 
-    /// It was about to: it has written nothing yet.
+    /// Forgets it again: its hello was on the way, and it has written no frame yet.
     pub(super) fn said_hello(&mut self, pid: i32) {
         self.late.retain(|it| it.pid != pid);
     }

@@ -1,4 +1,4 @@
-//! Takes in whoever says hello, and looks for those that cannot.
+//! Attaches to processes that say hello, and looks for those that cannot.
 
 use std::time::Instant;
 
@@ -16,19 +16,19 @@ use crate::failure::Failure;
 use crate::live::{Live, options};
 use crate::report;
 
-/// Hellos that are heard before anything else is done: somebody may say one after the other.
+/// Number of hellos that ppt handles before anything else. A process may send one after the other.
 const AT_ONCE: usize = 256;
 
-/// Why a process was looked at.
+/// Why ppt looked at a process.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum By {
     Hello,
     Look,
 }
 
-/// Why a process was not taken in.
+/// Why ppt did not attach to a process.
 enum Failed {
-    /// It is gone.
+    /// The process has ended.
     Gone,
     Refused {
         comm: String,
@@ -46,14 +46,14 @@ impl Failed {
 }
 
 impl Live<'_> {
-    /// The command runs: what descends from this process is its own.
+    /// The command runs as this process; its descendants belong to the command.
     pub(crate) fn began(&mut self, pid: i32) {
         if let Some(command) = self.command() {
             command.strays.begin(pid);
         }
     }
 
-    /// A process of the command that had not one of the buffers that were asked for, in words.
+    /// The message about a process of the command that lacks one of the requested buffers.
     pub(crate) fn without(&mut self) -> Option<String> {
         self.command()?.without.take()
     }
@@ -62,7 +62,7 @@ impl Live<'_> {
         self.follow.as_mut()?.command.as_mut()
     }
 
-    /// Takes in whoever says hello, and answers.
+    /// Attaches to processes that say hello, and answers them.
     pub(in crate::live) fn receive(&mut self) {
         let mut left = AT_ONCE;
         while let Some(hello) = self.next_hello(&mut left) {
@@ -71,7 +71,8 @@ impl Live<'_> {
                     if let Some(follow) = &mut self.follow {
                         follow.missed.said_hello(hello.pid);
                     }
-                    // Who says it again has made its segment, and waits until it is fetched.
+                    // A process that says hello again has made its segment, and waits until ppt has
+                    // fetched it.
                     self.look_at(hello.pid);
                     self.take_in_child(hello.pid, By::Hello)
                 }
@@ -97,14 +98,14 @@ impl Live<'_> {
         }
     }
 
-    /// Nobody is waited for any more, and nobody waits.
+    /// Closes the reception: ppt waits for no process any more, and no process waits for ppt.
     pub(crate) fn close_reception(&mut self) {
         if let Some(follow) = &mut self.follow {
             follow.reception = None;
         }
     }
 
-    /// Looks for those that could not say hello.
+    /// Looks for processes that could not say hello.
     pub(in crate::live) fn look_around(&mut self) {
         let Some(follow) = &mut self.follow else { return };
         follow.looked = Instant::now();
@@ -128,7 +129,7 @@ impl Live<'_> {
         follow.known.retain(|origin, _| lives(origin));
     }
 
-    /// Looks at processes of the command that have said no hello although they had the time.
+    /// Looks at processes of the command that had the time to say hello and did not.
     fn look_at_strays(&mut self, newcomers: Vec<i32>) {
         let Some(follow) = &mut self.follow else { return };
         let Some(command) = &mut follow.command else { return };
@@ -138,7 +139,7 @@ impl Live<'_> {
         if due.is_empty() {
             return;
         }
-        // Whoever is just about to say it is none.
+        // A process whose hello is on the way is no stray.
         self.receive();
         for pid in due.into_iter().filter(|&pid| !self.has(pid)).collect::<Vec<_>>() {
             let Ok(target) = Target::open(&System::default(), pid) else { continue };
@@ -156,7 +157,7 @@ impl Live<'_> {
         }
     }
 
-    /// Remembers what kept a process from being captured.
+    /// Remembers why a process is not captured.
     fn note(&mut self, pid: i32, done: Result<(), Failed>) {
         let Some(follow) = &mut self.follow else { return };
         match done {
@@ -164,18 +165,19 @@ impl Live<'_> {
             Err(Failed::Gone) => follow.missed.gone(),
             Err(Failed::Refused { .. }) if !follow.refused.insert(pid) => {}
             Err(Failed::Refused { comm, why }) => {
-                // Who waits for us would have been captured whole.
+                // A process that waits for ppt would have been captured completely.
                 self.ok &= follow.command.is_none();
                 follow.missed.refused(pid, comm, why);
             }
         }
     }
 
-    /// Takes in a child of a captured process; whatever else has that number is left alone.
+    /// Attaches to a child of a captured process. If another process has that pid by now, ppt
+    /// leaves it alone.
     fn take_in_child(&mut self, pid: i32, by: By) -> Result<(), Failed> {
         let target = match Target::open(&System::default(), pid) {
             Ok(target) => target,
-            // Of all processes that there are, those that are not ours to look at are no children.
+            // Processes that ppt may not read are no children of captured processes.
             Err(_) if by == By::Look => return Ok(()),
             Err(error) => return Err(Failed::of("", error)),
         };
@@ -199,7 +201,7 @@ impl Live<'_> {
         let (before, comm, age) = (self.members.len(), target.comm().to_owned(), target.age());
         self.take_in(target, new, Hold::Free)?;
         for it in &mut self.members[before..] {
-            // Its memory may be gone by now.
+            // The process may have ended by now.
             (it.origin, it.forked) = (Some(origin), true);
         }
         if let (By::Look, Some(follow)) = (by, &mut self.follow)
@@ -210,15 +212,15 @@ impl Live<'_> {
         Ok(())
     }
 
-    /// Whether a process of that origin descends from one that is captured: not so, if it has
-    /// a parent of the same origin that is not. Whose parent is gone belongs to us.
+    /// Whether a process of that origin descends from a captured process. It does not if its parent
+    /// has the same origin and is not captured. If its parent has ended, it does.
     fn descends(&self, target: &Target, origin: Origin) -> bool {
         let Some(parent) = target.parent() else { return false };
         let origin_of = |pid| Target::open(&System::default(), pid).ok()?.origin();
         self.has(parent) || origin_of(parent) != Some(origin)
     }
 
-    /// Takes in a program that a command started, or what it has loaded since.
+    /// Attaches to a program that a command started, or to what it has loaded since.
     fn take_in_program(&mut self, hello: &Hello) -> Result<(), Failed> {
         let pid = hello.pid;
         let target =
@@ -229,12 +231,13 @@ impl Live<'_> {
             return Ok(());
         }
         follow.missed.said_hello(pid);
-        // What it was before an exec has ended.
+        // An exec ended the program that ran in this process before.
         self.look_at(pid);
         self.take_in_all(target, &mut Searcher::of_one()).map(|_| ())
     }
 
-    /// Takes in a process with what a search finds; whether something was new.
+    /// Attaches to the buffers that a search finds in a process; returns whether any of them is
+    /// new.
     fn take_in_all(&mut self, target: Target, searcher: &mut Searcher) -> Result<bool, Failed> {
         let (pid, wanted) = (target.pid(), &self.options.buffers);
         let failed = |error| Failed::of(target.comm(), error);
@@ -244,7 +247,7 @@ impl Live<'_> {
         }
         let mut there = match target.choose(found, &[]) {
             Ok(there) => there,
-            // What is to be said of them has been said.
+            // ppt has reported these already.
             Err(AgentError::BufferRefused { .. } | AgentError::NoBuffers { .. }) => {
                 return Ok(false);
             }
@@ -278,7 +281,7 @@ impl Live<'_> {
         }
         let session = match Session::attach(target, new, &Options { hold, ..options }) {
             Ok(session) => session,
-            // Its parent's frames are captured there.
+            // The parent's capture has its frames.
             Err(AgentError::SharesMemory { .. }) => return Ok(()),
             Err(error) => {
                 if let (Hold::Free, Some(origin), Some(follow)) = (hold, family, &mut self.follow) {
