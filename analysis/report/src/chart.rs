@@ -5,7 +5,7 @@
 
 use std::fmt::Write;
 
-use ppt_query::stats::{Histogram, Scale, Summary};
+use ppt_query::stats::{Bin, Histogram, Scale, Summary};
 
 use crate::axis::{Axis, label};
 use crate::html::text;
@@ -222,12 +222,12 @@ pub fn spread(title: &str, histogram: &Histogram, unit: &str, colour: &str) -> S
     for (at, bin) in bins.iter().enumerate().filter(|it| it.1.count > 0) {
         // What is rare is seen, too.
         let height = (150.0 * bin.count as f64 / most as f64).max(1.5);
-        let says = format!(
-            "{} – {}: {}",
-            label(bin.from, unit),
-            label(bin.to, unit),
-            ppt_query::text::grouped(bin.count)
-        );
+        let last = last_of(histogram, bin);
+        let says = match last == bin.from {
+            true => label(bin.from, unit),
+            false => format!("{} – {}", label(bin.from, unit), label(last, unit)),
+        };
+        let says = format!("{says}: {}", ppt_query::text::grouped(bin.count));
         let _ = write!(
             board.svg,
             "<rect x=\"{}%\" width=\"{}%\" y=\"{}\" height=\"{}\"><title>{}</title></rect>",
@@ -247,9 +247,18 @@ pub fn spread(title: &str, histogram: &Histogram, unit: &str, colour: &str) -> S
         if ticks.len() < 2 {
             ticks = vec![first.from, last.to];
         }
-        board.foot(ticks.into_iter().map(|it| (axis.place(it), label(it, unit))));
+        // The name of a whole number stands below the middle of its bin.
+        let single = last_of(histogram, first) == first.from;
+        let aside = if single { width / 2.0 } else { 0.0 };
+        ticks.retain(|&it| !single || it < last.to);
+        board.foot(ticks.into_iter().map(|it| (axis.place(it) + aside, label(it, unit))));
     }
     board.finish("")
+}
+
+/// The last value of a bin: of whole numbers, the one before the next bin.
+pub fn last_of(histogram: &Histogram, bin: &Bin) -> f64 {
+    if histogram.whole { bin.to - 1.0 } else { bin.to }
 }
 
 /// A few bars without words, for a cell.
@@ -328,6 +337,22 @@ mod tests {
         let over = [None, Some(1), Some(2), None, Some(3)];
         assert_eq!(runs(&over), [1..3, 4..5]);
         assert!(runs::<()>(&[]).is_empty());
+    }
+
+    #[test]
+    fn a_bin_of_one_whole_number_is_named_by_it() {
+        let bin = |from: f64, count| Bin { from, to: from + 1.0, count };
+        let bins = vec![bin(-1.0, 4), bin(0.0, 9), bin(1.0, 2)];
+        let mut of = Histogram { scale: Scale::Linear, whole: true, bins, modes: Vec::new() };
+        let chart = spread("of kinds", &of, "", "cx");
+        assert!(chart.contains("<title>-1: 4</title>") && chart.contains("<title>1: 2</title>"));
+        assert!(
+            chart.contains("<text x=\"50%\" y=\"173\" text-anchor=\"middle\">0</text>"),
+            "{chart}"
+        );
+        assert!(!chart.contains(">2</text>"), "nothing begins there: {chart}");
+        of.whole = false;
+        assert!(spread("of lengths", &of, "", "cx").contains("<title>-1 – 0: 4</title>"));
     }
 
     #[test]

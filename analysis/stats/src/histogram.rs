@@ -27,6 +27,8 @@ pub struct Bin {
 pub struct Histogram {
     /// How wide bins are.
     pub scale: Scale,
+    /// Whether values are whole numbers, and each bin holds as many of them as any other.
+    pub whole: bool,
     /// One after the other, without holes.
     pub bins: Vec<Bin>,
     /// Where values crowd: the middles of those bins, in order. More than one: it has several modes.
@@ -84,7 +86,8 @@ impl Histogram {
             all[(((place - from) / width) as usize).min(bins - 1)].count += count;
         }
         let modes = modes(&all);
-        Some(Histogram { scale, bins: all, modes })
+        let whole = all_whole && scale == Scale::Linear;
+        Some(Histogram { scale, whole, bins: all, modes })
     }
 }
 

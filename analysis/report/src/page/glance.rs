@@ -83,10 +83,15 @@ pub fn section(facts: &Facts) -> String {
     let (class, note) = match timed {
         true => (
             "glance",
-            "What took most time comes first. Busy is the sum of lengths over the time that passed: \
+            "A frame is one event, as the program wrote it. What took most time comes first. Busy is the sum of lengths over the time that passed: \
              100 % is one thread at it all the time.",
         ),
-        false => ("glance untimed", "No frame here holds an interval of time."),
+        false => (
+            "glance untimed",
+            "A frame is one event, as the program wrote it. No frame here has an interval of time \
+             (<code>interval time NAME;</code> in the frame file), which would add lengths, \
+             percentiles and slices.",
+        ),
     };
     format!(
         "<section id=glance>\n<h2>At a glance</h2>\n<p class=note>{note}</p>\n\

@@ -75,7 +75,10 @@ pub fn frame(facts: &Facts, frame: &FrameFacts, at: usize, room: &Room) -> Strin
     let numbers: Vec<_> =
         frame.fields.iter().enumerate().filter(|it| it.1.interval.is_none()).collect();
     if !numbers.is_empty() {
-        out.push_str("<h3>Other fields</h3>\n");
+        out.push_str(match numbers.len() == frame.fields.len() {
+            true => "<h3>Fields</h3>\n",
+            false => "<h3>Other fields</h3>\n",
+        });
         out.push_str(&fields_table(&numbers));
         for (index, field) in numbers {
             if !field.over.is_empty() && room.take() {
@@ -215,7 +218,8 @@ fn charts(facts: &Facts, frame: &FrameFacts, field: &FieldFacts) -> String {
         out.push_str(&chart::spread(&format!("distribution of {name}"), histogram, unit, &colour));
         let mut table = Table::new(&["from", "to", "count"], 0);
         for bin in histogram.bins.iter().filter(|it| it.count > 0) {
-            table.row([measured(bin.from, unit), measured(bin.to, unit), grouped(bin.count)]);
+            let last = chart::last_of(histogram, bin);
+            table.row([measured(bin.from, unit), measured(last, unit), grouped(bin.count)]);
         }
         out.push_str(&folded("As a table", &table));
         out.push_str("</figure>");

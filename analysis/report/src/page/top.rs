@@ -174,7 +174,7 @@ pub fn timeline(facts: &Facts) -> String {
          <div id=lanes tabindex=0 role=application aria-label=\"Timeline: w and s zoom, a and d move, 0 shows the whole\">\
          <canvas id=canvas></canvas></div>\n\
          <p class=hint>Wheel or <kbd>w</kbd> <kbd>s</kbd> zoom, drag or <kbd>a</kbd> <kbd>d</kbd> \
-         move, <kbd>0</kbd> shows the whole. Drag on the strip selects. Click a slice for its frame.</p>\n\
+         move, <kbd>0</kbd> shows the whole. Drag on the strip selects. Click a slice or a tick for its frame.</p>\n\
          <div id=picked hidden></div>\n</div>\n\
          <noscript><p class=note>The timeline needs a script; this page brings its own. \
          The table tells the threads.</p></noscript>\n\
