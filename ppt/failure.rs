@@ -49,7 +49,14 @@ impl Failure {
     }
 
     fn listening(name: &str, error: &ListenerError) -> Self {
-        Self::failed(error.code(), format!("{name}: {error}"))
+        let remedy = match error {
+            ListenerError::Thread(_) => {
+                "\n  ppt reached a limit of processes or of memory (ulimit -u, ulimit -v, or those of \
+                 its container or service): raise it"
+            }
+            _ => "",
+        };
+        Self::failed(error.code(), format!("{name}: {error}{remedy}"))
     }
 
     /// Prints the message.

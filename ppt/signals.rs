@@ -9,6 +9,7 @@ use nix::libc;
 use nix::sys::signal::{SigHandler, SigSet, SigmaskHow, Signal, signal, sigprocmask};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 
+use crate::code::Code;
 use crate::failure::{Failure, failed};
 
 /// The signals that ppt waits for.
@@ -35,6 +36,17 @@ static STDOUT_CLOSED: AtomicBool = AtomicBool::new(false);
 /// Whether ppt was started without stdout.
 pub(crate) fn stdout_was_closed() -> bool {
     STDOUT_CLOSED.load(Relaxed)
+}
+
+/// Fails if nobody could see what is printed. Who wants only the exit code uses `> /dev/null`.
+pub(crate) fn needs_stdout() -> Result<(), Failure> {
+    match stdout_was_closed() {
+        true => {
+            let what = "stdout is closed; redirect it to a file, or to /dev/null";
+            Err(Failure::usage(Code::StdoutTaken, what))
+        }
+        false => Ok(()),
+    }
 }
 
 #[used]

@@ -4,6 +4,7 @@
 //! one tracer at a time, released when the tracing thread ends, whatever ends it. The tracee runs
 //! on. A short-lived thread does it, so that nothing is left behind.
 
+use std::thread::Builder;
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
@@ -32,7 +33,7 @@ pub(crate) fn held<T: Send>(
     work: impl FnOnce() -> Result<T> + Send,
 ) -> Result<Held<T>> {
     let joined: Result<(Held<T>, i32)> = std::thread::scope(|scope| {
-        let helper = scope.spawn(|| {
+        let helper = Builder::new().spawn_scoped(scope, || {
             // A signal handler of ours must not run in the thread that the target waits for.
             // But what a truncated segment raises does: see the guard of ppt-segment.
             let mut signals = SigSet::all();
@@ -45,6 +46,9 @@ pub(crate) fn held<T: Send>(
             let result = work()?;
             Ok((Held { result, time: start.elapsed() }, rustix::thread::gettid().as_raw_pid()))
         });
+        let action = "start a thread that traces";
+        let helper =
+            helper.map_err(|cause| AgentError::System { action, pid: target.pid(), cause })?;
         helper.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     });
     let (held, tid) = joined?;

@@ -7,9 +7,10 @@ use ppt_output::{FileId, Output, Rules};
 
 use crate::exit::ExitStatus;
 use crate::failure::{Failure, Outcome};
-use crate::{args, privileges, stdout};
+use crate::{args, privileges, signals, stdout};
 
 pub(crate) fn run(args: &args::Info) -> Outcome {
+    signals::needs_stdout()?;
     let inputs = FileId::of_input(&args.capture).into_iter().collect();
     // If stdout is the capture itself, the text would damage it.
     Output::open("-".as_ref(), &Rules { inputs, ..Rules::default() })?;

@@ -14,9 +14,10 @@ use crate::cmd::select;
 use crate::code::Code;
 use crate::exit::ExitStatus;
 use crate::failure::{Failure, Outcome};
-use crate::{json, report, stdout};
+use crate::{json, report, signals, stdout};
 
 pub(crate) fn run(args: &args::List) -> Outcome {
+    signals::needs_stdout()?;
     let rows = match args.pid() {
         Some(pid) => one(pid)?,
         None => all(),

@@ -366,6 +366,22 @@ fn limits_of_shared_memory() {
     target.finish();
 }
 
+/// Threads that cannot be started are said: none is worth a panic.
+#[test]
+fn too_little_address_space() {
+    let bench = build(&[]);
+    let target = start(&bench);
+    for limit in (60_000..100_000).step_by(5_000) {
+        let mut command = bench.command("sh");
+        let pid = target.pid();
+        let script = format!("ulimit -v {limit}; exec \"$0\" attach {pid} -d 10ms --force");
+        let output = command.args(["-c", &script, ppt()]).output().unwrap();
+        let said = text(&output.stderr);
+        assert!(!said.contains("panicked"), "{limit}: {said}");
+    }
+    target.finish();
+}
+
 #[test]
 fn too_few_descriptors() {
     let bench = build(&[]);

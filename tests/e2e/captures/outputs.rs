@@ -181,13 +181,19 @@ fn a_closed_stdout_takes_no_capture_and_no_table() {
     let mut target = start(&bench);
     whole(&bench, &mut target, "in.bin");
     let pid = target.pid().to_string();
-    for (args, what) in
-        [(&["attach", &pid, "-d", "1s", "-o", "-"][..], "capture"), (&["dump", "in.bin"], "table")]
-    {
+    let choose = |what| format!("choose a file for the {what} with -o");
+    let redirect = || "redirect it to a file, or to /dev/null".to_owned();
+    for (args, what) in [
+        (&["attach", &pid, "-d", "1s", "-o", "-"][..], choose("capture")),
+        (&["dump", "in.bin"], choose("table")),
+        (&["info", "in.bin"], redirect()),
+        (&["list"], redirect()),
+        (&["list", &pid, "--json"], redirect()),
+    ] {
         let mut command = bench.command("sh");
         command.args(["-c", "exec \"$0\" \"$@\" >&-", ppt()]).args(args);
         let output = command.output().unwrap();
-        let expected = format!("ppt: stdout is closed; choose a file for the {what} with -o\n");
+        let expected = format!("ppt: stdout is closed; {what}\n");
         assert_said(&text(&output.stderr), &expected);
         assert_eq!(output.status.code(), Some(2), "{what}");
         // What leads nowhere on purpose is none of that.
