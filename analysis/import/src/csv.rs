@@ -33,7 +33,7 @@ const OWN: [&str; 4] = ["ts", "drained", "time", "count"];
 /// Reads a table, and adds a frame for each line to `recording`.
 ///
 /// Cells separated by tabs have the escapes of `ppt dump`; others may be quoted. A column is a name
-/// of [`columns`]; a timeval may be one column or two. The columns `tid` and `frame` say which
+/// of [`columns()`]; a timeval may be one column or two. The columns `tid` and `frame` say which
 /// thread and which kind of frame a line is, and the other [`STANDARD_COLUMNS`] are left out.
 ///
 /// # Errors
