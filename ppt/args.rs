@@ -13,13 +13,16 @@ use ppt_dump::Bound;
 use crate::measure::{self, Every};
 
 /// Words that `ppt-analysis` answers, and what each does.
-pub(crate) const ANALYSES: [(&str, &str); 6] = [
+pub(crate) const ANALYSES: [(&str, &str); 9] = [
     ("stat", "Say how often, how long, how much: of each kind of frame and field"),
     ("sql", "Answer SQL queries over captures"),
     ("export", "Turn captures into files that other programs open"),
     ("report", "Write a page for the browser about captures"),
     ("plot", "Draw the answer to an SQL query"),
     ("import", "Turn what another tool recorded, CSV or pcap, into a capture"),
+    ("fit", "Calibrate a formula: how a cost grows, with intervals and a verdict"),
+    ("model", "Say what resources take at a load, and where they run out"),
+    ("compare", "Hold two sets of runs against each other"),
 ];
 
 /// Whether `ppt-analysis` answers it.

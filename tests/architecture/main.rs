@@ -14,7 +14,15 @@ const ARROWS: [(&str, &[&str]); 21] = [
     ("ppt-agent", &["ppt-frame-dsl", "ppt-segment"]),
     (
         "ppt-analysis",
-        &["ppt-import", "ppt-interchange", "ppt-live", "ppt-output", "ppt-query", "ppt-report"],
+        &[
+            "ppt-import",
+            "ppt-interchange",
+            "ppt-live",
+            "ppt-models",
+            "ppt-output",
+            "ppt-query",
+            "ppt-report",
+        ],
     ),
     ("ppt-capture", &["ppt-clock", "ppt-frame-dsl"]),
     ("ppt-clock", &[]),

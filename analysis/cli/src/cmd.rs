@@ -1,7 +1,10 @@
 //! The commands.
 
+pub(crate) mod compare;
 pub(crate) mod export;
+pub(crate) mod fit;
 pub(crate) mod import;
+pub(crate) mod model;
 pub(crate) mod plot;
 pub(crate) mod report;
 pub(crate) mod sql;

@@ -1,10 +1,15 @@
 //! Why a command failed.
 
 use std::io;
+use std::path::Path;
 use std::process::ExitCode;
 
 use ppt_import::ImportError;
 use ppt_live::CaptureError;
+use ppt_models::{
+    CompareError, FitError, FormulaError, GateError, NoRatio, PlanError, PredictError,
+    ResourceError, TableError, carets,
+};
 use ppt_output::OutputError;
 use ppt_query::QueryError;
 use ppt_report::ReportError;
@@ -31,6 +36,10 @@ pub(crate) enum Failure {
     /// A capture that was read while it was written.
     #[error("{0}: {1}")]
     Watch(String, String),
+    /// A model, a formula, a gate: what is wrong with it, under which code, and whether it was
+    /// asked wrongly.
+    #[error("{text}")]
+    Model { code: &'static str, text: String, usage: bool },
     /// The command line asks for what there is not.
     #[error("{0}")]
     Usage(String),
@@ -48,6 +57,77 @@ impl Failure {
         |error| Failure::Write(name.to_owned(), error)
     }
 
+    fn model(code: &'static str, usage: bool, text: String) -> Failure {
+        Failure::Model { code, text, usage }
+    }
+
+    /// A formula that cannot be read.
+    pub(crate) fn formula(error: &FormulaError, text: &str) -> Failure {
+        Failure::model("formula", true, format!("{error}\n{}", error.drawn(text)))
+    }
+
+    /// A formula that cannot be fitted.
+    pub(crate) fn fit(error: &FitError, text: &str) -> Failure {
+        let drawn = error.span().map(|it| format!("\n{}", carets(text, &it)));
+        let usage = matches!(error, FitError::NoColumn { .. } | FitError::Level { .. });
+        Failure::model("no-fit", usage, format!("{error}{}", drawn.unwrap_or_default()))
+    }
+
+    /// The same of a component of a model.
+    pub(crate) fn component(name: &str, error: &FitError, text: &str) -> Failure {
+        let usage = matches!(error, FitError::NoColumn { .. });
+        Failure::model("no-fit", usage, format!("{name}: {text}: {error}"))
+    }
+
+    /// A file that is no model.
+    pub(crate) fn plan(path: &Path, error: &PlanError) -> Failure {
+        let drawn = match error {
+            PlanError::Formula { text, error, .. } => format!("\n{}", error.drawn(text)),
+            _ => String::new(),
+        };
+        Failure::model("model-file", true, format!("{}: {error}{drawn}", path.display()))
+    }
+
+    /// Numbers that are no table.
+    pub(crate) fn table(error: TableError) -> Failure {
+        Failure::model("no-fit", true, error.to_string())
+    }
+
+    /// A point of which nothing can be said.
+    pub(crate) fn predict(error: &PredictError) -> Failure {
+        Failure::model("no-prediction", true, error.to_string())
+    }
+
+    /// Components that are no resource.
+    pub(crate) fn resource(error: &ResourceError) -> Failure {
+        Failure::model("no-prediction", true, error.to_string())
+    }
+
+    /// A gate that cannot be read.
+    pub(crate) fn gate(error: &GateError, text: &str) -> Failure {
+        Failure::model("gate", true, format!("{error}\n{}", error.drawn(text)))
+    }
+
+    /// A gate of a field that was not compared.
+    pub(crate) fn no_field(error: &GateError) -> Failure {
+        Failure::model("gate", true, error.to_string())
+    }
+
+    /// A gate of a ratio that there is not.
+    pub(crate) fn ratio(field: &str, error: NoRatio) -> Failure {
+        Failure::model("gate", true, format!("{field}: {error}"))
+    }
+
+    /// A field that cannot be compared.
+    pub(crate) fn compare(field: &str, error: &CompareError) -> Failure {
+        Failure::model("no-comparison", false, format!("{field}: {error}"))
+    }
+
+    /// A baseline that cannot be read.
+    pub(crate) fn baseline(path: &Path, error: &CompareError) -> Failure {
+        Failure::model("no-comparison", false, format!("{}: {error}", path.display()))
+    }
+
     /// The name under which `ppt explain` knows it.
     pub(crate) fn code(&self) -> &'static str {
         match self {
@@ -58,6 +138,7 @@ impl Failure {
             Failure::FrameFile(..) => "import-frames",
             Failure::Capture(_, error) => error.code(),
             Failure::Watch(..) => "cannot-read",
+            Failure::Model { code, .. } => code,
             Failure::Usage(_) => "usage",
             Failure::Read(..) => "cannot-read",
             Failure::Write(..) => "cannot-write",
@@ -68,6 +149,7 @@ impl Failure {
     fn is_usage(&self) -> bool {
         match self {
             Failure::Usage(_) => true,
+            Failure::Model { usage, .. } => *usage,
             Failure::Query(error) => error.is_usage(),
             Failure::Report(error) => error.is_usage(),
             _ => false,

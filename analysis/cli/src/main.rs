@@ -9,6 +9,7 @@ mod cmd;
 mod failure;
 mod man;
 mod message;
+mod numbers;
 mod open;
 mod run;
 mod signals;
@@ -33,6 +34,9 @@ fn main() -> ExitCode {
         args::Command::Report(args) => cmd::report::run(args),
         args::Command::Plot(args) => cmd::plot::run(args),
         args::Command::Import(args) => cmd::import::run(args),
+        args::Command::Fit(args) => cmd::fit::run(args),
+        args::Command::Model(args) => cmd::model::run(args),
+        args::Command::Compare(args) => cmd::compare::run(args),
         args::Command::Top(args) => cmd::top::run(args),
         args::Command::Man { folder } => man::write(folder),
     });

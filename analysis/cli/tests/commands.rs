@@ -414,8 +414,21 @@ fn every_message_is_explained() {
     let page = fs::read_to_string(root().join("docs/troubleshooting.md")).unwrap();
     let (_, rest) = page.split_once("\n## Questions to captures\n").unwrap();
     let ours: Vec<_> = rest.split("\n## ").next().unwrap().split("\n### ").skip(1).collect();
-    let codes = ppt_query::QueryError::codes().chain(ppt_report::ReportError::CODES);
-    let codes: Vec<_> = codes.chain(ppt_import::ImportError::CODES).collect();
+    // `src/failure.rs` and `src/cmd/compare.rs` say these.
+    let models = [
+        "formula",
+        "no-fit",
+        "model-file",
+        "no-prediction",
+        "no-comparison",
+        "gate",
+        "gate-failed",
+    ];
+    let codes: Vec<_> = ppt_query::QueryError::codes()
+        .chain(ppt_report::ReportError::CODES)
+        .chain(ppt_import::ImportError::CODES)
+        .chain(models)
+        .collect();
     for code in &codes {
         assert!(page.contains(&format!("\n### {code}\n")), "not explained: {code}");
     }
@@ -444,7 +457,9 @@ fn man_pages_render_without_warnings() {
     pages.sort();
     let name = |it: &PathBuf| it.file_name().unwrap().to_str().unwrap().to_owned();
     let names: Vec<_> = pages.iter().map(name).collect();
-    let words = ["analysis", "export", "import", "plot", "report", "sql", "stat"];
+    let words = [
+        "analysis", "compare", "export", "fit", "import", "model", "plot", "report", "sql", "stat",
+    ];
     assert_eq!(names, words.map(|word| format!("ppt-{word}.1")));
     for page in &pages {
         let roff = fs::read_to_string(page).unwrap();

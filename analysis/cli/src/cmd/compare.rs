@@ -1,0 +1,191 @@
+//! `ppt compare A… -- B…`: two sets of runs, held against each other.
+
+mod fields;
+mod words;
+
+use std::collections::BTreeMap;
+use std::io::{BufWriter, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use ppt_models::{Baseline, Comparing, Comparison, Entry, Gate, Outcome, Resampling, Statistic};
+use ppt_output::{Output, Readers, Rules};
+use ppt_query::Engine;
+use serde_json::{Value, json};
+
+use crate::args;
+use crate::failure::Failure;
+use crate::{message, open, run, signals};
+
+/// A field that both sides have.
+struct Row {
+    field: String,
+    by: BTreeMap<String, String>,
+    comparison: Comparison,
+}
+
+pub(crate) fn run(args: &args::Compare) -> Result<ExitCode, Failure> {
+    let gates = gates(&args.fail_if)?;
+    let mut statistics = Statistic::USUAL.to_vec();
+    for it in &gates {
+        if !statistics.contains(&it.statistic) {
+            statistics.push(it.statistic);
+        }
+    }
+    signals::end_questions();
+    let (engine, first, second) = match (&args.baseline, &args.second[..]) {
+        (Some(path), []) => {
+            let text = super::sql::read(path)?;
+            let saved = Baseline::from_json(&text);
+            let saved = saved.map_err(|it| Failure::baseline(path, &it))?;
+            let (engine, entries) = side(args, &args.captures.captures, &statistics)?;
+            (engine, saved.entries, entries)
+        }
+        (None, []) if args.save.is_some() => {
+            let (engine, entries) = side(args, &args.captures.captures, &statistics)?;
+            (engine, Vec::new(), entries)
+        }
+        (None, [_, ..]) => {
+            let (_, first) = side(args, &args.captures.captures, &statistics)?;
+            let (engine, second) = side(args, &args.second, &statistics)?;
+            (engine, first, second)
+        }
+        _ => {
+            let how = "name two sets of captures: ppt compare before*.bin -- after*.bin; or one and \
+                       --baseline, or one and --save";
+            return Err(Failure::Usage(how.to_owned()));
+        }
+    };
+    let rows = compared(args, &first, &second)?;
+    if let Some(path) = &args.save {
+        save(path, args.to.force, second, &engine)?;
+    }
+    if first.is_empty() {
+        open::tell_loss(engine.loss());
+        return Ok(open::tell_troubles(&engine));
+    }
+    if rows.is_empty() {
+        return Err(Failure::Usage("the two sides have no field in common".to_owned()));
+    }
+    let failed = judge(&gates, &rows)?;
+    let mut output = open::output(&args.to.output, args.to.force, &engine)?;
+    let name = output.name();
+    let mut out = BufWriter::new(output.file());
+    let written = match args.format {
+        args::TextOrJson::Json => writeln!(out, "{}", object(&rows)),
+        args::TextOrJson::Text => words::write(&rows, &mut out),
+    };
+    written.and_then(|()| out.flush()).map_err(Failure::writing(&name))?;
+    drop(out);
+    output.publish()?;
+    if rows.iter().any(|it| it.comparison.one_run()) {
+        message::note(
+            "a side has one run: nothing says how runs differ, and any two runs may differ so",
+        );
+    }
+    open::tell_loss(engine.loss());
+    let code = open::tell_troubles(&engine);
+    Ok(if failed { ExitCode::FAILURE } else { code })
+}
+
+fn gates(texts: &[String]) -> Result<Vec<Gate>, Failure> {
+    texts.iter().map(|text| text.parse().map_err(|it| Failure::gate(&it, text))).collect()
+}
+
+/// What one side measured.
+fn side(
+    args: &args::Compare,
+    captures: &[PathBuf],
+    statistics: &[Statistic],
+) -> Result<(Engine, Vec<Entry>), Failure> {
+    let engine = open::engine(&super::sql::of(captures.to_vec(), &args.captures))?;
+    let runtime = run::runtime(engine.threads())?;
+    let work = fields::measured(&engine, args.frame.as_deref(), args.by.as_deref(), statistics);
+    let entries = runtime.block_on(run::question(engine.set().watch(), work))?;
+    Ok((engine, entries))
+}
+
+fn compared(args: &args::Compare, first: &[Entry], second: &[Entry]) -> Result<Vec<Row>, Failure> {
+    let pairs: Vec<(&Entry, &Entry)> = first
+        .iter()
+        .filter_map(|it| {
+            let other = second.iter().find(|other| other.field == it.field && other.by == it.by)?;
+            Some((it, other))
+        })
+        .collect();
+    let statistics = second.first().map_or(1, |it| it.measured.statistics.len());
+    let options = Comparing {
+        level: args.sure.level,
+        family: pairs.len() * statistics,
+        resampling: Resampling { count: args.sure.resamples, seed: args.sure.seed },
+        ..Comparing::default()
+    };
+    let row = |(one, other): (&Entry, &Entry)| {
+        let comparison = Comparison::of(&one.measured, &other.measured, options)
+            .map_err(|it| Failure::compare(&one.field, &it))?;
+        Ok(Row { field: one.field.clone(), by: one.by.clone(), comparison })
+    };
+    pairs.into_iter().map(row).collect()
+}
+
+/// Whether a gate says that a change is too much. Says which, and which it cannot tell.
+fn judge(gates: &[Gate], rows: &[Row]) -> Result<bool, Failure> {
+    let mut failed = false;
+    let names: Vec<&str> = rows.iter().map(|it| &it.field[..]).collect();
+    for gate in gates {
+        let fields = gate.of(&names).map_err(|it| Failure::no_field(&it))?;
+        for row in rows.iter().filter(|it| fields.contains(&&it.field[..])) {
+            let mut changes = row.comparison.changes.iter();
+            let Some(change) = changes.find(|it| it.statistic == gate.statistic) else { continue };
+            let outcome = gate.judge(change).map_err(|it| Failure::ratio(&row.field, it))?;
+            let name = words::name(row);
+            match outcome {
+                Outcome::TooMuch => {
+                    failed = true;
+                    message::error("gate-failed", format_args!("{gate}: {name}: {change}"));
+                }
+                Outcome::Unclear => {
+                    message::note(format_args!("{gate}: {name}: not shown, not ruled out"));
+                }
+                Outcome::Fine => {}
+            }
+        }
+    }
+    Ok(failed)
+}
+
+fn save(
+    path: &std::path::Path,
+    force: bool,
+    entries: Vec<Entry>,
+    engine: &Engine,
+) -> Result<(), Failure> {
+    let rules = Rules { readers: Readers::ByUmask, ..open::rules(force, engine) };
+    let mut output = Output::open(path, &rules)?;
+    let text = Baseline::new(entries).to_json();
+    output.file().write_all(text.as_bytes()).map_err(Failure::writing(&output.name()))?;
+    Ok(output.publish()?)
+}
+
+fn object(rows: &[Row]) -> Value {
+    let estimate = |it: &ppt_models::Estimate| {
+        let range = |it: ppt_models::Interval| json!([it.low, it.high]);
+        json!({"value": it.value, "interval": range(it.interval), "bootstrap": it.bootstrap.map(range)})
+    };
+    let change = |it: &ppt_models::Change| {
+        json!({
+            "statistic": it.statistic.to_string(), "first": it.values[0], "second": it.values[1],
+            "difference": estimate(&it.difference), "ratio": it.ratio.as_ref().map(estimate),
+            "effect": it.effect, "verdict": it.direction.to_string(),
+        })
+    };
+    let row = |it: &Row| {
+        json!({
+            "field": it.field, "by": it.by, "one_run": it.comparison.one_run(),
+            "units": [it.comparison.units[0].1, it.comparison.units[1].1],
+            "above": it.comparison.above,
+            "changes": it.comparison.changes.iter().map(change).collect::<Vec<_>>(),
+        })
+    };
+    json!(rows.iter().map(row).collect::<Vec<_>>())
+}

@@ -1,0 +1,99 @@
+//! `ppt fit CAPTURE… --sql 'SELECT n, busy …' 'busy ~ 1 + n + n^2'`.
+
+pub(super) mod json;
+pub(super) mod words;
+
+use std::io::{self, BufWriter, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use ppt_models::{Fit, Formula, Judgement, Prediction, Residuals, Resource, Robust};
+
+use crate::args;
+use crate::failure::Failure;
+use crate::{numbers, open, run, signals};
+
+/// A fit, and everything that is said of it.
+pub(super) struct Said {
+    pub(super) name: Option<String>,
+    pub(super) unit: String,
+    pub(super) fit: Fit,
+    pub(super) robust: Option<Robust>,
+    pub(super) residuals: Residuals,
+    pub(super) judgement: Judgement,
+}
+
+impl Said {
+    pub(super) fn of(name: Option<String>, unit: String, fit: Fit) -> Said {
+        let (robust, residuals) = (Robust::of(&fit), Residuals::of(&fit));
+        let judgement = Judgement::of(&fit);
+        Said { name, unit, fit, robust, residuals, judgement }
+    }
+}
+
+pub(crate) fn run(args: &args::Fit) -> Result<ExitCode, Failure> {
+    // What is there is a capture, whatever it is called.
+    let is_formula = |it: &PathBuf| it.to_string_lossy().contains('~') && !it.exists();
+    let (formulas, captures): (Vec<_>, Vec<_>) =
+        args.captures.captures.iter().cloned().partition(is_formula);
+    let ([text], false) = (&formulas[..], captures.is_empty()) else {
+        let how = "give captures and one formula: ppt fit out.bin --sql 'SELECT …' 'busy ~ n'";
+        return Err(Failure::Usage(how.to_owned()));
+    };
+    let text = text.to_string_lossy();
+    let formula: Formula = text.parse().map_err(|it| Failure::formula(&it, &text))?;
+    let engine = open::engine(&super::sql::of(captures, &args.captures))?;
+    signals::end_questions();
+    let mut output = open::output(&args.to.output, args.to.force, &engine)?;
+    let runtime = run::runtime(engine.threads())?;
+    let work = numbers::select(&engine, &args.sql);
+    let rows = runtime.block_on(run::question(engine.set().watch(), work))?;
+    let table = rows.table(args.run.as_deref())?;
+    let fit = Fit::new(&formula, &table, args.sure.options());
+    let fit = fit.map_err(|it| Failure::fit(&it, &text))?;
+    let at: Vec<(&str, f64)> = args.at.iter().map(|it| (&it.0[..], it.1)).collect();
+    let predicted = match at[..] {
+        [] => None,
+        _ => Some(fit.predict(&at).map_err(|it| Failure::predict(&it))?),
+    };
+    let limit = match (args.limit, formula.inputs().first()) {
+        (None, _) => None,
+        (Some(bound), load) => {
+            let load = load.copied().unwrap_or_default();
+            let resource = Resource::of(load, fit.clone()).map_err(|it| Failure::resource(&it))?;
+            Some((load, resource.limit(bound).map_err(|it| Failure::predict(&it))?))
+        }
+    };
+    let said = Said::of(None, String::new(), fit);
+    let name = output.name();
+    let mut out = BufWriter::new(output.file());
+    let limit = limit.as_ref().map(|it| (it.0, &it.1));
+    write(args, &said, predicted.as_ref(), limit, &mut out).map_err(Failure::writing(&name))?;
+    drop(out);
+    output.publish()?;
+    open::tell_loss(engine.loss());
+    Ok(open::tell_troubles(&engine))
+}
+
+fn write(
+    args: &args::Fit,
+    said: &Said,
+    predicted: Option<&Prediction>,
+    limit: Option<(&str, &ppt_models::Limit)>,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    if args.format == args::TextOrJson::Json {
+        let mut object = json::fit(said);
+        object["prediction"] = serde_json::json!(predicted.map(json::prediction));
+        object["limit"] = serde_json::json!(limit.map(|it| json::limit(it.1)));
+        return writeln!(out, "{object}");
+    }
+    words::fit(said, out)?;
+    if let Some(it) = predicted {
+        words::prediction(&args.at, it, &said.unit, out)?;
+    }
+    if let Some((load, it)) = limit {
+        words::limit(load, it, &said.unit, out)?;
+    }
+    out.flush()
+}

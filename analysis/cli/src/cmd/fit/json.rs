@@ -1,0 +1,78 @@
+//! Fits for programs.
+
+use ppt_models::{Interval, Limit, Meets, Prediction, Total};
+use serde_json::{Value, json};
+
+use super::Said;
+
+fn range(it: Interval) -> Value {
+    json!([it.low, it.high])
+}
+
+pub(in crate::cmd) fn fit(said: &Said) -> Value {
+    let fit = &said.fit;
+    let coefficients: Vec<Value> = fit
+        .coefficients
+        .iter()
+        .map(|it| {
+            json!({
+                "term": it.term, "estimate": it.estimate, "error": it.error, "t": it.t, "p": it.p,
+                "interval": range(it.interval), "bootstrap": it.bootstrap.map(range),
+                "disagree": it.disagrees(),
+            })
+        })
+        .collect();
+    let robust = said.robust.as_ref().map(|it| {
+        let slope = |it: &ppt_models::Slope| {
+            json!({"term": it.term, "estimate": it.estimate, "interval": it.interval.map(range)})
+        };
+        json!(it.slopes.iter().map(slope).collect::<Vec<_>>())
+    });
+    let texts = |all: Vec<String>| json!(all);
+    json!({
+        "name": said.name, "formula": fit.formula.to_string(), "rows": fit.points,
+        "runs": fit.bootstrap.as_ref().ok().map(|it| it.runs()), "level": fit.level,
+        "coefficients": coefficients, "sigma": fit.sigma, "r2": fit.r2,
+        "adjusted_r2": fit.adjusted_r2, "aic": fit.aic, "bic": fit.bic, "robust": robust,
+        "durbin_watson": said.residuals.durbin_watson,
+        "residuals": texts(said.residuals.findings.iter().map(ToString::to_string).collect()),
+        "verdict": said.judgement.verdict.to_string(),
+        "reasons": texts(said.judgement.reasons.iter().map(ToString::to_string).collect()),
+    })
+}
+
+pub(in crate::cmd) fn prediction(it: &Prediction) -> Value {
+    json!({
+        "value": it.value, "mean": range(it.mean), "single": range(it.single),
+        "bootstrap": it.bootstrap.map(range), "beyond": !it.beyond.is_empty(),
+    })
+}
+
+fn meets(it: Meets) -> Value {
+    match it {
+        Meets::At(at) => json!(at),
+        Meets::FromTheStart(_) => json!("from the start"),
+        Meets::Never { .. } => json!("never"),
+    }
+}
+
+pub(in crate::cmd) fn limit(it: &Limit) -> Value {
+    let ends = |it: (Meets, Meets)| json!([meets(it.0), meets(it.1)]);
+    json!({
+        "bound": it.bound, "at": meets(it.meets), "interval": ends(it.range),
+        "bootstrap": it.bootstrap.map(ends), "there": total(&it.there),
+    })
+}
+
+pub(in crate::cmd) fn total(it: &Total) -> Value {
+    let parts = it
+        .parts
+        .iter()
+        .map(|it| json!({"name": it.name, "value": it.value, "uncertainty": it.uncertainty}));
+    json!({
+        "value": it.value, "mean": range(it.mean), "single": range(it.single),
+        "bootstrap": it.bootstrap.map(range), "beyond": it.beyond.is_some(),
+        "parts": parts.collect::<Vec<_>>(),
+        "dominant": it.dominant().map(|it| it.name.clone()),
+    })
+}

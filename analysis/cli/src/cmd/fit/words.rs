@@ -1,0 +1,177 @@
+//! Fits for people.
+
+use std::io::{self, Write};
+
+use ppt_models::{Beyond, Interval, Limit, Meets, Method, Prediction, Total};
+use ppt_query::plain;
+use ppt_query::text::{grouped, measured, three};
+
+use super::Said;
+
+/// A number with digits that tell its interval's ends apart.
+fn number(value: f64) -> String {
+    match value.abs() {
+        0.0 => "0".to_owned(),
+        1e-3..1e6 => {
+            let digits = (4 - value.abs().log10().floor() as i32).clamp(0, 9) as usize;
+            format!("{value:.digits$}")
+        }
+        _ => format!("{value:.4e}"),
+    }
+}
+
+fn range(it: Interval) -> String {
+    format!("{} to {}", number(it.low), number(it.high))
+}
+
+pub(in crate::cmd) fn fit(said: &Said, out: &mut impl Write) -> io::Result<()> {
+    let fit = &said.fit;
+    if let Some(name) = &said.name {
+        write!(out, "{}   ", plain(name))?;
+    }
+    let runs = match &fit.bootstrap {
+        Ok(it) => format!(", {} runs", grouped(it.runs() as u64)),
+        Err(_) => String::new(),
+    };
+    let formula = plain(&fit.formula.to_string());
+    writeln!(out, "{formula}   {} rows{runs}", grouped(fit.points as u64))?;
+    let percent = three(fit.level * 100.0);
+    let mut rows = vec![vec![
+        String::new(),
+        "estimate".to_owned(),
+        format!("{percent} % by t"),
+        "over runs".to_owned(),
+        "p".to_owned(),
+    ]];
+    rows.extend(fit.coefficients.iter().map(|it| {
+        vec![
+            plain(&it.term),
+            number(it.estimate),
+            range(it.interval),
+            it.bootstrap.map_or("–".to_owned(), range),
+            if it.p < 1e-4 { "< 0.0001".to_owned() } else { format!("{:.4}", it.p) },
+        ]
+    }));
+    let width = |at: usize| rows.iter().map(|it| it[at].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..5).map(width).collect();
+    for row in &rows {
+        let mut line = String::from(" ");
+        for (cell, width) in row.iter().zip(&widths) {
+            line.push_str(&format!(" {cell:<width$} "));
+        }
+        writeln!(out, "{}", line.trim_end())?;
+    }
+    let (r2, adjusted) = (number(fit.r2), number(fit.adjusted_r2));
+    let sigma = measured(fit.sigma, &said.unit);
+    let (aic, bic) = (three(fit.aic), three(fit.bic));
+    writeln!(out, "  R² {r2}, adjusted {adjusted}; rows are {sigma} off; AIC {aic}, BIC {bic}")?;
+    if let Some(robust) = &said.robust {
+        let how = match robust.method {
+            Method::TheilSen => "Theil and Sen".to_owned(),
+            Method::TheilSenOfSome(pairs) => {
+                format!("Theil and Sen, of {} pairs", grouped(pairs as u64))
+            }
+            Method::Huber => "Huber".to_owned(),
+        };
+        let slope = |it: &ppt_models::Slope| {
+            let range = it.interval.map(|it| format!(" ({})", range(it))).unwrap_or_default();
+            format!("{} {}{range}", plain(&it.term), number(it.estimate))
+        };
+        let slopes: Vec<String> = robust.slopes.iter().map(slope).collect();
+        writeln!(out, "  without wild rows ({how}): {}", slopes.join(", "))?;
+    }
+    if let Err(why) = &fit.bootstrap {
+        writeln!(out, "  no interval over runs: {why}")?;
+    }
+    for it in fit.coefficients.iter().filter(|it| it.disagrees()) {
+        let term = plain(&it.term);
+        writeln!(
+            out,
+            "  the intervals of {term} disagree: rows of a run are not independent; believe the one \
+             over runs"
+        )?;
+    }
+    for it in &said.residuals.findings {
+        writeln!(out, "  {it}")?;
+    }
+    writeln!(out, "  {}", said.judgement.verdict)?;
+    for it in &said.judgement.reasons {
+        writeln!(out, "    {}", plain(&it.to_string()))?;
+    }
+    Ok(())
+}
+
+fn beyond(it: &Beyond) -> String {
+    let (low, high) = (three(it.measured.low), three(it.measured.high));
+    format!("{} was measured from {low} to {high} only", plain(&it.column))
+}
+
+pub(in crate::cmd) fn prediction(
+    at: &[(String, f64)],
+    it: &Prediction,
+    unit: &str,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let at: Vec<String> =
+        at.iter().map(|(name, value)| format!("{} = {}", plain(name), three(*value))).collect();
+    let (mean, single) = (range(it.believed()), range(it.single));
+    let value = measured(it.value, unit);
+    writeln!(out, "  at {}: {value} ({mean}); a single row {single}", at.join(", "))?;
+    it.beyond.iter().try_for_each(|it| writeln!(out, "    {}", beyond(it)))
+}
+
+fn meets(it: Meets) -> String {
+    match it {
+        Meets::At(at) => three(at.floor()),
+        other => other.to_string(),
+    }
+}
+
+pub(in crate::cmd) fn limit(
+    load: &str,
+    it: &Limit,
+    unit: &str,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let bound = measured(it.bound, unit);
+    let (low, high) = it.believed();
+    let load = plain(load);
+    let (at, low, high) = (meets(it.meets), meets(low), meets(high));
+    writeln!(out, "  {bound} is reached at {load} = {at} ({low} to {high})")?;
+    it.there.beyond.iter().try_for_each(|it| writeln!(out, "    {}", beyond(it)))
+}
+
+/// What a resource takes, and what that is made of.
+pub(in crate::cmd) fn total(
+    load: &str,
+    at: f64,
+    it: &Total,
+    unit: &str,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let (mean, single) = (range(it.believed()), range(it.single));
+    let value = measured(it.value, unit);
+    let (load, at) = (plain(load), three(at));
+    writeln!(out, "  at {load} = {at}: {value} ({mean}); a single measurement {single}")?;
+    it.beyond.iter().try_for_each(|it| writeln!(out, "    {}", beyond(it)))?;
+    parts(it, unit, out)
+}
+
+/// Each component's part, and whose uncertainty decides.
+pub(in crate::cmd) fn parts(it: &Total, unit: &str, out: &mut impl Write) -> io::Result<()> {
+    let names = it.parts.iter().map(|it| plain(&it.name).chars().count()).max().unwrap_or(0);
+    for part in &it.parts {
+        let (name, value) = (plain(&part.name), measured(part.value, unit));
+        let share = match part.uncertainty {
+            share if share.is_finite() => format!("{:.0} % of the uncertainty", share * 100.0),
+            _ => "nothing is uncertain".to_owned(),
+        };
+        writeln!(out, "    {name:<names$}  {value}, {share}")?;
+    }
+    match it.dominant() {
+        Some(part) if it.parts.len() > 1 && part.uncertainty.is_finite() => {
+            writeln!(out, "    model {} more finely next", plain(&part.name))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,113 @@
+//! `ppt model model.toml CAPTURE…`: what resources take, and where they run out.
+
+use std::io::{self, BufWriter, Write};
+use std::process::ExitCode;
+
+use ppt_models::{Component, Fit, Limit, Plan, PlannedResource, Resource, Total};
+use ppt_query::{Engine, plain};
+use serde_json::{Value, json};
+use tokio::runtime::Runtime;
+
+use super::fit::{Said, json, words};
+use crate::args;
+use crate::failure::Failure;
+use crate::{numbers, open, run, signals};
+
+/// A resource, and what is said of it.
+struct Answer {
+    planned: PlannedResource,
+    said: Vec<Said>,
+    at: Option<(f64, Total)>,
+    limit: Option<Limit>,
+}
+
+pub(crate) fn run(args: &args::Model) -> Result<ExitCode, Failure> {
+    let text = super::sql::read(&args.model)?;
+    let plan = Plan::parse(&text).map_err(|it| Failure::plan(&args.model, &it))?;
+    let engine = open::engine(&args.captures)?;
+    signals::end_questions();
+    let mut output = open::output(&args.to.output, args.to.force, &engine)?;
+    let runtime = run::runtime(engine.threads())?;
+    let mut answers = Vec::new();
+    for planned in plan.resources {
+        answers.push(answer(args, &plan.load, planned, &engine, &runtime)?);
+    }
+    let name = output.name();
+    let mut out = BufWriter::new(output.file());
+    write(args, &plan.load, &answers, &mut out).map_err(Failure::writing(&name))?;
+    drop(out);
+    output.publish()?;
+    open::tell_loss(engine.loss());
+    Ok(open::tell_troubles(&engine))
+}
+
+fn answer(
+    args: &args::Model,
+    load: &str,
+    planned: PlannedResource,
+    engine: &Engine,
+    runtime: &Runtime,
+) -> Result<Answer, Failure> {
+    let mut components = Vec::new();
+    for it in &planned.components {
+        let work = numbers::select(engine, &it.sql);
+        let rows = runtime.block_on(run::question(engine.set().watch(), work))?;
+        let table = rows.table(it.run.as_deref())?;
+        let fit = Fit::new(&it.formula, &table, args.sure.options());
+        let text = it.formula.to_string();
+        let fit = fit.map_err(|error| Failure::component(&it.name, &error, &text))?;
+        components.push(Component { name: it.name.clone(), fit });
+    }
+    let unit = planned.unit.clone().unwrap_or_default();
+    let said = |it: &Component| Said::of(Some(it.name.clone()), unit.clone(), it.fit.clone());
+    let said = components.iter().map(said).collect();
+    let resource = Resource::new(load, components).map_err(|it| Failure::resource(&it))?;
+    let at = match args.at {
+        None => None,
+        Some(at) => Some((at, resource.predict(at).map_err(|it| Failure::predict(&it))?)),
+    };
+    let limit = match planned.limit {
+        None => None,
+        Some(bound) => Some(resource.limit(bound).map_err(|it| Failure::predict(&it))?),
+    };
+    Ok(Answer { planned, said, at, limit })
+}
+
+fn write(
+    args: &args::Model,
+    load: &str,
+    answers: &[Answer],
+    out: &mut impl Write,
+) -> io::Result<()> {
+    if args.format == args::TextOrJson::Json {
+        let all: Vec<Value> = answers.iter().map(object).collect();
+        return writeln!(out, "{}", json!({"load": load, "resources": all}));
+    }
+    for (at, it) in answers.iter().enumerate() {
+        if at > 0 {
+            writeln!(out)?;
+        }
+        let unit = it.planned.unit.clone().unwrap_or_default();
+        writeln!(out, "{}", plain(&it.planned.name))?;
+        for said in &it.said {
+            words::fit(said, out)?;
+        }
+        if let Some((at, total)) = &it.at {
+            words::total(load, *at, total, &unit, out)?;
+        }
+        if let Some(limit) = &it.limit {
+            words::limit(load, limit, &unit, out)?;
+            words::parts(&limit.there, &unit, out)?;
+        }
+    }
+    out.flush()
+}
+
+fn object(it: &Answer) -> Value {
+    json!({
+        "name": it.planned.name, "unit": it.planned.unit,
+        "components": it.said.iter().map(json::fit).collect::<Vec<_>>(),
+        "prediction": it.at.as_ref().map(|it| json::total(&it.1)),
+        "limit": it.limit.as_ref().map(json::limit),
+    })
+}

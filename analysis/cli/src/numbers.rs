@@ -1,0 +1,125 @@
+//! Answers to queries as numbers, for models and comparisons.
+
+use futures::StreamExt;
+use ppt_models::{Runs, Table};
+use ppt_query::arrow::array::{Array, ArrayRef, AsArray};
+use ppt_query::arrow::compute::cast;
+use ppt_query::arrow::datatypes::{DataType, Float64Type, Int64Type};
+use ppt_query::datafusion::execution::context::SQLOptions;
+use ppt_query::datafusion::prelude::DataFrame;
+use ppt_query::{Engine, QueryError};
+
+use crate::failure::Failure;
+use crate::run;
+
+/// Rows of an answer: a model of more is one of their means.
+const MOST: usize = 10_000_000;
+
+/// An answer, by columns.
+pub(crate) struct Numbers {
+    /// Columns of numbers; NULL is NaN, times are ns.
+    pub(crate) columns: Vec<(String, Vec<f64>)>,
+    /// Columns of anything else, as text.
+    pub(crate) words: Vec<(String, Vec<String>)>,
+}
+
+/// The answer to `sql`, which is one SELECT.
+pub(crate) async fn select(engine: &Engine, sql: &str) -> Result<Numbers, Failure> {
+    let planned = match engine.context().state().create_logical_plan(sql).await {
+        Ok(planned) => planned,
+        // The engine knows what is meant by names that are not there.
+        Err(_) => engine.sql(sql).await?.logical_plan().clone(),
+    };
+    let read_only =
+        SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
+    if read_only.verify_plan(&planned).is_err() {
+        let why = "only a SELECT is answered here: use ppt sql for the rest".to_owned();
+        return Err(QueryError::NotHere(why).into());
+    }
+    let rows = engine.context().execute_logical_plan(planned).await.map_err(QueryError::from)?;
+    numbers(rows).await
+}
+
+/// All rows of it.
+pub(crate) async fn numbers(rows: DataFrame) -> Result<Numbers, Failure> {
+    let schema = rows.schema().as_arrow().clone();
+    let number = |ty: &DataType| {
+        ty.is_numeric() || ty.is_temporal() || matches!(ty, DataType::Boolean | DataType::Null)
+    };
+    let mut all = Numbers { columns: Vec::new(), words: Vec::new() };
+    for field in schema.fields() {
+        match number(field.data_type()) {
+            true => all.columns.push((field.name().clone(), Vec::new())),
+            false => all.words.push((field.name().clone(), Vec::new())),
+        }
+    }
+    let mut batches = rows.execute_stream().await.map_err(QueryError::from)?;
+    let mut count = 0;
+    while let Some(batch) = batches.next().await {
+        let batch = batch.map_err(QueryError::from)?;
+        count += batch.num_rows();
+        if count > MOST {
+            let why = format!("the answer has more than {MOST} rows: take means, or fewer of them");
+            return Err(Failure::Usage(why));
+        }
+        let (mut columns, mut words) = (all.columns.iter_mut(), all.words.iter_mut());
+        for (field, column) in schema.fields().iter().zip(batch.columns()) {
+            if number(field.data_type()) {
+                columns.next().map(|it| floats(column, &mut it.1)).transpose()?;
+            } else {
+                words.next().map(|it| texts(column, &mut it.1)).transpose()?;
+            }
+        }
+        run::pause().await;
+    }
+    Ok(all)
+}
+
+fn converted(column: &ArrayRef, ty: &DataType) -> Result<ArrayRef, Failure> {
+    cast(column, ty).map_err(|it| QueryError::Query(it.into()).into())
+}
+
+fn floats(column: &ArrayRef, into: &mut Vec<f64>) -> Result<(), Failure> {
+    if column.data_type().is_temporal() {
+        let times = converted(column, &DataType::Int64)?;
+        let times = times.as_primitive::<Int64Type>();
+        into.extend(times.iter().map(|it| it.map_or(f64::NAN, |it| it as f64)));
+        return Ok(());
+    }
+    let column = converted(column, &DataType::Float64)?;
+    let column = column.as_primitive::<Float64Type>();
+    into.extend(column.iter().map(|it| it.unwrap_or(f64::NAN)));
+    Ok(())
+}
+
+fn texts(column: &ArrayRef, into: &mut Vec<String>) -> Result<(), Failure> {
+    let column = converted(column, &DataType::Utf8)?;
+    let column = column.as_string::<i32>();
+    into.extend(column.iter().map(|it| it.unwrap_or("NULL").to_owned()));
+    Ok(())
+}
+
+impl Numbers {
+    /// What names the run of each row: a column of words or of numbers.
+    pub(crate) fn labels(&self, column: &str) -> Option<Vec<String>> {
+        let words = self.words.iter().find(|it| it.0 == column).map(|it| it.1.clone());
+        words.or_else(|| {
+            let numbers = self.columns.iter().find(|it| it.0 == column)?;
+            Some(numbers.1.iter().map(ToString::to_string).collect())
+        })
+    }
+
+    /// As a table for models. `run` names the column that says of which run a row is; otherwise that
+    /// is `capture`, if there is one.
+    pub(crate) fn table(self, run: Option<&str>) -> Result<Table, Failure> {
+        let labels = self.labels(run.unwrap_or("capture"));
+        if let (Some(run), None) = (run, &labels) {
+            return Err(Failure::Usage(format!("the query has no column `{run}`")));
+        }
+        let table = Table::new(self.columns).map_err(Failure::table)?;
+        match labels {
+            Some(labels) => table.with_runs(Runs::new(labels)).map_err(Failure::table),
+            None => Ok(table),
+        }
+    }
+}
