@@ -1,9 +1,9 @@
 //! `ppt compare A… -- B…`: two sets of runs, held against each other.
 
 mod fields;
+mod row;
 mod words;
 
-use std::collections::BTreeMap;
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -13,16 +13,10 @@ use ppt_output::{Output, Readers, Rules};
 use ppt_query::Engine;
 use serde_json::{Value, json};
 
+use self::row::Row;
 use crate::args;
 use crate::failure::Failure;
 use crate::{message, open, run, signals};
-
-/// A field that both sides have.
-struct Row {
-    field: String,
-    by: BTreeMap<String, String>,
-    comparison: Comparison,
-}
 
 pub(crate) fn run(args: &args::Compare) -> Result<ExitCode, Failure> {
     let gates = gates(&args.fail_if)?;

@@ -1,35 +1,19 @@
 //! `ppt fit CAPTURE… --sql 'SELECT n, busy …' 'busy ~ 1 + n + n^2'`.
 
 pub(super) mod json;
+pub(super) mod said;
 pub(super) mod words;
 
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use ppt_models::{Fit, Formula, Judgement, Prediction, Residuals, Resource, Robust};
+use ppt_models::{Fit, Formula, Prediction, Resource};
 
+use self::said::Said;
 use crate::args;
 use crate::failure::Failure;
 use crate::{numbers, open, run, signals};
-
-/// A fit, and everything that is said of it.
-pub(super) struct Said {
-    pub(super) name: Option<String>,
-    pub(super) unit: String,
-    pub(super) fit: Fit,
-    pub(super) robust: Option<Robust>,
-    pub(super) residuals: Residuals,
-    pub(super) judgement: Judgement,
-}
-
-impl Said {
-    pub(super) fn of(name: Option<String>, unit: String, fit: Fit) -> Said {
-        let (robust, residuals) = (Robust::of(&fit), Residuals::of(&fit));
-        let judgement = Judgement::of(&fit);
-        Said { name, unit, fit, robust, residuals, judgement }
-    }
-}
 
 pub(crate) fn run(args: &args::Fit) -> Result<ExitCode, Failure> {
     // What is there is a capture, whatever it is called.

@@ -8,7 +8,8 @@ use ppt_query::{Engine, plain};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
-use super::fit::{Said, json, words};
+use super::fit::said::Said;
+use super::fit::{json, words};
 use crate::args;
 use crate::failure::Failure;
 use crate::{numbers, open, run, signals};

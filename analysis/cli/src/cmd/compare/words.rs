@@ -6,7 +6,7 @@ use ppt_models::Unit;
 use ppt_query::plain;
 use ppt_query::text::{grouped, three};
 
-use super::Row;
+use super::row::Row;
 
 /// The field, and its group.
 pub(super) fn name(row: &Row) -> String {

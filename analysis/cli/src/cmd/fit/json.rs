@@ -3,7 +3,7 @@
 use ppt_models::{Interval, Limit, Meets, Prediction, Total};
 use serde_json::{Value, json};
 
-use super::Said;
+use super::said::Said;
 
 fn range(it: Interval) -> Value {
     json!([it.low, it.high])

@@ -6,7 +6,7 @@ use ppt_models::{Beyond, Interval, Limit, Meets, Method, Prediction, Total};
 use ppt_query::plain;
 use ppt_query::text::{grouped, measured, three};
 
-use super::Said;
+use super::said::Said;
 
 /// A number with digits that tell its interval's ends apart.
 fn number(value: f64) -> String {

@@ -1,0 +1,12 @@
+//! What was compared.
+
+use std::collections::BTreeMap;
+
+use ppt_models::Comparison;
+
+/// A field that both sides have.
+pub(super) struct Row {
+    pub(super) field: String,
+    pub(super) by: BTreeMap<String, String>,
+    pub(super) comparison: Comparison,
+}
