@@ -35,6 +35,9 @@ pub const MAX_PAYLOAD: u64 = MAX_FRAMES as u64 * MAX_STRIDE as u64;
 pub(crate) const MAX_CODED: u64 = 16 << 20;
 /// Most bytes of one header; a longer one is damage.
 pub(crate) const MAX_HEADER: usize = 4096;
+/// Bytes of source chunks after which their copies are written, so that the writer's memory is
+/// bounded.
+pub(crate) const COPY_AFTER: u64 = 64 << 10;
 /// Chunks after which an index is written, so that the writer's memory is bounded.
 pub(crate) const INDEX_EVERY: usize = 4096;
 /// Chunk source that stands for none.
@@ -196,6 +199,8 @@ pub(crate) mod drops {
 /// Payload of a source chunk: two lengths, then JSON with what is known about the process and the
 /// buffer (see [`crate::Source`]), then the schema's JSON exactly as the target holds it. A later
 /// source chunk of the same number replaces the former (more segments); the schema stays the same.
+/// The writer writes a copy of each before anything that refers to it, with another chunk between
+/// the two: without their source, frames mean nothing.
 pub(crate) mod source {
     /// u32.
     pub const META_LEN: usize = 0;

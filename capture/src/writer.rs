@@ -8,7 +8,8 @@ use crate::chunk::{ChunkHeader, Drops, FramesHead, Gap, Kind};
 use crate::clock;
 use crate::codec::Packed;
 use crate::end::End;
-use crate::format::{self, ALIGN, INDEX_EVERY};
+use crate::format::index::entry;
+use crate::format::{self, ALIGN, INDEX_EVERY, align, chunk};
 use crate::header::FileHeader;
 use crate::index::{self, IndexEntry};
 use crate::source::Source;
@@ -17,6 +18,9 @@ use crate::source::Source;
 /// more only if that writes less than the whole. So if the process is killed, at most the last
 /// chunk is incomplete. Almost all payloads of [`LARGE`](crate::LARGE) bytes and more begin at
 /// multiples of [`BLOCK`](crate::BLOCK).
+///
+/// It writes each source twice, not side by side, before anything that refers to it: if one of the
+/// two is damaged, the other says what the frames are.
 ///
 /// After an error of `W`, the capture is valid up to its last whole chunk, and every later call
 /// returns an error of the same kind without writing. A mistake of the caller (a stride of 7) is
@@ -29,6 +33,10 @@ pub struct CaptureWriter<W> {
     ordinal: u64,
     entries: Vec<IndexEntry>,
     previous_index: u64,
+    /// Sources that are to be written once more, in their order.
+    owed: Vec<(u16, Vec<u8>)>,
+    /// The last chunk is a source.
+    source_is_last: bool,
     failed: Option<io::ErrorKind>,
 }
 
@@ -44,6 +52,8 @@ impl<W: Write> CaptureWriter<W> {
             ordinal: 0,
             entries: Vec::new(),
             previous_index: 0,
+            owed: Vec::new(),
+            source_is_last: false,
             failed: None,
         };
         writer.write([&header.encode(), &[], &[]])?;
@@ -55,14 +65,47 @@ impl<W: Write> CaptureWriter<W> {
         self.bytes
     }
 
+    /// Chunks written so far.
+    pub fn chunks(&self) -> u64 {
+        self.ordinal
+    }
+
+    /// Bytes that the copies of sources will take that are not written yet.
+    pub fn owed(&self) -> u64 {
+        let chunks = self.owed.iter().map(|(_, payload)| payload.len()).chain([0]);
+        let bytes = |len: usize| align((chunk::LEN + len) as u64) + entry::LEN as u64;
+        if self.owed.is_empty() { 0 } else { chunks.map(bytes).sum() }
+    }
+
     /// Introduces source `id`, or states it again with more segments and the same schema.
     pub fn source(&mut self, id: u16, source: &Source) -> io::Result<()> {
         if id == format::NO_SOURCE {
             return Err(invalid("source 65,535 stands for none"));
         }
         let payload = source.encode().map_err(invalid)?;
+        if self.owed() >= format::COPY_AFTER {
+            self.copy_sources()?;
+        }
+        // A copy of what was said of it before would take it back.
+        self.owed.retain(|(owed, _)| *owed != id);
+        self.state(id, &payload)?;
+        self.owed.push((id, payload));
+        Ok(())
+    }
+
+    fn state(&mut self, id: u16, payload: &[u8]) -> io::Result<()> {
         let entry = IndexEntry::plain(self.bytes, Kind::Source, Some(id));
-        self.chunk(Kind::Source, Some(id), &payload, entry, |_| ())
+        self.chunk(Kind::Source, Some(id), payload, entry, |_| ())
+    }
+
+    /// Writes the sources once more that were written once. A clock chunk, if need be without
+    /// readings, keeps what hits the end of one from hitting the start of its copy.
+    fn copy_sources(&mut self) -> io::Result<()> {
+        let owed = std::mem::take(&mut self.owed);
+        if self.source_is_last && !owed.is_empty() {
+            self.clock(&[])?;
+        }
+        owed.iter().try_for_each(|(id, payload)| self.state(*id, payload))
     }
 
     /// Writes `head.count` frames of `head.stride` bytes, as they are in the ring.
@@ -73,6 +116,7 @@ impl<W: Write> CaptureWriter<W> {
     /// Writes frames that have been compressed.
     pub fn packed_frames(&mut self, head: &FramesHead, payload: &Packed<'_>) -> io::Result<()> {
         head.check(payload.raw_len as u64).map_err(invalid)?;
+        self.copy_sources()?;
         let entry = IndexEntry::frames(self.bytes, head);
         self.packed(Kind::Frames, Some(head.source), payload, entry, |bytes| head.encode(bytes))
     }
@@ -80,6 +124,7 @@ impl<W: Write> CaptureWriter<W> {
     /// States a run of missing frames that no `lost_before` states.
     pub fn gap(&mut self, gap: &Gap) -> io::Result<()> {
         gap.check().map_err(invalid)?;
+        self.copy_sources()?;
         let entry = IndexEntry::gap(self.bytes, gap);
         self.chunk(Kind::Gap, Some(gap.source), &[], entry, |bytes| gap.encode(bytes))
     }
@@ -93,6 +138,7 @@ impl<W: Write> CaptureWriter<W> {
 
     /// States what a source has dropped since the start of the capture.
     pub fn drops(&mut self, drops: &Drops) -> io::Result<()> {
+        self.copy_sources()?;
         let entry = IndexEntry::plain(self.bytes, Kind::Drops, Some(drops.source));
         self.chunk(Kind::Drops, Some(drops.source), &[], entry, |bytes| drops.encode(bytes))
     }
@@ -105,6 +151,7 @@ impl<W: Write> CaptureWriter<W> {
 
     /// Writes the last index and the end, and flushes. The caller must not write after that.
     pub fn finish(&mut self, end: &End) -> io::Result<()> {
+        self.copy_sources()?;
         self.index()?;
         let payload = end.encode(self.bytes, self.previous_index);
         if payload.len() as u64 > format::MAX_PAYLOAD {
@@ -156,6 +203,7 @@ impl<W: Write> CaptureWriter<W> {
         let padding = payload.len().next_multiple_of(ALIGN) - payload.len();
         self.write([&header, payload, &[0; ALIGN][..padding]])?;
         self.ordinal += 1;
+        self.source_is_last = kind == Kind::Source;
         self.entries.push(entry);
         if self.entries.len() >= INDEX_EVERY && kind != Kind::Index { self.index() } else { Ok(()) }
     }

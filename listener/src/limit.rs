@@ -32,12 +32,16 @@ pub(crate) struct Written {
     pub rings: u64,
     /// Feeds.
     pub feeds: u64,
+    /// Bytes of the copies of sources that the writer will write.
+    pub owed: u64,
 }
 
 impl Written {
-    /// Bytes that the end will take: index, gaps of every cause on every ring, clocks, end.
+    /// Bytes that the end will take: copies of sources, index, gaps of every cause on every ring,
+    /// clocks, end.
     fn end(&self) -> u64 {
         FIXED
+            + self.owed
             + self.chunks.min(ENTRIES) * ENTRY
             + self.rings * (3 * GAP + RING)
             + self.feeds * (GAP + RING)
@@ -64,13 +68,14 @@ impl Written {
     }
 }
 
-/// Bytes of a further source with `gaps` gaps: its chunk, and its parts of the index and the end.
+/// Bytes of a further source with `gaps` gaps: its chunk, the copy of that, and its parts of the
+/// index and the end.
 pub(crate) fn introduction(source: &Source, gaps: usize) -> u64 {
     // Nothing is refused by a sink; a source that cannot be written takes nothing.
     let chunk = CaptureWriter::create(io::sink(), &FileHeader::default()).and_then(|mut writer| {
         let before = writer.bytes();
         writer.source(0, source)?;
-        Ok(writer.bytes() - before)
+        Ok(writer.bytes() - before + writer.owed())
     });
     chunk.unwrap_or(0) + ENTRY + GAP + RING + gaps as u64 * GAP
 }
@@ -89,7 +94,7 @@ mod tests {
 
     #[test]
     fn what_fits_grows_with_the_file_that_is_allowed() {
-        let written = Written { bytes: 10_000, chunks: 10, rings: 4, feeds: 1 };
+        let written = Written { bytes: 10_000, chunks: 10, rings: 4, feeds: 1, owed: 500 };
         assert_eq!(written.fitting(None, 64, 1000), 1000);
         assert_eq!(written.fitting(Some(0), 64, 1000), 0);
         assert_eq!(written.fitting(Some(10_000), 64, 1000), 0);

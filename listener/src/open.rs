@@ -120,7 +120,8 @@ impl<W: Write> OpenFile<W> {
         match chunk(&mut self.writer) {
             Ok(()) => {
                 self.written.bytes = self.writer.bytes();
-                self.written.chunks += 1;
+                self.written.chunks = self.writer.chunks();
+                self.written.owed = self.writer.owed();
                 true
             }
             Err(error) => {

@@ -31,6 +31,36 @@ proptest! {
         }
     }
 
+    /// This holds for the first copy of a source, too.
+    #[test]
+    fn twenty_bad_bytes_cost_the_chunks_that_they_hit(
+        ops in ops(),
+        at in any::<prop::sample::Index>(),
+        early in any::<bool>(),
+    ) {
+        let written = write(&ops);
+        let most = written.bytes.len() - 20;
+        let at = at.index(if early { most.min(4096) } else { most });
+        let mut bytes = written.bytes.clone();
+        bytes[at..at + 20].iter_mut().for_each(|byte| *byte ^= 0xff);
+        let mut rows = written.rows.iter();
+        let mut left = Vec::new();
+        for (start, end) in chunks(&written.bytes) {
+            let head = &written.bytes[start..end];
+            if head[20] == 2 {
+                let count = u32::from_le_bytes(head[80..84].try_into().unwrap());
+                let of_chunk = rows.by_ref().take(count as usize).cloned();
+                let header = u32::from_le_bytes(head[16..20].try_into().unwrap()) as usize;
+                let stored = u64::from_le_bytes(head[32..40].try_into().unwrap()) as usize;
+                // Behind that are zeros, which nobody reads.
+                let hit = start < at + 20 && at < start + header + stored;
+                left.extend(of_chunk.filter(|_| !hit));
+            }
+        }
+        let read = read(&bytes).unwrap();
+        prop_assert!(read.rows == left, "{}: {:?}", at, read.damaged);
+    }
+
     #[test]
     fn chunks_in_any_order_are_shown_once(
         ops in ops(),
@@ -113,10 +143,10 @@ fn every_flipped_bit_is_reported_or_harmless() {
 fn zeros_at_the_end_are_a_cut() {
     let written = small();
     let chunks = chunks(&written.bytes);
-    let mut bytes = written.bytes[..chunks[4].1].to_vec();
+    let mut bytes = written.bytes[..chunks[5].1].to_vec();
     bytes.resize(bytes.len() + 10_000, 0);
     let read = read(&bytes).unwrap();
-    assert_eq!((read.damaged, read.cut), (vec![], Some(chunks[4].1 as u64)));
+    assert_eq!((read.damaged, read.cut), (vec![], Some(chunks[5].1 as u64)));
     assert_eq!(read.rows, written.rows[..4]);
 }
 
@@ -125,10 +155,10 @@ fn a_missing_chunk_is_reported_and_the_end_counts_it() {
     let written = small();
     let chunks = chunks(&written.bytes);
     let mut bytes = written.bytes.clone();
-    bytes.drain(chunks[2].0..chunks[2].1);
+    bytes.drain(chunks[3].0..chunks[3].1);
     let mut capture = Capture::from_reader(Cursor::new(bytes)).unwrap();
     let read = read_all(&mut capture);
-    let damage = Damage { offset: chunks[2].0 as u64, kind: DamageKind::Missing(1) };
+    let damage = Damage { offset: chunks[3].0 as u64, kind: DamageKind::Missing(1) };
     assert_eq!(read.damaged, [damage]);
     let (_, ring) = capture.account().rings().next().unwrap();
     assert_eq!((ring.first_seq, ring.captured, ring.damaged), (1, 7, 3));

@@ -21,7 +21,7 @@ fn lengths_that_lie_cost_nothing() {
     for (field, value) in [(32, u64::MAX), (32, 1 << 40), (32, 1 << 28), (40, u64::MAX)] {
         for kind in [2u8, 99] {
             let mut bytes = written.bytes.clone();
-            let (start, end) = all[2];
+            let (start, end) = all[3];
             forge(&mut bytes[start..end], |chunk| {
                 chunk[20] = kind;
                 chunk[field..field + 8].copy_from_slice(&value.to_le_bytes());
@@ -34,7 +34,7 @@ fn lengths_that_lie_cost_nothing() {
 #[test]
 fn frames_that_cannot_be_are_refused() {
     let written = small();
-    let (start, end) = chunks(&written.bytes)[2];
+    let (start, end) = chunks(&written.bytes)[3];
     let forged = |change: &dyn Fn(&mut [u8])| {
         let mut bytes = written.bytes.clone();
         forge(&mut bytes[start..end], change);
@@ -68,7 +68,7 @@ fn compressed_frames_that_cannot_be_are_damage() {
         Op::Frames { ring: 0, count: 2, lost },
     ]);
     let all = chunks(&written.bytes);
-    for (chunk, count, code) in [(1, 9, 1), (2, 10, 2)] {
+    for (chunk, count, code) in [(3, 9, 1), (4, 10, 2)] {
         let (start, end) = all[chunk];
         assert_eq!(written.bytes[start + 26], code);
         let damage = |change: &dyn Fn(&mut [u8])| {
