@@ -81,6 +81,12 @@ fn a_file_of_statements_shares_views() {
                 SELECT count(*) AS n FROM few; SELECT ';' AS semicolon";
     fs::write(bench.folder.path().join("all.sql"), text).unwrap();
     assert_eq!(bench.done(&["sql", "out.bin", "-f", "all.sql"]), "n\n5\nsemicolon\n;\n");
+    // With a file, every word is a capture: patterns may have white space, too.
+    fs::rename(bench.folder.path().join("out.bin"), bench.folder.path().join("my run.bin"))
+        .unwrap();
+    assert_eq!(bench.done(&["sql", "my r*.bin", "-f", "all.sql"]), "n\n5\nsemicolon\n;\n");
+    let (said, code) = bench.fails(&["sql", "my nun.bin", "-f", "all.sql"]);
+    assert!(said.contains("my nun.bin: No such file") && code == 1, "{said}");
 }
 
 #[test]

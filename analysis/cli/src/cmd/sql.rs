@@ -15,14 +15,18 @@ use crate::failure::Failure;
 use crate::{open, run, signals};
 
 pub(crate) fn run(args: &args::Sql) -> Result<ExitCode, Failure> {
-    let (queries, captures) = queries(&args.captures.captures);
+    // With a file of queries, every word is a capture, also a pattern with white space in it.
+    let (queries, captures) = match args.file {
+        Some(_) => (Vec::new(), args.captures.captures.clone()),
+        None => queries(&args.captures.captures),
+    };
     if captures.is_empty() {
         return Err(Failure::Usage(
             "name a capture beside the query: ppt sql out.bin 'SELECT …'".into(),
         ));
     }
     let text = match (&args.file, &queries[..]) {
-        (Some(file), []) => Some(read(file)?),
+        (Some(file), _) => Some(read(file)?),
         (None, [query]) => Some(query.to_string_lossy().into_owned()),
         (None, []) if !io::stdin().is_terminal() => Some(read(Path::new("-"))?),
         (None, []) => None,
