@@ -213,5 +213,7 @@ fn cmake_and_pkg_config_find_the_pptc_beside_them() {
 fn the_package_script_checks_its_arguments() {
     let output = Command::new(root().join("packaging/build")).arg("--what").output().unwrap();
     assert_eq!(output.status.code(), Some(2));
-    assert!(text(&output.stderr).contains("usage: packaging/build [--check] [ppt] [analysis]"));
+    assert!(
+        text(&output.stderr).contains("usage: packaging/build [--check] [ppt] [analysis] [wheel]")
+    );
 }
