@@ -426,9 +426,8 @@ impl<'a> Search<'a> {
     fn refuse_split_control_pages(&mut self, symbols: &[Defined]) {
         let refused = &mut self.found.refused;
         self.found.buffers.retain(|buffer| {
-            let (name, hash) = (&buffer.schema.buffer, buffer.schema_hash >> 32);
-            let control = format!("ppt1_{name}_{hash:08x}_control");
-            let descriptor = format!("ppt1_{name}_{hash:08x}_descriptor");
+            let (name, prefix) = (&buffer.schema.buffer, buffer.schema.symbol_prefix());
+            let (control, descriptor) = (format!("{prefix}control"), format!("{prefix}descriptor"));
             let described =
                 |object| symbols.iter().any(|it| it.object == object && it.name == descriptor);
             let copy = symbols.iter().find(|it| {

@@ -4,13 +4,13 @@
 use ppt_frame_dsl::{Declared, Stored};
 
 use crate::c::comment::{banner, doc, literal};
-use crate::c::header::{claim, commit, is_on, now, symbols};
+use crate::c::header::{claim, commit, is_on, now, symbols, ticks};
 use crate::c::source;
 use crate::c::structure::{assertions, members};
 use crate::c::types::{element_type, int_type};
 use crate::c::words::Enums;
 use crate::emitter::Emitter;
-use crate::model::{Field, Frame, Interval, Model};
+use crate::model::{Field, Form, Frame, Interval, Model};
 use crate::output::Output;
 use crate::text::Text;
 
@@ -18,7 +18,7 @@ const FIXED: &str = include_str!("../runtime/c/target.h");
 
 /// Names that the generated code uses itself, beside frames and enums.
 const OF_NAMESPACE: [&str; 3] = ["on", "now", "prepare"];
-/// Names that the generated code uses itself, beside fields.
+/// Names that the generated code uses itself, beside fields and the ways to write a frame.
 const OF_FRAME: [&str; 2] = ["write", "scope"];
 
 /// Writes `STEM.hpp` and `STEM.cpp`.
@@ -40,7 +40,9 @@ impl Emitter for Cpp {
                 OF_NAMESPACE.contains(&name) || model.stamps.iter().any(|it| it.name == name)
             }
             Declared::Field(frame, _) => {
-                model.frames[frame].name == name || OF_FRAME.contains(&name)
+                let frame = &model.frames[frame];
+                let is_form = frame.forms.iter().any(|form| form.verb == name);
+                frame.name == name || OF_FRAME.contains(&name) || is_form
             }
             Declared::Buffer | Declared::Value(..) => false,
         }
@@ -114,6 +116,7 @@ fn switch(model: &Model<'_>, out: &mut Text) {
     out.line(&format!("    {}();", model.symbol("prepare")));
     out.close("}");
     out.blank();
+    ticks(model, out);
     for stamp in &model.stamps {
         now(model, stamp, "", out);
     }
@@ -143,11 +146,17 @@ fn structure(model: &Model<'_>, frame: &Frame<'_>, out: &mut Text) {
     };
     members(frame, element, out);
     out.blank();
-    out.line(
-        "/* Runs fill(frame) only while somebody is attached, and writes the frame; a fill that",
-    );
-    out.line(" * returns false abandons it. */");
-    out.line("template <class ppt_Fill> static void write(ppt_Fill &&ppt_fill);");
+    for Form { verb, mark } in &frame.forms {
+        let what = match mark {
+            None => "writes the frame",
+            Some(_) => &*format!("writes the frame as `{verb}`"),
+        };
+        out.line(&format!(
+            "/* Runs fill(frame) only while somebody is attached, and {what}; a fill that"
+        ));
+        out.line(" * returns false abandons it. */");
+        out.line(&format!("template <class ppt_Fill> static void {verb}(ppt_Fill &&ppt_fill);"));
+    }
     if let Some(Interval { start, end }) = frame.interval() {
         out.blank();
         out.line(&format!("/* Stamps {} now and {} at the end of its", start.name, end.name));
@@ -168,16 +177,33 @@ fn namespace(model: &Model<'_>) -> String {
 }
 
 fn write(model: &Model<'_>, frame: &Frame<'_>, out: &mut Text) {
-    let name = frame.name;
+    for form in &frame.forms {
+        write_as(model, frame, form, out);
+    }
+    if let Some(interval) = frame.interval() {
+        scope(model, frame, interval, out);
+    }
+}
+
+fn write_as(model: &Model<'_>, frame: &Frame<'_>, form: &Form<'_>, out: &mut Text) {
+    let (name, verb) = (frame.name, form.verb);
     let function = model.symbol(&format!("commit_{name}"));
     // Left to itself clang makes a call of it, and a closure before it asks whether it is wanted.
     out.line("template <class ppt_Fill>");
     out.line(&format!(
-        "__attribute__((always_inline)) inline void {name}::write(ppt_Fill &&ppt_fill) {{"
+        "__attribute__((always_inline)) inline void {name}::{verb}(ppt_Fill &&ppt_fill) {{"
     ));
     out.line("#if PPT1_ENABLED");
     out.line(&format!("    if ({}::on()) {{", namespace(model)));
     out.line(&format!("        {name} ppt_f = {name}();"));
+    if let Some(mark) = &form.mark {
+        let value = format!("{}::{}::{}", namespace(model), mark.of.name, mark.value);
+        out.line(&format!("        ppt_f.{} = {value};", mark.field));
+        if let Some(stamp) = frame.own_stamp() {
+            let ticks = format!("{}::{}", namespace(model), model.symbol("ticks"));
+            out.line(&format!("        ppt_f.{} = {ticks}();", stamp.name));
+        }
+    }
     out.line("        if constexpr (std::is_same<decltype(ppt_fill(ppt_f)), bool>::value) {");
     out.line("            if (!ppt_fill(ppt_f))");
     out.line("                return;");
@@ -191,9 +217,6 @@ fn write(model: &Model<'_>, frame: &Frame<'_>, out: &mut Text) {
     out.line("#endif");
     out.line("}");
     out.blank();
-    if let Some(interval) = frame.interval() {
-        scope(model, frame, interval, out);
-    }
 }
 
 fn scope<'a>(

@@ -4,19 +4,23 @@
 //! schema ─→ Model ─┬─ stamps     clocks that frames are stamped by
 //!                  └─ frames ─┬─ members    the struct, header and padding included
 //!                             ├─ stores     the words of a slot, and what goes into each
+//!                             ├─ forms      the ways to write it
 //!                             └─ interval   what a scope measures
 //! ```
 
+mod forms;
 mod interval;
 mod stamps;
 mod stored;
 mod stores;
 
+use ppt_frame_dsl::names::enumerator;
 use ppt_frame_dsl::schema::{self, Clock, FieldType, Schema};
 use ppt_frame_dsl::{Declared, Layout, Stored};
 
 use stored::stored;
 
+pub(crate) use forms::{Form, Mark};
 pub(crate) use interval::Interval;
 pub(crate) use stamps::{Stamp, clock_number};
 pub(crate) use stores::{Bits, Part, Store, Value};
@@ -27,8 +31,10 @@ const INLINE_WORDS: u32 = 32;
 /// One buffer.
 pub(crate) struct Model<'a> {
     pub schema: &'a Schema,
-    /// Of the schema.
+    /// Of the schema's layout.
     pub hash: u64,
+    /// What the linker's names begin with.
+    symbols: String,
     /// The frame file's name without its extension: that of the outputs.
     pub stem: &'a str,
     /// The frame file's name, on one line.
@@ -55,6 +61,8 @@ pub(crate) struct Frame<'a> {
     pub stores: Vec<Store>,
     /// Whether that is little enough to be inlined wherever a frame is written.
     pub inline: bool,
+    /// The ways to write it.
+    pub forms: Vec<Form<'a>>,
     /// The fields that a scope stamps.
     interval: Option<Interval<usize>>,
 }
@@ -70,6 +78,10 @@ pub(crate) struct Field<'a> {
     pub doc: &'a str,
     /// Index in [`Model::stamps`]: of the clock that stamps it.
     pub stamp: Option<usize>,
+    /// Whether ppt sets it, and not the program.
+    pub own: bool,
+    /// Whether ppt stamps it before the program sets the other fields.
+    pub own_stamp: bool,
 }
 
 /// One member of a frame's struct.
@@ -100,7 +112,8 @@ impl<'a> Model<'a> {
         let frames = schema.frames.iter().enumerate();
         let frames = frames.map(|(id, frame)| Frame::new(schema, &stamps, id, frame)).collect();
         let origin = origin.replace(['\n', '\r'], " ");
-        Model { schema, hash: schema.hash(), stem, origin, stamps, frames }
+        let (hash, symbols) = (schema.hash(), schema.symbol_prefix());
+        Model { schema, hash, symbols, stem, origin, stamps, frames }
     }
 
     /// Name of the buffer.
@@ -110,7 +123,13 @@ impl<'a> Model<'a> {
 
     /// The linker's name of `name`: ABI version, buffer and schema are part of it.
     pub fn symbol(&self, name: &str) -> String {
-        format!("ppt1_{}_{:08x}_{name}", self.buffer(), self.hash >> 32)
+        format!("{}{name}", self.symbols)
+    }
+
+    /// A value of an enum in C. The values of a frame's own enum are called after the frame.
+    pub fn enumerator(&self, of: usize, value: &str) -> String {
+        let frame = self.schema.marked_by(of).map(|frame| &frame.name);
+        enumerator(self.buffer(), frame.unwrap_or(&self.schema.enums[of].name), value)
     }
 
     /// What the first two lines of a generated file say; the first names pptc, whose work it is.
@@ -165,6 +184,8 @@ impl<'a> Frame<'a> {
             unit: &field.unit,
             doc: &field.doc,
             stamp: stamps.iter().position(|it| field.is_stamped() && *it.ty == field.ty),
+            own: field.is_own(),
+            own_stamp: field.is_own_stamp(),
         };
         Frame {
             id,
@@ -175,8 +196,19 @@ impl<'a> Frame<'a> {
             members: members(schema, frame),
             stores: stores::stores(schema, frame, id),
             inline: frame.size / 8 <= INLINE_WORDS,
+            forms: forms::forms(schema, frame),
             interval: interval::interval(frame),
         }
+    }
+
+    /// The fields that the program sets.
+    pub fn given(&self) -> impl Iterator<Item = &Field<'a>> {
+        self.fields.iter().filter(|field| !field.own)
+    }
+
+    /// The field that ppt stamps before the program sets the others.
+    pub fn own_stamp(&self) -> Option<&Field<'a>> {
+        self.fields.iter().find(|field| field.own_stamp)
     }
 
     /// Start and end of what a scope measures.

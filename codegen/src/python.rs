@@ -4,7 +4,7 @@ mod module;
 mod spelling;
 mod stub;
 
-use self::spelling::SCOPE;
+use self::spelling::{SCOPE, function_name};
 use ppt_frame_dsl::Declared;
 
 use crate::c::C;
@@ -41,11 +41,18 @@ impl Emitter for Python {
     fn takes(&self, model: &Model<'_>, declared: Declared, name: &str) -> bool {
         let keyword = KEYWORDS.contains(&name) || MORE_KEYWORDS.contains(&name);
         let is_frame = |name: &str| model.frames.iter().any(|it| it.name == name);
+        let is_function = |name: &str| {
+            model.frames.iter().any(|frame| {
+                let mut marked = frame.forms.iter().filter(|form| form.mark.is_some());
+                marked.any(|form| function_name(frame, form) == name)
+            })
+        };
         let of_module = || {
             OF_MODULE.contains(&name)
                 || OF_STUB.contains(&name)
                 || model.stamps.iter().any(|it| it.name == name)
                 || name.strip_suffix(SCOPE).is_some_and(is_frame)
+                || is_function(name)
         };
         // An IntEnum keeps names between underscores, and `mro`, for itself.
         let of_enum = || name == "mro" || name.starts_with('_') && name.ends_with('_');

@@ -11,7 +11,7 @@ use quote::{format_ident, quote};
 
 use self::tokens::{element_type, ident, number};
 use crate::emitter::Emitter;
-use crate::model::{Field, Frame, Interval, Model, Stamp, What, clock_number};
+use crate::model::{Field, Form, Frame, Interval, Mark, Model, Stamp, What, clock_number};
 use crate::output::Output;
 
 /// Writes `STEM.rs`.
@@ -45,7 +45,7 @@ fn module(model: &Model<'_>) -> TokenStream {
     let enums = model.schema.enums.iter().map(enumeration);
     let frames = model.frames.iter().map(|frame| {
         let structure = structure(frame);
-        let forms = forms(frame);
+        let forms = forms(model, frame);
         let writer = writer(model, frame);
         let macros = macros(model, frame);
         quote!(#structure #forms #writer #macros)
@@ -202,6 +202,9 @@ fn reading(stamp: &Stamp<'_>) -> TokenStream {
 /// What the doc comment of a struct's field says.
 fn about_field(field: &Field<'_>) -> TokenStream {
     let mut parts = Vec::new();
+    if field.own {
+        parts.push("set by ppt".into());
+    }
     if let Some(clock) = field.clock() {
         parts.push(format!("{} clock", clock.word()));
     }
@@ -233,7 +236,8 @@ fn structure(frame: &Frame<'_>) -> TokenStream {
                     let length = number(length);
                     (ty, zero) = (quote!([#ty; #length]), quote!([#zero; #length]));
                 }
-                (quote!(#about pub #name: #ty), quote!(#name: #zero))
+                let public = (!field.own).then(|| quote!(pub));
+                (quote!(#about #public #name: #ty), quote!(#name: #zero))
             }
             What::Padding(bytes) => {
                 let bytes = number(bytes);
@@ -272,10 +276,60 @@ fn structure(frame: &Frame<'_>) -> TokenStream {
     }
 }
 
+/// What ppt sets of a frame by itself.
+fn own(model: &Model<'_>, frame: &Frame<'_>, form: &Form<'_>) -> TokenStream {
+    let Some(Mark { field, of, value, .. }) = &form.mark else { return TokenStream::new() };
+    let (field, of) = (ident(field), ident(&upper_camel(&of.name)));
+    let value = ident(&upper_camel(value));
+    let stamp = frame.own_stamp().map(|field| {
+        let (name, reading) = (ident(field.name), reading(model.stamp_of(field)));
+        quote!(frame.#name = #reading;)
+    });
+    quote!(frame.#field = #of::#value; #stamp)
+}
+
 /// `write` and `scope`.
-fn forms(frame: &Frame<'_>) -> TokenStream {
+fn forms(model: &Model<'_>, frame: &Frame<'_>) -> TokenStream {
     let name = ident(&upper_camel(frame.name));
     let last = last(frame);
+    let writes = frame.forms.iter().map(|form| {
+        let about = match &form.mark {
+            None => "writes the frame.".into(),
+            Some(mark) => format!("writes the frame as `{}`.", mark.value),
+        };
+        let about = doc(&format!(
+            "Runs `fill` only while somebody is attached, and {about} Fields that are\nnot set are 0."
+        ));
+        let (verb, own) = (ident(form.verb), own(model, frame, form));
+        quote! {
+            #about
+            #[inline(always)]
+            pub fn #verb(fill: impl ::core::ops::FnOnce(&mut Self)) {
+                if on() {
+                    let mut frame = Self::PPT_ZERO;
+                    #own
+                    fill(&mut frame);
+                    ppt::Frame::ppt_commit(&frame);
+                    ppt::written();
+                }
+            }
+        }
+    });
+    let updates = frame.forms.iter().filter(|form| form.mark.is_some()).map(|form| {
+        let (update, own) = (update(form), own(model, frame, form));
+        quote! {
+            #[doc(hidden)]
+            #[inline(always)]
+            pub fn #update(set: impl ::core::ops::FnOnce(&mut Self)) {
+                Self::ppt_update(true, |frame| {
+                    set(frame);
+                    if on() {
+                        #own
+                    }
+                });
+            }
+        }
+    });
     let scope = frame.interval().map(|Interval { start, end }| {
         let about = format!(
             "Stamps `{}` now, and `{}` when the guard is dropped, which writes the frame:\n\
@@ -294,29 +348,25 @@ fn forms(frame: &Frame<'_>) -> TokenStream {
     });
     quote! {
         impl #name {
-            /// Runs `fill` only while somebody is attached, and writes the frame. Fields that are
-            /// not set are 0.
-            #[inline(always)]
-            pub fn write(fill: impl ::core::ops::FnOnce(&mut Self)) {
-                if on() {
-                    let mut frame = Self::PPT_ZERO;
-                    fill(&mut frame);
-                    ppt::Frame::ppt_commit(&frame);
-                    ppt::written();
-                }
-            }
+            #(#writes)*
             #scope
             #[doc(hidden)]
             #[inline(always)]
             pub fn ppt_update(write: bool, set: impl ::core::ops::FnOnce(&mut Self)) {
                 #last.with(|last| ppt::update(last, write, set));
             }
+            #(#updates)*
         }
         ::std::thread_local! {
             static #last: ::core::cell::RefCell<#name> =
                 const { ::core::cell::RefCell::new(#name::PPT_ZERO) };
         }
     }
+}
+
+/// What writes the thread's frame of the macro form where ppt sets some of it.
+fn update(form: &Form<'_>) -> Ident {
+    format_ident!("ppt_{}", form.verb)
 }
 
 /// The thread's frame of the macro form.
@@ -371,15 +421,16 @@ fn writer(model: &Model<'_>, frame: &Frame<'_>) -> TokenStream {
 fn macros(model: &Model<'_>, frame: &Frame<'_>) -> TokenStream {
     let module = ident(model.buffer());
     let name = ident(&upper_camel(frame.name));
-    let one = |prefix: &str, write: bool, about: &str| {
-        let macro_name = format_ident!("{prefix}_{}", frame.name);
+    let one = |verb: &str, update: &Ident, write: Option<bool>, about: &str| {
+        let write = write.map(|write| quote!(#write,));
+        let macro_name = format_ident!("{verb}_{}", frame.name);
         let about = doc(about);
         quote! {
             #about
             macro_rules! #macro_name {
                 ($($field:ident = $value:expr),* $(,)?) => {
                     match ($($value,)*) {
-                        ($($field,)*) => $crate::#module::#name::ppt_update(#write, |frame| {
+                        ($($field,)*) => $crate::#module::#name::#update(#write |frame| {
                             let _ = &frame;
                             $(::ppt_probe::generated::Put::put(&mut frame.$field, $field);)*
                         }),
@@ -391,14 +442,23 @@ fn macros(model: &Model<'_>, frame: &Frame<'_>) -> TokenStream {
     };
     let set = one(
         "set",
-        false,
+        &ident("ppt_update"),
+        Some(false),
         "Sets fields of the thread's frame, on or off: `field = value, …`. They keep their values.",
     );
-    let write = one(
-        "write",
-        true,
-        "Sets fields of the thread's frame, on or off, and writes it if somebody is attached.\n\
-         Fields that are not named keep their last value; the first is 0.",
-    );
-    quote!(#set #write)
+    let writes = frame.forms.iter().map(|form| {
+        let about = match &form.mark {
+            None => "writes it if somebody is attached.".into(),
+            Some(mark) => format!("writes it as `{}` if somebody is attached.", mark.value),
+        };
+        let about = format!(
+            "Sets fields of the thread's frame, on or off, and {about}\n\
+             Fields that are not named keep their last value; the first is 0."
+        );
+        match &form.mark {
+            None => one(form.verb, &ident("ppt_update"), Some(true), &about),
+            Some(_) => one(form.verb, &update(form), None, &about),
+        }
+    });
+    quote!(#set #(#writes)*)
 }

@@ -128,7 +128,8 @@ fn each_cpp(flags: &[&str], then: impl Fn(&Generated, &Path)) {
     const EXAMPLE: &str = include_str!("support/example.cpp");
     const JOB: &str = include_str!("support/job.cpp");
     const TSC: &str = include_str!("support/tsc.cpp");
-    for (name, user) in CPP_GOLDENS.into_iter().zip([EXAMPLE, JOB, TSC]) {
+    const SPANS: &str = include_str!("support/spans.cpp");
+    for (name, user) in CPP_GOLDENS.into_iter().zip([EXAMPLE, JOB, TSC, SPANS]) {
         let generated = Generated::cpp(name);
         let folder = generated.on_disk(&[("user.cpp", user)]);
         let source = format!("{}.cpp", generated.stem);

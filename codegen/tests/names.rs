@@ -12,8 +12,9 @@ use support::compiler::{Compiler, Dialect};
 const OURS: &str = "add allow allow_attach array at begin bytes claim clear clock commit \
     control descriptor enabled end enums exec exit f fields fill find frame frames free from \
     gate geometry give_back i join map mapped mapping methods module names nested nonce now \
-    now_monotonic now_realtime now_tsc of off on own prepare process put py py_on python refuse \
-    rest s scope_of self set slots stamp start state t text thread unload value values words write_x";
+    now_monotonic now_realtime now_tsc of off on open own prepare process put py py_on python refuse \
+    rest s scope_of self set slots stamp start state t text thread ticks unload value values words \
+    write_x";
 /// Those of them that what is generated puts between others, as a buffer's name.
 const BUFFERS: &str =
     "allow commit end enums f fields frame now on py prepare scope_of start write_x";
@@ -32,6 +33,16 @@ fn frames(buffer: &str, types: &[&str], members: &[&str]) -> String {
     }
     let fields: Vec<String> = members.iter().map(|it| format!("i32 {it};")).collect();
     text + &format!("frame all {{ {} }}\n", fields.join(" "))
+}
+
+/// The same of spans.
+fn spans(types: &[&str], members: &[&str]) -> String {
+    let mut text = format!("{CLOCKS}\nbuffer x;\n");
+    for name in types {
+        text += &format!("frame {name} @span {{ u64 of @key; time x; }}\n");
+    }
+    let fields: Vec<String> = members.iter().map(|it| format!("i32 {it} @key;")).collect();
+    text + &format!("frame all @span {{ {} }}\n", fields.join(" "))
 }
 
 /// Whether a file of one declaration is refused, and by a diagnostic.
@@ -88,19 +99,29 @@ fn of(language: Language, words: &str) {
     let types =
         allowed(&|name| format!("{CLOCKS} frame {name} {{ time x; time y @clock(monotonic); }}"));
     let members = allowed(&|name| format!("enum E {{ {name} }} frame x {{ int {name}; E e; }}"));
+    let span_types =
+        allowed(&|name| format!("{CLOCKS} frame {name} @span {{ u64 of @key; time x; }}"));
+    let span_members = allowed(&|name| format!("frame x @span {{ int {name} @key; }}"));
     assert!(buffers.len() * 2 > all.len(), "{buffers:?}");
     assert!(types.len() * 2 > all.len(), "{types:?}");
     assert!(members.len() * 2 > all.len(), "{members:?}");
+    assert!(span_types.len() * 2 > all.len(), "{span_types:?}");
+    assert!(span_members.len() * 2 > all.len(), "{span_members:?}");
+    generates(language, &spans(&span_types, &span_members));
     buffers.retain(|name| BUFFERS.split_whitespace().any(|it| it == *name));
     buffers.push("x");
     for buffer in buffers {
-        let source = frames(buffer, &types, &members);
-        let frames = ppt_codegen::parse(source.as_bytes(), "a.frame").unwrap();
-        let outputs = ppt_codegen::generate(&frames, "a.frame", &[language]).unwrap();
-        let folder = tempfile::tempdir().unwrap();
-        ppt_codegen::write_outputs(folder.path(), &outputs).unwrap();
-        compile(language, folder.path());
+        generates(language, &frames(buffer, &types, &members));
     }
+}
+
+/// What comes of a file compiles.
+fn generates(language: Language, source: &str) {
+    let frames = ppt_codegen::parse(source.as_bytes(), "a.frame").unwrap();
+    let outputs = ppt_codegen::generate(&frames, "a.frame", &[language]).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    ppt_codegen::write_outputs(folder.path(), &outputs).unwrap();
+    compile(language, folder.path());
 }
 
 #[test]

@@ -121,8 +121,9 @@ fn check(batch: &[(Generated, String)]) -> Result<(), String> {
             let number: usize = wrong.split(' ').next().unwrap().parse().unwrap();
             return Err(format!("{}: {wrong}, of\n{}", compiler.c, batch[number].1));
         }
-        let frames: usize = batch.iter().map(|(it, _)| it.schema.frames.len()).sum();
-        assert_eq!(printed, format!("checked {}\n", 2 * frames));
+        let frames = batch.iter().flat_map(|(it, _)| &it.schema.frames);
+        let forms: usize = frames.map(|frame| 2 * frame.verbs().len()).sum();
+        assert_eq!(printed, format!("checked {forms}\n"));
     }
     Ok(())
 }
@@ -139,7 +140,8 @@ fn program(batch: &[(Generated, String)]) -> String {
             check_frame(generated, number, id, frame, &mut text);
         }
     }
-    text.push_str("\nint main(void) {\n");
+    // Files without spans do not use it.
+    text.push_str("\nint main(void) {\n    (void)place;\n");
     for (number, (generated, _)) in batch.iter().enumerate() {
         for id in 0..generated.schema.frames.len() {
             writeln!(text, "    check_{number}_{id}();").unwrap();
@@ -163,6 +165,7 @@ fn own_symbols(generated: &Generated, text: &mut String) {
         symbol("clock")
     )
     .unwrap();
+    writeln!(text, "uint64_t {}(void) {{ return STAMP; }}", symbol("stamp")).unwrap();
     for frame in &generated.schema.frames {
         let symbol = symbol(&format!("frame_{}", frame.name));
         writeln!(text, "PPT1_THREAD pptframe_{}_t {symbol};", frame.name).unwrap();
@@ -183,7 +186,7 @@ fn check_frame(generated: &Generated, number: usize, id: usize, frame: &Frame, t
     }
     writeln!(text, "static void check_{number}_{id}(void) {{").unwrap();
     writeln!(text, "    expect({number}, {id}, {}, {});", layout.size, schema.multi()).unwrap();
-    for placed in &layout.placed {
+    for placed in layout.placed.iter().filter(|it| !frame.fields[it.index].is_own()) {
         let kind = match frame.fields[placed.index].ty {
             FieldType::Bool => "BOOL",
             FieldType::Char { .. } => "TEXT",
@@ -191,18 +194,44 @@ fn check_frame(generated: &Generated, number: usize, id: usize, frame: &Frame, t
         };
         writeln!(text, "    fill({kind}, {}, {});", placed.offset, placed.bytes).unwrap();
     }
+    for verb in frame.verbs() {
+        for field in frame.fields.iter().filter(|field| field.is_own()) {
+            let value = own_value(generated, field, verb);
+            let (offset, bytes) = (field.offset, field.bytes(schema));
+            writeln!(text, "    place({offset}, {bytes}, {value});").unwrap();
+        }
+        check_form(generated, frame, verb, text);
+    }
+    text.push_str("}\n");
+}
+
+/// What ppt itself stores in a field of a frame that is written so.
+fn own_value(generated: &Generated, field: &Field, verb: &str) -> String {
+    let FieldType::Enum { name } = &field.ty else { return "STAMP".into() };
+    let values = &generated.schema.enum_named(name).unwrap().values;
+    values.iter().find(|it| it.0 == verb).unwrap().1.to_string()
+}
+
+/// Writes the frame in both forms.
+fn check_form(generated: &Generated, frame: &Frame, verb: &str, text: &mut String) {
+    let schema = &generated.schema;
     let upper = frame.name.to_uppercase();
-    // Block form. What ppt owns in the struct is rubbish: none of it may show.
-    writeln!(text, "    PPT_WRITE_{upper}(f) {{\n        memset(&f, 0xa5, sizeof f);").unwrap();
-    for field in &frame.fields {
-        let Field { name, offset, .. } = field;
+    let given = || frame.fields.iter().filter(|field| !field.is_own());
+    // Block form. What is no field in the struct is rubbish: none of it may show.
+    let (ty, block) = (format!("pptframe_{}_t", frame.name), verb.to_uppercase());
+    writeln!(text, "    PPT_{block}_{upper}(f) {{\n        {ty} was = f;").unwrap();
+    writeln!(text, "        (void)was;\n        memset(&f, 0xa5, sizeof f);").unwrap();
+    for Field { name, offset, .. } in given() {
         writeln!(text, "        memcpy(&f.{name}, expected + {offset}, sizeof f.{name});").unwrap();
     }
-    text.push_str("    }\n    compare(\"block form\");\n");
+    for Field { name, .. } in frame.fields.iter().filter(|field| field.is_own()) {
+        writeln!(text, "        f.{name} = was.{name};").unwrap();
+    }
+    writeln!(text, "    }}\n    compare(\"block form, {verb}\");").unwrap();
     // Macro form, over what an earlier frame may have left.
     let symbol = generated.symbol(&format!("frame_{}", frame.name));
     writeln!(text, "    memset(&{symbol}, 0xa5, sizeof {symbol});").unwrap();
-    for field in &frame.fields {
+    for field in given() {
         let Field { name, offset, .. } = field;
         let upper = format!("WRITE_{upper}_{}", name.to_uppercase());
         let c = user::c_type(schema, &field.ty);
@@ -222,8 +251,8 @@ fn check_frame(generated: &Generated, number: usize, id: usize, frame: &Frame, t
             .unwrap();
         }
     }
-    writeln!(text, "    ppt_write_{}_frame();\n    compare(\"macro form\");\n}}", frame.name)
-        .unwrap();
+    let name = &frame.name;
+    writeln!(text, "    ppt_{verb}_{name}_frame();\n    compare(\"macro form, {verb}\");").unwrap();
 }
 
 fn element_bytes(generated: &Generated, field: &Field) -> u32 {

@@ -75,7 +75,7 @@ impl<'a> Table<'a> {
         let names = self.runs.iter().map(|run| run.what.len()).max().unwrap_or(0);
         let Frame { name, size, .. } = self.frame;
         let mut lines = vec![
-            paint(bold, format!("frame {name}: {size} bytes")),
+            paint(bold, format!("frame {name}{}: {size} bytes", kind(self.frame))),
             paint(dim, format!("  word  offset  size  {:names$}  type", "field")),
         ];
         for run in &self.runs {
@@ -163,13 +163,23 @@ fn runs(schema: &Schema, frame: &Frame, layout: &Layout) -> Vec<Run> {
     runs
 }
 
+/// What the frame is, unless it is a plain one.
+fn kind(frame: &Frame) -> String {
+    let Some(span) = frame.span() else { return String::new() };
+    let fifo = if span.fifo { ", fifo" } else { "" };
+    format!(" @span({}{fifo})", span.across.word())
+}
+
 fn type_of(field: &Field) -> String {
     let mut text = field.ty.to_string();
     if let Some(count) = field.array {
         write!(text, "[{count}]").expect("a String takes every write");
     }
-    if field.at {
-        text.push_str(" @at");
+    for (word, is) in [(" @at", field.at), (" @key", field.is_key()), (" (added)", field.is_own())]
+    {
+        if is {
+            text.push_str(word);
+        }
     }
     text
 }

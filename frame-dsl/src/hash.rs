@@ -3,20 +3,50 @@
 //! It covers only what a reader of raw frames must know. Docs, tags, groups and other attributes,
 //! slots and unknown keys may change without a new hash. The text below is the definition; a change
 //! of it needs a new [`LAYOUT_TEXT_VERSION`].
+//!
+//! The parts that fields play (`role.rs`) came later. Readers that do not know them compute the hash
+//! of the layout as ever, and compare. So these parts have a hash of their own, which is in the
+//! linker's names and nowhere else: linkers merge what has one name.
 
 use std::fmt::Write as _;
 
-use crate::schema::{Edge, Enum, Field, FieldType, Frame, Schema};
+use crate::role::{FIELD_KEYS, FRAME_KEYS};
+use crate::schema::{Edge, Enum, Extra, Field, FieldType, Frame, Schema};
 
 /// First line of the text that is hashed.
 const LAYOUT_TEXT_VERSION: &str = "ppt layout 1";
+/// The same of the text of the roles.
+const ROLES_TEXT_VERSION: &str = "ppt roles 1";
 
 impl Schema {
     /// The first 8 bytes of the SHA-256 of the layout text, read big-endian. `{:016x}` shows the
     /// first 16 digits of the digest.
     pub fn hash(&self) -> u64 {
-        let digest = hmac_sha256::Hash::hash(self.layout_text().as_bytes());
-        digest.iter().take(8).fold(0, |hash, &byte| hash << 8 | u64::from(byte))
+        digest(&self.layout_text())
+    }
+
+    /// The same for the parts that fields play in spans; none if all frames are plain.
+    pub fn roles_hash(&self) -> Option<u64> {
+        self.roles_text().map(|text| digest(&text))
+    }
+
+    /// What the linker's names of this buffer begin with: ABI version, buffer, and what frames are.
+    pub fn symbol_prefix(&self) -> String {
+        let roles = self.roles_hash().map_or(String::new(), |it| format!("_{:08x}", it >> 32));
+        format!("ppt1_{}_{:08x}{roles}_", self.buffer, self.hash() >> 32)
+    }
+
+    /// What the hash of the roles covers, one fact a line.
+    fn roles_text(&self) -> Option<String> {
+        let mut text = String::new();
+        for (index, frame) in self.frames.iter().enumerate() {
+            role_text(&mut text, format_args!("frame {index}"), &frame.extra, &FRAME_KEYS);
+            for (field, it) in frame.fields.iter().enumerate() {
+                let what = format_args!("field {index} {field}");
+                role_text(&mut text, what, &it.extra, &FIELD_KEYS);
+            }
+        }
+        (!text.is_empty()).then(|| format!("{ROLES_TEXT_VERSION}\n{text}"))
     }
 
     /// What the hash covers, one fact a line. Names are identifiers; free text goes by its length,
@@ -31,6 +61,20 @@ impl Schema {
             enum_text(&mut text, it);
         }
         text
+    }
+}
+
+fn digest(text: &str) -> u64 {
+    let digest = hmac_sha256::Hash::hash(text.as_bytes());
+    digest.iter().take(8).fold(0, |hash, &byte| hash << 8 | u64::from(byte))
+}
+
+/// The keys of one frame or field. JSON has no line break outside a string, and escapes it inside.
+fn role_text(text: &mut String, what: std::fmt::Arguments<'_>, extra: &Extra, keys: &[&str]) {
+    for key in keys {
+        if let Some(value) = extra.get(*key) {
+            line(text, format_args!("{what} {key} {value}"));
+        }
     }
 }
 
@@ -102,6 +146,25 @@ mod tests {
         );
         // printf '…' | sha256sum
         assert_eq!(format!("{:016x}", schema.hash()), "6e4527f6e1f7ed2f");
+    }
+
+    #[test]
+    fn roles_have_a_hash_of_their_own() {
+        let plain = schema("", "");
+        assert_eq!(plain.roles_hash(), None);
+        assert_eq!(plain.symbol_prefix(), format!("ppt1_b_{:08x}_", plain.hash() >> 32));
+        let span = |to: &str| schema(r#""doc":"x""#, to);
+        let one = span(r#""across":"process""#);
+        assert_eq!(one.roles_text().unwrap(), "ppt roles 1\nframe 0 across \"process\"\n");
+        assert_eq!(one.hash(), plain.hash());
+        let two = span(r#""across":"process","fifo":true"#);
+        let key = schema(r#""offset":28"#, r#""offset":28,"key":true"#);
+        let names = [&plain, &one, &two, &key].map(Schema::symbol_prefix);
+        for (index, name) in names.iter().enumerate() {
+            assert_eq!(names.iter().position(|it| it == name), Some(index), "{name}");
+        }
+        let other = span(r#""across":"process","later":true"#);
+        assert_eq!(other.symbol_prefix(), one.symbol_prefix());
     }
 
     #[test]

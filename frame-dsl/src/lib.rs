@@ -14,8 +14,8 @@
 //! [`layout`] places the fields. All stages report into one sink of [`Diagnostic`]s, so that a run
 //! finds as many mistakes as it can.
 //!
-//! Without the feature `parser`, only the modules that read schemas remain: [`schema`], [`layout`],
-//! [`mod@columns`].
+//! Without the feature `parser`, only the modules that read schemas remain: [`schema`], [`role`],
+//! [`layout`], [`mod@columns`].
 
 #![forbid(unsafe_code)]
 
@@ -50,6 +50,7 @@ mod parse;
 mod render;
 #[cfg(feature = "parser")]
 mod reserved;
+pub mod role;
 pub mod schema;
 mod stored;
 #[cfg(feature = "parser")]

@@ -97,7 +97,7 @@ pub(crate) enum Mistake {
     UnknownInteger { word: String, suggestion: Option<&'static str> },
     ValueOutOfRange { value: i128, integer: &'static str, least: i128, most: i128 },
     SameValue { name: String, other: String, value: i128 },
-    TooManyEnums { count: usize },
+    TooManyEnums { count: usize, own: usize },
     TooManyValues { name: String, count: usize },
     // Frames and fields
     EmptyFrame { name: String },
@@ -119,6 +119,7 @@ pub(crate) enum Mistake {
     UnknownAttribute { name: String, suggestion: Option<&'static str> },
     AttributeTwice { name: String },
     AttributeOnFrame { name: String },
+    AttributeOnField { name: String },
     AttributeArguments { name: String, form: &'static str },
     AtTwice,
     AtNotTime,
@@ -126,6 +127,13 @@ pub(crate) enum Mistake {
     AtCpuClock { word: &'static str },
     ClockNotTime,
     ClockIsFixed { time: &'static str },
+    // Spans
+    UnknownAcross { word: String, suggestion: Option<&'static str> },
+    UnknownOrder { word: String },
+    NoKey { name: String },
+    KeyOfPlain { name: String },
+    KeyType { what: &'static str },
+    OwnField { name: String },
 }
 
 /// The warnings and hints that `option allow` can silence.
@@ -243,6 +251,7 @@ impl Mistake {
             Mistake::UnknownAttribute { .. } => "unknown-attribute",
             Mistake::AttributeTwice { .. } => "attribute-twice",
             Mistake::AttributeOnFrame { .. } => "attribute-place",
+            Mistake::AttributeOnField { .. } => "attribute-place",
             Mistake::AttributeArguments { .. } => "attribute-form",
             Mistake::AtTwice => "at-twice",
             Mistake::AtNotTime => "at-place",
@@ -250,6 +259,12 @@ impl Mistake {
             Mistake::AtCpuClock { .. } => "at-place",
             Mistake::ClockNotTime => "clock-place",
             Mistake::ClockIsFixed { .. } => "clock-place",
+            Mistake::UnknownAcross { .. } => "span-form",
+            Mistake::UnknownOrder { .. } => "span-form",
+            Mistake::NoKey { .. } => "no-key",
+            Mistake::KeyOfPlain { .. } => "key-place",
+            Mistake::KeyType { .. } => "key-place",
+            Mistake::OwnField { .. } => "own-field",
         }
     }
 }

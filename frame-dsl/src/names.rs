@@ -24,9 +24,19 @@ pub fn upper_camel(name: &str) -> String {
     camel
 }
 
-/// The macro that writes a frame of its own in C: `PPT_WRITE_JOB`.
-pub fn block_macro(frame: &str) -> String {
-    format!("PPT_WRITE_{}", frame.to_ascii_uppercase())
+/// The macro that writes a frame of its own in C: `PPT_WRITE_JOB`, `PPT_BEGIN_REQUEST`.
+pub fn block_macro(verb: &str, frame: &str) -> String {
+    format!("PPT_{verb}_{frame}").to_ascii_uppercase()
+}
+
+/// The macro that says which header declares a frame, or a buffer: `PPT_FRAME_JOB_IS_OF`.
+pub fn claim_macro(what: &str, name: &str) -> String {
+    format!("PPT_{what}_{name}_IS_OF").to_ascii_uppercase()
+}
+
+/// The enum of the field that ppt adds to a span: `RequestEdge`.
+pub fn mark_enum(frame: &str, field: &str) -> String {
+    format!("{}{}", upper_camel(frame), upper_camel(field))
 }
 
 /// The macro that sets a field of the thread's frame in C: `WRITE_JOB_KIND`.
@@ -39,7 +49,8 @@ pub fn stamp_macro(frame: &str, field: &str) -> String {
     field_macro(frame, field) + "_TIMESTAMP"
 }
 
-/// A value of an enum in C: `JOB_KIND_LOGIN`.
+/// A value of an enum in C: `JOB_KIND_LOGIN`. Values of a frame's own enum are called after the
+/// frame: `SERVER_REQUEST_BEGIN`.
 pub fn enumerator(buffer: &str, of: &str, value: &str) -> String {
     format!("{buffer}_{of}_{value}").to_ascii_uppercase()
 }

@@ -238,7 +238,7 @@ impl Mistake {
             .help("choose another name"),
             Mistake::MethodName { name } => say(
                 format!("a frame cannot be called `{name}`"),
-                "the generated C++ has a function of that name inside each frame",
+                "the generated C++ has a function of that name inside frames",
             )
             .other_name(name),
             Mistake::TakenName { kind, name, language } => say(
@@ -296,10 +296,16 @@ impl Mistake {
                 format!("`{}` and `{}` are both {value}", Short(other), Short(name)),
                 "tables show the first one",
             ),
-            Mistake::TooManyEnums { count } => say(
-                format!("{count} enums; a buffer has at most {MAX_ENUMS}"),
-                "the first one too many",
-            ),
+            Mistake::TooManyEnums { count, own } => {
+                let said = say(
+                    format!("{count} enums; a buffer has at most {MAX_ENUMS}"),
+                    "the first one too many",
+                );
+                match own {
+                    0 => said,
+                    _ => said.help(format!("{own} of them are those of spans, one each")),
+                }
+            }
             Mistake::TooManyValues { name, count } => say(
                 format!("the enum `{}` has {count} values; at most {MAX_VALUES}", Short(name)),
                 "too many values",
@@ -399,13 +405,17 @@ impl Mistake {
             )
             .meant(
                 suggestion.map(|word| format!("@{word}")).as_deref(),
-                "known are @at, @unit, @clock, @group, @name, @track, @flow and @counter",
+                "known are @at, @unit, @clock, @group, @name, @track, @flow, @counter, @span and @key",
             ),
             Mistake::AttributeTwice { name } => {
                 say(format!("`@{}` is given twice", Short(name)), "given again here")
             }
             Mistake::AttributeOnFrame { name } => {
                 say(format!("`@{name}` belongs to a field"), "this is a frame")
+            }
+            Mistake::AttributeOnField { name } => {
+                say(format!("`@{name}` belongs to a frame"), "this is a field")
+                    .help(format!("write it after the frame's name: `frame NAME @{name} {{ … }}`"))
             }
             Mistake::AttributeArguments { name, form } => {
                 say(format!("`@{name}` is written `{form}`"), format!("expected `{form}`"))
@@ -428,6 +438,35 @@ impl Mistake {
                 say(format!("the clock of `{time}` cannot be chosen"), "has no effect on it")
                     .help("choose the kind of time with `option time ns CLOCK;`")
             }
+
+            Mistake::UnknownAcross { word, suggestion } => say(
+                format!("`{}` does not say where the end of a span can be", Short(word)),
+                "expected `process`, `host` or `everywhere`",
+            )
+            .meant(*suggestion, "`@span` alone means `@span(process)`"),
+            Mistake::UnknownOrder { word } => say(
+                format!("`{}` does not say which begin an end belongs to", Short(word)),
+                "expected `fifo`",
+            )
+            .help("`fifo` means the earliest that has no end; without it, it is the latest"),
+            Mistake::NoKey { name } => say(
+                format!("the span `{}` has no key", Short(name)),
+                "expected a field with `@key` inside",
+            )
+            .help("mark what a begin and its end have in common: `u64 id @key;`"),
+            Mistake::KeyOfPlain { name } => {
+                say("`@key` belongs to a field of a span", "this frame is not a span")
+                    .help(format!("write `frame {} @span {{ … }}`", Short(name)))
+            }
+            Mistake::KeyType { what } => {
+                say(format!("{what} cannot be a key"), "a begin and its end must have the same key")
+                    .help("a key is an integer, a bool, an enum, `char[N]` or `bytes[N]`")
+            }
+            Mistake::OwnField { name } => say(
+                format!("a span cannot have a field `{name}`"),
+                "ppt adds a field of that name to each span",
+            )
+            .other_name(name),
         }
     }
 }

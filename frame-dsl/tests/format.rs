@@ -109,11 +109,18 @@ fn field() -> impl Strategy<Value = String> {
 }
 
 fn declaration() -> impl Strategy<Value = String> {
-    let frame =
-        (select(vec!["", "@ group ( net )", "@x @y"]), prop::collection::vec(field(), 1..5))
-            .prop_map(|(attributes, fields)| {
-                format!("frame NAME {attributes} {{ {} bool last ; }}", fields.join(" "))
-            });
+    let frame = (
+        select(vec![
+            ("", ""),
+            ("@ group ( net )", ""),
+            ("@x @y", ""),
+            ("@ span( host ,fifo )", "u8 its_key@ key ;"),
+        ]),
+        prop::collection::vec(field(), 1..5),
+    )
+        .prop_map(|((attributes, key), fields)| {
+            format!("frame NAME {attributes} {{ {} {key} bool last ; }}", fields.join(" "))
+        });
     let fixed = select(vec![
         "emit C",
         "emit C , C++ ;",

@@ -5,7 +5,7 @@ use ppt_frame_dsl::{Schema, compile};
 use proptest::prelude::*;
 
 /// Words and signs of the language, and some that it does not know.
-const TOKENS: [&str; 64] = [
+const TOKENS: [&str; 68] = [
     "frame",
     "enum",
     "emit",
@@ -41,6 +41,10 @@ const TOKENS: [&str; 64] = [
     "@unit",
     "@clock",
     "@group",
+    "@span",
+    "@span(host, fifo)",
+    "@key",
+    "@span @key",
     "@",
     "{",
     "}",
@@ -104,8 +108,13 @@ proptest! {
 
     /// A frame that is whole, with one thing of it replaced by another.
     #[test]
-    fn one_slip(at: prop::sample::Index, token in prop::sample::select(TOKENS.to_vec())) {
-        let source = include_str!("pass/everything.frame");
+    fn one_slip(
+        spans: bool,
+        at: prop::sample::Index,
+        token in prop::sample::select(TOKENS.to_vec()),
+    ) {
+        let everything = include_str!("pass/everything.frame");
+        let source = if spans { include_str!("pass/spans.frame") } else { everything };
         let mut words: Vec<&str> = source.split(' ').collect();
         let at = at.index(words.len());
         words[at] = token;
@@ -125,14 +134,18 @@ proptest! {
 
     /// A schema with one byte changed is refused, or as good as any.
     #[test]
-    fn damaged_schema(at: prop::sample::Index, byte: u8) {
-        let source = include_bytes!("pass/everything.frame");
-        let mut text = compile(source, "all.frame").unwrap().schema.to_json().into_bytes();
+    fn damaged_schema(spans: bool, at: prop::sample::Index, byte: u8) {
+        let everything = include_str!("pass/everything.frame");
+        let source = if spans { include_str!("pass/spans.frame") } else { everything };
+        let compiled = compile(source.as_bytes(), "all.frame").unwrap();
+        let mut text = compiled.schema.to_json().into_bytes();
         let at = at.index(text.len());
         text[at] = byte;
         if let Ok(schema) = Schema::from_json(&text) {
             let again = Schema::from_json(schema.to_json().as_bytes()).unwrap();
-            prop_assert_eq!(again, schema);
+            prop_assert_eq!(&again, &schema);
+            prop_assert_eq!(again.symbol_prefix(), schema.symbol_prefix());
+            schema.frames.iter().for_each(|frame| drop(frame.span()));
         }
     }
 }

@@ -33,6 +33,10 @@ pub(crate) fn schema(input: &[u8]) {
     let again = Schema::from_json(schema.to_json().as_bytes()).unwrap();
     assert_eq!(again, schema);
     assert_eq!(again.hash(), schema.hash());
+    assert_eq!(again.roles_hash(), schema.roles_hash());
+    for frame in &schema.frames {
+        assert!(frame.span().is_none_or(|span| !span.keys.is_empty()));
+    }
     draw(&schema);
 }
 

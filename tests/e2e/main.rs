@@ -49,6 +49,7 @@ mod fixtures {
     pub mod output;
     pub mod python;
     pub mod refused;
+    pub mod released;
     pub mod rust;
     pub mod steady;
     pub mod stepped;
@@ -78,6 +79,7 @@ mod languages {
     mod python;
     mod rust;
     mod rust_builds;
+    mod spans;
     mod values;
 }
 

@@ -43,6 +43,9 @@ pub(crate) fn doc(text: &str, out: &mut Text) {
 /// What a struct member's comment says.
 pub(crate) fn remark(field: &Field<'_>) -> String {
     let mut parts = Vec::new();
+    if field.own {
+        parts.push("set by ppt".into());
+    }
     if let Stored::Enum(it) = field.stored {
         parts.push(format!("enum {}", it.name));
     }

@@ -1,13 +1,13 @@
 //! `STEM.h`: enums, structs, and both ways to write a frame.
 
 use ppt_frame_dsl::Stored;
-use ppt_frame_dsl::names::{block_macro, enumerator, field_macro, stamp_macro};
+use ppt_frame_dsl::names::{block_macro, claim_macro, field_macro, stamp_macro};
 
 use super::comment::{banner, doc, literal};
 use super::structure::{assertions, members};
-use super::types::{element_type, frame_type};
+use super::types::{element_type, frame_type, int_type};
 use super::words::{Enums, stores};
-use crate::model::{Frame, Model, Stamp, clock_number};
+use crate::model::{Form, Frame, Mark, Model, Stamp, clock_number};
 use crate::text::Text;
 
 const FIXED: &str = include_str!("../../runtime/c/target.h");
@@ -45,7 +45,10 @@ pub(super) fn emit(model: &Model<'_>) -> String {
     switch(model, &mut out);
     for frame in &model.frames {
         commit(model, frame, &frame_type(frame), Enums::Integers, &mut out);
-        write_frame(model, frame, &mut out);
+        open(model, frame, &mut out);
+        for form in &frame.forms {
+            write_frame(model, frame, form, &mut out);
+        }
         setters(model, frame, &mut out);
     }
     for frame in &model.frames {
@@ -57,7 +60,9 @@ pub(super) fn emit(model: &Model<'_>) -> String {
     out.line("#endif /* PPT1_ENABLED */");
     out.blank();
     for frame in &model.frames {
-        block_form(model, frame, &mut out);
+        for form in &frame.forms {
+            block_form(model, frame, form, &mut out);
+        }
     }
     out.line("#ifdef __cplusplus");
     out.line("}");
@@ -76,7 +81,7 @@ pub(crate) fn claim<'n>(
 ) {
     let me = format!("{header} (schema {:016x})", model.hash);
     for (what, name) in names {
-        let claim = format!("PPT_{}_{}_IS_OF", what.to_uppercase(), name.to_uppercase());
+        let claim = claim_macro(what, name);
         out.line(&format!("#ifdef {claim}"));
         out.line(&format!(
             "PPT1_ASSERT(0, \"ppt: {what} '{name}' is declared by \" {claim} \" and by {me}\");"
@@ -92,8 +97,8 @@ pub(crate) fn claim<'n>(
 }
 
 fn enums(model: &Model<'_>, out: &mut Text) {
-    for it in &model.schema.enums {
-        let enumerator = |value: &str| enumerator(model.buffer(), &it.name, value);
+    for (index, it) in model.schema.enums.iter().enumerate() {
+        let enumerator = |value: &str| model.enumerator(index, value);
         doc(&it.doc, out);
         let fits = |value: i128| i32::try_from(value).is_ok();
         if it.values.iter().all(|(_, value)| fits(*value)) {
@@ -151,9 +156,26 @@ fn switch(model: &Model<'_>, out: &mut Text) {
     out.line(&format!("    {}();", model.symbol("prepare")));
     out.close("}");
     out.blank();
+    ticks(model, out);
     for stamp in &model.stamps {
         now(model, stamp, &format!("ppt_{name}_"), out);
     }
+}
+
+/// The function that reads the CPU's counter, or what stands in for it, if frames are stamped by it.
+/// It is for those who know that somebody is attached.
+pub(crate) fn ticks(model: &Model<'_>, out: &mut Text) {
+    if model.stamps.iter().all(|stamp| stamp.clock.is_some()) {
+        return;
+    }
+    let control = model.symbol("control");
+    out.open(&format!("static inline uint64_t {}(void) {{", model.symbol("ticks")));
+    out.line(&format!("uint32_t kind = __atomic_load_n(&{control}.clock_kind, __ATOMIC_RELAXED);"));
+    out.line("if (__builtin_expect(kind != PPT1_CLOCK_TICKS, 0))");
+    out.line(&format!("    return {}();", model.symbol("stamp")));
+    out.line("return ppt1_ticks();");
+    out.close("}");
+    out.blank();
 }
 
 /// A function that takes a time stamp; the names of functions start with `prefix`.
@@ -181,15 +203,9 @@ pub(crate) fn now(model: &Model<'_>, stamp: &Stamp<'_>, prefix: &str, out: &mut 
 
 /// The same for the CPU's counter, or what stands in for it.
 fn now_ticks(model: &Model<'_>, stamp: &Stamp<'_>, prefix: &str, out: &mut Text) {
-    let control = model.symbol("control");
     out.line(&format!("/* {}; 0 when nobody is attached. */", stamp.about()));
     out.open(&format!("static inline uint64_t {prefix}{}(void) {{", stamp.name));
-    out.line(&format!("if (!{prefix}on())"));
-    out.line("    return 0;");
-    out.line(&format!("uint32_t kind = __atomic_load_n(&{control}.clock_kind, __ATOMIC_RELAXED);"));
-    out.line("if (__builtin_expect(kind != PPT1_CLOCK_TICKS, 0))");
-    out.line(&format!("    return {}();", model.symbol("stamp")));
-    out.line("return ppt1_ticks();");
+    out.line(&format!("return {prefix}on() ? {}() : 0;", model.symbol("ticks")));
     out.close("}");
     out.blank();
 }
@@ -215,16 +231,47 @@ pub(crate) fn commit(model: &Model<'_>, frame: &Frame<'_>, ty: &str, enums: Enum
     out.blank();
 }
 
-/// The macro form's write.
-fn write_frame(model: &Model<'_>, frame: &Frame<'_>, out: &mut Text) {
-    out.line("/* The macro form: writes the thread's frame. */");
-    out.open(&format!("static inline void ppt_write_{}_frame(void) {{", frame.name));
-    out.line(&format!("if (ppt_{}_on())", model.buffer()));
-    out.line(&format!(
-        "    {}(&{});",
-        model.symbol(&format!("commit_{}", frame.name)),
-        model.symbol(&format!("frame_{}", frame.name))
+/// What a block begins with, if ppt sets some of the frame.
+fn open(model: &Model<'_>, frame: &Frame<'_>, out: &mut Text) {
+    let Some(Mark { field, of, .. }) = frame.forms.iter().find_map(|it| it.mark.as_ref()) else {
+        return;
+    };
+    let ty = frame_type(frame);
+    out.line("/* The frame of a block, with what ppt sets of it. */");
+    out.open(&format!(
+        "static inline __attribute__((always_inline)) {ty} {}({} mark) {{",
+        model.symbol(&format!("open_{}", frame.name)),
+        int_type(of.repr)
     ));
+    out.line(&format!("{ty} f = PPT1_ZERO({ty});"));
+    out.line(&format!("f.{field} = mark;"));
+    if let Some(stamp) = frame.own_stamp() {
+        out.line(&format!("f.{} = {}();", stamp.name, model.symbol("ticks")));
+    }
+    out.line("return f;");
+    out.close("}");
+    out.blank();
+}
+
+/// The macro form's write.
+fn write_frame(model: &Model<'_>, frame: &Frame<'_>, form: &Form<'_>, out: &mut Text) {
+    let symbol = model.symbol(&format!("frame_{}", frame.name));
+    let commit = model.symbol(&format!("commit_{}", frame.name));
+    let on = format!("if (ppt_{}_on())", model.buffer());
+    out.line("/* The macro form: writes the thread's frame. */");
+    out.open(&format!("static inline void ppt_{}_{}_frame(void) {{", form.verb, frame.name));
+    match &form.mark {
+        None => out.lines([&*on, &*format!("    {commit}(&{symbol});")]),
+        Some(mark) => {
+            out.open(&format!("{on} {{"));
+            out.line(&format!("{symbol}.{} = {};", mark.field, mark.enumerator));
+            if let Some(stamp) = frame.own_stamp() {
+                out.line(&format!("{symbol}.{} = {}();", stamp.name, model.symbol("ticks")));
+            }
+            out.line(&format!("{commit}(&{symbol});"));
+            out.close("}");
+        }
+    }
     out.close("}");
     out.blank();
 }
@@ -232,7 +279,7 @@ fn write_frame(model: &Model<'_>, frame: &Frame<'_>, out: &mut Text) {
 /// Typed copies for array fields of the macro form.
 fn setters(model: &Model<'_>, frame: &Frame<'_>, out: &mut Text) {
     let symbol = model.symbol(&format!("frame_{}", frame.name));
-    for field in frame.fields.iter().filter(|it| it.length().is_some()) {
+    for field in frame.given().filter(|it| it.length().is_some()) {
         let name = field.name;
         let function = model.symbol(&format!("set_{}_{name}", frame.name));
         let ty = element_type(field.stored);
@@ -252,7 +299,7 @@ fn setters(model: &Model<'_>, frame: &Frame<'_>, out: &mut Text) {
 fn field_macros(model: &Model<'_>, frame: &Frame<'_>, out: &mut Text) {
     let symbol = model.symbol(&format!("frame_{}", frame.name));
     out.line("/* The macro form: sets fields of the thread's frame, on or off; only stamps check the gate. */");
-    for field in &frame.fields {
+    for field in frame.given() {
         let (name, of) = (field.name, field_macro(frame.name, field.name));
         if field.length().is_some() {
             let setter = model.symbol(&format!("set_{}_{name}", frame.name));
@@ -294,8 +341,18 @@ fn disabled(model: &Model<'_>, out: &mut Text) {
             "static inline void {commit}(const {} *f) {{ (void)f; }}",
             frame_type(frame)
         ));
-        out.line(&format!("static inline void ppt_write_{}_frame(void) {{}}", frame.name));
-        for field in &frame.fields {
+        if let Some(mark) = frame.forms.iter().find_map(|form| form.mark.as_ref()) {
+            let (ty, mark) = (frame_type(frame), int_type(mark.of.repr));
+            let open = model.symbol(&format!("open_{}", frame.name));
+            out.open(&format!("static inline {ty} {open}({mark} mark) {{"));
+            out.line(&format!("{ty} f = PPT1_ZERO({ty});"));
+            out.lines(["(void)mark;", "return f;"]);
+            out.close("}");
+        }
+        for Form { verb, .. } in &frame.forms {
+            out.line(&format!("static inline void ppt_{verb}_{}_frame(void) {{}}", frame.name));
+        }
+        for field in frame.given() {
             let of = field_macro(frame.name, field.name);
             out.line(&format!("#define {of}(v) ((void)sizeof(v))"));
             if field.stamp.is_some() {
@@ -308,9 +365,15 @@ fn disabled(model: &Model<'_>, out: &mut Text) {
 }
 
 /// The block form: a loop that runs once when on, over a frame of its own.
-fn block_form(model: &Model<'_>, frame: &Frame<'_>, out: &mut Text) {
+fn block_form(model: &Model<'_>, frame: &Frame<'_>, form: &Form<'_>, out: &mut Text) {
     let ty = frame_type(frame);
-    let name = block_macro(frame.name);
+    let name = block_macro(form.verb, frame.name);
+    let first = match &form.mark {
+        None => format!("PPT1_ZERO({ty})"),
+        Some(mark) => {
+            format!("{}({})", model.symbol(&format!("open_{}", frame.name)), mark.enumerator)
+        }
+    };
     out.line(&format!("/* {name}(f) {{ f.field = value; }} runs its block only while"));
     out.line(
         " * somebody is attached and writes the frame at its end; `break`, `return` and `goto`",
@@ -323,7 +386,7 @@ fn block_form(model: &Model<'_>, frame: &Frame<'_>, out: &mut Text) {
         "    for (int ppt_on_##f = ppt_{}_on(); ppt_on_##f; ppt_on_##f = 0) \\",
         model.buffer()
     ));
-    out.line(&format!("        for ({ty} f = PPT1_ZERO({ty}); ppt_on_##f; \\"));
+    out.line(&format!("        for ({ty} f = {first}; ppt_on_##f; \\"));
     out.line(&format!(
         "             {}(&f), ppt_on_##f = 0)",
         model.symbol(&format!("commit_{}", frame.name))

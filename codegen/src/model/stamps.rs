@@ -31,7 +31,9 @@ pub(super) fn stamps(schema: &Schema) -> Vec<Stamp<'_>> {
         let fields = schema.frames.iter().flat_map(|frame| &frame.fields);
         fields.filter(|field| field.is_stamped())
     };
-    let plain = |field: &&Field| !field.attributes.iter().any(|it| it.name == "clock");
+    let plain = |field: &&Field| {
+        !field.is_own_stamp() && !field.attributes.iter().any(|it| it.name == "clock")
+    };
     let first = times().find(plain).or_else(|| times().next());
     let mut stamps: Vec<Stamp<'_>> = Vec::new();
     for field in first.into_iter().chain(times()) {

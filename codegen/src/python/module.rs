@@ -3,10 +3,10 @@
 use ppt_frame_dsl::Stored;
 use ppt_frame_dsl::schema::{Edge, FieldType};
 
-use super::spelling::{scope_name, zero};
+use super::spelling::{function_name, scope_name, zero};
 use crate::c::comment::{banner, literal};
 use crate::c::types::frame_type;
-use crate::model::{Field, Frame, Interval, Model};
+use crate::model::{Field, Form, Frame, Interval, Model};
 use crate::text::Text;
 
 const FIXED: &str = include_str!("../../runtime/python/module.c");
@@ -18,7 +18,7 @@ pub(super) fn emit(model: &Model<'_>) -> String {
     out.lines(["#define PY_SSIZE_T_CLEAN", "#include <Python.h>", "#include <stddef.h>"]);
     out.line(&format!("#include \"{}.h\"", model.stem));
     out.blank();
-    let names: usize = model.frames.iter().map(|frame| frame.fields.len()).sum();
+    let names: usize = model.frames.iter().map(|frame| frame.given().count()).sum();
     out.line(&format!("#define PPT_PY_MODULE \"{name}\""));
     out.line(&format!("#define PPT_PY_NAMES {names}"));
     out.line(&format!("#define PPT_PY_STRIDE {}", model.schema.stride));
@@ -27,8 +27,11 @@ pub(super) fn emit(model: &Model<'_>) -> String {
     let mut first = 0;
     for frame in &model.frames {
         table(model, frame, first, &mut out);
-        first += frame.fields.len();
-        functions(model, frame, &mut out);
+        first += frame.given().count();
+        for form in &frame.forms {
+            write(model, frame, form, &mut out);
+        }
+        scope(model, frame, &mut out);
     }
     switch(model, &mut out);
     enums(model, &mut out);
@@ -81,7 +84,7 @@ fn type_word(field: &Field<'_>) -> String {
 fn table(model: &Model<'_>, frame: &Frame<'_>, first: usize, out: &mut Text) {
     let (name, ty) = (frame.name, frame_type(frame));
     out.open(&format!("static const pptpy_field pptpy_fields_{name}[] = {{"));
-    for field in &frame.fields {
+    for field in frame.given() {
         let array = field.array.map_or(String::new(), |count| format!("[{count}]"));
         let place = format!("{name}.{} ({}{array})", field.name, type_word(field));
         out.line(&format!(
@@ -115,7 +118,7 @@ fn table(model: &Model<'_>, frame: &Frame<'_>, first: usize, out: &mut Text) {
     out.blank();
     let stamper = |edge| edges.map_or("0".into(), |_| format!("pptpy_{}_{name}", word(edge)));
     out.open(&format!("static const pptpy_frame pptpy_frame_{name} = {{"));
-    out.line(&format!("\"{name}\", pptpy_fields_{name}, {}, {first},", frame.fields.len()));
+    out.line(&format!("\"{name}\", pptpy_fields_{name}, {}, {first},", frame.given().count()));
     out.line(&format!("{}, {}, pptpy_commit_{name},", stamper(Edge::Start), stamper(Edge::End)));
     out.close("};");
     out.blank();
@@ -128,15 +131,24 @@ fn word(edge: Edge) -> &'static str {
     }
 }
 
+const ARGUMENTS: &str = "(PyObject *module, PyObject *const *args, Py_ssize_t count,";
+
 /// What a call of the module runs: the gate is looked at before the arguments are.
-fn functions(model: &Model<'_>, frame: &Frame<'_>, out: &mut Text) {
+fn write(model: &Model<'_>, frame: &Frame<'_>, form: &Form<'_>, out: &mut Text) {
     let name = frame.name;
-    let arguments = "(PyObject *module, PyObject *const *args, Py_ssize_t count,";
-    out.line(&format!("static PyObject *pptpy_write_{name}{arguments}"));
+    out.line(&format!("static PyObject *pptpy_{}_{name}{ARGUMENTS}", form.verb));
     out.open("    PyObject *keywords) {");
     out.line(&format!("if (!ppt_{}_on())", model.buffer()));
     out.line("    Py_RETURN_NONE;");
-    out.line(&format!("{} f = {{0}};", frame_type(frame)));
+    match &form.mark {
+        None => out.line(&format!("{} f = {{0}};", frame_type(frame))),
+        Some(mark) => out.line(&format!(
+            "{} f = {}({});",
+            frame_type(frame),
+            model.symbol(&format!("open_{name}")),
+            mark.enumerator
+        )),
+    }
     out.line("const pptpy_state *state = (const pptpy_state *)PyModule_GetState(module);");
     out.line(&format!(
         "if (pptpy_fill(state, &pptpy_frame_{name}, &f, args, count, keywords) != 0)"
@@ -146,8 +158,12 @@ fn functions(model: &Model<'_>, frame: &Frame<'_>, out: &mut Text) {
     out.line("Py_RETURN_NONE;");
     out.close("}");
     out.blank();
+}
+
+fn scope(model: &Model<'_>, frame: &Frame<'_>, out: &mut Text) {
+    let name = frame.name;
     if frame.interval().is_some() {
-        out.line(&format!("static PyObject *pptpy_scope_of_{name}{arguments}"));
+        out.line(&format!("static PyObject *pptpy_scope_of_{name}{ARGUMENTS}"));
         out.open("    PyObject *keywords) {");
         out.line("const pptpy_state *state = (const pptpy_state *)PyModule_GetState(module);");
         out.line(&format!("if (!ppt_{}_on())", model.buffer()));
@@ -191,6 +207,9 @@ fn switch(model: &Model<'_>, out: &mut Text) {
                     &format!("return PyLong_FromLongLong({seconds} + t.tv_nsec);"),
                 ],
             ),
+            _ if stamp.clock.is_none() => {
+                function(&stamp.name, &[&format!("return PyLong_FromUnsignedLongLong({now});")]);
+            }
             _ => function(&stamp.name, &[&format!("return PyLong_FromLongLong({now});")]),
         }
     }
@@ -215,7 +234,7 @@ fn enums(model: &Model<'_>, out: &mut Text) {
 
 /// The first line makes inspect.signature() work.
 fn docstring(function: &str, frame: &Frame<'_>, about: &str) -> String {
-    let fields = frame.fields.iter().map(|field| format!(", {}={}", field.name, zero(field)));
+    let fields = frame.given().map(|field| format!(", {}={}", field.name, zero(field)));
     let doc = format!(
         "{function}($module, /{})\n--\n\n{}",
         fields.collect::<String>(),
@@ -238,9 +257,18 @@ fn module(model: &Model<'_>, out: &mut Text) {
     let fast = "METH_FASTCALL | METH_KEYWORDS";
     for frame in &model.frames {
         let frame_name = frame.name;
-        out.line(&format!("{{\"{frame_name}\", PPT_PY_FAST(pptpy_write_{frame_name}), {fast},"));
-        let about = "Writes a frame, if somebody is attached. Fields that are not given are 0.";
-        out.line(&format!(" {}}},", docstring(frame_name, frame, about)));
+        for form in &frame.forms {
+            let function = function_name(frame, form);
+            let verb = form.verb;
+            out.line(&format!("{{\"{function}\", PPT_PY_FAST(pptpy_{verb}_{frame_name}), {fast},"));
+            let what = match &form.mark {
+                None => "Writes a frame".into(),
+                Some(mark) => format!("Writes a frame as `{}`", mark.value),
+            };
+            let about =
+                format!("{what}, if somebody is attached. Fields that are not given are 0.");
+            out.line(&format!(" {}}},", docstring(&function, frame, &about)));
+        }
         if let Some(Interval { start, end }) = frame.interval() {
             let scope = scope_name(frame);
             out.line(&format!("{{\"{scope}\", PPT_PY_FAST(pptpy_scope_of_{frame_name}), {fast},"));

@@ -2,7 +2,7 @@
 
 use ppt_frame_dsl::Stored;
 
-use crate::model::{Field, Frame};
+use crate::model::{Field, Form, Frame};
 
 /// Ends the name of what [`scope_name`] names.
 pub(super) const SCOPE: &str = "_scope";
@@ -10,6 +10,14 @@ pub(super) const SCOPE: &str = "_scope";
 /// The name of the function that returns the context manager of a frame with an interval.
 pub(super) fn scope_name(frame: &Frame<'_>) -> String {
     format!("{}{SCOPE}", frame.name)
+}
+
+/// The name of the function that writes a frame: that of the frame, if there is one way to write it.
+pub(super) fn function_name(frame: &Frame<'_>, form: &Form<'_>) -> String {
+    match form.mark {
+        None => frame.name.into(),
+        Some(_) => format!("{}_{}", frame.name, form.verb),
+    }
 }
 
 /// The default value of a field, in Python.

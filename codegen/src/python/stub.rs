@@ -2,7 +2,7 @@
 
 use ppt_frame_dsl::Stored;
 
-use super::spelling::{scope_name, zero};
+use super::spelling::{function_name, scope_name, zero};
 use crate::model::{Field, Frame, Model};
 use crate::text::Text;
 
@@ -39,7 +39,9 @@ pub(super) fn emit(model: &Model<'_>) -> String {
                 .iter()
                 .map(String::as_str),
         );
-        function("", frame.name, frame, "None", &mut out);
+        for form in &frame.forms {
+            function("", &function_name(frame, form), frame, "None", &mut out);
+        }
         if frame.interval().is_some() {
             scope(frame, &mut out);
         }
@@ -61,7 +63,7 @@ fn function(before: &str, name: &str, frame: &Frame<'_>, result: &str, out: &mut
     if !before.is_empty() {
         out.line(&format!("{before},"));
     }
-    for field in &frame.fields {
+    for field in frame.given() {
         let zero = zero(field);
         out.line(&format!("{}: {} = {zero},", field.name, hint(field)));
     }

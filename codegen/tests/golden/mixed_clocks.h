@@ -62,6 +62,13 @@ static inline void ppt_mixed_clocks_prepare(void) {
         ppt1_mixed_clocks_52442517_prepare();
 }
 
+static inline uint64_t ppt1_mixed_clocks_52442517_ticks(void) {
+    uint32_t kind = __atomic_load_n(&ppt1_mixed_clocks_52442517_control.clock_kind, __ATOMIC_RELAXED);
+    if (__builtin_expect(kind != PPT1_CLOCK_TICKS, 0))
+        return ppt1_mixed_clocks_52442517_stamp();
+    return ppt1_ticks();
+}
+
 /* The realtime clock; 0 when nobody is attached. */
 static inline struct timeval ppt_mixed_clocks_now(void) {
     struct timespec t = {0, 0};
@@ -73,12 +80,7 @@ static inline struct timeval ppt_mixed_clocks_now(void) {
 
 /* Ticks of the CPU, which ppt makes nanoseconds of; 0 when nobody is attached. */
 static inline uint64_t ppt_mixed_clocks_now_tsc(void) {
-    if (!ppt_mixed_clocks_on())
-        return 0;
-    uint32_t kind = __atomic_load_n(&ppt1_mixed_clocks_52442517_control.clock_kind, __ATOMIC_RELAXED);
-    if (__builtin_expect(kind != PPT1_CLOCK_TICKS, 0))
-        return ppt1_mixed_clocks_52442517_stamp();
-    return ppt1_ticks();
+    return ppt_mixed_clocks_on() ? ppt1_mixed_clocks_52442517_ticks() : 0;
 }
 
 /* Stores a frame, word by word, into the next slot of the thread's ring. */

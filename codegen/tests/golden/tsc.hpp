@@ -44,14 +44,16 @@ static inline void prepare() {
         ppt1_tsc_605c127b_prepare();
 }
 
-/* Ticks of the CPU, which ppt makes nanoseconds of; 0 when nobody is attached. */
-static inline uint64_t now(void) {
-    if (!on())
-        return 0;
+static inline uint64_t ppt1_tsc_605c127b_ticks(void) {
     uint32_t kind = __atomic_load_n(&ppt1_tsc_605c127b_control.clock_kind, __ATOMIC_RELAXED);
     if (__builtin_expect(kind != PPT1_CLOCK_TICKS, 0))
         return ppt1_tsc_605c127b_stamp();
     return ppt1_ticks();
+}
+
+/* Ticks of the CPU, which ppt makes nanoseconds of; 0 when nobody is attached. */
+static inline uint64_t now(void) {
+    return on() ? ppt1_tsc_605c127b_ticks() : 0;
 }
 
 /* The realtime clock; 0 when nobody is attached. */

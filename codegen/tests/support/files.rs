@@ -12,14 +12,31 @@ const TYPES: [&str; 26] = [
     "f64", "bool", "duration", "char", "bytes", "E0", "E1", "E2", "E3", "E4", "E5", "E6", "E7",
 ];
 const ENUMS: [&str; 8] = ["i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"];
+/// The types of a key.
+const KEYS: [&str; 12] =
+    ["int", "i8", "u16", "u32", "i64", "u64", "bool", "char[7]", "bytes[3]", "E1", "E4", "E7"];
 const TIMES: [&str; 5] = ["timeval", "timespec monotonic", "ns realtime", "ns boottime", "tsc"];
 
 /// A frame file, but for its number.
 #[derive(Debug, Clone)]
 pub struct FrameFile {
     time: &'static str,
-    /// Type and elements of each field of each frame.
-    frames: Vec<Vec<(&'static str, Option<u32>)>>,
+    frames: Vec<OneFrame>,
+}
+
+/// A frame of a file.
+#[derive(Debug, Clone)]
+struct OneFrame {
+    kind: Kind,
+    /// Type and elements of each field.
+    fields: Vec<(&'static str, Option<u32>)>,
+}
+
+#[derive(Debug, Clone)]
+enum Kind {
+    Plain,
+    /// What stands after `@span`, the type of the key, and whether the program sets the time.
+    Span(&'static str, &'static str, bool),
 }
 
 pub fn frame_file() -> impl Strategy<Value = FrameFile> {
@@ -29,8 +46,11 @@ pub fn frame_file() -> impl Strategy<Value = FrameFile> {
         "char" | "bytes" => (ty, length.or(Some(5))),
         _ => (ty, length),
     });
-    (select(&TIMES[..]), vec(vec(field, 1..14), 1..5))
-        .prop_map(|(time, frames)| FrameFile { time, frames })
+    let span = (select(&["", "(host)", "(process, fifo)"][..]), select(&KEYS[..]), any::<bool>());
+    let span = span.prop_map(|(said, key, at)| Kind::Span(said, key, at));
+    let kind = prop_oneof![2 => Just(Kind::Plain), 1 => span];
+    let frame = (kind, vec(field, 1..14)).prop_map(|(kind, fields)| OneFrame { kind, fields });
+    (select(&TIMES[..]), vec(frame, 1..5)).prop_map(|(time, frames)| FrameFile { time, frames })
 }
 
 impl FrameFile {
@@ -40,8 +60,19 @@ impl FrameFile {
         for (index, word) in ENUMS.iter().enumerate() {
             writeln!(text, "enum E{index} : {word} {{ A, B }}").unwrap();
         }
-        for (index, fields) in self.frames.iter().enumerate() {
-            writeln!(text, "frame b{number}_{index} {{").unwrap();
+        for (index, OneFrame { kind, fields }) in self.frames.iter().enumerate() {
+            match kind {
+                Kind::Plain => writeln!(text, "frame b{number}_{index} {{").unwrap(),
+                Kind::Span(said, key, at) => {
+                    let (ty, length) = key.split_at(key.find('[').unwrap_or(key.len()));
+                    let at = if *at { "time stamp @at;" } else { "" };
+                    writeln!(
+                        text,
+                        "frame b{number}_{index} @span{said} {{ {ty} of{length} @key; {at}"
+                    )
+                    .unwrap();
+                }
+            }
             for (index, (ty, length)) in fields.iter().enumerate() {
                 let length = length.map_or(String::new(), |length| format!("[{length}]"));
                 writeln!(text, "    {ty} f{index}{length};").unwrap();

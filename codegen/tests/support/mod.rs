@@ -21,7 +21,7 @@ pub const FORK_SOURCE: &str = include_str!("../../runtime/c/fork.c");
 pub const HELLO_SOURCE: &str = include_str!("../../runtime/c/hello.c");
 
 /// Frame files of `tests/golden` whose C++ is compared and compiled, too.
-pub const CPP_GOLDENS: [&str; 3] = ["example.frame", "job.frame", "tsc.frame"];
+pub const CPP_GOLDENS: [&str; 4] = ["example.frame", "job.frame", "tsc.frame", "spans.frame"];
 
 /// A frame file and the C, or the C++, that comes of it.
 pub struct Generated {
@@ -82,7 +82,7 @@ impl Generated {
 
     /// The linker's name of `name`.
     pub fn symbol(&self, name: &str) -> String {
-        format!("ppt1_{}_{:08x}_{name}", self.schema.buffer, self.schema.hash() >> 32)
+        format!("{}{name}", self.schema.symbol_prefix())
     }
 
     /// Writes both files, and `extra` ones, into a folder that goes away with the value returned.

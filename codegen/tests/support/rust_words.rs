@@ -69,6 +69,7 @@ fn check_frame(schema: &Schema, number: usize, id: usize, frame: &Frame, text: &
     let fields: Vec<_> = layout
         .placed
         .iter()
+        .filter(|placed| !frame.fields[placed.index].is_own())
         .map(|placed| {
             let kind = match frame.fields[placed.index].ty {
                 FieldType::Bool => "Bool",
@@ -88,20 +89,40 @@ fn check_frame(schema: &Schema, number: usize, id: usize, frame: &Frame, text: &
         };
         format!("{} = expected.value{ty}({})", field.name, field.offset)
     };
-    let values = (0..frame.fields.len()).map(value);
-    let block: String = values.clone().map(|it| format!("f.{it}; ")).collect();
-    let all: Vec<_> = values.collect();
+    let given = (0..frame.fields.len()).filter(|&index| !frame.fields[index].is_own());
+    let all: Vec<_> = given.map(value).collect();
+    let block: String = all.iter().map(|it| format!("f.{it}; ")).collect();
     writeln!(
         text,
-        "fn check_{number}_{id}() {{\n    let expected = expect({number}, {id}, {}, {}, &[{}]);\n    \
-         {module}::{}::write(|f| {{ {block}}});\n    expected.compare(\"block form\");\n    \
-         {module}::write_{}!({});\n    expected.compare(\"macro form\");\n}}",
+        "fn check_{number}_{id}() {{\n    \
+         let mut expected = expect({number}, {id}, {}, {}, &[{}]);",
         layout.size,
         schema.multi(),
         fields.join(", "),
-        upper_camel(&frame.name),
-        frame.name,
-        all.join(", ")
     )
     .unwrap();
+    for verb in frame.verbs() {
+        for field in frame.fields.iter().filter(|field| field.is_own()) {
+            let value = match &field.ty {
+                FieldType::Enum { name } => {
+                    let values = &schema.enum_named(name).unwrap().values;
+                    format!("{}u8", values.iter().find(|it| it.0 == *verb).unwrap().1)
+                }
+                _ => "writer::STAMP".into(),
+            };
+            let offset = field.offset;
+            writeln!(text, "    expected.place({offset}, &{value}.to_le_bytes());").unwrap();
+        }
+        writeln!(
+            text,
+            "    {module}::{}::{verb}(|f| {{ {block}}});\n    \
+             expected.compare(\"block form, {verb}\");\n    \
+             {module}::{verb}_{}!({});\n    expected.compare(\"macro form, {verb}\");",
+            upper_camel(&frame.name),
+            frame.name,
+            all.join(", ")
+        )
+        .unwrap();
+    }
+    text.push_str("}\n");
 }

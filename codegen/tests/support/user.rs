@@ -25,7 +25,7 @@ pub fn program(generated: &Generated) -> String {
 }
 
 fn macro_form(schema: &Schema, frame: &Frame, text: &mut String) {
-    for field in &frame.fields {
+    for field in frame.fields.iter().filter(|field| !field.is_own()) {
         let name = format!("WRITE_{}_{}", frame.name, field.name).to_uppercase();
         text.push_str("    {\n");
         writeln!(text, "        {}", variable(schema, field)).unwrap();
@@ -38,12 +38,21 @@ fn macro_form(schema: &Schema, frame: &Frame, text: &mut String) {
         }
         text.push_str("    }\n");
     }
-    writeln!(text, "    ppt_write_{}_frame();", frame.name).unwrap();
+    for verb in frame.verbs() {
+        writeln!(text, "    ppt_{verb}_{}_frame();", frame.name).unwrap();
+    }
 }
 
 fn block_form(schema: &Schema, frame: &Frame, text: &mut String) {
-    writeln!(text, "    PPT_WRITE_{}(f) {{", frame.name.to_uppercase()).unwrap();
-    for field in &frame.fields {
+    for verb in frame.verbs() {
+        block(verb, schema, frame, text);
+    }
+}
+
+fn block(verb: &str, schema: &Schema, frame: &Frame, text: &mut String) {
+    let name = format!("PPT_{verb}_{}", frame.name).to_uppercase();
+    writeln!(text, "    {name}(f) {{").unwrap();
+    for field in frame.fields.iter().filter(|field| !field.is_own()) {
         writeln!(text, "        {{\n            {}", variable(schema, field)).unwrap();
         let name = &field.name;
         if is_c_array(field) {

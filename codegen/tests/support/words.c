@@ -49,6 +49,13 @@ static void fill(enum kind kind, unsigned offset, unsigned bytes) {
     }
 }
 
+/* What ppt sets by itself. */
+static const uint64_t STAMP = 0x8877665544332211u;
+
+static void place(unsigned offset, unsigned bytes, uint64_t value) {
+    memcpy(expected + offset, &value, bytes);
+}
+
 static ppt1_thread *begin(unsigned id) {
     begun += id == frame_id;
     thread.slot = slot;

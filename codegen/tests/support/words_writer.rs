@@ -115,8 +115,10 @@ pub fn busy<const STRIDE: usize>(
     _: &'static LocalKey<Thread<STRIDE>>,
 ) {
 }
+/// What ppt stamps by itself.
+pub const STAMP: u64 = 0x8877_6655_4433_2211;
 pub fn stamp(_: &Control) -> u64 {
-    1
+    STAMP
 }
 pub fn clock(number: i32) -> Timespec {
     Timespec { tv_sec: number.into(), tv_nsec: 0 }
@@ -168,6 +170,11 @@ pub fn expect(number: u32, id: u32, size: usize, several: bool, fields: &[(Kind,
 }
 
 impl Expected {
+    /// What ppt sets by itself.
+    pub fn place(&mut self, offset: usize, bytes: &[u8]) {
+        self.bytes[offset..offset + bytes.len()].copy_from_slice(bytes);
+    }
+
     /// The value at an offset: a type of frames' fields, any bytes of which are one, but for bools.
     pub fn value<T: Copy>(&self, offset: usize) -> T {
         assert!(offset + size_of::<T>() <= self.bytes.len());

@@ -9,13 +9,16 @@ use crate::mistake::Mistake;
 use crate::schema::Attribute;
 use crate::suggest::nearest;
 
-const KNOWN: [&str; 8] = ["at", "unit", "clock", "group", "name", "track", "flow", "counter"];
+const KNOWN: [&str; 10] =
+    ["at", "unit", "clock", "group", "name", "track", "flow", "counter", "span", "key"];
 
 /// What the attributes of a field say.
 #[derive(Default)]
 pub(super) struct FieldAttributes {
     /// Where `@at` stands.
     pub at: Option<Span>,
+    /// Where `@key` stands.
+    pub key: Option<Span>,
     pub unit: String,
     /// `@clock(…)`, and where it stands.
     pub clock: Option<(Chosen, Span)>,
@@ -31,6 +34,12 @@ pub(super) fn of_field(attributes: &[ast::Attribute], sink: &mut Sink) -> FieldA
         match attribute.name.text.as_str() {
             "at" if attribute.arguments.is_empty() => said.at = Some(attribute.span.clone()),
             "at" => wrong_form(attribute, "@at", sink),
+            "key" if attribute.arguments.is_empty() => said.key = Some(attribute.span.clone()),
+            "key" => wrong_form(attribute, "@key", sink),
+            "span" => {
+                let name = attribute.name.text.clone();
+                sink.report(attribute.span.clone(), Mistake::AttributeOnField { name });
+            }
             "unit" => match only_argument(attribute) {
                 Some(unit) if !unit.text.is_empty() => said.unit.clone_from(&unit.text),
                 _ => wrong_form(attribute, "@unit(\"B\")", sink),
@@ -54,7 +63,7 @@ pub(super) fn of_frame(attributes: &[ast::Attribute], sink: &mut Sink) -> Vec<At
     known_and_single(attributes, sink);
     for attribute in attributes {
         match attribute.name.text.as_str() {
-            name @ ("at" | "unit" | "clock") => {
+            name @ ("at" | "unit" | "clock" | "key") => {
                 let name = name.to_owned();
                 sink.report(attribute.span.clone(), Mistake::AttributeOnFrame { name });
             }

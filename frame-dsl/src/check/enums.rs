@@ -9,12 +9,19 @@ use crate::mistake::{Kind, Mistake};
 use crate::schema::{Enum, Extra, Int, MAX_ENUMS, MAX_VALUES};
 use crate::suggest::{from_elsewhere, nearest};
 
+/// Not too many enums; spans have `own` ones, which nothing declares.
+pub(super) fn count(file: &File, own: usize, sink: &mut Sink) {
+    let count = file.enums.len() + own;
+    if count > MAX_ENUMS {
+        let first = file.enums.get(MAX_ENUMS).map(|it| &it.name);
+        let place = first.or(file.frames.last().map(|it| &it.name));
+        let place = place.map_or(file.end..file.end, |it| it.span.clone());
+        sink.report(place, Mistake::TooManyEnums { count, own });
+    }
+}
+
 /// The enums of a file.
 pub(super) fn enums(file: &File, sink: &mut Sink) -> Vec<Enum> {
-    if let Some(first) = file.enums.get(MAX_ENUMS) {
-        let mistake = Mistake::TooManyEnums { count: file.enums.len() };
-        sink.report(first.name.span.clone(), mistake);
-    }
     let mut declared = names::Declared::default();
     let mut enums = Vec::new();
     for it in file.enums.iter().take(MAX_ENUMS) {

@@ -40,6 +40,8 @@ pub(super) struct DraftField {
     pub place: Span,
     /// Where its `@at` stands.
     pub at: Option<Span>,
+    /// Where its `@key` stands.
+    pub key: Option<Span>,
 }
 
 impl<'a> Types<'a> {
@@ -217,5 +219,10 @@ fn draft(
         attributes: said.kept.clone(),
         extra: Extra::new(),
     };
-    DraftField { field: field_of_schema, place: field.name.span.clone(), at: said.at.clone() }
+    DraftField {
+        field: field_of_schema,
+        place: field.name.span.clone(),
+        at: said.at.clone(),
+        key: said.key.clone(),
+    }
 }

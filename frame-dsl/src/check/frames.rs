@@ -6,11 +6,13 @@ use super::attributes;
 use super::fields::{DraftField, Types};
 use super::names::{self, Declared};
 use super::options::Time;
+use super::spans::{self, OwnEnum};
 use crate::ast::{self, File};
 use crate::columns::{ColumnType, STANDARD_COLUMNS, Style, columns};
 use crate::diagnostic::{Note, Sink, Span};
 use crate::mistake::{Kind, Mistake};
-use crate::schema::{Edge, Extra, Field, Frame, MAX_FIELDS, MAX_FRAME_BYTES, MAX_FRAMES, Schema};
+use crate::role::{PLAIN, SPAN};
+use crate::schema::{Edge, Field, Frame, MAX_FIELDS, MAX_FRAME_BYTES, MAX_FRAMES, Schema};
 
 /// Frames above this many bytes get a hint.
 const LARGE_FRAME_BYTES: u32 = 512;
@@ -21,6 +23,8 @@ const MANY_STAMPS: usize = 3;
 pub(super) struct Draft {
     pub frame: Frame,
     pub places: Places,
+    /// The enum of the field that ppt adds to it.
+    pub own: Option<OwnEnum>,
 }
 
 /// Where a frame and its fields stand in the file.
@@ -63,25 +67,29 @@ fn draft(frame: &ast::Frame, types: &Types<'_>, sink: &mut Sink) -> Option<Draft
         sink.report(frame.name.span.clone(), mistake);
     }
     let attributes = attributes::of_frame(&frame.attributes, sink);
-    let halves: usize =
-        frame.fields.iter().map(|field| 1 + usize::from(field.interval.is_some())).sum();
-    if halves > MAX_FIELDS {
-        let mistake = Mistake::TooManyFields { name: frame.name.text.clone(), count: halves };
+    let span = spans::said(&frame.attributes, sink);
+    let halves = frame.fields.iter().map(|field| 1 + usize::from(field.interval.is_some()));
+    let count = halves.sum::<usize>() + if span.is_some() { 2 } else { 0 };
+    if count > MAX_FIELDS {
+        let mistake = Mistake::TooManyFields { name: frame.name.text.clone(), count };
         sink.report(frame.name.span.clone(), mistake);
         return None;
     }
     let mut fields: Vec<DraftField> =
         frame.fields.iter().flat_map(|field| types.fields(field, sink)).collect();
     names_are_distinct(&mut fields, sink);
+    spans::keys(frame, span.as_ref(), &mut fields, sink);
+    let own = span.as_ref().map(|said| spans::complete(frame, said, &mut fields, sink));
     place_in_time(&mut fields, sink);
     let (fields, places) = fields.into_iter().map(|draft| (draft.field, draft.place)).unzip();
     let name = frame.name.text.clone();
     let doc = frame.doc.clone();
-    let extra = Extra::new();
-    let kind = "plain".to_owned();
+    let kind = if span.is_some() { SPAN } else { PLAIN }.to_owned();
+    let extra = span.as_ref().map(spans::extra).unwrap_or_default();
     Some(Draft {
         frame: Frame { name, kind, size: 0, fields, doc, attributes, extra },
         places: Places { name: frame.name.span.clone(), fields: places },
+        own,
     })
 }
 

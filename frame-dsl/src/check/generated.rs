@@ -7,10 +7,11 @@ use std::collections::{HashMap, HashSet};
 
 use super::frames::Draft;
 use super::names;
+use super::spans::OwnEnum;
 use crate::ast::File;
 use crate::diagnostic::{Note, Sink, Span};
 use crate::mistake::{Kind, Mistake};
-use crate::names::{block_macro, enumerator, field_macro, stamp_macro, upper_camel};
+use crate::names::{block_macro, claim_macro, enumerator, field_macro, stamp_macro, upper_camel};
 use crate::schema::MAX_VALUES;
 
 /// Reports every two declarations that would get one name in a generated language.
@@ -43,13 +44,22 @@ struct Generated<'a> {
 
 fn c_names<'a>(buffer: &str, file: &'a File, drafts: &'a [Draft]) -> Vec<Generated<'a>> {
     let mut names = Vec::new();
-    for Draft { frame, places } in drafts {
+    for Draft { frame, places, own } in drafts {
         let mut add = |name, of, declared, place| {
             names.push(Generated { name, of, declared, place });
         };
         let of = format!("frame `{}`", frame.name);
-        add(block_macro(&frame.name), of, frame.name.as_str(), &places.name);
-        for (field, place) in frame.fields.iter().zip(&places.fields) {
+        for verb in frame.verbs() {
+            add(block_macro(verb, &frame.name), of.clone(), frame.name.as_str(), &places.name);
+        }
+        add(claim_macro("frame", &frame.name), of.clone(), frame.name.as_str(), &places.name);
+        if let Some(OwnEnum { declared, place }) = own {
+            for (value, _) in &declared.values {
+                add(enumerator(buffer, &frame.name, value), of.clone(), value, place);
+            }
+        }
+        let fields = frame.fields.iter().zip(&places.fields);
+        for (field, place) in fields.filter(|it| !it.0.is_own()) {
             let of = format!("`{}` of frame `{}`", field.name, frame.name);
             if field.is_stamped() {
                 add(stamp_macro(&frame.name, &field.name), of.clone(), &field.name, place);
@@ -72,7 +82,7 @@ fn c_names<'a>(buffer: &str, file: &'a File, drafts: &'a [Draft]) -> Vec<Generat
 }
 
 fn rust_types<'a>(file: &'a File, drafts: &'a [Draft]) -> Vec<Generated<'a>> {
-    let frames = drafts.iter().map(|Draft { frame, places }| Generated {
+    let frames = drafts.iter().map(|Draft { frame, places, .. }| Generated {
         name: upper_camel(&frame.name),
         of: format!("frame `{}`", frame.name),
         declared: &frame.name,
@@ -84,7 +94,15 @@ fn rust_types<'a>(file: &'a File, drafts: &'a [Draft]) -> Vec<Generated<'a>> {
         declared: &it.name.text,
         place: &it.name.span,
     });
-    frames.chain(enums).collect()
+    let own = drafts.iter().flat_map(|Draft { frame, own, .. }| {
+        own.iter().map(|own| Generated {
+            name: own.declared.name.clone(),
+            of: format!("the ends of frame `{}`", frame.name),
+            declared: &own.declared.name,
+            place: &own.place,
+        })
+    });
+    frames.chain(enums).chain(own).collect()
 }
 
 struct Clashes<'a> {

@@ -10,6 +10,7 @@ mod generated;
 mod names;
 mod number;
 mod options;
+mod spans;
 
 use crate::ast::{self, File};
 use crate::diagnostic::{Sink, Span};
@@ -37,11 +38,13 @@ pub(crate) struct Declarations {
 }
 
 impl Declarations {
-    fn of(file: &File, frames: Vec<frames::Places>) -> Declarations {
+    /// `own` are the enums that no line declares.
+    fn of(file: &File, own: Vec<(Span, Vec<Span>)>, frames: Vec<frames::Places>) -> Declarations {
         let values = |it: &ast::Enum| it.values.iter().map(|it| it.name.span.clone()).collect();
+        let declared = file.enums.iter().map(|it| (it.name.span.clone(), values(it)));
         Declarations {
             buffer: file.buffers.first().map(|it| it.name.span.clone()),
-            enums: file.enums.iter().map(|it| (it.name.span.clone(), values(it))).collect(),
+            enums: declared.chain(own).collect(),
             frames: frames.into_iter().map(|it| (it.name, it.fields)).collect(),
         }
     }
@@ -58,10 +61,14 @@ pub(crate) fn check(file: &File, stem: &str, sink: &mut Sink) -> Option<Checked>
     let time = options::time(file, sink);
     let tags = options::tags(file, sink);
     options::known(file, sink);
-    let enums = enums::enums(file, sink);
-    let drafts = frames::frames(file, time, sink);
+    let mut enums = enums::enums(file, sink);
+    let mut drafts = frames::frames(file, time, sink);
     generated::distinct(&buffer, file, &drafts, sink);
 
+    let own: Vec<_> = drafts.iter_mut().filter_map(|draft| draft.own.take()).collect();
+    enums::count(file, own.len(), sink);
+    let declarations = own.iter().map(|it| it.places()).collect::<Vec<_>>();
+    enums.extend(own.into_iter().map(|it| it.declared));
     let (frames, places): (Vec<_>, Vec<_>) =
         drafts.into_iter().map(|draft| (draft.frame, draft.places)).unzip();
     // A number that is stated, and happens to be the default.
@@ -77,6 +84,6 @@ pub(crate) fn check(file: &File, stem: &str, sink: &mut Sink) -> Option<Checked>
     if !sink.has_errors() {
         advice::buffer(file, &schema, &places, sink);
     }
-    let places = Declarations::of(file, places);
+    let places = Declarations::of(file, declarations, places);
     (!sink.has_errors()).then_some(Checked { schema, emit, places })
 }

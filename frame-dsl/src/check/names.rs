@@ -9,6 +9,9 @@ use crate::names::upper_camel;
 use crate::reserved::{LATER, is_macro, keyword_in};
 use crate::schema::MAX_NAME_BYTES;
 
+/// What C++ calls the functions inside frames; a frame cannot have the name of one.
+const METHODS: [&str; 4] = ["write", "scope", "begin", "end"];
+
 /// Reports the first rule that a declared name breaks.
 pub(super) fn check(kind: Kind, word: &Word, sink: &mut Sink) {
     if let Some(mistake) = fault(kind, &word.text, word.span.len()) {
@@ -44,7 +47,7 @@ pub(super) fn fault(kind: Kind, name: &str, bytes: usize) -> Option<Mistake> {
     }
     match kind {
         Kind::Buffer if name == "std" => Some(Mistake::StdBuffer),
-        Kind::Frame if name == "write" || name == "scope" => Some(Mistake::MethodName { name }),
+        Kind::Frame if METHODS.contains(&&*name) => Some(Mistake::MethodName { name }),
         Kind::Frame | Kind::Enum | Kind::Value if upper_camel(&name) == "Self" => {
             Some(Mistake::BecomesSelf { kind, name })
         }

@@ -13,6 +13,7 @@ mod goldens {
     ppt_probe::include_frames!("no_time");
     ppt_probe::include_frames!("ns");
     ppt_probe::include_frames!("scalars");
+    ppt_probe::include_frames!("spans");
     ppt_probe::include_frames!("timespec");
 }
 

@@ -1,0 +1,201 @@
+//! Kinds of frames beside plain ones, and the parts that fields play in them.
+//!
+//! The JSON of a schema states them in keys of its own. A reader that does not know these keys shows
+//! such a frame as a plain one: all fields are there, those that ppt adds included. For the same
+//! reason the hash of the layout covers none of them. [`Schema::roles_hash`] does.
+//!
+//! ```text
+//! frame  "kind":"span"  "across":"process"  "fifo":true
+//! field  "key":true     "edge":true         "stamp":true
+//! ```
+
+use crate::schema::{Field, FieldType, Frame, Schema};
+
+/// [`Frame::kind`] of a frame that says everything about one event.
+pub const PLAIN: &str = "plain";
+/// [`Frame::kind`] of a frame that tells where something begins, or where it ends.
+pub const SPAN: &str = "span";
+
+/// Names that ppt gives to the fields it adds: which end of a span the frame is …
+pub const EDGE: &str = "edge";
+/// … and when the frame was begun.
+pub const AT: &str = "at";
+
+/// The values of the field [`EDGE`], each with its name.
+pub const EDGES: [(&str, i128); 2] = [("begin", 0), ("end", 1)];
+
+/// Keys of a frame.
+pub(crate) const ACROSS: &str = "across";
+pub(crate) const FIFO: &str = "fifo";
+/// Keys of a field; the key of a span's [`EDGE`] is called so, too.
+pub(crate) const KEY: &str = "key";
+pub(crate) const STAMP: &str = "stamp";
+/// All of them, in the order in which they are hashed.
+pub(crate) const FRAME_KEYS: [&str; 2] = [ACROSS, FIFO];
+pub(crate) const FIELD_KEYS: [&str; 3] = [KEY, EDGE, STAMP];
+
+/// Where the end of a span can be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Across {
+    /// In the process that began it.
+    Process,
+    /// In any process of the host.
+    Host,
+    /// On any host.
+    Everywhere,
+}
+
+impl Across {
+    /// All of them.
+    pub const ALL: [Across; 3] = [Across::Process, Across::Host, Across::Everywhere];
+
+    /// The word in a frame file and in JSON.
+    pub fn word(self) -> &'static str {
+        match self {
+            Across::Process => "process",
+            Across::Host => "host",
+            Across::Everywhere => "everywhere",
+        }
+    }
+
+    /// The one that is called so.
+    pub fn of_word(word: &str) -> Option<Across> {
+        Across::ALL.into_iter().find(|it| it.word() == word)
+    }
+}
+
+/// How frames of a kind `span` belong together.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Span<'a> {
+    /// An end belongs to a begin with the same values of these fields. There is at least one.
+    pub keys: Vec<&'a Field>,
+    /// Says which of [`EDGES`] the frame is.
+    pub edge: &'a Field,
+    /// Where an end can be.
+    pub across: Across,
+    /// An end belongs to the earliest begin that has none, instead of the latest.
+    pub fifo: bool,
+}
+
+impl Frame {
+    /// The ways to write such a frame, as words of the names of functions.
+    pub fn verbs(&self) -> &'static [&'static str] {
+        if self.fields.iter().any(|field| field.says(EDGE)) {
+            &["begin", "end"]
+        } else {
+            &["write"]
+        }
+    }
+
+    /// How these frames belong together, if they are of the kind `span`. A schema may come from
+    /// anywhere: where its keys make no sense, the frame is a plain one.
+    pub fn span(&self) -> Option<Span<'_>> {
+        if self.kind != SPAN {
+            return None;
+        }
+        let across = self.extra.get(ACROSS)?.as_str().and_then(Across::of_word)?;
+        let keys: Vec<_> = self.fields.iter().filter(|it| it.is_key()).collect();
+        let edge = self.fields.iter().find(|it| it.says(EDGE))?;
+        let sound = !keys.is_empty()
+            && keys.iter().all(|key| key.ty.can_be_key() && key.array.is_none())
+            && matches!(edge.ty, FieldType::Enum { .. })
+            && edge.array.is_none();
+        sound.then(|| Span { keys, edge, across, fifo: says(&self.extra, FIFO) })
+    }
+}
+
+impl Field {
+    /// Whether frames belong together that have the same value in this field.
+    pub fn is_key(&self) -> bool {
+        self.says(KEY)
+    }
+
+    /// Whether ppt added the field, and sets it itself.
+    pub fn is_own(&self) -> bool {
+        self.is_mark() || self.is_own_stamp()
+    }
+
+    /// Whether the field says in which of several ways the frame was written.
+    pub fn is_mark(&self) -> bool {
+        self.says(EDGE)
+    }
+
+    /// Whether the field says when the frame was begun.
+    pub fn is_own_stamp(&self) -> bool {
+        self.says(STAMP)
+    }
+
+    fn says(&self, key: &str) -> bool {
+        says(&self.extra, key)
+    }
+}
+
+fn says(extra: &crate::schema::Extra, key: &str) -> bool {
+    extra.get(key).is_some_and(|value| *value == true)
+}
+
+impl FieldType {
+    /// Whether a single value of this type can be a key: equal means equal bytes.
+    pub fn can_be_key(&self) -> bool {
+        match self {
+            FieldType::F32 | FieldType::F64 | FieldType::Duration => false,
+            other => !other.is_time(),
+        }
+    }
+}
+
+impl Schema {
+    /// The frame whose ways to be written the enum at `index` names, if it is such an enum.
+    pub fn marked_by(&self, index: usize) -> Option<&Frame> {
+        let of = |field: &Field| match &field.ty {
+            FieldType::Enum { name } => field.is_mark() && *name == self.enums[index].name,
+            _ => false,
+        };
+        self.frames.iter().find(|frame| frame.fields.iter().any(of))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = r#"{"v":1,"buffer":"b","slots":16,"stride":32,"frames":[{"name":"r","kind":"span","size":32,"fields":[{"name":"id","type":"u64","offset":16,"key":true},{"name":"edge","type":"enum","enum":"REdge","offset":24,"edge":true},{"name":"at","type":"tsc","offset":8,"at":true,"stamp":true}],"across":"host","fifo":true}],"enums":[{"name":"REdge","type":"u8","values":[["begin",0],["end",1]]}]}"#;
+
+    fn schema(from: &str, to: &str) -> Schema {
+        let text = TEXT.replacen(from, to, 1);
+        assert!(from == to || text != TEXT, "`{from}` is not in the text");
+        Schema::from_json(text.as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn a_span_of_a_schema() {
+        let schema = schema("", "");
+        let span = schema.frames[0].span().unwrap();
+        assert_eq!((span.keys[0].name.as_str(), span.edge.name.as_str()), ("id", "edge"));
+        assert_eq!((span.across, span.fifo), (Across::Host, true));
+        let own = schema.frames[0].fields.iter().map(Field::is_own).collect::<Vec<_>>();
+        assert_eq!(own, [false, true, true]);
+        assert_eq!(schema.marked_by(0).unwrap().name, "r");
+        assert_eq!(schema.to_json(), TEXT);
+    }
+
+    /// Captures and programs may say anything.
+    #[test]
+    fn what_makes_no_sense_is_a_plain_frame() {
+        for (from, to) in [
+            (r#""kind":"span""#, r#""kind":"plain""#),
+            (r#""across":"host""#, r#""across":"moon""#),
+            (r#""across":"host","#, ""),
+            (r#""across":"host""#, r#""across":1"#),
+            (r#","key":true"#, ""),
+            (r#""key":true"#, r#""key":1"#),
+            (r#""type":"u64""#, r#""type":"f64""#),
+            (r#""type":"u64""#, r#""type":"u8","array":2"#),
+            (r#""edge":true"#, r#""edge":"true""#),
+            (r#""type":"enum","enum":"REdge""#, r#""type":"u8""#),
+        ] {
+            assert_eq!(schema(from, to).frames[0].span(), None, "{to}");
+        }
+        assert!(!schema(r#""fifo":true"#, r#""fifo":false"#).frames[0].span().unwrap().fifo);
+    }
+}

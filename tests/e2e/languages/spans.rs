@@ -1,0 +1,157 @@
+//! Spans that one thread begins and another ends, in every language: the same program, and the same
+//! frames of it.
+
+use std::collections::HashMap;
+
+use crate::fixtures::python::modules;
+use crate::fixtures::released;
+use crate::fixtures::rust::programs;
+use crate::fixtures::support::{Account, Attach, Bench, Kind, Table, Target, of_both_kinds};
+
+/// What all of them write: by thread and round, an errand and a visit, each begun and ended.
+fn check(bench: &Bench, mut target: Target, threads: i64, rounds: i64) {
+    let attach = bench.attach(&target, &["--memory", "1G"]);
+    let written = target.run();
+    attach.stop();
+    target.finish();
+    let account = Account::of(&bench.info("out.bin"));
+    account.check(written);
+    assert_eq!(account.captured as i64, threads * (4 * rounds + 1), "{account:?}");
+    check_tables(|frame| bench.table("out.bin", &["--frame", frame]), threads, rounds);
+}
+
+/// The tables of the kinds of frames, whoever dumps them.
+fn check_tables(table: impl Fn(&str) -> Table, threads: i64, rounds: i64) {
+    let errands = table("errand");
+    let columns = ["seqno", "ring", "tid", "id", "thread", "verb", "bytes", "edge", "at"];
+    assert_eq!(errands.columns, columns);
+    let mut halves: HashMap<(i64, &str), &Vec<String>> = HashMap::new();
+    let (id, edge, at) = (3, 7, 8);
+    // Stamps of a thread are in the order of its frames.
+    let mut latest: HashMap<&str, i64> = HashMap::new();
+    for row in &errands.rows {
+        let at: i64 = row[at].parse().expect("a time");
+        let latest = latest.entry(&row[1]).or_default();
+        assert!(0 < at && *latest <= at, "{row:?} after {latest}");
+        *latest = at;
+        let twice = halves.insert((row[id].parse().unwrap(), &row[edge]), row);
+        assert_eq!(twice, None, "{row:?}");
+    }
+    assert_eq!(halves.len() as i64, 2 * threads * rounds);
+    for (thread, i) in (0..threads).flat_map(|thread| (0..rounds).map(move |i| (thread, i))) {
+        let half = |edge| halves[&(thread << 32 | i, edge)];
+        let (begin, end) = (half("begin"), half("end"));
+        let verb = if i % 2 == 0 { "GET" } else { "PUT" };
+        assert_eq!(begin[4..7], [thread.to_string(), verb.into(), "0".into()]);
+        let other = (thread + 1) % threads;
+        assert_eq!(end[4..7], [other.to_string(), "GET".into(), (i * 7).to_string()]);
+        assert!(begin[at].parse::<i64>().unwrap() <= end[at].parse::<i64>().unwrap());
+    }
+
+    let visits = table("visit");
+    assert_eq!(visits.columns[3..], ["name", "thread", "when", "edge"], "stamped by the program");
+    let mut rows: Vec<_> = visits.rows.iter().map(|row| row[3..].to_vec()).collect();
+    rows.sort();
+    let all = (0..threads).flat_map(|thread| (0..rounds).map(move |i| (thread, i)));
+    let mut expected: Vec<_> = all
+        .flat_map(|(thread, i)| {
+            let name = format!("{thread}-{i}");
+            let half = |thread: i64, when: i64, edge: &str| {
+                vec![name.clone(), thread.to_string(), when.to_string(), edge.to_owned()]
+            };
+            let other = (thread + 1) % threads;
+            [half(thread, 1000 + i, "begin"), half(other, 2000 + i, "end")]
+        })
+        .collect();
+    expected.sort();
+    assert_eq!(rows, expected);
+    assert_eq!(table("idle").rows.len() as i64, threads);
+}
+
+/// The program in C; its arguments are threads and rounds.
+fn build_c(bench: &Bench) {
+    bench.copy_all(&["errands.frame", "errands_main.c"]);
+    bench.pptc(&["errands.frame"]);
+    bench.cc(&["errands_main.c", "errands.c", "-o", "errands", "-lpthread"]);
+}
+
+of_both_kinds! {
+    c_from_one_thread
+    c_from_eight_threads
+}
+
+fn c_from_one_thread(kind: Kind) {
+    c(kind, 1, 3_000);
+}
+
+fn c_from_eight_threads(kind: Kind) {
+    c(kind, 8, 1_000);
+}
+
+fn c(kind: Kind, threads: i64, rounds: i64) {
+    let bench = Bench::new().of(kind);
+    build_c(&bench);
+    let target = bench.start("errands", &[&threads.to_string(), &rounds.to_string()]);
+    check(&bench, target, threads, rounds);
+}
+
+#[test]
+fn cpp_from_eight_threads() {
+    let bench = Bench::new();
+    bench.copy_all(&["errands.frame", "errands_main.cpp"]);
+    bench.pptc(&["--emit", "cpp", "errands.frame"]);
+    let sources = ["errands_main.cpp", "errands.cpp"];
+    let args = ["-std=c++17", "-o", "errands", "-lpthread"];
+    bench.compile("g++", &[&args[..], &sources].concat());
+    let target = bench.start("errands", &["8", "1000"]);
+    check(&bench, target, 8, 1000);
+}
+
+#[test]
+fn rust_from_eight_threads() {
+    let bench = Bench::new();
+    let mut command = bench.command(programs().join("errands"));
+    command.args(["8", "1000"]);
+    check(&bench, Target::start(command), 8, 1000);
+}
+
+#[test]
+fn python_from_four_threads() {
+    let bench = Bench::new();
+    bench.copy_all(&["errands_main.py", "errands.frame"]);
+    if !modules(&bench, &["errands"]) {
+        return;
+    }
+    let mut command = bench.command("python3");
+    command.args(["errands_main.py", "4", "500"]);
+    check(&bench, Target::start(command), 4, 500);
+}
+
+/// A `ppt` that has never heard of spans attaches, captures and dumps: it shows plain frames. Each
+/// reads the captures of the other.
+#[test]
+fn the_released_ppt_shows_the_frames() {
+    let bench = Bench::new();
+    let Some(released) = released::ppt(&bench) else { return };
+    build_c(&bench);
+    let mut target = bench.start("errands", &["4", "1000"]);
+    let mut command = bench.command(&released);
+    command.args(["attach", &target.pid().to_string(), "--memory", "1G"]);
+    let attach = Attach::start(command);
+    let written = target.run();
+    attach.stop();
+    target.finish();
+    Account::of(&bench.info("out.bin")).check(written);
+    let by = |ppt: &std::path::Path, capture: &str| {
+        check_tables(|frame| bench.table_of(ppt, capture, &["--frame", frame]), 4, 1000);
+    };
+    by(&released, "out.bin");
+    by(crate::fixtures::support::ppt().as_ref(), "out.bin");
+
+    let mut target = bench.start("errands", &["4", "1000"]);
+    let attach = bench.attach(&target, &["--memory", "1G", "-o", "new.bin"]);
+    target.run();
+    attach.stop();
+    target.finish();
+    by(&released, "new.bin");
+}
