@@ -60,10 +60,12 @@ pub use limit::empty_size;
 pub use listener::{Begun, Listener};
 pub use options::{Options, Rate, Silence};
 pub use pace::PeakHold;
-/// What a caller says about a capture, in the words of its format.
+/// Types of the capture format with which a caller describes a capture.
 pub use ppt_capture::{
     Cause, Codec, Dropped, EndReason, FileHeader, Lost, Process, Segment as ListedSegment, Source,
 };
+/// The cursor of a [`BrokenRing`].
+pub use ppt_segment::BrokenCursor;
 pub use progress::Progress;
 pub use rotate::{Files, Rotation};
 pub use sink::{Ending, Introduction, Outcome, Sink};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ppt_listener::{Cause, Summary};
+use ppt_listener::{BrokenRing, Cause, Summary};
 
 use crate::code::Code;
 use crate::live::outputs::Kept;
@@ -37,18 +37,26 @@ pub(in crate::live) fn problems(
         );
         ok = false;
     }
-    for ring in summary.feeds.iter().flat_map(|feed| &feed.broken) {
-        report::error(
-            Code::RingGivenUp,
-            format_args!(
-                "ring {} was given up: its cursor went from {} to {}: the shared memory is \
-                 probably corrupted",
-                ring.ring, ring.cursor.next, ring.cursor.tail
-            ),
-        );
-        ok = false;
+    for (buffer, feed) in buffers.iter().zip(&summary.feeds) {
+        if let Some(message) = given_up(buffer, &feed.broken) {
+            report::error(Code::RingGivenUp, message);
+            ok = false;
+        }
     }
     ok
+}
+
+/// One message, however many rings of `buffer` were given up.
+fn given_up(buffer: &str, broken: &[BrokenRing]) -> Option<String> {
+    let BrokenRing { ring, cursor } = broken.first()?;
+    let went = format!("went from {} to {}", cursor.next, cursor.tail);
+    let why = "the shared memory is probably corrupted";
+    Some(match broken.len() {
+        1 => format!("ring {ring} was given up: its cursor {went}: {why}"),
+        count => format!(
+            "{count} rings of {buffer} were given up, ring {ring} because its cursor {went}: {why}"
+        ),
+    })
 }
 
 pub(in crate::live) fn summary(name: &str, kept: Kept, summary: &Summary, time: Duration) {
@@ -88,5 +96,25 @@ pub(in crate::live) fn summary(name: &str, kept: Kept, summary: &Summary, time: 
             "more threads wrote at once than there were rings; attach again while they run, and \
              each gets a ring",
         );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ppt_listener::BrokenCursor;
+
+    use super::*;
+
+    #[test]
+    fn rings_that_were_given_up_are_told_in_one_message() {
+        let broken = |ring| BrokenRing { ring, cursor: BrokenCursor { next: 100, tail: 95 } };
+        let all: Vec<_> = (0..64).map(broken).collect();
+        assert_eq!(given_up("game", &[]), None);
+        let one = "ring 7 was given up: its cursor went from 100 to 95: the shared memory is \
+                   probably corrupted";
+        assert_eq!(given_up("game", &all[7..8]).unwrap(), one);
+        let many = "64 rings of game were given up, ring 0 because its cursor went from 100 to \
+                    95: the shared memory is probably corrupted";
+        assert_eq!(given_up("game", &all).unwrap(), many);
     }
 }

@@ -121,6 +121,29 @@ fn rule_2_a_cursor_that_no_writer_moves_closes_its_ring_alone() {
     }
 }
 
+/// Corruption that hits several rings is one message with their number.
+#[test]
+fn rule_2_rings_that_are_given_up_are_counted() {
+    let bench = rewriter();
+    let mut target = bench.start("rewriter", &[]);
+    let attach = bench.attach(&target, &[]);
+    for ring in 0..2 {
+        burst(&mut target, ring, 100);
+        drained(&target, u64::from(ring), 100);
+    }
+    for ring in 0..2 {
+        target.say(&format!("cursor {ring} -5"));
+        target.stdout.wait_for("moved");
+    }
+    attach.signal(libc::SIGINT);
+    let said = attach.ended(1);
+    let told: Vec<_> = said.lines().filter(|line| line.contains("given up")).collect();
+    let expected = "ppt: 2 rings of steady were given up, ring 0 because its cursor went from 100 \
+                    to 95: the shared memory is probably corrupted";
+    assert_eq!(told, [expected], "{said}");
+    target.finish();
+}
+
 /// What a cursor said before its ring was given up is no measure of rings.
 #[test]
 fn rule_2_a_ring_that_was_given_up_gives_no_advice() {
