@@ -36,7 +36,7 @@ pub(crate) enum Beside {
 pub(crate) fn create(folder: &Folder, mode: Mode) -> Result<(File, Beside)> {
     match nameless(folder, mode) {
         Ok(file) => Ok((file, Beside::Nameless)),
-        // Whatever it is: if it is more than a dislike of files without names, it comes again.
+        // Any error leads here. If the cause is not files without names, the error comes again.
         Err(_) => hidden(folder, mode),
     }
 }

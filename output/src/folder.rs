@@ -44,7 +44,7 @@ impl Folder {
         self.owner != geteuid().as_raw()
     }
 
-    /// What has this name; links are not followed.
+    /// Looks up a name, without following links. Returns None if the name is free.
     pub(crate) fn look(&self, name: &OsStr) -> Result<Option<Stat>> {
         match statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(found) => Ok(Some(found)),

@@ -12,8 +12,8 @@ use rustix::fs::{FileType, SeekFrom, Stat, fstat, ftruncate, seek, tell};
 
 use crate::output::Output;
 
-/// What happened to a file while ppt wrote it. The write that notices this returns it inside an
-/// [`io::Error`]; no byte of that write is in the file.
+/// A change of a file by somebody else while ppt wrote it. The write that notices the change
+/// returns this inside an [`io::Error`]; no byte of that write is in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Displaced {
     /// The file is empty. [`Guarded::again`] can begin it again from its start.

@@ -37,8 +37,8 @@ impl Name {
         OutputError::System(self.path.clone(), error.into())
     }
 
-    /// What has the name and may lose it, locked, so that no other writer of ours takes it
-    /// meanwhile; None if the name is free.
+    /// Opens the file that has the name, if the rules let it be replaced, and locks the file, so
+    /// that no other ppt takes it meanwhile. Returns None if the name is free.
     pub(crate) fn taken(&self) -> Result<Option<File>, OutputError> {
         for _ in 0..TRIES {
             let Some(file) = self.may_be_taken()? else { return Ok(None) };
@@ -51,7 +51,8 @@ impl Name {
         Err(OutputError::Exists(self.path.clone()))
     }
 
-    /// What has the name, if it may lose it; who writes it, if somebody does.
+    /// Opens the file that has the name, if the rules let it be replaced. If somebody writes the
+    /// file, the error names the writer.
     pub(crate) fn may_be_taken(&self) -> Result<Option<File>, OutputError> {
         let exists = || OutputError::Exists(self.path.clone());
         let Some(found) = self.look()? else { return Ok(None) };
@@ -65,7 +66,7 @@ impl Name {
             Err(_) if !self.rules.force => return Err(exists()),
             Err(error) => return Err(self.fail(error)),
         };
-        // What was opened is what counts, not what was there before.
+        // The opened file counts. The name may have belonged to another file before.
         let opened = fstat(&file).map_err(|error| self.fail(error))?;
         self.allow(&opened)?;
         lock::probe(&file).map_err(|it| OutputError::InUse(self.path.clone(), it))?;

@@ -16,9 +16,9 @@ use crate::lock::{self, Locked};
 use crate::name::Name;
 use crate::rules::{Invoker, Readers, Rules};
 
-/// What to call it where a path would be.
+/// The name of standard output in messages, in the place of a path.
 const STDOUT: &str = "standard output";
-/// How often a name is tried that changes meanwhile.
+/// Most attempts at a name that changes meanwhile.
 const TRIES: usize = 16;
 
 /// An output: standard output, or a file that gets its name when it is published.
@@ -48,7 +48,7 @@ struct Entry {
     path: PathBuf,
 }
 
-/// Where a published output is.
+/// The place of a published output.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Whereabouts {
     /// Its name leads to it.
@@ -158,7 +158,7 @@ impl Output {
         }
     }
 
-    /// Where the published file is.
+    /// Looks where the published file is now.
     pub fn whereabouts(&self) -> Whereabouts {
         let Place::Published { name, entry } = &self.place else { return Whereabouts::There };
         let Ok(ours) = fstat(&self.file) else { return Whereabouts::There };
@@ -334,7 +334,7 @@ pub(crate) mod tests {
             output.publish().unwrap_err();
             assert_eq!((names(folder.path()).len(), output.is_published()), (0, false));
         }
-        // What has its name keeps it.
+        // A published output keeps its name.
         let mut output = published(&path, &Rules::default(), "it");
         output.discard();
         assert_eq!(fs::read(&path).unwrap(), b"it");

@@ -1,15 +1,15 @@
-//! What an output may be, and whose.
+//! The rules for an output: what it may replace, and who may read it.
 
 use rustix::process::geteuid;
 
 use crate::identity::FileId;
 
-/// What an output may be, and whose.
+/// The rules for an output.
 #[derive(Debug, Clone, Default)]
 pub struct Rules {
     /// It may replace an existing file, if the user owns that file and nobody writes it.
     pub force: bool,
-    /// Who may read it.
+    /// The users who may read it.
     pub readers: Readers,
     /// The input files, which must not be overwritten.
     pub inputs: Vec<FileId>,
@@ -25,7 +25,7 @@ pub struct Invoker {
     pub gid: Option<u32>,
 }
 
-/// Who may read an output.
+/// The users who may read an output.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Readers {
     /// Its owner: mode 0600.

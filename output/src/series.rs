@@ -23,7 +23,7 @@ pub struct Series {
     /// How many of those that have been made stay, if not all.
     keep: Option<u32>,
     number: u32,
-    /// Those that stay, so far.
+    /// The files that exist so far and stay.
     made: VecDeque<(PathBuf, Option<FileId>)>,
 }
 
