@@ -128,7 +128,7 @@ pub struct GeometryWords {
     pub slots: u64,
 }
 
-/// Who is attached; all zero when nobody is.
+/// The agent that is attached. All words are zero if there is none.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Claim {
@@ -156,7 +156,7 @@ pub struct MappedSegment {
     pub size: u64,
 }
 
-/// What a stamp of `option time tsc` counts.
+/// The clocks that a stamp of `option time tsc` may count.
 ///
 /// Each stamp states its kind itself. Bit 63
 /// ([`STAMP_IS_MONOTONIC`](clock_kind::STAMP_IS_MONOTONIC)) is clear in ticks, so stamps that were
@@ -182,8 +182,9 @@ pub struct Control {
     pub nonce: u64,
     /// Geometry of the segment that `gate` names.
     pub geometry: GeometryWords,
-    /// What stamps of `option time tsc` count in this session: see [`clock_kind`]. The agent may
-    /// change it while the gate is open, when the kernel stops trusting the CPU's counter.
+    /// The clock that stamps of `option time tsc` count in this session: see [`clock_kind`]. The
+    /// agent may change it while the gate is open, when the kernel stops trusting the CPU's
+    /// counter.
     pub clock_kind: u32,
     /// Pid of the target in its innermost pid namespace: a forked child finds another number.
     pub target_pid: u32,

@@ -39,10 +39,10 @@ impl<W: Word> Words<'_, W> {
     /// An agent writes `holder`, `socket`, and `claim`, each by a system call of its own.
     pub fn follower(&self) -> Option<(u64, u64)> {
         let claim = self.claim.load(Relaxed);
-        // Who saw this claim sees the socket that was written before it.
+        // A reader that saw this claim also sees the socket that was written before it.
         W::fence(Acquire);
         let socket = self.socket.load(Relaxed);
-        // Who saw the next socket sees the next holder.
+        // A reader that saw the next socket also sees the next holder.
         W::fence(Acquire);
         (claim != 0 && self.holder.load(Relaxed) == claim).then_some((claim, socket))
     }

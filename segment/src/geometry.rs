@@ -1,4 +1,5 @@
-//! Where the parts of a segment lie: computed from three numbers, so that two agents agree.
+//! The offsets of the parts of a segment. They are computed from three numbers, so that two agents
+//! agree.
 
 use crate::abi::{
     GeometryWords, LOG2_SLOTS, MARGIN, MAX_RINGS, MAX_STRIDE, PAGE, RING_PITCH, Section,
@@ -105,7 +106,7 @@ impl Geometry {
         (self.headers_offset() + RING_PITCH as u64 * self.rings as u64).next_multiple_of(PAGE)
     }
 
-    /// What the target copies out of its control page.
+    /// The words that the target copies out of its control page.
     pub fn words(&self) -> GeometryWords {
         GeometryWords {
             size: self.size(),

@@ -1,9 +1,10 @@
-//! What a mapping that loses its memory does to us: nothing but lose that memory.
+//! Keeps ppt alive if a mapping loses its memory.
 //!
-//! Whoever may truncate the file behind a shared mapping takes pages away from everybody who maps
-//! it, and touching one raises SIGBUS. A target that runs as root can do that to a System V segment
-//! (`/proc/PID/map_files`), and nobody can to a sealed memfd. Here a page of zeros is put where the
-//! fault was, and the segment marked: the reader goes on, and finds out. Zeros are never frames.
+//! A process that truncates the file behind a shared mapping takes pages away from every process
+//! that maps it, and touching such a page raises SIGBUS. A target that runs as root can do that to
+//! a System V segment (`/proc/PID/map_files`). Nobody can do it to a sealed memfd. The handler puts
+//! a page of zeros where the fault was, and marks the segment. The reader continues, and sees the
+//! mark. Zeros are never frames.
 //!
 //! A fault anywhere else is what it would be without us: the disposition that was found is put
 //! back, and the instruction faults again.

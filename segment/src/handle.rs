@@ -8,7 +8,7 @@
 pub struct Handle {
     /// Poke counter of one control page, never 0.
     pub generation: u32,
-    /// What `id` names.
+    /// The kind of object that `id` names.
     pub kind: Kind,
     /// 31 bits: the segment id of shmget(2), or a number of the agent's choice.
     pub id: u32,

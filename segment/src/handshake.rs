@@ -9,14 +9,14 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
 use crate::word::Word;
 
-/// What `read` finds in the control page, if it goes with `seen`, the gate's value of a moment ago,
-/// which was read relaxed; `None` if the gate has changed since.
+/// Returns what `read` finds in the control page, if that belongs to `seen`, a value of the gate
+/// that the caller has read relaxed. Returns `None` if the gate has changed since.
 #[inline]
 pub fn under<W: Word, T>(gate: &W, seen: u64, read: impl FnOnce() -> T) -> Option<T> {
-    // Who saw this gate sees what was written before it.
+    // A reader that saw this gate also sees all that was written before it.
     W::fence(Acquire);
     let read = read();
-    // Who saw a word of what comes after it sees that the gate has changed.
+    // A reader that saw a word that was written later also sees that the gate has changed.
     W::fence(Acquire);
     (gate.load(Relaxed) == seen).then_some(read)
 }

@@ -54,7 +54,7 @@ impl<W: Word> Ring<'_, W> {
         {
             return false;
         }
-        // Whoever reads an entry of this epoch also reads an epoch of at least this one.
+        // A reader of an entry of this epoch also reads an epoch of at least this one.
         W::fence(Release);
         let first_seq = self.header(ring_word::TAIL).load(Relaxed).wrapping_add(1);
         self.history(epoch, 0).store(first_seq, Relaxed);

@@ -63,7 +63,7 @@ pub struct Identity {
     pub geometry: Geometry,
 }
 
-/// Whose a segment is.
+/// The owner of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct User {
     /// User id.
@@ -438,7 +438,7 @@ mod tests {
         assert!(matches!(Segment::adopt(id, identity(77)), Err(AdoptError::System(_))));
     }
 
-    /// What a target makes.
+    /// A segment as a target makes it.
     fn made_by_a_target(nonce: u64) -> (Segment, std::os::fd::OwnedFd) {
         let Identity { geometry, schema_hash, .. } = identity(nonce);
         let file = memfd::tests::make(geometry.size() as i64, libc::F_SEAL_SHRINK);

@@ -5,7 +5,7 @@ use ppt_segment::{RingReader, RingWriter};
 
 use crate::*;
 
-/// What a session may do wrong.
+/// The mistakes that a session may make.
 #[derive(Clone, Copy, PartialEq)]
 enum Session {
     Right,

@@ -22,7 +22,8 @@ impl Gate {
     }
 }
 
-/// What a writer does with a frame: on, busy, the gate once more, the frame.
+/// Writes a frame as a writer does: it reads the gate, says that it is busy, reads the gate again,
+/// and writes.
 fn write_if_on<const W: u8>(gate: &Gate, writer: &mut RingWriter<'_, Model<W>>) {
     if gate.get() != 0 && gate.get() != 0 {
         writer.write([7, 7]);

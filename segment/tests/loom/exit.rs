@@ -104,7 +104,7 @@ fn a_late_signal_writes_into_somebody_elses_ring() {
     fails(|| late_signal(false));
 }
 
-/// What the disk thread does with a chunk.
+/// The way in which the disk thread handles a chunk.
 #[derive(Clone, Copy, PartialEq)]
 enum Disk {
     Right,

@@ -1,4 +1,4 @@
-//! Who follows a process, read by a fork handler while another agent takes over.
+//! A fork handler reads who follows its process while another agent takes over.
 //!
 //! The agent's stores are as weak as system calls may be: relaxed, each call a release of those
 //! before it. The handler is the product's own, `follow::Words`.
@@ -10,7 +10,7 @@ use ppt_segment::follow::Words;
 
 use crate::*;
 
-/// What a mutant leaves out.
+/// Fences that a mutant leaves out.
 const NO_FENCE: u8 = 0;
 const FIRST_FENCE: u8 = 1;
 const SECOND_FENCE: u8 = 2;
@@ -43,7 +43,7 @@ impl<const WITHOUT: u8> Word for Page<WITHOUT> {
     }
 }
 
-/// What the second agent does, and what its handler reads.
+/// The behaviour of the second agent, and what its handler reads.
 #[derive(Clone, Copy, PartialEq)]
 enum Second {
     /// Follows forks, too.

@@ -11,7 +11,7 @@ use ppt_segment::handshake::under;
 
 use crate::*;
 
-/// What a mutant leaves out.
+/// Fences that a mutant leaves out.
 const NO_FENCE: u8 = 0;
 const FIRST_FENCE: u8 = 1;
 const SECOND_FENCE: u8 = 2;
@@ -51,7 +51,7 @@ impl<const WITHOUT: u8> Word for Page<WITHOUT> {
     }
 }
 
-/// What the agent does.
+/// The behaviour of the agent.
 #[derive(Clone, Copy, PartialEq)]
 enum Agent {
     /// Describes another segment: the gate closes meanwhile.
@@ -64,8 +64,8 @@ enum Agent {
     InOneCall,
 }
 
-/// What a thread goes by is the description that belongs to the gate it saw, never that of another
-/// gate, nor half of each.
+/// A thread uses the description that belongs to the gate that it saw, never that of another gate,
+/// nor half of each.
 fn describe<const WITHOUT: u8>(agent: Agent) {
     explore(None, 5, move || {
         FENCES.set(0);

@@ -30,7 +30,7 @@ use ppt_segment::abi::ring_word;
 use ppt_segment::word::Word;
 use ppt_segment::{Ring, RingReader};
 
-/// What a mutant leaves out.
+/// Parts of the protocol that a mutant leaves out.
 const NOTHING: u8 = 0;
 /// w3: the fence before a frame's words are stored.
 const WRITER_FENCE: u8 = 1;
