@@ -66,7 +66,7 @@ impl Purse {
     }
 }
 
-/// What a search may still read, and what it has read.
+/// The number of bytes that a search may still read, and the number that it has read.
 #[derive(Debug)]
 pub(crate) struct Budget {
     pub(crate) memory: Purse,

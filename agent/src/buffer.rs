@@ -46,9 +46,9 @@ pub struct Buffer {
     pub build_id: String,
     /// How it was found.
     pub path: Path,
-    /// Where its descriptor is.
+    /// The address of its descriptor.
     pub(crate) address: u64,
-    /// Where its control page is.
+    /// The address of its control page.
     pub(crate) control: u64,
     /// The descriptor's bytes, to be compared with before every write.
     pub(crate) descriptor: [u8; DESCRIPTOR_BYTES],
@@ -106,7 +106,7 @@ impl Buffer {
         format!("{:08x}", self.schema_hash >> 32)
     }
 
-    /// Where it is, as names show it.
+    /// Its address, as names show it.
     fn place(&self) -> String {
         format!(":{:x}", self.address)
     }

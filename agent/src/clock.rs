@@ -1,5 +1,5 @@
-//! What stamps of `option time tsc` count: the CPU's counter where it can be trusted, else
-//! CLOCK_MONOTONIC.
+//! Chooses the clock of stamps of `option time tsc`: the CPU's counter if it can be trusted,
+//! otherwise CLOCK_MONOTONIC.
 //!
 //! A counter is trusted if the CPU says that it runs at one rate whatever the CPU does, and if the
 //! kernel tells time by it: only the kernel has compared the counters of all CPUs, and it turns to
@@ -24,7 +24,7 @@ pub enum ClockChoice {
     Monotonic,
 }
 
-/// What the stamps of a session count.
+/// The clock that the stamps of a session count.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StampClock {
     /// Ticks of the CPU's counter.
@@ -83,7 +83,8 @@ pub(crate) fn trusted(system: &System) -> Result<(), Distrust> {
     }
 }
 
-/// What the stamps of frames of `schema` are to count; `None` where there are none.
+/// Decides which clock the stamps of frames of `schema` are to count. Returns `None` if the frames
+/// have no such stamps.
 pub(crate) fn decide(
     system: &System,
     schema: &Schema,

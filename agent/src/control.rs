@@ -13,7 +13,8 @@ pub(crate) struct ControlCopy(Vec<u8>);
 /// Bytes of a control page that mean something.
 pub(crate) const BYTES: usize = size_of::<Control>();
 
-/// What the target refused while nothing was mapped, and what it could not map.
+/// The target's own counters: frames that it refused while nothing was mapped, and frames for which
+/// it could not map a segment.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct TargetCounters {
     pub(crate) no_ring: u64,
@@ -144,7 +145,8 @@ impl ControlCopy {
     }
 }
 
-/// What the agent writes before the gate: one contiguous range, from [`OPENING_AT`] on.
+/// The words that the agent writes before the gate. They are one contiguous range from
+/// [`OPENING_AT`] on.
 pub(crate) struct Opening {
     pub(crate) nonce: u64,
     pub(crate) geometry: Geometry,
@@ -186,17 +188,18 @@ impl Opening {
     }
 }
 
-/// Where an [`Opening`] goes.
+/// The offset of an [`Opening`].
 pub(crate) const OPENING_AT: usize = offset_of!(Control, nonce);
 
-/// Where the kind of clock goes: 4 bytes.
+/// The offset of the kind of clock, which has 4 bytes.
 pub(crate) const CLOCK_KIND_AT: usize = offset_of!(Control, clock_kind);
 
-/// Where the socket goes that forked children are to find, and the nonce of the claim after it.
+/// The offsets of the socket to which forked children report, and of the nonce of the claim, which
+/// is written after it.
 pub(crate) const FOLLOW_SOCKET_AT: usize = offset_of!(Control, follow_socket);
 pub(crate) const FOLLOW_CLAIM_AT: usize = offset_of!(Control, follow_claim);
 
-/// Where [`claim_bytes`] go.
+/// The offset of [`claim_bytes`].
 pub(crate) const CLAIM_AT: usize = offset_of!(Control, claim);
 
 /// A claim as it stands in a control page.

@@ -1,6 +1,6 @@
-//! What the CPU reports about its counter.
+//! The facts that the CPU reports about its counter.
 
-/// What a CPU says of its counter.
+/// The counter of a CPU, as the CPU describes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Counter {
     /// It runs at a constant rate, independent of the CPU's frequency and sleep states.

@@ -1,6 +1,6 @@
-//! What the filters of a target's threads stand for.
+//! The danger that the filters of a target's threads mean for it.
 
-/// What stands in the way.
+/// A reason not to attach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Danger {
     /// This thread is in strict mode: anything but read, write and exit ends it.

@@ -15,7 +15,7 @@ impl Target {
     }
 }
 
-/// What the kernel keeps in a pidfd of a process that has been reaped.
+/// The status that the kernel keeps in the pidfd of a process that has been reaped.
 fn kept_status(pidfd: BorrowedFd<'_>) -> Option<i32> {
     let asked = u64::from(libc::PIDFD_INFO_EXIT);
     // SAFETY: numbers alone; all zeros are some.
@@ -53,7 +53,7 @@ mod tests {
         let status = target.ended_with();
         assert_eq!(status.and_then(|it| it.signal()), Some(libc::SIGKILL));
         let waited = child.wait().unwrap();
-        // Where the kernel keeps it, it is the same.
+        // A kernel that keeps the status after that returns the same one.
         assert!(target.ended_with().is_none_or(|it| it == waited), "{:?}", target.ended_with());
     }
 

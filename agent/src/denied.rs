@@ -66,7 +66,7 @@ impl Denied {
     }
 }
 
-/// What is known of the target when access was refused.
+/// The facts about a target that refused access.
 pub(crate) struct Seen {
     pub(crate) pid: i32,
     pub(crate) comm: String,
@@ -104,7 +104,7 @@ pub(crate) fn explain(system: &System, seen: Seen) -> Denied {
     } else {
         Rule::Unknown(privileged)
     };
-    // What a container may be given.
+    // A container may be given these rights.
     let container = in_container(system)
         && match rule {
             Rule::User { .. } | Rule::Capabilities(_) | Rule::NotDumpable | Rule::Filtered(_) => {

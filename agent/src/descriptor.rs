@@ -11,8 +11,8 @@ use crate::target::Mapping;
 
 /// Longest schema text that is read from a target.
 const SCHEMA_LIMIT: u64 = 1 << 20;
-/// What reading a schema is charged for each of its bytes: to understand them takes longer than to
-/// look for a magic in them.
+/// The charge for each byte of a schema that is read. To understand a byte takes longer than to
+/// look for a magic in it.
 const SCHEMA_COST: u64 = 16;
 
 /// A place to look at.
@@ -21,11 +21,11 @@ pub(crate) struct Candidate<'a> {
     /// Path of the object that it lies in, and its build id.
     pub(crate) object: &'a str,
     pub(crate) build_id: &'a str,
-    /// What led there.
+    /// The way in which the place was found.
     pub(crate) path: Path,
 }
 
-/// What was there.
+/// The result of the check of a place.
 pub(crate) enum Checked {
     Believed(Box<Buffer>),
     /// Something that says it is a descriptor: why it is not believed.
@@ -120,7 +120,7 @@ fn believed(
     }))
 }
 
-/// What keeps a page from being a control page; `None` where nothing does.
+/// The reason for which a page cannot be a control page. `None` if it can be one.
 fn unfit(mappings: &[Mapping], page: u64) -> Option<&'static str> {
     let mut unfit = Some("not mapped");
     let fits = |it: &Mapping| {

@@ -38,9 +38,9 @@ impl fmt::Display for Verdict {
 /// One check.
 #[derive(Debug)]
 pub struct Check {
-    /// What was checked, in a word or two.
+    /// The subject of the check, in a word or two.
     pub name: String,
-    /// What the result means for attaching.
+    /// The meaning of the result for attaching.
     pub verdict: Verdict,
     /// The finding, in one line.
     pub found: String,
@@ -105,7 +105,7 @@ impl Check {
         Self { code: Some(code.into()), ..self }
     }
 
-    /// What an attach says.
+    /// A check that fails with the error of an attach.
     fn failure(name: &str, error: AgentError) -> Self {
         let found = error.to_string();
         let found = found.lines().next().unwrap_or_default();

@@ -23,7 +23,7 @@ use ppt_segment::abi::DESCRIPTOR_MAGIC;
 use crate::budget::{Budget, Spent};
 use crate::memory::Memory;
 
-/// What the names of our symbols begin with.
+/// The prefix of the names of our symbols.
 const PREFIX: &[u8] = b"ppt1_";
 /// Longest name of a symbol of ours.
 const NAME_LIMIT: u64 = 256;
@@ -62,7 +62,7 @@ struct Load {
     writable: bool,
 }
 
-/// What the file of a mapped object says.
+/// The content of the file of a mapped object.
 #[derive(Debug, Default)]
 pub(crate) struct Object {
     pub(crate) symbols: Vec<Symbol>,
@@ -76,11 +76,11 @@ pub(crate) struct Object {
     loads: Vec<Load>,
 }
 
-/// Where an object is read from.
+/// The source from which an object is read.
 pub(crate) trait Source {
     /// Reads up to the length of `buffer` at `offset`; returns how many bytes there were.
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize>;
-    /// Where in `spent` bytes of it count.
+    /// The counter in `spent` for bytes of this source.
     fn count(spent: &mut Spent) -> &mut u64;
 }
 
@@ -94,8 +94,8 @@ impl Source for File {
     }
 }
 
-/// Where the beginning of an object lies in a process: all that there is of a file that cannot be
-/// opened.
+/// The beginning of an object in the memory of a process. It is all that there is of a file that
+/// cannot be opened.
 pub(crate) struct Mapped<'a> {
     pub(crate) memory: &'a Memory,
     pub(crate) start: u64,
@@ -342,7 +342,7 @@ impl Object {
         })
     }
 
-    /// Where in the file an address is.
+    /// The offset of an address in the file.
     fn offset(&self, address: u64) -> Option<u64> {
         let inside = |it: &&Load| address.checked_sub(it.address).is_some_and(|at| at < it.size);
         let load = self.loads.iter().find(inside)?;

@@ -19,7 +19,8 @@ pub fn escaped(text: &str) -> String {
     out
 }
 
-/// What is not seen, or changes what is: spaces of no width, separators, directions.
+/// Characters that nobody sees, or that change how others look: spaces of no width, separators,
+/// directions.
 fn invisible(c: char) -> bool {
     matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}')
         || matches!(c, '\u{2060}'..='\u{2069}' | '\u{feff}')

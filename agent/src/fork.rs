@@ -123,7 +123,7 @@ fn numbers(system: &System) -> BTreeSet<i32> {
 pub struct Newcomers {
     system: System,
     seen: BTreeSet<i32>,
-    /// What `/proc/loadavg` said: the pid that was given last.
+    /// The last field of `/proc/loadavg`: the pid that the system assigned last.
     last: Option<String>,
     /// Looks since all processes were listed.
     idle: u32,

@@ -19,7 +19,7 @@ use crate::target::Target;
 /// How long another tracer of the same kind may take to get out of the way.
 const PATIENCE: Duration = Duration::from_millis(200);
 
-/// What `work` returned, and how long the target was held.
+/// The result of `work`, and how long the target was held.
 pub(crate) struct Held<T> {
     pub(crate) result: T,
     pub(crate) time: Duration,

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 /// How long an answer counts.
 const A_WHILE: Duration = Duration::from_millis(500);
 
-/// What was last found: many buffers ask the same question one after the other, about once a
-/// second. Its clones share the answer.
+/// The last answer to a question that many buffers ask one after the other, about once a second.
+/// All clones share the answer.
 #[derive(Debug)]
 pub struct Lately<T>(Arc<Mutex<Option<(Instant, T)>>>);
 
@@ -24,7 +24,7 @@ impl<T> Clone for Lately<T> {
 }
 
 impl<T: Clone> Lately<T> {
-    /// What was found a while ago, or what `look` finds.
+    /// Returns the last answer if it still counts, otherwise the answer of `look`.
     pub(crate) fn found(&self, look: impl FnOnce() -> T) -> T {
         let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match &*last {

@@ -41,7 +41,7 @@ pub(crate) struct Memory {
     access: Access,
 }
 
-/// What is bound to the address space that was opened.
+/// A file that stays bound to the address space that was opened.
 #[derive(Debug)]
 enum Access {
     /// `/proc/PID/mem`: its bytes.

@@ -15,11 +15,11 @@ const STEP: usize = 1 << 20;
 /// reads.
 const OVERLAP: usize = 32;
 
-/// What a scan came to.
+/// The result of a scan.
 pub(crate) struct Scan {
     /// Addresses that hold the magic followed by their own address.
     pub(crate) found: Vec<u64>,
-    /// Where it ended.
+    /// The address at which it ended.
     pub(crate) end: u64,
 }
 

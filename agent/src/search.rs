@@ -87,7 +87,7 @@ impl Unsearched {
     }
 }
 
-/// What a search found.
+/// The result of a search.
 #[derive(Debug, Default)]
 pub struct Found {
     /// The buffers, by name.
@@ -122,7 +122,7 @@ pub struct Searcher {
     budget: Budget,
     /// Of many processes, what is unlikely to hold anything is left out.
     many: bool,
-    /// What files say that were read before; `None` of those that are no objects.
+    /// The content of files that were read before. `None` stands for a file that is no object.
     files: HashMap<FileId, Option<Rc<Object>>>,
     scanner: Scanner,
 }
@@ -170,7 +170,7 @@ impl Searcher {
         Ok(found)
     }
 
-    /// What a file says; `None` where it is no object.
+    /// Reads a file. Returns `None` if it is no object.
     fn read(&mut self, file: &Located) -> Option<Rc<Object>> {
         let it = &file.metadata;
         let times = ((it.mtime(), it.mtime_nsec()), (it.ctime(), it.ctime_nsec()));
@@ -187,7 +187,8 @@ impl Searcher {
             }
             Rc::new(object)
         });
-        // What one process cannot afford is for another to read.
+        // If the budget of this process cut the reading short, the next process reads the file
+        // again.
         if self.files.len() < REMEMBERED && self.budget.files.refusals == refusals {
             self.files.insert(id, object.clone());
         }
@@ -259,7 +260,7 @@ fn list(searched: &[Searched]) -> String {
 /// A mapped file.
 struct Mapped<'a> {
     mappings: Vec<&'a Mapping>,
-    /// What it says of itself; `None` where it is no object.
+    /// The content of the file. `None` if it is no object.
     object: Option<Rc<Object>>,
     build_id: String,
     /// Its file is as it was when the process began.
@@ -343,7 +344,7 @@ impl<'a> Search<'a> {
         objects
     }
 
-    /// What an object says of itself where only memory tells.
+    /// Reads an object from memory alone, if its file cannot be opened.
     fn in_memory(&mut self, mappings: &[&Mapping]) -> Option<Rc<Object>> {
         let first = mappings.iter().find(|it| it.offset == 0)?;
         let source = elf::Mapped { memory: self.target.memory(), start: first.start };

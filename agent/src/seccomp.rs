@@ -1,9 +1,9 @@
 //! System call filters: whether the calls of a first frame may end the target.
 //!
-//! What a filter does cannot be asked: PTRACE_SECCOMP_GET_FILTER wants the target stopped (ESRCH
-//! otherwise), and nothing here stops a target. What is told of each thread is how many filters it
-//! has. Filters are only ever added, and children inherit them: so those that a thread has as well
-//! as its ancestors came from outside. Harmless are
+//! ppt cannot ask what a filter does: PTRACE_SECCOMP_GET_FILTER needs a stopped target (otherwise
+//! it fails with ESRCH), and ppt never stops a target. The kernel tells how many filters each
+//! thread has. A process can add filters and never remove them, and children inherit them. So
+//! filters that both a thread and its ancestors have come from outside. These filters are harmless:
 //!
 //! - those of ppt itself, when they come from an ancestor that it shares with the target: its own
 //!   calls are the proof;
@@ -29,7 +29,7 @@ enum Mode {
     Filtered(Option<u32>),
 }
 
-/// What is known of a process, or of one of its threads.
+/// The facts about a process, or about one of its threads.
 #[derive(Debug, Clone)]
 struct Status {
     mode: Mode,
@@ -211,7 +211,7 @@ mod tests {
         root: tempfile::TempDir,
     }
 
-    /// What a test says of a process; the rest is usual.
+    /// The facts that a test states about a process. All others are usual.
     #[derive(Clone, Copy)]
     struct Process<'a> {
         pid: i32,
@@ -235,7 +235,7 @@ mod tests {
         exe: "program",
     };
 
-    /// What Docker leaves to its containers.
+    /// The capabilities that Docker leaves to its containers.
     const DOCKERS: &str = "00000000a80425fb";
 
     impl Fake {

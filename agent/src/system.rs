@@ -14,9 +14,9 @@ use crate::lately::Lately;
 /// Roots of procfs and of the running system.
 #[derive(Debug, Clone)]
 pub struct System {
-    /// Where procfs is mounted.
+    /// The folder where procfs is mounted.
     pub proc: PathBuf,
-    /// Where sysfs is mounted.
+    /// The folder where sysfs is mounted.
     pub sys: PathBuf,
     /// Reads what the CPU reports about its counter.
     pub counter: fn() -> Counter,

@@ -286,12 +286,13 @@ impl Target {
         }
     }
 
-    /// What the kernel told its program at the start (getauxval(3)), as far as that can be read.
+    /// The values that the kernel passed to its program at the start (getauxval(3)). `None` if they
+    /// cannot be read.
     pub(crate) fn auxiliary(&self) -> Option<HashMap<u64, u64>> {
         self.view.auxv().ok()
     }
 
-    /// What a glance at the filters of its threads found.
+    /// The result of the last glance at the filters of its threads.
     pub(crate) fn danger(&self) -> &Lately<Option<Danger>> {
         &self.danger
     }

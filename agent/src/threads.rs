@@ -46,7 +46,7 @@ impl Threads {
     }
 }
 
-/// What is known of the threads of a process of another pid namespace.
+/// The known threads of a process in another pid namespace.
 #[derive(Debug, Default)]
 struct Numbers {
     tasks: PathBuf,
@@ -189,7 +189,7 @@ mod tests {
         assert_eq!(threads.has(tid + 100_000), Some(true));
         assert_eq!(threads.has(tid), None, "not seen once is not gone");
         assert_eq!(threads.has(tid), Some(false));
-        // Whoever was there and is not by our number is looked for anew.
+        // A thread that was there, and is no longer found by our number, is looked for again.
         numbered(&tasks, &[1]);
         let again = Threads::of_another_namespace(pid, tasks.clone());
         assert_eq!(again.has(100_001), Some(true), "as far as is known");

@@ -1,4 +1,5 @@
-//! What a search reads, counted: whatever a process has mapped, and however many there are.
+//! A search reads a bounded amount, whatever a process has mapped, and however many processes there
+//! are.
 
 mod fake;
 
@@ -71,7 +72,7 @@ fn a_large_object_hides_no_other() {
     assert!(searcher.spent().memory <= GIB / 2, "{:?}", searcher.spent());
 }
 
-/// Where nothing is found, a little is read of other files, too, and the rest is told of.
+/// If a search finds nothing, it also reads a little of other files, and names what it left out.
 #[test]
 fn what_is_left_out_is_told() {
     let (files, system) = (Files::new(), FakeSystem::new());

@@ -43,7 +43,8 @@ pub fn process(system: &System, pid: i32) -> Vec<Check> {
     checks
 }
 
-/// Where it lives in a world of its own: said, for attaching gets along with most of it.
+/// Names the namespaces in which the process differs from ppt. That is no problem, because ppt can
+/// attach across most of them.
 fn namespaces(target: &Target) -> Check {
     let name = "namespaces";
     let system = target.system();
@@ -57,7 +58,8 @@ fn namespaces(target: &Target) -> Check {
     }
 }
 
-/// What an attach refuses: lifted one by one, to see them all.
+/// All reasons for which an attach would refuse the process. Each reason is allowed in turn, so
+/// that the next one shows.
 fn refusals(target: &Target) -> Vec<Check> {
     let mut checks = Vec::new();
     let mut allow = Allow::default();
@@ -110,7 +112,7 @@ fn buffers(target: &Target, checks: &mut Vec<Check>) {
             }
             checks.push(room(target.system(), bytes));
         }
-        // What was refused has been said.
+        // The checks above name the refused buffers.
         Err(AgentError::BufferRefused { .. }) => {}
         Err(error) => checks.push(Check::failure("buffers", error)),
     }

@@ -22,7 +22,7 @@ use crate::control::ControlCopy;
 use crate::distrust::Distrust;
 use crate::error::AgentError;
 
-/// What happened to an attached buffer.
+/// An event of an attached buffer.
 #[derive(Debug)]
 pub enum News {
     /// Ticks can no longer be trusted. From now on, its stamps come from the monotonic clock.
@@ -81,7 +81,7 @@ impl Attached {
             self.stage = Stage::Failed;
             news.push(News::Failed(error));
         } else if self.stage == Stage::Failed {
-            // What it refuses is counted to the end.
+            // ppt counts refused frames until the end.
         } else if copy.gate() != self.gate {
             self.ends(switched_off(by, self));
         } else if let Some(errno) = copy.failure(self.gate) {
@@ -95,7 +95,7 @@ impl Attached {
             return Ok(());
         }
         match fetch(by.target, self, copy) {
-            // Who has closed its descriptors because it exits did nothing wrong.
+            // A target that exits has closed its descriptors. That is no error.
             Err(_) if by.target.ended() || !by.target.has_memory() => Ok(()),
             fetched => fetched,
         }
@@ -154,7 +154,7 @@ impl Attached {
         }
     }
 
-    /// What the target counted outside of the segment is as last read.
+    /// Counts refused frames without reading the target: its own counters are as last read.
     fn count_without_target(&mut self) {
         self.count(self.counted);
     }

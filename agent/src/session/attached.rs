@@ -18,7 +18,7 @@ use crate::target::Target;
 /// More frames than all threads of a target together can have refused in a nanosecond.
 const REFUSED_PER_NS: u64 = 1 << 12;
 
-/// What it takes to write into a target.
+/// The target, and the right to write into it.
 #[derive(Clone, Copy)]
 pub(super) struct Access<'a> {
     pub(super) target: &'a Target,
@@ -42,7 +42,7 @@ pub struct Attached {
     pub adopted: bool,
     /// The dead agent whose claim was taken over.
     pub took_over: Option<Holder>,
-    /// What stamps of `option time tsc` count. `None` if the buffer has none.
+    /// The clock that stamps of `option time tsc` count. `None` if the buffer has none.
     pub clock: Option<StampClock>,
     /// Cursor of each ring when the session began.
     pub first: Vec<u64>,
@@ -54,13 +54,13 @@ pub struct Attached {
     pub dropped: Dropped,
     pub(super) gate: u64,
     pub(super) follow: Option<u64>,
-    /// What had been refused when the session began: by the target, and by the segment.
+    /// The refused frames that the target and the segment had counted when the session began.
     pub(super) base: (TargetCounters, Refused),
-    /// When that was.
+    /// The time of that count.
     pub(super) since: Instant,
-    /// What the target had refused, as last believed.
+    /// The counters of the target, as last believed.
     pub(super) counted: TargetCounters,
-    /// What it says of that is not believed any more.
+    /// These counters are not believed any more.
     pub(super) miscounts: bool,
     pub(super) former: Vec<Former>,
     pub(super) stage: Stage,
@@ -140,7 +140,7 @@ pub struct Leftover {
 #[derive(Debug)]
 pub(super) struct Former {
     pub(super) segment: Arc<Segment>,
-    /// What the target had refused by it when the session came to it.
+    /// The refused frames that it had counted when the session came to it.
     pub(super) base: Refused,
     pub(super) kind: Kind,
     pub(super) plan: Plan,
@@ -213,7 +213,7 @@ impl Attached {
         of_ring.map(|it| it.first - 1 + it.count).max().unwrap_or(0)
     }
 
-    /// What has been refused in this session, if the target's own counters are these.
+    /// The frames that were refused in this session, if the target's own counters are `now`.
     pub(super) fn dropped_by(&self, now: TargetCounters) -> Dropped {
         let (base, refused_base) = self.base;
         let rise = |now: u64, base: u64| now.saturating_sub(base);

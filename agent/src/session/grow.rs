@@ -36,7 +36,7 @@ pub(super) fn grow(
     limits: Limits,
 ) -> Result<(), Stuck> {
     let looked = look(by, it).ok().filter(|copy| copy.gate() == it.gate);
-    // What ended is news at the next step.
+    // If the buffer ended, the next step reports it.
     let Some(copy) = looked.filter(|_| it.stage == Stage::Ready && !it.stuck) else {
         return Err(Stuck::NotNow);
     };

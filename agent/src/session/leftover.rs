@@ -1,6 +1,6 @@
-//! What an agent that was killed had not read when frames went to another segment already, or go
-//! to another one now. Every segment of a target's table says of each ring how far it was accounted
-//! for; what is beyond that is stated by the next session, whichever segment that uses.
+//! Finds frames that a killed agent did not read, in segments that the target no longer uses. Every
+//! segment in a target's table says of each ring up to where its frames are accounted for. The next
+//! session states the frames after that, whichever segment it uses.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -83,7 +83,7 @@ pub(super) fn open(by: &Access, it: &mut Attached) -> Result<Transport> {
         write(target, page, &0u64.to_le_bytes())?;
     }
     if raw.target_pid() != 0 && raw.target_pid() != target.ns_pid() as u32 {
-        // What a fork copied describes mappings that this process does not have.
+        // A fork copied this page. It describes mappings that this process does not have.
         write(target, page, ControlCopy::blank().bytes())?;
     }
     // Counters of what was refused never go down; a session reports what they rise by.
@@ -107,7 +107,7 @@ pub(super) fn open(by: &Access, it: &mut Attached) -> Result<Transport> {
 
     let back = match control_of(target, &it.buffer) {
         Ok((_, back)) => back,
-        // What ended it may have been its first frame: whoever has the session will ask.
+        // Its first frame may have ended the target. The owner of the session looks into that.
         Err(_) if target.ended() || !target.has_memory() => return Ok(transport),
         Err(error) => return Err(error),
     };
@@ -120,7 +120,7 @@ pub(super) fn open(by: &Access, it: &mut Attached) -> Result<Transport> {
     Ok(transport)
 }
 
-/// What describes the segment of `it` in the control page.
+/// The words of the control page that describe the segment of `it`.
 fn opening(target: &Target, it: &Attached, claim: Claim, generation: u32) -> Vec<u8> {
     let clock = it.clock.as_ref().map_or(clock_kind::UNDECIDED, StampClock::kind);
     let (nonce, geometry) = (it.segment.nonce(), it.plan.geometry);
@@ -163,7 +163,8 @@ fn handle(it: &Attached, generation: u32) -> Handle {
     Handle { generation, kind: it.kind, id }
 }
 
-/// Where the session begins in each ring, and what nobody read before it.
+/// Notes the cursor of each ring at the start of the session, and the frames before it that nobody
+/// has read.
 pub(super) fn start_cursors(it: &mut Attached) {
     it.first.clear();
     it.unattended.clear();

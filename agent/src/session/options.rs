@@ -21,9 +21,9 @@ pub struct Options {
     pub limits: Limits,
     /// The safety checks to ignore.
     pub allow: Allow,
-    /// What stamps of `option time tsc` count.
+    /// The clock that stamps of `option time tsc` count.
     pub clock: ClockChoice,
-    /// Who makes the segments.
+    /// The process that makes the segments.
     pub segment: SegmentChoice,
     /// The socket to which forked children of the target report (see [`ppt_segment::follow`]).
     /// `None` if nobody listens. It is not used if the target has a filter that may end it.
@@ -44,7 +44,7 @@ pub enum Hold {
     Free,
 }
 
-/// Who makes the segments.
+/// The process that makes the segments.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum SegmentChoice {
     /// The agent if the target can attach its segments, else the target.

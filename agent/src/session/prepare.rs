@@ -22,7 +22,8 @@ use crate::random::{random, random_nonzero};
 use crate::seccomp;
 use crate::target::Target;
 
-/// What can be told before anything is made. Whether the target's system call filter may end it.
+/// Refuses a target for the reasons that are known before anything is made. Returns whether the
+/// target's system call filter may end it.
 pub(crate) fn refuse(target: &Target, allow: Allow) -> Result<bool> {
     let pid = target.pid();
     if let Some(lender) = target.lender() {
@@ -35,7 +36,8 @@ pub(crate) fn refuse(target: &Target, allow: Allow) -> Result<bool> {
     refuse_filters(target, allow)
 }
 
-/// Whether the target's system call filter may end it; an error where that is not allowed.
+/// Returns whether the target's system call filter may end it. Fails if `allow` does not permit
+/// that.
 pub(super) fn refuse_filters(target: &Target, allow: Allow) -> Result<bool> {
     match seccomp::danger(target) {
         Some(danger) if !allow.seccomp => Err(refused(target, danger)),
@@ -220,7 +222,7 @@ fn make(target: &Target, identity: Identity, wanted: SegmentChoice) -> Result<(S
             Ok(segment) => return Ok((segment, Kind::SysV)),
             Err(refused) => refused,
         };
-        // What is filtered here may be filtered there.
+        // Whatever refuses a segment to ppt may refuse it to the target, too.
         let errno = match &refused {
             AgentError::SegmentRefused { cause, .. } => cause.raw_os_error(),
             _ => None,

@@ -10,9 +10,9 @@ use ppt_agent::{System, Target};
 const BUFFER: &[u8] = include_bytes!("../../../fuzz/corpus/memory/buffer");
 /// Bytes of it, in whole pages.
 pub const BUFFER_SIZE: u64 = 0x2000;
-/// Where in a file of [`elf`] relocated data begins.
+/// The offset at which relocated data begins in a file of [`elf`].
 pub const DATA: u64 = 0x1000;
-/// How far that goes.
+/// The offset at which that data ends.
 pub const DATA_END: u64 = 0x100000;
 
 pub struct FakeSystem {
