@@ -51,9 +51,9 @@ impl RingAccount {
 pub struct Mismatch {
     /// The ring.
     pub key: RingKey,
-    /// What the end chunk says.
+    /// The account in the end chunk.
     pub stated: RingEnd,
-    /// What the chunks say.
+    /// The account that follows from the chunks.
     pub found: RingAccount,
 }
 

@@ -168,7 +168,7 @@ impl AddAssign for Dropped {
     }
 }
 
-/// What came since `before`.
+/// The difference: the counts since an earlier value.
 impl Sub for Lost {
     type Output = Lost;
 
@@ -181,7 +181,7 @@ impl Sub for Lost {
     }
 }
 
-/// What came since `before`.
+/// The difference: the counts since an earlier value.
 impl Sub for Dropped {
     type Output = Dropped;
 

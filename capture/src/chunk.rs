@@ -7,7 +7,7 @@ use crate::error::DamageKind;
 use crate::format::{self, NO_SOURCE, chunk, codec, drops, frames, gap, kind};
 use crate::header::crc_without;
 
-/// What a chunk holds.
+/// The kind of content of a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// A buffer of a process.
@@ -222,7 +222,7 @@ impl ChunkHeader {
     /// Whether the lengths are ones that this version can read.
     pub fn check(&self) -> Result<(), DamageKind> {
         match self.kind {
-            // Whatever it is, it is skipped by its length.
+            // The reader skips an unknown kind by its length.
             Kind::Other(_) => Ok(()),
             kind if self.is_coded() && (kind != Kind::Frames || self.codec().is_none()) => {
                 Err(DamageKind::Codec(self.codec))
@@ -242,7 +242,8 @@ impl FramesHead {
         self.first_seq + u64::from(self.count)
     }
 
-    /// What is wrong with it, if anything: a promise of every head that this crate hands out.
+    /// Checks the head. The error is the fault. Every head that this crate hands out has passed
+    /// this check.
     pub(crate) fn check(&self, payload_len: u64) -> Result<(), &'static str> {
         if self.count == 0 || self.count > format::MAX_FRAMES {
             return Err("a frames chunk holds 1 to 65,536 frames");

@@ -76,13 +76,13 @@ impl ChunkFile {
         Ok(frames.map_err(|kind| Damage { offset, kind }))
     }
 
-    /// Where in the buffer the chunk is; None: the file ends before it does.
+    /// Returns the offset of the chunk in the buffer, or None if the file ends inside the chunk.
     fn place(&mut self, offset: u64, len: u64, ahead: u64) -> io::Result<Option<usize>> {
         let held = self.offset..=self.offset + self.filled as u64;
         let end = offset.checked_add(len).filter(|_| len <= isize::MAX as u64);
         let Some(end) = end else { return Ok(None) };
         if !held.contains(&offset) || !held.contains(&end) {
-            // What a length says takes memory only where the file is as long.
+            // A length takes memory only if the file is that long.
             let most = self.file.metadata()?.len().saturating_sub(offset);
             let wanted = len.max(ahead).min(most) as usize;
             if self.buffer.len() < wanted {
@@ -106,7 +106,7 @@ impl ChunkFile {
     }
 }
 
-/// What is in a chunk of frames.
+/// The content of a chunk of frames.
 fn frames<'a>(chunk: &'a [u8], unpacker: &'a mut Unpacker) -> Result<Payload<'a>, DamageKind> {
     let header = ChunkHeader::decode(chunk, None).ok_or(DamageKind::Checksum)?;
     header.check()?;

@@ -76,7 +76,7 @@ impl Packer {
     /// How long `raw` became, if shorter.
     fn shrink(&mut self, codec: Codec, raw: &[u8]) -> Option<usize> {
         let room = match codec {
-            // What does not fit into one byte less is no gain.
+            // A result that is not at least one byte shorter is no gain.
             Codec::Zstd => raw.len().checked_sub(1)?,
             // It wants room for the worst case.
             Codec::Lz4 => lz4_flex::block::get_maximum_output_size(raw.len()),
@@ -144,7 +144,7 @@ impl Unpacker {
         if unpacked == len { Ok(()) } else { Err(NOT_DECODED) }
     }
 
-    /// What was unpacked last.
+    /// The bytes that were unpacked last.
     pub fn raw(&self) -> &[u8] {
         &self.raw
     }

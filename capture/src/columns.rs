@@ -32,7 +32,7 @@ pub struct Reader {
     names: Names,
 }
 
-/// What an output does with a column: one method for each type of values.
+/// The work of an output on a column: one method for each type of values.
 ///
 /// The methods get an [`Access`], which reads a value out of a frame. The length of an interval has
 /// the type of its values.
@@ -185,7 +185,7 @@ mod tests {
         {"name":"c_start","type":"u8","interval":{"name":"c","edge":"start"},"offset":40},
         {"name":"c_end","type":"u8","interval":{"name":"c","edge":"end"},"offset":41}]}]}"#;
 
-    /// What is read, as text: its method and its value.
+    /// Writes each read as text: its method and its value.
     struct Told<'a>(&'a [u8]);
 
     impl Visitor for Told<'_> {

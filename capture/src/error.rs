@@ -70,7 +70,7 @@ impl fmt::Display for Damage {
     }
 }
 
-/// What is wrong with a part of a capture.
+/// A fault of a part of a capture.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum DamageKind {
     /// The file header does not match its checksum.

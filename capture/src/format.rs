@@ -77,7 +77,7 @@ pub(crate) mod file {
     pub const LEN: usize = 256;
 }
 
-/// What every chunk header starts with.
+/// The first fields of every chunk header.
 pub(crate) mod chunk {
     /// The digit changes with the format version.
     pub const MAGIC_VALUE: [u8; 8] = *b"\x89ppt-ch1";
@@ -308,7 +308,7 @@ pub(crate) mod end {
         pub const LEN: usize = 64;
     }
 
-    /// What one source dropped.
+    /// The drops of one source.
     pub mod drops {
         /// u64.
         pub const NO_RING: usize = 0;

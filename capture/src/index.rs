@@ -9,7 +9,7 @@ use crate::format::index::{self, entry};
 /// The entry of one chunk. Fields that its kind does not have are 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IndexEntry {
-    /// Where the chunk starts, from the first byte of the capture.
+    /// Offset of the chunk from the first byte of the capture.
     pub offset: u64,
     /// Its kind.
     pub kind: Kind,

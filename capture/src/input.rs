@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
 
-/// Where the bytes come from.
+/// The source of the bytes.
 pub(crate) enum Stream {
     /// A regular file: what is skipped need not be read.
     File(File),
@@ -48,7 +48,7 @@ impl Input {
         self.offset
     }
 
-    /// What is in the window now.
+    /// The bytes in the window now.
     pub fn window(&self) -> &[u8] {
         &self.buffer[self.start..self.end]
     }

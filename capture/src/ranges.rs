@@ -48,7 +48,7 @@ impl Ranges {
         self.ranges.last_key_value().map(|(_, &end)| end)
     }
 
-    /// What is missing in `start..end`, in order.
+    /// The ranges that are missing in `start..end`, in order.
     pub fn holes(&self, start: u64, end: u64) -> impl Iterator<Item = (u64, u64)> {
         let mut at = start;
         let bounds = self.ranges.iter().map(|(&from, &to)| (from, to));

@@ -55,7 +55,7 @@ pub struct Capture {
     heads: bool,
 }
 
-/// What a read returns.
+/// The result of a read.
 #[derive(Debug)]
 pub enum Item<'a> {
     /// A good chunk.
@@ -91,9 +91,9 @@ pub enum Chunk<'a> {
 /// The frames of one chunk.
 #[derive(Debug, Clone, Copy)]
 pub struct Frames<'a> {
-    /// Where the chunk starts, from the first byte of the capture.
+    /// Offset of the chunk from the first byte of the capture.
     pub offset: u64,
-    /// What the chunk says about them.
+    /// The facts that the chunk states about them.
     pub head: FramesHead,
     /// Their source.
     pub info: &'a SourceInfo,
@@ -110,11 +110,11 @@ pub struct Frames<'a> {
 /// A chunk of frames of which only the head was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Passed {
-    /// Where the chunk starts, from the first byte of the capture.
+    /// Offset of the chunk from the first byte of the capture.
     pub offset: u64,
     /// Bytes of the chunk, as it is stored.
     pub len: u64,
-    /// What the chunk says about them.
+    /// The facts that the chunk states about them.
     pub head: FramesHead,
     /// Whether `head.lost_before` is news; otherwise another chunk stated it.
     pub loss_is_new: bool,
@@ -160,9 +160,9 @@ impl<'a> Frames<'a> {
 /// A copy of the frames of one chunk, which does not borrow from the capture.
 #[derive(Debug, Clone, Default)]
 pub struct OwnedFrames {
-    /// Where the chunk starts, from the first byte of the capture.
+    /// Offset of the chunk from the first byte of the capture.
     pub offset: u64,
-    /// What the chunk says about them.
+    /// The facts that the chunk states about them.
     pub head: FramesHead,
     payload: Vec<u8>,
 }
@@ -182,7 +182,7 @@ pub struct Finish<'a> {
     /// The offset at which the capture stops without an end chunk, because it was cut off or is
     /// still being written.
     pub cut: Option<u64>,
-    /// Where the input ended when the reader reached its end. A file may have grown since.
+    /// The length of the input when the reader reached its end. A file may have grown since.
     pub len: u64,
 }
 

@@ -22,7 +22,7 @@ pub(crate) struct Scanner {
     id: Option<[u8; 8]>,
     /// Bytes of the window that belong to the chunk returned last.
     taken: u64,
-    /// Where the last chunk ended, once nothing more comes.
+    /// The offset at which the last chunk ended, once nothing more comes.
     stopped: Option<u64>,
     /// Only sources and clocks are loaded.
     survey: bool,
@@ -32,7 +32,7 @@ pub(crate) struct Scanner {
 /// Says by their head whether frames are wanted.
 pub(crate) type Choose<'a> = &'a dyn Fn(&FramesHead) -> bool;
 
-/// What comes next.
+/// The next part of the input.
 pub(crate) enum Scan {
     /// A chunk whose checksums are right. Its header and payload are [`Scanner::chunk`].
     Loaded(u64, ChunkHeader),
@@ -46,7 +46,7 @@ pub(crate) enum Scan {
     Stop(u64),
 }
 
-/// What lies at the front of the window.
+/// The part of the input at the front of the window.
 enum Front {
     Chunk(ChunkHeader),
     /// The input ends before a header could.
@@ -55,7 +55,7 @@ enum Front {
     Nothing,
 }
 
-/// What a stretch without chunks starts with.
+/// The start of a stretch without chunks.
 enum Lead {
     /// A chunk with this fault.
     Bad(DamageKind),
@@ -91,7 +91,7 @@ impl Scanner {
         self.id
     }
 
-    /// Where the next thing begins; once nothing more comes, where the input ends.
+    /// The offset at which the next part begins. At the end of the input, the length of the input.
     pub fn offset(&self) -> u64 {
         self.input.offset()
     }

@@ -31,8 +31,8 @@ pub struct Source {
     pub process: Process,
     /// The segments whose frames are in the capture.
     pub segments: Vec<Segment>,
-    /// What stamps of `option time tsc` count in this session: `tick`, or `monotonic` if ticks
-    /// cannot be trusted. Empty if the buffer has no such field. Each stamp states it, too.
+    /// The clock that stamps of `option time tsc` count in this session: `tick`, or `monotonic` if
+    /// ticks cannot be trusted. Empty if the buffer has no such field. Each stamp states it, too.
     pub clock: String,
     /// Ticks per second, if the system states them (`cntfrq_el0`, the kernel's TSC rate).
     pub tick_hz: Option<u64>,

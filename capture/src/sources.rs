@@ -21,7 +21,7 @@ pub struct SourceInfo {
     pub schema: Schema,
 }
 
-/// What later chunks may refer to.
+/// The sources so far. Later chunks may refer to them.
 #[derive(Debug, Default)]
 pub(crate) struct Sources {
     known: BTreeMap<u16, SourceInfo>,

@@ -1,4 +1,4 @@
-//! What the head of a chunk says about its frames: when, and which kinds.
+//! The facts about its frames that the head of a chunk states: their times and their kinds.
 
 use ppt_frame_dsl::Schema;
 use ppt_frame_dsl::schema::STAMP_IS_MONOTONIC;
@@ -8,7 +8,7 @@ use crate::columns::{Time, frame_id};
 /// A word of a slot, as it is in memory.
 type Bytes = [u8; 8];
 
-/// Where the frames of a buffer hold their time and their kind.
+/// The places of the time and of the kind in the frames of a buffer.
 #[derive(Debug, Default)]
 pub struct Stamps {
     /// The `@at` field of each frame, by frame id.
@@ -17,7 +17,7 @@ pub struct Stamps {
     multi: bool,
 }
 
-/// What a chunk's head says; each is 0 = unknown.
+/// The facts in a chunk's head. 0 stands for unknown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Stamp {
     /// [`FramesHead::t_min`](crate::FramesHead::t_min).
@@ -28,7 +28,7 @@ pub struct Stamp {
     pub frame_mask: u64,
 }
 
-/// What was found in some frames.
+/// The times and kinds that were found in some frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Found {
     /// One less than the least time: so no time, 0, is the largest of all.
@@ -71,7 +71,7 @@ impl Stamps {
         }
     }
 
-    /// What `frames` of `stride` words say.
+    /// The times and kinds of `frames` of `stride` words.
     pub fn stamp(&self, frames: &[Bytes], stride: usize) -> Stamp {
         let mut found = Found::default();
         self.see(frames, stride, &mut found);
@@ -87,7 +87,7 @@ impl Found {
         self.most = self.most.max(time);
     }
 
-    /// What it comes to.
+    /// The result, as the head of a chunk states it.
     pub fn stamp(&self) -> Stamp {
         let (t_min, t_max) = (self.before_least.wrapping_add(1), self.most);
         // Ticks and times of the clock have no least one.

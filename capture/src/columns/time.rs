@@ -15,7 +15,7 @@ pub struct Time {
     ty: TimeType,
 }
 
-/// What the number of a time counts. Numbers of one scale can be compared.
+/// The clock and the unit that the number of a time counts. Numbers of one scale can be compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scale {
     /// Ticks of the CPU's counter. If bit 63 is set, ns of the monotonic clock.
@@ -34,7 +34,7 @@ impl Time {
         Some(Time { at: field.offset as usize, ty: TimeType::of(&field.ty)? })
     }
 
-    /// What its number counts.
+    /// The scale of its number.
     #[inline]
     pub fn scale(self) -> Scale {
         self.ty.clock().map_or(Scale::Ticks, Scale::Ns)

@@ -1,4 +1,5 @@
-//! What is written is read, from files and streams, with the indexes of a long capture.
+//! A reader gets back what was written, from files and streams, also with the indexes of a long
+//! capture.
 
 use std::io::Cursor;
 
