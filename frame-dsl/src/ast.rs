@@ -94,7 +94,7 @@ pub(crate) struct Attribute {
     pub span: Span,
 }
 
-/// What stands after an option's key or between an attribute's brackets.
+/// The text after an option's key or between an attribute's brackets.
 #[derive(Debug)]
 pub(crate) struct Argument {
     pub word: Word,

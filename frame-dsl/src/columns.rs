@@ -147,7 +147,7 @@ fn lengths(schema: &Schema, frame: &Frame, columns: &mut Vec<Column>) {
     }
 }
 
-/// What the difference of two values means, if anything.
+/// The meaning of the difference of two values, if it has one.
 fn measure(ty: ColumnType) -> Option<Measure> {
     match ty {
         ColumnType::Int(int) => Some(Measure::Int(int)),

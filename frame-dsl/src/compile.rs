@@ -56,7 +56,7 @@ pub struct Failure {
     file: Source,
 }
 
-/// What rendering needs.
+/// The source text and its name, which rendering needs.
 #[derive(Debug, Clone)]
 struct Source {
     name: String,
@@ -153,7 +153,8 @@ impl Compiled {
         Failure { diagnostics: sink.finish(), file: self.file.clone() }
     }
 
-    /// What it is, its name, and where it stands; nowhere: the buffer is named after the file.
+    /// Returns the kind of a declaration, its name and its place. It has no place if the buffer is
+    /// named after the file.
     fn declaration(&self, it: Declared) -> (Kind, &str, Option<Span>) {
         let Schema { buffer, enums, frames, .. } = &self.schema;
         let at = &self.places;
@@ -169,7 +170,7 @@ impl Compiled {
 }
 
 impl Failure {
-    /// What is wrong with a file that has this (decoded) text.
+    /// The mistakes in a file that has this (decoded) text.
     pub(crate) fn new(diagnostics: Vec<Diagnostic>, file_name: &str, text: String) -> Failure {
         Failure { diagnostics, file: Source { name: file_name.to_owned(), text } }
     }

@@ -14,13 +14,13 @@ pub struct Diagnostic {
     pub code: &'static str,
     /// How bad it is.
     pub severity: Severity,
-    /// What is wrong, in one line.
+    /// The mistake, in one line.
     pub message: String,
-    /// Where.
+    /// The place in the file.
     pub span: Span,
     /// The text under the carets.
     pub label: String,
-    /// What to do, if there is advice.
+    /// Advice on what to do, if there is any.
     pub help: Option<String>,
     /// Other relevant places.
     pub notes: Vec<Note>,
@@ -29,13 +29,13 @@ pub struct Diagnostic {
 /// Another relevant place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Note {
-    /// Where.
+    /// The place in the file.
     pub span: Span,
     /// The text under the dashes.
     pub label: String,
 }
 
-/// Where the stages leave what they find.
+/// Collects what the stages find.
 #[derive(Debug, Default)]
 pub(crate) struct Sink {
     diagnostics: Vec<Diagnostic>,

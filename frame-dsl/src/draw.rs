@@ -13,7 +13,7 @@ use crate::schema::{Field, FieldType, Frame, Schema};
 const WORD: u32 = 8;
 const CACHE_LINE: u32 = 64;
 
-/// What a run of bytes is for.
+/// The purpose of a run of bytes.
 #[derive(Clone, Copy)]
 enum Role {
     /// The sequence number, the frame id.
@@ -89,7 +89,7 @@ impl<'a> Table<'a> {
         lines.join("\n") + "\n"
     }
 
-    /// What the order of the fields saves.
+    /// The number of bytes that the order of the fields saves, in words.
     fn balance(&self) -> String {
         let Layout { size, saved, ref placed, ref padding } = self.layout;
         let padding: u32 = padding.iter().map(|run| run.bytes).sum();

@@ -42,7 +42,7 @@ pub fn format(source: &[u8], file_name: &str) -> Result<String, Failure> {
     Ok(if crlf { formatted.replace('\n', "\r\n") } else { formatted })
 }
 
-/// What the braces hold that are open.
+/// The kind of declaration whose braces are open.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Block {
     Enum,

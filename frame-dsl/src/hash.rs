@@ -49,8 +49,8 @@ impl Schema {
         (!text.is_empty()).then(|| format!("{ROLES_TEXT_VERSION}\n{text}"))
     }
 
-    /// What the hash covers, one fact a line. Names are identifiers; free text goes by its length,
-    /// so that no unit can pass for another line.
+    /// The text that the hash covers, with one fact a line. Names are identifiers. The length of
+    /// free text precedes it, so that no unit can pass for another line.
     fn layout_text(&self) -> String {
         let mut text = format!("{LAYOUT_TEXT_VERSION}\n");
         line(&mut text, format_args!("buffer {} {}", self.buffer, self.stride));

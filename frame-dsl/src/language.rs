@@ -29,7 +29,7 @@ macro_rules! languages {
                 }
             }
 
-            /// What else people write, in lower case.
+            /// Other names that people write, in lower case.
             fn like(self) -> &'static [&'static str] {
                 match self {
                     $(Language::$case => &$like,)*

@@ -92,7 +92,7 @@ pub(crate) fn place(schema: &mut Schema) {
     schema.stride = schema.frames.iter().map(|frame| frame.size).max().unwrap_or(0);
 }
 
-/// What placement knows of a field.
+/// The size and the alignment of a field, which its placement needs.
 #[derive(Debug, Clone, Copy)]
 struct Extent {
     bytes: u32,

@@ -19,7 +19,7 @@
 
 #![forbid(unsafe_code)]
 
-// What pest derives names it, when pest is built without std.
+// The code that pest derives uses this crate if pest is built without std.
 #[cfg(feature = "parser")]
 extern crate alloc;
 

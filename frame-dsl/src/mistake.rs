@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display};
 
-/// What a name names.
+/// The kind of thing that a name stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Buffer,
@@ -37,7 +37,7 @@ pub enum Severity {
     Error,
 }
 
-/// What can be wrong with a frame file.
+/// A mistake in a frame file.
 #[derive(Debug, Clone)]
 pub(crate) enum Mistake {
     // The file as a whole
@@ -273,7 +273,7 @@ impl Mistake {
 mod tests {
     use super::*;
 
-    /// What a file can silence, and what the page for people says that it can.
+    /// The documentation lists exactly the warnings that a file can silence.
     #[test]
     fn the_page_lists_every_warning() {
         let page = include_str!("../../docs/frame-files.md");

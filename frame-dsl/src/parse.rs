@@ -228,7 +228,7 @@ impl Reader<'_> {
         let found = self.found(at);
         let help = self.advice(&place, meant, at);
         let first = words.first().copied().unwrap_or("something else");
-        // What is missing is missing after the last word, not where the next one begins.
+        // A missing word is shown after the last word, not where the next one begins.
         let end = self.text.end_before(at);
         let (span, label) = if first.starts_with('`') && end > place.start && end < at {
             (end - self.last_char_len(end)..end, format!("{first} after this"))
@@ -238,7 +238,7 @@ impl Reader<'_> {
         self.sink.report(span, Mistake::Expected { expected, label, found, help });
     }
 
-    /// What helps with the usual slips.
+    /// Advice on common mistakes.
     fn advice(&self, place: &Span, meant: Rule, at: usize) -> Option<String> {
         let source = self.text.source;
         let first = first_word(&source[place.clone()]);

@@ -87,7 +87,7 @@ impl<'a> Picture<'a> {
             .annotations(marks.iter().map(|mark| annotation(*mark, &window)))
     }
 
-    /// What stands around the place in a line that is too long to be shown.
+    /// The text around the place, if the line is too long to be shown.
     fn excerpt(&self) -> (Origin<'a>, Snippet<'a, Annotation<'a>>) {
         let Diagnostic { span, label, .. } = self.diagnostic;
         let source = self.lines.source;
@@ -114,7 +114,7 @@ fn char_start(source: &str, at: usize) -> usize {
     (0..=at).rev().find(|&at| source.is_char_boundary(at)).unwrap_or(0)
 }
 
-/// Where the lines of a text begin.
+/// The offsets of the lines of a text.
 struct Lines<'a> {
     source: &'a str,
     starts: Vec<usize>,

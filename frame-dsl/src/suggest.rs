@@ -48,7 +48,7 @@ const ELSEWHERE: [(&str, &str); 44] = [
     ("string", "char name[16]"),
 ];
 
-/// What a type of another language is called here.
+/// The name here of a type of another language.
 pub(crate) fn from_elsewhere(word: &str) -> Option<&'static str> {
     ELSEWHERE.iter().find(|(theirs, _)| *theirs == word).map(|(_, ours)| *ours)
 }

@@ -81,9 +81,9 @@ pub enum SchemaError {
         frame: String,
         /// Name of the field.
         field: String,
-        /// Where it lies.
+        /// Its offset.
         offset: u32,
-        /// What is wrong there.
+        /// The fault there.
         fault: &'static str,
     },
     /// An array or text with no elements or too many.

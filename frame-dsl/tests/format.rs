@@ -9,7 +9,7 @@ use ppt_frame_dsl::{Compiled, Failure, compile, format};
 use proptest::prelude::*;
 use proptest::sample::select;
 
-/// What must stay.
+/// The characters that must stay.
 fn without_blanks(source: &str) -> String {
     let source = source.trim_start_matches('\u{feff}');
     source.chars().filter(|c| !matches!(c, ' ' | '\t' | '\r' | '\n')).collect()
@@ -134,7 +134,7 @@ fn declaration() -> impl Strategy<Value = String> {
     prop_oneof![1 => frame, 1 => fixed.prop_map(str::to_owned)]
 }
 
-/// What may stand between two words.
+/// Text that may stand between two words.
 fn gap() -> impl Strategy<Value = &'static str> {
     prop_oneof![
         6 => Just(" "),

@@ -1,4 +1,4 @@
-//! Whatever the bytes: an answer, in time, that can be shown.
+//! For any bytes, the compiler gives an answer in time, and the answer can be shown.
 #![cfg(feature = "parser")]
 
 use ppt_frame_dsl::{Schema, compile};

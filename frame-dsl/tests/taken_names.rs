@@ -94,7 +94,7 @@ fn names_that_meet() {
         ("frame f { interval time a; int a_end; }", "duplicate-name"),
         ("frame f { int pos[2], pos_1; }", "column-clash"),
         ("frame f { int a, a; }", "duplicate-name"),
-        // What C keeps to itself, and ppt.
+        // Names that C and ppt reserve.
         ("frame f { int _a; }", "underscores"),
         ("frame f { int a__b; }", "underscores"),
         ("frame ppt_f { int a; }", "ppt-name"),
@@ -103,7 +103,7 @@ fn names_that_meet() {
     }
 }
 
-/// What is a word only where it means something may be a name elsewhere.
+/// A word that has a meaning only in some places may be a name elsewhere.
 #[test]
 fn words_that_are_free() {
     for name in ["time", "bytes", "interval", "tag", "unit", "at", "write", "scope", "emit", "std"]

@@ -1,4 +1,4 @@
-//! What is allowed, and probably not what was meant.
+//! Warnings about text that is allowed and probably a mistake.
 
 use super::frames::Places;
 use super::options;

@@ -12,10 +12,10 @@ use crate::suggest::nearest;
 const KNOWN: [&str; 10] =
     ["at", "unit", "clock", "group", "name", "track", "flow", "counter", "span", "key"];
 
-/// What the attributes of a field say.
+/// The meaning of the attributes of a field.
 #[derive(Default)]
 pub(super) struct FieldAttributes {
-    /// Where `@at` stands.
+    /// The place of `@at`.
     pub at: Option<Span>,
     /// Where `@key` stands.
     pub key: Option<Span>,

@@ -38,7 +38,7 @@ pub(super) struct Types<'a> {
 pub(super) struct DraftField {
     pub field: Field,
     pub place: Span,
-    /// Where its `@at` stands.
+    /// The place of its `@at`.
     pub at: Option<Span>,
     /// Where its `@key` stands.
     pub key: Option<Span>,

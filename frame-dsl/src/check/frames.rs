@@ -27,7 +27,7 @@ pub(super) struct Draft {
     pub own: Option<OwnEnum>,
 }
 
-/// Where a frame and its fields stand in the file.
+/// The places of a frame and its fields in the file.
 pub(super) struct Places {
     pub name: Span,
     pub fields: Vec<Span>,

@@ -19,14 +19,14 @@ use crate::layout;
 use crate::mistake::Mistake;
 use crate::schema::{DEFAULT_SLOTS, JSON_VERSION, SLOTS_STATED, Schema};
 
-/// What a file without errors means.
+/// The meaning of a file without errors.
 pub(crate) struct Checked {
     pub schema: Schema,
     pub emit: Vec<Language>,
     pub places: Declarations,
 }
 
-/// Where what is declared stands, in the order of the schema.
+/// The places of the declarations, in the order of the schema.
 #[derive(Debug, Clone)]
 pub(crate) struct Declarations {
     /// `None`: the buffer is named after the file.

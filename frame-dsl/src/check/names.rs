@@ -1,4 +1,4 @@
-//! What may be a name.
+//! The rules for names.
 
 use std::collections::HashMap;
 

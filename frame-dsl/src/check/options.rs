@@ -10,7 +10,7 @@ use crate::schema::{Clock, FieldType, MAX_SLOTS, MIN_SLOTS};
 use crate::suggest::nearest;
 use crate::verify::is_slot_count;
 
-/// What the type word `time` stands for.
+/// The meaning of the type word `time`.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Time {
     Timeval,
@@ -157,7 +157,7 @@ fn kind_of_time(setting: &Setting, sink: &mut Sink) -> Option<Time> {
     Some(time)
 }
 
-/// What `@clock(…)` picks.
+/// The choice of `@clock(…)`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Chosen {
     /// The CPU's counter.
