@@ -40,7 +40,7 @@ impl Debug for CompileError {
     }
 }
 
-/// Where a relative path is taken from.
+/// The folder in which a relative path was looked for, as the end of a message.
 fn from(path: &Path) -> String {
     match std::env::current_dir() {
         Ok(folder) if path.is_relative() => format!(" (looked for in {})", folder.display()),

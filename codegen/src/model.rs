@@ -47,7 +47,7 @@ pub(crate) struct Model<'a> {
 
 /// One kind of frame.
 pub(crate) struct Frame<'a> {
-    /// What its slots say that it is, where they do.
+    /// The id in its slots, if they have one.
     pub id: usize,
     pub name: &'a str,
     pub doc: &'a str,
@@ -92,7 +92,7 @@ pub(crate) struct Member {
     pub what: What,
 }
 
-/// What a member is.
+/// The kind of a member.
 #[derive(Clone, Copy)]
 pub(crate) enum What {
     /// u64; set when the frame is written.
@@ -132,7 +132,7 @@ impl<'a> Model<'a> {
         enumerator(self.buffer(), frame.unwrap_or(&self.schema.enums[of].name), value)
     }
 
-    /// What the first two lines of a generated file say; the first names pptc, whose work it is.
+    /// The first two lines of a generated file. The first one names pptc as its author.
     pub fn banner(&self, what: &str) -> [String; 2] {
         let version = env!("CARGO_PKG_VERSION");
         [

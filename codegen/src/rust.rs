@@ -65,7 +65,7 @@ fn module(model: &Model<'_>) -> TokenStream {
     }
 }
 
-/// What ppt finds, and what a thread knows.
+/// The static that ppt finds, and the state of a thread.
 fn buffer(model: &Model<'_>) -> TokenStream {
     let schema = model.schema;
     let json = schema.to_json();
@@ -199,7 +199,7 @@ fn reading(stamp: &Stamp<'_>) -> TokenStream {
     }
 }
 
-/// What the doc comment of a struct's field says.
+/// The doc comment of a struct's field.
 fn about_field(field: &Field<'_>) -> TokenStream {
     let mut parts = Vec::new();
     if field.own {

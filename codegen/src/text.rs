@@ -41,7 +41,7 @@ impl Text {
         self.text.push('\n');
     }
 
-    /// What follows is indented by four more spaces, until [`Text::close`].
+    /// Writes a line, and indents the lines after it by four more spaces, until [`Text::close`].
     pub(crate) fn open(&mut self, line: &str) {
         self.line(line);
         self.indent += 4;

@@ -144,7 +144,8 @@ fn this_descriptor() -> Vec<Fact> {
 
 #[test]
 fn c_and_rust_agree() {
-    // What C addresses by the start of a page or ring, and the two halves of a claim's word.
+    // C addresses the first member by the start of its page or ring, and a claim's word by its
+    // halves.
     assert_eq!((offset_of!(RingHeader, tail), offset_of!(MaskPage, enable)), (0, 0));
     assert_eq!(offset_of!(Owner, epoch), offset_of!(Owner, tid) + 4);
     assert_eq!(RING_PITCH as usize, size_of::<RingHeader>());

@@ -173,7 +173,7 @@ fn runs_without_a_trace(folder: &Path) {
     assert!(!names.contains("ppt"), "{names}");
 }
 
-/// What nm(1), which comes with every compiler's linker, lists.
+/// The output of nm(1), which comes with every compiler's linker.
 fn symbols(file: &Path, options: &[&str]) -> String {
     let output = Command::new("nm").args(options).arg(file).output().unwrap();
     assert!(output.status.success());

@@ -15,7 +15,7 @@ const OURS: &str = "add allow allow_attach array at begin bytes claim clear cloc
     now_monotonic now_realtime now_tsc of off on open own prepare process put py py_on python refuse \
     rest s scope_of self set slots stamp start state t text thread ticks unload value values words \
     write_x";
-/// Those of them that what is generated puts between others, as a buffer's name.
+/// The words among them that generated names have in the middle, where a buffer's name may be.
 const BUFFERS: &str =
     "allow commit end enums f fields frame now on py prepare scope_of start write_x";
 
@@ -59,7 +59,7 @@ fn refused(source: &str, language: Language) -> bool {
     true
 }
 
-/// What compiles a file of each language, or nothing where Python's headers are not there.
+/// Compiles a file of a language. It skips Python if Python's headers are not there.
 fn compile(language: Language, folder: &std::path::Path) {
     let gcc = Compiler::gcc();
     let syntax = "-fsyntax-only";

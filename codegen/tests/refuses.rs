@@ -13,7 +13,7 @@ use support::wrong_segments::{WRONG_GEOMETRIES, WRONG_HEADERS};
 
 const PROGRAM: &str = include_str!("support/refuses.c");
 
-/// What the program prints for a frame that was written, else the error's name.
+/// The program prints this for a frame that was written, otherwise the error's name.
 const WRITTEN: &str = "written";
 
 /// A frame that is written after the control page says so, and what becomes of it.
@@ -66,7 +66,7 @@ fn what_no_agent_makes_is_not_written_into() {
         attempt(&mut program, false, nonce, &words);
         expect(what, result);
     }
-    // What is mapped keeps its shape, whatever becomes of its header.
+    // A mapped segment keeps its shape, whatever becomes of its header.
     writeln!(program, "    spoil(id, {});", WRONG_HEADERS[6].1).unwrap();
     attempt(&mut program, false, nonce, &words);
     expect("as it was", WRITTEN);

@@ -1,5 +1,6 @@
-//! What lands in a slot is the frame: random frame files, a program in C and one in Rust that write
-//! each of their frames in both forms, and a comparison with bytes placed by the layout alone.
+//! The bytes in a slot are those of the frame. For random frame files, a program in C and one in
+//! Rust write each of their frames in both forms. The test compares the slots with bytes that it
+//! placed by the layout alone.
 //!
 //! One compilation takes a batch of frame files; the program brings its own `begin` and `end`. C++
 //! copies its structs into slots as C does: it is held to the same offsets. `PPT_BATCHES=16` is for
@@ -151,7 +152,7 @@ fn program(batch: &[(Generated, String)]) -> String {
     text
 }
 
-/// What the generated source file would define.
+/// The symbols that the generated source file would define.
 fn own_symbols(generated: &Generated, text: &mut String) {
     let symbol = |name: &str| generated.symbol(name);
     writeln!(text, "\nppt1_control {} = {{.gate = 1}};", symbol("control")).unwrap();

@@ -54,7 +54,7 @@ enum { ppt1_continue };
 #define PPT1_THREAD __thread
 #endif
 
-/* Where the parts of a segment lie, in bytes from its start. */
+/* The offsets of the parts of a segment, in bytes from its start. */
 typedef struct ppt1_geometry {
     uint64_t size;
     uint32_t stride, log2_slots, rings, ring_pitch;

@@ -1,4 +1,4 @@
-//! What a frame file says about itself, as C comments; and its integers, as C literals.
+//! Turns the documentation in a frame file into C comments, and its integers into C literals.
 
 use ppt_frame_dsl::Stored;
 
@@ -40,7 +40,7 @@ pub(crate) fn doc(text: &str, out: &mut Text) {
     }
 }
 
-/// What a struct member's comment says.
+/// The comment of a struct member.
 pub(crate) fn remark(field: &Field<'_>) -> String {
     let mut parts = Vec::new();
     if field.own {
@@ -49,7 +49,7 @@ pub(crate) fn remark(field: &Field<'_>) -> String {
     if let Stored::Enum(it) = field.stored {
         parts.push(format!("enum {}", it.name));
     }
-    // What a struct timeval counts its name says.
+    // The name of struct timeval says which clock it counts.
     if let Some(clock) = field.clock().filter(|_| field.stored != Stored::Timeval) {
         parts.push(format!("{} clock", clock.word()));
     }

@@ -126,7 +126,7 @@ fn structure(frame: &Frame<'_>, out: &mut Text) {
     assertions(frame, &name, out);
 }
 
-/// What the linker is asked for. Names carry ABI version and schema.
+/// The symbols that the linker must find. Their names carry ABI version and schema.
 pub(crate) fn symbols(model: &Model<'_>, out: &mut Text) {
     out.line(&format!("extern ppt1_control {};", model.symbol("control")));
     out.line(&format!("ppt1_thread *{}(unsigned frame);", model.symbol("begin")));

@@ -10,7 +10,7 @@ const MADE: &str = include_str!("../../runtime/c/made.c");
 const FORK: &str = include_str!("../../runtime/c/fork.c");
 const HELLO: &str = include_str!("../../runtime/c/hello.c");
 
-/// What the fixed parts need.
+/// The headers that the fixed parts need.
 const HEADERS: [&str; 16] = [
     "errno.h",
     "fcntl.h",

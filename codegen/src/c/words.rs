@@ -5,7 +5,7 @@ use ppt_frame_dsl::schema::Int;
 use super::types::int_type;
 use crate::model::{Bits, Frame, Part, Store, Value};
 
-/// What an enum's fields are.
+/// The type of fields of an enum.
 #[derive(Clone, Copy)]
 pub(crate) enum Enums {
     /// Of the integer type, as in C.

@@ -2,7 +2,7 @@
 
 use ppt_frame_dsl::schema::{Edge, Field, Frame};
 
-/// What a scope stamps.
+/// The fields that a scope stamps.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Interval<T> {
     pub start: T,

@@ -16,7 +16,7 @@ pub(crate) struct Stamp<'a> {
 }
 
 impl Stamp<'_> {
-    /// What the function returns, while somebody is attached.
+    /// Names the value that the function returns while somebody is attached.
     pub fn about(&self) -> String {
         match self.clock {
             Some(clock) => format!("The {} clock", clock.word()),

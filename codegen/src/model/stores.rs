@@ -21,14 +21,14 @@ pub(crate) enum Store {
     Array { first: u32, words: u32, field: usize, from: u32 },
 }
 
-/// What goes into a word, shifted left by so many bits. No two parts overlap.
+/// A part of a word, shifted left by so many bits. No two parts overlap.
 #[derive(Clone)]
 pub(crate) struct Part {
     pub shift: u32,
     pub value: Value,
 }
 
-/// Where the bits of a part come from.
+/// The source of the bits of a part.
 #[derive(Clone)]
 pub(crate) enum Value {
     FrameId(usize),
@@ -64,7 +64,7 @@ pub(crate) enum Bits {
 }
 
 impl Bits {
-    /// Those of one value, each with its offset.
+    /// The bits of one value, each with their offset.
     fn of(stored: Stored<'_>) -> Vec<(u32, Bits)> {
         match stored {
             Stored::Int(int) => vec![(0, Bits::Int(int))],

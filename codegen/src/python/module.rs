@@ -133,7 +133,8 @@ fn word(edge: Edge) -> &'static str {
 
 const ARGUMENTS: &str = "(PyObject *module, PyObject *const *args, Py_ssize_t count,";
 
-/// What a call of the module runs: the gate is looked at before the arguments are.
+/// The function that a call of the module runs. It looks at the gate before it looks at the
+/// arguments.
 fn write(model: &Model<'_>, frame: &Frame<'_>, form: &Form<'_>, out: &mut Text) {
     let name = frame.name;
     out.line(&format!("static PyObject *pptpy_{}_{name}{ARGUMENTS}", form.verb));

@@ -13,7 +13,7 @@ pub struct Compiler {
 const GCC: Compiler = Compiler { c: "gcc", cpp: "g++" };
 const CLANG: Compiler = Compiler { c: "clang", cpp: "clang++" };
 
-/// What user code and generated code must be clean of, in C and in C++.
+/// Warnings that neither user code nor generated code may cause, in C and in C++.
 pub const STRICT: &[&str] = &[
     "-Wall",
     "-Wextra",
@@ -38,7 +38,7 @@ pub const STRICT_CPP: &[&str] = &[
     "-Wold-style-cast",
     "-Wzero-as-null-pointer-constant",
 ];
-/// What only g++ knows.
+/// Warnings that only g++ knows.
 const STRICT_GPP: &[&str] = &["-Wuseless-cast"];
 
 /// The language that a file is read as, whatever its name ends in.

@@ -1,4 +1,4 @@
-//! What the tests of the generators have in common.
+//! The common parts of the tests of the generators.
 #![allow(dead_code, reason = "each test binary uses a part")]
 
 pub mod compiler;

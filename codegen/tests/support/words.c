@@ -5,7 +5,7 @@
 
 enum { LARGEST = 4096, GUARD = 64, UNTOUCHED = 0x5a };
 
-/* What the layout says, and what was written; the latter with room to write too far. */
+/* The bytes by the layout, and the bytes that were written, with room to write too far. */
 static unsigned char expected[LARGEST];
 static uint64_t slot[(LARGEST + GUARD) / 8];
 static ppt1_thread thread;

@@ -29,7 +29,7 @@ impl Control {
 #[derive(Debug)]
 pub struct Descriptor;
 
-/// What a descriptor would say.
+/// The content of a descriptor, if there were one.
 #[derive(Debug, Clone, Copy)]
 #[expect(missing_docs, reason = "see `enabled.rs`")]
 pub struct Layout {

@@ -5,8 +5,8 @@
 //! without handlers, by clone(2) alone, finds out at its first frame. What shares our memory, as
 //! a child of vfork(2) does, leaves the pages alone: they are its parent's.
 //!
-//! Where a ppt follows its parent's forks, a child tells it that it is there. If it waits until it
-//! has been attached to, it maps its segments at once.
+//! If a ppt follows the forks of the parent, a child tells ppt that it exists. If the child waits
+//! until ppt has attached to it, it maps its segments at once.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
@@ -32,16 +32,17 @@ pub(super) fn protect(buffer: &Buffer) {
     }
 }
 
-/// What a child does with a buffer.
+/// The work of a child on a buffer.
 fn inherit(buffer: &Buffer) {
     let control = buffer.control;
     let follower = buffer.guard.forked(control);
     let waits = follower & WAITS != 0;
-    // Where the gate is open, another buffer's hello was enough.
+    // If the gate is open, the hello of another buffer was enough.
     if follower != 0 && !control.on() && !greet(follower, waits) {
         buffer.guard.alone();
     }
-    // What we have made is fetched while we wait: the program may close every descriptor.
+    // ppt fetches the new segment while we wait, because the program may close every descriptor
+    // later.
     if waits && map_early(buffer) {
         greet(follower, true);
     }

@@ -1,4 +1,4 @@
-//! What a fork does to a buffer's control page.
+//! Keeps a forked child from using the control page of its parent.
 
 use std::ptr;
 use std::sync::atomic::Ordering::Relaxed;
@@ -11,14 +11,15 @@ use super::errno::errno;
 
 const PAGE: usize = ppt_segment::abi::PAGE as usize;
 
-/// What becomes of a buffer in a forked child.
+/// Guards a buffer in a forked child.
 #[derive(Debug)]
 pub(super) struct Guard {
     /// A fork empties the control page.
     emptied: AtomicBool,
-    /// Where it does not: a page that a fork leaves out. Who has it shares our memory.
+    /// If the fork does not: a page that a fork leaves out. A process that has the page shares our
+    /// memory.
     witness: AtomicPtr<libc::c_void>,
-    /// What a process leaves to its children: the socket of the ppt that follows it, or 0.
+    /// The word that a process leaves to its children: the socket of the ppt that follows it, or 0.
     follower: AtomicU64,
 }
 
@@ -75,7 +76,7 @@ impl Guard {
 
     /// Remembers what a child is left.
     pub fn before_fork(&self, control: &Control) {
-        // Who was never attached to leaves what was left to it.
+        // A process that ppt never attached to passes on the word that its parent left to it.
         if word!(control, generation).load(Relaxed) != 0 {
             let words = Words {
                 socket: word!(control, follow_socket),

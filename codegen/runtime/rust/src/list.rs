@@ -23,7 +23,7 @@ pub(super) fn add(buffer: &'static Buffer) {
     }
 }
 
-/// Those that have been loaded.
+/// The buffers that have been loaded.
 pub(super) fn buffers() -> impl Iterator<Item = &'static Buffer> {
     // SAFETY: the list is of statics (`add` takes nothing else), which are there as long as this
     // code is.

@@ -24,7 +24,7 @@ macro_rules! at_load {
     };
 }
 
-/// What holds `buffer` has been loaded; what is listed already is left alone.
+/// Lists `buffer`, whose program or library has been loaded, unless it is listed already.
 pub fn loaded(buffer: &'static Buffer) {
     if buffer.listed.swap(true, Relaxed) {
         return;

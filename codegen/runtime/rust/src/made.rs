@@ -85,7 +85,8 @@ fn map(fd: i32, shape: &Shape) -> Result<*mut c_void, i32> {
     }
     // SAFETY: our own mapping, which nobody knows yet.
     unsafe {
-        // What is not to be had is said here, not by SIGBUS; EINVAL: Linux before 5.14.
+        // If there is not enough memory, this call says so, instead of a SIGBUS later. EINVAL means
+        // a Linux before 5.14.
         let headers = libc::madvise(base, geometry.slots as usize, libc::MADV_POPULATE_WRITE);
         if headers != 0 && errno() != libc::EINVAL {
             libc::munmap(base, size);
@@ -96,7 +97,7 @@ fn map(fd: i32, shape: &Shape) -> Result<*mut c_void, i32> {
     Ok(base)
 }
 
-/// What an agent writes into a segment that it makes.
+/// Writes the words that an agent writes into a segment that it makes.
 ///
 /// # Safety
 /// `shape.words().size` bytes are mapped at `base`, which is aligned to pages, and nobody else

@@ -18,7 +18,7 @@ use super::descriptor::Buffer;
 /// may look at all the same is atomic.
 #[derive(Debug)]
 pub(super) struct Place {
-    /// Where the next frame goes.
+    /// The slot of the next frame.
     pub slot: Cell<*const AtomicU64>,
     /// Its index: one less than its sequence number.
     pub next: Cell<u64>,
@@ -45,7 +45,7 @@ pub(super) struct Place {
     pub refused_gate: Cell<u64>,
     pub refused_nonce: Cell<u64>,
     pub refused_released: Cell<u64>,
-    /// Whose ring it is, for the end of the thread.
+    /// The buffer of the ring. The end of the thread needs it.
     pub buffer: Cell<Option<&'static Buffer>>,
 }
 
@@ -71,14 +71,14 @@ impl Place {
         }
     }
 
-    /// What follows cannot be seen before this by a signal handler.
+    /// A signal handler sees this before everything that follows it.
     #[inline(always)]
     pub fn enter(&self) {
         self.busy.store(1, Relaxed);
         compiler_fence(SeqCst);
     }
 
-    /// What comes before cannot be seen after this by a signal handler.
+    /// A signal handler sees this after everything that precedes it.
     #[inline(always)]
     pub fn leave(&self) {
         compiler_fence(SeqCst);

@@ -108,7 +108,7 @@ fn what_no_agent_makes_is_not_written_into() {
     assert_eq!(write(id, nonce, &words), Ok(()));
     assert_eq!(write(id, nonce, &larger), Err(libc::EPROTO), "larger than what is mapped");
     assert_eq!(write(id, nonce, &words), Ok(()));
-    // What is mapped keeps its shape, whatever becomes of its header.
+    // A mapped segment keeps its shape, whatever becomes of its header.
     spoil(id, WRONG_HEADERS[6].1);
     assert_eq!(write(id, nonce, &words), Ok(()));
     assert_eq!(good.ring(0).tail(), 3);

@@ -33,7 +33,7 @@ impl Shape {
         (g.size % PAGE == 0 && g.size - end < PAGE).then_some(Self(g))
     }
 
-    /// What was checked.
+    /// The words, which have been checked.
     pub fn words(&self) -> &GeometryWords {
         &self.0
     }

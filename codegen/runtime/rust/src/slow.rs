@@ -1,5 +1,5 @@
-//! What happens once a thread and session: `ppt1_join` of `codegen/runtime/c/target.c`, step by
-//! step. Nothing here allocates, locks or loops over foreign data, and errno is left alone.
+//! The code that runs once a thread and session: `ppt1_join` of `codegen/runtime/c/target.c`, step
+//! by step. Nothing here allocates, locks or loops over foreign data, and errno is left alone.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -20,7 +20,7 @@ use super::table;
 const NESTED: usize = std::mem::offset_of!(ProcessPage, nested) / 8;
 const NO_RING: usize = std::mem::offset_of!(ProcessPage, no_ring) / 8;
 
-/// What [`join`] found.
+/// The result of [`join`].
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Found {
     Refused,
@@ -65,8 +65,8 @@ fn geometry(control: &Control) -> GeometryWords {
     }
 }
 
-/// What the control page says of the segment that `gate` names: its nonce, whose it is, and its
-/// geometry. `None` if the gate has changed since it was read.
+/// The description in the control page of the segment that `gate` names: its nonce, the pid of its
+/// process, and its geometry. `None` if the gate has changed since it was read.
 fn described(control: &Control, gate: u64) -> Option<(u64, u32, GeometryWords)> {
     under(word!(control, gate), gate, || {
         // clock_kind and target_pid share a word.
@@ -160,7 +160,7 @@ unsafe fn join(buffer: &'static Buffer, place: &Place, stride: u32, gate: u64) -
     place.process.store(process.as_ptr().cast_mut(), Relaxed);
     place.nonce.store(nonce, Relaxed);
     if !claim(place, &segment) {
-        // What is released after the second look changes this number.
+        // A ring that is released after the second look changes this number.
         let released = process[RELEASED].load(Acquire);
         if !claim(place, &segment) {
             remember(place, gate, nonce, released);

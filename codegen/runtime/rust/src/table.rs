@@ -10,7 +10,7 @@ use super::made;
 use super::mapped::{Base, Mapped};
 use super::shape::Shape;
 
-/// What a row of the table names.
+/// The mapping that a row of the table names.
 fn taken(base: u64) -> Base {
     // SAFETY: rows are filled by `map` alone, with what stays mapped; nobody else writes there.
     unsafe { Base::new(base as usize) }

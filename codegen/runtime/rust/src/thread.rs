@@ -1,4 +1,4 @@
-//! What happens once a frame.
+//! The code that runs once a frame.
 
 use std::marker::PhantomData;
 use std::ptr::NonNull;
