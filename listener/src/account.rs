@@ -35,7 +35,7 @@ impl LossAccount {
 #[derive(Debug, Clone)]
 pub(crate) struct Entry {
     pub account: LossAccount,
-    /// Where it stood when the file began: the file's own account is the difference.
+    /// The account when the file began. The file's own account is the difference.
     begin: LossAccount,
     /// Losses right before `next_seq` that the file does not state yet.
     unstated: Lost,
@@ -90,7 +90,7 @@ impl Entry {
         }
     }
 
-    /// What a chunk that is written now must state as lost.
+    /// The losses that a chunk that is written now must state.
     pub fn lost_before(&self, frames: &Frames) -> Lost {
         let mut lost = self.unstated;
         lost += frames.lost_before;
@@ -142,7 +142,7 @@ impl Entry {
         self.unstated.total() == 0
     }
 
-    /// What the file does not state yet, as gaps of source `source`, which tile.
+    /// The losses that the file does not state yet, as gaps of source `source`, which tile.
     pub fn gaps(&self, source: u16) -> impl Iterator<Item = Gap> + use<> {
         let LossAccount { nonce, ring, next_seq, .. } = self.account;
         let mut first_seq = next_seq - self.unstated.total();

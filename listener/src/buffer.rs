@@ -24,7 +24,7 @@ pub(crate) struct Buffer {
     len: usize,
 }
 
-/// Where they are.
+/// The memory of the bytes.
 #[derive(Debug)]
 enum Memory {
     Small(Vec<Bytes>),

@@ -18,7 +18,7 @@ pub(crate) struct Cadence {
     next: u64,
     /// From the next clock chunk to the one after it.
     every: u64,
-    /// What the file states of ticks.
+    /// The file states that ticks are not trusted.
     distrusted: bool,
     realtime_offset: i64,
 }

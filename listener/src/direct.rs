@@ -136,7 +136,7 @@ impl Write for DirectFile {
                     }
                     return Ok(written);
                 }
-                // Whatever it is: if it is more than a dislike of direct writes, it comes again.
+                // Any error leads here. If the cause is not direct writing, the error comes again.
                 Err(_) => self.flags = None,
             }
         }

@@ -30,9 +30,9 @@ const SWEEP_NS: u64 = 1_000_000_000;
 /// Time for which nothing else is done for each look at a ring that nothing may have come into: so
 /// looks at thousands of them take half a hundredth of a CPU, and not several.
 const LOOK_NS: u64 = 3_000;
-/// What a write may take, of the time after which frames are in the file.
+/// The time that a write may take. It is part of the time after which frames are in the file.
 const WRITE_NS: u64 = 5_000_000;
-/// Open chunks up to which each may become a large one: what bounds their memory.
+/// The number of open chunks up to which each may become a large one. It bounds their memory.
 const FEW: usize = 8;
 /// More than any thread can write in a nanosecond.
 const FRAMES_PER_NS: u64 = 4;
@@ -53,12 +53,12 @@ pub(crate) struct DrainedSegment {
     reach: usize,
     /// Rings that frames came into lately: the others are looked at less often.
     busy: Vec<usize>,
-    /// Those that a look found frames in; kept for its memory.
+    /// The rings in which a look found frames. The vector stays for its memory.
     moved: Vec<usize>,
-    /// How long one may go without a look, ns, as far as its slots say; and whatever they are.
+    /// The longest time from one look at a ring to the next, ns: by its slots, and for any ring.
     every: u64,
     at_most: u64,
-    /// When all within reach, and all at all, were looked at last.
+    /// The times of the last look at all rings within reach, and at all rings.
     looked: Option<u64>,
     swept: u64,
     /// Rings with an open chunk.
@@ -155,7 +155,7 @@ impl DrainedSegment {
         (!is_first).then(|| found.rate * 1e9 / slots as f64)
     }
 
-    /// Whoever claims a ring has found those below it taken: where one has never been, none above has.
+    /// A thread takes the lowest free ring. So if a ring was never claimed, no ring above it was.
     fn widen_reach(&mut self) {
         let rings = self.cursors.len();
         while self.reach < rings && self.segment.ring(self.reach as u32).owner().epoch > 0 {
@@ -186,7 +186,7 @@ impl DrainedSegment {
         moved.clear();
         moved.extend(rings.filter(|&number| now.tail(number) != self.cursors[number]));
         for &number in &moved {
-            // What is found in a segment that lost memory was not written there.
+            // A segment that lost memory holds bytes that nobody wrote there.
             if self.segment.truncated() {
                 break;
             }
@@ -343,8 +343,8 @@ impl Drain {
             // How long the frames of a first look took is not known: come back soon.
             let sleep = if is_first { pace.first() } else { sleep };
             hurried = pace.is_shortest(sleep);
-            // What would be late at the next pass goes now, and all others with it: the disk thread is
-            // woken for many chunks as for one.
+            // A chunk that would be late at the next pass goes now, and all others go with it: to
+            // wake the disk thread for many chunks costs as much as for one.
             let late = (now + sleep.as_nanos() as u64 + WRITE_NS).saturating_sub(age);
             // A sink that is behind is given no more of them: full ones take the least memory.
             let waits = open <= FEW && out.lanes.are_behind();

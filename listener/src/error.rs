@@ -20,7 +20,7 @@ pub enum ListenerError {
     Feed {
         /// Which one, from 0.
         feed: usize,
-        /// What is wrong with it.
+        /// The contradiction.
         what: &'static str,
     },
     /// The capture speaks of as many sources as it may: [`MAX_SOURCES`](ppt_capture::MAX_SOURCES).

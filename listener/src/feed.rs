@@ -16,7 +16,8 @@ pub type Alive = Box<dyn FnMut(u32) -> Option<bool> + Send>;
 /// A buffer to drain. Its place among the feeds is its source number in the capture, unless that goes
 /// on in other files: they number anew those of which frames may come.
 pub struct Feed {
-    /// What the capture says about it. `segment` is added to its segments where it is not listed.
+    /// The description of it in the capture. `segment` is added to the segments there if it is not
+    /// among them.
     pub source: Source,
     /// The rings.
     pub segment: Arc<Segment>,
@@ -30,7 +31,7 @@ pub struct Feed {
     pub alive: Option<Alive>,
 }
 
-/// What becomes known to a thread that works while feeds come and go.
+/// A change that a working thread learns of while feeds come and go.
 pub(crate) enum Change<T> {
     /// One more segment.
     Add(T),
@@ -53,7 +54,7 @@ pub struct Unattended {
 
 impl Feed {
     /// A feed that starts at the cursors of this moment, which should be before the gate opens.
-    /// What earlier sessions did not account for is unattended.
+    /// Frames that earlier sessions did not account for are unattended.
     pub fn starting_now(source: Source, segment: Arc<Segment>) -> Self {
         let rings = 0..segment.geometry().rings();
         let first: Vec<u64> = rings.clone().map(|ring| segment.ring(ring).tail()).collect();

@@ -16,8 +16,8 @@ use crate::queue::Queue;
 pub(crate) struct Lane {
     queue: Arc<Queue>,
     counters: Arc<SinkCounters>,
-    /// What the queue had no room for, by segment and ring, until other frames of the ring, or its
-    /// end, state it.
+    /// The frames for which the queue had no room, by segment and ring. The next frames of the
+    /// ring, or its end, state them.
     missed: BTreeMap<(usize, u32), Lost>,
 }
 

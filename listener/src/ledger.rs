@@ -91,8 +91,9 @@ impl Ledger {
         self.segments.values().flat_map(|book| book.entries.values())
     }
 
-    /// What the file does not state yet of the rings of segment `segment_number`, or of all, as
-    /// far as `source` says what source of the file they are of; with the number of the segment.
+    /// The gaps that the file does not state yet, with the number of the segment: of the rings of
+    /// segment `segment_number`, or of all rings. `source` returns the number of the source of a
+    /// ring in the file. Rings without one are left out.
     pub fn gaps(
         &self,
         segment_number: Option<usize>,

@@ -21,7 +21,7 @@ const CLOCK: u64 = 512;
 /// Bytes that the end of a file takes for a ring, or for a source.
 const RING: u64 = 64;
 
-/// What of a capture exists, as far as it matters for its size.
+/// The existing part of a capture, as far as it matters for its size.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Written {
     /// Bytes of the file.

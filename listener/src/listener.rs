@@ -192,7 +192,7 @@ impl Listener {
     /// Adds feeds to a capture that is running; they are numbered from [`Self::feeds`] on. As with
     /// [`Self::start`], their gates can be opened, or are open already.
     pub fn add(&mut self, mut feeds: Vec<Feed>) -> Result<(), ListenerError> {
-        // Those that are over leave room in the next file.
+        // Feeds that have ended leave room in the next file.
         let over = if self.rotates { self.capture.counters.sources_ended() } else { 0 };
         complete(&mut feeds, self.feeds.len(), over)?;
         let introductions = self.enter(&feeds);
@@ -406,7 +406,7 @@ impl Listener {
             .iter()
             .map(|&dropped| FeedSummary { dropped, ..FeedSummary::default() })
             .collect();
-        // What their cursors said is no measure of rings.
+        // The cursors of broken rings do not measure how full rings were.
         let mut misled = BTreeSet::new();
         for entry in ledger.into_all() {
             let account = entry.account;
@@ -525,12 +525,12 @@ fn event() -> Result<EventFd, ListenerError> {
     EventFd::from_flags(flags).map_err(ListenerError::Wake)
 }
 
-/// What to look for in the frames of each.
+/// The places of times and kinds in the frames of each.
 fn stamps(introductions: &[Introduction]) -> Vec<Arc<Stamps>> {
     introductions.iter().map(|it| it.stamps.clone()).collect()
 }
 
-/// What the capture says of a segment before its first frame.
+/// The description of a segment, which precedes its first frame in the capture.
 fn introduction(number: usize, segment_number: usize, feed: &Feed) -> Introduction {
     let stated = feed.unattended.iter().filter(|one| one.count > 0);
     let gaps = stated.clone().map(|one| Gap {

@@ -1,4 +1,4 @@
-//! What a caller may choose.
+//! The choices of a caller.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;

@@ -17,7 +17,7 @@ pub(crate) struct Cut {
 /// At most: what came before the history, the owner known from the last look, and the history.
 pub(crate) const MAX_CUTS: usize = OWNER_HISTORY + 2;
 
-/// What is known of a ring's owners.
+/// The known owners of a ring.
 #[derive(Debug, Default)]
 pub(crate) struct Owners {
     /// The newest claim that a look has found, with its tenure.
@@ -55,8 +55,8 @@ impl Cuts {
 }
 
 impl Owners {
-    /// Who wrote the frames from `first_seq` up to `next_seq`; to be asked after they were copied,
-    /// so that whoever wrote them had claimed the ring before.
+    /// The threads that wrote the frames from `first_seq` up to `next_seq`. The caller has copied
+    /// the frames before, so that their writers had claimed the ring by then.
     ///
     /// A thread is named only if it is certain: where four others have come since, it is unknown.
     pub fn of(&mut self, ring: Ring<'_, AtomicU64>, first_seq: u64, next_seq: u64) -> Cuts {
@@ -202,7 +202,7 @@ mod tests {
         let mut owners = Owners::default();
         memory.visit(10, 9);
         memory.visit(11, 3);
-        // What is found is kept, although it begins behind what was asked for.
+        // The result is kept, although it begins behind the frames of the question.
         assert_eq!(of(&mut owners, &memory, 1, 4), [(1, 10)]);
         memory.visit(12, 1);
         // The second claim is overtaken while the history is looked at.

@@ -96,7 +96,7 @@ pub struct PeakHold {
 impl PeakHold {
     /// Part of a ring that may fill during a sleep.
     const AIM: f64 = 0.25;
-    /// What remains of a peak after [`Self::FADE_TIME`].
+    /// The part of a peak that remains after [`Self::FADE_TIME`].
     const FADE: f64 = 0.8;
     /// Seconds.
     const FADE_TIME: f64 = 0.1;

@@ -27,8 +27,8 @@ pub struct Progress {
     pub ended: Option<EndReason>,
 }
 
-/// What keeper and drain count. Relaxed: each is a number of its own, and the exact sums come from
-/// the ledger once the threads have ended.
+/// The counts of keeper and drain. They are relaxed, because each is a number of its own, and the
+/// exact sums come from the ledger once the threads have ended.
 #[derive(Debug)]
 pub(crate) struct Counters {
     copied: AtomicU64,
@@ -100,7 +100,7 @@ impl Counters {
     }
 }
 
-/// What is counted of one sink.
+/// The counts of one sink.
 #[derive(Debug)]
 pub(crate) struct SinkCounters {
     captured: AtomicU64,

@@ -133,7 +133,7 @@ impl<W: Write> Recording<W> {
         }
     }
 
-    /// What the file calls the source that a ring is of, if it can speak of the ring.
+    /// The number in the file of a ring's source, if the file can mention the ring.
     fn source_of(&self, ring: &LossAccount) -> Option<u16> {
         let id = self.file.source_of(ring.feed)?;
         let listed = &self.origins.get(ring.feed)?.source.segments;
@@ -250,7 +250,7 @@ impl<W: Write> Recording<W> {
         let end = self.end_chunk(EndReason::Rotated, String::new(), &told);
         let Some(rotation) = self.rotation.as_mut().filter(|_| self.file.is_open()) else { return };
         let next = rotation.files.next();
-        // What has ended is stated by the file before, and by no other.
+        // The file before states feeds that have ended. No other file does.
         let staying = self.origins.alive();
         match self.begin_one(next, &staying) {
             Ok(mut former) => {
@@ -323,7 +323,7 @@ impl<W: Write> Recording<W> {
         Ok(std::mem::replace(&mut self.file, file))
     }
 
-    /// What the file accounts for begins here, for these feeds; `dropped` is what each had dropped.
+    /// The file's account of these feeds begins here. `dropped` returns what each had dropped.
     fn count_from_here(
         &mut self,
         staying: &BTreeSet<usize>,

@@ -14,7 +14,7 @@ use crate::owners::Owners;
 use crate::progress::Counters;
 use ppt_capture::stamps::Stamps;
 
-/// Where frames go, and what is noted about them on the way.
+/// The way of frames to the sinks, and the facts noted about them on it.
 pub(crate) struct Outlet<'q> {
     pub lanes: &'q mut Lanes,
     pub counters: &'q Counters,
@@ -36,7 +36,7 @@ pub(crate) struct Outlet<'q> {
     pub aside: Vec<Bytes>,
 }
 
-/// What the first cache holds twice: both what is copied and the copy pass through it.
+/// Bytes that the first-level cache holds twice: the frames and their copy both pass through it.
 pub(crate) const BLOCK: usize = 8 << 10;
 
 /// Whether each of `frames` carries its number.
@@ -52,7 +52,7 @@ pub(crate) struct RingDrain {
     next: u64,
     /// The number of the segment, and the ring of it.
     place: (usize, u32),
-    /// What to look for in its frames.
+    /// The places of times and kinds in its frames.
     stamps: Arc<Stamps>,
     owners: Owners,
     open: Option<Box<Chunk>>,
@@ -435,9 +435,9 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..<_>::default() })]
 
-        /// Whatever happens to frames on their way: each sink captures or loses each, once, and what
-        /// a chunk states as lost before it tiles with the chunk before. What one is too slow for,
-        /// another has.
+        /// Each sink captures or loses each frame once, whatever happens to frames on their way.
+        /// The losses that a chunk states before it tile with the chunk before. A frame for which
+        /// one sink is too slow is in another sink.
         #[test]
         fn every_frame_is_accounted_for(
             steps in steps(),

@@ -8,7 +8,7 @@ use ppt_capture::FileHeader;
 
 use crate::clocks;
 
-/// Where the files of a capture come from.
+/// The source of the files of a capture.
 pub trait Files<W>: Send {
     /// Opens the next file. After an error the capture ends.
     fn next(&mut self) -> io::Result<(W, FileHeader)>;

@@ -1,4 +1,4 @@
-//! What becomes of frames that have been drained.
+//! Sinks take drained frames.
 //!
 //! A drain feeds one sink or several. Each has a thread and a bounded queue of its own, and an
 //! account of its own: what its queue has no room for is lost by cause `disk`, to this sink and to no
@@ -40,7 +40,7 @@ pub trait Sink: Send {
     fn end(self: Box<Self>, ending: &Ending) -> Outcome;
 }
 
-/// What is said of a segment before its first frame.
+/// The description of a segment, which precedes its first frame.
 #[derive(Debug)]
 pub struct Introduction {
     /// The number of its feed: a new one, or one that is known by another segment.
@@ -51,7 +51,7 @@ pub struct Introduction {
     pub segment: Arc<Segment>,
     /// The cursor of each of its rings at the start.
     pub first: Vec<u64>,
-    /// Where its frames come from, with all segments of the feed.
+    /// The source of its frames, with all segments of the feed.
     pub source: Source,
     pub(crate) stamps: Arc<Stamps>,
     /// Frames of earlier times; what number the feed has in a file is the sink's to say.
@@ -67,14 +67,14 @@ pub struct Ending {
     pub reason: EndReason,
     /// More about that.
     pub message: String,
-    /// What each feed refused.
+    /// The frames that each feed refused.
     pub dropped: Vec<Dropped>,
 }
 
-/// What it came to.
+/// The result of a sink.
 #[derive(Debug)]
 pub struct Outcome {
-    /// What went wrong.
+    /// The error that ended it, if any.
     pub error: Option<io::Error>,
     /// Whether everything has been dealt with, its end included.
     pub complete: bool,

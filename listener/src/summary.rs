@@ -1,4 +1,4 @@
-//! What a capture came to.
+//! The result of a capture.
 
 use std::io;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use ppt_segment::BrokenCursor;
 
 use crate::account::LossAccount;
 
-/// What a capture came to, once it is over.
+/// The result of a capture, once it is over.
 #[derive(Debug)]
 pub struct Summary {
     /// Each feed, in their order.
@@ -29,18 +29,18 @@ pub struct Summary {
     pub beside: Vec<Beside>,
 }
 
-/// What a sink beside the capture came to.
+/// The result of a sink beside the capture.
 #[derive(Debug)]
 pub struct Beside {
     /// Frames that it was too slow for. They may be in the capture, and in other sinks.
     pub missed: u64,
-    /// What went wrong with it.
+    /// The error that ended it, if any.
     pub error: Option<io::Error>,
     /// Whether it has dealt with everything else, its end included.
     pub complete: bool,
 }
 
-/// What one feed came to.
+/// The result of one feed.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct FeedSummary {
     /// Frames in the file.
@@ -66,7 +66,7 @@ pub struct FeedSummary {
 pub struct BrokenRing {
     /// The ring.
     pub ring: u32,
-    /// Where it was, and what it said.
+    /// The position up to which it had been read, and the value of its cursor.
     pub cursor: BrokenCursor,
 }
 

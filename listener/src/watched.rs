@@ -1,4 +1,4 @@
-//! What a listener remembers of feeds while its threads work on them.
+//! The facts that a listener keeps about feeds while its threads work on them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -9,7 +9,7 @@ use ppt_segment::{Geometry, Segment};
 use crate::progress::high_water;
 use crate::summary::enough_slots;
 
-/// What the drain finds out about the rings of a segment.
+/// The findings of the drain about the rings of a segment.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
     /// The most frames that a ring was found with.
@@ -59,7 +59,7 @@ impl WatchedSegment {
     }
 }
 
-/// What the caller of a listener may ask about a feed.
+/// The answers to the questions that the caller of a listener may ask about a feed.
 pub(crate) struct WatchedFeed {
     /// Its segments, one at least; new frames go to the last one that is still drained.
     pub segments: Vec<WatchedSegment>,

@@ -16,7 +16,7 @@ use crate::queue::{Item, Next, Queue};
 use crate::sink::{Ending, Outcome, Sink};
 use crate::summary::Beside;
 
-/// What a listener has of a sink that is at work.
+/// A working sink, as its listener sees it.
 #[derive(Debug)]
 pub(crate) struct Worker {
     pub queue: Arc<Queue>,
@@ -38,7 +38,7 @@ impl Worker {
         Lane::new(self.queue.clone(), self.counters.clone())
     }
 
-    /// What its thread does, once.
+    /// The job of its thread, which runs once.
     pub fn job(&mut self, pool: Arc<Pool>, sink: Box<dyn Sink>) -> impl FnOnce() + Send + use<> {
         let (queue, send) = (self.queue.clone(), self.send.take());
         move || {

@@ -103,12 +103,12 @@ fn feeds_come_and_go_while_it_runs() {
         assert_eq!(listener.feeds(), number);
         let mut writer = Writer::claim(segment, 7 + number as u32).unwrap();
         writer.write();
-        // What was written before it was added is between sessions.
+        // Frames that were written before it was added are between sessions.
         listener.add(vec![Feed::starting_now(source(), segment.clone())]).unwrap();
         writer.write_gently(500);
         drop(writer);
         if number < 2 {
-            // What a target wrote last, it wrote right before it ended.
+            // A target wrote its last frames right before it ended.
             let mut writer = Writer::claim(segment, 20).unwrap();
             (0..100).for_each(|_| _ = writer.write());
             drop(writer);

@@ -63,7 +63,7 @@ fn read_all(sinks: &Sinks) -> Vec<Back> {
     files
 }
 
-/// What the files say together is what the summary says.
+/// The sums over all files are those of the summary.
 fn check_sums(files: &[Back], summary: &Summary) {
     assert_eq!(files.iter().map(Back::count).sum::<u64>(), summary.captured());
     let ends = files.iter().filter_map(|file| file.end.as_ref());
@@ -185,7 +185,7 @@ struct Target {
     nested: u64,
 }
 
-/// What a process does next; `who` counts those that there are.
+/// The next step of a process. Its number counts the processes that there are.
 #[derive(Debug, Clone)]
 enum Step {
     Begin,
@@ -327,7 +327,7 @@ proptest! {
                 let sum: &mut (u64, u64) = sums.entry(key.nonce).or_default();
                 sum.0 += ring.captured + ring.lost.total();
                 lost += ring.lost.total();
-                // Where one file ends, the next begins.
+                // The next file begins where this one ends.
                 let first = next.insert((key.nonce, key.ring), ring.next_seq);
                 prop_assert!(first.is_none_or(|it| it == ring.first_seq), "{:?} of {}", key, number);
             }
@@ -366,7 +366,7 @@ fn more_processes_than_a_file_may_speak_of_come_and_go() {
         loop {
             match listener.add(vec![Feed { source: feed_of.source.clone(), ..again(&target) }]) {
                 Ok(()) => break,
-                // Those that have ended are still in the queue.
+                // Feeds that have ended are still in the queue.
                 Err(error) => assert!(matches!(error, ListenerError::TooManySources), "{error}"),
             }
         }
@@ -397,7 +397,7 @@ fn more_sources_than_a_capture_may_speak_of_are_refused() {
     let error = listener.add(vec![feed()]).unwrap_err();
     assert!(matches!(error, ListenerError::TooManySources), "{error}");
     assert_eq!((listener.feeds(), error.code()), (MAX_SOURCES, "too-many-sources"));
-    // Those that it has can be stated anew.
+    // The sources that it has can be stated anew.
     listener.extend(0, Feed::starting_now(grown(&[&segment]), self::segment(5, 1))).unwrap();
     let summary = listener.finish(EndReason::Stopped, String::new(), Vec::new());
     assert!(summary.complete);
@@ -438,7 +438,8 @@ impl Files<Sink> for TakenAway {
     }
 }
 
-/// Whatever the moment: in frames, in clocks, in a gap, in what a new file begins with.
+/// A file may be taken away at any moment: in frames, in clocks, in a gap, in the first chunks of a
+/// file.
 #[test]
 fn where_files_are_taken_away_all_is_in_the_others() {
     const FRAMES: u64 = 60_000;

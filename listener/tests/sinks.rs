@@ -15,7 +15,7 @@ use ppt_segment::Segment;
 
 use support::*;
 
-/// What a sink was given.
+/// Everything that a sink was given.
 #[derive(Default)]
 struct Given {
     /// It takes nothing for now.
