@@ -35,7 +35,7 @@ const ONE_SHOT: [&[&str]; 6] = [
 type Step = fn(&mut World);
 
 /// What may happen next, and how often.
-const STEPS: [(u32, Step); 16] = [
+const STEPS: [(u32, Step); 17] = [
     (6, World::attach),
     (8, World::write),
     (3, World::stop),
@@ -48,6 +48,7 @@ const STEPS: [(u32, Step); 16] = [
     (2, World::full_disk),
     (5, World::one_shot),
     (2, World::one_shot_killed),
+    (2, World::import),
     (2, World::move_file),
     (2, World::delete_file),
     (3, World::accident),
