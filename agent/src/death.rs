@@ -44,7 +44,7 @@ mod tests {
 
     #[test]
     fn a_zombie_tells_how_it_ended() {
-        let (mut child, target) = child("sleep 600");
+        let (mut child, target) = child("exec sleep 600");
         assert_eq!(target.ended_with(), None);
         child.kill().unwrap();
         while !target.ended() {

@@ -277,7 +277,8 @@ fn hellos_without_end() {
     assert_eq!(family.round(child), 100);
     let (written, agent) = (family.written, attach.pid());
     let said = attach.stop();
-    assert!(!said.contains("not captured"), "{said}");
+    // Its hello is one of many: on a loaded machine, ppt may find the child before it reads that.
+    assert!(!said.contains("was not captured"), "{said}");
     for mut caller in callers {
         caller.wait().unwrap();
     }
@@ -407,14 +408,14 @@ fn children_are_not_held() {
     let mut family = Family::start(&bench);
     let mut command = bench.command("strace");
     command.args(["-f", "-q", "-e", "trace=ptrace", "-o", "calls", ppt()]);
-    command.args(["attach", "--follow", "-d", "5s", &family.target.pid().to_string()]);
+    command.args(["attach", "--follow", &family.target.pid().to_string()]);
     let attach = Attach::start(command);
     for kind in ["fork", "grandchild", "clone"] {
         let child = family.make(kind);
         attached(&attach.stderr, child);
     }
-    attach.ended(0);
     family.target.finish();
+    attach.ended(0);
     let calls = fs::read_to_string(bench.path("calls")).unwrap();
     assert_eq!(calls.matches("PTRACE_SEIZE").count(), 1, "{calls}");
 }
