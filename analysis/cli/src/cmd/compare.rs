@@ -19,6 +19,13 @@ use crate::failure::Failure;
 use crate::{message, open, run, signals};
 
 pub(crate) fn run(args: &args::Compare) -> Result<ExitCode, Failure> {
+    let is_option =
+        |it: &&PathBuf| it.as_os_str().as_encoded_bytes().starts_with(b"-") && !it.exists();
+    if let Some(option) = args.second.iter().find(is_option) {
+        let what =
+            format!("behind `--` there are captures only: put {} in front", option.display());
+        return Err(Failure::Usage(what));
+    }
     let gates = gates(&args.fail_if)?;
     let mut statistics = Statistic::USUAL.to_vec();
     for it in &gates {
