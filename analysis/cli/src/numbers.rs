@@ -1,7 +1,9 @@
 //! Answers to queries as numbers, for models and comparisons.
 
+use std::collections::BTreeSet;
+
 use futures::StreamExt;
-use ppt_models::{Runs, Table};
+use ppt_models::{Formula, Runs, Table};
 use ppt_query::arrow::array::{Array, ArrayRef, AsArray};
 use ppt_query::arrow::compute::cast;
 use ppt_query::arrow::datatypes::{DataType, Float64Type, Int64Type};
@@ -19,6 +21,8 @@ const MOST: usize = 10_000_000;
 pub(crate) struct Numbers {
     /// Columns of numbers; NULL is NaN, times are ns.
     pub(crate) columns: Vec<(String, Vec<f64>)>,
+    /// Rows of each of them that are NULL, in their order.
+    nulls: Vec<Vec<usize>>,
     /// Columns of anything else, as text.
     pub(crate) words: Vec<(String, Vec<String>)>,
 }
@@ -46,13 +50,14 @@ pub(crate) async fn numbers(rows: DataFrame) -> Result<Numbers, Failure> {
     let number = |ty: &DataType| {
         ty.is_numeric() || ty.is_temporal() || matches!(ty, DataType::Boolean | DataType::Null)
     };
-    let mut all = Numbers { columns: Vec::new(), words: Vec::new() };
+    let mut all = Numbers { columns: Vec::new(), nulls: Vec::new(), words: Vec::new() };
     for field in schema.fields() {
         match number(field.data_type()) {
             true => all.columns.push((field.name().clone(), Vec::new())),
             false => all.words.push((field.name().clone(), Vec::new())),
         }
     }
+    all.nulls.resize(all.columns.len(), Vec::new());
     let mut batches = rows.execute_stream().await.map_err(QueryError::from)?;
     let mut count = 0;
     while let Some(batch) = batches.next().await {
@@ -62,10 +67,14 @@ pub(crate) async fn numbers(rows: DataFrame) -> Result<Numbers, Failure> {
             let why = format!("the answer has more than {MOST} rows: take means, or fewer of them");
             return Err(Failure::Usage(why));
         }
-        let (mut columns, mut words) = (all.columns.iter_mut(), all.words.iter_mut());
+        let (mut columns, mut words) =
+            (all.columns.iter_mut().zip(&mut all.nulls), all.words.iter_mut());
         for (field, column) in schema.fields().iter().zip(batch.columns()) {
             if number(field.data_type()) {
-                columns.next().map(|it| floats(column, &mut it.1)).transpose()?;
+                let Some((values, nulls)) = columns.next() else { continue };
+                let (first, is_null) = (values.1.len(), |row: &usize| column.is_null(*row));
+                nulls.extend((0..column.len()).filter(is_null).map(|row| first + row));
+                floats(column, &mut values.1)?;
             } else {
                 words.next().map(|it| texts(column, &mut it.1)).transpose()?;
             }
@@ -109,17 +118,44 @@ impl Numbers {
         })
     }
 
-    /// As a table for models. `run` names the column that says of which run a row is; otherwise that
+    /// As a table for the formula, and how many rows are left out because a number that it needs is
+    /// NULL: was not measured. `run` names the column that says of which run a row is; otherwise that
     /// is `capture`, if there is one.
-    pub(crate) fn table(self, run: Option<&str>) -> Result<Table, Failure> {
+    pub(crate) fn table(
+        mut self,
+        run: Option<&str>,
+        formula: &Formula,
+    ) -> Result<(Table, usize), Failure> {
         let labels = self.labels(run.unwrap_or("capture"));
         if let (Some(run), None) = (run, &labels) {
             return Err(Failure::Usage(format!("the query has no column `{run}`")));
         }
-        let table = Table::new(self.columns).map_err(Failure::table)?;
-        match labels {
-            Some(labels) => table.with_runs(Runs::new(labels)).map_err(Failure::table),
-            None => Ok(table),
+        let needed = formula.columns();
+        let of_need =
+            self.columns.iter().zip(&self.nulls).filter(|it| needed.contains(&&it.0.0[..]));
+        let out: BTreeSet<usize> = of_need.flat_map(|it| it.1).copied().collect();
+        // If none is left, the fit says so.
+        let keep = |row: usize| !out.contains(&row);
+        if !out.is_empty() {
+            self.columns.iter_mut().for_each(|it| retain(&mut it.1, keep));
         }
+        let table = Table::new(self.columns).map_err(Failure::table)?;
+        let table = match labels {
+            Some(mut labels) => {
+                retain(&mut labels, keep);
+                table.with_runs(Runs::new(labels)).map_err(Failure::table)?
+            }
+            None => table,
+        };
+        Ok((table, out.len()))
     }
+}
+
+/// Keeps the rows of which `keep` is true.
+fn retain<T>(values: &mut Vec<T>, keep: impl Fn(usize) -> bool) {
+    let mut row = 0;
+    values.retain(|_| {
+        row += 1;
+        keep(row - 1)
+    });
 }

@@ -8,10 +8,14 @@ use ppt_capture::frame_dsl::schema::Schema;
 use ppt_capture::{CaptureWriter, End, EndReason, FileHeader, FramesHead, Segment, Source};
 use serde_json::Value;
 
-const SCHEMA: &str = r#"{"v":1,"buffer":"dve","slots":64,"stride":24,"frames":[{"name":"job",
-    "kind":"plain","size":24,"fields":[
+const SCHEMA: &str = r#"{"v":1,"buffer":"dve","slots":64,"stride":40,"frames":[{"name":"job",
+    "kind":"plain","size":40,"fields":[
     {"name":"users","type":"i32","offset":8},{"name":"kind","type":"i32","offset":12},
-    {"name":"cost","type":"f64","offset":16}]}]}"#;
+    {"name":"cost","type":"f64","offset":16},
+    {"name":"took_start","type":"ns","clock":"thread_cpu","offset":24,
+        "interval":{"name":"took","edge":"start"}},
+    {"name":"took_end","type":"ns","clock":"thread_cpu","offset":32,
+        "interval":{"name":"took","edge":"end"}}]}]}"#;
 
 /// Frames that no other run has: always the same for the same seed.
 fn noise(seed: u64, at: u64) -> f64 {
@@ -21,36 +25,28 @@ fn noise(seed: u64, at: u64) -> f64 {
     ((bits ^ (bits >> 32)) as u32) as f64 / f64::from(u32::MAX) - 0.5
 }
 
-/// A run: 200 frames of `users`, each of which costs 0.1 and 0.001 a user, `times` over.
-fn capture(path: &Path, run: u8, users: i32, times: f64) {
-    let schema = Schema::from_json(SCHEMA.as_bytes()).unwrap();
+/// A capture of one thread's frames.
+fn write(path: &Path, run: u8, schema: &Schema, frames: &[Vec<u8>]) {
     let header = FileHeader { capture_id: [run; 16], ..FileHeader::default() };
     let mut writer = CaptureWriter::create(fs::File::create(path).unwrap(), &header).unwrap();
     let source = Source {
         schema_json: schema.to_json().into_bytes(),
         schema_hash: schema.hash(),
         buffer: schema.buffer.clone(),
-        segments: vec![Segment { nonce: 7, rings: 1, slots: 64, stride: 24 }],
+        segments: vec![Segment { nonce: 7, rings: 1, slots: 64, stride: schema.stride }],
         ..Source::default()
     };
     writer.source(0, &source).unwrap();
-    let own = 1.0 + 0.01 * noise(u64::from(run), 0);
-    let frame = |at: u64| {
-        let cost = 0.1 + 0.001 * f64::from(users) + 0.02 * noise(u64::from(run), at);
-        let fields = [users.to_le_bytes(), (at as i32 % 2).to_le_bytes()].concat();
-        [at.to_le_bytes().to_vec(), fields, (times * own * cost).to_le_bytes().to_vec()].concat()
-    };
-    let frames: Vec<u8> = (1..=200).flat_map(frame).collect();
     let head = FramesHead {
         nonce: 7,
         tid: 77,
         first_seq: 1,
-        count: 200,
-        stride: 24,
+        count: frames.len() as u32,
+        stride: schema.stride,
         drained_mono_ns: 1,
         ..FramesHead::default()
     };
-    writer.frames(&head, &frames).unwrap();
+    writer.frames(&head, &frames.concat()).unwrap();
     let end = End {
         reason: EndReason::Stopped,
         message: String::new(),
@@ -60,6 +56,21 @@ fn capture(path: &Path, run: u8, users: i32, times: f64) {
         mono_ns: 9,
     };
     writer.finish(&end).unwrap();
+}
+
+/// A run: 200 frames of `users`, each of which costs 0.1 and 0.001 a user, `times` over.
+fn capture(path: &Path, run: u8, users: i32, times: f64) {
+    let own = 1.0 + 0.01 * noise(u64::from(run), 0);
+    let frame = |at: u64| {
+        let cost = 0.1 + 0.001 * f64::from(users) + 0.02 * noise(u64::from(run), at);
+        let fields = [users.to_le_bytes(), (at as i32 % 2).to_le_bytes()].concat();
+        let cost = times * own * cost;
+        let (began, ended) = (1000 * at, 1000 * at + (100.0 * cost) as u64);
+        let words = [cost.to_bits(), began, ended].map(u64::to_le_bytes);
+        [at.to_le_bytes().to_vec(), fields, words.concat()].concat()
+    };
+    let frames: Vec<Vec<u8>> = (1..=200).map(frame).collect();
+    write(path, run, &Schema::from_json(SCHEMA.as_bytes()).unwrap(), &frames);
 }
 
 struct Bench(tempfile::TempDir);
@@ -169,6 +180,11 @@ fn five_percent_fail_a_gate_and_nothing_passes() {
     let fast = [&["compare", "before*.bin", "--", "same*.bin"][..]].concat();
     let text = bench.done(&[&["compare"], &gate[..], &fast[1..]].concat());
     assert!(text.contains("dve.job.cost   6 runs against 6 runs\n"), "{text}");
+    // An interval is compared, and not where it begins and ends.
+    let names = text.lines().filter(|it| !it.starts_with(' '));
+    let names: Vec<&str> = names.filter_map(|it| it.split(' ').next()).collect();
+    let expected = ["dve.job.users", "dve.job.kind", "dve.job.cost", "dve.job.took"];
+    assert_eq!(names, expected, "{text}");
     let slow = [&["compare"], &gate[..], &["before*.bin", "--", "after*.bin"]].concat();
     let (said, code) = bench.fails(&slow);
     assert!(said.contains("dve.job.cost: p50 is ") && said.contains(" % higher ("), "{said}");
@@ -178,6 +194,20 @@ fn five_percent_fail_a_gate_and_nothing_passes() {
         .fails(&[&["compare"], &gate[..], &["after*.bin", "--baseline", "base.json"]].concat());
     assert_eq!(code, 1);
     bench.done(&[&["compare"], &gate[..], &["same*.bin", "--baseline", "base.json"]].concat());
+}
+
+#[test]
+fn answers_do_not_depend_on_the_order_of_rows() {
+    let bench = Bench::new();
+    let fit = |order: &str| {
+        let sql = "SELECT capture, avg(users) AS n, avg(cost) AS cost FROM job GROUP BY capture";
+        let sql = format!("{sql} ORDER BY capture {order}");
+        let json = bench.json(&["fit", "load*.bin", "cost ~ n", "--sql", &sql, "--format", "json"]);
+        let round = |it: &Value| format!("{:.9}", it.as_f64().unwrap());
+        json["coefficients"][1]["bootstrap"].as_array().unwrap().iter().map(round).collect()
+    };
+    let one: Vec<String> = fit("ASC");
+    assert_eq!(one, fit("DESC"));
 }
 
 #[test]
@@ -200,11 +230,110 @@ fn what_is_asked_wrongly_is_shown() {
     assert!(said.contains("there is no column `m`") && code == 2, "{said}");
     let (said, code) = fit("cost ~ n", "SELECT users AS n, cost FROM job WHERE users = 10");
     assert!(said.contains("`n` is 10 in every row") && code == 1, "{said}");
+    let odd = |value: &str| {
+        let case = format!("CASE WHEN kind = 0 THEN {value} ELSE cost END");
+        fit("cost ~ n", &format!("SELECT capture, users AS n, {case} AS cost, NULL AS no FROM job"))
+    };
+    let (said, code) = odd("NULL");
+    assert!(said.contains("1,000 of 2,000 rows have NULL for a number and are left out"), "{said}");
+    assert_eq!(code, 0);
+    let (said, code) = odd("CAST('NaN' AS DOUBLE)");
+    assert!(said.contains("`cost` is NaN in row") && code == 1, "{said}");
     let (said, code) = fit("cost ~ n", "CREATE VIEW x AS SELECT 1");
     assert!(said.contains("only a SELECT is answered here") && code == 2, "{said}");
+    let late = ["compare", "before*.bin", "--", "same*.bin", "--fail-if", "cost p99 > 1x"];
+    let (said, code) = bench.fails(&late);
+    assert!(said.contains("put --fail-if in front") && code == 2, "{said}");
     let (said, code) = bench.fails(&["compare", "before0.bin"]);
     assert!(said.contains("name two sets of captures") && code == 2, "{said}");
     let (said, code) =
         bench.fails(&["compare", "--fail-if", "cots p99 > 1x", "before*.bin", "--", "same*.bin"]);
     assert!(said.contains("there is no field `cots`") && code == 2, "{said}");
+}
+
+/// A run of `examples/dve/costs.frame`: twenty steps of `users`.
+fn steps(path: &Path, run: u8, users: u64) {
+    let source = fs::read(repository().join("examples/dve/costs.frame")).unwrap();
+    let schema = ppt_capture::frame_dsl::compile(&source, "costs.frame").unwrap().schema;
+    let n = users as f64;
+    let frame = |at: u64| {
+        let own = 1.0 + 0.05 * noise(u64::from(run), 0) + 0.02 * noise(u64::from(run), at);
+        let of = |cost: f64| (own * cost) as u64;
+        let (input, simulation) = (of(2e3 * n + 1e5), of(1e3 * n + 26.0 * n * n));
+        let output = of(4e3 * n + 9.0 * n * n);
+        let began = 1_000_000_000 + at * 50_000_000;
+        let (received, simulated) = (began + input, began + input + simulation);
+        let value = |name: &str| match name {
+            "users" | "packets_out" => users,
+            "pairs" => of(0.09 * n * n),
+            "packets_in" => of(0.32 * n),
+            "bytes_in" => of(6.4 * n),
+            "bytes_out" => of(310.0 * n * (1.0 - (-n / 70.0).exp())),
+            "queued" => of(0.4 * n * n),
+            "memory" => u64::from(at == 5) * of(140_000.0 + 80.0 * n),
+            "input_start" | "period_start" => began,
+            "input_end" | "simulation_start" => received,
+            "simulation_end" | "output_start" => simulated,
+            "output_end" => simulated + output,
+            "period_end" => simulated + output + 32_000_000,
+            other => panic!("{other}"),
+        };
+        let mut bytes = vec![0; schema.stride as usize];
+        bytes[..8].copy_from_slice(&at.to_le_bytes());
+        for field in &schema.frames[0].fields {
+            let wide = field.interval.is_some() || field.name == "memory";
+            let (place, size) = (field.offset as usize, if wide { 8 } else { 4 });
+            bytes[place..place + size].copy_from_slice(&value(&field.name).to_le_bytes()[..size]);
+        }
+        bytes
+    };
+    write(path, run, &schema, &(1..=20).map(frame).collect::<Vec<_>>());
+}
+
+fn repository() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+}
+
+/// The commands of `docs/models.md`, as a reader types them, on captures of the names that the page has.
+#[test]
+fn the_page_has_commands_that_can_be_typed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    for load in ["load", "837", "600", "1000"] {
+        fs::create_dir_all(path("work").join(load)).unwrap();
+    }
+    for run in 0..20u8 {
+        let users = [10, 50, 100, 200, 500][usize::from(run) % 5];
+        steps(&path(&format!("work/load/{users}-{run}.bin")), run, users);
+    }
+    for (run, users) in [(30, 837), (31, 837), (32, 837), (33, 600), (34, 1000)] {
+        steps(&path(&format!("work/{users}/{users}-{run}.bin")), run, users);
+    }
+    fs::copy(repository().join("examples/dve/model.toml"), path("model.toml")).unwrap();
+    fs::create_dir(path("bin")).unwrap();
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_ppt-analysis"), path("bin/ppt")).unwrap();
+    let page = fs::read_to_string(repository().join("docs/models.md")).unwrap();
+    let (mut block, mut asked) = (None::<String>, 0);
+    for line in page.lines() {
+        match (&mut block, line) {
+            (None, "```sh") => block = Some(String::new()),
+            (Some(text), "```") => {
+                if text.starts_with("ppt ") {
+                    let mut shell = Command::new("sh");
+                    shell.args(["-ec", text.as_str()]).current_dir(folder.path());
+                    let before = std::env::var("PATH").unwrap();
+                    shell.env("PATH", format!("{}:{before}", path("bin").display()));
+                    let output = shell.stdin(Stdio::null()).output().unwrap();
+                    let said = String::from_utf8_lossy(&output.stderr);
+                    assert!(output.status.success(), "{text}: {said}");
+                    assert!(!output.stdout.is_empty(), "{text}");
+                    asked += 1;
+                }
+                block = None;
+            }
+            (Some(text), line) => *text += &format!("{line}\n"),
+            (None, _) => {}
+        }
+    }
+    assert!(asked >= 5, "{asked}");
 }

@@ -128,6 +128,11 @@ impl Prediction {
     pub fn believed(&self) -> Interval {
         self.bootstrap.unwrap_or(self.mean)
     }
+
+    /// The interval of a single measurement to believe: it is wider than that of the mean.
+    pub fn believed_single(&self) -> Interval {
+        self.single.of_one(self.value, self.mean, self.believed())
+    }
 }
 
 /// An input outside of what was measured.

@@ -228,15 +228,12 @@ impl fmt::Display for Formula {
 impl Formula {
     /// The columns of the right side, each once.
     pub fn inputs(&self) -> Vec<&str> {
-        let mut all: Vec<&str> = Vec::new();
-        for term in &self.terms {
-            term.expression.columns(&mut |name, _| {
-                if !all.contains(&name) {
-                    all.push(name);
-                }
-            });
-        }
-        all
+        columns(&self.terms)
+    }
+
+    /// The columns that it needs, each once.
+    pub fn columns(&self) -> Vec<&str> {
+        columns(std::iter::once(&self.response).chain(&self.terms))
     }
 
     /// The names of the coefficients, in their order.
@@ -244,4 +241,17 @@ impl Formula {
         let constant = self.constant.then(|| "1".to_owned());
         constant.into_iter().chain(self.terms.iter().map(Term::to_string)).collect()
     }
+}
+
+/// The columns of these terms, each once.
+fn columns<'a>(terms: impl IntoIterator<Item = &'a Term>) -> Vec<&'a str> {
+    let mut all: Vec<&str> = Vec::new();
+    for term in terms {
+        term.expression.columns(&mut |name, _| {
+            if !all.contains(&name) {
+                all.push(name);
+            }
+        });
+    }
+    all
 }

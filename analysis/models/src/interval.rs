@@ -19,6 +19,17 @@ impl Interval {
         Interval { low: middle - half, high: middle + half }
     }
 
+    /// As this interval, which is of one measurement, is to `mean`, which is of the mean of many, so is
+    /// the answer to `believed`: both are around `value`, and what a measurement is off is the same.
+    pub(crate) fn of_one(self, value: f64, mean: Interval, believed: Interval) -> Interval {
+        let off = self.width() * self.width() - mean.width() * mean.width();
+        let wide = |end: f64| (end * end + (off / 4.0).max(0.0)).sqrt();
+        Interval {
+            low: value - wide(value - believed.low),
+            high: value + wide(believed.high - value),
+        }
+    }
+
     /// Whether it is in it.
     pub fn holds(self, value: f64) -> bool {
         self.low <= value && value <= self.high
@@ -33,5 +44,18 @@ impl Interval {
 impl fmt::Display for Interval {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} to {}", self.low, self.high)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_measurement_is_less_certain_than_the_mean() {
+        let of = |half| Interval::around(10.0, half);
+        let one = of(5.0).of_one(10.0, of(3.0), Interval { low: 7.0, high: 10.0 });
+        assert_eq!(one, Interval { low: 5.0, high: 14.0 });
+        assert_eq!(of(5.0).of_one(10.0, of(3.0), of(3.0)), of(5.0));
     }
 }

@@ -68,6 +68,8 @@ pub enum Finding {
     Decisive {
         /// Which, from 0.
         row: usize,
+        /// Its columns.
+        values: Vec<(String, f64)>,
         /// Cook's distance.
         distance: f64,
     },
@@ -109,12 +111,16 @@ impl fmt::Display for Finding {
                     at.join(", ")
                 )
             }
-            Finding::Decisive { row, distance } => write!(
-                f,
-                "row {} decides the fit (Cook's distance {distance:.1}): look at it, or measure more \
-                 like it",
-                row + 1
-            ),
+            Finding::Decisive { values, distance, .. } => {
+                let value = |it: &(String, f64)| format!("{} = {}", it.0, short(it.1));
+                let values: Vec<String> = values.iter().map(value).collect();
+                write!(
+                    f,
+                    "the row of {} decides the fit (Cook's distance {distance:.1}): look at it, or \
+                     measure more like it",
+                    values.join(" and ")
+                )
+            }
         }
     }
 }
@@ -212,7 +218,12 @@ fn spread(fit: &Fit) -> Option<(Test, f64)> {
     let p = ChiSquared::new(terms as f64).ok()?.sf(value.max(0.0));
     let mut order: Vec<usize> = (0..rows).collect();
     order.sort_by(|&i, &j| fit.fitted[i].total_cmp(&fit.fitted[j]));
-    let (low, high) = order.split_at(rows / 2);
+    // Rows of one input stay together, whatever their order.
+    let middle = fit.fitted[order[rows / 2]];
+    let same = 1e-9 * middle.abs();
+    let below = |cut: f64| order.partition_point(|&it| fit.fitted[it] < cut);
+    let cut = Some(below(middle - same)).filter(|it| *it > 0).unwrap_or(below(middle + same));
+    let (low, high) = order.split_at(cut);
     let width =
         |half: &[usize]| (half.iter().map(|&it| sizes[it]).sum::<f64>() / half.len() as f64).sqrt();
     let times = width(high) / width(low);
@@ -233,7 +244,8 @@ fn follow(fit: &Fit) -> Option<(f64, f64)> {
     }
     // As if all rows were of one run.
     let part = (fit.points - 1) as f64 / f64::from(count);
-    (count > 0 && all > 0.0).then(|| (part * steps / all, part * products / all))
+    let correlation = (part * products / all).clamp(-1.0, 1.0);
+    (count > 0 && all > 0.0).then_some((part * steps / all, correlation))
 }
 
 /// Around which values residuals crowd, where chance alone would not part them.
@@ -268,6 +280,13 @@ fn modes(residuals: &[f64]) -> Vec<f64> {
     parted
 }
 
+/// Four digits of it. 0 has none.
+fn short(value: f64) -> f64 {
+    let scale = 10.0f64.powf(3.0 - value.abs().log10().floor());
+    let short = (value * scale).round() / scale;
+    if short.is_finite() { short } else { value }
+}
+
 fn decisive(fit: &Fit) -> Option<Finding> {
     let terms = fit.estimate.len() as f64;
     let distance = |(row, h): (usize, f64)| {
@@ -276,5 +295,6 @@ fn decisive(fit: &Fit) -> Option<Finding> {
     };
     let all = fit.squares.leverages().into_iter().enumerate().map(distance);
     let (row, distance) = all.max_by(|one, other| one.1.total_cmp(&other.1))?;
-    (distance > DECIDES).then_some(Finding::Decisive { row, distance })
+    let values = fit.design.columns.iter().map(|it| (it.0.clone(), it.1[row])).collect();
+    (distance > DECIDES).then_some(Finding::Decisive { row, values, distance })
 }

@@ -77,6 +77,11 @@ impl Total {
         self.bootstrap.unwrap_or(self.mean)
     }
 
+    /// The interval of a single measurement to believe: it is wider than that of the mean.
+    pub fn believed_single(&self) -> Interval {
+        self.single.of_one(self.value, self.mean, self.believed())
+    }
+
     /// The component that most of the uncertainty comes from: the one to model more finely next.
     pub fn dominant(&self) -> Option<&Part> {
         self.parts.iter().max_by(|one, other| one.uncertainty.total_cmp(&other.uncertainty))

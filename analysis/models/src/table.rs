@@ -1,5 +1,7 @@
 //! The numbers that a formula is fitted to.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use crate::error::TableError;
 
 /// Named columns of numbers, and of which run each row is.
@@ -13,7 +15,8 @@ pub struct Table {
 /// Rows by run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Runs {
-    /// What names each run, in the order of their first rows.
+    /// What names each run, in the order of the alphabet: queries return rows in any order, and the same
+    /// runs are the same to the bootstrap.
     pub names: Vec<String>,
     /// The run of each row.
     pub of_row: Vec<usize>,
@@ -22,19 +25,12 @@ pub struct Runs {
 impl Runs {
     /// From the name of each row's run.
     pub fn new<T: AsRef<str>>(of_rows: impl IntoIterator<Item = T>) -> Runs {
-        let mut places = std::collections::HashMap::new();
-        let mut names: Vec<String> = Vec::new();
-        let of_row = of_rows.into_iter().map(|name| {
-            let name = name.as_ref();
-            if let Some(&place) = places.get(name) {
-                return place;
-            }
-            places.insert(name.to_owned(), names.len());
-            names.push(name.to_owned());
-            names.len() - 1
-        });
-        let of_row = of_row.collect();
-        Runs { names, of_row }
+        let of_rows: Vec<T> = of_rows.into_iter().collect();
+        let names: BTreeSet<&str> = of_rows.iter().map(AsRef::as_ref).collect();
+        let places: BTreeMap<&str, usize> =
+            names.iter().enumerate().map(|(place, name)| (*name, place)).collect();
+        let of_row = of_rows.iter().map(|name| places[name.as_ref()]).collect();
+        Runs { names: names.into_iter().map(str::to_owned).collect(), of_row }
     }
 
     /// How many there are.

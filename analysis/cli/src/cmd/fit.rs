@@ -8,12 +8,13 @@ use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use ppt_models::{Fit, Formula, Prediction, Resource};
+use ppt_models::{Fit, Formula, Prediction, Resource, Table};
+use ppt_query::text::grouped;
 
 use self::said::Said;
 use crate::args;
 use crate::failure::Failure;
-use crate::{numbers, open, run, signals};
+use crate::{message, numbers, open, run, signals};
 
 pub(crate) fn run(args: &args::Fit) -> Result<ExitCode, Failure> {
     // What is there is a capture, whatever it is called.
@@ -32,7 +33,7 @@ pub(crate) fn run(args: &args::Fit) -> Result<ExitCode, Failure> {
     let runtime = run::runtime(engine.threads())?;
     let work = numbers::select(&engine, &args.sql);
     let rows = runtime.block_on(run::question(engine.set().watch(), work))?;
-    let table = rows.table(args.run.as_deref())?;
+    let table = left_out(None, rows.table(args.run.as_deref(), &formula)?);
     let fit = Fit::new(&formula, &table, args.sure.options());
     let fit = fit.map_err(|it| Failure::fit(&it, &text))?;
     let at: Vec<(&str, f64)> = args.at.iter().map(|it| (&it.0[..], it.1)).collect();
@@ -57,6 +58,18 @@ pub(crate) fn run(args: &args::Fit) -> Result<ExitCode, Failure> {
     output.publish()?;
     open::tell_loss(engine.loss());
     Ok(open::tell_troubles(&engine))
+}
+
+/// The table of this component. Says how many rows are not in it.
+pub(super) fn left_out(of: Option<&str>, (table, rows): (Table, usize)) -> Table {
+    if rows > 0 {
+        let of = of.map_or_else(String::new, |it| format!("{it}: "));
+        let (rows, all) = (grouped(rows as u64), grouped((rows + table.rows()) as u64));
+        message::note(format_args!(
+            "{of}{rows} of {all} rows have NULL for a number and are left out"
+        ));
+    }
+    table
 }
 
 fn write(

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
 use super::fit::said::Said;
-use super::fit::{json, words};
+use super::fit::{json, left_out, words};
 use crate::args;
 use crate::failure::Failure;
 use crate::{numbers, open, run, signals};
@@ -53,7 +53,7 @@ fn answer(
     for it in &planned.components {
         let work = numbers::select(engine, &it.sql);
         let rows = runtime.block_on(run::question(engine.set().watch(), work))?;
-        let table = rows.table(it.run.as_deref())?;
+        let table = left_out(Some(&it.name), rows.table(it.run.as_deref(), &it.formula)?);
         let fit = Fit::new(&it.formula, &table, args.sure.options());
         let text = it.formula.to_string();
         let fit = fit.map_err(|error| Failure::component(&it.name, &error, &text))?;

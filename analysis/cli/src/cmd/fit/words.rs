@@ -83,12 +83,14 @@ pub(in crate::cmd) fn fit(said: &Said, out: &mut impl Write) -> io::Result<()> {
     if let Err(why) = &fit.bootstrap {
         writeln!(out, "  no interval over runs: {why}")?;
     }
-    for it in fit.coefficients.iter().filter(|it| it.disagrees()) {
-        let term = plain(&it.term);
+    let disagree = fit.coefficients.iter().filter(|it| it.disagrees());
+    let disagree: Vec<String> = disagree.map(|it| plain(&it.term)).collect();
+    if !disagree.is_empty() {
         writeln!(
             out,
-            "  the intervals of {term} disagree: rows of a run are not independent; believe the one \
-             over runs"
+            "  the intervals of {} disagree: rows are not independent, or not equally exact; believe \
+             those over runs",
+            disagree.join(", ")
         )?;
     }
     for it in &said.residuals.findings {
@@ -114,7 +116,7 @@ pub(in crate::cmd) fn prediction(
 ) -> io::Result<()> {
     let at: Vec<String> =
         at.iter().map(|(name, value)| format!("{} = {}", plain(name), three(*value))).collect();
-    let (mean, single) = (range(it.believed()), range(it.single));
+    let (mean, single) = (range(it.believed()), range(it.believed_single()));
     let value = measured(it.value, unit);
     writeln!(out, "  at {}: {value} ({mean}); a single row {single}", at.join(", "))?;
     it.beyond.iter().try_for_each(|it| writeln!(out, "    {}", beyond(it)))
@@ -149,7 +151,7 @@ pub(in crate::cmd) fn total(
     unit: &str,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    let (mean, single) = (range(it.believed()), range(it.single));
+    let (mean, single) = (range(it.believed()), range(it.believed_single()));
     let value = measured(it.value, unit);
     let (load, at) = (plain(load), three(at));
     writeln!(out, "  at {load} = {at}: {value} ({mean}); a single measurement {single}")?;
@@ -163,7 +165,11 @@ pub(in crate::cmd) fn parts(it: &Total, unit: &str, out: &mut impl Write) -> io:
     for part in &it.parts {
         let (name, value) = (plain(&part.name), measured(part.value, unit));
         let share = match part.uncertainty {
-            share if share.is_finite() => format!("{:.0} % of the uncertainty", share * 100.0),
+            share if share.is_finite() => match (share * 100.0).round() {
+                // What it errs, others make up for.
+                percent if percent < 0.0 => format!("takes {} % of the uncertainty away", -percent),
+                percent => format!("{} % of the uncertainty", percent.abs()),
+            },
             _ => "nothing is uncertain".to_owned(),
         };
         writeln!(out, "    {name:<names$}  {value}, {share}")?;
