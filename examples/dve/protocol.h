@@ -20,7 +20,7 @@
 #include <stdint.h>
 
 enum {
-    MAX_USERS = 1000, // user ids are 1…MAX_USERS
+    MAX_USERS = 2000, // user ids are 1…MAX_USERS
     WORLD_SIZE = 256, // metres, x and y
     WORLD_HEIGHT = 48,
     MAX_SPEED = 12, // metres a second

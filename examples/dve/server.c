@@ -23,6 +23,13 @@
 #include "example.h" // the generated header
 #include "protocol.h"
 #include "world.h"
+#ifdef COSTS
+#include "measure.h"
+#else
+#define INPUT_ENDS()
+#define SIMULATION_ENDS()
+#define OUTPUT_ENDS()
+#endif
 
 enum {
     SILENT_STEPS = 5000 / 32, // a user not heard for 5 s of simulated time is logged out
@@ -52,6 +59,7 @@ static struct client clients[MAX_USERS + 1]; // by user id, valid where the avat
 static uint32_t sessions;
 static int roll_call = MAX_USERS + 1; // next user to check for silence
 static long rejected, states_sent, states_dropped;
+static long packets_in, bytes_in, packets_out, bytes_out; // UDP's payload
 static volatile sig_atomic_t stopping;
 
 static void stop(int signal) {
@@ -84,6 +92,8 @@ static bool receive_event(Event *event) {
         }
         return false;
     }
+    packets_in++;
+    bytes_in += length;
     struct message *m = &event->message;
     bool valid = read_message(packet, (size_t)length, m) && m->kind <= LOGOUT;
     if (valid && m->kind != LOGIN)
@@ -146,7 +156,11 @@ static Event *next_event(int timeout) {
 
 static bool send_packet(int user, const uint8_t *packet, size_t length) {
     const struct sockaddr_in *to = &clients[user].address;
-    return sendto(server_socket, packet, length, 0, (const struct sockaddr *)to, sizeof *to) >= 0;
+    if (sendto(server_socket, packet, length, 0, (const struct sockaddr *)to, sizeof *to) < 0)
+        return false;
+    packets_out++;
+    bytes_out += (long)length;
+    return true;
 }
 
 // A LOGIN is repeated until its WELCOME arrives, so the same one may come more than once.
@@ -260,9 +274,12 @@ static void primary_loop(void) {
             // it was a timeout. Run the simulation
             WRITE_EXAMPLE_KIND(-1); // -1=timeout
             WRITE_EXAMPLE_WHO(-1);  // no user.
+            INPUT_ENDS();
             simulate_upto(1);
+            SIMULATION_ENDS();
             remaining_time = 32;
             send_new_states();
+            OUTPUT_ENDS();
             timeouts++;
         }
         WRITE_EXAMPLE_END_TIMESTAMP();

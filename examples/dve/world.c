@@ -38,10 +38,14 @@ static float random_below(struct world *world, float limit) {
 
 void world_enter(struct world *world, int user) {
     struct vec3 at = {random_below(world, WORLD_SIZE), random_below(world, WORLD_SIZE), 0.0f};
+    world->users += !world->avatars[user].live;
     world->avatars[user] = (struct avatar){.live = true, .at = inside(at)};
 }
 
-void world_leave(struct world *world, int user) { world->avatars[user].live = false; }
+void world_leave(struct world *world, int user) {
+    world->users -= world->avatars[user].live;
+    world->avatars[user].live = false;
+}
 
 void world_steer(struct world *world, int user, struct vec3 wanted) {
     float speed = length(wanted);
@@ -98,11 +102,15 @@ void world_step(struct world *world, float seconds) {
         if (avatars[user].live)
             move(&avatars[user], seconds);
     fill_grid(world);
+    int pairs = 0;
     const int *cell = &world->first_in_cell[0][0][0];
     for (int i = 0; i < CELLS_X * CELLS_Y * CELLS_Z; i++)
         for (int a = cell[i]; a; a = avatars[a].next_in_cell)
-            for (int b = avatars[a].next_in_cell; b; b = avatars[b].next_in_cell)
+            for (int b = avatars[a].next_in_cell; b; b = avatars[b].next_in_cell) {
                 interact(&avatars[a], &avatars[b]);
+                pairs++;
+            }
+    world->pairs = pairs;
 }
 
 int world_nearest(const struct world *world, int user, int *nearest, int limit) {

@@ -33,6 +33,8 @@ struct avatar {
 struct world {
     uint32_t steps;
     uint32_t random;
+    int users; // live avatars
+    int pairs; // that shared a cell in the last step: so many times two avatars were compared
     struct avatar avatars[MAX_USERS + 1];
     int first_in_cell[CELLS_Z][CELLS_Y][CELLS_X];
 };

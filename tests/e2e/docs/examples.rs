@@ -267,6 +267,37 @@ fn make() {
     assert!(build().contains("g++"));
 }
 
+/// The frames that `docs/models.md` makes a model of.
+#[test]
+fn the_game_server_tells_what_a_step_takes() {
+    if !available("make") {
+        return;
+    }
+    let bench = Bench::new();
+    copy(&root().join("examples/dve"), &bench.path("dve"));
+    let mut make = bench.command("make");
+    run(make.args(["-C", "dve", "costs", &format!("PPTC={PPTC}")]).env_remove("MAKEFLAGS"));
+    let target = Target::spawn(Command::new(bench.path("dve/server-costs")));
+    let port = target.stdout.wait_for("listening on 127.0.0.1:");
+    let attach = bench.attach(&target, &["-b", "costs"]);
+    let mut users = bench.command(bench.path("dve/users"));
+    run(users.args(["--port", port.trim(), "--users", "20", "--ramp", "0", "--seconds", "3"]));
+    attach.stop();
+    drop(target);
+    let table = bench.table("out.bin", &[]);
+    let column = |name: &str| table.numbers_or_0(name);
+    assert_eq!(column("users").into_iter().max(), Some(20));
+    assert!(column("memory").into_iter().any(|it| it > 4096), "{:?}", column("memory"));
+    for name in ["pairs", "packets_in", "packets_out", "bytes_in", "bytes_out"] {
+        assert!(column(name).into_iter().any(|it| it > 0), "{name}");
+    }
+    for part in ["input", "simulation", "output", "period"] {
+        let ends = ["start", "end"].map(|end| column(&format!("{part}_{end}")));
+        let taken = ends[0].iter().zip(&ends[1]).filter(|it| *it.0 > 0 && *it.1 > 0);
+        assert!(taken.clone().count() > 10 && taken.clone().all(|it| it.0 <= it.1), "{part}");
+    }
+}
+
 #[test]
 fn python() {
     if !available("make") || !crate::fixtures::python::has_headers() {
