@@ -104,6 +104,33 @@ fn blocks(text: &str) -> Vec<(String, String)> {
     blocks
 }
 
+/// Where the words of `ppt-analysis` are listed, they are those that `ppt` knows.
+#[test]
+fn the_words_of_ppt_analysis_are_all_there() {
+    let help = text(&std::process::Command::new(ppt()).arg("--help").output().unwrap().stdout);
+    let (_, list) = help.split_once("(ppt-analysis):\n").unwrap();
+    let list = list.lines().take_while(|it| it.starts_with("  "));
+    let words: Vec<&str> = list.filter_map(|it| it.split_whitespace().next()).collect();
+    assert!(words.len() >= 9, "{help}");
+    let words: Vec<&str> = words.into_iter().chain(["top"]).collect();
+    let read = |name: &str| fs::read_to_string(root().join(name)).unwrap();
+    let lists = [
+        ("README.md", format!("# ppt {} (Rust", words.join(", "))),
+        (
+            "docs/installing.md",
+            format!("`ppt {}` and `ppt top`", words[..words.len() - 1].join("`, `ppt ")),
+        ),
+        (
+            "packaging/build",
+            format!("ppt {} and ppt top:", words[..words.len() - 1].join(", ppt ")),
+        ),
+    ];
+    for (name, list) in lists {
+        let page = read(name).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(page.contains(&list), "{name} does not say: {list}");
+    }
+}
+
 #[test]
 fn frame_files_in_the_documents_compile() {
     let bench = Bench::new();
