@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use crate::fixtures::support::{Account, Attach, Bench, Target, copy_program, ppt, root};
+use crate::fixtures::released;
+use crate::fixtures::support::{Account, Attach, Bench, Target, copy_program, ppt, root, text};
 
 fn frozen(name: &str) -> PathBuf {
     root().join("tests/frozen").join(name)
@@ -78,6 +79,18 @@ fn a_capture_of_format_1() {
     }
     let then: Value = serde_json::from_slice(&fs::read(frozen("format1.json")).unwrap()).unwrap();
     holds(&bench.info(capture), &then, "account");
+}
+
+/// The first release reads captures of today to the last frame.
+#[test]
+fn a_capture_of_today_in_the_first_release() {
+    let bench = Bench::new();
+    let Some(released) = released::ppt(&bench) else { return };
+    let golden = root().join("dump/tests/golden");
+    let written = golden.join("written.bin");
+    let out = bench.command(released).arg("dump").arg(written).output().unwrap();
+    assert_eq!((out.status.code(), text(&out.stderr).as_str()), (Some(0), ""));
+    assert_eq!(text(&out.stdout), fs::read_to_string(golden.join("capture.bin.tsv")).unwrap());
 }
 
 /// Whether `now` says all that was said `then`.
