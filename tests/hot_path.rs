@@ -108,6 +108,7 @@ const TICK: (&str, &str, &str) =
 /// Spans, and what a plain frame of the same fields costs that is stamped once.
 const SPAN_FRAMES: &str = "buffer errand;\noption time tsc;\n\
     frame errand @span { u64 id @key; u32 bytes; }\n\
+    frame leg @chain(leave, arrive) { u64 id @key; u32 bytes; }\n\
     frame stamped { u64 id; u32 bytes; u8 end; time when; }\n";
 
 const SPANS: &str = r#"
@@ -119,6 +120,13 @@ void begun(uint64_t id) {
 
 void ended(uint64_t id) {
     PPT_END_ERRAND(f) {
+        f.id = id;
+        f.bytes = 1;
+    }
+}
+
+void arrived(uint64_t id) {
+    PPT_STEP_LEG(ARRIVE, f) {
         f.id = id;
         f.bytes = 1;
     }
@@ -136,6 +144,7 @@ void one_stamp(uint64_t id) {
 int main(void) {
     begun(1);
     ended(1);
+    arrived(1);
     one_stamp(1);
     return 0;
 }
@@ -157,6 +166,13 @@ extern "C" void ended(uint64_t id) {
     });
 }
 
+extern "C" void arrived(uint64_t id) {
+    errand::leg::step(errand::leg::Step::arrive, [&](auto &f) {
+        f.id = id;
+        f.bytes = 1;
+    });
+}
+
 extern "C" void one_stamp(uint64_t id) {
     errand::stamped::write([&](auto &f) {
         f.when = errand::now();
@@ -169,6 +185,7 @@ extern "C" void one_stamp(uint64_t id) {
 int main() {
     begun(1);
     ended(1);
+    arrived(1);
     one_stamp(1);
 }
 "#;
@@ -287,7 +304,7 @@ fn a_tick_is_one_instruction() {
     }
 }
 
-/// A begin and an end cost no more than a plain frame with one tick.
+/// A begin, an end and a step cost no more than a plain frame with one tick.
 #[test]
 fn an_end_of_a_span_costs_a_frame_with_a_tick() {
     let programs =
@@ -319,7 +336,7 @@ fn check_spans(code: &Code) -> Vec<String> {
     let (begin, end, stamp) = (code.symbol("begin"), code.symbol("end"), code.symbol("stamp"));
     let calls = [begin.as_str(), end.as_str(), stamp.as_str()];
     let plain = code.reached("one_stamp").len();
-    for function in ["begun", "ended", "one_stamp"] {
+    for function in ["begun", "ended", "arrived", "one_stamp"] {
         hot(code, function, &calls, &mut wrong);
         off(code, function, &mut wrong);
         let tick = |it: &Instruction| it.mnemonic == "rdtsc";

@@ -10,7 +10,7 @@ use crate::c::structure::{assertions, members};
 use crate::c::types::{element_type, int_type};
 use crate::c::words::Enums;
 use crate::emitter::Emitter;
-use crate::model::{Field, Form, Frame, Interval, Model};
+use crate::model::{Field, Form, Frame, Interval, Mark, MarkValue, Model};
 use crate::output::Output;
 use crate::text::Text;
 
@@ -20,6 +20,9 @@ const FIXED: &str = include_str!("../runtime/c/target.h");
 const OF_NAMESPACE: [&str; 3] = ["on", "now", "prepare"];
 /// Names that the generated code uses itself, beside fields and the ways to write a frame.
 const OF_FRAME: [&str; 2] = ["write", "scope"];
+
+/// Names the enum of a frame's own field inside its class, where the program says which value it is.
+const STEP: &str = "Step";
 
 /// Writes `STEM.hpp` and `STEM.cpp`.
 pub(crate) struct Cpp;
@@ -37,12 +40,22 @@ impl Emitter for Cpp {
     fn takes(&self, model: &Model<'_>, declared: Declared, name: &str) -> bool {
         match declared {
             Declared::Enum(_) | Declared::Frame(_) => {
-                OF_NAMESPACE.contains(&name) || model.stamps.iter().any(|it| it.name == name)
+                let of_itself = match declared {
+                    Declared::Frame(frame) => argument(&model.frames[frame]).is_some(),
+                    _ => false,
+                };
+                OF_NAMESPACE.contains(&name)
+                    || model.stamps.iter().any(|it| it.name == name)
+                    || of_itself && name == STEP
             }
-            Declared::Field(frame, _) => {
+            Declared::Field(frame, field) => {
                 let frame = &model.frames[frame];
+                let name = frame.fields[field].name;
                 let is_form = frame.forms.iter().any(|form| form.verb == name);
-                frame.name == name || OF_FRAME.contains(&name) || is_form
+                frame.name == name
+                    || OF_FRAME.contains(&name)
+                    || is_form
+                    || name == STEP && argument(frame).is_some()
             }
             Declared::Buffer | Declared::Value(..) => false,
         }
@@ -132,6 +145,22 @@ fn switch(model: &Model<'_>, out: &mut Text) {
     out.blank();
 }
 
+/// The field whose value the program gives when it writes a frame.
+fn argument<'f, 'a>(frame: &'f Frame<'a>) -> Option<&'f Mark<'a>> {
+    let marks = frame.forms.iter().filter_map(|form| form.mark.as_ref());
+    marks.into_iter().find(|mark| matches!(mark.value, MarkValue::Argument(_)))
+}
+
+/// What a form takes before the function that fills the frame.
+fn parameter(model: &Model<'_>, mark: Option<&Mark<'_>>) -> String {
+    match mark {
+        Some(Mark { of, value: MarkValue::Argument(_), .. }) => {
+            format!("{}::{} ppt_mark, ", namespace(model), of.name)
+        }
+        _ => String::new(),
+    }
+}
+
 fn structure(model: &Model<'_>, frame: &Frame<'_>, out: &mut Text) {
     let name = frame.name;
     doc(frame.doc, out);
@@ -146,16 +175,23 @@ fn structure(model: &Model<'_>, frame: &Frame<'_>, out: &mut Text) {
     };
     members(frame, element, out);
     out.blank();
+    if let Some(Mark { of, .. }) = argument(frame) {
+        out.line(&format!("using {STEP} = {}::{};", namespace(model), of.name));
+    }
     for Form { verb, mark } in &frame.forms {
-        let what = match mark {
-            None => "writes the frame",
-            Some(_) => &*format!("writes the frame as `{verb}`"),
+        let what = match mark.as_ref().map(|mark| &mark.value) {
+            None => "writes the frame".into(),
+            Some(MarkValue::Named(value, _)) => format!("writes the frame as `{value}`"),
+            Some(MarkValue::Argument(_)) => "writes the frame as that step".into(),
         };
+        let first = parameter(model, mark.as_ref());
         out.line(&format!(
             "/* Runs fill(frame) only while somebody is attached, and {what}; a fill that"
         ));
         out.line(" * returns false abandons it. */");
-        out.line(&format!("template <class ppt_Fill> static void {verb}(ppt_Fill &&ppt_fill);"));
+        out.line(&format!(
+            "template <class ppt_Fill> static void {verb}({first}ppt_Fill &&ppt_fill);"
+        ));
     }
     if let Some(Interval { start, end }) = frame.interval() {
         out.blank();
@@ -191,14 +227,20 @@ fn write_as(model: &Model<'_>, frame: &Frame<'_>, form: &Form<'_>, out: &mut Tex
     // Left to itself clang makes a call of it, and a closure before it asks whether it is wanted.
     out.line("template <class ppt_Fill>");
     out.line(&format!(
-        "__attribute__((always_inline)) inline void {name}::{verb}(ppt_Fill &&ppt_fill) {{"
+        "__attribute__((always_inline)) inline void {name}::{verb}({}ppt_Fill &&ppt_fill) {{",
+        parameter(model, form.mark.as_ref())
     ));
     out.line("#if PPT1_ENABLED");
     out.line(&format!("    if ({}::on()) {{", namespace(model)));
     out.line(&format!("        {name} ppt_f = {name}();"));
     if let Some(mark) = &form.mark {
-        let value = format!("{}::{}::{}", namespace(model), mark.of.name, mark.value);
-        out.line(&format!("        ppt_f.{} = {value};", mark.field));
+        let value = match mark.value {
+            MarkValue::Named(value, _) => {
+                format!("{}::{}::{value}", namespace(model), mark.of.name)
+            }
+            MarkValue::Argument(_) => "ppt_mark".into(),
+        };
+        out.line(&format!("        ppt_f.{} = {value};", mark.member));
         if let Some(stamp) = frame.own_stamp() {
             let ticks = format!("{}::{}", namespace(model), model.symbol("ticks"));
             out.line(&format!("        ppt_f.{} = {ticks}();", stamp.name));
@@ -213,6 +255,9 @@ fn write_as(model: &Model<'_>, frame: &Frame<'_>, form: &Form<'_>, out: &mut Tex
     out.line(&format!("        {function}(&ppt_f);"));
     out.line("    }");
     out.line("#else");
+    if argument(frame).is_some() {
+        out.line("    (void)ppt_mark;");
+    }
     out.line("    (void)ppt_fill;");
     out.line("#endif");
     out.line("}");

@@ -20,7 +20,7 @@ use ppt_frame_dsl::{Declared, Layout, Stored};
 
 use stored::stored;
 
-pub(crate) use forms::{Form, Mark};
+pub(crate) use forms::{Form, Mark, MarkValue};
 pub(crate) use interval::Interval;
 pub(crate) use stamps::{Stamp, clock_number};
 pub(crate) use stores::{Bits, Part, Store, Value};
@@ -69,6 +69,7 @@ pub(crate) struct Frame<'a> {
 
 /// One field of a frame.
 pub(crate) struct Field<'a> {
+    /// In a frame's struct.
     pub name: &'a str,
     pub ty: &'a FieldType,
     pub stored: Stored<'a>,
@@ -177,7 +178,7 @@ impl<'a> Frame<'a> {
         frame: &'a schema::Frame,
     ) -> Frame<'a> {
         let field = |field: &'a schema::Field| Field {
-            name: &field.name,
+            name: forms::member_name(frame, field),
             ty: &field.ty,
             stored: stored(schema, &field.ty),
             array: field.array,
@@ -245,9 +246,10 @@ fn members(schema: &Schema, frame: &schema::Frame) -> Vec<Member> {
         members.push(member(schema::FRAME_ID_OFFSET, "ppt_frame", What::FrameId));
     }
     let fields = layout.placed.iter();
-    members.extend(
-        fields.map(|it| member(it.offset, &frame.fields[it.index].name, What::Field(it.index))),
-    );
+    members.extend(fields.map(|it| {
+        let name = forms::member_name(frame, &frame.fields[it.index]);
+        member(it.offset, name, What::Field(it.index))
+    }));
     let padding = layout.padding.iter().enumerate();
     members.extend(
         padding.map(|(index, it)| {

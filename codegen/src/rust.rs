@@ -11,7 +11,9 @@ use quote::{format_ident, quote};
 
 use self::tokens::{element_type, ident, number};
 use crate::emitter::Emitter;
-use crate::model::{Field, Form, Frame, Interval, Mark, Model, Stamp, What, clock_number};
+use crate::model::{
+    Field, Form, Frame, Interval, Mark, MarkValue, Model, Stamp, What, clock_number,
+};
 use crate::output::Output;
 
 /// Writes `STEM.rs`.
@@ -278,14 +280,39 @@ fn structure(frame: &Frame<'_>) -> TokenStream {
 
 /// What ppt sets of a frame by itself.
 fn own(model: &Model<'_>, frame: &Frame<'_>, form: &Form<'_>) -> TokenStream {
-    let Some(Mark { field, of, value, .. }) = &form.mark else { return TokenStream::new() };
-    let (field, of) = (ident(field), ident(&upper_camel(&of.name)));
-    let value = ident(&upper_camel(value));
+    let Some(Mark { field, member, of, value }) = &form.mark else { return TokenStream::new() };
+    let (field, member, of) = (ident(field), ident(member), ident(&upper_camel(&of.name)));
+    let value = match value {
+        MarkValue::Named(value, _) => {
+            let value = ident(&upper_camel(value));
+            quote!(#of::#value)
+        }
+        MarkValue::Argument(_) => quote!(#field),
+    };
     let stamp = frame.own_stamp().map(|field| {
         let (name, reading) = (ident(field.name), reading(model.stamp_of(field)));
         quote!(frame.#name = #reading;)
     });
-    quote!(frame.#field = #of::#value; #stamp)
+    quote!(frame.#member = #value; #stamp)
+}
+
+/// What a form takes before the function that fills the frame: names and types.
+fn parameter(form: &Form<'_>) -> Option<(Ident, Ident)> {
+    match &form.mark {
+        Some(Mark { field, of, value: MarkValue::Argument(_), .. }) => {
+            Some((ident(field), ident(&upper_camel(&of.name))))
+        }
+        _ => None,
+    }
+}
+
+/// How a frame is written by a form, in words.
+fn written_as(form: &Form<'_>) -> String {
+    match form.mark.as_ref().map(|mark| &mark.value) {
+        None => String::new(),
+        Some(MarkValue::Named(value, _)) => format!(" as `{value}`"),
+        Some(MarkValue::Argument(_)) => " as that step".into(),
+    }
 }
 
 /// `write` and `scope`.
@@ -293,18 +320,17 @@ fn forms(model: &Model<'_>, frame: &Frame<'_>) -> TokenStream {
     let name = ident(&upper_camel(frame.name));
     let last = last(frame);
     let writes = frame.forms.iter().map(|form| {
-        let about = match &form.mark {
-            None => "writes the frame.".into(),
-            Some(mark) => format!("writes the frame as `{}`.", mark.value),
-        };
         let about = doc(&format!(
-            "Runs `fill` only while somebody is attached, and {about} Fields that are\nnot set are 0."
+            "Runs `fill` only while somebody is attached, and writes the frame{}. Fields that are\n\
+             not set are 0.",
+            written_as(form)
         ));
+        let parameter = parameter(form).map(|(name, ty)| quote!(#name: #ty,));
         let (verb, own) = (ident(form.verb), own(model, frame, form));
         quote! {
             #about
             #[inline(always)]
-            pub fn #verb(fill: impl ::core::ops::FnOnce(&mut Self)) {
+            pub fn #verb(#parameter fill: impl ::core::ops::FnOnce(&mut Self)) {
                 if on() {
                     let mut frame = Self::PPT_ZERO;
                     #own
@@ -317,10 +343,11 @@ fn forms(model: &Model<'_>, frame: &Frame<'_>) -> TokenStream {
     });
     let updates = frame.forms.iter().filter(|form| form.mark.is_some()).map(|form| {
         let (update, own) = (update(form), own(model, frame, form));
+        let parameter = parameter(form).map(|(name, ty)| quote!(#name: #ty,));
         quote! {
             #[doc(hidden)]
             #[inline(always)]
-            pub fn #update(set: impl ::core::ops::FnOnce(&mut Self)) {
+            pub fn #update(#parameter set: impl ::core::ops::FnOnce(&mut Self)) {
                 Self::ppt_update(true, |frame| {
                     set(frame);
                     if on() {
@@ -420,17 +447,25 @@ fn writer(model: &Model<'_>, frame: &Frame<'_>) -> TokenStream {
 /// The paper's style: a frame a thread, whose fields keep their last value.
 fn macros(model: &Model<'_>, frame: &Frame<'_>) -> TokenStream {
     let module = ident(model.buffer());
-    let name = ident(&upper_camel(frame.name));
-    let one = |verb: &str, update: &Ident, write: Option<bool>, about: &str| {
+    let frame_name = ident(&upper_camel(frame.name));
+    let one = |verb: &str, update: &Ident, write: Option<bool>, step: bool, about: &str| {
         let write = write.map(|write| quote!(#write,));
+        let (pattern, first, name) = match step {
+            true => (
+                quote!($step:expr $(, $field:ident = $value:expr)* $(,)?),
+                quote!($step,),
+                quote!(step,),
+            ),
+            false => (quote!($($field:ident = $value:expr),* $(,)?), quote!(), quote!()),
+        };
         let macro_name = format_ident!("{verb}_{}", frame.name);
         let about = doc(about);
         quote! {
             #about
             macro_rules! #macro_name {
-                ($($field:ident = $value:expr),* $(,)?) => {
-                    match ($($value,)*) {
-                        ($($field,)*) => $crate::#module::#name::#update(#write |frame| {
+                (#pattern) => {
+                    match (#first $($value,)*) {
+                        (#name $($field,)*) => $crate::#module::#frame_name::#update(#write #name |frame| {
                             let _ = &frame;
                             $(::ppt_probe::generated::Put::put(&mut frame.$field, $field);)*
                         }),
@@ -444,20 +479,18 @@ fn macros(model: &Model<'_>, frame: &Frame<'_>) -> TokenStream {
         "set",
         &ident("ppt_update"),
         Some(false),
+        false,
         "Sets fields of the thread's frame, on or off: `field = value, …`. They keep their values.",
     );
     let writes = frame.forms.iter().map(|form| {
-        let about = match &form.mark {
-            None => "writes it if somebody is attached.".into(),
-            Some(mark) => format!("writes it as `{}` if somebody is attached.", mark.value),
-        };
         let about = format!(
-            "Sets fields of the thread's frame, on or off, and {about}\n\
-             Fields that are not named keep their last value; the first is 0."
+            "Sets fields of the thread's frame, on or off, and writes it{} if somebody is attached.\n\
+             Fields that are not named keep their last value; the first is 0.",
+            written_as(form)
         );
         match &form.mark {
-            None => one(form.verb, &ident("ppt_update"), Some(true), &about),
-            Some(_) => one(form.verb, &update(form), None, &about),
+            None => one(form.verb, &ident("ppt_update"), Some(true), false, &about),
+            Some(_) => one(form.verb, &update(form), None, parameter(form).is_some(), &about),
         }
     });
     quote!(#set #(#writes)*)

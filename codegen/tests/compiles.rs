@@ -129,7 +129,8 @@ fn each_cpp(flags: &[&str], then: impl Fn(&Generated, &Path)) {
     const JOB: &str = include_str!("support/job.cpp");
     const TSC: &str = include_str!("support/tsc.cpp");
     const SPANS: &str = include_str!("support/spans.cpp");
-    for (name, user) in CPP_GOLDENS.into_iter().zip([EXAMPLE, JOB, TSC, SPANS]) {
+    const CHAINS: &str = include_str!("support/chains.cpp");
+    for (name, user) in CPP_GOLDENS.into_iter().zip([EXAMPLE, JOB, TSC, SPANS, CHAINS]) {
         let generated = Generated::cpp(name);
         let folder = generated.on_disk(&[("user.cpp", user)]);
         let source = format!("{}.cpp", generated.stem);

@@ -13,7 +13,8 @@ use support::{
 };
 
 /// Frame files whose Python is compared, too.
-const PYTHON_GOLDENS: [&str; 4] = ["job.frame", "timespec.frame", "enums.frame", "spans.frame"];
+const PYTHON_GOLDENS: [&str; 5] =
+    ["job.frame", "timespec.frame", "enums.frame", "spans.frame", "chains.frame"];
 
 /// Lines of context before the first difference, and lines shown from there.
 const CONTEXT: usize = 3;

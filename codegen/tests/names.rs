@@ -20,7 +20,7 @@ const BUFFERS: &str =
     "allow commit end enums f fields frame now on py prepare scope_of start write_x";
 
 /// The same of names that differ from one above by so little that one file cannot have both.
-const MORE: &str = "Fill f_ on_";
+const MORE: &str = "Fill Step f_ on_";
 
 const CLOCKS: &str = "option time ns realtime;";
 
@@ -43,6 +43,16 @@ fn spans(types: &[&str], members: &[&str]) -> String {
     }
     let fields: Vec<String> = members.iter().map(|it| format!("i32 {it} @key;")).collect();
     text + &format!("frame all @span {{ {} }}\n", fields.join(" "))
+}
+
+/// The same of chains, whose steps are `steps`.
+fn chains(types: &[&str], members: &[&str], steps: &[&str]) -> String {
+    let mut text = format!("{CLOCKS}\nbuffer x;\n");
+    for name in types {
+        text += &format!("frame {name} @chain(of, off) {{ u64 of @key; time x; }}\n");
+    }
+    let fields: Vec<String> = members.iter().map(|it| format!("i32 {it} @key;")).collect();
+    text + &format!("frame all @chain({}) {{ {} }}\n", steps.join(", "), fields.join(" "))
 }
 
 /// Whether a file of one declaration is refused, and by a diagnostic.
@@ -108,6 +118,14 @@ fn of(language: Language, words: &str) {
     assert!(span_types.len() * 2 > all.len(), "{span_types:?}");
     assert!(span_members.len() * 2 > all.len(), "{span_members:?}");
     generates(language, &spans(&span_types, &span_members));
+    let chain_types = allowed(&|name| {
+        format!("{CLOCKS} frame {name} @chain(of, off) {{ u64 of @key; time x; }}")
+    });
+    let chain_members = allowed(&|name| format!("frame x @chain(of, off) {{ int {name} @key; }}"));
+    let steps = allowed(&|name| format!("frame x @chain({name}, other) {{ int of @key; }}"));
+    assert!(chain_types.len() * 2 > all.len(), "{chain_types:?}");
+    assert!(chain_members.len() * 2 > all.len(), "{chain_members:?}");
+    generates(language, &chains(&chain_types, &chain_members, &steps));
     buffers.retain(|name| BUFFERS.split_whitespace().any(|it| it == *name));
     buffers.push("x");
     for buffer in buffers {

@@ -84,7 +84,7 @@ fn compiles_as_cpp(texts: &[(String, String)]) -> Result<(), String> {
             let ty = format!("ppt::{}::{}", schema.buffer, frame.name);
             writeln!(user, "static_assert(sizeof({ty}) == {});", layout.size).unwrap();
             for placed in &layout.placed {
-                let (name, offset) = (&frame.fields[placed.index].name, placed.offset);
+                let (name, offset) = (user::member(&frame.fields[placed.index]), placed.offset);
                 writeln!(user, "static_assert(__builtin_offsetof({ty}, {name}) == {offset});")
                     .unwrap();
             }
@@ -181,7 +181,7 @@ fn check_frame(generated: &Generated, number: usize, id: usize, frame: &Frame, t
     let ty = format!("pptframe_{}_t", frame.name);
     writeln!(text, "_Static_assert(sizeof({ty}) == {}, \"size\");", layout.size).unwrap();
     for placed in &layout.placed {
-        let name = &frame.fields[placed.index].name;
+        let name = user::member(&frame.fields[placed.index]);
         writeln!(text, "_Static_assert(offsetof({ty}, {name}) == {}, \"offset\");", placed.offset)
             .unwrap();
     }
@@ -210,7 +210,9 @@ fn check_frame(generated: &Generated, number: usize, id: usize, frame: &Frame, t
 fn own_value(generated: &Generated, field: &Field, verb: &str) -> String {
     let FieldType::Enum { name } = &field.ty else { return "STAMP".into() };
     let values = &generated.schema.enum_named(name).unwrap().values;
-    values.iter().find(|it| it.0 == verb).unwrap().1.to_string()
+    // Of a chain the last step.
+    let named = values.iter().find(|it| it.0 == verb).or(values.last());
+    named.unwrap().1.to_string()
 }
 
 /// Writes the frame in both forms.
@@ -220,12 +222,14 @@ fn check_form(generated: &Generated, frame: &Frame, verb: &str, text: &mut Strin
     let given = || frame.fields.iter().filter(|field| !field.is_own());
     // Block form. What is no field in the struct is rubbish: none of it may show.
     let (ty, block) = (format!("pptframe_{}_t", frame.name), verb.to_uppercase());
-    writeln!(text, "    PPT_{block}_{upper}(f) {{\n        {ty} was = f;").unwrap();
+    let step = user::steps(schema, frame);
+    let first = step.as_ref().map_or(String::new(), |step| format!("{step}, "));
+    writeln!(text, "    PPT_{block}_{upper}({first}f) {{\n        {ty} was = f;").unwrap();
     writeln!(text, "        (void)was;\n        memset(&f, 0xa5, sizeof f);").unwrap();
     for Field { name, offset, .. } in given() {
         writeln!(text, "        memcpy(&f.{name}, expected + {offset}, sizeof f.{name});").unwrap();
     }
-    for Field { name, .. } in frame.fields.iter().filter(|field| field.is_own()) {
+    for name in frame.fields.iter().filter(|field| field.is_own()).map(user::member) {
         writeln!(text, "        f.{name} = was.{name};").unwrap();
     }
     writeln!(text, "    }}\n    compare(\"block form, {verb}\");").unwrap();
@@ -253,7 +257,10 @@ fn check_form(generated: &Generated, frame: &Frame, verb: &str, text: &mut Strin
         }
     }
     let name = &frame.name;
-    writeln!(text, "    ppt_{verb}_{name}_frame();\n    compare(\"macro form, {verb}\");").unwrap();
+    let step = step.map(|step| format!("{}_{step}", user::frame_prefix(schema, frame)));
+    let step = step.unwrap_or_default();
+    writeln!(text, "    ppt_{verb}_{name}_frame({step});").unwrap();
+    writeln!(text, "    compare(\"macro form, {verb}\");").unwrap();
 }
 
 fn element_bytes(generated: &Generated, field: &Field) -> u32 {

@@ -165,6 +165,9 @@ fn runs(schema: &Schema, frame: &Frame, layout: &Layout) -> Vec<Run> {
 
 /// What the frame is, unless it is a plain one.
 fn kind(frame: &Frame) -> String {
+    if frame.chain().is_some() {
+        return " @chain".to_owned();
+    }
     let Some(span) = frame.span() else { return String::new() };
     let fifo = if span.fifo { ", fifo" } else { "" };
     format!(" @span({}{fifo})", span.across.word())

@@ -11,6 +11,7 @@ pub(crate) enum Kind {
     Value,
     Frame,
     Field,
+    Step,
 }
 
 impl Display for Kind {
@@ -22,6 +23,7 @@ impl Display for Kind {
             Kind::Value => "value",
             Kind::Frame => "frame",
             Kind::Field => "field",
+            Kind::Step => "step",
         })
     }
 }
@@ -127,13 +129,16 @@ pub(crate) enum Mistake {
     AtCpuClock { word: &'static str },
     ClockNotTime,
     ClockIsFixed { time: &'static str },
-    // Spans
+    // Spans and chains
+    TwoKinds,
+    TooManySteps { count: usize },
+    StepForm { word: String },
     UnknownAcross { word: String, suggestion: Option<&'static str> },
     UnknownOrder { word: String },
-    NoKey { name: String },
+    NoKey { kind: &'static str, name: String },
     KeyOfPlain { name: String },
     KeyType { what: &'static str },
-    OwnField { name: String },
+    OwnField { kind: &'static str, name: String },
 }
 
 /// The warnings and hints that `option allow` can silence.
@@ -259,6 +264,9 @@ impl Mistake {
             Mistake::AtCpuClock { .. } => "at-place",
             Mistake::ClockNotTime => "clock-place",
             Mistake::ClockIsFixed { .. } => "clock-place",
+            Mistake::TwoKinds => "two-kinds",
+            Mistake::TooManySteps { .. } => "chain-form",
+            Mistake::StepForm { .. } => "chain-form",
             Mistake::UnknownAcross { .. } => "span-form",
             Mistake::UnknownOrder { .. } => "span-form",
             Mistake::NoKey { .. } => "no-key",

@@ -34,7 +34,7 @@ pub fn claim_macro(what: &str, name: &str) -> String {
     format!("PPT_{what}_{name}_IS_OF").to_ascii_uppercase()
 }
 
-/// The enum of the field that ppt adds to a span: `RequestEdge`.
+/// The enum of the field that ppt adds to a span or a chain: `RequestEdge`, `EncodeStep`.
 pub fn mark_enum(frame: &str, field: &str) -> String {
     format!("{}{}", upper_camel(frame), upper_camel(field))
 }

@@ -5,8 +5,9 @@
 //! reason the hash of the layout covers none of them. [`Schema::roles_hash`] does.
 //!
 //! ```text
-//! frame  "kind":"span"  "across":"process"  "fifo":true
-//! field  "key":true     "edge":true         "stamp":true
+//! frame  "kind":"span"   "across":"process"  "fifo":true
+//! frame  "kind":"chain"
+//! field  "key":true      "edge":true         "step":true  "stamp":true
 //! ```
 
 use crate::schema::{Field, FieldType, Frame, Schema};
@@ -15,9 +16,13 @@ use crate::schema::{Field, FieldType, Frame, Schema};
 pub const PLAIN: &str = "plain";
 /// [`Frame::kind`] of a frame that tells where something begins, or where it ends.
 pub const SPAN: &str = "span";
+/// [`Frame::kind`] of a frame that tells how far a thing has come on its way.
+pub const CHAIN: &str = "chain";
 
-/// Names that ppt gives to the fields it adds: which end of a span the frame is …
+/// Names that ppt gives to the fields it adds: which end of a span the frame is, …
 pub const EDGE: &str = "edge";
+/// … which step of a chain, …
+pub const STEP: &str = "step";
 /// … and when the frame was begun.
 pub const AT: &str = "at";
 
@@ -27,12 +32,12 @@ pub const EDGES: [(&str, i128); 2] = [("begin", 0), ("end", 1)];
 /// Keys of a frame.
 pub(crate) const ACROSS: &str = "across";
 pub(crate) const FIFO: &str = "fifo";
-/// Keys of a field; the key of a span's [`EDGE`] is called so, too.
+/// Keys of a field; the keys of [`EDGE`] and [`STEP`] are called so, too.
 pub(crate) const KEY: &str = "key";
 pub(crate) const STAMP: &str = "stamp";
 /// All of them, in the order in which they are hashed.
 pub(crate) const FRAME_KEYS: [&str; 2] = [ACROSS, FIFO];
-pub(crate) const FIELD_KEYS: [&str; 3] = [KEY, EDGE, STAMP];
+pub(crate) const FIELD_KEYS: [&str; 4] = [KEY, EDGE, STEP, STAMP];
 
 /// Where the end of a span can be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,13 +82,23 @@ pub struct Span<'a> {
     pub fifo: bool,
 }
 
+/// How frames of a kind `chain` belong together.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Chain<'a> {
+    /// Steps of one thing have the same values of these fields. There is at least one.
+    pub keys: Vec<&'a Field>,
+    /// Says which step the frame is: a value of an enum, whose values are in the order of the chain.
+    pub step: &'a Field,
+}
+
 impl Frame {
     /// The ways to write such a frame, as words of the names of functions.
     pub fn verbs(&self) -> &'static [&'static str] {
-        if self.fields.iter().any(|field| field.says(EDGE)) {
-            &["begin", "end"]
-        } else {
-            &["write"]
+        let has = |role| self.fields.iter().any(|field| field.says(role));
+        match () {
+            () if has(EDGE) => &["begin", "end"],
+            () if has(STEP) => &["step"],
+            () => &["write"],
         }
     }
 
@@ -94,13 +109,28 @@ impl Frame {
             return None;
         }
         let across = self.extra.get(ACROSS)?.as_str().and_then(Across::of_word)?;
+        let (keys, edge) = self.keys_and(EDGE)?;
+        Some(Span { keys, edge, across, fifo: says(&self.extra, FIFO) })
+    }
+
+    /// The same for the kind `chain`.
+    pub fn chain(&self) -> Option<Chain<'_>> {
+        if self.kind != CHAIN {
+            return None;
+        }
+        let (keys, step) = self.keys_and(STEP)?;
+        Some(Chain { keys, step })
+    }
+
+    /// The keys, and the field that says which part of the whole the frame is.
+    fn keys_and(&self, role: &str) -> Option<(Vec<&Field>, &Field)> {
         let keys: Vec<_> = self.fields.iter().filter(|it| it.is_key()).collect();
-        let edge = self.fields.iter().find(|it| it.says(EDGE))?;
+        let mark = self.fields.iter().find(|it| it.says(role))?;
         let sound = !keys.is_empty()
             && keys.iter().all(|key| key.ty.can_be_key() && key.array.is_none())
-            && matches!(edge.ty, FieldType::Enum { .. })
-            && edge.array.is_none();
-        sound.then(|| Span { keys, edge, across, fifo: says(&self.extra, FIFO) })
+            && matches!(mark.ty, FieldType::Enum { .. })
+            && mark.array.is_none();
+        sound.then_some((keys, mark))
     }
 }
 
@@ -117,7 +147,7 @@ impl Field {
 
     /// Whether the field says in which of several ways the frame was written.
     pub fn is_mark(&self) -> bool {
-        self.says(EDGE)
+        self.says(EDGE) || self.says(STEP)
     }
 
     /// Whether the field says when the frame was begun.
@@ -177,6 +207,19 @@ mod tests {
         assert_eq!(own, [false, true, true]);
         assert_eq!(schema.marked_by(0).unwrap().name, "r");
         assert_eq!(schema.to_json(), TEXT);
+    }
+
+    #[test]
+    fn a_chain_of_a_schema() {
+        let text = TEXT.replace(r#""edge":true"#, r#""step":true"#);
+        let text = text.replace(r#""kind":"span""#, r#""kind":"chain""#);
+        let schema = Schema::from_json(text.as_bytes()).unwrap();
+        let frame = &schema.frames[0];
+        let chain = frame.chain().unwrap();
+        assert_eq!((chain.keys[0].name.as_str(), chain.step.name.as_str()), ("id", "edge"));
+        assert_eq!((frame.verbs(), frame.span()), (&["step"][..], None));
+        let keyless = text.replace(r#","key":true"#, "");
+        assert_eq!(Schema::from_json(keyless.as_bytes()).unwrap().frames[0].chain(), None);
     }
 
     /// Captures and programs may say anything.

@@ -303,7 +303,7 @@ impl Mistake {
                 );
                 match own {
                     0 => said,
-                    _ => said.help(format!("{own} of them are those of spans, one each")),
+                    _ => said.help(format!("{own} of them are those of spans and chains, one each")),
                 }
             }
             Mistake::TooManyValues { name, count } => say(
@@ -405,7 +405,7 @@ impl Mistake {
             )
             .meant(
                 suggestion.map(|word| format!("@{word}")).as_deref(),
-                "known are @at, @unit, @clock, @group, @name, @track, @flow, @counter, @span and @key",
+                "known are @at, @unit, @clock, @group, @name, @track, @flow, @counter, @span, @chain and @key",
             ),
             Mistake::AttributeTwice { name } => {
                 say(format!("`@{}` is given twice", Short(name)), "given again here")
@@ -439,6 +439,17 @@ impl Mistake {
                     .help("choose the kind of time with `option time ns CLOCK;`")
             }
 
+            Mistake::TwoKinds => {
+                say("a frame is of one kind: `@span` or `@chain`", "another kind")
+                    .help("a span has a begin and an end; a chain has steps")
+            }
+            Mistake::TooManySteps { count } => {
+                say(format!("{count} steps; a chain has at most {MAX_VALUES}"), "too many steps")
+            }
+            Mistake::StepForm { word } => {
+                say(format!("`{}` is not the name of a step", Short(word)), "expected a name")
+                    .help("steps are named like the values of an enum: `@chain(start, send, recv)`")
+            }
             Mistake::UnknownAcross { word, suggestion } => say(
                 format!("`{}` does not say where the end of a span can be", Short(word)),
                 "expected `process`, `host` or `everywhere`",
@@ -449,22 +460,27 @@ impl Mistake {
                 "expected `fifo`",
             )
             .help("`fifo` means the earliest that has no end; without it, it is the latest"),
-            Mistake::NoKey { name } => say(
-                format!("the span `{}` has no key", Short(name)),
+            Mistake::NoKey { kind, name } => say(
+                format!("the {kind} `{}` has no key", Short(name)),
                 "expected a field with `@key` inside",
             )
-            .help("mark what a begin and its end have in common: `u64 id @key;`"),
+            .help(match *kind {
+                "span" => "mark what a begin and its end have in common: `u64 id @key;`",
+                _ => "mark what all steps of one thing have in common: `u64 id @key;`",
+            }),
             Mistake::KeyOfPlain { name } => {
-                say("`@key` belongs to a field of a span", "this frame is not a span")
-                    .help(format!("write `frame {} @span {{ … }}`", Short(name)))
+                say("`@key` belongs to a field of a span or a chain", "this frame is neither").help(
+                    format!("write `frame {} @span {{ … }}`, or `@chain(…)`", Short(name)),
+                )
             }
-            Mistake::KeyType { what } => {
-                say(format!("{what} cannot be a key"), "a begin and its end must have the same key")
-                    .help("a key is an integer, a bool, an enum, `char[N]` or `bytes[N]`")
-            }
-            Mistake::OwnField { name } => say(
-                format!("a span cannot have a field `{name}`"),
-                "ppt adds a field of that name to each span",
+            Mistake::KeyType { what } => say(
+                format!("{what} cannot be a key"),
+                "frames that belong together have the same key",
+            )
+            .help("a key is an integer, a bool, an enum, `char[N]` or `bytes[N]`"),
+            Mistake::OwnField { kind, name } => say(
+                format!("a {kind} cannot have a field `{name}`"),
+                format!("ppt adds a field of that name to each {kind}"),
             )
             .other_name(name),
         }

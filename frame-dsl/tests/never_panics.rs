@@ -5,7 +5,7 @@ use ppt_frame_dsl::{Schema, compile};
 use proptest::prelude::*;
 
 /// Words and signs of the language, and some that it does not know.
-const TOKENS: [&str; 68] = [
+const TOKENS: [&str; 70] = [
     "frame",
     "enum",
     "emit",
@@ -45,6 +45,8 @@ const TOKENS: [&str; 68] = [
     "@span(host, fifo)",
     "@key",
     "@span @key",
+    "@chain(a, b)",
+    "@chain",
     "@",
     "{",
     "}",

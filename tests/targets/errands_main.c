@@ -15,6 +15,10 @@ static void take_in(int thread, int i) {
         f.thread = thread;
         f.verb = i % 2 ? ERRANDS_VERB_PUT : ERRANDS_VERB_GET;
     }
+    PPT_STEP_LEG(LEAVE, f) {
+        f.id = (uint64_t)thread << 32 | (unsigned)i;
+        f.thread = thread;
+    }
     snprintf(name, sizeof name, "%d-%d", thread, i);
     WRITE_VISIT_NAME(name);
     WRITE_VISIT_THREAD(thread);
@@ -24,6 +28,10 @@ static void take_in(int thread, int i) {
 
 static void done(int thread, int of, int i) {
     char name[32];
+    WRITE_LEG_ID((uint64_t)of << 32 | (unsigned)i);
+    WRITE_LEG_THREAD(thread);
+    for (uint8_t step = ERRANDS_LEG_PASS_; step <= ERRANDS_LEG_ARRIVE; step++)
+        ppt_step_leg_frame(step);
     snprintf(name, sizeof name, "%d-%d", of, i);
     WRITE_VISIT_NAME(name);
     WRITE_VISIT_THREAD(thread);
@@ -60,7 +68,7 @@ int main(int argc, char **argv) {
         pthread_create(&crew[thread], 0, work, (void *)(intptr_t)thread);
     for (int thread = 0; thread < threads; thread++)
         pthread_join(crew[thread], 0);
-    printf("written %d\n", threads * (4 * rounds + 1));
+    printf("written %d\n", threads * (7 * rounds + 1));
     fflush(stdout);
     while (getchar() != EOF) {
     }

@@ -35,11 +35,20 @@ static void take_in(int thread, int i) {
         f.thread = thread;
         f.when = 1000 + i;
     });
+    leg::step(leg::Step::leave, [&](auto &f) {
+        f.id = id(thread, i);
+        f.thread = thread;
+    });
     // Abandoned.
     errand::begin([&](auto &) { return false; });
 }
 
 static void done(int thread, int of, int i) {
+    for (LegStep step : {LegStep::pass_, LegStep::arrive})
+        leg::step(step, [&](leg &f) {
+            f.id = id(of, i);
+            f.thread = thread;
+        });
     visit::end([&](visit &f) {
         name(f, of, i);
         f.thread = thread;
@@ -78,7 +87,7 @@ int main(int argc, char **argv) {
         crew.emplace_back([=] { work(thread); });
     for (auto &it : crew)
         it.join();
-    std::printf("written %d\n", threads * (4 * rounds + 1));
+    std::printf("written %d\n", threads * (7 * rounds + 1));
     std::fflush(stdout);
     while (std::getchar() != EOF) {
     }

@@ -7,7 +7,7 @@ use super::comment::{banner, doc, literal};
 use super::structure::{assertions, members};
 use super::types::{element_type, frame_type, int_type};
 use super::words::{Enums, stores};
-use crate::model::{Form, Frame, Mark, Model, Stamp, clock_number};
+use crate::model::{Form, Frame, Mark, MarkValue, Model, Stamp, clock_number};
 use crate::text::Text;
 
 const FIXED: &str = include_str!("../../runtime/c/target.h");
@@ -233,7 +233,7 @@ pub(crate) fn commit(model: &Model<'_>, frame: &Frame<'_>, ty: &str, enums: Enum
 
 /// What a block begins with, if ppt sets some of the frame.
 fn open(model: &Model<'_>, frame: &Frame<'_>, out: &mut Text) {
-    let Some(Mark { field, of, .. }) = frame.forms.iter().find_map(|it| it.mark.as_ref()) else {
+    let Some(Mark { member, of, .. }) = frame.forms.iter().find_map(|it| it.mark.as_ref()) else {
         return;
     };
     let ty = frame_type(frame);
@@ -244,7 +244,7 @@ fn open(model: &Model<'_>, frame: &Frame<'_>, out: &mut Text) {
         int_type(of.repr)
     ));
     out.line(&format!("{ty} f = PPT1_ZERO({ty});"));
-    out.line(&format!("f.{field} = mark;"));
+    out.line(&format!("f.{member} = mark;"));
     if let Some(stamp) = frame.own_stamp() {
         out.line(&format!("f.{} = {}();", stamp.name, model.symbol("ticks")));
     }
@@ -259,12 +259,16 @@ fn write_frame(model: &Model<'_>, frame: &Frame<'_>, form: &Form<'_>, out: &mut 
     let commit = model.symbol(&format!("commit_{}", frame.name));
     let on = format!("if (ppt_{}_on())", model.buffer());
     out.line("/* The macro form: writes the thread's frame. */");
-    out.open(&format!("static inline void ppt_{}_{}_frame(void) {{", form.verb, frame.name));
+    out.open(&format!("static inline void {} {{", write_frame_head(frame, form)));
     match &form.mark {
         None => out.lines([&*on, &*format!("    {commit}(&{symbol});")]),
         Some(mark) => {
             out.open(&format!("{on} {{"));
-            out.line(&format!("{symbol}.{} = {};", mark.field, mark.enumerator));
+            let value = match &mark.value {
+                MarkValue::Named(_, enumerator) => enumerator,
+                MarkValue::Argument(_) => mark.field,
+            };
+            out.line(&format!("{symbol}.{} = {value};", mark.member));
             if let Some(stamp) = frame.own_stamp() {
                 out.line(&format!("{symbol}.{} = {}();", stamp.name, model.symbol("ticks")));
             }
@@ -274,6 +278,17 @@ fn write_frame(model: &Model<'_>, frame: &Frame<'_>, form: &Form<'_>, out: &mut 
     }
     out.close("}");
     out.blank();
+}
+
+/// The name of that function, and what it takes.
+fn write_frame_head(frame: &Frame<'_>, Form { verb, mark }: &Form<'_>) -> String {
+    let argument = match mark {
+        Some(Mark { field, of, value: MarkValue::Argument(_), .. }) => {
+            format!("{} {field}", int_type(of.repr))
+        }
+        _ => "void".into(),
+    };
+    format!("ppt_{verb}_{}_frame({argument})", frame.name)
 }
 
 /// Typed copies for array fields of the macro form.
@@ -349,8 +364,14 @@ fn disabled(model: &Model<'_>, out: &mut Text) {
             out.lines(["(void)mark;", "return f;"]);
             out.close("}");
         }
-        for Form { verb, .. } in &frame.forms {
-            out.line(&format!("static inline void ppt_{verb}_{}_frame(void) {{}}", frame.name));
+        for form in &frame.forms {
+            let used = match &form.mark {
+                Some(Mark { field, value: MarkValue::Argument(_), .. }) => {
+                    format!(" (void){field}; ")
+                }
+                _ => String::new(),
+            };
+            out.line(&format!("static inline void {} {{{used}}}", write_frame_head(frame, form)));
         }
         for field in frame.given() {
             let of = field_macro(frame.name, field.name);
@@ -368,20 +389,20 @@ fn disabled(model: &Model<'_>, out: &mut Text) {
 fn block_form(model: &Model<'_>, frame: &Frame<'_>, form: &Form<'_>, out: &mut Text) {
     let ty = frame_type(frame);
     let name = block_macro(form.verb, frame.name);
-    let first = match &form.mark {
-        None => format!("PPT1_ZERO({ty})"),
-        Some(mark) => {
-            format!("{}({})", model.symbol(&format!("open_{}", frame.name)), mark.enumerator)
-        }
+    let open = model.symbol(&format!("open_{}", frame.name));
+    let (arguments, first) = match form.mark.as_ref().map(|mark| &mark.value) {
+        None => ("f", format!("PPT1_ZERO({ty})")),
+        Some(MarkValue::Named(_, enumerator)) => ("f", format!("{open}({enumerator})")),
+        Some(MarkValue::Argument(prefix)) => ("STEP, f", format!("{open}({prefix}##STEP)")),
     };
-    out.line(&format!("/* {name}(f) {{ f.field = value; }} runs its block only while"));
+    out.line(&format!("/* {name}({arguments}) {{ f.field = value; }} runs its block only while"));
     out.line(
         " * somebody is attached and writes the frame at its end; `break`, `return` and `goto`",
     );
     out.line(
         " * out of it abandon the frame. `continue` does not: it ends the block, and writes it. */",
     );
-    out.line(&format!("#define {name}(f) PPT1_BLOCK \\"));
+    out.line(&format!("#define {name}({arguments}) PPT1_BLOCK \\"));
     out.line(&format!(
         "    for (int ppt_on_##f = ppt_{}_on(); ppt_on_##f; ppt_on_##f = 0) \\",
         model.buffer()

@@ -1,25 +1,38 @@
-//! The ways to write a frame: a plain one is written, a span is begun and ended.
+//! The ways to write a frame: a plain one is written, a span is begun and ended, a chain takes
+//! steps.
 
 use ppt_frame_dsl::names::enumerator;
 use ppt_frame_dsl::schema::{self, Enum, FieldType, Schema};
 
 /// One way.
 pub(crate) struct Form<'a> {
-    /// `write`, `begin` or `end`: part of the names of functions and macros.
+    /// `write`, `begin`, `end` or `step`: part of the names of functions and macros.
     pub verb: &'static str,
     /// What ppt sets in the frame before the program sets the rest.
     pub mark: Option<Mark<'a>>,
 }
 
-/// The value by which readers tell the forms of a frame apart.
+/// The value by which readers tell apart how a frame was written.
 pub(crate) struct Mark<'a> {
     /// Name of the field.
     pub field: &'a str,
+    /// The same in a frame's struct.
+    pub member: &'a str,
     pub of: &'a Enum,
-    /// Name of the value.
-    pub value: &'a str,
-    /// The same in C.
-    pub enumerator: String,
+    pub value: MarkValue<'a>,
+}
+
+/// Who says which value it is.
+pub(crate) enum MarkValue<'a> {
+    /// The form: the value has this name, and this one in C.
+    Named(&'a str, String),
+    /// The program, each time it writes a frame. In C the values' names begin so.
+    Argument(String),
+}
+
+/// What a field is called in a frame's struct: in C++, no member has the name of a function.
+pub(super) fn member_name<'a>(frame: &schema::Frame, field: &'a schema::Field) -> &'a str {
+    if field.is_mark() && frame.verbs().contains(&&*field.name) { "ppt_step" } else { &field.name }
 }
 
 /// The forms of a frame.
@@ -31,9 +44,13 @@ pub(super) fn forms<'a>(schema: &'a Schema, frame: &'a schema::Frame) -> Vec<For
     });
     let mark = |verb: &str| {
         let (field, of) = of?;
-        let value = of.values.iter().map(|it| it.0.as_str()).find(|value| *value == verb)?;
-        let enumerator = enumerator(&schema.buffer, &frame.name, value);
-        Some(Mark { field: &field.name, of, value, enumerator })
+        let named = of.values.iter().map(|it| it.0.as_str()).find(|value| *value == verb);
+        let in_c = |value| enumerator(&schema.buffer, &frame.name, value);
+        let value = match named {
+            Some(value) if frame.verbs().len() > 1 => MarkValue::Named(value, in_c(value)),
+            _ => MarkValue::Argument(in_c("")),
+        };
+        Some(Mark { field: &field.name, member: member_name(frame, field), of, value })
     };
     frame.verbs().iter().map(|verb| Form { verb, mark: mark(verb) }).collect()
 }

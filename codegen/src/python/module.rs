@@ -5,8 +5,8 @@ use ppt_frame_dsl::schema::{Edge, FieldType};
 
 use super::spelling::{function_name, scope_name, zero};
 use crate::c::comment::{banner, literal};
-use crate::c::types::frame_type;
-use crate::model::{Field, Form, Frame, Interval, Model};
+use crate::c::types::{frame_type, int_type};
+use crate::model::{Field, Form, Frame, Interval, Mark, MarkValue, Model};
 use crate::text::Text;
 
 const FIXED: &str = include_str!("../../runtime/python/module.c");
@@ -141,14 +141,29 @@ fn write(model: &Model<'_>, frame: &Frame<'_>, form: &Form<'_>, out: &mut Text) 
     out.open("    PyObject *keywords) {");
     out.line(&format!("if (!ppt_{}_on())", model.buffer()));
     out.line("    Py_RETURN_NONE;");
+    let (ty, open) = (frame_type(frame), model.symbol(&format!("open_{name}")));
     match &form.mark {
-        None => out.line(&format!("{} f = {{0}};", frame_type(frame))),
-        Some(mark) => out.line(&format!(
-            "{} f = {}({});",
-            frame_type(frame),
-            model.symbol(&format!("open_{name}")),
-            mark.enumerator
-        )),
+        None => out.line(&format!("{ty} f = {{0}};")),
+        Some(Mark { value: MarkValue::Named(_, enumerator), .. }) => {
+            out.line(&format!("{ty} f = {open}({enumerator});"));
+        }
+        Some(Mark { field, of, value: MarkValue::Argument(_), .. }) => {
+            let function = function_name(frame, form);
+            let first = of.values.first().map_or("", |value| value.0.as_str());
+            let needs = format!("{function}() needs a {field} first, such as {}.{first}", of.name);
+            out.open("if (count < 1) {");
+            out.line(&format!("PyErr_SetString(PyExc_TypeError, {});", string(&needs)));
+            out.line("return 0;");
+            out.close("}");
+            let (int, place) = (of.repr, format!("{name}.{field} ({})", of.name));
+            out.line(&format!("{} mark = 0;", int_type(int)));
+            let set =
+                format!("pptpy_{}(args[0], &mark, sizeof mark, {})", int.word(), string(&place));
+            out.line(&format!("if ({set} != 0)"));
+            out.line("    return 0;");
+            out.lines(["args++;", "count--;"]);
+            out.line(&format!("{ty} f = {open}(mark);"));
+        }
     }
     out.line("const pptpy_state *state = (const pptpy_state *)PyModule_GetState(module);");
     out.line(&format!(
@@ -233,11 +248,11 @@ fn enums(model: &Model<'_>, out: &mut Text) {
     }
 }
 
-/// The first line makes inspect.signature() work.
-fn docstring(function: &str, frame: &Frame<'_>, about: &str) -> String {
+/// The first line makes inspect.signature() work. `first` is what the function takes before fields.
+fn docstring(function: &str, first: &str, frame: &Frame<'_>, about: &str) -> String {
     let fields = frame.given().map(|field| format!(", {}={}", field.name, zero(field)));
     let doc = format!(
-        "{function}($module, /{})\n--\n\n{}",
+        "{function}($module, {first}/{})\n--\n\n{}",
         fields.collect::<String>(),
         if frame.doc.is_empty() {
             about.into()
@@ -262,13 +277,18 @@ fn module(model: &Model<'_>, out: &mut Text) {
             let function = function_name(frame, form);
             let verb = form.verb;
             out.line(&format!("{{\"{function}\", PPT_PY_FAST(pptpy_{verb}_{frame_name}), {fast},"));
-            let what = match &form.mark {
-                None => "Writes a frame".into(),
-                Some(mark) => format!("Writes a frame as `{}`", mark.value),
+            let (first, what) = match form.mark.as_ref().map(|mark| (mark.field, &mark.value)) {
+                None => (String::new(), "Writes a frame".into()),
+                Some((_, MarkValue::Named(value, _))) => {
+                    (String::new(), format!("Writes a frame as `{value}`"))
+                }
+                Some((field, MarkValue::Argument(_))) => {
+                    (format!("{field}, "), format!("Writes a frame as that {field}"))
+                }
             };
             let about =
                 format!("{what}, if somebody is attached. Fields that are not given are 0.");
-            out.line(&format!(" {}}},", docstring(&function, frame, &about)));
+            out.line(&format!(" {}}},", docstring(&function, &first, frame, &about)));
         }
         if let Some(Interval { start, end }) = frame.interval() {
             let scope = scope_name(frame);
@@ -277,7 +297,7 @@ fn module(model: &Model<'_>, out: &mut Text) {
                 "A context manager: stamps {} at its start, {} at its end, and writes the frame.",
                 start.name, end.name
             );
-            out.line(&format!(" {}}},", docstring(&scope, frame, &about)));
+            out.line(&format!(" {}}},", docstring(&scope, "", frame, &about)));
         }
     }
     let on = string("on($module, /)\n--\n\nWhether somebody is attached.");

@@ -3,7 +3,7 @@
 use ppt_frame_dsl::Stored;
 
 use super::spelling::{function_name, scope_name, zero};
-use crate::model::{Field, Frame, Model};
+use crate::model::{Field, Frame, Mark, MarkValue, Model};
 use crate::text::Text;
 
 pub(super) fn emit(model: &Model<'_>) -> String {
@@ -40,7 +40,13 @@ pub(super) fn emit(model: &Model<'_>) -> String {
                 .map(String::as_str),
         );
         for form in &frame.forms {
-            function("", &function_name(frame, form), frame, "None", &mut out);
+            let step = match &form.mark {
+                Some(Mark { field, value: MarkValue::Argument(_), .. }) => {
+                    &*format!("{field}: SupportsIndex,\n    /")
+                }
+                _ => "",
+            };
+            function(step, &function_name(frame, form), frame, "None", &mut out);
         }
         if frame.interval().is_some() {
             scope(frame, &mut out);

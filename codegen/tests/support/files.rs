@@ -37,6 +37,8 @@ enum Kind {
     Plain,
     /// What stands after `@span`, the type of the key, and whether the program sets the time.
     Span(&'static str, &'static str, bool),
+    /// The same of `@chain`.
+    Chain(&'static str, &'static str, bool),
 }
 
 pub fn frame_file() -> impl Strategy<Value = FrameFile> {
@@ -48,7 +50,10 @@ pub fn frame_file() -> impl Strategy<Value = FrameFile> {
     });
     let span = (select(&["", "(host)", "(process, fifo)"][..]), select(&KEYS[..]), any::<bool>());
     let span = span.prop_map(|(said, key, at)| Kind::Span(said, key, at));
-    let kind = prop_oneof![2 => Just(Kind::Plain), 1 => span];
+    let chain =
+        (select(&["(a, b)", "(first, second, third)"][..]), select(&KEYS[..]), any::<bool>());
+    let chain = chain.prop_map(|(said, key, at)| Kind::Chain(said, key, at));
+    let kind = prop_oneof![2 => Just(Kind::Plain), 1 => span, 1 => chain];
     let frame = (kind, vec(field, 1..14)).prop_map(|(kind, fields)| OneFrame { kind, fields });
     (select(&TIMES[..]), vec(frame, 1..5)).prop_map(|(time, frames)| FrameFile { time, frames })
 }
@@ -63,12 +68,13 @@ impl FrameFile {
         for (index, OneFrame { kind, fields }) in self.frames.iter().enumerate() {
             match kind {
                 Kind::Plain => writeln!(text, "frame b{number}_{index} {{").unwrap(),
-                Kind::Span(said, key, at) => {
+                Kind::Span(said, key, at) | Kind::Chain(said, key, at) => {
+                    let word = if matches!(kind, Kind::Span(..)) { "span" } else { "chain" };
                     let (ty, length) = key.split_at(key.find('[').unwrap_or(key.len()));
                     let at = if *at { "time stamp @at;" } else { "" };
                     writeln!(
                         text,
-                        "frame b{number}_{index} @span{said} {{ {ty} of{length} @key; {at}"
+                        "frame b{number}_{index} @{word}{said} {{ {ty} of{length} @key; {at}"
                     )
                     .unwrap();
                 }

@@ -21,7 +21,8 @@ pub const FORK_SOURCE: &str = include_str!("../../runtime/c/fork.c");
 pub const HELLO_SOURCE: &str = include_str!("../../runtime/c/hello.c");
 
 /// Frame files of `tests/golden` whose C++ is compared and compiled, too.
-pub const CPP_GOLDENS: [&str; 4] = ["example.frame", "job.frame", "tsc.frame", "spans.frame"];
+pub const CPP_GOLDENS: [&str; 5] =
+    ["example.frame", "job.frame", "tsc.frame", "spans.frame", "chains.frame"];
 
 /// A frame file and the C, or the C++, that comes of it.
 pub struct Generated {

@@ -106,19 +106,23 @@ fn check_frame(schema: &Schema, number: usize, id: usize, frame: &Frame, text: &
             let value = match &field.ty {
                 FieldType::Enum { name } => {
                     let values = &schema.enum_named(name).unwrap().values;
-                    format!("{}u8", values.iter().find(|it| it.0 == *verb).unwrap().1)
+                    // Of a chain the last step.
+                    let named = values.iter().find(|it| it.0 == *verb).or(values.last());
+                    format!("{}u8", named.unwrap().1)
                 }
                 _ => "writer::STAMP".into(),
             };
             let offset = field.offset;
             writeln!(text, "    expected.place({offset}, &{value}.to_le_bytes());").unwrap();
         }
+        let ty = upper_camel(&frame.name);
+        let step = super::user::steps(schema, frame)
+            .map_or(String::new(), |step| format!("{module}::{ty}Step::{}, ", upper_camel(&step)));
         writeln!(
             text,
-            "    {module}::{}::{verb}(|f| {{ {block}}});\n    \
+            "    {module}::{ty}::{verb}({step}|f| {{ {block}}});\n    \
              expected.compare(\"block form, {verb}\");\n    \
-             {module}::{verb}_{}!({});\n    expected.compare(\"macro form, {verb}\");",
-            upper_camel(&frame.name),
+             {module}::{verb}_{}!({step}{});\n    expected.compare(\"macro form, {verb}\");",
             frame.name,
             all.join(", ")
         )

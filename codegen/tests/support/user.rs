@@ -39,7 +39,9 @@ fn macro_form(schema: &Schema, frame: &Frame, text: &mut String) {
         text.push_str("    }\n");
     }
     for verb in frame.verbs() {
-        writeln!(text, "    ppt_{verb}_{}_frame();", frame.name).unwrap();
+        let step = steps(schema, frame).map(|it| format!("{}_{it}", frame_prefix(schema, frame)));
+        let step = step.unwrap_or_default();
+        writeln!(text, "    ppt_{verb}_{}_frame({step});", frame.name).unwrap();
     }
 }
 
@@ -51,7 +53,8 @@ fn block_form(schema: &Schema, frame: &Frame, text: &mut String) {
 
 fn block(verb: &str, schema: &Schema, frame: &Frame, text: &mut String) {
     let name = format!("PPT_{verb}_{}", frame.name).to_uppercase();
-    writeln!(text, "    {name}(f) {{").unwrap();
+    let step = steps(schema, frame).map_or(String::new(), |step| format!("{step}, "));
+    writeln!(text, "    {name}({step}f) {{").unwrap();
     for field in frame.fields.iter().filter(|field| !field.is_own()) {
         writeln!(text, "        {{\n            {}", variable(schema, field)).unwrap();
         let name = &field.name;
@@ -66,6 +69,22 @@ fn block(verb: &str, schema: &Schema, frame: &Frame, text: &mut String) {
         text.push_str("        }\n");
     }
     text.push_str("        if (f.ppt_seqno != 0)\n            break;\n    }\n");
+}
+
+/// What a field is called in a struct of C and C++: `step` is the name of a function there.
+pub fn member(field: &Field) -> &str {
+    if field.is_own() && field.name == "step" { "ppt_step" } else { &field.name }
+}
+
+/// The last step of a chain.
+pub fn steps(schema: &Schema, frame: &Frame) -> Option<String> {
+    let FieldType::Enum { name } = &frame.chain()?.step.ty else { panic!("an enum") };
+    Some(schema.enum_named(name)?.values.last()?.0.to_uppercase())
+}
+
+/// What the enumerators of its steps begin with.
+pub fn frame_prefix(schema: &Schema, frame: &Frame) -> String {
+    format!("{}_{}", schema.buffer, frame.name).to_uppercase()
 }
 
 /// Every enumerator that a field can hold.

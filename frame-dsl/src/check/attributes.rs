@@ -9,8 +9,8 @@ use crate::mistake::Mistake;
 use crate::schema::Attribute;
 use crate::suggest::nearest;
 
-const KNOWN: [&str; 10] =
-    ["at", "unit", "clock", "group", "name", "track", "flow", "counter", "span", "key"];
+const KNOWN: [&str; 11] =
+    ["at", "unit", "clock", "group", "name", "track", "flow", "counter", "span", "chain", "key"];
 
 /// The meaning of the attributes of a field.
 #[derive(Default)]
@@ -36,7 +36,7 @@ pub(super) fn of_field(attributes: &[ast::Attribute], sink: &mut Sink) -> FieldA
             "at" => wrong_form(attribute, "@at", sink),
             "key" if attribute.arguments.is_empty() => said.key = Some(attribute.span.clone()),
             "key" => wrong_form(attribute, "@key", sink),
-            "span" => {
+            "span" | "chain" => {
                 let name = attribute.name.text.clone();
                 sink.report(attribute.span.clone(), Mistake::AttributeOnField { name });
             }

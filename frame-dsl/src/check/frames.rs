@@ -4,14 +4,13 @@ use std::collections::HashMap;
 
 use super::attributes;
 use super::fields::{DraftField, Types};
+use super::kinds::{self, OwnEnum};
 use super::names::{self, Declared};
 use super::options::Time;
-use super::spans::{self, OwnEnum};
 use crate::ast::{self, File};
 use crate::columns::{ColumnType, STANDARD_COLUMNS, Style, columns};
 use crate::diagnostic::{Note, Sink, Span};
 use crate::mistake::{Kind, Mistake};
-use crate::role::{PLAIN, SPAN};
 use crate::schema::{Edge, Field, Frame, MAX_FIELDS, MAX_FRAME_BYTES, MAX_FRAMES, Schema};
 
 /// Frames above this many bytes get a hint.
@@ -67,9 +66,9 @@ fn draft(frame: &ast::Frame, types: &Types<'_>, sink: &mut Sink) -> Option<Draft
         sink.report(frame.name.span.clone(), mistake);
     }
     let attributes = attributes::of_frame(&frame.attributes, sink);
-    let span = spans::said(&frame.attributes, sink);
+    let said = kinds::said(&frame.attributes, sink);
     let halves = frame.fields.iter().map(|field| 1 + usize::from(field.interval.is_some()));
-    let count = halves.sum::<usize>() + if span.is_some() { 2 } else { 0 };
+    let count = halves.sum::<usize>() + if said.is_some() { 2 } else { 0 };
     if count > MAX_FIELDS {
         let mistake = Mistake::TooManyFields { name: frame.name.text.clone(), count };
         sink.report(frame.name.span.clone(), mistake);
@@ -78,14 +77,14 @@ fn draft(frame: &ast::Frame, types: &Types<'_>, sink: &mut Sink) -> Option<Draft
     let mut fields: Vec<DraftField> =
         frame.fields.iter().flat_map(|field| types.fields(field, sink)).collect();
     names_are_distinct(&mut fields, sink);
-    spans::keys(frame, span.as_ref(), &mut fields, sink);
-    let own = span.as_ref().map(|said| spans::complete(frame, said, &mut fields, sink));
+    kinds::keys(frame, said.as_ref(), &mut fields, sink);
+    let own = said.as_ref().map(|said| kinds::complete(frame, said, &mut fields, sink));
     place_in_time(&mut fields, sink);
     let (fields, places) = fields.into_iter().map(|draft| (draft.field, draft.place)).unzip();
     let name = frame.name.text.clone();
     let doc = frame.doc.clone();
-    let kind = if span.is_some() { SPAN } else { PLAIN }.to_owned();
-    let extra = span.as_ref().map(spans::extra).unwrap_or_default();
+    let kind = kinds::kind(said.as_ref()).to_owned();
+    let extra = said.as_ref().map(kinds::Said::extra).unwrap_or_default();
     Some(Draft {
         frame: Frame { name, kind, size: 0, fields, doc, attributes, extra },
         places: Places { name: frame.name.span.clone(), fields: places },

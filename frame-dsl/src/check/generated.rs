@@ -6,8 +6,8 @@
 use std::collections::{HashMap, HashSet};
 
 use super::frames::Draft;
+use super::kinds::OwnEnum;
 use super::names;
-use super::spans::OwnEnum;
 use crate::ast::File;
 use crate::diagnostic::{Note, Sink, Span};
 use crate::mistake::{Kind, Mistake};
@@ -27,6 +27,16 @@ pub(super) fn distinct(buffer: &str, file: &File, drafts: &[Draft], sink: &mut S
             of: format!("`{}`", value.name.text),
             declared: &value.name.text,
             place: &value.name.span,
+        });
+        clashes.check("Rust", variants.collect());
+    }
+    for own in drafts.iter().filter_map(|draft| draft.own.as_ref()) {
+        let variants = own.declared.values.iter().zip(&own.values);
+        let variants = variants.map(|((value, _), place)| Generated {
+            name: upper_camel(value),
+            of: format!("`{value}`"),
+            declared: value,
+            place,
         });
         clashes.check("Rust", variants.collect());
     }
@@ -53,9 +63,10 @@ fn c_names<'a>(buffer: &str, file: &'a File, drafts: &'a [Draft]) -> Vec<Generat
             add(block_macro(verb, &frame.name), of.clone(), frame.name.as_str(), &places.name);
         }
         add(claim_macro("frame", &frame.name), of.clone(), frame.name.as_str(), &places.name);
-        if let Some(OwnEnum { declared, place }) = own {
-            for (value, _) in &declared.values {
-                add(enumerator(buffer, &frame.name, value), of.clone(), value, place);
+        if let Some(OwnEnum { declared, values, .. }) = own {
+            for ((value, _), place) in declared.values.iter().zip(values) {
+                let of = format!("`{value}` of frame `{}`", frame.name);
+                add(enumerator(buffer, &frame.name, value), of, value, place);
             }
         }
         let fields = frame.fields.iter().zip(&places.fields);
@@ -97,7 +108,7 @@ fn rust_types<'a>(file: &'a File, drafts: &'a [Draft]) -> Vec<Generated<'a>> {
     let own = drafts.iter().flat_map(|Draft { frame, own, .. }| {
         own.iter().map(|own| Generated {
             name: own.declared.name.clone(),
-            of: format!("the ends of frame `{}`", frame.name),
+            of: format!("what ppt adds to frame `{}`", frame.name),
             declared: &own.declared.name,
             place: &own.place,
         })

@@ -7,10 +7,10 @@ mod enums;
 mod fields;
 mod frames;
 mod generated;
+mod kinds;
 mod names;
 mod number;
 mod options;
-mod spans;
 
 use crate::ast::{self, File};
 use crate::diagnostic::{Sink, Span};
@@ -67,7 +67,7 @@ pub(crate) fn check(file: &File, stem: &str, sink: &mut Sink) -> Option<Checked>
 
     let own: Vec<_> = drafts.iter_mut().filter_map(|draft| draft.own.take()).collect();
     enums::count(file, own.len(), sink);
-    let declarations = own.iter().map(|it| it.places()).collect::<Vec<_>>();
+    let declarations = own.iter().map(|it| (it.place.clone(), it.values.clone())).collect();
     enums.extend(own.into_iter().map(|it| it.declared));
     let (frames, places): (Vec<_>, Vec<_>) =
         drafts.into_iter().map(|draft| (draft.frame, draft.places)).unzip();

@@ -48,7 +48,7 @@ pub(super) fn fault(kind: Kind, name: &str, bytes: usize) -> Option<Mistake> {
     match kind {
         Kind::Buffer if name == "std" => Some(Mistake::StdBuffer),
         Kind::Frame if METHODS.contains(&&*name) => Some(Mistake::MethodName { name }),
-        Kind::Frame | Kind::Enum | Kind::Value if upper_camel(&name) == "Self" => {
+        Kind::Frame | Kind::Enum | Kind::Value | Kind::Step if upper_camel(&name) == "Self" => {
             Some(Mistake::BecomesSelf { kind, name })
         }
         _ => None,

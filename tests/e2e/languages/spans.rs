@@ -1,5 +1,5 @@
-//! Spans that one thread begins and another ends, in every language: the same program, and the same
-//! frames of it.
+//! Spans that one thread begins and another ends, and a chain through both, in every language: the
+//! same program, and the same frames of it.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,8 @@ use crate::fixtures::released;
 use crate::fixtures::rust::programs;
 use crate::fixtures::support::{Account, Attach, Bench, Kind, Table, Target, of_both_kinds};
 
-/// What all of them write: by thread and round, an errand and a visit, each begun and ended.
+/// What all of them write: by thread and round, an errand and a visit, each begun and ended, and a leg
+/// in three steps.
 fn check(bench: &Bench, mut target: Target, threads: i64, rounds: i64) {
     let attach = bench.attach(&target, &["--memory", "1G"]);
     let written = target.run();
@@ -16,7 +17,7 @@ fn check(bench: &Bench, mut target: Target, threads: i64, rounds: i64) {
     target.finish();
     let account = Account::of(&bench.info("out.bin"));
     account.check(written);
-    assert_eq!(account.captured as i64, threads * (4 * rounds + 1), "{account:?}");
+    assert_eq!(account.captured as i64, threads * (7 * rounds + 1), "{account:?}");
     check_tables(|frame| bench.table("out.bin", &["--frame", frame]), threads, rounds);
 }
 
@@ -65,6 +66,22 @@ fn check_tables(table: impl Fn(&str) -> Table, threads: i64, rounds: i64) {
         .collect();
     expected.sort();
     assert_eq!(rows, expected);
+    let legs = table("leg");
+    assert_eq!(legs.columns[3..], ["id", "thread", "step", "at"]);
+    let mut way: HashMap<i64, Vec<(&str, &str, i64)>> = HashMap::new();
+    for row in &legs.rows {
+        let step = (row[5].as_str(), row[4].as_str(), row[6].parse().expect("a time"));
+        way.entry(row[3].parse().unwrap()).or_default().push(step);
+    }
+    assert_eq!(way.len() as i64, threads * rounds);
+    for (id, mut steps) in way {
+        steps.sort_by_key(|step| step.2);
+        let thread = id >> 32;
+        let (from, to) = (thread.to_string(), ((thread + 1) % threads).to_string());
+        let steps: Vec<_> = steps.iter().map(|step| (step.0, step.1)).collect();
+        let expected = [("leave", &*from), ("pass_", &to), ("arrive", &to)];
+        assert_eq!(steps, expected, "{id}");
+    }
     assert_eq!(table("idle").rows.len() as i64, threads);
 }
 

@@ -5,6 +5,7 @@
 mod goldens {
     #![allow(missing_docs)]
     ppt_probe::include_frames!("arrays");
+    ppt_probe::include_frames!("chains");
     ppt_probe::include_frames!("comments");
     ppt_probe::include_frames!("enums");
     ppt_probe::include_frames!("example");

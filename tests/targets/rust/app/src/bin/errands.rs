@@ -5,7 +5,7 @@ use std::sync::Barrier;
 
 ppt_probe::include_frames!("errands");
 
-use errands::{Errand, Idle, Verb, begin_visit, end_visit, set_visit};
+use errands::{Errand, Idle, Leg, LegStep, Verb, begin_visit, end_visit, set_visit, step_leg};
 
 fn id(thread: i32, i: i32) -> u64 {
     (thread as u64) << 32 | i as u64
@@ -17,10 +17,16 @@ fn take_in(thread: i32, i: i32) {
         f.thread = thread;
         f.verb = if i % 2 == 0 { Verb::Get } else { Verb::Put };
     });
+    Leg::step(LegStep::Leave, |f| {
+        f.id = id(thread, i);
+        f.thread = thread;
+    });
     begin_visit!(name = &*format!("{thread}-{i}"), thread = thread, when = 1000 + i64::from(i));
 }
 
 fn done(thread: i32, of: i32, i: i32) {
+    step_leg!(LegStep::Pass, id = id(of, i), thread = thread);
+    step_leg!(LegStep(2));
     set_visit!(name = &*format!("{of}-{i}"), when = 2000 + i64::from(i));
     end_visit!(thread = thread);
     Errand::end(|f| {
@@ -46,6 +52,6 @@ fn main() {
                 });
             }
         });
-        (threads * (4 * rounds + 1)) as u64
+        (threads * (7 * rounds + 1)) as u64
     });
 }

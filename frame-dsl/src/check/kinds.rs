@@ -1,0 +1,265 @@
+//! Kinds of frames: what `@span`, `@chain` and `@key` say, and the fields that ppt adds.
+
+use std::collections::HashMap;
+
+use super::fields::DraftField;
+use super::names;
+use crate::ast::{self, Word};
+use crate::diagnostic::{Note, Sink, Span};
+use crate::mistake::{Kind, Mistake};
+use crate::names::mark_enum;
+use crate::reserved::LATER;
+use crate::role::{ACROSS, AT, Across, CHAIN, EDGE, EDGES, FIFO, KEY, PLAIN, SPAN, STAMP, STEP};
+use crate::schema::{Edge, Enum, Extra, Field, FieldType, Int, MAX_NAME_BYTES, MAX_VALUES};
+use crate::suggest::nearest;
+
+const SPAN_FORM: &str = "@span(process, fifo)";
+const CHAIN_FORM: &str = "@chain(first, second, third)";
+
+/// `@span(…)` or `@chain(…)` of a frame.
+pub(super) struct Said {
+    what: What,
+    /// From `@` to the closing bracket.
+    place: Span,
+}
+
+enum What {
+    Span {
+        across: Across,
+        fifo: bool,
+    },
+    /// Its steps.
+    Chain(Vec<Word>),
+}
+
+/// An enum that no line of the file declares, and where it and its values come from.
+pub(super) struct OwnEnum {
+    pub declared: Enum,
+    pub place: Span,
+    pub values: Vec<Span>,
+}
+
+/// What `@span` or `@chain` says, if the frame has one. What cannot be read is as if it were left
+/// out.
+pub(super) fn said(attributes: &[ast::Attribute], sink: &mut Sink) -> Option<Said> {
+    let named = |name: &str| attributes.iter().find(|it| it.name.text == name);
+    if let (Some(span), Some(chain)) = (named(SPAN), named(CHAIN)) {
+        let (first, second) = match span.span.start < chain.span.start {
+            true => (span, chain),
+            false => (chain, span),
+        };
+        let note = Note { span: first.span.clone(), label: "one kind".to_owned() };
+        sink.report_with(second.span.clone(), Mistake::TwoKinds, [note]);
+    }
+    let (attribute, what) = match (named(SPAN), named(CHAIN)) {
+        (Some(span), _) => (span, span_of(span, sink)),
+        (None, Some(chain)) => (chain, What::Chain(steps(chain, sink))),
+        (None, None) => return None,
+    };
+    Some(Said { what, place: attribute.span.clone() })
+}
+
+fn span_of(attribute: &ast::Attribute, sink: &mut Sink) -> What {
+    let (mut across, mut fifo) = (Across::Process, false);
+    let words: Vec<_> = attribute.arguments.iter().map(|argument| &argument.word).collect();
+    if let Some(word) = words.first() {
+        match Across::of_word(&word.text) {
+            Some(known) => across = known,
+            None => {
+                let suggestion = match word.text.as_str() {
+                    FIFO => Some("process, fifo"),
+                    text => nearest(text, Across::ALL.map(Across::word)),
+                };
+                let mistake = Mistake::UnknownAcross { word: word.text.clone(), suggestion };
+                sink.report(word.span.clone(), mistake);
+            }
+        }
+    }
+    match words.get(1..).unwrap_or_default() {
+        [] => {}
+        [order] if order.text == FIFO => fifo = true,
+        [order] => {
+            let mistake = Mistake::UnknownOrder { word: order.text.clone() };
+            sink.report(order.span.clone(), mistake);
+        }
+        _ => wrong_form(attribute, SPAN_FORM, sink),
+    }
+    What::Span { across, fifo }
+}
+
+/// The steps of a chain: names as those of an enum's values.
+fn steps(attribute: &ast::Attribute, sink: &mut Sink) -> Vec<Word> {
+    let count = attribute.arguments.len();
+    if count < 2 {
+        wrong_form(attribute, CHAIN_FORM, sink);
+    } else if count > MAX_VALUES {
+        sink.report(attribute.span.clone(), Mistake::TooManySteps { count });
+    }
+    let mut declared: HashMap<&str, Span> = HashMap::new();
+    let mut steps = Vec::new();
+    for argument in attribute.arguments.iter().take(MAX_VALUES) {
+        let word = &argument.word;
+        if argument.quoted || word.text.starts_with(|c: char| c.is_ascii_digit() || c == '-') {
+            sink.report(word.span.clone(), Mistake::StepForm { word: word.text.clone() });
+            continue;
+        }
+        names::check(Kind::Step, word, sink);
+        if let Some(first) = declared.get(word.text.as_str()) {
+            let note = Note { span: first.clone(), label: "first declared here".to_owned() };
+            let mistake = Mistake::Twice { kind: Kind::Step, name: word.text.clone() };
+            sink.report_with(word.span.clone(), mistake, [note]);
+            continue;
+        }
+        declared.insert(&word.text, word.span.clone());
+        steps.push(word.clone());
+    }
+    steps
+}
+
+fn wrong_form(attribute: &ast::Attribute, form: &'static str, sink: &mut Sink) {
+    let name = attribute.name.text.clone();
+    sink.report(attribute.span.clone(), Mistake::AttributeArguments { name, form });
+}
+
+/// Marks the keys among the fields; reports what cannot be one, and where one is missing.
+pub(super) fn keys(
+    frame: &ast::Frame,
+    said: Option<&Said>,
+    fields: &mut [DraftField],
+    sink: &mut Sink,
+) {
+    for DraftField { field, key, .. } in fields {
+        let Some(place) = key.clone() else { continue };
+        let start = field.interval.as_ref().is_none_or(|it| it.edge == Edge::Start);
+        let mistake = match said {
+            None => Mistake::KeyOfPlain { name: frame.name.text.clone() },
+            Some(_) if field.interval.is_some() => Mistake::KeyType { what: "an interval" },
+            Some(_) if field.array.is_some() => Mistake::KeyType { what: "an array" },
+            Some(_) if !field.ty.can_be_key() => Mistake::KeyType { what: unfit(&field.ty) },
+            Some(_) => {
+                field.extra.insert(KEY.to_owned(), true.into());
+                continue;
+            }
+        };
+        // The halves of an interval stand in one place.
+        if start {
+            sink.report(place, mistake);
+        }
+    }
+    let is_key = |field: &ast::Field| field.attributes.iter().any(|it| it.name.text == "key");
+    if let Some(said) = said
+        && !frame.damaged
+        && !frame.fields.iter().any(is_key)
+    {
+        let (kind, name) = (said.kind(), frame.name.text.clone());
+        sink.report(frame.name.span.clone(), Mistake::NoKey { kind, name });
+    }
+}
+
+/// What a type is that no key can have.
+fn unfit(ty: &FieldType) -> &'static str {
+    match ty {
+        FieldType::F32 | FieldType::F64 => "a floating-point number",
+        FieldType::Duration => "a duration",
+        _ => "a time",
+    }
+}
+
+/// The kind of a frame.
+pub(super) fn kind(said: Option<&Said>) -> &'static str {
+    said.map_or(PLAIN, Said::kind)
+}
+
+impl Said {
+    fn kind(&self) -> &'static str {
+        match self.what {
+            What::Span { .. } => SPAN,
+            What::Chain(_) => CHAIN,
+        }
+    }
+
+    /// The keys of JSON that say how such frames belong together.
+    pub fn extra(&self) -> Extra {
+        let What::Span { across, fifo } = self.what else { return Extra::new() };
+        let fifo = fifo.then(|| (FIFO.to_owned(), true.into()));
+        [(ACROSS.to_owned(), across.word().into())].into_iter().chain(fifo).collect()
+    }
+
+    /// The name of the field that says which part of the whole a frame is; its key in JSON is the
+    /// same.
+    fn mark(&self) -> &'static str {
+        match self.what {
+            What::Span { .. } => EDGE,
+            What::Chain(_) => STEP,
+        }
+    }
+
+    /// The enum of that field.
+    fn own_enum(&self, frame: &str, name: String) -> OwnEnum {
+        let (values, places): (Vec<_>, Vec<_>) = match &self.what {
+            What::Span { .. } => (
+                EDGES.map(|(name, value)| (name.to_owned(), value)).into(),
+                vec![self.place.clone(); EDGES.len()],
+            ),
+            What::Chain(steps) => (
+                steps.iter().zip(0..).map(|(step, number)| (step.text.clone(), number)).collect(),
+                steps.iter().map(|step| step.span.clone()).collect(),
+            ),
+        };
+        let what = match &self.what {
+            What::Span { .. } => "end",
+            What::Chain(_) => "step",
+        };
+        let doc = format!("Which {what} of a `{frame}` a frame is.");
+        let repr = if values.len() > 256 { Int::U16 } else { Int::U8 };
+        let declared = Enum { name, repr, values, doc, extra: Extra::new() };
+        OwnEnum { declared, place: self.place.clone(), values: places }
+    }
+}
+
+/// Adds the field that says which part of the whole a frame is, and its stamp unless a field is
+/// written `@at`. Returns the enum of the former.
+pub(super) fn complete(
+    frame: &ast::Frame,
+    said: &Said,
+    fields: &mut Vec<DraftField>,
+    sink: &mut Sink,
+) -> OwnEnum {
+    let (mark, kind) = (said.mark(), said.kind());
+    for field in &frame.fields {
+        let name = field.name.text.as_str();
+        let taken = [AT, mark].iter().any(|own| own.eq_ignore_ascii_case(name));
+        if taken && !LATER.contains(&name) {
+            let mistake = Mistake::OwnField { kind, name: name.to_owned() };
+            sink.report(field.name.span.clone(), mistake);
+        }
+    }
+    let name = mark_enum(&frame.name.text, mark);
+    if name.len() > MAX_NAME_BYTES && frame.name.span.len() <= MAX_NAME_BYTES {
+        let mistake = Mistake::NameTooLong { bytes: name.len(), name: name.clone() };
+        sink.report(frame.name.span.clone(), mistake);
+    }
+    let own = |name: &str, ty, role: &str, at| DraftField {
+        field: Field {
+            name: name.to_owned(),
+            ty,
+            array: None,
+            offset: 0,
+            interval: None,
+            at: false,
+            unit: String::new(),
+            doc: String::new(),
+            attributes: Vec::new(),
+            extra: [(role.to_owned(), true.into())].into(),
+        },
+        place: said.place.clone(),
+        at,
+        key: None,
+    };
+    let written = fields.iter().any(|draft| draft.at.is_some());
+    fields.push(own(mark, FieldType::Enum { name: name.clone() }, mark, None));
+    if !written {
+        fields.push(own(AT, FieldType::Tsc, STAMP, Some(said.place.clone())));
+    }
+    said.own_enum(&frame.name.text, name)
+}
