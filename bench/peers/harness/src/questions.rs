@@ -18,7 +18,8 @@ pub const QUESTIONS: &str = "(j) from a capture to an answer, ms";
 pub const START: &str = "SELECT 1, which reads nothing";
 pub const COUNT: &str = "count(*)";
 pub const SUM: &str = "sum of a column, one thread";
-pub const PERCENTILES: &str = "p50 and p99 by an enum";
+pub const INTERVAL: &str = "an interval by an enum: moments and percentiles";
+pub const NUMBERS: &str = "all fields by an enum: moments and percentiles";
 pub const EXPORT: &str = "to Parquet, one thread";
 pub const RANGE: &str = "count of 1 % of the time";
 
@@ -33,7 +34,7 @@ struct Question {
     same: bool,
 }
 
-const ASKED: [Question; 7] = [
+const ASKED: [Question; 8] = [
     Question { what: START, ppt: &["sql", "SELECT 1"], others: None, same: false },
     Question {
         what: COUNT,
@@ -48,9 +49,15 @@ const ASKED: [Question; 7] = [
         same: true,
     },
     Question {
-        what: PERCENTILES,
-        ppt: &["stat", "--by", "kind", "--format", "tsv"],
-        others: Some(("percentiles", &["duckdb", "pandas"])),
+        what: INTERVAL,
+        ppt: &["stat", "--by", "kind", "--field", "handle"],
+        others: Some(("interval", &["duckdb", "pandas"])),
+        same: false,
+    },
+    Question {
+        what: NUMBERS,
+        ppt: &["stat", "--by", "kind"],
+        others: Some(("numbers", &["duckdb"])),
         same: false,
     },
     Question {
