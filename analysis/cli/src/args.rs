@@ -103,6 +103,9 @@ pub(crate) struct Stat {
     /// Only this kind of frame.
     #[arg(long, value_name = "NAME")]
     pub(crate) frame: Option<String>,
+    /// Only this field (may be given again, or several with commas) [default: all].
+    #[arg(long, value_name = "FIELD", value_delimiter = ',', conflicts_with = "hist")]
+    pub(crate) field: Vec<String>,
     /// Group by this column (may be given again, or several with commas).
     #[arg(long, value_name = "COLUMN", value_delimiter = ',')]
     pub(crate) by: Vec<String>,

@@ -8,6 +8,8 @@ mod plan;
 
 use std::sync::Arc;
 
+use datafusion::arrow::array::AsArray;
+use datafusion::arrow::datatypes::Int64Type;
 use datafusion::common::TableReference;
 use datafusion::common::runtime::JoinSet;
 use datafusion::logical_expr::lit;
@@ -18,7 +20,7 @@ use ppt_stats::{Budget, Samples};
 use crate::engine::Engine;
 use crate::error::QueryError;
 pub use answer::{Ask, FieldSummary, FrameSummary, Group, Values};
-use gathered::{extend, signed};
+use gathered::{extend, whole};
 use part::Part;
 use plan::Plan;
 pub use plan::ends;
@@ -30,20 +32,32 @@ impl Engine {
     /// See [`QueryError`].
     pub async fn summary(&self, ask: &Ask) -> Result<Vec<FrameSummary>, QueryError> {
         let budget = Budget::new(ask.memory);
-        let mut all = Vec::new();
-        let mut refused = None;
+        let (mut plans, mut missing) = (Vec::new(), None);
+        let mut known: Vec<String> = Vec::new();
         for table in self.frames(ask.frame.as_deref())? {
             match Plan::new(self, ask, &table) {
-                Ok(plan) => all.push(plan.run(self, ask, &budget).await?),
+                Ok(plan) => {
+                    known.extend(plan.fields.iter().cloned());
+                    plans.push(plan);
+                }
                 // Another kind may have that column.
-                Err(error @ QueryError::NoColumn { .. }) => refused = refused.or(Some(error)),
+                Err(QueryError::NoColumn { name, there, .. }) => {
+                    known.extend(there);
+                    missing = missing.or(Some(name));
+                }
                 Err(error) => return Err(error),
             }
         }
-        match refused {
-            Some(error) if all.is_empty() => Err(error),
-            _ => Ok(all),
+        let nobody_has = |name: &&String| !plans.iter().any(|plan| plan.fields.contains(name));
+        let unknown = ask.fields.iter().find(nobody_has).cloned();
+        if let Some(name) = missing.filter(|_| plans.is_empty()).or(unknown) {
+            return Err(plan::no_column(&name, known));
         }
+        let mut all = Vec::new();
+        for plan in plans {
+            all.push(plan.run(self, ask, &budget).await?);
+        }
+        Ok(all)
     }
 }
 
@@ -74,7 +88,7 @@ impl Plan {
             }
         }
         let groups = match all {
-            Some(all) => all.finish(ask),
+            Some(all) => all.finish(ask, engine.threads()).await?,
             None => Vec::new(),
         };
         let (buffer, frame) = (plan.buffer.clone(), plan.frame.clone());
@@ -106,7 +120,8 @@ impl Plan {
             let mut stream = rows.execute_stream().await?;
             let mut samples = Samples::<i64>::new(budget);
             while let Some(batch) = stream.next().await {
-                signed(&batch?.column(0).clone(), |it| extend(&mut samples, it))?;
+                let values = whole::<Int64Type>(batch?.column(0))?;
+                extend(&mut samples, values.as_primitive::<Int64Type>());
             }
             let summary = Box::new(samples.finish());
             group.fields.push(FieldSummary {

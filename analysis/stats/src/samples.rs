@@ -322,7 +322,6 @@ fn deviation(squares: f64, count: u64) -> Option<f64> {
 
 fn of_values<T: Value>(values: &mut [T], nulls: u64) -> Summary {
     let count = values.len() as u64;
-    let mut sum = Sum::default();
     let Some(&first) = values.first() else {
         let percentiles = [None; 4];
         let sum = Number::Whole(0);
@@ -331,14 +330,14 @@ fn of_values<T: Value>(values: &mut [T], nulls: u64) -> Summary {
     };
     let (mut least, mut greatest) = (first, first);
     for &value in &*values {
-        if value < least {
-            least = value;
-        }
-        if value > greatest {
-            greatest = value;
-        }
-        sum.add(value);
+        least = if value < least { value } else { least };
+        greatest = if value > greatest { value } else { greatest };
     }
+    // A memory does not hold as many values as 128 bits would need to overflow.
+    let sum = match first.whole() {
+        Some(_) => Sum::Whole(values.iter().filter_map(|it| it.whole()).sum()),
+        None => Sum::Real(values.iter().map(|it| it.float()).sum()),
+    };
     let mean = sum.float() / count as f64;
     let square = |value: &T| {
         let off = value.float() - mean;

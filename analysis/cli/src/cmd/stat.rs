@@ -20,6 +20,7 @@ pub(crate) fn run(args: &args::Stat) -> Result<ExitCode, Failure> {
     let memory = args.captures.memory.or_else(open::half_of_what_is_free);
     let ask = Ask {
         frame: args.frame.clone(),
+        fields: args.field.clone(),
         by: args.by.clone(),
         every: args.every,
         filter: args.filter.clone(),

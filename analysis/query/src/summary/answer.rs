@@ -7,6 +7,8 @@ use ppt_stats::{Sketch, Summary};
 pub struct Ask {
     /// Only this kind of frames.
     pub frame: Option<String>,
+    /// Only these fields; without any, all.
+    pub fields: Vec<String>,
     /// Columns by which rows are grouped.
     pub by: Vec<String>,
     /// Slices of time so wide, in ns.
@@ -25,6 +27,7 @@ impl Default for Ask {
     fn default() -> Self {
         Ask {
             frame: None,
+            fields: Vec::new(),
             by: Vec::new(),
             every: None,
             filter: None,

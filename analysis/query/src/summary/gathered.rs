@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use datafusion::arrow::array::{Array, ArrayRef, AsArray, Int64Array, PrimitiveArray};
+use datafusion::arrow::array::{Array, ArrayRef, PrimitiveArray};
 use datafusion::arrow::compute::cast;
-use datafusion::arrow::datatypes::{ArrowPrimitiveType, DataType, Int64Type};
+use datafusion::arrow::datatypes::ArrowPrimitiveType;
 use ppt_stats::{Samples, Value};
 
 use super::answer::{Ask, FieldSummary, Values};
@@ -99,11 +99,9 @@ pub(super) fn extend<T: ArrowPrimitiveType<Native: Value>>(
     values.iter().flatten().for_each(|value| samples.push(value));
 }
 
-/// Whole numbers of any width as those of 64 bits.
-pub(super) fn signed(column: &ArrayRef, take: impl FnOnce(&Int64Array)) -> Result<(), QueryError> {
-    let column = cast(column, &DataType::Int64).map_err(arrow)?;
-    take(column.as_primitive::<Int64Type>());
-    Ok(())
+/// Whole numbers of any width as those of this one.
+pub(super) fn whole<T: ArrowPrimitiveType>(column: &ArrayRef) -> Result<ArrayRef, QueryError> {
+    cast(column, &T::DATA_TYPE).map_err(arrow)
 }
 
 pub(super) fn arrow(error: datafusion::arrow::error::ArrowError) -> QueryError {

@@ -1,22 +1,26 @@
 //! A part of the rows, by groups: parts are read side by side, and joined.
 
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 use std::sync::Arc;
 
 use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, DictionaryArray, Int32Array, Int64Array, PrimitiveArray, RecordBatch,
+    UInt32Array,
 };
-use datafusion::arrow::compute::{cast, max, min};
+use datafusion::arrow::buffer::NullBuffer;
+use datafusion::arrow::compute::{cast, max, min, take_record_batch};
 use datafusion::arrow::datatypes::{
     ArrowPrimitiveType, DataType, Float64Type, Int32Type, Int64Type, UInt64Type,
 };
 use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
+use datafusion::common::runtime::SpawnedTask;
 use datafusion::execution::SendableRecordBatchStream;
-use futures::StreamExt;
+use futures::{StreamExt, stream};
 use ppt_stats::{Budget, Samples, Value};
 
 use super::answer::{Ask, Group};
-use super::gathered::{Gathered, arrow, extend, reach, signed};
+use super::gathered::{Gathered, arrow, extend, reach, whole};
 use super::plan::{Kind, Plan, Role};
 use crate::error::QueryError;
 
@@ -60,10 +64,10 @@ impl Interner {
     }
 }
 
-/// Which group each row of a batch is in.
-enum Members {
-    All(usize),
-    Each(Vec<u32>),
+/// Rows of a batch that are in one group, side by side.
+struct Run {
+    group: usize,
+    rows: Range<usize>,
 }
 
 impl Part {
@@ -131,14 +135,19 @@ impl Part {
         Ok((0..column.len()).map(key).collect())
     }
 
-    fn members(&mut self, batch: &RecordBatch, times: &Int64Array) -> Result<Members, QueryError> {
+    /// Which group each row of a batch is in; None if all are in one that nothing divides.
+    fn members(
+        &mut self,
+        batch: &RecordBatch,
+        times: &Int64Array,
+    ) -> Result<Option<Vec<usize>>, QueryError> {
         let plan = self.plan.clone();
         let mut keys = Vec::new();
         for (which, &column) in plan.by.iter().enumerate() {
             keys.push(self.keys(which, batch.column(column))?);
         }
         if keys.is_empty() && self.every.is_none() {
-            return Ok(Members::All(self.group(&[], None)));
+            return Ok(None);
         }
         let every = self.every;
         let slice = |row: usize| {
@@ -146,91 +155,86 @@ impl Part {
             let time = times.is_valid(row).then(|| times.value(row))?;
             time.div_euclid(every).checked_mul(every)
         };
-        let mut last: Option<(Vec<u32>, Option<i64>, u32)> = None;
+        let mut last: Option<(Vec<u32>, Option<i64>, usize)> = None;
         // Of one column of few words, each group is found in one step.
-        let mut direct: Vec<u32> = Vec::new();
+        let mut direct: Vec<usize> = Vec::new();
         let mut each = Vec::with_capacity(batch.num_rows());
         for row in 0..batch.num_rows() {
             if let ([keys], None) = (&keys[..], every) {
                 let key = keys[row] as usize;
                 if direct.len() <= key {
-                    direct.resize(key + 1, u32::MAX);
+                    direct.resize(key + 1, usize::MAX);
                 }
-                if direct[key] == u32::MAX {
-                    direct[key] = self.group(&[keys[row]], None) as u32;
+                if direct[key] == usize::MAX {
+                    direct[key] = self.group(&[keys[row]], None);
                 }
                 each.push(direct[key]);
                 continue;
             }
             let slice = slice(row);
-            let same = |it: &(Vec<u32>, Option<i64>, u32)| {
+            let same = |it: &(Vec<u32>, Option<i64>, usize)| {
                 it.1 == slice && it.0.iter().zip(&keys).all(|(key, keys)| *key == keys[row])
             };
             let group = match last.as_ref().filter(|it| same(it)) {
                 Some(it) => it.2,
                 None => {
                     let by: Vec<u32> = keys.iter().map(|keys| keys[row]).collect();
-                    let group = self.group(&by, slice) as u32;
+                    let group = self.group(&by, slice);
                     last = Some((by, slice, group));
                     group
                 }
             };
             each.push(group);
         }
-        Ok(Members::Each(each))
+        Ok(Some(each))
     }
 
     fn batch(&mut self, batch: &RecordBatch) -> Result<(), QueryError> {
         let plan = self.plan.clone();
-        let int = |column: usize| cast(batch.column(column), &DataType::Int64).map_err(arrow);
-        let times = int(plan.time)?;
-        let times = times.as_primitive::<Int64Type>();
-        let members = self.members(batch, times)?;
-        match &members {
-            Members::All(group) => {
-                let rows = &mut self.groups[*group];
-                rows.count += batch.num_rows() as u64;
-                rows.time = reach(rows.time, min(times).zip(max(times)));
-            }
-            Members::Each(each) => {
-                for (row, &group) in each.iter().enumerate() {
-                    let rows = &mut self.groups[group as usize];
-                    rows.count += 1;
-                    if times.is_valid(row) {
-                        let time = times.value(row);
-                        rows.time = reach(rows.time, Some((time, time)));
-                    }
-                }
-            }
+        let times = whole::<Int64Type>(batch.column(plan.time))?;
+        let (runs, order) = match self.members(batch, times.as_primitive())? {
+            None => (vec![Run { group: self.group(&[], None), rows: 0..batch.num_rows() }], None),
+            Some(each) => runs(&each),
+        };
+        let batch = match order {
+            None => batch,
+            Some(order) => &take_record_batch(batch, &order).map_err(arrow)?,
+        };
+        let times = whole::<Int64Type>(batch.column(plan.time))?;
+        for run in &runs {
+            let times = times.slice(run.rows.start, run.rows.len());
+            let times = times.as_primitive::<Int64Type>();
+            let rows = &mut self.groups[run.group];
+            rows.count += run.rows.len() as u64;
+            rows.time = reach(rows.time, min(times).zip(max(times)));
         }
-        self.threads(batch, &members)?;
+        self.threads(batch, &runs)?;
         for (at, role) in plan.roles.iter().enumerate() {
-            self.field(batch, &members, at, role)?;
+            self.field(batch, &runs, at, role)?;
         }
         Ok(())
     }
 
     /// Threads come in runs.
-    fn threads(&mut self, batch: &RecordBatch, members: &Members) -> Result<(), QueryError> {
+    fn threads(&mut self, batch: &RecordBatch, runs: &[Run]) -> Result<(), QueryError> {
         let [host, pid, tid] = self.plan.thread;
         let host = batch.column(host);
         let host = host.as_any().downcast_ref::<DictionaryArray<Int32Type>>();
-        let int = |column: usize| cast(batch.column(column), &DataType::Int32).map_err(arrow);
-        let (pid, tid) = (int(pid)?, int(tid)?);
+        let (pid, tid) =
+            (whole::<Int32Type>(batch.column(pid))?, whole::<Int32Type>(batch.column(tid))?);
         let (pid, tid) = (pid.as_primitive::<Int32Type>(), tid.as_primitive::<Int32Type>());
         let value =
             |array: &Int32Array, row| if array.is_null(row) { -1 } else { array.value(row) };
-        let mut last = None;
-        for row in 0..batch.num_rows() {
-            let group = match members {
-                Members::All(group) => *group,
-                Members::Each(each) => each[row] as usize,
-            };
-            let host = host.map_or(-1, |it| value(it.keys(), row));
-            let thread = [host, value(pid, row), value(tid, row)];
-            if last != Some((group, thread)) {
-                self.groups[group].threads.insert(thread);
-                last = Some((group, thread));
+        for run in runs {
+            let threads = &mut self.groups[run.group].threads;
+            let mut last = None;
+            for row in run.rows.clone() {
+                let host = host.map_or(-1, |it| value(it.keys(), row));
+                let thread = [host, value(pid, row), value(tid, row)];
+                if last != Some(thread) {
+                    threads.insert(thread);
+                    last = Some(thread);
+                }
             }
         }
         Ok(())
@@ -239,54 +243,42 @@ impl Part {
     fn field(
         &mut self,
         batch: &RecordBatch,
-        members: &Members,
+        runs: &[Run],
         at: usize,
         role: &Role,
     ) -> Result<(), QueryError> {
         let column = batch.column(role.column);
         match role.kind {
             Kind::Signed => {
-                signed(column, |it| self.numbers(members, at, it, Gathered::signed))?;
+                let values = whole::<Int64Type>(column)?;
+                self.numbers(runs, at, values.as_primitive::<Int64Type>(), Gathered::signed);
                 if let Some((start, end)) = role.ends {
-                    self.ends(members, at, column, batch.column(start), batch.column(end))?;
+                    self.ends(runs, at, column, batch.column(start), batch.column(end))?;
                 }
             }
             Kind::Unsigned => {
                 let values = column.as_primitive::<UInt64Type>();
-                self.numbers(members, at, values, Gathered::unsigned);
+                self.numbers(runs, at, values, Gathered::unsigned);
             }
             Kind::Real => {
                 let values = cast(column, &DataType::Float64).map_err(arrow)?;
-                self.numbers(members, at, values.as_primitive::<Float64Type>(), Gathered::real);
+                self.numbers(runs, at, values.as_primitive::<Float64Type>(), Gathered::real);
             }
-            Kind::Words => self.words(members, at, column)?,
+            Kind::Words => self.words(runs, at, column)?,
         }
         Ok(())
     }
 
     fn numbers<T: ArrowPrimitiveType<Native: Value>>(
         &mut self,
-        members: &Members,
+        runs: &[Run],
         at: usize,
         values: &PrimitiveArray<T>,
         of: fn(&mut Gathered) -> Option<&mut Samples<T::Native>>,
     ) {
-        match members {
-            Members::All(group) => {
-                if let Some(samples) = of(&mut self.groups[*group].fields[at]) {
-                    extend(samples, values);
-                }
-            }
-            Members::Each(each) => {
-                for (row, &group) in each.iter().enumerate() {
-                    let Some(samples) = of(&mut self.groups[group as usize].fields[at]) else {
-                        continue;
-                    };
-                    match values.is_null(row) {
-                        true => samples.push_nulls(1),
-                        false => samples.push(values.value(row)),
-                    }
-                }
+        for run in runs {
+            if let Some(samples) = of(&mut self.groups[run.group].fields[at]) {
+                extend(samples, &values.slice(run.rows.start, run.rows.len()));
             }
         }
     }
@@ -294,41 +286,32 @@ impl Part {
     /// From when to when intervals were.
     fn ends(
         &mut self,
-        members: &Members,
+        runs: &[Run],
         at: usize,
         length: &ArrayRef,
         start: &ArrayRef,
         end: &ArrayRef,
     ) -> Result<(), QueryError> {
-        let int = |column: &ArrayRef| cast(column, &DataType::Int64).map_err(arrow);
-        let (start, end) = (int(start)?, int(end)?);
-        let (start, end) = (start.as_primitive::<Int64Type>(), end.as_primitive::<Int64Type>());
-        let mut reached = |group: usize, span| {
-            if let Gathered::Signed(_, ends) = &mut self.groups[group].fields[at] {
-                *ends = reach(*ends, span);
-            }
+        let (start, end) = (whole::<Int64Type>(start)?, whole::<Int64Type>(end)?);
+        // Neither of them, and no length: as if the interval were not there.
+        let there = NullBuffer::union(length.nulls(), start.nulls());
+        let there = NullBuffer::union(there.as_ref(), end.nulls());
+        let of = |column: &ArrayRef| {
+            let values = column.as_primitive::<Int64Type>().values().clone();
+            Int64Array::new(values, there.clone())
         };
-        match members {
-            Members::All(group) if length.null_count() == 0 => {
-                reached(*group, min(start).zip(max(end)));
-            }
-            _ => {
-                for row in 0..length.len() {
-                    if length.is_null(row) || start.is_null(row) || end.is_null(row) {
-                        continue;
-                    }
-                    let group = match members {
-                        Members::All(group) => *group,
-                        Members::Each(each) => each[row] as usize,
-                    };
-                    reached(group, Some((start.value(row), end.value(row))));
-                }
+        let (start, end) = (of(&start), of(&end));
+        for run in runs {
+            let of = |column: &Int64Array| column.slice(run.rows.start, run.rows.len());
+            let reached = min(&of(&start)).zip(max(&of(&end)));
+            if let Gathered::Signed(_, ends) = &mut self.groups[run.group].fields[at] {
+                *ends = reach(*ends, reached);
             }
         }
         Ok(())
     }
 
-    fn words(&mut self, members: &Members, at: usize, column: &ArrayRef) -> Result<(), QueryError> {
+    fn words(&mut self, runs: &[Run], at: usize, column: &ArrayRef) -> Result<(), QueryError> {
         // A bool is a word, too.
         let column = match column.data_type() {
             DataType::Boolean => {
@@ -341,29 +324,28 @@ impl Part {
             return Ok(());
         };
         let words = column.values().as_string::<i32>();
-        let mut counts: HashMap<(usize, Option<i32>), u64> = HashMap::new();
-        match members {
-            Members::All(group) => {
-                let mut by_key = vec![0u64; words.len()];
-                column.keys().iter().flatten().for_each(|key| by_key[key as usize] += 1);
-                counts.insert((*group, None), column.null_count() as u64);
-                let some = by_key.iter().enumerate().filter(|it| *it.1 > 0);
-                counts.extend(some.map(|(key, &count)| ((*group, Some(key as i32)), count)));
-            }
-            Members::Each(each) => {
-                for (key, &group) in column.keys().iter().zip(each) {
-                    *counts.entry((group as usize, key)).or_default() += 1;
+        let mut counts = vec![0u64; words.len()];
+        for run in runs {
+            let Gathered::Words(known, nulls) = &mut self.groups[run.group].fields[at] else {
+                continue;
+            };
+            let mut seen = Vec::new();
+            for key in &column.keys().slice(run.rows.start, run.rows.len()) {
+                match key {
+                    None => *nulls += 1,
+                    Some(key) => {
+                        if counts[key as usize] == 0 {
+                            seen.push(key as usize);
+                        }
+                        counts[key as usize] += 1;
+                    }
                 }
             }
-        }
-        for ((group, key), count) in counts {
-            if let Gathered::Words(known, nulls) = &mut self.groups[group].fields[at] {
-                match key {
-                    None => *nulls += count,
-                    Some(key) => {
-                        let word = words.value(key as usize).to_owned();
-                        *known.entry(word).or_default() += count;
-                    }
+            for key in seen {
+                let count = std::mem::take(&mut counts[key]);
+                match known.get_mut(words.value(key)) {
+                    Some(known) => *known += count,
+                    None => drop(known.insert(words.value(key).to_owned(), count)),
                 }
             }
         }
@@ -385,25 +367,89 @@ impl Part {
         }
     }
 
-    pub(super) fn finish(self, ask: &Ask) -> Vec<Group> {
-        let roles = &self.plan.roles;
-        let mut groups: Vec<Group> = self
-            .groups
-            .into_iter()
-            .map(|rows| Group {
+    /// Each field by itself, side by side: most of the time is spent in choosing percentiles.
+    pub(super) async fn finish(self, ask: &Ask, threads: usize) -> Result<Vec<Group>, QueryError> {
+        let (plan, ask) = (self.plan, Arc::new(ask.clone()));
+        let mut fields = Vec::new();
+        let mut groups = Vec::new();
+        for rows in self.groups {
+            let group = groups.len();
+            fields.extend(rows.fields.into_iter().enumerate().map(|(at, it)| (group, at, it)));
+            groups.push(Group {
                 by: rows.by,
                 slice: rows.slice,
                 count: rows.count,
                 time: rows.time,
                 threads: rows.threads.len() as u64,
-                fields: roles
-                    .iter()
-                    .zip(rows.fields)
-                    .map(|(role, gathered)| gathered.finish(role, ask))
-                    .collect(),
-            })
-            .collect();
+                fields: Vec::new(),
+            });
+        }
+        let finish = |(group, at, field): (usize, usize, Gathered)| {
+            let (plan, ask) = (plan.clone(), ask.clone());
+            let finish = async move { (group, field.finish(&plan.roles[at], &ask)) };
+            SpawnedTask::spawn(finish).join()
+        };
+        let mut finished = stream::iter(fields).map(finish).buffered(threads.max(1));
+        while let Some(field) = finished.next().await {
+            let (group, field) = field.map_err(|error| QueryError::Failed(error.to_string()))?;
+            groups[group].fields.push(field);
+        }
         groups.sort_by(|a, b| (&a.by, a.slice).cmp(&(&b.by, b.slice)));
-        groups
+        Ok(groups)
+    }
+}
+
+/// The rows of each group side by side, in the order that they have, and which rows those are; None
+/// if they are where they were.
+fn runs(each: &[usize]) -> (Vec<Run>, Option<UInt32Array>) {
+    let in_order = each.is_sorted();
+    let order = if in_order { (0..each.len() as u32).collect() } else { sorted(each) };
+    let group = |row: &u32| each[*row as usize];
+    let mut start = 0;
+    let same = order.chunk_by(|one, other| group(one) == group(other));
+    let run = |rows: &[u32]| {
+        start += rows.len();
+        Run { group: group(&rows[0]), rows: start - rows.len()..start }
+    };
+    let runs = same.map(run).collect();
+    (runs, (!in_order).then(|| order.into()))
+}
+
+/// The rows in the order of their groups, and within a group in their own.
+fn sorted(each: &[usize]) -> Vec<u32> {
+    let mut order: Vec<u32> = (0..each.len() as u32).collect();
+    let groups = each.iter().max().map_or(0, |last| last + 1);
+    if groups > each.len() {
+        order.sort_by_key(|&row| each[row as usize]);
+        return order;
+    }
+    // With fewer groups than rows, counting is faster.
+    let mut places = vec![0usize; groups + 1];
+    each.iter().for_each(|&group| places[group + 1] += 1);
+    (0..groups).for_each(|group| places[group + 1] += places[group]);
+    for (row, &group) in each.iter().enumerate() {
+        order[places[group]] = row as u32;
+        places[group] += 1;
+    }
+    order
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_of_a_group_are_put_side_by_side() {
+        let of = |each: &[usize]| {
+            let (runs, order) = runs(each);
+            let runs: Vec<_> = runs.into_iter().map(|it| (it.group, it.rows)).collect();
+            (runs, order.map(|it| it.values().to_vec()))
+        };
+        assert_eq!(of(&[]), (vec![], None));
+        assert_eq!(of(&[3, 3, 7]), (vec![(3, 0..2), (7, 2..3)], None));
+        let expected = (vec![(0, 0..2), (1, 2..4), (9, 4..5)], Some(vec![2, 4, 1, 3, 0]));
+        assert_eq!(of(&[9, 1, 0, 1, 0]), expected);
+        let expected = (vec![(0, 0..2), (1, 2..5)], Some(vec![1, 4, 0, 2, 3]));
+        assert_eq!(of(&[1, 0, 1, 1, 0]), expected);
     }
 }

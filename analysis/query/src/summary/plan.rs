@@ -1,5 +1,6 @@
 //! How a kind of frames is read for its summary.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use datafusion::arrow::datatypes::{DataType, Field};
@@ -50,6 +51,8 @@ pub(super) struct Plan {
     pub(super) filter: Option<Expr>,
     pub(super) select: Vec<Expr>,
     pub(super) roles: Vec<Role>,
+    /// All fields of which something can be told.
+    pub(super) fields: Vec<String>,
     /// Columns of what is read.
     pub(super) by: Vec<usize>,
     pub(super) time: usize,
@@ -74,31 +77,34 @@ impl Plan {
         let by_name = |name: &str| schema.index_of(name).ok();
         let by = ask.by.iter().map(|name| match by_name(name) {
             Some(index) => Ok(read(column(index))),
-            None => Err(no_column(name, schema.fields().iter().map(|it| it.name()))),
+            None => Err(no_column(name, schema.fields().iter().map(|it| it.name().clone()))),
         });
         let by = by.collect::<Result<Vec<_>, _>>()?;
-        let mut roles = Vec::new();
-        for (index, field) in schema.fields().iter().enumerate() {
-            let role = field.metadata().get("role").map_or("", String::as_str);
-            let Some(kind) = kind(field.data_type()) else { continue };
-            let is_end = ["at", "start", "end"].contains(&role);
-            if table.table.bounded(index).is_some() || is_end || ask.by.contains(field.name()) {
-                continue;
-            }
-            let ends = (role == "length").then(|| ends(schema, field)).flatten();
-            let column = read(column(index));
-            let ends = ends.map(|(start, end)| {
-                (read(self::column(schema, start)), read(self::column(schema, end)))
-            });
-            roles.push(Role { field: field.clone(), kind, column, ends });
+        let role = |field: &Field| field.metadata().get("role").cloned().unwrap_or_default();
+        let told = schema.fields().iter().enumerate().filter_map(|(index, field)| {
+            let is_end = ["at", "start", "end"].contains(&role(field).as_str());
+            let is_other = table.table.bounded(index).is_some() || ask.by.contains(field.name());
+            Some((index, field, kind(field.data_type()).filter(|_| !is_end && !is_other)?))
+        });
+        // Words have no distribution.
+        let told: Vec<_> = told.filter(|it| ask.spread.is_none() || it.2 != Kind::Words).collect();
+        let fields: Vec<String> = told.iter().map(|it| it.1.name().clone()).collect();
+        let wanted = told.into_iter().filter(|(_, field, _)| match &ask.spread {
+            Some(name) => field.name() == name,
+            None => ask.fields.is_empty() || ask.fields.contains(field.name()),
+        });
+        let wanted: Vec<_> = wanted.collect();
+        let asked = ask.spread.as_ref().or(ask.fields.first());
+        if let Some(name) = asked.filter(|_| wanted.is_empty()) {
+            return Err(no_column(name, fields));
         }
-        if let Some(name) = &ask.spread {
-            let is_it = |it: &Role| it.field.name() == name && it.kind != Kind::Words;
-            if !roles.iter().any(is_it) {
-                return Err(no_column(name, roles.iter().map(|it| it.field.name())));
-            }
-            roles.retain(is_it);
-        }
+        let roles = wanted.into_iter().map(|(index, field, kind)| {
+            let ends = (role(field) == "length").then(|| ends(schema, field)).flatten();
+            let mut read = |index: usize| read(column(index));
+            let (column, ends) = (read(index), ends.map(|(start, end)| (read(start), read(end))));
+            Role { field: field.clone(), kind, column, ends }
+        });
+        let roles = roles.collect();
         let filter = match &ask.filter {
             None => None,
             Some(text) => {
@@ -113,6 +119,7 @@ impl Plan {
             filter,
             select,
             roles,
+            fields,
             by,
             time,
             thread,
@@ -124,16 +131,14 @@ fn null() -> Expr {
     Expr::Literal(ScalarValue::Null, None)
 }
 
-fn column(schema: &datafusion::arrow::datatypes::Schema, index: usize) -> Expr {
-    ident(schema.field(index).name().as_str())
-}
-
 fn find(table: &dyn Table, what: Bounded) -> Option<usize> {
     (0..table.schema().fields().len()).find(|&it| table.bounded(it) == Some(what))
 }
 
-fn no_column<'a>(name: &str, there: impl Iterator<Item = &'a String>) -> QueryError {
-    let there: Vec<String> = there.cloned().collect();
+/// Names that several kinds have are said once.
+pub(super) fn no_column(name: &str, there: impl IntoIterator<Item = String>) -> QueryError {
+    let mut said = HashSet::new();
+    let there: Vec<String> = there.into_iter().filter(|it| said.insert(it.clone())).collect();
     QueryError::NoColumn { name: name.to_owned(), nearest: nearest(name, &there), there }
 }
 
