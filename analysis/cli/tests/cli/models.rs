@@ -1,12 +1,13 @@
 //! `ppt fit`, `ppt model` and `ppt compare`, of numbers whose truth is known.
 
 use std::fs;
-use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 
+use ppt_capture::FileHeader;
 use ppt_capture::frame_dsl::schema::Schema;
-use ppt_capture::{CaptureWriter, End, EndReason, FileHeader, FramesHead, Segment, Source};
 use serde_json::Value;
+
+use crate::support::{self, Bench, head, root, schema};
 
 const SCHEMA: &str = r#"{"v":1,"buffer":"dve","slots":64,"stride":40,"frames":[{"name":"job",
     "kind":"plain","size":40,"fields":[
@@ -26,40 +27,13 @@ fn noise(seed: u64, at: u64) -> f64 {
 }
 
 /// A capture of one thread's frames.
-fn write(path: &Path, run: u8, schema: &Schema, frames: &[Vec<u8>]) {
+fn frames(run: u8, schema: &Schema, frames: impl Iterator<Item = Vec<u8>>) -> Vec<u8> {
     let header = FileHeader { capture_id: [run; 16], ..FileHeader::default() };
-    let mut writer = CaptureWriter::create(fs::File::create(path).unwrap(), &header).unwrap();
-    let source = Source {
-        schema_json: schema.to_json().into_bytes(),
-        schema_hash: schema.hash(),
-        buffer: schema.buffer.clone(),
-        segments: vec![Segment { nonce: 7, rings: 1, slots: 64, stride: schema.stride }],
-        ..Source::default()
-    };
-    writer.source(0, &source).unwrap();
-    let head = FramesHead {
-        nonce: 7,
-        tid: 77,
-        first_seq: 1,
-        count: frames.len() as u32,
-        stride: schema.stride,
-        drained_mono_ns: 1,
-        ..FramesHead::default()
-    };
-    writer.frames(&head, &frames.concat()).unwrap();
-    let end = End {
-        reason: EndReason::Stopped,
-        message: String::new(),
-        rings: Vec::new(),
-        drops: Vec::new(),
-        realtime_ns: 9,
-        mono_ns: 9,
-    };
-    writer.finish(&end).unwrap();
+    support::capture(&header, schema, &[(head(1, 1), frames.flatten().collect())])
 }
 
 /// A run: 200 frames of `users`, each of which costs 0.1 and 0.001 a user, `times` over.
-fn capture(path: &Path, run: u8, users: i32, times: f64) {
+fn capture(run: u8, users: i32, times: f64) -> Vec<u8> {
     let own = 1.0 + 0.01 * noise(u64::from(run), 0);
     let frame = |at: u64| {
         let cost = 0.1 + 0.001 * f64::from(users) + 0.02 * noise(u64::from(run), at);
@@ -69,63 +43,30 @@ fn capture(path: &Path, run: u8, users: i32, times: f64) {
         let words = [cost.to_bits(), began, ended].map(u64::to_le_bytes);
         [at.to_le_bytes().to_vec(), fields, words.concat()].concat()
     };
-    let frames: Vec<Vec<u8>> = (1..=200).map(frame).collect();
-    write(path, run, &Schema::from_json(SCHEMA.as_bytes()).unwrap(), &frames);
+    frames(run, &schema(SCHEMA), (1..=200).map(frame))
 }
 
-struct Bench(tempfile::TempDir);
-
-impl Bench {
-    /// Ten runs of two loads each of five, six runs before and six after a slowdown of 5 %.
-    fn new() -> Bench {
-        let bench = Bench(tempfile::tempdir().unwrap());
-        for run in 0..10u8 {
-            let users = [10, 50, 100, 200, 500][usize::from(run) % 5];
-            capture(&bench.path(&format!("load{run}.bin")), run, users, 1.0);
-        }
-        for run in 0..6u8 {
-            capture(&bench.path(&format!("before{run}.bin")), 20 + run, 100, 1.0);
-            capture(&bench.path(&format!("same{run}.bin")), 40 + run, 100, 1.0);
-            capture(&bench.path(&format!("after{run}.bin")), 60 + run, 100, 1.05);
-        }
-        bench
+/// Ten runs of two loads each of five, six runs before and six after a slowdown of 5 %.
+fn bench() -> Bench {
+    let bench = Bench::empty();
+    let write = |name: String, run, users, times| bench.write(&name, capture(run, users, times));
+    for run in 0..10u8 {
+        let users = [10, 50, 100, 200, 500][usize::from(run) % 5];
+        write(format!("load{run}.bin"), run, users, 1.0);
     }
-
-    fn path(&self, name: &str) -> std::path::PathBuf {
-        self.0.path().join(name)
+    for run in 0..6u8 {
+        write(format!("before{run}.bin"), 20 + run, 100, 1.0);
+        write(format!("same{run}.bin"), 40 + run, 100, 1.0);
+        write(format!("after{run}.bin"), 60 + run, 100, 1.05);
     }
-
-    fn ask(&self, args: &[&str]) -> Output {
-        Command::new(env!("CARGO_BIN_EXE_ppt-analysis"))
-            .args(args)
-            .current_dir(self.0.path())
-            .stdin(Stdio::null())
-            .output()
-            .unwrap()
-    }
-
-    fn done(&self, args: &[&str]) -> String {
-        let output = self.ask(args);
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{args:?}: {said}");
-        String::from_utf8(output.stdout).unwrap()
-    }
-
-    fn json(&self, args: &[&str]) -> Value {
-        serde_json::from_str(&self.done(args)).unwrap()
-    }
-
-    fn fails(&self, args: &[&str]) -> (String, i32) {
-        let output = self.ask(args);
-        (String::from_utf8(output.stderr).unwrap(), output.status.code().unwrap())
-    }
+    bench
 }
 
 const SELECT: &str = "SELECT capture, users AS n, cost FROM job";
 
 #[test]
 fn a_line_is_found_confirmed_and_followed_to_its_limit() {
-    let bench = Bench::new();
+    let bench = bench();
     let args = ["fit", "load*.bin", "cost ~ n", "--sql", SELECT, "--at", "n=800", "--limit", "0.9"];
     let text = bench.done(&args);
     assert!(text.starts_with("cost ~ 1 + n   2,000 rows, 10 runs\n"), "{text}");
@@ -145,7 +86,7 @@ fn a_line_is_found_confirmed_and_followed_to_its_limit() {
 
 #[test]
 fn a_model_adds_components_up() {
-    let bench = Bench::new();
+    let bench = bench();
     let component = |name: &str, formula: &str| {
         format!(
             "[[resource.component]]\nname = \"{name}\"\nsql = \"{SELECT}\"\nformula = \"{formula}\"\n"
@@ -156,7 +97,7 @@ fn a_model_adds_components_up() {
         component("input", "cost ~ n"),
         component("output", "cost ~ n"),
     );
-    fs::write(bench.path("model.toml"), model).unwrap();
+    bench.write("model.toml", model);
     let json = bench.json(&["model", "model.toml", "load*.bin", "--at", "300", "--format", "json"]);
     let cpu = &json["resources"][0];
     let value = cpu["prediction"]["value"].as_f64().unwrap();
@@ -168,14 +109,14 @@ fn a_model_adds_components_up() {
         text.contains("model output more finely next") || text.contains("model input"),
         "{text}"
     );
-    fs::write(bench.path("bad.toml"), "load = \"n\"\n[[resource]]\nname = \"cpu\"\n").unwrap();
+    bench.write("bad.toml", "load = \"n\"\n[[resource]]\nname = \"cpu\"\n");
     let (said, code) = bench.fails(&["model", "bad.toml", "load*.bin"]);
     assert!(said.contains("bad.toml: line 3: `cpu` has no component") && code == 2, "{said}");
 }
 
 #[test]
 fn five_percent_fail_a_gate_and_nothing_passes() {
-    let bench = Bench::new();
+    let bench = bench();
     let gate = ["--fail-if", "job.cost median > 2%"];
     let fast = [&["compare", "before*.bin", "--", "same*.bin"][..]].concat();
     let text = bench.done(&[&["compare"], &gate[..], &fast[1..]].concat());
@@ -198,7 +139,7 @@ fn five_percent_fail_a_gate_and_nothing_passes() {
 
 #[test]
 fn answers_do_not_depend_on_the_order_of_rows() {
-    let bench = Bench::new();
+    let bench = bench();
     let fit = |order: &str| {
         let sql = "SELECT capture, avg(users) AS n, avg(cost) AS cost FROM job GROUP BY capture";
         let sql = format!("{sql} ORDER BY capture {order}");
@@ -212,8 +153,8 @@ fn answers_do_not_depend_on_the_order_of_rows() {
 
 #[test]
 fn one_run_a_side_is_said() {
-    let bench = Bench::new();
-    let output = bench.ask(&["compare", "before0.bin", "--", "after0.bin"]);
+    let bench = bench();
+    let output = bench.run(&["compare", "before0.bin", "--", "after0.bin"]);
     assert!(output.status.success());
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(said.contains("a side has one run: nothing says how runs differ"), "{said}");
@@ -221,7 +162,7 @@ fn one_run_a_side_is_said() {
 
 #[test]
 fn what_is_asked_wrongly_is_shown() {
-    let bench = Bench::new();
+    let bench = bench();
     let fit = |formula: &str, sql: &str| bench.fails(&["fit", "load*.bin", formula, "--sql", sql]);
     let (said, code) = fit("cost ~ n +", SELECT);
     assert!(said.contains("expected a term, found the end\ncost ~ n +\n          ^"), "{said}");
@@ -252,8 +193,8 @@ fn what_is_asked_wrongly_is_shown() {
 }
 
 /// A run of `examples/dve/costs.frame`: twenty steps of `users`.
-fn steps(path: &Path, run: u8, users: u64) {
-    let source = fs::read(repository().join("examples/dve/costs.frame")).unwrap();
+fn steps(run: u8, users: u64) -> Vec<u8> {
+    let source = fs::read(root().join("examples/dve/costs.frame")).unwrap();
     let schema = ppt_capture::frame_dsl::compile(&source, "costs.frame").unwrap().schema;
     let n = users as f64;
     let frame = |at: u64| {
@@ -287,32 +228,28 @@ fn steps(path: &Path, run: u8, users: u64) {
         }
         bytes
     };
-    write(path, run, &schema, &(1..=20).map(frame).collect::<Vec<_>>());
-}
-
-fn repository() -> &'static Path {
-    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+    frames(run, &schema, (1..=20).map(frame))
 }
 
 /// The commands of `docs/models.md`, as a reader types them, on captures of the names that the page has.
 #[test]
 fn the_page_has_commands_that_can_be_typed() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = |name: &str| folder.path().join(name);
+    let bench = Bench::empty();
+    let path = |name: &str| bench.path(name);
     for load in ["load", "837", "600", "1000"] {
         fs::create_dir_all(path("work").join(load)).unwrap();
     }
     for run in 0..20u8 {
         let users = [10, 50, 100, 200, 500][usize::from(run) % 5];
-        steps(&path(&format!("work/load/{users}-{run}.bin")), run, users);
+        bench.write(&format!("work/load/{users}-{run}.bin"), steps(run, users));
     }
     for (run, users) in [(30, 837), (31, 837), (32, 837), (33, 600), (34, 1000)] {
-        steps(&path(&format!("work/{users}/{users}-{run}.bin")), run, users);
+        bench.write(&format!("work/{users}/{users}-{run}.bin"), steps(run, users));
     }
-    fs::copy(repository().join("examples/dve/model.toml"), path("model.toml")).unwrap();
+    fs::copy(root().join("examples/dve/model.toml"), path("model.toml")).unwrap();
     fs::create_dir(path("bin")).unwrap();
     std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_ppt-analysis"), path("bin/ppt")).unwrap();
-    let page = fs::read_to_string(repository().join("docs/models.md")).unwrap();
+    let page = fs::read_to_string(root().join("docs/models.md")).unwrap();
     let (mut block, mut asked) = (None::<String>, 0);
     for line in page.lines() {
         match (&mut block, line) {
@@ -320,7 +257,7 @@ fn the_page_has_commands_that_can_be_typed() {
             (Some(text), "```") => {
                 if text.starts_with("ppt ") {
                     let mut shell = Command::new("sh");
-                    shell.args(["-ec", text.as_str()]).current_dir(folder.path());
+                    shell.args(["-ec", text.as_str()]).current_dir(bench.folder());
                     let before = std::env::var("PATH").unwrap();
                     shell.env("PATH", format!("{}:{before}", path("bin").display()));
                     let output = shell.stdin(Stdio::null()).output().unwrap();

@@ -2,60 +2,35 @@
 //!
 //! `analysis/oracles/install` installs them; one that is missing is named and skipped.
 
-#[path = "../../oracles/ask.rs"]
-mod oracles;
+#[path = "../../../oracles/ask.rs"]
+mod ask;
 
-use std::path::Path;
-use std::process::Command;
+use ask::ask;
+use serde_json::{Map, Value, json};
 
-use oracles::ask;
-use serde_json::{Value, json};
-
-/// What ppt-analysis writes in a folder where `out.bin` is the capture of the golden tables.
-fn analysis(folder: &Path, args: &[&str]) -> String {
-    let output = Command::new(env!("CARGO_BIN_EXE_ppt-analysis"))
-        .args(args)
-        .current_dir(folder)
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap()
-}
-
-fn bench() -> tempfile::TempDir {
-    let folder = tempfile::tempdir().unwrap();
-    let golden = "../../dump/tests/golden/capture.bin";
-    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join(golden);
-    std::fs::copy(golden, folder.path().join("out.bin")).unwrap();
-    folder
-}
+use crate::support::Bench;
 
 /// Rows of values, which are as JSON has them.
-fn rows(folder: &Path, query: &str) -> Value {
-    let lines = analysis(folder, &["sql", "out.bin", query, "--format", "jsonl"]);
-    let row = |line: &str| {
-        let object: serde_json::Map<String, Value> = serde_json::from_str(line).unwrap();
-        Value::Array(object.into_iter().map(|it| it.1).collect())
-    };
-    lines.lines().map(row).collect()
+fn rows(bench: &Bench, query: &str) -> Value {
+    let row = |row: Map<String, Value>| -> Value { row.into_iter().map(|it| it.1).collect() };
+    bench.rows(query).into_iter().map(row).collect()
 }
 
 #[test]
 fn an_export_to_parquet_holds_what_the_capture_holds() {
-    let bench = bench();
-    let folder = bench.path();
+    let bench = Bench::new();
     let all = |file: &str, more: &[&str]| {
         let args = ["export", "out.bin", "--format", "parquet", "-o", file];
-        analysis(folder, &[&args, more].concat());
+        bench.done(&[&args, more].concat());
     };
     all("pass.parquet", &["--frame", "pass"]);
     all("ns.parquet", &["--frame", "pass", "--time", "ns"]);
     all("hive", &["--partition-by", "host,frame"]);
-    let file = folder.join("pass.parquet");
-    let hive = format!("{}/hive/**/*.parquet", folder.display());
+    let file = bench.path("pass.parquet");
+    let hive = format!("{}/hive/**/*.parquet", bench.folder().display());
     // Names of columns in the order of the alphabet: so JSON's objects have them.
     let ours = rows(
-        folder,
+        &bench,
         "SELECT CAST(bytes AS VARCHAR) AS a, who AS b, kind AS c, name AS d, ok AS e, \
          encode(raw, 'hex') AS f, spent AS g, seqno AS h, arrow_cast(start, 'Int64') AS i, \
          arrow_cast(start, 'Int64') / 1000 AS j, arrow_cast(drained, 'Int64') AS k, segment AS l \
@@ -80,7 +55,7 @@ fn an_export_to_parquet_holds_what_the_capture_holds() {
         let lost: Value = serde_json::from_str(answers[1][0][0].as_str().unwrap()).unwrap();
         assert_eq!(lost, json!({"captured": 6, "lost": 11, "dropped": 3, "gaps": 3}));
         let groups = rows(
-            folder,
+            &bench,
             "SELECT host AS a, frame AS b, count(*) AS c, sum(seqno) AS d FROM frames \
              GROUP BY host, frame ORDER BY host, frame",
         );
@@ -92,13 +67,13 @@ fn an_export_to_parquet_holds_what_the_capture_holds() {
     }
     let ns = "SELECT sum(arrow_cast(start, 'Int64') - 1700000000000000000) AS a, count(*) AS b, \
               count(start) AS c, sum(who) AS d FROM pass";
-    let ns = &rows(folder, ns)[0];
+    let ns = &rows(&bench, ns)[0];
     let start = ns[0].as_i64().unwrap() as i128
         + i128::from(ns[2].as_i64().unwrap()) * 1_700_000_000_000_000_000;
     let nulls = ns[1].as_i64().unwrap() - ns[2].as_i64().unwrap();
     let questions = json!([["rows"], ["ns", "start"], ["nulls", "start"], ["sum", "who"]]);
     for tool in ["pyarrow", "polars", "pandas"] {
-        let Some(answers) = ask(tool, &folder.join("ns.parquet"), &questions) else { continue };
+        let Some(answers) = ask(tool, &bench.path("ns.parquet"), &questions) else { continue };
         let expected = json!([ns[1], start.to_string(), nulls, ns[3]]);
         assert_eq!(Value::from(answers), expected, "{tool}");
     }

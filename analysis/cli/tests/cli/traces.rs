@@ -4,50 +4,40 @@
 //! and Debian's python3-bt2): one that is missing is named and skipped.
 
 #[allow(dead_code, reason = "what is shared with the other tests is more than is used here")]
-#[path = "../../query/tests/random/mod.rs"]
+#[path = "../../../query/tests/random/mod.rs"]
 mod random;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use serde_json::{Map, Value, json};
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+use crate::support::{Bench, golden, root};
+
+/// Captures, all of which are asked.
+struct Captures {
+    bench: Bench,
+    names: Vec<String>,
 }
 
-/// Captures in a folder, all of which are asked.
-struct Bench {
-    folder: tempfile::TempDir,
-    captures: Vec<String>,
-}
-
-impl Bench {
-    fn of(captures: &[Vec<u8>]) -> Bench {
-        let folder = tempfile::tempdir().unwrap();
-        let write = |(n, bytes): (usize, &Vec<u8>)| {
-            let name = format!("{n}.bin");
-            fs::write(folder.path().join(&name), bytes).unwrap();
-            name
-        };
-        let captures = captures.iter().enumerate().map(write).collect();
-        Bench { folder, captures }
+impl Captures {
+    fn of(captures: &[Vec<u8>]) -> Captures {
+        let bench = Bench::empty();
+        let names: Vec<_> = (0..captures.len()).map(|n| format!("{n}.bin")).collect();
+        names.iter().zip(captures).for_each(|(name, bytes)| bench.write(name, bytes));
+        Captures { bench, names }
     }
 
-    fn golden() -> Bench {
-        Bench::of(&[fs::read(root().join("dump/tests/golden/capture.bin")).unwrap()])
+    fn golden() -> Captures {
+        Captures::of(&[golden()])
     }
 
     fn run(&self, word: &str, more: &[&str]) -> (String, String) {
-        let output = Command::new(env!("CARGO_BIN_EXE_ppt-analysis"))
-            .arg(word)
-            .args(&self.captures)
-            .args(more)
-            .current_dir(self.folder.path())
-            .output()
-            .unwrap();
+        let names = self.names.iter().map(String::as_str);
+        let args: Vec<_> = [word].into_iter().chain(names).chain(more.iter().copied()).collect();
+        let output = self.bench.run(&args);
         let said = String::from_utf8(output.stderr).unwrap();
         // A capture that is cut off or damaged is told, and read.
         let known = |code| code == Some(0) || (code == Some(1) && said.contains("damaged"));
@@ -68,7 +58,7 @@ impl Bench {
     fn export(&self, format: &str) -> PathBuf {
         let to = format!("trace.{format}");
         self.run("export", &["--format", format, "-o", &to]);
-        self.folder.path().join(to)
+        self.bench.path(&to)
     }
 
     /// The events of Chrome's JSON: times in ns since the epoch.
@@ -195,16 +185,16 @@ fn missing(events: &[Event]) -> BTreeMap<String, i64> {
 }
 
 /// What the captures say is missing.
-fn expected_missing(bench: &Bench) -> BTreeMap<String, i64> {
+fn expected_missing(captures: &Captures) -> BTreeMap<String, i64> {
     let gaps = "SELECT cause, sum(count) AS n FROM gaps GROUP BY cause";
     let dropped = "SELECT cause, sum(count) AS n FROM account WHERE count > 0 AND cause IN \
                    ('no_ring', 'nested', 'not_mapped') GROUP BY cause";
-    let rows = bench.rows(gaps).into_iter().chain(bench.rows(dropped));
+    let rows = captures.rows(gaps).into_iter().chain(captures.rows(dropped));
     rows.map(|it| (it["cause"].as_str().unwrap().to_owned(), it["n"].as_i64().unwrap())).collect()
 }
 
 /// Every frame: its kind, and when it was.
-fn frames(bench: &Bench) -> BTreeMap<Id, (String, Option<String>, i64)> {
+fn frames(captures: &Captures) -> BTreeMap<Id, (String, Option<String>, i64)> {
     let query = "SELECT segment, ring, seqno, buffer, frame, \
                  arrow_cast(coalesce(ts, drained), 'Int64') AS t FROM frames";
     let frame = |row: Map<String, Value>| {
@@ -212,11 +202,11 @@ fn frames(bench: &Bench) -> BTreeMap<Id, (String, Option<String>, i64)> {
         let text = |key: &str| row.get(key)?.as_str().map(str::to_owned);
         (id(&row), (text("buffer").unwrap(), text("frame"), time))
     };
-    bench.rows(query).into_iter().map(frame).collect()
+    captures.rows(query).into_iter().map(frame).collect()
 }
 
 /// The slices of a trace are those of the captures, and each other frame is one instant.
-fn check_slices(bench: &Bench, events: &[Event]) {
+fn check_slices(captures: &Captures, events: &[Event]) {
     let query = "SELECT segment, ring, seqno, name, buffer, arrow_cast(ts, 'Int64') AS t, dur \
                  FROM slices WHERE dur >= 0";
     let slice = |row: &Map<String, Value>| {
@@ -229,7 +219,7 @@ fn check_slices(bench: &Bench, events: &[Event]) {
             row["dur"].as_i64(),
         )
     };
-    let mut expected: Vec<_> = bench.rows(query).iter().map(slice).collect();
+    let mut expected: Vec<_> = captures.rows(query).iter().map(slice).collect();
     let found = events.iter().filter(|it| it.dur.is_some());
     let found = found.map(|it| (id(&it.args), it.name.clone(), it.cat.clone(), it.ts, it.dur));
     let mut found: Vec<_> = found.collect();
@@ -237,7 +227,7 @@ fn check_slices(bench: &Bench, events: &[Event]) {
     found.sort();
     assert_eq!(found, expected);
     let sliced: BTreeSet<Id> = expected.into_iter().map(|it| it.0).collect();
-    let mut rest = frames(bench);
+    let mut rest = frames(captures);
     rest.retain(|id, _| !sliced.contains(id));
     for event in events.iter().filter(|it| it.dur.is_none() && !it.is_missing()) {
         let (buffer, frame, time) = rest.remove(&id(&event.args)).expect("a frame, once");
@@ -273,16 +263,16 @@ fn check_nesting(events: &[Event]) {
 }
 
 /// Every value of every frame, as text; what is NULL is not there.
-fn values(bench: &Bench) -> BTreeMap<Id, BTreeMap<String, String>> {
+fn values(captures: &Captures) -> BTreeMap<Id, BTreeMap<String, String>> {
     let mut all = BTreeMap::new();
-    let tables = bench.rows(
+    let tables = captures.rows(
         "SELECT DISTINCT table_schema AS s, table_name AS t FROM information_schema.columns \
          WHERE column_name = 'drained' AND table_schema NOT IN ('information_schema') \
            AND table_name <> 'frames'",
     );
     for table in tables {
         let (schema, table) = (table["s"].as_str().unwrap(), table["t"].as_str().unwrap());
-        let columns = bench.rows(&format!(
+        let columns = captures.rows(&format!(
             "SELECT column_name AS c, data_type AS d FROM information_schema.columns \
              WHERE table_schema = '{schema}' AND table_name = '{table}'"
         ));
@@ -304,7 +294,7 @@ fn values(bench: &Bench) -> BTreeMap<Id, BTreeMap<String, String>> {
         let query = format!("SELECT {} FROM \"{schema}\".\"{table}\"", select.join(", "));
         let standard =
             ["capture", "buffer", "segment", "ring", "seqno", "host", "pid", "tid", "ts"];
-        for row in bench.rows(&query) {
+        for row in captures.rows(&query) {
             let fields = row.iter().filter(|it| !standard.contains(&it.0.as_str()));
             let fields = fields.filter_map(|(name, it)| Some((name.clone(), it.as_str()?)));
             let fields = fields.map(|(name, it)| (name, comparable(&json!(it))));
@@ -329,8 +319,8 @@ fn comparable(value: &Value) -> String {
 }
 
 /// Every event has the values of its frame.
-fn check_values(bench: &Bench, events: &[Event], has_empty: bool) {
-    let mut expected = values(bench);
+fn check_values(captures: &Captures, events: &[Event], has_empty: bool) {
+    let mut expected = values(captures);
     expected.values_mut().for_each(|it| it.retain(|_, value| has_empty || !value.is_empty()));
     let mut seen = BTreeSet::new();
     for event in events.iter().filter(|it| !it.is_missing() && it.name != "unknown frame") {
@@ -347,24 +337,24 @@ fn check_values(bench: &Bench, events: &[Event], has_empty: bool) {
     assert_eq!(seen.len(), expected.len(), "each frame of a known kind");
 }
 
-fn benches() -> impl Iterator<Item = Bench> {
+fn all() -> impl Iterator<Item = Captures> {
     let random = (1..6).map(|seed: u64| {
-        let captures = (0..1 + seed % 3)
+        let files = (0..1 + seed % 3)
             .map(|n| random::capture(seed * 131 + n, n as u8, !seed.is_multiple_of(4)));
-        Bench::of(&captures.collect::<Vec<_>>())
+        Captures::of(&files.collect::<Vec<_>>())
     });
-    random.chain([Bench::golden()])
+    random.chain([Captures::golden()])
 }
 
 #[test]
 fn every_frame_is_in_chromes_json_once() {
     let mut slices = 0;
-    for bench in benches() {
-        let events = bench.chrome();
-        check_slices(&bench, &events);
+    for captures in all() {
+        let events = captures.chrome();
+        check_slices(&captures, &events);
         check_nesting(&events);
-        check_values(&bench, &events, true);
-        assert_eq!(missing(&events), expected_missing(&bench));
+        check_values(&captures, &events, true);
+        assert_eq!(missing(&events), expected_missing(&captures));
         slices += events.iter().filter(|it| it.dur.is_some()).count();
     }
     assert!(slices > 50, "{slices}");
@@ -372,28 +362,28 @@ fn every_frame_is_in_chromes_json_once() {
 
 #[test]
 fn perfetto_finds_what_the_captures_hold() {
-    for bench in benches() {
-        let Some((events, _)) = bench.by_others("perfetto") else { return };
-        check_slices(&bench, &events);
+    for captures in all() {
+        let Some((events, _)) = captures.by_others("perfetto") else { return };
+        check_slices(&captures, &events);
         check_nesting(&events);
-        check_values(&bench, &events, true);
-        assert_eq!(missing(&events), expected_missing(&bench));
+        check_values(&captures, &events, true);
+        assert_eq!(missing(&events), expected_missing(&captures));
     }
 }
 
 #[test]
 fn babeltrace_finds_what_the_captures_hold() {
-    for bench in benches() {
-        let Some((events, discarded)) = bench.by_others("ctf") else { return };
-        let mut rest = frames(&bench);
+    for captures in all() {
+        let Some((events, discarded)) = captures.by_others("ctf") else { return };
+        let mut rest = frames(&captures);
         for event in events.iter().filter(|it| it.name != "missing frames") {
             let (buffer, frame, time) = rest.remove(&id(&event.args)).expect("a frame, once");
             let name = frame.map_or("unknown frame".to_owned(), |it| format!("{buffer}:{it}"));
             assert_eq!((&event.name, event.ts), (&name, time), "{event:?}");
         }
         assert!(rest.is_empty(), "not in the trace: {rest:?}");
-        check_values(&bench, &events, false);
-        let mut expected = expected_missing(&bench);
+        check_values(&captures, &events, false);
+        let mut expected = expected_missing(&captures);
         assert_eq!(missing(&events), expected);
         expected.remove("unattended");
         assert_eq!(discarded, expected.values().sum::<i64>(), "what the reader itself says");
@@ -402,17 +392,10 @@ fn babeltrace_finds_what_the_captures_hold() {
 
 #[test]
 fn traces_are_outputs_like_others() {
-    let bench = Bench::golden();
-    let fails = |args: &[&str]| {
-        let output = Command::new(env!("CARGO_BIN_EXE_ppt-analysis"))
-            .args(["export", "0.bin"])
-            .args(args)
-            .current_dir(bench.folder.path())
-            .output()
-            .unwrap();
-        (String::from_utf8(output.stderr).unwrap(), output.status.code().unwrap())
-    };
-    fs::write(bench.folder.path().join("there"), "mine").unwrap();
+    let captures = Captures::golden();
+    let bench = &captures.bench;
+    let fails = |args: &[&str]| bench.fails(&[&["export", "0.bin"], args].concat());
+    bench.write("there", "mine");
     for format in ["perfetto", "chrome", "ctf"] {
         let of = |more: &[&str]| fails(&[&["--format", format], more].concat());
         let (said, code) = of(&["-o", "there"]);
@@ -428,16 +411,13 @@ fn traces_are_outputs_like_others() {
     assert!(said.contains("CTF is a folder") && code == 2, "{said}");
     let (said, _) = fails(&["--format", "chrome", "-o", "0.bin", "--force"]);
     assert!(said.contains("is also the input"), "{said}");
-    let names = fs::read_dir(bench.folder.path()).unwrap();
-    let mut names: Vec<_> = names.map(|it| it.unwrap().file_name()).collect();
-    names.sort();
-    assert_eq!(names, ["0.bin", "there"]);
+    assert_eq!(bench.names(), ["0.bin", "there"]);
     let of_one = ["--format", "chrome", "--frame", "login"];
-    let (text, said) = bench.run("export", &of_one);
+    let (text, said) = captures.run("export", &of_one);
     let one: Value = serde_json::from_str(&text).unwrap();
     let events = one["traceEvents"].as_array().unwrap().iter();
     let frames = events.filter(|it| it["ph"] == "i" && it["args"].get("cause").is_none());
     assert_eq!(frames.count(), 1);
     assert!(said.contains("14 of 20 frames are missing"), "{said}");
-    assert_eq!(bench.number("SELECT count(*) FROM login"), 1);
+    assert_eq!(captures.number("SELECT count(*) FROM login"), 1);
 }

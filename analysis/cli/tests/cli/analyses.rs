@@ -2,11 +2,12 @@
 //! out of awk on the table of `ppt dump`.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
-use ppt_capture::frame_dsl::schema::Schema;
-use ppt_capture::{CaptureWriter, End, EndReason, FileHeader, FramesHead, Lost, Segment, Source};
+use ppt_capture::{FileHeader, FramesHead, Lost};
+
+use crate::support::{self, Bench, head, root, schema};
 
 /// The frame of `examples/dve`.
 const SCHEMA: &str = r#"{"v":1,"buffer":"example","slots":64,"stride":64,"frames":[{"name":"example",
@@ -26,18 +27,7 @@ fn rows() -> Vec<(i64, i32, i32, i64)> {
     rows
 }
 
-fn capture(path: &Path) {
-    let schema = Schema::from_json(SCHEMA.as_bytes()).unwrap();
-    let mut writer = CaptureWriter::create(fs::File::create(path).unwrap(), &FileHeader::default());
-    let writer = writer.as_mut().unwrap();
-    let source = Source {
-        schema_json: schema.to_json().into_bytes(),
-        schema_hash: schema.hash(),
-        buffer: schema.buffer.clone(),
-        segments: vec![Segment { nonce: 7, rings: 1, slots: 64, stride: 64 }],
-        ..Source::default()
-    };
-    writer.source(0, &source).unwrap();
+fn capture() -> Vec<u8> {
     let frames = rows().into_iter().enumerate().map(|(row, (start, kind, who, took))| {
         // Four are lost in front of the 21st.
         let seq = if row < 20 { row as u64 + 1 } else { row as u64 + 5 };
@@ -47,31 +37,12 @@ fn capture(path: &Path) {
         [seq.to_le_bytes().to_vec(), words, times].concat()
     });
     let frames: Vec<Vec<u8>> = frames.collect();
-    let lost = Lost { overrun: 4, ..Lost::default() };
-    for (first_seq, lost_before, part) in
-        [(1, Lost::default(), &frames[..20]), (25, lost, &frames[20..])]
-    {
-        let head = FramesHead {
-            nonce: 7,
-            tid: 77,
-            first_seq,
-            count: part.len() as u32,
-            stride: 64,
-            lost_before,
-            drained_mono_ns: first_seq,
-            ..FramesHead::default()
-        };
-        writer.frames(&head, &part.concat()).unwrap();
-    }
-    let end = End {
-        reason: EndReason::Stopped,
-        message: String::new(),
-        rings: Vec::new(),
-        drops: Vec::new(),
-        realtime_ns: 9,
-        mono_ns: 9,
-    };
-    writer.finish(&end).unwrap();
+    let lost_before = Lost { overrun: 4, ..Lost::default() };
+    let runs = [
+        (head(1, 1), frames[..20].concat()),
+        (FramesHead { lost_before, ..head(25, 25) }, frames[20..].concat()),
+    ];
+    support::capture(&FileHeader::default(), &schema(SCHEMA), &runs)
 }
 
 /// awk counts the columns as follows: `seqno` 1, `ring` 2, `kind` 4, `who` 5, `sleep` 6 and 7 (seconds,
@@ -111,10 +82,6 @@ const EXPECTED: [&str; 7] = [
     "2 9 1 19 1\n1 10 0 19 1",
 ];
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
 /// What a command of a shell prints, its numbers as short as they can be.
 fn answer(folder: &Path, command: &str) -> Vec<String> {
     let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap());
@@ -135,9 +102,9 @@ fn answer(folder: &Path, command: &str) -> Vec<String> {
 
 #[test]
 fn the_papers_analyses_are_queries_and_awk_counts_the_same() {
-    let bench = tempfile::tempdir().unwrap();
-    let folder = bench.path();
-    capture(&folder.join("out.bin"));
+    let bench = Bench::empty();
+    let folder = bench.folder();
+    bench.write("out.bin", capture());
     let table = fs::File::create(folder.join("table.tsv")).unwrap();
     let options = ppt_dump::Options::default();
     let outcome = ppt_dump::dump(&folder.join("out.bin"), &options, table).unwrap();

@@ -1,65 +1,12 @@
 //! The commands as users call them: answers, messages, exit codes, and what is left behind.
 
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::Command;
 
-use ppt_capture::frame_dsl::schema::{Extra, Field, FieldType, Frame, Schema};
-use ppt_capture::{CaptureWriter, End, EndReason, FileHeader, FramesHead, Segment, Source};
+use ppt_capture::FileHeader;
 use serde_json::Value;
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
-/// Six frames, eleven lost, three dropped.
-fn capture() -> PathBuf {
-    root().join("dump/tests/golden/capture.bin")
-}
-
-fn analysis(folder: &Path, args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_ppt-analysis"))
-        .args(args)
-        .current_dir(folder)
-        .stdin(Stdio::null())
-        .output()
-        .unwrap()
-}
-
-struct Bench {
-    folder: tempfile::TempDir,
-}
-
-impl Bench {
-    fn new() -> Bench {
-        let folder = tempfile::tempdir().unwrap();
-        fs::copy(capture(), folder.path().join("out.bin")).unwrap();
-        Bench { folder }
-    }
-
-    /// What it writes, which must not fail.
-    fn done(&self, args: &[&str]) -> String {
-        let output = analysis(self.folder.path(), args);
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{args:?}: {said}");
-        String::from_utf8(output.stdout).unwrap()
-    }
-
-    /// What it says when it fails, and its exit code.
-    fn fails(&self, args: &[&str]) -> (String, i32) {
-        let output = analysis(self.folder.path(), args);
-        let said = String::from_utf8(output.stderr).unwrap();
-        (said, output.status.code().unwrap())
-    }
-
-    fn names(&self) -> Vec<String> {
-        let names = fs::read_dir(self.folder.path()).unwrap();
-        let mut names: Vec<_> =
-            names.map(|it| it.unwrap().file_name().into_string().unwrap()).collect();
-        names.sort();
-        names
-    }
-}
+use crate::support::{self, Bench, head, names, root};
 
 #[test]
 fn sql_answers_and_tells_what_is_missing() {
@@ -69,7 +16,7 @@ fn sql_answers_and_tells_what_is_missing() {
     let json = bench.done(&["sql", "out.bin", query, "--format", "json"]);
     let json: Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json[1]["n"], 5);
-    let output = analysis(bench.folder.path(), &["sql", "out.bin", query]);
+    let output = bench.run(&["sql", "out.bin", query]);
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(said.contains("14 of 20 frames are missing in "), "{said}");
 }
@@ -79,11 +26,10 @@ fn a_file_of_statements_shares_views() {
     let bench = Bench::new();
     let text = "CREATE VIEW few AS SELECT * FROM frames WHERE frame = 'pass'; -- it's a view;\n\
                 SELECT count(*) AS n FROM few; SELECT ';' AS semicolon";
-    fs::write(bench.folder.path().join("all.sql"), text).unwrap();
+    bench.write("all.sql", text);
     assert_eq!(bench.done(&["sql", "out.bin", "-f", "all.sql"]), "n\n5\nsemicolon\n;\n");
     // With a file, every word is a capture: patterns may have white space, too.
-    fs::rename(bench.folder.path().join("out.bin"), bench.folder.path().join("my run.bin"))
-        .unwrap();
+    fs::rename(bench.path("out.bin"), bench.path("my run.bin")).unwrap();
     assert_eq!(bench.done(&["sql", "my r*.bin", "-f", "all.sql"]), "n\n5\nsemicolon\n;\n");
     let (said, code) = bench.fails(&["sql", "my nun.bin", "-f", "all.sql"]);
     assert!(said.contains("my nun.bin: No such file") && code == 1, "{said}");
@@ -142,6 +88,17 @@ fn stat_says_the_same_in_every_format() {
     assert!(grouped.contains("by_kind\tby_ok"), "{grouped}");
     let drawn = bench.done(&["stat", "out.bin", "--frame", "pass", "--hist", "who"]);
     assert!(drawn.starts_with("pass.who   5 values\n"), "{drawn}");
+    let some = bench.done(&["stat", "out.bin", "--field", "spent,who"]);
+    let fields: Vec<_> = some.lines().skip(1).map(|it| it.split('\t').nth(2).unwrap()).collect();
+    assert!(fields.iter().all(|it| ["", "spent", "who"].contains(it)), "{some}");
+    for name in ["spent", "who"] {
+        let line = |all: &str| {
+            all.lines()
+                .find(|it| it.starts_with(&format!("demo\tpass\t{name}\t")))
+                .map(str::to_owned)
+        };
+        assert!(line(&some).is_some() && line(&some) == line(&rows), "{some}");
+    }
     let filtered = bench.done(&["stat", "out.bin", "--where", "who > 0", "--format", "json"]);
     let filtered: Value = serde_json::from_str(&filtered).unwrap();
     assert_eq!(filtered[0]["count"], 3, "{filtered}");
@@ -156,6 +113,8 @@ fn what_is_not_there_is_a_wrong_usage() {
         (vec!["stat", "out.bin", "--frame", "pas"], "did you mean `pass`?"),
         (vec!["stat", "out.bin", "-b", "dmo"], "did you mean `demo`?"),
         (vec!["stat", "out.bin", "--by", "kin"], "there is no column `kin`"),
+        (vec!["stat", "out.bin", "--field", "spnt"], "did you mean `spent`?"),
+        (vec!["stat", "out.bin", "--field", "who,spnt"], "there is no column `spnt`"),
         (vec!["stat", "out.bin", "--where", "knd = 1"], "there is no column `knd`"),
         (vec!["stat", "none*.bin"], "nothing matches `none*.bin`"),
         (vec!["sql", "SELECT 1 AS x"], "name a capture"),
@@ -192,8 +151,8 @@ const EXTERNAL_PREPARED: &str = "CREATE EXTERNAL TABLE t (x BIGINT) STORED AS PA
 fn no_output_takes_the_place_of_anything() {
     let bench = Bench::new();
     let query = "SELECT * FROM pass";
-    let before = fs::read(bench.folder.path().join("out.bin")).unwrap();
-    fs::write(bench.folder.path().join("there"), "mine").unwrap();
+    let before = fs::read(bench.path("out.bin")).unwrap();
+    bench.write("there", "mine");
     let copy = |to: &str| format!("COPY (SELECT * FROM pass) TO '{to}' STORED AS CSV");
     for (args, said) in [
         (vec!["sql", "out.bin", query, "-o", "there"], "there exists"),
@@ -220,10 +179,10 @@ fn no_output_takes_the_place_of_anything() {
     let fails = ["sql", "out.bin", "SELECT 1 / (who - who) AS x FROM pass", "-o", "half.csv"];
     assert_eq!(bench.fails(&fails).1, 1);
     assert_eq!(bench.names(), ["out.bin", "there"]);
-    assert_eq!(fs::read(bench.folder.path().join("out.bin")).unwrap(), before);
+    assert_eq!(fs::read(bench.path("out.bin")).unwrap(), before);
     bench.done(&["sql", "out.bin", &copy("new.csv")]);
     bench.done(&["sql", "out.bin", query, "-o", "there", "--force", "--format", "csv"]);
-    let read = |name: &str| fs::read_to_string(bench.folder.path().join(name)).unwrap();
+    let read = |name: &str| fs::read_to_string(bench.path(name)).unwrap();
     assert_eq!(read("new.csv"), read("there"));
     assert_eq!(read("there").lines().count(), 6);
 }
@@ -232,13 +191,7 @@ fn no_output_takes_the_place_of_anything() {
 fn exports_are_a_file_or_a_folder() {
     let bench = Bench::new();
     bench.done(&["export", "out.bin", "--format", "parquet", "-o", "all"]);
-    let inside = |folder: &str| {
-        let names = fs::read_dir(bench.folder.path().join(folder)).unwrap();
-        let mut names: Vec<_> =
-            names.map(|it| it.unwrap().file_name().into_string().unwrap()).collect();
-        names.sort();
-        names
-    };
+    let inside = |folder: &str| names(&bench.path(folder));
     assert_eq!(inside("all"), ["login.parquet", "pass.parquet"]);
     let csv = bench.done(&["export", "out.bin", "--format", "csv", "--frame", "pass"]);
     assert_eq!(csv.lines().count(), 6);
@@ -247,7 +200,7 @@ fn exports_are_a_file_or_a_folder() {
     bench.done(&by);
     assert_eq!(inside("hive"), ["host=ho%1Bst"]);
     assert_eq!(inside("hive/host=ho%1Bst"), ["frame=login", "frame=pass"]);
-    let part = bench.folder.path().join("hive/host=ho%1Bst/frame=pass/part-0.jsonl");
+    let part = bench.path("hive/host=ho%1Bst/frame=pass/part-0.jsonl");
     assert_eq!(fs::read_to_string(part).unwrap().lines().count(), 5);
     let again = ["export", "out.bin", "--format", "parquet", "-o", "all", "--force"];
     assert!(bench.fails(&again).0.contains("all exists"));
@@ -269,78 +222,27 @@ fn text_of_a_target_meets_no_terminal() {
     }
 }
 
-/// A capture of a frame `it` with a field `said`, of a host and of texts that it is made to take.
-fn texts(ty: FieldType, host: &str, texts: &[&[u8]]) -> Vec<u8> {
-    const STRIDE: u32 = 72;
-    let field = Field {
-        name: "said".to_owned(),
-        ty,
-        array: None,
-        offset: 8,
-        interval: None,
-        at: false,
-        unit: String::new(),
-        doc: String::new(),
-        attributes: Vec::new(),
-        extra: Extra::new(),
-    };
-    let frame = Frame {
-        name: "it".to_owned(),
-        kind: "plain".to_owned(),
-        size: STRIDE,
-        fields: vec![field],
-        doc: String::new(),
-        attributes: Vec::new(),
-        extra: Extra::new(),
-    };
-    let schema = Schema {
-        v: 1,
-        buffer: "b".to_owned(),
-        slots: 16,
-        stride: STRIDE,
-        frames: vec![frame],
-        enums: Vec::new(),
-        tags: Vec::new(),
-        extra: Extra::new(),
-    };
+/// A capture of a frame `it` with a field `said` of a type, of a host and of texts that it is made
+/// to take.
+fn texts(ty: &str, host: &str, texts: &[&[u8]]) -> Vec<u8> {
+    let json = format!(
+        r#"{{"v":1,"buffer":"b","slots":16,"stride":72,"frames":[{{"name":"it","kind":"plain",
+        "size":72,"fields":[{{"name":"said",{ty},"offset":8}}]}}]}}"#
+    );
     let id = texts.iter().fold(1u8, |id, text| text.iter().fold(id, |id, it| id ^ it));
     let header =
         FileHeader { capture_id: [id; 16], host: host.to_owned(), ..FileHeader::default() };
-    let mut writer = CaptureWriter::create(Vec::new(), &header).unwrap();
-    let source = Source {
-        schema_json: schema.to_json().into_bytes(),
-        schema_hash: schema.hash(),
-        buffer: schema.buffer.clone(),
-        segments: vec![Segment { nonce: 7, rings: 1, slots: 16, stride: STRIDE }],
-        ..Source::default()
-    };
-    writer.source(0, &source).unwrap();
     let frames = (1u64..).zip(texts).flat_map(|(seq, text)| {
         let mut frame = seq.to_le_bytes().to_vec();
         frame.extend(*text);
-        frame.resize(STRIDE as usize, 0);
+        frame.resize(72, 0);
         frame
     });
-    let head = FramesHead {
-        nonce: 7,
-        tid: 1,
-        first_seq: 1,
-        count: texts.len() as u32,
-        stride: STRIDE,
-        drained_mono_ns: 1,
-        ..FramesHead::default()
-    };
-    writer.frames(&head, &frames.collect::<Vec<u8>>()).unwrap();
-    let end = End {
-        reason: EndReason::Stopped,
-        message: String::new(),
-        rings: Vec::new(),
-        drops: Vec::new(),
-        realtime_ns: 9,
-        mono_ns: 9,
-    };
-    writer.end(&end).unwrap()
+    support::capture(&header, &support::schema(&json), &[(head(1, 1), frames.collect())])
 }
+
+/// Texts of up to 64 bytes.
+const TEXT: &str = r#""type":"char","len":64"#;
 
 #[test]
 fn text_of_a_target_is_data_wherever_it_goes() {
@@ -355,8 +257,7 @@ fn text_of_a_target_is_data_wherever_it_goes() {
         b"\xff\xfe not UTF-8",
     ];
     let host = "=1+1<script>alert(2)</script>";
-    let ty = || FieldType::Char { len: 64 };
-    fs::write(bench.folder.path().join("bad.bin"), texts(ty(), host, &hostile)).unwrap();
+    bench.write("bad.bin", texts(TEXT, host, &hostile));
     let query = "SELECT said, host FROM it ORDER BY seqno";
     for args in [
         vec!["sql", "bad.bin", query, "--format", "csv"],
@@ -400,9 +301,8 @@ fn text_of_a_target_is_data_wherever_it_goes() {
 #[test]
 fn what_does_not_fit_is_said() {
     let bench = Bench::new();
-    let write = |name: &str, bytes| fs::write(bench.folder.path().join(name), bytes).unwrap();
-    write("old.bin", texts(FieldType::Char { len: 64 }, "host", &[b"one"]));
-    write("new.bin", texts(FieldType::I32, "host", &[b"two"]));
+    bench.write("old.bin", texts(TEXT, "host", &[b"one"]));
+    bench.write("new.bin", texts(r#""type":"i32""#, "host", &[b"two"]));
     let (said, code) = bench.fails(&["stat", "old.bin", "new.bin"]);
     assert!(said.contains("`b.it` has a column `said` of two types: ") && code == 1, "{said}");
     assert!(said.contains("old.bin") && said.contains("new.bin"), "{said}");
@@ -448,7 +348,7 @@ fn every_message_is_explained() {
 fn reports_and_plots_are_written() {
     let bench = Bench::new();
     bench.done(&["report", "out.bin", "-o", "report.html"]);
-    let page = fs::read_to_string(bench.folder.path().join("report.html")).unwrap();
+    let page = fs::read_to_string(bench.path("report.html")).unwrap();
     assert!(page.starts_with("<!") && page.contains("pass"));
     let plot = bench.done(&["plot", "out.bin", "SELECT seqno FROM pass"]);
     assert!(plot.contains("<svg"), "{plot}");
@@ -456,22 +356,18 @@ fn reports_and_plots_are_written() {
 
 #[test]
 fn man_pages_render_without_warnings() {
-    let folder = tempfile::tempdir().unwrap();
-    assert!(analysis(folder.path(), &["man", "."]).status.success());
-    let pages = fs::read_dir(folder.path()).unwrap().map(|it| it.unwrap().path());
-    let mut pages: Vec<_> = pages.collect();
-    pages.sort();
-    let name = |it: &PathBuf| it.file_name().unwrap().to_str().unwrap().to_owned();
-    let names: Vec<_> = pages.iter().map(name).collect();
+    let bench = Bench::empty();
+    bench.done(&["man", "."]);
+    let names = bench.names();
     let words = [
         "analysis", "compare", "export", "fit", "import", "model", "plot", "report", "sql", "stat",
     ];
     assert_eq!(names, words.map(|word| format!("ppt-{word}.1")));
-    for page in &pages {
-        let roff = fs::read_to_string(page).unwrap();
+    for page in names.iter().map(|name| bench.path(name)) {
+        let roff = fs::read_to_string(&page).unwrap();
         assert!(roff.contains(".SH EXIT STATUS"), "{}", page.display());
         let groff =
-            Command::new("groff").args(["-man", "-ww", "-Tutf8", "-Kutf8"]).arg(page).output();
+            Command::new("groff").args(["-man", "-ww", "-Tutf8", "-Kutf8"]).arg(&page).output();
         let Ok(groff) = groff else { continue };
         assert_eq!(String::from_utf8_lossy(&groff.stderr), "", "{}", page.display());
         let text = String::from_utf8_lossy(&groff.stdout).into_owned();

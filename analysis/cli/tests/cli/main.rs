@@ -1,0 +1,11 @@
+//! `ppt-analysis` as its users call it.
+
+mod analyses;
+mod commands;
+mod import;
+mod interrupted;
+mod models;
+mod oracles;
+mod python;
+mod support;
+mod traces;

@@ -1,0 +1,133 @@
+//! A folder in which commands run, and small captures.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use ppt_capture::frame_dsl::schema::Schema;
+use ppt_capture::{CaptureWriter, End, EndReason, FileHeader, FramesHead, Segment, Source};
+use serde_json::Value;
+
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// Six frames, eleven lost, three dropped.
+pub fn golden() -> Vec<u8> {
+    fs::read(root().join("dump/tests/golden/capture.bin")).unwrap()
+}
+
+pub fn schema(json: &str) -> Schema {
+    Schema::from_json(json.as_bytes()).unwrap()
+}
+
+/// A capture of these runs of frames, one thread's, with what the schema says of them.
+pub fn capture(header: &FileHeader, schema: &Schema, runs: &[(FramesHead, Vec<u8>)]) -> Vec<u8> {
+    let mut writer = CaptureWriter::create(Vec::new(), header).unwrap();
+    let (slots, stride) = (schema.slots, schema.stride);
+    let source = Source {
+        schema_json: schema.to_json().into_bytes(),
+        schema_hash: schema.hash(),
+        buffer: schema.buffer.clone(),
+        segments: vec![Segment { nonce: 7, rings: 1, slots, stride }],
+        ..Source::default()
+    };
+    writer.source(0, &source).unwrap();
+    for (head, frames) in runs {
+        let count = (frames.len() / stride as usize) as u32;
+        let head = FramesHead { nonce: 7, tid: 77, stride, count, ..*head };
+        writer.frames(&head, frames).unwrap();
+    }
+    let end = End {
+        reason: EndReason::Stopped,
+        message: String::new(),
+        rings: Vec::new(),
+        drops: Vec::new(),
+        realtime_ns: 9,
+        mono_ns: 9,
+    };
+    writer.end(&end).unwrap()
+}
+
+/// Where a run of frames begins, and when it was drained.
+pub fn head(first_seq: u64, drained_mono_ns: u64) -> FramesHead {
+    FramesHead { first_seq, drained_mono_ns, ..FramesHead::default() }
+}
+
+/// A folder in which commands run.
+pub struct Bench {
+    folder: tempfile::TempDir,
+}
+
+impl Bench {
+    pub fn empty() -> Bench {
+        Bench { folder: tempfile::tempdir().unwrap() }
+    }
+
+    /// With the golden capture as `out.bin`.
+    pub fn new() -> Bench {
+        let bench = Bench::empty();
+        bench.write("out.bin", golden());
+        bench
+    }
+
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder().join(name)
+    }
+
+    pub fn write(&self, name: &str, content: impl AsRef<[u8]>) {
+        fs::write(self.path(name), content).unwrap();
+    }
+
+    pub fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_ppt-analysis"));
+        command.args(args).current_dir(self.folder()).stdin(Stdio::null());
+        command
+    }
+
+    pub fn run(&self, args: &[&str]) -> Output {
+        self.command(args).output().unwrap()
+    }
+
+    /// What it writes, which must not fail.
+    pub fn done(&self, args: &[&str]) -> String {
+        let output = self.run(args);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{args:?}: {said}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    pub fn json(&self, args: &[&str]) -> Value {
+        serde_json::from_str(&self.done(args)).unwrap()
+    }
+
+    /// The rows of an answer.
+    pub fn rows(&self, query: &str) -> Vec<serde_json::Map<String, Value>> {
+        let lines = self.done(&["sql", "out.bin", query, "--format", "jsonl"]);
+        lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    /// What it says when it fails, and its exit code.
+    pub fn fails(&self, args: &[&str]) -> (String, i32) {
+        let output = self.run(args);
+        (String::from_utf8(output.stderr).unwrap(), output.status.code().unwrap())
+    }
+
+    /// What is in the folder.
+    pub fn names(&self) -> Vec<String> {
+        names(self.folder())
+    }
+}
+
+/// What is in a folder, in the order of the alphabet.
+pub fn names(folder: &Path) -> Vec<String> {
+    let files = fs::read_dir(folder).unwrap();
+    let mut names: Vec<_> =
+        files.map(|it| it.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
