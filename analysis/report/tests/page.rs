@@ -85,6 +85,19 @@ fn outline(page: &str) -> String {
 }
 
 #[test]
+fn a_link_into_the_timeline_says_where_it_leads() {
+    let (_, page) = page(&small());
+    let links: Vec<_> = page.split("data-at=\"").skip(1).collect();
+    assert!(links.len() > 20, "{}", links.len());
+    for link in links {
+        let place: i64 = link.split('"').next().unwrap().parse().unwrap();
+        let said = link.split_once('>').unwrap().1.split_once(" s<").unwrap().0;
+        let said = (said.parse::<f64>().unwrap() * 1e6).round() as i64;
+        assert!((said - place / 1000).abs() <= 1, "{said} µs leads to {place} ns");
+    }
+}
+
+#[test]
 fn a_reader_meets_everything_in_its_order() {
     let (_, page) = page(&small());
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/outline.txt");

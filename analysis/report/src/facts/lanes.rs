@@ -45,7 +45,7 @@ pub(super) async fn gather(
     lanes.sort_by_key(|it| {
         (it.host.clone(), it.pid.parse().unwrap_or(0i64), it.tid.parse().unwrap_or(0i64))
     });
-    // What a slice began before the first frame ended belongs to the picture.
+    // The charts begin where their first slice does; an interval may have begun before that.
     let origin = began(engine, span).await?;
     let length = span.last.saturating_sub(origin).max(1);
     let buckets = (BUCKETS / lanes.len().max(1)).clamp(64, MOST);
@@ -201,7 +201,7 @@ async fn began(engine: &Engine, span: &Span) -> Result<i64, ReportError> {
         }
         _ => None,
     };
-    Ok(first.unwrap_or(span.first).min(span.first))
+    Ok(first.unwrap_or(span.from).min(span.from))
 }
 
 fn numbers_of(column: &ArrayRef) -> Result<ArrayRef, ReportError> {

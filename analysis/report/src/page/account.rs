@@ -22,7 +22,7 @@ pub fn section(facts: &Facts) -> String {
         causes.html("")
     );
     if !account.gaps.is_empty() {
-        let origin = facts.span.map_or(0, |it| it.from);
+        let origin = facts.timeline.origin;
         let mut table =
             Table::new(&["buffer", "process", "ring", "cause", "frames", "between", "and"], 1);
         for gap in account.gaps.iter().take(GAPS) {

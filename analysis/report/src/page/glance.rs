@@ -83,8 +83,8 @@ pub fn section(facts: &Facts) -> String {
     let (class, note) = match timed {
         true => (
             "glance",
-            "A frame is one event, as the program wrote it. What took most time comes first. Busy is the sum of lengths over the time that passed: \
-             100 % is one thread at it all the time.",
+            "A frame is one event, as the program wrote it. What took most time comes first. Busy is the sum of the lengths, divided by the time that passed: at 100 %, one thread was inside \
+             all the time. Intervals that follow each other without a pause are always at 100 %.",
         ),
         false => (
             "glance untimed",

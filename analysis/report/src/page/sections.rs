@@ -140,7 +140,7 @@ fn interval(
         said.push(("busy", format!("{} %", three((busy * 1000.0).round() / 10.0))));
     }
     if summary.nulls > 0 {
-        said.push(("without", grouped(summary.nulls)));
+        said.push(("no value", grouped(summary.nulls)));
     }
     let said: String = said
         .iter()
@@ -260,12 +260,11 @@ fn slowest(facts: &Facts, field: &FieldFacts) -> String {
     if field.slowest.is_empty() {
         return String::new();
     }
-    let mut columns = vec!["at", "length", "thread", "seqno"];
+    let mut columns = vec!["begins at", "length", "thread", "seqno"];
     columns.extend(field.columns.iter().map(String::as_str));
     let mut table = Table::new(&columns, 0);
-    let origin = facts.span.map_or(0, |it| it.from);
     for slow in &field.slowest {
-        let at = slow.start.saturating_sub(origin);
+        let at = slow.start.saturating_sub(facts.timeline.origin);
         let place = facts.timeline.place(slow.start);
         let lane = facts.timeline.lane(&slow.host, &slow.pid, &slow.tid);
         let link = format!(
