@@ -303,6 +303,8 @@ class Test(unittest.TestCase):
             import os, signal, sys, threading
             sys.path[:0] = {sys.path!r}
             import ppt, test_ppt
+            # Without a terminal, SIGINT may be ignored, and Python then leaves it so.
+            signal.signal(signal.SIGINT, signal.default_int_handler)
 
             def interrupt():
                 # Once the program read so much.
