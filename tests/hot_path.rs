@@ -321,8 +321,8 @@ fn an_end_of_a_span_costs_a_frame_with_a_tick() {
     }
     // A stamp that asks for the gate once more, and frames that are made in memory.
     for (old, new) in [
-        ("f.at = ", "f.at = ppt_errand_now() + 0 * "),
-        ("f.edge = mark;", "f.edge = mark; __asm__ volatile(\"\" : : \"r\"(&f) : \"memory\");"),
+        ("uint64_t ppt_at_##f = ", "uint64_t ppt_at_##f = ppt_errand_now() + 0 * "),
+        ("f->edge = ", "__asm__ volatile(\"\" : : \"r\"(f) : \"memory\"); f->edge = "),
     ] {
         let change = |text: &mut String| *text = text.replace(old, new);
         let of = ("errand", SPAN_FRAMES, SPANS);

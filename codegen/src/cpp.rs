@@ -1,10 +1,11 @@
 //! C++17: a namespace for each buffer, `write` and `scope` for each frame. The slow path is that of
 //! C, and so is every symbol: C and C++ parts of one program share a buffer.
 
+use ppt_frame_dsl::schema::Enum;
 use ppt_frame_dsl::{Declared, Stored};
 
 use crate::c::comment::{banner, doc, literal};
-use crate::c::header::{claim, commit, is_on, now, symbols, ticks};
+use crate::c::header::{call_close, claim, close, commit, is_on, now, symbols, ticks};
 use crate::c::source;
 use crate::c::structure::{assertions, members};
 use crate::c::types::{element_type, int_type};
@@ -41,18 +42,19 @@ impl Emitter for Cpp {
         match declared {
             Declared::Enum(_) | Declared::Frame(_) => {
                 let of_itself = match declared {
-                    Declared::Frame(frame) => argument(&model.frames[frame]).is_some(),
+                    Declared::Frame(frame) => has_own(&model.frames[frame], name),
                     _ => false,
                 };
                 OF_NAMESPACE.contains(&name)
                     || model.stamps.iter().any(|it| it.name == name)
-                    || of_itself && name == STEP
+                    || of_itself
             }
             Declared::Field(frame, field) => {
                 let frame = &model.frames[frame];
-                let name = frame.fields[field].name;
+                let Field { name, own, .. } = frame.fields[field];
                 let is_form = frame.forms.iter().any(|form| form.verb == name);
-                frame.name == name
+                // Of what ppt adds nobody can change the name.
+                frame.name == name && !own
                     || OF_FRAME.contains(&name)
                     || is_form
                     || name == STEP && argument(frame).is_some()
@@ -91,6 +93,8 @@ fn header(model: &Model<'_>, name: &str) -> String {
     out.line("#if PPT1_ENABLED");
     for frame in &model.frames {
         commit(model, frame, frame.name, Enums::Classes, &mut out);
+        let mark_type = |of: &Enum| format!("{}::{}", namespace(model), of.name);
+        close(model, frame, frame.name, mark_type, &mut out);
     }
     out.line("#endif");
     out.blank();
@@ -145,6 +149,12 @@ fn switch(model: &Model<'_>, out: &mut Text) {
     out.blank();
 }
 
+/// Whether ppt gives that name to something inside a frame's class.
+fn has_own(frame: &Frame<'_>, name: &str) -> bool {
+    frame.fields.iter().any(|field| field.own && field.name == name)
+        || name == STEP && argument(frame).is_some()
+}
+
 /// The field whose value the program gives when it writes a frame.
 fn argument<'f, 'a>(frame: &'f Frame<'a>) -> Option<&'f Mark<'a>> {
     let marks = frame.forms.iter().filter_map(|form| form.mark.as_ref());
@@ -166,11 +176,8 @@ fn structure(model: &Model<'_>, frame: &Frame<'_>, out: &mut Text) {
     doc(frame.doc, out);
     out.open(&format!("struct {name} {{"));
     let element = |field: &Field<'_>| match field.stored {
-        // A field may be called as its type.
-        Stored::Enum(it) if frame.fields.iter().any(|field| field.name == it.name) => {
-            format!("{}::{}", namespace(model), it.name)
-        }
-        Stored::Enum(it) => it.name.clone(),
+        // A member may be called as its type.
+        Stored::Enum(it) => format!("{}::{}", namespace(model), it.name),
         other => element_type(other).into(),
     };
     members(frame, element, out);
@@ -232,27 +239,28 @@ fn write_as(model: &Model<'_>, frame: &Frame<'_>, form: &Form<'_>, out: &mut Tex
     ));
     out.line("#if PPT1_ENABLED");
     out.line(&format!("    if ({}::on()) {{", namespace(model)));
-    out.line(&format!("        {name} ppt_f = {name}();"));
-    if let Some(mark) = &form.mark {
-        let value = match mark.value {
-            MarkValue::Named(value, _) => {
-                format!("{}::{}::{value}", namespace(model), mark.of.name)
-            }
-            MarkValue::Argument(_) => "ppt_mark".into(),
-        };
-        out.line(&format!("        ppt_f.{} = {value};", mark.member));
-        if let Some(stamp) = frame.own_stamp() {
-            let ticks = format!("{}::{}", namespace(model), model.symbol("ticks"));
-            out.line(&format!("        ppt_f.{} = {ticks}();", stamp.name));
-        }
+    if form.mark.is_some() && frame.own_stamp().is_some() {
+        let ticks = format!("{}::{}", namespace(model), model.symbol("ticks"));
+        out.line(&format!("        const uint64_t ppt_at = {ticks}();"));
     }
+    out.line(&format!("        {name} ppt_f = {name}();"));
     out.line("        if constexpr (std::is_same<decltype(ppt_fill(ppt_f)), bool>::value) {");
     out.line("            if (!ppt_fill(ppt_f))");
     out.line("                return;");
     out.line("        } else {");
     out.line("            ppt_fill(ppt_f);");
     out.line("        }");
-    out.line(&format!("        {function}(&ppt_f);"));
+    let last = match form.mark.as_ref().map(|mark| (&mark.value, mark.of)) {
+        None => format!("{function}(&ppt_f)"),
+        Some((MarkValue::Named(value, _), of)) => {
+            let value = format!("{}::{}::{value}", namespace(model), of.name);
+            call_close(model, frame, "&ppt_f", &value, "ppt_at")
+        }
+        Some((MarkValue::Argument(_), _)) => {
+            call_close(model, frame, "&ppt_f", "ppt_mark", "ppt_at")
+        }
+    };
+    out.line(&format!("        {last};"));
     out.line("    }");
     out.line("#else");
     if argument(frame).is_some() {

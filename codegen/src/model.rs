@@ -207,6 +207,11 @@ impl<'a> Frame<'a> {
         self.fields.iter().filter(|field| !field.own)
     }
 
+    /// What ppt sets to tell apart how the frame was written.
+    pub fn mark(&self) -> Option<&Mark<'a>> {
+        self.forms.iter().find_map(|form| form.mark.as_ref())
+    }
+
     /// The field that ppt stamps before the program sets the others.
     pub fn own_stamp(&self) -> Option<&Field<'a>> {
         self.fields.iter().find(|field| field.own_stamp)

@@ -278,9 +278,10 @@ fn structure(frame: &Frame<'_>) -> TokenStream {
     }
 }
 
-/// What ppt sets of a frame by itself.
-fn own(model: &Model<'_>, frame: &Frame<'_>, form: &Form<'_>) -> TokenStream {
-    let Some(Mark { field, member, of, value }) = &form.mark else { return TokenStream::new() };
+/// What ppt sets of a frame by itself: the stamp, which it takes first, and what it stores last, over
+/// whatever the program has stored there.
+fn own(model: &Model<'_>, frame: &Frame<'_>, form: &Form<'_>) -> (TokenStream, TokenStream) {
+    let Some(Mark { field, member, of, value }) = &form.mark else { return Default::default() };
     let (field, member, of) = (ident(field), ident(member), ident(&upper_camel(&of.name)));
     let value = match value {
         MarkValue::Named(value, _) => {
@@ -289,11 +290,14 @@ fn own(model: &Model<'_>, frame: &Frame<'_>, form: &Form<'_>) -> TokenStream {
         }
         MarkValue::Argument(_) => quote!(#field),
     };
-    let stamp = frame.own_stamp().map(|field| {
-        let (name, reading) = (ident(field.name), reading(model.stamp_of(field)));
-        quote!(frame.#name = #reading;)
-    });
-    quote!(frame.#member = #value; #stamp)
+    let (take, store) = frame
+        .own_stamp()
+        .map(|field| {
+            let (name, reading) = (ident(field.name), reading(model.stamp_of(field)));
+            (quote!(let stamp = #reading;), quote!(frame.#name = stamp;))
+        })
+        .unwrap_or_default();
+    (take, quote!(frame.#member = #value; #store))
 }
 
 /// What a form takes before the function that fills the frame: names and types.
@@ -326,15 +330,16 @@ fn forms(model: &Model<'_>, frame: &Frame<'_>) -> TokenStream {
             written_as(form)
         ));
         let parameter = parameter(form).map(|(name, ty)| quote!(#name: #ty,));
-        let (verb, own) = (ident(form.verb), own(model, frame, form));
+        let (verb, (take, store)) = (ident(form.verb), own(model, frame, form));
         quote! {
             #about
             #[inline(always)]
             pub fn #verb(#parameter fill: impl ::core::ops::FnOnce(&mut Self)) {
                 if on() {
+                    #take
                     let mut frame = Self::PPT_ZERO;
-                    #own
                     fill(&mut frame);
+                    #store
                     ppt::Frame::ppt_commit(&frame);
                     ppt::written();
                 }
@@ -342,18 +347,16 @@ fn forms(model: &Model<'_>, frame: &Frame<'_>) -> TokenStream {
         }
     });
     let updates = frame.forms.iter().filter(|form| form.mark.is_some()).map(|form| {
-        let (update, own) = (update(form), own(model, frame, form));
+        let (update, (take, store)) = (update(form), own(model, frame, form));
         let parameter = parameter(form).map(|(name, ty)| quote!(#name: #ty,));
         quote! {
             #[doc(hidden)]
             #[inline(always)]
             pub fn #update(#parameter set: impl ::core::ops::FnOnce(&mut Self)) {
-                Self::ppt_update(true, |frame| {
-                    set(frame);
-                    if on() {
-                        #own
-                    }
-                });
+                #last.with(|last| ppt::update_as(last, true, set, |frame| {
+                    #take
+                    #store
+                }));
             }
         }
     });

@@ -293,6 +293,39 @@ fn ways_out_of_a_block() {
     }
 }
 
+/// What ppt sets of a frame stays, whatever a block does to it; its stamp is from before the block.
+/// The program prints each frame; its clock counts how often it is read.
+#[test]
+fn what_ppt_sets_cannot_be_overwritten() {
+    const PROGRAM: &str = include_str!("support/overwrites.c");
+    const WRITTEN: &str = "car 1 edge 0 at 1\ncar 1 edge 1 at 2\ncar 4 edge 1 at 3\n\
+                           toll 2 edge 1 when 70\nleg 3 step 2 at 15\n15 readings\n";
+    let frames = "buffer road; option time ns realtime; frame car @span { u64 id @key; } \
+                  frame toll @span { u64 id @key; time when @at; } \
+                  frame leg @chain(start, pass, done) { u64 id @key; }";
+    for (generated, dialects, header) in [
+        (Generated::of(frames, "road.frame"), &[Dialect::C11, Dialect::Cpp17][..], "h"),
+        (Generated::cpp_of(frames, "road.frame"), &[Dialect::Cpp17], "hpp"),
+    ] {
+        let names = ["control", "prepare", "clock", "stamp", "begin", "end"];
+        let names = names
+            .map(|name| format!("#define {} {}\n", name.to_uppercase(), generated.symbol(name)));
+        let user = format!("#include \"road.{header}\"\n{}{PROGRAM}", names.concat());
+        let folder = generated.on_disk(&[("user.c", &user)]);
+        let lenient = ["-Wno-missing-field-initializers", "-Wno-old-style-cast"];
+        for (compiler, dialect) in
+            Compiler::all().into_iter().flat_map(|it| dialects.iter().map(move |d| (it, *d)))
+        {
+            let lenient = if dialect == Dialect::C11 { &lenient[..1] } else { &lenient[..2] };
+            for level in ["-O0", "-O2"] {
+                let arguments = [lenient, &[level, "user.c", "-o", "built"]].concat();
+                compiler.run(dialect, folder.path(), &arguments);
+                assert_eq!(output_of(folder.path(), "built", &[]), WRITTEN, "{dialect:?}");
+            }
+        }
+    }
+}
+
 /// Two headers that declare one frame, in one file: an `#error`, and who they are.
 #[test]
 fn two_headers_with_one_frame() {

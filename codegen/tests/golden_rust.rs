@@ -34,3 +34,21 @@ fn golden() {
         wrong.join("\n")
     );
 }
+
+/// If ppt attached between two looks, the frame would lack its mark and its stamp. `ppt::update_as`
+/// looks at the gate.
+#[test]
+fn the_macro_form_looks_at_the_gate_once() {
+    for (file, verbs) in [("spans.frame", &["begin", "end"][..]), ("chains.frame", &["step"])] {
+        let source = fs::read(golden_folder().join(file)).unwrap();
+        let frames = ppt_codegen::parse(&source, file).unwrap();
+        let outputs = ppt_codegen::generate(&frames, file, &[Language::Rust]).unwrap();
+        for verb in verbs {
+            let head = format!("pub fn ppt_{verb}(");
+            let (_, body) = outputs[0].text.split_once(&head).expect("the function");
+            let body = body.split("pub fn").next().unwrap();
+            let body = body.split("thread_local!").next().unwrap();
+            assert!(body.contains("::update") && !body.contains("on()"), "{file}: {body}");
+        }
+    }
+}

@@ -9,7 +9,7 @@ use ppt_codegen::{GenerateError, Language};
 use support::compiler::{Compiler, Dialect};
 
 /// Words of the fixed texts and of what is made of schemas.
-const OURS: &str = "add allow allow_attach array at begin bytes claim clear clock commit \
+const OURS: &str = "add allow allow_attach array at begin bytes claim clear clock close commit \
     control descriptor enabled end enums exec exit f fields fill find frame frames free from \
     gate geometry give_back i join map mapped mapping methods module names nested nonce now \
     now_monotonic now_realtime now_tsc of off on open own prepare process put py py_on python refuse \
@@ -53,6 +53,22 @@ fn chains(types: &[&str], members: &[&str], steps: &[&str]) -> String {
     }
     let fields: Vec<String> = members.iter().map(|it| format!("i32 {it} @key;")).collect();
     text + &format!("frame all @chain({}) {{ {} }}\n", steps.join(", "), fields.join(" "))
+}
+
+/// Frames of every kind, with a field of every enum.
+fn enums(names: &[&str]) -> String {
+    let mut text = format!("{CLOCKS}\nbuffer x;\n");
+    for name in names {
+        text += &format!("enum {name} : i32 {{ A }}\n");
+    }
+    let fields: Vec<String> =
+        names.iter().enumerate().map(|(i, it)| format!("{it} a{i};")).collect();
+    for (name, kind, key) in
+        [("p1", "", ""), ("s1", "@span", "@key"), ("c1", "@chain(one, two)", "@key")]
+    {
+        text += &format!("frame {name} {kind} {{ u64 of {key}; time t; {} }}\n", fields.join(" "));
+    }
+    text
 }
 
 /// Whether a file of one declaration is refused, and by a diagnostic.
@@ -126,6 +142,11 @@ fn of(language: Language, words: &str) {
     assert!(chain_types.len() * 2 > all.len(), "{chain_types:?}");
     assert!(chain_members.len() * 2 > all.len(), "{chain_members:?}");
     generates(language, &chains(&chain_types, &chain_members, &steps));
+    let enum_names = allowed(&|name| {
+        format!("{CLOCKS} enum {name} {{ A }} frame x @span {{ u64 of @key; {name} y; time t; }}")
+    });
+    assert!(enum_names.len() * 2 > all.len(), "{enum_names:?}");
+    generates(language, &enums(&enum_names));
     buffers.retain(|name| BUFFERS.split_whitespace().any(|it| it == *name));
     buffers.push("x");
     for buffer in buffers {

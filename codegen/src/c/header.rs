@@ -2,6 +2,7 @@
 
 use ppt_frame_dsl::Stored;
 use ppt_frame_dsl::names::{block_macro, claim_macro, field_macro, stamp_macro};
+use ppt_frame_dsl::schema::Enum;
 
 use super::comment::{banner, doc, literal};
 use super::structure::{assertions, members};
@@ -45,7 +46,7 @@ pub(super) fn emit(model: &Model<'_>) -> String {
     switch(model, &mut out);
     for frame in &model.frames {
         commit(model, frame, &frame_type(frame), Enums::Integers, &mut out);
-        open(model, frame, &mut out);
+        close(model, frame, &frame_type(frame), |of| int_type(of.repr).into(), &mut out);
         for form in &frame.forms {
             write_frame(model, frame, form, &mut out);
         }
@@ -231,26 +232,43 @@ pub(crate) fn commit(model: &Model<'_>, frame: &Frame<'_>, ty: &str, enums: Enum
     out.blank();
 }
 
-/// What a block begins with, if ppt sets some of the frame.
-fn open(model: &Model<'_>, frame: &Frame<'_>, out: &mut Text) {
-    let Some(Mark { member, of, .. }) = frame.forms.iter().find_map(|it| it.mark.as_ref()) else {
-        return;
-    };
-    let ty = frame_type(frame);
-    out.line("/* The frame of a block, with what ppt sets of it. */");
+/// The function that sets what ppt sets of a frame, of the type `ty`, and commits it. It comes last,
+/// since the program may have overwritten the whole frame.
+pub(crate) fn close(
+    model: &Model<'_>,
+    frame: &Frame<'_>,
+    ty: &str,
+    mark_type: impl Fn(&Enum) -> String,
+    out: &mut Text,
+) {
+    let Some(Mark { member, of, .. }) = frame.mark() else { return };
+    out.line("/* Sets what ppt sets of a frame, over what is there, and stores the frame. */");
     out.open(&format!(
-        "static inline __attribute__((always_inline)) {ty} {}({} mark) {{",
-        model.symbol(&format!("open_{}", frame.name)),
-        int_type(of.repr)
+        "static inline __attribute__((always_inline)) void {}({ty} *f, {} ppt_mark{}) {{",
+        model.symbol(&format!("close_{}", frame.name)),
+        mark_type(of),
+        if frame.own_stamp().is_some() { ", uint64_t ppt_at" } else { "" }
     ));
-    out.line(&format!("{ty} f = PPT1_ZERO({ty});"));
-    out.line(&format!("f.{member} = mark;"));
+    out.line(&format!("f->{member} = ppt_mark;"));
     if let Some(stamp) = frame.own_stamp() {
-        out.line(&format!("f.{} = {}();", stamp.name, model.symbol("ticks")));
+        out.line(&format!("f->{} = ppt_at;", stamp.name));
     }
-    out.line("return f;");
+    out.line(&format!("{}(f);", model.symbol(&format!("commit_{}", frame.name))));
     out.close("}");
     out.blank();
+}
+
+/// A call of that function for `frame`, a pointer to one; `at` is the stamp, if ppt takes one.
+pub(crate) fn call_close(
+    model: &Model<'_>,
+    of: &Frame<'_>,
+    frame: &str,
+    mark: &str,
+    at: &str,
+) -> String {
+    let function = model.symbol(&format!("close_{}", of.name));
+    let at = of.own_stamp().map_or(String::new(), |_| format!(", {at}"));
+    format!("{function}({frame}, {mark}{at})")
 }
 
 /// The macro form's write.
@@ -263,17 +281,13 @@ fn write_frame(model: &Model<'_>, frame: &Frame<'_>, form: &Form<'_>, out: &mut 
     match &form.mark {
         None => out.lines([&*on, &*format!("    {commit}(&{symbol});")]),
         Some(mark) => {
-            out.open(&format!("{on} {{"));
             let value = match &mark.value {
                 MarkValue::Named(_, enumerator) => enumerator,
                 MarkValue::Argument(_) => mark.field,
             };
-            out.line(&format!("{symbol}.{} = {value};", mark.member));
-            if let Some(stamp) = frame.own_stamp() {
-                out.line(&format!("{symbol}.{} = {}();", stamp.name, model.symbol("ticks")));
-            }
-            out.line(&format!("{commit}(&{symbol});"));
-            out.close("}");
+            let now = format!("{}()", model.symbol("ticks"));
+            let close = call_close(model, frame, &format!("&{symbol}"), value, &now);
+            out.lines([&*on, &*format!("    {close};")]);
         }
     }
     out.close("}");
@@ -350,20 +364,19 @@ fn disabled(model: &Model<'_>, out: &mut Text) {
         }
         out.close("}");
     }
+    if model.frames.iter().any(|frame| frame.own_stamp().is_some()) {
+        out.line(&format!(
+            "static inline uint64_t {}(void) {{ return 0; }}",
+            model.symbol("ticks")
+        ));
+    }
     for frame in &model.frames {
         let commit = model.symbol(&format!("commit_{}", frame.name));
         out.line(&format!(
             "static inline void {commit}(const {} *f) {{ (void)f; }}",
             frame_type(frame)
         ));
-        if let Some(mark) = frame.forms.iter().find_map(|form| form.mark.as_ref()) {
-            let (ty, mark) = (frame_type(frame), int_type(mark.of.repr));
-            let open = model.symbol(&format!("open_{}", frame.name));
-            out.open(&format!("static inline {ty} {open}({mark} mark) {{"));
-            out.line(&format!("{ty} f = PPT1_ZERO({ty});"));
-            out.lines(["(void)mark;", "return f;"]);
-            out.close("}");
-        }
+        close(model, frame, &frame_type(frame), |of| int_type(of.repr).into(), out);
         for form in &frame.forms {
             let used = match &form.mark {
                 Some(Mark { field, value: MarkValue::Argument(_), .. }) => {
@@ -389,11 +402,11 @@ fn disabled(model: &Model<'_>, out: &mut Text) {
 fn block_form(model: &Model<'_>, frame: &Frame<'_>, form: &Form<'_>, out: &mut Text) {
     let ty = frame_type(frame);
     let name = block_macro(form.verb, frame.name);
-    let open = model.symbol(&format!("open_{}", frame.name));
-    let (arguments, first) = match form.mark.as_ref().map(|mark| &mark.value) {
-        None => ("f", format!("PPT1_ZERO({ty})")),
-        Some(MarkValue::Named(_, enumerator)) => ("f", format!("{open}({enumerator})")),
-        Some(MarkValue::Argument(prefix)) => ("STEP, f", format!("{open}({prefix}##STEP)")),
+    let close = |mark: &str| call_close(model, frame, "&f", mark, "ppt_at_##f");
+    let (arguments, last) = match form.mark.as_ref().map(|mark| &mark.value) {
+        None => ("f", format!("{}(&f)", model.symbol(&format!("commit_{}", frame.name)))),
+        Some(MarkValue::Named(_, enumerator)) => ("f", close(enumerator)),
+        Some(MarkValue::Argument(prefix)) => ("STEP, f", close(&format!("{prefix}##STEP"))),
     };
     out.line(&format!("/* {name}({arguments}) {{ f.field = value; }} runs its block only while"));
     out.line(
@@ -407,10 +420,13 @@ fn block_form(model: &Model<'_>, frame: &Frame<'_>, form: &Form<'_>, out: &mut T
         "    for (int ppt_on_##f = ppt_{}_on(); ppt_on_##f; ppt_on_##f = 0) \\",
         model.buffer()
     ));
-    out.line(&format!("        for ({ty} f = {first}; ppt_on_##f; \\"));
-    out.line(&format!(
-        "             {}(&f), ppt_on_##f = 0)",
-        model.symbol(&format!("commit_{}", frame.name))
-    ));
+    if form.mark.is_some() && frame.own_stamp().is_some() {
+        let ticks = model.symbol("ticks");
+        out.line(&format!(
+            "        for (uint64_t ppt_at_##f = {ticks}(); ppt_on_##f; ppt_on_##f = 0) \\"
+        ));
+    }
+    out.line(&format!("        for ({ty} f = PPT1_ZERO({ty}); ppt_on_##f; \\"));
+    out.line(&format!("             {last}, ppt_on_##f = 0)"));
     out.blank();
 }

@@ -8,7 +8,8 @@ use ppt_frame_dsl::schema::{self, Enum, FieldType, Schema};
 pub(crate) struct Form<'a> {
     /// `write`, `begin`, `end` or `step`: part of the names of functions and macros.
     pub verb: &'static str,
-    /// What ppt sets in the frame before the program sets the rest.
+    /// What ppt sets in the frame, with its stamp, after the program has set the rest: the program
+    /// may overwrite a whole frame. The stamp is taken before.
     pub mark: Option<Mark<'a>>,
 }
 

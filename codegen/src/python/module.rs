@@ -5,6 +5,7 @@ use ppt_frame_dsl::schema::{Edge, FieldType};
 
 use super::spelling::{function_name, scope_name, zero};
 use crate::c::comment::{banner, literal};
+use crate::c::header::call_close;
 use crate::c::types::{frame_type, int_type};
 use crate::model::{Field, Form, Frame, Interval, Mark, MarkValue, Model};
 use crate::text::Text;
@@ -141,11 +142,10 @@ fn write(model: &Model<'_>, frame: &Frame<'_>, form: &Form<'_>, out: &mut Text) 
     out.open("    PyObject *keywords) {");
     out.line(&format!("if (!ppt_{}_on())", model.buffer()));
     out.line("    Py_RETURN_NONE;");
-    let (ty, open) = (frame_type(frame), model.symbol(&format!("open_{name}")));
-    match &form.mark {
-        None => out.line(&format!("{ty} f = {{0}};")),
+    let last = match &form.mark {
+        None => format!("pptpy_commit_{name}(&f)"),
         Some(Mark { value: MarkValue::Named(_, enumerator), .. }) => {
-            out.line(&format!("{ty} f = {open}({enumerator});"));
+            call_close(model, frame, "&f", enumerator, "at")
         }
         Some(Mark { field, of, value: MarkValue::Argument(_), .. }) => {
             let function = function_name(frame, form);
@@ -162,15 +162,19 @@ fn write(model: &Model<'_>, frame: &Frame<'_>, form: &Form<'_>, out: &mut Text) 
             out.line(&format!("if ({set} != 0)"));
             out.line("    return 0;");
             out.lines(["args++;", "count--;"]);
-            out.line(&format!("{ty} f = {open}(mark);"));
+            call_close(model, frame, "&f", "mark", "at")
         }
+    };
+    if form.mark.is_some() && frame.own_stamp().is_some() {
+        out.line(&format!("uint64_t at = {}();", model.symbol("ticks")));
     }
+    out.line(&format!("{} f = {{0}};", frame_type(frame)));
     out.line("const pptpy_state *state = (const pptpy_state *)PyModule_GetState(module);");
     out.line(&format!(
         "if (pptpy_fill(state, &pptpy_frame_{name}, &f, args, count, keywords) != 0)"
     ));
     out.line("    return 0;");
-    out.line(&format!("pptpy_commit_{name}(&f);"));
+    out.line(&format!("{last};"));
     out.line("Py_RETURN_NONE;");
     out.close("}");
     out.blank();

@@ -135,21 +135,17 @@ static inline __attribute__((always_inline)) void ppt1_chains_9651e00f_7bbabd55_
     }
 }
 
-/* The frame of a block, with what ppt sets of it. */
-static inline __attribute__((always_inline)) pptframe_encode_t ppt1_chains_9651e00f_7bbabd55_open_encode(uint8_t mark) {
-    pptframe_encode_t f = PPT1_ZERO(pptframe_encode_t);
-    f.ppt_step = mark;
-    f.at = ppt1_chains_9651e00f_7bbabd55_ticks();
-    return f;
+/* Sets what ppt sets of a frame, over what is there, and stores the frame. */
+static inline __attribute__((always_inline)) void ppt1_chains_9651e00f_7bbabd55_close_encode(pptframe_encode_t *f, uint8_t ppt_mark, uint64_t ppt_at) {
+    f->ppt_step = ppt_mark;
+    f->at = ppt_at;
+    ppt1_chains_9651e00f_7bbabd55_commit_encode(f);
 }
 
 /* The macro form: writes the thread's frame. */
 static inline void ppt_step_encode_frame(uint8_t step) {
-    if (ppt_chains_on()) {
-        ppt1_chains_9651e00f_7bbabd55_frame_encode.ppt_step = step;
-        ppt1_chains_9651e00f_7bbabd55_frame_encode.at = ppt1_chains_9651e00f_7bbabd55_ticks();
-        ppt1_chains_9651e00f_7bbabd55_commit_encode(&ppt1_chains_9651e00f_7bbabd55_frame_encode);
-    }
+    if (ppt_chains_on())
+        ppt1_chains_9651e00f_7bbabd55_close_encode(&ppt1_chains_9651e00f_7bbabd55_frame_encode, step, ppt1_chains_9651e00f_7bbabd55_ticks());
 }
 
 /* Stores a frame, word by word, into the next slot of the thread's ring. */
@@ -166,19 +162,16 @@ static inline __attribute__((always_inline)) void ppt1_chains_9651e00f_7bbabd55_
     }
 }
 
-/* The frame of a block, with what ppt sets of it. */
-static inline __attribute__((always_inline)) pptframe_job_t ppt1_chains_9651e00f_7bbabd55_open_job(uint8_t mark) {
-    pptframe_job_t f = PPT1_ZERO(pptframe_job_t);
-    f.ppt_step = mark;
-    return f;
+/* Sets what ppt sets of a frame, over what is there, and stores the frame. */
+static inline __attribute__((always_inline)) void ppt1_chains_9651e00f_7bbabd55_close_job(pptframe_job_t *f, uint8_t ppt_mark) {
+    f->ppt_step = ppt_mark;
+    ppt1_chains_9651e00f_7bbabd55_commit_job(f);
 }
 
 /* The macro form: writes the thread's frame. */
 static inline void ppt_step_job_frame(uint8_t step) {
-    if (ppt_chains_on()) {
-        ppt1_chains_9651e00f_7bbabd55_frame_job.ppt_step = step;
-        ppt1_chains_9651e00f_7bbabd55_commit_job(&ppt1_chains_9651e00f_7bbabd55_frame_job);
-    }
+    if (ppt_chains_on())
+        ppt1_chains_9651e00f_7bbabd55_close_job(&ppt1_chains_9651e00f_7bbabd55_frame_job, step);
 }
 
 static inline void ppt1_chains_9651e00f_7bbabd55_set_job_name(const char *from) {
@@ -211,21 +204,25 @@ static inline struct timeval ppt_chains_now(void) {
 static inline uint64_t ppt_chains_now_tsc(void) {
     return 0;
 }
+static inline uint64_t ppt1_chains_9651e00f_7bbabd55_ticks(void) { return 0; }
 static inline void ppt1_chains_9651e00f_7bbabd55_commit_encode(const pptframe_encode_t *f) { (void)f; }
-static inline pptframe_encode_t ppt1_chains_9651e00f_7bbabd55_open_encode(uint8_t mark) {
-    pptframe_encode_t f = PPT1_ZERO(pptframe_encode_t);
-    (void)mark;
-    return f;
+/* Sets what ppt sets of a frame, over what is there, and stores the frame. */
+static inline __attribute__((always_inline)) void ppt1_chains_9651e00f_7bbabd55_close_encode(pptframe_encode_t *f, uint8_t ppt_mark, uint64_t ppt_at) {
+    f->ppt_step = ppt_mark;
+    f->at = ppt_at;
+    ppt1_chains_9651e00f_7bbabd55_commit_encode(f);
 }
+
 static inline void ppt_step_encode_frame(uint8_t step) { (void)step; }
 #define WRITE_ENCODE_N(v) ((void)sizeof(v))
 #define WRITE_ENCODE_SIZE(v) ((void)sizeof(v))
 static inline void ppt1_chains_9651e00f_7bbabd55_commit_job(const pptframe_job_t *f) { (void)f; }
-static inline pptframe_job_t ppt1_chains_9651e00f_7bbabd55_open_job(uint8_t mark) {
-    pptframe_job_t f = PPT1_ZERO(pptframe_job_t);
-    (void)mark;
-    return f;
+/* Sets what ppt sets of a frame, over what is there, and stores the frame. */
+static inline __attribute__((always_inline)) void ppt1_chains_9651e00f_7bbabd55_close_job(pptframe_job_t *f, uint8_t ppt_mark) {
+    f->ppt_step = ppt_mark;
+    ppt1_chains_9651e00f_7bbabd55_commit_job(f);
 }
+
 static inline void ppt_step_job_frame(uint8_t step) { (void)step; }
 #define WRITE_JOB_NAME(v) ((void)sizeof(v))
 #define WRITE_JOB_SHARDS(v) ((void)sizeof(v))
@@ -240,16 +237,17 @@ static inline void ppt_step_job_frame(uint8_t step) { (void)step; }
  * out of it abandon the frame. `continue` does not: it ends the block, and writes it. */
 #define PPT_STEP_ENCODE(STEP, f) PPT1_BLOCK \
     for (int ppt_on_##f = ppt_chains_on(); ppt_on_##f; ppt_on_##f = 0) \
-        for (pptframe_encode_t f = ppt1_chains_9651e00f_7bbabd55_open_encode(CHAINS_ENCODE_##STEP); ppt_on_##f; \
-             ppt1_chains_9651e00f_7bbabd55_commit_encode(&f), ppt_on_##f = 0)
+        for (uint64_t ppt_at_##f = ppt1_chains_9651e00f_7bbabd55_ticks(); ppt_on_##f; ppt_on_##f = 0) \
+        for (pptframe_encode_t f = PPT1_ZERO(pptframe_encode_t); ppt_on_##f; \
+             ppt1_chains_9651e00f_7bbabd55_close_encode(&f, CHAINS_ENCODE_##STEP, ppt_at_##f), ppt_on_##f = 0)
 
 /* PPT_STEP_JOB(STEP, f) { f.field = value; } runs its block only while
  * somebody is attached and writes the frame at its end; `break`, `return` and `goto`
  * out of it abandon the frame. `continue` does not: it ends the block, and writes it. */
 #define PPT_STEP_JOB(STEP, f) PPT1_BLOCK \
     for (int ppt_on_##f = ppt_chains_on(); ppt_on_##f; ppt_on_##f = 0) \
-        for (pptframe_job_t f = ppt1_chains_9651e00f_7bbabd55_open_job(CHAINS_JOB_##STEP); ppt_on_##f; \
-             ppt1_chains_9651e00f_7bbabd55_commit_job(&f), ppt_on_##f = 0)
+        for (pptframe_job_t f = PPT1_ZERO(pptframe_job_t); ppt_on_##f; \
+             ppt1_chains_9651e00f_7bbabd55_close_job(&f, CHAINS_JOB_##STEP), ppt_on_##f = 0)
 
 #ifdef __cplusplus
 }

@@ -92,7 +92,7 @@ struct encode {
     uint64_t ppt_seqno; /* from 1; set when written */
     uint16_t ppt_frame; /* which frame it is; set when written */
     uint16_t size; /* in B */
-    EncodeStep ppt_step; /* set by ppt; enum EncodeStep */
+    ::ppt::chains::EncodeStep ppt_step; /* set by ppt; enum EncodeStep */
     unsigned char ppt_pad0[3];
     uint64_t at; /* set by ppt; ticks */
     uint64_t n;
@@ -114,7 +114,7 @@ struct job {
     uint64_t ppt_seqno; /* from 1; set when written */
     uint16_t ppt_frame; /* which frame it is; set when written */
     uint8_t shards[5];
-    JobStep ppt_step; /* set by ppt; enum JobStep */
+    ::ppt::chains::JobStep ppt_step; /* set by ppt; enum JobStep */
     struct timeval when;
     uint32_t of;
     char name[9];
@@ -147,6 +147,13 @@ static inline __attribute__((always_inline)) void ppt1_chains_9651e00f_7bbabd55_
     }
 }
 
+/* Sets what ppt sets of a frame, over what is there, and stores the frame. */
+static inline __attribute__((always_inline)) void ppt1_chains_9651e00f_7bbabd55_close_encode(encode *f, ::ppt::chains::EncodeStep ppt_mark, uint64_t ppt_at) {
+    f->ppt_step = ppt_mark;
+    f->at = ppt_at;
+    ppt1_chains_9651e00f_7bbabd55_commit_encode(f);
+}
+
 /* Stores a frame, word by word, into the next slot of the thread's ring. */
 static inline __attribute__((always_inline)) void ppt1_chains_9651e00f_7bbabd55_commit_job(const job *f) {
     ppt1_thread *t = ppt1_chains_9651e00f_7bbabd55_begin(1);
@@ -161,22 +168,27 @@ static inline __attribute__((always_inline)) void ppt1_chains_9651e00f_7bbabd55_
     }
 }
 
+/* Sets what ppt sets of a frame, over what is there, and stores the frame. */
+static inline __attribute__((always_inline)) void ppt1_chains_9651e00f_7bbabd55_close_job(job *f, ::ppt::chains::JobStep ppt_mark) {
+    f->ppt_step = ppt_mark;
+    ppt1_chains_9651e00f_7bbabd55_commit_job(f);
+}
+
 #endif
 
 template <class ppt_Fill>
 __attribute__((always_inline)) inline void encode::step(::ppt::chains::EncodeStep ppt_mark, ppt_Fill &&ppt_fill) {
 #if PPT1_ENABLED
     if (::ppt::chains::on()) {
+        const uint64_t ppt_at = ::ppt::chains::ppt1_chains_9651e00f_7bbabd55_ticks();
         encode ppt_f = encode();
-        ppt_f.ppt_step = ppt_mark;
-        ppt_f.at = ::ppt::chains::ppt1_chains_9651e00f_7bbabd55_ticks();
         if constexpr (std::is_same<decltype(ppt_fill(ppt_f)), bool>::value) {
             if (!ppt_fill(ppt_f))
                 return;
         } else {
             ppt_fill(ppt_f);
         }
-        ppt1_chains_9651e00f_7bbabd55_commit_encode(&ppt_f);
+        ppt1_chains_9651e00f_7bbabd55_close_encode(&ppt_f, ppt_mark, ppt_at);
     }
 #else
     (void)ppt_mark;
@@ -189,14 +201,13 @@ __attribute__((always_inline)) inline void job::step(::ppt::chains::JobStep ppt_
 #if PPT1_ENABLED
     if (::ppt::chains::on()) {
         job ppt_f = job();
-        ppt_f.ppt_step = ppt_mark;
         if constexpr (std::is_same<decltype(ppt_fill(ppt_f)), bool>::value) {
             if (!ppt_fill(ppt_f))
                 return;
         } else {
             ppt_fill(ppt_f);
         }
-        ppt1_chains_9651e00f_7bbabd55_commit_job(&ppt_f);
+        ppt1_chains_9651e00f_7bbabd55_close_job(&ppt_f, ppt_mark);
     }
 #else
     (void)ppt_mark;

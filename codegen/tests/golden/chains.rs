@@ -130,10 +130,11 @@ pub(crate) mod chains {
         #[inline(always)]
         pub fn step(step: EncodeStep, fill: impl ::core::ops::FnOnce(&mut Self)) {
             if on() {
+                let stamp = ppt::stamp(&PPT_CONTROL);
                 let mut frame = Self::PPT_ZERO;
-                frame.ppt_step = step;
-                frame.at = ppt::stamp(&PPT_CONTROL);
                 fill(&mut frame);
+                frame.ppt_step = step;
+                frame.at = stamp;
                 ppt::Frame::ppt_commit(&frame);
                 ppt::written();
             }
@@ -146,16 +147,17 @@ pub(crate) mod chains {
         #[doc(hidden)]
         #[inline(always)]
         pub fn ppt_step(step: EncodeStep, set: impl ::core::ops::FnOnce(&mut Self)) {
-            Self::ppt_update(
-                true,
-                |frame| {
-                    set(frame);
-                    if on() {
+            PPT_LAST_ENCODE
+                .with(|last| ppt::update_as(
+                    last,
+                    true,
+                    set,
+                    |frame| {
+                        let stamp = ppt::stamp(&PPT_CONTROL);
                         frame.ppt_step = step;
-                        frame.at = ppt::stamp(&PPT_CONTROL);
-                    }
-                },
-            );
+                        frame.at = stamp;
+                    },
+                ));
         }
     }
     ::std::thread_local! {
@@ -258,8 +260,8 @@ pub(crate) mod chains {
         pub fn step(step: JobStep, fill: impl ::core::ops::FnOnce(&mut Self)) {
             if on() {
                 let mut frame = Self::PPT_ZERO;
-                frame.ppt_step = step;
                 fill(&mut frame);
+                frame.ppt_step = step;
                 ppt::Frame::ppt_commit(&frame);
                 ppt::written();
             }
@@ -272,15 +274,15 @@ pub(crate) mod chains {
         #[doc(hidden)]
         #[inline(always)]
         pub fn ppt_step(step: JobStep, set: impl ::core::ops::FnOnce(&mut Self)) {
-            Self::ppt_update(
-                true,
-                |frame| {
-                    set(frame);
-                    if on() {
+            PPT_LAST_JOB
+                .with(|last| ppt::update_as(
+                    last,
+                    true,
+                    set,
+                    |frame| {
                         frame.ppt_step = step;
-                    }
-                },
-            );
+                    },
+                ));
         }
     }
     ::std::thread_local! {

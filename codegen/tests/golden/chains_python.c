@@ -39,11 +39,12 @@ static PyObject *pptpy_step_encode(PyObject *module, PyObject *const *args, Py_s
         return 0;
     args++;
     count--;
-    pptframe_encode_t f = ppt1_chains_9651e00f_7bbabd55_open_encode(mark);
+    uint64_t at = ppt1_chains_9651e00f_7bbabd55_ticks();
+    pptframe_encode_t f = {0};
     const pptpy_state *state = (const pptpy_state *)PyModule_GetState(module);
     if (pptpy_fill(state, &pptpy_frame_encode, &f, args, count, keywords) != 0)
         return 0;
-    pptpy_commit_encode(&f);
+    ppt1_chains_9651e00f_7bbabd55_close_encode(&f, mark, at);
     Py_RETURN_NONE;
 }
 
@@ -76,11 +77,11 @@ static PyObject *pptpy_step_job(PyObject *module, PyObject *const *args, Py_ssiz
         return 0;
     args++;
     count--;
-    pptframe_job_t f = ppt1_chains_9651e00f_7bbabd55_open_job(mark);
+    pptframe_job_t f = {0};
     const pptpy_state *state = (const pptpy_state *)PyModule_GetState(module);
     if (pptpy_fill(state, &pptpy_frame_job, &f, args, count, keywords) != 0)
         return 0;
-    pptpy_commit_job(&f);
+    ppt1_chains_9651e00f_7bbabd55_close_job(&f, mark);
     Py_RETURN_NONE;
 }
 

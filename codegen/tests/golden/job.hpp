@@ -68,7 +68,7 @@ static inline int64_t now() { return {}; }
 struct job {
     uint64_t ppt_seqno; /* from 1; set when written */
     uint16_t ppt_frame; /* which frame it is; set when written */
-    Kind kind; /* enum Kind */
+    ::ppt::job::Kind kind; /* enum Kind */
     unsigned char ppt_pad0[1];
     int32_t who;
     int64_t handle_end; /* monotonic clock */

@@ -160,30 +160,23 @@ static inline __attribute__((always_inline)) void ppt1_spans_d8805f54_98606590_c
     }
 }
 
-/* The frame of a block, with what ppt sets of it. */
-static inline __attribute__((always_inline)) pptframe_request_t ppt1_spans_d8805f54_98606590_open_request(uint8_t mark) {
-    pptframe_request_t f = PPT1_ZERO(pptframe_request_t);
-    f.edge = mark;
-    f.at = ppt1_spans_d8805f54_98606590_ticks();
-    return f;
+/* Sets what ppt sets of a frame, over what is there, and stores the frame. */
+static inline __attribute__((always_inline)) void ppt1_spans_d8805f54_98606590_close_request(pptframe_request_t *f, uint8_t ppt_mark, uint64_t ppt_at) {
+    f->edge = ppt_mark;
+    f->at = ppt_at;
+    ppt1_spans_d8805f54_98606590_commit_request(f);
 }
 
 /* The macro form: writes the thread's frame. */
 static inline void ppt_begin_request_frame(void) {
-    if (ppt_spans_on()) {
-        ppt1_spans_d8805f54_98606590_frame_request.edge = SPANS_REQUEST_BEGIN;
-        ppt1_spans_d8805f54_98606590_frame_request.at = ppt1_spans_d8805f54_98606590_ticks();
-        ppt1_spans_d8805f54_98606590_commit_request(&ppt1_spans_d8805f54_98606590_frame_request);
-    }
+    if (ppt_spans_on())
+        ppt1_spans_d8805f54_98606590_close_request(&ppt1_spans_d8805f54_98606590_frame_request, SPANS_REQUEST_BEGIN, ppt1_spans_d8805f54_98606590_ticks());
 }
 
 /* The macro form: writes the thread's frame. */
 static inline void ppt_end_request_frame(void) {
-    if (ppt_spans_on()) {
-        ppt1_spans_d8805f54_98606590_frame_request.edge = SPANS_REQUEST_END;
-        ppt1_spans_d8805f54_98606590_frame_request.at = ppt1_spans_d8805f54_98606590_ticks();
-        ppt1_spans_d8805f54_98606590_commit_request(&ppt1_spans_d8805f54_98606590_frame_request);
-    }
+    if (ppt_spans_on())
+        ppt1_spans_d8805f54_98606590_close_request(&ppt1_spans_d8805f54_98606590_frame_request, SPANS_REQUEST_END, ppt1_spans_d8805f54_98606590_ticks());
 }
 
 /* Stores a frame, word by word, into the next slot of the thread's ring. */
@@ -202,27 +195,22 @@ static inline __attribute__((always_inline)) void ppt1_spans_d8805f54_98606590_c
     }
 }
 
-/* The frame of a block, with what ppt sets of it. */
-static inline __attribute__((always_inline)) pptframe_job_t ppt1_spans_d8805f54_98606590_open_job(uint8_t mark) {
-    pptframe_job_t f = PPT1_ZERO(pptframe_job_t);
-    f.edge = mark;
-    return f;
+/* Sets what ppt sets of a frame, over what is there, and stores the frame. */
+static inline __attribute__((always_inline)) void ppt1_spans_d8805f54_98606590_close_job(pptframe_job_t *f, uint8_t ppt_mark) {
+    f->edge = ppt_mark;
+    ppt1_spans_d8805f54_98606590_commit_job(f);
 }
 
 /* The macro form: writes the thread's frame. */
 static inline void ppt_begin_job_frame(void) {
-    if (ppt_spans_on()) {
-        ppt1_spans_d8805f54_98606590_frame_job.edge = SPANS_JOB_BEGIN;
-        ppt1_spans_d8805f54_98606590_commit_job(&ppt1_spans_d8805f54_98606590_frame_job);
-    }
+    if (ppt_spans_on())
+        ppt1_spans_d8805f54_98606590_close_job(&ppt1_spans_d8805f54_98606590_frame_job, SPANS_JOB_BEGIN);
 }
 
 /* The macro form: writes the thread's frame. */
 static inline void ppt_end_job_frame(void) {
-    if (ppt_spans_on()) {
-        ppt1_spans_d8805f54_98606590_frame_job.edge = SPANS_JOB_END;
-        ppt1_spans_d8805f54_98606590_commit_job(&ppt1_spans_d8805f54_98606590_frame_job);
-    }
+    if (ppt_spans_on())
+        ppt1_spans_d8805f54_98606590_close_job(&ppt1_spans_d8805f54_98606590_frame_job, SPANS_JOB_END);
 }
 
 static inline void ppt1_spans_d8805f54_98606590_set_job_queue(const char *from) {
@@ -281,23 +269,27 @@ static inline int64_t ppt_spans_now(void) {
 static inline uint64_t ppt_spans_now_tsc(void) {
     return 0;
 }
+static inline uint64_t ppt1_spans_d8805f54_98606590_ticks(void) { return 0; }
 static inline void ppt1_spans_d8805f54_98606590_commit_request(const pptframe_request_t *f) { (void)f; }
-static inline pptframe_request_t ppt1_spans_d8805f54_98606590_open_request(uint8_t mark) {
-    pptframe_request_t f = PPT1_ZERO(pptframe_request_t);
-    (void)mark;
-    return f;
+/* Sets what ppt sets of a frame, over what is there, and stores the frame. */
+static inline __attribute__((always_inline)) void ppt1_spans_d8805f54_98606590_close_request(pptframe_request_t *f, uint8_t ppt_mark, uint64_t ppt_at) {
+    f->edge = ppt_mark;
+    f->at = ppt_at;
+    ppt1_spans_d8805f54_98606590_commit_request(f);
 }
+
 static inline void ppt_begin_request_frame(void) {}
 static inline void ppt_end_request_frame(void) {}
 #define WRITE_REQUEST_ID(v) ((void)sizeof(v))
 #define WRITE_REQUEST_STATUS(v) ((void)sizeof(v))
 #define WRITE_REQUEST_BYTES(v) ((void)sizeof(v))
 static inline void ppt1_spans_d8805f54_98606590_commit_job(const pptframe_job_t *f) { (void)f; }
-static inline pptframe_job_t ppt1_spans_d8805f54_98606590_open_job(uint8_t mark) {
-    pptframe_job_t f = PPT1_ZERO(pptframe_job_t);
-    (void)mark;
-    return f;
+/* Sets what ppt sets of a frame, over what is there, and stores the frame. */
+static inline __attribute__((always_inline)) void ppt1_spans_d8805f54_98606590_close_job(pptframe_job_t *f, uint8_t ppt_mark) {
+    f->edge = ppt_mark;
+    ppt1_spans_d8805f54_98606590_commit_job(f);
 }
+
 static inline void ppt_begin_job_frame(void) {}
 static inline void ppt_end_job_frame(void) {}
 #define WRITE_JOB_VERB(v) ((void)sizeof(v))
@@ -322,32 +314,34 @@ static inline void ppt_write_plain_frame(void) {}
  * out of it abandon the frame. `continue` does not: it ends the block, and writes it. */
 #define PPT_BEGIN_REQUEST(f) PPT1_BLOCK \
     for (int ppt_on_##f = ppt_spans_on(); ppt_on_##f; ppt_on_##f = 0) \
-        for (pptframe_request_t f = ppt1_spans_d8805f54_98606590_open_request(SPANS_REQUEST_BEGIN); ppt_on_##f; \
-             ppt1_spans_d8805f54_98606590_commit_request(&f), ppt_on_##f = 0)
+        for (uint64_t ppt_at_##f = ppt1_spans_d8805f54_98606590_ticks(); ppt_on_##f; ppt_on_##f = 0) \
+        for (pptframe_request_t f = PPT1_ZERO(pptframe_request_t); ppt_on_##f; \
+             ppt1_spans_d8805f54_98606590_close_request(&f, SPANS_REQUEST_BEGIN, ppt_at_##f), ppt_on_##f = 0)
 
 /* PPT_END_REQUEST(f) { f.field = value; } runs its block only while
  * somebody is attached and writes the frame at its end; `break`, `return` and `goto`
  * out of it abandon the frame. `continue` does not: it ends the block, and writes it. */
 #define PPT_END_REQUEST(f) PPT1_BLOCK \
     for (int ppt_on_##f = ppt_spans_on(); ppt_on_##f; ppt_on_##f = 0) \
-        for (pptframe_request_t f = ppt1_spans_d8805f54_98606590_open_request(SPANS_REQUEST_END); ppt_on_##f; \
-             ppt1_spans_d8805f54_98606590_commit_request(&f), ppt_on_##f = 0)
+        for (uint64_t ppt_at_##f = ppt1_spans_d8805f54_98606590_ticks(); ppt_on_##f; ppt_on_##f = 0) \
+        for (pptframe_request_t f = PPT1_ZERO(pptframe_request_t); ppt_on_##f; \
+             ppt1_spans_d8805f54_98606590_close_request(&f, SPANS_REQUEST_END, ppt_at_##f), ppt_on_##f = 0)
 
 /* PPT_BEGIN_JOB(f) { f.field = value; } runs its block only while
  * somebody is attached and writes the frame at its end; `break`, `return` and `goto`
  * out of it abandon the frame. `continue` does not: it ends the block, and writes it. */
 #define PPT_BEGIN_JOB(f) PPT1_BLOCK \
     for (int ppt_on_##f = ppt_spans_on(); ppt_on_##f; ppt_on_##f = 0) \
-        for (pptframe_job_t f = ppt1_spans_d8805f54_98606590_open_job(SPANS_JOB_BEGIN); ppt_on_##f; \
-             ppt1_spans_d8805f54_98606590_commit_job(&f), ppt_on_##f = 0)
+        for (pptframe_job_t f = PPT1_ZERO(pptframe_job_t); ppt_on_##f; \
+             ppt1_spans_d8805f54_98606590_close_job(&f, SPANS_JOB_BEGIN), ppt_on_##f = 0)
 
 /* PPT_END_JOB(f) { f.field = value; } runs its block only while
  * somebody is attached and writes the frame at its end; `break`, `return` and `goto`
  * out of it abandon the frame. `continue` does not: it ends the block, and writes it. */
 #define PPT_END_JOB(f) PPT1_BLOCK \
     for (int ppt_on_##f = ppt_spans_on(); ppt_on_##f; ppt_on_##f = 0) \
-        for (pptframe_job_t f = ppt1_spans_d8805f54_98606590_open_job(SPANS_JOB_END); ppt_on_##f; \
-             ppt1_spans_d8805f54_98606590_commit_job(&f), ppt_on_##f = 0)
+        for (pptframe_job_t f = PPT1_ZERO(pptframe_job_t); ppt_on_##f; \
+             ppt1_spans_d8805f54_98606590_close_job(&f, SPANS_JOB_END), ppt_on_##f = 0)
 
 /* PPT_WRITE_PLAIN(f) { f.field = value; } runs its block only while
  * somebody is attached and writes the frame at its end; `break`, `return` and `goto`

@@ -96,7 +96,7 @@ struct request {
     uint32_t bytes; /* in B */
     uint64_t at; /* set by ppt; ticks */
     uint64_t id;
-    RequestEdge edge; /* set by ppt; enum RequestEdge */
+    ::ppt::spans::RequestEdge edge; /* set by ppt; enum RequestEdge */
     unsigned char ppt_pad0[7];
 
     /* Runs fill(frame) only while somebody is attached, and writes the frame as `begin`; a fill that
@@ -118,9 +118,9 @@ static_assert(std::is_trivial<request>::value, "a frame is plain memory");
 struct job {
     uint64_t ppt_seqno; /* from 1; set when written */
     uint16_t ppt_frame; /* which frame it is; set when written */
-    Verb verb; /* enum Verb */
+    ::ppt::spans::Verb verb; /* enum Verb */
     char queue[12];
-    JobEdge edge; /* set by ppt; enum JobEdge */
+    ::ppt::spans::JobEdge edge; /* set by ppt; enum JobEdge */
     int64_t due; /* monotonic clock */
     int64_t wait_start; /* monotonic clock */
     int64_t wait_end; /* monotonic clock */
@@ -176,6 +176,13 @@ static inline __attribute__((always_inline)) void ppt1_spans_d8805f54_98606590_c
     }
 }
 
+/* Sets what ppt sets of a frame, over what is there, and stores the frame. */
+static inline __attribute__((always_inline)) void ppt1_spans_d8805f54_98606590_close_request(request *f, ::ppt::spans::RequestEdge ppt_mark, uint64_t ppt_at) {
+    f->edge = ppt_mark;
+    f->at = ppt_at;
+    ppt1_spans_d8805f54_98606590_commit_request(f);
+}
+
 /* Stores a frame, word by word, into the next slot of the thread's ring. */
 static inline __attribute__((always_inline)) void ppt1_spans_d8805f54_98606590_commit_job(const job *f) {
     ppt1_thread *t = ppt1_spans_d8805f54_98606590_begin(1);
@@ -190,6 +197,12 @@ static inline __attribute__((always_inline)) void ppt1_spans_d8805f54_98606590_c
         ppt1_put(s + 7, ppt1_i32(f->counts[2]));
         ppt1_spans_d8805f54_98606590_end(t);
     }
+}
+
+/* Sets what ppt sets of a frame, over what is there, and stores the frame. */
+static inline __attribute__((always_inline)) void ppt1_spans_d8805f54_98606590_close_job(job *f, ::ppt::spans::JobEdge ppt_mark) {
+    f->edge = ppt_mark;
+    ppt1_spans_d8805f54_98606590_commit_job(f);
 }
 
 /* Stores a frame, word by word, into the next slot of the thread's ring. */
@@ -209,16 +222,15 @@ template <class ppt_Fill>
 __attribute__((always_inline)) inline void request::begin(ppt_Fill &&ppt_fill) {
 #if PPT1_ENABLED
     if (::ppt::spans::on()) {
+        const uint64_t ppt_at = ::ppt::spans::ppt1_spans_d8805f54_98606590_ticks();
         request ppt_f = request();
-        ppt_f.edge = ::ppt::spans::RequestEdge::begin;
-        ppt_f.at = ::ppt::spans::ppt1_spans_d8805f54_98606590_ticks();
         if constexpr (std::is_same<decltype(ppt_fill(ppt_f)), bool>::value) {
             if (!ppt_fill(ppt_f))
                 return;
         } else {
             ppt_fill(ppt_f);
         }
-        ppt1_spans_d8805f54_98606590_commit_request(&ppt_f);
+        ppt1_spans_d8805f54_98606590_close_request(&ppt_f, ::ppt::spans::RequestEdge::begin, ppt_at);
     }
 #else
     (void)ppt_fill;
@@ -229,16 +241,15 @@ template <class ppt_Fill>
 __attribute__((always_inline)) inline void request::end(ppt_Fill &&ppt_fill) {
 #if PPT1_ENABLED
     if (::ppt::spans::on()) {
+        const uint64_t ppt_at = ::ppt::spans::ppt1_spans_d8805f54_98606590_ticks();
         request ppt_f = request();
-        ppt_f.edge = ::ppt::spans::RequestEdge::end;
-        ppt_f.at = ::ppt::spans::ppt1_spans_d8805f54_98606590_ticks();
         if constexpr (std::is_same<decltype(ppt_fill(ppt_f)), bool>::value) {
             if (!ppt_fill(ppt_f))
                 return;
         } else {
             ppt_fill(ppt_f);
         }
-        ppt1_spans_d8805f54_98606590_commit_request(&ppt_f);
+        ppt1_spans_d8805f54_98606590_close_request(&ppt_f, ::ppt::spans::RequestEdge::end, ppt_at);
     }
 #else
     (void)ppt_fill;
@@ -250,14 +261,13 @@ __attribute__((always_inline)) inline void job::begin(ppt_Fill &&ppt_fill) {
 #if PPT1_ENABLED
     if (::ppt::spans::on()) {
         job ppt_f = job();
-        ppt_f.edge = ::ppt::spans::JobEdge::begin;
         if constexpr (std::is_same<decltype(ppt_fill(ppt_f)), bool>::value) {
             if (!ppt_fill(ppt_f))
                 return;
         } else {
             ppt_fill(ppt_f);
         }
-        ppt1_spans_d8805f54_98606590_commit_job(&ppt_f);
+        ppt1_spans_d8805f54_98606590_close_job(&ppt_f, ::ppt::spans::JobEdge::begin);
     }
 #else
     (void)ppt_fill;
@@ -269,14 +279,13 @@ __attribute__((always_inline)) inline void job::end(ppt_Fill &&ppt_fill) {
 #if PPT1_ENABLED
     if (::ppt::spans::on()) {
         job ppt_f = job();
-        ppt_f.edge = ::ppt::spans::JobEdge::end;
         if constexpr (std::is_same<decltype(ppt_fill(ppt_f)), bool>::value) {
             if (!ppt_fill(ppt_f))
                 return;
         } else {
             ppt_fill(ppt_f);
         }
-        ppt1_spans_d8805f54_98606590_commit_job(&ppt_f);
+        ppt1_spans_d8805f54_98606590_close_job(&ppt_f, ::ppt::spans::JobEdge::end);
     }
 #else
     (void)ppt_fill;

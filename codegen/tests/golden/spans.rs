@@ -141,10 +141,11 @@ pub(crate) mod spans {
         #[inline(always)]
         pub fn begin(fill: impl ::core::ops::FnOnce(&mut Self)) {
             if on() {
+                let stamp = ppt::stamp(&PPT_CONTROL);
                 let mut frame = Self::PPT_ZERO;
-                frame.edge = RequestEdge::Begin;
-                frame.at = ppt::stamp(&PPT_CONTROL);
                 fill(&mut frame);
+                frame.edge = RequestEdge::Begin;
+                frame.at = stamp;
                 ppt::Frame::ppt_commit(&frame);
                 ppt::written();
             }
@@ -154,10 +155,11 @@ pub(crate) mod spans {
         #[inline(always)]
         pub fn end(fill: impl ::core::ops::FnOnce(&mut Self)) {
             if on() {
+                let stamp = ppt::stamp(&PPT_CONTROL);
                 let mut frame = Self::PPT_ZERO;
-                frame.edge = RequestEdge::End;
-                frame.at = ppt::stamp(&PPT_CONTROL);
                 fill(&mut frame);
+                frame.edge = RequestEdge::End;
+                frame.at = stamp;
                 ppt::Frame::ppt_commit(&frame);
                 ppt::written();
             }
@@ -170,30 +172,32 @@ pub(crate) mod spans {
         #[doc(hidden)]
         #[inline(always)]
         pub fn ppt_begin(set: impl ::core::ops::FnOnce(&mut Self)) {
-            Self::ppt_update(
-                true,
-                |frame| {
-                    set(frame);
-                    if on() {
+            PPT_LAST_REQUEST
+                .with(|last| ppt::update_as(
+                    last,
+                    true,
+                    set,
+                    |frame| {
+                        let stamp = ppt::stamp(&PPT_CONTROL);
                         frame.edge = RequestEdge::Begin;
-                        frame.at = ppt::stamp(&PPT_CONTROL);
-                    }
-                },
-            );
+                        frame.at = stamp;
+                    },
+                ));
         }
         #[doc(hidden)]
         #[inline(always)]
         pub fn ppt_end(set: impl ::core::ops::FnOnce(&mut Self)) {
-            Self::ppt_update(
-                true,
-                |frame| {
-                    set(frame);
-                    if on() {
+            PPT_LAST_REQUEST
+                .with(|last| ppt::update_as(
+                    last,
+                    true,
+                    set,
+                    |frame| {
+                        let stamp = ppt::stamp(&PPT_CONTROL);
                         frame.edge = RequestEdge::End;
-                        frame.at = ppt::stamp(&PPT_CONTROL);
-                    }
-                },
-            );
+                        frame.at = stamp;
+                    },
+                ));
         }
     }
     ::std::thread_local! {
@@ -316,8 +320,8 @@ pub(crate) mod spans {
         pub fn begin(fill: impl ::core::ops::FnOnce(&mut Self)) {
             if on() {
                 let mut frame = Self::PPT_ZERO;
-                frame.edge = JobEdge::Begin;
                 fill(&mut frame);
+                frame.edge = JobEdge::Begin;
                 ppt::Frame::ppt_commit(&frame);
                 ppt::written();
             }
@@ -328,8 +332,8 @@ pub(crate) mod spans {
         pub fn end(fill: impl ::core::ops::FnOnce(&mut Self)) {
             if on() {
                 let mut frame = Self::PPT_ZERO;
-                frame.edge = JobEdge::End;
                 fill(&mut frame);
+                frame.edge = JobEdge::End;
                 ppt::Frame::ppt_commit(&frame);
                 ppt::written();
             }
@@ -342,28 +346,28 @@ pub(crate) mod spans {
         #[doc(hidden)]
         #[inline(always)]
         pub fn ppt_begin(set: impl ::core::ops::FnOnce(&mut Self)) {
-            Self::ppt_update(
-                true,
-                |frame| {
-                    set(frame);
-                    if on() {
+            PPT_LAST_JOB
+                .with(|last| ppt::update_as(
+                    last,
+                    true,
+                    set,
+                    |frame| {
                         frame.edge = JobEdge::Begin;
-                    }
-                },
-            );
+                    },
+                ));
         }
         #[doc(hidden)]
         #[inline(always)]
         pub fn ppt_end(set: impl ::core::ops::FnOnce(&mut Self)) {
-            Self::ppt_update(
-                true,
-                |frame| {
-                    set(frame);
-                    if on() {
+            PPT_LAST_JOB
+                .with(|last| ppt::update_as(
+                    last,
+                    true,
+                    set,
+                    |frame| {
                         frame.edge = JobEdge::End;
-                    }
-                },
-            );
+                    },
+                ));
         }
     }
     ::std::thread_local! {

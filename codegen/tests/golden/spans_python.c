@@ -31,11 +31,12 @@ static PyObject *pptpy_begin_request(PyObject *module, PyObject *const *args, Py
     PyObject *keywords) {
     if (!ppt_spans_on())
         Py_RETURN_NONE;
-    pptframe_request_t f = ppt1_spans_d8805f54_98606590_open_request(SPANS_REQUEST_BEGIN);
+    uint64_t at = ppt1_spans_d8805f54_98606590_ticks();
+    pptframe_request_t f = {0};
     const pptpy_state *state = (const pptpy_state *)PyModule_GetState(module);
     if (pptpy_fill(state, &pptpy_frame_request, &f, args, count, keywords) != 0)
         return 0;
-    pptpy_commit_request(&f);
+    ppt1_spans_d8805f54_98606590_close_request(&f, SPANS_REQUEST_BEGIN, at);
     Py_RETURN_NONE;
 }
 
@@ -43,11 +44,12 @@ static PyObject *pptpy_end_request(PyObject *module, PyObject *const *args, Py_s
     PyObject *keywords) {
     if (!ppt_spans_on())
         Py_RETURN_NONE;
-    pptframe_request_t f = ppt1_spans_d8805f54_98606590_open_request(SPANS_REQUEST_END);
+    uint64_t at = ppt1_spans_d8805f54_98606590_ticks();
+    pptframe_request_t f = {0};
     const pptpy_state *state = (const pptpy_state *)PyModule_GetState(module);
     if (pptpy_fill(state, &pptpy_frame_request, &f, args, count, keywords) != 0)
         return 0;
-    pptpy_commit_request(&f);
+    ppt1_spans_d8805f54_98606590_close_request(&f, SPANS_REQUEST_END, at);
     Py_RETURN_NONE;
 }
 
@@ -73,11 +75,11 @@ static PyObject *pptpy_begin_job(PyObject *module, PyObject *const *args, Py_ssi
     PyObject *keywords) {
     if (!ppt_spans_on())
         Py_RETURN_NONE;
-    pptframe_job_t f = ppt1_spans_d8805f54_98606590_open_job(SPANS_JOB_BEGIN);
+    pptframe_job_t f = {0};
     const pptpy_state *state = (const pptpy_state *)PyModule_GetState(module);
     if (pptpy_fill(state, &pptpy_frame_job, &f, args, count, keywords) != 0)
         return 0;
-    pptpy_commit_job(&f);
+    ppt1_spans_d8805f54_98606590_close_job(&f, SPANS_JOB_BEGIN);
     Py_RETURN_NONE;
 }
 
@@ -85,11 +87,11 @@ static PyObject *pptpy_end_job(PyObject *module, PyObject *const *args, Py_ssize
     PyObject *keywords) {
     if (!ppt_spans_on())
         Py_RETURN_NONE;
-    pptframe_job_t f = ppt1_spans_d8805f54_98606590_open_job(SPANS_JOB_END);
+    pptframe_job_t f = {0};
     const pptpy_state *state = (const pptpy_state *)PyModule_GetState(module);
     if (pptpy_fill(state, &pptpy_frame_job, &f, args, count, keywords) != 0)
         return 0;
-    pptpy_commit_job(&f);
+    ppt1_spans_d8805f54_98606590_close_job(&f, SPANS_JOB_END);
     Py_RETURN_NONE;
 }
 

@@ -10,7 +10,7 @@ static void end(uint64_t id) {
     net::request::end([&](net::request &f) {
         f.id = id;
         f.status = 200;
-        return f.edge == net::RequestEdge::end;
+        return f.id != 0;
     });
 }
 

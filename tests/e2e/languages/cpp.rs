@@ -133,6 +133,25 @@ fn names_that_the_output_needs_are_refused() {
     assert!(output.status.success(), "C has no such need");
 }
 
+/// A field that ppt adds has its name from ppt: the frame is what can be called otherwise.
+#[test]
+fn a_span_called_as_what_ppt_adds_is_refused() {
+    let bench = Bench::new();
+    bench.write("a.frame", "frame at @span { int id @key; }");
+    let pptc = || bench.command(env!("CARGO_BIN_EXE_pptc"));
+    let output = pptc().args(["--emit", "cpp", "a.frame"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(
+        crate::fixtures::support::text(&output.stderr),
+        "error[taken-name]: the frame `at` has a name that C++ output needs for itself\n \
+         --> a.frame:1:7\n  |\n1 | frame at @span { int id @key; }\n  |       ^^ used by the \
+         generated code\n  |\n  = help: choose another name, such as `at_`\npptc: 1 error\n"
+    );
+    bench.write("a.frame", "frame at @span { int id @key; time when @at; }");
+    let output = pptc().args(["--emit", "cpp", "a.frame"]).output().unwrap();
+    assert!(output.status.success(), "no field `at` is added");
+}
+
 /// Fields may be called as the functions beside their frame, and as what the generated code uses.
 #[test]
 fn fields_called_as_functions() {

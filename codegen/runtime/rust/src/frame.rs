@@ -70,15 +70,28 @@ pub fn scope<F: Frame>(zero: F, fill: impl FnOnce(&mut F)) -> Scope<F> {
 }
 
 /// Changes a thread's frame of the macro form, and writes it if that is asked for.
+#[inline(always)]
+pub fn update<F: Frame>(last: &RefCell<F>, write: bool, set: impl FnOnce(&mut F)) {
+    update_as(last, write, set, |_| {});
+}
+
+/// The same where ppt sets some of the frame by itself, in `own`: behind the only look at the gate,
+/// so that no frame is written without.
 ///
 /// A signal handler that comes in between finds the frame taken: it changes nothing, and what it
 /// would have written is counted.
 #[inline(always)]
-pub fn update<F: Frame>(last: &RefCell<F>, write: bool, set: impl FnOnce(&mut F)) {
+pub fn update_as<F: Frame>(
+    last: &RefCell<F>,
+    write: bool,
+    set: impl FnOnce(&mut F),
+    own: impl FnOnce(&mut F),
+) {
     match last.try_borrow_mut() {
         Ok(mut frame) => {
             set(&mut frame);
             if write && F::ppt_on() {
+                own(&mut frame);
                 frame.ppt_commit();
             }
         }
@@ -105,5 +118,60 @@ impl<const N: usize> Put<&str> for Text<N> {
     #[inline(always)]
     fn put(&mut self, value: &str) {
         self.set(value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    /// How often the gate was looked at, from which look on somebody is attached, and the mark and
+    /// the value of what was written.
+    #[derive(Clone, Copy, Default)]
+    struct Seen {
+        looks: u32,
+        on_from: u32,
+        written: Option<(u32, u32)>,
+    }
+
+    thread_local! {
+        static SEEN: Cell<Seen> = Cell::default();
+    }
+
+    #[derive(Clone, Copy)]
+    struct Marked {
+        mark: u32,
+        value: u32,
+    }
+
+    impl Frame for Marked {
+        fn ppt_on() -> bool {
+            let mut seen = SEEN.get();
+            seen.looks += 1;
+            SEEN.set(seen);
+            seen.looks >= seen.on_from
+        }
+        fn ppt_commit(&self) {
+            SEEN.set(Seen { written: Some((self.mark, self.value)), ..SEEN.get() });
+        }
+        fn ppt_busy() {}
+        fn ppt_start(&mut self) {}
+        fn ppt_end(&mut self) {}
+    }
+
+    /// Whenever somebody attaches, a frame is written with its mark or not at all.
+    #[test]
+    fn one_look_at_the_gate() {
+        for (on_from, written) in [(1, Some((2, 7))), (2, None)] {
+            SEEN.set(Seen { on_from, ..Seen::default() });
+            let last = RefCell::new(Marked { mark: 1, value: 0 });
+            update_as(&last, true, |frame| frame.value = 7, |frame| frame.mark = 2);
+            assert_eq!((SEEN.get().looks, SEEN.get().written), (1, written));
+            assert_eq!(last.borrow().value, 7);
+        }
+        update(&RefCell::new(Marked { mark: 0, value: 0 }), false, |_| {});
+        assert_eq!(SEEN.get().looks, 1);
     }
 }

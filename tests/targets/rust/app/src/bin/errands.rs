@@ -29,8 +29,10 @@ fn done(thread: i32, of: i32, i: i32) {
     step_leg!(LegStep(2));
     set_visit!(name = &*format!("{of}-{i}"), when = 2000 + i64::from(i));
     end_visit!(thread = thread);
+    let mut template = Errand::default();
+    template.bytes = i as u32 * 7;
     Errand::end(|f| {
-        f.bytes = i as u32 * 7;
+        *f = template;
         f.thread = thread;
         f.id = id(of, i);
     });
