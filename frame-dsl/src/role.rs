@@ -2,12 +2,12 @@
 //!
 //! The JSON of a schema states them in keys of its own. A reader that does not know these keys shows
 //! such a frame as a plain one: all fields are there, those that ppt adds included. For the same
-//! reason the hash of the layout covers none of them. [`Schema::roles_hash`] does.
+//! reason the hash of the layout covers none of these keys. [`Schema::roles_hash`] does. The kind, and
+//! the fields that ppt adds, were in the JSON before: the hash of the layout covers them.
 //!
 //! ```text
-//! frame  "kind":"span"   "across":"process"  "fifo":true
-//! frame  "kind":"chain"
-//! field  "key":true      "edge":true         "step":true  "stamp":true
+//! frame  "across":"process"  "fifo":true
+//! field  "key":true          "edge":true  "step":true  "stamp":true
 //! ```
 
 use crate::schema::{Field, FieldType, Frame, Schema};
@@ -109,8 +109,9 @@ impl Frame {
             return None;
         }
         let across = self.extra.get(ACROSS)?.as_str().and_then(Across::of_word)?;
+        let fifo = self.extra.get(FIFO).map_or(Some(false), serde_json::Value::as_bool)?;
         let (keys, edge) = self.keys_and(EDGE)?;
-        Some(Span { keys, edge, across, fifo: says(&self.extra, FIFO) })
+        Some(Span { keys, edge, across, fifo })
     }
 
     /// The same for the kind `chain`.
@@ -125,8 +126,10 @@ impl Frame {
     /// The keys, and the field that says which part of the whole the frame is.
     fn keys_and(&self, role: &str) -> Option<(Vec<&Field>, &Field)> {
         let keys: Vec<_> = self.fields.iter().filter(|it| it.is_key()).collect();
-        let mark = self.fields.iter().find(|it| it.says(role))?;
-        let sound = !keys.is_empty()
+        let mut marks = self.fields.iter().filter(|it| it.is_mark());
+        let mark = marks.next().filter(|it| it.says(role) && !it.is_key())?;
+        let sound = marks.next().is_none()
+            && !keys.is_empty()
             && keys.iter().all(|key| key.ty.can_be_key() && key.array.is_none())
             && matches!(mark.ty, FieldType::Enum { .. })
             && mark.array.is_none();
@@ -235,6 +238,10 @@ mod tests {
             (r#""type":"u64""#, r#""type":"f64""#),
             (r#""type":"u64""#, r#""type":"u8","array":2"#),
             (r#""edge":true"#, r#""edge":"true""#),
+            (r#""edge":true"#, r#""edge":true,"key":true"#),
+            (r#""key":true"#, r#""key":true,"edge":true"#),
+            (r#""key":true"#, r#""key":true,"step":true"#),
+            (r#""fifo":true"#, r#""fifo":1"#),
             (r#""type":"enum","enum":"REdge""#, r#""type":"u8""#),
         ] {
             assert_eq!(schema(from, to).frames[0].span(), None, "{to}");

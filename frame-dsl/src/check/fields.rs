@@ -3,11 +3,11 @@
 use std::collections::HashSet;
 
 use super::attributes::{self, FieldAttributes};
+use super::number;
 use super::options::{Chosen, Time};
-use super::{names, number};
 use crate::ast::{self, File, Word};
 use crate::diagnostic::{Sink, Span};
-use crate::mistake::{Kind, Mistake};
+use crate::mistake::Mistake;
 use crate::reserved::LATER;
 use crate::schema::{Edge, Extra, Field, FieldType, Interval, MAX_FRAME_BYTES, MAX_NAME_BYTES};
 use crate::stored::{PLAIN, plain};
@@ -57,7 +57,6 @@ impl<'a> Types<'a> {
 
     /// The fields of one declarator: two for an interval, none if its type is unknown.
     pub fn fields(&self, field: &ast::Field, sink: &mut Sink) -> Vec<DraftField> {
-        names::check(Kind::Field, &field.name, sink);
         let said = attributes::of_field(&field.attributes, sink);
         let Some((ty, array)) = self.shape(field, sink) else {
             return Vec::new();

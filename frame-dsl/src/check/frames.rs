@@ -74,6 +74,9 @@ fn draft(frame: &ast::Frame, types: &Types<'_>, sink: &mut Sink) -> Option<Draft
         sink.report(frame.name.span.clone(), mistake);
         return None;
     }
+    for field in &frame.fields {
+        kinds::field_name(said.as_ref(), &field.name, sink);
+    }
     let mut fields: Vec<DraftField> =
         frame.fields.iter().flat_map(|field| types.fields(field, sink)).collect();
     names_are_distinct(&mut fields, sink);

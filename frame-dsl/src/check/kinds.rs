@@ -8,7 +8,6 @@ use crate::ast::{self, Word};
 use crate::diagnostic::{Note, Sink, Span};
 use crate::mistake::{Kind, Mistake};
 use crate::names::mark_enum;
-use crate::reserved::LATER;
 use crate::role::{ACROSS, AT, Across, CHAIN, EDGE, EDGES, FIFO, KEY, PLAIN, SPAN, STAMP, STEP};
 use crate::schema::{Edge, Enum, Extra, Field, FieldType, Int, MAX_NAME_BYTES, MAX_VALUES};
 use crate::suggest::nearest;
@@ -217,6 +216,20 @@ impl Said {
     }
 }
 
+/// Reports the first rule that the name of a field breaks. Of a name that ppt gives to a field it
+/// adds, it says that, even where the name is reserved everywhere.
+pub(super) fn field_name(said: Option<&Said>, word: &Word, sink: &mut Sink) {
+    let adds =
+        |said: &&Said| [AT, said.mark()].iter().any(|own| own.eq_ignore_ascii_case(&word.text));
+    match said.filter(adds) {
+        Some(said) => {
+            let mistake = Mistake::OwnField { kind: said.kind(), name: word.text.clone() };
+            sink.report(word.span.clone(), mistake);
+        }
+        None => names::check(Kind::Field, word, sink),
+    }
+}
+
 /// Adds the field that says which part of the whole a frame is, and its stamp unless a field is
 /// written `@at`. Returns the enum of the former.
 pub(super) fn complete(
@@ -225,15 +238,7 @@ pub(super) fn complete(
     fields: &mut Vec<DraftField>,
     sink: &mut Sink,
 ) -> OwnEnum {
-    let (mark, kind) = (said.mark(), said.kind());
-    for field in &frame.fields {
-        let name = field.name.text.as_str();
-        let taken = [AT, mark].iter().any(|own| own.eq_ignore_ascii_case(name));
-        if taken && !LATER.contains(&name) {
-            let mistake = Mistake::OwnField { kind, name: name.to_owned() };
-            sink.report(field.name.span.clone(), mistake);
-        }
-    }
+    let mark = said.mark();
     let name = mark_enum(&frame.name.text, mark);
     if name.len() > MAX_NAME_BYTES && frame.name.span.len() <= MAX_NAME_BYTES {
         let mistake = Mistake::NameTooLong { bytes: name.len(), name: name.clone() };
