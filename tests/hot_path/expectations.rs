@@ -1,0 +1,89 @@
+//! What is expected of a function that writes a frame, while ppt is attached and while it is not.
+
+use std::collections::BTreeSet;
+
+use crate::disassembly::{Code, Instruction, Kind};
+
+/// Functions that are entered for a refused frame, or once a session.
+const COLD: [&str; 2] = ["ppt1_begin_slow", "ppt1_begin_nested"];
+
+/// Follows a function wherever it goes without entering what is cold.
+pub fn hot(code: &Code, function: &str, expected: &[&str], wrong: &mut Vec<String>) {
+    let reached = code.reached(function);
+    let serialises = |it: &Instruction| reached.contains(&it.address) && it.serialises();
+    if code.function(function).iter().any(serialises) {
+        wrong.push(code.show(function, "serialises", serialises));
+    }
+    let tls = (code.kind == Kind::SharedLibrary).then_some("__tls_get_addr");
+    let allowed = |it: &Instruction| {
+        let to = it.leads_to();
+        is_cold(to) || expected.contains(&to) || Some(to) == tls
+    };
+    let calls = |it: &Instruction| {
+        reached.contains(&it.address) && code.leaves(function, it) && !allowed(it)
+    };
+    if code.function(function).iter().any(calls) {
+        wrong.push(code.show(function, "calls what it should not", calls));
+    }
+    // Or the checks would be about nothing.
+    for callee in expected {
+        let called = code.function(function).iter().any(|it| it.leads_to() == *callee);
+        assert!(called, "{}", code.show(function, &format!("does not call {callee}"), |_| false));
+    }
+}
+
+/// Follows a function as it runs while the gate is 0. Its own stack frame, which clang sets up
+/// before it looks, is not what writing costs.
+pub fn off(code: &Code, function: &str, wrong: &mut Vec<String>) {
+    let instructions = code.function(function);
+    let (mut loads, mut tests, mut branches) = (0, 0, 0);
+    let mut taken = BTreeSet::new();
+    let mut strange = BTreeSet::new();
+    let mut at = 0;
+    loop {
+        let it = &instructions[at];
+        if !taken.insert(it.address) {
+            strange.insert(it.address);
+            break;
+        }
+        at += 1;
+        match it.mnemonic.as_str() {
+            "ret" => break,
+            "push" | "pop" | "endbr64" => {}
+            "sub" | "add" if it.operands.ends_with(",%rsp") => {}
+            // What the linker makes of a load from the GOT.
+            "lea" => {}
+            "mov" if it.reads_memory() => loads += 1,
+            "test" => tests += 1,
+            "cmp" | "cmpq" | "cmpl" => {
+                tests += 1;
+                loads += u32::from(it.operands.contains('('));
+            }
+            // Zero: `je` is taken, `jne` is not.
+            "jne" => branches += 1,
+            "je" => {
+                branches += 1;
+                let target = it.target();
+                at = instructions.iter().position(|it| Some(it.address) == target).expect("inside");
+            }
+            _ => drop(strange.insert(it.address)),
+        }
+    }
+    if !strange.is_empty() {
+        wrong.push(
+            code.show(function, "has more on its off path", |it| strange.contains(&it.address)),
+        );
+        return;
+    }
+    // In a shared library the gate's address comes from the GOT.
+    let expected = if code.kind == Kind::SharedLibrary { 2 } else { 1 };
+    if (loads, tests, branches) != (expected, 1, 1) {
+        let what = format!("has {loads} loads, {tests} tests, {branches} branches on its off path");
+        wrong.push(code.show(function, &what, |it| taken.contains(&it.address)));
+    }
+}
+
+fn is_cold(symbol: &str) -> bool {
+    // C++ mangles their names.
+    symbol.ends_with(".cold") || COLD.iter().any(|name| symbol.contains(name))
+}
