@@ -37,12 +37,21 @@ pub(crate) fn schema(input: &[u8]) {
     for frame in &schema.frames {
         assert!(frame.span().is_none_or(|span| !span.keys.is_empty()));
     }
+    for metric in schema.metrics() {
+        let buckets =
+            metric.cells.clone().map(|cell| metric.shape.bucket(cell - metric.cells.start));
+        let bounds = buckets.flatten().map(|(lo, hi)| (lo.unwrap_or(i128::MIN), hi));
+        assert!(bounds.clone().all(|(lo, hi)| hi.is_none_or(|hi| lo < hi)));
+        assert_eq!(bounds.count() > 0, metric.shape.is_histogram());
+    }
     draw(&schema);
 }
 
 fn draw(schema: &Schema) {
     let drawn = ppt_codegen::draw(schema, false);
-    assert!(schema.frames.iter().all(|frame| drawn.contains(&frame.name)));
+    let mut frames = schema.frames.iter().filter(|frame| !frame.is_hidden());
+    assert!(frames.all(|frame| drawn.contains(&frame.name)));
+    assert!(schema.metrics().iter().all(|metric| drawn.contains(&metric.name)));
     for style in [Style::Text, Style::Sql] {
         for frame in &schema.frames {
             columns(schema, frame, style);

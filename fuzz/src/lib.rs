@@ -7,6 +7,7 @@
 mod capture;
 mod frame_file;
 mod memory;
+mod predicate;
 mod process;
 mod segment;
 
@@ -21,9 +22,10 @@ pub struct Fuzzer {
 }
 
 /// All of them.
-pub const FUZZERS: [Fuzzer; 7] = [
+pub const FUZZERS: [Fuzzer; 8] = [
     Fuzzer { name: "frame-file", run: frame_file::text },
     Fuzzer { name: "schema", run: frame_file::schema },
+    Fuzzer { name: "predicate", run: predicate::predicate },
     Fuzzer { name: "maps", run: process::maps },
     Fuzzer { name: "elf", run: process::elf },
     Fuzzer { name: "memory", run: process::memory },

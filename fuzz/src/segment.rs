@@ -11,8 +11,10 @@ use ppt_codegen::{Compiled, parse};
 use ppt_dump::{Info, dump_stream};
 use ppt_listener::{EndReason, Feed, Listener, Options, Silence, Source, Unattended};
 use ppt_segment::abi::{PAGE, RING_PITCH};
-use ppt_segment::{Created, FIRST_BYTES, Geometry, Identity, RingWriter, Segment};
+use ppt_segment::{Created, FIRST_BYTES, Geometry, Identity, RingWriter, Rows, Segment, cells};
 
+const FRAMES: &[u8] = b"frame f { u64 a; char b[24]; time t; }
+    counter n; counter d : i64; histogram h : u32 (0, 90, 9);";
 const RINGS: u32 = 3;
 const LOG2_SLOTS: u32 = 4;
 /// Bytes of one step of an input: what, where, with what.
@@ -25,7 +27,7 @@ const STEPS: usize = 256;
 /// Takes the steps, with a listener at work from the fifth on. Whatever they are, the capture is
 /// whole, nothing in it is damaged, and its sums are right.
 pub(crate) fn segment(input: &[u8]) {
-    let compiled = parse(b"frame f { u64 a; char b[24]; time t; }", "f.frame").unwrap();
+    let compiled = parse(FRAMES, "f.frame").unwrap();
     let segment = Arc::new(create(&compiled));
     let memory = Foreign::attach(&segment);
     let mut steps = input.chunks_exact(STEP).take(STEPS);
@@ -37,6 +39,7 @@ pub(crate) fn segment(input: &[u8]) {
         shortest: Duration::from_micros(50),
         silence: Silence::Fixed(Duration::from_micros(200)),
         chunk_age: Duration::from_micros(100),
+        counters: Duration::from_micros(100),
         ..Options::default()
     };
     let feeds = vec![feed(&compiled, &segment)];
@@ -65,6 +68,8 @@ fn create(compiled: &Compiled) -> Segment {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let nonce = u64::from(std::process::id()) << 32 | u64::from(NEXT.fetch_add(1, Relaxed));
     let geometry = Geometry::new(compiled.schema.stride, LOG2_SLOTS, RINGS).unwrap();
+    let rows = Rows::new(compiled.schema.cells(), RINGS + 1).unwrap();
+    let geometry = geometry.with_rows(rows).unwrap();
     let identity = Identity { nonce, schema_hash: compiled.schema.hash(), geometry };
     let mut key = nonce as u16 ^ std::process::id() as u16;
     let random = || {
@@ -94,7 +99,9 @@ fn take(step: &[u8], segment: &Segment, memory: &Foreign) {
     let value = u64::from_le_bytes(step[4..12].try_into().expect("8 bytes"));
     let header = 3 * PAGE + u64::from(ring) * u64::from(RING_PITCH);
     let view = segment.ring(ring);
-    match what % 10 {
+    let row = segment.row(step[1] as u32 % (RINGS + 1));
+    let cell = usize::from(at) % row.len();
+    match what % 12 {
         // The cursor: anywhere, or some way from where it is.
         0 => memory.store(header, value),
         1 => memory.store(header, view.tail().wrapping_add(value as i16 as u64)),
@@ -116,6 +123,13 @@ fn take(step: &[u8], segment: &Segment, memory: &Foreign) {
             }
         }
         8 => _ = view.claim(at.into()) || view.release(view.owner().epoch),
+        // What an honest target adds, and what others leave in a cell.
+        10 => cells::add_shared(&row[cell], value),
+        11 => {
+            let pitch = u64::from(segment.geometry().rows().pitch());
+            let row = segment.geometry().rows_offset() + u64::from(step[1]) % 4 * pitch;
+            memory.store(row + 8 * cell as u64, value);
+        }
         // A moment, in which the listener comes by.
         _ => std::thread::sleep(Duration::from_micros(value % 200)),
     }

@@ -53,6 +53,11 @@ fn schemas() {
 }
 
 #[test]
+fn predicates() {
+    replay("predicate");
+}
+
+#[test]
 fn texts_of_mappings() {
     replay("maps");
 }

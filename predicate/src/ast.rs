@@ -1,0 +1,147 @@
+//! The syntax tree.
+
+use ppt_frame_dsl::Span;
+
+/// What is true, false or NULL of a frame.
+#[derive(Debug, Clone)]
+pub(crate) enum Expr {
+    /// All of these; at least two.
+    All(Vec<Expr>),
+    /// Any of these; at least two.
+    Any(Vec<Expr>),
+    Not(Box<Expr>),
+    /// A field or a literal that is true or false itself.
+    Bare(Operand),
+    Comparison(Operand, Comparison, Operand),
+    Between {
+        of: Operand,
+        negated: bool,
+        low: Operand,
+        high: Operand,
+    },
+    In {
+        of: Operand,
+        negated: bool,
+        list: Vec<Literal>,
+    },
+    Like {
+        of: Operand,
+        negated: bool,
+        pattern: String,
+    },
+    IsNull {
+        of: Operand,
+        negated: bool,
+    },
+}
+
+/// How two values are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Comparison {
+    Equal,
+    Unequal,
+    Less,
+    AtMost,
+    Greater,
+    AtLeast,
+}
+
+/// What a test is about.
+#[derive(Debug, Clone)]
+pub(crate) enum Operand {
+    Field(Name),
+    Literal(Literal),
+}
+
+/// The name of a field: `handle`, `job.handle`, `dve.job.handle`.
+#[derive(Debug, Clone)]
+pub(crate) struct Name {
+    /// One to three.
+    pub parts: Vec<Part>,
+    pub span: Span,
+}
+
+/// A part of a name.
+#[derive(Debug, Clone)]
+pub(crate) struct Part {
+    pub text: String,
+    pub span: Span,
+}
+
+/// A value in the text.
+#[derive(Debug, Clone)]
+pub(crate) struct Literal {
+    pub value: Value,
+    pub span: Span,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Value {
+    /// Fits i64 or u64.
+    Whole(i128),
+    Real(f64),
+    /// ns.
+    Duration(i64),
+    /// Bytes.
+    Size(i64),
+    Text(String),
+    Bytes(Vec<u8>),
+    Bool(bool),
+    Null,
+}
+
+impl Comparison {
+    /// The same with its sides exchanged.
+    pub fn mirrored(self) -> Comparison {
+        match self {
+            Comparison::Less => Comparison::Greater,
+            Comparison::AtMost => Comparison::AtLeast,
+            Comparison::Greater => Comparison::Less,
+            Comparison::AtLeast => Comparison::AtMost,
+            same => same,
+        }
+    }
+
+    /// Whether it holds for two values that compare so.
+    #[inline]
+    pub fn holds(self, order: std::cmp::Ordering) -> bool {
+        match self {
+            Comparison::Equal => order.is_eq(),
+            Comparison::Unequal => order.is_ne(),
+            Comparison::Less => order.is_lt(),
+            Comparison::AtMost => order.is_le(),
+            Comparison::Greater => order.is_gt(),
+            Comparison::AtLeast => order.is_ge(),
+        }
+    }
+}
+
+impl Operand {
+    pub fn span(&self) -> &Span {
+        match self {
+            Operand::Field(name) => &name.span,
+            Operand::Literal(literal) => &literal.span,
+        }
+    }
+}
+
+impl Expr {
+    /// Every name, in the order of the text.
+    pub fn names<'a>(&'a self, found: &mut Vec<&'a Name>) {
+        let mut see = |operand: &'a Operand| {
+            if let Operand::Field(name) = operand {
+                found.push(name);
+            }
+        };
+        match self {
+            Expr::All(all) | Expr::Any(all) => all.iter().for_each(|it| it.names(found)),
+            Expr::Not(of) => of.names(found),
+            Expr::Comparison(left, _, right) => [left, right].into_iter().for_each(see),
+            Expr::Between { of, low, high, .. } => [of, low, high].into_iter().for_each(see),
+            Expr::Bare(of)
+            | Expr::In { of, .. }
+            | Expr::Like { of, .. }
+            | Expr::IsNull { of, .. } => see(of),
+        }
+    }
+}

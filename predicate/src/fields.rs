@@ -1,0 +1,120 @@
+//! Names → fields.
+
+use std::collections::HashSet;
+
+use ppt_capture::columns::{Names, Reader, Time};
+use ppt_frame_dsl::columns::free;
+use ppt_frame_dsl::schema::Clock;
+use ppt_frame_dsl::{Column, ColumnType, Measure, Style, columns};
+
+use crate::ast::Name;
+use crate::error::{Problem, Why};
+use crate::kind::Kind;
+use crate::number::Source;
+use crate::types::Type;
+use crate::words::Words;
+
+/// A field of a kind of frame, as tables for SQL have it.
+#[derive(Debug, Clone)]
+pub(crate) struct Field {
+    pub name: String,
+    pub ty: Type,
+    /// `@unit("B")`.
+    pub unit: String,
+    pub read: Read,
+}
+
+/// How the field is read.
+#[derive(Debug, Clone)]
+pub(crate) enum Read {
+    Number(Source),
+    Words(Words),
+    /// The name, or the value that it stands for.
+    Enum {
+        words: Words,
+        value: Source,
+        names: Names,
+    },
+}
+
+/// All fields of a kind of frame.
+#[derive(Debug)]
+pub(crate) struct Fields<'a> {
+    kind: Kind<'a>,
+    all: Vec<Field>,
+}
+
+/// The standard columns that a capture has without its schema.
+const STANDARD: [&str; 6] = ["seqno", "ring", "tid", "pid", "ts", "drained"];
+
+impl<'a> Fields<'a> {
+    pub fn of(kind: Kind<'a>) -> Fields<'a> {
+        let own = columns(kind.schema, kind.frame, Style::Sql);
+        let taken: HashSet<String> = own.iter().map(|it| it.name.to_ascii_lowercase()).collect();
+        let own = own.iter().map(|it| field(&kind, it));
+        let standard = STANDARD.iter().map(|name| {
+            let time = || kind.frame.at().and_then(Time::of);
+            let (ty, source) = match *name {
+                "seqno" => (Type::Whole, Source::Seqno),
+                "ring" => (Type::Whole, Source::Ring),
+                "tid" => (Type::Whole, Source::Tid),
+                "pid" => (Type::Whole, Source::Pid),
+                "ts" => (Type::Time, time().map_or(Source::Nothing, Source::Ts)),
+                _ => (Type::Time, Source::Drained),
+            };
+            let read = Read::Number(source);
+            Field { name: free(name, &taken), ty, unit: String::new(), read }
+        });
+        Fields { kind, all: own.chain(standard).collect() }
+    }
+
+    /// The field of that name.
+    pub fn find(&self, name: &Name) -> Result<&Field, Why> {
+        let Some((last, before)) = name.parts.split_last() else {
+            return Err(Why::new(name.span.clone(), Problem::Constant));
+        };
+        let Kind { buffer, frame, .. } = self.kind;
+        let mut wanted = before.iter().rev();
+        for (part, is) in wanted.by_ref().zip([frame.name.as_str(), buffer]) {
+            if part.text != is {
+                let there = vec![is.to_owned()];
+                let problem = Problem::NoKind { name: part.text.clone(), there };
+                return Err(Why::new(part.span.clone(), problem));
+            }
+        }
+        self.all.iter().find(|it| it.name == last.text).ok_or_else(|| {
+            let there = self.all.iter().map(|it| it.name.clone()).collect();
+            Why::new(last.span.clone(), Problem::NoField { name: last.text.clone(), there })
+        })
+    }
+}
+
+fn field(kind: &Kind<'_>, column: &Column) -> Field {
+    let reader = Reader::new(kind.schema, column);
+    let names = reader.names().clone();
+    let ty = match column.ty {
+        ColumnType::Int(_) | ColumnType::Length { of: Measure::Int(_), .. } => Type::Whole,
+        ColumnType::F32 | ColumnType::Length { of: Measure::F32, .. } => Type::Single,
+        ColumnType::F64 | ColumnType::Length { of: Measure::F64, .. } => Type::Double,
+        ColumnType::Bool => Type::Bool,
+        ColumnType::Duration | ColumnType::Length { .. } => Type::Duration,
+        ColumnType::TimevalSeconds | ColumnType::TimevalMicroseconds => Type::Whole,
+        ColumnType::Time(time) if time.clock().is_some_and(Clock::is_cpu) => Type::Duration,
+        ColumnType::Time(_) => Type::Time,
+        ColumnType::Enum { .. } => Type::Enum,
+        ColumnType::Text { .. } => Type::Text,
+        ColumnType::Bytes { .. } => Type::Bytes,
+    };
+    let is_plain = matches!(column.ty, ColumnType::Int(_) | ColumnType::Duration);
+    let read = match column.ty {
+        ColumnType::Text { .. } | ColumnType::Bytes { .. } => Read::Words(Words(reader)),
+        ColumnType::Enum { repr, .. } => {
+            let value = Column { ty: ColumnType::Int(repr), ..column.clone() };
+            let value = Source::Column(Reader::new(kind.schema, &value), true);
+            Read::Enum { words: Words(reader), value, names }
+        }
+        _ => Read::Number(Source::Column(reader, is_plain)),
+    };
+    let unit = kind.frame.fields[column.field].unit.clone();
+    Field { name: column.name.clone(), ty, unit, read }
+}

@@ -1,0 +1,49 @@
+//! Expressions that select frames, as `ppt dump --where` has them.
+//!
+//! An expression is a part of what SQL has behind `WHERE`, and literals with units (`10ms`, `4KiB`).
+//! [`Predicate::parse`] reads the text. [`Predicate::compile`] checks it against kinds of
+//! frames and makes a [`Program`] for each, which says of the bytes of a frame whether they match: true, false, or None
+//! for SQL's NULL. [`to_sql`] writes the same expression as SQL understands it.
+//!
+//! The fields are the columns of the tables for SQL, with their types and NULLs
+//! ([`ppt_capture::columns`] decodes them), and the standard columns `seqno`, `ring`, `tid`, `pid`,
+//! `ts` and `drained`.
+//!
+//! Nothing here trusts the text: its length and the depth of its parentheses are bounded, and time
+//! is linear in it.
+
+#![forbid(unsafe_code)]
+
+// The code that pest derives uses this crate if pest is built without std.
+extern crate alloc;
+
+mod ast;
+mod compile;
+mod counts;
+mod error;
+mod fields;
+mod kind;
+mod like;
+mod literal;
+mod number;
+mod parse;
+mod predicate;
+mod program;
+mod ranges;
+mod row;
+mod sieve;
+mod sql;
+mod types;
+mod units;
+mod words;
+
+pub use counts::Counts;
+pub use error::{Error, Problem};
+pub use kind::Kind;
+pub use parse::{MAX_BYTES, MAX_DEPTH};
+pub use predicate::Predicate;
+pub use program::Program;
+pub use row::{Chunk, Row};
+pub use sieve::Sieve;
+pub use sql::to_sql;
+pub use types::Type;

@@ -1,0 +1,195 @@
+//! Columns with an order of whole numbers: numbers, bools, times, values of enums.
+
+use ppt_capture::columns::{
+    Access, Fixed, Half, Integer, Names, Plain, Reader, Scale, Text, Time, Visitor,
+};
+
+use crate::row::Row;
+
+/// Where a number comes from.
+#[derive(Debug, Clone)]
+pub(crate) enum Source {
+    /// A column; whether it is read in one step.
+    Column(Reader, bool),
+    Seqno,
+    Ring,
+    Tid,
+    Pid,
+    /// The time of the frame.
+    Ts(Time),
+    Drained,
+    /// It has no value.
+    Nothing,
+}
+
+/// As what a number is compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum As {
+    Whole,
+    Single,
+    Double,
+}
+
+/// A number as it is compared.
+#[derive(Debug, Clone)]
+pub(crate) struct Number {
+    pub source: Source,
+    pub compared: As,
+}
+
+/// A number as it is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Raw {
+    Whole(i128),
+    Single(f32),
+    Double(f64),
+}
+
+impl As {
+    /// A whole number whose order is that of the values.
+    #[inline]
+    pub fn key(self, value: Raw) -> i128 {
+        match (self, value) {
+            (As::Whole, Raw::Whole(value)) => value,
+            (As::Single, Raw::Whole(value)) => single(value as f32),
+            (As::Single, Raw::Single(value)) => single(value),
+            (As::Single, Raw::Double(value)) => single(value as f32),
+            (As::Double, Raw::Whole(value)) => double(value as f64),
+            // Never compared so: the wider type wins.
+            (As::Double | As::Whole, Raw::Single(value)) => double(value.into()),
+            (As::Double | As::Whole, Raw::Double(value)) => double(value),
+        }
+    }
+}
+
+/// The place of a float in the order by which DataFusion compares: IEEE 754's total order, but the
+/// zeros are equal.
+fn single(value: f32) -> i128 {
+    let bits = if value == 0.0 { 0 } else { value.to_bits().cast_signed() };
+    (bits ^ (((bits >> 31).cast_unsigned()) >> 1).cast_signed()).into()
+}
+
+/// As [`single`].
+fn double(value: f64) -> i128 {
+    let bits = if value == 0.0 { 0 } else { value.to_bits().cast_signed() };
+    (bits ^ (((bits >> 63).cast_unsigned()) >> 1).cast_signed()).into()
+}
+
+impl Number {
+    /// The number in a row; None for NULL.
+    #[inline(always)]
+    pub fn get(&self, row: &Row<'_>) -> Option<i128> {
+        if let (Source::Column(reader, true), As::Whole) = (&self.source, self.compared) {
+            return match reader.plain(row.bytes, row.chunk.stamps)? {
+                Plain::Signed(value) => Some(value.into()),
+                Plain::Unsigned(value) => Some(value.into()),
+            };
+        }
+        self.other(row)
+    }
+
+    #[inline(never)]
+    fn other(&self, row: &Row<'_>) -> Option<i128> {
+        let head = row.chunk.head;
+        let whole = |value: Option<i64>| value.map(|it| Raw::Whole(it.into()));
+        let small = |value: u32| i32::try_from(value).ok().map(i64::from);
+        let value = match &self.source {
+            Source::Column(reader, _) => reader.visit(row.chunk.stamps, Get(row)),
+            Source::Seqno => whole(i64::try_from(row.seqno).ok()),
+            Source::Ring => whole(small(head.ring)),
+            Source::Tid => whole(small(head.tid).filter(|&tid| tid != 0)),
+            Source::Pid => whole(small(row.chunk.pid)),
+            Source::Ts(time) => epoch(*time, row),
+            Source::Drained => match (head.drained_mono_ns, row.chunk.offset) {
+                (0, _) | (_, None) => None,
+                (ns, Some(offset)) => whole(i64::try_from(i128::from(ns) + offset).ok()),
+            },
+            Source::Nothing => None,
+        };
+        Some(self.compared.key(value?))
+    }
+}
+
+fn epoch(time: Time, row: &Row<'_>) -> Option<Raw> {
+    let ns = time.epoch(time.word(row.bytes), row.chunk.stamps, row.chunk.offset)?;
+    i64::try_from(ns).ok().map(|ns| Raw::Whole(ns.into()))
+}
+
+/// Reads a number of a row.
+struct Get<'a>(&'a Row<'a>);
+
+impl Visitor for Get<'_> {
+    type Output = Option<Raw>;
+
+    fn integer<T: Integer>(self, value: impl Access<Value = T>) -> Option<Raw> {
+        value.get(self.0.bytes).map(|it| Raw::Whole(it.into()))
+    }
+
+    fn single(self, value: impl Access<Value = f32>) -> Option<Raw> {
+        value.get(self.0.bytes).map(Raw::Single)
+    }
+
+    fn double(self, value: impl Access<Value = f64>) -> Option<Raw> {
+        value.get(self.0.bytes).map(Raw::Double)
+    }
+
+    fn boolean(self, value: impl Access<Value = u8>) -> Option<Raw> {
+        value.get(self.0.bytes).map(|it| Raw::Whole((it != 0).into()))
+    }
+
+    fn duration(self, value: impl Access<Value = i64>) -> Option<Raw> {
+        self.integer(value)
+    }
+
+    fn time(self, time: Time) -> Option<Raw> {
+        match time.scale() {
+            Scale::Ns(clock) if clock.is_cpu() => {
+                let ns = i64::try_from(time.word(self.0.bytes)).ok().filter(|&ns| ns != 0);
+                ns.map(|ns| Raw::Whole(ns.into()))
+            }
+            Scale::Ticks | Scale::Ns(_) => epoch(time, self.0),
+        }
+    }
+
+    fn half(self, half: Half) -> Option<Raw> {
+        half.get(self.0.bytes).map(|it| Raw::Whole(it.into()))
+    }
+
+    fn name<T: Integer>(self, value: impl Access<Value = T>, _: &Names) -> Option<Raw> {
+        self.integer(value)
+    }
+
+    fn text(self, _: Text) -> Option<Raw> {
+        None
+    }
+
+    fn bytes(self, _: Fixed) -> Option<Raw> {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn floats_have_the_total_order() {
+        let rising = [
+            -f64::NAN,
+            f64::NEG_INFINITY,
+            f64::MIN,
+            -1.0,
+            -f64::MIN_POSITIVE,
+            0.0,
+            f64::MIN_POSITIVE,
+            1.0,
+            f64::MAX,
+            f64::INFINITY,
+            f64::NAN,
+        ];
+        assert!(rising.is_sorted_by(|a, b| a.total_cmp(b).is_lt()));
+        assert!(rising.is_sorted_by(|a, b| double(*a) < double(*b)));
+        assert_eq!((double(-0.0), single(-0.0)), (double(0.0), single(0.0)));
+        assert!(rising.map(|it| it as f32).is_sorted_by(|a, b| single(*a) <= single(*b)));
+    }
+}

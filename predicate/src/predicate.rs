@@ -1,0 +1,122 @@
+//! Expressions over several kinds of frames.
+
+use crate::ast::Expr;
+use crate::compile::Compiler;
+use crate::error::{Error, Problem, Why};
+use crate::fields::Fields;
+use crate::kind::Kind;
+use crate::parse;
+use crate::program::Program;
+
+/// An expression that was read, and not yet held against frames.
+#[derive(Debug, Clone)]
+pub struct Predicate {
+    text: String,
+    whole: Expr,
+}
+
+impl Predicate {
+    /// Reads an expression.
+    ///
+    /// # Errors
+    /// What the text has wrong by itself: it is too long or too deep, it is no expression, or a
+    /// literal has no value.
+    pub fn parse(text: &str) -> Result<Predicate, Error> {
+        let whole = parse::parse(text).map_err(|why| why.over(text))?;
+        Ok(Predicate { text: text.to_owned(), whole })
+    }
+
+    /// Returns the text.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Checks the expression against kinds of frames. The programs are in the order of `kinds`, with
+    /// None for a kind that lacks a field.
+    ///
+    /// # Errors
+    /// All kinds lack a field, a field is of another type, or no enum has a value of that name.
+    /// Without kinds there is no error.
+    pub fn compile(&self, kinds: &[Kind<'_>]) -> Result<Vec<Option<Program>>, Error> {
+        self.programs(kinds).map_err(|why| why.over(&self.text))
+    }
+
+    fn programs(&self, kinds: &[Kind<'_>]) -> Result<Vec<Option<Program>>, Why> {
+        let mut names = Vec::new();
+        self.whole.names(&mut names);
+        // By name, why each kind lacks it.
+        let mut missing: Vec<Vec<Why>> = vec![Vec::new(); names.len()];
+        let mut doubts: Option<Vec<Why>> = None;
+        let mut programs = Vec::new();
+        for kind in kinds {
+            let fields = Fields::of(*kind);
+            let mut fits = true;
+            for (name, missing) in names.iter().zip(&mut missing) {
+                if let Err(why) = fields.find(name) {
+                    missing.push(why);
+                    fits = false;
+                }
+            }
+            if !fits {
+                programs.push(None);
+                continue;
+            }
+            let mut compiler = Compiler::new(&fields);
+            programs.push(Some(Program(compiler.node(&self.whole)?)));
+            let own = compiler.doubts;
+            doubts = Some(match doubts {
+                None => own,
+                Some(all) => both(all, &own),
+            });
+        }
+        let why = match doubts {
+            Some(doubts) => doubts.into_iter().next(),
+            None if kinds.is_empty() => None,
+            None => Some(match missing.into_iter().find(|it| it.len() == kinds.len()) {
+                Some(all) => unfit(all),
+                None => Why::new(0..self.text.len(), Problem::NoSingleKind),
+            }),
+        };
+        why.map_or(Ok(programs), Err)
+    }
+}
+
+/// The doubts that every kind of frame raises.
+fn both(all: Vec<Why>, own: &[Why]) -> Vec<Why> {
+    let shared = all.into_iter().filter_map(|mut why| {
+        let same = own.iter().find(|it| it.span == why.span)?;
+        if let (Problem::NoValue { there, .. }, Problem::NoValue { there: others, .. }) =
+            (&mut why.problem, &same.problem)
+        {
+            add(there, others);
+        }
+        Some(why)
+    });
+    shared.collect()
+}
+
+/// Why no kind has a field: what comes closest, with all names that there are.
+fn unfit(mut all: Vec<Why>) -> Why {
+    // A kind of that name that lacks the field, before those of other names.
+    all.sort_by_key(|it| std::cmp::Reverse(it.span.start));
+    let mut all = all.into_iter();
+    let mut why = all.next().expect("there are kinds");
+    for other in all {
+        match (&mut why.problem, &other.problem) {
+            (Problem::NoField { there, .. }, Problem::NoField { there: others, .. })
+            | (Problem::NoKind { there, .. }, Problem::NoKind { there: others, .. }) => {
+                add(there, others);
+            }
+            _ => {}
+        }
+    }
+    why
+}
+
+fn add(there: &mut Vec<String>, others: &[String]) {
+    for other in others {
+        if !there.contains(other) {
+            there.push(other.clone());
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! A checked expression over one kind of frame, ready to run.
+
+use crate::ast::Comparison;
+use crate::number::Number;
+use crate::ranges::Ranges;
+use crate::row::Row;
+use crate::words::{Test, Words};
+
+/// A checked expression over one kind of frame.
+#[derive(Debug, Clone)]
+pub struct Program(pub(crate) Node);
+
+/// A step of a program.
+#[derive(Debug, Clone)]
+pub(crate) enum Node {
+    Constant(bool),
+    Numbers(Number, Ranges),
+    Words {
+        of: Words,
+        test: Test,
+        negated: bool,
+    },
+    /// The values of an enum that have a name, and whether they pass; others by their number.
+    Enum {
+        of: Number,
+        known: Box<[(i128, bool)]>,
+        test: Test,
+        negated: bool,
+    },
+    TwoNumbers(Number, Comparison, Number),
+    TwoWords(Words, Comparison, Words),
+    NumberIsNull(Number, bool),
+    WordsAreNull(Words, bool),
+    Not(Box<Node>),
+    All(Box<[Node]>),
+    Any(Box<[Node]>),
+}
+
+impl Program {
+    /// Whether a frame matches; None where SQL has NULL. A frame is selected if this is true.
+    #[inline]
+    pub fn matches(&self, row: &Row<'_>) -> Option<bool> {
+        self.0.holds(row)
+    }
+}
+
+impl Node {
+    #[inline]
+    fn holds(&self, row: &Row<'_>) -> Option<bool> {
+        match self {
+            Node::Numbers(of, ranges) => of.get(row).map(|value| ranges.has(value)),
+            other => other.other(row),
+        }
+    }
+
+    #[inline(never)]
+    fn other(&self, row: &Row<'_>) -> Option<bool> {
+        match self {
+            Node::Constant(value) => Some(*value),
+            Node::Numbers(of, ranges) => of.get(row).map(|value| ranges.has(value)),
+            Node::Words { of, test, negated } => Some(test.holds(&of.get(row)?) != *negated),
+            Node::Enum { of, known, test, negated } => {
+                let value = of.get(row)?;
+                let holds = match known.binary_search_by_key(&value, |it| it.0) {
+                    Ok(found) => known[found].1,
+                    Err(_) => test.holds(value.to_string().as_bytes()),
+                };
+                Some(holds != *negated)
+            }
+            Node::TwoNumbers(left, comparison, right) => {
+                let (left, right) = (left.get(row), right.get(row));
+                Some(comparison.holds(left?.cmp(&right?)))
+            }
+            Node::TwoWords(left, comparison, right) => {
+                Some(comparison.holds(left.get(row)?.cmp(&right.get(row)?)))
+            }
+            Node::NumberIsNull(of, negated) => Some(of.get(row).is_none() != *negated),
+            Node::WordsAreNull(of, negated) => Some(of.get(row).is_none() != *negated),
+            Node::Not(of) => of.holds(row).map(|it| !it),
+            Node::All(all) => decide(all, row, false),
+            Node::Any(all) => decide(all, row, true),
+        }
+    }
+}
+
+/// `decisive` if one of `all` is, else NULL if one of them is, else the other.
+fn decide(all: &[Node], row: &Row<'_>, decisive: bool) -> Option<bool> {
+    let mut result = Some(!decisive);
+    for node in all {
+        match node.holds(row) {
+            Some(value) if value == decisive => return Some(decisive),
+            Some(_) => {}
+            None => result = None,
+        }
+    }
+    result
+}

@@ -1,0 +1,113 @@
+//! Sets of numbers.
+
+use crate::ast::Comparison;
+
+/// Numbers between bounds that belong to them.
+type Range = (i128, i128);
+
+/// A set of whole numbers: ranges that rise and do not touch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Ranges {
+    /// The only range of most sets. Empty (1, 0) if there are none, or several.
+    only: Range,
+    /// All ranges, if they are several.
+    several: Box<[Range]>,
+}
+
+const LEAST: i128 = i128::MIN;
+const MOST: i128 = i128::MAX;
+
+impl Ranges {
+    /// The numbers in any of `ranges`.
+    pub fn of(mut ranges: Vec<Range>) -> Ranges {
+        ranges.retain(|(low, high)| low <= high);
+        ranges.sort_unstable();
+        let mut merged: Vec<Range> = Vec::with_capacity(ranges.len());
+        for (low, high) in ranges {
+            match merged.last_mut() {
+                Some(last) if low <= last.1.saturating_add(1) => last.1 = last.1.max(high),
+                _ => merged.push((low, high)),
+            }
+        }
+        match merged[..] {
+            [] => Ranges { only: (1, 0), several: Box::default() },
+            [only] => Ranges { only, several: Box::default() },
+            _ => Ranges { only: (1, 0), several: merged.into() },
+        }
+    }
+
+    /// The numbers that compare so with `value`.
+    pub fn comparing(comparison: Comparison, value: i128) -> Ranges {
+        // Values are of at most 64 bits, so that the neighbours are there.
+        let (below, above) = (value.saturating_sub(1), value.saturating_add(1));
+        Ranges::of(match comparison {
+            Comparison::Equal => vec![(value, value)],
+            Comparison::Unequal => vec![(LEAST, below), (above, MOST)],
+            Comparison::Less => vec![(LEAST, below)],
+            Comparison::AtMost => vec![(LEAST, value)],
+            Comparison::Greater => vec![(above, MOST)],
+            Comparison::AtLeast => vec![(value, MOST)],
+        })
+    }
+
+    /// All other numbers, if `negated`.
+    pub fn negated(self, negated: bool) -> Ranges {
+        if !negated {
+            return self;
+        }
+        let all = if self.several.is_empty() { &[self.only][..] } else { &self.several };
+        let mut others = Vec::with_capacity(all.len() + 1);
+        let mut next = Some(LEAST);
+        for &(low, high) in all.iter().filter(|(low, high)| low <= high) {
+            if let Some(from) = next.filter(|from| *from < low) {
+                others.push((from, low - 1));
+            }
+            next = high.checked_add(1);
+        }
+        others.extend(next.map(|from| (from, MOST)));
+        Ranges::of(others)
+    }
+
+    /// Whether `value` is in the set.
+    #[inline(always)]
+    pub fn has(&self, value: i128) -> bool {
+        let (low, high) = self.only;
+        low <= value && value <= high || !self.several.is_empty() && self.is_in_one(value)
+    }
+
+    #[inline(never)]
+    fn is_in_one(&self, value: i128) -> bool {
+        let after = self.several.partition_point(|(low, _)| *low <= value);
+        after > 0 && value <= self.several[after - 1].1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn ranges_that_touch_are_one() {
+        assert_eq!(Ranges::of(vec![(3, 4), (1, 2), (9, 8)]), Ranges::of(vec![(1, 4)]));
+        assert_eq!(Ranges::of(vec![(1, 9), (2, 3)]).only, (1, 9));
+        assert_eq!(Ranges::of(vec![]).negated(true).only, (LEAST, MOST));
+        assert!(!Ranges::of(vec![]).has(0));
+        assert!(!Ranges::of(vec![(LEAST, MOST)]).negated(true).has(0));
+    }
+
+    proptest! {
+        #[test]
+        fn a_set_has_what_it_was_made_of(
+            ranges in prop::collection::vec((-20i128..20, -20i128..20), 0..6),
+            negated: bool,
+        ) {
+            let set = Ranges::of(ranges.clone()).negated(negated);
+            for value in -25..25 {
+                let is_in = ranges.iter().any(|(low, high)| (low..=high).contains(&&value));
+                prop_assert_eq!(set.has(value), is_in != negated, "{} {:?}", value, set);
+            }
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! Frames of several sources, while they come.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::Arc;
+
+use ppt_capture::columns::{Time, frame_id};
+use ppt_capture::{ClockReading, ClockTable, FramesHead, Source, Stamps, TimeNamespace};
+use ppt_frame_dsl::Schema;
+
+use crate::error::{Error, Problem};
+use crate::kind::Kind;
+use crate::predicate::Predicate;
+use crate::program::Program;
+use crate::row::{Chunk, Row};
+
+/// Tells which frames an expression is true of, while sources come and clocks are read.
+///
+/// Readings of the clocks make times of ticks. Those that come later, a whole capture has, too: it
+/// may say another nanosecond.
+#[derive(Debug)]
+pub struct Sieve {
+    predicate: Predicate,
+    clocks: ClockTable,
+    buffers: HashMap<(String, u64), Arc<Buffer>>,
+    feeds: HashMap<usize, Feed>,
+}
+
+/// A buffer, whatever process has it.
+#[derive(Debug)]
+struct Buffer {
+    name: String,
+    schema: Schema,
+}
+
+/// The frames of a buffer of a process.
+#[derive(Debug)]
+struct Feed {
+    buffer: Arc<Buffer>,
+    multi: bool,
+    /// By kind; None for a kind that lacks a field.
+    programs: Vec<Option<Program>>,
+    namespace: TimeNamespace,
+    pid: u32,
+}
+
+impl Sieve {
+    /// A sieve that knows no source.
+    pub fn new(predicate: Predicate) -> Sieve {
+        let (buffers, feeds) = Default::default();
+        Sieve { predicate, clocks: ClockTable::default(), buffers, feeds }
+    }
+
+    /// Frames of these sources come, which have numbers of the caller's.
+    ///
+    /// # Errors
+    /// The expression does not fit the kinds of frames that have come so far and that it fits, and
+    /// these. All frames of these sources pass then.
+    pub fn introduce(&mut self, new: &[(usize, &Source)]) -> Result<(), Error> {
+        let (mut come, mut added) = (Vec::new(), Vec::new());
+        for &(number, source) in new {
+            self.feeds.remove(&number);
+            // No frame of it can be read.
+            let Ok(schema) = Schema::from_json(&source.schema_json) else { continue };
+            let name = source.buffer.clone();
+            let new = || Arc::new(Buffer { name: name.clone(), schema });
+            let key = (name.clone(), source.schema_hash);
+            if let Entry::Vacant(place) = self.buffers.entry(key.clone()) {
+                place.insert(new());
+                added.push(key.clone());
+            }
+            come.push((number, source, self.buffers[&key].clone()));
+        }
+        let known: Vec<Arc<Buffer>> = self.buffers.values().cloned().collect();
+        let kinds = |it: &'_ Arc<Buffer>| it.schema.frames.len();
+        let all: Vec<Kind<'_>> = known
+            .iter()
+            .flat_map(|it| {
+                let kind = |frame| Kind { buffer: &it.name, schema: &it.schema, frame };
+                it.schema.frames.iter().map(kind)
+            })
+            .collect();
+        let compiled = self.predicate.compile(&all);
+        // What lacks a field may be beside others that have it; what has another type stays away, so
+        // that those that come later fit.
+        let is_absent = |it: &Error| matches!(it.problem, Problem::NoField { .. });
+        if compiled.as_ref().is_err_and(|it| !is_absent(it)) {
+            self.buffers.retain(|key, _| !added.contains(key));
+        }
+        let programs = compiled?;
+        for (number, source, buffer) in come {
+            let place = known.iter().position(|it| Arc::ptr_eq(it, &buffer)).unwrap_or_default();
+            let before: usize = known[..place].iter().map(kinds).sum();
+            let feed = Feed {
+                buffer: buffer.clone(),
+                multi: buffer.schema.multi(),
+                programs: programs[before..before + kinds(&buffer)].to_vec(),
+                namespace: source.process.time_namespace(),
+                pid: source.process.pid,
+            };
+            self.feeds.insert(number, feed);
+        }
+        Ok(())
+    }
+
+    /// The clocks were read.
+    pub fn clocks(&mut self, readings: &[ClockReading]) {
+        self.clocks.add(readings);
+    }
+
+    /// Says of each of the frames of source `number` with this head whether the expression is true of
+    /// it. Frames that cannot be read pass.
+    pub fn wants(&self, number: usize, head: &FramesHead, frames: &[u8], wanted: &mut Vec<bool>) {
+        self.each(number, head, frames, |_, _, _, is_true| wanted.push(is_true.unwrap_or(true)));
+    }
+
+    /// Calls `found` with the number of each of the frames of source `number` with this head that the
+    /// expression is true of, and with its time, ns of CLOCK_MONOTONIC, if it has one that can be
+    /// converted. Frames that cannot be read are not found.
+    pub fn find(
+        &self,
+        number: usize,
+        head: &FramesHead,
+        frames: &[u8],
+        mut found: impl FnMut(u64, Option<u64>),
+    ) {
+        let Some(feed) = self.feeds.get(&number) else { return };
+        let stamps = Stamps::new(&self.clocks, head.drained_mono_ns, feed.namespace);
+        let offset = self.clocks.epoch_offset();
+        self.each(number, head, frames, |seqno, id, bytes, is_true| {
+            if is_true != Some(true) {
+                return;
+            }
+            let frame = feed.buffer.schema.frames.get(id);
+            let at = frame.and_then(|it| it.at()).and_then(Time::of);
+            let epoch = at.and_then(|it| it.epoch(it.word(bytes), &stamps, offset));
+            let mono = epoch.zip(offset).and_then(|(epoch, offset)| epoch.checked_sub(offset));
+            found(seqno, mono.and_then(|ns| u64::try_from(ns).ok()));
+        });
+    }
+
+    /// Calls `tell` with number, kind and bytes of each frame, and whether the expression is true of it;
+    /// None: that cannot be read.
+    fn each(
+        &self,
+        number: usize,
+        head: &FramesHead,
+        frames: &[u8],
+        mut tell: impl FnMut(u64, usize, &[u8], Option<bool>),
+    ) {
+        let frames = (head.first_seq..).zip(frames.chunks_exact((head.stride as usize).max(1)));
+        let Some(feed) = self.feeds.get(&number) else {
+            return frames.for_each(|(seqno, bytes)| tell(seqno, 0, bytes, None));
+        };
+        let stamps = Stamps::new(&self.clocks, head.drained_mono_ns, feed.namespace);
+        let offset = self.clocks.epoch_offset();
+        let chunk = Chunk { stamps: &stamps, offset, head, pid: feed.pid };
+        for (seqno, bytes) in frames {
+            let id = if feed.multi { usize::from(frame_id(bytes)) } else { 0 };
+            let row = Row { chunk: &chunk, seqno, bytes };
+            let is_true = |program: &Option<Program>| {
+                program.as_ref().is_some_and(|it| it.matches(&row) == Some(true))
+            };
+            tell(seqno, id, bytes, feed.programs.get(id).map(is_true));
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! The same expression as SQL has it.
+
+use ppt_frame_dsl::Span;
+
+use crate::ast::{Expr, Literal, Operand, Value};
+use crate::{literal, parse};
+
+/// Writes an expression so that SQL understands it: literals with units become numbers of ns or of
+/// bytes, and the names of fields are quoted. Of other SQL, only the literals with units change.
+pub fn to_sql(text: &str) -> String {
+    let mut edits = Vec::new();
+    match parse::parse(text) {
+        Ok(whole) => {
+            of(&whole, &mut edits);
+            edits.sort_by_key(|it| it.0.start);
+        }
+        Err(_) => {
+            for (span, digits) in parse::numbers(text) {
+                if let Ok(value) = literal::number(digits, span.clone()) {
+                    edits.extend(number(&value).map(|it| (span, it)));
+                }
+            }
+        }
+    }
+    let mut sql = String::with_capacity(text.len() + 8 * edits.len());
+    let mut done = 0;
+    for (Span { start, end }, edit) in edits {
+        sql.push_str(&text[done..start]);
+        sql.push_str(&edit);
+        done = end;
+    }
+    sql.push_str(&text[done..]);
+    sql
+}
+
+type Edits = Vec<(Span, String)>;
+
+fn of(expr: &Expr, edits: &mut Edits) {
+    match expr {
+        Expr::All(all) | Expr::Any(all) => all.iter().for_each(|it| of(it, edits)),
+        Expr::Not(inner) => of(inner, edits),
+        Expr::Comparison(left, _, right) => {
+            [left, right].into_iter().for_each(|it| operand(it, edits));
+        }
+        Expr::Between { of, low, high, .. } => {
+            [of, low, high].into_iter().for_each(|it| operand(it, edits));
+        }
+        Expr::In { of, list, .. } => {
+            operand(of, edits);
+            list.iter().for_each(|it| literal(it, edits));
+        }
+        Expr::Bare(of) | Expr::Like { of, .. } | Expr::IsNull { of, .. } => operand(of, edits),
+    }
+}
+
+fn operand(operand: &Operand, edits: &mut Edits) {
+    match operand {
+        Operand::Literal(it) => literal(it, edits),
+        Operand::Field(name) => {
+            let quoted = |text: &str| format!("\"{}\"", text.replace('"', "\"\""));
+            edits.extend(name.parts.iter().map(|it| (it.span.clone(), quoted(&it.text))));
+        }
+    }
+}
+
+fn literal(literal: &Literal, edits: &mut Edits) {
+    edits.extend(number(&literal.value).map(|it| (literal.span.clone(), it)));
+}
+
+/// The number that stands for a literal with a unit.
+fn number(value: &Value) -> Option<String> {
+    match value {
+        Value::Duration(number) | Value::Size(number) => Some(number.to_string()),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn units_become_numbers_and_names_are_quoted() {
+        for (text, sql) in [
+            ("handle > 10ms", "\"handle\" > 10000000"),
+            ("a.b <= - 1.5us OR NOT x", "\"a\".\"b\" <= -1500 OR NOT \"x\""),
+            ("\"we\"\"ird\" = '10ms'", "\"we\"\"ird\" = '10ms'"),
+            (
+                "n IN (4KiB, 7) AND m BETWEEN 1s AND 2s",
+                "\"n\" IN (4096, 7) AND \"m\" BETWEEN 1000000000 AND 2000000000",
+            ),
+            // More than a predicate: only numbers with units change.
+            ("abs(x) > 10ms", "abs(x) > 10000000"),
+            ("f('10ms') > \"10ms\" -- 10ms", "f('10ms') > \"10ms\" -- 10ms"),
+            ("a10ms + 1e3 > 10 /* 5s */ + 0x10", "a10ms + 1e3 > 10 /* 5s */ + 0x10"),
+            ("abs(x) > 10msec", "abs(x) > 10msec"),
+        ] {
+            assert_eq!(to_sql(text), sql);
+        }
+    }
+}
