@@ -2,6 +2,7 @@
 
 pub(crate) mod comment;
 pub(crate) mod header;
+pub(crate) mod metrics;
 pub(crate) mod source;
 pub(crate) mod structure;
 pub(crate) mod types;

@@ -1,11 +1,13 @@
 //! C++17: a namespace for each buffer, `write` and `scope` for each frame. The slow path is that of
 //! C, and so is every symbol: C and C++ parts of one program share a buffer.
 
+use ppt_frame_dsl::metric::Metric;
 use ppt_frame_dsl::schema::Enum;
 use ppt_frame_dsl::{Declared, Stored};
 
 use crate::c::comment::{banner, doc, literal};
 use crate::c::header::{call_close, claim, close, commit, is_on, now, symbols, ticks};
+use crate::c::metrics::{about, argument as argument_of, call};
 use crate::c::source;
 use crate::c::structure::{assertions, members};
 use crate::c::types::{element_type, int_type};
@@ -40,7 +42,7 @@ impl Emitter for Cpp {
     /// of its namespace.
     fn takes(&self, model: &Model<'_>, declared: Declared, name: &str) -> bool {
         match declared {
-            Declared::Enum(_) | Declared::Frame(_) => {
+            Declared::Enum(_) | Declared::Frame(_) | Declared::Metric(_) => {
                 let of_itself = match declared {
                     Declared::Frame(frame) => has_own(&model.frames[frame], name),
                     _ => false,
@@ -101,11 +103,32 @@ fn header(model: &Model<'_>, name: &str) -> String {
     for frame in &model.frames {
         write(model, frame, &mut out);
     }
+    for it in &model.metrics {
+        metric(model, it, &mut out);
+    }
     out.line(&format!("}} // namespace {}", model.buffer()));
     out.line("} // namespace ppt");
     out.blank();
     out.line(&format!("#endif // {guard}"));
     out.finish()
+}
+
+/// A class of one function, which adds.
+fn metric(model: &Model<'_>, metric: &Metric, out: &mut Text) {
+    let (ty, value) = argument_of(metric);
+    doc(&metric.doc, out);
+    out.open(&format!("struct {} {{", metric.name));
+    out.line(&format!("/* {}, if somebody is attached. */", about(metric)));
+    out.open(&format!("static void {}({ty} {value}) {{", metric.shape.verb()));
+    out.line("#if PPT1_ENABLED");
+    out.line("if (on())");
+    out.line(&format!("    {};", call(model, metric)));
+    out.line("#else");
+    out.line(&format!("(void){value};"));
+    out.line("#endif");
+    out.close("}");
+    out.close("};");
+    out.blank();
 }
 
 fn enums(model: &Model<'_>, out: &mut Text) {

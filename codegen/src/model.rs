@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! schema ─→ Model ─┬─ stamps     clocks that frames are stamped by
+//!                  ├─ metrics    counters and histograms, and their cells
 //!                  └─ frames ─┬─ members    the struct, header and padding included
 //!                             ├─ stores     the words of a slot, and what goes into each
 //!                             ├─ forms      the ways to write it
@@ -14,6 +15,7 @@ mod stamps;
 mod stored;
 mod stores;
 
+use ppt_frame_dsl::metric::Metric;
 use ppt_frame_dsl::names::enumerator;
 use ppt_frame_dsl::schema::{self, Clock, FieldType, Schema};
 use ppt_frame_dsl::{Declared, Layout, Stored};
@@ -41,8 +43,10 @@ pub(crate) struct Model<'a> {
     origin: String,
     /// The first is the buffer's own, others come from `@clock`.
     pub stamps: Vec<Stamp<'a>>,
-    /// In declared order.
+    /// In declared order, without one that nobody writes.
     pub frames: Vec<Frame<'a>>,
+    /// Counters and histograms.
+    pub metrics: Vec<Metric>,
 }
 
 /// One kind of frame.
@@ -110,11 +114,12 @@ impl<'a> Model<'a> {
     /// Of a checked schema, whose frame file is called `origin`.
     pub fn new(schema: &'a Schema, stem: &'a str, origin: &str) -> Self {
         let stamps = stamps::stamps(schema);
-        let frames = schema.frames.iter().enumerate();
+        let frames = schema.frames.iter().enumerate().filter(|(_, frame)| !frame.is_hidden());
         let frames = frames.map(|(id, frame)| Frame::new(schema, &stamps, id, frame)).collect();
         let origin = origin.replace(['\n', '\r'], " ");
         let (hash, symbols) = (schema.hash(), schema.symbol_prefix());
-        Model { schema, hash, symbols, stem, origin, stamps, frames }
+        let metrics = schema.metrics();
+        Model { schema, hash, symbols, stem, origin, stamps, frames, metrics }
     }
 
     /// Name of the buffer.
@@ -150,18 +155,22 @@ impl<'a> Model<'a> {
     }
 
     /// Every declared name, in the order of the schema.
-    pub fn declared(&self) -> impl Iterator<Item = (Declared, &'a str)> {
+    pub fn declared(&self) -> impl Iterator<Item = (Declared, &str)> {
         let enums = self.schema.enums.iter().enumerate().flat_map(|(index, it)| {
             let values = it.values.iter().enumerate();
             let values = values.map(move |(v, value)| (Declared::Value(index, v), &*value.0));
             std::iter::once((Declared::Enum(index), &*it.name)).chain(values)
         });
-        let frames = self.schema.frames.iter().enumerate().flat_map(|(index, it)| {
+        let shown = |it: &(usize, &schema::Frame)| !it.1.is_hidden();
+        let frames = self.schema.frames.iter().enumerate().filter(shown);
+        let frames = frames.flat_map(|(index, it)| {
             let fields = it.fields.iter().enumerate();
             let fields = fields.map(move |(f, field)| (Declared::Field(index, f), &*field.name));
             std::iter::once((Declared::Frame(index), &*it.name)).chain(fields)
         });
-        std::iter::once((Declared::Buffer, self.buffer())).chain(enums).chain(frames)
+        let metrics = self.metrics.iter().enumerate();
+        let metrics = metrics.map(|(index, it)| (Declared::Metric(index), &*it.name));
+        std::iter::once((Declared::Buffer, self.buffer())).chain(enums).chain(frames).chain(metrics)
     }
 
     /// The stamp of a field that can be stamped.

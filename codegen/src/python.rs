@@ -4,7 +4,7 @@ mod module;
 mod spelling;
 mod stub;
 
-use self::spelling::{SCOPE, function_name};
+use self::spelling::{SCOPE, function_name, metric_name};
 use ppt_frame_dsl::Declared;
 
 use crate::c::C;
@@ -54,11 +54,14 @@ impl Emitter for Python {
                 || name.strip_suffix(SCOPE).is_some_and(is_frame)
                 || is_function(name)
         };
+        let is_metric = || model.metrics.iter().any(|it| metric_name(it) == name);
         // An IntEnum keeps names between underscores, and `mro`, for itself.
         let of_enum = || name == "mro" || name.starts_with('_') && name.ends_with('_');
         keyword
             || match declared {
-                Declared::Enum(_) | Declared::Frame(_) => of_module(),
+                Declared::Enum(_) | Declared::Frame(_) => of_module() || is_metric(),
+                // Its function is called after it, and nothing else.
+                Declared::Metric(_) => false,
                 Declared::Value(..) => of_enum(),
                 Declared::Buffer | Declared::Field(..) => false,
             }

@@ -4,6 +4,7 @@ mod tokens;
 mod words;
 
 use ppt_frame_dsl::Stored;
+use ppt_frame_dsl::metric::{Metric, Shape};
 use ppt_frame_dsl::names::upper_camel;
 use ppt_frame_dsl::schema::Enum;
 use proc_macro2::{Ident, Literal, TokenStream};
@@ -52,6 +53,7 @@ fn module(model: &Model<'_>) -> TokenStream {
         let macros = macros(model, frame);
         quote!(#structure #forms #writer #macros)
     });
+    let metrics = model.metrics.iter().map(metric);
     quote! {
         #about
         #[allow(dead_code, non_snake_case, non_upper_case_globals, trivial_numeric_casts)]
@@ -63,6 +65,7 @@ fn module(model: &Model<'_>) -> TokenStream {
             #switch
             #(#enums)*
             #(#frames)*
+            #(#metrics)*
         }
     }
 }
@@ -75,6 +78,8 @@ fn buffer(model: &Model<'_>) -> TokenStream {
     let stride = number(schema.stride);
     let log2_slots = number(schema.slots.ilog2());
     let frames = number(schema.frames.len() as u32);
+    let cells = number(schema.cells());
+    let adders = (!model.metrics.is_empty()).then(adders);
     quote! {
         static PPT_CONTROL: ppt::Control = ppt::Control::new();
         #[used]
@@ -87,6 +92,7 @@ fn buffer(model: &Model<'_>) -> TokenStream {
                 stride: #stride,
                 log2_slots: #log2_slots,
                 frames: #frames,
+                cells: #cells,
             },
         );
         static PPT_BUFFER: ppt::Buffer = ppt::Buffer::new(&PPT_DESCRIPTOR, &PPT_CONTROL);
@@ -105,6 +111,68 @@ fn buffer(model: &Model<'_>) -> TokenStream {
         #[inline(always)]
         fn ppt_end(write: ppt::Write<#stride>) {
             write.end();
+        }
+
+        #adders
+    }
+}
+
+/// What adds to cells.
+fn adders() -> TokenStream {
+    quote! {
+        #[cold]
+        #[inline(never)]
+        fn ppt_add(cell: u32, value: u64) {
+            ppt::add(&PPT_CONTROL, &PPT_BUFFER, &PPT_THREAD, cell, value);
+        }
+
+        #[cold]
+        #[inline(never)]
+        fn ppt_observe(sum: u32, bucket: u32, value: u64) {
+            ppt::observe(&PPT_CONTROL, &PPT_BUFFER, &PPT_THREAD, (sum, bucket), value);
+        }
+    }
+}
+
+/// A counter or a histogram.
+fn metric(metric: &Metric) -> TokenStream {
+    let Metric { name, shape, doc: text, unit, .. } = metric;
+    let ty = ident(&upper_camel(name));
+    let first = number(metric.cells.start);
+    let about = doc_or(text, &format!("The {} `{name}`.", shape.kind()));
+    let of = if unit.is_empty() { String::new() } else { format!(", in {unit}") };
+    let (what, value, call) = match *shape {
+        Shape::Counter => ("Adds to it", quote!(u64), quote!(ppt_add(#first, value))),
+        Shape::UpDownCounter => {
+            ("Adds to it, or takes from it", quote!(i64), quote!(ppt_add(#first, value as u64)))
+        }
+        Shape::Exponential => {
+            let bucket = quote!(#first + ppt::exponential(value));
+            let call = quote!(ppt_observe(#first, #bucket, value as u64));
+            ("Counts a length of time in ns", quote!(i64), call)
+        }
+        Shape::Linear { from, to, buckets } => {
+            let (from, to) = (Literal::u64_unsuffixed(from), Literal::u64_unsuffixed(to));
+            let buckets = number(buckets);
+            let bucket = quote!(#first + ppt::linear(value, #from, #to, #buckets));
+            let call = quote!(ppt_observe(#first, #bucket, value as u64));
+            ("Counts a value", quote!(u32), call)
+        }
+    };
+    let verb = ident(shape.verb());
+    let does = doc(&format!("{what}{of}, if somebody is attached."));
+    quote! {
+        #about
+        #[derive(Clone, Copy, Debug)]
+        pub struct #ty;
+        impl #ty {
+            #does
+            #[inline(always)]
+            pub fn #verb(value: #value) {
+                if on() {
+                    #call;
+                }
+            }
         }
     }
 }

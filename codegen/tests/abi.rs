@@ -6,11 +6,12 @@ use std::fmt::Write;
 use std::mem::{offset_of, size_of};
 
 use ppt_segment::abi::{
-    ABI_VERSION, Control, DESCRIPTOR_MAGIC, Descriptor, GeometryWords, HEADER_LENGTH, LOG2_SLOTS,
-    MARGIN, MAX_FRAMES, MAX_RINGS, MAX_SEGMENTS, MappedSegment, MaskPage, NO_GATE, OWNER_HISTORY,
-    Owner, PAGE, ProcessPage, RING_PITCH, RingHeader, SEGMENT_MAGIC, Section, SegmentHeader,
-    clock_kind, descriptor_flags, ring_state, ring_word, section_kind,
+    ABI_VERSION, CellWords, Control, DESCRIPTOR_MAGIC, Descriptor, GeometryWords, HEADER_LENGTH,
+    LOG2_SLOTS, MARGIN, MAX_FRAMES, MAX_RINGS, MAX_SEGMENTS, MOVING, MappedSegment, MaskPage,
+    NO_GATE, OWNER_HISTORY, Owner, PAGE, ProcessPage, RING_PITCH, RingHeader, SEGMENT_MAGIC,
+    Section, SegmentHeader, clock_kind, descriptor_flags, ring_state, ring_word, section_kind,
 };
+use ppt_segment::cells::histogram;
 use support::Generated;
 use support::compiler::{Compiler, Dialect, output_of};
 
@@ -53,11 +54,12 @@ fn facts() -> Vec<Fact> {
     members!(facts, "ppt1_descriptor" is Descriptor {
         magic, self_address = "self", abi_version = "abi", length, schema_hash,
         schema_address = "schema", schema_length, control_address = "control", stride, log2_slots,
-        frames, flags, reserved,
+        frames, flags, cells, reserved,
     });
     members!(facts, "ppt1_geometry" is GeometryWords {
         size, stride, log2_slots, rings, ring_pitch, masks, process, ring_headers, slots,
     });
+    members!(facts, "ppt1_cells" is CellWords { nonce, offset, pitch, rows });
     members!(facts, "ppt1_mapped" is MappedSegment { base, handle, nonce, size });
     members!(facts, "ppt1_section" is Section { kind, flags, offset, length, item });
     members!(facts, "ppt1_header" is SegmentHeader {
@@ -66,8 +68,9 @@ fn facts() -> Vec<Fact> {
     });
     members!(facts, "ppt1_control" is Control {
         gate, nonce, geometry, clock_kind, target_pid, claim, generation, follow_socket, follow_claim,
-        agent_reserved,
-        error, failed_gate, failed_nonce, no_ring, nested, not_mapped, target_reserved,
+        cells, agent_reserved,
+        error, failed_gate, failed_nonce, no_ring, nested, not_mapped, adds_not_mapped,
+        target_reserved,
         segments, memfd,
     });
     facts.extend([
@@ -92,6 +95,7 @@ fn constants() -> Vec<Fact> {
     vec![
         fact("PPT1_PAGE", PAGE),
         fact("PPT1_NO_GATE", NO_GATE),
+        fact("PPT1_MOVING", MOVING),
         fact("PPT1_SEGMENT_MAGIC", SEGMENT_MAGIC),
         fact("PPT1_CLOCK_TICKS", clock_kind::TICKS),
         fact("PPT1_STAMP_IS_MONOTONIC", clock_kind::STAMP_IS_MONOTONIC),
@@ -107,6 +111,10 @@ fn constants() -> Vec<Fact> {
         fact("PPT1_PROCESS + 1", section_kind::PROCESS),
         fact("PPT1_RING_HEADERS + 1", section_kind::RING_HEADERS),
         fact("PPT1_SLOTS + 1", section_kind::SLOTS),
+        fact("PPT1_CELL_ROWS + 1", section_kind::CELLS),
+        fact("PPT1_BELOW", histogram::BELOW),
+        fact("PPT1_BUCKETS", histogram::BUCKETS),
+        fact("0", histogram::SUM),
         fact("PPT1_RING_WORDS", ring_word::COUNT),
         fact("PPT1_OWNERS", OWNER_HISTORY),
         fact("PPT1_OWNER_WORDS", word(size_of::<Owner>())),
@@ -133,6 +141,7 @@ fn this_descriptor() -> Vec<Fact> {
         fact("PPT1_(descriptor).log2_slots", job.slots.ilog2()),
         fact("PPT1_(descriptor).frames", job.frames.len()),
         fact("PPT1_(descriptor).flags", 0),
+        fact("PPT1_(descriptor).cells", job.cells()),
         fact("PPT1_(descriptor).self == &PPT1_(descriptor)", 1),
         fact("PPT1_(descriptor).control == &PPT1_(control)", 1),
     ];

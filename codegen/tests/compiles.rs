@@ -347,6 +347,25 @@ fn two_headers_with_one_frame() {
     }
 }
 
+/// A macro's parameter is no field's name: `v` would be the member, too.
+#[test]
+fn a_field_is_not_what_its_macro_takes() {
+    let one = Generated::of("frame pos { int n; int v; int value; }", "one.frame");
+    let symbol = one.symbol("frame_pos");
+    let user = format!(
+        "#include \"one.h\"\n#include <stdio.h>\n\
+         int main(void) {{ int n = 5; WRITE_POS_N(1); WRITE_POS_V(n); WRITE_POS_VALUE(7);\n\
+         printf(\"%d %d %d\", {symbol}.n, {symbol}.v, {symbol}.value); return 0; }}\n"
+    );
+    let folder = one.on_disk(&[("user.c", &user)]);
+    for compiler in Compiler::all() {
+        for dialect in [Dialect::C11, Dialect::Cpp17] {
+            compiler.run(dialect, folder.path(), &["-O2", "user.c", "one.c", "-o", "built"]);
+            assert_eq!(output_of(folder.path(), "built", &[]), "1 5 7");
+        }
+    }
+}
+
 /// One header twice is one header; several headers share their fixed part.
 #[test]
 fn several_headers_in_one_file() {

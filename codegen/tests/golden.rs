@@ -8,13 +8,20 @@ mod support;
 use std::fs;
 
 use support::{
-    CPP_GOLDENS, FIXED_HEADER, FIXED_MODULE, FIXED_SOURCE, FORK_SOURCE, Generated, HELLO_SOURCE,
-    MADE_SOURCE, golden_folder, goldens,
+    CELLS_SOURCE, CPP_GOLDENS, FIXED_HEADER, FIXED_MODULE, FIXED_SOURCE, FORK_SOURCE, Generated,
+    HELLO_SOURCE, MADE_SOURCE, golden_folder, goldens,
 };
 
 /// Frame files whose Python is compared, too.
-const PYTHON_GOLDENS: [&str; 5] =
-    ["job.frame", "timespec.frame", "enums.frame", "spans.frame", "chains.frame"];
+const PYTHON_GOLDENS: [&str; 7] = [
+    "job.frame",
+    "timespec.frame",
+    "enums.frame",
+    "spans.frame",
+    "chains.frame",
+    "metrics.frame",
+    "only_counters.frame",
+];
 
 /// Lines of context before the first difference, and lines shown from there.
 const CONTEXT: usize = 3;
@@ -75,6 +82,7 @@ fn without_fixed_text(text: &str) -> String {
         (FIXED_HEADER, "runtime/c/target.h"),
         (FIXED_SOURCE, "runtime/c/target.c"),
         (MADE_SOURCE, "runtime/c/made.c"),
+        (CELLS_SOURCE, "runtime/c/cells.c"),
         (FORK_SOURCE, "runtime/c/fork.c"),
         (HELLO_SOURCE, "runtime/c/hello.c"),
         (FIXED_MODULE, "runtime/python/module.c"),

@@ -11,7 +11,7 @@ mod support;
 use std::fmt::Write;
 
 use ppt_codegen::Layout;
-use ppt_frame_dsl::schema::{Field, FieldType, Frame};
+use ppt_frame_dsl::schema::{Field, FieldType, Frame, Schema};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -79,7 +79,7 @@ fn compiles_as_cpp(texts: &[(String, String)]) -> Result<(), String> {
         ppt_codegen::write_outputs(folder.path(), &generated.outputs).unwrap();
         writeln!(user, "#include \"{}.hpp\"", generated.stem).unwrap();
         let schema = &generated.schema;
-        for frame in &schema.frames {
+        for frame in schema.frames.iter().filter(|frame| !frame.is_hidden()) {
             let layout = Layout::of(schema, frame);
             let ty = format!("ppt::{}::{}", schema.buffer, frame.name);
             writeln!(user, "static_assert(sizeof({ty}) == {});", layout.size).unwrap();
@@ -99,6 +99,11 @@ fn compiles_as_cpp(texts: &[(String, String)]) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// The frames that programs write.
+fn shown(schema: &Schema) -> impl Iterator<Item = (usize, &Frame)> {
+    schema.frames.iter().enumerate().filter(|(_, frame)| !frame.is_hidden())
 }
 
 /// Compiles and runs one program over all of `batch`.
@@ -122,7 +127,7 @@ fn check(batch: &[(Generated, String)]) -> Result<(), String> {
             let number: usize = wrong.split(' ').next().unwrap().parse().unwrap();
             return Err(format!("{}: {wrong}, of\n{}", compiler.c, batch[number].1));
         }
-        let frames = batch.iter().flat_map(|(it, _)| &it.schema.frames);
+        let frames = batch.iter().flat_map(|(it, _)| shown(&it.schema)).map(|it| it.1);
         let forms: usize = frames.map(|frame| 2 * frame.verbs().len()).sum();
         assert_eq!(printed, format!("checked {forms}\n"));
     }
@@ -137,14 +142,16 @@ fn program(batch: &[(Generated, String)]) -> String {
     text.push_str(HARNESS);
     for (number, (generated, _)) in batch.iter().enumerate() {
         own_symbols(generated, &mut text);
-        for (id, frame) in generated.schema.frames.iter().enumerate() {
+        for (id, frame) in shown(&generated.schema) {
             check_frame(generated, number, id, frame, &mut text);
         }
+        check_metrics(generated, number, &mut text);
     }
-    // Files without spans do not use it.
-    text.push_str("\nint main(void) {\n    (void)place;\n");
+    // Files without spans, counters or frames do not use all of it.
+    text.push_str("\nint main(void) {\n    (void)place, (void)added, (void)expect, (void)fill, (void)compare;\n");
     for (number, (generated, _)) in batch.iter().enumerate() {
-        for id in 0..generated.schema.frames.len() {
+        writeln!(text, "    check_{number}_metrics();").unwrap();
+        for (id, _) in shown(&generated.schema) {
             writeln!(text, "    check_{number}_{id}();").unwrap();
         }
     }
@@ -167,7 +174,17 @@ fn own_symbols(generated: &Generated, text: &mut String) {
     )
     .unwrap();
     writeln!(text, "uint64_t {}(void) {{ return STAMP; }}", symbol("stamp")).unwrap();
-    for frame in &generated.schema.frames {
+    if generated.schema.cells() > 0 {
+        let (add, observe) = (symbol("add"), symbol("observe"));
+        writeln!(text, "void {add}(unsigned c, uint64_t v) {{ last.cell = c, last.other = UINT32_MAX, last.value = v; }}").unwrap();
+        let arguments = "unsigned s, unsigned b, uint64_t v";
+        writeln!(
+            text,
+            "void {observe}({arguments}) {{ last.cell = s, last.other = b, last.value = v; }}"
+        )
+        .unwrap();
+    }
+    for (_, frame) in shown(&generated.schema) {
         let symbol = symbol(&format!("frame_{}", frame.name));
         writeln!(text, "PPT1_THREAD pptframe_{}_t {symbol};", frame.name).unwrap();
     }
@@ -202,6 +219,18 @@ fn check_frame(generated: &Generated, number: usize, id: usize, frame: &Frame, t
             writeln!(text, "    place({offset}, {bytes}, {value});").unwrap();
         }
         check_form(generated, frame, verb, text);
+    }
+    text.push_str("}\n");
+}
+
+/// `check_NUMBER_metrics`: what is added comes to the cells that the schema says.
+fn check_metrics(generated: &Generated, number: usize, text: &mut String) {
+    writeln!(text, "static void check_{number}_metrics(void) {{").unwrap();
+    for (metric, value, cell, other) in user::adds(&generated.schema) {
+        let (name, verb) = (&metric.name, metric.shape.verb());
+        let (upper, other) = (name.to_uppercase(), other.unwrap_or(u32::MAX));
+        writeln!(text, "    PPT_{}_{upper}({value});", verb.to_uppercase()).unwrap();
+        writeln!(text, "    added({number}, \"{name}\", {cell}u, {other}u, {value});").unwrap();
     }
     text.push_str("}\n");
 }

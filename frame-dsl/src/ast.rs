@@ -18,6 +18,7 @@ pub(crate) struct File {
     pub settings: Vec<Setting>,
     pub enums: Vec<Enum>,
     pub frames: Vec<Frame>,
+    pub metrics: Vec<Metric>,
     /// Names of enums whose declaration could not be read: types not to complain about.
     pub lost: Vec<String>,
     /// Whether part of the file could not be read.
@@ -69,6 +70,18 @@ pub(crate) struct Frame {
     pub doc: String,
     /// Whether a line could not be read.
     pub damaged: bool,
+}
+
+/// `counter NAME : TYPE @…;` or `histogram NAME : TYPE (FROM, TO, BUCKETS) @…;`
+#[derive(Debug)]
+pub(crate) struct Metric {
+    pub is_histogram: bool,
+    pub name: Word,
+    pub ty: Option<Word>,
+    /// The numbers in brackets, and where the brackets stand.
+    pub range: Option<(Vec<Word>, Span)>,
+    pub attributes: Vec<Attribute>,
+    pub doc: String,
 }
 
 /// One declarator with the type in front of it: `int kind, who;` makes two.

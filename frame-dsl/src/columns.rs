@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use crate::role::{PLAIN, SPAN};
 use crate::schema::{Clock, Edge, Field, FieldType, Frame, Int, Schema};
 use crate::stored::Stored;
 
@@ -10,6 +11,79 @@ pub const STANDARD_COLUMNS: [&str; 12] = [
     "seqno", "ring", "tid", "pid", "frame", "buffer", "segment", "source", "host", "capture",
     "time_lo", "time_hi",
 ];
+
+/// The table of whole spans or chains that a kind of frames has beside its own: `request_spans`,
+/// `encode_chains`. None for plain frames.
+pub fn whole_table(frame: &Frame) -> Option<String> {
+    (frame.kind != PLAIN).then(|| format!("{}_{}s", frame.name, frame.kind))
+}
+
+/// The columns of that table, in their order, beside [`STANDARD_COLUMNS`].
+pub fn whole_columns(schema: &Schema, frame: &Frame) -> Vec<WholeColumn> {
+    let all = columns(schema, frame, Style::Sql);
+    let (keys, others): (Vec<_>, Vec<_>) = all
+        .into_iter()
+        .filter(|it| !frame.fields[it.field].is_mark())
+        .partition(|it| frame.fields[it.field].is_key());
+    let mut whole = Vec::new();
+    let mut add = |name: String, part: Part| whole.push(WholeColumn { name, part });
+    keys.into_iter().for_each(|it| add(it.name.clone(), Part::Key(it)));
+    if frame.kind == SPAN {
+        add("dur".to_owned(), Part::Dur);
+        for standard in ["segment", "ring", "seqno", "tid", "pid"] {
+            add(format!("end_{standard}"), Part::Where(standard));
+        }
+        for of in &others {
+            add(format!("begin_{}", of.name), Part::Begin(of.clone()));
+        }
+        for of in &others {
+            add(format!("end_{}", of.name), Part::End(of.clone()));
+        }
+    } else {
+        add("total".to_owned(), Part::Total);
+        let steps = frame.steps(schema);
+        for (n, (step, _)) in steps.iter().enumerate() {
+            add(format!("{step}_ts"), Part::Step(n));
+        }
+        for (n, it) in steps.windows(2).enumerate() {
+            add(format!("{}_to_{}", it[0].0, it[1].0), Part::Between(n));
+        }
+    }
+    add("state".to_owned(), Part::State);
+    whole
+}
+
+/// A column of a table of whole spans or chains.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WholeColumn {
+    /// Its name.
+    pub name: String,
+    /// What it holds.
+    pub part: Part,
+}
+
+/// What a column of a table of whole spans or chains holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Part {
+    /// A key.
+    Key(Column),
+    /// The length of a span, ns.
+    Dur,
+    /// Where the end of a span is: this standard column of it.
+    Where(&'static str),
+    /// A column of the begin.
+    Begin(Column),
+    /// A column of the end.
+    End(Column),
+    /// From the first step of a chain to its last, ns.
+    Total,
+    /// When this step was taken.
+    Step(usize),
+    /// From this step to the next, ns.
+    Between(usize),
+    /// Whether it is whole, and what is missing.
+    State,
+}
 
 /// The kind of output that a table is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -135,16 +209,25 @@ fn lengths(schema: &Schema, frame: &Frame, columns: &mut Vec<Column>) {
     let starts: HashMap<_, _> = halves(Edge::Start).map(|(name, _, field)| (name, field)).collect();
     let mut taken: HashSet<String> =
         columns.iter().map(|column| column.name.to_ascii_lowercase()).collect();
-    for (mut name, index, end) in halves(Edge::End) {
+    for (name, index, end) in halves(Edge::End) {
         // Any schema may come out of a capture, not only those of frame files.
         let Some(start) = starts.get(&name).filter(|start| start.ty == end.ty) else { continue };
         let Some(of) = measure(column_type(schema, &end.ty)) else { continue };
-        while !taken.insert(name.to_ascii_lowercase()) {
-            name.insert_str(0, "ppt_");
-        }
+        let name = free(&name, &taken);
+        taken.insert(name.to_ascii_lowercase());
         let ty = ColumnType::Length { of, end: end.offset };
         columns.push(Column { name, field: index, offset: start.offset, ty });
     }
+}
+
+/// Returns `name` with as many `ppt_` before it as it takes not to be in `taken`, which holds names in
+/// lower case: a column that is no field gives way to the fields.
+pub fn free(name: &str, taken: &HashSet<String>) -> String {
+    let mut name = name.to_owned();
+    while taken.contains(&name.to_ascii_lowercase()) {
+        name.insert_str(0, "ppt_");
+    }
+    name
 }
 
 /// The meaning of the difference of two values, if it has one.

@@ -43,6 +43,8 @@ pub enum Declared {
     Frame(usize),
     /// A field of a frame.
     Field(usize, usize),
+    /// A counter or a histogram.
+    Metric(usize),
 }
 
 /// A frame file with errors.
@@ -139,7 +141,6 @@ impl Compiled {
         let mut sink = Sink::default();
         for &it in declared {
             let (kind, name, place) = self.declaration(it);
-            let name = name.to_owned();
             let language = language.word();
             let mistake = Mistake::TakenName { kind, name, language };
             match place {
@@ -155,17 +156,23 @@ impl Compiled {
 
     /// Returns the kind of a declaration, its name and its place. It has no place if the buffer is
     /// named after the file.
-    fn declaration(&self, it: Declared) -> (Kind, &str, Option<Span>) {
+    fn declaration(&self, it: Declared) -> (Kind, String, Option<Span>) {
         let Schema { buffer, enums, frames, .. } = &self.schema;
         let at = &self.places;
         let (kind, name, place) = match it {
-            Declared::Buffer => return (Kind::Buffer, buffer, at.buffer.clone()),
+            Declared::Buffer => return (Kind::Buffer, buffer.clone(), at.buffer.clone()),
+            Declared::Metric(i) => {
+                let metric = self.schema.metrics().swap_remove(i);
+                let histogram = metric.shape.is_histogram();
+                let kind = if histogram { Kind::Histogram } else { Kind::Counter };
+                return (kind, metric.name, Some(at.metrics[i].clone()));
+            }
             Declared::Enum(i) => (Kind::Enum, &enums[i].name, &at.enums[i].0),
             Declared::Value(i, v) => (Kind::Value, &enums[i].values[v].0, &at.enums[i].1[v]),
             Declared::Frame(i) => (Kind::Frame, &frames[i].name, &at.frames[i].0),
             Declared::Field(i, f) => (Kind::Field, &frames[i].fields[f].name, &at.frames[i].1[f]),
         };
-        (kind, name, Some(place.clone()))
+        (kind, name.clone(), Some(place.clone()))
     }
 }
 

@@ -8,6 +8,7 @@ use std::fmt::{self, Display, Write as _};
 use anstyle::{AnsiColor, Style};
 
 use crate::layout::Layout;
+use crate::metric::{Metric, Shape};
 use crate::schema::{Field, FieldType, Frame, Schema};
 
 const WORD: u32 = 8;
@@ -46,11 +47,37 @@ pub fn draw(schema: &Schema, color: bool) -> String {
     if schema.stride > CACHE_LINE && !schema.stride.is_multiple_of(CACHE_LINE) {
         text.push_str("cache lines as they are in the first slot\n");
     }
-    for frame in &schema.frames {
+    for frame in schema.frames.iter().filter(|frame| !frame.is_hidden()) {
         text.push('\n');
         text.push_str(&Table::of(schema, frame).draw(color));
     }
+    text.push_str(&cells(schema, color));
     text
+}
+
+/// The cells of one row, if the buffer has counters or histograms.
+fn cells(schema: &Schema, color: bool) -> String {
+    let metrics = schema.metrics();
+    let Some(last) = metrics.last() else { return String::new() };
+    let paint = |style: Style, text: String| {
+        if color { format!("{style}{text}{style:#}") } else { text }
+    };
+    let bytes = u64::from(last.cells.end) * 8;
+    let head = format!("cells: {} for each thread: {}", last.cells.end, in_units(bytes));
+    let names = metrics.iter().map(|it| it.name.len()).max().unwrap_or(0).max("name".len());
+    let columns = format!("  first  cells  {:names$}  type", "name");
+    let rows = metrics.iter().map(|it| {
+        let Metric { name, shape, cells, .. } = it;
+        let range = match shape {
+            Shape::Linear { from, to, buckets } => format!(" ({from}, {to}, {buckets})"),
+            _ => String::new(),
+        };
+        let (first, count) = (cells.start, cells.len());
+        format!("  {first:>5}  {count:>5}  {name:names$}  {} {}{range}", shape.kind(), shape.ty())
+    });
+    let (bold, dim) = (Style::new().bold(), Style::new().dimmed());
+    let lines = [paint(bold, head), paint(dim, columns)].into_iter().chain(rows);
+    "\n".to_owned() + &lines.map(|line| line + "\n").collect::<String>()
 }
 
 struct Table<'a> {

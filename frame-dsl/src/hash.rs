@@ -4,12 +4,13 @@
 //! slots and unknown keys may change without a new hash. The text below is the definition; a change
 //! of it needs a new [`LAYOUT_TEXT_VERSION`].
 //!
-//! The parts that fields play (`role.rs`) came later. Readers that do not know them compute the hash
+//! The parts that fields play (`role.rs`), and counters and histograms (`metric.rs`), came later. Readers that do not know them compute the hash
 //! of the layout as ever, and compare. So these parts have a hash of their own, which is in the
 //! linker's names and nowhere else: linkers merge what has one name.
 
 use std::fmt::Write as _;
 
+use crate::metric::{Metric, Shape};
 use crate::role::{FIELD_KEYS, FRAME_KEYS};
 use crate::schema::{Edge, Enum, Extra, Field, FieldType, Frame, Schema};
 
@@ -25,7 +26,8 @@ impl Schema {
         digest(&self.layout_text())
     }
 
-    /// The same for the parts that fields play in spans; none if all frames are plain.
+    /// The same for the parts that fields play in spans, and for counters and histograms; none if all
+    /// frames are plain and nothing else is there.
     pub fn roles_hash(&self) -> Option<u64> {
         self.roles_text().map(|text| digest(&text))
     }
@@ -45,6 +47,9 @@ impl Schema {
                 let what = format_args!("field {index} {field}");
                 role_text(&mut text, what, &it.extra, &FIELD_KEYS);
             }
+        }
+        for metric in self.metrics() {
+            metric_text(&mut text, &metric);
         }
         (!text.is_empty()).then(|| format!("{ROLES_TEXT_VERSION}\n{text}"))
     }
@@ -75,6 +80,18 @@ fn role_text(text: &mut String, what: std::fmt::Arguments<'_>, extra: &Extra, ke
         if let Some(value) = extra.get(*key) {
             line(text, format_args!("{what} {key} {value}"));
         }
+    }
+}
+
+/// A metric: what its cells mean.
+fn metric_text(text: &mut String, metric: &Metric) {
+    let Metric { name, shape, unit, .. } = metric;
+    line(text, format_args!("{} {name} {}", shape.kind(), shape.ty()));
+    if let Shape::Linear { from, to, buckets } = shape {
+        line(text, format_args!("buckets {from} {to} {buckets}"));
+    }
+    if !unit.is_empty() {
+        line(text, format_args!("unit {} {unit}", unit.len()));
     }
 }
 
@@ -165,6 +182,29 @@ mod tests {
         }
         let other = span(r#""across":"process","later":true"#);
         assert_eq!(other.symbol_prefix(), one.symbol_prefix());
+    }
+
+    #[test]
+    fn metrics_are_in_the_hash_of_the_roles() {
+        let plain = schema("", "");
+        let with =
+            |metrics: &str| schema(r#""tags":[["k","v"]]"#, &format!(r#""metrics":[{metrics}]"#));
+        let one = with(r#"{"name":"c","kind":"counter","type":"u64"}"#);
+        assert_eq!(one.roles_text().unwrap(), "ppt roles 1\ncounter c u64\n");
+        assert_eq!(one.hash(), plain.hash());
+        let all = [
+            with(""),
+            one,
+            with(r#"{"name":"c","kind":"counter","type":"i64"}"#),
+            with(r#"{"name":"c","kind":"counter","type":"u64","unit":"B"}"#),
+            with(r#"{"name":"c","kind":"histogram","type":"duration"}"#),
+            with(r#"{"name":"c","kind":"histogram","type":"u32","from":0,"to":9,"buckets":3}"#),
+            with(r#"{"name":"c","kind":"histogram","type":"u32","from":0,"to":9,"buckets":9}"#),
+        ];
+        let names: std::collections::BTreeSet<_> = all.iter().map(Schema::symbol_prefix).collect();
+        assert_eq!(names.len(), all.len());
+        let documented = with(r#"{"name":"c","kind":"counter","type":"u64","doc":"d"}"#);
+        assert_eq!(documented.symbol_prefix(), all[1].symbol_prefix());
     }
 
     #[test]

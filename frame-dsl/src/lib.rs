@@ -15,7 +15,7 @@
 //! finds as many mistakes as it can.
 //!
 //! Without the feature `parser`, only the modules that read schemas remain: [`schema`], [`role`],
-//! [`layout`], [`mod@columns`].
+//! [`metric`], [`layout`], [`mod@columns`].
 
 #![forbid(unsafe_code)]
 
@@ -41,6 +41,7 @@ mod json;
 #[cfg(feature = "parser")]
 mod language;
 pub mod layout;
+pub mod metric;
 #[cfg(feature = "parser")]
 mod mistake;
 pub mod names;
@@ -81,4 +82,6 @@ pub use mistake::Severity;
 pub use render::render;
 pub use schema::Schema;
 pub use stored::Stored;
+#[cfg(feature = "parser")]
+pub use suggest::nearest;
 pub use verify::SchemaError;

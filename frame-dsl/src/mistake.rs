@@ -12,6 +12,8 @@ pub(crate) enum Kind {
     Frame,
     Field,
     Step,
+    Counter,
+    Histogram,
 }
 
 impl Display for Kind {
@@ -24,6 +26,8 @@ impl Display for Kind {
             Kind::Frame => "frame",
             Kind::Field => "field",
             Kind::Step => "step",
+            Kind::Counter => "counter",
+            Kind::Histogram => "histogram",
         })
     }
 }
@@ -139,6 +143,22 @@ pub(crate) enum Mistake {
     KeyOfPlain { name: String },
     KeyType { what: &'static str },
     OwnField { kind: &'static str, name: String },
+    // Tables: `of` is the frame that has the table already
+    WholeColumn { column: String, table: String },
+    WholeTable { table: String, of: String },
+    // Counters and histograms
+    TooManyMetrics { count: usize },
+    MetricAndOther { kind: Kind, name: String, other: Kind },
+    MetricMethod { kind: Kind, name: String },
+    CounterType { word: String, suggestion: Option<&'static str> },
+    HistogramType { word: String, suggestion: Option<&'static str> },
+    NoRange,
+    RangeOfDurations,
+    RangeForm { count: usize },
+    RangeValue { value: i128 },
+    RangeOrder { from: i128, to: i128 },
+    Buckets { buckets: i128, most: i128 },
+    AttributeOnMetric { name: String },
 }
 
 /// The warnings and hints that `option allow` can silence.
@@ -273,6 +293,20 @@ impl Mistake {
             Mistake::KeyOfPlain { .. } => "key-place",
             Mistake::KeyType { .. } => "key-place",
             Mistake::OwnField { .. } => "own-field",
+            Mistake::WholeColumn { .. } => "column-clash",
+            Mistake::WholeTable { .. } => "table-clash",
+            Mistake::TooManyMetrics { .. } => "too-many-metrics",
+            Mistake::MetricAndOther { .. } => "duplicate-name",
+            Mistake::MetricMethod { .. } => "method-name",
+            Mistake::CounterType { .. } => "unknown-type",
+            Mistake::HistogramType { .. } => "unknown-type",
+            Mistake::NoRange => "histogram-form",
+            Mistake::RangeOfDurations => "histogram-form",
+            Mistake::RangeForm { .. } => "histogram-form",
+            Mistake::RangeValue { .. } => "histogram-range",
+            Mistake::RangeOrder { .. } => "histogram-range",
+            Mistake::Buckets { .. } => "histogram-range",
+            Mistake::AttributeOnMetric { .. } => "attribute-place",
         }
     }
 }

@@ -5,7 +5,9 @@ use pest::error::{ErrorVariant, InputLocation};
 use pest::iterators::Pair;
 use pest_derive::Parser;
 
-use crate::ast::{Argument, Attribute, Buffer, Enum, Field, File, Frame, Setting, Value, Word};
+use crate::ast::{
+    Argument, Attribute, Buffer, Enum, Field, File, Frame, Metric, Setting, Value, Word,
+};
 use crate::diagnostic::{Sink, Span};
 use crate::mistake::{Kind, Mistake};
 use crate::reserved::LATER;
@@ -30,6 +32,10 @@ pub(crate) fn parse(text: &Text<'_>, sink: &mut Sink) -> File {
     reader.file
 }
 
+/// The words that declarations begin with.
+const DECLARATIONS: [&str; 7] =
+    ["frame", "enum", "emit", "buffer", "option", "counter", "histogram"];
+
 struct Reader<'a> {
     text: &'a Text<'a>,
     sink: &'a mut Sink,
@@ -49,6 +55,10 @@ impl Reader<'_> {
             Rule::frame => {
                 let frame = self.frame(pair);
                 self.file.frames.extend(frame);
+            }
+            Rule::counter | Rule::histogram => {
+                let doc = self.text.doc_before(pair.as_span().start());
+                self.file.metrics.extend(metric(pair, doc));
             }
             Rule::bad_item => self.bad_item(&pair),
             _ => {}
@@ -168,6 +178,8 @@ impl Reader<'_> {
                 Rule::enum_head
             }
             "frame" => Rule::frame_head,
+            "counter" => Rule::counter,
+            "histogram" => Rule::histogram,
             _ if text.starts_with('}') => {
                 // After damage it is what is left of the damaged piece.
                 if !was_damaged {
@@ -189,7 +201,8 @@ impl Reader<'_> {
         let found = self.found(place.start);
         let suggestion = match first {
             "struct" | "record" | "event" | "union" => Some("frame"),
-            _ => suggest::nearest(first, ["frame", "enum", "emit", "buffer", "option"]),
+            "gauge" => Some("counter"),
+            _ => suggest::nearest(first, DECLARATIONS),
         };
         let suggestion = suggestion.map(str::to_owned);
         self.sink.report(place, Mistake::NotADeclaration { found, suggestion });
@@ -356,6 +369,28 @@ fn declarator(
     Some(Field { interval, ty, name: name?, length, attributes, doc })
 }
 
+fn metric(pair: Pair<'_, Rule>, doc: String) -> Option<Metric> {
+    let is_histogram = pair.as_rule() == Rule::histogram;
+    let (mut name, mut ty, mut range) = (None, None, None);
+    let mut attributes = Vec::new();
+    for token in pair.into_inner() {
+        match token.as_rule() {
+            Rule::name => name = Some(word(&token)),
+            Rule::cell_type => ty = Some(word(&token)),
+            Rule::range => {
+                // The rule may end with white space before what follows.
+                let place = token.as_span();
+                let end = place.start() + place.as_str().trim_end().len();
+                let place = place.start()..end;
+                range = Some((words(token, Rule::number), place));
+            }
+            Rule::attribute => attributes.extend(attribute(token)),
+            _ => {}
+        }
+    }
+    Some(Metric { is_histogram, name: name?, ty, range, attributes, doc })
+}
+
 fn attribute(pair: Pair<'_, Rule>) -> Option<Attribute> {
     let place = pair.as_span();
     // The rule may end with white space that it looked through for a bracket.
@@ -438,6 +473,9 @@ fn in_words(rule: Rule) -> Option<&'static str> {
         Rule::setting | Rule::option_word => "`option`",
         Rule::enumeration | Rule::enum_head | Rule::enum_word => "`enum`",
         Rule::frame | Rule::frame_head | Rule::frame_word => "`frame`",
+        Rule::counter | Rule::counter_word => "`counter`",
+        Rule::histogram | Rule::histogram_word => "`histogram`",
+        Rule::cell_type => "a type",
         Rule::language => "a language (`C`, `C++`, `Rust` or `Python`)",
         Rule::key => "an option (`time`, `tag` or `allow`)",
         Rule::integer => "an integer type (`i8` … `u64`)",
@@ -457,7 +495,7 @@ fn in_words(rule: Rule) -> Option<&'static str> {
         Rule::close_brace => "`}`",
         Rule::length | Rule::open_bracket => "`[`",
         Rule::close_bracket => "`]`",
-        Rule::open_paren => "`(`",
+        Rule::range | Rule::open_paren => "`(`",
         Rule::close_paren => "`)`",
         Rule::EOI => "the end of the file",
         Rule::interval_word

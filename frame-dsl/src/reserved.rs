@@ -43,13 +43,14 @@ const RUST: &str = " Self abstract as async await become box break const continu
     where while yield ";
 
 /// Macros of compilers and of the headers that a C or C++ program is likely to include: a name that
-/// is one of them becomes something else before the compiler sees it.
+/// is one of them becomes something else before the compiler sees it. Types of C that headers may make so, too.
 const MACROS: &str = " linux unix i386 errno stdin stdout stderr EOF NULL BUFSIZ FILENAME_MAX \
     FOPEN_MAX L_tmpnam TMP_MAX SEEK_SET SEEK_CUR SEEK_END EXIT_SUCCESS EXIT_FAILURE RAND_MAX \
     MB_CUR_MAX CHAR_BIT CHAR_MIN CHAR_MAX SCHAR_MIN SCHAR_MAX UCHAR_MAX SHRT_MIN SHRT_MAX USHRT_MAX \
     INT_MIN INT_MAX UINT_MAX LONG_MIN LONG_MAX ULONG_MAX LLONG_MIN LLONG_MAX ULLONG_MAX SIZE_MAX \
     SSIZE_MAX PATH_MAX NAME_MAX PIPE_BUF INT8_MIN INT8_MAX UINT8_MAX INT16_MIN INT16_MAX UINT16_MAX \
     INT32_MIN INT32_MAX UINT32_MAX INT64_MIN INT64_MAX UINT64_MAX INFINITY NAN HUGE_VAL M_PI M_E \
+    int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t size_t \
     assert offsetof setjmp va_start va_arg va_end va_copy complex imaginary noreturn \
     sa_handler sa_sigaction st_atime st_mtime st_ctime s_addr s6_addr h_addr \
     si_pid si_uid si_status si_value si_addr si_fd \

@@ -102,6 +102,18 @@ impl Frame {
         }
     }
 
+    /// The ways in which such a frame is written, in their order, each with its value: steps of a
+    /// chain, edges of a span; none of a plain frame.
+    pub fn steps<'a>(&self, schema: &'a Schema) -> &'a [(String, i128)] {
+        let mark = self.fields.iter().find(|field| field.is_mark());
+        match mark.map(|field| &field.ty) {
+            Some(FieldType::Enum { name }) => {
+                schema.enum_named(name).map(|it| &it.values[..]).unwrap_or_default()
+            }
+            _ => &[],
+        }
+    }
+
     /// How these frames belong together, if they are of the kind `span`. A schema may come from
     /// anywhere: where its keys make no sense, the frame is a plain one.
     pub fn span(&self) -> Option<Span<'_>> {

@@ -54,10 +54,7 @@ pub(crate) fn from_elsewhere(word: &str) -> Option<&'static str> {
 }
 
 /// The candidate nearest to `word`, if it is near enough to be a slip of the fingers.
-pub(crate) fn nearest<'a>(
-    word: &str,
-    candidates: impl IntoIterator<Item = &'a str>,
-) -> Option<&'a str> {
+pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     // A bound on the work, not on the language: longer words are not slips, and names in their
     // thousands are not read by anyone.
     const LONGEST: usize = 64;

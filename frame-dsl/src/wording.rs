@@ -4,7 +4,8 @@
 use std::fmt::{self, Display};
 
 use crate::language::Language;
-use crate::mistake::{Mistake, NumberFault};
+use crate::metric::{MAX_BUCKETS, MAX_METRICS};
+use crate::mistake::{Kind, Mistake, NumberFault};
 use crate::schema::{
     DEFAULT_SLOTS, MAX_ENUMS, MAX_FIELDS, MAX_FRAME_BYTES, MAX_FRAMES, MAX_NAME_BYTES, MAX_SLOTS,
     MAX_VALUES, MIN_SLOTS,
@@ -49,6 +50,13 @@ impl Display for Short<'_> {
     }
 }
 
+fn with_article(kind: Kind) -> String {
+    match kind {
+        Kind::Enum => format!("an {kind}"),
+        kind => format!("a {kind}"),
+    }
+}
+
 impl Mistake {
     /// Message, label and help.
     pub fn wording(&self) -> Wording {
@@ -85,7 +93,7 @@ impl Mistake {
             },
             Mistake::NotADeclaration { found, suggestion } => say(
                 format!("expected a declaration, found {found}"),
-                "expected `emit`, `buffer`, `option`, `enum` or `frame`",
+                "expected `emit`, `buffer`, `option`, `enum`, `frame`, `counter` or `histogram`",
             )
             .meant(
                 suggestion.as_deref(),
@@ -220,12 +228,12 @@ impl Mistake {
             )
             .other_name(name),
             Mistake::Macro { name } => {
-                say(format!("`{name}` is a macro in C and C++"), "cannot be a name")
+                say(format!("`{name}` is a macro or a type in C and C++"), "cannot be a name")
                     .other_name(name)
             }
             Mistake::OurPrefix { name } => say(
                 format!("`{}` begins with a prefix of generated names", Short(name)),
-                "names that begin with `ppt_` or `pptframe` are reserved",
+                "names that begin with `ppt_`, `ppt1_` or `pptframe` are reserved",
             ),
             Mistake::Underscores { name } => say(
                 format!("C and C++ reserve names such as `{}`", Short(name)),
@@ -439,6 +447,73 @@ impl Mistake {
                     .help("choose the kind of time with `option time ns CLOCK;`")
             }
 
+            Mistake::TooManyMetrics { count } => say(
+                format!("{count} counters and histograms; a buffer has at most {MAX_METRICS}"),
+                "the first one too many",
+            )
+            .help("put some of them into another frame file"),
+            Mistake::MetricAndOther { kind, name, other } => say(
+                format!("`{}` is the name of {} and of a {kind}", Short(name), with_article(*other)),
+                "both are types in C++ and Rust",
+            ),
+            Mistake::MetricMethod { kind, name } => say(
+                format!("a {kind} cannot be called `{name}`"),
+                "C++ has a function of this name inside each of them",
+            )
+            .other_name(name),
+            Mistake::CounterType { word, suggestion } => say(
+                format!("a counter cannot be of type `{}`", Short(word)),
+                "expected `u64` or `i64`",
+            )
+            .meant(*suggestion, "`counter name;` counts up; `counter name : i64;` also down"),
+            Mistake::HistogramType { word, suggestion } => say(
+                format!("a histogram cannot be of type `{}`", Short(word)),
+                "expected `duration` or `u32`",
+            )
+            .meant(
+                *suggestion,
+                "`histogram name : duration;` or `histogram name : u32 (from, to, buckets);`",
+            ),
+            Mistake::NoRange => say(
+                "a histogram of `u32` states its buckets",
+                "expected `(from, to, buckets)` after this",
+            )
+            .help("for example `histogram queue : u32 (0, 1024, 64);`"),
+            Mistake::RangeOfDurations => say(
+                "a histogram of durations has buckets for every length",
+                "these cannot be chosen",
+            )
+            .help("leave the brackets out"),
+            Mistake::RangeForm { count } => say(
+                format!("{count} numbers where a histogram takes three"),
+                "expected `(from, to, buckets)`",
+            )
+            .help("for example `histogram queue : u32 (0, 1024, 64);`"),
+            Mistake::RangeValue { value } => say(
+                format!("{value} is no value of type `u32`"),
+                "expected a number from 0 to 4294967295",
+            )
+            .help("the end of the range itself is outside, so it may be 4294967296"),
+            Mistake::RangeOrder { from, to } => match from == to {
+                true => say("the range is empty", format!("{from} is where it begins, too")),
+                false => say(
+                    format!("the range ends at {to}, before it begins"),
+                    format!("expected more than {from}"),
+                ),
+            }
+            .help("the order is `(from, to, buckets)`"),
+            Mistake::Buckets { buckets, most } => say(
+                format!("a histogram of this range cannot have {buckets} buckets"),
+                format!("expected 1 to {most}"),
+            )
+            .help(format!(
+                "a bucket holds one value or more, and a histogram at most {MAX_BUCKETS} buckets"
+            )),
+            Mistake::AttributeOnMetric { name } => say(
+                format!("`@{name}` has no meaning for counters and histograms"),
+                "expected `@unit(…)` or `@group(…)`",
+            ),
+
             Mistake::TwoKinds => {
                 say("a frame is of one kind: `@span` or `@chain`", "another kind")
                     .help("a span has a begin and an end; a chain has steps")
@@ -483,6 +558,16 @@ impl Mistake {
                 format!("ppt adds a field of that name to each {kind}"),
             )
             .other_name(name),
+            Mistake::WholeColumn { column, table } => say(
+                format!("the table `{table}` would have two columns `{column}`"),
+                "one of them comes from here",
+            )
+            .help("rename the key or the step (upper and lower case are the same in SQL)"),
+            Mistake::WholeTable { table, of } => say(
+                format!("a table `{table}` belongs to the frame `{of}`"),
+                "a second table of that name",
+            )
+            .other_name(table),
         }
     }
 }

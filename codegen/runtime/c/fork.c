@@ -86,10 +86,10 @@ static void ppt1_before_fork(void) {
 static int ppt1_map_early(void) {
     uint64_t gate = __atomic_load_n(&PPT1_(control).gate, __ATOMIC_RELAXED);
     ppt1_description description;
-    if (gate == 0 || !ppt1_used() || !ppt1_described(gate, &description) ||
+    if (gate == 0 || PPT1_TO(uint32_t, gate) == PPT1_MOVING || !ppt1_used() || !ppt1_described(gate, &description) ||
         description.target_pid != ppt1_u32(PPT1_TO(uint32_t, syscall(SYS_getpid))) ||
         ppt1_mapping(description.nonce) ||
-        !ppt1_base(gate, description.nonce, &description.geometry))
+        !ppt1_base(gate, &description))
         return 0;
     uint64_t key = __atomic_load_n(&ppt1_exit_key, __ATOMIC_ACQUIRE);
     if (!PPT1_UNLOADABLE && key >= 1 && key <= PPT1_FIRST_KEYS) {

@@ -37,7 +37,8 @@ static int ppt1_memfd(void) {
 }
 
 /* Fills a segment of our own, as an agent fills those that it makes. */
-static void ppt1_initialise(void *base, uint64_t nonce, const ppt1_geometry *geometry) {
+static void ppt1_initialise(void *base, const ppt1_description *d) {
+    const ppt1_geometry *geometry = &d->geometry;
     ppt1_header *header = PPT1_AT(ppt1_header *, base);
     struct timespec mono = {0, 0}, real = {0, 0};
     clock_gettime(CLOCK_MONOTONIC, &mono);
@@ -45,7 +46,7 @@ static void ppt1_initialise(void *base, uint64_t nonce, const ppt1_geometry *geo
     header->magic = PPT1_SEGMENT_MAGIC;
     header->abi = PPT1_ABI;
     header->length = PPT1_HEADER_LENGTH;
-    header->nonce = nonce;
+    header->nonce = d->nonce;
     header->margin = PPT1_MARGIN;
     header->schema_hash = PPT1_SCHEMA_HASH;
     header->stride = geometry->stride;
@@ -55,7 +56,7 @@ static void ppt1_initialise(void *base, uint64_t nonce, const ppt1_geometry *geo
     header->agent_pid = __atomic_load_n(&PPT1_(control).claim[0], __ATOMIC_RELAXED);
     header->created_mono_ns = ppt1_i64(mono.tv_sec) * 1000000000 + ppt1_i64(mono.tv_nsec);
     header->created_real_ns = ppt1_i64(real.tv_sec) * 1000000000 + ppt1_i64(real.tv_nsec);
-    ppt1_sections(geometry, header->sections);
+    ppt1_sections(d, header->sections);
     uint64_t *enable = PPT1_AT(uint64_t *, PPT1_AT(unsigned char *, base) + geometry->masks);
     for (unsigned i = 0; i < PPT1_MASK_WORDS; i++)
         enable[i] = UINT64_MAX;
@@ -63,7 +64,8 @@ static void ppt1_initialise(void *base, uint64_t nonce, const ppt1_geometry *geo
 
 /* Makes a segment that an agent fetches by its descriptor. It is sealed, so that it cannot
  * shrink while somebody has mapped it. */
-static void *ppt1_make(int *fd, uint64_t nonce, const ppt1_geometry *geometry) {
+static void *ppt1_make(int *fd, const ppt1_description *d) {
+    const ppt1_geometry *geometry = &d->geometry;
     struct rlimit limit;
     if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur < geometry->size) {
         errno = EFBIG; /* ftruncate(2) would raise SIGXFSZ */
@@ -80,7 +82,7 @@ static void *ppt1_make(int *fd, uint64_t nonce, const ppt1_geometry *geometry) {
         /* If memory is short, this fails, instead of SIGBUS later. EINVAL: Linux before 5.14. */
         if (madvise(base, geometry->slots, MADV_POPULATE_WRITE) == 0 || errno == EINVAL) {
             madvise(base, geometry->size, MADV_DONTFORK);
-            ppt1_initialise(base, nonce, geometry);
+            ppt1_initialise(base, d);
             return base;
         }
         munmap(base, geometry->size);

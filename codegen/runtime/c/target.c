@@ -8,6 +8,8 @@
 
 /* A value that no gate has, not even in one half. */
 #define PPT1_NO_GATE UINT64_C(0xffffffff)
+/* In the lower half of a gate that is on its way to another segment. */
+#define PPT1_MOVING UINT64_C(0x7fffffff)
 #define PPT1_STAMP_IS_MONOTONIC (UINT64_C(1) << 63)
 #define PPT1_SEGMENT_MAGIC UINT64_C(0x316d676573747070)
 #define PPT1_FREE UINT64_C(0)
@@ -55,7 +57,8 @@ typedef struct ppt1_descriptor {
     uint64_t schema_length;
     ppt1_control *control;
     uint32_t stride, log2_slots, frames, flags;
-    uint64_t reserved[6];
+    uint64_t cells; /* of a row */
+    uint64_t reserved[5];
 } ppt1_descriptor;
 
 /* A part of a segment. */
@@ -65,7 +68,7 @@ typedef struct ppt1_section {
 } ppt1_section;
 
 /* The index of each part in a header's table. Its kind is one more. */
-enum { PPT1_MASKS, PPT1_PROCESS, PPT1_RING_HEADERS, PPT1_SLOTS, PPT1_SECTIONS };
+enum { PPT1_MASKS, PPT1_PROCESS, PPT1_RING_HEADERS, PPT1_SLOTS, PPT1_CELL_ROWS, PPT1_SECTIONS };
 
 /* The start of a segment. Its maker writes it once. */
 typedef struct ppt1_header {
@@ -111,11 +114,12 @@ const ppt1_descriptor PPT1_(descriptor) __attribute__((used)) = {
     PPT1_LOG2_SLOTS,
     PPT1_FRAMES,
     PPT1_UNLOADABLE,
-    {0, 0, 0, 0, 0, 0}};
+    PPT1_CELLS,
+    {0, 0, 0, 0, 0}};
 
 static PPT1_THREAD ppt1_thread ppt1_this_thread = {
     PPT1_NULL, 0, PPT1_NO_GATE, PPT1_NULL, PPT1_NULL, PPT1_NULL, PPT1_NULL, PPT1_NULL,
-    0,         0, 0,            0,         0,         0};
+    0,         0, 0,            0,         0,         0,         PPT1_NULL, PPT1_NULL};
 
 /* The key whose destructor gives a thread's ring back, plus 1; 0 while there is none. */
 static uint64_t ppt1_exit_key;
@@ -171,6 +175,7 @@ static void ppt1_give_back(ppt1_thread *t) {
     uint64_t *ring = t->tail;
     t->gate = PPT1_NO_GATE;
     t->tail = PPT1_NULL;
+    t->row = PPT1_NULL;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     if (!ring || !ppt1_mapping(t->nonce))
         return;
@@ -215,15 +220,25 @@ static void ppt1_at_thread_exit(ppt1_thread *t) {
         pthread_setspecific(PPT1_TO(pthread_key_t, word - 1), t);
 }
 
+/* The control page's description of the segment that a gate names. */
+typedef struct ppt1_description {
+    uint64_t nonce;
+    uint32_t target_pid;
+    ppt1_geometry geometry;
+    ppt1_cells cells; /* all zero: the segment has no rows of cells */
+} ppt1_description;
+
 /* Whether `count` items of `bytes` each, from `start` on, lie in the segment, behind its header. */
 static int ppt1_lies(const ppt1_geometry *g, uint64_t start, uint64_t count, uint64_t bytes) {
     return start % 8 == 0 && start >= PPT1_HEADER_LENGTH && start <= g->size &&
            count <= (g->size - start) / bytes;
 }
 
-/* Whether a segment with slots of our stride can have this geometry: all parts that we use lie
- * inside, and the slots come last. */
-static int ppt1_fits(const ppt1_geometry *g) {
+/* Whether a segment with slots of our stride can be as described: all parts that we use lie inside,
+ * and nothing comes after the slots, or the rows of cells, if there are any. */
+static int ppt1_fits(const ppt1_description *d) {
+    const ppt1_geometry *g = &d->geometry;
+    const ppt1_cells *cells = &d->cells;
     uint64_t rings = g->rings, bytes = ppt1_u32(PPT1_STRIDE) << (g->log2_slots & 63);
     return g->stride == PPT1_STRIDE && g->log2_slots >= PPT1_MIN_LOG2_SLOTS &&
            g->log2_slots <= PPT1_MAX_LOG2_SLOTS && rings >= 1 && rings <= PPT1_MAX_RINGS &&
@@ -231,65 +246,80 @@ static int ppt1_fits(const ppt1_geometry *g) {
            ppt1_lies(g, g->masks, 1, PPT1_PAGE) && ppt1_lies(g, g->process, 1, PPT1_PAGE) &&
            ppt1_lies(g, g->ring_headers, rings, g->ring_pitch) &&
            ppt1_lies(g, g->slots, rings, bytes) && g->size % PPT1_PAGE == 0 &&
-           g->size - (g->slots + rings * bytes) < PPT1_PAGE;
+           (cells->rows == 0
+                ? g->size - (g->slots + rings * bytes) < PPT1_PAGE
+                : cells->rows <= rings + 1 && cells->pitch / 8 + 1 > PPT1_CELLS &&
+                      cells->pitch % 8 == 0 && cells->offset >= g->slots + rings * bytes &&
+                      ppt1_lies(g, cells->offset, cells->rows, cells->pitch) &&
+                      g->size - (cells->offset + ppt1_u32(cells->rows) * cells->pitch) <
+                          PPT1_PAGE);
 }
 
-/* The entries of the header's table for the parts that we use. */
-static void ppt1_sections(const ppt1_geometry *g, ppt1_section *to) {
+/* The entries of the header's table for the parts that we use. Returns their number. */
+static unsigned ppt1_sections(const ppt1_description *d, ppt1_section *to) {
+    const ppt1_geometry *g = &d->geometry;
+    const ppt1_cells *cells = &d->cells;
     uint64_t rings = g->rings, pitch = g->ring_pitch, stride = g->stride;
+    uint64_t rows = cells->rows, row = cells->pitch;
     const ppt1_section sections[PPT1_SECTIONS] = {
         {PPT1_MASKS + 1, 0, g->masks, PPT1_PAGE, PPT1_PAGE},
         {PPT1_PROCESS + 1, 0, g->process, PPT1_PAGE, PPT1_PAGE},
         {PPT1_RING_HEADERS + 1, 0, g->ring_headers, rings * pitch, pitch},
-        {PPT1_SLOTS + 1, 0, g->slots, rings * (stride << g->log2_slots), stride}};
-    memcpy(to, sections, sizeof sections);
+        {PPT1_SLOTS + 1, 0, g->slots, rings * (stride << g->log2_slots), stride},
+        {PPT1_CELL_ROWS + 1, 0, cells->offset, rows * row, row}};
+    unsigned count = rows ? PPT1_SECTIONS : PPT1_CELL_ROWS;
+    memcpy(to, sections, count * sizeof(ppt1_section));
+    return count;
 }
 
-/* Whether a header is that of segment `nonce`, and agrees with the control page about its parts. */
-static int ppt1_is(const ppt1_header *header, uint64_t nonce, const ppt1_geometry *g) {
+/* Whether a header is that of the segment described, and agrees about its parts. */
+static int ppt1_is(const ppt1_header *header, const ppt1_description *d) {
+    const ppt1_geometry *g = &d->geometry;
     ppt1_section sections[PPT1_SECTIONS];
-    ppt1_sections(g, sections);
+    unsigned count = ppt1_sections(d, sections);
     return header->magic == PPT1_SEGMENT_MAGIC && header->abi == PPT1_ABI &&
-           header->nonce == nonce && header->schema_hash == PPT1_SCHEMA_HASH &&
+           header->nonce == d->nonce && header->schema_hash == PPT1_SCHEMA_HASH &&
            header->stride == g->stride && header->log2_slots == g->log2_slots &&
            header->rings == g->rings && header->ring_pitch == g->ring_pitch &&
-           memcmp(header->sections, sections, sizeof sections) == 0;
+           memcmp(header->sections, sections, count * sizeof(ppt1_section)) == 0;
 }
 
-/* Whether the mapping of segment `nonce` at `base` has the size that the control page states. */
-static int ppt1_holds(unsigned char *base, uint64_t nonce, const ppt1_geometry *geometry) {
+/* Whether the mapping of that segment at `base` has the size that the control page states. */
+static int ppt1_holds(unsigned char *base, const ppt1_description *d) {
     for (unsigned i = 0; i < 8; i++) {
         const ppt1_mapped *entry = &PPT1_(control).segments[i];
         if (__atomic_load_n(&entry->base, __ATOMIC_ACQUIRE) == PPT1_AT(uint64_t, base) &&
             __atomic_load_n(&entry->nonce, __ATOMIC_ACQUIRE) != 0)
-            return __atomic_load_n(&entry->size, __ATOMIC_RELAXED) == geometry->size;
+            return __atomic_load_n(&entry->size, __ATOMIC_RELAXED) == d->geometry.size;
     }
     /* just mapped by another thread: ask the segment itself */
-    return ppt1_is(PPT1_AT(const ppt1_header *, base), nonce, geometry);
+    return ppt1_is(PPT1_AT(const ppt1_header *, base), d);
 }
 
 /* Maps System V segment `id`. */
-static void *ppt1_attach(int id, uint64_t nonce, const ppt1_geometry *geometry) {
+static void *ppt1_attach(int id, const ppt1_description *d) {
     void *base = PPT1_AT(void *, syscall(SYS_shmat, id, PPT1_NULL, 0));
     if (base == MAP_FAILED)
         return PPT1_NULL;
-    if (!ppt1_is(PPT1_AT(const ppt1_header *, base), nonce, geometry)) {
+    if (!ppt1_is(PPT1_AT(const ppt1_header *, base), d)) {
         shmdt(base);
         errno = ESTALE; /* by now, the id names another segment */
         return PPT1_NULL;
     }
-    madvise(base, geometry->size, MADV_DONTFORK);
+    madvise(base, d->geometry.size, MADV_DONTFORK);
     return base;
 }
 
-static void *ppt1_make(int *fd, uint64_t nonce, const ppt1_geometry *geometry);
+static void *ppt1_make(int *fd, const ppt1_description *d);
 
 /* Maps the segment that `gate` names, or makes it, if `gate` says so. Every thread may try; the
  * first one to enter it in the table wins. On failure, returns 0 and sets errno. */
-static unsigned char *ppt1_map(uint64_t gate, uint64_t nonce, const ppt1_geometry *geometry) {
+static unsigned char *ppt1_map(uint64_t gate, const ppt1_description *d) {
+    const ppt1_geometry *geometry = &d->geometry;
+    uint64_t nonce = d->nonce;
     int fd = -1;
-    void *base = gate >> 31 & 1 ? ppt1_make(&fd, nonce, geometry)
-                                : ppt1_attach(PPT1_TO(int, gate & 0x7fffffff), nonce, geometry);
+    void *base = gate >> 31 & 1 ? ppt1_make(&fd, d)
+                                : ppt1_attach(PPT1_TO(int, gate & 0x7fffffff), d);
     if (!base)
         return PPT1_NULL;
     unsigned char *other = PPT1_NULL;
@@ -316,27 +346,29 @@ static unsigned char *ppt1_map(uint64_t gate, uint64_t nonce, const ppt1_geometr
 
 /* The mapping of the segment that `gate` names, made now or before. Returns 0 and sets errno if
  * it cannot be mapped, or differs from what the control page states. */
-static unsigned char *ppt1_base(uint64_t gate, uint64_t nonce, const ppt1_geometry *geometry) {
-    if (!ppt1_fits(geometry)) {
+static unsigned char *ppt1_base(uint64_t gate, const ppt1_description *d) {
+    if (!ppt1_fits(d)) {
         errno = EPROTO; /* no system call here returns this */
         return PPT1_NULL;
     }
-    unsigned char *base = ppt1_mapping(nonce);
+    unsigned char *base = ppt1_mapping(d->nonce);
     if (!base)
-        base = ppt1_map(gate, nonce, geometry);
+        base = ppt1_map(gate, d);
     if (!base) {
         int error = errno;
-        base = ppt1_mapping(nonce); /* another thread may have mapped it meanwhile */
+        base = ppt1_mapping(d->nonce); /* another thread may have mapped it meanwhile */
         errno = error;
     }
-    if (!base || ppt1_holds(base, nonce, geometry))
+    if (!base || ppt1_holds(base, d))
         return base;
     errno = EPROTO;
     return PPT1_NULL;
 }
 
 /* Claims the lowest free ring. */
-static int ppt1_claim(ppt1_thread *t, unsigned char *base, const ppt1_geometry *geometry) {
+static int ppt1_claim(ppt1_thread *t, unsigned char *base, const ppt1_description *d) {
+    const ppt1_geometry *geometry = &d->geometry;
+    const ppt1_cells *cells = &d->cells;
     uint64_t tid = ppt1_i64(syscall(SYS_gettid));
     for (uint32_t r = 0; r < geometry->rings; r++) {
         uint64_t offset = geometry->ring_headers + ppt1_u32(r) * geometry->ring_pitch;
@@ -360,19 +392,15 @@ static int ppt1_claim(ppt1_thread *t, unsigned char *base, const ppt1_geometry *
         t->end = t->first + bytes / 8;
         t->slot = t->first + (next & ((UINT64_C(1) << geometry->log2_slots) - 1)) * (PPT1_STRIDE / 8);
         t->next = next;
+        /* Row 0 is shared. Rows may be fewer than rings. */
+        uint64_t row = cells->offset + (ppt1_u32(r) + 1) * cells->pitch;
+        t->row = ppt1_u32(r) + 1 < cells->rows ? PPT1_AT(uint64_t *, base + row) : PPT1_NULL;
         t->epoch = epoch;
         t->tail = ring;
         return 1;
     }
     return 0;
 }
-
-/* The control page's description of the segment that a gate names. */
-typedef struct ppt1_description {
-    uint64_t nonce;
-    uint32_t target_pid;
-    ppt1_geometry geometry;
-} ppt1_description;
 
 /* Copies the description of `gate`, which was read relaxed. Returns 0 if the gate has changed
  * since. An agent sets the gate to 0, then writes the description and the gate, each by one
@@ -392,12 +420,47 @@ static int ppt1_described(uint64_t gate, ppt1_description *to) {
     geometry->process = __atomic_load_n(&control->geometry.process, __ATOMIC_RELAXED);
     geometry->ring_headers = __atomic_load_n(&control->geometry.ring_headers, __ATOMIC_RELAXED);
     geometry->slots = __atomic_load_n(&control->geometry.slots, __ATOMIC_RELAXED);
+    /* Of an earlier agent, these words are of another segment. */
+    ppt1_cells none = {0, 0, 0, 0};
+    to->cells = none;
+    if (__atomic_load_n(&control->cells.nonce, __ATOMIC_RELAXED) == to->nonce) {
+        to->cells.offset = __atomic_load_n(&control->cells.offset, __ATOMIC_RELAXED);
+        to->cells.pitch = __atomic_load_n(&control->cells.pitch, __ATOMIC_RELAXED);
+        to->cells.rows = __atomic_load_n(&control->cells.rows, __ATOMIC_RELAXED);
+    }
     __atomic_thread_fence(__ATOMIC_ACQUIRE); /* after the next one, another gate */
     return __atomic_load_n(&control->gate, __ATOMIC_RELAXED) == gate;
 }
 
 /* The result of ppt1_join. */
 enum { PPT1_REFUSED, PPT1_UNMAPPED, PPT1_RINGLESS, PPT1_JOINED, PPT1_GATE_CHANGED };
+
+/* Whether the thread's ring is still its own, and mapped. */
+static int ppt1_still_owns(const ppt1_thread *t) {
+    uint64_t owner = ppt1_u32(t->epoch) << 32 | PPT1_ACTIVE;
+    return t->tail && ppt1_mapping(t->nonce) &&
+           __atomic_load_n(t->tail + PPT1_RING_OWNER, __ATOMIC_RELAXED) == owner;
+}
+
+/* Whether that segment could not be mapped by that gate. */
+static int ppt1_has_failed(uint64_t gate, uint64_t nonce) {
+    ppt1_control *control = &PPT1_(control);
+    return gate == __atomic_load_n(&control->failed_gate, __ATOMIC_ACQUIRE) &&
+           nonce == __atomic_load_n(&control->failed_nonce, __ATOMIC_RELAXED);
+}
+
+/* The mapping of the segment that is described. If it cannot be mapped, says so, and returns 0. */
+static unsigned char *ppt1_reach(uint64_t gate, const ppt1_description *d) {
+    ppt1_control *control = &PPT1_(control);
+    unsigned char *base = ppt1_base(gate, d);
+    if (base)
+        return base;
+    __atomic_store_n(&control->error, gate >> 32 << 32 | PPT1_TO(uint32_t, errno),
+                     __ATOMIC_RELAXED);
+    __atomic_store_n(&control->failed_nonce, d->nonce, __ATOMIC_RELAXED);
+    __atomic_store_n(&control->failed_gate, gate, __ATOMIC_RELEASE);
+    return PPT1_NULL;
+}
 
 /* The gate has another value than the thread knows. Finds a ring for the thread, once for each
  * value of the gate. The order of the checks matters: those that may run for every frame make no
@@ -407,13 +470,13 @@ static int ppt1_join(ppt1_thread *t, uint64_t gate) {
     __asm__ volatile("" : : "r"(&PPT1_(descriptor))); /* so that linkers keep it */
     if (gate == 0)
         return PPT1_REFUSED;
+    if (PPT1_TO(uint32_t, gate) == PPT1_MOVING) /* for a moment: until then, where we were */
+        return ppt1_still_owns(t) ? PPT1_JOINED : PPT1_GATE_CHANGED;
     ppt1_description description;
     if (!ppt1_described(gate, &description))
         return PPT1_GATE_CHANGED;
     uint64_t nonce = description.nonce;
-    ppt1_geometry geometry = description.geometry;
-    if (gate == __atomic_load_n(&control->failed_gate, __ATOMIC_ACQUIRE) &&
-        nonce == __atomic_load_n(&control->failed_nonce, __ATOMIC_RELAXED))
+    if (ppt1_has_failed(gate, nonce))
         return PPT1_UNMAPPED;
     if (gate == t->refused_gate && nonce == t->refused_nonce &&
         t->refused_released == __atomic_load_n(t->process + PPT1_RELEASED, __ATOMIC_ACQUIRE))
@@ -426,30 +489,25 @@ static int ppt1_join(ppt1_thread *t, uint64_t gate) {
     }
     ppt1_empty_on_fork(); /* this frame may come from an earlier constructor */
 
-    unsigned char *base = ppt1_base(gate, nonce, &geometry);
-    if (!base) {
-        __atomic_store_n(&control->error, gate >> 32 << 32 | PPT1_TO(uint32_t, errno),
-                         __ATOMIC_RELAXED);
-        __atomic_store_n(&control->failed_nonce, nonce, __ATOMIC_RELAXED);
-        __atomic_store_n(&control->failed_gate, gate, __ATOMIC_RELEASE);
+    unsigned char *base = ppt1_reach(gate, &description);
+    if (!base)
         return PPT1_UNMAPPED;
-    }
 
-    uint64_t owner = ppt1_u32(t->epoch) << 32 | PPT1_ACTIVE;
-    if (t->tail && t->nonce == nonce &&
-        __atomic_load_n(t->tail + PPT1_RING_OWNER, __ATOMIC_RELAXED) == owner) {
+    if (t->nonce == nonce && ppt1_still_owns(t)) {
         t->gate = gate; /* the same segment again, and the thread still owns its ring */
         return PPT1_JOINED;
     }
     ppt1_give_back(t);
-    uint64_t *process = PPT1_AT(uint64_t *, base + geometry.process);
+    uint64_t *process = PPT1_AT(uint64_t *, base + description.geometry.process);
     t->process = process;
+    t->shared = description.cells.rows ? PPT1_AT(uint64_t *, base + description.cells.offset)
+                                       : PPT1_NULL;
     t->nonce = nonce;
-    int claimed = ppt1_claim(t, base, &geometry);
+    int claimed = ppt1_claim(t, base, &description);
     uint64_t released = 0;
     if (!claimed) { /* a ring that is released after the second try changes this number */
         released = __atomic_load_n(process + PPT1_RELEASED, __ATOMIC_ACQUIRE);
-        claimed = ppt1_claim(t, base, &geometry);
+        claimed = ppt1_claim(t, base, &description);
     }
     if (!claimed) {
         t->refused_released = released;
@@ -462,7 +520,7 @@ static int ppt1_join(ppt1_thread *t, uint64_t gate) {
         ppt1_give_back(t);
         return PPT1_GATE_CHANGED;
     }
-    t->enable = PPT1_AT(const uint64_t *, base + geometry.masks);
+    t->enable = PPT1_AT(const uint64_t *, base + description.geometry.masks);
     t->gate = gate;
     return PPT1_JOINED;
 }

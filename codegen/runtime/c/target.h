@@ -61,6 +61,12 @@ typedef struct ppt1_geometry {
     uint64_t masks, process, ring_headers, slots;
 } ppt1_geometry;
 
+/* Where the rows of cells of a segment are: of segment `nonce`, and of no other. */
+typedef struct ppt1_cells {
+    uint64_t nonce, offset;
+    uint32_t pitch, rows;
+} ppt1_cells;
+
 /* A segment that this process has mapped; never unmapped. */
 typedef struct ppt1_mapped {
     uint64_t base, handle, nonce, size;
@@ -75,11 +81,13 @@ typedef struct ppt1_control {
     uint32_t clock_kind, target_pid;
     uint64_t claim[4], generation;
     uint64_t follow_socket, follow_claim; /* where forked children report, and its claim */
-    uint64_t agent_reserved[15];
+    ppt1_cells cells;
+    uint64_t agent_reserved[12];
     /* written by the target, never on the hot path */
     uint64_t error, failed_gate, failed_nonce;
     uint64_t no_ring, nested, not_mapped;
-    uint64_t target_reserved[26];
+    uint64_t adds_not_mapped;
+    uint64_t target_reserved[25];
     ppt1_mapped segments[8];
     uint64_t memfd[8]; /* the descriptor of each that this process made, plus 1 */
     unsigned char rest[PPT1_PAGE - 832];
@@ -97,8 +105,15 @@ typedef struct ppt1_thread {
     uint64_t nonce;         /* the segment; what it maps is ours only while the table lists it */
     uint64_t refused_gate, refused_nonce, refused_released;
     uint32_t epoch; /* the claim, by its number in the ring */
-    uint32_t busy;  /* a frame is being written: a signal handler's frame is refused */
+    uint32_t busy;  /* a frame is being written, or a cell: a signal handler's frame is refused, and
+                     * what it adds goes to the shared row */
+    uint64_t *row;  /* the cells that only this thread adds to; 0: there are none */
+    uint64_t *shared; /* those that all add to, of the segment `nonce`; 0: there are none */
 } ppt1_thread;
+
+/* Cells of a histogram: values below its buckets, and the first bucket. Cell 0 is the sum. */
+#define PPT1_BELOW 1U
+#define PPT1_BUCKETS 2U
 
 /* The value of `clock_kind` if stamps of `option time tsc` are ticks. */
 #define PPT1_CLOCK_TICKS 1
@@ -142,6 +157,23 @@ static inline uint64_t ppt1_i64(int64_t value) { return PPT1_TO(uint64_t, value)
 static inline uint64_t ppt1_u8(uint8_t value) { return value; }
 static inline uint64_t ppt1_u16(uint16_t value) { return value; }
 static inline uint64_t ppt1_u32(uint32_t value) { return value; }
+
+/* The cell of a histogram, from its first one on, that counts a value: by powers of two, each in 16
+ * buckets, or by buckets that divide a range. */
+static inline unsigned ppt1_exponential(int64_t value) {
+    if (value < 0)
+        return PPT1_BELOW;
+    uint64_t magnitude = PPT1_TO(uint64_t, value);
+    unsigned shift = PPT1_TO(unsigned, 59 - __builtin_clzll(magnitude | 16));
+    return PPT1_BUCKETS + (shift << 4) + PPT1_TO(unsigned, magnitude >> shift);
+}
+static inline unsigned ppt1_linear(uint32_t value, uint64_t from, uint64_t to, unsigned buckets) {
+    if (value < from)
+        return PPT1_BELOW;
+    if (value >= to)
+        return PPT1_BUCKETS + buckets;
+    return PPT1_BUCKETS + PPT1_TO(unsigned, (value - from) * buckets / (to - from));
+}
 
 /* Up to 8 bytes of an array, from byte `at` on. */
 static inline uint64_t ppt1_bytes(const void *from, unsigned at, unsigned count) {

@@ -5,6 +5,7 @@ use ppt_frame_dsl::names::{block_macro, claim_macro, field_macro, stamp_macro};
 use ppt_frame_dsl::schema::Enum;
 
 use super::comment::{banner, doc, literal};
+use super::metrics;
 use super::structure::{assertions, members};
 use super::types::{element_type, frame_type, int_type};
 use super::words::{Enums, stores};
@@ -25,7 +26,8 @@ pub(super) fn emit(model: &Model<'_>) -> String {
     out.block(FIXED);
     out.blank();
     let frames = model.frames.iter().map(|frame| ("frame", frame.name));
-    let names = frames.chain([("buffer", model.buffer())]);
+    let metrics = model.metrics.iter().map(|it| (it.shape.kind(), it.name.as_str()));
+    let names = frames.chain(metrics).chain([("buffer", model.buffer())]);
     claim(model, &format!("{}.h", model.stem), names, &mut out);
     out.line("#ifdef __cplusplus");
     out.line("extern \"C\" {");
@@ -54,6 +56,9 @@ pub(super) fn emit(model: &Model<'_>) -> String {
     }
     for frame in &model.frames {
         field_macros(model, frame, &mut out);
+    }
+    for metric in &model.metrics {
+        metrics::function(model, metric, &mut out);
     }
     out.line("#else /* nothing is compiled in; arguments are not evaluated */");
     out.blank();
@@ -135,6 +140,9 @@ pub(crate) fn symbols(model: &Model<'_>, out: &mut Text) {
     out.line(&format!("void {}(void);", model.symbol("prepare")));
     out.line(&format!("struct timespec {}(int clock);", model.symbol("clock")));
     out.line(&format!("uint64_t {}(void);", model.symbol("stamp")));
+    if !model.metrics.is_empty() {
+        metrics::symbols(model, out);
+    }
 }
 
 /// The expression that is true while somebody is attached: one load.
@@ -332,9 +340,10 @@ fn field_macros(model: &Model<'_>, frame: &Frame<'_>, out: &mut Text) {
         let (name, of) = (field.name, field_macro(frame.name, field.name));
         if field.length().is_some() {
             let setter = model.symbol(&format!("set_{}_{name}", frame.name));
-            out.line(&format!("#define {of}(v) {setter}(v)"));
+            out.line(&format!("#define {of}(ppt_v) {setter}(ppt_v)"));
         } else {
-            out.line(&format!("#define {of}(v) ((void)({symbol}.{name} = (v)))"));
+            // The parameter's name is one that no field has.
+            out.line(&format!("#define {of}(ppt_v) ((void)({symbol}.{name} = (ppt_v)))"));
         }
         if field.stamp.is_some() {
             out.line(&format!(
@@ -388,12 +397,15 @@ fn disabled(model: &Model<'_>, out: &mut Text) {
         }
         for field in frame.given() {
             let of = field_macro(frame.name, field.name);
-            out.line(&format!("#define {of}(v) ((void)sizeof(v))"));
+            out.line(&format!("#define {of}(ppt_v) ((void)sizeof(ppt_v))"));
             if field.stamp.is_some() {
                 let stamp = stamp_macro(frame.name, field.name);
                 out.line(&format!("#define {stamp}() ((void)0)"));
             }
         }
+    }
+    for metric in &model.metrics {
+        metrics::disabled(metric, out);
     }
     out.blank();
 }

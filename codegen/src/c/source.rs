@@ -7,6 +7,7 @@ use crate::text::Text;
 
 const FIXED: &str = include_str!("../../runtime/c/target.c");
 const MADE: &str = include_str!("../../runtime/c/made.c");
+const CELLS: &str = include_str!("../../runtime/c/cells.c");
 const FORK: &str = include_str!("../../runtime/c/fork.c");
 const HELLO: &str = include_str!("../../runtime/c/hello.c");
 
@@ -54,6 +55,7 @@ pub(crate) fn emit(model: &Model<'_>, header: &str, macro_form: bool) -> String 
     out.line(&format!("#define PPT1_STRIDE {}", schema.stride));
     out.line(&format!("#define PPT1_LOG2_SLOTS {}", schema.slots.ilog2()));
     out.line(&format!("#define PPT1_FRAMES {}", schema.frames.len()));
+    out.line(&format!("#define PPT1_CELLS {}", schema.cells()));
     out.blank();
     out.line("/* The schema, which describes the frames to readers. */");
     out.lines([
@@ -75,6 +77,10 @@ pub(crate) fn emit(model: &Model<'_>, header: &str, macro_form: bool) -> String 
     out.blank();
     out.block(MADE);
     out.blank();
+    if !model.metrics.is_empty() {
+        out.block(CELLS);
+        out.blank();
+    }
     out.block(FORK);
     out.blank();
     out.block(HELLO);

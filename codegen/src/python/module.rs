@@ -1,11 +1,13 @@
 //! `STEM_python.c`: tables of what the frames are, a function or two for each, and the module.
 
 use ppt_frame_dsl::Stored;
+use ppt_frame_dsl::metric::{Metric, Shape};
 use ppt_frame_dsl::schema::{Edge, FieldType};
 
-use super::spelling::{function_name, scope_name, zero};
+use super::spelling::{function_name, metric_name, scope_name, zero};
 use crate::c::comment::{banner, literal};
 use crate::c::header::call_close;
+use crate::c::metrics::{about, argument};
 use crate::c::types::{frame_type, int_type};
 use crate::model::{Field, Form, Frame, Interval, Mark, MarkValue, Model};
 use crate::text::Text;
@@ -21,7 +23,8 @@ pub(super) fn emit(model: &Model<'_>) -> String {
     out.blank();
     let names: usize = model.frames.iter().map(|frame| frame.given().count()).sum();
     out.line(&format!("#define PPT_PY_MODULE \"{name}\""));
-    out.line(&format!("#define PPT_PY_NAMES {names}"));
+    // An array has an element, whether or not there are frames.
+    out.line(&format!("#define PPT_PY_NAMES {}", names.max(1)));
     out.line(&format!("#define PPT_PY_STRIDE {}", model.schema.stride));
     out.block(FIXED);
     out.blank();
@@ -33,6 +36,9 @@ pub(super) fn emit(model: &Model<'_>) -> String {
             write(model, frame, form, &mut out);
         }
         scope(model, frame, &mut out);
+    }
+    for metric in &model.metrics {
+        add(model, metric, &mut out);
     }
     switch(model, &mut out);
     enums(model, &mut out);
@@ -196,6 +202,30 @@ fn scope(model: &Model<'_>, frame: &Frame<'_>, out: &mut Text) {
     }
 }
 
+/// The function that adds to a counter or a histogram.
+fn add(model: &Model<'_>, metric: &Metric, out: &mut Text) {
+    let (shape, name) = (metric.shape, &metric.name);
+    let (ty, value) = argument(metric);
+    out.line(&format!("static PyObject *pptpy_{}_{name}(PyObject *module,", shape.verb()));
+    out.open("    PyObject *given) {");
+    out.line("(void)module;");
+    out.line(&format!("if (!ppt_{}_on())", model.buffer()));
+    out.line("    Py_RETURN_NONE;");
+    out.line(&format!("{ty} {value} = 0;"));
+    let setter = match shape {
+        Shape::Counter => "u64",
+        Shape::UpDownCounter | Shape::Exponential => "i64",
+        Shape::Linear { .. } => "u32",
+    };
+    let place = string(&format!("{name} ({})", shape.ty()));
+    out.line(&format!("if (pptpy_{setter}(given, &{value}, sizeof {value}, {place}) != 0)"));
+    out.line("    return 0;");
+    out.line(&format!("ppt_{}_{name}({value});", shape.verb()));
+    out.line("Py_RETURN_NONE;");
+    out.close("}");
+    out.blank();
+}
+
 /// `on`, `prepare` and `now`.
 fn switch(model: &Model<'_>, out: &mut Text) {
     let name = model.buffer();
@@ -304,6 +334,18 @@ fn module(model: &Model<'_>, out: &mut Text) {
             out.line(&format!(" {}}},", docstring(&scope, "", frame, &about)));
         }
     }
+    for metric in &model.metrics {
+        let (function, (_, value)) = (metric_name(metric), argument(metric));
+        let about = about(metric) + ", if somebody is attached.";
+        let about = match metric.doc.trim() {
+            "" => about,
+            doc => format!("{about}\n\n{doc}"),
+        };
+        let doc = string(&format!("{function}($module, {value}, /)\n--\n\n{about}"));
+        let verb = metric.shape.verb();
+        out.line(&format!("{{\"{function}\", pptpy_{verb}_{}, METH_O,", metric.name));
+        out.line(&format!(" {doc}}},"));
+    }
     let on = string("on($module, /)\n--\n\nWhether somebody is attached.");
     out.line(&format!("{{\"on\", pptpy_on, METH_NOARGS, {on}}},"));
     let prepare = "prepare($module, /)\n--\n\nLets an idle thread pay for its first frame.";
@@ -321,7 +363,8 @@ fn module(model: &Model<'_>, out: &mut Text) {
     out.open("static int pptpy_exec(PyObject *module) {");
     let frames: Vec<_> =
         model.frames.iter().map(|it| format!("&pptpy_frame_{}", it.name)).collect();
-    out.line(&format!("static const pptpy_frame *const frames[] = {{{}}};", frames.join(", ")));
+    let list = if frames.is_empty() { "0".into() } else { frames.join(", ") };
+    out.line(&format!("static const pptpy_frame *const frames[] = {{{list}}};"));
     out.line(&format!("if (pptpy_start(module, frames, {}) != 0)", frames.len()));
     out.line("    return -1;");
     for it in &model.schema.enums {

@@ -1,6 +1,7 @@
 //! Names and values that the extension module and its stub spell alike.
 
 use ppt_frame_dsl::Stored;
+use ppt_frame_dsl::metric::Metric;
 
 use crate::model::{Field, Form, Frame};
 
@@ -18,6 +19,11 @@ pub(super) fn function_name(frame: &Frame<'_>, form: &Form<'_>) -> String {
         None => frame.name.into(),
         Some(_) => format!("{}_{}", frame.name, form.verb),
     }
+}
+
+/// The name of the function that adds to a counter or a histogram.
+pub(super) fn metric_name(metric: &Metric) -> String {
+    format!("{}_{}", metric.name, metric.shape.verb())
 }
 
 /// The default value of a field, in Python.

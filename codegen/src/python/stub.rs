@@ -2,7 +2,8 @@
 
 use ppt_frame_dsl::Stored;
 
-use super::spelling::{function_name, scope_name, zero};
+use super::spelling::{function_name, metric_name, scope_name, zero};
+use crate::c::metrics::argument;
 use crate::model::{Field, Frame, Mark, MarkValue, Model};
 use crate::text::Text;
 
@@ -27,6 +28,10 @@ pub(super) fn emit(model: &Model<'_>) -> String {
     out.line("def prepare() -> None: ...");
     for stamp in &model.stamps {
         out.line(&format!("def {}() -> int: ...", stamp.name));
+    }
+    for metric in &model.metrics {
+        let (name, value) = (metric_name(metric), argument(metric).1);
+        out.line(&format!("def {name}({value}: SupportsIndex, /) -> None: ..."));
     }
     for frame in &model.frames {
         out.blank();

@@ -34,6 +34,7 @@
 #define PPT1_STRIDE 208
 #define PPT1_LOG2_SLOTS 14
 #define PPT1_FRAMES 1
+#define PPT1_CELLS 0
 
 /* The schema, which describes the frames to readers. */
 #pragma GCC diagnostic push

@@ -183,14 +183,14 @@ static inline void ppt1_chains_9651e00f_7bbabd55_set_job_shards(const uint8_t *f
 }
 
 /* The macro form: sets fields of the thread's frame, on or off; only stamps check the gate. */
-#define WRITE_ENCODE_N(v) ((void)(ppt1_chains_9651e00f_7bbabd55_frame_encode.n = (v)))
-#define WRITE_ENCODE_SIZE(v) ((void)(ppt1_chains_9651e00f_7bbabd55_frame_encode.size = (v)))
+#define WRITE_ENCODE_N(ppt_v) ((void)(ppt1_chains_9651e00f_7bbabd55_frame_encode.n = (ppt_v)))
+#define WRITE_ENCODE_SIZE(ppt_v) ((void)(ppt1_chains_9651e00f_7bbabd55_frame_encode.size = (ppt_v)))
 
 /* The macro form: sets fields of the thread's frame, on or off; only stamps check the gate. */
-#define WRITE_JOB_NAME(v) ppt1_chains_9651e00f_7bbabd55_set_job_name(v)
-#define WRITE_JOB_SHARDS(v) ppt1_chains_9651e00f_7bbabd55_set_job_shards(v)
-#define WRITE_JOB_OF(v) ((void)(ppt1_chains_9651e00f_7bbabd55_frame_job.of = (v)))
-#define WRITE_JOB_WHEN(v) ((void)(ppt1_chains_9651e00f_7bbabd55_frame_job.when = (v)))
+#define WRITE_JOB_NAME(ppt_v) ppt1_chains_9651e00f_7bbabd55_set_job_name(ppt_v)
+#define WRITE_JOB_SHARDS(ppt_v) ppt1_chains_9651e00f_7bbabd55_set_job_shards(ppt_v)
+#define WRITE_JOB_OF(ppt_v) ((void)(ppt1_chains_9651e00f_7bbabd55_frame_job.of = (ppt_v)))
+#define WRITE_JOB_WHEN(ppt_v) ((void)(ppt1_chains_9651e00f_7bbabd55_frame_job.when = (ppt_v)))
 #define WRITE_JOB_WHEN_TIMESTAMP() ((void)(ppt1_chains_9651e00f_7bbabd55_frame_job.when = ppt_chains_now()))
 
 #else /* nothing is compiled in; arguments are not evaluated */
@@ -214,8 +214,8 @@ static inline __attribute__((always_inline)) void ppt1_chains_9651e00f_7bbabd55_
 }
 
 static inline void ppt_step_encode_frame(uint8_t step) { (void)step; }
-#define WRITE_ENCODE_N(v) ((void)sizeof(v))
-#define WRITE_ENCODE_SIZE(v) ((void)sizeof(v))
+#define WRITE_ENCODE_N(ppt_v) ((void)sizeof(ppt_v))
+#define WRITE_ENCODE_SIZE(ppt_v) ((void)sizeof(ppt_v))
 static inline void ppt1_chains_9651e00f_7bbabd55_commit_job(const pptframe_job_t *f) { (void)f; }
 /* Sets what ppt sets of a frame, over what is there, and stores the frame. */
 static inline __attribute__((always_inline)) void ppt1_chains_9651e00f_7bbabd55_close_job(pptframe_job_t *f, uint8_t ppt_mark) {
@@ -224,10 +224,10 @@ static inline __attribute__((always_inline)) void ppt1_chains_9651e00f_7bbabd55_
 }
 
 static inline void ppt_step_job_frame(uint8_t step) { (void)step; }
-#define WRITE_JOB_NAME(v) ((void)sizeof(v))
-#define WRITE_JOB_SHARDS(v) ((void)sizeof(v))
-#define WRITE_JOB_OF(v) ((void)sizeof(v))
-#define WRITE_JOB_WHEN(v) ((void)sizeof(v))
+#define WRITE_JOB_NAME(ppt_v) ((void)sizeof(ppt_v))
+#define WRITE_JOB_SHARDS(ppt_v) ((void)sizeof(ppt_v))
+#define WRITE_JOB_OF(ppt_v) ((void)sizeof(ppt_v))
+#define WRITE_JOB_WHEN(ppt_v) ((void)sizeof(ppt_v))
 #define WRITE_JOB_WHEN_TIMESTAMP() ((void)0)
 
 #endif /* PPT1_ENABLED */

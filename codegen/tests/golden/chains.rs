@@ -17,6 +17,7 @@ pub(crate) mod chains {
             stride: 48,
             log2_slots: 14,
             frames: 2,
+            cells: 0,
         },
     );
     static PPT_BUFFER: ppt::Buffer = ppt::Buffer::new(&PPT_DESCRIPTOR, &PPT_CONTROL);

@@ -77,8 +77,8 @@ static inline void ppt_write_comments_frame(void) {
 }
 
 /* The macro form: sets fields of the thread's frame, on or off; only stamps check the gate. */
-#define WRITE_COMMENTS_RATE(v) ((void)(ppt1_comments_97d48053_frame_comments.rate = (v)))
-#define WRITE_COMMENTS_WHO(v) ((void)(ppt1_comments_97d48053_frame_comments.who = (v)))
+#define WRITE_COMMENTS_RATE(ppt_v) ((void)(ppt1_comments_97d48053_frame_comments.rate = (ppt_v)))
+#define WRITE_COMMENTS_WHO(ppt_v) ((void)(ppt1_comments_97d48053_frame_comments.who = (ppt_v)))
 
 #else /* nothing is compiled in; arguments are not evaluated */
 
@@ -86,8 +86,8 @@ static inline int ppt_comments_on(void) { return 0; }
 static inline void ppt_comments_prepare(void) {}
 static inline void ppt1_comments_97d48053_commit_comments(const pptframe_comments_t *f) { (void)f; }
 static inline void ppt_write_comments_frame(void) {}
-#define WRITE_COMMENTS_RATE(v) ((void)sizeof(v))
-#define WRITE_COMMENTS_WHO(v) ((void)sizeof(v))
+#define WRITE_COMMENTS_RATE(ppt_v) ((void)sizeof(ppt_v))
+#define WRITE_COMMENTS_WHO(ppt_v) ((void)sizeof(ppt_v))
 
 #endif /* PPT1_ENABLED */
 

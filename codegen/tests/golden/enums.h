@@ -137,17 +137,17 @@ static inline void ppt1_enums_b546f465_set_enums_path(const int32_t *from) {
 }
 
 /* The macro form: sets fields of the thread's frame, on or off; only stamps check the gate. */
-#define WRITE_ENUMS_TINY(v) ((void)(ppt1_enums_b546f465_frame_enums.tiny = (v)))
-#define WRITE_ENUMS_SHORT_(v) ((void)(ppt1_enums_b546f465_frame_enums.short_ = (v)))
-#define WRITE_ENUMS_PLAIN(v) ((void)(ppt1_enums_b546f465_frame_enums.plain = (v)))
-#define WRITE_ENUMS_LONG_(v) ((void)(ppt1_enums_b546f465_frame_enums.long_ = (v)))
-#define WRITE_ENUMS_BYTE(v) ((void)(ppt1_enums_b546f465_frame_enums.byte = (v)))
-#define WRITE_ENUMS_WORD(v) ((void)(ppt1_enums_b546f465_frame_enums.word = (v)))
-#define WRITE_ENUMS_WIDE(v) ((void)(ppt1_enums_b546f465_frame_enums.wide = (v)))
-#define WRITE_ENUMS_HUGE(v) ((void)(ppt1_enums_b546f465_frame_enums.huge = (v)))
-#define WRITE_ENUMS_PATH(v) ppt1_enums_b546f465_set_enums_path(v)
-#define WRITE_ENUMS_STATE_START(v) ((void)(ppt1_enums_b546f465_frame_enums.state_start = (v)))
-#define WRITE_ENUMS_STATE_END(v) ((void)(ppt1_enums_b546f465_frame_enums.state_end = (v)))
+#define WRITE_ENUMS_TINY(ppt_v) ((void)(ppt1_enums_b546f465_frame_enums.tiny = (ppt_v)))
+#define WRITE_ENUMS_SHORT_(ppt_v) ((void)(ppt1_enums_b546f465_frame_enums.short_ = (ppt_v)))
+#define WRITE_ENUMS_PLAIN(ppt_v) ((void)(ppt1_enums_b546f465_frame_enums.plain = (ppt_v)))
+#define WRITE_ENUMS_LONG_(ppt_v) ((void)(ppt1_enums_b546f465_frame_enums.long_ = (ppt_v)))
+#define WRITE_ENUMS_BYTE(ppt_v) ((void)(ppt1_enums_b546f465_frame_enums.byte = (ppt_v)))
+#define WRITE_ENUMS_WORD(ppt_v) ((void)(ppt1_enums_b546f465_frame_enums.word = (ppt_v)))
+#define WRITE_ENUMS_WIDE(ppt_v) ((void)(ppt1_enums_b546f465_frame_enums.wide = (ppt_v)))
+#define WRITE_ENUMS_HUGE(ppt_v) ((void)(ppt1_enums_b546f465_frame_enums.huge = (ppt_v)))
+#define WRITE_ENUMS_PATH(ppt_v) ppt1_enums_b546f465_set_enums_path(ppt_v)
+#define WRITE_ENUMS_STATE_START(ppt_v) ((void)(ppt1_enums_b546f465_frame_enums.state_start = (ppt_v)))
+#define WRITE_ENUMS_STATE_END(ppt_v) ((void)(ppt1_enums_b546f465_frame_enums.state_end = (ppt_v)))
 
 #else /* nothing is compiled in; arguments are not evaluated */
 
@@ -155,17 +155,17 @@ static inline int ppt_enums_on(void) { return 0; }
 static inline void ppt_enums_prepare(void) {}
 static inline void ppt1_enums_b546f465_commit_enums(const pptframe_enums_t *f) { (void)f; }
 static inline void ppt_write_enums_frame(void) {}
-#define WRITE_ENUMS_TINY(v) ((void)sizeof(v))
-#define WRITE_ENUMS_SHORT_(v) ((void)sizeof(v))
-#define WRITE_ENUMS_PLAIN(v) ((void)sizeof(v))
-#define WRITE_ENUMS_LONG_(v) ((void)sizeof(v))
-#define WRITE_ENUMS_BYTE(v) ((void)sizeof(v))
-#define WRITE_ENUMS_WORD(v) ((void)sizeof(v))
-#define WRITE_ENUMS_WIDE(v) ((void)sizeof(v))
-#define WRITE_ENUMS_HUGE(v) ((void)sizeof(v))
-#define WRITE_ENUMS_PATH(v) ((void)sizeof(v))
-#define WRITE_ENUMS_STATE_START(v) ((void)sizeof(v))
-#define WRITE_ENUMS_STATE_END(v) ((void)sizeof(v))
+#define WRITE_ENUMS_TINY(ppt_v) ((void)sizeof(ppt_v))
+#define WRITE_ENUMS_SHORT_(ppt_v) ((void)sizeof(ppt_v))
+#define WRITE_ENUMS_PLAIN(ppt_v) ((void)sizeof(ppt_v))
+#define WRITE_ENUMS_LONG_(ppt_v) ((void)sizeof(ppt_v))
+#define WRITE_ENUMS_BYTE(ppt_v) ((void)sizeof(ppt_v))
+#define WRITE_ENUMS_WORD(ppt_v) ((void)sizeof(ppt_v))
+#define WRITE_ENUMS_WIDE(ppt_v) ((void)sizeof(ppt_v))
+#define WRITE_ENUMS_HUGE(ppt_v) ((void)sizeof(ppt_v))
+#define WRITE_ENUMS_PATH(ppt_v) ((void)sizeof(ppt_v))
+#define WRITE_ENUMS_STATE_START(ppt_v) ((void)sizeof(ppt_v))
+#define WRITE_ENUMS_STATE_END(ppt_v) ((void)sizeof(ppt_v))
 
 #endif /* PPT1_ENABLED */
 

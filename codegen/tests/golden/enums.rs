@@ -17,6 +17,7 @@ pub(crate) mod enums {
             stride: 48,
             log2_slots: 14,
             frames: 1,
+            cells: 0,
         },
     );
     static PPT_BUFFER: ppt::Buffer = ppt::Buffer::new(&PPT_DESCRIPTOR, &PPT_CONTROL);

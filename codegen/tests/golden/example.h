@@ -95,13 +95,13 @@ static inline void ppt_write_example_frame(void) {
 }
 
 /* The macro form: sets fields of the thread's frame, on or off; only stamps check the gate. */
-#define WRITE_EXAMPLE_KIND(v) ((void)(ppt1_example_03c27b2a_frame_example.kind = (v)))
-#define WRITE_EXAMPLE_WHO(v) ((void)(ppt1_example_03c27b2a_frame_example.who = (v)))
-#define WRITE_EXAMPLE_SLEEP(v) ((void)(ppt1_example_03c27b2a_frame_example.sleep = (v)))
+#define WRITE_EXAMPLE_KIND(ppt_v) ((void)(ppt1_example_03c27b2a_frame_example.kind = (ppt_v)))
+#define WRITE_EXAMPLE_WHO(ppt_v) ((void)(ppt1_example_03c27b2a_frame_example.who = (ppt_v)))
+#define WRITE_EXAMPLE_SLEEP(ppt_v) ((void)(ppt1_example_03c27b2a_frame_example.sleep = (ppt_v)))
 #define WRITE_EXAMPLE_SLEEP_TIMESTAMP() ((void)(ppt1_example_03c27b2a_frame_example.sleep = ppt_example_now()))
-#define WRITE_EXAMPLE_START(v) ((void)(ppt1_example_03c27b2a_frame_example.start = (v)))
+#define WRITE_EXAMPLE_START(ppt_v) ((void)(ppt1_example_03c27b2a_frame_example.start = (ppt_v)))
 #define WRITE_EXAMPLE_START_TIMESTAMP() ((void)(ppt1_example_03c27b2a_frame_example.start = ppt_example_now()))
-#define WRITE_EXAMPLE_END(v) ((void)(ppt1_example_03c27b2a_frame_example.end = (v)))
+#define WRITE_EXAMPLE_END(ppt_v) ((void)(ppt1_example_03c27b2a_frame_example.end = (ppt_v)))
 #define WRITE_EXAMPLE_END_TIMESTAMP() ((void)(ppt1_example_03c27b2a_frame_example.end = ppt_example_now()))
 
 #else /* nothing is compiled in; arguments are not evaluated */
@@ -114,13 +114,13 @@ static inline struct timeval ppt_example_now(void) {
 }
 static inline void ppt1_example_03c27b2a_commit_example(const pptframe_example_t *f) { (void)f; }
 static inline void ppt_write_example_frame(void) {}
-#define WRITE_EXAMPLE_KIND(v) ((void)sizeof(v))
-#define WRITE_EXAMPLE_WHO(v) ((void)sizeof(v))
-#define WRITE_EXAMPLE_SLEEP(v) ((void)sizeof(v))
+#define WRITE_EXAMPLE_KIND(ppt_v) ((void)sizeof(ppt_v))
+#define WRITE_EXAMPLE_WHO(ppt_v) ((void)sizeof(ppt_v))
+#define WRITE_EXAMPLE_SLEEP(ppt_v) ((void)sizeof(ppt_v))
 #define WRITE_EXAMPLE_SLEEP_TIMESTAMP() ((void)0)
-#define WRITE_EXAMPLE_START(v) ((void)sizeof(v))
+#define WRITE_EXAMPLE_START(ppt_v) ((void)sizeof(ppt_v))
 #define WRITE_EXAMPLE_START_TIMESTAMP() ((void)0)
-#define WRITE_EXAMPLE_END(v) ((void)sizeof(v))
+#define WRITE_EXAMPLE_END(ppt_v) ((void)sizeof(ppt_v))
 #define WRITE_EXAMPLE_END_TIMESTAMP() ((void)0)
 
 #endif /* PPT1_ENABLED */

@@ -34,6 +34,7 @@
 #define PPT1_STRIDE 32
 #define PPT1_LOG2_SLOTS 6
 #define PPT1_FRAMES 5
+#define PPT1_CELLS 0
 
 /* The schema, which describes the frames to readers. */
 #pragma GCC diagnostic push

@@ -231,29 +231,29 @@ static inline void ppt_write_sign_frame(void) {
 }
 
 /* The macro form: sets fields of the thread's frame, on or off; only stamps check the gate. */
-#define WRITE_FITS_A(v) ((void)(ppt1_hole_6c4ddc6d_frame_fits.a = (v)))
-#define WRITE_FITS_B(v) ((void)(ppt1_hole_6c4ddc6d_frame_fits.b = (v)))
-#define WRITE_FITS_C(v) ((void)(ppt1_hole_6c4ddc6d_frame_fits.c = (v)))
+#define WRITE_FITS_A(ppt_v) ((void)(ppt1_hole_6c4ddc6d_frame_fits.a = (ppt_v)))
+#define WRITE_FITS_B(ppt_v) ((void)(ppt1_hole_6c4ddc6d_frame_fits.b = (ppt_v)))
+#define WRITE_FITS_C(ppt_v) ((void)(ppt1_hole_6c4ddc6d_frame_fits.c = (ppt_v)))
 
 /* The macro form: sets fields of the thread's frame, on or off; only stamps check the gate. */
-#define WRITE_TEXT_A(v) ((void)(ppt1_hole_6c4ddc6d_frame_text.a = (v)))
-#define WRITE_TEXT_NAME(v) ppt1_hole_6c4ddc6d_set_text_name(v)
+#define WRITE_TEXT_A(ppt_v) ((void)(ppt1_hole_6c4ddc6d_frame_text.a = (ppt_v)))
+#define WRITE_TEXT_NAME(ppt_v) ppt1_hole_6c4ddc6d_set_text_name(ppt_v)
 
 /* The macro form: sets fields of the thread's frame, on or off; only stamps check the gate. */
-#define WRITE_TIGHT_A(v) ((void)(ppt1_hole_6c4ddc6d_frame_tight.a = (v)))
-#define WRITE_TIGHT_B(v) ((void)(ppt1_hole_6c4ddc6d_frame_tight.b = (v)))
-#define WRITE_TIGHT_C(v) ((void)(ppt1_hole_6c4ddc6d_frame_tight.c = (v)))
-#define WRITE_TIGHT_D(v) ppt1_hole_6c4ddc6d_set_tight_d(v)
-#define WRITE_TIGHT_E(v) ((void)(ppt1_hole_6c4ddc6d_frame_tight.e = (v)))
+#define WRITE_TIGHT_A(ppt_v) ((void)(ppt1_hole_6c4ddc6d_frame_tight.a = (ppt_v)))
+#define WRITE_TIGHT_B(ppt_v) ((void)(ppt1_hole_6c4ddc6d_frame_tight.b = (ppt_v)))
+#define WRITE_TIGHT_C(ppt_v) ((void)(ppt1_hole_6c4ddc6d_frame_tight.c = (ppt_v)))
+#define WRITE_TIGHT_D(ppt_v) ppt1_hole_6c4ddc6d_set_tight_d(ppt_v)
+#define WRITE_TIGHT_E(ppt_v) ((void)(ppt1_hole_6c4ddc6d_frame_tight.e = (ppt_v)))
 
 /* The macro form: sets fields of the thread's frame, on or off; only stamps check the gate. */
-#define WRITE_WIDE_A(v) ((void)(ppt1_hole_6c4ddc6d_frame_wide.a = (v)))
+#define WRITE_WIDE_A(ppt_v) ((void)(ppt1_hole_6c4ddc6d_frame_wide.a = (ppt_v)))
 
 /* The macro form: sets fields of the thread's frame, on or off; only stamps check the gate. */
-#define WRITE_SIGN_A(v) ((void)(ppt1_hole_6c4ddc6d_frame_sign.a = (v)))
-#define WRITE_SIGN_B(v) ((void)(ppt1_hole_6c4ddc6d_frame_sign.b = (v)))
-#define WRITE_SIGN_C(v) ((void)(ppt1_hole_6c4ddc6d_frame_sign.c = (v)))
-#define WRITE_SIGN_D(v) ((void)(ppt1_hole_6c4ddc6d_frame_sign.d = (v)))
+#define WRITE_SIGN_A(ppt_v) ((void)(ppt1_hole_6c4ddc6d_frame_sign.a = (ppt_v)))
+#define WRITE_SIGN_B(ppt_v) ((void)(ppt1_hole_6c4ddc6d_frame_sign.b = (ppt_v)))
+#define WRITE_SIGN_C(ppt_v) ((void)(ppt1_hole_6c4ddc6d_frame_sign.c = (ppt_v)))
+#define WRITE_SIGN_D(ppt_v) ((void)(ppt1_hole_6c4ddc6d_frame_sign.d = (ppt_v)))
 
 #else /* nothing is compiled in; arguments are not evaluated */
 
@@ -261,29 +261,29 @@ static inline int ppt_hole_on(void) { return 0; }
 static inline void ppt_hole_prepare(void) {}
 static inline void ppt1_hole_6c4ddc6d_commit_fits(const pptframe_fits_t *f) { (void)f; }
 static inline void ppt_write_fits_frame(void) {}
-#define WRITE_FITS_A(v) ((void)sizeof(v))
-#define WRITE_FITS_B(v) ((void)sizeof(v))
-#define WRITE_FITS_C(v) ((void)sizeof(v))
+#define WRITE_FITS_A(ppt_v) ((void)sizeof(ppt_v))
+#define WRITE_FITS_B(ppt_v) ((void)sizeof(ppt_v))
+#define WRITE_FITS_C(ppt_v) ((void)sizeof(ppt_v))
 static inline void ppt1_hole_6c4ddc6d_commit_text(const pptframe_text_t *f) { (void)f; }
 static inline void ppt_write_text_frame(void) {}
-#define WRITE_TEXT_A(v) ((void)sizeof(v))
-#define WRITE_TEXT_NAME(v) ((void)sizeof(v))
+#define WRITE_TEXT_A(ppt_v) ((void)sizeof(ppt_v))
+#define WRITE_TEXT_NAME(ppt_v) ((void)sizeof(ppt_v))
 static inline void ppt1_hole_6c4ddc6d_commit_tight(const pptframe_tight_t *f) { (void)f; }
 static inline void ppt_write_tight_frame(void) {}
-#define WRITE_TIGHT_A(v) ((void)sizeof(v))
-#define WRITE_TIGHT_B(v) ((void)sizeof(v))
-#define WRITE_TIGHT_C(v) ((void)sizeof(v))
-#define WRITE_TIGHT_D(v) ((void)sizeof(v))
-#define WRITE_TIGHT_E(v) ((void)sizeof(v))
+#define WRITE_TIGHT_A(ppt_v) ((void)sizeof(ppt_v))
+#define WRITE_TIGHT_B(ppt_v) ((void)sizeof(ppt_v))
+#define WRITE_TIGHT_C(ppt_v) ((void)sizeof(ppt_v))
+#define WRITE_TIGHT_D(ppt_v) ((void)sizeof(ppt_v))
+#define WRITE_TIGHT_E(ppt_v) ((void)sizeof(ppt_v))
 static inline void ppt1_hole_6c4ddc6d_commit_wide(const pptframe_wide_t *f) { (void)f; }
 static inline void ppt_write_wide_frame(void) {}
-#define WRITE_WIDE_A(v) ((void)sizeof(v))
+#define WRITE_WIDE_A(ppt_v) ((void)sizeof(ppt_v))
 static inline void ppt1_hole_6c4ddc6d_commit_sign(const pptframe_sign_t *f) { (void)f; }
 static inline void ppt_write_sign_frame(void) {}
-#define WRITE_SIGN_A(v) ((void)sizeof(v))
-#define WRITE_SIGN_B(v) ((void)sizeof(v))
-#define WRITE_SIGN_C(v) ((void)sizeof(v))
-#define WRITE_SIGN_D(v) ((void)sizeof(v))
+#define WRITE_SIGN_A(ppt_v) ((void)sizeof(ppt_v))
+#define WRITE_SIGN_B(ppt_v) ((void)sizeof(ppt_v))
+#define WRITE_SIGN_C(ppt_v) ((void)sizeof(ppt_v))
+#define WRITE_SIGN_D(ppt_v) ((void)sizeof(ppt_v))
 
 #endif /* PPT1_ENABLED */
 

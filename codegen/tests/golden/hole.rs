@@ -17,6 +17,7 @@ pub(crate) mod hole {
             stride: 32,
             log2_slots: 6,
             frames: 5,
+            cells: 0,
         },
     );
     static PPT_BUFFER: ppt::Buffer = ppt::Buffer::new(&PPT_DESCRIPTOR, &PPT_CONTROL);

@@ -154,20 +154,20 @@ static inline void ppt_write_login_frame(void) {
 }
 
 /* The macro form: sets fields of the thread's frame, on or off; only stamps check the gate. */
-#define WRITE_JOB_KIND(v) ((void)(ppt1_job_cd705f47_frame_job.kind = (v)))
-#define WRITE_JOB_WHO(v) ((void)(ppt1_job_cd705f47_frame_job.who = (v)))
-#define WRITE_JOB_HANDLE_START(v) ((void)(ppt1_job_cd705f47_frame_job.handle_start = (v)))
+#define WRITE_JOB_KIND(ppt_v) ((void)(ppt1_job_cd705f47_frame_job.kind = (ppt_v)))
+#define WRITE_JOB_WHO(ppt_v) ((void)(ppt1_job_cd705f47_frame_job.who = (ppt_v)))
+#define WRITE_JOB_HANDLE_START(ppt_v) ((void)(ppt1_job_cd705f47_frame_job.handle_start = (ppt_v)))
 #define WRITE_JOB_HANDLE_START_TIMESTAMP() ((void)(ppt1_job_cd705f47_frame_job.handle_start = ppt_job_now()))
-#define WRITE_JOB_HANDLE_END(v) ((void)(ppt1_job_cd705f47_frame_job.handle_end = (v)))
+#define WRITE_JOB_HANDLE_END(ppt_v) ((void)(ppt1_job_cd705f47_frame_job.handle_end = (ppt_v)))
 #define WRITE_JOB_HANDLE_END_TIMESTAMP() ((void)(ppt1_job_cd705f47_frame_job.handle_end = ppt_job_now()))
-#define WRITE_JOB_BYTES(v) ((void)(ppt1_job_cd705f47_frame_job.bytes = (v)))
-#define WRITE_JOB_POS(v) ppt1_job_cd705f47_set_job_pos(v)
-#define WRITE_JOB_NAME(v) ppt1_job_cd705f47_set_job_name(v)
+#define WRITE_JOB_BYTES(ppt_v) ((void)(ppt1_job_cd705f47_frame_job.bytes = (ppt_v)))
+#define WRITE_JOB_POS(ppt_v) ppt1_job_cd705f47_set_job_pos(ppt_v)
+#define WRITE_JOB_NAME(ppt_v) ppt1_job_cd705f47_set_job_name(ppt_v)
 
 /* The macro form: sets fields of the thread's frame, on or off; only stamps check the gate. */
-#define WRITE_LOGIN_WHO(v) ((void)(ppt1_job_cd705f47_frame_login.who = (v)))
-#define WRITE_LOGIN_IN_(v) ((void)(ppt1_job_cd705f47_frame_login.in_ = (v)))
-#define WRITE_LOGIN_WHEN(v) ((void)(ppt1_job_cd705f47_frame_login.when = (v)))
+#define WRITE_LOGIN_WHO(ppt_v) ((void)(ppt1_job_cd705f47_frame_login.who = (ppt_v)))
+#define WRITE_LOGIN_IN_(ppt_v) ((void)(ppt1_job_cd705f47_frame_login.in_ = (ppt_v)))
+#define WRITE_LOGIN_WHEN(ppt_v) ((void)(ppt1_job_cd705f47_frame_login.when = (ppt_v)))
 #define WRITE_LOGIN_WHEN_TIMESTAMP() ((void)(ppt1_job_cd705f47_frame_login.when = ppt_job_now()))
 
 #else /* nothing is compiled in; arguments are not evaluated */
@@ -179,20 +179,20 @@ static inline int64_t ppt_job_now(void) {
 }
 static inline void ppt1_job_cd705f47_commit_job(const pptframe_job_t *f) { (void)f; }
 static inline void ppt_write_job_frame(void) {}
-#define WRITE_JOB_KIND(v) ((void)sizeof(v))
-#define WRITE_JOB_WHO(v) ((void)sizeof(v))
-#define WRITE_JOB_HANDLE_START(v) ((void)sizeof(v))
+#define WRITE_JOB_KIND(ppt_v) ((void)sizeof(ppt_v))
+#define WRITE_JOB_WHO(ppt_v) ((void)sizeof(ppt_v))
+#define WRITE_JOB_HANDLE_START(ppt_v) ((void)sizeof(ppt_v))
 #define WRITE_JOB_HANDLE_START_TIMESTAMP() ((void)0)
-#define WRITE_JOB_HANDLE_END(v) ((void)sizeof(v))
+#define WRITE_JOB_HANDLE_END(ppt_v) ((void)sizeof(ppt_v))
 #define WRITE_JOB_HANDLE_END_TIMESTAMP() ((void)0)
-#define WRITE_JOB_BYTES(v) ((void)sizeof(v))
-#define WRITE_JOB_POS(v) ((void)sizeof(v))
-#define WRITE_JOB_NAME(v) ((void)sizeof(v))
+#define WRITE_JOB_BYTES(ppt_v) ((void)sizeof(ppt_v))
+#define WRITE_JOB_POS(ppt_v) ((void)sizeof(ppt_v))
+#define WRITE_JOB_NAME(ppt_v) ((void)sizeof(ppt_v))
 static inline void ppt1_job_cd705f47_commit_login(const pptframe_login_t *f) { (void)f; }
 static inline void ppt_write_login_frame(void) {}
-#define WRITE_LOGIN_WHO(v) ((void)sizeof(v))
-#define WRITE_LOGIN_IN_(v) ((void)sizeof(v))
-#define WRITE_LOGIN_WHEN(v) ((void)sizeof(v))
+#define WRITE_LOGIN_WHO(ppt_v) ((void)sizeof(ppt_v))
+#define WRITE_LOGIN_IN_(ppt_v) ((void)sizeof(ppt_v))
+#define WRITE_LOGIN_WHEN(ppt_v) ((void)sizeof(ppt_v))
 #define WRITE_LOGIN_WHEN_TIMESTAMP() ((void)0)
 
 #endif /* PPT1_ENABLED */

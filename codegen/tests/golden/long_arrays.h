@@ -189,18 +189,18 @@ static inline void ppt1_long_arrays_d91a61ef_set_full_payload(const uint8_t *fro
 }
 
 /* The macro form: sets fields of the thread's frame, on or off; only stamps check the gate. */
-#define WRITE_TEXT_TEXT(v) ppt1_long_arrays_d91a61ef_set_text_text(v)
-#define WRITE_TEXT_COUNT(v) ((void)(ppt1_long_arrays_d91a61ef_frame_text.count = (v)))
+#define WRITE_TEXT_TEXT(ppt_v) ppt1_long_arrays_d91a61ef_set_text_text(ppt_v)
+#define WRITE_TEXT_COUNT(ppt_v) ((void)(ppt1_long_arrays_d91a61ef_frame_text.count = (ppt_v)))
 
 /* The macro form: sets fields of the thread's frame, on or off; only stamps check the gate. */
-#define WRITE_NUMBERS_HEAD(v) ((void)(ppt1_long_arrays_d91a61ef_frame_numbers.head = (v)))
-#define WRITE_NUMBERS_SAMPLES(v) ppt1_long_arrays_d91a61ef_set_numbers_samples(v)
-#define WRITE_NUMBERS_MORE(v) ppt1_long_arrays_d91a61ef_set_numbers_more(v)
-#define WRITE_NUMBERS_LAST(v) ppt1_long_arrays_d91a61ef_set_numbers_last(v)
-#define WRITE_NUMBERS_FLAGS(v) ppt1_long_arrays_d91a61ef_set_numbers_flags(v)
+#define WRITE_NUMBERS_HEAD(ppt_v) ((void)(ppt1_long_arrays_d91a61ef_frame_numbers.head = (ppt_v)))
+#define WRITE_NUMBERS_SAMPLES(ppt_v) ppt1_long_arrays_d91a61ef_set_numbers_samples(ppt_v)
+#define WRITE_NUMBERS_MORE(ppt_v) ppt1_long_arrays_d91a61ef_set_numbers_more(ppt_v)
+#define WRITE_NUMBERS_LAST(ppt_v) ppt1_long_arrays_d91a61ef_set_numbers_last(ppt_v)
+#define WRITE_NUMBERS_FLAGS(ppt_v) ppt1_long_arrays_d91a61ef_set_numbers_flags(ppt_v)
 
 /* The macro form: sets fields of the thread's frame, on or off; only stamps check the gate. */
-#define WRITE_FULL_PAYLOAD(v) ppt1_long_arrays_d91a61ef_set_full_payload(v)
+#define WRITE_FULL_PAYLOAD(ppt_v) ppt1_long_arrays_d91a61ef_set_full_payload(ppt_v)
 
 #else /* nothing is compiled in; arguments are not evaluated */
 
@@ -208,18 +208,18 @@ static inline int ppt_long_arrays_on(void) { return 0; }
 static inline void ppt_long_arrays_prepare(void) {}
 static inline void ppt1_long_arrays_d91a61ef_commit_text(const pptframe_text_t *f) { (void)f; }
 static inline void ppt_write_text_frame(void) {}
-#define WRITE_TEXT_TEXT(v) ((void)sizeof(v))
-#define WRITE_TEXT_COUNT(v) ((void)sizeof(v))
+#define WRITE_TEXT_TEXT(ppt_v) ((void)sizeof(ppt_v))
+#define WRITE_TEXT_COUNT(ppt_v) ((void)sizeof(ppt_v))
 static inline void ppt1_long_arrays_d91a61ef_commit_numbers(const pptframe_numbers_t *f) { (void)f; }
 static inline void ppt_write_numbers_frame(void) {}
-#define WRITE_NUMBERS_HEAD(v) ((void)sizeof(v))
-#define WRITE_NUMBERS_SAMPLES(v) ((void)sizeof(v))
-#define WRITE_NUMBERS_MORE(v) ((void)sizeof(v))
-#define WRITE_NUMBERS_LAST(v) ((void)sizeof(v))
-#define WRITE_NUMBERS_FLAGS(v) ((void)sizeof(v))
+#define WRITE_NUMBERS_HEAD(ppt_v) ((void)sizeof(ppt_v))
+#define WRITE_NUMBERS_SAMPLES(ppt_v) ((void)sizeof(ppt_v))
+#define WRITE_NUMBERS_MORE(ppt_v) ((void)sizeof(ppt_v))
+#define WRITE_NUMBERS_LAST(ppt_v) ((void)sizeof(ppt_v))
+#define WRITE_NUMBERS_FLAGS(ppt_v) ((void)sizeof(ppt_v))
 static inline void ppt1_long_arrays_d91a61ef_commit_full(const pptframe_full_t *f) { (void)f; }
 static inline void ppt_write_full_frame(void) {}
-#define WRITE_FULL_PAYLOAD(v) ((void)sizeof(v))
+#define WRITE_FULL_PAYLOAD(ppt_v) ((void)sizeof(ppt_v))
 
 #endif /* PPT1_ENABLED */
 

@@ -105,13 +105,13 @@ static inline void ppt_write_mixed_clocks_frame(void) {
 }
 
 /* The macro form: sets fields of the thread's frame, on or off; only stamps check the gate. */
-#define WRITE_MIXED_CLOCKS_START(v) ((void)(ppt1_mixed_clocks_52442517_frame_mixed_clocks.start = (v)))
+#define WRITE_MIXED_CLOCKS_START(ppt_v) ((void)(ppt1_mixed_clocks_52442517_frame_mixed_clocks.start = (ppt_v)))
 #define WRITE_MIXED_CLOCKS_START_TIMESTAMP() ((void)(ppt1_mixed_clocks_52442517_frame_mixed_clocks.start = ppt_mixed_clocks_now()))
-#define WRITE_MIXED_CLOCKS_END(v) ((void)(ppt1_mixed_clocks_52442517_frame_mixed_clocks.end = (v)))
+#define WRITE_MIXED_CLOCKS_END(ppt_v) ((void)(ppt1_mixed_clocks_52442517_frame_mixed_clocks.end = (ppt_v)))
 #define WRITE_MIXED_CLOCKS_END_TIMESTAMP() ((void)(ppt1_mixed_clocks_52442517_frame_mixed_clocks.end = ppt_mixed_clocks_now()))
-#define WRITE_MIXED_CLOCKS_TICK(v) ((void)(ppt1_mixed_clocks_52442517_frame_mixed_clocks.tick = (v)))
+#define WRITE_MIXED_CLOCKS_TICK(ppt_v) ((void)(ppt1_mixed_clocks_52442517_frame_mixed_clocks.tick = (ppt_v)))
 #define WRITE_MIXED_CLOCKS_TICK_TIMESTAMP() ((void)(ppt1_mixed_clocks_52442517_frame_mixed_clocks.tick = ppt_mixed_clocks_now_tsc()))
-#define WRITE_MIXED_CLOCKS_WHO(v) ((void)(ppt1_mixed_clocks_52442517_frame_mixed_clocks.who = (v)))
+#define WRITE_MIXED_CLOCKS_WHO(ppt_v) ((void)(ppt1_mixed_clocks_52442517_frame_mixed_clocks.who = (ppt_v)))
 
 #else /* nothing is compiled in; arguments are not evaluated */
 
@@ -126,13 +126,13 @@ static inline uint64_t ppt_mixed_clocks_now_tsc(void) {
 }
 static inline void ppt1_mixed_clocks_52442517_commit_mixed_clocks(const pptframe_mixed_clocks_t *f) { (void)f; }
 static inline void ppt_write_mixed_clocks_frame(void) {}
-#define WRITE_MIXED_CLOCKS_START(v) ((void)sizeof(v))
+#define WRITE_MIXED_CLOCKS_START(ppt_v) ((void)sizeof(ppt_v))
 #define WRITE_MIXED_CLOCKS_START_TIMESTAMP() ((void)0)
-#define WRITE_MIXED_CLOCKS_END(v) ((void)sizeof(v))
+#define WRITE_MIXED_CLOCKS_END(ppt_v) ((void)sizeof(ppt_v))
 #define WRITE_MIXED_CLOCKS_END_TIMESTAMP() ((void)0)
-#define WRITE_MIXED_CLOCKS_TICK(v) ((void)sizeof(v))
+#define WRITE_MIXED_CLOCKS_TICK(ppt_v) ((void)sizeof(ppt_v))
 #define WRITE_MIXED_CLOCKS_TICK_TIMESTAMP() ((void)0)
-#define WRITE_MIXED_CLOCKS_WHO(v) ((void)sizeof(v))
+#define WRITE_MIXED_CLOCKS_WHO(ppt_v) ((void)sizeof(ppt_v))
 
 #endif /* PPT1_ENABLED */
 

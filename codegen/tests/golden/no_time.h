@@ -73,7 +73,7 @@ static inline void ppt_write_no_time_frame(void) {
 }
 
 /* The macro form: sets fields of the thread's frame, on or off; only stamps check the gate. */
-#define WRITE_NO_TIME_A(v) ((void)(ppt1_no_time_e17acb2f_frame_no_time.a = (v)))
+#define WRITE_NO_TIME_A(ppt_v) ((void)(ppt1_no_time_e17acb2f_frame_no_time.a = (ppt_v)))
 
 #else /* nothing is compiled in; arguments are not evaluated */
 
@@ -81,7 +81,7 @@ static inline int ppt_no_time_on(void) { return 0; }
 static inline void ppt_no_time_prepare(void) {}
 static inline void ppt1_no_time_e17acb2f_commit_no_time(const pptframe_no_time_t *f) { (void)f; }
 static inline void ppt_write_no_time_frame(void) {}
-#define WRITE_NO_TIME_A(v) ((void)sizeof(v))
+#define WRITE_NO_TIME_A(ppt_v) ((void)sizeof(ppt_v))
 
 #endif /* PPT1_ENABLED */
 

@@ -132,17 +132,17 @@ static inline void ppt1_ns_cc663e9e_set_ns_both(const int64_t *from) {
 }
 
 /* The macro form: sets fields of the thread's frame, on or off; only stamps check the gate. */
-#define WRITE_NS_MONO(v) ((void)(ppt1_ns_cc663e9e_frame_ns.mono = (v)))
+#define WRITE_NS_MONO(ppt_v) ((void)(ppt1_ns_cc663e9e_frame_ns.mono = (ppt_v)))
 #define WRITE_NS_MONO_TIMESTAMP() ((void)(ppt1_ns_cc663e9e_frame_ns.mono = ppt_ns_now()))
-#define WRITE_NS_REAL(v) ((void)(ppt1_ns_cc663e9e_frame_ns.real = (v)))
+#define WRITE_NS_REAL(ppt_v) ((void)(ppt1_ns_cc663e9e_frame_ns.real = (ppt_v)))
 #define WRITE_NS_REAL_TIMESTAMP() ((void)(ppt1_ns_cc663e9e_frame_ns.real = ppt_ns_now_realtime()))
-#define WRITE_NS_BOOT(v) ((void)(ppt1_ns_cc663e9e_frame_ns.boot = (v)))
+#define WRITE_NS_BOOT(ppt_v) ((void)(ppt1_ns_cc663e9e_frame_ns.boot = (ppt_v)))
 #define WRITE_NS_BOOT_TIMESTAMP() ((void)(ppt1_ns_cc663e9e_frame_ns.boot = ppt_ns_now_boottime()))
-#define WRITE_NS_THREAD(v) ((void)(ppt1_ns_cc663e9e_frame_ns.thread = (v)))
+#define WRITE_NS_THREAD(ppt_v) ((void)(ppt1_ns_cc663e9e_frame_ns.thread = (ppt_v)))
 #define WRITE_NS_THREAD_TIMESTAMP() ((void)(ppt1_ns_cc663e9e_frame_ns.thread = ppt_ns_now_thread_cpu()))
-#define WRITE_NS_PROCESS(v) ((void)(ppt1_ns_cc663e9e_frame_ns.process = (v)))
+#define WRITE_NS_PROCESS(ppt_v) ((void)(ppt1_ns_cc663e9e_frame_ns.process = (ppt_v)))
 #define WRITE_NS_PROCESS_TIMESTAMP() ((void)(ppt1_ns_cc663e9e_frame_ns.process = ppt_ns_now_process_cpu()))
-#define WRITE_NS_BOTH(v) ppt1_ns_cc663e9e_set_ns_both(v)
+#define WRITE_NS_BOTH(ppt_v) ppt1_ns_cc663e9e_set_ns_both(ppt_v)
 
 #else /* nothing is compiled in; arguments are not evaluated */
 
@@ -165,17 +165,17 @@ static inline int64_t ppt_ns_now_process_cpu(void) {
 }
 static inline void ppt1_ns_cc663e9e_commit_ns(const pptframe_ns_t *f) { (void)f; }
 static inline void ppt_write_ns_frame(void) {}
-#define WRITE_NS_MONO(v) ((void)sizeof(v))
+#define WRITE_NS_MONO(ppt_v) ((void)sizeof(ppt_v))
 #define WRITE_NS_MONO_TIMESTAMP() ((void)0)
-#define WRITE_NS_REAL(v) ((void)sizeof(v))
+#define WRITE_NS_REAL(ppt_v) ((void)sizeof(ppt_v))
 #define WRITE_NS_REAL_TIMESTAMP() ((void)0)
-#define WRITE_NS_BOOT(v) ((void)sizeof(v))
+#define WRITE_NS_BOOT(ppt_v) ((void)sizeof(ppt_v))
 #define WRITE_NS_BOOT_TIMESTAMP() ((void)0)
-#define WRITE_NS_THREAD(v) ((void)sizeof(v))
+#define WRITE_NS_THREAD(ppt_v) ((void)sizeof(ppt_v))
 #define WRITE_NS_THREAD_TIMESTAMP() ((void)0)
-#define WRITE_NS_PROCESS(v) ((void)sizeof(v))
+#define WRITE_NS_PROCESS(ppt_v) ((void)sizeof(ppt_v))
 #define WRITE_NS_PROCESS_TIMESTAMP() ((void)0)
-#define WRITE_NS_BOTH(v) ((void)sizeof(v))
+#define WRITE_NS_BOTH(ppt_v) ((void)sizeof(ppt_v))
 
 #endif /* PPT1_ENABLED */
 

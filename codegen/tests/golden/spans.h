@@ -239,24 +239,24 @@ static inline void ppt_write_plain_frame(void) {
 }
 
 /* The macro form: sets fields of the thread's frame, on or off; only stamps check the gate. */
-#define WRITE_REQUEST_ID(v) ((void)(ppt1_spans_d8805f54_98606590_frame_request.id = (v)))
-#define WRITE_REQUEST_STATUS(v) ((void)(ppt1_spans_d8805f54_98606590_frame_request.status = (v)))
-#define WRITE_REQUEST_BYTES(v) ((void)(ppt1_spans_d8805f54_98606590_frame_request.bytes = (v)))
+#define WRITE_REQUEST_ID(ppt_v) ((void)(ppt1_spans_d8805f54_98606590_frame_request.id = (ppt_v)))
+#define WRITE_REQUEST_STATUS(ppt_v) ((void)(ppt1_spans_d8805f54_98606590_frame_request.status = (ppt_v)))
+#define WRITE_REQUEST_BYTES(ppt_v) ((void)(ppt1_spans_d8805f54_98606590_frame_request.bytes = (ppt_v)))
 
 /* The macro form: sets fields of the thread's frame, on or off; only stamps check the gate. */
-#define WRITE_JOB_VERB(v) ((void)(ppt1_spans_d8805f54_98606590_frame_job.verb = (v)))
-#define WRITE_JOB_QUEUE(v) ppt1_spans_d8805f54_98606590_set_job_queue(v)
-#define WRITE_JOB_COUNTS(v) ppt1_spans_d8805f54_98606590_set_job_counts(v)
-#define WRITE_JOB_WAIT_START(v) ((void)(ppt1_spans_d8805f54_98606590_frame_job.wait_start = (v)))
+#define WRITE_JOB_VERB(ppt_v) ((void)(ppt1_spans_d8805f54_98606590_frame_job.verb = (ppt_v)))
+#define WRITE_JOB_QUEUE(ppt_v) ppt1_spans_d8805f54_98606590_set_job_queue(ppt_v)
+#define WRITE_JOB_COUNTS(ppt_v) ppt1_spans_d8805f54_98606590_set_job_counts(ppt_v)
+#define WRITE_JOB_WAIT_START(ppt_v) ((void)(ppt1_spans_d8805f54_98606590_frame_job.wait_start = (ppt_v)))
 #define WRITE_JOB_WAIT_START_TIMESTAMP() ((void)(ppt1_spans_d8805f54_98606590_frame_job.wait_start = ppt_spans_now()))
-#define WRITE_JOB_WAIT_END(v) ((void)(ppt1_spans_d8805f54_98606590_frame_job.wait_end = (v)))
+#define WRITE_JOB_WAIT_END(ppt_v) ((void)(ppt1_spans_d8805f54_98606590_frame_job.wait_end = (ppt_v)))
 #define WRITE_JOB_WAIT_END_TIMESTAMP() ((void)(ppt1_spans_d8805f54_98606590_frame_job.wait_end = ppt_spans_now()))
-#define WRITE_JOB_DUE(v) ((void)(ppt1_spans_d8805f54_98606590_frame_job.due = (v)))
+#define WRITE_JOB_DUE(ppt_v) ((void)(ppt1_spans_d8805f54_98606590_frame_job.due = (ppt_v)))
 #define WRITE_JOB_DUE_TIMESTAMP() ((void)(ppt1_spans_d8805f54_98606590_frame_job.due = ppt_spans_now()))
 
 /* The macro form: sets fields of the thread's frame, on or off; only stamps check the gate. */
-#define WRITE_PLAIN_ON_ITS_OWN(v) ((void)(ppt1_spans_d8805f54_98606590_frame_plain.on_its_own = (v)))
-#define WRITE_PLAIN_WHEN(v) ((void)(ppt1_spans_d8805f54_98606590_frame_plain.when = (v)))
+#define WRITE_PLAIN_ON_ITS_OWN(ppt_v) ((void)(ppt1_spans_d8805f54_98606590_frame_plain.on_its_own = (ppt_v)))
+#define WRITE_PLAIN_WHEN(ppt_v) ((void)(ppt1_spans_d8805f54_98606590_frame_plain.when = (ppt_v)))
 #define WRITE_PLAIN_WHEN_TIMESTAMP() ((void)(ppt1_spans_d8805f54_98606590_frame_plain.when = ppt_spans_now()))
 
 #else /* nothing is compiled in; arguments are not evaluated */
@@ -280,9 +280,9 @@ static inline __attribute__((always_inline)) void ppt1_spans_d8805f54_98606590_c
 
 static inline void ppt_begin_request_frame(void) {}
 static inline void ppt_end_request_frame(void) {}
-#define WRITE_REQUEST_ID(v) ((void)sizeof(v))
-#define WRITE_REQUEST_STATUS(v) ((void)sizeof(v))
-#define WRITE_REQUEST_BYTES(v) ((void)sizeof(v))
+#define WRITE_REQUEST_ID(ppt_v) ((void)sizeof(ppt_v))
+#define WRITE_REQUEST_STATUS(ppt_v) ((void)sizeof(ppt_v))
+#define WRITE_REQUEST_BYTES(ppt_v) ((void)sizeof(ppt_v))
 static inline void ppt1_spans_d8805f54_98606590_commit_job(const pptframe_job_t *f) { (void)f; }
 /* Sets what ppt sets of a frame, over what is there, and stores the frame. */
 static inline __attribute__((always_inline)) void ppt1_spans_d8805f54_98606590_close_job(pptframe_job_t *f, uint8_t ppt_mark) {
@@ -292,19 +292,19 @@ static inline __attribute__((always_inline)) void ppt1_spans_d8805f54_98606590_c
 
 static inline void ppt_begin_job_frame(void) {}
 static inline void ppt_end_job_frame(void) {}
-#define WRITE_JOB_VERB(v) ((void)sizeof(v))
-#define WRITE_JOB_QUEUE(v) ((void)sizeof(v))
-#define WRITE_JOB_COUNTS(v) ((void)sizeof(v))
-#define WRITE_JOB_WAIT_START(v) ((void)sizeof(v))
+#define WRITE_JOB_VERB(ppt_v) ((void)sizeof(ppt_v))
+#define WRITE_JOB_QUEUE(ppt_v) ((void)sizeof(ppt_v))
+#define WRITE_JOB_COUNTS(ppt_v) ((void)sizeof(ppt_v))
+#define WRITE_JOB_WAIT_START(ppt_v) ((void)sizeof(ppt_v))
 #define WRITE_JOB_WAIT_START_TIMESTAMP() ((void)0)
-#define WRITE_JOB_WAIT_END(v) ((void)sizeof(v))
+#define WRITE_JOB_WAIT_END(ppt_v) ((void)sizeof(ppt_v))
 #define WRITE_JOB_WAIT_END_TIMESTAMP() ((void)0)
-#define WRITE_JOB_DUE(v) ((void)sizeof(v))
+#define WRITE_JOB_DUE(ppt_v) ((void)sizeof(ppt_v))
 #define WRITE_JOB_DUE_TIMESTAMP() ((void)0)
 static inline void ppt1_spans_d8805f54_98606590_commit_plain(const pptframe_plain_t *f) { (void)f; }
 static inline void ppt_write_plain_frame(void) {}
-#define WRITE_PLAIN_ON_ITS_OWN(v) ((void)sizeof(v))
-#define WRITE_PLAIN_WHEN(v) ((void)sizeof(v))
+#define WRITE_PLAIN_ON_ITS_OWN(ppt_v) ((void)sizeof(ppt_v))
+#define WRITE_PLAIN_WHEN(ppt_v) ((void)sizeof(ppt_v))
 #define WRITE_PLAIN_WHEN_TIMESTAMP() ((void)0)
 
 #endif /* PPT1_ENABLED */

@@ -17,6 +17,7 @@ pub(crate) mod spans {
             stride: 64,
             log2_slots: 14,
             frames: 3,
+            cells: 0,
         },
     );
     static PPT_BUFFER: ppt::Buffer = ppt::Buffer::new(&PPT_DESCRIPTOR, &PPT_CONTROL);

@@ -129,15 +129,15 @@ static inline void ppt_write_timespec__frame(void) {
 }
 
 /* The macro form: sets fields of the thread's frame, on or off; only stamps check the gate. */
-#define WRITE_TIMESPEC__BOOT(v) ((void)(ppt1_timespec_26afd39a_frame_timespec_.boot = (v)))
+#define WRITE_TIMESPEC__BOOT(ppt_v) ((void)(ppt1_timespec_26afd39a_frame_timespec_.boot = (ppt_v)))
 #define WRITE_TIMESPEC__BOOT_TIMESTAMP() ((void)(ppt1_timespec_26afd39a_frame_timespec_.boot = ppt_timespec_now_boottime()))
-#define WRITE_TIMESPEC__REAL(v) ((void)(ppt1_timespec_26afd39a_frame_timespec_.real = (v)))
+#define WRITE_TIMESPEC__REAL(ppt_v) ((void)(ppt1_timespec_26afd39a_frame_timespec_.real = (ppt_v)))
 #define WRITE_TIMESPEC__REAL_TIMESTAMP() ((void)(ppt1_timespec_26afd39a_frame_timespec_.real = ppt_timespec_now()))
-#define WRITE_TIMESPEC__MONO(v) ((void)(ppt1_timespec_26afd39a_frame_timespec_.mono = (v)))
+#define WRITE_TIMESPEC__MONO(ppt_v) ((void)(ppt1_timespec_26afd39a_frame_timespec_.mono = (ppt_v)))
 #define WRITE_TIMESPEC__MONO_TIMESTAMP() ((void)(ppt1_timespec_26afd39a_frame_timespec_.mono = ppt_timespec_now_monotonic()))
-#define WRITE_TIMESPEC__THREAD(v) ((void)(ppt1_timespec_26afd39a_frame_timespec_.thread = (v)))
+#define WRITE_TIMESPEC__THREAD(ppt_v) ((void)(ppt1_timespec_26afd39a_frame_timespec_.thread = (ppt_v)))
 #define WRITE_TIMESPEC__THREAD_TIMESTAMP() ((void)(ppt1_timespec_26afd39a_frame_timespec_.thread = ppt_timespec_now_thread_cpu()))
-#define WRITE_TIMESPEC__PROCESS(v) ((void)(ppt1_timespec_26afd39a_frame_timespec_.process = (v)))
+#define WRITE_TIMESPEC__PROCESS(ppt_v) ((void)(ppt1_timespec_26afd39a_frame_timespec_.process = (ppt_v)))
 #define WRITE_TIMESPEC__PROCESS_TIMESTAMP() ((void)(ppt1_timespec_26afd39a_frame_timespec_.process = ppt_timespec_now_process_cpu()))
 
 #else /* nothing is compiled in; arguments are not evaluated */
@@ -166,15 +166,15 @@ static inline struct timespec ppt_timespec_now_process_cpu(void) {
 }
 static inline void ppt1_timespec_26afd39a_commit_timespec_(const pptframe_timespec__t *f) { (void)f; }
 static inline void ppt_write_timespec__frame(void) {}
-#define WRITE_TIMESPEC__BOOT(v) ((void)sizeof(v))
+#define WRITE_TIMESPEC__BOOT(ppt_v) ((void)sizeof(ppt_v))
 #define WRITE_TIMESPEC__BOOT_TIMESTAMP() ((void)0)
-#define WRITE_TIMESPEC__REAL(v) ((void)sizeof(v))
+#define WRITE_TIMESPEC__REAL(ppt_v) ((void)sizeof(ppt_v))
 #define WRITE_TIMESPEC__REAL_TIMESTAMP() ((void)0)
-#define WRITE_TIMESPEC__MONO(v) ((void)sizeof(v))
+#define WRITE_TIMESPEC__MONO(ppt_v) ((void)sizeof(ppt_v))
 #define WRITE_TIMESPEC__MONO_TIMESTAMP() ((void)0)
-#define WRITE_TIMESPEC__THREAD(v) ((void)sizeof(v))
+#define WRITE_TIMESPEC__THREAD(ppt_v) ((void)sizeof(ppt_v))
 #define WRITE_TIMESPEC__THREAD_TIMESTAMP() ((void)0)
-#define WRITE_TIMESPEC__PROCESS(v) ((void)sizeof(v))
+#define WRITE_TIMESPEC__PROCESS(ppt_v) ((void)sizeof(ppt_v))
 #define WRITE_TIMESPEC__PROCESS_TIMESTAMP() ((void)0)
 
 #endif /* PPT1_ENABLED */

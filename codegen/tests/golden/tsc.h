@@ -157,21 +157,21 @@ static inline void ppt_write_mark_frame(void) {
 }
 
 /* The macro form: sets fields of the thread's frame, on or off; only stamps check the gate. */
-#define WRITE_TSC_WORK_START(v) ((void)(ppt1_tsc_605c127b_frame_tsc.work_start = (v)))
+#define WRITE_TSC_WORK_START(ppt_v) ((void)(ppt1_tsc_605c127b_frame_tsc.work_start = (ppt_v)))
 #define WRITE_TSC_WORK_START_TIMESTAMP() ((void)(ppt1_tsc_605c127b_frame_tsc.work_start = ppt_tsc_now()))
-#define WRITE_TSC_WORK_END(v) ((void)(ppt1_tsc_605c127b_frame_tsc.work_end = (v)))
+#define WRITE_TSC_WORK_END(ppt_v) ((void)(ppt1_tsc_605c127b_frame_tsc.work_end = (ppt_v)))
 #define WRITE_TSC_WORK_END_TIMESTAMP() ((void)(ppt1_tsc_605c127b_frame_tsc.work_end = ppt_tsc_now()))
-#define WRITE_TSC_AT_(v) ((void)(ppt1_tsc_605c127b_frame_tsc.at_ = (v)))
+#define WRITE_TSC_AT_(ppt_v) ((void)(ppt1_tsc_605c127b_frame_tsc.at_ = (ppt_v)))
 #define WRITE_TSC_AT__TIMESTAMP() ((void)(ppt1_tsc_605c127b_frame_tsc.at_ = ppt_tsc_now()))
-#define WRITE_TSC_TIMES(v) ppt1_tsc_605c127b_set_tsc_times(v)
-#define WRITE_TSC_REAL(v) ((void)(ppt1_tsc_605c127b_frame_tsc.real = (v)))
+#define WRITE_TSC_TIMES(ppt_v) ppt1_tsc_605c127b_set_tsc_times(ppt_v)
+#define WRITE_TSC_REAL(ppt_v) ((void)(ppt1_tsc_605c127b_frame_tsc.real = (ppt_v)))
 #define WRITE_TSC_REAL_TIMESTAMP() ((void)(ppt1_tsc_605c127b_frame_tsc.real = ppt_tsc_now_realtime()))
-#define WRITE_TSC_MONO(v) ((void)(ppt1_tsc_605c127b_frame_tsc.mono = (v)))
+#define WRITE_TSC_MONO(ppt_v) ((void)(ppt1_tsc_605c127b_frame_tsc.mono = (ppt_v)))
 #define WRITE_TSC_MONO_TIMESTAMP() ((void)(ppt1_tsc_605c127b_frame_tsc.mono = ppt_tsc_now_monotonic()))
-#define WRITE_TSC_WHO(v) ((void)(ppt1_tsc_605c127b_frame_tsc.who = (v)))
+#define WRITE_TSC_WHO(ppt_v) ((void)(ppt1_tsc_605c127b_frame_tsc.who = (ppt_v)))
 
 /* The macro form: sets fields of the thread's frame, on or off; only stamps check the gate. */
-#define WRITE_MARK_WHEN(v) ((void)(ppt1_tsc_605c127b_frame_mark.when = (v)))
+#define WRITE_MARK_WHEN(ppt_v) ((void)(ppt1_tsc_605c127b_frame_mark.when = (ppt_v)))
 #define WRITE_MARK_WHEN_TIMESTAMP() ((void)(ppt1_tsc_605c127b_frame_mark.when = ppt_tsc_now()))
 
 #else /* nothing is compiled in; arguments are not evaluated */
@@ -189,21 +189,21 @@ static inline int64_t ppt_tsc_now_monotonic(void) {
 }
 static inline void ppt1_tsc_605c127b_commit_tsc(const pptframe_tsc_t *f) { (void)f; }
 static inline void ppt_write_tsc_frame(void) {}
-#define WRITE_TSC_WORK_START(v) ((void)sizeof(v))
+#define WRITE_TSC_WORK_START(ppt_v) ((void)sizeof(ppt_v))
 #define WRITE_TSC_WORK_START_TIMESTAMP() ((void)0)
-#define WRITE_TSC_WORK_END(v) ((void)sizeof(v))
+#define WRITE_TSC_WORK_END(ppt_v) ((void)sizeof(ppt_v))
 #define WRITE_TSC_WORK_END_TIMESTAMP() ((void)0)
-#define WRITE_TSC_AT_(v) ((void)sizeof(v))
+#define WRITE_TSC_AT_(ppt_v) ((void)sizeof(ppt_v))
 #define WRITE_TSC_AT__TIMESTAMP() ((void)0)
-#define WRITE_TSC_TIMES(v) ((void)sizeof(v))
-#define WRITE_TSC_REAL(v) ((void)sizeof(v))
+#define WRITE_TSC_TIMES(ppt_v) ((void)sizeof(ppt_v))
+#define WRITE_TSC_REAL(ppt_v) ((void)sizeof(ppt_v))
 #define WRITE_TSC_REAL_TIMESTAMP() ((void)0)
-#define WRITE_TSC_MONO(v) ((void)sizeof(v))
+#define WRITE_TSC_MONO(ppt_v) ((void)sizeof(ppt_v))
 #define WRITE_TSC_MONO_TIMESTAMP() ((void)0)
-#define WRITE_TSC_WHO(v) ((void)sizeof(v))
+#define WRITE_TSC_WHO(ppt_v) ((void)sizeof(ppt_v))
 static inline void ppt1_tsc_605c127b_commit_mark(const pptframe_mark_t *f) { (void)f; }
 static inline void ppt_write_mark_frame(void) {}
-#define WRITE_MARK_WHEN(v) ((void)sizeof(v))
+#define WRITE_MARK_WHEN(ppt_v) ((void)sizeof(ppt_v))
 #define WRITE_MARK_WHEN_TIMESTAMP() ((void)0)
 
 #endif /* PPT1_ENABLED */

@@ -17,11 +17,21 @@ const KEYS: [&str; 12] =
     ["int", "i8", "u16", "u32", "i64", "u64", "bool", "char[7]", "bytes[3]", "E1", "E4", "E7"];
 const TIMES: [&str; 5] = ["timeval", "timespec monotonic", "ns realtime", "ns boottime", "tsc"];
 
+/// Counters and histograms: the word, and what stands behind the name.
+const METRICS: [(&str, &str); 5] = [
+    ("counter", ""),
+    ("counter", ": i64"),
+    ("histogram", ": duration"),
+    ("histogram", ": u32 (0, 1024, 64)"),
+    ("histogram", ": u32 (10, 20, 3)"),
+];
+
 /// A frame file, but for its number.
 #[derive(Debug, Clone)]
 pub struct FrameFile {
     time: &'static str,
     frames: Vec<OneFrame>,
+    metrics: Vec<(&'static str, &'static str)>,
 }
 
 /// A frame of a file.
@@ -55,7 +65,12 @@ pub fn frame_file() -> impl Strategy<Value = FrameFile> {
     let chain = chain.prop_map(|(said, key, at)| Kind::Chain(said, key, at));
     let kind = prop_oneof![2 => Just(Kind::Plain), 1 => span, 1 => chain];
     let frame = (kind, vec(field, 1..14)).prop_map(|(kind, fields)| OneFrame { kind, fields });
-    (select(&TIMES[..]), vec(frame, 1..5)).prop_map(|(time, frames)| FrameFile { time, frames })
+    let metrics = vec(select(&METRICS[..]), 0..5);
+    (select(&TIMES[..]), vec(frame, 1..5), metrics).prop_map(|(time, frames, metrics)| FrameFile {
+        time,
+        frames,
+        metrics,
+    })
 }
 
 impl FrameFile {
@@ -64,6 +79,9 @@ impl FrameFile {
         let mut text = format!("buffer b{number};\noption time {};\n", self.time);
         for (index, word) in ENUMS.iter().enumerate() {
             writeln!(text, "enum E{index} : {word} {{ A, B }}").unwrap();
+        }
+        for (index, (word, ty)) in self.metrics.iter().enumerate() {
+            writeln!(text, "{word} b{number}_m{index} {ty};").unwrap();
         }
         for (index, OneFrame { kind, fields }) in self.frames.iter().enumerate() {
             match kind {

@@ -17,12 +17,13 @@ pub const FIXED_HEADER: &str = include_str!("../../runtime/c/target.h");
 pub const FIXED_SOURCE: &str = include_str!("../../runtime/c/target.c");
 pub const FIXED_MODULE: &str = include_str!("../../runtime/python/module.c");
 pub const MADE_SOURCE: &str = include_str!("../../runtime/c/made.c");
+pub const CELLS_SOURCE: &str = include_str!("../../runtime/c/cells.c");
 pub const FORK_SOURCE: &str = include_str!("../../runtime/c/fork.c");
 pub const HELLO_SOURCE: &str = include_str!("../../runtime/c/hello.c");
 
 /// Frame files of `tests/golden` whose C++ is compared and compiled, too.
-pub const CPP_GOLDENS: [&str; 5] =
-    ["example.frame", "job.frame", "tsc.frame", "spans.frame", "chains.frame"];
+pub const CPP_GOLDENS: [&str; 6] =
+    ["example.frame", "job.frame", "tsc.frame", "spans.frame", "chains.frame", "metrics.frame"];
 
 /// A frame file and the C, or the C++, that comes of it.
 pub struct Generated {

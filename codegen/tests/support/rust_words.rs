@@ -21,11 +21,13 @@ pub fn check(texts: &[(String, String)]) -> Result<(), String> {
         let outputs = ppt_codegen::generate(&compiled, name, &[Language::Rust]).unwrap();
         ppt_codegen::write_outputs(folder.path(), &outputs).unwrap();
         writeln!(program, "include!(\"{}\");", outputs[0].name).unwrap();
-        for (id, frame) in compiled.schema.frames.iter().enumerate() {
+        let frames_of = compiled.schema.frames.iter().enumerate();
+        for (id, frame) in frames_of.filter(|it| !it.1.is_hidden()) {
             check_frame(&compiled.schema, number, id, frame, &mut program);
             writeln!(calls, "    check_{number}_{id}();").unwrap();
             frames += 1;
         }
+        check_metrics(&compiled.schema, number, &mut calls);
     }
     writeln!(program, "fn main() {{\n{calls}    println!(\"checked {frames}\");\n}}").unwrap();
     std::fs::write(folder.path().join("words.rs"), program).unwrap();
@@ -49,11 +51,17 @@ pub fn check(texts: &[(String, String)]) -> Result<(), String> {
 fn head() -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let runtime = root.join("runtime/rust/src");
-    let mut text = String::from("#![allow(warnings)]\nextern crate self as ppt_probe;\n");
+    let mut text = String::from(
+        "#![allow(warnings)]\nextern crate self as ppt_probe;\nextern crate self as ppt_segment;\n",
+    );
     for module in ["bytes", "frame", "generated", "now", "text", "time"] {
         let path = runtime.join(module).with_extension("rs");
         let public = if module == "generated" { "pub " } else { "" };
         writeln!(text, "#[path = {path:?}] {public}mod {module};").unwrap();
+    }
+    for module in ["cells", "word"] {
+        let path = root.join("../segment/src").join(module).with_extension("rs");
+        writeln!(text, "#[path = {path:?}] pub mod {module};").unwrap();
     }
     let writer = root.join("tests/support/words_writer.rs");
     writeln!(text, "#[path = {writer:?}] mod writer;").unwrap();
@@ -61,7 +69,21 @@ fn head() -> String {
     let lib = std::fs::read_to_string(runtime.join("lib.rs")).unwrap();
     let names = lib.lines().filter(|line| line.starts_with("pub use") && !line.contains("writer"));
     text.extend(names.map(|line| format!("{line}\n")));
-    text + "use writer::{Kind::{Any, Bool, Text as Chars}, expect};\n"
+    text + "use writer::{Kind::{Any, Bool, Text as Chars}, added, expect};\n"
+}
+
+/// What is added comes to the cells that the schema says.
+fn check_metrics(schema: &Schema, number: usize, text: &mut String) {
+    for (metric, value, cell, other) in super::user::adds(schema) {
+        let (module, name, verb) = (&schema.buffer, &metric.name, metric.shape.verb());
+        let ty = upper_camel(name);
+        writeln!(
+            text,
+            "    {module}::{ty}::{verb}({value});\n    \
+             added({number}, {name:?}, ({cell}, {other:?}, {value}));"
+        )
+        .unwrap();
+    }
 }
 
 fn check_frame(schema: &Schema, number: usize, id: usize, frame: &Frame, text: &mut String) {

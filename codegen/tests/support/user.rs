@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use ppt_codegen::Schema;
+use ppt_frame_dsl::metric::Metric;
 use ppt_frame_dsl::schema::{Field, FieldType, Frame};
 
 use super::Generated;
@@ -13,15 +14,37 @@ pub fn program(generated: &Generated) -> String {
     let schema = &generated.schema;
     let buffer = &schema.buffer;
     let mut text = format!("#include \"{}.h\"\n\nint main(void) {{\n", generated.stem);
-    for frame in &schema.frames {
+    for frame in schema.frames.iter().filter(|frame| !frame.is_hidden()) {
         macro_form(schema, frame, &mut text);
         block_form(schema, frame, &mut text);
+    }
+    for metric in schema.metrics() {
+        let verb = metric.shape.verb();
+        let name = format!("PPT_{verb}_{}", metric.name).to_uppercase();
+        writeln!(text, "    {name}(7);").unwrap();
     }
     for now in clocks(generated) {
         writeln!(text, "    (void){now}();").unwrap();
     }
     writeln!(text, "    ppt_{buffer}_prepare();\n    return ppt_{buffer}_on();\n}}").unwrap();
     text
+}
+
+/// Values for each counter and histogram, with the cell to which each is added, and the one that counts
+/// it.
+pub fn adds(schema: &Schema) -> Vec<(Metric, i128, u32, Option<u32>)> {
+    let mut adds = Vec::new();
+    for metric in schema.metrics() {
+        let first = metric.cells.start;
+        for value in [0, 1, 9, 10, 13, 15, 16, 19, 20, 1023, 1024, i128::from(i32::MAX)] {
+            let holds = |(lo, hi): (Option<i128>, Option<i128>)| {
+                lo.is_none_or(|lo| lo <= value) && hi.is_none_or(|hi| value < hi)
+            };
+            let of = |cell: &u32| metric.shape.bucket(cell - first).is_some_and(holds);
+            adds.push((metric.clone(), value, first, metric.cells.clone().find(of)));
+        }
+    }
+    adds
 }
 
 fn macro_form(schema: &Schema, frame: &Frame, text: &mut String) {

@@ -64,6 +64,20 @@ static ppt1_thread *begin(unsigned id) {
 
 static void end(const ppt1_thread *t) { ended += t == &thread; }
 
+/* What was added last: to which cell, which other cell counts it. */
+static struct {
+    unsigned cell, other;
+    uint64_t value;
+} last;
+
+static void added(unsigned of_number, const char *name, unsigned cell, unsigned other,
+                  uint64_t value) {
+    if (last.cell != cell || last.other != other || last.value != value)
+        printf("wrong %u %s of %lu: cells %u and %u, not %u and %u\n", of_number, name,
+               (unsigned long)value, last.cell, last.other, cell, other);
+    last.cell = last.other = UINT32_MAX;
+}
+
 static void compare(const char *form) {
     unsigned char wrote[sizeof slot];
     memcpy(wrote, slot, sizeof slot);

@@ -45,6 +45,7 @@ pub struct Layout {
     pub stride: u32,
     pub log2_slots: u32,
     pub frames: u32,
+    pub cells: u32,
 }
 pub struct Descriptor;
 impl Descriptor {
@@ -115,6 +116,36 @@ pub fn busy<const STRIDE: usize>(
     _: &'static LocalKey<Thread<STRIDE>>,
 ) {
 }
+/// What was added last: to which cell, which other cell counts it, and how much.
+static LAST: Mutex<(u32, Option<u32>, u64)> = Mutex::new((0, None, 0));
+
+pub fn add<const STRIDE: usize>(
+    _: &'static Control,
+    _: &'static Buffer,
+    _: &'static LocalKey<Thread<STRIDE>>,
+    cell: u32,
+    value: u64,
+) {
+    *LAST.lock().unwrap() = (cell, None, value);
+}
+pub fn observe<const STRIDE: usize>(
+    _: &'static Control,
+    _: &'static Buffer,
+    _: &'static LocalKey<Thread<STRIDE>>,
+    (sum, bucket): (u32, u32),
+    value: u64,
+) {
+    *LAST.lock().unwrap() = (sum, Some(bucket), value);
+}
+
+/// The last add was this one.
+pub fn added(number: u32, name: &str, right: (u32, Option<u32>, u64)) {
+    let last = std::mem::take(&mut *LAST.lock().unwrap());
+    if last != right {
+        println!("wrong {number} {name}: {last:?}, not {right:?}");
+    }
+}
+
 /// What ppt stamps by itself.
 pub const STAMP: u64 = 0x8877_6655_4433_2211;
 pub fn stamp(_: &Control) -> u64 {

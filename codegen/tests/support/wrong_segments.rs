@@ -2,10 +2,28 @@
 
 use std::mem::offset_of;
 
-use ppt_segment::abi::{GeometryWords, MAX_RINGS, PAGE, Section, SegmentHeader};
+use ppt_segment::abi::{CellWords, GeometryWords, MAX_RINGS, PAGE, Section, SegmentHeader};
 
 /// Changes a geometry to one that no segment can have; the error is EPROTO.
 type Spoil = fn(&mut GeometryWords);
+
+/// Changes where 4 rows of 100 cells lie in a segment of 3 rings to what no segment can have.
+#[allow(dead_code, reason = "each test that includes this file uses some of it")]
+type SpoilRows = fn(&mut CellWords);
+
+#[allow(dead_code, reason = "as above")]
+pub const WRONG_ROWS: [(&str, SpoilRows); 10] = [
+    ("rows in the header", |rows| rows.offset = 0),
+    ("rows in the slots", |rows| rows.offset -= PAGE),
+    ("rows between words", |rows| rows.offset += 4),
+    ("rows behind the end", |rows| rows.offset += PAGE),
+    ("rows around the end", |rows| rows.offset = u64::MAX - 7),
+    ("shorter rows", |rows| rows.pitch = 99 * 8),
+    ("uneven rows", |rows| rows.pitch += 4),
+    ("endless rows", |rows| rows.pitch = u32::MAX / 8 * 8),
+    ("more rows than threads", |rows| rows.rows = 5),
+    ("endlessly many rows", |rows| rows.rows = u32::MAX),
+];
 
 pub const WRONG_GEOMETRIES: [(&str, Spoil); 30] = [
     ("nothing", |g| g.size = 0),

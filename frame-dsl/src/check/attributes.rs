@@ -40,10 +40,7 @@ pub(super) fn of_field(attributes: &[ast::Attribute], sink: &mut Sink) -> FieldA
                 let name = attribute.name.text.clone();
                 sink.report(attribute.span.clone(), Mistake::AttributeOnField { name });
             }
-            "unit" => match only_argument(attribute) {
-                Some(unit) if !unit.text.is_empty() => said.unit.clone_from(&unit.text),
-                _ => wrong_form(attribute, "@unit(\"B\")", sink),
-            },
+            "unit" => said.unit = unit(attribute, sink),
             "clock" => match only_argument(attribute) {
                 Some(word) => {
                     let clock = options::field_clock(word, sink);
@@ -72,6 +69,41 @@ pub(super) fn of_frame(attributes: &[ast::Attribute], sink: &mut Sink) -> Vec<At
         }
     }
     kept(attributes)
+}
+
+/// The meaning of the attributes of a counter or a histogram.
+pub(super) struct MetricAttributes {
+    pub unit: String,
+    /// All of them as the schema keeps them.
+    pub kept: Vec<Attribute>,
+}
+
+/// The attributes of a counter or a histogram.
+pub(super) fn of_metric(attributes: &[ast::Attribute], sink: &mut Sink) -> MetricAttributes {
+    known_and_single(attributes, sink);
+    let mut said = MetricAttributes { unit: String::new(), kept: kept(attributes) };
+    for attribute in attributes {
+        match attribute.name.text.as_str() {
+            "unit" => said.unit = unit(attribute, sink),
+            "group" => group(attribute, sink),
+            name @ ("at" | "clock" | "key" | "span" | "chain") => {
+                let name = name.to_owned();
+                sink.report(attribute.span.clone(), Mistake::AttributeOnMetric { name });
+            }
+            _ => {}
+        }
+    }
+    said
+}
+
+fn unit(attribute: &ast::Attribute, sink: &mut Sink) -> String {
+    match only_argument(attribute) {
+        Some(unit) if !unit.text.is_empty() => unit.text.clone(),
+        _ => {
+            wrong_form(attribute, "@unit(\"B\")", sink);
+            String::new()
+        }
+    }
 }
 
 fn known_and_single(attributes: &[ast::Attribute], sink: &mut Sink) {

@@ -1,4 +1,4 @@
-//! Frames: their fields together, their place in time, their size, their columns.
+//! Frames: their fields together, their place in time, their size.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,6 @@ use super::kinds::{self, OwnEnum};
 use super::names::{self, Declared};
 use super::options::Time;
 use crate::ast::{self, File};
-use crate::columns::{ColumnType, STANDARD_COLUMNS, Style, columns};
 use crate::diagnostic::{Note, Sink, Span};
 use crate::mistake::{Kind, Mistake};
 use crate::schema::{Edge, Field, Frame, MAX_FIELDS, MAX_FRAME_BYTES, MAX_FRAMES, Schema};
@@ -190,52 +189,4 @@ pub(super) fn stamps(schema: &Schema, places: &[Places], sink: &mut Sink) {
             sink.report(place.name.clone(), Mistake::ManyStamps { name, stamps });
         }
     }
-}
-
-/// No two columns of one name, whatever the style of the table, and none that every table has. Upper
-/// and lower case are the same in SQL.
-pub(super) fn columns_are_distinct(schema: &Schema, places: &[Places], sink: &mut Sink) {
-    for (frame, place) in schema.frames.iter().zip(places) {
-        // Bounds the number of cells; a larger frame has been reported.
-        if frame.size > MAX_FRAME_BYTES {
-            continue;
-        }
-        let mut seen: HashMap<String, usize> = HashMap::new();
-        let mut reported = Vec::new();
-        let columns = columns(schema, frame, Style::Sql).into_iter();
-        // The length of an interval gives way to any field: it bars no name.
-        for column in columns.filter(|it| !matches!(it.ty, ColumnType::Length { .. })) {
-            let folded = column.name.to_ascii_lowercase();
-            let name = |index: usize| frame.fields[index].name.clone();
-            let span = place.fields[column.field].clone();
-            let mistake = if STANDARD_COLUMNS.contains(&folded.as_str()) {
-                Some((Mistake::StandardColumn { name: column.name.clone() }, None))
-            } else {
-                seen.insert(folded, column.field).filter(|other| *other != column.field).map(
-                    |other| {
-                        let (first, second) = (name(other), name(column.field));
-                        let column = column.name.clone();
-                        let mistake = Mistake::SameColumn { column, first, second };
-                        (mistake, Some(other))
-                    },
-                )
-            };
-            let Some((mistake, other)) = mistake else { continue };
-            if reported.contains(&column.field) || differ_in_case_only(frame, column.field, other) {
-                continue;
-            }
-            reported.push(column.field);
-            let note = other.map(|other| Note {
-                span: place.fields[other].clone(),
-                label: "the other one".to_owned(),
-            });
-            sink.report_with(span, mistake, note);
-        }
-    }
-}
-
-/// Such fields meet in the macros of C already, and are reported there.
-fn differ_in_case_only(frame: &Frame, field: usize, other: Option<usize>) -> bool {
-    let name = |index: usize| frame.fields[index].name.as_str();
-    other.is_some_and(|other| name(field).eq_ignore_ascii_case(name(other)))
 }

@@ -10,16 +10,26 @@ use super::kinds::OwnEnum;
 use super::names;
 use crate::ast::File;
 use crate::diagnostic::{Note, Sink, Span};
+use crate::metric::Metric;
 use crate::mistake::{Kind, Mistake};
 use crate::names::{block_macro, claim_macro, enumerator, field_macro, stamp_macro, upper_camel};
 use crate::schema::MAX_VALUES;
 
 /// Reports every two declarations that would get one name in a generated language.
-pub(super) fn distinct(buffer: &str, file: &File, drafts: &[Draft], sink: &mut Sink) {
+pub(super) fn distinct(
+    buffer: &str,
+    file: &File,
+    drafts: &[Draft],
+    metrics: &[(Metric, Span)],
+    sink: &mut Sink,
+) {
     let mut clashes = Clashes { sink, reported: HashSet::new() };
-    let c = c_names(buffer, file, drafts);
+    let mut c = c_names(buffer, file, drafts);
+    c.extend(metrics.iter().flat_map(metric_macros));
     clashes.check("C", c);
-    clashes.check("Rust", rust_types(file, drafts));
+    let mut types = rust_types(file, drafts);
+    types.extend(metrics.iter().map(metric_type));
+    clashes.check("Rust", types);
     for it in &file.enums {
         let values = it.values.iter().take(MAX_VALUES);
         let variants = values.map(|value| Generated {
@@ -92,6 +102,22 @@ fn c_names<'a>(buffer: &str, file: &'a File, drafts: &'a [Draft]) -> Vec<Generat
     names
 }
 
+fn metric_macros((metric, place): &(Metric, Span)) -> [Generated<'_>; 2] {
+    let Metric { name, shape, .. } = metric;
+    let macros = [block_macro(shape.verb(), name), claim_macro(shape.kind(), name)];
+    let of = format!("{} `{name}`", shape.kind());
+    macros.map(|generated| Generated { name: generated, of: of.clone(), declared: name, place })
+}
+
+fn metric_type((metric, place): &(Metric, Span)) -> Generated<'_> {
+    Generated {
+        name: upper_camel(&metric.name),
+        of: format!("{} `{}`", metric.shape.kind(), metric.name),
+        declared: &metric.name,
+        place,
+    }
+}
+
 fn rust_types<'a>(file: &'a File, drafts: &'a [Draft]) -> Vec<Generated<'a>> {
     let frames = drafts.iter().map(|Draft { frame, places, .. }| Generated {
         name: upper_camel(&frame.name),
@@ -109,7 +135,8 @@ fn rust_types<'a>(file: &'a File, drafts: &'a [Draft]) -> Vec<Generated<'a>> {
         own.iter().map(|own| Generated {
             name: own.declared.name.clone(),
             of: format!("what ppt adds to frame `{}`", frame.name),
-            declared: &own.declared.name,
+            // No line declares it: an enum of its very name is another one.
+            declared: &frame.name,
             place: &own.place,
         })
     });

@@ -8,16 +8,18 @@ mod fields;
 mod frames;
 mod generated;
 mod kinds;
+mod metrics;
 mod names;
 mod number;
 mod options;
+mod tables;
 
 use crate::ast::{self, File};
 use crate::diagnostic::{Sink, Span};
 use crate::language::Language;
 use crate::layout;
 use crate::mistake::Mistake;
-use crate::schema::{DEFAULT_SLOTS, JSON_VERSION, SLOTS_STATED, Schema};
+use crate::schema::{DEFAULT_SLOTS, JSON_VERSION, MIN_SLOTS, SLOTS_STATED, Schema};
 
 /// The meaning of a file without errors.
 pub(crate) struct Checked {
@@ -35,24 +37,32 @@ pub(crate) struct Declarations {
     pub enums: Vec<(Span, Vec<Span>)>,
     /// Each frame and its fields.
     pub frames: Vec<(Span, Vec<Span>)>,
+    /// Each counter and histogram.
+    pub metrics: Vec<Span>,
 }
 
 impl Declarations {
     /// `own` are the enums that no line declares.
-    fn of(file: &File, own: Vec<(Span, Vec<Span>)>, frames: Vec<frames::Places>) -> Declarations {
+    fn of(
+        file: &File,
+        own: Vec<(Span, Vec<Span>)>,
+        frames: Vec<frames::Places>,
+        metrics: Vec<Span>,
+    ) -> Declarations {
         let values = |it: &ast::Enum| it.values.iter().map(|it| it.name.span.clone()).collect();
         let declared = file.enums.iter().map(|it| (it.name.span.clone(), values(it)));
         Declarations {
             buffer: file.buffers.first().map(|it| it.name.span.clone()),
             enums: declared.chain(own).collect(),
             frames: frames.into_iter().map(|it| (it.name, it.fields)).collect(),
+            metrics,
         }
     }
 }
 
 /// Applies every rule; `None` if the file breaks one. `stem` names the buffer by default.
 pub(crate) fn check(file: &File, stem: &str, sink: &mut Sink) -> Option<Checked> {
-    if file.frames.is_empty() && !sink.has_errors() {
+    if file.frames.is_empty() && file.metrics.is_empty() && !sink.has_errors() {
         sink.report(file.end..file.end, Mistake::NoFrames);
     }
     advice::allowed(file, sink);
@@ -63,7 +73,13 @@ pub(crate) fn check(file: &File, stem: &str, sink: &mut Sink) -> Option<Checked>
     options::known(file, sink);
     let mut enums = enums::enums(file, sink);
     let mut drafts = frames::frames(file, time, sink);
-    generated::distinct(&buffer, file, &drafts, sink);
+    let metrics = metrics::metrics(file, sink);
+    generated::distinct(&buffer, file, &drafts, &metrics, sink);
+    if let (true, Some((_, first))) = (file.frames.is_empty(), metrics.first()) {
+        drafts.push(metrics::hidden(first));
+    }
+    let has_frames = !file.frames.is_empty();
+    let (metrics, metric_places): (Vec<_>, Vec<_>) = metrics.into_iter().unzip();
 
     let own: Vec<_> = drafts.iter_mut().filter_map(|draft| draft.own.take()).collect();
     enums::count(file, own.len(), sink);
@@ -73,17 +89,23 @@ pub(crate) fn check(file: &File, stem: &str, sink: &mut Sink) -> Option<Checked>
         drafts.into_iter().map(|draft| (draft.frame, draft.places)).unzip();
     // A number that is stated, and happens to be the default.
     let stated = slots.filter(|&it| it == DEFAULT_SLOTS);
-    let extra = stated.map(|_| (SLOTS_STATED.to_owned(), true.into())).into_iter().collect();
-    let slots = slots.unwrap_or(DEFAULT_SLOTS);
+    let stated = stated.map(|_| (SLOTS_STATED.to_owned(), true.into()));
+    let extra = stated.into_iter().chain(metrics::extra(&metrics)).collect();
+    // Rings that nobody writes to need no room.
+    let slots = slots.unwrap_or(if has_frames { DEFAULT_SLOTS } else { MIN_SLOTS });
     let mut schema =
         Schema { v: JSON_VERSION, buffer, slots, stride: 0, frames, enums, tags, extra };
     layout::place(&mut schema);
     frames::sizes(&schema, &places, sink);
     frames::stamps(&schema, &places, sink);
-    frames::columns_are_distinct(&schema, &places, sink);
+    tables::columns(&schema, &places, sink);
+    // Names that clash by themselves clash there, too.
     if !sink.has_errors() {
+        tables::whole(&schema, &places, sink);
+    }
+    if !sink.has_errors() && has_frames {
         advice::buffer(file, &schema, &places, sink);
     }
-    let places = Declarations::of(file, declarations, places);
+    let places = Declarations::of(file, declarations, places, metric_places);
     (!sink.has_errors()).then_some(Checked { schema, emit, places })
 }

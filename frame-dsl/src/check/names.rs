@@ -48,17 +48,19 @@ pub(super) fn fault(kind: Kind, name: &str, bytes: usize) -> Option<Mistake> {
     match kind {
         Kind::Buffer if name == "std" => Some(Mistake::StdBuffer),
         Kind::Frame if METHODS.contains(&&*name) => Some(Mistake::MethodName { name }),
-        Kind::Frame | Kind::Enum | Kind::Value | Kind::Step if upper_camel(&name) == "Self" => {
+        Kind::Frame | Kind::Enum | Kind::Value | Kind::Step | Kind::Counter | Kind::Histogram
+            if upper_camel(&name) == "Self" =>
+        {
             Some(Mistake::BecomesSelf { kind, name })
         }
         _ => None,
     }
 }
 
-/// Generated names begin with `ppt_`, `PPT_` or `pptframe_`, and the C++ namespace is `ppt`.
+/// Generated names begin with `ppt_`, `PPT_`, `PPT1_` or `pptframe_`, and the C++ namespace is `ppt`.
 fn is_ours(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
-    name == "ppt" || name.starts_with("ppt_") || name.starts_with("pptframe")
+    name == "ppt" || ["ppt_", "ppt1_", "pptframe"].iter().any(|it| name.starts_with(it))
 }
 
 /// Names that have been declared, each with its place.

@@ -1,5 +1,6 @@
 //! A thread claims a ring, and gives it back.
 
+use std::ptr;
 use std::sync::atomic::Ordering::{Relaxed, Release, SeqCst};
 use std::sync::atomic::{AtomicU64, compiler_fence};
 
@@ -45,6 +46,8 @@ pub(super) fn claim(place: &Place, segment: &Mapped) -> bool {
         place.next.set(next);
         place.epoch.set(ring.owner().epoch);
         place.tail.set(ring.tail_word());
+        // Row 0 is shared. Rows may be fewer than rings.
+        place.row.set(segment.row(index + 1).unwrap_or(ptr::null()));
         place.ring.set(Some(ring));
         return true;
     }
@@ -66,6 +69,7 @@ pub(super) fn still_ours(place: &Place, nonce: u64) -> bool {
 pub(super) fn give_back(buffer: &Buffer, place: &Place) {
     place.gate.set(NO_GATE);
     let ring = place.ring.take();
+    place.row.set(ptr::null());
     compiler_fence(SeqCst);
     let (Some(ring), Some(process)) = (ring, process(buffer.control, place)) else { return };
     if ring.release(place.epoch.get()) {

@@ -23,7 +23,8 @@ pub struct Descriptor {
     log2_slots: u32,
     frames: u32,
     flags: u32,
-    reserved: [u64; 6],
+    cells: u64,
+    reserved: [u64; 5],
 }
 
 // SAFETY: it is never written, and its pointers are to statics (`new` takes nothing else).
@@ -38,7 +39,7 @@ macro_rules! same_offsets {
     };
 }
 same_offsets!(magic self_address abi_version length schema_hash schema_address schema_length
-    control_address stride log2_slots frames flags reserved);
+    control_address stride log2_slots frames flags cells reserved);
 const _: () = assert!(size_of::<Descriptor>() == size_of::<abi::Descriptor>());
 
 /// The numbers of a buffer.
@@ -52,6 +53,8 @@ pub struct Layout {
     pub log2_slots: u32,
     /// Number of frame kinds.
     pub frames: u32,
+    /// Cells of a row.
+    pub cells: u32,
 }
 
 impl Descriptor {
@@ -76,7 +79,8 @@ impl Descriptor {
             frames: layout.frames,
             // A crate does not know what it will be linked into: it may be a library.
             flags: abi::descriptor_flags::UNLOADABLE,
-            reserved: [0; 6],
+            cells: layout.cells as u64,
+            reserved: [0; 5],
         }
     }
 }
@@ -84,6 +88,10 @@ impl Descriptor {
 impl Descriptor {
     pub(super) fn schema_hash(&self) -> u64 {
         self.schema_hash
+    }
+
+    pub(super) fn cells(&self) -> u64 {
+        self.cells
     }
 
     pub(super) fn stride(&self) -> u32 {

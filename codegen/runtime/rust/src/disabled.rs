@@ -37,6 +37,7 @@ pub struct Layout {
     pub stride: u32,
     pub log2_slots: u32,
     pub frames: u32,
+    pub cells: u32,
 }
 
 impl Descriptor {
@@ -130,6 +131,28 @@ pub fn busy<const STRIDE: usize>(
     _: &'static Control,
     _: &'static Buffer,
     _: &'static LocalKey<Thread<STRIDE>>,
+) {
+}
+
+/// Nothing.
+#[inline(always)]
+pub fn add<const STRIDE: usize>(
+    _: &'static Control,
+    _: &'static Buffer,
+    _: &'static LocalKey<Thread<STRIDE>>,
+    _: u32,
+    _: u64,
+) {
+}
+
+/// Nothing.
+#[inline(always)]
+pub fn observe<const STRIDE: usize>(
+    _: &'static Control,
+    _: &'static Buffer,
+    _: &'static LocalKey<Thread<STRIDE>>,
+    _: (u32, u32),
+    _: u64,
 ) {
 }
 

@@ -1,5 +1,6 @@
 //! The writer on systems with ppt.
 
+mod cells;
 mod claim;
 mod clock;
 mod control;
@@ -22,6 +23,7 @@ mod table;
 mod thread;
 mod ticks;
 
+pub use cells::{add, observe};
 pub use clock::clock;
 pub use control::Control;
 pub use descriptor::{Buffer, Descriptor, Layout};

@@ -1,7 +1,10 @@
 //! The items that generated code uses. Do not use them directly.
 
+pub use ppt_segment::cells::{exponential, linear};
+
 pub use crate::bytes::{array_bytes, f32_word, f64_word};
 pub use crate::frame::{Frame, Put, scope, update, update_as, written};
 pub use crate::writer::{
-    Buffer, Control, Descriptor, Layout, Thread, Write, begin, busy, clock, loaded, prepare, stamp,
+    Buffer, Control, Descriptor, Layout, Thread, Write, add, begin, busy, clock, loaded, observe,
+    prepare, stamp,
 };

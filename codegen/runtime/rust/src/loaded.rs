@@ -51,7 +51,7 @@ mod tests {
             &DESCRIPTOR,
             &CONTROL,
             "{}",
-            Layout { hash: 1, stride: 64, log2_slots: 4, frames: 1 },
+            Layout { hash: 1, stride: 64, log2_slots: 4, frames: 1, cells: 0 },
         );
         static BUFFERS: [Buffer; 2] = [const { Buffer::new(&DESCRIPTOR, &CONTROL) }; 2];
         // Again when others are before it: its place in the list would make a circle of that.

@@ -116,7 +116,7 @@ pub(super) unsafe fn initialise(
     };
     let g = shape.words();
     let mut sections = [Section { kind: 0, flags: 0, offset: 0, length: 0, item: 0 }; 16];
-    sections[..4].copy_from_slice(&shape.sections());
+    sections.iter_mut().zip(shape.sections()).for_each(|(to, section)| *to = section);
     let header = SegmentHeader {
         magic: SEGMENT_MAGIC,
         abi_version: ABI_VERSION,

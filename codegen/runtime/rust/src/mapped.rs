@@ -62,9 +62,8 @@ impl Base {
             (offset_of!(SegmentHeader, rings), halves(g.rings, g.ring_pitch)),
         ];
         let sections = shape.sections();
-        let sections = sections
-            .iter()
-            .flat_map(|it| [halves(it.kind, it.flags), it.offset, it.length, it.item]);
+        let sections =
+            sections.flat_map(|it| [halves(it.kind, it.flags), it.offset, it.length, it.item]);
         let first = offset_of!(SegmentHeader, sections);
         self.header(offset_of!(SegmentHeader, abi_version)) as u32 == ABI_VERSION
             && words.iter().all(|(offset, word)| self.header(*offset) == *word)
@@ -104,6 +103,14 @@ impl Mapped {
     pub fn process(&self) -> &'static [AtomicU64; PROCESS_WORDS] {
         // SAFETY: as above.
         unsafe { &*self.base.at(self.shape.words().process).cast() }
+    }
+
+    /// The first cell of row `index`: 0 is the one that all share, `r + 1` that of ring `r`. None if
+    /// there are not that many rows.
+    pub fn row(&self, index: u32) -> Option<*const AtomicU64> {
+        let rows = self.shape.rows();
+        let offset = rows.offset + u64::from(index) * u64::from(rows.pitch);
+        (index < rows.rows).then(|| self.base.at(offset))
     }
 
     /// Ring `index` and its slots.

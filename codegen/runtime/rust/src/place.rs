@@ -14,10 +14,13 @@ use super::descriptor::Buffer;
 ///
 /// Invariant: while `ring` is there, `slot` lies in `[first, end)`, a whole number of strides from
 /// `first`, and they, `tail` and `enable` point into a segment that is mapped and never unmapped.
+/// So does `row`, if it is not null, to as many cells as the buffer has; nobody else adds to them.
 /// Only the thread itself comes here, and its signal handlers, which `busy` keeps out; what they
 /// may look at all the same is atomic.
 #[derive(Debug)]
 pub(super) struct Place {
+    /// The cells that this thread alone adds to, or null.
+    pub row: Cell<*const AtomicU64>,
     /// The slot of the next frame.
     pub slot: Cell<*const AtomicU64>,
     /// Its index: one less than its sequence number.
@@ -31,7 +34,8 @@ pub(super) struct Place {
     /// The ring's slots.
     pub first: Cell<*const AtomicU64>,
     pub end: Cell<*const AtomicU64>,
-    /// A frame is being written: a signal handler's frame is refused.
+    /// A frame is being written, or a cell: a signal handler's frame is refused, and what it adds goes
+    /// to the row that all share.
     pub busy: AtomicU32,
     /// The claim, by its number in the ring.
     pub epoch: Cell<u32>,
@@ -39,6 +43,8 @@ pub(super) struct Place {
     pub ring: Cell<Option<Ring<'static, AtomicU64>>>,
     /// The segment's counters of what was refused.
     pub process: AtomicPtr<AtomicU64>,
+    /// The cells that all add to, of the segment; or null.
+    pub shared: AtomicPtr<AtomicU64>,
     /// The segment; what it maps is ours only while the table lists it.
     pub nonce: AtomicU64,
     /// The refusal that is remembered: no ring was free.
@@ -52,6 +58,7 @@ pub(super) struct Place {
 impl Place {
     pub const fn new() -> Self {
         Self {
+            row: Cell::new(ptr::null()),
             slot: Cell::new(ptr::null()),
             next: Cell::new(0),
             gate: Cell::new(NO_GATE),
@@ -63,6 +70,7 @@ impl Place {
             epoch: Cell::new(0),
             ring: Cell::new(None),
             process: AtomicPtr::new(ptr::null_mut()),
+            shared: AtomicPtr::new(ptr::null_mut()),
             nonce: AtomicU64::new(0),
             refused_gate: Cell::new(0),
             refused_nonce: Cell::new(0),

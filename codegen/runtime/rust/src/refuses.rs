@@ -20,7 +20,7 @@ static DESCRIPTOR: Descriptor = Descriptor::new(
     &DESCRIPTOR,
     &CONTROL,
     "{}",
-    Layout { hash: HASH, stride: 64, log2_slots: 4, frames: 1 },
+    Layout { hash: HASH, stride: 64, log2_slots: 4, frames: 1, cells: 0 },
 );
 static BUFFER: Buffer = Buffer::new(&DESCRIPTOR, &CONTROL);
 thread_local! {

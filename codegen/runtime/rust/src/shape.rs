@@ -1,17 +1,18 @@
 //! How a segment is laid out, as far as this program has checked it.
 
 use ppt_segment::abi::{
-    GeometryWords, HEADER_LENGTH, LOG2_SLOTS, MAX_RINGS, PAGE, Section, ring_word, section_kind,
+    CellWords, GeometryWords, HEADER_LENGTH, LOG2_SLOTS, MAX_RINGS, PAGE, Section, ring_word,
+    section_kind,
 };
 
-/// A geometry that a segment can have: masks, counters, ring headers and slots lie inside, behind
-/// the header, and the slots come last.
+/// A geometry that a segment can have: masks, counters, ring headers, slots and rows of cells lie
+/// inside, behind the header, in this order, and nothing comes after them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Shape(GeometryWords);
+pub(super) struct Shape(GeometryWords, CellWords);
 
 impl Shape {
-    /// Checks what the control page says, for slots of `stride` bytes.
-    pub fn of(words: GeometryWords, stride: u32) -> Option<Self> {
+    /// Checks what the control page says, for slots of `stride` bytes and rows of `cells` cells.
+    pub fn of(words: GeometryWords, rows: CellWords, stride: u32, cells: u64) -> Option<Self> {
         let g = words;
         let shape_of_rings = g.stride == stride
             && LOG2_SLOTS.contains(&g.log2_slots)
@@ -29,13 +30,26 @@ impl Shape {
         end(g.masks, 1, PAGE)?;
         end(g.process, 1, PAGE)?;
         end(g.ring_headers, g.rings, u64::from(g.ring_pitch))?;
-        let end = end(g.slots, g.rings, u64::from(stride) << g.log2_slots)?;
-        (g.size % PAGE == 0 && g.size - end < PAGE).then_some(Self(g))
+        let mut last = end(g.slots, g.rings, u64::from(stride) << g.log2_slots)?;
+        if rows.rows > 0 {
+            let pitch = u64::from(rows.pitch);
+            let fit = rows.rows <= g.rings + 1
+                && pitch % 8 == 0
+                && pitch >= cells.checked_mul(8)?
+                && rows.offset >= last;
+            last = end(rows.offset, rows.rows, pitch).filter(|_| fit)?;
+        }
+        (g.size % PAGE == 0 && g.size - last < PAGE).then_some(Self(g, rows))
     }
 
     /// The words, which have been checked.
     pub fn words(&self) -> &GeometryWords {
         &self.0
+    }
+
+    /// The rows of cells, which have been checked.
+    pub fn rows(&self) -> &CellWords {
+        &self.1
     }
 
     /// Bytes of one ring's slots.
@@ -44,33 +58,39 @@ impl Shape {
     }
 
     /// The head of the section table of the segment's header.
-    pub fn sections(&self) -> [Section; 4] {
+    pub fn sections(&self) -> impl Iterator<Item = Section> + Clone {
         let g = &self.0;
         let (rings, pitch) = (u64::from(g.rings), u64::from(g.ring_pitch));
         let section = |kind, offset, length, item| Section { kind, flags: 0, offset, length, item };
         let (slots, stride) = (rings * self.ring_bytes(), u64::from(g.stride));
-        [
+        let (rows, row) = (u64::from(self.1.rows), u64::from(self.1.pitch));
+        let cells = section(section_kind::CELLS, self.1.offset, rows * row, row);
+        let sections = [
             section(section_kind::MASKS, g.masks, PAGE, PAGE),
             section(section_kind::PROCESS, g.process, PAGE, PAGE),
             section(section_kind::RING_HEADERS, g.ring_headers, rings * pitch, pitch),
             section(section_kind::SLOTS, g.slots, slots, stride),
-        ]
+        ];
+        sections.into_iter().chain((rows > 0).then_some(cells))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wrong_segments::WRONG_GEOMETRIES;
-    use ppt_segment::Geometry;
+    use crate::wrong_segments::{WRONG_GEOMETRIES, WRONG_ROWS};
+    use ppt_segment::{Geometry, Rows};
 
     #[test]
     fn an_agents_geometry_is_a_shape() {
         for (log2_slots, rings) in [(1, 1), (10, 3), (14, 64), (26, 1), (1, MAX_RINGS)] {
             let geometry = Geometry::new(64, log2_slots, rings).unwrap();
-            let shape = Shape::of(geometry.words(), 64).unwrap();
-            assert_eq!(shape.sections(), geometry.sections()[..4]);
+            let shape = Shape::of(geometry.words(), CellWords::NONE, 64, 0).unwrap();
+            assert!(shape.sections().eq(geometry.sections()[..4].iter().copied()));
             assert_eq!(shape.ring_bytes(), geometry.ring_bytes());
+            let geometry = geometry.with_rows(Rows::new(100, rings).unwrap()).unwrap();
+            let shape = Shape::of(geometry.words(), geometry.cell_words(9), 64, 100).unwrap();
+            assert!(shape.sections().eq(geometry.sections()[..5].iter().copied()));
         }
     }
 
@@ -79,7 +99,15 @@ mod tests {
         for (what, spoil) in WRONG_GEOMETRIES {
             let mut words = Geometry::new(64, 4, 3).unwrap().words();
             spoil(&mut words);
-            assert_eq!(Shape::of(words, 64), None, "{what}");
+            assert_eq!(Shape::of(words, CellWords::NONE, 64, 0), None, "{what}");
+        }
+        for (what, spoil) in WRONG_ROWS {
+            let geometry = Geometry::new(64, 4, 3).unwrap();
+            let geometry = geometry.with_rows(Rows::new(100, 4).unwrap()).unwrap();
+            let mut rows = geometry.cell_words(9);
+            assert!(Shape::of(geometry.words(), rows, 64, 100).is_some());
+            spoil(&mut rows);
+            assert_eq!(Shape::of(geometry.words(), rows, 64, 100), None, "{what}");
         }
     }
 }

@@ -4,7 +4,7 @@
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use ppt_segment::abi::{GeometryWords, PAGE, ProcessPage};
+use ppt_segment::abi::{CellWords, GeometryWords, MOVING, PAGE, ProcessPage};
 use ppt_segment::handshake::under;
 
 use super::claim::{RELEASED, claim, give_back, process, still_ours};
@@ -12,6 +12,7 @@ use super::control::{Control, word};
 use super::descriptor::Buffer;
 use super::errno::{errno, set_errno};
 use super::exit::{at_thread_exit, keep};
+use super::mapped::Mapped;
 use super::place::Place;
 use super::shape::Shape;
 use super::table;
@@ -22,7 +23,7 @@ const NO_RING: usize = std::mem::offset_of!(ProcessPage, no_ring) / 8;
 
 /// The result of [`join`].
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Found {
+pub(super) enum Found {
     Refused,
     NotMapped,
     NoRing,
@@ -65,14 +66,69 @@ fn geometry(control: &Control) -> GeometryWords {
     }
 }
 
-/// The description in the control page of the segment that `gate` names: its nonce, the pid of its
-/// process, and its geometry. `None` if the gate has changed since it was read.
-fn described(control: &Control, gate: u64) -> Option<(u64, u32, GeometryWords)> {
+/// Copies the words that say where cells are. Of an earlier agent, they are of another segment.
+fn rows(control: &Control, nonce: u64) -> CellWords {
+    if word!(control, cells.nonce).load(Relaxed) != nonce {
+        return CellWords::NONE;
+    }
+    let halves = word!(control, cells.pitch).load(Relaxed);
+    let offset = word!(control, cells.offset).load(Relaxed);
+    CellWords { nonce, offset, pitch: halves as u32, rows: (halves >> 32) as u32 }
+}
+
+/// The description in the control page of the segment that a gate names.
+pub(super) struct Description {
+    pub nonce: u64,
+    /// The pid of its process.
+    pub target_pid: u32,
+    pub geometry: GeometryWords,
+    pub rows: CellWords,
+}
+
+impl Description {
+    /// The segment's shape, if it can have that.
+    fn shape(&self, buffer: &Buffer) -> Option<Shape> {
+        let descriptor = buffer.descriptor;
+        Shape::of(self.geometry, self.rows, descriptor.stride(), descriptor.cells())
+    }
+}
+
+/// The description of the segment that `gate` names. `None` if the gate has changed since it was
+/// read.
+pub(super) fn described(control: &Control, gate: u64) -> Option<Description> {
     under(word!(control, gate), gate, || {
         // clock_kind and target_pid share a word.
         let target_pid = (word!(control, clock_kind).load(Relaxed) >> 32) as u32;
-        (word!(control, nonce).load(Relaxed), target_pid, geometry(control))
+        let nonce = word!(control, nonce).load(Relaxed);
+        Description { nonce, target_pid, geometry: geometry(control), rows: rows(control, nonce) }
     })
+}
+
+/// Whether the gate is on its way to another segment.
+pub(super) fn is_moving(gate: u64) -> bool {
+    gate as u32 == MOVING
+}
+
+/// Whether segment `nonce` could not be mapped by `gate`.
+pub(super) fn has_failed(control: &Control, gate: u64, nonce: u64) -> bool {
+    gate == word!(control, failed_gate).load(Acquire)
+        && nonce == word!(control, failed_nonce).load(Relaxed)
+}
+
+/// The segment that is described, mapped now or before. If it cannot be mapped, it says so.
+pub(super) fn reach(buffer: &Buffer, gate: u64, description: &Description) -> Option<Mapped> {
+    let (control, nonce) = (buffer.control, description.nonce);
+    let schema_hash = buffer.descriptor.schema_hash();
+    let segment = description
+        .shape(buffer)
+        .ok_or(libc::EPROTO) // which no system call here returns
+        .and_then(|shape| table::open(control, schema_hash, gate, nonce, &shape));
+    let failed = |&error: &i32| {
+        word!(control, error).store(gate >> 32 << 32 | error as u32 as u64, Relaxed);
+        word!(control, failed_nonce).store(nonce, Relaxed);
+        word!(control, failed_gate).store(gate, Release);
+    };
+    segment.inspect_err(failed).ok()
 }
 
 /// Maps what has just been attached, before the program's own code has its system calls filtered:
@@ -82,16 +138,17 @@ fn described(control: &Control, gate: u64) -> Option<(u64, u32, GeometryWords)> 
 pub(super) fn map_early(buffer: &Buffer) -> bool {
     let control = buffer.control;
     let gate = control.gate();
-    if gate == 0 {
+    if gate == 0 || is_moving(gate) {
         return false;
     }
-    let Some((nonce, target_pid, geometry)) = described(control, gate) else { return false };
+    let Some(description) = described(control, gate) else { return false };
+    let Description { nonce, target_pid, .. } = description;
     // SAFETY: no pointers.
     if target_pid != unsafe { libc::getpid() } as u32 || table::find(control, nonce).is_some() {
         return false;
     }
-    let (hash, stride) = (buffer.descriptor.schema_hash(), buffer.descriptor.stride());
-    let shape = Shape::of(geometry, stride);
+    let hash = buffer.descriptor.schema_hash();
+    let shape = description.shape(buffer);
     let mapped = shape.is_some_and(|it| table::open(control, hash, gate, nonce, &it).is_ok());
     mapped && gate >> 31 & 1 == 1
 }
@@ -108,17 +165,21 @@ fn remember(place: &Place, gate: u64, nonce: u64, released: u64) {
 ///
 /// # Safety
 /// `place` is a thread-local of the calling thread, and has no destructor.
-unsafe fn join(buffer: &'static Buffer, place: &Place, stride: u32, gate: u64) -> Found {
+unsafe fn join(buffer: &'static Buffer, place: &Place, gate: u64) -> Found {
     let control = buffer.control;
     keep(buffer.descriptor);
     if gate == 0 {
         return Found::Refused;
     }
-    let description = described(control, gate);
-    let Some((nonce, target_pid, geometry)) = description else { return Found::GateChanged };
-    if gate == word!(control, failed_gate).load(Acquire)
-        && nonce == word!(control, failed_nonce).load(Relaxed)
-    {
+    if is_moving(gate) {
+        // For a moment: until then, where we were.
+        let there = table::find(control, place.nonce.load(Relaxed)).is_some();
+        let ours = there && still_ours(place, place.nonce.load(Relaxed));
+        return if ours { Found::Joined } else { Found::GateChanged };
+    }
+    let Some(description) = described(control, gate) else { return Found::GateChanged };
+    let nonce = description.nonce;
+    if has_failed(control, gate, nonce) {
         return Found::NotMapped;
     }
     if gate == place.refused_gate.get() && nonce == place.refused_nonce.get() {
@@ -128,7 +189,7 @@ unsafe fn join(buffer: &'static Buffer, place: &Place, stride: u32, gate: u64) -
         }
     }
     // SAFETY: no pointers.
-    if target_pid != unsafe { libc::getpid() } as u32 {
+    if description.target_pid != unsafe { libc::getpid() } as u32 {
         // Nothing is remembered: a child of vfork(2) runs as the thread that waits for it.
         if buffer.guard.copied() {
             buffer.guard.empty(control);
@@ -137,19 +198,7 @@ unsafe fn join(buffer: &'static Buffer, place: &Place, stride: u32, gate: u64) -
     }
     buffer.guard.empty_on_fork(control); // this may be another constructor's frame
 
-    let schema_hash = buffer.descriptor.schema_hash();
-    let segment = Shape::of(geometry, stride)
-        .ok_or(libc::EPROTO) // which no system call here returns
-        .and_then(|shape| table::open(control, schema_hash, gate, nonce, &shape));
-    let segment = match segment {
-        Ok(segment) => segment,
-        Err(error) => {
-            word!(control, error).store(gate >> 32 << 32 | error as u32 as u64, Relaxed);
-            word!(control, failed_nonce).store(nonce, Relaxed);
-            word!(control, failed_gate).store(gate, Release);
-            return Found::NotMapped;
-        }
-    };
+    let Some(segment) = reach(buffer, gate, &description) else { return Found::NotMapped };
 
     if still_ours(place, nonce) {
         place.gate.set(gate); // the same segment again
@@ -158,6 +207,8 @@ unsafe fn join(buffer: &'static Buffer, place: &Place, stride: u32, gate: u64) -
     give_back(buffer, place);
     let process = segment.process();
     place.process.store(process.as_ptr().cast_mut(), Relaxed);
+    let shared = segment.row(0).unwrap_or(std::ptr::null());
+    place.shared.store(shared.cast_mut(), Relaxed);
     place.nonce.store(nonce, Relaxed);
     if !claim(place, &segment) {
         // A ring that is released after the second look changes this number.
@@ -185,10 +236,10 @@ unsafe fn join(buffer: &'static Buffer, place: &Place, stride: u32, gate: u64) -
 /// `place` is a thread-local of the calling thread, and has no destructor.
 #[cold]
 #[inline(never)]
-pub(super) unsafe fn found(buffer: &'static Buffer, place: &Place, stride: u32, gate: u64) -> bool {
+pub(super) unsafe fn found(buffer: &'static Buffer, place: &Place, gate: u64) -> bool {
     let control = buffer.control;
     // SAFETY: the contract of this function.
-    let found = unsafe { find(buffer, place, stride, gate) };
+    let found = unsafe { find(buffer, place, gate) };
     match found {
         Found::NoRing => refuse(control, place, NO_RING, word!(control, no_ring)),
         Found::NotMapped | Found::GateChanged => count(word!(control, not_mapped)),
@@ -201,10 +252,10 @@ pub(super) unsafe fn found(buffer: &'static Buffer, place: &Place, stride: u32, 
 ///
 /// # Safety
 /// `place` is a thread-local of the calling thread, and has no destructor.
-unsafe fn find(buffer: &'static Buffer, place: &Place, stride: u32, gate: u64) -> Found {
+pub(super) unsafe fn find(buffer: &'static Buffer, place: &Place, gate: u64) -> Found {
     let saved = errno();
     // SAFETY: the contract of this function.
-    let join = |gate| unsafe { join(buffer, place, stride, gate) };
+    let join = |gate| unsafe { join(buffer, place, gate) };
     let mut found = join(gate);
     for _ in 0..4 {
         if found != Found::GateChanged {
@@ -222,14 +273,14 @@ unsafe fn find(buffer: &'static Buffer, place: &Place, stride: u32, gate: u64) -
 /// `place` is a thread-local of the calling thread, and has no destructor.
 #[cold]
 #[inline(never)]
-pub(super) unsafe fn prepare(buffer: &'static Buffer, place: &Place, stride: u32) {
+pub(super) unsafe fn prepare(buffer: &'static Buffer, place: &Place) {
     if place.busy.load(Relaxed) != 0 {
         return;
     }
     place.enter();
     let gate = buffer.control.gate();
     // SAFETY: the contract of this function.
-    let found = || unsafe { find(buffer, place, stride, gate) } == Found::Joined;
+    let found = || unsafe { find(buffer, place, gate) } == Found::Joined;
     if gate != 0 && (gate == place.gate.get() || found()) {
         let saved = errno();
         let start = place.first.get().addr() as u64 / PAGE * PAGE;

@@ -17,7 +17,7 @@ use crate::bytes::Plain;
 /// A thread's place in a buffer of slots of `STRIDE` bytes. Without a destructor: reading it is one
 /// thread-local access, at any time in a thread's life.
 #[derive(Debug)]
-pub struct Thread<const STRIDE: usize>(Place);
+pub struct Thread<const STRIDE: usize>(pub(super) Place);
 
 impl<const STRIDE: usize> Thread<STRIDE> {
     /// No ring yet.
@@ -59,7 +59,7 @@ pub fn begin<const STRIDE: usize>(
         place.enter();
         let gate = control.gate();
         // SAFETY: `with` gives a thread-local of this thread; `Place` has no destructor (asserted).
-        let found = || unsafe { slow::found(buffer, place, STRIDE as u32, gate) };
+        let found = || unsafe { slow::found(buffer, place, gate) };
         if gate != place.gate.get() && !found() {
             place.leave();
             return None;
@@ -155,7 +155,7 @@ pub fn prepare<const STRIDE: usize>(
 ) {
     if control.on() {
         // SAFETY: as in `begin`.
-        thread.with(|Thread(place)| unsafe { slow::prepare(buffer, place, STRIDE as u32) });
+        thread.with(|Thread(place)| unsafe { slow::prepare(buffer, place) });
     }
 }
 
@@ -176,7 +176,7 @@ mod tests {
     use std::alloc;
     use std::sync::atomic::Ordering::Relaxed;
 
-    use ppt_segment::abi::{NO_GATE, PAGE};
+    use ppt_segment::abi::{CellWords, NO_GATE, PAGE};
     use ppt_segment::{Geometry, RingReader};
 
     use super::super::claim::claim;
@@ -195,7 +195,7 @@ mod tests {
         &DESCRIPTOR,
         &CONTROL,
         "{}",
-        Layout { hash: HASH, stride: 64, log2_slots: 2, frames: 256 },
+        Layout { hash: HASH, stride: 64, log2_slots: 2, frames: 256, cells: 0 },
     );
     static BUFFER: Buffer = Buffer::new(&DESCRIPTOR, &CONTROL);
     thread_local! {
@@ -205,7 +205,8 @@ mod tests {
     /// The hot path over memory of our own, which Miri watches.
     #[test]
     fn frames_keep_to_their_ring() {
-        let shape = Shape::of(Geometry::new(64, 2, 2).unwrap().words(), 64).unwrap();
+        let words = Geometry::new(64, 2, 2).unwrap().words();
+        let shape = Shape::of(words, CellWords::NONE, 64, 0).unwrap();
         let size = shape.words().size as usize;
         let layout = alloc::Layout::from_size_align(size, PAGE as usize).unwrap();
         // SAFETY: the layout has a size.

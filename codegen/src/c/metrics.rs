@@ -1,0 +1,82 @@
+//! Counters and histograms in C and C++.
+
+use ppt_frame_dsl::metric::{Metric, Shape};
+use ppt_frame_dsl::names::block_macro;
+
+use super::comment::{comment, doc};
+use crate::model::Model;
+use crate::text::Text;
+
+/// The symbols that the linker must find.
+pub(crate) fn symbols(model: &Model<'_>, out: &mut Text) {
+    out.line(&format!("void {}(unsigned cell, uint64_t value);", model.symbol("add")));
+    out.line(&format!(
+        "void {}(unsigned sum, unsigned bucket, uint64_t value);",
+        model.symbol("observe")
+    ));
+}
+
+/// The type of a value, and the name of the argument that has it.
+pub(crate) fn argument(metric: &Metric) -> (&'static str, &'static str) {
+    match metric.shape {
+        Shape::Counter => ("uint64_t", "n"),
+        Shape::UpDownCounter => ("int64_t", "n"),
+        Shape::Exponential => ("int64_t", "ns"),
+        Shape::Linear { .. } => ("uint32_t", "value"),
+    }
+}
+
+/// The call that adds the argument. Somebody is attached.
+pub(crate) fn call(model: &Model<'_>, metric: &Metric) -> String {
+    let (first, (_, value)) = (metric.cells.start, argument(metric));
+    let (add, observe) = (model.symbol("add"), model.symbol("observe"));
+    match metric.shape {
+        Shape::Counter => format!("{add}({first}, {value})"),
+        Shape::UpDownCounter => format!("{add}({first}, ppt1_i64({value}))"),
+        Shape::Exponential => {
+            format!("{observe}({first}, {first} + ppt1_exponential({value}), ppt1_i64({value}))")
+        }
+        Shape::Linear { from, to, buckets } => {
+            let range = format!("UINT64_C({from}), UINT64_C({to}), {buckets}");
+            let bucket = format!("{first} + ppt1_linear({value}, {range})");
+            format!("{observe}({first}, {bucket}, ppt1_u32({value}))")
+        }
+    }
+}
+
+/// What it does, in words, for a comment.
+pub(crate) fn about(metric: &Metric) -> String {
+    let Metric { name, unit, .. } = metric;
+    let unit = if unit.is_empty() { String::new() } else { format!(" ({unit})") };
+    comment(&match metric.shape {
+        Shape::Counter => format!("Adds to counter `{name}`{unit}"),
+        Shape::UpDownCounter => format!("Adds to counter `{name}`{unit}, or takes from it"),
+        Shape::Exponential => format!("Counts a length of time in histogram `{name}`"),
+        Shape::Linear { .. } => format!("Counts a value in histogram `{name}`{unit}"),
+    })
+}
+
+/// The function that adds, and the macro that checks the gate before.
+pub(super) fn function(model: &Model<'_>, metric: &Metric, out: &mut Text) {
+    let (ty, value) = argument(metric);
+    let function = format!("ppt_{}_{}", metric.shape.verb(), metric.name);
+    let name = block_macro(metric.shape.verb(), &metric.name);
+    out.open(&format!("static inline void {function}({ty} {value}) {{"));
+    out.line(&format!("{};", call(model, metric)));
+    out.close("}");
+    doc(&metric.doc, out);
+    let about = about(metric);
+    out.line(&format!("/* {about}, if somebody is attached; else {value} is not evaluated. */"));
+    out.line(&format!(
+        "#define {name}({value}) (ppt_{}_on() ? {function}({value}) : (void)0)",
+        model.buffer()
+    ));
+    out.blank();
+}
+
+/// The same where nothing is compiled in.
+pub(super) fn disabled(metric: &Metric, out: &mut Text) {
+    let name = block_macro(metric.shape.verb(), &metric.name);
+    let (_, value) = argument(metric);
+    out.line(&format!("#define {name}({value}) ((void)sizeof({value}))"));
+}

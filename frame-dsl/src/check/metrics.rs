@@ -1,0 +1,164 @@
+//! Counters and histograms, and the frame that stands in where there is no other.
+
+use super::attributes;
+use super::frames::{Draft, Places};
+use super::names::{self, Declared};
+use super::number;
+use crate::ast::{self, File, Word};
+use crate::diagnostic::{Note, Sink, Span};
+use crate::metric::{self, HIDDEN, HIDDEN_FRAME, MAX_BUCKETS, MAX_METRICS, Metric, Shape};
+use crate::mistake::{Kind, Mistake};
+use crate::schema::{Extra, Field, FieldType, Frame};
+use crate::suggest::nearest;
+
+/// What C++ calls the functions inside them; none can have the name of one.
+const METHODS: [&str; 2] = ["add", "observe"];
+
+/// The metrics of a file, each with the place of its name; a name that is declared twice comes once.
+pub(super) fn metrics(file: &File, sink: &mut Sink) -> Vec<(Metric, Span)> {
+    if let Some(first) = file.metrics.get(MAX_METRICS) {
+        let mistake = Mistake::TooManyMetrics { count: file.metrics.len() };
+        sink.report(first.name.span.clone(), mistake);
+    }
+    let mut declared = Declared::default();
+    let mut metrics: Vec<(Metric, Span)> = Vec::new();
+    for it in file.metrics.iter().take(MAX_METRICS) {
+        let kind = kind(it);
+        name(file, it, kind, sink);
+        let said = attributes::of_metric(&it.attributes, sink);
+        let shape = shape(it, sink);
+        let Some(shape) = shape else { continue };
+        if !declared.insert(kind, &it.name.text, &it.name.span, sink) {
+            continue;
+        }
+        let first = metrics.last().map_or(0, |(last, _)| last.cells.end);
+        let metric = Metric {
+            name: it.name.text.clone(),
+            shape,
+            unit: said.unit,
+            doc: it.doc.clone(),
+            attributes: said.kept,
+            cells: first..first + shape.cells(),
+        };
+        metrics.push((metric, it.name.span.clone()));
+    }
+    metrics
+}
+
+fn kind(it: &ast::Metric) -> Kind {
+    if it.is_histogram { Kind::Histogram } else { Kind::Counter }
+}
+
+/// The key of a schema that lists them.
+pub(super) fn extra(metrics: &[Metric]) -> Option<(String, serde_json::Value)> {
+    (!metrics.is_empty()).then(|| (metric::METRICS.to_owned(), metric::to_json(metrics)))
+}
+
+fn name(file: &File, it: &ast::Metric, kind: Kind, sink: &mut Sink) {
+    names::check(kind, &it.name, sink);
+    let name = &it.name.text;
+    if METHODS.contains(&&**name) {
+        sink.report(it.name.span.clone(), Mistake::MetricMethod { kind, name: name.clone() });
+    }
+    let frames = file.frames.iter().map(|it| (Kind::Frame, &it.name));
+    let enums = file.enums.iter().map(|it| (Kind::Enum, &it.name));
+    if let Some((other, word)) = frames.chain(enums).find(|(_, word)| word.text == *name) {
+        let note = Note { span: word.span.clone(), label: format!("the {other}") };
+        let mistake = Mistake::MetricAndOther { kind, name: name.clone(), other };
+        sink.report_with(it.name.span.clone(), mistake, [note]);
+    }
+}
+
+fn shape(it: &ast::Metric, sink: &mut Sink) -> Option<Shape> {
+    let ty = it.ty.as_ref();
+    let word = |ty: &Word| ty.text.clone();
+    if !it.is_histogram {
+        return match ty.map(|ty| ty.text.as_str()) {
+            None | Some("u64") => Some(Shape::Counter),
+            Some("i64") => Some(Shape::UpDownCounter),
+            Some(text) => {
+                let ty = ty?;
+                let suggestion = nearest(text, ["u64", "i64"]);
+                sink.report(ty.span.clone(), Mistake::CounterType { word: word(ty), suggestion });
+                None
+            }
+        };
+    }
+    let ty = ty?;
+    match (ty.text.as_str(), &it.range) {
+        ("duration", None) => Some(Shape::Exponential),
+        ("duration", Some((_, place))) => {
+            sink.report(place.clone(), Mistake::RangeOfDurations);
+            None
+        }
+        ("u32", None) => {
+            sink.report(ty.span.clone(), Mistake::NoRange);
+            None
+        }
+        ("u32", Some((numbers, place))) => linear(numbers, place, sink),
+        (text, _) => {
+            let suggestion = nearest(text, ["duration", "u32"]);
+            sink.report(ty.span.clone(), Mistake::HistogramType { word: word(ty), suggestion });
+            None
+        }
+    }
+}
+
+fn linear(numbers: &[Word], place: &Span, sink: &mut Sink) -> Option<Shape> {
+    let [first, second, third] = numbers else {
+        sink.report(place.clone(), Mistake::RangeForm { count: numbers.len() });
+        return None;
+    };
+    let values = [first, second, third].map(|word| number::value(word, sink));
+    let [Some(from), Some(to), Some(buckets)] = values else { return None };
+    let bound = |value: i128, most: i128| u64::try_from(value).ok().filter(|_| value <= most);
+    let (Some(low), Some(high)) = (bound(from, u32::MAX.into()), bound(to, 1 << 32)) else {
+        for (word, value, most) in [(first, from, u32::MAX.into()), (second, to, 1 << 32)] {
+            if bound(value, most).is_none() {
+                sink.report(word.span.clone(), Mistake::RangeValue { value });
+            }
+        }
+        return None;
+    };
+    if high <= low {
+        sink.report(second.span.clone(), Mistake::RangeOrder { from, to });
+        return None;
+    }
+    let most = i128::from(MAX_BUCKETS).min(to - from);
+    if !(1..=most).contains(&buckets) {
+        sink.report(third.span.clone(), Mistake::Buckets { buckets, most });
+        return None;
+    }
+    let buckets = u32::try_from(buckets).ok()?;
+    Some(Shape::Linear { from: low, to: high, buckets })
+}
+
+/// The frame of a buffer that has none: readers of the first release expect one, with a field.
+pub(super) fn hidden(place: &Span) -> Draft {
+    let (frame, field) = HIDDEN_FRAME;
+    let field = Field {
+        name: field.to_owned(),
+        ty: FieldType::U64,
+        array: None,
+        offset: 0,
+        interval: None,
+        at: false,
+        unit: String::new(),
+        doc: String::new(),
+        attributes: Vec::new(),
+        extra: Extra::new(),
+    };
+    Draft {
+        frame: Frame {
+            name: frame.to_owned(),
+            kind: crate::role::PLAIN.to_owned(),
+            size: 0,
+            fields: vec![field],
+            doc: String::new(),
+            attributes: Vec::new(),
+            extra: [(HIDDEN.to_owned(), true.into())].into(),
+        },
+        places: Places { name: place.clone(), fields: vec![place.clone()] },
+        own: None,
+    }
+}

@@ -1,0 +1,91 @@
+//! Tables that the frames of a file make: their names, and the names of their columns.
+
+use std::collections::{HashMap, HashSet};
+
+use super::frames::Places;
+use crate::columns::{
+    self, ColumnType, Part, STANDARD_COLUMNS, Style, WholeColumn, whole_columns, whole_table,
+};
+use crate::diagnostic::{Note, Sink};
+use crate::mistake::Mistake;
+use crate::schema::{Frame, MAX_FRAME_BYTES, Schema};
+
+/// No two columns of one name, whatever the style of the table, and none that every table has. Upper
+/// and lower case are the same in SQL.
+pub(super) fn columns(schema: &Schema, places: &[Places], sink: &mut Sink) {
+    for (frame, place) in schema.frames.iter().zip(places) {
+        // Bounds the number of cells; a larger frame has been reported.
+        if frame.size > MAX_FRAME_BYTES {
+            continue;
+        }
+        let mut seen: HashMap<String, usize> = HashMap::new();
+        let mut reported = Vec::new();
+        let columns = columns::columns(schema, frame, Style::Sql).into_iter();
+        // The length of an interval gives way to any field: it bars no name.
+        for column in columns.filter(|it| !matches!(it.ty, ColumnType::Length { .. })) {
+            let folded = column.name.to_ascii_lowercase();
+            let name = |index: usize| frame.fields[index].name.clone();
+            let span = place.fields[column.field].clone();
+            let mistake = if STANDARD_COLUMNS.contains(&folded.as_str()) {
+                Some((Mistake::StandardColumn { name: column.name.clone() }, None))
+            } else {
+                seen.insert(folded, column.field).filter(|other| *other != column.field).map(
+                    |other| {
+                        let (first, second) = (name(other), name(column.field));
+                        let column = column.name.clone();
+                        let mistake = Mistake::SameColumn { column, first, second };
+                        (mistake, Some(other))
+                    },
+                )
+            };
+            let Some((mistake, other)) = mistake else { continue };
+            if reported.contains(&column.field) || differ_in_case_only(frame, column.field, other) {
+                continue;
+            }
+            reported.push(column.field);
+            let note = other.map(|other| Note {
+                span: place.fields[other].clone(),
+                label: "the other one".to_owned(),
+            });
+            sink.report_with(span, mistake, note);
+        }
+    }
+}
+
+/// Such fields meet in the macros of C already, and are reported there.
+fn differ_in_case_only(frame: &Frame, field: usize, other: Option<usize>) -> bool {
+    let name = |index: usize| frame.fields[index].name.as_str();
+    other.is_some_and(|other| name(field).eq_ignore_ascii_case(name(other)))
+}
+
+/// The tables of whole spans and chains: no two columns of one name, and no frame of a table's name.
+/// Upper and lower case are the same in SQL.
+pub(super) fn whole(schema: &Schema, places: &[Places], sink: &mut Sink) {
+    for (frame, place) in schema.frames.iter().zip(places) {
+        let Some(table) = whole_table(frame) else { continue };
+        let at = schema.frames.iter().position(|it| it.name.eq_ignore_ascii_case(&table));
+        if let Some(at) = at {
+            let (table, of) = (schema.frames[at].name.clone(), frame.name.clone());
+            sink.report(places[at].name.clone(), Mistake::WholeTable { table, of });
+        }
+        // Bounds the number of columns; a larger frame has been reported.
+        if frame.size > MAX_FRAME_BYTES {
+            continue;
+        }
+        let mut seen: HashSet<String> = STANDARD_COLUMNS.map(str::to_owned).into();
+        let mut keys: HashMap<String, usize> = HashMap::new();
+        for WholeColumn { name: column, part } in whole_columns(schema, frame) {
+            let folded = column.to_ascii_lowercase();
+            let is_key = matches!(part, Part::Key(_));
+            if let Part::Key(key) = part {
+                keys.insert(folded.clone(), key.field);
+            }
+            // Two keys of one name are reported as fields.
+            if !seen.insert(folded.clone()) && !is_key {
+                let at = keys.get(&folded).map_or(&place.name, |key| &place.fields[*key]);
+                let mistake = Mistake::WholeColumn { column, table: table.clone() };
+                sink.report(at.clone(), mistake);
+            }
+        }
+    }
+}
