@@ -19,8 +19,8 @@ pub struct RingKey {
     pub ring: u32,
 }
 
-/// The account of one ring: `captured + lost.total() + damaged + unattended within == next_seq -
-/// first_seq`.
+/// The account of one ring: `captured + lost.total() + damaged + left_out + unattended within ==
+/// next_seq - first_seq`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RingAccount {
     /// The first sequence number of the session that a chunk states.
@@ -33,6 +33,8 @@ pub struct RingAccount {
     pub lost: Lost,
     /// Frames that no readable chunk accounts for, because the file is damaged.
     pub damaged: u64,
+    /// Frames that the listener was told to leave out.
+    pub left_out: u64,
     /// Frames between sessions. No sum contains them.
     pub unattended: u64,
 }
@@ -77,6 +79,7 @@ struct Tally {
     captured: u64,
     bad: u64,
     lost: Lost,
+    left_out: u64,
     unattended: u64,
 }
 
@@ -94,6 +97,7 @@ impl Tally {
             captured: self.captured,
             lost: self.lost,
             damaged: self.seen.missing(first_seq, next_seq).saturating_add(self.bad),
+            left_out: self.left_out,
             unattended: self.unattended,
         }
     }
@@ -129,10 +133,13 @@ impl Account {
         if !tally.seen.insert(gap.first_seq, gap.next_seq()) {
             return Err(overlap(gap.ring, gap.first_seq, gap.next_seq()));
         }
-        if tally.lost.add(gap.cause, gap.count) {
-            tally.widen(gap.first_seq, gap.next_seq());
-        } else {
+        if gap.cause == Cause::Unattended {
             tally.unattended = tally.unattended.saturating_add(gap.count);
+            return Ok(());
+        }
+        tally.widen(gap.first_seq, gap.next_seq());
+        if !tally.lost.add(gap.cause, gap.count) {
+            tally.left_out = tally.left_out.saturating_add(gap.count);
         }
         Ok(())
     }
@@ -244,11 +251,12 @@ mod tests {
         account.frames(&head(105, 10, 5), 1).unwrap();
         account.frames(&head(120, 10, 0), 0).unwrap();
         account.gap(&gap(130, 4, Cause::Disk)).unwrap();
+        account.gap(&gap(134, 7, Cause::LeftOut)).unwrap();
         let ring = only(&account);
-        assert_eq!((ring.first_seq, ring.next_seq), (100, 134));
+        assert_eq!((ring.first_seq, ring.next_seq, ring.left_out), (100, 141, 7));
         assert_eq!((ring.captured, ring.damaged, ring.unattended), (19, 6, 99));
         assert_eq!(ring.lost, Lost { overrun: 5, disk: 4, corrupt: 0 });
-        assert_eq!(ring.captured + ring.lost_with_damage().total(), 34);
+        assert_eq!(ring.captured + ring.lost_with_damage().total() + ring.left_out, 41);
         assert_eq!(account.holes().collect::<Vec<_>>(), [gap(115, 5, Cause::Corrupt)]);
     }
 

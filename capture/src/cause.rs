@@ -23,11 +23,17 @@ pub enum Cause {
     NotMapped = 6,
     /// Neither: written between two sessions, when nobody was attached.
     Unattended = 7,
+    /// Neither: the caller asked for other frames only.
+    LeftOut = 8,
 }
+
+/// The number beside the cause that tells frames that were left out. Their cause is that of
+/// unattended frames: readers that do not know the number take them for those, which no sum contains.
+const BY_CHOICE: u16 = 1;
 
 impl Cause {
     /// Every cause, in the order of every output.
-    pub const ALL: [Cause; 7] = [
+    pub const ALL: [Cause; 8] = [
         Cause::Overrun,
         Cause::Disk,
         Cause::Corrupt,
@@ -35,16 +41,21 @@ impl Cause {
         Cause::Nested,
         Cause::NotMapped,
         Cause::Unattended,
+        Cause::LeftOut,
     ];
 
-    /// The number in the file.
-    pub fn code(self) -> u16 {
-        self as u16
+    /// The numbers in the file: that of the cause, and one beside it.
+    pub fn code(self) -> (u16, u16) {
+        match self {
+            Cause::LeftOut => (Cause::Unattended as u16, BY_CHOICE),
+            other => (other as u16, 0),
+        }
     }
 
-    /// The cause with this number.
-    pub fn from_code(code: u16) -> Option<Cause> {
-        Self::ALL.into_iter().find(|cause| cause.code() == code)
+    /// The cause with these numbers. A second number of a later version is ignored.
+    pub fn from_code(code: (u16, u16)) -> Option<Cause> {
+        let find = |code| Self::ALL.into_iter().find(|cause| cause.code() == code);
+        find(code).or_else(|| find((code.0, 0)))
     }
 
     /// The name in every output: `overrun`, `no_ring`, …
@@ -57,6 +68,7 @@ impl Cause {
             Cause::Nested => "nested",
             Cause::NotMapped => "not_mapped",
             Cause::Unattended => "unattended",
+            Cause::LeftOut => "left_out",
         }
     }
 
@@ -72,7 +84,12 @@ impl Cause {
 
     /// Whether such frames had a sequence number, so that a gap can state this cause.
     pub fn is_numbered(self) -> bool {
-        matches!(self, Cause::Overrun | Cause::Disk | Cause::Corrupt | Cause::Unattended)
+        self.is_loss() || matches!(self, Cause::Unattended | Cause::LeftOut)
+    }
+
+    /// Whether such frames are lost: they should be in the file.
+    pub fn is_loss(self) -> bool {
+        matches!(self, Cause::Overrun | Cause::Disk | Cause::Corrupt)
     }
 }
 
@@ -104,7 +121,11 @@ impl Lost {
             Cause::Overrun => &mut self.overrun,
             Cause::Disk => &mut self.disk,
             Cause::Corrupt => &mut self.corrupt,
-            Cause::NoRing | Cause::Nested | Cause::NotMapped | Cause::Unattended => return false,
+            Cause::NoRing
+            | Cause::Nested
+            | Cause::NotMapped
+            | Cause::Unattended
+            | Cause::LeftOut => return false,
         };
         *slot = slot.saturating_add(count);
         true
@@ -203,7 +224,9 @@ mod tests {
         for cause in Cause::ALL {
             assert_eq!(Cause::from_code(cause.code()), Some(cause));
         }
-        assert_eq!(Cause::from_code(0), None);
-        assert_eq!(Cause::from_code(8), None);
+        assert_eq!(Cause::from_code((0, 0)), None);
+        assert_eq!(Cause::from_code((8, 0)), None);
+        assert_eq!(Cause::from_code((2, 9)), Some(Cause::Disk), "of a later version");
+        assert_eq!(Cause::LeftOut.code().0, Cause::Unattended.code().0);
     }
 }

@@ -4,7 +4,7 @@ use crate::bytes::{get, put, put_u16, put_u32, put_u64, u16_at, u32_at, u64_at};
 use crate::cause::{Cause, Dropped, Lost};
 use crate::codec::{Codec, Packed};
 use crate::error::DamageKind;
-use crate::format::{self, NO_SOURCE, chunk, codec, drops, frames, gap, kind};
+use crate::format::{self, NO_SOURCE, cells, chunk, codec, drops, frames, gap, kind, trigger};
 use crate::header::crc_without;
 
 /// The kind of content of a chunk.
@@ -24,6 +24,10 @@ pub enum Kind {
     Index,
     /// How the capture ended.
     End,
+    /// Counters and histograms of one segment.
+    Cells,
+    /// Why a window of the flight recorder was written.
+    Trigger,
     /// A kind of a later version.
     Other(u16),
 }
@@ -38,6 +42,8 @@ impl Kind {
             Kind::Drops => kind::DROPS,
             Kind::Index => kind::INDEX,
             Kind::End => kind::END,
+            Kind::Cells => kind::CELLS,
+            Kind::Trigger => kind::TRIGGER,
             Kind::Other(code) => code,
         }
     }
@@ -51,6 +57,8 @@ impl Kind {
             kind::DROPS => Kind::Drops,
             kind::INDEX => Kind::Index,
             kind::END => Kind::End,
+            kind::CELLS => Kind::Cells,
+            kind::TRIGGER => Kind::Trigger,
             code => Kind::Other(code),
         }
     }
@@ -61,6 +69,8 @@ impl Kind {
             Kind::Frames => frames::LEN,
             Kind::Gap => gap::LEN,
             Kind::Drops => drops::LEN,
+            Kind::Cells => cells::LEN,
+            Kind::Trigger => trigger::LEN,
             Kind::Source | Kind::Clock | Kind::Index | Kind::End | Kind::Other(_) => chunk::LEN,
         }
     }
@@ -319,7 +329,9 @@ impl Gap {
         put_u64(bytes, gap::FIRST_SEQ, self.first_seq);
         put_u64(bytes, gap::COUNT, self.count);
         put_u32(bytes, gap::RING, self.ring);
-        put_u16(bytes, gap::CAUSE, self.cause.code());
+        let (cause, beside) = self.cause.code();
+        put_u16(bytes, gap::CAUSE, cause);
+        put_u16(bytes, gap::CAUSE + 2, beside);
     }
 
     pub(crate) fn decode(source: u16, bytes: &[u8]) -> Result<Gap, DamageKind> {
@@ -329,7 +341,7 @@ impl Gap {
             ring: u32_at(bytes, gap::RING),
             first_seq: u64_at(bytes, gap::FIRST_SEQ),
             count: u64_at(bytes, gap::COUNT),
-            cause: Cause::from_code(u16_at(bytes, gap::CAUSE))
+            cause: Cause::from_code((u16_at(bytes, gap::CAUSE), u16_at(bytes, gap::CAUSE + 2)))
                 .ok_or(DamageKind::Content("a gap of an unknown cause"))?,
         };
         gap.check().map_err(DamageKind::Content)?;

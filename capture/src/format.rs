@@ -45,7 +45,7 @@ pub(crate) const NO_SOURCE: u16 = u16::MAX;
 
 /// The file header.
 pub(crate) mod file {
-    /// Not text on purpose: a transfer that changes line ends or strips bit 7 is noticed.
+    /// How a capture begins. Not text on purpose: a transfer that changes line ends or strips bit 7 is noticed.
     pub const MAGIC_VALUE: [u8; 8] = *b"\x89PPT\r\n\x1a\n";
     /// u8 × 8.
     pub const MAGIC: usize = 0;
@@ -131,6 +131,8 @@ pub(crate) mod kind {
     pub const DROPS: u16 = 5;
     pub const INDEX: u16 = 6;
     pub const END: u16 = 7;
+    pub const CELLS: u16 = 8;
+    pub const TRIGGER: u16 = 9;
 }
 
 /// Header of a frames chunk, after the common part. Payload: `count` × `stride` bytes as they were
@@ -173,10 +175,10 @@ pub(crate) mod gap {
     pub const COUNT: usize = 80;
     /// u32.
     pub const RING: usize = 88;
-    /// u16, see [`crate::Cause`].
+    /// u16 × 2, see [`crate::Cause::code`].
     pub const CAUSE: usize = 92;
     /// Zeros.
-    pub const RESERVED: usize = 94;
+    pub const RESERVED: usize = 96;
     pub const LEN: usize = 128;
 }
 
@@ -194,6 +196,100 @@ pub(crate) mod drops {
     /// Zeros.
     pub const RESERVED: usize = 96;
     pub const LEN: usize = 128;
+}
+
+/// Header of a cells chunk, after the common part: a reading of the counters and histograms of one
+/// segment. It states the cells that have changed since the reading before.
+///
+/// Payload: rows, each a head of [`cells::row`] and then `count` entries of [`cells::entry`], in the
+/// order of their cells. A value is what was added since the session began, modulo 2^64: the last one
+/// counts. Cells that no chunk states are 0.
+///
+/// A file in which a capture goes on begins with the values at which the file before it ended
+/// ([`cells::BASE`]): what was added while the file was written is the difference.
+pub(crate) mod cells {
+    /// u64, names the segment.
+    pub const NONCE: usize = 64;
+    /// u64, CLOCK_MONOTONIC in ns when the reading began.
+    pub const MONOTONIC: usize = 72;
+    /// u64, adds and observations of the source that are nowhere, because the target could not map
+    /// its segment: since the start of the capture, the last chunk counts.
+    pub const NOT_MAPPED: usize = 80;
+    /// u32, [`BASE`] or zero.
+    pub const FLAGS: usize = 88;
+    /// Zeros.
+    pub const RESERVED: usize = 92;
+    pub const LEN: usize = 128;
+    /// Bit of the flags: the values at which the file begins.
+    pub const BASE: u32 = 1;
+
+    /// The head of a row.
+    pub mod row {
+        /// u32, the ring whose owners added; [`SHARED`] for the row that all share.
+        pub const RING: usize = 0;
+        /// u32, kernel id of the thread that added since the reading before, in the target's own pid
+        /// namespace; 0: several did, or it is not known.
+        pub const TID: usize = 4;
+        /// u32, number of entries.
+        pub const COUNT: usize = 8;
+        /// u32, zero.
+        pub const RESERVED: usize = 12;
+        pub const LEN: usize = 16;
+        /// No ring.
+        pub const SHARED: u32 = u32::MAX;
+    }
+
+    /// A cell.
+    pub mod entry {
+        /// u32, its number in a row: which counter or histogram it belongs to, the schema says.
+        pub const CELL: usize = 0;
+        /// u32, zero.
+        pub const RESERVED: usize = 4;
+        /// u64.
+        pub const VALUE: usize = 8;
+        pub const LEN: usize = 16;
+    }
+}
+
+/// Header of a trigger chunk, after the common part: why the flight recorder wrote the window that the
+/// capture is. A window has one such chunk for each of its triggers, before its frames. Payload: two
+/// lengths, then an expression and a note.
+pub(crate) mod trigger {
+    /// u64, CLOCK_MONOTONIC in ns.
+    pub const MONOTONIC: usize = 64;
+    /// u64, CLOCK_MONOTONIC in ns at which the window should begin.
+    pub const FROM: usize = 72;
+    /// u64, the same for its end.
+    pub const TO: usize = 80;
+    /// u64, CLOCK_MONOTONIC in ns from which on every frame that was drained was in memory.
+    pub const HELD_FROM: usize = 88;
+    /// u64, the same up to which.
+    pub const HELD_TO: usize = 96;
+    /// u64, names the segment of the ring.
+    pub const NONCE: usize = 104;
+    /// u64, number of the frame, or of the first lost one; 0 = none.
+    pub const SEQNO: usize = 112;
+    /// u32, [`NO_RING`] = none.
+    pub const RING: usize = 120;
+    /// u16, see [`crate::Why`].
+    pub const WHY: usize = 124;
+    /// u16, zero.
+    pub const RESERVED: usize = 126;
+    pub const LEN: usize = 128;
+    /// No ring.
+    pub const NO_RING: u32 = u32::MAX;
+    /// Most bytes of each of the two texts.
+    pub const MAX_TEXT: usize = 64 << 10;
+
+    /// The payload.
+    pub mod texts {
+        /// u32.
+        pub const EXPRESSION_LEN: usize = 0;
+        /// u32.
+        pub const NOTE_LEN: usize = 4;
+        /// Both texts, one after the other.
+        pub const TEXTS: usize = 8;
+    }
 }
 
 /// Payload of a source chunk: two lengths, then JSON with what is known about the process and the
@@ -364,8 +460,13 @@ tiles! {
         HEADER_CRC: 4, STORED_LEN: 8, RAW_LEN: 8, ORDINAL: 8, PAYLOAD_CRC: 4, RESERVED: 4 }
     frames { NONCE: 8, FIRST_SEQ: 8, COUNT: 4, RING: 4, TID: 4, STRIDE: 4, LOST_BEFORE: 24,
         DRAINED: 8, T_MIN: 8, T_MAX: 8, FRAME_MASK: 8, RESERVED: 40 }
-    gap { NONCE: 8, FIRST_SEQ: 8, COUNT: 8, RING: 4, CAUSE: 2, RESERVED: 34 }
+    gap { NONCE: 8, FIRST_SEQ: 8, COUNT: 8, RING: 4, CAUSE: 4, RESERVED: 32 }
     drops { NO_RING: 8, NESTED: 8, NOT_MAPPED: 8, MONOTONIC: 8, RESERVED: 32 }
+    cells { NONCE: 8, MONOTONIC: 8, NOT_MAPPED: 8, FLAGS: 4, RESERVED: 36 }
+    trigger { MONOTONIC: 8, FROM: 8, TO: 8, HELD_FROM: 8, HELD_TO: 8, NONCE: 8, SEQNO: 8, RING: 4,
+        WHY: 2, RESERVED: 2 }
+    cells::row { RING: 4, TID: 4, COUNT: 4, RESERVED: 4 }
+    cells::entry { CELL: 4, RESERVED: 4, VALUE: 8 }
     clock { A: 2, B: 2, FLAGS: 4, A_BEFORE: 8, B_VALUE: 8, A_AFTER: 8 }
     index::entry { OFFSET: 8, KIND: 2, SOURCE: 2, RING: 4, NONCE: 8, FIRST_SEQ: 8, COUNT: 8,
         T_MIN: 8, T_MAX: 8, FRAME_MASK: 8 }
@@ -377,7 +478,8 @@ tiles! {
     end::trailer { END: 8, INDEX: 8, RESERVED: 8, MAGIC: 8 }
 }
 const _: () = assert!(frames::NONCE == chunk::LEN && gap::NONCE == chunk::LEN);
-const _: () = assert!(drops::NO_RING == chunk::LEN);
+const _: () = assert!(drops::NO_RING == chunk::LEN && cells::NONCE == chunk::LEN);
+const _: () = assert!(trigger::MONOTONIC == chunk::LEN && trigger::LEN.is_multiple_of(ALIGN));
 const _: () = assert!(file::LEN.is_multiple_of(ALIGN) && frames::LEN.is_multiple_of(ALIGN));
 const _: () = assert!(
     gap::LEN.is_multiple_of(ALIGN) && drops::LEN.is_multiple_of(ALIGN) && chunk::LEN == ALIGN

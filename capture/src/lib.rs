@@ -19,6 +19,7 @@ mod account;
 mod bound;
 mod bytes;
 mod cause;
+mod cells;
 mod chunk;
 mod chunk_file;
 mod clock;
@@ -36,6 +37,7 @@ mod scan;
 mod source;
 mod sources;
 pub mod stamps;
+mod trigger;
 mod writer;
 
 /// The frame language: schemas and columns, for readers of captures.
@@ -44,17 +46,20 @@ pub use ppt_frame_dsl as frame_dsl;
 pub use account::{Account, Mismatch, RingAccount, RingKey};
 pub use bound::{Bound, NoBound};
 pub use cause::{Cause, Dropped, Lost};
+pub use cells::{CellRow, CellRows, CellTotals, Cells, CellsHead, Histogram};
 pub use chunk::{Drops, FramesHead, Gap, Kind};
 pub use chunk_file::{ChunkFile, Payload};
 pub use codec::{Codec, Packed, Packer, checksum};
 pub use end::{End, EndReason, RingEnd};
 pub use error::{CaptureError, Damage, DamageKind};
+pub use format::file::MAGIC_VALUE as MAGIC;
 pub use format::{BLOCK, LARGE, MAX_FRAMES, MAX_PAYLOAD, MAX_STRIDE, VERSION};
 pub use header::FileHeader;
 pub use index::IndexEntry;
 pub use reader::{Capture, Chunk, Finish, Frames, Item, OwnedFrames, Passed};
 pub use source::{Process, Segment, Source};
 pub use sources::{MAX_SOURCES, SourceInfo};
+pub use trigger::{Stretch, Trigger, Why};
 pub use writer::CaptureWriter;
 
 /// Readings of clocks, and the conversion of stamps.

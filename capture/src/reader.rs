@@ -20,6 +20,7 @@ use ppt_clock::ClockReading;
 
 use crate::account::Account;
 use crate::bytes::u64_at;
+use crate::cells::Cells;
 use crate::chunk::{ChunkHeader, Drops, FramesHead, Gap, Kind};
 use crate::clock;
 use crate::codec::Codec;
@@ -32,6 +33,7 @@ use crate::ranges::Ranges;
 use crate::scan::{Choose, Scan, Scanner};
 use crate::source::Source;
 use crate::sources::{SourceInfo, Sources};
+use crate::trigger::Trigger;
 
 const LOSS_STATED_BEFORE: DamageKind =
     DamageKind::Content("a loss that another chunk already records");
@@ -79,6 +81,10 @@ pub enum Chunk<'a> {
     Clock(Vec<ClockReading>),
     /// The frames that a known source dropped.
     Drops(Drops),
+    /// A reading of counters and histograms.
+    Cells(Cells<'a>),
+    /// Why a window of the flight recorder was written.
+    Trigger(Trigger),
     /// The offset of the previous index, and the entries since then. They are not compared with the
     /// chunks.
     Index(Option<u64>, Vec<IndexEntry>),
@@ -189,6 +195,7 @@ pub struct Finish<'a> {
 enum Ready {
     Source(u16),
     Frames { offset: u64, header: ChunkHeader, head: FramesHead, loss_is_new: bool },
+    Cells(ChunkHeader),
     Owned(Chunk<'static>),
 }
 
@@ -313,6 +320,7 @@ impl Capture {
         Some(match ready {
             Ready::Owned(chunk) => chunk,
             Ready::Source(id) => Chunk::Source(self.sources.get(id).ok()?),
+            Ready::Cells(header) => Chunk::Cells(self.cells(&header).ok()?),
             Ready::Frames { offset, header, head, loss_is_new } => Chunk::Frames(Frames {
                 offset,
                 head,
@@ -433,9 +441,36 @@ impl Capture {
                 self.end = Some(end.clone());
                 Chunk::End(end)
             }
+            Kind::Cells => {
+                self.cells(header)?;
+                return Ok(Ready::Cells(*header));
+            }
+            Kind::Trigger => {
+                let trigger = Trigger::decode(source, head, payload)?;
+                match (trigger.source, trigger.ring) {
+                    (Some(source), Some((nonce, ring))) => {
+                        self.sources.with_ring(source, nonce, ring)?;
+                    }
+                    (Some(source), None) => _ = self.sources.get(source)?,
+                    (None, _) => {}
+                }
+                Chunk::Trigger(trigger)
+            }
             Kind::Other(code) => Chunk::Other(code),
         };
         Ok(Ready::Owned(chunk))
+    }
+
+    /// The cells of the chunk that was loaded last.
+    fn cells(&self, header: &ChunkHeader) -> Result<Cells<'_>, DamageKind> {
+        let (head, payload) = self.scanner.chunk(header);
+        let info = self.sources.get(header.source)?;
+        let nonce = u64_at(head, crate::format::cells::NONCE);
+        let segment = info.source.segments.iter().find(|segment| segment.nonce == nonce);
+        let Some(segment) = segment else {
+            return Err(DamageKind::Content("a segment that its source does not have"));
+        };
+        Cells::decode((header.source, head), payload, (segment.rings, info.cells()))
     }
 
     fn check_source(&self, head: &FramesHead) -> Result<(), DamageKind> {

@@ -21,6 +21,10 @@ pub struct Source {
     /// Hash of the schema; readers compute it again.
     #[serde(with = "hex64")]
     pub schema_hash: u64,
+    /// Where the frames come from: empty for those that the program writes, `kernel` for those in
+    /// which ppt says what the kernel did with its threads.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub kind: String,
     /// Name of the buffer as its frame file spells it.
     pub buffer: String,
     /// Path of the executable or library that holds the buffer.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use ppt_frame_dsl::Schema;
+use ppt_frame_dsl::metric::Metric;
 
 use crate::error::DamageKind;
 use crate::source::Source;
@@ -19,6 +20,15 @@ pub struct SourceInfo {
     pub source: Source,
     /// The schema of its frames.
     pub schema: Schema,
+    /// The counters and histograms of the schema.
+    pub metrics: Vec<Metric>,
+}
+
+impl SourceInfo {
+    /// Cells of one row.
+    pub fn cells(&self) -> u32 {
+        self.metrics.last().map_or(0, |last| last.cells.end)
+    }
 }
 
 /// The sources so far. Later chunks may refer to them.
@@ -41,7 +51,8 @@ impl Sources {
             if is_full {
                 return Err(TOO_MANY);
             }
-            self.known.insert(id, SourceInfo { id, source, schema });
+            let metrics = schema.metrics();
+            self.known.insert(id, SourceInfo { id, source, schema, metrics });
             return Ok(());
         };
         if known.source.schema_json != source.schema_json {

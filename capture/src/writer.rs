@@ -4,6 +4,7 @@ use std::io::{self, IoSlice, Write};
 
 use ppt_clock::ClockReading;
 
+use crate::cells::{CellRows, CellsHead};
 use crate::chunk::{ChunkHeader, Drops, FramesHead, Gap, Kind};
 use crate::clock;
 use crate::codec::Packed;
@@ -13,6 +14,7 @@ use crate::format::{self, ALIGN, INDEX_EVERY, align, chunk};
 use crate::header::FileHeader;
 use crate::index::{self, IndexEntry};
 use crate::source::Source;
+use crate::trigger::Trigger;
 
 /// Writes a capture to `W`, which should not buffer. Each chunk takes one `write_vectored`, and
 /// more only if that writes less than the whole. So if the process is killed, at most the last
@@ -141,6 +143,21 @@ impl<W: Write> CaptureWriter<W> {
         self.copy_sources()?;
         let entry = IndexEntry::plain(self.bytes, Kind::Drops, Some(drops.source));
         self.chunk(Kind::Drops, Some(drops.source), &[], entry, |bytes| drops.encode(bytes))
+    }
+
+    /// States a reading of counters and histograms.
+    pub fn cells(&mut self, head: &CellsHead, rows: &CellRows) -> io::Result<()> {
+        self.copy_sources()?;
+        let entry = IndexEntry::plain(self.bytes, Kind::Cells, Some(head.source));
+        self.chunk(Kind::Cells, Some(head.source), rows.bytes(), entry, |bytes| head.encode(bytes))
+    }
+
+    /// States a trigger of the window that the capture is.
+    pub fn trigger(&mut self, trigger: &Trigger) -> io::Result<()> {
+        self.copy_sources()?;
+        let entry = IndexEntry::plain(self.bytes, Kind::Trigger, trigger.source);
+        let payload = trigger.payload();
+        self.chunk(Kind::Trigger, trigger.source, &payload, entry, |bytes| trigger.encode(bytes))
     }
 
     /// Writes the last index and the end, flushes, and returns the output.

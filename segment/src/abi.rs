@@ -3,7 +3,7 @@
 //! ```text
 //! target, read-only     Descriptor (128 B)   says where the control page is and what frames look like
 //! target, private       Control (one page)   the mailbox: gate, geometry, claim │ error, drops, segments
-//! shared                segment              4 KiB header │ masks │ process │ ring headers │ slots
+//! shared                segment              4 KiB header │ masks │ process │ ring headers │ slots │ rows of cells
 //! ```
 //!
 //! | words of              | written by | when                              | read by           |
@@ -17,6 +17,18 @@
 //! | RingHeader            | its owner  | tail once a frame; owner a claim  | listener          |
 //! | RingHeader::attended  | listener   | when a capture states more        | next agent        |
 //! | slots                 | its owner  | every frame                       | listener          |
+//! | rows of cells         | its owner  | every add and observation         | listener          |
+//! | the first row         | any thread | the same, by RMW, without a row   | listener          |
+//!
+//! # Cells
+//! Counters and histograms are made of *cells*, u64 words that only grow (a counter of `i64` adds
+//! modulo 2^64). A buffer states in [`Descriptor::cells`] how many one *row* has. Rows lie behind
+//! the slots. Row 0 is shared: whoever has no row of its own adds to it atomically. Row `r + 1`
+//! belongs to ring `r`, and only the ring's owner writes there; a ring beyond the last row has none.
+//! Nobody ever resets a cell: a session subtracts what it found. The agent writes
+//! [`Control::cells`] before the gate, and the words count only under the nonce of the segment that
+//! the gate names. A segment without the section `CELLS` has no rows, so earlier agents, who compare
+//! the whole table of sections, never take one over that has.
 //!
 //! Sequence number = frame index + 1, so that a zero word is never a frame. The C text in
 //! `codegen/runtime/c` repeats these offsets; a conformance test compiles it and compares.
@@ -45,6 +57,10 @@ pub const SHM_KEY_PREFIX: u32 = 0x7074_0000;
 /// handle equals it: generation 0 never occurs, and kind 1 with id 2^31-1 is never chosen.
 pub const NO_GATE: u64 = 0xffff_ffff;
 
+/// In place of a segment's id, with kind 0: the gate is on its way to another segment. Frames and adds
+/// go where they went before. An agent uses it only for buffers with cells, whose programs know it.
+pub const MOVING: u32 = 0x7fff_ffff;
+
 /// Frames kept away from the writer's slot: a reader keeps index `i` while `i + N >= tail + MARGIN`.
 pub const MARGIN: u32 = 1;
 
@@ -65,6 +81,12 @@ pub const MAX_STRIDE: u32 = 4096;
 
 /// Most rings that a segment may have.
 pub const MAX_RINGS: u32 = 65536;
+
+/// Most cells of a row.
+pub const MAX_CELLS: u32 = 1 << 21;
+
+/// Rows of cells begin at multiples of this: a pair of cache lines, so that no two threads share one.
+pub const ROW_ALIGN: u32 = 128;
 
 /// Constant after relocation; in `.data.rel.ro` or `.rodata` of the object that holds the buffer.
 #[repr(C)]
@@ -94,8 +116,11 @@ pub struct Descriptor {
     pub frames: u32,
     /// [`descriptor_flags`].
     pub flags: u32,
+    /// Cells of one row, for the counters and histograms of the buffer; 0 if it has none. Earlier
+    /// programs state 0.
+    pub cells: u64,
     /// Zero.
-    pub reserved: [u64; 6],
+    pub reserved: [u64; 5],
 }
 
 /// Bits of [`Descriptor::flags`].
@@ -126,6 +151,26 @@ pub struct GeometryWords {
     pub ring_headers: u64,
     /// Offset of the first slot.
     pub slots: u64,
+}
+
+/// Where the rows of cells of a segment lie.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CellWords {
+    /// Nonce of the segment that these words describe. Earlier agents neither set nor clear them,
+    /// so they mean nothing under another nonce.
+    pub nonce: u64,
+    /// Offset of row 0 in the segment.
+    pub offset: u64,
+    /// Bytes from one row to the next.
+    pub pitch: u32,
+    /// Number of rows, at least 1.
+    pub rows: u32,
+}
+
+impl CellWords {
+    /// No rows.
+    pub const NONE: CellWords = CellWords { nonce: 0, offset: 0, pitch: 0, rows: 0 };
 }
 
 /// The agent that is attached. All words are zero if there is none.
@@ -197,8 +242,10 @@ pub struct Control {
     /// Nonce of the claim that `follow_socket` belongs to, written after both. Earlier agents
     /// neither set nor clear these two words, which mean nothing under another claim.
     pub follow_claim: u64,
+    /// The rows of cells of the segment that `gate` names. Written after `nonce` and before `gate`.
+    pub cells: CellWords,
     /// Room for the agent's later words.
-    pub agent_reserved: [u64; 15],
+    pub agent_reserved: [u64; 12],
 
     /// `generation << 32 | errno` of the last segment that could not be mapped.
     pub error: u64,
@@ -213,8 +260,11 @@ pub struct Control {
     pub nested: u64,
     /// Frames refused because the segment could not be mapped.
     pub not_mapped: u64,
+    /// Adds and observations that are nowhere, because the segment could not be mapped. Never
+    /// reset: a session subtracts what it found.
+    pub adds_not_mapped: u64,
     /// Room for the target's later words.
-    pub target_reserved: [u64; 26],
+    pub target_reserved: [u64; 25],
 
     /// Segments that the target has mapped; never unmapped.
     pub segments: [MappedSegment; MAX_SEGMENTS],
@@ -247,6 +297,7 @@ pub mod section_kind {
     pub const PROCESS: u32 = 2;
     pub const RING_HEADERS: u32 = 3;
     pub const SLOTS: u32 = 4;
+    pub const CELLS: u32 = 5;
 }
 
 /// Offset 0 of a segment; written once, before the first gate.
@@ -377,14 +428,16 @@ macro_rules! at {
 at! {
     Descriptor { magic: 0, self_address: 16, abi_version: 24, length: 28, schema_hash: 32,
         schema_address: 40, schema_length: 48, control_address: 56, stride: 64, log2_slots: 68,
-        frames: 72, flags: 76, reserved: 80 } size 128;
+        frames: 72, flags: 76, cells: 80, reserved: 88 } size 128;
+    CellWords { nonce: 0, offset: 8, pitch: 16, rows: 20 } size 24;
     GeometryWords { size: 0, stride: 8, log2_slots: 12, rings: 16, ring_pitch: 20, masks: 24,
         process: 32, ring_headers: 40, slots: 48 } size 56;
     Claim { agent_pid: 0, start_time: 8, pid_namespace: 16, nonce: 24 } size 32;
     MappedSegment { base: 0, handle: 8, nonce: 16, size: 24 } size 32;
     Control { gate: 0, nonce: 8, geometry: 16, clock_kind: 72, target_pid: 76, claim: 80,
-        generation: 112, follow_socket: 120, follow_claim: 128, agent_reserved: 136, error: 256, failed_gate: 264, failed_nonce: 272, no_ring: 280,
-        nested: 288, not_mapped: 296, target_reserved: 304, segments: 512, memfd: 768 } size 832;
+        generation: 112, follow_socket: 120, follow_claim: 128, cells: 136, agent_reserved: 160,
+        error: 256, failed_gate: 264, failed_nonce: 272, no_ring: 280, nested: 288, not_mapped: 296,
+        adds_not_mapped: 304, target_reserved: 312, segments: 512, memfd: 768 } size 832;
     Section { kind: 0, flags: 4, offset: 8, length: 16, item: 24 } size 32;
     SegmentHeader { magic: 0, abi_version: 8, length: 12, nonce: 16, margin: 24, reserved: 28,
         schema_hash: 32, stride: 40, log2_slots: 44, rings: 48, ring_pitch: 52, agent_pid: 56,

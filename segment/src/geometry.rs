@@ -2,8 +2,8 @@
 //! agree.
 
 use crate::abi::{
-    GeometryWords, LOG2_SLOTS, MARGIN, MAX_RINGS, MAX_STRIDE, PAGE, RING_PITCH, Section,
-    SegmentHeader, section_kind,
+    CellWords, GeometryWords, LOG2_SLOTS, MARGIN, MAX_CELLS, MAX_RINGS, MAX_STRIDE, PAGE,
+    RING_PITCH, ROW_ALIGN, Section, SegmentHeader, section_kind,
 };
 
 /// Shape of a segment. Fields are within the limits of [`crate::abi`] and the size fits in i64.
@@ -12,6 +12,50 @@ pub struct Geometry {
     stride: u32,
     log2_slots: u32,
     rings: u32,
+    rows: Rows,
+}
+
+/// The rows of cells of a segment. [`Rows::NONE`] for a buffer without counters and histograms.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rows {
+    pitch: u32,
+    count: u32,
+}
+
+impl Rows {
+    /// A segment without cells.
+    pub const NONE: Rows = Rows { pitch: 0, count: 0 };
+
+    /// `count` rows of `cells` cells each.
+    pub fn new(cells: u32, count: u32) -> Result<Self, GeometryError> {
+        let refuse = |what, value| Err(GeometryError { what, value });
+        match (cells, count) {
+            (0, _) => Ok(Self::NONE),
+            (cells, _) if cells > MAX_CELLS => refuse("cells", cells as u64),
+            (_, count) if !(1..=MAX_RINGS + 1).contains(&count) => refuse("rows", count as u64),
+            (cells, count) => Ok(Self { pitch: Self::bytes_of(cells), count }),
+        }
+    }
+
+    /// Bytes of a row of so many cells.
+    pub fn bytes_of(cells: u32) -> u32 {
+        (cells * 8).next_multiple_of(ROW_ALIGN)
+    }
+
+    /// Number of rows: the shared one, and one for each ring as far as they go.
+    pub fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// Bytes from one row to the next.
+    pub fn pitch(&self) -> u32 {
+        self.pitch
+    }
+
+    /// Bytes of all rows.
+    pub fn bytes(&self) -> u64 {
+        self.pitch as u64 * self.count as u64
+    }
 }
 
 /// A number that no segment can have.
@@ -44,11 +88,29 @@ impl Geometry {
         if !(1..=MAX_RINGS).contains(&rings) {
             return refuse("rings", rings as u64);
         }
-        let geometry = Self { stride, log2_slots, rings };
+        let geometry = Self { stride, log2_slots, rings, rows: Rows::NONE };
         match geometry.ring_bytes().checked_mul(rings as u64) {
             Some(bytes) if bytes < 1 << 46 => Ok(geometry),
             _ => refuse("rings", rings as u64),
         }
+    }
+
+    /// The same with rows of cells, of which there is one more than there are rings, or fewer.
+    pub fn with_rows(self, rows: Rows) -> Result<Self, GeometryError> {
+        match rows.count <= self.rings + 1 {
+            true => Ok(Self { rows, ..self }),
+            false => Err(GeometryError { what: "rows", value: rows.count as u64 }),
+        }
+    }
+
+    /// The same with rings of 2^`log2_slots` slots.
+    pub fn with_slots(self, log2_slots: u32) -> Result<Self, GeometryError> {
+        Self::new(self.stride, log2_slots, self.rings)?.with_rows(self.rows)
+    }
+
+    /// The rows of cells.
+    pub fn rows(&self) -> Rows {
+        self.rows
     }
 
     /// Bytes of one slot.
@@ -83,7 +145,22 @@ impl Geometry {
 
     /// Bytes of the segment.
     pub fn size(&self) -> u64 {
+        (self.rows_offset() + self.rows.bytes()).next_multiple_of(PAGE)
+    }
+
+    /// Offset of the first row of cells, and the end of the slots' pages: slots are given back by
+    /// pages, and cells never.
+    pub fn rows_offset(&self) -> u64 {
         (self.slots_offset() + self.ring_bytes() * self.rings as u64).next_multiple_of(PAGE)
+    }
+
+    /// The words that say where the rows of segment `nonce` lie. All zero without cells.
+    pub fn cell_words(&self, nonce: u64) -> CellWords {
+        let Rows { pitch, count } = self.rows;
+        match count {
+            0 => CellWords::NONE,
+            rows => CellWords { nonce, offset: self.rows_offset(), pitch, rows },
+        }
     }
 
     /// Offset of the mask page.
@@ -132,7 +209,12 @@ impl Geometry {
             (section_kind::RING_HEADERS, self.headers_offset(), headers, RING_PITCH as u64),
             (section_kind::SLOTS, self.slots_offset(), slots, self.stride as u64),
         ];
-        for (entry, (kind, offset, length, item)) in table.iter_mut().zip(parts) {
+        let pitch = self.rows.pitch as u64;
+        let cells = (section_kind::CELLS, self.rows_offset(), self.rows.bytes(), pitch);
+        let cells = (self.rows != Rows::NONE).then_some(cells);
+        for (entry, (kind, offset, length, item)) in
+            table.iter_mut().zip(parts.into_iter().chain(cells))
+        {
             *entry = Section { kind, flags: 0, offset, length, item };
         }
         table
@@ -141,10 +223,21 @@ impl Geometry {
     /// The geometry that a segment's header claims, if it is one that this code would make.
     pub fn of_header(header: &SegmentHeader) -> Option<Self> {
         let geometry = Self::new(header.stride, header.log2_slots, header.rings).ok()?;
+        let geometry = geometry.with_rows(Self::rows_of(&header.sections[4])?).ok()?;
         (header.ring_pitch == RING_PITCH
             && header.margin == MARGIN
             && header.sections == geometry.sections())
         .then_some(geometry)
+    }
+
+    /// The rows that a section describes, if it is one of cells or none at all.
+    fn rows_of(section: &Section) -> Option<Rows> {
+        if section.kind != section_kind::CELLS {
+            return Some(Rows::NONE);
+        }
+        let pitch = u32::try_from(section.item).ok().filter(|it| *it > 0 && it % ROW_ALIGN == 0)?;
+        let count = u32::try_from(section.length / section.item).ok()?;
+        Rows::new(pitch / 8, count).ok()
     }
 }
 
@@ -162,6 +255,67 @@ mod tests {
         }
         assert!(sections[3].offset + sections[3].length <= geometry.size());
         assert_eq!(sections[4].kind, 0);
+    }
+
+    #[test]
+    fn rows_follow_the_slots() {
+        let plain = Geometry::new(64, 4, 3).unwrap();
+        let geometry = plain.with_rows(Rows::new(17, 4).unwrap()).unwrap();
+        assert_eq!((geometry.rows().pitch(), geometry.rows().count()), (256, 4));
+        let [slots, cells, none] = *geometry.sections()[3..].first_chunk().unwrap();
+        assert_eq!(slots, plain.sections()[3]);
+        assert_eq!((cells.kind, cells.offset % PAGE, cells.length), (5, 0, 1024));
+        assert!(slots.offset + slots.length <= cells.offset && none.kind == 0);
+        assert_eq!(geometry.size(), plain.size() + PAGE);
+        let words = geometry.cell_words(9);
+        assert_eq!((words.nonce, words.offset), (9, cells.offset));
+        assert_eq!(plain.cell_words(9).nonce, 0, "nothing is said of a segment without");
+        let most = geometry.with_slots(26).unwrap();
+        assert_eq!((most.rows(), most.slots()), (geometry.rows(), 1 << 26));
+        assert_eq!(plain.with_rows(Rows::new(17, 5).unwrap()).unwrap_err().what, "rows");
+        assert_eq!(Rows::new(17, 0).unwrap_err().what, "rows");
+        assert_eq!(Rows::new(MAX_CELLS + 1, 1).unwrap_err().what, "cells");
+        assert_eq!(Rows::new(0, 9), Ok(Rows::NONE));
+    }
+
+    /// The first release compares the whole table with one that has no cells.
+    #[test]
+    fn a_header_says_whether_there_are_rows() {
+        let plain = Geometry::new(64, 4, 3).unwrap();
+        let geometry = plain.with_rows(Rows::new(17, 4).unwrap()).unwrap();
+        let header = |sections| SegmentHeader {
+            magic: 0,
+            abi_version: 1,
+            length: 0,
+            nonce: 1,
+            margin: MARGIN,
+            reserved: 0,
+            schema_hash: 0,
+            stride: 64,
+            log2_slots: 4,
+            rings: 3,
+            ring_pitch: RING_PITCH,
+            agent_pid: 0,
+            created_mono_ns: 0,
+            created_real_ns: 0,
+            sections,
+        };
+        assert_eq!(Geometry::of_header(&header(geometry.sections())), Some(geometry));
+        assert_eq!(Geometry::of_header(&header(plain.sections())), Some(plain));
+        type Spoil = fn(&mut Section);
+        let spoils: [Spoil; 6] = [
+            |it| it.item = 0,
+            |it| it.item = u64::MAX,
+            |it| it.item += 8,
+            |it| it.length += 256,
+            |it| it.length = u64::MAX,
+            |it| it.offset += PAGE,
+        ];
+        for spoil in spoils {
+            let mut sections = geometry.sections();
+            spoil(&mut sections[4]);
+            assert_eq!(Geometry::of_header(&header(sections)), None);
+        }
     }
 
     #[test]

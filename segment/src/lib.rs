@@ -1,9 +1,10 @@
 //! The shared-memory protocol between a target and ppt: its one home.
 //!
-//! [`abi`] lists every byte; [`ring`], [`owner`] and [`handshake`] hold the orderings, generic over [`word::Word`]
+//! [`abi`] lists every byte; [`ring`], [`owner`], [`cells`] and [`handshake`] hold the orderings, generic over [`word::Word`]
 //! so that `tests/loom` model-checks this very code; [`segment`] is the memory itself.
 
 pub mod abi;
+pub mod cells;
 pub mod follow;
 pub mod geometry;
 mod guard;
@@ -17,9 +18,9 @@ pub mod segment;
 pub mod sysv;
 pub mod word;
 
-pub use geometry::Geometry;
+pub use geometry::{Geometry, Rows};
 pub use handle::Handle;
-pub use ring::{Batch, BrokenCursor, Ring, RingReader, RingWriter};
+pub use ring::{Batch, BrokenCursor, Ring, RingReader, RingWriter, lost_mark};
 pub use segment::{
     AdoptError, Created, FIRST_BYTES, Identity, RINGS_AHEAD, Refused, Segment, User,
 };

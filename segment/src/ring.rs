@@ -152,6 +152,23 @@ impl<'a, W: Word> RingWriter<'a, W> {
         self.next = seq;
         seq
     }
+
+    /// Uses up a number whose frame was lost before it could be written. Returns that number. A
+    /// reader that [looks for it](lost_mark) finds that in the place of the frame.
+    pub fn lose(&mut self) -> u64 {
+        let seq = self.next + 1;
+        open::<W>();
+        self.ring.slot(self.next)[0].store(lost_mark(seq), Relaxed);
+        self.ring.header(ring_word::TAIL).store(seq, Release);
+        self.next = seq;
+        seq
+    }
+}
+
+/// The first word of a slot whose frame, of number `seq`, was lost before it could be written.
+/// Programs have no such frames: only ppt itself does.
+pub const fn lost_mark(seq: u64) -> u64 {
+    !seq
 }
 
 /// The reading end: any number of readers, each with its own position.
@@ -298,6 +315,18 @@ mod tests {
         assert_eq!(reader.next(), 96);
         let batch = reader.poll(&mut buffer).unwrap();
         assert_eq!((batch.overrun, batch.first_seq, batch.count), (0, 97, 3));
+    }
+
+    #[test]
+    fn a_lost_number_is_marked() {
+        let memory = Memory::new(8);
+        let mut writer = RingWriter::new(memory.ring());
+        assert_eq!((writer.write([5, 5]), writer.lose(), writer.write([6, 6])), (1, 2, 3));
+        let mut buffer = [0; 8 * STRIDE];
+        let batch = RingReader::new(memory.ring(), 0).poll(&mut buffer).unwrap();
+        assert_eq!((batch.first_seq, batch.count, batch.overrun), (1, 3, 0));
+        let firsts: Vec<_> = buffer.chunks(STRIDE).take(3).map(|it| it[0]).collect();
+        assert_eq!(firsts, [1, lost_mark(2), 3]);
     }
 
     #[test]

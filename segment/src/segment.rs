@@ -14,16 +14,9 @@ use crate::mapping::Mapping;
 use crate::ring::Ring;
 use crate::{memfd, sysv};
 
-/// Most bytes of a ring that are allocated before anybody writes to it: a thread that writes little
-/// needs no more.
-pub const FIRST_BYTES: u64 = 256 << 10;
-/// Free rings of which the first bytes are allocated before a thread claims them.
-pub const RINGS_AHEAD: usize = 2;
+mod memory;
 
-/// Giving memory back takes a system call a ring. Of so small rings, where there are so many of them,
-/// it is not worth it: a page or two of each stay in any case.
-const SMALL_RING: u64 = 4 * PAGE;
-const MANY_RINGS: u32 = 1024;
+pub use memory::{FIRST_BYTES, RINGS_AHEAD};
 
 /// A mapped segment.
 #[derive(Debug)]
@@ -32,6 +25,7 @@ pub struct Segment {
     id: Option<i32>,
     nonce: u64,
     geometry: Geometry,
+    own: bool,
 }
 
 /// Words from one ring header to the next.
@@ -120,7 +114,7 @@ impl Segment {
         };
         let mapping = sysv::attach(id);
         sysv::mark_removed(id)?;
-        let segment = Self { mapping: mapping?, id: Some(id), nonce, geometry };
+        let segment = Self { mapping: mapping?, id: Some(id), nonce, geometry, own: false };
         if let Some(User { uid, gid }) = user {
             sysv::set_owner(id, uid, gid)?;
         }
@@ -159,7 +153,24 @@ impl Segment {
     /// no frame until [`Self::fill`] replaces its memory by the target's.
     pub fn awaited(identity: Identity) -> io::Result<Self> {
         let Identity { nonce, geometry, .. } = identity;
-        Ok(Self { mapping: Mapping::zeros(geometry.size())?, id: None, nonce, geometry })
+        Ok(Self {
+            mapping: Mapping::zeros(geometry.size())?,
+            id: None,
+            nonce,
+            geometry,
+            own: false,
+        })
+    }
+
+    /// Memory that nobody but ppt has, for frames that ppt itself writes. Numbers may be
+    /// [lost](crate::RingWriter::lose) there.
+    pub fn own(identity: Identity) -> io::Result<Self> {
+        Ok(Self { own: true, ..Self::awaited(identity)? })
+    }
+
+    /// Whether ppt itself writes its frames.
+    pub fn is_own(&self) -> bool {
+        self.own
     }
 
     /// Replaces this segment's memory by the memfd that a target made, if that is the expected
@@ -229,7 +240,7 @@ impl Segment {
             "schema hash"
         } else if let Some(geometry) = Geometry::of_header(&header) {
             match mapping.size() as u64 >= geometry.size() {
-                true => return Ok(Self { mapping, id, nonce, geometry }),
+                true => return Ok(Self { mapping, id, nonce, geometry, own: false }),
                 false => "size",
             }
         } else {
@@ -295,6 +306,18 @@ impl Segment {
         self.geometry.slots_offset() + self.geometry.ring_bytes() * index as u64
     }
 
+    /// The cells of row `index`: 0 is the shared one, `r + 1` that of ring `r`. Whoever reads a row
+    /// that nobody has written to allocates its memory.
+    ///
+    /// # Panics
+    /// If there are not that many rows.
+    pub fn row(&self, index: u32) -> &[AtomicU64] {
+        let rows = self.geometry.rows();
+        assert!(index < rows.count());
+        let offset = self.geometry.rows_offset() + index as u64 * rows.pitch() as u64;
+        self.words(offset, rows.pitch() as usize / 8)
+    }
+
     /// The target's counters of refused frames.
     pub fn refused(&self) -> Refused {
         let offset = self.geometry.process_offset();
@@ -311,111 +334,19 @@ impl Segment {
         let offset = std::mem::offset_of!(ProcessPage, released) as u64;
         self.words(self.geometry.process_offset() + offset, 1)[0].fetch_add(1, Ordering::Release);
     }
-
-    /// Allocates the pages before the slots.
-    pub fn populate_headers(&self) -> io::Result<()> {
-        self.populate(0, self.geometry.slots_offset())
-    }
-
-    /// Allocates the pages that the next frames of ring `index` go to: `ahead` bytes, or all of a
-    /// ring that has no more. Further pages cost the writer a fault each.
-    pub fn populate_ring(&self, index: u32, ahead: u64) -> io::Result<()> {
-        let (start, bytes) = (self.ring_offset(index), self.geometry.ring_bytes());
-        if bytes <= ahead {
-            return self.populate(start, bytes);
-        }
-        let slot = self.ring(index).tail() % self.geometry.slots();
-        let at = slot * self.geometry.stride() as u64;
-        let before = ahead.min(bytes - at);
-        self.populate(start + at, before)?;
-        self.populate(start, ahead - before)
-    }
-
-    fn populate(&self, offset: u64, length: u64) -> io::Result<()> {
-        let start = offset / PAGE * PAGE;
-        let end = (offset + length).next_multiple_of(PAGE).min(self.geometry.size());
-        match self.mapping.advise(start, end - start, libc::MADV_POPULATE_WRITE) {
-            // Before Linux 5.14: in shared memory a read allocates the page, too.
-            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
-                for page in (start..end).step_by(PAGE as usize) {
-                    self.words(page, 1)[0].load(Ordering::Relaxed);
-                }
-                Ok(())
-            }
-            other => other,
-        }
-    }
-
-    /// Releases the memory of the slots, except the pages that a late writer may still touch: those
-    /// of slot `tail` (a frame that is being written) and slot `tail + 1` (a frame that begins
-    /// after it).
-    pub fn give_back(&self) -> io::Result<()> {
-        self.give_back_around(&self.tails())
-    }
-
-    /// Releases the memory of a segment that was new in this session, of which the first
-    /// `populated` rings were populated at the start. It skips rings that were never used.
-    pub fn give_back_new(&self, populated: u32) -> io::Result<()> {
-        let rings = self.geometry.rings();
-        let claimed = (0..rings).rfind(|&ring| self.ring(ring).owner().epoch > 0);
-        let used = claimed.map_or(0, |last| last + 1).max(populated) + RINGS_AHEAD as u32;
-        self.give_back_around(&self.tails()[..used.min(rings) as usize])
-    }
-
-    /// Releases the memory while rings are still read, but only if a session has accounted for
-    /// every frame in them. Returns whether it did. A frame that is published meanwhile is in
-    /// memory that stays.
-    pub fn give_back_attended(&self) -> io::Result<bool> {
-        let tails = self.tails();
-        let attended = (0..).zip(&tails).all(|(ring, &tail)| self.ring(ring).attended() == tail);
-        if attended {
-            self.give_back_around(&tails)?;
-        }
-        Ok(attended)
-    }
-
-    fn tails(&self) -> Vec<u64> {
-        (0..self.geometry.rings()).map(|ring| self.ring(ring).tail()).collect()
-    }
-
-    fn give_back_around(&self, tails: &[u64]) -> io::Result<()> {
-        let (rings, bytes) = (tails.len() as u32, self.geometry.ring_bytes());
-        if rings > MANY_RINGS && bytes <= SMALL_RING {
-            return Ok(());
-        }
-        let slots = self.geometry.slots();
-        let stride = self.geometry.stride() as u64;
-        let mut keep: Vec<(u64, u64)> = Vec::with_capacity(2 * tails.len());
-        for (ring, tail) in (0..).zip(tails) {
-            for slot in [*tail, tail.wrapping_add(1)] {
-                let start = self.ring_offset(ring) + slot % slots * stride;
-                keep.push((start / PAGE * PAGE, (start + stride).next_multiple_of(PAGE)));
-            }
-        }
-        keep.sort_unstable();
-        let mut from = self.geometry.slots_offset();
-        let end = self.ring_offset(rings - 1) + bytes;
-        for (start, stop) in keep.into_iter().chain([(end, end)]) {
-            if start > from {
-                self.mapping.advise(from, start - from, libc::MADV_REMOVE)?;
-            }
-            from = from.max(stop);
-        }
-        Ok(())
-    }
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
-    use crate::ring::{RingReader, RingWriter};
+    use crate::ring::RingWriter;
     use std::os::fd::AsFd;
 
-    fn identity(nonce: u64) -> Identity {
+    pub fn identity(nonce: u64) -> Identity {
         Identity { nonce, schema_hash: 5, geometry: Geometry::new(64, 10, 3).unwrap() }
     }
 
-    fn create(nonce: u64) -> Segment {
+    pub fn create(nonce: u64) -> Segment {
         let mut key = std::process::id() as u16;
         Segment::create(identity(nonce), None, Created { mono_ns: 1, real_ns: 2 }, || {
             key = key.wrapping_add(1);
@@ -443,7 +374,7 @@ mod tests {
         let Identity { geometry, schema_hash, .. } = identity(nonce);
         let file = memfd::tests::make(geometry.size() as i64, libc::F_SEAL_SHRINK);
         let mapping = memfd::map(file.as_fd(), geometry.size()).unwrap().unwrap();
-        let segment = Segment { mapping, id: None, nonce, geometry };
+        let segment = Segment { mapping, id: None, nonce, geometry, own: false };
         segment.initialise(schema_hash, Created::default());
         (segment, file)
     }
@@ -500,61 +431,5 @@ mod tests {
         other = identity(78);
         other.geometry = Geometry::new(64, 9, 3).unwrap();
         assert!(matches!(Segment::adopt(id, other), Err(AdoptError::Differs("geometry"))));
-    }
-
-    #[test]
-    #[cfg_attr(miri, ignore = "needs shared memory")]
-    fn giving_back_keeps_what_a_writer_may_be_in() {
-        let segment = create(80);
-        segment.populate_headers().unwrap();
-        segment.populate_ring(1, FIRST_BYTES).unwrap();
-        let mut writer = RingWriter::new(segment.ring(1));
-        for i in 0..1000 {
-            writer.write([i; 7]);
-        }
-        // A frame of which only half is written when the memory goes.
-        let slot = segment.ring_offset(1) + 1000 * 64;
-        segment.words(slot, 8)[3].store(42, Ordering::Relaxed);
-        segment.give_back().unwrap();
-        assert_eq!(segment.words(slot, 8)[3].load(Ordering::Relaxed), 42);
-        assert_eq!(segment.words(segment.ring_offset(1), 8)[1].load(Ordering::Relaxed), 0);
-        assert_eq!(segment.ring(1).tail(), 1000, "headers stay");
-        writer.write([5; 7]);
-        let mut buffer = [0; 8];
-        let batch = RingReader::new(segment.ring(1), 1000).poll(&mut buffer).unwrap();
-        assert_eq!((batch.count, buffer), (1, [1001, 5, 5, 5, 5, 5, 5, 5]));
-    }
-
-    #[test]
-    #[cfg_attr(miri, ignore = "needs shared memory")]
-    fn of_a_new_segment_what_was_used_is_given_back() {
-        let of = |nonce, claimed: u32, populated: u32| {
-            let segment = create(nonce);
-            let mark = |ring| segment.words(segment.ring_offset(ring) + 512 * 64, 1);
-            (0..3).for_each(|ring| mark(ring)[0].store(42, Ordering::Relaxed));
-            (0..claimed).for_each(|ring| assert!(segment.ring(ring).claim(10)));
-            segment.give_back_new(populated).unwrap();
-            [0, 1, 2].map(|ring| mark(ring)[0].load(Ordering::Relaxed))
-        };
-        assert_eq!(of(84, 0, 0), [0, 0, 42], "those ahead, and no more");
-        assert_eq!(of(85, 1, 0), [0, 0, 0]);
-        assert_eq!(of(86, 0, 1), [0, 0, 0]);
-        assert_eq!(of(87, 3, 3), [0, 0, 0]);
-    }
-
-    #[test]
-    #[cfg_attr(miri, ignore = "needs shared memory")]
-    fn what_nobody_has_read_is_not_given_back() {
-        let segment = create(83);
-        let mut writer = RingWriter::new(segment.ring(1));
-        (0..1000).for_each(|i| _ = writer.write([i; 7]));
-        assert!(!segment.give_back_attended().unwrap());
-        segment.ring(1).set_attended(1000);
-        // A frame that is begun before, and published after.
-        let slot = segment.ring_offset(1) + 1000 * 64;
-        segment.words(slot, 8)[3].store(42, Ordering::Relaxed);
-        assert!(segment.give_back_attended().unwrap());
-        assert_eq!(segment.words(slot, 8)[3].load(Ordering::Relaxed), 42);
-        assert_eq!(segment.words(segment.ring_offset(1), 8)[1].load(Ordering::Relaxed), 0);
     }
 }

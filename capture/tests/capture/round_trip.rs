@@ -18,6 +18,7 @@ proptest! {
         prop_assert_eq!(&read.damaged, &[]);
         prop_assert_eq!(read.cut, None);
         prop_assert_eq!(&read.rows, &written.rows);
+        prop_assert_eq!(&read.triggers, &written.triggers);
         let end = capture.finish().end.unwrap();
         prop_assert_eq!(&end.rings, &written.rings);
         prop_assert_eq!(&end.message, "done");

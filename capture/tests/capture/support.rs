@@ -7,7 +7,7 @@ use ppt_capture::frame_dsl::schema::{Extra, Field, FieldType, Frame, Schema};
 use ppt_capture::{
     Capture, CaptureError, CaptureWriter, Cause, Chunk, ClockId, ClockReading, Codec, Damage,
     Dropped, Drops, End, EndReason, FileHeader, FramesHead, Gap, Item, Lost, Packer, RingEnd,
-    Segment, Source,
+    Segment, Source, Stretch, Trigger, Why,
 };
 use proptest::prelude::*;
 
@@ -24,6 +24,7 @@ pub enum Op {
     Clock,
     Drops(u64),
     Source,
+    Trigger(u64),
 }
 
 pub struct Written {
@@ -31,6 +32,7 @@ pub struct Written {
     pub rows: Vec<Row>,
     pub rings: Vec<RingEnd>,
     pub dropped: Dropped,
+    pub triggers: Vec<Trigger>,
 }
 
 pub fn schema() -> Schema {
@@ -104,6 +106,7 @@ pub fn write(ops: &[Op]) -> Written {
         .map(|ring| RingEnd { nonce: NONCE, ring, first_seq: 1, next_seq: 1, ..RingEnd::default() })
         .collect();
     let mut dropped = Dropped::default();
+    let mut triggers = Vec::new();
     for op in ops {
         match op {
             Op::Frames { ring, count, lost } => {
@@ -148,6 +151,11 @@ pub fn write(ops: &[Op]) -> Written {
                 writer.drops(&Drops { source: 0, dropped, mono_ns: 0 }).unwrap();
             }
             Op::Source => writer.source(0, &source()).unwrap(),
+            Op::Trigger(at) => {
+                let trigger = trigger(*at);
+                writer.trigger(&trigger).unwrap();
+                triggers.push(trigger);
+            }
         }
     }
     let end = End {
@@ -158,7 +166,23 @@ pub fn write(ops: &[Op]) -> Written {
         realtime_ns: 5,
         mono_ns: 6,
     };
-    Written { bytes: writer.end(&end).unwrap(), rows, rings, dropped }
+    Written { bytes: writer.end(&end).unwrap(), rows, rings, dropped, triggers }
+}
+
+/// One of a frame, or of nothing.
+fn trigger(at: u64) -> Trigger {
+    let of_frame = at.is_multiple_of(2);
+    Trigger {
+        source: of_frame.then_some(0),
+        mono_ns: at,
+        wanted: Stretch { from_ns: at / 2, to_ns: 2 * at },
+        held: Stretch { from_ns: at, to_ns: at },
+        why: if of_frame { Why::On } else { Why::Hand },
+        ring: of_frame.then_some((NONCE, at as u32 % 4)),
+        seqno: of_frame.then_some(at + 1),
+        expression: "a > 1".repeat(at as usize % 3),
+        note: "because".into(),
+    }
 }
 
 #[derive(Default)]
@@ -167,6 +191,7 @@ pub struct Read {
     pub damaged: Vec<Damage>,
     pub cut: Option<u64>,
     pub kinds: Vec<u16>,
+    pub triggers: Vec<Trigger>,
 }
 
 pub fn read_all(capture: &mut Capture) -> Read {
@@ -179,6 +204,7 @@ pub fn read_all(capture: &mut Capture) -> Read {
                 all.rows.extend(frames.iter().map(|(seq, it)| (source, ring, seq, it.to_vec())));
             }
             Item::Chunk(Chunk::Other(kind)) => all.kinds.push(kind),
+            Item::Chunk(Chunk::Trigger(trigger)) => all.triggers.push(trigger),
             Item::Chunk(_) => {}
         }
     }
@@ -239,6 +265,7 @@ pub fn ops() -> impl Strategy<Value = Vec<Op>> {
         1 => Just(Op::Clock),
         1 => (0..9u64).prop_map(Op::Drops),
         1 => Just(Op::Source),
+        1 => (0..99u64).prop_map(Op::Trigger),
     ];
     proptest::collection::vec(op, 0..30)
 }

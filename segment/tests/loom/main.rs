@@ -10,6 +10,7 @@
 //! explores next to nothing fails.
 
 mod adoption;
+mod cells;
 mod death;
 mod detach;
 mod exit;
@@ -44,6 +45,8 @@ const CLAIM: u8 = 4;
 const GIVE_BACK: u8 = 5;
 /// The comparison when a ring is given back: whoever owns it loses it.
 const WHOSE: u8 = 6;
+/// The atomic add to the shared row of cells: a load and a store instead.
+const SHARED: u8 = 7;
 
 struct Model<const WITHOUT: u8>(AtomicU64);
 
@@ -79,6 +82,9 @@ impl<const WITHOUT: u8> Word for Model<WITHOUT> {
         }
     }
     fn add(&self, value: u64) {
+        if WITHOUT == SHARED {
+            return self.0.store(self.0.load(Relaxed) + value, Relaxed);
+        }
         self.0.fetch_add(value, Relaxed);
     }
     fn fence(order: Ordering) {

@@ -1,0 +1,183 @@
+//! Trigger chunks: why the flight recorder wrote a window.
+
+use crate::bytes::{put_u16, put_u32, put_u64, u16_at, u32_at, u64_at};
+use crate::error::DamageKind;
+use crate::format::NO_SOURCE;
+use crate::format::trigger::{self, MAX_TEXT, texts};
+
+/// What triggered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u16)]
+pub enum Why {
+    /// A frame of which an expression is true.
+    On = 1,
+    /// Frames that were lost.
+    Gap = 2,
+    /// The end of a process.
+    Exit = 3,
+    /// A counter of which an expression is true.
+    Counter = 4,
+    /// Somebody asked for it.
+    Hand = 5,
+    /// A reason of a later version.
+    Other = 0,
+}
+
+impl Why {
+    const KNOWN: [Why; 5] = [Why::On, Why::Gap, Why::Exit, Why::Counter, Why::Hand];
+
+    /// The name in every output.
+    pub fn name(self) -> &'static str {
+        match self {
+            Why::On => "on",
+            Why::Gap => "gap",
+            Why::Exit => "exit",
+            Why::Counter => "counter",
+            Why::Hand => "hand",
+            Why::Other => "other",
+        }
+    }
+
+    fn from_code(code: u16) -> Why {
+        Self::KNOWN.into_iter().find(|&why| why as u16 == code).unwrap_or(Why::Other)
+    }
+}
+
+/// A stretch of time: its first and its last moment, ns of CLOCK_MONOTONIC.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Stretch {
+    /// The first moment.
+    pub from_ns: u64,
+    /// The last one.
+    pub to_ns: u64,
+}
+
+/// A trigger of the window that this capture is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trigger {
+    /// The source that it came from, if it came from one; a source chunk of this number comes first.
+    pub source: Option<u16>,
+    /// When it triggered, ns of CLOCK_MONOTONIC.
+    pub mono_ns: u64,
+    /// The window that the triggers asked for.
+    pub wanted: Stretch,
+    /// The part of it that the recorder held in memory when it wrote the window.
+    pub held: Stretch,
+    /// What triggered.
+    pub why: Why,
+    /// The ring: nonce of its segment, and its number there.
+    pub ring: Option<(u64, u32)>,
+    /// Sequence number of the frame, or of the first lost one.
+    pub seqno: Option<u64>,
+    /// The expression that was true; empty if it was none.
+    pub expression: String,
+    /// More about it.
+    pub note: String,
+}
+
+impl Trigger {
+    pub(crate) fn encode(&self, bytes: &mut [u8]) {
+        let (nonce, ring) = self.ring.unwrap_or((0, trigger::NO_RING));
+        put_u64(bytes, trigger::MONOTONIC, self.mono_ns);
+        put_u64(bytes, trigger::FROM, self.wanted.from_ns);
+        put_u64(bytes, trigger::TO, self.wanted.to_ns);
+        put_u64(bytes, trigger::HELD_FROM, self.held.from_ns);
+        put_u64(bytes, trigger::HELD_TO, self.held.to_ns);
+        put_u64(bytes, trigger::NONCE, nonce);
+        put_u64(bytes, trigger::SEQNO, self.seqno.unwrap_or(0));
+        put_u32(bytes, trigger::RING, ring);
+        put_u16(bytes, trigger::WHY, self.why as u16);
+    }
+
+    /// The payload. Of longer texts, it has the beginning.
+    pub(crate) fn payload(&self) -> Vec<u8> {
+        let [expression, note] = [&self.expression, &self.note].map(|it| beginning(it));
+        let mut bytes = vec![0; texts::TEXTS];
+        put_u32(&mut bytes, texts::EXPRESSION_LEN, expression.len() as u32);
+        put_u32(&mut bytes, texts::NOTE_LEN, note.len() as u32);
+        bytes.extend_from_slice(expression.as_bytes());
+        bytes.extend_from_slice(note.as_bytes());
+        bytes
+    }
+
+    pub(crate) fn decode(source: u16, header: &[u8], payload: &[u8]) -> Result<Self, DamageKind> {
+        let (head, both) = payload.split_at_checked(texts::TEXTS).ok_or(DamageKind::Length)?;
+        let expression_len = u32_at(head, texts::EXPRESSION_LEN) as usize;
+        let note_len = u32_at(head, texts::NOTE_LEN) as usize;
+        if expression_len.max(note_len) > MAX_TEXT || both.len() != expression_len + note_len {
+            return Err(DamageKind::Length);
+        }
+        let (expression, note) = both.split_at(expression_len);
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let ring = Some(u32_at(header, trigger::RING)).filter(|&it| it != trigger::NO_RING);
+        Ok(Self {
+            source: Some(source).filter(|&it| it != NO_SOURCE),
+            mono_ns: u64_at(header, trigger::MONOTONIC),
+            wanted: Stretch {
+                from_ns: u64_at(header, trigger::FROM),
+                to_ns: u64_at(header, trigger::TO),
+            },
+            held: Stretch {
+                from_ns: u64_at(header, trigger::HELD_FROM),
+                to_ns: u64_at(header, trigger::HELD_TO),
+            },
+            why: Why::from_code(u16_at(header, trigger::WHY)),
+            ring: ring.map(|ring| (u64_at(header, trigger::NONCE), ring)),
+            seqno: Some(u64_at(header, trigger::SEQNO)).filter(|&it| it != 0),
+            expression: text(expression),
+            note: text(note),
+        })
+    }
+}
+
+/// As much of a text as a chunk takes.
+fn beginning(text: &str) -> &str {
+    let end = (0..=text.len().min(MAX_TEXT)).rev().find(|&it| text.is_char_boundary(it));
+    &text[..end.unwrap_or(0)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn trigger(source: Option<u16>) -> Trigger {
+        Trigger {
+            source,
+            mono_ns: 50,
+            wanted: Stretch { from_ns: 10, to_ns: 90 },
+            held: Stretch { from_ns: 20, to_ns: 80 },
+            why: Why::On,
+            ring: source.map(|_| (77, 3)),
+            seqno: source.map(|_| 12),
+            expression: "job.handle > 10ms".into(),
+            note: "wörld".into(),
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        for source in [None, Some(0), Some(9)] {
+            let all = Why::KNOWN.map(|why| Trigger { why, ..trigger(source) });
+            for it in all {
+                let mut header = vec![0; trigger::LEN];
+                it.encode(&mut header);
+                let number = source.unwrap_or(NO_SOURCE);
+                assert_eq!(Trigger::decode(number, &header, &it.payload()), Ok(it));
+            }
+        }
+    }
+
+    #[test]
+    fn texts_are_bounded_and_lengths_that_lie_are_damage() {
+        let long = Trigger { note: "ö".repeat(MAX_TEXT), ..trigger(None) };
+        let mut header = vec![0; trigger::LEN];
+        long.encode(&mut header);
+        let payload = long.payload();
+        let read = Trigger::decode(NO_SOURCE, &header, &payload).unwrap();
+        assert!(long.note.starts_with(&read.note) && read.note.len() == MAX_TEXT);
+        for len in [0, 7, payload.len() - 1] {
+            let cut = Trigger::decode(NO_SOURCE, &header, &payload[..len]);
+            assert_eq!(cut, Err(DamageKind::Length), "{len}");
+        }
+    }
+}
