@@ -3,7 +3,7 @@
 use std::mem::offset_of;
 
 use ppt_segment::Geometry;
-use ppt_segment::abi::{Claim, Control, GeometryWords, MAX_SEGMENTS, MappedSegment};
+use ppt_segment::abi::{CellWords, Claim, Control, GeometryWords, MAX_SEGMENTS, MappedSegment};
 use ppt_segment::handle::Kind;
 
 /// A copy of a control page.
@@ -20,6 +20,8 @@ pub(crate) struct TargetCounters {
     pub(crate) no_ring: u64,
     pub(crate) nested: u64,
     pub(crate) not_mapped: u64,
+    /// Adds and observations.
+    pub(crate) adds_not_mapped: u64,
 }
 
 /// A segment of the target's table.
@@ -109,6 +111,7 @@ impl ControlCopy {
             no_ring: self.word(offset_of!(Control, no_ring)),
             nested: self.word(offset_of!(Control, nested)),
             not_mapped: self.word(offset_of!(Control, not_mapped)),
+            adds_not_mapped: self.word(offset_of!(Control, adds_not_mapped)),
         }
     }
 
@@ -198,6 +201,20 @@ pub(crate) const CLOCK_KIND_AT: usize = offset_of!(Control, clock_kind);
 /// is written after it.
 pub(crate) const FOLLOW_SOCKET_AT: usize = offset_of!(Control, follow_socket);
 pub(crate) const FOLLOW_CLAIM_AT: usize = offset_of!(Control, follow_claim);
+
+/// The offset of [`cell_bytes`].
+pub(crate) const CELLS_AT: usize = offset_of!(Control, cells);
+
+/// What says where the rows of cells are, as it stands in a control page.
+pub(crate) fn cell_bytes(words: CellWords) -> [u8; size_of::<CellWords>()] {
+    let CellWords { nonce, offset, pitch, rows } = words;
+    let halves = u64::from(rows) << 32 | u64::from(pitch);
+    let mut bytes = [0; size_of::<CellWords>()];
+    for (to, word) in bytes.chunks_exact_mut(8).zip([nonce, offset, halves]) {
+        to.copy_from_slice(&word.to_le_bytes());
+    }
+    bytes
+}
 
 /// The offset of [`claim_bytes`].
 pub(crate) const CLAIM_AT: usize = offset_of!(Control, claim);

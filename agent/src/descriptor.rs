@@ -97,6 +97,10 @@ fn believed(
     if half(std::mem::offset_of!(Descriptor, stride)) != schema.stride {
         return Err("its stride is not that of its schema".into());
     }
+    let cells = schema.cells();
+    if cells > 0 && word(std::mem::offset_of!(Descriptor, cells)) != u64::from(cells) {
+        return Err("its counters are not those of its schema".into());
+    }
     let control = word(std::mem::offset_of!(Descriptor, control_address));
     // Not by `PAGE`: where the kernel's pages are smaller than that, valgrind and the loaders of musl
     // and of glibc before 2.35 align what they load by those. It is alone in them all the same.

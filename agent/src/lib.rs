@@ -66,8 +66,8 @@ pub use ppt_segment::{Geometry, Refused, Segment};
 pub use random::random;
 pub use search::{Found, Remarks, Searched, Searcher, Unsearched};
 pub use session::{
-    Allow, Attached, BufferEnd, Detached, Dropped, Hold, Leftover, News, Options, SegmentChoice,
-    Session, Status, Stuck, Unattended, detach, reserves_all, status,
+    Allow, Attached, BufferEnd, Detached, Dropped, FoundCells, Hold, Leftover, News, Options,
+    SegmentChoice, Session, Status, Stuck, Unattended, detach, reserves_all, status,
 };
 pub use sweep::sweep;
 pub use system::System;

@@ -3,7 +3,7 @@
 
 use ppt_frame_dsl::Schema;
 use ppt_segment::abi::PAGE;
-use ppt_segment::{FIRST_BYTES, Geometry};
+use ppt_segment::{FIRST_BYTES, Geometry, Rows};
 
 use crate::error::{AgentError, Result};
 
@@ -21,6 +21,9 @@ const LOG2_AMPLE: u32 = 16;
 /// memory that programs could still have.
 const SPARE_PART: u64 = 32;
 
+/// Rows of cells take at most one part in so many of the memory limit. Threads without a row share one.
+const ROWS_PART: u64 = 4;
+
 /// Bytes of all rings that are allocated before a frame is written, more or less.
 const FIRST_TOTAL: u64 = 16 << 20;
 
@@ -34,7 +37,7 @@ pub struct Limits {
     pub slots: Option<u32>,
     /// Whether rings that overflow grow.
     pub grow: bool,
-    /// The limit of rings × slots × stride, in bytes.
+    /// The limit of rings × slots × stride, and of rows of cells, in bytes.
     pub memory: u64,
 }
 
@@ -72,10 +75,9 @@ impl Plan {
         let least = Self::new(schema, threads, limits)?;
         let now = least.geometry;
         let larger = |log2| {
-            let geometry = Geometry::new(now.stride(), log2, now.rings()).ok()?;
+            let geometry = now.with_slots(log2).ok()?;
             let plan = Self { geometry, ..least };
-            let bytes = geometry.ring_bytes().saturating_mul(now.rings().into());
-            (bytes <= limits.memory.min(spare)).then_some(plan)
+            (bytes(&geometry) <= limits.memory.min(spare)).then_some(plan)
         };
         let is_stated = limits.slots.is_some() || schema.states_slots() || least.reduced;
         let most = if is_stated { now.log2_slots() } else { LOG2_AMPLE };
@@ -99,8 +101,13 @@ impl Plan {
         let mut rings = RINGS.max(wanted.next_power_of_two()).min(ppt_segment::abi::MAX_RINGS);
         let mut log2_slots = limits.slots.unwrap_or(schema.slots).ilog2();
         let asked = (rings, log2_slots);
+        let cells = schema.cells();
         let bytes = |rings: u32, log2: u32| (u64::from(rings) * u64::from(schema.stride)) << log2;
-        let fits = |rings, log2| bytes(rings, log2) <= limits.memory;
+        let fits = |rings, log2| {
+            let rows = rows(cells, rings, limits.memory / ROWS_PART);
+            let own = rows.map_or(0, |rows| own_rows(&rows));
+            bytes(rings, log2).saturating_add(own) <= limits.memory
+        };
         match limits.slots {
             // Slots were asked for: what gives way is the number of rings.
             Some(_) => {
@@ -114,16 +121,18 @@ impl Plan {
                 }
             }
         }
-        if !fits(rings, log2_slots) {
+        // Threads can do without rows of their own, but not without rings.
+        let Some(left) = limits.memory.checked_sub(bytes(rings, log2_slots)) else {
             return Err(AgentError::MemoryTooSmall {
                 buffer: schema.buffer.clone(),
                 limit: limits.memory,
                 rings,
                 needed: bytes(rings, log2_slots),
             });
-        }
+        };
+        let rows = rows(cells, rings, left.min(limits.memory / ROWS_PART))?;
         Ok(Self {
-            geometry: Geometry::new(schema.stride, log2_slots, rings)?,
+            geometry: Geometry::new(schema.stride, log2_slots, rings)?.with_rows(rows)?,
             populate: wanted.min(rings),
             reduced: asked != (rings, log2_slots),
         })
@@ -133,10 +142,8 @@ impl Plan {
     /// more. `None` where it allows not even that.
     fn next(&self, memory: u64) -> Option<Self> {
         let now = self.geometry;
-        let mut larger = (1..=LOG2_GROWTH)
-            .rev()
-            .filter_map(|by| Geometry::new(now.stride(), now.log2_slots() + by, now.rings()).ok());
-        let bytes = |it: &Geometry| it.ring_bytes().saturating_mul(it.rings().into());
+        let mut larger =
+            (1..=LOG2_GROWTH).rev().filter_map(|by| now.with_slots(now.log2_slots() + by).ok());
         let geometry = larger.find(|it| bytes(it) <= memory)?;
         Some(Self { geometry, ..*self })
     }
@@ -162,6 +169,25 @@ impl Plan {
     }
 }
 
+/// Bytes of slots and rows of cells.
+fn bytes(geometry: &Geometry) -> u64 {
+    let slots = geometry.ring_bytes().saturating_mul(geometry.rings().into());
+    slots.saturating_add(own_rows(&geometry.rows()))
+}
+
+/// Bytes of the rows that threads have of their own.
+fn own_rows(rows: &Rows) -> u64 {
+    rows.bytes().saturating_sub(rows.pitch().into())
+}
+
+/// The rows of a buffer with `cells` cells: the shared one, and one for each ring, as far as these
+/// fit `memory`.
+fn rows(cells: u32, rings: u32, memory: u64) -> Result<Rows> {
+    let one = u64::from(Rows::bytes_of(cells)).max(1);
+    let own = (memory / one).min(rings.into());
+    Ok(Rows::new(cells, 1 + own as u32)?)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -181,6 +207,29 @@ mod tests {
 
     fn shape(plan: &Plan) -> (u32, u64) {
         (plan.geometry.rings(), plan.geometry.slots())
+    }
+
+    #[test]
+    fn rows_count_as_memory() {
+        let json = r#"{"v":1,"buffer":"b","slots":16384,"stride":64,"frames":[{"name":"f",
+            "kind":"plain","size":64,"fields":[{"name":"x","type":"u64","offset":8}]}],
+            "metrics":[{"name":"h","kind":"histogram","type":"duration"}]}"#;
+        let counting = Schema::from_json(json.as_bytes()).unwrap();
+        let of = |threads, memory| {
+            let limits = Limits { memory, ..Limits::default() };
+            Plan::new(&counting, threads, limits).unwrap().geometry
+        };
+        let plan = of(3, DEFAULT_MEMORY);
+        assert_eq!((plan.rings(), plan.rows().count(), plan.rows().pitch()), (64, 65, 7808));
+        // Slots give way first, then rows: there is one that all can share.
+        let slots = 64 << 20;
+        assert_eq!(of(3, slots + 64 * 7808).slots(), 16384);
+        assert_eq!(of(3, slots + 64 * 7808 - 1).slots(), 8192);
+        let many = of(60_000, DEFAULT_MEMORY);
+        assert_eq!((many.rings(), many.slots(), many.rows().count()), (65_536, 64, 1));
+        let some = of(30_000, DEFAULT_MEMORY);
+        assert_eq!(u64::from(some.rows().count()), 1 + DEFAULT_MEMORY / 4 / 7808);
+        assert_eq!(of(3, (64 * 64 * 64) + 2 * 7808).rows().count(), 3);
     }
 
     #[test]

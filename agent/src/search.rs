@@ -427,7 +427,10 @@ impl<'a> Search<'a> {
     fn refuse_split_control_pages(&mut self, symbols: &[Defined]) {
         let refused = &mut self.found.refused;
         self.found.buffers.retain(|buffer| {
-            let (name, prefix) = (&buffer.schema.buffer, buffer.schema.symbol_prefix());
+            // The name that its own descriptor has, not one that is computed: a target may be newer.
+            let at_descriptor = symbols.iter().filter(|it| it.address == buffer.address);
+            let mut prefixes = at_descriptor.filter_map(|it| it.name.strip_suffix("descriptor"));
+            let Some(prefix) = prefixes.next() else { return true };
             let (control, descriptor) = (format!("{prefix}control"), format!("{prefix}descriptor"));
             let described =
                 |object| symbols.iter().any(|it| it.object == object && it.name == descriptor);
@@ -436,10 +439,10 @@ impl<'a> Search<'a> {
             });
             if copy.is_some() {
                 refused.push(format!(
-                    "buffer {name} in {}: that library was linked with -Bsymbolic, and the program \
+                    "buffer {} in {}: that library was linked with -Bsymbolic, and the program \
                      uses its header, so they see different control pages. Link the library \
                      without -Bsymbolic, or the .c file into the program",
-                    buffer.object
+                    buffer.schema.buffer, buffer.object
                 ));
             }
             copy.is_none()

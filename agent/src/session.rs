@@ -30,7 +30,7 @@ use mailbox::{look, open, release, shut};
 use prepare::{glance, prepare};
 
 pub use advance::News;
-pub use attached::{Attached, BufferEnd, Dropped, Leftover, Unattended};
+pub use attached::{Attached, BufferEnd, Dropped, FoundCells, Leftover, Unattended};
 pub(crate) use choice::choose;
 pub use choice::reserves_all;
 pub use grow::Stuck;

@@ -22,12 +22,14 @@ pub struct LossAccount {
     pub captured: u64,
     /// Frames not in the file, by cause.
     pub lost: Lost,
+    /// Frames not in the file because the caller did not want them.
+    pub left_out: u64,
 }
 
 impl LossAccount {
     /// Whether the sums are right.
     pub fn adds_up(&self) -> bool {
-        self.captured + self.lost.total() == self.next_seq - self.first_seq
+        self.captured + self.lost.total() + self.left_out == self.next_seq - self.first_seq
     }
 }
 
@@ -51,8 +53,16 @@ impl Entry {
         // A target may have left any cursor behind; one at the very end never moves again.
         let first_seq = cursor.saturating_add(1);
         let next_seq = first_seq;
-        let (captured, lost) = (0, Lost::default());
-        let account = LossAccount { feed, nonce, ring, first_seq, next_seq, captured, lost };
+        let account = LossAccount {
+            feed,
+            nonce,
+            ring,
+            first_seq,
+            next_seq,
+            captured: 0,
+            lost: Lost::default(),
+            left_out: 0,
+        };
         let (begin, told) = (account, account.next_seq > 1);
         Self { account, begin, unstated: Lost::default(), told, broken: None }
     }
@@ -110,6 +120,14 @@ impl Entry {
         self.lose(Lost { disk: u64::from(chunk.count - written), ..Lost::default() });
         debug_assert_eq!(self.account.next_seq, chunk.next_seq());
         debug_assert!(self.account.adds_up());
+    }
+
+    /// The file states that the next `count` frames were left out, and all before them.
+    pub fn leave_out(&mut self, count: u64) {
+        self.account.left_out += count;
+        self.account.next_seq += count;
+        self.told = true;
+        debug_assert!(self.is_stated() && self.account.adds_up());
     }
 
     /// `lost` are gone, right at the end.

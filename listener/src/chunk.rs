@@ -130,6 +130,58 @@ impl Frames {
         self.chunk.bytes()
     }
 
+    /// `count` of them behind the first `before`, of `stride` words each, in memory of their own.
+    pub(crate) fn part(&self, before: u32, count: u32, stride: usize, stamps: &Stamps) -> Frames {
+        let Chunk { segment_number, ring, tid, drained_ns, since_ns, .. } = *self.chunk;
+        let first_seq = self.chunk.first_seq + u64::from(before);
+        let words = &self.chunk.frames.words()[before as usize * stride..];
+        let words = &words[..count as usize * stride];
+        let mut frames = Buffer::new(words.len() * 8);
+        frames.room(words.len()).copy_from_slice(words);
+        let lost_before = if before == 0 { self.lost_before } else { Lost::default() };
+        let mut chunk = Chunk {
+            segment_number,
+            ring,
+            tid,
+            first_seq,
+            lost_before,
+            drained_ns,
+            since_ns,
+            frames,
+            ..Chunk::default()
+        };
+        chunk.take(count as usize, stride, stamps);
+        Frames { chunk: Arc::new(chunk), lost_before }
+    }
+
+    /// The same in memory that is little larger than they are, for who keeps them for long.
+    pub(crate) fn compact(&self) -> Frames {
+        let words = self.chunk.frames.words();
+        let bytes = words.len() * 8;
+        if self.chunk.frames.memory() <= bytes + bytes / 32 + BLOCK {
+            return self.clone();
+        }
+        let mut frames = Buffer::new(bytes);
+        frames.room(words.len()).copy_from_slice(words);
+        frames.keep(words.len());
+        let Chunk { found, crc, count, .. } = *self.chunk;
+        let Chunk { segment_number, ring, tid, first_seq, drained_ns, since_ns, .. } = *self.chunk;
+        let chunk = Chunk {
+            segment_number,
+            ring,
+            tid,
+            first_seq,
+            count,
+            lost_before: self.chunk.lost_before,
+            drained_ns,
+            since_ns,
+            found,
+            crc,
+            frames,
+        };
+        Frames { chunk: Arc::new(chunk), lost_before: self.lost_before }
+    }
+
     /// Memory that they take, in bytes.
     pub(crate) fn weight(&self) -> usize {
         self.chunk.frames.memory() + size_of::<Chunk>()

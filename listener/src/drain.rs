@@ -65,6 +65,8 @@ pub(crate) struct DrainedSegment {
     open: Vec<usize>,
     /// When the first frame of any of these may have been written, at the earliest.
     earliest: u64,
+    /// That is not known: one has been open since the first look.
+    is_unsure: bool,
 }
 
 /// A pass over rings.
@@ -105,6 +107,7 @@ impl DrainedSegment {
             swept: 0,
             open: Vec::new(),
             earliest: u64::MAX,
+            is_unsure: false,
         }
     }
 
@@ -143,6 +146,7 @@ impl DrainedSegment {
             self.look(busy.iter().copied(), &mut found, out);
             self.busy = busy;
         }
+        self.is_unsure |= is_first && !self.open.is_empty();
         if found.most > 0 {
             self.seen.peak.fetch_max(found.most, Relaxed);
         }
@@ -198,7 +202,8 @@ impl DrainedSegment {
     fn take(&mut self, number: usize, found: &mut Found, out: &mut Outlet<'_>) {
         let ring = self.segment.ring(number as u32);
         let (place, cursor) = ((self.number, number as u32), self.cursors[number]);
-        let new = || Box::new(RingDrain::new(place, self.stamps.clone(), cursor));
+        let marks = self.segment.is_own();
+        let new = || Box::new(RingDrain::new(place, self.stamps.clone(), cursor, marks));
         let drain = self.rings[number].get_or_insert_with(new);
         let since = if drain.is_busy { found.since_busy } else { found.since };
         let passed = (found.now - since).max(1);
@@ -232,6 +237,14 @@ impl DrainedSegment {
         self.earliest <= late
     }
 
+    /// All frames that were written before this time have been handed on.
+    fn upto(&self) -> u64 {
+        match self.looked {
+            Some(looked) if !self.is_unsure => looked.min(self.earliest),
+            _ => 0,
+        }
+    }
+
     /// Hands on every chunk.
     fn flush(&mut self, out: &mut Outlet<'_>) {
         for number in self.open.drain(..) {
@@ -241,6 +254,7 @@ impl DrainedSegment {
             }
         }
         self.earliest = u64::MAX;
+        self.is_unsure = false;
     }
 
     /// Hands on all that is left: nothing more comes.
@@ -351,6 +365,7 @@ impl Drain {
             if !waits && feeds.iter_mut().any(|feed| feed.is_late(late)) {
                 feeds.iter_mut().for_each(|feed| feed.flush(&mut out));
             }
+            out.lanes.upto(feeds.iter().map(DrainedSegment::upto).min().unwrap_or(now));
             if out.pushed {
                 out.lanes.notify();
             }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use ppt_capture::{Segment as ListedSegment, Source};
 use ppt_segment::Segment;
 
+use crate::cells::FoundCells;
 use crate::error::ListenerError;
 
 /// Tells whether the thread with this id, in the numbering of the target, is there; `None` where
@@ -23,6 +24,8 @@ pub struct Feed {
     pub segment: Arc<Segment>,
     /// For each ring, the cursor (frames published) at which this session starts.
     pub first: Vec<u64>,
+    /// The cells of the segment when the session came to it: what others have added before.
+    pub cells: FoundCells,
     /// Frames between the last session and this one; they count to neither.
     pub unattended: Vec<Unattended>,
     /// Rings that are populated already: this many from the first.
@@ -65,7 +68,8 @@ impl Feed {
                 Some(Unattended { segment: segment.clone(), ring, first_seq, count })
             })
             .collect();
-        Self { source, segment, first, unattended, populated: 0, alive: None }
+        let cells = FoundCells::new();
+        Self { source, segment, first, cells, unattended, populated: 0, alive: None }
     }
 
     /// Refuses what cannot be drained, and lists the segment in the source.

@@ -19,11 +19,12 @@ pub(crate) struct Lane {
     /// The frames for which the queue had no room, by segment and ring. The next frames of the
     /// ring, or its end, state them.
     missed: BTreeMap<(usize, u32), Lost>,
+    keeps_time: bool,
 }
 
 impl Lane {
-    pub fn new(queue: Arc<Queue>, counters: Arc<SinkCounters>) -> Self {
-        Self { queue, counters, missed: BTreeMap::new() }
+    pub fn new(queue: Arc<Queue>, counters: Arc<SinkCounters>, keeps_time: bool) -> Self {
+        Self { queue, counters, missed: BTreeMap::new(), keeps_time }
     }
 
     /// Frames lost before what comes next of a ring, where `lost` were on their way here.
@@ -38,7 +39,6 @@ impl Lane {
         if !self.queue.push(Frames { chunk: chunk.clone(), lost_before: lost }) {
             let count = u64::from(chunk.count);
             self.counters.lost(count);
-            self.counters.settled(count);
             lost.add(Cause::Disk, count);
             self.missed.insert(place, lost);
         }
@@ -82,6 +82,11 @@ impl Lanes {
     /// Nothing more comes out of segment `segment_number`, whose rings were left so.
     pub fn gone(&mut self, segment_number: usize, closings: &[Closing]) {
         self.lanes.iter_mut().for_each(|it| it.gone(segment_number, closings));
+    }
+
+    /// All frames that were written before this time have been handed on: tells those that keep time.
+    pub fn upto(&self, mono_ns: u64) {
+        self.lanes.iter().filter(|it| it.keeps_time).for_each(|it| it.queue.upto(mono_ns));
     }
 
     /// Tells the sinks that there are frames: once after a few of them, for it costs a system call.

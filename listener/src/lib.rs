@@ -9,7 +9,7 @@
 //!   take the same frames [beside it](Begun::beside), each by a thread and a queue of its own.
 //! * **keeper** populates rings before threads claim them, and frees those of dead threads.
 //!
-//! For every ring `captured + lost == next_seq - first_seq`, exactly, whatever happens: see
+//! For every ring `captured + lost + left_out == next_seq - first_seq`, exactly, whatever happens: see
 //! [`LossAccount`].
 //!
 //! # Order of things
@@ -22,12 +22,15 @@
 mod account;
 mod buffer;
 mod cadence;
+mod cells;
 mod chunk;
 mod clocks;
 mod direct;
 mod drain;
 mod error;
 mod feed;
+mod filter;
+mod flight;
 mod header;
 mod keeper;
 mod lanes;
@@ -47,14 +50,20 @@ mod ring;
 mod rotate;
 mod sink;
 mod summary;
+mod threads;
 mod watched;
 mod worker;
 
 pub use account::{Closing, LossAccount};
+pub use cells::FoundCells;
 pub use chunk::Frames;
 pub use direct::DirectFile;
 pub use error::ListenerError;
 pub use feed::{Alive, Feed, Unattended};
+pub use filter::{Filter, SharedFilter};
+pub use flight::{
+    Content, Flight, FlightOptions, FlightProgress, Hit, LEAST_MEMORY, News, Watch, WindowFiles,
+};
 pub use header::header;
 pub use limit::empty_size;
 pub use listener::{Begun, Listener};
@@ -62,12 +71,13 @@ pub use options::{Options, Rate, Silence};
 pub use pace::PeakHold;
 /// Types of the capture format with which a caller describes a capture.
 pub use ppt_capture::{
-    Cause, Codec, Dropped, EndReason, FileHeader, Lost, Process, Segment as ListedSegment, Source,
+    Cause, ClockReading, Codec, Dropped, EndReason, FileHeader, FramesHead, Lost, Process,
+    Segment as ListedSegment, Source, Stretch, Why,
 };
 /// The cursor of a [`BrokenRing`].
 pub use ppt_segment::BrokenCursor;
 pub use progress::Progress;
-pub use rotate::{Files, Rotation};
+pub use rotate::{Files, Rotation, nowhere};
 pub use sink::{Ending, Introduction, Outcome, Sink};
 pub use summary::{Beside, BrokenRing, FeedSummary, Summary, Undersized};
 

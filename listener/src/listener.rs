@@ -12,7 +12,6 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use nix::sys::eventfd::{EfdFlags, EventFd};
-use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use ppt_capture::{Cause, Dropped, EndReason, FileHeader, Gap, MAX_SOURCES, Packer};
 
 use crate::buffer::Pool;
@@ -20,18 +19,22 @@ use crate::clocks::Clocks;
 use crate::drain::{Drain, DrainedSegment};
 use crate::error::ListenerError;
 use crate::feed::{Change, Feed};
+use crate::flight::{
+    Flight, FlightOptions, LEAST_MEMORY, Recorder, Surroundings, Watch, WindowFiles,
+};
 use crate::keeper::{self, KeptSegment};
 use crate::lanes::Lanes;
 use crate::ledger::Ledger;
 use crate::open::OpenFile;
 use crate::options::Options;
-use crate::origins::Told;
+use crate::origins::{Adds, Told};
 use crate::progress::{Counters, Progress};
 use crate::queue::Item;
 use crate::recording::Recording;
 use crate::rotate::Rotation;
 use crate::sink::{Ending, Introduction, Outcome, Sink};
 use crate::summary::{Beside, BrokenRing, FeedSummary, Summary, Undersized, enough_slots};
+use crate::threads::spawn;
 use crate::watched::{WatchedFeed, WatchedSegment};
 use crate::worker::Worker;
 use ppt_capture::stamps::Stamps;
@@ -53,6 +56,7 @@ pub struct Listener {
     pool: Arc<Pool>,
     ledger: Arc<Mutex<Ledger>>,
     told: Arc<Told>,
+    adds: Arc<Adds>,
     clocks: Clocks,
     stop: Arc<AtomicBool>,
     keeper: Option<JoinHandle<()>>,
@@ -121,6 +125,7 @@ impl Listener {
             pool: Arc::default(),
             ledger,
             told,
+            adds: Arc::default(),
             clocks,
             stop: Arc::default(),
             keeper: None,
@@ -134,11 +139,14 @@ impl Listener {
         let introductions = listener.enter(&feeds);
         let mut recording = Recording::new(
             (file, Packer::new(options.compress)),
-            (options.max_size, rotation),
+            (options.max_size, rotation, options.counters),
             listener.capture.counters.clone(),
-            (listener.ledger.clone(), listener.told.clone()),
+            (listener.ledger.clone(), listener.told.clone(), listener.adds.clone()),
             listener.clocks.clone(),
         );
+        if let Some(filter) = &options.filter {
+            recording.filter(filter.clone());
+        }
         recording.begin(&introductions).map_err(ListenerError::Output)?;
         let sinks = vec![Box::new(recording) as _];
         Ok(Begun { listener, sinks, feeds, introductions, keep, changes, options })
@@ -346,6 +354,13 @@ impl Listener {
         self.told()[feed] = dropped;
     }
 
+    /// Tells how many adds and observations of `feed` are nowhere, since the session began: its target
+    /// could not map the segment. The capture states it with the next reading of counters.
+    pub fn adds_not_mapped(&self, feed: usize, adds: u64) {
+        let mut all = self.adds.lock().unwrap_or_else(PoisonError::into_inner);
+        all.insert(feed, adds);
+    }
+
     /// Ends the capture: drains up to the cursors of this moment, writes what waits, and the end.
     ///
     /// To be called when the gates are closed or the targets gone; if they are not, frames written
@@ -383,7 +398,7 @@ impl Listener {
         for item in left {
             match item {
                 // The closing of its ring tells.
-                Item::Frames(_) => {}
+                Item::Frames(_) | Item::Upto(_) | Item::Call => {}
                 Item::Sources(new) => new.iter().for_each(|it| {
                     ledger.open(it.segment_number, (it.feed, it.segment.nonce()), it.first.clone());
                 }),
@@ -416,6 +431,7 @@ impl Listener {
             let feed = &mut feeds[account.feed];
             feed.captured += account.captured;
             feed.lost += account.lost;
+            feed.left_out += account.left_out;
             let truncated = self.feeds[account.feed].truncated();
             if let Some(cursor) = entry.broken.filter(|_| !truncated) {
                 feed.broken.push(BrokenRing { ring: account.ring, cursor });
@@ -473,6 +489,33 @@ impl Begun {
         self.listener.beside.push(worker);
         self.sinks.push(Box::new(sink));
         Ok(())
+    }
+
+    /// Has a flight recorder take all frames, too: it keeps them in memory, and writes those around a
+    /// trigger as a capture into one of `files`.
+    ///
+    /// # Panics
+    /// If it may take less memory than [`LEAST_MEMORY`](crate::LEAST_MEMORY).
+    pub fn flight(
+        &mut self,
+        options: FlightOptions,
+        watch: Box<dyn Watch>,
+        files: Box<dyn WindowFiles>,
+    ) -> Result<Flight, ListenerError> {
+        assert!(options.memory >= LEAST_MEMORY);
+        let Listener { pool, clocks, told, adds, .. } = &self.listener;
+        let around = Surroundings {
+            pool: pool.clone(),
+            clocks: clocks.clone(),
+            told: told.clone(),
+            adds: adds.clone(),
+        };
+        let queue_bytes = options.queue_bytes();
+        let (recorder, shared) = Recorder::new(options, (watch, files), around)?;
+        self.beside(recorder, queue_bytes)?;
+        let worker = self.listener.beside.last_mut().expect("it has just been added");
+        worker.keeps_time = true;
+        Ok(Flight::new(shared, worker.queue.clone()))
     }
 
     /// Starts to drain. The threads have the rights that the caller has now.
@@ -551,27 +594,11 @@ fn introduction(number: usize, segment_number: usize, feed: &Feed) -> Introducti
         feed: number,
         segment_number,
         first: feed.first.clone(),
+        cells: feed.cells.clone(),
         gaps: gaps.collect(),
         attended: of_gaps.chain(starts).collect(),
         stamps: Arc::new(Stamps::of(&feed.source.schema_json)),
         source: feed.source.clone(),
         segment: feed.segment.clone(),
     }
-}
-
-/// Starts a thread that no signal is delivered to: they are the caller's. But for SIGBUS, which a
-/// segment raises that was truncated: `ppt_segment` deals with it.
-fn spawn<T: Send + 'static>(
-    name: &str,
-    run: impl FnOnce() -> T + Send + 'static,
-) -> Result<JoinHandle<T>, ListenerError> {
-    let mut signals = SigSet::all();
-    signals.remove(Signal::SIGBUS);
-    let mask = signals.thread_swap_mask(SigmaskHow::SIG_SETMASK);
-    let thread = thread::Builder::new().name(name.to_owned()).spawn(run);
-    if let Ok(mask) = mask {
-        // It was the mask a moment ago, so it is a valid one.
-        let _ = mask.thread_set_mask();
-    }
-    thread.map_err(ListenerError::Thread)
 }

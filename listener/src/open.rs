@@ -143,6 +143,23 @@ impl<W: Write> OpenFile<W> {
         }
     }
 
+    /// Whether chunks have room, whose payloads take so many bytes, in a file of at most `max` bytes.
+    pub fn has_room(&self, max: Option<u64>, mut payloads: impl Iterator<Item = usize>) -> bool {
+        let Some(max) = max else { return true };
+        let mut room = self.written.room(max);
+        payloads.all(|bytes| {
+            let takes = SMALL + bytes as u64;
+            let fits = room >= takes;
+            room = room.saturating_sub(takes);
+            fits
+        })
+    }
+
+    /// Keeps room for last readings of counters and histograms: so many bytes.
+    pub fn keep_for_cells(&mut self, bytes: u64) {
+        self.written.cells = bytes;
+    }
+
     /// How much of it there is, if its end speaks of so many rings.
     pub fn written(&mut self, rings: u64) -> Written {
         self.written.rings = rings;

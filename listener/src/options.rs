@@ -7,6 +7,7 @@ use std::time::Duration;
 use ppt_capture::Codec;
 
 use crate::clocks;
+use crate::filter::SharedFilter;
 
 /// How to choose the time between two looks at the cursors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -56,8 +57,12 @@ pub struct Options {
     /// Reads the CPU's counter as the targets do. Another one is for tests whose targets do not
     /// read it as it is.
     pub ticks: fn() -> u64,
+    /// From one reading of counters and histograms to the next.
+    pub counters: Duration,
     /// How frames are stored, if not as they are.
     pub compress: Option<Codec>,
+    /// Which frames the capture has; None: all. Gaps state those that are left out.
+    pub filter: Option<SharedFilter>,
     /// Set while much waits for the disk: an output may then choose what is fast over what is cheap.
     pub behind: Arc<AtomicBool>,
     /// The system does not trust the CPU's counter from the start.
@@ -75,7 +80,9 @@ impl Default for Options {
             chunk_age: Duration::from_millis(35),
             patience: Duration::from_secs(60),
             ticks: clocks::ticks,
+            counters: Duration::from_secs(1),
             compress: None,
+            filter: None,
             behind: Arc::default(),
             distrust_ticks: false,
         }

@@ -6,10 +6,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use ppt_capture::{Dropped, Source};
 use ppt_segment::Segment;
 
+use crate::cells::{FoundCells, Readings, cells_of};
+use crate::limit;
 use ppt_capture::stamps::Stamps;
 
 /// Frames that the targets dropped, by feed, as the caller stated last.
 pub(crate) type Told = Mutex<Vec<Dropped>>;
+
+/// Adds and observations that are nowhere, by feed, as the caller stated last.
+pub(crate) type Adds = Mutex<BTreeMap<usize, u64>>;
 
 /// A feed of the capture.
 #[derive(Debug)]
@@ -20,6 +25,14 @@ pub(crate) struct Origin {
     pub source: Source,
     /// Its segments and their numbers, each until its last chunk is written.
     pub segments: Vec<(usize, Arc<Segment>)>,
+    /// The counters and histograms of all its segments, until no more frames come: a thread that is
+    /// late may add to one that others have left.
+    pub cells: Vec<Readings>,
+    /// Cells of a row.
+    cells_of_row: u32,
+    /// The adds that are nowhere, when the file began and as the file states.
+    adds_before: u64,
+    adds_stated: u64,
     /// The frames that it had dropped when the file began.
     dropped_before: Dropped,
     /// The drops of it that the file states.
@@ -33,8 +46,32 @@ impl Origin {
             stamps: stamps.clone(),
             source: source.clone(),
             segments: Vec::new(),
+            cells: Vec::new(),
+            cells_of_row: cells_of(source),
+            adds_before: 0,
+            adds_stated: 0,
             dropped_before: Dropped::default(),
             dropped_stated: Dropped::default(),
+        }
+    }
+
+    /// Counters and histograms of one more segment, if it has any.
+    pub fn count_in(&mut self, segment: &Arc<Segment>, found: &FoundCells) {
+        // Rings may grow into a segment that they had before.
+        if self.cells_of_row > 0 && self.cells.iter().all(|it| it.nonce() != segment.nonce()) {
+            let readings = Readings::new(segment.clone(), found.clone(), self.cells_of_row);
+            self.cells.extend(readings);
+        }
+    }
+
+    /// Adds to segments that the file does not list come to one that it does.
+    fn gather_cells(&mut self) {
+        let listed = |it: &Readings| self.source.segments.iter().any(|to| to.nonce == it.nonce());
+        let Some(to) = self.cells.iter().position(listed) else { return };
+        let others: Vec<_> = (0..self.cells.len()).filter(|&it| !listed(&self.cells[it])).collect();
+        for other in others {
+            let adds = self.cells[other].take();
+            self.cells[to].give(&adds);
         }
     }
 
@@ -83,6 +120,44 @@ impl Origins {
     /// The sources of these feeds, with the feeds' numbers.
     pub fn sources(&self, feeds: &BTreeSet<usize>) -> impl Iterator<Item = (usize, &Source)> {
         self.all.iter().filter(|it| feeds.contains(it.0)).map(|(&feed, it)| (feed, &it.source))
+    }
+
+    /// Bytes that the last readings of all segments may take.
+    pub fn last_readings(&self) -> u64 {
+        let all = self.all.values();
+        all.map(|it| it.cells.len() as u64 * limit::reading(it.cells_of_row)).sum()
+    }
+
+    /// Calls `state` for each segment with cells, of feed `of` or of all, with the adds that are nowhere,
+    /// and whether the file does not state these yet. `state` returns false if nothing more can be
+    /// written.
+    pub fn state_cells(
+        &mut self,
+        of: Option<usize>,
+        adds: &Adds,
+        mut state: impl FnMut(usize, (u64, bool), &mut Readings) -> bool,
+    ) {
+        let adds = adds.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let all = self.all.iter_mut().filter(|(feed, _)| of.is_none_or(|of| of == **feed));
+        for (&feed, origin) in all {
+            let now = adds.get(&feed).copied().unwrap_or_default();
+            let not_mapped = now.saturating_sub(origin.adds_before);
+            let is_news = not_mapped != origin.adds_stated;
+            origin.gather_cells();
+            let listed = &origin.source.segments;
+            let of_file = |it: &&mut Readings| listed.iter().any(|to| to.nonce == it.nonce());
+            for readings in origin.cells.iter_mut().filter(of_file) {
+                if !state(feed, (not_mapped, is_news), readings) {
+                    return;
+                }
+            }
+            origin.adds_stated = not_mapped;
+        }
+    }
+
+    /// Whether a feed has counters or histograms.
+    pub fn have_cells(&self) -> bool {
+        self.all.values().any(|origin| !origin.cells.is_empty())
     }
 
     /// The feeds that may have further frames.
@@ -144,6 +219,7 @@ impl Origins {
         for (&feed, origin) in &mut self.all {
             origin.dropped_before = dropped(feed, origin);
             origin.dropped_stated = Dropped::default();
+            origin.adds_before += std::mem::take(&mut origin.adds_stated);
         }
     }
 }

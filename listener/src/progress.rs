@@ -12,6 +12,8 @@ pub struct Progress {
     pub captured: u64,
     /// Frames that will not come into the file, by cause.
     pub lost: Lost,
+    /// Frames that the file leaves out.
+    pub left_out: u64,
     /// Bytes of the file.
     pub bytes: u64,
     /// Frames that are copied and wait for the disk.
@@ -54,9 +56,7 @@ impl Counters {
             Cause::Overrun => &self.overrun,
             Cause::Corrupt => &self.corrupt,
             // A sink loses these, or the target never wrote them.
-            Cause::Disk | Cause::NoRing | Cause::Nested | Cause::NotMapped | Cause::Unattended => {
-                return;
-            }
+            _ => return,
         };
         lost.fetch_add(count, Relaxed);
     }
@@ -82,14 +82,18 @@ impl Counters {
 
     /// All of them, and those of `sink`.
     pub fn progress(&self, sink: &SinkCounters, high_water: Vec<f64>, rings: u32) -> Progress {
-        let settled = sink.settled.load(Relaxed);
+        let (captured, disk) = (sink.captured.load(Relaxed), sink.lost.load(Relaxed));
+        let left_out = sink.left_out.load(Relaxed);
+        // Each frame that is copied is one of these, or waits: none counts twice while it goes on.
+        let settled = captured + disk + left_out;
         Progress {
-            captured: sink.captured.load(Relaxed),
+            captured,
             lost: Lost {
                 overrun: self.overrun.load(Relaxed),
-                disk: sink.lost.load(Relaxed),
+                disk,
                 corrupt: self.corrupt.load(Relaxed),
             },
+            left_out,
             bytes: sink.bytes.load(Relaxed),
             waiting: self.copied.load(Relaxed).saturating_sub(settled),
             high_water,
@@ -105,7 +109,7 @@ impl Counters {
 pub(crate) struct SinkCounters {
     captured: AtomicU64,
     lost: AtomicU64,
-    settled: AtomicU64,
+    left_out: AtomicU64,
     bytes: AtomicU64,
     sources_ended: AtomicUsize,
     ended: AtomicU8,
@@ -117,7 +121,7 @@ impl SinkCounters {
         Self {
             captured: AtomicU64::new(0),
             lost: AtomicU64::new(0),
-            settled: AtomicU64::new(0),
+            left_out: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
             sources_ended: AtomicUsize::new(0),
             ended: AtomicU8::new(0),
@@ -134,14 +138,14 @@ impl SinkCounters {
         self.lost.fetch_add(count, Relaxed);
     }
 
+    /// Nobody wanted so many frames.
+    pub fn left_out(&self, count: u64) {
+        self.left_out.fetch_add(count, Relaxed);
+    }
+
     /// How many frames it was too slow for.
     pub fn missed(&self) -> u64 {
         self.lost.load(Relaxed)
-    }
-
-    /// It has been seen what becomes of so many frames.
-    pub fn settled(&self, count: u64) {
-        self.settled.fetch_add(count, Relaxed);
     }
 
     pub fn wrote(&self, bytes: u64) {

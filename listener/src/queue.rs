@@ -36,6 +36,10 @@ pub(crate) enum Item {
     Sources(Arc<[Introduction]>),
     /// No more chunks of this segment will come; its rings were left so.
     Gone(usize, Vec<Closing>),
+    /// All frames that were written before this time are in the items before: CLOCK_MONOTONIC, ns.
+    Upto(u64),
+    /// The sink has something to do that does not come from the drain.
+    Call,
 }
 
 /// The next task of the sink's thread.
@@ -62,12 +66,12 @@ impl Queue {
         self.behind.load(Relaxed)
     }
 
-    /// Adds frames if there is room. A chunk that is larger than the queue fits if the queue is
-    /// empty.
+    /// Adds frames if there is room. A chunk that is larger than the queue fits if no other frames are
+    /// there.
     pub fn push(&self, frames: Frames) -> bool {
         let mut inner = self.lock();
         let bytes = frames.weight();
-        if inner.bytes + bytes > self.limit && !inner.items.is_empty() {
+        if inner.bytes + bytes > self.limit && inner.bytes > 0 {
             return false;
         }
         inner.bytes += bytes;
@@ -89,6 +93,21 @@ impl Queue {
     /// are few of them.
     pub fn introduce(&self, feeds: Arc<[Introduction]>) {
         self.lock().items.push_back(Item::Sources(feeds));
+        self.notify();
+    }
+
+    /// All frames that were written before this time have been added. Nobody is woken for that.
+    pub fn upto(&self, mono_ns: u64) {
+        let mut inner = self.lock();
+        match inner.items.back_mut() {
+            Some(Item::Upto(before)) => *before = mono_ns,
+            _ => inner.items.push_back(Item::Upto(mono_ns)),
+        }
+    }
+
+    /// Has the sink's thread look what there is to do.
+    pub fn call(&self) {
+        self.lock().items.push_back(Item::Call);
         self.notify();
     }
 
@@ -178,8 +197,12 @@ mod tests {
         assert!(!behind.load(Relaxed));
         assert!(matches!(queue.next(Duration::ZERO), Next::End(_)));
         assert!(matches!(queue.next(Duration::ZERO), Next::Nothing));
+        (1..4).for_each(|it| queue.upto(it));
         assert!(queue.push(frames(4, 60_000)), "larger than the queue, but alone");
-        assert_eq!(queue.abandon().count(), 1);
+        assert!(!queue.push(frames(5, 1000)));
+        queue.upto(9);
+        let Next::Item(Item::Upto(3)) = queue.next(Duration::ZERO) else { panic!("only the last") };
+        assert_eq!(queue.abandon().count(), 2);
         assert!(matches!(queue.next(Duration::ZERO), Next::Abandoned));
     }
 }

@@ -1,25 +1,31 @@
 //! The sink of `ppt attach` and `ppt run`: captures in one file, or in one after the other.
 
-use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use ppt_capture::{Dropped, Drops, End, EndReason, FileHeader, FramesHead, Gap, Packed, Packer};
+use ppt_capture::{Dropped, Drops, End, EndReason, FramesHead, Gap, Packed, Packer};
 
 use crate::account::{Closing, Entry, LossAccount};
 use crate::cadence::Cadence;
 use crate::chunk::Frames;
 use crate::clocks::{self, Clocks};
+use crate::filter::{SharedFilter, locked};
 use crate::ledger::Ledger;
-use crate::limit;
+use crate::limit::{self, Room};
 use crate::open::OpenFile;
-use crate::origins::{Origin, Origins, Told};
+use crate::origins::{Adds, Origin, Origins, Told};
 use crate::progress::SinkCounters;
 use crate::rotate::Rotation;
 use crate::sink::{Ending, Introduction, Outcome, Sink};
 
-/// How many files in a row may be taken away while they are begun.
-const TRIES: usize = 8;
+mod files;
+mod left_out;
+mod readings;
+
+/// Between the two readings of clocks that a filter has before the first frame: ticks are converted
+/// by a line through two.
+const APART: Duration = Duration::from_millis(5);
 
 /// Writes captures.
 pub(crate) struct Recording<W> {
@@ -34,19 +40,29 @@ pub(crate) struct Recording<W> {
     trouble: Option<io::Error>,
     /// Frames captured before the file began.
     captured_before: u64,
+    /// Whether the file states more than frames: what was added to counters meanwhile, or frames that
+    /// were left out.
+    states_more: bool,
     /// When the file is full of time, ns of CLOCK_MONOTONIC.
     deadline: u64,
     clocks: Clocks,
     cadence: Cadence,
+    adds: Arc<Adds>,
+    /// From one reading of counters to the next, ns; when the next one is due.
+    counters_every: u64,
+    counters_due: u64,
+    filter: Option<SharedFilter>,
+    /// What the filter says of frames; kept for its memory.
+    wanted: Vec<bool>,
 }
 
 impl<W: Write> Recording<W> {
     /// Goes on with `file`, which is new.
     pub fn new(
         (file, packer): (OpenFile<W>, Packer),
-        (max_size, rotation): (Option<u64>, Option<Rotation<W>>),
+        (max_size, rotation, counters_every): (Option<u64>, Option<Rotation<W>>, Duration),
         counters: Arc<SinkCounters>,
-        (ledger, told): (Arc<Mutex<Ledger>>, Arc<Told>),
+        (ledger, told, adds): (Arc<Mutex<Ledger>>, Arc<Told>, Arc<Adds>),
         clocks: Clocks,
     ) -> Self {
         Self {
@@ -57,11 +73,32 @@ impl<W: Write> Recording<W> {
             origins: Origins::new(told),
             max_size,
             captured_before: 0,
+            states_more: false,
             deadline: rotation.as_ref().map_or(u64::MAX, Rotation::deadline),
             rotation,
             trouble: None,
             cadence: Cadence::new(&clocks),
             clocks,
+            adds,
+            counters_every: counters_every.as_nanos() as u64,
+            counters_due: 0,
+            filter: None,
+            wanted: Vec::new(),
+        }
+    }
+
+    /// Leaves frames out that `filter` does not want.
+    pub fn filter(&mut self, filter: SharedFilter) {
+        self.filter = Some(filter);
+        self.tell_clocks();
+        std::thread::sleep(APART);
+        self.tell_clocks();
+    }
+
+    /// Tells the filter what the clocks show.
+    fn tell_clocks(&self) {
+        if let Some(filter) = &self.filter {
+            locked(filter).clocks(&self.clocks.readings());
         }
     }
 
@@ -102,6 +139,8 @@ impl<W: Write> Recording<W> {
             origin.source = source.clone();
         }
         origin.segments.push((segment_number, segment.clone()));
+        origin.count_in(segment, &new.cells);
+        self.keep_for_cells();
         for gap in gaps.iter().filter(|_| known) {
             self.written(|file| {
                 let source = file.source_of(feed).unwrap_or(gap.source);
@@ -174,7 +213,7 @@ impl<W: Write> Recording<W> {
         let rings = self.ledger().told() + u64::from(ring_is_new);
         let written = self.file.written(rings);
         let size = self.rotation.as_ref().and_then(|it| it.size);
-        if !written.fits(size, whole.stored_len()) && self.has_frames() {
+        if !written.fits(size, whole.stored_len()) && self.has_content() {
             self.packer = packer;
             self.rotate();
             return false;
@@ -213,7 +252,6 @@ impl<W: Write> Recording<W> {
         self.attended(&account, stated);
         self.counters.captured(u64::from(written));
         self.counters.lost(u64::from(chunk.count - written));
-        self.counters.settled(u64::from(chunk.count));
         if fitting < chunk.count {
             self.file.fill();
         }
@@ -233,108 +271,10 @@ impl<W: Write> Recording<W> {
         }
     }
 
-    /// Whether the file has frames, and may have more.
-    fn has_frames(&self) -> bool {
-        self.file.is_open() && self.ledger().captured() > self.captured_before
-    }
-
-    /// Ends the file and goes on in the next.
-    fn rotate(&mut self) {
-        if !self.file.is_open() || !self.rotation.as_ref().is_some_and(Rotation::is_wanted) {
-            return;
-        }
-        self.gaps(None);
-        let readings = self.clocks.readings();
-        self.written(|file| file.write(|writer| writer.clock(&readings)));
-        let told = self.origins.told().clone();
-        let end = self.end_chunk(EndReason::Rotated, String::new(), &told);
-        let Some(rotation) = self.rotation.as_mut().filter(|_| self.file.is_open()) else { return };
-        let next = rotation.files.next();
-        // The file before states feeds that have ended. No other file does.
-        let staying = self.origins.alive();
-        match self.begin_one(next, &staying) {
-            Ok(mut former) => {
-                if former.end(&end) {
-                    let told = |feed| told.get(feed).copied().unwrap_or_default();
-                    self.count_from_here(&staying, |feed, _| told(feed));
-                } else {
-                    // It is readable without; what its end does not say, the new one says.
-                    self.trouble = self.trouble.take().or(former.into_error());
-                    let unstated = self.origins.unstated();
-                    self.count_from_here(&unstated, |_, origin| origin.dropped_so_far());
-                    let more = unstated.difference(&staying).copied().collect();
-                    for (feed, source) in self.origins.sources(&more) {
-                        self.file.source(feed, source);
-                    }
-                }
-                self.rotation.iter_mut().for_each(|it| it.files.ended());
-            }
-            Err(error) => self.file.refuse(error),
-        }
-    }
-
-    /// Whether the capture goes on in another file, because a write into this one has failed.
-    fn went_on(&mut self) -> bool {
-        let Some(error) = self.file.broken() else { return false };
-        // The new file says what the one before does not.
-        let staying = self.origins.unstated();
-        match self.begin_one(Err(error), &staying) {
-            Ok(_) => {
-                self.count_from_here(&staying, |_, origin| origin.dropped_so_far());
-                true
-            }
-            Err(error) => {
-                self.file.fail(error);
-                false
-            }
-        }
-    }
-
-    /// Writes into `opened` from now on, or, where that cannot be, into what is there instead.
-    fn begin_one(
-        &mut self,
-        mut opened: io::Result<(W, FileHeader)>,
-        staying: &BTreeSet<usize>,
-    ) -> io::Result<OpenFile<W>> {
-        let mut tries = 0..TRIES;
-        loop {
-            let error = match opened.and_then(|(out, it)| self.begin_file(out, &it, staying)) {
-                Ok(former) => return Ok(former),
-                Err(error) => error,
-            };
-            let files = self.rotation.as_mut().filter(|_| tries.next().is_some());
-            match files.and_then(|it| it.files.instead(&error)) {
-                Some(another) => opened = another,
-                None => return Err(error),
-            }
-        }
-    }
-
-    /// Writes into a new file from now on, which speaks of these feeds; returns the one before.
-    fn begin_file(
-        &mut self,
-        out: W,
-        header: &FileHeader,
-        staying: &BTreeSet<usize>,
-    ) -> io::Result<OpenFile<W>> {
-        let mut file = OpenFile::create(out, header, &self.counters)?;
-        file.begin(self.origins.sources(staying), &self.clocks)?;
-        self.rotation.as_mut().map_or(Ok(()), |it| it.files.begun())?;
-        Ok(std::mem::replace(&mut self.file, file))
-    }
-
-    /// The file's account of these feeds begins here. `dropped` returns what each had dropped.
-    fn count_from_here(
-        &mut self,
-        staying: &BTreeSet<usize>,
-        dropped: impl Fn(usize, &Origin) -> Dropped,
-    ) {
-        self.origins.begin_file(staying, dropped);
-        let mut ledger = self.ledger.lock().unwrap_or_else(PoisonError::into_inner);
-        ledger.begin_file();
-        self.captured_before = ledger.captured();
-        self.deadline = self.rotation.as_ref().map_or(u64::MAX, Rotation::deadline);
-        self.cadence.begin_file();
+    /// Whether the file has frames, or states something in their place, and may have more.
+    fn has_content(&self) -> bool {
+        let has = self.states_more || self.ledger().captured() > self.captured_before;
+        has && self.file.is_open()
     }
 
     fn drops(&mut self, mono_ns: u64) {
@@ -390,10 +330,17 @@ impl<W: Write + Send> Sink for Recording<W> {
                 ledger.open(it.segment_number, (it.feed, it.segment.nonce()), it.first.clone());
             }
         }
+        if let Some(filter) = &self.filter {
+            let new: Vec<_> = new.iter().map(|it| (it.feed, &it.source)).collect();
+            locked(filter).introduce(&new);
+        }
         new.iter().for_each(|it| self.introduce_one(it));
     }
 
     fn frames(&mut self, frames: &Frames) {
+        if let Some(filter) = self.filter.clone() {
+            return self.take_wanted(frames, &filter);
+        }
         // Another time in another file.
         while !self.take_frames(frames) {}
     }
@@ -401,16 +348,26 @@ impl<W: Write + Send> Sink for Recording<W> {
     fn gone(&mut self, segment_number: usize, closings: &[Closing]) {
         let feed = self.ledger().close(segment_number, closings);
         self.gaps(Some(segment_number));
+        self.cells_or_rotate(Some(feed));
         let Some(origin) = self.origins.get_mut(feed) else { return };
         origin.segments.retain(|&(it, _)| it != segment_number);
-        if origin.segments.is_empty() {
-            self.counters.source_ended();
+        if !origin.segments.is_empty() {
+            self.cells(Some(feed), Room::Of(self.max_size));
+            return;
         }
+        self.cells(Some(feed), Room::Last(self.max_size));
+        self.origins.get_mut(feed).into_iter().for_each(|origin| origin.cells.clear());
+        self.keep_for_cells();
+        self.counters.source_ended();
     }
 
     fn due(&self) -> u64 {
-        // A file without frames goes on, however long it takes.
-        if self.has_frames() { self.cadence.next().min(self.deadline) } else { self.cadence.next() }
+        // A file without content goes on, however long it takes.
+        let next = match self.has_content() {
+            true => self.cadence.next().min(self.deadline),
+            false => self.cadence.next(),
+        };
+        if self.origins.have_cells() { next.min(self.counters_due) } else { next }
     }
 
     /// Clocks about each second and when realtime is stepped; drops when they have changed.
@@ -419,16 +376,25 @@ impl<W: Write + Send> Sink for Recording<W> {
         if self.cadence.is_due(now, &self.clocks) {
             let readings = self.clocks.readings();
             self.file.small(self.max_size, |writer| writer.clock(&readings));
+            if let Some(filter) = &self.filter {
+                locked(filter).clocks(&readings);
+            }
             self.drops(now);
             self.went_on();
         }
-        if now >= self.deadline && self.has_frames() {
+        if now >= self.counters_due && self.origins.have_cells() {
+            self.counters_due = now.saturating_add(self.counters_every);
+            self.cells_in_time();
+        }
+        if now >= self.deadline && self.has_content() {
             self.rotate();
         }
     }
 
     fn end(mut self: Box<Self>, ending: &Ending) -> Outcome {
         self.gaps(None);
+        self.cells_or_rotate(None);
+        self.cells(None, Room::Last(self.max_size));
         let readings = self.clocks.readings();
         self.written(|file| file.write(|writer| writer.clock(&readings)));
         let complete = loop {
@@ -452,9 +418,8 @@ impl<W: Write + Send> Sink for Recording<W> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use nix::sys::eventfd::EventFd;
+    use ppt_capture::FileHeader;
 
     use super::*;
     use crate::cadence::FIRST_NS;
@@ -479,7 +444,8 @@ mod tests {
         let clocks = Clocks { ticks: clocks::ticks, distrusted: Arc::default() };
         let packer = (file, Packer::new(None));
         let books = Default::default();
-        let mut recording = Recording::new(packer, (None, rotation), counters, books, clocks);
+        let files = (None, rotation, Duration::from_secs(1));
+        let mut recording = Recording::new(packer, files, counters, books, clocks);
         recording.begin(&[]).unwrap();
         for _ in 0..3 {
             recording.tick();

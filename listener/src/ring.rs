@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use ppt_capture::{Cause, Lost};
-use ppt_segment::{Batch, BrokenCursor, Ring, RingReader};
+use ppt_segment::{Batch, BrokenCursor, Ring, RingReader, lost_mark};
 
 use crate::account::Closing;
 use crate::buffer::Bytes;
@@ -45,6 +45,12 @@ fn are_numbered(frames: &[Bytes], stride: usize, first_seq: u64) -> bool {
     numbers.fold(0, |wrong, (frame, seq)| wrong | (u64::from_le_bytes(frame[0]) ^ seq)) == 0
 }
 
+/// How many of these slots say that their frame was lost before it could be written.
+fn marked(slots: &[Bytes], stride: usize, first_seq: u64) -> u64 {
+    let numbers = slots.chunks_exact(stride).zip(first_seq..);
+    numbers.filter(|(slot, seq)| slot[0] == lost_mark(*seq).to_le_bytes()).count() as u64
+}
+
 /// How far one ring has been drained. The ring itself is lent to it, the same one each time: what
 /// holds the segment may let it go when the ring is closed.
 pub(crate) struct RingDrain {
@@ -54,6 +60,8 @@ pub(crate) struct RingDrain {
     place: (usize, u32),
     /// The places of times and kinds in its frames.
     stamps: Arc<Stamps>,
+    /// ppt itself writes the frames: it marks those that were lost before that.
+    marks: bool,
     owners: Owners,
     open: Option<Box<Chunk>>,
     /// Frames lost right before the next one, which no chunk states yet.
@@ -71,11 +79,12 @@ pub(crate) struct RingDrain {
 
 impl RingDrain {
     /// Starts at `cursor`, in a ring of a segment.
-    pub fn new(place: (usize, u32), stamps: Arc<Stamps>, cursor: u64) -> Self {
+    pub fn new(place: (usize, u32), stamps: Arc<Stamps>, cursor: u64, marks: bool) -> Self {
         Self {
             next: cursor,
             place,
             stamps,
+            marks,
             usual: 0,
             moved_ns: 0,
             is_busy: false,
@@ -226,7 +235,9 @@ impl RingDrain {
             seq += good as u64;
 
             let bad = run(rest, seq, false);
-            self.lose(Cause::Corrupt, bad as u64, out);
+            let marked = if self.marks { marked(&rest[..bad * stride], stride, seq) } else { 0 };
+            self.lose(Cause::Overrun, marked, out);
+            self.lose(Cause::Corrupt, bad as u64 - marked, out);
             seq += bad as u64;
             words = &rest[bad * stride..];
         }
@@ -353,7 +364,7 @@ mod tests {
         }
 
         fn lane(&self) -> Lane {
-            Lane::new(self.queue.clone(), self.counters.clone())
+            Lane::new(self.queue.clone(), self.counters.clone(), false)
         }
 
         /// Deals with what comes next; whether there was something.
@@ -380,7 +391,6 @@ mod tests {
             self.entry.take(&frames, written);
             self.counters.captured(u64::from(written));
             self.counters.lost(u64::from(chunk.count - written));
-            self.counters.settled(u64::from(chunk.count));
             true
         }
 
@@ -424,12 +434,47 @@ mod tests {
             block: BLOCK,
             aside: Vec::new(),
         };
-        let mut drain = RingDrain::new((0, 0), Arc::default(), 0);
+        let mut drain = RingDrain::new((0, 0), Arc::default(), 0, false);
         header[ring_word::TAIL].store(5, Relaxed);
         let until = drain.moved(ring, 100).unwrap();
         header[ring_word::TAIL].store(0, Relaxed);
         drain.drain(ring, until, &mut out);
         assert_eq!(drain.closing().broken, Some(BrokenCursor { next: 0, tail: 0 }));
+    }
+
+    /// Only ppt's own frames are marked: in a ring of others, such a slot is one that nobody wrote.
+    #[test]
+    fn a_frame_that_was_lost_before_it_was_written_is_overrun() {
+        for (marks, expected) in [(true, (3, 1)), (false, (0, 4))] {
+            let zeros = |count| (0..count).map(|_| AtomicU64::new(0)).collect::<Vec<_>>();
+            let (header, slots) = (zeros(ring_word::COUNT), zeros(SLOTS as usize * STRIDE));
+            let ring = Ring::new(&header, &slots, STRIDE);
+            let mut writer = RingWriter::new(ring);
+            let counters = Counters::new(EventFd::new().unwrap());
+            let mut lanes = Lanes::new(Vec::new(), Arc::default());
+            let mut out = Outlet {
+                lanes: &mut lanes,
+                counters: &counters,
+                now: 0,
+                since: 0,
+                overrun: 0,
+                full: SMALL_CHUNK,
+                pushed: false,
+                claims: 0,
+                block: BLOCK,
+                aside: Vec::new(),
+            };
+            writer.write([1]);
+            (0..3).for_each(|_| _ = writer.lose());
+            writer.write([2]);
+            slots[4 * STRIDE].store(7, Relaxed);
+            let mut drain = RingDrain::new((0, 0), Arc::default(), 0, marks);
+            let until = drain.moved(ring, 100).unwrap();
+            drain.drain(ring, until, &mut out);
+            drain.flush(&mut out);
+            let lost = drain.closing().lost;
+            assert_eq!((lost.overrun, lost.corrupt), expected, "{lost:?}");
+        }
     }
 
     proptest! {
@@ -463,7 +508,7 @@ mod tests {
                 block: batch * STRIDE * 8,
                 aside: Vec::new(),
             };
-            let mut drain = RingDrain::new((0, 0), Arc::default(), 0);
+            let mut drain = RingDrain::new((0, 0), Arc::default(), 0, false);
             let mut tid = 0;
             for step in steps {
                 match step {
@@ -506,7 +551,7 @@ mod tests {
         let zeros = |count| (0..count).map(|_| AtomicU64::new(0)).collect::<Vec<_>>();
         let (header, slots) = (zeros(ring_word::COUNT), zeros(SLOTS as usize * STRIDE));
         let ring = Ring::new(&header, &slots, STRIDE);
-        let mut drain = RingDrain::new((0, 0), Arc::default(), 0);
+        let mut drain = RingDrain::new((0, 0), Arc::default(), 0, false);
         header[ring_word::TAIL].store(1001, Relaxed);
         assert_eq!(drain.moved(ring, 1000), None);
         header[ring_word::TAIL].store(5, Relaxed);
@@ -516,7 +561,7 @@ mod tests {
         assert_eq!((closing.next_seq, closing.lost), (1, Lost::default()));
 
         // From the end of its range to the start: what was left there was no cursor either.
-        let mut drain = RingDrain::new((0, 0), Arc::default(), u64::MAX);
+        let mut drain = RingDrain::new((0, 0), Arc::default(), u64::MAX, false);
         assert_eq!(drain.moved(ring, 1000), None);
         assert_eq!(drain.closing().broken, Some(BrokenCursor { next: u64::MAX, tail: 5 }));
     }

@@ -12,6 +12,7 @@ use ppt_capture::{Dropped, EndReason, Gap, Source};
 use ppt_segment::Segment;
 
 use crate::account::Closing;
+use crate::cells::FoundCells;
 use crate::chunk::Frames;
 use ppt_capture::stamps::Stamps;
 
@@ -29,6 +30,12 @@ pub trait Sink: Send {
     /// Nothing more comes out of segment `segment_number`, whose rings were left so. Rings that nothing came
     /// out of are not named.
     fn gone(&mut self, segment_number: usize, closings: &[Closing]);
+
+    /// All frames that were written before this time, ns of CLOCK_MONOTONIC, have come. Only a sink
+    /// that keeps time is told.
+    fn upto(&mut self, mono_ns: u64) {
+        let _ = mono_ns;
+    }
 
     /// When [`Self::tick`] is due, ns of CLOCK_MONOTONIC.
     fn due(&self) -> u64;
@@ -51,6 +58,8 @@ pub struct Introduction {
     pub segment: Arc<Segment>,
     /// The cursor of each of its rings at the start.
     pub first: Vec<u64>,
+    /// The cells of the segment when the session came to it.
+    pub cells: FoundCells,
     /// The source of its frames, with all segments of the feed.
     pub source: Source,
     pub(crate) stamps: Arc<Stamps>,

@@ -47,6 +47,8 @@ pub struct FeedSummary {
     pub captured: u64,
     /// Frames not in the file, by cause.
     pub lost: Lost,
+    /// Frames that the caller did not want in the file.
+    pub left_out: u64,
     /// Frames that the target refused, as the caller told.
     pub dropped: Dropped,
     /// Every ring that was ever written to.
@@ -91,6 +93,11 @@ impl Summary {
             sum += feed.lost;
             sum
         })
+    }
+
+    /// Frames that the caller did not want in the file.
+    pub fn left_out(&self) -> u64 {
+        self.feeds.iter().map(|feed| feed.left_out).sum()
     }
 
     /// Frames that the targets refused, by cause.

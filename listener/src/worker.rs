@@ -24,6 +24,8 @@ pub(crate) struct Worker {
     /// Until its thread has it.
     send: Option<Sender<Outcome>>,
     outcome: Receiver<Outcome>,
+    /// It wants to know up to when all has come.
+    pub keeps_time: bool,
 }
 
 impl Worker {
@@ -31,11 +33,17 @@ impl Worker {
     pub fn new(wake: EventFd, queue_bytes: usize, behind: Arc<AtomicBool>) -> Self {
         let (send, outcome) = mpsc::channel();
         let queue = Arc::new(Queue::new(queue_bytes, behind));
-        Self { queue, counters: Arc::new(SinkCounters::new(wake)), send: Some(send), outcome }
+        Self {
+            queue,
+            counters: Arc::new(SinkCounters::new(wake)),
+            send: Some(send),
+            outcome,
+            keeps_time: false,
+        }
     }
 
     pub fn lane(&self) -> Lane {
-        Lane::new(self.queue.clone(), self.counters.clone())
+        Lane::new(self.queue.clone(), self.counters.clone(), self.keeps_time)
     }
 
     /// The job of its thread, which runs once.
@@ -87,7 +95,8 @@ fn run(queue: &Queue, pool: &Pool, mut sink: Box<dyn Sink>) -> Outcome {
             Next::Item(Item::Gone(segment_number, closings)) => {
                 sink.gone(segment_number, &closings);
             }
-            Next::Nothing => {}
+            Next::Item(Item::Upto(mono_ns)) => sink.upto(mono_ns),
+            Next::Item(Item::Call) | Next::Nothing => {}
             Next::End(ending) => return sink.end(&ending),
             Next::Abandoned => return Outcome { error: None, complete: false },
         }

@@ -3,14 +3,14 @@
 
 mod support;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use ppt_capture::{Cause, Dropped, EndReason, Lost};
-use ppt_listener::{Feed, Listener, ListenerError, Options, Undersized};
+use ppt_capture::{Cause, ClockReading, Dropped, EndReason, FramesHead, Lost, Source};
+use ppt_listener::{Feed, Filter, Listener, ListenerError, Options, SharedFilter, Undersized};
 use ppt_segment::{RingWriter, Segment};
 
 use support::*;
@@ -492,4 +492,72 @@ fn a_target_that_scribbles_over_a_header_harms_that_ring_only() {
     assert_eq!(summary.broken().map(|(_, broken)| broken.ring).collect::<Vec<_>>(), [1]);
     let healthy = &summary.feeds[0].rings[0];
     assert_eq!((healthy.captured, healthy.lost), (10_000, Lost::default()));
+}
+
+/// Wants frames by their number and their ring.
+#[derive(Debug, Default)]
+struct Few {
+    clocks: usize,
+    fed: Vec<usize>,
+}
+
+fn is_wanted(ring: u32, seq: u64) -> bool {
+    // Runs of all lengths, and a ring of which nothing is wanted.
+    ring != 2 && !(seq / (1 + u64::from(ring))).is_multiple_of(3) && seq % 1000 < 700
+}
+
+impl Filter for Few {
+    fn introduce(&mut self, new: &[(usize, &Source)]) {
+        self.fed.extend(new.iter().map(|it| it.0));
+    }
+
+    fn clocks(&mut self, _: &[ClockReading]) {
+        self.clocks += 1;
+    }
+
+    fn wants(&mut self, feed: usize, head: &FramesHead, frames: &[u8], wanted: &mut Vec<bool>) {
+        assert!(self.clocks >= 2 && self.fed.contains(&feed));
+        for (frame, seq) in frames.chunks_exact(head.stride as usize).zip(head.first_seq..) {
+            assert_eq!(frame[..8], seq.to_le_bytes());
+            wanted.push(is_wanted(head.ring, seq));
+        }
+    }
+}
+
+#[test]
+fn what_is_not_wanted_is_stated() {
+    const FRAMES: u64 = 50_000;
+    for (max_size, log2_slots) in [(None, 16), (None, 6), (Some(300_000), 16)] {
+        let (sink, segment) = (Sink::default(), segment(log2_slots, 8));
+        let filter: SharedFilter = Arc::new(Mutex::new(Few::default()));
+        let options = Options { filter: Some(filter), max_size, ..Options::default() };
+        let listener = start(&sink, &[&segment], options);
+        thread::scope(|scope| {
+            for tid in 1..=8 {
+                let segment = &segment;
+                scope.spawn(move || {
+                    let mut writer = Writer::claim(segment, tid).unwrap();
+                    (0..FRAMES).for_each(|_| _ = writer.write());
+                });
+            }
+        });
+        let summary = finish(listener);
+        let back = read(sink.bytes());
+        check(&summary, &back);
+        check_cursors(&summary, &[&segment]);
+        assert_eq!(back.account.mismatches(back.end.as_ref().unwrap()), []);
+        let (captured, left_out) = (summary.captured(), summary.left_out());
+        assert_eq!(captured + left_out + summary.lost().total(), 8 * FRAMES);
+        assert!(captured > 0 && left_out > 0, "{captured} {left_out}");
+        for ((_, _, ring), frames) in &back.frames {
+            assert!(frames.iter().all(|&(seq, _)| is_wanted(*ring, seq)));
+        }
+        if summary.lost().total() == 0 {
+            let wanted = back.account.rings().map(|(key, it)| {
+                (it.first_seq..it.next_seq).filter(|&seq| is_wanted(key.ring, seq)).count() as u64
+            });
+            assert_eq!(wanted.sum::<u64>(), captured);
+        }
+        assert!(max_size.is_none_or(|max| sink.bytes().len() as u64 <= max));
+    }
 }

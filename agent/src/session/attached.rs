@@ -1,5 +1,6 @@
 //! An attached buffer and its stage.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -48,6 +49,11 @@ pub struct Attached {
     pub first: Vec<u64>,
     /// Frames in its segment that were written after the last session and before this one.
     pub unattended: Vec<Unattended>,
+    /// The cells of its segment when the session came to it.
+    pub cells: FoundCells,
+    /// Adds and observations of this session that are nowhere, as last seen: the segment could not
+    /// be mapped.
+    pub adds_not_mapped: u64,
     /// Other segments that hold such frames.
     pub leftovers: Vec<Leftover>,
     /// The frames that the target has refused in this session, as last seen.
@@ -126,6 +132,9 @@ pub struct Unattended {
     /// How many.
     pub count: u64,
 }
+
+/// The cells that a session found, by row. Rows that are not there were 0.
+pub type FoundCells = BTreeMap<u32, Box<[u64]>>;
 
 /// A segment of earlier sessions with frames that no session accounted for.
 #[derive(Debug)]
@@ -240,12 +249,14 @@ impl Attached {
         let last = self.counted;
         let falls = now.no_ring < last.no_ring
             || now.nested < last.nested
-            || now.not_mapped < last.not_mapped;
+            || now.not_mapped < last.not_mapped
+            || now.adds_not_mapped < last.adds_not_mapped;
         let sum = dropped.no_ring.saturating_add(dropped.nested).saturating_add(dropped.not_mapped);
-        if self.miscounts || falls || sum > possible {
+        let adds = now.adds_not_mapped.saturating_sub(self.base.0.adds_not_mapped);
+        if self.miscounts || falls || sum > possible || adds > possible {
             return false;
         }
-        (self.counted, self.dropped) = (now, dropped);
+        (self.counted, self.dropped, self.adds_not_mapped) = (now, dropped, adds);
         true
     }
 }

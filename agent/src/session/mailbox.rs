@@ -1,20 +1,21 @@
 //! Reads and writes of control pages. Every write after the first is preceded by a look that proves
 //! that descriptor and claim are still there.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use ppt_segment::Handle;
-use ppt_segment::abi::{Claim, clock_kind};
+use ppt_segment::abi::{CellWords, Claim, MOVING, clock_kind};
 use ppt_segment::handle::Kind;
+use ppt_segment::{Handle, Segment, cells};
 
-use super::attached::{Access, Attached, BufferEnd, Unattended};
+use super::attached::{Access, Attached, BufferEnd, FoundCells, Unattended};
 use super::options::Allow;
 use crate::buffer::{Buffer, DESCRIPTOR_BYTES};
 use crate::claim::{self, Holder};
 use crate::clock::StampClock;
 use crate::control::{
-    self, CLAIM_AT, CLOCK_KIND_AT, ControlCopy, FOLLOW_CLAIM_AT, FOLLOW_SOCKET_AT, OPENING_AT,
-    Opening,
+    self, CELLS_AT, CLAIM_AT, CLOCK_KIND_AT, ControlCopy, FOLLOW_CLAIM_AT, FOLLOW_SOCKET_AT,
+    OPENING_AT, Opening,
 };
 use crate::error::{AgentError, Result};
 use crate::memory::Transport;
@@ -97,6 +98,9 @@ pub(super) fn open(by: &Access, it: &mut Attached) -> Result<Transport> {
         last => Handle::generation_after(last),
     };
     write(target, page + OPENING_AT as u64, &opening(target, it, claim, generation))?;
+    if let Some(words) = cell_words(it) {
+        write(target, page + CELLS_AT as u64, &words)?;
+    }
     if let Some(socket) = it.follow {
         // After the claim, which makes nothing of what is there; in this order.
         write(target, page + FOLLOW_SOCKET_AT as u64, &socket.to_le_bytes())?;
@@ -128,11 +132,18 @@ fn opening(target: &Target, it: &Attached, claim: Claim, generation: u32) -> Vec
     Opening { nonce, geometry, clock_kind: clock, target_pid, claim, generation }.bytes()
 }
 
+/// The words that say where its rows of cells are, if it has any. Otherwise what is there belongs to
+/// another segment.
+fn cell_words(it: &Attached) -> Option<[u8; size_of::<CellWords>()]> {
+    let words = it.plan.geometry.cell_words(it.segment.nonce());
+    (words != CellWords::NONE).then(|| control::cell_bytes(words))
+}
+
 /// Has the gate name the segment that `it` has now, while threads write into another. To be called
 /// after a look, which found `copy`.
 ///
-/// The gate closes first: a thread that comes for a ring meanwhile would otherwise find the former
-/// gate as it was, and go by a description that is half of one segment and half of another.
+/// The gate closes first, or says that it moves: a thread that comes for a ring meanwhile would
+/// otherwise find the former gate as it was, and go by a description that is half of one segment and half of another.
 pub(super) fn move_on(
     by: &Access,
     it: &mut Attached,
@@ -143,12 +154,23 @@ pub(super) fn move_on(
     let words = opening(target, it, claim, generation);
     it.gate = handle(it, generation).word();
     let (page, gate) = (it.buffer.control, it.gate.to_le_bytes());
-    let written = write_looked_at(target, page, &0u64.to_le_bytes())
+    let written = write_looked_at(target, page, &between(it, generation).to_le_bytes())
         && write_looked_at(target, page + OPENING_AT as u64, &words)
+        && cell_words(it)
+            .is_none_or(|words| write_looked_at(target, page + CELLS_AT as u64, &words))
         && write_looked_at(target, page, &gate);
     match look(by, it)? {
         back if written && back.gate() == it.gate && back.nonce() == it.segment.nonce() => Ok(()),
         _ => Err(switched_off(by, it)),
+    }
+}
+
+/// The gate's value while it is on its way to another segment. Adds go on meanwhile: a counter that goes
+/// up and down must not miss one of two.
+fn between(it: &Attached, generation: u32) -> u64 {
+    match cell_words(it) {
+        Some(_) => Handle { generation, kind: Kind::SysV, id: MOVING }.word(),
+        None => 0,
     }
 }
 
@@ -168,6 +190,7 @@ fn handle(it: &Attached, generation: u32) -> Handle {
 pub(super) fn start_cursors(it: &mut Attached) {
     it.first.clear();
     it.unattended.clear();
+    it.cells = if it.adopted { found(&it.segment) } else { BTreeMap::new() };
     for index in 0..it.plan.geometry.rings() {
         let ring = it.segment.ring(index);
         let tail = ring.tail();
@@ -179,6 +202,16 @@ pub(super) fn start_cursors(it: &mut Attached) {
         }
         it.first.push(tail);
     }
+}
+
+/// The cells that are not 0, of the shared row and of those of rings that were ever claimed.
+fn found(segment: &Segment) -> FoundCells {
+    let geometry = segment.geometry();
+    let claimed = (0..geometry.rings()).filter(|&ring| segment.ring(ring).owner().epoch > 0);
+    let rows = std::iter::once(0).chain(claimed.map(|ring| ring + 1));
+    let rows = rows.filter(|&row| row < geometry.rows().count());
+    let read = |row| segment.row(row).iter().map(cells::read).collect();
+    rows.map(|row| (row, read(row))).collect()
 }
 
 /// From here on, the monotonic clock instead of ticks that the system no longer trusts. To be called
@@ -232,6 +265,8 @@ pub(super) fn look(by: &Access, it: &Attached) -> std::result::Result<ControlCop
     let copy = ControlCopy::new(page);
     match copy.claim().nonce {
         nonce if nonce == claim.nonce => Ok(copy),
+        // Nobody has ever attached to this one: it came to where the former one was.
+        0 if copy.generation() == 0 => Err(BufferEnd::Unloaded),
         0 => Err(BufferEnd::SwitchedOff),
         _ => Err(BufferEnd::TakenOver),
     }

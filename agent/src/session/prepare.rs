@@ -89,6 +89,8 @@ pub(super) fn prepare(target: &Target, buffer: Buffer, options: &Options) -> Res
         clock,
         first: Vec::new(),
         unattended: Vec::new(),
+        cells: Default::default(),
+        adds_not_mapped: 0,
         leftovers: Vec::new(),
         dropped: Dropped::default(),
         gate: 0,

@@ -8,18 +8,27 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 use ppt_capture::frame_dsl::schema::{Extra, Field, FieldType, Frame, Schema};
-use ppt_capture::{Account, Capture, Chunk, End, FileHeader, Item, Source};
+use ppt_capture::{Account, Capture, CellTotals, Chunk, End, FileHeader, Item, Source};
 use ppt_listener::{ListedSegment, Listener, Summary};
 use ppt_segment::abi::{PAGE, RING_PITCH};
-use ppt_segment::{Created, Geometry, Identity, RingWriter, Segment};
+use ppt_segment::{Created, Geometry, Identity, RingWriter, Rows, Segment};
 
 /// Bytes of a frame: number, thread, and six words that depend on both.
 pub const STRIDE: u32 = 64;
 
 pub fn segment(log2_slots: u32, rings: u32) -> Arc<Segment> {
+    segment_of(Geometry::new(STRIDE, log2_slots, rings).unwrap())
+}
+
+/// A segment with a row of `cells` cells for each ring, and the one that all share.
+pub fn counting(log2_slots: u32, rings: u32, cells: u32) -> Arc<Segment> {
+    let rows = Rows::new(cells, rings + 1).unwrap();
+    segment_of(Geometry::new(STRIDE, log2_slots, rings).unwrap().with_rows(rows).unwrap())
+}
+
+fn segment_of(geometry: Geometry) -> Arc<Segment> {
     static NEXT: AtomicU32 = AtomicU32::new(1);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    let geometry = Geometry::new(STRIDE, log2_slots, rings).unwrap();
     let nonce = u64::from(std::process::id()) << 32 | u64::from(number);
     let mut key = (std::process::id() + 101 * number) as u16;
     let random = || {
@@ -71,6 +80,16 @@ pub fn source() -> Source {
         buffer: schema.buffer,
         ..Source::default()
     }
+}
+
+/// The same with `cells` counters.
+pub fn counting_source(cells: u32) -> Source {
+    let counter = |n| format!(r#"{{"name":"c{n}","kind":"counter","type":"u64"}}"#);
+    let counters = (0..cells).map(counter).collect::<Vec<_>>().join(",");
+    let plain = source();
+    let text = String::from_utf8(plain.schema_json).unwrap();
+    let text = format!("{},\"metrics\":[{counters}]}}", text.strip_suffix('}').unwrap());
+    Source { schema_json: text.into_bytes(), ..plain }
 }
 
 /// The source of a feed that had these segments before the one that it has now.
@@ -246,6 +265,9 @@ pub struct Back {
     pub sources: BTreeMap<u16, Source>,
     pub end: Option<End>,
     pub clocks: usize,
+    pub cells: CellTotals,
+    /// Readings of counters, but for those at which the file begins.
+    pub readings: usize,
 }
 
 impl Back {
@@ -259,11 +281,15 @@ impl Back {
 pub fn read(bytes: Vec<u8>) -> Back {
     let mut capture = Capture::from_reader(io::Cursor::new(bytes)).unwrap();
     let mut frames = BTreeMap::<_, Vec<_>>::new();
-    let mut clocks = 0;
+    let (mut clocks, mut readings, mut cells) = (0, 0, CellTotals::default());
     while let Some(item) = capture.read().unwrap() {
         match item {
             Item::Damage(damage) => panic!("{damage}"),
             Item::Chunk(Chunk::Clock(_)) => clocks += 1,
+            Item::Chunk(Chunk::Cells(chunk)) => {
+                readings += usize::from(!chunk.head.is_base);
+                cells.add(&chunk);
+            }
             Item::Chunk(Chunk::Frames(chunk)) => {
                 let head = chunk.head;
                 assert_eq!(head.frame_mask, 1);
@@ -291,7 +317,7 @@ pub fn read(bytes: Vec<u8>) -> Back {
         assert_eq!(account.mismatches(end), []);
     }
     let sources = capture.sources().map(|it| (it.id, it.source.clone())).collect();
-    Back { frames, account, sources, end, clocks }
+    Back { frames, account, sources, end, clocks, cells, readings }
 }
 
 /// The summary is right about the file, and about itself.

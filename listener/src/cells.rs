@@ -1,0 +1,371 @@
+//! Counters and histograms: readings of the rows of cells of a feed's segments.
+//!
+//! A reading states what has changed since the one before, so a reading that does not come into a file
+//! takes nothing from the sums of the next. Cells only grow. What they were when the session came to a
+//! segment is subtracted.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use ppt_capture::frame_dsl::Schema;
+use ppt_capture::{CellRows, CellsHead, Source};
+use ppt_segment::abi::ring_state;
+use ppt_segment::owner::OwnerWord;
+use ppt_segment::{Segment, cells};
+
+/// The cells that a session found in a segment, by row: 0 is the shared one, `r + 1` that of ring `r`.
+/// Rows that are not there were 0.
+pub type FoundCells = BTreeMap<u32, Box<[u64]>>;
+
+/// Bytes of a chunk after which another one begins.
+const CHUNK_BYTES: usize = 1 << 20;
+
+/// The rows of one segment.
+#[derive(Debug)]
+pub(crate) struct Readings {
+    segment: Arc<Segment>,
+    found: FoundCells,
+    rows: BTreeMap<u32, Row>,
+    /// Cells of a row that belong to something.
+    cells: usize,
+}
+
+/// What is known of a row.
+#[derive(Debug)]
+struct Row {
+    /// What the files state, since the session began.
+    stated: Box<[u64]>,
+    /// The ring's owner at the last reading.
+    owner: OwnerWord,
+}
+
+/// A reading that no file states yet.
+#[derive(Debug, Default)]
+pub(crate) struct Reading {
+    rows: CellRows,
+    changes: Vec<Change>,
+}
+
+#[derive(Debug)]
+struct Change {
+    row: u32,
+    owner: OwnerWord,
+    /// The thread that added, if there was only one; else 0.
+    tid: u32,
+    values: Vec<(u32, u64)>,
+}
+
+/// What a reading says of a row: what was added to its cells since the session began.
+#[derive(Debug)]
+pub(crate) struct Adds {
+    pub ring: Option<u32>,
+    pub tid: u32,
+    pub values: Vec<(u32, u64)>,
+}
+
+/// Cells of a row of a source. One that makes no sense has none.
+pub(crate) fn cells_of(source: &Source) -> u32 {
+    Schema::from_json(&source.schema_json).map_or(0, |schema| schema.cells())
+}
+
+const NOBODY: OwnerWord = OwnerWord { epoch: 0, state: ring_state::FREE };
+
+impl Readings {
+    /// Of a segment that has rows, for `cells` cells each.
+    pub fn new(segment: Arc<Segment>, found: FoundCells, cells: u32) -> Option<Self> {
+        let count = segment.geometry().rows().count();
+        let cells = cells as usize;
+        let fits = count > 0 && cells * 8 <= segment.geometry().rows().pitch() as usize;
+        fits.then(|| Self { segment, found, rows: BTreeMap::new(), cells })
+    }
+
+    /// Nonce of the segment.
+    pub fn nonce(&self) -> u64 {
+        self.segment.nonce()
+    }
+
+    /// The numbers of rows that somebody may have added to. Others are not touched.
+    fn used(&self) -> impl Iterator<Item = u32> {
+        let geometry = self.segment.geometry();
+        // A thread claims the lowest free ring: if one was never claimed, none above it was.
+        let claimed = (0..geometry.rings())
+            .take_while(|&ring| self.segment.ring(ring).owner().epoch > 0)
+            .map(|ring| ring + 1);
+        std::iter::once(0).chain(claimed).take_while(move |&row| row < geometry.rows().count())
+    }
+
+    /// What has changed since the last reading that [`Self::stated`] was told of.
+    pub fn read(&self) -> Vec<Reading> {
+        let mut readings = Vec::new();
+        let mut reading = Reading::default();
+        for row in self.used() {
+            if let Some(change) = self.change(row) {
+                reading.push(&self.segment, change, self.rows.get(&row).map(|it| it.owner));
+            }
+            if reading.rows.bytes().len() >= CHUNK_BYTES {
+                readings.push(std::mem::take(&mut reading));
+            }
+        }
+        if !reading.rows.is_empty() {
+            readings.push(reading);
+        }
+        readings
+    }
+
+    fn change(&self, row: u32) -> Option<Change> {
+        let owner = match row.checked_sub(1) {
+            Some(ring) => self.segment.ring(ring).owner(),
+            None => NOBODY,
+        };
+        let found = self.found.get(&row);
+        let stated = self.rows.get(&row);
+        let at = |words: Option<&Box<[u64]>>, cell: usize| {
+            words.and_then(|words| words.get(cell)).copied().unwrap_or(0)
+        };
+        let mut values = Vec::new();
+        for (cell, word) in self.segment.row(row)[..self.cells].iter().enumerate() {
+            let value = cells::read(word).wrapping_sub(at(found, cell));
+            if value != at(stated.map(|it| &it.stated), cell) {
+                values.push((cell as u32, value));
+            }
+        }
+        // A segment that lost memory reads as zeros that nobody wrote there.
+        let change = !values.is_empty() && !self.segment.truncated();
+        change.then_some(Change { row, owner, tid: 0, values })
+    }
+
+    /// A file states this reading.
+    pub fn stated(&mut self, reading: Reading) {
+        for Change { row, owner, values, .. } in reading.changes {
+            let cells = self.cells;
+            let new = || Row { stated: vec![0; cells].into(), owner };
+            let known = self.rows.entry(row).or_insert_with(new);
+            known.owner = owner;
+            for (cell, value) in values {
+                known.stated[cell as usize] = value;
+            }
+        }
+    }
+
+    /// What `reading` adds to what was [stated](Self::stated) before, by cell.
+    pub fn added(&self, reading: &Reading) -> BTreeMap<u32, u64> {
+        let mut added = BTreeMap::new();
+        for Change { row, values, .. } in &reading.changes {
+            let stated = self.rows.get(row).map(|it| &it.stated);
+            for &(cell, value) in values {
+                let add = value.wrapping_sub(stated.map_or(0, |it| it[cell as usize]));
+                let sum: &mut u64 = added.entry(cell).or_default();
+                *sum = sum.wrapping_add(add);
+            }
+        }
+        added
+    }
+
+    /// The same in one row, where there is no room for more: what was added to rings comes to the row that
+    /// all share. Their owners are not known then.
+    pub fn read_as_one(&mut self) -> Vec<Reading> {
+        let adds = self.take_of(|row| row > 0);
+        self.give(&adds);
+        let mut reading = Reading::default();
+        if let Some(change) = self.change(0) {
+            reading.push(&self.segment, change, None);
+        }
+        if reading.rows.is_empty() { Vec::new() } else { vec![reading] }
+    }
+
+    /// Takes away what was added and no file states, by cell. To be [given](Self::give) to another segment
+    /// of the feed.
+    pub fn take(&mut self) -> Vec<(u32, u64)> {
+        self.take_of(|_| true)
+    }
+
+    fn take_of(&mut self, of: impl Fn(u32) -> bool) -> Vec<(u32, u64)> {
+        let mut adds = Vec::new();
+        for row in self.used().filter(|&row| of(row)).collect::<Vec<_>>() {
+            let Some(Change { values, .. }) = self.change(row) else { continue };
+            let stated = self.rows.get(&row).map(|it| &it.stated);
+            let found = self.found.entry(row).or_insert_with(|| vec![0; self.cells].into());
+            for (cell, value) in values {
+                let add = value.wrapping_sub(stated.map_or(0, |it| it[cell as usize]));
+                found[cell as usize] = found[cell as usize].wrapping_add(add);
+                adds.push((cell, add));
+            }
+        }
+        adds
+    }
+
+    /// Counts these adds as some to the row that all share.
+    pub fn give(&mut self, adds: &[(u32, u64)]) {
+        let found = self.found.entry(0).or_insert_with(|| vec![0; self.cells].into());
+        for &(cell, add) in adds {
+            found[cell as usize] = found[cell as usize].wrapping_sub(add);
+        }
+    }
+
+    /// What the files before state, for one that begins.
+    pub fn base(&self) -> Vec<CellRows> {
+        let mut all = vec![CellRows::default()];
+        for (&row, Row { stated, .. }) in &self.rows {
+            if all.last().is_some_and(|rows| rows.bytes().len() >= CHUNK_BYTES) {
+                all.push(CellRows::default());
+            }
+            let values = (0..).zip(stated.iter().copied()).filter(|(_, value)| *value != 0);
+            all.last_mut().expect("there is one").push(row.checked_sub(1), 0, values);
+        }
+        all.retain(|rows| !rows.is_empty());
+        all
+    }
+
+    /// Counts from here on, for a file that cannot state what the files before it did.
+    pub fn forget_stated(&mut self) {
+        for (&row, Row { stated, .. }) in &mut self.rows {
+            let found = self.found.entry(row).or_insert_with(|| vec![0; self.cells].into());
+            for (found, stated) in found.iter_mut().zip(&mut *stated) {
+                *found = found.wrapping_add(std::mem::take(stated));
+            }
+        }
+    }
+}
+
+impl Reading {
+    fn push(&mut self, segment: &Segment, mut change: Change, before: Option<OwnerWord>) {
+        let ring = change.row.checked_sub(1);
+        let before = before.unwrap_or(NOBODY);
+        change.tid = ring.map_or(0, |ring| only_owner(segment, ring, before, change.owner));
+        self.rows.push(ring, change.tid, change.values.iter().copied());
+        self.changes.push(change);
+    }
+
+    /// Bytes of its rows.
+    pub fn len(&self) -> usize {
+        self.rows.bytes().len()
+    }
+
+    /// What it says, row by row.
+    pub fn adds(&self) -> Vec<Adds> {
+        let adds = self.changes.iter().map(|Change { row, tid, values, .. }| Adds {
+            ring: row.checked_sub(1),
+            tid: *tid,
+            values: values.clone(),
+        });
+        adds.collect()
+    }
+
+    /// The rows, for a chunk.
+    pub fn rows(&self) -> &CellRows {
+        &self.rows
+    }
+
+    /// The head of their chunk.
+    pub fn head(source: u16, nonce: u64, mono_ns: u64, not_mapped: u64) -> CellsHead {
+        CellsHead { source, nonce, mono_ns, not_mapped, is_base: false }
+    }
+}
+
+/// The thread that owned the ring from one look to the next, if there was only one; else 0.
+fn only_owner(segment: &Segment, ring: u32, before: OwnerWord, now: OwnerWord) -> u32 {
+    let first = match before.state {
+        ring_state::FREE => before.epoch.wrapping_add(1),
+        _ => before.epoch,
+    };
+    let only = first == now.epoch;
+    let tenure = only.then(|| segment.ring(ring).tenure(now.epoch)).flatten();
+    tenure.map_or(0, |tenure| tenure.tid)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ppt_segment::{Created, Geometry, Identity, Rows};
+
+    fn segment(nonce: u64) -> Arc<Segment> {
+        let geometry = Geometry::new(64, 6, 4).unwrap();
+        let geometry = geometry.with_rows(Rows::new(3, 4).unwrap()).unwrap();
+        let identity = Identity { nonce, schema_hash: 0, geometry };
+        let mut key = (std::process::id() as u16).wrapping_add(nonce as u16);
+        let random = || {
+            key = key.wrapping_add(7);
+            key
+        };
+        Arc::new(Segment::create(identity, None, Created::default(), random).unwrap())
+    }
+
+    /// Ring, thread, cells and values of each row that changed.
+    type Read = Vec<(Option<u32>, u32, Vec<(u32, u64)>)>;
+
+    fn read(readings: &mut Readings) -> Read {
+        let mut rows = Vec::new();
+        for reading in readings.read() {
+            for change in &reading.changes {
+                rows.push((change.row.checked_sub(1), 0, change.values.clone()));
+            }
+            let mut tids = Vec::new();
+            let bytes = reading.rows().bytes().to_vec();
+            let mut at = 0;
+            while at < bytes.len() {
+                let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
+                tids.push(word(at + 4));
+                at += 16 + 16 * word(at + 8) as usize;
+            }
+            let first = rows.len() - tids.len();
+            rows[first..].iter_mut().zip(tids).for_each(|(row, tid)| row.1 = tid);
+            readings.stated(reading);
+        }
+        rows
+    }
+
+    #[test]
+    fn only_changes_are_stated_and_what_was_found_is_subtracted() {
+        let segment = segment(40);
+        let ring = segment.ring(0);
+        assert!(ring.claim(10));
+        cells::add_own(&segment.row(1)[2], 100);
+        cells::add_shared(&segment.row(0)[0], 7);
+        let found = [0, 1].map(|row| (row, segment.row(row).iter().map(cells::read).collect()));
+        let mut readings = Readings::new(segment.clone(), found.into(), 3).unwrap();
+        assert_eq!(read(&mut readings), []);
+        cells::add_own(&segment.row(1)[2], 5);
+        cells::add_shared(&segment.row(0)[1], 1);
+        let expected = vec![(None, 0, vec![(1, 1)]), (Some(0), 10, vec![(2, 5)])];
+        assert_eq!(read(&mut readings), expected);
+        assert_eq!(read(&mut readings), []);
+        let lost = readings.read();
+        assert!(lost.is_empty());
+        cells::add_own(&segment.row(1)[2], 1);
+        drop(readings.read()); // which came into no file
+        cells::add_own(&segment.row(1)[2], 1);
+        assert_eq!(read(&mut readings), [(Some(0), 10, vec![(2, 7)])]);
+        assert_eq!(readings.base().len(), 1);
+    }
+
+    #[test]
+    fn whose_adds_they_are_is_known_where_one_thread_added() {
+        let segment = segment(41);
+        let mut readings = Readings::new(segment.clone(), FoundCells::new(), 3).unwrap();
+        let mut add = || {
+            cells::add_own(&segment.row(1)[0], 1);
+            read(&mut readings)[0].1
+        };
+        let ring = segment.ring(0);
+        assert!(ring.claim(10));
+        assert_eq!(add(), 10);
+        assert_eq!(add(), 10);
+        assert!(ring.release(1) && ring.claim(11));
+        assert_eq!(add(), 0, "either of the two");
+        assert_eq!(add(), 11);
+        assert!(ring.release(2));
+        assert_eq!(add(), 11);
+        assert!(ring.claim(12));
+        assert_eq!(add(), 12);
+    }
+
+    #[test]
+    fn rings_without_a_row_and_those_never_claimed_are_not_read() {
+        let segment = segment(42);
+        let readings = Readings::new(segment.clone(), FoundCells::new(), 3).unwrap();
+        assert_eq!(readings.used().collect::<Vec<_>>(), [0]);
+        (0..4).for_each(|ring| assert!(segment.ring(ring).claim(10)));
+        assert_eq!(readings.used().collect::<Vec<_>>(), [0, 1, 2, 3]);
+        assert!(Readings::new(segment, FoundCells::new(), 33).is_none(), "longer than its rows");
+    }
+}

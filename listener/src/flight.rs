@@ -1,0 +1,526 @@
+//! The flight recorder: a sink that keeps frames in memory, and writes them when something happens.
+//!
+//! Two threads: the sink's own looks at frames, holds them, and closes windows; another one writes
+//! the windows, so that a slow disk costs no frame. Chunks are the unit: a window has every chunk
+//! with a frame of its time, and so a little more.
+
+mod shared;
+mod store;
+mod watch;
+mod window;
+mod windows;
+mod writer;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::mpsc::{self, Sender};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use ppt_capture::{Cause, ClockReading, Codec, Dropped, FramesHead, Lost, Source, Stretch, Why};
+
+pub use shared::{Flight, FlightProgress, News};
+pub use watch::{Hit, Watch};
+pub use window::Content;
+pub use writer::WindowFiles;
+
+use crate::account::Closing;
+use crate::buffer::{LARGE_CHUNK, Pool};
+use crate::cadence::Cadence;
+use crate::cells::{Readings, cells_of};
+use crate::chunk::Frames;
+use crate::clocks::{self, Clocks};
+use crate::error::ListenerError;
+use crate::origins::{Adds, Told};
+use crate::sink::{Ending, Introduction, Outcome, Sink};
+use crate::threads::spawn;
+use shared::Shared;
+use store::{CellsRead, Entry, Item, Place, Store};
+use watch::Fired;
+use window::Window;
+use windows::{Pending, Reach, Windows};
+
+/// What a frame may be late: it is kept for so much longer than asked for.
+const LATE_NS: u64 = 1_000_000_000;
+/// While a window is open, from one look whether it is over to the next.
+const LOOK_NS: u64 = 10_000_000;
+/// Between the two readings of clocks before the first frame.
+const APART: Duration = Duration::from_millis(5);
+/// Windows that may wait for the disk: each takes a little memory, however much of it they share.
+const WAITING_WINDOWS: u64 = 1000;
+/// The part of the memory that frames may take on their way to the recorder.
+const WAITING: u64 = 8;
+
+/// The least memory with which a flight recorder works: so one full chunk may be on its way to it.
+pub const LEAST_MEMORY: u64 = WAITING * LARGE_CHUNK as u64;
+
+/// How a flight recorder works.
+#[derive(Debug, Clone)]
+pub struct FlightOptions {
+    /// How much time it holds.
+    pub keep: Duration,
+    /// What a window has before its first trigger.
+    pub before: Duration,
+    /// What it has after its last one.
+    pub after: Duration,
+    /// After a trigger, others count as the same for so long.
+    pub cooldown: Duration,
+    /// Most bytes of memory: at least [`LEAST_MEMORY`].
+    pub memory: u64,
+    /// Lost frames trigger.
+    pub on_gap: bool,
+    /// From one reading of counters to the next.
+    pub counters: Duration,
+    /// How frames are stored in files, if not as they are.
+    pub compress: Option<Codec>,
+    /// How long a window that cannot be written is tried again once the session has ended.
+    pub patience: Duration,
+}
+
+impl FlightOptions {
+    /// Bytes of frames that may wait for the recorder.
+    pub(crate) fn queue_bytes(&self) -> usize {
+        usize::try_from(self.memory / WAITING).unwrap_or(usize::MAX)
+    }
+
+    /// Bytes that it may hold.
+    fn store_bytes(&self) -> usize {
+        usize::try_from(self.memory - self.memory / WAITING).unwrap_or(usize::MAX)
+    }
+}
+
+fn in_ns(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// What all sinks of a listener share.
+pub(crate) struct Surroundings {
+    pub pool: Arc<Pool>,
+    pub clocks: Clocks,
+    pub told: Arc<Told>,
+    pub adds: Arc<Adds>,
+}
+
+/// A feed.
+struct Feed {
+    /// With all segments that it has had.
+    source: Arc<Source>,
+    /// Segments that frames may still come of.
+    live: BTreeSet<usize>,
+    cells: Vec<(Place, Readings)>,
+    dropped: Dropped,
+}
+
+/// A segment that frames may still come of.
+struct Live {
+    place: Place,
+    /// The number of the next frame of each ring that something came of.
+    next: BTreeMap<u32, u64>,
+    first: Vec<u64>,
+    /// Frames that there was no room for: the next frames of the ring state them.
+    missed: BTreeMap<u32, Lost>,
+}
+
+pub(crate) struct Recorder {
+    options: FlightOptions,
+    watch: Box<dyn Watch>,
+    shared: Arc<Shared>,
+    store: Store,
+    windows: Windows<Fired>,
+    feeds: BTreeMap<usize, Feed>,
+    segments: BTreeMap<usize, Live>,
+    /// All that was written before has come, ns of CLOCK_MONOTONIC.
+    upto: u64,
+    around: Surroundings,
+    cadence: Cadence,
+    counters_due: u64,
+    writer: Option<(Sender<Window>, JoinHandle<()>)>,
+    /// Why windows cannot be written at all.
+    trouble: Option<io::Error>,
+    hits: Vec<Hit>,
+    /// It was told that a window is lost because too many others wait.
+    told_full: bool,
+}
+
+impl Recorder {
+    pub fn new(
+        options: FlightOptions,
+        (watch, files): (Box<dyn Watch>, Box<dyn WindowFiles>),
+        around: Surroundings,
+    ) -> Result<(Self, Arc<Shared>), ListenerError> {
+        let shared = Arc::new(Shared::default());
+        let now = clocks::monotonic();
+        let held = shared.held.clone();
+        let reach = Reach::new(options.before, options.after, options.cooldown);
+        let (send, windows) = mpsc::channel();
+        let (writes, codec) = (shared.clone(), options.compress);
+        let mut files = files;
+        let write = move || writer::run(&windows, &mut *files, codec, &writes);
+        let thread = spawn("ppt-windows", write)?;
+        let mut recorder = Self {
+            store: Store::new(now, options.store_bytes(), held, around.pool.clone()),
+            options,
+            watch,
+            shared: shared.clone(),
+            windows: Windows::new(reach),
+            feeds: BTreeMap::new(),
+            segments: BTreeMap::new(),
+            upto: now,
+            cadence: Cadence::new(&around.clocks),
+            around,
+            counters_due: 0,
+            writer: Some((send, thread)),
+            trouble: None,
+            hits: Vec::new(),
+            told_full: false,
+        };
+        recorder.read_clocks(now);
+        // Ticks are converted by a line through two readings.
+        thread::sleep(APART);
+        recorder.read_clocks(clocks::monotonic());
+        Ok((recorder, shared))
+    }
+
+    fn read_clocks(&mut self, now: u64) {
+        let readings: Arc<[ClockReading]> = self.around.clocks.readings().into();
+        self.watch.clocks(&readings);
+        self.keep(now, Entry::Clocks(readings));
+    }
+
+    /// Keeps what came now, if there is room for it.
+    fn keep(&mut self, now: u64, entry: Entry) -> bool {
+        while !self.store.has_room(&entry) {
+            let Some(oldest) = self.store.oldest() else { return false };
+            // What a trigger was about stays: its window ends here.
+            for window in self.windows.triggered_by(oldest) {
+                self.close(window);
+            }
+            self.store.forget_oldest();
+        }
+        self.store.push(now, entry);
+        true
+    }
+
+    fn trigger(&mut self, at: u64, fired: Fired) {
+        let can_wait = matches!(fired.why, Why::On | Why::Gap | Why::Counter);
+        let counts = match self.windows.trigger(at, can_wait, fired) {
+            true => &self.shared.triggers,
+            false => &self.shared.ignored,
+        };
+        counts.fetch_add(1, Relaxed);
+    }
+
+    /// The window is over: what there is of it goes into a file.
+    fn close(&mut self, asked: Pending<Fired>) {
+        if self.shared.waiting() >= WAITING_WINDOWS {
+            if !std::mem::replace(&mut self.told_full, true) {
+                let error = io::Error::other("too many others wait for the disk");
+                self.shared.tell(News::GivenUp(error));
+            }
+            return self.shared.lose_window();
+        }
+        self.told_full = false;
+        let (whole_since, crowded) = self.store.whole_since();
+        let held = Stretch {
+            from_ns: whole_since.max(asked.wanted.from_ns).min(asked.wanted.to_ns),
+            to_ns: self.upto.min(asked.wanted.to_ns).max(asked.wanted.from_ns),
+        };
+        let begins = asked.wanted.from_ns >= whole_since;
+        let ends = asked.wanted.to_ns <= self.upto;
+        let (base, items) = self.store.since(asked.wanted.from_ns);
+        let of_items = Window::feeds_of(&items);
+        let of_triggers = |feed| asked.triggers.iter().any(|(_, it)| it.feed == Some(feed));
+        let about = |feed: &usize, it: &Feed| {
+            !it.live.is_empty() || of_items.contains(feed) || of_triggers(*feed)
+        };
+        let feeds = self.feeds.iter().filter(|(feed, it)| about(feed, it));
+        let feeds = feeds.map(|(&feed, it)| (feed, it.source.clone())).collect();
+        let closed_ns = clocks::monotonic();
+        let crowded = (!begins && crowded) || !ends;
+        let weight = self.store.weigh(items.len() * size_of::<Item>());
+        let window =
+            Window { asked, held, crowded, base, items, feeds, closed_ns, _weight: weight };
+        self.shared.waits();
+        let sent = self.writer.as_ref().is_some_and(|(send, _)| send.send(window).is_ok());
+        if !sent {
+            self.shared.settled();
+            self.shared.lose_window();
+        }
+    }
+
+    fn head(live: &Live, frames: &Frames) -> FramesHead {
+        FramesHead {
+            nonce: live.place.nonce,
+            ring: frames.ring(),
+            tid: frames.tid(),
+            first_seq: frames.first_seq(),
+            count: frames.count(),
+            stride: live.place.stride,
+            lost_before: frames.lost_before(),
+            drained_mono_ns: frames.drained_ns(),
+            ..FramesHead::default()
+        }
+    }
+
+    /// Looks whether these frames, which came at `now`, trigger.
+    fn look(&mut self, now: u64, frames: &Frames) {
+        let Some(live) = self.segments.get(&frames.segment_number()) else { return };
+        let place = live.place;
+        let ring = Some((place.nonce, frames.ring()));
+        let of_target = Lost { disk: 0, ..frames.lost_before() };
+        let since = frames.chunk.since_ns;
+        let head = Self::head(live, frames);
+        let mut hits = std::mem::take(&mut self.hits);
+        self.watch.frames(place.feed, &head, frames.bytes(), &mut hits);
+        if self.options.on_gap && of_target.total() > 0 {
+            let seqno = Some(frames.first_seq() - frames.lost_before().total());
+            let note = format!("{} frames lost", of_target.total());
+            let fired = Fired { ring, seqno, ..Fired::of(Why::Gap, Some(place.feed), note) };
+            self.trigger(since, fired);
+        }
+        for Hit { seqno, mono_ns, expression } in hits.drain(..) {
+            let feed = Some(place.feed);
+            let why = Why::On;
+            let seqno = Some(seqno);
+            // A frame tells its own time, and may lie.
+            let earliest = now.saturating_sub(in_ns(self.options.keep)).min(since);
+            let at = mono_ns.unwrap_or(frames.drained_ns()).clamp(earliest, now);
+            self.trigger(at, Fired { why, expression, feed, ring, seqno, note: String::new() });
+        }
+        self.hits = hits;
+    }
+
+    /// Reads counters and histograms of feed `of`, or of all.
+    fn read_cells(&mut self, now: u64, of: Option<usize>) {
+        let adds = self.around.adds.lock().map(|it| it.clone()).unwrap_or_default();
+        let (mut come, mut triggers) = (Vec::new(), Vec::new());
+        for (&feed, it) in
+            self.feeds.iter_mut().filter(|(feed, _)| of.is_none_or(|of| of == **feed))
+        {
+            let not_mapped = adds.get(&feed).copied().unwrap_or_default();
+            let mut added: BTreeMap<u32, u64> = BTreeMap::new();
+            for (place, readings) in &mut it.cells {
+                for reading in readings.read() {
+                    for (cell, add) in readings.added(&reading) {
+                        let sum = added.entry(cell).or_default();
+                        *sum = sum.wrapping_add(add);
+                    }
+                    let rows = reading.adds();
+                    readings.stated(reading);
+                    let read = CellsRead { place: *place, mono_ns: now, not_mapped, rows };
+                    come.push(Entry::Cells(Arc::new(read)));
+                }
+            }
+            for expression in self.watch.added(feed, &added) {
+                let fired = Fired::of(Why::Counter, Some(feed), String::new());
+                triggers.push(Fired { expression, ..fired });
+            }
+        }
+        for entry in come {
+            self.keep(now, entry);
+        }
+        triggers.into_iter().for_each(|fired| self.trigger(now, fired));
+    }
+
+    fn read_dropped(&mut self, now: u64, told: &[Dropped]) {
+        let mut news = Vec::new();
+        for (&feed, it) in &mut self.feeds {
+            let dropped = told.get(feed).copied().unwrap_or_default();
+            if dropped != it.dropped {
+                it.dropped = dropped;
+                news.push(Entry::Dropped(feed, dropped));
+            }
+        }
+        for entry in news {
+            self.keep(now, entry);
+        }
+    }
+
+    /// Forgets feeds of which nothing comes any more and nothing is held.
+    fn forget_feeds(&mut self) {
+        if !self.windows.are_none() {
+            // A trigger may be about one.
+            return;
+        }
+        let (store, feeds) = (&mut self.store, &mut self.feeds);
+        let ended: Vec<usize> = feeds
+            .iter()
+            .filter(|(feed, it)| it.live.is_empty() && !store.has(**feed))
+            .map(|(&feed, _)| feed)
+            .collect();
+        for feed in ended {
+            feeds.remove(&feed);
+            store.forget(feed);
+        }
+    }
+
+    fn take_asked(&mut self) {
+        for (at, fired) in self.shared.asked() {
+            self.trigger(at, fired);
+        }
+    }
+
+    fn introduce_one(&mut self, now: u64, new: &Introduction) {
+        let geometry = new.segment.geometry();
+        let nonce = new.segment.nonce();
+        let place = Place { feed: new.feed, nonce, stride: geometry.stride() };
+        let feed = self.feeds.entry(new.feed).or_insert_with(|| Feed {
+            source: Arc::new(new.source.clone()),
+            live: BTreeSet::new(),
+            cells: Vec::new(),
+            dropped: Dropped::default(),
+        });
+        let mut source = new.source.clone();
+        for former in &feed.source.segments {
+            if source.segments.iter().all(|it| it.nonce != former.nonce) {
+                source.segments.push(*former);
+            }
+        }
+        feed.source = Arc::new(source);
+        feed.live.insert(new.segment_number);
+        let cells = cells_of(&new.source);
+        if cells > 0 && feed.cells.iter().all(|(it, _)| it.nonce != nonce) {
+            let readings = Readings::new(new.segment.clone(), new.cells.clone(), cells);
+            feed.cells.extend(readings.map(|it| (place, it)));
+        }
+        let (next, missed) = Default::default();
+        let live = Live { place, next, first: new.first.clone(), missed };
+        self.segments.insert(new.segment_number, live);
+        for gap in &new.gaps {
+            self.keep(now, Entry::Gap(new.feed, *gap));
+        }
+    }
+}
+
+impl Sink for Recorder {
+    fn introduce(&mut self, new: &[Introduction]) {
+        let now = clocks::monotonic();
+        let named: Vec<_> = new.iter().map(|it| (it.feed, &it.source)).collect();
+        self.watch.introduce(&named);
+        new.iter().for_each(|it| self.introduce_one(now, it));
+    }
+
+    fn frames(&mut self, frames: &Frames) {
+        let now = clocks::monotonic();
+        let number = frames.segment_number();
+        let ring = frames.ring();
+        let Some(live) = self.segments.get_mut(&number) else { return };
+        let mut lost_before = frames.lost_before();
+        lost_before += live.missed.remove(&ring).unwrap_or_default();
+        live.next.insert(ring, frames.chunk.next_seq());
+        let place = live.place;
+        let entry = Entry::Frames { place, frames: frames.compact(), lost_before };
+        if !self.keep(now, entry) {
+            self.store.missed(now);
+            self.shared.missed.fetch_add(u64::from(frames.count()), Relaxed);
+            lost_before.add(Cause::Disk, frames.count().into());
+            if let Some(live) = self.segments.get_mut(&number) {
+                live.missed.insert(ring, lost_before);
+            }
+        }
+        self.look(now, frames);
+        self.shared.frames.fetch_add(frames.count().into(), Relaxed);
+    }
+
+    fn gone(&mut self, segment_number: usize, closings: &[Closing]) {
+        let now = clocks::monotonic();
+        let Some(mut live) = self.segments.remove(&segment_number) else { return };
+        let place = live.place;
+        for closing in closings {
+            let ring = closing.ring;
+            let first = live.first.get(ring as usize).map_or(1, |it| it.saturating_add(1));
+            let next = live.next.get(&ring).copied().unwrap_or(first);
+            let missing = closing.next_seq.saturating_sub(next);
+            let mut lost = if missing > 0 { closing.lost } else { Lost::default() };
+            lost.add(Cause::Disk, missing.saturating_sub(lost.total()));
+            let of_target = Lost { disk: 0, ..lost };
+            let missed = live.missed.remove(&ring).unwrap_or_default();
+            let first_seq = next - missed.total();
+            lost += missed;
+            if lost.total() == 0 {
+                continue;
+            }
+            self.keep(now, Entry::Lost { place, ring, first_seq, lost });
+            if self.options.on_gap && of_target.total() > 0 {
+                let note = format!("{} frames lost", of_target.total());
+                let fired = Fired {
+                    ring: Some((place.nonce, ring)),
+                    seqno: Some(next),
+                    ..Fired::of(Why::Gap, Some(place.feed), note)
+                };
+                self.trigger(now, fired);
+            }
+        }
+        self.read_cells(now, Some(place.feed));
+        if let Some(feed) = self.feeds.get_mut(&place.feed) {
+            feed.live.remove(&segment_number);
+            if feed.live.is_empty() {
+                feed.cells.clear();
+            }
+        }
+    }
+
+    fn upto(&mut self, mono_ns: u64) {
+        self.upto = self.upto.max(mono_ns);
+    }
+
+    fn due(&self) -> u64 {
+        let mut next = self.cadence.next();
+        if self.feeds.values().any(|it| !it.cells.is_empty()) {
+            next = next.min(self.counters_due);
+        }
+        if !self.windows.are_none() {
+            next = next.min(clocks::monotonic() + LOOK_NS);
+        }
+        next
+    }
+
+    fn tick(&mut self) {
+        let now = clocks::monotonic();
+        self.take_asked();
+        if self.cadence.is_due(now, &self.around.clocks) {
+            self.read_clocks(now);
+            let told = self.around.told.lock().map(|it| it.clone()).unwrap_or_default();
+            self.read_dropped(now, &told);
+            self.forget_feeds();
+        }
+        if now >= self.counters_due {
+            self.counters_due = now.saturating_add(in_ns(self.options.counters));
+            self.read_cells(now, None);
+        }
+        let over = self.windows.over(self.upto);
+        if !over.is_empty() {
+            // Stamps of a short window need more than the readings of each second.
+            self.read_clocks(now);
+            over.into_iter().for_each(|window| self.close(window));
+        }
+        let keep = in_ns(self.options.keep);
+        let old = self.upto.saturating_sub(keep.saturating_add(LATE_NS));
+        self.store.forget_before(old.min(self.windows.begin().unwrap_or(u64::MAX)));
+    }
+
+    fn end(mut self: Box<Self>, ending: &Ending) -> Outcome {
+        let now = clocks::monotonic();
+        self.read_cells(now, None);
+        self.read_clocks(now);
+        self.read_dropped(now, &ending.dropped);
+        self.take_asked();
+        // Nothing more comes: the windows that are open end with the session.
+        self.upto = u64::MAX;
+        for mut window in self.windows.over(u64::MAX) {
+            window.wanted.to_ns = window.wanted.to_ns.min(now).max(window.first);
+            self.close(window);
+        }
+        self.shared.end(self.options.patience);
+        if let Some((send, thread)) = self.writer.take() {
+            drop(send);
+            if thread.join().is_err() {
+                self.trouble = Some(io::Error::other("the thread that writes windows has failed"));
+            }
+        }
+        let complete = self.trouble.is_none();
+        Outcome { error: self.trouble.take(), complete }
+    }
+}

@@ -1,0 +1,177 @@
+//! What the recorder, its writer and their caller share.
+
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use ppt_capture::{Stretch, Why};
+
+use super::store::Held;
+use super::watch::Fired;
+use super::window::Content;
+use crate::clocks;
+use crate::queue::Queue;
+
+/// What happened to a window.
+#[derive(Debug)]
+pub enum News {
+    /// It is in a file.
+    Written {
+        /// The file.
+        name: String,
+        /// What is in it.
+        content: Content,
+        /// Memory held all of it.
+        is_whole: bool,
+        /// The part of it that is there.
+        held: Stretch,
+        /// The window that the triggers asked for.
+        wanted: Stretch,
+        /// How many triggers it has.
+        triggers: u64,
+    },
+    /// It cannot be written now. It stays in memory, and is tried again.
+    Waits(io::Error),
+    /// It never could be written, and the session is over.
+    GivenUp(io::Error),
+}
+
+/// How far a recorder is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct FlightProgress {
+    /// Windows in files.
+    pub written: u64,
+    /// Windows that are over, but not in a file yet.
+    pub waiting: u64,
+    /// Windows that never came into a file.
+    pub lost: u64,
+    /// Triggers that counted.
+    pub triggers: u64,
+    /// Triggers that came within the cooldown of another.
+    pub ignored: u64,
+    /// Bytes of memory that the recorder holds, and the most that it has held.
+    pub bytes: usize,
+    /// The most that it has held.
+    pub most_bytes: usize,
+    /// Frames that have come.
+    pub frames: u64,
+    /// Frames that it had no room for, since windows that wait had it.
+    pub missed: u64,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Shared {
+    asked: Mutex<Vec<(u64, Fired)>>,
+    news: Mutex<Vec<News>>,
+    ends: Mutex<Option<Instant>>,
+    ended: Condvar,
+    pub held: Arc<Held>,
+    written: AtomicU64,
+    waiting: AtomicU64,
+    lost: AtomicU64,
+    pub triggers: AtomicU64,
+    pub ignored: AtomicU64,
+    pub missed: AtomicU64,
+    pub frames: AtomicU64,
+}
+
+/// A panic elsewhere leaves nothing half done in these.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Shared {
+    /// The triggers that the caller asked for since the last call.
+    pub fn asked(&self) -> Vec<(u64, Fired)> {
+        std::mem::take(&mut *locked(&self.asked))
+    }
+
+    pub fn tell(&self, news: News) {
+        locked(&self.news).push(news);
+    }
+
+    /// One more window is over.
+    pub fn waits(&self) {
+        self.waiting.fetch_add(1, Relaxed);
+    }
+
+    /// How many windows wait.
+    pub fn waiting(&self) -> u64 {
+        self.waiting.load(Relaxed)
+    }
+
+    /// A window no longer waits.
+    pub fn settled(&self) {
+        self.waiting.fetch_sub(1, Relaxed);
+    }
+
+    pub fn written(&self, news: News) {
+        self.written.fetch_add(1, Relaxed);
+        self.tell(news);
+    }
+
+    pub fn lose_window(&self) {
+        self.lost.fetch_add(1, Relaxed);
+    }
+
+    /// The session is over: what cannot be written is tried no longer than this.
+    pub fn end(&self, patience: Duration) {
+        locked(&self.ends).get_or_insert_with(|| Instant::now() + patience);
+        self.ended.notify_all();
+    }
+
+    /// Whether a window that cannot be written is tried no more.
+    pub fn gives_up(&self) -> bool {
+        locked(&self.ends).is_some_and(|until| Instant::now() >= until)
+    }
+
+    /// Waits for so long, or, for the first time after the end, no longer than until then.
+    pub fn pause(&self, time: Duration) {
+        let ends = locked(&self.ends);
+        let is_over = ends.is_some();
+        let wait = self.ended.wait_timeout_while(ends, time, |it| it.is_some() == is_over);
+        drop(wait.unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
+/// A flight recorder, as its caller sees it.
+#[derive(Debug, Clone)]
+pub struct Flight {
+    shared: Arc<Shared>,
+    queue: Arc<Queue>,
+}
+
+impl Flight {
+    pub(crate) fn new(shared: Arc<Shared>, queue: Arc<Queue>) -> Self {
+        Self { shared, queue }
+    }
+
+    /// Triggers now, whatever the cooldown. `feed` is what it is about, if it is about one.
+    pub fn trigger(&self, why: Why, feed: Option<usize>, note: String) {
+        locked(&self.shared.asked).push((clocks::monotonic(), Fired::of(why, feed, note)));
+        self.queue.call();
+    }
+
+    /// What happened to windows since the last call.
+    pub fn news(&self) -> Vec<News> {
+        std::mem::take(&mut *locked(&self.shared.news))
+    }
+
+    /// How far it is.
+    pub fn progress(&self) -> FlightProgress {
+        let Shared { written, waiting, lost, triggers, ignored, missed, frames, held, .. } =
+            &*self.shared;
+        FlightProgress {
+            written: written.load(Relaxed),
+            waiting: waiting.load(Relaxed),
+            lost: lost.load(Relaxed),
+            triggers: triggers.load(Relaxed),
+            ignored: ignored.load(Relaxed),
+            bytes: held.now(),
+            most_bytes: held.most(),
+            frames: frames.load(Relaxed),
+            missed: missed.load(Relaxed),
+        }
+    }
+}

@@ -1,0 +1,334 @@
+//! What the recorder holds in memory, in the order in which it came.
+//!
+//! Windows that wait to be written share it. The memory counts until the last one has let it go.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use ppt_capture::{ClockReading, Dropped, Gap, Lost};
+
+use crate::buffer::Pool;
+use crate::cells::Adds;
+use crate::chunk::Frames;
+
+/// Bytes that the recorder takes for an item, beside what is in it: what a queue has for it, and
+/// what an allocator adds to a few small blocks.
+const ITEM: usize = 256;
+
+/// Memory that is held, in bytes.
+#[derive(Debug, Default)]
+pub(crate) struct Held {
+    now: AtomicUsize,
+    most: AtomicUsize,
+}
+
+impl Held {
+    pub fn now(&self) -> usize {
+        self.now.load(Relaxed)
+    }
+
+    pub fn most(&self) -> usize {
+        self.most.load(Relaxed)
+    }
+}
+
+/// What something takes, until its last copy is gone.
+#[derive(Debug)]
+pub(crate) struct Weight {
+    bytes: usize,
+    held: Arc<Held>,
+    pool: Arc<Pool>,
+}
+
+impl Drop for Weight {
+    fn drop(&mut self) {
+        self.held.now.fetch_sub(self.bytes, Relaxed);
+    }
+}
+
+/// Where frames belong: their feed, and the nonce of their segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Place {
+    pub feed: usize,
+    pub nonce: u64,
+    /// Bytes from one frame to the next.
+    pub stride: u32,
+}
+
+/// Values of cells: by row, then by cell.
+pub(crate) type Rows = BTreeMap<Option<u32>, BTreeMap<u32, u64>>;
+
+/// Something that came.
+#[derive(Debug, Clone)]
+pub(crate) enum Entry {
+    Frames {
+        place: Place,
+        frames: Frames,
+        lost_before: Lost,
+    },
+    /// Lost at the end of a ring.
+    Lost {
+        place: Place,
+        ring: u32,
+        first_seq: u64,
+        lost: Lost,
+    },
+    /// Frames of earlier times; the source is the window's to say.
+    Gap(usize, Gap),
+    Clocks(Arc<[ClockReading]>),
+    Cells(Arc<CellsRead>),
+    /// What a feed has dropped so far.
+    Dropped(usize, Dropped),
+    Nothing,
+}
+
+/// A reading of cells.
+#[derive(Debug)]
+pub(crate) struct CellsRead {
+    pub place: Place,
+    pub mono_ns: u64,
+    /// Adds of the feed that are nowhere, so far.
+    pub not_mapped: u64,
+    pub rows: Vec<Adds>,
+}
+
+impl Entry {
+    /// Bytes that it takes.
+    fn weight(&self) -> usize {
+        ITEM + match self {
+            Self::Frames { frames, .. } => frames.weight(),
+            Self::Clocks(readings) => size_of_val(&**readings),
+            Self::Cells(read) => read.rows.iter().map(|it| 64 + 16 * it.values.len()).sum(),
+            Self::Lost { .. } | Self::Gap(..) | Self::Dropped(..) | Self::Nothing => 0,
+        }
+    }
+
+    /// The feed that it is of.
+    pub fn feed(&self) -> Option<usize> {
+        match self {
+            Self::Frames { place, .. } | Self::Lost { place, .. } => Some(place.feed),
+            Self::Cells(read) => Some(read.place.feed),
+            Self::Gap(feed, _) | Self::Dropped(feed, _) => Some(*feed),
+            Self::Clocks(_) | Self::Nothing => None,
+        }
+    }
+
+    fn tells_of_frames(&self) -> bool {
+        matches!(self, Self::Frames { .. } | Self::Lost { .. })
+    }
+}
+
+/// An entry, and when it came.
+#[derive(Debug, Clone)]
+pub(crate) struct Item {
+    /// CLOCK_MONOTONIC, ns: all frames in it were written before.
+    pub come_ns: u64,
+    pub entry: Entry,
+    weight: Arc<Weight>,
+}
+
+impl Drop for Item {
+    fn drop(&mut self) {
+        if let Entry::Frames { frames, .. } = std::mem::replace(&mut self.entry, Entry::Nothing) {
+            frames.give_back(&self.weight.pool);
+        }
+    }
+}
+
+/// What is known at the beginning of a window from what came before it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Base {
+    /// The last readings of the clocks.
+    pub clocks: Option<Arc<[ClockReading]>>,
+    pub cells: BTreeMap<Place, Rows>,
+    pub not_mapped: BTreeMap<usize, u64>,
+    pub dropped: BTreeMap<usize, Dropped>,
+}
+
+impl Base {
+    fn take(&mut self, entry: &Entry) {
+        match entry {
+            Entry::Clocks(readings) => self.clocks = Some(readings.clone()),
+            Entry::Cells(read) => {
+                self.not_mapped.insert(read.place.feed, read.not_mapped);
+                let rows = self.cells.entry(read.place).or_default();
+                for Adds { ring, values, .. } in &read.rows {
+                    rows.entry(*ring).or_default().extend(values.iter().copied());
+                }
+            }
+            Entry::Dropped(feed, dropped) => _ = self.dropped.insert(*feed, *dropped),
+            Entry::Frames { .. } | Entry::Lost { .. } | Entry::Gap(..) | Entry::Nothing => {}
+        }
+    }
+
+    fn forget(&mut self, feed: usize) {
+        self.cells.retain(|place, _| place.feed != feed);
+        self.not_mapped.remove(&feed);
+        self.dropped.remove(&feed);
+    }
+}
+
+/// The items that no window is needed for, and those of the windows that are open.
+#[derive(Debug)]
+pub(crate) struct Store {
+    items: VecDeque<Item>,
+    base: Base,
+    /// Every frame that was drained since then is here.
+    whole_since: u64,
+    /// Items went before their time, because there was no room.
+    crowded: bool,
+    limit: usize,
+    held: Arc<Held>,
+    pool: Arc<Pool>,
+}
+
+impl Store {
+    /// An empty one at time `now`, of at most `limit` bytes.
+    pub fn new(now: u64, limit: usize, held: Arc<Held>, pool: Arc<Pool>) -> Self {
+        let (items, base) = Default::default();
+        Self { items, base, whole_since: now, crowded: false, limit, held, pool }
+    }
+
+    /// Whether `entry` has room.
+    pub fn has_room(&self, entry: &Entry) -> bool {
+        self.held.now() + entry.weight() <= self.limit
+    }
+
+    /// When the oldest item came.
+    pub fn oldest(&self) -> Option<u64> {
+        self.items.front().map(|it| it.come_ns)
+    }
+
+    /// Takes an entry that came at `come_ns`. The caller has made room for it.
+    pub fn push(&mut self, come_ns: u64, entry: Entry) {
+        let weight = Arc::new(self.weigh(entry.weight()));
+        self.items.push_back(Item { come_ns, entry, weight });
+    }
+
+    /// Counts so many bytes as long as the result lives.
+    pub fn weigh(&self, bytes: usize) -> Weight {
+        let now = self.held.now.fetch_add(bytes, Relaxed) + bytes;
+        self.held.most.fetch_max(now, Relaxed);
+        Weight { bytes, held: self.held.clone(), pool: self.pool.clone() }
+    }
+
+    /// Forgets what came before `before`.
+    pub fn forget_before(&mut self, before: u64) {
+        while self.oldest().is_some_and(|oldest| oldest < before) {
+            self.pop(false);
+        }
+    }
+
+    /// Forgets the oldest item, for there is no room.
+    pub fn forget_oldest(&mut self) {
+        self.pop(true);
+    }
+
+    fn pop(&mut self, for_room: bool) {
+        let Some(item) = self.items.pop_front() else { return };
+        self.base.take(&item.entry);
+        if item.entry.tells_of_frames() {
+            self.whole_since = self.whole_since.max(item.come_ns);
+            self.crowded |= for_room;
+        }
+        if !for_room {
+            self.crowded = false;
+        }
+    }
+
+    /// Frames that came at `come_ns` had no room.
+    pub fn missed(&mut self, come_ns: u64) {
+        self.whole_since = self.whole_since.max(come_ns);
+        self.crowded = true;
+    }
+
+    /// Since when every frame is here, and whether that is so for lack of room.
+    pub fn whole_since(&self) -> (u64, bool) {
+        (self.whole_since, self.crowded)
+    }
+
+    /// All that came since `from_ns`, and what was known then.
+    pub fn since(&self, from_ns: u64) -> (Base, Vec<Item>) {
+        let first = self.items.partition_point(|it| it.come_ns < from_ns);
+        let mut base = self.base.clone();
+        self.items.range(..first).for_each(|it| base.take(&it.entry));
+        (base, self.items.range(first..).cloned().collect())
+    }
+
+    /// Whether something of `feed` is here.
+    pub fn has(&self, feed: usize) -> bool {
+        self.items.iter().any(|it| it.entry.feed() == Some(feed))
+    }
+
+    /// Forgets what is known of a feed of which nothing is here any more.
+    pub fn forget(&mut self, feed: usize) {
+        self.base.forget(feed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::buffer::Buffer;
+    use crate::chunk::Chunk;
+
+    const PLACE: Place = Place { feed: 0, nonce: 7, stride: 16 };
+
+    fn frames(bytes: usize) -> Entry {
+        let chunk = Chunk { count: 1, frames: Buffer::new(bytes), ..Chunk::default() };
+        Entry::Frames { place: PLACE, frames: chunk.into(), lost_before: Lost::default() }
+    }
+
+    fn store(limit: usize) -> Store {
+        Store::new(5, limit, Arc::default(), Arc::default())
+    }
+
+    #[test]
+    fn memory_counts_until_the_last_window_has_let_it_go() {
+        let mut store = store(10_000);
+        store.push(10, frames(4000));
+        store.push(20, frames(4000));
+        assert!(!store.has_room(&frames(4000)) && store.has_room(&frames(100)));
+        let full = store.held.now();
+        let (_, window) = store.since(0);
+        store.forget_oldest();
+        assert_eq!((store.held.now(), store.oldest()), (full, Some(20)), "the window has it");
+        assert_eq!(store.whole_since(), (10, true));
+        drop(window);
+        assert!(store.held.now() < full && store.has_room(&frames(4000)));
+        store.forget_before(21);
+        assert_eq!((store.held.now(), store.held.most()), (0, full));
+        assert_eq!(store.whole_since(), (20, false), "nothing went before its time");
+    }
+
+    #[test]
+    fn a_window_begins_with_what_was_known_before() {
+        let mut store = store(1 << 20);
+        let cells = |values: &[(u32, u64)]| {
+            let adds = Adds { ring: Some(1), tid: 9, values: values.to_vec() };
+            let read = CellsRead { place: PLACE, mono_ns: 0, not_mapped: 3, rows: vec![adds] };
+            Entry::Cells(Arc::new(read))
+        };
+        let dropped = |nested| Entry::Dropped(0, Dropped { nested, ..Dropped::default() });
+        store.push(10, cells(&[(0, 5), (2, 1)]));
+        store.push(11, dropped(4));
+        store.push(12, cells(&[(0, 6)]));
+        store.push(13, dropped(9));
+        store.forget_before(11);
+        let known = |from| {
+            let (base, items) = store.since(from);
+            let row = base.cells.get(&PLACE).and_then(|rows| rows.get(&Some(1)).cloned());
+            let dropped = base.dropped.get(&0).map_or(0, |it| it.nested);
+            (row.unwrap_or_default().into_iter().collect::<Vec<_>>(), dropped, items.len())
+        };
+        assert_eq!(known(0), (vec![(0, 5), (2, 1)], 0, 3));
+        assert_eq!(known(12), (vec![(0, 5), (2, 1)], 4, 2));
+        assert_eq!(known(13), (vec![(0, 6), (2, 1)], 4, 1));
+        assert!(store.has(0) && !store.has(1));
+        store.forget_before(99);
+        store.forget(0);
+        assert!(store.base.cells.is_empty() && store.base.dropped.is_empty());
+        assert_eq!(store.whole_since(), (5, false), "no frame went");
+    }
+}

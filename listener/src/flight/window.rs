@@ -1,0 +1,262 @@
+//! A window as a capture of its own.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use ppt_capture::{
+    CaptureWriter, CellRows, CellsHead, Codec, Drops, End, EndReason, FileHeader, FramesHead, Gap,
+    Lost, MAX_SOURCES, Packer, RingEnd, Source, Stretch, Trigger,
+};
+
+use super::store::{Base, CellsRead, Entry, Item, Place, Rows, Weight};
+use super::watch::Fired;
+use super::windows::Pending;
+use crate::clocks;
+
+/// A window that is over: all that its file needs.
+#[derive(Debug)]
+pub(crate) struct Window {
+    pub asked: Pending<Fired>,
+    /// The part of it that is there, and whether the rest is missing for lack of memory.
+    pub held: Stretch,
+    pub crowded: bool,
+    pub base: Base,
+    pub items: Vec<Item>,
+    /// The feeds that it is about, with all segments that they have had.
+    pub feeds: BTreeMap<usize, Arc<Source>>,
+    /// When it was closed, ns of CLOCK_MONOTONIC.
+    pub closed_ns: u64,
+    /// Of the list of its items.
+    pub _weight: Weight,
+}
+
+/// What came into the file.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Content {
+    /// Frames.
+    pub frames: u64,
+    /// Frames that were lost in that time, by cause.
+    pub lost: Lost,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+impl Window {
+    /// The file's header: the capture begins where the window does.
+    pub fn header(&self, header: FileHeader) -> FileHeader {
+        let ago = header.created_mono_ns.saturating_sub(self.held.from_ns);
+        FileHeader {
+            created_realtime_ns: header.created_realtime_ns.saturating_sub(ago),
+            created_mono_ns: self.held.from_ns.min(header.created_mono_ns),
+            ..header
+        }
+    }
+
+    /// Writes all of it.
+    pub fn write(
+        &self,
+        out: impl Write,
+        header: &FileHeader,
+        codec: Option<Codec>,
+    ) -> io::Result<Content> {
+        let writer = CaptureWriter::create(out, &self.header(header.clone()))?;
+        let sources = BTreeMap::new();
+        let packer = Packer::new(codec);
+        let mut file = File {
+            window: self,
+            writer,
+            packer,
+            sources,
+            rings: BTreeMap::new(),
+            dropped: self.base.dropped.clone(),
+        };
+        file.begin()?;
+        for item in &self.items {
+            file.entry(&item.entry)?;
+        }
+        file.end()
+    }
+}
+
+/// The file of a window.
+struct File<'a, W> {
+    window: &'a Window,
+    writer: CaptureWriter<W>,
+    packer: Packer,
+    /// The number of each feed.
+    sources: BTreeMap<usize, u16>,
+    rings: BTreeMap<(Place, u32), RingEnd>,
+    /// What each feed has dropped so far.
+    dropped: BTreeMap<usize, ppt_capture::Dropped>,
+}
+
+impl<W: Write> File<'_, W> {
+    fn begin(&mut self) -> io::Result<()> {
+        for (number, (&feed, source)) in self.window.feeds.iter().take(MAX_SOURCES).enumerate() {
+            self.writer.source(number as u16, source)?;
+            self.sources.insert(feed, number as u16);
+        }
+        if let Some(readings) = &self.window.base.clocks {
+            self.writer.clock(readings)?;
+        }
+        let Window { asked, held, .. } = self.window;
+        for (at, it) in &asked.triggers {
+            let source = it.feed.and_then(|feed| self.sources.get(&feed).copied());
+            self.writer.trigger(&Trigger {
+                source,
+                mono_ns: *at,
+                wanted: asked.wanted,
+                held: *held,
+                why: it.why,
+                ring: it.ring.filter(|_| source.is_some()),
+                seqno: it.seqno.filter(|_| source.is_some()),
+                expression: it.expression.to_string(),
+                note: it.note.clone(),
+            })?;
+        }
+        for (place, rows) in &self.window.base.cells {
+            let Some(&source) = self.sources.get(&place.feed) else { continue };
+            let head = CellsHead {
+                source,
+                nonce: place.nonce,
+                mono_ns: held.from_ns,
+                is_base: true,
+                ..CellsHead::default()
+            };
+            self.writer.cells(&head, &in_chunk(rows))?;
+        }
+        Ok(())
+    }
+
+    fn entry(&mut self, entry: &Entry) -> io::Result<()> {
+        match entry {
+            Entry::Clocks(readings) => self.writer.clock(readings),
+            Entry::Frames { place, frames, lost_before } => {
+                let Some(&source) = self.sources.get(&place.feed) else { return Ok(()) };
+                let chunk = &frames.chunk;
+                let stamp = chunk.found.stamp();
+                let head = FramesHead {
+                    source,
+                    nonce: place.nonce,
+                    ring: chunk.ring,
+                    tid: chunk.tid,
+                    first_seq: chunk.first_seq,
+                    count: chunk.count,
+                    stride: place.stride,
+                    lost_before: *lost_before,
+                    drained_mono_ns: chunk.drained_ns,
+                    t_min: stamp.t_min,
+                    t_max: stamp.t_max,
+                    frame_mask: stamp.frame_mask,
+                };
+                let packed = self.packer.pack_summed(chunk.bytes(), chunk.crc);
+                self.writer.packed_frames(&head, &packed)?;
+                let first_seq = chunk.first_seq - lost_before.total();
+                let ring = self.ring(source, *place, chunk.ring, first_seq);
+                ring.captured += u64::from(chunk.count);
+                ring.lost += *lost_before;
+                ring.next_seq = chunk.next_seq();
+                Ok(())
+            }
+            Entry::Lost { place, ring, first_seq, lost } => {
+                let Some(&source) = self.sources.get(&place.feed) else { return Ok(()) };
+                let mut next = *first_seq;
+                for (cause, count) in lost.by_cause().into_iter().filter(|it| it.1 > 0) {
+                    let nonce = place.nonce;
+                    let gap = Gap { source, nonce, ring: *ring, first_seq: next, count, cause };
+                    self.writer.gap(&gap)?;
+                    next += count;
+                }
+                let ring = self.ring(source, *place, *ring, *first_seq);
+                ring.lost += *lost;
+                ring.next_seq = next;
+                Ok(())
+            }
+            Entry::Gap(feed, gap) => match self.sources.get(feed) {
+                Some(&source) => self.writer.gap(&Gap { source, ..*gap }),
+                None => Ok(()),
+            },
+            Entry::Cells(read) => self.cells(read),
+            Entry::Dropped(feed, dropped) => {
+                self.dropped.insert(*feed, *dropped);
+                Ok(())
+            }
+            Entry::Nothing => Ok(()),
+        }
+    }
+
+    fn ring(&mut self, source: u16, place: Place, ring: u32, first_seq: u64) -> &mut RingEnd {
+        let nonce = place.nonce;
+        self.rings.entry((place, ring)).or_insert(RingEnd {
+            source,
+            nonce,
+            ring,
+            first_seq,
+            next_seq: first_seq,
+            ..RingEnd::default()
+        })
+    }
+
+    fn cells(&mut self, read: &CellsRead) -> io::Result<()> {
+        let CellsRead { place, mono_ns, not_mapped, rows } = read;
+        let Some(&source) = self.sources.get(&place.feed) else { return Ok(()) };
+        let before = self.window.base.not_mapped.get(&place.feed).copied().unwrap_or_default();
+        let mut chunk = CellRows::default();
+        for it in rows {
+            chunk.push(it.ring, it.tid, it.values.iter().copied());
+        }
+        let head = CellsHead {
+            source,
+            nonce: place.nonce,
+            mono_ns: *mono_ns,
+            not_mapped: not_mapped.saturating_sub(before),
+            is_base: false,
+        };
+        self.writer.cells(&head, &chunk)
+    }
+
+    fn end(mut self) -> io::Result<Content> {
+        let mut drops = Vec::new();
+        for (feed, &source) in &self.sources {
+            let now = self.dropped.get(feed).copied().unwrap_or_default();
+            let before = self.window.base.dropped.get(feed).copied().unwrap_or_default();
+            let dropped = now - before;
+            if dropped.total() > 0 {
+                self.writer.drops(&Drops { source, dropped, mono_ns: self.window.closed_ns })?;
+            }
+            drops.push((source, dropped));
+        }
+        let lost = self.rings.values().fold(Lost::default(), |mut sum, ring| {
+            sum += ring.lost;
+            sum
+        });
+        let frames = self.rings.values().map(|ring| ring.captured).sum();
+        let ago = clocks::monotonic().saturating_sub(self.window.closed_ns);
+        let end = End {
+            reason: EndReason::Stopped,
+            message: String::new(),
+            rings: self.rings.into_values().collect(),
+            drops,
+            realtime_ns: clocks::realtime().saturating_sub(ago),
+            mono_ns: self.window.closed_ns,
+        };
+        self.writer.finish(&end)?;
+        Ok(Content { frames, lost, bytes: self.writer.bytes() })
+    }
+}
+
+fn in_chunk(rows: &Rows) -> CellRows {
+    let mut chunk = CellRows::default();
+    for (&ring, values) in rows {
+        chunk.push(ring, 0, values.iter().map(|(&cell, &value)| (cell, value)));
+    }
+    chunk
+}
+
+impl Window {
+    /// The feeds that its items are of.
+    pub fn feeds_of(items: &[Item]) -> BTreeSet<usize> {
+        items.iter().filter_map(|it| it.entry.feed()).collect()
+    }
+}

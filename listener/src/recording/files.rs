@@ -1,0 +1,123 @@
+//! One file after the other.
+
+use std::collections::BTreeSet;
+use std::io::{self, Write};
+use std::sync::PoisonError;
+
+use ppt_capture::{Dropped, EndReason, FileHeader};
+
+use super::Recording;
+use crate::limit::Room;
+use crate::open::OpenFile;
+use crate::origins::Origin;
+use crate::rotate::Rotation;
+
+/// How many files in a row may be taken away while they are begun.
+const TRIES: usize = 8;
+
+impl<W: Write> Recording<W> {
+    /// Ends the file and goes on in the next.
+    pub(super) fn rotate(&mut self) {
+        if !self.file.is_open() || !self.rotation.as_ref().is_some_and(Rotation::is_wanted) {
+            return;
+        }
+        self.gaps(None);
+        let size = self.rotation.as_ref().and_then(|it| it.size);
+        self.cells(None, Room::Of(size));
+        let readings = self.clocks.readings();
+        self.written(|file| file.write(|writer| writer.clock(&readings)));
+        let told = self.origins.told().clone();
+        let end = self.end_chunk(EndReason::Rotated, String::new(), &told);
+        let Some(rotation) = self.rotation.as_mut().filter(|_| self.file.is_open()) else { return };
+        let next = rotation.files.next();
+        // The file before states feeds that have ended. No other file does.
+        let staying = self.origins.alive();
+        match self.begin_one(next, &staying) {
+            Ok(mut former) => {
+                if former.end(&end) {
+                    let told = |feed| told.get(feed).copied().unwrap_or_default();
+                    self.count_from_here(&staying, |feed, _| told(feed));
+                } else {
+                    // It is readable without; what its end does not say, the new one says.
+                    self.trouble = self.trouble.take().or(former.into_error());
+                    let unstated = self.origins.unstated();
+                    self.count_from_here(&unstated, |_, origin| origin.dropped_so_far());
+                    let more = unstated.difference(&staying).copied().collect();
+                    for (feed, source) in self.origins.sources(&more) {
+                        self.file.source(feed, source);
+                    }
+                }
+                self.rotation.iter_mut().for_each(|it| it.files.ended());
+            }
+            Err(error) => self.file.refuse(error),
+        }
+    }
+
+    /// Whether the capture goes on in another file, because a write into this one has failed.
+    pub(super) fn went_on(&mut self) -> bool {
+        let Some(error) = self.file.broken() else { return false };
+        // The new file says what the one before does not.
+        let staying = self.origins.unstated();
+        match self.begin_one(Err(error), &staying) {
+            Ok(_) => {
+                self.count_from_here(&staying, |_, origin| origin.dropped_so_far());
+                true
+            }
+            Err(error) => {
+                self.file.fail(error);
+                false
+            }
+        }
+    }
+
+    /// Writes into `opened` from now on, or, where that cannot be, into what is there instead.
+    pub(super) fn begin_one(
+        &mut self,
+        mut opened: io::Result<(W, FileHeader)>,
+        staying: &BTreeSet<usize>,
+    ) -> io::Result<OpenFile<W>> {
+        let mut tries = 0..TRIES;
+        loop {
+            let error = match opened.and_then(|(out, it)| self.begin_file(out, &it, staying)) {
+                Ok(former) => return Ok(former),
+                Err(error) => error,
+            };
+            let files = self.rotation.as_mut().filter(|_| tries.next().is_some());
+            match files.and_then(|it| it.files.instead(&error)) {
+                Some(another) => opened = another,
+                None => return Err(error),
+            }
+        }
+    }
+
+    /// Writes into a new file from now on, which speaks of these feeds; returns the one before.
+    pub(super) fn begin_file(
+        &mut self,
+        out: W,
+        header: &FileHeader,
+        staying: &BTreeSet<usize>,
+    ) -> io::Result<OpenFile<W>> {
+        let mut file = OpenFile::create(out, header, &self.counters)?;
+        file.begin(self.origins.sources(staying), &self.clocks)?;
+        self.rotation.as_mut().map_or(Ok(()), |it| it.files.begun())?;
+        Ok(std::mem::replace(&mut self.file, file))
+    }
+
+    /// The file's account of these feeds begins here. `dropped` returns what each had dropped.
+    pub(super) fn count_from_here(
+        &mut self,
+        staying: &BTreeSet<usize>,
+        dropped: impl Fn(usize, &Origin) -> Dropped,
+    ) {
+        self.origins.begin_file(staying, dropped);
+        let mut ledger = self.ledger.lock().unwrap_or_else(PoisonError::into_inner);
+        ledger.begin_file();
+        self.captured_before = ledger.captured();
+        self.states_more = false;
+        self.deadline = self.rotation.as_ref().map_or(u64::MAX, Rotation::deadline);
+        self.cadence.begin_file();
+        drop(ledger);
+        self.keep_for_cells();
+        self.begin_cells();
+    }
+}

@@ -1,0 +1,78 @@
+//! Frames that nobody wants: a file states how many there were.
+
+use std::io::Write;
+
+use ppt_capture::{Cause, Gap, Lost};
+
+use super::Recording;
+use crate::account::LossAccount;
+use crate::chunk::Frames;
+use crate::filter::{Part, SharedFilter, locked, parts};
+use crate::limit;
+
+impl<W: Write> Recording<W> {
+    /// Writes frames, but for those that nobody wants, which it states.
+    pub(super) fn take_wanted(&mut self, frames: &Frames, filter: &SharedFilter) {
+        let (feed, _, head) = self.head(frames);
+        let mut wanted = std::mem::take(&mut self.wanted);
+        wanted.clear();
+        locked(filter).wants(feed, &head, frames.chunk.bytes(), &mut wanted);
+        wanted.resize(frames.chunk.count as usize, true);
+        let parts = match self.origins.get(feed) {
+            Some(origin) => parts(frames, &wanted, head.stride as usize / 8, &origin.stamps),
+            None => vec![Part::Wanted(frames.clone())],
+        };
+        self.wanted = wanted;
+        for part in parts {
+            match part {
+                Part::Wanted(frames) => while !self.take_frames(&frames) {},
+                Part::LeftOut { before, count } => self.leave_out(feed, frames, (before, count)),
+            }
+        }
+    }
+
+    /// States that `count` of `frames` are left out, behind `before` others. They are lost where the
+    /// file can state nothing more.
+    pub(super) fn leave_out(&mut self, feed: usize, frames: &Frames, (before, count): (u32, u32)) {
+        let chunk = &frames.chunk;
+        let (segment_number, ring, count) = (chunk.segment_number, chunk.ring, u64::from(count));
+        let lost = if before == 0 { frames.lost_before } else { Lost::default() };
+        let (told, account) = self.ledger().with(segment_number, ring, |entry| {
+            entry.lose(lost);
+            (entry.is_told(), entry.account)
+        });
+        let rings = self.ledger().told() + u64::from(!told);
+        let size = self.rotation.as_ref().and_then(|it| it.size);
+        if !self.file.written(rings).fits(size, limit::GAPS) && self.has_content() {
+            self.rotate();
+        }
+        let open = self.file.is_open() && self.file.source_of(feed).is_some();
+        let fits = open && self.file.written(rings).fits(self.max_size, limit::GAPS);
+        if fits {
+            // Gaps tile: what was lost before comes first.
+            self.gaps(Some(segment_number));
+        } else {
+            self.file.fill();
+        }
+        let LossAccount { nonce, next_seq: first_seq, .. } = account;
+        let stated = fits
+            && self.written(|file| {
+                let Some(source) = file.source_of(feed) else { return false };
+                let gap = Gap { source, nonce, ring, first_seq, count, cause: Cause::LeftOut };
+                file.write(|writer| writer.gap(&gap))
+            });
+        let (account, cursor) = self.ledger().with(segment_number, ring, |entry| {
+            match stated {
+                true => entry.leave_out(count),
+                false => entry.lose(Lost { disk: count, ..Lost::default() }),
+            }
+            (entry.account, entry.stated())
+        });
+        self.attended(&account, cursor);
+        self.states_more |= stated;
+        match stated {
+            true => self.counters.left_out(count),
+            false => self.counters.lost(count),
+        }
+    }
+}

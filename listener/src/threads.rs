@@ -1,0 +1,24 @@
+//! Starting threads.
+
+use std::thread::{self, JoinHandle};
+
+use nix::sys::signal::{SigSet, SigmaskHow, Signal};
+
+use crate::error::ListenerError;
+
+/// Starts a thread that no signal is delivered to: they are the caller's. But for SIGBUS, which a
+/// segment raises that was truncated: `ppt_segment` deals with it.
+pub(crate) fn spawn<T: Send + 'static>(
+    name: &str,
+    run: impl FnOnce() -> T + Send + 'static,
+) -> Result<JoinHandle<T>, ListenerError> {
+    let mut signals = SigSet::all();
+    signals.remove(Signal::SIGBUS);
+    let mask = signals.thread_swap_mask(SigmaskHow::SIG_SETMASK);
+    let thread = thread::Builder::new().name(name.to_owned()).spawn(run);
+    if let Ok(mask) = mask {
+        // It was the mask a moment ago, so it is a valid one.
+        let _ = mask.thread_set_mask();
+    }
+    thread.map_err(ListenerError::Thread)
+}
