@@ -1,0 +1,132 @@
+//! Which threads a tracepoint of all threads is about: text for the kernel's own filter.
+//!
+//! The kernel takes a page of text, once: a filter cannot be replaced. So threads are named by ranges,
+//! and whoever is made later passes, too. Whoever reads the records leaves strangers out. Numbers of
+//! threads begin anew after the highest one: the filter is of use as long as that is far.
+
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
+
+/// Most ranges of a filter.
+const MOST: usize = 48;
+
+/// Threads that a filter lets pass.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Filter {
+    ranges: Vec<(i32, i32)>,
+    /// Every number above this one.
+    above: i32,
+}
+
+impl Filter {
+    /// Lets `threads` pass, and whatever gets a number above `newest`, the latest one that there is.
+    pub fn new(threads: impl IntoIterator<Item = i32>, newest: i32) -> Self {
+        let mut threads: Vec<i32> = threads.into_iter().filter(|&it| it <= newest).collect();
+        threads.sort_unstable();
+        threads.dedup();
+        let mut gaps: Vec<i32> = threads.windows(2).map(|it| it[1] - it[0]).collect();
+        gaps.sort_unstable_by(|one, other| other.cmp(one));
+        // Gaps that are larger than this one stay.
+        let closed = gaps.get(MOST - 1).copied().unwrap_or(1);
+        let mut ranges: Vec<(i32, i32)> = Vec::new();
+        for thread in threads {
+            match ranges.last_mut() {
+                Some(range) if thread - range.1 <= closed => range.1 = thread,
+                _ => ranges.push((thread, thread)),
+            }
+        }
+        Self { ranges, above: newest }
+    }
+
+    /// The text of it, for a tracepoint that has the thread in `field`.
+    pub fn text(&self, field: &str) -> String {
+        let ranges = self.ranges.iter().map(|&(first, last)| match first == last {
+            true => format!("{field} == {first}"),
+            false => format!("({field} >= {first} && {field} <= {last})"),
+        });
+        let above = format!("{field} > {}", self.above);
+        ranges.chain([above]).collect::<Vec<_>>().join(" || ")
+    }
+}
+
+/// Says when numbers of threads are about to begin anew.
+#[derive(Debug)]
+pub(crate) struct Horizon {
+    /// Those above are close to the highest one.
+    close: i32,
+    /// The number that was given to a thread last, in ppt's pid namespace.
+    newest: i32,
+    /// Read at every look.
+    loadavg: Option<File>,
+}
+
+impl Horizon {
+    pub fn new() -> Self {
+        let highest = fs::read_to_string("/proc/sys/kernel/pid_max").ok();
+        let highest = highest.and_then(|it| it.trim().parse::<i32>().ok()).unwrap_or(0);
+        // The machine does not make so many threads between two looks.
+        let close = highest - highest / 4;
+        Self { close, newest: 0, loadavg: File::open("/proc/loadavg").ok() }
+    }
+
+    /// The number that was given to a thread last, at the last look.
+    pub fn newest(&self) -> i32 {
+        self.newest
+    }
+
+    /// Whether they are, or have begun anew since the last look; or nobody knows.
+    pub fn is_close(&mut self) -> bool {
+        let mut text = [0; 128];
+        let read = self.loadavg.as_ref().and_then(|it| it.read_at(&mut text, 0).ok());
+        let text = read.and_then(|len| std::str::from_utf8(&text[..len]).ok());
+        let newest = text.and_then(|it| it.split_whitespace().last()?.parse().ok());
+        let Some(newest) = newest else { return true };
+        let began_anew = newest < self.newest;
+        self.newest = newest;
+        began_anew || newest > self.close
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn few_threads_are_named_and_many_are_ranges() {
+        assert_eq!(Filter::new([], 9).text("pid"), "pid > 9");
+        let text = "pid == 7 || (pid >= 100 && pid <= 102) || pid > 200";
+        assert_eq!(Filter::new([102, 7, 101, 100], 200).text("pid"), text);
+        let filter = Filter::new([7], 200);
+        assert_eq!([6, 7, 200, 201].map(|it| passes(&filter, it)), [false, true, false, true]);
+    }
+
+    #[test]
+    fn numbers_that_begin_anew_are_seen() {
+        let at = |close, newest| Horizon { close, newest, ..Horizon::new() };
+        let mut far = at(i32::MAX, 0);
+        assert!(!far.is_close() && far.newest() > 0);
+        assert!(at(0, 0).is_close(), "close to the highest one");
+        assert!(at(i32::MAX, i32::MAX).is_close(), "they have begun anew");
+        assert!(Horizon { loadavg: None, ..far }.is_close(), "not known");
+    }
+
+    fn passes(filter: &Filter, thread: i32) -> bool {
+        let within = |&(first, last): &(i32, i32)| (first..=last).contains(&thread);
+        thread > filter.above || filter.ranges.iter().any(within)
+    }
+
+    proptest! {
+        #[test]
+        fn every_thread_passes_and_the_kernel_takes_the_text(
+            threads in prop::collection::vec(1i32..4_194_304, 1..3000),
+            newest in 1i32..4_194_304,
+        ) {
+            let filter = Filter::new(threads.clone(), newest);
+            assert!(filter.ranges.len() <= MOST);
+            assert!(threads.iter().all(|&it| passes(&filter, it)));
+            assert!(filter.text("prev_pid").len() < 4096 - 64);
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! What the kernel does with the threads of a process, as frames of a built-in buffer.
+//!
+//! ```text
+//! perf rings, one per CPU ─ reader thread ─→ a segment of ppt's own ─→ whoever drains segments
+//! ```
+//! [`Kernel::watch`] opens perf events; whoever does that needs the rights. [`Watch::start`] starts
+//! the thread that reads them, which needs none. Its frames lie in a segment that nobody else has mapped,
+//! so what drains the buffers of programs drains this one, and accounts for it, in the same way. What
+//! the kernel lost is [marked](ppt_segment::RingWriter::lose) there.
+//!
+//! - `schema` holds the frame file, and places values in frames.
+//! - `perf` is the system call and its rings, `records` reads what is in them.
+//! - `tracepoints` finds out what the raw bytes of a tracepoint mean; `filter` says which the kernel
+//!   keeps, `wakes` tells one wake-up from the next.
+//! - `threads` knows the threads of a process, and which event speaks for which of them.
+//! - `watch` opens, `reader` is the thread.
+
+#![deny(unsafe_code)]
+
+mod error;
+mod filter;
+mod neighbours;
+mod perf;
+mod reader;
+mod records;
+mod schema;
+mod sources;
+mod threads;
+mod tracepoints;
+mod wakes;
+mod watch;
+
+pub use error::{KernelError, Part};
+pub use reader::Running;
+pub use schema::{BUFFER, Builtin};
+pub use watch::{Kernel, Wanted, Watch};

@@ -1,0 +1,227 @@
+//! perf_event_open(2), and the memory in which the kernel leaves records.
+#![allow(unsafe_code)]
+
+use std::ffi::CString;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use memmap2::{MmapOptions, MmapRaw};
+use nix::time::{ClockId, clock_gettime};
+use perf_event_open_sys::bindings::{self, perf_event_attr, perf_event_mmap_page};
+use perf_event_open_sys::{ioctls, perf_event_open};
+
+/// The clock of records.
+const CLOCK: ClockId = ClockId::CLOCK_MONOTONIC;
+
+/// What an event counts, and about whom.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Kind {
+    /// Type and number of it.
+    pub what: What,
+    /// Each one leaves a record; else, none does.
+    pub samples: bool,
+    /// The raw bytes of a tracepoint belong to a record.
+    pub raw: bool,
+    /// Switches of the thread leave records, and so do threads that it makes and its end.
+    pub switches: bool,
+    pub tasks: bool,
+    /// Also what happens in the kernel.
+    pub kernel: bool,
+    /// Threads that a thread makes have it, too.
+    pub inherit: bool,
+}
+
+/// What an event counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum What {
+    Nothing,
+    MinorFaults,
+    MajorFaults,
+    Tracepoint(u64),
+}
+
+/// The fields of every sample, but for the raw bytes. Records of other kinds end in these, without
+/// the address.
+const FIELDS: u32 = bindings::PERF_SAMPLE_IDENTIFIER
+    | bindings::PERF_SAMPLE_TID
+    | bindings::PERF_SAMPLE_TIME
+    | bindings::PERF_SAMPLE_ADDR
+    | bindings::PERF_SAMPLE_CPU;
+
+impl Kind {
+    fn attr(&self) -> perf_event_attr {
+        let mut attr = perf_event_attr {
+            size: size_of::<perf_event_attr>() as u32,
+            clockid: CLOCK.as_raw(),
+            sample_type: FIELDS.into(),
+            read_format: bindings::PERF_FORMAT_LOST.into(),
+            ..perf_event_attr::default()
+        };
+        (attr.type_, attr.config) = match self.what {
+            What::Nothing => (bindings::PERF_TYPE_SOFTWARE, bindings::PERF_COUNT_SW_DUMMY.into()),
+            What::MinorFaults => {
+                (bindings::PERF_TYPE_SOFTWARE, bindings::PERF_COUNT_SW_PAGE_FAULTS_MIN.into())
+            }
+            What::MajorFaults => {
+                (bindings::PERF_TYPE_SOFTWARE, bindings::PERF_COUNT_SW_PAGE_FAULTS_MAJ.into())
+            }
+            What::Tracepoint(id) => (bindings::PERF_TYPE_TRACEPOINT, id),
+        };
+        if self.samples {
+            attr.__bindgen_anon_1.sample_period = 1;
+        }
+        if self.raw {
+            attr.sample_type |= u64::from(bindings::PERF_SAMPLE_RAW);
+        }
+        attr.set_disabled(1);
+        attr.set_use_clockid(1);
+        attr.set_sample_id_all(1);
+        attr.set_context_switch(self.switches.into());
+        attr.set_task(self.tasks.into());
+        attr.set_exclude_kernel((!self.kernel).into());
+        attr.set_exclude_hv(1);
+        attr.set_inherit(self.inherit.into());
+        attr.set_inherit_thread(self.inherit.into());
+        attr
+    }
+}
+
+/// An open event. It counts from when it is enabled until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Event(OwnedFd);
+
+impl Event {
+    /// Opens an event of `thread`, or of everybody if None, on `cpu`.
+    pub fn open(kind: &Kind, thread: Option<i32>, cpu: u32) -> io::Result<Self> {
+        let mut attr = kind.attr();
+        match Self::open_attr(&mut attr, thread, cpu) {
+            // Linux 6.0 and later count for each event what it lost.
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
+                attr = kind.attr();
+                attr.read_format = 0;
+                Self::open_attr(&mut attr, thread, cpu)
+            }
+            done => done,
+        }
+    }
+
+    fn open_attr(attr: &mut perf_event_attr, thread: Option<i32>, cpu: u32) -> io::Result<Self> {
+        let (thread, cpu) = (thread.unwrap_or(-1), cpu as i32);
+        let flags = bindings::PERF_FLAG_FD_CLOEXEC.into();
+        // SAFETY: `attr` is an initialised structure of the size that it states. The event only
+        // counts and leaves records.
+        let fd = unsafe { perf_event_open(attr, thread, cpu, -1, flags) };
+        if fd < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: a new descriptor, which nobody else owns.
+        Ok(Self(unsafe { OwnedFd::from_raw_fd(fd) }))
+    }
+
+    /// The number that its records have, and those of threads that inherited it.
+    pub fn id(&self) -> io::Result<u64> {
+        let mut id = 0;
+        // SAFETY: the kernel writes a u64 to that place.
+        checked(unsafe { ioctls::ID(self.0.as_raw_fd(), &mut id) })?;
+        Ok(id)
+    }
+
+    /// Leaves its records where `other`, on the same CPU, leaves its own.
+    pub fn redirect(&self, other: &Event) -> io::Result<()> {
+        // SAFETY: takes a descriptor, and no memory.
+        checked(unsafe { ioctls::SET_OUTPUT(self.0.as_raw_fd(), other.0.as_raw_fd()) })
+    }
+
+    /// Begins, also in threads that have inherited it meanwhile.
+    pub fn enable(&self) -> io::Result<()> {
+        // SAFETY: takes a number, and no memory.
+        checked(unsafe { ioctls::ENABLE(self.0.as_raw_fd(), 0) })
+    }
+
+    /// Only what passes `filter` leaves a record.
+    pub fn filter(&self, filter: &str) -> io::Result<()> {
+        let filter = CString::new(filter)?;
+        // SAFETY: the kernel reads a text that ends in NUL, and writes nothing there.
+        checked(unsafe { ioctls::SET_FILTER(self.0.as_raw_fd(), filter.as_ptr().cast_mut()) })
+    }
+
+    /// Records of it that found no room, where the kernel counts them.
+    pub fn lost(&self) -> u64 {
+        let mut values = [0; 16];
+        match nix::unistd::read(&self.0, &mut values) {
+            Ok(16) => u64::from_ne_bytes(values[8..].try_into().unwrap_or_default()),
+            _ => 0,
+        }
+    }
+}
+
+fn checked(result: i32) -> io::Result<()> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// The memory of an event: a page of cursors, and a ring of records.
+#[derive(Debug)]
+pub(crate) struct Ring {
+    map: MmapRaw,
+    /// Bytes of the ring, a power of two.
+    size: usize,
+    /// Offset of the ring.
+    start: usize,
+    /// How far it has been read.
+    tail: u64,
+}
+
+impl Ring {
+    /// The ring of `event`, of `size` bytes, which is a power of two of pages.
+    pub fn map(event: &Event, size: usize) -> io::Result<Self> {
+        let page = page_size();
+        let map = MmapOptions::new().len(page + size).map_raw(&event.0)?;
+        Ok(Self { map, size, start: page, tail: 0 })
+    }
+
+    /// Bytes of it.
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
+    fn cursor(&self, offset: usize) -> &AtomicU64 {
+        // SAFETY: inside the first page of the mapping, and aligned; it lives as long as `self`. The
+        // kernel writes to it as to an atomic.
+        unsafe { &*self.map.as_mut_ptr().add(offset).cast::<AtomicU64>() }
+    }
+
+    /// Moves all records to the end of `to`, and gives their place back to the kernel.
+    pub fn take(&mut self, to: &mut Vec<u8>) {
+        let head = self.cursor(std::mem::offset_of!(perf_event_mmap_page, data_head));
+        let head = head.load(Ordering::Acquire);
+        let len = (head.wrapping_sub(self.tail) as usize).min(self.size);
+        let at = self.tail as usize & (self.size - 1);
+        let before = len.min(self.size - at);
+        for (at, len) in [(at, before), (0, len - before)] {
+            to.reserve(len);
+            // SAFETY: the source lies inside the mapping, because `at + len <= size`; the room
+            // behind `to` was reserved. The kernel does not write there before `data_tail` says so.
+            unsafe {
+                let from = self.map.as_ptr().add(self.start + at);
+                let end = to.as_mut_ptr().add(to.len());
+                std::ptr::copy_nonoverlapping(from, end, len);
+                to.set_len(to.len() + len);
+            }
+        }
+        self.tail = head;
+        let tail = self.cursor(std::mem::offset_of!(perf_event_mmap_page, data_tail));
+        tail.store(head, Ordering::Release);
+    }
+}
+
+/// The time, by the clock of records, ns.
+pub(crate) fn now() -> io::Result<u64> {
+    let now = clock_gettime(CLOCK)?;
+    Ok(now.tv_sec() as u64 * 1_000_000_000 + now.tv_nsec() as u64)
+}
+
+/// Bytes of a page.
+pub(crate) fn page_size() -> usize {
+    rustix::param::page_size()
+}

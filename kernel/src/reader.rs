@@ -1,0 +1,478 @@
+//! The thread that turns records into frames.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use ppt_segment::{RingWriter, Segment};
+
+use crate::filter::Horizon;
+use crate::neighbours::Neighbours;
+use crate::perf::{Event as PerfEvent, Ring, now};
+use crate::records::{Content, Record, records};
+use crate::schema::{Builtin, Comm, Event, Waker, state};
+use crate::sources::{Source, Sources};
+use crate::threads::Threads;
+use crate::tracepoints::{Calls, Switch, Waking};
+use crate::wakes::Wakes;
+
+/// Shortest and longest sleep between two looks at the rings.
+const SHORTEST: Duration = Duration::from_millis(1);
+const LONGEST: Duration = Duration::from_millis(8);
+/// A record has its time before it is in its ring: it is there so much later at the latest, ns.
+const COMMIT_NS: u64 = 1_000_000;
+/// The most losses that are stated at a time. Each takes a slot.
+const MOST_LOST: u64 = 1 << 20;
+/// Bits of a tracepoint's flags: it was hit in an interrupt, or after one.
+const IN_INTERRUPT: i64 = 0x08 | 0x10 | 0x40;
+
+/// All that the thread has.
+#[derive(Debug)]
+pub(crate) struct Reader {
+    pub rings: Vec<Ring>,
+    pub events: Vec<PerfEvent>,
+    /// Events of CPUs, which tell of the threads that a filter lets pass, and others for when that is
+    /// not enough: they tell of all.
+    pub of_cpus: Vec<PerfEvent>,
+    pub spare: Vec<PerfEvent>,
+    pub horizon: Horizon,
+    pub sources: Sources,
+    pub waking: Option<Waking>,
+    pub switch: Option<Switch>,
+    pub calls: Option<Calls>,
+    pub threads: Threads,
+    pub neighbours: Neighbours,
+    pub segment: Arc<Segment>,
+    /// Records that events lost which are closed.
+    pub lost_before: u64,
+    /// From when on everything is known, ns of CLOCK_MONOTONIC.
+    pub begun_ns: u64,
+}
+
+/// A thread that turns records into frames. It ends when this is dropped.
+#[derive(Debug)]
+pub struct Running {
+    segment: Arc<Segment>,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Running {
+    /// Takes what the kernel has left until now, and ends. Then the segment holds all frames.
+    pub fn stop(mut self) {
+        self.end();
+    }
+
+    /// The memory of its frames.
+    pub fn segment(&self) -> &Arc<Segment> {
+        &self.segment
+    }
+
+    fn end(&mut self) {
+        self.stop.store(true, Ordering::Release);
+        if let Some(thread) = self.thread.take() {
+            thread.thread().unpark();
+            if let Err(panicked) = thread.join() {
+                std::panic::resume_unwind(panicked);
+            }
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if !thread::panicking() {
+            self.end();
+        }
+    }
+}
+
+/// A record whose raw bytes have been read.
+#[derive(Debug, Clone, Copy)]
+enum Heard {
+    In {
+        tid: i32,
+        cpu: u32,
+    },
+    Out {
+        tid: i32,
+        cpu: u32,
+        preempted: bool,
+    },
+    Fork {
+        tid: i32,
+        parent: i32,
+    },
+    Exit {
+        tid: i32,
+    },
+    /// So many records of a CPU, since the time of the one before.
+    Lost {
+        count: u64,
+        cpu: u32,
+        since: u64,
+    },
+    Enter {
+        tid: i32,
+        cpu: u32,
+        call: u16,
+    },
+    Left {
+        tid: i32,
+        cpu: u32,
+        call: u16,
+        result: i64,
+    },
+    Fault {
+        tid: i32,
+        cpu: u32,
+        major: bool,
+        address: u64,
+    },
+    Woken {
+        tid: i32,
+        cpu: u32,
+        by: Waker,
+        waker: i32,
+    },
+    Followed {
+        tid: i32,
+        cpu: u32,
+        state: u8,
+        next: i32,
+        name: Comm,
+    },
+}
+
+impl Reader {
+    pub fn start(self) -> io::Result<Running> {
+        let (segment, stop) = (self.segment.clone(), Arc::new(AtomicBool::new(false)));
+        // The ring has an owner from now on: whoever drains looks at rings that have had one. Its
+        // frames are of no single thread.
+        segment.ring(0).claim(0);
+        let stopped = stop.clone();
+        let thread =
+            thread::Builder::new().name("ppt-kernel".into()).spawn(move || self.run(&stopped))?;
+        Ok(Running { segment, stop, thread: Some(thread) })
+    }
+
+    fn run(mut self, stop: &AtomicBool) {
+        let segment = self.segment.clone();
+        let mut frames = Frames::new(&segment);
+        let (mut bytes, mut heard) = (Vec::new(), Vec::new());
+        let mut wakes = vec![Wakes::default(); self.rings.len()];
+        let mut latest = vec![Latest { time: self.begun_ns, full: None }; self.rings.len()];
+        let mut sleep = SHORTEST;
+        let mut threads: Vec<_> =
+            self.threads.all().filter_map(|tid| self.threads.number(tid)).collect();
+        threads.sort_unstable();
+        for thread in threads {
+            frames.write(self.begun_ns, &Event::Watched { thread });
+        }
+        loop {
+            let is_last = stop.load(Ordering::Acquire);
+            // A record that is younger may follow one that another ring got after it was read: a
+            // wake-up the beginning of the thread, say. It waits for the next look.
+            let known_ns = match now() {
+                Ok(now) if !is_last => now.saturating_sub(COMMIT_NS),
+                _ => u64::MAX,
+            };
+            let looked = now().unwrap_or_default();
+            let mut fullest = 0.0f64;
+            for ((ring, wakes), latest) in self.rings.iter_mut().zip(&mut wakes).zip(&mut latest) {
+                bytes.clear();
+                ring.take(&mut bytes);
+                let full = bytes.len() as f64 / ring.size() as f64;
+                fullest = fullest.max(full);
+                let read = |it: Record<'_>| {
+                    let before = latest.take(&it);
+                    read(
+                        &it,
+                        before,
+                        &self.sources,
+                        self.threads.pid(),
+                        (&self.waking, wakes),
+                        &self.switch,
+                        &self.calls,
+                    )
+                };
+                heard.extend(records(&bytes).filter_map(read));
+                if full > 0.5 {
+                    latest.full = Some(latest.time);
+                }
+            }
+            heard.sort_by_key(|it: &(u64, i32, Heard)| it.0);
+            let known = heard.partition_point(|it| it.0 <= known_ns);
+            for (time, voice, heard) in heard.drain(..known) {
+                self.hear(time, voice, heard, &mut frames);
+            }
+            if is_last {
+                let all = self.of_cpus.iter().chain(&self.events);
+                let lost: u64 = self.lost_before + all.map(PerfEvent::lost).sum::<u64>();
+                // No record behind them tells of these, so their ring was full to the last, or
+                // nobody knows where they were.
+                let full = latest.iter().filter_map(|it| it.full).min();
+                let (since, cpu) = (full.unwrap_or(self.begun_ns), u32::MAX);
+                let count = lost.saturating_sub(frames.lost);
+                frames.lose(Loss { since, thread: 0, cpu, count });
+                frames.latest = frames.latest.max(looked);
+                frames.state_losses(u64::MAX);
+                frames.write(looked, &Event::WatchEnd);
+                return;
+            }
+            frames.state_losses(MOST_LOST);
+            self.widen();
+            sleep = match fullest {
+                it if it > 0.25 => (sleep / 2).max(SHORTEST),
+                it if it < 0.06 => (sleep * 2).min(LONGEST),
+                _ => sleep,
+            };
+            thread::park_timeout(sleep);
+        }
+    }
+
+    /// Has the events of CPUs tell of every thread before one comes that their filter leaves out:
+    /// numbers of threads begin anew after the highest one.
+    fn widen(&mut self) {
+        if self.spare.is_empty() || !self.horizon.is_close() {
+            return;
+        }
+        let wide = std::mem::take(&mut self.spare);
+        // They are open: the kernel has no reason to refuse. For a moment, both tell.
+        wide.iter().for_each(|it| _ = it.enable());
+        let filtered = std::mem::replace(&mut self.of_cpus, wide);
+        self.lost_before += filtered.iter().map(PerfEvent::lost).sum::<u64>();
+    }
+
+    fn hear(&mut self, time: u64, voice: i32, heard: Heard, frames: &mut Frames<'_>) {
+        let threads = &mut self.threads;
+        let knows_wakeups = !self.of_cpus.is_empty();
+        let knows_successors = self.sources.values().any(|it| it.0 == Source::Switch);
+        let event = match heard {
+            Heard::Lost { count, cpu, since } => {
+                frames.latest = frames.latest.max(time);
+                frames.lose(Loss { since, thread: 0, cpu, count });
+                // Their wake-ups may be among those.
+                threads.forget_waits();
+                return;
+            }
+            Heard::In { tid, cpu } => threads.heard(tid, voice).map(|thread| {
+                // Nobody gets a CPU after a wait without having been woken.
+                if threads.runs(tid) && knows_wakeups {
+                    frames.owe(Loss { since: time, thread, cpu, count: 1 });
+                }
+                Event::SwitchIn { thread, cpu }
+            }),
+            Heard::Out { tid, cpu, preempted } => threads.heard(tid, voice).map(|thread| {
+                // The kernel names the successor first.
+                if !threads.leaves(tid, !preempted) && knows_successors && time > self.begun_ns {
+                    frames.owe(Loss { since: time, thread, cpu, count: 1 });
+                }
+                Event::SwitchOut { thread, cpu, preempted }
+            }),
+            Heard::Fork { tid, parent } => threads
+                .born(tid, parent, voice)
+                .map(|(thread, parent)| Event::ThreadStart { thread, parent }),
+            Heard::Exit { tid } => {
+                threads.ended(tid, voice).map(|thread| Event::ThreadEnd { thread })
+            }
+            Heard::Enter { tid, cpu, call } => {
+                threads.heard(tid, voice).map(|thread| Event::SyscallEnter { thread, cpu, call })
+            }
+            Heard::Left { tid, cpu, call, result } => threads
+                .heard(tid, voice)
+                .map(|thread| Event::SyscallExit { thread, cpu, call, result }),
+            Heard::Fault { tid, cpu, major, address } => threads
+                .heard(tid, voice)
+                .map(|thread| Event::PageFault { thread, cpu, major, address }),
+            Heard::Woken { tid, cpu, by, waker } => threads.number(tid).map(|thread| {
+                threads.is_woken(tid);
+                let waker = threads.number(waker).filter(|_| by == Waker::Thread).unwrap_or(0);
+                Event::Wakeup { thread, cpu, by, waker }
+            }),
+            Heard::Followed { tid, cpu, state, next, name } => {
+                threads.heard(tid, voice).map(|thread| {
+                    threads.is_followed(tid);
+                    let ours = threads.number(next);
+                    let name = match (ours, next) {
+                        (Some(_), _) | (_, 0) => name,
+                        (None, _) => self.neighbours.name(next, name, time),
+                    };
+                    Event::Successor { thread, cpu, state, next: ours.unwrap_or(next), name }
+                })
+            }
+        };
+        if let Some(event) = event {
+            frames.write(time, &event);
+        }
+    }
+}
+
+/// What the latest record of a ring was.
+#[derive(Debug, Clone, Copy)]
+struct Latest {
+    time: u64,
+    /// The same when the ring was nearly full: records that found no room are behind that.
+    full: Option<u64>,
+}
+
+impl Latest {
+    /// The next record comes; returns when the one before was.
+    fn take(&mut self, record: &Record<'_>) -> u64 {
+        if matches!(record.content, Content::Lost(_)) {
+            self.full = None;
+        }
+        std::mem::replace(&mut self.time, record.time)
+    }
+}
+
+/// What a record says, if it is one of process `pid`; the one before it in its ring was at `before`.
+fn read(
+    record: &Record<'_>,
+    before: u64,
+    sources: &Sources,
+    pid: i32,
+    (waking, wakes): (&Option<Waking>, &mut Wakes),
+    switch: &Option<Switch>,
+    calls: &Option<Calls>,
+) -> Option<(u64, i32, Heard)> {
+    let Record { time, id, tid, cpu, content, .. } = *record;
+    if let Content::Lost(count) = content {
+        return Some((time, 0, Heard::Lost { count, cpu, since: before }));
+    }
+    let (source, voice) = *sources.get(&id)?;
+    if !matches!(source, Source::Waking | Source::WakingOfAll) {
+        wakes.is_over();
+    }
+    let heard = match (content, source) {
+        // Of other processes, nothing but these is known.
+        (Content::Sample { raw, .. }, Source::Waking | Source::WakingOfAll) => {
+            let it = waking.as_ref()?;
+            if !wakes.is_another(source == Source::WakingOfAll, raw) {
+                return None;
+            }
+            let by = match () {
+                () if it.flags.number(raw)? & IN_INTERRUPT != 0 => Waker::Interrupt,
+                () if record.pid == pid => Waker::Thread,
+                () => Waker::Process,
+            };
+            Heard::Woken {
+                tid: it.pid.number(raw)? as i32,
+                cpu: it.target_cpu.number(raw)? as u32,
+                by,
+                waker: tid,
+            }
+        }
+        (Content::Sample { raw, .. }, Source::Switch) => {
+            let it = switch.as_ref()?;
+            Heard::Followed {
+                tid: it.prev_pid.number(raw)? as i32,
+                cpu,
+                state: state(it.prev_state.number(raw)? as u64),
+                next: it.next_pid.number(raw)? as i32,
+                name: it.next_comm.text(raw)?,
+            }
+        }
+        (Content::Fork { pid: of, tid, parent }, Source::Thread) if of == pid => {
+            Heard::Fork { tid, parent }
+        }
+        (Content::Exit { tid }, Source::Thread) => Heard::Exit { tid },
+        _ if record.pid != pid => return None,
+        (Content::In, Source::Thread) => Heard::In { tid, cpu },
+        (Content::Out { preempted }, Source::Thread) => Heard::Out { tid, cpu, preempted },
+        (Content::Sample { raw, .. }, Source::Enter) => {
+            Heard::Enter { tid, cpu, call: calls.as_ref()?.enter_call.number(raw)? as u16 }
+        }
+        (Content::Sample { raw, .. }, Source::Exit) => {
+            let it = calls.as_ref()?;
+            let call = it.exit_call.number(raw)? as u16;
+            Heard::Left { tid, cpu, call, result: it.result.number(raw)? }
+        }
+        (Content::Sample { address, .. }, Source::Minor) => {
+            Heard::Fault { tid, cpu, major: false, address }
+        }
+        (Content::Sample { address, .. }, Source::Major) => {
+            Heard::Fault { tid, cpu, major: true, address }
+        }
+        _ => return None,
+    };
+    Some((time, voice, heard))
+}
+
+/// What is missing.
+#[derive(Debug, Clone, Copy)]
+struct Loss {
+    /// It happened from then until it is stated.
+    since: u64,
+    /// Whose it is, if that is known.
+    thread: i32,
+    cpu: u32,
+    count: u64,
+}
+
+/// Writes frames, and states what was lost.
+struct Frames<'a> {
+    builtin: &'static Builtin,
+    writer: RingWriter<'a, AtomicU64>,
+    words: usize,
+    /// The time of the latest frame.
+    latest: u64,
+    /// Records that the kernel lost, so far.
+    lost: u64,
+    /// What is missing and not stated yet.
+    owed: VecDeque<Loss>,
+}
+
+impl<'a> Frames<'a> {
+    fn new(segment: &'a Segment) -> Self {
+        let ring = segment.ring(0);
+        Self {
+            builtin: Builtin::get(),
+            words: ring.stride() - 1,
+            writer: RingWriter::new(ring),
+            latest: 0,
+            lost: 0,
+            owed: VecDeque::new(),
+        }
+    }
+
+    fn write(&mut self, at: u64, event: &Event) {
+        self.latest = self.latest.max(at);
+        let words = self.builtin.encode(at, event);
+        self.writer.write(words.into_iter().take(self.words));
+    }
+
+    /// The kernel counted these.
+    fn lose(&mut self, loss: Loss) {
+        self.lost = self.lost.saturating_add(loss.count);
+        self.owe(loss);
+    }
+
+    fn owe(&mut self, loss: Loss) {
+        if loss.count > 0 {
+            self.owed.push_back(loss);
+        }
+    }
+
+    /// States losses, `most` of them: their numbers are left out, and the names of all follow.
+    fn state_losses(&mut self, most: u64) {
+        let (mut stated, mut left) = (Vec::new(), most);
+        while let Some(loss) = self.owed.front_mut().filter(|_| left > 0) {
+            let count = loss.count.min(left);
+            stated.push(Loss { count, ..*loss });
+            left -= count;
+            loss.count -= count;
+            if loss.count == 0 {
+                self.owed.pop_front();
+            }
+        }
+        // Names come last: so many numbers may take the place of what was before them.
+        (0..most - left).for_each(|_| _ = self.writer.lose());
+        for Loss { since, thread, cpu, count } in stated {
+            self.write(self.latest.max(since), &Event::Lost { since, thread, cpu, count });
+        }
+    }
+}

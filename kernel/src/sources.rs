@@ -1,0 +1,21 @@
+//! Which event a record comes from.
+
+use std::collections::HashMap;
+
+/// What a record is about: the kind of its event, and the thread by whose event it is heard (of an
+/// event of a CPU, 0).
+pub(crate) type Sources = HashMap<u64, (Source, i32)>;
+
+/// Kinds of events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Source {
+    Thread,
+    Enter,
+    Exit,
+    Minor,
+    Major,
+    /// Wake-ups of some threads, and of all.
+    Waking,
+    WakingOfAll,
+    Switch,
+}

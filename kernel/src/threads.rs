@@ -1,0 +1,241 @@
+//! The threads of a process, their numbers, and which event speaks for which.
+//!
+//! An event of one thread is inherited by those that it makes. While ppt opens events, threads may
+//! make threads: some of these have an event of their own and an inherited one, and both leave
+//! records. So each thread has one *voice*: the thread by whose event it is heard. What comes by
+//! another one was heard already.
+
+use std::collections::HashMap;
+use std::fs;
+
+/// The threads of a process that are known.
+#[derive(Debug)]
+pub(crate) struct Threads {
+    pid: i32,
+    /// Numbers in its pid namespace are the same as in ppt's.
+    same_numbers: bool,
+    known: HashMap<i32, Thread>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Thread {
+    voice: i32,
+    /// Its number in its own pid namespace; 0 = not known.
+    inner: i32,
+    /// It gave up its CPU to wait.
+    waits: bool,
+    /// It was woken since it got its CPU.
+    woken: bool,
+    /// Who gets its CPU has been said.
+    followed: bool,
+}
+
+impl Thread {
+    fn new(voice: i32, inner: i32) -> Self {
+        Self { voice, inner, waits: false, woken: false, followed: false }
+    }
+}
+
+impl Threads {
+    /// Those of process `pid` that have events of their own.
+    pub fn new(pid: i32, opened: impl IntoIterator<Item = i32>) -> Self {
+        let same_numbers = inner(pid, pid).is_none_or(|it| it == pid) && depth(pid) <= 1;
+        let mut all = Self { pid, same_numbers, known: HashMap::new() };
+        for tid in opened {
+            let thread = Thread::new(tid, all.look_up(tid));
+            all.known.insert(tid, thread);
+        }
+        all
+    }
+
+    /// The process.
+    pub fn pid(&self) -> i32 {
+        self.pid
+    }
+
+    /// The threads, by their numbers in ppt's pid namespace.
+    pub fn all(&self) -> impl Iterator<Item = i32> {
+        self.known.keys().copied()
+    }
+
+    /// The number of `tid` in its own pid namespace, if it is a thread of the process.
+    pub fn number(&self, tid: i32) -> Option<i32> {
+        Some(self.known.get(&tid)?.inner)
+    }
+
+    /// The same of a thread that an event of `voice` tells of; None if its own event tells that.
+    pub fn heard(&mut self, tid: i32, voice: i32) -> Option<i32> {
+        let thread = match self.known.get(&tid) {
+            Some(thread) => *thread,
+            // The record of its beginning was lost, or it comes later.
+            None => self.insert(tid, voice),
+        };
+        (thread.voice == voice).then_some(thread.inner)
+    }
+
+    /// Who gets the CPU of a thread is said.
+    pub fn is_followed(&mut self, tid: i32) {
+        if let Some(thread) = self.known.get_mut(&tid) {
+            thread.followed = true;
+        }
+    }
+
+    /// A thread gives up its CPU, to wait or because another one is to run. Returns whether it was
+    /// said who gets it.
+    pub fn leaves(&mut self, tid: i32, waits: bool) -> bool {
+        let Some(thread) = self.known.get_mut(&tid) else { return false };
+        thread.waits = waits;
+        std::mem::take(&mut thread.followed)
+    }
+
+    /// A thread is woken: the kernel may say so before the thread has given up its CPU.
+    pub fn is_woken(&mut self, tid: i32) {
+        if let Some(thread) = self.known.get_mut(&tid) {
+            thread.woken = true;
+        }
+    }
+
+    /// A thread gets a CPU. Returns whether it waited, and nothing told that it was woken.
+    pub fn runs(&mut self, tid: i32) -> bool {
+        let Some(thread) = self.known.get_mut(&tid) else { return false };
+        let is_missing = thread.waits && !thread.woken;
+        (thread.waits, thread.woken) = (false, false);
+        is_missing
+    }
+
+    /// Records are missing: nobody knows any more who waits, and who is followed.
+    pub fn forget_waits(&mut self) {
+        self.known.values_mut().for_each(|it| (it.waits, it.followed) = (false, true));
+    }
+
+    /// A thread was made, as an event of `voice` tells. Returns both numbers, unless another event
+    /// tells that.
+    pub fn born(&mut self, tid: i32, parent: i32, voice: i32) -> Option<(i32, i32)> {
+        let of_parent = self.known.get(&parent).map_or(voice, |it| it.voice);
+        if of_parent != voice {
+            return None;
+        }
+        let inner = self.insert(tid, voice).inner;
+        Some((inner, self.number(parent).unwrap_or(0)))
+    }
+
+    /// A thread ended. Returns its number, unless another event tells that.
+    pub fn ended(&mut self, tid: i32, voice: i32) -> Option<i32> {
+        let thread = *self.known.get(&tid)?;
+        (thread.voice == voice).then(|| {
+            self.known.remove(&tid);
+            thread.inner
+        })
+    }
+
+    fn insert(&mut self, tid: i32, voice: i32) -> Thread {
+        let thread = Thread::new(voice, self.look_up(tid));
+        self.known.insert(tid, thread);
+        thread
+    }
+
+    fn look_up(&self, tid: i32) -> i32 {
+        if self.same_numbers { tid } else { inner(self.pid, tid).unwrap_or(0) }
+    }
+}
+
+/// The threads that process `pid` has now.
+pub(crate) fn list(pid: i32) -> Vec<i32> {
+    let Ok(entries) = fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
+    entries.flatten().filter_map(|it| it.file_name().to_str()?.parse().ok()).collect()
+}
+
+/// The number of thread `tid` in its innermost pid namespace.
+fn inner(pid: i32, tid: i32) -> Option<i32> {
+    numbers(pid, tid)?.last().copied()
+}
+
+/// In how many pid namespaces, from ppt's on, the process has a number.
+fn depth(pid: i32) -> usize {
+    numbers(pid, pid).map_or(0, |it| it.len())
+}
+
+fn numbers(pid: i32, tid: i32) -> Option<Vec<i32>> {
+    let status = fs::read_to_string(format!("/proc/{pid}/task/{tid}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("NSpid:"))?;
+    Some(line.split_whitespace().filter_map(|it| it.parse().ok()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn threads() -> Threads {
+        // Of no process that there is: the numbers are taken as they are.
+        let mut threads = Threads::new(0, []);
+        threads.same_numbers = true;
+        for tid in [10, 11] {
+            threads.known.insert(tid, Thread::new(tid, tid));
+        }
+        threads
+    }
+
+    #[test]
+    fn each_thread_has_one_voice() {
+        let mut threads = threads();
+        // 10 made 11 while events were opened: 11 has its own event and an inherited one.
+        assert_eq!(threads.heard(11, 11), Some(11));
+        assert_eq!(threads.heard(11, 10), None, "heard already");
+        // What 11 makes has both.
+        assert_eq!(threads.born(12, 11, 10), None);
+        assert_eq!(threads.born(12, 11, 11), Some((12, 11)));
+        assert_eq!(threads.heard(12, 10), None);
+        assert_eq!(threads.heard(12, 11), Some(12));
+        assert_eq!(threads.ended(12, 10), None);
+        assert_eq!(threads.ended(12, 11), Some(12));
+        assert_eq!(threads.number(12), None);
+    }
+
+    #[test]
+    fn a_number_that_is_used_again_is_another_thread() {
+        let mut threads = threads();
+        assert_eq!(threads.ended(11, 11), Some(11));
+        assert_eq!(threads.born(11, 10, 10), Some((11, 10)));
+        assert_eq!(threads.heard(11, 10), Some(11));
+        // Its end was lost.
+        assert_eq!(threads.born(10, 11, 10), Some((10, 11)));
+        assert_eq!(threads.heard(10, 10), Some(10));
+    }
+
+    #[test]
+    fn who_waited_was_woken() {
+        let mut threads = threads();
+        assert!(!threads.runs(10), "what it did before is not known");
+        threads.leaves(10, true);
+        threads.is_woken(10);
+        assert!(!threads.runs(10));
+        // Before it had given up its CPU.
+        threads.is_woken(10);
+        threads.leaves(10, true);
+        assert!(!threads.runs(10));
+        threads.leaves(10, true);
+        assert!(threads.runs(10));
+        threads.leaves(10, true);
+        threads.forget_waits();
+        assert!(!threads.runs(10));
+        threads.is_followed(10);
+        assert!(threads.leaves(10, false));
+        assert!(!threads.leaves(10, false));
+        assert!(!threads.runs(10), "it wanted its CPU all the time");
+    }
+
+    #[test]
+    fn a_thread_whose_beginning_was_lost_is_heard() {
+        let mut threads = threads();
+        assert_eq!(threads.heard(77, 10), Some(77));
+        assert_eq!(threads.heard(77, 11), None);
+        assert!(threads.all().any(|it| it == 77));
+    }
+
+    #[test]
+    fn our_own_threads_are_listed() {
+        let pid = std::process::id() as i32;
+        assert!(list(pid).contains(&pid));
+        assert_eq!(inner(pid, pid), Some(pid));
+    }
+}

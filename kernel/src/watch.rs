@@ -1,0 +1,396 @@
+//! Opens the events of a process.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::sync::Arc;
+
+use nix::errno::Errno;
+use ppt_segment::{Geometry, Identity, Segment};
+
+use crate::error::{KernelError, Part};
+use crate::filter::{Filter, Horizon};
+use crate::neighbours::Neighbours;
+use crate::perf::{self, Event, Kind, Ring, What, page_size};
+use crate::reader::{Reader, Running};
+use crate::schema::Builtin;
+use crate::sources::{Source, Sources};
+use crate::threads::{self, Threads};
+use crate::tracepoints::{Calls, Switch, Waking};
+
+/// Bytes of a ring of records, if the kernel lets ppt lock so many, and the least.
+const RING_BYTES: usize = 4 << 20;
+const LEAST_RING_BYTES: usize = 64 << 10;
+/// Looks at the threads of a process before those that are still new are left to inheritance.
+const LOOKS: usize = 100;
+
+/// What to capture.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Wanted {
+    /// When threads run, wait, and for how long they want a CPU.
+    pub sched: bool,
+    /// System calls.
+    pub syscalls: bool,
+    /// Page faults.
+    pub faults: bool,
+}
+
+/// What is wanted, and what the kernel has for it.
+#[derive(Debug, Clone, Copy)]
+pub struct Kernel {
+    wanted: Wanted,
+    waking: Option<Waking>,
+    switch: Option<Switch>,
+    calls: Option<Calls>,
+}
+
+/// A process whose events are open. Records wait in the rings of the kernel.
+#[derive(Debug)]
+pub struct Watch(Reader);
+
+impl Kernel {
+    /// Looks up what `wanted` takes, while ppt has its privileges: reading tracefs takes some. Returns
+    /// also which parts there are none of, and why.
+    pub fn new(wanted: Wanted) -> (Self, Vec<KernelError>) {
+        let mut missing = Vec::new();
+        let (mut waking, mut switch, mut calls) = (None, None, None);
+        if wanted.sched {
+            match Waking::find().and_then(|waking| Ok((waking, Switch::find()?))) {
+                Ok(found) => (waking, switch) = (Some(found.0), Some(found.1)),
+                Err(error) => missing.push(error),
+            }
+        }
+        if wanted.syscalls {
+            match Calls::find() {
+                Ok(found) => calls = Some(found),
+                Err(error) => missing.push(error),
+            }
+        }
+        (Self { wanted, waking, switch, calls }, missing)
+    }
+
+    /// Opens the events of process `pid`, which belongs to `user`. Returns also which parts could not
+    /// be opened, and why; without a watch if that is all.
+    pub fn watch(&self, pid: i32, user: u32) -> (Option<Watch>, Vec<KernelError>) {
+        let mut missing = Vec::new();
+        if !self.wanted.sched && !self.wanted.faults && self.calls.is_none() {
+            return (None, missing);
+        }
+        let reader = match self.open(pid, user, &mut missing) {
+            Ok(reader) => Some(Watch(reader)),
+            Err(error) => {
+                missing.push(error);
+                None
+            }
+        };
+        (reader, missing)
+    }
+
+    fn open(
+        &self,
+        pid: i32,
+        user: u32,
+        missing: &mut Vec<KernelError>,
+    ) -> Result<Reader, KernelError> {
+        let mut opening = Opening::new(cpus());
+        let of_threads = Kind {
+            what: What::Nothing,
+            samples: false,
+            raw: false,
+            switches: self.wanted.sched,
+            tasks: true,
+            kernel: false,
+            inherit: true,
+        };
+        opening.threads(pid, &of_threads)?;
+        let sampled = Kind { samples: true, switches: false, tasks: false, ..of_threads };
+        if self.wanted.faults {
+            // Also those that the kernel has on behalf of the program, if ppt may see them.
+            let all = |kernel| {
+                [(Source::Minor, What::MinorFaults), (Source::Major, What::MajorFaults)]
+                    .map(|(source, what)| (source, Kind { what, kernel, ..sampled }))
+            };
+            let done = opening.part(Part::Faults, &all(true));
+            let done = match done {
+                Err(KernelError::Denied { .. }) => opening.part(Part::Faults, &all(false)),
+                done => done,
+            };
+            missing.extend(done.err());
+        }
+        if let Some(calls) = self.calls {
+            let all = [(Source::Enter, calls.enter), (Source::Exit, calls.exit)].map(|(it, id)| {
+                (it, Kind { what: What::Tracepoint(id), raw: true, kernel: true, ..sampled })
+            });
+            missing.extend(opening.part(Part::Syscalls, &all).err());
+        }
+        if let (Some(waking), Some(switch)) = (self.waking, self.switch) {
+            let of_cpus = Kind {
+                what: What::Tracepoint(waking.id),
+                raw: true,
+                kernel: true,
+                inherit: false,
+                ..sampled
+            };
+            let successors = Kind { what: What::Tracepoint(switch.id), inherit: true, ..of_cpus };
+            let done = opening
+                .wakeups(&of_cpus)
+                .and_then(|()| opening.part(Part::Wakeups, &[(Source::Switch, successors)]));
+            missing.extend(done.err());
+        }
+        let threads = Threads::new(pid, opening.opened.iter().copied());
+        let begun_ns = opening.enable()?;
+        let segment =
+            segment().map_err(|source| KernelError::System { part: Part::Switches, source })?;
+        Ok(Reader {
+            rings: opening.rings,
+            events: opening.events,
+            of_cpus: opening.of_cpus,
+            spare: opening.spare,
+            horizon: opening.horizon,
+            sources: opening.sources,
+            waking: self.waking,
+            switch: self.switch,
+            calls: self.calls,
+            threads,
+            neighbours: Neighbours::new(user),
+            segment: Arc::new(segment),
+            lost_before: 0,
+            begun_ns,
+        })
+    }
+}
+
+impl Watch {
+    /// The memory that its frames will lie in, in ring 0.
+    pub fn segment(&self) -> Arc<Segment> {
+        self.0.segment.clone()
+    }
+
+    /// Starts the thread that reads the records. It needs no rights.
+    pub fn start(self) -> io::Result<Running> {
+        self.0.start()
+    }
+}
+
+/// Events that are opened one after the other.
+struct Opening {
+    cpus: Vec<u32>,
+    /// Threads with events of their own.
+    opened: BTreeSet<i32>,
+    /// On each CPU, the event whose ring all others use.
+    firsts: Vec<Event>,
+    rings: Vec<Ring>,
+    events: Vec<Event>,
+    of_cpus: Vec<Event>,
+    /// The same without a filter, which do nothing yet.
+    spare: Vec<Event>,
+    /// When their filter is of no use any more. Looked at before the threads: whoever is made after that
+    /// has a higher number.
+    horizon: Horizon,
+    is_close: bool,
+    sources: Sources,
+}
+
+impl Opening {
+    fn new(cpus: Vec<u32>) -> Self {
+        let (firsts, rings, events, of_cpus) = Default::default();
+        let (opened, sources, spare) = Default::default();
+        let mut horizon = Horizon::new();
+        let is_close = horizon.is_close();
+        Self { cpus, opened, firsts, rings, events, of_cpus, spare, horizon, is_close, sources }
+    }
+
+    fn failed(&self, part: Part) -> impl Fn(io::Error) -> KernelError + use<> {
+        let (threads, cpus) = (self.opened.len(), self.cpus.len());
+        move |error| KernelError::of(part, error, threads, cpus)
+    }
+
+    /// Opens the first event of every thread, and the rings. Threads that are made meanwhile get
+    /// their own, until no look finds another one. Those that are made later inherit.
+    fn threads(&mut self, pid: i32, kind: &Kind) -> Result<(), KernelError> {
+        for _ in 0..LOOKS {
+            let new: Vec<_> =
+                threads::list(pid).into_iter().filter(|it| !self.opened.contains(it)).collect();
+            if new.is_empty() {
+                break;
+            }
+            for tid in new {
+                self.opened.insert(tid);
+                let failed = self.failed(Part::Switches);
+                if !self.thread(tid, kind).map_err(failed)? {
+                    self.opened.remove(&tid);
+                }
+            }
+        }
+        match self.rings.is_empty() {
+            true => Err(self.failed(Part::Switches)(Errno::ESRCH.into())),
+            false => Ok(()),
+        }
+    }
+
+    /// Opens the first event of a thread; false if the thread has ended.
+    fn thread(&mut self, tid: i32, kind: &Kind) -> io::Result<bool> {
+        for (at, &cpu) in self.cpus.iter().enumerate() {
+            let event = match Event::open(kind, Some(tid), cpu) {
+                Err(error) if is_gone(&error) => return Ok(false),
+                opened => opened?,
+            };
+            self.sources.insert(event.id()?, (Source::Thread, tid));
+            match self.firsts.get(at) {
+                Some(first) => {
+                    event.redirect(first)?;
+                    self.events.push(event);
+                }
+                None => {
+                    self.rings.push(map(&event).map_err(no_memory)?);
+                    self.firsts.push(event);
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// Opens further events of every thread: all of them, or none.
+    fn part(&mut self, part: Part, kinds: &[(Source, Kind)]) -> Result<(), KernelError> {
+        let failed = self.failed(part);
+        let mut opened = Vec::new();
+        for (source, kind) in kinds {
+            for &tid in &self.opened {
+                for (at, &cpu) in self.cpus.iter().enumerate() {
+                    match Event::open(kind, Some(tid), cpu) {
+                        Ok(event) => opened.push((event, at, *source, tid)),
+                        Err(error) if is_gone(&error) => {}
+                        Err(error) => return Err(failed(error)),
+                    }
+                }
+            }
+        }
+        for (event, at, source, tid) in opened {
+            event.redirect(&self.firsts[at]).map_err(&failed)?;
+            self.sources.insert(event.id().map_err(&failed)?, (source, tid));
+            self.events.push(event);
+        }
+        Ok(())
+    }
+
+    /// Opens events of every CPU, which tell who is woken there: all of them, or none. A wake-up is no
+    /// event of the woken thread, and who wakes it may be of another process.
+    fn wakeups(&mut self, kind: &Kind) -> Result<(), KernelError> {
+        let failed = self.failed(Part::Wakeups);
+        let newest = self.horizon.newest();
+        let filter = match self.is_close {
+            true => None,
+            false => Some(Filter::new(self.opened.iter().copied(), newest).text("pid")),
+        };
+        let (mut filtered, mut of_all) = (Vec::new(), Vec::new());
+        for (first, &cpu) in self.firsts.iter().zip(&self.cpus) {
+            let mut open = |source| {
+                let event = Event::open(kind, None, cpu)?;
+                event.redirect(first)?;
+                self.sources.insert(event.id()?, (source, 0));
+                Ok(event)
+            };
+            of_all.push(open(Source::WakingOfAll).map_err(&failed)?);
+            if let Some(filter) = &filter {
+                let event = open(Source::Waking).map_err(&failed)?;
+                event.filter(filter).map_err(&failed)?;
+                filtered.push(event);
+            }
+        }
+        (self.of_cpus, self.spare) = match filter {
+            Some(_) => (filtered, of_all),
+            None => (of_all, Vec::new()),
+        };
+        Ok(())
+    }
+
+    /// Begins; returns from when on everything is captured, ns of CLOCK_MONOTONIC.
+    fn enable(&mut self) -> Result<u64, KernelError> {
+        self.events.append(&mut self.firsts);
+        let all = self.of_cpus.iter().chain(&self.events);
+        for event in all {
+            match event.enable() {
+                Err(error) if !is_gone(&error) => return Err(self.failed(Part::Switches)(error)),
+                _ => {}
+            }
+        }
+        perf::now().map_err(self.failed(Part::Switches))
+    }
+}
+
+fn is_gone(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(Errno::ESRCH as i32)
+}
+
+/// The error of a ring that the kernel does not let ppt map. It is not about the right to the event.
+fn no_memory(error: io::Error) -> io::Error {
+    io::Error::other(format!("no memory for its records: {error}"))
+}
+
+/// The ring of an event: the largest that the kernel lets ppt lock.
+fn map(event: &Event) -> io::Result<Ring> {
+    let mut bytes = RING_BYTES;
+    let least = LEAST_RING_BYTES.max(page_size());
+    loop {
+        match Ring::map(event, bytes) {
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied && bytes > least => {
+                bytes /= 2;
+            }
+            done => return done,
+        }
+    }
+}
+
+/// Memory for frames.
+fn segment() -> io::Result<Segment> {
+    let builtin = Builtin::get();
+    let schema = &builtin.schema;
+    let geometry =
+        Geometry::new(schema.stride, schema.slots.ilog2(), 1).map_err(io::Error::other)?;
+    let mut nonce = [0; 8];
+    while nonce == [0; 8] {
+        rustix::rand::getrandom(&mut nonce, rustix::rand::GetRandomFlags::empty())?;
+    }
+    let nonce = u64::from_ne_bytes(nonce);
+    Segment::own(Identity { nonce, schema_hash: builtin.hash, geometry })
+}
+
+/// The CPUs that are on.
+fn cpus() -> Vec<u32> {
+    let text = fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
+    let cpus = parse_cpus(text.trim());
+    if !cpus.is_empty() {
+        return cpus;
+    }
+    let count = std::thread::available_parallelism().map_or(1, |it| it.get());
+    (0..count as u32).collect()
+}
+
+fn parse_cpus(text: &str) -> Vec<u32> {
+    let ranges = text.split(',').filter_map(|range| {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        Some(first.parse::<u32>().ok()?..=last.parse().ok()?)
+    });
+    ranges.flatten().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_missing_is_named() {
+        let error = || io::Error::from(Errno::EPERM);
+        let code = |error| KernelError::of(Part::Switches, error, 1, 1).code();
+        assert_eq!((code(error()), code(no_memory(error()))), ("perf-denied", "perf-failed"));
+        let gone = io::Error::from(Errno::EMFILE);
+        assert_eq!(code(gone), "too-many-descriptors");
+    }
+
+    #[test]
+    fn cpus_are_a_list_of_ranges() {
+        assert_eq!(parse_cpus("0-3,5,8-9"), [0, 1, 2, 3, 5, 8, 9]);
+        assert!(parse_cpus("").is_empty());
+        assert!(!cpus().is_empty());
+    }
+}
