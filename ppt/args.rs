@@ -13,8 +13,9 @@ use ppt_dump::Bound;
 use crate::measure::{self, Every};
 
 /// Words that `ppt-analysis` answers, and what each does.
-pub(crate) const ANALYSES: [(&str, &str); 9] = [
+pub(crate) const ANALYSES: [(&str, &str); 10] = [
     ("stat", "Say how often, how long, how much: of each kind of frame and field"),
+    ("why", "Say where the slowest intervals spent their time, by the frames of --kernel"),
     ("sql", "Answer SQL queries over captures"),
     ("export", "Turn captures into files that other programs open"),
     ("report", "Write a page for the browser about captures"),
@@ -61,6 +62,8 @@ pub(crate) enum Command {
     List(List),
     /// Show what a running program does now: rates, times, values, losses.
     Top(Top),
+    /// Have a flight recorder (--flight) write what it has of a process.
+    Trigger(Trigger),
     /// Turn a capture into a table.
     Dump(Dump),
     /// Print what a capture holds, and what was lost.
@@ -163,6 +166,17 @@ pub(crate) enum Clock {
     Monotonic,
 }
 
+/// What the kernel knows about the threads of a program.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Kernel {
+    /// When threads run and wait, who wakes them, and who follows them on a CPU.
+    Sched,
+    /// System calls and their results.
+    Syscalls,
+    /// Page faults.
+    Faults,
+}
+
 /// Who makes the shared memory.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Segment {
@@ -213,6 +227,10 @@ pub(crate) struct Capture {
     /// Only this buffer (repeatable) [default: all].
     #[arg(short, long = "buffer", value_name = "BUFFER")]
     pub(crate) buffers: Vec<String>,
+    /// Capture only frames of which this is true, such as "kind = 'LOGIN' AND handle > 10ms". The
+    /// others are counted.
+    #[arg(long = "where", value_name = "EXPRESSION")]
+    pub(crate) matching: Option<String>,
     /// Stop after this time, for example 10s or 1m30s.
     #[arg(short, long, value_name = "TIME", value_parser = measure::duration)]
     pub(crate) duration: Option<Duration>,
@@ -241,12 +259,21 @@ pub(crate) struct Capture {
     /// How often to poll the rings.
     #[arg(long, value_name = "POLICY", default_value = "peak")]
     pub(crate) rate: Rate,
+    /// How often to read counters and histograms.
+    #[arg(long, value_name = "TIME", value_parser = measure::duration, default_value = "1s")]
+    pub(crate) counters: Duration,
     /// The clock of stamps of `option time tsc`.
     #[arg(long, value_enum, value_name = "CLOCK", default_value = "auto")]
     pub(crate) clock: Clock,
     /// Who makes the shared memory.
     #[arg(long, value_enum, value_name = "KIND", default_value = "auto")]
     pub(crate) segment: Segment,
+    /// Also capture what the kernel does with the threads, into a buffer `kernel`; several words are
+    /// separated by commas.
+    #[arg(long, value_delimiter = ',', value_name = "WHAT")]
+    pub(crate) kernel: Vec<Kernel>,
+    #[command(flatten)]
+    pub(crate) flight: Flight,
     /// Replace the capture if it exists.
     #[arg(long)]
     pub(crate) force: bool,
@@ -266,6 +293,50 @@ impl Capture {
     pub(crate) fn to_stdout(&self) -> bool {
         self.output.as_os_str() == "-"
     }
+}
+
+/// What is kept in memory until something happens.
+#[derive(ClapArgs, Clone, Debug, Default)]
+#[command(next_help_heading = "Flight recorder")]
+pub(crate) struct Flight {
+    /// Keep the frames of the last TIME in memory. When something triggers, write those around it as a
+    /// capture into the folder -o. `ppt trigger` triggers by hand.
+    #[arg(id = "flight", long, value_name = "TIME", value_parser = measure::duration,
+          requires = "output",
+          conflicts_with_all = ["max_size", "rotate", "keep", "matching", "force"])]
+    pub(crate) time: Option<Duration>,
+    /// Maximum memory for the frames of --flight.
+    #[arg(id = "memory_flight", long = "memory-flight", value_name = "SIZE", value_parser = measure::size,
+          default_value = "256M", requires = "flight")]
+    pub(crate) memory: u64,
+    /// What to write of the time before a trigger [default: all of --flight].
+    #[arg(long, value_name = "TIME", value_parser = measure::duration, requires = "flight")]
+    pub(crate) before: Option<Duration>,
+    /// What to write of the time after a trigger.
+    #[arg(long, value_name = "TIME", value_parser = measure::any_duration, default_value = "0s",
+          requires = "flight")]
+    pub(crate) after: Duration,
+    /// Trigger at a frame of which this is true, such as "job.handle > 10ms" (repeatable).
+    #[arg(long = "on", value_name = "EXPRESSION", requires = "flight")]
+    pub(crate) on: Vec<String>,
+    /// Trigger where frames were lost.
+    #[arg(long, requires = "flight")]
+    pub(crate) on_gap: bool,
+    /// Trigger when a process ends, however it does.
+    #[arg(long, requires = "flight")]
+    pub(crate) on_exit: bool,
+    /// Trigger if this is true of what was added to counters since they were read before, such as
+    /// "errors > 0" (repeatable).
+    #[arg(long, value_name = "EXPRESSION", requires = "flight")]
+    pub(crate) on_counter: Vec<String>,
+    /// After a trigger, ignore others for so long.
+    #[arg(long, value_name = "TIME", value_parser = measure::any_duration, default_value = "0s",
+          requires = "flight")]
+    pub(crate) cooldown: Duration,
+    /// Keep only the last N windows.
+    #[arg(long, value_name = "N", default_value_t = 100, requires = "flight",
+          value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) max: u32,
 }
 
 #[derive(ClapArgs)]
@@ -313,6 +384,7 @@ impl Top {
         Capture {
             output: "-".into(),
             buffers: self.buffers.clone(),
+            matching: None,
             duration: None,
             max_size: None,
             rotate: None,
@@ -321,8 +393,11 @@ impl Top {
             slots: self.slots,
             memory: self.memory,
             rate: Rate::Peak,
+            counters: Duration::from_secs(1),
             clock: Clock::Auto,
             segment: self.segment,
+            kernel: Vec::new(),
+            flight: Flight::default(),
             force: false,
             allow: self.allow.clone(),
             verbose: false,
@@ -362,6 +437,32 @@ pub(crate) struct Detach {
 }
 
 #[derive(ClapArgs)]
+#[group(id = "of", required = true, multiple = false)]
+pub(crate) struct Of {
+    /// Process id.
+    #[arg(value_name = "PID")]
+    pid: Option<i32>,
+    /// Process id, as an option.
+    #[arg(short = 'p', long = "pid", value_name = "PID")]
+    pid_option: Option<i32>,
+}
+
+#[derive(ClapArgs)]
+pub(crate) struct Trigger {
+    #[command(flatten)]
+    of: Of,
+    /// Text for the window, which says why.
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    pub(crate) note: String,
+}
+
+impl Trigger {
+    pub(crate) fn pid(&self) -> i32 {
+        self.of.pid.or(self.of.pid_option).unwrap_or_default()
+    }
+}
+
+#[derive(ClapArgs)]
 pub(crate) struct List {
     /// Process id [default: every process].
     #[arg(value_name = "PID")]
@@ -398,6 +499,9 @@ pub(crate) struct Dump {
     /// Only this kind of frame, with only its columns.
     #[arg(long, value_name = "NAME")]
     pub(crate) frame: Option<String>,
+    /// Only frames of which this is true, such as "kind = 'LOGIN' AND handle > 10ms".
+    #[arg(long = "where", value_name = "EXPRESSION", conflicts_with = "gaps")]
+    pub(crate) matching: Option<String>,
     /// Format of the table.
     #[arg(long, value_enum, default_value = "tsv")]
     pub(crate) format: Format,

@@ -12,3 +12,4 @@ pub(crate) mod other;
 pub(crate) mod run;
 pub(crate) mod select;
 pub(crate) mod top;
+pub(crate) mod trigger;

@@ -5,11 +5,16 @@
 //! and the listener, in case that ends by itself. The protocol fixes the order at the end: close
 //! the gates, drain the rings, end the capture, give back memory and claims.
 
+mod answer;
 mod clock;
 mod detached;
+mod door;
 mod feed;
+mod filter;
+mod flight;
 mod follow;
 mod grow;
+mod kernel;
 mod look;
 mod options;
 mod outputs;
@@ -18,6 +23,7 @@ mod ready;
 mod tell;
 mod timer;
 mod wait;
+mod watch;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -25,14 +31,18 @@ use std::time::Instant;
 
 use nix::sys::timerfd::TimerFd;
 use ppt_agent::{Attached, Buffer, BufferEnd, Origin, SegmentKind, Session, Target};
-use ppt_listener::{Dropped, EndReason, Listener};
+use ppt_listener::{Begun, Dropped, EndReason, Feed, Flight, Listener, Why};
 
 use crate::args;
 use crate::code::Code;
 use crate::failure::Failure;
 use crate::report::{self, StatusLine};
 use detached::Detached;
+use door::Door;
+pub(crate) use filter::check_where;
+pub(crate) use flight::check_flight;
 pub(crate) use follow::{Follow, Guest, is_gone};
+pub(crate) use kernel::Kernel;
 pub(crate) use options::{Kind, allowed, attach_options, check_size};
 pub(crate) use outputs::Outputs;
 pub(crate) use ready::Ready;
@@ -47,6 +57,12 @@ pub(crate) struct Live<'a> {
     members: Vec<Member>,
     /// Attaches to further processes.
     follow: Option<Follow>,
+    /// Captures what the kernel does with them.
+    kernel: Option<Kernel>,
+    /// Keeps frames in memory instead of writing them.
+    flight: Option<Flight>,
+    /// Where other commands reach it.
+    door: Option<Door>,
     /// Live processes that are no longer captured. ppt gives back their memory at the end.
     finished: Vec<Session>,
     /// Processes that are no longer captured, because they were detached or have ended. ppt gives
@@ -54,6 +70,8 @@ pub(crate) struct Live<'a> {
     /// memory.
     draining: Vec<Session>,
     detached: Detached,
+    /// What `--where` has to say while frames come.
+    remarks: filter::Remarks,
     /// The drops of each feed, as last read.
     dropped: Vec<Dropped>,
     /// The name of each feed.
@@ -124,27 +142,21 @@ impl<'a> Live<'a> {
         options: &'a args::Capture,
         kind: Kind,
         mut sessions: Vec<Session>,
-        follow: Option<Follow>,
+        (follow, kernel): (Option<Follow>, Option<Kernel>),
         mut outputs: Outputs,
     ) -> Result<Self, Failure> {
         let name = outputs.name();
         let begun = timer::timers(options).and_then(|timers| {
             let feeds = sessions.iter().flat_map(feed::feeds).collect();
-            let listener = options::listen_options(options, &sessions);
-            let header = outputs::header();
-            let failed = |error| Failure::listener(&name, error);
-            let fail = |error| Failure::failed(Code::System, format!("{name}: {error}"));
-            let first = outputs.first(&listener.behind).map_err(fail)?;
-            let rotation = Some(outputs.rotation());
-            let begun =
-                Listener::begin(first, header, feeds, listener, rotation).map_err(failed)?;
+            let (begun, flight, remarks) = begin(options, &sessions, feeds, &outputs)?;
             let publish = || match sessions.is_empty() {
                 true => Ok(()),
                 false => outputs.publish().map_err(std::io::Error::other),
             };
-            Ok((timers, begun.start_when(publish).map_err(failed)?))
+            let failed = |error| Failure::listener(&name, error);
+            Ok((timers, begun.start_when(publish).map_err(failed)?, flight, remarks))
         });
-        let ((ticks, deadline), listener) = match begun {
+        let ((ticks, deadline), listener, flight, remarks) = match begun {
             Ok(begun) => begun,
             Err(error) => {
                 sessions.into_iter().for_each(end_at_once);
@@ -159,9 +171,13 @@ impl<'a> Live<'a> {
             outputs,
             members: Vec::new(),
             follow,
+            kernel,
+            door: flight.is_some().then(Door::open).and_then(opened),
+            flight,
             finished: Vec::new(),
             draining: Vec::new(),
             detached: Detached::default(),
+            remarks,
             dropped: Vec::new(),
             names: Vec::new(),
             ticks,
@@ -176,6 +192,7 @@ impl<'a> Live<'a> {
             ok: true,
         };
         sessions.drain(..).for_each(|session| live.enter(session));
+        (0..live.members.len()).for_each(|member| live.watch_kernel(member));
         Ok(live)
     }
 
@@ -188,6 +205,7 @@ impl<'a> Live<'a> {
         match self.listener.add(feed::feeds(&session).collect()) {
             Ok(()) => {
                 self.enter(session);
+                self.watch_kernel(self.members.len() - 1);
                 Ok(())
             }
             Err(error) => {
@@ -250,7 +268,9 @@ impl<'a> Live<'a> {
         if ready.hello {
             self.receive();
         }
-        for index in (0..ready.members.len()).rev().filter(|&index| ready.members[index]) {
+        for &feed in &ready.ended {
+            // One that said hello may have left just now.
+            let Some(index) = self.members.iter().position(|it| it.feed == feed) else { continue };
             let pid = self.members[index].session.target().pid();
             let end = CaptureEnd::new(EndReason::Exited, format!("process {pid} ended"));
             self.leave(index, end, Some(BufferEnd::Exited));
@@ -262,11 +282,12 @@ impl<'a> Live<'a> {
         if ready.undersized {
             self.grow();
         }
+        if ready.door {
+            self.open_door();
+        }
         if ready.tick {
             let _ = self.ticks.wait();
-            for index in (0..self.members.len()).rev() {
-                self.look(index);
-            }
+            self.look_at_all();
             self.stand_back();
             self.close_drained();
             if self.follow.as_ref().is_some_and(Follow::is_due) {
@@ -285,6 +306,15 @@ impl<'a> Live<'a> {
             self.ok = false;
             self.status.clear();
             report::error(code, message);
+        }
+        for message in filter::said(&self.remarks) {
+            self.status.clear();
+            report::warning(filter::code(), message);
+        }
+        if let Some(flight) = &self.flight {
+            // Whatever it says is longer than the line.
+            self.status.clear();
+            self.ok &= flight::tell(flight, self.options.quiet);
         }
     }
 
@@ -322,6 +352,7 @@ impl<'a> Live<'a> {
         let detached = why.is_some_and(is_detached);
         let mut member = self.members.remove(index);
         self.close(&mut member);
+        self.unwatch_kernel(member.session.target().pid());
         let news = match self.kind {
             Kind::One => false,
             _ if detached => !self.options.quiet,
@@ -332,6 +363,11 @@ impl<'a> Live<'a> {
             self.status.clear();
             report::note(&end.message);
             self.said.clone_from(&end.message);
+        }
+        if let Some(flight) = self.flight.as_ref().filter(|_| gone && self.options.flight.on_exit) {
+            let target = member.session.target();
+            let what = format!("process {} ({}) ended", target.pid(), target.comm());
+            flight.trigger(Why::Exit, Some(member.feed), what);
         }
         self.last = Some(end);
         self.outlived |= !gone;
@@ -387,6 +423,7 @@ impl<'a> Live<'a> {
             let refused = feed::dropped(it.dropped);
             self.dropped[feed] = refused;
             self.listener.dropped(feed, refused);
+            self.listener.adds_not_mapped(feed, it.adds_not_mapped);
             if it.was_never_fetched() {
                 match &mut self.follow {
                     // There may be thousands of such processes.
@@ -416,13 +453,20 @@ impl<'a> Live<'a> {
             self.ok = false;
             CaptureEnd::new(EndReason::Failed, failure.message())
         });
+        self.door = None;
         let mut members = std::mem::take(&mut self.members);
         members.iter_mut().for_each(|member| self.close(member));
+        let kernel = self.end_kernel();
         self.status.clear();
         if !end.message.is_empty() && end.message != self.said && !self.options.quiet {
             report::note(&end.message);
         }
-        let summary = self.listener.finish(end.reason, end.message, self.dropped);
+        let mut summary = self.listener.finish(end.reason, end.message, self.dropped);
+        // The rings of ppt itself have the slots that they have.
+        kernel.into_iter().for_each(|feed| summary.feeds[feed].enough_slots = None);
+        for message in filter::said(&self.remarks) {
+            report::warning(filter::code(), message);
+        }
         let mut still_running = Vec::new();
         for member in members {
             let target = member.session.target();
@@ -444,9 +488,17 @@ impl<'a> Live<'a> {
         if self.kind == Kind::Command || self.processes > 1 {
             self.detached.tell();
         }
-        if !self.options.quiet {
-            tell::summary(&name, kept, &summary, self.started.elapsed());
+        let time = self.started.elapsed();
+        if let Some(flight) = &self.flight {
+            self.ok &= flight::tell(flight, self.options.quiet);
+            if !self.options.quiet {
+                let whither = flight::whither(flight, &name);
+                tell::summary(("recorded", &whither), &summary, time);
+            }
+        } else if !self.options.quiet {
+            tell::summary(("captured", &tell::whither(&name, kept, &summary)), &summary, time);
         }
+        let ok = ok && self.ok;
         Finished { ok, still_running }
     }
 
@@ -461,6 +513,50 @@ impl<'a> Live<'a> {
 /// Whether somebody else ended the session; the process does not know of it.
 fn is_detached(end: BufferEnd) -> bool {
     matches!(end, BufferEnd::SwitchedOff | BufferEnd::TakenOver)
+}
+
+/// Begins a capture of `feeds`, or a flight recorder.
+fn begin(
+    options: &args::Capture,
+    sessions: &[Session],
+    feeds: Vec<Feed>,
+    outputs: &Outputs,
+) -> Result<(Begun, Option<Flight>, filter::Remarks), Failure> {
+    let name = outputs.name();
+    let failed = |error| Failure::listener(&name, error);
+    let fail = |error| Failure::failed(Code::System, format!("{name}: {error}"));
+    let (header, listener) = (outputs::header(), options::listen_options(options, sessions));
+    match outputs {
+        Outputs::Files(files) => {
+            let (filter, remarks) = filter::filter(options)?.unzip();
+            let listener = ppt_listener::Options { filter, ..listener };
+            let first = files.first(&listener.behind).map_err(fail)?;
+            let rotation = Some(files.rotation());
+            let begun = Listener::begin(first, header, feeds, listener, rotation);
+            Ok((begun.map_err(failed)?, None, remarks.unwrap_or_default()))
+        }
+        Outputs::Windows(windows) => {
+            let Some(flight) = flight::options(options) else { unreachable!("--flight is given") };
+            let (watch, remarks) = flight::watch(options)?;
+            // Nobody keeps what the capture itself would have.
+            let listener = ppt_listener::Options { compress: None, ..listener };
+            let nowhere = ppt_listener::nowhere();
+            let mut begun =
+                Listener::begin(std::io::sink(), header, feeds, listener, Some(nowhere))
+                    .map_err(failed)?;
+            let flight = begun.flight(flight, watch, windows.files()).map_err(failed)?;
+            Ok((begun, Some(flight), remarks))
+        }
+    }
+}
+
+/// A session that nobody can reach is one all the same.
+fn opened(door: std::io::Result<Door>) -> Option<Door> {
+    let tell = |error| {
+        let what = "`ppt trigger` cannot reach this session";
+        report::warning(Code::System, format_args!("{what}: {error}"));
+    };
+    door.map_err(tell).ok()
 }
 
 /// Detaches before anything was captured.

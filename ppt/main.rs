@@ -14,6 +14,7 @@ mod live;
 mod measure;
 mod privileges;
 mod report;
+mod session;
 mod signals;
 mod stdout;
 mod wording;
@@ -52,6 +53,7 @@ fn main() -> ExitCode {
         args::Command::Run(args) => cmd::run::run(&args),
         args::Command::Detach(args) => cmd::detach::run(&args),
         args::Command::List(args) => cmd::list::run(&args),
+        args::Command::Trigger(args) => cmd::trigger::run(&args),
         args::Command::Top(args) => cmd::top::run(&args),
         args::Command::Dump(args) => cmd::dump::run(&args),
         args::Command::Info(args) => cmd::info::run(&args),

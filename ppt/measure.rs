@@ -25,6 +25,14 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// The same, or `0s`.
+pub(crate) fn any_duration(text: &str) -> Result<Duration, String> {
+    match humantime::parse_duration(text) {
+        Ok(Duration::ZERO) => Ok(Duration::ZERO),
+        _ => duration(text),
+    }
+}
+
 /// `60s` or `1G`: units of time are lower case, units of size upper case.
 pub(crate) fn every(text: &str) -> Result<Every, String> {
     let most = Duration::from_secs(366 * 86_400);
@@ -109,6 +117,8 @@ mod tests {
         assert_eq!(duration("1m30s"), Ok(Duration::from_secs(90)));
         assert_eq!(duration("8ms"), Ok(Duration::from_millis(8)));
         assert!(duration("0s").is_err());
+        assert_eq!(any_duration("0s"), Ok(Duration::ZERO));
+        assert!(any_duration("0").is_ok() && any_duration("-1s").is_err());
         assert!(duration("5").is_err());
     }
 

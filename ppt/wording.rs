@@ -6,6 +6,7 @@ use std::io;
 use nix::errno::Errno;
 use ppt_agent::doctor::{Check, Remedy};
 use ppt_agent::{AgentError, Denied, Refusal, Rule};
+use ppt_kernel::KernelError;
 
 /// Options for starting a container in which ppt works.
 const IN_CONTAINER: &str = "start it with --cap-add SYS_PTRACE (Kubernetes: \
@@ -21,6 +22,25 @@ pub(crate) fn message(error: &AgentError) -> String {
         ),
         error => format!("{error}{}", remedy(error)),
     }
+}
+
+/// The whole message about a part of `--kernel` that is missing.
+pub(crate) fn of_kernel(error: &KernelError) -> String {
+    let remedy = match error {
+        KernelError::Denied { .. } => {
+            "\n  run ppt with CAP_PERFMON (sudo ppt …), or: sudo sysctl kernel.perf_event_paranoid=-1"
+        }
+        KernelError::NoTracefs { .. } => {
+            "\n  mount it: sudo mount -t tracefs nodev /sys/kernel/tracing"
+        }
+        KernelError::TracefsDenied { .. } => "\n  run ppt as root (sudo ppt …)",
+        KernelError::PidNamespace { .. } => {
+            "\n  run ppt outside of the container; without it, states have no woken_by"
+        }
+        KernelError::TooManyDescriptors { .. } => "\n  raise the limit (ulimit -Hn)",
+        KernelError::Unsupported { .. } | KernelError::System { .. } => "",
+    };
+    format!("{error}{remedy}")
 }
 
 /// The advice that follows the message; empty if there is none.

@@ -19,7 +19,7 @@ use crate::plan::Plan;
 use crate::rows::{Rows, Written};
 use crate::table::TableWriter;
 use crate::tsv::Tsv;
-use crate::window::{GapWindow, Window};
+use crate::window::{GapWindow, Window, epoch_offset};
 
 /// The result of a dump.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -114,6 +114,8 @@ struct Table<'a, W, F> {
     /// None until the first row must be written.
     plan: Option<Plan>,
     clocks: ClockTable,
+    /// Realtime − monotonic, ns; known with the plan.
+    offset: Option<i128>,
     /// The bounds of the rows; known with the plan.
     window: Option<Window>,
     /// Whether rows should not wait for more rows.
@@ -130,6 +132,7 @@ impl<'a, W: Write, F: TableWriter + Default + Send> Table<'a, W, F> {
             options,
             plan: None,
             clocks: ClockTable::default(),
+            offset: None,
             window: None,
             live: true,
             outcome: Outcome::default(),
@@ -170,6 +173,7 @@ impl<'a, W: Write, F: TableWriter + Default + Send> Table<'a, W, F> {
         header: Option<&FileHeader>,
     ) -> Result<(), DumpError> {
         let Options { from, to, .. } = *self.options;
+        self.offset = epoch_offset(header, &self.clocks);
         self.window = Window::new(from, to, header, &self.clocks)?;
         let plan = Plan::new(sources, self.options)?;
         self.writer.header(&self.columns(&plan), &mut self.text);
@@ -246,11 +250,13 @@ impl<'a, W: Write, F: TableWriter + Default + Send> Table<'a, W, F> {
 
     fn frames(&mut self, frames: &Frames<'_>) {
         let Some(plan) = &self.plan else { return };
-        let shows_all = self.options.buffers.is_empty() && self.options.frame.is_none();
+        let Options { buffers, frame, matching, .. } = self.options;
+        let shows_all = buffers.is_empty() && frame.is_none() && matching.is_none();
         if shows_all && !plan.sources.contains_key(&frames.head.source) {
             self.outcome.unshown += u64::from(frames.head.count);
         }
-        let rows = Rows { plan, clocks: &self.clocks, window: self.window.as_ref() };
+        let (clocks, window) = (&self.clocks, self.window.as_ref());
+        let rows = Rows { plan, clocks, offset: self.offset, window };
         let chunk = (frames.offset, &frames.head);
         let written = rows.write(chunk, frames.iter(), &mut self.writer, &mut self.text);
         self.outcome.written(written);
@@ -274,7 +280,7 @@ impl<'a, W: Write, F: TableWriter + Default + Send> Table<'a, W, F> {
     fn side_by_side(mut self, mut capture: Capture) -> Result<Outcome, DumpError> {
         let plan = self.plan.take().unwrap_or_default();
         let (columns, clocks, window) = (self.columns(&plan), &self.clocks, self.window.as_ref());
-        let rows = Rows { plan: &plan, clocks, window };
+        let rows = Rows { plan: &plan, clocks, offset: self.offset, window };
         let worker = || {
             let mut writer = F::default();
             writer.header(&columns, &mut Vec::new());

@@ -3,6 +3,7 @@
 use std::io;
 
 use ppt_capture::{Bound, CaptureError};
+use ppt_predicate::Error as PredicateError;
 use strum::VariantNames;
 use thiserror::Error;
 
@@ -33,6 +34,10 @@ pub enum DumpError {
         /// What there is.
         there: Vec<String>,
     },
+    /// No frame of the capture can be asked that.
+    #[error(transparent)]
+    #[strum(serialize = "where")]
+    Predicate(#[from] PredicateError),
     /// No row can be between the bounds.
     #[error("no row can be between the bounds; {from} comes after {to}")]
     EmptyWindow {
@@ -67,6 +72,7 @@ impl DumpError {
             self,
             DumpError::NoSuchBuffer { .. }
                 | DumpError::NoSuchFrame { .. }
+                | DumpError::Predicate(_)
                 | DumpError::EmptyWindow { .. }
         )
     }

@@ -29,6 +29,10 @@ pub struct Info {
     pub end: Option<EndInfo>,
     /// How frames are stored.
     pub stored: StoredInfo,
+    /// Why the flight recorder wrote this window: the first 1,000 triggers. A capture that is no window
+    /// has none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub triggers: Vec<TriggerInfo>,
     /// Every buffer.
     pub buffers: Vec<BufferInfo>,
     /// The clocks.
@@ -48,6 +52,35 @@ pub struct StoredInfo {
     pub bytes: u64,
     /// Bytes of all frames uncompressed.
     pub raw_bytes: u64,
+}
+
+/// A trigger of the flight recorder. All times are ns of CLOCK_MONOTONIC.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct TriggerInfo {
+    /// When it triggered.
+    pub mono_ns: u64,
+    /// `on`, `gap`, `exit`, `counter` or `hand`.
+    pub why: &'static str,
+    /// The expression that was true, or nothing.
+    pub expression: String,
+    /// The buffer that it came from.
+    pub buffer: Option<String>,
+    /// Nonce of the segment, 16 hex digits.
+    pub segment: Option<String>,
+    /// The ring of that segment.
+    pub ring: Option<u32>,
+    /// Sequence number of the frame, or of the first lost one.
+    pub seqno: Option<u64>,
+    /// More about it.
+    pub note: String,
+    /// When the window should begin.
+    pub from_ns: u64,
+    /// When it should end.
+    pub to_ns: u64,
+    /// From when on the recorder held every frame that was drained.
+    pub held_from_ns: u64,
+    /// Up to when.
+    pub held_to_ns: u64,
 }
 
 /// One damaged place.
@@ -108,6 +141,8 @@ pub struct BufferInfo {
     pub damaged: u64,
     /// Frames that the writers refused.
     pub dropped: Dropped,
+    /// Frames that the capture leaves out, because `--where` did not ask for them.
+    pub left_out: u64,
     /// Frames between sessions. No other sum contains them.
     pub unattended: u64,
     /// Path of the executable or library that holds it.
@@ -119,6 +154,15 @@ pub struct BufferInfo {
     pub clock: String,
     /// Names of its kinds of frames.
     pub kinds: Vec<String>,
+    /// Counters.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub counters: Vec<CounterInfo>,
+    /// Histograms.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub histograms: Vec<HistogramInfo>,
+    /// Adds and observations that are nowhere, because the target could not map the segment.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub adds_not_mapped: u64,
     /// Metadata.
     #[serde(serialize_with = "as_map")]
     pub tags: Vec<(String, String)>,
@@ -126,7 +170,46 @@ pub struct BufferInfo {
     pub rings: Vec<RingInfo>,
 }
 
-/// One ring: `frames + lost == next_seq - first_seq`.
+/// A counter: what was added in this capture.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct CounterInfo {
+    /// Its name.
+    pub name: String,
+    /// The sum of all adds.
+    pub value: i128,
+    /// Its unit, or nothing.
+    pub unit: String,
+}
+
+/// A histogram: what was observed in this capture.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct HistogramInfo {
+    /// Its name.
+    pub name: String,
+    /// The number of values.
+    pub count: u64,
+    /// Their sum, modulo 2^64.
+    pub sum: i128,
+    /// The bucket of the median.
+    pub p50: BucketInfo,
+    /// The bucket that 99 % of the values are not above.
+    pub p99: BucketInfo,
+    /// The highest bucket with a value.
+    pub max: BucketInfo,
+    /// The unit of the values.
+    pub unit: String,
+}
+
+/// A bucket: `lo ≤ value < hi`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct BucketInfo {
+    /// Null: there is no value, or it is below all buckets.
+    pub lo: Option<i128>,
+    /// Null: there is no value, or it is above all buckets.
+    pub hi: Option<i128>,
+}
+
+/// One ring: `frames + lost + left_out == next_seq - first_seq`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RingInfo {
     /// Its number in the segment.
@@ -141,6 +224,8 @@ pub struct RingInfo {
     pub frames: u64,
     /// Frames that are lost.
     pub lost: u64,
+    /// Frames that the capture leaves out.
+    pub left_out: u64,
 }
 
 /// The clocks of a capture.
@@ -204,6 +289,10 @@ impl Info {
         }
         writeln!(out)
     }
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 fn as_map<S: Serializer>(tags: &[(String, String)], serializer: S) -> Result<S::Ok, S::Error> {

@@ -4,18 +4,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::path::Path;
 
+use ppt_capture::frame_dsl::metric::Shape;
 use ppt_capture::{
-    Account, Capture, CaptureError, Chunk, ClockTable, Codec, Damage, Dropped, FileHeader, Frames,
-    Item, Lost, Process, RingAccount, SourceInfo,
+    Account, Capture, CaptureError, CellTotals, Chunk, ClockTable, Codec, Damage, Dropped,
+    FileHeader, Frames, Histogram, Item, Lost, Process, RingAccount, SourceInfo, Trigger,
 };
 
 use crate::info::{
-    BufferInfo, CaptureInfo, ClockInfo, DamageInfo, EndInfo, Info, RingInfo, StepInfo, StoredInfo,
-    TickStepInfo,
+    BucketInfo, BufferInfo, CaptureInfo, ClockInfo, CounterInfo, DamageInfo, EndInfo,
+    HistogramInfo, Info, RingInfo, StepInfo, StoredInfo, TickStepInfo, TriggerInfo,
 };
 use crate::select::{labels, process};
 
 const MAX_DAMAGED: usize = 1000;
+const MAX_TRIGGERS: usize = 1000;
 
 impl Info {
     /// Reads the whole capture at `path` (`-`: standard input).
@@ -39,6 +41,8 @@ impl Info {
         let mut damaged: Vec<Damage> = Vec::new();
         let (mut damages, mut last_drain) = (0, 0);
         let mut stored = StoredInfo::default();
+        let mut cells = CellTotals::default();
+        let mut triggers: Vec<Trigger> = Vec::new();
         while let Some(item) = capture.read()? {
             match item {
                 Item::Damage(damage) => {
@@ -51,6 +55,10 @@ impl Info {
                 Item::Chunk(Chunk::Frames(frames)) => {
                     last_drain = frames.head.drained_mono_ns;
                     stored.add(&frames);
+                }
+                Item::Chunk(Chunk::Cells(chunk)) => cells.add(&chunk),
+                Item::Chunk(Chunk::Trigger(it)) if triggers.len() < MAX_TRIGGERS => {
+                    triggers.push(it);
                 }
                 Item::Chunk(_) => {}
             }
@@ -65,7 +73,10 @@ impl Info {
         let mut rings = rings(capture.account());
         let buffers = sources.iter().zip(labels(&sources)).map(|(info, label)| {
             let rings = rings.remove(&info.id).unwrap_or_default();
-            buffer(info, label, capture.account().dropped(info.id), rings)
+            let mut buffer = buffer(info, label, capture.account().dropped(info.id), rings);
+            buffer.adds_not_mapped = cells.not_mapped(info.id);
+            metrics(info, &cells.of(info.id), &mut buffer);
+            buffer
         });
         Ok(Info {
             format: 1,
@@ -85,11 +96,30 @@ impl Info {
                 mono_ns: end.mono_ns,
             }),
             stored,
+            triggers: triggers.into_iter().map(|it| trigger(it, &sources)).collect(),
             buffers: buffers.collect(),
             clock: clock(&clocks, sources.first().copied()),
             target: sources.first().map(|info| info.source.process.clone()),
             targets: processes(&sources),
         })
+    }
+}
+
+fn trigger(it: Trigger, sources: &[&SourceInfo]) -> TriggerInfo {
+    let source = sources.iter().find(|info| Some(info.id) == it.source);
+    TriggerInfo {
+        mono_ns: it.mono_ns,
+        why: it.why.name(),
+        expression: it.expression,
+        buffer: source.map(|info| info.source.buffer.clone()),
+        segment: it.ring.map(|(nonce, _)| format!("{nonce:016x}")),
+        ring: it.ring.map(|(_, ring)| ring),
+        seqno: it.seqno,
+        note: it.note,
+        from_ns: it.wanted.from_ns,
+        to_ns: it.wanted.to_ns,
+        held_from_ns: it.held.from_ns,
+        held_to_ns: it.held.to_ns,
     }
 }
 
@@ -119,6 +149,7 @@ fn rings(account: &Account) -> BTreeMap<u16, Vec<(RingInfo, RingAccount)>> {
             next_seq: account.next_seq,
             frames: account.captured,
             lost: account.lost_with_damage().total(),
+            left_out: account.left_out,
         };
         rings.entry(key.source).or_default().push((info, account));
     }
@@ -144,13 +175,15 @@ fn buffer(
     rings: Vec<(RingInfo, RingAccount)>,
 ) -> BufferInfo {
     let mut lost = Lost::default();
-    let (mut frames, mut damaged, mut unattended) = (0u64, 0u64, 0u64);
+    let (mut frames, mut damaged, mut left_out, mut unattended) = (0u64, 0u64, 0u64, 0u64);
     for (_, ring) in &rings {
         lost += ring.lost_with_damage();
         frames = frames.saturating_add(ring.captured);
         damaged = damaged.saturating_add(ring.damaged);
+        left_out = left_out.saturating_add(ring.left_out);
         unattended = unattended.saturating_add(ring.unattended);
     }
+    let kinds = info.schema.frames.iter().filter(|frame| !frame.is_hidden());
     BufferInfo {
         name,
         schema_hash: format!("{:016x}", info.source.schema_hash),
@@ -159,13 +192,46 @@ fn buffer(
         lost_by: lost,
         damaged,
         dropped,
+        left_out,
         unattended,
         object: info.source.object.clone(),
         pid: info.source.process.pid,
         clock: info.source.clock.clone(),
-        kinds: info.schema.frames.iter().map(|frame| frame.name.clone()).collect(),
+        kinds: kinds.map(|frame| frame.name.clone()).collect(),
+        counters: Vec::new(),
+        histograms: Vec::new(),
+        adds_not_mapped: 0,
         tags: info.source.tags.clone(),
         rings: rings.into_iter().map(|(info, _)| info).collect(),
+    }
+}
+
+/// What counters and histograms come to.
+fn metrics(info: &SourceInfo, sums: &BTreeMap<u32, u64>, buffer: &mut BufferInfo) {
+    for metric in &info.metrics {
+        let (name, unit) = (metric.name.clone(), metric.unit.clone());
+        let first = sums.get(&metric.cells.start).copied().unwrap_or_default();
+        let signed = i128::from(first as i64);
+        if !metric.shape.is_histogram() {
+            let value = if metric.shape == Shape::Counter { first.into() } else { signed };
+            buffer.counters.push(CounterInfo { name, value, unit });
+            continue;
+        }
+        let histogram = Histogram::of(metric, sums);
+        let bucket = |part| {
+            let (lo, hi) = histogram.quantile(part).unwrap_or_default();
+            BucketInfo { lo, hi }
+        };
+        let is_time = metric.shape == Shape::Exponential;
+        buffer.histograms.push(HistogramInfo {
+            name,
+            count: histogram.count,
+            sum: if is_time { signed } else { first.into() },
+            p50: bucket(0.5),
+            p99: bucket(0.99),
+            max: bucket(1.0),
+            unit: if is_time && unit.is_empty() { "ns".into() } else { unit },
+        });
     }
 }
 

@@ -5,12 +5,14 @@ use std::io::{self, Write};
 use ppt_capture::Cause;
 
 use crate::escape::escape;
-use crate::info::{BufferInfo, Info};
+use crate::info::{BucketInfo, BufferInfo, CounterInfo, Info, TriggerInfo};
 
 /// Rings of one buffer that are listed; the JSON has all of them.
 const MAX_RINGS: usize = 64;
 /// Damaged places that are listed.
 const MAX_DAMAGED: usize = 10;
+/// Triggers that are listed; the JSON has more.
+const MAX_TRIGGERS: usize = 10;
 
 impl Info {
     /// Writes the account as text for people.
@@ -46,9 +48,10 @@ fn write(info: &Info, mut out: impl Write) -> io::Result<()> {
             cut.unwrap_or_default()
         )?,
     }
+    write_triggers(&info.triggers, &mut out)?;
     write_stored(info, &mut out)?;
     for buffer in &info.buffers {
-        write_buffer(buffer, info.targets.len() > 1, &mut out)?;
+        write_buffer(buffer, (info.targets.len() > 1, info.complete), &mut out)?;
     }
     write_clock(info, &mut out)?;
     for step in &info.clock.steps {
@@ -68,6 +71,37 @@ fn write(info: &Info, mut out: impl Write) -> io::Result<()> {
         for damage in info.damaged.iter().take(MAX_DAMAGED) {
             writeln!(out, "          byte {}: {}", damage.offset, escape(&damage.what))?;
         }
+    }
+    Ok(())
+}
+
+/// Why it was written, if it is a window of the flight recorder.
+fn write_triggers(triggers: &[TriggerInfo], out: &mut impl Write) -> io::Result<()> {
+    let Some(first) = triggers.first() else { return Ok(()) };
+    let span = |from: u64, to: u64| seconds(to.saturating_sub(from));
+    let wanted = span(first.from_ns, first.to_ns);
+    let held = span(first.held_from_ns.max(first.from_ns), first.held_to_ns.min(first.to_ns));
+    if held == wanted {
+        writeln!(out, "window    {wanted} s")?;
+    } else {
+        writeln!(out, "window    {held} of {wanted} s: the recorder held no more")?;
+    }
+    for it in triggers.iter().take(MAX_TRIGGERS) {
+        let into = seconds(it.mono_ns.saturating_sub(first.from_ns));
+        write!(out, "trigger   {}, {into} s into the window", it.why)?;
+        if !it.expression.is_empty() {
+            write!(out, ": {}", escape(&it.expression))?;
+        }
+        if let (Some(buffer), Some(ring), Some(seqno)) = (&it.buffer, it.ring, it.seqno) {
+            write!(out, ", frame {seqno} of ring {ring} of {}", escape(buffer))?;
+        }
+        match it.note.as_str() {
+            "" => writeln!(out)?,
+            note => writeln!(out, ", {}", escape(note))?,
+        }
+    }
+    if triggers.len() > MAX_TRIGGERS {
+        writeln!(out, "          and {} more triggers", triggers.len() - MAX_TRIGGERS)?;
     }
     Ok(())
 }
@@ -127,7 +161,11 @@ fn write_clock(info: &Info, out: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
-fn write_buffer(buffer: &BufferInfo, by_process: bool, out: &mut impl Write) -> io::Result<()> {
+fn write_buffer(
+    buffer: &BufferInfo,
+    (by_process, is_complete): (bool, bool),
+    out: &mut impl Write,
+) -> io::Result<()> {
     writeln!(out, "\nbuffer    {}, schema {}", escape(&buffer.name), buffer.schema_hash)?;
     if by_process {
         writeln!(out, "process   {}", buffer.pid)?;
@@ -146,20 +184,65 @@ fn write_buffer(buffer: &BufferInfo, by_process: bool, out: &mut impl Write) -> 
     writeln!(out, "lost      {}{}", buffer.lost, causes(&buffer.lost_by.by_cause()))?;
     let dropped = &buffer.dropped;
     writeln!(out, "dropped   {}{}", dropped.total(), causes(&dropped.by_cause()))?;
+    if buffer.left_out > 0 {
+        writeln!(out, "left out  {} (--where)", buffer.left_out)?;
+    }
+    write_metrics(buffer, out)?;
+    let has_metrics = !buffer.counters.is_empty() || !buffer.histograms.is_empty();
+    if has_metrics && !is_complete {
+        writeln!(out, "          what was added after the last reading is not in this capture")?;
+    }
     if buffer.unattended > 0 {
         writeln!(out, "between sessions {} frames", buffer.unattended)?;
     }
     for ring in buffer.rings.iter().take(MAX_RINGS) {
-        writeln!(
+        write!(
             out,
             "ring      {} of {}: {} up to {}, {} frames, {} lost",
             ring.ring, ring.segment, ring.first_seq, ring.next_seq, ring.frames, ring.lost
         )?;
+        match ring.left_out {
+            0 => writeln!(out)?,
+            count => writeln!(out, ", {count} left out")?,
+        }
     }
     if buffer.rings.len() > MAX_RINGS {
         writeln!(out, "          and {} more rings", buffer.rings.len() - MAX_RINGS)?;
     }
     Ok(())
+}
+
+/// Totals of counters, and where the values of histograms lie.
+fn write_metrics(buffer: &BufferInfo, out: &mut impl Write) -> io::Result<()> {
+    for CounterInfo { name, value, unit } in &buffer.counters {
+        let unit = if unit.is_empty() { String::new() } else { format!(" {}", escape(unit)) };
+        writeln!(out, "counter   {} = {value}{unit}", escape(name))?;
+    }
+    for it in &buffer.histograms {
+        write!(out, "histogram {}: {} values", escape(&it.name), it.count)?;
+        if it.count > 0 {
+            let unit = if it.unit.is_empty() { "" } else { &format!(" {}", escape(&it.unit)) };
+            for (name, bucket) in [("p50", it.p50), ("p99", it.p99), ("max", it.max)] {
+                write!(out, ", {name} {}{unit}", of_bucket(bucket))?;
+            }
+        }
+        writeln!(out)?;
+    }
+    if buffer.adds_not_mapped > 0 {
+        writeln!(out, "adds_not_mapped {}", buffer.adds_not_mapped)?;
+    }
+    Ok(())
+}
+
+/// The values of a bucket.
+fn of_bucket(bucket: BucketInfo) -> String {
+    match (bucket.lo, bucket.hi) {
+        (Some(lo), Some(hi)) if hi - lo == 1 => lo.to_string(),
+        (Some(lo), Some(hi)) => format!("{lo} to {}", hi - 1),
+        (Some(lo), None) => format!("{lo} or more"),
+        (None, Some(hi)) => format!("below {hi}"),
+        (None, None) => "unknown".into(),
+    }
 }
 
 /// ` (overrun 3, disk 1)`, or nothing.

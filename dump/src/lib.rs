@@ -5,6 +5,8 @@
 //! frames, a `frame` column follows, then the union of the columns; a cell is empty if the frame
 //! has no such field. [`Options::gaps`] requests the missing frames instead.
 //!
+//! [`Options::matching`] selects frames by what they hold.
+//!
 //! [`Options::from`] and [`Options::to`] bound the rows. Little of a file outside of the bounds is
 //! read.
 //!
@@ -30,6 +32,7 @@ pub mod info;
 mod info_read;
 mod info_text;
 mod jsonl;
+mod matching;
 mod options;
 mod ordered;
 mod plan;
@@ -45,4 +48,5 @@ pub use escape::escape;
 pub use info::Info;
 pub use options::{Format, Options};
 pub use ppt_capture::Bound;
+pub use ppt_predicate::{Error as PredicateError, Predicate};
 pub use table::{TableWriter, Value};

@@ -1,6 +1,7 @@
 //! What is wanted of a capture.
 
 use ppt_capture::Bound;
+use ppt_predicate::Predicate;
 
 /// The format of a table.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -21,6 +22,9 @@ pub struct Options {
     pub buffers: Vec<String>,
     /// The only wanted kind of frame. All kinds, if None.
     pub frame: Option<String>,
+    /// Only frames of which this is true. A kind of frame that lacks one of its fields has neither
+    /// rows nor columns. Gaps are not affected.
+    pub matching: Option<Predicate>,
     /// The format of the table.
     pub format: Format,
     /// Write gaps instead of frames: `buffer`, `segment`, `ring`, `first_seq`, `count`, `cause`.

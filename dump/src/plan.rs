@@ -5,9 +5,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use ppt_capture::columns::{Reader, Time};
 use ppt_capture::frame_dsl::{Style, columns};
 use ppt_capture::{SourceInfo, TimeNamespace};
+use ppt_predicate::Program;
 
 use crate::error::DumpError;
 use crate::escape::escape;
+use crate::matching::Matching;
 use crate::options::Options;
 use crate::select::{labels, select, several_processes};
 
@@ -52,6 +54,8 @@ pub(crate) struct FramePlan {
     pub size: usize,
     /// What places it in time.
     pub at: Option<Time>,
+    /// What must be true of it.
+    pub matching: Option<Program>,
     /// For each column behind the standard ones, its reader.
     pub cells: Vec<Option<Reader>>,
 }
@@ -61,9 +65,10 @@ impl Plan {
     pub fn new(sources: &[&SourceInfo], options: &Options) -> Result<Plan, DumpError> {
         let labels = labels(sources);
         let chosen = select(sources, &labels, &options.buffers)?;
-        let wanted = |name: &str| options.frame.as_ref().is_none_or(|frame| frame == name);
+        let named = |name: &str| options.frame.as_ref().is_none_or(|frame| frame == name);
         if let Some(frame) = &options.frame {
             let names = chosen.iter().flat_map(|&index| &sources[index].schema.frames);
+            let names = names.filter(|frame| !frame.is_hidden());
             let mut there: Vec<String> = names.map(|frame| frame.name.clone()).collect();
             if !there.contains(frame) {
                 there.sort();
@@ -72,21 +77,27 @@ impl Plan {
             }
         }
 
+        let mut matching = Matching::new(options.matching.as_ref(), sources, &chosen, named)?;
+
         let mut union = Union::default();
         let mut plan = Plan::default();
         let mut kinds = BTreeSet::new();
         let mut shown_sources = Vec::new();
         for &index in &chosen {
             let schema = &sources[index].schema;
-            let names = schema.frames.iter().map(|frame| frame.name.as_str());
-            let shown: Vec<&str> = names.filter(|name| wanted(name)).collect();
+            let wanted = schema.frames.iter().enumerate().map(|(id, frame)| {
+                !frame.is_hidden() && named(&frame.name) && matching.may_have(index, id)
+            });
+            let wanted: Vec<bool> = wanted.collect();
+            let shown = schema.frames.iter().zip(&wanted).filter(|it| *it.1);
+            let shown: Vec<&str> = shown.map(|it| it.0.name.as_str()).collect();
             if shown.is_empty() {
                 continue;
             }
             // The same kind in another process is not another kind.
             kinds.extend(shown.iter().map(|&name| (labels[index].as_str(), name)));
-            let frames = schema.frames.iter().map(|frame| {
-                let wanted = wanted(&frame.name);
+            let frames = schema.frames.iter().zip(wanted).enumerate();
+            let frames = frames.map(|(id, (frame, wanted))| {
                 let cells = columns(schema, frame, Style::Text);
                 let cells = cells.iter().filter(|_| wanted);
                 let placed = cells.map(|it| (union.place(&it.name), Reader::new(schema, it)));
@@ -96,7 +107,8 @@ impl Plan {
                     cells[place] = Some(cell);
                 }
                 let (name, at) = (frame.name.clone(), frame.at().and_then(Time::of));
-                FramePlan { name, wanted, size: frame.size as usize, at, cells }
+                let matching = matching.take(index, id);
+                FramePlan { name, wanted, size: frame.size as usize, at, matching, cells }
             });
             let frames = frames.collect();
             let label = labels[index].clone();

@@ -2,6 +2,7 @@
 
 use ppt_capture::columns::frame_id;
 use ppt_capture::{ClockTable, Damage, DamageKind, FramesHead, Stamps};
+use ppt_predicate::{Chunk, Row};
 
 use crate::cell;
 use crate::plan::{FramePlan, Plan, SourcePlan};
@@ -13,6 +14,8 @@ use crate::window::Window;
 pub(crate) struct Rows<'a> {
     pub plan: &'a Plan,
     pub clocks: &'a ClockTable,
+    /// Realtime − monotonic, ns.
+    pub offset: Option<i128>,
     /// None: all rows.
     pub window: Option<&'a Window>,
 }
@@ -40,6 +43,7 @@ impl Rows<'_> {
         let mut written = Written::default();
         let Some(source) = self.plan.sources.get(&head.source) else { return written };
         let stamps = Stamps::new(self.clocks, head.drained_mono_ns, source.namespace);
+        let chunk = Chunk { stamps: &stamps, offset: self.offset, head, pid: source.pid };
         let mut standard = Standard::default();
         for (seq, bytes) in frames {
             let Some((id, frame)) = kind_of(&source.frames, bytes) else {
@@ -60,6 +64,12 @@ impl Rows<'_> {
                     }
                 }
             }
+            let bytes = bytes.get(..frame.size).unwrap_or(bytes);
+            if let Some(program) = &frame.matching
+                && program.matches(&Row { chunk: &chunk, seqno: seq, bytes }) != Some(true)
+            {
+                continue;
+            }
             if standard.of != Some(id) {
                 self.standard(&mut standard, head, source, frame, writer);
                 standard.of = Some(id);
@@ -67,7 +77,6 @@ impl Rows<'_> {
             writer.begin_cell(0, out);
             digits(seq, out);
             standard.append(out);
-            let bytes = bytes.get(..frame.size).unwrap_or(bytes);
             for (column, cell) in (standard.columns..).zip(&frame.cells) {
                 match cell {
                     Some(cell) => cell::write(cell, column, bytes, &stamps, writer, out),

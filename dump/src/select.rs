@@ -110,7 +110,7 @@ mod tests {
             tags: Vec::new(),
             extra: Default::default(),
         };
-        SourceInfo { id, source, schema }
+        SourceInfo { id, source, schema, metrics: Vec::new() }
     }
 
     #[test]

@@ -37,10 +37,8 @@ impl Window {
         if from.is_none() && to.is_none() {
             return Ok(None);
         }
-        let created = header.map(|it| (it.created_realtime_ns.into(), it.created_mono_ns.into()));
-        let by_header = || created.map(|(realtime, monotonic): (i128, i128)| realtime - monotonic);
-        let offset = clocks.epoch_offset().or_else(by_header);
-        let start = || Some(created?.1 + offset?);
+        let offset = epoch_offset(header, clocks);
+        let start = || Some(i128::from(header?.created_mono_ns) + offset?);
         let time = |bound: Option<Bound>| match bound {
             None | Some(Bound::Seq(_)) => Ok(None),
             Some(Bound::Epoch(ns)) => Ok(Some(i128::from(ns))),
@@ -122,6 +120,13 @@ impl Window {
     fn epoch_of_drain(&self, ns: u64) -> Option<i128> {
         if ns == 0 { None } else { Some(i128::from(ns) + self.offset?) }
     }
+}
+
+/// Realtime − monotonic, ns: as the clocks were read, else as the file header has them.
+pub(crate) fn epoch_offset(header: Option<&FileHeader>, clocks: &ClockTable) -> Option<i128> {
+    let by_header =
+        header.map(|it| i128::from(it.created_realtime_ns) - i128::from(it.created_mono_ns));
+    clocks.epoch_offset().or(by_header)
 }
 
 /// Which gaps are wanted.

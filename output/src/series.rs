@@ -64,6 +64,11 @@ impl Series {
         unreachable!("it returns in the last attempt")
     }
 
+    /// The file that was opened last is never published: the next one has its number.
+    pub fn not_published(&mut self) {
+        self.number = self.number.saturating_sub(1);
+    }
+
     /// Notes that this output was published.
     pub fn published(&mut self, output: &Output) {
         let path = output.path().map(Path::to_owned);

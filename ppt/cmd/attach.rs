@@ -19,7 +19,8 @@ use crate::descriptors;
 use crate::exit::ExitStatus;
 use crate::failure::{Failure, Outcome};
 use crate::live::{
-    CaptureEnd, Follow, Kind, Live, Outputs, attach_options, check_size, end_at_once, is_gone,
+    CaptureEnd, Follow, Kernel, Kind, Live, Outputs, attach_options, check_flight, check_size,
+    check_where, end_at_once, is_gone,
 };
 use crate::signals::Signals;
 use crate::{privileges, report, wording};
@@ -28,6 +29,8 @@ pub(crate) fn run(args: &args::Attach) -> Outcome {
     let signals = Signals::take(&[Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP])?;
     let capture = &args.capture;
     check_size(capture, [])?;
+    check_where(capture, [])?;
+    check_flight(capture, [])?;
     let (chosen, mut outputs) = match args.which() {
         // ppt opens the output first: if it cannot, it need not wait for the process.
         Which::WaitFor(name) => {
@@ -45,6 +48,8 @@ pub(crate) fn run(args: &args::Attach) -> Outcome {
         _ => Kind::One,
     };
     check_size(capture, chosen.iter().flat_map(Chosen::buffers))?;
+    check_where(capture, chosen.iter().flat_map(Chosen::buffers))?;
+    check_flight(capture, chosen.iter().flat_map(Chosen::buffers))?;
     outputs.keep_rights()?;
     if args.follow {
         descriptors::raise_limit();
@@ -52,13 +57,17 @@ pub(crate) fn run(args: &args::Attach) -> Outcome {
     // From here on, ppt looks for children that are forked.
     let follow = args.follow.then(Follow::forks).transpose()?;
     let sessions = sessions(args, chosen, follow.as_ref())?;
+    let mut kernel = Kernel::wanted(capture);
+    for session in &sessions {
+        kernel.iter_mut().for_each(|it| it.open(session.target()));
+    }
     // This precedes the listener's threads, which inherit the remaining privileges. Descriptors
     // stay open.
     if let Err(error) = privileges::give_up(outputs.are_many()) {
         sessions.into_iter().for_each(end_at_once);
         return Err(Failure::failed(Code::System, format!("cannot give up privileges: {error}")));
     }
-    let mut live = Live::start(capture, kind, sessions, follow, outputs)?;
+    let mut live = Live::start(capture, kind, sessions, (follow, kernel), outputs)?;
     let end = until_end(&mut live, &signals);
     Ok(ExitStatus::of(live.finish(end).ok))
 }

@@ -11,18 +11,20 @@
 //! If a finding is what an attach would report, `more:` names the same message.
 
 use ppt_agent::System;
-use ppt_agent::doctor::{self, Check, Verdict};
+use ppt_agent::doctor::{self, Check, Remedy, Verdict};
+use ppt_kernel::{Kernel, Wanted};
 use serde::Serialize;
 
 use crate::args;
 use crate::exit::ExitStatus;
 use crate::failure::{Failure, Outcome};
 use crate::wording::found_and_remedy;
-use crate::{json, report, stdout};
+use crate::{json, report, stdout, wording};
 
 pub(crate) fn run(args: &args::Doctor) -> Outcome {
     let system = System::default();
     let mut checks = doctor::machine(&system);
+    checks.extend(kernel());
     if let Some(pid) = args.pid() {
         checks.extend(doctor::process(&system, pid));
     }
@@ -30,6 +32,31 @@ pub(crate) fn run(args: &args::Doctor) -> Outcome {
     let text = if args.json { json(&checks, args.pid(), ready) } else { table(&checks) };
     stdout::styled(&text).map_err(Failure::stdout)?;
     Ok(ExitStatus::of(ready))
+}
+
+/// What `--kernel` can capture here. ppt tries it with itself, and ends that at once.
+fn kernel() -> Vec<Check> {
+    let check = |verdict, found, remedy, code| Check {
+        name: "--kernel".into(),
+        verdict,
+        found,
+        remedy,
+        code,
+    };
+    let (kernel, mut missing) = Kernel::new(Wanted { sched: true, syscalls: true, faults: true });
+    let us = std::process::id() as i32;
+    missing.extend(kernel.watch(us, nix::unistd::geteuid().as_raw()).1);
+    if missing.is_empty() {
+        let found = "the kernel lets ppt capture switches, wake-ups, system calls and page faults";
+        return vec![check(Verdict::Good, found.into(), None, None)];
+    }
+    let missing = missing.iter().map(|error| {
+        let message = wording::of_kernel(error);
+        let (found, remedy) = message.split_once("\n  ").unwrap_or((&message, ""));
+        let remedy = (!remedy.is_empty()).then(|| Remedy::Words(remedy.into()));
+        check(Verdict::Note, found.into(), remedy, Some(error.code()))
+    });
+    missing.collect()
 }
 
 fn table(checks: &[Check]) -> String {

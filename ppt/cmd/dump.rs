@@ -2,7 +2,7 @@
 
 use std::io::BufWriter;
 
-use ppt_dump::{DumpError, Format, Options};
+use ppt_dump::{DumpError, Format, Options, Predicate};
 use ppt_output::{FileId, Output, Readers, Rules};
 
 use crate::args;
@@ -12,9 +12,12 @@ use crate::failure::{Failure, Outcome};
 use crate::{privileges, report, signals, stdout};
 
 pub(crate) fn run(args: &args::Dump) -> Outcome {
+    let name = args.capture.display().to_string();
+    let matching = args.matching.as_deref().map(Predicate::parse).transpose();
     let options = Options {
         buffers: args.buffers.clone(),
         frame: args.frame.clone(),
+        matching: matching.map_err(|error| failure(&name, &error.into()))?,
         format: match args.format {
             args::Format::Tsv => Format::Tsv,
             args::Format::Csv => Format::Csv,
@@ -38,7 +41,6 @@ pub(crate) fn run(args: &args::Dump) -> Outcome {
     }
     let mut output = Output::open(&args.output, &rules)?;
     privileges::only_read(output.needs_rights());
-    let name = args.capture.display().to_string();
     let out = BufWriter::with_capacity(1 << 16, output.file());
     match ppt_dump::dump(&args.capture, &options, out) {
         Ok(outcome) => {
@@ -46,13 +48,18 @@ pub(crate) fn run(args: &args::Dump) -> Outcome {
             Ok(finish(&name, &outcome))
         }
         Err(DumpError::Output(error)) if stdout::is_closed(&error) => Ok(ExitStatus::DONE),
-        Err(error) => {
-            let message = format!("{name}: {error}");
-            Err(match error.is_usage() {
-                true => Failure::usage(error.code(), message),
-                false => Failure::failed(error.code(), message),
-            })
-        }
+        Err(error) => Err(failure(&name, &error)),
+    }
+}
+
+fn failure(name: &str, error: &DumpError) -> Failure {
+    let message = match error {
+        DumpError::Predicate(why) => format!("{name}: {why}\n{}", why.draw("--where", true)),
+        _ => format!("{name}: {error}"),
+    };
+    match error.is_usage() {
+        true => Failure::usage(error.code(), message),
+        false => Failure::failed(error.code(), message),
     }
 }
 

@@ -85,6 +85,7 @@ mod tests {
 
     use ppt_agent::AgentError;
     use ppt_dump::DumpError;
+    use ppt_kernel::KernelError;
     use ppt_listener::{Cause, ListenerError};
     use ppt_output::OutputError;
     use strum::VariantNames;
@@ -95,6 +96,7 @@ mod tests {
     fn codes() -> BTreeSet<String> {
         let ours = Code::VARIANTS.iter().copied().chain(OutputError::codes());
         let theirs = AgentError::codes().chain(ListenerError::codes()).chain(DumpError::codes());
+        let theirs = theirs.chain(KernelError::codes());
         ours.chain(theirs).map(String::from).chain(Cause::codes()).collect()
     }
 

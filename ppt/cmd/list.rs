@@ -88,7 +88,8 @@ fn state(status: &Status) -> String {
 }
 
 fn frames(buffer: &Buffer) -> Vec<&str> {
-    buffer.schema.frames.iter().map(|it| it.name.as_str()).collect()
+    let frames = buffer.schema.frames.iter().filter(|frame| !frame.is_hidden());
+    frames.map(|it| it.name.as_str()).collect()
 }
 
 fn table(rows: &[Row], first_column: usize) -> String {

@@ -23,7 +23,9 @@ use crate::code::Code;
 use crate::descriptors;
 use crate::exit::ExitStatus;
 use crate::failure::{Failure, Outcome};
-use crate::live::{CaptureEnd, Follow, Kind, Live, Outputs, check_size};
+use crate::live::{
+    CaptureEnd, Follow, Kernel, Kind, Live, Outputs, check_flight, check_size, check_where,
+};
 use crate::signals::Signals;
 use crate::{args, report};
 
@@ -44,9 +46,12 @@ fn capture(args: &args::Run) -> Outcome {
         [Signal::SIGINT, Signal::SIGQUIT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGCHLD];
     let signals = Signals::take(&wanted)?;
     check_size(options, [])?;
+    check_where(options, [])?;
+    check_flight(options, [])?;
     let outputs = Outputs::open(options)?;
     let (follow, guest) = Follow::command()?;
-    let mut live = Live::start(options, Kind::Command, Vec::new(), Some(follow), outputs)?;
+    let more = (Some(follow), Kernel::wanted(options));
+    let mut live = Live::start(options, Kind::Command, Vec::new(), more, outputs)?;
     let command = match Command::start(&args.command, &guest, signals.before()) {
         Ok(command) => command,
         Err(error) => {

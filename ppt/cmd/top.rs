@@ -101,7 +101,7 @@ fn capture_into(
             return Err(failure);
         }
     };
-    let mut live = Live::start(capture, kind, sessions, None, outputs)?;
+    let mut live = Live::start(capture, kind, sessions, (None, None), outputs)?;
     let end = until_end(&mut live, &mut view, signals);
     let finished = live.finish(end);
     // The view reads the end of the pipe, and shows its last picture until the user ends it.

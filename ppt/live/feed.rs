@@ -16,29 +16,34 @@ pub(super) fn feeds(session: &Session) -> impl Iterator<Item = Feed> {
     })
 }
 
+/// What a source chunk says of a process.
+pub(super) fn process(target: &Target) -> ppt_listener::Process {
+    let (uid, _) = target.owner();
+    ppt_listener::Process {
+        pid: target.pid() as u32,
+        ns_pid: target.ns_pid() as u32,
+        start_time: target.start_time(),
+        uid,
+        comm: target.comm().into(),
+        exe: target.exe(),
+        namespaces: target.namespaces(),
+        time_offsets: match target.monotonic_offset() {
+            0 => Vec::new(),
+            ns => vec![("monotonic".into(), ns)],
+        },
+        ..Default::default()
+    }
+}
+
 /// The source chunk of a buffer before ppt attaches to it.
 pub(super) fn source(target: &Target, buffer: &Buffer) -> Source {
-    let (uid, _) = target.owner();
     Source {
         schema_json: buffer.schema_json.clone(),
         schema_hash: buffer.schema_hash,
         buffer: buffer.schema.buffer.clone(),
         object: buffer.object.clone(),
         object_build_id: buffer.build_id.clone(),
-        process: ppt_listener::Process {
-            pid: target.pid() as u32,
-            ns_pid: target.ns_pid() as u32,
-            start_time: target.start_time(),
-            uid,
-            comm: target.comm().into(),
-            exe: target.exe(),
-            namespaces: target.namespaces(),
-            time_offsets: match target.monotonic_offset() {
-                0 => Vec::new(),
-                ns => vec![("monotonic".into(), ns)],
-            },
-            ..Default::default()
-        },
+        process: process(target),
         tags: buffer.schema.tags.clone(),
         ..Default::default()
     }
@@ -54,6 +59,7 @@ pub(super) fn feed(target: &Target, it: &Attached, threads: Option<Threads>) -> 
         },
         segment: it.segment.clone(),
         first: it.first.clone(),
+        cells: it.cells.clone(),
         unattended: unattended(&it.segment, &it.unattended).collect(),
         populated: it.plan.populate,
         alive: threads.map(|threads| Box::new(move |tid| threads.has(tid)) as _),

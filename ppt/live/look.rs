@@ -17,6 +17,16 @@ impl Live<'_> {
         }
     }
 
+    /// Checks the mailboxes of every process, in the order in which they came.
+    pub(super) fn look_at_all(&mut self) {
+        let mut index = 0;
+        while let Some(feed) = self.members.get(index).map(|it| it.feed) {
+            self.look(index);
+            // Unless it has left, and another one is at its place.
+            index += usize::from(self.members.get(index).is_some_and(|it| it.feed == feed));
+        }
+    }
+
     /// Checks the mailbox of every buffer of a member.
     pub(super) fn look(&mut self, index: usize) {
         let feeds = self.members[index].feeds();
@@ -26,6 +36,8 @@ impl Live<'_> {
             let refused = feed::dropped(member.session.attached()[buffer].dropped);
             self.dropped[feed] = refused;
             self.listener.dropped(feed, refused);
+            let adds = member.session.attached()[buffer].adds_not_mapped;
+            self.listener.adds_not_mapped(feed, adds);
             let mut of_use = true;
             for news in news {
                 of_use &= self.take(index, buffer, news);

@@ -28,6 +28,8 @@ pub(crate) enum Kind {
 
 /// The longest sleep of `--rate low-power`.
 const LOW_POWER: Duration = Duration::from_millis(100);
+/// Counters are not read more often than that.
+pub(super) const FEWEST_COUNTERS: Duration = Duration::from_millis(10);
 /// How long frames may wait for further frames, so that ppt writes to a file seldom. A reader of a
 /// pipe gets frames sooner.
 const FILE_AGE: Duration = Duration::from_millis(250);
@@ -95,8 +97,13 @@ pub(super) fn listen_options(args: &args::Capture, sessions: &[Session]) -> ppt_
             args::Rate::LowPower => Silence::Fixed(LOW_POWER),
             args::Rate::Peak | args::Rate::Paper => default.silence,
         },
-        chunk_age: if args.to_stdout() { default.chunk_age } else { FILE_AGE },
+        // What triggers is to be seen soon.
+        chunk_age: match args.to_stdout() || args.flight.time.is_some() {
+            true => default.chunk_age,
+            false => FILE_AGE,
+        },
         max_size: args.max_size,
+        counters: args.counters.max(FEWEST_COUNTERS),
         rate: match args.rate {
             args::Rate::Peak | args::Rate::LowPower => Rate::Peak,
             args::Rate::Paper => Rate::Paper,

@@ -9,7 +9,8 @@ impl Live<'_> {
     pub(super) fn show(&mut self) {
         let progress = self.listener.progress();
         let seconds = self.started.elapsed().as_secs_f64();
-        if progress.captured == 0 && !self.waiting_told && seconds > 1.0 {
+        let none = progress.captured == 0 && progress.left_out == 0;
+        if none && !self.waiting_told && seconds > 1.0 {
             self.waiting_told = true;
             if !self.options.quiet {
                 self.status.clear();

@@ -7,7 +7,11 @@ pub(crate) struct Ready {
     pub(super) tick: bool,
     pub(super) hello: bool,
     pub(super) deadline: bool,
-    pub(super) members: Vec<bool>,
+    /// Somebody wants to talk to this session.
+    pub(super) door: bool,
+    /// The first feeds of the members whose process has ended. Their places among the members
+    /// change as others leave.
+    pub(super) ended: Vec<usize>,
     /// The caller's descriptors.
     pub(crate) others: Vec<bool>,
 }

@@ -8,4 +8,4 @@ pub(super) use attached::attached;
 pub(super) use news::{
     ended, fell_over, grew, miscounts, never_fetched, stuck, ticks_given_up, unmappable, went_back,
 };
-pub(super) use summary::{problems, summary};
+pub(super) use summary::{problems, summary, whither};

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use super::ready::Ready;
-use super::{Follow, Live};
+use super::{Follow, Live, Member};
 use crate::failure::{Failure, failed};
 
 impl Live<'_> {
@@ -23,6 +23,7 @@ impl Live<'_> {
         fds.extend(self.follow.iter().flat_map(Follow::fds).map(watch));
         let hellos = fds.len() - hellos;
         fds.extend(pidfds.iter().flatten().copied().map(watch));
+        fds.extend(self.door.as_ref().map(|it| watch(it.as_fd())));
         match poll(&mut fds, PollTimeout::NONE) {
             Ok(_) | Err(nix::Error::EINTR) => {}
             Err(error) => return Err(failed("wait")(error)),
@@ -34,7 +35,11 @@ impl Live<'_> {
         let others = others.iter().map(|_| next()).collect();
         let hello = (0..hellos).fold(false, |hello, _| hello | next());
         // Without a pidfd, the regular checks find the end.
-        let members = pidfds.iter().map(|fd| fd.is_some() && next()).collect();
-        Ok(Ready { listener, undersized, tick, deadline, hello, members, others })
+        let ended = |(member, pidfd): (&Member, &Option<_>)| {
+            (pidfd.is_some() && next()).then_some(member.feed)
+        };
+        let ended = self.members.iter().zip(&pidfds).filter_map(ended).collect();
+        let door = self.door.is_some() && next();
+        Ok(Ready { listener, undersized, tick, deadline, door, hello, ended, others })
     }
 }

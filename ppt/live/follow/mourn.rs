@@ -62,7 +62,8 @@ impl Live<'_> {
         let newest = self.members.iter().enumerate().rev();
         let of_origin = newest.filter(|(_, it)| it.origin == Some(origin) && it.forked);
         let newest: Vec<_> = of_origin.take(NEWEST).map(|(index, _)| index).collect();
-        newest.into_iter().for_each(|index| self.mourn(index, false));
+        // In the order in which they came: what one did counts for those after it.
+        newest.into_iter().rev().for_each(|index| self.mourn(index, false));
     }
 
     /// Learns from the end of a child, if it has ended; of one that is `gone`, that is known.

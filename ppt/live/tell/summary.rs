@@ -59,7 +59,18 @@ fn given_up(buffer: &str, broken: &[BrokenRing]) -> Option<String> {
     })
 }
 
-pub(in crate::live) fn summary(name: &str, kept: Kept, summary: &Summary, time: Duration) {
+/// Where the captured frames went.
+pub(in crate::live) fn whither(name: &str, kept: Kept, summary: &Summary) -> String {
+    // Nobody has counted how many of them a file holds that began in the middle.
+    match kept {
+        Kept::All => format!("{name}: {}", bytes(summary.bytes)),
+        Kept::Some => format!("{name} does not hold all of them"),
+        Kept::None => format!("{name} is gone, and they with it"),
+    }
+}
+
+/// Says what became of all frames: that they were `done`, and `whither` they went.
+pub(in crate::live) fn summary((done, whither): (&str, &str), summary: &Summary, time: Duration) {
     let seconds = time.as_secs_f64();
     let rate = summary.captured() as f64 / seconds.max(0.001);
     let causes = |counts: [(Cause, u64); 3]| {
@@ -70,15 +81,13 @@ pub(in crate::live) fn summary(name: &str, kept: Kept, summary: &Summary, time: 
             .collect();
         if named.is_empty() { String::new() } else { format!(" ({})", named.join(", ")) }
     };
-    // Nobody has counted how many of them a file holds that began in the middle.
-    let file = match kept {
-        Kept::All => format!("{name}: {}", bytes(summary.bytes)),
-        Kept::Some => format!("{name} does not hold all of them"),
-        Kept::None => format!("{name} is gone, and they with it"),
-    };
     let (lost, dropped) = (summary.lost(), summary.dropped());
+    let left_out = match summary.left_out() {
+        0 => String::new(),
+        count => format!("left out {}, ", grouped(count)),
+    };
     report::note(format_args!(
-        "captured {} frames in {seconds:.1} s ({}/s), lost {}{}, dropped {}{}; {file}",
+        "{done} {} frames in {seconds:.1} s ({}/s), {left_out}lost {}{}, dropped {}{}; {whither}",
         grouped(summary.captured()),
         grouped(rate as u64),
         grouped(lost.total()),

@@ -1,0 +1,48 @@
+//! Which kinds of frames an expression is about.
+
+use std::collections::HashMap;
+
+use ppt_capture::SourceInfo;
+use ppt_predicate::{Error, Kind, Predicate, Program};
+
+/// An expression, checked against each kind of frame.
+#[derive(Debug)]
+pub(crate) struct Matching {
+    /// By source and frame id; None without an expression.
+    programs: Option<HashMap<(usize, usize), Program>>,
+}
+
+impl Matching {
+    /// Checks `predicate` against the frames of the `chosen` ones of `sources` that are `named`.
+    pub fn new(
+        predicate: Option<&Predicate>,
+        sources: &[&SourceInfo],
+        chosen: &[usize],
+        named: impl Fn(&str) -> bool,
+    ) -> Result<Matching, Error> {
+        let Some(predicate) = predicate else { return Ok(Matching { programs: None }) };
+        let (mut keys, mut kinds) = (Vec::new(), Vec::new());
+        for &index in chosen {
+            let SourceInfo { source, schema, .. } = sources[index];
+            for (id, frame) in
+                schema.frames.iter().enumerate().filter(|it| named(&it.1.name) && !it.1.is_hidden())
+            {
+                keys.push((index, id));
+                kinds.push(Kind { buffer: &source.buffer, schema, frame });
+            }
+        }
+        let programs = keys.into_iter().zip(predicate.compile(&kinds)?);
+        let programs = programs.filter_map(|(key, program)| Some((key, program?)));
+        Ok(Matching { programs: Some(programs.collect()) })
+    }
+
+    /// Whether a frame of that kind may be selected.
+    pub fn may_have(&self, index: usize, id: usize) -> bool {
+        self.programs.as_ref().is_none_or(|it| it.contains_key(&(index, id)))
+    }
+
+    /// What must be true of a frame of that kind.
+    pub fn take(&mut self, index: usize, id: usize) -> Option<Program> {
+        self.programs.as_mut()?.remove(&(index, id))
+    }
+}

@@ -1,0 +1,64 @@
+//! What this session answers to other commands.
+
+use ppt_listener::Why;
+
+use super::door::Door;
+use super::{Live, Outputs};
+use crate::session::{self, Answer, Ask, Captured, Recorder, Request, VERSION};
+
+impl Live<'_> {
+    /// Answers who knocks. The threads that capture do not wait for that.
+    pub(super) fn open_door(&mut self) {
+        let Some(mut stream) = self.door.as_ref().and_then(Door::next) else { return };
+        let answer = match session::read::<Request>(&stream) {
+            Ok(Request { v: VERSION, ask }) => self.answer(ask),
+            Ok(_) => self.refusal("it speaks another version"),
+            Err(error) => self.refusal(&error.to_string()),
+        };
+        // Whoever left does not want to know.
+        let _ = session::write(&mut stream, &answer);
+    }
+
+    fn answer(&self, ask: Ask) -> Answer {
+        let members = self.members.iter();
+        match ask {
+            Ask::List => Answer {
+                ok: true,
+                processes: members
+                    .map(|member| Captured {
+                        pid: member.session.target().pid(),
+                        program: member.session.target().comm().into(),
+                        buffers: {
+                            let buffers = member.session.attached().iter();
+                            buffers.map(|it| it.buffer.name.clone()).collect()
+                        },
+                    })
+                    .collect(),
+                flight: self.flight.as_ref().map(|flight| {
+                    let progress = flight.progress();
+                    let folder = match &self.outputs {
+                        Outputs::Windows(windows) => windows.full_name(),
+                        Outputs::Files(_) => String::new(),
+                    };
+                    Recorder { folder, written: progress.written, waiting: progress.waiting }
+                }),
+                ..self.refusal("")
+            },
+            Ask::Trigger { pid, .. } if !self.has(pid) => {
+                self.refusal(&format!("process {pid} is not captured any more"))
+            }
+            Ask::Trigger { note, .. } => match &self.flight {
+                Some(flight) => {
+                    flight.trigger(Why::Hand, None, note);
+                    Answer { ok: true, ..self.refusal("") }
+                }
+                None => self.refusal("it has no flight recorder"),
+            },
+        }
+    }
+
+    fn refusal(&self, error: &str) -> Answer {
+        let ppt = std::process::id();
+        Answer { v: VERSION, error: error.into(), ppt, ..Answer::default() }
+    }
+}

@@ -1,0 +1,106 @@
+//! `--where`: the frames that a capture leaves out.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use ppt_agent::{Buffer, Target};
+use ppt_dump::DumpError;
+use ppt_listener::{ClockReading, Filter, FramesHead, SharedFilter, Source};
+use ppt_predicate::{Error, Kind, Predicate, Sieve};
+
+use crate::args;
+use crate::failure::Failure;
+
+/// Messages of the thread that writes the capture.
+pub(super) type Remarks = Arc<Mutex<Vec<String>>>;
+
+/// The name of the messages about an expression, here as in `ppt dump`.
+pub(super) fn code() -> &'static str {
+    const WHERE: &str = "where";
+    debug_assert!(DumpError::codes().any(|it| it == WHERE));
+    WHERE
+}
+
+/// Refuses an expression that is none, or that cannot be held against the frames of `buffers`.
+pub(crate) fn check_where<'a>(
+    args: &args::Capture,
+    buffers: impl IntoIterator<Item = (&'a Target, &'a Buffer)>,
+) -> Result<(), Failure> {
+    let Some(predicate) = predicate(args)? else { return Ok(()) };
+    let kinds = buffers.into_iter().flat_map(|(_, it)| {
+        let kind = |frame| Kind { buffer: &it.schema.buffer, schema: &it.schema, frame };
+        it.schema.frames.iter().filter(|it| !it.is_hidden()).map(kind)
+    });
+    let kinds: Vec<Kind<'_>> = kinds.collect();
+    predicate.compile(&kinds).map_err(|error| refused(&error))?;
+    Ok(())
+}
+
+fn predicate(args: &args::Capture) -> Result<Option<Predicate>, Failure> {
+    let parsed = args.matching.as_deref().map(Predicate::parse).transpose();
+    parsed.map_err(|error| refused(&error))
+}
+
+fn refused(error: &Error) -> Failure {
+    Failure::usage(code(), format!("--where: {}", drawn(error)))
+}
+
+fn drawn(error: &Error) -> String {
+    format!("{error}\n{}", error.draw("--where", true))
+}
+
+/// The filter of a capture, and what it has to say while it works.
+pub(super) fn filter(args: &args::Capture) -> Result<Option<(SharedFilter, Remarks)>, Failure> {
+    let Some(predicate) = predicate(args)? else { return Ok(None) };
+    let remarks = Remarks::default();
+    let matching = Matching { sieve: Sieve::new(predicate), remarks: remarks.clone() };
+    Ok(Some((Arc::new(Mutex::new(matching)), remarks)))
+}
+
+/// Says something the next time that anybody looks.
+pub(super) fn remark(remarks: &Remarks, what: String) {
+    locked(remarks).push(what);
+}
+
+/// What has been said since the last call.
+pub(super) fn said(remarks: &Remarks) -> Vec<String> {
+    std::mem::take(&mut *locked(remarks))
+}
+
+fn locked(remarks: &Remarks) -> MutexGuard<'_, Vec<String>> {
+    remarks.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Frames of which an expression is true.
+#[derive(Debug)]
+struct Matching {
+    sieve: Sieve,
+    remarks: Remarks,
+}
+
+impl Filter for Matching {
+    fn introduce(&mut self, new: &[(usize, &Source)]) {
+        // What the kernel says was asked for by another option: all of it passes.
+        let own = new.iter().filter(|(_, it)| it.kind != ppt_kernel::BUFFER);
+        let new: Vec<_> = own.copied().collect();
+        if new.is_empty() {
+            return;
+        }
+        if let Err(error) = self.sieve.introduce(&new) {
+            let mut names: Vec<&str> = new.iter().map(|(_, it)| it.buffer.as_str()).collect();
+            names.dedup();
+            locked(&self.remarks).push(format!(
+                "{}: all frames are captured, because --where cannot be held against them: {}",
+                names.join(", "),
+                drawn(&error)
+            ));
+        }
+    }
+
+    fn clocks(&mut self, readings: &[ClockReading]) {
+        self.sieve.clocks(readings);
+    }
+
+    fn wants(&mut self, feed: usize, head: &FramesHead, frames: &[u8], wanted: &mut Vec<bool>) {
+        self.sieve.wants(feed, head, frames, wanted);
+    }
+}
