@@ -22,6 +22,8 @@ pub(crate) struct Args {
 pub(crate) enum Command {
     /// Say how often, how long, how much: of each kind of frame and each of its fields.
     Stat(Stat),
+    /// Say where the slowest intervals spent their time: running, waiting, for what, and for whom.
+    Why(Why),
     /// Answer SQL queries over captures.
     Sql(Sql),
     /// Turn captures into files that other programs open.
@@ -100,7 +102,7 @@ pub(crate) struct To {
 pub(crate) struct Stat {
     #[command(flatten)]
     pub(crate) captures: Captures,
-    /// Only this kind of frame.
+    /// Only this kind of frame, or these spans or chains (request_spans).
     #[arg(long, value_name = "NAME")]
     pub(crate) frame: Option<String>,
     /// Only this field (may be given again, or several with commas) [default: all].
@@ -121,6 +123,30 @@ pub(crate) struct Stat {
     /// Tell intervals without what lies in them, too.
     #[arg(long = "self")]
     pub(crate) self_time: bool,
+    /// Format [default: text on a terminal, else tsv].
+    #[arg(long, value_name = "FORMAT", value_parser = formats("text"))]
+    pub(crate) format: Option<String>,
+    #[command(flatten)]
+    pub(crate) to: To,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Why {
+    /// Captures with frames of the kernel (`ppt attach PID --kernel sched,syscalls,faults`).
+    #[command(flatten)]
+    pub(crate) captures: Captures,
+    /// Only this kind of frame.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) frame: Option<String>,
+    /// Only this interval; `dur` for spans [default: all].
+    #[arg(long, value_name = "FIELD")]
+    pub(crate) field: Option<String>,
+    /// Only rows of which this expression is true, such as "kind = 'LOGIN' AND handle > 10ms".
+    #[arg(long = "where", value_name = "EXPRESSION")]
+    pub(crate) filter: Option<String>,
+    /// How many of the slowest.
+    #[arg(long, value_name = "N", default_value = "20", value_parser = slowest)]
+    pub(crate) slowest: usize,
     /// Format [default: text on a terminal, else tsv].
     #[arg(long, value_name = "FORMAT", value_parser = formats("text"))]
     pub(crate) format: Option<String>,
@@ -273,6 +299,9 @@ pub(crate) struct Fit {
     /// Say where the response reaches this.
     #[arg(long, value_name = "BOUND")]
     pub(crate) limit: Option<f64>,
+    /// Draw it, too: what was measured, the formula with its interval, and the residuals.
+    #[arg(long, value_name = "PATH", value_parser = local())]
+    pub(crate) svg: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) sure: Sure,
     /// Format.
@@ -292,6 +321,9 @@ pub(crate) struct Model {
     /// Predict at this load.
     #[arg(long, value_name = "LOAD")]
     pub(crate) at: Option<f64>,
+    /// Draw it, too: each resource with its bound, and each formula with what was measured.
+    #[arg(long, value_name = "PATH", value_parser = local())]
+    pub(crate) svg: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) sure: Sure,
     /// Format.
@@ -459,6 +491,11 @@ fn delimiter(text: &str) -> Result<u8, String> {
 fn level(text: &str) -> Result<f64, String> {
     let level = text.parse().ok().filter(|it| *it > 0.0 && *it < 1.0);
     level.ok_or("a level is above 0 and below 1, such as 0.95".into())
+}
+
+fn slowest(text: &str) -> Result<usize, String> {
+    let count = text.parse().ok().filter(|it| (1..=10_000).contains(it));
+    count.ok_or("from 1 to 10000".into())
 }
 
 fn resamples(text: &str) -> Result<usize, String> {

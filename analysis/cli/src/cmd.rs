@@ -10,3 +10,4 @@ pub(crate) mod report;
 pub(crate) mod sql;
 pub(crate) mod stat;
 pub(crate) mod top;
+pub(crate) mod why;

@@ -29,6 +29,7 @@ fn main() -> ExitCode {
     let signals = signals::take().map_err(|error| Failure::System("set up signals", error));
     let done = signals.and_then(|()| match &args.command {
         args::Command::Stat(args) => cmd::stat::run(args),
+        args::Command::Why(args) => cmd::why::run(args),
         args::Command::Sql(args) => cmd::sql::run(args),
         args::Command::Export(args) => cmd::export::run(args),
         args::Command::Report(args) => cmd::report::run(args),

@@ -31,13 +31,19 @@ pub(crate) fn half_of_what_is_free() -> Option<usize> {
 
 /// The output of a command that reads `engine`'s captures.
 pub(crate) fn output(path: &Path, force: bool, engine: &Engine) -> Result<Output, Failure> {
-    Ok(Output::open(path, &rules(force, engine))?)
+    output_beside(path, force, engine, None)
 }
 
-/// What an output may be.
-pub(crate) fn rules(force: bool, engine: &Engine) -> Rules {
-    let inputs = engine.set().paths().filter_map(FileId::of_input).collect();
-    Rules { force, readers: Readers::ByUmask, inputs, invoker: None }
+/// The same, of a command that reads `other`, too.
+pub(crate) fn output_beside(
+    path: &Path,
+    force: bool,
+    engine: &Engine,
+    other: Option<&Path>,
+) -> Result<Output, Failure> {
+    let inputs = engine.set().paths().chain(other).filter_map(FileId::of_input).collect();
+    let rules = Rules { force, readers: Readers::ByUmask, inputs, invoker: None };
+    Ok(Output::open(path, &rules)?)
 }
 
 /// Says what is missing, once for each command.

@@ -161,10 +161,10 @@ impl<W: Write> Chrome<W> {
         let of = self.kinds[number].clone();
         for &field in &of.counters {
             let Some(value) = rows.fields.get(field).and_then(|it| it.get(row)) else { continue };
-            let thread = self.threads.of(number, rows, row);
+            let thread = self.threads.of(number, &of.kind, rows, row);
             let place = self.lane(thread, 0)?;
             let kind = &of.kind;
-            let name = format!("{}.{}", kind.frame, kind.fields[field].name());
+            let name = kind.curve(field);
             let unit = kind.fields[field].metadata().get("unit").map_or("value", String::as_str);
             // Curves are told apart by process, name and id.
             self.event_at('C', &name, &kind.buffer, place, rows.end(row))?;
@@ -186,7 +186,10 @@ impl<W: Write> Trace for Chrome<W> {
     }
 
     fn event(&mut self, number: usize, rows: &Rows, row: usize) -> io::Result<()> {
-        let thread = self.threads.of(number, rows, row);
+        if self.kinds[number].kind.what == What::Counter {
+            return self.counters(number, rows, row);
+        }
+        let thread = self.threads.of(number, &self.kinds[number].kind, rows, row);
         if self.lanes.len() <= thread {
             self.lanes.resize_with(thread + 1, Lanes::default);
         }

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use arrow_schema::DataType;
 
-use crate::event::{Kind, Rows, Trace, What};
+use crate::event::{Kind, Rows, Trace, What, is_loss};
 use crate::values::Value;
 
 /// Bytes of a packet, about.
@@ -186,7 +186,7 @@ impl Trace for Ctf {
         if self.kinds[number].kind.what == What::Missing {
             self.flush(at)?;
             let (count, cause) = rows.missing(row);
-            if cause != "unattended" {
+            if is_loss(cause) {
                 let stream = &mut self.streams[at];
                 if stream.packets == 0 {
                     // Readers count from one packet to the next.

@@ -1,5 +1,6 @@
 //! What a trace is made of.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 
 use arrow_array::cast::AsArray;
@@ -24,8 +25,14 @@ pub const COLUMNS: [&str; 12] = [
 pub enum What {
     /// Frames, or one interval of each.
     Frames,
+    /// Spans that were begun and ended. They are in no thread: each kind has a track in its process.
+    Spans,
+    /// The states of threads, as the kernel tells them. Each thread has a track for its own.
+    States,
     /// Frames whose kind their schema does not have.
     Unknown,
+    /// The values of one counter, each of a whole process: the field is the value.
+    Counter,
     /// Frames that are missing: the fields are `count`, `cause` and, in ns since the epoch, `until`.
     Missing,
 }
@@ -72,7 +79,7 @@ impl Kind {
     pub(crate) fn label(&self) -> String {
         match (&self.interval, self.what) {
             (Some(interval), _) => format!("{}.{interval}", self.frame),
-            (None, What::Frames) => self.frame.clone(),
+            (None, What::Frames | What::Spans | What::States | What::Counter) => self.frame.clone(),
             (None, What::Unknown) => "unknown frame".to_owned(),
             (None, What::Missing) => "missing frames".to_owned(),
         }
@@ -83,8 +90,47 @@ impl Kind {
         self.fields.iter().position(|it| mark(Marks::of(it)))
     }
 
+    /// The places of the keys of a chain, if they are frames of one.
+    pub(crate) fn chain(&self) -> Option<Vec<usize>> {
+        let role = |it: &Field| it.metadata().get("role").cloned().unwrap_or_default();
+        let is_chain = self.what == What::Frames && self.fields.iter().any(|it| role(it) == "step");
+        let keys = || (0..self.fields.len()).filter(|&it| role(&self.fields[it]) == "key");
+        is_chain.then(|| keys().collect())
+    }
+
+    /// The number of the flow that goes through the steps of a chain of these `keys`, of a boot.
+    pub(crate) fn flow_of_chain(&self, keys: &[usize], rows: &Rows, row: usize, boot: &str) -> u64 {
+        let mut hash = DefaultHasher::new();
+        (boot, &self.buffer, &self.frame).hash(&mut hash);
+        for value in keys.iter().map(|&key| rows.fields.get(key)?.get(row)) {
+            match value {
+                None => 0.hash(&mut hash),
+                Some(Value::Int(value)) => i128::from(value).hash(&mut hash),
+                Some(Value::Uint(value)) => i128::from(value).hash(&mut hash),
+                Some(Value::Bool(value)) => value.hash(&mut hash),
+                Some(Value::Word(text) | Value::Text(text)) => text.hash(&mut hash),
+                Some(Value::Bytes(bytes)) => bytes.hash(&mut hash),
+                // No key is one.
+                Some(Value::Float(_)) => {}
+            }
+        }
+        // 0 is no flow.
+        hash.finish().max(1)
+    }
+
+    /// What the curve of a field is called.
+    pub(crate) fn curve(&self, field: usize) -> String {
+        match self.what {
+            What::Counter => format!("{}.{}", self.buffer, self.frame),
+            _ => format!("{}.{}", self.frame, self.fields[field].name()),
+        }
+    }
+
     /// The places of counters.
     pub(crate) fn counters(&self) -> Vec<usize> {
+        if self.what == What::Counter {
+            return vec![0];
+        }
         let is_one = |it: &usize| {
             Marks::of(&self.fields[*it]).counter && self.fields[*it].data_type().is_numeric()
         };
@@ -213,13 +259,19 @@ impl Rows {
         (count, cause)
     }
 
-    /// The same, in words. Nobody was there to read what is unattended: that is no loss.
+    /// The same, in words.
     pub(crate) fn missing_in_words(&self, row: usize) -> String {
         match self.missing(row) {
-            (count, "unattended") => format!("{count} unattended"),
-            (count, cause) => format!("lost {count} ({cause})"),
+            (count, cause) if is_loss(cause) => format!("lost {count} ({cause})"),
+            (count, cause) => format!("{count} {}", cause.replace('_', " ")),
         }
     }
+}
+
+/// Whether frames that are missing for this cause are lost. Nobody was there to read what is
+/// unattended, and nobody wanted what is left out.
+pub(crate) fn is_loss(cause: &str) -> bool {
+    !["unattended", "left_out"].contains(&cause)
 }
 
 /// What two clocks said at one moment, ns.

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use crate::event::{Kind, Reading, Rows, Trace, What};
+use crate::event::{Kind, Reading, Rows, Trace, What, is_loss};
 use crate::lanes::Lanes;
 use crate::threads::{Threads, Who, title};
 use crate::values::{Value, hex};
@@ -55,6 +55,8 @@ struct Written {
     annotations: Vec<u64>,
     named_by: Option<usize>,
     flow: Option<usize>,
+    /// Of a chain: its keys.
+    chain: Option<Vec<usize>>,
     counters: Vec<usize>,
 }
 
@@ -213,7 +215,7 @@ impl<W: Write> Perfetto<W> {
 
     fn counter(&mut self, thread: usize, kind: usize, field: usize) -> io::Result<u64> {
         let kind = &self.kinds[kind].kind;
-        let name = format!("{}.{}", kind.frame, kind.fields[field].name());
+        let name = kind.curve(field);
         let unit = kind.fields[field].metadata().get("unit").cloned();
         if let Some(&track) = self.tracks.counters.get(&(thread, name.clone())) {
             return Ok(track);
@@ -231,7 +233,7 @@ impl<W: Write> Perfetto<W> {
 
     /// What is missing: a packet by itself, which needs nothing that was interned.
     fn missing(&mut self, number: usize, rows: &Rows, row: usize) -> io::Result<()> {
-        let thread = self.threads.of(number, rows, row);
+        let thread = self.threads.of(number, &self.kinds[number].kind, rows, row);
         let track = self.thread(thread)?;
         let (count, cause) = rows.missing(row);
         let note = |name: &str| DebugAnnotation {
@@ -259,7 +261,7 @@ impl<W: Write> Perfetto<W> {
             timestamp: Some(rows.begin(row) as u64),
             timestamp_clock_id: Some(REALTIME),
             trusted_packet_sequence_id: Some(MISSING),
-            previous_packet_dropped: Some(cause != "unattended"),
+            previous_packet_dropped: Some(is_loss(cause)),
             track_event: Some(TrackEvent {
                 kind: Some(INSTANT),
                 track_uuid: Some(track),
@@ -352,7 +354,7 @@ impl<W: Write> Perfetto<W> {
                 }
                 _ => continue,
             };
-            let thread = self.threads.of(number, rows, row);
+            let thread = self.threads.of(number, &of.kind, rows, row);
             let track = self.counter(thread, number, field)?;
             let event = TrackEvent { kind: Some(COUNTER), track_uuid: Some(track), ..event };
             self.track_event(rows.end(row), event, None)?;
@@ -395,7 +397,10 @@ impl<W: Write> Trace for Perfetto<W> {
         if self.kinds[number].kind.what == What::Missing {
             return self.missing(number, rows, row);
         }
-        let thread = self.threads.of(number, rows, row);
+        if self.kinds[number].kind.what == What::Counter {
+            return self.counters(number, rows, row);
+        }
+        let thread = self.threads.of(number, &self.kinds[number].kind, rows, row);
         if self.lanes.len() <= thread {
             self.lanes.resize_with(thread + 1, Lanes::default);
         }
@@ -428,6 +433,10 @@ impl<W: Write> Trace for Perfetto<W> {
             Some(Value::Uint(flow)) => Some(flow),
             _ => None,
         };
+        let chain = of.chain.as_ref().map(|keys| {
+            let boot = &self.threads.process(self.threads.get(thread).0).boot;
+            of.kind.flow_of_chain(keys, rows, row, boot)
+        });
         let event = TrackEvent {
             kind: Some(kind),
             track_uuid: Some(track),
@@ -436,7 +445,7 @@ impl<W: Write> Trace for Perfetto<W> {
             name: name.map(str::to_owned),
             debug_annotations,
             // 0 is no flow.
-            flow_ids: flow.filter(|&it| it != 0).into_iter().collect(),
+            flow_ids: flow.filter(|&it| it != 0).into_iter().chain(chain).collect(),
             ..TrackEvent::default()
         };
         let interned = (!interned.is_empty()).then(|| InternedData {
@@ -485,6 +494,7 @@ impl Names {
             annotations,
             named_by: kind.marked(|it| it.name),
             flow: kind.marked(|it| it.flow),
+            chain: kind.chain(),
             counters: kind.counters(),
             kind: kind.clone(),
         }

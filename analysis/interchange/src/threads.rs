@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use ppt_tables::{Process, Processes};
 
-use crate::event::Rows;
+use crate::event::{Kind, Rows, What};
 
 /// Processes and threads, numbered as they are met.
 #[derive(Debug)]
@@ -33,6 +33,10 @@ pub(crate) enum Who {
     Tid(i32),
     /// Nobody knows whose the ring was: segment, ring.
     Ring(String, i32),
+    /// The states of that thread, which are beside what it says of itself.
+    States(i32),
+    /// None of them: spans of a frame of this name, which may end in any.
+    Spans(String),
     /// None of them.
     Process,
 }
@@ -43,6 +47,8 @@ impl Who {
         match self {
             Who::Tid(tid) => format!("thread {tid}"),
             Who::Ring(segment, ring) => format!("ring {ring} of {segment}"),
+            Who::States(tid) => format!("thread {tid}: states"),
+            Who::Spans(name) => name.clone(),
             Who::Process => "process".to_owned(),
         }
     }
@@ -61,8 +67,8 @@ impl Threads {
         self.batches[kind] = Batch::default();
     }
 
-    /// The number of the thread of a row.
-    pub fn of(&mut self, kind: usize, rows: &Rows, row: usize) -> usize {
+    /// The number of the thread of a row, or of the spans of its `kind`.
+    pub fn of(&mut self, kind: usize, of: &Kind, rows: &Rows, row: usize) -> usize {
         let key = (rows.capture.key(row), rows.segment.key(row), rows.ring(row), rows.tid(row));
         let batch = &self.batches[kind];
         if let Some((last, number)) = batch.last
@@ -70,17 +76,19 @@ impl Threads {
         {
             return number;
         }
-        let number = batch.known.get(&key).copied().unwrap_or_else(|| self.find(rows, row));
+        let number = batch.known.get(&key).copied().unwrap_or_else(|| self.find(of, rows, row));
         let batch = &mut self.batches[kind];
         batch.known.insert(key, number);
         batch.last = Some((key, number));
         number
     }
 
-    fn find(&mut self, rows: &Rows, row: usize) -> usize {
+    fn find(&mut self, of: &Kind, rows: &Rows, row: usize) -> usize {
         let (capture, segment) = (rows.capture.get(row), rows.segment.get(row));
         let process = self.known.find(capture.unwrap_or(""), segment, rows.pid(row));
         let who = match (rows.tid(row), segment, rows.ring(row)) {
+            _ if of.what == What::Spans => Who::Spans(format!("{}.{}", of.buffer, of.frame)),
+            (Some(tid), _, _) if of.what == What::States => Who::States(tid),
             (Some(tid), _, _) => Who::Tid(tid),
             (None, Some(segment), Some(ring)) => Who::Ring(segment.to_owned(), ring),
             _ => Who::Process,

@@ -32,7 +32,8 @@ impl Rate {
         }
         self.total = self.total.saturating_add(count);
         if self.remembers(second) {
-            *self.slot(second) += count;
+            let slot = self.slot(second);
+            *slot = slot.saturating_add(count);
         }
     }
 
@@ -44,8 +45,8 @@ impl Rate {
     /// How many a second there were lately: in the last second that is over, and in this one.
     pub fn per_second(&self, now: u64, began: u64) -> f64 {
         let second = now / SECOND;
-        let count =
-            self.in_second(second) + second.checked_sub(1).map_or(0, |it| self.in_second(it));
+        let before = second.checked_sub(1).map_or(0, |it| self.in_second(it));
+        let count = self.in_second(second).saturating_add(before);
         let span = (SECOND + now % SECOND).min(now.saturating_sub(began)).max(SECOND / 10);
         count as f64 * SECOND as f64 / span as f64
     }

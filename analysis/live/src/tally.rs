@@ -126,7 +126,11 @@ impl Tally {
                     self.dropped.insert(source, drops);
                 }
             }
-            Chunk::Passed(_) | Chunk::Index(..) | Chunk::Other(_) => {}
+            Chunk::Passed(_)
+            | Chunk::Cells(_)
+            | Chunk::Trigger(_)
+            | Chunk::Index(..)
+            | Chunk::Other(_) => {}
         }
     }
 
@@ -142,7 +146,7 @@ impl Tally {
             if let Some(known) = self.kinds.iter().position(is_it) {
                 return Some(known);
             }
-            if self.kinds.len() == MOST_KINDS {
+            if frame.is_hidden() || self.kinds.len() == MOST_KINDS {
                 return None;
             }
             let most = MOST_FIELDS - self.fields;
@@ -207,7 +211,7 @@ impl Tally {
     fn gap(&mut self, gap: &Gap) {
         let now = self.drained.map_or(0, |it| it.1);
         self.lose(gap.cause, gap.count, now);
-        let is_loss = gap.cause != Cause::Unattended;
+        let is_loss = gap.cause.is_loss();
         if let Some(thread) = self.thread((gap.source, gap.nonce, gap.ring), 0)
             && is_loss
         {
@@ -235,10 +239,10 @@ impl Tally {
             Cause::Disk => &mut self.lost_by.disk,
             Cause::Corrupt => &mut self.lost_by.corrupt,
             Cause::Unattended => &mut self.unattended,
-            Cause::NoRing | Cause::Nested | Cause::NotMapped => return,
+            Cause::NoRing | Cause::Nested | Cause::NotMapped | Cause::LeftOut => return,
         };
         *sum = sum.saturating_add(count);
-        if cause != Cause::Unattended && count > 0 {
+        if cause.is_loss() && count > 0 {
             self.lost.add(now, count);
         }
     }

@@ -205,6 +205,10 @@ class Test(unittest.TestCase):
         volts = {row["by_state"]: row["count"] for row in said if row["field"] == "volts"}
         self.assertEqual(volts, {"BUSY": 2, "OFF": 1})
         self.assertGreater(ppt.stat(capture, frame="meter", by=["state", "ok"], every="1s").num_rows, 4)
+        # The row without a field tells of the frames.
+        for field in ["volts", ["volts", "n"]]:
+            fields = ppt.stat(capture, frame="meter", field=field)["field"].to_pylist()
+            self.assertEqual(set(fields) - {None}, {field} if field == "volts" else set(field))
 
     def test_no_frames_and_unknown_ones(self):
         capture, _ = self.imported([])

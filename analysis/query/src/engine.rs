@@ -10,9 +10,10 @@ use datafusion::common::TableReference;
 use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::prelude::{DataFrame, SessionConfig, SessionContext};
-use ppt_tables::{CaptureSet, Directory, Loss, Table};
+use ppt_tables::{Bounds, CaptureSet, Directory, Loss, Request, Table, Total, Whole};
 
-use crate::error::QueryError;
+use crate::apart::KeepApart;
+use crate::error::{QueryError, external};
 use crate::functions;
 use crate::nearest::nearest;
 use crate::provider::Provided;
@@ -44,6 +45,7 @@ pub struct Engine {
     set: Arc<CaptureSet>,
     directory: Directory,
     window: Window,
+    pushdown: bool,
 }
 
 impl std::fmt::Debug for Engine {
@@ -63,7 +65,7 @@ impl Engine {
     pub fn new(set: CaptureSet, options: &Options) -> Result<Engine, QueryError> {
         let set = Arc::new(set);
         let directory = Directory::of(&set)?;
-        options.window.check(&set, &directory)?;
+        options.window.check(&set)?;
         let mut config = SessionConfig::new()
             .with_default_catalog_and_schema(CATALOG, Directory::PLAIN)
             .with_create_default_catalog_and_schema(false)
@@ -89,7 +91,9 @@ impl Engine {
         }
         context.register_catalog(CATALOG, catalog);
         functions::register(&context);
-        Ok(Engine { context, set, directory, window: options.window.clone() })
+        context.add_analyzer_rule(Arc::new(KeepApart::new()));
+        let (window, pushdown) = (options.window.clone(), options.pushdown);
+        Ok(Engine { context, set, directory, window, pushdown })
     }
 
     /// The captures.
@@ -148,9 +152,43 @@ impl Engine {
         }
     }
 
+    /// The spans of a kind of frames, if it has some, and if they can be told: those of several hosts
+    /// cannot.
+    pub fn spans(&self, of: &FrameTable) -> Option<FrameTable> {
+        let is_its =
+            |it: &&Whole| it.buffer == of.buffer && it.spans_of.as_ref() == Some(&of.frame);
+        let spans = self.directory.wholes().iter().find(is_its)?;
+        can_be_told(spans).then(|| FrameTable { frame: of.frame.clone(), ..of_whole(spans) })
+    }
+
+    /// The spans and chains of the buffers that are seen, each called as its table is, or only those
+    /// called `name`: those that can be told.
+    pub fn wholes(&self, name: Option<&str>) -> Vec<(FrameTable, Unit)> {
+        let all = self.directory.wholes().iter().filter(|it| self.window.has_buffer(&it.buffer));
+        let named = all.filter(|it| name.is_none_or(|name| it.name == name));
+        let unit = |it: &Whole| if it.spans_of.is_some() { Unit::Span } else { Unit::Chain };
+        named.filter(|it| can_be_told(it)).map(|it| (of_whole(it), unit(it))).collect()
+    }
+
+    /// All rows of a fixed table, whatever part of the captures is seen.
+    pub(crate) fn whole(&self, name: &str) -> Result<Option<DataFrame>, QueryError> {
+        let Some(table) = self.directory.plain().get(name) else { return Ok(None) };
+        let provided = Provided::new(name, table.clone(), self.pushdown);
+        Ok(Some(self.context.read_table(Arc::new(provided))?))
+    }
+
     /// What is missing in the buffers that are seen.
     pub fn loss(&self) -> Loss {
         self.set.loss(|buffer| self.window.has_buffer(buffer))
+    }
+
+    /// What the counters and histograms of the buffers that are seen come to, whenever that was added.
+    ///
+    /// # Errors
+    /// A capture cannot be read.
+    pub fn totals(&self) -> Result<Vec<Total>, QueryError> {
+        let totals = self.set.totals(|buffer| self.window.has_buffer(buffer));
+        totals.map_err(|error| external(error).into())
     }
 
     /// Plans one statement.
@@ -179,6 +217,33 @@ impl Engine {
         let there: Vec<String> = self.tables().into_iter().map(|(name, _)| name).collect();
         QueryError::NoTable { name: name.to_owned(), nearest: nearest(name, &there), there }
     }
+}
+
+/// Whether the hosts of frames allow to join them.
+fn can_be_told(whole: &Whole) -> bool {
+    let nothing = Bounds::default();
+    let request = Request { columns: &[], bounds: &nothing, limit: Some(0), parts: 1 };
+    whole.table.plan(&request).is_ok()
+}
+
+fn of_whole(whole: &Whole) -> FrameTable {
+    FrameTable {
+        buffer: whole.buffer.clone(),
+        frame: whole.name.clone(),
+        name: TableReference::partial(Directory::schema_of(&whole.buffer), whole.name.as_str()),
+        table: whole.table.clone(),
+    }
+}
+
+/// What a row of a table is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// A frame.
+    Frame,
+    /// A span: a begin, an end, or both.
+    Span,
+    /// A chain: all steps of one thing.
+    Chain,
 }
 
 /// A kind of frames, as SQL finds it.

@@ -68,10 +68,32 @@ pub enum QueryError {
         /// All of them.
         there: Vec<String>,
     },
+    /// No interval of time of that name, or none at all.
+    #[error("there is no interval of time{}{}; there are: {}", named(.name), near(.nearest), some(.there))]
+    #[strum(serialize = "no-interval")]
+    NoInterval {
+        /// The name, or the frame that has none.
+        name: String,
+        /// One that is spelt nearly so.
+        nearest: Option<String>,
+        /// All of them.
+        there: Vec<String>,
+    },
+    /// No capture has frames of the kernel.
+    #[error(
+        "the captures do not say what the kernel did: they have no frames of the kernel; capture with \
+         --kernel sched,syscalls,faults"
+    )]
+    #[strum(serialize = "no-kernel-frames")]
+    NoKernel,
     /// The captures do not say when they began, and a bound counts from there.
     #[error("nothing in the captures says when they began: bound by UTC or by numbers instead")]
     #[strum(serialize = "no-start")]
     NoBeginning,
+    /// Times of several hosts, which nothing relates to each other.
+    #[error("{0}")]
+    #[strum(serialize = "clocks-not-comparable")]
+    Incomparable(String),
     /// A statement that is not answered here.
     #[error("{0}")]
     #[strum(serialize = "not-in-sql")]
@@ -116,6 +138,7 @@ impl QueryError {
                 | QueryError::NoFrame { .. }
                 | QueryError::NoBuffer { .. }
                 | QueryError::NoColumn { .. }
+                | QueryError::NoInterval { .. }
                 | QueryError::NotHere(_)
         )
     }
@@ -136,6 +159,11 @@ impl From<DataFusionError> for QueryError {
                 if matches!(cause.downcast_ref(), Some(TableError::Cancelled)) =>
             {
                 QueryError::Cancelled
+            }
+            DataFusionError::External(cause)
+                if matches!(cause.downcast_ref(), Some(TableError::Incomparable { .. })) =>
+            {
+                QueryError::Incomparable(cause.to_string())
             }
             DataFusionError::SchemaError(cause, _) => match &**cause {
                 SchemaError::FieldNotFound { field, valid_fields } => {
@@ -158,6 +186,14 @@ pub(crate) fn external(error: impl std::error::Error + Send + Sync + 'static) ->
 fn list(buffers: &[String], name: &str) -> String {
     let names: Vec<String> = buffers.iter().map(|it| format!("`{it}.{name}`")).collect();
     names.join(" or ")
+}
+
+fn named(name: &str) -> String {
+    if name.is_empty() { String::new() } else { format!(" `{name}`") }
+}
+
+fn some(there: &[String]) -> String {
+    if there.is_empty() { "none".to_owned() } else { there.join(", ") }
 }
 
 fn near(nearest: &Option<String>) -> String {

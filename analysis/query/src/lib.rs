@@ -4,10 +4,12 @@
 //! An [`Engine`] answers SQL over a [`CaptureSet`], of which a [`Window`] may be all that is seen. What
 //! a table is, `ppt-tables` says; what is added to SQL is one file in `functions/` and one line in its
 //! list. [`statements`] takes a text apart, [`Encoder`] writes batches in any [`Format`], and
-//! [`summary`] says what `ppt stat` shows, typed: for reports and live views, too.
+//! [`summary`] says what `ppt stat` shows, typed: for reports and live views, too. So does [`why`] for
+//! `ppt why`.
 
 #![forbid(unsafe_code)]
 
+mod apart;
 mod bounds;
 mod encode;
 mod engine;
@@ -20,16 +22,17 @@ mod provider;
 mod statement;
 pub mod summary;
 pub mod text;
+pub mod why;
 mod window;
 
 pub use encode::{Encoder, Parquet};
-pub use engine::{Engine, FrameTable, Options};
+pub use engine::{Engine, FrameTable, Options, Unit};
 pub use error::QueryError;
-pub use output::{Format, plain};
+pub use output::{Format, plain, plain_json};
 pub use ppt_stats as stats;
 pub use ppt_tables::{
-    Bound, Bounded, CaptureSet, Loss, NoBound, Number, Processes, SetError, Table, Trouble, Watch,
-    Word, dropped_causes,
+    Bound, Bounded, CaptureSet, Loss, NoBound, Number, Processes, SetError, Table, Total,
+    TotalValue, Trouble, Watch, Word, dropped_causes,
 };
 pub use statement::{Answer, Statement, statements};
 pub use window::Window;

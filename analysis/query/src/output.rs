@@ -234,9 +234,9 @@ fn width(text: &str) -> usize {
     text.chars().count()
 }
 
-/// Whether a terminal may obey it.
+/// Whether a terminal may obey it, or show what is around it in another order.
 fn is_control(char: char) -> bool {
-    char.is_control()
+    char.is_control() || matches!(char, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// Text from a target without what a terminal obeys; on one line.
@@ -249,7 +249,24 @@ pub fn plain(text: &str) -> String {
         match char {
             '\t' => out.push_str("\\t"),
             '\n' => out.push_str("\\n"),
-            char if is_control(char) => out.push_str(&format!("\\x{:02x}", u32::from(char))),
+            char if char.is_control() => {
+                out.push_str(&format!("\\x{:02x}", u32::from(char)));
+            }
+            char if is_control(char) => out.push_str(&format!("\\u{:04x}", u32::from(char))),
+            char => out.push(char),
+        }
+    }
+    out
+}
+
+/// JSON without what a terminal obeys: the same JSON, since such a character stands in strings alone.
+pub fn plain_json(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for char in text.chars() {
+        match char {
+            // White space between values.
+            '\n' => out.push(char),
+            char if is_control(char) => out.push_str(&format!("\\u{:04x}", u32::from(char))),
             char => out.push(char),
         }
     }
@@ -314,6 +331,15 @@ mod tests {
         let mut output = Output::new(Vec::new(), format, batch.schema());
         output.write(&batch).unwrap();
         String::from_utf8(output.finish().unwrap()).unwrap()
+    }
+
+    #[test]
+    fn what_a_terminal_obeys_is_written_out() {
+        assert_eq!(plain("a\u{202e}\u{9b}b\n"), "a\\u202e\\x9bb\\n");
+        let value = serde_json::json!({"unit\u{9b}": "\u{2066}ä"});
+        let text = plain_json(&value.to_string());
+        assert!(!text.contains(is_control), "{text:?}");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap(), value);
     }
 
     #[test]

@@ -10,7 +10,8 @@ use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::projection::{ProjectionExec, ProjectionExpr};
-use ppt_tables::{Bounds, Request, Table};
+use datafusion::physical_plan::union::UnionExec;
+use ppt_tables::{Bounds, Pass, Request, Scan, Table};
 
 use crate::bounds;
 use crate::error::external;
@@ -38,9 +39,19 @@ impl Provided {
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let request = Request { columns, bounds, limit, parts };
         let planned = self.table.plan(&request).map_err(external)?;
-        let scan: Arc<dyn ExecutionPlan> =
-            Arc::new(ScanExec::new(&self.name, planned.scan, self.pushdown));
-        match planned.pass {
+        let mut all = vec![self.planned(planned.scan, planned.pass)?];
+        for beside in planned.beside {
+            all.push(self.planned(beside.scan, beside.pass)?);
+        }
+        match (all.pop(), all.is_empty()) {
+            (Some(one), true) => Ok(one),
+            (last, _) => UnionExec::try_new(all.into_iter().chain(last).collect()),
+        }
+    }
+
+    fn planned(&self, scan: Arc<dyn Scan>, pass: Option<Pass>) -> Result<Arc<dyn ExecutionPlan>> {
+        let scan: Arc<dyn ExecutionPlan> = Arc::new(ScanExec::new(&self.name, scan, self.pushdown));
+        match pass {
             None => Ok(scan),
             Some(pass) => Ok(Arc::new(PassExec::try_new(pass, scan)?)),
         }

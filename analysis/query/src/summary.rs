@@ -17,8 +17,9 @@ use datafusion::prelude::ident;
 use futures::StreamExt;
 use ppt_stats::{Budget, Samples};
 
-use crate::engine::Engine;
+use crate::engine::{Engine, FrameTable, Unit};
 use crate::error::QueryError;
+use crate::nearest::nearest;
 pub use answer::{Ask, FieldSummary, FrameSummary, Group, Values};
 use gathered::{extend, whole};
 use part::Part;
@@ -34,8 +35,8 @@ impl Engine {
         let budget = Budget::new(ask.memory);
         let (mut plans, mut missing) = (Vec::new(), None);
         let mut known: Vec<String> = Vec::new();
-        for table in self.frames(ask.frame.as_deref())? {
-            match Plan::new(self, ask, &table) {
+        for (table, unit) in self.asked(ask)? {
+            match Plan::new(self, ask, (&table, unit)) {
                 Ok(plan) => {
                     known.extend(plan.fields.iter().cloned());
                     plans.push(plan);
@@ -58,6 +59,27 @@ impl Engine {
             all.push(plan.run(self, ask, &budget).await?);
         }
         Ok(all)
+    }
+
+    /// The tables that are asked. A frame is meant before spans or chains of that name.
+    fn asked(&self, ask: &Ask) -> Result<Vec<(FrameTable, Unit)>, QueryError> {
+        let frames = self.frames(ask.frame.as_deref());
+        let frames = frames.map(|all| all.into_iter().map(|it| (it, Unit::Frame)));
+        let name = ask.frame.as_deref();
+        match frames {
+            Ok(frames) if ask.has_wholes() => Ok(frames.chain(self.wholes(None)).collect()),
+            Ok(frames) => Ok(frames.collect()),
+            Err(QueryError::NoFrame { name: missing, mut there, .. }) => {
+                let found = self.wholes(name);
+                if !found.is_empty() {
+                    return Ok(found);
+                }
+                there.extend(self.wholes(None).into_iter().map(|it| it.0.frame));
+                let nearest = nearest(&missing, &there);
+                Err(QueryError::NoFrame { name: missing, nearest, there })
+            }
+            Err(error) => Err(error),
+        }
     }
 }
 
@@ -91,8 +113,8 @@ impl Plan {
             Some(all) => all.finish(ask, engine.threads()).await?,
             None => Vec::new(),
         };
-        let (buffer, frame) = (plan.buffer.clone(), plan.frame.clone());
-        let mut summary = FrameSummary { buffer, frame, groups };
+        let (buffer, frame, unit) = (plan.buffer.clone(), plan.frame.clone(), plan.unit);
+        let mut summary = FrameSummary { buffer, frame, unit, groups };
         if ask.self_time {
             plan.add_self_time(engine, ask, budget, &mut summary).await?;
         }

@@ -10,7 +10,7 @@ use datafusion::datasource::provider_as_source;
 use datafusion::functions::core::expr_fn::coalesce;
 use datafusion::logical_expr::{Expr, LogicalPlanBuilder, lit};
 use datafusion::prelude::ident;
-use ppt_tables::{Bound, Bounded, CaptureSet, Directory, Number, Table, Word};
+use ppt_tables::{Bound, Bounded, CaptureSet, Number, Table, Word};
 
 use crate::error::QueryError;
 use crate::nearest::nearest;
@@ -33,8 +33,8 @@ impl Window {
     }
 
     /// Whether the buffers are there.
-    pub(crate) fn check(&self, _: &CaptureSet, directory: &Directory) -> Result<(), QueryError> {
-        let there: BTreeSet<&str> = directory.frames().iter().map(|it| it.0.as_str()).collect();
+    pub(crate) fn check(&self, set: &CaptureSet) -> Result<(), QueryError> {
+        let there: BTreeSet<&str> = set.buffers().collect();
         match self.buffers.iter().find(|it| !there.contains(it.as_str())) {
             None => Ok(()),
             Some(name) => {

@@ -1,10 +1,14 @@
 //! Over random captures, what SQL says is what `ppt info` and `ppt dump` say.
 
+#[path = "../../oracles/ask.rs"]
+mod oracles;
 #[path = "random/mod.rs"]
 mod random;
 #[allow(dead_code, reason = "what is shared with the other tests is more than is used here")]
 #[path = "support/mod.rs"]
 mod support;
+#[path = "wholes/mod.rs"]
+mod wholes;
 #[allow(dead_code, reason = "what is shared with the tests of dump is more than is used here")]
 #[path = "../../../dump/tests/windows/mod.rs"]
 mod windows;
@@ -271,7 +275,8 @@ fn sums_are_infos(paths: &[std::path::PathBuf], engine: &Engine) {
             let name = buffer.name.split(['#', '@', '.']).next().unwrap().to_owned();
             *frames.entry(name.clone()).or_default() += buffer.frames;
             let dropped = &buffer.dropped;
-            for (cause, count) in [
+            let left_out = Some(("left_out", buffer.left_out)).filter(|it| it.1 > 0);
+            let counts = [
                 ("captured", buffer.frames),
                 ("overrun", buffer.lost_by.overrun),
                 ("disk", buffer.lost_by.disk),
@@ -279,7 +284,8 @@ fn sums_are_infos(paths: &[std::path::PathBuf], engine: &Engine) {
                 ("no_ring", dropped.no_ring),
                 ("nested", dropped.nested),
                 ("not_mapped", dropped.not_mapped),
-            ] {
+            ];
+            for (cause, count) in counts.into_iter().chain(left_out) {
                 let cells = [&id, &name, &buffer.pid.to_string(), cause, &count.to_string()];
                 account.push(cells.iter().map(|it| Some((*it).to_owned())).collect());
             }
@@ -287,6 +293,7 @@ fn sums_are_infos(paths: &[std::path::PathBuf], engine: &Engine) {
                 *lost.entry((name.clone(), cause.name().to_owned())).or_default() += count;
             }
             *lost.entry((name.clone(), "unattended".to_owned())).or_default() += buffer.unattended;
+            *lost.entry((name.clone(), "left_out".to_owned())).or_default() += buffer.left_out;
             for ring in &buffer.rings {
                 let numbers = [ring.first_seq, ring.next_seq, ring.frames, ring.lost];
                 let names = [&id, &name, &ring.segment, &ring.ring.to_string()].map(Clone::clone);

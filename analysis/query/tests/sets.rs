@@ -513,3 +513,68 @@ fn nulls_are_where_the_query_has_them() {
         assert_eq!(first("SELECT ring FROM it ORDER BY ring NULLS FIRST"), None);
     }
 }
+
+/// A window of a flight recorder says what triggered.
+#[test]
+fn triggers_are_rows() {
+    use ppt_capture::{CaptureWriter, End, EndReason, FileHeader, Segment, Stretch, Trigger, Why};
+    let schema = schema("b", &[("it", interval("run", 8).into())], 24);
+    let source = ppt_capture::Source {
+        schema_json: schema.to_json().into_bytes(),
+        schema_hash: schema.hash(),
+        buffer: "b".into(),
+        segments: vec![Segment { nonce: 7, rings: 2, slots: 2, stride: 24 }],
+        ..Default::default()
+    };
+    let second = 1_000_000_000;
+    let header = FileHeader {
+        capture_id: [1; 16],
+        created_realtime_ns: 100 * second,
+        created_mono_ns: 10 * second,
+        ..FileHeader::default()
+    };
+    let mut writer = CaptureWriter::create(Vec::new(), &header).unwrap();
+    writer.source(0, &source).unwrap();
+    let of_frame = Trigger {
+        source: Some(0),
+        mono_ns: 12 * second,
+        wanted: Stretch { from_ns: 10 * second, to_ns: 13 * second },
+        held: Stretch { from_ns: 10 * second, to_ns: 13 * second },
+        why: Why::On,
+        ring: Some((7, 1)),
+        seqno: Some(5),
+        expression: "run > 1ms".into(),
+        note: String::new(),
+    };
+    writer.trigger(&of_frame).unwrap();
+    let by_hand = Trigger {
+        source: None,
+        mono_ns: 13 * second,
+        why: Why::Hand,
+        ring: None,
+        seqno: None,
+        expression: String::new(),
+        note: "slow".into(),
+        ..of_frame
+    };
+    writer.trigger(&by_hand).unwrap();
+    let (rings, drops, message) = Default::default();
+    let end = EndReason::Stopped;
+    let end = End { reason: end, message, rings, drops, realtime_ns: 0, mono_ns: 14 * second };
+    let files = Files::new(&[writer.end(&end).unwrap()]);
+    for options in [with_pushdown(), without_pushdown()] {
+        let engine = files.engine(&options);
+        let rows = rows(
+            &engine,
+            "SELECT why, ts, expression, buffer, segment, ring, seqno, note FROM triggers ORDER BY ts",
+        );
+        let text = |cell: &str| Some(cell.to_owned());
+        let times = ["102000000000", "103000000000"].map(text);
+        let [frame, hand] = times;
+        let segment = text("0000000000000007");
+        let first =
+            [text("on"), frame, text("run > 1ms"), text("b"), segment, text("1"), text("5"), None];
+        let second = [text("hand"), hand, None, None, None, None, None, text("slow")];
+        assert_eq!(rows, [first.to_vec(), second.to_vec()]);
+    }
+}

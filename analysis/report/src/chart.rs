@@ -9,6 +9,7 @@ use ppt_query::stats::{Bin, Histogram, Scale, Summary};
 
 use crate::axis::{Axis, label};
 use crate::html::text;
+use crate::span::Span;
 
 /// Room below a chart for its labels.
 const FOOT: f64 = 20.0;
@@ -112,30 +113,23 @@ impl Board {
     }
 }
 
-/// What time runs across a chart: slices of so many ns from the beginning on.
-#[derive(Debug, Clone, Copy)]
-pub struct Across {
-    pub slices: usize,
-    pub every: i64,
+/// Labels of the time that runs across a chart.
+fn times(span: &Span) -> impl Iterator<Item = (f64, String)> {
+    let length = span.slices as f64 * span.every as f64;
+    let axis = Axis::linear(0.0, length);
+    axis.ticks(5).into_iter().map(move |tick| (tick / length, label(tick, "ns")))
 }
 
-impl Across {
-    fn labels(self) -> impl Iterator<Item = (f64, String)> {
-        let length = self.slices as f64 * self.every as f64;
-        let axis = Axis::linear(0.0, length);
-        axis.ticks(5).into_iter().map(move |tick| (tick / length, label(tick, "ns")))
-    }
-
-    fn x(self, slice: usize) -> String {
-        short(1000.0 * slice as f64 / self.slices as f64)
-    }
+/// Where a time lies in a picture that is stretched; `at` in slices.
+fn x(span: &Span, at: f64) -> String {
+    short(1000.0 * at / span.slices as f64)
 }
 
 /// Percentiles over time as bands: from the median to p90, to p99, to the greatest.
 pub fn bands(
     title: &str,
     over: &[Option<Summary>],
-    across: Across,
+    span: &Span,
     unit: &str,
     colour: &str,
 ) -> String {
@@ -146,15 +140,18 @@ pub fn bands(
     let least = over.iter().flatten().filter_map(|it| it.percentiles[0]);
     let most = over.iter().flatten().filter_map(|it| value(it, 3));
     let axis = Axis::of(least.chain(most));
-    let slices = format!(" data-chart=\"time\" data-slices=\"{}\"", across.slices);
+    let slices = format!(" data-chart=\"time\" data-slices=\"{}\"", span.slices);
     let mut board = Board::new(title, &format!("over {colour}"), &slices, 150.0);
-    let labels = board.lines(&axis, unit);
+    let mut labels = board.lines(&axis, unit);
+    if axis.is_log() {
+        labels.push_str("<text class=h x=\"100%\" y=\"10\" text-anchor=\"end\">logarithmic</text>");
+    }
     let y = |value: f64| short(150.0 * (1.0 - axis.place(value)));
     let mut paths = String::new();
     for run in runs(over) {
         let corner = |at: usize, which: usize| {
             let it = over[at].as_ref().and_then(|it| value(it, which)).unwrap_or_default();
-            format!("{},{} {},{}", across.x(at), y(it), across.x(at + 1), y(it))
+            format!("{},{} {},{}", x(span, at as f64), y(it), x(span, (at + 1) as f64), y(it))
         };
         let line = |which: usize| {
             let corners: Vec<String> = run.clone().map(|at| corner(at, which)).collect();
@@ -176,10 +173,13 @@ pub fn bands(
             let (above, below) = (line(which), back(which - 1));
             let _ = write!(paths, "<polygon class={class} points=\"{above} {below}\"/>");
         }
+        // Their edges are seen where their fill is faint.
+        let _ = write!(paths, "<polyline class=e points=\"{}\"/>", line(3));
+        let _ = write!(paths, "<polyline class=\"e dotted\" points=\"{}\"/>", line(2));
         let _ = write!(paths, "<polyline class=m points=\"{}\"/>", line(0));
     }
     board.stretched(&paths);
-    board.foot(across.labels());
+    board.foot(times(span));
     board.finish(&labels)
 }
 
@@ -195,21 +195,32 @@ fn runs<T>(over: &[Option<T>]) -> Vec<std::ops::Range<usize>> {
     runs
 }
 
-/// Frames a second over time.
-pub fn rates(title: &str, counts: &[u64], across: Across, colour: &str) -> String {
-    let rate = |count: u64| count as f64 * 1e9 / across.every as f64;
-    let most = counts.iter().copied().max().unwrap_or(0);
-    let axis = Axis::linear(0.0, rate(most));
-    let slices = format!(" data-chart=\"time\" data-slices=\"{}\"", across.slices);
+/// Frames a second over time: of each slice, over the part of it that was seen.
+pub fn rates(title: &str, counts: &[u64], span: &Span, colour: &str) -> String {
+    let length = |part: (f64, f64)| part.1 - part.0;
+    let rate = |at: usize| {
+        let (mut count, mut seen) = (counts[at], length(span.part(at)));
+        // What a sliver holds is chance: it counts together with its neighbour.
+        let neighbour = if at == 0 { 1 } else { at - 1 };
+        if seen < 0.5 && neighbour < counts.len() {
+            count += counts[neighbour];
+            seen += length(span.part(neighbour));
+        }
+        // A single moment has no rate of its own.
+        count as f64 * 1e9 / (if seen > 0.0 { seen } else { 1.0 } * span.every as f64)
+    };
+    let rates: Vec<f64> = (0..counts.len()).map(rate).collect();
+    let axis = Axis::linear(0.0, rates.iter().copied().fold(0.0, f64::max));
+    let slices = format!(" data-chart=\"time\" data-slices=\"{}\"", span.slices);
     let mut board = Board::new(title, &format!("over {colour}"), &slices, 64.0);
     let labels = board.lines(&axis, "/s");
-    let mut path = String::from("M0,64");
-    for (at, &count) in counts.iter().enumerate() {
-        let y = short(64.0 * (1.0 - axis.place(rate(count))));
-        let _ = write!(path, "L{},{y} {},{y}", across.x(at), across.x(at + 1));
+    let mut path = format!("M{},64", x(span, span.part(0).0));
+    for (at, &rate) in rates.iter().enumerate() {
+        let ((from, to), y) = (span.part(at), short(64.0 * (1.0 - axis.place(rate))));
+        let _ = write!(path, "L{},{y} {},{y}", x(span, from), x(span, to));
     }
-    board.stretched(&format!("<path class=b1 d=\"{path}L1000,64Z\"/>"));
-    board.foot(across.labels());
+    board.stretched(&format!("<path class=b1 d=\"{path}V64Z\"/>"));
+    board.foot(times(span));
     board.finish(&labels)
 }
 
@@ -337,6 +348,18 @@ mod tests {
         let over = [None, Some(1), Some(2), None, Some(3)];
         assert_eq!(runs(&over), [1..3, 4..5]);
         assert!(runs::<()>(&[]).is_empty());
+    }
+
+    #[test]
+    fn a_slice_that_was_seen_in_part_has_the_rate_of_that_part() {
+        let span = Span { first: 900, last: 2750, from: 0, every: 1000, slices: 3 };
+        // A frame each 10 ns: the first slice is too short to stand alone.
+        let chart = rates("", &[10, 100, 75], &span, "c0");
+        assert!(
+            chart.contains("d=\"M300,64L300,0 333.33,0L333.33,0 666.67,0L666.67,0 916.67,0V64Z\"")
+        );
+        let once = Span { first: 5, last: 5, from: 5, every: 1, slices: 1 };
+        assert!(rates("", &[1], &once, "c0").contains("d=\"M0,64L0,0 0,0V64Z\""));
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! Pictures of captures: the page of `ppt report`, and the plots of `ppt plot`.
+//! Pictures of captures: the page of `ppt report`, the plots of `ppt plot`, and
+//! [`panels`] that show what a formula says beside what was measured.
 //!
 //! [`Facts::gather`] asks an [`Engine`](ppt_query::Engine); [`page`] makes one file of the answers: no
 //! network, no foreign script. Charts are SVG, drawn here once for readers with and without script and
@@ -17,6 +18,8 @@ mod facts;
 mod frames;
 mod html;
 mod page;
+mod panels;
+mod picture;
 mod plot;
 mod rows;
 mod span;
@@ -27,4 +30,5 @@ mod views;
 pub use error::ReportError;
 pub use facts::{Ask, Facts};
 pub use page::page;
+pub use panels::{Line, Panel, panels};
 pub use plot::{Kind, Plot, plot};

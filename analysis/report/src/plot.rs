@@ -12,9 +12,9 @@ use ppt_query::arrow::util::display::{ArrayFormatter, FormatOptions};
 use ppt_query::datafusion::sql::parser::DFParser;
 use ppt_query::stats::{Histogram, Sketch};
 
-use crate::axis::{Axis, label};
+use crate::axis::Axis;
 use crate::error::ReportError;
-use crate::html::text;
+use crate::picture::Picture;
 
 /// What is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,9 +70,6 @@ impl Default for Plot {
     }
 }
 
-/// Colours that print well and that most people can tell apart.
-const COLOURS: [&str; 8] =
-    ["#2f6db5", "#d1603d", "#3a8f6b", "#8a5ba6", "#b8860b", "#c2457c", "#4b8e9e", "#6b6b6b"];
 /// Lines in a picture.
 const SERIES: usize = 8;
 /// Bars in a picture.
@@ -266,7 +263,7 @@ impl Data {
         let unit = |at: usize| schema.field(at).metadata().get("unit").cloned().unwrap_or_default();
         let name = |at: usize| schema.field(at).name().clone();
         let y_unit = unit(shape.ys[0]);
-        let mut picture = Picture::new(plot);
+        let mut picture = Picture::new(&plot.title, plot.width, plot.height);
         match shape.kind {
             Kind::Histogram => {
                 let Some(histogram) = Histogram::of(&self.sketch, 60, None) else {
@@ -341,165 +338,6 @@ impl Data {
             }
         }
         Ok(picture.finish())
-    }
-}
-
-/// An SVG of a fixed size, with all its colours.
-struct Picture {
-    svg: String,
-    left: f64,
-    top: f64,
-    width: f64,
-    height: f64,
-}
-
-impl Picture {
-    fn new(plot: &Plot) -> Picture {
-        let (width, height) = (f64::from(plot.width.max(120)), f64::from(plot.height.max(90)));
-        let title = text(&plot.title);
-        let mut svg = format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
-             viewBox=\"0 0 {width} {height}\" font-family=\"Helvetica, Arial, sans-serif\" \
-             font-size=\"12\" role=\"img\" aria-label=\"{title}\">\n\
-             <rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n"
-        );
-        let top = if title.is_empty() { 30.0 } else { 52.0 };
-        if !title.is_empty() {
-            let _ = writeln!(
-                svg,
-                "<text x=\"16\" y=\"24\" font-size=\"15\" font-weight=\"600\" fill=\"#1c1e21\">{title}</text>"
-            );
-        }
-        let (left, right, below) = (68.0, 18.0, 52.0);
-        Picture { svg, left, top, width: width - left - right, height: height - top - below }
-    }
-
-    fn x(&self, share: f64) -> f64 {
-        ((self.left + self.width * share) * 100.0).round() / 100.0
-    }
-
-    fn y(&self, share: f64) -> f64 {
-        ((self.top + self.height * (1.0 - share)) * 100.0).round() / 100.0
-    }
-
-    fn left_axis(&mut self, axis: &Axis, unit: &str) {
-        let (from, to) = (self.x(0.0), self.x(1.0));
-        for tick in axis.ticks(5) {
-            let y = self.y(axis.place(tick));
-            let name = text(&label(tick, unit));
-            let _ = writeln!(
-                self.svg,
-                "<line x1=\"{from}\" x2=\"{to}\" y1=\"{y}\" y2=\"{y}\" stroke=\"#e3e3e0\"/>\
-                 <text x=\"{}\" y=\"{}\" text-anchor=\"end\" fill=\"#555\">{name}</text>",
-                from - 8.0,
-                y + 4.0
-            );
-        }
-    }
-
-    fn axes(&mut self, x: &Axis, y: &Axis, x_unit: &str, y_unit: &str) {
-        self.left_axis(y, y_unit);
-        let ground = self.y(0.0);
-        let _ = writeln!(
-            self.svg,
-            "<line x1=\"{}\" x2=\"{}\" y1=\"{ground}\" y2=\"{ground}\" stroke=\"#888\"/>",
-            self.x(0.0),
-            self.x(1.0)
-        );
-        for tick in x.ticks(6) {
-            let at = self.x(x.place(tick));
-            let name = text(&label(tick, x_unit));
-            let _ = writeln!(
-                self.svg,
-                "<line x1=\"{at}\" x2=\"{at}\" y1=\"{ground}\" y2=\"{}\" stroke=\"#888\"/>\
-                 <text x=\"{at}\" y=\"{}\" text-anchor=\"middle\" fill=\"#555\">{name}</text>",
-                ground + 4.0,
-                ground + 17.0
-            );
-        }
-    }
-
-    fn bar(&mut self, from: f64, width: f64, height: f64, colour: usize) {
-        let (x, y) = (self.x(from), self.y(height));
-        let _ = writeln!(
-            self.svg,
-            "<rect x=\"{x}\" y=\"{y}\" width=\"{:.2}\" height=\"{:.2}\" fill=\"{}\"/>",
-            (width * self.width).max(0.5),
-            (self.y(0.0) - y).max(0.5),
-            COLOURS[colour]
-        );
-    }
-
-    fn word(&mut self, at: f64, word: &str, of: usize) {
-        let (x, y) = (self.x(at), self.y(0.0) + 16.0);
-        let room = (self.width / of as f64 / 6.5) as usize;
-        let short: String = match word.chars().count() > room.max(2) {
-            true => word.chars().take(room.max(2) - 1).chain(['…']).collect(),
-            false => word.to_owned(),
-        };
-        let _ = writeln!(
-            self.svg,
-            "<text x=\"{x}\" y=\"{y}\" text-anchor=\"middle\" fill=\"#555\">{}</text>",
-            text(&short)
-        );
-    }
-
-    fn line(&mut self, places: &[(f64, f64)], colour: usize) {
-        let places: Vec<String> =
-            places.iter().map(|it| format!("{},{}", self.x(it.0), self.y(it.1))).collect();
-        let _ = writeln!(
-            self.svg,
-            "<polyline fill=\"none\" stroke=\"{}\" stroke-width=\"1.5\" stroke-linejoin=\"round\" \
-             points=\"{}\"/>",
-            COLOURS[colour],
-            places.join(" ")
-        );
-    }
-
-    fn points(&mut self, places: &[(f64, f64)], colour: usize) {
-        // One path of dots is a third of as many circles.
-        let dot = |it: &(f64, f64)| format!("M{},{}h0", self.x(it.0), self.y(it.1));
-        let dots: String = places.iter().map(dot).collect();
-        let _ = writeln!(
-            self.svg,
-            "<path stroke=\"{}\" stroke-width=\"3\" stroke-linecap=\"round\" stroke-opacity=\"0.5\" \
-             d=\"{dots}\"/>",
-            COLOURS[colour]
-        );
-    }
-
-    fn names(&mut self, below: &str, beside: &str) {
-        let (x, y) = (self.x(0.5), self.y(0.0) + 38.0);
-        let _ = writeln!(
-            self.svg,
-            "<text x=\"{x}\" y=\"{y}\" text-anchor=\"middle\" fill=\"#1c1e21\">{}</text>\
-             <text x=\"16\" y=\"{}\" fill=\"#1c1e21\">{}</text>",
-            text(below),
-            self.top - 12.0,
-            text(beside)
-        );
-    }
-
-    fn legend(&mut self, names: &[String]) {
-        let mut x = 16.0;
-        let y = self.top - 12.0;
-        for (at, name) in names.iter().enumerate() {
-            let _ = writeln!(
-                self.svg,
-                "<rect x=\"{x}\" y=\"{}\" width=\"10\" height=\"10\" rx=\"2\" fill=\"{}\"/>\
-                 <text x=\"{}\" y=\"{y}\" fill=\"#1c1e21\">{}</text>",
-                y - 9.0,
-                COLOURS[at],
-                x + 15.0,
-                text(name)
-            );
-            x += 34.0 + 7.0 * name.chars().count().min(40) as f64;
-        }
-    }
-
-    fn finish(mut self) -> String {
-        self.svg.push_str("</svg>\n");
-        self.svg
     }
 }
 

@@ -32,6 +32,15 @@ impl Span {
         self.last.saturating_sub(self.first)
     }
 
+    /// The part of a slice that was seen, in slices from the first one on: what is shown begins and ends
+    /// within one.
+    pub fn part(&self, slice: usize) -> (f64, f64) {
+        let share = |time: i64| time.saturating_sub(self.from) as f64 / self.every as f64;
+        let from = share(self.first).max(slice as f64);
+        let to = share(self.last).min((slice + 1) as f64);
+        (from, to.max(from))
+    }
+
     pub fn slice(&self, time: i64) -> Option<usize> {
         let slice = usize::try_from(time.checked_sub(self.from)?.div_euclid(self.every)).ok()?;
         (slice < self.slices).then_some(slice)
@@ -61,6 +70,10 @@ mod tests {
         assert_eq!((span.slice(span.first), span.slice(span.last)), (Some(0), Some(100)));
         assert!(span.slices <= 1 + SLICES as usize);
         assert_eq!(Span::new(5, 5).slices, 1);
+        assert_eq!(span.part(1), (1.0, 2.0));
+        let (from, to) = span.part(0);
+        assert!(from > 0.0 && from < 1e-5 && to == 1.0);
+        assert_eq!(span.part(100), (100.0, 100.0), "it ends where that begins");
         assert_eq!(span.slice(i64::MIN), None);
         assert_eq!(span.slice(999_999_999), None);
     }

@@ -134,8 +134,9 @@ impl Keys {
         keys
     }
 
+    /// The key of a value, if it has a name.
     #[inline]
-    fn get(&self, value: i128) -> Option<i32> {
+    pub fn get(&self, value: i128) -> Option<i32> {
         if self.dense.is_empty() {
             let found = self.sparse.binary_search_by_key(&value, |it| it.0).ok()?;
             return Some(self.sparse[found].1);
@@ -284,6 +285,17 @@ impl Builder {
         self.nulls.append_n_non_nulls(count);
     }
 
+    /// Appends bytes that `write` writes.
+    pub fn fixed(&mut self, rows: Rows<'_>, mut write: impl FnMut(&[u8], &mut [u8])) {
+        let Values::Fixed(width, bytes) = &mut self.values else { return self.nulls(rows.len()) };
+        rows.each(|frame| {
+            let at = bytes.len();
+            bytes.resize(at + *width, 0);
+            write(frame, &mut bytes[at..]);
+        });
+        self.nulls.append_n_non_nulls(rows.len());
+    }
+
     /// Appends so many NULLs.
     pub fn nulls(&mut self, count: usize) {
         self.nulls.append_n_nulls(count);
@@ -305,7 +317,13 @@ impl Builder {
         }
     }
 
-    fn text(&mut self, text: Option<&[u8]>) {
+    /// Appends texts that `read` finds.
+    pub fn texts<'a>(&mut self, rows: Rows<'a>, read: impl Fn(&'a [u8]) -> Option<&'a [u8]>) {
+        rows.each(|frame| self.text(read(frame)));
+    }
+
+    /// Appends a text.
+    pub fn text(&mut self, text: Option<&[u8]>) {
         let Values::Text(ends, bytes) = &mut self.values else { return };
         match text {
             None => self.nulls.append_null(),

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use ppt_capture::{
     Account, Capture, CaptureError, Cause, Chunk, ClockReading, ClockTable, Damage, End,
-    FileHeader, FramesHead, Gap, Item, Passed, SourceInfo,
+    FileHeader, FramesHead, Gap, Item, Passed, SourceInfo, Trigger,
 };
 
 /// Places of damage that are told; all are counted.
@@ -59,11 +59,15 @@ pub(crate) struct Catalog {
     pub header: Option<FileHeader>,
     pub sources: Vec<SourceInfo>,
     pub clocks: ClockTable,
-    pub readings: Vec<ClockReading>,
+    pub clock_readings: Vec<ClockReading>,
     /// In the order of the file.
     pub chunks: Vec<ChunkAt>,
     pub owners: Vec<Owner>,
     pub gaps: Vec<GapAt>,
+    /// How many readings of counters and histograms there are.
+    pub readings: usize,
+    /// Why it was written, if it is a window of a flight recorder.
+    pub triggers: Vec<Trigger>,
     pub account: Account,
     pub end: Option<End>,
     /// Where it was cut off, or is still being written.
@@ -158,7 +162,7 @@ impl Reading {
                 }
                 Item::Chunk(Chunk::Clock(readings)) => {
                     self.catalog.clocks.add(&readings);
-                    self.catalog.readings.extend(readings);
+                    self.catalog.clock_readings.extend(readings);
                 }
                 Item::Chunk(Chunk::Source(info)) => {
                     if let Some(hz) = info.source.tick_hz {
@@ -168,6 +172,8 @@ impl Reading {
                 Item::Chunk(Chunk::Passed(passed)) => self.chunk(&passed, std::iter::empty()),
                 Item::Chunk(Chunk::Frames(frames)) => self.chunk(&frames.passed(), frames.wrong()),
                 Item::Chunk(Chunk::Gap(gap)) => self.gap(gap, self.latest),
+                Item::Chunk(Chunk::Cells(_)) => self.catalog.readings += 1,
+                Item::Chunk(Chunk::Trigger(trigger)) => self.catalog.triggers.push(trigger),
                 Item::Chunk(_) => {}
             }
         }

@@ -7,23 +7,38 @@ use std::sync::Arc;
 use crate::error::SetError;
 use crate::set::CaptureSet;
 use crate::table::Table;
-use crate::tables::{ALL, Named};
+use crate::tables::{ALL, Named, Of};
 
 /// Tables by their names.
 type Tables = BTreeMap<String, Arc<dyn Table>>;
 /// The buffer of a table, and the table.
 type Owned = (String, Arc<dyn Table>);
 
+/// The spans or the chains of a kind of frames.
+#[derive(Debug, Clone)]
+pub struct Whole {
+    /// The buffer.
+    pub buffer: String,
+    /// The kind of frames, where these are its spans; None: they are chains.
+    pub spans_of: Option<String>,
+    /// The name of the table in its buffer.
+    pub name: String,
+    /// The table.
+    pub table: Arc<dyn Table>,
+}
+
 /// The tables of a set by their names.
 ///
 /// Each buffer is a schema (`dve.job`). The plain name works where one buffer has it, and that of the
-/// fixed tables always: a frame called `gaps` is `ppt_gaps`, or `dve.gaps`.
+/// fixed tables always: a frame called `gaps` is `ppt_gaps`, or `dve.gaps`. What is made of frames gives
+/// way to those: beside a frame `request_spans`, the spans of `request` are `ppt_request_spans`.
 #[derive(Debug, Default)]
 pub struct Directory {
     plain: Tables,
     buffers: BTreeMap<String, Tables>,
     /// Each kind of frames once: its buffer, name and table.
     frames: Vec<(String, String, Arc<dyn Table>)>,
+    wholes: Vec<Whole>,
     /// Names that several buffers have.
     ambiguous: BTreeMap<String, Vec<String>>,
 }
@@ -46,16 +61,30 @@ impl Directory {
 
     fn named(all: Vec<Named>) -> Directory {
         let mut directory = Directory::default();
-        let (fixed, of_buffers): (Vec<_>, Vec<_>) =
-            all.into_iter().partition(|named| named.buffer.is_none());
-        for named in fixed {
-            directory.plain.insert(named.name, named.table);
+        let mut of_buffers = Vec::new();
+        for Named { of, name, table } in all {
+            match of {
+                Of::Set => _ = directory.plain.insert(name, table),
+                Of::Frame(buffer) => {
+                    directory.frames.push((buffer.clone(), name.clone(), table.clone()));
+                    of_buffers.push((buffer, name, table));
+                }
+                Of::Derived { buffer, spans_of } => {
+                    let is_frame = |name: &str| {
+                        directory.frames.iter().any(|it| it.0 == buffer && it.1 == name)
+                    };
+                    let mut name = name;
+                    while is_frame(&name) {
+                        name.insert_str(0, "ppt_");
+                    }
+                    of_buffers.push((buffer.clone(), name.clone(), table.clone()));
+                    directory.wholes.push(Whole { buffer, spans_of, name, table });
+                }
+            }
         }
         let fixed: Vec<String> = directory.plain.keys().cloned().collect();
         let mut owners: BTreeMap<String, Vec<Owned>> = BTreeMap::new();
-        for Named { buffer, name, table } in of_buffers {
-            let buffer = buffer.unwrap_or_default();
-            directory.frames.push((buffer.clone(), name.clone(), table.clone()));
+        for (buffer, name, table) in of_buffers {
             let plain = if fixed.contains(&name) { format!("ppt_{name}") } else { name.clone() };
             let schema = directory.buffers.entry(schema_of(&buffer)).or_default();
             schema.insert(name, table.clone());
@@ -93,6 +122,11 @@ impl Directory {
     /// Each kind of frames once: its buffer, its name, and its table.
     pub fn frames(&self) -> &[(String, String, Arc<dyn Table>)] {
         &self.frames
+    }
+
+    /// The spans and chains of each kind of frames that has some.
+    pub fn wholes(&self) -> &[Whole] {
+        &self.wholes
     }
 
     /// The schema that a buffer's tables are in.

@@ -80,6 +80,17 @@ pub enum TableError {
         /// Why.
         error: CaptureError,
     },
+    /// Times of several hosts, which nothing relates to each other.
+    #[error(
+        "`{table}` has frames of {}, and nothing says how their clocks compare",
+        hosts.join(" and ")
+    )]
+    Incomparable {
+        /// The table.
+        table: String,
+        /// The hosts, each with its boot.
+        hosts: Vec<String>,
+    },
     /// Nobody waits for them any more.
     #[error("cancelled")]
     Cancelled,

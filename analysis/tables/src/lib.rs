@@ -20,27 +20,36 @@ mod builder;
 mod catalog;
 mod directory;
 mod error;
+mod follow;
+mod gap_times;
+mod gather;
+mod kernel;
 mod loss;
 mod nest;
 mod of_chunks;
+mod pair;
 mod paths;
 mod processes;
+mod readings;
 mod rows;
 mod set;
 mod small;
 mod standard;
 mod table;
 mod tables;
+mod totals;
 mod watch;
+mod whole;
 
 pub use bounds::{Bounded, Bounds, Number, Range, Word};
-pub use directory::Directory;
+pub use directory::{Directory, Whole};
 pub use error::{Conflict, SetError, TableError};
 pub use loss::{Loss, dropped_causes};
 pub use processes::{Process, Processes};
 pub use set::{CaptureSet, Trouble};
 pub use standard::{STANDARD, Standard};
 pub use table::{Batches, Pass, Planned, Request, Runner, Scan, Start, Table};
+pub use totals::{Total, Value as TotalValue};
 pub use watch::Watch;
 
 /// A place in a capture.

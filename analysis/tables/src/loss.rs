@@ -1,6 +1,6 @@
 //! What is missing.
 
-use ppt_capture::{Cause, Dropped};
+use ppt_capture::Dropped;
 
 use crate::set::CaptureSet;
 
@@ -49,7 +49,7 @@ impl CaptureSet {
                 }
             }
             let is_gap = |gap: &&crate::catalog::GapAt| {
-                gap.gap.cause != Cause::Unattended && wanted.contains(&gap.gap.source)
+                gap.gap.cause.is_loss() && wanted.contains(&gap.gap.source)
             };
             loss.gaps += catalog.gaps.iter().filter(is_gap).count() as u64;
             let mut dropped = Dropped::default();

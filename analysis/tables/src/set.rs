@@ -2,19 +2,25 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
-use std::io;
+use std::io::{self, Read as _, Write as _};
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use arrow_array::StringArray;
-use ppt_capture::{CaptureError, Damage, SourceInfo};
+use ppt_capture::{
+    Capture, CaptureError, CellTotals, Cells, Chunk, Damage, Item, MAGIC, SourceInfo,
+};
 
 use crate::builder::Dictionary;
 use crate::catalog::{Catalog, Owner};
 use crate::error::{SetError, TableError};
 use crate::paths::expand;
+use crate::readings::Reading;
 use crate::watch::Watch;
+
+/// What the source of the kernel's frames calls itself.
+pub(crate) const KERNEL: &str = "kernel";
 
 /// Captures, each once.
 ///
@@ -138,8 +144,30 @@ impl CaptureSet {
         &self.watch
     }
 
+    /// The names of the buffers.
+    pub fn buffers(&self) -> impl Iterator<Item = &str> {
+        self.names.buffers.iter().flatten()
+    }
+
+    /// Whether there are frames that say what the kernel did.
+    pub fn has_kernel(&self) -> bool {
+        let mut all = self.captures.iter().flat_map(|it| &it.catalog().sources);
+        all.any(|info| info.source.kind == KERNEL)
+    }
+
     pub(crate) fn captures(&self) -> &[Opened] {
         &self.captures
+    }
+
+    /// The number of the process of a source of a capture.
+    pub(crate) fn process(&self, capture: usize, info: &SourceInfo) -> i32 {
+        let process = process(&self.captures[capture], info);
+        self.names.processes.get(&process).copied().unwrap_or(-1)
+    }
+
+    /// The boot that a capture is of; another capture may be of another one if nothing says so.
+    pub(crate) fn boot(&self, capture: usize) -> &str {
+        self.captures[capture].boot()
     }
 
     pub(crate) fn names(&self) -> &Names {
@@ -168,7 +196,6 @@ impl CaptureSet {
     ) -> OwnerKeys {
         let source = &catalog.sources[info];
         let small = |number: u32| i32::try_from(number).ok();
-        let process = process(&self.captures[capture], source);
         OwnerKeys {
             source: owner.source,
             nonce: owner.nonce,
@@ -180,7 +207,7 @@ impl CaptureSet {
             tid: small(owner.tid).filter(|&tid| tid != 0),
             pid: small(source.source.process.pid),
             info,
-            process: self.names.processes.get(&process).copied().unwrap_or(-1),
+            process: self.process(capture, source),
         }
     }
 }
@@ -230,11 +257,7 @@ impl Names {
 }
 
 fn process(capture: &Opened, info: &SourceInfo) -> Process {
-    let boot = match &capture.by_heads.header {
-        Some(header) => header.boot_id.clone(),
-        // Another capture may be of another boot.
-        None => capture.id.clone(),
-    };
+    let boot = capture.boot().to_owned();
     let process = &info.source.process;
     Process { boot, pid: process.pid, start: process.start_time }
 }
@@ -252,9 +275,7 @@ impl Opened {
                 false => spool(file)?,
             }
         };
-        // Another position in the very same file, whatever has its name by now.
-        let again = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
-        let by_heads = Catalog::by_heads(&again)?;
+        let by_heads = Catalog::by_heads(&again(&file))?;
         let bytes = by_heads.cut.unwrap_or(by_heads.len);
         let id = by_heads.short_id.unwrap_or_default();
         let id = id.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -274,6 +295,12 @@ impl Opened {
         Ok(opened)
     }
 
+    /// The boot that it is of.
+    fn boot(&self) -> &str {
+        // Another capture may be of another boot.
+        self.by_heads.header.as_ref().map_or(&self.id, |header| &header.boot_id)
+    }
+
     /// What is known of it by now.
     pub fn catalog(&self) -> &Arc<Catalog> {
         self.by_all.get().unwrap_or(&self.by_heads)
@@ -291,6 +318,42 @@ impl Opened {
     /// The same, for tables.
     pub fn verified(&self) -> Result<&Arc<Catalog>, TableError> {
         self.verify().map_err(|error| TableError::Read { path: self.path.clone(), error })
+    }
+
+    /// The readings of counters and histograms.
+    pub fn readings(&self) -> Result<Vec<Reading>, TableError> {
+        let mut readings = Vec::new();
+        self.each_reading(|cells| readings.push(Reading::of(cells)))?;
+        Ok(readings)
+    }
+
+    /// What its counters and histograms come to.
+    pub fn cells(&self) -> Result<CellTotals, TableError> {
+        let mut totals = CellTotals::default();
+        self.each_reading(|cells| totals.add(cells))?;
+        Ok(totals)
+    }
+
+    /// Calls `each` with the readings of counters and histograms, as many as there were when the set was
+    /// opened.
+    fn each_reading(&self, mut each: impl FnMut(&Cells<'_>)) -> Result<(), TableError> {
+        let mut left = self.by_heads.readings;
+        if left == 0 {
+            return Ok(());
+        }
+        let failed = |error| TableError::Read { path: self.path.clone(), error };
+        let mut capture = Capture::open(&again(&self.file)).map_err(failed)?;
+        while left > 0 {
+            match capture.read_heads().map_err(|error| failed(error.into()))? {
+                Some(Item::Chunk(Chunk::Cells(cells))) => {
+                    left -= 1;
+                    each(&cells);
+                }
+                Some(_) => {}
+                None => break,
+            }
+        }
+        Ok(())
     }
 
     /// Notes damage that was found in a chunk.
@@ -316,9 +379,20 @@ impl Opened {
     }
 }
 
-/// What comes only once, kept in a file without a name.
+/// Another position in the very same file, whatever has its name by now.
+fn again(file: &File) -> PathBuf {
+    PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
+}
+
+/// What comes only once, kept in a file without a name. Of what does not begin as a capture does, no
+/// more than that: it may have no end.
 fn spool(mut from: impl io::Read) -> io::Result<File> {
     let mut file = tempfile::tempfile()?;
-    io::copy(&mut from, &mut file)?;
+    let mut head = Vec::new();
+    from.by_ref().take(MAGIC.len() as u64).read_to_end(&mut head)?;
+    file.write_all(&head)?;
+    if head == MAGIC {
+        io::copy(&mut from, &mut file)?;
+    }
     Ok(file)
 }

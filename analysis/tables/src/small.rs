@@ -108,17 +108,19 @@ struct SmallScan {
     columns: Vec<usize>,
 }
 
-impl SmallScan {
-    fn batch(&self) -> Result<RecordBatch, TableError> {
-        let rows = (self.rows)(&self.set)?;
-        let column = |(&column, field): (&usize, &Arc<Field>)| {
-            array(field.data_type(), rows.iter().map(|row| &row[column]))
-        };
-        let columns = self.columns.iter().zip(self.schema.fields()).map(column);
-        let options = arrow_array::RecordBatchOptions::new().with_row_count(Some(rows.len()));
-        let columns = columns.collect::<Result<Vec<_>, _>>()?;
-        Ok(RecordBatch::try_new_with_options(self.schema.clone(), columns, &options)?)
-    }
+/// These columns of rows.
+pub(crate) fn batch(
+    schema: &SchemaRef,
+    columns: &[usize],
+    rows: &[Vec<Cell>],
+) -> Result<RecordBatch, TableError> {
+    let column = |(&column, field): (&usize, &Arc<Field>)| {
+        array(field.data_type(), rows.iter().map(|row| &row[column]))
+    };
+    let columns = columns.iter().zip(schema.fields()).map(column);
+    let options = arrow_array::RecordBatchOptions::new().with_row_count(Some(rows.len()));
+    let columns = columns.collect::<Result<Vec<_>, _>>()?;
+    Ok(RecordBatch::try_new_with_options(schema.clone(), columns, &options)?)
 }
 
 impl Scan for SmallScan {
@@ -131,7 +133,9 @@ impl Scan for SmallScan {
     }
 
     fn read(&self, _: usize) -> Batches {
-        Box::new(std::iter::once(self.batch()))
+        let rows = (self.rows)(&self.set);
+        let batch = rows.and_then(|rows| batch(&self.schema, &self.columns, &rows));
+        Box::new(std::iter::once(batch))
     }
 
     fn rows(&self, _: Option<usize>) -> Option<usize> {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use arrow_array::StringArray;
 use arrow_schema::{DataType, Field};
 use ppt_capture::Stamps;
+use ppt_capture::frame_dsl::columns::free;
 
 use crate::bounds::{Bounded, Number, Word};
 use crate::builder::{Builder, From, timestamp, words};
@@ -96,15 +97,6 @@ impl Standard {
             _ => None,
         }
     }
-}
-
-/// `name`, with as many `ppt_` before it as it takes not to be among `taken`.
-pub(crate) fn free(name: &str, taken: &HashSet<String>) -> String {
-    let mut name = name.to_owned();
-    while taken.contains(&name.to_ascii_lowercase()) {
-        name.insert_str(0, "ppt_");
-    }
-    name
 }
 
 /// Frames of a chunk, and what is known of all of them.

@@ -47,11 +47,13 @@ pub struct Planned {
     pub scan: Arc<dyn Scan>,
     /// What makes the columns that are asked for out of them.
     pub pass: Option<Pass>,
+    /// More rows with the same columns, which are read apart.
+    pub beside: Vec<Planned>,
 }
 
 impl From<Arc<dyn Scan>> for Planned {
     fn from(scan: Arc<dyn Scan>) -> Self {
-        Planned { scan, pass: None }
+        Planned { scan, pass: None, beside: Vec::new() }
     }
 }
 

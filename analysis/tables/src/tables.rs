@@ -1,4 +1,4 @@
-//! The tables that there are: one file here, and one line in [`ALL`].
+//! The tables that there are: a file here, and a line in [`ALL`].
 
 use std::sync::Arc;
 
@@ -7,26 +7,37 @@ use crate::set::CaptureSet;
 
 mod account;
 mod captures;
+mod chains;
 mod clocks;
 mod frame;
 mod frames;
 mod gaps;
+mod kernel;
+mod metrics;
 mod named;
+mod parts;
 mod rings;
 mod slices;
 mod sources;
+mod spans;
+mod triggers;
 
-pub(crate) use named::Named;
+pub(crate) use named::{Named, Of};
 
 /// Makes the tables of one kind: one, or one for each frame name.
 type Make = fn(&Arc<CaptureSet>) -> Result<Vec<Named>, SetError>;
 
 /// What makes tables.
-pub(crate) const ALL: [Make; 9] = [
+pub(crate) const ALL: [Make; 14] = [
     frame::make,
     frames::make,
+    spans::make,
+    chains::make,
     slices::make,
     gaps::make,
+    metrics::make,
+    kernel::make,
+    triggers::make,
     account::make,
     rings::make,
     sources::make,

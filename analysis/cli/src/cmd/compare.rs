@@ -9,8 +9,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use ppt_models::{Baseline, Comparing, Comparison, Entry, Gate, Outcome, Resampling, Statistic};
-use ppt_output::{Output, Readers, Rules};
-use ppt_query::Engine;
+use ppt_query::{Engine, plain_json};
 use serde_json::{Value, json};
 
 use self::row::Row;
@@ -33,18 +32,31 @@ pub(crate) fn run(args: &args::Compare) -> Result<ExitCode, Failure> {
             statistics.push(it.statistic);
         }
     }
+    if args.save.as_ref() == Some(&args.to.output) {
+        return Err(Failure::Usage("give --save a file that is not that of -o".to_owned()));
+    }
+    let saved = match &args.baseline {
+        Some(path) => {
+            let saved = Baseline::from_json(&super::sql::read(path)?);
+            Some(saved.map_err(|it| Failure::baseline(path, &it))?)
+        }
+        None => None,
+    };
     signals::end_questions();
-    let (engine, first, second) = match (&args.baseline, &args.second[..]) {
-        (Some(path), []) => {
-            let text = super::sql::read(path)?;
-            let saved = Baseline::from_json(&text);
-            let saved = saved.map_err(|it| Failure::baseline(path, &it))?;
+    let (engine, first, second) = match (saved, &args.second[..]) {
+        (Some(saved), []) => {
             let (engine, entries) = side(args, &args.captures.captures, &statistics)?;
             (engine, saved.entries, entries)
         }
         (None, []) if args.save.is_some() => {
             let (engine, entries) = side(args, &args.captures.captures, &statistics)?;
-            (engine, Vec::new(), entries)
+            let names: Vec<&str> = entries.iter().map(|it| &it.field[..]).collect();
+            for gate in &gates {
+                gate.of(&names).map_err(|it| Failure::no_field(&it))?;
+            }
+            save(args, entries, &engine)?;
+            open::tell_loss(engine.loss());
+            return Ok(open::tell_troubles(&engine));
         }
         (None, [_, ..]) => {
             let (_, first) = side(args, &args.captures.captures, &statistics)?;
@@ -58,27 +70,28 @@ pub(crate) fn run(args: &args::Compare) -> Result<ExitCode, Failure> {
         }
     };
     let rows = compared(args, &first, &second)?;
-    if let Some(path) = &args.save {
-        save(path, args.to.force, second, &engine)?;
-    }
-    if first.is_empty() {
-        open::tell_loss(engine.loss());
-        return Ok(open::tell_troubles(&engine));
-    }
     if rows.is_empty() {
         return Err(Failure::Usage("the two sides have no field in common".to_owned()));
     }
+    alone("first", &first, &second);
+    alone("second", &second, &first);
     let failed = judge(&gates, &rows)?;
-    let mut output = open::output(&args.to.output, args.to.force, &engine)?;
+    let beside = args.baseline.as_deref();
+    let mut output = open::output_beside(&args.to.output, args.to.force, &engine, beside)?;
     let name = output.name();
     let mut out = BufWriter::new(output.file());
     let written = match args.format {
-        args::TextOrJson::Json => writeln!(out, "{}", object(&rows)),
+        args::TextOrJson::Json => writeln!(out, "{}", plain_json(&object(&rows).to_string())),
         args::TextOrJson::Text => words::write(&rows, &mut out),
     };
     written.and_then(|()| out.flush()).map_err(Failure::writing(&name))?;
     drop(out);
     output.publish()?;
+    match failed {
+        true if args.save.is_some() => message::note("a gate failed, so nothing is saved"),
+        true => {}
+        false => save(args, second, &engine)?,
+    }
     if rows.iter().any(|it| it.comparison.one_run()) {
         message::note(
             "a side has one run: nothing says how runs differ, and any two runs may differ so",
@@ -155,14 +168,33 @@ fn judge(gates: &[Gate], rows: &[Row]) -> Result<bool, Failure> {
     Ok(failed)
 }
 
-fn save(
-    path: &std::path::Path,
-    force: bool,
-    entries: Vec<Entry>,
-    engine: &Engine,
-) -> Result<(), Failure> {
-    let rules = Rules { readers: Readers::ByUmask, ..open::rules(force, engine) };
-    let mut output = Output::open(path, &rules)?;
+/// Says what only one side has: no gate judges it.
+fn alone(side: &str, its: &[Entry], others: &[Entry]) {
+    const SAID: usize = 5;
+    let there =
+        |it: &&Entry| others.iter().any(|other| (&other.field, &other.by) == (&it.field, &it.by));
+    let alone: Vec<String> =
+        its.iter().filter(|it| !there(it)).map(|it| words::called(&it.field, &it.by)).collect();
+    if alone.is_empty() {
+        return;
+    }
+    let more = match alone.len().saturating_sub(SAID) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let names = alone[..alone.len().min(SAID)].join(", ");
+    message::note(format_args!("on the {side} side alone, so not compared: {names}{more}"));
+}
+
+/// Writes what `--save` asks for.
+fn save(args: &args::Compare, entries: Vec<Entry>, engine: &Engine) -> Result<(), Failure> {
+    let Some(path) = &args.save else { return Ok(()) };
+    if entries.is_empty() {
+        let why = "there is nothing to save: no field has values of two runs or frames";
+        return Err(Failure::Usage(why.to_owned()));
+    }
+    let beside = args.baseline.as_deref();
+    let mut output = open::output_beside(path, args.to.force, engine, beside)?;
     let text = Baseline::new(entries).to_json();
     output.file().write_all(text.as_bytes()).map_err(Failure::writing(&output.name()))?;
     Ok(output.publish()?)

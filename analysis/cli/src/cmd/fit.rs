@@ -1,6 +1,7 @@
 //! `ppt fit CAPTURE… --sql 'SELECT n, busy …' 'busy ~ 1 + n + n^2'`.
 
 pub(super) mod json;
+pub(super) mod picture;
 pub(super) mod said;
 pub(super) mod words;
 
@@ -9,6 +10,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use ppt_models::{Fit, Formula, Prediction, Resource, Table};
+use ppt_query::plain_json;
 use ppt_query::text::grouped;
 
 use self::said::Said;
@@ -30,6 +32,7 @@ pub(crate) fn run(args: &args::Fit) -> Result<ExitCode, Failure> {
     let engine = open::engine(&super::sql::of(captures, &args.captures))?;
     signals::end_questions();
     let mut output = open::output(&args.to.output, args.to.force, &engine)?;
+    let drawing = picture::open(args.svg.as_deref(), &args.to, &engine)?;
     let runtime = run::runtime(engine.threads())?;
     let work = numbers::select(&engine, &args.sql);
     let rows = runtime.block_on(run::question(engine.set().watch(), work))?;
@@ -56,6 +59,11 @@ pub(crate) fn run(args: &args::Fit) -> Result<ExitCode, Failure> {
     write(args, &said, predicted.as_ref(), limit, &mut out).map_err(Failure::writing(&name))?;
     drop(out);
     output.publish()?;
+    if let Some(drawing) = drawing {
+        let at = args.at.iter().map(|it| it.1).reduce(f64::max);
+        let until = picture::until(at, limit.map(|it| it.1));
+        picture::write(&[picture::of(&said, &table, until)], drawing)?;
+    }
     open::tell_loss(engine.loss());
     Ok(open::tell_troubles(&engine))
 }
@@ -83,7 +91,7 @@ fn write(
         let mut object = json::fit(said);
         object["prediction"] = serde_json::json!(predicted.map(json::prediction));
         object["limit"] = serde_json::json!(limit.map(|it| json::limit(it.1)));
-        return writeln!(out, "{object}");
+        return writeln!(out, "{}", plain_json(&object.to_string()));
     }
     words::fit(said, out)?;
     if let Some(it) = predicted {

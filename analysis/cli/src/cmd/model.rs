@@ -4,12 +4,13 @@ use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
 
 use ppt_models::{Component, Fit, Limit, Plan, PlannedResource, Resource, Total};
-use ppt_query::{Engine, plain};
+use ppt_query::{Engine, plain, plain_json};
+use ppt_report::Panel;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
 use super::fit::said::Said;
-use super::fit::{json, left_out, words};
+use super::fit::{json, left_out, picture, words};
 use crate::args;
 use crate::failure::Failure;
 use crate::{numbers, open, run, signals};
@@ -20,6 +21,8 @@ struct Answer {
     said: Vec<Said>,
     at: Option<(f64, Total)>,
     limit: Option<Limit>,
+    /// Empty where nobody asked for it.
+    picture: Vec<[Panel; 2]>,
 }
 
 pub(crate) fn run(args: &args::Model) -> Result<ExitCode, Failure> {
@@ -27,7 +30,9 @@ pub(crate) fn run(args: &args::Model) -> Result<ExitCode, Failure> {
     let plan = Plan::parse(&text).map_err(|it| Failure::plan(&args.model, &it))?;
     let engine = open::engine(&args.captures)?;
     signals::end_questions();
-    let mut output = open::output(&args.to.output, args.to.force, &engine)?;
+    let mut output =
+        open::output_beside(&args.to.output, args.to.force, &engine, Some(&args.model))?;
+    let drawing = picture::open(args.svg.as_deref(), &args.to, &engine)?;
     let runtime = run::runtime(engine.threads())?;
     let mut answers = Vec::new();
     for planned in plan.resources {
@@ -38,6 +43,10 @@ pub(crate) fn run(args: &args::Model) -> Result<ExitCode, Failure> {
     write(args, &plan.load, &answers, &mut out).map_err(Failure::writing(&name))?;
     drop(out);
     output.publish()?;
+    if let Some(drawing) = drawing {
+        let rows: Vec<[Panel; 2]> = answers.into_iter().flat_map(|it| it.picture).collect();
+        picture::write(&rows, drawing)?;
+    }
     open::tell_loss(engine.loss());
     Ok(open::tell_troubles(&engine))
 }
@@ -49,7 +58,7 @@ fn answer(
     engine: &Engine,
     runtime: &Runtime,
 ) -> Result<Answer, Failure> {
-    let mut components = Vec::new();
+    let (mut components, mut tables) = (Vec::new(), Vec::new());
     for it in &planned.components {
         let work = numbers::select(engine, &it.sql);
         let rows = runtime.block_on(run::question(engine.set().watch(), work))?;
@@ -58,10 +67,11 @@ fn answer(
         let text = it.formula.to_string();
         let fit = fit.map_err(|error| Failure::component(&it.name, &error, &text))?;
         components.push(Component { name: it.name.clone(), fit });
+        tables.push(table);
     }
     let unit = planned.unit.clone().unwrap_or_default();
     let said = |it: &Component| Said::of(Some(it.name.clone()), unit.clone(), it.fit.clone());
-    let said = components.iter().map(said).collect();
+    let said: Vec<Said> = components.iter().map(said).collect();
     let resource = Resource::new(load, components).map_err(|it| Failure::resource(&it))?;
     let at = match args.at {
         None => None,
@@ -71,7 +81,16 @@ fn answer(
         None => None,
         Some(bound) => Some(resource.limit(bound).map_err(|it| Failure::predict(&it))?),
     };
-    Ok(Answer { planned, said, at, limit })
+    let mut picture = Vec::new();
+    if args.svg.is_some() {
+        let (until, bound) = (picture::until(args.at, limit.as_ref()), planned.limit);
+        let loads: Vec<f64> =
+            tables.iter().filter_map(|it| it.column(load)).flatten().copied().collect();
+        let name = &planned.name;
+        picture.push(picture::total(name, load, &unit, &resource, &loads, until, bound));
+        picture.extend(said.iter().zip(&tables).map(|it| picture::of(it.0, it.1, until)));
+    }
+    Ok(Answer { planned, said, at, limit, picture })
 }
 
 fn write(
@@ -82,7 +101,8 @@ fn write(
 ) -> io::Result<()> {
     if args.format == args::TextOrJson::Json {
         let all: Vec<Value> = answers.iter().map(object).collect();
-        return writeln!(out, "{}", json!({"load": load, "resources": all}));
+        let object = json!({"load": load, "resources": all});
+        return writeln!(out, "{}", plain_json(&object.to_string()));
     }
     for (at, it) in answers.iter().enumerate() {
         if at > 0 {

@@ -16,7 +16,8 @@ pub(crate) fn run(args: &args::Report) -> Result<ExitCode, Failure> {
     };
     let engine = open::engine(&args.captures)?;
     signals::end_questions();
-    let mut output = open::output(&args.to.output, args.to.force, &engine)?;
+    let mut output =
+        open::output_beside(&args.to.output, args.to.force, &engine, args.sql.as_deref())?;
     let runtime = run::runtime(engine.threads())?;
     let memory = args.captures.memory.or_else(open::half_of_what_is_free);
     let ask = Ask { command: command(), views, memory: memory.unwrap_or(1 << 30) };

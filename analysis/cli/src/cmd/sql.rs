@@ -39,7 +39,8 @@ pub(crate) fn run(args: &args::Sql) -> Result<ExitCode, Failure> {
     };
     let engine = open::engine(&of(captures, &args.captures))?;
     let runtime = run::runtime(engine.threads())?;
-    let session = Session { engine, runtime, format, force: args.to.force };
+    let (file, force) = (args.file.clone(), args.to.force);
+    let session = Session { engine, runtime, format, file, force };
     match text {
         Some(text) => {
             signals::end_questions();
@@ -63,13 +64,22 @@ pub(super) fn of(captures: Vec<PathBuf>, asked: &args::Captures) -> args::Captur
     args::Captures { captures, buffers: asked.buffers.clone(), ..*asked }
 }
 
+/// More than any query, model, view or baseline has; what has no end ends here.
+const MOST_BYTES: u64 = 64 << 20;
+
+/// The text of a file, or of stdin.
 pub(super) fn read(file: &Path) -> Result<String, Failure> {
     let fail = |error| Failure::Read(file.display().to_string(), error);
-    if file.as_os_str() != "-" {
-        return std::fs::read_to_string(file).map_err(fail);
-    }
+    let from: Box<dyn Read> = match file.as_os_str() == "-" {
+        true => Box::new(io::stdin()),
+        false => Box::new(std::fs::File::open(file).map_err(fail)?),
+    };
     let mut text = String::new();
-    io::stdin().read_to_string(&mut text).map_err(fail)?;
+    from.take(MOST_BYTES + 1).read_to_string(&mut text).map_err(fail)?;
+    if text.len() as u64 > MOST_BYTES {
+        let why = format!("it has more than {} MiB, which no such file needs", MOST_BYTES >> 20);
+        return Err(fail(io::Error::new(io::ErrorKind::FileTooLarge, why)));
+    }
     Ok(text)
 }
 

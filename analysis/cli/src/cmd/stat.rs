@@ -3,13 +3,14 @@
 mod drawn;
 mod json;
 mod rows;
+mod totals;
 mod words;
 
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::process::ExitCode;
 
 use ppt_query::summary::{Ask, FrameSummary};
-use ppt_query::{Encoder, Engine, Format};
+use ppt_query::{Encoder, Engine, Format, Total};
 
 use crate::args;
 use crate::failure::Failure;
@@ -20,6 +21,7 @@ pub(crate) fn run(args: &args::Stat) -> Result<ExitCode, Failure> {
     let memory = args.captures.memory.or_else(open::half_of_what_is_free);
     let ask = Ask {
         frame: args.frame.clone(),
+        wholes: true,
         fields: args.field.clone(),
         by: args.by.clone(),
         every: args.every,
@@ -33,20 +35,29 @@ pub(crate) fn run(args: &args::Stat) -> Result<ExitCode, Failure> {
     let runtime = run::runtime(engine.threads())?;
     let work = async { Ok(engine.summary(&ask).await?) };
     let frames = runtime.block_on(run::question(engine.set().watch(), work))?;
+    let totals = if is_of_all(args) { engine.totals()? } else { Vec::new() };
     let name = output.name();
     let mut out = BufWriter::new(output.file());
-    say(args, &ask, &engine, &frames, &mut out).map_err(Failure::writing(&name))?;
+    say(args, &ask, &engine, (&frames, &totals), &mut out).map_err(Failure::writing(&name))?;
     drop(out);
     output.publish()?;
     open::tell_loss(engine.loss());
     Ok(open::tell_troubles(&engine))
 }
 
+/// Whether all is asked for: counters and histograms are of no frame, and in no group.
+fn is_of_all(args: &args::Stat) -> bool {
+    let args::Captures { from, to, .. } = &args.captures;
+    let one = args.frame.is_some() || !args.field.is_empty() || args.filter.is_some();
+    let parts = !args.by.is_empty() || args.every.is_some() || from.is_some() || to.is_some();
+    !one && !parts
+}
+
 fn say(
     args: &args::Stat,
     ask: &Ask,
     engine: &Engine,
-    frames: &[FrameSummary],
+    (frames, totals): (&[FrameSummary], &[Total]),
     mut out: impl Write + Send,
 ) -> io::Result<()> {
     let on_terminal = args.to.output.as_os_str() == "-" && io::stdout().is_terminal();
@@ -59,8 +70,11 @@ fn say(
     };
     match format {
         _ if args.hist.is_some() => drawn::write(frames, &mut out)?,
-        None => words::write(frames, ask, engine.loss(), &mut out)?,
-        Some(Format::Json) => json::write(frames, ask, &mut out)?,
+        None => {
+            words::write(frames, ask, engine.loss(), &mut out)?;
+            totals::write(totals, &mut out)?;
+        }
+        Some(Format::Json) => json::write((frames, totals), ask, &mut out)?,
         Some(format) => {
             let batch = rows::batch(frames, ask).map_err(io::Error::other)?;
             let mut encoder = Encoder::new(&mut out, format, &batch.schema())?;

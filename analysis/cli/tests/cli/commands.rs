@@ -112,6 +112,7 @@ fn what_is_not_there_is_a_wrong_usage() {
         (vec!["sql", "out.bin", "SELECT knd FROM pass"], "there is no column `knd`"),
         (vec!["stat", "out.bin", "--frame", "pas"], "did you mean `pass`?"),
         (vec!["stat", "out.bin", "-b", "dmo"], "did you mean `demo`?"),
+        (vec!["why", "out.bin", "--slowest", "0"], "from 1 to 10000"),
         (vec!["stat", "out.bin", "--by", "kin"], "there is no column `kin`"),
         (vec!["stat", "out.bin", "--field", "spnt"], "did you mean `spent`?"),
         (vec!["stat", "out.bin", "--field", "who,spnt"], "there is no column `spnt`"),
@@ -137,6 +138,8 @@ fn what_is_not_there_is_a_wrong_usage() {
     for args in [vec!["sql", "out.bin", "SELEC 1 x"], vec!["stat", "missing.bin"]] {
         assert_eq!(bench.fails(&args).1, 1, "{args:?}");
     }
+    let (text, code) = bench.fails(&["why", "out.bin"]);
+    assert!(text.contains("capture with --kernel sched,syscalls,faults") && code == 1, "{text}");
     assert_eq!(bench.names(), ["out.bin"]);
 }
 
@@ -361,6 +364,7 @@ fn man_pages_render_without_warnings() {
     let names = bench.names();
     let words = [
         "analysis", "compare", "export", "fit", "import", "model", "plot", "report", "sql", "stat",
+        "why",
     ];
     assert_eq!(names, words.map(|word| format!("ppt-{word}.1")));
     for page in names.iter().map(|name| bench.path(name)) {

@@ -109,6 +109,14 @@ fn a_model_adds_components_up() {
         text.contains("model output more finely next") || text.contains("model input"),
         "{text}"
     );
+    bench.done(&["model", "model.toml", "load*.bin", "--svg", "model.svg"]);
+    let svg = fs::read_to_string(bench.path("model.svg")).unwrap();
+    // The resource, and two components of 2,000 rows, beside what they leave.
+    assert_eq!(svg.matches("<polygon").count(), 3, "intervals");
+    assert_eq!(svg.matches("h0").count(), 2 * 2 * 2_000, "points and residuals");
+    assert_eq!(svg.matches("stroke-dasharray").count(), 3, "the bound, and where nothing is left");
+    let (said, code) = bench.fails(&["model", "model.toml", "load*.bin", "--svg", "model.svg"]);
+    assert!(said.contains("model.svg") && said.contains("exists") && code == 1, "{said}");
     bench.write("bad.toml", "load = \"n\"\n[[resource]]\nname = \"cpu\"\n");
     let (said, code) = bench.fails(&["model", "bad.toml", "load*.bin"]);
     assert!(said.contains("bad.toml: line 3: `cpu` has no component") && code == 2, "{said}");
@@ -152,6 +160,77 @@ fn answers_do_not_depend_on_the_order_of_rows() {
 }
 
 #[test]
+fn a_side_without_frames_passes_no_gate_and_replaces_no_baseline() {
+    let bench = bench();
+    let header = FileHeader { capture_id: [99; 16], ..FileHeader::default() };
+    bench.write("none.bin", support::capture(&header, &schema(SCHEMA), &[]));
+    let gate = ["--fail-if", "cost mean > 0%"];
+    let compare = |words: &[&str]| bench.fails(&[&["compare"], &gate[..], words].concat());
+    for sides in [["none.bin", "--", "after0.bin"], ["after0.bin", "--", "none.bin"]] {
+        let (said, code) = compare(&sides);
+        assert!(said.contains("no field in common") && code == 2, "{said}");
+    }
+    let (said, code) = compare(&["--save", "empty.json", "none.bin"]);
+    assert!(said.contains("no field") && code == 2, "{said}");
+    bench.done(&["compare", "--save", "base.json", "before*.bin"]);
+    let base = fs::read(bench.path("base.json")).unwrap();
+    let update = ["--baseline", "base.json", "--save", "base.json", "--force"];
+    let (said, code) = compare(&[&update[..], &["none.bin"]].concat());
+    assert!(said.contains("no field in common") && code == 2, "{said}");
+    let (said, code) = compare(&[&update[..], &["same*.bin"]].concat());
+    assert!(said.contains("is also the input") && code == 1, "{said}");
+    assert_eq!(fs::read(bench.path("base.json")).unwrap(), base);
+    // What a gate refuses is no baseline.
+    let next = ["--baseline", "base.json", "--save", "next.json"];
+    let (said, code) = compare(&[&next[..], &["after*.bin"]].concat());
+    assert!(said.contains("a gate failed, so nothing is saved") && code == 1, "{said}");
+    assert!(!bench.path("next.json").exists());
+    let (said, code) =
+        bench.fails(&["compare", "--fail-if", "zz p99 > 0%", "--save", "z.json", "before0.bin"]);
+    assert!(said.contains("there is no field `zz`") && code == 2, "{said}");
+    let (said, code) =
+        compare(&["--save", "o.json", "-o", "o.json", "before0.bin", "--", "after0.bin"]);
+    assert!(said.contains("give --save a file") && code == 2, "{said}");
+}
+
+#[test]
+fn what_has_no_end_is_not_read_to_it() {
+    let bench = bench();
+    for words in [
+        &["model", "/dev/zero", "load0.bin"][..],
+        &["sql", "-f", "/dev/zero", "load0.bin"],
+        &["compare", "--baseline", "/dev/zero", "load0.bin"],
+        &["stat", "/dev/zero"],
+    ] {
+        let (said, code) = bench.fails(words);
+        assert!(said.contains("/dev/zero") && code == 1, "{words:?}: {said}");
+    }
+    bench.write("q.sql", "SELECT 1");
+    let (said, code) = bench.fails(&["sql", "-f", "q.sql", "-o", "q.sql", "--force", "load0.bin"]);
+    assert!(said.contains("is also the input") && code == 1, "{said}");
+    assert_eq!(fs::read_to_string(bench.path("q.sql")).unwrap(), "SELECT 1");
+}
+
+#[test]
+fn groups_of_one_side_are_named() {
+    let bench = bench();
+    let by = ["compare", "--by", "kind", "before0.bin", "--"];
+    let one = schema(SCHEMA);
+    let even = |at: u64| {
+        let fields = [100i32.to_le_bytes(), 0i32.to_le_bytes()].concat();
+        let words = [0.2f64.to_bits(), 1000 * at, 1000 * at + 20].map(u64::to_le_bytes);
+        [at.to_le_bytes().to_vec(), fields, words.concat()].concat()
+    };
+    bench.write("even.bin", frames(98, &one, (1..=200).map(even)));
+    let output = bench.run(&[&by[..], &["even.bin"]].concat());
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(
+        said.contains("on the first side alone, so not compared: ") && said.contains("kind=1"),
+        "{said}"
+    );
+}
+
+#[test]
 fn one_run_a_side_is_said() {
     let bench = bench();
     let output = bench.run(&["compare", "before0.bin", "--", "after0.bin"]);
@@ -167,6 +246,9 @@ fn what_is_asked_wrongly_is_shown() {
     let (said, code) = fit("cost ~ n +", SELECT);
     assert!(said.contains("expected a term, found the end\ncost ~ n +\n          ^"), "{said}");
     assert!(said.contains("more: ppt explain formula") && code == 2, "{said}");
+    let (said, code) =
+        bench.fails(&["fit", "load0.bin", "cost ~ n", "--sql", SELECT, "--svg", "-"]);
+    assert!(said.contains("give --svg a file that is not that of -o") && code == 2, "{said}");
     let (said, code) = fit("cost ~ m", SELECT);
     assert!(said.contains("there is no column `m`") && code == 2, "{said}");
     let (said, code) = fit("cost ~ n", "SELECT users AS n, cost FROM job WHERE users = 10");

@@ -12,9 +12,10 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
+use ppt_capture::FileHeader;
 use serde_json::{Map, Value, json};
 
-use crate::support::{Bench, golden, root};
+use crate::support::{Bench, capture, golden, head, root, schema};
 
 /// Captures, all of which are asked.
 struct Captures {
@@ -96,6 +97,7 @@ impl Captures {
                         dur: (phase == "X").then(|| ns("dur").unwrap()),
                         args: event["args"].as_object().unwrap().clone(),
                         track,
+                        flows: Vec::new(),
                     });
                 }
                 other => panic!("{other}: {event}"),
@@ -135,6 +137,7 @@ impl Captures {
                 dur: long("dur"),
                 args: event["args"].as_object().unwrap().clone(),
                 track: event["track"].as_str().unwrap_or("").to_owned(),
+                flows: flows(&event["flows"]),
             });
         }
         Some((events, discarded))
@@ -149,6 +152,13 @@ struct Event {
     dur: Option<i64>,
     args: Map<String, Value>,
     track: String,
+    /// What it is connected to others by.
+    flows: Vec<String>,
+}
+
+fn flows(of: &Value) -> Vec<String> {
+    let flow = |it: &Value| it.as_str().map(str::to_owned);
+    of.as_array().into_iter().flatten().filter_map(flow).collect()
 }
 
 /// Segment, ring, number.
@@ -385,7 +395,10 @@ fn babeltrace_finds_what_the_captures_hold() {
         check_values(&captures, &events, false);
         let mut expected = expected_missing(&captures);
         assert_eq!(missing(&events), expected);
-        expected.remove("unattended");
+        // Nobody was there for these, or nobody wanted them: that is no loss.
+        for cause in ["unattended", "left_out"] {
+            expected.remove(cause);
+        }
         assert_eq!(discarded, expected.values().sum::<i64>(), "what the reader itself says");
     }
 }
@@ -420,4 +433,89 @@ fn traces_are_outputs_like_others() {
     assert_eq!(frames.count(), 1);
     assert!(said.contains("14 of 20 frames are missing"), "{said}");
     assert_eq!(captures.number("SELECT count(*) FROM login"), 1);
+}
+
+/// Two threads' worth of spans and chains: kind, key, mark and ns since the start of each frame.
+const WHOLES: [(u8, u8, u8, u64); 12] = [
+    (0, 1, 0, 10),
+    (0, 2, 0, 20),
+    (1, 5, 0, 25),
+    (0, 1, 1, 50),
+    (1, 6, 0, 52),
+    (1, 5, 1, 55),
+    (0, 2, 1, 60),
+    (0, 3, 0, 61),
+    (1, 5, 2, 70),
+    (0, 9, 1, 71),
+    (1, 6, 2, 80),
+    (0, 3, 1, 90),
+];
+
+fn wholes() -> Captures {
+    let frame = |name: &str, kind: &str, mark: &str, of: &str, more: &str| {
+        format!(
+            r#"{{"name":"{name}","kind":"{kind}","size":24,"fields":[{{"name":"id","type":"u8","offset":10,"key":true}},{{"name":"{mark}","type":"enum","enum":"{of}","offset":11,"{mark}":true}},{{"name":"at","type":"ns","clock":"monotonic","offset":16,"at":true,"stamp":true}}]{more}}}"#
+        )
+    };
+    let json = format!(
+        r#"{{"v":1,"buffer":"net","slots":16,"stride":24,"frames":[{},{}],"enums":[{{"name":"REdge","type":"u8","values":[["begin",0],["end",1]]}},{{"name":"EStep","type":"u8","values":[["start",0],["dsp",1],["send",2]]}}]}}"#,
+        frame("request", "span", "edge", "REdge", r#","across":"process""#),
+        frame("encode", "chain", "step", "EStep", ""),
+    );
+    let header = FileHeader {
+        capture_id: [3; 16],
+        boot_id: "boot".to_owned(),
+        created_realtime_ns: BEGAN as u64,
+        created_mono_ns: 1_000,
+        ..FileHeader::default()
+    };
+    let mut frames = Vec::new();
+    for (seq, (kind, id, mark, at)) in (1u64..).zip(WHOLES) {
+        frames.extend(seq.to_le_bytes());
+        frames.extend([kind, 0, id, mark, 0, 0, 0, 0]);
+        frames.extend((1_000 + at).to_le_bytes());
+    }
+    let run = (head(1, 2_000), frames);
+    Captures::of(&[capture(&header, &schema(&json), &[run])])
+}
+
+#[test]
+fn closed_spans_have_tracks_of_their_own_and_chains_are_flows() {
+    let captures = wholes();
+    let expected = [("1", 10, 40), ("2", 20, 40), ("3", 61, 29)]
+        .map(|(id, ts, dur)| (id.to_owned(), BEGAN + ts, Some(dur)));
+    let mut traces = vec![("chrome", captures.chrome())];
+    traces.extend(captures.by_others("perfetto").map(|it| ("perfetto", it.0)));
+    for (format, events) in traces {
+        let slices = events.iter().filter(|it| it.dur.is_some());
+        let mut found: Vec<_> = slices
+            .clone()
+            .map(|it| {
+                assert_eq!((it.name.as_str(), it.cat.as_str()), ("request", "net"), "{format}");
+                (it.args["id"].to_string(), it.ts, it.dur)
+            })
+            .collect();
+        found.sort();
+        assert_eq!(found, expected, "{format}");
+        check_nesting(&events);
+        let of_spans: BTreeSet<&String> = slices.map(|it| &it.track).collect();
+        assert_eq!(of_spans.len(), 2, "{format}: two at the same time, and one behind them");
+        let instants: Vec<_> = events.iter().filter(|it| it.dur.is_none()).collect();
+        assert_eq!(instants.len(), WHOLES.len(), "{format}: each frame is there, too");
+        assert!(instants.iter().all(|it| !of_spans.contains(&it.track)), "{format}");
+        if format == "perfetto" {
+            let mut flows: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
+            for event in instants {
+                for flow in &event.flows {
+                    let id = event.args["id"].to_string();
+                    assert!(event.name == "encode" && flow != "0", "{event:?}");
+                    flows.entry(flow).or_default().insert(id);
+                }
+            }
+            let ids: BTreeSet<Vec<String>> =
+                flows.into_values().map(|ids| ids.into_iter().collect()).collect();
+            assert_eq!(ids, [vec!["5".to_owned()], vec!["6".to_owned()]].into());
+        }
+    }
+    assert_eq!(captures.by_others("ctf").map_or(WHOLES.len(), |it| it.0.len()), WHOLES.len());
 }

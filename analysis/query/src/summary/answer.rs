@@ -2,11 +2,15 @@
 
 use ppt_stats::{Sketch, Summary};
 
+use crate::engine::Unit;
+
 /// What is asked.
 #[derive(Debug, Clone)]
 pub struct Ask {
-    /// Only this kind of frames.
+    /// Only this kind of frames, or these spans or chains (`request_spans`).
     pub frame: Option<String>,
+    /// Spans and chains, too, where all is asked for.
+    pub wholes: bool,
     /// Only these fields; without any, all.
     pub fields: Vec<String>,
     /// Columns by which rows are grouped.
@@ -23,10 +27,24 @@ pub struct Ask {
     pub spread: Option<String>,
 }
 
+impl Ask {
+    /// Whether one question is asked of all: it may not fit spans and chains.
+    fn is_special(&self) -> bool {
+        let parts = !self.by.is_empty() || self.every.is_some() || self.self_time;
+        parts || !self.fields.is_empty() || self.filter.is_some() || self.spread.is_some()
+    }
+
+    /// Whether spans and chains are told, too, where none are named.
+    pub(super) fn has_wholes(&self) -> bool {
+        self.wholes && self.frame.is_none() && !self.is_special()
+    }
+}
+
 impl Default for Ask {
     fn default() -> Self {
         Ask {
             frame: None,
+            wholes: false,
             fields: Vec::new(),
             by: Vec::new(),
             every: None,
@@ -43,8 +61,10 @@ impl Default for Ask {
 pub struct FrameSummary {
     /// Its buffer.
     pub buffer: String,
-    /// Its name.
+    /// Its name: that of spans and chains is the one of their table.
     pub frame: String,
+    /// What is counted.
+    pub unit: Unit,
     /// By group and slice, in their order; one where nothing is grouped.
     pub groups: Vec<Group>,
 }

@@ -30,7 +30,8 @@ struct Rows {
     slice: Option<i64>,
     count: u64,
     time: Option<(i64, i64)>,
-    threads: HashSet<[i32; 3]>,
+    /// Host, process, thread.
+    threads: HashSet<(u32, i32, i32)>,
     fields: Vec<Gathered>,
 }
 
@@ -44,6 +45,7 @@ pub(super) struct Part {
     known: HashMap<(Vec<u32>, Option<i64>), usize>,
     /// The words of each column; the first is NULL.
     words: Vec<Interner>,
+    hosts: Interner,
 }
 
 #[derive(Default)]
@@ -73,7 +75,8 @@ struct Run {
 impl Part {
     pub(super) fn new(plan: Arc<Plan>, every: Option<i64>, budget: Budget) -> Part {
         let words = plan.by.iter().map(|_| Interner::default()).collect();
-        Part { plan, every, budget, groups: Vec::new(), known: HashMap::new(), words }
+        let (groups, known, hosts) = Default::default();
+        Part { plan, every, budget, groups, known, words, hosts }
     }
 
     pub(super) async fn read(
@@ -219,7 +222,12 @@ impl Part {
     fn threads(&mut self, batch: &RecordBatch, runs: &[Run]) -> Result<(), QueryError> {
         let [host, pid, tid] = self.plan.thread;
         let host = batch.column(host);
-        let host = host.as_any().downcast_ref::<DictionaryArray<Int32Type>>();
+        let host = host.as_any().downcast_ref::<DictionaryArray<Int32Type>>().map(|host| {
+            // The keys of a dictionary are its own.
+            let names = host.values().as_string::<i32>().iter();
+            let names = names.map(|it| it.map_or(0, |name| self.hosts.key(name)));
+            (host.keys(), names.collect::<Vec<u32>>())
+        });
         let (pid, tid) =
             (whole::<Int32Type>(batch.column(pid))?, whole::<Int32Type>(batch.column(tid))?);
         let (pid, tid) = (pid.as_primitive::<Int32Type>(), tid.as_primitive::<Int32Type>());
@@ -229,8 +237,9 @@ impl Part {
             let threads = &mut self.groups[run.group].threads;
             let mut last = None;
             for row in run.rows.clone() {
-                let host = host.map_or(-1, |it| value(it.keys(), row));
-                let thread = [host, value(pid, row), value(tid, row)];
+                let host = host.as_ref().filter(|(keys, _)| keys.is_valid(row));
+                let host = host.map_or(0, |(keys, names)| names[keys.value(row) as usize]);
+                let thread = (host, value(pid, row), value(tid, row));
                 if last != Some(thread) {
                     threads.insert(thread);
                     last = Some(thread);
@@ -353,6 +362,7 @@ impl Part {
     }
 
     pub(super) fn join(&mut self, other: Part) {
+        let hosts: Vec<u32> = other.hosts.words.iter().map(|it| self.hosts.key(it)).collect();
         for theirs in other.groups {
             let keys = theirs.by.iter().zip(&mut self.words);
             let by: Vec<u32> =
@@ -361,7 +371,9 @@ impl Part {
             let ours = &mut self.groups[group];
             ours.count += theirs.count;
             ours.time = reach(ours.time, theirs.time);
-            ours.threads.extend(theirs.threads);
+            let host = |host: u32| host.checked_sub(1).map_or(0, |at| hosts[at as usize]);
+            let threads = theirs.threads.into_iter().map(|(it, pid, tid)| (host(it), pid, tid));
+            ours.threads.extend(threads);
             let fields = ours.fields.iter_mut().zip(theirs.fields);
             fields.for_each(|(ours, theirs)| ours.join(theirs));
         }

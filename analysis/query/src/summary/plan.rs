@@ -8,10 +8,11 @@ use datafusion::common::{DFSchema, ScalarValue, TableReference};
 use datafusion::functions::core::expr_fn::coalesce;
 use datafusion::logical_expr::Expr;
 use datafusion::prelude::ident;
+use ppt_predicate::to_sql;
 use ppt_tables::{Bounded, Number, Table, Word};
 
 use super::answer::Ask;
-use crate::engine::{Engine, FrameTable};
+use crate::engine::{Engine, FrameTable, Unit};
 use crate::error::QueryError;
 use crate::nearest::nearest;
 
@@ -47,6 +48,7 @@ fn kind(ty: &DataType) -> Option<Kind> {
 pub(super) struct Plan {
     pub(super) buffer: String,
     pub(super) frame: String,
+    pub(super) unit: Unit,
     pub(super) table: TableReference,
     pub(super) filter: Option<Expr>,
     pub(super) select: Vec<Expr>,
@@ -60,7 +62,11 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    pub(super) fn new(engine: &Engine, ask: &Ask, table: &FrameTable) -> Result<Plan, QueryError> {
+    pub(super) fn new(
+        engine: &Engine,
+        ask: &Ask,
+        (table, unit): (&FrameTable, Unit),
+    ) -> Result<Plan, QueryError> {
         let schema = table.table.schema();
         let mut select = Vec::new();
         let mut read = |expr: Expr| {
@@ -82,7 +88,7 @@ impl Plan {
         let by = by.collect::<Result<Vec<_>, _>>()?;
         let role = |field: &Field| field.metadata().get("role").cloned().unwrap_or_default();
         let told = schema.fields().iter().enumerate().filter_map(|(index, field)| {
-            let is_end = ["at", "start", "end"].contains(&role(field).as_str());
+            let is_end = ["at", "start", "end", "where"].contains(&role(field).as_str());
             let is_other = table.table.bounded(index).is_some() || ask.by.contains(field.name());
             Some((index, field, kind(field.data_type()).filter(|_| !is_end && !is_other)?))
         });
@@ -108,13 +114,14 @@ impl Plan {
         let filter = match &ask.filter {
             None => None,
             Some(text) => {
-                let known = DFSchema::try_from(schema.as_ref().clone())?;
-                Some(engine.context().parse_sql_expr(text, &known)?)
+                let known = DFSchema::try_from_qualified_schema(table.name.clone(), schema)?;
+                Some(engine.context().parse_sql_expr(&to_sql(text), &known)?)
             }
         };
         Ok(Plan {
             buffer: table.buffer.clone(),
             frame: table.frame.clone(),
+            unit,
             table: table.name.clone(),
             filter,
             select,

@@ -318,8 +318,14 @@ pub fn capture(seed: u64, id: u8, clocks: bool) -> Vec<u8> {
         }
         match dice.below(8) {
             0 => {
-                let cause = [Cause::Disk, Cause::Overrun, Cause::Corrupt, Cause::Unattended]
-                    [dice.below(4) as usize];
+                let causes = [
+                    Cause::Disk,
+                    Cause::Overrun,
+                    Cause::Corrupt,
+                    Cause::Unattended,
+                    Cause::LeftOut,
+                ];
+                let cause = causes[dice.below(5) as usize];
                 let count = 1 + dice.below(5);
                 writer.gap(&Gap { source, nonce, ring, first_seq: next, count, cause }).unwrap();
                 rings[at].next += count;

@@ -3,11 +3,10 @@
 use std::cell::Cell;
 
 use super::parts::{anchor, counted, field_anchor, is_empty, swatch};
-use crate::chart::{self, Across};
+use crate::chart;
 use crate::facts::Facts;
 use crate::frames::{FieldFacts, FrameFacts, Groups, Words};
 use crate::html::{Table, text};
-use crate::span::Span;
 use crate::views::{MOST, View};
 use ppt_query::text::{duration, grouped, measured, three};
 
@@ -26,10 +25,6 @@ impl Room {
         self.0.set(left.saturating_sub(1));
         left > 0
     }
-}
-
-fn across(span: &Span) -> Across {
-    Across { slices: span.slices, every: span.every }
 }
 
 pub fn frame(facts: &Facts, frame: &FrameFacts, at: usize, room: &Room) -> String {
@@ -53,7 +48,7 @@ pub fn frame(facts: &Facts, frame: &FrameFacts, at: usize, room: &Room) -> Strin
         let title = format!("{} over time, per second", frame.label);
         out.push_str("<figure>");
         out.push_str("<figcaption>Rate</figcaption>");
-        out.push_str(&chart::rates(&title, &frame.counts, across(span), "cx"));
+        out.push_str(&chart::rates(&title, &frame.counts, span, "cx"));
         let mut table = Table::new(&["from", "frames"], 0);
         for (slice, &count) in frame.counts.iter().enumerate().filter(|it| *it.1 > 0) {
             let from = slice as i64 * span.every;
@@ -192,10 +187,10 @@ fn charts(facts: &Facts, frame: &FrameFacts, field: &FieldFacts) -> String {
     if let Some(span) = &facts.span {
         out.push_str(&format!(
             "<figure class=main><figcaption>Over time <span class=\"keys {colour}\"><i class=m></i>p50\
-             <i class=b1></i>p90<i class=b2></i>p99<i class=b3></i>max</span></figcaption>"
+             <i class=b1></i>p90<i class=\"b2 dotted\"></i>p99<i class=\"b3 e\"></i>max</span></figcaption>"
         ));
         let title = format!("percentiles of {name} over time");
-        out.push_str(&chart::bands(&title, &field.over, across(span), unit, &colour));
+        out.push_str(&chart::bands(&title, &field.over, span, unit, &colour));
         let mut table = Table::new(&["from", "count", "p50", "p90", "p99", "max"], 0);
         for (slice, summary) in field.over.iter().enumerate() {
             let Some(it) = summary else { continue };

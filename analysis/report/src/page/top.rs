@@ -125,13 +125,19 @@ pub fn timeline(facts: &Facts) -> String {
     if timeline.lanes.is_empty() {
         return String::new();
     }
-    let legend: String = timeline
+    let mut legend: String = timeline
         .names
         .iter()
         .enumerate()
         .take(24)
         .map(|(at, name)| format!("<span>{}{}</span>", swatch(Some(at)), text(name)))
         .collect();
+    if timeline.lanes.iter().any(|lane| lane.ticks.iter().any(|&it| it > 0)) {
+        legend.push_str(&format!("<span>{}frames without an interval</span>", swatch(None)));
+    }
+    if !timeline.gaps.is_empty() {
+        legend.push_str("<span><i class=\"sw lost\"></i>lost frames</span>");
+    }
     let mut table = Table::new(&["host", "process", "thread", "frames", "covered", "share"], 1);
     let (_, length) = timeline.extent();
     for lane in &timeline.lanes {
@@ -174,7 +180,8 @@ pub fn timeline(facts: &Facts) -> String {
          <div id=lanes tabindex=0 role=application aria-label=\"Timeline: w and s zoom, a and d move, 0 shows the whole\">\
          <canvas id=canvas></canvas></div>\n\
          <p class=hint>Wheel or <kbd>w</kbd> <kbd>s</kbd> zoom, drag or <kbd>a</kbd> <kbd>d</kbd> \
-         move, <kbd>0</kbd> shows the whole. Drag on the strip selects. Click a slice or a tick for its frame.</p>\n\
+         move, <kbd>0</kbd> shows the whole. The strip \
+         counts frames over time; drag on it to select. Click a slice or a tick for its frame.</p>\n\
          <div id=picked hidden></div>\n</div>\n\
          <noscript><p class=note>The timeline needs a script; this page brings its own. \
          The table tells the threads.</p></noscript>\n\

@@ -27,14 +27,16 @@ fn rows(set: &CaptureSet) -> Result<Vec<Vec<Cell>>, TableError> {
         let catalog = capture.verified()?;
         for info in &catalog.sources {
             let mut lost = Lost::default();
-            let mut captured = 0u64;
+            let (mut captured, mut left_out) = (0u64, 0u64);
             for (_, ring) in catalog.account.rings().filter(|(key, _)| key.source == info.id) {
                 lost += ring.lost_with_damage();
                 captured = captured.saturating_add(ring.captured);
+                left_out = left_out.saturating_add(ring.left_out);
             }
             let dropped = catalog.account.dropped(info.id);
             let by_cause = |(cause, count): (Cause, u64)| (cause.name(), count);
-            let counts = [("captured", captured)].into_iter();
+            let left_out = (left_out > 0).then_some((Cause::LeftOut.name(), left_out));
+            let counts = [("captured", captured)].into_iter().chain(left_out);
             let counts = counts.chain(lost.by_cause().map(by_cause));
             for (cause, count) in counts.chain(dropped.by_cause().map(by_cause)) {
                 rows.push(vec![

@@ -28,7 +28,7 @@ fn rows(set: &CaptureSet) -> Result<Vec<Vec<Cell>>, TableError> {
     let mut rows = Vec::new();
     for capture in set.captures() {
         let catalog = capture.catalog();
-        for reading in &catalog.readings {
+        for reading in &catalog.clock_readings {
             rows.push(vec![
                 Cell::word(&capture.id),
                 Cell::word(catalog.host()),

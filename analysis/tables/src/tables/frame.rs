@@ -21,31 +21,39 @@ use crate::standard::{ChunkRows, STANDARD, Standard};
 use crate::table::{Planned, Request, Scan, Table};
 
 pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<Named>, SetError> {
+    let tables = kinds(set, |_| true).into_iter().map(|((buffer, name), kinds)| {
+        let of = Arc::new(Frames::new(set, (buffer, name), &kinds)?);
+        Ok(Named::frame(buffer, name, FrameTable { set: set.clone(), of }))
+    });
+    tables.collect()
+}
+
+/// The kinds of frames that are `wanted`, by buffer and name: those of each source.
+pub(super) fn kinds(
+    set: &CaptureSet,
+    wanted: impl Fn(&Frame) -> bool,
+) -> BTreeMap<(&str, &str), Vec<Kind<'_>>> {
     let mut kinds: BTreeMap<(&str, &str), Vec<Kind<'_>>> = BTreeMap::new();
     for (capture, opened) in set.captures().iter().enumerate() {
         for info in &opened.catalog().sources {
-            for (id, frame) in info.schema.frames.iter().enumerate() {
+            let frames = info.schema.frames.iter().enumerate();
+            for (id, frame) in frames.filter(|(_, it)| wanted(it) && !it.is_hidden()) {
                 let name = (info.source.buffer.as_str(), frame.name.as_str());
                 let path = opened.path.as_path();
                 kinds.entry(name).or_default().push(Kind { capture, path, info, id, frame });
             }
         }
     }
-    let tables = kinds.into_iter().map(|((buffer, name), kinds)| {
-        let of = Arc::new(Frames::new(set, (buffer, name), &kinds)?);
-        let table: Arc<dyn Table> = Arc::new(FrameTable { set: set.clone(), of });
-        Ok(Named { buffer: Some(buffer.to_owned()), name: name.to_owned(), table })
-    });
-    tables.collect()
+    kinds
 }
 
 /// A kind of frames of one source.
-struct Kind<'a> {
-    capture: usize,
-    path: &'a Path,
-    info: &'a SourceInfo,
-    id: usize,
-    frame: &'a Frame,
+pub(super) struct Kind<'a> {
+    pub capture: usize,
+    pub path: &'a Path,
+    pub info: &'a SourceInfo,
+    pub id: usize,
+    pub frame: &'a Frame,
 }
 
 /// How the frames of a schema become rows.
@@ -59,8 +67,9 @@ struct Variant {
     fields: Vec<Option<(Reader, Option<Keys>)>>,
 }
 
+/// Frames of one name as rows.
 #[derive(Debug)]
-struct Frames {
+pub(super) struct Frames {
     schema: SchemaRef,
     /// Words of the columns that have some.
     words: Vec<Option<Arc<StringArray>>>,
@@ -97,7 +106,7 @@ struct Placed<'a> {
 }
 
 impl Frames {
-    fn new(
+    pub fn new(
         set: &CaptureSet,
         (buffer, name): (&str, &str),
         kinds: &[Kind<'_>],
@@ -187,6 +196,14 @@ fn arrow_field(kind: &Kind<'_>, column: &Column) -> Field {
     let role = match (&column.ty, &field.interval) {
         (ColumnType::Length { .. }, _) => "length",
         (_, _) if field.at => "at",
+        (_, _) if field.is_key() => "key",
+        (_, _) if field.is_mark() => {
+            if kind.frame.chain().is_some() {
+                "step"
+            } else {
+                "edge"
+            }
+        }
         (_, Some(interval)) if interval.edge == Edge::Start => "start",
         (_, Some(_)) => "end",
         (_, None) => "",

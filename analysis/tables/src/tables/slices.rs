@@ -1,5 +1,6 @@
 //! `slices`: every interval of a time type that was taken, and how they nest within their thread,
-//! over all buffers.
+//! over all buffers; and every span that was begun and ended, which is in no thread: it nests in
+//! nothing.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,6 +11,7 @@ use ppt_capture::columns::Time;
 use ppt_capture::frame_dsl::schema::{Clock, Edge, Frame};
 
 use super::named::Named;
+use super::spans::{self, Shown, Spans};
 use crate::bounds::{Bounded, Bounds, Number, Word};
 use crate::builder::{Builder, Dictionary, timestamp, words};
 use crate::error::{SetError, TableError};
@@ -21,7 +23,7 @@ use crate::standard::{ChunkRows, Standard};
 use crate::table::{Pass, Planned, Request, Scan, Start, Table};
 
 pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<Named>, SetError> {
-    Ok(vec![Named::fixed("slices", Slices::new(set))])
+    Ok(vec![Named::fixed("slices", Slices::new(set, spans::all(set)?))])
 }
 
 /// A column: read from frames, or made of how slices nest.
@@ -93,16 +95,19 @@ fn data_type(column: Column) -> DataType {
 struct Slices {
     set: Arc<CaptureSet>,
     of: Arc<Intervals>,
+    spans: Vec<Spans>,
     /// What is shown.
     schema: SchemaRef,
 }
 
 impl Slices {
-    fn new(set: &Arc<CaptureSet>) -> Slices {
+    fn new(set: &Arc<CaptureSet>, spans: Vec<(String, Spans)>) -> Slices {
         let of = Arc::new(Intervals::new(set));
         let shown: Vec<usize> = (0..SHOWN.len()).collect();
         let schema = Arc::new(of.schema.project(&shown).unwrap_or_else(|_| Schema::empty()));
-        Slices { set: set.clone(), of, schema }
+        // Spans over hosts whose clocks nobody compares have no length.
+        let spans = spans.into_iter().map(|it| it.1).filter(|it| it.comparable().is_ok()).collect();
+        Slices { set: set.clone(), of, spans, schema }
     }
 }
 
@@ -120,6 +125,30 @@ impl Table for Slices {
     }
 
     fn plan(&self, request: &Request<'_>) -> Result<Planned, TableError> {
+        let mut planned = self.intervals(request)?;
+        let wanted = self.spans.iter().filter(|it| request.bounds.has_word(Word::Name, it.name()));
+        planned.beside = wanted.map(|it| self.spans(it, request)).collect::<Result<_, _>>()?;
+        Ok(planned)
+    }
+}
+
+impl Slices {
+    /// The spans of a kind of frames that were begun and ended.
+    fn spans(&self, spans: &Spans, request: &Request<'_>) -> Result<Planned, TableError> {
+        let name = Arc::new(StringArray::from_iter_values([spans.name()]));
+        let shown = |&column: &usize| match SHOWN[column].1 {
+            Column::Name => Shown::Word(name.clone()),
+            Column::Standard(standard) => Shown::Own(standard),
+            Column::Start => Shown::Own(Standard::Ts),
+            Column::Dur | Column::Nested(Nested::SelfTime) => Shown::Dur,
+            Column::Nested(Nested::Depth) => Shown::Zero,
+            Column::Nested(_) | Column::Thread | Column::Owner => Shown::Null,
+        };
+        let schema = Arc::new(self.schema.project(request.columns)?);
+        spans.closed(request, request.columns.iter().map(shown).collect(), schema)
+    }
+
+    fn intervals(&self, request: &Request<'_>) -> Result<Planned, TableError> {
         let is_read = |column: &usize| !matches!(SHOWN[*column].1, Column::Nested(_));
         if request.columns.iter().all(is_read) {
             let scan: Arc<dyn Scan> = Arc::new(ChunkScan::new(&self.set, &self.of, request)?);
@@ -178,7 +207,7 @@ impl Table for Slices {
             told: "slices: depth, parent and self within each thread".to_owned(),
             start: Start(Arc::new(move || nest.runner())),
         };
-        Ok(Planned { scan, pass: Some(pass) })
+        Ok(Planned { scan, pass: Some(pass), beside: Vec::new() })
     }
 }
 

@@ -1,5 +1,6 @@
 //! Comparisons for people.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use ppt_models::Unit;
@@ -10,8 +11,12 @@ use super::row::Row;
 
 /// The field, and its group.
 pub(super) fn name(row: &Row) -> String {
-    let mut name = plain(&row.field);
-    for (column, value) in &row.by {
+    called(&row.field, &row.by)
+}
+
+pub(super) fn called(field: &str, by: &BTreeMap<String, String>) -> String {
+    let mut name = plain(field);
+    for (column, value) in by {
         name.push_str(&format!("   {}={}", plain(column), plain(value)));
     }
     name

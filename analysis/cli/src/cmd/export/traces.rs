@@ -3,7 +3,7 @@
 use std::io::{self, BufWriter, IsTerminal};
 
 use ppt_interchange::{COLUMNS, Chrome, Ctf, Kind, Perfetto, Reading, Trace, What};
-use ppt_query::arrow::array::AsArray;
+use ppt_query::arrow::array::{Array, AsArray};
 use ppt_query::arrow::datatypes::{DataType, Field, Int64Type};
 use ppt_query::datafusion::functions::core::expr_fn::coalesce;
 use ppt_query::datafusion::logical_expr::{Expr, lit};
@@ -107,7 +107,8 @@ async fn write(
             trace.next_batch(run.kind);
         }
         for row in run.which {
-            if !run.rows.placed(row) && kinds[run.kind].what != What::Missing {
+            let is_frame = !matches!(kinds[run.kind].what, What::Missing | What::Counter);
+            if is_frame && !run.rows.placed(row) {
                 timeless += 1;
             }
             trace.event(run.kind, run.rows, row).map_err(&fail)?;
@@ -197,6 +198,16 @@ impl Interval {
         lengths.filter_map(interval).collect()
     }
 
+    /// The whole of a span.
+    fn whole(spans: &FrameTable) -> Option<Interval> {
+        let table = spans.table.as_ref();
+        let is_dur = |it: &&std::sync::Arc<Field>| {
+            it.metadata().get("role").is_some_and(|role| role == "dur")
+        };
+        let dur = table.schema().fields().iter().find(is_dur)?;
+        Some(Interval { name: dur.name().clone(), start: Names::of(table).ts })
+    }
+
     /// Whether a row has it.
     fn is_there(&self) -> Expr {
         let there = ident(self.start.as_str()).is_not_null();
@@ -250,6 +261,14 @@ impl Asked<'_> {
                 of = of.filter(Expr::Not(Box::new(any(&intervals))))?;
             }
             add(self.kind(frame, None), self.rows(of, table, None, lit(true))?);
+            // CTF has the begins and the ends.
+            let spans = self.engine.spans(frame).filter(|_| self.form != Form::Ctf);
+            if let Some((spans, whole)) = spans.and_then(|it| Some((Interval::whole(&it)?, it))) {
+                let of = self.engine.context().table(whole.name.clone()).await?;
+                let of = of.filter(spans.is_there())?;
+                let rows = self.rows(of, whole.table.as_ref(), Some(&spans), lit(false))?;
+                add(Kind { what: What::Spans, ..self.kind(&whole, None) }, rows);
+            }
         }
         let all = self.engine.tables().into_iter().find(|it| it.0 == "frames");
         if let (true, Some((_, table))) = (whole, all) {
@@ -267,9 +286,105 @@ impl Asked<'_> {
             };
             add(kind, self.rows(of, table.as_ref(), None, lit(true))?);
         }
+        if whole && self.form != Form::Ctf {
+            for (kind, of) in self.counters().await? {
+                add(kind, of);
+            }
+            if self.engine.set().has_kernel() {
+                let (kind, of) = self.states().await?;
+                add(kind, of);
+            }
+        }
         let (kind, of) = self.missing(frames).await?;
         add(kind, of);
         Ok((kinds, rows))
+    }
+
+    /// What threads did, as the kernel tells. Waits are called by their calls.
+    async fn states(&self) -> Result<(Kind, DataFrame), QueryError> {
+        let [begin, dur, placed, first, capture, of_buffer, segment, ring, seqno, host, pid, tid] =
+            COLUMNS.map(|it| format!("AS \"{}\"", column(it)));
+        let none = |ty: &str| format!("arrow_cast(NULL, '{ty}')");
+        let (long, int, word) = (none("Int64"), none("Int32"), none("Dictionary(Int32, Utf8)"));
+        let sql = format!(
+            "SELECT arrow_cast(ts, 'Int64') {begin}, dur {dur}, true {placed}, true {first}, \
+                    capture {capture}, buffer {of_buffer}, {word} {segment}, {int} {ring}, \
+                    {long} {seqno}, host {host}, pid {pid}, tid {tid}, \
+                    arrow_cast(coalesce(blocked_in, state), 'Utf8') AS name, \
+                    state, cpu, woken_by, waker, successor, successor_name \
+             FROM thread_states ORDER BY 1"
+        );
+        let rows = self.engine.sql(&sql).await?;
+        let fields = rows.schema().as_arrow().fields().iter().skip(COLUMNS.len());
+        let mut fields: Vec<Field> = fields.map(|it| it.as_ref().clone()).collect();
+        let named = ("attributes".to_owned(), "name".to_owned());
+        fields[0].set_metadata([named].into());
+        let kind = Kind {
+            what: What::States,
+            buffer: "kernel".to_owned(),
+            frame: "thread_states".to_owned(),
+            interval: None,
+            fields,
+            seqno: "seqno".to_owned(),
+        };
+        Ok((kind, rows))
+    }
+
+    /// Each counter, added up over the threads of a process.
+    async fn counters(&self) -> Result<Vec<(Kind, DataFrame)>, QueryError> {
+        let names = "SELECT DISTINCT arrow_cast(buffer, 'Utf8'), arrow_cast(name, 'Utf8'), \
+                            arrow_cast(unit, 'Utf8') FROM counters ORDER BY 1, 2, 3";
+        let mut all = Vec::new();
+        for batch in self.engine.sql(names).await?.collect().await? {
+            let text = |at: usize| batch.column(at).as_string::<i32>();
+            for row in 0..batch.num_rows() {
+                let unit = text(2).is_valid(row).then(|| text(2).value(row));
+                all.push(self.counter(text(0).value(row), text(1).value(row), unit).await?);
+            }
+        }
+        Ok(all)
+    }
+
+    async fn counter(
+        &self,
+        buffer: &str,
+        name: &str,
+        unit: Option<&str>,
+    ) -> Result<(Kind, DataFrame), QueryError> {
+        let quoted = |text: &str| format!("'{}'", text.replace('\'', "''"));
+        let [begin, dur, placed, first, capture, of_buffer, segment, ring, seqno, host, pid, tid] =
+            COLUMNS.map(|it| format!("AS \"{}\"", column(it)));
+        let none = |ty: &str| format!("arrow_cast(NULL, '{ty}')");
+        let (long, int, word) = (none("Int64"), none("Int32"), none("Dictionary(Int32, Utf8)"));
+        let unit_is = unit.map_or("unit IS NULL".to_owned(), |it| format!("unit = {}", quoted(it)));
+        // The rings of a reading have one time.
+        let sql = format!(
+            "SELECT coalesce(arrow_cast(ts, 'Int64'), {start}) {begin}, {long} {dur}, \
+                    ts IS NOT NULL {placed}, true {first}, capture {capture}, \
+                    buffer {of_buffer}, {word} {segment}, {int} {ring}, {long} {seqno}, \
+                    host {host}, pid {pid}, {int} {tid}, \
+                    sum(added) OVER (PARTITION BY host, pid ORDER BY ts, capture \
+                        ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS value \
+             FROM (SELECT capture, buffer, host, pid, ts, sum(delta) AS added FROM counters \
+                   WHERE buffer = {buffer} AND name = {name} AND {unit_is} \
+                   GROUP BY capture, buffer, host, pid, ts) \
+             ORDER BY 1",
+            start = self.start,
+            buffer = quoted(buffer),
+            name = quoted(name),
+        );
+        let rows = self.engine.sql(&sql).await?;
+        let value = rows.schema().as_arrow().field(COLUMNS.len()).clone();
+        let said = unit.map(|unit| ("unit".to_owned(), unit.to_owned()));
+        let kind = Kind {
+            what: What::Counter,
+            buffer: buffer.to_owned(),
+            frame: name.to_owned(),
+            interval: None,
+            fields: vec![value.with_metadata(said.into_iter().collect())],
+            seqno: "seqno".to_owned(),
+        };
+        Ok((kind, rows))
     }
 
     fn kind(&self, frame: &FrameTable, interval: Option<&Interval>) -> Kind {

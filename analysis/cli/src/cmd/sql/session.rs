@@ -1,7 +1,7 @@
 //! Statements that see each other's views.
 
 use std::io::{BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use futures::StreamExt;
 use ppt_output::Output;
@@ -21,6 +21,8 @@ pub(crate) struct Session {
     pub(crate) engine: Engine,
     pub(crate) runtime: Runtime,
     pub(crate) format: Format,
+    /// Where the statements come from, if that is a file.
+    pub(crate) file: Option<PathBuf>,
     pub(crate) force: bool,
 }
 
@@ -28,7 +30,7 @@ impl Session {
     /// Answers all statements of `text` into `to`.
     pub(crate) fn all(&self, text: &str, to: &Path) -> Result<(), Failure> {
         let all = statements(text)?;
-        let mut output = open::output(to, self.force, &self.engine)?;
+        let mut output = self.beside(to)?;
         let name = output.name();
         let mut out = BufWriter::with_capacity(BUFFER, output.file());
         let mut answered = 0;
@@ -80,7 +82,11 @@ impl Session {
             let why = format!("COPY writes files, not {to}");
             return Err(QueryError::NotHere(why).into());
         }
-        open::output(Path::new(to), self.force, &self.engine)
+        self.beside(Path::new(to))
+    }
+
+    fn beside(&self, to: &Path) -> Result<Output, Failure> {
+        open::output_beside(to, self.force, &self.engine, self.file.as_deref())
     }
 }
 

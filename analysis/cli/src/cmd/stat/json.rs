@@ -1,12 +1,17 @@
-//! Statistics for programs: an array of objects, one for each frame and field.
+//! Statistics for programs: an array of objects, one for each frame and field, counter and histogram.
 
 use std::io::{self, Write};
 
 use ppt_query::stats::Number;
 use ppt_query::summary::{Ask, FieldSummary, FrameSummary, Group, Values};
+use ppt_query::{Total, TotalValue, plain_json};
 use serde_json::{Map, Value, json};
 
-pub(super) fn write(frames: &[FrameSummary], ask: &Ask, out: &mut impl Write) -> io::Result<()> {
+pub(super) fn write(
+    (frames, totals): (&[FrameSummary], &[Total]),
+    ask: &Ask,
+    out: &mut impl Write,
+) -> io::Result<()> {
     let mut before = "[\n";
     for frame in frames {
         for group in &frame.groups {
@@ -21,10 +26,15 @@ pub(super) fn write(frames: &[FrameSummary], ask: &Ask, out: &mut impl Write) ->
                 object.insert("by".into(), Value::Object(by.collect()));
                 object.insert("slice".into(), json!(group.slice));
                 object.extend(said);
-                write!(out, "{before}{}", Value::Object(object))?;
+                let object = plain_json(&Value::Object(object).to_string());
+                write!(out, "{before}{object}")?;
                 before = ",\n";
             }
         }
+    }
+    for total in totals {
+        write!(out, "{before}{}", plain_json(&of_total(total).to_string()))?;
+        before = ",\n";
     }
     let empty = before == "[\n";
     out.write_all(if empty { b"[]\n" } else { b"\n]\n" })
@@ -80,6 +90,35 @@ fn of_field(field: &FieldSummary) -> Said {
     (json!(field.name), object(said))
 }
 
+/// A value of a histogram is in a bucket: at least `lo`, and less than `hi`. A bucket without one of
+/// them has no such end.
+fn of_total(total: &Total) -> Value {
+    let (buffer, name, unit) = (&total.buffer, &total.name, &total.unit);
+    match &total.value {
+        TotalValue::Counter(sum) => {
+            let sum = number(Number::Whole(*sum));
+            json!({"buffer": buffer, "counter": name, "unit": unit, "value": sum})
+        }
+        TotalValue::Histogram(histogram, is_time) => {
+            let bucket = |part: f64| {
+                let end = |end: Option<i128>| end.map(|it| number(Number::Whole(it)));
+                histogram.quantile(part).map(|(lo, hi)| json!({"lo": end(lo), "hi": end(hi)}))
+            };
+            json!({
+                "buffer": buffer,
+                "histogram": name,
+                "unit": if unit.is_empty() && *is_time { "ns" } else { unit },
+                "count": histogram.count,
+                "p50": bucket(0.5),
+                "p90": bucket(0.9),
+                "p99": bucket(0.99),
+                "p999": bucket(0.999),
+                "max": bucket(1.0),
+            })
+        }
+    }
+}
+
 /// Whole numbers of 64 bits as they are.
 fn number(number: Number) -> Value {
     match number {
@@ -89,5 +128,40 @@ fn number(number: Number) -> Value {
             _ => json!(whole as f64),
         },
         Number::Real(real) => json!(real),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn totals_are_objects() {
+        let total = |name: &str, unit: &str, value| Total {
+            buffer: "net".into(),
+            name: name.into(),
+            unit: unit.into(),
+            value,
+        };
+        let histogram = ppt_capture::Histogram {
+            count: 3,
+            sum: 2107,
+            buckets: vec![(None, Some(0), 1), (Some(7), Some(8), 1), (Some(2048), None, 1)],
+        };
+        let totals = [
+            total("bytes_in", "B", TotalValue::Counter(-5)),
+            total("handling", "", TotalValue::Histogram(histogram, true)),
+        ];
+        let mut out = Vec::new();
+        write((&[], &totals), &Ask::default(), &mut out).unwrap();
+        let said: Value = serde_json::from_slice(&out).unwrap();
+        let expected = json!([
+            {"buffer": "net", "counter": "bytes_in", "unit": "B", "value": -5},
+            {"buffer": "net", "histogram": "handling", "unit": "ns", "count": 3,
+             "p50": {"lo": 7, "hi": 8}, "p90": {"lo": 2048, "hi": null},
+             "p99": {"lo": 2048, "hi": null}, "p999": {"lo": 2048, "hi": null},
+             "max": {"lo": 2048, "hi": null}},
+        ]);
+        assert_eq!(said, expected);
     }
 }

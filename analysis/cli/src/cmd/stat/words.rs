@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use ppt_query::summary::{Ask, FieldSummary, FrameSummary, Group, Values};
-use ppt_query::{Loss, plain};
+use ppt_query::{Loss, Unit, plain};
 
 use ppt_query::text::{duration, grouped, measured, three, time};
 
@@ -28,7 +28,8 @@ pub(super) fn write(
             _ => format!("{}.{}", frame.buffer, frame.frame),
         };
         if frame.groups.is_empty() {
-            writeln!(out, "{}   no frames, {missing}", plain(&name))?;
+            let what = unit(frame.unit);
+            writeln!(out, "{}   no {what}s, {missing}", plain(&name))?;
         }
         for group in &frame.groups {
             write!(out, "{}", plain(&name))?;
@@ -38,15 +39,23 @@ pub(super) fn write(
             if ask.every.is_some() {
                 write!(out, "   {}", group.slice.map_or("no time".to_owned(), time))?;
             }
-            writeln!(out, "   {}", head(group, ask, &missing))?;
+            writeln!(out, "   {}", head(group, ask, (frame.unit, &missing)))?;
             fields(group, out)?;
         }
     }
     Ok(())
 }
 
-fn head(group: &Group, ask: &Ask, missing: &str) -> String {
-    let mut text = format!("{} frame{}", grouped(group.count), plural(group.count));
+fn unit(unit: Unit) -> &'static str {
+    match unit {
+        Unit::Frame => "frame",
+        Unit::Span => "span",
+        Unit::Chain => "chain",
+    }
+}
+
+fn head(group: &Group, ask: &Ask, (of, missing): (Unit, &str)) -> String {
+    let mut text = format!("{} {}{}", grouped(group.count), unit(of), plural(group.count));
     let span = group.time.map(|(first, last)| (last as f64) - (first as f64));
     if let Some(span) = span.filter(|_| ask.every.is_none()) {
         text.push_str(&format!(" in {}", duration(span)));

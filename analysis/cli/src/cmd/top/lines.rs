@@ -16,6 +16,8 @@ pub(super) struct Table {
 
 /// Width of a column of numbers.
 const NUMBER: usize = 11;
+/// The head of the names of threads. Numbers of young machines are short, and it must not be cut.
+const THREAD: &str = "PROCESS, THREAD";
 /// Most and fewest columns of a name.
 const NAME: (usize, usize) = (12, 28);
 
@@ -226,10 +228,11 @@ pub(super) fn threads(choice: &Choice, picture: &Picture, width: u16) -> Table {
         0 => format!("{} {} ?", it.comm, it.pid),
         tid => format!("{} {} {tid}", it.comm, it.pid),
     };
-    let name = threads.iter().map(|it| wide(&title(it))).max().unwrap_or(0).clamp(NAME.0, NAME.1);
+    let names = threads.iter().map(|it| wide(&title(it)));
+    let name = names.max().unwrap_or(0).clamp(THREAD.len(), NAME.1);
     let heads = ["RATE/S", "COUNT", "LOST", "BUFFER", "RING"];
     let spark = usize::from(width).saturating_sub(name + 2 + 5 * (NUMBER + 1)).min(SECONDS);
-    let mut lines = vec![names_of("PROCESS, THREAD", name, &heads, spark)];
+    let mut lines = vec![names_of(THREAD, name, &heads, spark)];
     let mut starts = Vec::new();
     for (row, thread) in threads.iter().enumerate() {
         starts.push(lines.len() - 1);

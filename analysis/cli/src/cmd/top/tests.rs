@@ -150,6 +150,11 @@ fn threads_tell_what_they_lost() {
         ["server", "4711", "4712", "20", "500", "7"]
     );
     assert!(screen[6].contains("4711 4711"));
+    // Numbers of processes are short on a young machine.
+    let mut young = picture();
+    young.threads.iter_mut().for_each(|it| (it.pid, it.tid) = (7, 7));
+    app.show(young, Phase::Running);
+    assert!(drawn(&mut app, 100, 9)[4].starts_with("PROCESS, THREAD "));
     press(&mut app, "\t");
     assert!(drawn(&mut app, 100, 9)[4].starts_with("FRAME"));
 }

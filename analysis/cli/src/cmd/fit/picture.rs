@@ -1,0 +1,142 @@
+//! Fits as pictures: what was measured, what the formula says of it, and what it leaves.
+
+use std::io::Write;
+use std::path::Path;
+
+use ppt_models::{Limit, Meets, Resource, Table};
+use ppt_output::Output;
+use ppt_query::Engine;
+use ppt_report::{Line, Panel};
+
+use super::said::Said;
+use crate::failure::Failure;
+use crate::{args, open};
+
+/// Places of a curve.
+const PLACES: usize = 120;
+
+/// A fit beside what it was fitted to, as far as `until`; and what it leaves.
+pub(in crate::cmd) fn of(said: &Said, table: &Table, until: Option<f64>) -> [Panel; 2] {
+    let (fit, unit) = (&said.fit, &said.unit);
+    let of = said.name.as_deref().unwrap_or_default();
+    let up = match of {
+        "" => fit.formula.to_string(),
+        name => format!("{name}: {}", fit.formula),
+    };
+    let fitted = || fit.fitted.iter().copied();
+    let measured = fit.response().iter().copied();
+    let by_fit = match &unit[..] {
+        "" => "fitted value".to_owned(),
+        unit => format!("fitted value, {unit}"),
+    };
+    let inputs = fit.formula.inputs();
+    let column = match inputs[..] {
+        [one] => table.column(one).map(|values| (one, values)),
+        _ => None,
+    };
+    let panel = match column {
+        Some((input, values)) => Panel {
+            across: input.to_owned(),
+            points: values.iter().copied().zip(measured).collect(),
+            lines: vec![curve(values, until, |at| {
+                let it = fit.predict(&[(input, at)]).ok()?;
+                Some((it.value, it.believed().low, it.believed().high))
+            })],
+            ..Panel::default()
+        },
+        // Of several inputs, a picture shows one value: what the formula says.
+        None => Panel {
+            across: by_fit.clone(),
+            points: fitted().zip(measured).collect(),
+            lines: vec![curve(&fit.fitted, None, |at| Some((at, at, at)))],
+            ..Panel::default()
+        },
+    };
+    let left = Panel {
+        across: by_fit,
+        up: "residual".to_owned(),
+        unit: unit.clone(),
+        points: fitted().zip(fit.residuals.iter().copied()).collect(),
+        level: Some(0.0),
+        ..Panel::default()
+    };
+    [Panel { up, unit: unit.clone(), ..panel }, left]
+}
+
+/// What a resource takes in all, with its bound; and its components.
+pub(in crate::cmd) fn total(
+    name: &str,
+    load: &str,
+    unit: &str,
+    resource: &Resource,
+    loads: &[f64],
+    until: Option<f64>,
+    bound: Option<f64>,
+) -> [Panel; 2] {
+    let all = curve(loads, until, |at| {
+        let it = resource.predict(at).ok()?;
+        Some((it.value, it.believed().low, it.believed().high))
+    });
+    let at = all.points.iter().filter_map(|it| Some((it.0, resource.predict(it.0).ok()?)));
+    let mut parts: Vec<Line> = Vec::new();
+    for (load, total) in at {
+        parts.resize_with(total.parts.len(), Line::default);
+        for (line, part) in parts.iter_mut().zip(total.parts) {
+            line.points.push((load, part.value));
+            line.name = part.name;
+        }
+    }
+    let panel = |up: &str, lines, level| Panel {
+        across: load.to_owned(),
+        up: up.to_owned(),
+        unit: unit.to_owned(),
+        points: Vec::new(),
+        lines,
+        level,
+    };
+    let of = parts.first().filter(|_| parts.len() == 1).map(|it| it.name.clone());
+    [panel(name, vec![all], bound), panel(&of.unwrap_or_default(), parts, None)]
+}
+
+/// How far a picture reaches: to where a bound is met, or to where a prediction is asked for.
+pub(in crate::cmd) fn until(at: Option<f64>, limit: Option<&Limit>) -> Option<f64> {
+    let met = match limit.map(|it| it.meets) {
+        Some(Meets::At(met)) => Some(met),
+        _ => None,
+    };
+    at.into_iter().chain(met).reduce(f64::max)
+}
+
+/// A curve and its band over all of `values`, and as far as `until`.
+fn curve(
+    values: &[f64],
+    until: Option<f64>,
+    value: impl Fn(f64) -> Option<(f64, f64, f64)>,
+) -> Line {
+    let low = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let high = values.iter().copied().chain(until).fold(f64::NEG_INFINITY, f64::max);
+    let place = |it: usize| low + (high - low) * it as f64 / PLACES as f64;
+    let places = (0..=PLACES).map(place);
+    let found = places.filter_map(|at| value(at).map(|it| ((at, it.0), (it.1, it.2))));
+    let (points, band) = found.unzip();
+    Line { name: String::new(), points, band }
+}
+
+/// The file of a picture: opened before the work, as the answer's is, and not the same.
+pub(in crate::cmd) fn open(
+    path: Option<&Path>,
+    to: &args::To,
+    engine: &Engine,
+) -> Result<Option<Output>, Failure> {
+    if path == Some(&*to.output) {
+        return Err(Failure::Usage("give --svg a file that is not that of -o".to_owned()));
+    }
+    path.map(|it| open::output(it, to.force, engine)).transpose()
+}
+
+/// Writes the rows of a picture.
+pub(in crate::cmd) fn write(rows: &[[Panel; 2]], mut output: Output) -> Result<(), Failure> {
+    let svg = ppt_report::panels("", rows);
+    output.file().write_all(svg.as_bytes()).map_err(Failure::writing(&output.name()))?;
+    Ok(output.publish()?)
+}

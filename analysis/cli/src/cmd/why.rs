@@ -1,0 +1,60 @@
+//! `ppt why CAPTURE…`: where the slowest intervals spent their time.
+
+mod json;
+mod rows;
+mod said;
+mod words;
+
+use std::io::{self, BufWriter, IsTerminal, Write};
+use std::process::ExitCode;
+
+use ppt_query::why::{Slow, Why};
+use ppt_query::{Encoder, Format};
+
+use crate::args;
+use crate::failure::Failure;
+use crate::{open, run, signals};
+
+pub(crate) fn run(args: &args::Why) -> Result<ExitCode, Failure> {
+    let engine = open::engine(&args.captures)?;
+    let why = Why {
+        frame: args.frame.clone(),
+        field: args.field.clone(),
+        filter: args.filter.clone(),
+        slowest: args.slowest,
+    };
+    signals::end_questions();
+    let mut output = open::output(&args.to.output, args.to.force, &engine)?;
+    let runtime = run::runtime(engine.threads())?;
+    let work = async { Ok(engine.why(&why).await?) };
+    let slow = runtime.block_on(run::question(engine.set().watch(), work))?;
+    let name = output.name();
+    let mut out = BufWriter::new(output.file());
+    say(args, &slow, &mut out).map_err(Failure::writing(&name))?;
+    drop(out);
+    output.publish()?;
+    open::tell_loss(engine.loss());
+    Ok(open::tell_troubles(&engine))
+}
+
+fn say(args: &args::Why, slow: &[Slow], mut out: impl Write + Send) -> io::Result<()> {
+    let on_terminal = args.to.output.as_os_str() == "-" && io::stdout().is_terminal();
+    let by_extension = super::sql::by_extension(&args.to.output);
+    let format = match args.format.as_deref() {
+        Some("text") => None,
+        Some(word) => Some(word.parse::<Format>().map_err(io::Error::other)?),
+        None if on_terminal => None,
+        None => Some(by_extension.unwrap_or(Format::Tsv)),
+    };
+    match format {
+        None => words::write(slow, &mut out)?,
+        Some(Format::Json) => json::write(slow, &mut out)?,
+        Some(format) => {
+            let batch = rows::batch(slow).map_err(io::Error::other)?;
+            let mut encoder = Encoder::new(&mut out, format, &batch.schema())?;
+            encoder.write(&batch)?;
+            encoder.finish()?;
+        }
+    }
+    out.flush()
+}

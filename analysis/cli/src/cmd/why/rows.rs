@@ -1,0 +1,66 @@
+//! Slow intervals as a table: a row for each part.
+
+use std::sync::Arc;
+
+use ppt_query::arrow::array::{
+    ArrayRef, Int32Array, Int64Array, RecordBatch, StringArray, TimestampNanosecondArray,
+};
+use ppt_query::arrow::error::ArrowError;
+use ppt_query::why::{Slow, SlowPart};
+
+use super::said::Said;
+
+struct Row<'a> {
+    rank: i64,
+    slow: &'a Slow,
+    part: &'a SlowPart,
+    said: Said<'a>,
+}
+
+pub(super) fn batch(slow: &[Slow]) -> Result<RecordBatch, ArrowError> {
+    let rows: Vec<Row<'_>> = (1..)
+        .zip(slow)
+        .flat_map(|(rank, slow)| {
+            let row = move |part| Row { rank, slow, part, said: Said::of(&part.part) };
+            slow.parts.iter().map(row)
+        })
+        .collect();
+    let text = |of: &dyn Fn(&Row<'_>) -> Option<String>| -> ArrayRef {
+        Arc::new(rows.iter().map(of).collect::<StringArray>())
+    };
+    let long = |of: &dyn Fn(&Row<'_>) -> Option<i64>| -> ArrayRef {
+        Arc::new(rows.iter().map(of).collect::<Int64Array>())
+    };
+    let int = |of: &dyn Fn(&Row<'_>) -> Option<i32>| -> ArrayRef {
+        Arc::new(rows.iter().map(of).collect::<Int32Array>())
+    };
+    let ts = TimestampNanosecondArray::from_iter_values(rows.iter().map(|row| row.slow.ts));
+    let owned = |it: &str| Some(it.to_owned());
+    let columns: Vec<(&str, ArrayRef)> = vec![
+        ("rank", long(&|row| Some(row.rank))),
+        ("name", text(&|row| owned(&row.slow.name))),
+        ("capture", text(&|row| owned(&row.slow.capture))),
+        ("buffer", text(&|row| owned(&row.slow.buffer))),
+        ("segment", text(&|row| owned(&row.slow.segment))),
+        ("ring", long(&|row| row.slow.ring)),
+        ("seqno", long(&|row| row.slow.seqno)),
+        ("host", text(&|row| owned(&row.slow.host))),
+        ("pid", int(&|row| row.slow.pid)),
+        ("tid", int(&|row| row.slow.tid)),
+        ("ts", Arc::new(ts.with_timezone("UTC"))),
+        ("dur", long(&|row| Some(row.slow.dur))),
+        ("part", text(&|row| owned(row.said.part))),
+        ("ns", long(&|row| Some(row.part.spent.ns))),
+        ("times", long(&|row| i64::try_from(row.part.spent.times).ok())),
+        ("longest", long(&|row| Some(row.part.spent.longest.1 - row.part.spent.longest.0))),
+        ("call", text(&|row| row.said.call.and_then(owned))),
+        ("woken_by", text(&|row| row.said.woken_by.and_then(owned))),
+        ("waker", int(&|row| row.said.waker)),
+        ("doing", text(&|row| row.part.doing.as_ref().and_then(|it| owned(&it.name)))),
+        ("doing_ns", long(&|row| row.part.doing.as_ref().map(|it| it.ns))),
+        ("successor", int(&|row| row.said.successor)),
+        ("successor_name", text(&|row| row.said.successor_name.and_then(owned))),
+    ];
+    let nullable = columns.into_iter().map(|(name, column)| (name, column, true));
+    RecordBatch::try_from_iter_with_nullable(nullable)
+}

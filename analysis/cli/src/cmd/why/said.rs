@@ -1,0 +1,35 @@
+//! What is said of a part of an interval.
+
+/// What a part says of itself, beside how long it was.
+pub(super) struct Said<'a> {
+    pub(super) part: &'static str,
+    pub(super) call: Option<&'a str>,
+    /// Who woke the thread: `THREAD`, `PROCESS` or `INTERRUPT`.
+    pub(super) woken_by: Option<&'a str>,
+    pub(super) waker: Option<i32>,
+    pub(super) successor: Option<i32>,
+    pub(super) successor_name: Option<&'a str>,
+}
+
+impl<'a> Said<'a> {
+    pub(super) fn of(part: &'a ppt_query::why::Part) -> Self {
+        use ppt_query::why::Part;
+        let (by, name) = match part {
+            Part::Preempted { by, name } => (*by, name.as_deref()),
+            _ => (None, None),
+        };
+        let call = match part {
+            Part::Blocked { call, .. } => call.as_deref(),
+            _ => None,
+        };
+        let woken = part.woken();
+        Said {
+            part: part.into(),
+            call,
+            woken_by: woken.and_then(|it| it.kind.as_deref()),
+            waker: woken.and_then(|it| it.thread),
+            successor: by,
+            successor_name: name,
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! Slow intervals for people.
+
+use std::io::{self, Write};
+
+use ppt_query::plain;
+use ppt_query::text::{duration, grouped, time};
+use ppt_query::why::Slow;
+
+/// Parts that are told; the others are told together.
+const MANY: usize = 8;
+
+pub(super) fn write(slow: &[Slow], out: &mut impl Write) -> io::Result<()> {
+    if slow.is_empty() {
+        writeln!(out, "no intervals")?;
+    }
+    for (rank, slow) in (1..).zip(slow) {
+        if rank > 1 {
+            writeln!(out)?;
+        }
+        one(rank, slow, out)?;
+    }
+    Ok(())
+}
+
+fn one(rank: usize, slow: &Slow, out: &mut impl Write) -> io::Result<()> {
+    let number = |of: Option<i64>| of.map_or("?".to_owned(), |it| it.to_string());
+    let (pid, tid) = (slow.pid.map(i64::from), slow.tid.map(i64::from));
+    writeln!(
+        out,
+        "{rank}. {}   {}   {}   process {}, thread {}, seqno {}",
+        plain(&slow.name),
+        duration(slow.dur as f64),
+        time(slow.ts),
+        number(pid),
+        number(tid),
+        number(slow.seqno)
+    )?;
+    writeln!(out, "  {}", plain(&slow.sentence()))?;
+    let mut lines: Vec<[String; 4]> = Vec::new();
+    let percent = |ns: i64| format!("{:.1} %", 100.0 * ns as f64 / slow.dur.max(1) as f64);
+    for part in slow.parts.iter().take(MANY) {
+        let times = match part.spent.times {
+            1 => "once".to_owned(),
+            times => format!("{} times", grouped(times)),
+        };
+        let doing = part.doing.as_ref().map_or_else(String::new, |doing| {
+            format!(" (in {} for {})", doing.name, duration(doing.ns as f64))
+        });
+        let what = format!("{}{doing}", part.part.words());
+        let ns = part.spent.ns;
+        lines.push([duration(ns as f64), percent(ns), plain(&what), times]);
+    }
+    if let Some(others) = slow.parts.get(MANY..).filter(|it| !it.is_empty()) {
+        let ns = others.iter().map(|it| it.spent.ns).sum();
+        let times = others.iter().map(|it| it.spent.times).sum();
+        let what = format!("{} others", others.len());
+        let times = format!("{} times", grouped(times));
+        lines.push([duration(ns as f64), percent(ns), what, times]);
+    }
+    let width = |at: usize| lines.iter().map(|it| it[at].chars().count()).max().unwrap_or(0);
+    let (long, share, what) = (width(0), width(1), width(2));
+    for line in &lines {
+        let [ns, percent, words, times] = line;
+        writeln!(out, "  {ns:>long$}  {percent:>share$}  {words:<what$}  {times}")?;
+    }
+    Ok(())
+}

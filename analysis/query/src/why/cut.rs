@@ -1,0 +1,184 @@
+//! The states of a thread, cut to an interval: parts that add up to it.
+
+use std::collections::BTreeMap;
+
+/// What a part of an interval went to.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
+pub enum Part {
+    /// The thread had a CPU.
+    Running,
+    /// It lost its CPU to another thread, or gave way to it.
+    Preempted {
+        /// Who got the CPU: a thread of the program, or of another process. 0: nobody.
+        by: Option<i32>,
+        /// What that was called.
+        name: Option<String>,
+    },
+    /// It was woken, and had no CPU yet.
+    WokenLate(By),
+    /// It waited.
+    Blocked {
+        /// The system call.
+        call: Option<String>,
+        /// Who ended that.
+        by: By,
+    },
+    /// It waited for a page.
+    Faulting(By),
+    /// Nobody knows.
+    Unknown,
+}
+
+/// Who woke a thread.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct By {
+    /// `THREAD`, `PROCESS` or `INTERRUPT`.
+    pub kind: Option<String>,
+    /// The thread, if it is one of the program.
+    pub thread: Option<i32>,
+}
+
+impl Part {
+    /// Who ended a wait.
+    pub fn woken(&self) -> Option<&By> {
+        match self {
+            Part::Blocked { by, .. } | Part::Faulting(by) | Part::WokenLate(by) => Some(by),
+            Part::Running | Part::Preempted { .. } | Part::Unknown => None,
+        }
+    }
+
+    /// Whether it ended as somebody woke it.
+    pub fn is_wait(&self) -> bool {
+        matches!(self, Part::Blocked { .. } | Part::Faulting(_))
+    }
+}
+
+/// How much of an interval went to a part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Spent {
+    /// ns.
+    pub ns: i64,
+    /// In so many pieces.
+    pub times: u64,
+    /// The longest of them, the first of these: from and to, ns since the epoch.
+    pub longest: (i64, i64),
+}
+
+/// An interval on its way: states of its thread come in the order of their beginning.
+#[derive(Debug)]
+pub(super) struct Cut {
+    to: i64,
+    /// Everything before is spent.
+    at: i64,
+    spent: BTreeMap<Part, Spent>,
+}
+
+impl Cut {
+    /// From the first time to the second one.
+    pub fn new(from: i64, to: i64) -> Cut {
+        Cut { to, at: from, spent: BTreeMap::new() }
+    }
+
+    /// The thread was in a state, from the first time to the second one. Where states overlap, the one
+    /// counts that came first.
+    pub fn take(&mut self, from: i64, to: i64, part: &Part) {
+        let (from, to) = (from.max(self.at), to.min(self.to));
+        // What is not known may be known of another session.
+        if from >= to || *part == Part::Unknown {
+            return;
+        }
+        self.spend(from, Part::Unknown);
+        self.spend(to, part.clone());
+    }
+
+    fn spend(&mut self, to: i64, part: Part) {
+        let piece = (self.at, to);
+        let ns = to - self.at;
+        if ns <= 0 {
+            return;
+        }
+        self.at = to;
+        let spent = self.spent.entry(part).or_insert(Spent { ns: 0, times: 0, longest: piece });
+        spent.ns += ns;
+        spent.times += 1;
+        if ns > spent.longest.1 - spent.longest.0 {
+            spent.longest = piece;
+        }
+    }
+
+    /// No more states: the parts, the largest first.
+    pub fn finish(mut self) -> Vec<(Part, Spent)> {
+        self.spend(self.to, Part::Unknown);
+        let mut parts: Vec<_> = self.spent.into_iter().collect();
+        parts.sort_by_key(|it| std::cmp::Reverse(it.1.ns));
+        parts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn part(kind: u8) -> Part {
+        let by = |thread| By { kind: Some("THREAD".into()), thread: Some(thread) };
+        match kind {
+            0 => Part::Running,
+            1 => Part::Preempted { by: Some(7), name: None },
+            2 => Part::Blocked { call: Some("read".into()), by: by(1) },
+            3 => Part::Blocked { call: Some("read".into()), by: by(2) },
+            4 => Part::WokenLate(by(1)),
+            5 => Part::Faulting(By::default()),
+            _ => Part::Unknown,
+        }
+    }
+
+    proptest! {
+        /// Parts add up to the ns, and each ns is in the part that it is in.
+        #[test]
+        fn parts_add_up_to_the_interval(
+            mut states in proptest::collection::vec((0i64..60, 0i64..20, 0u8..7), 0..20),
+            from in 0i64..60,
+            length in 0i64..40,
+        ) {
+            states.sort();
+            let to = from + length;
+            let mut cut = Cut::new(from, to);
+            for (begin, length, kind) in &states {
+                cut.take(*begin, begin + length, &part(*kind));
+            }
+            let parts = cut.finish();
+            prop_assert_eq!(parts.iter().map(|it| it.1.ns).sum::<i64>(), length);
+            let at = |ns: i64| {
+                let known = |it: &&(i64, i64, u8)| it.0 <= ns && ns < it.0 + it.1 && it.2 < 6;
+                states.iter().find(known).map_or(Part::Unknown, |it| part(it.2))
+            };
+            let mut said: BTreeMap<Part, i64> = BTreeMap::new();
+            (from..to).for_each(|ns| *said.entry(at(ns)).or_default() += 1);
+            let found: BTreeMap<Part, i64> = parts.iter().map(|it| (it.0.clone(), it.1.ns)).collect();
+            prop_assert_eq!(found, said);
+            for (part, spent) in &parts {
+                let (begin, end) = spent.longest;
+                prop_assert!(begin >= from && end <= to && end - begin <= spent.ns && begin < end);
+                prop_assert!((begin..end).all(|ns| at(ns) == *part));
+            }
+            prop_assert!(parts.is_sorted_by_key(|it| -it.1.ns));
+        }
+    }
+
+    #[test]
+    fn what_nothing_tells_is_unknown() {
+        let mut cut = Cut::new(10, 100);
+        cut.take(0, 20, &Part::Running);
+        cut.take(30, 40, &Part::Running);
+        cut.take(35, 50, &part(2));
+        cut.take(90, 200, &Part::Unknown);
+        let parts = cut.finish();
+        let brief: Vec<_> = parts.iter().map(|it| (&it.0, it.1.ns, it.1.times)).collect();
+        assert_eq!(brief, [(&Part::Unknown, 60, 2), (&Part::Running, 20, 2), (&part(2), 10, 1)]);
+        assert_eq!(parts[0].1.longest, (50, 100));
+        assert_eq!(Cut::new(5, 5).finish(), []);
+    }
+}

@@ -1,0 +1,230 @@
+//! A slow interval in a sentence.
+
+use super::{By, Part, Slow, SlowPart};
+use crate::text::{duration, grouped};
+
+/// Parts that a sentence tells, and the least share of the interval that is worth telling.
+const TOLD: usize = 3;
+const WORTH: f64 = 0.05;
+
+impl Part {
+    /// What it is, in a few words.
+    pub fn words(&self) -> String {
+        match self {
+            Part::Running => "running".to_owned(),
+            Part::Preempted { by: Some(0), .. } => "preempted".to_owned(),
+            Part::Preempted { by, name } => match (name, by) {
+                (Some(name), Some(by)) => format!("preempted by `{name}` ({by})"),
+                (None, Some(by)) => format!("preempted by {by}"),
+                _ => "preempted".to_owned(),
+            },
+            Part::WokenLate(by) => format!("woken{}, but not running yet", by.words()),
+            Part::Blocked { call: Some(call), by } => {
+                format!("blocked in {call}{}", by.end())
+            }
+            Part::Blocked { call: None, by } => format!("blocked{}", by.end()),
+            Part::Faulting(by) => format!("waiting for a page{}", by.end()),
+            Part::Unknown => "unknown".to_owned(),
+        }
+    }
+}
+
+impl By {
+    fn words(&self) -> String {
+        match (self.kind.as_deref(), self.thread) {
+            (_, Some(thread)) => format!(" by thread {thread}"),
+            (Some("THREAD"), None) => " by another thread".to_owned(),
+            (Some("PROCESS"), None) => " by another process".to_owned(),
+            (Some("INTERRUPT"), None) => " by an interrupt".to_owned(),
+            _ => String::new(),
+        }
+    }
+
+    fn end(&self) -> String {
+        match self.words() {
+            who if who.is_empty() => who,
+            who => format!(", woken{who}"),
+        }
+    }
+}
+
+/// Parts of one kind, and in one call: what a sentence tells together.
+struct Clause<'a> {
+    /// The largest of them.
+    most: &'a SlowPart,
+    count: usize,
+    ns: i64,
+    times: u64,
+}
+
+impl Slow {
+    /// Where it was, in plain English.
+    pub fn sentence(&self) -> String {
+        let who = match (self.tid, self.is_span) {
+            (Some(tid), false) => format!("thread {tid}"),
+            (Some(tid), true) => format!("thread {tid}, which began it,"),
+            (None, _) => "a thread whose number is not known".to_owned(),
+        };
+        let clauses = self.clauses();
+        let share = |it: &Clause<'_>| it.ns as f64 / self.dur.max(1) as f64;
+        let told: Vec<String> = clauses
+            .iter()
+            .enumerate()
+            .filter(|(rank, it)| *rank == 0 || (*rank < TOLD && share(it) >= WORTH))
+            .map(|(_, it)| it.words(share(it)))
+            .collect();
+        let Some((last, others)) = told.split_last() else {
+            return format!("It took no time in {who}.");
+        };
+        let told = match others {
+            [] => last.clone(),
+            [one] => format!("{one}, and {last}"),
+            others => format!("{}, and {last}", others.join(", ")),
+        };
+        format!("Of {}, {who} {told}.", duration(self.dur as f64))
+    }
+
+    /// The largest first.
+    fn clauses(&self) -> Vec<Clause<'_>> {
+        let kind = |part: &Part| match part {
+            Part::Blocked { call, .. } => (std::mem::discriminant(part), call.clone()),
+            _ => (std::mem::discriminant(part), None),
+        };
+        let mut clauses: Vec<Clause<'_>> = Vec::new();
+        for part in &self.parts {
+            let (ns, times) = (part.spent.ns, part.spent.times);
+            match clauses.iter_mut().find(|it| kind(&it.most.part) == kind(&part.part)) {
+                Some(clause) => {
+                    clause.count += 1;
+                    clause.ns += ns;
+                    clause.times += times;
+                }
+                None => clauses.push(Clause { most: part, count: 1, ns, times }),
+            }
+        }
+        clauses.sort_by_key(|it| std::cmp::Reverse(it.ns));
+        clauses
+    }
+}
+
+impl Clause<'_> {
+    fn words(&self, share: f64) -> String {
+        let length = format!("{} ({:.0} %)", duration(self.ns as f64), 100.0 * share);
+        let times = match self.times {
+            1 => String::new(),
+            2 => " twice".to_owned(),
+            times => format!(" {} times", grouped(times)),
+        };
+        let mostly = if self.count > 1 { ", mostly" } else { "" };
+        let until = |by: &By| match by.words() {
+            who if who.is_empty() => String::new(),
+            who => format!("{mostly} until it was woken{who}{}", self.doing()),
+        };
+        match &self.most.part {
+            Part::Running => format!("ran for {length}"),
+            Part::Preempted { by, name } => {
+                let lost = if self.times == 1 { " once" } else { &times };
+                let to = match (name, by) {
+                    (_, Some(0) | None) => String::new(),
+                    (Some(name), Some(by)) => format!("{mostly} to `{name}` ({by})"),
+                    (None, Some(by)) => format!("{mostly} to {by}"),
+                };
+                format!("wanted a CPU for {length}, which it had lost{lost}{to}")
+            }
+            Part::WokenLate(_) => {
+                format!("wanted a CPU for {length} after it was woken{times}")
+            }
+            Part::Blocked { call, by } => {
+                let call = call.as_ref().map_or_else(String::new, |it| format!(" in {it}"));
+                format!("was blocked{call}{times} for {length}{}", until(by))
+            }
+            Part::Faulting(by) => format!("waited for a page{times} for {length}{}", until(by)),
+            Part::Unknown => format!("did what nobody knows for {length}"),
+        }
+    }
+
+    /// What the waker was doing.
+    fn doing(&self) -> String {
+        match &self.most.doing {
+            Some(doing) if doing.around => format!(", which was in {} then", doing.name),
+            Some(doing) => format!(", which had been in {} meanwhile", doing.name),
+            None => String::new(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Doing, Spent};
+    use super::*;
+
+    fn slow(parts: Vec<(Part, i64, u64, Option<Doing>)>) -> Slow {
+        let part = |(part, ns, times, doing)| {
+            let spent = Spent { ns, times, longest: (0, ns) };
+            SlowPart { part, spent, doing }
+        };
+        let dur = parts.iter().map(|it| it.1).sum();
+        Slow {
+            name: "job.handle".into(),
+            capture: String::new(),
+            buffer: String::new(),
+            segment: String::new(),
+            ring: None,
+            seqno: None,
+            host: String::new(),
+            pid: Some(1),
+            tid: Some(7),
+            ts: 0,
+            dur,
+            is_span: false,
+            parts: parts.into_iter().map(part).collect(),
+        }
+    }
+
+    #[test]
+    fn a_sentence_tells_what_matters() {
+        let by = |thread| By { kind: Some("THREAD".into()), thread: Some(thread) };
+        let futex = |thread| Part::Blocked { call: Some("futex".into()), by: by(thread) };
+        let doing = |around| Doing { name: "cache.fill".into(), ns: 5, ts: 0, around };
+        let to = |by| Part::Preempted { by: Some(by), name: Some("backup".into()) };
+        let all = [
+            (
+                slow(vec![
+                    (futex(5), 8_000_000, 1, Some(doing(true))),
+                    (Part::Running, 2_000_000, 2, None),
+                ]),
+                "Of 10.0 ms, thread 7 was blocked in futex for 8.00 ms (80 %) until it was woken by \
+                 thread 5, which was in cache.fill then, and ran for 2.00 ms (20 %).",
+            ),
+            (
+                slow(vec![
+                    (futex(5), 400, 2, Some(doing(false))),
+                    (to(9), 300, 1, None),
+                    (futex(6), 200, 3, None),
+                    (Part::Unknown, 90, 1, None),
+                    (Part::Running, 10, 6, None),
+                ]),
+                "Of 1.00 µs, thread 7 was blocked in futex 5 times for 600 ns (60 %), mostly until it was \
+                 woken by thread 5, which had been in cache.fill meanwhile, wanted a CPU for 300 ns \
+                 (30 %), which it had lost once to `backup` (9), and did what nobody knows for 90 ns (9 %).",
+            ),
+            (
+                slow(vec![(to(9), 60, 2, None), (to(8), 40, 1, None)]),
+                "Of 100 ns, thread 7 wanted a CPU for 100 ns (100 %), which it had lost 3 times, mostly to \
+                 `backup` (9).",
+            ),
+            (
+                slow(vec![
+                    (Part::WokenLate(by(5)), 50, 1, None),
+                    (Part::Faulting(By::default()), 50, 2, None),
+                ]),
+                "Of 100 ns, thread 7 wanted a CPU for 50 ns (50 %) after it was woken, and waited for a \
+                 page twice for 50 ns (50 %).",
+            ),
+            (slow(Vec::new()), "It took no time in thread 7."),
+        ];
+        for (slow, expected) in all {
+            assert_eq!(slow.sentence(), expected);
+        }
+    }
+}

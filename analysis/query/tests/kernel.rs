@@ -1,0 +1,704 @@
+//! The tables `thread_states`, `syscalls` and `faults`: held against programs of which each ns is known,
+//! whose records are lost in every way, and against DuckDB over the frames themselves.
+
+#[path = "../../oracles/ask.rs"]
+mod oracles;
+#[allow(dead_code, reason = "what is shared with the other tests is more than is used here")]
+#[path = "random/mod.rs"]
+mod random;
+#[allow(dead_code, reason = "what is shared with the other tests is more than is used here")]
+#[path = "support/mod.rs"]
+mod support;
+
+use std::collections::{BTreeMap, HashMap};
+
+use oracles::ask;
+use ppt_capture::frame_dsl::schema::{FieldType, Schema};
+use ppt_capture::{
+    CaptureWriter, ClockId, ClockReading, End, EndReason, FileHeader, FramesHead, Lost, Process,
+    Segment, Source,
+};
+use ppt_query::why::{Part, Slow, Why};
+use ppt_query::{Encoder, Format, QueryError};
+use random::Dice;
+use serde_json::{Value, json};
+use support::{Files, Row, batches, number, rows, sorted, with_pushdown, without_pushdown};
+
+const REAL: u64 = 1_700_000_000_000_000_000;
+const CALLS: [&str; 4] = ["read", "futex", "clock_nanosleep", "epoll_wait"];
+const PID: u32 = 9;
+
+/// The buffer of the kernel's frames, with a few calls.
+fn schema() -> Schema {
+    let calls: Vec<_> = CALLS.iter().enumerate().map(|(n, name)| format!("{name} = {n}")).collect();
+    let source = include_str!("../../../kernel/src/kernel.frame");
+    let source = format!("{source}\nenum Call : u16 {{ {} }}\n", calls.join(", "));
+    ppt_frame_dsl::compile(source.as_bytes(), "kernel.frame").unwrap().schema
+}
+
+/// A frame: its kind, its time, and its other fields.
+#[derive(Debug, Clone)]
+struct Told {
+    kind: &'static str,
+    at: i64,
+    /// The CPU whose ring had its record.
+    ring: i64,
+    fields: Vec<(&'static str, i64)>,
+}
+
+impl Told {
+    fn new(
+        kind: &'static str,
+        at: i64,
+        thread: i64,
+        cpu: i64,
+        own: &[(&'static str, i64)],
+    ) -> Told {
+        let fields = [("thread", thread), ("cpu", cpu)].into_iter().chain(own.iter().copied());
+        Told { kind, at, ring: cpu, fields: fields.collect() }
+    }
+
+    fn bytes(&self, schema: &Schema, seq: u64) -> (u16, Vec<u8>) {
+        let id = schema.frames.iter().position(|it| it.name == self.kind).unwrap();
+        let mut bytes = vec![0; schema.stride as usize];
+        bytes[..8].copy_from_slice(&seq.to_le_bytes());
+        bytes[8..10].copy_from_slice(&(id as u16).to_le_bytes());
+        let fields = self.fields.iter().copied().chain([("at", self.at)]);
+        for (name, value) in fields {
+            let field = schema.frames[id].fields.iter().find(|it| it.name == name);
+            let Some(field) = field else { continue };
+            let len = field.bytes(schema) as usize;
+            bytes[field.offset as usize..][..len].copy_from_slice(&value.to_le_bytes()[..len]);
+        }
+        let name = schema.frames[id].fields.iter().find(|it| it.name == "name");
+        if let Some(field) = name {
+            assert!(matches!(field.ty, FieldType::Char { .. }));
+            bytes[field.offset as usize..][..5].copy_from_slice(b"other");
+        }
+        (id as u16, bytes)
+    }
+}
+
+/// What is true of a ns of a thread: state, call, who ended the wait or the wait before.
+type Truth = (&'static str, Option<&'static str>, Option<i64>);
+
+#[derive(Default)]
+struct World {
+    told: Vec<Told>,
+    /// From its beginning, by thread.
+    truth: BTreeMap<i64, (i64, Vec<Truth>)>,
+    /// Thread, begin, length, name.
+    calls: Vec<(i64, i64, Option<i64>, &'static str)>,
+    faults: Vec<(i64, i64)>,
+    end: i64,
+}
+
+/// How long things take is many ns: no two frames have the same time by their meaning.
+const LONG: u64 = 40;
+
+impl World {
+    fn new(dice: &mut Dice, threads: i64) -> World {
+        let mut world = World::default();
+        for n in 0..threads {
+            let begin = 1000 + dice.below(LONG * 10) as i64;
+            world.thread(dice, 100 + n, begin);
+        }
+        world.told.sort_by_key(|it| it.at);
+        world.end = world.told.last().map_or(0, |it| it.at);
+        world.told.push(Told::new("watch_end", world.end, 0, 0, &[]));
+        world
+    }
+
+    fn thread(&mut self, dice: &mut Dice, tid: i64, begin: i64) {
+        let (mut now, mut truth, mut call) = (begin, Vec::new(), None);
+        let mut last = |dice: &mut Dice, now: &mut i64, of: Truth| {
+            let ns = 1 + dice.below(LONG) as i64;
+            truth.extend((0..ns).map(|_| of));
+            *now += ns;
+        };
+        let told = &mut self.told;
+        told.push(Told::new("thread_start", now, tid, 0, &[("parent", 1)]));
+        last(dice, &mut now, ("runnable", None, Some(1)));
+        for _ in 0..5 + dice.below(20) {
+            let cpu = dice.below(2) as i64;
+            told.push(Told::new("switch_in", now, tid, cpu, &[]));
+            last(dice, &mut now, ("running", None, None));
+            for _ in 0..dice.below(4) {
+                match call.take() {
+                    Some(call) => {
+                        let own = [("call", call as i64), ("result", now)];
+                        told.push(Told::new("syscall_exit", now, tid, cpu, &own));
+                        self.calls.last_mut().unwrap().2 = Some(now);
+                    }
+                    None if dice.chance(3) => {
+                        let own = [("kind", 0), ("address", 4096)];
+                        told.push(Told::new("page_fault", now, tid, cpu, &own));
+                        self.faults.push((tid, now));
+                    }
+                    None => {
+                        let entered = dice.below(4) as usize;
+                        call = Some(entered);
+                        let own = [("call", entered as i64)];
+                        told.push(Told::new("syscall_enter", now, tid, cpu, &own));
+                        self.calls.push((tid, now, None, CALLS[entered]));
+                    }
+                }
+                last(dice, &mut now, ("running", None, None));
+            }
+            let preempted = dice.chance(2);
+            let state = i64::from(!preempted);
+            let next = [("state", state), ("next", 77)];
+            told.push(Told::new("successor", now, tid, cpu, &next));
+            told.push(Told::new("switch_out", now, tid, cpu, &[("preempted", preempted.into())]));
+            if preempted {
+                last(dice, &mut now, ("runnable", None, None));
+                continue;
+            }
+            let waker = 50 + dice.below(3) as i64;
+            let blocked_in = call.map(|it| CALLS[it]);
+            last(dice, &mut now, ("blocked", blocked_in, Some(waker)));
+            let own = [("by", 0), ("waker", waker)];
+            let mut wakeup = Told::new("wakeup", now, tid, dice.below(2) as i64, &own);
+            // The waker may have any CPU.
+            wakeup.ring = dice.below(2) as i64;
+            told.push(wakeup);
+            last(dice, &mut now, ("runnable", None, Some(waker)));
+        }
+        told.push(Told::new("switch_in", now, tid, 0, &[]));
+        last(dice, &mut now, ("running", None, None));
+        told.push(Told::new("thread_end", now, tid, 0, &[]));
+        self.truth.insert(tid, (begin, truth));
+    }
+
+    /// The kernel loses what a CPU has for it, and says so later.
+    fn kernel_loses(&mut self, dice: &mut Dice) {
+        let (from, until) = self.sometime(dice);
+        let cpu = dice.below(2) as i64;
+        let before = self.told.len();
+        let last_seen =
+            self.told.iter().filter(|it| it.ring == cpu && it.at <= from).map(|it| it.at);
+        let since = last_seen.max().unwrap_or(0);
+        let is_lost = |it: &Told| it.ring == cpu && from < it.at && it.at < until;
+        self.told.retain(|it| it.kind == "watch_end" || !is_lost(it));
+        let count = (before - self.told.len()) as i64;
+        if count == 0 {
+            return;
+        }
+        // It is stated when the reader is done with what it took.
+        let at = until + dice.below(LONG) as i64;
+        let place = self.told.partition_point(|it| it.at <= at);
+        let at = self.told.get(place.wrapping_sub(1)).map_or(at, |it| it.at.max(at));
+        let at = self.told.get(place).map_or(at, |it| it.at.min(at));
+        let own = [("since", since), ("count", count)];
+        // No ring has it.
+        self.told.insert(place, Told { ring: -1, ..Told::new("lost", at, 0, cpu, &own) });
+    }
+
+    fn sometime(&self, dice: &mut Dice) -> (i64, i64) {
+        let from = 1000 + dice.below((self.end - 1000) as u64) as i64;
+        (from, from + 1 + dice.below(LONG * 8) as i64)
+    }
+
+    /// The frames as captures: `rotated` of them, of which some are `left_out`; `drained` frames in a row
+    /// are missing now and then.
+    fn captures(
+        &self,
+        dice: &mut Dice,
+        files: usize,
+        left_out: bool,
+        overruns: bool,
+    ) -> Vec<Vec<u8>> {
+        let schema = schema();
+        let (mut seq, mut lost) = (1, Lost::default());
+        let mut all: Vec<Vec<(FramesHead, Vec<u8>)>> = vec![Vec::new()];
+        let mut skip = 0;
+        for (n, told) in self.told.iter().enumerate() {
+            if n > 0 && n.is_multiple_of((self.told.len() / files).max(1)) && all.len() < files {
+                all.push(Vec::new());
+            }
+            if overruns && skip == 0 && dice.chance(60) {
+                skip = 1 + dice.below(30);
+            }
+            // What ends the watch is there: nobody misses what is behind.
+            if skip > 0 && told.kind != "watch_end" {
+                skip -= 1;
+                lost.overrun += 1;
+                seq += 1;
+                if told.kind == "lost" {
+                    // Its numbers, too.
+                    let count = told.fields.iter().find(|it| it.0 == "count").unwrap().1;
+                    lost.overrun += count as u64;
+                    seq += count as u64;
+                }
+                continue;
+            }
+            if told.kind == "lost" {
+                let count = told.fields.iter().find(|it| it.0 == "count").unwrap().1 as u64;
+                lost.overrun += count;
+                seq += count;
+            }
+            let (id, bytes) = told.bytes(&schema, seq);
+            let at = told.at as u64;
+            let chunks = all.last_mut().unwrap();
+            match chunks.last_mut() {
+                Some((head, frames)) if lost.total() == 0 && !dice.chance(8) => {
+                    head.count += 1;
+                    head.t_min = head.t_min.min(at);
+                    head.t_max = head.t_max.max(at);
+                    head.frame_mask |= 1 << id;
+                    frames.extend(bytes);
+                }
+                _ => {
+                    let head = FramesHead {
+                        nonce: 7,
+                        first_seq: seq,
+                        count: 1,
+                        stride: schema.stride,
+                        lost_before: std::mem::take(&mut lost),
+                        drained_mono_ns: at,
+                        t_min: at,
+                        t_max: at,
+                        frame_mask: 1 << id,
+                        ..FramesHead::default()
+                    };
+                    chunks.push((head, bytes));
+                }
+            }
+            seq += 1;
+        }
+        if left_out && all.len() > 2 {
+            all.remove(1);
+        }
+        (1..).zip(&all).map(|(id, chunks)| capture(id, "kernel", &schema, chunks)).collect()
+    }
+}
+
+fn capture(id: u8, kind: &str, schema: &Schema, chunks: &[(FramesHead, Vec<u8>)]) -> Vec<u8> {
+    let header = FileHeader {
+        capture_id: [id; 16],
+        host: "host".to_owned(),
+        boot_id: "boot".to_owned(),
+        created_realtime_ns: REAL,
+        ..FileHeader::default()
+    };
+    let mut writer = CaptureWriter::create(Vec::new(), &header).unwrap();
+    let (a, b) = (ClockId::Monotonic, ClockId::Realtime);
+    let (a_before, a_after, b_value) = (1, 1, REAL + 1);
+    writer.clock(&[ClockReading { a, a_before, b, b_value, a_after, distrusted: false }]).unwrap();
+    let source = Source {
+        schema_json: schema.to_json().into_bytes(),
+        schema_hash: schema.hash(),
+        kind: kind.to_owned(),
+        buffer: schema.buffer.clone(),
+        process: Process { pid: PID, ..Process::default() },
+        segments: vec![Segment { nonce: 7, rings: 999, slots: 4096, stride: schema.stride }],
+        ..Source::default()
+    };
+    writer.source(0, &source).unwrap();
+    chunks.iter().for_each(|(head, frames)| writer.frames(head, frames).unwrap());
+    let end = End {
+        reason: EndReason::Stopped,
+        message: String::new(),
+        rings: Vec::new(),
+        drops: Vec::new(),
+        realtime_ns: REAL + 99,
+        mono_ns: 99,
+    };
+    writer.end(&end).unwrap()
+}
+
+fn long(cell: &Option<String>) -> i64 {
+    cell.as_ref().unwrap().parse().unwrap()
+}
+
+const STATES: &str = "SELECT tid, ts, dur, state, blocked_in, waker FROM thread_states \
+                      ORDER BY tid, ts";
+
+/// Each ns of what is said is true, or unknown, and no ns is said twice. Returns how many are known.
+fn check(world: &World, said: &[Row], what: &str) -> usize {
+    let mut known = 0;
+    let mut until: HashMap<i64, i64> = HashMap::new();
+    for row in said {
+        let (tid, ts, dur) = (long(&row[0]), long(&row[1]) - REAL as i64, long(&row[2]));
+        let until = until.entry(tid).or_insert(ts);
+        assert!(*until <= ts && dur > 0, "{what}: {row:?}, said until {until}");
+        *until = ts + dur;
+        let state = row[3].as_deref().unwrap();
+        if state == "unknown" {
+            continue;
+        }
+        let (begin, truth) = &world.truth[&tid];
+        for ns in ts..ts + dur {
+            // Whose end is lost is said to be there.
+            let Some(truth) = truth.get((ns - begin) as usize) else { continue };
+            known += 1;
+            // A fault may have begun before what it tells.
+            let call = row[4].as_deref().filter(|it| *it != "page_fault" || truth.1.is_some());
+            assert_eq!(state, truth.0, "{what}: {tid} at {ns}");
+            assert!(
+                call.is_none() || call == truth.1,
+                "{what}: {tid} at {ns} in {call:?}: {truth:?}"
+            );
+            let waker = row[5].as_ref().map(|it| it.parse().unwrap());
+            assert!(
+                waker.is_none() || waker == truth.2,
+                "{what}: {tid} at {ns}: {row:?}, {truth:?}"
+            );
+        }
+    }
+    known
+}
+
+#[test]
+fn each_ns_of_a_thread_is_what_it_was() {
+    for seed in 0..12 {
+        let mut dice = Dice::new(seed);
+        let world = World::new(&mut dice, 6);
+        let total: usize = world.truth.values().map(|it| it.1.len()).sum();
+        let files = Files::new(&world.captures(&mut dice, 1 + seed as usize % 4, false, false));
+        for options in [with_pushdown(), without_pushdown()] {
+            let engine = files.engine(&options);
+            let said = rows(&engine, STATES);
+            assert_eq!(check(&world, &said, &format!("seed {seed}")), total);
+            assert!(said.iter().all(|it| it[3].as_deref() != Some("unknown")));
+            let lengths = world.truth.iter().map(|(tid, it)| (*tid, it.1.len() as i64));
+            let sums =
+                rows(&engine, "SELECT tid, sum(dur) FROM thread_states GROUP BY 1 ORDER BY 1");
+            let sums = sums.iter().map(|it| (long(&it[0]), long(&it[1])));
+            assert!(sums.eq(lengths));
+            // One thread is the same alone.
+            let alone = "SELECT count(*), sum(dur) FROM thread_states WHERE tid = 102 AND pid = 9";
+            let of = said.iter().filter(|it| it[0].as_deref() == Some("102"));
+            let of = (of.clone().count() as i64, of.map(|it| long(&it[2])).sum::<i64>());
+            let found = rows(&engine, alone);
+            assert_eq!((long(&found[0][0]), long(&found[0][1])), of);
+            assert_eq!(number(&engine, "SELECT count(*) FROM thread_states WHERE tid = 7"), 0);
+        }
+        let engine = files.engine(&with_pushdown());
+        let mut calls: Vec<Row> = world
+            .calls
+            .iter()
+            .map(|&(tid, ts, end, name)| {
+                let text = |it: i64| Some(it.to_string());
+                let (dur, result) = (end.map(|end| end - ts), end);
+                let ts = ts + REAL as i64;
+                vec![
+                    text(tid),
+                    text(ts),
+                    dur.and_then(text),
+                    Some(name.into()),
+                    result.and_then(text),
+                ]
+            })
+            .collect();
+        calls.sort();
+        let found = sorted(&engine, "SELECT tid, ts, dur, name, result FROM syscalls");
+        assert_eq!(found, calls, "seed {seed}");
+        let found = rows(&engine, "SELECT tid, ts, kind, address FROM faults ORDER BY ts, tid");
+        let mut faults = world.faults.clone();
+        faults.sort_by_key(|it| (it.1, it.0));
+        let found: Vec<_> = found
+            .iter()
+            .map(|it| {
+                assert_eq!((it[2].as_deref(), it[3].as_deref()), (Some("MINOR"), Some("4096")));
+                (long(&it[0]), long(&it[1]) - REAL as i64)
+            })
+            .collect();
+        assert_eq!(found, faults, "seed {seed}");
+    }
+}
+
+#[test]
+fn what_is_lost_is_unknown_and_never_wrong() {
+    let (mut known, mut total) = (0, 0);
+    for seed in 0..48 {
+        let mut dice = Dice::new(1000 + seed);
+        let mut world = World::new(&mut dice, 6);
+        // Frames that say what the kernel lost are not among what is lost later: they say since when.
+        let (kernel, drain, part) =
+            [(true, false, false), (false, true, false), (false, false, true), (false, true, true)]
+                [seed as usize % 4];
+        if kernel {
+            (0..1 + dice.below(6)).for_each(|_| world.kernel_loses(&mut dice));
+        }
+        let captures = world.captures(&mut dice, if part { 4 } else { 1 }, part, drain);
+        let files = Files::new(&captures);
+        let engine = files.engine(&with_pushdown());
+        let what = format!("seed {seed}: kernel {kernel}, drain {drain}, part {part}");
+        known += check(&world, &rows(&engine, STATES), &what);
+        total += world.truth.values().map(|it| it.1.len()).sum::<usize>();
+        // No call has a length that it did not have.
+        let lengths: HashMap<(i64, i64), i64> =
+            world.calls.iter().filter_map(|it| Some(((it.0, it.1), it.2? - it.1))).collect();
+        for row in rows(&engine, "SELECT tid, ts, dur, name FROM syscalls WHERE dur IS NOT NULL") {
+            let begin = (long(&row[0]), long(&row[1]) - REAL as i64);
+            assert_eq!(lengths[&begin], long(&row[2]), "{what}: {row:?}");
+        }
+    }
+    assert!(known * 4 > total && known * 100 < total * 99, "{known} of {total}");
+}
+
+#[test]
+fn a_copy_of_a_capture_adds_nothing() {
+    let mut dice = Dice::new(77);
+    let world = World::new(&mut dice, 4);
+    let one = world.captures(&mut dice, 1, false, false).remove(0);
+    let again = world.captures(&mut dice, 3, false, false);
+    let alone = Files::new(std::slice::from_ref(&one));
+    // The same session, as a file and as a series: their ids differ.
+    let both = Files::new(&[one, again[1].clone()]);
+    let (alone, both) = (alone.engine(&with_pushdown()), both.engine(&with_pushdown()));
+    assert_eq!(rows(&alone, STATES), rows(&both, STATES));
+}
+
+/// DuckDB, over the frames alone.
+#[test]
+fn duckdb_finds_the_same_in_the_frames() {
+    let mut dice = Dice::new(3);
+    let world = World::new(&mut dice, 8);
+    let files = Files::new(&world.captures(&mut dice, 1, false, false));
+    let engine = files.engine(&with_pushdown());
+    let frames = "SELECT seqno, ts, thread, 'in' AS what, NULL AS n, NULL AS call FROM kernel.switch_in \
+        UNION ALL SELECT seqno, ts, thread, 'out', CAST(preempted AS INT), NULL FROM kernel.switch_out \
+        UNION ALL SELECT seqno, ts, thread, 'wake', waker, NULL FROM kernel.wakeup \
+        UNION ALL SELECT seqno, ts, thread, 'start', parent, NULL FROM kernel.thread_start \
+        UNION ALL SELECT seqno, ts, thread, 'end', NULL, NULL FROM kernel.thread_end \
+        UNION ALL SELECT seqno, ts, thread, 'enter', NULL, CAST(call AS VARCHAR) FROM kernel.syscall_enter \
+        UNION ALL SELECT seqno, ts, thread, 'exit', NULL, CAST(call AS VARCHAR) FROM kernel.syscall_exit";
+    let answer = batches(&engine, frames).unwrap();
+    let path = files.folder().join("t.parquet");
+    let file = std::fs::File::create(&path).unwrap();
+    let mut encoder = Encoder::new(file, Format::Parquet, &answer[0].schema()).unwrap();
+    answer.iter().for_each(|batch| encoder.write(batch).unwrap());
+    encoder.finish().unwrap();
+    let question = "WITH calls AS (SELECT *, last_value(CASE WHEN what = 'enter' THEN call WHEN \
+            what = 'exit' THEN '' END IGNORE NULLS) OVER (PARTITION BY thread ORDER BY seqno) AS inside \
+            FROM t), \
+        turns AS (SELECT *, lead(epoch_ns(ts)) OVER (PARTITION BY thread ORDER BY seqno) AS until \
+            FROM calls WHERE what NOT IN ('enter', 'exit')), \
+        said AS (SELECT thread, until - epoch_ns(ts) AS ns, CASE what WHEN 'in' THEN 'running' WHEN 'out' THEN \
+            CASE n WHEN 1 THEN 'runnable' ELSE 'blocked' END ELSE 'runnable' END AS state, \
+            CASE WHEN what = 'out' AND n = 0 THEN nullif(inside, '') END AS blocked_in \
+            FROM turns WHERE what <> 'end') \
+        SELECT thread, state, blocked_in, count(*), sum(ns) FROM said GROUP BY ALL \
+        ORDER BY 1, 2, 3 NULLS FIRST";
+    let ours = "SELECT tid, state, nullif(blocked_in, 'page_fault') AS blocked_in, count(*), sum(dur) \
+                FROM thread_states GROUP BY 1, 2, 3 ORDER BY 1, 2, 3 NULLS FIRST";
+    let Some(answers) = ask("duckdb", &path, &json!([question])) else { return };
+    let text = |value: &Value| match value {
+        Value::Null => None,
+        Value::String(text) => Some(text.clone()),
+        other => Some(other.to_string()),
+    };
+    let row = |row: &Value| row.as_array().unwrap().iter().map(text).collect();
+    let theirs: Vec<Row> = answers[0].as_array().unwrap().iter().map(row).collect();
+    let ours = rows(&engine, ours);
+    assert!(ours.len() > 20, "{ours:?}");
+    assert_eq!(ours, theirs);
+}
+
+/// A job: its thread, from, and to.
+type Job = (i64, i64, i64);
+
+/// What the program says of itself: jobs of its threads.
+fn program(jobs: &[Job]) -> Vec<u8> {
+    let source = "emit C; buffer app; option time ns monotonic; \
+                  frame job { int n; interval time handle @at; }";
+    let schema = ppt_frame_dsl::compile(source.as_bytes(), "app.frame").unwrap().schema;
+    let chunk = |(n, &(tid, from, to)): (usize, &Job)| {
+        let mut bytes = vec![0; schema.stride as usize];
+        bytes[..8].copy_from_slice(&1u64.to_le_bytes());
+        let values = [("n", n as i64), ("handle_start", from), ("handle_end", to)];
+        for (name, value) in values {
+            let field = schema.frames[0].fields.iter().find(|it| it.name == name).unwrap();
+            let len = field.bytes(&schema) as usize;
+            bytes[field.offset as usize..][..len].copy_from_slice(&value.to_le_bytes()[..len]);
+        }
+        let head = FramesHead {
+            nonce: 7,
+            ring: n as u32,
+            tid: tid as u32,
+            first_seq: 1,
+            count: 1,
+            stride: schema.stride,
+            drained_mono_ns: to as u64,
+            t_min: to as u64,
+            t_max: to as u64,
+            ..FramesHead::default()
+        };
+        (head, bytes)
+    };
+    let chunks: Vec<_> = jobs.iter().enumerate().map(chunk).collect();
+    capture(99, "", &schema, &chunks)
+}
+
+fn why(files: &Files, why: &Why) -> Result<Vec<Slow>, QueryError> {
+    let engine = files.engine(&with_pushdown());
+    support::runtime().block_on(engine.why(why))
+}
+
+/// State, call and waker of a part, and how much of it there is; None is unknown.
+type Sums = BTreeMap<Option<(String, Option<String>, Option<i64>)>, i64>;
+
+fn sums(slow: &Slow) -> Sums {
+    let mut sums = Sums::new();
+    for it in &slow.parts {
+        let (state, call) = match &it.part {
+            Part::Running => ("running", None),
+            Part::Preempted { by, name } => {
+                // Who it was may be lost.
+                let all = [(Some(77), Some("other")), (None, None)];
+                assert!(all.contains(&(*by, name.as_deref())), "{by:?} {name:?}");
+                ("runnable", None)
+            }
+            Part::WokenLate(_) => ("runnable", None),
+            Part::Blocked { call, .. } => ("blocked", call.clone()),
+            Part::Faulting(_) => ("blocked", None),
+            Part::Unknown => ("", None),
+        };
+        let waker = it.part.woken().and_then(|it| it.thread).map(i64::from);
+        let key = (!state.is_empty()).then(|| (state.to_owned(), call, waker));
+        *sums.entry(key).or_default() += it.spent.ns;
+    }
+    sums
+}
+
+/// The same, ns by ns.
+fn truly(world: &World, (tid, from, to): Job) -> Sums {
+    let mut sums = Sums::new();
+    let truth = world.truth.get(&tid);
+    for ns in from..to {
+        let at = truth.and_then(|(begin, truth)| truth.get(usize::try_from(ns - begin).ok()?));
+        let key = at.map(|it| (it.0.to_owned(), it.1.map(str::to_owned), it.2));
+        *sums.entry(key).or_default() += 1;
+    }
+    sums
+}
+
+fn jobs(world: &World, dice: &mut Dice) -> Vec<Job> {
+    let job = |_| {
+        // One thread has done nothing that anybody knows of.
+        let tid = 100 + dice.below(7) as i64;
+        let from = 500 + dice.below(world.end as u64) as i64;
+        (tid, from, from + dice.below(LONG * 30) as i64)
+    };
+    let mut jobs: Vec<Job> = (0..30).map(job).collect();
+    // Who wakes others says what it does.
+    jobs.push((50, 1, world.end * 2));
+    jobs.push((51, 100, 2000));
+    jobs.push((51, 900, 1900));
+    jobs
+}
+
+#[test]
+fn parts_of_intervals_are_what_their_threads_did() {
+    let all = Why { slowest: 100, ..Why::default() };
+    for seed in 0..6 {
+        let mut dice = Dice::new(300 + seed);
+        let world = World::new(&mut dice, 6);
+        let jobs = jobs(&world, &mut dice);
+        let mut captures = world.captures(&mut dice, 1 + seed as usize % 3, false, false);
+        captures.push(program(&jobs));
+        let files = Files::new(&captures);
+        let found = why(&files, &all).unwrap();
+        assert_eq!(found.len(), jobs.len());
+        assert!(found.is_sorted_by_key(|it| -it.dur));
+        for slow in &found {
+            let job = jobs[slow.ring.unwrap() as usize];
+            assert_eq!((slow.ts - REAL as i64, slow.dur), (job.1, job.2 - job.1));
+            assert_eq!(sums(slow), truly(&world, job), "seed {seed}: {job:?}");
+            assert_eq!(slow.parts.iter().map(|it| it.spent.ns).sum::<i64>(), slow.dur);
+            for part in slow.parts.iter().filter(|it| it.part.is_wait()) {
+                let doing = part.doing.as_ref().map(|it| (it.name.as_str(), it.ns));
+                let (from, to) = part.spent.longest;
+                let (from, to) = (from - REAL as i64, to - REAL as i64);
+                // The innermost one around the end, or else the one that shares most.
+                let expected = match part.part.woken().unwrap().thread {
+                    Some(50) => Some(to - from),
+                    Some(51) if (901..=1900).contains(&to) => Some(to - from.max(900)),
+                    Some(51) => Some(to.min(2000) - from.max(100)).filter(|&ns| ns > 0),
+                    _ => None,
+                };
+                assert_eq!(
+                    doing,
+                    expected.map(|ns| ("job.handle", ns)),
+                    "{from} to {to}: {part:?}"
+                );
+            }
+        }
+        let few = why(&files, &Why { slowest: 3, ..Why::default() }).unwrap();
+        assert_eq!(few, found[..3]);
+        let filter = Some("n >= 3 AND handle > 100ns".to_owned());
+        let field = Some("handle".to_owned());
+        let some = Why { filter, field, frame: Some("job".to_owned()), slowest: 100 };
+        let expected = found.iter().filter(|it| it.ring.unwrap() >= 3 && it.dur > 100);
+        assert!(why(&files, &some).unwrap().iter().eq(expected), "seed {seed}");
+    }
+}
+
+#[test]
+fn parts_add_up_whatever_is_lost() {
+    let all = Why { slowest: 100, ..Why::default() };
+    let mut known = 0;
+    for seed in 0..12 {
+        let mut dice = Dice::new(700 + seed);
+        let mut world = World::new(&mut dice, 6);
+        let kernel = seed % 2 == 0;
+        if kernel {
+            (0..4).for_each(|_| world.kernel_loses(&mut dice));
+        }
+        let jobs = jobs(&world, &mut dice);
+        let mut captures = world.captures(&mut dice, 1, false, !kernel);
+        captures.push(program(&jobs));
+        for slow in why(&Files::new(&captures), &all).unwrap() {
+            let job = jobs[slow.ring.unwrap() as usize];
+            assert_eq!(slow.parts.iter().map(|it| it.spent.ns).sum::<i64>(), slow.dur);
+            // Calls and wakers may be unknown where the state is not.
+            let by_state = |sums: Sums| {
+                let mut states: BTreeMap<String, i64> = BTreeMap::new();
+                for (key, ns) in sums {
+                    *states.entry(key.map(|it| it.0).unwrap_or_default()).or_default() += ns;
+                }
+                states
+            };
+            let truth = by_state(truly(&world, job));
+            for (state, ns) in by_state(sums(&slow)) {
+                let is_over =
+                    job.2 > world.truth.get(&job.0).map_or(0, |it| it.0 + it.1.len() as i64);
+                let most = truth.get(&state).copied().unwrap_or_default();
+                // Whose end is lost is said to be there.
+                assert!(state.is_empty() || is_over || ns <= most, "seed {seed}: {job:?} {state}");
+                known += if state.is_empty() { 0 } else { ns };
+            }
+        }
+    }
+    assert!(known > 10_000, "{known} ns");
+}
+
+#[test]
+fn what_cannot_be_answered_is_said() {
+    let mut dice = Dice::new(5);
+    let world = World::new(&mut dice, 2);
+    let kernel = world.captures(&mut dice, 1, false, false).remove(0);
+    let both = Files::new(&[kernel.clone(), program(&[(100, 1000, 1100)])]);
+    let ask = |files: &Files, frame: Option<&str>, field: Option<&str>| {
+        let (frame, field) = (frame.map(str::to_owned), field.map(str::to_owned));
+        why(files, &Why { frame, field, filter: None, slowest: 9 }).map(|it| it.len())
+    };
+    let said = |files: &Files, frame, field| ask(files, frame, field).unwrap_err().to_string();
+    assert_eq!(ask(&both, Some("job"), Some("handle")).unwrap(), 1);
+    let typo = "there is no interval of time `handel` (did you mean `handle`?); there are: handle";
+    assert_eq!(said(&both, None, Some("handel")), typo);
+    assert!(said(&both, Some("jobs"), None).starts_with("there is no frame `jobs`"));
+    assert_eq!(
+        said(&both, Some("wakeup"), None),
+        "there is no interval of time `wakeup`; there are: none"
+    );
+    let alone = Files::new(&[program(&[(100, 1000, 1100)])]);
+    assert!(matches!(ask(&alone, None, None), Err(QueryError::NoKernel)));
+    let none = Files::new(&[kernel]);
+    assert_eq!(said(&none, None, None), "there is no interval of time; there are: none");
+    let filter = Some("colour = 1".to_owned());
+    let asked = why(&both, &Why { frame: Some("job".into()), field: None, filter, slowest: 9 });
+    assert!(matches!(asked, Err(QueryError::NoColumn { .. })), "{asked:?}");
+}

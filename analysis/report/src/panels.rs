@@ -1,0 +1,141 @@
+//! Several pictures in one: what a formula says beside what was measured.
+
+use crate::axis::Axis;
+use crate::picture::Picture;
+
+/// One of two pictures beside each other.
+#[derive(Debug, Clone, Default)]
+pub struct Panel {
+    /// What the axes mean.
+    pub across: String,
+    /// What the axes mean.
+    pub up: String,
+    /// The unit of what goes up.
+    pub unit: String,
+    /// Single points.
+    pub points: Vec<(f64, f64)>,
+    /// Lines through all of it.
+    pub lines: Vec<Line>,
+    /// A level that something may reach.
+    pub level: Option<f64>,
+}
+
+/// A line.
+#[derive(Debug, Clone, Default)]
+pub struct Line {
+    /// What it is called, where there are several.
+    pub name: String,
+    /// Its points, from left to right.
+    pub points: Vec<(f64, f64)>,
+    /// Where it may lie as well, at each of its points: from, to. Empty where nobody knows.
+    pub band: Vec<(f64, f64)>,
+}
+
+/// The size of a panel, in pixels.
+const WIDTH: u32 = 480;
+const HEIGHT: u32 = 300;
+/// A title's.
+const TITLE: u32 = 26;
+/// Points of a panel; of more, each so many-th is drawn.
+const POINTS: usize = 10_000;
+/// Lines of a panel.
+const LINES: usize = 8;
+
+/// Rows of two panels each, from top to bottom.
+pub fn panels(title: &str, rows: &[[Panel; 2]]) -> String {
+    let mut picture = Picture::new(title, 2 * WIDTH, TITLE + HEIGHT * rows.len() as u32);
+    for (row, panels) in rows.iter().enumerate() {
+        for (column, panel) in panels.iter().enumerate() {
+            let (left, top) = (column as u32 * WIDTH, TITLE + row as u32 * HEIGHT);
+            picture.panel(left.into(), top.into(), WIDTH.into(), HEIGHT.into());
+            draw(panel, &mut picture);
+        }
+    }
+    picture.finish()
+}
+
+fn draw(panel: &Panel, picture: &mut Picture) {
+    let finite = |it: &&(f64, f64)| it.0.is_finite() && it.1.is_finite();
+    let lines = || panel.lines.iter().take(LINES);
+    let all = || panel.points.iter().chain(lines().flat_map(|it| &it.points)).filter(finite);
+    let low = all().map(|it| it.0).fold(f64::INFINITY, f64::min);
+    let high = all().map(|it| it.0).fold(f64::NEG_INFINITY, f64::max);
+    if low > high {
+        return picture.names(&panel.across, &panel.up);
+    }
+    let x = Axis::linear(low, high);
+    let edges = lines().flat_map(|it| &it.band).flat_map(|it| [it.0, it.1]);
+    let heights = all().map(|it| it.1).chain(edges).chain(panel.level);
+    let heights: Vec<f64> = heights.filter(|it| it.is_finite()).collect();
+    // From 0 on, which says how much of a thing there is.
+    let y = Axis::linear(
+        heights.iter().copied().fold(0.0, f64::min),
+        heights.iter().copied().fold(0.0, f64::max),
+    );
+    picture.axes(&x, &y, "", &panel.unit);
+    let each = panel.points.len().div_ceil(POINTS).max(1);
+    let place = |it: &(f64, f64)| (x.place(it.0), y.place(it.1));
+    for (colour, line) in lines().enumerate() {
+        let edges = line.points.iter().zip(&line.band);
+        let edges = edges.filter(|(at, _)| finite(at));
+        let band: Vec<_> =
+            edges.map(|(at, it)| (x.place(at.0), y.place(it.0), y.place(it.1))).collect();
+        if !band.is_empty() {
+            picture.band(&band, colour);
+        }
+        let places: Vec<_> = line.points.iter().filter(finite).map(place).collect();
+        picture.line(&places, colour);
+    }
+    let points: Vec<_> = panel.points.iter().filter(finite).step_by(each).map(place).collect();
+    picture.points(&points, lines().count().min(LINES - 1));
+    if let Some(level) = panel.level {
+        picture.level(y.place(level));
+    }
+    let names: Vec<String> = lines().map(|it| it.name.clone()).collect();
+    let up = match each {
+        1 => panel.up.clone(),
+        _ => format!("{} (1 of {each} points is drawn)", panel.up),
+    };
+    if names.len() > 1 {
+        picture.names(&panel.across, "");
+        picture.legend(&names);
+    } else {
+        picture.names(&panel.across, &up);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_finite_is_not_drawn() {
+        let line = Line {
+            name: "<fit>".to_owned(),
+            points: vec![(0.0, 1.0), (1.0, f64::NAN), (2.0, 3.0)],
+            band: vec![(0.5, 1.5), (0.0, f64::INFINITY), (2.0, 4.0)],
+        };
+        let other = Line { points: vec![(0.0, 0.0), (2.0, 1.0)], ..Line::default() };
+        let panel = Panel {
+            across: "n".to_owned(),
+            points: vec![(0.0, f64::INFINITY), (1.0, 2.0)],
+            lines: vec![line, other],
+            level: Some(9.0),
+            ..Panel::default()
+        };
+        let svg = panels("a & b", &[[panel, Panel::default()]]);
+        assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
+        assert_eq!(svg.matches("h0").count(), 1, "one point");
+        assert_eq!(svg.matches("<polygon").count(), 1);
+        assert!(svg.contains("&lt;fit&gt;") && svg.contains("a &amp; b"));
+    }
+
+    #[test]
+    fn many_points_are_drawn_in_part() {
+        let points = (0..25_000).map(|it| (f64::from(it), 1.0)).collect();
+        let panel = Panel { up: "ms".to_owned(), points, ..Panel::default() };
+        let svg = panels("", &[[panel, Panel::default()]]);
+        assert_eq!(svg.matches("h0").count(), 8_334);
+        assert!(svg.contains("ms (1 of 3 points is drawn)"));
+    }
+}

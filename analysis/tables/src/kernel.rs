@@ -1,0 +1,15 @@
+//! What the kernel did with threads: frames of its buffer become states, system calls and faults.
+//!
+//! - `event` says what a frame tells, `words` in which words.
+//! - `states` and `calls` follow one thread, event by event; nothing there knows tables.
+//! - `records` says when records are missing, and for whom that matters.
+
+mod calls;
+mod event;
+mod records;
+mod states;
+
+pub(crate) use calls::{Call, Calls};
+pub(crate) use event::{Event, Told, Word};
+pub(crate) use records::{Loss, Part, Records, RecordsBuilder};
+pub(crate) use states::{Knows, Stretch, Thread};

@@ -1,0 +1,299 @@
+//! In which state a thread is: what its switches, wake-ups and calls say.
+//!
+//! A state is told when it is over. What contradicts itself is unknown, and so is what follows a loss,
+//! up to the next event that settles it.
+
+use std::sync::Arc;
+
+use super::event::{Event, Word};
+
+/// Stretches that wait for the fault that they may belong to, at most.
+const MOST_HELD: usize = 64;
+
+/// What the kernel was asked for: what is not told may not have happened, or nobody listened.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Knows {
+    pub calls: bool,
+    pub faults: bool,
+}
+
+/// A time during which a thread was in one state.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Stretch {
+    pub ts: i64,
+    pub end: i64,
+    pub state: Word,
+    /// Where it runs, or waits to run.
+    pub cpu: Option<i32>,
+    /// The call, or [`Word::PageFault`].
+    pub blocked_in: Option<i32>,
+    /// Who ended the wait, or the wait before.
+    pub woken_by: Option<i32>,
+    pub waker: Option<i32>,
+    /// Who got the CPU of a thread that still wanted it. 0: nobody.
+    pub successor: Option<i32>,
+    pub successor_name: Option<Arc<str>>,
+    /// Of the capture in which it begins.
+    pub capture: i32,
+}
+
+impl Stretch {
+    fn new(ts: i64, capture: i32, state: Word) -> Self {
+        Stretch {
+            ts,
+            end: ts,
+            state,
+            cpu: None,
+            blocked_in: None,
+            woken_by: None,
+            waker: None,
+            successor: None,
+            successor_name: None,
+            capture,
+        }
+    }
+
+    /// Nobody knows, after all.
+    fn forget(&mut self) {
+        *self = Stretch { end: self.end, ..Stretch::new(self.ts, self.capture, Word::Unknown) };
+    }
+
+    fn is_woken(&mut self, wake: Wake) {
+        self.woken_by = Some(wake.by);
+        self.waker = (wake.waker != 0).then_some(wake.waker);
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Wake {
+    cpu: i32,
+    by: i32,
+    waker: i32,
+}
+
+/// Which call a thread is in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Inside {
+    #[default]
+    Unknown,
+    Nothing,
+    Call(i32),
+}
+
+/// A thread on its way.
+#[derive(Debug, Default)]
+pub(crate) struct Thread {
+    knows: Knows,
+    /// The state that lasts; None: there is no such thread, or not yet.
+    now: Option<Stretch>,
+    ended: bool,
+    inside: Inside,
+    /// It was woken before it gave up its CPU to wait, if it did not go on instead.
+    early: Option<Wake>,
+    successor: Option<(i32, Arc<str>)>,
+    /// From a wait outside of calls on: a fault may tell what it was for.
+    held: Vec<Stretch>,
+    done: Vec<Stretch>,
+}
+
+impl Thread {
+    pub fn new(knows: Knows) -> Self {
+        Thread { knows, ..Thread::default() }
+    }
+
+    /// The CPU that it has, if it has one.
+    pub fn cpu(&self) -> Option<i32> {
+        self.now.as_ref().filter(|it| it.state == Word::Running).and_then(|it| it.cpu)
+    }
+
+    /// Something happened; events come in the order of time.
+    pub fn take(&mut self, at: i64, capture: i32, event: &Event) {
+        // Clocks of two files of one session may differ by a few ns.
+        let at = self.now.as_ref().map_or(at, |it| at.max(it.ts));
+        let open = |state| Stretch::new(at, capture, state);
+        match event {
+            Event::Watched => {
+                self.now.get_or_insert_with(|| open(Word::Unknown));
+            }
+            Event::Start { parent } => {
+                self.close(at);
+                self.settle();
+                (self.ended, self.inside, self.early) = (false, Inside::Unknown, None);
+                let mut stretch = open(Word::Runnable);
+                if *parent != 0 {
+                    stretch.is_woken(Wake { cpu: -1, by: Word::Thread.key(), waker: *parent });
+                }
+                self.now = Some(stretch);
+            }
+            Event::End => {
+                self.close(at);
+                self.settle();
+                (self.ended, self.inside, self.early) = (true, Inside::Unknown, None);
+            }
+            Event::In { cpu } => {
+                self.gets_cpu();
+                self.close(at);
+                self.ended = false;
+                self.now = Some(Stretch { cpu: Some(*cpu), ..open(Word::Running) });
+            }
+            Event::Out { cpu, preempted } => {
+                if self.now.is_none() && self.ended {
+                    return;
+                }
+                let was_there = self.is_at(*cpu);
+                let early = self.early.take().filter(|_| was_there);
+                self.close(at);
+                let successor = self.successor.take();
+                self.now = Some(match preempted {
+                    true => Stretch {
+                        cpu: Some(*cpu),
+                        successor: successor.as_ref().map(|it| it.0),
+                        successor_name: successor.map(|it| it.1).filter(|it| !it.is_empty()),
+                        ..open(Word::Runnable)
+                    },
+                    false => {
+                        self.early = early;
+                        let blocked_in = match self.inside {
+                            Inside::Call(call) => Some(call),
+                            Inside::Nothing | Inside::Unknown => None,
+                        };
+                        Stretch { blocked_in, ..open(Word::Blocked) }
+                    }
+                });
+            }
+            Event::Successor { next, name } => self.successor = Some((*next, name.clone())),
+            Event::Wake { cpu, by, waker } => {
+                let wake = Wake { cpu: *cpu, by: *by, waker: *waker };
+                match &mut self.now {
+                    Some(now) if now.state == Word::Blocked => {
+                        now.is_woken(wake);
+                        self.early = None;
+                        self.close(at);
+                        let mut stretch = Stretch { cpu: Some(*cpu), ..open(Word::Runnable) };
+                        stretch.is_woken(wake);
+                        self.now = Some(stretch);
+                    }
+                    Some(now) if now.state == Word::Running => self.early = Some(wake),
+                    _ => {}
+                }
+            }
+            Event::Enter { cpu, call } => {
+                self.runs(at, capture, *cpu);
+                self.settle();
+                self.inside = Inside::Call(*call);
+            }
+            Event::Exit { cpu, .. } => {
+                self.runs(at, capture, *cpu);
+                self.settle();
+                self.inside = Inside::Nothing;
+            }
+            Event::Fault { cpu, .. } => {
+                self.runs(at, capture, *cpu);
+                for stretch in self.held.iter_mut().filter(|it| it.state == Word::Blocked) {
+                    stretch.blocked_in = Some(Word::PageFault.key());
+                }
+                self.settle();
+            }
+        }
+    }
+
+    /// From `at` on, records are missing.
+    pub fn lose(&mut self, at: i64, capture: i32) {
+        let early = self.early.take();
+        if let Some(now) = &mut self.now
+            && now.state != Word::Unknown
+        {
+            let at = at.max(now.ts);
+            if now.state == Word::Blocked && early.is_some() {
+                now.forget();
+            } else {
+                self.close(at);
+                self.now = Some(Stretch::new(at, capture, Word::Unknown));
+            }
+        }
+        self.settle();
+        (self.inside, self.successor) = (Inside::Unknown, None);
+    }
+
+    /// Nothing is known from `at` on, not even whether it is there.
+    pub fn finish(&mut self, at: i64) {
+        if let Some(now) = &mut self.now
+            && now.state == Word::Blocked
+            && self.early.is_some()
+        {
+            now.forget();
+        }
+        self.close(at);
+        self.settle();
+    }
+
+    /// Those that are over.
+    pub fn done(&mut self) -> impl Iterator<Item = Stretch> + '_ {
+        self.done.drain(..)
+    }
+
+    /// It gets a CPU: so it had none, and wanted one.
+    fn gets_cpu(&mut self) {
+        let early = self.early.take();
+        let Some(now) = &mut self.now else { return };
+        match (now.state, early) {
+            (Word::Blocked, Some(wake)) => {
+                *now = Stretch::new(now.ts, now.capture, Word::Runnable);
+                now.cpu = Some(wake.cpu);
+                now.is_woken(wake);
+            }
+            // Nobody told who woke it, or when: it counts as blocked until now.
+            (Word::Blocked, None) => {}
+            (Word::Running, _) => now.forget(),
+            _ => {}
+        }
+    }
+
+    /// Whether it ran on that CPU, as far as is known. If it did not, nobody knows what it did.
+    fn is_at(&mut self, cpu: i32) -> bool {
+        let Some(now) = &mut self.now else { return false };
+        let is_at = now.state == Word::Running && now.cpu == Some(cpu);
+        if !is_at && now.state != Word::Unknown {
+            now.forget();
+        }
+        is_at
+    }
+
+    /// It does something: so it runs there.
+    fn runs(&mut self, at: i64, capture: i32, cpu: i32) {
+        self.early = None;
+        self.successor = None;
+        if (self.now.is_none() && self.ended) || self.is_at(cpu) {
+            return;
+        }
+        self.close(at);
+        self.now = Some(Stretch { cpu: Some(cpu), ..Stretch::new(at, capture, Word::Running) });
+    }
+
+    fn close(&mut self, at: i64) {
+        let Some(mut stretch) = self.now.take() else { return };
+        stretch.end = at.max(stretch.ts);
+        if stretch.end == stretch.ts {
+            return;
+        }
+        let may_be_fault = stretch.state == Word::Blocked
+            && self.inside == Inside::Nothing
+            && self.knows.faults
+            && self.knows.calls;
+        match may_be_fault || !self.held.is_empty() {
+            true => self.held.push(stretch),
+            false => self.done.push(stretch),
+        }
+        if self.held.len() > MOST_HELD {
+            self.settle();
+        }
+    }
+
+    /// Nothing that comes tells more of what is over.
+    fn settle(&mut self) {
+        self.done.append(&mut self.held);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,288 @@
+//! A made thread, of which everything is known ns by ns, beside what its events say of it.
+
+use super::*;
+
+const ALL: Knows = Knows { calls: true, faults: true };
+const READ: i32 = 100;
+
+fn told(knows: Knows, events: &[(i64, Event)], end: i64) -> Vec<Stretch> {
+    let mut thread = Thread::new(knows);
+    events.iter().for_each(|(at, event)| thread.take(*at, 0, event));
+    thread.finish(end);
+    thread.done().collect()
+}
+
+fn brief(stretches: &[Stretch]) -> Vec<(i64, i64, Word)> {
+    stretches.iter().map(|it| (it.ts, it.end, it.state)).collect()
+}
+
+fn into(cpu: i32) -> Event {
+    Event::In { cpu }
+}
+
+fn out(preempted: bool) -> Event {
+    Event::Out { cpu: 0, preempted }
+}
+
+fn wake(waker: i32) -> Event {
+    Event::Wake { cpu: 0, by: 7, waker }
+}
+
+fn enter(call: i32) -> Event {
+    Event::Enter { cpu: 0, call }
+}
+
+fn exit(call: i32) -> Event {
+    Event::Exit { cpu: 0, call, result: 0 }
+}
+
+#[test]
+fn a_wait_has_its_call_and_who_ended_it() {
+    let next = Event::Successor { next: 9, name: "other".into() };
+    let events = [
+        (5, Event::Watched),
+        (10, into(0)),
+        (20, enter(READ)),
+        (25, out(false)),
+        (60, wake(42)),
+        (66, into(3)),
+        (70, Event::Exit { cpu: 3, call: READ, result: 1 }),
+        (80, next),
+        (80, Event::Out { cpu: 3, preempted: true }),
+        (90, into(0)),
+    ];
+    let found = told(ALL, &events, 100);
+    let expected = [
+        (5, 10, Word::Unknown),
+        (10, 25, Word::Running),
+        (25, 60, Word::Blocked),
+        (60, 66, Word::Runnable),
+        (66, 80, Word::Running),
+        (80, 90, Word::Runnable),
+        (90, 100, Word::Running),
+    ];
+    assert_eq!(brief(&found), expected);
+    assert_eq!((found[2].blocked_in, found[2].waker), (Some(READ), Some(42)));
+    assert_eq!((found[3].blocked_in, found[3].waker, found[3].woken_by), (None, Some(42), Some(7)));
+    assert_eq!((found[5].successor, found[5].successor_name.as_deref()), (Some(9), Some("other")));
+    assert_eq!((found[5].woken_by, found[5].cpu, found[6].cpu), (None, Some(3), Some(0)));
+}
+
+#[test]
+fn a_wake_up_may_come_before_the_thread_waits() {
+    let woken = [(0, into(0)), (5, wake(8)), (7, out(false)), (9, into(0))];
+    let found = told(ALL, &woken, 10);
+    assert_eq!(brief(&found)[1], (7, 9, Word::Runnable));
+    assert_eq!(found[1].waker, Some(8));
+    // It went on instead: what is later is another wait.
+    let stale = [(0, into(0)), (5, wake(8)), (6, enter(READ)), (7, out(false)), (9, into(0))];
+    assert_eq!(brief(&told(ALL, &stale, 10))[1], (7, 9, Word::Blocked), "its wake-up is missing");
+    let both = [(0, into(0)), (5, wake(8)), (7, out(false)), (8, wake(3)), (9, into(0))];
+    let found = told(ALL, &both, 10);
+    assert_eq!(brief(&found)[1..3], [(7, 8, Word::Blocked), (8, 9, Word::Runnable)]);
+    assert_eq!(found[2].waker, Some(3));
+}
+
+#[test]
+fn without_a_wake_up_a_wait_lasts_until_the_thread_runs() {
+    let events = [(0, into(0)), (7, out(false)), (9, into(0))];
+    let found = told(ALL, &events, 10);
+    assert_eq!(brief(&found)[1], (7, 9, Word::Blocked));
+    assert_eq!((found[1].woken_by, found[1].waker), (None, None));
+}
+
+#[test]
+fn a_wait_outside_of_calls_may_be_for_a_page() {
+    let fault = (30, Event::Fault { cpu: 0, kind: 5, address: 1 });
+    let before = [(0, into(0)), (1, exit(READ)), (5, out(false)), (15, wake(0)), (18, into(0))];
+    let with = [&before[..], std::slice::from_ref(&fault)].concat();
+    let found = told(ALL, &with, 40);
+    assert_eq!(found[1].blocked_in, Some(Word::PageFault.key()));
+    assert_eq!(brief(&found).last(), Some(&(18, 40, Word::Running)));
+    let without = [&before[..], &[(20, enter(READ)), fault]].concat();
+    assert_eq!(told(ALL, &without, 40)[1].blocked_in, None);
+    let knows = Knows { calls: false, ..ALL };
+    let unsure: Vec<_> = with.iter().filter(|it| it.1 != exit(READ)).cloned().collect();
+    assert_eq!(told(knows, &unsure, 40)[1].blocked_in, None, "it may have been in a call");
+}
+
+#[test]
+fn what_contradicts_itself_is_unknown() {
+    let twice = [(0, into(0)), (5, into(1)), (9, out(true))];
+    let found = brief(&told(ALL, &twice, 12));
+    let expected = [(0, 5, Word::Unknown), (5, 9, Word::Unknown), (9, 12, Word::Runnable)];
+    assert_eq!(found, expected, "it left a CPU that it did not have");
+    let waits = [(0, into(0)), (5, out(false)), (7, enter(READ)), (9, exit(READ))];
+    let expected = [(0, 5, Word::Running), (5, 7, Word::Unknown), (7, 12, Word::Running)];
+    assert_eq!(brief(&told(ALL, &waits, 12)), expected);
+}
+
+#[test]
+fn a_thread_begins_and_ends_and_its_number_comes_again() {
+    let events = [
+        (3, Event::Start { parent: 6 }),
+        (5, into(0)),
+        (8, Event::End),
+        (9, out(false)),
+        (20, Event::Start { parent: 0 }),
+        (22, into(0)),
+    ];
+    let found = told(ALL, &events, 30);
+    let expected = [
+        (3, 5, Word::Runnable),
+        (5, 8, Word::Running),
+        (20, 22, Word::Runnable),
+        (22, 30, Word::Running),
+    ];
+    assert_eq!(brief(&found), expected);
+    assert_eq!((found[0].waker, found[0].woken_by), (Some(6), Some(Word::Thread.key())));
+}
+
+#[test]
+fn a_loss_ends_what_is_known() {
+    let mut thread = Thread::new(ALL);
+    thread.take(0, 0, &into(0));
+    thread.take(2, 0, &enter(READ));
+    thread.lose(4, 0);
+    thread.take(10, 0, &wake(3));
+    thread.take(12, 0, &out(false));
+    thread.take(20, 0, &wake(5));
+    thread.lose(25, 0);
+    thread.lose(26, 0);
+    thread.take(30, 0, &exit(READ));
+    thread.finish(31);
+    let found: Vec<_> = thread.done().collect();
+    let expected = [
+        (0, 4, Word::Running),
+        (4, 12, Word::Unknown),
+        (12, 20, Word::Blocked),
+        (20, 25, Word::Runnable),
+        (25, 30, Word::Unknown),
+        (30, 31, Word::Running),
+    ];
+    assert_eq!(brief(&found), expected);
+    assert_eq!(found[2].blocked_in, None, "the call may have returned meanwhile");
+}
+
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, most: u64) -> u64 {
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % most
+    }
+}
+
+/// What is true of a ns: state, call, who ended the wait or the wait before.
+type Truth = (Word, Option<i32>, Option<i32>);
+
+/// A thread that does what it likes: its events, and the truth of each ns.
+fn made(dice: &mut Dice) -> (Vec<(i64, Event)>, Vec<Truth>) {
+    let (mut events, mut truth) = (vec![(0, Event::Start { parent: 1 })], Vec::new());
+    let last = |truth: &mut Vec<Truth>, dice: &mut Dice, of: Truth| {
+        // Never 0 long: two events of a thread do not have the same time.
+        (0..=dice.below(6)).for_each(|_| truth.push(of));
+        truth.len() as i64
+    };
+    let mut now = last(&mut truth, dice, (Word::Runnable, None, Some(1)));
+    let mut call = None;
+    for _ in 0..dice.below(12) {
+        let cpu = dice.below(3) as i32;
+        events.push((now, Event::In { cpu }));
+        now = last(&mut truth, dice, (Word::Running, None, None));
+        // Who comes out of a call may enter one.
+        for _ in 0..dice.below(3) {
+            let event = match call.take() {
+                Some(call) => Event::Exit { cpu, call, result: 0 },
+                None => {
+                    let entered = 100 + dice.below(4) as i32;
+                    call = Some(entered);
+                    Event::Enter { cpu, call: entered }
+                }
+            };
+            events.push((now, event));
+            now = last(&mut truth, dice, (Word::Running, None, None));
+        }
+        let preempted = dice.below(2) == 0;
+        events.push((now, Event::Out { cpu, preempted }));
+        if preempted {
+            now = last(&mut truth, dice, (Word::Runnable, None, None));
+            continue;
+        }
+        let waker = 2 + dice.below(5) as i32;
+        now = last(&mut truth, dice, (Word::Blocked, call, Some(waker)));
+        events.push((now, Event::Wake { cpu: 0, by: 7, waker }));
+        now = last(&mut truth, dice, (Word::Runnable, None, Some(waker)));
+    }
+    if dice.below(2) == 0 {
+        events.push((now, into(0)));
+        last(&mut truth, dice, (Word::Running, None, None));
+        events.push((truth.len() as i64, Event::End));
+    }
+    (events, truth)
+}
+
+/// What is said of each ns; stretches follow each other without a hole.
+fn by_ns(stretches: &[Stretch]) -> Vec<Truth> {
+    let mut all = Vec::new();
+    for it in stretches {
+        assert_eq!(it.ts, all.len() as i64, "{stretches:?}");
+        let said = (it.state, it.blocked_in, it.waker);
+        all.extend((it.ts..it.end).map(|_| said));
+    }
+    all
+}
+
+#[test]
+fn each_ns_is_what_it_was_or_unknown() {
+    let mut dice = Dice(1);
+    let (mut known, mut unknown) = (0, 0);
+    for _ in 0..3000 {
+        let (events, truth) = made(&mut dice);
+        let end = truth.len() as i64;
+        let whole = by_ns(&told(ALL, &events, end));
+        // Nobody has ended a wait that lasts.
+        let lasting = truth.iter().rposition(|it| it.0 != Word::Blocked).map_or(0, |it| it + 1);
+        assert_eq!(whole[..lasting], truth[..lasting], "{events:?}");
+        // Some of them are lost, and it is known since when and until when that may have been.
+        let (first, second) =
+            (dice.below(end as u64 + 1) as i64, dice.below(end as u64 + 1) as i64);
+        let (since, until) = (first.min(second), first.max(second));
+        let mut thread = Thread::new(ALL);
+        let mut before = 0;
+        for (at, event) in &events {
+            if (since..=until).contains(at) && dice.below(3) == 0 {
+                continue;
+            }
+            if since < *at && until > before {
+                thread.lose(since.max(before), 0);
+            }
+            thread.take(*at, 0, event);
+            before = *at;
+        }
+        if since < end && until > before {
+            thread.lose(since.max(before), 0);
+        }
+        thread.finish(end);
+        let stretches: Vec<_> = thread.done().collect();
+        let mut expected = 0;
+        for it in &stretches {
+            assert!(it.ts >= expected && it.end > it.ts, "{stretches:?}");
+            expected = it.end;
+            for ns in it.ts..it.end {
+                let Some(truth) = truth.get(ns as usize) else { continue };
+                if it.state == Word::Unknown {
+                    unknown += 1;
+                    continue;
+                }
+                known += 1;
+                assert_eq!(it.state, truth.0, "{ns}: {events:?}, lost {since} to {until}");
+                // What is said of calls and wakers is true; not all of it is known.
+                assert!(it.blocked_in.is_none_or(|it| Some(it) == truth.1), "{ns}: {events:?}");
+                assert!(it.waker.is_none_or(|it| Some(it) == truth.2), "{ns}: {events:?}");
+            }
+        }
+    }
+    assert!(known > 10_000 && unknown > 10_000, "{known} known, {unknown} not");
+}

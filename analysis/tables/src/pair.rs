@@ -1,0 +1,342 @@
+//! A pass that pairs begins with ends: rows of the same group and key come one after the other, in the
+//! order of time.
+//!
+//! Batches are kept as long as a begin in them has no end. What is kept is at most about twice what
+//! the one key that is looked at leaves open, and a batch.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int32Type, TimestampNanosecondType};
+use arrow_array::{
+    Array, ArrayRef, DictionaryArray, Int32Array, Int64Array, RecordBatch, RecordBatchOptions,
+    StringArray, new_null_array,
+};
+use arrow_schema::SchemaRef;
+use arrow_select::interleave::interleave_record_batch;
+use strum::IntoEnumIterator;
+
+use crate::error::TableError;
+use crate::gather::{Row, gather};
+use crate::table::Runner;
+use crate::whole::{Half, Halves, Missing, NOTHING, Outcome, State};
+
+/// Rows of a batch that comes out.
+const ROWS: usize = 8192;
+
+/// A column that comes out. Numbers are columns of what is read.
+#[derive(Debug, Clone)]
+pub(crate) enum Out {
+    /// Of the begin; of the end, where that is alone.
+    Own(usize),
+    /// Of the begin.
+    Begin(usize),
+    /// Of the end.
+    End(usize),
+    Dur,
+    State,
+    /// The same word in all rows.
+    Word(Arc<StringArray>),
+    Zero,
+    Null,
+}
+
+/// Where frames may be missing, by group.
+pub(crate) type MissingOf = Arc<dyn Fn() -> Result<Vec<Missing>, TableError> + Send + Sync>;
+
+/// Where the columns are that pairing takes, and which come out.
+#[derive(Clone)]
+pub(crate) struct Pair {
+    pub group: usize,
+    pub key: usize,
+    pub mark: usize,
+    pub ts: usize,
+    /// By group: an end belongs to the earliest begin.
+    pub fifo: Vec<bool>,
+    pub columns: Vec<Out>,
+    pub schema: SchemaRef,
+    /// Only closed ones come out.
+    pub closed: bool,
+    /// None: nobody asks for states.
+    pub missing: Option<MissingOf>,
+}
+
+impl Pair {
+    pub fn runner(&self) -> Box<dyn Runner> {
+        Box::new(Pairing {
+            pair: self.clone(),
+            key: None,
+            halves: Halves::new(false),
+            kept: Vec::new(),
+            done: Vec::new(),
+            missing: None,
+        })
+    }
+}
+
+/// Keys, one after the other.
+struct Pairing {
+    pair: Pair,
+    /// Group and key that are looked at.
+    key: Option<(i32, Vec<u8>)>,
+    halves: Halves<Row>,
+    kept: Vec<RecordBatch>,
+    done: Vec<Outcome<Row>>,
+    /// By group, once they are known.
+    missing: Option<Vec<Missing>>,
+}
+
+impl Runner for Pairing {
+    fn push(&mut self, batch: RecordBatch) -> Result<Vec<RecordBatch>, TableError> {
+        if batch.num_rows() == 0 {
+            return Ok(Vec::new());
+        }
+        let missing = self.known()?;
+        let of = |group: i32| missing.get(group as usize).unwrap_or(&NOTHING);
+        let groups = batch.column(self.pair.group).as_primitive::<Int32Type>().clone();
+        let keys = batch.column(self.pair.key).as_fixed_size_binary().clone();
+        let marks = batch.column(self.pair.mark).as_primitive::<Int32Type>().clone();
+        let times = batch.column(self.pair.ts).as_primitive::<TimestampNanosecondType>().clone();
+        let number = self.kept.len();
+        for row in 0..batch.num_rows() {
+            let (group, key) = (groups.value(row), keys.value(row));
+            let same = self.key.as_ref().is_some_and(|it| it.0 == group && it.1 == key);
+            if !same {
+                if let Some((group, _)) = self.key.replace((group, key.to_owned())) {
+                    self.done.extend(self.halves.finish(of(group)));
+                }
+                let fifo = self.pair.fifo.get(group as usize).copied().unwrap_or_default();
+                self.halves = Halves::new(fifo);
+            }
+            let half = match marks.value(row) {
+                0 => Half::Begin,
+                1 => Half::End,
+                _ => Half::Neither,
+            };
+            let ts = times.is_valid(row).then(|| times.value(row));
+            self.done.extend(self.halves.take(half, ts, (number, row), of(group)));
+        }
+        self.kept.push(batch);
+        self.missing = Some(missing);
+        let out = self.flush()?;
+        self.forget()?;
+        Ok(out)
+    }
+
+    fn finish(&mut self) -> Result<Vec<RecordBatch>, TableError> {
+        if let Some((group, _)) = self.key.take() {
+            let missing = self.known()?;
+            let of = missing.get(group as usize).unwrap_or(&NOTHING);
+            self.done.extend(self.halves.finish(of));
+        }
+        self.flush()
+    }
+}
+
+impl Pairing {
+    fn known(&mut self) -> Result<Vec<Missing>, TableError> {
+        match (self.missing.take(), &self.pair.missing) {
+            (Some(known), _) => Ok(known),
+            (None, Some(find)) => find(),
+            (None, None) => Ok(Vec::new()),
+        }
+    }
+
+    /// The rows that are done.
+    fn flush(&mut self) -> Result<Vec<RecordBatch>, TableError> {
+        let mut done = std::mem::take(&mut self.done);
+        done.retain(|it| !self.pair.closed || it.state == State::Closed);
+        done.chunks(ROWS).map(|rows| self.batch(rows)).collect()
+    }
+
+    fn batch(&self, rows: &[Outcome<Row>]) -> Result<RecordBatch, TableError> {
+        let columns = self.pair.columns.iter().zip(self.pair.schema.fields());
+        let column =
+            |(out, field): (&Out, &Arc<arrow_schema::Field>)| -> Result<ArrayRef, TableError> {
+                let all = rows.iter();
+                Ok(match out {
+                    Out::Own(of) => gather(&self.kept, *of, all.map(|it| it.begin.or(it.end)))?,
+                    Out::Begin(of) => gather(&self.kept, *of, all.map(|it| it.begin))?,
+                    Out::End(of) => gather(&self.kept, *of, all.map(|it| it.end))?,
+                    Out::Dur => Arc::new(all.map(|it| it.dur).collect::<Int64Array>()),
+                    Out::State => {
+                        let words = State::iter().map(<&str>::from);
+                        let words = Arc::new(StringArray::from_iter_values(words));
+                        let keys = all.map(|it| Some(it.state as i32)).collect::<Int32Array>();
+                        Arc::new(DictionaryArray::try_new(keys, words)?)
+                    }
+                    Out::Word(word) => {
+                        let keys = Int32Array::from(vec![0; rows.len()]);
+                        Arc::new(DictionaryArray::try_new(keys, word.clone())?)
+                    }
+                    Out::Zero => Arc::new(Int32Array::from(vec![0; rows.len()])),
+                    Out::Null => new_null_array(field.data_type(), rows.len()),
+                })
+            };
+        let columns = columns.map(column).collect::<Result<Vec<_>, _>>()?;
+        let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
+        Ok(RecordBatch::try_new_with_options(self.pair.schema.clone(), columns, &options)?)
+    }
+
+    /// Keeps what is open, and nothing else, once that is worth the copy.
+    fn forget(&mut self) -> Result<(), TableError> {
+        let open = self.halves.open().len();
+        if open == 0 {
+            self.kept.clear();
+            return Ok(());
+        }
+        let kept: usize = self.kept.iter().map(RecordBatch::num_rows).sum();
+        if kept > 2 * open + ROWS {
+            let rows: Vec<Row> = self.halves.open().copied().collect();
+            let batches: Vec<&RecordBatch> = self.kept.iter().collect();
+            self.kept = vec![interleave_record_batch(&batches, &rows)?];
+            self.halves.open_mut().enumerate().for_each(|(at, row)| *row = (0, at));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::{FixedSizeBinaryArray, TimestampNanosecondArray};
+    use arrow_schema::{DataType, Field, Schema};
+
+    use super::*;
+    use crate::builder::words;
+
+    /// A frame: key, mark, time. Its place is what names it.
+    type Frame = (u8, i32, Option<i64>);
+
+    fn pairing(fifo: bool, missing: Option<MissingOf>) -> Pairing {
+        let field = |name: &str, ty| Field::new(name, ty, true);
+        let schema = Schema::new(vec![
+            field("begin", DataType::Int64),
+            field("end", DataType::Int64),
+            field("own", DataType::Int64),
+            field("dur", DataType::Int64),
+            field("state", words()),
+        ]);
+        let pair = Pair {
+            group: 0,
+            key: 1,
+            mark: 2,
+            ts: 3,
+            fifo: vec![fifo],
+            columns: vec![Out::Begin(4), Out::End(4), Out::Own(4), Out::Dur, Out::State],
+            schema: Arc::new(schema),
+            closed: false,
+            missing,
+        };
+        let halves = Halves::new(false);
+        Pairing { pair, key: None, halves, kept: Vec::new(), done: Vec::new(), missing: None }
+    }
+
+    fn batch(frames: &[Frame], first: i64) -> RecordBatch {
+        let keys = FixedSizeBinaryArray::try_from_iter(frames.iter().map(|it| [it.0])).unwrap();
+        let times: TimestampNanosecondArray = frames.iter().map(|it| it.2).collect();
+        let columns: Vec<(&str, ArrayRef)> = vec![
+            ("group", Arc::new(Int32Array::from(vec![0; frames.len()]))),
+            ("key", Arc::new(keys)),
+            ("mark", Arc::new(frames.iter().map(|it| Some(it.1)).collect::<Int32Array>())),
+            ("ts", Arc::new(times)),
+            ("name", Arc::new(Int64Array::from_iter_values(first..first + frames.len() as i64))),
+        ];
+        RecordBatch::try_from_iter(columns).unwrap()
+    }
+
+    type Answer = (Option<i64>, Option<i64>, Option<i64>, Option<i64>, String);
+
+    /// What comes out for batches of so many frames, and the most rows that were kept.
+    fn paired(mut pairing: Pairing, frames: &[Frame], each: usize) -> (Vec<Answer>, usize) {
+        let (mut out, mut most) = (Vec::new(), 0);
+        for (at, part) in frames.chunks(each).enumerate() {
+            out.extend(pairing.push(batch(part, (at * each) as i64)).unwrap());
+            most = most.max(pairing.kept.iter().map(RecordBatch::num_rows).sum());
+        }
+        out.extend(pairing.finish().unwrap());
+        let mut rows = Vec::new();
+        for batch in &out {
+            let long = |at: usize, row: usize| {
+                let column = batch.column(at).as_primitive::<arrow_array::types::Int64Type>();
+                column.is_valid(row).then(|| column.value(row))
+            };
+            let states = batch.column(4).as_dictionary::<Int32Type>();
+            let states = states.downcast_dict::<StringArray>().unwrap();
+            rows.extend((0..batch.num_rows()).map(|row| {
+                let state = arrow_array::ArrayAccessor::value(&states, row).to_owned();
+                (long(0, row), long(1, row), long(2, row), long(3, row), state)
+            }));
+        }
+        rows.sort();
+        (rows, most)
+    }
+
+    #[test]
+    fn an_end_belongs_to_the_latest_begin_or_to_the_earliest() {
+        let frames = [
+            (1, 0, Some(10)),
+            (1, 0, Some(20)),
+            (1, 1, Some(25)),
+            (1, 1, Some(40)),
+            (2, 1, Some(5)),
+        ];
+        let closed =
+            |begin, end, dur| (Some(begin), Some(end), Some(begin), Some(dur), "closed".to_owned());
+        let orphan = (None, Some(4), Some(4), None, "orphan".to_owned());
+        for each in 1..=frames.len() {
+            let (rows, _) = paired(pairing(false, None), &frames, each);
+            assert_eq!(rows, [orphan.clone(), closed(0, 3, 30), closed(1, 2, 5)]);
+            let (rows, _) = paired(pairing(true, None), &frames, each);
+            assert_eq!(rows, [orphan.clone(), closed(0, 2, 15), closed(1, 3, 20)]);
+        }
+    }
+
+    #[test]
+    fn what_gaps_leave_open_is_lost() {
+        let gap: MissingOf = Arc::new(|| Ok(vec![Missing::during([(Some(15), Some(17))])]));
+        let frames = [
+            (1, 1, Some(14)),
+            (2, 1, Some(15)),
+            (3, 0, Some(17)),
+            (4, 0, Some(18)),
+            (5, 1, None),
+            (5, 0, Some(90)),
+            (6, 7, Some(3)),
+        ];
+        let (rows, _) = paired(pairing(false, Some(gap)), &frames, 3);
+        let states: Vec<_> = rows.iter().map(|it| (it.2.unwrap(), it.4.as_str())).collect();
+        let mut states = states;
+        states.sort_unstable();
+        let expected = [
+            (0, "orphan"),
+            (1, "lost"),
+            (2, "lost"),
+            (3, "open"),
+            (4, "lost"),
+            (5, "lost"),
+            (6, "orphan"),
+        ];
+        assert_eq!(states, expected);
+    }
+
+    /// One key with 20,000 open spans, of which every tenth is never ended, and as many short ones of
+    /// others while they are open.
+    #[test]
+    fn what_is_kept_is_what_is_open() {
+        let mut frames: Vec<Frame> = (0..20_000).map(|n| (1, 0, Some(n))).collect();
+        frames.extend((0..18_000).map(|n| (1, 1, Some(20_000 + n))));
+        let long = (1, 0, Some(50_000));
+        frames.push(long);
+        frames.extend((0..100_000).map(|n| (1, (n % 2) as i32, Some(60_000 + n))));
+        for fifo in [false, true] {
+            let (whole, _) = paired(pairing(fifo, None), &frames, frames.len());
+            let (rows, most) = paired(pairing(fifo, None), &frames, 1000);
+            assert_eq!(rows, whole);
+            let count = |state: &str| rows.iter().filter(|it| it.4 == state).count();
+            assert_eq!((count("closed"), count("open")), (68_000, 2_001));
+            assert!(most <= 2 * 20_000 + ROWS + 1000, "{most}");
+        }
+        let (_, most) = paired(pairing(false, None), &frames[38_000..], 1000);
+        assert!(most <= 2 + ROWS + 1000, "one open span holds one row: {most}");
+    }
+}

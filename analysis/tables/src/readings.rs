@@ -1,0 +1,122 @@
+//! Counters and histograms: the readings of a capture, in the order of the file.
+
+use std::collections::VecDeque;
+use std::collections::{BTreeMap, HashMap};
+
+use ppt_capture::frame_dsl::metric::Metric;
+use ppt_capture::{Cells, SourceInfo};
+
+/// One chunk of cells.
+#[derive(Debug)]
+pub(crate) struct Reading {
+    source: u16,
+    nonce: u64,
+    mono_ns: u64,
+    is_base: bool,
+    rows: Vec<Row>,
+}
+
+/// What changed in one row of a segment.
+#[derive(Debug)]
+struct Row {
+    ring: Option<u32>,
+    tid: u32,
+    values: Vec<(u32, u64)>,
+}
+
+impl Reading {
+    pub fn of(cells: &Cells<'_>) -> Reading {
+        let head = &cells.head;
+        let rows = cells.rows().map(|row| Row {
+            ring: row.ring,
+            tid: row.tid,
+            values: row.values().collect(),
+        });
+        Reading {
+            source: head.source,
+            nonce: head.nonce,
+            mono_ns: head.mono_ns,
+            is_base: head.is_base,
+            rows: rows.collect(),
+        }
+    }
+}
+
+/// A counter or a histogram that a reading found changed, in one row of a segment.
+#[derive(Debug)]
+pub(crate) struct Change {
+    /// Index of the source in the catalog.
+    pub info: usize,
+    /// Index of its counters and histograms.
+    pub metric: usize,
+    pub nonce: u64,
+    /// None: the row that all threads share.
+    pub ring: Option<u32>,
+    /// 0: several, or not known.
+    pub tid: u32,
+    pub mono_ns: u64,
+    /// Its cells that changed, with their values since the session began.
+    values: Vec<(u32, u64)>,
+}
+
+/// Source, segment, row and metric.
+type Place = (usize, u64, Option<u32>, usize);
+
+/// The changes of a capture, and the values that they lead to.
+#[derive(Debug)]
+pub(crate) struct Changes {
+    readings: std::vec::IntoIter<Reading>,
+    pending: VecDeque<Change>,
+    values: HashMap<Place, BTreeMap<u32, u64>>,
+}
+
+impl Changes {
+    pub fn of(readings: Vec<Reading>) -> Changes {
+        Changes { readings: readings.into_iter(), pending: VecDeque::new(), values: HashMap::new() }
+    }
+
+    /// The next change, with the cells of its metric before and after: those that are not 0, or were
+    /// stated.
+    pub fn next(&mut self, sources: &[SourceInfo]) -> Option<(Change, u64, &BTreeMap<u32, u64>)> {
+        while self.pending.is_empty() {
+            let reading = self.readings.next()?;
+            self.take(reading, sources);
+        }
+        let change = self.pending.pop_front()?;
+        let place = (change.info, change.nonce, change.ring, change.metric);
+        let cells = self.values.entry(place).or_default();
+        let first = change.values.first().map_or(0, |it| it.0);
+        let before = cells.get(&first).copied().unwrap_or_default();
+        cells.extend(change.values.iter().copied());
+        Some((change, before, cells))
+    }
+
+    fn take(&mut self, reading: Reading, sources: &[SourceInfo]) {
+        let Reading { source, nonce, mono_ns, is_base, rows } = reading;
+        // The reader checks that there is a source.
+        let Some(info) = sources.iter().position(|it| it.id == source) else { return };
+        let metrics = &sources[info].metrics;
+        for Row { ring, tid, values } in rows {
+            for (metric, values) in by_metric(metrics, &values) {
+                if is_base {
+                    let place = (info, nonce, ring, metric);
+                    self.values.entry(place).or_default().extend(values.iter().copied());
+                    continue;
+                }
+                let values = values.to_vec();
+                let change = Change { info, metric, nonce, ring, tid, mono_ns, values };
+                self.pending.push_back(change);
+            }
+        }
+    }
+}
+
+/// The metrics to which these cells belong, each with its own; both ascend.
+fn by_metric<'a>(
+    metrics: &'a [Metric],
+    values: &'a [(u32, u64)],
+) -> impl Iterator<Item = (usize, &'a [(u32, u64)])> {
+    let of = |cell: u32| metrics.partition_point(|it| it.cells.end <= cell);
+    let chunks = values.chunk_by(move |a, b| of(a.0) == of(b.0));
+    chunks.map(move |values| (of(values[0].0), values)).filter(|it| it.0 < metrics.len())
+}

@@ -1,0 +1,104 @@
+//! `<name>_chains`: the chains of a kind of frames, one for each key and boot.
+
+use std::sync::Arc;
+
+use arrow_schema::SchemaRef;
+use ppt_capture::frame_dsl::columns::whole_table;
+
+use super::frame::{Kind, kinds};
+use super::named::Named;
+use super::parts::{Column, Hidden, Parts, Read, is_chain, missing_of, whole};
+use crate::bounds::{Bounded, Bounds};
+use crate::error::{SetError, TableError};
+use crate::follow::{Follow, Out};
+use crate::of_chunks::ChunkScan;
+use crate::set::CaptureSet;
+use crate::standard::{STANDARD, Standard};
+use crate::table::{Planned, Request, Scan, Start, Table};
+
+pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<Named>, SetError> {
+    let tables = kinds(set, is_chain).into_iter().filter_map(|((buffer, name), kinds)| {
+        let table = whole_table(kinds.first()?.frame)?;
+        let chains = Chains::new(set, (buffer, name), &kinds);
+        Some(chains.map(|chains| Named::chains(buffer, table, chains)))
+    });
+    tables.collect()
+}
+
+#[derive(Debug)]
+struct Chains {
+    set: Arc<CaptureSet>,
+    parts: Arc<Parts>,
+    columns: Vec<Column>,
+    schema: SchemaRef,
+}
+
+impl Chains {
+    fn new(
+        set: &Arc<CaptureSet>,
+        name: (&str, &str),
+        kinds: &[Kind<'_>],
+    ) -> Result<Chains, SetError> {
+        let parts = Arc::new(Parts::new(set, name, kinds)?);
+        let (columns, schema) = whole(&parts, kinds);
+        Ok(Chains { set: set.clone(), parts, columns, schema })
+    }
+}
+
+impl Table for Chains {
+    fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    fn bounded(&self, column: usize) -> Option<Bounded> {
+        STANDARD.get(column).map(|standard| standard.bounded())
+    }
+
+    fn plan(&self, request: &Request<'_>) -> Result<Planned, TableError> {
+        let parts = &self.parts;
+        let read = Read::of(
+            parts,
+            request.columns.iter().filter_map(|&it| match &self.columns[it] {
+                Column::Standard(place) => Some(*place),
+                Column::Key(name) => parts.column(name),
+                _ => None,
+            }),
+        );
+        let step = |steps: &[String], name: &String| steps.iter().position(|it| it == name);
+        let steps = || parts.plans.iter().map(|plan| &plan.steps);
+        let out = |&column: &usize| match &self.columns[column] {
+            Column::Standard(place) => Out::Own(read.at(*place)),
+            Column::Key(name) => Out::Own(read.at(parts.column(name).unwrap_or_default())),
+            Column::Step(name) => Out::Step(steps().map(|it| step(it, name)).collect()),
+            Column::Between(from, to) => {
+                let from = |steps: &Vec<String>| {
+                    step(steps, from).filter(|from| steps.get(from + 1) == Some(to))
+                };
+                Out::Between(steps().map(from).collect())
+            }
+            Column::State => Out::State,
+            _ => Out::Total,
+        };
+        // Steps may be in any process: a bound of one says nothing of the others.
+        let bounds = Bounds::default();
+        let inner = Request { columns: &read.columns, bounds: &bounds, limit: None, ..*request };
+        let scan: Arc<dyn Scan> = Arc::new(ChunkScan::new(&self.set, parts, &inner)?);
+        let columns: Vec<Out> = request.columns.iter().map(out).collect();
+        let asks = columns.iter().any(|it| matches!(it, Out::State));
+        let follow = Follow {
+            group: read.at(parts.hidden(Hidden::Group)),
+            key: read.at(parts.hidden(Hidden::Key)),
+            mark: read.at(parts.hidden(Hidden::Mark)),
+            ts: read.at(Parts::standard(Standard::Ts)),
+            plans: parts.groups.iter().map(|it| it.plan).collect(),
+            steps: parts.plans.iter().map(|it| it.steps.clone()).collect(),
+            columns,
+            schema: Arc::new(self.schema.project(request.columns)?),
+            missing: asks.then(|| missing_of(&self.set, parts)),
+        };
+        let schema = follow.schema.clone();
+        let start = Start(Arc::new(move || follow.runner()));
+        let pass = read.pass(parts, schema, "chains: the steps of each key", start);
+        Ok(Planned { scan, pass: Some(pass), beside: Vec::new() })
+    }
+}

@@ -1,0 +1,890 @@
+//! `thread_states`, `syscalls` and `faults`: what the kernel did with the threads of programs.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arrow_array::StringArray;
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int32Type, Int64Type, TimestampNanosecondType};
+use arrow_array::{Array, RecordBatch, RecordBatchOptions};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use ppt_capture::Stamps;
+use ppt_capture::columns::{Names, Time};
+use ppt_capture::frame_dsl::schema::{self, FieldType};
+use strum::IntoEnumIterator;
+
+use super::named::Named;
+use crate::bounds::{Bounded, Bounds, Number, Range, Word as Bounding};
+use crate::builder::{Builder, Dictionary, Keys, timestamp, words};
+use crate::error::{SetError, TableError};
+use crate::kernel::{
+    Call, Calls, Event, Knows, Loss, Part, Records, RecordsBuilder, Stretch, Thread, Told, Word,
+};
+use crate::of_chunks::{ChunkScan, OfChunks, Ts, Wanted, kind_bit};
+use crate::rows::Rows;
+use crate::set::{CaptureSet, KERNEL};
+use crate::standard::{ChunkRows, STANDARD, Standard};
+use crate::table::{Pass, Planned, Request, Runner, Scan, Start, Table};
+
+/// Rows of a batch that comes out.
+const ROWS: usize = 8192;
+
+pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<Named>, SetError> {
+    let frames = Arc::new(Frames::new(set));
+    let table = |(what, name): (What, &str)| {
+        let fields = what.columns().into_iter().map(|column| {
+            let unit = (column == Column::Dur).then(|| ("unit".to_owned(), "ns".to_owned()));
+            let field = Field::new(column.name(), column.data_type(), true);
+            field.with_metadata(unit.into_iter().collect())
+        });
+        let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+        let (set, frames) = (set.clone(), frames.clone());
+        Named::fixed(name, Kernel { what, set, frames, schema })
+    };
+    let all =
+        [(What::States, "thread_states"), (What::Calls, "syscalls"), (What::Faults, "faults")];
+    Ok(all.map(table).into())
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum What {
+    States,
+    Calls,
+    Faults,
+}
+
+/// A column that is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
+enum Column {
+    Capture,
+    Buffer,
+    Host,
+    Pid,
+    Tid,
+    Ts,
+    Dur,
+    State,
+    Name,
+    Kind,
+    Cpu,
+    BlockedIn,
+    WokenBy,
+    Waker,
+    Successor,
+    SuccessorName,
+    Result,
+    Address,
+}
+
+impl Column {
+    fn name(self) -> &'static str {
+        self.into()
+    }
+
+    fn data_type(self) -> DataType {
+        match self {
+            Column::Pid | Column::Tid | Column::Cpu | Column::Waker | Column::Successor => {
+                DataType::Int32
+            }
+            Column::Dur | Column::Result => DataType::Int64,
+            Column::Address => DataType::UInt64,
+            Column::Ts => timestamp(),
+            Column::SuccessorName => DataType::Utf8,
+            _ => words(),
+        }
+    }
+}
+
+/// What each table begins with.
+const OWNER: [Column; 6] =
+    [Column::Capture, Column::Buffer, Column::Host, Column::Pid, Column::Tid, Column::Ts];
+
+impl What {
+    fn columns(self) -> Vec<Column> {
+        let own: &[Column] = match self {
+            What::States => &[
+                Column::Dur,
+                Column::State,
+                Column::Cpu,
+                Column::BlockedIn,
+                Column::WokenBy,
+                Column::Waker,
+                Column::Successor,
+                Column::SuccessorName,
+            ],
+            What::Calls => &[Column::Dur, Column::Name, Column::Result, Column::Cpu],
+            What::Faults => &[Column::Kind, Column::Address, Column::Cpu],
+        };
+        OWNER.iter().chain(own).copied().collect()
+    }
+
+    /// The frames that it is made of.
+    fn told(self) -> &'static [Told] {
+        match self {
+            What::States => &[
+                Told::Watched,
+                Told::ThreadStart,
+                Told::ThreadEnd,
+                Told::SwitchIn,
+                Told::SwitchOut,
+                Told::Successor,
+                Told::Wakeup,
+                Told::SyscallEnter,
+                Told::SyscallExit,
+                Told::PageFault,
+            ],
+            What::Calls => {
+                &[Told::ThreadStart, Told::ThreadEnd, Told::SyscallEnter, Told::SyscallExit]
+            }
+            What::Faults => &[Told::PageFault],
+        }
+    }
+}
+
+/// What is read of frames, behind the standard columns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Read {
+    /// Number of the [`Group`].
+    Group,
+    Thread,
+    /// [`Told`], as a number.
+    Told,
+    Cpu,
+    A,
+    B,
+    Name,
+    /// Key of the capture.
+    Capture,
+}
+
+const READ: [(Read, &str, DataType); 8] = [
+    (Read::Group, "ppt_group", DataType::Int32),
+    (Read::Thread, "ppt_thread", DataType::Int32),
+    (Read::Told, "ppt_told", DataType::Int32),
+    (Read::Cpu, "ppt_cpu", DataType::Int32),
+    (Read::A, "ppt_a", DataType::Int64),
+    (Read::B, "ppt_b", DataType::Int64),
+    (Read::Name, "ppt_name", DataType::Utf8),
+    (Read::Capture, "ppt_capture", DataType::Int32),
+];
+
+/// What a scan reads, in this order.
+const SEQNO: usize = 0;
+const TS: usize = 1;
+const FIRST: usize = 2;
+
+fn columns_read() -> Vec<usize> {
+    let standard = |it| STANDARD.iter().position(|column| *column == it).unwrap_or_default();
+    let own = STANDARD.len()..STANDARD.len() + READ.len();
+    [standard(Standard::Seqno), standard(Standard::Ts)].into_iter().chain(own).collect()
+}
+
+/// Where what is read is.
+fn at(read: Read) -> usize {
+    FIRST + READ.iter().position(|it| it.0 == read).unwrap_or_default()
+}
+
+/// A session's frames of one process: they have one ring, whose numbers all threads share.
+#[derive(Debug, Clone, Copy)]
+struct Group {
+    buffer: i32,
+    host: i32,
+    pid: Option<i32>,
+}
+
+/// How the frames of a source are read.
+#[derive(Debug)]
+struct Form {
+    multi: bool,
+    kinds: Vec<(u16, Kind)>,
+}
+
+#[derive(Debug)]
+struct Kind {
+    told: Told,
+    at: Option<Time>,
+    since: Option<Time>,
+    thread: Option<Place>,
+    cpu: Option<Place>,
+    a: Option<Value>,
+    b: Option<Value>,
+    name: Option<Place>,
+}
+
+/// A number, or a word of a number.
+#[derive(Debug)]
+struct Value {
+    place: Place,
+    words: Option<Keys>,
+}
+
+/// Where a field is.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    at: usize,
+    len: usize,
+    signed: bool,
+}
+
+impl Place {
+    fn bytes(self, frame: &[u8]) -> &[u8] {
+        frame.get(self.at..).map_or(&[], |it| &it[..self.len.min(it.len())])
+    }
+
+    fn number(self, frame: &[u8]) -> i64 {
+        let bytes = self.bytes(frame);
+        let negative = self.signed && bytes.last().is_some_and(|byte| byte >> 7 == 1);
+        let mut value = [if negative { 0xff } else { 0 }; 8];
+        let len = bytes.len().min(8);
+        value[..len].copy_from_slice(&bytes[..len]);
+        i64::from_le_bytes(value)
+    }
+}
+
+impl Value {
+    fn of(&self, frame: &[u8]) -> i64 {
+        let number = self.place.number(frame);
+        match &self.words {
+            Some(keys) => keys.get(number.into()).unwrap_or(Word::Other.key()).into(),
+            None => number,
+        }
+    }
+}
+
+impl Kind {
+    fn of(
+        schema: &schema::Schema,
+        frame: &schema::Frame,
+        dictionary: &mut Dictionary,
+    ) -> Option<Kind> {
+        let told = Told::named(&frame.name)?;
+        let field = |name: &str| frame.fields.iter().find(|it| it.name == name);
+        let place = |field: &schema::Field| {
+            let repr = match &field.ty {
+                FieldType::Enum { name } => schema.enum_named(name).map(|it| it.repr.signed()),
+                _ => None,
+            };
+            let signed = matches!(
+                field.ty,
+                FieldType::I8 | FieldType::I16 | FieldType::I32 | FieldType::I64
+            );
+            Place {
+                at: field.offset as usize,
+                len: field.ty.size(schema) as usize,
+                signed: repr.unwrap_or(signed),
+            }
+        };
+        let mut value = |name: &str| {
+            let field = field(name)?;
+            let words = match &field.ty {
+                FieldType::Enum { name } => {
+                    let declared = schema.enum_named(name)?;
+                    Some(Keys::new(&Names::of(declared), dictionary))
+                }
+                _ => None,
+            };
+            Some(Value { place: place(field), words })
+        };
+        let (a, b) = match told {
+            Told::ThreadStart => ("parent", ""),
+            Told::SwitchOut => ("preempted", ""),
+            Told::Successor => ("next", ""),
+            Told::Wakeup => ("by", "waker"),
+            Told::SyscallEnter => ("call", ""),
+            Told::SyscallExit => ("call", "result"),
+            Told::PageFault => ("kind", "address"),
+            Told::Lost => ("", "count"),
+            Told::Watched | Told::ThreadEnd | Told::SwitchIn | Told::WatchEnd => ("", ""),
+        };
+        let (a, b) = (value(a), value(b));
+        Some(Kind {
+            told,
+            at: frame.at().and_then(Time::of),
+            since: field("since").and_then(Time::of),
+            thread: field("thread").map(place),
+            cpu: field("cpu").map(place),
+            a,
+            b,
+            name: field("name").map(place),
+        })
+    }
+}
+
+/// The kernel's frames in captures.
+#[derive(Debug)]
+struct Frames {
+    schema: SchemaRef,
+    /// What all words of the tables are, but those that name captures, buffers and hosts.
+    words: Arc<StringArray>,
+    groups: Vec<Group>,
+    /// By process and segment.
+    group_of: HashMap<(i32, u64), i32>,
+    /// By capture and source.
+    forms: HashMap<(usize, u16), Form>,
+    /// By group, once they are known.
+    records: Mutex<Option<Arc<Vec<Records>>>>,
+}
+
+impl Frames {
+    fn new(set: &CaptureSet) -> Frames {
+        let mut dictionary = Dictionary::default();
+        Word::iter().for_each(|word| _ = dictionary.key(word.into()));
+        let (mut groups, mut group_of, mut forms) = (Vec::new(), HashMap::new(), HashMap::new());
+        for (number, capture) in set.captures().iter().enumerate() {
+            let catalog = capture.catalog();
+            for info in catalog.sources.iter().filter(|it| it.source.kind == KERNEL) {
+                let kinds = info.schema.frames.iter().enumerate().filter_map(|(id, frame)| {
+                    Some((id as u16, Kind::of(&info.schema, frame, &mut dictionary)?))
+                });
+                let form = Form { multi: info.schema.multi(), kinds: kinds.collect() };
+                forms.insert((number, info.id), form);
+            }
+            for owner in set.owners(number, catalog) {
+                if forms.contains_key(&(number, owner.source)) {
+                    group_of.entry((owner.process, owner.nonce)).or_insert_with(|| {
+                        let (buffer, host, pid) = (owner.buffer, owner.host, owner.pid);
+                        groups.push(Group { buffer, host, pid });
+                        groups.len() as i32 - 1
+                    });
+                }
+            }
+        }
+        let standard = STANDARD.iter().map(|it| it.field(&Default::default()));
+        let own = READ.iter().map(|(_, name, ty)| Field::new(*name, ty.clone(), true));
+        Frames {
+            schema: Arc::new(Schema::new(standard.chain(own).collect::<Vec<_>>())),
+            words: dictionary.array(),
+            groups,
+            group_of,
+            forms,
+            records: Mutex::default(),
+        }
+    }
+
+    /// What is missing, by group: read once.
+    fn records(self: &Arc<Self>, set: &Arc<CaptureSet>) -> Result<Arc<Vec<Records>>, TableError> {
+        let mut known = self.records.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = &*known {
+            return Ok(known.clone());
+        }
+        let mut builders: Vec<RecordsBuilder> = Vec::new();
+        builders.resize_with(self.groups.len(), RecordsBuilder::default);
+        for (number, capture) in set.captures().iter().enumerate() {
+            let catalog = capture.verified()?;
+            let owners = set.owners(number, catalog);
+            for chunk in &catalog.chunks {
+                let Some(owner) = owners.get(chunk.owner as usize) else { continue };
+                let Some(form) = self.forms.get(&(number, owner.source)) else { continue };
+                let Some(&group) = self.group_of.get(&(owner.process, owner.nonce)) else {
+                    continue;
+                };
+                let builder = &mut builders[group as usize];
+                let has = |told| {
+                    let mut of = form.kinds.iter().filter(|it| it.1.told == told);
+                    of.any(|it| chunk.mask == 0 || chunk.mask & kind_bit(it.0.into()) != 0)
+                };
+                let Knows { calls, faults } = builder.knows;
+                builder.knows = Knows {
+                    calls: calls || has(Told::SyscallEnter) || has(Told::SyscallExit),
+                    faults: faults || has(Told::PageFault),
+                };
+                let namespace = catalog.sources[owner.info].source.process.time_namespace();
+                let stamps = Stamps::new(&catalog.clocks, chunk.drained, namespace);
+                let time = form.kinds.iter().find_map(|it| it.1.at);
+                let words = chunk.t_min..=chunk.t_max;
+                let offset = catalog.offset();
+                let times = time.and_then(|it| it.bounds(words, &stamps, &catalog.clocks, offset));
+                let times =
+                    times.and_then(|(from, to)| Some((from.try_into().ok()?, to.try_into().ok()?)));
+                builder.parts.push(Part {
+                    first: chunk.first_seq,
+                    count: chunk.count.into(),
+                    has_bad: chunk.bad > 0,
+                    times,
+                });
+            }
+        }
+        let chosen = Arc::new(Chosen { frames: self.clone(), told: &[Told::Lost], threads: None });
+        let (columns, bounds) = (columns_read(), Bounds::default());
+        let request = Request { columns: &columns, bounds: &bounds, limit: None, parts: 1 };
+        let scan = ChunkScan::new(set, &chosen, &request)?;
+        for part in 0..scan.parts() {
+            for batch in scan.read(part) {
+                let batch = Batch::of(&batch?);
+                for row in (0..batch.rows).filter(|&row| batch.times.is_valid(row)) {
+                    let Some(builder) = builders.get_mut(batch.groups.value(row) as usize) else {
+                        continue;
+                    };
+                    builder.losses.push(Loss {
+                        seqno: batch.seqno(row),
+                        since: batch.a.is_valid(row).then(|| batch.a.value(row)),
+                        at: batch.times.value(row),
+                        cpu: batch.cpu(row),
+                        thread: batch.threads.value(row),
+                        count: batch.b.value(row).max(0) as u64,
+                    });
+                }
+            }
+        }
+        let records = Arc::new(builders.into_iter().map(RecordsBuilder::build).collect());
+        Ok(known.insert(records).clone())
+    }
+}
+
+/// Some of the kernel's frames.
+#[derive(Debug)]
+struct Chosen {
+    frames: Arc<Frames>,
+    told: &'static [Told],
+    /// Numbers of threads.
+    threads: Option<Range>,
+}
+
+impl Chosen {
+    /// Whether the frame is of a thread that is asked for. What is of no known thread is of none.
+    fn is_asked(&self, kind: &Kind, frame: &[u8]) -> bool {
+        let thread = kind.thread.map_or(0, |it| it.number(frame));
+        match self.threads {
+            Some((from, to)) => thread != 0 && from <= thread && thread <= to,
+            None => thread != 0 || kind.told == Told::Lost,
+        }
+    }
+}
+
+impl OfChunks for Chosen {
+    fn schema(&self) -> &SchemaRef {
+        &self.frames.schema
+    }
+
+    fn words(&self, _: usize) -> Option<Arc<StringArray>> {
+        None
+    }
+
+    fn wanted(&self, capture: usize, source: u16, _: &Bounds) -> Wanted {
+        let Some(form) = self.frames.forms.get(&(capture, source)) else { return Wanted::NOTHING };
+        let wanted = form.kinds.iter().filter(|it| self.told.contains(&it.1.told));
+        let kinds = wanted.fold(0, |kinds, it| kinds | kind_bit(it.0.into()));
+        Wanted { kinds, each: false, ts: Ts::Other }
+    }
+
+    fn append(&self, chunk: &ChunkRows<'_>, columns: &[usize], to: &mut [Builder]) -> usize {
+        let owner = chunk.owner;
+        let Some(form) = self.frames.forms.get(&(chunk.capture, owner.source)) else { return 0 };
+        let Some(&group) = self.frames.group_of.get(&(owner.process, owner.nonce)) else {
+            return 0;
+        };
+        let (mut own, mut count) = (Vec::new(), 0);
+        for (id, kind) in form.kinds.iter().filter(|it| self.told.contains(&it.1.told)) {
+            let rows = match form.multi {
+                true => chunk.rows.of_kind(*id, &mut own),
+                false => chunk.rows,
+            };
+            let (mut asked, mut place) = (Vec::new(), 0);
+            rows.each(|frame| {
+                if self.is_asked(kind, frame) {
+                    asked.push(rows.which.map_or(place, |which| which[place as usize]));
+                }
+                place += 1;
+            });
+            let rows = Rows { which: Some(&asked), ..rows };
+            count += rows.len();
+            for (&column, builder) in columns.iter().zip(&mut *to) {
+                append(chunk, (group, kind), rows, column, builder);
+            }
+        }
+        count
+    }
+}
+
+fn append(
+    chunk: &ChunkRows<'_>,
+    (group, kind): (i32, &Kind),
+    rows: Rows<'_>,
+    column: usize,
+    builder: &mut Builder,
+) {
+    let from = chunk.from(rows);
+    let time = |time: Option<Time>, builder: &mut Builder| match time {
+        Some(time) => builder.time(time, &from),
+        None => builder.nulls(rows.len()),
+    };
+    let place = |place: Option<Place>, builder: &mut Builder| match place {
+        // Numbers beyond 31 bits are no number of a thread or of a CPU: −1.
+        Some(place) => {
+            let number = |frame: &[u8]| i32::try_from(place.number(frame)).unwrap_or(-1);
+            builder.each(rows, |frame| Some(number(frame)));
+        }
+        None => builder.repeat(Some(-1), rows.len()),
+    };
+    let value = |value: &Option<Value>, builder: &mut Builder| match value {
+        Some(value) => builder.each(rows, |frame| Some(value.of(frame))),
+        None => builder.repeat(Some(0i64), rows.len()),
+    };
+    match (STANDARD.get(column), READ.get(column.wrapping_sub(STANDARD.len()))) {
+        (Some(Standard::Ts), _) => time(kind.at, builder),
+        (Some(standard), _) => chunk.standard(*standard, rows, builder),
+        (None, Some((read, ..))) => match read {
+            Read::Group => builder.repeat(Some(group), rows.len()),
+            Read::Thread => place(kind.thread, builder),
+            Read::Told => builder.repeat(Some(kind.told.number()), rows.len()),
+            Read::Cpu => place(kind.cpu, builder),
+            Read::A if kind.told == Told::Lost => time(kind.since, builder),
+            Read::A => value(&kind.a, builder),
+            Read::B => value(&kind.b, builder),
+            Read::Name => builder.texts(rows, |frame| {
+                let bytes = kind.name?.bytes(frame);
+                Some(bytes.split(|&byte| byte == 0).next().unwrap_or_default())
+            }),
+            Read::Capture => builder.repeat(Some(chunk.owner.capture), rows.len()),
+        },
+        (None, None) => builder.nulls(rows.len()),
+    }
+}
+
+/// What was read.
+struct Batch {
+    rows: usize,
+    seqnos: arrow_array::Int64Array,
+    times: arrow_array::TimestampNanosecondArray,
+    groups: arrow_array::Int32Array,
+    threads: arrow_array::Int32Array,
+    told: arrow_array::Int32Array,
+    cpus: arrow_array::Int32Array,
+    a: arrow_array::Int64Array,
+    b: arrow_array::Int64Array,
+    names: StringArray,
+    captures: arrow_array::Int32Array,
+}
+
+impl Batch {
+    fn of(batch: &RecordBatch) -> Batch {
+        let int = |read| batch.column(at(read)).as_primitive::<Int32Type>().clone();
+        let long = |column: usize| batch.column(column).as_primitive::<Int64Type>().clone();
+        Batch {
+            rows: batch.num_rows(),
+            seqnos: long(SEQNO),
+            times: batch.column(TS).as_primitive::<TimestampNanosecondType>().clone(),
+            groups: int(Read::Group),
+            threads: int(Read::Thread),
+            told: int(Read::Told),
+            cpus: int(Read::Cpu),
+            a: long(at(Read::A)),
+            b: long(at(Read::B)),
+            names: batch.column(at(Read::Name)).as_string::<i32>().clone(),
+            captures: int(Read::Capture),
+        }
+    }
+
+    fn seqno(&self, row: usize) -> u64 {
+        self.seqnos.value(row).max(0) as u64
+    }
+
+    /// −1: unknown.
+    fn cpu(&self, row: usize) -> i32 {
+        self.cpus.value(row)
+    }
+
+    fn event(&self, row: usize) -> Option<Event> {
+        let (cpu, a, b) = (self.cpu(row), self.a.value(row), self.b.value(row));
+        let int = |value: i64| i32::try_from(value).unwrap_or(-1);
+        Some(match Told::numbered(self.told.value(row))? {
+            Told::Watched => Event::Watched,
+            Told::ThreadStart => Event::Start { parent: int(a) },
+            Told::ThreadEnd => Event::End,
+            Told::SwitchIn => Event::In { cpu },
+            Told::SwitchOut => Event::Out { cpu, preempted: a != 0 },
+            Told::Successor => {
+                Event::Successor { next: int(a), name: self.names.value(row).into() }
+            }
+            Told::Wakeup => Event::Wake { cpu, by: int(a), waker: int(b) },
+            Told::SyscallEnter => Event::Enter { cpu, call: int(a) },
+            Told::SyscallExit => Event::Exit { cpu, call: int(a), result: b },
+            Told::PageFault => Event::Fault { cpu, kind: int(a), address: b },
+            Told::Lost | Told::WatchEnd => return None,
+        })
+    }
+}
+
+#[derive(Debug)]
+struct Kernel {
+    what: What,
+    set: Arc<CaptureSet>,
+    frames: Arc<Frames>,
+    schema: SchemaRef,
+}
+
+impl Table for Kernel {
+    fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    fn bounded(&self, column: usize) -> Option<Bounded> {
+        match self.what.columns().get(column)? {
+            Column::Host => Some(Bounded::Word(Bounding::Host)),
+            Column::Pid => Some(Bounded::Number(Number::Pid)),
+            Column::Tid => Some(Bounded::Number(Number::Tid)),
+            _ => None,
+        }
+    }
+
+    fn plan(&self, request: &Request<'_>) -> Result<Planned, TableError> {
+        // What a thread does depends on what it did before: whole threads can be left out.
+        let bounds = request.bounds.only(&[Number::Pid], &[Bounding::Host]);
+        let threads = request.bounds.of(Number::Tid);
+        let frames = self.frames.clone();
+        let chosen = Arc::new(Chosen { frames: frames.clone(), told: self.what.told(), threads });
+        let read = columns_read();
+        let inner = Request { columns: &read, bounds: &bounds, limit: None, ..*request };
+        let scan: Arc<dyn Scan> = Arc::new(ChunkScan::new(&self.set, &chosen, &inner)?);
+        let schema = Arc::new(self.schema.project(request.columns)?);
+        let all = self.what.columns();
+        let columns: Vec<Column> = request.columns.iter().map(|&it| all[it]).collect();
+        let (what, set, out) = (self.what, self.set.clone(), schema.clone());
+        let start = Start(Arc::new(move || {
+            let follower = Follower::new(what, Knows::default());
+            Box::new(Walk {
+                set: set.clone(),
+                frames: frames.clone(),
+                records: None,
+                what,
+                thread: None,
+                follower,
+                latest: (0, i64::MIN),
+                columns: columns.clone(),
+                schema: out.clone(),
+                rows: Vec::new(),
+            })
+        }));
+        let together = vec![at(Read::Group), at(Read::Thread)];
+        let order = together.iter().copied().chain([SEQNO]).map(|column| (column, false)).collect();
+        let told = "threads: what the kernel did with each".to_owned();
+        let pass = Pass { schema, together, order, start, told };
+        Ok(Planned { scan, pass: Some(pass), beside: Vec::new() })
+    }
+}
+
+/// A row on its way out.
+enum Row {
+    State(Stretch),
+    Call(Call),
+    Fault { ts: i64, capture: i32, kind: i32, address: i64, cpu: i32 },
+}
+
+/// What follows a thread.
+enum Follower {
+    States(Box<Thread>),
+    Calls(Calls),
+    Faults(Vec<Row>),
+}
+
+impl Follower {
+    fn new(what: What, knows: Knows) -> Follower {
+        match what {
+            What::States => Follower::States(Box::new(Thread::new(knows))),
+            What::Calls => Follower::Calls(Calls::default()),
+            What::Faults => Follower::Faults(Vec::new()),
+        }
+    }
+
+    /// The CPU that the thread has all the time until its next event, if it has one.
+    fn cpu(&self) -> Option<i32> {
+        match self {
+            Follower::States(thread) => thread.cpu(),
+            _ => None,
+        }
+    }
+
+    fn take(&mut self, at: i64, capture: i32, event: &Event) {
+        match (self, event) {
+            (Follower::States(thread), _) => thread.take(at, capture, event),
+            (Follower::Calls(calls), _) => calls.take(at, capture, event),
+            (Follower::Faults(rows), &Event::Fault { cpu, kind, address }) => {
+                rows.push(Row::Fault { ts: at, capture, kind, address, cpu });
+            }
+            (Follower::Faults(_), _) => {}
+        }
+    }
+
+    fn lose(&mut self, at: i64, capture: i32) {
+        match self {
+            Follower::States(thread) => thread.lose(at, capture),
+            Follower::Calls(calls) => calls.lose(),
+            Follower::Faults(_) => {}
+        }
+    }
+
+    fn finish(&mut self, at: i64) {
+        match self {
+            Follower::States(thread) => thread.finish(at),
+            Follower::Calls(calls) => calls.lose(),
+            Follower::Faults(_) => {}
+        }
+    }
+
+    fn done(&mut self, to: &mut Vec<Row>) {
+        match self {
+            Follower::States(thread) => to.extend(thread.done().map(Row::State)),
+            Follower::Calls(calls) => to.extend(calls.done().map(Row::Call)),
+            Follower::Faults(rows) => to.append(rows),
+        }
+    }
+}
+
+/// Threads, one after the other.
+struct Walk {
+    set: Arc<CaptureSet>,
+    frames: Arc<Frames>,
+    records: Option<Arc<Vec<Records>>>,
+    what: What,
+    /// Group and thread that are followed, and the capture of its latest frame.
+    thread: Option<(i32, i32, i32)>,
+    follower: Follower,
+    /// Number and time of its latest frame.
+    latest: (u64, i64),
+    columns: Vec<Column>,
+    schema: SchemaRef,
+    /// Each with its group and thread.
+    rows: Vec<(i32, i32, Row)>,
+}
+
+impl Runner for Walk {
+    fn push(&mut self, batch: RecordBatch) -> Result<Vec<RecordBatch>, TableError> {
+        if batch.num_rows() == 0 {
+            return Ok(Vec::new());
+        }
+        let records = self.known()?;
+        let batch = Batch::of(&batch);
+        let mut done = Vec::new();
+        for row in (0..batch.rows).filter(|&row| batch.times.is_valid(row)) {
+            let (group, thread) = (batch.groups.value(row), batch.threads.value(row));
+            let capture = batch.captures.value(row);
+            if self.thread.is_none_or(|it| (it.0, it.1) != (group, thread)) {
+                self.end(&records);
+                let knows = records.get(group as usize).map(|it| it.knows).unwrap_or_default();
+                self.follower = Follower::new(self.what, knows);
+                self.latest = (0, i64::MIN);
+            } else if batch.seqno(row) <= self.latest.0 {
+                // Two captures of one session have the same frame.
+                continue;
+            }
+            self.thread = Some((group, thread, capture));
+            // Clocks of two files of one session may differ by a few ns.
+            let here = (batch.seqno(row), batch.times.value(row).max(self.latest.1));
+            let Some(event) = batch.event(row) else { continue };
+            self.lose(&records, group, here, capture);
+            self.latest = here;
+            self.follower.take(here.1, capture, &event);
+            self.collect();
+            if self.rows.len() >= ROWS {
+                done.push(self.batch()?);
+            }
+        }
+        Ok(done)
+    }
+
+    fn finish(&mut self) -> Result<Vec<RecordBatch>, TableError> {
+        if self.thread.is_some() {
+            let records = self.known()?;
+            self.end(&records);
+        }
+        match self.rows.is_empty() {
+            true => Ok(Vec::new()),
+            false => Ok(vec![self.batch()?]),
+        }
+    }
+}
+
+impl Walk {
+    fn known(&mut self) -> Result<Arc<Vec<Records>>, TableError> {
+        if let Some(known) = &self.records {
+            return Ok(known.clone());
+        }
+        Ok(self.records.insert(self.frames.records(&self.set)?).clone())
+    }
+
+    /// What is missing before `here`.
+    fn lose(&mut self, records: &[Records], group: i32, here: (u64, i64), capture: i32) {
+        let Some(records) = records.get(group as usize).filter(|_| self.latest.0 > 0) else {
+            return;
+        };
+        if let Some(since) = records.missing(self.latest, here, self.follower.cpu()) {
+            self.follower.lose(since, capture);
+        }
+    }
+
+    /// The thread has no more frames.
+    fn end(&mut self, records: &[Records]) {
+        let Some((group, _, capture)) = self.thread else { return };
+        let end = records.get(group as usize).map_or(i64::MIN, |it| it.end).max(self.latest.1);
+        self.lose(records, group, (u64::MAX, end), capture);
+        self.follower.finish(end);
+        self.collect();
+        self.thread = None;
+    }
+
+    fn collect(&mut self) {
+        let Some((group, thread, _)) = self.thread else { return };
+        let mut rows = Vec::new();
+        self.follower.done(&mut rows);
+        self.rows.extend(rows.into_iter().map(|row| (group, thread, row)));
+    }
+
+    fn batch(&mut self) -> Result<RecordBatch, TableError> {
+        let rows = std::mem::take(&mut self.rows);
+        let names = self.set.names();
+        let column = |column: &Column| {
+            let words = match column {
+                Column::Capture => &names.captures,
+                Column::Buffer => &names.buffers,
+                Column::Host => &names.hosts,
+                _ => &self.frames.words,
+            };
+            let mut builder = Builder::new(&column.data_type(), Some(words));
+            for (group, thread, row) in &rows {
+                let group = self.frames.groups.get(*group as usize);
+                cell(*column, (group, *thread, row), &mut builder);
+            }
+            builder.finish()
+        };
+        let columns = self.columns.iter().map(column).collect::<Result<Vec<_>, _>>()?;
+        let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
+        Ok(RecordBatch::try_new_with_options(self.schema.clone(), columns, &options)?)
+    }
+}
+
+/// Appends a cell.
+fn cell(column: Column, (group, thread, row): (Option<&Group>, i32, &Row), to: &mut Builder) {
+    let cpu = |cpu: i32| Some(cpu).filter(|&it| it >= 0);
+    let (ts, capture) = match row {
+        Row::State(it) => (it.ts, it.capture),
+        Row::Call(it) => (it.ts, it.capture),
+        Row::Fault { ts, capture, .. } => (*ts, *capture),
+    };
+    match (column, row) {
+        (Column::Capture, _) => to.repeat(Some(capture), 1),
+        (Column::Buffer, _) => to.repeat(group.map(|it| it.buffer), 1),
+        (Column::Host, _) => to.repeat(group.map(|it| it.host), 1),
+        (Column::Pid, _) => to.repeat(group.and_then(|it| it.pid), 1),
+        (Column::Tid, _) => to.repeat(Some(thread), 1),
+        (Column::Ts, _) => to.repeat(Some(ts), 1),
+        (Column::Dur, Row::State(it)) => to.repeat(it.end.checked_sub(it.ts), 1),
+        (Column::State, Row::State(it)) => to.repeat(Some(it.state.key()), 1),
+        (Column::Cpu, Row::State(it)) => to.repeat(it.cpu.and_then(cpu), 1),
+        (Column::BlockedIn, Row::State(it)) => to.repeat(it.blocked_in, 1),
+        (Column::WokenBy, Row::State(it)) => to.repeat(it.woken_by, 1),
+        (Column::Waker, Row::State(it)) => to.repeat(it.waker, 1),
+        (Column::Successor, Row::State(it)) => to.repeat(it.successor, 1),
+        (Column::SuccessorName, Row::State(it)) => {
+            to.text(it.successor_name.as_ref().map(|it| it.as_bytes()));
+        }
+        (Column::Dur, Row::Call(it)) => to.repeat(it.dur, 1),
+        (Column::Name, Row::Call(it)) => to.repeat(Some(it.name), 1),
+        (Column::Result, Row::Call(it)) => to.repeat(it.result, 1),
+        (Column::Cpu, Row::Call(it)) => to.repeat(cpu(it.cpu), 1),
+        (Column::Kind, Row::Fault { kind, .. }) => to.repeat(Some(*kind), 1),
+        (Column::Address, Row::Fault { address, .. }) => to.repeat(Some(*address as u64), 1),
+        (Column::Cpu, Row::Fault { cpu: it, .. }) => to.repeat(cpu(*it), 1),
+        _ => to.nulls(1),
+    }
+}

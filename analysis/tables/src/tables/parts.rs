@@ -1,0 +1,510 @@
+//! Frames that are parts of something whole: their columns, and which of them belong together.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+
+use arrow_array::StringArray;
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use ppt_capture::frame_dsl::columns::{Part, WholeColumn, free, whole_columns};
+use ppt_capture::frame_dsl::role::Across;
+use ppt_capture::frame_dsl::schema::{self, FieldType, Frame};
+
+use super::frame::{Frames, Kind};
+use crate::bounds::Bounds;
+use crate::builder::{Builder, timestamp, words};
+use crate::error::{SetError, TableError};
+use crate::gap_times::Neighbours;
+use crate::of_chunks::{OfChunks, Wanted};
+use crate::pair::MissingOf;
+use crate::set::CaptureSet;
+use crate::standard::{ChunkRows, STANDARD, Standard};
+use crate::table::{Pass, Start};
+use crate::whole::Missing;
+
+/// What says which frames belong together, behind the columns of the frames; not shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Hidden {
+    /// Number of the [`Group`].
+    Group,
+    /// The bytes of all keys.
+    Key,
+    /// Which way of [`Frame::steps`] the frame was written in; −1: none that there is.
+    Mark,
+}
+
+pub(super) const HIDDEN: [Hidden; 3] = [Hidden::Group, Hidden::Key, Hidden::Mark];
+
+/// Frames that belong together if their keys are equal.
+#[derive(Debug)]
+pub(super) struct Group {
+    scope: Scope,
+    /// Of [`Parts::plans`].
+    pub plan: usize,
+}
+
+/// Where the frames of one whole can be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Scope {
+    /// Number of the process in the set.
+    Process(i32),
+    /// Index of the boot.
+    Boot(usize),
+}
+
+/// How frames belong together, as a schema says. Those of schemas that say otherwise never do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Plan {
+    keys: Vec<(String, FieldType)>,
+    pub across: Across,
+    pub fifo: bool,
+    pub steps: Vec<String>,
+    /// The time of a frame is what ppt took when it was begun.
+    own_time: bool,
+}
+
+impl Plan {
+    fn of(kind: &Kind<'_>) -> Plan {
+        let frame = kind.frame;
+        let keys = frame.fields.iter().filter(|it| it.is_key());
+        // The values of an enum may become more.
+        let keys = keys.map(|key| (key.name.clone(), key.ty.clone())).collect();
+        let own_time = frame.at().is_some_and(schema::Field::is_own_stamp);
+        let steps = || frame.steps(&kind.info.schema).iter().map(|it| it.0.clone()).collect();
+        match frame.span() {
+            Some(span) => {
+                Plan { keys, across: span.across, fifo: span.fifo, steps: Vec::new(), own_time }
+            }
+            // A chain goes through all processes of a boot.
+            None => Plan { keys, across: Across::Host, fifo: false, steps: steps(), own_time },
+        }
+    }
+}
+
+/// How the parts are read out of a frame of one schema.
+#[derive(Debug)]
+struct Form {
+    /// Frames carry their id.
+    id: Option<u16>,
+    keys: Vec<Key>,
+    mark: Mark,
+}
+
+/// Where a key is in the frame, and in the bytes of all keys.
+#[derive(Debug)]
+struct Key {
+    from: usize,
+    len: usize,
+    to: usize,
+    /// What is behind the first zero is no part of a text.
+    is_text: bool,
+    is_bool: bool,
+}
+
+#[derive(Debug)]
+struct Mark {
+    at: usize,
+    len: usize,
+    signed: bool,
+    values: Vec<i128>,
+}
+
+impl Mark {
+    fn of(&self, frame: &[u8]) -> i32 {
+        let Some(bytes) = frame.get(self.at..self.at + self.len) else { return -1 };
+        let negative = self.signed && bytes.last().is_some_and(|byte| byte >> 7 == 1);
+        let mut value = [if negative { 0xff } else { 0 }; 16];
+        value[..bytes.len()].copy_from_slice(bytes);
+        let value = i128::from_le_bytes(value);
+        self.values.iter().position(|&it| it == value).map_or(-1, |step| step as i32)
+    }
+}
+
+/// The parts of the wholes of one frame name.
+#[derive(Debug)]
+pub(super) struct Parts {
+    frames: Frames,
+    schema: SchemaRef,
+    width: usize,
+    pub buffer: String,
+    pub plans: Vec<Plan>,
+    pub groups: Vec<Group>,
+    /// By capture and source: the group of its frames, and how they are read.
+    sources: HashMap<(usize, u16), (i32, Arc<Form>)>,
+    boots: Vec<String>,
+    /// Boots of which there are frames: index, and the name of the host.
+    hosts: Vec<(usize, String)>,
+}
+
+impl Parts {
+    pub fn new(
+        set: &CaptureSet,
+        (buffer, name): (&str, &str),
+        kinds: &[Kind<'_>],
+    ) -> Result<Parts, SetError> {
+        let frames = Frames::new(set, (buffer, name), kinds)?;
+        let mut parts = Parts {
+            schema: frames.schema().clone(),
+            frames,
+            width: 0,
+            buffer: buffer.to_owned(),
+            plans: Vec::new(),
+            groups: Vec::new(),
+            sources: HashMap::new(),
+            boots: Vec::new(),
+            hosts: Vec::new(),
+        };
+        // A key has the place of the longest that is called so: texts may be longer elsewhere.
+        let mut places: BTreeMap<&str, u32> = BTreeMap::new();
+        for kind in kinds {
+            for key in kind.frame.fields.iter().filter(|it| it.is_key()) {
+                let len = places.entry(&key.name).or_default();
+                *len = key.ty.size(&kind.info.schema).max(*len);
+            }
+        }
+        let place = |name: &str| places.range(..name).map(|it| *it.1 as usize).sum::<usize>();
+        parts.width = places.values().map(|&len| len as usize).sum();
+        let mut forms: HashMap<_, Arc<Form>> = HashMap::new();
+        for kind in kinds {
+            let plan = Plan::of(kind);
+            let plan = position(&mut parts.plans, plan);
+            let boot = position(&mut parts.boots, set.boot(kind.capture).to_owned());
+            let scope = match parts.plans[plan].across {
+                Across::Process => Scope::Process(set.process(kind.capture, kind.info)),
+                Across::Host | Across::Everywhere => Scope::Boot(boot),
+            };
+            let known = parts.groups.iter().position(|it| (it.scope, it.plan) == (scope, plan));
+            let group = known.unwrap_or_else(|| {
+                parts.groups.push(Group { scope, plan });
+                parts.groups.len() - 1
+            });
+            let form = forms.entry(version(kind));
+            let form = form.or_insert_with(|| Arc::new(form_of(kind, place))).clone();
+            parts.sources.insert((kind.capture, kind.info.id), (group as i32, form));
+            let catalog = set.captures()[kind.capture].catalog();
+            let has_frames = catalog.owners.iter().any(|owner| owner.source == kind.info.id);
+            if has_frames && parts.hosts.iter().all(|it| it.0 != boot) {
+                parts.hosts.push((boot, catalog.host().to_owned()));
+            }
+        }
+        let hidden = HIDDEN.map(|hidden| match hidden {
+            Hidden::Group => Field::new("ppt_group", DataType::Int32, true),
+            Hidden::Key => {
+                Field::new("ppt_key", DataType::FixedSizeBinary(parts.width as i32), true)
+            }
+            Hidden::Mark => Field::new("ppt_mark", DataType::Int32, true),
+        });
+        let fields = parts.schema.fields().iter().cloned().chain(hidden.map(Arc::new));
+        parts.schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+        Ok(parts)
+    }
+
+    /// The place of a hidden column.
+    pub fn hidden(&self, hidden: Hidden) -> usize {
+        let behind = HIDDEN.iter().position(|it| *it == hidden).unwrap_or_default();
+        self.frames.schema().fields().len() + behind
+    }
+
+    /// The place of a column of the frames.
+    pub fn column(&self, name: &str) -> Option<usize> {
+        let fields = self.frames.schema().fields().iter().enumerate().skip(STANDARD.len());
+        fields.filter(|it| it.1.name() == name).map(|it| it.0).next()
+    }
+
+    /// The same of a standard column.
+    pub fn standard(standard: Standard) -> usize {
+        STANDARD.iter().position(|it| *it == standard).unwrap_or_default()
+    }
+
+    /// Fails where the frames of a whole can be of several hosts.
+    pub fn comparable(&self, table: &str) -> Result<(), TableError> {
+        let everywhere = self.plans.iter().any(|it| it.across == Across::Everywhere);
+        if !everywhere || self.hosts.len() < 2 {
+            return Ok(());
+        }
+        let host =
+            |(boot, name): &(usize, String)| format!("`{name}` (boot {})", self.boots[*boot]);
+        let hosts = self.hosts.iter().map(host).collect();
+        Err(TableError::Incomparable { table: format!("{}.{table}", self.buffer), hosts })
+    }
+
+    /// When frames of each group may be missing.
+    pub fn missing(&self, set: &CaptureSet) -> Result<Vec<Missing>, TableError> {
+        let mut gaps: HashMap<Scope, Vec<Between>> = HashMap::new();
+        for (number, capture) in set.captures().iter().enumerate() {
+            let catalog = capture.verified()?;
+            let boot = self.boots.iter().position(|it| it == set.boot(number));
+            let neighbours = Neighbours::of(catalog);
+            let of = |info: &&ppt_capture::SourceInfo| info.source.buffer == self.buffer;
+            let sources: HashMap<u16, _> =
+                catalog.sources.iter().filter(of).map(|it| (it.id, it)).collect();
+            for gap in &catalog.gaps {
+                let Some(info) = sources.get(&gap.gap.source) else { continue };
+                let times = neighbours.bounds_of_missing(gap);
+                let process = Scope::Process(set.process(number, info));
+                for scope in [Some(process), boot.map(Scope::Boot)].into_iter().flatten() {
+                    gaps.entry(scope).or_default().push(times);
+                }
+            }
+        }
+        let missing = |group: &Group| {
+            let gaps = gaps.get(&group.scope).into_iter().flatten().copied();
+            // What a program says of itself may be as long ago as it likes.
+            let own = self.plans[group.plan].own_time;
+            Missing::during(gaps.map(|(from, to)| (from.filter(|_| own), to)))
+        };
+        Ok(self.groups.iter().map(missing).collect())
+    }
+}
+
+/// Between which times something was; None: nobody knows.
+type Between = (Option<i64>, Option<i64>);
+
+/// The place of `wanted` in `all`, where it is put if it is not there.
+fn position<T: PartialEq>(all: &mut Vec<T>, wanted: T) -> usize {
+    all.iter().position(|it| *it == wanted).unwrap_or_else(|| {
+        all.push(wanted);
+        all.len() - 1
+    })
+}
+
+/// What tells schemas apart: layout, and roles.
+fn version(kind: &Kind<'_>) -> (u64, Option<u64>) {
+    (kind.info.source.schema_hash, kind.info.schema.roles_hash())
+}
+
+fn form_of(kind: &Kind<'_>, place: impl Fn(&str) -> usize) -> Form {
+    let schema = &kind.info.schema;
+    let key = |field: &schema::Field| Key {
+        from: field.offset as usize,
+        len: field.ty.size(schema) as usize,
+        to: place(&field.name),
+        is_text: matches!(field.ty, FieldType::Char { .. }),
+        is_bool: field.ty == FieldType::Bool,
+    };
+    let mark = kind.frame.fields.iter().find(|it| it.is_mark());
+    let repr = mark.and_then(|it| match &it.ty {
+        FieldType::Enum { name } => schema.enum_named(name).map(|it| it.repr),
+        _ => None,
+    });
+    // The edges are known by their names, as the steps are: a schema may come from anywhere.
+    let steps = kind.frame.steps(schema);
+    let value = |name: &str| steps.iter().find(|it| it.0 == name).map(|it| it.1);
+    let values = match kind.frame.span() {
+        Some(_) => ppt_capture::frame_dsl::role::EDGES
+            .map(|(name, usual)| value(name).unwrap_or(usual))
+            .to_vec(),
+        None => steps.iter().map(|it| it.1).collect(),
+    };
+    Form {
+        id: schema.multi().then_some(kind.id as u16),
+        keys: kind.frame.fields.iter().filter(|it| it.is_key()).map(key).collect(),
+        mark: Mark {
+            at: mark.map_or(0, |it| it.offset as usize),
+            len: repr.map_or(0, |it| it.size() as usize),
+            signed: repr.is_some_and(|it| it.signed()),
+            values,
+        },
+    }
+}
+
+impl Form {
+    fn key(&self, frame: &[u8], to: &mut [u8]) {
+        to.fill(0);
+        for key in &self.keys {
+            let Some(bytes) = frame.get(key.from..key.from + key.len) else { continue };
+            let bytes = match bytes.iter().position(|&byte| byte == 0) {
+                Some(end) if key.is_text => &bytes[..end],
+                _ => bytes,
+            };
+            match key.is_bool {
+                true => to[key.to] = u8::from(bytes != [0]),
+                false => to[key.to..key.to + bytes.len()].copy_from_slice(bytes),
+            }
+        }
+    }
+}
+
+impl OfChunks for Parts {
+    fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    fn words(&self, column: usize) -> Option<Arc<StringArray>> {
+        (column < self.frames.schema().fields().len()).then(|| self.frames.words(column)).flatten()
+    }
+
+    fn wanted(&self, capture: usize, source: u16, bounds: &Bounds) -> Wanted {
+        self.frames.wanted(capture, source, bounds)
+    }
+
+    /// The hidden ones of `columns` are behind the others.
+    fn append(&self, chunk: &ChunkRows<'_>, columns: &[usize], to: &mut [Builder]) -> usize {
+        let shown = self.frames.schema().fields().len();
+        let first = columns.iter().position(|&it| it >= shown).unwrap_or(columns.len());
+        let count = self.frames.append(chunk, &columns[..first], &mut to[..first]);
+        let key = (chunk.capture, chunk.owner.source);
+        let Some((group, form)) = self.sources.get(&key) else { return count };
+        let mut own = Vec::new();
+        let rows = match form.id {
+            Some(id) => chunk.rows.of_kind(id, &mut own),
+            None => chunk.rows,
+        };
+        for (&column, builder) in columns[first..].iter().zip(&mut to[first..]) {
+            match HIDDEN.get(column - shown) {
+                Some(Hidden::Group) => builder.repeat(Some(*group), count),
+                Some(Hidden::Key) => builder.fixed(rows, |frame, to| form.key(frame, to)),
+                Some(Hidden::Mark) => builder.each(rows, |frame| Some(form.mark.of(frame))),
+                None => builder.nulls(count),
+            }
+        }
+        count
+    }
+}
+
+/// A column of a table of wholes, whichever schema it comes from.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Column {
+    Standard(usize),
+    /// The name of a column of the frames, here and below.
+    Key(String),
+    Dur,
+    Where(usize),
+    Begin(String),
+    End(String),
+    Total,
+    Step(String),
+    Between(String, String),
+    State,
+}
+
+/// The columns of the table of the wholes of `kinds`, each with its field.
+pub(super) fn whole(parts: &Parts, kinds: &[Kind<'_>]) -> (Vec<Column>, SchemaRef) {
+    let mut found: Vec<(Column, String)> = Vec::new();
+    let mut seen = HashSet::new();
+    for kind in kinds.iter().filter(|it| seen.insert(version(it))) {
+        let steps = kind.frame.steps(&kind.info.schema);
+        let step = |n: usize| steps.get(n).map(|it| it.0.clone()).unwrap_or_default();
+        for WholeColumn { name, part } in whole_columns(&kind.info.schema, kind.frame) {
+            let column = match part {
+                Part::Key(column) => Column::Key(column.name),
+                Part::Dur => Column::Dur,
+                Part::Where(name) => {
+                    let place = STANDARD.iter().position(|it| it.name() == name);
+                    Column::Where(place.unwrap_or_default())
+                }
+                Part::Begin(column) => Column::Begin(column.name),
+                Part::End(column) => Column::End(column.name),
+                Part::Total => Column::Total,
+                Part::Step(n) => Column::Step(step(n)),
+                Part::Between(n) => Column::Between(step(n), step(n + 1)),
+                Part::State => Column::State,
+            };
+            if !found.iter().any(|it| it.0 == column) {
+                found.push((column, name));
+            }
+        }
+    }
+    // In the order of one schema: what another one adds is beside its like.
+    let order = |column: &Column| match column {
+        Column::Standard(_) => 0,
+        Column::Key(_) => 1,
+        Column::Dur | Column::Total => 2,
+        Column::Where(_) => 3,
+        Column::Begin(_) | Column::Step(_) => 4,
+        Column::End(_) | Column::Between(..) => 5,
+        Column::State => 6,
+    };
+    found.sort_by_key(|it| order(&it.0));
+    // Keys keep their names; captures need not come from frame files.
+    let mut taken = HashSet::new();
+    let mut own = Vec::new();
+    let mut columns = Vec::new();
+    for (column, name) in found {
+        let name = free(&name, &taken);
+        taken.insert(name.to_ascii_lowercase());
+        own.push(field(parts, &column, &name));
+        columns.push(column);
+    }
+    let standard = STANDARD.iter().map(|it| it.field(&taken));
+    let schema = Schema::new(standard.chain(own).collect::<Vec<_>>());
+    ((0..STANDARD.len()).map(Column::Standard).chain(columns).collect(), Arc::new(schema))
+}
+
+fn field(parts: &Parts, column: &Column, name: &str) -> Field {
+    let like = |place: usize| parts.frames.schema().field(place).clone().with_name(name);
+    let ns = || {
+        let unit = HashMap::from([("unit".to_owned(), "ns".to_owned())]);
+        Field::new(name, DataType::Int64, true).with_metadata(unit)
+    };
+    match column {
+        Column::Key(of) | Column::Begin(of) | Column::End(of) => {
+            parts.column(of).map_or_else(|| Field::new(name, DataType::Null, true), like)
+        }
+        Column::Standard(place) => like(*place),
+        Column::Where(place) => {
+            like(*place).with_metadata(HashMap::from([("role".to_owned(), "where".to_owned())]))
+        }
+        Column::Dur => {
+            let field = ns();
+            let role = ("role".to_owned(), "dur".to_owned());
+            let metadata = field.metadata().clone().into_iter().chain([role]).collect();
+            field.with_metadata(metadata)
+        }
+        Column::Total | Column::Between(..) => ns(),
+        Column::Step(_) => Field::new(name, timestamp(), true),
+        Column::State => Field::new(name, words(), true),
+    }
+}
+
+/// What is read of the parts of wholes, to bring them together.
+#[derive(Debug)]
+pub(super) struct Read {
+    /// Columns of [`Parts`]; the hidden ones are last.
+    pub columns: Vec<usize>,
+}
+
+impl Read {
+    /// These columns of the frames, and what is needed beside them.
+    pub fn of(parts: &Parts, shown: impl IntoIterator<Item = usize>) -> Read {
+        let mut columns: Vec<usize> = Vec::new();
+        let all = shown.into_iter().chain(ORDER.map(Parts::standard));
+        for column in all.chain(HIDDEN.map(|it| parts.hidden(it))) {
+            if !columns.contains(&column) {
+                columns.push(column);
+            }
+        }
+        Read { columns }
+    }
+
+    /// Where a column of the parts is in what is read.
+    pub fn at(&self, column: usize) -> usize {
+        self.columns.iter().position(|&it| it == column).unwrap_or_default()
+    }
+
+    /// The pass that gets them: those of one group and key, in the order of time.
+    pub fn pass(&self, parts: &Parts, schema: SchemaRef, told: &str, start: Start) -> Pass {
+        let together = [Hidden::Group, Hidden::Key].map(|it| self.at(parts.hidden(it))).to_vec();
+        let order = ORDER.map(|it| self.at(Parts::standard(it)));
+        let order = together.iter().copied().chain(order).map(|column| (column, false)).collect();
+        Pass { schema, together, order, start, told: told.to_owned() }
+    }
+}
+
+/// How frames follow each other: in time, and at the same time by what names them.
+const ORDER: [Standard; 5] =
+    [Standard::Ts, Standard::Ring, Standard::Seqno, Standard::Segment, Standard::Capture];
+
+/// Where frames are missing, by group, once somebody asks.
+pub(super) fn missing_of(set: &Arc<CaptureSet>, parts: &Arc<Parts>) -> MissingOf {
+    let (set, parts) = (set.clone(), parts.clone());
+    Arc::new(move || parts.missing(&set))
+}
+
+/// Whether a frame is one of those that make spans, or chains.
+pub(super) fn is_span(frame: &Frame) -> bool {
+    frame.span().is_some()
+}
+
+pub(super) fn is_chain(frame: &Frame) -> bool {
+    frame.chain().is_some()
+}

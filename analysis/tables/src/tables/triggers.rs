@@ -1,0 +1,45 @@
+//! `triggers`: why a flight recorder wrote the windows that the captures are.
+
+use std::sync::Arc;
+
+use super::named::Named;
+use crate::error::{SetError, TableError};
+use crate::set::CaptureSet;
+use crate::small::{Cell, Kind, Small, schema};
+
+pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<Named>, SetError> {
+    let schema = schema([
+        ("capture", Kind::Word),
+        ("ts", Kind::Time),
+        ("why", Kind::Word),
+        ("expression", Kind::Text),
+        ("buffer", Kind::Word),
+        ("segment", Kind::Word),
+        ("ring", Kind::Int),
+        ("seqno", Kind::Long),
+        ("note", Kind::Text),
+    ]);
+    Ok(vec![Named::fixed("triggers", Small { set: set.clone(), schema, rows })])
+}
+
+fn rows(set: &CaptureSet) -> Result<Vec<Vec<Cell>>, TableError> {
+    let mut rows = Vec::new();
+    for capture in set.captures() {
+        let catalog = capture.catalog();
+        for it in &catalog.triggers {
+            let info = catalog.sources.iter().find(|info| Some(info.id) == it.source);
+            rows.push(vec![
+                Cell::word(&capture.id),
+                Cell::Time(catalog.epoch(it.mono_ns)),
+                Cell::word(it.why.name()),
+                Cell::text(&it.expression),
+                info.map_or(Cell::Null, |info| Cell::word(&info.source.buffer)),
+                it.ring.map_or(Cell::Null, |(nonce, _)| Cell::word(&format!("{nonce:016x}"))),
+                it.ring.map_or(Cell::Null, |(_, ring)| Cell::int(ring)),
+                it.seqno.map_or(Cell::Null, Cell::count),
+                Cell::text(&it.note),
+            ]);
+        }
+    }
+    Ok(rows)
+}

@@ -1,0 +1,103 @@
+//! What counters and histograms come to, as `ppt info` says it of one capture.
+
+use std::collections::BTreeMap;
+
+use ppt_capture::Histogram;
+use ppt_capture::frame_dsl::metric::{Metric, Shape};
+
+use crate::error::TableError;
+use crate::set::CaptureSet;
+
+/// What a counter or a histogram of a buffer comes to in all captures together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Total {
+    /// The buffer.
+    pub buffer: String,
+    /// Its name.
+    pub name: String,
+    /// Its unit, or nothing. Histograms of durations without one are in ns.
+    pub unit: String,
+    /// The sum, or what is in the buckets.
+    pub value: Value,
+}
+
+/// What it comes to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Value {
+    /// The sum of a counter.
+    Counter(i128),
+    /// The values of a histogram, and whether they are lengths of time.
+    Histogram(Histogram, bool),
+}
+
+impl CaptureSet {
+    /// What the counters and histograms of these buffers come to, by buffer, in declared order.
+    ///
+    /// # Errors
+    /// A capture cannot be read.
+    pub fn totals(&self, of: impl Fn(&str) -> bool) -> Result<Vec<Total>, TableError> {
+        let mut all: Vec<Total> = Vec::new();
+        for capture in self.captures() {
+            let cells = capture.cells()?;
+            for info in &capture.catalog().sources {
+                if info.metrics.is_empty() || !of(&info.source.buffer) {
+                    continue;
+                }
+                let sums = cells.of(info.id);
+                for metric in &info.metrics {
+                    let total = Total::of(&info.source.buffer, metric, &sums);
+                    match all.iter_mut().find(|it| it.is_of(&total)) {
+                        Some(known) => known.add(total.value),
+                        None => all.push(total),
+                    }
+                }
+            }
+        }
+        // The order of what is equal stays.
+        all.sort_by(|a, b| a.buffer.cmp(&b.buffer));
+        Ok(all)
+    }
+}
+
+impl Total {
+    fn of(buffer: &str, metric: &Metric, sums: &BTreeMap<u32, u64>) -> Total {
+        let sum = || sums.get(&metric.cells.start).copied().unwrap_or_default();
+        let value = match metric.shape {
+            Shape::Counter => Value::Counter(sum().into()),
+            Shape::UpDownCounter => Value::Counter((sum() as i64).into()),
+            Shape::Exponential => Value::Histogram(Histogram::of(metric, sums), true),
+            Shape::Linear { .. } => Value::Histogram(Histogram::of(metric, sums), false),
+        };
+        let (buffer, name) = (buffer.to_owned(), metric.name.clone());
+        Total { buffer, name, unit: metric.unit.clone(), value }
+    }
+
+    fn is_of(&self, other: &Total) -> bool {
+        let kind = |it: &Total| match &it.value {
+            Value::Counter(_) => None,
+            Value::Histogram(_, is_time) => Some(*is_time),
+        };
+        (&self.buffer, &self.name, &self.unit, kind(self))
+            == (&other.buffer, &other.name, &other.unit, kind(other))
+    }
+
+    fn add(&mut self, value: Value) {
+        match (&mut self.value, value) {
+            (Value::Counter(sum), Value::Counter(more)) => *sum = sum.saturating_add(more),
+            (Value::Histogram(of, _), Value::Histogram(more, _)) => {
+                of.count = of.count.wrapping_add(more.count);
+                of.sum = of.sum.wrapping_add(more.sum);
+                let buckets = of.buckets.drain(..).chain(more.buckets);
+                let mut all: BTreeMap<_, u64> = BTreeMap::new();
+                for (lo, hi, count) in buckets {
+                    let known = all.entry((lo, hi.unwrap_or(i128::MAX))).or_default();
+                    *known = known.wrapping_add(count);
+                }
+                let bucket = |((lo, hi), count)| (lo, Some(hi).filter(|it| *it < i128::MAX), count);
+                of.buckets = all.into_iter().map(bucket).collect();
+            }
+            // Of one kind, see `is_of`.
+            _ => {}
+        }
+    }
+}
