@@ -11,6 +11,7 @@ import csv
 import logging
 import os
 import pathlib
+import signal
 import socket
 import sys
 import time
@@ -58,6 +59,8 @@ def answering(master):
 
 class Spark:
     """A session, with the tables of a folder."""
+
+    TOLERANCE = 1e-12
 
     def __init__(self, folder, master=LOCAL, wait=WAIT):
         import pyspark
@@ -125,13 +128,44 @@ class Spark:
         except Py4JError as error:
             raise Failure(f"Spark gave up: {reason(error)}") from None
 
+    def busy(self):
+        """Whether a task runs, and on an executor of this machine."""
+        tracker = self.session.sparkContext.statusTracker()
+        stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+        return any(stage and stage.numActiveTasks for stage in stages) and bool(executors())
+
+    def kill(self):
+        """Ends an executor of this machine; Spark starts another."""
+        victim = executors()[0]
+        os.kill(victim, signal.SIGKILL)
+        return victim
+
     def stop(self):
         self.session.stop()
 
 
-def arguments(parser):
+def executors():
+    """The processes of executors that descend from this one."""
+    parents, found = {}, []
+    for process in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            parents[int(process.name)] = int((process / "stat").read_text().rpartition(")")[2].split()[1])
+            if b"executor.CoarseGrainedExecutorBackend\0" in (process / "cmdline").read_bytes():
+                found.append(int(process.name))
+        except (OSError, ValueError):
+            continue
+
+    def ours(process):
+        while process in parents and process != os.getpid():
+            process = parents[process]
+        return process == os.getpid()
+
+    return sorted(filter(ours, found))
+
+
+def arguments(parser, master=LOCAL):
     """What says where the cluster and the export are."""
-    parser.add_argument("--master", default=LOCAL, help="of a cluster [default: two executors here]")
+    parser.add_argument("--master", default=master, help="of a cluster [default: two executors here]")
     parser.add_argument("--wait", type=float, default=WAIT, metavar="SECONDS", help="for an executor")
     parser.add_argument("folder", help="an export")
 

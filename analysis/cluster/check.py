@@ -1,22 +1,22 @@
-"""Runs the queries of queries.sql over an export by DuckDB and by Spark, and compares their answers.
+"""Runs the queries of queries.sql over an export by DuckDB and by a cluster, and compares their answers.
 
-    check.py [--master spark://one:7077] [--kill] [--only WORDS] FOLDER
+    check.py [--engine spark|ballista] [--master MASTER] [--kill] [--only WORDS] FOLDER
 
 It prints how long each took, the second time in brackets, and ends with 1 if an answer differs: numbers
-that are whole are equal to the last digit, others to 12 digits. `--kill` ends an executor of this machine
+that are whole are equal to the last digit, others to 12 digits (Ballista's to 9: it interpolates
+percentiles with six). `--kill` ends an executor of this machine
 in the middle of each query.
 """
 
 import argparse
 import math
-import os
 import pathlib
-import signal
 import sys
 import threading
 import time
 
 import ask
+import ballista
 
 HERE = pathlib.Path(__file__).parent
 
@@ -45,14 +45,13 @@ class DuckDB:
         return [column[0] for column in answer.description], answer.fetchall()
 
 
-def same(one, other):
-    if isinstance(one, float) or isinstance(other, float):
-        return math.isclose(one, other, rel_tol=1e-12)
-    return one == other
-
-
-def differ(ours, theirs):
+def differ(ours, theirs, tolerance):
     """The first difference of two answers."""
+    def same(one, other):
+        if isinstance(one, float) or isinstance(other, float):
+            return math.isclose(one, other, rel_tol=tolerance)
+        return one == other
+
     if [name.lower() for name in ours[0]] != [name.lower() for name in theirs[0]]:
         return f"columns {ours[0]}, {theirs[0]}"
     if len(ours[1]) != len(theirs[1]):
@@ -63,36 +62,28 @@ def differ(ours, theirs):
     return None
 
 
-def executors():
-    """The processes of executors that descend from this one."""
-    parents, found = {}, []
-    for process in pathlib.Path("/proc").glob("[0-9]*"):
-        try:
-            parents[int(process.name)] = int((process / "stat").read_text().rpartition(")")[2].split()[1])
-            if b"executor.CoarseGrainedExecutorBackend\0" in (process / "cmdline").read_bytes():
-                found.append(int(process.name))
-        except (OSError, ValueError):
-            continue
+class Killer(threading.Thread):
+    """Ends an executor of this machine once a query runs."""
 
-    def ours(process):
-        while process in parents and process != os.getpid():
-            process = parents[process]
-        return process == os.getpid()
+    def __init__(self, engine):
+        super().__init__()
+        self.engine, self.done, self.victim = engine, threading.Event(), None
+        self.start()
 
-    return sorted(filter(ours, found))
+    def run(self):
+        while not self.done.is_set():
+            if self.engine.busy():
+                self.victim = self.engine.kill()
+                return
+            time.sleep(0.005)
 
-
-def kill_one(spark, killed):
-    """Once a task of a query runs."""
-    tracker = spark.session.sparkContext.statusTracker()
-    while not killed.is_set():
-        stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
-        if any(stage and stage.numActiveTasks for stage in stages) and executors():
-            victim = executors()[0]
-            os.kill(victim, signal.SIGKILL)
-            print(f"    killed the executor {victim}", flush=True)
-            killed.set()
-        time.sleep(0.005)
+    def end(self):
+        self.done.set()
+        self.join()
+        if self.victim:
+            print(f"    killed the executor {self.victim}", flush=True)
+        else:
+            print("    the query was quicker than the kill")
 
 
 def timed(engine, query):
@@ -104,7 +95,8 @@ def timed(engine, query):
 def main():
     raw = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
-    ask.arguments(parser)
+    ask.arguments(parser, None)
+    parser.add_argument("--engine", choices=["spark", "ballista"], default="spark")
     parser.add_argument("--kill", action="store_true", help="end an executor in the middle of each query")
     parser.add_argument("--only", default="", metavar="WORDS", help="queries with these words in their names")
     args = parser.parse_args()
@@ -113,8 +105,11 @@ def main():
     print(f"{len(sizes)} files, {sum(sizes) / 1e6:.1f} MB")
     duckdb = DuckDB(args.folder)
     began = time.monotonic()
-    spark = ask.Spark(args.folder, args.master, args.wait)
-    print(f"Spark: {args.master}, up after {time.monotonic() - began:.1f} s")
+    if args.engine == "spark":
+        cluster, name_of = ask.Spark(args.folder, args.master or ask.LOCAL, args.wait), "Spark"
+    else:
+        cluster, name_of = ballista.Ballista(args.folder, args.master, args.wait), "Ballista"
+    print(f"{name_of}: {args.master or 'two executors here'}, up after {time.monotonic() - began:.1f} s")
     wrong = 0
     try:
         for name, query in queries():
@@ -122,24 +117,19 @@ def main():
                 continue
             theirs, one = timed(duckdb, query)
             _, again = timed(duckdb, query)
-            if args.kill:
-                killed = threading.Event()
-                killer = threading.Thread(target=kill_one, args=(spark, killed))
-                killer.start()
-            ours, first = timed(spark, query)
-            if args.kill:
-                in_time = killed.is_set()
-                killed.set()
-                killer.join()
-                if not in_time:
-                    print("    the query was quicker than the kill")
-            _, second = timed(spark, query)
-            difference = differ(ours, theirs)
+            killer = Killer(cluster) if args.kill else None
+            try:
+                ours, first = timed(cluster, query)
+            finally:
+                if killer:
+                    killer.end()
+            _, second = timed(cluster, query)
+            difference = differ(ours, theirs, cluster.TOLERANCE)
             wrong += difference is not None
             print(f"{name}\n    {len(ours[1])} rows, {difference or 'the same'}", end="; ")
-            print(f"DuckDB {one:.2f} s ({again:.2f}), Spark {first:.2f} s ({second:.2f})", flush=True)
+            print(f"DuckDB {one:.2f} s ({again:.2f}), {name_of} {first:.2f} s ({second:.2f})", flush=True)
     finally:
-        spark.stop()
+        cluster.stop()
     if wrong:
         raise ask.Failure(f"{wrong} answers differ")
 
