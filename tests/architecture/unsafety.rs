@@ -9,7 +9,7 @@ use proc_macro2::{TokenStream, TokenTree};
 use super::{metadata, sources};
 
 /// The files of a package that contain `unsafe`, from its folder on.
-const FILES: [(&str, &[&str]); 7] = [
+const FILES: [(&str, &[&str]); 8] = [
     ("ppt", &["ppt/cmd/run/command.rs", "ppt/live/follow/reception.rs", "ppt/signals.rs"]),
     (
         "ppt-agent",
@@ -17,11 +17,13 @@ const FILES: [(&str, &[&str]); 7] = [
     ),
     ("ppt-capture", &["src/codec.rs"]),
     ("ppt-fuzz", &["src/capture.rs", "src/memory.rs", "src/segment.rs"]),
+    ("ppt-kernel", &["src/perf.rs"]),
     ("ppt-listener", &["src/clocks.rs"]),
     (
         "ppt-probe",
         &[
             "src/bytes.rs",
+            "src/cells.rs",
             "src/claim.rs",
             "src/clock.rs",
             "src/descriptor.rs",

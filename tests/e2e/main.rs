@@ -72,6 +72,7 @@ mod follow {
 mod languages {
     mod binaries;
     mod contract;
+    mod counting;
     mod cpp;
     mod fmt;
     mod objects;
@@ -86,14 +87,19 @@ mod languages {
 /// What happens while ppt is attached.
 mod session {
     mod account;
+    mod choosing;
     mod clocks;
+    mod counters;
     mod detached;
     mod endings;
+    mod flight;
     mod growing;
+    mod kernel;
     mod killed;
     mod memory;
     mod sessions;
     mod top;
+    mod why;
 }
 
 /// Targets, users and text that mean harm.

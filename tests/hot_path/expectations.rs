@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use crate::disassembly::{Code, Instruction, Kind};
 
-/// Functions that are entered for a refused frame, or once a session.
-const COLD: [&str; 2] = ["ppt1_begin_slow", "ppt1_begin_nested"];
+/// Functions that are entered for a refused frame, an add to what all share, or once a session.
+const COLD: [&str; 3] = ["ppt1_begin_slow", "ppt1_begin_nested", "ppt1_add_slow"];
 
 /// Follows a function wherever it goes without entering what is cold.
 pub fn hot(code: &Code, function: &str, expected: &[&str], wrong: &mut Vec<String>) {

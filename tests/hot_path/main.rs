@@ -4,6 +4,7 @@
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
 mod build;
+mod counters;
 mod disassembly;
 mod expectations;
 mod plain_frames;

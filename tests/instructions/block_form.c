@@ -1,4 +1,4 @@
-/* The block form in three languages, called as often as stdin says; `empty_call` is what a call
+/* The block form, an add and an observation in three languages, called as often as stdin says; `empty_call` is what a call
  * costs by itself. */
 #include "writer.h"
 #include <stdio.h>
@@ -20,8 +20,15 @@ static NOINLINE void block_form(uint64_t i) {
     }
 }
 
+static NOINLINE void add(uint64_t i) { PPT_ADD_SEEN(i); }
+static NOINLINE void observe(uint64_t i) { PPT_OBSERVE_WAITS((int64_t)i); }
+
 void block_form_cpp(uint64_t i);
 void block_form_rust(uint64_t i);
+void add_cpp(uint64_t i);
+void add_rust(uint64_t i);
+void observe_cpp(uint64_t i);
+void observe_rust(uint64_t i);
 void prepare_rust(void);
 
 int main(void) {
@@ -36,6 +43,12 @@ int main(void) {
         block_form(i);
         block_form_cpp(i);
         block_form_rust(i);
+        add(i);
+        add_cpp(i);
+        add_rust(i);
+        observe(i);
+        observe_cpp(i);
+        observe_rust(i);
     }
     return 0;
 }

@@ -13,3 +13,9 @@ extern "C" __attribute__((noinline)) void block_form_cpp(uint64_t i) {
         f.c = i;
     });
 }
+
+extern "C" __attribute__((noinline)) void add_cpp(uint64_t i) { ppt::writer::seen::add(i); }
+
+extern "C" __attribute__((noinline)) void observe_cpp(uint64_t i) {
+    ppt::writer::waits::observe(static_cast<int64_t>(i));
+}

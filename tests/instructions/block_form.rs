@@ -23,3 +23,15 @@ pub extern "C-unwind" fn block_form_rust(i: u64) {
 pub extern "C" fn prepare_rust() {
     writer::prepare();
 }
+
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C-unwind" fn add_rust(i: u64) {
+    writer::Seen::add(i);
+}
+
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C-unwind" fn observe_rust(i: u64) {
+    writer::Waits::observe(i as i64);
+}

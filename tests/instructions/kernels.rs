@@ -148,7 +148,8 @@ fn drain(frames: u64) -> Result<(), Box<dyn Error>> {
     (1..=all).for_each(|seq| _ = writer.write(words(seq).into_iter()));
     let first = vec![all.checked_sub(frames).ok_or("more frames than the ring is given")?];
     let (unattended, populated, alive) = (Vec::new(), 1, None);
-    let feed = Feed { source: source(), segment, first, unattended, populated, alive };
+    let cells = Default::default();
+    let feed = Feed { source: source(), segment, first, cells, unattended, populated, alive };
     let options = ppt_listener::Options::default();
     let listener = Listener::start(sink(), FileHeader::default(), vec![feed], options)?;
     let summary = listener.finish(EndReason::Stopped, String::new(), Vec::new());

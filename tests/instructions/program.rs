@@ -1,4 +1,4 @@
-//! Builds what is measured beside C: the block form in C++ and Rust.
+//! Builds what is measured beside C: the block form in C++ and Rust, and adds.
 
 use std::fs;
 use std::path::Path;
@@ -6,6 +6,7 @@ use std::process::Command;
 
 use ppt_codegen::Language;
 
+const METRICS: &str = "counter seen; histogram waits : duration;";
 const LANGUAGES: [Language; 3] = [Language::C, Language::Cpp, Language::Rust];
 /// Where a loop happens to lie costs more than what is off costs.
 pub const FLAGS: [&str; 5] =
@@ -15,7 +16,7 @@ pub const FLAGS: [&str; 5] =
 /// `block_form_rust` are built of it; returns what to link them by, with g++. What Rust needs is kept
 /// in `kept`.
 pub fn parts(folder: &Path, kept: &Path) -> Vec<String> {
-    let text = include_str!("../../bench/writer.frame");
+    let text = include_str!("../../bench/writer.frame").to_owned() + METRICS;
     let frames = ppt_codegen::parse(text.as_bytes(), "writer.frame").unwrap();
     let outputs = ppt_codegen::generate(&frames, "writer.frame", &LANGUAGES).unwrap();
     ppt_codegen::write_outputs(folder, &outputs).unwrap();

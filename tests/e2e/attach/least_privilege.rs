@@ -34,7 +34,7 @@ fn captured(bench: &Bench, mut target: Target, mut ppt: Command, args: &[&str]) 
     attach.stop();
     assert!(!gate(&mut target), "off again");
     let account = Account::of(&bench.info("out.bin"));
-    assert_eq!(account, Account { captured: written, lost: 0, dropped: 0 }, "{args:?}");
+    assert_eq!(account, Account { captured: written, ..Account::default() }, "{args:?}");
     let metadata = fs::metadata(bench.path("out.bin")).unwrap();
     assert_eq!((metadata.uid(), metadata.mode() & 0o777), (NOBODY, 0o600));
     target.finish();
@@ -89,7 +89,7 @@ fn a_command_of_ones_own_takes_no_rights() {
     let output = command.args(["run", "--", "sh", "-c", script]).output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let account = Account::of(&bench.info("out.bin"));
-    assert_eq!(account, Account { captured: 2000, lost: 0, dropped: 0 });
+    assert_eq!(account, Account { captured: 2000, ..Account::default() });
 }
 
 /// A server that may bind to low ports, say: its user is not enough.

@@ -267,6 +267,44 @@ fn make() {
     assert!(build().contains("g++"));
 }
 
+/// Three programs in three languages, one chain.
+#[test]
+fn a_chain_goes_through_three_programs() {
+    if !available("make") || !crate::fixtures::python::has_headers() {
+        return;
+    }
+    let bench = Bench::new();
+    // Kept between runs, as cargo keeps what it built.
+    let project = Path::new(env!("CARGO_TARGET_TMPDIR")).join("example-pipeline");
+    copy(&root().join("examples/pipeline"), &project);
+    let manifest = project.join("screen/Cargo.toml");
+    let rooted = fs::read_to_string(&manifest).unwrap();
+    fs::write(&manifest, rooted.replace("../../..", root().to_str().unwrap())).unwrap();
+    // The versions that the workspace has: nothing is fetched.
+    fs::copy(root().join("Cargo.lock"), project.join("screen/Cargo.lock")).unwrap();
+    let mut make = bench.command("make");
+    make.args([format!("PPTC={PPTC}"), format!("CARGO={}", env!("CARGO"))]).current_dir(&project);
+    make.env("CARGO_NET_OFFLINE", "true");
+    for name in ["MAKEFLAGS", "RUSTFLAGS", "CARGO_TARGET_DIR"] {
+        make.env_remove(name);
+    }
+    run(&mut make);
+    let said = run(bench.command(ppt()).arg("run").arg(project.join("video")).arg("200"));
+    assert!(said.contains("shown 198"), "{said}");
+    let info = bench.info("out.bin");
+    Account::of(&info).check(200 + 198 + 198);
+    let table = bench.table("out.bin", &["-b", "video"]);
+    let (step, n) = (table.column("step"), table.column("n"));
+    for (name, damaged) in [("taken", false), ("encoded", true), ("shown", true)] {
+        let rows = table.rows.iter().filter(|row| row[step] == name);
+        let found: Vec<u32> = rows.map(|row| row[n].parse().unwrap()).collect();
+        let expected: Vec<u32> = (0..200).filter(|it| !damaged || it % 100 != 99).collect();
+        assert_eq!(found, expected, "{name}");
+    }
+    let programs = info["buffers"].as_array().unwrap().iter().map(|it| &it["pid"]);
+    assert_eq!(programs.collect::<std::collections::HashSet<_>>().len(), 3, "{info}");
+}
+
 /// The frames that `docs/models.md` makes a model of.
 #[test]
 fn the_game_server_tells_what_a_step_takes() {

@@ -67,8 +67,11 @@ fn sockets_of(pid: u32) -> Vec<String> {
         let name = words.get(7)?.strip_prefix('@')?.to_owned();
         inodes.iter().any(|it| it == words[6]).then_some(name)
     };
-    let names: Vec<_> = table.lines().filter_map(name).collect();
+    let mut names: Vec<_> = table.lines().filter_map(name).collect();
     assert!(!names.is_empty());
+    // A connection that is being answered has the name of its socket.
+    names.sort();
+    names.dedup();
     names
 }
 
@@ -284,6 +287,35 @@ fn hellos_without_end() {
     }
     family.target.finish();
     whole(&bench, written, "attach --follow: hellos without end", agent);
+}
+
+/// ppt learns twice that it has ended: by its hello, and by its pidfd.
+#[test]
+fn who_says_hello_and_ends_takes_nobody_along() {
+    let bench = Family::build();
+    let mut family = Family::start(&bench);
+    let attach = follow(&bench, family.target.pid(), &["-v"]);
+    let children = [family.make("fork"), family.make("fork")];
+    children.iter().for_each(|&child| attached(&attach.stderr, child));
+    let [name] = sockets_of(attach.pid()).try_into().unwrap();
+    signal(attach.pid(), libc::SIGSTOP);
+    family.asks(&format!("greet {name}"));
+    let parent = family.target.pid();
+    signal(parent, libc::SIGKILL);
+    family.target.wait();
+    signal(attach.pid(), libc::SIGCONT);
+    attach.stderr.wait_for(&format!("ppt: process {parent} "));
+    for child in children {
+        assert_eq!(family.round(child), 100, "{child:?}");
+    }
+    a_look_later();
+    for child in children {
+        assert_eq!(family.round(child), 100, "{child:?}");
+    }
+    let (written, agent) = (family.written, attach.pid());
+    attach.stop();
+    drop(family);
+    whole(&bench, written, "attach --follow: who says hello and ends", agent);
 }
 
 /// Programs that were built with an older pptc have no fork handlers: their children are looked for.

@@ -87,7 +87,7 @@ fn short_processes_in_many_files() {
     let (ran, agent) = bench.ppt_and_pid(&command);
     assert_eq!(ran.code(), 0, "{ran:?}");
     let names = captures(&bench, "out");
-    let (mut sources, mut sum) = (0, Account { captured: 0, lost: 0, dropped: 0 });
+    let (mut sources, mut sum) = (0, Account::default());
     for name in &names {
         let info = bench.info(name);
         assert_eq!(info["complete"], true, "{name}");
@@ -138,6 +138,51 @@ fn a_plugin_that_is_loaded_later() {
     assert_eq!((account.captured, account.lost, account.dropped), (15, 0, 0), "{}", ran.stderr);
     assert_eq!(ran.stderr.matches("attached: pid ").count(), 2, "{}", ran.stderr);
     assert_eq!(bench.table("out.bin", &["-b", "example"]).rows.len(), 10);
+}
+
+/// Each time, it comes to where it was before: what is there then is another one.
+#[test]
+fn a_plugin_that_comes_and_goes() {
+    let bench = Bench::new();
+    bench.write("guest.frame", "buffer guest 1024; frame visit { u32 n; }");
+    bench.write(
+        "guest_plugin.c",
+        r#"#include "guest.h"
+void visit(unsigned first) {
+    for (unsigned n = first; n < first + 10; n++)
+        PPT_WRITE_VISIT(f) f.n = n;
+}
+"#,
+    );
+    bench.write(
+        "guest_main.c",
+        r#"#include <dlfcn.h>
+int main(void) {
+    for (unsigned n = 0; n < 6; n++) {
+        void *guest = dlopen("./guest.so", RTLD_NOW | RTLD_LOCAL);
+        void (*visit)(unsigned) = 0;
+        if (guest == 0)
+            return 99;
+        *(void **)&visit = dlsym(guest, "visit");
+        visit(n * 10);
+        dlclose(guest);
+    }
+    return 0;
+}
+"#,
+    );
+    bench.pptc(&["guest.frame"]);
+    bench.cc(&["-shared", "-fPIC", "guest_plugin.c", "guest.c", "-o", "guest.so"]);
+    bench.cc(&["guest_main.c", "-o", "guest_main", "-ldl"]);
+    let ran = bench.ppt(&["run", "--", "./guest_main"]);
+    assert_eq!(ran.code(), 0, "{ran:?}");
+    let account = Account::of(&bench.info("out.bin"));
+    assert_eq!((account.captured, account.lost, account.dropped), (60, 0, 0), "{}", ran.stderr);
+    let mut numbers = bench.table("out.bin", &[]).numbers("n");
+    numbers.sort_unstable();
+    assert_eq!(numbers, (0..60).collect::<Vec<_>>());
+    assert_eq!(ran.stderr.matches("attached: pid ").count(), 6, "{}", ran.stderr);
+    assert!(!ran.stderr.contains("no longer captured"), "{}", ran.stderr);
 }
 
 #[test]

@@ -2,11 +2,14 @@
 //! same program, and the same frames of it.
 
 use std::collections::HashMap;
+use std::path::Path;
 
 use crate::fixtures::python::modules;
 use crate::fixtures::released;
 use crate::fixtures::rust::programs;
-use crate::fixtures::support::{Account, Attach, Bench, Kind, Table, Target, of_both_kinds};
+use crate::fixtures::support::{
+    Account, Attach, Bench, Kind, Table, Target, of_both_kinds, ppt, text,
+};
 
 /// What all of them write: by thread and round, an errand and a visit, each begun and ended, and a leg
 /// in three steps.
@@ -19,6 +22,67 @@ fn check(bench: &Bench, mut target: Target, threads: i64, rounds: i64) {
     account.check(written);
     assert_eq!(account.captured as i64, threads * (7 * rounds + 1), "{account:?}");
     check_tables(|frame| bench.table("out.bin", &["--frame", frame]), threads, rounds);
+    check_wholes(bench, threads, rounds);
+}
+
+/// The tables of whole spans and chains say what the frames say, and what the program did.
+fn check_wholes(bench: &Bench, threads: i64, rounds: i64) {
+    if !Path::new(ppt()).with_file_name("ppt-analysis").exists() {
+        return eprintln!("ppt-analysis is not built beside ppt: skipped");
+    }
+    let asked = |query: &str| -> Vec<Vec<String>> {
+        let output = bench.command(ppt()).args(["sql", "out.bin", query]).output().unwrap();
+        assert!(output.status.success(), "{query}: {output:?}");
+        let said = text(&output.stdout);
+        let cells = |line: &str| line.split('\t').map(str::to_owned).collect();
+        said.lines().skip(1).map(cells).collect()
+    };
+    let count = threads * rounds;
+    // By dump, when each frame with that key was begun.
+    let times = |frame: &str, mark: &str| -> HashMap<(i64, String), i64> {
+        let table = bench.table("out.bin", &["--frame", frame]);
+        let at = |name: &str| table.columns.iter().position(|it| it == name).unwrap();
+        let [id, mark, time] = ["id", mark, "at"].map(at);
+        let of = |row: &Vec<String>| {
+            ((row[id].parse().unwrap(), row[mark].clone()), row[time].parse().unwrap())
+        };
+        table.rows.iter().map(of).collect()
+    };
+
+    let of = times("errand", "edge");
+    let spans = asked(
+        "SELECT id, dur, begin_thread, end_thread, begin_verb, end_bytes, tid = end_tid, state \
+         FROM errand_spans",
+    );
+    assert_eq!(spans.len() as i64, count);
+    for row in &spans {
+        let id: i64 = row[0].parse().unwrap();
+        let dur = of[&(id, "end".to_owned())] - of[&(id, "begin".to_owned())];
+        let (thread, i) = (id >> 32, id & 0xffff_ffff);
+        let other = (thread + 1) % threads;
+        let verb = if i % 2 == 0 { "GET" } else { "PUT" };
+        let same = if other == thread { "true" } else { "false" };
+        let expected = [dur, thread, other].map(|it| it.to_string());
+        assert_eq!(row[1..4], expected, "{row:?}");
+        assert_eq!(row[4..], [verb, &(i * 7).to_string(), same, "closed"], "{row:?}");
+    }
+
+    let visits = asked("SELECT state, dur, count(*) FROM visit_spans GROUP BY 1, 2");
+    assert_eq!(visits, [["closed".to_owned(), "1000".to_owned(), count.to_string()]]);
+
+    let of = times("leg", "step");
+    let legs = asked("SELECT id, total, leave_to_pass_, pass__to_arrive, state FROM leg_chains");
+    assert_eq!(legs.len() as i64, count);
+    for row in &legs {
+        let time = |step: &str| of[&(row[0].parse().unwrap(), step.to_owned())];
+        let [leave, pass, arrive] = ["leave", "pass_", "arrive"].map(time);
+        let steps = [arrive - leave, pass - leave, arrive - pass].map(|it| it.to_string());
+        assert_eq!(row[1..4], steps, "{row:?}");
+        assert_eq!(row[4], "complete", "{row:?}");
+    }
+    let slices = asked("SELECT name, count(*), max(depth) FROM slices GROUP BY 1 ORDER BY 1");
+    let closed = |name: &str| [name.to_owned(), count.to_string(), "0".to_owned()];
+    assert_eq!(slices, [closed("errand"), closed("visit")]);
 }
 
 /// The tables of the kinds of frames, whoever dumps them.

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use crate::fixtures::flood::{self, count, frames, gaps};
 use crate::fixtures::limits::limit_file_size;
 use crate::fixtures::support::{
-    Account, Attach, Bench, Kind, of_both_kinds, ppt, record, segments_of, stopped,
+    Account, Attach, Bench, Kind, of_both_kinds, ppt, record, segments_of, stopped, wait_until,
 };
 
 /// What `gaps` and `info` say of lost frames is the same.
@@ -140,11 +140,11 @@ fn a_disk_that_stalls_does_not_stop_the_drain() {
 }
 
 /// A file system of its own, gone when dropped.
-struct SmallDisk(PathBuf);
+pub(super) struct SmallDisk(pub(super) PathBuf);
 
 impl SmallDisk {
     /// `None` where mounting is not allowed.
-    fn new(bench: &Bench) -> Option<Self> {
+    pub(super) fn new(bench: &Bench) -> Option<Self> {
         let path = bench.path("small");
         std::fs::create_dir(&path).unwrap();
         let text = |text: &[u8]| CString::new(text).unwrap();
@@ -195,11 +195,17 @@ fn cannot_grow(
     cause: &str,
     case: &str,
 ) {
-    let mut target = bench.start("flood", &["2", "0"]);
+    let mut target = bench.start("flood", &["2", "1000"]);
     let capture = capture.to_str().unwrap();
     command.args(["attach", &target.pid().to_string(), "-o", capture]);
     let attach = Attach::start(command);
     let agent = attach.pid();
+    // On a busy machine, the first chunk of a flood may be too large for the file.
+    target.say("go");
+    target.written();
+    let before = flood::published(&target);
+    let is_written = || std::fs::metadata(capture).is_ok_and(|it| it.len() > 32_000);
+    wait_until("the first frames are in the file", is_written);
     target.say("start");
     let said = attach.ended(1);
     let expected =
@@ -207,7 +213,7 @@ fn cannot_grow(
     assert!(said.contains(&expected), "{said}");
     bench.check_off(&target);
     target.say("stop");
-    let published = flood::published(&target);
+    let published = before + flood::published(&target);
     target.finish();
 
     let ran = bench.ppt(&["info", "--json", capture]);

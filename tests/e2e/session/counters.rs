@@ -1,0 +1,432 @@
+//! Counters and histograms: what was added is in the capture, to the last one, judged by sums that the
+//! target keeps itself.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::fixtures::ledger::captures;
+use crate::fixtures::released;
+use crate::fixtures::support::{
+    Account, Attach, Bench, Kind, Target, of_both_kinds, ppt, segments_of, stopped, wait_until,
+};
+
+/// The threads that `sums_main` starts at each line, and the rounds of each.
+fn start(bench: &Bench, threads: u32, rounds: u32, more: &[&str]) -> Target {
+    let numbers = [threads.to_string(), rounds.to_string()];
+    let numbers: Vec<&str> = numbers.iter().map(String::as_str).collect();
+    bench.start("sums", &[&numbers, more].concat())
+}
+
+fn build() -> Bench {
+    let bench = Bench::new();
+    bench.copy_all(&["sums.frame", "sums_main.c"]);
+    bench.pptc(&["sums.frame"]);
+    bench.cc(&["sums.c", "sums_main.c", "-pthread", "-o", "sums"]);
+    bench
+}
+
+/// Sums: by the target, or by a capture.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Sums {
+    frames: u64,
+    bytes: u64,
+    inflight: i64,
+    ticks: u64,
+    wait: (u64, u64),
+    queue: (u64, u64),
+}
+
+impl Sums {
+    /// What the target says that it has added, since it was started.
+    fn said(line: &str) -> Self {
+        let said: Value = serde_json::from_str(line).unwrap();
+        let of = |name: &str| said[name].as_u64().unwrap_or_else(|| panic!("{name} in {line}"));
+        Self {
+            frames: of("frames"),
+            bytes: of("bytes"),
+            inflight: 0,
+            ticks: of("ticks"),
+            wait: (of("wait_count"), of("wait_sum")),
+            queue: (of("queue_count"), of("queue_sum")),
+        }
+    }
+
+    /// Lets the target add; returns its sums.
+    fn run(target: &mut Target, line: &str) -> Self {
+        target.say(line);
+        Self::said(&target.stdout.wait_for("written "))
+    }
+
+    /// What a capture says, of all its buffers.
+    fn of(info: &Value) -> Self {
+        let buffers = info["buffers"].as_array().unwrap();
+        buffers.iter().map(Self::of_buffer).fold(Self::default(), Self::plus)
+    }
+
+    fn of_buffer(buffer: &Value) -> Self {
+        let of = |list: &str, name: &str| {
+            let all = buffer[list].as_array().unwrap();
+            all.iter().find(|it| it["name"] == name).unwrap_or_else(|| panic!("{name}")).clone()
+        };
+        let counter = |name: &str| of("counters", name)["value"].as_i64().unwrap();
+        let histogram = |name: &str| {
+            let it = of("histograms", name);
+            let sum = it["sum"].as_i64().map_or_else(|| it["sum"].as_u64(), |it| Some(it as u64));
+            (it["count"].as_u64().unwrap(), sum.unwrap())
+        };
+        let frames = |name: &str| buffer[name].as_u64().unwrap();
+        Self {
+            frames: frames("frames") + frames("lost") + dropped(buffer),
+            bytes: counter("bytes") as u64,
+            inflight: counter("inflight"),
+            ticks: counter("ticks") as u64,
+            wait: histogram("wait"),
+            queue: histogram("queue"),
+        }
+    }
+
+    fn plus(self, other: Self) -> Self {
+        let pair = |a: (u64, u64), b: (u64, u64)| (a.0 + b.0, a.1.wrapping_add(b.1));
+        Self {
+            frames: self.frames + other.frames,
+            bytes: self.bytes + other.bytes,
+            inflight: self.inflight + other.inflight,
+            ticks: self.ticks + other.ticks,
+            wait: pair(self.wait, other.wait),
+            queue: pair(self.queue, other.queue),
+        }
+    }
+}
+
+fn dropped(buffer: &Value) -> u64 {
+    buffer["dropped"].as_object().unwrap().values().filter_map(Value::as_u64).sum()
+}
+
+of_both_kinds! {
+    threads_that_come_and_go_while_signals_interrupt_them
+    more_threads_than_rings
+    sessions_after_each_other
+    a_killed_target
+    rings_that_grow
+    a_fork_in_between
+}
+
+fn threads_that_come_and_go_while_signals_interrupt_them(kind: Kind) {
+    let bench = build().of(kind);
+    let mut target = start(&bench, 4, 50_000, &[]);
+    let attach = bench.attach(&target, &["--counters", "50ms"]);
+    let agent = attach.pid();
+    let mut sums = Sums::default();
+    for _ in 0..6 {
+        sums = Sums::run(&mut target, "go");
+    }
+    attach.stop();
+    assert!(sums.ticks > 0, "no signal came");
+    assert_eq!(Sums::of(&bench.info("out.bin")), sums);
+    target.finish();
+    assert_eq!(segments_of(&[agent]), 0);
+}
+
+fn more_threads_than_rings(kind: Kind) {
+    let bench = build().of(kind);
+    let mut target = start(&bench, 150, 500, &[]);
+    let attach = bench.attach(&target, &[]);
+    let sums = Sums::run(&mut target, "go");
+    attach.stop();
+    let info = bench.info("out.bin");
+    assert_eq!(Sums::of(&info), sums);
+    target.finish();
+}
+
+/// What is added while nobody is attached is in no capture, and each session has its own adds.
+fn sessions_after_each_other(kind: Kind) {
+    let bench = build().of(kind);
+    let mut target = start(&bench, 4, 2_000, &[]);
+    let mut before = Sums::default();
+    for session in 0..4 {
+        let name = format!("{session}.bin");
+        let attach = bench.attach(&target, &["-o", &name]);
+        let sums = Sums::run(&mut target, "go");
+        attach.stop();
+        let captured = Sums::of(&bench.info(&name));
+        assert_eq!(before.plus(captured), Sums { frames: before.frames + captured.frames, ..sums });
+        assert_eq!(captured.wait.0, 8_000);
+        let unattended = Sums::run(&mut target, "go");
+        assert_eq!(unattended, sums, "nothing is added, nor evaluated, while nobody is attached");
+        before = unattended;
+    }
+    target.finish();
+}
+
+/// kill -9 in the middle: what was added is there, but for one add a thread.
+fn a_killed_target(kind: Kind) {
+    const THREADS: u64 = 4;
+    let bench = build().of(kind);
+    for round in 0..3 {
+        let ledger = format!("ledger{round}");
+        let mut target = start(&bench, THREADS as u32, 100_000_000, &[&ledger]);
+        let word = |index: usize| {
+            let bytes = fs::read(bench.path(&ledger)).unwrap();
+            u64::from_le_bytes(bytes[index * 8..][..8].try_into().unwrap())
+        };
+        let name = format!("{round}.bin");
+        let attach = bench.attach(&target, &["-o", &name]);
+        target.say("go");
+        wait_until("it is at work", || word(1) > 20_000 << round);
+        // Its segment is fetched by then, if it made one.
+        wait_until("ppt has read", || captured_bytes(&bench, &name) > 0);
+        target.signal(libc::SIGKILL);
+        target.wait();
+        attach.ended(0);
+        let info = bench.info(&name);
+        let (begun, done, bytes) = (word(0), word(1), word(2));
+        assert!(begun - done <= THREADS, "{begun} {done}");
+        let counted = Sums::of(&info);
+        // The most that one add can be.
+        assert!(bytes - counted.bytes <= THREADS * 1024, "{counted:?} of {bytes}");
+        assert!(counted.bytes <= bytes);
+        assert!((0..=THREADS as i64).contains(&counted.inflight), "{counted:?}");
+        let (least, most) = (done - THREADS, begun + THREADS);
+        assert!((least..=most).contains(&counted.wait.0), "{counted:?} of {begun}");
+        assert!((least..=most).contains(&counted.queue.0), "{counted:?} of {begun}");
+    }
+}
+
+/// The counter's value in a capture that may be being written.
+fn captured_bytes(bench: &Bench, capture: &str) -> u64 {
+    let ran = bench.ppt(&["info", "--json", capture]);
+    let info: Value = serde_json::from_str(&ran.stdout).unwrap_or_default();
+    info["buffers"][0]["counters"][0]["value"].as_u64().unwrap_or(0)
+}
+
+fn rings_that_grow(kind: Kind) {
+    let bench = build().of(kind);
+    let mut target = start(&bench, 4, 50_000, &[]);
+    let attach = bench.attach(&target, &["--slots", "auto", "--counters", "20ms"]);
+    let mut sums = Sums::run(&mut target, "go");
+    attach.stderr.wait_for("ppt: rings of sums grew from ");
+    for _ in 0..4 {
+        sums = Sums::run(&mut target, "go");
+    }
+    attach.stop();
+    let info = bench.info("out.bin");
+    assert_eq!(Sums { frames: 0, ..Sums::of(&info) }, Sums { frames: 0, ..sums });
+    target.finish();
+}
+
+/// A child has its parent's memory and none of its rows; it is off, and so it adds nothing.
+fn a_fork_in_between(kind: Kind) {
+    let bench = build().of(kind);
+    let mut target = start(&bench, 4, 5_000, &[]);
+    let attach = bench.attach(&target, &[]);
+    let first = Sums::run(&mut target, "go");
+    let forked = Sums::run(&mut target, "fork");
+    assert_eq!(first, forked, "the child is off");
+    let sums = Sums::run(&mut target, "go");
+    attach.stop();
+    assert_eq!(Sums::of(&bench.info("out.bin")), sums);
+    target.finish();
+}
+
+/// The program cannot map the segment: nothing is added anywhere, and each add is counted.
+#[test]
+fn adds_without_a_segment_are_counted() {
+    let bench = build();
+    bench.copy("refused_main.c");
+    bench.cc(&["refused_main.c", "-o", "refused"]);
+    let call = libc::SYS_shmat.to_string();
+    let mut target = bench.start("refused", &[&call, "1", "0", "./sums", "4", "1000"]);
+    let attach = bench.attach(&target, &["--allow", "seccomp", "--segment", "sysv"]);
+    let agent = attach.pid();
+    // The gate keeps its value while nobody looks at what the target says of it.
+    attach.signal(libc::SIGSTOP);
+    stopped(agent);
+    let sums = Sums::run(&mut target, "go");
+    attach.signal(libc::SIGINT);
+    attach.signal(libc::SIGCONT);
+    attach.ended(0);
+    let info = bench.info("out.bin");
+    let buffer = &info["buffers"][0];
+    // Each round adds to two histograms, to `bytes`, and twice to `inflight`.
+    let adds = 5 * sums.wait.0 + sums.ticks;
+    assert_eq!((sums.wait.0, sums.queue.0), (4000, 4000));
+    assert_eq!(buffer["adds_not_mapped"], adds);
+    assert_eq!(Sums::of(&info), Sums { frames: sums.frames, ..Sums::default() });
+    let said = bench.ppt(&["info", "out.bin"]).stdout;
+    assert!(said.contains(&format!("adds_not_mapped {adds}\n")), "{said}");
+    target.finish();
+    assert_eq!(segments_of(&[agent]), 0);
+}
+
+/// Children that ppt follows count for themselves: in the capture, each is a process of its own.
+#[test]
+fn children_that_are_followed() {
+    let bench = build();
+    let mut command = bench.command(crate::fixtures::support::ppt());
+    command.args(["run", "-o", "out.bin", "--"]).arg(bench.path("sums")).args(["4", "5000"]);
+    let mut target = Target::start(command);
+    let mut sums = Sums::run(&mut target, "go");
+    for _ in 0..3 {
+        // The sums are in memory that parent and children share; but for the frames.
+        sums = Sums::run(&mut target, "fork");
+    }
+    target.finish();
+    let captured = Sums::of(&bench.info("out.bin"));
+    assert_eq!(Sums { frames: sums.frames, ..captured }, sums);
+    assert_eq!(captured.wait.0, 4 * 4 * 5000);
+}
+
+/// kill -9 of ppt: the next session begins where the target is.
+#[test]
+fn a_killed_ppt() {
+    let bench = build();
+    let mut target = start(&bench, 4, 5_000, &[]);
+    let killed = bench.attach(&target, &["-o", "killed.bin", "--counters", "10ms"]);
+    let before = Sums::run(&mut target, "go");
+    wait_until("it is in the file", || captured_bytes(&bench, "killed.bin") == before.bytes);
+    killed.kill();
+    let between = Sums::run(&mut target, "go");
+    let attach = bench.attach(&target, &[]);
+    let after = Sums::run(&mut target, "go");
+    attach.stop();
+    let captured = Sums::of(&bench.info("out.bin"));
+    assert_eq!(between.bytes + captured.bytes, after.bytes);
+    assert_eq!(between.wait.0 + captured.wait.0, after.wait.0);
+    assert!(between.bytes > before.bytes, "the gate stays open");
+    let said = |capture| bench.ppt(&["info", capture]).stdout;
+    let missing = "what was added after the last reading is not in this capture";
+    assert!(said("killed.bin").contains(missing) && !said("out.bin").contains(missing));
+    target.finish();
+}
+
+/// Each file of a rotated capture has what was added while it was written.
+#[test]
+fn files_of_a_rotation_add_up() {
+    let bench = build();
+    let mut target = start(&bench, 4, 50_000, &[]);
+    let args = ["--rotate", "1M", "--slots", "65536", "--counters", "10ms"];
+    let attach = bench.attach(&target, &args);
+    let mut sums = Sums::default();
+    for _ in 0..3 {
+        sums = Sums::run(&mut target, "go");
+    }
+    attach.stop();
+    let names = captures(&bench, "out");
+    assert!(names.len() > 2, "{names:?}");
+    let files = names.iter().map(|name| Sums::of(&bench.info(name)));
+    assert_eq!(files.fold(Sums::default(), Sums::plus), sums);
+    target.finish();
+}
+
+/// The first release attaches to a program that counts, and dumps its frames; so does today's after
+/// it, and before it.
+#[test]
+fn the_first_release_sees_frames_alone() {
+    let bench = build();
+    let Some(released) = released::ppt(&bench) else { return };
+    let mut target = start(&bench, 2, 1_000, &[]);
+    let mut before = Sums::default();
+    for (round, old) in [false, true, false, true].into_iter().enumerate() {
+        let name = format!("{round}.bin");
+        let attach = match old {
+            false => bench.attach(&target, &["-o", &name, "--slots", "4096"]),
+            true => {
+                let mut command = bench.command(&released);
+                let pid = target.pid().to_string();
+                command.args(["attach", &pid, "-o", &name, "--slots", "4096"]);
+                Attach::start(command)
+            }
+        };
+        let sums = Sums::run(&mut target, "go");
+        attach.stop();
+        let info = bench.info(&name);
+        Account::of(&info).check(sums.frames - before.frames);
+        if !old {
+            assert_eq!(Sums::of(&info).wait.0, sums.wait.0 - before.wait.0);
+        }
+        let table = bench.table_of(&released, &name, &[]);
+        assert_eq!(table.rows.len(), 2_000, "{name}");
+        assert_eq!(bench.table(&name, &[]).rows, table.rows);
+        before = sums;
+    }
+    target.finish();
+}
+
+/// What people read, and what is the same for `ppt dump`.
+#[test]
+fn what_info_says() {
+    let bench = build();
+    let mut target = start(&bench, 1, 1_000, &[]);
+    let attach = bench.attach(&target, &["--slots", "4096"]);
+    let sums = Sums::run(&mut target, "go");
+    attach.stop();
+    let said = bench.ppt(&["info", "out.bin"]).stdout;
+    for line in [
+        format!("counter   bytes = {} B\n", sums.bytes),
+        "counter   inflight = 0\n".into(),
+        "histogram wait: 1000 values, p50 ".into(),
+        "histogram queue: 1000 values, p50 ".into(),
+    ] {
+        assert!(said.contains(&line), "{line} is not in\n{said}");
+    }
+    let table = bench.table("out.bin", &[]);
+    assert_eq!((table.columns.last().unwrap().as_str(), table.rows.len()), ("n", 1000));
+    target.finish();
+}
+
+/// What the tables and the traces of `ppt-analysis` add up to is what the target has added.
+#[test]
+fn tables_and_traces_add_up_to_what_the_target_says() {
+    if !Path::new(ppt()).with_file_name("ppt-analysis").exists() {
+        return eprintln!("ppt-analysis is not built beside ppt: skipped");
+    }
+    let bench = build();
+    let mut target = start(&bench, 90, 300, &[]);
+    let attach = bench.attach(&target, &["--counters", "10ms"]);
+    let mut sums = Sums::default();
+    for _ in 0..3 {
+        sums = Sums::run(&mut target, "go");
+    }
+    attach.stop();
+    target.finish();
+    let asked = |sql: &str| -> Vec<Value> {
+        let ran = bench.ppt(&["sql", "out.bin", sql, "--format", "jsonl"]);
+        assert_eq!(ran.code(), 0, "{}", ran.stderr);
+        ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    };
+    let counters = asked("SELECT name, sum(delta) AS n FROM counters GROUP BY name ORDER BY name");
+    let expected = [("bytes", sums.bytes), ("inflight", 0), ("ticks", sums.ticks)];
+    let of = |it: &Value| (it["name"].as_str().unwrap().to_owned(), it["n"].as_u64().unwrap());
+    let expected: Vec<_> = expected.map(|(name, n)| (name.to_owned(), n)).into();
+    let mut found: Vec<_> = counters.iter().map(of).collect();
+    // What no reading found changed has no row: a signal need not come to a thread that adds, and what
+    // went up may have come down before.
+    for name in ["inflight", "ticks"] {
+        if found.iter().all(|it| it.0 != name) {
+            found.push((name.into(), 0));
+        }
+    }
+    found.sort();
+    assert_eq!(found, expected);
+    let last = "SELECT name, sum(count) AS n, sum(CASE WHEN lo IS NULL THEN count END) AS below \
+                FROM (SELECT *, max(ts) OVER (PARTITION BY segment, ring, name) AS last \
+                      FROM histograms) WHERE ts = last GROUP BY name ORDER BY name";
+    let histograms: Vec<_> = asked(last).iter().map(of).collect();
+    let expected = [("queue".into(), sums.queue.0), ("wait".into(), sums.wait.0)];
+    assert_eq!(histograms, expected);
+
+    assert_eq!(bench.ppt(&["export", "out.bin", "--format", "chrome", "-o", "c.json"]).code(), 0);
+    let trace: Value = serde_json::from_slice(&fs::read(bench.path("c.json")).unwrap()).unwrap();
+    let events = trace["traceEvents"].as_array().unwrap();
+    let curve = |name: &str| {
+        let of = events.iter().filter(|it| it["ph"] == "C" && it["name"] == name);
+        of.map(|it| it["args"].as_object().unwrap().values().next().unwrap().as_f64().unwrap())
+            .collect::<Vec<_>>()
+    };
+    let bytes = curve("sums.bytes");
+    assert!(bytes.is_sorted() && bytes.len() > 1, "{bytes:?}");
+    assert_eq!(bytes.last(), Some(&(sums.bytes as f64)));
+    assert!(curve("sums.inflight").last().is_none_or(|&it| it == 0.0));
+}

@@ -1,0 +1,174 @@
+//! `ppt why`: a program whose waits are known, beside what is said of them.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::kernel::{NUMBERS, with_tracefs};
+use crate::fixtures::support::{Attach, Bench, Table, ppt};
+
+/// Rounds of each kind but the last, which has one.
+const ROUNDS: usize = 5;
+/// How often the last one loses its CPU.
+const PREEMPTED: i64 = 40;
+
+/// Who waited, and who was behind that.
+type Who = HashMap<String, (i64, i64)>;
+
+/// A capture of the program, and whether the neighbour takes the CPU from others; None where nothing can
+/// be asked here.
+fn captured() -> Option<(Bench, Who, bool)> {
+    if !Path::new(ppt()).with_file_name("ppt-analysis").exists() {
+        eprintln!("ppt-analysis is not built beside ppt: skipped");
+        return None;
+    }
+    let bench = Bench::new();
+    bench.copy_all(&["reasons.frame", "reasons_main.c"]);
+    bench.pptc(&["reasons.frame"]);
+    bench.cc(&["reasons_main.c", "reasons.c", "-o", "reasons", "-pthread"]);
+    let mut command = with_tracefs(&bench)?;
+    let mut target = bench.start("reasons", &[]);
+    command.args(["attach", &target.pid().to_string(), "--kernel", "sched,syscalls,faults"]);
+    let attach = Attach::start(command);
+    target.say("go");
+    let is_first = target.stdout.wait_for("first ") == "1";
+    let mut who = Who::new();
+    for _ in 0..4 {
+        let line = target.stdout.wait_for("who ");
+        let words: Vec<&str> = line.split(' ').collect();
+        who.insert(words[0].into(), (words[1].parse().unwrap(), words[2].parse().unwrap()));
+    }
+    assert_eq!(target.written() as usize, 5 * ROUNDS + 1);
+    attach.stop();
+    target.finish();
+    Some((bench, who, is_first))
+}
+
+fn why(bench: &Bench, args: &[&str]) -> Vec<Value> {
+    let ran = bench.ppt(&[&["why", "out.bin", "--format", "json"], args].concat());
+    assert_eq!(ran.code(), 0, "{}", ran.stderr);
+    serde_json::from_str(&ran.stdout).unwrap()
+}
+
+fn ns(value: &Value) -> i64 {
+    value.as_i64().unwrap_or_else(|| panic!("{value}"))
+}
+
+#[test]
+fn each_wait_is_named_and_its_parts_add_up_to_the_ns() {
+    let _numbers = NUMBERS.read();
+    let Some((bench, who, is_first)) = captured() else { return };
+    // What the frames themselves say, by dump.
+    let jobs = bench.table("out.bin", &["-b", "reasons", "--frame", "job"]);
+    let [starts, ends, seqnos, threads] =
+        ["wait_start", "wait_end", "seqno", "thread"].map(|it| jobs.numbers(it));
+    let all = why(&bench, &["--frame", "job", "--field", "wait", "--slowest", "100"]);
+    assert_eq!((all.len(), jobs.rows.len()), (3 * ROUNDS + 1, 3 * ROUNDS + 1));
+    assert!(all.is_sorted_by_key(|it| -ns(&it["dur"])), "the slowest come first");
+    for job in &all {
+        let parts = job["parts"].as_array().unwrap();
+        let sum: i64 = parts.iter().map(|it| ns(&it["ns"])).sum();
+        assert_eq!(sum, ns(&job["dur"]), "{job}");
+        let frame = (ns(&job["tid"]), ns(&job["seqno"]));
+        let row = (0..jobs.rows.len()).find(|&row| (threads[row], seqnos[row]) == frame);
+        let row = row.unwrap_or_else(|| panic!("no frame of {job}"));
+        assert_eq!(ends[row] - starts[row], ns(&job["dur"]), "{job}");
+    }
+    // Parts of all jobs of a kind, as far as they are such, and how long the jobs took.
+    let of = |kind: &str, such: &dyn Fn(&Value) -> bool| -> (i64, i64) {
+        let (thread, _) = who[kind];
+        let jobs: Vec<_> = all.iter().filter(|it| ns(&it["tid"]) == thread).collect();
+        assert!(!jobs.is_empty(), "{kind}");
+        let parts = jobs.iter().flat_map(|it| it["parts"].as_array().unwrap());
+        let sum = parts.filter(|it| such(it)).map(|it| ns(&it["ns"])).sum();
+        (sum, jobs.iter().map(|it| ns(&it["dur"])).sum())
+    };
+    let calls = [("SLEEP", "nanosleep"), ("FUTEX", "futex"), ("PIPE", "read")];
+    for (kind, call) in calls {
+        let is_it = |it: &Value| {
+            let named = it["call"].as_str().is_some_and(|it| it.ends_with(call));
+            it["part"] == "blocked" && named
+        };
+        let (blocked, all) = of(kind, &is_it);
+        assert!(2 * blocked > all, "{kind}: {blocked} of {all} ns blocked in {call}");
+    }
+    for kind in ["FUTEX", "PIPE"] {
+        let (thread, giver) = who[kind];
+        let waits = all.iter().filter(|it| ns(&it["tid"]) == thread);
+        let waits: Vec<_> = waits.flat_map(|it| it["parts"].as_array().unwrap()).collect();
+        let by_it = |it: &&&Value| it["waker"].as_i64() == Some(giver) && it["part"] == "blocked";
+        let by_it: Vec<_> = waits.iter().filter(by_it).collect();
+        // Perf keeps a record to itself now and then.
+        assert!(!by_it.is_empty(), "{kind}: {waits:?}");
+        assert!(by_it.iter().any(|it| it["doing"] == "give.hold"), "{kind}: {by_it:?}");
+        let told = all.iter().filter(|it| ns(&it["tid"]) == thread);
+        let told: Vec<_> = told.map(|it| it["sentence"].as_str().unwrap()).collect();
+        let expected = format!("until it was woken by thread {giver}, which was in give.hold then");
+        assert!(told.iter().any(|it| it.contains(&expected)), "{kind}: {told:?}");
+    }
+    // The program counted so many, and the kernel a few more before and after.
+    let (thread, neighbour) = who["BUSY"];
+    let busy = all.iter().find(|it| ns(&it["tid"]) == thread).unwrap();
+    let parts = || busy["parts"].as_array().unwrap().iter().filter(|it| it["part"] == "preempted");
+    let times: i64 = parts().map(|it| ns(&it["times"])).sum();
+    assert!(times >= PREEMPTED, "{busy:#}");
+    // On a busy machine, others share the CPU.
+    let by_it = parts().any(|it| it["successor"].as_i64() == Some(neighbour));
+    assert!(by_it || !is_first, "{busy:#}");
+    let (ran, all_of) = of("BUSY", &|it| it["part"] == "running");
+    assert!(ran > 0 && ran < all_of, "{ran} of {all_of} ns");
+
+    // The same as a table, and in words.
+    let ran = bench.ppt(&["why", "out.bin", "--frame", "job", "--slowest", "3"]);
+    let table = Table::parse(&ran.stdout);
+    let [ranks, lengths, parts] = ["rank", "dur", "ns"].map(|it| table.numbers(it));
+    for (rank, job) in (1..).zip(&all[..3]) {
+        let rows: Vec<usize> = (0..ranks.len()).filter(|&row| ranks[row] == rank).collect();
+        assert_eq!(rows.len(), job["parts"].as_array().unwrap().len());
+        assert!(rows.iter().all(|&row| lengths[row] == ns(&job["dur"])));
+        assert_eq!(rows.iter().map(|&row| parts[row]).sum::<i64>(), ns(&job["dur"]));
+    }
+    assert_eq!(ranks.last(), Some(&3));
+    let ran = bench.ppt(&["why", "out.bin", "--frame", "job", "--format", "text"]);
+    let lines: Vec<&str> = ran.stdout.lines().map(str::trim).collect();
+    for job in &all {
+        assert!(lines.contains(&job["sentence"].as_str().unwrap()), "{job}: {}", ran.stdout);
+    }
+
+    check_trace(&bench);
+}
+
+/// A trace has a slice for each state.
+fn check_trace(bench: &Bench) {
+    let query = "SELECT arrow_cast(coalesce(blocked_in, state), 'Utf8') AS name, tid, count(*) AS n, \
+                 sum(dur) AS ns FROM thread_states GROUP BY 1, 2";
+    let ran = bench.ppt(&["sql", "out.bin", query, "--format", "jsonl"]);
+    let row = |line: &str| -> ((String, String), (i64, i64)) {
+        let row: Value = serde_json::from_str(line).unwrap();
+        let track = format!("thread {}: states", row["tid"]);
+        ((row["name"].as_str().unwrap().to_owned(), track), (ns(&row["n"]), ns(&row["ns"])))
+    };
+    let expected: HashMap<_, _> = ran.stdout.lines().map(row).collect();
+    assert!(expected.len() > 10, "{expected:?}");
+    assert_eq!(bench.ppt(&["export", "out.bin", "--format", "chrome", "-o", "c.json"]).code(), 0);
+    let trace: Value =
+        serde_json::from_slice(&std::fs::read(bench.path("c.json")).unwrap()).unwrap();
+    let events = trace["traceEvents"].as_array().unwrap();
+    let tracks = events.iter().filter(|it| it["name"] == "thread_name");
+    let tracks: HashMap<(i64, i64), &str> = tracks
+        .map(|it| ((ns(&it["pid"]), ns(&it["tid"])), it["args"]["name"].as_str().unwrap()))
+        .collect();
+    let mut found: HashMap<(String, String), (i64, i64)> = HashMap::new();
+    for event in events.iter().filter(|it| it["ph"] == "X") {
+        let track = tracks[&(ns(&event["pid"]), ns(&event["tid"]))];
+        if track.ends_with(": states") {
+            let name = event["name"].as_str().unwrap().to_owned();
+            let sums = found.entry((name, track.to_owned())).or_default();
+            sums.0 += 1;
+            sums.1 += (event["dur"].as_f64().unwrap() * 1000.0).round() as i64;
+        }
+    }
+    assert_eq!(found, expected);
+    assert_eq!(bench.ppt(&["export", "out.bin", "--format", "perfetto", "-o", "p"]).code(), 0);
+}
