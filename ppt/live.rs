@@ -295,7 +295,7 @@ impl<'a> Live<'a> {
             }
             self.tell_news();
             self.show();
-            self.look_again(LOOK);
+            self.look_again(self.follow.as_ref().map_or(LOOK, Follow::patience));
         }
         None
     }

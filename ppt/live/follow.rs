@@ -14,11 +14,11 @@ mod take_in;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::os::fd::BorrowedFd;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use ppt_agent::{AgentError, Buffer, Newcomers, Origin, Searcher, Session, System};
 
-use super::timer::FIRST_LOOK;
+use super::timer::{FIRST_LOOK, LOOK};
 use crate::failure::Failure;
 use missed::Missed;
 pub(crate) use reception::Guest;
@@ -32,6 +32,8 @@ pub(crate) struct Follow {
     socket: u64,
     newcomers: Newcomers,
     looked: Instant,
+    /// Processes that the last look saw first. Their hellos may be on the way.
+    sighted: Vec<i32>,
     /// Each captured program.
     known: HashMap<Origin, Known>,
     /// Whether ppt attaches to everything that a command starts.
@@ -102,6 +104,7 @@ impl Follow {
             reception: Some(reception),
             newcomers: Newcomers::new(&System::default()),
             looked: Instant::now(),
+            sighted: Vec::new(),
             known: HashMap::new(),
             command,
             missed: Missed::default(),
@@ -124,6 +127,11 @@ impl Follow {
     /// Whether it is time to look for processes.
     pub(super) fn is_due(&self) -> bool {
         self.looked.elapsed() >= FIRST_LOOK
+    }
+
+    /// How long the next look may wait.
+    pub(super) fn patience(&self) -> Duration {
+        if self.sighted.is_empty() { LOOK } else { FIRST_LOOK }
     }
 
     /// Remembers an attached process.

@@ -111,9 +111,15 @@ impl Live<'_> {
         follow.looked = Instant::now();
         self.members.iter_mut().for_each(|it| it.session.mind_filters());
         let newcomers = follow.newcomers.look();
-        for &pid in &newcomers {
+        // One that is new may be about to say hello. It is looked at by the next look.
+        let seen = std::mem::replace(&mut follow.sighted, newcomers.clone());
+        if !seen.is_empty() {
+            self.receive();
+        }
+        for pid in seen {
             let Some(follow) = &self.follow else { return };
-            if !follow.refused.contains(&pid)
+            if follow.newcomers.lives(pid)
+                && !follow.refused.contains(&pid)
                 && !follow.taken.contains(&pid)
                 && may_be_of(&System::default(), pid, follow.known.keys())
             {
@@ -126,7 +132,10 @@ impl Live<'_> {
         follow.refused.retain(|&pid| follow.newcomers.lives(pid));
         follow.taken.retain(|&pid| follow.newcomers.lives(pid));
         let lives = |origin: &Origin| members.iter().any(|it| it.origin.as_ref() == Some(origin));
-        follow.known.retain(|origin, _| lives(origin));
+        // The parent of one that was sighted may have ended.
+        if follow.sighted.is_empty() {
+            follow.known.retain(|origin, _| lives(origin));
+        }
     }
 
     /// Looks at processes of the command that had the time to say hello and did not.
