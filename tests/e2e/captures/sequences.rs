@@ -16,6 +16,7 @@ use crate::fixtures::support::{Account, Bench, record, rounds, segments_of};
 
 mod files;
 mod parts;
+mod recorder;
 mod sessions;
 mod world;
 
@@ -35,7 +36,7 @@ const ONE_SHOT: [&[&str]; 6] = [
 type Step = fn(&mut World);
 
 /// What may happen next, and how often.
-const STEPS: [(u32, Step); 17] = [
+const STEPS: [(u32, Step); 18] = [
     (6, World::attach),
     (8, World::write),
     (3, World::stop),
@@ -53,6 +54,7 @@ const STEPS: [(u32, Step); 17] = [
     (2, World::delete_file),
     (3, World::accident),
     (1, World::rotate),
+    (2, World::record),
 ];
 
 /// Steps of one sequence.

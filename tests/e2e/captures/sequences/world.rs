@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::process::{Command, Output, Stdio};
 
+use super::recorder::FOLDER;
 use super::{CAPTURES, TABLES, Totals};
 use crate::fixtures::output::{files, without_nameless_files};
 use crate::fixtures::support::{Attach, Bench, Ran, Target, ppt, text, wait_until};
@@ -74,6 +75,8 @@ pub(super) struct World {
     pub(super) nameless: bool,
     /// A `ppt` was killed since the last one that opened an output, and may have left a hidden file.
     pub(super) killed: bool,
+    /// The same of a flight recorder and its folder.
+    pub(super) spilled: bool,
     pub(super) totals: Totals,
 }
 
@@ -111,6 +114,7 @@ impl World {
             files: BTreeMap::new(),
             nameless: !number.is_multiple_of(3),
             killed: false,
+            spilled: false,
             totals: Totals::default(),
         }
     }
@@ -198,8 +202,13 @@ impl World {
     /// The folder is as the model has it.
     #[track_caller]
     pub(super) fn check(&mut self) {
-        let (hidden, there): (Vec<_>, Vec<_>) =
+        let (hidden, mut there): (Vec<_>, Vec<_>) =
             files(&self.bench).into_iter().partition(|it| it.starts_with('.'));
+        let spilled = self.of_recorders(true);
+        there.retain(|it| it != FOLDER);
+        there.extend(self.windows());
+        there.sort();
+        assert!(spilled.is_empty() || self.spilled, "left: {spilled:?}");
         let expected: Vec<_> = self.files.keys().cloned().collect();
         assert_eq!(there, expected, "after {:?}", self.log.last());
         assert!(hidden.is_empty() || self.killed, "left: {hidden:?} after {:?}", self.log.last());
