@@ -80,14 +80,15 @@ fn write_triggers(triggers: &[TriggerInfo], out: &mut impl Write) -> io::Result<
     let Some(first) = triggers.first() else { return Ok(()) };
     let span = |from: u64, to: u64| seconds(to.saturating_sub(from));
     let wanted = span(first.from_ns, first.to_ns);
-    let held = span(first.held_from_ns.max(first.from_ns), first.held_to_ns.min(first.to_ns));
+    let begin = first.held_from_ns.max(first.from_ns);
+    let held = span(begin, first.held_to_ns.min(first.to_ns));
     if held == wanted {
         writeln!(out, "window    {wanted} s")?;
     } else {
         writeln!(out, "window    {held} of {wanted} s: the recorder held no more")?;
     }
     for it in triggers.iter().take(MAX_TRIGGERS) {
-        let into = seconds(it.mono_ns.saturating_sub(first.from_ns));
+        let into = span(begin, it.mono_ns);
         write!(out, "trigger   {}, {into} s into the window", it.why)?;
         if !it.expression.is_empty() {
             write!(out, ": {}", escape(&it.expression))?;

@@ -13,12 +13,14 @@
 //! - `tracepoints` finds out what the raw bytes of a tracepoint mean; `filter` says which the kernel
 //!   keeps, `wakes` tells one wake-up from the next.
 //! - `threads` knows the threads of a process, and which event speaks for which of them.
+//! - `memory` bounds what the rings of all processes take.
 //! - `watch` opens, `reader` is the thread.
 
 #![deny(unsafe_code)]
 
 mod error;
 mod filter;
+mod memory;
 mod neighbours;
 mod perf;
 mod reader;

@@ -10,6 +10,7 @@ use std::time::Duration;
 use ppt_segment::{RingWriter, Segment};
 
 use crate::filter::Horizon;
+use crate::memory::Share;
 use crate::neighbours::Neighbours;
 use crate::perf::{Event as PerfEvent, Ring, now};
 use crate::records::{Content, Record, records};
@@ -33,6 +34,8 @@ const IN_INTERRUPT: i64 = 0x08 | 0x10 | 0x40;
 #[derive(Debug)]
 pub(crate) struct Reader {
     pub rings: Vec<Ring>,
+    /// What they take. It is given back after they are unmapped.
+    pub _memory: Share,
     pub events: Vec<PerfEvent>,
     /// Events of CPUs, which tell of the threads that a filter lets pass, and others for when that is
     /// not enough: they tell of all.

@@ -10,17 +10,15 @@ use ppt_segment::{Geometry, Identity, Segment};
 
 use crate::error::{KernelError, Part};
 use crate::filter::{Filter, Horizon};
+use crate::memory::{self, Memory};
 use crate::neighbours::Neighbours;
-use crate::perf::{self, Event, Kind, Ring, What, page_size};
+use crate::perf::{self, Event, Kind, Ring, What};
 use crate::reader::{Reader, Running};
 use crate::schema::Builtin;
 use crate::sources::{Source, Sources};
 use crate::threads::{self, Threads};
 use crate::tracepoints::{Calls, Switch, Waking};
 
-/// Bytes of a ring of records, if the kernel lets ppt lock so many, and the least.
-const RING_BYTES: usize = 4 << 20;
-const LEAST_RING_BYTES: usize = 64 << 10;
 /// Looks at the threads of a process before those that are still new are left to inheritance.
 const LOOKS: usize = 100;
 
@@ -36,9 +34,10 @@ pub struct Wanted {
 }
 
 /// What is wanted, and what the kernel has for it.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Kernel {
     wanted: Wanted,
+    memory: Memory,
     waking: Option<Waking>,
     switch: Option<Switch>,
     calls: Option<Calls>,
@@ -50,8 +49,9 @@ pub struct Watch(Reader);
 
 impl Kernel {
     /// Looks up what `wanted` takes, while ppt has its privileges: reading tracefs takes some. Returns
-    /// also which parts there are none of, and why.
-    pub fn new(wanted: Wanted) -> (Self, Vec<KernelError>) {
+    /// also which parts there are none of, and why. The records of all processes share `memory` bytes;
+    /// each process has a little in any case.
+    pub fn new(wanted: Wanted, memory: u64) -> (Self, Vec<KernelError>) {
         let mut missing = Vec::new();
         let (mut waking, mut switch, mut calls) = (None, None, None);
         if wanted.sched {
@@ -66,7 +66,7 @@ impl Kernel {
                 Err(error) => missing.push(error),
             }
         }
-        (Self { wanted, waking, switch, calls }, missing)
+        (Self { wanted, memory: Memory::new(memory), waking, switch, calls }, missing)
     }
 
     /// Opens the events of process `pid`, which belongs to `user`. Returns also which parts could not
@@ -92,7 +92,9 @@ impl Kernel {
         user: u32,
         missing: &mut Vec<KernelError>,
     ) -> Result<Reader, KernelError> {
-        let mut opening = Opening::new(cpus());
+        let cpus = cpus();
+        let ring_bytes = self.memory.ring_bytes(cpus.len());
+        let mut opening = Opening::new(cpus, ring_bytes);
         let of_threads = Kind {
             what: What::Nothing,
             samples: false,
@@ -141,8 +143,10 @@ impl Kernel {
         let begun_ns = opening.enable()?;
         let segment =
             segment().map_err(|source| KernelError::System { part: Part::Switches, source })?;
+        let bytes = opening.rings.iter().map(|it| it.size() as u64).sum();
         Ok(Reader {
             rings: opening.rings,
+            _memory: self.memory.take(bytes),
             events: opening.events,
             of_cpus: opening.of_cpus,
             spare: opening.spare,
@@ -175,6 +179,7 @@ impl Watch {
 /// Events that are opened one after the other.
 struct Opening {
     cpus: Vec<u32>,
+    ring_bytes: usize,
     /// Threads with events of their own.
     opened: BTreeSet<i32>,
     /// On each CPU, the event whose ring all others use.
@@ -192,12 +197,24 @@ struct Opening {
 }
 
 impl Opening {
-    fn new(cpus: Vec<u32>) -> Self {
+    fn new(cpus: Vec<u32>, ring_bytes: usize) -> Self {
         let (firsts, rings, events, of_cpus) = Default::default();
         let (opened, sources, spare) = Default::default();
         let mut horizon = Horizon::new();
         let is_close = horizon.is_close();
-        Self { cpus, opened, firsts, rings, events, of_cpus, spare, horizon, is_close, sources }
+        Self {
+            cpus,
+            ring_bytes,
+            opened,
+            firsts,
+            rings,
+            events,
+            of_cpus,
+            spare,
+            horizon,
+            is_close,
+            sources,
+        }
     }
 
     fn failed(&self, part: Part) -> impl Fn(io::Error) -> KernelError + use<> {
@@ -242,7 +259,7 @@ impl Opening {
                     self.events.push(event);
                 }
                 None => {
-                    self.rings.push(map(&event).map_err(no_memory)?);
+                    self.rings.push(map(&event, self.ring_bytes).map_err(no_memory)?);
                     self.firsts.push(event);
                 }
             }
@@ -327,13 +344,14 @@ fn no_memory(error: io::Error) -> io::Error {
     io::Error::other(format!("no memory for its records: {error}"))
 }
 
-/// The ring of an event: the largest that the kernel lets ppt lock.
-fn map(event: &Event) -> io::Result<Ring> {
-    let mut bytes = RING_BYTES;
-    let least = LEAST_RING_BYTES.max(page_size());
+/// The ring of an event: the largest, up to `bytes`, that the kernel lets ppt lock.
+fn map(event: &Event, mut bytes: usize) -> io::Result<Ring> {
     loop {
         match Ring::map(event, bytes) {
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied && bytes > least => {
+            Err(error)
+                if error.kind() == io::ErrorKind::PermissionDenied
+                    && bytes as u64 > memory::least() =>
+            {
                 bytes /= 2;
             }
             done => return done,

@@ -43,7 +43,8 @@ fn kernel() -> Vec<Check> {
         remedy,
         code,
     };
-    let (kernel, mut missing) = Kernel::new(Wanted { sched: true, syscalls: true, faults: true });
+    let (kernel, mut missing) =
+        Kernel::new(Wanted { sched: true, syscalls: true, faults: true }, 0);
     let us = std::process::id() as i32;
     missing.extend(kernel.watch(us, nix::unistd::geteuid().as_raw()).1);
     if missing.is_empty() {

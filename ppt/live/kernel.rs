@@ -30,7 +30,7 @@ impl Kernel {
         if wanted == Wanted::default() {
             return None;
         }
-        let (events, missing) = Events::new(wanted);
+        let (events, missing) = Events::new(wanted, args.memory);
         let (open, running, feeds, told) = Default::default();
         let mut kernel = Self { events, open, running, feeds, told };
         kernel.tell(missing);
