@@ -208,6 +208,50 @@ LOOP_OVER(block_form_cpp)
 LOOP_OVER(block_form_rust)
 #endif
 
+#ifdef EVENTS
+/* Adds to counters, and frames of other kinds, beside what a program could do itself: an add to a
+ * variable of the thread, and a plain frame of the same fields. */
+#include "events.h"
+
+static __thread uint64_t of_thread;
+static NOINLINE void thread_local_add(uint64_t i) {
+    of_thread += i;
+    __asm__ volatile("" : : : "memory");
+}
+static NOINLINE void counter_add(uint64_t i) { PPT_ADD_BYTES_IN(i); }
+static NOINLINE void exponential_observe(uint64_t i) { PPT_OBSERVE_HANDLING((int64_t)(i & 0xfffff)); }
+static NOINLINE void linear_observe(uint64_t i) { PPT_OBSERVE_QUEUE((uint32_t)(i & 1023)); }
+static NOINLINE void plain_frame(uint64_t i) {
+    PPT_WRITE_PLAIN(f) {
+        f.at = ppt_events_now();
+        f.id = i;
+        f.a = i;
+        f.b = i;
+    }
+}
+static NOINLINE void span_begin(uint64_t i) {
+    PPT_BEGIN_REQUEST(f) {
+        f.id = i;
+        f.a = i;
+        f.b = i;
+    }
+}
+static NOINLINE void chain_step(uint64_t i) {
+    PPT_STEP_STAGE(END, f) {
+        f.id = i;
+        f.a = i;
+        f.b = i;
+    }
+}
+LOOP_OVER(thread_local_add)
+LOOP_OVER(counter_add)
+LOOP_OVER(exponential_observe)
+LOOP_OVER(linear_observe)
+LOOP_OVER(plain_frame)
+LOOP_OVER(span_begin)
+LOOP_OVER(chain_step)
+#endif
+
 LOOP_OVER(empty_call)
 LOOP_OVER(floor_call)
 LOOP_OVER(block_form)
@@ -246,6 +290,15 @@ static const struct way WAYS[] = {
     {"block_form_one_tick", block_form_one_tick_calls, FEWER, 0},
     {"block_form_three_ticks", block_form_three_ticks_calls, FEWER, 0},
     {"tick_alone", tick_alone_calls, FEWER, 0},
+#ifdef EVENTS
+    {"thread_local_add", thread_local_add_calls, MANY, 0},
+    {"counter_add", counter_add_calls, MANY, 0},
+    {"exponential_observe", exponential_observe_calls, MANY, 0},
+    {"linear_observe", linear_observe_calls, MANY, 0},
+    {"plain_frame", plain_frame_calls, FEWER, 0},
+    {"span_begin", span_begin_calls, FEWER, 0},
+    {"chain_step", chain_step_calls, FEWER, 0},
+#endif
     {0, 0, 0, 0},
 };
 

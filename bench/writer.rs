@@ -26,6 +26,7 @@ const ROUNDS: usize = 9;
 const STEADY: (u32, u32) = (2_500, 8);
 
 const TICKS: &str = include_str!("ticks.frame");
+const EVENTS: &str = include_str!("events.frame");
 const PROGRAM: &str = include_str!("writer.c");
 const COMMANDS: &str = include_str!("commands.h");
 
@@ -65,14 +66,17 @@ fn build(folder: &Path, compiler: &str) {
     let kept = Path::new(env!("CARGO_TARGET_TMPDIR")).join("block-form");
     let parts = program::parts(folder, &kept);
     let parts: Vec<_> = parts.iter().map(String::as_str).collect();
-    let frames = ppt_codegen::parse(TICKS.as_bytes(), "ticks.frame").unwrap();
-    let outputs = ppt_codegen::generate(&frames, "ticks.frame", &[ppt_codegen::Language::C]);
-    ppt_codegen::write_outputs(folder, &outputs.unwrap()).unwrap();
+    for (text, name) in [(TICKS, "ticks.frame"), (EVENTS, "events.frame")] {
+        let frames = ppt_codegen::parse(text.as_bytes(), name).unwrap();
+        let outputs = ppt_codegen::generate(&frames, name, &[ppt_codegen::Language::C]);
+        ppt_codegen::write_outputs(folder, &outputs.unwrap()).unwrap();
+    }
     std::fs::write(folder.join("bench.c"), PROGRAM).unwrap();
     std::fs::write(folder.join("commands.h"), COMMANDS).unwrap();
-    let c = ["-std=c11", "-DLANGUAGES", "-pthread", "-c", "bench.c", "writer.c", "ticks.c"];
-    program::run(folder, compiler, &c);
-    let objects = ["bench.o", "writer.o", "ticks.o", "-o", "writer"];
+    let c = ["-std=c11", "-DLANGUAGES", "-DEVENTS", "-pthread", "-c"];
+    let files = ["bench.c", "writer.c", "ticks.c", "events.c"];
+    program::run(folder, compiler, &[&c[..], &files].concat());
+    let objects = ["bench.o", "writer.o", "ticks.o", "events.o", "-o", "writer"];
     program::run(folder, "g++", &[&objects[..], &parts].concat());
 }
 
@@ -222,6 +226,16 @@ fn table(off: &Figures, on: &Figures) {
         ("floor as a function, 3 ticks", on, "floor_three_ticks"),
         ("on, block form, three ticks", on, "block_form_three_ticks"),
         ("the CPU's counter alone", on, "tick_alone"),
+        ("add to a thread's variable", on, "thread_local_add"),
+        ("off, counter", off, "counter_add"),
+        ("on, counter", on, "counter_add"),
+        ("off, histogram", off, "exponential_observe"),
+        ("on, histogram, exponential", on, "exponential_observe"),
+        ("on, histogram, linear", on, "linear_observe"),
+        ("on, frame of 40 bytes, one tick", on, "plain_frame"),
+        ("off, span", off, "span_begin"),
+        ("on, span, begin", on, "span_begin"),
+        ("on, chain, step", on, "chain_step"),
     ] {
         row(label, figures, name, Some("empty_call"));
     }
@@ -246,6 +260,14 @@ fn table(off: &Figures, on: &Figures) {
     ] {
         let (cost, floor) = (net(on, name, "empty_call"), net(on, floor, "empty_call"));
         println!("block form, {label}: {:.2} × the floor with as many", cost / floor);
+    }
+    let times = |name, of| on.median(name) / on.median(of);
+    println!(
+        "counter: {:.2} × an add to a thread's variable",
+        times("counter_add", "thread_local_add")
+    );
+    for (label, name) in [("span, begin", "span_begin"), ("chain, step", "chain_step")] {
+        println!("{label}: {:.2} × a frame of the same fields", times(name, "plain_frame"));
     }
 }
 
