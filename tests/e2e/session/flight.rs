@@ -288,6 +288,37 @@ int main(void) {
     assert_eq!(info["buffers"][0]["counters"][1]["value"], 20);
 }
 
+/// What the kernel did is part of a window, with an account of its own.
+#[test]
+fn the_kernel_is_recorded_beside() {
+    let bench = flood::build();
+    let mut target = bench.start("flood", &["2", "1000"]);
+    let attach = attach(&bench, &target, &["--kernel", "sched", "--on", "n = 999"]);
+    let written = target.run();
+    wait_for(&bench, 1);
+    attach.stop();
+    let window = windows(&bench).remove(0);
+    let info = bench.info(&window);
+    assert_eq!((&info["complete"], &info["mismatches"]), (&true.into(), &0.into()));
+    let switches = bench.table(&window, &["-b", "kernel", "--frame", "switch_in"]);
+    assert!(!switches.rows.is_empty(), "its threads ran");
+    let beats = bench.table(&window, &["-b", "flood"]);
+    assert!(beats.rows.len() as u64 > 999 && beats.rows.len() as u64 <= written);
+}
+
+/// Only the program itself tells which frames it has: what triggers none is told, and it runs on.
+#[test]
+fn a_command_whose_frames_have_no_such_field_runs() {
+    let bench = crate::fixtures::first::build();
+    let flight = ["run", "--flight", "60s", "--on", "treads > 1", "-o", "flight"];
+    let ran = bench.ppt(&[&flight[..], &["--", "./first_main"]].concat());
+    assert_eq!(ran.code(), 0, "{}", ran.stderr);
+    let said = explained(&ran.stderr);
+    assert!(said.contains("no frame triggers, because --on cannot be held against them"), "{said}");
+    assert!(said.contains("no field is called `treads`"), "{said}");
+    assert!(windows(&bench).is_empty());
+}
+
 #[test]
 fn what_cannot_be_recorded_is_refused() {
     let bench = flood::build();
