@@ -1,5 +1,7 @@
 //! Numbers as people read them: on a terminal, on a page.
 
+use crate::output::plain;
+
 /// `1234567` as `1,234,567`.
 pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
@@ -64,6 +66,28 @@ pub fn measured(value: f64, unit: &str) -> String {
         "ns" => duration(value),
         "" => three(value),
         unit => format!("{} {unit}", three(value)),
+    }
+}
+
+/// A sum, which may be below 0.
+pub fn counted_up(sum: i128) -> String {
+    let sign = if sum < 0 { "-" } else { "" };
+    format!("{sign}{}", grouped(u64::try_from(sum.unsigned_abs()).unwrap_or(u64::MAX)))
+}
+
+/// A bucket of a histogram: `from ≤ value < to`; of whole numbers, or of lengths of time in ns where
+/// nothing else is said.
+pub fn bucket(of: Option<(Option<i128>, Option<i128>)>, unit: &str, is_time: bool) -> String {
+    let value = |value: i128| match (unit, is_time) {
+        ("", true) => duration(value as f64),
+        (unit, _) => measured(value as f64, &plain(unit)),
+    };
+    match of {
+        Some((Some(lo), Some(hi))) if lo + 1 == hi => value(lo),
+        Some((Some(lo), Some(hi))) => format!("{} to {}", value(lo), value(hi)),
+        Some((Some(lo), None)) => format!("{} or more", value(lo)),
+        Some((None, Some(hi))) => format!("below {}", value(hi)),
+        _ => "–".to_owned(),
     }
 }
 

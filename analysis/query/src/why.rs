@@ -99,11 +99,34 @@ impl Engine {
             return Err(QueryError::NoKernel);
         }
         let mut slow = self.slowest(why).await?;
+        slow.sort_by_cached_key(rank);
+        slow.truncate(why.slowest);
+        self.tell(slow).await
+    }
+
+    /// The same of so many of each interval and of each kind of spans, in one pass; of none, where
+    /// nothing tells of the kernel.
+    ///
+    /// # Errors
+    /// See [`QueryError`].
+    pub async fn why_each(&self, slowest: usize) -> Result<Vec<Slow>, QueryError> {
+        if !self.set().has_kernel() {
+            return Ok(Vec::new());
+        }
+        match self.slowest(&Why { slowest, ..Why::default() }).await {
+            Ok(slow) => self.tell(slow).await,
+            Err(QueryError::NoInterval { .. }) => Ok(Vec::new()),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn tell(&self, mut slow: Vec<Slow>) -> Result<Vec<Slow>, QueryError> {
         self.spend(&mut slow).await?;
         self.ask_wakers(&mut slow).await?;
         Ok(slow)
     }
 
+    /// So many of each that is asked for.
     async fn slowest(&self, why: &Why) -> Result<Vec<Slow>, QueryError> {
         let (mut all, mut there) = (Vec::new(), Vec::new());
         let mut found = false;
@@ -129,18 +152,14 @@ impl Engine {
                 there.sort();
                 there.dedup();
                 let nearest = nearest(name, &there);
-                return Err(QueryError::NoInterval { name: name.clone(), nearest, there });
+                Err(QueryError::NoInterval { name: name.clone(), nearest, there })
             }
             None if !found => {
                 let name = why.frame.clone().unwrap_or_default();
-                return Err(QueryError::NoInterval { name, nearest: None, there });
+                Err(QueryError::NoInterval { name, nearest: None, there })
             }
-            _ => {}
+            _ => Ok(all),
         }
-        let rank = |it: &Slow| (-it.dur, it.ts, it.tid, it.name.clone(), it.seqno);
-        all.sort_by_cached_key(rank);
-        all.truncate(why.slowest);
-        Ok(all)
     }
 
     async fn slowest_of(
@@ -316,6 +335,11 @@ impl Engine {
         let rows = rows.filter(ts().lt(lit(to)).and((ts() + ident("dur")).gt(lit(from))))?;
         Ok(Some(rows))
     }
+}
+
+/// The slowest first.
+fn rank(it: &Slow) -> (i64, i64, Option<i32>, String, Option<i64>) {
+    (-it.dur, it.ts, it.tid, it.name.clone(), it.seqno)
 }
 
 impl Doing {

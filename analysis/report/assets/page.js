@@ -89,6 +89,7 @@ const lanes = data.lanes.map((it, at) => ({
   count: reader(it.count, Uint32Array),
   longest: reader(it.longest, Float32Array),
   ticks: reader(it.ticks, Uint32Array),
+  states: reader(it.states, Uint8Array),
   items: [], instants: [], depth: 1, gaps: [],
 }));
 const several = new Set(data.lanes.map(it => it.host + ' ' + it.pid)).size > 1;
@@ -140,14 +141,16 @@ for (const lane of lanes) {
 }
 const high = y + 6;
 
-let colours, quiet;
+let colours, stateColours, quiet;
 const readColours = () => {
   const style = getComputedStyle(document.documentElement);
   const of = name => style.getPropertyValue(name).trim();
+  stateColours = Array.from({ length: 4 }, (_, n) => of('--s' + n));
   colours = Array.from({ length: 9 }, (_, n) => of('--c' + n));
   quiet = { ink: of('--ink'), soft: of('--soft'), line: of('--line'), grid: of('--grid'), card: of('--card'), bad: of('--bad'), cx: of('--cx'), link: of('--link') };
 };
 const colour = name => colours[Math.min(name, 8)];
+const STATES = ['running', 'runnable', 'blocked', 'unknown'];
 
 const canvas = $('canvas'), strip = $('strip'), board = $('lanes');
 const view = { from: 0, to: length };
@@ -246,6 +249,21 @@ const overview = (pen, lane, wide, from, to) => {
   }
   pen.globalAlpha = 1;
 };
+/* What the kernel did with the thread: the state that took most of each pixel's time. */
+const states = (pen, lane, wide) => {
+  if (!lane.states) return;
+  const scale = wide / (view.to - view.from), each = Math.max(1, Math.floor(1 / (width * scale)));
+  const first = Math.max(0, Math.floor(view.from / width)), last = Math.floor(view.to / width);
+  for (let at = first; at <= last && at < lane.states.length; at += each) {
+    const counts = [0, 0, 0, 0, 0];
+    for (let k = at; k < at + each && k < lane.states.length; k++) counts[lane.states[k]]++;
+    counts[0] = 0;
+    const most = Math.max(...counts);
+    if (!most) continue;
+    pen.fillStyle = stateColours[counts.indexOf(most) - 1];
+    pen.fillRect((at * width - view.from) * scale, lane.top + 1, Math.max(1, each * width * scale), 4);
+  }
+};
 const exact = (pen, lane, wide, from, to) => {
   const scale = wide / (view.to - view.from), top = lane.top + HEAD;
   const done = new Array(8).fill(-1);
@@ -318,6 +336,7 @@ const draw = () => {
         pen.globalAlpha = 1;
       }
     }
+    states(pen, lane, wide);
     for (const [from, to] of single) exact(pen, lane, wide, from, to);
     for (const gap of lane.gaps) {
       if (gap.to < view.from || gap.from > view.to) continue;
@@ -332,6 +351,17 @@ const draw = () => {
     pen.strokeText(name, 8, lane.top + 14);
     pen.lineWidth = 1;
     pen.fillText(name, 8, lane.top + 14);
+  }
+  pen.fillStyle = quiet.ink;
+  for (const [at, says] of data.marks) {
+    if (at < view.from || at > view.to) continue;
+    const x = (at - view.from) * scale;
+    pen.fillRect(x - 0.75, AXIS - 6, 1.5, high);
+    pen.beginPath();
+    pen.moveTo(x - 5, AXIS - 6);
+    pen.lineTo(x + 5, AXIS - 6);
+    pen.lineTo(x, AXIS + 2);
+    pen.fill();
   }
   const mark = marked || picked;
   if (mark) {
@@ -373,6 +403,8 @@ const drawStrip = () => {
     pen.fillRect(x, 46, Math.max(2, (gap.to - gap.from) / length * wide), 5);
     pen.globalAlpha = 1;
   }
+  pen.fillStyle = quiet.ink;
+  for (const [at] of data.marks) pen.fillRect(at / length * wide - 0.75, 0, 2, 52);
   if (!data.all) for (const [from, to] of places) {
     pen.fillStyle = quiet.link;
     pen.fillRect(from / length * wide, 0, Math.max(2, (to - from) / length * wide), 4);
@@ -415,9 +447,10 @@ const under = event => {
     }
   }
   const gap = lane.gaps.find(it => time >= it.from - slack && time <= it.to + slack);
-  return { time, lane, item, gap, within };
+  const mark = data.marks.find(([at]) => Math.abs(time - at) <= slack);
+  return { time, lane, item, gap, within, mark };
 };
-const told_of = ({ time, lane, item, gap, within }) => {
+const told_of = ({ time, lane, item, gap, within, mark }) => {
   if (!lane) return '';
   const lines = [];
   if (item) {
@@ -440,6 +473,9 @@ const told_of = ({ time, lane, item, gap, within }) => {
     if (lane.ticks && lane.ticks[at]) lines.push(grouped(lane.ticks[at]) + ' instants');
     if (lines.length) lines.push('at ' + moment(time, width));
   }
+  const state = lane.states ? lane.states[Math.floor(time / width)] : 0;
+  if (state) lines.push('by the kernel mostly ' + STATES[state - 1] + ', for ' + span(width));
+  if (mark) lines.push('trigger: ' + mark[1]);
   if (gap) lines.push(grouped(gap.count) + ' frames are missing here: ' + gap.cause);
   if (lines.length) lines.push(lane.name + ' · ' + lane.process);
   return lines.join('\n');

@@ -210,18 +210,109 @@ pub fn rates(title: &str, counts: &[u64], span: &Span, colour: &str) -> String {
         count as f64 * 1e9 / (if seen > 0.0 { seen } else { 1.0 } * span.every as f64)
     };
     let rates: Vec<f64> = (0..counts.len()).map(rate).collect();
-    let axis = Axis::linear(0.0, rates.iter().copied().fold(0.0, f64::max));
+    area(title, &rates, span, "/s", colour)
+}
+
+/// Values over time, from 0 on: one for each slice.
+pub fn area(title: &str, values: &[f64], span: &Span, unit: &str, colour: &str) -> String {
+    let edge = |pick: fn(f64, f64) -> f64| values.iter().copied().fold(0.0, pick);
+    let axis = Axis::linear(edge(f64::min), edge(f64::max));
     let slices = format!(" data-chart=\"time\" data-slices=\"{}\"", span.slices);
     let mut board = Board::new(title, &format!("over {colour}"), &slices, 64.0);
-    let labels = board.lines(&axis, "/s");
-    let mut path = format!("M{},64", x(span, span.part(0).0));
-    for (at, &rate) in rates.iter().enumerate() {
-        let ((from, to), y) = (span.part(at), short(64.0 * (1.0 - axis.place(rate))));
+    let labels = board.lines(&axis, unit);
+    let y = |value: f64| short(64.0 * (1.0 - axis.place(value)));
+    let ground = y(0.0);
+    let mut path = format!("M{},{ground}", x(span, span.part(0).0));
+    for (at, &value) in values.iter().enumerate() {
+        let ((from, to), y) = (span.part(at), y(value));
         let _ = write!(path, "L{},{y} {},{y}", x(span, from), x(span, to));
     }
-    board.stretched(&format!("<path class=b1 d=\"{path}V64Z\"/>"));
+    board.stretched(&format!("<path class=b1 d=\"{path}V{ground}Z\"/>"));
     board.foot(times(span));
     board.finish(&labels)
+}
+
+/// Buckets of a histogram, as wide as they are; what is below or above all of them has a width of its
+/// own. Areas are as many as they hold.
+pub fn buckets(
+    title: &str,
+    all: &[(Option<i128>, Option<i128>, u64)],
+    unit: &str,
+    logarithmic: bool,
+) -> String {
+    let known = all.iter().flat_map(|it| [it.0, it.1]).flatten();
+    let (low, high) = (known.clone().min().unwrap_or(0) as f64, known.max().unwrap_or(1) as f64);
+    // Values below 1 are one bucket, which a logarithm has no place for.
+    let axis = match logarithmic && low >= 0.0 {
+        true => Axis::log(low.max(0.5), high.max(1.0)),
+        false => Axis::linear(low, high),
+    };
+    const EDGE: f64 = 0.03;
+    let inner = 1.0 - 2.0 * EDGE;
+    let place =
+        |it: Option<i128>, open: f64| it.map_or(open, |it| EDGE + inner * axis.place(it as f64));
+    let bars: Vec<(f64, f64, f64)> = all
+        .iter()
+        .map(|&(lo, hi, count)| {
+            let (from, to) = (place(lo, 0.0), place(hi, 1.0));
+            let width = (to - from).max(1e-4);
+            (from, width, count as f64 / width)
+        })
+        .collect();
+    let most = bars.iter().map(|it| it.2).fold(f64::MIN_POSITIVE, f64::max);
+    let mut board = Board::new(title, "spread cx", "", 150.0);
+    for ((from, width, dense), &(lo, hi, count)) in bars.into_iter().zip(all) {
+        let height = (150.0 * dense / most).max(1.5);
+        let value = |it: i128| label(it as f64, unit);
+        let says = match (lo, hi) {
+            (Some(lo), Some(hi)) if lo + 1 == hi => value(lo),
+            (Some(lo), Some(hi)) => format!("{} – {}", value(lo), value(hi - 1)),
+            (Some(lo), None) => format!("{} or more", value(lo)),
+            (None, Some(hi)) => format!("below {}", value(hi)),
+            (None, None) => String::new(),
+        };
+        let says = format!("{says}: {}", ppt_query::text::grouped(count));
+        let _ = write!(
+            board.svg,
+            "<rect x=\"{}%\" width=\"{}%\" y=\"{}\" height=\"{}\"><title>{}</title></rect>",
+            percent(from),
+            percent(width * 0.95),
+            short(HEAD + 150.0 - height),
+            short(height),
+            text(&says)
+        );
+    }
+    let ticks = axis.ticks(4).into_iter();
+    board.foot(ticks.map(|it| (EDGE + inner * axis.place(it), label(it, unit))));
+    board.finish("")
+}
+
+/// A part of a bar.
+pub struct Share {
+    /// Its colour.
+    pub class: &'static str,
+    /// Of the whole width.
+    pub part: f64,
+    /// What hovers over it.
+    pub says: String,
+}
+
+/// Parts side by side.
+pub fn shares(parts: &[Share]) -> String {
+    let mut out = String::from("<svg class=shares width=\"100%\" height=\"14\">");
+    let mut from = 0.0;
+    for it in parts.iter().filter(|it| it.part > 0.0) {
+        let _ = write!(
+            out,
+            "<rect class={} x=\"{}%\" width=\"{}%\" height=\"100%\"><title>{}</title></rect>",
+            it.class,
+            percent(from),
+            percent(it.part),
+            text(&it.says)
+        );
+        from += it.part;
+    }
+    out + "</svg>"
 }
 
 /// How values are spread.
@@ -321,6 +412,14 @@ pub fn range(summary: &Summary, axis: &Axis, colour: &str) -> String {
         bar("b1", p50, p90, 5.0, 8.0),
         format_args!("<circle cx=\"{}%\" cy=\"9\" r=\"4\"/>", percent(p50)),
     )
+}
+
+/// What a range shows.
+pub fn range_words(axis: &Axis) -> &'static str {
+    match axis.is_log() {
+        true => "least – p50 – p90 – p99 – most, logarithmic",
+        false => "least – p50 – p90 – p99 – most",
+    }
 }
 
 /// The axis of ranges.

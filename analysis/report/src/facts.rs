@@ -2,19 +2,29 @@
 
 mod account;
 mod fields;
+mod kernel;
 mod lanes;
+mod metrics;
 mod single;
 mod slowest;
+mod triggers;
 
-use ppt_query::{Engine, FrameTable, Loss, summary};
+use std::cmp::Ordering;
+
+use ppt_query::summary::FrameSummary;
+use ppt_query::{Engine, FrameTable, Loss, Unit, summary, why};
 
 use crate::error::ReportError;
-use crate::frames::FrameFacts;
+use crate::frames::{FieldFacts, FrameFacts, SLOWEST};
 use crate::span::{self, Span};
 use crate::timeline::Timeline;
 use crate::views::View;
 
 pub use account::{Account, Capture, Program};
+pub use kernel::{Calls, Kernel, STATES};
+use metrics::Readings;
+pub use metrics::{Counter, Histogram, Metrics};
+pub use triggers::Trigger;
 
 /// What is asked.
 #[derive(Debug, Clone)]
@@ -36,6 +46,11 @@ pub struct Facts {
     pub(crate) captures: Vec<Capture>,
     pub(crate) span: Option<Span>,
     pub(crate) frames: Vec<FrameFacts>,
+    /// Spans and chains.
+    pub(crate) wholes: Vec<FrameFacts>,
+    pub(crate) metrics: Metrics,
+    pub(crate) kernel: Option<Kernel>,
+    pub(crate) triggers: Vec<Trigger>,
     pub(crate) timeline: Timeline,
     pub(crate) account: Account,
     pub(crate) views: Vec<View>,
@@ -47,40 +62,59 @@ impl Facts {
     /// # Errors
     /// See [`ReportError`].
     pub async fn gather(engine: &Engine, ask: &Ask) -> Result<Facts, ReportError> {
-        let tables = engine.frames(None)?;
-        let whole = summary::Ask { memory: ask.memory, ..summary::Ask::default() };
-        let totals = engine.summary(&whole).await?;
+        let ask_all = summary::Ask { memory: ask.memory, ..summary::Ask::default() };
+        let mut tables = Vec::new();
+        let of_frames = engine.frames(None)?.into_iter().map(|it| (it, Unit::Frame));
+        for (table, unit) in of_frames.chain(engine.wholes(None)) {
+            // What the kernel did is told by tables of its own.
+            if engine.set().is_kernel(&table.buffer) {
+                continue;
+            }
+            if let Some(total) = fields::total(engine, ask_all.clone(), (&table, unit)).await? {
+                tables.push((table, total));
+            }
+        }
         let drained = account::drained(engine).await?;
-        let times = totals.iter().filter_map(|it| it.groups.first()?.time);
-        let span = span::shown(times, drained);
-        let mut frames = Vec::new();
-        for (table, total) in tables.iter().zip(&totals) {
-            frames.push(fields::frame(engine, &whole, table, total, &tables, span.as_ref()).await?);
+        let readings = Readings::ask(engine).await?;
+        let times = tables.iter().filter_map(|it| it.1.groups.first()?.time);
+        let span = span::shown(times.chain(readings.during()), either(drained, readings.during()));
+        let (mut frames, mut wholes) = (Vec::new(), Vec::new());
+        for (table, total) in &tables {
+            let facts =
+                fields::frame(engine, &ask_all, (table, total), &tables, span.as_ref()).await?;
+            if total.unit == Unit::Frame { &mut frames } else { &mut wholes }.push(facts);
         }
-        frames.sort_by(|a, b| {
-            b.cost().total_cmp(&a.cost()).then(b.count.cmp(&a.count)).then(a.label.cmp(&b.label))
-        });
-        // The same number, and so the same colour, everywhere: by what costs most.
-        let mut names = Vec::new();
-        let mut intervals: Vec<(f64, usize, usize)> = Vec::new();
-        for (at, frame) in frames.iter_mut().enumerate() {
-            frame.fields.sort_by(|a, b| {
-                b.interval.is_some().cmp(&a.interval.is_some()).then(b.cost().total_cmp(&a.cost()))
+        for all in [&mut frames, &mut wholes] {
+            all.sort_by(|a, b| {
+                let cost = b.cost().total_cmp(&a.cost());
+                cost.then(b.count.cmp(&a.count)).then(a.label.cmp(&b.label))
             });
-            let of = frame.fields.iter().enumerate().filter(|it| it.1.interval.is_some());
-            intervals.extend(of.map(|(field, it)| (it.cost(), at, field)));
+            all.iter_mut().for_each(|it| it.fields.sort_by(by_cost));
         }
-        intervals.sort_by(|a, b| b.0.total_cmp(&a.0));
-        for (number, &(_, frame, field)) in intervals.iter().enumerate() {
-            let facts = &mut frames[frame];
-            names.push(format!("{}.{}", facts.label, facts.fields[field].name));
-            facts.fields[field].interval = Some(number);
+        let names = number(&mut frames, 0);
+        number(&mut wholes, names.len());
+        let tables_of = |all: &[FrameFacts]| all.iter().map(|it| find(&tables, it)).collect();
+        let (own, of_wholes): (Vec<_>, Vec<_>) = (tables_of(&frames), tables_of(&wholes));
+        slowest::add(engine, &own, &mut frames).await?;
+        slowest::add(engine, &of_wholes, &mut wholes).await?;
+        for slow in engine.why_each(SLOWEST).await? {
+            let is_its = |it: &&&FrameTable| it.buffer == slow.buffer && it.frame == slow.name;
+            let spans = own.iter().find(is_its).filter(|_| slow.is_span);
+            let spans = spans.and_then(|it| engine.spans(it));
+            let spans = spans.map(|it| it.name.table().to_owned());
+            add_why(slow, spans.as_deref(), frames.iter_mut().chain(&mut wholes));
         }
-        let tables: Vec<&FrameTable> = frames.iter().map(|it| find(&tables, it)).collect();
-        slowest::add(engine, &tables, &mut frames).await?;
         let account = Account::gather(engine).await?;
-        let timeline =
-            lanes::gather(engine, &tables, &frames, names, span.as_ref(), &account.gaps).await?;
+        let kernel = Kernel::gather(engine).await?;
+        let triggers = triggers::gather(engine).await?;
+        let timeline = lanes::gather(
+            engine,
+            (&own, &frames),
+            names,
+            span.as_ref(),
+            (&account.gaps, &triggers),
+        )
+        .await?;
         let views = match &ask.views {
             None => Vec::new(),
             Some(text) => crate::views::all(engine, text).await?,
@@ -90,8 +124,12 @@ impl Facts {
             loss: engine.loss(),
             programs: account::programs(engine).await?,
             captures: account::captures(engine).await?,
+            metrics: Metrics::gather(engine, &readings, span.as_ref()).await?,
             span,
             frames,
+            wholes,
+            kernel,
+            triggers,
             timeline,
             account,
             views,
@@ -99,8 +137,60 @@ impl Facts {
     }
 }
 
-fn find<'a>(tables: &'a [FrameTable], facts: &FrameFacts) -> &'a FrameTable {
-    let is_it = |it: &&FrameTable| it.buffer == facts.buffer && it.frame == facts.frame;
+/// From the earlier beginning to the later end.
+fn either(a: Option<(i64, i64)>, b: Option<(i64, i64)>) -> Option<(i64, i64)> {
+    a.into_iter().chain(b).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
+}
+
+/// Intervals first, and what costs most. The steps of a chain keep their order.
+fn by_cost(a: &FieldFacts, b: &FieldFacts) -> Ordering {
+    let first = b.interval.is_some().cmp(&a.interval.is_some());
+    first.then(b.cost().total_cmp(&a.cost()))
+}
+
+/// The same number, and so the same colour, everywhere: by what costs most, from `first` on. Their names.
+fn number(all: &mut [FrameFacts], first: usize) -> Vec<String> {
+    let mut intervals: Vec<(f64, usize, usize)> = Vec::new();
+    for (at, frame) in all.iter().enumerate() {
+        let of = frame.fields.iter().enumerate().filter(|it| it.1.interval.is_some());
+        intervals.extend(of.map(|(field, it)| (it.cost(), at, field)));
+    }
+    intervals.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let mut names = Vec::new();
+    for (number, &(_, frame, field)) in intervals.iter().enumerate() {
+        let facts = &mut all[frame];
+        names.push(format!("{}.{}", facts.label, facts.fields[field].name));
+        facts.fields[field].interval = Some(first + number);
+    }
+    names
+}
+
+/// Puts it where its interval is told, or the spans of this name.
+fn add_why<'a>(
+    slow: why::Slow,
+    spans: Option<&str>,
+    mut all: impl Iterator<Item = &'a mut FrameFacts>,
+) {
+    let found = all.find_map(|facts| {
+        if facts.buffer != slow.buffer {
+            return None;
+        }
+        let (frame, unit) = (facts.frame.clone(), facts.unit);
+        facts.fields.iter_mut().filter(|it| it.interval.is_some()).find(|field| match unit {
+            Unit::Frame => !slow.is_span && slow.name == format!("{frame}.{}", field.name),
+            Unit::Span => spans == Some(&frame),
+            Unit::Chain => false,
+        })
+    });
+    if let Some(field) = found {
+        field.why.push(slow);
+    }
+}
+
+fn find<'a>(tables: &'a [(FrameTable, FrameSummary)], facts: &FrameFacts) -> &'a FrameTable {
+    let is_it = |it: &&(FrameTable, FrameSummary)| {
+        (&it.0.buffer, &it.0.frame, it.1.unit) == (&facts.buffer, &facts.frame, facts.unit)
+    };
     // Each of them was made of one.
-    tables.iter().find(is_it).unwrap_or(&tables[0])
+    &tables.iter().find(is_it).unwrap_or(&tables[0]).0
 }

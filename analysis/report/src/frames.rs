@@ -1,13 +1,16 @@
 //! What is told of a kind of frames.
 
+use ppt_query::Unit;
 use ppt_query::arrow::array::RecordBatch;
 use ppt_query::stats::{Histogram, Summary};
+use ppt_query::why;
 
 /// So many of each interval.
 pub const SLOWEST: usize = 20;
-/// What is told of a kind of frames.
+/// What is told of a kind of frames, of spans or of chains.
 #[derive(Debug)]
 pub struct FrameFacts {
+    pub unit: Unit,
     pub buffer: String,
     pub frame: String,
     /// How it is called on the page.
@@ -45,7 +48,11 @@ pub struct FieldFacts {
     pub over: Vec<Option<Summary>>,
     /// By the words of a column.
     pub groups: Option<Groups>,
+    /// Between two steps of a chain.
+    pub is_step: bool,
     pub slowest: Vec<Slow>,
+    /// Where the slowest were, as the kernel says.
+    pub why: Vec<why::Slow>,
     /// Columns of `slowest` beside the standard ones.
     pub columns: Vec<String>,
 }

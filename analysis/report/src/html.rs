@@ -10,9 +10,18 @@ const LONG: usize = 200;
 /// A text in HTML or SVG, between tags or in a quoted attribute: no markup, nothing that turns the
 /// direction of writing, and not too long.
 pub fn text(text: &str) -> String {
+    escaped(text, LONG)
+}
+
+/// The same of sentences.
+pub fn prose(text: &str) -> String {
+    escaped(text, 10 * LONG)
+}
+
+fn escaped(text: &str, most: usize) -> String {
     let mut out = String::with_capacity(text.len());
     for (index, char) in plain(text).chars().enumerate() {
-        if index == LONG {
+        if index == most {
             out.push('…');
             break;
         }

@@ -2,9 +2,13 @@
 
 mod account;
 mod glance;
+mod kernel;
+mod metrics;
 mod parts;
 mod sections;
 mod top;
+mod triggers;
+mod wholes;
 
 use crate::bytes::base64;
 use crate::facts::Facts;
@@ -36,10 +40,16 @@ pub fn page(facts: &Facts) -> String {
     out.push_str("<main>\n");
     out.push_str(&glance::section(facts));
     out.push_str(&top::timeline(facts));
+    out.push_str(&triggers::section(facts));
     let charts = sections::Room::default();
+    for (at, whole) in facts.wholes.iter().enumerate() {
+        out.push_str(&wholes::section(facts, whole, facts.frames.len() + at, &charts));
+    }
     for (at, frame) in facts.frames.iter().enumerate() {
         out.push_str(&sections::frame(facts, frame, at, &charts));
     }
+    out.push_str(&metrics::section(facts));
+    out.push_str(&kernel::section(facts));
     for view in &facts.views {
         out.push_str(&sections::view(view));
     }

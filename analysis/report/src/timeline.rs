@@ -16,6 +16,8 @@ pub struct Lane {
     pub busy: f64,
     pub buckets: Vec<Bucket>,
     pub ticks: Vec<u32>,
+    /// The state of the kernel that takes most of each bucket, from 1 on; 0: none.
+    pub states: Vec<u8>,
 }
 
 /// What a thread did for a while.
@@ -43,6 +45,8 @@ pub struct Timeline {
     pub length: i64,
     pub width: i64,
     pub gaps: Vec<(Option<usize>, i64, i64, u64, String)>,
+    /// What is marked: when, and why.
+    pub marks: Vec<(i64, String)>,
     pub frames: Value,
     /// Whether every frame is on the page.
     pub all: bool,
@@ -78,12 +82,14 @@ impl Timeline {
                     lane.buckets.iter().flat_map(|it| (word(it) as u16).to_le_bytes()).collect();
                 let longest: Vec<f32> = lane.buckets.iter().map(|it| it.longest).collect();
                 let busy = !lane.buckets.iter().all(|it| it.name == 0);
+                let states = lane.states.iter().any(|&it| it > 0);
                 let ticks = lane.ticks.iter().any(|&it| it > 0);
                 json!({
                     "host": lane.host, "pid": lane.pid, "tid": lane.tid, "frames": lane.frames,
                     "look": if busy { bytes::base64(&look) } else { String::new() },
                     "count": if busy { of(|it| it.count) } else { String::new() },
                     "longest": if busy { bytes::floats(&longest) } else { String::new() },
+                    "states": if states { bytes::base64(&lane.states) } else { String::new() },
                     "ticks": if ticks { bytes::words(&lane.ticks) } else { String::new() },
                 })
             })
@@ -95,6 +101,7 @@ impl Timeline {
             "names": self.names,
             "lanes": lanes,
             "gaps": self.gaps,
+            "marks": self.marks,
             "all": self.all,
             "frames": self.frames,
         })

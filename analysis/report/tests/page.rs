@@ -1,5 +1,7 @@
 //! The page as a whole: its structure, its size, what is hostile in it, and a browser's opinion.
 
+#[path = "made/kinds.rs"]
+mod every;
 mod made;
 
 use std::path::{Path, PathBuf};
@@ -19,9 +21,21 @@ struct Made {
 }
 
 fn engine(shop: &Shop) -> Made {
+    let mut bytes = Vec::new();
+    let captured = made::write(shop, &mut bytes);
+    engine_of(&bytes, captured)
+}
+
+/// A capture of everything that is told beside plain frames.
+fn kinds(text: &str) -> Made {
+    let (bytes, captured) = every::write(text);
+    engine_of(&bytes, captured)
+}
+
+fn engine_of(bytes: &[u8], captured: u64) -> Made {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("shop.bin");
-    let captured = made::write(shop, std::fs::File::create(&path).unwrap());
+    std::fs::write(&path, bytes).unwrap();
     let set = CaptureSet::open(&[path]).unwrap();
     let engine = Engine::new(set, &Options { threads: 2, ..Options::default() }).unwrap();
     Made { folder, captured, engine }
@@ -97,16 +111,166 @@ fn a_link_into_the_timeline_says_where_it_leads() {
     }
 }
 
-#[test]
-fn a_reader_meets_everything_in_its_order() {
-    let (_, page) = page(&small());
-    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/outline.txt");
-    assert!(page.contains("<dt>busy<dd>"), "an interval whose end is when the frame was is busy");
-    let outline = outline(&page);
+fn has_outline(page: &str, golden: &str) {
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(golden);
+    let outline = outline(page);
     if std::env::var_os("PPT_BLESS").is_some() {
         std::fs::write(&golden, &outline).unwrap();
     }
     assert_eq!(outline, std::fs::read_to_string(golden).unwrap(), "PPT_BLESS=1 rewrites it");
+}
+
+#[test]
+fn a_reader_meets_everything_in_its_order() {
+    let (_, page) = page(&small());
+    assert!(page.contains("<dt>busy<dd>"), "an interval whose end is when the frame was is busy");
+    has_outline(&page, "outline.txt");
+}
+
+/// All rows of an answer, as text.
+fn asked(made: &Made, sql: &str) -> Vec<Vec<String>> {
+    let rows = wait(async { made.engine.sql(sql).await.unwrap().collect().await.unwrap() });
+    let mut all = Vec::new();
+    for batch in &rows {
+        let columns: Vec<_> = batch.columns().iter().collect();
+        let text = |row: usize, column: usize| {
+            ppt_query::arrow::util::display::array_value_to_string(columns[column], row).unwrap()
+        };
+        let row = |row| (0..columns.len()).map(|column| text(row, column)).collect();
+        all.extend((0..batch.num_rows()).map(row));
+    }
+    all
+}
+
+/// The part of a page from a heading on, up to the next of its kind.
+fn part<'a>(page: &'a str, from: &str, to: &str) -> &'a str {
+    let rest =
+        &page[page.find(from).unwrap_or_else(|| panic!("{from} is not there")) + from.len()..];
+    &rest[..rest.find(to).unwrap_or(rest.len())]
+}
+
+/// The texts of cells, row by row.
+fn cells(part: &str) -> Vec<Vec<String>> {
+    let bare = |cell: &str| {
+        let mut text = String::new();
+        let mut inside = true;
+        for char in cell.chars() {
+            match char {
+                '<' => inside = true,
+                '>' => inside = false,
+                char if !inside => text.push(char),
+                _ => {}
+            }
+        }
+        text.trim().to_owned()
+    };
+    let rows = part.split("<tbody").nth(1).unwrap_or("").split("<tr").skip(1);
+    rows.map(|row| row.split("<td").skip(1).map(bare).collect()).collect()
+}
+
+#[test]
+fn spans_chains_counters_and_the_kernel_are_told_as_sql_tells_them() {
+    let made = kinds("");
+    let page = page_with(&made, None).unwrap();
+    has_outline(&page, "kinds.txt");
+    let ns = |text: &str| ppt_query::text::duration(text.parse().unwrap());
+    let grouped = |text: &str| ppt_query::text::grouped(text.parse().unwrap());
+
+    // How spans and chains ended, and how long they took.
+    let whole = [("request_spans", "dur"), ("encode_chains", "total")];
+    for (table, length) in whole {
+        let section = part(&page, &format!("<h2>{table}</h2>"), "<section");
+        let states = asked(
+            &made,
+            &format!("SELECT state, count(*) AS n FROM {table} GROUP BY state ORDER BY n DESC"),
+        );
+        assert!(states.len() > 1);
+        let told: Vec<_> = cells(&section[section.find(">state<").unwrap()..]);
+        let told = told.iter().map(|row| row[..2].to_vec()).take(states.len());
+        let states = states.iter().map(|row| vec![row[0].clone(), grouped(&row[1])]);
+        assert_eq!(told.collect::<Vec<_>>(), states.collect::<Vec<_>>(), "{table}");
+        let sql = format!("SELECT count({length}), median({length}), max({length}) FROM {table}");
+        let [count, median, max] = <[String; 3]>::try_from(asked(&made, &sql)[0].clone()).unwrap();
+        for (name, value) in [("count", grouped(&count)), ("p50", ns(&median)), ("max", ns(&max))] {
+            assert!(section.contains(&format!("<dt>{name}<dd>{value}<")), "{table} {name} {value}");
+        }
+    }
+    let steps = part(&page, "<figcaption>From step to step", "</figure>");
+    for (row, step) in cells(steps).iter().zip(["start_to_dsp", "dsp_to_send"]) {
+        let sql = format!("SELECT count({step}), avg({step}), max({step}) FROM encode_chains");
+        let said = &asked(&made, &sql)[0];
+        let told = [&row[0], &row[1], &row[2], &row[6]];
+        assert_eq!(told, [step, &grouped(&said[0]), &ns(&said[1]), &ns(&said[2])]);
+    }
+
+    // What counters come to, and how fast: the same each second.
+    let counter = part(&page, "<figure class=counter data-name=\"bytes_in\">", "</figure>");
+    let sum = &asked(&made, "SELECT sum(delta) FROM counters WHERE name = 'bytes_in'")[0][0];
+    assert!(counter.contains(&format!(">{} B<", grouped(sum))), "{counter:.300}");
+    let rates: Vec<String> = cells(counter).into_iter().map(|row| row[1].clone()).collect();
+    assert!(rates.len() > 40 && rates.iter().all(|it| it == "1,000 B/s"), "{rates:?}");
+    let counter = part(&page, "<figure class=counter data-name=\"inflight\">", "</figure>");
+    let levels: Vec<f64> = cells(counter).iter().map(|row| row[1].parse().unwrap()).collect();
+    assert!(levels.contains(&3.0) && levels.last() == Some(&1.0), "{levels:?}");
+
+    // Histograms have the buckets of their last reading.
+    for name in ["handling", "queue"] {
+        let section = part(&page, &format!("<h3 data-name=\"{name}\">"), "<h3");
+        let sql = format!(
+            "SELECT sum(count) FROM histograms WHERE name = '{name}' AND ts = (SELECT max(ts) FROM \
+             histograms)"
+        );
+        let count = grouped(&asked(&made, &sql)[0][0]);
+        assert!(section.contains(&format!("<dt>count<dd>{count}<")), "{name} {count}");
+        assert!(section.contains("percentiles of"), "{name} over time");
+    }
+
+    // What the kernel says of threads and calls.
+    let threads = cells(part(&page, "<figcaption>Threads", "</figure>"));
+    for row in asked(&made, "SELECT DISTINCT tid FROM thread_states WHERE tid > 0") {
+        let told = threads.iter().find(|it| it[1] == row[0]).unwrap();
+        for (place, state) in [(3, "running"), (4, "runnable"), (5, "blocked"), (6, "unknown")] {
+            let sql = format!(
+                "SELECT coalesce(sum(dur), 0) FROM thread_states WHERE tid = {} AND state = '{state}'",
+                row[0]
+            );
+            assert_eq!(told[place], ns(&asked(&made, &sql)[0][0]), "{state} of {row:?}");
+        }
+    }
+    let calls = cells(part(&page, "<figcaption>System calls", "</figure>"));
+    let sql = "SELECT name, count(*), sum(dur) AS s FROM syscalls GROUP BY name ORDER BY s DESC";
+    let said = asked(&made, sql).into_iter();
+    let said = said.map(|row| vec![row[0].clone(), grouped(&row[1]), ns(&row[2])]);
+    let told = calls.iter().map(|row| vec![row[0].clone(), row[1].clone(), row[3].clone()]);
+    assert_eq!(told.collect::<Vec<_>>(), said.collect::<Vec<_>>());
+
+    // A trigger is a mark, and a way to it.
+    assert!(page.contains("\"marks\":[["), "on the timeline");
+    assert!(part(&page, "<h2>Triggers</h2>", "</section>").contains(">look here\n"));
+}
+
+#[test]
+fn where_the_slowest_were_adds_up() {
+    let made = kinds("");
+    let page = page_with(&made, None).unwrap();
+    let figures: Vec<&str> = page.split("<figure class=why>").skip(1).collect();
+    assert_eq!(figures.len(), 2, "an interval and a kind of spans");
+    for (figure, name) in figures.iter().zip(["request", "job.handle"]) {
+        let figure = &figure[..figure.find("</figure>").unwrap()];
+        let slow = wait(made.engine.why_each(20)).unwrap();
+        let slow: Vec<_> = slow.into_iter().filter(|it| it.name == name).collect();
+        let rows: Vec<&str> = figure.split("<tr").skip(2).collect();
+        assert_eq!((rows.len(), slow.len()), (20, 20), "{name}");
+        let longest = slow.iter().map(|it| it.dur).max().unwrap() as f64;
+        for (row, slow) in rows.iter().zip(&slow) {
+            let width = |it: &str| it[..it.find('%').unwrap()].parse::<f64>().unwrap();
+            let bars = row.split(" width=\"").skip(2).map(width).sum::<f64>();
+            let whole = slow.dur as f64 / longest * 100.0;
+            assert!((bars - whole).abs() < 0.1, "{bars} of {whole}: {row}");
+            assert!(row.contains("class=block") && row.contains("class=run"), "{row}");
+            assert!(row.contains("blocked in"), "{row}");
+        }
+    }
 }
 
 #[test]
@@ -131,6 +295,10 @@ fn text_of_a_target_stays_text() {
     assert!(page.contains("&lt;/script&gt;"), "the text is there");
     assert_eq!(page.matches("<script").count(), 2, "the data, and the script");
     assert_eq!(page.matches("</script").count(), 2);
+    assert!(!page.contains("<img"));
+    let page = page_with(&kinds(HOSTILE), None).unwrap();
+    assert!(page.contains("look here&lt;/script&gt;"), "the note of a trigger is there");
+    assert_eq!(page.matches("<script").count(), 2);
     assert!(!page.contains("<img"));
 }
 
@@ -221,4 +389,9 @@ fn a_browser_draws_the_page_and_runs_nothing_else() {
         assert!(seen.contains(&format!("data-rows=\"{}\"", made.captured)));
         assert!(!seen.contains("<title>owned</title>"), "a script of the target ran");
     }
+    let made = kinds(HOSTILE);
+    let seen = seen(&browser, &made, &page_with(&made, None).unwrap());
+    assert!(seen.contains("data-ready=\"1\""), "{seen:.2000}");
+    assert!(seen.contains(&format!("data-rows=\"{}\"", made.captured)));
+    assert!(!seen.contains("<title>owned</title>"), "a script of the target ran");
 }

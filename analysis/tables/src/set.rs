@@ -155,6 +155,13 @@ impl CaptureSet {
         all.any(|info| info.source.kind == KERNEL)
     }
 
+    /// Whether only the kernel wrote into this buffer, of which the tables of the kernel tell more.
+    pub fn is_kernel(&self, buffer: &str) -> bool {
+        let all = self.captures.iter().flat_map(|it| &it.catalog().sources);
+        let mut own = all.filter(|it| it.source.buffer == buffer).peekable();
+        own.peek().is_some() && own.all(|it| it.source.kind == KERNEL)
+    }
+
     pub(crate) fn captures(&self) -> &[Opened] {
         &self.captures
     }

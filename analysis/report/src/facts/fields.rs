@@ -3,7 +3,7 @@
 use ppt_query::arrow::datatypes::{Field, Schema};
 use ppt_query::stats::{Histogram, Sketch};
 use ppt_query::summary::{Ask, FieldSummary, FrameSummary, Group, Values, ends};
-use ppt_query::{Engine, FrameTable};
+use ppt_query::{Engine, FrameTable, Unit};
 
 use crate::error::ReportError;
 use crate::frames::{FieldFacts, FrameFacts, Groups, Words};
@@ -23,17 +23,17 @@ const DRAWN: usize = 16;
 pub(super) async fn frame(
     engine: &Engine,
     ask: &Ask,
-    table: &FrameTable,
-    total: &FrameSummary,
-    tables: &[FrameTable],
+    (table, total): (&FrameTable, &FrameSummary),
+    tables: &[(FrameTable, FrameSummary)],
     span: Option<&Span>,
 ) -> Result<FrameFacts, ReportError> {
-    let of_name = |name: &str| tables.iter().filter(|it| it.frame == name).count();
+    let of_name = |name: &str| tables.iter().filter(|it| it.0.frame == name).count();
     let label = match of_name(&table.frame) {
         1 => table.frame.clone(),
         _ => format!("{}.{}", table.buffer, table.frame),
     };
     let mut facts = FrameFacts {
+        unit: total.unit,
         buffer: table.buffer.clone(),
         frame: table.frame.clone(),
         label,
@@ -49,7 +49,7 @@ pub(super) async fn frame(
     (facts.count, facts.time, facts.threads) = (group.count, group.time, group.threads);
     facts.rate = group.rate(None);
     let slices = match span {
-        Some(span) => slices(engine, ask, table, span).await?,
+        Some(span) => slices(engine, ask, (table, total.unit), span).await?,
         None => Vec::new(),
     };
     facts.counts = vec![0; span.map_or(0, |it| it.slices)];
@@ -74,12 +74,18 @@ pub(super) async fn frame(
                 facts.words.push(Words { name: field.name.clone(), counts, nulls: *nulls });
             }
             Values::Numbers { summary, busy, .. } => {
-                let drawn = facts.fields.len() < DRAWN && summary.count > 0;
+                let kind = kind(schema, &field.name);
+                // A span or a chain is told by its times: its frames tell the rest.
+                let wanted = match total.unit {
+                    Unit::Frame => facts.fields.len() < DRAWN,
+                    Unit::Span | Unit::Chain => kind == Kind::Interval,
+                };
+                let drawn = wanted && summary.count > 0;
                 let spread = match drawn {
-                    true => spread(engine, ask, table, &field.name).await?,
+                    true => spread(engine, ask, (table, total.unit), &field.name).await?,
                     false => None,
                 };
-                let is_kind = is_time(schema, &field.name) == Kind::Number
+                let is_kind = kind == Kind::Number
                     && spread
                         .as_ref()
                         .is_some_and(|it| (2..=KINDS).contains(&it.buckets().count()));
@@ -90,20 +96,22 @@ pub(super) async fn frame(
                 facts.fields.push(FieldFacts {
                     name: field.name.clone(),
                     unit: field.unit.clone(),
-                    interval: (is_time(schema, &field.name) == Kind::Interval).then_some(0),
+                    interval: (kind == Kind::Interval).then_some(0),
                     summary: (**summary).clone(),
                     busy: *busy,
                     spread: spread.and_then(|it| Histogram::of(&it, BINS, None)),
                     over,
                     groups: None,
+                    is_step: kind == Kind::Step,
                     slowest: Vec::new(),
+                    why: Vec::new(),
                     columns: Vec::new(),
                 });
             }
         }
     }
     if let Some((column, _)) = kinds {
-        add_groups(engine, ask, table, &column, &mut facts).await?;
+        add_groups(engine, ask, (table, total.unit), &column, &mut facts).await?;
     }
     Ok(facts)
 }
@@ -113,41 +121,58 @@ pub(super) async fn frame(
 enum Kind {
     /// An interval whose ends have a place in time.
     Interval,
+    /// Between two steps of a chain.
+    Step,
     Number,
     Other,
 }
 
-fn is_time(schema: &Schema, name: &str) -> Kind {
+fn kind(schema: &Schema, name: &str) -> Kind {
     let Ok(field) = schema.field_with_name(name) else { return Kind::Other };
     let says = |field: &Field, key: &str| field.metadata().get(key).cloned();
-    if says(field, "role").as_deref() != Some("length") {
-        return if field.data_type().is_integer() { Kind::Number } else { Kind::Other };
-    }
-    match ends(schema, field) {
-        Some(_) => Kind::Interval,
-        None => Kind::Other,
+    match says(field, "role").as_deref() {
+        Some("length") => match ends(schema, field) {
+            Some(_) => Kind::Interval,
+            None => Kind::Other,
+        },
+        Some("dur" | "total") => Kind::Interval,
+        Some("between") => Kind::Step,
+        _ if field.data_type().is_integer() => Kind::Number,
+        _ => Kind::Other,
     }
 }
 
-/// What a question says of this kind of frames.
-async fn asked(engine: &Engine, ask: Ask, table: &FrameTable) -> Result<Vec<Group>, ReportError> {
+/// What a question says of all of a table.
+pub(super) async fn total(
+    engine: &Engine,
+    ask: Ask,
+    (table, unit): (&FrameTable, Unit),
+) -> Result<Option<FrameSummary>, ReportError> {
     let ask = Ask { frame: Some(table.frame.clone()), ..ask };
     let all = engine.summary(&ask).await?;
-    let own = all.into_iter().find(|it| it.buffer == table.buffer);
-    Ok(own.map(|it| it.groups).unwrap_or_default())
+    // A kind of frames may be called as spans are.
+    Ok(all.into_iter().find(|it| it.buffer == table.buffer && it.unit == unit))
+}
+
+async fn asked(
+    engine: &Engine,
+    ask: Ask,
+    of: (&FrameTable, Unit),
+) -> Result<Vec<Group>, ReportError> {
+    Ok(total(engine, ask, of).await?.map(|it| it.groups).unwrap_or_default())
 }
 
 /// By the number of the slice.
 async fn slices(
     engine: &Engine,
     ask: &Ask,
-    table: &FrameTable,
+    (table, unit): (&FrameTable, Unit),
     span: &Span,
 ) -> Result<Vec<(usize, Group)>, ReportError> {
     let mut of = ask.clone();
     of.every = Some(span.every);
     of.filter = within(table, span);
-    let groups = asked(engine, of, table).await?.into_iter();
+    let groups = asked(engine, of, (table, unit)).await?.into_iter();
     Ok(groups.filter_map(|it| Some((span.slice(it.slice?)?, it))).collect())
 }
 
@@ -182,7 +207,7 @@ fn over(
 async fn spread(
     engine: &Engine,
     ask: &Ask,
-    table: &FrameTable,
+    table: (&FrameTable, Unit),
     name: &str,
 ) -> Result<Option<Sketch>, ReportError> {
     let mut of = ask.clone();
@@ -199,7 +224,7 @@ async fn spread(
 async fn add_groups(
     engine: &Engine,
     ask: &Ask,
-    table: &FrameTable,
+    table: (&FrameTable, Unit),
     column: &str,
     facts: &mut FrameFacts,
 ) -> Result<(), ReportError> {

@@ -10,11 +10,13 @@ use ppt_query::arrow::compute::cast;
 use ppt_query::arrow::datatypes::{DataType, Int32Type, Int64Type};
 use ppt_query::datafusion::logical_expr::lit;
 use ppt_query::datafusion::prelude::ident;
-use ppt_query::{Engine, FrameTable};
+use ppt_query::{Engine, FrameTable, plain};
 use serde_json::Value;
 
 use super::account::Gap;
+use super::kernel::STATES;
 use super::single;
+use super::triggers::Trigger;
 use crate::error::ReportError;
 use crate::frames::FrameFacts;
 use crate::rows;
@@ -26,20 +28,21 @@ use crate::times::{at, standard, time_of};
 const LANES: usize = 48;
 /// Buckets of all threads together.
 const BUCKETS: usize = 120_000;
+/// Characters of what a mark says.
+const SAID: usize = 200;
 /// Buckets of a thread: more than a screen has pixels.
 const MOST: usize = 3000;
 
 /// Asks for it. `tables` and `frames` go together.
 pub(super) async fn gather(
     engine: &Engine,
-    tables: &[&FrameTable],
-    frames: &[FrameFacts],
+    (tables, frames): (&[&FrameTable], &[FrameFacts]),
     names: Vec<String>,
     span: Option<&Span>,
-    gaps: &[Gap],
+    (gaps, triggers): (&[Gap], &[Trigger]),
 ) -> Result<Timeline, ReportError> {
     let Some(span) = span else { return Ok(Timeline::default()) };
-    let mut lanes = lanes(engine).await?;
+    let mut lanes = lanes(engine, tables).await?;
     let more = lanes.len().saturating_sub(LANES);
     lanes.truncate(LANES);
     lanes.sort_by_key(|it| {
@@ -58,12 +61,15 @@ pub(super) async fn gather(
         length,
         width,
         gaps: Vec::new(),
+        marks: Vec::new(),
         frames: Value::Null,
         all: false,
     };
     let numbers = numbers(frames);
     slices(&mut timeline, engine, &numbers, buckets).await?;
+    states(&mut timeline, engine, buckets).await?;
     instants(&mut timeline, engine, tables, frames, buckets).await?;
+    timeline.marks = triggers.iter().map(|it| (timeline.place(it.ts), said(it))).collect();
     timeline.gaps = gaps
         .iter()
         .filter_map(|gap| {
@@ -124,6 +130,52 @@ async fn slices(
     Ok(())
 }
 
+/// In which state of the kernel each thread mostly was.
+async fn states(
+    timeline: &mut Timeline,
+    engine: &Engine,
+    buckets: usize,
+) -> Result<(), ReportError> {
+    if !engine.set().has_kernel() {
+        return Ok(());
+    }
+    let select = ["state", "host", "pid", "tid", "ts", "dur"].map(ident);
+    let states = engine.context().table("thread_states").await?.select(select.to_vec())?;
+    let mut stream = states.execute_stream().await?;
+    let mut covers: Vec<Cover> =
+        timeline.lanes.iter().map(|_| Cover::new(buckets, STATES.len())).collect();
+    let finder = Finder::of(timeline);
+    while let Some(batch) = stream.next().await {
+        let batch = batch?;
+        let words = Words::of(batch.column(0));
+        let lane = finder.lanes(&batch, [1, 2, 3])?;
+        let (starts, lengths) = (numbers_of(batch.column(4))?, numbers_of(batch.column(5))?);
+        let starts = starts.as_primitive::<Int64Type>();
+        let lengths = lengths.as_primitive::<Int64Type>();
+        for row in 0..batch.num_rows() {
+            let (Some(lane), Some(state)) = (lane[row], words.word(row)) else { continue };
+            let Some(state) = STATES.iter().position(|it| *it == state) else { continue };
+            let start = starts.value(row).saturating_sub(timeline.origin);
+            let end = start.saturating_add(lengths.value(row));
+            if starts.is_null(row) || end < 0 || start > timeline.length || end < start {
+                continue;
+            }
+            covers[lane].add(state, start.max(0), end.min(timeline.length), timeline.width);
+        }
+    }
+    for (lane, cover) in timeline.lanes.iter_mut().zip(covers) {
+        lane.states = cover.finish(timeline.width).0.iter().map(|it| it.name).collect();
+    }
+    Ok(())
+}
+
+/// Why a window was written, in a line.
+fn said(trigger: &Trigger) -> String {
+    let more = [&trigger.expression, &trigger.note].into_iter().filter(|it| !it.is_empty());
+    let all: Vec<&str> = [&trigger.why].into_iter().chain(more).map(String::as_str).collect();
+    plain(&all.join(": ")).chars().take(SAID).collect()
+}
+
 /// Reads when those frames were that have no interval.
 async fn instants(
     timeline: &mut Timeline,
@@ -175,15 +227,27 @@ fn numbers(frames: &[FrameFacts]) -> HashMap<(String, String), usize> {
 }
 
 /// All threads, those with most frames first.
-async fn lanes(engine: &Engine) -> Result<Vec<Lane>, ReportError> {
-    let sql = "SELECT host, pid, tid, count(*) AS n FROM frames GROUP BY host, pid, tid \
-               ORDER BY n DESC, host, pid, tid";
+async fn lanes(engine: &Engine, tables: &[&FrameTable]) -> Result<Vec<Lane>, ReportError> {
+    let mut buffers: Vec<_> = tables.iter().map(|it| &it.buffer).collect();
+    buffers.sort_unstable();
+    buffers.dedup();
+    let buffers: Vec<String> =
+        buffers.iter().map(|it| format!("'{}'", it.replace('\'', "''"))).collect();
+    if buffers.is_empty() {
+        return Ok(Vec::new());
+    }
+    let sql = format!(
+        "SELECT host, pid, tid, count(*) AS n FROM frames WHERE buffer IN ({}) \
+         GROUP BY host, pid, tid ORDER BY n DESC, host, pid, tid",
+        buffers.join(", ")
+    );
     let lane = |row: Vec<String>| {
         let [host, pid, tid, frames] = <[String; 4]>::try_from(row).unwrap_or_default();
-        let (buckets, ticks) = (Vec::new(), Vec::new());
-        Lane { host, pid, tid, frames: frames.parse().unwrap_or(0), busy: 0.0, buckets, ticks }
+        let (buckets, ticks, states) = (Vec::new(), Vec::new(), Vec::new());
+        let frames = frames.parse().unwrap_or(0);
+        Lane { host, pid, tid, frames, busy: 0.0, buckets, ticks, states }
     };
-    Ok(rows::all(engine, sql).await?.into_iter().map(lane).collect())
+    Ok(rows::all(engine, &sql).await?.into_iter().map(lane).collect())
 }
 
 /// When the first slice began that was not yet over, as far as the charts may stretch for it.

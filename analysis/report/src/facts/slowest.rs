@@ -2,10 +2,11 @@
 
 use ppt_query::arrow::array::{Array, AsArray};
 use ppt_query::arrow::compute::cast;
-use ppt_query::arrow::datatypes::{DataType, Int64Type};
+use ppt_query::arrow::datatypes::{DataType, Field, Int64Type};
 use ppt_query::datafusion::prelude::ident;
 use ppt_query::summary::ends;
-use ppt_query::{Engine, FrameTable};
+use ppt_query::text::duration;
+use ppt_query::{Bounded, Engine, FrameTable, Number, Table, Unit};
 
 use crate::error::ReportError;
 use crate::frames::{FrameFacts, SLOWEST, Slow};
@@ -29,7 +30,11 @@ pub(super) async fn add(
         for field in frame.fields.iter_mut().filter(|it| it.interval.is_some()) {
             let schema = table.table.schema();
             let own = schema.field_with_name(&field.name).ok();
-            let start = own.and_then(|it| ends(schema, it)).map(|it| it.0);
+            let start = own.and_then(|it| match frame.unit {
+                Unit::Frame => Some(ends(schema, it)?.0),
+                // A span begins with its frame, and a chain with its earliest.
+                Unit::Span | Unit::Chain => when(table.table.as_ref()),
+            });
             let standard = |name: &str| schema.index_of(name).ok();
             let Some(start) = start else { continue };
             let Ok(length) = schema.index_of(&field.name) else { continue };
@@ -40,7 +45,7 @@ pub(super) async fn add(
                 .filter(|(at, it)| {
                     let role = it.metadata().get("role").map_or("", String::as_str);
                     table.table.bounded(*at).is_none()
-                        && !["at", "start", "end"].contains(&role)
+                        && !["at", "start", "end", "where", "step", "state"].contains(&role)
                         && *it.name() != field.name
                         && !is_standard(it.name())
                 })
@@ -79,7 +84,10 @@ pub(super) async fn add(
                         pid: of("pid"),
                         tid: of("tid"),
                         seqno: of("seqno"),
-                        beside: beside.iter().map(|&it| text[it].clone()).collect(),
+                        beside: beside
+                            .iter()
+                            .map(|&it| told(schema.field(it), &text[it]))
+                            .collect(),
                         row: batch.slice(at, 1),
                     });
                 }
@@ -87,6 +95,21 @@ pub(super) async fn add(
         }
     }
     Ok(())
+}
+
+/// The column that says when a row was.
+fn when(table: &dyn Table) -> Option<usize> {
+    let is_ts = |it: &usize| table.bounded(*it) == Some(Bounded::Number(Number::Ts));
+    (0..table.schema().fields().len()).find(is_ts)
+}
+
+/// Lengths of time with their unit.
+fn told(field: &Field, text: &str) -> String {
+    let is_ns = field.metadata().get("unit").is_some_and(|it| it == "ns");
+    match text.parse::<f64>() {
+        Ok(ns) if is_ns => duration(ns),
+        _ => text.to_owned(),
+    }
 }
 
 /// Whether a column names a row rather than tells something.

@@ -18,7 +18,7 @@ pub fn section(facts: &Facts) -> String {
         .filter_map(|it| it.busy)
         .fold(0.0, f64::max)
         .max(1.0);
-    for (at, frame) in facts.frames.iter().enumerate() {
+    for (at, frame) in facts.frames.iter().chain(&facts.wholes).enumerate() {
         let rate = frame.rate.map_or(String::new(), |it| format!("{}/s", rounded(it)));
         let spark = match frame.counts.is_empty() {
             true => String::new(),
@@ -79,7 +79,12 @@ pub fn section(facts: &Facts) -> String {
     }
     let rows: String = rows.into_iter().map(|it| it.2).collect();
     // Captures without intervals have no such columns.
-    let timed = facts.frames.iter().flat_map(|it| &it.fields).any(|it| it.interval.is_some());
+    let timed = facts
+        .frames
+        .iter()
+        .chain(&facts.wholes)
+        .flat_map(|it| &it.fields)
+        .any(|it| it.interval.is_some());
     let (class, note) = match timed {
         true => (
             "glance",

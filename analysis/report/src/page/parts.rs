@@ -1,6 +1,8 @@
 //! What several parts of the page have.
 
+use crate::facts::Facts;
 use crate::frames::FrameFacts;
+use crate::html::text;
 
 /// Where a kind of frames is told.
 pub fn anchor(at: usize) -> String {
@@ -26,4 +28,19 @@ pub fn counted(count: u64, one: &str) -> String {
 /// Whether a kind has anything to tell.
 pub fn is_empty(frame: &FrameFacts) -> bool {
     frame.count == 0
+}
+
+/// A way to that time, and for so long, in the timeline.
+pub fn into_timeline(
+    facts: &Facts,
+    (from, length): (i64, i64),
+    lane: Option<usize>,
+    says: &str,
+) -> String {
+    let place = facts.timeline.place(from);
+    let lane = lane.map_or(-1, |it| it as i64);
+    format!(
+        "<a class=go href=\"#timeline\" data-at=\"{place}\" data-for=\"{length}\" data-lane=\"{lane}\">{}</a>",
+        text(says)
+    )
 }

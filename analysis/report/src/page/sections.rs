@@ -2,7 +2,8 @@
 
 use std::cell::Cell;
 
-use super::parts::{anchor, counted, field_anchor, is_empty, swatch};
+use super::kernel::why;
+use super::parts::{anchor, counted, field_anchor, into_timeline, is_empty, swatch};
 use crate::chart;
 use crate::facts::Facts;
 use crate::frames::{FieldFacts, FrameFacts, Groups, Words};
@@ -88,12 +89,12 @@ pub fn frame(facts: &Facts, frame: &FrameFacts, at: usize, room: &Room) -> Strin
     out
 }
 
-fn folded(title: &str, table: &Table) -> String {
+pub fn folded(title: &str, table: &Table) -> String {
     format!("<details><summary>{}</summary>{}</details>\n", text(title), table.html(""))
 }
 
 /// How often each word is there.
-fn words(words: &Words) -> String {
+pub fn words(words: &Words) -> String {
     let most = words.counts.iter().map(|it| it.1).max().unwrap_or(0).max(1) as f64;
     let mut table = Table::new(&[&words.name, "count", ""], 1);
     let none = (words.nulls > 0).then(|| ("none".to_owned(), words.nulls));
@@ -104,15 +105,15 @@ fn words(words: &Words) -> String {
     format!("<figure class=words>{}</figure>\n", table.html("bars"))
 }
 
-fn number(value: Option<ppt_query::stats::Number>) -> Option<f64> {
+pub fn number(value: Option<ppt_query::stats::Number>) -> Option<f64> {
     value.map(ppt_query::stats::Number::float)
 }
 
-fn value(value: Option<f64>, unit: &str) -> String {
+pub fn value(value: Option<f64>, unit: &str) -> String {
     value.map_or_else(|| "–".to_owned(), |value| measured(value, unit))
 }
 
-fn interval(
+pub fn interval(
     facts: &Facts,
     frame: &FrameFacts,
     field: &FieldFacts,
@@ -155,6 +156,7 @@ fn interval(
         out.push_str(&groups(of, field));
     }
     out.push_str(&slowest(facts, field));
+    out.push_str(&why(facts, field));
     out
 }
 
@@ -227,11 +229,7 @@ fn charts(facts: &Facts, frame: &FrameFacts, field: &FieldFacts) -> String {
 fn groups(groups: &Groups, field: &FieldFacts) -> String {
     let axis = chart::range_axis(groups.rows.iter().map(|it| &it.1));
     let colour = chart::colour(field.interval);
-    let scale = if axis.is_log() {
-        "least – p50 – p90 – p99 – most, logarithmic"
-    } else {
-        "least – p50 – p90 – p99 – most"
-    };
+    let scale = chart::range_words(&axis);
     let mut table =
         Table::new(&[&groups.column, "count", "p50", "p90", "p99", "max", "busy", scale], 1);
     for (word, summary, busy) in &groups.rows {
@@ -260,14 +258,8 @@ fn slowest(facts: &Facts, field: &FieldFacts) -> String {
     let mut table = Table::new(&columns, 0);
     for slow in &field.slowest {
         let at = slow.start.saturating_sub(facts.timeline.origin);
-        let place = facts.timeline.place(slow.start);
         let lane = facts.timeline.lane(&slow.host, &slow.pid, &slow.tid);
-        let link = format!(
-            "<a class=go href=\"#timeline\" data-at=\"{place}\" data-for=\"{}\" data-lane=\"{}\">{}</a>",
-            slow.length,
-            lane.map_or(-1, |it| it as i64),
-            text(&precise(at))
-        );
+        let link = into_timeline(facts, (slow.start, slow.length), lane, &precise(at));
         let cells = [link, text(&duration(slow.length as f64)), text(&slow.tid), text(&slow.seqno)];
         table.html_row("", cells.into_iter().chain(slow.beside.iter().map(|it| text(it))));
     }
@@ -281,7 +273,7 @@ fn precise(ns: i64) -> String {
     format!("{:.6} s", ns as f64 / 1e9)
 }
 
-fn fields_table(fields: &[(usize, &FieldFacts)]) -> String {
+pub fn fields_table(fields: &[(usize, &FieldFacts)]) -> String {
     let columns = ["field", "count", "min", "p50", "p90", "p99", "max", "mean", "sd"];
     let mut table = Table::new(&columns, 1);
     for (_, field) in fields {

@@ -138,6 +138,13 @@ pub fn timeline(facts: &Facts) -> String {
     if !timeline.gaps.is_empty() {
         legend.push_str("<span><i class=\"sw lost\"></i>lost frames</span>");
     }
+    if timeline.lanes.iter().any(|lane| !lane.states.is_empty()) {
+        legend.push_str("<span class=keys>the line above each thread, by the kernel:</span>");
+        legend.push_str(&super::kernel::legend());
+    }
+    if !timeline.marks.is_empty() {
+        legend.push_str("<span><i class=\"sw mark\"></i>trigger</span>");
+    }
     let mut table = Table::new(&["host", "process", "thread", "frames", "covered", "share"], 1);
     let (_, length) = timeline.extent();
     for lane in &timeline.lanes {

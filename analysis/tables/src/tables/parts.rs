@@ -432,27 +432,27 @@ pub(super) fn whole(parts: &Parts, kinds: &[Kind<'_>]) -> (Vec<Column>, SchemaRe
 
 fn field(parts: &Parts, column: &Column, name: &str) -> Field {
     let like = |place: usize| parts.frames.schema().field(place).clone().with_name(name);
-    let ns = || {
-        let unit = HashMap::from([("unit".to_owned(), "ns".to_owned())]);
-        Field::new(name, DataType::Int64, true).with_metadata(unit)
+    let says = |all: &[(&str, &str)]| {
+        let of = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
+        all.iter().map(of).collect::<HashMap<_, _>>()
+    };
+    let ns = |role: &str| {
+        let metadata = says(&[("unit", "ns"), ("role", role)]);
+        Field::new(name, DataType::Int64, true).with_metadata(metadata)
     };
     match column {
         Column::Key(of) | Column::Begin(of) | Column::End(of) => {
             parts.column(of).map_or_else(|| Field::new(name, DataType::Null, true), like)
         }
         Column::Standard(place) => like(*place),
-        Column::Where(place) => {
-            like(*place).with_metadata(HashMap::from([("role".to_owned(), "where".to_owned())]))
+        Column::Where(place) => like(*place).with_metadata(says(&[("role", "where")])),
+        Column::Dur => ns("dur"),
+        Column::Total => ns("total"),
+        Column::Between(..) => ns("between"),
+        Column::Step(_) => {
+            Field::new(name, timestamp(), true).with_metadata(says(&[("role", "step")]))
         }
-        Column::Dur => {
-            let field = ns();
-            let role = ("role".to_owned(), "dur".to_owned());
-            let metadata = field.metadata().clone().into_iter().chain([role]).collect();
-            field.with_metadata(metadata)
-        }
-        Column::Total | Column::Between(..) => ns(),
-        Column::Step(_) => Field::new(name, timestamp(), true),
-        Column::State => Field::new(name, words(), true),
+        Column::State => Field::new(name, words(), true).with_metadata(says(&[("role", "state")])),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use ppt_query::text::{duration, grouped, measured};
+use ppt_query::text::{bucket, counted_up, grouped};
 use ppt_query::{Total, TotalValue, plain};
 
 pub(super) fn write(totals: &[Total], out: &mut impl Write) -> io::Result<()> {
@@ -16,31 +16,20 @@ pub(super) fn write(totals: &[Total], out: &mut impl Write) -> io::Result<()> {
         let name = name(total);
         match &total.value {
             TotalValue::Counter(sum) => {
-                let sign = if *sum < 0 { "-" } else { "" };
-                let sum = grouped(u64::try_from(sum.unsigned_abs()).unwrap_or(u64::MAX));
-                let line = format!("counter    {name:<width$}  {sign}{sum} {}", plain(&total.unit));
+                let sum = counted_up(*sum);
+                let line = format!("counter    {name:<width$}  {sum} {}", plain(&total.unit));
                 writeln!(out, "{}", line.trim_end())?;
             }
             TotalValue::Histogram(histogram, is_time) => {
-                let value = |value: i128| match (total.unit.as_str(), is_time) {
-                    ("", true) => duration(value as f64),
-                    (unit, _) => measured(value as f64, &plain(unit)),
-                };
-                let bucket = |part: f64| match histogram.quantile(part) {
-                    Some((Some(lo), Some(hi))) if lo + 1 == hi => value(lo),
-                    Some((Some(lo), Some(hi))) => format!("{} to {}", value(lo), value(hi)),
-                    Some((Some(lo), None)) => format!("{} or more", value(lo)),
-                    Some((None, Some(hi))) => format!("below {}", value(hi)),
-                    _ => "–".to_owned(),
-                };
+                let at = |part: f64| bucket(histogram.quantile(part), &total.unit, *is_time);
                 writeln!(
                     out,
                     "histogram  {name:<width$}  {} value{}   p50 {}   p99 {}   max {}",
                     grouped(histogram.count),
                     if histogram.count == 1 { "" } else { "s" },
-                    bucket(0.5),
-                    bucket(0.99),
-                    bucket(1.0)
+                    at(0.5),
+                    at(0.99),
+                    at(1.0)
                 )?;
             }
         }

@@ -1,0 +1,111 @@
+//! What the kernel did with the threads.
+
+use ppt_query::Engine;
+
+use crate::error::ReportError;
+use crate::rows;
+
+/// States of a thread, in the order in which they are drawn.
+pub const STATES: [&str; 4] = ["running", "runnable", "blocked", "unknown"];
+/// Threads that are told: those that ran longest.
+const THREADS: usize = 40;
+/// Calls that are told: those that took longest.
+const CALLS: usize = 15;
+
+/// What is told of the kernel.
+#[derive(Debug)]
+pub struct Kernel {
+    pub threads: Vec<Thread>,
+    /// Threads that are not told.
+    pub more: usize,
+    pub blocked: Vec<Calls>,
+    pub calls: Vec<Calls>,
+    /// What kinds of faults there were.
+    pub faults: Vec<(String, u64)>,
+}
+
+/// How long a thread was in each of [`STATES`], in ns, and how often it got a CPU.
+#[derive(Debug)]
+pub struct Thread {
+    pub host: String,
+    pub pid: String,
+    pub tid: String,
+    pub ns: [i64; 4],
+    pub runs: u64,
+}
+
+/// System calls of one name: how many, how many of them failed, and how long they took, in ns.
+#[derive(Debug)]
+pub struct Calls {
+    /// None: nobody knows.
+    pub name: Option<String>,
+    pub count: u64,
+    pub failed: u64,
+    pub sum: f64,
+    pub p50: Option<f64>,
+    pub p99: Option<f64>,
+    pub max: Option<f64>,
+}
+
+impl Kernel {
+    pub(super) async fn gather(engine: &Engine) -> Result<Option<Kernel>, ReportError> {
+        if !engine.set().has_kernel() {
+            return Ok(None);
+        }
+        let mut threads: Vec<Thread> = Vec::new();
+        let sql = "SELECT host, pid, tid, state, sum(dur), count(*) FROM thread_states \
+                   GROUP BY host, pid, tid, state ORDER BY host, pid, tid, state";
+        for row in rows::all(engine, sql).await? {
+            let [host, pid, tid, state, ns, count] =
+                <[String; 6]>::try_from(row).unwrap_or_default();
+            let is_it = |it: &Thread| (&it.host, &it.pid, &it.tid) == (&host, &pid, &tid);
+            if !threads.last().is_some_and(is_it) {
+                threads.push(Thread { host, pid, tid, ns: [0; 4], runs: 0 });
+            }
+            let (Some(thread), Some(at)) =
+                (threads.last_mut(), STATES.iter().position(|it| *it == state))
+            else {
+                continue;
+            };
+            thread.ns[at] = ns.parse().unwrap_or(0);
+            if at == 0 {
+                thread.runs = count.parse().unwrap_or(0);
+            }
+        }
+        threads.sort_by_key(|it| std::cmp::Reverse((it.ns[0], it.ns[1])));
+        let more = threads.len().saturating_sub(THREADS);
+        threads.truncate(THREADS);
+        let told = "count(*), count(*) FILTER (WHERE failed), sum(dur) AS s, \
+                    approx_percentile_cont(dur, 0.5), approx_percentile_cont(dur, 0.99), max(dur)";
+        let end = format!("GROUP BY name ORDER BY s DESC NULLS LAST, name LIMIT {CALLS}");
+        let blocked = format!(
+            "SELECT name, {told} FROM (SELECT blocked_in AS name, false AS failed, dur \
+             FROM thread_states WHERE state = 'blocked') {end}"
+        );
+        let calls = format!(
+            "SELECT name, {told} FROM (SELECT name, result < 0 AS failed, dur FROM syscalls) {end}"
+        );
+        let faults = "SELECT kind, count(*) AS n FROM faults GROUP BY kind ORDER BY n DESC, kind";
+        let faults = rows::all(engine, faults).await?.into_iter();
+        Ok(Some(Kernel {
+            threads,
+            more,
+            blocked: rows::all(engine, &blocked).await?.into_iter().map(calls_of).collect(),
+            calls: rows::all(engine, &calls).await?.into_iter().map(calls_of).collect(),
+            faults: faults.map(|row| (row[0].clone(), row[1].parse().unwrap_or(0))).collect(),
+        }))
+    }
+}
+
+fn calls_of(row: Vec<String>) -> Calls {
+    let number = |at: usize| row[at].parse::<f64>().ok();
+    Calls {
+        name: Some(row[0].clone()).filter(|it| !it.is_empty()),
+        count: row[1].parse().unwrap_or(0),
+        failed: row[2].parse().unwrap_or(0),
+        sum: number(3).unwrap_or(0.0),
+        p50: number(4),
+        p99: number(5),
+        max: number(6),
+    }
+}

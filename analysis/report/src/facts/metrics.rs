@@ -1,0 +1,296 @@
+//! Counters and histograms: what they come to, and how they went.
+
+use std::collections::{BTreeMap, HashMap};
+
+use ppt_query::stats::{Number, PERCENTILES, Summary};
+use ppt_query::{Engine, TotalValue};
+
+use crate::error::ReportError;
+use crate::rows;
+use crate::span::Span;
+
+/// What is told of counters and histograms.
+#[derive(Debug, Default)]
+pub struct Metrics {
+    pub counters: Vec<Counter>,
+    pub histograms: Vec<Histogram>,
+}
+
+/// A counter.
+#[derive(Debug)]
+pub struct Counter {
+    pub label: String,
+    pub unit: String,
+    pub total: i128,
+    /// In each slice of time: what was added in it or, of one that goes down, too, where it then was.
+    /// Empty where nobody knows when.
+    pub over: Vec<f64>,
+    pub goes_down: bool,
+}
+
+/// A histogram.
+#[derive(Debug)]
+pub struct Histogram {
+    pub label: String,
+    pub unit: String,
+    /// Its values are lengths of time.
+    pub is_time: bool,
+    pub all: Buckets,
+    /// In each slice of time; a bucket stands for its middle.
+    pub over: Vec<Option<Summary>>,
+}
+
+/// Buckets: from, to, and how many values, in order.
+#[derive(Debug, Clone, Default)]
+pub struct Buckets(pub Vec<(Option<i128>, Option<i128>, u64)>);
+
+impl Metrics {
+    pub(super) async fn gather(
+        engine: &Engine,
+        readings: &Readings,
+        span: Option<&Span>,
+    ) -> Result<Metrics, ReportError> {
+        let totals = engine.totals()?;
+        let mut metrics = Metrics::default();
+        let (mut sums, mut buckets) = (HashMap::new(), HashMap::new());
+        if let Some(span) = span.filter(|_| !readings.times.is_empty()) {
+            sums = counters(engine, readings, span).await?;
+            buckets = histograms(engine, readings, span).await?;
+        }
+        for total in &totals {
+            let same = |it: &&ppt_query::Total| it.name == total.name;
+            let label = match totals.iter().filter(same).count() {
+                1 => total.name.clone(),
+                _ => format!("{}.{}", total.buffer, total.name),
+            };
+            let key = (total.buffer.clone(), total.name.clone());
+            match &total.value {
+                TotalValue::Counter(sum) => {
+                    let (over, goes_down) = sums.remove(&key).unwrap_or_default();
+                    let (unit, total) = (total.unit.clone(), *sum);
+                    metrics.counters.push(Counter { label, unit, total, over, goes_down });
+                }
+                TotalValue::Histogram(all, is_time) => metrics.histograms.push(Histogram {
+                    label,
+                    unit: total.unit.clone(),
+                    is_time: *is_time,
+                    all: Buckets(all.buckets.clone()),
+                    over: buckets.remove(&key).unwrap_or_default(),
+                }),
+            }
+        }
+        Ok(metrics)
+    }
+}
+
+impl Buckets {
+    pub fn count(&self) -> u64 {
+        self.0.iter().fold(0, |sum, it| sum.saturating_add(it.2))
+    }
+
+    /// The bucket of the value which `part` of all are not above.
+    pub fn quantile(&self, part: f64) -> Option<(Option<i128>, Option<i128>)> {
+        let rank = ((self.count() as f64 * part).ceil() as u64).max(1);
+        let mut seen = 0u64;
+        let found = self.0.iter().find(|it| {
+            seen = seen.saturating_add(it.2);
+            seen >= rank
+        });
+        found.or(self.0.last()).map(|it| (it.0, it.1))
+    }
+
+    /// As of values: each is in the middle of its bucket, or at the end that is known.
+    fn summary(&self) -> Option<Summary> {
+        let middle = |it: (Option<i128>, Option<i128>)| match it {
+            (Some(lo), Some(hi)) => Some((lo as f64 + (hi - 1) as f64) / 2.0),
+            (lo, hi) => lo.or(hi).map(|it| it as f64),
+        };
+        let at = |part: f64| self.quantile(part).and_then(middle);
+        let (first, last) = (self.0.first()?, self.0.last()?);
+        let number =
+            |it: &(Option<i128>, Option<i128>, u64)| middle((it.0, it.1)).map(Number::Real);
+        Some(Summary {
+            count: self.count(),
+            nulls: 0,
+            min: number(first),
+            max: number(last),
+            sum: Number::Whole(0),
+            mean: None,
+            sd: None,
+            percentiles: PERCENTILES.map(at),
+            exact: false,
+        })
+    }
+}
+
+/// When the readings of each capture were, ns since the epoch, and when it began.
+#[derive(Debug)]
+pub(super) struct Readings {
+    times: HashMap<String, Vec<i64>>,
+    began: HashMap<String, i64>,
+    /// Between two of them, mostly.
+    usual: HashMap<String, i64>,
+}
+
+impl Readings {
+    pub async fn ask(engine: &Engine) -> Result<Readings, ReportError> {
+        let mut times: HashMap<String, Vec<i64>> = HashMap::new();
+        let sql = "SELECT DISTINCT capture, CAST(ts AS BIGINT) AS t FROM (SELECT capture, ts FROM \
+                   counters UNION ALL SELECT capture, ts FROM histograms) WHERE ts IS NOT NULL \
+                   ORDER BY capture, t";
+        for row in rows::all(engine, sql).await? {
+            let Ok(time) = row[1].parse() else { continue };
+            times.entry(row[0].clone()).or_default().push(time);
+        }
+        let sql = "SELECT capture, CAST(created AS BIGINT) FROM captures";
+        let began = rows::all(engine, sql).await?.into_iter();
+        let began = began.filter_map(|row| Some((row[0].clone(), row[1].parse().ok()?))).collect();
+        let usual = |times: &Vec<i64>| {
+            let mut all: Vec<i64> = times.windows(2).map(|it| it[1] - it[0]).collect();
+            all.sort_unstable();
+            all.get(all.len() / 2).copied().unwrap_or(1_000_000_000)
+        };
+        let usual = times.iter().map(|(capture, times)| (capture.clone(), usual(times))).collect();
+        Ok(Readings { times, began, usual })
+    }
+
+    /// The time that they tell of.
+    pub fn during(&self) -> Option<(i64, i64)> {
+        let all = self.times.iter().filter_map(|(capture, times)| {
+            Some((self.since(capture, *times.first()?), *times.last()?))
+        });
+        all.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
+    }
+
+    /// Since when a reading tells what happened: the one before, or about so long ago, because a reading
+    /// that finds nothing new is not there.
+    fn since(&self, capture: &str, time: i64) -> i64 {
+        let times = self.times.get(capture).map_or(&[][..], Vec::as_slice);
+        let before = times[..times.partition_point(|&it| it < time)].last().copied();
+        let before = before.or_else(|| self.began.get(capture).copied()).unwrap_or(time);
+        let usual = self.usual.get(capture).copied().unwrap_or(1_000_000_000);
+        before.max(time.saturating_sub(usual.saturating_add(usual / 2))).min(time - 1)
+    }
+}
+
+/// Buffer and name.
+type Key = (String, String);
+
+fn key(row: &[String]) -> Key {
+    (row[0].clone(), row[1].clone())
+}
+
+/// Of each counter: its values in the slices, and whether it goes down.
+async fn counters(
+    engine: &Engine,
+    readings: &Readings,
+    span: &Span,
+) -> Result<HashMap<Key, (Vec<f64>, bool)>, ReportError> {
+    // As DOUBLE, because a sum may be beyond what BIGINT holds.
+    let sql = "SELECT buffer, name, capture, CAST(ts AS BIGINT) AS t, sum(CAST(delta AS DOUBLE)), \
+               min(delta) < 0 FROM counters WHERE ts IS NOT NULL \
+               GROUP BY buffer, name, capture, t ORDER BY buffer, name, t";
+    let mut all: HashMap<Key, (Vec<f64>, Vec<f64>, bool)> = HashMap::new();
+    for row in rows::all(engine, sql).await? {
+        let (Ok(time), Ok(delta)) = (row[3].parse::<i64>(), row[4].parse::<f64>()) else {
+            continue;
+        };
+        let empty = || (vec![0.0; span.slices], vec![0.0; span.slices], false);
+        let (added, level, goes_down) = all.entry(key(&row)).or_insert_with(empty);
+        *goes_down |= row[5] == "true";
+        let from = readings.since(&row[2], time);
+        let place = |time: i64| time.saturating_sub(span.from) as f64 / span.every as f64;
+        // What was added between two readings is spread evenly over that time.
+        let (from, to) = (place(from), place(time));
+        let each = delta / (to - from);
+        let last = (span.slices - 1) as f64;
+        let first = from.floor().clamp(0.0, last) as usize;
+        for (slice, added) in added.iter_mut().enumerate().skip(first) {
+            let inside = to.min((slice + 1) as f64) - from.max(slice as f64);
+            if inside <= 0.0 {
+                break;
+            }
+            *added += each * inside;
+        }
+        level[to.floor().clamp(0.0, last) as usize..].iter_mut().for_each(|it| *it += delta);
+    }
+    let pick = |(key, (added, level, down))| (key, (if down { level } else { added }, down));
+    Ok(all.into_iter().map(pick).collect())
+}
+
+/// Of each histogram: how the values of each slice are spread.
+async fn histograms(
+    engine: &Engine,
+    readings: &Readings,
+    span: &Span,
+) -> Result<HashMap<Key, Vec<Option<Summary>>>, ReportError> {
+    // Rows are cumulative. Where what was before is not seen, the first reading says nothing.
+    let first = match engine.begins_later() {
+        true => "(PARTITION BY capture, buffer, segment, ring, pid, name)",
+        false => "(PARTITION BY ts)",
+    };
+    let sql = format!(
+        "SELECT buffer, name, capture, CAST(ts AS BIGINT) AS t, lo, hi, sum(n) FROM (\
+         SELECT buffer, name, capture, ts, lo, hi, count - coalesce(lag(count) OVER \
+         (PARTITION BY capture, buffer, segment, ring, pid, name, lo, hi ORDER BY ts), 0) AS n, \
+         min(ts) OVER {first} AS first FROM histograms WHERE ts IS NOT NULL) \
+         WHERE n > 0 AND (ts > first OR NOT {}) \
+         GROUP BY buffer, name, capture, t, lo, hi \
+         ORDER BY buffer, name, capture, t, lo NULLS FIRST",
+        engine.begins_later()
+    );
+    let mut all: BTreeMap<Key, BTreeMap<(i64, i64), Buckets>> = BTreeMap::new();
+    for row in rows::all(engine, &sql).await? {
+        let (Ok(time), Ok(count)) = (row[3].parse::<i64>(), row[6].parse()) else { continue };
+        let during = (time, readings.since(&row[2], time));
+        let of = all.entry(key(&row)).or_default().entry(during).or_default();
+        add(of, (row[4].parse().ok(), row[5].parse().ok(), count));
+    }
+    let over = |readings: &BTreeMap<(i64, i64), Buckets>| {
+        let slice = |at: usize| {
+            let from = span.from.saturating_add(at as i64 * span.every);
+            let to = from.saturating_add(span.every);
+            // Those that end in the slice, or the one that is about it.
+            let mut found = Buckets::default();
+            for it in readings.range((from + 1, i64::MIN)..(to + 1, i64::MIN)) {
+                it.1.0.iter().for_each(|bucket| add(&mut found, *bucket));
+            }
+            let mut later = readings.range((to + 1, i64::MIN)..);
+            match later.next().filter(|it| found.0.is_empty() && it.0.1 < to) {
+                Some((_, about)) => about.summary(),
+                None => found.summary(),
+            }
+        };
+        (0..span.slices).map(slice).collect()
+    };
+    Ok(all.into_iter().map(|(key, readings)| (key, over(&readings))).collect())
+}
+
+/// Buckets of one histogram are the same, or lie beside each other.
+fn add(to: &mut Buckets, bucket: (Option<i128>, Option<i128>, u64)) {
+    let place = to.0.binary_search_by_key(&(bucket.0, bucket.1), |it| (it.0, it.1));
+    match place {
+        Ok(at) => to.0[at].2 = to.0[at].2.saturating_add(bucket.2),
+        Err(at) => to.0.insert(at, bucket),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_are_of_buckets() {
+        let mut all = Buckets::default();
+        let buckets = [(Some(10), Some(20), 89), (None, Some(10), 1), (Some(20), None, 10)];
+        buckets.into_iter().for_each(|it| add(&mut all, it));
+        assert_eq!((all.count(), all.0[0].0), (100, None));
+        assert_eq!(all.quantile(0.0), Some((None, Some(10))));
+        assert_eq!(all.quantile(0.9), Some((Some(10), Some(20))));
+        assert_eq!(all.quantile(0.91), Some((Some(20), None)));
+        let summary = all.summary().unwrap();
+        assert_eq!(summary.percentiles[0], Some(14.5));
+        assert_eq!(summary.max, Some(Number::Real(20.0)));
+        assert!(Buckets::default().summary().is_none());
+    }
+}

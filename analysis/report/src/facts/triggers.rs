@@ -1,0 +1,34 @@
+//! Why a flight recorder wrote the windows that these captures are.
+
+use ppt_query::Engine;
+
+use crate::error::ReportError;
+use crate::rows;
+
+/// Triggers that a page tells.
+const MOST: usize = 200;
+
+/// A trigger.
+#[derive(Debug)]
+pub struct Trigger {
+    /// ns since the epoch.
+    pub ts: i64,
+    pub why: String,
+    pub expression: String,
+    pub buffer: String,
+    pub seqno: String,
+    pub note: String,
+}
+
+pub(super) async fn gather(engine: &Engine) -> Result<Vec<Trigger>, ReportError> {
+    let sql = format!(
+        "SELECT CAST(ts AS BIGINT) AS t, why, expression, buffer, seqno, note FROM triggers \
+         WHERE ts IS NOT NULL ORDER BY t LIMIT {MOST}"
+    );
+    let trigger = |row: Vec<String>| {
+        let [ts, why, expression, buffer, seqno, note] =
+            <[String; 6]>::try_from(row).unwrap_or_default();
+        Some(Trigger { ts: ts.parse().ok()?, why, expression, buffer, seqno, note })
+    };
+    Ok(rows::all(engine, &sql).await?.into_iter().filter_map(trigger).collect())
+}

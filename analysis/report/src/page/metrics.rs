@@ -1,0 +1,121 @@
+//! Counters and histograms.
+
+use super::sections::folded;
+use crate::chart;
+use crate::facts::{Counter, Facts, Histogram};
+use crate::html::{Table, text};
+use crate::span::Span;
+use ppt_query::text::{bucket, counted_up, duration, grouped, measured};
+
+/// Charts of counters, and of histograms.
+const CHARTS: usize = 24;
+
+pub fn section(facts: &Facts) -> String {
+    let metrics = &facts.metrics;
+    let mut out = String::new();
+    if !metrics.counters.is_empty() {
+        out.push_str(
+            "<section id=counters>\n<h2>Counters</h2>\n<p class=note>What programs added up since the \
+             session began. Between two readings, it is spread evenly.</p>\n<div class=pair>\n",
+        );
+        for (at, counter) in metrics.counters.iter().enumerate() {
+            let span = facts.span.as_ref().filter(|_| at < CHARTS && !counter.over.is_empty());
+            out.push_str(&counted(counter, span));
+        }
+        out.push_str("</div>\n</section>\n");
+    }
+    if !metrics.histograms.is_empty() {
+        out.push_str(
+            "<section id=histograms>\n<h2>Histograms</h2>\n<p class=note>Programs counted these values \
+             in buckets: a percentile is known up to its bucket.</p>\n",
+        );
+        for (at, histogram) in metrics.histograms.iter().enumerate() {
+            out.push_str(&observed(histogram, facts.span.as_ref().filter(|_| at < CHARTS)));
+        }
+        out.push_str("</section>\n");
+    }
+    out
+}
+
+fn counted(counter: &Counter, span: Option<&Span>) -> String {
+    let total = counted_up(counter.total);
+    let total = format!("{total} {}", counter.unit);
+    let mut out = format!(
+        "<figure class=counter data-name=\"{0}\"><figcaption>{0} <span class=keys>{1}</span></figcaption>",
+        text(&counter.label),
+        text(total.trim_end())
+    );
+    let Some(span) = span else { return out + "</figure>\n" };
+    let (title, unit, values) = match counter.goes_down {
+        true => ("since the session began", counter.unit.clone(), counter.over.clone()),
+        false => ("per second", format!("{}/s", counter.unit), per_second(&counter.over, span)),
+    };
+    let name = format!("{}, {title}", counter.label);
+    out.push_str(&chart::area(&name, &values, span, &unit, "cx"));
+    let mut table = Table::new(&["from", title], 0);
+    for (slice, value) in values.iter().enumerate() {
+        let from = duration((slice as i64 * span.every) as f64);
+        let place = format!(" data-i=\"{slice}\"");
+        table.html_row(&place, [from, text(&measured(*value, &unit))]);
+    }
+    out.push_str(&folded(&format!("As a table, every {}", duration(span.every as f64)), &table));
+    out + "</figure>\n"
+}
+
+fn per_second(added: &[f64], span: &Span) -> Vec<f64> {
+    let mut rates: Vec<f64> = Vec::new();
+    for (at, added) in added.iter().enumerate() {
+        let (from, to) = span.part(at);
+        rates.push(match rates.last() {
+            // A sliver has no rate of its own.
+            Some(&before) if to - from < 0.01 => before,
+            _ => added * 1e9 / ((to - from).max(0.01) * span.every as f64),
+        });
+    }
+    rates
+}
+
+fn observed(histogram: &Histogram, span: Option<&Span>) -> String {
+    let Histogram { label, unit, is_time, all, over } = histogram;
+    let said = |it: Option<_>| bucket(it, unit, *is_time);
+    let mut told = vec![("count", grouped(all.count()))];
+    for (name, part) in [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999), ("max", 1.0)]
+    {
+        told.push((name, said(all.quantile(part))));
+    }
+    let told: String = told
+        .iter()
+        .map(|(name, value)| format!("<div><dt>{name}<dd>{}</div>", text(value)))
+        .collect();
+    let mut out = format!(
+        "<h3 data-name=\"{0}\">{0}</h3>\n<dl class=\"said long\">{told}</dl>\n",
+        text(label)
+    );
+    let Some(span) = span.filter(|_| all.count() > 0) else { return out };
+    let unit = if *is_time && unit.is_empty() { "ns" } else { unit };
+    out.push_str("<div class=pair>");
+    if over.iter().any(Option::is_some) {
+        out.push_str(
+            "<figure class=main><figcaption>Over time <span class=\"keys cx\"><i class=m></i>p50\
+             <i class=b1></i>p90<i class=\"b2 dotted\"></i>p99<i class=\"b3 e\"></i>max</span></figcaption>",
+        );
+        out.push_str(&chart::bands(
+            &format!("percentiles of {label} over time"),
+            over,
+            span,
+            unit,
+            "cx",
+        ));
+        out.push_str("</figure>");
+    }
+    let scale = if *is_time { " <span class=keys>logarithmic</span>" } else { "" };
+    out.push_str(&format!("<figure><figcaption>Distribution{scale}</figcaption>"));
+    out.push_str(&chart::buckets(&format!("distribution of {label}"), &all.0, unit, *is_time));
+    let mut table = Table::new(&["bucket", "count"], 1);
+    for &(lo, hi, count) in &all.0 {
+        table.row([said(Some((lo, hi))), grouped(count)]);
+    }
+    out.push_str(&folded("As a table", &table));
+    out.push_str("</figure></div>\n");
+    out
+}

@@ -1,0 +1,75 @@
+//! Spans and chains: how long they took, how they ended, and between which steps.
+
+use super::parts::{anchor, counted, field_anchor, is_empty};
+use super::sections::{Room, fields_table, interval, number, value, words};
+use crate::chart;
+use crate::facts::Facts;
+use crate::frames::{FieldFacts, FrameFacts};
+use crate::html::{Table, text};
+use ppt_query::Unit;
+use ppt_query::text::grouped;
+
+/// `at`: behind how many kinds of frames.
+pub fn section(facts: &Facts, whole: &FrameFacts, at: usize, room: &Room) -> String {
+    if is_empty(whole) {
+        return String::new();
+    }
+    let (one, note) = match whole.unit {
+        Unit::Chain => (
+            "chain",
+            "A chain is all steps of one thing, through all threads and programs. \
+             <code>total</code> is from the first step to the last.",
+        ),
+        _ => (
+            "span",
+            "A span begins in one place and ends in another. <code>dur</code> is the time of those \
+             that did both.",
+        ),
+    };
+    let mut out = format!(
+        "<section id={}>\n<h2>{}</h2>\n<p class=said><span>{}</span></p>\n<p class=note>{note}</p>\n",
+        anchor(at),
+        text(&whole.label),
+        counted(whole.count, one)
+    );
+    if !whole.words.is_empty() {
+        out.push_str("<div class=pair>");
+        whole.words.iter().rev().for_each(|it| out.push_str(&words(it)));
+        out.push_str("</div>\n");
+    }
+    let steps: Vec<&FieldFacts> = whole.fields.iter().filter(|it| it.is_step).collect();
+    for (index, field) in whole.fields.iter().enumerate().filter(|it| it.1.interval.is_some()) {
+        out.push_str(&interval(facts, whole, field, &field_anchor(at, index), room));
+        out.push_str(&from_step_to_step(&steps, &chart::colour(field.interval)));
+    }
+    let is_other = |it: &(usize, &FieldFacts)| it.1.interval.is_none() && !it.1.is_step;
+    let others: Vec<_> = whole.fields.iter().enumerate().filter(is_other).collect();
+    if !others.is_empty() {
+        out.push_str("<h3>Other fields</h3>\n");
+        out.push_str(&fields_table(&others));
+    }
+    out.push_str("</section>\n");
+    out
+}
+
+/// The times between steps, on one axis.
+fn from_step_to_step(steps: &[&FieldFacts], colour: &str) -> String {
+    let told: Vec<_> = steps.iter().filter(|it| it.summary.count > 0).collect();
+    if told.is_empty() {
+        return String::new();
+    }
+    let axis = chart::range_axis(told.iter().map(|it| &it.summary));
+    let scale = chart::range_words(&axis);
+    let columns = ["from step to step", "count", "mean", "p50", "p90", "p99", "max", scale];
+    let mut table = Table::new(&columns, 1);
+    for step in told {
+        let summary = &step.summary;
+        let [p50, p90, p99, _] = summary.percentiles;
+        let cells = [summary.mean, p50, p90, p99, number(summary.max)];
+        let cells = cells.map(|it| text(&value(it, &step.unit)));
+        let first = [text(&step.name), grouped(summary.count)];
+        let last = [chart::range(summary, &axis, colour)];
+        table.html_row("", first.into_iter().chain(cells).chain(last));
+    }
+    format!("<figure><figcaption>From step to step</figcaption>{}</figure>\n", table.html("groups"))
+}
