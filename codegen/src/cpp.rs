@@ -6,7 +6,7 @@ use ppt_frame_dsl::schema::Enum;
 use ppt_frame_dsl::{Declared, Stored};
 
 use crate::c::comment::{banner, doc, literal};
-use crate::c::header::{call_close, claim, close, commit, is_on, now, symbols, ticks};
+use crate::c::header::{call_close, claim, close, commit, is_on, is_wanted, now, symbols, ticks};
 use crate::c::metrics::{about, argument as argument_of, call};
 use crate::c::source;
 use crate::c::structure::{assertions, members};
@@ -121,7 +121,7 @@ fn metric(model: &Model<'_>, metric: &Metric, out: &mut Text) {
     out.line(&format!("/* {}, if somebody is attached. */", about(metric)));
     out.open(&format!("static void {}({ty} {value}) {{", metric.shape.verb()));
     out.line("#if PPT1_ENABLED");
-    out.line("if (on())");
+    out.line(&format!("if ({})", is_wanted(model, model.bit_of(metric))));
     out.line(&format!("    {};", call(model, metric)));
     out.line("#else");
     out.line(&format!("(void){value};"));
@@ -156,6 +156,14 @@ fn switch(model: &Model<'_>, out: &mut Text) {
     out.line(&format!("    {}();", model.symbol("prepare")));
     out.close("}");
     out.blank();
+    let scoped = model.frames.iter().filter(|it| it.interval().is_some());
+    for frame in scoped.clone() {
+        let (on, name) = (model.on_function(frame.name), frame.name);
+        let wanted = is_wanted(model, frame.id as u32);
+        out.line(&format!("/* The same, if `{name}` is wanted. */"));
+        out.line(&format!("static inline bool {on}() {{ return {wanted} != 0; }}"));
+        out.blank();
+    }
     ticks(model, out);
     for stamp in &model.stamps {
         now(model, stamp, "", out);
@@ -163,6 +171,12 @@ fn switch(model: &Model<'_>, out: &mut Text) {
     out.line("#else");
     out.line("static inline bool on() { return false; }");
     out.line("static inline void prepare() {}");
+    for frame in scoped {
+        out.line(&format!(
+            "static inline bool {}() {{ return false; }}",
+            model.on_function(frame.name)
+        ));
+    }
     for stamp in &model.stamps {
         let ty = element_type(stamp.stored);
         // `struct timeval()` is no expression.
@@ -261,7 +275,7 @@ fn write_as(model: &Model<'_>, frame: &Frame<'_>, form: &Form<'_>, out: &mut Tex
         parameter(model, form.mark.as_ref())
     ));
     out.line("#if PPT1_ENABLED");
-    out.line(&format!("    if ({}::on()) {{", namespace(model)));
+    out.line(&format!("    if ({}) {{", is_wanted(model, frame.id as u32)));
     if form.mark.is_some() && frame.own_stamp().is_some() {
         let ticks = format!("{}::{}", namespace(model), model.symbol("ticks"));
         out.line(&format!("        const uint64_t ppt_at = {ticks}();"));
@@ -307,7 +321,7 @@ fn scope<'a>(
     out.line(&format!("class {name}::scope {{"));
     out.line("  public:");
     let ours = namespace(model);
-    out.line(&format!("    scope() : ppt_on_({ours}::on()) {{"));
+    out.line(&format!("    scope() : ppt_on_({ours}::{}()) {{", model.on_function(name)));
     out.line("        if (ppt_on_) {");
     out.line(&format!("            ppt_f_ = {name}();"));
     out.line(&format!("            ppt_f_.{} = {ours}::{started}();", start.name));

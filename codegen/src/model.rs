@@ -17,7 +17,7 @@ mod stores;
 
 use ppt_frame_dsl::metric::Metric;
 use ppt_frame_dsl::names::enumerator;
-use ppt_frame_dsl::schema::{self, Clock, FieldType, Schema};
+use ppt_frame_dsl::schema::{self, Clock, FieldType, MAX_FRAMES, Schema};
 use ppt_frame_dsl::{Declared, Layout, Stored};
 
 use stored::stored;
@@ -171,6 +171,24 @@ impl<'a> Model<'a> {
         let metrics = self.metrics.iter().enumerate();
         let metrics = metrics.map(|(index, it)| (Declared::Metric(index), &*it.name));
         std::iter::once((Declared::Buffer, self.buffer())).chain(enums).chain(frames).chain(metrics)
+    }
+
+    /// The bits by which a session chooses, and what has them: frames, counters and histograms.
+    pub fn bits(&self) -> impl Iterator<Item = (&str, u32)> {
+        let frames = self.frames.iter().map(|it| (it.name, it.id as u32));
+        let metrics = self.metrics.iter().map(|it| (&*it.name, self.bit_of(it)));
+        frames.chain(metrics)
+    }
+
+    /// The symbol of the function of C that says whether somebody wants this frame, counter or histogram.
+    pub fn on_function(&self, name: &str) -> String {
+        self.symbol(&format!("on_{name}"))
+    }
+
+    /// The bit of a counter or a histogram.
+    pub fn bit_of(&self, metric: &Metric) -> u32 {
+        let index = self.metrics.iter().position(|it| it.name == metric.name);
+        (MAX_FRAMES + index.expect("it is one of the model")) as u32
     }
 
     /// The stamp of a field that can be stamped.

@@ -53,7 +53,7 @@ fn module(model: &Model<'_>) -> TokenStream {
         let macros = macros(model, frame);
         quote!(#structure #forms #writer #macros)
     });
-    let metrics = model.metrics.iter().map(metric);
+    let metrics = model.metrics.iter().map(|it| metric(model, it));
     quote! {
         #about
         #[allow(dead_code, non_snake_case, non_upper_case_globals, trivial_numeric_casts)]
@@ -135,7 +135,7 @@ fn adders() -> TokenStream {
 }
 
 /// A counter or a histogram.
-fn metric(metric: &Metric) -> TokenStream {
+fn metric(model: &Model<'_>, metric: &Metric) -> TokenStream {
     let Metric { name, shape, doc: text, unit, .. } = metric;
     let ty = ident(&upper_camel(name));
     let first = number(metric.cells.start);
@@ -160,6 +160,7 @@ fn metric(metric: &Metric) -> TokenStream {
         }
     };
     let verb = ident(shape.verb());
+    let bit = number(model.bit_of(metric));
     let does = doc(&format!("{what}{of}, if somebody is attached."));
     quote! {
         #about
@@ -169,7 +170,7 @@ fn metric(metric: &Metric) -> TokenStream {
             #does
             #[inline(always)]
             pub fn #verb(value: #value) {
-                if on() {
+                if PPT_CONTROL.wants::<#bit>() {
                     #call;
                 }
             }
@@ -390,7 +391,7 @@ fn written_as(form: &Form<'_>) -> String {
 /// `write` and `scope`.
 fn forms(model: &Model<'_>, frame: &Frame<'_>) -> TokenStream {
     let name = ident(&upper_camel(frame.name));
-    let last = last(frame);
+    let (last, bit) = (last(frame), number(frame.id as u32));
     let writes = frame.forms.iter().map(|form| {
         let about = doc(&format!(
             "Runs `fill` only while somebody is attached, and writes the frame{}. Fields that are\n\
@@ -403,7 +404,7 @@ fn forms(model: &Model<'_>, frame: &Frame<'_>) -> TokenStream {
             #about
             #[inline(always)]
             pub fn #verb(#parameter fill: impl ::core::ops::FnOnce(&mut Self)) {
-                if on() {
+                if PPT_CONTROL.wants::<#bit>() {
                     #take
                     let mut frame = Self::PPT_ZERO;
                     fill(&mut frame);
@@ -490,7 +491,7 @@ fn writer(model: &Model<'_>, frame: &Frame<'_>) -> TokenStream {
         impl ppt::Frame for #name {
             #[inline(always)]
             fn ppt_on() -> bool {
-                on()
+                PPT_CONTROL.wants::<#id>()
             }
             #inline
             fn ppt_commit(&self) {

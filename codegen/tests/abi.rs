@@ -6,10 +6,11 @@ use std::fmt::Write;
 use std::mem::{offset_of, size_of};
 
 use ppt_segment::abi::{
-    ABI_VERSION, CellWords, Control, DESCRIPTOR_MAGIC, Descriptor, GeometryWords, HEADER_LENGTH,
-    LOG2_SLOTS, MARGIN, MAX_FRAMES, MAX_RINGS, MAX_SEGMENTS, MOVING, MappedSegment, MaskPage,
-    NO_GATE, OWNER_HISTORY, Owner, PAGE, ProcessPage, RING_PITCH, RingHeader, SEGMENT_MAGIC,
-    Section, SegmentHeader, clock_kind, descriptor_flags, ring_state, ring_word, section_kind,
+    ABI_VERSION, CellWords, Claim, Control, DESCRIPTOR_MAGIC, Descriptor, DisabledWords,
+    GeometryWords, HEADER_LENGTH, LOG2_SLOTS, MARGIN, MAX_FRAMES, MAX_METRICS, MAX_RINGS,
+    MAX_SEGMENTS, MOVING, MappedSegment, MaskPage, NO_GATE, OWNER_HISTORY, Owner, PAGE,
+    ProcessPage, RING_PITCH, RingHeader, SEGMENT_MAGIC, Section, SegmentHeader, clock_kind,
+    descriptor_flags, ring_state, ring_word, section_kind,
 };
 use ppt_segment::cells::histogram;
 use support::Generated;
@@ -60,6 +61,7 @@ fn facts() -> Vec<Fact> {
         size, stride, log2_slots, rings, ring_pitch, masks, process, ring_headers, slots,
     });
     members!(facts, "ppt1_cells" is CellWords { nonce, offset, pitch, rows });
+    members!(facts, "ppt1_disabled" is DisabledWords { nonce, bits });
     members!(facts, "ppt1_mapped" is MappedSegment { base, handle, nonce, size });
     members!(facts, "ppt1_section" is Section { kind, flags, offset, length, item });
     members!(facts, "ppt1_header" is SegmentHeader {
@@ -68,7 +70,7 @@ fn facts() -> Vec<Fact> {
     });
     members!(facts, "ppt1_control" is Control {
         gate, nonce, geometry, clock_kind, target_pid, claim, generation, follow_socket, follow_claim,
-        cells, agent_reserved,
+        cells, disabled, agent_reserved,
         error, failed_gate, failed_nonce, no_ring, nested, not_mapped, adds_not_mapped,
         target_reserved,
         segments, memfd,
@@ -112,6 +114,8 @@ fn constants() -> Vec<Fact> {
         fact("PPT1_RING_HEADERS + 1", section_kind::RING_HEADERS),
         fact("PPT1_SLOTS + 1", section_kind::SLOTS),
         fact("PPT1_CELL_ROWS + 1", section_kind::CELLS),
+        fact("PPT1_MASKED", section_kind::MASKED),
+        fact("PPT1_CLAIM_NONCE", word(offset_of!(Claim, nonce))),
         fact("PPT1_BELOW", histogram::BELOW),
         fact("PPT1_BUCKETS", histogram::BUCKETS),
         fact("0", histogram::SUM),
@@ -159,6 +163,7 @@ fn c_and_rust_agree() {
     assert_eq!(offset_of!(Owner, epoch), offset_of!(Owner, tid) + 4);
     assert_eq!(RING_PITCH as usize, size_of::<RingHeader>());
     assert_eq!(MAX_FRAMES, ppt_frame_dsl::schema::MAX_FRAMES);
+    assert_eq!(MAX_METRICS, ppt_frame_dsl::metric::MAX_METRICS);
     assert_eq!(descriptor_flags::UNLOADABLE, 1);
 
     let facts = facts();

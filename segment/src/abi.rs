@@ -13,6 +13,7 @@
 //! | Control, second half  | target     | slow path only                    | agent             |
 //! | SegmentHeader         | its maker  | before anybody else knows it      | target (compares) |
 //! | MaskPage              | its maker  | before the first frame            | target            |
+//! | the same              | agent      | at each open, and while it holds the claim | target   |
 //! | ProcessPage           | target     | drops, releases (RMW)             | agent, listener   |
 //! | RingHeader            | its owner  | tail once a frame; owner a claim  | listener          |
 //! | RingHeader::attended  | listener   | when a capture states more        | next agent        |
@@ -29,6 +30,15 @@
 //! [`Control::cells`] before the gate, and the words count only under the nonce of the segment that
 //! the gate names. A segment without the section `CELLS` has no rows, so earlier agents, who compare
 //! the whole table of sections, never take one over that has.
+//!
+//! # Masks
+//! A session may want some frames, counters and histograms only. The agent says so in two places.
+//! [`MaskPage::enable`] is in the segment, and whoever writes a frame looks there, in every version.
+//! [`Control::disabled`] is what generated code looks at before it runs anything of a frame; earlier
+//! programs do not. These words count only under the nonce of the claim that they stand beside, so
+//! that nothing of them is left for the next session, whatever its version, and so that they stay as
+//! they are while rings grow. A segment whose mask page may have been written after it was made has a
+//! section `MASKED`: earlier agents, who would leave the masks as they are, never take one over.
 //!
 //! Sequence number = frame index + 1, so that a zero word is never a frame. The C text in
 //! `codegen/runtime/c` repeats these offsets; a conformance test compiles it and compares.
@@ -72,6 +82,12 @@ pub const OWNER_HISTORY: usize = 4;
 
 /// Frame kinds that one buffer can have: bits of [`MaskPage::enable`].
 pub const MAX_FRAMES: usize = 256;
+
+/// Counters and histograms that one buffer can have.
+pub const MAX_METRICS: usize = 256;
+
+/// Words of [`DisabledWords::bits`].
+pub const MASK_WORDS: usize = (MAX_FRAMES + MAX_METRICS) / 64;
 
 /// Limits of the number of slots in a ring, as powers of two.
 pub const LOG2_SLOTS: std::ops::RangeInclusive<u32> = 1..=26;
@@ -173,6 +189,18 @@ impl CellWords {
     pub const NONE: CellWords = CellWords { nonce: 0, offset: 0, pitch: 0, rows: 0 };
 }
 
+/// What the session does not want to be written.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DisabledWords {
+    /// Nonce of the claim that these words belong to, written after them. Earlier agents neither set
+    /// nor clear them, so they mean nothing under another claim.
+    pub nonce: u64,
+    /// One bit for each frame, by its id, and then one for each counter or histogram, in the order of
+    /// the schema, from bit [`MAX_FRAMES`] on.
+    pub bits: [u64; MASK_WORDS],
+}
+
 /// The agent that is attached. All words are zero if there is none.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -244,8 +272,10 @@ pub struct Control {
     pub follow_claim: u64,
     /// The rows of cells of the segment that `gate` names. Written after `nonce` and before `gate`.
     pub cells: CellWords,
+    /// What the session does not want to be written.
+    pub disabled: DisabledWords,
     /// Room for the agent's later words.
-    pub agent_reserved: [u64; 12],
+    pub agent_reserved: [u64; 3],
 
     /// `generation << 32 | errno` of the last segment that could not be mapped.
     pub error: u64,
@@ -298,6 +328,10 @@ pub mod section_kind {
     pub const RING_HEADERS: u32 = 3;
     pub const SLOTS: u32 = 4;
     pub const CELLS: u32 = 5;
+    /// The mask page once more: it may have been written since the segment was made. Behind all
+    /// others. The maker writes this entry if the agent has written [`super::Control::disabled`]; the
+    /// agent itself does before it writes a mask into a segment that an earlier program made.
+    pub const MASKED: u32 = 6;
 }
 
 /// Offset 0 of a segment; written once, before the first gate.
@@ -340,7 +374,7 @@ pub struct SegmentHeader {
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct MaskPage {
-    /// One bit per frame id; all ones when the agent wants everything.
+    /// One bit per frame id; all ones when the agent wants everything, and when nobody is attached.
     pub enable: [u64; MAX_FRAMES / 64],
     /// Goes up by one when `enable` changes.
     pub epoch: u64,
@@ -430,12 +464,14 @@ at! {
         schema_address: 40, schema_length: 48, control_address: 56, stride: 64, log2_slots: 68,
         frames: 72, flags: 76, cells: 80, reserved: 88 } size 128;
     CellWords { nonce: 0, offset: 8, pitch: 16, rows: 20 } size 24;
+    DisabledWords { nonce: 0, bits: 8 } size 72;
     GeometryWords { size: 0, stride: 8, log2_slots: 12, rings: 16, ring_pitch: 20, masks: 24,
         process: 32, ring_headers: 40, slots: 48 } size 56;
     Claim { agent_pid: 0, start_time: 8, pid_namespace: 16, nonce: 24 } size 32;
     MappedSegment { base: 0, handle: 8, nonce: 16, size: 24 } size 32;
     Control { gate: 0, nonce: 8, geometry: 16, clock_kind: 72, target_pid: 76, claim: 80,
-        generation: 112, follow_socket: 120, follow_claim: 128, cells: 136, agent_reserved: 160,
+        generation: 112, follow_socket: 120, follow_claim: 128, cells: 136, disabled: 160,
+        agent_reserved: 232,
         error: 256, failed_gate: 264, failed_nonce: 272, no_ring: 280, nested: 288, not_mapped: 296,
         adds_not_mapped: 304, target_reserved: 312, segments: 512, memfd: 768 } size 832;
     Section { kind: 0, flags: 4, offset: 8, length: 16, item: 24 } size 32;

@@ -220,14 +220,35 @@ impl Geometry {
         table
     }
 
-    /// The geometry that a segment's header claims, if it is one that this code would make.
-    pub fn of_header(header: &SegmentHeader) -> Option<Self> {
+    /// The same of a segment whose masks may be written: with an entry that earlier agents do not
+    /// know.
+    pub fn masked_sections(&self) -> [Section; 16] {
+        let mut table = self.sections();
+        table[self.masked_index()] = self.masked_section();
+        table
+    }
+
+    /// The place of that entry.
+    pub(crate) fn masked_index(&self) -> usize {
+        4 + usize::from(self.rows != Rows::NONE)
+    }
+
+    /// That entry.
+    pub(crate) fn masked_section(&self) -> Section {
+        let (kind, offset) = (section_kind::MASKED, self.masks_offset());
+        Section { kind, flags: 0, offset, length: PAGE, item: PAGE }
+    }
+
+    /// The geometry that a segment's header claims, if it is one that this code would make, and
+    /// whether its masks may be written.
+    pub fn of_header(header: &SegmentHeader) -> Option<(Self, bool)> {
         let geometry = Self::new(header.stride, header.log2_slots, header.rings).ok()?;
         let geometry = geometry.with_rows(Self::rows_of(&header.sections[4])?).ok()?;
+        let masked = header.sections == geometry.masked_sections();
         (header.ring_pitch == RING_PITCH
             && header.margin == MARGIN
-            && header.sections == geometry.sections())
-        .then_some(geometry)
+            && (masked || header.sections == geometry.sections()))
+        .then_some((geometry, masked))
     }
 
     /// The rows that a section describes, if it is one of cells or none at all.
@@ -300,9 +321,14 @@ mod tests {
             created_real_ns: 0,
             sections,
         };
-        assert_eq!(Geometry::of_header(&header(geometry.sections())), Some(geometry));
-        assert_eq!(Geometry::of_header(&header(plain.sections())), Some(plain));
+        for it in [geometry, plain] {
+            assert_eq!(Geometry::of_header(&header(it.sections())), Some((it, false)));
+            assert_eq!(Geometry::of_header(&header(it.masked_sections())), Some((it, true)));
+        }
         type Spoil = fn(&mut Section);
+        let mut sections = plain.masked_sections();
+        sections[4].offset += PAGE;
+        assert_eq!(Geometry::of_header(&header(sections)), None);
         let spoils: [Spoil; 6] = [
             |it| it.item = 0,
             |it| it.item = u64::MAX,

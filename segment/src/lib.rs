@@ -11,6 +11,7 @@ mod guard;
 pub mod handle;
 pub mod handshake;
 mod mapping;
+pub mod masks;
 mod memfd;
 pub mod owner;
 pub mod ring;
@@ -20,6 +21,7 @@ pub mod word;
 
 pub use geometry::{Geometry, Rows};
 pub use handle::Handle;
+pub use masks::Masks;
 pub use ring::{Batch, BrokenCursor, Ring, RingReader, RingWriter, lost_mark};
 pub use segment::{
     AdoptError, Created, FIRST_BYTES, Identity, RINGS_AHEAD, Refused, Segment, User,

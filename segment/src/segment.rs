@@ -7,12 +7,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::abi::{
     ABI_VERSION, HEADER_LENGTH, MARGIN, MAX_FRAMES, MaskPage, PAGE, ProcessPage, RING_PITCH,
-    SEGMENT_MAGIC, SHM_KEY_PREFIX, SegmentHeader, ring_word,
+    SEGMENT_MAGIC, SHM_KEY_PREFIX, Section, SegmentHeader, ring_word,
 };
 use crate::geometry::Geometry;
 use crate::mapping::Mapping;
+use crate::masks::Masks;
 use crate::ring::Ring;
-use crate::{memfd, sysv};
+use crate::{masks, memfd, sysv};
 
 mod memory;
 
@@ -26,6 +27,8 @@ pub struct Segment {
     nonce: u64,
     geometry: Geometry,
     own: bool,
+    /// Earlier agents never take it over.
+    masked: bool,
 }
 
 /// Words from one ring header to the next.
@@ -114,7 +117,8 @@ impl Segment {
         };
         let mapping = sysv::attach(id);
         sysv::mark_removed(id)?;
-        let segment = Self { mapping: mapping?, id: Some(id), nonce, geometry, own: false };
+        let segment =
+            Self { mapping: mapping?, id: Some(id), nonce, geometry, own: false, masked: true };
         if let Some(User { uid, gid }) = user {
             sysv::set_owner(id, uid, gid)?;
         }
@@ -140,13 +144,11 @@ impl Segment {
             agent_pid: std::process::id() as u64,
             created_mono_ns: created.mono_ns,
             created_real_ns: created.real_ns,
-            sections: geometry.sections(),
+            sections: geometry.masked_sections(),
         };
         // SAFETY: the mapping is at least a page, page-aligned, and nobody else knows it yet.
         unsafe { self.mapping.base().cast::<SegmentHeader>().write_volatile(header) };
-        for word in 0..MAX_FRAMES / 64 {
-            self.mask(word).store(u64::MAX, Ordering::Relaxed);
-        }
+        self.set_masks(&Masks::NONE);
     }
 
     /// Creates the placeholder of a segment that the target will make. Its rings have no owner and
@@ -159,6 +161,7 @@ impl Segment {
             nonce,
             geometry,
             own: false,
+            masked: true,
         })
     }
 
@@ -179,7 +182,28 @@ impl Segment {
         let Self { nonce, geometry, .. } = *self;
         // Checked in a mapping of its own, which ends with the check.
         Self::adopt_file(file, Identity { nonce, schema_hash, geometry })?;
-        self.mapping.replace(file).map_err(AdoptError::System)
+        self.mapping.replace(file).map_err(AdoptError::System)?;
+        self.mark();
+        Ok(())
+    }
+
+    /// Tells earlier agents to keep away, if its maker has not. That does not look at the entry.
+    fn mark(&self) {
+        let index = self.geometry.masked_index();
+        let at = std::mem::offset_of!(SegmentHeader, sections) + index * size_of::<Section>();
+        let Section { kind, flags, offset, length, item } = self.geometry.masked_section();
+        let words = [u64::from(flags) << 32 | u64::from(kind), offset, length, item];
+        let entry = self.words(at as u64, words.len());
+        // The kind last: a table without it is one that they know.
+        for (to, word) in entry.iter().zip(words).rev() {
+            to.store(word, Ordering::Release);
+        }
+    }
+
+    /// Whether its masks may be written: earlier agents, who would leave them as they are, never take
+    /// it over.
+    pub fn is_masked(&self) -> bool {
+        self.masked
     }
 
     /// Maps a target's memfd if it is the expected segment. It writes nothing.
@@ -238,9 +262,9 @@ impl Segment {
             "nonce"
         } else if header.schema_hash != schema_hash {
             "schema hash"
-        } else if let Some(geometry) = Geometry::of_header(&header) {
+        } else if let Some((geometry, masked)) = Geometry::of_header(&header) {
             match mapping.size() as u64 >= geometry.size() {
-                true => return Ok(Self { mapping, id, nonce, geometry, own: false }),
+                true => return Ok(Self { mapping, id, nonce, geometry, own: false, masked }),
                 false => "size",
             }
         } else {
@@ -277,9 +301,13 @@ impl Segment {
         unsafe { std::slice::from_raw_parts(self.mapping.base().add(offset).cast(), count) }
     }
 
-    fn mask(&self, word: usize) -> &AtomicU64 {
+    /// Has threads write the frames that `masks` has not disabled, from their next look on.
+    pub fn set_masks(&self, masks: &Masks) {
         let offset = self.geometry.masks_offset() + std::mem::offset_of!(MaskPage, enable) as u64;
-        &self.words(offset, MAX_FRAMES / 64)[word]
+        if masks::put(self.words(offset, MAX_FRAMES / 64), masks) {
+            let epoch = std::mem::offset_of!(MaskPage, epoch) as u64;
+            self.words(self.geometry.masks_offset() + epoch, 1)[0].fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     /// Ring `index`.
@@ -374,7 +402,7 @@ pub(crate) mod tests {
         let Identity { geometry, schema_hash, .. } = identity(nonce);
         let file = memfd::tests::make(geometry.size() as i64, libc::F_SEAL_SHRINK);
         let mapping = memfd::map(file.as_fd(), geometry.size()).unwrap().unwrap();
-        let segment = Segment { mapping, id: None, nonce, geometry, own: false };
+        let segment = Segment { mapping, id: None, nonce, geometry, own: false, masked: false };
         segment.initialise(schema_hash, Created::default());
         (segment, file)
     }

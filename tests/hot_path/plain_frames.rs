@@ -101,7 +101,7 @@ fn nothing_but_plain_stores_in_cpp() {
 /// The checks see what they look for.
 #[test]
 fn each_check_can_fail() {
-    let gate = "_control.gate, __ATOMIC_RELAXED)";
+    let gate = "(&control->gate, __ATOMIC_RELAXED) == 0";
     let slot = "uint64_t *s = t->slot;";
     for (old, new, complaint) in [
         // A cursor stored in sequential consistency: xchg, or mov and mfence.
@@ -109,10 +109,14 @@ fn each_check_can_fail() {
         (slot, "uint64_t *s = t->slot; __atomic_fetch_add(&t->next, 1, 0);", "serialises"),
         (slot, "uint64_t *s = t->slot; __atomic_thread_fence(__ATOMIC_SEQ_CST);", "serialises"),
         (slot, "uint64_t *s = t->slot; ppt_example_prepare();", "calls"),
-        (gate, "_control.gate, __ATOMIC_RELAXED) + (uint64_t)time(0)", "more on its off path"),
         (
             gate,
-            "_control.gate, __ATOMIC_RELAXED) + 0 * *(volatile const uint64_t *)__func__",
+            "(&control->gate, __ATOMIC_RELAXED) + (uint64_t)time(0) == 0",
+            "more on its off path",
+        ),
+        (
+            gate,
+            "(&control->gate, __ATOMIC_RELAXED) + 0 * *(volatile const uint64_t *)__func__ == 0",
             "has 2 loads",
         ),
     ] {

@@ -131,7 +131,8 @@ fn check_spans(code: &Code) -> Vec<String> {
             wrong.push(code.show(function, "is to have 1 rdtsc", tick));
         }
         let count = code.reached(function).len();
-        if count > plain {
+        // The way out of a frame that nobody wants may take a jump more, or less.
+        if count > plain + 1 {
             let what = format!("has {count} instructions, and `one_stamp` {plain}");
             wrong.push(code.show(function, &what, |_| false));
         }

@@ -56,7 +56,14 @@ static void ppt1_initialise(void *base, const ppt1_description *d) {
     header->agent_pid = __atomic_load_n(&PPT1_(control).claim[0], __ATOMIC_RELAXED);
     header->created_mono_ns = ppt1_i64(mono.tv_sec) * 1000000000 + ppt1_i64(mono.tv_nsec);
     header->created_real_ns = ppt1_i64(real.tv_sec) * 1000000000 + ppt1_i64(real.tv_nsec);
-    ppt1_sections(d, header->sections);
+    unsigned count = ppt1_sections(d, header->sections);
+    const ppt1_control *control = &PPT1_(control);
+    /* The agent will write masks: those that do not know of that keep away from this segment. */
+    if (__atomic_load_n(&control->disabled.nonce, __ATOMIC_RELAXED) ==
+        __atomic_load_n(&control->claim[PPT1_CLAIM_NONCE], __ATOMIC_RELAXED)) {
+        const ppt1_section masked = {PPT1_MASKED, 0, geometry->masks, PPT1_PAGE, PPT1_PAGE};
+        header->sections[count] = masked;
+    }
     uint64_t *enable = PPT1_AT(uint64_t *, PPT1_AT(unsigned char *, base) + geometry->masks);
     for (unsigned i = 0; i < PPT1_MASK_WORDS; i++)
         enable[i] = UINT64_MAX;

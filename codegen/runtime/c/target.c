@@ -61,6 +61,9 @@ typedef struct ppt1_descriptor {
     uint64_t reserved[5];
 } ppt1_descriptor;
 
+/* The kind of the part behind all others: its masks may be written at any time. */
+#define PPT1_MASKED 6
+
 /* A part of a segment. */
 typedef struct ppt1_section {
     uint32_t kind, flags;

@@ -67,6 +67,12 @@ typedef struct ppt1_cells {
     uint32_t pitch, rows;
 } ppt1_cells;
 
+/* What the session with this claim does not want: a bit for each frame, then one for each counter or
+ * histogram. */
+typedef struct ppt1_disabled {
+    uint64_t nonce, bits[8];
+} ppt1_disabled;
+
 /* A segment that this process has mapped; never unmapped. */
 typedef struct ppt1_mapped {
     uint64_t base, handle, nonce, size;
@@ -82,7 +88,8 @@ typedef struct ppt1_control {
     uint64_t claim[4], generation;
     uint64_t follow_socket, follow_claim; /* where forked children report, and its claim */
     ppt1_cells cells;
-    uint64_t agent_reserved[12];
+    ppt1_disabled disabled;
+    uint64_t agent_reserved[3];
     /* written by the target, never on the hot path */
     uint64_t error, failed_gate, failed_nonce;
     uint64_t no_ring, nested, not_mapped;
@@ -110,6 +117,20 @@ typedef struct ppt1_thread {
     uint64_t *row;  /* the cells that only this thread adds to; 0: there are none */
     uint64_t *shared; /* those that all add to, of the segment `nonce`; 0: there are none */
 } ppt1_thread;
+
+/* The word of a claim that names the session. */
+#define PPT1_CLAIM_NONCE 3
+
+/* Whether somebody is attached who wants the frame, counter or histogram with this bit: where nobody
+ * is, one load and one branch. */
+static inline __attribute__((always_inline)) int ppt1_on(const ppt1_control *control, unsigned bit) {
+    if (__builtin_expect(__atomic_load_n(&control->gate, __ATOMIC_RELAXED) == 0, 1))
+        return 0;
+    uint64_t disabled = __atomic_load_n(&control->disabled.bits[bit / 64], __ATOMIC_RELAXED);
+    return __builtin_expect((disabled >> bit % 64 & 1) == 0, 1) ||
+           __atomic_load_n(&control->disabled.nonce, __ATOMIC_RELAXED) !=
+               __atomic_load_n(&control->claim[PPT1_CLAIM_NONCE], __ATOMIC_RELAXED);
+}
 
 /* Cells of a histogram: values below its buckets, and the first bucket. Cell 0 is the sum. */
 #define PPT1_BELOW 1U

@@ -145,6 +145,12 @@ pub(crate) fn symbols(model: &Model<'_>, out: &mut Text) {
     }
 }
 
+/// The expression that is true while somebody is attached who wants what has this bit. The gate comes
+/// first: where nobody is attached, it costs one load.
+pub(crate) fn is_wanted(model: &Model<'_>, bit: u32) -> String {
+    format!("ppt1_on(&{}, {bit})", model.symbol("control"))
+}
+
 /// The expression that is true while somebody is attached: one load.
 pub(crate) fn is_on(model: &Model<'_>) -> String {
     let control = model.symbol("control");
@@ -165,6 +171,13 @@ fn switch(model: &Model<'_>, out: &mut Text) {
     out.line(&format!("    {}();", model.symbol("prepare")));
     out.close("}");
     out.blank();
+    for (of, bit) in model.bits() {
+        out.line(&format!("/* The same, if `{of}` is wanted. */"));
+        out.open(&format!("static inline int {}(void) {{", model.on_function(of)));
+        out.line(&format!("return {};", is_wanted(model, bit)));
+        out.close("}");
+        out.blank();
+    }
     ticks(model, out);
     for stamp in &model.stamps {
         now(model, stamp, &format!("ppt_{name}_"), out);
@@ -219,10 +232,15 @@ fn now_ticks(model: &Model<'_>, stamp: &Stamp<'_>, prefix: &str, out: &mut Text)
     out.blank();
 }
 
+/// How a function begins that stores a frame: left to themselves, compilers make calls of some, where
+/// nobody is attached, too.
+fn inline(frame: &Frame<'_>) -> &'static str {
+    if frame.inline { "static inline __attribute__((always_inline))" } else { "static inline" }
+}
+
 /// The function that copies a frame, of the type `ty`, into the ring.
 pub(crate) fn commit(model: &Model<'_>, frame: &Frame<'_>, ty: &str, enums: Enums, out: &mut Text) {
-    let inline =
-        if frame.inline { "static inline __attribute__((always_inline))" } else { "static inline" };
+    let inline = inline(frame);
     out.line("/* Stores a frame, word by word, into the next slot of the thread's ring. */");
     out.open(&format!(
         "{inline} void {}(const {ty} *f) {{",
@@ -283,9 +301,9 @@ pub(crate) fn call_close(
 fn write_frame(model: &Model<'_>, frame: &Frame<'_>, form: &Form<'_>, out: &mut Text) {
     let symbol = model.symbol(&format!("frame_{}", frame.name));
     let commit = model.symbol(&format!("commit_{}", frame.name));
-    let on = format!("if (ppt_{}_on())", model.buffer());
+    let on = format!("if ({}())", model.on_function(frame.name));
     out.line("/* The macro form: writes the thread's frame. */");
-    out.open(&format!("static inline void {} {{", write_frame_head(frame, form)));
+    out.open(&format!("{} void {} {{", inline(frame), write_frame_head(frame, form)));
     match &form.mark {
         None => out.lines([&*on, &*format!("    {commit}(&{symbol});")]),
         Some(mark) => {
@@ -346,11 +364,16 @@ fn field_macros(model: &Model<'_>, frame: &Frame<'_>, out: &mut Text) {
             out.line(&format!("#define {of}(ppt_v) ((void)({symbol}.{name} = (ppt_v)))"));
         }
         if field.stamp.is_some() {
+            let stamp = model.stamp_of(field);
+            let now = match stamp.clock {
+                Some(_) => format!("ppt_{}_{}", model.buffer(), stamp.name),
+                None => model.symbol("ticks"),
+            };
+            let (of, on) = (stamp_macro(frame.name, name), model.on_function(frame.name));
+            let field = format!("{symbol}.{name}");
+            out.line(&format!("#define {of}() \\"));
             out.line(&format!(
-                "#define {}() ((void)({symbol}.{name} = ppt_{}_{}()))",
-                stamp_macro(frame.name, name),
-                model.buffer(),
-                model.stamp_of(field).name
+                "    ({on}() ? (void)({field} = {now}()) : (void)memset(&{field}, 0, sizeof {field}))"
             ));
         }
     }
@@ -362,6 +385,9 @@ fn disabled(model: &Model<'_>, out: &mut Text) {
     let name = model.buffer();
     out.line(&format!("static inline int ppt_{name}_on(void) {{ return 0; }}"));
     out.line(&format!("static inline void ppt_{name}_prepare(void) {{}}"));
+    for (of, _) in model.bits() {
+        out.line(&format!("static inline int {}(void) {{ return 0; }}", model.on_function(of)));
+    }
     for stamp in &model.stamps {
         let ty = element_type(stamp.stored);
         out.open(&format!("static inline {ty} ppt_{name}_{}(void) {{", stamp.name));
@@ -429,8 +455,8 @@ fn block_form(model: &Model<'_>, frame: &Frame<'_>, form: &Form<'_>, out: &mut T
     );
     out.line(&format!("#define {name}({arguments}) PPT1_BLOCK \\"));
     out.line(&format!(
-        "    for (int ppt_on_##f = ppt_{}_on(); ppt_on_##f; ppt_on_##f = 0) \\",
-        model.buffer()
+        "    for (int ppt_on_##f = {}(); ppt_on_##f; ppt_on_##f = 0) \\",
+        model.on_function(frame.name)
     ));
     if form.mark.is_some() && frame.own_stamp().is_some() {
         let ticks = model.symbol("ticks");

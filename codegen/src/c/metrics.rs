@@ -68,8 +68,8 @@ pub(super) fn function(model: &Model<'_>, metric: &Metric, out: &mut Text) {
     let about = about(metric);
     out.line(&format!("/* {about}, if somebody is attached; else {value} is not evaluated. */"));
     out.line(&format!(
-        "#define {name}({value}) (ppt_{}_on() ? {function}({value}) : (void)0)",
-        model.buffer()
+        "#define {name}({value}) ({}() ? {function}({value}) : (void)0)",
+        model.on_function(&metric.name)
     ));
     out.blank();
 }

@@ -146,7 +146,7 @@ fn write(model: &Model<'_>, frame: &Frame<'_>, form: &Form<'_>, out: &mut Text) 
     let name = frame.name;
     out.line(&format!("static PyObject *pptpy_{}_{name}{ARGUMENTS}", form.verb));
     out.open("    PyObject *keywords) {");
-    out.line(&format!("if (!ppt_{}_on())", model.buffer()));
+    out.line(&format!("if (!{}())", model.on_function(name)));
     out.line("    Py_RETURN_NONE;");
     let last = match &form.mark {
         None => format!("pptpy_commit_{name}(&f)"),
@@ -192,7 +192,7 @@ fn scope(model: &Model<'_>, frame: &Frame<'_>, out: &mut Text) {
         out.line(&format!("static PyObject *pptpy_scope_of_{name}{ARGUMENTS}"));
         out.open("    PyObject *keywords) {");
         out.line("const pptpy_state *state = (const pptpy_state *)PyModule_GetState(module);");
-        out.line(&format!("if (!ppt_{}_on())", model.buffer()));
+        out.line(&format!("if (!{}())", model.on_function(name)));
         out.line("    return pptpy_scope_off(state);");
         out.line(&format!(
             "return pptpy_scope_new(state, &pptpy_frame_{name}, args, count, keywords);"
@@ -209,7 +209,7 @@ fn add(model: &Model<'_>, metric: &Metric, out: &mut Text) {
     out.line(&format!("static PyObject *pptpy_{}_{name}(PyObject *module,", shape.verb()));
     out.open("    PyObject *given) {");
     out.line("(void)module;");
-    out.line(&format!("if (!ppt_{}_on())", model.buffer()));
+    out.line(&format!("if (!{}())", model.on_function(name)));
     out.line("    Py_RETURN_NONE;");
     out.line(&format!("{ty} {value} = 0;"));
     let setter = match shape {

@@ -93,6 +93,11 @@ static inline void ppt_arrays_prepare(void) {
         ppt1_arrays_4bd7d6c8_prepare();
 }
 
+/* The same, if `arrays` is wanted. */
+static inline int ppt1_arrays_4bd7d6c8_on_arrays(void) {
+    return ppt1_on(&ppt1_arrays_4bd7d6c8_control, 0);
+}
+
 /* Stores a frame, word by word, into the next slot of the thread's ring. */
 static inline __attribute__((always_inline)) void ppt1_arrays_4bd7d6c8_commit_arrays(const pptframe_arrays_t *f) {
     ppt1_thread *t = ppt1_arrays_4bd7d6c8_begin(0);
@@ -128,8 +133,8 @@ static inline __attribute__((always_inline)) void ppt1_arrays_4bd7d6c8_commit_ar
 }
 
 /* The macro form: writes the thread's frame. */
-static inline void ppt_write_arrays_frame(void) {
-    if (ppt_arrays_on())
+static inline __attribute__((always_inline)) void ppt_write_arrays_frame(void) {
+    if (ppt1_arrays_4bd7d6c8_on_arrays())
         ppt1_arrays_4bd7d6c8_commit_arrays(&ppt1_arrays_4bd7d6c8_frame_arrays);
 }
 
@@ -224,6 +229,7 @@ static inline void ppt1_arrays_4bd7d6c8_set_arrays_payload(const uint8_t *from) 
 
 static inline int ppt_arrays_on(void) { return 0; }
 static inline void ppt_arrays_prepare(void) {}
+static inline int ppt1_arrays_4bd7d6c8_on_arrays(void) { return 0; }
 static inline void ppt1_arrays_4bd7d6c8_commit_arrays(const pptframe_arrays_t *f) { (void)f; }
 static inline void ppt_write_arrays_frame(void) {}
 #define WRITE_ARRAYS_I1(ppt_v) ((void)sizeof(ppt_v))
@@ -250,7 +256,7 @@ static inline void ppt_write_arrays_frame(void) {}
  * somebody is attached and writes the frame at its end; `break`, `return` and `goto`
  * out of it abandon the frame. `continue` does not: it ends the block, and writes it. */
 #define PPT_WRITE_ARRAYS(f) PPT1_BLOCK \
-    for (int ppt_on_##f = ppt_arrays_on(); ppt_on_##f; ppt_on_##f = 0) \
+    for (int ppt_on_##f = ppt1_arrays_4bd7d6c8_on_arrays(); ppt_on_##f; ppt_on_##f = 0) \
         for (pptframe_arrays_t f = PPT1_ZERO(pptframe_arrays_t); ppt_on_##f; \
              ppt1_arrays_4bd7d6c8_commit_arrays(&f), ppt_on_##f = 0)
 

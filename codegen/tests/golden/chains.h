@@ -102,6 +102,16 @@ static inline void ppt_chains_prepare(void) {
         ppt1_chains_9651e00f_7bbabd55_prepare();
 }
 
+/* The same, if `encode` is wanted. */
+static inline int ppt1_chains_9651e00f_7bbabd55_on_encode(void) {
+    return ppt1_on(&ppt1_chains_9651e00f_7bbabd55_control, 0);
+}
+
+/* The same, if `job` is wanted. */
+static inline int ppt1_chains_9651e00f_7bbabd55_on_job(void) {
+    return ppt1_on(&ppt1_chains_9651e00f_7bbabd55_control, 1);
+}
+
 static inline uint64_t ppt1_chains_9651e00f_7bbabd55_ticks(void) {
     uint32_t kind = __atomic_load_n(&ppt1_chains_9651e00f_7bbabd55_control.clock_kind, __ATOMIC_RELAXED);
     if (__builtin_expect(kind != PPT1_CLOCK_TICKS, 0))
@@ -143,8 +153,8 @@ static inline __attribute__((always_inline)) void ppt1_chains_9651e00f_7bbabd55_
 }
 
 /* The macro form: writes the thread's frame. */
-static inline void ppt_step_encode_frame(uint8_t step) {
-    if (ppt_chains_on())
+static inline __attribute__((always_inline)) void ppt_step_encode_frame(uint8_t step) {
+    if (ppt1_chains_9651e00f_7bbabd55_on_encode())
         ppt1_chains_9651e00f_7bbabd55_close_encode(&ppt1_chains_9651e00f_7bbabd55_frame_encode, step, ppt1_chains_9651e00f_7bbabd55_ticks());
 }
 
@@ -169,8 +179,8 @@ static inline __attribute__((always_inline)) void ppt1_chains_9651e00f_7bbabd55_
 }
 
 /* The macro form: writes the thread's frame. */
-static inline void ppt_step_job_frame(uint8_t step) {
-    if (ppt_chains_on())
+static inline __attribute__((always_inline)) void ppt_step_job_frame(uint8_t step) {
+    if (ppt1_chains_9651e00f_7bbabd55_on_job())
         ppt1_chains_9651e00f_7bbabd55_close_job(&ppt1_chains_9651e00f_7bbabd55_frame_job, step);
 }
 
@@ -191,12 +201,15 @@ static inline void ppt1_chains_9651e00f_7bbabd55_set_job_shards(const uint8_t *f
 #define WRITE_JOB_SHARDS(ppt_v) ppt1_chains_9651e00f_7bbabd55_set_job_shards(ppt_v)
 #define WRITE_JOB_OF(ppt_v) ((void)(ppt1_chains_9651e00f_7bbabd55_frame_job.of = (ppt_v)))
 #define WRITE_JOB_WHEN(ppt_v) ((void)(ppt1_chains_9651e00f_7bbabd55_frame_job.when = (ppt_v)))
-#define WRITE_JOB_WHEN_TIMESTAMP() ((void)(ppt1_chains_9651e00f_7bbabd55_frame_job.when = ppt_chains_now()))
+#define WRITE_JOB_WHEN_TIMESTAMP() \
+    (ppt1_chains_9651e00f_7bbabd55_on_job() ? (void)(ppt1_chains_9651e00f_7bbabd55_frame_job.when = ppt_chains_now()) : (void)memset(&ppt1_chains_9651e00f_7bbabd55_frame_job.when, 0, sizeof ppt1_chains_9651e00f_7bbabd55_frame_job.when))
 
 #else /* nothing is compiled in; arguments are not evaluated */
 
 static inline int ppt_chains_on(void) { return 0; }
 static inline void ppt_chains_prepare(void) {}
+static inline int ppt1_chains_9651e00f_7bbabd55_on_encode(void) { return 0; }
+static inline int ppt1_chains_9651e00f_7bbabd55_on_job(void) { return 0; }
 static inline struct timeval ppt_chains_now(void) {
     struct timeval never = {0, 0};
     return never;
@@ -236,7 +249,7 @@ static inline void ppt_step_job_frame(uint8_t step) { (void)step; }
  * somebody is attached and writes the frame at its end; `break`, `return` and `goto`
  * out of it abandon the frame. `continue` does not: it ends the block, and writes it. */
 #define PPT_STEP_ENCODE(STEP, f) PPT1_BLOCK \
-    for (int ppt_on_##f = ppt_chains_on(); ppt_on_##f; ppt_on_##f = 0) \
+    for (int ppt_on_##f = ppt1_chains_9651e00f_7bbabd55_on_encode(); ppt_on_##f; ppt_on_##f = 0) \
         for (uint64_t ppt_at_##f = ppt1_chains_9651e00f_7bbabd55_ticks(); ppt_on_##f; ppt_on_##f = 0) \
         for (pptframe_encode_t f = PPT1_ZERO(pptframe_encode_t); ppt_on_##f; \
              ppt1_chains_9651e00f_7bbabd55_close_encode(&f, CHAINS_ENCODE_##STEP, ppt_at_##f), ppt_on_##f = 0)
@@ -245,7 +258,7 @@ static inline void ppt_step_job_frame(uint8_t step) { (void)step; }
  * somebody is attached and writes the frame at its end; `break`, `return` and `goto`
  * out of it abandon the frame. `continue` does not: it ends the block, and writes it. */
 #define PPT_STEP_JOB(STEP, f) PPT1_BLOCK \
-    for (int ppt_on_##f = ppt_chains_on(); ppt_on_##f; ppt_on_##f = 0) \
+    for (int ppt_on_##f = ppt1_chains_9651e00f_7bbabd55_on_job(); ppt_on_##f; ppt_on_##f = 0) \
         for (pptframe_job_t f = PPT1_ZERO(pptframe_job_t); ppt_on_##f; \
              ppt1_chains_9651e00f_7bbabd55_close_job(&f, CHAINS_JOB_##STEP), ppt_on_##f = 0)
 

@@ -179,7 +179,7 @@ static inline __attribute__((always_inline)) void ppt1_chains_9651e00f_7bbabd55_
 template <class ppt_Fill>
 __attribute__((always_inline)) inline void encode::step(::ppt::chains::EncodeStep ppt_mark, ppt_Fill &&ppt_fill) {
 #if PPT1_ENABLED
-    if (::ppt::chains::on()) {
+    if (ppt1_on(&ppt1_chains_9651e00f_7bbabd55_control, 0)) {
         const uint64_t ppt_at = ::ppt::chains::ppt1_chains_9651e00f_7bbabd55_ticks();
         encode ppt_f = encode();
         if constexpr (std::is_same<decltype(ppt_fill(ppt_f)), bool>::value) {
@@ -199,7 +199,7 @@ __attribute__((always_inline)) inline void encode::step(::ppt::chains::EncodeSte
 template <class ppt_Fill>
 __attribute__((always_inline)) inline void job::step(::ppt::chains::JobStep ppt_mark, ppt_Fill &&ppt_fill) {
 #if PPT1_ENABLED
-    if (::ppt::chains::on()) {
+    if (ppt1_on(&ppt1_chains_9651e00f_7bbabd55_control, 1)) {
         job ppt_f = job();
         if constexpr (std::is_same<decltype(ppt_fill(ppt_f)), bool>::value) {
             if (!ppt_fill(ppt_f))

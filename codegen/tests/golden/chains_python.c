@@ -28,7 +28,7 @@ static const pptpy_frame pptpy_frame_encode = {
 
 static PyObject *pptpy_step_encode(PyObject *module, PyObject *const *args, Py_ssize_t count,
     PyObject *keywords) {
-    if (!ppt_chains_on())
+    if (!ppt1_chains_9651e00f_7bbabd55_on_encode())
         Py_RETURN_NONE;
     if (count < 1) {
         PyErr_SetString(PyExc_TypeError, "encode_step() needs a step first, such as EncodeStep.start");
@@ -66,7 +66,7 @@ static const pptpy_frame pptpy_frame_job = {
 
 static PyObject *pptpy_step_job(PyObject *module, PyObject *const *args, Py_ssize_t count,
     PyObject *keywords) {
-    if (!ppt_chains_on())
+    if (!ppt1_chains_9651e00f_7bbabd55_on_job())
         Py_RETURN_NONE;
     if (count < 1) {
         PyErr_SetString(PyExc_TypeError, "job_step() needs a step first, such as JobStep.QUEUED");

@@ -60,6 +60,11 @@ static inline void ppt_comments_prepare(void) {
         ppt1_comments_97d48053_prepare();
 }
 
+/* The same, if `comments` is wanted. */
+static inline int ppt1_comments_97d48053_on_comments(void) {
+    return ppt1_on(&ppt1_comments_97d48053_control, 0);
+}
+
 /* Stores a frame, word by word, into the next slot of the thread's ring. */
 static inline __attribute__((always_inline)) void ppt1_comments_97d48053_commit_comments(const pptframe_comments_t *f) {
     ppt1_thread *t = ppt1_comments_97d48053_begin(0);
@@ -71,8 +76,8 @@ static inline __attribute__((always_inline)) void ppt1_comments_97d48053_commit_
 }
 
 /* The macro form: writes the thread's frame. */
-static inline void ppt_write_comments_frame(void) {
-    if (ppt_comments_on())
+static inline __attribute__((always_inline)) void ppt_write_comments_frame(void) {
+    if (ppt1_comments_97d48053_on_comments())
         ppt1_comments_97d48053_commit_comments(&ppt1_comments_97d48053_frame_comments);
 }
 
@@ -84,6 +89,7 @@ static inline void ppt_write_comments_frame(void) {
 
 static inline int ppt_comments_on(void) { return 0; }
 static inline void ppt_comments_prepare(void) {}
+static inline int ppt1_comments_97d48053_on_comments(void) { return 0; }
 static inline void ppt1_comments_97d48053_commit_comments(const pptframe_comments_t *f) { (void)f; }
 static inline void ppt_write_comments_frame(void) {}
 #define WRITE_COMMENTS_RATE(ppt_v) ((void)sizeof(ppt_v))
@@ -95,7 +101,7 @@ static inline void ppt_write_comments_frame(void) {}
  * somebody is attached and writes the frame at its end; `break`, `return` and `goto`
  * out of it abandon the frame. `continue` does not: it ends the block, and writes it. */
 #define PPT_WRITE_COMMENTS(f) PPT1_BLOCK \
-    for (int ppt_on_##f = ppt_comments_on(); ppt_on_##f; ppt_on_##f = 0) \
+    for (int ppt_on_##f = ppt1_comments_97d48053_on_comments(); ppt_on_##f; ppt_on_##f = 0) \
         for (pptframe_comments_t f = PPT1_ZERO(pptframe_comments_t); ppt_on_##f; \
              ppt1_comments_97d48053_commit_comments(&f), ppt_on_##f = 0)
 

@@ -112,6 +112,11 @@ static inline void ppt_enums_prepare(void) {
         ppt1_enums_b546f465_prepare();
 }
 
+/* The same, if `enums` is wanted. */
+static inline int ppt1_enums_b546f465_on_enums(void) {
+    return ppt1_on(&ppt1_enums_b546f465_control, 0);
+}
+
 /* Stores a frame, word by word, into the next slot of the thread's ring. */
 static inline __attribute__((always_inline)) void ppt1_enums_b546f465_commit_enums(const pptframe_enums_t *f) {
     ppt1_thread *t = ppt1_enums_b546f465_begin(0);
@@ -127,8 +132,8 @@ static inline __attribute__((always_inline)) void ppt1_enums_b546f465_commit_enu
 }
 
 /* The macro form: writes the thread's frame. */
-static inline void ppt_write_enums_frame(void) {
-    if (ppt_enums_on())
+static inline __attribute__((always_inline)) void ppt_write_enums_frame(void) {
+    if (ppt1_enums_b546f465_on_enums())
         ppt1_enums_b546f465_commit_enums(&ppt1_enums_b546f465_frame_enums);
 }
 
@@ -153,6 +158,7 @@ static inline void ppt1_enums_b546f465_set_enums_path(const int32_t *from) {
 
 static inline int ppt_enums_on(void) { return 0; }
 static inline void ppt_enums_prepare(void) {}
+static inline int ppt1_enums_b546f465_on_enums(void) { return 0; }
 static inline void ppt1_enums_b546f465_commit_enums(const pptframe_enums_t *f) { (void)f; }
 static inline void ppt_write_enums_frame(void) {}
 #define WRITE_ENUMS_TINY(ppt_v) ((void)sizeof(ppt_v))
@@ -173,7 +179,7 @@ static inline void ppt_write_enums_frame(void) {}
  * somebody is attached and writes the frame at its end; `break`, `return` and `goto`
  * out of it abandon the frame. `continue` does not: it ends the block, and writes it. */
 #define PPT_WRITE_ENUMS(f) PPT1_BLOCK \
-    for (int ppt_on_##f = ppt_enums_on(); ppt_on_##f; ppt_on_##f = 0) \
+    for (int ppt_on_##f = ppt1_enums_b546f465_on_enums(); ppt_on_##f; ppt_on_##f = 0) \
         for (pptframe_enums_t f = PPT1_ZERO(pptframe_enums_t); ppt_on_##f; \
              ppt1_enums_b546f465_commit_enums(&f), ppt_on_##f = 0)
 

@@ -37,7 +37,7 @@ static const pptpy_frame pptpy_frame_enums = {
 
 static PyObject *pptpy_write_enums(PyObject *module, PyObject *const *args, Py_ssize_t count,
     PyObject *keywords) {
-    if (!ppt_enums_on())
+    if (!ppt1_enums_b546f465_on_enums())
         Py_RETURN_NONE;
     pptframe_enums_t f = {0};
     const pptpy_state *state = (const pptpy_state *)PyModule_GetState(module);

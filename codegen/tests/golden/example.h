@@ -63,6 +63,11 @@ static inline void ppt_example_prepare(void) {
         ppt1_example_03c27b2a_prepare();
 }
 
+/* The same, if `example` is wanted. */
+static inline int ppt1_example_03c27b2a_on_example(void) {
+    return ppt1_on(&ppt1_example_03c27b2a_control, 0);
+}
+
 /* The realtime clock; 0 when nobody is attached. */
 static inline struct timeval ppt_example_now(void) {
     struct timespec t = {0, 0};
@@ -89,8 +94,8 @@ static inline __attribute__((always_inline)) void ppt1_example_03c27b2a_commit_e
 }
 
 /* The macro form: writes the thread's frame. */
-static inline void ppt_write_example_frame(void) {
-    if (ppt_example_on())
+static inline __attribute__((always_inline)) void ppt_write_example_frame(void) {
+    if (ppt1_example_03c27b2a_on_example())
         ppt1_example_03c27b2a_commit_example(&ppt1_example_03c27b2a_frame_example);
 }
 
@@ -98,16 +103,20 @@ static inline void ppt_write_example_frame(void) {
 #define WRITE_EXAMPLE_KIND(ppt_v) ((void)(ppt1_example_03c27b2a_frame_example.kind = (ppt_v)))
 #define WRITE_EXAMPLE_WHO(ppt_v) ((void)(ppt1_example_03c27b2a_frame_example.who = (ppt_v)))
 #define WRITE_EXAMPLE_SLEEP(ppt_v) ((void)(ppt1_example_03c27b2a_frame_example.sleep = (ppt_v)))
-#define WRITE_EXAMPLE_SLEEP_TIMESTAMP() ((void)(ppt1_example_03c27b2a_frame_example.sleep = ppt_example_now()))
+#define WRITE_EXAMPLE_SLEEP_TIMESTAMP() \
+    (ppt1_example_03c27b2a_on_example() ? (void)(ppt1_example_03c27b2a_frame_example.sleep = ppt_example_now()) : (void)memset(&ppt1_example_03c27b2a_frame_example.sleep, 0, sizeof ppt1_example_03c27b2a_frame_example.sleep))
 #define WRITE_EXAMPLE_START(ppt_v) ((void)(ppt1_example_03c27b2a_frame_example.start = (ppt_v)))
-#define WRITE_EXAMPLE_START_TIMESTAMP() ((void)(ppt1_example_03c27b2a_frame_example.start = ppt_example_now()))
+#define WRITE_EXAMPLE_START_TIMESTAMP() \
+    (ppt1_example_03c27b2a_on_example() ? (void)(ppt1_example_03c27b2a_frame_example.start = ppt_example_now()) : (void)memset(&ppt1_example_03c27b2a_frame_example.start, 0, sizeof ppt1_example_03c27b2a_frame_example.start))
 #define WRITE_EXAMPLE_END(ppt_v) ((void)(ppt1_example_03c27b2a_frame_example.end = (ppt_v)))
-#define WRITE_EXAMPLE_END_TIMESTAMP() ((void)(ppt1_example_03c27b2a_frame_example.end = ppt_example_now()))
+#define WRITE_EXAMPLE_END_TIMESTAMP() \
+    (ppt1_example_03c27b2a_on_example() ? (void)(ppt1_example_03c27b2a_frame_example.end = ppt_example_now()) : (void)memset(&ppt1_example_03c27b2a_frame_example.end, 0, sizeof ppt1_example_03c27b2a_frame_example.end))
 
 #else /* nothing is compiled in; arguments are not evaluated */
 
 static inline int ppt_example_on(void) { return 0; }
 static inline void ppt_example_prepare(void) {}
+static inline int ppt1_example_03c27b2a_on_example(void) { return 0; }
 static inline struct timeval ppt_example_now(void) {
     struct timeval never = {0, 0};
     return never;
@@ -129,7 +138,7 @@ static inline void ppt_write_example_frame(void) {}
  * somebody is attached and writes the frame at its end; `break`, `return` and `goto`
  * out of it abandon the frame. `continue` does not: it ends the block, and writes it. */
 #define PPT_WRITE_EXAMPLE(f) PPT1_BLOCK \
-    for (int ppt_on_##f = ppt_example_on(); ppt_on_##f; ppt_on_##f = 0) \
+    for (int ppt_on_##f = ppt1_example_03c27b2a_on_example(); ppt_on_##f; ppt_on_##f = 0) \
         for (pptframe_example_t f = PPT1_ZERO(pptframe_example_t); ppt_on_##f; \
              ppt1_example_03c27b2a_commit_example(&f), ppt_on_##f = 0)
 

@@ -44,6 +44,9 @@ static inline void prepare() {
         ppt1_example_03c27b2a_prepare();
 }
 
+/* The same, if `example` is wanted. */
+static inline bool ppt1_example_03c27b2a_on_example() { return ppt1_on(&ppt1_example_03c27b2a_control, 0) != 0; }
+
 /* The realtime clock; 0 when nobody is attached. */
 static inline struct timeval now(void) {
     struct timespec t = {0, 0};
@@ -56,6 +59,7 @@ static inline struct timeval now(void) {
 #else
 static inline bool on() { return false; }
 static inline void prepare() {}
+static inline bool ppt1_example_03c27b2a_on_example() { return false; }
 static inline struct timeval now() { return {}; }
 #endif
 
@@ -106,7 +110,7 @@ static inline __attribute__((always_inline)) void ppt1_example_03c27b2a_commit_e
 template <class ppt_Fill>
 __attribute__((always_inline)) inline void example::write(ppt_Fill &&ppt_fill) {
 #if PPT1_ENABLED
-    if (::ppt::example::on()) {
+    if (ppt1_on(&ppt1_example_03c27b2a_control, 0)) {
         example ppt_f = example();
         if constexpr (std::is_same<decltype(ppt_fill(ppt_f)), bool>::value) {
             if (!ppt_fill(ppt_f))
@@ -123,7 +127,7 @@ __attribute__((always_inline)) inline void example::write(ppt_Fill &&ppt_fill) {
 
 class example::scope {
   public:
-    scope() : ppt_on_(::ppt::example::on()) {
+    scope() : ppt_on_(::ppt::example::ppt1_example_03c27b2a_on_example()) {
         if (ppt_on_) {
             ppt_f_ = example();
             ppt_f_.start = ::ppt::example::now();

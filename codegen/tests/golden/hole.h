@@ -135,6 +135,31 @@ static inline void ppt_hole_prepare(void) {
         ppt1_hole_6c4ddc6d_prepare();
 }
 
+/* The same, if `fits` is wanted. */
+static inline int ppt1_hole_6c4ddc6d_on_fits(void) {
+    return ppt1_on(&ppt1_hole_6c4ddc6d_control, 0);
+}
+
+/* The same, if `text` is wanted. */
+static inline int ppt1_hole_6c4ddc6d_on_text(void) {
+    return ppt1_on(&ppt1_hole_6c4ddc6d_control, 1);
+}
+
+/* The same, if `tight` is wanted. */
+static inline int ppt1_hole_6c4ddc6d_on_tight(void) {
+    return ppt1_on(&ppt1_hole_6c4ddc6d_control, 2);
+}
+
+/* The same, if `wide` is wanted. */
+static inline int ppt1_hole_6c4ddc6d_on_wide(void) {
+    return ppt1_on(&ppt1_hole_6c4ddc6d_control, 3);
+}
+
+/* The same, if `sign` is wanted. */
+static inline int ppt1_hole_6c4ddc6d_on_sign(void) {
+    return ppt1_on(&ppt1_hole_6c4ddc6d_control, 4);
+}
+
 /* Stores a frame, word by word, into the next slot of the thread's ring. */
 static inline __attribute__((always_inline)) void ppt1_hole_6c4ddc6d_commit_fits(const pptframe_fits_t *f) {
     ppt1_thread *t = ppt1_hole_6c4ddc6d_begin(0);
@@ -147,8 +172,8 @@ static inline __attribute__((always_inline)) void ppt1_hole_6c4ddc6d_commit_fits
 }
 
 /* The macro form: writes the thread's frame. */
-static inline void ppt_write_fits_frame(void) {
-    if (ppt_hole_on())
+static inline __attribute__((always_inline)) void ppt_write_fits_frame(void) {
+    if (ppt1_hole_6c4ddc6d_on_fits())
         ppt1_hole_6c4ddc6d_commit_fits(&ppt1_hole_6c4ddc6d_frame_fits);
 }
 
@@ -165,8 +190,8 @@ static inline __attribute__((always_inline)) void ppt1_hole_6c4ddc6d_commit_text
 }
 
 /* The macro form: writes the thread's frame. */
-static inline void ppt_write_text_frame(void) {
-    if (ppt_hole_on())
+static inline __attribute__((always_inline)) void ppt_write_text_frame(void) {
+    if (ppt1_hole_6c4ddc6d_on_text())
         ppt1_hole_6c4ddc6d_commit_text(&ppt1_hole_6c4ddc6d_frame_text);
 }
 
@@ -187,8 +212,8 @@ static inline __attribute__((always_inline)) void ppt1_hole_6c4ddc6d_commit_tigh
 }
 
 /* The macro form: writes the thread's frame. */
-static inline void ppt_write_tight_frame(void) {
-    if (ppt_hole_on())
+static inline __attribute__((always_inline)) void ppt_write_tight_frame(void) {
+    if (ppt1_hole_6c4ddc6d_on_tight())
         ppt1_hole_6c4ddc6d_commit_tight(&ppt1_hole_6c4ddc6d_frame_tight);
 }
 
@@ -208,8 +233,8 @@ static inline __attribute__((always_inline)) void ppt1_hole_6c4ddc6d_commit_wide
 }
 
 /* The macro form: writes the thread's frame. */
-static inline void ppt_write_wide_frame(void) {
-    if (ppt_hole_on())
+static inline __attribute__((always_inline)) void ppt_write_wide_frame(void) {
+    if (ppt1_hole_6c4ddc6d_on_wide())
         ppt1_hole_6c4ddc6d_commit_wide(&ppt1_hole_6c4ddc6d_frame_wide);
 }
 
@@ -225,8 +250,8 @@ static inline __attribute__((always_inline)) void ppt1_hole_6c4ddc6d_commit_sign
 }
 
 /* The macro form: writes the thread's frame. */
-static inline void ppt_write_sign_frame(void) {
-    if (ppt_hole_on())
+static inline __attribute__((always_inline)) void ppt_write_sign_frame(void) {
+    if (ppt1_hole_6c4ddc6d_on_sign())
         ppt1_hole_6c4ddc6d_commit_sign(&ppt1_hole_6c4ddc6d_frame_sign);
 }
 
@@ -259,6 +284,11 @@ static inline void ppt_write_sign_frame(void) {
 
 static inline int ppt_hole_on(void) { return 0; }
 static inline void ppt_hole_prepare(void) {}
+static inline int ppt1_hole_6c4ddc6d_on_fits(void) { return 0; }
+static inline int ppt1_hole_6c4ddc6d_on_text(void) { return 0; }
+static inline int ppt1_hole_6c4ddc6d_on_tight(void) { return 0; }
+static inline int ppt1_hole_6c4ddc6d_on_wide(void) { return 0; }
+static inline int ppt1_hole_6c4ddc6d_on_sign(void) { return 0; }
 static inline void ppt1_hole_6c4ddc6d_commit_fits(const pptframe_fits_t *f) { (void)f; }
 static inline void ppt_write_fits_frame(void) {}
 #define WRITE_FITS_A(ppt_v) ((void)sizeof(ppt_v))
@@ -291,7 +321,7 @@ static inline void ppt_write_sign_frame(void) {}
  * somebody is attached and writes the frame at its end; `break`, `return` and `goto`
  * out of it abandon the frame. `continue` does not: it ends the block, and writes it. */
 #define PPT_WRITE_FITS(f) PPT1_BLOCK \
-    for (int ppt_on_##f = ppt_hole_on(); ppt_on_##f; ppt_on_##f = 0) \
+    for (int ppt_on_##f = ppt1_hole_6c4ddc6d_on_fits(); ppt_on_##f; ppt_on_##f = 0) \
         for (pptframe_fits_t f = PPT1_ZERO(pptframe_fits_t); ppt_on_##f; \
              ppt1_hole_6c4ddc6d_commit_fits(&f), ppt_on_##f = 0)
 
@@ -299,7 +329,7 @@ static inline void ppt_write_sign_frame(void) {}
  * somebody is attached and writes the frame at its end; `break`, `return` and `goto`
  * out of it abandon the frame. `continue` does not: it ends the block, and writes it. */
 #define PPT_WRITE_TEXT(f) PPT1_BLOCK \
-    for (int ppt_on_##f = ppt_hole_on(); ppt_on_##f; ppt_on_##f = 0) \
+    for (int ppt_on_##f = ppt1_hole_6c4ddc6d_on_text(); ppt_on_##f; ppt_on_##f = 0) \
         for (pptframe_text_t f = PPT1_ZERO(pptframe_text_t); ppt_on_##f; \
              ppt1_hole_6c4ddc6d_commit_text(&f), ppt_on_##f = 0)
 
@@ -307,7 +337,7 @@ static inline void ppt_write_sign_frame(void) {}
  * somebody is attached and writes the frame at its end; `break`, `return` and `goto`
  * out of it abandon the frame. `continue` does not: it ends the block, and writes it. */
 #define PPT_WRITE_TIGHT(f) PPT1_BLOCK \
-    for (int ppt_on_##f = ppt_hole_on(); ppt_on_##f; ppt_on_##f = 0) \
+    for (int ppt_on_##f = ppt1_hole_6c4ddc6d_on_tight(); ppt_on_##f; ppt_on_##f = 0) \
         for (pptframe_tight_t f = PPT1_ZERO(pptframe_tight_t); ppt_on_##f; \
              ppt1_hole_6c4ddc6d_commit_tight(&f), ppt_on_##f = 0)
 
@@ -315,7 +345,7 @@ static inline void ppt_write_sign_frame(void) {}
  * somebody is attached and writes the frame at its end; `break`, `return` and `goto`
  * out of it abandon the frame. `continue` does not: it ends the block, and writes it. */
 #define PPT_WRITE_WIDE(f) PPT1_BLOCK \
-    for (int ppt_on_##f = ppt_hole_on(); ppt_on_##f; ppt_on_##f = 0) \
+    for (int ppt_on_##f = ppt1_hole_6c4ddc6d_on_wide(); ppt_on_##f; ppt_on_##f = 0) \
         for (pptframe_wide_t f = PPT1_ZERO(pptframe_wide_t); ppt_on_##f; \
              ppt1_hole_6c4ddc6d_commit_wide(&f), ppt_on_##f = 0)
 
@@ -323,7 +353,7 @@ static inline void ppt_write_sign_frame(void) {}
  * somebody is attached and writes the frame at its end; `break`, `return` and `goto`
  * out of it abandon the frame. `continue` does not: it ends the block, and writes it. */
 #define PPT_WRITE_SIGN(f) PPT1_BLOCK \
-    for (int ppt_on_##f = ppt_hole_on(); ppt_on_##f; ppt_on_##f = 0) \
+    for (int ppt_on_##f = ppt1_hole_6c4ddc6d_on_sign(); ppt_on_##f; ppt_on_##f = 0) \
         for (pptframe_sign_t f = PPT1_ZERO(pptframe_sign_t); ppt_on_##f; \
              ppt1_hole_6c4ddc6d_commit_sign(&f), ppt_on_##f = 0)
 

@@ -97,6 +97,16 @@ static inline void ppt_job_prepare(void) {
         ppt1_job_cd705f47_prepare();
 }
 
+/* The same, if `job` is wanted. */
+static inline int ppt1_job_cd705f47_on_job(void) {
+    return ppt1_on(&ppt1_job_cd705f47_control, 0);
+}
+
+/* The same, if `login` is wanted. */
+static inline int ppt1_job_cd705f47_on_login(void) {
+    return ppt1_on(&ppt1_job_cd705f47_control, 1);
+}
+
 /* The monotonic clock; 0 when nobody is attached. */
 static inline int64_t ppt_job_now(void) {
     struct timespec t = {0, 0};
@@ -123,8 +133,8 @@ static inline __attribute__((always_inline)) void ppt1_job_cd705f47_commit_job(c
 }
 
 /* The macro form: writes the thread's frame. */
-static inline void ppt_write_job_frame(void) {
-    if (ppt_job_on())
+static inline __attribute__((always_inline)) void ppt_write_job_frame(void) {
+    if (ppt1_job_cd705f47_on_job())
         ppt1_job_cd705f47_commit_job(&ppt1_job_cd705f47_frame_job);
 }
 
@@ -148,8 +158,8 @@ static inline __attribute__((always_inline)) void ppt1_job_cd705f47_commit_login
 }
 
 /* The macro form: writes the thread's frame. */
-static inline void ppt_write_login_frame(void) {
-    if (ppt_job_on())
+static inline __attribute__((always_inline)) void ppt_write_login_frame(void) {
+    if (ppt1_job_cd705f47_on_login())
         ppt1_job_cd705f47_commit_login(&ppt1_job_cd705f47_frame_login);
 }
 
@@ -157,9 +167,11 @@ static inline void ppt_write_login_frame(void) {
 #define WRITE_JOB_KIND(ppt_v) ((void)(ppt1_job_cd705f47_frame_job.kind = (ppt_v)))
 #define WRITE_JOB_WHO(ppt_v) ((void)(ppt1_job_cd705f47_frame_job.who = (ppt_v)))
 #define WRITE_JOB_HANDLE_START(ppt_v) ((void)(ppt1_job_cd705f47_frame_job.handle_start = (ppt_v)))
-#define WRITE_JOB_HANDLE_START_TIMESTAMP() ((void)(ppt1_job_cd705f47_frame_job.handle_start = ppt_job_now()))
+#define WRITE_JOB_HANDLE_START_TIMESTAMP() \
+    (ppt1_job_cd705f47_on_job() ? (void)(ppt1_job_cd705f47_frame_job.handle_start = ppt_job_now()) : (void)memset(&ppt1_job_cd705f47_frame_job.handle_start, 0, sizeof ppt1_job_cd705f47_frame_job.handle_start))
 #define WRITE_JOB_HANDLE_END(ppt_v) ((void)(ppt1_job_cd705f47_frame_job.handle_end = (ppt_v)))
-#define WRITE_JOB_HANDLE_END_TIMESTAMP() ((void)(ppt1_job_cd705f47_frame_job.handle_end = ppt_job_now()))
+#define WRITE_JOB_HANDLE_END_TIMESTAMP() \
+    (ppt1_job_cd705f47_on_job() ? (void)(ppt1_job_cd705f47_frame_job.handle_end = ppt_job_now()) : (void)memset(&ppt1_job_cd705f47_frame_job.handle_end, 0, sizeof ppt1_job_cd705f47_frame_job.handle_end))
 #define WRITE_JOB_BYTES(ppt_v) ((void)(ppt1_job_cd705f47_frame_job.bytes = (ppt_v)))
 #define WRITE_JOB_POS(ppt_v) ppt1_job_cd705f47_set_job_pos(ppt_v)
 #define WRITE_JOB_NAME(ppt_v) ppt1_job_cd705f47_set_job_name(ppt_v)
@@ -168,12 +180,15 @@ static inline void ppt_write_login_frame(void) {
 #define WRITE_LOGIN_WHO(ppt_v) ((void)(ppt1_job_cd705f47_frame_login.who = (ppt_v)))
 #define WRITE_LOGIN_IN_(ppt_v) ((void)(ppt1_job_cd705f47_frame_login.in_ = (ppt_v)))
 #define WRITE_LOGIN_WHEN(ppt_v) ((void)(ppt1_job_cd705f47_frame_login.when = (ppt_v)))
-#define WRITE_LOGIN_WHEN_TIMESTAMP() ((void)(ppt1_job_cd705f47_frame_login.when = ppt_job_now()))
+#define WRITE_LOGIN_WHEN_TIMESTAMP() \
+    (ppt1_job_cd705f47_on_login() ? (void)(ppt1_job_cd705f47_frame_login.when = ppt_job_now()) : (void)memset(&ppt1_job_cd705f47_frame_login.when, 0, sizeof ppt1_job_cd705f47_frame_login.when))
 
 #else /* nothing is compiled in; arguments are not evaluated */
 
 static inline int ppt_job_on(void) { return 0; }
 static inline void ppt_job_prepare(void) {}
+static inline int ppt1_job_cd705f47_on_job(void) { return 0; }
+static inline int ppt1_job_cd705f47_on_login(void) { return 0; }
 static inline int64_t ppt_job_now(void) {
     return 0;
 }
@@ -201,7 +216,7 @@ static inline void ppt_write_login_frame(void) {}
  * somebody is attached and writes the frame at its end; `break`, `return` and `goto`
  * out of it abandon the frame. `continue` does not: it ends the block, and writes it. */
 #define PPT_WRITE_JOB(f) PPT1_BLOCK \
-    for (int ppt_on_##f = ppt_job_on(); ppt_on_##f; ppt_on_##f = 0) \
+    for (int ppt_on_##f = ppt1_job_cd705f47_on_job(); ppt_on_##f; ppt_on_##f = 0) \
         for (pptframe_job_t f = PPT1_ZERO(pptframe_job_t); ppt_on_##f; \
              ppt1_job_cd705f47_commit_job(&f), ppt_on_##f = 0)
 
@@ -209,7 +224,7 @@ static inline void ppt_write_login_frame(void) {}
  * somebody is attached and writes the frame at its end; `break`, `return` and `goto`
  * out of it abandon the frame. `continue` does not: it ends the block, and writes it. */
 #define PPT_WRITE_LOGIN(f) PPT1_BLOCK \
-    for (int ppt_on_##f = ppt_job_on(); ppt_on_##f; ppt_on_##f = 0) \
+    for (int ppt_on_##f = ppt1_job_cd705f47_on_login(); ppt_on_##f; ppt_on_##f = 0) \
         for (pptframe_login_t f = PPT1_ZERO(pptframe_login_t); ppt_on_##f; \
              ppt1_job_cd705f47_commit_login(&f), ppt_on_##f = 0)
 

@@ -50,6 +50,9 @@ static inline void prepare() {
         ppt1_job_cd705f47_prepare();
 }
 
+/* The same, if `job` is wanted. */
+static inline bool ppt1_job_cd705f47_on_job() { return ppt1_on(&ppt1_job_cd705f47_control, 0) != 0; }
+
 /* The monotonic clock; 0 when nobody is attached. */
 static inline int64_t now(void) {
     struct timespec t = {0, 0};
@@ -61,6 +64,7 @@ static inline int64_t now(void) {
 #else
 static inline bool on() { return false; }
 static inline void prepare() {}
+static inline bool ppt1_job_cd705f47_on_job() { return false; }
 static inline int64_t now() { return {}; }
 #endif
 
@@ -151,7 +155,7 @@ static inline __attribute__((always_inline)) void ppt1_job_cd705f47_commit_login
 template <class ppt_Fill>
 __attribute__((always_inline)) inline void job::write(ppt_Fill &&ppt_fill) {
 #if PPT1_ENABLED
-    if (::ppt::job::on()) {
+    if (ppt1_on(&ppt1_job_cd705f47_control, 0)) {
         job ppt_f = job();
         if constexpr (std::is_same<decltype(ppt_fill(ppt_f)), bool>::value) {
             if (!ppt_fill(ppt_f))
@@ -168,7 +172,7 @@ __attribute__((always_inline)) inline void job::write(ppt_Fill &&ppt_fill) {
 
 class job::scope {
   public:
-    scope() : ppt_on_(::ppt::job::on()) {
+    scope() : ppt_on_(::ppt::job::ppt1_job_cd705f47_on_job()) {
         if (ppt_on_) {
             ppt_f_ = job();
             ppt_f_.handle_start = ::ppt::job::now();
@@ -201,7 +205,7 @@ class job::scope {
 template <class ppt_Fill>
 __attribute__((always_inline)) inline void login::write(ppt_Fill &&ppt_fill) {
 #if PPT1_ENABLED
-    if (::ppt::job::on()) {
+    if (ppt1_on(&ppt1_job_cd705f47_control, 1)) {
         login ppt_f = login();
         if constexpr (std::is_same<decltype(ppt_fill(ppt_f)), bool>::value) {
             if (!ppt_fill(ppt_f))

@@ -41,7 +41,7 @@ static const pptpy_frame pptpy_frame_job = {
 
 static PyObject *pptpy_write_job(PyObject *module, PyObject *const *args, Py_ssize_t count,
     PyObject *keywords) {
-    if (!ppt_job_on())
+    if (!ppt1_job_cd705f47_on_job())
         Py_RETURN_NONE;
     pptframe_job_t f = {0};
     const pptpy_state *state = (const pptpy_state *)PyModule_GetState(module);
@@ -54,7 +54,7 @@ static PyObject *pptpy_write_job(PyObject *module, PyObject *const *args, Py_ssi
 static PyObject *pptpy_scope_of_job(PyObject *module, PyObject *const *args, Py_ssize_t count,
     PyObject *keywords) {
     const pptpy_state *state = (const pptpy_state *)PyModule_GetState(module);
-    if (!ppt_job_on())
+    if (!ppt1_job_cd705f47_on_job())
         return pptpy_scope_off(state);
     return pptpy_scope_new(state, &pptpy_frame_job, args, count, keywords);
 }
@@ -76,7 +76,7 @@ static const pptpy_frame pptpy_frame_login = {
 
 static PyObject *pptpy_write_login(PyObject *module, PyObject *const *args, Py_ssize_t count,
     PyObject *keywords) {
-    if (!ppt_job_on())
+    if (!ppt1_job_cd705f47_on_login())
         Py_RETURN_NONE;
     pptframe_login_t f = {0};
     const pptpy_state *state = (const pptpy_state *)PyModule_GetState(module);

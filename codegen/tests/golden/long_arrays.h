@@ -96,6 +96,21 @@ static inline void ppt_long_arrays_prepare(void) {
         ppt1_long_arrays_d91a61ef_prepare();
 }
 
+/* The same, if `text` is wanted. */
+static inline int ppt1_long_arrays_d91a61ef_on_text(void) {
+    return ppt1_on(&ppt1_long_arrays_d91a61ef_control, 0);
+}
+
+/* The same, if `numbers` is wanted. */
+static inline int ppt1_long_arrays_d91a61ef_on_numbers(void) {
+    return ppt1_on(&ppt1_long_arrays_d91a61ef_control, 1);
+}
+
+/* The same, if `full` is wanted. */
+static inline int ppt1_long_arrays_d91a61ef_on_full(void) {
+    return ppt1_on(&ppt1_long_arrays_d91a61ef_control, 2);
+}
+
 /* Stores a frame, word by word, into the next slot of the thread's ring. */
 static inline void ppt1_long_arrays_d91a61ef_commit_text(const pptframe_text_t *f) {
     ppt1_thread *t = ppt1_long_arrays_d91a61ef_begin(0);
@@ -111,7 +126,7 @@ static inline void ppt1_long_arrays_d91a61ef_commit_text(const pptframe_text_t *
 
 /* The macro form: writes the thread's frame. */
 static inline void ppt_write_text_frame(void) {
-    if (ppt_long_arrays_on())
+    if (ppt1_long_arrays_d91a61ef_on_text())
         ppt1_long_arrays_d91a61ef_commit_text(&ppt1_long_arrays_d91a61ef_frame_text);
 }
 
@@ -146,7 +161,7 @@ static inline void ppt1_long_arrays_d91a61ef_commit_numbers(const pptframe_numbe
 
 /* The macro form: writes the thread's frame. */
 static inline void ppt_write_numbers_frame(void) {
-    if (ppt_long_arrays_on())
+    if (ppt1_long_arrays_d91a61ef_on_numbers())
         ppt1_long_arrays_d91a61ef_commit_numbers(&ppt1_long_arrays_d91a61ef_frame_numbers);
 }
 
@@ -180,7 +195,7 @@ static inline void ppt1_long_arrays_d91a61ef_commit_full(const pptframe_full_t *
 
 /* The macro form: writes the thread's frame. */
 static inline void ppt_write_full_frame(void) {
-    if (ppt_long_arrays_on())
+    if (ppt1_long_arrays_d91a61ef_on_full())
         ppt1_long_arrays_d91a61ef_commit_full(&ppt1_long_arrays_d91a61ef_frame_full);
 }
 
@@ -206,6 +221,9 @@ static inline void ppt1_long_arrays_d91a61ef_set_full_payload(const uint8_t *fro
 
 static inline int ppt_long_arrays_on(void) { return 0; }
 static inline void ppt_long_arrays_prepare(void) {}
+static inline int ppt1_long_arrays_d91a61ef_on_text(void) { return 0; }
+static inline int ppt1_long_arrays_d91a61ef_on_numbers(void) { return 0; }
+static inline int ppt1_long_arrays_d91a61ef_on_full(void) { return 0; }
 static inline void ppt1_long_arrays_d91a61ef_commit_text(const pptframe_text_t *f) { (void)f; }
 static inline void ppt_write_text_frame(void) {}
 #define WRITE_TEXT_TEXT(ppt_v) ((void)sizeof(ppt_v))
@@ -227,7 +245,7 @@ static inline void ppt_write_full_frame(void) {}
  * somebody is attached and writes the frame at its end; `break`, `return` and `goto`
  * out of it abandon the frame. `continue` does not: it ends the block, and writes it. */
 #define PPT_WRITE_TEXT(f) PPT1_BLOCK \
-    for (int ppt_on_##f = ppt_long_arrays_on(); ppt_on_##f; ppt_on_##f = 0) \
+    for (int ppt_on_##f = ppt1_long_arrays_d91a61ef_on_text(); ppt_on_##f; ppt_on_##f = 0) \
         for (pptframe_text_t f = PPT1_ZERO(pptframe_text_t); ppt_on_##f; \
              ppt1_long_arrays_d91a61ef_commit_text(&f), ppt_on_##f = 0)
 
@@ -235,7 +253,7 @@ static inline void ppt_write_full_frame(void) {}
  * somebody is attached and writes the frame at its end; `break`, `return` and `goto`
  * out of it abandon the frame. `continue` does not: it ends the block, and writes it. */
 #define PPT_WRITE_NUMBERS(f) PPT1_BLOCK \
-    for (int ppt_on_##f = ppt_long_arrays_on(); ppt_on_##f; ppt_on_##f = 0) \
+    for (int ppt_on_##f = ppt1_long_arrays_d91a61ef_on_numbers(); ppt_on_##f; ppt_on_##f = 0) \
         for (pptframe_numbers_t f = PPT1_ZERO(pptframe_numbers_t); ppt_on_##f; \
              ppt1_long_arrays_d91a61ef_commit_numbers(&f), ppt_on_##f = 0)
 
@@ -243,7 +261,7 @@ static inline void ppt_write_full_frame(void) {}
  * somebody is attached and writes the frame at its end; `break`, `return` and `goto`
  * out of it abandon the frame. `continue` does not: it ends the block, and writes it. */
 #define PPT_WRITE_FULL(f) PPT1_BLOCK \
-    for (int ppt_on_##f = ppt_long_arrays_on(); ppt_on_##f; ppt_on_##f = 0) \
+    for (int ppt_on_##f = ppt1_long_arrays_d91a61ef_on_full(); ppt_on_##f; ppt_on_##f = 0) \
         for (pptframe_full_t f = PPT1_ZERO(pptframe_full_t); ppt_on_##f; \
              ppt1_long_arrays_d91a61ef_commit_full(&f), ppt_on_##f = 0)
 

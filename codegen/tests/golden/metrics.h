@@ -90,6 +90,41 @@ static inline void ppt_metrics_prepare(void) {
         ppt1_metrics_6c021498_0847498e_prepare();
 }
 
+/* The same, if `job` is wanted. */
+static inline int ppt1_metrics_6c021498_0847498e_on_job(void) {
+    return ppt1_on(&ppt1_metrics_6c021498_0847498e_control, 0);
+}
+
+/* The same, if `bytes_in` is wanted. */
+static inline int ppt1_metrics_6c021498_0847498e_on_bytes_in(void) {
+    return ppt1_on(&ppt1_metrics_6c021498_0847498e_control, 256);
+}
+
+/* The same, if `plain` is wanted. */
+static inline int ppt1_metrics_6c021498_0847498e_on_plain(void) {
+    return ppt1_on(&ppt1_metrics_6c021498_0847498e_control, 257);
+}
+
+/* The same, if `inflight` is wanted. */
+static inline int ppt1_metrics_6c021498_0847498e_on_inflight(void) {
+    return ppt1_on(&ppt1_metrics_6c021498_0847498e_control, 258);
+}
+
+/* The same, if `handling` is wanted. */
+static inline int ppt1_metrics_6c021498_0847498e_on_handling(void) {
+    return ppt1_on(&ppt1_metrics_6c021498_0847498e_control, 259);
+}
+
+/* The same, if `queue` is wanted. */
+static inline int ppt1_metrics_6c021498_0847498e_on_queue(void) {
+    return ppt1_on(&ppt1_metrics_6c021498_0847498e_control, 260);
+}
+
+/* The same, if `odd` is wanted. */
+static inline int ppt1_metrics_6c021498_0847498e_on_odd(void) {
+    return ppt1_on(&ppt1_metrics_6c021498_0847498e_control, 261);
+}
+
 /* The realtime clock; 0 when nobody is attached. */
 static inline struct timeval ppt_metrics_now(void) {
     struct timespec t = {0, 0};
@@ -112,58 +147,66 @@ static inline __attribute__((always_inline)) void ppt1_metrics_6c021498_0847498e
 }
 
 /* The macro form: writes the thread's frame. */
-static inline void ppt_write_job_frame(void) {
-    if (ppt_metrics_on())
+static inline __attribute__((always_inline)) void ppt_write_job_frame(void) {
+    if (ppt1_metrics_6c021498_0847498e_on_job())
         ppt1_metrics_6c021498_0847498e_commit_job(&ppt1_metrics_6c021498_0847498e_frame_job);
 }
 
 /* The macro form: sets fields of the thread's frame, on or off; only stamps check the gate. */
 #define WRITE_JOB_WHO(ppt_v) ((void)(ppt1_metrics_6c021498_0847498e_frame_job.who = (ppt_v)))
 #define WRITE_JOB_START(ppt_v) ((void)(ppt1_metrics_6c021498_0847498e_frame_job.start = (ppt_v)))
-#define WRITE_JOB_START_TIMESTAMP() ((void)(ppt1_metrics_6c021498_0847498e_frame_job.start = ppt_metrics_now()))
+#define WRITE_JOB_START_TIMESTAMP() \
+    (ppt1_metrics_6c021498_0847498e_on_job() ? (void)(ppt1_metrics_6c021498_0847498e_frame_job.start = ppt_metrics_now()) : (void)memset(&ppt1_metrics_6c021498_0847498e_frame_job.start, 0, sizeof ppt1_metrics_6c021498_0847498e_frame_job.start))
 
 static inline void ppt_add_bytes_in(uint64_t n) {
     ppt1_metrics_6c021498_0847498e_add(0, n);
 }
 /* bytes that came in */
 /* Adds to counter `bytes_in` (B), if somebody is attached; else n is not evaluated. */
-#define PPT_ADD_BYTES_IN(n) (ppt_metrics_on() ? ppt_add_bytes_in(n) : (void)0)
+#define PPT_ADD_BYTES_IN(n) (ppt1_metrics_6c021498_0847498e_on_bytes_in() ? ppt_add_bytes_in(n) : (void)0)
 
 static inline void ppt_add_plain(uint64_t n) {
     ppt1_metrics_6c021498_0847498e_add(1, n);
 }
 /* Adds to counter `plain`, if somebody is attached; else n is not evaluated. */
-#define PPT_ADD_PLAIN(n) (ppt_metrics_on() ? ppt_add_plain(n) : (void)0)
+#define PPT_ADD_PLAIN(n) (ppt1_metrics_6c021498_0847498e_on_plain() ? ppt_add_plain(n) : (void)0)
 
 static inline void ppt_add_inflight(int64_t n) {
     ppt1_metrics_6c021498_0847498e_add(2, ppt1_i64(n));
 }
 /* requests that are being answered */
 /* Adds to counter `inflight`, or takes from it, if somebody is attached; else n is not evaluated. */
-#define PPT_ADD_INFLIGHT(n) (ppt_metrics_on() ? ppt_add_inflight(n) : (void)0)
+#define PPT_ADD_INFLIGHT(n) (ppt1_metrics_6c021498_0847498e_on_inflight() ? ppt_add_inflight(n) : (void)0)
 
 static inline void ppt_observe_handling(int64_t ns) {
     ppt1_metrics_6c021498_0847498e_observe(3, 3 + ppt1_exponential(ns), ppt1_i64(ns));
 }
 /* Counts a length of time in histogram `handling`, if somebody is attached; else ns is not evaluated. */
-#define PPT_OBSERVE_HANDLING(ns) (ppt_metrics_on() ? ppt_observe_handling(ns) : (void)0)
+#define PPT_OBSERVE_HANDLING(ns) (ppt1_metrics_6c021498_0847498e_on_handling() ? ppt_observe_handling(ns) : (void)0)
 
 static inline void ppt_observe_queue(uint32_t value) {
     ppt1_metrics_6c021498_0847498e_observe(965, 965 + ppt1_linear(value, UINT64_C(0), UINT64_C(1024), 64), ppt1_u32(value));
 }
 /* Counts a value in histogram `queue`, if somebody is attached; else value is not evaluated. */
-#define PPT_OBSERVE_QUEUE(value) (ppt_metrics_on() ? ppt_observe_queue(value) : (void)0)
+#define PPT_OBSERVE_QUEUE(value) (ppt1_metrics_6c021498_0847498e_on_queue() ? ppt_observe_queue(value) : (void)0)
 
 static inline void ppt_observe_odd(uint32_t value) {
     ppt1_metrics_6c021498_0847498e_observe(1032, 1032 + ppt1_linear(value, UINT64_C(10), UINT64_C(20), 4), ppt1_u32(value));
 }
 /* Counts a value in histogram `odd`, if somebody is attached; else value is not evaluated. */
-#define PPT_OBSERVE_ODD(value) (ppt_metrics_on() ? ppt_observe_odd(value) : (void)0)
+#define PPT_OBSERVE_ODD(value) (ppt1_metrics_6c021498_0847498e_on_odd() ? ppt_observe_odd(value) : (void)0)
 
 #else /* nothing is compiled in; arguments are not evaluated */
 
 static inline int ppt_metrics_on(void) { return 0; }
 static inline void ppt_metrics_prepare(void) {}
+static inline int ppt1_metrics_6c021498_0847498e_on_job(void) { return 0; }
+static inline int ppt1_metrics_6c021498_0847498e_on_bytes_in(void) { return 0; }
+static inline int ppt1_metrics_6c021498_0847498e_on_plain(void) { return 0; }
+static inline int ppt1_metrics_6c021498_0847498e_on_inflight(void) { return 0; }
+static inline int ppt1_metrics_6c021498_0847498e_on_handling(void) { return 0; }
+static inline int ppt1_metrics_6c021498_0847498e_on_queue(void) { return 0; }
+static inline int ppt1_metrics_6c021498_0847498e_on_odd(void) { return 0; }
 static inline struct timeval ppt_metrics_now(void) {
     struct timeval never = {0, 0};
     return never;
@@ -186,7 +229,7 @@ static inline void ppt_write_job_frame(void) {}
  * somebody is attached and writes the frame at its end; `break`, `return` and `goto`
  * out of it abandon the frame. `continue` does not: it ends the block, and writes it. */
 #define PPT_WRITE_JOB(f) PPT1_BLOCK \
-    for (int ppt_on_##f = ppt_metrics_on(); ppt_on_##f; ppt_on_##f = 0) \
+    for (int ppt_on_##f = ppt1_metrics_6c021498_0847498e_on_job(); ppt_on_##f; ppt_on_##f = 0) \
         for (pptframe_job_t f = PPT1_ZERO(pptframe_job_t); ppt_on_##f; \
              ppt1_metrics_6c021498_0847498e_commit_job(&f), ppt_on_##f = 0)
 

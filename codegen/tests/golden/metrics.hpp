@@ -95,7 +95,7 @@ static inline __attribute__((always_inline)) void ppt1_metrics_6c021498_0847498e
 template <class ppt_Fill>
 __attribute__((always_inline)) inline void job::write(ppt_Fill &&ppt_fill) {
 #if PPT1_ENABLED
-    if (::ppt::metrics::on()) {
+    if (ppt1_on(&ppt1_metrics_6c021498_0847498e_control, 0)) {
         job ppt_f = job();
         if constexpr (std::is_same<decltype(ppt_fill(ppt_f)), bool>::value) {
             if (!ppt_fill(ppt_f))
@@ -115,7 +115,7 @@ struct bytes_in {
     /* Adds to counter `bytes_in` (B), if somebody is attached. */
     static void add(uint64_t n) {
         #if PPT1_ENABLED
-        if (on())
+        if (ppt1_on(&ppt1_metrics_6c021498_0847498e_control, 256))
             ppt1_metrics_6c021498_0847498e_add(0, n);
         #else
         (void)n;
@@ -127,7 +127,7 @@ struct plain {
     /* Adds to counter `plain`, if somebody is attached. */
     static void add(uint64_t n) {
         #if PPT1_ENABLED
-        if (on())
+        if (ppt1_on(&ppt1_metrics_6c021498_0847498e_control, 257))
             ppt1_metrics_6c021498_0847498e_add(1, n);
         #else
         (void)n;
@@ -140,7 +140,7 @@ struct inflight {
     /* Adds to counter `inflight`, or takes from it, if somebody is attached. */
     static void add(int64_t n) {
         #if PPT1_ENABLED
-        if (on())
+        if (ppt1_on(&ppt1_metrics_6c021498_0847498e_control, 258))
             ppt1_metrics_6c021498_0847498e_add(2, ppt1_i64(n));
         #else
         (void)n;
@@ -152,7 +152,7 @@ struct handling {
     /* Counts a length of time in histogram `handling`, if somebody is attached. */
     static void observe(int64_t ns) {
         #if PPT1_ENABLED
-        if (on())
+        if (ppt1_on(&ppt1_metrics_6c021498_0847498e_control, 259))
             ppt1_metrics_6c021498_0847498e_observe(3, 3 + ppt1_exponential(ns), ppt1_i64(ns));
         #else
         (void)ns;
@@ -164,7 +164,7 @@ struct queue {
     /* Counts a value in histogram `queue`, if somebody is attached. */
     static void observe(uint32_t value) {
         #if PPT1_ENABLED
-        if (on())
+        if (ppt1_on(&ppt1_metrics_6c021498_0847498e_control, 260))
             ppt1_metrics_6c021498_0847498e_observe(965, 965 + ppt1_linear(value, UINT64_C(0), UINT64_C(1024), 64), ppt1_u32(value));
         #else
         (void)value;
@@ -176,7 +176,7 @@ struct odd {
     /* Counts a value in histogram `odd`, if somebody is attached. */
     static void observe(uint32_t value) {
         #if PPT1_ENABLED
-        if (on())
+        if (ppt1_on(&ppt1_metrics_6c021498_0847498e_control, 261))
             ppt1_metrics_6c021498_0847498e_observe(1032, 1032 + ppt1_linear(value, UINT64_C(10), UINT64_C(20), 4), ppt1_u32(value));
         #else
         (void)value;

@@ -28,7 +28,7 @@ static const pptpy_frame pptpy_frame_job = {
 
 static PyObject *pptpy_write_job(PyObject *module, PyObject *const *args, Py_ssize_t count,
     PyObject *keywords) {
-    if (!ppt_metrics_on())
+    if (!ppt1_metrics_6c021498_0847498e_on_job())
         Py_RETURN_NONE;
     pptframe_job_t f = {0};
     const pptpy_state *state = (const pptpy_state *)PyModule_GetState(module);
@@ -41,7 +41,7 @@ static PyObject *pptpy_write_job(PyObject *module, PyObject *const *args, Py_ssi
 static PyObject *pptpy_add_bytes_in(PyObject *module,
     PyObject *given) {
     (void)module;
-    if (!ppt_metrics_on())
+    if (!ppt1_metrics_6c021498_0847498e_on_bytes_in())
         Py_RETURN_NONE;
     uint64_t n = 0;
     if (pptpy_u64(given, &n, sizeof n, "bytes_in (u64)") != 0)
@@ -53,7 +53,7 @@ static PyObject *pptpy_add_bytes_in(PyObject *module,
 static PyObject *pptpy_add_plain(PyObject *module,
     PyObject *given) {
     (void)module;
-    if (!ppt_metrics_on())
+    if (!ppt1_metrics_6c021498_0847498e_on_plain())
         Py_RETURN_NONE;
     uint64_t n = 0;
     if (pptpy_u64(given, &n, sizeof n, "plain (u64)") != 0)
@@ -65,7 +65,7 @@ static PyObject *pptpy_add_plain(PyObject *module,
 static PyObject *pptpy_add_inflight(PyObject *module,
     PyObject *given) {
     (void)module;
-    if (!ppt_metrics_on())
+    if (!ppt1_metrics_6c021498_0847498e_on_inflight())
         Py_RETURN_NONE;
     int64_t n = 0;
     if (pptpy_i64(given, &n, sizeof n, "inflight (i64)") != 0)
@@ -77,7 +77,7 @@ static PyObject *pptpy_add_inflight(PyObject *module,
 static PyObject *pptpy_observe_handling(PyObject *module,
     PyObject *given) {
     (void)module;
-    if (!ppt_metrics_on())
+    if (!ppt1_metrics_6c021498_0847498e_on_handling())
         Py_RETURN_NONE;
     int64_t ns = 0;
     if (pptpy_i64(given, &ns, sizeof ns, "handling (duration)") != 0)
@@ -89,7 +89,7 @@ static PyObject *pptpy_observe_handling(PyObject *module,
 static PyObject *pptpy_observe_queue(PyObject *module,
     PyObject *given) {
     (void)module;
-    if (!ppt_metrics_on())
+    if (!ppt1_metrics_6c021498_0847498e_on_queue())
         Py_RETURN_NONE;
     uint32_t value = 0;
     if (pptpy_u32(given, &value, sizeof value, "queue (u32)") != 0)
@@ -101,7 +101,7 @@ static PyObject *pptpy_observe_queue(PyObject *module,
 static PyObject *pptpy_observe_odd(PyObject *module,
     PyObject *given) {
     (void)module;
-    if (!ppt_metrics_on())
+    if (!ppt1_metrics_6c021498_0847498e_on_odd())
         Py_RETURN_NONE;
     uint32_t value = 0;
     if (pptpy_u32(given, &value, sizeof value, "odd (u32)") != 0)

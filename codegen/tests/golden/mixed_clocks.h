@@ -62,6 +62,11 @@ static inline void ppt_mixed_clocks_prepare(void) {
         ppt1_mixed_clocks_52442517_prepare();
 }
 
+/* The same, if `mixed_clocks` is wanted. */
+static inline int ppt1_mixed_clocks_52442517_on_mixed_clocks(void) {
+    return ppt1_on(&ppt1_mixed_clocks_52442517_control, 0);
+}
+
 static inline uint64_t ppt1_mixed_clocks_52442517_ticks(void) {
     uint32_t kind = __atomic_load_n(&ppt1_mixed_clocks_52442517_control.clock_kind, __ATOMIC_RELAXED);
     if (__builtin_expect(kind != PPT1_CLOCK_TICKS, 0))
@@ -99,24 +104,28 @@ static inline __attribute__((always_inline)) void ppt1_mixed_clocks_52442517_com
 }
 
 /* The macro form: writes the thread's frame. */
-static inline void ppt_write_mixed_clocks_frame(void) {
-    if (ppt_mixed_clocks_on())
+static inline __attribute__((always_inline)) void ppt_write_mixed_clocks_frame(void) {
+    if (ppt1_mixed_clocks_52442517_on_mixed_clocks())
         ppt1_mixed_clocks_52442517_commit_mixed_clocks(&ppt1_mixed_clocks_52442517_frame_mixed_clocks);
 }
 
 /* The macro form: sets fields of the thread's frame, on or off; only stamps check the gate. */
 #define WRITE_MIXED_CLOCKS_START(ppt_v) ((void)(ppt1_mixed_clocks_52442517_frame_mixed_clocks.start = (ppt_v)))
-#define WRITE_MIXED_CLOCKS_START_TIMESTAMP() ((void)(ppt1_mixed_clocks_52442517_frame_mixed_clocks.start = ppt_mixed_clocks_now()))
+#define WRITE_MIXED_CLOCKS_START_TIMESTAMP() \
+    (ppt1_mixed_clocks_52442517_on_mixed_clocks() ? (void)(ppt1_mixed_clocks_52442517_frame_mixed_clocks.start = ppt_mixed_clocks_now()) : (void)memset(&ppt1_mixed_clocks_52442517_frame_mixed_clocks.start, 0, sizeof ppt1_mixed_clocks_52442517_frame_mixed_clocks.start))
 #define WRITE_MIXED_CLOCKS_END(ppt_v) ((void)(ppt1_mixed_clocks_52442517_frame_mixed_clocks.end = (ppt_v)))
-#define WRITE_MIXED_CLOCKS_END_TIMESTAMP() ((void)(ppt1_mixed_clocks_52442517_frame_mixed_clocks.end = ppt_mixed_clocks_now()))
+#define WRITE_MIXED_CLOCKS_END_TIMESTAMP() \
+    (ppt1_mixed_clocks_52442517_on_mixed_clocks() ? (void)(ppt1_mixed_clocks_52442517_frame_mixed_clocks.end = ppt_mixed_clocks_now()) : (void)memset(&ppt1_mixed_clocks_52442517_frame_mixed_clocks.end, 0, sizeof ppt1_mixed_clocks_52442517_frame_mixed_clocks.end))
 #define WRITE_MIXED_CLOCKS_TICK(ppt_v) ((void)(ppt1_mixed_clocks_52442517_frame_mixed_clocks.tick = (ppt_v)))
-#define WRITE_MIXED_CLOCKS_TICK_TIMESTAMP() ((void)(ppt1_mixed_clocks_52442517_frame_mixed_clocks.tick = ppt_mixed_clocks_now_tsc()))
+#define WRITE_MIXED_CLOCKS_TICK_TIMESTAMP() \
+    (ppt1_mixed_clocks_52442517_on_mixed_clocks() ? (void)(ppt1_mixed_clocks_52442517_frame_mixed_clocks.tick = ppt1_mixed_clocks_52442517_ticks()) : (void)memset(&ppt1_mixed_clocks_52442517_frame_mixed_clocks.tick, 0, sizeof ppt1_mixed_clocks_52442517_frame_mixed_clocks.tick))
 #define WRITE_MIXED_CLOCKS_WHO(ppt_v) ((void)(ppt1_mixed_clocks_52442517_frame_mixed_clocks.who = (ppt_v)))
 
 #else /* nothing is compiled in; arguments are not evaluated */
 
 static inline int ppt_mixed_clocks_on(void) { return 0; }
 static inline void ppt_mixed_clocks_prepare(void) {}
+static inline int ppt1_mixed_clocks_52442517_on_mixed_clocks(void) { return 0; }
 static inline struct timeval ppt_mixed_clocks_now(void) {
     struct timeval never = {0, 0};
     return never;
@@ -140,7 +149,7 @@ static inline void ppt_write_mixed_clocks_frame(void) {}
  * somebody is attached and writes the frame at its end; `break`, `return` and `goto`
  * out of it abandon the frame. `continue` does not: it ends the block, and writes it. */
 #define PPT_WRITE_MIXED_CLOCKS(f) PPT1_BLOCK \
-    for (int ppt_on_##f = ppt_mixed_clocks_on(); ppt_on_##f; ppt_on_##f = 0) \
+    for (int ppt_on_##f = ppt1_mixed_clocks_52442517_on_mixed_clocks(); ppt_on_##f; ppt_on_##f = 0) \
         for (pptframe_mixed_clocks_t f = PPT1_ZERO(pptframe_mixed_clocks_t); ppt_on_##f; \
              ppt1_mixed_clocks_52442517_commit_mixed_clocks(&f), ppt_on_##f = 0)
 

@@ -56,6 +56,11 @@ static inline void ppt_no_time_prepare(void) {
         ppt1_no_time_e17acb2f_prepare();
 }
 
+/* The same, if `no_time` is wanted. */
+static inline int ppt1_no_time_e17acb2f_on_no_time(void) {
+    return ppt1_on(&ppt1_no_time_e17acb2f_control, 0);
+}
+
 /* Stores a frame, word by word, into the next slot of the thread's ring. */
 static inline __attribute__((always_inline)) void ppt1_no_time_e17acb2f_commit_no_time(const pptframe_no_time_t *f) {
     ppt1_thread *t = ppt1_no_time_e17acb2f_begin(0);
@@ -67,8 +72,8 @@ static inline __attribute__((always_inline)) void ppt1_no_time_e17acb2f_commit_n
 }
 
 /* The macro form: writes the thread's frame. */
-static inline void ppt_write_no_time_frame(void) {
-    if (ppt_no_time_on())
+static inline __attribute__((always_inline)) void ppt_write_no_time_frame(void) {
+    if (ppt1_no_time_e17acb2f_on_no_time())
         ppt1_no_time_e17acb2f_commit_no_time(&ppt1_no_time_e17acb2f_frame_no_time);
 }
 
@@ -79,6 +84,7 @@ static inline void ppt_write_no_time_frame(void) {
 
 static inline int ppt_no_time_on(void) { return 0; }
 static inline void ppt_no_time_prepare(void) {}
+static inline int ppt1_no_time_e17acb2f_on_no_time(void) { return 0; }
 static inline void ppt1_no_time_e17acb2f_commit_no_time(const pptframe_no_time_t *f) { (void)f; }
 static inline void ppt_write_no_time_frame(void) {}
 #define WRITE_NO_TIME_A(ppt_v) ((void)sizeof(ppt_v))
@@ -89,7 +95,7 @@ static inline void ppt_write_no_time_frame(void) {}
  * somebody is attached and writes the frame at its end; `break`, `return` and `goto`
  * out of it abandon the frame. `continue` does not: it ends the block, and writes it. */
 #define PPT_WRITE_NO_TIME(f) PPT1_BLOCK \
-    for (int ppt_on_##f = ppt_no_time_on(); ppt_on_##f; ppt_on_##f = 0) \
+    for (int ppt_on_##f = ppt1_no_time_e17acb2f_on_no_time(); ppt_on_##f; ppt_on_##f = 0) \
         for (pptframe_no_time_t f = PPT1_ZERO(pptframe_no_time_t); ppt_on_##f; \
              ppt1_no_time_e17acb2f_commit_no_time(&f), ppt_on_##f = 0)
 

@@ -65,6 +65,11 @@ static inline void ppt_ns_prepare(void) {
         ppt1_ns_cc663e9e_prepare();
 }
 
+/* The same, if `ns` is wanted. */
+static inline int ppt1_ns_cc663e9e_on_ns(void) {
+    return ppt1_on(&ppt1_ns_cc663e9e_control, 0);
+}
+
 /* The monotonic clock; 0 when nobody is attached. */
 static inline int64_t ppt_ns_now(void) {
     struct timespec t = {0, 0};
@@ -122,8 +127,8 @@ static inline __attribute__((always_inline)) void ppt1_ns_cc663e9e_commit_ns(con
 }
 
 /* The macro form: writes the thread's frame. */
-static inline void ppt_write_ns_frame(void) {
-    if (ppt_ns_on())
+static inline __attribute__((always_inline)) void ppt_write_ns_frame(void) {
+    if (ppt1_ns_cc663e9e_on_ns())
         ppt1_ns_cc663e9e_commit_ns(&ppt1_ns_cc663e9e_frame_ns);
 }
 
@@ -133,21 +138,27 @@ static inline void ppt1_ns_cc663e9e_set_ns_both(const int64_t *from) {
 
 /* The macro form: sets fields of the thread's frame, on or off; only stamps check the gate. */
 #define WRITE_NS_MONO(ppt_v) ((void)(ppt1_ns_cc663e9e_frame_ns.mono = (ppt_v)))
-#define WRITE_NS_MONO_TIMESTAMP() ((void)(ppt1_ns_cc663e9e_frame_ns.mono = ppt_ns_now()))
+#define WRITE_NS_MONO_TIMESTAMP() \
+    (ppt1_ns_cc663e9e_on_ns() ? (void)(ppt1_ns_cc663e9e_frame_ns.mono = ppt_ns_now()) : (void)memset(&ppt1_ns_cc663e9e_frame_ns.mono, 0, sizeof ppt1_ns_cc663e9e_frame_ns.mono))
 #define WRITE_NS_REAL(ppt_v) ((void)(ppt1_ns_cc663e9e_frame_ns.real = (ppt_v)))
-#define WRITE_NS_REAL_TIMESTAMP() ((void)(ppt1_ns_cc663e9e_frame_ns.real = ppt_ns_now_realtime()))
+#define WRITE_NS_REAL_TIMESTAMP() \
+    (ppt1_ns_cc663e9e_on_ns() ? (void)(ppt1_ns_cc663e9e_frame_ns.real = ppt_ns_now_realtime()) : (void)memset(&ppt1_ns_cc663e9e_frame_ns.real, 0, sizeof ppt1_ns_cc663e9e_frame_ns.real))
 #define WRITE_NS_BOOT(ppt_v) ((void)(ppt1_ns_cc663e9e_frame_ns.boot = (ppt_v)))
-#define WRITE_NS_BOOT_TIMESTAMP() ((void)(ppt1_ns_cc663e9e_frame_ns.boot = ppt_ns_now_boottime()))
+#define WRITE_NS_BOOT_TIMESTAMP() \
+    (ppt1_ns_cc663e9e_on_ns() ? (void)(ppt1_ns_cc663e9e_frame_ns.boot = ppt_ns_now_boottime()) : (void)memset(&ppt1_ns_cc663e9e_frame_ns.boot, 0, sizeof ppt1_ns_cc663e9e_frame_ns.boot))
 #define WRITE_NS_THREAD(ppt_v) ((void)(ppt1_ns_cc663e9e_frame_ns.thread = (ppt_v)))
-#define WRITE_NS_THREAD_TIMESTAMP() ((void)(ppt1_ns_cc663e9e_frame_ns.thread = ppt_ns_now_thread_cpu()))
+#define WRITE_NS_THREAD_TIMESTAMP() \
+    (ppt1_ns_cc663e9e_on_ns() ? (void)(ppt1_ns_cc663e9e_frame_ns.thread = ppt_ns_now_thread_cpu()) : (void)memset(&ppt1_ns_cc663e9e_frame_ns.thread, 0, sizeof ppt1_ns_cc663e9e_frame_ns.thread))
 #define WRITE_NS_PROCESS(ppt_v) ((void)(ppt1_ns_cc663e9e_frame_ns.process = (ppt_v)))
-#define WRITE_NS_PROCESS_TIMESTAMP() ((void)(ppt1_ns_cc663e9e_frame_ns.process = ppt_ns_now_process_cpu()))
+#define WRITE_NS_PROCESS_TIMESTAMP() \
+    (ppt1_ns_cc663e9e_on_ns() ? (void)(ppt1_ns_cc663e9e_frame_ns.process = ppt_ns_now_process_cpu()) : (void)memset(&ppt1_ns_cc663e9e_frame_ns.process, 0, sizeof ppt1_ns_cc663e9e_frame_ns.process))
 #define WRITE_NS_BOTH(ppt_v) ppt1_ns_cc663e9e_set_ns_both(ppt_v)
 
 #else /* nothing is compiled in; arguments are not evaluated */
 
 static inline int ppt_ns_on(void) { return 0; }
 static inline void ppt_ns_prepare(void) {}
+static inline int ppt1_ns_cc663e9e_on_ns(void) { return 0; }
 static inline int64_t ppt_ns_now(void) {
     return 0;
 }
@@ -183,7 +194,7 @@ static inline void ppt_write_ns_frame(void) {}
  * somebody is attached and writes the frame at its end; `break`, `return` and `goto`
  * out of it abandon the frame. `continue` does not: it ends the block, and writes it. */
 #define PPT_WRITE_NS(f) PPT1_BLOCK \
-    for (int ppt_on_##f = ppt_ns_on(); ppt_on_##f; ppt_on_##f = 0) \
+    for (int ppt_on_##f = ppt1_ns_cc663e9e_on_ns(); ppt_on_##f; ppt_on_##f = 0) \
         for (pptframe_ns_t f = PPT1_ZERO(pptframe_ns_t); ppt_on_##f; \
              ppt1_ns_cc663e9e_commit_ns(&f), ppt_on_##f = 0)
 

@@ -54,22 +54,34 @@ static inline void ppt_only_counters_prepare(void) {
         ppt1_only_counters_10637e5c_86a197ac_prepare();
 }
 
+/* The same, if `seen` is wanted. */
+static inline int ppt1_only_counters_10637e5c_86a197ac_on_seen(void) {
+    return ppt1_on(&ppt1_only_counters_10637e5c_86a197ac_control, 256);
+}
+
+/* The same, if `waits` is wanted. */
+static inline int ppt1_only_counters_10637e5c_86a197ac_on_waits(void) {
+    return ppt1_on(&ppt1_only_counters_10637e5c_86a197ac_control, 257);
+}
+
 static inline void ppt_add_seen(uint64_t n) {
     ppt1_only_counters_10637e5c_86a197ac_add(0, n);
 }
 /* Adds to counter `seen`, if somebody is attached; else n is not evaluated. */
-#define PPT_ADD_SEEN(n) (ppt_only_counters_on() ? ppt_add_seen(n) : (void)0)
+#define PPT_ADD_SEEN(n) (ppt1_only_counters_10637e5c_86a197ac_on_seen() ? ppt_add_seen(n) : (void)0)
 
 static inline void ppt_observe_waits(int64_t ns) {
     ppt1_only_counters_10637e5c_86a197ac_observe(1, 1 + ppt1_exponential(ns), ppt1_i64(ns));
 }
 /* Counts a length of time in histogram `waits`, if somebody is attached; else ns is not evaluated. */
-#define PPT_OBSERVE_WAITS(ns) (ppt_only_counters_on() ? ppt_observe_waits(ns) : (void)0)
+#define PPT_OBSERVE_WAITS(ns) (ppt1_only_counters_10637e5c_86a197ac_on_waits() ? ppt_observe_waits(ns) : (void)0)
 
 #else /* nothing is compiled in; arguments are not evaluated */
 
 static inline int ppt_only_counters_on(void) { return 0; }
 static inline void ppt_only_counters_prepare(void) {}
+static inline int ppt1_only_counters_10637e5c_86a197ac_on_seen(void) { return 0; }
+static inline int ppt1_only_counters_10637e5c_86a197ac_on_waits(void) { return 0; }
 #define PPT_ADD_SEEN(n) ((void)sizeof(n))
 #define PPT_OBSERVE_WAITS(ns) ((void)sizeof(ns))
 

@@ -15,7 +15,7 @@
 static PyObject *pptpy_add_seen(PyObject *module,
     PyObject *given) {
     (void)module;
-    if (!ppt_only_counters_on())
+    if (!ppt1_only_counters_10637e5c_86a197ac_on_seen())
         Py_RETURN_NONE;
     uint64_t n = 0;
     if (pptpy_u64(given, &n, sizeof n, "seen (u64)") != 0)
@@ -27,7 +27,7 @@ static PyObject *pptpy_add_seen(PyObject *module,
 static PyObject *pptpy_observe_waits(PyObject *module,
     PyObject *given) {
     (void)module;
-    if (!ppt_only_counters_on())
+    if (!ppt1_only_counters_10637e5c_86a197ac_on_waits())
         Py_RETURN_NONE;
     int64_t ns = 0;
     if (pptpy_i64(given, &ns, sizeof ns, "waits (duration)") != 0)

@@ -100,6 +100,11 @@ static inline void ppt_scalars_prepare(void) {
         ppt1_scalars_7266654c_prepare();
 }
 
+/* The same, if `scalars` is wanted. */
+static inline int ppt1_scalars_7266654c_on_scalars(void) {
+    return ppt1_on(&ppt1_scalars_7266654c_control, 0);
+}
+
 /* The realtime clock; 0 when nobody is attached. */
 static inline struct timeval ppt_scalars_now(void) {
     struct timespec t = {0, 0};
@@ -137,8 +142,8 @@ static inline __attribute__((always_inline)) void ppt1_scalars_7266654c_commit_s
 }
 
 /* The macro form: writes the thread's frame. */
-static inline void ppt_write_scalars_frame(void) {
-    if (ppt_scalars_on())
+static inline __attribute__((always_inline)) void ppt_write_scalars_frame(void) {
+    if (ppt1_scalars_7266654c_on_scalars())
         ppt1_scalars_7266654c_commit_scalars(&ppt1_scalars_7266654c_frame_scalars);
 }
 
@@ -167,13 +172,17 @@ static inline void ppt1_scalars_7266654c_set_scalars_byte(const uint8_t *from) {
 #define WRITE_SCALARS_YES(ppt_v) ((void)(ppt1_scalars_7266654c_frame_scalars.yes = (ppt_v)))
 #define WRITE_SCALARS_TOOK(ppt_v) ((void)(ppt1_scalars_7266654c_frame_scalars.took = (ppt_v)))
 #define WRITE_SCALARS_AT_(ppt_v) ((void)(ppt1_scalars_7266654c_frame_scalars.at_ = (ppt_v)))
-#define WRITE_SCALARS_AT__TIMESTAMP() ((void)(ppt1_scalars_7266654c_frame_scalars.at_ = ppt_scalars_now()))
+#define WRITE_SCALARS_AT__TIMESTAMP() \
+    (ppt1_scalars_7266654c_on_scalars() ? (void)(ppt1_scalars_7266654c_frame_scalars.at_ = ppt_scalars_now()) : (void)memset(&ppt1_scalars_7266654c_frame_scalars.at_, 0, sizeof ppt1_scalars_7266654c_frame_scalars.at_))
 #define WRITE_SCALARS_AGAIN(ppt_v) ((void)(ppt1_scalars_7266654c_frame_scalars.again = (ppt_v)))
-#define WRITE_SCALARS_AGAIN_TIMESTAMP() ((void)(ppt1_scalars_7266654c_frame_scalars.again = ppt_scalars_now()))
+#define WRITE_SCALARS_AGAIN_TIMESTAMP() \
+    (ppt1_scalars_7266654c_on_scalars() ? (void)(ppt1_scalars_7266654c_frame_scalars.again = ppt_scalars_now()) : (void)memset(&ppt1_scalars_7266654c_frame_scalars.again, 0, sizeof ppt1_scalars_7266654c_frame_scalars.again))
 #define WRITE_SCALARS_BUSY_START(ppt_v) ((void)(ppt1_scalars_7266654c_frame_scalars.busy_start = (ppt_v)))
-#define WRITE_SCALARS_BUSY_START_TIMESTAMP() ((void)(ppt1_scalars_7266654c_frame_scalars.busy_start = ppt_scalars_now()))
+#define WRITE_SCALARS_BUSY_START_TIMESTAMP() \
+    (ppt1_scalars_7266654c_on_scalars() ? (void)(ppt1_scalars_7266654c_frame_scalars.busy_start = ppt_scalars_now()) : (void)memset(&ppt1_scalars_7266654c_frame_scalars.busy_start, 0, sizeof ppt1_scalars_7266654c_frame_scalars.busy_start))
 #define WRITE_SCALARS_BUSY_END(ppt_v) ((void)(ppt1_scalars_7266654c_frame_scalars.busy_end = (ppt_v)))
-#define WRITE_SCALARS_BUSY_END_TIMESTAMP() ((void)(ppt1_scalars_7266654c_frame_scalars.busy_end = ppt_scalars_now()))
+#define WRITE_SCALARS_BUSY_END_TIMESTAMP() \
+    (ppt1_scalars_7266654c_on_scalars() ? (void)(ppt1_scalars_7266654c_frame_scalars.busy_end = ppt_scalars_now()) : (void)memset(&ppt1_scalars_7266654c_frame_scalars.busy_end, 0, sizeof ppt1_scalars_7266654c_frame_scalars.busy_end))
 #define WRITE_SCALARS_DEPTH_START(ppt_v) ((void)(ppt1_scalars_7266654c_frame_scalars.depth_start = (ppt_v)))
 #define WRITE_SCALARS_DEPTH_END(ppt_v) ((void)(ppt1_scalars_7266654c_frame_scalars.depth_end = (ppt_v)))
 #define WRITE_SCALARS_LETTER(ppt_v) ppt1_scalars_7266654c_set_scalars_letter(ppt_v)
@@ -183,6 +192,7 @@ static inline void ppt1_scalars_7266654c_set_scalars_byte(const uint8_t *from) {
 
 static inline int ppt_scalars_on(void) { return 0; }
 static inline void ppt_scalars_prepare(void) {}
+static inline int ppt1_scalars_7266654c_on_scalars(void) { return 0; }
 static inline struct timeval ppt_scalars_now(void) {
     struct timeval never = {0, 0};
     return never;
@@ -223,7 +233,7 @@ static inline void ppt_write_scalars_frame(void) {}
  * somebody is attached and writes the frame at its end; `break`, `return` and `goto`
  * out of it abandon the frame. `continue` does not: it ends the block, and writes it. */
 #define PPT_WRITE_SCALARS(f) PPT1_BLOCK \
-    for (int ppt_on_##f = ppt_scalars_on(); ppt_on_##f; ppt_on_##f = 0) \
+    for (int ppt_on_##f = ppt1_scalars_7266654c_on_scalars(); ppt_on_##f; ppt_on_##f = 0) \
         for (pptframe_scalars_t f = PPT1_ZERO(pptframe_scalars_t); ppt_on_##f; \
              ppt1_scalars_7266654c_commit_scalars(&f), ppt_on_##f = 0)
 

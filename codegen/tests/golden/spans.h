@@ -127,6 +127,21 @@ static inline void ppt_spans_prepare(void) {
         ppt1_spans_d8805f54_98606590_prepare();
 }
 
+/* The same, if `request` is wanted. */
+static inline int ppt1_spans_d8805f54_98606590_on_request(void) {
+    return ppt1_on(&ppt1_spans_d8805f54_98606590_control, 0);
+}
+
+/* The same, if `job` is wanted. */
+static inline int ppt1_spans_d8805f54_98606590_on_job(void) {
+    return ppt1_on(&ppt1_spans_d8805f54_98606590_control, 1);
+}
+
+/* The same, if `plain` is wanted. */
+static inline int ppt1_spans_d8805f54_98606590_on_plain(void) {
+    return ppt1_on(&ppt1_spans_d8805f54_98606590_control, 2);
+}
+
 static inline uint64_t ppt1_spans_d8805f54_98606590_ticks(void) {
     uint32_t kind = __atomic_load_n(&ppt1_spans_d8805f54_98606590_control.clock_kind, __ATOMIC_RELAXED);
     if (__builtin_expect(kind != PPT1_CLOCK_TICKS, 0))
@@ -168,14 +183,14 @@ static inline __attribute__((always_inline)) void ppt1_spans_d8805f54_98606590_c
 }
 
 /* The macro form: writes the thread's frame. */
-static inline void ppt_begin_request_frame(void) {
-    if (ppt_spans_on())
+static inline __attribute__((always_inline)) void ppt_begin_request_frame(void) {
+    if (ppt1_spans_d8805f54_98606590_on_request())
         ppt1_spans_d8805f54_98606590_close_request(&ppt1_spans_d8805f54_98606590_frame_request, SPANS_REQUEST_BEGIN, ppt1_spans_d8805f54_98606590_ticks());
 }
 
 /* The macro form: writes the thread's frame. */
-static inline void ppt_end_request_frame(void) {
-    if (ppt_spans_on())
+static inline __attribute__((always_inline)) void ppt_end_request_frame(void) {
+    if (ppt1_spans_d8805f54_98606590_on_request())
         ppt1_spans_d8805f54_98606590_close_request(&ppt1_spans_d8805f54_98606590_frame_request, SPANS_REQUEST_END, ppt1_spans_d8805f54_98606590_ticks());
 }
 
@@ -202,14 +217,14 @@ static inline __attribute__((always_inline)) void ppt1_spans_d8805f54_98606590_c
 }
 
 /* The macro form: writes the thread's frame. */
-static inline void ppt_begin_job_frame(void) {
-    if (ppt_spans_on())
+static inline __attribute__((always_inline)) void ppt_begin_job_frame(void) {
+    if (ppt1_spans_d8805f54_98606590_on_job())
         ppt1_spans_d8805f54_98606590_close_job(&ppt1_spans_d8805f54_98606590_frame_job, SPANS_JOB_BEGIN);
 }
 
 /* The macro form: writes the thread's frame. */
-static inline void ppt_end_job_frame(void) {
-    if (ppt_spans_on())
+static inline __attribute__((always_inline)) void ppt_end_job_frame(void) {
+    if (ppt1_spans_d8805f54_98606590_on_job())
         ppt1_spans_d8805f54_98606590_close_job(&ppt1_spans_d8805f54_98606590_frame_job, SPANS_JOB_END);
 }
 
@@ -233,8 +248,8 @@ static inline __attribute__((always_inline)) void ppt1_spans_d8805f54_98606590_c
 }
 
 /* The macro form: writes the thread's frame. */
-static inline void ppt_write_plain_frame(void) {
-    if (ppt_spans_on())
+static inline __attribute__((always_inline)) void ppt_write_plain_frame(void) {
+    if (ppt1_spans_d8805f54_98606590_on_plain())
         ppt1_spans_d8805f54_98606590_commit_plain(&ppt1_spans_d8805f54_98606590_frame_plain);
 }
 
@@ -248,21 +263,28 @@ static inline void ppt_write_plain_frame(void) {
 #define WRITE_JOB_QUEUE(ppt_v) ppt1_spans_d8805f54_98606590_set_job_queue(ppt_v)
 #define WRITE_JOB_COUNTS(ppt_v) ppt1_spans_d8805f54_98606590_set_job_counts(ppt_v)
 #define WRITE_JOB_WAIT_START(ppt_v) ((void)(ppt1_spans_d8805f54_98606590_frame_job.wait_start = (ppt_v)))
-#define WRITE_JOB_WAIT_START_TIMESTAMP() ((void)(ppt1_spans_d8805f54_98606590_frame_job.wait_start = ppt_spans_now()))
+#define WRITE_JOB_WAIT_START_TIMESTAMP() \
+    (ppt1_spans_d8805f54_98606590_on_job() ? (void)(ppt1_spans_d8805f54_98606590_frame_job.wait_start = ppt_spans_now()) : (void)memset(&ppt1_spans_d8805f54_98606590_frame_job.wait_start, 0, sizeof ppt1_spans_d8805f54_98606590_frame_job.wait_start))
 #define WRITE_JOB_WAIT_END(ppt_v) ((void)(ppt1_spans_d8805f54_98606590_frame_job.wait_end = (ppt_v)))
-#define WRITE_JOB_WAIT_END_TIMESTAMP() ((void)(ppt1_spans_d8805f54_98606590_frame_job.wait_end = ppt_spans_now()))
+#define WRITE_JOB_WAIT_END_TIMESTAMP() \
+    (ppt1_spans_d8805f54_98606590_on_job() ? (void)(ppt1_spans_d8805f54_98606590_frame_job.wait_end = ppt_spans_now()) : (void)memset(&ppt1_spans_d8805f54_98606590_frame_job.wait_end, 0, sizeof ppt1_spans_d8805f54_98606590_frame_job.wait_end))
 #define WRITE_JOB_DUE(ppt_v) ((void)(ppt1_spans_d8805f54_98606590_frame_job.due = (ppt_v)))
-#define WRITE_JOB_DUE_TIMESTAMP() ((void)(ppt1_spans_d8805f54_98606590_frame_job.due = ppt_spans_now()))
+#define WRITE_JOB_DUE_TIMESTAMP() \
+    (ppt1_spans_d8805f54_98606590_on_job() ? (void)(ppt1_spans_d8805f54_98606590_frame_job.due = ppt_spans_now()) : (void)memset(&ppt1_spans_d8805f54_98606590_frame_job.due, 0, sizeof ppt1_spans_d8805f54_98606590_frame_job.due))
 
 /* The macro form: sets fields of the thread's frame, on or off; only stamps check the gate. */
 #define WRITE_PLAIN_ON_ITS_OWN(ppt_v) ((void)(ppt1_spans_d8805f54_98606590_frame_plain.on_its_own = (ppt_v)))
 #define WRITE_PLAIN_WHEN(ppt_v) ((void)(ppt1_spans_d8805f54_98606590_frame_plain.when = (ppt_v)))
-#define WRITE_PLAIN_WHEN_TIMESTAMP() ((void)(ppt1_spans_d8805f54_98606590_frame_plain.when = ppt_spans_now()))
+#define WRITE_PLAIN_WHEN_TIMESTAMP() \
+    (ppt1_spans_d8805f54_98606590_on_plain() ? (void)(ppt1_spans_d8805f54_98606590_frame_plain.when = ppt_spans_now()) : (void)memset(&ppt1_spans_d8805f54_98606590_frame_plain.when, 0, sizeof ppt1_spans_d8805f54_98606590_frame_plain.when))
 
 #else /* nothing is compiled in; arguments are not evaluated */
 
 static inline int ppt_spans_on(void) { return 0; }
 static inline void ppt_spans_prepare(void) {}
+static inline int ppt1_spans_d8805f54_98606590_on_request(void) { return 0; }
+static inline int ppt1_spans_d8805f54_98606590_on_job(void) { return 0; }
+static inline int ppt1_spans_d8805f54_98606590_on_plain(void) { return 0; }
 static inline int64_t ppt_spans_now(void) {
     return 0;
 }
@@ -313,7 +335,7 @@ static inline void ppt_write_plain_frame(void) {}
  * somebody is attached and writes the frame at its end; `break`, `return` and `goto`
  * out of it abandon the frame. `continue` does not: it ends the block, and writes it. */
 #define PPT_BEGIN_REQUEST(f) PPT1_BLOCK \
-    for (int ppt_on_##f = ppt_spans_on(); ppt_on_##f; ppt_on_##f = 0) \
+    for (int ppt_on_##f = ppt1_spans_d8805f54_98606590_on_request(); ppt_on_##f; ppt_on_##f = 0) \
         for (uint64_t ppt_at_##f = ppt1_spans_d8805f54_98606590_ticks(); ppt_on_##f; ppt_on_##f = 0) \
         for (pptframe_request_t f = PPT1_ZERO(pptframe_request_t); ppt_on_##f; \
              ppt1_spans_d8805f54_98606590_close_request(&f, SPANS_REQUEST_BEGIN, ppt_at_##f), ppt_on_##f = 0)
@@ -322,7 +344,7 @@ static inline void ppt_write_plain_frame(void) {}
  * somebody is attached and writes the frame at its end; `break`, `return` and `goto`
  * out of it abandon the frame. `continue` does not: it ends the block, and writes it. */
 #define PPT_END_REQUEST(f) PPT1_BLOCK \
-    for (int ppt_on_##f = ppt_spans_on(); ppt_on_##f; ppt_on_##f = 0) \
+    for (int ppt_on_##f = ppt1_spans_d8805f54_98606590_on_request(); ppt_on_##f; ppt_on_##f = 0) \
         for (uint64_t ppt_at_##f = ppt1_spans_d8805f54_98606590_ticks(); ppt_on_##f; ppt_on_##f = 0) \
         for (pptframe_request_t f = PPT1_ZERO(pptframe_request_t); ppt_on_##f; \
              ppt1_spans_d8805f54_98606590_close_request(&f, SPANS_REQUEST_END, ppt_at_##f), ppt_on_##f = 0)
@@ -331,7 +353,7 @@ static inline void ppt_write_plain_frame(void) {}
  * somebody is attached and writes the frame at its end; `break`, `return` and `goto`
  * out of it abandon the frame. `continue` does not: it ends the block, and writes it. */
 #define PPT_BEGIN_JOB(f) PPT1_BLOCK \
-    for (int ppt_on_##f = ppt_spans_on(); ppt_on_##f; ppt_on_##f = 0) \
+    for (int ppt_on_##f = ppt1_spans_d8805f54_98606590_on_job(); ppt_on_##f; ppt_on_##f = 0) \
         for (pptframe_job_t f = PPT1_ZERO(pptframe_job_t); ppt_on_##f; \
              ppt1_spans_d8805f54_98606590_close_job(&f, SPANS_JOB_BEGIN), ppt_on_##f = 0)
 
@@ -339,7 +361,7 @@ static inline void ppt_write_plain_frame(void) {}
  * somebody is attached and writes the frame at its end; `break`, `return` and `goto`
  * out of it abandon the frame. `continue` does not: it ends the block, and writes it. */
 #define PPT_END_JOB(f) PPT1_BLOCK \
-    for (int ppt_on_##f = ppt_spans_on(); ppt_on_##f; ppt_on_##f = 0) \
+    for (int ppt_on_##f = ppt1_spans_d8805f54_98606590_on_job(); ppt_on_##f; ppt_on_##f = 0) \
         for (pptframe_job_t f = PPT1_ZERO(pptframe_job_t); ppt_on_##f; \
              ppt1_spans_d8805f54_98606590_close_job(&f, SPANS_JOB_END), ppt_on_##f = 0)
 
@@ -347,7 +369,7 @@ static inline void ppt_write_plain_frame(void) {}
  * somebody is attached and writes the frame at its end; `break`, `return` and `goto`
  * out of it abandon the frame. `continue` does not: it ends the block, and writes it. */
 #define PPT_WRITE_PLAIN(f) PPT1_BLOCK \
-    for (int ppt_on_##f = ppt_spans_on(); ppt_on_##f; ppt_on_##f = 0) \
+    for (int ppt_on_##f = ppt1_spans_d8805f54_98606590_on_plain(); ppt_on_##f; ppt_on_##f = 0) \
         for (pptframe_plain_t f = PPT1_ZERO(pptframe_plain_t); ppt_on_##f; \
              ppt1_spans_d8805f54_98606590_commit_plain(&f), ppt_on_##f = 0)
 

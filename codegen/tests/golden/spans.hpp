@@ -221,7 +221,7 @@ static inline __attribute__((always_inline)) void ppt1_spans_d8805f54_98606590_c
 template <class ppt_Fill>
 __attribute__((always_inline)) inline void request::begin(ppt_Fill &&ppt_fill) {
 #if PPT1_ENABLED
-    if (::ppt::spans::on()) {
+    if (ppt1_on(&ppt1_spans_d8805f54_98606590_control, 0)) {
         const uint64_t ppt_at = ::ppt::spans::ppt1_spans_d8805f54_98606590_ticks();
         request ppt_f = request();
         if constexpr (std::is_same<decltype(ppt_fill(ppt_f)), bool>::value) {
@@ -240,7 +240,7 @@ __attribute__((always_inline)) inline void request::begin(ppt_Fill &&ppt_fill) {
 template <class ppt_Fill>
 __attribute__((always_inline)) inline void request::end(ppt_Fill &&ppt_fill) {
 #if PPT1_ENABLED
-    if (::ppt::spans::on()) {
+    if (ppt1_on(&ppt1_spans_d8805f54_98606590_control, 0)) {
         const uint64_t ppt_at = ::ppt::spans::ppt1_spans_d8805f54_98606590_ticks();
         request ppt_f = request();
         if constexpr (std::is_same<decltype(ppt_fill(ppt_f)), bool>::value) {
@@ -259,7 +259,7 @@ __attribute__((always_inline)) inline void request::end(ppt_Fill &&ppt_fill) {
 template <class ppt_Fill>
 __attribute__((always_inline)) inline void job::begin(ppt_Fill &&ppt_fill) {
 #if PPT1_ENABLED
-    if (::ppt::spans::on()) {
+    if (ppt1_on(&ppt1_spans_d8805f54_98606590_control, 1)) {
         job ppt_f = job();
         if constexpr (std::is_same<decltype(ppt_fill(ppt_f)), bool>::value) {
             if (!ppt_fill(ppt_f))
@@ -277,7 +277,7 @@ __attribute__((always_inline)) inline void job::begin(ppt_Fill &&ppt_fill) {
 template <class ppt_Fill>
 __attribute__((always_inline)) inline void job::end(ppt_Fill &&ppt_fill) {
 #if PPT1_ENABLED
-    if (::ppt::spans::on()) {
+    if (ppt1_on(&ppt1_spans_d8805f54_98606590_control, 1)) {
         job ppt_f = job();
         if constexpr (std::is_same<decltype(ppt_fill(ppt_f)), bool>::value) {
             if (!ppt_fill(ppt_f))
@@ -295,7 +295,7 @@ __attribute__((always_inline)) inline void job::end(ppt_Fill &&ppt_fill) {
 template <class ppt_Fill>
 __attribute__((always_inline)) inline void plain::write(ppt_Fill &&ppt_fill) {
 #if PPT1_ENABLED
-    if (::ppt::spans::on()) {
+    if (ppt1_on(&ppt1_spans_d8805f54_98606590_control, 2)) {
         plain ppt_f = plain();
         if constexpr (std::is_same<decltype(ppt_fill(ppt_f)), bool>::value) {
             if (!ppt_fill(ppt_f))

@@ -29,7 +29,7 @@ static const pptpy_frame pptpy_frame_request = {
 
 static PyObject *pptpy_begin_request(PyObject *module, PyObject *const *args, Py_ssize_t count,
     PyObject *keywords) {
-    if (!ppt_spans_on())
+    if (!ppt1_spans_d8805f54_98606590_on_request())
         Py_RETURN_NONE;
     uint64_t at = ppt1_spans_d8805f54_98606590_ticks();
     pptframe_request_t f = {0};
@@ -42,7 +42,7 @@ static PyObject *pptpy_begin_request(PyObject *module, PyObject *const *args, Py
 
 static PyObject *pptpy_end_request(PyObject *module, PyObject *const *args, Py_ssize_t count,
     PyObject *keywords) {
-    if (!ppt_spans_on())
+    if (!ppt1_spans_d8805f54_98606590_on_request())
         Py_RETURN_NONE;
     uint64_t at = ppt1_spans_d8805f54_98606590_ticks();
     pptframe_request_t f = {0};
@@ -73,7 +73,7 @@ static const pptpy_frame pptpy_frame_job = {
 
 static PyObject *pptpy_begin_job(PyObject *module, PyObject *const *args, Py_ssize_t count,
     PyObject *keywords) {
-    if (!ppt_spans_on())
+    if (!ppt1_spans_d8805f54_98606590_on_job())
         Py_RETURN_NONE;
     pptframe_job_t f = {0};
     const pptpy_state *state = (const pptpy_state *)PyModule_GetState(module);
@@ -85,7 +85,7 @@ static PyObject *pptpy_begin_job(PyObject *module, PyObject *const *args, Py_ssi
 
 static PyObject *pptpy_end_job(PyObject *module, PyObject *const *args, Py_ssize_t count,
     PyObject *keywords) {
-    if (!ppt_spans_on())
+    if (!ppt1_spans_d8805f54_98606590_on_job())
         Py_RETURN_NONE;
     pptframe_job_t f = {0};
     const pptpy_state *state = (const pptpy_state *)PyModule_GetState(module);
@@ -111,7 +111,7 @@ static const pptpy_frame pptpy_frame_plain = {
 
 static PyObject *pptpy_write_plain(PyObject *module, PyObject *const *args, Py_ssize_t count,
     PyObject *keywords) {
-    if (!ppt_spans_on())
+    if (!ppt1_spans_d8805f54_98606590_on_plain())
         Py_RETURN_NONE;
     pptframe_plain_t f = {0};
     const pptpy_state *state = (const pptpy_state *)PyModule_GetState(module);

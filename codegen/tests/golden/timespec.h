@@ -63,6 +63,11 @@ static inline void ppt_timespec_prepare(void) {
         ppt1_timespec_26afd39a_prepare();
 }
 
+/* The same, if `timespec_` is wanted. */
+static inline int ppt1_timespec_26afd39a_on_timespec_(void) {
+    return ppt1_on(&ppt1_timespec_26afd39a_control, 0);
+}
+
 /* The realtime clock; 0 when nobody is attached. */
 static inline struct timespec ppt_timespec_now(void) {
     struct timespec t = {0, 0};
@@ -123,27 +128,33 @@ static inline __attribute__((always_inline)) void ppt1_timespec_26afd39a_commit_
 }
 
 /* The macro form: writes the thread's frame. */
-static inline void ppt_write_timespec__frame(void) {
-    if (ppt_timespec_on())
+static inline __attribute__((always_inline)) void ppt_write_timespec__frame(void) {
+    if (ppt1_timespec_26afd39a_on_timespec_())
         ppt1_timespec_26afd39a_commit_timespec_(&ppt1_timespec_26afd39a_frame_timespec_);
 }
 
 /* The macro form: sets fields of the thread's frame, on or off; only stamps check the gate. */
 #define WRITE_TIMESPEC__BOOT(ppt_v) ((void)(ppt1_timespec_26afd39a_frame_timespec_.boot = (ppt_v)))
-#define WRITE_TIMESPEC__BOOT_TIMESTAMP() ((void)(ppt1_timespec_26afd39a_frame_timespec_.boot = ppt_timespec_now_boottime()))
+#define WRITE_TIMESPEC__BOOT_TIMESTAMP() \
+    (ppt1_timespec_26afd39a_on_timespec_() ? (void)(ppt1_timespec_26afd39a_frame_timespec_.boot = ppt_timespec_now_boottime()) : (void)memset(&ppt1_timespec_26afd39a_frame_timespec_.boot, 0, sizeof ppt1_timespec_26afd39a_frame_timespec_.boot))
 #define WRITE_TIMESPEC__REAL(ppt_v) ((void)(ppt1_timespec_26afd39a_frame_timespec_.real = (ppt_v)))
-#define WRITE_TIMESPEC__REAL_TIMESTAMP() ((void)(ppt1_timespec_26afd39a_frame_timespec_.real = ppt_timespec_now()))
+#define WRITE_TIMESPEC__REAL_TIMESTAMP() \
+    (ppt1_timespec_26afd39a_on_timespec_() ? (void)(ppt1_timespec_26afd39a_frame_timespec_.real = ppt_timespec_now()) : (void)memset(&ppt1_timespec_26afd39a_frame_timespec_.real, 0, sizeof ppt1_timespec_26afd39a_frame_timespec_.real))
 #define WRITE_TIMESPEC__MONO(ppt_v) ((void)(ppt1_timespec_26afd39a_frame_timespec_.mono = (ppt_v)))
-#define WRITE_TIMESPEC__MONO_TIMESTAMP() ((void)(ppt1_timespec_26afd39a_frame_timespec_.mono = ppt_timespec_now_monotonic()))
+#define WRITE_TIMESPEC__MONO_TIMESTAMP() \
+    (ppt1_timespec_26afd39a_on_timespec_() ? (void)(ppt1_timespec_26afd39a_frame_timespec_.mono = ppt_timespec_now_monotonic()) : (void)memset(&ppt1_timespec_26afd39a_frame_timespec_.mono, 0, sizeof ppt1_timespec_26afd39a_frame_timespec_.mono))
 #define WRITE_TIMESPEC__THREAD(ppt_v) ((void)(ppt1_timespec_26afd39a_frame_timespec_.thread = (ppt_v)))
-#define WRITE_TIMESPEC__THREAD_TIMESTAMP() ((void)(ppt1_timespec_26afd39a_frame_timespec_.thread = ppt_timespec_now_thread_cpu()))
+#define WRITE_TIMESPEC__THREAD_TIMESTAMP() \
+    (ppt1_timespec_26afd39a_on_timespec_() ? (void)(ppt1_timespec_26afd39a_frame_timespec_.thread = ppt_timespec_now_thread_cpu()) : (void)memset(&ppt1_timespec_26afd39a_frame_timespec_.thread, 0, sizeof ppt1_timespec_26afd39a_frame_timespec_.thread))
 #define WRITE_TIMESPEC__PROCESS(ppt_v) ((void)(ppt1_timespec_26afd39a_frame_timespec_.process = (ppt_v)))
-#define WRITE_TIMESPEC__PROCESS_TIMESTAMP() ((void)(ppt1_timespec_26afd39a_frame_timespec_.process = ppt_timespec_now_process_cpu()))
+#define WRITE_TIMESPEC__PROCESS_TIMESTAMP() \
+    (ppt1_timespec_26afd39a_on_timespec_() ? (void)(ppt1_timespec_26afd39a_frame_timespec_.process = ppt_timespec_now_process_cpu()) : (void)memset(&ppt1_timespec_26afd39a_frame_timespec_.process, 0, sizeof ppt1_timespec_26afd39a_frame_timespec_.process))
 
 #else /* nothing is compiled in; arguments are not evaluated */
 
 static inline int ppt_timespec_on(void) { return 0; }
 static inline void ppt_timespec_prepare(void) {}
+static inline int ppt1_timespec_26afd39a_on_timespec_(void) { return 0; }
 static inline struct timespec ppt_timespec_now(void) {
     struct timespec never = {0, 0};
     return never;
@@ -183,7 +194,7 @@ static inline void ppt_write_timespec__frame(void) {}
  * somebody is attached and writes the frame at its end; `break`, `return` and `goto`
  * out of it abandon the frame. `continue` does not: it ends the block, and writes it. */
 #define PPT_WRITE_TIMESPEC_(f) PPT1_BLOCK \
-    for (int ppt_on_##f = ppt_timespec_on(); ppt_on_##f; ppt_on_##f = 0) \
+    for (int ppt_on_##f = ppt1_timespec_26afd39a_on_timespec_(); ppt_on_##f; ppt_on_##f = 0) \
         for (pptframe_timespec__t f = PPT1_ZERO(pptframe_timespec__t); ppt_on_##f; \
              ppt1_timespec_26afd39a_commit_timespec_(&f), ppt_on_##f = 0)
 

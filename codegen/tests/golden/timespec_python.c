@@ -31,7 +31,7 @@ static const pptpy_frame pptpy_frame_timespec_ = {
 
 static PyObject *pptpy_write_timespec_(PyObject *module, PyObject *const *args, Py_ssize_t count,
     PyObject *keywords) {
-    if (!ppt_timespec_on())
+    if (!ppt1_timespec_26afd39a_on_timespec_())
         Py_RETURN_NONE;
     pptframe_timespec__t f = {0};
     const pptpy_state *state = (const pptpy_state *)PyModule_GetState(module);

@@ -84,6 +84,16 @@ static inline void ppt_tsc_prepare(void) {
         ppt1_tsc_605c127b_prepare();
 }
 
+/* The same, if `tsc` is wanted. */
+static inline int ppt1_tsc_605c127b_on_tsc(void) {
+    return ppt1_on(&ppt1_tsc_605c127b_control, 0);
+}
+
+/* The same, if `mark` is wanted. */
+static inline int ppt1_tsc_605c127b_on_mark(void) {
+    return ppt1_on(&ppt1_tsc_605c127b_control, 1);
+}
+
 static inline uint64_t ppt1_tsc_605c127b_ticks(void) {
     uint32_t kind = __atomic_load_n(&ppt1_tsc_605c127b_control.clock_kind, __ATOMIC_RELAXED);
     if (__builtin_expect(kind != PPT1_CLOCK_TICKS, 0))
@@ -130,8 +140,8 @@ static inline __attribute__((always_inline)) void ppt1_tsc_605c127b_commit_tsc(c
 }
 
 /* The macro form: writes the thread's frame. */
-static inline void ppt_write_tsc_frame(void) {
-    if (ppt_tsc_on())
+static inline __attribute__((always_inline)) void ppt_write_tsc_frame(void) {
+    if (ppt1_tsc_605c127b_on_tsc())
         ppt1_tsc_605c127b_commit_tsc(&ppt1_tsc_605c127b_frame_tsc);
 }
 
@@ -151,33 +161,41 @@ static inline __attribute__((always_inline)) void ppt1_tsc_605c127b_commit_mark(
 }
 
 /* The macro form: writes the thread's frame. */
-static inline void ppt_write_mark_frame(void) {
-    if (ppt_tsc_on())
+static inline __attribute__((always_inline)) void ppt_write_mark_frame(void) {
+    if (ppt1_tsc_605c127b_on_mark())
         ppt1_tsc_605c127b_commit_mark(&ppt1_tsc_605c127b_frame_mark);
 }
 
 /* The macro form: sets fields of the thread's frame, on or off; only stamps check the gate. */
 #define WRITE_TSC_WORK_START(ppt_v) ((void)(ppt1_tsc_605c127b_frame_tsc.work_start = (ppt_v)))
-#define WRITE_TSC_WORK_START_TIMESTAMP() ((void)(ppt1_tsc_605c127b_frame_tsc.work_start = ppt_tsc_now()))
+#define WRITE_TSC_WORK_START_TIMESTAMP() \
+    (ppt1_tsc_605c127b_on_tsc() ? (void)(ppt1_tsc_605c127b_frame_tsc.work_start = ppt1_tsc_605c127b_ticks()) : (void)memset(&ppt1_tsc_605c127b_frame_tsc.work_start, 0, sizeof ppt1_tsc_605c127b_frame_tsc.work_start))
 #define WRITE_TSC_WORK_END(ppt_v) ((void)(ppt1_tsc_605c127b_frame_tsc.work_end = (ppt_v)))
-#define WRITE_TSC_WORK_END_TIMESTAMP() ((void)(ppt1_tsc_605c127b_frame_tsc.work_end = ppt_tsc_now()))
+#define WRITE_TSC_WORK_END_TIMESTAMP() \
+    (ppt1_tsc_605c127b_on_tsc() ? (void)(ppt1_tsc_605c127b_frame_tsc.work_end = ppt1_tsc_605c127b_ticks()) : (void)memset(&ppt1_tsc_605c127b_frame_tsc.work_end, 0, sizeof ppt1_tsc_605c127b_frame_tsc.work_end))
 #define WRITE_TSC_AT_(ppt_v) ((void)(ppt1_tsc_605c127b_frame_tsc.at_ = (ppt_v)))
-#define WRITE_TSC_AT__TIMESTAMP() ((void)(ppt1_tsc_605c127b_frame_tsc.at_ = ppt_tsc_now()))
+#define WRITE_TSC_AT__TIMESTAMP() \
+    (ppt1_tsc_605c127b_on_tsc() ? (void)(ppt1_tsc_605c127b_frame_tsc.at_ = ppt1_tsc_605c127b_ticks()) : (void)memset(&ppt1_tsc_605c127b_frame_tsc.at_, 0, sizeof ppt1_tsc_605c127b_frame_tsc.at_))
 #define WRITE_TSC_TIMES(ppt_v) ppt1_tsc_605c127b_set_tsc_times(ppt_v)
 #define WRITE_TSC_REAL(ppt_v) ((void)(ppt1_tsc_605c127b_frame_tsc.real = (ppt_v)))
-#define WRITE_TSC_REAL_TIMESTAMP() ((void)(ppt1_tsc_605c127b_frame_tsc.real = ppt_tsc_now_realtime()))
+#define WRITE_TSC_REAL_TIMESTAMP() \
+    (ppt1_tsc_605c127b_on_tsc() ? (void)(ppt1_tsc_605c127b_frame_tsc.real = ppt_tsc_now_realtime()) : (void)memset(&ppt1_tsc_605c127b_frame_tsc.real, 0, sizeof ppt1_tsc_605c127b_frame_tsc.real))
 #define WRITE_TSC_MONO(ppt_v) ((void)(ppt1_tsc_605c127b_frame_tsc.mono = (ppt_v)))
-#define WRITE_TSC_MONO_TIMESTAMP() ((void)(ppt1_tsc_605c127b_frame_tsc.mono = ppt_tsc_now_monotonic()))
+#define WRITE_TSC_MONO_TIMESTAMP() \
+    (ppt1_tsc_605c127b_on_tsc() ? (void)(ppt1_tsc_605c127b_frame_tsc.mono = ppt_tsc_now_monotonic()) : (void)memset(&ppt1_tsc_605c127b_frame_tsc.mono, 0, sizeof ppt1_tsc_605c127b_frame_tsc.mono))
 #define WRITE_TSC_WHO(ppt_v) ((void)(ppt1_tsc_605c127b_frame_tsc.who = (ppt_v)))
 
 /* The macro form: sets fields of the thread's frame, on or off; only stamps check the gate. */
 #define WRITE_MARK_WHEN(ppt_v) ((void)(ppt1_tsc_605c127b_frame_mark.when = (ppt_v)))
-#define WRITE_MARK_WHEN_TIMESTAMP() ((void)(ppt1_tsc_605c127b_frame_mark.when = ppt_tsc_now()))
+#define WRITE_MARK_WHEN_TIMESTAMP() \
+    (ppt1_tsc_605c127b_on_mark() ? (void)(ppt1_tsc_605c127b_frame_mark.when = ppt1_tsc_605c127b_ticks()) : (void)memset(&ppt1_tsc_605c127b_frame_mark.when, 0, sizeof ppt1_tsc_605c127b_frame_mark.when))
 
 #else /* nothing is compiled in; arguments are not evaluated */
 
 static inline int ppt_tsc_on(void) { return 0; }
 static inline void ppt_tsc_prepare(void) {}
+static inline int ppt1_tsc_605c127b_on_tsc(void) { return 0; }
+static inline int ppt1_tsc_605c127b_on_mark(void) { return 0; }
 static inline uint64_t ppt_tsc_now(void) {
     return 0;
 }
@@ -212,7 +230,7 @@ static inline void ppt_write_mark_frame(void) {}
  * somebody is attached and writes the frame at its end; `break`, `return` and `goto`
  * out of it abandon the frame. `continue` does not: it ends the block, and writes it. */
 #define PPT_WRITE_TSC(f) PPT1_BLOCK \
-    for (int ppt_on_##f = ppt_tsc_on(); ppt_on_##f; ppt_on_##f = 0) \
+    for (int ppt_on_##f = ppt1_tsc_605c127b_on_tsc(); ppt_on_##f; ppt_on_##f = 0) \
         for (pptframe_tsc_t f = PPT1_ZERO(pptframe_tsc_t); ppt_on_##f; \
              ppt1_tsc_605c127b_commit_tsc(&f), ppt_on_##f = 0)
 
@@ -220,7 +238,7 @@ static inline void ppt_write_mark_frame(void) {}
  * somebody is attached and writes the frame at its end; `break`, `return` and `goto`
  * out of it abandon the frame. `continue` does not: it ends the block, and writes it. */
 #define PPT_WRITE_MARK(f) PPT1_BLOCK \
-    for (int ppt_on_##f = ppt_tsc_on(); ppt_on_##f; ppt_on_##f = 0) \
+    for (int ppt_on_##f = ppt1_tsc_605c127b_on_mark(); ppt_on_##f; ppt_on_##f = 0) \
         for (pptframe_mark_t f = PPT1_ZERO(pptframe_mark_t); ppt_on_##f; \
              ppt1_tsc_605c127b_commit_mark(&f), ppt_on_##f = 0)
 

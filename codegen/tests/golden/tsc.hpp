@@ -44,6 +44,9 @@ static inline void prepare() {
         ppt1_tsc_605c127b_prepare();
 }
 
+/* The same, if `tsc` is wanted. */
+static inline bool ppt1_tsc_605c127b_on_tsc() { return ppt1_on(&ppt1_tsc_605c127b_control, 0) != 0; }
+
 static inline uint64_t ppt1_tsc_605c127b_ticks(void) {
     uint32_t kind = __atomic_load_n(&ppt1_tsc_605c127b_control.clock_kind, __ATOMIC_RELAXED);
     if (__builtin_expect(kind != PPT1_CLOCK_TICKS, 0))
@@ -75,6 +78,7 @@ static inline int64_t now_monotonic(void) {
 #else
 static inline bool on() { return false; }
 static inline void prepare() {}
+static inline bool ppt1_tsc_605c127b_on_tsc() { return false; }
 static inline uint64_t now() { return {}; }
 static inline int64_t now_realtime() { return {}; }
 static inline int64_t now_monotonic() { return {}; }
@@ -160,7 +164,7 @@ static inline __attribute__((always_inline)) void ppt1_tsc_605c127b_commit_mark(
 template <class ppt_Fill>
 __attribute__((always_inline)) inline void tsc::write(ppt_Fill &&ppt_fill) {
 #if PPT1_ENABLED
-    if (::ppt::tsc::on()) {
+    if (ppt1_on(&ppt1_tsc_605c127b_control, 0)) {
         tsc ppt_f = tsc();
         if constexpr (std::is_same<decltype(ppt_fill(ppt_f)), bool>::value) {
             if (!ppt_fill(ppt_f))
@@ -177,7 +181,7 @@ __attribute__((always_inline)) inline void tsc::write(ppt_Fill &&ppt_fill) {
 
 class tsc::scope {
   public:
-    scope() : ppt_on_(::ppt::tsc::on()) {
+    scope() : ppt_on_(::ppt::tsc::ppt1_tsc_605c127b_on_tsc()) {
         if (ppt_on_) {
             ppt_f_ = tsc();
             ppt_f_.work_start = ::ppt::tsc::now();
@@ -210,7 +214,7 @@ class tsc::scope {
 template <class ppt_Fill>
 __attribute__((always_inline)) inline void mark::write(ppt_Fill &&ppt_fill) {
 #if PPT1_ENABLED
-    if (::ppt::tsc::on()) {
+    if (ppt1_on(&ppt1_tsc_605c127b_control, 1)) {
         mark ppt_f = mark();
         if constexpr (std::is_same<decltype(ppt_fill(ppt_f)), bool>::value) {
             if (!ppt_fill(ppt_f))

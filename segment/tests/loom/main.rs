@@ -19,6 +19,7 @@ mod growth;
 mod hand_over;
 mod handshake;
 mod lossy_ring;
+mod masks;
 mod rings;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};

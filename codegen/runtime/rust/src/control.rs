@@ -4,6 +4,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
 use ppt_segment::abi::{self, PAGE};
+use ppt_segment::masks::{Masks, is_wanted};
 
 const WORDS: usize = PAGE as usize / 8;
 
@@ -36,6 +37,27 @@ impl Control {
     #[inline(always)]
     pub fn on(&self) -> bool {
         self.gate() != 0
+    }
+
+    /// Whether somebody is attached who wants the frame, counter or histogram with this bit: where
+    /// nobody is, one load.
+    #[inline(always)]
+    pub fn wants<const BIT: u32>(&self) -> bool {
+        self.on() && self.is_wanted::<BIT>()
+    }
+
+    /// The same of a session that is there.
+    #[inline(always)]
+    fn is_wanted<const BIT: u32>(&self) -> bool {
+        const BITS: usize = std::mem::offset_of!(abi::Control, disabled.bits) / 8;
+        const { assert!(BIT < Masks::BITS) };
+        let word = &self.0[BITS + BIT as usize / 64];
+        is_wanted(word, BIT, word!(self, disabled.nonce), word!(self, claim.nonce))
+    }
+
+    /// Whether the agent that is attached writes masks.
+    pub(super) fn will_be_masked(&self) -> bool {
+        word!(self, disabled.nonce).load(Relaxed) == word!(self, claim.nonce).load(Relaxed)
     }
 
     #[inline(always)]

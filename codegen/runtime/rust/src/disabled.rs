@@ -23,6 +23,11 @@ impl Control {
     pub fn on(&self) -> bool {
         false
     }
+    /// Off.
+    #[inline(always)]
+    pub fn wants<const BIT: u32>(&self) -> bool {
+        false
+    }
 }
 
 /// Nothing to be found.

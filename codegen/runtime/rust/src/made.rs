@@ -116,7 +116,10 @@ pub(super) unsafe fn initialise(
     };
     let g = shape.words();
     let mut sections = [Section { kind: 0, flags: 0, offset: 0, length: 0, item: 0 }; 16];
-    sections.iter_mut().zip(shape.sections()).for_each(|(to, section)| *to = section);
+    // The agent will write masks: those that do not know of that keep away from this segment.
+    let masked = control.will_be_masked().then(|| shape.masked_section());
+    let parts = shape.sections().chain(masked);
+    sections.iter_mut().zip(parts).for_each(|(to, section)| *to = section);
     let header = SegmentHeader {
         magic: SEGMENT_MAGIC,
         abi_version: ABI_VERSION,

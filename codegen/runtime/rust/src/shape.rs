@@ -73,6 +73,12 @@ impl Shape {
         ];
         sections.into_iter().chain((rows > 0).then_some(cells))
     }
+
+    /// The entry behind that, of a segment whose masks may be written at any time.
+    pub fn masked_section(&self) -> Section {
+        let (kind, offset) = (section_kind::MASKED, self.0.masks);
+        Section { kind, flags: 0, offset, length: PAGE, item: PAGE }
+    }
 }
 
 #[cfg(test)]
@@ -91,6 +97,7 @@ mod tests {
             let geometry = geometry.with_rows(Rows::new(100, rings).unwrap()).unwrap();
             let shape = Shape::of(geometry.words(), geometry.cell_words(9), 64, 100).unwrap();
             assert!(shape.sections().eq(geometry.sections()[..5].iter().copied()));
+            assert_eq!(shape.masked_section(), geometry.masked_sections()[5]);
         }
     }
 
