@@ -3,7 +3,9 @@
 use std::mem::offset_of;
 
 use ppt_segment::Geometry;
-use ppt_segment::abi::{CellWords, Claim, Control, GeometryWords, MAX_SEGMENTS, MappedSegment};
+use ppt_segment::abi::{
+    CellWords, Claim, Control, DisabledWords, GeometryWords, MAX_SEGMENTS, MappedSegment,
+};
 use ppt_segment::handle::Kind;
 
 /// A copy of a control page.
@@ -214,6 +216,15 @@ pub(crate) fn cell_bytes(words: CellWords) -> [u8; size_of::<CellWords>()] {
         to.copy_from_slice(&word.to_le_bytes());
     }
     bytes
+}
+
+/// The offset of [`disabled_bytes`].
+pub(crate) const DISABLED_AT: usize = offset_of!(Control, disabled);
+
+/// What the session does not want, as it stands in a control page.
+pub(crate) fn disabled_bytes(words: DisabledWords) -> Vec<u8> {
+    let DisabledWords { nonce, bits } = words;
+    std::iter::once(nonce).chain(bits).flat_map(u64::to_le_bytes).collect()
 }
 
 /// The offset of [`claim_bytes`].

@@ -60,14 +60,16 @@ pub use lately::Lately;
 pub use memory::Transport;
 pub use plan::{Limits, Plan};
 pub use ppt_frame_dsl::Schema;
+pub use ppt_frame_dsl::schema::Attribute;
 pub use ppt_segment::follow;
 pub use ppt_segment::handle::Kind as SegmentKind;
-pub use ppt_segment::{Geometry, Refused, Segment};
+pub use ppt_segment::{Geometry, Masks, Refused, Segment};
 pub use random::random;
 pub use search::{Found, Remarks, Searched, Searcher, Unsearched};
 pub use session::{
-    Allow, Attached, BufferEnd, Detached, Dropped, FoundCells, Hold, Leftover, News, Options,
-    SegmentChoice, Session, Status, Stuck, Unattended, detach, reserves_all, status,
+    Allow, Attached, BufferEnd, Choose, Detached, Dropped, Flip, FlipRing, FoundCells, Hold,
+    Leftover, News, Options, SegmentChoice, Session, Status, Stuck, Unattended, detach,
+    reserves_all, status,
 };
 pub use sweep::sweep;
 pub use system::System;

@@ -3,17 +3,21 @@
 mod advance;
 mod attached;
 mod choice;
+mod flip;
 mod follow;
 mod grow;
 mod leftover;
 mod mailbox;
+mod masks;
 mod options;
 mod outside;
 mod prepare;
+mod wanted;
 
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
+use ppt_segment::Masks;
 use ppt_segment::abi::Claim;
 
 use crate::buffer::Buffer;
@@ -34,9 +38,11 @@ pub use attached::{Attached, BufferEnd, Dropped, FoundCells, Leftover, Unattende
 pub(crate) use choice::choose;
 pub use choice::reserves_all;
 pub use grow::Stuck;
+
 pub use options::{Allow, Hold, Options, SegmentChoice};
 pub use outside::{Detached, Status, detach, status};
 pub(crate) use prepare::refuse;
+pub use wanted::{Choose, Flip, FlipRing};
 
 /// The attached buffers of one target.
 #[derive(Debug)]
@@ -165,6 +171,19 @@ impl Session {
         grow::grow(&by, &mut self.attached[index], enough, self.limits)
     }
 
+    /// Has the target write what `masks` does not disable of buffer `index`, from each thread's next
+    /// frame on. If that cannot be, the next [step](Self::advance) reports why.
+    pub fn choose(&mut self, index: usize, masks: Masks) -> bool {
+        let by = Access { target: &self.target, claim: self.claim, allow: self.allow };
+        let it = &mut self.attached[index];
+        it.end().is_none() && flip::flip(&by, it, masks).is_ok()
+    }
+
+    /// What was enabled and disabled of buffer `index` since the last call.
+    pub fn flips(&mut self, index: usize) -> Vec<Flip> {
+        std::mem::take(&mut self.attached[index].flips)
+    }
+
     /// Closes the gates. After this, each thread completes at most the frame that it is writing.
     pub fn gate_off(&mut self) {
         let by = Access { target: &self.target, claim: self.claim, allow: self.allow };
@@ -191,6 +210,7 @@ impl Session {
         let (by, it) = (self.access(), &self.attached[index]);
         match look(&by, it) {
             Ok(_) | Err(BufferEnd::Unloaded) => {
+                masks::leave(it);
                 it.give_back();
                 let _ = release(&by, it);
             }

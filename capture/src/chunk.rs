@@ -4,7 +4,9 @@ use crate::bytes::{get, put, put_u16, put_u32, put_u64, u16_at, u32_at, u64_at};
 use crate::cause::{Cause, Dropped, Lost};
 use crate::codec::{Codec, Packed};
 use crate::error::DamageKind;
-use crate::format::{self, NO_SOURCE, cells, chunk, codec, drops, frames, gap, kind, trigger};
+use crate::format::{
+    self, NO_SOURCE, cells, chunk, codec, drops, frames, gap, kind, masks, trigger,
+};
 use crate::header::crc_without;
 
 /// The kind of content of a chunk.
@@ -28,6 +30,8 @@ pub enum Kind {
     Cells,
     /// Why a window of the flight recorder was written.
     Trigger,
+    /// What was enabled and disabled in a segment.
+    Masks,
     /// A kind of a later version.
     Other(u16),
 }
@@ -44,6 +48,7 @@ impl Kind {
             Kind::End => kind::END,
             Kind::Cells => kind::CELLS,
             Kind::Trigger => kind::TRIGGER,
+            Kind::Masks => kind::MASKS,
             Kind::Other(code) => code,
         }
     }
@@ -59,6 +64,7 @@ impl Kind {
             kind::END => Kind::End,
             kind::CELLS => Kind::Cells,
             kind::TRIGGER => Kind::Trigger,
+            kind::MASKS => Kind::Masks,
             code => Kind::Other(code),
         }
     }
@@ -71,6 +77,7 @@ impl Kind {
             Kind::Drops => drops::LEN,
             Kind::Cells => cells::LEN,
             Kind::Trigger => trigger::LEN,
+            Kind::Masks => masks::LEN,
             Kind::Source | Kind::Clock | Kind::Index | Kind::End | Kind::Other(_) => chunk::LEN,
         }
     }

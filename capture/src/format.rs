@@ -133,6 +133,7 @@ pub(crate) mod kind {
     pub const END: u16 = 7;
     pub const CELLS: u16 = 8;
     pub const TRIGGER: u16 = 9;
+    pub const MASKS: u16 = 10;
 }
 
 /// Header of a frames chunk, after the common part. Payload: `count` × `stride` bytes as they were
@@ -248,6 +249,52 @@ pub(crate) mod cells {
         /// u64.
         pub const VALUE: usize = 8;
         pub const LEN: usize = 16;
+    }
+}
+
+/// Header of a masks chunk, after the common part: what was enabled and disabled in one segment, for
+/// everything is enabled until a chunk says otherwise. Payload: `changes` entries of
+/// [`masks::change`], in the order of their numbers, and then `rings` entries of [`masks::ring`], one
+/// for each ring that somebody had claimed. In any other ring, no frame came before the change.
+///
+/// A file in which a capture goes on begins with what is disabled then ([`masks::BASE`]).
+pub(crate) mod masks {
+    /// u64, names the segment.
+    pub const NONCE: usize = 64;
+    /// u64, CLOCK_MONOTONIC in ns, before the change.
+    pub const MONOTONIC: usize = 72;
+    /// u32, number of changes.
+    pub const CHANGES: usize = 80;
+    /// u32, number of rings.
+    pub const RINGS: usize = 84;
+    /// u32, [`BASE`] or zero.
+    pub const FLAGS: usize = 88;
+    /// Zeros.
+    pub const RESERVED: usize = 92;
+    pub const LEN: usize = 128;
+    /// Bit of the flags: a file before this one states it, too.
+    pub const BASE: u32 = 1;
+
+    /// What changed.
+    pub mod change {
+        /// u32: a frame by its id, below 256; 256 + n: counter or histogram n of the schema.
+        pub const CHOSEN: usize = 0;
+        /// u32, 1: enabled from here on; 0: disabled.
+        pub const ENABLED: usize = 4;
+        pub const LEN: usize = 8;
+    }
+
+    /// A ring.
+    pub mod ring {
+        /// u32.
+        pub const RING: usize = 0;
+        /// u32, zero.
+        pub const RESERVED: usize = 4;
+        /// u64: no frame that was enabled comes before this number.
+        pub const FIRST_ENABLED: usize = 8;
+        /// u64: no frame that was disabled has this number, or a later one.
+        pub const FIRST_DISABLED: usize = 16;
+        pub const LEN: usize = 24;
     }
 }
 
@@ -465,6 +512,9 @@ tiles! {
     cells { NONCE: 8, MONOTONIC: 8, NOT_MAPPED: 8, FLAGS: 4, RESERVED: 36 }
     trigger { MONOTONIC: 8, FROM: 8, TO: 8, HELD_FROM: 8, HELD_TO: 8, NONCE: 8, SEQNO: 8, RING: 4,
         WHY: 2, RESERVED: 2 }
+    masks { NONCE: 8, MONOTONIC: 8, CHANGES: 4, RINGS: 4, FLAGS: 4, RESERVED: 36 }
+    masks::change { CHOSEN: 4, ENABLED: 4 }
+    masks::ring { RING: 4, RESERVED: 4, FIRST_ENABLED: 8, FIRST_DISABLED: 8 }
     cells::row { RING: 4, TID: 4, COUNT: 4, RESERVED: 4 }
     cells::entry { CELL: 4, RESERVED: 4, VALUE: 8 }
     clock { A: 2, B: 2, FLAGS: 4, A_BEFORE: 8, B_VALUE: 8, A_AFTER: 8 }
@@ -479,6 +529,7 @@ tiles! {
 }
 const _: () = assert!(frames::NONCE == chunk::LEN && gap::NONCE == chunk::LEN);
 const _: () = assert!(drops::NO_RING == chunk::LEN && cells::NONCE == chunk::LEN);
+const _: () = assert!(masks::NONCE == chunk::LEN && masks::LEN.is_multiple_of(ALIGN));
 const _: () = assert!(trigger::MONOTONIC == chunk::LEN && trigger::LEN.is_multiple_of(ALIGN));
 const _: () = assert!(file::LEN.is_multiple_of(ALIGN) && frames::LEN.is_multiple_of(ALIGN));
 const _: () = assert!(

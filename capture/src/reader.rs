@@ -29,6 +29,7 @@ use crate::error::{CaptureError, Damage, DamageKind};
 use crate::header::FileHeader;
 use crate::index::{self, IndexEntry};
 use crate::input::Stream;
+use crate::masks::Flip;
 use crate::ranges::Ranges;
 use crate::scan::{Choose, Scan, Scanner};
 use crate::source::Source;
@@ -85,6 +86,8 @@ pub enum Chunk<'a> {
     Cells(Cells<'a>),
     /// Why a window of the flight recorder was written.
     Trigger(Trigger),
+    /// What was enabled and disabled in a segment.
+    Masks(Flip),
     /// The offset of the previous index, and the entries since then. They are not compared with the
     /// chunks.
     Index(Option<u64>, Vec<IndexEntry>),
@@ -456,6 +459,11 @@ impl Capture {
                 }
                 Chunk::Trigger(trigger)
             }
+            Kind::Masks => {
+                let nonce = u64_at(head, crate::format::masks::NONCE);
+                let (info, rings) = self.of_segment(source, nonce)?;
+                Chunk::Masks(Flip::decode((source, head), payload, (&info.schema, rings))?)
+            }
             Kind::Other(code) => Chunk::Other(code),
         };
         Ok(Ready::Owned(chunk))
@@ -464,13 +472,18 @@ impl Capture {
     /// The cells of the chunk that was loaded last.
     fn cells(&self, header: &ChunkHeader) -> Result<Cells<'_>, DamageKind> {
         let (head, payload) = self.scanner.chunk(header);
-        let info = self.sources.get(header.source)?;
         let nonce = u64_at(head, crate::format::cells::NONCE);
-        let segment = info.source.segments.iter().find(|segment| segment.nonce == nonce);
-        let Some(segment) = segment else {
-            return Err(DamageKind::Content("a segment that its source does not have"));
-        };
-        Cells::decode((header.source, head), payload, (segment.rings, info.cells()))
+        let (info, rings) = self.of_segment(header.source, nonce)?;
+        Cells::decode((header.source, head), payload, (rings, info.cells()))
+    }
+
+    /// A source, and the number of rings of one of its segments.
+    fn of_segment(&self, source: u16, nonce: u64) -> Result<(&SourceInfo, u32), DamageKind> {
+        let info = self.sources.get(source)?;
+        match info.source.segments.iter().find(|segment| segment.nonce == nonce) {
+            Some(segment) => Ok((info, segment.rings)),
+            None => Err(DamageKind::Content("a segment that its source does not have")),
+        }
     }
 
     fn check_source(&self, head: &FramesHead) -> Result<(), DamageKind> {

@@ -13,6 +13,7 @@ use crate::format::index::entry;
 use crate::format::{self, ALIGN, INDEX_EVERY, align, chunk};
 use crate::header::FileHeader;
 use crate::index::{self, IndexEntry};
+use crate::masks::Flip;
 use crate::source::Source;
 use crate::trigger::Trigger;
 
@@ -150,6 +151,14 @@ impl<W: Write> CaptureWriter<W> {
         self.copy_sources()?;
         let entry = IndexEntry::plain(self.bytes, Kind::Cells, Some(head.source));
         self.chunk(Kind::Cells, Some(head.source), rows.bytes(), entry, |bytes| head.encode(bytes))
+    }
+
+    /// States what was enabled and disabled in a segment.
+    pub fn masks(&mut self, flip: &Flip) -> io::Result<()> {
+        self.copy_sources()?;
+        let entry = IndexEntry::plain(self.bytes, Kind::Masks, Some(flip.source));
+        let payload = flip.payload();
+        self.chunk(Kind::Masks, Some(flip.source), &payload, entry, |bytes| flip.encode(bytes))
     }
 
     /// States a trigger of the window that the capture is.

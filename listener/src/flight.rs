@@ -19,7 +19,9 @@ use std::sync::mpsc::{self, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use ppt_capture::{Cause, ClockReading, Codec, Dropped, FramesHead, Lost, Source, Stretch, Why};
+use ppt_capture::{
+    Cause, ClockReading, Codec, Dropped, Flip, FramesHead, Lost, Source, Stretch, Why,
+};
 
 pub use shared::{Flight, FlightProgress, News};
 pub use watch::{Hit, Watch};
@@ -422,6 +424,14 @@ impl Sink for Recorder {
         }
         self.look(now, frames);
         self.shared.frames.fetch_add(frames.count().into(), Relaxed);
+    }
+
+    fn masks(&mut self, feed: usize, flip: &Arc<Flip>) {
+        let entry = Entry::Masks(feed, flip.clone());
+        if !self.keep(clocks::monotonic(), entry.clone()) {
+            // Without it, what the windows say of their frames would be wrong.
+            self.store.push(clocks::monotonic(), entry);
+        }
     }
 
     fn gone(&mut self, segment_number: usize, closings: &[Closing]) {

@@ -37,6 +37,7 @@ mod lanes;
 mod ledger;
 mod limit;
 mod listener;
+mod masks;
 mod open;
 mod options;
 mod origins;
@@ -71,8 +72,8 @@ pub use options::{Options, Rate, Silence};
 pub use pace::PeakHold;
 /// Types of the capture format with which a caller describes a capture.
 pub use ppt_capture::{
-    Cause, ClockReading, Codec, Dropped, EndReason, FileHeader, FramesHead, Lost, Process,
-    Segment as ListedSegment, Source, Stretch, Why,
+    Cause, Chosen, ClockReading, Codec, Dropped, EndReason, FileHeader, Flip, FlipRing, FramesHead,
+    Lost, Process, Segment as ListedSegment, Source, Stretch, Why,
 };
 /// The cursor of a [`BrokenRing`].
 pub use ppt_segment::BrokenCursor;

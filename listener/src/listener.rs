@@ -12,7 +12,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use nix::sys::eventfd::{EfdFlags, EventFd};
-use ppt_capture::{Cause, Dropped, EndReason, FileHeader, Gap, MAX_SOURCES, Packer};
+use ppt_capture::{Cause, Dropped, EndReason, FileHeader, Flip, Gap, MAX_SOURCES, Packer};
 
 use crate::buffer::Pool;
 use crate::clocks::Clocks;
@@ -361,6 +361,13 @@ impl Listener {
         all.insert(feed, adds);
     }
 
+    /// Tells what was enabled and disabled in a segment of `feed`. The capture states it; the file says
+    /// which source it is.
+    pub fn masks(&self, feed: usize, flip: Flip) {
+        let flip = Arc::new(flip);
+        self.workers().for_each(|it| it.queue.masks(feed, flip.clone()));
+    }
+
     /// Ends the capture: drains up to the cursors of this moment, writes what waits, and the end.
     ///
     /// To be called when the gates are closed or the targets gone; if they are not, frames written
@@ -398,7 +405,7 @@ impl Listener {
         for item in left {
             match item {
                 // The closing of its ring tells.
-                Item::Frames(_) | Item::Upto(_) | Item::Call => {}
+                Item::Frames(_) | Item::Masks(..) | Item::Upto(_) | Item::Call => {}
                 Item::Sources(new) => new.iter().for_each(|it| {
                     ledger.open(it.segment_number, (it.feed, it.segment.nonce()), it.first.clone());
                 }),

@@ -8,6 +8,7 @@ use ppt_segment::Segment;
 
 use crate::cells::{FoundCells, Readings, cells_of};
 use crate::limit;
+use crate::masks::Disabled;
 use ppt_capture::stamps::Stamps;
 
 /// Frames that the targets dropped, by feed, as the caller stated last.
@@ -28,6 +29,8 @@ pub(crate) struct Origin {
     /// The counters and histograms of all its segments, until no more frames come: a thread that is
     /// late may add to one that others have left.
     pub cells: Vec<Readings>,
+    /// What is disabled in its segments.
+    pub disabled: Disabled,
     /// Cells of a row.
     cells_of_row: u32,
     /// The adds that are nowhere, when the file began and as the file states.
@@ -47,6 +50,7 @@ impl Origin {
             source: source.clone(),
             segments: Vec::new(),
             cells: Vec::new(),
+            disabled: Disabled::default(),
             cells_of_row: cells_of(source),
             adds_before: 0,
             adds_stated: 0,
@@ -106,6 +110,11 @@ impl Origins {
 
     pub fn get_mut(&mut self, feed: usize) -> Option<&mut Origin> {
         self.all.get_mut(&feed)
+    }
+
+    /// All of them, with their numbers.
+    pub fn iter(&self) -> impl Iterator<Item = (usize, &Origin)> {
+        self.all.iter().map(|(&feed, origin)| (feed, origin))
     }
 
     pub fn has(&self, feed: usize) -> bool {

@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use ppt_capture::Flip;
+
 use crate::account::Closing;
 use crate::chunk::Frames;
 use crate::sink::{Ending, Introduction};
@@ -36,6 +38,8 @@ pub(crate) enum Item {
     Sources(Arc<[Introduction]>),
     /// No more chunks of this segment will come; its rings were left so.
     Gone(usize, Vec<Closing>),
+    /// What was enabled and disabled in a segment of this feed.
+    Masks(usize, Arc<Flip>),
     /// All frames that were written before this time are in the items before: CLOCK_MONOTONIC, ns.
     Upto(u64),
     /// The sink has something to do that does not come from the drain.
@@ -93,6 +97,12 @@ impl Queue {
     /// are few of them.
     pub fn introduce(&self, feeds: Arc<[Introduction]>) {
         self.lock().items.push_back(Item::Sources(feeds));
+        self.notify();
+    }
+
+    /// Has a flip of this feed stated, however full it is.
+    pub fn masks(&self, feed: usize, flip: Arc<Flip>) {
+        self.lock().items.push_back(Item::Masks(feed, flip));
         self.notify();
     }
 

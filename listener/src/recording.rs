@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use ppt_capture::{Dropped, Drops, End, EndReason, FramesHead, Gap, Packed, Packer};
+use ppt_capture::{Dropped, Drops, End, EndReason, Flip, FramesHead, Gap, Packed, Packer};
 
 use crate::account::{Closing, Entry, LossAccount};
 use crate::cadence::Cadence;
@@ -21,6 +21,7 @@ use crate::sink::{Ending, Introduction, Outcome, Sink};
 
 mod files;
 mod left_out;
+mod masks;
 mod readings;
 
 /// Between the two readings of clocks that a filter has before the first frame: ticks are converted
@@ -345,12 +346,17 @@ impl<W: Write + Send> Sink for Recording<W> {
         while !self.take_frames(frames) {}
     }
 
+    fn masks(&mut self, feed: usize, flip: &Arc<Flip>) {
+        self.flipped(feed, flip);
+    }
+
     fn gone(&mut self, segment_number: usize, closings: &[Closing]) {
         let feed = self.ledger().close(segment_number, closings);
         self.gaps(Some(segment_number));
         self.cells_or_rotate(Some(feed));
         let Some(origin) = self.origins.get_mut(feed) else { return };
-        origin.segments.retain(|&(it, _)| it != segment_number);
+        let left = origin.segments.extract_if(.., |it| it.0 == segment_number);
+        left.for_each(|(_, segment)| origin.disabled.forget(segment.nonce()));
         if !origin.segments.is_empty() {
             self.cells(Some(feed), Room::Of(self.max_size));
             return;

@@ -8,7 +8,7 @@
 use std::io;
 use std::sync::Arc;
 
-use ppt_capture::{Dropped, EndReason, Gap, Source};
+use ppt_capture::{Dropped, EndReason, Flip, Gap, Source};
 use ppt_segment::Segment;
 
 use crate::account::Closing;
@@ -26,6 +26,12 @@ pub trait Sink: Send {
 
     /// Frames of a segment that has been introduced.
     fn frames(&mut self, frames: &Frames);
+
+    /// What was enabled and disabled in a segment of this feed. It says by itself which frames it is
+    /// about.
+    fn masks(&mut self, feed: usize, flip: &Arc<Flip>) {
+        let _ = (feed, flip);
+    }
 
     /// Nothing more comes out of segment `segment_number`, whose rings were left so. Rings that nothing came
     /// out of are not named.

@@ -95,6 +95,7 @@ fn run(queue: &Queue, pool: &Pool, mut sink: Box<dyn Sink>) -> Outcome {
             Next::Item(Item::Gone(segment_number, closings)) => {
                 sink.gone(segment_number, &closings);
             }
+            Next::Item(Item::Masks(feed, flip)) => sink.masks(feed, &flip),
             Next::Item(Item::Upto(mono_ns)) => sink.upto(mono_ns),
             Next::Item(Item::Call) | Next::Nothing => {}
             Next::End(ending) => return sink.end(&ending),

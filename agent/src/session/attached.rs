@@ -6,9 +6,10 @@ use std::time::Instant;
 
 use ppt_segment::abi::Claim;
 use ppt_segment::handle::Kind;
-use ppt_segment::{Refused, Segment};
+use ppt_segment::{Masks, Refused, Segment};
 
 use super::options::{Allow, SegmentChoice};
+use super::wanted::Flip;
 use crate::buffer::Buffer;
 use crate::claim::Holder;
 use crate::clock::StampClock;
@@ -58,6 +59,10 @@ pub struct Attached {
     pub leftovers: Vec<Leftover>,
     /// The frames that the target has refused in this session, as last seen.
     pub dropped: Dropped,
+    /// What this session does not want of it.
+    pub(super) masks: Masks,
+    /// Flips that nobody has taken yet.
+    pub(super) flips: Vec<Flip>,
     pub(super) gate: u64,
     pub(super) follow: Option<u64>,
     /// The refused frames that the target and the segment had counted when the session began.
@@ -188,6 +193,11 @@ impl Attached {
     /// Whether nothing can be said of its rings: their segment was not fetched.
     pub(super) fn is_unseen(&self) -> bool {
         matches!(self.stage, Stage::Awaiting | Stage::Ended { awaiting: true, .. })
+    }
+
+    /// What this session does not want of it.
+    pub fn masks(&self) -> &Masks {
+        &self.masks
     }
 
     /// The segments that frames went to earlier in the session. They may still be drained.

@@ -7,6 +7,7 @@ use ppt_segment::handle::Kind;
 use ppt_segment::{AdoptError, Identity, Segment};
 
 use super::attached::{Attached, Stage};
+use super::masks;
 use super::options::SegmentChoice;
 use crate::control::{ControlCopy, Listed, Place};
 use crate::error::{AgentError, Result};
@@ -93,6 +94,7 @@ pub(super) fn fetch(target: &Target, it: &mut Attached, copy: &ControlCopy) -> R
         }
     })?;
     it.stage = Stage::Ready;
+    masks::enter(it);
     for ring in 0..it.plan.populate {
         // Without it, a thread's first frames take page faults, and that is all.
         let _ = it.segment.populate_ring(ring, it.plan.first_bytes());

@@ -8,6 +8,7 @@ use ppt_segment::handle::Kind;
 
 use super::attached::{Access, Attached, Former, Stage};
 use super::mailbox::{look, move_on, start_cursors};
+use super::masks;
 use super::options::SegmentChoice;
 use super::prepare::{Had, obtain, refuse_filters};
 use crate::control::ControlCopy;
@@ -51,6 +52,9 @@ pub(super) fn grow(
     };
     let former = replace(it, had);
     it.former.push(former);
+    if !it.is_awaiting() {
+        masks::enter(it);
+    }
     start_cursors(it);
     if let Err(end) = move_on(by, it, &copy) {
         it.ends(end);

@@ -9,13 +9,14 @@ use ppt_segment::handle::Kind;
 use ppt_segment::{Handle, Segment, cells};
 
 use super::attached::{Access, Attached, BufferEnd, FoundCells, Unattended};
+use super::masks;
 use super::options::Allow;
 use crate::buffer::{Buffer, DESCRIPTOR_BYTES};
 use crate::claim::{self, Holder};
 use crate::clock::StampClock;
 use crate::control::{
-    self, CELLS_AT, CLAIM_AT, CLOCK_KIND_AT, ControlCopy, FOLLOW_CLAIM_AT, FOLLOW_SOCKET_AT,
-    OPENING_AT, Opening,
+    self, CELLS_AT, CLAIM_AT, CLOCK_KIND_AT, ControlCopy, DISABLED_AT, FOLLOW_CLAIM_AT,
+    FOLLOW_SOCKET_AT, OPENING_AT, Opening,
 };
 use crate::error::{AgentError, Result};
 use crate::memory::Transport;
@@ -91,7 +92,6 @@ pub(super) fn open(by: &Access, it: &mut Attached) -> Result<Transport> {
     let counters = control_of(target, &it.buffer)?.1.counters();
     it.base = (counters, it.segment.refused());
     (it.since, it.counted) = (Instant::now(), counters);
-    start_cursors(it);
 
     let generation = match copy.generation() {
         0 => random() as u32 | 1,
@@ -101,6 +101,12 @@ pub(super) fn open(by: &Access, it: &mut Attached) -> Result<Transport> {
     if let Some(words) = cell_words(it) {
         write(target, page + CELLS_AT as u64, &words)?;
     }
+    // Of the claim before these, nothing counts any more.
+    write(target, page + DISABLED_AT as u64, &masks::words(it, claim))?;
+    if !it.is_awaiting() {
+        masks::enter(it);
+    }
+    start_cursors(it);
     if let Some(socket) = it.follow {
         // After the claim, which makes nothing of what is there; in this order.
         write(target, page + FOLLOW_SOCKET_AT as u64, &socket.to_le_bytes())?;
@@ -324,7 +330,7 @@ pub(super) fn shut(by: &Access, it: &Attached) -> std::result::Result<(), Buffer
 }
 
 /// Writes where [`look`] has just looked.
-fn write_looked_at(target: &Target, address: u64, bytes: &[u8]) -> bool {
+pub(super) fn write_looked_at(target: &Target, address: u64, bytes: &[u8]) -> bool {
     target.memory().write(address, bytes).is_ok_and(|(written, _)| written == bytes.len())
 }
 

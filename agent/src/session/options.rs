@@ -1,5 +1,8 @@
 //! How to attach.
 
+use std::sync::Arc;
+
+use super::wanted::Choose;
 use crate::clock::ClockChoice;
 use crate::plan::Limits;
 
@@ -28,6 +31,8 @@ pub struct Options {
     /// The socket to which forked children of the target report (see [`ppt_segment::follow`]).
     /// `None` if nobody listens. It is not used if the target has a filter that may end it.
     pub follow: Option<u64>,
+    /// What is wanted of each buffer; everything, if nobody says.
+    pub choose: Option<Arc<dyn Choose>>,
     /// Whether the target is held.
     pub hold: Hold,
 }

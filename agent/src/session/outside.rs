@@ -1,5 +1,6 @@
 //! Operations on a buffer without attaching to it.
 
+use ppt_segment::Masks;
 use ppt_segment::abi::Claim;
 
 use super::choice::adopt_any;
@@ -63,6 +64,9 @@ pub fn detach(target: &Target, buffer: &Buffer, allow: Allow) -> Result<Detached
         // All of them: the dead one's rings may have grown.
         for listed in copy.segments() {
             if let Some(segment) = adopt_any(target, &listed, buffer.schema_hash) {
+                if segment.is_masked() {
+                    segment.set_masks(&Masks::NONE);
+                }
                 let _ = segment.give_back();
             }
         }

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use nix::errno::Errno;
 use ppt_segment::handle::Kind;
-use ppt_segment::{Created, Identity, Segment, User};
+use ppt_segment::{Created, Identity, Masks, Segment, User};
 
 use super::attached::{Attached, Dropped, Stage};
 use super::choice::{adopt, choose};
@@ -78,8 +78,12 @@ pub(super) fn prepare(target: &Target, buffer: Buffer, options: &Options) -> Res
         .map_err(|why| AgentError::TicksRefused { pid: target.pid(), why })?;
     let Had { segment, kind, plan, adopted, awaited } =
         choose_and_obtain(target, &buffer, &copy, options)?;
+    let masks = options.choose.as_ref();
+    let masks = masks.map_or(Masks::NONE, |it| it.masks(target.pid(), &buffer.schema));
     Ok(Attached {
         buffer,
+        masks,
+        flips: Vec::new(),
         segment: Arc::new(segment),
         plan,
         kind,
@@ -179,7 +183,8 @@ fn adopted(
                 SegmentChoice::Memfd => kind == Kind::Memfd,
             };
             let segment = adopt(target, listed, identity(buffer, listed.nonce, plan));
-            let segment = segment.filter(|_| suits)?;
+            // Earlier agents may be about to use one that they know, and would leave its masks.
+            let segment = segment.filter(|it| suits && it.is_masked())?;
             Some(Had { segment, kind, plan: *plan, adopted: true, awaited: false })
         })
     })

@@ -6,11 +6,12 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use ppt_capture::{ClockReading, Dropped, Gap, Lost};
+use ppt_capture::{ClockReading, Dropped, Flip, Gap, Lost};
 
 use crate::buffer::Pool;
 use crate::cells::Adds;
 use crate::chunk::Frames;
+use crate::masks::{Disabled, bytes};
 
 /// Bytes that the recorder takes for an item, beside what is in it: what a queue has for it, and
 /// what an allocator adds to a few small blocks.
@@ -78,6 +79,8 @@ pub(crate) enum Entry {
     Gap(usize, Gap),
     Clocks(Arc<[ClockReading]>),
     Cells(Arc<CellsRead>),
+    /// What was enabled and disabled in a segment of a feed.
+    Masks(usize, Arc<Flip>),
     /// What a feed has dropped so far.
     Dropped(usize, Dropped),
     Nothing,
@@ -100,6 +103,7 @@ impl Entry {
             Self::Frames { frames, .. } => frames.weight(),
             Self::Clocks(readings) => size_of_val(&**readings),
             Self::Cells(read) => read.rows.iter().map(|it| 64 + 16 * it.values.len()).sum(),
+            Self::Masks(_, flip) => bytes(flip),
             Self::Lost { .. } | Self::Gap(..) | Self::Dropped(..) | Self::Nothing => 0,
         }
     }
@@ -109,7 +113,7 @@ impl Entry {
         match self {
             Self::Frames { place, .. } | Self::Lost { place, .. } => Some(place.feed),
             Self::Cells(read) => Some(read.place.feed),
-            Self::Gap(feed, _) | Self::Dropped(feed, _) => Some(*feed),
+            Self::Gap(feed, _) | Self::Dropped(feed, _) | Self::Masks(feed, _) => Some(*feed),
             Self::Clocks(_) | Self::Nothing => None,
         }
     }
@@ -144,6 +148,7 @@ pub(crate) struct Base {
     pub cells: BTreeMap<Place, Rows>,
     pub not_mapped: BTreeMap<usize, u64>,
     pub dropped: BTreeMap<usize, Dropped>,
+    pub disabled: BTreeMap<usize, Disabled>,
 }
 
 impl Base {
@@ -157,6 +162,7 @@ impl Base {
                     rows.entry(*ring).or_default().extend(values.iter().copied());
                 }
             }
+            Entry::Masks(feed, flip) => self.disabled.entry(*feed).or_default().take(flip),
             Entry::Dropped(feed, dropped) => _ = self.dropped.insert(*feed, *dropped),
             Entry::Frames { .. } | Entry::Lost { .. } | Entry::Gap(..) | Entry::Nothing => {}
         }
@@ -166,6 +172,7 @@ impl Base {
         self.cells.retain(|place, _| place.feed != feed);
         self.not_mapped.remove(&feed);
         self.dropped.remove(&feed);
+        self.disabled.remove(&feed);
     }
 }
 

@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use ppt_capture::{
-    CaptureWriter, CellRows, CellsHead, Codec, Drops, End, EndReason, FileHeader, FramesHead, Gap,
-    Lost, MAX_SOURCES, Packer, RingEnd, Source, Stretch, Trigger,
+    CaptureWriter, CellRows, CellsHead, Codec, Drops, End, EndReason, FileHeader, Flip, FramesHead,
+    Gap, Lost, MAX_SOURCES, Packer, RingEnd, Source, Stretch, Trigger,
 };
 
 use super::store::{Base, CellsRead, Entry, Item, Place, Rows, Weight};
@@ -126,6 +126,11 @@ impl<W: Write> File<'_, W> {
             };
             self.writer.cells(&head, &in_chunk(rows))?;
         }
+        for (&feed, disabled) in &self.window.base.disabled {
+            for flip in disabled.base() {
+                self.masks(feed, flip)?;
+            }
+        }
         Ok(())
     }
 
@@ -178,12 +183,18 @@ impl<W: Write> File<'_, W> {
                 None => Ok(()),
             },
             Entry::Cells(read) => self.cells(read),
+            Entry::Masks(feed, flip) => self.masks(*feed, (**flip).clone()),
             Entry::Dropped(feed, dropped) => {
                 self.dropped.insert(*feed, *dropped);
                 Ok(())
             }
             Entry::Nothing => Ok(()),
         }
+    }
+
+    fn masks(&mut self, feed: usize, flip: Flip) -> io::Result<()> {
+        let Some(&source) = self.sources.get(&feed) else { return Ok(()) };
+        self.writer.masks(&Flip { source, ..flip })
     }
 
     fn ring(&mut self, source: u16, place: Place, ring: u32, first_seq: u64) -> &mut RingEnd {

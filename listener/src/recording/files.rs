@@ -119,5 +119,6 @@ impl<W: Write> Recording<W> {
         drop(ledger);
         self.keep_for_cells();
         self.begin_cells();
+        self.begin_masks();
     }
 }

@@ -1,0 +1,86 @@
+//! What a session has the target write: masks, in the control page and in the segments.
+//!
+//! The agent is the only writer. It writes them before the gate whenever it comes to a segment, and all
+//! ones when it leaves. While the gate is open it may flip them; what can be said of each ring then is a
+//! [`Flip`].
+
+use std::thread;
+use std::time::Duration;
+
+use ppt_segment::Segment;
+use ppt_segment::abi::{Claim, DisabledWords};
+use ppt_segment::masks::{Masks, first_disabled, first_enabled};
+use rustix::thread::{MembarrierCommand, membarrier};
+use rustix::time::{ClockId, clock_gettime};
+
+use super::attached::Attached;
+use super::wanted::{Flip, FlipRing};
+use crate::control::disabled_bytes;
+
+/// Longer than a store takes to be seen, where the kernel cannot say that it is.
+const STORES: Duration = Duration::from_millis(1);
+
+/// The cursors of the rings that somebody has claimed.
+pub(super) type Firsts = Vec<(u32, u64)>;
+
+fn claimed(segment: &Segment) -> impl Iterator<Item = u32> {
+    (0..segment.geometry().rings()).filter(|&ring| segment.ring(ring).owner().epoch > 0)
+}
+
+/// When it is, and before which numbers there is nothing that will be enabled.
+pub(super) fn before(segment: &Segment) -> (u64, Firsts) {
+    let now = clock_gettime(ClockId::Monotonic);
+    let mono_ns = now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64;
+    let first = |ring| (ring, first_enabled(segment.ring(ring)));
+    (mono_ns, claimed(segment).map(first).collect())
+}
+
+/// The flip of a segment, after [`barrier`] where something was disabled.
+pub(super) fn after(
+    segment: &Segment,
+    (mono_ns, before): (u64, Firsts),
+    changes: Vec<(u32, bool)>,
+) -> Flip {
+    let rings = claimed(segment).map(|ring| FlipRing {
+        ring,
+        // Of a ring that was claimed since, all frames came after the flip began.
+        first_enabled: before.iter().find(|it| it.0 == ring).map_or(1, |it| it.1),
+        first_disabled: first_disabled(segment.ring(ring)),
+    });
+    Flip { nonce: segment.nonce(), mono_ns, changes, rings: rings.collect() }
+}
+
+/// Has every thread that runs, of any process, see what this one has stored, and this one what they
+/// have: a thread that looks at a mask after this sees it, and all frames before that look are
+/// published.
+pub(super) fn barrier() {
+    if membarrier(MembarrierCommand::Global).is_err() {
+        thread::sleep(STORES);
+    }
+}
+
+/// The words of the control page.
+pub(super) fn words(it: &Attached, claim: Claim) -> Vec<u8> {
+    disabled_bytes(DisabledWords { nonce: claim.nonce, bits: it.masks.words() })
+}
+
+/// Has the segment of `it` say what is wanted: before the gate, or before anybody has fetched more from
+/// it.
+pub(super) fn enter(it: &mut Attached) {
+    let changes: Vec<_> = it.masks.disabled().map(|bit| (bit, false)).collect();
+    let seen = before(&it.segment);
+    it.segment.set_masks(&it.masks);
+    if changes.is_empty() {
+        return;
+    }
+    if !seen.1.is_empty() {
+        barrier();
+    }
+    it.flips.push(after(&it.segment, seen, changes));
+}
+
+/// All ones: nobody after this session finds frames off. After the last drain, since a thread that is
+/// about to look may still write a frame.
+pub(super) fn leave(it: &Attached) {
+    it.former().chain([&it.segment]).for_each(|segment| segment.set_masks(&Masks::NONE));
+}

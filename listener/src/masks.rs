@@ -1,0 +1,76 @@
+//! Masks: what is disabled in the segments of feeds, for files that begin.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use ppt_capture::{Chosen, Flip};
+
+/// What is disabled: by segment and what it is, the flip that says so.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Disabled(BTreeMap<(u64, Chosen), Arc<Flip>>);
+
+impl Disabled {
+    /// A flip of one of the segments.
+    pub fn take(&mut self, flip: &Arc<Flip>) {
+        for &(chosen, enabled) in &flip.changes {
+            match enabled {
+                true => _ = self.0.remove(&(flip.nonce, chosen)),
+                false => _ = self.0.insert((flip.nonce, chosen), flip.clone()),
+            }
+        }
+    }
+
+    /// Nothing more comes out of this segment.
+    pub fn forget(&mut self, nonce: u64) {
+        self.0.retain(|&(of, _), _| of != nonce);
+    }
+
+    /// What a file that begins has to state.
+    pub fn base(&self) -> Vec<Flip> {
+        let mut flips: Vec<(&Arc<Flip>, Flip)> = Vec::new();
+        for (&(_, chosen), of) in &self.0 {
+            let at = flips.iter().position(|(it, _)| Arc::ptr_eq(it, of)).unwrap_or_else(|| {
+                flips.push((of, Flip { is_base: true, changes: Vec::new(), ..(**of).clone() }));
+                flips.len() - 1
+            });
+            flips[at].1.changes.push((chosen, false));
+        }
+        flips.into_iter().map(|(_, flip)| flip).collect()
+    }
+}
+
+/// Bytes of a flip's chunk, beside its header.
+pub(crate) fn bytes(flip: &Flip) -> usize {
+    flip.changes.len() * 8 + flip.rings.len() * 24
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_begins_with_what_is_disabled_then() {
+        let flip = |nonce, mono_ns, changes: &[(u32, bool)]| {
+            let changes = changes.iter().map(|&(it, on)| (Chosen(it), on)).collect();
+            Arc::new(Flip { nonce, mono_ns, changes, ..Flip::default() })
+        };
+        let mut disabled = Disabled::default();
+        disabled.take(&flip(1, 10, &[(0, false), (1, false), (256, false)]));
+        disabled.take(&flip(2, 11, &[(0, false)]));
+        disabled.take(&flip(1, 12, &[(1, true), (2, false)]));
+        let said = |disabled: &Disabled| {
+            let base = disabled.base();
+            assert!(base.iter().all(|it| it.is_base && it.changes.iter().all(|it| !it.1)));
+            let of = |it: &Flip| {
+                let numbers: Vec<_> = it.changes.iter().map(|it| it.0.0).collect();
+                (it.nonce, it.mono_ns, numbers)
+            };
+            base.iter().map(of).collect::<Vec<_>>()
+        };
+        assert_eq!(said(&disabled), [(1, 10, vec![0, 256]), (1, 12, vec![2]), (2, 11, vec![0])]);
+        disabled.forget(1);
+        assert_eq!(said(&disabled), [(2, 11, vec![0])]);
+        disabled.take(&flip(2, 13, &[(0, true)]));
+        assert!(said(&disabled).is_empty());
+    }
+}
