@@ -62,6 +62,10 @@ pub(crate) enum Command {
     List(List),
     /// Show what a running program does now: rates, times, values, losses.
     Top(Top),
+    /// Have a running ppt capture more: frames, counters and histograms by name.
+    Enable(Choose),
+    /// Have a running ppt capture less: frames, counters and histograms by name.
+    Disable(Choose),
     /// Have a flight recorder (--flight) write what it has of a process.
     Trigger(Trigger),
     /// Turn a capture into a table.
@@ -227,6 +231,15 @@ pub(crate) struct Capture {
     /// Only this buffer (repeatable) [default: all].
     #[arg(short, long = "buffer", value_name = "BUFFER")]
     pub(crate) buffers: Vec<String>,
+    /// Have the program write only these frames, counters and histograms, by name, by BUFFER.NAME or by
+    /// @GROUP; `*` and `?` stand for others. Several are separated by commas.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    #[arg(value_parser = NonEmptyStringValueParser::new())]
+    pub(crate) only: Vec<String>,
+    /// Have it write all but these.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    #[arg(value_parser = NonEmptyStringValueParser::new())]
+    pub(crate) except: Vec<String>,
     /// Capture only frames of which this is true, such as "kind = 'LOGIN' AND handle > 10ms". The
     /// others are counted.
     #[arg(long = "where", value_name = "EXPRESSION")]
@@ -384,6 +397,8 @@ impl Top {
         Capture {
             output: "-".into(),
             buffers: self.buffers.clone(),
+            only: Vec::new(),
+            except: Vec::new(),
             matching: None,
             duration: None,
             max_size: None,
@@ -459,6 +474,24 @@ pub(crate) struct Trigger {
 impl Trigger {
     pub(crate) fn pid(&self) -> i32 {
         self.of.pid.or(self.of.pid_option).unwrap_or_default()
+    }
+}
+
+#[derive(ClapArgs)]
+pub(crate) struct Choose {
+    /// Process id.
+    #[arg(value_name = "PID")]
+    pid: i32,
+    /// Names, BUFFER.NAME or @GROUP; `*` and `?` stand for others.
+    #[arg(value_name = "NAME", required = true, value_delimiter = ',')]
+    #[arg(value_parser = NonEmptyStringValueParser::new())]
+    names: Vec<String>,
+}
+
+impl Choose {
+    /// The process, and the names.
+    pub(crate) fn of(&self) -> (i32, Vec<String>) {
+        (self.pid, self.names.clone())
     }
 }
 

@@ -1,6 +1,7 @@
 //! The commands, one in each file.
 
 pub(crate) mod attach;
+pub(crate) mod choose;
 pub(crate) mod demo;
 pub(crate) mod detach;
 pub(crate) mod doctor;

@@ -6,6 +6,7 @@
 //! the gates, drain the rings, end the capture, give back memory and claims.
 
 mod answer;
+mod chosen;
 mod clock;
 mod detached;
 mod door;
@@ -34,6 +35,7 @@ use ppt_agent::{Attached, Buffer, BufferEnd, Origin, SegmentKind, Session, Targe
 use ppt_listener::{Begun, Dropped, EndReason, Feed, Flight, Listener, Why};
 
 use crate::args;
+use crate::choice::Choice;
 use crate::code::Code;
 use crate::failure::Failure;
 use crate::report::{self, StatusLine};
@@ -61,6 +63,8 @@ pub(crate) struct Live<'a> {
     kernel: Option<Kernel>,
     /// Keeps frames in memory instead of writing them.
     flight: Option<Flight>,
+    /// What is wanted of the processes.
+    choice: Arc<Choice>,
     /// Where other commands reach it.
     door: Option<Door>,
     /// Live processes that are no longer captured. ppt gives back their memory at the end.
@@ -172,7 +176,8 @@ impl<'a> Live<'a> {
             members: Vec::new(),
             follow,
             kernel,
-            door: flight.is_some().then(Door::open).and_then(opened),
+            choice: Arc::new(Choice::new(&options.only, &options.except)),
+            door: opened(Door::open(), flight.is_some() || !options.quiet),
             flight,
             finished: Vec::new(),
             draining: Vec::new(),
@@ -239,6 +244,7 @@ impl<'a> Live<'a> {
             mourned: false,
             closing: Vec::new(),
         });
+        self.tell_flips(self.members.len() - 1);
         self.look_again(FIRST_LOOK);
     }
 
@@ -435,6 +441,7 @@ impl<'a> Live<'a> {
                 }
             }
         }
+        member.tell_flips(&self.listener);
     }
 
     fn listener_ended(&self) -> CaptureEnd {
@@ -454,6 +461,7 @@ impl<'a> Live<'a> {
             CaptureEnd::new(EndReason::Failed, failure.message())
         });
         self.door = None;
+        self.tell_unanswered();
         let mut members = std::mem::take(&mut self.members);
         members.iter_mut().for_each(|member| self.close(member));
         let kernel = self.end_kernel();
@@ -551,10 +559,12 @@ fn begin(
 }
 
 /// A session that nobody can reach is one all the same.
-fn opened(door: std::io::Result<Door>) -> Option<Door> {
+fn opened(door: std::io::Result<Door>, told: bool) -> Option<Door> {
     let tell = |error| {
-        let what = "`ppt trigger` cannot reach this session";
-        report::warning(Code::System, format_args!("{what}: {error}"));
+        let what = "other commands of ppt cannot reach this session";
+        if told {
+            report::warning(Code::System, format_args!("{what}: {error}"));
+        }
     };
     door.map_err(tell).ok()
 }

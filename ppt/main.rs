@@ -3,6 +3,7 @@
 //! This binary has only arguments, messages and exit codes. The libraries do the work.
 
 mod args;
+mod choice;
 mod cmd;
 mod code;
 mod complete;
@@ -53,6 +54,8 @@ fn main() -> ExitCode {
         args::Command::Run(args) => cmd::run::run(&args),
         args::Command::Detach(args) => cmd::detach::run(&args),
         args::Command::List(args) => cmd::list::run(&args),
+        args::Command::Enable(args) => cmd::choose::run(&args, true),
+        args::Command::Disable(args) => cmd::choose::run(&args, false),
         args::Command::Trigger(args) => cmd::trigger::run(&args),
         args::Command::Top(args) => cmd::top::run(&args),
         args::Command::Dump(args) => cmd::dump::run(&args),

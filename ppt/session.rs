@@ -42,6 +42,14 @@ pub(crate) enum Ask {
         #[serde(default)]
         note: String,
     },
+    /// Frames, counters and histograms, to be written from now on.
+    Enable {
+        pid: i32,
+        /// Names, `BUFFER.NAME` or `@GROUP`, with `*` and `?`.
+        names: Vec<String>,
+    },
+    /// The same, to be written no longer.
+    Disable { pid: i32, names: Vec<String> },
 }
 
 /// An answer. Further versions add keys.
@@ -58,6 +66,9 @@ pub(crate) struct Answer {
     /// The processes that it captures.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub processes: Vec<Captured>,
+    /// What `enable` or `disable` has changed, as `BUFFER.NAME`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub changed: Vec<String>,
     /// Its flight recorder, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flight: Option<Recorder>,
@@ -70,6 +81,18 @@ pub(crate) struct Captured {
     pub pid: i32,
     pub program: String,
     pub buffers: Vec<String>,
+    /// Its frames, counters and histograms.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub names: Vec<Choosable>,
+}
+
+/// A frame, a counter or a histogram, and whether it is written.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Choosable {
+    pub buffer: String,
+    pub name: String,
+    pub enabled: bool,
 }
 
 /// A flight recorder.

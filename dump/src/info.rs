@@ -33,6 +33,9 @@ pub struct Info {
     /// has none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub triggers: Vec<TriggerInfo>,
+    /// What was enabled and disabled: the first 50,000 times.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub masks: Vec<MaskInfo>,
     /// Every buffer.
     pub buffers: Vec<BufferInfo>,
     /// The clocks.
@@ -81,6 +84,35 @@ pub struct TriggerInfo {
     pub held_from_ns: u64,
     /// Up to when.
     pub held_to_ns: u64,
+}
+
+/// A frame, a counter or a histogram that was enabled or disabled in a segment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct MaskInfo {
+    /// CLOCK_MONOTONIC before that, ns.
+    pub mono_ns: u64,
+    /// The process.
+    pub pid: u32,
+    /// The buffer.
+    pub buffer: String,
+    /// Nonce of the segment, 16 hex digits.
+    pub segment: String,
+    /// Its name.
+    pub name: String,
+    /// Whether it was enabled.
+    pub enabled: bool,
+    /// Of a frame, each ring that somebody had claimed.
+    pub rings: Vec<MaskRingInfo>,
+}
+
+/// From where on a ring is as a mask says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct MaskRingInfo {
+    /// The ring.
+    pub ring: u32,
+    /// Enabled: no such frame has a smaller number. Disabled: none has this number or a larger one,
+    /// until it is enabled again.
+    pub first_seq: u64,
 }
 
 /// One damaged place.
@@ -143,6 +175,9 @@ pub struct BufferInfo {
     pub dropped: Dropped,
     /// Frames that the capture leaves out, because `--where` did not ask for them.
     pub left_out: u64,
+    /// Frames, counters and histograms that were disabled at the end.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub disabled: Vec<String>,
     /// Frames between sessions. No other sum contains them.
     pub unattended: u64,
     /// Path of the executable or library that holds it.

@@ -6,18 +6,21 @@ use std::path::Path;
 
 use ppt_capture::frame_dsl::metric::Shape;
 use ppt_capture::{
-    Account, Capture, CaptureError, CellTotals, Chunk, ClockTable, Codec, Damage, Dropped,
-    FileHeader, Frames, Histogram, Item, Lost, Process, RingAccount, SourceInfo, Trigger,
+    Account, Capture, CaptureError, CellTotals, Chosen, Chunk, ClockTable, Codec, Damage, Dropped,
+    FileHeader, Flip, FlipRing, Frames, Histogram, Item, Lost, Process, RingAccount, SourceInfo,
+    Trigger,
 };
 
 use crate::info::{
     BucketInfo, BufferInfo, CaptureInfo, ClockInfo, CounterInfo, DamageInfo, EndInfo,
-    HistogramInfo, Info, RingInfo, StepInfo, StoredInfo, TickStepInfo, TriggerInfo,
+    HistogramInfo, Info, MaskInfo, MaskRingInfo, RingInfo, StepInfo, StoredInfo, TickStepInfo,
+    TriggerInfo,
 };
 use crate::select::{labels, process};
 
 const MAX_DAMAGED: usize = 1000;
 const MAX_TRIGGERS: usize = 1000;
+const MAX_FLIPS: usize = 50_000;
 
 impl Info {
     /// Reads the whole capture at `path` (`-`: standard input).
@@ -43,6 +46,8 @@ impl Info {
         let mut stored = StoredInfo::default();
         let mut cells = CellTotals::default();
         let mut triggers: Vec<Trigger> = Vec::new();
+        let mut flips: Vec<Flip> = Vec::new();
+        let mut disabled: BTreeMap<u16, BTreeSet<Chosen>> = BTreeMap::new();
         while let Some(item) = capture.read()? {
             match item {
                 Item::Damage(damage) => {
@@ -60,6 +65,18 @@ impl Info {
                 Item::Chunk(Chunk::Trigger(it)) if triggers.len() < MAX_TRIGGERS => {
                     triggers.push(it);
                 }
+                Item::Chunk(Chunk::Masks(flip)) => {
+                    let of_source = disabled.entry(flip.source).or_default();
+                    for &(chosen, enabled) in &flip.changes {
+                        match enabled {
+                            true => of_source.remove(&chosen),
+                            false => of_source.insert(chosen),
+                        };
+                    }
+                    if flips.len() < MAX_FLIPS {
+                        flips.push(flip);
+                    }
+                }
                 Item::Chunk(_) => {}
             }
         }
@@ -76,6 +93,8 @@ impl Info {
             let mut buffer = buffer(info, label, capture.account().dropped(info.id), rings);
             buffer.adds_not_mapped = cells.not_mapped(info.id);
             metrics(info, &cells.of(info.id), &mut buffer);
+            let names = disabled.get(&info.id).into_iter().flatten();
+            buffer.disabled = names.filter_map(|it| it.name(&info.schema)).collect();
             buffer
         });
         Ok(Info {
@@ -97,12 +116,32 @@ impl Info {
             }),
             stored,
             triggers: triggers.into_iter().map(|it| trigger(it, &sources)).collect(),
+            masks: flips.iter().flat_map(|it| masks(it, &sources)).collect(),
             buffers: buffers.collect(),
             clock: clock(&clocks, sources.first().copied()),
             target: sources.first().map(|info| info.source.process.clone()),
             targets: processes(&sources),
         })
     }
+}
+
+fn masks(flip: &Flip, sources: &[&SourceInfo]) -> Vec<MaskInfo> {
+    let Some(info) = sources.iter().find(|info| info.id == flip.source) else { return Vec::new() };
+    let mask = |&(chosen, enabled): &(Chosen, bool)| {
+        let first_seq = |it: &FlipRing| if enabled { it.first_enabled } else { it.first_disabled };
+        let ring = |it: &FlipRing| MaskRingInfo { ring: it.ring, first_seq: first_seq(it) };
+        let rings = flip.rings.iter().filter(|_| chosen.is_frame());
+        Some(MaskInfo {
+            mono_ns: flip.mono_ns,
+            pid: info.source.process.pid,
+            buffer: info.source.buffer.clone(),
+            segment: format!("{:016x}", flip.nonce),
+            name: chosen.name(&info.schema)?,
+            enabled,
+            rings: rings.map(ring).collect(),
+        })
+    };
+    flip.changes.iter().filter_map(mask).collect()
 }
 
 fn trigger(it: Trigger, sources: &[&SourceInfo]) -> TriggerInfo {
@@ -193,6 +232,7 @@ fn buffer(
         damaged,
         dropped,
         left_out,
+        disabled: Vec::new(),
         unattended,
         object: info.source.object.clone(),
         pid: info.source.process.pid,

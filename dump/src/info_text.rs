@@ -49,6 +49,10 @@ fn write(info: &Info, mut out: impl Write) -> io::Result<()> {
         )?,
     }
     write_triggers(&info.triggers, &mut out)?;
+    if !info.masks.is_empty() {
+        let count = info.masks.len();
+        writeln!(out, "masks     {count} times something was enabled or disabled")?;
+    }
     write_stored(info, &mut out)?;
     for buffer in &info.buffers {
         write_buffer(buffer, (info.targets.len() > 1, info.complete), &mut out)?;
@@ -187,6 +191,10 @@ fn write_buffer(
     writeln!(out, "dropped   {}{}", dropped.total(), causes(&dropped.by_cause()))?;
     if buffer.left_out > 0 {
         writeln!(out, "left out  {} (--where)", buffer.left_out)?;
+    }
+    if !buffer.disabled.is_empty() {
+        let names: Vec<_> = buffer.disabled.iter().map(|it| escape(it)).collect();
+        writeln!(out, "disabled  {}, at the end", names.join(", "))?;
     }
     write_metrics(buffer, out)?;
     let has_metrics = !buffer.counters.is_empty() || !buffer.histograms.is_empty();

@@ -13,6 +13,7 @@ use ppt_agent::Session;
 use ppt_listener::EndReason;
 
 use crate::args::{self, Which};
+use crate::choice;
 use crate::cmd::select::{self, Chosen};
 use crate::code::Code;
 use crate::descriptors;
@@ -48,6 +49,7 @@ pub(crate) fn run(args: &args::Attach) -> Outcome {
         _ => Kind::One,
     };
     check_size(capture, chosen.iter().flat_map(Chosen::buffers))?;
+    choice::check(capture, chosen.iter().flat_map(Chosen::buffers))?;
     check_where(capture, chosen.iter().flat_map(Chosen::buffers))?;
     check_flight(capture, chosen.iter().flat_map(Chosen::buffers))?;
     outputs.keep_rights()?;

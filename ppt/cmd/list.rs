@@ -5,6 +5,8 @@
 //! PID   PROGRAM  BUFFER   FRAMES   STATE                          FOUND   OBJECT
 //! 4711  server   example  example  attached by ppt with pid 4720  symtab  /srv/game/server
 //! ```
+//!
+//! If a ppt has some of that [disabled](crate::cmd::choose), a column says what.
 
 use ppt_agent::{AgentError, Buffer, Remarks, Searcher, Status, System, Target};
 use serde::Serialize;
@@ -14,14 +16,15 @@ use crate::cmd::select;
 use crate::code::Code;
 use crate::exit::ExitStatus;
 use crate::failure::{Failure, Outcome};
-use crate::{json, report, signals, stdout};
+use crate::{json, report, session, signals, stdout};
 
 pub(crate) fn run(args: &args::List) -> Outcome {
     signals::needs_stdout()?;
-    let rows = match args.pid() {
+    let mut rows = match args.pid() {
         Some(pid) => one(pid)?,
         None => all(),
     };
+    ask(&mut rows);
     let text = match args.json {
         true => json(&rows),
         // The caller knows the process that it named, so its column is left out.
@@ -31,12 +34,17 @@ pub(crate) fn run(args: &args::List) -> Outcome {
     Ok(ExitStatus::DONE)
 }
 
+/// The column that there is only where something is disabled.
+const DISABLED: usize = 4;
+
 /// A buffer and its process.
 struct Row {
     pid: i32,
     program: String,
     buffer: Buffer,
     status: Status,
+    /// Frames, counters and histograms that are not written, as the ppt says that is attached.
+    disabled: Vec<String>,
 }
 
 fn one(pid: i32) -> Result<Vec<Row>, AgentError> {
@@ -72,9 +80,29 @@ fn rows(target: &Target, buffers: Vec<Buffer>, remarks: &Remarks) -> Result<Vec<
     }
     let row = |buffer| {
         let status = ppt_agent::status(target, &buffer)?;
-        Ok(Row { pid, program: target.comm().into(), buffer, status })
+        let (program, disabled) = (target.comm().into(), Vec::new());
+        Ok(Row { pid, program, buffer, status, disabled })
     };
     buffers.into_iter().map(row).collect()
+}
+
+/// Asks the sessions of this user, and for root those of everybody, what they have disabled.
+fn ask(rows: &mut [Row]) {
+    if rows.iter().all(|it| it.status.holder.is_none()) {
+        return;
+    }
+    for session in session::sessions() {
+        let answer = session.answer;
+        for row in rows.iter_mut() {
+            let by = row.status.holder.as_ref().map(|it| it.pid);
+            let captured = answer.processes.iter().filter(|it| it.pid == row.pid);
+            if by == Some(answer.ppt.into()) {
+                let names = captured.flat_map(|it| &it.names);
+                let disabled = names.filter(|it| it.buffer == row.buffer.name && !it.enabled);
+                row.disabled = disabled.map(|it| it.name.clone()).collect();
+            }
+        }
+    }
 }
 
 fn state(status: &Status) -> String {
@@ -93,14 +121,21 @@ fn frames(buffer: &Buffer) -> Vec<&str> {
 }
 
 fn table(rows: &[Row], first_column: usize) -> String {
-    let heads = ["PID", "PROGRAM", "BUFFER", "FRAMES", "STATE", "FOUND", "OBJECT"];
+    let heads = ["PID", "PROGRAM", "BUFFER", "FRAMES", "DISABLED", "STATE", "FOUND", "OBJECT"];
     let mut lines = vec![heads.map(String::from)];
-    for Row { pid, program, buffer, status } in rows {
+    // Most of the time, that column would be empty.
+    let left_out = rows.iter().all(|it| it.disabled.is_empty()).then_some(DISABLED);
+    for Row { pid, program, buffer, status, disabled } in rows {
+        let disabled = match disabled[..] {
+            [] => "-".into(),
+            _ => disabled.join(","),
+        };
         lines.push([
             pid.to_string(),
             program.clone(),
             buffer.name.clone(),
             frames(buffer).join(","),
+            disabled,
             state(status),
             buffer.path.to_string(),
             buffer.object.clone(),
@@ -108,14 +143,15 @@ fn table(rows: &[Row], first_column: usize) -> String {
     }
     let width =
         |column: usize| lines.iter().map(|it| it[column].chars().count()).max().unwrap_or(0);
-    let widths: [usize; 7] = std::array::from_fn(width);
+    let widths: [usize; 8] = std::array::from_fn(width);
     let mut out = String::new();
     for line in &lines {
         let cells = line
             .iter()
             .zip(widths)
-            .skip(first_column)
-            .map(|(cell, width)| format!("{cell:width$}"));
+            .enumerate()
+            .filter(|&(column, _)| column >= first_column && Some(column) != left_out)
+            .map(|(_, (cell, width))| format!("{cell:width$}"));
         out += cells.collect::<Vec<_>>().join("  ").trim_end();
         out.push('\n');
     }
@@ -130,6 +166,7 @@ struct Listed<'a> {
     buffer: &'a str,
     schema_hash: String,
     frames: Vec<&'a str>,
+    disabled: &'a [String],
     on: bool,
     agent_pid: Option<u64>,
     agent_alive: Option<bool>,
@@ -139,13 +176,14 @@ struct Listed<'a> {
 }
 
 impl<'a> From<&'a Row> for Listed<'a> {
-    fn from(Row { pid, program, buffer, status }: &'a Row) -> Self {
+    fn from(Row { pid, program, buffer, status, disabled }: &'a Row) -> Self {
         Self {
             pid: *pid,
             program,
             buffer: &buffer.name,
             schema_hash: format!("{:016x}", buffer.schema_hash),
             frames: frames(buffer),
+            disabled,
             on: status.on,
             agent_pid: status.holder.as_ref().map(|it| it.pid),
             agent_alive: status.holder.as_ref().and_then(|it| it.alive),

@@ -19,7 +19,7 @@ impl Live<'_> {
         let _ = session::write(&mut stream, &answer);
     }
 
-    fn answer(&self, ask: Ask) -> Answer {
+    fn answer(&mut self, ask: Ask) -> Answer {
         let members = self.members.iter();
         match ask {
             Ask::List => Answer {
@@ -32,6 +32,7 @@ impl Live<'_> {
                             let buffers = member.session.attached().iter();
                             buffers.map(|it| it.buffer.name.clone()).collect()
                         },
+                        names: self.choosable(member.session.target().pid()),
                     })
                     .collect(),
                 flight: self.flight.as_ref().map(|flight| {
@@ -44,7 +45,9 @@ impl Live<'_> {
                 }),
                 ..self.refusal("")
             },
-            Ask::Trigger { pid, .. } if !self.has(pid) => {
+            Ask::Trigger { pid, .. } | Ask::Enable { pid, .. } | Ask::Disable { pid, .. }
+                if !self.has(pid) =>
+            {
                 self.refusal(&format!("process {pid} is not captured any more"))
             }
             Ask::Trigger { note, .. } => match &self.flight {
@@ -54,6 +57,15 @@ impl Live<'_> {
                 }
                 None => self.refusal("it has no flight recorder"),
             },
+            Ask::Enable { pid, names } => self.choose_and_answer(pid, &names, true),
+            Ask::Disable { pid, names } => self.choose_and_answer(pid, &names, false),
+        }
+    }
+
+    fn choose_and_answer(&mut self, pid: i32, names: &[String], enabled: bool) -> Answer {
+        match self.choose(pid, names, enabled) {
+            Ok(changed) => Answer { ok: true, changed, ..self.refusal("") },
+            Err(why) => self.refusal(&why),
         }
     }
 

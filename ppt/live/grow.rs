@@ -43,6 +43,7 @@ impl Live<'_> {
                         report::error(error.code(), error);
                     }
                 }
+                self.tell_flips(member);
                 self.look(member);
                 // The next frame shows whether the target can map it.
                 self.look_again(FIRST_LOOK);

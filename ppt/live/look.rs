@@ -38,6 +38,7 @@ impl Live<'_> {
             self.listener.dropped(feed, refused);
             let adds = member.session.attached()[buffer].adds_not_mapped;
             self.listener.adds_not_mapped(feed, adds);
+            self.tell_flips(index);
             let mut of_use = true;
             for news in news {
                 of_use &= self.take(index, buffer, news);

@@ -1,5 +1,6 @@
 //! Translates the command line into the options of agent and listener.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use ppt_agent::{
@@ -9,6 +10,7 @@ use ppt_listener::{Codec, Rate, Silence};
 
 use super::feed;
 use crate::args;
+use crate::choice::Choice;
 use crate::code::Code;
 use crate::failure::Failure;
 use crate::measure::{Slots, bytes};
@@ -66,6 +68,7 @@ pub(crate) fn attach_options(args: &args::Capture, follow: Option<u64>) -> Optio
             args::Segment::Memfd => SegmentChoice::Memfd,
         },
         follow,
+        choose: Some(Arc::new(Choice::new(&args.only, &args.except))),
         hold: Hold::Held,
     }
 }

@@ -41,6 +41,7 @@ pub use counts::Counts;
 pub use error::{Error, Problem};
 pub use kind::Kind;
 pub use parse::{MAX_BYTES, MAX_DEPTH};
+pub use ppt_frame_dsl::nearest;
 pub use predicate::Predicate;
 pub use program::Program;
 pub use row::{Chunk, Row};

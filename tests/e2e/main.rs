@@ -96,6 +96,7 @@ mod session {
     mod growing;
     mod kernel;
     mod killed;
+    mod masks;
     mod memory;
     mod sessions;
     mod top;

@@ -1,5 +1,6 @@
 //! Attaches to processes that say hello, and looks for those that cannot.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use ppt_agent::{
@@ -277,7 +278,9 @@ impl Live<'_> {
 
     fn take_in(&mut self, target: Target, new: Vec<Buffer>, hold: Hold) -> Result<(), Failed> {
         let Some(follow) = self.follow.as_ref().filter(|_| !new.is_empty()) else { return Ok(()) };
-        let mut options = options::attach_options(self.options, Some(follow.socket));
+        let choose: Arc<dyn ppt_agent::Choose> = self.choice.clone();
+        let options = options::attach_options(self.options, Some(follow.socket));
+        let mut options = Options { choose: Some(choose), ..options };
         let family = target.origin();
         let origin = family.filter(|_| options.segment == SegmentChoice::Auto);
         let known = origin.and_then(|it| follow.known.get(&it));

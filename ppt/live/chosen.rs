@@ -1,0 +1,106 @@
+//! `--only` and `--except`, and what `ppt enable` and `ppt disable` change while it runs.
+
+use ppt_agent::{Flip, FlipRing};
+use ppt_listener::{Chosen, Flip as Stated, FlipRing as StatedRing, Listener};
+
+use super::{Live, Member};
+use crate::choice::{self, Named};
+use crate::code::Code;
+use crate::report;
+use crate::session::Choosable;
+
+/// What the capture says of a flip.
+fn stated(flip: Flip) -> Stated {
+    let Flip { nonce, mono_ns, changes, rings } = flip;
+    let ring = |it: FlipRing| StatedRing {
+        ring: it.ring,
+        first_enabled: it.first_enabled,
+        first_disabled: it.first_disabled,
+    };
+    Stated {
+        nonce,
+        mono_ns,
+        changes: changes.into_iter().map(|(bit, enabled)| (Chosen(bit), enabled)).collect(),
+        rings: rings.into_iter().map(ring).collect(),
+        ..Stated::default()
+    }
+}
+
+impl Member {
+    /// Tells the listener what was enabled and disabled in its buffers.
+    pub(super) fn tell_flips(&mut self, listener: &Listener) {
+        for (buffer, feed) in self.feeds().enumerate() {
+            for flip in self.session.flips(buffer) {
+                listener.masks(feed, stated(flip));
+            }
+        }
+    }
+}
+
+impl Live<'_> {
+    /// Tells the listener what was enabled and disabled in the buffers of a member.
+    pub(super) fn tell_flips(&mut self, member: usize) {
+        self.members[member].tell_flips(&self.listener);
+    }
+
+    /// What can be chosen in process `pid`, and whether it is on.
+    pub(super) fn choosable(&self, pid: i32) -> Vec<Choosable> {
+        let members = self.members.iter().filter(|it| it.session.target().pid() == pid);
+        let buffers = members.flat_map(|it| it.session.attached());
+        let buffers = buffers.filter(|it| it.end().is_none());
+        let of = buffers.flat_map(|it| {
+            choice::names(&it.buffer.schema).into_iter().map(
+                |Named { bit, buffer, name, .. }| Choosable {
+                    buffer,
+                    name,
+                    enabled: it.masks().is_enabled(bit),
+                },
+            )
+        });
+        of.collect()
+    }
+
+    /// Enables or disables what answers to `patterns` in process `pid`. Returns what has changed by
+    /// that, or why it cannot be.
+    pub(super) fn choose(
+        &mut self,
+        pid: i32,
+        patterns: &[String],
+        enabled: bool,
+    ) -> Result<Vec<String>, String> {
+        let of_process = |it: &Member| it.session.target().pid() == pid;
+        let members = self.members.iter().filter(|it| of_process(it));
+        let there = members.flat_map(|it| it.session.attached());
+        let there = there.flat_map(|it| choice::names(&it.buffer.schema));
+        if let Some(what) = choice::unknown(patterns, &there.collect::<Vec<_>>()) {
+            return Err(what);
+        }
+        self.choice.ask(pid, patterns, enabled);
+        let before = self.choosable(pid);
+        for index in 0..self.members.len() {
+            let member = &mut self.members[index];
+            if !of_process(member) {
+                continue;
+            }
+            for buffer in 0..member.session.attached().len() {
+                let schema = &member.session.attached()[buffer].buffer.schema;
+                let masks = ppt_agent::Choose::masks(&*self.choice, pid, schema);
+                // If it has ended, the next look at it says so.
+                let _ = member.session.choose(buffer, masks);
+            }
+            self.tell_flips(index);
+        }
+        let after = self.choosable(pid);
+        let changed = after.into_iter().filter(|it| !before.contains(it));
+        Ok(changed.map(|it| format!("{}.{}", it.buffer, it.name)).collect())
+    }
+
+    /// Says which names of the command line nothing had.
+    pub(super) fn tell_unanswered(&mut self) {
+        for pattern in self.choice.unanswered() {
+            self.status.clear();
+            let what = format!("nothing was called `{}`", pattern.escape_debug());
+            report::warning(Code::NothingCalled, what);
+        }
+    }
+}

@@ -1,0 +1,462 @@
+//! `--only`, `--except`, `ppt enable` and `ppt disable`: what a program writes while it runs.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::fixtures::python::modules;
+use crate::fixtures::released;
+use crate::fixtures::rust::program;
+use crate::fixtures::support::{
+    Account, Attach, Bench, Kind, Target, of_both_kinds, ppt, wait_until,
+};
+
+of_both_kinds! {
+    what_a_program_in_c_writes
+    a_killed_session_does_not_blind_the_next
+    rings_that_grow_forget_nothing
+    flips_under_threads
+}
+
+/// What can be chosen, in the order in which the targets count.
+const NAMES: [&str; 7] = ["plain", "stamped", "job", "leg", "slot", "bytes", "waits"];
+/// How often each is written, or added to, in a round.
+const EACH: [u64; 7] = [1, 1, 2, 2, 1, 1, 1];
+const ROUNDS: u64 = 300;
+
+fn built() -> Bench {
+    let bench = Bench::new();
+    bench.copy_all(&["choosing.frame", "choosing_main.c"]);
+    bench.pptc(&["choosing.frame"]);
+    bench.cc(&["choosing_main.c", "choosing.c", "-o", "choosing", "-lpthread"]);
+    bench
+}
+
+/// Runs `ppt` so that it finds the sockets of the bench's sessions.
+fn ppt_of(bench: &Bench, args: &[&str]) -> (i32, String, String) {
+    let mut command = bench.command(ppt());
+    let ran = command.args(args).env("XDG_RUNTIME_DIR", bench.path("")).output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (ran.status.code().unwrap(), text(ran.stdout), text(ran.stderr))
+}
+
+/// Attaches to a process, with the socket in the bench's folder.
+fn attach(bench: &Bench, target: &Target, args: &[&str]) -> Attach {
+    let mut command = bench.command(ppt());
+    command.args(["attach", &target.pid().to_string(), "--slots", "16384"]).args(bench.kind_args());
+    Attach::start({
+        command.args(args).env("XDG_RUNTIME_DIR", bench.path(""));
+        command
+    })
+}
+
+/// A round of everything; which blocks ran, and how often.
+fn run(target: &mut Target) -> [u64; 7] {
+    target.say(&ROUNDS.to_string());
+    let said = target.stdout.wait_for("ran ");
+    let counts: Vec<u64> = said.split(' ').map(|it| it.parse().unwrap()).collect();
+    counts.try_into().unwrap()
+}
+
+/// How often each name is in a capture.
+fn captured(bench: &Bench, capture: &str) -> [u64; 7] {
+    let info = bench.info(capture);
+    assert_eq!((&info["mismatches"], &info["damages"]), (&0.into(), &0.into()));
+    let account = Account::of(&info);
+    assert_eq!((account.lost, account.dropped), (0, 0), "{account:?}");
+    let buffer = &info["buffers"][0];
+    let of = |list: &str, name: &str, key: &str| {
+        let all = buffer[list].as_array().unwrap();
+        all.iter().find(|it| it["name"] == name).unwrap()[key].as_u64().unwrap()
+    };
+    NAMES.map(|name| match name {
+        "bytes" => of("counters", name, "value"),
+        "waits" => of("histograms", name, "count"),
+        _ => bench.table(capture, &["--frame", name]).rows.len() as u64,
+    })
+}
+
+/// What rounds write in which so many of them had each name on.
+fn expected(rounds: [u64; 7]) -> [u64; 7] {
+    std::array::from_fn(|at| rounds[at] * EACH[at] * ROUNDS)
+}
+
+fn add(sum: &mut [u64; 7], more: [u64; 7]) {
+    sum.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
+}
+
+/// A session that is told what it wants at the start, and twice more. `ran`: which names the target
+/// counts by itself.
+fn check(bench: &Bench, mut target: Target, ran: [bool; 7]) {
+    let pid = target.pid().to_string();
+    let session = attach(bench, &target, &["--only", "@net,choosing.plain,waits"]);
+    let mut sum = [0; 7];
+    let mut take = |target: &mut Target| {
+        let counts = run(target);
+        add(&mut sum, counts);
+        counts
+    };
+    let counted = |on: [u64; 7]| -> [u64; 7] {
+        let all = expected(on);
+        std::array::from_fn(|at| if ran[at] { all[at] } else { 0 })
+    };
+    //            plain stamped job leg slot bytes waits
+    assert_eq!(take(&mut target), counted([1, 0, 1, 1, 0, 1, 1]));
+    let (code, _, said) = ppt_of(bench, &["disable", &pid, "net.*,waits"]);
+    let gone = "choosing.job, choosing.leg, choosing.bytes, choosing.waits";
+    let line = format!("process {pid}: ppt with pid {} no longer writes {gone}\n", session.pid());
+    assert_eq!((code, said), (0, line));
+    assert_eq!(take(&mut target), counted([1, 0, 0, 0, 0, 0, 0]));
+    let (code, _, said) = ppt_of(bench, &["enable", &pid, "s*", "?ytes"]);
+    assert!(
+        code == 0 && said.contains("writes choosing.stamped, choosing.slot, choosing.bytes from"),
+        "{said}"
+    );
+    assert_eq!(take(&mut target), counted([1, 1, 0, 0, 1, 1, 0]));
+    let (code, _, said) = ppt_of(bench, &["enable", &pid, "plain"]);
+    assert!(code == 0 && said.contains("writes all of that already"), "{said}");
+
+    // What is on.
+    let (code, said, _) = ppt_of(bench, &["list", "--json", &pid]);
+    let listed: Value = serde_json::from_str(&said).unwrap();
+    assert_eq!((code, &listed[0]["disabled"]), (0, &serde_json::json!(["job", "leg", "waits"])));
+    let (_, said, _) = ppt_of(bench, &["list", &pid]);
+    assert!(said.contains("  DISABLED ") && said.contains("  job,leg,waits  "), "{said}");
+
+    session.stop();
+    let all = expected([3, 1, 1, 1, 1, 2, 1]);
+    assert_eq!(captured(bench, "out.bin"), all);
+    assert_eq!(sum, std::array::from_fn(|at| if ran[at] { all[at] } else { 0 }));
+    let info = bench.info("out.bin");
+    assert_eq!(info["buffers"][0]["disabled"], serde_json::json!(["job", "leg", "waits"]));
+    let told = bench.ppt(&["info", "out.bin"]).stdout;
+    assert!(told.contains("\ndisabled  job, leg, waits, at the end\n"), "{told}");
+    masks_hold(bench, "out.bin", &info);
+
+    // The next session has everything.
+    let session = attach(bench, &target, &["-o", "next.bin"]);
+    assert_eq!(run(&mut target), counted([1; 7]));
+    session.stop();
+    assert_eq!(captured(bench, "next.bin"), expected([1; 7]));
+    assert_eq!(bench.info("next.bin")["masks"], Value::Null, "nothing is said of masks");
+    let session = attach(bench, &target, &["-o", "except.bin", "--except", "work.*,@net"]);
+    assert_eq!(run(&mut target), counted([0, 0, 0, 0, 0, 0, 1]));
+    session.stop();
+    assert_eq!(captured(bench, "except.bin"), expected([0, 0, 0, 0, 0, 0, 1]));
+    target.finish();
+
+    // A ppt that does not know of it shows what is there, and finds nothing wrong.
+    let Some(released) = released::ppt(bench) else { return };
+    let old = bench.table_of(&released, "out.bin", &["--frame", "plain"]);
+    assert_eq!(old.rows, bench.table("out.bin", &["--frame", "plain"]).rows);
+}
+
+/// The numbers of a frame's rows, by segment and ring.
+fn numbers(bench: &Bench, capture: &str, frame: &str) -> BTreeMap<(String, u64), Vec<u64>> {
+    let table = bench.table(capture, &["--frame", frame]);
+    let segment = table.columns.iter().position(|it| it == "segment");
+    let mut numbers: BTreeMap<(String, u64), Vec<u64>> = BTreeMap::new();
+    for row in &table.rows {
+        let of = segment.map_or(String::new(), |at| row[at].clone());
+        numbers.entry((of, row[1].parse().unwrap())).or_default().push(row[0].parse().unwrap());
+    }
+    numbers
+}
+
+/// Where a frame is off: from a number on, up to before another one.
+type Off = Vec<(u64, u64)>;
+
+/// Holds each frame against what the capture says of masks. Returns how many stretches of numbers there
+/// are in which a frame is off.
+fn masks_hold(bench: &Bench, capture: &str, info: &Value) -> usize {
+    let mut off: BTreeMap<(String, String, u64), Off> = BTreeMap::new();
+    let segments: std::collections::BTreeSet<_> =
+        info["masks"].as_array().unwrap().iter().map(|it| it["segment"].to_string()).collect();
+    for it in info["masks"].as_array().unwrap() {
+        let text = |key: &str| it[key].as_str().unwrap().to_owned();
+        for ring in it["rings"].as_array().unwrap() {
+            let number = |key: &str| ring[key].as_u64().unwrap();
+            let segment = if segments.len() > 1 { text("segment") } else { String::new() };
+            let of = off.entry((text("name"), segment, number("ring"))).or_default();
+            match it["enabled"].as_bool().unwrap() {
+                false => of.push((number("first_seq"), u64::MAX)),
+                true => {
+                    // Rings that were claimed since know nothing of it.
+                    if let Some(last) = of.last_mut() {
+                        last.1 = last.1.min(number("first_seq"));
+                    }
+                }
+            }
+        }
+    }
+    let mut stretches = 0;
+    for frame in &NAMES[..5] {
+        for ((segment, ring), numbers) in numbers(bench, capture, frame) {
+            let of = off.get(&((*frame).to_owned(), segment, ring));
+            for &(from, to) in of.into_iter().flatten() {
+                stretches += 1;
+                let first = numbers.partition_point(|&it| it < from);
+                let wrong = numbers.get(first).filter(|&&it| it < to);
+                assert_eq!(wrong, None, "{frame} in ring {ring} is off from {from} to {to}");
+            }
+        }
+    }
+    stretches
+}
+
+fn what_a_program_in_c_writes(kind: Kind) {
+    let bench = built().of(kind);
+    let target = bench.start("choosing", &[]);
+    check(&bench, target, [true; 7]);
+}
+
+/// In C++, an argument is evaluated.
+const BLOCKS: [bool; 7] = [true, true, true, true, true, false, false];
+
+#[test]
+fn what_a_program_in_cpp_writes() {
+    let bench = Bench::new();
+    bench.copy_all(&["choosing.frame", "choosing_main.cpp"]);
+    bench.pptc(&["--emit", "cpp", "choosing.frame"]);
+    let files = ["choosing_main.cpp", "choosing.cpp", "-o", "choosing", "-lpthread"];
+    bench.compile("g++", &[&["-std=c++17"], &files[..]].concat());
+    let target = bench.start("choosing", &[]);
+    check(&bench, target, BLOCKS);
+}
+
+#[test]
+fn what_a_program_in_rust_writes() {
+    let bench = Bench::new();
+    let target = Target::start(bench.command(program("choosing")));
+    check(&bench, target, BLOCKS);
+}
+
+#[test]
+fn what_a_program_in_python_writes() {
+    let bench = Bench::new();
+    bench.copy_all(&["choosing.frame", "choosing_main.py"]);
+    if !modules(&bench, &["choosing"]) {
+        return;
+    }
+    let mut command = bench.command("python3");
+    command.arg("choosing_main.py");
+    check(&bench, Target::start(command), [false; 7]);
+}
+
+/// Whoever comes after it has everything: this version, and the first release.
+fn a_killed_session_does_not_blind_the_next(kind: Kind) {
+    let bench = built().of(kind);
+    let mut target = bench.start("choosing", &[]);
+    let killed = |target: &mut Target, name: &str| {
+        let session = attach(&bench, target, &["--only", "plain", "-o", name]);
+        assert_eq!(run(target), expected([1, 0, 0, 0, 0, 0, 0]));
+        session.kill();
+    };
+    killed(&mut target, "killed.bin");
+    assert_eq!(run(&mut target), expected([1, 0, 0, 0, 0, 0, 0]), "its gate is still open");
+    let session = attach(&bench, &target, &["-o", "next.bin"]);
+    assert_eq!(run(&mut target), expected([1; 7]));
+    session.stop();
+    assert_eq!(captured(&bench, "next.bin"), expected([1; 7]));
+
+    let Some(released) = released::ppt(&bench) else { return };
+    killed(&mut target, "again.bin");
+    let mut command = bench.command(&released);
+    command.args(["attach", &target.pid().to_string(), "--slots", "16384"]);
+    command.args(bench.kind_args()).args(["-o", "released.bin"]);
+    let session = Attach::start(command);
+    // It knows neither counters nor histograms, but blocks of frames run.
+    assert_eq!(run(&mut target)[..5], expected([1; 7])[..5]);
+    session.stop();
+    for frame in &NAMES[..5] {
+        let rows = bench.table("released.bin", &["--frame", frame]).rows.len() as u64;
+        let at = NAMES.iter().position(|it| it == frame).unwrap();
+        assert_eq!(rows, EACH[at] * ROUNDS, "{frame}");
+    }
+    // And back.
+    let session = attach(&bench, &target, &["-o", "last.bin", "--only", "waits"]);
+    assert_eq!(run(&mut target), expected([0, 0, 0, 0, 0, 0, 1]));
+    session.stop();
+    assert_eq!(captured(&bench, "last.bin"), expected([0, 0, 0, 0, 0, 0, 1]));
+    target.finish();
+}
+
+/// The gate moves to another segment, whose masks say the same.
+fn rings_that_grow_forget_nothing(kind: Kind) {
+    let bench = Bench::new().of(kind);
+    bench.copy_all(&["choosing.frame", "choosing_main.c"]);
+    let schema = std::fs::read_to_string(bench.path("choosing.frame")).unwrap();
+    bench.write("choosing.frame", &schema.replace("buffer choosing 4096;", "buffer choosing 16;"));
+    bench.pptc(&["choosing.frame"]);
+    bench.cc(&["choosing_main.c", "choosing.c", "-o", "choosing", "-lpthread"]);
+    let mut target = bench.start("choosing", &[]);
+    let mut command = bench.command(ppt());
+    command.args(["attach", &target.pid().to_string()]).args(bench.kind_args());
+    command.args(["--slots", "auto", "--except", "net.*,stamped"]);
+    command.env("XDG_RUNTIME_DIR", bench.path(""));
+    let session = Attach::start(command);
+    // Rings of 16 slots are too small for a burst, until they have grown enough.
+    let mut counts = [0; 7];
+    let on = [1, 0, 0, 0, 1, 0, 1];
+    loop {
+        let ran = run(&mut target);
+        assert_eq!(ran, expected(on));
+        add(&mut counts, ran);
+        let grew = session.stderr.wait_for("ppt: rings of choosing grew from ");
+        let slots = grew.split(" to ").nth(1).unwrap().split(' ').next().unwrap();
+        if slots.replace(',', "").parse::<u64>().unwrap() > 2 * ROUNDS {
+            break;
+        }
+    }
+    let ran = run(&mut target);
+    assert_eq!(ran, expected(on));
+    add(&mut counts, ran);
+    session.stop();
+    let info = bench.info("out.bin");
+    let account = Account::of(&info);
+    account.check(counts[0] + counts[4]);
+    let count = |frame: &str| bench.table("out.bin", &["--frame", frame]).rows.len();
+    assert_eq!(["stamped", "job", "leg"].map(count), [0; 3]);
+    let waits = &info["buffers"][0]["histograms"][0];
+    let bytes = &info["buffers"][0]["counters"][0];
+    assert_eq!((&waits["count"], &bytes["value"]), (&counts[6].into(), &0.into()));
+    let segments: std::collections::BTreeSet<_> =
+        info["masks"].as_array().unwrap().iter().map(|it| it["segment"].to_string()).collect();
+    assert!(segments.len() > 1, "each segment says what is off: {segments:?}");
+    target.finish();
+}
+
+/// The socket of a session.
+fn socket(bench: &Bench, session: &Attach) -> PathBuf {
+    let folder = match nix::unistd::geteuid().is_root() {
+        true => "/run/ppt".into(),
+        false => bench.path("ppt"),
+    };
+    folder.join(session.pid().to_string())
+}
+
+/// Asks it, as `ppt enable` does.
+fn ask(socket: &Path, question: &Value) -> Value {
+    let mut stream = UnixStream::connect(socket).unwrap();
+    writeln!(stream, "{question}").unwrap();
+    let mut line = String::new();
+    BufReader::new(stream).read_line(&mut line).unwrap();
+    serde_json::from_str(&line).unwrap()
+}
+
+/// One kind of frame is flipped while eight threads write it and another: the other's count does not
+/// change, and each frame is where the capture says. 10,000 flips with `PPT_LONG=1`.
+fn flips_under_threads(kind: Kind) {
+    let flips = if std::env::var_os("PPT_LONG").is_some() { 10_000 } else { 100 };
+    let bench = built().of(kind);
+    let mut target = bench.start("choosing", &["8"]);
+    let mut command = bench.command(ppt());
+    command.args(["attach", &target.pid().to_string()]).args(bench.kind_args());
+    command.args(["--slots", "65536", "--memory", "1G"]).env("XDG_RUNTIME_DIR", bench.path(""));
+    let session = Attach::start(command);
+    target.say("start");
+    let fetched = || bench.info("out.bin")["buffers"][0]["frames"].as_u64() > Some(0);
+    wait_until("the first frames are in the file", fetched);
+    let socket = socket(&bench, &session);
+    let pid = target.pid();
+    for flip in 0..flips {
+        let what = if flip % 2 == 0 { "disable" } else { "enable" };
+        let answer = ask(
+            &socket,
+            &serde_json::json!({"v": 1, "ask": what, "pid": pid, "names": ["stamped"]}),
+        );
+        assert_eq!(answer["changed"], serde_json::json!(["choosing.stamped"]), "{answer}");
+    }
+    target.say("stop");
+    let said = target.stdout.wait_for("ran ");
+    let counts: Vec<u64> = said.split(' ').map(|it| it.parse().unwrap()).collect();
+    session.stop();
+    target.finish();
+    let info = bench.info("out.bin");
+    let account = Account::of(&info);
+    assert_eq!((account.lost, account.dropped), (0, 0), "{account:?}");
+    let count = |frame: &str| bench.table("out.bin", &["--frame", frame]).rows.len() as u64;
+    assert_eq!(count("plain"), counts[0], "a frame that nobody touched");
+    // A block that was begun before the flip is not written where it ends behind it.
+    let stamped = count("stamped");
+    assert!(stamped <= counts[1] && counts[1] - stamped <= 8 * flips, "{stamped} of {}", counts[1]);
+    assert_eq!(info["masks"].as_array().unwrap().len() as u64, flips);
+    let stretches = masks_hold(&bench, "out.bin", &info);
+    assert!(stretches > 0, "the masks speak of rings");
+}
+
+#[test]
+fn nobody_is_reached_by_a_wrong_name_or_pid() {
+    let bench = built();
+    let mut target = bench.start("choosing", &[]);
+    let pid = target.pid().to_string();
+    let failed = |args: &[&str], expected: &str| {
+        let (code, _, said) = ppt_of(&bench, args);
+        assert!(code == 1 && said.contains(expected), "{args:?}: {code} {said}");
+    };
+    // Root may have other sessions.
+    let nobody = format!("ppt: no ppt of yours captures process {pid}\n  ");
+    failed(&["enable", &pid, "plain"], &nobody);
+    let unknown = "ppt: nothing is called `plan`; did you mean `plain`?\n  there are: \
+                   choosing.plain, choosing.stamped, choosing.job, choosing.leg, choosing.slot, \
+                   choosing.bytes, choosing.waits, @net, @work\n";
+    failed(&["attach", &pid, "--only", "job,plan"], unknown);
+    failed(
+        &["attach", &pid, "--except", "@nett"],
+        "nothing is called `@nett`; did you mean `@net`?",
+    );
+    let session = attach(&bench, &target, &[]);
+    failed(&["disable", &pid, "plan"], unknown);
+    failed(&["disable", &pid, "job", "nothing*"], "nothing is called `nothing*`");
+    failed(&["disable", "1", "job"], &format!("{pid} (choosing)"));
+    let socket = socket(&bench, &session);
+    assert!(socket.exists());
+    assert_eq!(run(&mut target), expected([1; 7]), "nothing has changed");
+    session.stop();
+    failed(&["disable", &pid, "job"], &nobody);
+    assert_eq!(captured(&bench, "out.bin"), expected([1; 7]));
+    assert!(!socket.exists(), "no socket is left");
+}
+
+/// A program that was built before there were masks: its frames are off where it looks before it writes.
+#[test]
+fn a_program_of_abi_1_writes_what_is_wanted() {
+    if !cfg!(target_arch = "x86_64") {
+        return eprintln!("skipped: the program is one for x86-64");
+    }
+    for kind in [Kind::SysV, Kind::Memfd] {
+        let bench = Bench::new().of(kind);
+        let frozen = crate::fixtures::support::root().join("tests/frozen/abi1-x86_64");
+        crate::fixtures::support::copy_program(frozen, bench.path("abi1"));
+        let mut target = bench.start("abi1", &[]);
+        let round = |target: &mut Target| {
+            target.say("1000");
+            target.written();
+        };
+        let count = |capture: &str| {
+            ["all", "tick"].map(|it| bench.table(capture, &["--frame", it]).rows.len())
+        };
+        // What it writes before ppt has fetched what it made is not known to be off.
+        let session = attach(&bench, &target, &[]);
+        round(&mut target);
+        let pid = target.pid().to_string();
+        let fetched = || bench.info("out.bin")["buffers"][0]["frames"].as_u64() > Some(0);
+        wait_until("the first frames are in the file", fetched);
+        assert_eq!(ppt_of(&bench, &["disable", &pid, "@frozen"]).0, 0);
+        round(&mut target);
+        session.stop();
+        assert_eq!(count("out.bin"), [1000, 2000], "{kind:?}");
+        // Its segment is there now, and says so from the start.
+        let session = attach(&bench, &target, &["--only", "all", "-o", "next.bin"]);
+        round(&mut target);
+        session.kill();
+        let session = attach(&bench, &target, &["-o", "last.bin"]);
+        round(&mut target);
+        session.stop();
+        assert_eq!((count("next.bin")[1], count("last.bin")), (0, [1000; 2]), "{kind:?}");
+        target.finish();
+    }
+}
