@@ -7,7 +7,7 @@ use std::path::Path;
 
 use ppt_capture::{
     Account, Capture, CaptureError, Cause, Chunk, ClockReading, ClockTable, Damage, End,
-    FileHeader, FramesHead, Gap, Item, Passed, SourceInfo, Trigger,
+    FileHeader, Flip, FramesHead, Gap, Item, Passed, SourceInfo, Trigger,
 };
 
 /// Places of damage that are told; all are counted.
@@ -68,6 +68,8 @@ pub(crate) struct Catalog {
     pub readings: usize,
     /// Why it was written, if it is a window of a flight recorder.
     pub triggers: Vec<Trigger>,
+    /// What was enabled and disabled.
+    pub flips: Vec<Flip>,
     pub account: Account,
     pub end: Option<End>,
     /// Where it was cut off, or is still being written.
@@ -174,6 +176,7 @@ impl Reading {
                 Item::Chunk(Chunk::Gap(gap)) => self.gap(gap, self.latest),
                 Item::Chunk(Chunk::Cells(_)) => self.catalog.readings += 1,
                 Item::Chunk(Chunk::Trigger(trigger)) => self.catalog.triggers.push(trigger),
+                Item::Chunk(Chunk::Masks(flip)) => self.catalog.flips.push(flip),
                 Item::Chunk(_) => {}
             }
         }

@@ -13,6 +13,7 @@ mod frame;
 mod frames;
 mod gaps;
 mod kernel;
+mod masks;
 mod metrics;
 mod named;
 mod parts;
@@ -28,7 +29,7 @@ pub(crate) use named::{Named, Of};
 type Make = fn(&Arc<CaptureSet>) -> Result<Vec<Named>, SetError>;
 
 /// What makes tables.
-pub(crate) const ALL: [Make; 14] = [
+pub(crate) const ALL: [Make; 15] = [
     frame::make,
     frames::make,
     spans::make,
@@ -38,6 +39,7 @@ pub(crate) const ALL: [Make; 14] = [
     metrics::make,
     kernel::make,
     triggers::make,
+    masks::make,
     account::make,
     rings::make,
     sources::make,
