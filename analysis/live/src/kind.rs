@@ -5,6 +5,7 @@ use ppt_capture::columns::{Access, Fixed, Half, Integer, Names, Reader, Text, Ti
 use ppt_capture::frame_dsl::schema::{Frame, Schema};
 use ppt_capture::frame_dsl::{ColumnType, Measure, Style, columns};
 
+use crate::pairs::Pairs;
 use crate::rate::Rate;
 use crate::recent::Recent;
 use crate::words::Frequent;
@@ -21,6 +22,8 @@ pub(crate) struct Kind {
     pub schema_hash: u64,
     pub rate: Rate,
     pub fields: Vec<Field>,
+    /// Of which spans they are.
+    pub spans: Option<Pairs>,
 }
 
 /// A field, or an interval.
@@ -94,14 +97,18 @@ impl Kind {
             schema_hash,
             rate: Rate::default(),
             fields: fields.collect(),
+            spans: Pairs::of(schema, frame, stretch),
         }
     }
 
-    /// Takes in frames of this kind, which were drained at `now`.
-    pub fn add(&mut self, rows: &[&[u8]], now: u64, stamps: &Stamps<'_>) {
+    /// Takes in frames of this kind, which a process wrote, and which were drained at `now`.
+    pub fn add(&mut self, rows: &[&[u8]], process: u64, now: u64, stamps: &Stamps<'_>) {
         self.rate.add(now, rows.len() as u64);
         for field in &mut self.fields {
             field.reader.visit(stamps, Take { rows, now, to: &mut field.values });
+        }
+        if let Some(spans) = &mut self.spans {
+            spans.add(rows, process, now, stamps);
         }
     }
 

@@ -9,6 +9,8 @@
 mod follow;
 mod keep;
 mod kind;
+mod metrics;
+mod pairs;
 mod picture;
 mod rate;
 mod recent;
@@ -17,7 +19,10 @@ mod words;
 
 pub use follow::{Phase, Watch};
 pub use keep::Latest;
-pub use picture::{FieldPicture, KindPicture, Numbers, Picture, ThreadPicture, Words};
-pub use ppt_capture::{CaptureError, Cause};
+pub use picture::{
+    FieldPicture, KindPicture, Measured, MetricPicture, Numbers, Picture, SpanPicture,
+    ThreadPicture, Words,
+};
+pub use ppt_capture::{CaptureError, Cause, Histogram};
 pub use rate::SECONDS;
 pub use tally::{Span, Tally};

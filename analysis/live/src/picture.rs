@@ -2,9 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use ppt_capture::Cause;
+use ppt_capture::frame_dsl::metric::Shape;
+use ppt_capture::{Cause, Histogram};
 
 use crate::kind::{Field, Seen};
+use crate::recent::Recent;
 use crate::tally::{Span, Tally};
 
 /// Values of a field that are named.
@@ -37,6 +39,8 @@ pub struct Picture {
     pub unattended: u64,
     /// Kinds of frames.
     pub kinds: Vec<KindPicture>,
+    /// Counters and histograms.
+    pub metrics: Vec<MetricPicture>,
     /// Frames of kinds that are not told apart.
     pub other_kinds: u64,
     /// Threads.
@@ -62,6 +66,54 @@ pub struct KindPicture {
     pub history: Vec<u64>,
     /// Its intervals and fields.
     pub fields: Vec<FieldPicture>,
+    /// Its spans, if they are frames of spans.
+    pub spans: Option<SpanPicture>,
+}
+
+/// Spans, as far as they can be told while they come.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct SpanPicture {
+    /// How many began and ended.
+    pub count: u64,
+    /// How many do so a second.
+    pub rate: f64,
+    /// How many began and did not end yet.
+    pub open: u64,
+    /// How long the latest ones were, ns.
+    pub lengths: Option<Numbers>,
+}
+
+/// A counter or a histogram.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MetricPicture {
+    /// Its buffer.
+    pub buffer: String,
+    /// Its name.
+    pub name: String,
+    /// Its unit; may be empty.
+    pub unit: String,
+    /// What is added a second, or how many values come.
+    pub rate: f64,
+    /// What was added in each of the last seconds, the oldest first.
+    pub history: Vec<u64>,
+    /// What it comes to.
+    pub value: Measured,
+}
+
+/// What was measured.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Measured {
+    /// The sum since the capture began.
+    Counter(i128),
+    /// The number of values since the capture began.
+    Histogram {
+        /// How many.
+        count: u64,
+        /// The latest of them.
+        latest: Histogram,
+        /// They are lengths of time.
+        is_time: bool,
+    },
 }
 
 /// A field, or an interval.
@@ -163,6 +215,38 @@ impl Tally {
             rate: rate(&kind.rate),
             history: kind.rate.history(now),
             fields: kind.fields.iter().map(|it| field(it, now, first)).collect(),
+            spans: kind.spans.as_ref().map(|spans| SpanPicture {
+                count: spans.rate.total(),
+                rate: rate(&spans.rate),
+                open: spans.open(),
+                lengths: numbers(&spans.lengths, now),
+            }),
+        });
+        let metrics = self.metrics.all.iter().map(|told| {
+            let value = match told.shape {
+                Shape::Counter | Shape::UpDownCounter => Measured::Counter(told.total()),
+                Shape::Exponential | Shape::Linear { .. } => {
+                    let (all, is_time) = (told.whole(), told.shape == Shape::Exponential);
+                    let count = all.count;
+                    let latest = if whole { all } else { self.metrics.latest(told, now) };
+                    Measured::Histogram { count, latest, is_time }
+                }
+            };
+            let total = match &value {
+                Measured::Counter(sum) => *sum as f64,
+                Measured::Histogram { count, .. } => *count as f64,
+            };
+            MetricPicture {
+                buffer: told.buffer.clone(),
+                name: told.name.clone(),
+                unit: told.unit.clone(),
+                rate: match whole {
+                    true => total * 1e9 / elapsed.max(1) as f64,
+                    false => self.metrics.per_second(told, now, first),
+                },
+                history: told.rate.history(now),
+                value,
+            }
         });
         let threads = self.threads.iter().filter_map(|(&(source, _, ring), thread)| {
             let source = self.sources.get(&source)?;
@@ -191,6 +275,7 @@ impl Tally {
             losing: rate(&self.lost),
             unattended: self.unattended,
             kinds: kinds.collect(),
+            metrics: metrics.collect(),
             other_kinds: self.other_kinds.total(),
             threads: threads.collect(),
             other_threads: self.other_threads,
@@ -199,18 +284,24 @@ impl Tally {
     }
 }
 
+fn numbers(of: &Recent, now: u64) -> Option<Numbers> {
+    let (all, _) = of.all(now);
+    Some(Numbers {
+        count: all.sketch.count(),
+        p50: all.sketch.quantile(0.5)?,
+        p99: all.sketch.quantile(0.99)?,
+        max: all.max?,
+        busy: None,
+    })
+}
+
 fn field(field: &Field, now: u64, first: u64) -> FieldPicture {
-    let numbers = field.values.numbers.as_ref().and_then(|recent| {
+    let told = field.values.numbers.as_ref().and_then(|recent| {
         let (all, since) = recent.all(now);
         let span = now.saturating_sub(since.max(first));
         let is_time = field.is_interval && field.unit == "ns";
-        Some(Numbers {
-            count: all.sketch.count(),
-            p50: all.sketch.quantile(0.5)?,
-            p99: all.sketch.quantile(0.99)?,
-            max: all.max?,
-            busy: (is_time && span > 0).then(|| all.sum / span as f64),
-        })
+        let busy = (is_time && span > 0).then(|| all.sum / span as f64);
+        Some(Numbers { busy, ..numbers(recent, now)? })
     });
     let words = match &field.values.words {
         Seen::Nothing => None,
@@ -226,7 +317,7 @@ fn field(field: &Field, now: u64, first: u64) -> FieldPicture {
         name: field.name.clone(),
         unit: field.unit.clone(),
         is_interval: field.is_interval,
-        numbers,
+        numbers: told,
         words,
     }
 }

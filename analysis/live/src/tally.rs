@@ -11,6 +11,7 @@ use ppt_capture::{
 
 use crate::keep::{Keep, Latest};
 use crate::kind::Kind;
+use crate::metrics::Metrics;
 use crate::rate::Rate;
 
 /// Kinds of frames that are told apart; the frames of others are counted together.
@@ -41,12 +42,13 @@ pub struct Tally {
     /// By source and id of the frame: the index of its kind.
     ids: HashMap<u16, Arc<[Option<usize>]>>,
     pub(crate) kinds: Vec<Kind>,
+    pub(crate) metrics: Metrics,
     fields: usize,
     pub(crate) threads: HashMap<(u16, u64, u32), Thread>,
     clocks: ClockTable,
     readings: Vec<ClockReading>,
     keep: Keep,
-    /// CLOCK_MONOTONIC of the first and the latest drained frames, ns.
+    /// CLOCK_MONOTONIC of the first and the latest drained frames and readings, ns.
     pub(crate) drained: Option<(u64, u64)>,
     /// The same of the last [`Kind::fade`].
     faded: u64,
@@ -60,6 +62,17 @@ pub struct Tally {
     pub(crate) unattended: u64,
     dropped: HashMap<u16, Drops>,
     pub(crate) damages: u64,
+}
+
+/// Of which stretch of time values are told.
+fn stretch(span: Span) -> Option<u64> {
+    (span == Span::Latest).then_some(STRETCH)
+}
+
+/// What tells the processes of a host apart.
+fn process_of(source: &Source) -> u64 {
+    let start = source.process.start_time;
+    u64::from(source.process.pid) << 40 ^ start
 }
 
 /// A ring, which belongs to a thread.
@@ -78,6 +91,7 @@ impl Tally {
             sources: BTreeMap::new(),
             ids: HashMap::new(),
             kinds: Vec::new(),
+            metrics: Metrics::new(stretch(span)),
             fields: 0,
             threads: HashMap::new(),
             clocks: ClockTable::default(),
@@ -113,6 +127,7 @@ impl Tally {
             Chunk::Source(info) => {
                 self.sources.insert(info.id, info.source.clone());
                 self.name_kinds(info);
+                self.metrics.source(info);
             }
             Chunk::Frames(frames) => self.frames(frames),
             Chunk::Gap(gap) => self.gap(gap),
@@ -126,8 +141,11 @@ impl Tally {
                     self.dropped.insert(source, drops);
                 }
             }
+            Chunk::Cells(cells) => {
+                self.metrics.read(cells);
+                self.reach(cells.head.mono_ns);
+            }
             Chunk::Passed(_)
-            | Chunk::Cells(_)
             | Chunk::Trigger(_)
             | Chunk::Masks(_)
             | Chunk::Index(..)
@@ -140,7 +158,7 @@ impl Tally {
             return;
         }
         let (buffer, hash) = (info.source.buffer.as_str(), info.source.schema_hash);
-        let stretch = (self.span == Span::Latest).then_some(STRETCH);
+        let stretch = stretch(self.span);
         let ids = info.schema.frames.iter().map(|frame| {
             let is_it =
                 |it: &Kind| it.name == frame.name && it.buffer == buffer && it.schema_hash == hash;
@@ -160,11 +178,17 @@ impl Tally {
         self.ids.insert(info.id, ids);
     }
 
+    /// The listener was there at `ns`. Says how far it is.
+    fn reach(&mut self, ns: u64) -> u64 {
+        let (first, last) = self.drained.unwrap_or((ns, ns));
+        let now = last.max(ns);
+        self.drained = Some((first, now));
+        now
+    }
+
     fn frames(&mut self, frames: &Frames<'_>) {
         let head = &frames.head;
-        let first = self.drained.map_or(head.drained_mono_ns, |it| it.0);
-        let now = self.drained.map_or(0, |it| it.1).max(head.drained_mono_ns);
-        self.drained = Some((first, now));
+        let now = self.reach(head.drained_mono_ns);
 
         let Some(ids) = self.ids.get(&head.source).cloned() else { return };
         let multi = frames.info.schema.multi();
@@ -180,10 +204,11 @@ impl Tally {
             }
         }
         let namespace = frames.info.source.process.time_namespace();
+        let process = process_of(&frames.info.source);
         let stamps = Stamps::new(&self.clocks, head.drained_mono_ns, namespace);
         for (rows, id) in rows.iter().zip(ids.iter()) {
             if let (Some(kind), false) = (id, rows.is_empty()) {
-                self.kinds[*kind].add(rows, now, &stamps);
+                self.kinds[*kind].add(rows, process, now, &stamps);
             }
         }
         if now.saturating_sub(self.faded) > STRETCH && self.span == Span::Latest {

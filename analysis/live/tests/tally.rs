@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 
 use ppt_capture::frame_dsl::schema::Schema;
 use ppt_capture::{
-    Capture, CaptureWriter, Cause, Chunk, ClockId, ClockReading, Dropped, End, EndReason,
-    FileHeader, FramesHead, Gap, Item, Lost, Process, Segment, Source,
+    Capture, CaptureWriter, Cause, CellRows, CellsHead, Chunk, ClockId, ClockReading, Dropped, End,
+    EndReason, FileHeader, FramesHead, Gap, Item, Lost, Process, Segment, Source,
 };
-use ppt_live::{Phase, Picture, Span, Tally, Watch};
+use ppt_live::{Measured, MetricPicture, Phase, Picture, Span, Tally, Watch};
 
 /// Two kinds of frames: `job` with an interval, a number, an enum and a text; `tick` with a number.
 const SCHEMA: &str = r#"{"v":1,"buffer":"dve","slots":16,"stride":64,"enums":[
@@ -291,4 +291,178 @@ fn memory_does_not_grow_with_what_comes() {
     assert_eq!(picture.other_threads, 4096 * 3);
     assert_eq!(picture.kinds.len(), 2);
     assert!(tally.latest().frames() * STRIDE as u64 <= 1 << 16);
+}
+
+/// Spans and counters: a frame file, as any program has it.
+const WORK: &str = "
+buffer work;
+option time ns monotonic;
+frame request @span { u32 id @key; char who[4] @key; }
+frame retry @span(process, fifo) { u32 id @key; }
+counter bytes_in @unit(\"B\");
+counter inflight : i64;
+histogram handling : duration;
+";
+
+/// Twenty seconds: each second 100 requests begin, whose ends another ring has, some of which are read
+/// before their begins; 90 end, after 1 to 90 ms. Retries of one key begin twice and end twice. What
+/// metrics add each second is the same.
+fn working(path: &Path) -> Vec<i64> {
+    let schema = ppt_frame_dsl::compile(WORK.as_bytes(), "work.frame").unwrap().schema;
+    let header = FileHeader { capture_id: [4; 16], ..FileHeader::default() };
+    let mut writer = CaptureWriter::create(File::create(path).unwrap(), &header).unwrap();
+    let source = Source {
+        schema_json: schema.to_json().into_bytes(),
+        schema_hash: schema.hash(),
+        buffer: schema.buffer.clone(),
+        process: Process { pid: 5, ..Process::default() },
+        segments: vec![Segment { nonce: 7, rings: 2, slots: 16, stride: schema.stride }],
+        clock: "tick".to_owned(),
+        ..Source::default()
+    };
+    writer.source(0, &source).unwrap();
+    let reading = |a, b, b_value, at| ClockReading {
+        a,
+        a_before: at,
+        b,
+        b_value,
+        a_after: at,
+        distrusted: false,
+    };
+    // A tick is a ns.
+    let ticks = |at| reading(ClockId::Tick, ClockId::Monotonic, at, at);
+    let real = reading(ClockId::Monotonic, ClockId::Realtime, 700 * SECOND, SECOND);
+    writer.clock(&[real, ticks(SECOND), ticks(200 * SECOND)]).unwrap();
+    let frame = |kind: usize, seq: u64, edge: u64, id: u64, at: u64| {
+        let frame = &schema.frames[kind];
+        let mut bytes = vec![0; schema.stride as usize];
+        bytes[..8].copy_from_slice(&seq.to_le_bytes());
+        bytes[8..10].copy_from_slice(&(kind as u16).to_le_bytes());
+        let mut put = |name: &str, value: u64| {
+            let Some(field) = frame.fields.iter().find(|it| it.name == name) else { return };
+            let len = field.ty.size(&schema) as usize;
+            let value = value.to_le_bytes();
+            bytes[field.offset as usize..][..len].copy_from_slice(&value[..len]);
+        };
+        put("id", id);
+        // What is behind the end of a text is nothing.
+        put("who", u64::from(u32::from_le_bytes([b'a', 0, edge as u8, 9])));
+        put("edge", edge);
+        put("at", at);
+        bytes
+    };
+    let (mut seqs, mut lengths) = ([1, 1], Vec::new());
+    for second in 0..20 {
+        let now = (100 + second) * SECOND;
+        let mut rings: [Vec<Vec<u8>>; 2] = Default::default();
+        for n in 0..100 {
+            let (id, at) = (second << 8 | n, now + n * 1_000_000);
+            rings[0].push(frame(0, 0, 0, id, at));
+            if n < 90 {
+                let length = (n + 1) * 1_000_000;
+                rings[1].push(frame(0, 0, 1, id, at + length));
+                lengths.push(length as i64);
+            }
+        }
+        // In the order of time, the first begin belongs to the first end: 10 and 12 ms.
+        for (edge, at) in [(0, 1), (0, 3), (1, 11), (1, 15)] {
+            rings[0].push(frame(1, 0, edge, 1, now + at * 1_000_000));
+        }
+        let drained = now + SECOND;
+        let order = if second % 2 == 0 { [0, 1] } else { [1, 0] };
+        for ring in order {
+            let frames = std::mem::take(&mut rings[ring]);
+            let first_seq = seqs[ring];
+            let numbered = (first_seq..).zip(frames).map(|(seq, mut frame): (u64, Vec<u8>)| {
+                frame[..8].copy_from_slice(&seq.to_le_bytes());
+                frame
+            });
+            let frames: Vec<Vec<u8>> = numbered.collect();
+            let head = FramesHead {
+                stride: schema.stride,
+                ..head(ring as u32, first_seq, frames.len() as u32, drained)
+            };
+            seqs[ring] += frames.len() as u64;
+            writer.frames(&head, &frames.concat()).unwrap();
+        }
+        let first = |name: &str| {
+            let metrics = schema.metrics();
+            metrics.iter().find(|it| it.name == name).unwrap().cells.start
+        };
+        let since = second + 1;
+        let level = -(since as i64);
+        // Each second 90 values of about 1 µs, and 10 in a far bucket.
+        let cells = [
+            (first("bytes_in"), 1_000 * since),
+            (first("inflight"), level as u64),
+            (first("handling"), 5_000 * since),
+            (first("handling") + 100, 90 * since),
+            (first("handling") + 400, 10 * since),
+        ];
+        let mut rows = CellRows::default();
+        rows.push(Some(0), 100, cells.into_iter());
+        // Another thread adds as much.
+        rows.push(None, 0, [(first("bytes_in"), 500 * since)].into_iter());
+        let head = CellsHead { nonce: 7, mono_ns: drained, ..CellsHead::default() };
+        writer.cells(&head, &rows).unwrap();
+    }
+    end(&mut writer);
+    lengths
+}
+
+#[test]
+fn spans_counters_and_histograms_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.bin");
+    let mut lengths = working(&path);
+    lengths.sort_unstable();
+    let whole = Tally::of(&path).unwrap();
+    let whole = whole.picture(whole.last());
+    let spans = |picture: &Picture, name: &str| {
+        picture.kinds.iter().find(|it| it.name == name).unwrap().spans.unwrap()
+    };
+    let near = |told: f64, truth: f64| (told - truth).abs() <= truth.abs() / 100.0;
+    let requests = spans(&whole, "request");
+    assert_eq!((requests.count, requests.open), (1_800, 200));
+    let told = requests.lengths.unwrap();
+    assert!(near(told.p50, lengths[lengths.len() / 2] as f64), "{told:?}");
+    assert!(near(told.p99, lengths[lengths.len() * 99 / 100] as f64), "{told:?}");
+    assert_eq!(told.max, 90e6);
+    let retries = spans(&whole, "retry");
+    assert_eq!((retries.count, retries.open), (40, 0));
+    assert_eq!(retries.lengths.unwrap().max, 12e6, "the first begin belongs to the first end");
+    let metric = |picture: &Picture, name: &str| -> MetricPicture {
+        picture.metrics.iter().find(|it| it.name == name).unwrap().clone()
+    };
+    let bytes = metric(&whole, "bytes_in");
+    assert_eq!((bytes.value, bytes.unit.as_str()), (Measured::Counter(30_000), "B"));
+    assert_eq!(metric(&whole, "inflight").value, Measured::Counter(-20));
+    let Measured::Histogram { count, latest, is_time } = metric(&whole, "handling").value else {
+        panic!("no histogram")
+    };
+    assert_eq!((count, latest.count, is_time, latest.buckets.len()), (2_000, 2_000, true, 2));
+
+    // What is latest: of two stretches of 5 seconds.
+    let mut tally = Tally::new(Span::Latest, 0);
+    let mut capture = Capture::open(&path).unwrap();
+    while let Some(item) = capture.read().unwrap() {
+        if let Item::Chunk(chunk) = item {
+            tally.take(&chunk);
+        }
+    }
+    let lately = tally.picture(120 * SECOND);
+    let bytes = metric(&lately, "bytes_in");
+    assert_eq!((bytes.rate, bytes.value), (1_500.0, Measured::Counter(30_000)));
+    assert_eq!(metric(&lately, "inflight").rate, -1.0);
+    let handling = metric(&lately, "handling");
+    assert_eq!(handling.rate, 100.0);
+    let Measured::Histogram { count, latest, .. } = &handling.value else { panic!("no histogram") };
+    assert_eq!(*count, 2_000);
+    assert!((500..1_000).contains(&latest.count), "{}", latest.count);
+    assert_eq!(latest.quantile(0.9), Some((latest.buckets[0].0, latest.buckets[0].1)));
+    assert_eq!(latest.quantile(0.91), Some((latest.buckets[1].0, latest.buckets[1].1)));
+    // Nothing comes any more.
+    let silent = tally.picture(140 * SECOND);
+    assert_eq!(metric(&silent, "bytes_in").rate, 0.0);
+    assert_eq!(spans(&silent, "request").open, 200);
 }

@@ -31,7 +31,7 @@ histogram queue : u32 (0, 64, 8);
 ";
 
 fn schema(source: &str) -> Schema {
-    ppt_capture::frame_dsl::compile(source.as_bytes(), "made.frame").unwrap().schema
+    ppt_frame_dsl::compile(source.as_bytes(), "made.frame").unwrap().schema
 }
 
 fn kernel() -> Schema {

@@ -238,6 +238,11 @@ fn clean(picture: &mut Picture) {
             words.for_each(|it| each(&mut it.0));
         }
     }
+    for metric in &mut picture.metrics {
+        each(&mut metric.buffer);
+        each(&mut metric.name);
+        each(&mut metric.unit);
+    }
     for thread in &mut picture.threads {
         each(&mut thread.comm);
         each(&mut thread.buffer);

@@ -1,7 +1,10 @@
 //! Pictures as lines of text.
 
-use ppt_live::{FieldPicture, KindPicture, Phase, Picture, SECONDS, ThreadPicture};
-use ppt_query::text::{duration, grouped, measured, three};
+use ppt_live::{
+    FieldPicture, KindPicture, Measured, MetricPicture, Phase, Picture, SECONDS, SpanPicture,
+    ThreadPicture,
+};
+use ppt_query::text::{bucket, counted_up, duration, grouped, measured, three};
 use ratatui_core::style::{Color, Modifier, Style};
 use ratatui_core::text::{Line, Span};
 
@@ -120,6 +123,7 @@ pub(super) fn frames(choice: &Choice, picture: &Picture, width: u16) -> Table {
         })
         .collect();
     let names = kinds.iter().flat_map(|it| &it.fields).map(|it| wide(&it.name) + 2);
+    let names = names.chain(picture.metrics.iter().map(|it| wide(&it.name)));
     let name = names.chain(titles.iter().map(|it| wide(it))).max().unwrap_or(0);
     let name = name.clamp(NAME.0, NAME.1);
     let spark = usize::from(width).saturating_sub(name + 2 + 6 * (NUMBER + 1)).min(SECONDS);
@@ -142,8 +146,12 @@ pub(super) fn frames(choice: &Choice, picture: &Picture, width: u16) -> Table {
                 values(field, name, &mut lines);
             }
         }
+        if let Some(spans) = &kind.spans {
+            lines.push(of_spans(spans, name, width));
+        }
     }
-    if kinds.is_empty() {
+    metrics(choice, picture, (name, spark), (&mut lines, &mut starts));
+    if kinds.is_empty() && lines.len() == 1 {
         let why = match choice.filter.is_empty() {
             true => "no frames yet",
             false => "nothing has such a name",
@@ -151,6 +159,101 @@ pub(super) fn frames(choice: &Choice, picture: &Picture, width: u16) -> Table {
         lines.push(Line::from(why));
     }
     Table { lines, starts }
+}
+
+/// Spans of a kind of frames, which are frames of begins and ends.
+fn of_spans(spans: &SpanPicture, name: usize, width: u16) -> Line<'static> {
+    let mut text = format!("  {} ", fit("spans", name - 2));
+    let ns = |it: Option<f64>| it.map_or_else(String::new, duration);
+    let lengths = spans.lengths;
+    let cells = [
+        rate(spans.rate),
+        grouped(spans.count),
+        ns(lengths.map(|it| it.p50)),
+        ns(lengths.map(|it| it.p99)),
+        ns(lengths.map(|it| it.max)),
+        format!("{} open", grouped(spans.open)),
+    ];
+    cells.iter().for_each(|it| text.push_str(&format!("{it:>NUMBER$} ")));
+    Line::from(cut(text.trim_end(), usize::from(width)))
+}
+
+/// Counters, and histograms.
+fn metrics(
+    choice: &Choice,
+    picture: &Picture,
+    (name, spark): (usize, usize),
+    (lines, starts): (&mut Vec<Line<'static>>, &mut Vec<usize>),
+) {
+    let wanted = |it: &&MetricPicture| {
+        contains(&it.name, &choice.filter) || contains(&it.buffer, &choice.filter)
+    };
+    let mut all: Vec<&MetricPicture> = picture.metrics.iter().filter(wanted).collect();
+    all.sort_by(|one, two| {
+        let by = match choice.sort {
+            Sort::Name => std::cmp::Ordering::Equal,
+            _ => two.rate.total_cmp(&one.rate),
+        };
+        by.then_with(|| (&one.name, &one.buffer).cmp(&(&two.name, &two.buffer)))
+    });
+    let (counters, histograms): (Vec<_>, Vec<_>) =
+        all.into_iter().partition(|it| matches!(it.value, Measured::Counter(_)));
+    let tables = [
+        ("COUNTER", vec!["RATE/S", "TOTAL"], counters),
+        ("HISTOGRAM", vec!["RATE/S", "COUNT", "P50", "P99", "MAX"], histograms),
+    ];
+    for (what, mut heads, all) in tables.into_iter().filter(|it| !it.2.is_empty()) {
+        lines.push(Line::default());
+        heads.resize(6, "");
+        lines.push(names_of(what, name, &heads, spark));
+        let same = |it: &MetricPicture| all.iter().filter(|other| other.name == it.name).count();
+        for it in &all {
+            let title = match same(it) {
+                1 => it.name.clone(),
+                _ => format!("{}.{}", it.buffer, it.name),
+            };
+            let mut text = format!("{} ", fit(&title, name));
+            for cell in measured_cells(it) {
+                text.push_str(&format!("{cell:>NUMBER$} "));
+            }
+            let chosen = starts.len() == choice.row && choice.page == Page::Frames;
+            let style = if chosen { Style::new().reversed() } else { Style::new() };
+            let bars = Span::styled(bars(&it.history, spark), choice.style(Color::Cyan));
+            starts.push(lines.len() - 1);
+            lines.push(Line::from(vec![Span::styled(text, style), bars]));
+        }
+    }
+}
+
+fn measured_cells(it: &MetricPicture) -> [String; 6] {
+    match &it.value {
+        Measured::Counter(total) => {
+            let with_unit = |text: String| match it.unit.as_str() {
+                "" => text,
+                unit => format!("{text} {unit}"),
+            };
+            // A unit that is longer than its column would move the others.
+            let short = |text: String| {
+                let told = with_unit(text.clone());
+                if wide(&told) <= NUMBER { told } else { text }
+            };
+            let none = String::new;
+            [short(rate(it.rate)), short(counted_up(*total)), none(), none(), none(), none()]
+        }
+        Measured::Histogram { count, latest, is_time } => {
+            // The end of its bucket: what so many values are below.
+            let at = |part: f64| {
+                let bound = |it: i128| bucket(Some((Some(it), Some(it + 1))), "", *is_time);
+                match latest.quantile(part) {
+                    Some((_, Some(hi))) => bound(hi - 1),
+                    Some((Some(lo), None)) => format!("≥ {}", bound(lo)),
+                    _ => String::new(),
+                }
+            };
+            let cells = [rate(it.rate), grouped(*count), at(0.5), at(0.99), at(1.0), String::new()];
+            cells.map(|it| cut(&it, NUMBER))
+        }
+    }
 }
 
 fn of_field(field: &FieldPicture, name: usize, width: u16) -> Line<'static> {
@@ -260,7 +363,9 @@ pub(super) fn help() -> Vec<Line<'static>> {
     let lines = [
         "Rates are of the last second or two. Percentiles, the greatest value, and how busy",
         "intervals are: of the last 5 to 10 seconds. Shares of values: of a sample.",
-        "The bars are the last minute, a second each.",
+        "The bars are the last minute, a second each. Spans that are open began and did not",
+        "end. Counters and histograms are of the latest reading; a percentile is below the",
+        "end of its bucket.",
         "",
         "q, Esc      end: the program is detached, and goes on",
         "s           sort by something else",

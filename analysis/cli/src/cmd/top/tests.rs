@@ -1,6 +1,9 @@
 //! Screens, drawn without a terminal.
 
-use ppt_live::{Cause, FieldPicture, KindPicture, Numbers, ThreadPicture, Words};
+use ppt_live::{
+    Cause, FieldPicture, Histogram, KindPicture, Measured, MetricPicture, Numbers, SpanPicture,
+    ThreadPicture, Words,
+};
 use ratatui_core::backend::TestBackend;
 use ratatui_core::style::Color;
 use ratatui_core::terminal::Terminal;
@@ -36,6 +39,7 @@ fn picture() -> Picture {
         rate,
         history: vec![0, 1, 2, 4, 8],
         fields,
+        spans: None,
     };
     let thread = |tid, rate, lost| ThreadPicture {
         pid: 4711,
@@ -106,6 +110,62 @@ fn a_screen_tells_rates_percentiles_values_and_losses() {
         "q quit  s sort: rate  / filter  p pause  Tab threads  Enter values  w write  ? help",
     ];
     assert_eq!(screen, expected);
+}
+
+/// The same with spans, counters and histograms.
+fn measured() -> Picture {
+    let metric = |name: &str, unit: &str, rate, value| MetricPicture {
+        buffer: "dve".into(),
+        name: name.into(),
+        unit: unit.into(),
+        rate,
+        history: vec![1, 2, 4],
+        value,
+    };
+    let latest = Histogram {
+        count: 100,
+        sum: 0,
+        buckets: vec![(Some(1024), Some(1088), 98), (Some(1_000_000), Some(1_062_501), 2)],
+    };
+    let linear =
+        Histogram { count: 3, sum: 0, buckets: vec![(Some(10), Some(20), 1), (Some(64), None, 2)] };
+    let counters = vec![
+        metric("bytes_in", "B", 1_234_567.0, Measured::Counter(98_765_432)),
+        metric("inflight", "", -2.0, Measured::Counter(-12)),
+        metric("handling", "", 40.0, Measured::Histogram { count: 4_000, latest, is_time: true }),
+        metric("queue", "", 1.0, Measured::Histogram { count: 3, latest: linear, is_time: false }),
+    ];
+    let mut picture = Picture { metrics: counters, ..picture() };
+    let lengths = Numbers { count: 9, p50: 1e6, p99: 2e6, max: 3e6, busy: None };
+    let spans = SpanPicture { count: 9_000, rate: 900.0, open: 12, lengths: Some(lengths) };
+    picture.kinds[0].spans = Some(spans);
+    picture
+}
+
+#[test]
+fn counters_histograms_and_spans_are_told() {
+    let mut app = app();
+    app.show(measured(), Phase::Running);
+    let screen = drawn(&mut app, 100, 19);
+    let expected = [
+        "pass              20,000     240,000                                                  ▁▂▄█",
+        "  spans              900       9,000     1.00 ms     2.00 ms     3.00 ms     12 open",
+        "",
+        "COUNTER           RATE/S       TOTAL                                                 LAST MINUTE",
+        "bytes_in     1,234,567 B  98,765,432                                                 ▂▄█",
+        "inflight              -2         -12                                                 ▂▄█",
+        "",
+        "HISTOGRAM         RATE/S       COUNT         P50         P99         MAX             LAST MINUTE",
+        "handling              40       4,000     1.09 µs     1.06 ms     1.06 ms             ▂▄█",
+        "queue                  1           3        ≥ 64        ≥ 64        ≥ 64             ▂▄█",
+    ];
+    assert_eq!(screen[8..18], expected);
+    // What is chosen is in sight.
+    press(&mut app, "jjjjj");
+    assert!(drawn(&mut app, 100, 9).iter().any(|it| it.starts_with("queue")));
+    press(&mut app, "/inflight\n");
+    let screen = drawn(&mut app, 100, 12).join("\n");
+    assert!(screen.contains("inflight") && !screen.contains("bytes_in"), "{screen}");
 }
 
 #[test]
@@ -192,7 +252,10 @@ fn any_size_will_do() {
 #[test]
 fn text_of_a_target_is_nothing_that_a_terminal_obeys() {
     let evil = "\x1b]0;gone\x07\x1b[2J\r\n\u{202e}\u{9b}31m";
-    let mut picture = picture();
+    let mut picture = measured();
+    for metric in &mut picture.metrics {
+        (metric.name, metric.buffer, metric.unit) = (evil.into(), evil.into(), evil.into());
+    }
     picture.host = evil.into();
     picture.processes[0].1 = evil.into();
     for kind in &mut picture.kinds {
