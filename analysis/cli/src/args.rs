@@ -204,7 +204,7 @@ pub(crate) struct Export {
     /// Format of the export.
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub(crate) format: ExportFormat,
-    /// Only this kind of frame: one file instead of a folder.
+    /// Only this kind of frame, or this table (request_spans, counters): one file instead of a folder.
     #[arg(long, value_name = "NAME")]
     pub(crate) frame: Option<String>,
     /// Folders for each value of these columns (host=a/frame=job/…), such as host,frame.

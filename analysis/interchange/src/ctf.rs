@@ -146,7 +146,7 @@ impl Ctf {
         let mut out = String::from(HEAD);
         for (id, Written { kind, fields }) in self.kinds.iter().enumerate() {
             let name = match kind.what {
-                What::Frames if !kind.buffer.is_empty() => {
+                What::Frames | What::Counter | What::Histogram if !kind.buffer.is_empty() => {
                     format!("{}:{}", kind.buffer, kind.label())
                 }
                 _ => kind.label(),

@@ -33,6 +33,8 @@ pub enum What {
     Unknown,
     /// The values of one counter, each of a whole process: the field is the value.
     Counter,
+    /// The buckets of one histogram, as each reading found them.
+    Histogram,
     /// Frames that are missing: the fields are `count`, `cause` and, in ns since the epoch, `until`.
     Missing,
 }
@@ -79,7 +81,9 @@ impl Kind {
     pub(crate) fn label(&self) -> String {
         match (&self.interval, self.what) {
             (Some(interval), _) => format!("{}.{interval}", self.frame),
-            (None, What::Frames | What::Spans | What::States | What::Counter) => self.frame.clone(),
+            (None, What::Frames | What::Spans | What::States | What::Counter | What::Histogram) => {
+                self.frame.clone()
+            }
             (None, What::Unknown) => "unknown frame".to_owned(),
             (None, What::Missing) => "missing frames".to_owned(),
         }

@@ -400,9 +400,9 @@ fn working(path: &Path) -> Vec<i64> {
             (first("handling") + 400, 10 * since),
         ];
         let mut rows = CellRows::default();
-        rows.push(Some(0), 100, cells.into_iter());
+        rows.push(Some(0), 100, cells);
         // Another thread adds as much.
-        rows.push(None, 0, [(first("bytes_in"), 500 * since)].into_iter());
+        rows.push(None, 0, [(first("bytes_in"), 500 * since)]);
         let head = CellsHead { nonce: 7, mono_ns: drained, ..CellsHead::default() };
         writer.cells(&head, &rows).unwrap();
     }

@@ -170,6 +170,39 @@ impl Engine {
         named.filter(|it| can_be_told(it)).map(|it| (of_whole(it), unit(it))).collect()
     }
 
+    /// What can be taken out of captures as tables: frames, spans and chains, counters and histograms,
+    /// and what the kernel did, as far as there is some. Or only what is called `name`.
+    ///
+    /// # Errors
+    /// There is nothing of that name.
+    pub fn tellable(&self, name: Option<&str>) -> Result<Vec<FrameTable>, QueryError> {
+        let fixed = |name: &str| {
+            let table = self.directory.plain().get(name)?.clone();
+            let (buffer, frame) = (String::new(), name.to_owned());
+            Some(FrameTable { buffer, frame, name: TableReference::bare(name), table })
+        };
+        let mut others: Vec<FrameTable> = self.wholes(None).into_iter().map(|it| it.0).collect();
+        if !self.totals()?.is_empty() {
+            others.extend(["counters", "histograms"].into_iter().filter_map(fixed));
+        }
+        if self.set.has_kernel() {
+            others.extend(["thread_states", "syscalls", "faults"].into_iter().filter_map(fixed));
+        }
+        match (self.frames(name), name) {
+            (Ok(frames), None) => Ok(frames.into_iter().chain(others).collect()),
+            (Err(QueryError::NoFrame { name, mut there, .. }), _) => {
+                let found: Vec<_> = others.iter().filter(|it| it.frame == name).cloned().collect();
+                if !found.is_empty() {
+                    return Ok(found);
+                }
+                there.extend(others.into_iter().map(|it| it.frame));
+                let nearest = nearest(&name, &there);
+                Err(QueryError::NoFrame { name, nearest, there })
+            }
+            (frames, _) => frames,
+        }
+    }
+
     /// All rows of a fixed table, whatever part of the captures is seen.
     pub(crate) fn whole(&self, name: &str) -> Result<Option<DataFrame>, QueryError> {
         let Some(table) = self.directory.plain().get(name) else { return Ok(None) };

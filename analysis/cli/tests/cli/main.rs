@@ -4,6 +4,7 @@ mod analyses;
 mod commands;
 mod import;
 mod interrupted;
+mod kinds;
 mod models;
 mod oracles;
 mod python;

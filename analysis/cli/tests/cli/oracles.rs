@@ -3,7 +3,7 @@
 //! `analysis/oracles/install` installs them; one that is missing is named and skipped.
 
 #[path = "../../../oracles/ask.rs"]
-mod ask;
+pub mod ask;
 
 use ask::ask;
 use serde_json::{Map, Value, json};

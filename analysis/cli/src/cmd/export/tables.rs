@@ -33,7 +33,7 @@ pub(super) async fn export(args: &args::Export, engine: &Engine) -> Result<(), F
         // Traces are written elsewhere.
         _ => (Format::JsonLines, "jsonl"),
     };
-    let frames = engine.frames(args.frame.as_deref())?;
+    let mut frames = engine.tellable(args.frame.as_deref())?;
     let to = &args.to.output;
     let partitioned = !args.partition_by.is_empty();
     if let ([frame], false) = (&frames[..], partitioned) {
@@ -53,6 +53,12 @@ pub(super) async fn export(args: &args::Export, engine: &Engine) -> Result<(), F
             "several kinds of frames are a folder: name it with -o, or choose one with --frame";
         return Err(Failure::Usage(why.to_owned()));
     }
+    // What is of no buffer has no rings, and not all columns of frames.
+    let has_all = |it: &FrameTable| {
+        let schema = it.table.schema();
+        args.partition_by.iter().all(|by| by == "frame" || schema.index_of(by).is_ok())
+    };
+    frames.retain(|it| !it.buffer.is_empty() || args.frame.is_some() || has_all(it));
     let folder = Folder::new(to)?;
     for frame in &frames {
         let name = to.display().to_string();
@@ -62,6 +68,7 @@ pub(super) async fn export(args: &args::Export, engine: &Engine) -> Result<(), F
             false => {
                 let same = frames.iter().filter(|it| it.frame == frame.frame).count();
                 let stem = match same {
+                    _ if frame.buffer.is_empty() => frame.frame.clone(),
                     1 => frame.frame.clone(),
                     _ => format!("{}.{}", frame.buffer, frame.frame),
                 };
@@ -148,12 +155,13 @@ impl One<'_> {
             }
             said
         });
+        let of_all = self.frame.buffer.is_empty();
         let schema = json!({
-            "buffer": self.frame.buffer,
+            "buffer": if of_all { Value::Null } else { json!(self.frame.buffer) },
             "frame": self.frame.frame,
             "columns": fields.collect::<Vec<Value>>(),
         });
-        let loss = self.engine.set().loss(|buffer| buffer == self.frame.buffer);
+        let loss = self.engine.set().loss(|buffer| of_all || buffer == self.frame.buffer);
         let lost = json!({
             "captured": loss.captured,
             "lost": loss.lost,

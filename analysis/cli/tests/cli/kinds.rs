@@ -1,0 +1,165 @@
+//! Exports hold what programs and the kernel tell beside plain frames, as `ppt sql` has it: spans, chains,
+//! counters, histograms and states of threads. Other people's tools read them
+//! (`analysis/oracles/install`, and Debian's python3-bt2); one that is missing is named and skipped.
+
+#[path = "../../../report/tests/made/kinds.rs"]
+mod every;
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use serde_json::{Map, Value, json};
+
+use crate::oracles::ask::ask;
+use crate::support::{Bench, names, root};
+
+fn bench() -> Bench {
+    let bench = Bench::empty();
+    bench.write("out.bin", every::write("").0);
+    bench
+}
+
+/// Rows of values, which are as JSON has them: columns in the order of their names.
+fn rows(bench: &Bench, query: &str) -> Value {
+    let row = |row: Map<String, Value>| -> Value { row.into_iter().map(|it| it.1).collect() };
+    bench.rows(query).into_iter().map(row).collect()
+}
+
+#[test]
+fn tables_hold_what_is_told_beside_frames() {
+    let bench = bench();
+    bench.done(&["export", "out.bin", "--format", "parquet", "-o", "all"]);
+    let there = names(&bench.path("all"));
+    // A query that both understand, for each of the tables.
+    let all = [
+        ("counters", "name AS a, sum(delta) AS b, max(value) AS c, count(*) AS d"),
+        ("histograms", "name AS a, sum(count) AS b, sum(lo) AS c, sum(hi) AS d"),
+        ("request_spans", "state AS a, count(*) AS b, sum(dur) AS c, sum(end_bytes) AS d"),
+        ("encode_chains", "state AS a, count(*) AS b, sum(total) AS c, sum(start_to_dsp) AS d"),
+        ("thread_states", "state AS a, count(*) AS b, sum(dur) AS c, count(blocked_in) AS d"),
+        ("syscalls", "name AS a, count(*) AS b, sum(dur) AS c, sum(result) AS d"),
+        ("faults", "kind AS a, count(*) AS b, 0 AS c, 0 AS d"),
+    ];
+    for (table, select) in all {
+        let file = format!("{table}.parquet");
+        assert!(there.contains(&file), "{file} of {there:?}");
+        let file = bench.path("all").join(file);
+        let ours = rows(&bench, &format!("SELECT {select} FROM {table} GROUP BY a ORDER BY a"));
+        assert!(table == "faults" || !ours.as_array().unwrap().is_empty(), "{table}");
+        let texts = |rows: &Value| rows.to_string().replace('"', "").replace(".0", "");
+        let question = json!([format!("SELECT {select} FROM t GROUP BY 1 ORDER BY 1")]);
+        if let Some(answers) = ask("duckdb", &file, &question) {
+            assert_eq!(texts(&answers[0]), texts(&ours), "{table}");
+        }
+        let count = &rows(&bench, &format!("SELECT count(*) FROM {table}"))[0][0];
+        if let Some(answers) = ask("pyarrow", &file, &json!([["rows"]])) {
+            assert_eq!(&answers[0], count, "{table}");
+        }
+    }
+    // One of them is a file, by its name; partitions are of those that have the columns.
+    let csv = bench.done(&["export", "out.bin", "--format", "csv", "--frame", "counters"]);
+    assert!(csv.starts_with("capture,buffer,segment,ring,host,pid,tid,name,ts,value,delta,unit"));
+    let by = ["export", "out.bin", "--format", "jsonl", "--partition-by", "ring", "-o", "hive"];
+    bench.done(&by);
+    let of_ring = names(&bench.path("hive").join("ring=0"));
+    assert!(of_ring.contains(&"counters.jsonl".to_owned()), "{of_ring:?}");
+    assert!(!of_ring.contains(&"thread_states.jsonl".to_owned()), "{of_ring:?}");
+    let wrong = ["export", "out.bin", "--format", "csv", "--frame", "counter"];
+    let (said, code) = bench.fails(&wrong);
+    assert!(code == 2 && said.contains("did you mean `counters`?"), "{said}");
+}
+
+/// What a tool finds in a trace: a value a line.
+fn found(bench: &Bench, format: &str) -> Option<Vec<Value>> {
+    let to = format!("trace.{format}");
+    bench.done(&["export", "out.bin", "--format", format, "-o", &to]);
+    let (python, library) = match format {
+        "ctf" => (PathBuf::from("/usr/bin/python3"), "bt2"),
+        _ => (root().join("target/oracles/bin/python"), "perfetto"),
+    };
+    let there = Command::new(&python).args(["-c", &format!("import {library}")]).output();
+    if !there.is_ok_and(|it| it.status.success()) {
+        eprintln!("skipped: {library} is not installed (analysis/oracles/install says how)");
+        return None;
+    }
+    let script = root().join("analysis/oracles/trace.py");
+    let output =
+        Command::new(python).arg(script).arg(format).arg(bench.path(&to)).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{format}: {said}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    Some(text.lines().map(|line| serde_json::from_str(line).unwrap()).collect())
+}
+
+/// Without what numbers are where JSON does not hold them.
+fn number(value: &Value) -> Value {
+    value.as_str().and_then(|it| it.parse::<i64>().ok()).map_or_else(|| value.clone(), Value::from)
+}
+
+#[test]
+fn babeltrace_finds_counters_and_histograms() {
+    let bench = bench();
+    let Some(events) = found(&bench, "ctf") else { return };
+    let of = |name: &str, fields: &[&str]| -> Value {
+        let its = events.iter().filter(|it| it["name"] == name);
+        let row = |it: &Value| -> Value {
+            let field = |field: &&str| number(it["args"].get(*field).unwrap_or(&Value::Null));
+            [number(&it["ts"])].into_iter().chain(fields.iter().map(field)).collect()
+        };
+        its.map(row).collect()
+    };
+    for name in ["bytes_in", "inflight"] {
+        let query = format!(
+            "SELECT arrow_cast(ts, 'Int64') AS a, value AS b FROM counters WHERE name = '{name}' ORDER BY ts"
+        );
+        let ours = rows(&bench, &query);
+        assert_eq!(ours.as_array().unwrap().len(), 5);
+        assert_eq!(of(&format!("shop:{name}"), &["value"]), ours, "{name}");
+    }
+    for name in ["handling", "queue"] {
+        let query = format!(
+            "SELECT arrow_cast(ts, 'Int64') AS a, lo AS b, hi AS c, count AS d, sum AS e \
+             FROM histograms WHERE name = '{name}' ORDER BY ts, lo NULLS FIRST"
+        );
+        let ours = rows(&bench, &query);
+        assert!(ours.as_array().unwrap().len() >= 5);
+        assert_eq!(of(&format!("shop:{name}"), &["lo", "hi", "count", "sum"]), ours, "{name}");
+    }
+}
+
+#[test]
+fn viewers_have_curves_of_counters_and_histograms() {
+    let bench = bench();
+    let chrome = bench.done(&["export", "out.bin", "--format", "chrome"]);
+    let chrome: Value = serde_json::from_str(&chrome).unwrap();
+    let chrome = chrome["traceEvents"].as_array().unwrap().iter().filter(|it| it["ph"] == "C");
+    let chrome: Vec<_> = chrome.collect();
+    let perfetto = found(&bench, "perfetto");
+    // What each of the values was that came in a second: 4 of some ns, one of about 1 ms; 10 in a bucket.
+    let bucket = |name: &str, order: &str| {
+        let query = format!(
+            "SELECT hi - 1 AS a FROM histograms WHERE name = '{name}' ORDER BY lo {order} LIMIT 1"
+        );
+        rows(&bench, &query)[0][0].as_i64().unwrap()
+    };
+    let all = [
+        ("shop.bytes_in", "B", vec![1_000, 2_000, 3_000, 4_000, 5_000]),
+        ("shop.inflight", "", vec![1, 2, 3, 2, 1]),
+        ("shop.handling.count", "", vec![5, 10, 15, 20, 25]),
+        ("shop.handling.p50", "ns", vec![bucket("handling", "ASC"); 5]),
+        ("shop.handling.p99", "ns", vec![bucket("handling", "DESC"); 5]),
+        ("shop.queue.count", "", vec![10, 20, 30, 40, 50]),
+        ("shop.queue.p99", "", vec![bucket("queue", "DESC"); 5]),
+    ];
+    for (name, unit, expected) in all {
+        let values = chrome.iter().filter(|it| it["name"] == name);
+        let value = |it: &&Value| it["args"].as_object()?.values().next()?.as_f64();
+        let told: Vec<_> = values.filter_map(value).map(|it| it as i64).collect();
+        assert_eq!(told, expected, "Chrome: {name}");
+        let Some(events) = &perfetto else { continue };
+        let values: Vec<_> = events.iter().filter(|it| it["counter"] == name).collect();
+        let told: Vec<_> = values.iter().filter_map(|it| it["value"].as_i64()).collect();
+        assert_eq!(told, expected, "Perfetto: {name}");
+        assert!(values.iter().all(|it| it["unit"] == unit), "{name}");
+    }
+}
