@@ -141,6 +141,13 @@ impl Choice {
         }
     }
 
+    /// Notes which patterns of the command line something of a buffer answers to.
+    pub(crate) fn note(&self, schema: &Schema) {
+        let there = names(schema);
+        let answered = |pattern: &String| there.iter().any(|it| it.answers_to(pattern));
+        self.since().known.extend(self.patterns().into_iter().filter(answered));
+    }
+
     /// Patterns of the command line that nothing answered to.
     pub(crate) fn unanswered(&self) -> Vec<String> {
         let since = self.since();
@@ -163,7 +170,7 @@ pub(crate) fn check<'a>(
 
 impl Choose for Choice {
     fn masks(&self, pid: i32, schema: &Schema) -> Masks {
-        let mut since = self.since();
+        let since = self.since();
         let mut masks = Masks::NONE;
         for it in names(schema) {
             let any = |patterns: &[String]| patterns.iter().any(|pattern| it.answers_to(pattern));
@@ -174,11 +181,7 @@ impl Choose for Choice {
                 }
             }
             masks.set(it.bit, enabled);
-            let known =
-                self.only.iter().chain(&self.except).filter(|pattern| it.answers_to(pattern));
-            since.known.extend(known.cloned());
         }
-        // Nobody writes the frame that a buffer of counters alone has for earlier readers.
         masks
     }
 }
@@ -255,7 +258,7 @@ mod tests {
                         shop.login, shop.bytes_in, shop.seen, @net";
         assert_eq!(said, expected);
         let choice = Choice::new(&words(&["job", "gone"]), &words(&["seen"]));
-        on(&choice, 1);
+        choice.note(&schema());
         assert_eq!(choice.unanswered(), ["gone"]);
     }
 }

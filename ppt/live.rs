@@ -231,6 +231,7 @@ impl<'a> Live<'a> {
         if self.kind != Kind::Family || !self.options.quiet || self.is_empty() {
             tell::attached(self.options, self.kind, &session);
         }
+        session.attached().iter().for_each(|it| self.choice.note(&it.buffer.schema));
         let origin = self.follow.as_mut().and_then(|it| it.enter(&session));
         let feed = self.dropped.len();
         self.dropped.resize(feed + count, Dropped::default());
