@@ -5,9 +5,9 @@ use std::io::Cursor;
 
 use ppt_capture::frame_dsl::schema::{Extra, Field, FieldType, Frame, Schema};
 use ppt_capture::{
-    Capture, CaptureError, CaptureWriter, Cause, Chunk, ClockId, ClockReading, Codec, Damage,
-    Dropped, Drops, End, EndReason, FileHeader, FramesHead, Gap, Item, Lost, Packer, RingEnd,
-    Segment, Source, Stretch, Trigger, Why,
+    Capture, CaptureError, CaptureWriter, Cause, Chosen, Chunk, ClockId, ClockReading, Codec,
+    Damage, Dropped, Drops, End, EndReason, FileHeader, Flip, FlipRing, FramesHead, Gap, Item,
+    Lost, Packer, RingEnd, Segment, Source, Stretch, Trigger, Why,
 };
 use proptest::prelude::*;
 
@@ -25,6 +25,7 @@ pub enum Op {
     Drops(u64),
     Source,
     Trigger(u64),
+    Masks(u64),
 }
 
 pub struct Written {
@@ -33,6 +34,7 @@ pub struct Written {
     pub rings: Vec<RingEnd>,
     pub dropped: Dropped,
     pub triggers: Vec<Trigger>,
+    pub flips: Vec<Flip>,
 }
 
 pub fn schema() -> Schema {
@@ -106,7 +108,7 @@ pub fn write(ops: &[Op]) -> Written {
         .map(|ring| RingEnd { nonce: NONCE, ring, first_seq: 1, next_seq: 1, ..RingEnd::default() })
         .collect();
     let mut dropped = Dropped::default();
-    let mut triggers = Vec::new();
+    let (mut triggers, mut flips) = (Vec::new(), Vec::new());
     for op in ops {
         match op {
             Op::Frames { ring, count, lost } => {
@@ -151,6 +153,11 @@ pub fn write(ops: &[Op]) -> Written {
                 writer.drops(&Drops { source: 0, dropped, mono_ns: 0 }).unwrap();
             }
             Op::Source => writer.source(0, &source()).unwrap(),
+            Op::Masks(at) => {
+                let flip = flip(*at);
+                writer.masks(&flip).unwrap();
+                flips.push(flip);
+            }
             Op::Trigger(at) => {
                 let trigger = trigger(*at);
                 writer.trigger(&trigger).unwrap();
@@ -166,7 +173,20 @@ pub fn write(ops: &[Op]) -> Written {
         realtime_ns: 5,
         mono_ns: 6,
     };
-    Written { bytes: writer.end(&end).unwrap(), rows, rings, dropped, triggers }
+    Written { bytes: writer.end(&end).unwrap(), rows, rings, dropped, triggers, flips }
+}
+
+/// Of the only frame, in some rings.
+fn flip(at: u64) -> Flip {
+    let ring = |ring| FlipRing { ring, first_enabled: at + 1, first_disabled: at + 2 };
+    Flip {
+        source: 0,
+        nonce: NONCE,
+        mono_ns: at,
+        is_base: at.is_multiple_of(3),
+        changes: vec![(Chosen(0), at.is_multiple_of(2))],
+        rings: (0..at as u32 % 5).map(ring).collect(),
+    }
 }
 
 /// One of a frame, or of nothing.
@@ -192,6 +212,7 @@ pub struct Read {
     pub cut: Option<u64>,
     pub kinds: Vec<u16>,
     pub triggers: Vec<Trigger>,
+    pub flips: Vec<Flip>,
 }
 
 pub fn read_all(capture: &mut Capture) -> Read {
@@ -205,6 +226,7 @@ pub fn read_all(capture: &mut Capture) -> Read {
             }
             Item::Chunk(Chunk::Other(kind)) => all.kinds.push(kind),
             Item::Chunk(Chunk::Trigger(trigger)) => all.triggers.push(trigger),
+            Item::Chunk(Chunk::Masks(flip)) => all.flips.push(flip),
             Item::Chunk(_) => {}
         }
     }
@@ -266,6 +288,7 @@ pub fn ops() -> impl Strategy<Value = Vec<Op>> {
         1 => (0..9u64).prop_map(Op::Drops),
         1 => Just(Op::Source),
         1 => (0..99u64).prop_map(Op::Trigger),
+        1 => (0..99u64).prop_map(Op::Masks),
     ];
     proptest::collection::vec(op, 0..30)
 }
