@@ -40,19 +40,21 @@ fn main() {
     let compiler = std::env::var("CC").unwrap_or("gcc".into());
     build(folder.path(), &compiler);
     let mut writer = Writer::start(folder.path());
-    let (mut off, mut on) = (Figures::default(), Figures::default());
+    let [mut off, mut on, mut disabled] = [(); 3].map(|()| Figures::default());
     for round in 1..=ROUNDS {
         eprint!("\rround {round} of {ROUNDS} ");
         off.add(writer.measure());
-        let attached = Attached::to(&writer);
-        on.add(writer.measure());
-        attached.detach();
+        for (figures, args) in [(&mut on, &[][..]), (&mut disabled, &["--except", "*"])] {
+            let attached = Attached::to(&writer, args);
+            figures.add(writer.measure());
+            attached.detach();
+        }
     }
     eprint!("\rCPU share of ppt attach ");
     let share = cpu_share(&mut writer);
     eprintln!("\r                        ");
     machine(&compiler);
-    table(&off, &on);
+    table(&off, &on, &disabled);
     println!(
         "\nppt attach at {} frames a second: {:.2} % of one CPU, over {} s",
         STEADY.0,
@@ -126,9 +128,10 @@ struct Attached {
 }
 
 impl Attached {
-    fn to(writer: &Writer) -> Attached {
+    fn to(writer: &Writer, args: &[&str]) -> Attached {
         let child = Command::new(env!("CARGO_BIN_EXE_ppt"))
             .args(["attach", &writer.child.id().to_string(), "-q", "-o", "-"])
+            .args(args)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
@@ -164,7 +167,7 @@ impl Drop for Attached {
 
 /// CPU time of `ppt attach` by time passed, at the steady rate.
 fn cpu_share(writer: &mut Writer) -> f64 {
-    let attached = Attached::to(writer);
+    let attached = Attached::to(writer, &[]);
     // The first look at the program, and the first chunk, are not what capturing costs.
     writer.ask(&format!("steady block_form_three_stamps {} 1", STEADY.0));
     let clock = ClockId::pid_cpu_clock_id(attached.pid()).unwrap();
@@ -198,7 +201,7 @@ impl Figures {
     }
 }
 
-fn table(off: &Figures, on: &Figures) {
+fn table(off: &Figures, on: &Figures, disabled: &Figures) {
     println!(
         "ns per frame of 64 bytes: median (min–max) of {ROUNDS} rounds, and net of the empty call"
     );
@@ -236,6 +239,13 @@ fn table(off: &Figures, on: &Figures) {
         ("off, span", off, "span_begin"),
         ("on, span, begin", on, "span_begin"),
         ("on, chain, step", on, "chain_step"),
+        ("disabled, block form", disabled, "block_form"),
+        ("disabled, block form, C++", disabled, "block_form_cpp"),
+        ("disabled, block form, Rust", disabled, "block_form_rust"),
+        ("disabled, one tick", disabled, "block_form_one_tick"),
+        ("disabled, span", disabled, "span_begin"),
+        ("disabled, counter", disabled, "counter_add"),
+        ("disabled, histogram", disabled, "exponential_observe"),
     ] {
         row(label, figures, name, Some("empty_call"));
     }

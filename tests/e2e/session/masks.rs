@@ -126,7 +126,8 @@ fn check(bench: &Bench, mut target: Target, ran: [bool; 7]) {
     let (_, said, _) = ppt_of(bench, &["list", &pid]);
     assert!(said.contains("  DISABLED ") && said.contains("  job,leg,waits  "), "{said}");
 
-    session.stop();
+    let said = session.stop();
+    assert!(!said.contains("nothing was called"), "{said}");
     let all = expected([3, 1, 1, 1, 1, 2, 1]);
     assert_eq!(captured(bench, "out.bin"), all);
     assert_eq!(sum, std::array::from_fn(|at| if ran[at] { all[at] } else { 0 }));
@@ -419,6 +420,90 @@ fn nobody_is_reached_by_a_wrong_name_or_pid() {
     failed(&["disable", &pid, "job"], &nobody);
     assert_eq!(captured(&bench, "out.bin"), expected([1; 7]));
     assert!(!socket.exists(), "no socket is left");
+}
+
+/// Each file of a series says what is off when it begins.
+#[test]
+fn every_file_says_what_is_off() {
+    let bench = built();
+    let mut target = bench.start("choosing", &[]);
+    let session = attach(&bench, &target, &["--except", "plain", "--rotate", "1s"]);
+    let mut ran = [0; 7];
+    let files = || {
+        let names = bench.names(".").into_iter();
+        names.filter(|it| it.starts_with("out.") && it.ends_with(".bin")).collect::<Vec<_>>()
+    };
+    // A file with content is full after a second.
+    for count in 1..=3 {
+        add(&mut ran, run(&mut target));
+        if count == 2 {
+            assert_eq!(ppt_of(&bench, &["disable", &target.pid().to_string(), "job"]).0, 0);
+        }
+        wait_until("the next file begins", || files().len() > count);
+    }
+    session.stop();
+    let mut counts = [0; 5];
+    let mut off = Vec::new();
+    for name in files() {
+        let info = bench.info(&name);
+        off.push(info["buffers"][0]["disabled"].clone());
+        for (count, frame) in counts.iter_mut().zip(&NAMES[..5]) {
+            *count += bench.table(&name, &["--frame", frame]).rows.len() as u64;
+        }
+        masks_hold(&bench, &name, &info);
+    }
+    assert_eq!(counts, ran[..5]);
+    assert!(counts[0] == 0 && counts[2] > 0, "{counts:?}");
+    assert_eq!(off[0], serde_json::json!(["plain"]));
+    assert_eq!(off.last(), Some(&serde_json::json!(["plain", "job"])), "{off:?}");
+    target.finish();
+}
+
+/// A window says what was off in it.
+#[test]
+fn a_window_says_what_was_off() {
+    let bench = built();
+    let mut target = bench.start("choosing", &[]);
+    let pid = target.pid().to_string();
+    let args = ["--flight", "60s", "--only", "plain,job", "-o", "flight"];
+    let session = attach(&bench, &target, &args);
+    assert_eq!(run(&mut target), expected([1, 0, 1, 0, 0, 0, 0]));
+    assert_eq!(ppt_of(&bench, &["disable", &pid, "job"]).0, 0);
+    assert_eq!(run(&mut target), expected([1, 0, 0, 0, 0, 0, 0]));
+    assert_eq!(ppt_of(&bench, &["trigger", &pid]).0, 0);
+    let said = session.stop();
+    let names = bench.names("flight");
+    let [window] = &names[..] else { panic!("{names:?}: {said}") };
+    let window = format!("flight/{window}");
+    let info = bench.info(&window);
+    let off = ["stamped", "job", "leg", "slot", "bytes", "waits"];
+    assert_eq!(info["buffers"][0]["disabled"], serde_json::json!(off));
+    assert_eq!(captured(&bench, &window)[..3], [2 * ROUNDS, 0, 2 * ROUNDS]);
+    masks_hold(&bench, &window, &info);
+    target.finish();
+}
+
+/// From the first frame of a command on.
+#[test]
+fn a_command_writes_what_is_wanted() {
+    let bench = built();
+    bench.write("rounds", "300\n");
+    let run = |only: &str| {
+        let script = "exec \"$@\" < rounds";
+        let (code, said, told) = ppt_of(
+            &bench,
+            &["run", "--force", "--only", only, "--", "sh", "-c", script, "sh", "./choosing"],
+        );
+        assert_eq!(code, 0, "{told}");
+        (said.split("ran ").nth(1).unwrap().trim().to_owned(), told)
+    };
+    let (said, told) = run("leg,waits");
+    assert_eq!(said, "0 0 0 600 0 0 300");
+    assert!(!told.contains("nothing was called"), "{told}");
+    assert_eq!(captured(&bench, "out.bin"), expected([0, 0, 0, 1, 0, 0, 1]));
+    let (said, told) = run("leg,gone");
+    assert_eq!(said, "0 0 0 600 0 0 0");
+    assert!(told.contains("ppt: nothing was called `gone`\n"), "{told}");
 }
 
 /// A program that was built before there were masks: its frames are off where it looks before it writes.
