@@ -44,6 +44,7 @@ fn command() -> Command {
         command.mut_args(|arg| match arg.get_id().as_str() {
             "pid" | "pid_option" | "targets" => arg.add(ArgValueCompleter::new(processes)),
             "code" => add(arg, codes),
+            "names" | "only" | "except" => add(arg, names_of_processes),
             "buffers" if has_pid => add(arg, buffers_of_processes),
             "buffers" => add(arg, buffers_of_captures),
             _ => arg,
@@ -85,6 +86,15 @@ fn codes() -> Vec<CompletionCandidate> {
 fn buffers_of_processes() -> Vec<CompletionCandidate> {
     let pids = std::env::args().filter_map(|word| word.parse().ok());
     pids.filter_map(buffers).flat_map(|it| it.1).map(CompletionCandidate::new).collect()
+}
+
+/// The frames, counters and histograms of the processes in the typed line.
+fn names_of_processes() -> Vec<CompletionCandidate> {
+    let pids = std::env::args().filter_map(|word| word.parse().ok());
+    let found = pids.filter_map(|pid| Target::open(&System::default(), pid).ok()?.buffers().ok());
+    let buffers = found.flat_map(|it| it.buffers);
+    let names = buffers.flat_map(|it| crate::choice::names(&it.schema));
+    names.map(|it| CompletionCandidate::new(it.name).help(Some(it.buffer.into()))).collect()
 }
 
 /// The buffers of the captures in the typed line.

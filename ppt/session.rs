@@ -20,6 +20,8 @@ pub(crate) const VERSION: u32 = 1;
 const MOST: u64 = 1 << 20;
 /// How long one side waits for the other.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
+/// How long somebody waits for a change, before which every CPU has to be reached.
+const PATIENCE_FOR_CHANGES: Duration = Duration::from_secs(30);
 
 /// A question.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -206,8 +208,12 @@ fn asked(path: &Path, ask: Ask) -> io::Result<Answer> {
     if !is_trusted(&stream, path) {
         return Err(io::ErrorKind::PermissionDenied.into());
     }
+    let patience = match ask {
+        Ask::Enable { .. } | Ask::Disable { .. } => PATIENCE_FOR_CHANGES,
+        Ask::List | Ask::Trigger { .. } => PATIENCE,
+    };
     write(&mut stream, &Request { v: VERSION, ask })?;
-    read(&stream)
+    read(&stream, patience)
 }
 
 /// Whether the other side is who owns the folder.
@@ -224,8 +230,11 @@ pub(crate) fn may_ask(stream: &UnixStream) -> bool {
 }
 
 /// Reads a line.
-pub(crate) fn read<T: for<'a> Deserialize<'a>>(stream: &UnixStream) -> io::Result<T> {
-    stream.set_read_timeout(Some(PATIENCE))?;
+pub(crate) fn read<T: for<'a> Deserialize<'a>>(
+    stream: &UnixStream,
+    patience: Duration,
+) -> io::Result<T> {
+    stream.set_read_timeout(Some(patience))?;
     let mut line = String::new();
     BufReader::new(stream.take(MOST)).read_line(&mut line)?;
     if line.is_empty() {

@@ -20,7 +20,7 @@ pub(crate) fn run(args: &args::Choose, enabled: bool) -> Outcome {
         true => Ask::Enable { pid, names: names.clone() },
         false => Ask::Disable { pid, names: names.clone() },
     };
-    let (mut done, mut refusals) = (false, Vec::new());
+    let (mut done, mut refusals, mut code) = (false, Vec::new(), Code::NoSession);
     for session in sessions.iter().filter(has) {
         let ppt = session.answer.ppt;
         match session.ask(ask()) {
@@ -35,8 +35,11 @@ pub(crate) fn run(args: &args::Choose, enabled: bool) -> Outcome {
                 };
                 report::line(format_args!("process {pid}: ppt with pid {ppt} {what}"));
             }
-            Ok(answer) => refusals.push(answer.error),
-            Err(_) => refusals.push(format!("ppt with pid {ppt} has just ended")),
+            Ok(answer) => {
+                code = Code::NothingCalled;
+                refusals.push(answer.error);
+            }
+            Err(error) => refusals.push(format!("ppt with pid {ppt} does not answer: {error}")),
         }
     }
     if done {
@@ -44,7 +47,7 @@ pub(crate) fn run(args: &args::Choose, enabled: bool) -> Outcome {
     }
     match refusals.is_empty() {
         true => Err(Failure::failed(Code::NoSession, nobody(pid, &sessions))),
-        false => Err(Failure::failed(Code::NothingCalled, refusals.join("\n"))),
+        false => Err(Failure::failed(code, refusals.join("\n"))),
     }
 }
 

@@ -4,13 +4,13 @@ use ppt_listener::Why;
 
 use super::door::Door;
 use super::{Live, Outputs};
-use crate::session::{self, Answer, Ask, Captured, Recorder, Request, VERSION};
+use crate::session::{self, Answer, Ask, Captured, PATIENCE, Recorder, Request, VERSION};
 
 impl Live<'_> {
     /// Answers who knocks. The threads that capture do not wait for that.
     pub(super) fn open_door(&mut self) {
         let Some(mut stream) = self.door.as_ref().and_then(Door::next) else { return };
-        let answer = match session::read::<Request>(&stream) {
+        let answer = match session::read::<Request>(&stream, PATIENCE) {
             Ok(Request { v: VERSION, ask }) => self.answer(ask),
             Ok(_) => self.refusal("it speaks another version"),
             Err(error) => self.refusal(&error.to_string()),
