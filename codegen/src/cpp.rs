@@ -6,7 +6,9 @@ use ppt_frame_dsl::schema::Enum;
 use ppt_frame_dsl::{Declared, Stored};
 
 use crate::c::comment::{banner, doc, literal};
-use crate::c::header::{call_close, claim, close, commit, is_on, is_wanted, now, symbols, ticks};
+use crate::c::header::{
+    call_close, claim, close, commit, hashes, is_on, is_wanted, now, symbols, ticks,
+};
 use crate::c::metrics::{about, argument as argument_of, call};
 use crate::c::source;
 use crate::c::structure::{assertions, members};
@@ -77,6 +79,7 @@ fn header(model: &Model<'_>, name: &str) -> String {
     }
     out.block(FIXED);
     out.blank();
+    hashes(model, &mut out);
     claim(model, name, [("namespace", model.buffer())], &mut out);
     out.line("#if PPT1_ENABLED");
     out.line("extern \"C\" {");

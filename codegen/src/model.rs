@@ -17,6 +17,7 @@ mod stores;
 
 use ppt_frame_dsl::metric::Metric;
 use ppt_frame_dsl::names::enumerator;
+use ppt_frame_dsl::role::Hash;
 use ppt_frame_dsl::schema::{self, Clock, FieldType, MAX_FRAMES, Schema};
 use ppt_frame_dsl::{Declared, Layout, Stored};
 
@@ -47,6 +48,8 @@ pub(crate) struct Model<'a> {
     pub frames: Vec<Frame<'a>>,
     /// Counters and histograms.
     pub metrics: Vec<Metric>,
+    /// Whether the program computes hashes.
+    pub hashes: bool,
 }
 
 /// One kind of frame.
@@ -119,7 +122,9 @@ impl<'a> Model<'a> {
         let origin = origin.replace(['\n', '\r'], " ");
         let (hash, symbols) = (schema.hash(), schema.symbol_prefix());
         let metrics = schema.metrics();
-        Model { schema, hash, symbols, stem, origin, stamps, frames, metrics }
+        let mut fields = schema.frames.iter().flat_map(|frame| &frame.fields);
+        let hashes = fields.any(|field| field.hash() == Some(Hash::Xxh3));
+        Model { schema, hash, symbols, stem, origin, stamps, frames, metrics, hashes }
     }
 
     /// Name of the buffer.

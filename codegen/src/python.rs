@@ -21,6 +21,8 @@ const KEYWORDS: [&str; 25] = [
 const MORE_KEYWORDS: [&str; 3] = ["try", "with", "yield"];
 /// Names that the module uses itself, besides the clocks.
 const OF_MODULE: [&str; 3] = ["on", "prepare", "Scope"];
+/// Those that it has where frames have hashes.
+const OF_HASHES: [&str; 3] = ["hash", "hash_u64", "hash128"];
 /// Types that the stub names.
 const OF_STUB: [&str; 8] =
     ["Buffer", "IntEnum", "Sequence", "SupportsFloat", "SupportsIndex", "final", "object", "str"];
@@ -50,6 +52,7 @@ impl Emitter for Python {
         let of_module = || {
             OF_MODULE.contains(&name)
                 || OF_STUB.contains(&name)
+                || model.hashes && OF_HASHES.contains(&name)
                 || model.stamps.iter().any(|it| it.name == name)
                 || name.strip_suffix(SCOPE).is_some_and(is_frame)
                 || is_function(name)

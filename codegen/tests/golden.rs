@@ -9,11 +9,12 @@ use std::fs;
 
 use support::{
     CELLS_SOURCE, CPP_GOLDENS, FIXED_HEADER, FIXED_MODULE, FIXED_SOURCE, FORK_SOURCE, Generated,
-    HELLO_SOURCE, MADE_SOURCE, golden_folder, goldens,
+    HASH_HEADER, HASH_MODULE, HELLO_SOURCE, MADE_SOURCE, golden_folder, goldens,
 };
 
 /// Frame files whose Python is compared, too.
-const PYTHON_GOLDENS: [&str; 7] = [
+const PYTHON_GOLDENS: [&str; 8] = [
+    "hashes.frame",
     "job.frame",
     "timespec.frame",
     "enums.frame",
@@ -86,6 +87,8 @@ fn without_fixed_text(text: &str) -> String {
         (FORK_SOURCE, "runtime/c/fork.c"),
         (HELLO_SOURCE, "runtime/c/hello.c"),
         (FIXED_MODULE, "runtime/python/module.c"),
+        (HASH_HEADER, "runtime/c/hash.h"),
+        (HASH_MODULE, "runtime/python/hash.c"),
     ];
     fixed.iter().fold(text.to_owned(), |text, (fixed, name)| {
         text.replacen(fixed.trim_end(), &format!("[ {name} ]"), 1)

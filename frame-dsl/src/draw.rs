@@ -9,6 +9,7 @@ use anstyle::{AnsiColor, Style};
 
 use crate::layout::Layout;
 use crate::metric::{Metric, Shape};
+use crate::role::Hash;
 use crate::schema::{Field, FieldType, Frame, Schema};
 
 const WORD: u32 = 8;
@@ -201,7 +202,14 @@ fn kind(frame: &Frame) -> String {
 }
 
 fn type_of(field: &Field) -> String {
-    let mut text = field.ty.to_string();
+    let mut text = match field.hash() {
+        Some(hash) => {
+            let wide = if field.ty == FieldType::U64 { "" } else { "128" };
+            let raw = if hash == Hash::Raw { " @raw" } else { "" };
+            format!("hash{wide}{raw}")
+        }
+        None => field.ty.to_string(),
+    };
     if let Some(count) = field.array {
         write!(text, "[{count}]").expect("a String takes every write");
     }

@@ -120,6 +120,8 @@ pub(crate) enum Mistake {
     NoLength { word: String, name: String },
     BadLength { length: i128 },
     IntervalOfBytes { word: String },
+    HashShape { word: String, what: &'static str },
+    RawOfNoHash,
     IntervalArray,
     // Attributes
     UnknownAttribute { name: String, suggestion: Option<&'static str> },
@@ -272,6 +274,8 @@ impl Mistake {
             Mistake::NoLength { .. } => "no-length",
             Mistake::BadLength { .. } => "bad-length",
             Mistake::IntervalOfBytes { .. } => "bad-interval",
+            Mistake::HashShape { .. } => "hash-shape",
+            Mistake::RawOfNoHash => "raw-place",
             Mistake::IntervalArray => "bad-interval",
             Mistake::UnknownAttribute { .. } => "unknown-attribute",
             Mistake::AttributeTwice { .. } => "attribute-twice",

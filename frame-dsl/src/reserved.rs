@@ -1,9 +1,7 @@
 //! Words that are taken: by the languages ppt writes, by their headers, by ppt itself.
 
 /// Words of later versions of the frame language; they bar declared names only.
-pub(crate) const LATER: [&str; 16] = [
-    "hash",
-    "hash128",
+pub(crate) const LATER: [&str; 14] = [
     "in",
     "out",
     "point",

@@ -7,7 +7,7 @@
 //!
 //! ```text
 //! frame  "across":"process"  "fifo":true
-//! field  "key":true          "edge":true  "step":true  "stamp":true
+//! field  "key":true          "edge":true  "step":true  "stamp":true  "hash":"xxh3"
 //! ```
 
 use crate::schema::{Field, FieldType, Frame, Schema};
@@ -35,9 +35,10 @@ pub(crate) const FIFO: &str = "fifo";
 /// Keys of a field; the keys of [`EDGE`] and [`STEP`] are called so, too.
 pub(crate) const KEY: &str = "key";
 pub(crate) const STAMP: &str = "stamp";
+pub(crate) const HASH: &str = "hash";
 /// All of them, in the order in which they are hashed.
 pub(crate) const FRAME_KEYS: [&str; 2] = [ACROSS, FIFO];
-pub(crate) const FIELD_KEYS: [&str; 4] = [KEY, EDGE, STEP, STAMP];
+pub(crate) const FIELD_KEYS: [&str; 5] = [KEY, EDGE, STEP, STAMP, HASH];
 
 /// Where the end of a span can be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,6 +67,31 @@ impl Across {
     /// The one that is called so.
     pub fn of_word(word: &str) -> Option<Across> {
         Across::ALL.into_iter().find(|it| it.word() == word)
+    }
+}
+
+/// How the value of a field of type `hash` or `hash128` comes about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hash {
+    /// It is XXH3 of bytes, seed 0, as of xxHash 0.8: 64 bits, or 128 with the most significant byte
+    /// first.
+    Xxh3,
+    /// It is what the program has: `@raw`.
+    Raw,
+}
+
+impl Hash {
+    /// All of them.
+    pub const ALL: [Hash; 2] = [Hash::Xxh3, Hash::Raw];
+    /// Bytes of the wider of the two types.
+    pub const WIDE: u32 = 16;
+
+    /// The word in JSON.
+    pub fn word(self) -> &'static str {
+        match self {
+            Hash::Xxh3 => "xxh3",
+            Hash::Raw => "raw",
+        }
     }
 }
 
@@ -170,6 +196,19 @@ impl Field {
         self.says(STAMP)
     }
 
+    /// Whether the field identifies something, and how, as types `hash` and `hash128` do. A schema may
+    /// come from anywhere: a field of another type identifies nothing.
+    pub fn hash(&self) -> Option<Hash> {
+        let word = self.extra.get(HASH)?.as_str()?;
+        let fits = match self.ty {
+            FieldType::U64 => true,
+            FieldType::Bytes { len } => len == Hash::WIDE,
+            _ => false,
+        };
+        let known = Hash::ALL.into_iter().find(|it| it.word() == word);
+        known.filter(|_| fits && self.array.is_none())
+    }
+
     fn says(&self, key: &str) -> bool {
         says(&self.extra, key)
     }
@@ -235,6 +274,21 @@ mod tests {
         assert_eq!((frame.verbs(), frame.span()), (&["step"][..], None));
         let keyless = text.replace(r#","key":true"#, "");
         assert_eq!(Schema::from_json(keyless.as_bytes()).unwrap().frames[0].chain(), None);
+    }
+
+    #[test]
+    fn hashes_of_a_schema() {
+        let of = |from: &str, to: &str| schema(from, to).frames[0].fields[0].hash();
+        let id = r#""type":"u64","offset":16"#;
+        let word =
+            |ty: &str, word: &str| of(id, &format!(r#""type":{ty},"offset":16,"hash":{word}"#));
+        assert_eq!(of("", ""), None);
+        assert_eq!(word(r#""u64""#, r#""xxh3""#), Some(Hash::Xxh3));
+        assert_eq!(word(r#""u64""#, r#""raw""#), Some(Hash::Raw));
+        assert_eq!(word(r#""u64""#, r#""md5""#), None);
+        assert_eq!(word(r#""u64""#, "true"), None);
+        assert_eq!(word(r#""i64""#, r#""xxh3""#), None);
+        assert_eq!(word(r#""u32""#, r#""xxh3""#), None);
     }
 
     /// Captures and programs may say anything.

@@ -404,6 +404,12 @@ impl Mistake {
                 say(format!("there is no interval of `{word}`"), "has no start and end")
                     .help("most intervals are of `time`: `interval time handle;`")
             }
+            Mistake::HashShape { word, what } => {
+                say(format!("a `{word}` identifies one thing, and {what} is no thing"), "expected one value")
+                    .help(format!("write a field of its own for each: `{word} first, second;`"))
+            }
+            Mistake::RawOfNoHash => say("`@raw` belongs to a field of type `hash` or `hash128`", "no hash")
+                .help("other types are stored as they are anyway"),
             Mistake::IntervalArray => say("there are no arrays of intervals", "expected no `[`")
                 .help("write one interval per element, or two arrays of times"),
 
@@ -413,7 +419,7 @@ impl Mistake {
             )
             .meant(
                 suggestion.map(|word| format!("@{word}")).as_deref(),
-                "known are @at, @unit, @clock, @group, @name, @track, @flow, @counter, @span, @chain and @key",
+                "known are @at, @unit, @clock, @group, @name, @track, @flow, @counter, @span, @chain, @key and @raw",
             ),
             Mistake::AttributeTwice { name } => {
                 say(format!("`@{}` is given twice", Short(name)), "given again here")

@@ -17,8 +17,7 @@ const RUST: &str = "as crate dyn fn impl in let loop match mod move mut pub ref 
     trait type unsafe use where async await abstract become box final macro override priv unsized \
     yield gen";
 const MACROS: &str = "linux unix errno stdin stdout stderr EOF NULL";
-const LATER: &str =
-    "hash hash128 in out point edge chain key span histogram counter say blob group";
+const LATER: &str = "in out point edge chain key span histogram counter say blob group";
 const COLUMNS: &str = "seqno ring tid pid frame buffer segment source host capture time_lo time_hi";
 
 /// A file in which the word is declared as each of the five kinds of name.

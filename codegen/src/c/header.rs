@@ -13,6 +13,7 @@ use crate::model::{Form, Frame, Mark, MarkValue, Model, Stamp, clock_number};
 use crate::text::Text;
 
 const FIXED: &str = include_str!("../../runtime/c/target.h");
+const HASH: &str = include_str!("../../runtime/c/hash.h");
 
 pub(super) fn emit(model: &Model<'_>) -> String {
     let mut out = Text::new();
@@ -25,6 +26,7 @@ pub(super) fn emit(model: &Model<'_>) -> String {
     }
     out.block(FIXED);
     out.blank();
+    hashes(model, &mut out);
     let frames = model.frames.iter().map(|frame| ("frame", frame.name));
     let metrics = model.metrics.iter().map(|it| (it.shape.kind(), it.name.as_str()));
     let names = frames.chain(metrics).chain([("buffer", model.buffer())]);
@@ -76,6 +78,14 @@ pub(super) fn emit(model: &Model<'_>) -> String {
     out.blank();
     out.line(&format!("#endif /* {guard} */"));
     out.finish()
+}
+
+/// The functions that compute hashes, where fields are of that type.
+pub(crate) fn hashes(model: &Model<'_>, out: &mut Text) {
+    if model.hashes {
+        out.block(HASH);
+        out.blank();
+    }
 }
 
 /// Two headers that declare one name in one file stop here, and say who they are.

@@ -13,6 +13,7 @@ use crate::model::{Field, Form, Frame, Interval, Mark, MarkValue, Model};
 use crate::text::Text;
 
 const FIXED: &str = include_str!("../../runtime/python/module.c");
+const HASH: &str = include_str!("../../runtime/python/hash.c");
 
 pub(super) fn emit(model: &Model<'_>) -> String {
     let name = model.buffer();
@@ -39,6 +40,10 @@ pub(super) fn emit(model: &Model<'_>) -> String {
     }
     for metric in &model.metrics {
         add(model, metric, &mut out);
+    }
+    if model.hashes {
+        out.block(HASH);
+        out.blank();
     }
     switch(model, &mut out);
     enums(model, &mut out);
@@ -350,6 +355,16 @@ fn module(model: &Model<'_>, out: &mut Text) {
     out.line(&format!("{{\"on\", pptpy_on, METH_NOARGS, {on}}},"));
     let prepare = "prepare($module, /)\n--\n\nLets an idle thread pay for its first frame.";
     out.line(&format!("{{\"prepare\", pptpy_prepare, METH_NOARGS, {}}},", string(prepare)));
+    if model.hashes {
+        for (name, data, about) in [
+            ("hash", "data", "The hash of bytes, for fields of type `hash`: XXH3, 64 bits."),
+            ("hash_u64", "number", "The hash of the 8 bytes of a number."),
+            ("hash128", "data", "The same for fields of type `hash128`, as 16 bytes."),
+        ] {
+            let doc = string(&format!("{name}($module, {data}, /)\n--\n\n{about}"));
+            out.line(&format!("{{\"{name}\", pptpy_{name}, METH_O, {doc}}},"));
+        }
+    }
     for stamp in &model.stamps {
         let unit = if stamp.clock.is_some() { " in nanoseconds" } else { "" };
         let what = stamp.about() + unit;

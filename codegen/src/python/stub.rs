@@ -29,6 +29,11 @@ pub(super) fn emit(model: &Model<'_>) -> String {
     for stamp in &model.stamps {
         out.line(&format!("def {}() -> int: ...", stamp.name));
     }
+    if model.hashes {
+        out.line("def hash(data: Buffer, /) -> int: ...");
+        out.line("def hash_u64(number: SupportsIndex, /) -> int: ...");
+        out.line("def hash128(data: Buffer, /) -> bytes: ...");
+    }
     for metric in &model.metrics {
         let (name, value) = (metric_name(metric), argument(metric).1);
         out.line(&format!("def {name}({value}: SupportsIndex, /) -> None: ..."));

@@ -130,7 +130,7 @@ pub(crate) mod chains {
         /// not set are 0.
         #[inline(always)]
         pub fn step(step: EncodeStep, fill: impl ::core::ops::FnOnce(&mut Self)) {
-            if on() {
+            if PPT_CONTROL.wants::<0>() {
                 let stamp = ppt::stamp(&PPT_CONTROL);
                 let mut frame = Self::PPT_ZERO;
                 fill(&mut frame);
@@ -168,7 +168,7 @@ pub(crate) mod chains {
     impl ppt::Frame for Encode {
         #[inline(always)]
         fn ppt_on() -> bool {
-            on()
+            PPT_CONTROL.wants::<0>()
         }
         #[inline(always)]
         fn ppt_commit(&self) {
@@ -259,7 +259,7 @@ pub(crate) mod chains {
         /// not set are 0.
         #[inline(always)]
         pub fn step(step: JobStep, fill: impl ::core::ops::FnOnce(&mut Self)) {
-            if on() {
+            if PPT_CONTROL.wants::<1>() {
                 let mut frame = Self::PPT_ZERO;
                 fill(&mut frame);
                 frame.ppt_step = step;
@@ -293,7 +293,7 @@ pub(crate) mod chains {
     impl ppt::Frame for Job {
         #[inline(always)]
         fn ppt_on() -> bool {
-            on()
+            PPT_CONTROL.wants::<1>()
         }
         #[inline(always)]
         fn ppt_commit(&self) {

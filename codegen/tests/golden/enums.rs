@@ -220,7 +220,7 @@ pub(crate) mod enums {
         /// not set are 0.
         #[inline(always)]
         pub fn write(fill: impl ::core::ops::FnOnce(&mut Self)) {
-            if on() {
+            if PPT_CONTROL.wants::<0>() {
                 let mut frame = Self::PPT_ZERO;
                 fill(&mut frame);
                 ppt::Frame::ppt_commit(&frame);
@@ -240,7 +240,7 @@ pub(crate) mod enums {
     impl ppt::Frame for Enums {
         #[inline(always)]
         fn ppt_on() -> bool {
-            on()
+            PPT_CONTROL.wants::<0>()
         }
         #[inline(always)]
         fn ppt_commit(&self) {

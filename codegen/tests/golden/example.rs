@@ -93,7 +93,7 @@ pub(crate) mod example {
         /// not set are 0.
         #[inline(always)]
         pub fn write(fill: impl ::core::ops::FnOnce(&mut Self)) {
-            if on() {
+            if PPT_CONTROL.wants::<0>() {
                 let mut frame = Self::PPT_ZERO;
                 fill(&mut frame);
                 ppt::Frame::ppt_commit(&frame);
@@ -122,7 +122,7 @@ pub(crate) mod example {
     impl ppt::Frame for Example {
         #[inline(always)]
         fn ppt_on() -> bool {
-            on()
+            PPT_CONTROL.wants::<0>()
         }
         #[inline(always)]
         fn ppt_commit(&self) {

@@ -82,7 +82,7 @@ pub(crate) mod hole {
         /// not set are 0.
         #[inline(always)]
         pub fn write(fill: impl ::core::ops::FnOnce(&mut Self)) {
-            if on() {
+            if PPT_CONTROL.wants::<0>() {
                 let mut frame = Self::PPT_ZERO;
                 fill(&mut frame);
                 ppt::Frame::ppt_commit(&frame);
@@ -102,7 +102,7 @@ pub(crate) mod hole {
     impl ppt::Frame for Fits {
         #[inline(always)]
         fn ppt_on() -> bool {
-            on()
+            PPT_CONTROL.wants::<0>()
         }
         #[inline(always)]
         fn ppt_commit(&self) {
@@ -177,7 +177,7 @@ pub(crate) mod hole {
         /// not set are 0.
         #[inline(always)]
         pub fn write(fill: impl ::core::ops::FnOnce(&mut Self)) {
-            if on() {
+            if PPT_CONTROL.wants::<1>() {
                 let mut frame = Self::PPT_ZERO;
                 fill(&mut frame);
                 ppt::Frame::ppt_commit(&frame);
@@ -197,7 +197,7 @@ pub(crate) mod hole {
     impl ppt::Frame for Text {
         #[inline(always)]
         fn ppt_on() -> bool {
-            on()
+            PPT_CONTROL.wants::<1>()
         }
         #[inline(always)]
         fn ppt_commit(&self) {
@@ -288,7 +288,7 @@ pub(crate) mod hole {
         /// not set are 0.
         #[inline(always)]
         pub fn write(fill: impl ::core::ops::FnOnce(&mut Self)) {
-            if on() {
+            if PPT_CONTROL.wants::<2>() {
                 let mut frame = Self::PPT_ZERO;
                 fill(&mut frame);
                 ppt::Frame::ppt_commit(&frame);
@@ -308,7 +308,7 @@ pub(crate) mod hole {
     impl ppt::Frame for Tight {
         #[inline(always)]
         fn ppt_on() -> bool {
-            on()
+            PPT_CONTROL.wants::<2>()
         }
         #[inline(always)]
         fn ppt_commit(&self) {
@@ -384,7 +384,7 @@ pub(crate) mod hole {
         /// not set are 0.
         #[inline(always)]
         pub fn write(fill: impl ::core::ops::FnOnce(&mut Self)) {
-            if on() {
+            if PPT_CONTROL.wants::<3>() {
                 let mut frame = Self::PPT_ZERO;
                 fill(&mut frame);
                 ppt::Frame::ppt_commit(&frame);
@@ -404,7 +404,7 @@ pub(crate) mod hole {
     impl ppt::Frame for Wide {
         #[inline(always)]
         fn ppt_on() -> bool {
-            on()
+            PPT_CONTROL.wants::<3>()
         }
         #[inline(always)]
         fn ppt_commit(&self) {
@@ -488,7 +488,7 @@ pub(crate) mod hole {
         /// not set are 0.
         #[inline(always)]
         pub fn write(fill: impl ::core::ops::FnOnce(&mut Self)) {
-            if on() {
+            if PPT_CONTROL.wants::<4>() {
                 let mut frame = Self::PPT_ZERO;
                 fill(&mut frame);
                 ppt::Frame::ppt_commit(&frame);
@@ -508,7 +508,7 @@ pub(crate) mod hole {
     impl ppt::Frame for Sign {
         #[inline(always)]
         fn ppt_on() -> bool {
-            on()
+            PPT_CONTROL.wants::<4>()
         }
         #[inline(always)]
         fn ppt_commit(&self) {

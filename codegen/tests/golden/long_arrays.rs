@@ -80,7 +80,7 @@ pub(crate) mod long_arrays {
         /// not set are 0.
         #[inline(always)]
         pub fn write(fill: impl ::core::ops::FnOnce(&mut Self)) {
-            if on() {
+            if PPT_CONTROL.wants::<0>() {
                 let mut frame = Self::PPT_ZERO;
                 fill(&mut frame);
                 ppt::Frame::ppt_commit(&frame);
@@ -100,7 +100,7 @@ pub(crate) mod long_arrays {
     impl ppt::Frame for Text {
         #[inline(always)]
         fn ppt_on() -> bool {
-            on()
+            PPT_CONTROL.wants::<0>()
         }
         #[inline]
         fn ppt_commit(&self) {
@@ -196,7 +196,7 @@ pub(crate) mod long_arrays {
         /// not set are 0.
         #[inline(always)]
         pub fn write(fill: impl ::core::ops::FnOnce(&mut Self)) {
-            if on() {
+            if PPT_CONTROL.wants::<1>() {
                 let mut frame = Self::PPT_ZERO;
                 fill(&mut frame);
                 ppt::Frame::ppt_commit(&frame);
@@ -216,7 +216,7 @@ pub(crate) mod long_arrays {
     impl ppt::Frame for Numbers {
         #[inline(always)]
         fn ppt_on() -> bool {
-            on()
+            PPT_CONTROL.wants::<1>()
         }
         #[inline]
         fn ppt_commit(&self) {
@@ -332,7 +332,7 @@ pub(crate) mod long_arrays {
         /// not set are 0.
         #[inline(always)]
         pub fn write(fill: impl ::core::ops::FnOnce(&mut Self)) {
-            if on() {
+            if PPT_CONTROL.wants::<2>() {
                 let mut frame = Self::PPT_ZERO;
                 fill(&mut frame);
                 ppt::Frame::ppt_commit(&frame);
@@ -352,7 +352,7 @@ pub(crate) mod long_arrays {
     impl ppt::Frame for Full {
         #[inline(always)]
         fn ppt_on() -> bool {
-            on()
+            PPT_CONTROL.wants::<2>()
         }
         #[inline]
         fn ppt_commit(&self) {

@@ -93,7 +93,7 @@ pub(crate) mod metrics {
         /// not set are 0.
         #[inline(always)]
         pub fn write(fill: impl ::core::ops::FnOnce(&mut Self)) {
-            if on() {
+            if PPT_CONTROL.wants::<0>() {
                 let mut frame = Self::PPT_ZERO;
                 fill(&mut frame);
                 ppt::Frame::ppt_commit(&frame);
@@ -113,7 +113,7 @@ pub(crate) mod metrics {
     impl ppt::Frame for Job {
         #[inline(always)]
         fn ppt_on() -> bool {
-            on()
+            PPT_CONTROL.wants::<0>()
         }
         #[inline(always)]
         fn ppt_commit(&self) {
@@ -162,7 +162,7 @@ pub(crate) mod metrics {
         /// Adds to it, in B, if somebody is attached.
         #[inline(always)]
         pub fn add(value: u64) {
-            if on() {
+            if PPT_CONTROL.wants::<256>() {
                 ppt_add(0, value);
             }
         }
@@ -174,7 +174,7 @@ pub(crate) mod metrics {
         /// Adds to it, if somebody is attached.
         #[inline(always)]
         pub fn add(value: u64) {
-            if on() {
+            if PPT_CONTROL.wants::<257>() {
                 ppt_add(1, value);
             }
         }
@@ -186,7 +186,7 @@ pub(crate) mod metrics {
         /// Adds to it, or takes from it, if somebody is attached.
         #[inline(always)]
         pub fn add(value: i64) {
-            if on() {
+            if PPT_CONTROL.wants::<258>() {
                 ppt_add(2, value as u64);
             }
         }
@@ -198,7 +198,7 @@ pub(crate) mod metrics {
         /// Counts a length of time in ns, if somebody is attached.
         #[inline(always)]
         pub fn observe(value: i64) {
-            if on() {
+            if PPT_CONTROL.wants::<259>() {
                 ppt_observe(3, 3 + ppt::exponential(value), value as u64);
             }
         }
@@ -210,7 +210,7 @@ pub(crate) mod metrics {
         /// Counts a value, if somebody is attached.
         #[inline(always)]
         pub fn observe(value: u32) {
-            if on() {
+            if PPT_CONTROL.wants::<260>() {
                 ppt_observe(965, 965 + ppt::linear(value, 0, 1024, 64), value as u64);
             }
         }
@@ -222,7 +222,7 @@ pub(crate) mod metrics {
         /// Counts a value, if somebody is attached.
         #[inline(always)]
         pub fn observe(value: u32) {
-            if on() {
+            if PPT_CONTROL.wants::<261>() {
                 ppt_observe(1032, 1032 + ppt::linear(value, 10, 20, 4), value as u64);
             }
         }

@@ -96,7 +96,7 @@ pub(crate) mod mixed_clocks {
         /// not set are 0.
         #[inline(always)]
         pub fn write(fill: impl ::core::ops::FnOnce(&mut Self)) {
-            if on() {
+            if PPT_CONTROL.wants::<0>() {
                 let mut frame = Self::PPT_ZERO;
                 fill(&mut frame);
                 ppt::Frame::ppt_commit(&frame);
@@ -125,7 +125,7 @@ pub(crate) mod mixed_clocks {
     impl ppt::Frame for MixedClocks {
         #[inline(always)]
         fn ppt_on() -> bool {
-            on()
+            PPT_CONTROL.wants::<0>()
         }
         #[inline(always)]
         fn ppt_commit(&self) {

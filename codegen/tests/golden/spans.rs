@@ -141,7 +141,7 @@ pub(crate) mod spans {
         /// not set are 0.
         #[inline(always)]
         pub fn begin(fill: impl ::core::ops::FnOnce(&mut Self)) {
-            if on() {
+            if PPT_CONTROL.wants::<0>() {
                 let stamp = ppt::stamp(&PPT_CONTROL);
                 let mut frame = Self::PPT_ZERO;
                 fill(&mut frame);
@@ -155,7 +155,7 @@ pub(crate) mod spans {
         /// not set are 0.
         #[inline(always)]
         pub fn end(fill: impl ::core::ops::FnOnce(&mut Self)) {
-            if on() {
+            if PPT_CONTROL.wants::<0>() {
                 let stamp = ppt::stamp(&PPT_CONTROL);
                 let mut frame = Self::PPT_ZERO;
                 fill(&mut frame);
@@ -208,7 +208,7 @@ pub(crate) mod spans {
     impl ppt::Frame for Request {
         #[inline(always)]
         fn ppt_on() -> bool {
-            on()
+            PPT_CONTROL.wants::<0>()
         }
         #[inline(always)]
         fn ppt_commit(&self) {
@@ -319,7 +319,7 @@ pub(crate) mod spans {
         /// not set are 0.
         #[inline(always)]
         pub fn begin(fill: impl ::core::ops::FnOnce(&mut Self)) {
-            if on() {
+            if PPT_CONTROL.wants::<1>() {
                 let mut frame = Self::PPT_ZERO;
                 fill(&mut frame);
                 frame.edge = JobEdge::Begin;
@@ -331,7 +331,7 @@ pub(crate) mod spans {
         /// not set are 0.
         #[inline(always)]
         pub fn end(fill: impl ::core::ops::FnOnce(&mut Self)) {
-            if on() {
+            if PPT_CONTROL.wants::<1>() {
                 let mut frame = Self::PPT_ZERO;
                 fill(&mut frame);
                 frame.edge = JobEdge::End;
@@ -378,7 +378,7 @@ pub(crate) mod spans {
     impl ppt::Frame for Job {
         #[inline(always)]
         fn ppt_on() -> bool {
-            on()
+            PPT_CONTROL.wants::<1>()
         }
         #[inline(always)]
         fn ppt_commit(&self) {
@@ -477,7 +477,7 @@ pub(crate) mod spans {
         /// not set are 0.
         #[inline(always)]
         pub fn write(fill: impl ::core::ops::FnOnce(&mut Self)) {
-            if on() {
+            if PPT_CONTROL.wants::<2>() {
                 let mut frame = Self::PPT_ZERO;
                 fill(&mut frame);
                 ppt::Frame::ppt_commit(&frame);
@@ -497,7 +497,7 @@ pub(crate) mod spans {
     impl ppt::Frame for Plain {
         #[inline(always)]
         fn ppt_on() -> bool {
-            on()
+            PPT_CONTROL.wants::<2>()
         }
         #[inline(always)]
         fn ppt_commit(&self) {

@@ -113,7 +113,7 @@ pub(crate) mod timespec {
         /// not set are 0.
         #[inline(always)]
         pub fn write(fill: impl ::core::ops::FnOnce(&mut Self)) {
-            if on() {
+            if PPT_CONTROL.wants::<0>() {
                 let mut frame = Self::PPT_ZERO;
                 fill(&mut frame);
                 ppt::Frame::ppt_commit(&frame);
@@ -133,7 +133,7 @@ pub(crate) mod timespec {
     impl ppt::Frame for Timespec {
         #[inline(always)]
         fn ppt_on() -> bool {
-            on()
+            PPT_CONTROL.wants::<0>()
         }
         #[inline(always)]
         fn ppt_commit(&self) {

@@ -12,7 +12,9 @@ use std::path::{Path, PathBuf};
 
 use ppt_codegen::{Language, Output, Schema};
 
-/// The fixed text of every header and of every source file.
+/// The fixed text of every header and of every source file, or of those that have hashes.
+pub const HASH_HEADER: &str = include_str!("../../runtime/c/hash.h");
+pub const HASH_MODULE: &str = include_str!("../../runtime/python/hash.c");
 pub const FIXED_HEADER: &str = include_str!("../../runtime/c/target.h");
 pub const FIXED_SOURCE: &str = include_str!("../../runtime/c/target.c");
 pub const FIXED_MODULE: &str = include_str!("../../runtime/python/module.c");
@@ -22,8 +24,15 @@ pub const FORK_SOURCE: &str = include_str!("../../runtime/c/fork.c");
 pub const HELLO_SOURCE: &str = include_str!("../../runtime/c/hello.c");
 
 /// Frame files of `tests/golden` whose C++ is compared and compiled, too.
-pub const CPP_GOLDENS: [&str; 6] =
-    ["example.frame", "job.frame", "tsc.frame", "spans.frame", "chains.frame", "metrics.frame"];
+pub const CPP_GOLDENS: [&str; 7] = [
+    "example.frame",
+    "job.frame",
+    "tsc.frame",
+    "spans.frame",
+    "chains.frame",
+    "metrics.frame",
+    "hashes.frame",
+];
 
 /// A frame file and the C, or the C++, that comes of it.
 pub struct Generated {

@@ -9,8 +9,10 @@ use crate::mistake::Mistake;
 use crate::schema::Attribute;
 use crate::suggest::nearest;
 
-const KNOWN: [&str; 11] =
-    ["at", "unit", "clock", "group", "name", "track", "flow", "counter", "span", "chain", "key"];
+const KNOWN: [&str; 12] = [
+    "at", "unit", "clock", "group", "name", "track", "flow", "counter", "span", "chain", "key",
+    "raw",
+];
 
 /// The meaning of the attributes of a field.
 #[derive(Default)]
@@ -19,6 +21,8 @@ pub(super) struct FieldAttributes {
     pub at: Option<Span>,
     /// Where `@key` stands.
     pub key: Option<Span>,
+    /// Where `@raw` stands.
+    pub raw: Option<Span>,
     pub unit: String,
     /// `@clock(…)`, and where it stands.
     pub clock: Option<(Chosen, Span)>,
@@ -36,6 +40,8 @@ pub(super) fn of_field(attributes: &[ast::Attribute], sink: &mut Sink) -> FieldA
             "at" => wrong_form(attribute, "@at", sink),
             "key" if attribute.arguments.is_empty() => said.key = Some(attribute.span.clone()),
             "key" => wrong_form(attribute, "@key", sink),
+            "raw" if attribute.arguments.is_empty() => said.raw = Some(attribute.span.clone()),
+            "raw" => wrong_form(attribute, "@raw", sink),
             "span" | "chain" => {
                 let name = attribute.name.text.clone();
                 sink.report(attribute.span.clone(), Mistake::AttributeOnField { name });
@@ -60,7 +66,7 @@ pub(super) fn of_frame(attributes: &[ast::Attribute], sink: &mut Sink) -> Vec<At
     known_and_single(attributes, sink);
     for attribute in attributes {
         match attribute.name.text.as_str() {
-            name @ ("at" | "unit" | "clock" | "key") => {
+            name @ ("at" | "unit" | "clock" | "key" | "raw") => {
                 let name = name.to_owned();
                 sink.report(attribute.span.clone(), Mistake::AttributeOnFrame { name });
             }
@@ -86,7 +92,7 @@ pub(super) fn of_metric(attributes: &[ast::Attribute], sink: &mut Sink) -> Metri
         match attribute.name.text.as_str() {
             "unit" => said.unit = unit(attribute, sink),
             "group" => group(attribute, sink),
-            name @ ("at" | "clock" | "key" | "span" | "chain") => {
+            name @ ("at" | "clock" | "key" | "raw" | "span" | "chain") => {
                 let name = name.to_owned();
                 sink.report(attribute.span.clone(), Mistake::AttributeOnMetric { name });
             }

@@ -9,6 +9,7 @@ use crate::ast::{self, File, Word};
 use crate::diagnostic::{Sink, Span};
 use crate::mistake::Mistake;
 use crate::reserved::LATER;
+use crate::role::{HASH, Hash};
 use crate::schema::{Edge, Extra, Field, FieldType, Interval, MAX_FRAME_BYTES, MAX_NAME_BYTES};
 use crate::stored::{PLAIN, plain};
 use crate::suggest::{from_elsewhere, nearest};
@@ -16,8 +17,15 @@ use crate::suggest::{from_elsewhere, nearest};
 /// The words that name types. They are contextual: only an enum may not be called so.
 fn type_words<'w>() -> impl Iterator<Item = &'w str> {
     let plain = PLAIN.iter().map(|it| it.1);
-    ["int", "float", "double", "time"].into_iter().chain(plain).chain(["char", "bytes"])
+    ["int", "float", "double", "time"]
+        .into_iter()
+        .chain(plain)
+        .chain(["char", "bytes"])
+        .chain(HASHES)
 }
+
+/// The types that identify something.
+const HASHES: [&str; 2] = ["hash", "hash128"];
 
 /// Whether the word names a type, or begins one.
 pub(super) fn is_type_word(word: &str) -> bool {
@@ -65,7 +73,16 @@ impl<'a> Types<'a> {
         if field.interval.is_some() {
             return interval(field, &ty, &said, sink);
         }
-        vec![draft(field, field.name.text.clone(), ty, array, None, &said)]
+        let mut draft = draft(field, field.name.text.clone(), ty, array, None, &said);
+        match (HASHES.contains(&&*field.ty.text), said.raw) {
+            (true, raw) => {
+                let hash = if raw.is_some() { Hash::Raw } else { Hash::Xxh3 };
+                draft.field.extra.insert(HASH.to_owned(), hash.word().into());
+            }
+            (false, Some(place)) => sink.report(place, Mistake::RawOfNoHash),
+            (false, None) => {}
+        }
+        vec![draft]
     }
 
     /// The type, and the elements of an array.
@@ -87,6 +104,16 @@ impl<'a> Types<'a> {
                 sink.report(word.span.clone(), mistake);
                 return None;
             }
+            (text, _)
+                if HASHES.contains(&text) && (field.interval.is_some() || length.is_some()) =>
+            {
+                let what = if field.interval.is_some() { "an interval" } else { "an array" };
+                let mistake = Mistake::HashShape { word: text.to_owned(), what };
+                sink.report(word.span.clone(), mistake);
+                return None;
+            }
+            ("hash", _) => FieldType::U64,
+            ("hash128", _) => FieldType::Bytes { len: Hash::WIDE },
             ("int", _) => FieldType::I32,
             ("float", _) => FieldType::F32,
             ("double", _) => FieldType::F64,

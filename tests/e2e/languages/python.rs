@@ -130,3 +130,45 @@ fn names_that_python_keeps_are_refused() {
         );
     }
 }
+
+const HASHES: &str = r#"
+import ids
+
+assert ids.hash(b"") == 0x2d06800538d394c2
+assert ids.hash128(b"").hex() == "99aa06d3014798d86001c324468d497f"
+assert ids.hash_u64(0x0102) == ids.hash(bytearray(b"\x02\x01" + 6 * b"\0")) == ids.hash(memoryview(
+    b"\x02\x01\0\0\0\0\0\0"))
+for call, wrong, error in [
+    (ids.hash, "text", TypeError), (ids.hash128, 7, TypeError), (ids.hash_u64, -1, OverflowError),
+    (ids.hash_u64, 2**64, OverflowError), (ids.hash_u64, 1.5, TypeError),
+]:
+    try:
+        call(wrong)
+        raise SystemExit(f"{call} takes {wrong}")
+    except error:
+        pass
+print("ready", flush=True)
+input()
+ids.received(id=ids.hash(b"a"), body=ids.hash128(b"a"))
+"#;
+
+/// Published hashes, and those of a capture.
+#[test]
+fn hashes_are_those_that_xxhash_publishes() {
+    let bench = Bench::new();
+    bench.write("ids.frame", "frame received { hash id; hash128 body; }");
+    bench.write("program.py", HASHES);
+    if !modules(&bench, &["ids"]) {
+        return;
+    }
+    let mut command = bench.command("python3");
+    command.arg("program.py");
+    let mut target = Target::start(command);
+    let attach = bench.attach(&target, &[]);
+    target.say("");
+    assert!(target.wait().success());
+    attach.ended(0);
+    let table = bench.table("out.bin", &[]);
+    let of_a = ["16629034431890738719", "a96faf705af16834e6c632b61e964e1f"];
+    assert_eq!([table.cells("id")[0], table.cells("body")[0]], of_a);
+}

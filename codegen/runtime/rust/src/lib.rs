@@ -46,6 +46,7 @@ mod bytes;
 mod frame;
 #[doc(hidden)]
 pub mod generated;
+mod hash;
 mod now;
 mod text;
 mod time;
@@ -74,6 +75,7 @@ mod time;
 mod writer;
 
 pub use frame::Scope;
+pub use hash::{hash, hash_u64, hash128};
 pub use text::Text;
 pub use time::{Timespec, Timeval};
 pub use writer::allow_attach;
