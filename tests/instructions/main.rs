@@ -32,12 +32,13 @@ fn build(folder: &Path, kept: &Path) {
     program::run(folder, "g++", &[&objects[..], &parts].concat());
 }
 
-/// Instructions of one call, by function, what it calls included.
-fn count(folder: &Path, attached: bool) -> BTreeMap<&'static str, u64> {
+/// Instructions of one call, by function, what it calls included; under `ppt run` with these options, if
+/// there are any.
+fn count(folder: &Path, attached: Option<&[&str]>) -> BTreeMap<&'static str, u64> {
     let mut command = Command::new("valgrind");
-    if attached {
+    if let Some(options) = attached {
         command = Command::new(env!("CARGO_BIN_EXE_ppt"));
-        command.args(["run", "-q", "--force", "--", "valgrind"]);
+        command.args(["run", "-q", "--force"]).args(options).args(["--", "valgrind"]);
     }
     command
         .args(["-q", "--tool=callgrind", "--callgrind-out-file=counted", "./writer"])
@@ -74,13 +75,16 @@ fn a_frame_costs_the_same_in_each_language() {
     let folder = tempfile::tempdir().unwrap();
     let kept = Path::new(env!("CARGO_TARGET_TMPDIR")).join("block-form");
     build(folder.path(), &kept);
-    let (off, on) = (count(folder.path(), false), count(folder.path(), true));
-    println!("instructions of a call: off {off:?}, on {on:?}");
+    let count = |attached| count(folder.path(), attached);
+    let (off, on, disabled) = (count(None), count(Some(&[])), count(Some(&["--except", "*"])));
+    println!("instructions of a call: off {off:?}, disabled {disabled:?}, on {on:?}");
     let net = |counted: &BTreeMap<_, u64>, form| counted[form] - counted[CALL];
     for (forms, tolerance) in ACTIONS.into_iter().zip([0.15, 0.25, 0.25]) {
         for form in forms {
             // One load, one test, one branch.
             assert!(net(&off, form) <= 4, "{form}, off: {off:?}");
+            // Its bit, and whether that is of this session; no clock, no field, no call.
+            assert!(net(&disabled, form) <= 14, "{form}, disabled: {disabled:?}");
             assert!(on[form] > 15, "{form} is not on: {on:?}");
             let (it, c) = (on[form] as f64, on[forms[0]] as f64);
             assert!((it / c - 1.0).abs() <= tolerance, "{form}, on: {on:?}");
