@@ -20,7 +20,7 @@ use crate::control::disabled_bytes;
 /// Longer than a store takes to be seen, where the kernel cannot say that it is.
 const STORES: Duration = Duration::from_millis(1);
 
-/// The cursors of the rings that somebody has claimed.
+/// The cursors of the rings that somebody has claimed, in the order of the rings.
 pub(super) type Firsts = Vec<(u32, u64)>;
 
 fn claimed(segment: &Segment) -> impl Iterator<Item = u32> {
@@ -44,7 +44,7 @@ pub(super) fn after(
     let rings = claimed(segment).map(|ring| FlipRing {
         ring,
         // Of a ring that was claimed since, all frames came after the flip began.
-        first_enabled: before.iter().find(|it| it.0 == ring).map_or(1, |it| it.1),
+        first_enabled: before.binary_search_by_key(&ring, |it| it.0).map_or(1, |at| before[at].1),
         first_disabled: first_disabled(segment.ring(ring)),
     });
     Flip { nonce: segment.nonce(), mono_ns, changes, rings: rings.collect() }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use crate::fixtures::family::{Family, attached};
 use crate::fixtures::python::modules;
 use crate::fixtures::released;
 use crate::fixtures::rust::program;
@@ -504,6 +505,28 @@ fn a_command_writes_what_is_wanted() {
     let (said, told) = run("leg,gone");
     assert_eq!(said, "0 0 0 600 0 0 0");
     assert!(told.contains("ppt: nothing was called `gone`\n"), "{told}");
+}
+
+/// Children are told what the command line says, and each can be told otherwise.
+#[test]
+fn children_write_what_is_wanted() {
+    let bench = Family::build();
+    let mut family = Family::start(&bench);
+    let mut command = bench.command(ppt());
+    command.args(["attach", &family.target.pid().to_string(), "--follow", "--except", "beat"]);
+    let session = Attach::start({
+        command.env("XDG_RUNTIME_DIR", bench.path(""));
+        command
+    });
+    let child = family.make("fork");
+    attached(&session.stderr, child);
+    assert_eq!(family.round(child), 0, "it writes nothing");
+    assert_eq!(ppt_of(&bench, &["enable", &child.pid.to_string(), "beat"]).0, 0);
+    let written = family.round(child);
+    assert_eq!(written, 100);
+    session.stop();
+    assert_eq!(Account::of(&bench.info("out.bin")).captured, written);
+    family.target.finish();
 }
 
 /// A program that was built before there were masks: its frames are off where it looks before it writes.
