@@ -12,7 +12,7 @@ use crate::fixtures::python::modules;
 use crate::fixtures::released;
 use crate::fixtures::rust::program;
 use crate::fixtures::support::{
-    Account, Attach, Bench, Kind, Target, of_both_kinds, ppt, wait_until,
+    Account, Attach, Bench, Kind, Target, of_both_kinds, ppt, stopped, wait_until,
 };
 
 of_both_kinds! {
@@ -304,7 +304,11 @@ fn rings_that_grow_forget_nothing(kind: Kind) {
     let mut counts = [0; 7];
     let on = [1, 0, 0, 0, 1, 0, 1];
     loop {
+        // Nobody looks at it before it is over.
+        session.signal(libc::SIGSTOP);
+        stopped(session.pid());
         let ran = run(&mut target);
+        session.signal(libc::SIGCONT);
         assert_eq!(ran, expected(on));
         add(&mut counts, ran);
         let grew = session.stderr.wait_for("ppt: rings of choosing grew from ");
