@@ -141,6 +141,11 @@ impl Choice {
         }
     }
 
+    /// Process `pid` has ended: another one may get its number.
+    pub(crate) fn forget(&self, pid: i32) {
+        self.since().asked.remove(&pid);
+    }
+
     /// Notes which patterns of the command line something of a buffer answers to.
     pub(crate) fn note(&self, schema: &Schema) {
         let there = names(schema);

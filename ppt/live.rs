@@ -359,7 +359,11 @@ impl<'a> Live<'a> {
         let detached = why.is_some_and(is_detached);
         let mut member = self.members.remove(index);
         self.close(&mut member);
-        self.unwatch_kernel(member.session.target().pid());
+        let pid = member.session.target().pid();
+        self.unwatch_kernel(pid);
+        if why == Some(BufferEnd::Exited) && !self.has(pid) {
+            self.choice.forget(pid);
+        }
         let news = match self.kind {
             Kind::One => false,
             _ if detached => !self.options.quiet,

@@ -4,20 +4,21 @@
 //! One line of JSON asks, one line answers, and the connection ends.
 
 use std::fs::{self, DirBuilder};
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, Read, Write};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use nix::sys::socket::{getsockopt, sockopt};
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, UnixAddr, getsockopt, socket, sockopt};
 use rustix::process::geteuid;
 use serde::{Deserialize, Serialize};
 
 /// The version of what is said.
 pub(crate) const VERSION: u32 = 1;
 /// Most bytes of a line.
-const MOST: u64 = 1 << 20;
+const MOST: usize = 1 << 20;
 /// How long one side waits for the other.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
 /// How long somebody waits for a change, before which every CPU has to be reached.
@@ -179,6 +180,8 @@ pub(crate) fn sessions() -> Vec<Session> {
         folders.extend(other_folders().into_iter().filter(|it| !own.contains(it)));
     }
     let mut sessions = Vec::new();
+    // All others together may take so long: they may be anybody's.
+    let end = Instant::now() + PATIENCE;
     for folder in folders {
         let Ok(owner) = fs::symlink_metadata(&folder).map(|it| it.uid()) else { continue };
         let is_ours = owner == geteuid().as_raw();
@@ -190,8 +193,16 @@ pub(crate) fn sessions() -> Vec<Session> {
             if !entry.file_type().is_ok_and(|it| it.is_socket()) {
                 continue;
             }
-            match asked(&path, Ask::List) {
-                Ok(answer) if answer.ok => sessions.push(Session { path, answer }),
+            let asked = match is_ours {
+                true => asked(&path, Ask::List),
+                false => asked_until(&path, Ask::List, end),
+            };
+            match asked {
+                Ok(mut answer) if answer.ok => {
+                    // A user captures processes of that user, whatever else is said.
+                    answer.processes.retain(|it| is_ours || belongs_to(it.pid, owner));
+                    sessions.push(Session { path, answer });
+                }
                 // A killed ppt has left it.
                 Err(error) if error.kind() == io::ErrorKind::ConnectionRefused && is_ours => {
                     let _ = fs::remove_file(&path);
@@ -204,16 +215,57 @@ pub(crate) fn sessions() -> Vec<Session> {
 }
 
 fn asked(path: &Path, ask: Ask) -> io::Result<Answer> {
-    let mut stream = UnixStream::connect(path)?;
-    if !is_trusted(&stream, path) {
-        return Err(io::ErrorKind::PermissionDenied.into());
-    }
     let patience = match ask {
         Ask::Enable { .. } | Ask::Disable { .. } => PATIENCE_FOR_CHANGES,
         Ask::List | Ask::Trigger { .. } => PATIENCE,
     };
+    asked_until(path, ask, Instant::now() + patience)
+}
+
+fn asked_until(path: &Path, ask: Ask, end: Instant) -> io::Result<Answer> {
+    let mut stream = connect(path)?;
+    if !is_trusted(&stream, path) {
+        return Err(io::ErrorKind::PermissionDenied.into());
+    }
     write(&mut stream, &Request { v: VERSION, ask })?;
-    read(&stream, patience)
+    let mut line = Line::default();
+    let answer: Answer = loop {
+        let left = end.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        stream.set_read_timeout(Some(left))?;
+        match line.read(&mut stream) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            done => break done?,
+        }
+    };
+    // Who answers is who says so: not a ppt of another pid namespace, whose numbers mean others.
+    let peer = getsockopt(&stream, sockopt::PeerCredentials)?;
+    match u32::try_from(peer.pid()) {
+        Ok(pid) if pid == answer.ppt => Ok(answer),
+        _ => Err(io::ErrorKind::PermissionDenied.into()),
+    }
+}
+
+/// Connects, unless too many others are waiting for that.
+fn connect(path: &Path) -> io::Result<UnixStream> {
+    let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
+    let fd = socket(AddressFamily::Unix, SockType::Stream, flags, None)?;
+    nix::sys::socket::connect(fd.as_raw_fd(), &UnixAddr::new(path)?)?;
+    let stream = UnixStream::from(fd);
+    stream.set_nonblocking(false)?;
+    Ok(stream)
+}
+
+/// Whether nobody listens there any more.
+pub(crate) fn is_left(path: &Path) -> bool {
+    connect(path).is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
+}
+
+/// Whether a process is a user's own.
+fn belongs_to(pid: i32, user: u32) -> bool {
+    fs::metadata(format!("/proc/{pid}")).is_ok_and(|it| it.uid() == user)
 }
 
 /// Whether the other side is who owns the folder.
@@ -229,26 +281,50 @@ pub(crate) fn may_ask(stream: &UnixStream) -> bool {
     peer.is_ok_and(|peer| peer.uid() == geteuid().as_raw() || peer.uid() == 0)
 }
 
-/// Reads a line.
-pub(crate) fn read<T: for<'a> Deserialize<'a>>(
-    stream: &UnixStream,
-    patience: Duration,
-) -> io::Result<T> {
-    stream.set_read_timeout(Some(patience))?;
-    let mut line = String::new();
-    BufReader::new(stream.take(MOST)).read_line(&mut line)?;
-    if line.is_empty() {
-        return Err(io::ErrorKind::UnexpectedEof.into());
+/// A line that is being read.
+#[derive(Default)]
+pub(crate) struct Line(Vec<u8>);
+
+impl Line {
+    /// What the line says, once it is there. [`io::ErrorKind::WouldBlock`] if it is not there yet: what
+    /// has come is kept.
+    pub(crate) fn read<T: for<'a> Deserialize<'a>>(
+        &mut self,
+        stream: &mut UnixStream,
+    ) -> io::Result<T> {
+        let mut bytes = [0; 4096];
+        match stream.read(&mut bytes) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {
+                return Err(io::ErrorKind::WouldBlock.into());
+            }
+            Ok(0) if self.0.is_empty() => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(0) => {}
+            Ok(count) => {
+                self.0.extend(&bytes[..count]);
+                if !bytes[..count].contains(&b'\n') && self.0.len() < MOST {
+                    return Err(io::ErrorKind::WouldBlock.into());
+                }
+            }
+            Err(error) => return Err(error),
+        }
+        let line = self.0.split(|&byte| byte == b'\n').next().unwrap_or_default();
+        Ok(serde_json::from_slice(line)?)
     }
-    Ok(serde_json::from_str(&line)?)
 }
 
 /// Writes a line.
+/// The other side has room for it, or reads at once: it is not waited for longer than that.
 pub(crate) fn write(stream: &mut UnixStream, what: &impl Serialize) -> io::Result<()> {
+    stream.set_nonblocking(false)?;
     stream.set_write_timeout(Some(PATIENCE))?;
     let mut line = serde_json::to_string(what)?;
     line.push('\n');
-    stream.write_all(line.as_bytes())
+    let (mut left, end) = (line.as_bytes(), Instant::now() + PATIENCE);
+    while !left.is_empty() && Instant::now() < end {
+        let count = stream.write(left)?;
+        left = &left[count..];
+    }
+    if left.is_empty() { Ok(()) } else { Err(io::ErrorKind::TimedOut.into()) }
 }
 
 #[cfg(test)]
@@ -264,6 +340,57 @@ mod tests {
         let later = r#"{"v":1,"ask":"list","more":[1]}"#;
         assert_eq!(serde_json::from_str::<Request>(later).unwrap().ask, Ask::List);
         assert!(serde_json::from_str::<Request>(r#"{"v":1,"ask":"dance"}"#).is_err());
+    }
+
+    /// Asks a stranger at a socket, who does as it likes.
+    fn ask_stranger(does: impl FnOnce(UnixStream) + Send) -> io::Result<Answer> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("77");
+        let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+        std::thread::scope(|scope| {
+            scope.spawn(move || does(listener.accept().unwrap().0));
+            asked_until(&path, Ask::List, Instant::now() + Duration::from_millis(200))
+        })
+    }
+
+    #[test]
+    fn strangers_are_waited_for_only_so_long() {
+        let never_done = ask_stranger(|mut stream| {
+            // A byte now and then, without end.
+            while stream.write_all(b" ").is_ok() {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        });
+        assert_eq!(never_done.unwrap_err().kind(), io::ErrorKind::TimedOut);
+        let full = ask_stranger(|mut stream| {
+            let line = vec![b' '; MOST + 1];
+            let _ = stream.write_all(&line);
+        });
+        assert!(full.is_err());
+    }
+
+    #[test]
+    fn who_answers_is_the_ppt_that_it_says() {
+        let of = |ppt: u32| {
+            ask_stranger(move |mut stream| {
+                let _ = writeln!(stream, r#"{{"v":1,"ok":true,"ppt":{ppt}}}"#);
+            })
+        };
+        assert!(of(std::process::id()).is_ok_and(|it| it.ok));
+        assert_eq!(of(1).unwrap_err().kind(), io::ErrorKind::PermissionDenied);
+        assert!(belongs_to(std::process::id().cast_signed(), geteuid().as_raw()));
+        assert!(!belongs_to(std::process::id().cast_signed(), 65533));
+    }
+
+    #[test]
+    fn a_socket_is_left_when_nobody_listens() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("77");
+        let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+        assert!(!is_left(&path));
+        drop(listener);
+        assert!(is_left(&path));
+        assert!(!is_left(&folder.path().join("none")));
     }
 
     #[test]

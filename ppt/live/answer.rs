@@ -4,37 +4,28 @@ use ppt_listener::Why;
 
 use super::door::Door;
 use super::{Live, Outputs};
-use crate::session::{self, Answer, Ask, Captured, PATIENCE, Recorder, Request, VERSION};
+use crate::session::{self, Answer, Ask, Captured, Recorder, Request, VERSION};
 
 impl Live<'_> {
     /// Answers who knocks. The threads that capture do not wait for that.
     pub(super) fn open_door(&mut self) {
-        let Some(mut stream) = self.door.as_ref().and_then(Door::next) else { return };
-        let answer = match session::read::<Request>(&stream, PATIENCE) {
-            Ok(Request { v: VERSION, ask }) => self.answer(ask),
-            Ok(_) => self.refusal("it speaks another version"),
-            Err(error) => self.refusal(&error.to_string()),
-        };
-        // Whoever left does not want to know.
-        let _ = session::write(&mut stream, &answer);
+        let questions = self.door.as_mut().map(Door::questions).unwrap_or_default();
+        for (mut stream, question) in questions {
+            let answer = match question {
+                Ok(Request { v: VERSION, ask }) => self.answer(ask),
+                Ok(_) => self.refusal("it speaks another version"),
+                Err(error) => self.refusal(&error.to_string()),
+            };
+            // Whoever left does not want to know, nor does who does not read.
+            let _ = session::write(&mut stream, &answer);
+        }
     }
 
     fn answer(&mut self, ask: Ask) -> Answer {
-        let members = self.members.iter();
         match ask {
             Ask::List => Answer {
                 ok: true,
-                processes: members
-                    .map(|member| Captured {
-                        pid: member.session.target().pid(),
-                        program: member.session.target().comm().into(),
-                        buffers: {
-                            let buffers = member.session.attached().iter();
-                            buffers.map(|it| it.buffer.name.clone()).collect()
-                        },
-                        names: self.choosable(member.session.target().pid()),
-                    })
-                    .collect(),
+                processes: self.captured(),
                 flight: self.flight.as_ref().map(|flight| {
                     let progress = flight.progress();
                     let folder = match &self.outputs {
@@ -60,6 +51,25 @@ impl Live<'_> {
             Ask::Enable { pid, names } => self.choose_and_answer(pid, &names, true),
             Ask::Disable { pid, names } => self.choose_and_answer(pid, &names, false),
         }
+    }
+
+    /// The processes that are captured, each once: one that loads libraries is several members.
+    fn captured(&self) -> Vec<Captured> {
+        let mut processes: Vec<Captured> = Vec::new();
+        for member in &self.members {
+            let target = member.session.target();
+            let buffers = member.session.attached().iter().map(|it| it.buffer.name.clone());
+            match processes.iter_mut().find(|it| it.pid == target.pid()) {
+                Some(it) => it.buffers.extend(buffers),
+                None => processes.push(Captured {
+                    pid: target.pid(),
+                    program: target.comm().into(),
+                    buffers: buffers.collect(),
+                    names: self.choosable(target.pid()),
+                }),
+            }
+        }
+        processes
     }
 
     fn choose_and_answer(&mut self, pid: i32, names: &[String], enabled: bool) -> Answer {

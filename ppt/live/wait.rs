@@ -4,6 +4,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
+use super::door::Door;
 use super::ready::Ready;
 use super::{Follow, Live, Member};
 use crate::failure::{Failure, failed};
@@ -23,7 +24,9 @@ impl Live<'_> {
         fds.extend(self.follow.iter().flat_map(Follow::fds).map(watch));
         let hellos = fds.len() - hellos;
         fds.extend(pidfds.iter().flatten().copied().map(watch));
-        fds.extend(self.door.as_ref().map(|it| watch(it.as_fd())));
+        let doors = fds.len();
+        fds.extend(self.door.iter().flat_map(Door::fds).map(watch));
+        let doors = fds.len() - doors;
         match poll(&mut fds, PollTimeout::NONE) {
             Ok(_) | Err(nix::Error::EINTR) => {}
             Err(error) => return Err(failed("wait")(error)),
@@ -39,7 +42,7 @@ impl Live<'_> {
             (pidfd.is_some() && next()).then_some(member.feed)
         };
         let ended = self.members.iter().zip(&pidfds).filter_map(ended).collect();
-        let door = self.door.is_some() && next();
+        let door = (0..doors).fold(false, |door, _| door | next());
         Ok(Ready { listener, undersized, tick, deadline, door, hello, ended, others })
     }
 }

@@ -278,6 +278,11 @@ impl Live<'_> {
 
     fn take_in(&mut self, target: Target, new: Vec<Buffer>, hold: Hold) -> Result<(), Failed> {
         let Some(follow) = self.follow.as_ref().filter(|_| !new.is_empty()) else { return Ok(()) };
+        // Another process had that number, and may not have left yet.
+        let before = self.members.iter().map(|it| it.session.target());
+        if before.filter(|it| it.pid() == target.pid()).any(|it| it.ended()) {
+            self.choice.forget(target.pid());
+        }
         let choose: Arc<dyn ppt_agent::Choose> = self.choice.clone();
         let options = options::attach_options(self.options, Some(follow.socket));
         let mut options = Options { choose: Some(choose), ..options };

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -392,6 +393,30 @@ fn flips_under_threads(kind: Kind) {
     assert_eq!(info["masks"].as_array().unwrap().len() as u64, flips);
     let stretches = masks_hold(&bench, "out.bin", &info);
     assert!(stretches > 0, "the masks speak of rings");
+}
+
+/// Who says nothing, or a byte now and then, stops neither the capture nor those who ask.
+#[test]
+fn the_session_waits_for_no_stranger() {
+    let bench = built();
+    let mut target = bench.start("choosing", &[]);
+    let session = attach(&bench, &target, &[]);
+    let socket = socket(&bench, &session);
+    let _silent: Vec<_> = (0..3).map(|_| UnixStream::connect(&socket).unwrap()).collect();
+    let mut slow = UnixStream::connect(&socket).unwrap();
+    let slow = std::thread::spawn(move || {
+        while slow.write_all(b" ").is_ok() {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    });
+    let pid = target.pid().to_string();
+    assert_eq!(ppt_of(&bench, &["disable", &pid, "job"]).0, 0);
+    let (code, told, said) = ppt_of(&bench, &["list", &pid]);
+    assert!(code == 0 && told.matches(" job ").count() == 1, "{told}{said}");
+    assert_eq!(run(&mut target), expected([1, 1, 0, 1, 1, 1, 1]));
+    session.stop();
+    // Nobody listens any more.
+    slow.join().unwrap();
 }
 
 #[test]
