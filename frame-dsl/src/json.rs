@@ -32,8 +32,9 @@ impl Schema {
         if depth(text) > MAX_JSON_DEPTH {
             return Err(SchemaError::TooDeep);
         }
-        let schema: Schema = serde_json::from_slice(text)?;
+        let mut schema: Schema = serde_json::from_slice(text)?;
         verify(&schema)?;
+        schema.show_what_is_no_stand_in();
         Ok(schema)
     }
 }

@@ -19,7 +19,7 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 use crate::names::is_identifier;
-use crate::schema::{Attribute, Frame, Schema};
+use crate::schema::{Attribute, FieldType, Frame, Schema};
 
 /// Most counters and histograms of a buffer.
 pub const MAX_METRICS: usize = 256;
@@ -268,6 +268,23 @@ fn cells(metrics: &[Metric]) -> u32 {
     metrics.last().map_or(0, |last| last.cells.end)
 }
 
+impl Schema {
+    /// A frame is hidden only where it can stand in for frames that a file of counters alone does not
+    /// have: whatever else a schema says to be hidden, programs may write.
+    pub(crate) fn show_what_is_no_stand_in(&mut self) {
+        let is_alone = self.frames.len() == 1 && !self.metrics().is_empty();
+        for frame in &mut self.frames {
+            let is_empty = match &frame.fields[..] {
+                [field] => field.ty == FieldType::U64 && field.array.is_none(),
+                _ => false,
+            };
+            if !(is_alone && is_empty && frame.size == 16) {
+                frame.extra.remove(HIDDEN);
+            }
+        }
+    }
+}
+
 impl Frame {
     /// Whether the frame is there only because readers of the first release expect one. Nobody
     /// writes it, and tables do not show it.
@@ -299,6 +316,28 @@ mod tests {
         let schema = Schema::from_json(TEXT.as_bytes()).unwrap();
         assert_eq!(schema.cells(), 971);
         assert!(schema.frames[0].is_hidden());
+    }
+
+    #[test]
+    fn only_what_stands_in_for_frames_is_hidden() {
+        let is_hidden = |from: &str, to: &str| {
+            let text = TEXT.replacen(from, to, 1);
+            assert!(text != TEXT, "`{from}` is not in the text");
+            let schema = Schema::from_json(text.as_bytes()).unwrap();
+            schema.frames.iter().any(Frame::is_hidden)
+        };
+        let (_, metrics) = TEXT.split_once(r#","metrics":"#).unwrap();
+        let metrics = format!(r#","metrics":{}"#, &metrics[..metrics.len() - 1]);
+        assert!(is_hidden(r#""name":"nothing""#, r#""name":"other""#));
+        assert!(!is_hidden(&metrics, ""), "no counters");
+        assert!(!is_hidden(r#""type":"u64","offset""#, r#""type":"i64","offset""#));
+        assert!(!is_hidden(
+            r#""type":"u64","offset":8}"#,
+            r#""type":"u32","offset":8},{"name":"b","type":"u32","offset":12}"#
+        ));
+        let larger = TEXT.replace("16", "24");
+        let schema = Schema::from_json(larger.as_bytes()).unwrap();
+        assert!(!schema.frames[0].is_hidden(), "it has more room");
     }
 
     #[test]

@@ -17,9 +17,13 @@ const LOOK: Duration = Duration::from_millis(50);
 /// What takes longer says how far it is.
 const LONG: Duration = Duration::from_secs(1);
 
+/// Bytes of a thread's stack: what walks the longest expression that is allowed has room.
+const STACK: usize = 32 << 20;
+
 /// A runtime with so many threads.
 pub(crate) fn runtime(threads: usize) -> Result<Runtime, Failure> {
-    let built = Builder::new_multi_thread().worker_threads(threads).enable_time().build();
+    let mut builder = Builder::new_multi_thread();
+    let built = builder.worker_threads(threads).thread_stack_size(STACK).enable_time().build();
     built.map_err(|error| Failure::System("start threads", error))
 }
 

@@ -5,6 +5,8 @@
 //! takes rows without a value. It makes `false` of `1 = a AND a = 1`, because the two do not look the
 //! same, and `a >= 1` of `a >= 1 AND 1 < a`.
 //!
+//! It also tells 0.0 and -0.0 apart in lists, and nowhere else: a list that has one of them has both.
+//!
 //! So literals stand on the right, and where tests would be taken together, each gets a value of its
 //! own, which is the same. Other expressions stay as they are, and are planned as ever.
 
@@ -12,6 +14,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use datafusion::arrow::datatypes::DataType;
+use datafusion::common::ScalarValue;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::error::Result;
@@ -159,8 +162,35 @@ fn turned(expr: Expr) -> Transformed<Expr> {
                 None => Transformed::no(Expr::BinaryExpr(BinaryExpr { left, op, right })),
             }
         }
+        Expr::InList(mut list) => {
+            let zeros: Vec<Expr> = list.list.iter().find_map(zeros).unwrap_or_default();
+            let is_new = !zeros.is_empty();
+            list.list.extend(zeros);
+            Transformed::new_transformed(Expr::InList(list), is_new)
+        }
         other => Transformed::no(other),
     }
+}
+
+/// The zeros of a type with a sign, if this is one of them: to SQL they are equal, but DataFusion finds
+/// values in lists by their bits.
+fn zeros(of: &Expr) -> Option<Vec<Expr>> {
+    let (value, ty) = match of {
+        Expr::Literal(value, _) => (value.clone(), value.data_type()),
+        Expr::Cast(cast) => match &*cast.expr {
+            Expr::Literal(value, _) => (value.clone(), cast.field.data_type().clone()),
+            _ => return None,
+        },
+        _ => return None,
+    };
+    let is_zero = value.cast_to(&DataType::Float64).ok()? == ScalarValue::Float64(Some(0.0))
+        || value.cast_to(&DataType::Float64).ok()? == ScalarValue::Float64(Some(-0.0));
+    let zeros = match ty {
+        DataType::Float32 => [0.0, -0.0].map(|it| ScalarValue::Float32(Some(it))),
+        DataType::Float64 => [0.0, -0.0].map(|it| ScalarValue::Float64(Some(it))),
+        _ => return None,
+    };
+    is_zero.then(|| zeros.map(|it| Expr::Literal(it, None)).to_vec())
 }
 
 /// The value that a test compares with literals.

@@ -15,6 +15,7 @@ use ppt_tables::{Bounds, CaptureSet, Directory, Loss, Request, Table, Total, Who
 use crate::apart::KeepApart;
 use crate::error::{QueryError, external};
 use crate::functions;
+use crate::limits::within_limits;
 use crate::nearest::nearest;
 use crate::provider::Provided;
 use crate::window::Window;
@@ -234,6 +235,7 @@ impl Engine {
     /// # Errors
     /// See [`QueryError`].
     pub async fn sql(&self, statement: &str) -> Result<DataFrame, QueryError> {
+        within_limits(statement)?;
         self.context.sql(statement).await.map_err(|error| self.explain(error.into()))
     }
 

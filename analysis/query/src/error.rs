@@ -94,6 +94,17 @@ pub enum QueryError {
     #[error("{0}")]
     #[strum(serialize = "clocks-not-comparable")]
     Incomparable(String),
+    /// An expression that planning might not survive.
+    #[error(
+        "an expression has {count} operators, and at most {most} are planned: use a list (IN), or several views"
+    )]
+    #[strum(serialize = "too-many-operators")]
+    TooLong {
+        /// Operators of the longest.
+        count: usize,
+        /// How many there may be.
+        most: usize,
+    },
     /// A statement that is not answered here.
     #[error("{0}")]
     #[strum(serialize = "not-in-sql")]
@@ -138,6 +149,7 @@ impl QueryError {
                 | QueryError::NoFrame { .. }
                 | QueryError::NoBuffer { .. }
                 | QueryError::NoColumn { .. }
+                | QueryError::TooLong { .. }
                 | QueryError::NoInterval { .. }
                 | QueryError::NotHere(_)
         )

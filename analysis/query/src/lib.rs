@@ -16,6 +16,7 @@ mod engine;
 mod error;
 mod exec;
 mod functions;
+mod limits;
 mod nearest;
 mod output;
 mod provider;
@@ -28,6 +29,7 @@ mod window;
 pub use encode::{Encoder, Parquet};
 pub use engine::{Engine, FrameTable, Options, Unit};
 pub use error::QueryError;
+pub use limits::{MAX_OPERATORS, within_limits};
 pub use output::{Format, plain, plain_json};
 pub use ppt_stats as stats;
 pub use ppt_tables::{

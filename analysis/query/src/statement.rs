@@ -11,6 +11,7 @@ use ppt_tables::Directory;
 
 use crate::engine::Engine;
 use crate::error::QueryError;
+use crate::limits::within_limits;
 use crate::output::Format;
 
 /// A statement.
@@ -38,6 +39,7 @@ pub enum Answer {
 /// # Errors
 /// It is no SQL.
 pub fn statements(text: &str) -> Result<Vec<Statement>, QueryError> {
+    within_limits(text)?;
     Ok(DFParser::parse_sql(text)?.into_iter().map(Statement).collect())
 }
 

@@ -15,6 +15,7 @@ use ppt_tables::{Bounded, Number, Table, Word};
 
 use crate::engine::{Engine, FrameTable};
 use crate::error::QueryError;
+use crate::limits::within_limits;
 use crate::nearest::nearest;
 use crate::summary::ends;
 use cut::Cut;
@@ -174,6 +175,7 @@ impl Engine {
         let mut rows = self.context().table(of.name.clone()).await?;
         if let Some(text) = &why.filter {
             let known = DFSchema::try_from_qualified_schema(of.name.clone(), schema)?;
+            within_limits(text)?;
             rows = rows.filter(self.context().parse_sql_expr(&to_sql(text), &known)?)?;
         }
         let standard = |what| find(of.table.as_ref(), what).map_or_else(null, column);

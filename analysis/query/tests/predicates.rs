@@ -360,10 +360,7 @@ fn test(dice: &mut Dice, all: &[Asked]) -> String {
         2 | 3 => {
             let list = (0..1 + dice.below(5)).map(|_| one.literal(dice));
             let mut list: Vec<String> = list.collect();
-            // DataFusion tells the zeros apart in lists, and nowhere else; and lists of whole numbers
-            // and floats become decimals or floats, by their order.
-            let zero = |it: &String| real(one.ty) && it.parse() == Ok(0.0f64);
-            list.iter_mut().filter(|it| zero(it)).for_each(|it| *it = "1.5".to_owned());
+            // Lists of whole numbers and floats become decimals or floats, by their order.
             let fraction = |it: &String| whole(one.ty) && it.contains(['.', 'e']);
             let first = fraction(&list[0]);
             list.retain(|it| fraction(it) == first);

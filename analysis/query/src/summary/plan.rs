@@ -14,6 +14,7 @@ use ppt_tables::{Bounded, Number, Table, Word};
 use super::answer::Ask;
 use crate::engine::{Engine, FrameTable, Unit};
 use crate::error::QueryError;
+use crate::limits::within_limits;
 use crate::nearest::nearest;
 
 /// What is done with a field.
@@ -115,6 +116,7 @@ impl Plan {
             None => None,
             Some(text) => {
                 let known = DFSchema::try_from_qualified_schema(table.name.clone(), schema)?;
+                within_limits(text)?;
                 Some(engine.context().parse_sql_expr(&to_sql(text), &known)?)
             }
         };
