@@ -177,7 +177,7 @@ fn warnings_are_no_failure() {
 1 | frame good { int who @nonsense; }
   |                      ^^^^^^^^^ kept in the schema without a meaning
   |
-  = help: known are @at, @unit, @clock, @group, @name, @track, @flow, @counter, @span, @chain and @key
+  = help: known are @at, @unit, @clock, @group, @name, @track, @flow, @counter, @span, @chain, @key and @raw
 pptc: 1 warning
 ",
     );
