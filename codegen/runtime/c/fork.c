@@ -73,9 +73,14 @@ static uint64_t ppt1_followed_by(void) {
 }
 
 static void ppt1_before_fork(void) {
-    /* If ppt never attached, the socket that the parent left stays. */
-    if (__atomic_load_n(&PPT1_(control).generation, __ATOMIC_RELAXED) != 0)
-        __atomic_store_n(&ppt1_follower, ppt1_followed_by(), __ATOMIC_RELAXED);
+    ppt1_control *control = &PPT1_(control);
+    /* If ppt never attached, the socket that the parent left stays. It stays, too, while ppt attaches:
+     * its claim is there, and its socket is not. */
+    if (__atomic_load_n(&control->generation, __ATOMIC_RELAXED) == 0)
+        return;
+    uint64_t socket = ppt1_followed_by();
+    if (socket != 0 || __atomic_load_n(&control->claim[3], __ATOMIC_RELAXED) == 0)
+        __atomic_store_n(&ppt1_follower, socket, __ATOMIC_RELAXED);
 }
 
 /* Maps a segment right after ppt has attached, before the program's own code can install a

@@ -76,14 +76,19 @@ impl Guard {
 
     /// Remembers what a child is left.
     pub fn before_fork(&self, control: &Control) {
-        // A process that ppt never attached to passes on the word that its parent left to it.
-        if word!(control, generation).load(Relaxed) != 0 {
-            let words = Words {
-                socket: word!(control, follow_socket),
-                claim: word!(control, follow_claim),
-                holder: word!(control, claim.nonce),
-            };
-            self.follower.store(words.follower().map_or(0, |(_, socket)| socket), Relaxed);
+        // A process that ppt never attached to passes on the word that its parent left to it. So does
+        // one that ppt attaches to just now: the claim is there, and the socket is not.
+        if word!(control, generation).load(Relaxed) == 0 {
+            return;
+        }
+        let words = Words {
+            socket: word!(control, follow_socket),
+            claim: word!(control, follow_claim),
+            holder: word!(control, claim.nonce),
+        };
+        let socket = words.follower().map_or(0, |(_, socket)| socket);
+        if socket != 0 || words.holder.load(Relaxed) == 0 {
+            self.follower.store(socket, Relaxed);
         }
     }
 
