@@ -36,6 +36,7 @@ const ARROWS: [(&str, &[&str]); 23] = [
         ],
     ),
     ("ppt-capture", &["ppt-clock", "ppt-frame-dsl"]),
+    ("ppt-causality", &[]),
     ("ppt-clock", &[]),
     ("ppt-codegen", &["ppt-frame-dsl"]),
     ("ppt-dump", &["ppt-capture", "ppt-predicate"]),
@@ -65,7 +66,7 @@ const ARROWS: [(&str, &[&str]); 23] = [
     ("ppt-report", &["ppt-query"]),
     ("ppt-segment", &[]),
     ("ppt-stats", &[]),
-    ("ppt-tables", &["ppt-capture"]),
+    ("ppt-tables", &["ppt-capture", "ppt-causality"]),
 ];
 
 fn metadata() -> serde_json::Value {
