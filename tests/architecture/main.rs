@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Who may use whom; everything else that is ours is forbidden.
-const ARROWS: [(&str, &[&str]); 23] = [
+const ARROWS: &[(&str, &[&str])] = &[
     (
         "ppt",
         &[
