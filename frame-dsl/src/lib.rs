@@ -15,7 +15,7 @@
 //! finds as many mistakes as it can.
 //!
 //! Without the feature `parser`, only the modules that read schemas remain: [`schema`], [`role`],
-//! [`metric`], [`layout`], [`mod@columns`].
+//! [`edge`], [`metric`], [`layout`], [`mod@columns`].
 
 #![forbid(unsafe_code)]
 
@@ -34,6 +34,7 @@ mod compile;
 mod diagnostic;
 #[cfg(feature = "parser")]
 mod draw;
+pub mod edge;
 #[cfg(feature = "parser")]
 mod format;
 mod hash;

@@ -8,8 +8,10 @@
 //! ```text
 //! frame  "across":"process"  "fifo":true
 //! field  "key":true          "edge":true  "step":true  "stamp":true  "hash":"xxh3"
+//!        "in":"messageid"    "out":"payload"
 //! ```
 
+use crate::names::is_identifier;
 use crate::schema::{Field, FieldType, Frame, Schema};
 
 /// [`Frame::kind`] of a frame that says everything about one event.
@@ -18,6 +20,8 @@ pub const PLAIN: &str = "plain";
 pub const SPAN: &str = "span";
 /// [`Frame::kind`] of a frame that tells how far a thing has come on its way.
 pub const CHAIN: &str = "chain";
+/// [`Frame::kind`] of a frame that tells what data was here, by its identity.
+pub const POINT: &str = "point";
 
 /// Names that ppt gives to the fields it adds: which end of a span the frame is, …
 pub const EDGE: &str = "edge";
@@ -36,9 +40,14 @@ pub(crate) const FIFO: &str = "fifo";
 pub(crate) const KEY: &str = "key";
 pub(crate) const STAMP: &str = "stamp";
 pub(crate) const HASH: &str = "hash";
+pub(crate) const IN: &str = "in";
+pub(crate) const OUT: &str = "out";
 /// All of them, in the order in which they are hashed.
 pub(crate) const FRAME_KEYS: [&str; 2] = [ACROSS, FIFO];
-pub(crate) const FIELD_KEYS: [&str; 5] = [KEY, EDGE, STEP, STAMP, HASH];
+pub(crate) const FIELD_KEYS: [&str; 7] = [KEY, EDGE, STEP, STAMP, HASH, IN, OUT];
+
+/// Most identities on one side of a point.
+pub const MAX_IDENTITIES: usize = 16;
 
 /// Where the end of a span can be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -117,6 +126,23 @@ pub struct Chain<'a> {
     pub step: &'a Field,
 }
 
+/// What a frame of the kind `point` says: data with these identities came in, and data with those
+/// went out. Each has a hash type, which is there only once, and a field; one side may have none.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Point<'a> {
+    /// What came in.
+    pub ins: Vec<(&'a str, &'a Field)>,
+    /// What went out, as far as it is stated.
+    pub outs: Vec<(&'a str, &'a Field)>,
+}
+
+impl Point<'_> {
+    /// Whether what came in also went out: no other identity is stated. Nobody needs to take it.
+    pub fn implied(&self) -> bool {
+        self.outs.is_empty()
+    }
+}
+
 impl Frame {
     /// The ways to write such a frame, as words of the names of functions.
     pub fn verbs(&self) -> &'static [&'static str] {
@@ -159,6 +185,29 @@ impl Frame {
         }
         let (keys, step) = self.keys_and(STEP)?;
         Some(Chain { keys, step })
+    }
+
+    /// What comes in and goes out, if these frames are of the kind `point`.
+    pub fn point(&self) -> Option<Point<'_>> {
+        if self.kind != POINT {
+            return None;
+        }
+        let point = Point { ins: self.identities(IN)?, outs: self.identities(OUT)? };
+        (!point.ins.is_empty() || !point.outs.is_empty()).then_some(point)
+    }
+
+    /// One side of a point; none if it makes no sense.
+    fn identities(&self, side: &str) -> Option<Vec<(&str, &Field)>> {
+        let mut all: Vec<(&str, &Field)> = Vec::new();
+        for field in self.fields.iter().filter(|it| it.extra.contains_key(side)) {
+            let ty = field.extra[side].as_str().filter(|it| is_identifier(it))?;
+            let again = all.iter().any(|(other, _)| *other == ty);
+            if field.hash().is_none() || again || all.len() == MAX_IDENTITIES {
+                return None;
+            }
+            all.push((ty, field));
+        }
+        Some(all)
     }
 
     /// The keys, and the field that says which part of the whole the frame is.
@@ -289,6 +338,86 @@ mod tests {
         assert_eq!(word(r#""u64""#, "true"), None);
         assert_eq!(word(r#""i64""#, r#""xxh3""#), None);
         assert_eq!(word(r#""u32""#, r#""xxh3""#), None);
+    }
+
+    const POINT_TEXT: &str = r#"{"v":1,"buffer":"b","slots":16,"stride":48,"frames":[{"name":"p","kind":"point","size":48,"fields":[{"name":"id","type":"u64","offset":16,"hash":"xxh3","in":"messageid"},{"name":"body","type":"bytes","len":16,"offset":24,"hash":"raw","in":"trace","out":"payload"},{"name":"size","type":"u32","offset":40},{"name":"at","type":"tsc","offset":8,"at":true,"stamp":true}]}]}"#;
+
+    /// The types of what comes in and goes out.
+    type Sides = (Vec<String>, Vec<String>);
+
+    fn sides_with(from: &str, to: &str) -> Option<Sides> {
+        let text = POINT_TEXT.replace(from, to);
+        assert!(from == to || text != POINT_TEXT, "`{from}` is not in the text");
+        let schema = Schema::from_json(text.as_bytes()).unwrap();
+        assert_eq!(schema.to_json(), text);
+        let point = schema.frames[0].point()?;
+        assert_eq!(point.implied(), point.outs.is_empty());
+        let types = |side: &[(&str, &Field)]| side.iter().map(|it| it.0.to_owned()).collect();
+        Some((types(&point.ins), types(&point.outs)))
+    }
+
+    #[test]
+    fn a_point_of_a_schema() {
+        let schema = Schema::from_json(POINT_TEXT.as_bytes()).unwrap();
+        let frame = &schema.frames[0];
+        let point = frame.point().unwrap();
+        let names = |side: &[(&str, &Field)]| side.iter().map(|it| it.1.name.clone()).collect();
+        let (ins, outs): (Vec<_>, Vec<_>) = (names(&point.ins), names(&point.outs));
+        assert_eq!((ins, outs), (vec!["id".into(), "body".into()], vec!["body".into()]));
+        assert_eq!((frame.verbs(), frame.span(), frame.chain()), (&["write"][..], None, None));
+        let own = frame.fields.iter().map(Field::is_own).collect::<Vec<_>>();
+        assert_eq!(own, [false, false, false, true]);
+
+        let sides = |ins: &[&str], outs: &[&str]| {
+            let owned = |it: &[&str]| it.iter().map(|it| (*it).to_owned()).collect();
+            Some((owned(ins), owned(outs)))
+        };
+        assert_eq!(sides_with("", ""), sides(&["messageid", "trace"], &["payload"]));
+        assert_eq!(sides_with(r#","out":"payload""#, ""), sides(&["messageid", "trace"], &[]));
+        assert_eq!(sides_with(r#","in":"messageid""#, ""), sides(&["trace"], &["payload"]));
+        // The same on both sides: it goes through.
+        assert_eq!(sides_with("payload", "trace"), sides(&["messageid", "trace"], &["trace"]));
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_no_point() {
+        for (from, to) in [
+            (r#""kind":"point""#, r#""kind":"plain""#),
+            ("messageid", "message id"),
+            ("messageid", ""),
+            ("messageid", "trace"),
+            (r#""messageid""#, "true"),
+            (r#""payload""#, r#"["payload"]"#),
+            (r#""hash":"xxh3","#, ""),
+            (r#""hash":"raw""#, r#""hash":"md5""#),
+            (r#""offset":40"#, r#""offset":40,"in":"size""#),
+        ] {
+            assert_eq!(sides_with(from, to), None, "{to}");
+        }
+        let none = POINT_TEXT.replace(r#","in":"messageid""#, "");
+        let none = none.replace(r#","in":"trace","out":"payload""#, "");
+        assert_eq!(Schema::from_json(none.as_bytes()).unwrap().frames[0].point(), None);
+    }
+
+    #[test]
+    fn identities_are_bounded() {
+        let schema = |count: usize| {
+            let fields: Vec<_> = (0..count)
+                .map(|it| {
+                    let offset = 8 + 8 * it;
+                    format!(r#"{{"name":"f{it}","type":"u64","offset":{offset},"hash":"raw","out":"t{it}"}}"#)
+                })
+                .collect();
+            let size = 8 + 8 * count;
+            let text = format!(
+                r#"{{"v":1,"buffer":"b","slots":16,"stride":{size},"frames":[{{"name":"p","kind":"point","size":{size},"fields":[{}]}}]}}"#,
+                fields.join(",")
+            );
+            Schema::from_json(text.as_bytes()).unwrap()
+        };
+        let most = schema(MAX_IDENTITIES);
+        assert_eq!(most.frames[0].point().unwrap().outs.len(), MAX_IDENTITIES);
+        assert_eq!(schema(MAX_IDENTITIES + 1).frames[0].point(), None);
     }
 
     /// Captures and programs may say anything.

@@ -72,7 +72,7 @@ pub struct Schema {
 pub struct Frame {
     /// Name as the frame file spells it.
     pub name: String,
-    /// `plain`, `span` or `chain` ([`crate::role`]). Later versions have more kinds.
+    /// `plain`, `span`, `chain` or `point` ([`crate::role`]). Later versions have more kinds.
     pub kind: String,
     /// Bytes of the frame, a multiple of 8, sequence number included.
     pub size: u32,
