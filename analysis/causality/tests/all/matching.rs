@@ -1,0 +1,372 @@
+//! The matcher against a matcher that decides every pair by the definition.
+
+use ppt_causality::{
+    Certainty, Counts, Edge, Entry, Found, Limits, Matcher, Policy, Reason, Refused, Rule, Rules,
+    Side,
+};
+use proptest::prelude::*;
+
+const POINTS: u32 = 4;
+const WIDTH: i64 = 6;
+
+/// Frames may be missing of a point, from a time to a time.
+type Gap = (u32, i64, i64);
+
+fn missing(gaps: &[Gap], point: u32, from: i64, to: i64) -> bool {
+    gaps.iter().any(|&(of, start, end)| of == point && start <= to && from <= end)
+}
+
+/// What a matcher says, in an order of its own.
+#[derive(Debug, PartialEq)]
+struct Told {
+    edges: Vec<(u32, u32, Policy, Certainty)>,
+    unmatched: Vec<(u32, Side, Reason)>,
+    counts: Counts,
+}
+
+impl Told {
+    fn sorted(mut self) -> Told {
+        self.edges.sort_unstable();
+        self.unmatched.sort_unstable();
+        self
+    }
+}
+
+fn streamed(rules: &Rules, gaps: &[Gap], entries: &[Entry<u32>]) -> Told {
+    let limits = Limits { pairs: u64::MAX, kept: usize::MAX, width: WIDTH };
+    let mut matcher = Matcher::new(rules, limits, |point, from, to| missing(gaps, point, from, to));
+    let mut found = Found::default();
+    let mut told = Vec::new();
+    // The second time it must be as new.
+    for _ in 0..2 {
+        found = Found::default();
+        entries.iter().for_each(|&it| matcher.take(it, &mut found).unwrap());
+        told.push(matcher.finish(&mut found));
+    }
+    assert_eq!(told[0], told[1]);
+    let edge = |it: &Edge<u32>| (it.src.frame, it.dst.frame, it.policy, it.certainty);
+    let edges = found.edges.iter().map(edge).collect();
+    let unmatched = found.unmatched.iter().map(|it| (it.frame, it.side, it.reason)).collect();
+    Told { edges, unmatched, counts: told[0] }.sorted()
+}
+
+/// Whether `a` was before `b`, or may have been.
+fn before(a: &Entry<u32>, b: &Entry<u32>) -> Option<Certainty> {
+    match (a.thread == b.thread, a.seqno < b.seqno) {
+        (true, false) => None,
+        (true, true) => Some(Certainty::Certain),
+        (false, _) if a.hi < b.lo => Some(Certainty::Certain),
+        (false, _) => (a.lo <= b.hi).then_some(Certainty::Possible),
+    }
+}
+
+fn unknown_order(a: &Entry<u32>, b: &Entry<u32>) -> bool {
+    before(a, b) == Some(Certainty::Possible) && before(b, a) == Some(Certainty::Possible)
+}
+
+/// The causes that a rule allows an in, each with whether it is certain.
+fn causes<'a>(
+    rule: &Rule,
+    b: &Entry<u32>,
+    outs: &[&'a Entry<u32>],
+) -> Vec<(&'a Entry<u32>, Certainty)> {
+    let within = rule.within.unwrap_or(i64::MAX);
+    let outs = outs.iter().filter(|a| b.lo - a.hi <= within);
+    let sure = |a: &Entry<u32>, it| if b.hi - a.lo > within { Certainty::Possible } else { it };
+    outs.filter_map(|a| Some((*a, sure(a, before(a, b)?)))).collect()
+}
+
+/// Every pair by the definition.
+fn by_definition(rules: &[Rule], free: bool, gaps: &[Gap], entries: &[Entry<u32>]) -> Told {
+    let all: Vec<&Entry<u32>> = entries.iter().collect();
+    let of = |point: u32, side: Side| -> Vec<&Entry<u32>> {
+        all.iter().copied().filter(|it| it.point == point && it.side == side).collect()
+    };
+    let mut edges = Vec::new();
+    let mut impossible = 0;
+    for rule in rules {
+        let (outs, ins) = (of(rule.from, Side::Out), of(rule.to, Side::In));
+        let pairs = outs.iter().flat_map(|a| ins.iter().map(move |b| (a, b)));
+        impossible += pairs.filter(|(a, b)| (a.stated || !free) && b.hi < a.lo).count() as u64;
+        let mut queue = Fifo::default();
+        for b in &ins {
+            let found = match rule.policy {
+                Policy::All => causes(rule, b, &outs),
+                Policy::Nearest => {
+                    let causes = causes(rule, b, &outs);
+                    let nearest = causes.iter().max_by_key(|(a, _)| (a.ts, a.thread, a.seqno));
+                    let doubt = |a: &Entry<u32>| {
+                        causes.iter().any(|(it, _)| unknown_order(a, it))
+                            || missing(gaps, rule.from, a.lo, b.hi)
+                    };
+                    let doubt = |a, it| if doubt(a) { Certainty::Possible } else { it };
+                    nearest.iter().map(|&&(a, it)| (a, doubt(a, it))).collect()
+                }
+                Policy::Fifo => {
+                    // What has come by now, in its order.
+                    let come = outs.iter().filter(|a| a.lo <= b.hi).copied().collect::<Vec<_>>();
+                    let first = queue.first(rule, gaps, b, &come);
+                    let others = |a| come.iter().any(|it| unknown_order(a, it));
+                    let doubt =
+                        |a| others(a) || ins.iter().any(|it| unknown_order(b, it)) || queue.shifted;
+                    let doubt = |a, it| if doubt(a) { Certainty::Possible } else { it };
+                    first.iter().map(|&(a, it)| (a, doubt(a, it))).collect()
+                }
+            };
+            edges.extend(found.iter().map(|(a, it)| (a.frame, b.frame, rule.policy, *it)));
+        }
+    }
+    let unmatched = |it: &&&Entry<u32>| match it.side {
+        Side::In => !edges.iter().any(|edge| edge.1 == it.frame),
+        Side::Out => it.stated && !edges.iter().any(|edge| edge.0 == it.frame),
+    };
+    let reason = |it: &Entry<u32>| {
+        let lost = rules.iter().any(|rule| {
+            let within = rule.within.unwrap_or(1 << 40);
+            match it.side {
+                Side::In => rule.to == it.point && missing(gaps, rule.from, it.lo - within, it.hi),
+                Side::Out => rule.from == it.point && missing(gaps, rule.to, it.lo, it.hi + within),
+            }
+        });
+        if lost { Reason::Loss } else { Reason::None }
+    };
+    let unmatched: Vec<_> =
+        all.iter().filter(unmatched).map(|it| (it.frame, it.side, reason(it))).collect();
+    let side = |side| all.iter().filter(|it| it.side == side).count() as u64;
+    let sure = |sure| edges.iter().filter(|it| it.3 == sure).count() as u64;
+    let alone = |side| unmatched.iter().filter(|it| it.1 == side).count() as u64;
+    let counts = Counts {
+        ins: side(Side::In),
+        outs: side(Side::Out),
+        certain: sure(Certainty::Certain),
+        possible: sure(Certainty::Possible),
+        impossible,
+        unmatched_ins: alone(Side::In),
+        unmatched_outs: alone(Side::Out),
+        lost: unmatched.iter().filter(|it| it.2 == Reason::Loss).count() as u64,
+    };
+    Told { edges, unmatched, counts }.sorted()
+}
+
+#[derive(Default)]
+struct Fifo {
+    /// Frames of outs that are gone.
+    gone: Vec<u32>,
+    shifted: bool,
+}
+
+impl Fifo {
+    fn first<'a>(
+        &mut self,
+        rule: &Rule,
+        gaps: &[Gap],
+        b: &Entry<u32>,
+        come: &[&'a Entry<u32>],
+    ) -> Option<(&'a Entry<u32>, Certainty)> {
+        // Where the queue was known to be empty for the last time.
+        let known = |index: usize| {
+            let start = come[index].lo - rule.within?;
+            let quiet = come[..index].iter().all(|it| it.hi < start);
+            (quiet && !missing(gaps, rule.from, start, come[index].lo)).then_some(index)
+        };
+        let known = (0..come.len()).rev().find_map(known);
+        let since = known.map_or(-(1 << 40), |it| come[it].lo);
+        self.shifted = missing(gaps, rule.from, since, b.hi) || missing(gaps, rule.to, since, b.hi);
+        let queue: Vec<_> =
+            come[known.unwrap_or(0)..].iter().filter(|it| !self.gone.contains(&it.frame)).collect();
+        let old = |a: &&&&Entry<u32>| rule.within.is_some_and(|within| b.lo - a.hi > within);
+        let stale = queue.iter().take_while(old).map(|it| it.frame);
+        self.gone.extend(stale);
+        let first = queue.iter().find(|it| !self.gone.contains(&it.frame))?;
+        let cause = causes(rule, b, &[first]).pop()?;
+        self.gone.push(first.frame);
+        Some(cause)
+    }
+}
+
+/// A frame: thread, point, which sides it has, how much later than the one before, how uncertain.
+type Made = (u64, u32, u8, i64, i64, i64);
+
+/// As they are sorted: within a thread, time does not go back.
+fn entries(made: &[Made]) -> Vec<Entry<u32>> {
+    let mut now = [(0, 0, 0); 8];
+    let mut entries = Vec::new();
+    for (frame, &(thread, point, sides, later, below, above)) in made.iter().enumerate() {
+        let (lo, ts, hi) = &mut now[thread as usize];
+        let new = *ts + later;
+        (*lo, *ts, *hi) = ((*lo).max(new - below), new, (*hi).max(new + above));
+        let (lo, ts, hi) = now[thread as usize];
+        let (frame, seqno) = (frame as u32, frame as u64);
+        let entry = |side, stated| Entry { point, side, stated, lo, ts, hi, thread, seqno, frame };
+        if sides != 1 {
+            entries.push(entry(Side::In, true));
+        }
+        if sides != 0 {
+            entries.push(entry(Side::Out, sides != 2));
+        }
+    }
+    entries.sort_by_key(Entry::order);
+    entries
+}
+
+/// Threads, points, and times that often meet. Bounds stay within `WIDTH`.
+fn frames(wide: bool) -> impl Strategy<Value = Vec<Made>> {
+    let bound = if wide { 0..3i64 } else { 0..1 };
+    let frame = (0..4u64, 0..POINTS, 0..4u8, 0..4i64, bound.clone(), bound);
+    prop::collection::vec(frame, 0..60)
+}
+
+fn rules(policies: &'static [Policy]) -> impl Strategy<Value = Vec<Rule>> {
+    let within = prop::option::of(0..12i64);
+    let rule = (0..POINTS, 0..POINTS, within, prop::sample::select(policies));
+    let rule = rule.prop_map(|(from, to, within, policy)| Rule { from, to, within, policy });
+    prop::collection::vec(rule, 1..5).prop_map(|mut rules| {
+        rules.sort_by_key(|it| (it.from, it.to));
+        rules.dedup_by_key(|it| (it.from, it.to));
+        rules
+    })
+}
+
+fn gaps() -> impl Strategy<Value = Vec<Gap>> {
+    let gap =
+        (0..POINTS, 0..60i64, 0..6i64).prop_map(|(point, from, long)| (point, from, from + long));
+    prop::collection::vec(gap, 0..4)
+}
+
+fn agree(named: &[Rule], gaps: &[Gap], made: &[Made]) -> Result<(), TestCaseError> {
+    let entries = entries(made);
+    let points: Vec<u32> = (0..POINTS).collect();
+    let rules = Rules::new(&points, named).unwrap();
+    let any = |from| (0..POINTS).map(move |to| (from, to));
+    let free = (0..POINTS).flat_map(any).map(|(from, to)| Rule {
+        from,
+        to,
+        within: None,
+        policy: Policy::All,
+    });
+    let free: Vec<Rule> = free.collect();
+    let meant = if named.is_empty() { &free } else { named };
+    prop_assert_eq!(
+        streamed(&rules, gaps, &entries),
+        by_definition(meant, named.is_empty(), gaps, &entries)
+    );
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn free(made in frames(true), gaps in gaps()) {
+        agree(&[], &gaps, &made)?;
+    }
+
+    #[test]
+    fn all(made in frames(true), rules in rules(&[Policy::All]), gaps in gaps()) {
+        agree(&rules, &gaps, &made)?;
+    }
+
+    #[test]
+    fn nearest(made in frames(true), rules in rules(&[Policy::Nearest]), gaps in gaps()) {
+        agree(&rules, &gaps, &made)?;
+    }
+
+    #[test]
+    fn fifo(made in frames(true), rules in rules(&[Policy::Fifo]), gaps in gaps()) {
+        agree(&rules, &gaps, &made)?;
+    }
+
+    #[test]
+    fn exact_times(
+        made in frames(false),
+        rules in rules(&[Policy::All, Policy::Nearest, Policy::Fifo]),
+    ) {
+        agree(&rules, &[], &made)?;
+    }
+
+    #[test]
+    fn everything(
+        made in frames(true),
+        rules in rules(&[Policy::All, Policy::Nearest, Policy::Fifo]),
+        gaps in gaps(),
+    ) {
+        agree(&rules, &gaps, &made)?;
+    }
+}
+
+/// A frame of thread 1 or, with an in, 2.
+fn at(time: i64, side: Side, frame: u32) -> Entry<u32> {
+    let (point, thread) = if side == Side::Out { (0, 1) } else { (1, 2) };
+    let (lo, ts, hi, seqno) = (time, time, time, time as u64);
+    Entry { point, side, stated: true, lo, ts, hi, thread, seqno, frame }
+}
+
+/// The most outs that are kept: what is found is right with so many, and refused with one less.
+fn needed(rule: &Rule, entries: &[Entry<u32>]) -> usize {
+    let rules = Rules::new(&[0, 1], &[*rule]).unwrap();
+    let enough = |kept: usize| {
+        let limits = Limits { pairs: u64::MAX, kept, width: 0 };
+        let mut matcher = Matcher::new(&rules, limits, |_, _, _| false);
+        let mut found = Found::default();
+        entries.iter().all(|&it| matcher.take(it, &mut found).is_ok())
+    };
+    (0..=1000).collect::<Vec<_>>().partition_point(|&kept| !enough(kept))
+}
+
+#[test]
+fn memory_is_what_may_still_cause_something() {
+    let pair = |it: i64| [at(it * 10, Side::Out, 0), at(it * 10 + 5, Side::In, 1)];
+    let pairs: Vec<_> = (0..1000).flat_map(pair).collect();
+    let outs: Vec<_> = (0..1000).map(|it| at(it, Side::Out, 0)).collect();
+    let rule = |policy, within| Rule { from: 0, to: 1, within, policy };
+    assert_eq!(needed(&rule(Policy::All, None), &pairs), 1000);
+    assert_eq!(needed(&rule(Policy::All, Some(100)), &pairs), 11);
+    assert_eq!(needed(&rule(Policy::Nearest, None), &pairs), 2);
+    assert_eq!(needed(&rule(Policy::Nearest, None), &outs), 2);
+    assert_eq!(needed(&rule(Policy::Fifo, None), &pairs), 1);
+    assert_eq!(needed(&rule(Policy::Fifo, None), &outs), 1000);
+    assert_eq!(needed(&rule(Policy::Fifo, Some(9)), &outs), 10);
+}
+
+#[test]
+fn hot_keys_are_refused() {
+    let rules = Rules::new(&[0, 1], &[]).unwrap();
+    let limits = Limits { pairs: 1000, kept: 1000, width: 0 };
+    let mut matcher = Matcher::new(&rules, limits, |_, _, _| false);
+    let mut found = Found::default();
+    let entries = (0..).flat_map(|it| [at(it, Side::Out, 0), at(it, Side::In, 1)]);
+    let refused = entries.map(|it| matcher.take(it, &mut found)).find(|it| it.is_err());
+    // 1 + 2 + … + 44 = 990
+    assert_eq!(refused, Some(Err(Refused::Hot { outs: 45, ins: 45 })));
+    assert_eq!(found.edges.len(), 1000);
+    let wide = Entry { hi: 100, ..at(99, Side::Out, 0) };
+    assert_eq!(matcher.take(wide, &mut found), Err(Refused::Wide { width: 1, limit: 0 }));
+}
+
+#[test]
+fn what_has_no_time_is_as_good_as_lost() {
+    let rules = Rules::new(&[0, 1], &[]).unwrap();
+    let limits = Limits { pairs: 10, kept: 10, width: 0 };
+    let mut matcher = Matcher::new(&rules, limits, |_, _, _| false);
+    let mut found = Found::default();
+    matcher.take_untimed(0, Side::Out, 7, &mut found);
+    matcher.take(at(3, Side::In, 8), &mut found).unwrap();
+    // There twice, as a frame may be that has a value in two fields.
+    matcher.take(at(3, Side::In, 8), &mut found).unwrap();
+    matcher.take(at(4, Side::Out, 9), &mut found).unwrap();
+    let counts = matcher.finish(&mut found);
+    let told: Vec<_> = found.unmatched.iter().map(|it| (it.frame, it.side, it.reason)).collect();
+    let (lost, none) = (Reason::Loss, Reason::None);
+    assert_eq!(told, [(7, Side::Out, lost), (8, Side::In, lost), (9, Side::Out, none)]);
+    assert_eq!((counts.ins, counts.outs, counts.lost, counts.impossible), (1, 2, 2, 1));
+    matcher.take(at(3, Side::In, 8), &mut found).unwrap();
+    assert_eq!(found.unmatched.last().map(|it| it.reason), Some(none), "another key");
+}
+
+#[test]
+fn rules_that_differ_are_a_conflict() {
+    let rule = |within| Rule { from: 0, to: 1, within, policy: Policy::All };
+    assert!(Rules::new(&[0, 1], &[rule(None), rule(None)]).is_ok());
+    let conflict = Rules::new(&[0, 1], &[rule(Some(1)), rule(None)]).unwrap_err();
+    assert_eq!(conflict.to_string(), "two rules say different things of the points 0 and 1");
+}
