@@ -1,5 +1,7 @@
 //! From entries to edges, one key after the other.
 
+use std::sync::Arc;
+
 use thiserror::Error;
 
 use crate::entry::{Certainty, Entry, Side};
@@ -67,8 +69,8 @@ pub enum Refused {
 /// now or with the one before; with *fifo*, those that wait, and the ins of the last `width`. An out that
 /// several rules name is kept as long as one needs it.
 #[derive(Debug)]
-pub struct Matcher<'a, T, M> {
-    rules: &'a Rules,
+pub struct Matcher<T, M> {
+    rules: Arc<Rules>,
     limits: Limits,
     missing: M,
     /// By place of the point.
@@ -96,10 +98,10 @@ struct Point<T> {
     swept: i64,
 }
 
-impl<'a, T: Copy, M: Fn(u32, i64, i64) -> bool> Matcher<'a, T, M> {
+impl<T: Copy, M: Fn(u32, i64, i64) -> bool> Matcher<T, M> {
     /// `missing(point, from, to)` says whether a frame of that point may be missing in the capture from
     /// one time to another, both included. Before a session began everything may be missing.
-    pub fn new(rules: &'a Rules, limits: Limits, missing: M) -> Self {
+    pub fn new(rules: Arc<Rules>, limits: Limits, missing: M) -> Self {
         let point = |_| Point {
             outs: Outs::new(),
             ins: 0,
@@ -108,11 +110,11 @@ impl<'a, T: Copy, M: Fn(u32, i64, i64) -> bool> Matcher<'a, T, M> {
             swept: i64::MIN,
         };
         Matcher {
-            rules,
             limits,
             missing,
             points: (0..rules.places()).map(point).collect(),
             queues: rules.all().iter().map(|_| Queue::new()).collect(),
+            rules,
             touched: Vec::new(),
             untimed: Vec::new(),
             pairs: 0,
@@ -160,7 +162,7 @@ impl<'a, T: Copy, M: Fn(u32, i64, i64) -> bool> Matcher<'a, T, M> {
 
     /// The key is complete: what is left is unmatched. The matcher is as new.
     pub fn finish(&mut self, found: &mut Found<T>) -> Counts {
-        let rules = self.rules;
+        let rules = self.rules.clone();
         let mut touched = std::mem::take(&mut self.touched);
         for place in touched.drain(..) {
             let at = rules.at(place);
@@ -187,7 +189,7 @@ impl<'a, T: Copy, M: Fn(u32, i64, i64) -> bool> Matcher<'a, T, M> {
         out: Entry<T>,
         found: &mut Found<T>,
     ) -> Result<(), Refused> {
-        let rules = self.rules;
+        let rules = self.rules.clone();
         let at = rules.at(place);
         if out.stated || !rules.free() {
             let ins = at.outgoing.iter().map(|&(_, to)| self.points[to].ins);
@@ -226,7 +228,7 @@ impl<'a, T: Copy, M: Fn(u32, i64, i64) -> bool> Matcher<'a, T, M> {
         found: &mut Found<T>,
     ) -> Result<(), Refused> {
         self.points[place].ins += 1;
-        let rules = self.rules;
+        let rules = self.rules.clone();
         let mut caused = false;
         for &(rule, from) in &rules.at(place).incoming {
             self.sweep(from, by.hi, found);
@@ -325,7 +327,7 @@ impl<'a, T: Copy, M: Fn(u32, i64, i64) -> bool> Matcher<'a, T, M> {
 
     /// Lets go of the outs that nothing from `now` on can need.
     fn sweep(&mut self, place: usize, now: i64, found: &mut Found<T>) {
-        let rules = self.rules;
+        let rules = self.rules.clone();
         let point = &mut self.points[place];
         if now <= point.swept {
             return;

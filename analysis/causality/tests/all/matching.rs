@@ -1,5 +1,7 @@
 //! The matcher against a matcher that decides every pair by the definition.
 
+use std::sync::Arc;
+
 use ppt_causality::{
     Certainty, Counts, Edge, Entry, Found, Limits, Matcher, Policy, Reason, Refused, Rule, Rules,
     Side,
@@ -34,7 +36,9 @@ impl Told {
 
 fn streamed(rules: &Rules, gaps: &[Gap], entries: &[Entry<u32>]) -> Told {
     let limits = Limits { pairs: u64::MAX, kept: usize::MAX, width: WIDTH };
-    let mut matcher = Matcher::new(rules, limits, |point, from, to| missing(gaps, point, from, to));
+    let mut matcher = Matcher::new(Arc::new(rules.clone()), limits, |point, from, to| {
+        missing(gaps, point, from, to)
+    });
     let mut found = Found::default();
     let mut told = Vec::new();
     // The second time it must be as new.
@@ -306,7 +310,7 @@ fn needed(rule: &Rule, entries: &[Entry<u32>]) -> usize {
     let rules = Rules::new(&[0, 1], &[*rule]).unwrap();
     let enough = |kept: usize| {
         let limits = Limits { pairs: u64::MAX, kept, width: 0 };
-        let mut matcher = Matcher::new(&rules, limits, |_, _, _| false);
+        let mut matcher = Matcher::new(Arc::new(rules), limits, |_, _, _| false);
         let mut found = Found::default();
         entries.iter().all(|&it| matcher.take(it, &mut found).is_ok())
     };
@@ -332,7 +336,7 @@ fn memory_is_what_may_still_cause_something() {
 fn hot_keys_are_refused() {
     let rules = Rules::new(&[0, 1], &[]).unwrap();
     let limits = Limits { pairs: 1000, kept: 1000, width: 0 };
-    let mut matcher = Matcher::new(&rules, limits, |_, _, _| false);
+    let mut matcher = Matcher::new(Arc::new(rules), limits, |_, _, _| false);
     let mut found = Found::default();
     let entries = (0..).flat_map(|it| [at(it, Side::Out, 0), at(it, Side::In, 1)]);
     let refused = entries.map(|it| matcher.take(it, &mut found)).find(|it| it.is_err());
@@ -347,7 +351,7 @@ fn hot_keys_are_refused() {
 fn what_has_no_time_is_as_good_as_lost() {
     let rules = Rules::new(&[0, 1], &[]).unwrap();
     let limits = Limits { pairs: 10, kept: 10, width: 0 };
-    let mut matcher = Matcher::new(&rules, limits, |_, _, _| false);
+    let mut matcher = Matcher::new(Arc::new(rules), limits, |_, _, _| false);
     let mut found = Found::default();
     matcher.take_untimed(0, Side::Out, 7, &mut found);
     matcher.take(at(3, Side::In, 8), &mut found).unwrap();
