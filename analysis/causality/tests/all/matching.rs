@@ -307,10 +307,10 @@ fn at(time: i64, side: Side, frame: u32) -> Entry<u32> {
 
 /// The most outs that are kept: what is found is right with so many, and refused with one less.
 fn needed(rule: &Rule, entries: &[Entry<u32>]) -> usize {
-    let rules = Rules::new(&[0, 1], &[*rule]).unwrap();
+    let rules = Arc::new(Rules::new(&[0, 1], &[*rule]).unwrap());
     let enough = |kept: usize| {
         let limits = Limits { pairs: u64::MAX, kept, width: 0 };
-        let mut matcher = Matcher::new(Arc::new(rules), limits, |_, _, _| false);
+        let mut matcher = Matcher::new(rules.clone(), limits, |_, _, _| false);
         let mut found = Found::default();
         entries.iter().all(|&it| matcher.take(it, &mut found).is_ok())
     };
