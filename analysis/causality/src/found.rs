@@ -55,7 +55,7 @@ pub struct Unmatched<T> {
     pub reason: Reason,
 }
 
-/// What a [`Matcher`] found; the caller takes it away whenever it likes.
+/// What a [`Matcher`](crate::Matcher) found; the caller takes it away whenever it likes.
 #[derive(Debug)]
 pub struct Found<T> {
     /// What caused what.

@@ -231,7 +231,6 @@ impl<T: Copy, M: Fn(u32, i64, i64) -> bool> Matcher<T, M> {
         let rules = self.rules.clone();
         let mut caused = false;
         for &(rule, from) in &rules.at(place).incoming {
-            self.sweep(from, by.hi, found);
             caused |= match rules.all()[rule].policy {
                 Policy::All => self.all(rule, from, by, found)?,
                 Policy::Nearest => self.nearest(rule, from, by, found),
@@ -342,9 +341,7 @@ impl<T: Copy, M: Fn(u32, i64, i64) -> bool> Matcher<T, M> {
                 let expired = rule.within.is_some_and(|within| hi < oldest(within));
                 match rule.policy {
                     Policy::All => expired,
-                    Policy::Nearest => {
-                        expired || hi < *settled.get_or_insert_with(|| outs.settled(now))
-                    }
+                    Policy::Nearest => hi < *settled.get_or_insert_with(|| outs.settled(now)),
                     Policy::Fifo => hi < now && (expired || outs.first() < self.queues[index].head),
                 }
             };

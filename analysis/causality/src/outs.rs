@@ -112,8 +112,8 @@ impl<T: Copy> Outs<T> {
             }
         }
         let (number, best) = best?;
-        let mut others = self.reaching(best.lo.max(oldest)).map(|(_, it)| &it.entry);
-        Some((number, !others.any(|it| it.unordered(best) && may(it))))
+        let mut others = self.reaching(best.lo);
+        Some((number, !others.any(|(_, it)| it.entry.unordered(best))))
     }
 
     /// Up to when nothing can be the nearest any more: an out that ended before is behind another one, and
