@@ -36,7 +36,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         ],
     ),
     ("ppt-capture", &["ppt-clock", "ppt-frame-dsl"]),
-    ("ppt-causality", &[]),
+    ("ppt-causality", &["ppt-stats"]),
     ("ppt-clock", &[]),
     ("ppt-codegen", &["ppt-frame-dsl"]),
     ("ppt-dump", &["ppt-capture", "ppt-predicate"]),

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use crate::graph::{Graph, Kind, Link, PROGRAM};
+use crate::graph::{Graph, Kind, PROGRAM};
 
 /// More paths than the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
@@ -82,8 +82,7 @@ impl All {
             these.filter(|(_, it)| !self.of(it.src).is_empty()).map(|it| it.0).collect::<Vec<_>>()
         };
         let mut steps = of(false);
-        let belongs = |it: &Link| matches!(it.kind, Kind::Hash | Kind::Chain);
-        if steps.is_empty() && !graph.led(graph.point(vertex)) && !links.iter().any(belongs) {
+        if steps.is_empty() && !graph.belongs(vertex) {
             steps = of(true);
             let before = graph.before(vertex).filter(|&it| !self.of(it).is_empty());
             if steps.is_empty() && before.is_some() {
@@ -94,7 +93,7 @@ impl All {
     }
 
     fn sources(&self, graph: &Graph, vertex: u32) -> Vec<u32> {
-        self.steps(graph, vertex).iter().map(|&by| graph.step(vertex, by).src).collect()
+        self.steps(graph, vertex).iter().map(|&by| graph.source(vertex, by)).collect()
     }
 
     /// The beginnings of the ways to a vertex, also where it is one itself.

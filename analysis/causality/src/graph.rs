@@ -166,14 +166,12 @@ impl Graph {
         graph.first = vec![0; vertices + 1];
         links.iter().for_each(|it| graph.first[it.dst as usize + 1] += 1);
         (0..vertices).for_each(|it| graph.first[it + 1] += graph.first[it]);
-        for vertex in 0..vertices {
-            let of_chain = |it: &Link| it.kind == Kind::Chain;
-            let led = graph.led(graph.point[vertex]);
-            if led || links[graph.range(vertex as u32)].iter().any(of_chain) {
-                graph.before[vertex] = NONE;
+        graph.links = links;
+        for vertex in 0..vertices as u32 {
+            if graph.belongs(vertex) {
+                graph.before[vertex as usize] = NONE;
             }
         }
-        graph.links = links;
         Ok(graph)
     }
 
@@ -251,6 +249,12 @@ impl Graph {
     /// Whether values say where the vertices of a point come from: one of them has an edge by hash.
     pub fn led(&self, point: u32) -> bool {
         self.led.get(point as usize).copied().unwrap_or(false)
+    }
+
+    /// Whether a vertex belongs to what its edges by *hash* and *chain* say, and to nothing else.
+    pub(crate) fn belongs(&self, vertex: u32) -> bool {
+        let chain = || self.links(vertex).iter().any(|it| it.kind == Kind::Chain);
+        self.led(self.point(vertex)) || chain()
     }
 
     /// The vertex before it in its thread, where that says something of it.

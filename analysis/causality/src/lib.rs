@@ -3,26 +3,33 @@
 //!
 //! - [`Matcher`] makes edges: an out of one frame equals an in of another one, which came later. It
 //!   takes the [`Entry`]s of one key after the other, in their [order](Entry::order).
-//! - A [`Graph`] has frames and what leads from one to the next. It finds [`Paths`].
+//! - A [`Graph`] has frames and what leads from one to the next. It finds [`Paths`], where their
+//!   time goes, and what would join where [no way](Gap) leads.
 #![forbid(unsafe_code)]
 
 mod all;
+mod bridges;
 mod entry;
 mod found;
 mod graph;
 mod matcher;
+mod metrics;
 mod nearest;
 mod outs;
 mod paths;
 mod queue;
 mod rules;
+mod stages;
 mod steps;
 
 pub use all::TooMany;
+pub use bridges::{Bridge, Gap, Shore, Types};
 pub use entry::{Certainty, Entry, Side};
 pub use found::{Counts, Edge, Found, Reason, Unmatched};
 pub use graph::{Graph, Kind, Link, Malformed, Vertex};
 pub use matcher::{Limits, Matcher, Refused};
+pub use metrics::{InFlight, Latency, Overhead, in_flight};
 pub use paths::{Mode, Path, Paths};
 pub use rules::{Conflict, Policy, Rule, Rules};
+pub use stages::{Stage, Times};
 pub use steps::{By, Place, Step};

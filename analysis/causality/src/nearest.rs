@@ -1,7 +1,7 @@
 //! For each vertex, the nearest beginning.
 
 use crate::entry::Certainty;
-use crate::graph::{Graph, Kind, Link, NONE, PROGRAM};
+use crate::graph::{Graph, Kind, NONE, PROGRAM};
 
 /// Where a vertex is led from: by an edge or by its thread, and beginning where.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,13 +66,11 @@ impl Nearest {
     }
 
     fn led(&self, graph: &Graph, vertex: u32) -> Option<Led> {
-        let links = graph.links(vertex);
         let before = graph.before(vertex).and_then(|it| Some((self.origin(it)?, it)));
         if let Some(led) = self.by_links(graph, vertex, |it| it != Kind::Wake) {
             return Some(led);
         }
-        let belongs = |it: &Link| matches!(it.kind, Kind::Hash | Kind::Chain);
-        if graph.led(graph.point(vertex)) || links.iter().any(belongs) {
+        if graph.belongs(vertex) {
             return None;
         }
         if let Some(mut led) = self.by_links(graph, vertex, |it| it == Kind::Wake) {
@@ -80,7 +78,8 @@ impl Nearest {
             return Some(led);
         }
         let (origin, before) = before?;
-        let ambiguous = self.ambiguous(before) || links.iter().any(|it| it.kind == Kind::Span);
+        let ambiguous =
+            self.ambiguous(before) || graph.links(vertex).iter().any(|it| it.kind == Kind::Span);
         Some(Led { origin, by: PROGRAM, ambiguous })
     }
 

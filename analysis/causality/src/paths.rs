@@ -120,6 +120,11 @@ impl Graph {
 }
 
 impl Paths<'_> {
+    /// Where they are.
+    pub fn graph(&self) -> &Graph {
+        self.graph
+    }
+
     /// How many vertices of `to` have a path.
     pub fn ends(&self) -> usize {
         self.ends.len()

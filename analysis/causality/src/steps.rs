@@ -57,4 +57,9 @@ impl Graph {
         };
         Step { src, dst, by: By::Edge(kind), certainty, place }
     }
+
+    /// Where the step to a vertex comes from.
+    pub(crate) fn source(&self, vertex: u32, by: u32) -> u32 {
+        self.step(vertex, by).src
+    }
 }

@@ -1,6 +1,11 @@
 //! Paths against an exhaustive search of every way that there is.
 
-use ppt_causality::{By, Certainty, Graph, Kind, Link, Mode, Path, Place, Step, Vertex};
+use std::collections::{BTreeMap, BTreeSet};
+
+use ppt_causality::{
+    Bridge, By, Certainty, Gap, Graph, Kind, Latency, Link, Mode, Path, Place, Shore, Step,
+    TooMany, Types, Vertex,
+};
 use proptest::prelude::*;
 
 const POINTS: u32 = 5;
@@ -45,12 +50,16 @@ fn made() -> impl Strategy<Value = Made> {
 /// Everything that leads somewhere, found by going all ways back.
 struct Search<'a> {
     made: &'a Made,
-    from: u32,
+    from: &'a dyn Fn(&Vertex) -> bool,
 }
 
 impl Search<'_> {
     fn point(&self, vertex: u32) -> u32 {
         self.made.vertices[vertex as usize].point
+    }
+
+    fn begins(&self, vertex: u32) -> bool {
+        (self.from)(&self.made.vertices[vertex as usize])
     }
 
     fn links(&self, to: u32) -> Vec<Link> {
@@ -74,7 +83,7 @@ impl Search<'_> {
     /// The ways from a beginning to what leads to a vertex, backwards and with it.
     fn ways(&self, vertex: u32) -> Vec<Vec<u32>> {
         let over = |sources: Vec<u32>| -> Vec<Vec<u32>> {
-            let ways = sources.into_iter().flat_map(|it| match self.point(it) == self.from {
+            let ways = sources.into_iter().flat_map(|it| match self.begins(it) {
                 true => vec![vec![it]],
                 false => self.ways(it),
             });
@@ -94,7 +103,7 @@ impl Search<'_> {
     }
 
     fn origin(&self, vertex: u32) -> Option<u32> {
-        if self.point(vertex) == self.from {
+        if self.begins(vertex) {
             return Some(vertex);
         }
         self.ways(vertex).iter().filter_map(|it| it.last().copied()).max()
@@ -134,6 +143,85 @@ impl Search<'_> {
         (Step { src, dst, by: By::Edge(link.kind), certainty, place }, doubt)
     }
 
+    /// Whatever may lead to a vertex.
+    fn sources(&self, vertex: u32) -> BTreeSet<u32> {
+        let belongs = self.belongs(vertex);
+        let links = self.links(vertex).into_iter();
+        let links = links.filter(|it| !belongs || it.kind != Kind::Wake).map(|it| it.src);
+        links.chain(self.before(vertex).filter(|_| !belongs)).collect()
+    }
+
+    fn shore(&self, side: &BTreeSet<u32>, joined: impl Fn(u32) -> bool) -> Vec<Shore> {
+        let mut shore: Vec<Shore> = (0..POINTS)
+            .map(|point| {
+                let of_point = || side.iter().filter(|it| self.point(**it) == point);
+                let last = of_point().filter(|it| !joined(**it)).count() as u64;
+                Shore { point, count: of_point().count() as u64, last }
+            })
+            .filter(|it| it.count > 0)
+            .collect();
+        shore.sort_by_key(|it| (std::cmp::Reverse(it.last), it.point));
+        shore
+    }
+
+    /// All points have the same hash type.
+    fn gap(&self, to: u32) -> Gap {
+        let all = 0..self.made.vertices.len() as u32;
+        let forward: BTreeSet<u32> = all.clone().filter(|&it| self.origin(it).is_some()).collect();
+        let ends = all.clone().filter(|&it| self.point(it) == to && self.ways(it).is_empty());
+        let mut backward: BTreeSet<u32> = ends.collect();
+        let ends = backward.len() as u64;
+        while let Some(more) =
+            backward.iter().flat_map(|&it| self.sources(it)).find(|it| !backward.contains(it))
+        {
+            backward.insert(more);
+        }
+        let leads_on = |it| forward.iter().any(|&to| self.sources(to).contains(&it));
+        let led_to = |it| !self.sources(it).is_empty();
+        let hash = |&&it: &&u32| self.links(it).iter().any(|it| it.kind == Kind::Hash);
+        let open = backward.iter().filter(|it| !hash(it)).map(|&it| self.point(it));
+        let mut bridges = Vec::new();
+        let open: Vec<u32> = open.collect();
+        for from in forward.iter().map(|&it| self.point(it)).collect::<BTreeSet<_>>() {
+            for &to in &open.iter().copied().collect::<BTreeSet<_>>() {
+                let open = open.iter().filter(|it| **it == to).count() as u64;
+                bridges.push(Bridge { from, to, hash_type: 3, open });
+            }
+        }
+        bridges.sort_by_key(|it| (std::cmp::Reverse(it.open), *it));
+        Gap {
+            beginnings: all.filter(|&it| self.begins(it)).count() as u64,
+            ends,
+            forward: self.shore(&forward, leads_on),
+            backward: self.shore(&backward, led_to),
+            bridges,
+        }
+    }
+
+    /// From a process to another one, where `from` says what is in the one.
+    fn latencies(&self, process: impl Fn(u32) -> u32) -> BTreeMap<u32, Latency> {
+        let mut latencies = BTreeMap::<u32, Latency>::new();
+        for vertex in 0..self.made.vertices.len() as u32 {
+            let ways = self.ways(vertex);
+            let best = ways.iter().max_by_key(|way| (way.last().copied(), *way));
+            let Some(way) = best.filter(|way| process(way[1]) != process(vertex)) else { continue };
+            let ts = |it: u32| self.made.vertices[it as usize].ts;
+            let time = ts(vertex) - ts(way[way.len() - 1]);
+            let (min, max, sum) = (time, time, time.into());
+            let new = Latency { count: 1, sum, min, max };
+            latencies
+                .entry(process(vertex))
+                .and_modify(|it| {
+                    it.count += 1;
+                    it.sum += new.sum;
+                    it.min = it.min.min(time);
+                    it.max = it.max.max(time);
+                })
+                .or_insert(new);
+        }
+        latencies
+    }
+
     fn paths(&self, to: u32, mode: Mode) -> Vec<Path> {
         let mut paths = Vec::new();
         for dst in (0..self.made.vertices.len() as u32).filter(|&it| self.point(it) == to) {
@@ -171,7 +259,7 @@ proptest! {
         let graph = Graph::new(vec![0, 0, 1], made.vertices.clone(), made.links.clone()).unwrap();
         let backward = made.links.iter().filter(|it| it.src >= it.dst).count();
         prop_assert_eq!(graph.backward(), backward as u64);
-        let search = Search { made: &made, from: 0 };
+        let search = Search { made: &made, from: &|it| it.point == 0 };
         for mode in [Mode::Nearest, Mode::All { limit: 10_000 }] {
             let told = graph.paths(&[0], &[to], mode).unwrap().collect();
             prop_assert_eq!(&told, &search.paths(to, mode));
@@ -183,4 +271,125 @@ proptest! {
             }
         }
     }
+    #[test]
+    fn gaps_lie_between_what_is_reached_and_what_would_reach(made in made(), to in 0..POINTS) {
+        let graph = Graph::new(vec![0, 0, 1], made.vertices.clone(), made.links.clone()).unwrap();
+        let search = Search { made: &made, from: &|it| it.point == 0 };
+        let types = vec![Types { ins: vec![3], outs: vec![3, 4] }; POINTS as usize];
+        prop_assert_eq!(graph.gap(&[0], &[to], &types), search.gap(to));
+    }
+
+    #[test]
+    fn latencies_between_nodes(made in made()) {
+        let graph = Graph::new(vec![0, 1, 2], made.vertices.clone(), made.links.clone()).unwrap();
+        // Processes 1 and 2 are one node.
+        let node = |thread: u32| thread.min(1);
+        let matrix = graph.latency_matrix(&[0, 1, 1]);
+        let mut expected = BTreeMap::new();
+        for from in 0..2 {
+            let search = Search { made: &made, from: &|it| node(it.thread) == from };
+            let of = |it: u32| node(made.vertices[it as usize].thread);
+            let latencies = search.latencies(of).into_iter();
+            expected.extend(latencies.map(|(to, latency)| ((from, to), latency)));
+        }
+        prop_assert_eq!(matrix, expected);
+    }
+}
+
+/// Points and threads, one each ns, and edges by hash.
+fn graph(vertices: &[(u32, u32)], links: &[(u32, u32)]) -> Graph {
+    let vertex = |(ts, &(point, thread)): (i64, _)| {
+        let (lo, hi, cut) = (ts, ts, false);
+        Vertex { point, thread, lo, ts, hi, cut }
+    };
+    let link = |&(src, dst): &(u32, u32)| {
+        let (kind, certainty, queue) = (Kind::Hash, Certainty::Certain, false);
+        Link { src, dst, kind, certainty, queue }
+    };
+    let vertices = (0..).zip(vertices).map(vertex);
+    Graph::new(vec![0, 1, 2], vertices, links.iter().map(link).collect()).unwrap()
+}
+
+/// Beginnings and ends of the paths.
+fn pairs(graph: &Graph, from: u32, to: u32) -> Vec<(u32, u32)> {
+    let paths = graph.paths(&[from], &[to], Mode::Nearest).unwrap().collect();
+    paths.iter().map(|it| (it.src, it.dst)).collect()
+}
+
+const SENT: u32 = 0;
+const RECEIVED: u32 = 1;
+const REPLIED: u32 = 2;
+
+/// A server handles the second request first. Its replies have no value that entered.
+#[test]
+fn a_thread_does_not_lead_one_request_to_the_next() {
+    let vertices = [(SENT, 0), (SENT, 0), (RECEIVED, 1), (REPLIED, 1), (RECEIVED, 1), (REPLIED, 1)];
+    let graph = graph(&vertices, &[(0, 4), (1, 2)]);
+    assert_eq!(pairs(&graph, SENT, REPLIED), [(1, 3), (0, 5)]);
+}
+
+/// The second request comes from a client that is not in the capture.
+#[test]
+fn who_is_not_in_the_capture_is_not_mistaken_for_another() {
+    let vertices = [(SENT, 0), (RECEIVED, 1), (REPLIED, 1), (RECEIVED, 1), (REPLIED, 1)];
+    let graph = graph(&vertices, &[(0, 1)]);
+    assert_eq!(pairs(&graph, SENT, REPLIED), [(0, 2)]);
+}
+
+/// The second job comes from a clock, and no request is behind it.
+#[test]
+fn what_belongs_to_something_else_is_led_by_nothing_else() {
+    const CLOCK: u32 = 3;
+    let vertices =
+        [(SENT, 0), (CLOCK, 2), (RECEIVED, 1), (RECEIVED, 1), (REPLIED, 1), (REPLIED, 1)];
+    let graph = graph(&vertices, &[(0, 2), (1, 3), (3, 4), (2, 5)]);
+    assert_eq!(pairs(&graph, SENT, REPLIED), [(0, 5)]);
+}
+
+#[test]
+fn a_gap_says_what_would_close_it() {
+    // What is received is not what was sent, but is handled and replied.
+    let vertices = [(SENT, 0), (RECEIVED, 1), (REPLIED, 1), (3, 0)];
+    let graph = graph(&vertices, &[(2, 3)]);
+    assert_eq!(pairs(&graph, SENT, 3), []);
+    let types = [(vec![], vec![7]), (vec![7], vec![]), (vec![], vec![8]), (vec![8], vec![])];
+    let types = types.map(|(ins, outs)| Types { ins, outs });
+    let gap = graph.gap(&[SENT], &[3], &types);
+    let shore = |point, last| Shore { point, count: 1, last };
+    assert_eq!(gap.forward, [shore(SENT, 1)]);
+    assert_eq!(gap.backward, [shore(RECEIVED, 1), shore(REPLIED, 0), shore(3, 0)]);
+    assert_eq!(gap.bridges, [Bridge { from: SENT, to: RECEIVED, hash_type: 7, open: 1 }]);
+}
+
+#[test]
+fn too_many_paths_are_refused() {
+    // Ten beginnings meet, ten times.
+    let vertices: Vec<_> = (0..10).map(|_| (0, 0)).chain((0..10).map(|_| (1, 1))).collect();
+    let links: Vec<_> = (0..100).map(|it| (it / 10, 10 + it % 10)).collect();
+    let graph = graph(&vertices, &links);
+    let found = |limit| graph.paths(&[0], &[1], Mode::All { limit }).map(|it| it.collect().len());
+    assert_eq!(found(100), Ok(100));
+    assert_eq!(found(99), Err(TooMany { limit: 99, vertices: 20, of: 20 }));
+}
+
+#[test]
+fn what_is_no_graph_is_refused() {
+    let vertex = |ts, thread| Vertex { point: 0, thread, lo: ts, ts, hi: ts, cut: false };
+    let (kind, certainty, queue) = (Kind::Hash, Certainty::Certain, false);
+    let link = Link { src: 0, dst: 2, kind, certainty, queue };
+    let refused = |vertices: [Vertex; 2], links| {
+        Graph::new(vec![0], vertices, links).unwrap_err().to_string()
+    };
+    assert_eq!(
+        refused([vertex(2, 0), vertex(1, 0)], vec![]),
+        "vertex 1 is before the one that it follows"
+    );
+    assert_eq!(
+        refused([vertex(1, 0), vertex(1, 1)], vec![]),
+        "vertex 1 has thread 1, which does not exist"
+    );
+    assert_eq!(
+        refused([vertex(1, 0), vertex(1, 0)], vec![link]),
+        "an edge leads from vertex 0 to vertex 2, and there are 2"
+    );
 }

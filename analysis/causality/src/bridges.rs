@@ -1,0 +1,119 @@
+//! Why no way leads from some points to others.
+
+use std::collections::BTreeMap;
+
+use crate::graph::{Graph, Kind, NONE};
+
+/// The hash types of a point.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Types {
+    /// Of what enters.
+    pub ins: Vec<u32>,
+    /// Of what leaves.
+    pub outs: Vec<u32>,
+}
+
+/// A point on this side of a gap, or on the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shore {
+    /// The number of the point.
+    pub point: u32,
+    /// How many of its vertices are on this side.
+    pub count: u64,
+    /// How many of them are at the water: nothing leads on from them, or to them.
+    pub last: u64,
+}
+
+/// An edge that would close the gap.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Bridge {
+    /// The point on this side.
+    pub from: u32,
+    /// The point on the other side.
+    pub to: u32,
+    /// What leaves the one and enters the other.
+    pub hash_type: u32,
+    /// How many vertices of `to` on the other side have no edge by hash.
+    pub open: u64,
+}
+
+/// What lies between some points and others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Gap {
+    /// How many beginnings there are.
+    pub beginnings: u64,
+    /// How many ends no way leads to.
+    pub ends: u64,
+    /// What the beginnings lead to, they among it; where most ways end first.
+    pub forward: Vec<Shore>,
+    /// What leads to those ends, they among it; where most ways begin first.
+    pub backward: Vec<Shore>,
+    /// Edges that would close the gap, those with the most open ends first. None: the two sides have no
+    /// hash type in common, or every in has a cause that is on neither side.
+    pub bridges: Vec<Bridge>,
+}
+
+impl Graph {
+    /// What lies between vertices of the points `from` and those of the points `to` that no
+    /// [path](Graph::paths) leads to. `types` has the hash types of each point.
+    pub fn gap(&self, from: &[u32], to: &[u32], types: &[Types]) -> Gap {
+        let count = self.len();
+        let is_from = |vertex: u32| from.contains(&self.point(vertex));
+        let mut backward = vec![false; count];
+        let all = 0..count as u32;
+        all.clone().for_each(|it| backward[it as usize] = to.contains(&self.point(it)));
+        let forward = self.nearest(is_from, |vertex, _| backward[vertex as usize] = false);
+        let forward: Vec<bool> = forward.origin.iter().map(|&it| it != NONE).collect();
+        let ends = backward.iter().filter(|it| **it).count() as u64;
+        let (mut leads_on, mut led_to) = (vec![false; count], vec![false; count]);
+        for vertex in all.clone().rev() {
+            let mut step = |src: u32| {
+                leads_on[src as usize] |= forward[vertex as usize];
+                led_to[vertex as usize] |= backward[vertex as usize];
+                backward[src as usize] |= backward[vertex as usize];
+            };
+            let belongs = self.belongs(vertex);
+            let links = self.links(vertex).iter().filter(|it| !belongs || it.kind != Kind::Wake);
+            links.for_each(|it| step(it.src));
+            self.before(vertex).into_iter().for_each(&mut step);
+        }
+        let by_hash = |vertex: u32| self.links(vertex).iter().any(|it| it.kind == Kind::Hash);
+        let mut open = BTreeMap::<u32, u64>::new();
+        for vertex in all.filter(|&it| backward[it as usize] && !by_hash(it)) {
+            *open.entry(self.point(vertex)).or_default() += 1;
+        }
+        let forward_shore = self.shore(&forward, &leads_on);
+        let backward_shore = self.shore(&backward, &led_to);
+        let of = |point: u32| types.get(point as usize);
+        let mut bridges = Vec::new();
+        for from in forward_shore.iter().map(|it| it.point) {
+            for (&to, &open) in &open {
+                let (Some(outs), Some(ins)) = (of(from), of(to)) else { continue };
+                let common = outs.outs.iter().filter(|it| ins.ins.contains(it));
+                bridges.extend(common.map(|&hash_type| Bridge { from, to, hash_type, open }));
+            }
+        }
+        bridges.sort_unstable_by_key(|it| (std::cmp::Reverse(it.open), *it));
+        bridges.dedup();
+        Gap {
+            beginnings: (0..count as u32).filter(|&it| is_from(it)).count() as u64,
+            ends,
+            forward: forward_shore,
+            backward: backward_shore,
+            bridges,
+        }
+    }
+
+    fn shore(&self, side: &[bool], joined: &[bool]) -> Vec<Shore> {
+        let mut points = BTreeMap::<u32, Shore>::new();
+        for vertex in (0..self.len() as u32).filter(|&it| side[it as usize]) {
+            let point = self.point(vertex);
+            let shore = points.entry(point).or_insert(Shore { point, count: 0, last: 0 });
+            shore.count += 1;
+            shore.last += u64::from(!joined[vertex as usize]);
+        }
+        let mut shore: Vec<Shore> = points.into_values().collect();
+        shore.sort_by_key(|it| (std::cmp::Reverse(it.last), it.point));
+        shore
+    }
+}

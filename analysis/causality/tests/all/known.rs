@@ -1,0 +1,212 @@
+//! Edges and paths of generated runs, whose truth is known.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use ppt_causality::{
+    Certainty, Counts, Found, Graph, Kind, Limits, Link, Matcher, Mode, Overhead, Place, Policy,
+    Reason, Rule, Rules, in_flight,
+};
+use ppt_stats::Budget;
+use proptest::prelude::*;
+
+use crate::truth::{Plan, Truth, queue};
+
+const LIMITS: Limits = Limits { pairs: 100_000, kept: 100_000, width: 0 };
+
+fn matched(truth: &Truth) -> (Found<u32>, Counts) {
+    let (mut found, mut counts) = (Found::default(), Counts::default());
+    let same_type = truth.entries.chunk_by(|a, b| a.0 == b.0);
+    for entries in same_type {
+        let (points, rules) = &truth.types[entries[0].0 as usize];
+        let rules = Arc::new(Rules::new(points, rules).unwrap());
+        let missing = |point, from, to| truth.missing(point, from, to);
+        let mut matcher = Matcher::new(rules, LIMITS, missing);
+        for key in entries.chunk_by(|a, b| a.1 == b.1) {
+            key.iter().for_each(|it| matcher.take(it.2, &mut found).unwrap());
+            counts += matcher.finish(&mut found);
+        }
+    }
+    (found, counts)
+}
+
+fn edges(found: &Found<u32>) -> Vec<(u32, u32)> {
+    let mut edges: Vec<_> = found.edges.iter().map(|it| (it.src.frame, it.dst.frame)).collect();
+    edges.sort_unstable_by_key(|it| (it.1, it.0));
+    edges
+}
+
+fn graph(truth: &Truth, found: &Found<u32>) -> Graph {
+    let link = |it: &ppt_causality::Edge<u32>| {
+        let (kind, certainty, queue) = (Kind::Hash, it.certainty, it.policy == Policy::Fifo);
+        Link { src: it.src.frame, dst: it.dst.frame, kind, certainty, queue }
+    };
+    let links = found.edges.iter().map(link).collect();
+    Graph::new(truth.processes.clone(), truth.vertices.iter().copied(), links).unwrap()
+}
+
+fn plans() -> impl Strategy<Value = Plan> {
+    let loss = prop::sample::select(vec![0, 10, 100]);
+    (any::<u64>(), 1..300u64, 2..9u32, any::<bool>(), loss).prop_map(
+        |(seed, requests, stages, one_type, loss)| Plan {
+            seed,
+            requests,
+            stages,
+            period: None,
+            one_type,
+            loss,
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn unique_values_are_matched_without_a_fault(plan in plans()) {
+        let truth = Truth::new(plan);
+        let (found, counts) = matched(&truth);
+        prop_assert_eq!(edges(&found), truth.edges.clone());
+        prop_assert_eq!((counts.certain, counts.possible), (truth.edges.len() as u64, 0));
+        if !plan.one_type {
+            let ins = found.unmatched.iter().filter(|it| it.side == ppt_causality::Side::In);
+            let reasons: Vec<_> = ins.map(|it| it.reason).collect();
+            prop_assert_eq!(reasons, vec![Reason::Loss; truth.orphans]);
+        }
+    }
+
+    #[test]
+    fn paths_are_those_of_the_requests(plan in plans()) {
+        let truth = Truth::new(plan);
+        let (found, _) = matched(&truth);
+        let graph = graph(&truth, &found);
+        let last = plan.stages - 1;
+        let ends = (0..truth.vertices.len() as u32).filter(|&it| graph.point(it) == last);
+        let ways: Vec<Vec<u32>> = ends.filter_map(|it| truth.way(it)).collect();
+        let paths = graph.paths(&[0], &[last], Mode::Nearest).unwrap();
+        let told = paths.collect();
+        let routes = told.iter().map(|path| {
+            let back = path.route.iter().rev().map(|it| it.dst);
+            back.chain([path.src]).collect::<Vec<_>>()
+        });
+        prop_assert_eq!(routes.collect::<Vec<_>>(), ways.clone());
+        prop_assert!(told.iter().all(|it| !it.ambiguous));
+        let of = |it: u32| truth.requests[it as usize];
+        prop_assert!(told.iter().all(|it| of(it.src) == of(it.dst)));
+        prop_assert_eq!(&graph.paths(&[0], &[last], Mode::All { limit: 10_000 }).unwrap().collect(), &told);
+
+        // Stages, from the ways.
+        let ts = |it: u32| truth.vertices[it as usize].ts;
+        let mut expected = BTreeMap::<(u32, u32), (u64, i128)>::new();
+        for step in ways.iter().flat_map(|way| way.windows(2)) {
+            let stage = (graph.point(step[1]), graph.point(step[0]));
+            let (count, time) = expected.entry(stage).or_default();
+            *count += 1;
+            *time += i128::from(ts(step[0]) - ts(step[1]));
+        }
+        let stages = paths.critical_path(&Budget::new(1 << 20));
+        let mut by_points = BTreeMap::<(u32, u32), (u64, i128)>::new();
+        for stage in &stages {
+            let (count, time) = by_points.entry((stage.from, stage.to)).or_default();
+            *count += stage.count;
+            *time += stage.time;
+        }
+        prop_assert_eq!(by_points, expected);
+        let latency: i128 = told.iter().map(|it| i128::from(it.latency(&graph))).sum();
+        prop_assert_eq!(stages.iter().map(|it| it.time).sum::<i128>(), latency);
+        let shares: f64 = stages.iter().map(|it| it.share).sum();
+        prop_assert!(latency == 0 || (shares - 1.0).abs() < 1e-12);
+        prop_assert!(stages.is_sorted_by_key(|it| std::cmp::Reverse(it.time)));
+
+        // Threads act, everything else passes on.
+        let overhead = Overhead::of(&stages);
+        prop_assert_eq!(overhead.acting + overhead.passing, latency);
+        let same = told.iter().flat_map(|it| &it.route).filter(|it| it.place == Place::Thread);
+        let acting: i64 = same.map(|it| ts(it.dst) - ts(it.src)).sum();
+        prop_assert_eq!(overhead.acting, i128::from(acting));
+
+        for path in &told {
+            let times = path.times(&graph);
+            let sum = times.within.values().sum::<i128>() + times.between + times.queues;
+            prop_assert_eq!(sum, i128::from(path.latency(&graph)));
+        }
+        let mut slowest = told.clone();
+        slowest.sort_by_key(|it| std::cmp::Reverse(it.latency(&graph)));
+        slowest.truncate(20);
+        prop_assert_eq!(paths.slowest(20), slowest);
+    }
+
+    #[test]
+    fn what_is_certain_of_a_queue_is_true(seed in any::<u64>(), loss in 20..200u64) {
+        let within = 100;
+        let made = queue(seed, 400, within, loss);
+        let missing = |point, from, to| {
+            made.lost.iter().any(|it| it.0 == point && from <= it.1 && it.1 <= to)
+        };
+        let rule = Rule { from: 0, to: 1, within: Some(within), policy: Policy::Fifo };
+        let rules = Arc::new(Rules::new(&[0, 1], &[rule]).unwrap());
+        let mut matcher = Matcher::new(rules, LIMITS, missing);
+        let mut found = Found::default();
+        made.entries.iter().for_each(|&it| matcher.take(it, &mut found).unwrap());
+        let counts = matcher.finish(&mut found);
+        let certain = found.edges.iter().filter(|it| it.certainty == Certainty::Certain);
+        let certain: Vec<_> = certain.map(|it| (it.src.frame, it.dst.frame)).collect();
+        prop_assert!(certain.iter().all(|it| it.1 == it.0 | 1 << 31), "{certain:?}");
+        // After a loss it is in step again.
+        prop_assert!(made.lost.len() > 12 || counts.certain > 50, "{counts:?} of {}", made.lost.len());
+    }
+}
+
+/// Ids that come again long after nobody waits for them any more.
+#[test]
+fn repeated_values_are_matched_to_the_nearest() {
+    for one_type in [false, true] {
+        let (seed, requests, stages, loss) = (7, 20_000, 7, 0);
+        let truth = Truth::new(Plan { seed, requests, stages, period: Some(256), one_type, loss });
+        let (found, counts) = matched(&truth);
+        assert_eq!(edges(&found), truth.edges);
+        assert_eq!(counts.possible, 0);
+    }
+}
+
+#[test]
+fn a_queue_of_equal_things_is_known_without_loss() {
+    let made = queue(3, 5000, 100, 0);
+    let rule = Rule { from: 0, to: 1, within: None, policy: Policy::Fifo };
+    let rules = Arc::new(Rules::new(&[0, 1], &[rule]).unwrap());
+    let mut matcher = Matcher::new(rules, LIMITS, |_, _, _| false);
+    let mut found = Found::default();
+    made.entries.iter().for_each(|&it| matcher.take(it, &mut found).unwrap());
+    let counts = matcher.finish(&mut found);
+    assert_eq!((counts.certain, counts.possible, found.edges.len()), (5000, 0, 5000));
+    assert!(found.edges.iter().all(|it| it.dst.frame == it.src.frame | 1 << 31));
+}
+
+proptest! {
+    #[test]
+    fn messages_in_flight(messages in prop::collection::vec((0..30i64, -1..9i64), 0..20)) {
+        let messages: Vec<_> = messages.iter().map(|&(at, long)| (at, at + long)).collect();
+        let told = in_flight(messages.iter().copied());
+        let sent: Vec<_> = messages.iter().filter(|it| it.0 <= it.1).collect();
+        let first = sent.iter().map(|it| it.0).min();
+        let last = sent.iter().map(|it| it.1).max();
+        let (Some(first), Some(last)) = (first, last) else {
+            prop_assert!(told.is_none());
+            return Ok(());
+        };
+        if first == last {
+            prop_assert!(told.is_none());
+            return Ok(());
+        }
+        // Moment by moment.
+        let at = |time: i64| sent.iter().filter(|it| it.0 <= time && time < it.1).count() as f64;
+        let all: Vec<f64> = (first..last).map(at).collect();
+        let mean = all.iter().sum::<f64>() / all.len() as f64;
+        let variance = all.iter().map(|it| (it - mean).powi(2)).sum::<f64>() / all.len() as f64;
+        let told = told.unwrap();
+        prop_assert!((told.mean - mean).abs() < 1e-9 && (told.sd - variance.sqrt()).abs() < 1e-6);
+        prop_assert_eq!(told.time, last - first);
+        let most = all.iter().copied().fold(0.0, f64::max);
+        prop_assert!(told.most as f64 == most || most == 0.0 || sent.iter().any(|it| it.0 == it.1));
+    }
+}
