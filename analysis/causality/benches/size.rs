@@ -1,0 +1,89 @@
+//! What matching and paths cost, in time and memory, by the number of points:
+//! `cargo bench -p ppt-causality --bench size -- 10000000`.
+
+use std::sync::Arc;
+
+use ppt_causality::{Found, Graph, Kind, Limits, Link, Matcher, Mode, Policy, Rules};
+use ppt_stats::Budget;
+
+#[path = "../tests/all/truth.rs"]
+#[expect(dead_code, reason = "tests ask more of it")]
+mod truth;
+
+use truth::{Plan, Truth};
+
+/// The memory of this process, in MiB.
+fn memory() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find(|it| it.starts_with("VmRSS:"));
+    let kib = line.and_then(|it| it.split_whitespace().nth(1)?.parse::<u64>().ok());
+    kib.unwrap_or(0) / 1024
+}
+
+/// How long this thread has run, in ns: others may want the processors, too.
+fn ran() -> f64 {
+    let stat = std::fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
+    stat.split_whitespace().next().and_then(|it| it.parse().ok()).unwrap_or(0.0)
+}
+
+const STAGES: u32 = 6;
+
+/// What so many points make.
+fn made(points: u64, period: Option<u64>) -> Truth {
+    let (seed, loss, one_type) = (1, 0, false);
+    let requests = points / u64::from(STAGES);
+    Truth::new(Plan { seed, requests, stages: STAGES, period, one_type, loss })
+}
+
+fn matching(points: u64, period: Option<u64>) -> (Vec<Link>, f64) {
+    let truth = made(points, period);
+    let limits = Limits { pairs: u64::MAX, kept: usize::MAX, width: 0 };
+    let mut links = Vec::new();
+    let begun = ran();
+    for entries in truth.entries.chunk_by(|a, b| a.0 == b.0) {
+        let (points, rules) = &truth.types[entries[0].0 as usize];
+        let rules = Arc::new(Rules::new(points, rules).expect("rules of a generator"));
+        let mut matcher = Matcher::new(rules, limits, |_, _, _| false);
+        let mut found = Found::default();
+        for key in entries.chunk_by(|a, b| a.1 == b.1) {
+            for entry in key {
+                matcher.take(entry.2, &mut found).expect("no hot key");
+            }
+            matcher.finish(&mut found);
+            links.extend(found.edges.drain(..).map(|it| {
+                let (kind, queue) = (Kind::Hash, it.policy == Policy::Fifo);
+                let (src, dst) = (it.src.frame, it.dst.frame);
+                Link { src, dst, kind, certainty: it.certainty, queue }
+            }));
+            found.unmatched.clear();
+        }
+    }
+    (links, ran() - begun)
+}
+
+fn main() {
+    let sizes: Vec<u64> = std::env::args().filter_map(|it| it.parse().ok()).collect();
+    let sizes = if sizes.is_empty() { vec![1_000_000] } else { sizes };
+    for points in sizes {
+        let before = memory();
+        let each = |time: f64| time / points as f64;
+        let (_, unique) = matching(points, None);
+        let (links, repeated) = matching(points, Some(4096));
+        println!("{points} points: match unique values {:.0} ns each", each(unique));
+        println!("{points} points: match repeated values {:.0} ns each", each(repeated));
+        let truth = made(points, None);
+        let (vertices, edges) = (truth.vertices, links.len());
+        drop(truth.entries);
+        let processes = truth.processes;
+        let begun = ran();
+        let graph = Graph::new(processes, vertices, links).expect("a graph of a generator");
+        println!("{points} points: graph of {edges} edges {:.0} ns each", each(ran() - begun));
+        let begun = ran();
+        let paths = graph.paths(&[0], &[STAGES - 1], Mode::Nearest).expect("no limit");
+        println!("{points} points: {} paths {:.0} ns each", paths.ends(), each(ran() - begun));
+        let begun = ran();
+        let stages = paths.critical_path(&Budget::new(64 << 20));
+        println!("{points} points: {} stages {:.0} ns each", stages.len(), each(ran() - begun));
+        println!("{points} points: graph and paths take {} MiB", memory().saturating_sub(before));
+    }
+}
