@@ -94,6 +94,10 @@ pub enum QueryError {
     #[error("{0}")]
     #[strum(serialize = "clocks-not-comparable")]
     Incomparable(String),
+    /// One identity would have too many edges.
+    #[error("{0}: bound it by `within` or `nearest` in an edge line")]
+    #[strum(serialize = "hot-identity")]
+    Hot(String),
     /// An expression that planning might not survive.
     #[error(
         "an expression has {count} operators, and at most {most} are planned: use a list (IN), or several views"
@@ -176,6 +180,11 @@ impl From<DataFusionError> for QueryError {
                 if matches!(cause.downcast_ref(), Some(TableError::Incomparable { .. })) =>
             {
                 QueryError::Incomparable(cause.to_string())
+            }
+            DataFusionError::External(cause)
+                if matches!(cause.downcast_ref(), Some(TableError::Hot { .. })) =>
+            {
+                QueryError::Hot(cause.to_string())
             }
             DataFusionError::SchemaError(cause, _) => match &**cause {
                 SchemaError::FieldNotFound { field, valid_fields } => {

@@ -1,5 +1,7 @@
 //! Over random captures, what SQL says is what `ppt info` and `ppt dump` say.
 
+#[path = "causes/mod.rs"]
+mod causes;
 #[path = "../../oracles/ask.rs"]
 mod oracles;
 #[path = "random/mod.rs"]

@@ -28,6 +28,15 @@ pub enum SetError {
         /// Why.
         error: CaptureError,
     },
+    /// Edge lines that say different things.
+    #[error("two edge lines say different things of `{from}` and `{to}`")]
+    #[strum(serialize = "edges-differ")]
+    Edges {
+        /// The point that comes first.
+        from: String,
+        /// The one that follows.
+        to: String,
+    },
     /// Frames of one name that do not fit into one table.
     #[error(transparent)]
     #[strum(serialize = "captures-differ")]
@@ -90,6 +99,28 @@ pub enum TableError {
         table: String,
         /// The hosts, each with its boot.
         hosts: Vec<String>,
+    },
+    /// One identity would have too many edges.
+    #[error(
+        "{outs} points let out `{of}` {value}, and {ins} take it in: each with each is too much"
+    )]
+    Hot {
+        /// The hash type.
+        of: String,
+        /// The identity.
+        value: String,
+        /// How many let it out, as far as was read.
+        outs: u64,
+        /// How many take it in.
+        ins: u64,
+    },
+    /// Nobody knows when something was, not even about.
+    #[error("a time is uncertain by {width} ns, more than clocks are ({limit} ns)")]
+    Wide {
+        /// How uncertain it is.
+        width: i64,
+        /// How uncertain it may be.
+        limit: i64,
     },
     /// Nobody waits for them any more.
     #[error("cancelled")]

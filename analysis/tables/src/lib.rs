@@ -18,6 +18,7 @@
 mod bounds;
 mod builder;
 mod catalog;
+mod causality;
 mod directory;
 mod error;
 mod follow;

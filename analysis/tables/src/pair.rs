@@ -1,5 +1,5 @@
-//! A pass that pairs begins with ends: rows of the same group and key come one after the other, in the
-//! order of time.
+//! A pass that pairs begins with ends, or each step with the next one: rows of the same group and key
+//! come one after the other, in the order of time.
 //!
 //! Batches are kept as long as a begin in them has no end. What is kept is at most about twice what
 //! the one key that is looked at leaves open, and a batch.
@@ -57,6 +57,8 @@ pub(crate) struct Pair {
     pub schema: SchemaRef,
     /// Only closed ones come out.
     pub closed: bool,
+    /// Marks are steps: each frame begins what the next one ends, if that took a later step.
+    pub steps: bool,
     /// None: nobody asks for states.
     pub missing: Option<MissingOf>,
 }
@@ -67,11 +69,20 @@ impl Pair {
             pair: self.clone(),
             key: None,
             halves: Halves::new(false),
+            step: None,
             kept: Vec::new(),
             done: Vec::new(),
             missing: None,
         })
     }
+}
+
+/// The last step that was taken, and when.
+#[derive(Debug, Clone, Copy)]
+struct Step {
+    number: i32,
+    ts: i64,
+    frame: Row,
 }
 
 /// Keys, one after the other.
@@ -80,6 +91,7 @@ struct Pairing {
     /// Group and key that are looked at.
     key: Option<(i32, Vec<u8>)>,
     halves: Halves<Row>,
+    step: Option<Step>,
     kept: Vec<RecordBatch>,
     done: Vec<Outcome<Row>>,
     /// By group, once they are known.
@@ -105,15 +117,21 @@ impl Runner for Pairing {
                 if let Some((group, _)) = self.key.replace((group, key.to_owned())) {
                     self.done.extend(self.halves.finish(of(group)));
                 }
+                self.step = None;
                 let fifo = self.pair.fifo.get(group as usize).copied().unwrap_or_default();
                 self.halves = Halves::new(fifo);
+            }
+            let ts = times.is_valid(row).then(|| times.value(row));
+            if self.pair.steps {
+                let step = |ts| Step { number: marks.value(row), ts, frame: (number, row) };
+                self.take_step(ts.map(step));
+                continue;
             }
             let half = match marks.value(row) {
                 0 => Half::Begin,
                 1 => Half::End,
                 _ => Half::Neither,
             };
-            let ts = times.is_valid(row).then(|| times.value(row));
             self.done.extend(self.halves.take(half, ts, (number, row), of(group)));
         }
         self.kept.push(batch);
@@ -139,6 +157,18 @@ impl Pairing {
             (Some(known), _) => Ok(known),
             (None, Some(find)) => find(),
             (None, None) => Ok(Vec::new()),
+        }
+    }
+
+    /// The next step of the key; those without a time lead nowhere.
+    fn take_step(&mut self, step: Option<Step>) {
+        let Some(step) = step.filter(|it| it.number >= 0) else { return };
+        if let Some(last) = self.step.replace(step)
+            && last.number < step.number
+        {
+            let (begin, end) = (Some(last.frame), Some(step.frame));
+            let dur = step.ts.checked_sub(last.ts);
+            self.done.push(Outcome { begin, end, state: State::Closed, dur });
         }
     }
 
@@ -180,6 +210,12 @@ impl Pairing {
 
     /// Keeps what is open, and nothing else, once that is worth the copy.
     fn forget(&mut self) -> Result<(), TableError> {
+        if let Some(step) = &mut self.step {
+            let batches: Vec<&RecordBatch> = self.kept.iter().collect();
+            self.kept = vec![interleave_record_batch(&batches, &[step.frame])?];
+            step.frame = (0, 0);
+            return Ok(());
+        }
         let open = self.halves.open().len();
         if open == 0 {
             self.kept.clear();
@@ -225,10 +261,19 @@ mod tests {
             columns: vec![Out::Begin(4), Out::End(4), Out::Own(4), Out::Dur, Out::State],
             schema: Arc::new(schema),
             closed: false,
+            steps: false,
             missing,
         };
         let halves = Halves::new(false);
-        Pairing { pair, key: None, halves, kept: Vec::new(), done: Vec::new(), missing: None }
+        Pairing {
+            pair,
+            key: None,
+            halves,
+            step: None,
+            kept: Vec::new(),
+            done: Vec::new(),
+            missing: None,
+        }
     }
 
     fn batch(frames: &[Frame], first: i64) -> RecordBatch {

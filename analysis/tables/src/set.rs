@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use arrow_array::StringArray;
+use ppt_capture::frame_dsl::edge::Edge;
 use ppt_capture::{
     Capture, CaptureError, CellTotals, Cells, Chunk, Damage, Item, MAGIC, SourceInfo,
 };
@@ -31,6 +32,8 @@ pub struct CaptureSet {
     /// What their rows are named by.
     names: Names,
     watch: Watch,
+    /// What somebody says instead of what schemas say.
+    edges: Option<Vec<Edge>>,
 }
 
 /// Something that is wrong with a capture, though its good rows are read.
@@ -118,7 +121,18 @@ impl CaptureSet {
             }
         }
         let names = Names::of(&captures);
-        Ok(CaptureSet { captures, names, watch: Watch::default() })
+        Ok(CaptureSet { captures, names, watch: Watch::default(), edges: None })
+    }
+
+    /// Takes these edge lines instead of those of the captures.
+    #[must_use]
+    pub fn with_edges(self, edges: Vec<Edge>) -> CaptureSet {
+        CaptureSet { edges: Some(edges), ..self }
+    }
+
+    /// The edge lines that count instead of those of the captures, if there are some.
+    pub(crate) fn edges(&self) -> Option<&[Edge]> {
+        self.edges.as_deref()
     }
 
     /// Reads every capture as a whole, once: from then on all that is said of them is what

@@ -9,6 +9,7 @@ mod account;
 mod captures;
 mod chains;
 mod clocks;
+mod edges;
 mod frame;
 mod frames;
 mod gaps;
@@ -16,7 +17,9 @@ mod kernel;
 mod masks;
 mod metrics;
 mod named;
+mod paired;
 mod parts;
+mod points;
 mod rings;
 mod slices;
 mod sources;
@@ -29,12 +32,14 @@ pub(crate) use named::{Named, Of};
 type Make = fn(&Arc<CaptureSet>) -> Result<Vec<Named>, SetError>;
 
 /// What makes tables.
-pub(crate) const ALL: [Make; 15] = [
+pub(crate) const ALL: [Make; 17] = [
     frame::make,
     frames::make,
     spans::make,
     chains::make,
     slices::make,
+    points::make,
+    edges::make,
     gaps::make,
     metrics::make,
     kernel::make,

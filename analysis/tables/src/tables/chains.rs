@@ -7,6 +7,7 @@ use ppt_capture::frame_dsl::columns::whole_table;
 
 use super::frame::{Kind, kinds};
 use super::named::Named;
+use super::paired::{Paired, Shown};
 use super::parts::{Column, Hidden, Parts, Read, is_chain, missing_of, whole};
 use crate::bounds::{Bounded, Bounds};
 use crate::error::{SetError, TableError};
@@ -17,17 +18,27 @@ use crate::standard::{STANDARD, Standard};
 use crate::table::{Planned, Request, Scan, Start, Table};
 
 pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<Named>, SetError> {
+    let named =
+        |chains: Chains| Named::chains(&chains.parts.buffer.clone(), chains.table.clone(), chains);
+    Ok(all(set)?.into_iter().map(named).collect())
+}
+
+/// The chains of each kind of frames.
+pub(super) fn all(set: &Arc<CaptureSet>) -> Result<Vec<Chains>, SetError> {
     let tables = kinds(set, is_chain).into_iter().filter_map(|((buffer, name), kinds)| {
         let table = whole_table(kinds.first()?.frame)?;
-        let chains = Chains::new(set, (buffer, name), &kinds);
-        Some(chains.map(|chains| Named::chains(buffer, table, chains)))
+        Some(Chains::new(set, (buffer, name), table, &kinds))
     });
     tables.collect()
 }
 
+/// The chains of a kind of frames.
 #[derive(Debug)]
-struct Chains {
+pub(super) struct Chains {
     set: Arc<CaptureSet>,
+    /// Of the frame.
+    name: String,
+    table: String,
     parts: Arc<Parts>,
     columns: Vec<Column>,
     schema: SchemaRef,
@@ -37,11 +48,29 @@ impl Chains {
     fn new(
         set: &Arc<CaptureSet>,
         name: (&str, &str),
+        table: String,
         kinds: &[Kind<'_>],
     ) -> Result<Chains, SetError> {
         let parts = Arc::new(Parts::new(set, name, kinds)?);
         let (columns, schema) = whole(&parts, kinds);
-        Ok(Chains { set: set.clone(), parts, columns, schema })
+        Ok(Chains { set: set.clone(), name: name.1.to_owned(), table, parts, columns, schema })
+    }
+
+    /// The name of their frames.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Each step with the next one that was taken.
+    pub fn links(
+        &self,
+        request: &Request<'_>,
+        columns: &[Shown],
+        schema: SchemaRef,
+    ) -> Result<Planned, TableError> {
+        let told = format!("chains: each step of {} with the next one", self.name);
+        let paired = Paired { set: &self.set, parts: &self.parts, told, steps: true };
+        paired.links(request, columns, schema)
     }
 }
 

@@ -11,7 +11,8 @@ use ppt_capture::columns::Time;
 use ppt_capture::frame_dsl::schema::{Clock, Edge, Frame};
 
 use super::named::Named;
-use super::spans::{self, Shown, Spans};
+use super::paired::Shown;
+use super::spans::{self, Spans};
 use crate::bounds::{Bounded, Bounds, Number, Word};
 use crate::builder::{Builder, Dictionary, timestamp, words};
 use crate::error::{SetError, TableError};
@@ -145,7 +146,8 @@ impl Slices {
             Column::Nested(_) | Column::Thread | Column::Owner => Shown::Null,
         };
         let schema = Arc::new(self.schema.project(request.columns)?);
-        spans.closed(request, request.columns.iter().map(shown).collect(), schema)
+        let columns: Vec<Shown> = request.columns.iter().map(shown).collect();
+        spans.closed(request, &columns, schema)
     }
 
     fn intervals(&self, request: &Request<'_>) -> Result<Planned, TableError> {

@@ -2,21 +2,19 @@
 
 use std::sync::Arc;
 
-use arrow_array::StringArray;
 use arrow_schema::SchemaRef;
 use ppt_capture::frame_dsl::columns::whole_table;
-use ppt_capture::frame_dsl::role::Across;
 
 use super::frame::{Kind, kinds};
 use super::named::Named;
-use super::parts::{Column, Hidden, Parts, Read, is_span, missing_of, whole};
-use crate::bounds::{Bounded, Number};
+use super::paired::{Paired, Shown};
+use super::parts::{Column, Parts, Read, is_span, whole};
+use crate::bounds::Bounded;
 use crate::error::{SetError, TableError};
-use crate::of_chunks::ChunkScan;
-use crate::pair::{Out, Pair};
+use crate::pair::Out;
 use crate::set::CaptureSet;
-use crate::standard::{STANDARD, Standard};
-use crate::table::{Planned, Request, Scan, Start, Table};
+use crate::standard::STANDARD;
+use crate::table::{Planned, Request, Table};
 
 pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<Named>, SetError> {
     let named = |(buffer, spans): (String, Spans)| {
@@ -48,17 +46,6 @@ pub(super) struct Spans {
     schema: SchemaRef,
 }
 
-/// A column of spans in another table.
-#[derive(Debug)]
-pub(super) enum Shown {
-    /// Of the begin.
-    Own(Standard),
-    Dur,
-    Word(Arc<StringArray>),
-    Zero,
-    Null,
-}
-
 impl Spans {
     fn new(
         set: &Arc<CaptureSet>,
@@ -85,55 +72,15 @@ impl Spans {
     pub fn closed(
         &self,
         request: &Request<'_>,
-        columns: Vec<Shown>,
+        columns: &[Shown],
         schema: SchemaRef,
     ) -> Result<Planned, TableError> {
-        let own = columns.iter().filter_map(|it| match it {
-            Shown::Own(standard) => Some(Parts::standard(*standard)),
-            _ => None,
-        });
-        let read = Read::of(&self.parts, own);
-        let out = |shown| match shown {
-            Shown::Own(standard) => Out::Own(read.at(Parts::standard(standard))),
-            Shown::Dur => Out::Dur,
-            Shown::Word(word) => Out::Word(word),
-            Shown::Zero => Out::Zero,
-            Shown::Null => Out::Null,
-        };
-        let out = columns.into_iter().map(out).collect();
-        self.paired(request, &read, (out, schema), true)
+        self.paired().links(request, columns, schema)
     }
 
-    fn paired(
-        &self,
-        request: &Request<'_>,
-        read: &Read,
-        (columns, schema): (Vec<Out>, SchemaRef),
-        closed: bool,
-    ) -> Result<Planned, TableError> {
-        let parts = &self.parts;
-        // Whole processes can be left out, where no span leaves its own.
-        let is_own = parts.plans.iter().all(|it| it.across == Across::Process);
-        let numbers: &[Number] = if is_own { &[Number::Pid] } else { &[] };
-        let bounds = request.bounds.only(numbers, &[]);
-        let inner = Request { columns: &read.columns, bounds: &bounds, limit: None, ..*request };
-        let scan: Arc<dyn Scan> = Arc::new(ChunkScan::new(&self.set, parts, &inner)?);
-        let asks = columns.iter().any(|it| matches!(it, Out::State));
-        let pair = Pair {
-            group: read.at(parts.hidden(Hidden::Group)),
-            key: read.at(parts.hidden(Hidden::Key)),
-            mark: read.at(parts.hidden(Hidden::Mark)),
-            ts: read.at(Parts::standard(Standard::Ts)),
-            fifo: parts.groups.iter().map(|it| parts.plans[it.plan].fifo).collect(),
-            columns,
-            schema: schema.clone(),
-            closed,
-            missing: asks.then(|| missing_of(&self.set, parts)),
-        };
-        let start = Start(Arc::new(move || pair.runner()));
+    fn paired(&self) -> Paired<'_> {
         let told = format!("spans: begins and ends of each key of {}", self.name);
-        let pass = read.pass(parts, schema, &told, start);
-        Ok(Planned { scan, pass: Some(pass), beside: Vec::new() })
+        Paired { set: &self.set, parts: &self.parts, told, steps: false }
     }
 }
 
@@ -168,6 +115,6 @@ impl Table for Spans {
         };
         let columns = asked().map(out).collect();
         let schema = Arc::new(self.schema.project(request.columns)?);
-        self.paired(request, &read, (columns, schema), false)
+        self.paired().plan(request, &read, (columns, schema), false)
     }
 }

@@ -1,0 +1,315 @@
+//! Captures of messages that go from point to point, with what really caused what beside.
+//!
+//! ```text
+//! source ─m0→ relay ─m1→ 1 to 5 workers ─m1→ done
+//!                                side ─m2→ ┘
+//! ```
+//! Each message starts at a source and ends in `done`, once all its workers and its side have done
+//! theirs. A relay translates: what leaves it has another identity. A worker hands on what it got.
+
+use ppt_capture::frame_dsl::schema::Schema;
+use ppt_capture::{
+    CaptureWriter, Cause, ClockId, ClockReading, End, EndReason, FileHeader, FramesHead, Gap,
+    Process, Segment, Source,
+};
+
+use crate::random::Dice;
+
+const MONO: u64 = 5_000_000_000_000;
+const REAL: u64 = 1_700_000_000_000_000_000;
+const STRIDE: usize = 56;
+/// Frames of a chunk.
+const CHUNK: usize = 4096;
+/// Rings of each of the four processes.
+const RINGS: [u32; 4] = [2, 1, 3, 1];
+
+/// A frame: its process, ring and number.
+pub type Name = (u32, u32, u64);
+
+#[derive(Debug, Clone, Copy)]
+pub struct Kind {
+    pub messages: u64,
+    /// Identities come again after so many messages; 0: never.
+    pub period: u64,
+    /// How long a hop takes at most, ns; a message starts every 10 ns.
+    pub delay: u64,
+    /// One frame in so many is lost; 0: none.
+    pub loss: u64,
+    /// One message in so many has no source; 0: none.
+    pub strays: u64,
+    pub captures: usize,
+    /// Policy of the edge lines; None: there are none.
+    pub policy: Option<&'static str>,
+}
+
+pub struct World {
+    pub captures: Vec<Vec<u8>>,
+    /// What really caused what; ends may be lost.
+    pub edges: Vec<(Name, Name)>,
+    /// Which frames are lost.
+    pub lost: std::collections::HashSet<Name>,
+    /// Frames that are there.
+    pub points: u64,
+    /// Times, by message: of its source and of its end.
+    pub paths: Vec<(Name, Name, u64)>,
+    pub strays: u64,
+}
+
+fn schema(policy: Option<&str>) -> Schema {
+    let at = r#"{"name":"at","type":"tsc","offset":32,"at":true,"stamp":true}"#;
+    let frame = |name: &str, fields: &str| {
+        format!(r#"{{"name":"{name}","kind":"point","size":56,"fields":[{fields},{at}]}}"#)
+    };
+    let hash = |name: &str, offset: u32, role: &str| {
+        format!(r#"{{"name":"{name}","type":"u64","offset":{offset},"hash":"xxh3",{role}}}"#)
+    };
+    let wide = |role: &str| {
+        format!(r#"{{"name":"wide","type":"bytes","len":16,"offset":40,"hash":"raw",{role}}}"#)
+    };
+    let frames = [
+        frame("source", &hash("id", 16, r#""out":"m0""#)),
+        frame("relay", &format!("{},{}", hash("id", 16, r#""in":"m0""#), hash("next", 24, r#""out":"m1""#))),
+        frame("worker", &hash("id", 16, r#""in":"m1""#)),
+        frame("done", &format!("{},{}", hash("id", 16, r#""in":"m1""#), wide(r#""in":"m2""#))),
+        frame("side", &wide(r#""out":"m2""#)),
+    ];
+    let lines = [("source", "relay"), ("relay", "worker"), ("worker", "flow.done"), ("side", "done")];
+    let lines = lines.map(|(from, to)| {
+        let policy = policy.unwrap_or("all");
+        format!(r#"{{"from":"{from}","to":"{to}","policy":"{policy}"}}"#)
+    });
+    let lines = match policy {
+        Some(_) => lines.join(","),
+        None => String::new(),
+    };
+    let text = format!(
+        r#"{{"v":1,"buffer":"flow","slots":16,"stride":56,"frames":[{}],"enums":[],"edges":[{lines}]}}"#,
+        frames.join(",")
+    );
+    Schema::from_json(text.as_bytes()).unwrap()
+}
+
+/// A frame on its way: the place of its ring, kind, identities, time.
+#[derive(Debug, Clone, Copy)]
+struct Event {
+    ring: usize,
+    kind: u16,
+    id: u64,
+    next: u64,
+    wide: u64,
+    at: u64,
+}
+
+/// All rings: process, ring.
+fn rings() -> Vec<(u32, u32)> {
+    let of = |process: usize| (0..RINGS[process]).map(move |ring| (process as u32, ring));
+    (0..RINGS.len()).flat_map(of).collect()
+}
+
+/// Numbers that do not come again: what a hash does.
+fn identity(salt: u64, number: u64, period: u64) -> u64 {
+    let number = if period == 0 { number } else { number % period };
+    (number.wrapping_add(salt << 48)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+pub fn world(dice: &mut Dice, kind: Kind) -> World {
+    let mut events: Vec<Event> = Vec::new();
+    // Of events, by their places.
+    let mut edges: Vec<(u32, u32)> = Vec::new();
+    let mut paths: Vec<(u32, u32)> = Vec::new();
+    let mut strays = 0;
+    for n in 0..kind.messages {
+        let mut later = |at: u64| at + 1 + dice.below(kind.delay);
+        let start = 10 * n + 1000;
+        let (m0, m1, m2) = (
+            identity(1, n, kind.period),
+            identity(2, n, kind.period),
+            identity(3, n, kind.period),
+        );
+        let event = |ring, kind, at| Event { ring, kind, id: 0, next: 0, wide: 0, at };
+        let mut add = |event: Event| {
+            events.push(event);
+            events.len() as u32 - 1
+        };
+        let relayed = later(start);
+        let is_stray = kind.strays > 0 && n % kind.strays == 3;
+        let relay = Event { id: m0, next: m1, ..event(2, 1, relayed) };
+        let (relay, source) = match is_stray {
+            true => (add(relay), None),
+            false => {
+                let source = add(Event { id: m0, ..event(0, 0, start) });
+                (add(relay), Some(source))
+            }
+        };
+        strays += u64::from(is_stray);
+        edges.extend(source.map(|it| (it, relay)));
+        let side_at = later(start);
+        let side = add(Event { wide: m2, ..event(1, 4, side_at) });
+        let mut last = (side_at, 0);
+        let mut workers = Vec::new();
+        for worker in 0..1 + later(0) % 5 {
+            let at = later(relayed);
+            let worker = add(Event { id: m1, ..event(3 + (n + worker) as usize % 3, 2, at) });
+            edges.push((relay, worker));
+            workers.push((at, worker));
+        }
+        workers.sort_unstable();
+        last.0 = last.0.max(workers[workers.len() - 1].0);
+        let done = add(Event { id: m1, wide: m2, ..event(6, 3, later(last.0)) });
+        edges.push((side, done));
+        match kind.policy {
+            // The last of them; of equal ones nobody knows which.
+            Some("nearest") => edges.extend(workers.last().map(|it| (it.1, done))),
+            _ => edges.extend(workers.iter().map(|it| (it.1, done))),
+        }
+        paths.extend(source.map(|it| (it, done)));
+    }
+    // What each ring holds, in the order of time.
+    let mut order: Vec<u32> = (0..events.len() as u32).collect();
+    order.sort_by_key(|&it| (events[it as usize].at, it));
+    let all = rings();
+    let mut names: Vec<Name> = vec![(0, 0, 0); events.len()];
+    let mut own: Vec<Vec<u32>> = vec![Vec::new(); all.len()];
+    for &it in &order {
+        let ring = events[it as usize].ring;
+        own[ring].push(it);
+        names[it as usize] = (all[ring].0 + 40, all[ring].1, own[ring].len() as u64);
+    }
+    let lost = names.iter().filter(|_| kind.loss > 0 && dice.chance(kind.loss)).copied().collect();
+    let schema = schema(kind.policy);
+    let captures = (0..kind.captures).map(|number| {
+        let is_here = |ring: usize| all[ring].0 as usize % kind.captures == number;
+        let here: Vec<usize> = (0..all.len()).filter(|&it| is_here(it)).collect();
+        capture(&schema, number, &here, &own, (&events, &names, &lost))
+    });
+    World {
+        captures: captures.collect(),
+        edges: edges.iter().map(|it| (names[it.0 as usize], names[it.1 as usize])).collect(),
+        points: (events.len() - std::collections::HashSet::len(&lost)) as u64,
+        paths: paths
+            .iter()
+            .map(|&(a, b)| {
+                let at = |it: u32| events[it as usize].at;
+                (names[a as usize], names[b as usize], at(b) - at(a))
+            })
+            .collect(),
+        lost,
+        strays,
+    }
+}
+
+fn stamp(event: &Event) -> u64 {
+    (MONO + event.at) | 1 << 63
+}
+
+fn write(event: &Event, seq: u64, to: &mut Vec<u8>) {
+    let at = to.len();
+    to.extend(seq.to_le_bytes());
+    to.extend(u64::from(event.kind).to_le_bytes());
+    to.extend(event.id.to_le_bytes());
+    to.extend(event.next.to_le_bytes());
+    to.extend(stamp(event).to_le_bytes());
+    to.extend(event.wide.to_be_bytes());
+    to.extend([7; 8]);
+    assert_eq!(to.len() - at, STRIDE);
+}
+
+type Lost<'a> = (&'a [Event], &'a [Name], &'a std::collections::HashSet<Name>);
+
+fn capture(
+    schema: &Schema,
+    number: usize,
+    here: &[usize],
+    own: &[Vec<u32>],
+    (events, names, lost): Lost<'_>,
+) -> Vec<u8> {
+    let header = FileHeader {
+        capture_id: [number as u8 + 1; 16],
+        host: "host".to_owned(),
+        boot_id: "boot".to_owned(),
+        created_realtime_ns: REAL,
+        created_mono_ns: MONO,
+        ..FileHeader::default()
+    };
+    let mut writer = CaptureWriter::create(Vec::new(), &header).unwrap();
+    let mono = ClockReading {
+        a: ClockId::Monotonic,
+        a_before: MONO,
+        b: ClockId::Realtime,
+        b_value: REAL,
+        a_after: MONO,
+        distrusted: false,
+    };
+    writer.clock(&[mono]).unwrap();
+    let all = rings();
+    let mut processes: Vec<u32> = here.iter().map(|&ring| all[ring].0).collect();
+    processes.dedup();
+    let stride = STRIDE as u32;
+    let nonce = |process: u32| 7_000 + u64::from(process);
+    for &process in &processes {
+        let source = Source {
+            schema_json: schema.to_json().into_bytes(),
+            schema_hash: schema.hash(),
+            buffer: "flow".to_owned(),
+            process: Process {
+                pid: 40 + process,
+                start_time: 7,
+                exe: format!("/bin/{process}"),
+                ..Process::default()
+            },
+            segments: vec![Segment { nonce: nonce(process), rings: 4, slots: 16, stride }],
+            clock: "tick".to_owned(),
+            ..Source::default()
+        };
+        writer.source(process as u16, &source).unwrap();
+    }
+    let mut end = MONO;
+    for &place in here {
+        let (process, ring) = all[place];
+        let (source, nonce) = (process as u16, nonce(process));
+        let mut rest = &own[place][..];
+        while let Some(first) = rest.first() {
+            let is_lost = |it: &u32| lost.contains(&names[*it as usize]);
+            let missing = is_lost(first);
+            let run = rest.iter().take_while(|it| is_lost(it) == missing).count();
+            let run = if missing { run } else { run.min(CHUNK) };
+            let (own, behind) = rest.split_at(run);
+            rest = behind;
+            let first_seq = names[*first as usize].2;
+            if missing {
+                let (cause, count) = (Cause::Overrun, run as u64);
+                writer.gap(&Gap { source, nonce, ring, first_seq, count, cause }).unwrap();
+                continue;
+            }
+            let all: Vec<&Event> = own.iter().map(|&it| &events[it as usize]).collect();
+            let mut payload = Vec::with_capacity(run * STRIDE);
+            all.iter().zip(first_seq..).for_each(|(it, seq)| write(it, seq, &mut payload));
+            let last = all[all.len() - 1].at;
+            end = end.max(MONO + last);
+            let head = FramesHead {
+                source,
+                nonce,
+                ring,
+                tid: 100 + 10 * process + ring,
+                first_seq,
+                count: run as u32,
+                stride,
+                drained_mono_ns: MONO + last,
+                t_min: stamp(all[0]),
+                t_max: stamp(all[all.len() - 1]),
+                frame_mask: all.iter().fold(0, |mask, it| mask | 1 << it.kind),
+                ..FramesHead::default()
+            };
+            writer.frames(&head, &payload).unwrap();
+        }
+    }
+    let end = End {
+        reason: EndReason::Stopped,
+        message: String::new(),
+        rings: Vec::new(),
+        drops: Vec::new(),
+        realtime_ns: REAL + (end - MONO),
+        mono_ns: end + 1,
+    };
+    writer.end(&end).unwrap()
+}

@@ -1,0 +1,102 @@
+//! What caused what, beside what really did: a generator knows.
+
+mod generator;
+
+use std::collections::{BTreeSet, HashSet};
+
+use ppt_query::Engine;
+use proptest::prelude::*;
+
+use self::generator::{Kind, Name, World, world};
+use super::random::Dice;
+use super::support::{Files, number, rows, with_pushdown};
+
+fn engine(world: &World) -> (Files, Engine) {
+    let files = Files::new(&world.captures);
+    let engine = files.engine(&with_pushdown());
+    (files, engine)
+}
+
+fn name(row: &[Option<String>]) -> Name {
+    let cell = |at: usize| row[at].as_ref().unwrap().parse().unwrap();
+    (cell(0) as u32, cell(1) as u32, cell(2))
+}
+
+/// The edges that SQL says, each with whether it is certain.
+fn said(engine: &Engine) -> BTreeSet<(Name, Name)> {
+    let sql = "SELECT src_pid, src_ring, src_seqno, dst_pid, dst_ring, dst_seqno FROM edges \
+               WHERE kind = 'hash'";
+    let rows = rows(engine, sql);
+    let edges: BTreeSet<_> = rows.iter().map(|row| (name(&row[..3]), name(&row[3..]))).collect();
+    assert_eq!(edges.len(), rows.len(), "an edge comes once");
+    edges
+}
+
+/// Those of which both ends are there.
+fn there(world: &World) -> BTreeSet<(Name, Name)> {
+    let is_there = |it: &Name| !world.lost.contains(it);
+    world.edges.iter().filter(|it| is_there(&it.0) && is_there(&it.1)).copied().collect()
+}
+
+/// What of `side` has no edge: names, and why.
+fn unmatched(engine: &Engine, side: &str) -> Vec<(Name, String)> {
+    let sql = format!(
+        "SELECT pid, ring, seqno, reason FROM unmatched WHERE side = '{side}' AND \
+         NOT (point = 'done' AND type = 'm2' AND side = 'out')"
+    );
+    rows(engine, &sql).iter().map(|row| (name(row), row[3].clone().unwrap())).collect()
+}
+
+const UNIQUE: Kind =
+    Kind { messages: 300, period: 0, delay: 400, loss: 0, strays: 0, captures: 1, policy: Some("all") };
+
+proptest! {
+    #![proptest_config(super::cases(6))]
+
+    #[test]
+    fn edges_of_unique_identities_are_what_caused_what(
+        seed: u64,
+        captures in 1..=2usize,
+        loss in prop_oneof![Just(0u64), Just(100), Just(7)],
+        strays in prop_oneof![Just(0u64), Just(5)],
+    ) {
+        let kind = Kind { loss, strays, captures, ..UNIQUE };
+        let world = world(&mut Dice::new(seed), kind);
+        let (_files, engine) = engine(&world);
+        let (said, there) = (said(&engine), there(&world));
+        prop_assert_eq!(&said, &there, "recall is what is not lost, precision is 1");
+
+        // What has no edge, and why.
+        let caused: HashSet<Name> = there.iter().map(|it| it.1).collect();
+        let ins: Vec<_> = unmatched(&engine, "in");
+        for (name, reason) in &ins {
+            prop_assert!(loss > 0 || !caused.contains(name));
+            prop_assert!(reason == "none" || loss > 0);
+        }
+        if loss == 0 {
+            prop_assert_eq!(ins.len() as u64, world.strays);
+            prop_assert!(unmatched(&engine, "out").is_empty());
+        }
+        let count = |column: &str| number(&engine, &format!("SELECT sum({column}) FROM matching"));
+        prop_assert_eq!(count("certain") + count("possible"), said.len() as i64);
+        prop_assert_eq!(count("unmatched_ins"), ins.len() as i64);
+        prop_assert_eq!(number(&engine, "SELECT count(*) FROM unmatched"),
+            count("unmatched_ins") + count("unmatched_outs"));
+        // What enters a `done` twice leaves it as it is: two rows. Everything else has one.
+        let dones = number(&engine, "SELECT count(DISTINCT (pid, ring, seqno)) FROM points WHERE point = 'done'");
+        let rows = number(&engine, "SELECT count(*) FROM points");
+        prop_assert_eq!(rows, world.points as i64 + dones);
+    }
+
+    /// The page asks for 0.999 of both.
+    #[test]
+    fn identities_that_come_again_find_the_nearest(seed: u64) {
+        let kind = Kind { messages: 1000, period: 200, policy: Some("nearest"), ..UNIQUE };
+        let world = world(&mut Dice::new(seed), kind);
+        let (_files, engine) = engine(&world);
+        let (said, there) = (said(&engine), there(&world));
+        let right = said.intersection(&there).count() as f64;
+        prop_assert!(right / said.len() as f64 >= 0.999, "precision {right} of {}", said.len());
+        prop_assert!(right / there.len() as f64 >= 0.999, "recall {right} of {}", there.len());
+    }
+}

@@ -1,0 +1,155 @@
+//! What matching rests on: the points of a set, which may follow which, and where frames are missing.
+
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+
+use arrow_array::StringArray;
+use ppt_capture::frame_dsl::edge::{Edge, Policy as Word};
+use ppt_causality::{Policy, Refused, Rule, Rules};
+
+use super::endpoint::{hex_of, type_of};
+use super::known::Known;
+use crate::error::{SetError, TableError};
+use crate::gap_times::Neighbours;
+use crate::set::CaptureSet;
+use crate::whole::Missing;
+
+/// Edges that one identity may have where neither a policy nor a time bounds them.
+const MOST_PAIRS: u64 = 1_000_000;
+/// Identities of one kind and value that may wait for their effects at a time.
+const MOST_KEPT: usize = 10_000_000;
+
+/// What matching rests on.
+#[derive(Debug)]
+pub(crate) struct Causes {
+    set: Arc<CaptureSet>,
+    pub known: Arc<Known>,
+    /// By hash type.
+    pub rules: Vec<Arc<Rules>>,
+    /// By point, once they are asked for.
+    missing: OnceLock<Vec<Missing>>,
+}
+
+/// The edge lines that count: those that are given, or else all that schemas have.
+pub(crate) fn edge_lines(set: &CaptureSet) -> Vec<Edge> {
+    if let Some(given) = set.edges() {
+        return given.to_vec();
+    }
+    let mut lines: Vec<Edge> = Vec::new();
+    for capture in set.captures() {
+        for info in &capture.catalog().sources {
+            for edge in info.schema.edges() {
+                if !lines.contains(&edge) {
+                    lines.push(edge);
+                }
+            }
+        }
+    }
+    lines
+}
+
+impl Causes {
+    pub fn new(set: &Arc<CaptureSet>, known: Arc<Known>) -> Result<Causes, SetError> {
+        let mut of_types: HashMap<usize, Vec<Rule>> = HashMap::new();
+        for line in edge_lines(set) {
+            for from in known.called(&line.from) {
+                for to in known.called(&line.to) {
+                    let rule = rule(&line, from, to);
+                    let types = 0..known.types.len();
+                    for of in types.filter(|&of| known.has(from, of).1 && known.has(to, of).0) {
+                        of_types.entry(of).or_default().push(rule);
+                    }
+                }
+            }
+        }
+        let rules = (0..known.types.len()).map(|of| {
+            let points = (0..known.points.len()).filter(|&point| {
+                let (takes, gives) = known.has(point, of);
+                takes || gives
+            });
+            let points: Vec<u32> = points.map(|it| it as u32).collect();
+            let rules = of_types.remove(&of).unwrap_or_default();
+            let rules = Rules::new(&points, &rules).map_err(|conflict| {
+                let name = |point: u32| known.points[point as usize].full_name();
+                SetError::Edges { from: name(conflict.0.from), to: name(conflict.0.to) }
+            })?;
+            Ok(Arc::new(rules))
+        });
+        let rules = rules.collect::<Result<_, SetError>>()?;
+        Ok(Causes { set: set.clone(), known, rules, missing: OnceLock::new() })
+    }
+
+    /// Fails where points are of several hosts.
+    pub fn comparable(&self, table: &str) -> Result<(), TableError> {
+        if self.known.boots.len() < 2 {
+            return Ok(());
+        }
+        let hosts = self.known.boots.iter().map(|(boot, name)| format!("`{name}` (boot {boot})"));
+        Err(TableError::Incomparable { table: table.to_owned(), hosts: hosts.collect() })
+    }
+
+    /// What one identity may cost.
+    pub fn limits(&self) -> ppt_causality::Limits {
+        let widest = self.known.errors.iter().max().copied().unwrap_or_default();
+        let width = widest.saturating_mul(2);
+        ppt_causality::Limits { pairs: MOST_PAIRS, kept: MOST_KEPT, width }
+    }
+
+    /// When frames of each point may be missing.
+    ///
+    /// # Errors
+    /// A capture cannot be read.
+    pub fn missing(&self) -> Result<&[Missing], TableError> {
+        if let Some(known) = self.missing.get() {
+            return Ok(known);
+        }
+        let missing = self.find_missing()?;
+        Ok(self.missing.get_or_init(|| missing))
+    }
+
+    fn find_missing(&self) -> Result<Vec<Missing>, TableError> {
+        let mut gaps: HashMap<(usize, u16), Vec<(Option<i64>, Option<i64>)>> = HashMap::new();
+        for (number, capture) in self.set.captures().iter().enumerate() {
+            let catalog = capture.verified()?;
+            let neighbours = Neighbours::of(catalog);
+            for gap in &catalog.gaps {
+                let times = neighbours.bounds_of_missing(gap);
+                gaps.entry((number, gap.gap.source)).or_default().push(times);
+            }
+        }
+        let of = |point| {
+            let sources = self.known.sources_of(point);
+            Missing::during(sources.filter_map(|it| gaps.get(&it)).flatten().copied())
+        };
+        Ok((0..self.known.points.len()).map(of).collect())
+    }
+
+    /// Says of which identity a matcher wants no more.
+    pub fn refused(&self, refused: Refused, key: &[u8]) -> TableError {
+        let of = &self.known.types[type_of(key)];
+        match refused {
+            Refused::Hot { outs, ins } => {
+                TableError::Hot { of: of.name.clone(), value: hex_of(key, of.width), outs, ins }
+            }
+            Refused::Wide { width, limit } => TableError::Wide { width, limit },
+        }
+    }
+
+    /// The words that name captures, buffers and segments.
+    pub fn words(&self, of: crate::standard::Standard) -> Option<Arc<StringArray>> {
+        of.words(self.set.names())
+    }
+}
+
+fn rule(line: &Edge, from: usize, to: usize) -> Rule {
+    Rule {
+        from: from as u32,
+        to: to as u32,
+        within: line.within.map(|ns| i64::try_from(ns).unwrap_or(i64::MAX)),
+        policy: match line.policy {
+            Word::All => Policy::All,
+            Word::Nearest => Policy::Nearest,
+            Word::Fifo => Policy::Fifo,
+        },
+    }
+}

@@ -1,0 +1,183 @@
+//! What enters and leaves points, as rows that a pass brings together: those of one hash type and
+//! value, in the order of time.
+
+use std::sync::Arc;
+
+use arrow_array::StringArray;
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+
+use super::known::{Identity, Known, WIDEST};
+use crate::bounds::Bounds;
+use crate::builder::Builder;
+use crate::of_chunks::{OfChunks, Ts, Wanted, kind_bit};
+use crate::rows::Rows;
+use crate::standard::{ChunkRows, Standard};
+
+/// Bytes of a key: the number of the hash type, and the identity.
+const KEY: usize = 4 + WIDEST;
+
+/// A column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Column {
+    /// [`KEY`] bytes.
+    Key,
+    /// When it may have been at the earliest if it leaves, at the latest if it enters, ns since the
+    /// epoch.
+    When,
+    Way,
+    /// Number of the owner of its ring in [`Known::owners`].
+    Owner,
+    Seqno,
+    Point,
+    Drained,
+}
+
+/// All of them, by their numbers.
+pub(crate) const COLUMNS: [Column; 7] = [
+    Column::Key,
+    Column::When,
+    Column::Way,
+    Column::Owner,
+    Column::Seqno,
+    Column::Point,
+    Column::Drained,
+];
+
+/// Which way data goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// It leaves, as the point says.
+    Out,
+    In,
+    /// It leaves as it entered.
+    ImpliedOut,
+    /// It enters, and leaves as it is.
+    Through,
+}
+
+impl Way {
+    const ALL: [Way; 4] = [Way::Out, Way::In, Way::ImpliedOut, Way::Through];
+
+    /// The one of this number.
+    pub fn of(number: i32) -> Way {
+        Way::ALL.get(number as usize).copied().unwrap_or(Way::Out)
+    }
+}
+
+/// The key of an identity, and back.
+pub(crate) fn type_of(key: &[u8]) -> usize {
+    key.first_chunk().map_or(0, |&number| u32::from_be_bytes(number) as usize)
+}
+
+/// What identifies it: hex digits as many as the type has.
+pub(crate) fn hex_of(key: &[u8], width: usize) -> String {
+    hex(key.get(4..4 + width).unwrap_or_default())
+}
+
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write;
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+/// Everything that enters or leaves points.
+#[derive(Debug)]
+pub(crate) struct Endpoints {
+    pub known: Arc<Known>,
+    schema: SchemaRef,
+}
+
+impl Endpoints {
+    pub fn new(known: Arc<Known>) -> Endpoints {
+        let field = |column: Column| {
+            let ty = match column {
+                Column::Key => DataType::FixedSizeBinary(KEY as i32),
+                Column::When | Column::Seqno | Column::Drained => DataType::Int64,
+                Column::Way | Column::Owner | Column::Point => DataType::Int32,
+            };
+            Field::new(format!("{column:?}").to_lowercase(), ty, true)
+        };
+        let schema = Arc::new(Schema::new(COLUMNS.map(field).to_vec()));
+        Endpoints { known, schema }
+    }
+}
+
+impl OfChunks for Endpoints {
+    fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    fn words(&self, _: usize) -> Option<Arc<StringArray>> {
+        None
+    }
+
+    fn wanted(&self, capture: usize, source: u16, _: &Bounds) -> Wanted {
+        let multi = self.known.multi(capture, source);
+        let kinds = self
+            .known
+            .forms(capture, source)
+            .fold(0, |kinds, (id, _)| kinds | if multi { kind_bit(id) } else { u64::MAX });
+        Wanted { kinds, each: false, ts: Ts::Other }
+    }
+
+    fn append(&self, chunk: &ChunkRows<'_>, columns: &[usize], to: &mut [Builder]) -> usize {
+        let known = &self.known;
+        let error = known.errors.get(chunk.capture).copied().unwrap_or_default();
+        let exact = known.exact();
+        let from = chunk.from(chunk.rows);
+        let (mut rows, mut keys, mut times) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut ways, mut points) = (Vec::new(), Vec::new());
+        known.each(chunk, |row, frame, form| {
+            let ts = form.at.and_then(|at| from.epoch(at, frame));
+            let mut add = |identity: &Identity, way: Way| {
+                let Some(bytes) = identity.bytes(frame) else { return };
+                rows.push(row);
+                keys.push((identity.of as u32, bytes));
+                times.push(ts.map(|ts| match way {
+                    Way::In => ts.saturating_add(error),
+                    _ => ts.saturating_sub(error),
+                }));
+                ways.push(way as i32);
+                points.push(form.point);
+            };
+            match (form.implied(), exact) {
+                (true, true) => form.ins.iter().for_each(|it| add(it, Way::Through)),
+                (true, false) => form.ins.iter().for_each(|it| {
+                    add(it, Way::In);
+                    add(it, Way::ImpliedOut);
+                }),
+                (false, _) => {
+                    form.ins.iter().for_each(|it| add(it, Way::In));
+                    form.outs.iter().for_each(|it| add(it, Way::Out));
+                }
+            }
+        });
+        let taken = Rows { which: Some(&rows), ..chunk.rows };
+        let count = rows.len();
+        for (&column, builder) in columns.iter().zip(to) {
+            match COLUMNS[column] {
+                Column::Key => {
+                    let mut keys = keys.iter();
+                    builder.fixed(taken, |_, to| {
+                        if let Some((number, bytes)) = keys.next() {
+                            to[..4].copy_from_slice(&number.to_be_bytes());
+                            to[4..].copy_from_slice(bytes);
+                        }
+                    });
+                }
+                Column::When => {
+                    let mut times = times.iter();
+                    builder.each(taken, |_| times.next().copied().flatten());
+                }
+                Column::Way => builder.extend(ways.iter().copied()),
+                Column::Owner => builder.repeat(Some(known.owner(chunk)), count),
+                Column::Seqno => chunk.standard(Standard::Seqno, taken, builder),
+                Column::Point => builder.extend(points.iter().copied()),
+                Column::Drained => chunk.standard(Standard::Drained, taken, builder),
+            }
+        }
+        count
+    }
+}

@@ -1,0 +1,421 @@
+//! A pass that brings together what leaves points and what enters them: rows of the same hash type and
+//! value come one after the other, in the order of time.
+//!
+//! What is kept is what the [`Matcher`] keeps, 80 bytes for each frame that may yet have an effect.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int32Type, Int64Type};
+use arrow_array::{
+    Array, ArrayRef, DictionaryArray, Int32Array, Int64Array, RecordBatch, RecordBatchOptions,
+    StringArray, TimestampNanosecondArray,
+};
+use arrow_schema::SchemaRef;
+use ppt_causality::{
+    Certainty, Counts, Edge, Entry, Found, Matcher, Policy, Reason, Side, Unmatched,
+};
+
+use super::causes::Causes;
+use super::endpoint::{COLUMNS, Column, Way, hex_of, type_of};
+use super::shown::{COUNTED, EdgeColumn, End, LEFT, LeftColumn, Shows, What, edge_column};
+use crate::builder::timestamp;
+use crate::error::TableError;
+use crate::set::OwnerKeys;
+use crate::standard::{STANDARD, Standard};
+use crate::table::Runner;
+
+/// Rows of a batch that comes out.
+const ROWS: usize = 8192;
+
+/// Where columns are in what is read.
+pub(crate) const KEY: usize = 0;
+pub(crate) const WHEN: usize = 1;
+const WAY: usize = 2;
+const OWNER: usize = 3;
+const SEQNO: usize = 4;
+const POINT: usize = 5;
+const DRAINED: usize = 6;
+
+/// What is read to get these columns.
+pub(crate) fn reads(shows: Shows, columns: &[usize]) -> Vec<usize> {
+    let place = |column| COLUMNS.iter().position(|it| *it == column).unwrap_or_default();
+    let all = [Column::Key, Column::When, Column::Way, Column::Owner, Column::Seqno, Column::Point];
+    let drained = STANDARD.iter().position(|it| *it == Standard::Drained);
+    let asks = shows == Shows::Unmatched && columns.iter().any(|&it| Some(it) == drained);
+    all.into_iter().chain(asks.then_some(Column::Drained)).map(place).collect()
+}
+
+/// What names a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Frame {
+    /// Number of the owner of its ring.
+    owner: i32,
+    seqno: i64,
+    ts: Option<i64>,
+    drained: Option<i64>,
+}
+
+type MayBeMissing = Box<dyn Fn(u32, i64, i64) -> bool + Send>;
+
+/// The pass.
+pub(crate) struct Matching {
+    causes: Arc<Causes>,
+    shows: Shows,
+    columns: Vec<usize>,
+    schema: SchemaRef,
+    /// By hash type, of those that were there.
+    matchers: Vec<Option<Matcher<Frame, MayBeMissing>>>,
+    key: Option<Vec<u8>>,
+    /// Those of the key that have the same time.
+    together: Vec<Entry<Frame>>,
+    found: Found<Frame>,
+    /// What is done, each with its hash type.
+    edges: Vec<(usize, Edge<Frame>)>,
+    /// And its value.
+    unmatched: Vec<(usize, Arc<str>, Unmatched<Frame>)>,
+    counts: Vec<Counts>,
+}
+
+impl Matching {
+    pub fn new(
+        causes: Arc<Causes>,
+        shows: Shows,
+        columns: Vec<usize>,
+        schema: SchemaRef,
+    ) -> Matching {
+        let types = causes.known.types.len();
+        Matching {
+            causes,
+            shows,
+            columns,
+            schema,
+            matchers: (0..types).map(|_| None).collect(),
+            key: None,
+            together: Vec::new(),
+            found: Found::default(),
+            edges: Vec::new(),
+            unmatched: Vec::new(),
+            counts: vec![Counts::default(); types],
+        }
+    }
+
+    /// Starts the matcher of a hash type.
+    fn start(&mut self, of: usize) -> Result<(), TableError> {
+        if self.matchers.get(of).is_none_or(Option::is_some) {
+            return Ok(());
+        }
+        let causes = self.causes.clone();
+        causes.missing()?;
+        let missing: MayBeMissing = Box::new(move |point, from, to| {
+            let all = causes.missing().unwrap_or_default();
+            all.get(point as usize).is_some_and(|it| it.between(from, to))
+        });
+        let rules = self.causes.rules[of].clone();
+        self.matchers[of] = Some(Matcher::new(rules, self.causes.limits(), missing));
+        Ok(())
+    }
+
+    /// The next key: what is left of the one before is unmatched.
+    fn turn(&mut self, next: Option<&[u8]>) -> Result<(), TableError> {
+        self.take_together()?;
+        if let Some(key) = self.key.take() {
+            let of = type_of(&key);
+            if let Some(Some(matcher)) = self.matchers.get_mut(of) {
+                self.counts[of] += matcher.finish(&mut self.found);
+            }
+            self.keep(&key);
+        }
+        if let Some(next) = next {
+            self.start(type_of(next))?;
+            self.key = Some(next.to_owned());
+        }
+        Ok(())
+    }
+
+    /// Gives those of one time to the matcher: what leaves first.
+    fn take_together(&mut self) -> Result<(), TableError> {
+        let Some(key) = self.key.take() else { return Ok(()) };
+        let of = type_of(&key);
+        self.together.sort_unstable_by_key(Entry::order);
+        if let Some(Some(matcher)) = self.matchers.get_mut(of) {
+            for entry in self.together.drain(..) {
+                matcher
+                    .take(entry, &mut self.found)
+                    .map_err(|refused| self.causes.refused(refused, &key))?;
+            }
+        }
+        self.keep(&key);
+        self.key = Some(key);
+        Ok(())
+    }
+
+    /// Keeps what was found of a key, where somebody asks for it.
+    fn keep(&mut self, key: &[u8]) {
+        let of = type_of(key);
+        let edges = self.found.edges.drain(..).map(|it| (of, it));
+        match self.shows {
+            Shows::Edges => self.edges.extend(edges),
+            _ => drop(edges),
+        }
+        let unmatched = self.found.unmatched.drain(..);
+        if self.shows == Shows::Unmatched && unmatched.len() > 0 {
+            let value: Arc<str> = hex_of(key, self.causes.known.types[of].width).into();
+            self.unmatched.extend(unmatched.map(|it| (of, value.clone(), it)));
+        }
+    }
+
+    /// The rows that are done.
+    fn flush(&mut self) -> Result<Vec<RecordBatch>, TableError> {
+        let mut out = Vec::new();
+        for edges in std::mem::take(&mut self.edges).chunks(ROWS) {
+            let column = |&column: &usize| self.of_edges(edges, edge_column(column));
+            out.push(self.batch(edges.len(), column)?);
+        }
+        for rows in std::mem::take(&mut self.unmatched).chunks(ROWS) {
+            out.push(self.batch(rows.len(), |&column| self.of_unmatched(rows, column))?);
+        }
+        Ok(out)
+    }
+
+    fn batch(
+        &self,
+        rows: usize,
+        column: impl FnMut(&usize) -> Result<ArrayRef, TableError>,
+    ) -> Result<RecordBatch, TableError> {
+        let columns = self.columns.iter().map(column).collect::<Result<Vec<_>, _>>()?;
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        Ok(RecordBatch::try_new_with_options(self.schema.clone(), columns, &options)?)
+    }
+
+    /// A standard column of frames.
+    fn standard(
+        &self,
+        standard: Standard,
+        frames: impl Iterator<Item = Frame>,
+    ) -> Result<ArrayRef, TableError> {
+        let owner = |frame: Frame| self.causes.known.owners.get(frame.owner as usize);
+        let key = |of: fn(&OwnerKeys) -> i32| move |frame| owner(frame).map(of);
+        let all = self.causes.words(standard);
+        Ok(match standard {
+            Standard::Capture => words(all, frames.map(key(|it| it.capture)))?,
+            Standard::Buffer => words(all, frames.map(key(|it| it.buffer)))?,
+            Standard::Segment => words(all, frames.map(key(|it| it.segment)))?,
+            Standard::Host => words(all, frames.map(key(|it| it.host)))?,
+            Standard::Ring => small(frames.map(|it| owner(it)?.ring)),
+            Standard::Pid => small(frames.map(|it| owner(it)?.pid)),
+            Standard::Tid => small(frames.map(|it| owner(it)?.tid)),
+            Standard::Seqno => Arc::new(frames.map(|it| Some(it.seqno)).collect::<Int64Array>()),
+            Standard::Ts => times(frames.map(|it| it.ts)),
+            Standard::Drained => times(frames.map(|it| it.drained)),
+        })
+    }
+
+    fn point(&self, points: impl Iterator<Item = u32>) -> Result<ArrayRef, TableError> {
+        let known = &self.causes.known;
+        let keys = points.map(|point| Some(known.point_key(point as i32)));
+        words(Some(known.point_words.clone()), keys)
+    }
+
+    fn of_edges(
+        &self,
+        edges: &[(usize, Edge<Frame>)],
+        column: EdgeColumn,
+    ) -> Result<ArrayRef, TableError> {
+        let all = edges.iter().map(|it| &it.1);
+        let end = |end| {
+            all.clone().map(move |edge| match end {
+                End::Source => edge.src,
+                End::Destination => edge.dst,
+            })
+        };
+        let long = |of: fn(&Edge<Frame>) -> i64| {
+            Arc::new(all.clone().map(|it| Some(of(it))).collect::<Int64Array>())
+        };
+        Ok(match column {
+            EdgeColumn::Of(of, What::Standard(it)) => {
+                self.standard(it, end(of).map(|it| it.frame))?
+            }
+            EdgeColumn::Of(of, What::Point) => self.point(end(of).map(|it| it.point))?,
+            EdgeColumn::Kind => word(HASH, edges.len())?,
+            EdgeColumn::Type => self.types(edges.iter().map(|it| it.0))?,
+            EdgeColumn::Policy => one_of(
+                &["all", "nearest", "fifo"],
+                all.map(|it| match it.policy {
+                    Policy::All => 0,
+                    Policy::Nearest => 1,
+                    Policy::Fifo => 2,
+                }),
+            )?,
+            EdgeColumn::Latency => long(Edge::latency),
+            EdgeColumn::LatencyLo => long(Edge::latency_lo),
+            EdgeColumn::LatencyHi => long(Edge::latency_hi),
+            EdgeColumn::Certainty => one_of(
+                &["certain", "possible"],
+                all.map(|it| match it.certainty {
+                    Certainty::Certain => 0,
+                    Certainty::Possible => 1,
+                }),
+            )?,
+        })
+    }
+
+    fn of_unmatched(
+        &self,
+        rows: &[(usize, Arc<str>, Unmatched<Frame>)],
+        column: usize,
+    ) -> Result<ArrayRef, TableError> {
+        let all = rows.iter().map(|it| &it.2);
+        if let Some(&standard) = STANDARD.get(column) {
+            return self.standard(standard, all.map(|it| it.frame));
+        }
+        Ok(match LEFT[column - STANDARD.len()].1 {
+            LeftColumn::Point => self.point(all.map(|it| it.point))?,
+            LeftColumn::Side => one_of(
+                &["in", "out"],
+                all.map(|it| match it.side {
+                    Side::In => 0,
+                    Side::Out => 1,
+                }),
+            )?,
+            LeftColumn::Type => self.types(rows.iter().map(|it| it.0))?,
+            LeftColumn::Hash => {
+                Arc::new(StringArray::from_iter_values(rows.iter().map(|it| &*it.1)))
+            }
+            LeftColumn::Reason => one_of(
+                &["loss", "none"],
+                all.map(|it| match it.reason {
+                    Reason::Loss => 0,
+                    Reason::None => 1,
+                }),
+            )?,
+        })
+    }
+
+    fn types(&self, types: impl Iterator<Item = usize>) -> Result<ArrayRef, TableError> {
+        let known = &self.causes.known;
+        words(Some(known.type_words.clone()), types.map(|of| known.type_keys.get(of).copied()))
+    }
+
+    /// One row for each hash type that was there.
+    fn of_counts(&self) -> Result<RecordBatch, TableError> {
+        let rows: Vec<(usize, &Counts)> =
+            self.counts.iter().enumerate().filter(|it| it.1.ins + it.1.outs > 0).collect();
+        self.batch(rows.len(), |&column| match column.checked_sub(1) {
+            None => self.types(rows.iter().map(|it| it.0)),
+            Some(column) => {
+                let count = |counts: &Counts| counted(counts)[column];
+                let all = rows.iter().map(|it| i64::try_from(count(it.1)).ok());
+                Ok(Arc::new(all.collect::<Int64Array>()))
+            }
+        })
+    }
+}
+
+/// In the order of [`COUNTED`].
+fn counted(counts: &Counts) -> [u64; COUNTED.len()] {
+    [
+        counts.outs,
+        counts.ins,
+        counts.certain,
+        counts.possible,
+        counts.impossible,
+        counts.unmatched_outs,
+        counts.unmatched_ins,
+        counts.lost,
+    ]
+}
+
+/// What edges of points are called.
+pub(crate) const HASH: &str = "hash";
+
+fn words(
+    all: Option<Arc<StringArray>>,
+    keys: impl Iterator<Item = Option<i32>>,
+) -> Result<ArrayRef, TableError> {
+    let all = all.unwrap_or_else(|| Arc::new(StringArray::new_null(0)));
+    Ok(Arc::new(DictionaryArray::try_new(keys.collect::<Int32Array>(), all)?))
+}
+
+fn one_of(all: &[&str], keys: impl Iterator<Item = i32>) -> Result<ArrayRef, TableError> {
+    words(Some(Arc::new(StringArray::from_iter_values(all))), keys.map(Some))
+}
+
+fn word(word: &str, rows: usize) -> Result<ArrayRef, TableError> {
+    one_of(&[word], std::iter::repeat_n(0, rows))
+}
+
+fn small(all: impl Iterator<Item = Option<i32>>) -> ArrayRef {
+    Arc::new(all.collect::<Int32Array>())
+}
+
+fn times(all: impl Iterator<Item = Option<i64>>) -> ArrayRef {
+    let all = all.collect::<TimestampNanosecondArray>();
+    Arc::new(all.with_data_type(timestamp()))
+}
+
+impl Runner for Matching {
+    fn push(&mut self, batch: RecordBatch) -> Result<Vec<RecordBatch>, TableError> {
+        let keys = batch.column(KEY).as_fixed_size_binary().clone();
+        let whens = batch.column(WHEN).as_primitive::<Int64Type>().clone();
+        let ways = batch.column(WAY).as_primitive::<Int32Type>().clone();
+        let owners = batch.column(OWNER).as_primitive::<Int32Type>().clone();
+        let seqnos = batch.column(SEQNO).as_primitive::<Int64Type>().clone();
+        let points = batch.column(POINT).as_primitive::<Int32Type>().clone();
+        let drained = batch.columns().get(DRAINED).map(|it| it.as_primitive::<Int64Type>().clone());
+        for row in 0..batch.num_rows() {
+            let key = keys.value(row);
+            if self.key.as_deref() != Some(key) {
+                self.turn(Some(key))?;
+            }
+            let (owner, point) = (owners.value(row), points.value(row) as u32);
+            let error = self.causes.known.error_of(owner);
+            let when = whens.is_valid(row).then(|| whens.value(row));
+            let drained = drained.as_ref().filter(|it| it.is_valid(row)).map(|it| it.value(row));
+            let (sides, ts): (&[(Side, bool)], _) = match Way::of(ways.value(row)) {
+                Way::In => (&[(Side::In, true)], when.map(|it| it.saturating_sub(error))),
+                Way::Out => (&[(Side::Out, true)], when.map(|it| it.saturating_add(error))),
+                Way::ImpliedOut => (&[(Side::Out, false)], when.map(|it| it.saturating_add(error))),
+                Way::Through => (&[(Side::Out, false), (Side::In, true)], when),
+            };
+            let frame = Frame { owner, seqno: seqnos.value(row), ts, drained };
+            let of = type_of(key);
+            let Some(ts) = ts else {
+                if let Some(Some(matcher)) = self.matchers.get_mut(of) {
+                    for &(side, stated) in sides {
+                        if stated {
+                            matcher.take_untimed(point, side, frame, &mut self.found);
+                        }
+                    }
+                }
+                continue;
+            };
+            if self.together.first().is_some_and(|it| Some(it.when()) != when) {
+                self.take_together()?;
+            }
+            for &(side, stated) in sides {
+                self.together.push(Entry {
+                    point,
+                    side,
+                    stated,
+                    lo: ts.saturating_sub(error),
+                    ts,
+                    hi: ts.saturating_add(error),
+                    thread: owner as u64,
+                    seqno: frame.seqno as u64,
+                    frame,
+                });
+            }
+        }
+        self.flush()
+    }
+
+    fn finish(&mut self) -> Result<Vec<RecordBatch>, TableError> {
+        self.turn(None)?;
+        let mut out = self.flush()?;
+        if self.shows == Shows::Counts {
+            out.push(self.of_counts()?);
+        }
+        Ok(out)
+    }
+}

@@ -1,0 +1,152 @@
+//! `edges`: what caused what; `unmatched`: what entered points and came from nowhere, or left them and
+//! went nowhere; `matching`: how many of each.
+
+use std::sync::Arc;
+
+use arrow_array::StringArray;
+use arrow_schema::SchemaRef;
+
+use super::chains::{self, Chains};
+use super::named::Named;
+use super::paired::Shown;
+use super::spans::{self, Spans};
+use crate::bounds::{Bounded, Bounds, Word};
+use crate::causality::{
+    Causes, EdgeColumn, End, Endpoints, HASH, KEY, Known, Matching, Shows, WHEN, What, edge_column,
+    reads,
+};
+use crate::error::{SetError, TableError};
+use crate::of_chunks::ChunkScan;
+use crate::set::CaptureSet;
+use crate::table::{Pass, Planned, Request, Scan, Start, Table};
+
+pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<Named>, SetError> {
+    let known = Arc::new(Known::of(set));
+    let of = Arc::new(Endpoints::new(known.clone()));
+    let causes = Arc::new(Causes::new(set, known)?);
+    let spans = spans::all(set)?.into_iter().map(|it| it.1);
+    let spans = spans.filter(|it| it.comparable().is_ok()).map(Links::Spans);
+    let links: Arc<[Links]> =
+        spans.chain(chains::all(set)?.into_iter().map(Links::Chains)).collect();
+    let table = |shows: Shows| {
+        let schema = Arc::new(shows.schema());
+        let beside = if shows == Shows::Edges { links.clone() } else { Arc::new([]) };
+        Matched { set: set.clone(), of: of.clone(), causes: causes.clone(), shows, schema, beside }
+    };
+    Ok(vec![
+        Named::fixed("edges", table(Shows::Edges)),
+        Named::fixed("unmatched", table(Shows::Unmatched)),
+        Named::fixed("matching", table(Shows::Counts)),
+    ])
+}
+
+/// What comes of bringing together what leaves points and what enters them.
+#[derive(Debug)]
+struct Matched {
+    set: Arc<CaptureSet>,
+    of: Arc<Endpoints>,
+    causes: Arc<Causes>,
+    shows: Shows,
+    schema: SchemaRef,
+    /// More edges.
+    beside: Arc<[Links]>,
+}
+
+/// Frames that a key brings together.
+#[derive(Debug)]
+enum Links {
+    /// A begin causes its end.
+    Spans(Spans),
+    /// A step causes the next one.
+    Chains(Chains),
+}
+
+impl Links {
+    /// What such edges are called.
+    fn kind(&self) -> &'static str {
+        match self {
+            Links::Spans(_) => "span",
+            Links::Chains(_) => "chain",
+        }
+    }
+
+    fn name(&self) -> &str {
+        match self {
+            Links::Spans(it) => it.name(),
+            Links::Chains(it) => it.name(),
+        }
+    }
+}
+
+impl Table for Matched {
+    fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    fn bounded(&self, column: usize) -> Option<Bounded> {
+        // Kinds of edges are made of different frames.
+        let is_kind = self.shows == Shows::Edges && edge_column(column) == EdgeColumn::Kind;
+        is_kind.then_some(Bounded::Word(Word::Name))
+    }
+
+    fn plan(&self, request: &Request<'_>) -> Result<Planned, TableError> {
+        let wanted = |kind: &str| request.bounds.has_word(Word::Name, kind);
+        let mut planned = self.points(request, wanted(HASH))?;
+        for links in self.beside.iter().filter(|it| wanted(it.kind())) {
+            planned.beside.push(self.links(links, request)?);
+        }
+        Ok(planned)
+    }
+}
+
+impl Matched {
+    /// What comes of points; of none, where nobody asks for them.
+    fn points(&self, request: &Request<'_>, wanted: bool) -> Result<Planned, TableError> {
+        self.causes.comparable(self.shows.table())?;
+        let read = reads(self.shows, request.columns);
+        let mut bounds = Bounds::default();
+        if !wanted {
+            bounds.one_of(Word::Buffer, [].into());
+        }
+        // What belongs together may be anywhere.
+        let inner = Request { columns: &read, bounds: &bounds, limit: None, ..*request };
+        let scan: Arc<dyn Scan> = Arc::new(ChunkScan::new(&self.set, &self.of, &inner)?);
+        let schema = Arc::new(self.schema.project(request.columns)?);
+        let (causes, columns) = (self.causes.clone(), request.columns.to_vec());
+        let (shows, out) = (self.shows, schema.clone());
+        let start = Start(Arc::new(move || {
+            Box::new(Matching::new(causes.clone(), shows, columns.clone(), out.clone()))
+        }));
+        let told = format!(
+            "{}: what leaves and enters points, by hash type and value",
+            self.shows.table()
+        );
+        let pass = Pass {
+            schema,
+            together: vec![KEY],
+            order: vec![(KEY, false), (WHEN, false)],
+            start,
+            told,
+        };
+        Ok(Planned { scan, pass: Some(pass), beside: Vec::new() })
+    }
+
+    fn links(&self, links: &Links, request: &Request<'_>) -> Result<Planned, TableError> {
+        let word = |text: &str| Shown::Word(Arc::new(StringArray::from_iter_values([text])));
+        let shown = |&column: &usize| match edge_column(column) {
+            EdgeColumn::Of(_, What::Point) => word(links.name()),
+            EdgeColumn::Of(End::Source, What::Standard(it)) => Shown::Own(it),
+            EdgeColumn::Of(End::Destination, What::Standard(it)) => Shown::End(it),
+            EdgeColumn::Kind => word(links.kind()),
+            EdgeColumn::Type | EdgeColumn::Policy => Shown::Null,
+            EdgeColumn::Latency | EdgeColumn::LatencyLo | EdgeColumn::LatencyHi => Shown::Dur,
+            EdgeColumn::Certainty => word("certain"),
+        };
+        let schema = Arc::new(self.schema.project(request.columns)?);
+        let columns: Vec<Shown> = request.columns.iter().map(shown).collect();
+        match links {
+            Links::Spans(it) => it.closed(request, &columns, schema),
+            Links::Chains(it) => it.links(request, &columns, schema),
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Frames of wholes in pairs: begins with ends, or steps with the next ones.
+
+use std::sync::Arc;
+
+use arrow_array::StringArray;
+use arrow_schema::SchemaRef;
+use ppt_capture::frame_dsl::role::Across;
+
+use super::parts::{Hidden, Parts, Read, missing_of};
+use crate::bounds::Number;
+use crate::error::TableError;
+use crate::of_chunks::ChunkScan;
+use crate::pair::{Out, Pair};
+use crate::set::CaptureSet;
+use crate::standard::Standard;
+use crate::table::{Planned, Request, Scan, Start};
+
+/// A column of pairs in a table of other things.
+#[derive(Debug)]
+pub(super) enum Shown {
+    /// Of the first of the two.
+    Own(Standard),
+    /// Of the other one.
+    End(Standard),
+    /// From the one to the other.
+    Dur,
+    Word(Arc<StringArray>),
+    Zero,
+    Null,
+}
+
+/// The frames that make pairs.
+#[derive(Debug)]
+pub(super) struct Paired<'a> {
+    pub set: &'a Arc<CaptureSet>,
+    pub parts: &'a Arc<Parts>,
+    /// What EXPLAIN says.
+    pub told: String,
+    /// Each step with the next one.
+    pub steps: bool,
+}
+
+impl Paired<'_> {
+    /// The pairs of which both are there.
+    pub fn links(
+        &self,
+        request: &Request<'_>,
+        columns: &[Shown],
+        schema: SchemaRef,
+    ) -> Result<Planned, TableError> {
+        let own = columns.iter().filter_map(|it| match it {
+            Shown::Own(standard) | Shown::End(standard) => Some(Parts::standard(*standard)),
+            _ => None,
+        });
+        let read = Read::of(self.parts, own);
+        let out = |shown: &Shown| match shown {
+            Shown::Own(standard) => Out::Own(read.at(Parts::standard(*standard))),
+            Shown::End(standard) => Out::End(read.at(Parts::standard(*standard))),
+            Shown::Dur => Out::Dur,
+            Shown::Word(word) => Out::Word(word.clone()),
+            Shown::Zero => Out::Zero,
+            Shown::Null => Out::Null,
+        };
+        let out = columns.iter().map(out).collect();
+        self.plan(request, &read, (out, schema), true)
+    }
+
+    /// All pairs, or those of which both are there.
+    pub fn plan(
+        &self,
+        request: &Request<'_>,
+        read: &Read,
+        (columns, schema): (Vec<Out>, SchemaRef),
+        closed: bool,
+    ) -> Result<Planned, TableError> {
+        let parts = self.parts;
+        // Whole processes can be left out, where nothing leaves its own.
+        let is_own = parts.plans.iter().all(|it| it.across == Across::Process);
+        let numbers: &[Number] = if is_own { &[Number::Pid] } else { &[] };
+        let bounds = request.bounds.only(numbers, &[]);
+        let inner = Request { columns: &read.columns, bounds: &bounds, limit: None, ..*request };
+        let scan: Arc<dyn Scan> = Arc::new(ChunkScan::new(self.set, parts, &inner)?);
+        let asks = columns.iter().any(|it| matches!(it, Out::State));
+        let pair = Pair {
+            group: read.at(parts.hidden(Hidden::Group)),
+            key: read.at(parts.hidden(Hidden::Key)),
+            mark: read.at(parts.hidden(Hidden::Mark)),
+            ts: read.at(Parts::standard(Standard::Ts)),
+            fifo: parts.groups.iter().map(|it| parts.plans[it.plan].fifo).collect(),
+            columns,
+            schema: schema.clone(),
+            closed,
+            steps: self.steps,
+            missing: asks.then(|| missing_of(self.set, parts)),
+        };
+        let start = Start(Arc::new(move || pair.runner()));
+        let pass = read.pass(parts, schema, &self.told, start);
+        Ok(Planned { scan, pass: Some(pass), beside: Vec::new() })
+    }
+}
