@@ -62,7 +62,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("ppt-output", &[]),
     ("ppt-predicate", &["ppt-capture", "ppt-frame-dsl"]),
     ("ppt-probe", &["ppt-segment"]),
-    ("ppt-query", &["ppt-predicate", "ppt-stats", "ppt-tables"]),
+    ("ppt-query", &["ppt-causality", "ppt-predicate", "ppt-stats", "ppt-tables"]),
     ("ppt-report", &["ppt-query"]),
     ("ppt-segment", &[]),
     ("ppt-stats", &[]),

@@ -91,7 +91,7 @@ impl Engine {
             catalog.register_schema(name, Arc::new(schema))?;
         }
         context.register_catalog(CATALOG, catalog);
-        functions::register(&context);
+        functions::register(&context, &set);
         context.add_analyzer_rule(Arc::new(KeepApart::new()));
         let (window, pushdown) = (options.window.clone(), options.pushdown);
         Ok(Engine { context, set, directory, window, pushdown })

@@ -11,6 +11,7 @@
 
 mod apart;
 mod bounds;
+pub mod causality;
 mod encode;
 mod engine;
 mod error;

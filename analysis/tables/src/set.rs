@@ -158,6 +158,21 @@ impl CaptureSet {
         &self.watch
     }
 
+    /// How far a time of each capture can be from the truth, in ns, by the id of the capture.
+    ///
+    /// What one capture says is compared with what it says of other times: only times of several captures
+    /// of a host have bounds. Of a single one, all are 0.
+    pub fn time_errors(&self) -> HashMap<String, i64> {
+        let error = |capture: &Opened| {
+            let clocks = &capture.catalog().clocks;
+            let error = clocks.tick_error_ns().unwrap_or(0) + clocks.epoch_error_ns().unwrap_or(0);
+            i64::try_from(error).unwrap_or(i64::MAX)
+        };
+        let single = self.captures.len() < 2;
+        let all = self.captures.iter();
+        all.map(|it| (it.id.clone(), if single { 0 } else { error(it) })).collect()
+    }
+
     /// The names of the buffers.
     pub fn buffers(&self) -> impl Iterator<Item = &str> {
         self.names.buffers.iter().flatten()

@@ -23,7 +23,7 @@ use datafusion::arrow::datatypes::{
 use datafusion::arrow::row::{OwnedRow, RowConverter, SortField};
 use datafusion::catalog::{Session, TableFunctionArgs, TableFunctionImpl, TableProvider};
 use datafusion::common::tree_node::TreeNodeRecursion;
-use datafusion::common::{ScalarValue, TableReference, internal_err, plan_err};
+use datafusion::common::{ScalarValue, internal_err, plan_err};
 use datafusion::error::Result;
 use datafusion::execution::{SendableRecordBatchStream, SessionState, TaskContext};
 use datafusion::logical_expr::{Expr, TableType};
@@ -43,6 +43,8 @@ use datafusion::physical_plan::{
 };
 use futures::StreamExt;
 
+use super::table;
+
 pub(super) fn function() -> Arc<dyn TableFunctionImpl> {
     Arc::new(Overlap)
 }
@@ -59,7 +61,7 @@ impl TableFunctionImpl for Overlap {
         let Some(state) = args.session().as_any().downcast_ref::<SessionState>() else {
             return internal_err!("overlap is asked outside of a session");
         };
-        let sides = [side(state, a)?, side(state, b)?];
+        let sides = [table(state, a)?, table(state, b)?];
         let keys: Vec<String> = match keys {
             [] => {
                 let both = |name: &&str| sides.iter().all(|it| it.schema().index_of(name).is_ok());
@@ -90,22 +92,6 @@ fn name(expr: &Expr) -> Result<String> {
         | Expr::Literal(ScalarValue::Utf8View(Some(name)), _) => Ok(name.clone()),
         Expr::Column(column) => Ok(column.flat_name()),
         other => plan_err!("overlap takes names of tables and columns, not {other}"),
-    }
-}
-
-fn side(state: &SessionState, name: &str) -> Result<Arc<dyn TableProvider>> {
-    let parts: Vec<&str> = name.split('.').collect();
-    let reference = match parts[..] {
-        [table] => TableReference::bare(table),
-        [schema, table] => TableReference::partial(schema, table),
-        _ => return plan_err!("`{name}` is no name of a table"),
-    };
-    let table = reference.table().to_owned();
-    let schema = state.schema_for_ref(reference)?;
-    // The tables of a session are in memory: this waits for nothing.
-    match futures::executor::block_on(schema.table(&table))? {
-        Some(provider) => Ok(provider),
-        None => plan_err!("table '{name}' not found"),
     }
 }
 

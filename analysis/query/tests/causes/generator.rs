@@ -68,12 +68,16 @@ fn schema(policy: Option<&str>) -> Schema {
     };
     let frames = [
         frame("source", &hash("id", 16, r#""out":"m0""#)),
-        frame("relay", &format!("{},{}", hash("id", 16, r#""in":"m0""#), hash("next", 24, r#""out":"m1""#))),
+        frame(
+            "relay",
+            &format!("{},{}", hash("id", 16, r#""in":"m0""#), hash("next", 24, r#""out":"m1""#)),
+        ),
         frame("worker", &hash("id", 16, r#""in":"m1""#)),
         frame("done", &format!("{},{}", hash("id", 16, r#""in":"m1""#), wide(r#""in":"m2""#))),
         frame("side", &wide(r#""out":"m2""#)),
     ];
-    let lines = [("source", "relay"), ("relay", "worker"), ("worker", "flow.done"), ("side", "done")];
+    let lines =
+        [("source", "relay"), ("relay", "worker"), ("worker", "flow.done"), ("side", "done")];
     let lines = lines.map(|(from, to)| {
         let policy = policy.unwrap_or("all");
         format!(r#"{{"from":"{from}","to":"{to}","policy":"{policy}"}}"#)
@@ -121,11 +125,8 @@ pub fn world(dice: &mut Dice, kind: Kind) -> World {
     for n in 0..kind.messages {
         let mut later = |at: u64| at + 1 + dice.below(kind.delay);
         let start = 10 * n + 1000;
-        let (m0, m1, m2) = (
-            identity(1, n, kind.period),
-            identity(2, n, kind.period),
-            identity(3, n, kind.period),
-        );
+        let (m0, m1, m2) =
+            (identity(1, n, kind.period), identity(2, n, kind.period), identity(3, n, kind.period));
         let event = |ring, kind, at| Event { ring, kind, id: 0, next: 0, wide: 0, at };
         let mut add = |event: Event| {
             events.push(event);

@@ -47,8 +47,15 @@ fn unmatched(engine: &Engine, side: &str) -> Vec<(Name, String)> {
     rows(engine, &sql).iter().map(|row| (name(row), row[3].clone().unwrap())).collect()
 }
 
-const UNIQUE: Kind =
-    Kind { messages: 300, period: 0, delay: 400, loss: 0, strays: 0, captures: 1, policy: Some("all") };
+const UNIQUE: Kind = Kind {
+    messages: 300,
+    period: 0,
+    delay: 400,
+    loss: 0,
+    strays: 0,
+    captures: 1,
+    policy: Some("all"),
+};
 
 proptest! {
     #![proptest_config(super::cases(6))]
@@ -99,4 +106,49 @@ proptest! {
         prop_assert!(right / said.len() as f64 >= 0.999, "precision {right} of {}", said.len());
         prop_assert!(right / there.len() as f64 >= 0.999, "recall {right} of {}", there.len());
     }
+
+    #[test]
+    fn paths_are_the_ways_of_messages(seed: u64, strays in prop_oneof![Just(0u64), Just(5)]) {
+        let world = world(&mut Dice::new(seed), Kind { strays, captures: 2, ..UNIQUE });
+        let (_files, engine) = engine(&world);
+        let sql = "SELECT src_pid, src_ring, src_seqno, dst_pid, dst_ring, dst_seqno, latency, hops, route, \
+                   latency_lo, latency_hi FROM paths('source', 'flow.done')";
+        let said = rows(&engine, sql);
+        let long = |text: &Option<String>| text.as_ref().unwrap().parse::<i64>().unwrap();
+        let found: BTreeSet<(Name, Name, u64)> =
+            said.iter().map(|row| (name(&row[..3]), name(&row[3..6]), long(&row[6]) as u64)).collect();
+        let truth: BTreeSet<_> = world.paths.iter().copied().collect();
+        prop_assert_eq!(&found, &truth);
+        for row in &said {
+            prop_assert_eq!(row[8].as_deref(), Some("source -> relay -> worker -> done"));
+            prop_assert!(long(&row[7]) == 3 && row[9] == row[6] && row[10] == row[6]);
+        }
+        let sum: u64 = world.paths.iter().map(|it| it.2).sum();
+        let stages = "SELECT sum(time), sum(share), min(count), max(count), count(*) FROM critical_path('source', 'done')";
+        let stages = &rows(&engine, stages)[0];
+        prop_assert_eq!(long(&stages[0]) as u64, sum, "stages take as long as their paths, to the ns");
+        prop_assert!((stages[1].as_ref().unwrap().parse::<f64>().unwrap() - 1.0).abs() < 1e-9);
+        prop_assert_eq!((long(&stages[2]), long(&stages[3]), long(&stages[4])), (truth.len() as i64, truth.len() as i64, 3));
+        // All ways lead from the one source of a message.
+        let all = number(&engine, "SELECT count(*) FROM paths('source', 'done', 'all')");
+        prop_assert_eq!(all as usize, truth.len());
+        // No way leads back.
+        prop_assert_eq!(number(&engine, "SELECT count(*) FROM paths('done', 'source')"), 0);
+    }
+}
+
+#[test]
+fn points_that_are_not_there_are_named() {
+    let world = world(&mut Dice::new(1), Kind { messages: 3, ..UNIQUE });
+    let (_files, engine) = engine(&world);
+    let said = super::support::batches(&engine, "SELECT * FROM paths('sorce', 'done')");
+    let said = said.unwrap_err().to_string();
+    assert!(
+        said.contains(
+            "no point is called `sorce` (did you mean `source`?); there are: done, relay"
+        ),
+        "{said}"
+    );
+    let said = super::support::batches(&engine, "SELECT * FROM paths('source')").unwrap_err();
+    assert!(said.to_string().contains("paths takes two points"), "{said}");
 }

@@ -112,8 +112,7 @@ pub(crate) struct Known {
     pub owners: Vec<OwnerKeys>,
     /// Boots of which there are points: each with the name of its host.
     pub boots: Vec<(String, String)>,
-    /// By capture: how far a time can be from the truth of another capture of its host, in ns. 0 where
-    /// all points are of one capture: nothing is compared with another one.
+    /// By capture: how far a time can be from the truth, in ns.
     pub errors: Vec<i64>,
 }
 
@@ -133,7 +132,7 @@ impl Known {
             boots: Vec::new(),
             errors: Vec::new(),
         };
-        let mut captures = 0;
+        let errors = set.time_errors();
         for (capture, opened) in set.captures().iter().enumerate() {
             let catalog = opened.catalog();
             known.first_owners.push(known.owners.len() as i32);
@@ -150,19 +149,13 @@ impl Known {
                 let source = Source { multi: info.schema.multi(), forms };
                 known.sources.insert((capture, info.id), source);
             }
-            let clocks = &catalog.clocks;
-            let error = clocks.tick_error_ns().unwrap_or(0) + clocks.epoch_error_ns().unwrap_or(0);
-            known.errors.push(i64::try_from(error).unwrap_or(i64::MAX));
+            known.errors.push(errors.get(&opened.id).copied().unwrap_or_default());
             if has_points {
-                captures += 1;
                 let boot = (set.boot(capture).to_owned(), catalog.host().to_owned());
                 if known.boots.iter().all(|it| it.0 != boot.0) {
                     known.boots.push(boot);
                 }
             }
-        }
-        if captures < 2 {
-            known.errors.fill(0);
         }
         known.point_words = found.point_names.array();
         known.type_words = found.type_names.array();

@@ -1,0 +1,146 @@
+//! Frames that caused each other, as a graph: what `paths`, `critical_path` and `ppt graph` walk through.
+
+mod load;
+
+use std::collections::HashMap;
+use std::fmt::Write;
+
+use ppt_causality::{By, Graph, Kind, Path, Place, Stage};
+
+use crate::nearest::nearest;
+pub(crate) use load::{Input, Loader};
+
+/// Frames and what led from one to the next.
+#[derive(Debug)]
+pub struct Causality {
+    /// Its vertices are frames.
+    pub graph: Graph,
+    /// Names of points and of other kinds of frames, by their numbers in the graph.
+    pub points: Vec<String>,
+    /// By vertex: the owner of the frame, and its number in the ring.
+    frames: Vec<(u32, i64)>,
+    owners: Vec<Owner>,
+}
+
+/// Whose frames they are: a ring, and the thread that had it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Owner {
+    /// As in the column.
+    pub capture: String,
+    #[expect(missing_docs, reason = "see `capture`")]
+    pub buffer: String,
+    #[expect(missing_docs, reason = "see `capture`")]
+    pub segment: String,
+    #[expect(missing_docs, reason = "see `capture`")]
+    pub ring: Option<i32>,
+    #[expect(missing_docs, reason = "see `capture`")]
+    pub pid: Option<i32>,
+    #[expect(missing_docs, reason = "see `capture`")]
+    pub tid: Option<i32>,
+}
+
+impl Causality {
+    /// The numbers of the points that a text names: `frame`, or `buffer.frame`.
+    pub fn called(&self, text: &str) -> Vec<u32> {
+        let is = |name: &String| {
+            name == text || name.split_once('.').is_some_and(|(_, frame)| frame == text)
+        };
+        let all = self.points.iter().enumerate();
+        all.filter(|it| is(it.1)).map(|it| it.0 as u32).collect()
+    }
+
+    /// What to say of a name that no point has.
+    pub(crate) fn no_point(&self, name: &str) -> String {
+        let mut there: Vec<String> = self.points.iter().map(|it| short(it).to_owned()).collect();
+        there.sort();
+        there.dedup();
+        let near = nearest(name, &there).map(|it| format!(" (did you mean `{it}`?)"));
+        let there = if there.is_empty() { "none".to_owned() } else { there.join(", ") };
+        format!("no point is called `{name}`{}; there are: {there}", near.unwrap_or_default())
+    }
+
+    /// What a stage is called: where it begins and ends.
+    pub fn stage(&self, stage: &Stage) -> String {
+        let name = |point: u32| short(&self.points[point as usize]);
+        format!("{} {} {}", name(stage.from), arrow(stage.by), name(stage.to))
+    }
+
+    /// The points of a path: `->` where something leads from one to the next, `..` where a thread goes on.
+    pub fn route(&self, path: &Path) -> String {
+        path.route.iter().fold(self.point(path.src).to_owned(), |mut text, step| {
+            let _ = write!(text, " {} {}", arrow(step.by), self.point(step.dst));
+            text
+        })
+    }
+
+    /// The name of the point of a vertex, without its buffer.
+    pub fn point(&self, vertex: u32) -> &str {
+        short(&self.points[self.graph.point(vertex) as usize])
+    }
+
+    /// Whose frame a vertex is.
+    pub fn owner(&self, vertex: u32) -> &Owner {
+        &self.owners[self.frames[vertex as usize].0 as usize]
+    }
+
+    /// The number of its frame in the ring.
+    pub fn seqno(&self, vertex: u32) -> i64 {
+        self.frames[vertex as usize].1
+    }
+}
+
+/// The name of a point without its buffer.
+pub fn short(name: &str) -> &str {
+    name.split_once('.').map_or(name, |it| it.1)
+}
+
+fn arrow(by: By) -> &'static str {
+    match by {
+        By::Program => "..",
+        By::Edge(_) => "->",
+    }
+}
+
+/// What a step is called: the kind of its edge, or `program`.
+pub fn step_word(by: By) -> &'static str {
+    match by {
+        By::Program => "program",
+        By::Edge(Kind::Hash) => "hash",
+        By::Edge(Kind::Span) => "span",
+        By::Edge(Kind::Chain) => "chain",
+        By::Edge(Kind::Wake) => "wake",
+    }
+}
+
+/// What the place of a step is called.
+pub fn place_word(place: Place) -> &'static str {
+    match place {
+        Place::Thread => "thread",
+        Place::Process => "process",
+        Place::Between => "between",
+        Place::Queue => "queue",
+    }
+}
+
+/// Numbers for what is seen again.
+#[derive(Debug)]
+pub(crate) struct Numbers<T> {
+    all: Vec<T>,
+    known: HashMap<T, u32>,
+}
+
+impl<T> Default for Numbers<T> {
+    fn default() -> Self {
+        Numbers { all: Vec::new(), known: HashMap::new() }
+    }
+}
+
+impl<T: Clone + Eq + std::hash::Hash> Numbers<T> {
+    pub fn number(&mut self, of: T) -> u32 {
+        let next = self.all.len() as u32;
+        *self.known.entry(of.clone()).or_insert_with(|| {
+            self.all.push(of);
+            next
+        })
+    }
+}

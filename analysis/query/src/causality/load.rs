@@ -1,0 +1,293 @@
+//! From the rows of tables to a graph.
+
+use std::collections::HashMap;
+
+use datafusion::arrow::array::{Array, AsArray, Int64Array, RecordBatch, StringArray};
+use datafusion::arrow::compute::cast;
+use datafusion::arrow::datatypes::{DataType, Int32Type, Int64Type};
+use datafusion::error::Result;
+use ppt_causality::{Certainty, Graph, Kind, Link, Vertex};
+
+use super::{Causality, Numbers, Owner};
+use crate::error::external;
+
+/// A table that is read, and its columns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::EnumIter, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
+pub(crate) enum Input {
+    Points,
+    Edges,
+    Unmatched,
+    Gaps,
+}
+
+/// What names a frame, of one end of an edge, or of a point.
+const FRAME: [&str; 9] =
+    ["capture", "buffer", "segment", "ring", "seqno", "pid", "tid", "point", "ts"];
+const OF_EDGE: [&str; 3] = ["kind", "policy", "certainty"];
+
+impl Input {
+    /// The name of the table.
+    pub fn table(self) -> &'static str {
+        self.into()
+    }
+
+    /// The columns that are read, in this order.
+    pub fn columns(self) -> Vec<String> {
+        let own = |all: &[&str]| all.iter().map(|it| (*it).to_owned()).collect();
+        match self {
+            Input::Points => own(&FRAME),
+            Input::Edges => {
+                let ends = ["src", "dst"].into_iter();
+                let ends = ends.flat_map(|end| FRAME.map(|name| format!("{end}_{name}")));
+                ends.chain(OF_EDGE.map(str::to_owned)).collect()
+            }
+            Input::Unmatched => own(&[&FRAME[..], &["side", "reason"]].concat()),
+            Input::Gaps => own(&["capture", "segment", "ring", "first_seq", "count"]),
+        }
+    }
+}
+
+/// A frame: number of its owner, and its number in the ring.
+type Name = (u32, i64);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Frame {
+    name: Name,
+    ts: i64,
+    point: u32,
+    lost: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Between {
+    src: Name,
+    dst: Name,
+    kind: Kind,
+    certainty: Certainty,
+    queue: bool,
+}
+
+/// Rows on their way.
+#[derive(Debug, Default)]
+pub(crate) struct Loader {
+    owners: Numbers<Owner>,
+    points: Numbers<String>,
+    frames: Vec<Frame>,
+    edges: Vec<Between>,
+    /// By capture, segment and ring: from which number on frames are missing.
+    gaps: HashMap<(String, String, Option<i32>), Vec<i64>>,
+    /// By capture: how far times can be from the truth, in ns.
+    errors: HashMap<String, i64>,
+}
+
+impl Loader {
+    pub fn new(errors: HashMap<String, i64>) -> Loader {
+        Loader { errors, ..Loader::default() }
+    }
+
+    /// Takes in rows of a table.
+    pub fn take(&mut self, input: Input, batch: &RecordBatch) -> Result<()> {
+        match input {
+            Input::Points => {
+                let ends = self.ends(batch, 0)?;
+                self.frames.extend(ends.into_iter().flatten());
+            }
+            Input::Edges => {
+                let (sources, ends) = (self.ends(batch, 0)?, self.ends(batch, FRAME.len())?);
+                let [kinds, policies, certainties] =
+                    [0, 1, 2].map(|it| Words::of(batch, 2 * FRAME.len() + it));
+                let (kinds, policies, certainties) = (kinds?, policies?, certainties?);
+                for (row, (src, dst)) in sources.into_iter().zip(ends).enumerate() {
+                    let (Some(src), Some(dst)) = (src, dst) else { continue };
+                    let kind = match kinds.get(row) {
+                        "span" => Kind::Span,
+                        "chain" => Kind::Chain,
+                        "wake" => Kind::Wake,
+                        _ => Kind::Hash,
+                    };
+                    if kind != Kind::Hash {
+                        self.frames.extend([src, dst]);
+                    }
+                    let certainty = match certainties.get(row) {
+                        "possible" => Certainty::Possible,
+                        _ => Certainty::Certain,
+                    };
+                    let queue = policies.get(row) == "fifo";
+                    let (src, dst) = (src.name, dst.name);
+                    self.edges.push(Between { src, dst, kind, certainty, queue });
+                }
+            }
+            Input::Unmatched => {
+                let (side, reason) =
+                    (Words::of(batch, FRAME.len())?, Words::of(batch, FRAME.len() + 1)?);
+                let ends = self.ends(batch, 0)?;
+                let lost = ends.into_iter().enumerate();
+                let lost = lost.filter(|it| side.get(it.0) == "in" && reason.get(it.0) == "loss");
+                let frames = lost.filter_map(|it| Some(Frame { lost: true, ..it.1? }));
+                self.frames.extend(frames);
+            }
+            Input::Gaps => {
+                let (captures, segments) = (Words::of(batch, 0)?, Words::of(batch, 1)?);
+                let rings = batch.column(2).as_primitive::<Int32Type>();
+                let firsts = long(batch, 3)?;
+                for row in 0..batch.num_rows() {
+                    let ring = rings.is_valid(row).then(|| rings.value(row));
+                    let key = (captures.get(row).to_owned(), segments.get(row).to_owned(), ring);
+                    self.gaps.entry(key).or_default().push(firsts.value(row));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Bytes that are kept, about.
+    pub fn bytes(&self) -> usize {
+        self.frames.capacity() * size_of::<Frame>() + self.edges.capacity() * size_of::<Between>()
+    }
+
+    /// The frames of rows, from a column on; None: nobody knows when it was, or which it is.
+    fn ends(&mut self, batch: &RecordBatch, from: usize) -> Result<Vec<Option<Frame>>> {
+        let words = |at: usize| Words::of(batch, from + at);
+        let (captures, buffers, segments, points) = (words(0)?, words(1)?, words(2)?, words(7)?);
+        let small = |at: usize| batch.column(from + at).as_primitive::<Int32Type>().clone();
+        let (rings, pids, tids) = (small(3), small(5), small(6));
+        let (seqnos, times) = (long(batch, from + 4)?, long(batch, from + 8)?);
+        // Most rows have the owner of another row.
+        let mut owners: HashMap<_, u32> = HashMap::new();
+        let mut names: HashMap<_, u32> = HashMap::new();
+        let rows = 0..batch.num_rows();
+        let frame = rows.map(|row| {
+            if times.is_null(row) {
+                return None;
+            }
+            let cell =
+                |of: &datafusion::arrow::array::Int32Array| of.is_valid(row).then(|| of.value(row));
+            let (ring, pid, tid) = (cell(&rings), cell(&pids), cell(&tids));
+            let key = (captures.key(row), segments.key(row), ring, pid, tid);
+            let owner = *owners.entry(key).or_insert_with(|| {
+                self.owners.number(Owner {
+                    capture: captures.get(row).to_owned(),
+                    buffer: buffers.get(row).to_owned(),
+                    segment: segments.get(row).to_owned(),
+                    ring,
+                    pid,
+                    tid,
+                })
+            });
+            let point = *names.entry((buffers.key(row), points.key(row))).or_insert_with(|| {
+                self.points.number(format!("{}.{}", buffers.get(row), points.get(row)))
+            });
+            let seqno = if seqnos.is_valid(row) { seqnos.value(row) } else { -1 };
+            Some(Frame { name: (owner, seqno), ts: times.value(row), point, lost: false })
+        });
+        Ok(frame.collect())
+    }
+
+    /// No more rows.
+    pub fn finish(mut self) -> Result<Causality> {
+        // Of a frame with several rows, one that says that its cause is lost.
+        self.frames.sort_unstable_by_key(|it| (it.name, !it.lost));
+        self.frames.dedup_by_key(|it| it.name);
+        let (owners, gaps) = (&self.owners.all, &mut self.gaps);
+        gaps.values_mut().for_each(|it| it.sort_unstable());
+        let none: Vec<i64> = Vec::new();
+        let gaps_of: Vec<&Vec<i64>> = owners
+            .iter()
+            .map(|it| {
+                let key = (it.capture.clone(), it.segment.clone(), it.ring);
+                gaps.get(&key).unwrap_or(&none)
+            })
+            .collect();
+        let mut cut = vec![false; self.frames.len()];
+        for (at, frame) in self.frames.iter().enumerate() {
+            let last = at.checked_sub(1).map(|it| self.frames[it].name);
+            let last = last.filter(|it| it.0 == frame.name.0).map_or(0, |it| it.1);
+            let gaps = gaps_of[frame.name.0 as usize];
+            let next = gaps.partition_point(|&first| first <= last);
+            cut[at] = frame.lost || gaps.get(next).is_some_and(|&first| first < frame.name.1);
+        }
+        // A thread has a ring in each buffer.
+        let mut threads = Numbers::default();
+        let thread_of: Vec<u32> = (owners.iter().enumerate())
+            .map(|(number, owner)| {
+                let unknown = owner.tid.is_none().then_some(number);
+                threads.number((owner.pid, owner.tid, unknown))
+            })
+            .collect();
+        let mut processes = Numbers::default();
+        let processes: Vec<u32> = threads.all.iter().map(|it| processes.number(it.0)).collect();
+        let mut order: Vec<u32> = (0..self.frames.len() as u32).collect();
+        order.sort_unstable_by_key(|&at| {
+            let frame = &self.frames[at as usize];
+            (frame.ts, thread_of[frame.name.0 as usize], frame.name)
+        });
+        let mut vertex_of = vec![0; order.len()];
+        for (vertex, &at) in (0..).zip(&order) {
+            vertex_of[at as usize] = vertex;
+        }
+        let error = |owner: &Owner| self.errors.get(&owner.capture).copied().unwrap_or_default();
+        let errors: Vec<i64> = owners.iter().map(error).collect();
+        let vertices = order.iter().map(|&at| {
+            let frame = &self.frames[at as usize];
+            let error = errors[frame.name.0 as usize];
+            Vertex {
+                point: frame.point,
+                thread: thread_of[frame.name.0 as usize],
+                lo: frame.ts.saturating_sub(error),
+                ts: frame.ts,
+                hi: frame.ts.saturating_add(error),
+                cut: cut[at as usize],
+            }
+        });
+        let place = |name: Name| {
+            let at = self.frames.binary_search_by_key(&name, |it| it.name).ok()?;
+            Some(vertex_of[at])
+        };
+        let links = self.edges.iter().filter_map(|it| {
+            let (src, dst) = (place(it.src)?, place(it.dst)?);
+            let Between { kind, certainty, queue, .. } = *it;
+            Some(Link { dst, src, kind, certainty, queue })
+        });
+        let links = links.collect();
+        let graph = Graph::new(processes, vertices, links).map_err(external)?;
+        let frames = order.iter().map(|&at| self.frames[at as usize].name).collect();
+        Ok(Causality { graph, points: self.points.all, frames, owners: self.owners.all })
+    }
+}
+
+/// A column of words: its text, and a number for it within the batch.
+struct Words {
+    keys: Vec<u32>,
+    words: StringArray,
+}
+
+impl Words {
+    fn of(batch: &RecordBatch, column: usize) -> Result<Words> {
+        let column = batch.column(column);
+        if let Some(dictionary) = column.as_dictionary_opt::<Int32Type>() {
+            let words = cast(dictionary.values(), &DataType::Utf8)?.as_string::<i32>().clone();
+            let keys = dictionary.keys();
+            let key = |row: usize| match keys.is_valid(row) {
+                true => keys.value(row) as u32,
+                false => u32::MAX,
+            };
+            return Ok(Words { keys: (0..keys.len()).map(key).collect(), words });
+        }
+        let words = cast(column, &DataType::Utf8)?.as_string::<i32>().clone();
+        Ok(Words { keys: (0..words.len() as u32).collect(), words })
+    }
+
+    fn key(&self, row: usize) -> u32 {
+        self.keys[row]
+    }
+
+    fn get(&self, row: usize) -> &str {
+        let key = self.keys[row] as usize;
+        if key < self.words.len() && self.words.is_valid(key) { self.words.value(key) } else { "" }
+    }
+}
+
+fn long(batch: &RecordBatch, column: usize) -> Result<Int64Array> {
+    Ok(cast(batch.column(column), &DataType::Int64)?.as_primitive::<Int64Type>().clone())
+}

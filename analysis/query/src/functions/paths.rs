@@ -1,0 +1,384 @@
+//! `paths('a', 'b' [, 'all'])` and `critical_path('a', 'b')`: the ways that lead from one point to
+//! another, and where their time goes.
+//!
+//! Both read the tables `points`, `edges`, `unmatched` and `gaps` as the session sees them, and keep the
+//! graph in memory, some 80 bytes for each frame and 60 for each edge while it is built.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use datafusion::arrow::array::{
+    ArrayRef, BooleanArray, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray,
+    TimestampNanosecondArray,
+};
+use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
+use datafusion::catalog::{Session, TableFunctionArgs, TableFunctionImpl, TableProvider};
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::{ScalarValue, internal_err, plan_err};
+use datafusion::error::{DataFusionError, Result};
+use datafusion::execution::memory_pool::MemoryConsumer;
+use datafusion::execution::{SendableRecordBatchStream, SessionState, TaskContext};
+use datafusion::logical_expr::{Expr, TableType};
+use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_expr::{Distribution, EquivalenceProperties, Partitioning, PhysicalExpr};
+use datafusion::physical_plan::execution_plan::{
+    Boundedness, EmissionType, ReplaceChildrenOptions,
+};
+use datafusion::physical_plan::projection::{ProjectionExec, ProjectionExpr};
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{
+    DisplayAs, DisplayFormatType, ExecutionPlan, InputDistributionRequirements, PlanProperties,
+};
+use futures::StreamExt;
+use ppt_causality::{Mode, Path};
+use ppt_stats::Budget;
+use ppt_tables::CaptureSet;
+use strum::IntoEnumIterator;
+
+use super::table;
+use crate::causality::{Causality, Input, Loader, place_word, step_word};
+use crate::error::external;
+
+/// Paths that are found at most where all are asked for.
+const MOST: usize = 10_000_000;
+/// Rows of a batch.
+const ROWS: usize = 8192;
+
+pub(super) fn paths(set: &Arc<CaptureSet>) -> Arc<dyn TableFunctionImpl> {
+    Arc::new(Function { set: set.clone(), name: "paths" })
+}
+
+pub(super) fn critical_path(set: &Arc<CaptureSet>) -> Arc<dyn TableFunctionImpl> {
+    Arc::new(Function { set: set.clone(), name: "critical_path" })
+}
+
+#[derive(Debug)]
+struct Function {
+    set: Arc<CaptureSet>,
+    name: &'static str,
+}
+
+impl TableFunctionImpl for Function {
+    fn call_with_args(&self, args: TableFunctionArgs) -> Result<Arc<dyn TableProvider>> {
+        let name = self.name;
+        let texts = args.exprs().iter().map(|expr| match expr {
+            Expr::Literal(ScalarValue::Utf8(Some(text)), _)
+            | Expr::Literal(ScalarValue::Utf8View(Some(text)), _) => Ok(text.clone()),
+            other => plan_err!("{name} takes names of points as text, not {other}"),
+        });
+        let texts: Vec<String> = texts.collect::<Result<_>>()?;
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        let (from, to, wants) = match (name, &texts[..]) {
+            ("paths", [from, to]) => (from, to, Wants::Paths(Mode::Nearest)),
+            ("paths", [from, to, "all"]) => (from, to, Wants::Paths(Mode::All { limit: MOST })),
+            ("paths", _) => return plan_err!("paths takes two points: paths('a', 'b' [, 'all'])"),
+            (_, [from, to]) => (from, to, Wants::Stages),
+            _ => return plan_err!("critical_path takes two points: critical_path('a', 'b')"),
+        };
+        let Some(state) = args.session().as_any().downcast_ref::<SessionState>() else {
+            return internal_err!("{name} is asked outside of a session");
+        };
+        let inputs = Input::iter().map(|it| table(state, it.table()));
+        Ok(Arc::new(Asked {
+            inputs: inputs.collect::<Result<_>>()?,
+            question: Arc::new(Question {
+                from: (*from).to_owned(),
+                to: (*to).to_owned(),
+                wants,
+                schema: Arc::new(wants.schema()),
+                errors: self.set.time_errors(),
+            }),
+        }))
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Wants {
+    Paths(Mode),
+    Stages,
+}
+
+impl Wants {
+    fn schema(self) -> Schema {
+        let field = |name: &str, ty: DataType| Field::new(name, ty, true);
+        let ns = |name: &str| {
+            field(name, DataType::Int64).with_metadata([("unit".into(), "ns".into())].into())
+        };
+        let fields = match self {
+            Wants::Paths(_) => {
+                let ends = ["src", "dst"].into_iter().flat_map(|end| {
+                    let own = move |name: &str, ty| Field::new(format!("{end}_{name}"), ty, true);
+                    [
+                        own("capture", DataType::Utf8),
+                        own("buffer", DataType::Utf8),
+                        own("segment", DataType::Utf8),
+                        own("ring", DataType::Int32),
+                        own("seqno", DataType::Int64),
+                        own("pid", DataType::Int32),
+                        own("tid", DataType::Int32),
+                        own("point", DataType::Utf8),
+                        own("ts", DataType::Timestamp(TimeUnit::Nanosecond, Some("UTC".into()))),
+                    ]
+                });
+                let own = [
+                    field("hops", DataType::Int64),
+                    ns("latency"),
+                    ns("latency_lo"),
+                    ns("latency_hi"),
+                    field("ambiguous", DataType::Boolean),
+                    field("route", DataType::Utf8),
+                ];
+                ends.chain(own).collect::<Vec<_>>()
+            }
+            Wants::Stages => vec![
+                field("stage", DataType::Utf8),
+                field("kind", DataType::Utf8),
+                field("place", DataType::Utf8),
+                field("count", DataType::Int64),
+                ns("time"),
+                field("share", DataType::Float64),
+                field("p50", DataType::Float64),
+                field("p99", DataType::Float64),
+            ],
+        };
+        Schema::new(fields)
+    }
+}
+
+/// What is asked.
+#[derive(Debug)]
+struct Question {
+    from: String,
+    to: String,
+    wants: Wants,
+    schema: SchemaRef,
+    errors: HashMap<String, i64>,
+}
+
+#[derive(Debug)]
+struct Asked {
+    inputs: Vec<Arc<dyn TableProvider>>,
+    question: Arc<Question>,
+}
+
+#[async_trait]
+impl TableProvider for Asked {
+    fn schema(&self) -> SchemaRef {
+        self.question.schema.clone()
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::Base
+    }
+
+    async fn scan(
+        &self,
+        state: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        _: &[Expr],
+        _: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let mut inputs = Vec::new();
+        for (input, table) in Input::iter().zip(&self.inputs) {
+            let schema = table.schema();
+            let columns = input.columns();
+            let columns = columns.iter().map(|name| schema.index_of(name));
+            let columns: Vec<usize> = columns.collect::<Result<_, _>>()?;
+            inputs.push(table.scan(state, Some(&columns), &[], None).await?);
+        }
+        let plan: Arc<dyn ExecutionPlan> = Arc::new(PathsExec::new(inputs, self.question.clone()));
+        let Some(projection) = projection else { return Ok(plan) };
+        let expression = |&column: &usize| {
+            let alias = self.question.schema.field(column).name().clone();
+            ProjectionExpr { expr: Arc::new(Column::new(&alias, column)), alias }
+        };
+        let columns: Vec<ProjectionExpr> = projection.iter().map(expression).collect();
+        Ok(Arc::new(ProjectionExec::try_new(columns, plan)?))
+    }
+}
+
+#[derive(Debug)]
+struct PathsExec {
+    inputs: Vec<Arc<dyn ExecutionPlan>>,
+    question: Arc<Question>,
+    properties: Arc<PlanProperties>,
+}
+
+impl PathsExec {
+    fn new(inputs: Vec<Arc<dyn ExecutionPlan>>, question: Arc<Question>) -> PathsExec {
+        let properties = PlanProperties::new(
+            EquivalenceProperties::new(question.schema.clone()),
+            Partitioning::UnknownPartitioning(1),
+            EmissionType::Final,
+            Boundedness::Bounded,
+        );
+        PathsExec { inputs, question, properties: Arc::new(properties) }
+    }
+
+    fn with_inputs(&self, inputs: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<Self>> {
+        match inputs.len() == self.inputs.len() {
+            true => Ok(Arc::new(PathsExec::new(inputs, self.question.clone()))),
+            false => internal_err!("paths have {} inputs", self.inputs.len()),
+        }
+    }
+}
+
+impl DisplayAs for PathsExec {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Paths: from={}, to={}", self.question.from, self.question.to)
+    }
+}
+
+impl ExecutionPlan for PathsExec {
+    fn name(&self) -> &'static str {
+        "Paths"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        self.inputs.iter().collect()
+    }
+
+    fn input_distribution_requirements(&self) -> InputDistributionRequirements {
+        InputDistributionRequirements::new(vec![Distribution::SinglePartition; self.inputs.len()])
+    }
+
+    fn apply_expressions(
+        &self,
+        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn replace_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
+        _: ReplaceChildrenOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        Ok(self.with_inputs(children)?)
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        Ok(self.with_inputs(children)?)
+    }
+
+    fn execute(&self, _: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        let inputs = self.inputs.iter().map(|it| it.execute(0, context.clone()));
+        let inputs: Vec<_> = inputs.collect::<Result<_>>()?;
+        let question = self.question.clone();
+        let answer = async move {
+            let memory = MemoryConsumer::new("paths").register(context.memory_pool());
+            let mut loader = Loader::new(question.errors.clone());
+            for (input, mut batches) in Input::iter().zip(inputs) {
+                while let Some(batch) = batches.next().await.transpose()? {
+                    loader.take(input, &batch)?;
+                    memory.try_resize(loader.bytes() * 2)?;
+                }
+            }
+            let answer = question.answer(&loader.finish()?)?;
+            drop(memory);
+            Ok::<_, DataFusionError>(futures::stream::iter(answer.into_iter().map(Ok)))
+        };
+        let batches = futures::stream::once(answer);
+        let batches = futures::TryStreamExt::try_flatten(batches);
+        Ok(Box::pin(RecordBatchStreamAdapter::new(self.question.schema.clone(), batches)))
+    }
+}
+
+impl Question {
+    fn answer(&self, of: &Causality) -> Result<Vec<RecordBatch>> {
+        let (from, to) = (of.called(&self.from), of.called(&self.to));
+        for (name, points) in [(&self.from, &from), (&self.to, &to)] {
+            if points.is_empty() {
+                return plan_err!("{}", of.no_point(name));
+            }
+        }
+        let mode = match self.wants {
+            Wants::Paths(mode) => mode,
+            Wants::Stages => Mode::Nearest,
+        };
+        let paths = of.graph.paths(&from, &to, mode).map_err(external)?;
+        if let Wants::Stages = self.wants {
+            return Ok(vec![self.stages(of, &paths)?]);
+        }
+        let (mut rows, mut batches, mut failed) = (Vec::new(), Vec::new(), None);
+        paths.each(|path| {
+            rows.push(path.clone());
+            if rows.len() == ROWS {
+                match self.rows(of, &std::mem::take(&mut rows)) {
+                    Ok(batch) => batches.push(batch),
+                    Err(error) => failed = Some(error),
+                }
+            }
+        });
+        batches.push(self.rows(of, &rows)?);
+        failed.map_or(Ok(batches), Err)
+    }
+
+    fn rows(&self, of: &Causality, paths: &[Path]) -> Result<RecordBatch> {
+        let mut columns: Vec<ArrayRef> = Vec::new();
+        for end in [|it: &Path| it.src, |it: &Path| it.dst] {
+            let all = || paths.iter().map(end);
+            let owner = || all().map(|it| of.owner(it));
+            let text = |of: fn(&crate::causality::Owner) -> &str| -> ArrayRef {
+                Arc::new(StringArray::from_iter_values(owner().map(of)))
+            };
+            let small = |of: fn(&crate::causality::Owner) -> Option<i32>| -> ArrayRef {
+                Arc::new(owner().map(of).collect::<Int32Array>())
+            };
+            let times = all().map(|it| Some(of.graph.ts(it))).collect::<TimestampNanosecondArray>();
+            columns.extend([
+                text(|it| &it.capture),
+                text(|it| &it.buffer),
+                text(|it| &it.segment),
+                small(|it| it.ring),
+                Arc::new(all().map(|it| Some(of.seqno(it))).collect::<Int64Array>()),
+                small(|it| it.pid),
+                small(|it| it.tid),
+                Arc::new(StringArray::from_iter_values(all().map(|it| of.point(it)))),
+                Arc::new(times.with_timezone("UTC")),
+            ]);
+        }
+        let long = |value: &dyn Fn(&Path) -> i64| -> ArrayRef {
+            Arc::new(paths.iter().map(|it| Some(value(it))).collect::<Int64Array>())
+        };
+        columns.extend([
+            long(&|it| it.route.len() as i64),
+            long(&|it| it.latency(&of.graph)),
+            long(&|it| it.latency_lo(&of.graph)),
+            long(&|it| it.latency_hi(&of.graph)),
+            Arc::new(paths.iter().map(|it| Some(it.ambiguous)).collect::<BooleanArray>()),
+            Arc::new(StringArray::from_iter_values(paths.iter().map(|it| of.route(it)))),
+        ]);
+        Ok(RecordBatch::try_new(self.schema.clone(), columns)?)
+    }
+
+    fn stages(&self, of: &Causality, paths: &ppt_causality::Paths<'_>) -> Result<RecordBatch> {
+        let stages = paths.critical_path(&Budget::new(1 << 30));
+        let text = |value: &dyn Fn(&ppt_causality::Stage) -> String| -> ArrayRef {
+            Arc::new(StringArray::from_iter_values(stages.iter().map(value)))
+        };
+        let real = |value: fn(&ppt_causality::Stage) -> f64| -> ArrayRef {
+            Arc::new(stages.iter().map(|it| Some(value(it))).collect::<Float64Array>())
+        };
+        let columns = vec![
+            text(&|it| of.stage(it)),
+            text(&|it| step_word(it.by).to_owned()),
+            text(&|it| place_word(it.place).to_owned()),
+            Arc::new(stages.iter().map(|it| i64::try_from(it.count).ok()).collect::<Int64Array>()),
+            Arc::new(stages.iter().map(|it| i64::try_from(it.time).ok()).collect::<Int64Array>()),
+            real(|it| it.share),
+            real(|it| it.p50),
+            real(|it| it.p99),
+        ];
+        Ok(RecordBatch::try_new(self.schema.clone(), columns)?)
+    }
+}
