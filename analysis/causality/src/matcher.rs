@@ -100,7 +100,8 @@ struct Point<T> {
 
 impl<T: Copy, M: Fn(u32, i64, i64) -> bool> Matcher<T, M> {
     /// `missing(point, from, to)` says whether a frame of that point may be missing in the capture from
-    /// one time to another, both included. Before a session began everything may be missing.
+    /// one time to another, both included; `i64::MIN` and `i64::MAX` say that there is no limit. Before a
+    /// session began everything may be missing.
     pub fn new(rules: Arc<Rules>, limits: Limits, missing: M) -> Self {
         let point = |_| Point {
             outs: Outs::new(),

@@ -110,6 +110,15 @@ proptest! {
             let (count, time) = by_points.entry((stage.from, stage.to)).or_default();
             *count += stage.count;
             *time += stage.time;
+            let alike = |it: &&ppt_causality::Step| {
+                let points = (graph.point(it.src), graph.point(it.dst));
+                (points, it.by, it.place) == ((stage.from, stage.to), stage.by, stage.place)
+            };
+            let steps = told.iter().flat_map(|it| &it.route).filter(alike);
+            let mut times: Vec<f64> = steps.map(|it| (ts(it.dst) - ts(it.src)) as f64).collect();
+            times.sort_by(f64::total_cmp);
+            let percentiles = [0.5, 0.99].map(|it| ppt_stats::quantile(&times, it));
+            prop_assert_eq!([Some(stage.p50), Some(stage.p99)], percentiles);
         }
         prop_assert_eq!(by_points, expected);
         let latency: i128 = told.iter().map(|it| i128::from(it.latency(&graph))).sum();

@@ -299,6 +299,53 @@ proptest! {
     }
 }
 
+/// Times at the ends of what there is, threads that go back, bounds that are none.
+fn garbage() -> impl Strategy<Value = Vec<Entry<u32>>> {
+    let time = prop_oneof![any::<i64>(), Just(i64::MIN), Just(i64::MAX), -3..3i64];
+    let sides = prop::sample::select(vec![Side::Out, Side::In]);
+    let entry = (0..POINTS, sides, any::<bool>(), [time.clone(), time.clone(), time], 0..3u64);
+    let entry =
+        (entry, 0..9u64).prop_map(|((point, side, stated, [lo, ts, hi], thread), seqno)| Entry {
+            point,
+            side,
+            stated,
+            lo,
+            ts,
+            hi,
+            thread,
+            seqno,
+            frame: 0,
+        });
+    prop::collection::vec(entry, 0..40)
+}
+
+proptest! {
+    #[test]
+    fn nothing_panics(
+        mut entries in garbage(),
+        rules in rules(&[Policy::All, Policy::Nearest, Policy::Fifo]),
+        free in any::<bool>(),
+        width in prop_oneof![Just(0), Just(i64::MAX)],
+        sorted in any::<bool>(),
+    ) {
+        if sorted {
+            entries.sort_by_key(Entry::order);
+        }
+        let points: Vec<u32> = (0..POINTS).collect();
+        let rules = Arc::new(Rules::new(&points, if free { &[] } else { &rules }).unwrap());
+        let limits = Limits { pairs: u64::MAX, kept: usize::MAX, width };
+        let mut matcher = Matcher::new(rules, limits, |_, _, _| false);
+        let mut found = Found::default();
+        let taken = entries.iter().filter(|it| matcher.take(**it, &mut found).is_ok()).count();
+        let counts = matcher.finish(&mut found);
+        prop_assert!(counts.ins + counts.outs <= taken as u64);
+        prop_assert_eq!(counts.certain + counts.possible, found.edges.len() as u64);
+        for it in &found.edges {
+            std::hint::black_box((it.latency_lo(), it.latency(), it.latency_hi()));
+        }
+    }
+}
+
 /// A frame of thread 1 or, with an in, 2.
 fn at(time: i64, side: Side, frame: u32) -> Entry<u32> {
     let (point, thread) = if side == Side::Out { (0, 1) } else { (1, 2) };
