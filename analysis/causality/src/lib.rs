@@ -5,6 +5,7 @@
 //!   takes the [`Entry`]s of one key after the other, in their [order](Entry::order).
 //! - A [`Graph`] has frames and what leads from one to the next. It finds [`Paths`], where their
 //!   time goes, and what would join where [no way](Gap) leads.
+//! - [`retime`] times a run again in which some parts are faster.
 #![forbid(unsafe_code)]
 
 mod all;
@@ -18,6 +19,7 @@ mod nearest;
 mod outs;
 mod paths;
 mod queue;
+pub mod retime;
 mod rules;
 mod stages;
 mod steps;

@@ -1,0 +1,89 @@
+//! What each vertex waited for last, and how much of the way there an activity took.
+
+use super::model::Model;
+use super::moments::NONE;
+
+/// For each vertex the one that decided its time. They are a forest; a second pointer of each, after
+/// Myers (1983), finds in logarithmic time where the way to a vertex was at an earlier time.
+#[derive(Debug)]
+pub(super) struct Trace {
+    /// Contexts of the activity.
+    marked: Vec<bool>,
+    /// For each job, the last vertex of its worker before.
+    worker: Vec<u32>,
+    by: Vec<u32>,
+    jump: Vec<u32>,
+    depth: Vec<u32>,
+    /// What the activity took of the way to each vertex.
+    taken: Vec<i64>,
+}
+
+impl Trace {
+    pub fn new(model: &Model, marked: Vec<bool>) -> Trace {
+        let vertices = model.moments.len();
+        Trace {
+            marked,
+            worker: vec![NONE; model.jobs.len()],
+            by: vec![NONE; vertices],
+            jump: vec![NONE; vertices],
+            depth: vec![0; vertices],
+            taken: vec![0; vertices],
+        }
+    }
+
+    pub fn worker(&mut self, job: u32, after: u32) {
+        self.worker[job as usize] = after;
+    }
+
+    pub fn reach(&mut self, to: u32, from: u32) {
+        self.by[to as usize] = from;
+    }
+
+    pub fn settle(&mut self, model: &Model, at: u32, waits: bool, time: &[i64]) {
+        let slot = at as usize;
+        let mut took = 0;
+        if !waits {
+            let job = model.job[slot];
+            let before = || model.moments.before(at).unwrap_or(NONE);
+            self.by[slot] = if job == NONE { before() } else { self.worker[job as usize] };
+            if self.marked[model.context[slot] as usize] {
+                took = model.work[slot].ran;
+            }
+        }
+        let by = self.by[slot];
+        if by == NONE {
+            return;
+        }
+        let by = by as usize;
+        self.taken[slot] = self.taken[by] + took.min(time[slot] - time[by]);
+        self.depth[slot] = self.depth[by] + 1;
+        let jump = self.jump[by];
+        let depth = |it: u32| if it == NONE { 0 } else { self.depth[it as usize] };
+        let far = if jump == NONE { NONE } else { self.jump[jump as usize] };
+        let even = jump != NONE && self.depth[by] - depth(jump) == depth(jump) - depth(far);
+        self.jump[slot] = if even { far } else { by as u32 };
+    }
+
+    /// What the activity took of the way to `end`, from `begin` on.
+    pub fn taken(&self, end: u32, begin: i64, time: &[i64]) -> i64 {
+        let mut at = end as usize;
+        // As far up as times are later than `begin`: then the next one up is not.
+        loop {
+            let later = |it: u32| it != NONE && time[it as usize] > begin;
+            if later(self.jump[at]) {
+                at = self.jump[at] as usize;
+            } else if later(self.by[at]) {
+                at = self.by[at] as usize;
+            } else {
+                break;
+            }
+        }
+        let since = self.taken[end as usize] - self.taken[at];
+        let by = self.by[at];
+        if by == NONE || time[at] <= begin {
+            return since;
+        }
+        // What is done last of an edge is done before what follows it.
+        since + (self.taken[at] - self.taken[by as usize]).min(time[at] - begin)
+    }
+}

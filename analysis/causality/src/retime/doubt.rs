@@ -1,0 +1,127 @@
+//! Why there is no prediction.
+
+use thiserror::Error;
+
+/// More than this share of the time with more runnable threads than processors is too much.
+const CROWDED: f64 = 0.05;
+/// More than this share of causes that may be others is too much.
+const AMBIGUOUS: f64 = 0.01;
+
+/// Why a run cannot be timed again, or what was asked of it.
+#[derive(Debug, Clone, PartialEq, Error)]
+pub enum Refusal {
+    /// A point that the metric needs never occurred.
+    #[error("there is no `{point}` in the run")]
+    Missing {
+        /// Its name.
+        point: String,
+    },
+    /// A point that the metric needs was lost at least once.
+    #[error("{lost} of the causes of `{point}` were lost with frames, {seen} are there")]
+    Lost {
+        /// Its name.
+        point: String,
+        /// So many.
+        lost: u64,
+        /// So many are left.
+        seen: u64,
+    },
+    /// Who waits for a processor waits for others, which the model does not know.
+    #[error("for {:.1} % of the time more threads were ready to run than there are processors", .share * 100.0)]
+    Crowded {
+        /// This share of the time.
+        share: f64,
+    },
+    /// Causes that may be others.
+    #[error("{ambiguous} of {edges} causes are ambiguous")]
+    Ambiguous {
+        /// So many.
+        ambiguous: u64,
+        /// Of so many.
+        edges: u64,
+    },
+    /// Effects that are before their causes.
+    #[error("{backward} of {of} effects are stamped before their causes")]
+    Backward {
+        /// So many.
+        backward: usize,
+        /// Of so many.
+        of: usize,
+    },
+    /// Threads that wait for each other for ever, which they did not.
+    #[error("{missing} of {of} events wait for each other for ever when they are timed again")]
+    Stuck {
+        /// So many.
+        missing: usize,
+        /// Of so many.
+        of: usize,
+    },
+}
+
+/// What of a run speaks against a prediction.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Evidence {
+    /// The points that are needed, by name.
+    pub points: Vec<PointSeen>,
+    /// Causes.
+    pub edges: u64,
+    /// Of them, those with a rival: possible beside another for the same effect.
+    pub ambiguous: u64,
+    /// The share of the time with more runnable threads than processors; None: nobody asked the kernel.
+    pub crowded: Option<f64>,
+}
+
+/// A point, and how often.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct PointSeen {
+    /// Its name.
+    pub name: String,
+    /// So often.
+    pub seen: u64,
+    /// So often its cause or effect is missing as frames were lost.
+    pub lost: u64,
+}
+
+impl Evidence {
+    /// Whether a prediction can be believed.
+    pub fn judge(&self) -> Result<(), Refusal> {
+        for point in &self.points {
+            if point.seen == 0 {
+                return Err(Refusal::Missing { point: point.name.clone() });
+            }
+            if point.lost > 0 {
+                let (point, lost, seen) = (point.name.clone(), point.lost, point.seen);
+                return Err(Refusal::Lost { point, lost, seen });
+            }
+        }
+        if self.ambiguous as f64 > AMBIGUOUS * self.edges as f64 {
+            return Err(Refusal::Ambiguous { ambiguous: self.ambiguous, edges: self.edges });
+        }
+        match self.crowded {
+            Some(share) if share > CROWDED => Err(Refusal::Crowded { share }),
+            _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_is_believed() {
+        let point = |seen, lost| PointSeen { name: "sent".to_owned(), seen, lost };
+        let with = |points| Evidence { points, edges: 1000, ambiguous: 10, crowded: Some(0.05) };
+        let good = with(vec![point(7, 0)]);
+        assert_eq!(good.judge(), Ok(()));
+        assert_eq!(Evidence { crowded: None, ..good.clone() }.judge(), Ok(()));
+        let missing = Err(Refusal::Missing { point: "sent".to_owned() });
+        assert_eq!(with(vec![point(0, 0)]).judge(), missing);
+        let lost = Err(Refusal::Lost { point: "sent".to_owned(), lost: 1, seen: 7 });
+        assert_eq!(with(vec![point(7, 1)]).judge(), lost);
+        let ambiguous = Err(Refusal::Ambiguous { ambiguous: 11, edges: 1000 });
+        assert_eq!(Evidence { ambiguous: 11, ..good.clone() }.judge(), ambiguous);
+        let crowded = Err(Refusal::Crowded { share: 0.06 });
+        assert_eq!(Evidence { crowded: Some(0.06), ..good }.judge(), crowded);
+    }
+}

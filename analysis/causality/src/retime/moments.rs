@@ -1,0 +1,106 @@
+//! Vertices in order, and how long their threads ran.
+
+use super::recording::Recording;
+
+/// No vertex, thread, queue.
+pub(super) const NONE: u32 = u32::MAX;
+/// Vertices in the order of threads, and of time within them.
+#[derive(Debug)]
+pub(super) struct Moments {
+    pub time: Vec<i64>,
+    pub thread: Vec<u32>,
+    pub name: Vec<u32>,
+    pub threads: usize,
+    /// Where each thread begins, and the end.
+    starts: Vec<u32>,
+    processes: Vec<u32>,
+}
+
+impl Moments {
+    /// And where each vertex of the recording is.
+    pub fn new(recording: &Recording) -> (Moments, Vec<u32>) {
+        let seen = &recording.vertices;
+        let mut order: Vec<u32> = (0..seen.len() as u32).collect();
+        order.sort_by_key(|&it| (seen[it as usize].thread, seen[it as usize].time));
+        let mut place = vec![0; seen.len()];
+        for (to, &from) in order.iter().enumerate() {
+            place[from as usize] = to as u32;
+        }
+        let threads = recording.threads.len();
+        let mut starts = vec![0; threads + 1];
+        for it in seen {
+            starts[it.thread.0 as usize + 1] += 1;
+        }
+        for at in 0..threads {
+            starts[at + 1] += starts[at];
+        }
+        let sorted = || order.iter().map(|&it| seen[it as usize]);
+        let moments = Moments {
+            time: sorted().map(|it| it.time).collect(),
+            thread: sorted().map(|it| it.thread.0).collect(),
+            name: sorted().map(|it| it.name.0).collect(),
+            threads,
+            starts,
+            processes: recording.threads.clone(),
+        };
+        (moments, place)
+    }
+
+    pub fn len(&self) -> usize {
+        self.time.len()
+    }
+
+    pub fn process(&self, at: u32) -> u32 {
+        self.processes[self.thread[at as usize] as usize]
+    }
+
+    /// The one before in its thread.
+    pub fn before(&self, at: u32) -> Option<u32> {
+        let first = self.starts[self.thread[at as usize] as usize];
+        (at > first).then(|| at - 1)
+    }
+
+    /// The one after in its thread.
+    pub fn after(&self, at: u32) -> Option<u32> {
+        let end = self.starts[self.thread[at as usize] as usize + 1];
+        (at + 1 < end).then_some(at + 1)
+    }
+
+    /// The first of a thread, if it has any.
+    pub fn first(&self, thread: u32) -> Option<u32> {
+        let at = thread as usize;
+        (self.starts[at] < self.starts[at + 1]).then(|| self.starts[at])
+    }
+
+    /// The last of a thread that has any.
+    pub fn last(&self, thread: u32) -> u32 {
+        self.starts[thread as usize + 1] - 1
+    }
+
+    /// From the one before, 0 for the first.
+    pub fn step(&self, at: u32) -> i64 {
+        self.before(at).map_or(0, |it| self.time[at as usize] - self.time[it as usize])
+    }
+}
+
+/// For each vertex, how long its thread ran since the one before; −1: nobody knows.
+pub(super) fn ran(recording: &Recording, moments: &Moments) -> Vec<i64> {
+    let mut each = vec![-1; moments.len()];
+    let mut ran = recording.ran.clone();
+    ran.sort_unstable_by_key(|it| (it.thread, it.begin));
+    for stretches in ran.chunk_by(|one, other| one.thread == other.thread) {
+        let Some(mut at) = moments.first(stretches[0].thread.0) else { continue };
+        let mut next = 0;
+        while let Some(to) = moments.after(at) {
+            let (begin, end) = (moments.time[at as usize], moments.time[to as usize]);
+            while next < stretches.len() && stretches[next].end <= begin {
+                next += 1;
+            }
+            let within = stretches[next..].iter().take_while(|it| it.begin < end);
+            let sum: i64 = within.map(|it| (it.end.min(end) - it.begin.max(begin)).max(0)).sum();
+            each[to as usize] = sum.min(end - begin);
+            at = to;
+        }
+    }
+    each
+}

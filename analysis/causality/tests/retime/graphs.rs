@@ -1,0 +1,250 @@
+//! Any recording: as it was, and never later for being faster.
+
+use ppt_causality::retime::{Model, Name, Recording, Refusal, Speeds, Vertex};
+use proptest::prelude::*;
+
+use crate::simulator::{answer, speeds};
+
+#[derive(Debug, Clone)]
+struct Graph {
+    /// By time: in which thread, with which name.
+    moments: Vec<(usize, usize)>,
+    gaps: Vec<i64>,
+    edges: Vec<(usize, usize)>,
+    jobs: Vec<(usize, usize, u64)>,
+    intervals: Vec<(usize, usize, usize)>,
+    ran: Vec<(usize, i64, i64)>,
+    outside: Vec<usize>,
+}
+
+const THREADS: usize = 5;
+
+fn graphs() -> impl Strategy<Value = Graph> {
+    (2usize..120).prop_flat_map(|count| {
+        let moments = prop::collection::vec((0..THREADS, 0..4usize), count);
+        let gaps = prop::collection::vec(1..1000i64, count);
+        let edges = prop::collection::vec((0..count, 0..count), 0..count);
+        let key = prop_oneof![0..3u64, any::<u64>()];
+        let jobs = prop::collection::vec((0..count, 0..count, key), 0..count);
+        let intervals = prop::collection::vec((0..count, 0..count, 0..3usize), 0..count / 2);
+        let ran = prop::collection::vec((0..2usize, 0..60_000i64, 1..900i64), 0..count);
+        let outside = prop::collection::vec(0..count, 0..3);
+        (moments, gaps, edges, jobs, intervals, ran, outside).prop_map(
+            |(moments, gaps, edges, jobs, intervals, ran, outside)| Graph {
+                moments,
+                gaps,
+                edges,
+                jobs,
+                intervals,
+                ran,
+                outside,
+            },
+        )
+    })
+}
+
+/// Forward in time.
+fn sorted(one: usize, other: usize) -> Option<(usize, usize)> {
+    (one != other).then(|| (one.min(other), one.max(other)))
+}
+
+/// The recording, and its vertices with their times. With `apart`, each vertex has its own name.
+fn recording(graph: &Graph, jobs: bool, apart: bool) -> (Recording, Vec<(Vertex, i64)>) {
+    let mut recording = Recording::new();
+    let threads: Vec<_> = (0..THREADS).map(|it| recording.thread(it as u32 / 3)).collect();
+    let mut names = |text: String| recording.name(&text);
+    let activities: Vec<Name> = (0..3).map(|it| names(format!("work{it}"))).collect();
+    let points: Vec<Name> = graph
+        .moments
+        .iter()
+        .enumerate()
+        .map(|(at, it)| names(if apart { format!("v{at}") } else { format!("p{}", it.1) }))
+        .collect();
+    let mut now = 0;
+    let times = graph.gaps.iter().map(|gap| {
+        now += gap;
+        now
+    });
+    let vertices: Vec<_> = times
+        .zip(&graph.moments)
+        .zip(&points)
+        .map(|((time, it), &name)| (recording.vertex(threads[it.0], time, name), time))
+        .collect();
+    for (from, to) in graph.edges.iter().filter_map(|it| sorted(it.0, it.1)) {
+        recording.edge(vertices[from].0, vertices[to].0);
+    }
+    for &(one, other, key) in graph.jobs.iter().filter(|_| jobs) {
+        if let Some((put, take)) = sorted(one, other) {
+            recording.job(vertices[put].0, vertices[take].0, key);
+        }
+    }
+    for &(one, other, name) in &graph.intervals {
+        if let Some((begin, end)) = sorted(one, other)
+            && graph.moments[begin].0 == graph.moments[end].0
+        {
+            recording.interval(activities[name], vertices[begin].0, vertices[end].0);
+        }
+    }
+    let mut busy = [0; 2];
+    for &(thread, gap, length) in &graph.ran {
+        let begin = busy[thread] + gap % 1000;
+        busy[thread] = begin + length;
+        recording.ran(threads[thread], begin, busy[thread]);
+    }
+    graph.outside.iter().for_each(|&it| recording.outside(vertices[it].0));
+    (recording, vertices)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1000))]
+
+    #[test]
+    fn a_run_comes_out_as_it_was(graph in graphs()) {
+        let (recording, vertices) = recording(&graph, true, false);
+        let model = Model::new(recording).unwrap();
+        let replay = model.replay(&Speeds::default()).unwrap();
+        for (vertex, time) in vertices {
+            prop_assert_eq!(model.time(&replay, vertex), time);
+        }
+    }
+
+    #[test]
+    fn faster_is_never_later(graph in graphs(), times in 1.0..9.0f64, more in 1.0..9.0f64) {
+        let (recording, vertices) = recording(&graph, false, true);
+        let model = Model::new(recording).unwrap();
+        let at = |times: f64| model.replay(&speeds(&[&format!("work0={times}x")])).unwrap();
+        let (one, other) = (at(times), at(times * more));
+        for (vertex, time) in vertices {
+            let [one, other] = [&one, &other].map(|it| model.time(it, vertex));
+            prop_assert!(other <= one && one <= time, "{} {} {}", other, one, time);
+        }
+    }
+
+    #[test]
+    fn what_is_not_critical_is_worth_nothing(graph in graphs()) {
+        let (recording, _) = recording(&graph, false, true);
+        let model = Model::new(recording).unwrap();
+        for activity in ["work0", "work1", "work2"] {
+            if !model.activities().contains(&activity) {
+                continue;
+            }
+            let end = answer(&model, "end", &[&format!("{activity}=1000x")]);
+            // No more than all of what it decides can go, and none where it decides nothing.
+            let most = end.critical_share * end.was.mean;
+            prop_assert!(end.was.mean - end.predicted.mean <= most + 1.0, "{end:?}");
+        }
+    }
+}
+
+/// A vertex for each time, in threads of their own.
+fn threads(times: &[&[i64]]) -> (Recording, Vec<Vec<Vertex>>) {
+    let mut recording = Recording::new();
+    let mut vertices = Vec::new();
+    for (at, times) in times.iter().enumerate() {
+        let thread = recording.thread(0);
+        let each = times.iter().enumerate().map(|(nth, &time)| {
+            let name = recording.name(&format!("{}{nth}", ["a", "b", "c"][at]));
+            recording.vertex(thread, time, name)
+        });
+        vertices.push(each.collect());
+    }
+    (recording, vertices)
+}
+
+#[test]
+fn only_what_ran_becomes_faster() {
+    // 100 ns of work, of which the kernel says what ran.
+    let end = |ran: &[(i64, i64)]| {
+        let mut recording = Recording::new();
+        let thread = recording.thread(0);
+        let [begin, end, work] = ["begin", "end", "work"].map(|it| recording.name(it));
+        let vertices = (recording.vertex(thread, 0, begin), recording.vertex(thread, 100, end));
+        recording.interval(work, vertices.0, vertices.1);
+        ran.iter().for_each(|it| recording.ran(thread, it.0, it.1));
+        answer(&Model::new(recording).unwrap(), "end", &["work=2x"]).predicted.mean
+    };
+    assert_eq!(end(&[]), 50.0);
+    assert_eq!(end(&[(-10, 20), (60, 100), (100, 900)]), 70.0);
+}
+
+#[test]
+fn an_edge_has_slack() {
+    // a works for 100 and b for 250, then b takes the message of a, and works for 50. Another message
+    // shows that one takes 5.
+    let (mut recording, vertices) = threads(&[&[0, 100], &[0, 250, 251, 301]]);
+    let [one, other, third] = ["one", "other", "third"].map(|it| recording.name(it));
+    recording.edge(vertices[0][1], vertices[1][2]);
+    recording.interval(one, vertices[0][0], vertices[0][1]);
+    recording.interval(other, vertices[1][0], vertices[1][1]);
+    recording.interval(third, vertices[1][2], vertices[1][3]);
+    let (from, to) = (recording.name("a1"), recording.name("b2"));
+    let threads = [recording.thread(1), recording.thread(2)];
+    let from = recording.vertex(threads[0], 60, from);
+    let to = recording.vertex(threads[1], 65, to);
+    recording.edge(from, to);
+    let model = Model::new(recording).unwrap();
+    let end = |texts: &[&str]| answer(&model, "end", texts).predicted.mean;
+    assert_eq!(end(&["one=2x"]), 301.0);
+    assert_eq!(end(&["other=2x"]), 176.0);
+    // Until the message decides.
+    assert_eq!(end(&["other=100x"]), 155.0);
+    assert_eq!(end(&["one=2x", "other=100x"]), 105.0);
+    let share = |text: &str| answer(&model, "end", &[text]).critical_share;
+    assert_eq!((share("one=2x"), share("other=2x")), (0.0, 250.0 / 301.0));
+}
+
+#[test]
+fn the_innermost_name_counts() {
+    let (mut recording, vertices) = threads(&[&[0, 100, 400, 600]]);
+    let [outer, inner] = ["job.outer", "job.inner"].map(|it| recording.name(it));
+    recording.interval(outer, vertices[0][0], vertices[0][3]);
+    recording.interval(inner, vertices[0][1], vertices[0][2]);
+    let model = Model::new(recording).unwrap();
+    let end = |texts: &[&str]| answer(&model, "end", texts).predicted.mean;
+    assert_eq!(end(&["outer=2x"]), 300.0);
+    assert_eq!(end(&["inner=3x"]), 400.0);
+    assert_eq!(end(&["outer=2x", "inner=3x"]), 50.0 + 100.0 + 100.0);
+}
+
+#[test]
+fn what_comes_from_elsewhere_comes_when_it_came() {
+    let (mut recording, vertices) = threads(&[&[0, 100, 250, 300]]);
+    let work = recording.name("work");
+    recording.interval(work, vertices[0][0], vertices[0][1]);
+    recording.outside(vertices[0][2]);
+    let model = Model::new(recording).unwrap();
+    assert_eq!(answer(&model, "end", &["work=2x"]).predicted.mean, 300.0);
+    assert_eq!(answer(&model, "path(a0, a1)", &["work=2x"]).predicted.mean, 50.0);
+}
+
+#[test]
+fn effects_before_causes_are_refused() {
+    let (mut recording, vertices) = threads(&[&[0, 100], &[50]]);
+    recording.edge(vertices[0][1], vertices[1][0]);
+    assert_eq!(Model::new(recording).unwrap_err(), Refusal::Backward { backward: 1, of: 1 });
+}
+
+#[test]
+fn a_million_vertices_take_no_time_to_speak_of() {
+    // No assertion on time: `--nocapture` shows it.
+    use crate::simulator::{Dice, Network, Source, Station};
+    let mut dice = Dice::new(9);
+    let jobs = 200_000;
+    let station = Station::real(4, dice.exponentials(300_000.0, jobs), &mut dice);
+    let think = (0..50).map(|_| dice.exponentials(1_000_000.0, jobs / 50)).collect();
+    let network =
+        Network { source: Source::Closed(think), stations: vec![station], way_back: vec![1; jobs] };
+    let recorded = network.record(&network.run());
+    let begin = std::time::Instant::now();
+    let model = recorded.model();
+    let built = begin.elapsed();
+    let begin = std::time::Instant::now();
+    let replay = model.replay(&speeds(&["handle0=2x"])).unwrap();
+    println!(
+        "{} vertices: {built:?} to learn, {:?} to replay",
+        model.notes().vertices,
+        begin.elapsed()
+    );
+    let end = *recorded.ends.last().unwrap().last().unwrap();
+    assert!(model.time(&replay, end) > 0);
+}

@@ -1,0 +1,6 @@
+//! Predictions beside what happens: by simulation, where the truth can be run, and by formulas.
+
+mod closed;
+mod graphs;
+mod open;
+mod simulator;

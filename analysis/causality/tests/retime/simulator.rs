@@ -1,0 +1,340 @@
+//! A network of stations with queues, simulated event by event, and what a recording of it shows.
+//! It shares no code with the model, and a worker that became idle last is the first to be woken.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use ppt_causality::retime::{
+    Answer, Asked, Metric, Model, Recording, Resampling, Speeds, Thread, Vertex,
+};
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{RngCore, SeedableRng};
+
+/// Where jobs come from.
+#[derive(Debug, Clone)]
+pub enum Source {
+    /// At these instants, whatever happens.
+    Open(Vec<i64>),
+    /// Each client sends, waits for the answer and thinks: so long after each answer.
+    Closed(Vec<Vec<i64>>),
+}
+
+#[derive(Debug, Clone)]
+pub struct Station {
+    pub workers: usize,
+    /// Of each job.
+    pub service: Vec<i64>,
+    /// Until an idle worker has a job.
+    pub wake: Vec<i64>,
+    /// Until a busy one has the next.
+    pub take: Vec<i64>,
+}
+
+/// All jobs visit all stations, and go the last way back.
+#[derive(Debug, Clone)]
+pub struct Network {
+    pub source: Source,
+    pub stations: Vec<Station>,
+    pub way_back: Vec<i64>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Visit {
+    pub put: i64,
+    pub take: i64,
+    pub worker: usize,
+    pub end: i64,
+}
+
+#[derive(Debug)]
+pub struct Run {
+    /// By station and job.
+    pub visits: Vec<Vec<Visit>>,
+    /// By job.
+    pub received: Vec<i64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Happens {
+    Ends { station: usize, worker: usize, job: usize },
+    Arrives { station: usize, job: usize },
+    Returns { job: usize },
+}
+
+pub struct Dice(ChaCha8Rng);
+
+impl Dice {
+    pub fn new(seed: u64) -> Dice {
+        Dice(ChaCha8Rng::seed_from_u64(seed))
+    }
+
+    pub fn uniform(&mut self) -> f64 {
+        (self.0.next_u64() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    pub fn exponential(&mut self, mean: f64) -> i64 {
+        (-(1.0 - self.uniform()).ln() * mean).round() as i64
+    }
+
+    pub fn between(&mut self, low: i64, high: i64) -> i64 {
+        low + (self.uniform() * (high - low) as f64) as i64
+    }
+
+    pub fn exponentials(&mut self, mean: f64, count: usize) -> Vec<i64> {
+        (0..count).map(|_| self.exponential(mean)).collect()
+    }
+
+    pub fn poisson(&mut self, gap: f64, count: usize) -> Source {
+        let mut now = 0;
+        let mut next = || {
+            now += self.exponential(gap);
+            now
+        };
+        Source::Open((0..count).map(|_| next()).collect())
+    }
+}
+
+impl Station {
+    pub fn ideal(workers: usize, service: Vec<i64>) -> Station {
+        Station { workers, wake: vec![0; service.len()], take: vec![0; service.len()], service }
+    }
+
+    pub fn real(workers: usize, service: Vec<i64>, dice: &mut Dice) -> Station {
+        let count = service.len();
+        let wake = (0..count).map(|_| 4_000 + dice.exponential(6_000.0)).collect();
+        let take = (0..count).map(|_| 150 + dice.exponential(200.0)).collect();
+        Station { workers, service, wake, take }
+    }
+}
+
+impl Network {
+    pub fn jobs(&self) -> usize {
+        self.way_back.len()
+    }
+
+    /// With the service of a station really made faster.
+    pub fn faster(&self, station: usize, times: f64) -> Network {
+        let mut network = self.clone();
+        for service in &mut network.stations[station].service {
+            *service = (*service as f64 / times).round() as i64;
+        }
+        network
+    }
+
+    /// What happens.
+    pub fn run(&self) -> Run {
+        let mut events = BinaryHeap::new();
+        let mut at = |time, what| events.push(Reverse((time, what)));
+        let first = |job| Happens::Arrives { station: 0, job };
+        match &self.source {
+            Source::Open(times) => {
+                times.iter().enumerate().for_each(|(job, &time)| at(time, first(job)));
+            }
+            Source::Closed(clients) => {
+                let mut job = 0;
+                for think in clients {
+                    at(think[0], first(job));
+                    job += think.len();
+                }
+            }
+        }
+        let next_of = self.next();
+        let mut visits = vec![vec![Visit::default(); self.jobs()]; self.stations.len()];
+        let mut received = vec![0; self.jobs()];
+        let mut waiting: Vec<VecDeque<usize>> = vec![VecDeque::new(); self.stations.len()];
+        let mut idle: Vec<Vec<usize>> =
+            self.stations.iter().map(|it| (0..it.workers).collect()).collect();
+        while let Some(Reverse((now, what))) = events.pop() {
+            let mut serve = |station: usize, worker: usize, job: usize, take: i64| {
+                let visit: &mut Visit = &mut visits[station][job];
+                visit.take = take;
+                visit.worker = worker;
+                visit.end = take + self.stations[station].service[job];
+                events.push(Reverse((visit.end, Happens::Ends { station, worker, job })));
+            };
+            match what {
+                Happens::Arrives { station, job } => {
+                    match idle[station].pop() {
+                        Some(it) => serve(station, it, job, now + self.stations[station].wake[job]),
+                        None => waiting[station].push_back(job),
+                    }
+                    visits[station][job].put = now;
+                }
+                Happens::Ends { station, worker, job } => {
+                    match waiting[station].pop_front() {
+                        Some(next) => {
+                            serve(station, worker, next, now + self.stations[station].take[next]);
+                        }
+                        None => idle[station].push(worker),
+                    }
+                    let next = if station + 1 < self.stations.len() {
+                        (now, Happens::Arrives { station: station + 1, job })
+                    } else {
+                        (now + self.way_back[job], Happens::Returns { job })
+                    };
+                    events.push(Reverse(next));
+                }
+                Happens::Returns { job } => {
+                    received[job] = now;
+                    if let Some((next, think)) = next_of[job] {
+                        events.push(Reverse((now + think, first(next))));
+                    }
+                }
+            }
+        }
+        Run { visits, received }
+    }
+
+    /// For each job the next of its client, and the time to think before.
+    fn next(&self) -> Vec<Option<(usize, i64)>> {
+        let Source::Closed(clients) = &self.source else { return vec![None; self.jobs()] };
+        let mut next = Vec::new();
+        for think in clients {
+            let from = next.len();
+            next.extend((1..think.len()).map(|it| Some((from + it, think[it]))));
+            next.push(None);
+        }
+        next
+    }
+
+    /// What ppt would see of a run.
+    pub fn record(&self, run: &Run) -> Recorded {
+        let mut recording = Recording::new();
+        let mut sent = vec![None; self.jobs()];
+        let mut received = vec![None; self.jobs()];
+        let mut client = |recording: &mut Recording, think: &[i64], from: usize, answers: bool| {
+            let thread = recording.thread(0);
+            let [send, receive, think_name] =
+                ["sent", "received", "think"].map(|it| recording.name(it));
+            let mut before: Option<Vertex> = None;
+            for job in from..from + think.len() {
+                let put = recording.vertex(thread, run.visits[0][job].put, send);
+                sent[job] = Some(put);
+                if let Some(before) = before {
+                    recording.interval(think_name, before, put);
+                }
+                if answers {
+                    before = Some(recording.vertex(thread, run.received[job], receive));
+                    received[job] = before;
+                }
+            }
+        };
+        match &self.source {
+            Source::Open(times) => client(&mut recording, times, 0, false),
+            Source::Closed(clients) => {
+                let mut from = 0;
+                for think in clients {
+                    client(&mut recording, think, from, true);
+                    from += think.len();
+                }
+            }
+        }
+        let requests: Vec<_> = sent.iter().map(|it| it.unwrap()).collect();
+        let mut puts = requests.clone();
+        let mut ends = vec![Vec::new(); self.jobs()];
+        for (at, (station, visits)) in self.stations.iter().zip(&run.visits).enumerate() {
+            let threads: Vec<Thread> =
+                (0..station.workers).map(|_| recording.thread(at as u32 + 1)).collect();
+            let [take, handle, begin, end] =
+                ["take", "handle", "begin", "end"].map(|it| recording.name(&format!("{it}{at}")));
+            // An end and the next take may be at one time.
+            let mut order: Vec<_> = visits.iter().enumerate().collect();
+            order.sort_by_key(|it| (it.1.take, it.1.end));
+            for (job, visit) in order {
+                let thread = threads[visit.worker];
+                let taken = recording.vertex(thread, visit.take, take);
+                recording.job(puts[job], taken, job as u64);
+                let begun = recording.vertex(thread, visit.take, begin);
+                puts[job] = recording.vertex(thread, visit.end, end);
+                recording.interval(handle, begun, puts[job]);
+                ends[job].push(puts[job]);
+            }
+        }
+        let request = recording.name("request");
+        for (job, &last) in puts.iter().enumerate() {
+            let mut end = last;
+            if let Some(received) = received[job] {
+                recording.edge(last, received);
+                end = received;
+            }
+            recording.span(request, requests[job], end);
+        }
+        Recorded { recording, ends }
+    }
+
+    /// The lengths of requests, by job.
+    pub fn requests(&self, run: &Run) -> Vec<f64> {
+        let last = run.visits.last().unwrap();
+        let end = |job: usize| match self.source {
+            Source::Open(_) => last[job].end,
+            Source::Closed(_) => run.received[job],
+        };
+        (0..self.jobs()).map(|job| (end(job) - run.visits[0][job].put) as f64).collect()
+    }
+
+    /// Requests a second.
+    pub fn rate(&self, run: &Run) -> f64 {
+        let ends = || match self.source {
+            Source::Open(_) => run.visits.last().unwrap().iter().map(|it| it.end).collect(),
+            Source::Closed(_) => run.received.clone(),
+        };
+        let (first, last) = (ends().into_iter().min().unwrap(), ends().into_iter().max().unwrap());
+        (self.jobs() - 1) as f64 / (last - first) as f64 * 1e9
+    }
+}
+
+pub struct Recorded {
+    pub recording: Recording,
+    /// By job and station, where its service ends.
+    pub ends: Vec<Vec<Vertex>>,
+}
+
+impl Recorded {
+    pub fn model(&self) -> Model {
+        Model::new(self.recording.clone()).unwrap()
+    }
+}
+
+pub fn speeds(texts: &[&str]) -> Speeds {
+    Speeds::new(texts.iter().map(|it| it.parse().unwrap()).collect()).unwrap()
+}
+
+pub fn ask(model: &Model, metric: &str) -> Asked {
+    model.ask(&metric.parse::<Metric>().unwrap()).unwrap()
+}
+
+pub fn answer(model: &Model, metric: &str, texts: &[&str]) -> Answer {
+    let speeds = model.speeds(&speeds(texts)).unwrap();
+    model.answer(&ask(model, metric), &speeds, Resampling::default()).unwrap()
+}
+
+pub fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+pub fn percentile(values: &[f64], share: f64) -> f64 {
+    let mut values = values.to_vec();
+    values.sort_unstable_by(f64::total_cmp);
+    values[((values.len() - 1) as f64 * share).round() as usize]
+}
+
+/// Within so many percent.
+#[track_caller]
+pub fn near(predicted: f64, real: f64, percent: f64) {
+    let off = (predicted / real - 1.0) * 100.0;
+    assert!(off.abs() <= percent, "{predicted} is {off:.2} % off {real}");
+}
+
+/// Predicts a faster station and runs it: the mean and p95 of requests, and the rate.
+#[track_caller]
+pub fn hold(network: &Network, station: usize, times: f64, percent: (f64, f64)) {
+    let model = network.record(&network.run()).model();
+    let speed = format!("handle{station}={times}x");
+    let predicted = answer(&model, "request", &[&speed]);
+    let faster = network.faster(station, times);
+    let real = faster.run();
+    let requests = faster.requests(&real);
+    near(predicted.predicted.mean, mean(&requests), percent.0);
+    near(predicted.predicted.p95, percentile(&requests, 0.95), percent.1);
+    near(answer(&model, "rate(request)", &[&speed]).predicted.mean, faster.rate(&real), percent.0);
+}
