@@ -270,7 +270,6 @@ fn write(model: &Model<'_>, frame: &Frame<'_>, out: &mut Text) {
 
 fn write_as(model: &Model<'_>, frame: &Frame<'_>, form: &Form<'_>, out: &mut Text) {
     let (name, verb) = (frame.name, form.verb);
-    let function = model.symbol(&format!("commit_{name}"));
     // Left to itself clang makes a call of it, and a closure before it asks whether it is wanted.
     out.line("template <class ppt_Fill>");
     out.line(&format!(
@@ -279,7 +278,7 @@ fn write_as(model: &Model<'_>, frame: &Frame<'_>, form: &Form<'_>, out: &mut Tex
     ));
     out.line("#if PPT1_ENABLED");
     out.line(&format!("    if ({}) {{", is_wanted(model, frame.id as u32)));
-    if form.mark.is_some() && frame.own_stamp().is_some() {
+    if frame.own_stamp().is_some() {
         let ticks = format!("{}::{}", namespace(model), model.symbol("ticks"));
         out.line(&format!("        const uint64_t ppt_at = {ticks}();"));
     }
@@ -290,16 +289,11 @@ fn write_as(model: &Model<'_>, frame: &Frame<'_>, form: &Form<'_>, out: &mut Tex
     out.line("        } else {");
     out.line("            ppt_fill(ppt_f);");
     out.line("        }");
-    let last = match form.mark.as_ref().map(|mark| (&mark.value, mark.of)) {
-        None => format!("{function}(&ppt_f)"),
-        Some((MarkValue::Named(value, _), of)) => {
-            let value = format!("{}::{}::{value}", namespace(model), of.name);
-            call_close(model, frame, "&ppt_f", &value, "ppt_at")
-        }
-        Some((MarkValue::Argument(_), _)) => {
-            call_close(model, frame, "&ppt_f", "ppt_mark", "ppt_at")
-        }
-    };
+    let mark = form.mark.as_ref().map(|mark| match &mark.value {
+        MarkValue::Named(value, _) => format!("{}::{}::{value}", namespace(model), mark.of.name),
+        MarkValue::Argument(_) => "ppt_mark".to_owned(),
+    });
+    let last = call_close(model, frame, "&ppt_f", mark.as_deref(), "ppt_at");
     out.line(&format!("        {last};"));
     out.line("    }");
     out.line("#else");

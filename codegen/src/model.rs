@@ -244,6 +244,11 @@ impl<'a> Frame<'a> {
         self.forms.iter().find_map(|form| form.mark.as_ref())
     }
 
+    /// Whether ppt sets some of the frame when it is written.
+    pub fn is_completed(&self) -> bool {
+        self.mark().is_some() || self.own_stamp().is_some()
+    }
+
     /// The field that ppt stamps before the program sets the others.
     pub fn own_stamp(&self) -> Option<&Field<'a>> {
         self.fields.iter().find(|field| field.own_stamp)

@@ -350,15 +350,16 @@ fn structure(frame: &Frame<'_>) -> TokenStream {
 /// What ppt sets of a frame by itself: the stamp, which it takes first, and what it stores last, over
 /// whatever the program has stored there.
 fn own(model: &Model<'_>, frame: &Frame<'_>, form: &Form<'_>) -> (TokenStream, TokenStream) {
-    let Some(Mark { field, member, of, value }) = &form.mark else { return Default::default() };
-    let (field, member, of) = (ident(field), ident(member), ident(&upper_camel(&of.name)));
-    let value = match value {
-        MarkValue::Named(value, _) => {
-            let value = ident(&upper_camel(value));
-            quote!(#of::#value)
+    let mark = form.mark.as_ref().map(|Mark { field, member, of, value }| {
+        let (field, member, of) = (ident(field), ident(member), ident(&upper_camel(&of.name)));
+        match value {
+            MarkValue::Named(value, _) => {
+                let value = ident(&upper_camel(value));
+                quote!(frame.#member = #of::#value;)
+            }
+            MarkValue::Argument(_) => quote!(frame.#member = #field;),
         }
-        MarkValue::Argument(_) => quote!(#field),
-    };
+    });
     let (take, store) = frame
         .own_stamp()
         .map(|field| {
@@ -366,7 +367,7 @@ fn own(model: &Model<'_>, frame: &Frame<'_>, form: &Form<'_>) -> (TokenStream, T
             (quote!(let stamp = #reading;), quote!(frame.#name = stamp;))
         })
         .unwrap_or_default();
-    (take, quote!(frame.#member = #value; #store))
+    (take, quote!(#mark #store))
 }
 
 /// What a form takes before the function that fills the frame: names and types.
@@ -415,7 +416,7 @@ fn forms(model: &Model<'_>, frame: &Frame<'_>) -> TokenStream {
             }
         }
     });
-    let updates = frame.forms.iter().filter(|form| form.mark.is_some()).map(|form| {
+    let updates = frame.forms.iter().filter(|_| frame.is_completed()).map(|form| {
         let (update, (take, store)) = (update(form), own(model, frame, form));
         let parameter = parameter(form).map(|(name, ty)| quote!(#name: #ty,));
         quote! {
@@ -560,9 +561,9 @@ fn macros(model: &Model<'_>, frame: &Frame<'_>) -> TokenStream {
              Fields that are not named keep their last value; the first is 0.",
             written_as(form)
         );
-        match &form.mark {
-            None => one(form.verb, &ident("ppt_update"), Some(true), false, &about),
-            Some(_) => one(form.verb, &update(form), None, parameter(form).is_some(), &about),
+        match frame.is_completed() {
+            false => one(form.verb, &ident("ppt_update"), Some(true), false, &about),
+            true => one(form.verb, &update(form), None, parameter(form).is_some(), &about),
         }
     });
     quote!(#set #(#writes)*)

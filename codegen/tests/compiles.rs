@@ -130,7 +130,9 @@ fn each_cpp(flags: &[&str], then: impl Fn(&Generated, &Path)) {
     const TSC: &str = include_str!("support/tsc.cpp");
     const SPANS: &str = include_str!("support/spans.cpp");
     const CHAINS: &str = include_str!("support/chains.cpp");
-    for (name, user) in CPP_GOLDENS.into_iter().zip([EXAMPLE, JOB, TSC, SPANS, CHAINS]) {
+    const POINTS: &str = include_str!("support/points.cpp");
+    let users = [EXAMPLE, JOB, TSC, SPANS, CHAINS, POINTS];
+    for (name, user) in CPP_GOLDENS.into_iter().zip(users) {
         let generated = Generated::cpp(name);
         let folder = generated.on_disk(&[("user.cpp", user)]);
         let source = format!("{}.cpp", generated.stem);
@@ -299,10 +301,11 @@ fn ways_out_of_a_block() {
 fn what_ppt_sets_cannot_be_overwritten() {
     const PROGRAM: &str = include_str!("support/overwrites.c");
     const WRITTEN: &str = "car 1 edge 0 at 1\ncar 1 edge 1 at 2\ncar 4 edge 1 at 3\n\
-                           toll 2 edge 1 when 70\nleg 3 step 2 at 15\n15 readings\n";
+                           toll 2 edge 1 when 70\nleg 3 step 2 at 15\ngate 5 at 16\n26 readings\n";
     let frames = "buffer road; option time ns realtime; frame car @span { u64 id @key; } \
                   frame toll @span { u64 id @key; time when @at; } \
-                  frame leg @chain(start, pass, done) { u64 id @key; }";
+                  frame leg @chain(start, pass, done) { u64 id @key; } \
+                  frame gate @point { hash id @raw @in(car); }";
     for (generated, dialects, header) in [
         (Generated::of(frames, "road.frame"), &[Dialect::C11, Dialect::Cpp17][..], "h"),
         (Generated::cpp_of(frames, "road.frame"), &[Dialect::Cpp17], "hpp"),

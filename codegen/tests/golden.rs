@@ -13,13 +13,14 @@ use support::{
 };
 
 /// Frame files whose Python is compared, too.
-const PYTHON_GOLDENS: [&str; 8] = [
+const PYTHON_GOLDENS: [&str; 9] = [
     "hashes.frame",
     "job.frame",
     "timespec.frame",
     "enums.frame",
     "spans.frame",
     "chains.frame",
+    "points.frame",
     "metrics.frame",
     "only_counters.frame",
 ];

@@ -39,7 +39,11 @@ fn golden() {
 /// looks at the gate.
 #[test]
 fn the_macro_form_looks_at_the_gate_once() {
-    for (file, verbs) in [("spans.frame", &["begin", "end"][..]), ("chains.frame", &["step"])] {
+    for (file, verbs) in [
+        ("spans.frame", &["begin", "end"][..]),
+        ("chains.frame", &["step"]),
+        ("points.frame", &["write"]),
+    ] {
         let source = fs::read(golden_folder().join(file)).unwrap();
         let frames = ppt_codegen::parse(&source, file).unwrap();
         let outputs = ppt_codegen::generate(&frames, file, &[Language::Rust]).unwrap();

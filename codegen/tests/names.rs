@@ -55,6 +55,17 @@ fn chains(types: &[&str], members: &[&str], steps: &[&str]) -> String {
     text + &format!("frame all @chain({}) {{ {} }}\n", steps.join(", "), fields.join(" "))
 }
 
+/// The same of points.
+fn points(types: &[&str], members: &[&str]) -> String {
+    let mut text = format!("{CLOCKS}\nbuffer x;\n");
+    for name in types {
+        text += &format!("frame {name} @point {{ hash of @in(of); time x; }}\n");
+    }
+    let ins = ["@in(of)"].into_iter().chain(std::iter::repeat(""));
+    let fields = members.iter().zip(ins).map(|(it, side)| format!("hash {it} @raw {side};"));
+    text + &format!("frame all @point {{ {} }}\n", fields.collect::<String>())
+}
+
 /// Frames of every kind, with a field of every enum.
 fn enums(names: &[&str]) -> String {
     let mut text = format!("{CLOCKS}\nbuffer x;\n");
@@ -142,6 +153,12 @@ fn of(language: Language, words: &str) {
     assert!(chain_types.len() * 2 > all.len(), "{chain_types:?}");
     assert!(chain_members.len() * 2 > all.len(), "{chain_members:?}");
     generates(language, &chains(&chain_types, &chain_members, &steps));
+    let point_types =
+        allowed(&|name| format!("{CLOCKS} frame {name} @point {{ hash of @in(of); time x; }}"));
+    let point_members = allowed(&|name| format!("frame x @point {{ hash {name} @raw @in(of); }}"));
+    assert!(point_types.len() * 2 > all.len(), "{point_types:?}");
+    assert!(point_members.len() * 2 > all.len(), "{point_members:?}");
+    generates(language, &points(&point_types, &point_members));
     let enum_names = allowed(&|name| {
         format!("{CLOCKS} enum {name} {{ A }} frame x @span {{ u64 of @key; {name} y; time t; }}")
     });

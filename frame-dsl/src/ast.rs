@@ -19,6 +19,7 @@ pub(crate) struct File {
     pub enums: Vec<Enum>,
     pub frames: Vec<Frame>,
     pub metrics: Vec<Metric>,
+    pub edges: Vec<Edge>,
     /// Names of enums whose declaration could not be read: types not to complain about.
     pub lost: Vec<String>,
     /// Whether part of the file could not be read.
@@ -95,6 +96,25 @@ pub(crate) struct Field {
     pub length: Option<Word>,
     pub attributes: Vec<Attribute>,
     pub doc: String,
+}
+
+/// `edge FROM -> TO within DURATION POLICY;`
+#[derive(Debug)]
+pub(crate) struct Edge {
+    pub from: End,
+    pub to: End,
+    pub within: Option<Word>,
+    pub policy: Option<Word>,
+    /// From `edge` to what it says last.
+    pub span: Span,
+}
+
+/// One end of an edge: `FRAME` or `BUFFER.FRAME`.
+#[derive(Debug)]
+pub(crate) struct End {
+    pub buffer: Option<Word>,
+    pub frame: Word,
+    pub span: Span,
 }
 
 /// `@NAME(…)`

@@ -3,11 +3,12 @@
 use std::fmt::{self, Debug, Display};
 use std::path::Path;
 
-use crate::check::{Checked, Declarations, check};
+use crate::check::{Checked, Declarations, check, check_edges};
 use crate::diagnostic::{Diagnostic, Sink, Span};
+use crate::edge::Edge;
 use crate::language::Language;
 use crate::mistake::{Kind, Mistake, Severity};
-use crate::parse::parse;
+use crate::parse::{self, parse};
 use crate::render::render;
 use crate::schema::{MAX_JSON_BYTES, Schema};
 use crate::text::Text;
@@ -90,6 +91,23 @@ pub fn compile(source: &[u8], file_name: &str) -> Result<Compiled, Failure> {
         }
         _ => Err(Failure { diagnostics, file }),
     }
+}
+
+/// Reads a file that holds nothing but edge lines and comments. They take the place of those that
+/// frame files have.
+///
+/// # Errors
+/// All mistakes in the file that one run can find.
+pub fn parse_edges(source: &[u8], file_name: &str) -> Result<Vec<Edge>, Failure> {
+    let mut sink = Sink::default();
+    let text = decode(source, &mut sink);
+    let mut edges = Vec::new();
+    if !sink.has_errors() {
+        let text = Text::new(&text, &mut sink);
+        let file = parse::parse_edges(&text, &mut sink);
+        edges = check_edges(&file, &mut sink);
+    }
+    if sink.has_errors() { Err(Failure::new(sink.finish(), file_name, text)) } else { Ok(edges) }
 }
 
 /// The text without a byte order mark; what is not text is reported, and the rest then not read.
@@ -210,6 +228,7 @@ impl std::error::Error for Failure {}
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::edge::Policy;
 
     #[test]
     fn what_the_file_says_beside_the_schema() {
@@ -222,6 +241,34 @@ mod tests {
         assert_eq!(compiled.schema.buffer, "b");
         assert_eq!(compiled.render_warnings(false), "");
         assert_eq!(compile(b"frame f { int a; }", "b").unwrap().emit, []);
+    }
+
+    #[test]
+    fn files_of_edges() {
+        let text =
+            b"\xef\xbb\xbf// slower today\nedge a -> b.c within 1.5s nearest;;\n/* */ edge c -> c;";
+        let edge = |from: &str, to: &str, within, policy| Edge {
+            from: from.to_owned(),
+            to: to.to_owned(),
+            within,
+            policy,
+        };
+        let edges = parse_edges(text, "slow.edges").unwrap();
+        let first = edge("a", "b.c", Some(1_500_000_000), Policy::Nearest);
+        assert_eq!(edges, [first, edge("c", "c", None, Policy::All)]);
+        assert_eq!(parse_edges(b"", "none").unwrap(), []);
+
+        let failure =
+            parse_edges(b"edge a -> b;\nframe f { int x; }\nedge a -> b fifo;\nedge c", "x");
+        let text = failure.unwrap_err().to_string();
+        for line in [
+            "error[syntax]: expected an edge, found `frame`\n --> x:2:1",
+            "error[edge-twice]: the edge `a -> b` says two things\n --> x:3:1",
+            "error[syntax]: expected `->`, found the end of the file\n --> x:4:7",
+        ] {
+            assert!(text.contains(line), "{text}");
+        }
+        assert!(parse_edges(b"edge a -> b;\0", "x").is_err());
     }
 
     #[test]

@@ -9,7 +9,8 @@ use anstyle::{AnsiColor, Style};
 
 use crate::layout::Layout;
 use crate::metric::{Metric, Shape};
-use crate::role::Hash;
+use crate::names::is_identifier;
+use crate::role::{Hash, IN, OUT};
 use crate::schema::{Field, FieldType, Frame, Schema};
 
 const WORD: u32 = 8;
@@ -196,6 +197,9 @@ fn kind(frame: &Frame) -> String {
     if frame.chain().is_some() {
         return " @chain".to_owned();
     }
+    if frame.point().is_some() {
+        return " @point".to_owned();
+    }
     let Some(span) = frame.span() else { return String::new() };
     let fifo = if span.fifo { ", fifo" } else { "" };
     format!(" @span({}{fifo})", span.across.word())
@@ -212,6 +216,12 @@ fn type_of(field: &Field) -> String {
     };
     if let Some(count) = field.array {
         write!(text, "[{count}]").expect("a String takes every write");
+    }
+    for key in [IN, OUT] {
+        let ty = field.extra.get(key).and_then(|it| it.as_str());
+        if let Some(ty) = ty.filter(|it| is_identifier(it)) {
+            write!(text, " @{key}({ty})").expect("a String takes every write");
+        }
     }
     for (word, is) in [(" @at", field.at), (" @key", field.is_key()), (" (added)", field.is_own())]
     {

@@ -236,7 +236,7 @@ fn flat_width(tokens: &[Token<'_>]) -> usize {
 /// How two words or signs of one line stand together.
 fn spacing(before: &str, after: &str) -> Join {
     match (before, after) {
-        (_, "," | ";" | "(" | ")" | "[" | "]") | ("(" | "[" | "@", _) => Join::Glued,
+        (_, "," | ";" | "(" | ")" | "[" | "]" | ".") | ("(" | "[" | "@" | ".", _) => Join::Glued,
         _ => Join::Spaced,
     }
 }
@@ -259,6 +259,10 @@ mod tests {
              enum E:u8{A=-1,B}\nframe f@group( net )@x{int a [ 3 ],b @ unit(\"a ; b\",2);};",
             "emit C, C++\nemit Rust\noption time ns monotonic;\nbuffer b 0x10;;\n\
              enum E : u8 { A = -1, B }\nframe f @group(net) @x { int a[3], b @unit(\"a ; b\", 2); };\n",
+        );
+        becomes(
+            "edge a->client.b  within 1.5ms\n nearest ;edge c.d -> e;",
+            "edge a -> client.b within 1.5ms nearest;\nedge c.d -> e;\n",
         );
         becomes("", "");
         becomes("\n\n// only\n\n", "// only\n");

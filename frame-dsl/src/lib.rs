@@ -67,7 +67,7 @@ mod wording;
 
 pub use columns::{Column, ColumnType, Measure, Style, TimeType, columns};
 #[cfg(feature = "parser")]
-pub use compile::{Compiled, Declared, Failure, MAX_SOURCE_BYTES, compile};
+pub use compile::{Compiled, Declared, Failure, MAX_SOURCE_BYTES, compile, parse_edges};
 #[cfg(feature = "parser")]
 pub use diagnostic::{Diagnostic, Note, Span};
 #[cfg(feature = "parser")]

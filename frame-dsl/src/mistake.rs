@@ -14,6 +14,7 @@ pub(crate) enum Kind {
     Step,
     Counter,
     Histogram,
+    HashType,
 }
 
 impl Display for Kind {
@@ -28,6 +29,7 @@ impl Display for Kind {
             Kind::Step => "step",
             Kind::Counter => "counter",
             Kind::Histogram => "histogram",
+            Kind::HashType => "hash type",
         })
     }
 }
@@ -57,6 +59,7 @@ pub(crate) enum Mistake {
     OpenComment,
     Expected { expected: String, label: String, found: String, help: Option<String> },
     NotADeclaration { found: String, suggestion: Option<String> },
+    NotAnEdge { found: String },
     LaterDeclaration { word: String },
     StrayBrace,
     OpenBrace { kind: Kind, name: String },
@@ -135,7 +138,7 @@ pub(crate) enum Mistake {
     AtCpuClock { word: &'static str },
     ClockNotTime,
     ClockIsFixed { time: &'static str },
-    // Spans and chains
+    // Spans, chains and points
     TwoKinds,
     TooManySteps { count: usize },
     StepForm { word: String },
@@ -145,6 +148,20 @@ pub(crate) enum Mistake {
     KeyOfPlain { name: String },
     KeyType { what: &'static str },
     OwnField { kind: &'static str, name: String },
+    SideOfPlain { side: &'static str, name: String },
+    SideOfNoHash { side: &'static str },
+    SideTwice { side: &'static str, ty: String, name: String },
+    TooManySides { side: &'static str },
+    NoSides { name: String },
+    TwoWidths { ty: String },
+    // Edges
+    TooManyEdges { count: usize },
+    EdgeTwice { from: String, to: String, same: bool },
+    EdgeOfNoPoint { name: String },
+    NoSuchPoint { buffer: String, name: String, suggestion: Option<String> },
+    EdgeNeverMatches { from: String, to: String, out: Vec<String>, ins: Vec<String> },
+    BadDuration { text: String, fault: DurationFault },
+    UnknownPolicy { word: String, suggestion: Option<&'static str> },
     // Tables: `of` is the frame that has the table already
     WholeColumn { column: String, table: String },
     WholeTable { table: String, of: String },
@@ -184,6 +201,16 @@ pub(crate) enum NumberFault {
     TooLarge,
 }
 
+/// Why a length of time is none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum DurationFault {
+    NoUnit,
+    UnknownUnit(Option<&'static str>),
+    Malformed,
+    Zero,
+    TooLong,
+}
+
 impl Mistake {
     /// Hints and warnings let a file pass.
     pub fn severity(&self) -> Severity {
@@ -215,6 +242,7 @@ impl Mistake {
             Mistake::OpenComment => "open-comment",
             Mistake::Expected { .. } => "syntax",
             Mistake::NotADeclaration { .. } => "syntax",
+            Mistake::NotAnEdge { .. } => "syntax",
             Mistake::LaterDeclaration { .. } => "reserved-word",
             Mistake::StrayBrace => "stray-brace",
             Mistake::OpenBrace { .. } => "open-brace",
@@ -297,6 +325,19 @@ impl Mistake {
             Mistake::KeyOfPlain { .. } => "key-place",
             Mistake::KeyType { .. } => "key-place",
             Mistake::OwnField { .. } => "own-field",
+            Mistake::SideOfPlain { .. } => "side-place",
+            Mistake::SideOfNoHash { .. } => "side-place",
+            Mistake::SideTwice { .. } => "side-twice",
+            Mistake::TooManySides { .. } => "too-many-sides",
+            Mistake::NoSides { .. } => "no-side",
+            Mistake::TwoWidths { .. } => "hash-type",
+            Mistake::TooManyEdges { .. } => "too-many-edges",
+            Mistake::EdgeTwice { .. } => "edge-twice",
+            Mistake::EdgeOfNoPoint { .. } => "edge-end",
+            Mistake::NoSuchPoint { .. } => "edge-end",
+            Mistake::EdgeNeverMatches { .. } => "edge-types",
+            Mistake::BadDuration { .. } => "bad-duration",
+            Mistake::UnknownPolicy { .. } => "unknown-policy",
             Mistake::WholeColumn { .. } => "column-clash",
             Mistake::WholeTable { .. } => "table-clash",
             Mistake::TooManyMetrics { .. } => "too-many-metrics",

@@ -6,7 +6,7 @@ use pest::iterators::Pair;
 use pest_derive::Parser;
 
 use crate::ast::{
-    Argument, Attribute, Buffer, Enum, Field, File, Frame, Metric, Setting, Value, Word,
+    Argument, Attribute, Buffer, Edge, End, Enum, Field, File, Frame, Metric, Setting, Value, Word,
 };
 use crate::diagnostic::{Sink, Span};
 use crate::mistake::{Kind, Mistake};
@@ -21,24 +21,35 @@ struct Grammar;
 
 /// The tree of everything that could be read; the rest is reported.
 pub(crate) fn parse(text: &Text<'_>, sink: &mut Sink) -> File {
-    let mut reader =
-        Reader { text, sink, file: File { end: text.source.len(), ..File::default() } };
-    match Grammar::parse(Rule::file, text.source) {
+    read(text, Rule::file, sink)
+}
+
+/// The same of a file that holds nothing but edge lines.
+pub(crate) fn parse_edges(text: &Text<'_>, sink: &mut Sink) -> File {
+    read(text, Rule::edges, sink)
+}
+
+fn read(text: &Text<'_>, whole: Rule, sink: &mut Sink) -> File {
+    let file = File { end: text.source.len(), ..File::default() };
+    let mut reader = Reader { text, sink, whole, file };
+    match Grammar::parse(whole, text.source) {
         Ok(pairs) => pairs.flat_map(Pair::into_inner).for_each(|pair| reader.item(pair)),
         // `bad_item` takes whatever the other rules leave; should it not, that is a syntax error
         // like any other and no panic.
-        Err(error) => reader.expected(0..text.source.len(), Rule::file, &error),
+        Err(error) => reader.expected(0..text.source.len(), whole, &error),
     }
     reader.file
 }
 
 /// The words that declarations begin with.
-const DECLARATIONS: [&str; 7] =
-    ["frame", "enum", "emit", "buffer", "option", "counter", "histogram"];
+const DECLARATIONS: [&str; 8] =
+    ["frame", "enum", "emit", "buffer", "option", "counter", "histogram", "edge"];
 
 struct Reader<'a> {
     text: &'a Text<'a>,
     sink: &'a mut Sink,
+    /// What the file is.
+    whole: Rule,
     file: File,
 }
 
@@ -60,7 +71,8 @@ impl Reader<'_> {
                 let doc = self.text.doc_before(pair.as_span().start());
                 self.file.metrics.extend(metric(pair, doc));
             }
-            Rule::bad_item => self.bad_item(&pair),
+            Rule::edge => self.file.edges.extend(edge(pair)),
+            Rule::bad_item | Rule::bad_edge => self.bad_item(&pair),
             _ => {}
         }
     }
@@ -169,6 +181,8 @@ impl Reader<'_> {
         let first = first_word(text);
         let was_damaged = std::mem::replace(&mut self.file.damaged, true);
         let meant = match first {
+            "edge" => Rule::edge,
+            _ if self.whole == Rule::edges => return self.not_an_edge(place),
             "emit" => Rule::emit,
             "buffer" => Rule::buffer,
             "option" => Rule::setting,
@@ -192,14 +206,24 @@ impl Reader<'_> {
         self.bad_piece(place, meant);
     }
 
+    fn not_an_edge(&mut self, place: Span) {
+        let found = self.found(place.start);
+        let width = self.token_len(place.start);
+        self.sink.report(place.start..place.start + width, Mistake::NotAnEdge { found });
+    }
+
     fn not_a_declaration(&mut self, place: Span, first: &str) {
         let width = if first.is_empty() { self.char_len(place.start) } else { first.len() };
         let place = place.start..place.start + width;
-        if LATER.contains(&first) {
-            return self.sink.report(place, Mistake::LaterDeclaration { word: first.to_owned() });
-        }
         let found = self.found(place.start);
         let suggestion = match first {
+            "span" => Some("frame NAME @span { … }"),
+            "chain" => Some("frame NAME @chain(first, second) { … }"),
+            "point" => Some("frame NAME @point { … }"),
+            word if LATER.contains(&word) => {
+                let word = word.to_owned();
+                return self.sink.report(place, Mistake::LaterDeclaration { word });
+            }
             "struct" | "record" | "event" | "union" => Some("frame"),
             "gauge" => Some("counter"),
             _ => suggest::nearest(first, DECLARATIONS),
@@ -260,8 +284,14 @@ impl Reader<'_> {
         {
             return Some("outside comments and strings only ASCII is used".to_owned());
         }
+        if meant == Rule::edge && first_word(source[at..].trim_start()) == "within" {
+            return Some("`within …` goes before the policy".to_owned());
+        }
         if meant != Rule::line {
             return None;
+        }
+        if first == "edge" {
+            return Some("edges are declared outside of frames".to_owned());
         }
         if LATER.contains(&first) {
             return Some(format!(
@@ -391,6 +421,32 @@ fn metric(pair: Pair<'_, Rule>, doc: String) -> Option<Metric> {
     Some(Metric { is_histogram, name: name?, ty, range, attributes, doc })
 }
 
+fn edge(pair: Pair<'_, Rule>) -> Option<Edge> {
+    let start = pair.as_span().start();
+    let (mut ends, mut within, mut policy) = (Vec::new(), None, None);
+    let mut last = start;
+    for token in pair.into_inner() {
+        if token.as_rule() != Rule::semicolon {
+            last = token.as_span().end();
+        }
+        match token.as_rule() {
+            Rule::end => ends.extend(end(token)),
+            Rule::duration => within = Some(word(&token)),
+            Rule::policy => policy = Some(word(&token)),
+            _ => {}
+        }
+    }
+    let mut ends = ends.into_iter();
+    Some(Edge { from: ends.next()?, to: ends.next()?, within, policy, span: start..last })
+}
+
+fn end(pair: Pair<'_, Rule>) -> Option<End> {
+    let place = span(&pair);
+    let mut names = words(pair, Rule::name);
+    let frame = names.pop()?;
+    Some(End { buffer: names.pop(), frame, span: place })
+}
+
 fn attribute(pair: Pair<'_, Rule>) -> Option<Attribute> {
     let place = pair.as_span();
     // The rule may end with white space that it looked through for a bracket.
@@ -456,7 +512,7 @@ fn one_of(words: &[&str]) -> String {
 /// The order in which expected things are named: what most lines miss comes first.
 fn rank(rule: Rule) -> (u8, Rule) {
     let rank = match rule {
-        Rule::semicolon | Rule::open_brace => 0,
+        Rule::semicolon | Rule::open_brace | Rule::arrow => 0,
         Rule::comma => 1,
         Rule::close_brace | Rule::close_bracket | Rule::close_paren => 2,
         Rule::attribute | Rule::at_sign => 4,
@@ -476,6 +532,12 @@ fn in_words(rule: Rule) -> Option<&'static str> {
         Rule::counter | Rule::counter_word => "`counter`",
         Rule::histogram | Rule::histogram_word => "`histogram`",
         Rule::cell_type => "a type",
+        Rule::edge | Rule::edge_word => "`edge`",
+        Rule::end => "the name of a point",
+        Rule::arrow => "`->`",
+        Rule::within_word => "`within`",
+        Rule::duration => "a length of time, such as `500ms`",
+        Rule::policy => "a policy",
         Rule::language => "a language (`C`, `C++`, `Rust` or `Python`)",
         Rule::key => "an option (`time`, `tag` or `allow`)",
         Rule::integer => "an integer type (`i8` … `u64`)",
@@ -499,8 +561,11 @@ fn in_words(rule: Rule) -> Option<&'static str> {
         Rule::close_paren => "`)`",
         Rule::EOI => "the end of the file",
         Rule::interval_word
+        | Rule::dot
+        | Rule::edges
         | Rule::file
         | Rule::bad_item
+        | Rule::bad_edge
         | Rule::bad_line
         | Rule::bad_value
         | Rule::head

@@ -3,9 +3,11 @@
 
 use std::fmt::{self, Display};
 
+use crate::edge::MAX_EDGES;
 use crate::language::Language;
 use crate::metric::{MAX_BUCKETS, MAX_METRICS};
-use crate::mistake::{Kind, Mistake, NumberFault};
+use crate::mistake::{DurationFault, Kind, Mistake, NumberFault};
+use crate::role::MAX_IDENTITIES;
 use crate::schema::{
     DEFAULT_SLOTS, MAX_ENUMS, MAX_FIELDS, MAX_FRAME_BYTES, MAX_FRAMES, MAX_NAME_BYTES, MAX_SLOTS,
     MAX_VALUES, MIN_SLOTS,
@@ -93,12 +95,17 @@ impl Mistake {
             },
             Mistake::NotADeclaration { found, suggestion } => say(
                 format!("expected a declaration, found {found}"),
-                "expected `emit`, `buffer`, `option`, `enum`, `frame`, `counter` or `histogram`",
+                "expected `emit`, `buffer`, `option`, `enum`, `frame`, `counter`, `histogram` or `edge`",
             )
             .meant(
                 suggestion.as_deref(),
                 "a frame looks like `frame example { int kind, who; time start, end; }`",
             ),
+            Mistake::NotAnEdge { found } => say(
+                format!("expected an edge, found {found}"),
+                "expected `edge`, as the file holds nothing else",
+            )
+            .help("an edge looks like `edge sent -> received within 500ms nearest;`"),
             Mistake::LaterDeclaration { word } => say(
                 format!("`{word}` is reserved for a later version of the frame language"),
                 "not supported yet",
@@ -222,10 +229,9 @@ impl Mistake {
                 say(format!("`{name}` is a keyword in {languages}"), "cannot be a name")
                     .other_name(name)
             }
-            Mistake::ReservedWord { name } => say(
-                format!("`{name}` is reserved for a later version of the frame language"),
-                "cannot be a name",
-            )
+            Mistake::ReservedWord { name } => {
+                say(format!("`{name}` is reserved in the frame language"), "cannot be a name")
+            }
             .other_name(name),
             Mistake::Macro { name } => {
                 say(format!("`{name}` is a macro or a type in C and C++"), "cannot be a name")
@@ -419,7 +425,7 @@ impl Mistake {
             )
             .meant(
                 suggestion.map(|word| format!("@{word}")).as_deref(),
-                "known are @at, @unit, @clock, @group, @name, @track, @flow, @counter, @span, @chain, @key and @raw",
+                "known are @at, @unit, @clock, @group, @name, @track, @flow, @counter, @span, @chain, @point, @key, @in, @out and @raw",
             ),
             Mistake::AttributeTwice { name } => {
                 say(format!("`@{}` is given twice", Short(name)), "given again here")
@@ -521,8 +527,10 @@ impl Mistake {
             ),
 
             Mistake::TwoKinds => {
-                say("a frame is of one kind: `@span` or `@chain`", "another kind")
-                    .help("a span has a begin and an end; a chain has steps")
+                say("a frame is of one kind: `@span`, `@chain` or `@point`", "another kind").help(
+                    "a span has a begin and an end; a chain has steps; a point has what comes in \
+                     and goes out",
+                )
             }
             Mistake::TooManySteps { count } => {
                 say(format!("{count} steps; a chain has at most {MAX_VALUES}"), "too many steps")
@@ -564,6 +572,106 @@ impl Mistake {
                 format!("ppt adds a field of that name to each {kind}"),
             )
             .other_name(name),
+            Mistake::SideOfPlain { side, name } => {
+                say(format!("`@{side}` belongs to a field of a point"), "this frame is none").help(
+                    format!("write `frame {} @point {{ … }}`", Short(name)),
+                )
+            }
+            Mistake::SideOfNoHash { side } => say(
+                format!("`@{side}` belongs to a field of type `hash` or `hash128`"),
+                "identifies nothing",
+            )
+            .help(
+                "`hash` is of the bytes that identify it; `hash … @raw` is a number that does so \
+                 as it is",
+            ),
+            Mistake::SideTwice { side, ty, name } => say(
+                format!("the point `{}` has `@{side}({})` twice", Short(name), Short(ty)),
+                "given again here",
+            )
+            .help("each thing has a hash type of its own: give one of them another name"),
+            Mistake::TooManySides { side } => say(
+                format!("a point has at most {MAX_IDENTITIES} fields with `@{side}`"),
+                "the first one too many",
+            ),
+            Mistake::NoSides { name } => say(
+                format!("the point `{}` does not say what comes in or goes out", Short(name)),
+                "expected a field with `@in(…)` or `@out(…)` inside",
+            )
+            .help("mark what identifies the data: `hash id @in(messageid);`"),
+            Mistake::TwoWidths { ty } => say(
+                format!("the hash type `{}` has 64 bits in one place and 128 in another", Short(ty)),
+                "never equal to the other",
+            )
+            .help("use `hash` or `hash128` for both, or another hash type"),
+            Mistake::TooManyEdges { count } => say(
+                format!("{count} edges; a file has at most {MAX_EDGES}"),
+                "the first one too many",
+            ),
+            Mistake::EdgeTwice { from, to, same } => {
+                let ends = format!("{} -> {}", Short(from), Short(to));
+                match same {
+                    true => say(format!("the edge `{ends}` is there twice"), "given again here"),
+                    false => say(
+                        format!("the edge `{ends}` says two things"),
+                        "something else than before",
+                    ),
+                }
+            }
+            Mistake::EdgeOfNoPoint { name } => {
+                say(format!("`{}` is a frame, but no point", Short(name)), "expected a point")
+                    .help(format!("write `frame {} @point {{ … }}`", Short(name)))
+            }
+            Mistake::NoSuchPoint { buffer, name, suggestion } => say(
+                format!("the buffer `{}` has no frame `{}`", Short(buffer), Short(name)),
+                "expected a point of this file",
+            )
+            .meant(suggestion.as_deref(), "points of other programs have another buffer"),
+            Mistake::EdgeNeverMatches { from, to, out, ins } => {
+                let list = |types: &[String]| match types {
+                    [] => "nothing".to_owned(),
+                    types => format!("`{}`", types.join("`, `")),
+                };
+                say(
+                    format!("nothing that goes out of `{}` comes into `{}`", Short(from), Short(to)),
+                    format!("{} goes out, {} comes in", list(out), list(ins)),
+                )
+                .help("data is the same on both sides if `@out` and `@in` name one hash type")
+            }
+            Mistake::BadDuration { text, fault } => {
+                let said = match fault {
+                    DurationFault::NoUnit => {
+                        say(format!("`{}` has no unit", Short(text)), "expected a unit after this")
+                    }
+                    DurationFault::UnknownUnit(_) => {
+                        say(format!("`{}` has an unknown unit", Short(text)), "not a length of time")
+                    }
+                    DurationFault::Malformed => say(
+                        format!("`{}` is not a length of time", Short(text)),
+                        "expected whole nanoseconds",
+                    ),
+                    DurationFault::Zero => say(
+                        "nothing follows within no time",
+                        "expected a length of time above 0",
+                    ),
+                    DurationFault::TooLong => {
+                        say(format!("`{}` is too long", Short(text)), "more than 292 years")
+                    }
+                };
+                let meant = match fault {
+                    DurationFault::UnknownUnit(suggestion) => *suggestion,
+                    _ => None,
+                };
+                said.meant(meant, "units are ns, us, ms, s, min and h: `within 500ms`")
+            }
+            Mistake::UnknownPolicy { word, suggestion } => say(
+                format!("there is no policy `{}`", Short(word)),
+                "expected `all`, `nearest` or `fifo`",
+            )
+            .meant(
+                *suggestion,
+                "`all` takes every match, `nearest` the latest cause, `fifo` one after the other",
+            ),
             Mistake::WholeColumn { column, table } => say(
                 format!("the table `{table}` would have two columns `{column}`"),
                 "one of them comes from here",

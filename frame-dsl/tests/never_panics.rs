@@ -1,11 +1,11 @@
 //! For any bytes, the compiler gives an answer in time, and the answer can be shown.
 #![cfg(feature = "parser")]
 
-use ppt_frame_dsl::{Schema, compile};
+use ppt_frame_dsl::{Schema, compile, parse_edges};
 use proptest::prelude::*;
 
 /// Words and signs of the language, and some that it does not know.
-const TOKENS: [&str; 70] = [
+const TOKENS: [&str; 82] = [
     "frame",
     "enum",
     "emit",
@@ -47,6 +47,18 @@ const TOKENS: [&str; 70] = [
     "@span @key",
     "@chain(a, b)",
     "@chain",
+    "@point",
+    "@in(a)",
+    "@out(b)",
+    "edge",
+    "edge a -> b",
+    "->",
+    ".",
+    "within",
+    "within 5ms",
+    "nearest",
+    "500ms",
+    "edge a.b -> c within 1s fifo;",
     "@",
     "{",
     "}",
@@ -78,7 +90,18 @@ const TOKENS: [&str; 70] = [
     "ä",
 ];
 
+/// Files that are whole.
+const SOURCES: [&str; 3] = [
+    include_str!("pass/everything.frame"),
+    include_str!("pass/spans.frame"),
+    include_str!("pass/points.frame"),
+];
+
 fn show(source: &[u8]) {
+    if let Err(failure) = parse_edges(source, "soup.edges") {
+        assert!(failure.errors() > 0);
+        assert!(failure.render(false).contains("soup.edges"));
+    }
     match compile(source, "soup.frame") {
         Ok(compiled) => {
             let json = compiled.schema.to_json();
@@ -111,12 +134,10 @@ proptest! {
     /// A frame that is whole, with one thing of it replaced by another.
     #[test]
     fn one_slip(
-        spans: bool,
+        source in prop::sample::select(SOURCES.to_vec()),
         at: prop::sample::Index,
         token in prop::sample::select(TOKENS.to_vec()),
     ) {
-        let everything = include_str!("pass/everything.frame");
-        let source = if spans { include_str!("pass/spans.frame") } else { everything };
         let mut words: Vec<&str> = source.split(' ').collect();
         let at = at.index(words.len());
         words[at] = token;
@@ -136,9 +157,11 @@ proptest! {
 
     /// A schema with one byte changed is refused, or as good as any.
     #[test]
-    fn damaged_schema(spans: bool, at: prop::sample::Index, byte: u8) {
-        let everything = include_str!("pass/everything.frame");
-        let source = if spans { include_str!("pass/spans.frame") } else { everything };
+    fn damaged_schema(
+        source in prop::sample::select(SOURCES.to_vec()),
+        at: prop::sample::Index,
+        byte: u8,
+    ) {
         let compiled = compile(source.as_bytes(), "all.frame").unwrap();
         let mut text = compiled.schema.to_json().into_bytes();
         let at = at.index(text.len());
@@ -147,7 +170,11 @@ proptest! {
             let again = Schema::from_json(schema.to_json().as_bytes()).unwrap();
             prop_assert_eq!(&again, &schema);
             prop_assert_eq!(again.symbol_prefix(), schema.symbol_prefix());
-            schema.frames.iter().for_each(|frame| drop(frame.span()));
+            schema.frames.iter().for_each(|frame| drop((frame.span(), frame.point())));
+            for edge in schema.edges() {
+                let line = format!("edge {} -> {};", edge.from, edge.to);
+                prop_assert!(parse_edges(line.as_bytes(), "edges").is_ok(), "{line}");
+            }
         }
     }
 }
@@ -195,6 +222,10 @@ fn time_is_linear() {
         "@at ",
         "x y\n",
         "} frame",
+        "edge ",
+        "edge a -> b\n",
+        "edge a -> b within 5ms nearest;\n",
+        "-> ",
     ];
     let inside = [
         "int a;",

@@ -36,7 +36,9 @@ pub(crate) fn schema(input: &[u8]) {
     assert_eq!(again.roles_hash(), schema.roles_hash());
     for frame in &schema.frames {
         assert!(frame.span().is_none_or(|span| !span.keys.is_empty()));
+        assert!(frame.point().is_none_or(|point| !(point.ins.is_empty() && point.outs.is_empty())));
     }
+    assert_eq!(again.edges(), schema.edges());
     for metric in schema.metrics() {
         let buckets =
             metric.cells.clone().map(|cell| metric.shape.bucket(cell - metric.cells.start));

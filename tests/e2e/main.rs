@@ -76,6 +76,7 @@ mod languages {
     mod cpp;
     mod fmt;
     mod objects;
+    mod points;
     mod pptc;
     mod python;
     mod rust;

@@ -277,15 +277,19 @@ pub(crate) fn close(
     mark_type: impl Fn(&Enum) -> String,
     out: &mut Text,
 ) {
-    let Some(Mark { member, of, .. }) = frame.mark() else { return };
+    if !frame.is_completed() {
+        return;
+    }
+    let mark = frame.mark().map_or(String::new(), |it| format!(", {} ppt_mark", mark_type(it.of)));
     out.line("/* Sets what ppt sets of a frame, over what is there, and stores the frame. */");
     out.open(&format!(
-        "static inline __attribute__((always_inline)) void {}({ty} *f, {} ppt_mark{}) {{",
+        "static inline __attribute__((always_inline)) void {}({ty} *f{mark}{}) {{",
         model.symbol(&format!("close_{}", frame.name)),
-        mark_type(of),
         if frame.own_stamp().is_some() { ", uint64_t ppt_at" } else { "" }
     ));
-    out.line(&format!("f->{member} = ppt_mark;"));
+    if let Some(Mark { member, .. }) = frame.mark() {
+        out.line(&format!("f->{member} = ppt_mark;"));
+    }
     if let Some(stamp) = frame.own_stamp() {
         out.line(&format!("f->{} = ppt_at;", stamp.name));
     }
@@ -294,38 +298,35 @@ pub(crate) fn close(
     out.blank();
 }
 
-/// A call of that function for `frame`, a pointer to one; `at` is the stamp, if ppt takes one.
+/// What writes `frame`, a pointer to one, after the program has set it: a call of that function, or of
+/// the one that commits where ppt sets nothing. `at` is the stamp, if ppt takes one.
 pub(crate) fn call_close(
     model: &Model<'_>,
     of: &Frame<'_>,
     frame: &str,
-    mark: &str,
+    mark: Option<&str>,
     at: &str,
 ) -> String {
-    let function = model.symbol(&format!("close_{}", of.name));
+    let function = if of.is_completed() { "close" } else { "commit" };
+    let function = model.symbol(&format!("{function}_{}", of.name));
+    let mark = mark.map_or(String::new(), |mark| format!(", {mark}"));
     let at = of.own_stamp().map_or(String::new(), |_| format!(", {at}"));
-    format!("{function}({frame}, {mark}{at})")
+    format!("{function}({frame}{mark}{at})")
 }
 
 /// The macro form's write.
 fn write_frame(model: &Model<'_>, frame: &Frame<'_>, form: &Form<'_>, out: &mut Text) {
     let symbol = model.symbol(&format!("frame_{}", frame.name));
-    let commit = model.symbol(&format!("commit_{}", frame.name));
     let on = format!("if ({}())", model.on_function(frame.name));
     out.line("/* The macro form: writes the thread's frame. */");
     out.open(&format!("{} void {} {{", inline(frame), write_frame_head(frame, form)));
-    match &form.mark {
-        None => out.lines([&*on, &*format!("    {commit}(&{symbol});")]),
-        Some(mark) => {
-            let value = match &mark.value {
-                MarkValue::Named(_, enumerator) => enumerator,
-                MarkValue::Argument(_) => mark.field,
-            };
-            let now = format!("{}()", model.symbol("ticks"));
-            let close = call_close(model, frame, &format!("&{symbol}"), value, &now);
-            out.lines([&*on, &*format!("    {close};")]);
-        }
-    }
+    let value = form.mark.as_ref().map(|mark| match &mark.value {
+        MarkValue::Named(_, enumerator) => enumerator,
+        MarkValue::Argument(_) => mark.field,
+    });
+    let now = format!("{}()", model.symbol("ticks"));
+    let close = call_close(model, frame, &format!("&{symbol}"), value, &now);
+    out.lines([&*on, &*format!("    {close};")]);
     out.close("}");
     out.blank();
 }
@@ -450,11 +451,11 @@ fn disabled(model: &Model<'_>, out: &mut Text) {
 fn block_form(model: &Model<'_>, frame: &Frame<'_>, form: &Form<'_>, out: &mut Text) {
     let ty = frame_type(frame);
     let name = block_macro(form.verb, frame.name);
-    let close = |mark: &str| call_close(model, frame, "&f", mark, "ppt_at_##f");
+    let close = |mark: Option<&str>| call_close(model, frame, "&f", mark, "ppt_at_##f");
     let (arguments, last) = match form.mark.as_ref().map(|mark| &mark.value) {
-        None => ("f", format!("{}(&f)", model.symbol(&format!("commit_{}", frame.name)))),
-        Some(MarkValue::Named(_, enumerator)) => ("f", close(enumerator)),
-        Some(MarkValue::Argument(prefix)) => ("STEP, f", close(&format!("{prefix}##STEP"))),
+        None => ("f", close(None)),
+        Some(MarkValue::Named(_, enumerator)) => ("f", close(Some(enumerator))),
+        Some(MarkValue::Argument(prefix)) => ("STEP, f", close(Some(&format!("{prefix}##STEP")))),
     };
     out.line(&format!("/* {name}({arguments}) {{ f.field = value; }} runs its block only while"));
     out.line(
@@ -468,7 +469,7 @@ fn block_form(model: &Model<'_>, frame: &Frame<'_>, form: &Form<'_>, out: &mut T
         "    for (int ppt_on_##f = {}(); ppt_on_##f; ppt_on_##f = 0) \\",
         model.on_function(frame.name)
     ));
-    if form.mark.is_some() && frame.own_stamp().is_some() {
+    if frame.own_stamp().is_some() {
         let ticks = model.symbol("ticks");
         out.line(&format!(
             "        for (uint64_t ppt_at_##f = {ticks}(); ppt_on_##f; ppt_on_##f = 0) \\"

@@ -1,4 +1,4 @@
-//! The ways to write a frame: a plain one is written, a span is begun and ended, a chain takes
+//! The ways to write a frame: a plain one and a point are written, a span is begun and ended, a chain takes
 //! steps.
 
 use ppt_frame_dsl::names::enumerator;

@@ -18,8 +18,8 @@ impl<T> Interval<T> {
 /// The fields of start and end: of the interval that places the frame in time, else of the last
 /// one, else those called `start` and `end`.
 pub(super) fn interval(frame: &Frame) -> Option<Interval<usize>> {
-    // A span is more than a scope: it need not end where it began.
-    if frame.fields.iter().any(Field::is_mark) {
+    // A span is more than a scope: it need not end where it began. And what ppt stamps is no scope.
+    if frame.fields.iter().any(Field::is_own) {
         return None;
     }
     let of = |field: &Field| field.interval.as_ref().map(|it| it.name.clone());

@@ -154,9 +154,10 @@ fn write(model: &Model<'_>, frame: &Frame<'_>, form: &Form<'_>, out: &mut Text) 
     out.line(&format!("if (!{}())", model.on_function(name)));
     out.line("    Py_RETURN_NONE;");
     let last = match &form.mark {
+        None if frame.is_completed() => call_close(model, frame, "&f", None, "at"),
         None => format!("pptpy_commit_{name}(&f)"),
         Some(Mark { value: MarkValue::Named(_, enumerator), .. }) => {
-            call_close(model, frame, "&f", enumerator, "at")
+            call_close(model, frame, "&f", Some(enumerator), "at")
         }
         Some(Mark { field, of, value: MarkValue::Argument(_), .. }) => {
             let function = function_name(frame, form);
@@ -173,10 +174,10 @@ fn write(model: &Model<'_>, frame: &Frame<'_>, form: &Form<'_>, out: &mut Text) 
             out.line(&format!("if ({set} != 0)"));
             out.line("    return 0;");
             out.lines(["args++;", "count--;"]);
-            call_close(model, frame, "&f", "mark", "at")
+            call_close(model, frame, "&f", Some("mark"), "at")
         }
     };
-    if form.mark.is_some() && frame.own_stamp().is_some() {
+    if frame.own_stamp().is_some() {
         out.line(&format!("uint64_t at = {}();", model.symbol("ticks")));
     }
     out.line(&format!("{} f = {{0}};", frame_type(frame)));

@@ -17,6 +17,14 @@ const KEYS: [&str; 12] =
     ["int", "i8", "u16", "u32", "i64", "u64", "bool", "char[7]", "bytes[3]", "E1", "E4", "E7"];
 const TIMES: [&str; 5] = ["timeval", "timespec monotonic", "ns realtime", "ns boottime", "tsc"];
 
+/// What comes in and goes out of a point. The programs compute no hashes.
+const SIDES: [&str; 4] = [
+    "hash id @raw @in(a);",
+    "hash128 id @raw @in(wide) @out(wider);",
+    "hash id @raw @out(a), more @raw @out(b); hash128 trace @raw @in(wide);",
+    "hash128 id @raw @out(wide);",
+];
+
 /// Counters and histograms: the word, and what stands behind the name.
 const METRICS: [(&str, &str); 5] = [
     ("counter", ""),
@@ -49,6 +57,8 @@ enum Kind {
     Span(&'static str, &'static str, bool),
     /// The same of `@chain`.
     Chain(&'static str, &'static str, bool),
+    /// What identifies the data, and whether the program sets the time.
+    Point(&'static str, bool),
 }
 
 pub fn frame_file() -> impl Strategy<Value = FrameFile> {
@@ -63,7 +73,9 @@ pub fn frame_file() -> impl Strategy<Value = FrameFile> {
     let chain =
         (select(&["(a, b)", "(first, second, third)"][..]), select(&KEYS[..]), any::<bool>());
     let chain = chain.prop_map(|(said, key, at)| Kind::Chain(said, key, at));
-    let kind = prop_oneof![2 => Just(Kind::Plain), 1 => span, 1 => chain];
+    let point = (select(&SIDES[..]), any::<bool>());
+    let point = point.prop_map(|(sides, at)| Kind::Point(sides, at));
+    let kind = prop_oneof![2 => Just(Kind::Plain), 1 => span, 1 => chain, 1 => point];
     let frame = (kind, vec(field, 1..14)).prop_map(|(kind, fields)| OneFrame { kind, fields });
     let metrics = vec(select(&METRICS[..]), 0..5);
     (select(&TIMES[..]), vec(frame, 1..5), metrics).prop_map(|(time, frames, metrics)| FrameFile {
@@ -86,6 +98,10 @@ impl FrameFile {
         for (index, OneFrame { kind, fields }) in self.frames.iter().enumerate() {
             match kind {
                 Kind::Plain => writeln!(text, "frame b{number}_{index} {{").unwrap(),
+                Kind::Point(sides, at) => {
+                    let at = if *at { "time stamp @at;" } else { "" };
+                    writeln!(text, "frame b{number}_{index} @point {{ {sides} {at}").unwrap();
+                }
                 Kind::Span(said, key, at) | Kind::Chain(said, key, at) => {
                     let word = if matches!(kind, Kind::Span(..)) { "span" } else { "chain" };
                     let (ty, length) = key.split_at(key.find('[').unwrap_or(key.len()));

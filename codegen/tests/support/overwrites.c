@@ -5,6 +5,7 @@
 typedef pptframe_car_t car;
 typedef pptframe_toll_t toll;
 typedef pptframe_leg_t leg;
+typedef pptframe_gate_t gate;
 #else
 using namespace ppt::road;
 #endif
@@ -39,6 +40,10 @@ void END(ppt1_thread *t) {
         toll f;
         memcpy(&f, slots, sizeof f);
         printf("toll %d edge %d when %d\n", (int)f.id, (int)f.edge, (int)f.when);
+    } else if (kind == 3) {
+        gate f;
+        memcpy(&f, slots, sizeof f);
+        printf("gate %d at %d\n", (int)f.id, (int)f.at);
     } else {
         leg f;
         memcpy(&f, slots, sizeof f);
@@ -50,13 +55,16 @@ int main(void) {
     car c;
     toll o;
     leg l;
+    gate g;
     memset(&c, 0, sizeof c);
     memset(&o, 0, sizeof o);
     memset(&l, 0, sizeof l);
+    memset(&g, 0, sizeof g);
     c.id = 1;
     o.id = 2;
     o.when = 70;
     l.id = 3;
+    g.id = 5;
     CONTROL.gate = 1;
 #ifdef PPT_BEGIN_CAR
     PPT_BEGIN_CAR(f) f = c;
@@ -72,6 +80,10 @@ int main(void) {
     }
     PPT_END_TOLL(f) f = o;
     PPT_STEP_LEG(DONE, f) f = l;
+    PPT_WRITE_GATE(f) {
+        readings += 10;
+        f = g;
+    }
 #else
     car::begin([&](auto &f) { f = c; });
     car::end([&](auto &f) { f = c; });
@@ -86,6 +98,10 @@ int main(void) {
     });
     toll::end([&](auto &f) { f = o; });
     leg::step(leg::Step::done, [&](auto &f) { f = l; });
+    gate::write([&](auto &f) {
+        readings += 10;
+        f = g;
+    });
 #endif
     printf("%u readings\n", readings);
     return 0;

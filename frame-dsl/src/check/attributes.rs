@@ -2,16 +2,18 @@
 
 use std::collections::HashMap;
 
+use super::names;
 use super::options::{self, Chosen};
 use crate::ast;
 use crate::diagnostic::{Note, Sink, Span};
-use crate::mistake::Mistake;
+use crate::mistake::{Kind, Mistake};
+use crate::role::{IN, OUT};
 use crate::schema::Attribute;
 use crate::suggest::nearest;
 
-const KNOWN: [&str; 12] = [
+const KNOWN: [&str; 15] = [
     "at", "unit", "clock", "group", "name", "track", "flow", "counter", "span", "chain", "key",
-    "raw",
+    "raw", "point", "in", "out",
 ];
 
 /// The meaning of the attributes of a field.
@@ -23,11 +25,23 @@ pub(super) struct FieldAttributes {
     pub key: Option<Span>,
     /// Where `@raw` stands.
     pub raw: Option<Span>,
+    /// `@in(…)` and `@out(…)`.
+    pub sides: Vec<Side>,
     pub unit: String,
     /// `@clock(…)`, and where it stands.
     pub clock: Option<(Chosen, Span)>,
     /// All of them as the schema keeps them.
     pub kept: Vec<Attribute>,
+}
+
+/// One side of a point that a field says, and of which hash type.
+#[derive(Clone)]
+pub(super) struct Side {
+    /// Key in JSON, and name of the attribute.
+    pub key: &'static str,
+    pub ty: ast::Word,
+    /// From `@` to the closing bracket.
+    pub place: Span,
 }
 
 /// The attributes of a field.
@@ -42,7 +56,9 @@ pub(super) fn of_field(attributes: &[ast::Attribute], sink: &mut Sink) -> FieldA
             "key" => wrong_form(attribute, "@key", sink),
             "raw" if attribute.arguments.is_empty() => said.raw = Some(attribute.span.clone()),
             "raw" => wrong_form(attribute, "@raw", sink),
-            "span" | "chain" => {
+            "in" => side(attribute, IN, "@in(messageid)", &mut said, sink),
+            "out" => side(attribute, OUT, "@out(payload)", &mut said, sink),
+            "span" | "chain" | "point" => {
                 let name = attribute.name.text.clone();
                 sink.report(attribute.span.clone(), Mistake::AttributeOnField { name });
             }
@@ -66,7 +82,7 @@ pub(super) fn of_frame(attributes: &[ast::Attribute], sink: &mut Sink) -> Vec<At
     known_and_single(attributes, sink);
     for attribute in attributes {
         match attribute.name.text.as_str() {
-            name @ ("at" | "unit" | "clock" | "key" | "raw") => {
+            name @ ("at" | "unit" | "clock" | "key" | "raw" | "in" | "out") => {
                 let name = name.to_owned();
                 sink.report(attribute.span.clone(), Mistake::AttributeOnFrame { name });
             }
@@ -92,7 +108,7 @@ pub(super) fn of_metric(attributes: &[ast::Attribute], sink: &mut Sink) -> Metri
         match attribute.name.text.as_str() {
             "unit" => said.unit = unit(attribute, sink),
             "group" => group(attribute, sink),
-            name @ ("at" | "clock" | "key" | "raw" | "span" | "chain") => {
+            name @ ("at" | "clock" | "key" | "raw" | "span" | "chain" | "point" | "in" | "out") => {
                 let name = name.to_owned();
                 sink.report(attribute.span.clone(), Mistake::AttributeOnMetric { name });
             }
@@ -100,6 +116,25 @@ pub(super) fn of_metric(attributes: &[ast::Attribute], sink: &mut Sink) -> Metri
         }
     }
     said
+}
+
+fn side(
+    attribute: &ast::Attribute,
+    key: &'static str,
+    form: &'static str,
+    said: &mut FieldAttributes,
+    sink: &mut Sink,
+) {
+    let is_word = |text: &str| !text.starts_with(|c: char| c.is_ascii_digit() || c == '-');
+    let ty = match attribute.arguments.as_slice() {
+        [one] if !one.quoted && is_word(&one.word.text) => &one.word,
+        _ => return wrong_form(attribute, form, sink),
+    };
+    names::check(Kind::HashType, ty, sink);
+    // Of one that is given twice, the first counts.
+    if said.sides.iter().all(|it| it.key != key) {
+        said.sides.push(Side { key, ty: ty.clone(), place: attribute.span.clone() });
+    }
 }
 
 fn unit(attribute: &ast::Attribute, sink: &mut Sink) -> String {

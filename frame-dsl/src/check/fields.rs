@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::attributes::{self, FieldAttributes};
+use super::attributes::{self, FieldAttributes, Side};
 use super::number;
 use super::options::{Chosen, Time};
 use crate::ast::{self, File, Word};
@@ -50,6 +50,8 @@ pub(super) struct DraftField {
     pub at: Option<Span>,
     /// Where its `@key` stands.
     pub key: Option<Span>,
+    /// Its `@in` and `@out`.
+    pub sides: Vec<Side>,
 }
 
 impl<'a> Types<'a> {
@@ -250,5 +252,6 @@ fn draft(
         place: field.name.span.clone(),
         at: said.at.clone(),
         key: said.key.clone(),
+        sides: said.sides.clone(),
     }
 }

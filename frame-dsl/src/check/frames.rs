@@ -7,6 +7,7 @@ use super::fields::{DraftField, Types};
 use super::kinds::{self, OwnEnum};
 use super::names::{self, Declared};
 use super::options::Time;
+use super::points;
 use crate::ast::{self, File};
 use crate::diagnostic::{Note, Sink, Span};
 use crate::mistake::{Kind, Mistake};
@@ -80,7 +81,8 @@ fn draft(frame: &ast::Frame, types: &Types<'_>, sink: &mut Sink) -> Option<Draft
         frame.fields.iter().flat_map(|field| types.fields(field, sink)).collect();
     names_are_distinct(&mut fields, sink);
     kinds::keys(frame, said.as_ref(), &mut fields, sink);
-    let own = said.as_ref().map(|said| kinds::complete(frame, said, &mut fields, sink));
+    points::sides(frame, &mut fields, sink);
+    let own = said.as_ref().and_then(|said| kinds::complete(frame, said, &mut fields, sink));
     place_in_time(&mut fields, sink);
     let (fields, places) = fields.into_iter().map(|draft| (draft.field, draft.place)).unzip();
     let name = frame.name.text.clone();

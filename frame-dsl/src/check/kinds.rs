@@ -1,4 +1,4 @@
-//! Kinds of frames: what `@span`, `@chain` and `@key` say, and the fields that ppt adds.
+//! Kinds of frames: what `@span`, `@chain`, `@point` and `@key` say, and the fields that ppt adds.
 
 use std::collections::HashMap;
 
@@ -8,14 +8,17 @@ use crate::ast::{self, Word};
 use crate::diagnostic::{Note, Sink, Span};
 use crate::mistake::{Kind, Mistake};
 use crate::names::mark_enum;
-use crate::role::{ACROSS, AT, Across, CHAIN, EDGE, EDGES, FIFO, KEY, PLAIN, SPAN, STAMP, STEP};
+use crate::role::{
+    ACROSS, AT, Across, CHAIN, EDGE, EDGES, FIFO, KEY, PLAIN, POINT, SPAN, STAMP, STEP,
+};
 use crate::schema::{Edge, Enum, Extra, Field, FieldType, Int, MAX_NAME_BYTES, MAX_VALUES};
 use crate::suggest::nearest;
 
 const SPAN_FORM: &str = "@span(process, fifo)";
 const CHAIN_FORM: &str = "@chain(first, second, third)";
+const POINT_FORM: &str = "@point";
 
-/// `@span(…)` or `@chain(…)` of a frame.
+/// `@span(…)`, `@chain(…)` or `@point` of a frame.
 pub(super) struct Said {
     what: What,
     /// From `@` to the closing bracket.
@@ -29,6 +32,7 @@ enum What {
     },
     /// Its steps.
     Chain(Vec<Word>),
+    Point,
 }
 
 /// An enum that no line of the file declares, and where it and its values come from.
@@ -38,24 +42,30 @@ pub(super) struct OwnEnum {
     pub values: Vec<Span>,
 }
 
-/// What `@span` or `@chain` says, if the frame has one. What cannot be read is as if it were left
+/// What `@span`, `@chain` or `@point` says, if the frame has one. What cannot be read is as if it were left
 /// out.
 pub(super) fn said(attributes: &[ast::Attribute], sink: &mut Sink) -> Option<Said> {
     let named = |name: &str| attributes.iter().find(|it| it.name.text == name);
-    if let (Some(span), Some(chain)) = (named(SPAN), named(CHAIN)) {
-        let (first, second) = match span.span.start < chain.span.start {
-            true => (span, chain),
-            false => (chain, span),
-        };
+    let kinds: Vec<_> = [SPAN, CHAIN, POINT].into_iter().filter_map(named).collect();
+    let first = kinds.iter().min_by_key(|it| it.span.start)?;
+    for other in kinds.iter().filter(|it| it.span != first.span) {
         let note = Note { span: first.span.clone(), label: "one kind".to_owned() };
-        sink.report_with(second.span.clone(), Mistake::TwoKinds, [note]);
+        sink.report_with(other.span.clone(), Mistake::TwoKinds, [note]);
     }
-    let (attribute, what) = match (named(SPAN), named(CHAIN)) {
-        (Some(span), _) => (span, span_of(span, sink)),
-        (None, Some(chain)) => (chain, What::Chain(steps(chain, sink))),
-        (None, None) => return None,
+    let attribute = kinds[0];
+    let what = match attribute.name.text.as_str() {
+        SPAN => span_of(attribute, sink),
+        CHAIN => What::Chain(steps(attribute, sink)),
+        _ => point(attribute, sink),
     };
     Some(Said { what, place: attribute.span.clone() })
+}
+
+fn point(attribute: &ast::Attribute, sink: &mut Sink) -> What {
+    if !attribute.arguments.is_empty() {
+        wrong_form(attribute, POINT_FORM, sink);
+    }
+    What::Point
 }
 
 fn span_of(attribute: &ast::Attribute, sink: &mut Sink) -> What {
@@ -127,6 +137,7 @@ pub(super) fn keys(
     fields: &mut [DraftField],
     sink: &mut Sink,
 ) {
+    let said = said.filter(|it| it.mark().is_some());
     for DraftField { field, key, .. } in fields {
         let Some(place) = key.clone() else { continue };
         let start = field.interval.as_ref().is_none_or(|it| it.edge == Edge::Start);
@@ -174,6 +185,7 @@ impl Said {
         match self.what {
             What::Span { .. } => SPAN,
             What::Chain(_) => CHAIN,
+            What::Point => POINT,
         }
     }
 
@@ -184,30 +196,29 @@ impl Said {
         [(ACROSS.to_owned(), across.word().into())].into_iter().chain(fifo).collect()
     }
 
-    /// The name of the field that says which part of the whole a frame is; its key in JSON is the
-    /// same.
-    fn mark(&self) -> &'static str {
+    /// The name of the field that says which part of the whole a frame is, if it is one; its key in
+    /// JSON is the same.
+    fn mark(&self) -> Option<&'static str> {
         match self.what {
-            What::Span { .. } => EDGE,
-            What::Chain(_) => STEP,
+            What::Span { .. } => Some(EDGE),
+            What::Chain(_) => Some(STEP),
+            What::Point => None,
         }
     }
 
     /// The enum of that field.
     fn own_enum(&self, frame: &str, name: String) -> OwnEnum {
-        let (values, places): (Vec<_>, Vec<_>) = match &self.what {
-            What::Span { .. } => (
-                EDGES.map(|(name, value)| (name.to_owned(), value)).into(),
-                vec![self.place.clone(); EDGES.len()],
-            ),
+        let (what, values, places): (_, Vec<_>, Vec<_>) = match &self.what {
             What::Chain(steps) => (
+                "step",
                 steps.iter().zip(0..).map(|(step, number)| (step.text.clone(), number)).collect(),
                 steps.iter().map(|step| step.span.clone()).collect(),
             ),
-        };
-        let what = match &self.what {
-            What::Span { .. } => "end",
-            What::Chain(_) => "step",
+            _ => (
+                "end",
+                EDGES.map(|(name, value)| (name.to_owned(), value)).into(),
+                vec![self.place.clone(); EDGES.len()],
+            ),
         };
         let doc = format!("Which {what} of a `{frame}` a frame is.");
         let repr = if values.len() > 256 { Int::U16 } else { Int::U8 };
@@ -219,8 +230,10 @@ impl Said {
 /// Reports the first rule that the name of a field breaks. Of a name that ppt gives to a field it
 /// adds, it says that, even where the name is reserved everywhere.
 pub(super) fn field_name(said: Option<&Said>, word: &Word, sink: &mut Sink) {
-    let adds =
-        |said: &&Said| [AT, said.mark()].iter().any(|own| own.eq_ignore_ascii_case(&word.text));
+    let adds = |said: &&Said| {
+        let mut own = said.mark().into_iter().chain([AT]);
+        own.any(|own| own.eq_ignore_ascii_case(&word.text))
+    };
     match said.filter(adds) {
         Some(said) => {
             let mistake = Mistake::OwnField { kind: said.kind(), name: word.text.clone() };
@@ -230,20 +243,14 @@ pub(super) fn field_name(said: Option<&Said>, word: &Word, sink: &mut Sink) {
     }
 }
 
-/// Adds the field that says which part of the whole a frame is, and its stamp unless a field is
-/// written `@at`. Returns the enum of the former.
+/// Adds the field that says which part of the whole a frame is, if it is one, and its stamp unless a
+/// field is written `@at`. Returns the enum of the former.
 pub(super) fn complete(
     frame: &ast::Frame,
     said: &Said,
     fields: &mut Vec<DraftField>,
     sink: &mut Sink,
-) -> OwnEnum {
-    let mark = said.mark();
-    let name = mark_enum(&frame.name.text, mark);
-    if name.len() > MAX_NAME_BYTES && frame.name.span.len() <= MAX_NAME_BYTES {
-        let mistake = Mistake::NameTooLong { bytes: name.len(), name: name.clone() };
-        sink.report(frame.name.span.clone(), mistake);
-    }
+) -> Option<OwnEnum> {
     let own = |name: &str, ty, role: &str, at| DraftField {
         field: Field {
             name: name.to_owned(),
@@ -260,11 +267,20 @@ pub(super) fn complete(
         place: said.place.clone(),
         at,
         key: None,
+        sides: Vec::new(),
     };
     let written = fields.iter().any(|draft| draft.at.is_some());
-    fields.push(own(mark, FieldType::Enum { name: name.clone() }, mark, None));
+    let own_enum = said.mark().map(|mark| {
+        let name = mark_enum(&frame.name.text, mark);
+        if name.len() > MAX_NAME_BYTES && frame.name.span.len() <= MAX_NAME_BYTES {
+            let mistake = Mistake::NameTooLong { bytes: name.len(), name: name.clone() };
+            sink.report(frame.name.span.clone(), mistake);
+        }
+        fields.push(own(mark, FieldType::Enum { name: name.clone() }, mark, None));
+        said.own_enum(&frame.name.text, name)
+    });
     if !written {
         fields.push(own(AT, FieldType::Tsc, STAMP, Some(said.place.clone())));
     }
-    said.own_enum(&frame.name.text, name)
+    own_enum
 }

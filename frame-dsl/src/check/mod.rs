@@ -3,6 +3,7 @@
 
 mod advice;
 mod attributes;
+mod edges;
 mod enums;
 mod fields;
 mod frames;
@@ -12,10 +13,12 @@ mod metrics;
 mod names;
 mod number;
 mod options;
+mod points;
 mod tables;
 
 use crate::ast::{self, File};
 use crate::diagnostic::{Sink, Span};
+use crate::edge::Edge;
 use crate::language::Language;
 use crate::layout;
 use crate::mistake::Mistake;
@@ -60,6 +63,11 @@ impl Declarations {
     }
 }
 
+/// The edges of a file that holds nothing else.
+pub(crate) fn check_edges(file: &File, sink: &mut Sink) -> Vec<Edge> {
+    edges::of_file(file, sink)
+}
+
 /// Applies every rule; `None` if the file breaks one. `stem` names the buffer by default.
 pub(crate) fn check(file: &File, stem: &str, sink: &mut Sink) -> Option<Checked> {
     if file.frames.is_empty() && file.metrics.is_empty() && !sink.has_errors() {
@@ -75,6 +83,8 @@ pub(crate) fn check(file: &File, stem: &str, sink: &mut Sink) -> Option<Checked>
     let mut drafts = frames::frames(file, time, sink);
     let metrics = metrics::metrics(file, sink);
     generated::distinct(&buffer, file, &drafts, &metrics, sink);
+    edges::widths(&drafts, sink);
+    let edges = edges::of_buffer(file, &buffer, &drafts, sink);
     if let (true, Some((_, first))) = (file.frames.is_empty(), metrics.first()) {
         drafts.push(metrics::hidden(first));
     }
@@ -90,7 +100,8 @@ pub(crate) fn check(file: &File, stem: &str, sink: &mut Sink) -> Option<Checked>
     // A number that is stated, and happens to be the default.
     let stated = slots.filter(|&it| it == DEFAULT_SLOTS);
     let stated = stated.map(|_| (SLOTS_STATED.to_owned(), true.into()));
-    let extra = stated.into_iter().chain(metrics::extra(&metrics)).collect();
+    let extra = stated.into_iter().chain(metrics::extra(&metrics));
+    let extra = extra.chain(edges::extra(&edges)).collect();
     // Rings that nobody writes to need no room.
     let slots = slots.unwrap_or(if has_frames { DEFAULT_SLOTS } else { MIN_SLOTS });
     let mut schema =

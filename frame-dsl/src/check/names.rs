@@ -25,8 +25,8 @@ pub(super) fn fault(kind: Kind, name: &str, bytes: usize) -> Option<Mistake> {
     if bytes > MAX_NAME_BYTES {
         return Some(Mistake::NameTooLong { name, bytes });
     }
-    // A tag is metadata: no language sees its name.
-    if kind == Kind::Tag {
+    // No language sees such a name.
+    if matches!(kind, Kind::Tag | Kind::HashType) {
         return None;
     }
     if LATER.contains(&name.as_str()) {

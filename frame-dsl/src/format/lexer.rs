@@ -47,6 +47,7 @@ fn code_len(rest: &str) -> usize {
     let mut chars = rest.chars();
     match (chars.next(), chars.next()) {
         (Some('"'), _) => run(1, |c| c != '"' && c != '\n') + 1,
+        (Some('-'), Some('>')) => 2,
         (Some('-'), Some('0'..='9')) | (Some('0'..='9'), _) => run(1, in_number),
         (Some('a'..='z' | 'A'..='Z' | '_'), _) => match run(0, in_word) {
             // A language: `C++`.

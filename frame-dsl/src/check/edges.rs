@@ -1,0 +1,252 @@
+//! Edge lines: which point may follow which.
+
+use std::collections::HashMap;
+
+use super::frames::Draft;
+use super::names;
+use crate::ast::{self, End, File, Word};
+use crate::diagnostic::{Note, Sink, Span};
+use crate::edge::{self, EDGES, Edge, MAX_EDGES, Policy};
+use crate::mistake::{DurationFault, Kind, Mistake};
+use crate::role::{IN, OUT, POINT};
+use crate::schema::{FieldType, MAX_NAME_BYTES};
+use crate::suggest::nearest;
+
+/// Units of a length of time, in ns.
+const UNITS: [(&str, u64); 6] = [
+    ("ns", 1),
+    ("us", 1_000),
+    ("ms", 1_000_000),
+    ("s", 1_000_000_000),
+    ("min", 60_000_000_000),
+    ("h", 3_600_000_000_000),
+];
+
+/// The key of a schema that lists them.
+pub(super) fn extra(edges: &[Edge]) -> Option<(String, serde_json::Value)> {
+    (!edges.is_empty()).then(|| (EDGES.to_owned(), edge::to_json(edges)))
+}
+
+/// The edges of a file of them: the points are of any program.
+pub(super) fn of_file(file: &File, sink: &mut Sink) -> Vec<Edge> {
+    edges(file, None, sink)
+}
+
+/// The edges of a frame file. Names that it does not declare are those of other programs.
+pub(super) fn of_buffer(file: &File, buffer: &str, drafts: &[Draft], sink: &mut Sink) -> Vec<Edge> {
+    let edges = edges(file, Some(buffer), sink);
+    for it in file.edges.iter().take(MAX_EDGES) {
+        let [from, to] = [&it.from, &it.to].map(|end| own(end, file, buffer, drafts, sink));
+        if let (Some(from), Some(to)) = (from, to) {
+            never_matches(it, from, to, sink);
+        }
+    }
+    edges
+}
+
+fn edges(file: &File, buffer: Option<&str>, sink: &mut Sink) -> Vec<Edge> {
+    if let Some(first) = file.edges.get(MAX_EDGES) {
+        let mistake = Mistake::TooManyEdges { count: file.edges.len() };
+        sink.report(first.span.clone(), mistake);
+    }
+    let mut declared: HashMap<_, (Edge, &Span)> = HashMap::new();
+    let mut edges = Vec::new();
+    for it in file.edges.iter().take(MAX_EDGES) {
+        for word in [&it.from, &it.to].into_iter().flat_map(words) {
+            // Of names of other programs, this much is known.
+            if word.span.len() > MAX_NAME_BYTES {
+                names::check(Kind::Frame, word, sink);
+            }
+        }
+        let within = it.within.as_ref().and_then(|word| duration(word, sink));
+        let policy = it.policy.as_ref().and_then(|word| policy(word, sink));
+        let [from, to] = [&it.from, &it.to].map(text);
+        let edge = Edge { from, to, within, policy: policy.unwrap_or_default() };
+        let ends = [&it.from, &it.to].map(|end| unqualified(end, buffer));
+        let Some((first, place)) = declared.get(&ends) else {
+            declared.insert(ends, (edge.clone(), &it.span));
+            edges.push(edge);
+            continue;
+        };
+        let note = Note { span: (*place).clone(), label: "first given here".to_owned() };
+        let same = (first.within, first.policy) == (edge.within, edge.policy);
+        let mistake = Mistake::EdgeTwice { from: edge.from, to: edge.to, same };
+        sink.report_with(it.span.clone(), mistake, [note]);
+    }
+    edges
+}
+
+fn words(end: &End) -> impl Iterator<Item = &Word> {
+    end.buffer.iter().chain([&end.frame])
+}
+
+/// The end as it is written.
+fn text(end: &End) -> String {
+    match &end.buffer {
+        Some(buffer) => format!("{}.{}", buffer.text, end.frame.text),
+        None => end.frame.text.clone(),
+    }
+}
+
+/// The names of an end, without that of the file's own buffer.
+fn unqualified<'a>(end: &'a End, own: Option<&str>) -> (Option<&'a str>, &'a str) {
+    let buffer = end.buffer.as_ref().map(|word| word.text.as_str());
+    (buffer.filter(|it| Some(*it) != own), &end.frame.text)
+}
+
+/// The point of this file that an end names.
+fn own<'a>(
+    end: &End,
+    file: &File,
+    buffer: &str,
+    drafts: &'a [Draft],
+    sink: &mut Sink,
+) -> Option<&'a Draft> {
+    let (None, name) = unqualified(end, Some(buffer)) else { return None };
+    if let Some(draft) = drafts.iter().find(|it| it.frame.name == name) {
+        if draft.frame.kind != POINT {
+            let note = Note { span: draft.places.name.clone(), label: "the frame".to_owned() };
+            let mistake = Mistake::EdgeOfNoPoint { name: name.to_owned() };
+            sink.report_with(end.span.clone(), mistake, [note]);
+            return None;
+        }
+        return Some(draft);
+    }
+    // Without a buffer it may be of another program, and a frame with mistakes may have no draft.
+    let frames = || file.frames.iter().map(|it| it.name.text.as_str());
+    if end.buffer.is_some() && !file.damaged && !frames().any(|it| it == name) {
+        let suggestion = if sink.is_full() { None } else { nearest(name, frames()) };
+        let mistake = Mistake::NoSuchPoint {
+            buffer: buffer.to_owned(),
+            name: name.to_owned(),
+            suggestion: suggestion.map(str::to_owned),
+        };
+        sink.report(end.frame.span.clone(), mistake);
+    }
+    None
+}
+
+/// Values of one hash type are of one length, or they never meet.
+pub(super) fn widths(drafts: &[Draft], sink: &mut Sink) {
+    let mut first: HashMap<&str, (&FieldType, &Span)> = HashMap::new();
+    for Draft { frame, places, .. } in drafts {
+        for (field, place) in frame.fields.iter().zip(&places.fields) {
+            let types = [IN, OUT].into_iter().filter_map(|key| field.extra.get(key)?.as_str());
+            for ty in types {
+                let (other, span) = *first.entry(ty).or_insert((&field.ty, place));
+                if *other == field.ty {
+                    continue;
+                }
+                let note = Note { span: span.clone(), label: "of another length".to_owned() };
+                let mistake = Mistake::TwoWidths { ty: ty.to_owned() };
+                sink.report_with(place.clone(), mistake, [note]);
+                break;
+            }
+        }
+    }
+}
+
+/// Nothing that goes out of one point comes into the other.
+fn never_matches(it: &ast::Edge, from: &Draft, to: &Draft, sink: &mut Sink) {
+    // Points with mistakes of their own have none.
+    let (Some(first), Some(second)) = (from.frame.point(), to.frame.point()) else { return };
+    let outs = if first.implied() { &first.ins } else { &first.outs };
+    if outs.iter().any(|(ty, _)| second.ins.iter().any(|(other, _)| other == ty)) {
+        return;
+    }
+    let types = |side: &[(&str, _)]| side.iter().map(|(ty, _)| (*ty).to_owned()).collect();
+    let mistake = Mistake::EdgeNeverMatches {
+        from: from.frame.name.clone(),
+        to: to.frame.name.clone(),
+        out: types(outs),
+        ins: types(&second.ins),
+    };
+    sink.report(it.from.span.start..it.to.span.end, mistake);
+}
+
+fn policy(word: &Word, sink: &mut Sink) -> Option<Policy> {
+    let known = Policy::of_word(&word.text);
+    if known.is_none() {
+        let suggestion = nearest(&word.text, Policy::ALL.map(Policy::word));
+        let mistake = Mistake::UnknownPolicy { word: word.text.clone(), suggestion };
+        sink.report(word.span.clone(), mistake);
+    }
+    known
+}
+
+fn duration(word: &Word, sink: &mut Sink) -> Option<u64> {
+    match nanoseconds(&word.text) {
+        Ok(within) => Some(within),
+        Err(fault) => {
+            let mistake = Mistake::BadDuration { text: word.text.clone(), fault };
+            sink.report(word.span.clone(), mistake);
+            None
+        }
+    }
+}
+
+/// A length of time in ns: digits, perhaps a point and more digits, and a unit.
+fn nanoseconds(text: &str) -> Result<u64, DurationFault> {
+    let unit = text.find(|c: char| c.is_ascii_alphabetic() || c == '_').unwrap_or(text.len());
+    let (number, unit) = text.split_at(unit);
+    let (whole, part) = number.split_once('.').unwrap_or((number, "0"));
+    let is_digits = |it: &str| !it.is_empty() && it.bytes().all(|byte| byte.is_ascii_digit());
+    if !is_digits(whole) || !is_digits(part) {
+        return Err(DurationFault::Malformed);
+    }
+    let Some((_, each)) = UNITS.into_iter().find(|(word, _)| *word == unit) else {
+        return Err(match unit {
+            "" => DurationFault::NoUnit,
+            _ => DurationFault::UnknownUnit(nearest(unit, UNITS.map(|(word, _)| word))),
+        });
+    };
+    let scale = 10u128.checked_pow(part.len() as u32).ok_or(DurationFault::Malformed)?;
+    let digits = |it: &str| it.parse::<u128>().map_err(|_| DurationFault::TooLong);
+    let total = digits(whole)?.checked_mul(each.into()).ok_or(DurationFault::TooLong)?;
+    let rest = digits(part)?.checked_mul(each.into()).ok_or(DurationFault::Malformed)?;
+    match total + rest / scale {
+        _ if !rest.is_multiple_of(scale) => Err(DurationFault::Malformed),
+        0 => Err(DurationFault::Zero),
+        total => i64::try_from(total).map(i64::cast_unsigned).map_err(|_| DurationFault::TooLong),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_of_time() {
+        for (text, ns) in [
+            ("1ns", 1),
+            ("20us", 20_000),
+            ("500ms", 500_000_000),
+            ("0.5s", 500_000_000),
+            ("1.000000001s", 1_000_000_001),
+            ("007s", 7_000_000_000),
+            ("2min", 120_000_000_000),
+            ("24h", 86_400_000_000_000),
+            ("9223372036854775807ns", i64::MAX.cast_unsigned()),
+        ] {
+            assert_eq!(nanoseconds(text), Ok(ns), "{text}");
+        }
+        for (text, fault) in [
+            ("500", DurationFault::NoUnit),
+            ("500mss", DurationFault::UnknownUnit(Some("ms"))),
+            ("5parsecs", DurationFault::UnknownUnit(None)),
+            ("1_000ns", DurationFault::UnknownUnit(None)),
+            ("-1ms", DurationFault::Malformed),
+            ("1.2.3s", DurationFault::Malformed),
+            ("1.s", DurationFault::Malformed),
+            ("0.5ns", DurationFault::Malformed),
+            ("0ms", DurationFault::Zero),
+            ("0.0s", DurationFault::Zero),
+            ("9223372036854775808ns", DurationFault::TooLong),
+            ("99999999999999999h", DurationFault::TooLong),
+            ("99999999999999999999999999999999999999999999ns", DurationFault::TooLong),
+        ] {
+            assert_eq!(nanoseconds(text), Err(fault), "{text}");
+        }
+        assert!(nanoseconds(&format!("0.{}1s", "0".repeat(60))).is_err());
+    }
+}

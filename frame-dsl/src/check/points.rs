@@ -1,0 +1,52 @@
+//! Points: what `@in` and `@out` say.
+
+use super::attributes::Side;
+use super::fields::DraftField;
+use crate::ast;
+use crate::diagnostic::{Note, Sink, Span};
+use crate::mistake::Mistake;
+use crate::role::{IN, MAX_IDENTITIES, OUT, POINT};
+use crate::schema::Edge;
+
+/// Marks what comes in and goes out among the fields; reports what cannot, and a point that says
+/// neither.
+pub(super) fn sides(frame: &ast::Frame, fields: &mut [DraftField], sink: &mut Sink) {
+    let is_point = frame.attributes.iter().any(|it| it.name.text == POINT);
+    let name = &frame.name.text;
+    let mut seen: Vec<Side> = Vec::new();
+    for DraftField { field, sides, .. } in fields.iter_mut() {
+        // The halves of an interval stand in one place.
+        if field.interval.as_ref().is_some_and(|it| it.edge == Edge::End) {
+            continue;
+        }
+        for it in sides {
+            let side = it.key;
+            let again = seen.iter().find(|other| other.key == side && other.ty.text == it.ty.text);
+            let note = again.map(|first| first_given(&first.place));
+            let count = seen.iter().filter(|other| other.key == side).count();
+            let mistake = if !is_point {
+                Mistake::SideOfPlain { side, name: name.clone() }
+            } else if field.hash().is_none() {
+                Mistake::SideOfNoHash { side }
+            } else if again.is_some() {
+                Mistake::SideTwice { side, ty: it.ty.text.clone(), name: name.clone() }
+            } else if count == MAX_IDENTITIES {
+                Mistake::TooManySides { side }
+            } else {
+                field.extra.insert(side.to_owned(), it.ty.text.as_str().into());
+                seen.push(it.clone());
+                continue;
+            };
+            sink.report_with(it.place.clone(), mistake, note);
+        }
+    }
+    let is_side = |it: &ast::Attribute| [IN, OUT].contains(&&*it.name.text);
+    let says = frame.fields.iter().any(|field| field.attributes.iter().any(is_side));
+    if is_point && !says && !frame.damaged {
+        sink.report(frame.name.span.clone(), Mistake::NoSides { name: name.clone() });
+    }
+}
+
+fn first_given(place: &Span) -> Note {
+    Note { span: place.clone(), label: "first given here".to_owned() }
+}
