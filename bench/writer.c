@@ -243,6 +243,17 @@ static NOINLINE void chain_step(uint64_t i) {
         f.b = i;
     }
 }
+/* What goes through is a message of 100 bytes. */
+static char message[100];
+static NOINLINE void point_of_100_bytes(uint64_t i) {
+    memcpy(message, &i, sizeof i);
+    __asm__ volatile("" : : : "memory");
+    PPT_WRITE_PASSED(f) {
+        f.id = ppt_hash(message, sizeof message);
+        f.a = i;
+        f.b = i;
+    }
+}
 LOOP_OVER(thread_local_add)
 LOOP_OVER(counter_add)
 LOOP_OVER(exponential_observe)
@@ -250,6 +261,7 @@ LOOP_OVER(linear_observe)
 LOOP_OVER(plain_frame)
 LOOP_OVER(span_begin)
 LOOP_OVER(chain_step)
+LOOP_OVER(point_of_100_bytes)
 #endif
 
 LOOP_OVER(empty_call)
@@ -298,6 +310,7 @@ static const struct way WAYS[] = {
     {"plain_frame", plain_frame_calls, FEWER, 0},
     {"span_begin", span_begin_calls, FEWER, 0},
     {"chain_step", chain_step_calls, FEWER, 0},
+    {"point_of_100_bytes", point_of_100_bytes_calls, FEWER, 0},
 #endif
     {0, 0, 0, 0},
 };

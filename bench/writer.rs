@@ -239,6 +239,8 @@ fn table(off: &Figures, on: &Figures, disabled: &Figures) {
         ("off, span", off, "span_begin"),
         ("on, span, begin", on, "span_begin"),
         ("on, chain, step", on, "chain_step"),
+        ("off, point of 100 bytes", off, "point_of_100_bytes"),
+        ("on, point of 100 bytes", on, "point_of_100_bytes"),
         ("disabled, block form", disabled, "block_form"),
         ("disabled, block form, C++", disabled, "block_form_cpp"),
         ("disabled, block form, Rust", disabled, "block_form_rust"),
@@ -279,6 +281,10 @@ fn table(off: &Figures, on: &Figures, disabled: &Figures) {
     for (label, name) in [("span, begin", "span_begin"), ("chain, step", "chain_step")] {
         println!("{label}: {:.2} × a frame of the same fields", times(name, "plain_frame"));
     }
+    println!(
+        "point of 100 bytes: the CPU's counter and {:.2} ns",
+        net(on, "point_of_100_bytes", "empty_call") - net(on, "tick_alone", "empty_call")
+    );
 }
 
 fn row(label: &str, figures: &Figures, name: &str, less: Option<&str>) {

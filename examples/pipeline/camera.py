@@ -7,6 +7,9 @@ from video import PictureStep
 
 for n in range(int(sys.argv[1])):
     video.picture_step(PictureStep.taken, n=n)
-    sys.stdout.buffer.write(n.to_bytes(4, sys.byteorder))
+    picture = n.to_bytes(4, sys.byteorder)
+    if video.on():
+        video.sent(picture=video.hash(picture))
+    sys.stdout.buffer.write(picture)
     sys.stdout.buffer.flush()
     time.sleep(0.001)

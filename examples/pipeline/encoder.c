@@ -22,6 +22,9 @@ static void encode(uint32_t n) {
 int main(void) {
     uint32_t n;
     while (fread(&n, sizeof n, 1, stdin) == 1) {
+        PPT_WRITE_BEGUN(f) {
+            f.picture = ppt_hash(&n, sizeof n);
+        }
         if (n % 100 == 99)
             continue;
         encode(n);

@@ -292,8 +292,8 @@ fn a_chain_goes_through_three_programs() {
     let said = run(bench.command(ppt()).arg("run").arg(project.join("video")).arg("200"));
     assert!(said.contains("shown 198"), "{said}");
     let info = bench.info("out.bin");
-    Account::of(&info).check(200 + 198 + 198);
-    let table = bench.table("out.bin", &["-b", "video"]);
+    Account::of(&info).check(200 + 198 + 198 + 200 + 200);
+    let table = bench.table("out.bin", &["--frame", "picture"]);
     let (step, n) = (table.column("step"), table.column("n"));
     for (name, damaged) in [("taken", false), ("encoded", true), ("shown", true)] {
         let rows = table.rows.iter().filter(|row| row[step] == name);
@@ -301,6 +301,13 @@ fn a_chain_goes_through_three_programs() {
         let expected: Vec<u32> = (0..200).filter(|it| !damaged || it % 100 != 99).collect();
         assert_eq!(found, expected, "{name}");
     }
+    // What one program has sent, another begins.
+    let [sent, begun] = ["sent", "begun"].map(|frame| {
+        let table = bench.table("out.bin", &["--frame", frame]);
+        table.cells("picture").into_iter().map(str::to_owned).collect::<Vec<_>>()
+    });
+    let distinct = sent.iter().collect::<std::collections::HashSet<_>>();
+    assert_eq!((sent.len(), distinct.len(), &sent), (200, 200, &begun));
     let programs = info["buffers"].as_array().unwrap().iter().map(|it| &it["pid"]);
     assert_eq!(programs.collect::<std::collections::HashSet<_>>().len(), 3, "{info}");
 }
