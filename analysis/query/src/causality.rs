@@ -1,6 +1,7 @@
 //! Frames that caused each other, as a graph: what `paths`, `critical_path` and `ppt graph` walk through.
 
 mod load;
+mod texts;
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -9,6 +10,7 @@ use ppt_causality::{By, Graph, Kind, Path, Place, Stage};
 
 use crate::nearest::nearest;
 pub(crate) use load::{Input, Loader};
+pub(crate) use texts::Texts;
 
 /// Frames and what led from one to the next.
 #[derive(Debug)]

@@ -79,6 +79,10 @@ pub enum QueryError {
         /// All of them.
         there: Vec<String>,
     },
+    /// No point is called so.
+    #[error("{0}")]
+    #[strum(serialize = "no-point")]
+    NoPoint(String),
     /// No capture has frames of the kernel.
     #[error(
         "the captures do not say what the kernel did: they have no frames of the kernel; capture with \
@@ -155,6 +159,7 @@ impl QueryError {
                 | QueryError::NoColumn { .. }
                 | QueryError::TooLong { .. }
                 | QueryError::NoInterval { .. }
+                | QueryError::NoPoint(_)
                 | QueryError::NotHere(_)
         )
     }

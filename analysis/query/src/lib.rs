@@ -17,6 +17,7 @@ mod engine;
 mod error;
 mod exec;
 mod functions;
+pub mod graph;
 mod limits;
 mod nearest;
 mod output;

@@ -121,7 +121,8 @@ impl Engine {
         }
     }
 
-    async fn tell(&self, mut slow: Vec<Slow>) -> Result<Vec<Slow>, QueryError> {
+    /// Takes what threads did, and what those who woke them did.
+    pub(crate) async fn tell(&self, mut slow: Vec<Slow>) -> Result<Vec<Slow>, QueryError> {
         self.spend(&mut slow).await?;
         self.ask_wakers(&mut slow).await?;
         Ok(slow)

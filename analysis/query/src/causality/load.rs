@@ -2,13 +2,13 @@
 
 use std::collections::HashMap;
 
-use datafusion::arrow::array::{Array, AsArray, Int64Array, RecordBatch, StringArray};
+use datafusion::arrow::array::{Array, AsArray, Int64Array, RecordBatch};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Int32Type, Int64Type};
 use datafusion::error::Result;
 use ppt_causality::{Certainty, Graph, Kind, Link, Vertex};
 
-use super::{Causality, Numbers, Owner};
+use super::{Causality, Numbers, Owner, Texts};
 use crate::error::external;
 
 /// A table that is read, and its columns.
@@ -96,7 +96,7 @@ impl Loader {
             Input::Edges => {
                 let (sources, ends) = (self.ends(batch, 0)?, self.ends(batch, FRAME.len())?);
                 let [kinds, policies, certainties] =
-                    [0, 1, 2].map(|it| Words::of(batch, 2 * FRAME.len() + it));
+                    [0, 1, 2].map(|it| Texts::of(batch, 2 * FRAME.len() + it));
                 let (kinds, policies, certainties) = (kinds?, policies?, certainties?);
                 for (row, (src, dst)) in sources.into_iter().zip(ends).enumerate() {
                     let (Some(src), Some(dst)) = (src, dst) else { continue };
@@ -120,7 +120,7 @@ impl Loader {
             }
             Input::Unmatched => {
                 let (side, reason) =
-                    (Words::of(batch, FRAME.len())?, Words::of(batch, FRAME.len() + 1)?);
+                    (Texts::of(batch, FRAME.len())?, Texts::of(batch, FRAME.len() + 1)?);
                 let ends = self.ends(batch, 0)?;
                 let lost = ends.into_iter().enumerate();
                 let lost = lost.filter(|it| side.get(it.0) == "in" && reason.get(it.0) == "loss");
@@ -128,7 +128,7 @@ impl Loader {
                 self.frames.extend(frames);
             }
             Input::Gaps => {
-                let (captures, segments) = (Words::of(batch, 0)?, Words::of(batch, 1)?);
+                let (captures, segments) = (Texts::of(batch, 0)?, Texts::of(batch, 1)?);
                 let rings = batch.column(2).as_primitive::<Int32Type>();
                 let firsts = long(batch, 3)?;
                 for row in 0..batch.num_rows() {
@@ -148,7 +148,7 @@ impl Loader {
 
     /// The frames of rows, from a column on; None: nobody knows when it was, or which it is.
     fn ends(&mut self, batch: &RecordBatch, from: usize) -> Result<Vec<Option<Frame>>> {
-        let words = |at: usize| Words::of(batch, from + at);
+        let words = |at: usize| Texts::of(batch, from + at);
         let (captures, buffers, segments, points) = (words(0)?, words(1)?, words(2)?, words(7)?);
         let small = |at: usize| batch.column(from + at).as_primitive::<Int32Type>().clone();
         let (rings, pids, tids) = (small(3), small(5), small(6));
@@ -253,38 +253,6 @@ impl Loader {
         let graph = Graph::new(processes, vertices, links).map_err(external)?;
         let frames = order.iter().map(|&at| self.frames[at as usize].name).collect();
         Ok(Causality { graph, points: self.points.all, frames, owners: self.owners.all })
-    }
-}
-
-/// A column of words: its text, and a number for it within the batch.
-struct Words {
-    keys: Vec<u32>,
-    words: StringArray,
-}
-
-impl Words {
-    fn of(batch: &RecordBatch, column: usize) -> Result<Words> {
-        let column = batch.column(column);
-        if let Some(dictionary) = column.as_dictionary_opt::<Int32Type>() {
-            let words = cast(dictionary.values(), &DataType::Utf8)?.as_string::<i32>().clone();
-            let keys = dictionary.keys();
-            let key = |row: usize| match keys.is_valid(row) {
-                true => keys.value(row) as u32,
-                false => u32::MAX,
-            };
-            return Ok(Words { keys: (0..keys.len()).map(key).collect(), words });
-        }
-        let words = cast(column, &DataType::Utf8)?.as_string::<i32>().clone();
-        Ok(Words { keys: (0..words.len() as u32).collect(), words })
-    }
-
-    fn key(&self, row: usize) -> u32 {
-        self.keys[row]
-    }
-
-    fn get(&self, row: usize) -> &str {
-        let key = self.keys[row] as usize;
-        if key < self.words.len() && self.words.is_valid(key) { self.words.value(key) } else { "" }
     }
 }
 

@@ -43,7 +43,7 @@ use datafusion::physical_plan::{
 };
 use futures::StreamExt;
 
-use super::table;
+use super::named::table;
 
 pub(super) fn function() -> Arc<dyn TableFunctionImpl> {
     Arc::new(Overlap)

@@ -37,7 +37,7 @@ use ppt_stats::Budget;
 use ppt_tables::CaptureSet;
 use strum::IntoEnumIterator;
 
-use super::table;
+use super::named::table;
 use crate::causality::{Causality, Input, Loader, place_word, step_word};
 use crate::error::external;
 

@@ -1,6 +1,6 @@
 //! What matching rests on: the points of a set, which may follow which, and where frames are missing.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, OnceLock};
 
 use arrow_array::StringArray;
@@ -19,6 +19,9 @@ const MOST_PAIRS: u64 = 1_000_000;
 /// Identities of one kind and value that may wait for their effects at a time.
 const MOST_KEPT: usize = 10_000_000;
 
+/// Between which times something was; None: nobody knows.
+type Between = (Option<i64>, Option<i64>);
+
 /// What matching rests on.
 #[derive(Debug)]
 pub(crate) struct Causes {
@@ -31,7 +34,7 @@ pub(crate) struct Causes {
 }
 
 /// The edge lines that count: those that are given, or else all that schemas have.
-pub(crate) fn edge_lines(set: &CaptureSet) -> Vec<Edge> {
+fn edge_lines(set: &CaptureSet) -> Vec<Edge> {
     if let Some(given) = set.edges() {
         return given.to_vec();
     }
@@ -46,6 +49,18 @@ pub(crate) fn edge_lines(set: &CaptureSet) -> Vec<Edge> {
         }
     }
     lines
+}
+
+impl CaptureSet {
+    /// Points that edge lines name, and that no program has.
+    pub fn unknown_points(&self) -> Vec<String> {
+        let known = Known::of(self);
+        let lines = edge_lines(self);
+        let names = lines.into_iter().flat_map(|it| [it.from, it.to]);
+        let unknown: BTreeSet<String> =
+            names.filter(|it| known.called(it).next().is_none()).collect();
+        unknown.into_iter().collect()
+    }
 }
 
 impl Causes {
@@ -108,7 +123,7 @@ impl Causes {
     }
 
     fn find_missing(&self) -> Result<Vec<Missing>, TableError> {
-        let mut gaps: HashMap<(usize, u16), Vec<(Option<i64>, Option<i64>)>> = HashMap::new();
+        let mut gaps: HashMap<(usize, u16), Vec<Between>> = HashMap::new();
         for (number, capture) in self.set.captures().iter().enumerate() {
             let catalog = capture.verified()?;
             let neighbours = Neighbours::of(catalog);

@@ -1,0 +1,291 @@
+//! The graph of points: which leads to which, how often, and how long that takes; what `ppt graph` shows,
+//! typed.
+
+mod ways;
+
+use std::collections::BTreeMap;
+
+use datafusion::arrow::array::{Array, AsArray, RecordBatch};
+use datafusion::arrow::compute::cast;
+use datafusion::arrow::datatypes::{DataType, Int64Type};
+use datafusion::error::DataFusionError;
+use datafusion::functions_aggregate::expr_fn::{count, count_distinct, sum};
+use datafusion::logical_expr::{cast as cast_to, lit};
+use datafusion::prelude::ident;
+use futures::StreamExt;
+use ppt_stats::{Budget, Number, Samples};
+
+use crate::causality::Texts;
+use crate::engine::Engine;
+use crate::error::QueryError;
+pub use ways::{Gap, Hop, Open, Part, Stage, Way, Ways};
+
+/// Bytes that latencies may take before they are told to three digits.
+const BUDGET: usize = 256 << 20;
+
+/// The points of captures, and what leads from one to the next.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PointGraph {
+    /// In the order of their names.
+    pub points: Vec<Point>,
+    /// The most frequent first.
+    pub edges: Vec<PointEdge>,
+    /// What entered from nowhere, and what left for nowhere.
+    pub unmatched: Vec<Unmatched>,
+    /// By hash type.
+    pub types: Vec<Matching>,
+    /// Points that edge lines name, and that no program has.
+    pub unknown: Vec<String>,
+}
+
+/// A kind of frames that are points.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Point {
+    /// With its buffer.
+    pub name: String,
+    /// How many frames there are of it.
+    pub frames: u64,
+    /// In how many processes.
+    pub processes: u64,
+}
+
+/// All edges from one point to another that are alike.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PointEdge {
+    /// The causes, with their buffer.
+    pub from: String,
+    /// The effects.
+    pub to: String,
+    /// `hash`, `span`, `chain` or `wake`.
+    pub kind: String,
+    /// The hash type, where the kind is `hash`.
+    pub of: Option<String>,
+    /// The policy by which they were found, where the kind is `hash`.
+    pub policy: Option<String>,
+    /// How many there are.
+    pub count: u64,
+    /// How many of them are not certain.
+    pub possible: u64,
+    /// How long they take together, in ns, …
+    pub time: i128,
+    /// … as a share of what all edges take.
+    pub share: f64,
+    /// The shortest; the longest.
+    pub min: i64,
+    #[expect(missing_docs, reason = "see `min`")]
+    pub max: i64,
+    /// Half of them take at most so long.
+    pub p50: f64,
+    /// 99 % of them take at most so long.
+    pub p99: f64,
+}
+
+/// What has no edge.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unmatched {
+    /// The point, without its buffer.
+    pub point: String,
+    /// `in`: it entered from nowhere. `out`: it left for nowhere.
+    pub side: String,
+    /// The hash type.
+    pub of: String,
+    /// `loss`: the other side may be among the missing frames. `none`: there is none.
+    pub reason: String,
+    /// How often.
+    pub count: u64,
+}
+
+/// How much of a hash type met.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(missing_docs, reason = "as in the table `matching`")]
+pub struct Matching {
+    pub of: String,
+    pub outs: u64,
+    pub ins: u64,
+    pub certain: u64,
+    pub possible: u64,
+    pub impossible: u64,
+}
+
+impl Matching {
+    /// Nothing of it met, though there is something.
+    pub fn never_met(&self) -> bool {
+        self.certain + self.possible == 0
+    }
+}
+
+impl PointGraph {
+    /// How many edges are not certain.
+    pub fn possible(&self) -> u64 {
+        self.edges.iter().map(|it| it.possible).sum()
+    }
+}
+
+impl Engine {
+    /// The graph of all points that are seen.
+    ///
+    /// # Errors
+    /// See [`QueryError`].
+    pub async fn point_graph(&self) -> Result<PointGraph, QueryError> {
+        let points = self.all_points().await?;
+        let unknown = self.set().unknown_points();
+        let edges = self.point_edges().await?;
+        let unmatched = self.all_unmatched().await?;
+        let types = self.all_types().await?;
+        Ok(PointGraph { points, edges, unmatched, types, unknown })
+    }
+
+    async fn all_points(&self) -> Result<Vec<Point>, QueryError> {
+        let word = |name: &str| cast_to(ident(name), DataType::Utf8);
+        // A frame with two identities has two rows.
+        let frame = ["capture", "segment", "ring", "seqno", "buffer", "point", "pid"];
+        let rows = self.context().table("points").await?;
+        let rows = rows.select(frame.map(ident).to_vec())?.distinct()?;
+        let by = vec![word("buffer").alias("b"), word("point").alias("p")];
+        let rows = rows.aggregate(
+            by,
+            vec![count(lit(1)).alias("n"), count_distinct(ident("pid")).alias("m")],
+        )?;
+        let rows = rows.sort(vec![ident("b").sort(true, false), ident("p").sort(true, false)])?;
+        let mut points = Vec::new();
+        for batch in rows.collect().await? {
+            let (buffers, names) = (Texts::of(&batch, 0)?, Texts::of(&batch, 1)?);
+            for row in 0..batch.num_rows() {
+                points.push(Point {
+                    name: format!("{}.{}", buffers.get(row), names.get(row)),
+                    frames: long(&batch, 2, row),
+                    processes: long(&batch, 3, row),
+                });
+            }
+        }
+        Ok(points)
+    }
+
+    async fn point_edges(&self) -> Result<Vec<PointEdge>, QueryError> {
+        let columns = [
+            "src_buffer",
+            "src_point",
+            "dst_buffer",
+            "dst_point",
+            "kind",
+            "type",
+            "policy",
+            "certainty",
+            "latency",
+        ];
+        let rows = self.context().table("edges").await?.select(columns.map(ident).to_vec())?;
+        let mut rows = rows.execute_stream().await?;
+        let budget = Budget::new(BUDGET);
+        let mut found: BTreeMap<Vec<String>, (u64, Samples<i64>)> = BTreeMap::new();
+        while let Some(batch) = rows.next().await.transpose()? {
+            let texts = (0..8).map(|at| Texts::of(&batch, at)).collect::<Result<Vec<_>, _>>()?;
+            let latency = cast(batch.column(8), &DataType::Int64).map_err(DataFusionError::from)?;
+            let latency = latency.as_primitive::<Int64Type>();
+            // Most rows are like another one.
+            let mut of_batch: BTreeMap<[usize; 8], (u64, Vec<i64>)> = BTreeMap::new();
+            for row in (0..batch.num_rows()).filter(|&row| latency.is_valid(row)) {
+                let key = std::array::from_fn(|at| texts[at].key(row));
+                let it = of_batch.entry(key).or_default();
+                it.0 += u64::from(texts[7].get(row) == "possible");
+                it.1.push(latency.value(row));
+            }
+            for (key, (possible, times)) in of_batch {
+                let name = (0..7).map(|at| texts[at].of_key(key[at]).to_owned()).collect();
+                let it = found.entry(name).or_insert_with(|| (0, Samples::new(&budget)));
+                it.0 += possible;
+                it.1.extend(&times);
+            }
+        }
+        let edge = |(name, (possible, times)): (Vec<String>, (u64, Samples<i64>))| {
+            let told = times.finish();
+            let time = match told.sum {
+                Number::Whole(sum) => sum,
+                Number::Real(sum) => sum as i128,
+            };
+            let whole = |it: Option<Number>| match it {
+                Some(Number::Whole(it)) => i64::try_from(it).unwrap_or(i64::MAX),
+                _ => 0,
+            };
+            let some = |text: &String| (!text.is_empty()).then(|| text.clone());
+            let [p50, _, p99, _] = told.percentiles.map(|it| it.unwrap_or(0.0));
+            PointEdge {
+                from: format!("{}.{}", name[0], name[1]),
+                to: format!("{}.{}", name[2], name[3]),
+                kind: name[4].clone(),
+                of: some(&name[5]),
+                policy: some(&name[6]),
+                count: told.count,
+                possible,
+                time,
+                share: 0.0,
+                min: whole(told.min),
+                max: whole(told.max),
+                p50,
+                p99,
+            }
+        };
+        let mut edges: Vec<PointEdge> = found.into_iter().map(edge).collect();
+        let all: i128 = edges.iter().map(|it| it.time).sum();
+        if all > 0 {
+            edges.iter_mut().for_each(|it| it.share = it.time as f64 / all as f64);
+        }
+        edges.sort_by_key(|it| std::cmp::Reverse(it.count));
+        Ok(edges)
+    }
+
+    async fn all_unmatched(&self) -> Result<Vec<Unmatched>, QueryError> {
+        let by = ["point", "side", "type", "reason"];
+        let by = by.map(|name| cast_to(ident(name), DataType::Utf8).alias(name)).to_vec();
+        let rows = self.context().table("unmatched").await?;
+        let rows = rows.aggregate(by, vec![count(lit(1)).alias("n")])?;
+        let mut all = Vec::new();
+        for batch in rows.collect().await? {
+            let texts = (0..4).map(|at| Texts::of(&batch, at)).collect::<Result<Vec<_>, _>>()?;
+            let text = |at: usize, row| texts[at].get(row).to_owned();
+            all.extend((0..batch.num_rows()).map(|row| Unmatched {
+                point: text(0, row),
+                side: text(1, row),
+                of: text(2, row),
+                reason: text(3, row),
+                count: long(&batch, 4, row),
+            }));
+        }
+        all.sort_by(|a, b| {
+            let key = |it: &Unmatched| {
+                (it.point.clone(), it.side.clone(), it.of.clone(), it.reason.clone())
+            };
+            key(a).cmp(&key(b))
+        });
+        Ok(all)
+    }
+
+    async fn all_types(&self) -> Result<Vec<Matching>, QueryError> {
+        let columns = ["outs", "ins", "certain", "possible", "impossible"];
+        let sums = columns.map(|name| sum(ident(name)).alias(name)).to_vec();
+        let of = cast_to(ident("type"), DataType::Utf8).alias("of");
+        let rows = self.context().table("matching").await?.aggregate(vec![of], sums)?;
+        let mut all = Vec::new();
+        for batch in rows.collect().await? {
+            let of = Texts::of(&batch, 0)?;
+            all.extend((0..batch.num_rows()).map(|row| Matching {
+                of: of.get(row).to_owned(),
+                outs: long(&batch, 1, row),
+                ins: long(&batch, 2, row),
+                certain: long(&batch, 3, row),
+                possible: long(&batch, 4, row),
+                impossible: long(&batch, 5, row),
+            }));
+        }
+        all.sort_by(|a, b| a.of.cmp(&b.of));
+        Ok(all)
+    }
+}
+
+fn long(batch: &RecordBatch, column: usize, row: usize) -> u64 {
+    let column = cast(batch.column(column), &DataType::Int64);
+    let value = column.ok().and_then(|it| {
+        let it = it.as_primitive::<Int64Type>();
+        it.is_valid(row).then(|| it.value(row))
+    });
+    value.and_then(|it| u64::try_from(it).ok()).unwrap_or(0)
+}

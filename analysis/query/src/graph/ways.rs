@@ -1,0 +1,375 @@
+//! The ways from one point to another: where their time goes, and what the slowest of them waited for.
+
+use std::collections::BTreeMap;
+
+use datafusion::prelude::ident;
+use futures::StreamExt;
+use ppt_causality::{Graph, Mode, Path, Place, Step, Types, in_flight};
+use ppt_stats::{Budget, Samples, Summary};
+use ppt_tables::Processes;
+use strum::IntoEnumIterator;
+
+use crate::causality::{Causality, Input, Loader, Texts, place_word, short, step_word};
+use crate::engine::Engine;
+use crate::error::QueryError;
+use crate::why::Slow;
+
+/// What leads from one point to another.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ways {
+    /// The points that were asked for.
+    pub from: String,
+    #[expect(missing_docs, reason = "see `from`")]
+    pub to: String,
+    /// How many frames there are of each.
+    pub beginnings: u64,
+    #[expect(missing_docs, reason = "see `beginnings`")]
+    pub ends: u64,
+    /// How many ends something leads to.
+    pub reached: u64,
+    /// How many of those ways are not certain, or might begin elsewhere.
+    pub ambiguous: u64,
+    /// How long they take, in ns.
+    pub latency: Summary,
+    /// What they are made of, the longest first.
+    pub stages: Vec<Stage>,
+    /// Where their time goes: within each process, between processes, in queues; the most first.
+    pub parts: Vec<Part>,
+    /// How many are on their way at a time: average, standard deviation, most.
+    pub in_flight: Option<(f64, f64, u64)>,
+    /// The slowest, the slowest first.
+    pub slowest: Vec<Way>,
+    /// What lies between, where nothing leads to some ends.
+    pub gap: Option<Gap>,
+}
+
+/// Where time goes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Part {
+    /// A process, `between processes`, `in queues`.
+    pub place: String,
+    /// How much, in ns, …
+    pub time: i128,
+    /// … and of all.
+    pub share: f64,
+}
+
+/// All steps from one point to another that are alike.
+#[derive(Debug, Clone, PartialEq)]
+#[expect(missing_docs, reason = "as the columns of `critical_path`")]
+pub struct Stage {
+    pub stage: String,
+    pub kind: &'static str,
+    pub place: &'static str,
+    pub count: u64,
+    pub time: i128,
+    pub share: f64,
+    pub p50: f64,
+    pub p99: f64,
+}
+
+/// A way.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Way {
+    /// When it began, ns since the epoch.
+    pub ts: i64,
+    /// How long it took, in ns: the sum of its hops.
+    pub latency: i64,
+    /// It may be another one.
+    pub ambiguous: bool,
+    /// Its steps.
+    pub hops: Vec<Hop>,
+    /// Where the longest of them spent its time, as the kernel says.
+    pub why: Option<Slow>,
+}
+
+/// A step of a way.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Hop {
+    /// The points.
+    pub from: String,
+    #[expect(missing_docs, reason = "see `from`")]
+    pub to: String,
+    /// What leads there: the kind of the edge, or `program`.
+    pub kind: &'static str,
+    /// Where it leads through.
+    pub place: &'static str,
+    /// How long it took, in ns.
+    pub ns: i64,
+    /// Where it ends.
+    pub pid: Option<i32>,
+    #[expect(missing_docs, reason = "see `pid`")]
+    pub tid: Option<i32>,
+    /// What the thread where it ends passed meanwhile: points, and how often; the most frequent first.
+    pub meanwhile: Vec<(String, u64)>,
+}
+
+/// What lies between some points and others that nothing leads to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Gap {
+    /// How many ends nothing leads to.
+    pub ends: u64,
+    /// The points that something leads to from the beginnings, and how often that ends there.
+    pub forward: Vec<(String, u64)>,
+    /// The points that lead to the ends, and how often that begins there.
+    pub backward: Vec<(String, u64)>,
+    /// An edge from the first point to the second one would close it, by this hash type.
+    pub open: Vec<Open>,
+}
+
+/// An edge that is missing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Open {
+    /// The points.
+    pub from: String,
+    #[expect(missing_docs, reason = "see `from`")]
+    pub to: String,
+    /// What leaves the one and enters the other.
+    pub of: String,
+    /// How often nothing enters the other one.
+    pub count: u64,
+}
+
+impl Engine {
+    /// The graph of all frames that are seen.
+    ///
+    /// # Errors
+    /// See [`QueryError`].
+    pub async fn causality(&self) -> Result<Causality, QueryError> {
+        let mut loader = Loader::new(self.set().time_errors());
+        for input in Input::iter() {
+            let columns = input.columns();
+            let rows = self.context().table(input.table()).await?;
+            let rows = rows.select(columns.iter().map(ident).collect::<Vec<_>>())?;
+            let mut rows = rows.execute_stream().await?;
+            while let Some(batch) = rows.next().await.transpose()? {
+                loader.take(input, &batch)?;
+            }
+        }
+        Ok(loader.finish()?)
+    }
+
+    /// The ways from one point to another, and so many of the slowest.
+    ///
+    /// # Errors
+    /// See [`QueryError`]; [`QueryError::NoPoint`] where a name is none of a point.
+    pub async fn ways(&self, from: &str, to: &str, slowest: usize) -> Result<Ways, QueryError> {
+        let of = self.causality().await?;
+        let (starts, ends) = (of.called(from), of.called(to));
+        for (name, points) in [(from, &starts), (to, &ends)] {
+            if points.is_empty() {
+                return Err(QueryError::NoPoint(of.no_point(name)));
+            }
+        }
+        let graph = &of.graph;
+        let paths = graph.paths(&starts, &ends, Mode::Nearest);
+        let paths = paths.map_err(|error| QueryError::Failed(error.to_string()))?;
+        let budget = Budget::new(256 << 20);
+        let mut latency = Samples::new(&budget);
+        let mut ambiguous = 0;
+        let mut times: BTreeMap<Option<u32>, i128> = BTreeMap::new();
+        let (mut between, mut queues, mut on_their_way) = (0, 0, Vec::new());
+        paths.each(|path| {
+            latency.push(path.latency(graph));
+            ambiguous += u64::from(path.ambiguous);
+            let own = path.times(graph);
+            for (process, ns) in own.within {
+                *times.entry(Some(process)).or_default() += ns;
+            }
+            between += own.between;
+            queues += own.queues;
+            on_their_way.push((graph.ts(path.src), graph.ts(path.dst)));
+        });
+        let all: i128 = times.values().sum::<i128>() + between + queues;
+        let part = |place: String, time: i128| Part {
+            place,
+            time,
+            share: if all > 0 { time as f64 / all as f64 } else { 0.0 },
+        };
+        let processes = Processes::of(self.set());
+        let mut parts: Vec<Part> = Vec::new();
+        for (process, time) in times {
+            let process = process.unwrap_or_default();
+            let vertex = (0..graph.len() as u32).find(|&it| graph.process(it) == process);
+            let name = vertex.map(|it| {
+                let owner = of.owner(it);
+                let found = processes.find(&owner.capture, Some(&owner.segment), owner.pid);
+                let exe = processes.get(found).exe.rsplit('/').next().unwrap_or_default();
+                let pid = owner.pid.map_or("?".to_owned(), |it| it.to_string());
+                format!("process {pid} ({exe})")
+            });
+            parts.push(part(name.unwrap_or_default(), time));
+        }
+        parts.extend([
+            part("between processes".to_owned(), between),
+            part("in queues".to_owned(), queues),
+        ]);
+        parts.retain(|it| it.time != 0);
+        parts.sort_by_key(|it| std::cmp::Reverse(it.time));
+        let stage = |it: ppt_causality::Stage| Stage {
+            stage: of.stage(&it),
+            kind: step_word(it.by),
+            place: place_word(it.place),
+            count: it.count,
+            time: it.time,
+            share: it.share,
+            p50: it.p50,
+            p99: it.p99,
+        };
+        let stages = paths.critical_path(&budget).into_iter().map(stage).collect();
+        let slow: Vec<Path> = paths.slowest(slowest);
+        let mut ways: Vec<Way> = slow.iter().map(|path| way(&of, path)).collect();
+        self.ask_kernel(&of, &processes, &slow, &mut ways).await?;
+        let reached = paths.ends() as u64;
+        let count = |of: &[u32]| {
+            (0..graph.len() as u32).filter(|&it| of.contains(&graph.point(it))).count() as u64
+        };
+        let (beginnings, all_ends) = (count(&starts), count(&ends));
+        let gap = match reached < all_ends {
+            true => Some(self.gap(&of, &starts, &ends).await?),
+            false => None,
+        };
+        Ok(Ways {
+            from: from.to_owned(),
+            to: to.to_owned(),
+            beginnings,
+            ends: all_ends,
+            reached,
+            ambiguous,
+            latency: latency.finish(),
+            stages,
+            parts,
+            in_flight: in_flight(on_their_way).map(|it| (it.mean, it.sd, it.most)),
+            slowest: ways,
+            gap,
+        })
+    }
+
+    /// What lies between points that nothing leads to.
+    async fn gap(&self, of: &Causality, from: &[u32], to: &[u32]) -> Result<Gap, QueryError> {
+        let mut names: Vec<String> = Vec::new();
+        let mut types = vec![Types::default(); of.points.len()];
+        let columns = ["buffer", "point", "in_type", "out_type"];
+        let rows = self.context().table("points").await?.select(columns.map(ident).to_vec())?;
+        for batch in rows.distinct()?.collect().await? {
+            let texts = (0..4).map(|at| Texts::of(&batch, at)).collect::<Result<Vec<_>, _>>()?;
+            for row in 0..batch.num_rows() {
+                let name = format!("{}.{}", texts[0].get(row), texts[1].get(row));
+                let Some(point) = of.points.iter().position(|it| *it == name) else { continue };
+                let mut number = |at: usize| {
+                    let text = texts[at].get(row);
+                    let known = names.iter().position(|it| it == text).unwrap_or_else(|| {
+                        names.push(text.to_owned());
+                        names.len() - 1
+                    });
+                    (!text.is_empty()).then_some(known as u32)
+                };
+                let (entered, left) = (number(2), number(3));
+                types[point].ins.extend(entered);
+                types[point].outs.extend(left);
+            }
+        }
+        let gap = of.graph.gap(from, to, &types);
+        let name = |point: u32| short(&of.points[point as usize]).to_owned();
+        let shores =
+            |all: &[ppt_causality::Shore]| all.iter().map(|it| (name(it.point), it.last)).collect();
+        Ok(Gap {
+            ends: gap.ends,
+            forward: shores(&gap.forward),
+            backward: shores(&gap.backward),
+            open: gap
+                .bridges
+                .iter()
+                .map(|it| Open {
+                    from: name(it.from),
+                    to: name(it.to),
+                    of: names.get(it.hash_type as usize).cloned().unwrap_or_default(),
+                    count: it.open,
+                })
+                .collect(),
+        })
+    }
+
+    /// Asks where the longest hop of each way spent its time, where the kernel was asked.
+    async fn ask_kernel(
+        &self,
+        of: &Causality,
+        processes: &Processes,
+        paths: &[Path],
+        ways: &mut [Way],
+    ) -> Result<(), QueryError> {
+        if !self.set().has_kernel() {
+            return Ok(());
+        }
+        let graph = &of.graph;
+        let slow = paths.iter().map(|path| {
+            let longest = path.route.iter().max_by_key(|it| length(graph, it));
+            let longest = longest.copied().unwrap_or_else(|| path.route[0]);
+            let owner = of.owner(longest.dst);
+            let found = processes.find(&owner.capture, Some(&owner.segment), owner.pid);
+            Slow {
+                name: format!("{} -> {}", of.point(longest.src), of.point(longest.dst)),
+                capture: owner.capture.clone(),
+                buffer: owner.buffer.clone(),
+                segment: owner.segment.clone(),
+                ring: owner.ring.map(i64::from),
+                seqno: Some(of.seqno(longest.dst)),
+                host: processes.get(found).host.clone(),
+                pid: owner.pid,
+                tid: owner.tid,
+                ts: graph.ts(longest.src),
+                dur: length(graph, &longest).max(0),
+                is_span: false,
+                parts: Vec::new(),
+            }
+        });
+        let slow = self.tell(slow.collect()).await?;
+        for (way, slow) in ways.iter_mut().zip(slow) {
+            way.why = Some(slow).filter(|it| !it.parts.is_empty());
+        }
+        Ok(())
+    }
+}
+
+fn length(graph: &Graph, step: &Step) -> i64 {
+    graph.ts(step.dst).saturating_sub(graph.ts(step.src))
+}
+
+fn way(of: &Causality, path: &Path) -> Way {
+    let graph = &of.graph;
+    let hop = |step: &Step| {
+        let owner = of.owner(step.dst);
+        Hop {
+            from: of.point(step.src).to_owned(),
+            to: of.point(step.dst).to_owned(),
+            kind: step_word(step.by),
+            place: place_word(step.place),
+            ns: length(graph, step),
+            pid: owner.pid,
+            tid: owner.tid,
+            meanwhile: meanwhile(of, step),
+        }
+    };
+    Way {
+        ts: graph.ts(path.src),
+        latency: path.latency(graph),
+        ambiguous: path.ambiguous,
+        hops: path.route.iter().map(hop).collect(),
+        why: None,
+    }
+}
+
+/// What the thread where a step ends passed while it lasted, if it was not in that thread all the time.
+fn meanwhile(of: &Causality, step: &Step) -> Vec<(String, u64)> {
+    if step.place == Place::Thread {
+        return Vec::new();
+    }
+    let graph = &of.graph;
+    let own = (step.src + 1..step.dst).filter(|&it| graph.thread(it) == graph.thread(step.dst));
+    let mut passed: BTreeMap<u32, u64> = BTreeMap::new();
+    own.for_each(|it| *passed.entry(graph.point(it)).or_default() += 1);
+    let name = |it: (u32, u64)| (short(&of.points[it.0 as usize]).to_owned(), it.1);
+    let mut passed: Vec<(String, u64)> = passed.into_iter().map(name).collect();
+    passed.sort_by_key(|it| std::cmp::Reverse(it.1));
+    passed
+}
