@@ -94,6 +94,7 @@ mod session {
     mod detached;
     mod endings;
     mod flight;
+    mod graph;
     mod growing;
     mod kernel;
     mod killed;

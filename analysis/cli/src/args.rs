@@ -24,6 +24,8 @@ pub(crate) enum Command {
     Stat(Stat),
     /// Say where the slowest intervals spent their time: running, waiting, for what, and for whom.
     Why(Why),
+    /// Say which points lead to which, and where the time goes on the way from one to another.
+    Graph(Graph),
     /// Answer SQL queries over captures.
     Sql(Sql),
     /// Turn captures into files that other programs open.
@@ -152,6 +154,68 @@ pub(crate) struct Why {
     pub(crate) format: Option<String>,
     #[command(flatten)]
     pub(crate) to: To,
+}
+
+/// What a graph is written as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Drawing {
+    /// For programs that lay out graphs.
+    Dot,
+    /// A picture for browsers.
+    Svg,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Graph {
+    /// Captures with points: files, patterns ('run*/*.bin'), names of rotated ones; `-` is stdin.
+    #[arg(value_name = "CAPTURE", required = true, value_parser = local())]
+    pub(crate) captures: Vec<PathBuf>,
+    /// The point where ways begin: FRAME, or BUFFER.FRAME.
+    #[arg(long, value_name = "POINT", requires = "to_point")]
+    pub(crate) from: Option<String>,
+    /// The point where they end.
+    #[arg(long = "to", value_name = "POINT", requires = "from")]
+    pub(crate) to_point: Option<String>,
+    /// How many of the slowest ways to show.
+    #[arg(long, value_name = "N", default_value = "20", value_parser = slowest, requires = "from")]
+    pub(crate) slowest: usize,
+    /// Edge lines that count instead of those of the frame files.
+    #[arg(long, value_name = "FILE", value_parser = local())]
+    pub(crate) edges: Option<PathBuf>,
+    /// Only what was captured from here on: a sequence number, a time since the start, or a time in UTC.
+    #[arg(long, value_name = "WHERE", value_parser = Bound::from_str)]
+    pub(crate) since: Option<Bound>,
+    /// Only up to here, likewise.
+    #[arg(long, value_name = "WHERE", value_parser = Bound::from_str)]
+    pub(crate) until: Option<Bound>,
+    /// Memory for sorts; what takes more goes to disk [default: half of what is free].
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub(crate) memory: Option<usize>,
+    /// Threads that read [default: one for each CPU].
+    #[arg(long, value_name = "N", value_parser = threads)]
+    pub(crate) threads: Option<usize>,
+    /// Draw the points instead.
+    #[arg(long, value_name = "AS", conflicts_with_all = ["from", "format"])]
+    pub(crate) draw: Option<Drawing>,
+    /// Format [default: text on a terminal, else tsv].
+    #[arg(long, value_name = "FORMAT", value_parser = formats("text"))]
+    pub(crate) format: Option<String>,
+    #[command(flatten)]
+    pub(crate) to: To,
+}
+
+impl Graph {
+    pub(crate) fn captures(&self) -> Captures {
+        Captures {
+            captures: self.captures.clone(),
+            buffers: Vec::new(),
+            from: self.since,
+            to: self.until,
+            memory: self.memory,
+            threads: self.threads,
+            no_pushdown: false,
+        }
+    }
 }
 
 #[derive(Debug, ClapArgs)]

@@ -3,6 +3,7 @@
 pub(crate) mod compare;
 pub(crate) mod export;
 pub(crate) mod fit;
+pub(crate) mod graph;
 pub(crate) mod import;
 pub(crate) mod model;
 pub(crate) mod plot;

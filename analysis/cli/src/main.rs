@@ -30,6 +30,7 @@ fn main() -> ExitCode {
     let done = signals.and_then(|()| match &args.command {
         args::Command::Stat(args) => cmd::stat::run(args),
         args::Command::Why(args) => cmd::why::run(args),
+        args::Command::Graph(args) => cmd::graph::run(args),
         args::Command::Sql(args) => cmd::sql::run(args),
         args::Command::Export(args) => cmd::export::run(args),
         args::Command::Report(args) => cmd::report::run(args),

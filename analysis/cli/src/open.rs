@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
+use ppt_import::frame_dsl::edge::Edge;
 use ppt_output::{FileId, Output, Readers, Rules};
 use ppt_query::{CaptureSet, Engine, Loss, Options, Window};
 
@@ -13,11 +14,22 @@ use ppt_query::text::grouped;
 
 /// Opens what a command names.
 pub(crate) fn engine(captures: &args::Captures) -> Result<Engine, Failure> {
+    engine_with(captures, None)
+}
+
+/// The same, with other edge lines than those of the captures.
+pub(crate) fn engine_with(
+    captures: &args::Captures,
+    edges: Option<Vec<Edge>>,
+) -> Result<Engine, Failure> {
     let window = Window { from: captures.from, to: captures.to, buffers: captures.buffers.clone() };
     let threads = captures.threads.unwrap_or_else(|| Options::default().threads);
     let memory = captures.memory.or_else(half_of_what_is_free);
     let options = Options { memory, threads, window, pushdown: !captures.no_pushdown };
-    let set = CaptureSet::open(&captures.paths()).map_err(ppt_query::QueryError::from)?;
+    let mut set = CaptureSet::open(&captures.paths()).map_err(ppt_query::QueryError::from)?;
+    if let Some(edges) = edges {
+        set = set.with_edges(edges);
+    }
     Ok(Engine::new(set, &options)?)
 }
 

@@ -21,6 +21,7 @@ mod page;
 mod panels;
 mod picture;
 mod plot;
+pub mod points;
 mod rows;
 mod span;
 mod timeline;

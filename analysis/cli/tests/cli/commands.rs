@@ -363,8 +363,8 @@ fn man_pages_render_without_warnings() {
     bench.done(&["man", "."]);
     let names = bench.names();
     let words = [
-        "analysis", "compare", "export", "fit", "import", "model", "plot", "report", "sql", "stat",
-        "why",
+        "analysis", "compare", "export", "fit", "graph", "import", "model", "plot", "report",
+        "sql", "stat", "why",
     ];
     assert_eq!(names, words.map(|word| format!("ppt-{word}.1")));
     for page in names.iter().map(|name| bench.path(name)) {

@@ -1,0 +1,118 @@
+//! `ppt graph CAPTURE… [--from A --to B]`: which points lead to which, and where the time goes between two
+//! of them.
+
+mod columns;
+mod json;
+mod points;
+mod ways;
+
+use std::io::{self, BufWriter, IsTerminal, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+use ppt_import::frame_dsl;
+use ppt_import::frame_dsl::edge::Edge;
+use ppt_query::arrow::array::RecordBatch;
+use ppt_query::graph::{PointGraph, Ways};
+use ppt_query::{Encoder, Format};
+
+use crate::args::{self, Drawing};
+use crate::failure::Failure;
+use crate::{message, open, run, signals};
+
+/// What is shown.
+enum Answer {
+    Points(PointGraph),
+    Ways(Box<Ways>),
+}
+
+pub(crate) fn run(args: &args::Graph) -> Result<ExitCode, Failure> {
+    let edges = args.edges.as_deref().map(edges).transpose()?;
+    let engine = open::engine_with(&args.captures(), edges)?;
+    signals::end_questions();
+    let mut output = open::output(&args.to.output, args.to.force, &engine)?;
+    let runtime = run::runtime(engine.threads())?;
+    let work = async {
+        Ok(match (&args.from, &args.to_point) {
+            (Some(from), Some(to)) => {
+                Answer::Ways(Box::new(engine.ways(from, to, args.slowest).await?))
+            }
+            _ => Answer::Points(engine.point_graph().await?),
+        })
+    };
+    let answer = runtime.block_on(run::question(engine.set().watch(), work))?;
+    if let Answer::Points(graph) = &answer {
+        warn(graph);
+    }
+    let name = output.name();
+    let mut out = BufWriter::new(output.file());
+    say(args, &answer, &mut out).map_err(Failure::writing(&name))?;
+    drop(out);
+    output.publish()?;
+    open::tell_loss(engine.loss());
+    Ok(open::tell_troubles(&engine))
+}
+
+/// The edge lines of a file.
+fn edges(path: &Path) -> Result<Vec<Edge>, Failure> {
+    let name = path.display().to_string();
+    let bytes = std::fs::read(path).map_err(|error| Failure::Read(name.clone(), error))?;
+    frame_dsl::parse_edges(&bytes, &name)
+        .map_err(|failure| Failure::FrameFile(name, failure.render(false)))
+}
+
+/// Says what cannot be right.
+fn warn(graph: &PointGraph) {
+    for name in &graph.unknown {
+        let text = format_args!("an edge line names `{name}`, which no capture has");
+        message::warning("unknown-point", text);
+    }
+    for of in graph.types.iter().filter(|it| it.never_met() && it.ins > 0 && it.outs > 0) {
+        let text = format_args!(
+            "`{}` never meets: it leaves points {} times and enters them {} times, never with the same \
+             value",
+            of.of, of.outs, of.ins
+        );
+        message::warning("never-meets", text);
+    }
+}
+
+fn say(args: &args::Graph, answer: &Answer, mut out: impl Write + Send) -> io::Result<()> {
+    if let (Some(drawing), Answer::Points(graph)) = (args.draw, answer) {
+        let text = match drawing {
+            Drawing::Dot => ppt_report::points::dot(graph),
+            Drawing::Svg => ppt_report::points::svg(graph),
+        };
+        out.write_all(text.as_bytes())?;
+        return out.flush();
+    }
+    let on_terminal = args.to.output.as_os_str() == "-" && io::stdout().is_terminal();
+    let by_extension = super::sql::by_extension(&args.to.output);
+    let format = match args.format.as_deref() {
+        Some("text") => None,
+        Some(word) => Some(word.parse::<Format>().map_err(io::Error::other)?),
+        None if on_terminal => None,
+        None => Some(by_extension.unwrap_or(Format::Tsv)),
+    };
+    match (format, answer) {
+        (None, Answer::Points(graph)) => points::write(graph, &mut out)?,
+        (None, Answer::Ways(ways)) => ways::write(ways, &mut out)?,
+        (Some(Format::Json), Answer::Points(graph)) => json::points(graph, &mut out)?,
+        (Some(Format::Json), Answer::Ways(ways)) => json::ways(ways, &mut out)?,
+        (Some(format), Answer::Points(graph)) => table(points::rows(graph), format, &mut out)?,
+        (Some(format), Answer::Ways(ways)) => table(ways::rows(ways), format, &mut out)?,
+    }
+    out.flush()
+}
+
+fn table(
+    batch: Result<RecordBatch, ppt_query::arrow::error::ArrowError>,
+    format: Format,
+    out: &mut (impl Write + Send),
+) -> io::Result<()> {
+    let batch = batch.map_err(io::Error::other)?;
+    let mut encoder = Encoder::new(out, format, &batch.schema())?;
+    encoder.write(&batch)?;
+    encoder.finish()?;
+    Ok(())
+}

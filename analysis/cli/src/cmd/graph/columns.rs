@@ -1,0 +1,30 @@
+//! Cells in columns, for people.
+
+use std::io::{self, Write};
+
+/// Lines of cells in columns, numbers to the right.
+pub(super) fn columns(
+    lines: &[Vec<String>],
+    left: &[usize],
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let width = |at: usize| lines.iter().map(|it| it[at].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..lines.first().map_or(0, Vec::len)).map(width).collect();
+    for line in lines {
+        let mut text = String::new();
+        for (at, (cell, &width)) in line.iter().zip(&widths).enumerate() {
+            let fill = " ".repeat(width - cell.chars().count());
+            text += if at == 0 { "  " } else { "   " };
+            match left.contains(&at) {
+                true => text += &(cell.clone() + &fill),
+                false => text += &(fill + cell),
+            }
+        }
+        writeln!(out, "{}", text.trim_end())?;
+    }
+    Ok(())
+}
+
+pub(super) fn percent(share: f64) -> String {
+    format!("{:.1} %", 100.0 * share)
+}

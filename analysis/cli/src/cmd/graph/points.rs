@@ -1,0 +1,115 @@
+//! The graph of points, for people and as a table.
+
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use ppt_query::arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
+use ppt_query::arrow::error::ArrowError;
+use ppt_query::causality::short;
+use ppt_query::graph::{PointEdge, PointGraph};
+use ppt_query::plain;
+use ppt_query::text::{duration, grouped};
+
+use super::columns::{columns, percent};
+
+pub(super) fn write(graph: &PointGraph, out: &mut impl Write) -> io::Result<()> {
+    if graph.points.is_empty() {
+        writeln!(out, "no points: a frame with @point has what enters and leaves it")?;
+    }
+    for point in &graph.points {
+        let processes = match point.processes {
+            1 => "1 process".to_owned(),
+            count => format!("{} processes", grouped(count)),
+        };
+        writeln!(out, "{}: {} in {processes}", plain(&point.name), grouped(point.frames))?;
+    }
+    if !graph.edges.is_empty() {
+        writeln!(out)?;
+        let head = ["from", "to", "by", "count", "possible", "p50", "p99", "max", "of the time"];
+        let mut lines = vec![head.map(str::to_owned).to_vec()];
+        lines.extend(graph.edges.iter().map(|it| {
+            vec![
+                plain(short(&it.from)),
+                plain(short(&it.to)),
+                plain(&by(it)),
+                grouped(it.count),
+                grouped(it.possible),
+                duration(it.p50),
+                duration(it.p99),
+                duration(it.max as f64),
+                percent(it.share),
+            ]
+        }));
+        columns(&lines, &[0, 1, 2], out)?;
+    }
+    if !graph.unmatched.is_empty() {
+        writeln!(out, "\nunmatched:")?;
+        let lines = graph.unmatched.iter().map(|it| {
+            let side = match it.side.as_str() {
+                "in" => "in: nothing led to it",
+                _ => "out: it led to nothing",
+            };
+            let reason = match it.reason.as_str() {
+                "loss" => "frames are missing",
+                _ => "there is none",
+            };
+            vec![
+                plain(&it.point),
+                plain(&it.of),
+                side.to_owned(),
+                reason.to_owned(),
+                grouped(it.count),
+            ]
+        });
+        columns(&lines.collect::<Vec<_>>(), &[0, 1, 2, 3], out)?;
+    }
+    let impossible: u64 = graph.types.iter().map(|it| it.impossible).sum();
+    let possible = graph.possible();
+    if possible + impossible > 0 {
+        writeln!(
+            out,
+            "\n{} edges are possible, not certain; {} pairs are impossible: the effect came first",
+            grouped(possible),
+            grouped(impossible)
+        )?;
+    }
+    Ok(())
+}
+
+/// What says so: the hash type with its policy, or the kind.
+fn by(edge: &PointEdge) -> String {
+    match (&edge.of, edge.policy.as_deref()) {
+        (Some(of), None | Some("all")) => of.clone(),
+        (Some(of), Some(policy)) => format!("{of}, {policy}"),
+        (None, _) => edge.kind.clone(),
+    }
+}
+
+pub(super) fn rows(graph: &PointGraph) -> Result<RecordBatch, ArrowError> {
+    let all = &graph.edges;
+    let text = |of: &dyn Fn(&PointEdge) -> Option<String>| -> ArrayRef {
+        Arc::new(all.iter().map(of).collect::<StringArray>())
+    };
+    let long = |of: &dyn Fn(&PointEdge) -> Option<i64>| -> ArrayRef {
+        Arc::new(all.iter().map(of).collect::<Int64Array>())
+    };
+    let real = |of: &dyn Fn(&PointEdge) -> f64| -> ArrayRef {
+        Arc::new(Float64Array::from_iter_values(all.iter().map(of)))
+    };
+    let columns: Vec<(&str, ArrayRef)> = vec![
+        ("from", text(&|it| Some(it.from.clone()))),
+        ("to", text(&|it| Some(it.to.clone()))),
+        ("kind", text(&|it| Some(it.kind.clone()))),
+        ("type", text(&|it| it.of.clone())),
+        ("policy", text(&|it| it.policy.clone())),
+        ("count", long(&|it| i64::try_from(it.count).ok())),
+        ("possible", long(&|it| i64::try_from(it.possible).ok())),
+        ("time", long(&|it| i64::try_from(it.time).ok())),
+        ("share", real(&|it| it.share)),
+        ("min", long(&|it| Some(it.min))),
+        ("p50", real(&|it| it.p50)),
+        ("p99", real(&|it| it.p99)),
+        ("max", long(&|it| Some(it.max))),
+    ];
+    RecordBatch::try_from_iter(columns)
+}

@@ -1,0 +1,184 @@
+//! Ways from one point to another, for people and as a table.
+
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use ppt_query::arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
+use ppt_query::arrow::error::ArrowError;
+use ppt_query::graph::{Gap, Hop, Stage, Way, Ways};
+use ppt_query::plain;
+use ppt_query::text::{duration, grouped, time};
+
+use super::columns::{columns, percent};
+
+/// Points that are told of a side.
+const TOLD: usize = 5;
+
+pub(super) fn write(ways: &Ways, out: &mut impl Write) -> io::Result<()> {
+    let (from, to) = (plain(&ways.from), plain(&ways.to));
+    writeln!(
+        out,
+        "{from} -> {to}: {} of {} {to} come from one of {} {from}",
+        grouped(ways.reached),
+        grouped(ways.ends),
+        grouped(ways.beginnings)
+    )?;
+    if ways.ambiguous > 0 {
+        let told = grouped(ways.ambiguous);
+        writeln!(out, "{told} of them may come from another one, or on another way")?;
+    }
+    if ways.reached > 0 {
+        let said = |it: Option<f64>| it.map_or("?".to_owned(), duration);
+        let [p50, p90, p99, _] = ways.latency.percentiles;
+        let most = ways.latency.max.map(|it| it.float());
+        writeln!(
+            out,
+            "latency: p50 {}, p90 {}, p99 {}, max {}",
+            said(p50),
+            said(p90),
+            said(p99),
+            said(most)
+        )?;
+        if let Some((mean, sd, most)) = ways.in_flight {
+            writeln!(
+                out,
+                "on their way at a time: {mean:.3} (sd {sd:.3}), at most {}",
+                grouped(most)
+            )?;
+        }
+        writeln!(out, "\nwhere the time goes:")?;
+        let lines = ways.parts.iter();
+        let lines =
+            lines.map(|it| vec![plain(&it.place), duration(it.time as f64), percent(it.share)]);
+        columns(&lines.collect::<Vec<_>>(), &[0], out)?;
+        writeln!(out, "\nstages (`->` an edge, `..` the thread goes on):")?;
+        let head = ["stage", "through", "count", "p50", "p99", "in all", "of the time"];
+        let mut lines = vec![head.map(str::to_owned).to_vec()];
+        lines.extend(ways.stages.iter().map(|it| {
+            vec![
+                plain(&it.stage),
+                through(it.place).to_owned(),
+                grouped(it.count),
+                duration(it.p50),
+                duration(it.p99),
+                duration(it.time as f64),
+                percent(it.share),
+            ]
+        }));
+        columns(&lines, &[0, 1], out)?;
+        writeln!(out, "\nthe slowest:")?;
+        for (rank, way) in (1..).zip(&ways.slowest) {
+            one(rank, way, out)?;
+        }
+    }
+    if let Some(gap) = &ways.gap {
+        no_route(ways, gap, out)?;
+    }
+    Ok(())
+}
+
+/// What a place is to a reader.
+fn through(place: &str) -> &str {
+    match place {
+        "thread" => "a thread",
+        "process" => "a process",
+        "between" => "to another process",
+        other => other,
+    }
+}
+
+fn one(rank: usize, way: &Way, out: &mut impl Write) -> io::Result<()> {
+    let doubt = if way.ambiguous { "   (may be another way)" } else { "" };
+    writeln!(out, "{rank}. {}   {}{doubt}", duration(way.latency as f64), time(way.ts))?;
+    let longest = way.hops.iter().map(|it| it.ns).max();
+    let mut lines: Vec<Vec<String>> = Vec::new();
+    for hop in &way.hops {
+        let arrow = if hop.kind == "program" { ".." } else { "->" };
+        let mark = if Some(hop.ns) == longest { "*" } else { "" };
+        lines.push(vec![
+            duration(hop.ns as f64),
+            mark.to_owned(),
+            format!("{} {arrow} {}", plain(&hop.from), plain(&hop.to)),
+            r#where(hop),
+            meanwhile(hop),
+        ]);
+    }
+    columns(&lines, &[1, 2, 3, 4], out)?;
+    if let Some(slow) = &way.why {
+        writeln!(out, "     {}", plain(&slow.sentence()))?;
+    }
+    Ok(())
+}
+
+fn r#where(hop: &Hop) -> String {
+    let number = |it: Option<i32>| it.map_or("?".to_owned(), |it| it.to_string());
+    let to = format!("process {}, thread {}", number(hop.pid), number(hop.tid));
+    match hop.place {
+        "thread" => format!("in {to}"),
+        "queue" => format!("in a queue, to {to}"),
+        _ => format!("to {to}"),
+    }
+}
+
+/// What the thread passed instead.
+fn meanwhile(hop: &Hop) -> String {
+    let told = hop.meanwhile.iter().take(3).map(|(point, count)| match count {
+        1 => plain(point),
+        count => format!("{} × {}", grouped(*count), plain(point)),
+    });
+    match told.collect::<Vec<_>>() {
+        it if it.is_empty() => String::new(),
+        it => format!("which meanwhile passed {}", it.join(", ")),
+    }
+}
+
+fn no_route(ways: &Ways, gap: &Gap, out: &mut impl Write) -> io::Result<()> {
+    let (from, to) = (plain(&ways.from), plain(&ways.to));
+    writeln!(out, "\nno route to {} {to}:", grouped(gap.ends))?;
+    let list = |all: &[(String, u64)]| {
+        let told = all.iter().filter(|it| it.1 > 0).take(TOLD);
+        let told = told.map(|(point, count)| format!("{} × {}", grouped(*count), plain(point)));
+        told.collect::<Vec<_>>().join(", ")
+    };
+    if !gap.forward.is_empty() {
+        writeln!(out, "  what {from} leads to ends at {}", list(&gap.forward))?;
+    }
+    if !gap.backward.is_empty() {
+        writeln!(out, "  what leads to {to} begins at {}", list(&gap.backward))?;
+    }
+    match gap.open.first() {
+        Some(open) => writeln!(
+            out,
+            "  missing: {} -> {}: no `{}` that leaves the one enters the other {} times",
+            plain(&open.from),
+            plain(&open.to),
+            plain(&open.of),
+            grouped(open.count)
+        ),
+        None => writeln!(out, "  missing: no identity leaves the one side and enters the other"),
+    }
+}
+
+pub(super) fn rows(ways: &Ways) -> Result<RecordBatch, ArrowError> {
+    let all = &ways.stages;
+    let text = |of: &dyn Fn(&Stage) -> &str| -> ArrayRef {
+        Arc::new(StringArray::from_iter_values(all.iter().map(of)))
+    };
+    let long = |of: &dyn Fn(&Stage) -> Option<i64>| -> ArrayRef {
+        Arc::new(all.iter().map(of).collect::<Int64Array>())
+    };
+    let real = |of: &dyn Fn(&Stage) -> f64| -> ArrayRef {
+        Arc::new(Float64Array::from_iter_values(all.iter().map(of)))
+    };
+    let columns: Vec<(&str, ArrayRef)> = vec![
+        ("stage", text(&|it| &it.stage)),
+        ("kind", text(&|it| it.kind)),
+        ("place", text(&|it| it.place)),
+        ("count", long(&|it| i64::try_from(it.count).ok())),
+        ("time", long(&|it| i64::try_from(it.time).ok())),
+        ("share", real(&|it| it.share)),
+        ("p50", real(&|it| it.p50)),
+        ("p99", real(&|it| it.p99)),
+    ];
+    RecordBatch::try_from_iter(columns)
+}
