@@ -68,8 +68,8 @@ impl Graph {
         let (mut leads_on, mut led_to) = (vec![false; count], vec![false; count]);
         for vertex in all.clone().rev() {
             let mut step = |src: u32| {
-                leads_on[src as usize] |= forward[vertex as usize];
-                led_to[vertex as usize] |= backward[vertex as usize];
+                leads_on[src as usize] = true;
+                led_to[vertex as usize] = true;
                 backward[src as usize] |= backward[vertex as usize];
             };
             let belongs = self.belongs(vertex);

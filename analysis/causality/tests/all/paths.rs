@@ -369,7 +369,11 @@ fn too_many_paths_are_refused() {
     let graph = graph(&vertices, &links);
     let found = |limit| graph.paths(&[0], &[1], Mode::All { limit }).map(|it| it.collect().len());
     assert_eq!(found(100), Ok(100));
-    assert_eq!(found(99), Err(TooMany { limit: 99, vertices: 20, of: 20 }));
+    let refused = Err(TooMany { limit: 99, vertices: 20, of: 20 });
+    assert_eq!(found(99), refused);
+    // What is kept of them counts where none is an end.
+    let kept = |limit| graph.paths(&[0], &[2], Mode::All { limit }).map(|it| it.ends());
+    assert_eq!((kept(100), kept(99)), (Ok(0), refused.map(|_: usize| 0)));
 }
 
 #[test]
