@@ -13,10 +13,11 @@ use ppt_dump::Bound;
 use crate::measure::{self, Every};
 
 /// Words that `ppt-analysis` answers, and what each does.
-pub(crate) const ANALYSES: [(&str, &str); 11] = [
+pub(crate) const ANALYSES: [(&str, &str); 12] = [
     ("stat", "Say how often, how long, how much: of each kind of frame and field"),
     ("why", "Say where the slowest intervals spent their time, by the frames of --kernel"),
     ("graph", "Say which points lead to which, and where the time goes between two"),
+    ("whatif", "Say what a faster part would be worth"),
     ("sql", "Answer SQL queries over captures"),
     ("export", "Turn captures into files that other programs open"),
     ("report", "Write a page for the browser about captures"),

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::builder::{PathBufValueParser, PossibleValuesParser, TypedValueParser};
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use ppt_query::whatif::retime::{Metric, Speed};
 use ppt_query::{Bound, Format};
 
 /// Ask captures: statistics, SQL, other people's formats. `ppt` finds this program by its words:
@@ -26,6 +27,9 @@ pub(crate) enum Command {
     Why(Why),
     /// Say which points lead to which, and where the time goes on the way from one to another.
     Graph(Graph),
+    /// Say what a faster part would be worth: by timing the run that was captured once again.
+    #[command(name = "whatif")]
+    WhatIf(WhatIf),
     /// Answer SQL queries over captures.
     Sql(Sql),
     /// Turn captures into files that other programs open.
@@ -216,6 +220,29 @@ impl Graph {
             no_pushdown: false,
         }
     }
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct WhatIf {
+    /// Captures with intervals, and with points or spans where threads wait for each other.
+    #[command(flatten)]
+    pub(crate) captures: Captures,
+    /// How many times as fast an interval is, job.handle=2x (may be given again for another) [default:
+    /// each interval alone, twice as fast].
+    #[arg(long, value_name = "INTERVAL=FACTOR", value_parser = Speed::from_str)]
+    pub(crate) speed: Vec<Speed>,
+    /// What to predict: an interval (job.handle) or a span (request), 'path(a, b)' between points,
+    /// 'rate(job.handle)' or end (may be given again) [default: all spans, and end].
+    #[arg(long, value_name = "METRIC", value_parser = Metric::from_str)]
+    pub(crate) metric: Vec<Metric>,
+    /// Predict for each of these factors instead, such as 1.5,2,4.
+    #[arg(long, value_name = "FACTORS", value_delimiter = ',', requires = "speed", value_parser = factor)]
+    pub(crate) sweep: Vec<f64>,
+    /// Format [default: text on a terminal, else tsv].
+    #[arg(long, value_name = "FORMAT", value_parser = formats("text"))]
+    pub(crate) format: Option<String>,
+    #[command(flatten)]
+    pub(crate) to: To,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -560,6 +587,13 @@ fn level(text: &str) -> Result<f64, String> {
 fn slowest(text: &str) -> Result<usize, String> {
     let count = text.parse().ok().filter(|it| (1..=10_000).contains(it));
     count.ok_or("from 1 to 10000".into())
+}
+
+fn factor(text: &str) -> Result<f64, String> {
+    let factor = text.strip_suffix('x').unwrap_or(text).parse().ok();
+    factor
+        .filter(|it: &f64| *it > 0.0 && it.is_finite())
+        .ok_or("a factor above 0, such as 2x".into())
 }
 
 fn resamples(text: &str) -> Result<usize, String> {

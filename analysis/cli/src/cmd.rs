@@ -11,4 +11,5 @@ pub(crate) mod report;
 pub(crate) mod sql;
 pub(crate) mod stat;
 pub(crate) mod top;
+pub(crate) mod whatif;
 pub(crate) mod why;

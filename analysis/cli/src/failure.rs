@@ -12,6 +12,7 @@ use ppt_models::{
 };
 use ppt_output::OutputError;
 use ppt_query::QueryError;
+use ppt_query::whatif::retime::Refusal;
 use ppt_report::ReportError;
 
 use crate::{message, signals};
@@ -96,6 +97,16 @@ impl Failure {
     /// A point of which nothing can be said.
     pub(crate) fn predict(error: &PredictError) -> Failure {
         Failure::model("no-prediction", true, error.to_string())
+    }
+
+    /// A run that is not timed again.
+    pub(crate) fn refused(error: Refusal) -> Failure {
+        Failure::model("no-retiming", false, error.to_string())
+    }
+
+    /// What the run that is timed again does not have.
+    pub(crate) fn asked(error: impl std::fmt::Display) -> Failure {
+        Failure::model("no-retiming", true, error.to_string())
     }
 
     /// Components that are no resource.

@@ -31,6 +31,7 @@ fn main() -> ExitCode {
         args::Command::Stat(args) => cmd::stat::run(args),
         args::Command::Why(args) => cmd::why::run(args),
         args::Command::Graph(args) => cmd::graph::run(args),
+        args::Command::WhatIf(args) => cmd::whatif::run(args),
         args::Command::Sql(args) => cmd::sql::run(args),
         args::Command::Export(args) => cmd::export::run(args),
         args::Command::Report(args) => cmd::report::run(args),

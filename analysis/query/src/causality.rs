@@ -138,6 +138,11 @@ impl<T> Default for Numbers<T> {
 }
 
 impl<T: Clone + Eq + std::hash::Hash> Numbers<T> {
+    /// What was seen, by number.
+    pub fn all(&self) -> &[T] {
+        &self.all
+    }
+
     pub fn number(&mut self, of: T) -> u32 {
         let next = self.all.len() as u32;
         *self.known.entry(of.clone()).or_insert_with(|| {

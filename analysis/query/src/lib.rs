@@ -5,7 +5,7 @@
 //! a table is, `ppt-tables` says; what is added to SQL is one file in `functions/` and one line in its
 //! list. [`statements`] takes a text apart, [`Encoder`] writes batches in any [`Format`], and
 //! [`summary`] says what `ppt stat` shows, typed: for reports and live views, too. So does [`why`] for
-//! `ppt why`.
+//! `ppt why`; [`whatif`] reads what `ppt whatif` times again.
 
 #![forbid(unsafe_code)]
 
@@ -25,6 +25,7 @@ mod provider;
 mod statement;
 pub mod summary;
 pub mod text;
+pub mod whatif;
 pub mod why;
 mod window;
 

@@ -154,11 +154,7 @@ impl Places {
                 Ok(Places::Ends(lengths(of, model)?.into_iter().map(|it| it.1).collect()))
             }
             Metric::Path(from, to) => {
-                let point = |name: &String| {
-                    let missing = || Refusal::Missing { point: name.clone() };
-                    model.names.find(name).ok_or_else(missing)
-                };
-                let (begin, end) = (point(from)?, point(to)?);
+                let (begin, end) = (point(from, model)?, point(to, model)?);
                 let ways = ways(begin, end, model)?;
                 if ways.is_empty() {
                     return Err(NoMetric::NoWay { from: from.clone(), to: to.clone() });
@@ -242,6 +238,19 @@ fn lengths(of: &str, model: &Model) -> Result<Vec<(u32, u32)>, NoMetric> {
     let name = model.names.find(named(of, &there)?);
     let those = model.measured.iter().filter(|it| Some(it.name) == name);
     Ok(those.map(|it| (it.begin.0, it.end.0)).collect())
+}
+
+/// The name of vertices that is `text`, or ends so after a dot.
+fn point(text: &str, model: &Model) -> Result<Name, NoMetric> {
+    let mut there = model.moments.name.clone();
+    there.sort_unstable();
+    there.dedup();
+    let there: Vec<_> = there.into_iter().map(|it| model.names.written(Name(it))).collect();
+    match named(text, &there) {
+        Ok(name) => Ok(model.names.find(name).expect("a name that is written")),
+        Err(NoActivity::Unknown { name, .. }) => Err(Refusal::Missing { point: name }.into()),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// For each `to` the `from` that it comes from: along causes where there are any, else along its thread.

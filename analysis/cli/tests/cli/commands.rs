@@ -329,6 +329,7 @@ fn every_message_is_explained() {
         "no-fit",
         "model-file",
         "no-prediction",
+        "no-retiming",
         "no-comparison",
         "gate",
         "gate-failed",
@@ -364,7 +365,7 @@ fn man_pages_render_without_warnings() {
     let names = bench.names();
     let words = [
         "analysis", "compare", "export", "fit", "graph", "import", "model", "plot", "report",
-        "sql", "stat", "why",
+        "sql", "stat", "whatif", "why",
     ];
     assert_eq!(names, words.map(|word| format!("ppt-{word}.1")));
     for page in names.iter().map(|name| bench.path(name)) {

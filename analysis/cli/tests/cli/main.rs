@@ -10,3 +10,4 @@ mod oracles;
 mod python;
 mod support;
 mod traces;
+mod whatif;

@@ -1,0 +1,101 @@
+//! `ppt whatif CAPTURE…`: what a faster part would be worth.
+
+mod json;
+mod rows;
+mod words;
+
+use std::io::{self, BufWriter, IsTerminal, Write};
+use std::process::ExitCode;
+
+use ppt_query::whatif::Run;
+use ppt_query::whatif::retime::{Answer, Metric, Model, NoMetric, Resampling, Speeds};
+use ppt_query::{Encoder, Engine, Format};
+
+use crate::args;
+use crate::failure::Failure;
+use crate::{open, run, signals};
+
+/// Where nothing is said of speed, each interval is so much faster.
+const TWICE: f64 = 2.0;
+
+pub(crate) fn run(args: &args::WhatIf) -> Result<ExitCode, Failure> {
+    let speeds = Speeds::new(args.speed.clone()).map_err(Failure::asked)?;
+    let engine = open::engine(&args.captures)?;
+    signals::end_questions();
+    let mut output = open::output(&args.to.output, args.to.force, &engine)?;
+    let runtime = run::runtime(engine.threads())?;
+    let answers =
+        runtime.block_on(run::question(engine.set().watch(), ask(args, &speeds, &engine)))?;
+    let name = output.name();
+    let mut out = BufWriter::new(output.file());
+    say(args, &answers, &mut out).map_err(Failure::writing(&name))?;
+    drop(out);
+    output.publish()?;
+    open::tell_loss(engine.loss());
+    Ok(open::tell_troubles(&engine))
+}
+
+async fn ask(
+    args: &args::WhatIf,
+    speeds: &Speeds,
+    engine: &Engine,
+) -> Result<Vec<Answer>, Failure> {
+    let run = engine.run().await?;
+    let metrics = metrics(args, &run);
+    for metric in &metrics {
+        run.evidence(metric).judge().map_err(Failure::refused)?;
+    }
+    let model = Model::new(run.recording).map_err(Failure::refused)?;
+    if model.activities().is_empty() {
+        return Err(Failure::asked("no interval can be made faster: there are none"));
+    }
+    let speeds = model.speeds(speeds).map_err(Failure::asked)?;
+    let resampling = Resampling::default();
+    let mut answers = Vec::new();
+    for metric in &metrics {
+        run::pause().await;
+        let asked = model.ask(metric).map_err(|error| match error {
+            NoMetric::Refused(refusal) => Failure::refused(refusal),
+            other => Failure::asked(other),
+        })?;
+        let answered = match (&args.sweep[..], args.speed.is_empty()) {
+            (_, true) => model
+                .rank(&asked, TWICE, resampling)
+                .map(|it| it.into_iter().map(|it| it.answer).collect()),
+            ([], false) => model.answer(&asked, &speeds, resampling).map(|it| vec![it]),
+            (times, false) => model.sweep(&asked, &speeds, times, resampling),
+        };
+        answers.extend(answered.map_err(Failure::refused)?);
+    }
+    Ok(answers)
+}
+
+/// What is asked for, or else each kind of spans and the end.
+fn metrics(args: &args::WhatIf, run: &Run) -> Vec<Metric> {
+    if !args.metric.is_empty() {
+        return args.metric.clone();
+    }
+    run.spans.iter().map(|it| Metric::Length(it.clone())).chain([Metric::End]).collect()
+}
+
+fn say(args: &args::WhatIf, answers: &[Answer], mut out: impl Write + Send) -> io::Result<()> {
+    let on_terminal = args.to.output.as_os_str() == "-" && io::stdout().is_terminal();
+    let by_extension = super::sql::by_extension(&args.to.output);
+    let format = match args.format.as_deref() {
+        Some("text") => None,
+        Some(word) => Some(word.parse::<Format>().map_err(io::Error::other)?),
+        None if on_terminal => None,
+        None => Some(by_extension.unwrap_or(Format::Tsv)),
+    };
+    match format {
+        None => words::write(answers, &mut out)?,
+        Some(Format::Json) => json::write(answers, &mut out)?,
+        Some(format) => {
+            let batch = rows::batch(answers).map_err(io::Error::other)?;
+            let mut encoder = Encoder::new(&mut out, format, &batch.schema())?;
+            encoder.write(&batch)?;
+            encoder.finish()?;
+        }
+    }
+    out.flush()
+}

@@ -1,0 +1,36 @@
+//! Predictions for programs: an array of objects.
+
+use std::io::{self, Write};
+
+use ppt_query::plain_json;
+use ppt_query::whatif::retime::{Answer, Figures};
+use serde_json::{Map, Value, json};
+
+pub(super) fn write(answers: &[Answer], out: &mut impl Write) -> io::Result<()> {
+    let mut before = "[\n";
+    for answer in answers {
+        let speeds: Map<String, Value> =
+            answer.speeds.iter().map(|it| (it.activity.clone(), json!(it.times))).collect();
+        let mut predicted = figures(&answer.predicted);
+        predicted["mean_lo"] = json!(answer.mean.map(|it| it.0));
+        predicted["mean_hi"] = json!(answer.mean.map(|it| it.1));
+        let object = json!({
+            "metric": answer.metric.to_string(),
+            "speed": speeds,
+            "was": figures(&answer.was),
+            "predicted": predicted,
+            "gain": answer.gain(),
+            "gain_lo": answer.gains.map(|it| it.0),
+            "gain_hi": answer.gains.map(|it| it.1),
+            "critical_share": answer.critical_share,
+        });
+        write!(out, "{before}{}", plain_json(&object.to_string()))?;
+        before = ",\n";
+    }
+    let empty = before == "[\n";
+    out.write_all(if empty { b"[]\n" } else { b"\n]\n" })
+}
+
+fn figures(of: &Figures) -> Value {
+    json!({ "n": of.n, "mean": of.mean, "p50": of.p50, "p95": of.p95, "p99": of.p99 })
+}

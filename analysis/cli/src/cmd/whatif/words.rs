@@ -1,0 +1,72 @@
+//! Predictions for people: a table for each metric.
+
+use std::io::{self, Write};
+
+use ppt_query::plain;
+use ppt_query::text::{duration, grouped, three};
+use ppt_query::whatif::retime::{Answer, Figures, Metric, Verdict};
+
+const HEAD: [&str; 8] = ["", "mean", "from", "to", "p95", "p99", "gain", "critical"];
+
+pub(super) fn write(answers: &[Answer], out: &mut impl Write) -> io::Result<()> {
+    for (at, of_metric) in answers.chunk_by(|one, other| one.metric == other.metric).enumerate() {
+        if at > 0 {
+            writeln!(out)?;
+        }
+        let Some(first) = of_metric.first() else { continue };
+        let name = plain(&first.metric.to_string());
+        writeln!(out, "{name}   {} of them", grouped(first.was.n as u64))?;
+        let mut lines = vec![HEAD.map(str::to_owned)];
+        let metric = &first.metric;
+        let mut was = line(metric, "as it was".to_owned(), &first.was);
+        [was[2], was[3], was[6], was[7]] = Default::default();
+        lines.push(was);
+        for answer in of_metric {
+            let mut line = line(metric, speeds(answer), &answer.predicted);
+            let (low, high) = answer.mean.unzip();
+            let end = |it: Option<f64>| it.map_or_else(String::new, |it| value(metric, it));
+            (line[2], line[3]) = (end(low), end(high));
+            line[6] = match answer.verdict() {
+                Verdict::NoGain => "no gain".to_owned(),
+                Verdict::Gain | Verdict::Loss => percent(answer.gain()),
+            };
+            line[7] = percent(answer.critical_share);
+            lines.push(line);
+        }
+        let width = |at: usize| lines.iter().map(|it| it[at].chars().count()).max().unwrap_or(0);
+        let widths: [usize; HEAD.len()] = std::array::from_fn(width);
+        for line in &lines {
+            let mut text = format!("  {:<1$}", plain(&line[0]), widths[0]);
+            for (cell, width) in line.iter().zip(widths).skip(1) {
+                text.push_str(&format!("   {cell:>width$}"));
+            }
+            writeln!(out, "{}", text.trim_end())?;
+        }
+    }
+    Ok(())
+}
+
+fn line(metric: &Metric, name: String, figures: &Figures) -> [String; HEAD.len()] {
+    let mut line = <[String; HEAD.len()]>::default();
+    line[0] = name;
+    for (at, it) in [(1, figures.mean), (4, figures.p95), (5, figures.p99)] {
+        line[at] = value(metric, it);
+    }
+    line
+}
+
+fn value(metric: &Metric, value: f64) -> String {
+    match metric {
+        Metric::Rate(_) => format!("{}/s", three(value)),
+        _ => duration(value),
+    }
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.1} %", share * 100.0)
+}
+
+/// The speeds of an answer, as they are written.
+pub(super) fn speeds(answer: &Answer) -> String {
+    answer.speeds.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,64 @@
+//! A recorded run, as `ppt whatif` times it again: what tables say, as a recording.
+
+mod load;
+mod row;
+
+use futures::StreamExt;
+pub use ppt_causality::retime;
+
+use crate::engine::Engine;
+use crate::error::QueryError;
+use load::Loader;
+pub use load::Run;
+use row::{Columns, Row};
+
+/// What is read: intervals, points, what caused what, what came from elsewhere, and what the kernel did.
+const SLICES: &str = "SELECT name, host, pid, tid, ts, dur FROM slices \
+                      WHERE ts IS NOT NULL AND dur >= 0 AND tid IS NOT NULL";
+const POINTS: &str = "SELECT capture, buffer, segment, ring, seqno, host, pid, tid, ts, point, in_type, \
+                      in_hash FROM points WHERE ts IS NOT NULL AND tid IS NOT NULL";
+const EDGES: &str = "SELECT src_capture, src_buffer, src_segment, src_ring, src_seqno, src_pid, src_tid, \
+                     src_ts, src_point, dst_capture, dst_buffer, dst_segment, dst_ring, dst_seqno, \
+                     dst_pid, dst_tid, dst_ts, dst_point, kind, type, policy, certainty FROM edges \
+                     WHERE src_ts IS NOT NULL AND dst_ts IS NOT NULL AND src_tid IS NOT NULL \
+                     AND dst_tid IS NOT NULL";
+const UNMATCHED: &str =
+    "SELECT capture, buffer, segment, ring, seqno, point, side, reason FROM unmatched";
+const STATES: &str = "SELECT host, pid, tid, ts, dur, state, cpu FROM thread_states \
+                      WHERE dur IS NOT NULL AND tid IS NOT NULL";
+const CAPTURES: &str = "SELECT capture, host FROM captures";
+
+impl Engine {
+    /// What the captures say of a run.
+    ///
+    /// # Errors
+    /// See [`QueryError`].
+    pub async fn run(&self) -> Result<Run, QueryError> {
+        let mut loader = Loader::default();
+        self.each(CAPTURES, |it| loader.capture(it)).await?;
+        // Spans are in no thread; `edges` has both of their ends.
+        self.each(SLICES, |it| loader.slice(it)).await?;
+        self.each(POINTS, |it| loader.point(it)).await?;
+        self.each(EDGES, |it| loader.edge(it)).await?;
+        self.each(UNMATCHED, |it| loader.unmatched(it)).await?;
+        if self.set().has_kernel() {
+            self.each(STATES, |it| loader.state(it)).await?;
+        }
+        Ok(loader.finish())
+    }
+
+    async fn each(
+        &self,
+        query: &str,
+        mut take: impl FnMut(&Row<'_>) -> Option<()>,
+    ) -> Result<(), QueryError> {
+        let mut batches = self.sql(query).await?.execute_stream().await?;
+        while let Some(batch) = batches.next().await {
+            for row in Columns::of(&batch?)?.rows() {
+                // Whoever lacks what identifies it is nobody.
+                let _ = take(&row);
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,329 @@
+//! From the rows of tables to a recording.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use ppt_causality::retime::{Evidence, Metric, PointSeen, Recording, Thread, Vertex};
+
+use super::row::Row;
+use crate::causality::Numbers;
+
+/// A run, and what speaks against timing it again.
+#[derive(Debug)]
+pub struct Run {
+    /// Threads, what they did, and what caused what.
+    pub recording: Recording,
+    /// Spans, by name.
+    pub spans: Vec<String>,
+    /// By point: how often it was, and how often its cause or effect was lost.
+    points: HashMap<String, PointSeen>,
+    edges: u64,
+    ambiguous: u64,
+    crowded: Option<f64>,
+}
+
+impl Run {
+    /// What speaks against believing what is said of `metric`.
+    pub fn evidence(&self, metric: &Metric) -> Evidence {
+        let points = match metric {
+            Metric::Path(from, to) => [from, to].map(|it| self.point(it)).into(),
+            _ => Vec::new(),
+        };
+        let (edges, ambiguous, crowded) = (self.edges, self.ambiguous, self.crowded);
+        Evidence { points, edges, ambiguous, crowded }
+    }
+
+    /// All points that a text names: `frame`, or `buffer.frame`.
+    fn point(&self, text: &str) -> PointSeen {
+        let ends = |it: &str| it.split_once('.').is_some_and(|(_, frame)| frame == text);
+        let those = self.points.values().filter(|it| it.name == text || ends(&it.name));
+        let none = PointSeen { name: text.to_owned(), seen: 0, lost: 0 };
+        those.fold(none, |all, it| PointSeen {
+            seen: all.seen + it.seen,
+            lost: all.lost + it.lost,
+            ..all
+        })
+    }
+}
+
+/// A frame: its ring, and its number there.
+type Frame = (u32, i64);
+
+/// What comes first of what a thread does at one time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Order {
+    End,
+    Point,
+    Begin,
+    /// What takes no time.
+    EndAtOnce,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Moment {
+    thread: u32,
+    time: i64,
+    order: Order,
+    name: u32,
+}
+
+/// Rows on their way.
+#[derive(Debug, Default)]
+pub(super) struct Loader {
+    hosts: HashMap<String, String>,
+    /// (host, pid), and (process, tid).
+    processes: Numbers<(String, i64)>,
+    threads: Numbers<(u32, i64)>,
+    rings: Numbers<[String; 4]>,
+    names: Numbers<String>,
+    moments: Vec<Moment>,
+    /// (name, begin, end), by moment.
+    intervals: Vec<(u32, u32, u32)>,
+    spans: Vec<(u32, u32, u32)>,
+    frames: HashMap<Frame, u32>,
+    /// What identifies what enters a frame, by hash type.
+    entered: HashMap<(Frame, u32), u64>,
+    edges: Vec<(u32, u32)>,
+    jobs: Vec<(u32, u32, u64)>,
+    outside: HashSet<u32>,
+    points: HashMap<String, PointSeen>,
+    causes: u64,
+    ambiguous: u64,
+    states: Vec<State>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct State {
+    thread: u32,
+    begin: i64,
+    end: i64,
+    ran: bool,
+    ready: bool,
+    cpu: Option<i64>,
+}
+
+impl Loader {
+    pub fn capture(&mut self, row: &Row<'_>) -> Option<()> {
+        self.hosts.insert(row.text(0)?.to_owned(), row.text(1).unwrap_or_default().to_owned());
+        Some(())
+    }
+
+    pub fn slice(&mut self, row: &Row<'_>) -> Option<()> {
+        let name = row.text(0)?;
+        if !name.contains('.') {
+            return None;
+        }
+        let thread = self.thread(row.text(1).unwrap_or_default(), row.long(2)?, row.long(3)?);
+        let (time, length) = (row.long(4)?, row.long(5)?);
+        let end = time.checked_add(length)?;
+        let of = self.names.number(name.to_owned());
+        let [begins, ends] = ["begins", "ends"].map(|it| self.names.number(format!("{name} {it}")));
+        let last = if length == 0 { Order::EndAtOnce } else { Order::End };
+        let begin = self.moment(Moment { thread, time, order: Order::Begin, name: begins });
+        let end = self.moment(Moment { thread, time: end, order: last, name: ends });
+        self.intervals.push((of, begin, end));
+        Some(())
+    }
+
+    pub fn point(&mut self, row: &Row<'_>) -> Option<()> {
+        let frame = self.frame(row, 0)?;
+        if let (Some(of), Some(hash)) = (row.text(10), row.text(11)) {
+            let of = self.names.number(of.to_owned());
+            self.entered.insert((frame, of), number(hash));
+        }
+        if self.frames.contains_key(&frame) {
+            return None;
+        }
+        let thread = self.thread(row.text(5).unwrap_or_default(), row.long(6)?, row.long(7)?);
+        let name = full(row.text(1)?, row.text(9)?);
+        self.seen(&name).seen += 1;
+        self.at(frame, thread, row.long(8)?, name);
+        Some(())
+    }
+
+    pub fn edge(&mut self, row: &Row<'_>) -> Option<()> {
+        let (src, dst) = (self.end(row, 0)?, self.end(row, 9)?);
+        let (from, to) = (self.frames[&src], self.frames[&dst]);
+        let possible = row.text(21) == Some("possible");
+        self.causes += 1;
+        self.ambiguous += u64::from(possible);
+        match (row.text(18), row.text(20)) {
+            (Some("span"), _) => {
+                let name = row.text(8)?;
+                let name = self.names.number(name.to_owned());
+                self.spans.push((name, from, to));
+                // Who ends it elsewhere does so after its begin, but how long after says nothing.
+                return Some(());
+            }
+            (Some("hash"), Some("fifo")) => {
+                let of = row.text(19).map(|it| self.names.number(it.to_owned()));
+                let key = of.and_then(|it| self.entered.get(&(dst, it)).copied());
+                self.jobs.push((from, to, key.unwrap_or_default()));
+            }
+            _ => self.edges.push((from, to)),
+        }
+        Some(())
+    }
+
+    pub fn unmatched(&mut self, row: &Row<'_>) -> Option<()> {
+        let frame = self.frame(row, 0)?;
+        let name = full(row.text(1)?, row.text(5)?);
+        match (row.text(6), row.text(7)) {
+            (_, Some("loss")) => self.seen(&name).lost += 1,
+            (Some("in"), _) => {
+                self.outside.extend(self.frames.get(&frame));
+            }
+            _ => {}
+        }
+        Some(())
+    }
+
+    pub fn state(&mut self, row: &Row<'_>) -> Option<()> {
+        let thread = self.thread(row.text(0).unwrap_or_default(), row.long(1)?, row.long(2)?);
+        let begin = row.long(3)?;
+        let end = begin.checked_add(row.long(4)?)?;
+        let state = row.text(5)?;
+        // Who may have run is taken to have run.
+        let ran = matches!(state, "running" | "unknown");
+        let ready = matches!(state, "running" | "runnable");
+        self.states.push(State { thread, begin, end, ran, ready, cpu: row.long(6) });
+        Some(())
+    }
+
+    fn thread(&mut self, host: &str, pid: i64, tid: i64) -> u32 {
+        let process = self.processes.number((host.to_owned(), pid));
+        self.threads.number((process, tid))
+    }
+
+    fn moment(&mut self, moment: Moment) -> u32 {
+        self.moments.push(moment);
+        self.moments.len() as u32 - 1
+    }
+
+    /// Columns that name a frame, from `first` on.
+    fn frame(&mut self, row: &Row<'_>, first: usize) -> Option<Frame> {
+        let text = |at: usize| row.text(first + at).unwrap_or_default().to_owned();
+        let ring = row.long(first + 3).map_or_else(String::new, |it| it.to_string());
+        let ring = self.rings.number([text(0), text(1), text(2), ring]);
+        Some((ring, row.long(first + 4)?))
+    }
+
+    /// An end of an edge, which is no point where it belongs to a span or a chain.
+    fn end(&mut self, row: &Row<'_>, first: usize) -> Option<Frame> {
+        let frame = self.frame(row, first)?;
+        if !self.frames.contains_key(&frame) {
+            let host = self.hosts.get(row.text(first)?).cloned().unwrap_or_default();
+            let thread = self.thread(&host, row.long(first + 5)?, row.long(first + 6)?);
+            let name = full(row.text(first + 1)?, row.text(first + 8)?);
+            self.at(frame, thread, row.long(first + 7)?, name);
+        }
+        Some(frame)
+    }
+
+    fn at(&mut self, frame: Frame, thread: u32, time: i64, name: String) {
+        let name = self.names.number(name);
+        let moment = self.moment(Moment { thread, time, order: Order::Point, name });
+        self.frames.insert(frame, moment);
+    }
+
+    fn seen(&mut self, name: &str) -> &mut PointSeen {
+        let seen = self.points.entry(name.to_owned()).or_default();
+        if seen.name.is_empty() {
+            name.clone_into(&mut seen.name);
+        }
+        seen
+    }
+
+    pub fn finish(self) -> Run {
+        let mut recording = Recording::new();
+        let names: Vec<_> = self.names.all().iter().map(|it| recording.name(it)).collect();
+        let threads: Vec<Thread> =
+            self.threads.all().iter().map(|it| recording.thread(it.0)).collect();
+        let mut order: Vec<u32> = (0..self.moments.len() as u32).collect();
+        order.sort_by_key(|&it| {
+            let it = &self.moments[it as usize];
+            (it.thread, it.time, it.order)
+        });
+        let mut vertices: Vec<Option<Vertex>> = vec![None; self.moments.len()];
+        for it in order {
+            let moment = &self.moments[it as usize];
+            let (thread, name) = (threads[moment.thread as usize], names[moment.name as usize]);
+            vertices[it as usize] = Some(recording.vertex(thread, moment.time, name));
+        }
+        let vertex = |it: u32| vertices[it as usize].expect("each moment has its vertex");
+        for &(name, begin, end) in &self.intervals {
+            recording.interval(names[name as usize], vertex(begin), vertex(end));
+        }
+        for &(name, begin, end) in &self.spans {
+            recording.span(names[name as usize], vertex(begin), vertex(end));
+        }
+        self.edges.iter().for_each(|&(from, to)| recording.edge(vertex(from), vertex(to)));
+        for &(put, take, key) in &self.jobs {
+            recording.job(vertex(put), vertex(take), key);
+        }
+        // What has one cause that is known does not come from elsewhere.
+        let known: HashSet<u32> =
+            self.edges.iter().map(|it| it.1).chain(self.jobs.iter().map(|it| it.1)).collect();
+        self.outside.difference(&known).for_each(|&it| recording.outside(vertex(it)));
+        ran(&self.states, &threads, &mut recording);
+        let spans: BTreeSet<_> =
+            self.spans.iter().map(|it| self.names.all()[it.0 as usize].clone()).collect();
+        Run {
+            recording,
+            spans: spans.into_iter().collect(),
+            points: self.points,
+            edges: self.causes,
+            ambiguous: self.ambiguous,
+            crowded: crowded(&self.states),
+        }
+    }
+}
+
+/// The name of a point and its buffer.
+fn full(buffer: &str, point: &str) -> String {
+    format!("{buffer}.{point}")
+}
+
+/// The last digits identify as well as all.
+fn number(hash: &str) -> u64 {
+    let from = hash.len().saturating_sub(16);
+    hash.get(from..).and_then(|it| u64::from_str_radix(it, 16).ok()).unwrap_or_default()
+}
+
+/// Before the kernel tells of a thread, and after, it is taken to run.
+fn ran(states: &[State], threads: &[Thread], recording: &mut Recording) {
+    let mut told: HashMap<u32, (i64, i64)> = HashMap::new();
+    for state in states {
+        let thread = threads[state.thread as usize];
+        if state.ran {
+            recording.ran(thread, state.begin, state.end);
+        }
+        let told = told.entry(state.thread).or_insert((state.begin, state.end));
+        *told = (told.0.min(state.begin), told.1.max(state.end));
+    }
+    for (thread, (begin, end)) in told {
+        recording.ran(threads[thread as usize], i64::MIN, begin);
+        recording.ran(threads[thread as usize], end, i64::MAX);
+    }
+}
+
+/// For which share of the time more threads were ready to run than there were processors that any of
+/// them ever ran on.
+fn crowded(states: &[State]) -> Option<f64> {
+    let processors: HashSet<i64> = states.iter().filter_map(|it| it.cpu).collect();
+    let begin = states.iter().map(|it| it.begin).min()?;
+    let end = states.iter().map(|it| it.end).max()?;
+    if processors.is_empty() || begin >= end {
+        return None;
+    }
+    let ready = states.iter().filter(|it| it.ready);
+    let mut changes: Vec<(i64, i64)> = ready.flat_map(|it| [(it.begin, 1), (it.end, -1)]).collect();
+    changes.sort_unstable();
+    let (mut there, mut since, mut crowded) = (0, begin, 0);
+    for (time, change) in changes {
+        if there > processors.len() as i64 {
+            crowded += time - since;
+        }
+        (there, since) = (there + change, time);
+    }
+    Some(crowded as f64 / (end - begin) as f64)
+}

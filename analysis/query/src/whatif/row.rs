@@ -1,0 +1,64 @@
+//! Rows of an answer, as text and numbers.
+
+use datafusion::arrow::array::{Array, AsArray, Int64Array, RecordBatch, StringArray};
+use datafusion::arrow::compute::cast;
+use datafusion::arrow::datatypes::{DataType, Int64Type};
+
+use crate::error::QueryError;
+
+/// The columns of a batch, each as text or as numbers.
+pub(super) struct Columns {
+    count: usize,
+    each: Vec<Column>,
+}
+
+enum Column {
+    Text(StringArray),
+    Long(Int64Array),
+}
+
+impl Columns {
+    pub fn of(batch: &RecordBatch) -> Result<Columns, QueryError> {
+        let each = batch.columns().iter().map(|column| {
+            let is_text = matches!(
+                column.data_type(),
+                DataType::Utf8 | DataType::Utf8View | DataType::Dictionary(..)
+            );
+            let to = if is_text { DataType::Utf8 } else { DataType::Int64 };
+            let column = cast(column, &to).map_err(crate::error::external)?;
+            Ok(match is_text {
+                true => Column::Text(column.as_string::<i32>().clone()),
+                false => Column::Long(column.as_primitive::<Int64Type>().clone()),
+            })
+        });
+        let each = each.collect::<Result<_, QueryError>>()?;
+        Ok(Columns { count: batch.num_rows(), each })
+    }
+
+    pub fn rows(&self) -> impl Iterator<Item = Row<'_>> {
+        (0..self.count).map(|row| Row { columns: self, row })
+    }
+}
+
+/// A row; columns are asked for by their number in the query.
+#[derive(Clone, Copy)]
+pub(super) struct Row<'a> {
+    columns: &'a Columns,
+    row: usize,
+}
+
+impl<'a> Row<'a> {
+    pub fn text(&self, at: usize) -> Option<&'a str> {
+        match &self.columns.each[at] {
+            Column::Text(it) if it.is_valid(self.row) => Some(it.value(self.row)),
+            _ => None,
+        }
+    }
+
+    pub fn long(&self, at: usize) -> Option<i64> {
+        match &self.columns.each[at] {
+            Column::Long(it) if it.is_valid(self.row) => Some(it.value(self.row)),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! What a faster part is worth, from frames to a prediction: a server whose queue is known to the ns.
+
+#[allow(dead_code, reason = "what is shared with the other tests is more than is used here")]
+#[path = "random/mod.rs"]
+mod random;
+#[allow(dead_code, reason = "what is shared with the other tests is more than is used here")]
+#[path = "support/mod.rs"]
+mod support;
+
+use ppt_capture::frame_dsl::schema::Schema;
+use ppt_capture::{
+    CaptureWriter, Cause, ClockId, ClockReading, End, EndReason, FileHeader, FramesHead, Gap,
+    Process, Segment, Source,
+};
+use ppt_query::Engine;
+use ppt_query::whatif::retime::{Answer, Metric, Model, Refusal, Resampling, Speeds};
+use random::Dice;
+use support::{Files, runtime, with_pushdown};
+
+const MONO: u64 = 5_000_000_000_000;
+const REAL: u64 = 1_700_000_000_000_000_000;
+/// From put to take by an idle worker, from one job to the next, and from take to work.
+const WAKE: u64 = 50;
+const NEXT: u64 = 20;
+const START: u64 = 10;
+
+/// When jobs are sent, and how long each takes.
+fn jobs(dice: &mut Dice, count: u64) -> Vec<(u64, u64)> {
+    let mut now = 1000;
+    let mut job = |_| {
+        now += 1 + dice.below(2000);
+        (now, 100 + dice.below(1600))
+    };
+    (0..count).map(&mut job).collect()
+}
+
+/// When each is taken, and when it is done.
+fn served(jobs: &[(u64, u64)], times: f64) -> Vec<(u64, u64)> {
+    let mut free = 0;
+    let serve = |&(sent, service): &(u64, u64)| {
+        let taken = if free == 0 { sent + WAKE } else { (sent + WAKE).max(free + NEXT) };
+        free = taken + START + (service as f64 / times).round() as u64;
+        (taken, free)
+    };
+    jobs.iter().map(serve).collect()
+}
+
+struct Ring<'a> {
+    schema: &'a Schema,
+    frames: Vec<(u16, u64, Vec<u8>)>,
+}
+
+impl Ring<'_> {
+    fn write(&mut self, kind: &str, at: u64, values: &[(&str, u64)]) {
+        let id = self.schema.frames.iter().position(|it| it.name == kind).unwrap();
+        let mut bytes = vec![0; self.schema.stride as usize];
+        bytes[..8].copy_from_slice(&(self.frames.len() as u64 + 1).to_le_bytes());
+        bytes[8..10].copy_from_slice(&(id as u16).to_le_bytes());
+        for &(name, value) in values {
+            let mut fields = self.schema.frames[id].fields.iter();
+            let field = fields.find(|it| it.name == name).unwrap();
+            let len = field.bytes(self.schema) as usize;
+            bytes[field.offset as usize..][..len].copy_from_slice(&value.to_le_bytes()[..len]);
+        }
+        self.frames.push((id as u16, at, bytes));
+    }
+
+    /// A point; stamps of the monotonic clock have the highest bit.
+    fn point(&mut self, kind: &str, at: u64, id: u64) {
+        self.write(kind, MONO + at, &[("id", id), ("at", (MONO + at) | 1 << 63)]);
+    }
+}
+
+/// What a client and a server write; of the server's frames these are lost.
+fn capture(jobs: &[(u64, u64)], lost: std::ops::Range<usize>) -> Vec<u8> {
+    let text = "emit C; buffer shop; option time ns monotonic;\n\
+                frame sent @point { hash id @out(job) @raw; }\n\
+                frame taken @point { hash id @in(job) @raw; }\n\
+                frame job { interval time handle @at; }\n\
+                edge sent -> taken fifo;";
+    let schema = ppt_frame_dsl::compile(text.as_bytes(), "shop.frame").unwrap().schema;
+    let mut rings = [0, 1].map(|_| Ring { schema: &schema, frames: Vec::new() });
+    let [client, server] = &mut rings;
+    for ((id, &(sent, _)), (taken, done)) in (1..).zip(jobs).zip(served(jobs, 1.0)) {
+        client.point("sent", sent, id);
+        server.point("taken", taken, id);
+        let from = MONO + taken + START;
+        let values = [("handle_start", from), ("handle_end", MONO + done)];
+        server.write("job", MONO + done, &values);
+    }
+    let header = FileHeader {
+        capture_id: [1; 16],
+        host: "host".to_owned(),
+        boot_id: "boot".to_owned(),
+        created_realtime_ns: REAL,
+        created_mono_ns: MONO,
+        ..FileHeader::default()
+    };
+    let mut writer = CaptureWriter::create(Vec::new(), &header).unwrap();
+    let mono = ClockReading {
+        a: ClockId::Monotonic,
+        a_before: MONO,
+        b: ClockId::Realtime,
+        b_value: REAL,
+        a_after: MONO,
+        distrusted: false,
+    };
+    writer.clock(&[mono]).unwrap();
+    let stride = schema.stride;
+    let source = Source {
+        schema_json: schema.to_json().into_bytes(),
+        schema_hash: schema.hash(),
+        buffer: "shop".to_owned(),
+        process: Process {
+            pid: 9,
+            start_time: 7,
+            exe: "/bin/shop".to_owned(),
+            ..Process::default()
+        },
+        segments: vec![Segment { nonce: 7, rings: 2, slots: 16, stride }],
+        clock: "tick".to_owned(),
+        ..Source::default()
+    };
+    writer.source(0, &source).unwrap();
+    let mut end = MONO;
+    for (ring, frames) in (0..).zip(&rings) {
+        let lost = if ring == 1 { lost.clone() } else { 0..0 };
+        let (before, rest) = frames.frames.split_at(lost.start);
+        let (gone, after) = rest.split_at(lost.len());
+        if !gone.is_empty() {
+            let (first_seq, count) = (lost.start as u64 + 1, gone.len() as u64);
+            let gap = Gap { source: 0, nonce: 7, ring, first_seq, count, cause: Cause::Overrun };
+            writer.gap(&gap).unwrap();
+        }
+        for (first, part) in [(0, before), (lost.end, after)] {
+            let Some((_, last, _)) = part.last() else { continue };
+            end = end.max(*last);
+            let head = FramesHead {
+                source: 0,
+                nonce: 7,
+                ring,
+                tid: 101 + ring,
+                first_seq: first as u64 + 1,
+                count: part.len() as u32,
+                stride,
+                drained_mono_ns: *last,
+                frame_mask: part.iter().fold(0, |mask, it| mask | 1 << it.0),
+                ..FramesHead::default()
+            };
+            let payload: Vec<u8> = part.iter().flat_map(|it| it.2.iter().copied()).collect();
+            writer.frames(&head, &payload).unwrap();
+        }
+    }
+    let end = End {
+        reason: EndReason::Stopped,
+        message: String::new(),
+        rings: Vec::new(),
+        drops: Vec::new(),
+        realtime_ns: REAL + (end - MONO),
+        mono_ns: end + 1,
+    };
+    writer.end(&end).unwrap()
+}
+
+fn ask(engine: &Engine, metric: &str, speed: &str) -> Result<Answer, Refusal> {
+    let run = runtime().block_on(engine.run()).unwrap();
+    let metric: Metric = metric.parse().unwrap();
+    run.evidence(&metric).judge()?;
+    let model = Model::new(run.recording)?;
+    let speeds = Speeds::new(vec![speed.parse().unwrap()]).unwrap();
+    let speeds = model.speeds(&speeds).unwrap();
+    model.answer(&model.ask(&metric).unwrap(), &speeds, Resampling::default())
+}
+
+#[test]
+fn a_faster_server_is_predicted_to_the_ns() {
+    let jobs = jobs(&mut Dice::new(1), 3000);
+    let files = Files::new(&[capture(&jobs, 0..0)]);
+    let engine = files.engine(&with_pushdown());
+    let mean = |of: &dyn Fn(u64, u64, u64) -> u64, times: f64| {
+        let served = served(&jobs, times);
+        let all = jobs.iter().zip(served).map(|(job, (taken, done))| of(job.0, taken, done));
+        all.sum::<u64>() as f64 / jobs.len() as f64
+    };
+    for times in [1.0, 1.5, 2.0, 8.0] {
+        let speed = format!("handle={times}x");
+        let handle = ask(&engine, "job.handle", &speed).unwrap();
+        assert_eq!(handle.was.mean, mean(&|_, taken, done| done - taken - START, 1.0));
+        assert_eq!(handle.predicted.mean, mean(&|_, taken, done| done - taken - START, times));
+        let waits = ask(&engine, "path(sent, taken)", &speed).unwrap();
+        assert_eq!(waits.was.mean, mean(&|sent, taken, _| taken - sent, 1.0));
+        assert_eq!(waits.predicted.mean, mean(&|sent, taken, _| taken - sent, times));
+    }
+    let waits = ask(&engine, "path(shop.sent, taken)", "handle=2x").unwrap();
+    assert!(waits.critical_share > 0.5 && waits.gain() > 0.5, "{waits:?}");
+}
+
+#[test]
+fn points_that_were_lost_are_no_ground_to_stand_on() {
+    let jobs = jobs(&mut Dice::new(2), 300);
+    let files = Files::new(&[capture(&jobs, 200..210)]);
+    let engine = files.engine(&with_pushdown());
+    let refused = ask(&engine, "path(sent, taken)", "handle=2x").unwrap_err();
+    assert!(matches!(refused, Refusal::Lost { .. }), "{refused:?}");
+    let missing = ask(&engine, "path(nowhere, sent)", "handle=2x").unwrap_err();
+    assert_eq!(missing, Refusal::Missing { point: "nowhere".to_owned() });
+    // Which of a queue was the next one is not known either, once some are missing.
+    let refused = ask(&engine, "job.handle", "handle=2x").unwrap_err();
+    assert!(matches!(refused, Refusal::Ambiguous { .. }), "{refused:?}");
+}
