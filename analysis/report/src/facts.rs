@@ -5,12 +5,14 @@ mod fields;
 mod kernel;
 mod lanes;
 mod metrics;
+mod points;
 mod single;
 mod slowest;
 mod triggers;
 
 use std::cmp::Ordering;
 
+use ppt_query::graph::PointGraph;
 use ppt_query::summary::FrameSummary;
 use ppt_query::{Engine, FrameTable, Loss, Unit, summary, why};
 
@@ -51,6 +53,7 @@ pub struct Facts {
     pub(crate) metrics: Metrics,
     pub(crate) kernel: Option<Kernel>,
     pub(crate) triggers: Vec<Trigger>,
+    pub(crate) points: Option<PointGraph>,
     pub(crate) timeline: Timeline,
     pub(crate) account: Account,
     pub(crate) views: Vec<View>,
@@ -130,6 +133,7 @@ impl Facts {
             wholes,
             kernel,
             triggers,
+            points: points::gather(engine).await?,
             timeline,
             account,
             views,

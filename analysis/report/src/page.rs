@@ -5,6 +5,7 @@ mod glance;
 mod kernel;
 mod metrics;
 mod parts;
+mod points;
 mod sections;
 mod top;
 mod triggers;
@@ -48,6 +49,7 @@ pub fn page(facts: &Facts) -> String {
     for (at, frame) in facts.frames.iter().enumerate() {
         out.push_str(&sections::frame(facts, frame, at, &charts));
     }
+    out.push_str(&points::section(facts));
     out.push_str(&metrics::section(facts));
     out.push_str(&kernel::section(facts));
     for view in &facts.views {

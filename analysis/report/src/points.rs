@@ -31,15 +31,27 @@ pub fn dot(graph: &PointGraph) -> String {
     text + "}\n"
 }
 
-/// The graph as a picture.
+/// Edges and points of a picture at most, the most frequent edges first: more is neither drawn soon nor
+/// read easily.
+pub(crate) const MOST: usize = 40;
+
+/// The graph as a picture, of [`MOST`] edges.
 pub fn svg(graph: &PointGraph) -> String {
     let mut drawn = VisualGraph::new(Orientation::LeftToRight);
     // Begins and ends of spans are no points.
     let mut names: Vec<&str> = graph.points.iter().map(|it| it.name.as_str()).collect();
-    for name in graph.edges.iter().flat_map(|it| [&it.from, &it.to]) {
+    let edges = &graph.edges[..graph.edges.len().min(MOST)];
+    if names.len() > MOST {
+        names.clear();
+    }
+    for name in edges.iter().flat_map(|it| [&it.from, &it.to]) {
         if !names.contains(&name.as_str()) {
             names.push(name);
         }
+    }
+    if names.is_empty() {
+        return "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"1\" height=\"1\"></svg>\n"
+            .to_owned();
     }
     let style = StyleAttr::simple;
     let nodes: Vec<_> = names
@@ -55,7 +67,7 @@ pub fn svg(graph: &PointGraph) -> String {
             drawn.add_node(Element::create(shape, style(), Orientation::LeftToRight, size))
         })
         .collect();
-    for edge in &graph.edges {
+    for edge in edges {
         let place = |name: &str| names.iter().position(|it| *it == name);
         let (Some(from), Some(to)) = (place(&edge.from), place(&edge.to)) else { continue };
         drawn.add_edge(Arrow::simple(&label(edge)), nodes[from], nodes[to]);
@@ -63,6 +75,16 @@ pub fn svg(graph: &PointGraph) -> String {
     let mut writer = SVGWriter::new();
     drawn.do_it(false, false, false, &mut writer);
     writer.finalize()
+}
+
+/// The same as part of a page, whose policy allows no style of its own.
+pub(crate) fn inline(graph: &PointGraph) -> String {
+    let whole = svg(graph);
+    let body = whole.find("<svg").map_or("", |at| &whole[at..]);
+    match (body.find("<style"), body.find("</style>")) {
+        (Some(from), Some(to)) => format!("{}{}", &body[..from], &body[to + "</style>".len()..]),
+        _ => body.to_owned(),
+    }
 }
 
 fn label(edge: &PointEdge) -> String {
@@ -73,4 +95,64 @@ fn label(edge: &PointEdge) -> String {
 fn quoted(text: &str) -> String {
     let text = text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
     format!("\"{text}\"")
+}
+
+#[cfg(test)]
+mod tests {
+    use ppt_query::graph::Point;
+
+    use super::*;
+
+    fn graph(points: usize, edges: &[(usize, usize)]) -> PointGraph {
+        let name = |point: usize| format!("b.p{point}");
+        let edge = |&(from, to): &(usize, usize)| PointEdge {
+            from: name(from),
+            to: name(to),
+            kind: "hash".to_owned(),
+            of: Some("id".to_owned()),
+            policy: Some("all".to_owned()),
+            count: 3,
+            possible: 3,
+            time: 30,
+            share: 1.0,
+            min: 5,
+            max: 20,
+            p50: 10.0,
+            p99: 20.0,
+        };
+        PointGraph {
+            points: (0..points)
+                .map(|it| Point { name: name(it), frames: 7, processes: 1 })
+                .collect(),
+            edges: edges.iter().map(edge).collect(),
+            unmatched: Vec::new(),
+            types: Vec::new(),
+            unknown: Vec::new(),
+        }
+    }
+
+    /// Whatever leads to whatever: itself, in a circle, to what is no point, twice.
+    #[test]
+    fn every_graph_is_drawn() {
+        let all: Vec<(usize, usize)> =
+            (0..6).flat_map(|from| (0..6).map(move |to| (from, to))).collect();
+        let long: Vec<(usize, usize)> = (0..60).map(|it| (it, (it + 1) % 60)).collect();
+        let cases: [(usize, &[(usize, usize)]); 6] = [
+            (0, &[]),
+            (1, &[(0, 0)]),
+            (2, &[(0, 1), (1, 0), (0, 1)]),
+            (1, &[(0, 5)]),
+            (6, &all),
+            (60, &long),
+        ];
+        for (points, edges) in cases {
+            let graph = graph(points, edges);
+            let svg = svg(&graph);
+            let drawn = svg.matches("b.p").count();
+            assert!(drawn >= points.min(MOST), "{drawn} of {points}");
+            assert!(svg.trim_end().ends_with("</svg>"), "{points} {edges:?}");
+            assert!(!inline(&graph).contains("<style"));
+            assert_eq!(dot(&graph).matches(" -> ").count(), edges.len());
+        }
+    }
 }

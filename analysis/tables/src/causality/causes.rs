@@ -131,6 +131,12 @@ impl Causes {
                 let times = neighbours.bounds_of_missing(gap);
                 gaps.entry((number, gap.gap.source)).or_default().push(times);
             }
+            // Nobody knows when a program could not write a frame.
+            let dropped =
+                |it: &&ppt_capture::SourceInfo| catalog.account.dropped(it.id).total() > 0;
+            for info in catalog.sources.iter().filter(dropped) {
+                gaps.entry((number, info.id)).or_default().push((None, None));
+            }
         }
         let of = |point| {
             let sources = self.known.sources_of(point);
