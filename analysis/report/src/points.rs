@@ -35,7 +35,7 @@ pub fn dot(graph: &PointGraph) -> String {
 /// read easily.
 pub(crate) const MOST: usize = 40;
 
-/// The graph as a picture, of [`MOST`] edges.
+/// The graph as a picture, of its most frequent edges.
 pub fn svg(graph: &PointGraph) -> String {
     let mut drawn = VisualGraph::new(Orientation::LeftToRight);
     // Begins and ends of spans are no points.
