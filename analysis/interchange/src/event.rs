@@ -102,6 +102,35 @@ impl Kind {
         is_chain.then(|| keys().collect())
     }
 
+    /// What enters and leaves, if they are points: the places of the fields, each with its hash type.
+    pub(crate) fn identities(&self) -> Vec<(usize, String)> {
+        let fields = self.fields.iter().enumerate().filter(|_| self.what == What::Frames);
+        let of = |(at, field): (usize, &Field)| {
+            let types = ["in", "out"].map(|side| field.metadata().get(side).cloned());
+            types.into_iter().flatten().map(move |it| (at, it)).collect::<Vec<_>>()
+        };
+        let mut all: Vec<_> = fields.flat_map(of).collect();
+        all.dedup();
+        all
+    }
+
+    /// The number of the flow that goes through the points that an identity passes, of a boot.
+    pub(crate) fn flow_of_point(
+        of: &(usize, String),
+        rows: &Rows,
+        row: usize,
+        boot: &str,
+    ) -> Option<u64> {
+        let mut hash = DefaultHasher::new();
+        ("point", boot, &of.1).hash(&mut hash);
+        match rows.fields.get(of.0)?.get(row)? {
+            Value::Uint(value) => value.hash(&mut hash),
+            Value::Bytes(bytes) => bytes.hash(&mut hash),
+            _ => return None,
+        }
+        Some(hash.finish().max(1))
+    }
+
     /// The number of the flow that goes through the steps of a chain of these `keys`, of a boot.
     pub(crate) fn flow_of_chain(&self, keys: &[usize], rows: &Rows, row: usize, boot: &str) -> u64 {
         let mut hash = DefaultHasher::new();

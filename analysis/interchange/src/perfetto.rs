@@ -57,6 +57,8 @@ struct Written {
     flow: Option<usize>,
     /// Of a chain: its keys.
     chain: Option<Vec<usize>>,
+    /// Of a point: what enters and leaves.
+    identities: Vec<(usize, String)>,
     counters: Vec<usize>,
 }
 
@@ -433,10 +435,10 @@ impl<W: Write> Trace for Perfetto<W> {
             Some(Value::Uint(flow)) => Some(flow),
             _ => None,
         };
-        let chain = of.chain.as_ref().map(|keys| {
-            let boot = &self.threads.process(self.threads.get(thread).0).boot;
-            of.kind.flow_of_chain(keys, rows, row, boot)
-        });
+        let boot = &self.threads.process(self.threads.get(thread).0).boot;
+        let chain = of.chain.as_ref().map(|keys| of.kind.flow_of_chain(keys, rows, row, boot));
+        let flow_of = |it: &(usize, String)| Kind::flow_of_point(it, rows, row, boot);
+        let points: Vec<u64> = of.identities.iter().filter_map(flow_of).collect();
         let event = TrackEvent {
             kind: Some(kind),
             track_uuid: Some(track),
@@ -445,7 +447,7 @@ impl<W: Write> Trace for Perfetto<W> {
             name: name.map(str::to_owned),
             debug_annotations,
             // 0 is no flow.
-            flow_ids: flow.filter(|&it| it != 0).into_iter().chain(chain).collect(),
+            flow_ids: flow.filter(|&it| it != 0).into_iter().chain(chain).chain(points).collect(),
             ..TrackEvent::default()
         };
         let interned = (!interned.is_empty()).then(|| InternedData {
@@ -495,6 +497,7 @@ impl Names {
             named_by: kind.marked(|it| it.name),
             flow: kind.marked(|it| it.flow),
             chain: kind.chain(),
+            identities: kind.identities(),
             counters: kind.counters(),
             kind: kind.clone(),
         }

@@ -519,3 +519,44 @@ fn closed_spans_have_tracks_of_their_own_and_chains_are_flows() {
     }
     assert_eq!(captures.by_others("ctf").map_or(WHOLES.len(), |it| it.0.len()), WHOLES.len());
 }
+
+/// A point that lets out what another one takes in: kind and identity of each frame.
+const POINTS: [(u8, u64); 6] = [(0, 7), (0, 8), (1, 7), (1, 9), (1, 8), (0, 10)];
+
+#[test]
+fn points_of_one_identity_are_a_flow() {
+    let frame = |name: &str, side: &str| {
+        format!(
+            r#"{{"name":"{name}","kind":"point","size":32,"fields":[{{"name":"id","type":"u64","offset":16,"hash":"xxh3","{side}":"message"}},{{"name":"at","type":"ns","clock":"monotonic","offset":24,"at":true,"stamp":true}}]}}"#
+        )
+    };
+    let json = format!(
+        r#"{{"v":1,"buffer":"net","slots":16,"stride":32,"frames":[{},{}],"enums":[]}}"#,
+        frame("sent", "out"),
+        frame("received", "in"),
+    );
+    let header = FileHeader {
+        capture_id: [4; 16],
+        boot_id: "boot".to_owned(),
+        created_realtime_ns: BEGAN as u64,
+        created_mono_ns: 1_000,
+        ..FileHeader::default()
+    };
+    let mut frames = Vec::new();
+    for (seq, (kind, id)) in (1u64..).zip(POINTS) {
+        frames.extend(seq.to_le_bytes());
+        frames.extend([kind, 0, 0, 0, 0, 0, 0, 0]);
+        frames.extend(id.to_le_bytes());
+        frames.extend((1_000 + 10 * seq).to_le_bytes());
+    }
+    let captures = Captures::of(&[capture(&header, &schema(&json), &[(head(1, 2_000), frames)])]);
+    assert_eq!(captures.number("SELECT count(*) FROM edges"), 2);
+    let Some((events, ..)) = captures.by_others("perfetto") else { return };
+    let mut flows: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
+    for event in &events {
+        assert_eq!(event.flows.len(), 1, "{event:?}");
+        flows.entry(&event.flows[0]).or_default().insert(event.args["id"].to_string());
+    }
+    assert_eq!(flows.len(), 4, "{flows:?}");
+    assert!(flows.values().all(|ids| ids.len() == 1), "{flows:?}");
+}

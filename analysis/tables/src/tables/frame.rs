@@ -8,7 +8,7 @@ use arrow_array::StringArray;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use ppt_capture::SourceInfo;
 use ppt_capture::columns::{Reader, Time};
-use ppt_capture::frame_dsl::schema::{Clock, Edge, Frame};
+use ppt_capture::frame_dsl::schema::{self, Clock, Edge, Frame};
 use ppt_capture::frame_dsl::{Column, ColumnType, Measure, Style, columns};
 
 use super::named::Named;
@@ -213,6 +213,13 @@ fn arrow_field(kind: &Kind<'_>, column: &Column) -> Field {
     say("attributes", &attributes.join(" "));
     if let Some(interval) = &field.interval {
         say("interval", &interval.name);
+    }
+    if let Some(point) = kind.frame.point() {
+        let of = |side: &[(&str, &schema::Field)]| {
+            side.iter().find(|it| it.1.name == field.name).map(|it| it.0.to_owned())
+        };
+        say("in", &of(&point.ins).unwrap_or_default());
+        say("out", &of(&point.outs).unwrap_or_default());
     }
     Field::new(&column.name, data_type(column.ty), true).with_metadata(metadata)
 }
