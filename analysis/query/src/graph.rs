@@ -36,6 +36,8 @@ pub struct PointGraph {
     pub types: Vec<Matching>,
     /// Points that edge lines name, and that no program has.
     pub unknown: Vec<String>,
+    /// Edge lines between two points of which the second takes in nothing that leaves the first.
+    pub idle: Vec<(String, String)>,
 }
 
 /// A kind of frames that are points.
@@ -128,11 +130,11 @@ impl Engine {
     /// See [`QueryError`].
     pub async fn point_graph(&self) -> Result<PointGraph, QueryError> {
         let points = self.all_points().await?;
-        let unknown = self.set().unknown_points();
+        let (unknown, idle) = (self.set().unknown_points(), self.set().idle_edges());
         let edges = self.point_edges().await?;
         let unmatched = self.all_unmatched().await?;
         let types = self.all_types().await?;
-        Ok(PointGraph { points, edges, unmatched, types, unknown })
+        Ok(PointGraph { points, edges, unmatched, types, unknown, idle })
     }
 
     async fn all_points(&self) -> Result<Vec<Point>, QueryError> {

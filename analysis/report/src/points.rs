@@ -128,6 +128,7 @@ mod tests {
             unmatched: Vec::new(),
             types: Vec::new(),
             unknown: Vec::new(),
+            idle: Vec::new(),
         }
     }
 

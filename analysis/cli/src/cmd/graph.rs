@@ -67,10 +67,16 @@ fn warn(graph: &PointGraph) {
         let text = format_args!("an edge line names `{name}`, which no capture has");
         message::warning("unknown-point", text);
     }
+    for (from, to) in &graph.idle {
+        let text = format_args!(
+            "the edge `{from} -> {to}` says nothing: no hash type leaves `{from}` and enters `{to}`"
+        );
+        message::warning("idle-edge", text);
+    }
     for of in graph.types.iter().filter(|it| it.never_met() && it.ins > 0 && it.outs > 0) {
         let text = format_args!(
-            "`{}` never meets: it leaves points {} times and enters them {} times, never with the same \
-             value",
+            "`{}` never meets: it leaves points {} times and enters them {} times, and nothing of that \
+             is an edge",
             of.of, of.outs, of.ins
         );
         message::warning("never-meets", text);

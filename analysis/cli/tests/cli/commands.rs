@@ -323,7 +323,7 @@ fn every_message_is_explained() {
     let page = fs::read_to_string(root().join("docs/troubleshooting.md")).unwrap();
     let (_, rest) = page.split_once("\n## Questions to captures\n").unwrap();
     let ours: Vec<_> = rest.split("\n## ").next().unwrap().split("\n### ").skip(1).collect();
-    // `src/failure.rs` and `src/cmd/compare.rs` say these.
+    // `src/failure.rs`, `src/cmd/compare.rs` and `src/cmd/graph.rs` say these.
     let models = [
         "formula",
         "no-fit",
@@ -333,6 +333,9 @@ fn every_message_is_explained() {
         "no-comparison",
         "gate",
         "gate-failed",
+        "unknown-point",
+        "idle-edge",
+        "never-meets",
     ];
     let codes: Vec<_> = ppt_query::QueryError::codes()
         .chain(ppt_report::ReportError::CODES)

@@ -61,6 +61,22 @@ impl CaptureSet {
             names.filter(|it| known.called(it).next().is_none()).collect();
         unknown.into_iter().collect()
     }
+
+    /// Edge lines that allow nothing, though there are both points: what enters the second one never leaves
+    /// the first.
+    pub fn idle_edges(&self) -> Vec<(String, String)> {
+        let known = Known::of(self);
+        let meets = |from: usize, to: usize| {
+            (0..known.types.len()).any(|of| known.has(from, of).1 && known.has(to, of).0)
+        };
+        let idle = |edge: &Edge| {
+            let points = |name: &str| known.called(name).collect::<Vec<_>>();
+            let (from, to) = (points(&edge.from), points(&edge.to));
+            let any = from.iter().any(|&from| to.iter().any(|&to| meets(from, to)));
+            !from.is_empty() && !to.is_empty() && !any
+        };
+        edge_lines(self).into_iter().filter(idle).map(|it| (it.from, it.to)).collect()
+    }
 }
 
 impl Causes {

@@ -42,6 +42,7 @@ pub(super) fn points(graph: &PointGraph, out: &mut impl Write) -> io::Result<()>
         "unmatched": unmatched.collect::<Vec<_>>(),
         "types": types.collect::<Vec<_>>(),
         "unknown": graph.unknown,
+        "idle": graph.idle,
     });
     write(&value, out)
 }
