@@ -3,12 +3,15 @@
 //! A [`ClockReading`] is one clock, read between two readings of another. A [`ClockTable`]
 //! interpolates between the readings of one host. It converts ticks to monotonic time, and
 //! monotonic time to the epoch. [`Stamps`] uses it to convert the stamps of one chunk of frames.
+//!
+//! [`sync`] has the text of `.sync` files: readings of the clocks of several hosts.
 
 #![forbid(unsafe_code)]
 
 mod line;
 mod reading;
 mod stamps;
+pub mod sync;
 mod ticks;
 
 pub use line::STAMP_IS_MONOTONIC;

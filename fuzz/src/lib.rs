@@ -10,6 +10,7 @@ mod memory;
 mod predicate;
 mod process;
 mod segment;
+mod sync;
 
 pub use memory::Bounded;
 
@@ -22,7 +23,7 @@ pub struct Fuzzer {
 }
 
 /// All of them.
-pub const FUZZERS: [Fuzzer; 8] = [
+pub const FUZZERS: [Fuzzer; 9] = [
     Fuzzer { name: "frame-file", run: frame_file::text },
     Fuzzer { name: "schema", run: frame_file::schema },
     Fuzzer { name: "predicate", run: predicate::predicate },
@@ -31,6 +32,7 @@ pub const FUZZERS: [Fuzzer; 8] = [
     Fuzzer { name: "memory", run: process::memory },
     Fuzzer { name: "capture", run: capture::capture },
     Fuzzer { name: "segment", run: segment::segment },
+    Fuzzer { name: "sync", run: sync::sync },
 ];
 
 /// Most bytes that one input may make ppt allocate.

@@ -82,6 +82,11 @@ fn segments() {
     replay("segment");
 }
 
+#[test]
+fn readings_of_clocks() {
+    replay("sync");
+}
+
 /// No folder of inputs that nobody runs, no fuzzer without inputs.
 #[test]
 fn folders_are_fuzzers() {

@@ -46,6 +46,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         &[
             "ppt-agent",
             "ppt-capture",
+            "ppt-clock",
             "ppt-codegen",
             "ppt-dump",
             "ppt-listener",

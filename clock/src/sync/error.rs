@@ -1,0 +1,95 @@
+//! Why a `.sync` file is refused.
+
+use thiserror::Error;
+
+use super::limits::{MAX_HOSTS, MAX_NAME};
+
+/// Why a file is refused as a whole.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum SyncError {
+    /// Its first line is another one.
+    #[error("this is not a .sync file; its first line is not \"ppt sync 1\"")]
+    NotSync,
+    /// A later ppt wrote it.
+    #[error("the file has format {found}, but this program reads format 1; use a newer ppt")]
+    Newer {
+        /// The format that the file states.
+        found: u64,
+    },
+    /// One of its lines is wrong.
+    #[error("line {line}: {error}")]
+    Line {
+        /// The number of the line, from 1.
+        line: usize,
+        /// What is wrong with it.
+        error: RecordError,
+    },
+}
+
+/// What is wrong with a line.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum RecordError {
+    /// It has more or fewer fields than its first word asks for.
+    #[error("\"{word}\" has {expected} fields after it, but here are {found}")]
+    Fields {
+        /// The first word.
+        word: &'static str,
+        /// So many fields.
+        expected: usize,
+        /// So many fields are there.
+        found: usize,
+    },
+    /// A field is no decimal number, or too large a one.
+    #[error("field {field} is not a decimal number in range")]
+    Number {
+        /// The number of the field; the first word has 0.
+        field: usize,
+    },
+    /// A field is no name.
+    #[error("field {field} is not a name of 1 to {MAX_NAME} bytes of printable UTF-8")]
+    Name {
+        /// The number of the field.
+        field: usize,
+    },
+    /// A field names no clock.
+    #[error("field {field} is not the name of a clock")]
+    Clock {
+        /// The number of the field.
+        field: usize,
+    },
+    /// A clock is read between two readings of itself.
+    #[error("a clock is read beside itself")]
+    SameClock,
+    /// A message goes from a host to itself.
+    #[error("both hosts are host {host}")]
+    SameHost {
+        /// The index of the host.
+        host: u32,
+    },
+    /// What was read after something is less than what was read before it.
+    #[error("what was read after ({after}) is less than what was read before ({before})")]
+    Backwards {
+        /// The reading before.
+        before: u64,
+        /// The reading after.
+        after: u64,
+    },
+    /// Ticks that never pass.
+    #[error("the ticks of a host have 0 Hz")]
+    NoTicks,
+    /// No line before this one declares the host.
+    #[error("host {host} is not declared by a line before this one")]
+    UnknownHost {
+        /// The index of the host.
+        host: u32,
+    },
+    /// Two lines declare a host by one index.
+    #[error("host {host} is declared twice")]
+    Redeclared {
+        /// The index of the host.
+        host: u32,
+    },
+    /// More hosts than anybody compares.
+    #[error("there are more than {MAX_HOSTS} hosts")]
+    TooManyHosts,
+}

@@ -1,0 +1,51 @@
+//! Hosts.
+
+use super::error::RecordError;
+use super::limits::is_name;
+
+/// One host as long as it runs: after a reboot it is another one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Host {
+    name: String,
+    boot_id: String,
+    tick_hz: u64,
+}
+
+impl Host {
+    /// A host by its name, its boot id, and the nominal rate of its ticks.
+    ///
+    /// # Errors
+    /// Names are empty, too long or not printable, or the ticks have 0 Hz.
+    pub fn new(name: &str, boot_id: &str, tick_hz: u64) -> Result<Self, RecordError> {
+        if !is_name(name) {
+            return Err(RecordError::Name { field: 2 });
+        }
+        if !is_name(boot_id) {
+            return Err(RecordError::Name { field: 3 });
+        }
+        if tick_hz == 0 {
+            return Err(RecordError::NoTicks);
+        }
+        Ok(Self { name: name.to_owned(), boot_id: boot_id.to_owned(), tick_hz })
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What the kernel calls this boot of it.
+    pub fn boot_id(&self) -> &str {
+        &self.boot_id
+    }
+
+    /// Its nominal ticks a second.
+    pub fn tick_hz(&self) -> u64 {
+        self.tick_hz
+    }
+
+    /// Whether the other one is the same boot of the same host.
+    pub fn is(&self, other: &Self) -> bool {
+        (&self.name, &self.boot_id) == (&other.name, &other.boot_id)
+    }
+}

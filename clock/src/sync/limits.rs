@@ -1,0 +1,11 @@
+//! What files may contain.
+
+/// Most bytes of a name.
+pub const MAX_NAME: usize = 64;
+/// Most hosts of all files together.
+pub const MAX_HOSTS: usize = 1024;
+
+/// Whether a name may stand in a line, and on a screen.
+pub(super) fn is_name(name: &str) -> bool {
+    (1..=MAX_NAME).contains(&name.len()) && !name.chars().any(char::is_control)
+}

@@ -1,0 +1,203 @@
+//! What files say, of all hosts.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::error::{RecordError, SyncError};
+use super::host::Host;
+use super::limits::MAX_HOSTS;
+use super::record::{HEADER, OneWay, Probe, Pulse, Record, Said};
+use crate::ClockReading;
+
+/// The readings of one file or of several.
+///
+/// A host of two files is one host if its name and its boot id are the same in both. Records of
+/// `Readings` name hosts by their place in [`Readings::hosts`].
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Readings {
+    hosts: Vec<Host>,
+    /// Of each host.
+    clocks: Vec<Vec<ClockReading>>,
+    probes: Vec<Probe>,
+    one_ways: Vec<OneWay>,
+    pulses: Vec<Pulse>,
+    said: Vec<Said>,
+    counts: BTreeMap<String, u64>,
+    unknown: u64,
+    cut: u64,
+}
+
+impl Readings {
+    /// Adds the readings of a file.
+    ///
+    /// # Errors
+    /// The bytes are no `.sync` file, or one of its lines is wrong. Then nothing is added.
+    pub fn read(&mut self, bytes: &[u8]) -> Result<(), SyncError> {
+        let mut file = Self::default();
+        let mut indices = HashMap::new();
+        for (number, line) in bytes.split_inclusive(|&byte| byte == b'\n').enumerate() {
+            let Some(line) = line.strip_suffix(b"\n") else {
+                if number == 0 && !begins_as_header(line) {
+                    return Err(SyncError::NotSync);
+                }
+                file.cut += 1;
+                break;
+            };
+            if number == 0 {
+                header(line)?;
+                continue;
+            }
+            let added = Record::parse(line).and_then(|it| match it {
+                Some(record) => file.add(record, &mut indices),
+                None => {
+                    file.unknown += 1;
+                    Ok(())
+                }
+            });
+            added.map_err(|error| SyncError::Line { line: number + 1, error })?;
+        }
+        let lines = bytes.split(|&byte| byte == b'\n').count();
+        self.merge(file).map_err(|error| SyncError::Line { line: lines, error })
+    }
+
+    fn add(&mut self, record: Record, indices: &mut HashMap<u32, u32>) -> Result<(), RecordError> {
+        let place = |host| indices.get(&host).copied().ok_or(RecordError::UnknownHost { host });
+        match record {
+            Record::Host(index, host) => {
+                if indices.contains_key(&index) {
+                    return Err(RecordError::Redeclared { host: index });
+                }
+                let place = self.place(host)?;
+                indices.insert(index, place);
+            }
+            Record::Clock(host, reading) => self.clocks[place(host)? as usize].push(reading),
+            Record::Probe(it) => {
+                let (from, to) = different(place(it.from)?, place(it.to)?)?;
+                self.probes.push(Probe { from, to, ..it });
+            }
+            Record::OneWay(it) => {
+                let (from, to) = different(place(it.from)?, place(it.to)?)?;
+                self.one_ways.push(OneWay { from, to, ..it });
+            }
+            Record::Pulse(it) => self.pulses.push(Pulse { host: place(it.host)?, ..it }),
+            Record::Said(it) => self.said.push(Said { host: place(it.host)?, ..it }),
+            Record::Count(what, n) => {
+                let sum = self.counts.entry(what).or_default();
+                *sum = sum.saturating_add(n);
+            }
+        }
+        Ok(())
+    }
+
+    /// The place of a host, which it gets now if it has none.
+    fn place(&mut self, host: Host) -> Result<u32, RecordError> {
+        if let Some(known) = self.hosts.iter().position(|it| it.is(&host)) {
+            return Ok(known as u32);
+        }
+        if self.hosts.len() == MAX_HOSTS {
+            return Err(RecordError::TooManyHosts);
+        }
+        self.hosts.push(host);
+        self.clocks.push(Vec::new());
+        Ok(self.hosts.len() as u32 - 1)
+    }
+
+    /// Adds all of a file, or nothing.
+    fn merge(&mut self, file: Self) -> Result<(), RecordError> {
+        let known = self.hosts.len();
+        let places: Result<Vec<_>, _> = file.hosts.into_iter().map(|it| self.place(it)).collect();
+        let places = places.inspect_err(|_| {
+            self.hosts.truncate(known);
+            self.clocks.truncate(known);
+        })?;
+        let place = |host: u32| places[host as usize];
+        for (readings, &place) in file.clocks.into_iter().zip(&places) {
+            self.clocks[place as usize].extend(readings);
+        }
+        let probe = |it: Probe| Probe { from: place(it.from), to: place(it.to), ..it };
+        self.probes.extend(file.probes.into_iter().map(probe));
+        let one_way = |it: OneWay| OneWay { from: place(it.from), to: place(it.to), ..it };
+        self.one_ways.extend(file.one_ways.into_iter().map(one_way));
+        let pulse = |it: Pulse| Pulse { host: place(it.host), ..it };
+        self.pulses.extend(file.pulses.into_iter().map(pulse));
+        let said = |it: Said| Said { host: place(it.host), ..it };
+        self.said.extend(file.said.into_iter().map(said));
+        for (what, n) in file.counts {
+            let sum = self.counts.entry(what).or_default();
+            *sum = sum.saturating_add(n);
+        }
+        self.unknown += file.unknown;
+        self.cut += file.cut;
+        Ok(())
+    }
+
+    /// The hosts, in the order in which they were first declared.
+    pub fn hosts(&self) -> &[Host] {
+        &self.hosts
+    }
+
+    /// The readings of the clocks of one host, in the order of the files; none for a place that
+    /// no host has.
+    pub fn clocks(&self, host: usize) -> &[ClockReading] {
+        self.clocks.get(host).map_or(&[], Vec::as_slice)
+    }
+
+    /// All probes.
+    pub fn probes(&self) -> &[Probe] {
+        &self.probes
+    }
+
+    /// All messages that went one way.
+    pub fn one_ways(&self) -> &[OneWay] {
+        &self.one_ways
+    }
+
+    /// All edges of signals.
+    pub fn pulses(&self) -> &[Pulse] {
+        &self.pulses
+    }
+
+    /// What other programs say.
+    pub fn said(&self) -> &[Said] {
+        &self.said
+    }
+
+    /// Packets that were not counted as readings, by their causes.
+    pub fn counts(&self) -> impl Iterator<Item = (&str, u64)> {
+        self.counts.iter().map(|(what, &n)| (what.as_str(), n))
+    }
+
+    /// Lines of a later version, which were left out.
+    pub fn unknown_lines(&self) -> u64 {
+        self.unknown
+    }
+
+    /// Last lines that were cut off, and left out: at most one a file.
+    pub fn cut_lines(&self) -> u64 {
+        self.cut
+    }
+}
+
+/// Two indices may declare one host.
+fn different(from: u32, to: u32) -> Result<(u32, u32), RecordError> {
+    match from == to {
+        true => Err(RecordError::SameHost { host: from }),
+        false => Ok((from, to)),
+    }
+}
+
+const BEFORE_VERSION: &str = "ppt sync ";
+
+fn header(line: &[u8]) -> Result<(), SyncError> {
+    if line == HEADER.as_bytes() {
+        return Ok(());
+    }
+    let version = line.strip_prefix(BEFORE_VERSION.as_bytes());
+    let found = version.and_then(|it| std::str::from_utf8(it).ok()?.parse().ok());
+    Err(found.filter(|&it| it > 1).map_or(SyncError::NotSync, |found| SyncError::Newer { found }))
+}
+
+/// Whether a line that was cut off may have been a header.
+fn begins_as_header(line: &[u8]) -> bool {
+    let word = BEFORE_VERSION.as_bytes();
+    line.starts_with(word) || word.starts_with(line)
+}

@@ -1,0 +1,93 @@
+//! The fields of one line.
+
+use super::error::RecordError;
+use super::limits::is_name;
+use crate::ClockId;
+
+/// Most fields of a line, with its first word.
+const MOST: usize = 9;
+
+/// The fields after the first word.
+pub(super) struct Words<'a> {
+    fields: [&'a [u8]; MOST],
+}
+
+impl<'a> Words<'a> {
+    /// The fields of `line` after `word`, of which there must be `expected`.
+    pub(super) fn of(
+        line: &'a [u8],
+        word: &'static str,
+        expected: usize,
+    ) -> Result<Self, RecordError> {
+        let mut fields = [&line[..0]; MOST];
+        let mut found = 0;
+        for field in line.split(|&byte| byte == b'\t') {
+            if let Some(place) = fields.get_mut(found) {
+                *place = field;
+            }
+            found += 1;
+        }
+        match found - 1 {
+            found if found != expected => Err(RecordError::Fields { word, expected, found }),
+            _ => Ok(Self { fields }),
+        }
+    }
+
+    pub(super) fn number(&self, field: usize) -> Result<u64, RecordError> {
+        let mut number = 0u64;
+        let digits = self.fields[field];
+        for digit in digits {
+            let more = digit.is_ascii_digit().then(|| u64::from(digit - b'0'));
+            let sum = more.and_then(|it| number.checked_mul(10)?.checked_add(it));
+            number = sum.ok_or(RecordError::Number { field })?;
+        }
+        match digits {
+            [] => Err(RecordError::Number { field }),
+            _ => Ok(number),
+        }
+    }
+
+    pub(super) fn signed(&self, field: usize) -> Result<i64, RecordError> {
+        let wrong = RecordError::Number { field };
+        match self.fields[field] {
+            [b'-', digits @ ..] => {
+                let mut all = Self { fields: self.fields };
+                all.fields[field] = digits;
+                0i64.checked_sub_unsigned(all.number(field)?).ok_or(wrong)
+            }
+            _ => i64::try_from(self.number(field)?).map_err(|_| wrong),
+        }
+    }
+
+    pub(super) fn index(&self, field: usize) -> Result<u32, RecordError> {
+        u32::try_from(self.number(field)?).map_err(|_| RecordError::Number { field })
+    }
+
+    pub(super) fn name(&self, field: usize) -> Result<&'a str, RecordError> {
+        let name = std::str::from_utf8(self.fields[field]).ok().filter(|it| is_name(it));
+        name.ok_or(RecordError::Name { field })
+    }
+
+    pub(super) fn clock(&self, field: usize) -> Result<ClockId, RecordError> {
+        let clock = ClockId::ALL.into_iter().find(|it| it.name().as_bytes() == self.fields[field]);
+        clock.ok_or(RecordError::Clock { field })
+    }
+
+    /// Two readings of one clock around something.
+    pub(super) fn around(&self, before: usize, after: usize) -> Result<(u64, u64), RecordError> {
+        let (before, after) = (self.number(before)?, self.number(after)?);
+        match before <= after {
+            true => Ok((before, after)),
+            false => Err(RecordError::Backwards { before, after }),
+        }
+    }
+
+    /// Two hosts.
+    pub(super) fn hosts(&self) -> Result<(u32, u32), RecordError> {
+        let (from, to) = (self.index(1)?, self.index(2)?);
+        match from == to {
+            true => Err(RecordError::SameHost { host: from }),
+            false => Ok((from, to)),
+        }
+    }
+}
