@@ -1,15 +1,11 @@
 //! Chooses the clock of stamps of `option time tsc`: the CPU's counter if it can be trusted,
 //! otherwise CLOCK_MONOTONIC.
-//!
-//! A counter is trusted if the CPU says that it runs at one rate whatever the CPU does, and if the
-//! kernel tells time by it: only the kernel has compared the counters of all CPUs, and it turns to
-//! another clock when they part.
 
 use ppt_frame_dsl::Schema;
 use ppt_frame_dsl::schema::FieldType;
+use ppt_now::Distrust;
 use ppt_segment::abi::clock_kind;
 
-use crate::distrust::Distrust;
 use crate::system::System;
 
 /// The user's choice of a clock for stamps.
@@ -53,15 +49,6 @@ impl StampClock {
     }
 }
 
-/// Ticks have bit 63 clear, and are to stay so for as long as anybody attaches.
-const LARGEST: u64 = 1 << 62;
-
-/// Whether the kernel takes the time from the CPU's counter by this clock source, so that reading it
-/// enters nothing: not so `hyperv_clocksource_msr`, which asks the hypervisor.
-pub(crate) fn reads_the_counter(clocksource: &str) -> bool {
-    matches!(clocksource, "tsc" | "kvm-clock" | "hyperv_clocksource_tsc_page" | "arch_sys_counter")
-}
-
 /// Whether stamps may be ticks, as far as was found a while ago.
 pub(crate) fn trusted_lately(system: &System) -> Result<(), Distrust> {
     system.trust.found(|| trusted(system))
@@ -69,18 +56,7 @@ pub(crate) fn trusted_lately(system: &System) -> Result<(), Distrust> {
 
 /// Whether stamps may be ticks.
 pub(crate) fn trusted(system: &System) -> Result<(), Distrust> {
-    let counter = (system.counter)();
-    if !counter.invariant {
-        return Err(Distrust::NotInvariant);
-    }
-    let clocksource = system.clocksource();
-    if !clocksource.as_deref().is_some_and(reads_the_counter) {
-        return Err(Distrust::Clocksource(clocksource));
-    }
-    match counter.now {
-        1..LARGEST => Ok(()),
-        _ => Err(Distrust::OutOfRange),
-    }
+    ppt_now::trusted((system.counter)(), system.clocksource().as_deref())
 }
 
 /// Decides which clock the stamps of frames of `schema` are to count. Returns `None` if the frames
@@ -104,59 +80,22 @@ pub(crate) fn decide(
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::counter::Counter;
+    use ppt_now::Counter;
 
-    fn system(clocksource: Option<&str>, counter: fn() -> Counter) -> (tempfile::TempDir, System) {
+    use super::*;
+
+    #[test]
+    fn the_kernel_is_asked_for_its_clock() {
         let folder = tempfile::tempdir().unwrap();
+        let counter = || Counter { invariant: true, now: 1 << 40 };
+        let system = System { sys: folder.path().into(), counter, ..System::default() };
+        assert_eq!(trusted(&system), Err(Distrust::Clocksource(None)));
         let place = folder.path().join("devices/system/clocksource/clocksource0");
         std::fs::create_dir_all(&place).unwrap();
-        if let Some(name) = clocksource {
-            std::fs::write(place.join("current_clocksource"), format!("{name}\n")).unwrap();
-        }
-        let system = System { sys: folder.path().into(), counter, ..System::default() };
-        (folder, system)
-    }
-
-    fn good() -> Counter {
-        Counter { invariant: true, now: 1 << 40 }
-    }
-
-    #[test]
-    fn ticks_are_trusted_where_cpu_and_kernel_do() {
-        for name in ["tsc", "kvm-clock", "hyperv_clocksource_tsc_page", "arch_sys_counter"] {
-            assert_eq!(trusted(&system(Some(name), good).1), Ok(()), "{name}");
-        }
-        for name in [
-            "hpet",
-            "acpi_pm",
-            "jiffies",
-            "xen",
-            "refined-jiffies",
-            "",
-            "tsc-early",
-            "hyperv_clocksource_msr",
-        ] {
-            let why = trusted(&system(Some(name), good).1).unwrap_err();
-            assert_eq!(why, Distrust::Clocksource(Some(name.into())));
-        }
-        let why = trusted(&system(None, good).1).unwrap_err();
-        assert_eq!(why, Distrust::Clocksource(None));
-    }
-
-    #[test]
-    fn a_counter_of_changing_rate_is_not_trusted() {
+        std::fs::write(place.join("current_clocksource"), "tsc\n").unwrap();
+        assert_eq!(trusted(&system), Ok(()));
         let counter = || Counter { invariant: false, now: 1 << 40 };
-        assert_eq!(trusted(&system(Some("tsc"), counter).1), Err(Distrust::NotInvariant));
-        let counter = || Counter { invariant: true, now: 1 << 63 };
-        assert_eq!(trusted(&system(Some("tsc"), counter).1), Err(Distrust::OutOfRange));
-        let counter = || Counter { invariant: true, now: 0 };
-        assert_eq!(trusted(&system(Some("tsc"), counter).1), Err(Distrust::OutOfRange));
-    }
-
-    #[test]
-    fn reasons_read_well() {
-        let hpet = Distrust::Clocksource(Some("h\u{1b}pet".into())).to_string();
-        assert!(hpet.starts_with(r"the kernel uses `h\u{1b}pet` as its clock"), "{hpet}");
+        let system = System { sys: folder.path().into(), counter, ..System::default() };
+        assert_eq!(trusted(&system), Err(Distrust::NotInvariant));
     }
 }

@@ -7,7 +7,7 @@ use strum::VariantNames;
 
 use crate::claim::Holder;
 use crate::denied::{Denied, Rule};
-use crate::distrust::Distrust;
+use ppt_now::Distrust;
 
 /// Why a target cannot be attached to, read or released.
 #[derive(

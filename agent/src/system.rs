@@ -7,9 +7,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::confined::Confined;
-use crate::counter::Counter;
-use crate::distrust::Distrust;
 use crate::lately::Lately;
+use ppt_now::{Counter, Distrust};
 
 /// Roots of procfs and of the running system.
 #[derive(Debug, Clone)]

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use ppt_capture::REALTIME_STEP_NS;
 
-use crate::clocks::{self, Clocks};
+use ppt_now::Clocks;
 
 /// The first clock chunks come sooner: stamps of a capture that is cut off soon need two.
 pub(crate) const FIRST_NS: u64 = 10_000_000;
@@ -26,16 +26,16 @@ pub(crate) struct Cadence {
 impl Cadence {
     pub fn new(clocks: &Clocks) -> Self {
         Self {
-            next: clocks::monotonic() + FIRST_NS,
+            next: ppt_now::monotonic() + FIRST_NS,
             every: 10 * FIRST_NS,
             distrusted: clocks.distrusted.load(Relaxed),
-            realtime_offset: clocks::realtime_offset(),
+            realtime_offset: ppt_now::realtime_offset(),
         }
     }
 
     /// A file begins.
     pub fn begin_file(&mut self) {
-        (self.next, self.every) = (clocks::monotonic() + FIRST_NS, 10 * FIRST_NS);
+        (self.next, self.every) = (ppt_now::monotonic() + FIRST_NS, 10 * FIRST_NS);
     }
 
     /// When the next clock chunk is due at the latest, ns of CLOCK_MONOTONIC.
@@ -45,7 +45,7 @@ impl Cadence {
 
     /// Whether a clock chunk is due; if so, it is taken to be written.
     pub fn is_due(&mut self, now: u64, clocks: &Clocks) -> bool {
-        let offset = clocks::realtime_offset();
+        let offset = ppt_now::realtime_offset();
         let stepped = offset.abs_diff(self.realtime_offset) > REALTIME_STEP_NS;
         let distrusted = clocks.distrusted.load(Relaxed) != self.distrusted;
         let due = now >= self.next || stepped || distrusted;

@@ -13,7 +13,6 @@ use std::time::Duration;
 use ppt_segment::Segment;
 
 use crate::buffer::{LARGE_CHUNK, SMALL_CHUNK};
-use crate::clocks;
 use crate::feed::Change;
 use crate::lanes::Lanes;
 use crate::options::Options;
@@ -301,7 +300,7 @@ impl Drain {
         let (mut pace, mut claims) = (Pace::new(options), Claims::default());
         let age = options.chunk_age.as_nanos() as u64;
         let shortest = options.shortest.as_nanos() as u64;
-        let mut last = clocks::monotonic();
+        let mut last = ppt_now::monotonic();
         let mut hurried = false;
         loop {
             let is_last = self.stop.load(Acquire);
@@ -317,7 +316,7 @@ impl Drain {
                     Change::Retire(number) => retired.push(number),
                 }
             }
-            let now = clocks::monotonic();
+            let now = ppt_now::monotonic();
             let since = now - std::mem::replace(&mut last, now);
             let open: usize = feeds.iter().map(|feed| feed.open.len()).sum();
             let mut out = Outlet {
@@ -376,7 +375,7 @@ impl Drain {
                 return;
             }
             aside = out.aside;
-            let took = clocks::monotonic() - now;
+            let took = ppt_now::monotonic() - now;
             let rest = (sleep.as_nanos() as u64).saturating_sub(took).max(BREATH_NS);
             // Woken when there are changes, and at the end.
             thread::park_timeout(Duration::from_nanos(rest));

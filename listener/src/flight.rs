@@ -33,11 +33,11 @@ use crate::buffer::{LARGE_CHUNK, Pool};
 use crate::cadence::Cadence;
 use crate::cells::{Readings, cells_of};
 use crate::chunk::Frames;
-use crate::clocks::{self, Clocks};
 use crate::error::ListenerError;
 use crate::origins::{Adds, Told};
 use crate::sink::{Ending, Introduction, Outcome, Sink};
 use crate::threads::spawn;
+use ppt_now::Clocks;
 use shared::Shared;
 use store::{CellsRead, Entry, Item, Place, Store};
 use watch::Fired;
@@ -153,7 +153,7 @@ impl Recorder {
         around: Surroundings,
     ) -> Result<(Self, Arc<Shared>), ListenerError> {
         let shared = Arc::new(Shared::default());
-        let now = clocks::monotonic();
+        let now = ppt_now::monotonic();
         let held = shared.held.clone();
         let reach = Reach::new(options.before, options.after, options.cooldown);
         let (send, windows) = mpsc::channel();
@@ -181,7 +181,7 @@ impl Recorder {
         recorder.read_clocks(now);
         // Ticks are converted by a line through two readings.
         thread::sleep(APART);
-        recorder.read_clocks(clocks::monotonic());
+        recorder.read_clocks(ppt_now::monotonic());
         Ok((recorder, shared))
     }
 
@@ -239,7 +239,7 @@ impl Recorder {
         };
         let feeds = self.feeds.iter().filter(|(feed, it)| about(feed, it));
         let feeds = feeds.map(|(&feed, it)| (feed, it.source.clone())).collect();
-        let closed_ns = clocks::monotonic();
+        let closed_ns = ppt_now::monotonic();
         let crowded = (!begins && crowded) || !ends;
         let weight = self.store.weigh(items.len() * size_of::<Item>());
         let window =
@@ -398,14 +398,14 @@ impl Recorder {
 
 impl Sink for Recorder {
     fn introduce(&mut self, new: &[Introduction]) {
-        let now = clocks::monotonic();
+        let now = ppt_now::monotonic();
         let named: Vec<_> = new.iter().map(|it| (it.feed, &it.source)).collect();
         self.watch.introduce(&named);
         new.iter().for_each(|it| self.introduce_one(now, it));
     }
 
     fn frames(&mut self, frames: &Frames) {
-        let now = clocks::monotonic();
+        let now = ppt_now::monotonic();
         let number = frames.segment_number();
         let ring = frames.ring();
         let Some(live) = self.segments.get_mut(&number) else { return };
@@ -428,14 +428,14 @@ impl Sink for Recorder {
 
     fn masks(&mut self, feed: usize, flip: &Arc<Flip>) {
         let entry = Entry::Masks(feed, flip.clone());
-        if !self.keep(clocks::monotonic(), entry.clone()) {
+        if !self.keep(ppt_now::monotonic(), entry.clone()) {
             // Without it, what the windows say of their frames would be wrong.
-            self.store.push(clocks::monotonic(), entry);
+            self.store.push(ppt_now::monotonic(), entry);
         }
     }
 
     fn gone(&mut self, segment_number: usize, closings: &[Closing]) {
-        let now = clocks::monotonic();
+        let now = ppt_now::monotonic();
         let Some(mut live) = self.segments.remove(&segment_number) else { return };
         let place = live.place;
         for closing in closings {
@@ -482,13 +482,13 @@ impl Sink for Recorder {
             next = next.min(self.counters_due);
         }
         if !self.windows.are_none() {
-            next = next.min(clocks::monotonic() + LOOK_NS);
+            next = next.min(ppt_now::monotonic() + LOOK_NS);
         }
         next
     }
 
     fn tick(&mut self) {
-        let now = clocks::monotonic();
+        let now = ppt_now::monotonic();
         self.take_asked();
         if self.cadence.is_due(now, &self.around.clocks) {
             self.read_clocks(now);
@@ -512,7 +512,7 @@ impl Sink for Recorder {
     }
 
     fn end(mut self: Box<Self>, ending: &Ending) -> Outcome {
-        let now = clocks::monotonic();
+        let now = ppt_now::monotonic();
         self.read_cells(now, None);
         self.read_clocks(now);
         self.read_dropped(now, &ending.dropped);

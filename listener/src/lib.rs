@@ -18,13 +18,13 @@
 //! may go on in [another segment](Listener::extend), larger than one that was
 //! [undersized](Listener::undersized). To end: close the gates (or see the target gone), then [`Listener::finish`]. While it runs,
 //! [`Listener::wake`] tells that it ended by itself, [`Listener::progress`] how far it is.
+#![forbid(unsafe_code)]
 
 mod account;
 mod buffer;
 mod cadence;
 mod cells;
 mod chunk;
-mod clocks;
 mod direct;
 mod drain;
 mod error;

@@ -15,7 +15,6 @@ use nix::sys::eventfd::{EfdFlags, EventFd};
 use ppt_capture::{Cause, Dropped, EndReason, FileHeader, Flip, Gap, MAX_SOURCES, Packer};
 
 use crate::buffer::Pool;
-use crate::clocks::Clocks;
 use crate::drain::{Drain, DrainedSegment};
 use crate::error::ListenerError;
 use crate::feed::{Change, Feed};
@@ -38,6 +37,7 @@ use crate::threads::spawn;
 use crate::watched::{WatchedFeed, WatchedSegment};
 use crate::worker::Worker;
 use ppt_capture::stamps::Stamps;
+use ppt_now::Clocks;
 
 /// A capture that is being written.
 ///

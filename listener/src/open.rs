@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use ppt_capture::{CaptureWriter, End, EndReason, FileHeader, MAX_SOURCES, Source};
 
-use crate::clocks::Clocks;
 use crate::limit::Written;
 use crate::output::Output;
 use crate::progress::SinkCounters;
+use ppt_now::Clocks;
 
 /// Bytes of a clock or drops chunk, at most.
 const SMALL: u64 = 512;

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use ppt_capture::Codec;
 
-use crate::clocks;
 use crate::filter::SharedFilter;
 
 /// How to choose the time between two looks at the cursors.
@@ -79,7 +78,7 @@ impl Default for Options {
             max_size: None,
             chunk_age: Duration::from_millis(35),
             patience: Duration::from_secs(60),
-            ticks: clocks::ticks,
+            ticks: ppt_now::ticks,
             counters: Duration::from_secs(1),
             compress: None,
             filter: None,

@@ -9,7 +9,6 @@ use ppt_capture::{Dropped, Drops, End, EndReason, Flip, FramesHead, Gap, Packed,
 use crate::account::{Closing, Entry, LossAccount};
 use crate::cadence::Cadence;
 use crate::chunk::Frames;
-use crate::clocks::{self, Clocks};
 use crate::filter::{SharedFilter, locked};
 use crate::ledger::Ledger;
 use crate::limit::{self, Room};
@@ -18,6 +17,7 @@ use crate::origins::{Adds, Origin, Origins, Told};
 use crate::progress::SinkCounters;
 use crate::rotate::Rotation;
 use crate::sink::{Ending, Introduction, Outcome, Sink};
+use ppt_now::Clocks;
 
 mod files;
 mod left_out;
@@ -316,8 +316,8 @@ impl<W: Write> Recording<W> {
             message,
             rings: rings.collect(),
             drops: drops.collect(),
-            realtime_ns: clocks::realtime(),
-            mono_ns: clocks::monotonic(),
+            realtime_ns: ppt_now::realtime(),
+            mono_ns: ppt_now::monotonic(),
         }
     }
 }
@@ -378,7 +378,7 @@ impl<W: Write + Send> Sink for Recording<W> {
 
     /// Clocks about each second and when realtime is stepped; drops when they have changed.
     fn tick(&mut self) {
-        let now = clocks::monotonic();
+        let now = ppt_now::monotonic();
         if self.cadence.is_due(now, &self.clocks) {
             let readings = self.clocks.readings();
             self.file.small(self.max_size, |writer| writer.clock(&readings));
@@ -447,7 +447,7 @@ mod tests {
         let file = OpenFile::create(io::sink(), &header, &counters).unwrap();
         let every = Some(Duration::from_nanos(1));
         let rotation = Some(Rotation { every, size: None, files: Box::new(NoFiles) });
-        let clocks = Clocks { ticks: clocks::ticks, distrusted: Arc::default() };
+        let clocks = Clocks { ticks: ppt_now::ticks, distrusted: Arc::default() };
         let packer = (file, Packer::new(None));
         let books = Default::default();
         let files = (None, rotation, Duration::from_secs(1));
@@ -455,7 +455,7 @@ mod tests {
         recording.begin(&[]).unwrap();
         for _ in 0..3 {
             recording.tick();
-            assert!(recording.deadline < clocks::monotonic());
+            assert!(recording.deadline < ppt_now::monotonic());
             assert!(recording.due() > recording.deadline + FIRST_NS / 2);
         }
     }

@@ -6,8 +6,6 @@ use std::time::Duration;
 
 use ppt_capture::FileHeader;
 
-use crate::clocks;
-
 /// The source of the files of a capture.
 pub trait Files<W>: Send {
     /// Opens the next file. After an error the capture ends.
@@ -67,6 +65,6 @@ impl<W> Rotation<W> {
     /// When a file that begins now is full of time.
     pub(crate) fn deadline(&self) -> u64 {
         let every = self.every.map_or(u64::MAX, |it| it.as_nanos() as u64);
-        clocks::monotonic().saturating_add(every)
+        ppt_now::monotonic().saturating_add(every)
     }
 }

@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 use nix::sys::eventfd::EventFd;
 
 use crate::buffer::Pool;
-use crate::clocks;
 use crate::lanes::Lane;
 use crate::progress::SinkCounters;
 use crate::queue::{Item, Next, Queue};
@@ -85,7 +84,7 @@ impl Worker {
 /// Feeds `sink` until the queue says that it is over.
 fn run(queue: &Queue, pool: &Pool, mut sink: Box<dyn Sink>) -> Outcome {
     loop {
-        let patience = sink.due().saturating_sub(clocks::monotonic());
+        let patience = sink.due().saturating_sub(ppt_now::monotonic());
         match queue.next(Duration::from_nanos(patience)) {
             Next::Item(Item::Frames(frames)) => {
                 sink.frames(&frames);

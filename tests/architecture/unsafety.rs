@@ -11,14 +11,11 @@ use super::{metadata, sources};
 /// The files of a package that contain `unsafe`, from its folder on.
 const FILES: [(&str, &[&str]); 8] = [
     ("ppt", &["ppt/cmd/run/command.rs", "ppt/live/follow/reception.rs", "ppt/signals.rs"]),
-    (
-        "ppt-agent",
-        &["src/confined.rs", "src/counter.rs", "src/death.rs", "src/fork.rs", "src/threads.rs"],
-    ),
+    ("ppt-agent", &["src/confined.rs", "src/death.rs", "src/fork.rs", "src/threads.rs"]),
     ("ppt-capture", &["src/codec.rs"]),
     ("ppt-fuzz", &["src/capture.rs", "src/memory.rs", "src/segment.rs"]),
     ("ppt-kernel", &["src/perf.rs"]),
-    ("ppt-listener", &["src/clocks.rs"]),
+    ("ppt-now", &["src/counter.rs"]),
     (
         "ppt-probe",
         &[

@@ -2,12 +2,12 @@
 
 use super::trials::Trials;
 use super::{Check, Remedy, Verdict};
-use crate::clock::reads_the_counter;
 use crate::denied::{self, Rule};
 use crate::error::Failing;
 use crate::escape::escaped;
 use crate::plan::Limits;
 use crate::system::System;
+use ppt_now::reads_the_counter;
 
 /// Checks the machine and ppt itself. It makes and removes a small segment.
 pub fn machine(system: &System) -> Vec<Check> {

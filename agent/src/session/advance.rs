@@ -19,8 +19,8 @@ use super::mailbox::{give_up_ticks, look, reopen, shut, switched_off};
 use super::prepare::{glance_lately, refuse_filters};
 use crate::clock::{self, StampClock};
 use crate::control::ControlCopy;
-use crate::distrust::Distrust;
 use crate::error::AgentError;
+use ppt_now::Distrust;
 
 /// An event of an attached buffer.
 #[derive(Debug)]

@@ -10,7 +10,6 @@ use ppt_capture::{Stretch, Why};
 use super::store::Held;
 use super::watch::Fired;
 use super::window::Content;
-use crate::clocks;
 use crate::queue::Queue;
 
 /// What happened to a window.
@@ -149,7 +148,7 @@ impl Flight {
 
     /// Triggers now, whatever the cooldown. `feed` is what it is about, if it is about one.
     pub fn trigger(&self, why: Why, feed: Option<usize>, note: String) {
-        locked(&self.shared.asked).push((clocks::monotonic(), Fired::of(why, feed, note)));
+        locked(&self.shared.asked).push((ppt_now::monotonic(), Fired::of(why, feed, note)));
         self.queue.call();
     }
 

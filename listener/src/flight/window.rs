@@ -12,7 +12,6 @@ use ppt_capture::{
 use super::store::{Base, CellsRead, Entry, Item, Place, Rows, Weight};
 use super::watch::Fired;
 use super::windows::Pending;
-use crate::clocks;
 
 /// A window that is over: all that its file needs.
 #[derive(Debug)]
@@ -243,13 +242,13 @@ impl<W: Write> File<'_, W> {
             sum
         });
         let frames = self.rings.values().map(|ring| ring.captured).sum();
-        let ago = clocks::monotonic().saturating_sub(self.window.closed_ns);
+        let ago = ppt_now::monotonic().saturating_sub(self.window.closed_ns);
         let end = End {
             reason: EndReason::Stopped,
             message: String::new(),
             rings: self.rings.into_values().collect(),
             drops,
-            realtime_ns: clocks::realtime().saturating_sub(ago),
+            realtime_ns: ppt_now::realtime().saturating_sub(ago),
             mono_ns: self.window.closed_ns,
         };
         self.writer.finish(&end)?;

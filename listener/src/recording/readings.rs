@@ -6,7 +6,6 @@ use ppt_capture::CellsHead;
 
 use super::Recording;
 use crate::cells::Reading;
-use crate::clocks;
 use crate::limit::Room;
 
 impl<W: Write> Recording<W> {
@@ -46,7 +45,7 @@ impl<W: Write> Recording<W> {
 
     /// The same in this file alone. What does not come into a file is in the next reading.
     pub(super) fn cells_into_file(&mut self, of: Option<usize>, room: Room) -> bool {
-        let now = clocks::monotonic();
+        let now = ppt_now::monotonic();
         let (file, adds, states_more) = (&mut self.file, &self.adds, &mut self.states_more);
         let mut fits = true;
         self.origins.state_cells(of, adds, |feed, (not_mapped, is_news), readings| {
@@ -80,7 +79,7 @@ impl<W: Write> Recording<W> {
 
     /// States the values at which a file begins. Where they have no room, it counts from 0.
     pub(super) fn begin_cells(&mut self) {
-        let now = clocks::monotonic();
+        let now = ppt_now::monotonic();
         let size = self.rotation.as_ref().and_then(|it| it.size).or(self.max_size);
         let (file, adds) = (&mut self.file, &self.adds);
         self.origins.state_cells(None, adds, |feed, _, readings| {

@@ -5,29 +5,31 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
 use nix::time::{ClockId as SystemClock, clock_gettime};
-use ppt_capture::{ClockId, ClockReading};
+use ppt_clock::{ClockId, ClockReading};
+
+use crate::counter::{EXISTS, ticks};
 
 /// Readings of which the tightest is taken, beside the first.
 const TRIES: usize = 8;
 
 /// CLOCK_MONOTONIC, ns.
-pub(crate) fn monotonic() -> u64 {
-    read(SystemClock::CLOCK_MONOTONIC)
+pub fn monotonic() -> u64 {
+    system(SystemClock::CLOCK_MONOTONIC)
 }
 
 /// CLOCK_REALTIME, ns.
-pub(crate) fn realtime() -> u64 {
-    read(SystemClock::CLOCK_REALTIME)
+pub fn realtime() -> u64 {
+    system(SystemClock::CLOCK_REALTIME)
 }
 
 /// CLOCK_REALTIME minus CLOCK_MONOTONIC, ns: changes when realtime is stepped.
-pub(crate) fn realtime_offset() -> i64 {
+pub fn realtime_offset() -> i64 {
     realtime().wrapping_sub(monotonic()) as i64
 }
 
 /// Reads the clocks of a capture.
 #[derive(Debug, Clone)]
-pub(crate) struct Clocks {
+pub struct Clocks {
     /// Reads the CPU's counter.
     pub ticks: fn() -> u64,
     /// The system does not trust it.
@@ -50,29 +52,23 @@ impl Clocks {
         readings
     }
 
-    /// The tightest of a few readings: an interrupt may widen one.
     fn reading(&self, a: ClockId, b: ClockId) -> ClockReading {
-        let once = || {
-            let a_before = self.value(a);
-            let b_value = self.value(b);
-            let a_after = self.value(a);
-            ClockReading { a, a_before, b, b_value, a_after, distrusted: false }
-        };
-        tightest(once)
-    }
-
-    fn value(&self, clock: ClockId) -> u64 {
-        match clock {
+        bracket(a, b, |clock| match clock {
             ClockId::Tick => (self.ticks)(),
-            ClockId::Monotonic => monotonic(),
-            ClockId::MonotonicRaw => read(SystemClock::CLOCK_MONOTONIC_RAW),
-            ClockId::Boottime => read(SystemClock::CLOCK_BOOTTIME),
-            ClockId::Realtime => realtime(),
-        }
+            clock => read(clock),
+        })
     }
 }
 
-fn tightest(once: impl Fn() -> ClockReading) -> ClockReading {
+/// Reads `b` between two readings of `a`: the tightest of a few times, for an interrupt may widen
+/// one.
+pub fn bracket(a: ClockId, b: ClockId, value: impl Fn(ClockId) -> u64) -> ClockReading {
+    let once = || {
+        let a_before = value(a);
+        let b_value = value(b);
+        let a_after = value(a);
+        ClockReading { a, a_before, b, b_value, a_after, distrusted: false }
+    };
     let mut best = once();
     for _ in 0..TRIES {
         let next = once();
@@ -83,44 +79,22 @@ fn tightest(once: impl Fn() -> ClockReading) -> ClockReading {
     best
 }
 
-/// 0 for a clock that the system does not have, which Linux since 2.6.39 never says of these.
-fn read(clock: SystemClock) -> u64 {
-    clock_gettime(clock).map_or(0, |time| {
-        (time.tv_sec() as u64).wrapping_mul(1_000_000_000).wrapping_add(time.tv_nsec() as u64)
-    })
-}
-
-/// Whether there is a counter.
-const EXISTS: bool = cfg!(any(target_arch = "x86_64", target_arch = "aarch64"));
-
-/// The CPU's counter, which generated code reads, too; here not before what precedes it is done.
-#[cfg(target_arch = "x86_64")]
-pub fn ticks() -> u64 {
-    use std::arch::x86_64::{_mm_lfence, _rdtsc};
-    // SAFETY: both instructions are part of x86-64 and touch no memory; CR4.TSD, which bars the
-    // second from user code, is not set by Linux unless a process asks for it (prctl).
-    unsafe {
-        _mm_lfence();
-        _rdtsc()
+/// What a clock shows now.
+pub fn read(clock: ClockId) -> u64 {
+    match clock {
+        ClockId::Tick => ticks(),
+        ClockId::Monotonic => system(SystemClock::CLOCK_MONOTONIC),
+        ClockId::MonotonicRaw => system(SystemClock::CLOCK_MONOTONIC_RAW),
+        ClockId::Boottime => system(SystemClock::CLOCK_BOOTTIME),
+        ClockId::Realtime => system(SystemClock::CLOCK_REALTIME),
     }
 }
 
-/// The CPU's counter, which generated code reads, too; here not before what precedes it is done.
-#[cfg(target_arch = "aarch64")]
-pub fn ticks() -> u64 {
-    let ticks;
-    // SAFETY: Linux lets user code read the virtual counter (CNTKCTL_EL1.EL0VCTEN); the
-    // instructions touch no memory.
-    unsafe {
-        std::arch::asm!("isb", "mrs {}, cntvct_el0", out(reg) ticks, options(nomem, nostack))
-    };
-    ticks
-}
-
-/// No counter that targets could read.
-#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-pub fn ticks() -> u64 {
-    0
+/// 0 for a clock that the system does not have, which Linux since 2.6.39 never says of these.
+fn system(clock: SystemClock) -> u64 {
+    clock_gettime(clock).map_or(0, |time| {
+        (time.tv_sec() as u64).wrapping_mul(1_000_000_000).wrapping_add(time.tv_nsec() as u64)
+    })
 }
 
 #[cfg(test)]

@@ -1,0 +1,10 @@
+//! Reads the clocks of this host: the CPU's counter, whether it can be trusted, and the kernel's
+//! clocks beside it.
+
+mod clocks;
+mod counter;
+mod trust;
+
+pub use clocks::{Clocks, bracket, monotonic, read, realtime, realtime_offset};
+pub use counter::{Counter, ticks};
+pub use trust::{Distrust, reads_the_counter, trusted};

@@ -1,0 +1,105 @@
+//! Whether the CPU's counter can be trusted.
+//!
+//! It is if the CPU says that it runs at one rate whatever the CPU does, and if the kernel tells
+//! time by it: only the kernel has compared the counters of all CPUs, and it turns to another clock
+//! when they part.
+
+use std::fmt;
+
+use crate::counter::Counter;
+
+/// Ticks have bit 63 clear, and are to stay so for as long as anybody attaches.
+const LARGEST: u64 = 1 << 62;
+
+/// Why ticks cannot be trusted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Distrust {
+    /// The counter's rate follows the CPU's.
+    NotInvariant,
+    /// The kernel uses this clock, not the counter. `None` if the kernel does not say.
+    Clocksource(Option<String>),
+    /// The counter shows what ticks cannot be told from other stamps by.
+    OutOfRange,
+}
+
+impl fmt::Display for Distrust {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Distrust::NotInvariant => {
+                f.write_str("the CPU does not guarantee that its counter runs at a constant rate")
+            }
+            Distrust::Clocksource(Some(name)) => write!(
+                f,
+                "the kernel uses `{}` as its clock, not the CPU's counter (current_clocksource)",
+                name.escape_debug()
+            ),
+            Distrust::Clocksource(None) => {
+                f.write_str("the kernel does not say which clock it uses")
+            }
+            Distrust::OutOfRange => f.write_str("the CPU's counter has an implausible value"),
+        }
+    }
+}
+
+/// Whether the kernel takes the time from the CPU's counter by this clock source, so that reading it
+/// enters nothing: not so `hyperv_clocksource_msr`, which asks the hypervisor.
+pub fn reads_the_counter(clocksource: &str) -> bool {
+    matches!(clocksource, "tsc" | "kvm-clock" | "hyperv_clocksource_tsc_page" | "arch_sys_counter")
+}
+
+/// Whether ticks of this counter can be trusted where the kernel tells time by `clocksource`.
+pub fn trusted(counter: Counter, clocksource: Option<&str>) -> Result<(), Distrust> {
+    if !counter.invariant {
+        return Err(Distrust::NotInvariant);
+    }
+    if !clocksource.is_some_and(reads_the_counter) {
+        return Err(Distrust::Clocksource(clocksource.map(str::to_owned)));
+    }
+    match counter.now {
+        1..LARGEST => Ok(()),
+        _ => Err(Distrust::OutOfRange),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: Counter = Counter { invariant: true, now: 1 << 40 };
+
+    #[test]
+    fn ticks_are_trusted_where_cpu_and_kernel_do() {
+        for name in ["tsc", "kvm-clock", "hyperv_clocksource_tsc_page", "arch_sys_counter"] {
+            assert_eq!(trusted(GOOD, Some(name)), Ok(()), "{name}");
+        }
+        for name in [
+            "hpet",
+            "acpi_pm",
+            "jiffies",
+            "xen",
+            "refined-jiffies",
+            "",
+            "tsc-early",
+            "hyperv_clocksource_msr",
+        ] {
+            let why = trusted(GOOD, Some(name)).unwrap_err();
+            assert_eq!(why, Distrust::Clocksource(Some(name.into())));
+        }
+        assert_eq!(trusted(GOOD, None), Err(Distrust::Clocksource(None)));
+    }
+
+    #[test]
+    fn a_counter_of_changing_rate_is_not_trusted() {
+        let now = |now| trusted(Counter { now, ..GOOD }, Some("tsc"));
+        let changing = Counter { invariant: false, ..GOOD };
+        assert_eq!(trusted(changing, Some("tsc")), Err(Distrust::NotInvariant));
+        assert_eq!(now(1 << 63), Err(Distrust::OutOfRange));
+        assert_eq!(now(0), Err(Distrust::OutOfRange));
+    }
+
+    #[test]
+    fn reasons_read_well() {
+        let hpet = Distrust::Clocksource(Some("h\u{1b}pet".into())).to_string();
+        assert!(hpet.starts_with(r"the kernel uses `h\u{1b}pet` as its clock"), "{hpet}");
+    }
+}
