@@ -54,7 +54,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "ppt-segment",
         ],
     ),
-    ("ppt-hosts", &[]),
+    ("ppt-hosts", &["ppt-clock", "ppt-now", "ppt-output"]),
     ("ppt-import", &["ppt-capture", "ppt-frame-dsl"]),
     ("ppt-interchange", &["ppt-tables"]),
     ("ppt-kernel", &["ppt-frame-dsl", "ppt-segment"]),

@@ -1,5 +1,33 @@
-//! Packets between hosts, whose times of sending and arriving the kernels stamp.
+//! Probes: packets between hosts, whose times of leaving and coming the kernels stamp.
+//!
+//! A [`Server`] answers on a host. A [`Measurement`] asks several of them, and puts raw readings into a
+//! [`Sink`], such as a [`SyncFile`]: never results. Both sides know a [`Key`]. No clock is ever set.
 
+mod address;
+mod client;
+mod clock;
+mod file;
+mod identity;
 mod key;
+mod link;
+mod packet;
+mod peers;
+mod random;
+mod server;
+mod stamps;
+pub mod theta;
+mod window;
 
+pub use address::{AddressError, resolve};
+pub use client::{Asked, Event, MeasureError, Measurement, Options, Sink};
+pub use clock::{ClockError, HostClock};
+pub use file::SyncFile;
+pub use identity::IdentityError;
 pub use key::{Key, KeyError, MIN_KEY, TAG};
+pub use link::LinkCounts;
+pub use packet::{
+    Answer, Answered, EARLIER, Head, Identity, MAX_PACKET, Question, READ_EACH_SECOND, Refused,
+    VERSION,
+};
+pub use peers::MAX_PEERS;
+pub use server::{Counts, PORT, ServeError, Server, ServerEvent};

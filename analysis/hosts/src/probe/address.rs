@@ -1,0 +1,77 @@
+//! Where a host is asked: `NAME`, `NAME:PORT`, `ADDRESS`, `[ADDRESS]:PORT`.
+
+use std::io;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr, ToSocketAddrs};
+
+use super::server::PORT;
+
+/// Why nobody knows where a host is.
+#[derive(Debug, thiserror::Error)]
+pub enum AddressError {
+    /// It is no address and no name with a port.
+    #[error("`{}` is not HOST, HOST:PORT, ADDRESS or [ADDRESS]:PORT", .0.escape_debug())]
+    Form(String),
+    /// The system does not know the name.
+    #[error("cannot find the host `{}`: {cause}", name.escape_debug())]
+    Unknown {
+        /// The name.
+        name: String,
+        /// What the system says.
+        cause: io::Error,
+    },
+}
+
+/// The addresses of a host, with [`PORT`] if the text says none: at least one.
+pub fn resolve(text: &str) -> Result<Vec<SocketAddr>, AddressError> {
+    let form = || AddressError::Form(text.to_owned());
+    if let Ok(address) = text.parse::<SocketAddr>() {
+        return Ok(vec![address]);
+    }
+    let bare = text.strip_prefix('[').and_then(|it| it.strip_suffix(']'));
+    if let Some(address) = bare {
+        let address: Ipv6Addr = address.parse().map_err(|_| form())?;
+        return Ok(vec![(address, PORT).into()]);
+    }
+    if let Ok(address) = text.parse::<IpAddr>() {
+        return Ok(vec![(address, PORT).into()]);
+    }
+    let (name, port) = match text.split_once(':') {
+        Some((name, port)) => (name, port.parse().map_err(|_| form())?),
+        None => (text, PORT),
+    };
+    if name.is_empty() || name.contains(|it: char| it.is_whitespace() || it.is_control()) {
+        return Err(form());
+    }
+    let unknown = |cause| AddressError::Unknown { name: name.to_owned(), cause };
+    let mut found = Vec::new();
+    for address in (name, port).to_socket_addrs().map_err(unknown)? {
+        if !found.contains(&address) {
+            found.push(address);
+        }
+    }
+    match found.is_empty() {
+        true => Err(unknown(io::ErrorKind::NotFound.into())),
+        false => Ok(found),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_are_said_in_these_ways() {
+        for (text, address) in [
+            ("10.1.2.3", "10.1.2.3:7787"),
+            ("10.1.2.3:5", "10.1.2.3:5"),
+            ("::1", "[::1]:7787"),
+            ("[::1]", "[::1]:7787"),
+            ("[::1]:5", "[::1]:5"),
+        ] {
+            assert_eq!(resolve(text).unwrap(), [address.parse().unwrap()], "{text}");
+        }
+        for text in ["", ":5", "host:", "host:x", "host:70000", "[host]", "a b", "a:1:2"] {
+            assert!(matches!(resolve(text), Err(AddressError::Form(_))), "{text}");
+        }
+    }
+}

@@ -1,0 +1,494 @@
+//! Asks other hosts, and hands on what their clocks and the kernels' stamps say.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Duration;
+
+use ppt_clock::ClockId;
+use ppt_clock::sync::{Host, Probe, Record};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use super::clock::{ClockError, HostClock};
+use super::key::Key;
+use super::link::{Learnt, Link, LinkCounts};
+use super::packet::{Identity, READ_EACH_SECOND, VERSION};
+use super::random::random;
+
+const SECOND_NS: u64 = 1_000_000_000;
+/// Between two hellos to a host that does not answer.
+const AGAIN_NS: u64 = SECOND_NS / 4;
+/// A host that answers nothing for so long is greeted again: it may have been restarted.
+const SILENT_NS: u64 = 3 * SECOND_NS;
+/// How long the last question waits for its answer, and how often it is asked.
+const LAST_NS: u64 = SECOND_NS / 10;
+const LAST_TRIES: u32 = 3;
+/// Probes right after each other.
+const PAIR: u32 = 2;
+
+/// A host to ask.
+#[derive(Debug, Clone)]
+pub struct Asked {
+    /// What the user calls it.
+    pub name: String,
+    /// Where it may be: the first that answers is asked.
+    pub addresses: Vec<SocketAddr>,
+}
+
+/// How to measure.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// For how long; `None` is until the stop.
+    pub duration: Option<Duration>,
+    /// Pairs of probes a second, to each host: 0.1 to 1000.
+    pub rate: f64,
+    /// How long a host may take until its first answer.
+    pub patience: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        let (duration, patience) = (Some(Duration::from_secs(60)), Duration::from_secs(5));
+        Self { duration, rate: 10.0, patience }
+    }
+}
+
+/// Takes what is measured.
+pub trait Sink {
+    /// One line.
+    fn put(&mut self, record: &Record) -> io::Result<()>;
+    /// What was put is to be kept, whatever happens: called each second, and at the end.
+    fn keep(&mut self) -> io::Result<()>;
+}
+
+/// What happens while it measures. Hosts are those of the call, by their place.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Event {
+    /// A host answered for the first time, or again after it was silent.
+    Answered {
+        /// The host.
+        place: usize,
+        /// Where it is.
+        address: SocketAddr,
+        /// Who it is.
+        identity: Identity,
+    },
+    /// A host answers no more. It is asked on.
+    Silent {
+        /// The host.
+        place: usize,
+    },
+    /// A second is over: what was counted so far, of each host.
+    Second(Vec<LinkCounts>),
+}
+
+/// Why nothing is measured, or no more.
+#[derive(Debug, thiserror::Error)]
+pub enum MeasureError {
+    /// No answer. It says nothing to those who have another key.
+    #[error("{name} ({address}) does not answer{}", silence(*is_refused, *foreign))]
+    NoAnswer {
+        /// The host, as the user calls it.
+        name: String,
+        /// The last address that was tried.
+        address: SocketAddr,
+        /// Its system says that nothing listens there.
+        is_refused: bool,
+        /// Packets that came from there, signed by another key or by none.
+        foreign: u64,
+    },
+    /// Another version.
+    #[error("{name} speaks version {version} of the protocol, and this program version {VERSION}")]
+    OtherVersion {
+        /// The host, as the user calls it.
+        name: String,
+        /// What it speaks.
+        version: u8,
+    },
+    /// The other host is this one.
+    #[error("{name} is this host itself (\"{host}\", and the same boot)")]
+    Oneself {
+        /// The host, as the user calls it.
+        name: String,
+        /// Its own name.
+        host: String,
+    },
+    /// Two hosts that files cannot tell apart.
+    #[error("two hosts call themselves \"{host}\", {first} and {second}: give one another name")]
+    OneName {
+        /// The name of both.
+        host: String,
+        /// One of them, as the user calls it.
+        first: String,
+        /// The other one.
+        second: String,
+    },
+    /// The socket fails.
+    #[error("cannot ask other hosts: {0}")]
+    System(#[source] io::Error),
+    /// What was measured cannot be written.
+    #[error("cannot write what was measured: {0}")]
+    Write(#[source] io::Error),
+    /// The clocks of this host are of no use.
+    #[error(transparent)]
+    Clock(#[from] ClockError),
+}
+
+fn silence(is_refused: bool, foreign: u64) -> &'static str {
+    match (is_refused, foreign) {
+        (_, 1..) => ": what comes from there is signed by another key",
+        (true, 0) => ": no program listens there",
+        (false, 0) => ": the address, a firewall or another key may be why",
+    }
+}
+
+/// Who is asked, by whom, and how.
+#[derive(Debug)]
+pub struct Measurement<'a> {
+    /// The hosts to ask.
+    pub hosts: &'a [Asked],
+    /// What they and this host know.
+    pub key: &'a Key,
+    /// This host.
+    pub me: &'a Identity,
+    /// Its clocks.
+    pub clock: &'a HostClock,
+    /// How.
+    pub options: &'a Options,
+}
+
+impl Measurement<'_> {
+    /// Asks until the time is over or `stop`. Returns what was counted of each host.
+    ///
+    /// All must answer a first time, or nothing is put into `sink`.
+    pub fn run(
+        &self,
+        stop: &AtomicBool,
+        sink: &mut dyn Sink,
+        tell: &mut dyn FnMut(Event),
+    ) -> Result<Vec<LinkCounts>, MeasureError> {
+        let every_ns = (SECOND_NS as f64 / self.options.rate.clamp(0.1, 1000.0)) as u64;
+        let now_ns = ppt_now::monotonic();
+        let count = self.hosts.len() as u64;
+        let hosts = self.hosts.iter().zip(0..).map(|(asked, place): (_, u64)| Measured {
+            asked,
+            link: Link::new(asked.addresses.clone()),
+            index: None,
+            // Hosts are asked in turn: their packets do not meet.
+            due_ns: now_ns + every_ns * place / count,
+            greet_ns: now_ns,
+            heard_ns: now_ns,
+            is_silent: false,
+            is_refused: false,
+        });
+        let known = vec![self.me.host.clone()];
+        let mut run = Run { of: self, hosts: hosts.collect(), known, every_ns, sink, tell };
+        run.greet(stop)?;
+        if !stop.load(Relaxed) {
+            run.measure(stop)?;
+        }
+        Ok(run.hosts.iter().map(|it| it.link.counts).collect())
+    }
+}
+
+/// A host that is measured.
+struct Measured<'a> {
+    asked: &'a Asked,
+    link: Link,
+    /// Its index in the file.
+    index: Option<u32>,
+    /// The next burst.
+    due_ns: u64,
+    /// The next hello, while it has not answered.
+    greet_ns: u64,
+    /// The last answer.
+    heard_ns: u64,
+    is_silent: bool,
+    is_refused: bool,
+}
+
+struct Run<'a> {
+    of: &'a Measurement<'a>,
+    hosts: Vec<Measured<'a>>,
+    /// The hosts of the file, by their index.
+    known: Vec<Host>,
+    every_ns: u64,
+    sink: &'a mut dyn Sink,
+    tell: &'a mut dyn FnMut(Event),
+}
+
+impl Run<'_> {
+    /// Until all have answered.
+    fn greet(&mut self, stop: &AtomicBool) -> Result<(), MeasureError> {
+        let end_ns =
+            ppt_now::monotonic().saturating_add(self.of.options.patience.as_nanos() as u64);
+        // What they say before all are there is who they are.
+        let mut records = Vec::new();
+        while self.hosts.iter().any(|it| !it.link.is_open()) {
+            let now_ns = ppt_now::monotonic();
+            if stop.load(Relaxed) {
+                return Ok(());
+            }
+            if let Some(it) = self.hosts.iter().find(|it| !it.link.is_open())
+                && now_ns >= end_ns
+            {
+                let (name, address) = (it.asked.name.clone(), it.link.address());
+                let (is_refused, foreign) = (it.is_refused, it.link.counts.foreign);
+                return Err(MeasureError::NoAnswer { name, address, is_refused, foreign });
+            }
+            self.greet_due(now_ns)?;
+            let next_ns = self.hosts.iter().map(|it| it.greet_ns).min().unwrap_or(end_ns);
+            self.wait(next_ns.min(end_ns))?;
+            self.receive(&mut records)?;
+        }
+        self.put(&Record::Host(0, self.of.me.host.clone()))?;
+        for (index, host) in (1..).zip(self.known.clone().into_iter().skip(1)) {
+            self.put(&Record::Host(index, host))?;
+        }
+        Ok(())
+    }
+
+    /// Says hello to those who have not answered.
+    fn greet_due(&mut self, now_ns: u64) -> Result<(), MeasureError> {
+        for host in &mut self.hosts {
+            if !host.link.is_open() && now_ns >= host.greet_ns {
+                let greeted = host.link.greet(self.of.me, self.of.key, self.of.clock);
+                // An address that this machine cannot reach now may be reached later.
+                greeted.or_else(|error| match error.kind() {
+                    io::ErrorKind::NetworkUnreachable
+                    | io::ErrorKind::HostUnreachable
+                    | io::ErrorKind::NetworkDown => Ok(()),
+                    _ => Err(MeasureError::System(error)),
+                })?;
+                host.greet_ns = now_ns + AGAIN_NS;
+            }
+        }
+        Ok(())
+    }
+
+    fn measure(&mut self, stop: &AtomicBool) -> Result<(), MeasureError> {
+        let start_ns = ppt_now::monotonic();
+        let end_ns =
+            self.of.options.duration.map(|it| start_ns.saturating_add(it.as_nanos() as u64));
+        let mut second_ns = start_ns;
+        loop {
+            let now_ns = ppt_now::monotonic();
+            if stop.load(Relaxed) || end_ns.is_some_and(|it| now_ns >= it) {
+                break;
+            }
+            if now_ns >= second_ns {
+                self.each_second(now_ns, second_ns > start_ns)?;
+                second_ns = now_ns + SECOND_NS;
+            }
+            self.greet_due(now_ns)?;
+            self.ask_due(now_ns)?;
+            let due =
+                self.hosts.iter().map(|it| if it.link.is_open() { it.due_ns } else { it.greet_ns });
+            let next_ns = due.chain([second_ns]).chain(end_ns).min().unwrap_or(second_ns);
+            self.wait(next_ns)?;
+            self.receive_and_put()?;
+        }
+        self.finish()
+    }
+
+    /// One more question, whose answer tells when those before it left.
+    fn finish(&mut self) -> Result<(), MeasureError> {
+        for _ in 0..LAST_TRIES {
+            self.hosts.iter_mut().for_each(|it| it.link.probe_last(self.of.key, self.of.clock));
+            let end_ns = ppt_now::monotonic() + LAST_NS;
+            while ppt_now::monotonic() < end_ns && self.hosts.iter().any(|it| it.link.lacks()) {
+                self.wait(end_ns)?;
+                self.receive_and_put()?;
+            }
+            if !self.hosts.iter().any(|it| it.link.lacks()) {
+                break;
+            }
+        }
+        self.read_clocks()?;
+        for host in &mut self.hosts {
+            host.link.close();
+        }
+        for (what, n) in self.sums() {
+            self.put(&Record::Count(what.to_owned(), n))?;
+        }
+        self.sink.keep().map_err(MeasureError::Write)
+    }
+
+    fn sums(&self) -> Vec<(&'static str, u64)> {
+        let sum =
+            |of: fn(&LinkCounts) -> u64| self.hosts.iter().map(|it| of(&it.link.counts)).sum();
+        let lost_there = |it: &LinkCounts| it.lost_there.min(it.unanswered);
+        vec![
+            ("lost_there", sum(|it| it.lost_there.min(it.unanswered))),
+            (
+                "lost_back",
+                self.hosts
+                    .iter()
+                    .map(|it| it.link.counts.unanswered - lost_there(&it.link.counts))
+                    .sum(),
+            ),
+            ("unstamped", sum(|it| it.unstamped)),
+            ("foreign", sum(|it| it.foreign)),
+            ("replayed", sum(|it| it.replayed)),
+            ("late", sum(|it| it.late)),
+            ("unsent", sum(|it| it.unsent)),
+        ]
+    }
+
+    fn each_second(&mut self, now_ns: u64, is_over: bool) -> Result<(), MeasureError> {
+        self.of.clock.check()?;
+        self.read_clocks()?;
+        for (a, b) in READ_EACH_SECOND {
+            let reading = self.of.clock.reading(a, b);
+            self.put(&Record::Clock(0, reading))?;
+        }
+        for (place, host) in self.hosts.iter_mut().enumerate() {
+            host.link.give_up(now_ns);
+            host.link.ask_clocks(self.of.key);
+            if host.link.is_open() && now_ns.saturating_sub(host.heard_ns) >= SILENT_NS {
+                if !std::mem::replace(&mut host.is_silent, true) {
+                    (self.tell)(Event::Silent { place });
+                }
+                host.link.close();
+                host.greet_ns = now_ns;
+            }
+        }
+        self.sink.keep().map_err(MeasureError::Write)?;
+        if is_over {
+            let counts = self.hosts.iter().map(|it| it.link.counts).collect();
+            (self.tell)(Event::Second(counts));
+        }
+        Ok(())
+    }
+
+    /// Ticks and REALTIME of this host, now.
+    fn read_clocks(&mut self) -> Result<(), MeasureError> {
+        let reading = self.of.clock.reading(ClockId::Tick, ClockId::Realtime);
+        self.put(&Record::Clock(0, reading))
+    }
+
+    /// A burst to each host whose turn it is.
+    fn ask_due(&mut self, now_ns: u64) -> Result<(), MeasureError> {
+        for place in 0..self.hosts.len() {
+            let host = &self.hosts[place];
+            if !host.link.is_open() || now_ns < host.due_ns {
+                continue;
+            }
+            self.read_clocks()?;
+            let host = &mut self.hosts[place];
+            for _ in 0..PAIR {
+                host.link.probe(self.of.key, self.of.clock);
+            }
+            // Nine to eleven tenths: whatever else is periodic meets it at all its phases.
+            let jitter = random() % (self.every_ns / 5 + 1);
+            host.due_ns = now_ns + self.every_ns - self.every_ns / 10 + jitter;
+        }
+        Ok(())
+    }
+
+    /// Until a packet comes, or this moment.
+    fn wait(&mut self, until_ns: u64) -> Result<(), MeasureError> {
+        let left_ns = until_ns.saturating_sub(ppt_now::monotonic()).min(SECOND_NS / 4);
+        let timeout = Timespec { tv_sec: 0, tv_nsec: left_ns as i64 };
+        let sockets = self.hosts.iter().filter_map(|it| it.link.socket());
+        let mut fds: Vec<_> = sockets.map(|it| PollFd::new(it, PollFlags::IN)).collect();
+        match poll(&mut fds, Some(&timeout)) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+            Err(error) => Err(MeasureError::System(error.into())),
+        }
+    }
+
+    fn receive_and_put(&mut self) -> Result<(), MeasureError> {
+        let mut records = Vec::new();
+        if self.receive(&mut records)? {
+            // What came is between this reading and the one before the burst.
+            self.read_clocks()?;
+        }
+        records.iter().try_for_each(|it| self.put(it))
+    }
+
+    /// Takes what has come; whether anything came.
+    fn receive(&mut self, records: &mut Vec<Record>) -> Result<bool, MeasureError> {
+        let mut came = false;
+        for place in 0..self.hosts.len() {
+            let mut learnt = Vec::new();
+            let host = &mut self.hosts[place];
+            let received = host.link.receive(self.of.key, &mut |it| learnt.push(it));
+            if received.map_err(MeasureError::System)? {
+                came = true;
+            }
+            for learnt in learnt {
+                self.learn(place, learnt, records)?;
+            }
+        }
+        Ok(came)
+    }
+
+    fn learn(
+        &mut self,
+        place: usize,
+        learnt: Learnt,
+        records: &mut Vec<Record>,
+    ) -> Result<(), MeasureError> {
+        let host = &mut self.hosts[place];
+        match learnt {
+            Learnt::Identity(identity) => {
+                let index = self.index(place, &identity.host, records)?;
+                let host = &mut self.hosts[place];
+                let address = host.link.address();
+                (host.index, host.is_silent, host.is_refused) = (Some(index), false, false);
+                host.heard_ns = ppt_now::monotonic();
+                (self.tell)(Event::Answered { place, address, identity });
+            }
+            Learnt::Reading(reading) => {
+                host.heard_ns = ppt_now::monotonic();
+                records.extend(host.index.map(|it| Record::Clock(it, reading)));
+            }
+            Learnt::Probe(probe) => {
+                records.extend(host.index.map(|to| Record::Probe(Probe { from: 0, to, ..probe })));
+            }
+            Learnt::OtherVersion(version) => {
+                let name = host.asked.name.clone();
+                return Err(MeasureError::OtherVersion { name, version });
+            }
+            Learnt::Refused => host.is_refused = true,
+        }
+        Ok(())
+    }
+
+    /// The index of a host in the file, which it gets now if it has none.
+    fn index(
+        &mut self,
+        place: usize,
+        host: &Host,
+        records: &mut Vec<Record>,
+    ) -> Result<u32, MeasureError> {
+        let name = self.hosts[place].asked.name.clone();
+        if host.is(&self.known[0]) {
+            return Err(MeasureError::Oneself { name, host: host.name().to_owned() });
+        }
+        // This one may have been another boot of itself before.
+        let others = self.hosts.iter().enumerate().filter(|it| it.0 != place);
+        let mut others =
+            others.filter_map(|(_, it)| Some((it.asked, &self.known[it.index? as usize])));
+        let me = Some(("this host", &self.known[0]));
+        let others = others.by_ref().map(|(asked, host)| (&*asked.name, host)).chain(me);
+        for (first, other) in others {
+            if other.name() == host.name() && other.boot_id() != host.boot_id() {
+                let (host, first) = (host.name().to_owned(), first.to_owned());
+                return Err(MeasureError::OneName { host, first, second: name });
+            }
+        }
+        if let Some(index) = self.known.iter().position(|it| it.is(host)) {
+            return Ok(index as u32);
+        }
+        let index = self.known.len() as u32;
+        self.known.push(host.clone());
+        records.push(Record::Host(index, host.clone()));
+        Ok(index)
+    }
+
+    fn put(&mut self, record: &Record) -> Result<(), MeasureError> {
+        self.sink.put(record).map_err(MeasureError::Write)
+    }
+}

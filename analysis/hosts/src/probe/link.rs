@@ -1,0 +1,391 @@
+//! One host that is asked: its socket, its session, and what is not answered yet.
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::{SocketAddr, UdpSocket};
+
+use ppt_clock::ClockReading;
+use ppt_clock::sync::Probe;
+
+use super::clock::HostClock;
+use super::key::Key;
+use super::packet::{Answer, Answered, EARLIER, Head, Identity, MAX_PACKET, Question, Refused};
+use super::random::random;
+use super::stamps::Stamped;
+
+/// An answer is expected no longer than this.
+const PATIENCE_NS: u64 = 2_000_000_000;
+
+/// A host that is asked.
+#[derive(Debug)]
+pub(super) struct Link {
+    addresses: Vec<SocketAddr>,
+    /// The one that is tried.
+    at: usize,
+    open: Option<Open>,
+    /// What was counted.
+    pub counts: LinkCounts,
+}
+
+/// A session.
+#[derive(Debug)]
+struct Open {
+    socket: Stamped<u64>,
+    session: u64,
+    /// From the answer to the hello.
+    token: Option<u64>,
+    /// Questions without an answer, or without all stamps, by number: the numbers follow each other.
+    asked: VecDeque<Asked>,
+    /// The number of the next question.
+    next: u64,
+    /// The highest number that was answered.
+    answered: u64,
+}
+
+/// A question.
+#[derive(Debug, Default)]
+struct Asked {
+    number: u64,
+    /// When, on the monotonic clock.
+    at_ns: u64,
+    /// Ticks before it was sent, if it is a probe.
+    from_tick: Option<u64>,
+    t1: Option<u64>,
+    back: Option<Back>,
+    t3: Option<u64>,
+    /// It is not counted.
+    is_last: bool,
+    /// All that can be said of it was said.
+    is_done: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Back {
+    to_tick: u64,
+    t2: u64,
+    t4: u64,
+}
+
+/// Packets to and from one host.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LinkCounts {
+    /// Probes that were sent.
+    pub asked: u64,
+    /// Probes that were answered.
+    pub answered: u64,
+    /// Probes with all their stamps: they are in the file.
+    pub complete: u64,
+    /// The shortest way there and back, without the time that the host took, in ns.
+    pub least_ns: Option<u64>,
+    /// Questions that the host did not get.
+    pub lost_there: u64,
+    /// Questions whose answers did not come in time.
+    pub unanswered: u64,
+    /// Probes of which a kernel's stamp did not come.
+    pub unstamped: u64,
+    /// Packets of somebody who has not the key, or without sense.
+    pub foreign: u64,
+    /// Answers that had come before.
+    pub replayed: u64,
+    /// Answers that nobody expected any more.
+    pub late: u64,
+    /// Packets that the system did not send.
+    pub unsent: u64,
+}
+
+/// What a link learns.
+#[derive(Debug)]
+pub(super) enum Learnt {
+    /// Who it is.
+    Identity(Identity),
+    /// What its clocks show.
+    Reading(ClockReading),
+    /// A probe with all its stamps; hosts are those of the caller.
+    Probe(Probe),
+    /// It speaks another version.
+    OtherVersion(u8),
+    /// The system says that nothing listens there.
+    Refused,
+}
+
+impl Link {
+    pub fn new(addresses: Vec<SocketAddr>) -> Self {
+        Self { addresses, at: 0, open: None, counts: LinkCounts::default() }
+    }
+
+    /// Where it is asked.
+    pub fn address(&self) -> SocketAddr {
+        self.addresses[self.at]
+    }
+
+    pub fn socket(&self) -> Option<&Stamped<u64>> {
+        self.open.as_ref().map(|it| &it.socket)
+    }
+
+    /// Whether it has answered the hello of this session.
+    pub fn is_open(&self) -> bool {
+        self.open.as_ref().is_some_and(|it| it.token.is_some())
+    }
+
+    /// Begins a session, at the next of its addresses.
+    pub fn greet(&mut self, me: &Identity, key: &Key, clock: &HostClock) -> io::Result<()> {
+        if self.open.take().is_some() {
+            self.at = (self.at + 1) % self.addresses.len();
+        }
+        let address = self.address();
+        let any: SocketAddr = match address {
+            SocketAddr::V4(_) => ([0; 4], 0).into(),
+            SocketAddr::V6(_) => ([0u16; 8], 0).into(),
+        };
+        let socket = UdpSocket::bind(any)?;
+        socket.connect(address)?;
+        let socket = Stamped::new(socket, clock.clone())?;
+        let (asked, session) = (VecDeque::new(), random());
+        let open = Open { socket, session, token: None, asked, next: 1, answered: 0 };
+        let open = self.open.insert(open);
+        let packet = Question::Hello(me.clone()).seal(open.head(), key);
+        let sent = open.send(&packet, None, ppt_now::monotonic());
+        if sent.is_err() {
+            self.counts.unsent += 1;
+        }
+        Ok(())
+    }
+
+    /// Sends a probe.
+    pub fn probe(&mut self, key: &Key, clock: &HostClock) {
+        let Some(open) = &mut self.open else { return };
+        let Some(token) = open.token else { return };
+        let packet = Question::Probe { token }.seal(open.head(), key);
+        let now_ns = ppt_now::monotonic();
+        let sent = open.send(&packet, Some(clock.ticks()), now_ns);
+        match sent {
+            Ok(()) => self.counts.asked += 1,
+            Err(_) => self.counts.unsent += 1,
+        }
+    }
+
+    /// Sends a probe only for what its answer says of those before it.
+    pub fn probe_last(&mut self, key: &Key, clock: &HostClock) {
+        let asked = self.counts.asked;
+        self.probe(key, clock);
+        let sent = self.counts.asked > asked;
+        self.counts.asked = asked;
+        if let Some(last) = self.open.as_mut().and_then(|it| it.asked.back_mut()) {
+            last.is_last = sent;
+        }
+    }
+
+    /// Asks for the clocks that are read about each second.
+    pub fn ask_clocks(&mut self, key: &Key) {
+        let Some(open) = &mut self.open else { return };
+        let Some(token) = open.token else { return };
+        let packet = Question::Clocks { token }.seal(open.head(), key);
+        if open.send(&packet, None, ppt_now::monotonic()).is_err() {
+            self.counts.unsent += 1;
+        }
+    }
+
+    /// Takes what has come; whether anything came.
+    pub fn receive(&mut self, key: &Key, learn: &mut dyn FnMut(Learnt)) -> io::Result<bool> {
+        let mut came = false;
+        let Some(open) = &mut self.open else { return Ok(false) };
+        open.note_left(&mut self.counts, learn)?;
+        let mut buffer = [0; MAX_PACKET];
+        // Whoever floods it does not keep the others from being asked.
+        for _ in 0..256 {
+            let packet = match open.socket.receive(&mut buffer) {
+                Ok(Some(packet)) => packet,
+                Ok(None) => break,
+                Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+                    learn(Learnt::Refused);
+                    continue;
+                }
+                // What routers say passes; a socket that fails for good stays silent, which is said.
+                Err(_) => break,
+            };
+            came = true;
+            let opened = match buffer.get(..packet.length) {
+                Some(bytes) => Answer::open(bytes, key),
+                None => Err(Refused::Foreign),
+            };
+            match opened {
+                Ok((head, answer)) => {
+                    open.answered(head, answer, packet.stamp, &mut self.counts, learn);
+                }
+                Err(Refused::Version(version, head)) if head.session == open.session => {
+                    learn(Learnt::OtherVersion(version));
+                }
+                Err(_) => self.counts.foreign += 1,
+            }
+        }
+        Ok(came)
+    }
+
+    /// Gives up what was asked too long ago.
+    pub fn give_up(&mut self, now_ns: u64) {
+        let Some(open) = &mut self.open else { return };
+        while let Some(first) = open.asked.front() {
+            if !first.is_done && now_ns.saturating_sub(first.at_ns) < PATIENCE_NS {
+                break;
+            }
+            first.count(&mut self.counts);
+            open.asked.pop_front();
+        }
+    }
+
+    /// Gives up everything: it was the end.
+    pub fn close(&mut self) {
+        for asked in self.open.iter_mut().flat_map(|it| it.asked.drain(..)) {
+            asked.count(&mut self.counts);
+        }
+        self.open = None;
+    }
+
+    /// Whether a probe has not come back, or lacks a stamp.
+    pub fn lacks(&self) -> bool {
+        let mut asked = self.open.iter().flat_map(|it| &it.asked);
+        asked.any(|it| it.from_tick.is_some() && !it.is_last && !it.is_done)
+    }
+}
+
+impl Asked {
+    fn count(&self, counts: &mut LinkCounts) {
+        if !self.is_done && !self.is_last && self.from_tick.is_some() {
+            match self.back {
+                None => counts.unanswered += 1,
+                Some(_) => counts.unstamped += 1,
+            }
+        }
+    }
+}
+
+impl Open {
+    fn head(&self) -> Head {
+        Head { session: self.session, number: self.next }
+    }
+
+    fn send(&mut self, packet: &[u8], from_tick: Option<u64>, at_ns: u64) -> io::Result<()> {
+        let number = self.next;
+        // A number is used up whatever becomes of it: nobody may have two questions of one number.
+        self.next += 1;
+        let asked = Asked { number, at_ns, from_tick, ..Asked::default() };
+        let sent = self.socket.send(packet, None, number);
+        self.asked.push_back(Asked { is_done: sent.is_err(), ..asked });
+        sent
+    }
+
+    fn find(&mut self, number: u64) -> Option<&mut Asked> {
+        let first = self.asked.front()?.number;
+        let at = usize::try_from(number.checked_sub(first)?).ok()?;
+        self.asked.get_mut(at)
+    }
+
+    fn note_left(
+        &mut self,
+        counts: &mut LinkCounts,
+        learn: &mut dyn FnMut(Learnt),
+    ) -> io::Result<()> {
+        let mut left = Vec::new();
+        self.socket.left(|number, stamp| left.push((number, stamp)))?;
+        for (number, stamp) in left {
+            if let Some(asked) = self.find(number) {
+                asked.t1 = Some(stamp);
+                self.complete(number, counts, learn);
+            }
+        }
+        Ok(())
+    }
+
+    fn answered(
+        &mut self,
+        head: Head,
+        answer: Answer,
+        stamp: Option<u64>,
+        counts: &mut LinkCounts,
+        learn: &mut dyn FnMut(Learnt),
+    ) {
+        let Head { session, number } = head;
+        if session != self.session || number >= self.next {
+            counts.foreign += 1;
+            return;
+        }
+        // Readings are kept in the order of time; those of answers that were overtaken are not.
+        let in_order = number > self.answered;
+        let Some(asked) = self.find(number) else {
+            counts.late += 1;
+            return;
+        };
+        let is_probe = asked.from_tick.is_some();
+        match answer {
+            Answer::Hello { token, identity } if !is_probe && number == 1 => {
+                asked.is_done = true;
+                if self.token.is_none() {
+                    self.token = Some(token);
+                    learn(Learnt::Identity(identity));
+                } else {
+                    counts.replayed += 1;
+                }
+            }
+            Answer::Clocks(readings) if !is_probe && number > 1 => {
+                if std::mem::replace(&mut asked.is_done, true) {
+                    counts.replayed += 1;
+                } else if in_order {
+                    readings.into_iter().for_each(|it| learn(Learnt::Reading(it)));
+                }
+            }
+            Answer::Probe(it) if is_probe => {
+                if asked.back.is_some() {
+                    counts.replayed += 1;
+                    return;
+                }
+                counts.answered += u64::from(!asked.is_last);
+                let Answered { t2, tick, earlier, now, questions } = it;
+                // Without a stamp on this host, or on that one, it stays incomplete.
+                asked.back = Some(Back { to_tick: tick, t2, t4: stamp.unwrap_or(0) });
+                if in_order {
+                    learn(Learnt::Reading(now));
+                    counts.lost_there = number.saturating_sub(questions);
+                }
+                // Its own leaving is known already if this answer was overtaken.
+                self.complete(number, counts, learn);
+                self.note_earlier(number, earlier, counts, learn);
+            }
+            Answer::OtherVersion => {}
+            _ => {
+                counts.foreign += 1;
+                return;
+            }
+        }
+        self.answered = self.answered.max(number);
+    }
+
+    fn note_earlier(
+        &mut self,
+        number: u64,
+        earlier: [u64; EARLIER],
+        counts: &mut LinkCounts,
+        learn: &mut dyn FnMut(Learnt),
+    ) {
+        for (back, stamp) in earlier.into_iter().enumerate().filter(|it| it.1 > 0) {
+            let Some(before) = number.checked_sub(back as u64 + 1) else { break };
+            if let Some(asked) = self.find(before) {
+                asked.t3 = Some(stamp);
+                self.complete(before, counts, learn);
+            }
+        }
+    }
+
+    fn complete(&mut self, number: u64, counts: &mut LinkCounts, learn: &mut dyn FnMut(Learnt)) {
+        let Some(asked) = self.find(number).filter(|it| !it.is_done) else { return };
+        let (Some(from_tick), Some(t1)) = (asked.from_tick, asked.t1) else { return };
+        let (Some(Back { to_tick, t2, t4 }), Some(t3)) = (asked.back, asked.t3) else { return };
+        if t2 == 0 || t4 == 0 {
+            return;
+        }
+        asked.is_done = true;
+        counts.complete += u64::from(!asked.is_last);
+        let took = t4.saturating_sub(t1).saturating_sub(t3.saturating_sub(t2));
+        counts.least_ns = Some(counts.least_ns.map_or(took, |it| it.min(took)));
+        learn(Learnt::Probe(Probe { from: 0, to: 0, from_tick, to_tick, t1, t2, t3, t4 }));
+    }
+}

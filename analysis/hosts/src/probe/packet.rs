@@ -1,0 +1,471 @@
+//! The packets, byte for byte: pure reading and writing.
+//!
+//! All integers are little endian. A question is as long as its answer. What every version keeps:
+//! the first 24 bytes, and that the last 16 are the tag of all before them.
+//!
+//! ```text
+//!  0  4  "pptS"
+//!  4  1  version
+//!  5  1  kind: odd asks, even answers
+//!  6  2  0
+//!  8  8  session: chosen by who asks
+//! 16  8  number: from 1, in each session
+//! 24  …  body
+//!    16  tag
+//! ```
+
+use ppt_clock::sync::{Host, MAX_NAME};
+use ppt_clock::{ClockId, ClockReading};
+
+use super::key::{Key, TAG};
+
+/// The first bytes of a packet.
+const MAGIC: [u8; 4] = *b"pptS";
+/// This version.
+pub const VERSION: u8 = 1;
+/// Bytes before the body.
+const HEAD: usize = 24;
+/// The most bytes of a packet of any version.
+pub const MAX_PACKET: usize = 512;
+/// Bytes of the name of a program.
+const PROGRAM: usize = 32;
+/// How many earlier answers an answer tells the sending times of.
+pub const EARLIER: usize = 4;
+/// The clocks that are read about each second.
+pub const READ_EACH_SECOND: [(ClockId, ClockId); 3] = [
+    (ClockId::Tick, ClockId::Monotonic),
+    (ClockId::Tick, ClockId::MonotonicRaw),
+    (ClockId::Monotonic, ClockId::Realtime),
+];
+
+/// What all packets say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Head {
+    /// Who asks chose it.
+    pub session: u64,
+    /// From 1; the answer has that of the question.
+    pub number: u64,
+}
+
+/// Who somebody is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Identity {
+    /// Its name, its boot, its rate of ticks.
+    pub host: Host,
+    /// The version of its program.
+    pub program: String,
+}
+
+/// What is asked. `token` is what the answer to the hello of the session gave.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs, reason = "each says what it is")]
+pub enum Question {
+    /// Who are you? I am this.
+    Hello(Identity),
+    /// When did this come, and when did your answers leave?
+    Probe { token: u64 },
+    /// What do your clocks show?
+    Clocks { token: u64 },
+}
+
+/// What is answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs, reason = "each says what it is")]
+pub enum Answer {
+    /// Who this is, and the token of the session.
+    Hello {
+        token: u64,
+        identity: Identity,
+    },
+    Probe(Answered),
+    /// [`READ_EACH_SECOND`].
+    Clocks([ClockReading; 3]),
+    /// The question was of another version than this host speaks.
+    OtherVersion,
+}
+
+/// The answer to a probe.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answered {
+    /// The question came: the kernel's stamp, REALTIME. 0 if there is none.
+    pub t2: u64,
+    /// Ticks right after it was received.
+    pub tick: u64,
+    /// The answer to the question before left then, and those before that: the kernel's stamps. 0
+    /// where there is none.
+    pub earlier: [u64; EARLIER],
+    /// Ticks and REALTIME now.
+    pub now: ClockReading,
+    /// Questions of this session that came.
+    pub questions: u64,
+}
+
+/// Why a packet is refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refused {
+    /// It is not from somebody who has the key.
+    Foreign,
+    /// It is authentic, but of this other version.
+    Version(u8, Head),
+    /// It is authentic, of this version, and makes no sense.
+    Malformed,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+enum Kind {
+    Hello = 1,
+    Probe = 3,
+    Clocks = 5,
+    /// Only answered.
+    Version = 255 - 1,
+}
+
+const HELLO: usize = HEAD + 8 + 8 + 2 * MAX_NAME + PROGRAM + TAG;
+const PROBE: usize = HEAD + 8 + 8 + 8 * EARLIER + 24 + 8 + TAG;
+const CLOCKS: usize = HEAD + 3 * 24 + TAG;
+
+impl Kind {
+    fn length(self) -> usize {
+        match self {
+            Kind::Hello => HELLO,
+            Kind::Probe => PROBE,
+            Kind::Clocks => CLOCKS,
+            Kind::Version => HEAD + TAG,
+        }
+    }
+}
+
+impl Question {
+    /// The packet of this question.
+    pub fn seal(&self, head: Head, key: &Key) -> Vec<u8> {
+        let kind = match self {
+            Question::Hello(_) => Kind::Hello,
+            Question::Probe { .. } => Kind::Probe,
+            Question::Clocks { .. } => Kind::Clocks,
+        };
+        let mut packet = begin(VERSION, kind as u8, head);
+        match self {
+            Question::Hello(identity) => {
+                packet.extend([0; 8]);
+                put_identity(&mut packet, identity);
+            }
+            Question::Probe { token } | Question::Clocks { token } => {
+                packet.extend(token.to_le_bytes());
+            }
+        }
+        end(packet, kind.length(), key)
+    }
+
+    /// Reads a packet that asks.
+    pub fn open(packet: &[u8], key: &Key) -> Result<(Head, Self), Refused> {
+        let (kind, head, mut body) = open(packet, key)?;
+        let length =
+            |kind: Kind| (packet.len() == kind.length()).then_some(()).ok_or(Refused::Malformed);
+        let question = match kind {
+            it if it == Kind::Hello as u8 => {
+                length(Kind::Hello)?;
+                body.number()?;
+                Question::Hello(body.identity()?)
+            }
+            it if it == Kind::Probe as u8 => {
+                length(Kind::Probe)?;
+                Question::Probe { token: body.number()? }
+            }
+            it if it == Kind::Clocks as u8 => {
+                length(Kind::Clocks)?;
+                Question::Clocks { token: body.number()? }
+            }
+            _ => return Err(Refused::Malformed),
+        };
+        Ok((head, question))
+    }
+}
+
+impl Answer {
+    /// The packet of this answer to a question of `length` bytes, which it never exceeds.
+    pub fn seal(&self, head: Head, length: usize, key: &Key) -> Vec<u8> {
+        let kind = match self {
+            Answer::Hello { .. } => Kind::Hello,
+            Answer::Probe(_) => Kind::Probe,
+            Answer::Clocks(_) => Kind::Clocks,
+            Answer::OtherVersion => Kind::Version,
+        };
+        let code = if kind == Kind::Version { kind as u8 } else { kind as u8 + 1 };
+        let mut packet = begin(VERSION, code, head);
+        match self {
+            Answer::Hello { token, identity } => {
+                packet.extend(token.to_le_bytes());
+                put_identity(&mut packet, identity);
+            }
+            Answer::Probe(it) => {
+                packet.extend(it.t2.to_le_bytes());
+                packet.extend(it.tick.to_le_bytes());
+                it.earlier.iter().for_each(|it| packet.extend(it.to_le_bytes()));
+                put_reading(&mut packet, &it.now);
+                packet.extend(it.questions.to_le_bytes());
+            }
+            Answer::Clocks(readings) => readings.iter().for_each(|it| put_reading(&mut packet, it)),
+            Answer::OtherVersion => {}
+        }
+        end(packet, kind.length().min(length), key)
+    }
+
+    /// Reads a packet that answers.
+    pub fn open(packet: &[u8], key: &Key) -> Result<(Head, Self), Refused> {
+        let (kind, head, mut body) = open(packet, key)?;
+        let answer = match kind {
+            it if it == Kind::Hello as u8 + 1 => {
+                Answer::Hello { token: body.number()?, identity: body.identity()? }
+            }
+            it if it == Kind::Probe as u8 + 1 => {
+                let (t2, tick) = (body.number()?, body.number()?);
+                let mut earlier = [0; EARLIER];
+                for it in &mut earlier {
+                    *it = body.number()?;
+                }
+                let now = body.reading(ClockId::Tick, ClockId::Realtime)?;
+                Answer::Probe(Answered { t2, tick, earlier, now, questions: body.number()? })
+            }
+            it if it == Kind::Clocks as u8 + 1 => {
+                let [x, y, z] = READ_EACH_SECOND;
+                Answer::Clocks([
+                    body.reading(x.0, x.1)?,
+                    body.reading(y.0, y.1)?,
+                    body.reading(z.0, z.1)?,
+                ])
+            }
+            it if it == Kind::Version as u8 => Answer::OtherVersion,
+            _ => return Err(Refused::Malformed),
+        };
+        Ok((head, answer))
+    }
+}
+
+fn begin(version: u8, kind: u8, head: Head) -> Vec<u8> {
+    let mut packet = Vec::with_capacity(MAX_PACKET);
+    packet.extend(MAGIC);
+    packet.extend([version, kind, 0, 0]);
+    packet.extend(head.session.to_le_bytes());
+    packet.extend(head.number.to_le_bytes());
+    packet
+}
+
+/// Fills up with zeros, and signs.
+fn end(mut packet: Vec<u8>, length: usize, key: &Key) -> Vec<u8> {
+    packet.resize(length - TAG, 0);
+    let tag = key.tag(&packet);
+    packet.extend(tag);
+    packet
+}
+
+/// The kind, the head and the body of an authentic packet of this version.
+fn open<'a>(packet: &'a [u8], key: &Key) -> Result<(u8, Head, Body<'a>), Refused> {
+    if packet.len() > MAX_PACKET || packet.len() < HEAD + TAG {
+        return Err(Refused::Foreign);
+    }
+    let (signed, tag) = packet.split_last_chunk::<TAG>().ok_or(Refused::Foreign)?;
+    let mut body = Body(signed);
+    if body.bytes::<4>() != Ok(MAGIC) || !key.is_authentic(signed, tag) {
+        return Err(Refused::Foreign);
+    }
+    let [version, kind, _, _] = body.bytes()?;
+    let head = Head { session: body.number()?, number: body.number()? };
+    if version != VERSION {
+        return Err(Refused::Version(version, head));
+    }
+    Ok((kind, head, body))
+}
+
+fn put_identity(packet: &mut Vec<u8>, identity: &Identity) {
+    packet.extend(identity.host.tick_hz().to_le_bytes());
+    put_text::<MAX_NAME>(packet, identity.host.name());
+    put_text::<MAX_NAME>(packet, identity.host.boot_id());
+    put_text::<PROGRAM>(packet, &identity.program);
+}
+
+fn put_text<const N: usize>(packet: &mut Vec<u8>, text: &str) {
+    let bytes = &text.as_bytes()[..text.floor_char_boundary(N)];
+    packet.extend(bytes);
+    packet.resize(packet.len() + N - bytes.len(), 0);
+}
+
+fn put_reading(packet: &mut Vec<u8>, reading: &ClockReading) {
+    let ClockReading { a_before, b_value, a_after, .. } = reading;
+    [a_before, b_value, a_after].iter().for_each(|it| packet.extend(it.to_le_bytes()));
+}
+
+/// What is left to read.
+struct Body<'a>(&'a [u8]);
+
+impl Body<'_> {
+    fn bytes<const N: usize>(&mut self) -> Result<[u8; N], Refused> {
+        let (bytes, rest) = self.0.split_first_chunk().ok_or(Refused::Malformed)?;
+        self.0 = rest;
+        Ok(*bytes)
+    }
+
+    fn number(&mut self) -> Result<u64, Refused> {
+        self.bytes().map(u64::from_le_bytes)
+    }
+
+    fn text<const N: usize>(&mut self) -> Result<String, Refused> {
+        let bytes = self.bytes::<N>()?;
+        let text = bytes.split(|&it| it == 0).next().unwrap_or_default();
+        String::from_utf8(text.to_owned()).map_err(|_| Refused::Malformed)
+    }
+
+    fn identity(&mut self) -> Result<Identity, Refused> {
+        let hz = self.number()?;
+        let (name, boot) = (self.text::<MAX_NAME>()?, self.text::<MAX_NAME>()?);
+        let host = Host::new(&name, &boot, hz).map_err(|_| Refused::Malformed)?;
+        let program = self.text::<PROGRAM>()?;
+        match program.chars().any(char::is_control) {
+            true => Err(Refused::Malformed),
+            false => Ok(Identity { host, program }),
+        }
+    }
+
+    fn reading(&mut self, a: ClockId, b: ClockId) -> Result<ClockReading, Refused> {
+        let (a_before, b_value, a_after) = (self.number()?, self.number()?, self.number()?);
+        match a_before <= a_after {
+            true => Ok(ClockReading { a, a_before, b, b_value, a_after, distrusted: false }),
+            false => Err(Refused::Malformed),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn key() -> Key {
+        Key::new(b"0123456789abcdef").unwrap()
+    }
+
+    fn heads() -> impl Strategy<Value = Head> {
+        any::<(u64, u64)>().prop_map(|(session, number)| Head { session, number })
+    }
+
+    fn identities() -> impl Strategy<Value = Identity> {
+        ("[a-zäß ]{1,20}|[a-z]{64}", "[0-9a-f-]{36}", 1u64.., "[0-9a-z.+-]{0,32}").prop_map(
+            |(name, boot, hz, program)| Identity {
+                host: Host::new(&name, &boot, hz).unwrap(),
+                program,
+            },
+        )
+    }
+
+    fn questions() -> impl Strategy<Value = Question> {
+        prop_oneof![
+            identities().prop_map(Question::Hello),
+            any::<u64>().prop_map(|token| Question::Probe { token }),
+            any::<u64>().prop_map(|token| Question::Clocks { token }),
+        ]
+    }
+
+    fn readings(a: ClockId, b: ClockId) -> impl Strategy<Value = ClockReading> {
+        any::<(u64, u64, u64)>().prop_map(move |(x, b_value, y)| {
+            let (a_before, a_after) = (x.min(y), x.max(y));
+            ClockReading { a, a_before, b, b_value, a_after, distrusted: false }
+        })
+    }
+
+    fn answers() -> impl Strategy<Value = Answer> {
+        let [x, y, z] = READ_EACH_SECOND.map(|(a, b)| readings(a, b));
+        let probe =
+            (any::<(u64, u64, u64, [u64; EARLIER])>(), readings(ClockId::Tick, ClockId::Realtime));
+        prop_oneof![
+            (any::<u64>(), identities())
+                .prop_map(|(token, identity)| Answer::Hello { token, identity }),
+            probe.prop_map(|((t2, tick, questions, earlier), now)| {
+                Answer::Probe(Answered { t2, tick, earlier, now, questions })
+            }),
+            (x, y, z).prop_map(|(x, y, z)| Answer::Clocks([x, y, z])),
+            Just(Answer::OtherVersion),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_sealed_is_opened(head in heads(), question in questions(), answer in answers()) {
+            let packet = question.seal(head, &key());
+            prop_assert_eq!(Question::open(&packet, &key()), Ok((head, question)));
+            let packet = answer.seal(head, MAX_PACKET, &key());
+            prop_assert_eq!(Answer::open(&packet, &key()), Ok((head, answer)));
+        }
+
+        /// Nothing but the whole packet passes: no bit of it may change, no byte be missing or added.
+        #[test]
+        fn what_is_changed_is_foreign(head in heads(), question in questions(), at in any::<prop::sample::Index>()) {
+            let packet = question.seal(head, &key());
+            let mut forged = packet.clone();
+            let bit = at.index(packet.len() * 8);
+            forged[bit / 8] ^= 1 << (bit % 8);
+            prop_assert_eq!(Question::open(&forged, &key()), Err(Refused::Foreign));
+            let cut = &packet[..at.index(packet.len())];
+            prop_assert_eq!(Question::open(cut, &key()), Err(Refused::Foreign));
+            let longer = [&packet[..], &vec![0; at.index(600) + 1]].concat();
+            prop_assert_eq!(Question::open(&longer, &key()), Err(Refused::Foreign));
+            let other = Key::new(b"0123456789abcdeF").unwrap();
+            prop_assert_eq!(Question::open(&packet, &other), Err(Refused::Foreign));
+        }
+
+        #[test]
+        fn a_question_is_no_answer(head in heads(), question in questions(), answer in answers()) {
+            let packet = question.seal(head, &key());
+            prop_assert_eq!(Answer::open(&packet, &key()), Err(Refused::Malformed));
+            let packet = answer.seal(head, MAX_PACKET, &key());
+            prop_assert_eq!(Question::open(&packet, &key()), Err(Refused::Malformed));
+        }
+
+        /// Whoever has the key may send anything.
+        #[test]
+        fn any_authentic_bytes_are_read_or_refused(
+            version in prop_oneof![Just(VERSION), any::<u8>()], kind in 0u8..10, head in heads(),
+            body in prop::collection::vec(any::<u8>(), 0..MAX_PACKET - HEAD - TAG),
+        ) {
+            let mut packet = begin(version, kind, head);
+            let length = HEAD + body.len() + TAG;
+            packet.extend(body);
+            let packet = end(packet, length, &key());
+            for refused in [Question::open(&packet, &key()).err(), Answer::open(&packet, &key()).err()] {
+                if version != VERSION {
+                    prop_assert_eq!(refused, Some(Refused::Version(version, head)));
+                } else {
+                    prop_assert!(matches!(refused, None | Some(Refused::Malformed)));
+                }
+            }
+        }
+
+        #[test]
+        fn no_bytes_are_too_bad(bytes in prop::collection::vec(any::<u8>(), 0..600)) {
+            prop_assert_eq!(Question::open(&bytes, &key()), Err(Refused::Foreign));
+            prop_assert_eq!(Answer::open(&bytes, &key()), Err(Refused::Foreign));
+        }
+    }
+
+    #[test]
+    fn an_answer_is_as_long_as_its_question() {
+        let head = Head { session: 1, number: 2 };
+        let host = Host::new("name", "boot", 1).unwrap();
+        let identity = Identity { host, program: "1.2.3".into() };
+        let reading =
+            |(a, b)| ClockReading { a, a_before: 1, b, b_value: 2, a_after: 3, distrusted: false };
+        let now = reading((ClockId::Tick, ClockId::Realtime));
+        let answered = Answered { t2: 1, tick: 2, earlier: [3; EARLIER], now, questions: 4 };
+        for (question, answer) in [
+            (Question::Hello(identity.clone()), Answer::Hello { token: 5, identity }),
+            (Question::Probe { token: 5 }, Answer::Probe(answered)),
+            (Question::Clocks { token: 5 }, Answer::Clocks(READ_EACH_SECOND.map(reading))),
+        ] {
+            let question = question.seal(head, &key());
+            assert_eq!(answer.seal(head, question.len(), &key()).len(), question.len());
+            assert!(
+                Answer::OtherVersion.seal(head, question.len(), &key()).len() <= question.len()
+            );
+        }
+    }
+}

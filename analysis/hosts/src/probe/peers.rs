@@ -1,0 +1,196 @@
+//! The hosts that ask, as who answers knows them.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+
+use super::packet::EARLIER;
+use super::window::{Seen, Window};
+
+/// The most sessions at a time.
+pub const MAX_PEERS: usize = 64;
+/// Who asks nothing for so long makes room for others.
+const IDLE_NS: u64 = 30_000_000_000;
+
+/// Sessions, each with its window.
+#[derive(Debug, Default)]
+pub(super) struct Peers {
+    all: HashMap<u64, Peer>,
+}
+
+/// One session.
+#[derive(Debug)]
+pub(super) struct Peer {
+    address: SocketAddr,
+    /// What the answer to its hello gave it; only who got that can ask more.
+    pub token: u64,
+    window: Window,
+    /// It has shown the token: it is there, and no recording of it.
+    alive: bool,
+    /// When it asked last.
+    asked_ns: u64,
+    /// When answers left: their numbers, and the kernel's stamps.
+    left: [(u64, u64); EARLIER],
+    /// Questions that came.
+    pub questions: u64,
+}
+
+/// Why a question is not answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unanswered {
+    /// It came before.
+    Replayed,
+    /// It comes so late that nobody knows whether it came before.
+    Late,
+    /// Of a session that is not known, or from another place.
+    Unknown,
+    /// There are too many sessions.
+    Full,
+}
+
+impl Peers {
+    /// A question `number` of a session that may be new, with a token that nobody can guess.
+    pub fn greeted(
+        &mut self,
+        session: u64,
+        number: u64,
+        address: SocketAddr,
+        now_ns: u64,
+        token: impl FnOnce() -> u64,
+    ) -> Result<&mut Peer, Unanswered> {
+        if !self.all.contains_key(&session) {
+            self.make_room(now_ns)?;
+            let left = [(0, 0); EARLIER];
+            let (window, alive, questions) = (Window::default(), false, 0);
+            let token = token();
+            let peer = Peer { address, token, window, alive, asked_ns: now_ns, left, questions };
+            self.all.insert(session, peer);
+        }
+        self.take(session, number, address, now_ns)
+    }
+
+    /// A question `number` of a session that is known, by somebody who has its token.
+    pub fn asked(
+        &mut self,
+        session: u64,
+        number: u64,
+        token: u64,
+        address: SocketAddr,
+        now_ns: u64,
+    ) -> Result<&mut Peer, Unanswered> {
+        let peer = self.all.get_mut(&session).filter(|it| it.token == token);
+        peer.ok_or(Unanswered::Unknown)?.alive = true;
+        self.take(session, number, address, now_ns)
+    }
+
+    fn take(
+        &mut self,
+        session: u64,
+        number: u64,
+        address: SocketAddr,
+        now_ns: u64,
+    ) -> Result<&mut Peer, Unanswered> {
+        let peer = self.all.get_mut(&session).filter(|it| it.address == address);
+        let peer = peer.ok_or(Unanswered::Unknown)?;
+        match peer.window.take(number) {
+            Seen::Replayed => return Err(Unanswered::Replayed),
+            Seen::Late => return Err(Unanswered::Late),
+            Seen::Fresh => {}
+        }
+        (peer.asked_ns, peer.questions) = (now_ns, peer.questions + 1);
+        Ok(peer)
+    }
+
+    /// The answer to `number` has left.
+    pub fn left(&mut self, session: u64, number: u64, stamp: u64) {
+        if let Some(peer) = self.all.get_mut(&session) {
+            peer.left.rotate_right(1);
+            peer.left[0] = (number, stamp);
+        }
+    }
+
+    /// Recordings of sessions make room for those who are there, and who is silent for who asks.
+    fn make_room(&mut self, now_ns: u64) -> Result<(), Unanswered> {
+        if self.all.len() < MAX_PEERS {
+            return Ok(());
+        }
+        let idle = |it: &Peer| now_ns.saturating_sub(it.asked_ns) > IDLE_NS;
+        let least = self.all.iter().filter(|(_, it)| !it.alive || idle(it));
+        let least = least.min_by_key(|(_, it)| (it.alive, it.asked_ns));
+        let session = *least.ok_or(Unanswered::Full)?.0;
+        self.all.remove(&session);
+        Ok(())
+    }
+}
+
+impl Peer {
+    /// When the answers before `number` left: 0 where nobody knows.
+    pub fn earlier(&self, number: u64) -> [u64; EARLIER] {
+        std::array::from_fn(|back| {
+            let wanted = number.checked_sub(back as u64 + 1).filter(|&it| it > 0);
+            let found = self.left.iter().find(|it| Some(it.0) == wanted);
+            found.map_or(0, |it| it.1)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn address(port: u16) -> SocketAddr {
+        ([127, 0, 0, 1], port).into()
+    }
+
+    #[test]
+    fn only_who_got_the_answer_asks_more() {
+        let mut peers = Peers::default();
+        assert_eq!(peers.asked(1, 1, 0, address(1), 0).unwrap_err(), Unanswered::Unknown);
+        assert_eq!(peers.greeted(1, 1, address(1), 0, || 7).unwrap().token, 7);
+        assert_eq!(peers.asked(1, 2, 8, address(1), 0).unwrap_err(), Unanswered::Unknown);
+        assert_eq!(peers.asked(1, 2, 7, address(2), 0).unwrap_err(), Unanswered::Unknown);
+        assert_eq!(peers.asked(1, 2, 7, address(1), 0).unwrap().questions, 2);
+        assert_eq!(peers.asked(1, 2, 7, address(1), 0).unwrap_err(), Unanswered::Replayed);
+        assert_eq!(peers.asked(1, 1000, 7, address(1), 0).unwrap().questions, 3);
+        assert_eq!(peers.asked(1, 3, 7, address(1), 0).unwrap_err(), Unanswered::Late);
+        // The same hello again is a recording.
+        assert_eq!(peers.greeted(1, 1000, address(1), 0, || 9).unwrap_err(), Unanswered::Replayed);
+    }
+
+    #[test]
+    fn recordings_push_nobody_out_who_is_there() {
+        let mut peers = Peers::default();
+        for session in 0..MAX_PEERS as u64 / 2 {
+            peers.greeted(session, 1, address(1), 0, || 7).unwrap();
+            peers.asked(session, 2, 7, address(1), 0).unwrap();
+        }
+        for session in 1000..2000 {
+            peers.greeted(session, 1, address(2), 0, || 7).unwrap();
+            assert!(peers.all.len() <= MAX_PEERS);
+        }
+        for session in 0..MAX_PEERS as u64 / 2 {
+            peers.asked(session, 3, 7, address(1), 0).unwrap();
+        }
+        // Where all are there, nobody else gets in until one is silent.
+        for session in 2000..2000 + MAX_PEERS as u64 / 2 {
+            peers.greeted(session, 1, address(3), 1, || 7).unwrap();
+            peers.asked(session, 2, 7, address(3), 1).unwrap();
+        }
+        assert_eq!(peers.greeted(1, 1, address(1), 1, || 7).unwrap_err(), Unanswered::Replayed);
+        assert_eq!(peers.greeted(5000, 1, address(4), 1, || 7).unwrap_err(), Unanswered::Full);
+        peers.greeted(5000, 1, address(4), IDLE_NS + 1, || 7).unwrap();
+    }
+
+    #[test]
+    fn an_answer_tells_when_those_before_it_left() {
+        let mut peers = Peers::default();
+        peers.greeted(1, 1, address(1), 0, || 7).unwrap();
+        for number in [1, 2, 4, 5, 6] {
+            peers.left(1, number, number * 100);
+        }
+        peers.left(2, 1, 5);
+        let peer = peers.asked(1, 7, 7, address(1), 0).unwrap();
+        assert_eq!(peer.earlier(7), [600, 500, 400, 0]);
+        assert_eq!(peer.earlier(5), [400, 0, 200, 0]);
+        assert_eq!(peer.earlier(1), [0; EARLIER]);
+    }
+}

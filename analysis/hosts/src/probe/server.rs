@@ -1,0 +1,250 @@
+//! Answers whoever has the key.
+
+use std::io;
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use ppt_clock::ClockId;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use super::clock::{ClockError, HostClock};
+use super::key::Key;
+use super::packet::{
+    Answer, Answered, Head, Identity, MAX_PACKET, Question, READ_EACH_SECOND, Refused,
+};
+use super::peers::{Peers, Unanswered};
+use super::random::random;
+use super::stamps::Stamped;
+
+/// The port that is asked, if nobody says another one.
+pub const PORT: u16 = 7787;
+/// How often it looks whether it is to stop. A signal wakes it at once.
+const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 250_000_000 };
+
+/// Packets between two looks at that.
+const AT_ONCE: u32 = 64;
+
+/// Answers questions on one address.
+#[derive(Debug)]
+pub struct Server {
+    socket: Stamped<Head>,
+    key: Key,
+    clock: HostClock,
+    identity: Identity,
+    peers: Peers,
+    counts: Counts,
+}
+
+/// What came to a server.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Questions that were answered.
+    pub answered: u64,
+    /// Packets of nobody who has the key.
+    pub foreign: u64,
+    /// Questions that had come before.
+    pub replayed: u64,
+    /// Questions that came too late to know that.
+    pub late: u64,
+    /// Authentic questions of another session or another place than any that is known, or without
+    /// sense.
+    pub unknown: u64,
+    /// Questions of more sessions than are served at a time.
+    pub crowded: u64,
+    /// Questions of another version.
+    pub other_version: u64,
+    /// Answers that the system did not send.
+    pub unsent: u64,
+}
+
+/// What happens at a server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ServerEvent {
+    /// A host asked for the first time.
+    Greeted {
+        /// Where it is.
+        address: SocketAddr,
+        /// Who it is.
+        identity: Identity,
+    },
+    /// A host of another version asked for the first time.
+    OtherVersion {
+        /// Where it is.
+        address: SocketAddr,
+        /// What it speaks.
+        version: u8,
+    },
+}
+
+/// Why nothing is answered any more.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// Another program has the port.
+    #[error("another program uses {0}")]
+    InUse(SocketAddr),
+    /// The system does not give the address.
+    #[error("cannot listen on {address}: {cause}")]
+    Bind {
+        /// The address.
+        address: SocketAddr,
+        /// What the system says.
+        cause: io::Error,
+    },
+    /// The socket fails.
+    #[error("cannot receive packets: {0}")]
+    System(#[from] io::Error),
+    /// The clocks of this host are of no use.
+    #[error(transparent)]
+    Clock(#[from] ClockError),
+}
+
+impl Server {
+    /// Takes an address.
+    pub fn bind(
+        address: SocketAddr,
+        key: Key,
+        identity: Identity,
+        clock: HostClock,
+    ) -> Result<Self, ServeError> {
+        let socket = UdpSocket::bind(address).map_err(|cause| match cause.kind() {
+            io::ErrorKind::AddrInUse => ServeError::InUse(address),
+            _ => ServeError::Bind { address, cause },
+        })?;
+        let socket = Stamped::new(socket, clock.clone())?;
+        let (peers, counts) = (Peers::default(), Counts::default());
+        Ok(Self { socket, key, clock, identity, peers, counts })
+    }
+
+    /// Where it is asked: with the port that the system chose, if none was said.
+    pub fn address(&self) -> io::Result<SocketAddr> {
+        self.socket.socket().local_addr()
+    }
+
+    /// Answers until `stop`.
+    pub fn run(
+        &mut self,
+        stop: &AtomicBool,
+        tell: &mut dyn FnMut(ServerEvent),
+    ) -> Result<Counts, ServeError> {
+        let mut buffer = [0; MAX_PACKET];
+        while !stop.load(Relaxed) {
+            let mut fds = [PollFd::new(&self.socket, PollFlags::IN)];
+            match poll(&mut fds, Some(&LOOK)) {
+                Ok(0) | Err(rustix::io::Errno::INTR) => continue,
+                polled => polled.map_err(io::Error::from)?,
+            };
+            self.note_left()?;
+            // Whoever floods it does not keep it from stopping.
+            for _ in 0..AT_ONCE {
+                let Some(packet) = self.socket.receive(&mut buffer)? else { break };
+                let Some(from) = packet.from else { continue };
+                let bytes = buffer.get(..packet.length);
+                let answer = match bytes {
+                    Some(bytes) => self.answer(bytes, from, packet.stamp, packet.tick, tell)?,
+                    None => {
+                        self.counts.foreign += 1;
+                        None
+                    }
+                };
+                if let Some((head, answer)) = answer {
+                    let answer = answer.seal(head, packet.length, &self.key);
+                    match self.socket.send(&answer, Some(from), head) {
+                        Ok(()) => self.counts.answered += 1,
+                        Err(_) => self.counts.unsent += 1,
+                    }
+                    self.note_left()?;
+                }
+            }
+        }
+        Ok(self.counts)
+    }
+
+    /// What came so far.
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    fn note_left(&mut self) -> io::Result<()> {
+        self.socket.left(|head, stamp| self.peers.left(head.session, head.number, stamp))
+    }
+
+    fn answer(
+        &mut self,
+        packet: &[u8],
+        from: SocketAddr,
+        stamp: Option<u64>,
+        tick: u64,
+        tell: &mut dyn FnMut(ServerEvent),
+    ) -> Result<Option<(Head, Answer)>, ServeError> {
+        let now_ns = ppt_now::monotonic();
+        let opened = Question::open(packet, &self.key);
+        let (head, question) = match opened {
+            Ok(opened) => opened,
+            Err(Refused::Version(version, head)) => {
+                self.counts.other_version += 1;
+                let peer = self.peers.greeted(head.session, head.number, from, now_ns, random);
+                let peer = peer.map(|it| it.questions);
+                return Ok(self.unless(peer).map(|questions| {
+                    if questions == 1 {
+                        tell(ServerEvent::OtherVersion { address: from, version });
+                    }
+                    (head, Answer::OtherVersion)
+                }));
+            }
+            Err(Refused::Foreign) => {
+                self.counts.foreign += 1;
+                return Ok(None);
+            }
+            Err(Refused::Malformed) => {
+                self.counts.unknown += 1;
+                return Ok(None);
+            }
+        };
+        let Head { session, number } = head;
+        let asked = |peers: &mut Peers, token| {
+            let peer = peers.asked(session, number, token, from, now_ns)?;
+            Ok((peer.earlier(number), peer.questions))
+        };
+        let answer = match question {
+            Question::Hello(identity) => {
+                let peer = self.peers.greeted(session, number, from, now_ns, random);
+                let peer = peer.map(|it| (it.token, it.questions));
+                let Some((token, questions)) = self.unless(peer) else { return Ok(None) };
+                if questions == 1 {
+                    tell(ServerEvent::Greeted { address: from, identity });
+                }
+                Answer::Hello { token, identity: self.identity.clone() }
+            }
+            Question::Probe { token } => {
+                let peer = asked(&mut self.peers, token);
+                let Some((earlier, questions)) = self.unless(peer) else { return Ok(None) };
+                let now = self.clock.reading(ClockId::Tick, ClockId::Realtime);
+                let t2 = stamp.unwrap_or(0);
+                Answer::Probe(Answered { t2, tick, earlier, now, questions })
+            }
+            Question::Clocks { token } => {
+                let peer = asked(&mut self.peers, token);
+                if self.unless(peer).is_none() {
+                    return Ok(None);
+                }
+                self.clock.check()?;
+                Answer::Clocks(READ_EACH_SECOND.map(|(a, b)| self.clock.reading(a, b)))
+            }
+        };
+        Ok(Some((head, answer)))
+    }
+
+    fn unless<T>(&mut self, asked: Result<T, Unanswered>) -> Option<T> {
+        let why = match asked {
+            Ok(it) => return Some(it),
+            Err(why) => why,
+        };
+        *match why {
+            Unanswered::Replayed => &mut self.counts.replayed,
+            Unanswered::Late => &mut self.counts.late,
+            Unanswered::Unknown => &mut self.counts.unknown,
+            Unanswered::Full => &mut self.counts.crowded,
+        } += 1;
+        None
+    }
+}

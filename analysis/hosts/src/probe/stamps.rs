@@ -1,0 +1,247 @@
+//! A UDP socket whose packets the kernel stamps, with CLOCK_REALTIME, when they leave and when they
+//! come. This is the only place that reads such stamps.
+
+use std::collections::VecDeque;
+use std::io::{self, IoSliceMut};
+use std::net::{SocketAddr, UdpSocket};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+
+use nix::errno::Errno;
+use nix::sys::socket::sockopt::Timestamping;
+use nix::sys::socket::{
+    ControlMessageOwned, MsgFlags, SockaddrStorage, TimestampingFlag, recvmsg, setsockopt,
+};
+use nix::sys::time::TimeSpec;
+
+use super::clock::HostClock;
+
+/// Packets whose stamps may be outstanding: later ones have a driver that makes none.
+const OUTSTANDING: usize = 256;
+
+/// A socket that waits for nothing. `M` tells its user's packets apart.
+#[derive(Debug)]
+pub(super) struct Stamped<M> {
+    socket: UdpSocket,
+    clock: HostClock,
+    /// The kernel's number of the next packet.
+    next: u32,
+    sent: VecDeque<Sent<M>>,
+}
+
+#[derive(Debug)]
+struct Sent<M> {
+    id: u32,
+    mark: M,
+    /// CLOCK_REALTIME of the machine before it was sent.
+    before: u64,
+}
+
+/// A packet that came.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Received {
+    /// Its bytes: more than there was room for, if it is longer.
+    pub length: usize,
+    /// Who sent it; `None` if the socket has one peer.
+    pub from: Option<SocketAddr>,
+    /// The kernel's stamp.
+    pub stamp: Option<u64>,
+    /// The ticks right after it was received.
+    pub tick: u64,
+}
+
+impl<M> Stamped<M> {
+    /// Stamps what `socket` sends and receives.
+    pub fn new(socket: UdpSocket, clock: HostClock) -> io::Result<Self> {
+        socket.set_nonblocking(true)?;
+        let mut it = Self { socket, clock, next: 0, sent: VecDeque::new() };
+        it.renumber()?;
+        Ok(it)
+    }
+
+    /// The kernel numbers packets from 0 again. It may have numbered one that it did not send.
+    fn renumber(&mut self) -> io::Result<()> {
+        let flags = TimestampingFlag::SOF_TIMESTAMPING_SOFTWARE
+            | TimestampingFlag::SOF_TIMESTAMPING_RX_SOFTWARE
+            | TimestampingFlag::SOF_TIMESTAMPING_TX_SOFTWARE
+            | TimestampingFlag::SOF_TIMESTAMPING_OPT_TSONLY;
+        setsockopt(&self.socket, Timestamping, &flags)?;
+        setsockopt(
+            &self.socket,
+            Timestamping,
+            &(flags | TimestampingFlag::SOF_TIMESTAMPING_OPT_ID),
+        )?;
+        self.next = 0;
+        self.sent.clear();
+        Ok(())
+    }
+
+    pub fn socket(&self) -> &UdpSocket {
+        &self.socket
+    }
+
+    /// Sends a packet to `to`, or to the one peer.
+    pub fn send(&mut self, packet: &[u8], to: Option<SocketAddr>, mark: M) -> io::Result<()> {
+        let before = ppt_now::realtime();
+        let sent = match to {
+            Some(to) => self.socket.send_to(packet, to),
+            None => self.socket.send(packet),
+        };
+        if let Err(error) = sent {
+            self.renumber()?;
+            return Err(error);
+        }
+        if self.sent.len() == OUTSTANDING {
+            self.sent.pop_front();
+        }
+        self.sent.push_back(Sent { id: self.next, mark, before });
+        self.next = self.next.wrapping_add(1);
+        Ok(())
+    }
+
+    /// The next packet, if there is one.
+    pub fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<Received>> {
+        let mut control = nix::cmsg_space!([u8; 64], [u8; 64]);
+        let mut parts = [IoSliceMut::new(buffer)];
+        let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_TRUNC;
+        let fd = self.socket.as_raw_fd();
+        let message = match recvmsg::<SockaddrStorage>(fd, &mut parts, Some(&mut control), flags) {
+            Err(Errno::EAGAIN) => return Ok(None),
+            message => message?,
+        };
+        let tick = self.clock.ticks();
+        let stamp = message.cmsgs()?.find_map(|it| match it {
+            ControlMessageOwned::ScmTimestampsns(it) => nanoseconds(it.system),
+            _ => None,
+        });
+        let from = message.address.as_ref().and_then(address);
+        let stamp = stamp.map(|it| self.clock.stamp(it));
+        Ok(Some(Received { length: message.bytes, from, stamp, tick }))
+    }
+
+    /// Hands on the stamps of packets that have left.
+    pub fn left(&mut self, mut each: impl FnMut(M, u64)) -> io::Result<()> {
+        loop {
+            let mut control = nix::cmsg_space!([u8; 64], [u8; 64]);
+            let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_ERRQUEUE;
+            let fd = self.socket.as_raw_fd();
+            let message = match recvmsg::<SockaddrStorage>(fd, &mut [], Some(&mut control), flags) {
+                Err(Errno::EAGAIN) => return Ok(()),
+                message => message?,
+            };
+            let (mut stamp, mut id) = (None, None);
+            for it in message.cmsgs()? {
+                match it {
+                    ControlMessageOwned::ScmTimestampsns(it) => stamp = nanoseconds(it.system),
+                    ControlMessageOwned::Ipv4RecvErr(it, _) => id = Some(it.ee_data),
+                    ControlMessageOwned::Ipv6RecvErr(it, _) => id = Some(it.ee_data),
+                    _ => {}
+                }
+            }
+            let (Some(stamp), Some(id)) = (stamp, id) else { continue };
+            let Some(at) = self.sent.iter().position(|it| it.id == id) else { continue };
+            let Some(sent) = self.sent.remove(at) else { continue };
+            // A stamp of an earlier packet, if the kernel's numbers are not what is thought here.
+            if stamp < sent.before {
+                self.renumber()?;
+                return Ok(());
+            }
+            each(sent.mark, self.clock.stamp(stamp));
+        }
+    }
+}
+
+impl<M> AsFd for Stamped<M> {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+fn nanoseconds(time: TimeSpec) -> Option<u64> {
+    let (seconds, rest) = (u64::try_from(time.tv_sec()).ok()?, u64::try_from(time.tv_nsec()).ok()?);
+    seconds.checked_mul(1_000_000_000)?.checked_add(rest).filter(|&it| it > 0)
+}
+
+fn address(from: &SockaddrStorage) -> Option<SocketAddr> {
+    let v4 = from.as_sockaddr_in().map(|it| SocketAddr::V4((*it).into()));
+    v4.or_else(|| from.as_sockaddr_in6().map(|it| SocketAddr::V6((*it).into())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pair(address: &str) -> Option<(Stamped<u8>, Stamped<u8>)> {
+        let there = UdpSocket::bind(address).ok()?;
+        let here = UdpSocket::bind(address).unwrap();
+        here.connect(there.local_addr().unwrap()).unwrap();
+        let stamped = |it| Stamped::new(it, HostClock::default()).unwrap();
+        Some((stamped(here), stamped(there)))
+    }
+
+    fn wait(socket: &UdpSocket) {
+        let mut fds = [rustix::event::PollFd::new(socket, rustix::event::PollFlags::IN)];
+        rustix::event::poll(&mut fds, None).unwrap();
+    }
+
+    /// Between two looks at the clock lie: sending, the stamp of that, the stamp of receiving.
+    #[test]
+    fn stamps_are_in_the_order_of_things() {
+        for address in ["127.0.0.1:0", "[::1]:0"] {
+            let Some((mut here, mut there)) = pair(address) else {
+                eprintln!("no {address}: left out");
+                continue;
+            };
+            let mut left = Vec::new();
+            for mark in 0..100 {
+                let before = ppt_now::realtime();
+                here.send(b"it", None, mark).unwrap();
+                while left.len() <= usize::from(mark) {
+                    here.left(|mark, stamp| left.push((mark, stamp))).unwrap();
+                }
+                let (found, sent) = left[usize::from(mark)];
+                wait(there.socket());
+                let mut buffer = [0; 16];
+                let got = there.receive(&mut buffer).unwrap().unwrap();
+                let after = ppt_now::realtime();
+                assert_eq!((found, got.length, &buffer[..2]), (mark, 2, &b"it"[..]));
+                assert_eq!(got.from, Some(here.socket().local_addr().unwrap()));
+                let came = got.stamp.expect("a stamp");
+                let order = [before, sent, came, after];
+                assert!(order.is_sorted(), "{order:?}");
+            }
+            assert!(there.receive(&mut [0; 16]).unwrap().is_none());
+        }
+    }
+
+    /// The kernel may have numbered a packet that it refused to send: no other packet gets its stamp.
+    #[test]
+    fn a_packet_that_is_refused_spoils_no_stamps() {
+        let (mut here, there) = pair("127.0.0.1:0").unwrap();
+        let mut marks = Vec::new();
+        for mark in 0..20 {
+            if mark % 3 == 1 {
+                here.send(&[0; 70_000], None, 100).unwrap_err();
+            }
+            let before = ppt_now::realtime();
+            here.send(b"it", None, mark).unwrap();
+            while marks.last() != Some(&mark) {
+                here.left(|mark, stamp| {
+                    assert!(stamp >= before, "{mark}");
+                    marks.push(mark);
+                })
+                .unwrap();
+            }
+        }
+        assert_eq!(marks, (0..20).collect::<Vec<_>>());
+        drop(there);
+    }
+
+    #[test]
+    fn a_packet_too_long_shows_its_length() {
+        let (mut here, mut there) = pair("127.0.0.1:0").unwrap();
+        here.send(&[7; 1000], None, 0).unwrap();
+        wait(there.socket());
+        let got = there.receive(&mut [0; 16]).unwrap().unwrap();
+        assert_eq!(got.length, 1000);
+    }
+}

@@ -1,0 +1,76 @@
+//! Which numbers of a session have been seen.
+
+/// Numbers that are remembered.
+const WIDTH: u64 = u128::BITS as u64;
+
+/// The latest numbers of a session: each is taken once.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Window {
+    /// The highest.
+    top: u64,
+    /// Those below it, from bit 0 on: `top` itself.
+    seen: u128,
+}
+
+/// What a number is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Seen {
+    /// New: it is taken now.
+    Fresh,
+    /// It was taken before.
+    Replayed,
+    /// It is so far below the highest that nobody remembers.
+    Late,
+}
+
+impl Window {
+    pub fn take(&mut self, number: u64) -> Seen {
+        if number > self.top {
+            let by = number - self.top;
+            self.seen = if by < WIDTH { self.seen << by | 1 } else { 1 };
+            self.top = number;
+            return Seen::Fresh;
+        }
+        let below = self.top - number;
+        // Numbers begin with 1: 0 was never new.
+        if below >= WIDTH || number == 0 {
+            return Seen::Late;
+        }
+        let bit = 1 << below;
+        if self.seen & bit != 0 {
+            return Seen::Replayed;
+        }
+        self.seen |= bit;
+        Seen::Fresh
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// Beside a set that forgets nothing.
+        #[test]
+        fn each_number_is_taken_once(numbers in prop::collection::vec(
+            prop_oneof![1u64..300, 1u64..2000, Just(u64::MAX), any::<u64>()], 0..300,
+        )) {
+            let (mut window, mut all, mut top) = (Window::default(), HashSet::new(), 0);
+            for number in numbers {
+                let seen = window.take(number);
+                if number == 0 || top >= WIDTH && number <= top - WIDTH {
+                    prop_assert_eq!(seen, Seen::Late);
+                } else if all.insert(number) {
+                    prop_assert_eq!(seen, Seen::Fresh);
+                } else {
+                    prop_assert_eq!(seen, Seen::Replayed);
+                }
+                top = top.max(number);
+            }
+        }
+    }
+}
