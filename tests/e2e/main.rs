@@ -35,6 +35,7 @@ mod docs {
     mod examples;
     mod messages;
     mod packages;
+    mod paths;
     mod readme;
 }
 

@@ -1,0 +1,108 @@
+//! The examples whose points are followed from one program to another: what they count themselves is what
+//! the paths say.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+use crate::fixtures::support::{Bench, available, ppt, root, text};
+
+/// Whether a capture can be asked about its paths.
+fn can_ask() -> bool {
+    let there = Path::new(ppt()).with_file_name("ppt-analysis").exists();
+    if !there {
+        eprintln!("ppt-analysis is not built beside ppt: skipped");
+    }
+    there
+}
+
+fn done(output: Output) -> String {
+    let said = text(&output.stdout) + &text(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    text(&output.stdout)
+}
+
+/// What a program says it counted: `NAME NUMBER`.
+fn counted(said: &str, name: &str) -> u64 {
+    let found = said.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
+    found.unwrap_or_else(|| panic!("{name}: {said}"))
+}
+
+fn rows(bench: &Bench, captures: &[&str], query: &str) -> Vec<Value> {
+    let ran = bench.ppt(&[&["sql", "--format", "jsonl"], captures, &[query]].concat());
+    assert_eq!(ran.code(), 0, "{}", ran.stderr);
+    ran.stdout.lines().map(|it| serde_json::from_str(it).unwrap()).collect()
+}
+
+/// Stages of a way, in the order of their names: how often each was gone along.
+fn stages(bench: &Bench, captures: &[&str], from: &str, to: &str) -> BTreeMap<String, u64> {
+    let ran =
+        bench.ppt(&[&["graph", "--format", "json", "--from", from, "--to", to], captures].concat());
+    assert_eq!(ran.code(), 0, "{}", ran.stderr);
+    let ways: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!((&ways["ambiguous"], &ways["no_route"]), (&0.into(), &Value::Null), "{ways}");
+    let stages = ways["stages"].as_array().unwrap().iter();
+    stages.map(|it| (it["stage"].as_str().unwrap().into(), it["count"].as_u64().unwrap())).collect()
+}
+
+#[test]
+fn requests_are_followed_through_a_server_that_others_wrote() {
+    if !can_ask() || !available("patch") {
+        return;
+    }
+    // Kept between runs, as cargo keeps what it built.
+    let examples = Path::new(env!("CARGO_TARGET_TMPDIR")).join("examples-of-others");
+    let example = examples.join("mini-redis");
+    fs::create_dir_all(&example).unwrap();
+    // With their times: what did not change is not built again.
+    let copy = |names: &str, to: &Path| {
+        let command = format!(
+            "cd '{}' && cp -p {names} '{}'",
+            root().join("examples").display(),
+            to.display()
+        );
+        done(Command::new("bash").args(["-c", &command]).output().unwrap());
+    };
+    copy("side_by_side.sh", &examples);
+    copy("mini-redis/{build,build.rs,clients.rs,mini-redis.patch,request.frame,session}", &example);
+    let mut build = Command::new("bash");
+    build.arg(example.join("build")).arg("patched");
+    build.envs([("PROFILE", "dev"), ("CARGO_INCREMENTAL", "0")]);
+    build.env("PPT_SOURCE", root()).env_remove("RUSTFLAGS");
+    let built = build.output().unwrap();
+    if built.status.code() == Some(77) {
+        return eprintln!("{}", text(&built.stderr));
+    }
+    done(built);
+
+    let bench = Bench::new();
+    let mut run = bench.command(ppt());
+    run.args(["run", "-o", "out.bin", "--", "bash"]).arg(example.join("session"));
+    let said = done(run.args(["4", "1000"]).output().unwrap());
+    let answered = counted(&said, "answered ");
+    assert_eq!(answered, 1000);
+
+    let found = stages(&bench, &["out.bin"], "asked", "answered");
+    let expected = ["asked -> taken", "replied -> answered", "taken -> replied"];
+    assert_eq!(found, expected.map(|it| (it.to_owned(), answered)).into());
+    let sums = fs::read_to_string(root().join("examples/mini-redis/stages.sql")).unwrap();
+    let sums = rows(&bench, &["out.bin"], &sums).remove(0);
+    assert_eq!((&sums["requests"], &sums["furthest_apart"]), (&answered.into(), &0.into()));
+    assert!(sums["ns"].as_u64() > Some(0) && sums["ns"] == sums["ns_of_stages"], "{sums}");
+    // Server and clients are two processes, and the stage between is the server's alone.
+    let query = "SELECT src_point, count(DISTINCT src_pid) AS pids, \
+                 count(*) FILTER (WHERE src_pid = dst_pid) AS inside FROM edges \
+                 WHERE kind = 'hash' GROUP BY src_point ORDER BY src_point";
+    let inside = rows(&bench, &["out.bin"], query);
+    let inside: Vec<_> =
+        inside.iter().map(|it| (&it["src_point"], &it["pids"], &it["inside"])).collect();
+    let (one, none, all) = (1.into(), 0.into(), answered.into());
+    let points = ["asked", "replied", "taken"].map(Value::from);
+    assert_eq!(
+        inside,
+        [(&points[0], &one, &none), (&points[1], &one, &none), (&points[2], &one, &all)]
+    );
+}
