@@ -482,6 +482,13 @@ pub(crate) struct Import {
     /// UTC when the clocks `monotonic` and `boottime` of the input were at 0 [default: 1970].
     #[arg(long, value_name = "TIME", value_parser = Bound::from_str)]
     pub(crate) epoch: Option<Bound>,
+    /// The times are of the clocks of the host that this capture was made on: its points and those of
+    /// the input can be joined.
+    #[arg(long, value_name = "CAPTURE", conflicts_with_all = ["epoch", "host"], value_parser = local())]
+    pub(crate) clock_of: Option<PathBuf>,
+    /// By how much the times may be off, such as 600us [default: 0].
+    #[arg(long, value_name = "TIME", value_parser = nanoseconds)]
+    pub(crate) clock_error: Option<i64>,
     /// Name of the host in the capture [default: the name of the input].
     #[arg(long, value_name = "NAME")]
     pub(crate) host: Option<String>,

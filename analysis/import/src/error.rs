@@ -24,6 +24,9 @@ pub enum ImportError {
     /// A packet that cannot be a frame.
     #[error("packet {number}: {what}")]
     Packet { number: u64, what: String },
+    /// A capture that was named for its clocks.
+    #[error("this capture does not say which boot it is of: name one that ppt made on that host")]
+    Clock,
     /// Bytes that are not a file of this kind.
     #[error("{0}")]
     Format(String),
@@ -49,6 +52,7 @@ impl ImportError {
             ImportError::Headings(_) => "import-headings",
             ImportError::Row { .. } => "import-row",
             ImportError::Packet { .. } => "import-packet",
+            ImportError::Clock => "import-clock",
             ImportError::Format(_) => "import-format",
         }
     }

@@ -13,9 +13,11 @@ mod cell;
 pub mod csv;
 mod decimal;
 mod error;
+mod host;
 pub mod pcap;
 mod recording;
 
 pub use error::ImportError;
+pub use host::Host;
 pub use ppt_frame_dsl as frame_dsl;
 pub use recording::{Origin, Recording};

@@ -12,6 +12,8 @@ use ppt_capture::{
 };
 use rustix::rand::GetRandomFlags;
 
+use crate::host::Host;
+
 /// Bytes of a full chunk.
 const CHUNK: usize = 64 << 10;
 /// Bytes of all chunks that are not full, at most: there may be many rings.
@@ -24,8 +26,10 @@ const BEGIN: u64 = 1_000_000_000;
 /// Where the frames come from.
 #[derive(Debug, Clone, Default)]
 pub struct Origin {
-    /// Name of the host.
-    pub host: String,
+    /// Whose clocks the input has.
+    pub host: Host,
+    /// By how much its times may be off these clocks, in ns.
+    pub error_ns: u64,
     /// Id of the process; 0 = unknown.
     pub pid: u32,
     /// The input, for people.
@@ -34,8 +38,6 @@ pub struct Origin {
     pub tags: Vec<(String, String)>,
     /// Name and version of the program that imports.
     pub tool: String,
-    /// CLOCK_REALTIME in ns when the monotonic clock and the boot-time clock of the input were at 0.
-    pub epoch_ns: u64,
     /// CLOCK_REALTIME now in ns, for inputs without a time.
     pub now_ns: u64,
 }
@@ -205,19 +207,27 @@ impl<W: Write> Recording<W> {
 
     /// Writes what comes before the first frame, which is of `time`.
     fn begin(&mut self, time: Option<Time>, word: u64) -> io::Result<()> {
-        let epoch = self.origin.epoch_ns;
+        let Origin { host, error_ns, now_ns, .. } = &self.origin;
+        let Host { boot_id, epoch_ns, asleep_ns, .. } = host;
+        // Of a clock that nobody knows, the capture counts from its beginning.
+        let since = |realtime: u64| match boot_id.as_str() {
+            "" => BEGIN,
+            _ => realtime.saturating_sub(*epoch_ns).max(1),
+        };
         let (realtime, monotonic) = match time.map(Time::scale).filter(|_| word != 0) {
-            Some(Scale::Ns(Clock::Realtime)) => (word, BEGIN),
-            Some(Scale::Ns(Clock::Monotonic | Clock::Boottime)) => {
-                (epoch.saturating_add(word), word)
+            Some(Scale::Ns(Clock::Realtime)) => (word, since(word)),
+            Some(Scale::Ns(Clock::Monotonic)) => (epoch_ns.saturating_add(word), word),
+            Some(Scale::Ns(Clock::Boottime)) => {
+                let monotonic = word.saturating_sub(*asleep_ns);
+                (epoch_ns.saturating_add(monotonic), monotonic)
             }
-            _ => (self.origin.now_ns, BEGIN),
+            _ => (*now_ns, since(*now_ns)),
         };
         self.clock = InputClock { first: word, latest: word, realtime, monotonic };
         let header = FileHeader {
             capture_id: self.id,
-            host: self.origin.host.clone(),
-            boot_id: String::new(),
+            host: host.name.clone(),
+            boot_id: boot_id.clone(),
             tool: self.origin.tool.clone(),
             created_realtime_ns: realtime,
             created_mono_ns: monotonic,
@@ -226,15 +236,19 @@ impl<W: Write> Recording<W> {
             return Err(io::ErrorKind::BrokenPipe.into());
         };
         let mut writer = CaptureWriter::create(out, &header)?;
+        let error = (*error_ns).min(monotonic).min(u64::MAX - monotonic);
         let reading = |b, b_value| ClockReading {
             a: ClockId::Monotonic,
-            a_before: monotonic,
+            a_before: monotonic - error,
             b,
             b_value,
-            a_after: monotonic,
+            a_after: monotonic + error,
             distrusted: false,
         };
-        let clocks = [reading(ClockId::Realtime, realtime), reading(ClockId::Boottime, monotonic)];
+        let clocks = [
+            reading(ClockId::Realtime, realtime),
+            reading(ClockId::Boottime, monotonic.saturating_add(*asleep_ns)),
+        ];
         writer.clock(&clocks)?;
         self.out = Out::Begun(writer);
         self.open_segment()

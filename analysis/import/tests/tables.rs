@@ -3,13 +3,14 @@
 #[allow(dead_code, reason = "what is shared with the other tests is more than is used here")]
 mod support;
 
+use ppt_capture::{Capture, Chunk, Item};
 use ppt_dump::Format;
 use ppt_import::csv::{self, Options};
 use ppt_import::frame_dsl::Schema;
-use ppt_import::{ImportError, Recording};
+use ppt_import::{Host, ImportError, Recording};
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use support::{File, captured, captured_at, schema};
+use support::{File, captured, captured_at, captured_of, schema};
 
 fn imported(schema: &Schema, options: &Options, table: &str) -> Result<File, ImportError> {
     let import =
@@ -222,4 +223,46 @@ fn escaped(text: &str) -> String {
         it => it.to_string(),
     };
     text.chars().map(escape).collect()
+}
+
+#[test]
+fn an_input_may_have_the_clocks_of_a_host() {
+    let epoch = 1_795_000_000_000_000_000;
+    let host = Host {
+        name: "desk".to_owned(),
+        boot_id: "11111111-2222-3333-4444-555555555555".to_owned(),
+        epoch_ns: epoch,
+        asleep_ns: 700,
+    };
+    let import = |clock: &str, word: u64| {
+        let schema = schema(&format!("option time ns {clock}; frame f {{ time at; u32 n; }}"));
+        let table = format!("at,n\n{word},1\n{},2\n", word + 50);
+        let import = |recording: &mut Recording<_>| {
+            csv::import(table.as_bytes(), &schema, &Options::default(), recording)
+        };
+        File::new(&captured_of(&schema, host.clone(), 300, import).unwrap())
+    };
+    // The same moment by each clock, and whatever it is by, these are the clocks of the host.
+    for (clock, word) in
+        [("realtime", epoch + 9_000), ("monotonic", 9_000), ("boottime", 9_000 + 700)]
+    {
+        let file = import(clock, word);
+        let info = file.info();
+        let capture = info.capture.unwrap();
+        assert_eq!((capture.host, capture.boot_id), (host.name.clone(), host.boot_id.clone()));
+        let found = Host::of(&file.path).unwrap().expect("a host");
+        assert_eq!((found.epoch_ns, found.asleep_ns), (epoch, 700), "{clock}");
+        let mut capture = Capture::open(&file.path).unwrap();
+        let mut readings = Vec::new();
+        while let Some(item) = capture.read().unwrap() {
+            if let Item::Chunk(Chunk::Clock(some)) = item {
+                readings.extend(some);
+            }
+        }
+        let widths: Vec<_> = readings.iter().map(|it| (it.a_before, it.a_after)).collect();
+        assert_eq!(widths, [(9_000 - 300, 9_000 + 300); 2], "{clock}");
+    }
+    // One that has no boot tells nothing.
+    let without = captured(&schema("frame f { u32 n; }"), |_| Ok(())).unwrap();
+    assert!(Host::of(&File::new(&without).path).unwrap().is_none());
 }

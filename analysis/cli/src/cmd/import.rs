@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use ppt_import::frame_dsl::{self, Schema};
-use ppt_import::{ImportError, Origin, Recording, csv, pcap};
+use ppt_import::{Host, ImportError, Origin, Recording, csv, pcap};
 use ppt_output::{FileId, Output, Readers, Rules};
 use ppt_query::{Bound, QueryError};
 
@@ -95,6 +95,27 @@ fn options(args: &args::Import) -> Result<csv::Options, Failure> {
 }
 
 fn origin(args: &args::Import) -> Result<Origin, Failure> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Ok(Origin {
+        host: host(args)?,
+        error_ns: args.clock_error.map_or(0, i64::unsigned_abs),
+        pid: args.pid,
+        input: args.input.display().to_string(),
+        tags: args.tags.clone(),
+        tool: concat!("ppt import ", env!("CARGO_PKG_VERSION")).to_owned(),
+        now_ns: u64::try_from(now.as_nanos()).unwrap_or(0),
+    })
+}
+
+fn host(args: &args::Import) -> Result<Host, Failure> {
+    if let Some(capture) = &args.clock_of {
+        let name = capture.display().to_string();
+        return match Host::of(capture) {
+            Ok(Some(host)) => Ok(host),
+            Ok(None) => Err(Failure::Import(name, ImportError::Clock)),
+            Err(error) => Err(Failure::Capture(name, error)),
+        };
+    }
     let stem = args.input.file_stem().map(|it| it.to_string_lossy().into_owned());
     let epoch_ns = match args.epoch {
         None => 0,
@@ -104,16 +125,8 @@ fn origin(args: &args::Import) -> Result<Origin, Failure> {
             return Err(Failure::Usage(text.to_owned()));
         }
     };
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Ok(Origin {
-        host: args.host.clone().or(stem).unwrap_or_default(),
-        pid: args.pid,
-        input: args.input.display().to_string(),
-        tags: args.tags.clone(),
-        tool: concat!("ppt import ", env!("CARGO_PKG_VERSION")).to_owned(),
-        epoch_ns,
-        now_ns: u64::try_from(now.as_nanos()).unwrap_or(0),
-    })
+    let name = args.host.clone().or(stem).unwrap_or_default();
+    Ok(Host { name, epoch_ns, ..Host::default() })
 }
 
 fn open(path: &Path) -> io::Result<Box<dyn Read + Send>> {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use ppt_capture::{Capture, Item};
 use ppt_dump::{Format, Info, Options, dump};
 use ppt_import::frame_dsl::{Schema, compile};
-use ppt_import::{ImportError, Origin, Recording};
+use ppt_import::{Host, ImportError, Origin, Recording};
 use serde_json::Value;
 
 pub fn schema(file: &str) -> Schema {
@@ -26,8 +26,17 @@ pub fn captured_at(
     epoch_ns: u64,
     import: impl FnOnce(&mut Recording<Vec<u8>>) -> Result<(), ImportError>,
 ) -> Result<Vec<u8>, ImportError> {
-    let origin =
-        Origin { host: "device".to_owned(), epoch_ns, now_ns: 1_700_000_000, ..Origin::default() };
+    captured_of(schema, Host { name: "device".to_owned(), epoch_ns, ..Host::default() }, 0, import)
+}
+
+/// The same, of an input with the clocks of a host, to within `error_ns`.
+pub fn captured_of(
+    schema: &Schema,
+    host: Host,
+    error_ns: u64,
+    import: impl FnOnce(&mut Recording<Vec<u8>>) -> Result<(), ImportError>,
+) -> Result<Vec<u8>, ImportError> {
+    let origin = Origin { host, error_ns, now_ns: 1_700_000_000, ..Origin::default() };
     let mut recording = Recording::new(schema, origin, Vec::new()).unwrap();
     import(&mut recording)?;
     Ok(recording.finish("imported").unwrap())
