@@ -10,6 +10,8 @@ use serde_json::Value;
 
 use crate::fixtures::support::{Bench, available, ppt, root, text};
 
+const PPTC: &str = env!("CARGO_BIN_EXE_pptc");
+
 /// Whether a capture can be asked about its paths.
 fn can_ask() -> bool {
     let there = Path::new(ppt()).with_file_name("ppt-analysis").exists();
@@ -23,6 +25,18 @@ fn done(output: Output) -> String {
     let said = text(&output.stdout) + &text(&output.stderr);
     assert!(output.status.success(), "{said}");
     text(&output.stdout)
+}
+
+/// An example that `make` builds.
+fn built(example: &str) -> Bench {
+    let bench = Bench::new();
+    let files = fs::read_dir(root().join("examples").join(example)).unwrap().map(Result::unwrap);
+    for file in files.filter(|it| it.file_type().unwrap().is_file()) {
+        fs::copy(file.path(), bench.path(file.file_name().to_str().unwrap())).unwrap();
+    }
+    let mut make = bench.command("make");
+    done(make.arg(format!("PPTC={PPTC}")).env_remove("MAKEFLAGS").output().unwrap());
+    bench
 }
 
 /// What a program says it counted: `NAME NUMBER`.
@@ -105,4 +119,83 @@ fn requests_are_followed_through_a_server_that_others_wrote() {
         inside,
         [(&points[0], &one, &none), (&points[1], &one, &none), (&points[2], &one, &all)]
     );
+}
+
+/// A program, and a camera that films its screen.
+#[test]
+fn what_a_camera_saw_is_what_a_program_drew() {
+    if !can_ask() || !available("make") {
+        return;
+    }
+    let bench = built("camera");
+    let mut run = bench.command(ppt());
+    run.args(["run", "-o", "scene.bin", "--", "./scene", "60"]);
+    let said = done(run.output().unwrap());
+    let [received, processed, samples] =
+        ["received ", "processed ", "samples "].map(|it| counted(&said, it));
+    assert_eq!(processed, 60);
+    let import = |more: &[&str]| {
+        let args = [
+            "import",
+            "samples.csv",
+            "--schema",
+            "camera.frame",
+            "--column",
+            "taken=Time",
+            "--unit",
+            "taken=s",
+            "--column",
+            "code=Code",
+            "--column",
+            "sample=Sample",
+            "--force",
+            "-o",
+            "camera.bin",
+        ];
+        bench.ppt(&[&args, more].concat())
+    };
+    // Of a clock that nobody compared with the program's, nothing is said.
+    assert_eq!(import(&[]).code(), 0);
+    let captures = ["scene.bin", "camera.bin"];
+    let refused = bench.ppt(&["sql", "scene.bin", "camera.bin", "SELECT * FROM edges"]);
+    assert!(
+        refused.code() == 1 && refused.stderr.contains("clocks-not-comparable"),
+        "{}",
+        refused.stderr
+    );
+    let refused = import(&["--clock-of", "camera.bin"]);
+    assert!(refused.code() == 1 && refused.stderr.contains("which boot"), "{}", refused.stderr);
+    let imported = import(&["--clock-of", "scene.bin", "--clock-error", "600us"]);
+    assert_eq!(imported.code(), 0, "{}", imported.stderr);
+
+    let found = stages(&bench, &captures, "created", "seen");
+    let expected = ["created -> received", "processed -> seen", "received -> processed"];
+    assert_eq!(found, expected.map(|it| (it.to_owned(), samples)).into());
+    let counts = "SELECT dst_point AS point, count(*) AS n FROM edges GROUP BY 1 ORDER BY 1";
+    let counts = rows(&bench, &captures, counts);
+    let counts: Vec<_> = counts.iter().map(|it| (it["point"].as_str(), it["n"].as_u64())).collect();
+    let expected = [("processed", processed), ("received", received), ("seen", samples)];
+    assert_eq!(counts, expected.map(|it| (Some(it.0), Some(it.1))));
+
+    let query = "SELECT CAST(min(dst_ts) AS BIGINT) AS first, count(*) AS samples, min(latency) AS latency, \
+                 min(latency_hi) - min(latency) AS off FROM paths('created', 'seen') \
+                 GROUP BY src_segment, src_ring, src_seqno ORDER BY first";
+    let found = rows(&bench, &captures, query);
+    let truth = fs::read_to_string(bench.path("truth.csv")).unwrap();
+    let truth: Vec<Vec<i64>> = truth
+        .lines()
+        .skip(1)
+        .map(|line| line.split(',').map(|it| it.parse().unwrap()).collect())
+        .collect();
+    assert_eq!(found.len(), truth.len());
+    for (found, truth) in found.iter().zip(&truth) {
+        let [_, before, after, first, seen] = truth[..] else { panic!("{truth:?}") };
+        let get = |name: &str| found[name].as_i64().unwrap();
+        assert_eq!((get("first"), get("samples")), (first, seen));
+        // The camera's clock is what it is here; what is left is how ticks become time.
+        let off = get("off") - 600_000 + 50_000;
+        assert!(off >= 50_000, "{found}");
+        let within = first - after - off..=first - before + off;
+        assert!(within.contains(&get("latency")), "{} in {within:?}", get("latency"));
+    }
 }
