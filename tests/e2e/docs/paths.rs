@@ -199,3 +199,58 @@ fn what_a_camera_saw_is_what_a_program_drew() {
         assert!(within.contains(&get("latency")), "{} in {within:?}", get("latency"));
     }
 }
+
+/// Three nodes, and how they are connected.
+#[test]
+fn each_copy_of_a_message_is_followed_through_every_topology() {
+    if !can_ask() || !available("make") {
+        return;
+    }
+    let bench = built("topologies");
+    for topology in ["mesh", "local", "remote"] {
+        let mut run = bench.command(ppt());
+        run.args(["run", "-o", "out.bin", "--force", "--", "./nodes", topology, "30"]);
+        let said = done(run.output().unwrap());
+        let [created, processed] = ["created ", "processed "].map(|it| counted(&said, it));
+        assert_eq!((created, processed), (90, 180));
+
+        // A node sends one copy to each other node, or one to the router, which sends it on to two.
+        let is_mesh = topology == "mesh";
+        let expected: &[_] = match is_mesh {
+            true => &["sent -> received"],
+            false => &["sent -> routed", "routed -> received"],
+        };
+        let all = ["created -> sent", "received -> taken", "taken -> processed"];
+        let all = all.iter().chain(expected).map(|it| ((*it).to_owned(), processed)).collect();
+        assert_eq!(stages(&bench, &["out.bin"], "created", "processed"), all, "{topology}");
+        let copies = "SELECT point, count(*) AS n FROM points WHERE point IN ('sent', 'routed') \
+                      GROUP BY 1 ORDER BY 1 DESC";
+        let copies = rows(&bench, &["out.bin"], copies);
+        let copies: Vec<_> = copies.iter().map(|it| it["n"].as_u64().unwrap()).collect();
+        assert_eq!(copies, if is_mesh { vec![180] } else { vec![90, 180] });
+
+        let args =
+            ["graph", "out.bin", "--from", "created", "--to", "processed", "--slowest", "1000"];
+        let ran = bench.ppt(&[&args[..], &["--format", "json"]].concat());
+        assert_eq!(ran.code(), 0, "{}", ran.stderr);
+        let ways: Value = serde_json::from_str(&ran.stdout).unwrap();
+        let ways = ways["slowest"].as_array().unwrap();
+        assert_eq!(ways.len() as u64, processed);
+        for way in ways {
+            let hops = way["hops"].as_array().unwrap();
+            let sum: i64 = hops.iter().map(|it| it["ns"].as_i64().unwrap()).sum();
+            assert_eq!(sum, way["latency"].as_i64().unwrap(), "{way}");
+            // The relay holds each message, there and back.
+            let held = if topology == "remote" { 6_000_000 } else { 0 };
+            assert!(sum > held, "{way}");
+        }
+
+        let query = fs::read_to_string(bench.path("metrics.sql")).unwrap();
+        let metrics = rows(&bench, &["out.bin"], &query);
+        let names =
+            metrics.iter().map(|it| it["metric"].as_str().unwrap().split(' ').next().unwrap());
+        let expected = ["M4", "M4", "M4", "M4", "M4", "M5", "M5", "M5", "M5", "M8", "M11", "M12"];
+        assert_eq!(names.collect::<Vec<_>>(), expected, "{metrics:?}");
+        assert!(metrics.iter().all(|it| it["mean"].as_f64() > Some(0.0)), "{metrics:?}");
+    }
+}
