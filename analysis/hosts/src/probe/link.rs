@@ -383,7 +383,10 @@ impl Open {
             return;
         }
         asked.is_done = true;
-        counts.complete += u64::from(!asked.is_last);
+        if asked.is_last {
+            return;
+        }
+        counts.complete += 1;
         let took = t4.saturating_sub(t1).saturating_sub(t3.saturating_sub(t2));
         counts.least_ns = Some(counts.least_ns.map_or(took, |it| it.min(took)));
         learn(Learnt::Probe(Probe { from: 0, to: 0, from_tick, to_tick, t1, t2, t3, t4 }));

@@ -1,0 +1,287 @@
+//! Packets that mean harm, and mistakes.
+
+use std::net::{SocketAddr, UdpSocket};
+use std::time::Duration;
+
+use ppt_clock::sync::Host;
+use ppt_hosts::probe::{
+    Answer, Head, HostClock, Identity, Key, MAX_PACKET, MAX_PEERS, MeasureError, Question,
+    ServeError, Server, ServerEvent, VERSION,
+};
+
+use crate::relay::{More, Relay, Way};
+use crate::{Serving, ask, ask_in_vain, asked, identity, key};
+
+/// Somebody with a socket of his own.
+struct Peer {
+    socket: UdpSocket,
+    session: u64,
+    token: u64,
+    /// Bytes that were sent, and that came.
+    sent: usize,
+    came: usize,
+}
+
+impl Peer {
+    /// Says hello.
+    fn new(serving: &Serving, session: u64) -> Self {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        socket.connect(serving.address).unwrap();
+        let mut it = Self { socket, session, token: 0, sent: 0, came: 0 };
+        let hello = it.hello(1);
+        it.send(&hello);
+        let (head, answer) = it.answer();
+        assert_eq!(head, it.head(1));
+        let Answer::Hello { token, .. } = answer else { panic!("{answer:?}") };
+        it.token = token;
+        it
+    }
+
+    fn head(&self, number: u64) -> Head {
+        Head { session: self.session, number }
+    }
+
+    fn hello(&self, number: u64) -> Vec<u8> {
+        let host = Host::new("peer", "its boot", 1).unwrap();
+        let me = Identity { host, program: "0".into() };
+        Question::Hello(me).seal(self.head(number), &key())
+    }
+
+    fn probe(&self, number: u64) -> Vec<u8> {
+        Question::Probe { token: self.token }.seal(self.head(number), &key())
+    }
+
+    fn send(&mut self, packet: &[u8]) {
+        self.sent += self.socket.send(packet).unwrap();
+    }
+
+    /// Waits for it.
+    fn answer(&mut self) -> (Head, Answer) {
+        let mut buffer = [0; 2048];
+        let length = self.socket.recv(&mut buffer).unwrap();
+        self.came += length;
+        Answer::open(&buffer[..length], &key()).unwrap()
+    }
+
+    /// Asks what is answered, and so learns that all before it was not.
+    fn nothing_but(&mut self, number: u64) {
+        let probe = self.probe(number);
+        self.send(&probe);
+        let (head, answer) = self.answer();
+        assert_eq!(head, self.head(number));
+        assert!(matches!(answer, Answer::Probe(_)), "{answer:?}");
+    }
+}
+
+#[test]
+fn what_is_not_authentic_gets_no_answer() {
+    let serving = Serving::new("b");
+    let mut peer = Peer::new(&serving, 1);
+    let genuine = peer.probe(2);
+    let mut foreign = 0;
+    // Each bit of a question, each length, other keys, zeros, and what is too long.
+    let flipped = (0..genuine.len() * 8).map(|bit| {
+        let mut packet = genuine.clone();
+        packet[bit / 8] ^= 1 << (bit % 8);
+        packet
+    });
+    let cut = (0..genuine.len()).map(|it| genuine[..it].to_vec());
+    let other = Key::new(b"what others know ...").unwrap();
+    let signed = Question::Probe { token: peer.token }.seal(peer.head(3), &other);
+    let long = [&genuine[..], &[0; 1300]].concat();
+    let odd = [vec![0; genuine.len()], vec![255; MAX_PACKET], signed, long];
+    for packet in flipped.chain(cut).chain(odd).collect::<Vec<_>>() {
+        peer.send(&packet);
+        foreign += 1;
+        // No more than the socket holds.
+        if foreign % 50 == 0 {
+            peer.nothing_but(100 + foreign);
+        }
+    }
+    peer.nothing_but(5000);
+    assert!(peer.came <= peer.sent);
+    let counts = serving.finish();
+    assert_eq!((counts.foreign, counts.replayed, counts.unknown), (foreign, 0, 0));
+}
+
+#[test]
+fn a_question_is_answered_once_whoever_sends_it() {
+    let serving = Serving::new("b");
+    let mut peer = Peer::new(&serving, 1);
+    let numbers: Vec<u64> = (2..100).collect();
+    // In any order.
+    let packets: Vec<_> = numbers.iter().rev().map(|&it| peer.probe(it)).collect();
+    for packet in &packets {
+        peer.send(packet);
+        peer.answer();
+    }
+    let hello = peer.hello(1);
+    for packet in packets.iter().chain([&hello]) {
+        peer.send(packet);
+    }
+    // Recorded, and from another place.
+    let thief = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let packet = peer.probe(200);
+    thief.send_to(&packet, serving.address).unwrap();
+    peer.nothing_but(300);
+    // So far back that nobody knows.
+    let packet = peer.probe(101);
+    peer.send(&packet);
+    // Of a session of before, and of one whose token was guessed.
+    let packet = Question::Probe { token: 1 }.seal(Head { session: 2, number: 1 }, &key());
+    peer.send(&packet);
+    let packet = Question::Clocks { token: peer.token ^ 1 }.seal(peer.head(301), &key());
+    peer.send(&packet);
+    peer.nothing_but(302);
+    thief.set_nonblocking(true).unwrap();
+    assert!(thief.recv(&mut [0; 16]).is_err(), "an answer to a thief");
+    assert!(peer.came <= peer.sent);
+    let counts = serving.finish();
+    assert_eq!((counts.replayed, counts.late, counts.unknown), (99, 1, 3));
+    assert_eq!((counts.answered, counts.foreign), (1 + 98 + 2, 0));
+}
+
+/// Recorded hellos fill the table, and who is there stays.
+#[test]
+fn recordings_keep_nobody_out() {
+    let serving = Serving::new("b");
+    let mut first = Peer::new(&serving, 1);
+    first.nothing_but(2);
+    for session in 10..10 + 2 * MAX_PEERS as u64 {
+        Peer::new(&serving, session);
+    }
+    first.nothing_but(3);
+    let mut last = Peer::new(&serving, 2);
+    last.nothing_but(2);
+    assert_eq!(serving.finish().crowded, 0);
+}
+
+/// The tag is the same in every version, and so is where it says which.
+#[test]
+fn another_version_is_named() {
+    let other = |packet: &[u8]| {
+        let mut packet = packet.to_vec();
+        packet[4] = VERSION + 6;
+        let end = packet.len() - 16;
+        let tag = key().tag(&packet[..end]);
+        packet[end..].copy_from_slice(&tag);
+        packet
+    };
+    // Who answers hears another version, and says its own.
+    let serving = Serving::new("b");
+    let mut peer = Peer::new(&serving, 1);
+    peer.session = 2;
+    let question = other(&peer.hello(1));
+    peer.send(&question);
+    assert_eq!(peer.answer(), (peer.head(1), Answer::OtherVersion));
+    // It is said once, and answered once for each question.
+    peer.send(&question);
+    let question = other(&peer.hello(2));
+    peer.send(&question);
+    assert_eq!(peer.answer(), (peer.head(2), Answer::OtherVersion));
+    assert!(peer.came <= peer.sent);
+    let events: Vec<_> = serving.events.try_iter().collect();
+    let address = peer.socket.local_addr().unwrap();
+    let version = VERSION + 6;
+    assert_eq!(events[1..], [ServerEvent::OtherVersion { address, version }]);
+    let counts = serving.finish();
+    assert_eq!((counts.other_version, counts.replayed), (3, 1));
+
+    // Who asks hears another version.
+    let newer = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let address = newer.local_addr().unwrap();
+    let answering = std::thread::spawn(move || {
+        let mut buffer = [0; 2048];
+        let (length, from) = newer.recv_from(&mut buffer).unwrap();
+        let (head, _) = Question::open(&buffer[..length], &key()).unwrap();
+        let answer = Answer::OtherVersion.seal(head, length, &key());
+        newer.send_to(&other(&answer), from).unwrap();
+    });
+    let error = ask_in_vain(&[asked(address)], "a", &key(), Duration::from_secs(600));
+    answering.join().unwrap();
+    let said =
+        format!("{address} speaks version 7 of the protocol, and this program version {VERSION}");
+    assert_eq!(error.to_string(), said);
+}
+
+#[test]
+fn who_does_not_answer_is_named() {
+    let serving = Serving::new("b");
+    let patience = Duration::from_millis(300);
+    let hosts = [asked(serving.address)];
+    let other = Key::new(b"what others know ...").unwrap();
+    let error = ask_in_vain(&hosts, "a", &other, patience).to_string();
+    let why = "does not answer: the address, a firewall or another key may be why";
+    assert_eq!(error, format!("{0} ({0}) {why}", serving.address));
+    // One of two is enough.
+    let nobody = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let hosts = [asked(serving.address), asked(nobody.local_addr().unwrap())];
+    let error = ask_in_vain(&hosts, "a", &key(), patience);
+    let address = nobody.local_addr().unwrap();
+    assert!(matches!(error, MeasureError::NoAnswer { address: it, .. } if it == address));
+    // The system there says that nobody listens.
+    let patience = Duration::from_secs(2);
+    drop(nobody);
+    let error = ask_in_vain(&hosts[1..], "a", &key(), patience).to_string();
+    assert!(error.ends_with("does not answer: no program listens there"), "{error}");
+    assert!(serving.finish().foreign > 0);
+}
+
+#[test]
+fn a_host_is_not_asked_for_itself() {
+    let serving = Serving::new("a");
+    let patience = Duration::from_secs(600);
+    let error = ask_in_vain(&[asked(serving.address)], "a", &key(), patience).to_string();
+    let said = format!("{} is this host itself (\"a\", and the same boot)", serving.address);
+    assert_eq!(error, said);
+}
+
+/// Two boots of one name are two hosts, which nobody can tell apart by name.
+#[test]
+fn two_hosts_of_one_name_are_refused() {
+    let clock = HostClock::default();
+    let mut other = identity("b", &clock);
+    other.host = Host::new("b", "another boot", 1).unwrap();
+    let first = Serving::new("b");
+    let mut second = Server::bind(([127, 0, 0, 1], 0).into(), key(), other, clock).unwrap();
+    let address = second.address().unwrap();
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| second.run(&stop, &mut |_| ()).unwrap());
+        let hosts = [asked(first.address), asked(address)];
+        let error = ask_in_vain(&hosts, "a", &key(), Duration::from_secs(600));
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+        assert!(error.to_string().starts_with("two hosts call themselves \"b\", "), "{error}");
+    });
+}
+
+#[test]
+fn a_port_has_one_server() {
+    let serving = Serving::new("b");
+    let clock = HostClock::default();
+    let again = Server::bind(serving.address, key(), identity("c", &clock), clock);
+    assert!(matches!(again, Err(ServeError::InUse(it)) if it == serving.address));
+    let clock = HostClock::default();
+    let foreign: SocketAddr = "192.0.2.1:0".parse().unwrap();
+    let error = Server::bind(foreign, key(), identity("c", &clock), clock).unwrap_err();
+    assert!(error.to_string().starts_with("cannot listen on 192.0.2.1:0: "), "{error}");
+}
+
+/// What a bad network does is counted, and harms no reading.
+#[test]
+fn losses_are_counted_each_way() {
+    let serving = Serving::new("b");
+    let way = |loss| Way { base: Duration::from_micros(100), more: More::None, loss };
+    let relay = Relay::new(serving.address, way(0.3), way(0.1));
+    let (lines, counts, _) = ask(&[asked(relay.address)], 100.0, 200);
+    let counts = counts[0];
+    assert!(counts.complete >= 200, "{counts:?}");
+    assert_eq!(lines.readings().probes().len() as u64, counts.complete);
+    assert!(counts.lost_there > 0 && counts.unanswered > counts.lost_there / 2, "{counts:?}");
+    assert_eq!((counts.foreign, counts.replayed), (0, 0));
+    let asked = counts.answered + counts.unanswered;
+    assert_eq!(asked, counts.asked, "{counts:?}");
+    let came = serving.finish();
+    assert!(came.answered >= counts.answered, "{came:?} {counts:?}");
+    assert_eq!((came.foreign, came.replayed, came.unknown), (0, 0, 0));
+}

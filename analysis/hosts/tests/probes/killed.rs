@@ -1,0 +1,107 @@
+//! What is left of processes that are killed.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+use ppt_clock::sync::Readings;
+
+/// A process that is ended when it is dropped.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// The example, which cargo builds beside the tests.
+fn program() -> PathBuf {
+    let own = std::env::current_exe().unwrap();
+    own.parent().unwrap().with_file_name("examples").join("sync")
+}
+
+fn key(folder: &Path) -> PathBuf {
+    let path = folder.join("key");
+    fs::write(&path, "what only they know").unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+    path
+}
+
+fn serve(address: &str, key: &Path) -> (Running, String, BufReader<ChildStdout>) {
+    let mut command = Command::new(program());
+    command.args(["serve", address]).arg(key).arg("b");
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut output = BufReader::new(child.stdout.take().unwrap());
+    let mut address = String::new();
+    output.read_line(&mut address).unwrap();
+    (Running(child), address.trim().to_owned(), output)
+}
+
+fn ask(address: &str, key: &Path, file: &Path) -> Running {
+    let mut command = Command::new(program());
+    command.args(["ask", "a"]).arg(key).arg(file).args(["200", "600", address]);
+    Running(command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap())
+}
+
+/// What can be read, if there is a file.
+fn read(file: &Path) -> Option<Readings> {
+    let mut readings = Readings::default();
+    readings.read(&fs::read(file).ok()?).unwrap_or_else(|it| panic!("{file:?}: {it}"));
+    Some(readings)
+}
+
+#[test]
+fn who_asks_is_killed() {
+    let folder = tempfile::tempdir().unwrap();
+    let key = key(folder.path());
+    let (_server, address, _output) = serve("127.0.0.1:0", &key);
+    let mut grown = 0;
+    for (round, bytes) in [0, 1, 100, 190, 250, 400].into_iter().enumerate() {
+        let file = folder.path().join(format!("{round}.sync"));
+        let mut asking = ask(&address, &key, &file);
+        let mut said = asking.0.stderr.take().unwrap();
+        // Killed at once, or after so much of what it says: at any moment between two lines.
+        let mut first = [0; 400];
+        said.read_exact(&mut first[..bytes]).unwrap();
+        drop(asking);
+        if let Some(readings) = read(&file) {
+            grown += readings.probes().len();
+        }
+    }
+    assert!(grown > 0, "nothing was ever kept");
+    // Nobody is left, and the files that never got their names are gone.
+    let names = fs::read_dir(folder.path()).unwrap().map(|it| it.unwrap().file_name());
+    for name in names {
+        let name = name.into_string().unwrap();
+        assert!(name == "key" || name.ends_with(".sync"), "{name}");
+    }
+}
+
+/// A server that is killed and started again is asked on: another session, the same host.
+#[test]
+fn who_answers_is_killed() {
+    let folder = tempfile::tempdir().unwrap();
+    let key = key(folder.path());
+    let (server, address, _output) = serve("127.0.0.1:0", &key);
+    let file = folder.path().join("it.sync");
+    let mut asking = ask(&address, &key, &file);
+    let mut said = BufReader::new(asking.0.stderr.take().unwrap()).lines();
+    let mut until = |word: &str| said.by_ref().map(Result::unwrap).find(|it| it.contains(word));
+    until("complete").unwrap();
+    drop(server);
+    until("Silent").unwrap();
+    let before = read(&file).unwrap().probes().len();
+    let (_server, _, _output) = serve(&address, &key);
+    until("Answered").unwrap();
+    // The line after the next is of a second in which it was asked again, and kept.
+    until("complete").unwrap();
+    until("complete").unwrap();
+    drop(asking);
+    let readings = read(&file).unwrap();
+    assert!(readings.probes().len() > before, "{before}");
+    assert_eq!(readings.hosts().len(), 2);
+}

@@ -1,0 +1,143 @@
+//! Probes between hosts: sockets, processes and namespaces as they are.
+
+mod hostile;
+mod killed;
+mod relay;
+mod truth;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use std::{io, thread};
+
+use ppt_clock::sync::{HEADER, Readings, Record};
+use ppt_hosts::probe::{
+    Asked, Counts, Event, HostClock, Identity, Key, LinkCounts, MeasureError, Measurement, Options,
+    ServeError, Server, ServerEvent, Sink,
+};
+
+fn key() -> Key {
+    Key::new(b"what only they know").unwrap()
+}
+
+/// Hosts of this machine, which differ by their names.
+fn identity(name: &str, clock: &HostClock) -> Identity {
+    Identity::of_this_host(Some(name), clock).unwrap()
+}
+
+/// A server in a thread, until it is dropped.
+struct Serving {
+    address: SocketAddr,
+    stop: Arc<AtomicBool>,
+    events: Receiver<ServerEvent>,
+    thread: Option<JoinHandle<Result<Counts, ServeError>>>,
+}
+
+impl Serving {
+    fn new(name: &str) -> Self {
+        Self::at(([127, 0, 0, 1], 0).into(), name, HostClock::default(), || {})
+    }
+
+    /// A server in a thread that first does something: it may go to another namespace.
+    fn at(
+        address: SocketAddr,
+        name: &str,
+        clock: HostClock,
+        first: impl FnOnce() + Send + 'static,
+    ) -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let (identity, stopped) = (identity(name, &clock), stop.clone());
+        let (tell, events) = channel();
+        let (ready, is_ready) = channel();
+        let thread = thread::spawn(move || {
+            first();
+            let mut server = Server::bind(address, key(), identity, clock)?;
+            ready.send(server.address().unwrap()).unwrap();
+            server.run(&stopped, &mut |event| drop(tell.send(event)))
+        });
+        let address = is_ready.recv().unwrap();
+        Self { address, stop, events, thread: Some(thread) }
+    }
+
+    fn finish(mut self) -> Counts {
+        self.stop.store(true, Relaxed);
+        self.thread.take().unwrap().join().unwrap().unwrap()
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        self.stop.store(true, Relaxed);
+        if let Some(Err(_)) = self.thread.take().map(JoinHandle::join)
+            && !thread::panicking()
+        {
+            panic!("the server");
+        }
+    }
+}
+
+/// What a measurement wrote, as the file would be.
+#[derive(Default)]
+struct Lines {
+    text: Vec<u8>,
+    kept: usize,
+}
+
+impl Sink for Lines {
+    fn put(&mut self, record: &Record) -> io::Result<()> {
+        if self.text.is_empty() {
+            self.text = format!("{HEADER}\n").into_bytes();
+        }
+        record.write_to(&mut self.text)
+    }
+
+    fn keep(&mut self) -> io::Result<()> {
+        self.kept = self.text.len();
+        Ok(())
+    }
+}
+
+impl Lines {
+    fn readings(&self) -> Readings {
+        let mut readings = Readings::default();
+        readings.read(&self.text).unwrap();
+        assert_eq!((readings.cut_lines(), readings.unknown_lines()), (0, 0));
+        readings
+    }
+}
+
+fn asked(address: SocketAddr) -> Asked {
+    Asked { name: address.to_string(), addresses: vec![address] }
+}
+
+/// Asks until so many probes are complete at every host, however long that takes.
+fn ask(hosts: &[Asked], rate: f64, complete: u64) -> (Lines, Vec<LinkCounts>, Vec<Event>) {
+    let (stop, mut lines, mut events) = (AtomicBool::new(false), Lines::default(), Vec::new());
+    let clock = HostClock::default();
+    let me = identity("asks", &clock);
+    let options = Options { duration: None, rate, patience: Duration::from_secs(600) };
+    let measurement = Measurement { hosts, key: &key(), me: &me, clock: &clock, options: &options };
+    let mut tell = |event| {
+        if let Event::Second(counts) = &event {
+            stop.store(counts.iter().all(|it| it.complete >= complete), Relaxed);
+        }
+        events.push(event);
+    };
+    let counts = measurement.run(&stop, &mut lines, &mut tell).unwrap();
+    assert_eq!(lines.kept, lines.text.len());
+    (lines, counts, events)
+}
+
+/// Asks once, with the patience of somebody who expects nothing.
+fn ask_in_vain(hosts: &[Asked], name: &str, key: &Key, patience: Duration) -> MeasureError {
+    let (mut lines, clock) = (Lines::default(), HostClock::default());
+    let me = identity(name, &clock);
+    let options = Options { duration: None, rate: 10.0, patience };
+    let measurement = Measurement { hosts, key, me: &me, clock: &clock, options: &options };
+    let error = measurement.run(&AtomicBool::new(false), &mut lines, &mut |_| ()).unwrap_err();
+    assert!(lines.text.is_empty());
+    error
+}

@@ -1,0 +1,118 @@
+//! A network between two hosts: delay, chance and loss, each way its own.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+/// How packets go one way.
+#[derive(Debug, Clone, Copy)]
+pub struct Way {
+    /// At least so long.
+    pub base: Duration,
+    /// And by chance longer.
+    pub more: More,
+    /// This share is lost.
+    pub loss: f64,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub enum More {
+    None,
+    /// Exponential, of this mean.
+    Exp(Duration),
+    /// Pareto of this scale, and shape 1.5: rarely, very long. At most half a second.
+    Pareto(Duration),
+}
+
+/// Packets to `address` go to the host behind it, and those back to who asked last.
+pub struct Relay {
+    pub address: SocketAddr,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Relay {
+    pub fn new(to: SocketAddr, there: Way, back: Way) -> Self {
+        let near = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let far = UdpSocket::bind("127.0.0.1:0").unwrap();
+        far.connect(to).unwrap();
+        [&near, &far].iter().for_each(|it| it.set_nonblocking(true).unwrap());
+        let (address, stop) = (near.local_addr().unwrap(), Arc::new(AtomicBool::new(false)));
+        let stopped = stop.clone();
+        let thread = Some(thread::spawn(move || run(&near, &far, there, back, &stopped)));
+        Self { address, stop, thread }
+    }
+}
+
+impl Drop for Relay {
+    fn drop(&mut self) {
+        self.stop.store(true, Relaxed);
+        let _ = self.thread.take().unwrap().join();
+    }
+}
+
+fn run(near: &UdpSocket, far: &UdpSocket, there: Way, back: Way, stop: &AtomicBool) {
+    let mut chance = Chance(0x9E37_79B9_7F4A_7C15);
+    // When, in which order, whether there, what.
+    let mut due = BinaryHeap::<Reverse<(Instant, u64, bool, Vec<u8>)>>::new();
+    let (mut count, mut asker) = (0, None);
+    let mut buffer = [0; 2048];
+    while !stop.load(Relaxed) {
+        while let Ok((length, from)) = near.recv_from(&mut buffer) {
+            asker = Some(from);
+            count += 1;
+            let when = chance.way(there).map(|it| Instant::now() + it);
+            due.extend(when.map(|it| Reverse((it, count, true, buffer[..length].to_vec()))));
+        }
+        while let Ok(length) = far.recv(&mut buffer) {
+            count += 1;
+            let when = chance.way(back).map(|it| Instant::now() + it);
+            due.extend(when.map(|it| Reverse((it, count, false, buffer[..length].to_vec()))));
+        }
+        while due.peek().is_some_and(|it| it.0.0 <= Instant::now()) {
+            let Some(Reverse((_, _, is_there, packet))) = due.pop() else { break };
+            // Who has gone gets nothing.
+            let _ = match (is_there, asker) {
+                (true, _) => far.send(&packet),
+                (false, Some(asker)) => near.send_to(&packet, asker),
+                (false, None) => Ok(0),
+            };
+        }
+        let next = due.peek().map(|it| it.0.0.saturating_duration_since(Instant::now()));
+        let wait = next.unwrap_or(Duration::from_millis(100)).min(Duration::from_millis(100));
+        let wait = rustix::event::Timespec { tv_sec: 0, tv_nsec: wait.as_nanos() as i64 };
+        let flags = rustix::event::PollFlags::IN;
+        let mut fds = [near, far].map(|it| rustix::event::PollFd::new(it, flags));
+        let _ = rustix::event::poll(&mut fds, Some(&wait));
+    }
+}
+
+/// The same in each run: xorshift64*.
+struct Chance(u64);
+
+impl Chance {
+    /// From 0 to 1.
+    fn next(&mut self) -> f64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    fn way(&mut self, way: Way) -> Option<Duration> {
+        if self.next() < way.loss {
+            return None;
+        }
+        let rest = 1.0 - self.next();
+        let more = match way.more {
+            More::None => Duration::ZERO,
+            More::Exp(mean) => mean.mul_f64(-rest.ln()),
+            More::Pareto(scale) => scale.mul_f64(rest.powf(-1.0 / 1.5) - 1.0),
+        };
+        Some(way.base + more.min(Duration::from_millis(500)))
+    }
+}

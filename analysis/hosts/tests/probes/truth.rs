@@ -1,0 +1,225 @@
+//! What is measured beside what is true: the clocks of one host go wrong by an equation.
+
+use std::net::SocketAddr;
+use std::process::Command;
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::Duration;
+
+use nix::sched::{CloneFlags, unshare};
+use nix::unistd::gettid;
+use ppt_clock::sync::{Probe, Readings};
+use ppt_clock::{ClockId, ClockReading};
+use ppt_hosts::probe::HostClock;
+use ppt_hosts::probe::theta::{Said, Shift};
+
+use crate::relay::{More, Relay, Way};
+use crate::{Lines, Serving, ask, asked};
+
+/// θ by the words of PPT_TEST_CLOCK, from now on.
+fn shift(text: &str) -> Shift {
+    let theta = text.parse::<Said>().unwrap().theta;
+    Shift { theta, origin: ppt_now::ticks(), hz: HostClock::default().tick_hz() }
+}
+
+/// Ticks of a host at a stamp of its kernel: at least, and at most. `None` where its REALTIME
+/// stepped.
+fn ticks(brackets: &[ClockReading], hz: f64, near: u64, stamp: u64) -> Option<(u64, u64)> {
+    let at = brackets.partition_point(|it| it.a_middle() <= near);
+    let around = &brackets[at.saturating_sub(3)..(at + 3).min(brackets.len())];
+    let away = |it: &ClockReading| it.b_value.abs_diff(stamp);
+    let it = around.iter().min_by_key(|it| away(it))?;
+    let place = |it: &ClockReading| {
+        let since = stamp as i128 - i128::from(it.b_value);
+        let middle = it.a_middle() as f64 + since as f64 * hz / 1e9;
+        // REALTIME goes wrong by 500 ppm at most; hz is nominal.
+        let error = (it.a_after - it.a_before) as f64 + away(it) as f64 * hz / 1e9 * 600e-6 + 2.0;
+        (middle - error, middle + error)
+    };
+    let (low, high) = place(it);
+    let agree = |it: &ClockReading| place(it).0 <= high && place(it).1 >= low;
+    around.iter().all(agree).then(|| (low as u64, high.ceil() as u64))
+}
+
+/// Whether readings say what `shift` says, as far as they say anything. Host 0 has the ticks of the
+/// machine.
+struct Beside {
+    probes: u64,
+    /// Probes whose stamps no brackets place.
+    stepped: u64,
+    /// Packets that arrived before they left.
+    impossible: u64,
+}
+
+fn beside(readings: &Readings, shift: &Shift) -> Beside {
+    let brackets = |host| {
+        let all = readings.clocks(host).iter();
+        all.filter(|it| (it.a, it.b) == (ClockId::Tick, ClockId::Realtime)).copied()
+    };
+    let (here, there): (Vec<_>, Vec<_>) = (brackets(0).collect(), brackets(1).collect());
+    let hz = |host: usize| readings.hosts()[host].tick_hz() as f64;
+    let mut found = Beside { probes: 0, stepped: 0, impossible: 0 };
+    for &Probe { from_tick, to_tick, t1, t2, t3, t4, .. } in readings.probes() {
+        found.probes += 1;
+        let placed = (|| {
+            let left = ticks(&here, hz(0), from_tick, t1)?;
+            let came = ticks(&there, hz(1), to_tick, t2)?;
+            let back = ticks(&there, hz(1), to_tick, t3)?;
+            Some((left, came, back, ticks(&here, hz(0), left.1, t4)?))
+        })();
+        let Some((left, came, back, end)) = placed else {
+            found.stepped += 1;
+            continue;
+        };
+        let is_possible = shift.ticks(left.0) <= came.1 && back.0 <= shift.ticks(end.1);
+        found.impossible += u64::from(!is_possible);
+    }
+    found
+}
+
+/// The truth is possible, and what is not the truth is not.
+fn holds(lines: &Lines, shift: &Shift, off_ns: f64) {
+    let readings = lines.readings();
+    let found = beside(&readings, shift);
+    assert_eq!(found.impossible, 0, "of {}", found.probes);
+    // A step spoils the probes around it alone.
+    assert!(found.stepped <= 16 * shift.theta.steps.len() as u64, "{}", found.stepped);
+    for off in [off_ns, -off_ns] {
+        let mut wrong = shift.clone();
+        wrong.theta.offset_ns += off;
+        assert!(beside(&readings, &wrong).impossible > 0, "{off} ns off, and nothing shows it");
+    }
+}
+
+fn ip(words: &str) -> Result<(), String> {
+    let output = Command::new("ip").args(words.split(' ')).output();
+    let output = output.map_err(|it| format!("ip: {it}"))?;
+    match output.status.success() {
+        true => Ok(()),
+        false => Err(format!("ip {words}: {}", String::from_utf8_lossy(&output.stderr))),
+    }
+}
+
+/// Runs `asks` in a namespace, joined by a cable to another one, in which a server of this clock
+/// answers. Both are threads: namespaces and cable are gone with them. `None` without the right to
+/// make namespaces.
+fn in_namespaces<T: Send>(
+    address: SocketAddr,
+    clock: HostClock,
+    asks: impl FnOnce(SocketAddr) -> T + Send,
+) -> Option<T> {
+    let asking = move || {
+        unshare(CloneFlags::CLONE_NEWNET).map_err(|it| it.to_string())?;
+        ip("link set lo up")?;
+        let (say, said) = channel();
+        let (cable, is_there) = channel();
+        let first = move || {
+            unshare(CloneFlags::CLONE_NEWNET).unwrap();
+            say.send(gettid()).unwrap();
+            is_there.recv().unwrap();
+            for words in [
+                "addr add 10.77.0.2/24 dev there",
+                "addr add fd77::2/64 dev there nodad",
+                "link set there up",
+                "link set lo up",
+            ] {
+                ip(words).unwrap();
+            }
+        };
+        thread::scope(|scope| {
+            let serving = scope.spawn(|| Serving::at(address, "b", clock, first));
+            let server = said.recv().unwrap();
+            ip(&format!("link add here type veth peer name there netns {server}"))?;
+            ip("addr add 10.77.0.1/24 dev here")?;
+            ip("addr add fd77::1/64 dev here nodad")?;
+            ip("link set here up")?;
+            cable.send(()).unwrap();
+            let serving = serving.join().unwrap();
+            Ok::<_, String>(asks(serving.address))
+        })
+    };
+    match thread::scope(|scope| scope.spawn(asking).join().unwrap()) {
+        Ok(it) => Some(it),
+        Err(why) => {
+            eprintln!("no namespaces, so left out: {why}");
+            None
+        }
+    }
+}
+
+#[test]
+fn between_namespaces_the_truth_is_possible() {
+    let shift = shift("offset=123ms,ppm=200,wander=1ppm/min,step=10ms@500ms,step=-50us@900ms");
+    let clock = HostClock::shifted(shift.clone());
+    let run = |address: SocketAddr| ask(&[asked(address)], 100.0, 300);
+    let Some((lines, counts, _)) = in_namespaces("10.77.0.2:0".parse().unwrap(), clock, run) else {
+        return;
+    };
+    assert_eq!((counts[0].foreign, counts[0].replayed), (0, 0), "{counts:?}");
+    holds(&lines, &shift, 1e6);
+}
+
+#[test]
+fn over_ipv6_the_truth_is_possible() {
+    let shift = shift("offset=-2s,ppm=-35");
+    let clock = HostClock::shifted(shift.clone());
+    let run = |address: SocketAddr| ask(&[asked(address)], 100.0, 200);
+    let Some((lines, ..)) = in_namespaces("[fd77::2]:0".parse().unwrap(), clock, run) else {
+        return;
+    };
+    holds(&lines, &shift, 1e6);
+}
+
+/// A network that delays each packet otherwise, loses some, and lets them overtake each other.
+#[test]
+fn over_a_bad_network_the_truth_is_possible() {
+    let micros = Duration::from_micros;
+    for (there, back) in [
+        (More::Exp(micros(1000)), More::Exp(micros(1000))),
+        (More::Pareto(micros(300)), More::None),
+    ] {
+        let shift = shift("offset=55ms,ppm=-200,wander=3ppm/min,step=50us@700ms");
+        let clock = HostClock::shifted(shift.clone());
+        let serving = Serving::at(([127, 0, 0, 1], 0).into(), "b", clock, || {});
+        let way = |base, more| Way { base: micros(base), more, loss: 0.15 };
+        let relay = Relay::new(serving.address, way(100, there), way(300, back));
+        let (lines, counts, _) = ask(&[asked(relay.address)], 100.0, 200);
+        assert!(counts[0].unanswered > 0, "{counts:?}");
+        holds(&lines, &shift, 50e6);
+    }
+}
+
+/// One measurement of several hosts: each has its own truth.
+#[test]
+fn several_hosts_are_asked_at_once() {
+    let shifts = ["ppm=35", "offset=1s,ppm=-35", "offset=-7ms"].map(shift);
+    let serving: Vec<_> = ["b", "c", "d"]
+        .into_iter()
+        .zip(&shifts)
+        .map(|(name, shift)| {
+            let clock = HostClock::shifted(shift.clone());
+            Serving::at(([127, 0, 0, 1], 0).into(), name, clock, || {})
+        })
+        .collect();
+    let hosts: Vec<_> = serving.iter().map(|it| asked(it.address)).collect();
+    let (lines, _, _) = ask(&hosts, 50.0, 50);
+    let readings = lines.readings();
+    let names: Vec<_> = readings.hosts().iter().map(|it| it.name()).collect();
+    assert_eq!((names.len(), names[0]), (4, "asks"));
+    for (name, shift) in ["b", "c", "d"].iter().zip(&shifts) {
+        // The file as if it had asked this host alone.
+        let place = names.iter().position(|it| it == name).unwrap();
+        let text = String::from_utf8(lines.text.clone()).unwrap();
+        let is_of = |line: &&str| {
+            let words: Vec<_> = line.split('\t').collect();
+            let host = |at: usize| words[at] == place.to_string();
+            match words[0] {
+                "host" | "clock" => words[1] == "0" || host(1),
+                "probe" => host(2),
+                _ => true,
+            }
+        };
+        let one: String = text.split_inclusive('\n').filter(is_of).collect();
+        holds(&Lines { text: one.into_bytes(), kept: 0 }, shift, 1e6);
+    }
+}
