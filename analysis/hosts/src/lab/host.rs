@@ -1,0 +1,27 @@
+//! The helper on a host. It is one program in several roles, which it plays by starting itself:
+//!
+//! * the *keeper* (no arguments) begins what holds all programs together, starts the worker in it,
+//!   and clears up behind it, however that ends;
+//! * the *worker* talks to the controller, and starts and stops programs;
+//! * the *guard* makes the kernel end a program with the worker, and becomes that program.
+//!
+//! The worker reads a pipe whose other end only the keeper has, so neither survives the other. There
+//! is no daemon, no port, and no right that the caller does not have.
+
+mod error;
+mod facts;
+mod files;
+mod how;
+mod keeper;
+mod own;
+mod programs;
+mod ready;
+mod role;
+mod tree;
+mod worker;
+
+pub use error::HostError;
+pub(super) use facts::hex;
+pub(super) use how::{HUB, ISOLATED, NETWORK, PLAIN};
+pub use own::Own;
+pub use role::host;

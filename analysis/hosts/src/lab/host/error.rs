@@ -1,0 +1,34 @@
+//! Why a helper cannot help.
+
+use std::io;
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+/// Why a helper cannot help.
+#[derive(Debug, Error)]
+pub enum HostError {
+    /// The arguments are for `ppt lab` only.
+    #[error("`lab host` is started by `ppt lab run`, which gives it its arguments")]
+    Arguments,
+    /// Something of the system.
+    #[error("cannot {what}: {cause}")]
+    System {
+        /// What was tried.
+        what: &'static str,
+        /// Why it failed.
+        cause: io::Error,
+    },
+    /// A program cannot be executed.
+    #[error("cannot run {}: {cause}", program.display())]
+    Exec {
+        /// The program.
+        program: PathBuf,
+        /// Why not.
+        cause: io::Error,
+    },
+}
+
+pub(super) fn cannot<E: Into<io::Error>>(what: &'static str) -> impl Fn(E) -> HostError {
+    move |cause| HostError::System { what, cause: cause.into() }
+}

@@ -1,0 +1,9 @@
+//! What holds programs together, in the words of arguments.
+
+/// What a keeper begins, as its argument says it.
+pub(in crate::lab) const PLAIN: &str = "plain";
+pub(in crate::lab) const ISOLATED: &str = "isolated";
+pub(in crate::lab) const NETWORK: &str = "network";
+pub(in crate::lab) const HUB: &str = "hub";
+/// The worker's: it is the first process of a namespace.
+pub(super) const FIRST: &str = "first";

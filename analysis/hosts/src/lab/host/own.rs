@@ -1,0 +1,23 @@
+//! How this program starts itself.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::Command;
+
+/// How to start this program in another role: the program, and what stands before the arguments of
+/// `lab::host`.
+#[derive(Debug, Clone)]
+pub struct Own {
+    /// The program.
+    pub program: PathBuf,
+    /// Its first arguments: `lab host`.
+    pub words: Vec<OsString>,
+}
+
+impl Own {
+    pub(crate) fn command(&self, role: &str) -> Command {
+        let mut command = Command::new(&self.program);
+        command.args(&self.words).arg(role);
+        command
+    }
+}

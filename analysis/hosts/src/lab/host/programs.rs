@@ -1,0 +1,186 @@
+//! Programs: started in a fresh folder, each in a process group of its own.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::os::fd::OwnedFd;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use rustix::process::{
+    Pid, PidfdFlags, Signal, getpid, kill_process_group, pidfd_open, pidfd_send_signal,
+};
+
+use super::facts;
+use super::own::Own;
+use super::ready::Missing;
+use crate::lab::plan;
+use crate::lab::wire::{Capture, End, Ended, Failure, Isolation, Problem};
+
+/// Bytes and lines of output that are shown of a program that failed.
+const TAIL_BYTES: u64 = 8 << 10;
+const TAIL_LINES: usize = 20;
+
+/// A program that was started.
+pub(super) struct Program {
+    pub(super) phase: String,
+    words: Vec<String>,
+    child: Child,
+    /// Readable once it has ended.
+    pub(super) fd: OwnedFd,
+    outputs: [PathBuf; 2],
+    /// Whether the phase waits for its end.
+    pub(super) ends: bool,
+    pub(super) missing: Missing,
+    pub(super) end: Option<End>,
+    pub(super) stopped: bool,
+}
+
+/// Where programs run and write to.
+#[derive(Clone)]
+pub(super) struct Folders {
+    /// Where they run.
+    pub(super) run: PathBuf,
+    /// What they print.
+    pub(super) logs: PathBuf,
+}
+
+impl Program {
+    pub(super) fn start(
+        own: &Own,
+        isolation: Isolation,
+        folders: &Folders,
+        phase: &str,
+        command: &plan::Command,
+        capture: Option<&Capture>,
+    ) -> Result<Self, Failure> {
+        let failed = |why: String| Failure {
+            phase: phase.to_owned(),
+            words: command.words.clone(),
+            problem: Problem::NotStarted(why),
+            tail: String::new(),
+        };
+        Self::spawn(own, isolation, folders, phase, command, capture).map_err(failed)
+    }
+
+    fn spawn(
+        own: &Own,
+        isolation: Isolation,
+        folders: &Folders,
+        phase: &str,
+        command: &plan::Command,
+        capture: Option<&Capture>,
+    ) -> Result<Self, String> {
+        let (first, arguments) = command.words.split_first().ok_or("it has no name")?;
+        let program = facts::find(first)?;
+        let io = |it: io::Error| it.to_string();
+        let outputs = ["out", "err"].map(|it| folders.logs.join(format!("{phase}.{it}")));
+        let mut words: Vec<PathBuf> = Vec::new();
+        if let Some(capture) = capture {
+            words.push(facts::find(&capture.ppt)?);
+            words.extend(["run", "--quiet", "-o", &capture.file, "--"].map(PathBuf::from));
+        }
+        words.push(program);
+        words.extend(arguments.iter().map(PathBuf::from));
+        let mut started = match isolation {
+            Isolation::Namespaces => Command::new(&words[0]),
+            Isolation::Guard => {
+                let mut guard = own.command("guard");
+                guard.arg(getpid().as_raw_nonzero().to_string()).arg("--").arg(&words[0]);
+                guard
+            }
+        };
+        started.args(&words[1..]).env_clear().envs(facts::environment());
+        started.envs(command.env.iter().map(|(name, it)| (name, it)));
+        started.current_dir(&folders.run).process_group(0).stdin(Stdio::null());
+        started.stdout(File::create_new(&outputs[0]).map_err(io)?);
+        started.stderr(File::create_new(&outputs[1]).map_err(io)?);
+        let mut child = started.spawn().map_err(io)?;
+        let fd = match pidfd_open(Pid::from_child(&child), PidfdFlags::empty()) {
+            Ok(fd) => fd,
+            Err(error) => {
+                let _ = child.kill();
+                let _ = child.wait();
+                return Err(error.to_string());
+            }
+        };
+        let missing = Missing::new(&command.ready, [&outputs[0], &outputs[1]], &folders.run);
+        Ok(Self {
+            phase: phase.to_owned(),
+            words: command.words.clone(),
+            child,
+            fd,
+            outputs,
+            ends: command.ends,
+            missing,
+            end: None,
+            stopped: false,
+        })
+    }
+
+    /// Notes how it ended, if it has just done so. What it left behind in its group ends, too.
+    pub(super) fn reap(&mut self) -> Option<End> {
+        if self.end.is_some() {
+            return None;
+        }
+        let status = self.child.try_wait().ok().flatten()?;
+        let signal = || End::Signal(status.signal().unwrap_or_default());
+        self.end = Some(status.code().map_or_else(signal, End::Code));
+        self.kill_group();
+        self.end
+    }
+
+    /// Asks it to end.
+    pub(super) fn ask_to_end(&mut self) {
+        self.stopped |= self.end.is_none();
+        if self.end.is_none() {
+            let _ = pidfd_send_signal(&self.fd, Signal::TERM);
+        }
+    }
+
+    /// Ends it and its process group, if it has not ended. The group of one that has ended is gone.
+    pub(super) fn kill(&self) {
+        if self.end.is_none() {
+            self.kill_group();
+            let _ = pidfd_send_signal(&self.fd, Signal::KILL);
+        }
+    }
+
+    /// Its number belongs to the group until the last process of it has ended. Nobody else has got it
+    /// since the child was waited for, just now: numbers go round.
+    fn kill_group(&self) {
+        let _ = kill_process_group(Pid::from_child(&self.child), Signal::KILL);
+    }
+
+    pub(super) fn failure(&self, problem: Problem) -> Failure {
+        let (phase, words) = (self.phase.clone(), self.words.clone());
+        Failure { phase, words, problem, tail: self.tail() }
+    }
+
+    pub(super) fn ended(&self) -> Option<Ended> {
+        let end = self.end?;
+        Some(Ended { phase: self.phase.clone(), end, stopped: self.stopped })
+    }
+
+    /// The last lines of stderr, or of stdout if there are none.
+    fn tail(&self) -> String {
+        let [out, err] = &self.outputs;
+        let tail = last_lines(err);
+        if tail.is_empty() { last_lines(out) } else { tail }
+    }
+}
+
+fn last_lines(path: &Path) -> String {
+    let read = || -> io::Result<Vec<u8>> {
+        let mut file = File::open(path)?;
+        let length = file.metadata()?.len();
+        file.seek(SeekFrom::Start(length.saturating_sub(TAIL_BYTES)))?;
+        let mut bytes = Vec::new();
+        file.take(TAIL_BYTES).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    };
+    let bytes = read().unwrap_or_default();
+    let text = String::from_utf8_lossy(&bytes);
+    let lines: Vec<&str> = text.trim_end().lines().collect();
+    lines[lines.len().saturating_sub(TAIL_LINES)..].join("\n")
+}

@@ -1,0 +1,39 @@
+//! Which role the arguments mean.
+
+use std::ffi::OsString;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
+
+use super::error::{HostError, cannot};
+use super::own::Own;
+use super::{keeper, worker};
+
+/// What `ppt-analysis lab host ARGUMENTS` does: it talks to the controller on stdin and stdout.
+///
+/// # Errors
+/// The system does not let it, or the arguments are not those of `ppt lab run`.
+pub fn host(own: &Own, arguments: &[OsString]) -> Result<ExitCode, HostError> {
+    let words: Vec<&str> = arguments.iter().map(|it| it.to_str().unwrap_or("")).collect();
+    match words[..] {
+        ["keep", how] => keeper::keep(own, how),
+        ["work", how, life, folder] => worker::work(own, how, life, Path::new(folder)),
+        ["guard", parent, "--", ..] if arguments.len() > 3 => guard(parent, &arguments[3..]),
+        _ => Err(HostError::Arguments),
+    }
+}
+
+/// Becomes a program that ends with its parent.
+fn guard(parent: &str, words: &[OsString]) -> Result<ExitCode, HostError> {
+    set_parent_process_death_signal(Some(Signal::KILL)).map_err(cannot("ask for a signal"))?;
+    let parent = parent.parse().ok().and_then(Pid::from_raw).ok_or(HostError::Arguments)?;
+    // It may have ended before it was watched.
+    if getppid() != Some(parent) {
+        return Ok(ExitCode::FAILURE);
+    }
+    let program = PathBuf::from(&words[0]);
+    let cause = Command::new(&program).args(&words[1..]).exec();
+    Err(HostError::Exec { program, cause })
+}

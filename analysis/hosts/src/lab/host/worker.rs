@@ -1,0 +1,447 @@
+//! Talks to the controller, and starts and stops programs: one thread, one loop.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
+use rustix::process::{getpid, set_child_subreaper};
+
+use super::error::{HostError, cannot};
+use super::how::FIRST;
+use super::own::Own;
+use super::programs::{Folders, Program};
+use super::{facts, files, tree};
+use crate::lab::plan;
+use crate::lab::wire::{self, Ask, Capture, End, Frame, Isolation, Problem, Tell, WireError};
+
+/// How long a program that was asked to end may take.
+const GRACE: Duration = Duration::from_secs(2);
+/// How often ports, files and output are looked at while somebody waits for them.
+const LOOK: Duration = Duration::from_millis(2);
+/// A controller says something every other second. One that is silent so long is gone.
+const SILENCE: Duration = Duration::from_secs(60);
+/// A phase begins at most so much later.
+const MOST_AHEAD: Duration = Duration::from_secs(60);
+/// The scheduler may be late by so much, so the rest is spent looking at the clock.
+const SPIN: Duration = Duration::from_micros(200);
+
+pub(super) fn work(own: &Own, how: &str, life: &str, folder: &Path) -> Result<ExitCode, HostError> {
+    let number: u32 = life.parse().map_err(|_| HostError::Arguments)?;
+    let life = File::open(format!("/proc/self/fd/{number}")).map_err(cannot("open a pipe"))?;
+    // A name that is there already is somebody else's.
+    let made = fs::DirBuilder::new().mode(0o700).create(folder);
+    made.map_err(cannot("make a folder for programs"))?;
+    let isolation = if how == FIRST {
+        own_processes();
+        Isolation::Namespaces
+    } else {
+        set_child_subreaper(Some(getpid())).map_err(cannot("adopt orphans"))?;
+        Isolation::Guard
+    };
+    let mut worker = Worker {
+        own: own.clone(),
+        isolation,
+        folder: folder.to_owned(),
+        folders: None,
+        cells: 0,
+        programs: Vec::new(),
+        captures: Vec::new(),
+        awaited: Awaited::Nothing,
+        heard: Instant::now(),
+        out: io::stdout(),
+    };
+    let served = worker.serve(&life);
+    worker.end_all(served.is_ok());
+    let _ = fs::remove_dir_all(folder);
+    if isolation == Isolation::Guard {
+        tree::end_descendants(getpid());
+    }
+    match served {
+        Ok(()) => Ok(ExitCode::SUCCESS),
+        // The controller has gone: there is nobody to tell.
+        Err(WireError::Io(_)) => Ok(ExitCode::FAILURE),
+        Err(error) => Err(cannot("understand the controller")(io::Error::other(error))),
+    }
+}
+
+/// Programs see their own processes below /proc, as in any PID namespace that is complete. Nothing of
+/// it is seen outside. Where that is forbidden, they see those of all.
+fn own_processes() {
+    let apart = nix::sched::unshare(nix::sched::CloneFlags::CLONE_NEWNS).is_ok();
+    let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
+    if apart && mount_change("/", private).is_ok() {
+        let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+        let _ = mount("proc", "/proc", "proc", flags, None);
+    }
+}
+
+struct Worker {
+    own: Own,
+    isolation: Isolation,
+    folder: PathBuf,
+    folders: Option<Folders>,
+    cells: u32,
+    /// In the order of their start.
+    programs: Vec<Program>,
+    /// Names of captures.
+    captures: Vec<String>,
+    awaited: Awaited,
+    heard: Instant,
+    out: io::Stdout,
+}
+
+/// What the controller waits for.
+enum Awaited {
+    Nothing,
+    /// The time of a phase.
+    Time {
+        phase: String,
+        command: plan::Command,
+        capture: Option<Capture>,
+        at: i64,
+    },
+    /// The last program is ready, or has ended.
+    Program {
+        started: i64,
+    },
+    /// The programs of a phase have ended.
+    Stop {
+        phase: String,
+        until: Instant,
+    },
+    /// All programs have ended, one after the other, the last first.
+    End {
+        until: Instant,
+    },
+}
+
+impl Worker {
+    /// Serves until the controller closes the pipe.
+    fn serve(&mut self, life: &File) -> Result<(), WireError> {
+        self.tell(&Tell::Hello(Box::new(facts::facts(self.isolation))))?;
+        let stdin = io::stdin();
+        loop {
+            let mut fds =
+                vec![PollFd::new(&stdin, PollFlags::IN), PollFd::new(life, PollFlags::IN)];
+            let running = self.programs.iter().filter(|it| it.end.is_none());
+            fds.extend(running.map(|it| PollFd::new(&it.fd, PollFlags::IN)));
+            match poll(&mut fds, Some(&self.timeout())) {
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(io::Error::from(error).into()),
+            }
+            let (asked, kept) = (!fds[0].revents().is_empty(), fds[1].revents().is_empty());
+            if !kept {
+                return Err(io::Error::from(io::ErrorKind::BrokenPipe).into());
+            }
+            if asked {
+                // The standard buffer must not hold a question that poll(2) cannot see.
+                match wire::read(&mut Unbuffered)? {
+                    None => return Ok(()),
+                    Some(Frame::Message(ask)) => self.answer(ask)?,
+                    Some(Frame::Data(_)) => {
+                        return Err(io::Error::from(io::ErrorKind::InvalidData).into());
+                    }
+                }
+                self.heard = Instant::now();
+            }
+            if self.heard.elapsed() > SILENCE {
+                return Err(io::Error::from(io::ErrorKind::TimedOut).into());
+            }
+            self.reap()?;
+            self.advance()?;
+        }
+    }
+
+    fn tell(&mut self, tell: &Tell) -> io::Result<()> {
+        wire::write_message(&mut self.out, tell)
+    }
+
+    /// How long nothing has to be done, if nothing happens.
+    fn timeout(&self) -> Timespec {
+        let silence = SILENCE.saturating_sub(self.heard.elapsed()) + LOOK;
+        let wait = match &self.awaited {
+            Awaited::Nothing => silence,
+            Awaited::Time { at, .. } => ahead(*at).saturating_sub(SPIN),
+            Awaited::Program { .. } if self.programs.last().is_some_and(|it| it.ends) => silence,
+            Awaited::Program { .. } => LOOK,
+            Awaited::Stop { until, .. } | Awaited::End { until } => {
+                until.saturating_duration_since(Instant::now())
+            }
+        };
+        Timespec::try_from(wait.min(silence)).unwrap_or(Timespec { tv_sec: 1, tv_nsec: 0 })
+    }
+
+    fn answer(&mut self, ask: Ask) -> Result<(), WireError> {
+        match ask {
+            Ask::Ping => {}
+            Ask::Identify { programs } => {
+                let found = programs.iter().map(|it| facts::identify(it)).collect();
+                self.tell(&Tell::Identified(found))?;
+            }
+            Ask::Tool { words, input } => {
+                let (end, output) = tool(&words, &input);
+                self.tell(&Tell::Tool { end, output })?;
+            }
+            Ask::Begin => {
+                self.end_all(true);
+                self.cells += 1;
+                let cell = self.folder.join(self.cells.to_string());
+                let folders = Folders { run: cell.join("run"), logs: cell.join("logs") };
+                fs::create_dir_all(&folders.run)?;
+                fs::create_dir(&folders.logs)?;
+                self.folders = Some(folders);
+                self.tell(&Tell::Begun)?;
+            }
+            Ask::Start { phase, command, capture, at } => {
+                self.awaited = Awaited::Time { phase, command, capture, at };
+            }
+            Ask::Stop { phase } => {
+                for program in self.programs.iter_mut().filter(|it| it.phase == phase) {
+                    program.ask_to_end();
+                }
+                self.awaited = Awaited::Stop { phase, until: Instant::now() + GRACE };
+            }
+            Ask::GiveUp => {
+                let unfinished = self.unfinished();
+                self.awaited = Awaited::Nothing;
+                self.tell(&Tell::Unfinished(unfinished))?;
+            }
+            Ask::Collect { patterns } => self.collect(&patterns)?,
+            Ask::End => self.begin_end(),
+        }
+        Ok(())
+    }
+
+    /// Notes which programs have ended. One that should not have is told about once.
+    fn reap(&mut self) -> io::Result<()> {
+        let mut failures = Vec::new();
+        for program in &mut self.programs {
+            if let Some(end) = program.reap()
+                && !program.stopped
+                && end != End::Code(0)
+            {
+                failures.push(program.failure(Problem::Ended(end)));
+            }
+        }
+        failures.into_iter().try_for_each(|it| self.tell(&Tell::Failed(Box::new(it))))
+    }
+
+    /// Goes on with what the controller waits for.
+    fn advance(&mut self) -> Result<(), WireError> {
+        match &self.awaited {
+            Awaited::Nothing => Ok(()),
+            Awaited::Time { at, .. } if ahead(*at) > SPIN => Ok(()),
+            Awaited::Time { .. } => Ok(self.start()?),
+            Awaited::Program { started } => {
+                let started = *started;
+                let Some(program) = self.programs.last_mut() else { return Ok(()) };
+                let ended = program.end;
+                let done = match (program.ends, ended) {
+                    // Its failure has been told.
+                    (_, Some(end)) if end != End::Code(0) => None,
+                    (true, end) => end.map(|_| true),
+                    (false, _) if program.missing.look().is_none() => Some(true),
+                    // It may have become ready, and have ended, since the last look.
+                    (false, Some(_)) => Some(false),
+                    (false, None) => return Ok(()),
+                };
+                let told = match done {
+                    Some(true) => Tell::Done { started },
+                    Some(false) => {
+                        let end = ended.unwrap_or(End::Code(0));
+                        Tell::Failed(Box::new(program.failure(Problem::Ended(end))))
+                    }
+                    None if ended.is_none() => return Ok(()),
+                    None => {
+                        self.awaited = Awaited::Nothing;
+                        return Ok(());
+                    }
+                };
+                self.awaited = Awaited::Nothing;
+                Ok(self.tell(&told)?)
+            }
+            Awaited::Stop { phase, until } => {
+                let mut left =
+                    self.programs.iter_mut().filter(|it| it.end.is_none() && it.phase == *phase);
+                if left.by_ref().next().is_none() {
+                    self.awaited = Awaited::Nothing;
+                    return Ok(self.tell(&Tell::Stopped)?);
+                }
+                if Instant::now() >= *until {
+                    let left = self.programs.iter_mut().filter(|it| it.phase == *phase);
+                    left.for_each(|it| it.kill());
+                    let (phase, until) = (phase.clone(), Instant::now() + GRACE);
+                    self.awaited = Awaited::Stop { phase, until };
+                }
+                Ok(())
+            }
+            Awaited::End { until } => {
+                let late = Instant::now() >= *until;
+                match self.programs.iter_mut().rfind(|it| it.end.is_none()) {
+                    None => self.end()?,
+                    Some(last) if !last.stopped => self.begin_end(),
+                    Some(last) if late => {
+                        last.kill();
+                        self.awaited = Awaited::End { until: Instant::now() + GRACE };
+                    }
+                    Some(_) => {}
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// It is time.
+    fn start(&mut self) -> io::Result<()> {
+        let awaited = std::mem::replace(&mut self.awaited, Awaited::Nothing);
+        let Awaited::Time { phase, command, capture, at } = awaited else { return Ok(()) };
+        while !ahead(at).is_zero() {
+            std::hint::spin_loop();
+        }
+        let started = realtime();
+        let Some(folders) = self.folders.clone() else {
+            return Err(io::Error::from(io::ErrorKind::InvalidData));
+        };
+        let (own, isolation) = (&self.own, self.isolation);
+        let capture = capture.as_ref();
+        match Program::start(own, isolation, &folders, &phase, &command, capture) {
+            Ok(program) => {
+                self.captures.extend(capture.map(|it| it.file.clone()));
+                self.programs.push(program);
+                self.awaited = Awaited::Program { started };
+                Ok(())
+            }
+            Err(failure) => self.tell(&Tell::Failed(Box::new(failure))),
+        }
+    }
+
+    fn unfinished(&mut self) -> Vec<wire::Failure> {
+        if let Awaited::Time { phase, command, .. } = &self.awaited {
+            return vec![wire::Failure {
+                phase: phase.clone(),
+                words: command.words.clone(),
+                problem: Problem::NotStarted("its time has not come".to_owned()),
+                tail: String::new(),
+            }];
+        }
+        let waits = matches!(self.awaited, Awaited::Program { .. });
+        let Some(program) = self.programs.last_mut().filter(|it| waits && it.end.is_none()) else {
+            return Vec::new();
+        };
+        let missing = if program.ends { None } else { program.missing.look() };
+        vec![program.failure(missing.map_or(Problem::Running, Problem::NotReady))]
+    }
+
+    /// Asks the last running program to end.
+    fn begin_end(&mut self) {
+        if let Some(last) = self.programs.iter_mut().rfind(|it| it.end.is_none()) {
+            last.ask_to_end();
+        }
+        self.awaited = Awaited::End { until: Instant::now() + GRACE };
+    }
+
+    fn collect(&mut self, patterns: &[String]) -> io::Result<()> {
+        let mut sent = files::Sent::default();
+        if let Some(folders) = self.folders.clone() {
+            sent = files::send(&mut self.out, &folders.run, patterns, &self.captures)?;
+        }
+        let files::Sent { unmatched, left_out } = sent;
+        self.tell(&Tell::Collected { unmatched, left_out, ends: Vec::new() })
+    }
+
+    /// Sends what ppt itself wrote, and forgets the cell.
+    fn end(&mut self) -> io::Result<()> {
+        self.awaited = Awaited::Nothing;
+        let ends = self.programs.iter().filter_map(Program::ended).collect();
+        if let Some(folders) = self.folders.take() {
+            for name in std::mem::take(&mut self.captures) {
+                files::send_file(&mut self.out, &folders.run.join(&name), &name)?;
+            }
+            for program in &self.programs {
+                for end in ["out", "err"] {
+                    let name = format!("{}.{end}", program.phase);
+                    let path = folders.logs.join(&name);
+                    if path.metadata().is_ok_and(|it| it.len() > 0) {
+                        files::send_file(&mut self.out, &path, &name)?;
+                    }
+                }
+            }
+            if let Some(cell) = folders.run.parent() {
+                fs::remove_dir_all(cell)?;
+            }
+        }
+        self.programs.clear();
+        self.tell(&Tell::Collected { unmatched: Vec::new(), left_out: Vec::new(), ends })
+    }
+
+    /// Ends all programs without anybody to tell, the last first. `gently` gives each some time.
+    fn end_all(&mut self, gently: bool) {
+        for program in self.programs.iter_mut().rev() {
+            if gently && program.end.is_none() {
+                program.ask_to_end();
+                let grace = Timespec::try_from(GRACE).ok();
+                let _ = poll(&mut [PollFd::new(&program.fd, PollFlags::IN)], grace.as_ref());
+            }
+            program.reap();
+            program.kill();
+            let _ = poll(&mut [PollFd::new(&program.fd, PollFlags::IN)], None);
+            program.reap();
+        }
+        self.programs.clear();
+        self.captures.clear();
+        self.awaited = Awaited::Nothing;
+        if let Some(cell) = self.folders.take().as_ref().and_then(|it| it.run.parent()) {
+            let _ = fs::remove_dir_all(cell);
+        }
+    }
+}
+
+/// stdin as poll(2) sees it.
+struct Unbuffered;
+
+impl Read for Unbuffered {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        Ok(rustix::io::read(rustix::stdio::stdin(), buffer)?)
+    }
+}
+
+fn realtime() -> i64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(now.as_nanos()).unwrap_or(i64::MAX)
+}
+
+fn ahead(at: i64) -> Duration {
+    let ns = at.saturating_sub(realtime()).max(0) as u64;
+    Duration::from_nanos(ns).min(MOST_AHEAD)
+}
+
+/// Runs a program of the system to its end.
+fn tool(words: &[String], input: &str) -> (End, String) {
+    let missing = |why: String| (End::Code(127), why);
+    let Some((first, arguments)) = words.split_first() else { return missing(String::new()) };
+    let mut command = Command::new(first);
+    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn();
+    let mut child = match child {
+        Ok(child) => child,
+        Err(error) => return missing(format!("{first}: {error}")),
+    };
+    let written = child.stdin.take().map(|mut it| it.write_all(input.as_bytes()));
+    match child.wait_with_output() {
+        Err(error) => missing(error.to_string()),
+        Ok(done) => {
+            let signal = || End::Signal(done.status.signal().unwrap_or_default());
+            let mut said = String::from_utf8_lossy(&done.stderr).into_owned();
+            if let Some(Err(error)) = written {
+                said.push_str(&error.to_string());
+            }
+            (done.status.code().map_or_else(signal, End::Code), said)
+        }
+    }
+}

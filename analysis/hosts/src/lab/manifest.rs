@@ -1,0 +1,226 @@
+//! `MANIFEST.json`: what ran, where, with what, and what came of it. It is whole at any time: it is
+//! written beside itself, and renamed.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::error::LabError;
+use super::plan::Value;
+use super::progress::Basis;
+use super::wire::{Ended, Facts, Identity};
+
+/// The name of the file.
+pub const MANIFEST: &str = "MANIFEST.json";
+const FORMAT: u32 = 1;
+/// Bytes of a manifest that are read.
+const MOST_BYTES: u64 = 1 << 30;
+
+/// What a manifest says.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// Of this file: 1.
+    pub format: u32,
+    /// Of ppt.
+    pub version: String,
+    /// Of the experiment.
+    pub name: String,
+    /// Whether all cells have run.
+    pub state: State,
+    /// When it began, in UTC.
+    pub began: String,
+    /// What the order of the cells follows from.
+    pub seed: u64,
+    /// The text of the experiment.
+    pub text: String,
+    /// Where its relative names begin.
+    pub folder: PathBuf,
+    /// By which clock phases began at one time.
+    pub instant: Option<Basis>,
+    /// The hosts.
+    pub hosts: Vec<HostRecord>,
+    /// Cells, in the order in which they ran; each attempt is there.
+    pub cells: Vec<CellRecord>,
+    /// Why there is no report, if there should be one.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub no_report: Option<String>,
+}
+
+/// How far an experiment came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum State {
+    /// It runs, or was killed.
+    Running,
+    /// All cells have run.
+    Complete,
+    /// It ended before.
+    Aborted,
+}
+
+/// A host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostRecord {
+    /// Its name.
+    pub name: String,
+    /// The way to it.
+    pub via: String,
+    /// Its address.
+    pub addr: Option<String>,
+    /// What it is.
+    #[serde(flatten)]
+    pub facts: Facts,
+    /// The files of its programs, by their first words.
+    pub programs: Vec<(String, Identity)>,
+}
+
+/// A cell.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CellRecord {
+    /// Parameters and repetition, as a file name.
+    pub key: String,
+    /// The parameters.
+    pub parameters: Vec<(String, Value)>,
+    /// From 1.
+    pub repeat: u32,
+    /// From 1.
+    pub attempt: u32,
+    /// Where its files are, in the folder of the results.
+    pub folder: String,
+    /// Whether all went as it should.
+    pub passed: bool,
+    /// If not, why.
+    pub failure: Option<String>,
+    /// How long it took.
+    pub took_ns: u64,
+    /// What ran.
+    #[serde(flatten)]
+    pub ran: Ran,
+    /// Its checks.
+    pub checks: Vec<CheckRecord>,
+}
+
+/// What ran in a cell.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Ran {
+    /// The phases that ended.
+    pub phases: Vec<RanPhase>,
+    /// Programs, in the order of the plan.
+    pub commands: Vec<RanCommand>,
+    /// How they ended.
+    pub ends: Vec<RanEnd>,
+    /// Files that came back.
+    pub outputs: Vec<Output>,
+}
+
+/// A phase that ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RanPhase {
+    /// Its name.
+    pub name: String,
+    /// How long it took.
+    pub took_ns: u64,
+    /// When each host started its program: ns since the epoch, by its own clock.
+    pub started: Vec<(String, i64)>,
+}
+
+/// A program and its words.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RanCommand {
+    /// The host.
+    pub host: String,
+    /// The phase.
+    pub phase: String,
+    /// The program and its arguments.
+    pub words: Vec<String>,
+    /// Variables that it alone got.
+    pub env: Vec<(String, String)>,
+}
+
+/// How a program ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RanEnd {
+    /// The host.
+    pub host: String,
+    /// The program's end.
+    #[serde(flatten)]
+    pub ended: Ended,
+}
+
+/// A file that came back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Output {
+    /// Its name in the folder of the cell.
+    pub name: String,
+    /// Its length.
+    pub bytes: u64,
+    /// Of its content, in hexadecimal.
+    pub sha256: String,
+    /// Whether it is a capture that ppt lab asked for.
+    pub capture: bool,
+}
+
+/// A check.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckRecord {
+    /// The query.
+    pub sql: String,
+    /// Whether it was true.
+    pub passed: bool,
+    /// If not, why.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub why: Option<String>,
+}
+
+impl Manifest {
+    /// Of an experiment that begins now.
+    pub(super) fn begun(name: &str, seed: u64, text: &str, folder: &Path) -> Self {
+        Self {
+            format: FORMAT,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            name: name.to_owned(),
+            state: State::Running,
+            began: humantime::format_rfc3339_seconds(std::time::SystemTime::now()).to_string(),
+            seed,
+            text: text.to_owned(),
+            folder: folder.to_owned(),
+            instant: None,
+            hosts: Vec::new(),
+            cells: Vec::new(),
+            no_report: None,
+        }
+    }
+
+    /// Reads the manifest of a folder of results.
+    ///
+    /// # Errors
+    /// There is none, or it is of another kind.
+    pub fn read(folder: &Path) -> Result<Self, LabError> {
+        let path = folder.join(MANIFEST);
+        let wrong = |why: String| LabError::Manifest { path: path.clone(), why };
+        let length = fs::metadata(&path).map_err(|it| wrong(it.to_string()))?.len();
+        if length > MOST_BYTES {
+            return Err(wrong(format!("it has {length} bytes")));
+        }
+        let text = fs::read_to_string(&path).map_err(|it| wrong(it.to_string()))?;
+        let read: Self = serde_json::from_str(&text).map_err(|it| wrong(it.to_string()))?;
+        if read.format != FORMAT {
+            return Err(wrong(format!("its format is {}, this ppt knows {FORMAT}", read.format)));
+        }
+        Ok(read)
+    }
+
+    /// Writes the manifest into a folder of results.
+    pub(super) fn write(&self, folder: &Path) -> Result<(), LabError> {
+        let path = folder.join(MANIFEST);
+        let write = || -> std::io::Result<()> {
+            let mut file = tempfile::Builder::new().prefix(".manifest").tempfile_in(folder)?;
+            serde_json::to_writer_pretty(&mut file, self)?;
+            file.write_all(b"\n")?;
+            file.persist(&path).map(drop).map_err(|it| it.error)
+        };
+        write().map_err(|cause| LabError::File { what: "write", path: path.clone(), cause })
+    }
+}

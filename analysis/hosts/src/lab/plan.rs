@@ -1,0 +1,16 @@
+//! The file of an experiment: text → what runs, where, and in which order.
+
+mod action;
+mod error;
+mod matrix;
+mod read;
+mod resolve;
+mod table;
+mod template;
+mod types;
+mod when;
+
+pub use action::{Action, Clock, Command, Ready, Resolved, Stop};
+pub use error::{Mistake, PlanError};
+pub use matrix::{Axis, Cell, Value};
+pub use types::{Host, Plan, Report, Via};

@@ -1,0 +1,361 @@
+//! Why a text is no plan, and where.
+
+use std::ops::Range;
+
+use annotate_snippets::renderer::DecorStyle;
+use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
+use thiserror::Error;
+
+/// A mistake in the text of an experiment.
+#[derive(Debug, Clone, PartialEq, Error)]
+#[error("{mistake}")]
+pub struct PlanError {
+    /// What is wrong.
+    pub mistake: Mistake,
+    /// Bytes of the text.
+    pub span: Range<usize>,
+}
+
+/// What is wrong with the text of an experiment.
+#[derive(Debug, Clone, PartialEq, Error, strum::IntoStaticStr, strum::VariantNames)]
+#[strum(serialize_all = "kebab-case", prefix = "experiment-")]
+pub enum Mistake {
+    /// More bytes than are read.
+    #[error("the file has {bytes} bytes: at most {most} are read")]
+    TooLong {
+        /// So many it has.
+        bytes: usize,
+        /// So many may be.
+        most: usize,
+    },
+    /// Not TOML.
+    #[error("{what}")]
+    Toml {
+        /// What the parser says.
+        what: String,
+    },
+    /// A key that means nothing here.
+    #[error("{place} has no `{key}`{}; it has: {}", near(.nearest), .known.join(", "))]
+    Unknown {
+        /// The key.
+        key: String,
+        /// Of what it is a key.
+        place: String,
+        /// One that is spelt nearly so.
+        nearest: Option<String>,
+        /// All that there are.
+        known: Vec<String>,
+    },
+    /// A key that has to be there.
+    #[error("{place} lacks `{key}`")]
+    Missing {
+        /// The key.
+        key: &'static str,
+        /// What lacks it.
+        place: String,
+    },
+    /// A value of another type.
+    #[error("`{key}` is {found}, and should be {wanted}")]
+    Type {
+        /// The key.
+        key: String,
+        /// What stands there.
+        found: &'static str,
+        /// What should.
+        wanted: &'static str,
+    },
+    /// A number out of its range.
+    #[error("`{key}` is {value}: it may be from {least} to {most}")]
+    Range {
+        /// The key.
+        key: String,
+        /// The number.
+        value: i64,
+        /// The smallest.
+        least: i64,
+        /// The largest.
+        most: i64,
+    },
+    /// A name that cannot be used.
+    #[error(
+        "`{name}` is no name: use 1 to 64 letters, digits, `-` and `_`, and begin with a letter or a digit"
+    )]
+    Name {
+        /// The name.
+        name: String,
+    },
+    /// A name that two have.
+    #[error("there are two {what} of the name `{name}`")]
+    Twice {
+        /// What they are.
+        what: &'static str,
+        /// The name.
+        name: String,
+    },
+    /// A parameter whose name every program can use already.
+    #[error("`{{{name}}}` is there without a matrix: give the parameter another name")]
+    Taken {
+        /// The name.
+        name: String,
+    },
+    /// No time.
+    #[error("`{text}` is no time: {why}; write for example 60s or 500ms")]
+    Time {
+        /// The text.
+        text: String,
+        /// What the parser says.
+        why: String,
+    },
+    /// A time of nothing, or of more than a day.
+    #[error("`{text}` is not between 1 ns and 24 h")]
+    TimeRange {
+        /// The text.
+        text: String,
+    },
+    /// A way to a host that nobody knows.
+    #[error("`{via}` leads to no host: write local, netns, netns:NAME or ssh:user@host")]
+    Via {
+        /// The text.
+        via: String,
+    },
+    /// A text with characters that mean something to others.
+    #[error(
+        "{what} `{text}` has characters that another program may take for something else: \
+             use letters, digits and {allowed}, and do not begin with `-`"
+    )]
+    Unsafe {
+        /// What the text is.
+        what: &'static str,
+        /// The text.
+        text: String,
+        /// What it may have beside letters and digits.
+        allowed: &'static str,
+    },
+    /// A host of this name could not be told from all of them.
+    #[error("`all` means every host: give the host another name")]
+    All,
+    /// An empty report.
+    #[error("a report needs `sql`, a file of queries, or `html`, the name of a page, or both")]
+    NoReport,
+    /// No hosts.
+    #[error("the experiment has no host; add for example host.a = {{ via = \"local\" }}")]
+    NoHost,
+    /// A phase names a host that is not there.
+    #[error("there is no host `{name}`{}; there are: {}", near(.nearest), .there.join(", "))]
+    NoSuchHost {
+        /// The name.
+        name: String,
+        /// One that is spelt nearly so.
+        nearest: Option<String>,
+        /// All of them.
+        there: Vec<String>,
+    },
+    /// A host whose address nobody knows.
+    #[error(
+        "the address of `{host}` is not known: give it, as in host.{host} = {{ via = …, addr = \"10.0.0.1\" }}"
+    )]
+    NoAddress {
+        /// The host.
+        host: String,
+    },
+    /// A host whose folder nobody knows.
+    #[error(
+        "the folder of `{host}` is not known: give it, as in host.{host} = {{ via = …, dir = \"/srv/test\" }}"
+    )]
+    NoFolder {
+        /// The host.
+        host: String,
+    },
+    /// The address of a namespace that lab makes.
+    #[error(
+        "`{host}` gets its address from ppt: leave `addr` out, and write {{{host}.addr}} where it is needed"
+    )]
+    OwnAddress {
+        /// The host.
+        host: String,
+    },
+    /// A key of hosts of another kind.
+    #[error("`{key}` is for hosts via {of} only")]
+    NotHere {
+        /// The key.
+        key: &'static str,
+        /// Where it has a meaning.
+        of: &'static str,
+    },
+    /// Both `start` and `run`.
+    #[error("a host does one of `start` and `run` in a phase: make two phases of it")]
+    StartAndRun,
+    /// What belongs to a program, without one.
+    #[error("`{key}` belongs to a program, and here is neither `start` nor `run`")]
+    NoProgram {
+        /// The key.
+        key: &'static str,
+    },
+    /// `ready` of a program that is waited for.
+    #[error("`ready` belongs to `start`: a phase waits until a program of `run` has ended")]
+    ReadyRun,
+    /// No words.
+    #[error("the program is missing: write it and its arguments as a list, [\"sleep\", \"1\"]")]
+    NoWords,
+    /// A step with nothing in it.
+    #[error("nothing is done here: use start, run, stop, collect or clock")]
+    Nothing,
+    /// A parameter without values.
+    #[error("`{axis}` has no value")]
+    NoValues {
+        /// The parameter.
+        axis: String,
+    },
+    /// The same value twice.
+    #[error("`{axis}` has the value {value} twice")]
+    SameValue {
+        /// The parameter.
+        axis: String,
+        /// The value.
+        value: String,
+    },
+    /// Values of several types.
+    #[error("`{axis}` has values of several types: give {first} or {other}, not both")]
+    MixedValues {
+        /// The parameter.
+        axis: String,
+        /// One type.
+        first: &'static str,
+        /// Another.
+        other: &'static str,
+    },
+    /// More runs than anybody waits for.
+    #[error("the matrix makes {runs} runs, repetitions included: at most {most} are possible")]
+    TooMany {
+        /// So many.
+        runs: u128,
+        /// So many may be.
+        most: u128,
+    },
+    /// A placeholder that stands for nothing.
+    #[error("nothing fills in `{{{name}}}`{}; there are: {}", near(.nearest), .there.join(", "))]
+    Placeholder {
+        /// Its name.
+        name: String,
+        /// One that is spelt nearly so.
+        nearest: Option<String>,
+        /// All that there are.
+        there: Vec<String>,
+    },
+    /// A bracket without its partner.
+    #[error("a single `{bracket}`: write `{bracket}{bracket}` if you mean the character")]
+    Bracket {
+        /// The bracket.
+        bracket: char,
+    },
+    /// A NUL.
+    #[error("the text has a NUL character, which no argument can have")]
+    Nul,
+    /// A pattern that leads elsewhere.
+    #[error(
+        "`{pattern}` leads out of the folder of the run: collect names that are relative, without `..`"
+    )]
+    Outside {
+        /// The pattern.
+        pattern: String,
+    },
+    /// A pattern that cannot be read.
+    #[error("`{pattern}` is no pattern: {why}")]
+    Pattern {
+        /// The pattern.
+        pattern: String,
+        /// What the parser says.
+        why: String,
+    },
+    /// `stop` names no earlier phase.
+    #[error("no earlier phase has the name `{name}`{}", near(.nearest))]
+    NoPhase {
+        /// The name.
+        name: String,
+        /// One that is spelt nearly so.
+        nearest: Option<String>,
+    },
+    /// The variable is ppt's own, or no name.
+    #[error("`{name}` is no name of a variable")]
+    Variable {
+        /// The name.
+        name: String,
+    },
+    /// The predicate of `when` cannot be read.
+    #[error("expected {}, found {}", choice(.names), quoted(*.found))]
+    When {
+        /// What stands there; None at the end.
+        found: Option<char>,
+        /// What could.
+        names: Vec<&'static str>,
+    },
+    /// The predicate names no parameter.
+    #[error("the matrix has no `{name}`{}; it has: {}", near(.nearest), .there.join(", "))]
+    NoAxis {
+        /// The name.
+        name: String,
+        /// One that is spelt nearly so.
+        nearest: Option<String>,
+        /// All that there are.
+        there: Vec<String>,
+    },
+    /// The predicate compares what cannot be compared.
+    #[error("`{axis}` is {is}, and is compared with {compared}")]
+    WhenType {
+        /// The parameter.
+        axis: String,
+        /// What it is.
+        is: &'static str,
+        /// What it is compared with.
+        compared: &'static str,
+    },
+    /// The predicate is too long.
+    #[error("the predicate has more than {most} bytes")]
+    WhenTooLong {
+        /// So many may be.
+        most: usize,
+    },
+    /// The predicate is too deep.
+    #[error("the predicate has more than {most} brackets and `not`s")]
+    WhenTooDeep {
+        /// So many may be.
+        most: usize,
+    },
+}
+
+impl PlanError {
+    /// The message over the line of the text that has the mistake, with carets below the place.
+    pub fn drawn(&self, file: &str, text: &str) -> String {
+        let printable = |it: char| if it.is_control() && it != '\n' { ' ' } else { it };
+        let file: String = file.chars().map(printable).collect();
+        // One character for one: the places stay the same only if controls are single bytes.
+        let visible = |it: char| if it.is_ascii_control() && it != '\n' { ' ' } else { it };
+        let text: String = text.chars().map(visible).collect();
+        let floor =
+            |at: usize| (0..=at.min(text.len())).rev().find(|it| text.is_char_boundary(*it));
+        let start = floor(self.span.start).unwrap_or(0);
+        let line = text[start..].find('\n').map_or(text.len(), |it| start + it);
+        let end = floor(self.span.end).unwrap_or(0).clamp(start, line);
+        let mark = AnnotationKind::Primary.span(start..end);
+        let snippet = Snippet::source(text.as_str()).path(file.as_str()).annotation(mark);
+        let title = self.mistake.to_string().replace('\n', " ");
+        let group = Level::ERROR.primary_title(title.as_str()).element(snippet);
+        Renderer::plain().decor_style(DecorStyle::Ascii).render(&[group])
+    }
+}
+
+fn near(nearest: &Option<String>) -> String {
+    nearest.as_ref().map(|it| format!(" (`{it}`?)")).unwrap_or_default()
+}
+
+fn choice(names: &[&'static str]) -> String {
+    match names {
+        [] => "a test".to_owned(),
+        [one] => (*one).to_owned(),
+        [first @ .., last] => format!("{} or {last}", first.join(", ")),
+    }
+}
+
+fn quoted(found: Option<char>) -> String {
+    found.map_or("the end".to_owned(), |it| format!("`{}`", it.escape_debug()))
+}

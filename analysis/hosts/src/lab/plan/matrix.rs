@@ -1,0 +1,179 @@
+//! Parameters, their values, and the cells that they make.
+
+use std::cmp::Ordering;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+/// A parameter of an experiment, with all its values.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Axis {
+    /// Its name.
+    pub name: String,
+    /// Its values, in their order.
+    pub values: Vec<Value>,
+}
+
+/// The value of a parameter.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Value {
+    /// `true`, `false`.
+    Truth(bool),
+    /// A whole number.
+    Whole(i64),
+    /// Another number.
+    Real(f64),
+    /// Words.
+    Text(String),
+}
+
+/// One combination of parameters, in one repetition.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Cell {
+    /// The parameters, in the order of the axes.
+    pub parameters: Vec<Value>,
+    /// Which repetition it is, from 1.
+    pub repeat: u32,
+    /// Names the cell among all: the parameters and the repetition, as a file name.
+    pub key: String,
+}
+
+impl Value {
+    /// What it is, for people.
+    pub(super) fn kind(&self) -> &'static str {
+        match self {
+            Value::Truth(_) => "true or false",
+            Value::Whole(_) | Value::Real(_) => "a number",
+            Value::Text(_) => "a text",
+        }
+    }
+
+    /// Whether the two can be compared.
+    pub(super) fn is_like(&self, other: &Value) -> bool {
+        self.kind() == other.kind()
+    }
+
+    pub(super) fn order(&self, other: &Value) -> Ordering {
+        match (self, other) {
+            (Value::Truth(a), Value::Truth(b)) => a.cmp(b),
+            (Value::Whole(a), Value::Whole(b)) => a.cmp(b),
+            (Value::Text(a), Value::Text(b)) => a.cmp(b),
+            _ => self.number().total_cmp(&other.number()),
+        }
+    }
+
+    fn number(&self) -> f64 {
+        match self {
+            Value::Whole(it) => *it as f64,
+            Value::Real(it) => *it,
+            _ => f64::NAN,
+        }
+    }
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Value::Truth(it) => write!(f, "{it}"),
+            Value::Whole(it) => write!(f, "{it}"),
+            Value::Real(it) => write!(f, "{it}"),
+            Value::Text(it) => f.write_str(it),
+        }
+    }
+}
+
+/// All cells, in the order in which they run. The order follows from the seed and from what the
+/// cells are, by SHA-256: it is the same on every machine and in every version.
+pub(super) fn cells(axes: &[Axis], repeat: u32, seed: u64) -> Vec<Cell> {
+    let mut combined: Vec<Vec<Value>> = vec![Vec::new()];
+    for axis in axes {
+        let with = |it: Vec<Value>| {
+            axis.values.iter().map(move |value| [it.clone(), vec![value.clone()]].concat())
+        };
+        combined = combined.into_iter().flat_map(with).collect();
+    }
+    let mut cells = Vec::new();
+    for parameters in combined {
+        for repeat in 1..=repeat {
+            let named =
+                axes.iter().zip(&parameters).map(|(axis, it)| format!("{}={it},", axis.name));
+            let key: String = named.chain([format!("r{repeat}")]).collect();
+            let order = Sha256::digest(format!("{seed} {key}").as_bytes());
+            cells.push((order, Cell { parameters: parameters.clone(), repeat, key }));
+        }
+    }
+    cells.sort_by_key(|it| it.0);
+    let mut cells: Vec<Cell> = cells.into_iter().map(|it| it.1).collect();
+    for cell in &mut cells {
+        cell.key = file_name(&cell.key);
+    }
+    cells
+}
+
+/// What makes two keys the same file, or makes one no file name, is replaced by a part of its hash.
+fn file_name(key: &str) -> String {
+    const LONGEST: usize = 120;
+    let plain = |it: char| it.is_ascii_alphanumeric() || "=,.+-_".contains(it);
+    if key.len() <= LONGEST && key.chars().all(plain) && !key.starts_with('.') {
+        return key.to_owned();
+    }
+    let hash = Sha256::digest(key.as_bytes());
+    let short: String = key.chars().map(|it| if plain(it) { it } else { '_' }).take(80).collect();
+    let end: String = hash[..4].iter().map(|it| format!("{it:02x}")).collect();
+    format!("{}-{end}", short.trim_start_matches('.'))
+}
+
+/// The name that is spelt most nearly so, if one is.
+pub(super) fn nearest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Option<String> {
+    let far = |it: &str| strsim::osa_distance(&it.to_lowercase(), &name.to_lowercase());
+    let near = names.take(512).map(|it| (far(it), it)).min_by_key(|it| it.0)?;
+    (near.0 <= (name.chars().count() / 3).max(1) && near.0 < near.1.len())
+        .then(|| near.1.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn axes() -> Vec<Axis> {
+        let text = |it: &str| Value::Text(it.to_owned());
+        vec![
+            Axis { name: "load".to_owned(), values: vec![text("none"), text("a/b c")] },
+            Axis { name: "size".to_owned(), values: (0..6).map(Value::Whole).collect() },
+        ]
+    }
+
+    #[test]
+    fn every_cell_runs_once_in_an_order_of_the_seed() {
+        let keys = |seed| cells(&axes(), 3, seed).into_iter().map(|it| it.key).collect::<Vec<_>>();
+        let (first, same, other) = (keys(7), keys(7), keys(8));
+        assert_eq!(first, same);
+        assert_ne!(first, other);
+        let sorted = |mut it: Vec<String>| {
+            it.sort();
+            it.dedup();
+            it
+        };
+        assert_eq!(sorted(first.clone()).len(), 36);
+        assert_eq!(sorted(first.clone()), sorted(other));
+        // The order may never change: a seed in a paper must mean the same for ever.
+        assert_eq!(
+            first[..3],
+            [
+                "load=none,size=5,r3",
+                "load=a_b_c,size=5,r3-56f60b0e",
+                "load=a_b_c,size=4,r2-3be36604"
+            ]
+        );
+    }
+
+    #[test]
+    fn keys_are_file_names() {
+        assert_eq!(file_name("size=48,r1"), "size=48,r1");
+        assert_eq!(file_name("load=a/b,r1"), "load=a_b,r1-77d1deb0");
+        assert!(!file_name("../x").starts_with('.'));
+        assert!(file_name(&"x".repeat(300)).len() < 120);
+    }
+}

@@ -1,0 +1,464 @@
+//! The text of an experiment → [`Plan`].
+
+use std::ops::Range;
+use std::path::{Component, Path, PathBuf};
+use std::time::Duration;
+
+use toml::de::{DeTable, DeValue};
+
+use super::action::{Clock, Stop};
+use super::error::{Mistake, PlanError};
+use super::matrix::{self, Axis, Value, nearest};
+use super::table::{Entry, Table, name, wrong};
+use super::template::Template;
+use super::types::{Host, Phase, Plan, Program, Report, Step, Via};
+use super::when::When;
+
+/// Bytes of a file.
+const MOST_BYTES: usize = 1 << 20;
+const MOST_RUNS: u128 = 100_000;
+/// Addresses of made namespaces are 10.77.0.1 to 10.77.0.250.
+const MOST_HOSTS: usize = 250;
+
+impl Plan {
+    /// Reads the text of an experiment. Relative folders begin at `folder`.
+    ///
+    /// # Errors
+    /// The first mistake, and where it is.
+    pub fn parse(text: &str, folder: &Path) -> Result<Plan, PlanError> {
+        plan(text, folder)
+    }
+}
+
+fn plan(text: &str, folder: &Path) -> Result<Plan, PlanError> {
+    if text.len() > MOST_BYTES {
+        return wrong(Mistake::TooLong { bytes: text.len(), most: MOST_BYTES }, 0..0);
+    }
+    let root = DeTable::parse(text).map_err(|it| PlanError {
+        mistake: Mistake::Toml { what: it.message().to_owned() },
+        span: it.span().unwrap_or(0..0),
+    })?;
+    let mut file = Table::new(root.get_ref(), "an experiment".to_owned(), 0..0);
+    let title = file.need("name")?.name()?;
+    let repeat = file.take("repeat").map_or(Ok(1), |it| it.between(1, 10_000))? as u32;
+    let retry = file.take("retry").map_or(Ok(0), |it| it.between(0, 100))? as u32;
+    let seed = file.take("seed").map_or(Ok(0), |it| it.between(0, i64::MAX))? as u64;
+    let timeout = file.take("timeout").map_or(Ok(Duration::from_secs(60)), |it| it.time())?;
+    let hosts = file.take("host").map_or(Ok(Vec::new()), |it| hosts(&it, folder))?;
+    if hosts.is_empty() {
+        return wrong(Mistake::NoHost, file.span());
+    }
+    let (matrix, cells) = match file.take("matrix") {
+        Some(it) => {
+            let matrix = axes(&it)?;
+            let runs = matrix.iter().fold(u128::from(repeat), |product, axis| {
+                product.saturating_mul(axis.values.len() as u128)
+            });
+            if runs > MOST_RUNS {
+                return it.wrong(Mistake::TooMany { runs, most: MOST_RUNS });
+            }
+            let cells = matrix::cells(&matrix, repeat, seed);
+            (matrix, cells)
+        }
+        None => (Vec::new(), matrix::cells(&[], repeat, seed)),
+    };
+    let checks = file.take("check").map_or(Ok(Vec::new()), |it| checks(&it))?;
+    let report = file.take("report").map(|it| report(&it, folder)).transpose()?;
+    let mut plan = Plan {
+        name: title,
+        seed,
+        retry,
+        timeout,
+        hosts,
+        matrix,
+        cells,
+        checks,
+        report,
+        phases: Vec::new(),
+    };
+    let phases = file.need("phase")?.list()?;
+    for entry in &phases {
+        let (phase, places) = Reader { plan: &plan }.phase(entry)?;
+        if plan.phases.iter().any(|it| it.name == phase.name) {
+            return entry.wrong(Mistake::Twice { what: "phases", name: phase.name });
+        }
+        // Every placeholder is there, in every cell and on every host.
+        for cell in plan.cells.iter().filter(|it| it.repeat == 1) {
+            for (host, step) in &phase.steps {
+                let filled = step.fill(&plan.values(cell, *host));
+                if let Err(mistake) = filled {
+                    let place = places.iter().find(|it| it.0 == *host);
+                    return wrong(mistake, place.map_or(0..0, |it| it.1.clone()));
+                }
+            }
+        }
+        plan.phases.push(phase);
+    }
+    file.end()?;
+    Ok(plan)
+}
+
+fn hosts(entry: &Entry<'_, '_>, folder: &Path) -> Result<Vec<Host>, PlanError> {
+    let table = entry.table("host".to_owned())?;
+    let mut hosts = Vec::new();
+    for (key, span, entry) in table.left() {
+        if key == "all" {
+            return wrong(Mistake::All, span);
+        }
+        if hosts.len() == MOST_HOSTS {
+            let value = MOST_HOSTS as i64 + 1;
+            let (least, most) = (1, MOST_HOSTS as i64);
+            return wrong(Mistake::Range { key: "host".to_owned(), value, least, most }, span);
+        }
+        hosts.push(host(name(key, span)?, hosts.len(), &entry, folder)?);
+    }
+    if hosts.iter().all(|it| it.via == Via::Local) {
+        let own = || Some("127.0.0.1".to_owned());
+        hosts.iter_mut().for_each(|it| it.addr = it.addr.take().or_else(own));
+    }
+    Ok(hosts)
+}
+
+fn host(
+    name: String,
+    number: usize,
+    entry: &Entry<'_, '_>,
+    folder: &Path,
+) -> Result<Host, PlanError> {
+    let mut table = entry.table(format!("host `{name}`"))?;
+    let way = table.need("via")?;
+    let via = via(&way)?;
+    let checked = |it: Option<Entry<'_, '_>>, what, allowed| {
+        it.map(|it| safe(&it, what, it.text()?, allowed)).transpose()
+    };
+    let given = table.take("addr");
+    let addr = match (&via, given) {
+        (Via::Made, Some(it)) => return it.wrong(Mistake::OwnAddress { host: name }),
+        (Via::Made, None) => Some(format!("10.77.0.{}", number + 1)),
+        (_, given) => checked(given, "the address", ".:-%")?,
+    };
+    let dir = table.take("dir").map(|it| it.text().map(PathBuf::from)).transpose()?;
+    let dir = match (&via, dir) {
+        (Via::Ssh(_), dir) => dir,
+        (_, dir) => Some(dir.map_or(folder.to_owned(), |it| folder.join(it))),
+    };
+    let ppt = checked(table.take("ppt"), "the program", "/._-+")?;
+    let other = table.take("helper");
+    if let (Some(it), false) = (&other, matches!(via, Via::Ssh(_))) {
+        return it.wrong(Mistake::NotHere { key: "helper", of: "ssh" });
+    }
+    let helper = checked(other, "the program", "/._-+")?;
+    let isolate = match table.take("isolate") {
+        Some(it) if via == Via::Made => {
+            return it.wrong(Mistake::NotHere { key: "isolate", of: "local, netns:NAME and ssh" });
+        }
+        it => it.map_or(Ok(true), |it| it.truth())?,
+    };
+    table.end()?;
+    Ok(Host { name, via, addr, dir, ppt, helper, isolate })
+}
+
+fn via(entry: &Entry<'_, '_>) -> Result<Via, PlanError> {
+    let text = entry.text()?;
+    match text.split_once(':') {
+        None if text == "local" => Ok(Via::Local),
+        None if text == "netns" => Ok(Via::Made),
+        Some(("netns", name)) => Ok(Via::Named(safe(entry, "the namespace", name, "._-")?)),
+        Some(("ssh", to)) => Ok(Via::Ssh(safe(entry, "the host", to, "@.:_-%[]")?)),
+        _ => entry.wrong(Mistake::Via { via: text.to_owned() }),
+    }
+}
+
+/// A text that is an argument of another program and can be nothing else there.
+fn safe(
+    entry: &Entry<'_, '_>,
+    what: &'static str,
+    text: &str,
+    allowed: &'static str,
+) -> Result<String, PlanError> {
+    let good = |it: char| it.is_ascii_alphanumeric() || allowed.contains(it);
+    let begins = text.starts_with(|it: char| it.is_ascii_alphanumeric() || "/:[_.".contains(it));
+    if begins && text.len() <= 255 && text.chars().all(good) && ![".", ".."].contains(&text) {
+        return Ok(text.to_owned());
+    }
+    entry.wrong(Mistake::Unsafe { what, text: text.to_owned(), allowed })
+}
+
+fn axes(entry: &Entry<'_, '_>) -> Result<Vec<Axis>, PlanError> {
+    let table = entry.table("matrix".to_owned())?;
+    let mut axes = Vec::new();
+    for (key, span, entry) in table.left() {
+        let name = name(key, span.clone())?;
+        if ["host", "repeat", "seed"].contains(&&*name) {
+            return wrong(Mistake::Taken { name }, span);
+        }
+        let mut values: Vec<Value> = Vec::new();
+        for it in entry.list()? {
+            let value = value(&it)?;
+            if let Some(first) = values.first().filter(|it| !it.is_like(&value)) {
+                let (first, other) = (first.kind(), value.kind());
+                return it.wrong(Mistake::MixedValues { axis: name, first, other });
+            }
+            if values.contains(&value) {
+                return it.wrong(Mistake::SameValue { axis: name, value: value.to_string() });
+            }
+            values.push(value);
+        }
+        if values.is_empty() {
+            return entry.wrong(Mistake::NoValues { axis: name });
+        }
+        axes.push(Axis { name, values });
+    }
+    Ok(axes)
+}
+
+fn value(entry: &Entry<'_, '_>) -> Result<Value, PlanError> {
+    match entry.value() {
+        DeValue::Boolean(it) => Ok(Value::Truth(*it)),
+        DeValue::Integer(_) => entry.whole().map(Value::Whole),
+        DeValue::String(it) => Ok(Value::Text(it.clone().into_owned())),
+        DeValue::Float(it) => match it.as_str().replace('_', "").parse::<f64>() {
+            Ok(number) if number.is_finite() => Ok(Value::Real(number)),
+            _ => entry.mistyped("a number that is finite"),
+        },
+        _ => entry.mistyped("a text, a number, true or false"),
+    }
+}
+
+fn checks(entry: &Entry<'_, '_>) -> Result<Vec<String>, PlanError> {
+    let mut table = entry.table("check".to_owned())?;
+    let queries = table.need("sql")?.some()?;
+    let queries = queries.iter().map(|it| it.text().map(str::to_owned)).collect();
+    table.end()?;
+    queries
+}
+
+fn report(entry: &Entry<'_, '_>, folder: &Path) -> Result<Report, PlanError> {
+    let mut table = entry.table("report".to_owned())?;
+    let sql = table.take("sql").map(|it| it.text().map(|it| folder.join(it))).transpose()?;
+    let html = table.take("html").map(|it| safe(&it, "the page", it.text()?, "._-"));
+    let html = html.transpose()?;
+    table.end()?;
+    if sql.is_none() && html.is_none() {
+        return entry.wrong(Mistake::NoReport);
+    }
+    Ok(Report { sql, html })
+}
+
+/// Reads phases of a plan whose hosts and parameters are known.
+struct Reader<'p> {
+    plan: &'p Plan,
+}
+
+/// Where the step of a host stands.
+type Places = Vec<(usize, Range<usize>)>;
+
+impl Reader<'_> {
+    fn phase(&self, entry: &Entry<'_, '_>) -> Result<(Phase, Places), PlanError> {
+        let mut table = entry.table("phase".to_owned())?;
+        let name = table.need("name")?.name()?;
+        let mut table = entry.table(format!("phase `{name}`"))?;
+        table.take("name");
+        let timeout = table.take("timeout").map(|it| it.time()).transpose()?;
+        let when = table.take("when").map(|it| self.when(&it)).transpose()?;
+        let all = table.take("all").map(|it| self.step(&it).map(|step| (step, it.span())));
+        let all = all.transpose()?;
+        let (mut steps, mut places) = (Vec::new(), Vec::new());
+        for (key, span, entry) in table.left() {
+            let there = || self.plan.hosts.iter().map(|it| &*it.name);
+            let Some(host) = there().position(|it| it == key) else {
+                let name = key.to_owned();
+                let words = ["name", "timeout", "when", "all"];
+                let nearest = nearest(key, there().chain(words));
+                let there = there().map(str::to_owned).collect();
+                return wrong(Mistake::NoSuchHost { name, nearest, there }, span);
+            };
+            steps.push((host, self.step(&entry)?));
+            places.push((host, entry.span()));
+        }
+        if let Some((all, span)) = all {
+            for host in 0..self.plan.hosts.len() {
+                match steps.iter_mut().find(|it| it.0 == host) {
+                    Some((_, own)) => own.complete(&all),
+                    None => {
+                        steps.push((host, all.clone()));
+                        places.push((host, span.clone()));
+                    }
+                }
+            }
+        }
+        if steps.is_empty() {
+            return entry.wrong(Mistake::Nothing);
+        }
+        steps.sort_by_key(|it| it.0);
+        Ok((Phase { name, when, timeout, steps }, places))
+    }
+
+    fn when(&self, entry: &Entry<'_, '_>) -> Result<When, PlanError> {
+        let text = entry.text()?;
+        When::parse(text, &self.plan.matrix).map_err(|(mistake, within)| {
+            let span = entry.span();
+            // Behind the quote. Where the text has escapes, the whole is meant.
+            let plain = span.len() == text.len() + 2;
+            let inner = span.start + 1 + within.start..span.start + 1 + within.end;
+            PlanError { mistake, span: if plain { inner } else { span } }
+        })
+    }
+
+    fn step(&self, entry: &Entry<'_, '_>) -> Result<Step, PlanError> {
+        let mut table = entry.table("a host in a phase".to_owned())?;
+        let (start, run) = (table.take("start"), table.take("run"));
+        let ready = table.take("ready");
+        let capture = table.take("capture");
+        let env = table.take("env");
+        let stop = table.take("stop").map(|it| self.stop(&it)).transpose()?;
+        let collect = table.take("collect").map_or(Ok(Vec::new()), |it| patterns(&it))?;
+        let clock = table.take("clock").map(|it| clock(&it)).transpose()?;
+        table.end()?;
+        let program = match (start, run) {
+            (Some(_), Some(run)) => return run.wrong(Mistake::StartAndRun),
+            (None, None) => {
+                let orphans = [("ready", ready), ("capture", capture), ("env", env)];
+                for (key, it) in orphans {
+                    if let Some(it) = it {
+                        return it.wrong(Mistake::NoProgram { key });
+                    }
+                }
+                None
+            }
+            (None, Some(words)) => {
+                if let Some(it) = ready {
+                    return it.wrong(Mistake::ReadyRun);
+                }
+                Some(program(&words, true, None, capture, env)?)
+            }
+            (Some(words), None) => Some(program(&words, false, ready, capture, env)?),
+        };
+        let step = Step { program, stop: stop.flatten(), collect, clock };
+        if step == Step::default() {
+            return entry.wrong(Mistake::Nothing);
+        }
+        Ok(step)
+    }
+
+    fn stop(&self, entry: &Entry<'_, '_>) -> Result<Option<Stop>, PlanError> {
+        if let DeValue::Boolean(_) = entry.value() {
+            return Ok(entry.truth()?.then_some(Stop::All));
+        }
+        let mut names = Vec::new();
+        for it in entry.some()? {
+            let name = it.text()?;
+            let there = || self.plan.phases.iter().map(|it| &*it.name);
+            if !there().any(|it| it == name) {
+                let nearest = nearest(name, there());
+                return it.wrong(Mistake::NoPhase { name: name.to_owned(), nearest });
+            }
+            names.push(name.to_owned());
+        }
+        Ok(Some(Stop::Phases(names)))
+    }
+}
+
+impl Step {
+    /// Takes over what it does not have itself.
+    fn complete(&mut self, all: &Step) {
+        if self.program.is_none() {
+            self.program.clone_from(&all.program);
+        }
+        if self.stop.is_none() {
+            self.stop.clone_from(&all.stop);
+        }
+        if self.collect.is_empty() {
+            self.collect.clone_from(&all.collect);
+        }
+        if self.clock.is_none() {
+            self.clock.clone_from(&all.clock);
+        }
+    }
+}
+
+fn template(entry: &Entry<'_, '_>) -> Result<Template, PlanError> {
+    Template::parse(entry.text()?).or_else(|it| entry.wrong(it))
+}
+
+/// A number or a text with placeholders.
+fn port(entry: &Entry<'_, '_>) -> Result<Template, PlanError> {
+    match entry.value() {
+        DeValue::Integer(_) => {
+            let port = entry.between(1, 65_535)?.to_string();
+            Template::parse(&port).or_else(|it| entry.wrong(it))
+        }
+        _ => template(entry),
+    }
+}
+
+fn program(
+    words: &Entry<'_, '_>,
+    ends: bool,
+    ready: Option<Entry<'_, '_>>,
+    capture: Option<Entry<'_, '_>>,
+    env: Option<Entry<'_, '_>>,
+) -> Result<Program, PlanError> {
+    let list = words.list()?;
+    let named = list.first().map(|it| it.text()).transpose()?;
+    if named.is_none_or(str::is_empty) {
+        return words.wrong(Mistake::NoWords);
+    }
+    let mut program = Program {
+        words: list.iter().map(template).collect::<Result<_, _>>()?,
+        env: Vec::new(),
+        ends,
+        output: None,
+        tcp: None,
+        udp: None,
+        file: None,
+        capture: capture.map_or(Ok(false), |it| it.truth())?,
+    };
+    match ready {
+        Some(it) if it.value().as_str().is_some() => program.output = Some(template(&it)?),
+        Some(it) => {
+            let mut table = it.table("ready".to_owned())?;
+            program.output = table.take("output").map(|it| template(&it)).transpose()?;
+            program.tcp = table.take("tcp").map(|it| port(&it)).transpose()?;
+            program.udp = table.take("udp").map(|it| port(&it)).transpose()?;
+            program.file = table.take("file").map(|it| template(&it)).transpose()?;
+            table.end()?;
+        }
+        None => {}
+    }
+    if let Some(env) = env {
+        for (key, span, it) in env.table("env".to_owned())?.left() {
+            let good = |it: char| it.is_ascii_alphanumeric() || it == '_';
+            if key.is_empty() || !key.chars().all(good) || key.starts_with("PPT_") {
+                return wrong(Mistake::Variable { name: key.to_owned() }, span);
+            }
+            program.env.push((key.to_owned(), template(&it)?));
+        }
+    }
+    Ok(program)
+}
+
+fn patterns(entry: &Entry<'_, '_>) -> Result<Vec<Template>, PlanError> {
+    let mut patterns = Vec::new();
+    for it in entry.some()? {
+        let pattern = it.text()?;
+        let inside = |it: Component<'_>| matches!(it, Component::Normal(_));
+        if pattern.is_empty() || !Path::new(pattern).components().all(inside) {
+            return it.wrong(Mistake::Outside { pattern: pattern.to_owned() });
+        }
+        if let Err(why) = glob::Pattern::new(pattern) {
+            let (pattern, why) = (pattern.to_owned(), why.msg.to_owned());
+            return it.wrong(Mistake::Pattern { pattern, why });
+        }
+        patterns.push(template(&it)?);
+    }
+    Ok(patterns)
+}
+
+fn clock(entry: &Entry<'_, '_>) -> Result<Clock, PlanError> {
+    let mut table = entry.table("clock".to_owned())?;
+    let until = table.need("until")?.time()?;
+    let give_up = table.take("give-up").map_or(Ok(Duration::from_secs(30)), |it| it.time())?;
+    table.end()?;
+    Ok(Clock { until, give_up })
+}

@@ -1,0 +1,94 @@
+//! What a cell does, with every placeholder filled in.
+
+use std::path::{Path, PathBuf};
+
+use super::action::{Action, Command, Ready, Resolved};
+use super::error::Mistake;
+use super::matrix::Cell;
+use super::template::{Template, Values};
+use super::types::{Plan, Program, Step};
+
+impl Plan {
+    /// What a cell does.
+    pub fn resolve(&self, cell: &Cell) -> Vec<Resolved> {
+        // The plan was read with every placeholder held against the first cell.
+        self.resolved(cell).unwrap_or_default()
+    }
+
+    /// The same, while it is not known that all placeholders are there.
+    pub(super) fn resolved(&self, cell: &Cell) -> Result<Vec<Resolved>, Mistake> {
+        let mut phases = Vec::new();
+        for phase in &self.phases {
+            if phase.when.as_ref().is_some_and(|it| !it.holds(&cell.parameters)) {
+                continue;
+            }
+            let mut actions = Vec::new();
+            for (host, step) in &phase.steps {
+                actions.push((*host, step.fill(&self.values(cell, *host))?));
+            }
+            let timeout = phase.timeout.unwrap_or(self.timeout);
+            phases.push(Resolved { name: phase.name.clone(), timeout, actions });
+        }
+        Ok(phases)
+    }
+
+    /// What placeholders stand for on a host.
+    pub(super) fn values(&self, cell: &Cell, host: usize) -> Values {
+        let mut values = Values::new();
+        for (name, value) in self.parameters(cell) {
+            values.insert(name.to_owned(), Some(value.to_string()));
+        }
+        let text = |it: &Path| it.to_string_lossy().into_owned();
+        for host in &self.hosts {
+            values.insert(format!("{}.addr", host.name), host.addr.clone());
+            values.insert(format!("{}.dir", host.name), host.dir.as_deref().map(text));
+        }
+        let own = &self.hosts[host];
+        values.insert("host".to_owned(), Some(own.name.clone()));
+        values.insert("repeat".to_owned(), Some(cell.repeat.to_string()));
+        values.insert("seed".to_owned(), Some(self.seed.to_string()));
+        values
+    }
+}
+
+impl Step {
+    pub(super) fn fill(&self, values: &Values) -> Result<Action, Mistake> {
+        let fill = |it: &Template| it.fill(values);
+        Ok(Action {
+            stop: self.stop.clone(),
+            clock: self.clock.clone(),
+            command: self.program.as_ref().map(|it| it.fill(values)).transpose()?,
+            collect: self.collect.iter().map(fill).collect::<Result<_, _>>()?,
+        })
+    }
+}
+
+impl Program {
+    fn fill(&self, values: &Values) -> Result<Command, Mistake> {
+        let fill = |it: &Option<Template>| it.as_ref().map(|it| it.fill(values)).transpose();
+        let port = |key: &'static str, it: &Option<Template>| match fill(it)? {
+            None => Ok(None),
+            Some(text) => match text.parse() {
+                Ok(port) if port > 0 => Ok(Some(port)),
+                _ => Err(Mistake::Type {
+                    key: key.to_owned(),
+                    found: "something else",
+                    wanted: "a port from 1 to 65535",
+                }),
+            },
+        };
+        let env = self.env.iter().map(|(name, it)| Ok((name.clone(), it.fill(values)?)));
+        Ok(Command {
+            words: self.words.iter().map(|it| it.fill(values)).collect::<Result<_, _>>()?,
+            env: env.collect::<Result<_, Mistake>>()?,
+            ends: self.ends,
+            ready: Ready {
+                output: fill(&self.output)?,
+                tcp: port("tcp", &self.tcp)?,
+                udp: port("udp", &self.udp)?,
+                file: fill(&self.file)?.map(PathBuf::from),
+            },
+            capture: self.capture,
+        })
+    }
+}

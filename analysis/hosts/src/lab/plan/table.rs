@@ -1,0 +1,180 @@
+//! Tables of TOML, whose keys are asked for by name; what nobody asked for is a mistake.
+
+use std::ops::Range;
+use std::time::Duration;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::error::{Mistake, PlanError};
+use super::matrix::nearest;
+
+/// A table, and which of its keys were asked for.
+pub(super) struct Table<'t, 'i> {
+    table: &'t DeTable<'i>,
+    /// What it is, for people: `phase `run``.
+    place: String,
+    span: Range<usize>,
+    known: Vec<&'static str>,
+}
+
+/// A value, where it stands, and its name.
+pub(super) struct Entry<'t, 'i> {
+    key: &'t str,
+    value: &'t Spanned<DeValue<'i>>,
+}
+
+pub(super) fn wrong<T>(mistake: Mistake, span: Range<usize>) -> Result<T, PlanError> {
+    Err(PlanError { mistake, span })
+}
+
+impl<'t, 'i> Table<'t, 'i> {
+    pub(super) fn new(table: &'t DeTable<'i>, place: String, span: Range<usize>) -> Self {
+        Self { table, place, span, known: Vec::new() }
+    }
+
+    /// What stands behind a key.
+    pub(super) fn take(&mut self, key: &'static str) -> Option<Entry<'t, 'i>> {
+        self.known.push(key);
+        self.table.get(key).map(|value| Entry { key, value })
+    }
+
+    pub(super) fn need(&mut self, key: &'static str) -> Result<Entry<'t, 'i>, PlanError> {
+        let missing = Mistake::Missing { key, place: self.place.clone() };
+        self.take(key).ok_or(PlanError { mistake: missing, span: self.span.clone() })
+    }
+
+    /// Whoever reads a table ends with this: no key is left over.
+    pub(super) fn end(self) -> Result<(), PlanError> {
+        match self.left().next() {
+            None => Ok(()),
+            Some((key, span, _)) => {
+                let mistake = Mistake::Unknown {
+                    key: key.to_owned(),
+                    place: self.place.clone(),
+                    nearest: nearest(key, self.known.iter().copied()),
+                    known: self.known.iter().map(|it| (*it).to_owned()).collect(),
+                };
+                wrong(mistake, span)
+            }
+        }
+    }
+
+    /// Keys that nobody asked for, in the order of the text: names that the user chose.
+    pub(super) fn left(&self) -> impl Iterator<Item = (&'t str, Range<usize>, Entry<'t, 'i>)> {
+        let mut left: Vec<_> = self
+            .table
+            .iter()
+            .filter(|it| !self.known.contains(&it.0.get_ref().as_ref()))
+            .map(|(key, value)| {
+                let name = key.get_ref().as_ref();
+                (name, key.span(), Entry { key: name, value })
+            })
+            .collect();
+        left.sort_by_key(|it| it.1.start);
+        left.into_iter()
+    }
+
+    pub(super) fn span(&self) -> Range<usize> {
+        self.span.clone()
+    }
+}
+
+impl<'t, 'i> Entry<'t, 'i> {
+    pub(super) fn span(&self) -> Range<usize> {
+        self.value.span()
+    }
+
+    pub(super) fn value(&self) -> &'t DeValue<'i> {
+        self.value.get_ref()
+    }
+
+    pub(super) fn wrong<T>(&self, mistake: Mistake) -> Result<T, PlanError> {
+        wrong(mistake, self.span())
+    }
+
+    pub(super) fn mistyped<T>(&self, wanted: &'static str) -> Result<T, PlanError> {
+        let found = match self.value() {
+            DeValue::String(_) => "a text",
+            DeValue::Integer(_) | DeValue::Float(_) => "a number",
+            DeValue::Boolean(_) => "true or false",
+            DeValue::Datetime(_) => "a date",
+            DeValue::Array(_) => "a list",
+            DeValue::Table(_) => "a table",
+        };
+        self.wrong(Mistake::Type { key: self.key.to_owned(), found, wanted })
+    }
+
+    pub(super) fn text(&self) -> Result<&'t str, PlanError> {
+        self.value().as_str().map_or_else(|| self.mistyped("a text"), Ok)
+    }
+
+    pub(super) fn truth(&self) -> Result<bool, PlanError> {
+        self.value().as_bool().map_or_else(|| self.mistyped("true or false"), Ok)
+    }
+
+    pub(super) fn table(&self, place: String) -> Result<Table<'t, 'i>, PlanError> {
+        match self.value().as_table() {
+            Some(table) => Ok(Table::new(table, place, self.span())),
+            None => self.mistyped("a table"),
+        }
+    }
+
+    pub(super) fn list(&self) -> Result<Vec<Entry<'t, 'i>>, PlanError> {
+        match self.value().as_array() {
+            Some(list) => Ok(list.iter().map(|value| Entry { key: self.key, value }).collect()),
+            None => self.mistyped("a list"),
+        }
+    }
+
+    /// A list, or a single value in place of it.
+    pub(super) fn some(&self) -> Result<Vec<Entry<'t, 'i>>, PlanError> {
+        match self.value().as_array() {
+            Some(_) => self.list(),
+            None => Ok(vec![Entry { key: self.key, value: self.value }]),
+        }
+    }
+
+    /// A whole number of 64 bits.
+    pub(super) fn whole(&self) -> Result<i64, PlanError> {
+        let number = match self.value() {
+            DeValue::Integer(it) => i64::from_str_radix(it.as_str(), it.radix()).ok(),
+            _ => None,
+        };
+        number.map_or_else(|| self.mistyped("a whole number of 64 bits"), Ok)
+    }
+
+    pub(super) fn between(&self, least: i64, most: i64) -> Result<i64, PlanError> {
+        let value = self.whole()?;
+        if (least..=most).contains(&value) {
+            return Ok(value);
+        }
+        self.wrong(Mistake::Range { key: self.key.to_owned(), value, least, most })
+    }
+
+    pub(super) fn time(&self) -> Result<Duration, PlanError> {
+        let text = self.text()?;
+        match humantime::parse_duration(text) {
+            Err(why) => self.wrong(Mistake::Time { text: text.to_owned(), why: why.to_string() }),
+            Ok(it) if it.is_zero() || it > Duration::from_secs(86_400) => {
+                self.wrong(Mistake::TimeRange { text: text.to_owned() })
+            }
+            Ok(it) => Ok(it),
+        }
+    }
+
+    /// A name that can be part of a file's.
+    pub(super) fn name(&self) -> Result<String, PlanError> {
+        let text = self.text()?;
+        name(text, self.span())
+    }
+}
+
+pub(super) fn name(text: &str, span: Range<usize>) -> Result<String, PlanError> {
+    let good = |it: char| it.is_ascii_alphanumeric() || it == '-' || it == '_';
+    let begins = text.starts_with(|it: char| it.is_ascii_alphanumeric());
+    if begins && text.len() <= 64 && text.chars().all(good) {
+        return Ok(text.to_owned());
+    }
+    wrong(Mistake::Name { name: text.to_owned() }, span)
+}

@@ -1,0 +1,122 @@
+//! What an experiment consists of.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::action::{Clock, Stop};
+use super::matrix::{Axis, Cell, Value};
+use super::template::Template;
+use super::when::When;
+
+/// An experiment.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan {
+    /// Its name.
+    pub name: String,
+    /// What the order of the cells follows from.
+    pub seed: u64,
+    /// How often a cell that failed is tried again.
+    pub retry: u32,
+    /// How long a phase may take.
+    pub timeout: Duration,
+    /// The hosts, in the order of the text.
+    pub hosts: Vec<Host>,
+    /// The parameters.
+    pub matrix: Vec<Axis>,
+    /// Everything that runs, in its order.
+    pub cells: Vec<Cell>,
+    /// Queries that must be true of the captures of a cell.
+    pub checks: Vec<String>,
+    /// What is made of all captures.
+    pub report: Option<Report>,
+    pub(super) phases: Vec<Phase>,
+}
+
+/// A host.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Host {
+    /// Its name.
+    pub name: String,
+    /// The way to it.
+    pub via: Via,
+    /// Its address, as the programs of other hosts know it.
+    pub addr: Option<String>,
+    /// Where its relative programs are.
+    pub dir: Option<PathBuf>,
+    /// The `ppt` that captures there.
+    pub ppt: Option<String>,
+    /// The `ppt-analysis` that helps there.
+    pub helper: Option<String>,
+    /// Whether its programs are in namespaces of their own: they see no other process.
+    pub isolate: bool,
+}
+
+/// The way to a host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Via {
+    /// This machine.
+    Local,
+    /// A network namespace of this machine that is made for the experiment.
+    Made,
+    /// A network namespace of this machine that has a name.
+    Named(String),
+    /// Where OpenSSH leads.
+    Ssh(String),
+}
+
+/// What is made of all captures.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Report {
+    /// A file of SQL.
+    pub sql: Option<PathBuf>,
+    /// The name of a page.
+    pub html: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Phase {
+    pub(super) name: String,
+    pub(super) when: Option<When>,
+    pub(super) timeout: Option<Duration>,
+    /// By host.
+    pub(super) steps: Vec<(usize, Step)>,
+}
+
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Step {
+    pub(super) program: Option<Program>,
+    pub(super) stop: Option<Stop>,
+    pub(super) collect: Vec<Template>,
+    pub(super) clock: Option<Clock>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Program {
+    pub(super) words: Vec<Template>,
+    pub(super) env: Vec<(String, Template)>,
+    /// Whether the phase waits for its end.
+    pub(super) ends: bool,
+    pub(super) output: Option<Template>,
+    pub(super) tcp: Option<Template>,
+    pub(super) udp: Option<Template>,
+    pub(super) file: Option<Template>,
+    pub(super) capture: bool,
+}
+
+impl Plan {
+    /// The name of a cell's parameters and their values.
+    pub fn parameters<'a>(&'a self, cell: &'a Cell) -> impl Iterator<Item = (&'a str, &'a Value)> {
+        self.matrix.iter().map(|it| &*it.name).zip(&cell.parameters)
+    }
+}
+
+impl std::fmt::Display for Via {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Via::Local => f.write_str("local"),
+            Via::Made => f.write_str("netns"),
+            Via::Named(name) => write!(f, "netns:{name}"),
+            Via::Ssh(to) => write!(f, "ssh:{to}"),
+        }
+    }
+}

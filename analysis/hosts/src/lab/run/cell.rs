@@ -1,0 +1,323 @@
+//! One cell: its phases, one after the other, and what comes back.
+
+use std::path::Path;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use super::options::Options;
+use super::receive::Receiver;
+use super::team::{Answer, Team};
+use super::via;
+use crate::lab::error::CellFailure;
+use crate::lab::manifest::{Ran, RanCommand, RanEnd, RanPhase};
+use crate::lab::plan::{Cell, Plan, Resolved, Stop};
+use crate::lab::progress::{Event, Progress};
+use crate::lab::wire::{Ask, Capture, Failure, Tell};
+
+/// How long stopping and sending may take in all, and how long nothing may come meanwhile.
+const END: Duration = Duration::from_secs(3600);
+const STALL: Duration = Duration::from_secs(30);
+/// Phases begin at least so much later than the controller says so.
+const LEAD: Duration = Duration::from_millis(2);
+
+pub(super) struct Run<'a> {
+    pub(super) team: &'a mut Team,
+    pub(super) plan: &'a Plan,
+    pub(super) options: &'a Options,
+    pub(super) progress: &'a mut dyn Progress,
+    /// Which phases started what on which hosts, and did not stop it.
+    started: Vec<(String, Vec<usize>)>,
+    /// The longest that a helper took to answer.
+    round: Duration,
+    files: Receiver,
+}
+
+impl<'a> Run<'a> {
+    pub(super) fn new(
+        team: &'a mut Team,
+        plan: &'a Plan,
+        options: &'a Options,
+        progress: &'a mut dyn Progress,
+        folder: &Path,
+    ) -> Self {
+        let files = Receiver::new(folder, plan.hosts.iter().map(|it| it.name.clone()));
+        let round = Duration::ZERO;
+        Self { team, plan, options, progress, started: Vec::new(), round, files }
+    }
+
+    /// Runs a cell. Whatever happens, its programs end, and what they wrote is fetched from hosts
+    /// that are still trusted.
+    pub(super) fn run(mut self, cell: &Cell) -> (Ran, Result<(), CellFailure>) {
+        let mut ran = Ran::default();
+        let phases = self.plan.resolve(cell);
+        let mut result = self.begin();
+        for phase in &phases {
+            if result.is_err() {
+                break;
+            }
+            result = self.phase(phase, &mut ran);
+        }
+        let usable = result.as_ref().err().is_none_or(CellFailure::keeps_helpers);
+        if usable && let Err(failure) = self.end(&mut ran) {
+            result = result.and(Err(failure));
+        }
+        ran.outputs = self.files.outputs();
+        (ran, result)
+    }
+
+    fn everybody(&self) -> Vec<usize> {
+        (0..self.plan.hosts.len()).collect()
+    }
+
+    fn begin(&mut self) -> Result<(), CellFailure> {
+        "begin".clone_into(&mut self.team.phase);
+        self.team.failures.clear();
+        let begun = Instant::now();
+        for host in self.everybody() {
+            self.team.ask(host, Ask::Begin);
+        }
+        let until = begun + STALL;
+        self.team.gather(&self.everybody(), until, |tell| match tell {
+            Tell::Begun => Ok(()),
+            other => Err(other),
+        })?;
+        self.round = begun.elapsed();
+        Ok(())
+    }
+
+    fn phase(&mut self, phase: &Resolved, ran: &mut Ran) -> Result<(), CellFailure> {
+        self.team.phase.clone_from(&phase.name);
+        self.progress.tell(&Event::Phase(&phase.name));
+        let begun = Instant::now();
+        let until = begun + phase.timeout;
+        let timed = |failure| match failure {
+            // How long the phase may take, and not how long was left.
+            CellFailure::Late { phase: name, unfinished, silent, .. } => {
+                CellFailure::Late { phase: name, timeout: phase.timeout, unfinished, silent }
+            }
+            other => other,
+        };
+        self.stop(phase, until).map_err(timed)?;
+        let starts = self.start(phase, until, ran).map_err(timed)?;
+        self.collect(phase, until).map_err(timed)?;
+        if !starts.is_empty() {
+            let hosts: Vec<usize> = starts.iter().map(|it| it.0).collect();
+            let kept = |it: &&usize| {
+                let action = phase.actions.iter().find(|action| action.0 == **it);
+                action.and_then(|it| it.1.command.as_ref()).is_some_and(|it| !it.ends)
+            };
+            let kept: Vec<usize> = hosts.iter().filter(kept).copied().collect();
+            self.started.push((phase.name.clone(), kept));
+        }
+        let name = |it: usize| self.team.name(it).to_owned();
+        let starts = starts.into_iter().map(|(host, at)| (name(host), at)).collect();
+        let took_ns = begun.elapsed().as_nanos() as u64;
+        ran.phases.push(RanPhase { name: phase.name.clone(), took_ns, started: starts });
+        Ok(())
+    }
+
+    /// A program that nobody waited for has failed.
+    fn unhurt(&self) -> Result<(), CellFailure> {
+        match self.team.failures.first() {
+            None => Ok(()),
+            Some((host, failure)) => Err(self.failed(*host, failure.clone())),
+        }
+    }
+
+    fn failed(&self, host: usize, failure: Failure) -> CellFailure {
+        let phase = self.team.phase.clone();
+        let host = self.team.name(host).to_owned();
+        CellFailure::Program { phase, host, failure: Box::new(failure) }
+    }
+
+    /// What a phase stops ends in the reverse order of the phases that started it.
+    fn stop(&mut self, phase: &Resolved, until: Instant) -> Result<(), CellFailure> {
+        let stops = |host: usize, started: &str| {
+            let action = phase.actions.iter().find(|it| it.0 == host);
+            match action.and_then(|it| it.1.stop.as_ref()) {
+                None => false,
+                Some(Stop::All) => true,
+                Some(Stop::Phases(names)) => names.iter().any(|it| it == started),
+            }
+        };
+        let started = self.started.clone();
+        for (at, (name, hosts)) in started.iter().enumerate().rev() {
+            let (now, later): (Vec<usize>, Vec<usize>) =
+                hosts.iter().partition(|host| stops(**host, name));
+            self.stop_started(name, &now, until)?;
+            self.started[at].1 = later;
+        }
+        self.unhurt()
+    }
+
+    fn stop_started(
+        &mut self,
+        phase: &str,
+        hosts: &[usize],
+        until: Instant,
+    ) -> Result<(), CellFailure> {
+        for &host in hosts {
+            self.team.ask(host, Ask::Stop { phase: phase.to_owned() });
+        }
+        self.team.gather(hosts, until, |tell| match tell {
+            Tell::Stopped => Ok(()),
+            other => Err(other),
+        })?;
+        Ok(())
+    }
+
+    /// Starts what the phase starts, everywhere at the same time, and waits until all of it is
+    /// ready or has ended. Returns when each host started, by its own clock.
+    fn start(
+        &mut self,
+        phase: &Resolved,
+        until: Instant,
+        ran: &mut Ran,
+    ) -> Result<Vec<(usize, i64)>, CellFailure> {
+        let (at, ahead) = self.instant();
+        let until = until + ahead;
+        let mut left = Vec::new();
+        for (host, action) in &phase.actions {
+            let Some(command) = &action.command else { continue };
+            let own = &self.plan.hosts[*host];
+            let mut command = command.clone();
+            command.words[0] = via::program(own, &command.words[0]);
+            let capture = command.capture.then(|| Capture {
+                ppt: via::ppt(own, self.options),
+                file: format!("{}.{}.bin", phase.name, own.name),
+            });
+            self.files.expect(*host, &phase.name, capture.is_some());
+            ran.commands.push(RanCommand {
+                host: own.name.clone(),
+                phase: phase.name.clone(),
+                words: command.words.clone(),
+                env: command.env.clone(),
+            });
+            self.team.ask(*host, Ask::Start { phase: phase.name.clone(), command, capture, at });
+            left.push(*host);
+        }
+        let mut starts = Vec::new();
+        while !left.is_empty() {
+            let Some((host, answer)) = self.team.hear(until)? else {
+                return Err(self.team.late(phase.timeout, &left));
+            };
+            match answer {
+                Answer::Message(Tell::Done { started }) if left.contains(&host) => {
+                    left.retain(|it| *it != host);
+                    starts.push((host, started));
+                }
+                Answer::Message(Tell::Failed(failure)) => {
+                    let failure = self.failed(host, *failure);
+                    return Err(self.instead(failure, &left));
+                }
+                _ => return Err(self.team.unasked(host)),
+            }
+        }
+        self.unhurt()?;
+        Ok(starts)
+    }
+
+    /// A phase fails while these hosts are still waited for. Who of them does not answer any more is
+    /// worse than the failure.
+    fn instead(&mut self, failure: CellFailure, left: &[usize]) -> CellFailure {
+        match self.team.give_up(left) {
+            Ok((_, silent)) if silent.is_empty() => failure,
+            Ok((unfinished, silent)) => {
+                let (phase, timeout) = (self.team.phase.clone(), Duration::ZERO);
+                CellFailure::Late { phase, timeout, unfinished, silent }
+            }
+            Err(worse) => worse,
+        }
+    }
+
+    /// When a phase begins, by REALTIME, and how far ahead that is: every host knows of it by then.
+    fn instant(&self) -> (i64, Duration) {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let ahead = LEAD + 2 * self.round;
+        ((now + ahead).as_nanos() as i64, ahead)
+    }
+
+    fn collect(&mut self, phase: &Resolved, until: Instant) -> Result<(), CellFailure> {
+        let mut asked = Vec::new();
+        for (host, action) in &phase.actions {
+            if !action.collect.is_empty() {
+                self.team.ask(*host, Ask::Collect { patterns: action.collect.clone() });
+                asked.push(*host);
+            }
+        }
+        self.files.collecting(true);
+        self.fetch(&asked, until, None)?;
+        self.unhurt()
+    }
+
+    /// Stops everything in the reverse order of the phases, and fetches what ppt wrote.
+    fn end(&mut self, ran: &mut Ran) -> Result<(), CellFailure> {
+        "end".clone_into(&mut self.team.phase);
+        let until = Instant::now() + END;
+        for (name, hosts) in std::mem::take(&mut self.started).into_iter().rev() {
+            self.stop_started(&name, &hosts, Instant::now() + STALL)?;
+        }
+        for host in self.everybody() {
+            self.team.ask(host, Ask::End);
+        }
+        self.files.collecting(false);
+        self.fetch(&self.everybody(), until, Some(ran))
+    }
+
+    /// Takes files until all of these hosts have sent theirs.
+    fn fetch(
+        &mut self,
+        hosts: &[usize],
+        until: Instant,
+        mut ran: Option<&mut Ran>,
+    ) -> Result<(), CellFailure> {
+        let mut left = hosts.to_vec();
+        while !left.is_empty() {
+            let stalled = until.min(Instant::now() + STALL);
+            let Some((host, answer)) = self.team.hear(stalled)? else {
+                let silent = left.iter().map(|it| self.team.name(*it).to_owned()).collect();
+                let (phase, unfinished) = (self.team.phase.clone(), Vec::new());
+                return Err(CellFailure::Late { phase, timeout: STALL, unfinished, silent });
+            };
+            if !left.contains(&host) && !matches!(answer, Answer::Message(Tell::Failed(_))) {
+                return Err(self.team.unasked(host));
+            }
+            let taken = match answer {
+                Answer::Data(data) => self.files.data(host, &data),
+                Answer::Message(Tell::File { name }) => self.files.begin(host, &name),
+                Answer::Message(Tell::FileEnd) => self.files.end(host),
+                Answer::Message(Tell::Failed(failure)) => {
+                    self.team.note(host, *failure)?;
+                    continue;
+                }
+                Answer::Message(Tell::Collected { unmatched, left_out, ends }) => {
+                    let name = self.team.name(host);
+                    for pattern in &unmatched {
+                        self.progress.tell(&Event::Unmatched { host: name, pattern });
+                    }
+                    for file in &left_out {
+                        self.progress.tell(&Event::LeftOut { host: name, name: file });
+                    }
+                    if let Some(ran) = &mut ran {
+                        ran.ends.extend(
+                            ends.into_iter().map(|it| RanEnd { host: name.to_owned(), ended: it }),
+                        );
+                    }
+                    left.retain(|it| *it != host);
+                    self.files.is_whole(host)
+                }
+                Answer::Message(_) => return Err(self.team.unasked(host)),
+            };
+            match taken {
+                Ok(()) => {}
+                Err(super::receive::Refused::Distrust(why)) => {
+                    return Err(self.team.distrust(host, why));
+                }
+                Err(super::receive::Refused::Write(path, cause)) => {
+                    let phase = self.team.phase.clone();
+                    return Err(CellFailure::Write { phase, path, cause });
+                }
+            }
+        }
+        Ok(())
+    }
+}

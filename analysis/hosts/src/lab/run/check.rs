@@ -1,0 +1,111 @@
+//! Checks and reports: `ppt-analysis` answers, in a process of its own that ends with this one.
+
+use std::fs::File;
+use std::io::{self, Read, Seek};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, getpid, pidfd_open};
+use serde_json::Value;
+
+use super::options::Options;
+use crate::lab::plan::Report;
+
+/// Bytes of an answer, and of what is said about it.
+const MOST_ANSWER: u64 = 64 << 10;
+
+/// Whether a query over captures is true; if not, why.
+pub(super) fn check(
+    options: &Options,
+    captures: &[PathBuf],
+    sql: &str,
+    limit: Duration,
+) -> Result<(), String> {
+    if captures.is_empty() {
+        return Err("the cell has no capture: add `capture = true` to a program".to_owned());
+    }
+    let mut words = vec!["sql".into(), "--format".into(), "jsonl".into(), "--".into()];
+    words.extend(captures.iter().map(PathBuf::from));
+    words.push(sql.into());
+    let answer = ask(options, &words, limit)?;
+    let rows: Vec<&str> = answer.lines().filter(|it| !it.trim().is_empty()).collect();
+    let [row] = rows[..] else {
+        return Err(format!("it has {} rows: a check has one row with one column", rows.len()));
+    };
+    let row: Value = serde_json::from_str(row).map_err(|it| it.to_string())?;
+    let columns: Vec<&Value> = row.as_object().into_iter().flat_map(|it| it.values()).collect();
+    match columns[..] {
+        [Value::Bool(true)] => Ok(()),
+        [value] => Err(format!("it is {value}, and should be true")),
+        _ => Err(format!("it has {} columns: a check has one", columns.len())),
+    }
+}
+
+/// Makes what a plan wants of all captures.
+pub(super) fn report(
+    options: &Options,
+    captures: &[PathBuf],
+    report: &Report,
+    folder: &Path,
+    limit: Duration,
+) -> Result<(), String> {
+    if captures.is_empty() {
+        return Err("there is no capture: add `capture = true` to a program".to_owned());
+    }
+    let mut words: Vec<PathBuf> = Vec::new();
+    let target = match (&report.html, &report.sql) {
+        (Some(html), sql) => {
+            words.push("report".into());
+            words.extend(sql.iter().flat_map(|it| ["--sql".into(), it.clone()]));
+            folder.join(html)
+        }
+        (None, sql) => {
+            words.extend(["sql", "--format", "table"].map(PathBuf::from));
+            words.extend(sql.iter().flat_map(|it| ["--file".into(), it.clone()]));
+            folder.join("report.txt")
+        }
+    };
+    words.extend(["-o".into(), target, "--".into()]);
+    words.extend(captures.iter().cloned());
+    ask(options, &words, limit).map(drop)
+}
+
+/// What `ppt-analysis` writes to stdout; if it fails, what it says.
+fn ask(options: &Options, words: &[PathBuf], limit: Duration) -> Result<String, String> {
+    run(options, words, limit).unwrap_or_else(|error| Err(error.to_string()))
+}
+
+fn run(
+    options: &Options,
+    words: &[PathBuf],
+    limit: Duration,
+) -> io::Result<Result<String, String>> {
+    let (mut out, mut err) = (tempfile::tempfile()?, tempfile::tempfile()?);
+    let mut command: Command = options.own.command("guard");
+    command.arg(getpid().as_raw_nonzero().to_string()).arg("--").arg(&options.analysis);
+    command.args(words).stdin(Stdio::null());
+    command.stdout(out.try_clone()?).stderr(err.try_clone()?);
+    let mut child = command.spawn()?;
+    let ended = pidfd_open(Pid::from_child(&child), PidfdFlags::empty())?;
+    let wait = Timespec::try_from(limit).ok();
+    let ready = poll(&mut [PollFd::new(&ended, PollFlags::IN)], wait.as_ref())?;
+    if ready == 0 {
+        child.kill()?;
+        child.wait()?;
+        return Ok(Err(format!("no answer after {limit:?}")));
+    }
+    let status = child.wait()?;
+    let text = |file: &mut File| -> io::Result<String> {
+        file.rewind()?;
+        let mut bytes = Vec::new();
+        file.take(MOST_ANSWER).read_to_end(&mut bytes)?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    };
+    if status.success() {
+        return Ok(Ok(text(&mut out)?));
+    }
+    let said = text(&mut err)?;
+    Ok(Err(if said.trim().is_empty() { status.to_string() } else { said.trim().to_owned() }))
+}

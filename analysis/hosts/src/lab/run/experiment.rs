@@ -1,0 +1,355 @@
+//! Every cell of an experiment, one after the other.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use super::options::Options;
+use super::team::Team;
+use super::{cell, check, via};
+use crate::lab::error::{CellFailure, LabError};
+use crate::lab::manifest::{CellRecord, CheckRecord, HostRecord, Manifest, Ran, State};
+use crate::lab::plan::{Cell, Plan};
+use crate::lab::progress::{Basis, Event, Progress};
+use crate::lab::wire::Identity;
+
+/// What came of an experiment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Summary {
+    /// Where the results are.
+    pub folder: PathBuf,
+    /// Cells.
+    pub cells: usize,
+    /// Cells that failed, after all attempts.
+    pub failed: usize,
+    /// Whether a report is there, if there should be one.
+    pub reported: bool,
+}
+
+/// Reads an experiment.
+///
+/// # Errors
+/// The file cannot be read, or is no experiment.
+pub fn plan(file: &Path) -> Result<Plan, LabError> {
+    let (text, folder) = text(file)?;
+    parsed(file, &text, &folder)
+}
+
+/// The text of a file, and the folder that it is in.
+fn text(file: &Path) -> Result<(String, PathBuf), LabError> {
+    let cannot = |cause| LabError::File { what: "read", path: file.to_owned(), cause };
+    let text = fs::read_to_string(file).map_err(cannot)?;
+    let folder = file.parent().filter(|it| !it.as_os_str().is_empty());
+    let folder = fs::canonicalize(folder.unwrap_or(Path::new("."))).map_err(cannot)?;
+    Ok((text, folder))
+}
+
+fn parsed(file: &Path, text: &str, folder: &Path) -> Result<Plan, LabError> {
+    Plan::parse(text, folder).map_err(|error| LabError::Plan {
+        file: file.to_owned(),
+        text: text.to_owned(),
+        error: Box::new(error),
+    })
+}
+
+/// Runs an experiment.
+///
+/// # Errors
+/// It could not begin. A cell that fails is no error: it is in the manifest.
+pub fn run(
+    file: &Path,
+    options: &Options,
+    progress: &mut dyn Progress,
+) -> Result<Summary, LabError> {
+    let (text, folder) = text(file)?;
+    let plan = parsed(file, &text, &folder)?;
+    let manifest = Manifest::begun(&plan.name, plan.seed, &text, &folder);
+    Experiment { plan, options, progress, manifest, before: None }.run()
+}
+
+/// Runs an experiment again, as the manifest in a folder of results has it.
+///
+/// # Errors
+/// There is no manifest, or it could not begin.
+pub fn rerun(
+    results: &Path,
+    options: &Options,
+    progress: &mut dyn Progress,
+) -> Result<Summary, LabError> {
+    let before = Manifest::read(results)?;
+    let plan = parsed(Path::new("experiment.toml"), &before.text, &before.folder)?;
+    let manifest = Manifest::begun(&plan.name, plan.seed, &before.text, &before.folder);
+    Experiment { plan, options, progress, manifest, before: Some(before) }.run()
+}
+
+struct Experiment<'a> {
+    plan: Plan,
+    options: &'a Options,
+    progress: &'a mut dyn Progress,
+    manifest: Manifest,
+    /// The run that this one repeats.
+    before: Option<Manifest>,
+}
+
+impl Experiment<'_> {
+    fn run(mut self) -> Result<Summary, LabError> {
+        self.can_run()?;
+        let mut team =
+            Team::start(&self.plan, self.options).map_err(|it| LabError::Host(Box::new(it)))?;
+        self.identify(&mut team)?;
+        let folder = self.folder()?;
+        let text = folder.join("experiment.toml");
+        fs::write(&text, &self.manifest.text).map_err(|cause| LabError::File {
+            what: "write",
+            path: text,
+            cause,
+        })?;
+        self.manifest.write(&folder)?;
+        self.progress.tell(&Event::Folder(&folder));
+        let mut team = Some(team);
+        let done = self.cells(&mut team, &folder);
+        drop(team);
+        self.manifest.state = if done.is_ok() { State::Complete } else { State::Aborted };
+        let reported = done.is_err() || self.report(&folder);
+        self.manifest.write(&folder)?;
+        let failed = done?;
+        Ok(Summary { folder, cells: self.plan.cells.len(), failed, reported })
+    }
+
+    /// Whether this version can do everything that the plan wants.
+    fn can_run(&self) -> Result<(), LabError> {
+        for cell in &self.plan.cells {
+            for phase in self.plan.resolve(cell) {
+                if phase.actions.iter().any(|it| it.1.clock.is_some()) {
+                    return Err(LabError::NoClock { phase: phase.name });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Finds the programs of all cells, and says which are not the same everywhere.
+    fn identify(&mut self, team: &mut Team) -> Result<(), LabError> {
+        let mut words: Vec<BTreeSet<String>> = vec![BTreeSet::new(); self.plan.hosts.len()];
+        for cell in self.plan.cells.iter().filter(|it| it.repeat == 1) {
+            for (host, action) in self.plan.resolve(cell).into_iter().flat_map(|it| it.actions) {
+                let Some(command) = action.command else { continue };
+                words[host].insert(command.words[0].clone());
+                if command.capture {
+                    words[host].insert(via::ppt(&self.plan.hosts[host], self.options));
+                }
+            }
+        }
+        let asked: Vec<Vec<String>> = self
+            .plan
+            .hosts
+            .iter()
+            .zip(&words)
+            .map(|(host, words)| words.iter().map(|it| via::program(host, it)).collect())
+            .collect();
+        let mut found = team.identify(&asked).map_err(|it| LabError::Host(Box::new(it)))?;
+        found.sort_by_key(|it| it.0);
+        let mut same: BTreeMap<String, Vec<(String, String)>> = BTreeMap::new();
+        for ((number, found), words) in found.into_iter().zip(words) {
+            let host = &self.plan.hosts[number];
+            let programs: Vec<(String, Identity)> = words.into_iter().zip(found).collect();
+            for (word, identity) in &programs {
+                match identity {
+                    Identity::Missing { why } => {
+                        let (host, why) = (host.name.clone(), why.clone());
+                        return Err(LabError::NoProgram { host, why });
+                    }
+                    Identity::Found { sha256, .. } => {
+                        let found = same.entry(word.clone()).or_default();
+                        found.push((host.name.clone(), sha256.clone()));
+                        if self.is_changed(&host.name, word, sha256) {
+                            self.progress.tell(&Event::Changed { program: word, host: &host.name });
+                        }
+                    }
+                }
+            }
+            let facts = team.facts[number].clone();
+            self.progress.tell(&Event::Host { name: &host.name, facts: &facts });
+            self.manifest.hosts.push(HostRecord {
+                name: host.name.clone(),
+                via: host.via.to_string(),
+                addr: host.addr.clone(),
+                facts,
+                programs,
+            });
+        }
+        for (program, hosts) in &same {
+            if hosts.iter().any(|it| it.1 != hosts[0].1) {
+                self.progress.tell(&Event::Differs { program, hosts });
+            }
+        }
+        let one =
+            self.manifest.hosts.windows(2).all(|it| it[0].facts.boot_id == it[1].facts.boot_id);
+        let basis = if one { Basis::OneClock } else { Basis::Realtime };
+        self.progress.tell(&Event::Instant(basis));
+        self.manifest.instant = Some(basis);
+        Ok(())
+    }
+
+    fn is_changed(&self, host: &str, word: &str, sha256: &str) -> bool {
+        let hosts = self.before.iter().flat_map(|it| &it.hosts);
+        let host = hosts.filter(|it| it.name == host).flat_map(|it| &it.programs);
+        host.filter(|it| it.0 == word).any(|it| match &it.1 {
+            Identity::Found { sha256: before, .. } => before != sha256,
+            Identity::Missing { .. } => true,
+        })
+    }
+
+    /// Makes the folder of the results, which must be new.
+    fn folder(&self) -> Result<PathBuf, LabError> {
+        let cannot = |path: &Path| {
+            let path = path.to_owned();
+            move |cause| LabError::File { what: "make", path, cause }
+        };
+        let make = |path: PathBuf| match fs::create_dir(&path) {
+            Ok(()) => fs::canonicalize(&path).map(Some).map_err(cannot(&path)),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(None),
+            Err(error) => Err(cannot(&path)(error)),
+        };
+        if let Some(path) = &self.options.folder {
+            return make(path.clone())?.ok_or_else(|| LabError::Exists(path.clone()));
+        }
+        let mut number = 1u32;
+        loop {
+            if let Some(made) = make(PathBuf::from(format!("{}-{number}", self.plan.name)))? {
+                return Ok(made);
+            }
+            number += 1;
+        }
+    }
+
+    /// Runs all cells; returns how many failed.
+    fn cells(&mut self, team: &mut Option<Team>, folder: &Path) -> Result<usize, LabError> {
+        let cells = self.plan.cells.clone();
+        let mut failed = 0;
+        for (number, cell) in cells.iter().enumerate() {
+            for attempt in 1..=self.plan.retry + 1 {
+                let (number, of) = (number + 1, cells.len());
+                self.progress.tell(&Event::Cell { number, of, key: &cell.key, attempt });
+                let record = self.cell(team, cell, attempt, folder)?;
+                let passed = record.passed;
+                self.manifest.cells.push(record);
+                self.manifest.write(folder)?;
+                if passed {
+                    break;
+                }
+                failed += usize::from(attempt == self.plan.retry + 1);
+            }
+        }
+        Ok(failed)
+    }
+
+    fn cell(
+        &mut self,
+        team: &mut Option<Team>,
+        cell: &Cell,
+        attempt: u32,
+        folder: &Path,
+    ) -> Result<CellRecord, LabError> {
+        let mut name = cell.key.clone();
+        if attempt > 1 {
+            name += &format!("-try{attempt}");
+        }
+        let own = folder.join(&name);
+        fs::create_dir(&own).map_err(|cause| LabError::File {
+            what: "make",
+            path: own.clone(),
+            cause,
+        })?;
+        let begun = Instant::now();
+        let (ran, result) = self.attempt(team, cell, &own);
+        if result.as_ref().is_err_and(|it| !it.keeps_helpers()) {
+            *team = None;
+        }
+        let mut checks = Vec::new();
+        let result = result.and_then(|()| self.check(&ran, &own, &mut checks));
+        let took = begun.elapsed();
+        match &result {
+            Ok(()) => self.progress.tell(&Event::Passed { key: &cell.key, took }),
+            Err(failure) => {
+                let again = attempt <= self.plan.retry;
+                self.progress.tell(&Event::Failed { key: &cell.key, failure, again });
+            }
+        }
+        let parameters = self.plan.parameters(cell);
+        Ok(CellRecord {
+            key: cell.key.clone(),
+            parameters: parameters.map(|(name, it)| (name.to_owned(), it.clone())).collect(),
+            repeat: cell.repeat,
+            attempt,
+            folder: name,
+            passed: result.is_ok(),
+            failure: result.err().map(|it| it.to_string()),
+            took_ns: took.as_nanos() as u64,
+            ran,
+            checks,
+        })
+    }
+
+    /// Runs a cell, with new helpers if those of the cell before are gone.
+    fn attempt(
+        &mut self,
+        team: &mut Option<Team>,
+        cell: &Cell,
+        folder: &Path,
+    ) -> (Ran, Result<(), CellFailure>) {
+        let team = match team {
+            Some(team) => team,
+            none => match Team::start(&self.plan, self.options) {
+                Ok(new) => none.insert(new),
+                Err(failure) => return (Ran::default(), Err(failure)),
+            },
+        };
+        cell::Run::new(team, &self.plan, self.options, self.progress, folder).run(cell)
+    }
+
+    fn check(
+        &self,
+        ran: &Ran,
+        folder: &Path,
+        records: &mut Vec<CheckRecord>,
+    ) -> Result<(), CellFailure> {
+        let captures: Vec<PathBuf> = captures(ran).map(|it| folder.join(it)).collect();
+        for sql in &self.plan.checks {
+            let said = check::check(self.options, &captures, sql, self.plan.timeout);
+            let why = said.err();
+            records.push(CheckRecord { sql: sql.clone(), passed: why.is_none(), why });
+        }
+        match records.iter().find(|it| !it.passed) {
+            None => Ok(()),
+            Some(CheckRecord { sql, why, .. }) => {
+                let why = why.clone().unwrap_or_default();
+                Err(CellFailure::Check { sql: sql.clone(), why })
+            }
+        }
+    }
+
+    /// Makes the report of all cells that passed. Returns whether it is there, if it should be.
+    fn report(&mut self, folder: &Path) -> bool {
+        let Some(report) = &self.plan.report else { return true };
+        let passed = self.manifest.cells.iter().filter(|it| it.passed);
+        let captures: Vec<PathBuf> = passed
+            .flat_map(|cell| captures(&cell.ran).map(|it| folder.join(&cell.folder).join(it)))
+            .collect();
+        let limit = self.plan.timeout * 10;
+        match check::report(self.options, &captures, report, folder, limit) {
+            Ok(()) => true,
+            Err(why) => {
+                self.progress.tell(&Event::NoReport(&why));
+                self.manifest.no_report = Some(why);
+                false
+            }
+        }
+    }
+}
+
+fn captures(ran: &Ran) -> impl Iterator<Item = &str> {
+    ran.outputs.iter().filter(|it| it.capture).map(|it| &*it.name)
+}

@@ -1,0 +1,21 @@
+//! What a caller decides.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use crate::lab::host::Own;
+
+/// What a caller decides.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// How helpers on this machine are started.
+    pub own: Own,
+    /// The program that answers checks: `ppt-analysis`.
+    pub analysis: PathBuf,
+    /// The `ppt` that captures on this machine.
+    pub ppt: PathBuf,
+    /// OpenSSH, and options for it: `ssh`.
+    pub ssh: Vec<OsString>,
+    /// Where the results go [default: the first free of NAME-1, NAME-2, …].
+    pub folder: Option<PathBuf>,
+}

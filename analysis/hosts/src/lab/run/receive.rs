@@ -1,0 +1,233 @@
+//! Files that helpers send. Nothing of them is trusted: neither their names, nor their number, nor
+//! their sizes. They go into a folder that nobody else has written to.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Write};
+use std::path::{Component, Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+
+use crate::lab::host::hex;
+use crate::lab::manifest::Output;
+
+/// Of one host and one cell.
+const MOST_FILES: usize = 10_000;
+const MOST_BYTES: u64 = 64 << 30;
+/// Of a name, and of how many parts it may have.
+const MOST_NAME: usize = 1024;
+const MOST_PARTS: usize = 16;
+
+pub(super) struct Receiver {
+    folder: PathBuf,
+    hosts: Vec<Host>,
+    collecting: bool,
+    outputs: Vec<Output>,
+}
+
+#[derive(Default)]
+struct Host {
+    name: String,
+    /// What ppt writes there: the names that it has, and here.
+    expected: Vec<(String, String)>,
+    captures: BTreeSet<String>,
+    open: Option<Open>,
+    files: usize,
+    bytes: u64,
+}
+
+/// A file that is being received.
+struct Open {
+    file: File,
+    name: String,
+    hash: Sha256,
+    bytes: u64,
+    capture: bool,
+}
+
+/// Why a file is not taken.
+pub(super) enum Refused {
+    /// Its host is at fault.
+    Distrust(String),
+    /// This machine is.
+    Write(PathBuf, io::Error),
+}
+
+impl Receiver {
+    pub(super) fn new(folder: &Path, names: impl Iterator<Item = String>) -> Self {
+        let hosts = names.map(|name| Host { name, ..Host::default() }).collect();
+        Self { folder: folder.to_owned(), hosts, collecting: false, outputs: Vec::new() }
+    }
+
+    /// A phase starts something on a host: these are the files that ppt itself writes of it.
+    pub(super) fn expect(&mut self, host: usize, phase: &str, capture: bool) {
+        let host = &mut self.hosts[host];
+        let name = host.name.clone();
+        for end in ["out", "err"] {
+            host.expected.push((format!("{phase}.{end}"), format!("{phase}.{name}.{end}")));
+        }
+        if capture {
+            let file = format!("{phase}.{name}.bin");
+            host.expected.push((file.clone(), file.clone()));
+            host.captures.insert(file);
+        }
+    }
+
+    /// Whether files come that a plan asked for, or those that ppt writes.
+    pub(super) fn collecting(&mut self, collecting: bool) {
+        self.collecting = collecting;
+    }
+
+    pub(super) fn begin(&mut self, number: usize, name: &str) -> Result<(), Refused> {
+        let host = &mut self.hosts[number];
+        let shown = || name.chars().take(200).collect::<String>().escape_debug().to_string();
+        let distrust = |why: &str| Err(Refused::Distrust(format!("`{}` {why}", shown())));
+        if host.open.is_some() {
+            return distrust("begins before the file before it has ended");
+        }
+        host.files += 1;
+        if host.files > MOST_FILES {
+            return distrust(&format!("is one file too many: at most {MOST_FILES} are taken"));
+        }
+        let mut capture = false;
+        let name = if self.collecting {
+            if !is_inside(name) {
+                return distrust("is no name of a file within a folder");
+            }
+            // Those of several hosts may have one name.
+            format!("{}/{name}", host.name)
+        } else {
+            let Some(at) = host.expected.iter().position(|it| it.0 == name) else {
+                return distrust("is no file that it was asked for");
+            };
+            capture = host.captures.contains(name);
+            host.expected.swap_remove(at).1
+        };
+        let path = self.folder.join(&name);
+        let made = path.parent().map_or(Ok(()), fs::create_dir_all);
+        // It must be new: neither a link nor another file is written to.
+        let file = made.and_then(|()| File::create_new(&path));
+        match file {
+            Ok(file) => {
+                let hash = Sha256::new();
+                host.open = Some(Open { file, name, hash, bytes: 0, capture });
+                Ok(())
+            }
+            Err(error) => match error.kind() {
+                ErrorKind::AlreadyExists | ErrorKind::NotADirectory | ErrorKind::IsADirectory => {
+                    distrust("has been sent before")
+                }
+                _ => Err(Refused::Write(path, error)),
+            },
+        }
+    }
+
+    pub(super) fn data(&mut self, host: usize, data: &[u8]) -> Result<(), Refused> {
+        let host = &mut self.hosts[host];
+        let distrust = |why: &str| Err(Refused::Distrust(why.to_owned()));
+        host.bytes += data.len() as u64;
+        let Some(open) = host.open.as_mut().filter(|_| !data.is_empty()) else {
+            return distrust("it sends data of no file");
+        };
+        if host.bytes > MOST_BYTES {
+            return distrust(&format!("it sends more than {MOST_BYTES} bytes"));
+        }
+        open.bytes += data.len() as u64;
+        open.hash.update(data);
+        let path = || self.folder.join(&open.name);
+        open.file.write_all(data).map_err(|it| Refused::Write(path(), it))
+    }
+
+    pub(super) fn end(&mut self, host: usize) -> Result<(), Refused> {
+        let Some(open) = self.hosts[host].open.take() else {
+            return Err(Refused::Distrust("it ends a file that it has not begun".to_owned()));
+        };
+        let Open { name, hash, bytes, capture, .. } = open;
+        self.outputs.push(Output { name, bytes, sha256: hex(&hash.finalize()), capture });
+        Ok(())
+    }
+
+    /// Nothing more comes from this host for now.
+    pub(super) fn is_whole(&self, host: usize) -> Result<(), Refused> {
+        match self.hosts[host].open {
+            None => Ok(()),
+            Some(_) => Err(Refused::Distrust("it does not end a file that it began".to_owned())),
+        }
+    }
+
+    /// What has been received whole.
+    pub(super) fn outputs(self) -> Vec<Output> {
+        let mut outputs = self.outputs;
+        outputs.sort_by(|a, b| a.name.cmp(&b.name));
+        outputs
+    }
+}
+
+/// Whether a name is relative and leads into its folder only.
+fn is_inside(name: &str) -> bool {
+    let path = Path::new(name);
+    let plain = |it: Component<'_>| match it {
+        Component::Normal(part) => part.len() <= 255,
+        _ => false,
+    };
+    // Not what components() tidies up: the name is taken as it is.
+    let tidy = path.components().collect::<PathBuf>().as_os_str() == path.as_os_str();
+    !name.is_empty()
+        && name.len() <= MOST_NAME
+        && !name.chars().any(char::is_control)
+        && tidy
+        && path.components().count() <= MOST_PARTS
+        && path.components().all(plain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_lead_into_their_folder() {
+        for good in ["a", "a/b.log", "...", "-x", "ä/b c"] {
+            assert!(is_inside(good), "{good}");
+        }
+        let long = "x".repeat(256);
+        let deep = "d/".repeat(20) + "x";
+        for bad in ["", ".", "..", "/etc/x", "a/../b", "../x", "a//b", "a/", "./a", "a\nb", "\0"] {
+            assert!(!is_inside(bad), "{bad:?}");
+        }
+        assert!(!is_inside(&long) && !is_inside(&deep));
+    }
+
+    #[test]
+    fn files_come_whole_and_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut receiver = Receiver::new(folder.path(), ["a".to_owned()].into_iter());
+        let why = |it: Result<(), Refused>| match it {
+            Err(Refused::Distrust(why)) => why,
+            Err(Refused::Write(path, error)) => format!("{}: {error}", path.display()),
+            Ok(()) => panic!("taken"),
+        };
+        receiver.expect(0, "run", true);
+        receiver.collecting(true);
+        assert!(receiver.begin(0, "x/y").is_ok() && receiver.data(0, b"abc").is_ok());
+        assert!(why(receiver.begin(0, "z")).contains("before the file before it"));
+        assert!(why(receiver.is_whole(0)).contains("does not end"));
+        assert!(receiver.end(0).is_ok());
+        assert!(why(receiver.begin(0, "x/y")).contains("sent before"));
+        assert!(why(receiver.begin(0, "x/y/z")).contains("sent before"));
+        assert!(why(receiver.begin(0, "../z")).contains("is no name"));
+        assert!(why(receiver.data(0, b"x")).contains("data of no file"));
+        assert!(why(receiver.end(0)).contains("has not begun"));
+        receiver.collecting(false);
+        assert!(why(receiver.begin(0, "x")).contains("was asked for"));
+        assert!(receiver.begin(0, "run.a.bin").is_ok() && receiver.end(0).is_ok());
+        assert!(why(receiver.begin(0, "run.a.bin")).contains("was asked for"));
+        let outputs = receiver.outputs();
+        assert_eq!(outputs.len(), 2);
+        assert_eq!((&*outputs[0].name, outputs[0].bytes, outputs[0].capture), ("a/x/y", 3, false));
+        assert_eq!(
+            outputs[0].sha256,
+            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+        );
+        assert_eq!(fs::read(folder.path().join("a/x/y")).unwrap(), b"abc");
+    }
+}

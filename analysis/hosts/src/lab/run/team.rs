@@ -1,0 +1,273 @@
+//! All helpers of an experiment, and one place where they are heard.
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::time::{Duration, Instant};
+
+use super::link::{Heard, Link};
+use super::options::Options;
+use super::via;
+use crate::lab::error::CellFailure;
+use crate::lab::plan::{Plan, Via};
+use crate::lab::wire::{Ask, End, Facts, Failure, Frame, Identity, Tell, VERSION};
+
+/// How long a helper may take to begin, through ssh if need be.
+const BEGIN: Duration = Duration::from_secs(30);
+/// How long a helper may take to answer what needs no waiting.
+const ANSWER: Duration = Duration::from_secs(10);
+/// Failures that a helper may tell beside its answers, in one cell.
+const MOST_FAILURES: usize = 10_000;
+
+/// The name of what is not a phase of the plan.
+const SETUP: &str = "setup";
+
+pub(super) struct Team {
+    /// In the order of the hosts of the plan; behind them the hub, if there is one.
+    links: Vec<Link>,
+    names: Vec<String>,
+    heard: Receiver<(usize, Heard)>,
+    pub(super) facts: Vec<Facts>,
+    /// The phase that runs, for messages.
+    pub(super) phase: String,
+    /// What programs did that nobody waited for: by host.
+    pub(super) failures: Vec<(usize, Failure)>,
+}
+
+/// What programs of hosts do, and which hosts do not answer.
+type Unfinished = (Vec<(String, Failure)>, Vec<String>);
+
+/// What one host answered.
+pub(super) enum Answer {
+    Message(Tell),
+    Data(Vec<u8>),
+}
+
+impl Team {
+    /// Starts all helpers, and joins the network namespaces that they make.
+    pub(super) fn start(plan: &Plan, options: &Options) -> Result<Self, CellFailure> {
+        let (tell, heard) = sync_channel(64);
+        let mut team = Self {
+            links: Vec::new(),
+            names: plan.hosts.iter().map(|it| it.name.clone()).collect(),
+            heard,
+            facts: Vec::new(),
+            phase: SETUP.to_owned(),
+            failures: Vec::new(),
+        };
+        let mut commands: Vec<_> = plan.hosts.iter().map(|it| via::helper(it, options)).collect();
+        let made = |it: &usize| plan.hosts[*it].via == Via::Made;
+        let made: Vec<usize> = (0..plan.hosts.len()).filter(made).collect();
+        if !made.is_empty() {
+            commands.push(via::hub(options));
+            team.names.push("the network between namespaces".to_owned());
+        }
+        for (number, command) in commands.into_iter().enumerate() {
+            let program = command.get_program().to_string_lossy().into_owned();
+            let link = Link::start(command, number, tell.clone());
+            team.links.push(link.map_err(|cause| CellFailure::Gone {
+                phase: SETUP.to_owned(),
+                host: team.names[number].clone(),
+                why: format!("cannot start {program}: {cause}"),
+            })?);
+        }
+        let everybody: Vec<usize> = (0..team.links.len()).collect();
+        team.facts = vec![Facts::default(); team.links.len()];
+        let until = Instant::now() + BEGIN;
+        let hellos = team.gather(&everybody, until, |tell| match tell {
+            Tell::Hello(facts) => Ok(facts),
+            other => Err(other),
+        })?;
+        for (host, facts) in hellos {
+            if facts.version != VERSION {
+                let why = format!("its ppt speaks version {}, this one {VERSION}", facts.version);
+                return Err(team.distrust(host, why));
+            }
+            team.facts[host] = *facts;
+        }
+        team.join(plan, &made)?;
+        Ok(team)
+    }
+
+    /// Connects the network namespaces of these hosts.
+    fn join(&mut self, plan: &Plan, made: &[usize]) -> Result<(), CellFailure> {
+        if made.is_empty() {
+            return Ok(());
+        }
+        let hub = self.links.len() - 1;
+        let mut input = "link add lab type bridge\nlink set lab up\n".to_owned();
+        for &host in made {
+            let pid = self.links[host].pid();
+            input += &format!("link add lab{host} type veth peer name eth0 netns {pid}\n");
+            input += &format!("link set lab{host} master lab up\n");
+        }
+        self.tool(&[(hub, input)])?;
+        let inputs = made.iter().map(|&host| {
+            let addr = plan.hosts[host].addr.as_deref().unwrap_or_default();
+            let lines = ["link set lo up", &format!("addr add {addr}/24 dev eth0")].join("\n");
+            (host, lines + "\nlink set eth0 up\n")
+        });
+        self.tool(&inputs.collect::<Vec<_>>())
+    }
+
+    /// Has hosts run `ip` with these lines.
+    fn tool(&mut self, inputs: &[(usize, String)]) -> Result<(), CellFailure> {
+        for (host, input) in inputs {
+            let words = ["ip", "-batch", "-"].map(str::to_owned).to_vec();
+            self.ask(*host, Ask::Tool { words, input: input.clone() });
+        }
+        let hosts: Vec<usize> = inputs.iter().map(|it| it.0).collect();
+        let done = self.gather(&hosts, Instant::now() + ANSWER, |tell| match tell {
+            Tell::Tool { end, output } => Ok((end, output)),
+            other => Err(other),
+        })?;
+        match done.into_iter().find(|it| it.1.0 != End::Code(0)) {
+            None => Ok(()),
+            Some((host, (end, said))) => {
+                let said = format!("ip {end}: {}", said.trim());
+                Err(CellFailure::Network { host: self.names[host].clone(), said })
+            }
+        }
+    }
+
+    pub(super) fn ask(&self, host: usize, ask: Ask) {
+        self.links[host].ask(ask);
+    }
+
+    pub(super) fn name(&self, host: usize) -> &str {
+        &self.names[host]
+    }
+
+    /// Which files programs of each host are.
+    pub(super) fn identify(
+        &mut self,
+        programs: &[Vec<String>],
+    ) -> Result<Vec<(usize, Vec<Identity>)>, CellFailure> {
+        for (host, programs) in programs.iter().enumerate() {
+            self.ask(host, Ask::Identify { programs: programs.clone() });
+        }
+        let hosts: Vec<usize> = (0..programs.len()).collect();
+        let found = self.gather(&hosts, Instant::now() + BEGIN, |tell| match tell {
+            Tell::Identified(found) => Ok(found),
+            other => Err(other),
+        })?;
+        for (host, found) in &found {
+            if found.len() != programs[*host].len() {
+                return Err(self.distrust(*host, "it answers something else".to_owned()));
+            }
+        }
+        Ok(found)
+    }
+
+    /// Waits for one answer of each of these hosts, and takes no other.
+    pub(super) fn gather<T>(
+        &mut self,
+        hosts: &[usize],
+        until: Instant,
+        take: impl Fn(Tell) -> Result<T, Tell>,
+    ) -> Result<Vec<(usize, T)>, CellFailure> {
+        let mut left = hosts.to_vec();
+        let begun = Instant::now();
+        let mut answers = Vec::new();
+        while !left.is_empty() {
+            let Some((host, answer)) = self.hear(until)? else {
+                return Err(self.late(begun.elapsed(), &left));
+            };
+            let taken = match answer {
+                Answer::Message(tell) if left.contains(&host) => take(tell),
+                Answer::Message(tell) => Err(tell),
+                Answer::Data(_) => Err(Tell::FileEnd),
+            };
+            match taken {
+                Ok(answer) => answers.push((host, answer)),
+                Err(Tell::Failed(failure)) => {
+                    self.note(host, *failure)?;
+                    continue;
+                }
+                Err(_) => return Err(self.unasked(host)),
+            }
+            left.retain(|it| *it != host);
+        }
+        Ok(answers)
+    }
+
+    /// Notes that a program failed beside what is waited for.
+    pub(super) fn note(&mut self, host: usize, failure: Failure) -> Result<(), CellFailure> {
+        if self.failures.len() == MOST_FAILURES {
+            return Err(
+                self.distrust(host, "it tells of more failures than it has programs".to_owned())
+            );
+        }
+        self.failures.push((host, failure));
+        Ok(())
+    }
+
+    /// The next that is heard; None when time is up.
+    pub(super) fn hear(&mut self, until: Instant) -> Result<Option<(usize, Answer)>, CellFailure> {
+        let wait = until.saturating_duration_since(Instant::now());
+        let (host, heard) = match self.heard.recv_timeout(wait) {
+            Ok(heard) => heard,
+            Err(RecvTimeoutError::Timeout) => return Ok(None),
+            // Not while a helper has a reader, and its end comes before the reader's.
+            Err(RecvTimeoutError::Disconnected) => return Ok(None),
+        };
+        match heard {
+            Heard::Frame(Frame::Message(tell)) => Ok(Some((host, Answer::Message(tell)))),
+            Heard::Frame(Frame::Data(data)) => Ok(Some((host, Answer::Data(data)))),
+            Heard::Nonsense(why) => Err(self.distrust(host, why)),
+            Heard::Gone(why) => {
+                let said = self.links[host].last_words();
+                let why = if why.is_empty() { said } else { format!("{said} ({why})") };
+                let (phase, host) = (self.phase.clone(), self.names[host].clone());
+                Err(CellFailure::Gone { phase, host, why })
+            }
+        }
+    }
+
+    pub(super) fn distrust(&self, host: usize, why: String) -> CellFailure {
+        let (phase, host) = (self.phase.clone(), self.names[host].clone());
+        CellFailure::Distrust { phase, host, why }
+    }
+
+    pub(super) fn unasked(&self, host: usize) -> CellFailure {
+        self.distrust(host, "it says what it was not asked".to_owned())
+    }
+
+    /// Time is up for these hosts: who of them answers, and what their programs do.
+    pub(super) fn late(&mut self, timeout: Duration, left: &[usize]) -> CellFailure {
+        match self.give_up(left) {
+            Ok((unfinished, silent)) => {
+                CellFailure::Late { phase: self.phase.clone(), timeout, unfinished, silent }
+            }
+            Err(failure) => failure,
+        }
+    }
+
+    /// Waits no longer for these hosts. Returns what their programs do, and who does not answer. What
+    /// they said meanwhile is forgotten.
+    pub(super) fn give_up(&mut self, hosts: &[usize]) -> Result<Unfinished, CellFailure> {
+        for &host in hosts {
+            self.ask(host, Ask::GiveUp);
+        }
+        let until = Instant::now() + ANSWER;
+        let (mut silent, mut unfinished) = (hosts.to_vec(), Vec::new());
+        while !silent.is_empty() {
+            match self.hear(until)? {
+                Some((host, Answer::Message(Tell::Unfinished(programs)))) => {
+                    silent.retain(|it| *it != host);
+                    let name = self.names[host].clone();
+                    unfinished.extend(programs.into_iter().map(|it| (name.clone(), it)));
+                }
+                Some(_) => {}
+                None => break,
+            }
+        }
+        Ok((unfinished, silent.into_iter().map(|it| self.names[it].clone()).collect()))
+    }
+}
+
+impl Drop for Team {
+    fn drop(&mut self) {
+        // All leave at once, and are then waited for. Nobody listens any more to one that goes on.
+        self.links.iter_mut().for_each(Link::close);
+        self.heard = sync_channel(0).1;
+    }
+}

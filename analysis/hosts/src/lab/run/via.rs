@@ -1,0 +1,63 @@
+//! The command that starts the helper of a host.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::options::Options;
+use crate::lab::host::{HUB, ISOLATED, NETWORK, PLAIN};
+use crate::lab::plan::{Host, Via};
+
+/// The helper of a host. No word comes from a file without having been checked, and no shell of this
+/// machine sees any.
+pub(super) fn helper(host: &Host, options: &Options) -> Command {
+    let how = if host.isolate { ISOLATED } else { PLAIN };
+    let own = &options.own;
+    match &host.via {
+        Via::Local => with(own.command("keep"), how),
+        Via::Made => with(own.command("keep"), NETWORK),
+        Via::Named(name) => {
+            let mut command = Command::new("ip");
+            command.args(["netns", "exec", name]).arg(&own.program).args(&own.words).arg("keep");
+            with(command, how)
+        }
+        Via::Ssh(to) => {
+            let mut words = options.ssh.iter();
+            let mut command = Command::new(words.next().map_or("ssh".as_ref(), |it| &**it));
+            command.args(words).args(["-T", "-o", "BatchMode=yes", "-o", "ServerAliveInterval=5"]);
+            command.args(["-o", "ServerAliveCountMax=3", "-o", "ClearAllForwardings=yes"]);
+            command.args(["--", to, host.helper.as_deref().unwrap_or("ppt-analysis")]);
+            command.args(["lab", "host", "keep"]);
+            with(command, how)
+        }
+    }
+}
+
+/// The helper whose network namespace joins those of all others.
+pub(super) fn hub(options: &Options) -> Command {
+    with(options.own.command("keep"), HUB)
+}
+
+fn with(mut command: Command, how: &str) -> Command {
+    command.arg(how);
+    command
+}
+
+/// The program that a word of a plan means on a host.
+pub(super) fn program(host: &Host, word: &str) -> String {
+    match &host.dir {
+        Some(dir) if word.contains('/') && Path::new(word).is_relative() => {
+            let path: PathBuf = dir.join(word).components().collect();
+            path.to_string_lossy().into_owned()
+        }
+        _ => word.to_owned(),
+    }
+}
+
+/// The `ppt` that captures on a host.
+pub(super) fn ppt(host: &Host, options: &Options) -> String {
+    let own = || match host.via {
+        Via::Ssh(_) => "ppt".to_owned(),
+        _ => options.ppt.to_string_lossy().into_owned(),
+    };
+    host.ppt.as_deref().map_or_else(own, |it| program(host, it))
+}

@@ -1,0 +1,325 @@
+//! What the controller and the helper on a host say to each other: frames over a pipe, each with its
+//! kind and its length. A message is JSON; data are bytes of a file.
+
+use std::io::{self, Read, Write};
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use super::plan::Command;
+
+/// Whoever speaks another version is told so.
+pub(super) const VERSION: u32 = 1;
+/// Bytes of a frame. The largest message has the words of all programs of an experiment.
+const MOST_MESSAGE: usize = 4 << 20;
+pub(super) const MOST_DATA: usize = 256 << 10;
+
+/// What the controller asks. The helper answers in the same order.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Ask {
+    /// Which files programs are: [`Tell::Identified`].
+    Identify { programs: Vec<String> },
+    /// Runs a program of the system to its end: [`Tell::Tool`].
+    Tool { words: Vec<String>, input: String },
+    /// Begins a cell in a fresh folder: [`Tell::Begun`].
+    Begin,
+    /// Starts a program at a time of the host's REALTIME, in ns: [`Tell::Done`] once it is ready or
+    /// has ended, or [`Tell::Failed`].
+    Start { phase: String, command: Command, capture: Option<Capture>, at: i64 },
+    /// Stops what a phase started: [`Tell::Stopped`].
+    Stop { phase: String },
+    /// Waits no longer for what was asked before, and says what is not done: [`Tell::Unfinished`].
+    GiveUp,
+    /// Sends files that match: [`Tell::File`] for each, then [`Tell::Collected`].
+    Collect { patterns: Vec<String> },
+    /// Ends a cell: everything stops, and what ppt itself wrote is sent as by `Collect`.
+    End,
+    /// Nothing: somebody is there.
+    Ping,
+}
+
+/// How frames of a program are captured.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Capture {
+    /// The program `ppt`.
+    pub ppt: String,
+    /// The name of the capture.
+    pub file: String,
+}
+
+/// What the helper answers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Tell {
+    Hello(Box<Facts>),
+    /// In the order of the question.
+    Identified(Vec<Identity>),
+    Tool {
+        end: End,
+        output: String,
+    },
+    Begun,
+    Done {
+        started: i64,
+    },
+    Failed(Box<Failure>),
+    Stopped,
+    Unfinished(Vec<Failure>),
+    /// A file: data follow, then `FileEnd`.
+    File {
+        name: String,
+    },
+    FileEnd,
+    /// All files are sent. These patterns matched nothing, these files were left out.
+    Collected {
+        unmatched: Vec<String>,
+        left_out: Vec<String>,
+        ends: Vec<Ended>,
+    },
+}
+
+/// What a host is.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Facts {
+    /// The version of what is said over the pipe.
+    pub version: u32,
+    /// Two hosts with one boot id have one clock.
+    pub boot_id: String,
+    /// Of uname(2).
+    pub kernel: String,
+    /// Of uname(2).
+    pub machine: String,
+    /// The model of the CPU.
+    pub cpu: String,
+    /// How many CPUs the helper may use.
+    pub cpus: u32,
+    /// How the frequency of the first CPU is governed.
+    pub governor: String,
+    /// The clock source of the kernel.
+    pub clock_source: String,
+    /// How programs are kept together.
+    pub isolation: Isolation,
+    /// The variables that all programs get.
+    pub environment: Vec<(String, String)>,
+}
+
+/// How programs of a host are kept together, so that none survives its helper.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Isolation {
+    /// In a PID namespace and an IPC namespace.
+    Namespaces,
+    /// By signals to the children of a dead parent.
+    #[default]
+    Guard,
+}
+
+/// Which file a program is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Identity {
+    /// This one.
+    Found {
+        /// Its path.
+        path: String,
+        /// Of its content, in hexadecimal.
+        sha256: String,
+        /// The build id of an ELF file, in hexadecimal.
+        build_id: Option<String>,
+    },
+    /// None, and why.
+    Missing {
+        /// Why.
+        why: String,
+    },
+}
+
+/// How a program ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum End {
+    /// By exit(3).
+    Code(i32),
+    /// By a signal.
+    Signal(i32),
+}
+
+/// A program that ended, and how.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ended {
+    /// The phase that started it.
+    pub phase: String,
+    /// How it ended.
+    pub end: End,
+    /// Whether ppt asked it to.
+    pub stopped: bool,
+}
+
+/// A program that did not do what it should.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    /// The phase that started it.
+    pub phase: String,
+    /// Its words.
+    pub words: Vec<String>,
+    /// What is wrong.
+    pub problem: Problem,
+    /// The last lines that it wrote.
+    pub tail: String,
+}
+
+/// What a program did not do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Problem {
+    /// It was not started.
+    NotStarted(String),
+    /// It ended, and should not have, or not so.
+    Ended(End),
+    /// It runs, and is not ready: this is missing.
+    NotReady(String),
+    /// It still runs.
+    Running,
+}
+
+impl std::fmt::Display for End {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            End::Code(code) => write!(f, "ended with status {code}"),
+            End::Signal(signal) => write!(f, "was ended by signal {signal}"),
+        }
+    }
+}
+
+impl std::fmt::Display for Problem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Problem::NotStarted(why) => write!(f, "cannot be started: {why}"),
+            Problem::Ended(end) => write!(f, "{end}"),
+            Problem::NotReady(missing) => write!(f, "is not ready: {missing}"),
+            Problem::Running => f.write_str("still runs"),
+        }
+    }
+}
+
+/// A frame.
+#[derive(Debug, PartialEq)]
+pub(super) enum Frame<M> {
+    Message(M),
+    Data(Vec<u8>),
+}
+
+/// Bytes that are no frame.
+#[derive(Debug, Error)]
+pub enum WireError {
+    /// The pipe.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// No helper says this.
+    #[error("it says `{0}`, which no helper of ppt says")]
+    Kind(String),
+    /// More than a frame may have.
+    #[error("it announces {bytes} bytes: at most {most} are taken")]
+    TooLong {
+        /// So many.
+        bytes: usize,
+        /// So many may be.
+        most: usize,
+    },
+    /// A message that says nothing.
+    #[error("its message cannot be read: {0}")]
+    Json(#[from] serde_json::Error),
+}
+
+pub(super) fn write_message(to: &mut impl Write, message: &impl Serialize) -> io::Result<()> {
+    let json = serde_json::to_vec(message)?;
+    write_frame(to, b'm', &json)
+}
+
+pub(super) fn write_data(to: &mut impl Write, data: &[u8]) -> io::Result<()> {
+    write_frame(to, b'd', data)
+}
+
+fn write_frame(to: &mut impl Write, kind: u8, payload: &[u8]) -> io::Result<()> {
+    let mut frame = Vec::with_capacity(5 + payload.len());
+    frame.push(kind);
+    frame.extend((payload.len() as u32).to_le_bytes());
+    frame.extend(payload);
+    to.write_all(&frame)?;
+    to.flush()
+}
+
+/// Reads one frame; None at the end.
+pub(super) fn read<M: DeserializeOwned>(
+    from: &mut impl Read,
+) -> Result<Option<Frame<M>>, WireError> {
+    let mut head = [0; 5];
+    let mut got = 0;
+    while got < head.len() {
+        match from.read(&mut head[got..]) {
+            Ok(0) if got == 0 => return Ok(None),
+            Ok(0) => return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
+            Ok(more) => got += more,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error.into()),
+        }
+        // What a shell says before anybody else is shown, and not waited for.
+        if head[0] != b'm' && head[0] != b'd' {
+            let mut more = vec![0; 120];
+            let read = from.read(&mut more).unwrap_or(0);
+            let said = [&head[..got], &more[..read]].concat();
+            let said = String::from_utf8_lossy(&said).escape_debug().to_string();
+            return Err(WireError::Kind(said));
+        }
+    }
+    let bytes = u32::from_le_bytes([head[1], head[2], head[3], head[4]]) as usize;
+    let most = if head[0] == b'm' { MOST_MESSAGE } else { MOST_DATA };
+    if bytes > most {
+        return Err(WireError::TooLong { bytes, most });
+    }
+    let mut payload = Vec::new();
+    from.take(bytes as u64).read_to_end(&mut payload)?;
+    if payload.len() < bytes {
+        return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
+    }
+    Ok(Some(match head[0] {
+        b'm' => Frame::Message(serde_json::from_slice(&payload)?),
+        _ => Frame::Data(payload),
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_come_back() {
+        let mut bytes = Vec::new();
+        write_message(&mut bytes, &Ask::Begin).unwrap();
+        write_data(&mut bytes, b"abc").unwrap();
+        let mut from = &bytes[..];
+        assert_eq!(read::<Ask>(&mut from).unwrap(), Some(Frame::Message(Ask::Begin)));
+        assert_eq!(read::<Ask>(&mut from).unwrap(), Some(Frame::Data(b"abc".to_vec())));
+        assert_eq!(read::<Ask>(&mut from).unwrap(), None);
+        // Cut anywhere, it is an error or the end.
+        for cut in 1..bytes.len() {
+            let mut from = &bytes[..cut];
+            while let Ok(Some(_)) = read::<Ask>(&mut from) {}
+        }
+    }
+
+    #[test]
+    fn garbage_is_named() {
+        let told = |bytes: &[u8]| read::<Tell>(&mut &bytes[..]).unwrap_err().to_string();
+        assert_eq!(
+            told(b"Welcome to b!\n"),
+            "it says `Welcome to b!\\n`, which no helper of ppt says"
+        );
+        assert!(told(b"m\xff\xff\xff\xff").contains("at most 4194304"));
+        assert!(told(b"d\xff\xff\xff\x7f").contains("at most 262144"));
+        assert!(told(b"m\x02\x00\x00\x00{}").contains("cannot be read"));
+        assert!(told(b"m\x02\x00\x00\x00{").contains("unexpected end"));
+    }
+}

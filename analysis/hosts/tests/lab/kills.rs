@@ -1,0 +1,166 @@
+//! Controllers and helpers that are killed: nothing of an experiment is left.
+
+use std::fs;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use libtest_mimic::Trial;
+
+use crate::rig::{Outcome, Rig, is_root, own, trial};
+
+pub(crate) fn tests() -> Vec<Trial> {
+    vec![
+        trial("kills::a_killed_controller_leaves_nothing", || kills(Victim::Controller)),
+        trial("kills::a_killed_keeper_leaves_nothing", || kills(Victim::Keeper)),
+        trial("kills::a_killed_worker_leaves_nothing", || kills(Victim::Worker)),
+        trial("kills::without_namespaces_killed_helpers_leave_nothing", plain),
+    ]
+}
+
+/// A variable by which the processes of one experiment are known: helpers inherit it, and programs
+/// are given it.
+pub(crate) struct Marker(pub(crate) String);
+
+impl Marker {
+    pub(crate) fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let unique = folder.path().file_name().unwrap().to_string_lossy().into_owned();
+        Self(format!("{unique}-{}", std::process::id()))
+    }
+
+    /// All processes that have it, with their words.
+    fn processes(&self) -> Vec<(u32, String)> {
+        let entry = format!("LAB_TEST={}", self.0);
+        let pids = fs::read_dir("/proc").unwrap().flatten();
+        let pids = pids.filter_map(|it| it.file_name().to_str()?.parse::<u32>().ok());
+        let has = |pid: &u32| {
+            let variables = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+            variables.split(|it| *it == 0).any(|it| it == entry.as_bytes())
+        };
+        let words = |pid: u32| {
+            let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            (pid, String::from_utf8_lossy(&words).replace('\0', " "))
+        };
+        pids.filter(has).map(words).collect()
+    }
+
+    /// Waits until no process has it. What is left after a minute is left for ever.
+    pub(crate) fn is_gone(&self) -> Outcome {
+        let limit = Instant::now() + Duration::from_secs(60);
+        loop {
+            let left = self.processes();
+            if left.is_empty() {
+                return Ok(());
+            }
+            if Instant::now() > limit {
+                return Err(format!("left: {left:?}").into());
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// Waits for a process whose words have all of these parts.
+    fn wait_for(&self, parts: &[&str], controller: &mut Child) -> Option<u32> {
+        loop {
+            let is_it = |it: &&(u32, String)| parts.iter().all(|part| it.1.contains(part));
+            if let Some(found) = self.processes().iter().find(is_it) {
+                return Some(found.0);
+            }
+            if controller.try_wait().unwrap().is_some() {
+                return None;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Victim {
+    Controller,
+    Keeper,
+    Worker,
+}
+
+/// How often in a test, each at another moment.
+fn rounds() -> u64 {
+    std::env::var("LAB_KILLS").map_or(5, |it| it.parse().unwrap())
+}
+
+fn experiment(marker: &Marker, isolate: bool) -> Rig {
+    let (a, b) = match (isolate, is_root()) {
+        (false, _) => (r#"via = "local", isolate = false"#, r#"via = "local", isolate = false"#),
+        (true, true) => (r#"via = "netns""#, r#"via = "netns""#),
+        (true, false) => (r#"via = "local""#, r#"via = "local""#),
+    };
+    Rig::new(&format!(
+        r#"
+name = "kill"
+repeat = 1000
+host.a = {{ {a} }}
+host.b = {{ {b} }}
+[[phase]]
+name = "start"
+all = {{ start = ["OWN", "program", "stubborn"], env = {{ LAB_TEST = "{0}" }} }}
+[[phase]]
+name = "short"
+all = {{ run = ["sleep", "0.01"], env = {{ LAB_TEST = "{0}" }} }}
+[[phase]]
+name = "more"
+b = {{ start = ["OWN", "program", "forever"], env = {{ LAB_TEST = "{0}" }} }}
+[[phase]]
+name = "long"
+a = {{ run = ["sleep", "1000000"], env = {{ LAB_TEST = "{0}" }} }}
+"#,
+        marker.0
+    ))
+}
+
+/// Kills somebody at a moment that differs from round to round, from before the helpers begin until
+/// all programs run.
+fn kill(victim: Victim, round: u64, rounds: u64, isolate: bool) -> Outcome {
+    let marker = Marker::new();
+    let rig = experiment(&marker, isolate);
+    let temporary = tempfile::tempdir().unwrap();
+    let mut controller = Command::new(own());
+    controller.arg("controller").arg(rig.file()).arg(rig.results());
+    controller.env("LAB_TEST", &marker.0).env("TMPDIR", temporary.path());
+    controller.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut controller = controller.spawn().unwrap();
+    let helper = match victim {
+        Victim::Controller => Some(controller.id()),
+        Victim::Keeper => marker.wait_for(&["lab host keep"], &mut controller),
+        Victim::Worker => marker.wait_for(&["lab host work"], &mut controller),
+    };
+    // The moment: 0 to 120 ms later. It is not waited for anything, and nothing depends on it.
+    std::thread::sleep(Duration::from_micros(120_000 * round / rounds));
+    let pid = rustix::process::Pid::from_raw(helper.unwrap() as i32).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    if victim != Victim::Controller {
+        // It sees that a host has gone, begins the next cell with new helpers, and is ended now.
+        marker.wait_for(&["lab host keep"], &mut controller);
+        let _ = controller.kill();
+    }
+    controller.wait().unwrap();
+    marker.is_gone()?;
+    // What keepers clear up is gone, too, and so are namespaces: nothing but processes held them.
+    let left: Vec<_> =
+        fs::read_dir(temporary.path()).unwrap().flatten().map(|it| it.path()).collect();
+    if !left.is_empty() {
+        return Err(format!("left: {left:?}").into());
+    }
+    if rig.results().join("MANIFEST.json").exists() {
+        rig.manifest();
+    }
+    Ok(())
+}
+
+fn kills(victim: Victim) -> Outcome {
+    (0..rounds()).try_for_each(|round| kill(victim, round, rounds(), true))
+}
+
+fn plain() -> Outcome {
+    (0..rounds()).try_for_each(|round| {
+        let victim = if round % 2 == 0 { Victim::Worker } else { Victim::Keeper };
+        kill(victim, round, rounds(), false)
+    })
+}

@@ -1,0 +1,131 @@
+//! The other programs that this program is.
+
+use std::ffi::OsString;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use ppt_hosts::lab::{self, Own};
+
+use crate::{hostile, rig};
+
+pub(crate) fn play(words: &[OsString]) -> ExitCode {
+    let text: Vec<&str> = words.iter().map(|it| it.to_str().unwrap()).collect();
+    match text[..] {
+        ["lab", "host", ..] => {
+            let own = Own { program: rig::own(), words: vec!["lab".into(), "host".into()] };
+            lab::host(&own, &words[2..]).unwrap_or_else(|error| {
+                eprintln!("{error}");
+                ExitCode::FAILURE
+            })
+        }
+        ["controller", file, folder] => {
+            let options = rig::options(Some(PathBuf::from(folder)));
+            match lab::run(Path::new(file), &options, &mut rig::Told::default()) {
+                Ok(summary) => ExitCode::from(u8::from(summary.failed > 0)),
+                Err(error) => {
+                    eprintln!("{error}");
+                    ExitCode::from(2)
+                }
+            }
+        }
+        ["hostile", kind, ..] => hostile::play(kind),
+        ["sql", .., query] => sql(query),
+        ["report", ..] => report(&text),
+        ["program", ..] => program(&text[1..]),
+        _ => ExitCode::from(2),
+    }
+}
+
+fn program(words: &[&str]) -> ExitCode {
+    match words {
+        // A server for one connection.
+        ["serve", addr] => {
+            let listener = TcpListener::bind(addr).unwrap();
+            println!("listening");
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut text = String::new();
+            stream.read_to_string(&mut text).unwrap();
+            println!("{text}");
+        }
+        ["send", addr, text] => {
+            let mut stream = TcpStream::connect(addr).unwrap();
+            stream.write_all(text.as_bytes()).unwrap();
+        }
+        ["udp", addr] => {
+            let _socket = UdpSocket::bind(addr).unwrap();
+            forever();
+        }
+        ["exit", code] => {
+            eprintln!("first line\nit goes wrong");
+            return ExitCode::from(code.parse::<u8>().unwrap());
+        }
+        ["forever"] => forever(),
+        // Nobody's signal but SIGKILL ends it, and its child is in a session of its own.
+        ["stubborn"] => {
+            let own = rig::own();
+            let mut orphan = Command::new("setsid");
+            orphan.arg("--fork").arg(own).args(["program", "forever"]).status().unwrap();
+            let mut command = Command::new("env");
+            command.arg("--ignore-signal=TERM").arg(rig::own()).args(["program", "forever"]);
+            let error = command.exec();
+            panic!("{error}");
+        }
+        ["say", text] => println!("{text}"),
+        ["write", name, text] => std::fs::write(name, text).unwrap(),
+        ["pid"] => println!("{}", std::process::id()),
+        ["environment"] => {
+            for (name, value) in std::env::vars() {
+                println!("{name}={value}");
+            }
+        }
+        // A server that dies as soon as somebody writes.
+        ["die", fifo] => {
+            std::fs::read(fifo).unwrap();
+            return ExitCode::from(9);
+        }
+        ["provoke", fifo] => {
+            std::fs::write(fifo, "x").unwrap();
+            forever();
+        }
+        // Fails in its first attempt.
+        ["second-time", file] => {
+            if std::fs::File::create_new(file).is_ok() {
+                return ExitCode::from(3);
+            }
+        }
+        _ => return ExitCode::from(2),
+    }
+    ExitCode::SUCCESS
+}
+
+fn forever() {
+    println!("running");
+    loop {
+        std::thread::park();
+    }
+}
+
+/// Answers as `ppt-analysis sql --format jsonl` would.
+fn sql(query: &str) -> ExitCode {
+    match query {
+        "SELECT true" => println!("{{\"x\":true}}"),
+        "SELECT false" => println!("{{\"x\":false}}"),
+        "SELECT two rows" => println!("{{\"x\":true}}\n{{\"x\":true}}"),
+        "SELECT two columns" => println!("{{\"x\":true,\"y\":true}}"),
+        _ => {
+            eprintln!("ppt: there is no table `nothing`");
+            return ExitCode::from(2);
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+/// Writes what it was asked where it should be.
+fn report(words: &[&str]) -> ExitCode {
+    let at = words.iter().position(|it| *it == "-o").unwrap();
+    std::fs::write(words[at + 1], words.join("\n")).unwrap();
+    ExitCode::SUCCESS
+}

@@ -1,0 +1,129 @@
+//! What tests share: an experiment in a folder of its own, and what it told.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use libtest_mimic::{Failed, Trial};
+use ppt_hosts::lab::{self, Event, LabError, Manifest, Options, Own, Progress, Summary};
+
+pub(crate) type Outcome = Result<(), Failed>;
+
+pub(crate) fn trial(name: &str, test: fn() -> Outcome) -> Trial {
+    Trial::test(name, test)
+}
+
+/// This program.
+pub(crate) fn own() -> PathBuf {
+    std::env::current_exe().unwrap()
+}
+
+/// A test cannot run here.
+pub(crate) fn skip(why: &str) -> Outcome {
+    eprintln!("skipped: {why}");
+    Ok(())
+}
+
+pub(crate) fn is_root() -> bool {
+    // Namespaces are made by root, and so are these tests' networks.
+    std::process::Command::new("unshare")
+        .args(["--net", "true"])
+        .output()
+        .is_ok_and(|it| it.status.success())
+}
+
+/// An experiment in a folder.
+pub(crate) struct Rig {
+    pub(crate) folder: tempfile::TempDir,
+    pub(crate) options: Options,
+    pub(crate) told: Told,
+}
+
+/// What a run told, a line each.
+#[derive(Default)]
+pub(crate) struct Told(pub(crate) Vec<String>);
+
+impl Progress for Told {
+    fn tell(&mut self, event: &Event<'_>) {
+        self.0.push(match event {
+            Event::Failed { key, failure, again } => format!("failed {key} {again}: {failure}"),
+            Event::Passed { key, .. } => format!("passed {key}"),
+            Event::Phase(name) => format!("phase {name}"),
+            Event::Cell { key, attempt, .. } => format!("cell {key} {attempt}"),
+            Event::Host { name, .. } => format!("host {name}"),
+            other => format!("{other:?}"),
+        });
+    }
+}
+
+impl Rig {
+    pub(crate) fn new(text: &str) -> Rig {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("exp.toml"), text.replace("OWN", own().to_str().unwrap()))
+            .unwrap();
+        let results = folder.path().join("results");
+        Rig { options: options(Some(results)), folder, told: Told::default() }
+    }
+
+    pub(crate) fn file(&self) -> PathBuf {
+        self.folder.path().join("exp.toml")
+    }
+
+    pub(crate) fn results(&self) -> PathBuf {
+        self.folder.path().join("results")
+    }
+
+    pub(crate) fn run(&mut self) -> Result<Summary, LabError> {
+        lab::run(&self.file(), &self.options, &mut self.told)
+    }
+
+    /// Runs what must pass, and returns its manifest.
+    pub(crate) fn passes(&mut self) -> Manifest {
+        let summary = self.run().unwrap_or_else(|it| panic!("{it}"));
+        let manifest = self.manifest();
+        let failures: Vec<_> = manifest.cells.iter().filter_map(|it| it.failure.clone()).collect();
+        assert_eq!(summary.failed, 0, "{}\n{:#?}", failures.join("\n"), self.told.0);
+        manifest
+    }
+
+    /// Runs what must fail, and returns why its last cell did.
+    pub(crate) fn fails(&mut self) -> String {
+        let summary = self.run().unwrap_or_else(|it| panic!("{it}"));
+        assert!(summary.failed > 0, "{:#?}", self.told.0);
+        self.manifest().cells.pop().unwrap().failure.unwrap()
+    }
+
+    pub(crate) fn manifest(&self) -> Manifest {
+        Manifest::read(&self.results()).unwrap()
+    }
+
+    /// A file of a cell.
+    pub(crate) fn read(&self, name: &str) -> String {
+        let path = self.results().join(name);
+        fs::read_to_string(&path).unwrap_or_else(|it| panic!("{}: {it}", path.display()))
+    }
+}
+
+pub(crate) fn options(folder: Option<PathBuf>) -> Options {
+    Options {
+        own: Own { program: own(), words: vec!["lab".into(), "host".into()] },
+        analysis: own(),
+        ppt: Path::new("ppt").to_owned(),
+        ssh: vec!["ssh".into()],
+        folder,
+    }
+}
+
+/// Holds one text against another.
+pub(crate) fn same(found: &str, expected: &str) -> Outcome {
+    if found == expected {
+        return Ok(());
+    }
+    Err(format!("found:\n{found}\nexpected:\n{expected}").into())
+}
+
+pub(crate) fn contains(found: &str, part: &str) -> Outcome {
+    if found.contains(part) {
+        return Ok(());
+    }
+    Err(format!("found:\n{found}\nwithout:\n{part}").into())
+}
