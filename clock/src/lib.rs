@@ -5,6 +5,7 @@
 //! monotonic time to the epoch. [`Stamps`] uses it to convert the stamps of one chunk of frames.
 //!
 //! [`sync`] has the text of `.sync` files: readings of the clocks of several hosts.
+//! [`times`] compares those clocks: it converts ticks of one host to ticks of another one, with a bound.
 
 #![forbid(unsafe_code)]
 
@@ -13,6 +14,7 @@ mod reading;
 mod stamps;
 pub mod sync;
 mod ticks;
+pub mod times;
 
 pub use line::STAMP_IS_MONOTONIC;
 pub use reading::{ClockId, ClockReading};

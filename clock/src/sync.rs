@@ -14,6 +14,6 @@ mod words;
 
 pub use error::{RecordError, SyncError};
 pub use host::Host;
-pub use limits::{MAX_HOSTS, MAX_NAME};
+pub use limits::{MAX_HOSTS, MAX_HZ, MAX_NAME};
 pub use readings::Readings;
 pub use record::{HEADER, OneWay, Probe, Pulse, Record, Said};

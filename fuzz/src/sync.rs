@@ -1,13 +1,25 @@
 //! `.sync` files: readings of clocks, which another host may have sent.
 
 use ppt_clock::sync::{HEADER, Readings, Record};
+use ppt_clock::times::{Model, Times};
 
-/// A file is refused, or is readings; what a line says reads back.
+/// A file is refused, or is readings, which are judged; what a line says reads back.
 pub(crate) fn sync(input: &[u8]) {
     let mut readings = Readings::default();
     let _ = readings.read(input);
     let whole = [HEADER.as_bytes(), b"\n", input, b"\n"].concat();
     let _ = readings.read(&whole);
+    for reference in 0..readings.hosts().len().min(3) {
+        let times = Times::of(&readings, reference, &Model::default()).unwrap();
+        for host in 0..readings.hosts().len() {
+            let ticks = times.parts(host).flatten().map(|it| it.tick).take(100);
+            let ticks: Vec<_> = ticks.flat_map(|it| [it, it + 1]).chain([0, u64::MAX]).collect();
+            for tick in ticks {
+                let found = times.at(host, tick);
+                assert!(found.is_none_or(|it| it.lo <= it.mid && it.mid <= it.hi));
+            }
+        }
+    }
     for line in input.split(|&byte| byte == b'\n') {
         if let Ok(Some(record)) = Record::parse(line) {
             let again = Record::parse(record.to_string().as_bytes());

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use super::limits::{MAX_HOSTS, MAX_NAME};
+use super::limits::{MAX_HOSTS, MAX_HZ, MAX_NAME};
 
 /// Why a file is refused as a whole.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -74,9 +74,9 @@ pub enum RecordError {
         /// The reading after.
         after: u64,
     },
-    /// Ticks that never pass.
-    #[error("the ticks of a host have 0 Hz")]
-    NoTicks,
+    /// Ticks that never pass, or faster than any.
+    #[error("the rate of a host's ticks is not between 1 and {MAX_HZ} Hz")]
+    TickHz,
     /// No line before this one declares the host.
     #[error("host {host} is not declared by a line before this one")]
     UnknownHost {

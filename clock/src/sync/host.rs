@@ -1,7 +1,7 @@
 //! Hosts.
 
 use super::error::RecordError;
-use super::limits::is_name;
+use super::limits::{MAX_HZ, is_name};
 
 /// One host as long as it runs: after a reboot it is another one.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,7 +15,7 @@ impl Host {
     /// A host by its name, its boot id, and the nominal rate of its ticks.
     ///
     /// # Errors
-    /// Names are empty, too long or not printable, or the ticks have 0 Hz.
+    /// Names are empty, too long or not printable, or no counter has such a rate.
     pub fn new(name: &str, boot_id: &str, tick_hz: u64) -> Result<Self, RecordError> {
         if !is_name(name) {
             return Err(RecordError::Name { field: 2 });
@@ -23,8 +23,8 @@ impl Host {
         if !is_name(boot_id) {
             return Err(RecordError::Name { field: 3 });
         }
-        if tick_hz == 0 {
-            return Err(RecordError::NoTicks);
+        if !(1..=MAX_HZ).contains(&tick_hz) {
+            return Err(RecordError::TickHz);
         }
         Ok(Self { name: name.to_owned(), boot_id: boot_id.to_owned(), tick_hz })
     }

@@ -4,6 +4,8 @@
 pub const MAX_NAME: usize = 64;
 /// Most hosts of all files together.
 pub const MAX_HOSTS: usize = 1024;
+/// Most ticks a second.
+pub const MAX_HZ: u64 = 1_000_000_000_000;
 
 /// Whether a name may stand in a line, and on a screen.
 pub(super) fn is_name(name: &str) -> bool {

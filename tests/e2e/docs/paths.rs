@@ -84,7 +84,7 @@ fn requests_are_followed_through_a_server_that_others_wrote() {
     copy("mini-redis/{build,build.rs,clients.rs,mini-redis.patch,request.frame,session}", &example);
     let mut build = Command::new("bash");
     build.arg(example.join("build")).arg("patched");
-    build.envs([("PROFILE", "dev"), ("CARGO_INCREMENTAL", "0")]);
+    build.envs([("PROFILE", "dev"), ("CARGO_PROFILE_DEV_DEBUG", "0"), ("CARGO_INCREMENTAL", "0")]);
     build.env("PPT_SOURCE", root()).env_remove("RUSTFLAGS");
     let built = build.output().unwrap();
     if built.status.code() == Some(77) {

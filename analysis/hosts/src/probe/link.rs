@@ -1,4 +1,4 @@
-//! One host that is asked: its socket, its session, and what is not answered yet.
+//! One host that is asked: its socket, its conversation, and what is not answered yet.
 
 use std::collections::VecDeque;
 use std::io;
@@ -27,11 +27,15 @@ pub(super) struct Link {
     pub counts: LinkCounts,
 }
 
-/// A session.
+/// A conversation.
 #[derive(Debug)]
 struct Open {
     socket: Stamped<u64>,
-    session: u64,
+    conversation: u64,
+    /// When it began.
+    since_ns: u64,
+    /// The system there says that nothing listens.
+    is_refused: bool,
     /// From the answer to the hello.
     token: Option<u64>,
     /// Questions without an answer, or without all stamps, by number: the numbers follow each other.
@@ -122,30 +126,27 @@ impl Link {
         self.open.as_ref().map(|it| &it.socket)
     }
 
-    /// Whether it has answered the hello of this session.
+    /// Whether it has answered the hello of this conversation.
     pub fn is_open(&self) -> bool {
         self.open.as_ref().is_some_and(|it| it.token.is_some())
     }
 
-    /// Begins a session, at the next of its addresses.
+    /// Says hello: again where it did, or at the next address if that one stays silent.
     pub fn greet(&mut self, me: &Identity, key: &Key, clock: &HostClock) -> io::Result<()> {
-        if self.open.take().is_some() {
+        let now_ns = ppt_now::monotonic();
+        let goes_on =
+            |it: &Open| !it.is_refused && now_ns.saturating_sub(it.since_ns) < PATIENCE_NS;
+        if self.open.as_ref().is_some_and(|it| !goes_on(it)) {
+            self.open = None;
             self.at = (self.at + 1) % self.addresses.len();
         }
-        let address = self.address();
-        let any: SocketAddr = match address {
-            SocketAddr::V4(_) => ([0; 4], 0).into(),
-            SocketAddr::V6(_) => ([0u16; 8], 0).into(),
+        let open = match self.open.take() {
+            Some(open) => open,
+            None => Open::new(self.address(), clock, now_ns)?,
         };
-        let socket = UdpSocket::bind(any)?;
-        socket.connect(address)?;
-        let socket = Stamped::new(socket, clock.clone())?;
-        let (asked, session) = (VecDeque::new(), random());
-        let open = Open { socket, session, token: None, asked, next: 1, answered: 0 };
         let open = self.open.insert(open);
         let packet = Question::Hello(me.clone()).seal(open.head(), key);
-        let sent = open.send(&packet, None, ppt_now::monotonic());
-        if sent.is_err() {
+        if open.send(&packet, None, now_ns).is_err() {
             self.counts.unsent += 1;
         }
         Ok(())
@@ -197,6 +198,7 @@ impl Link {
                 Ok(Some(packet)) => packet,
                 Ok(None) => break,
                 Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+                    open.is_refused = true;
                     learn(Learnt::Refused);
                     continue;
                 }
@@ -212,7 +214,7 @@ impl Link {
                 Ok((head, answer)) => {
                     open.answered(head, answer, packet.stamp, &mut self.counts, learn);
                 }
-                Err(Refused::Version(version, head)) if head.session == open.session => {
+                Err(Refused::Version(version, head)) if head.conversation == open.conversation => {
                     learn(Learnt::OtherVersion(version));
                 }
                 Err(_) => self.counts.foreign += 1,
@@ -260,8 +262,27 @@ impl Asked {
 }
 
 impl Open {
+    fn new(address: SocketAddr, clock: &HostClock, since_ns: u64) -> io::Result<Self> {
+        let any: SocketAddr = match address {
+            SocketAddr::V4(_) => ([0; 4], 0).into(),
+            SocketAddr::V6(_) => ([0u16; 8], 0).into(),
+        };
+        let socket = UdpSocket::bind(any)?;
+        socket.connect(address)?;
+        Ok(Self {
+            socket: Stamped::new(socket, clock.clone())?,
+            conversation: random(),
+            since_ns,
+            is_refused: false,
+            token: None,
+            asked: VecDeque::new(),
+            next: 1,
+            answered: 0,
+        })
+    }
+
     fn head(&self) -> Head {
-        Head { session: self.session, number: self.next }
+        Head { conversation: self.conversation, number: self.next }
     }
 
     fn send(&mut self, packet: &[u8], from_tick: Option<u64>, at_ns: u64) -> io::Result<()> {
@@ -304,8 +325,8 @@ impl Open {
         counts: &mut LinkCounts,
         learn: &mut dyn FnMut(Learnt),
     ) {
-        let Head { session, number } = head;
-        if session != self.session || number >= self.next {
+        let Head { conversation, number } = head;
+        if conversation != self.conversation || number >= self.next {
             counts.foreign += 1;
             return;
         }
@@ -317,19 +338,18 @@ impl Open {
         };
         let is_probe = asked.from_tick.is_some();
         match answer {
-            Answer::Hello { token, identity } if !is_probe && number == 1 => {
+            Answer::Hello { .. } | Answer::Clocks(_) if asked.is_done => counts.replayed += 1,
+            Answer::Hello { token, identity } if !is_probe => {
                 asked.is_done = true;
+                // Of several hellos the first answer counts.
                 if self.token.is_none() {
                     self.token = Some(token);
                     learn(Learnt::Identity(identity));
-                } else {
-                    counts.replayed += 1;
                 }
             }
-            Answer::Clocks(readings) if !is_probe && number > 1 => {
-                if std::mem::replace(&mut asked.is_done, true) {
-                    counts.replayed += 1;
-                } else if in_order {
+            Answer::Clocks(readings) if !is_probe => {
+                asked.is_done = true;
+                if in_order {
                     readings.into_iter().for_each(|it| learn(Learnt::Reading(it)));
                 }
             }

@@ -8,8 +8,8 @@
 //!  4  1  version
 //!  5  1  kind: odd asks, even answers
 //!  6  2  0
-//!  8  8  session: chosen by who asks
-//! 16  8  number: from 1, in each session
+//!  8  8  conversation: chosen by who asks
+//! 16  8  number: from 1, in each conversation
 //! 24  …  body
 //!    16  tag
 //! ```
@@ -42,7 +42,7 @@ pub const READ_EACH_SECOND: [(ClockId, ClockId); 3] = [
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Head {
     /// Who asks chose it.
-    pub session: u64,
+    pub conversation: u64,
     /// From 1; the answer has that of the question.
     pub number: u64,
 }
@@ -56,7 +56,7 @@ pub struct Identity {
     pub program: String,
 }
 
-/// What is asked. `token` is what the answer to the hello of the session gave.
+/// What is asked. `token` is what the answer to the hello of the conversation gave.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs, reason = "each says what it is")]
 pub enum Question {
@@ -72,7 +72,7 @@ pub enum Question {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs, reason = "each says what it is")]
 pub enum Answer {
-    /// Who this is, and the token of the session.
+    /// Who this is, and the token of the conversation.
     Hello {
         token: u64,
         identity: Identity,
@@ -96,7 +96,7 @@ pub struct Answered {
     pub earlier: [u64; EARLIER],
     /// Ticks and REALTIME now.
     pub now: ClockReading,
-    /// Questions of this session that came.
+    /// Questions of this conversation that came.
     pub questions: u64,
 }
 
@@ -246,7 +246,7 @@ fn begin(version: u8, kind: u8, head: Head) -> Vec<u8> {
     let mut packet = Vec::with_capacity(MAX_PACKET);
     packet.extend(MAGIC);
     packet.extend([version, kind, 0, 0]);
-    packet.extend(head.session.to_le_bytes());
+    packet.extend(head.conversation.to_le_bytes());
     packet.extend(head.number.to_le_bytes());
     packet
 }
@@ -270,7 +270,7 @@ fn open<'a>(packet: &'a [u8], key: &Key) -> Result<(u8, Head, Body<'a>), Refused
         return Err(Refused::Foreign);
     }
     let [version, kind, _, _] = body.bytes()?;
-    let head = Head { session: body.number()?, number: body.number()? };
+    let head = Head { conversation: body.number()?, number: body.number()? };
     if version != VERSION {
         return Err(Refused::Version(version, head));
     }
@@ -346,7 +346,7 @@ mod tests {
     }
 
     fn heads() -> impl Strategy<Value = Head> {
-        any::<(u64, u64)>().prop_map(|(session, number)| Head { session, number })
+        any::<(u64, u64)>().prop_map(|(conversation, number)| Head { conversation, number })
     }
 
     fn identities() -> impl Strategy<Value = Identity> {
@@ -449,7 +449,7 @@ mod tests {
 
     #[test]
     fn an_answer_is_as_long_as_its_question() {
-        let head = Head { session: 1, number: 2 };
+        let head = Head { conversation: 1, number: 2 };
         let host = Host::new("name", "boot", 1).unwrap();
         let identity = Identity { host, program: "1.2.3".into() };
         let reading =

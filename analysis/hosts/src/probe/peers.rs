@@ -6,18 +6,18 @@ use std::net::SocketAddr;
 use super::packet::EARLIER;
 use super::window::{Seen, Window};
 
-/// The most sessions at a time.
+/// The most conversations at a time.
 pub const MAX_PEERS: usize = 64;
 /// Who asks nothing for so long makes room for others.
 const IDLE_NS: u64 = 30_000_000_000;
 
-/// Sessions, each with its window.
+/// Conversations, each with its window.
 #[derive(Debug, Default)]
 pub(super) struct Peers {
     all: HashMap<u64, Peer>,
 }
 
-/// One session.
+/// One conversation.
 #[derive(Debug)]
 pub(super) struct Peer {
     address: SocketAddr,
@@ -41,55 +41,55 @@ pub(super) enum Unanswered {
     Replayed,
     /// It comes so late that nobody knows whether it came before.
     Late,
-    /// Of a session that is not known, or from another place.
+    /// Of a conversation that is not known, or from another place.
     Unknown,
-    /// There are too many sessions.
+    /// There are too many conversations.
     Full,
 }
 
 impl Peers {
-    /// A question `number` of a session that may be new, with a token that nobody can guess.
+    /// A question `number` of a conversation that may be new, with a token that nobody can guess.
     pub fn greeted(
         &mut self,
-        session: u64,
+        conversation: u64,
         number: u64,
         address: SocketAddr,
         now_ns: u64,
         token: impl FnOnce() -> u64,
     ) -> Result<&mut Peer, Unanswered> {
-        if !self.all.contains_key(&session) {
+        if !self.all.contains_key(&conversation) {
             self.make_room(now_ns)?;
             let left = [(0, 0); EARLIER];
             let (window, alive, questions) = (Window::default(), false, 0);
             let token = token();
             let peer = Peer { address, token, window, alive, asked_ns: now_ns, left, questions };
-            self.all.insert(session, peer);
+            self.all.insert(conversation, peer);
         }
-        self.take(session, number, address, now_ns)
+        self.take(conversation, number, address, now_ns)
     }
 
-    /// A question `number` of a session that is known, by somebody who has its token.
+    /// A question `number` of a conversation that is known, by somebody who has its token.
     pub fn asked(
         &mut self,
-        session: u64,
+        conversation: u64,
         number: u64,
         token: u64,
         address: SocketAddr,
         now_ns: u64,
     ) -> Result<&mut Peer, Unanswered> {
-        let peer = self.all.get_mut(&session).filter(|it| it.token == token);
+        let peer = self.all.get_mut(&conversation).filter(|it| it.token == token);
         peer.ok_or(Unanswered::Unknown)?.alive = true;
-        self.take(session, number, address, now_ns)
+        self.take(conversation, number, address, now_ns)
     }
 
     fn take(
         &mut self,
-        session: u64,
+        conversation: u64,
         number: u64,
         address: SocketAddr,
         now_ns: u64,
     ) -> Result<&mut Peer, Unanswered> {
-        let peer = self.all.get_mut(&session).filter(|it| it.address == address);
+        let peer = self.all.get_mut(&conversation).filter(|it| it.address == address);
         let peer = peer.ok_or(Unanswered::Unknown)?;
         match peer.window.take(number) {
             Seen::Replayed => return Err(Unanswered::Replayed),
@@ -101,14 +101,14 @@ impl Peers {
     }
 
     /// The answer to `number` has left.
-    pub fn left(&mut self, session: u64, number: u64, stamp: u64) {
-        if let Some(peer) = self.all.get_mut(&session) {
+    pub fn left(&mut self, conversation: u64, number: u64, stamp: u64) {
+        if let Some(peer) = self.all.get_mut(&conversation) {
             peer.left.rotate_right(1);
             peer.left[0] = (number, stamp);
         }
     }
 
-    /// Recordings of sessions make room for those who are there, and who is silent for who asks.
+    /// Recordings of conversations make room for those who are there, and who is silent for who asks.
     fn make_room(&mut self, now_ns: u64) -> Result<(), Unanswered> {
         if self.all.len() < MAX_PEERS {
             return Ok(());
@@ -116,8 +116,8 @@ impl Peers {
         let idle = |it: &Peer| now_ns.saturating_sub(it.asked_ns) > IDLE_NS;
         let least = self.all.iter().filter(|(_, it)| !it.alive || idle(it));
         let least = least.min_by_key(|(_, it)| (it.alive, it.asked_ns));
-        let session = *least.ok_or(Unanswered::Full)?.0;
-        self.all.remove(&session);
+        let conversation = *least.ok_or(Unanswered::Full)?.0;
+        self.all.remove(&conversation);
         Ok(())
     }
 }
@@ -159,21 +159,21 @@ mod tests {
     #[test]
     fn recordings_push_nobody_out_who_is_there() {
         let mut peers = Peers::default();
-        for session in 0..MAX_PEERS as u64 / 2 {
-            peers.greeted(session, 1, address(1), 0, || 7).unwrap();
-            peers.asked(session, 2, 7, address(1), 0).unwrap();
+        for conversation in 0..MAX_PEERS as u64 / 2 {
+            peers.greeted(conversation, 1, address(1), 0, || 7).unwrap();
+            peers.asked(conversation, 2, 7, address(1), 0).unwrap();
         }
-        for session in 1000..2000 {
-            peers.greeted(session, 1, address(2), 0, || 7).unwrap();
+        for conversation in 1000..2000 {
+            peers.greeted(conversation, 1, address(2), 0, || 7).unwrap();
             assert!(peers.all.len() <= MAX_PEERS);
         }
-        for session in 0..MAX_PEERS as u64 / 2 {
-            peers.asked(session, 3, 7, address(1), 0).unwrap();
+        for conversation in 0..MAX_PEERS as u64 / 2 {
+            peers.asked(conversation, 3, 7, address(1), 0).unwrap();
         }
         // Where all are there, nobody else gets in until one is silent.
-        for session in 2000..2000 + MAX_PEERS as u64 / 2 {
-            peers.greeted(session, 1, address(3), 1, || 7).unwrap();
-            peers.asked(session, 2, 7, address(3), 1).unwrap();
+        for conversation in 2000..2000 + MAX_PEERS as u64 / 2 {
+            peers.greeted(conversation, 1, address(3), 1, || 7).unwrap();
+            peers.asked(conversation, 2, 7, address(3), 1).unwrap();
         }
         assert_eq!(peers.greeted(1, 1, address(1), 1, || 7).unwrap_err(), Unanswered::Replayed);
         assert_eq!(peers.greeted(5000, 1, address(4), 1, || 7).unwrap_err(), Unanswered::Full);

@@ -46,10 +46,10 @@ pub struct Counts {
     pub replayed: u64,
     /// Questions that came too late to know that.
     pub late: u64,
-    /// Authentic questions of another session or another place than any that is known, or without
+    /// Authentic questions of another conversation or another place than any that is known, or without
     /// sense.
     pub unknown: u64,
-    /// Questions of more sessions than are served at a time.
+    /// Questions of more conversations than are served at a time.
     pub crowded: u64,
     /// Questions of another version.
     pub other_version: u64,
@@ -165,7 +165,7 @@ impl Server {
     }
 
     fn note_left(&mut self) -> io::Result<()> {
-        self.socket.left(|head, stamp| self.peers.left(head.session, head.number, stamp))
+        self.socket.left(|head, stamp| self.peers.left(head.conversation, head.number, stamp))
     }
 
     fn answer(
@@ -182,7 +182,7 @@ impl Server {
             Ok(opened) => opened,
             Err(Refused::Version(version, head)) => {
                 self.counts.other_version += 1;
-                let peer = self.peers.greeted(head.session, head.number, from, now_ns, random);
+                let peer = self.peers.greeted(head.conversation, head.number, from, now_ns, random);
                 let peer = peer.map(|it| it.questions);
                 return Ok(self.unless(peer).map(|questions| {
                     if questions == 1 {
@@ -200,14 +200,14 @@ impl Server {
                 return Ok(None);
             }
         };
-        let Head { session, number } = head;
+        let Head { conversation, number } = head;
         let asked = |peers: &mut Peers, token| {
-            let peer = peers.asked(session, number, token, from, now_ns)?;
+            let peer = peers.asked(conversation, number, token, from, now_ns)?;
             Ok((peer.earlier(number), peer.questions))
         };
         let answer = match question {
             Question::Hello(identity) => {
-                let peer = self.peers.greeted(session, number, from, now_ns, random);
+                let peer = self.peers.greeted(conversation, number, from, now_ns, random);
                 let peer = peer.map(|it| (it.token, it.questions));
                 let Some((token, questions)) = self.unless(peer) else { return Ok(None) };
                 if questions == 1 {

@@ -1,9 +1,9 @@
-//! Which numbers of a session have been seen.
+//! Which numbers of a conversation have been seen.
 
 /// Numbers that are remembered.
 const WIDTH: u64 = u128::BITS as u64;
 
-/// The latest numbers of a session: each is taken once.
+/// The latest numbers of a conversation: each is taken once.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Window {
     /// The highest.

@@ -81,7 +81,7 @@ fn who_asks_is_killed() {
     }
 }
 
-/// A server that is killed and started again is asked on: another session, the same host.
+/// A server that is killed and started again is asked on: another conversation, the same host.
 #[test]
 fn who_answers_is_killed() {
     let folder = tempfile::tempdir().unwrap();

@@ -17,6 +17,8 @@ pub struct Way {
     pub more: More,
     /// This share is lost.
     pub loss: f64,
+    /// This share comes twice, and once more with a bit that is wrong.
+    pub harm: f64,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -62,16 +64,20 @@ fn run(near: &UdpSocket, far: &UdpSocket, there: Way, back: Way, stop: &AtomicBo
     let (mut count, mut asker) = (0, None);
     let mut buffer = [0; 2048];
     while !stop.load(Relaxed) {
+        let mut came = Vec::new();
         while let Ok((length, from)) = near.recv_from(&mut buffer) {
             asker = Some(from);
-            count += 1;
-            let when = chance.way(there).map(|it| Instant::now() + it);
-            due.extend(when.map(|it| Reverse((it, count, true, buffer[..length].to_vec()))));
+            came.push((true, buffer[..length].to_vec()));
         }
         while let Ok(length) = far.recv(&mut buffer) {
-            count += 1;
-            let when = chance.way(back).map(|it| Instant::now() + it);
-            due.extend(when.map(|it| Reverse((it, count, false, buffer[..length].to_vec()))));
+            came.push((false, buffer[..length].to_vec()));
+        }
+        for (is_there, packet) in came {
+            let way = if is_there { there } else { back };
+            for packet in chance.copies(way, packet) {
+                count += 1;
+                due.push(Reverse((Instant::now() + chance.delay(way), count, is_there, packet)));
+            }
         }
         while due.peek().is_some_and(|it| it.0.0 <= Instant::now()) {
             let Some(Reverse((_, _, is_there, packet))) = due.pop() else { break };
@@ -103,16 +109,26 @@ impl Chance {
         (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    fn way(&mut self, way: Way) -> Option<Duration> {
+    fn copies(&mut self, way: Way, packet: Vec<u8>) -> Vec<Vec<u8>> {
         if self.next() < way.loss {
-            return None;
+            return Vec::new();
         }
+        if self.next() >= way.harm {
+            return vec![packet];
+        }
+        let mut wrong = packet.clone();
+        let bit = (self.next() * 8.0 * wrong.len() as f64) as usize;
+        wrong[bit / 8] ^= 1 << (bit % 8);
+        vec![packet.clone(), packet, wrong]
+    }
+
+    fn delay(&mut self, way: Way) -> Duration {
         let rest = 1.0 - self.next();
         let more = match way.more {
             More::None => Duration::ZERO,
             More::Exp(mean) => mean.mul_f64(-rest.ln()),
             More::Pareto(scale) => scale.mul_f64(rest.powf(-1.0 / 1.5) - 1.0),
         };
-        Some(way.base + more.min(Duration::from_millis(500)))
+        way.base + more.min(Duration::from_millis(500))
     }
 }

@@ -181,7 +181,7 @@ fn over_a_bad_network_the_truth_is_possible() {
         let shift = shift("offset=55ms,ppm=-200,wander=3ppm/min,step=50us@700ms");
         let clock = HostClock::shifted(shift.clone());
         let serving = Serving::at(([127, 0, 0, 1], 0).into(), "b", clock, || {});
-        let way = |base, more| Way { base: micros(base), more, loss: 0.15 };
+        let way = |base, more| Way { base: micros(base), more, loss: 0.15, harm: 0.05 };
         let relay = Relay::new(serving.address, way(100, there), way(300, back));
         let (lines, counts, _) = ask(&[asked(relay.address)], 100.0, 200);
         assert!(counts[0].unanswered > 0, "{counts:?}");

@@ -1,0 +1,95 @@
+//! What the messages between two hosts say in each block of time.
+
+use super::hull::{self, Point};
+use super::model::BLOCK;
+
+/// What bounds θ, the time of the far host − that of the near one, by the near host's time: ns.
+///
+/// A message to the far host arrives after it was sent: θ is at most arrival − departure, where it
+/// left. A message back: θ is at least departure − arrival, where it arrived. With the earliest
+/// time at which it may have left, and the latest one at which it may have arrived, that holds
+/// whatever the stamps are wrong by.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Bounds {
+    /// θ is at most this.
+    pub upper: Vec<Point>,
+    /// θ is at least this.
+    pub lower: Vec<Point>,
+}
+
+/// A second, and the points of both hulls there: where from its middle, in blocks, and a bound of the
+/// tangent of θ in the middle, which the curvature allows for.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Block {
+    pub index: i64,
+    start: usize,
+    lower: usize,
+    end: usize,
+}
+
+/// All blocks with points.
+#[derive(Debug, Default)]
+pub(super) struct Blocks {
+    pub blocks: Vec<Block>,
+    points: Vec<Point>,
+    /// What all bounds are relative to.
+    pub pivot: f64,
+}
+
+/// The middle of a block.
+pub(super) fn middle(index: i64) -> f64 {
+    (index as f64 + 0.5) * BLOCK
+}
+
+/// The block of a moment.
+pub(super) fn index(ns: f64) -> i64 {
+    (ns / BLOCK).floor() as i64
+}
+
+impl Blocks {
+    pub fn of(mut bounds: Bounds, curve: f64) -> Self {
+        // Files are in the order of time, or several such orders: the sort finds them.
+        bounds.upper.sort_by(|a, b| a.0.total_cmp(&b.0));
+        bounds.lower.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let (mut upper, mut lower) = (bounds.upper.as_slice(), bounds.lower.as_slice());
+        let least = upper.iter().map(|it| it.1).min_by(f64::total_cmp);
+        let most = || lower.iter().map(|it| it.1).max_by(f64::total_cmp);
+        let pivot = least.or_else(most).unwrap_or(0.0);
+        let mut all = Self { pivot, ..Self::default() };
+        let mut hull = Vec::new();
+        loop {
+            let next = [upper, lower].into_iter().filter_map(|it| Some(index(it.first()?.0))).min();
+            let Some(index) = next else { return all };
+            let start = all.points.len();
+            all.hull(&mut upper, index, 1.0, curve, &mut hull);
+            let split = all.points.len();
+            all.hull(&mut lower, index, -1.0, curve, &mut hull);
+            all.blocks.push(Block { index, start, lower: split, end: all.points.len() });
+        }
+    }
+
+    /// Takes the points of a block off `rest`, and keeps their hull.
+    fn hull(&mut self, rest: &mut &[Point], at: i64, sign: f64, curve: f64, hull: &mut Vec<Point>) {
+        let count = rest.iter().take_while(|it| index(it.0) == at).count();
+        let (points, after) = rest.split_at(count);
+        *rest = after;
+        let middle = middle(at);
+        hull.clear();
+        hull.extend(points.iter().map(|it| {
+            let x = (it.0 - middle) / BLOCK;
+            (x, sign * (it.1 - self.pivot) + curve * x * x / 2.0)
+        }));
+        hull::lower(hull);
+        self.points.extend(hull.iter().map(|it| (it.0, sign * it.1)));
+    }
+
+    /// Bounds from above.
+    pub fn upper(&self, block: Block) -> &[Point] {
+        &self.points[block.start..block.lower]
+    }
+
+    /// Bounds from below.
+    pub fn lower(&self, block: Block) -> &[Point] {
+        &self.points[block.lower..block.end]
+    }
+}

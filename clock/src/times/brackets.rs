@@ -1,0 +1,117 @@
+//! CLOCK_REALTIME as ticks, by the readings next to a stamp.
+//!
+//! Packets are stamped by CLOCK_REALTIME, which is slewed and stepped; ticks are not. The best of the
+//! readings next to a stamp places it, as far as the clock may have been slewed since. Between two readings
+//! whose distance no slew explains, the clock was stepped, and stamps are not used. Smaller steps
+//! show in `offsets`.
+
+use super::offsets;
+use super::scale::{ROUNDING, Scale};
+use super::search::partition_near;
+use crate::{ClockId, ClockReading};
+
+/// Readings of ticks and CLOCK_REALTIME of one host, in order.
+#[derive(Debug, Default)]
+pub(super) struct Brackets {
+    all: Vec<Bracket>,
+    /// Where each run begins.
+    runs: Vec<usize>,
+    slew: f64,
+    /// The clock was stepped within these.
+    steps: Vec<(f64, f64)>,
+}
+
+/// CLOCK_REALTIME showed `value` between two ticks.
+#[derive(Debug, Clone, Copy)]
+struct Bracket {
+    before: f64,
+    after: f64,
+    value: u64,
+    /// The clock was not stepped since the first bracket with the same number.
+    run: u32,
+}
+
+/// Two neighbouring readings further apart than this place no stamp between them, in ns.
+const FAR: f64 = 5e8;
+
+/// Why a stamp is not used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unplaced {
+    /// CLOCK_REALTIME was stepped next to it.
+    Stepped,
+    /// There are no readings next to it on both sides.
+    Far,
+}
+
+/// A moment, in ns of a host, between two bounds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Moment {
+    pub lo: f64,
+    pub hi: f64,
+}
+
+impl Brackets {
+    pub fn of(readings: &[ClockReading], scale: Scale, slew: f64) -> Self {
+        let brackets = readings.iter().filter_map(|it| {
+            let stamps = (it.a, it.b) == (ClockId::Tick, ClockId::Realtime) && !it.distrusted;
+            let (before, after) = (scale.ns(it.a_before)?, scale.ns(it.a_after)?);
+            let value = it.b_value;
+            (stamps && before <= after).then_some(Bracket { before, after, value, run: 0 })
+        });
+        let mut all: Vec<_> = brackets.collect();
+        all.sort_by(|a, b| a.before.total_cmp(&b.before).then(a.after.total_cmp(&b.after)));
+        let runs = all.first().map(|_| 0).into_iter().collect();
+        let steps = offsets::steps(readings, scale);
+        let mut it = Self { all, runs, slew, steps };
+        for i in 1..it.all.len() {
+            let (last, this) = (it.all[i - 1], it.all[i]);
+            let ahead = it.from(last, this.value);
+            let apart = ahead.lo > this.after || ahead.hi < this.before;
+            if apart {
+                it.runs.push(i);
+            }
+            it.all[i].run = it.runs.len() as u32 - 1;
+        }
+        it
+    }
+
+    /// When the clock showed `value`, if it was not stepped since `bracket`.
+    fn from(&self, bracket: Bracket, value: u64) -> Moment {
+        let since = (i128::from(value) - i128::from(bracket.value)) as f64;
+        let (slow, fast) = (since / (1.0 + self.slew), since / (1.0 - self.slew));
+        let lo = bracket.before + slow.min(fast) - ROUNDING;
+        Moment { lo, hi: bracket.after + slow.max(fast) + ROUNDING }
+    }
+
+    /// When the clock showed `value`, not long before or after the moment `near`. `hint` is for the
+    /// next stamp, which is likely near this one.
+    pub fn place(&self, value: u64, near: f64, hint: &mut usize) -> Result<Moment, Unplaced> {
+        // The readings on both sides of `near`, and those like them.
+        *hint = partition_near(&self.all, *hint, |it| it.before <= near);
+        let last = hint.checked_sub(1).ok_or(Unplaced::Far)?;
+        let run = self.all[last].run as usize;
+        let (start, end) = (self.runs[run], *self.runs.get(run + 1).unwrap_or(&self.all.len()));
+        if *hint == end && end < self.all.len() {
+            return Err(Unplaced::Stepped);
+        }
+        // Among them, those on both sides of the value.
+        let same = &self.all[start..end];
+        let next = partition_near(same, last - start, |it| it.value <= value);
+        if next == 0 || next == same.len() {
+            let stepped = if next == 0 { start > 0 } else { end < self.all.len() };
+            return Err(if stepped { Unplaced::Stepped } else { Unplaced::Far });
+        }
+        if same[next].before - same[next - 1].after > FAR {
+            return Err(Unplaced::Far);
+        }
+        // Of the readings next to it, the one that says most: some took long.
+        let around = &same[next.saturating_sub(2)..(next + 2).min(same.len())];
+        let moments = around.iter().map(|&it| self.from(it, value));
+        let moment = moments.min_by(|a, b| (a.hi - a.lo).total_cmp(&(b.hi - b.lo)));
+        let moment = moment.ok_or(Unplaced::Far)?;
+        match self.steps.iter().any(|it| it.0 <= moment.hi && moment.lo <= it.1) {
+            true => Err(Unplaced::Stepped),
+            false => Ok(moment),
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! Which hosts share a clock, and how the ticks of each are counted.
+
+use std::collections::HashSet;
+
+use super::scale::Scale;
+use crate::ClockId;
+use crate::sync::Readings;
+
+/// The clocks of all hosts.
+#[derive(Debug)]
+pub(super) struct Clocks {
+    /// The clock of each host.
+    pub of: Vec<usize>,
+    /// How each is counted.
+    pub scales: Vec<Scale>,
+}
+
+impl Clocks {
+    /// Equal boot ids share a clock. Where messages went between two hosts of a boot id, they say
+    /// what the clocks of these two are.
+    pub fn of(readings: &Readings) -> Self {
+        let hosts = readings.hosts();
+        let boot = |it: u32| hosts[it as usize].boot_id();
+        let mut apart = HashSet::new();
+        let probes = readings.probes().iter().map(|it| (it.from, it.to));
+        for (from, to) in probes.chain(readings.one_ways().iter().map(|it| (it.from, it.to))) {
+            if boot(from) == boot(to) {
+                apart.extend([from, to]);
+            }
+        }
+        let mut first: Vec<usize> = Vec::new();
+        let of = hosts.iter().enumerate().map(|(i, host)| {
+            let shared = |it: &usize| {
+                let alone = apart.contains(&(*it as u32)) || apart.contains(&(i as u32));
+                !alone && hosts[*it].boot_id() == host.boot_id()
+            };
+            first.iter().position(shared).unwrap_or_else(|| {
+                first.push(i);
+                first.len() - 1
+            })
+        });
+        let of: Vec<_> = of.collect();
+        let mut base = vec![u64::MAX; first.len()];
+        let mut see = |host: usize, tick: u64| base[of[host]] = base[of[host]].min(tick);
+        for host in 0..hosts.len() {
+            let ticks = readings.clocks(host).iter().filter(|it| it.a == ClockId::Tick);
+            ticks.for_each(|it| see(host, it.a_before));
+        }
+        for it in readings.one_ways() {
+            see(it.from as usize, it.from_tick);
+            see(it.to as usize, it.to_tick);
+        }
+        let scale = |(&base, &host): (&u64, &usize)| Scale { base, hz: hosts[host].tick_hz() };
+        let scales = base.iter().zip(&first).map(scale).collect();
+        Self { of, scales }
+    }
+}

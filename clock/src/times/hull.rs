@@ -1,0 +1,63 @@
+//! The points that bound a line: convex hulls.
+//!
+//! A delay only ever adds, so that the lower hull of one direction and the upper hull of the other one
+//! hold all that a window of packets says of two clocks (Duda, Harrus, Haddad and Bernard, "Estimating
+//! global time in distributed systems", ICDCS 1987). Filters of packets that were queued, such as the
+//! coded pairs of Huygens (Geng et al., NSDI 2018), leave out points that are not on a hull: bounds
+//! hold with and without.
+
+/// A point: where, and a bound there.
+pub(super) type Point = (f64, f64);
+
+/// Leaves of `points`, which are in order, those of the lower hull.
+pub(super) fn lower(points: &mut Vec<Point>) {
+    let mut kept = 0;
+    for i in 0..points.len() {
+        let point = points[i];
+        // Of two points at one place, the lower one.
+        while kept > 0 && points[kept - 1].0 >= point.0 && points[kept - 1].1 >= point.1 {
+            kept -= 1;
+        }
+        if kept > 0 && points[kept - 1].0 >= point.0 {
+            continue;
+        }
+        while kept > 1 && !turns_up(points[kept - 2], points[kept - 1], point) {
+            kept -= 1;
+        }
+        points[kept] = point;
+        kept += 1;
+    }
+    points.truncate(kept);
+}
+
+fn turns_up(a: Point, b: Point, c: Point) -> bool {
+    (b.0 - a.0) * (c.1 - a.1) > (c.0 - a.0) * (b.1 - a.1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// No line is below all hull points and above another point.
+        #[test]
+        fn a_hull_bounds_the_lines_that_all_points_bound(
+            points in prop::collection::vec((-100..100i32, -100..100i32), 1..40),
+            slope in -5.0..5.0,
+        ) {
+            let mut all: Vec<Point> =
+                points.iter().map(|&(x, y)| (f64::from(x), f64::from(y))).collect();
+            all.sort_by(|a, b| a.0.total_cmp(&b.0));
+            let mut hull = all.clone();
+            lower(&mut hull);
+            let least = |of: &[Point]| {
+                of.iter().map(|it| it.1 - slope * it.0).fold(f64::INFINITY, f64::min)
+            };
+            prop_assert!((least(&all) - least(&hull)).abs() < 1e-9);
+            prop_assert!(hull.windows(2).all(|it| it[0].0 < it[1].0));
+            let bends = hull.windows(3).all(|it| turns_up(it[0], it[1], it[2]));
+            prop_assert!(bends);
+        }
+    }
+}

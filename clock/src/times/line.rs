@@ -1,0 +1,80 @@
+//! What is told of one host: its ticks as ticks of the reference, between two bounds.
+
+use super::model::{BLOCK, Model};
+use super::path::Part;
+use super::scale::Scale;
+use super::track;
+
+/// The time of a tick, in ticks of the reference host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Between {
+    /// Not before this.
+    pub lo: i128,
+    /// The best estimate.
+    pub mid: i128,
+    /// Not after this.
+    pub hi: i128,
+}
+
+/// The time of one tick of a host. Between two neighbouring knots of a part, `lo` and `hi` are on
+/// lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Knot {
+    /// A tick of the host.
+    pub tick: u64,
+    /// The tick of the reference that it is surely not before.
+    pub lo: i128,
+    /// The tick of the reference that it is surely not after.
+    pub hi: i128,
+}
+
+/// Turns what a host reads when the reference reads `x` (θ is their difference) into knots in the
+/// order of the host's own ticks.
+pub(super) fn turn(knots: &[track::Knot], model: &Model, host: Scale, to: Scale) -> Vec<Knot> {
+    // So that the bounds hold on the lines between knots, too.
+    let at: Vec<_> = knots.iter().map(|it| it.x / BLOCK).collect();
+    let loose = knots.iter().enumerate().map(|(i, it)| {
+        let slack = slack(&at, i, model);
+        track::Knot { x: it.x, lo: it.lo - slack, hi: it.hi + slack }
+    });
+    let lines = Part::new(loose.collect());
+    let mut found: Vec<(u64, f64, f64)> = Vec::with_capacity(knots.len());
+    for knot in knots {
+        let middle = host.tick_before(knot.x + knot.lo.midpoint(knot.hi));
+        let turned = u64::try_from(middle).ok().and_then(|tick| {
+            let ns = host.ns(tick)?;
+            Some((tick, lines.ahead(ns)?, lines.reached(ns)?))
+        });
+        found.extend(turned.filter(|it| found.last().is_none_or(|last| last.0 < it.0)));
+    }
+    let blocks = |it: &(u64, f64, f64)| host.ns(it.0).unwrap_or(f64::INFINITY) / BLOCK;
+    let at: Vec<_> = found.iter().map(blocks).collect();
+    let knot = |(i, &(tick, lo, hi)): (usize, &(u64, f64, f64))| {
+        let slack = slack(&at, i, model);
+        Knot { tick, lo: to.tick_before(lo - slack), hi: to.tick_after(hi + slack) }
+    };
+    found.iter().enumerate().map(knot).collect()
+}
+
+/// Most that a difference is off the line to a neighbour of the knot `i`. Knots are `at` these blocks.
+fn slack(at: &[f64], i: usize, model: &Model) -> f64 {
+    let left = i.checked_sub(1).map_or(0.0, |it| at[i] - at[it]);
+    let far = at.get(i + 1).map_or(left, |it| left.max(it - at[i]));
+    model.curve() * far * far / 8.0
+}
+
+/// The time of `tick` on the line between the knots around it.
+pub(super) fn at(knots: &[Knot], tick: u64) -> Option<Between> {
+    let after = knots.partition_point(|it| it.tick < tick);
+    let to = knots.get(after)?;
+    let (lo, hi) = if to.tick == tick {
+        (to.lo, to.hi)
+    } else {
+        let from = knots.get(after.checked_sub(1)?)?;
+        let (part, whole) = (i128::from(tick - from.tick), i128::from(to.tick - from.tick));
+        let lo = from.lo + ((to.lo - from.lo) * part).div_euclid(whole);
+        let hi = from.hi - ((from.hi - to.hi) * part).div_euclid(whole);
+        (lo, hi)
+    };
+    Some(Between { lo, mid: lo + (hi - lo).div_euclid(2), hi })
+}

@@ -1,0 +1,76 @@
+//! Packets as bounds: who sent when at the earliest, who received when at the latest.
+
+use std::collections::BTreeMap;
+
+use super::blocks::Bounds;
+use super::brackets::{Brackets, Unplaced};
+use super::clocks::Clocks;
+use super::scale::ROUNDING;
+use crate::sync::Readings;
+
+/// Stamps that were not used, and why.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Unused {
+    /// CLOCK_REALTIME was stepped next to them.
+    pub stepped: u64,
+    /// No readings of ticks and CLOCK_REALTIME stand near on both sides, or they are weeks from the
+    /// first one.
+    pub far: u64,
+}
+
+/// All bounds between clocks: each pair has the clock that is earlier in `rank` first.
+pub(super) fn bounds(
+    readings: &Readings,
+    clocks: &Clocks,
+    slew: f64,
+    rank: &[usize],
+) -> (BTreeMap<(usize, usize), Bounds>, Unused) {
+    let mut pairs: BTreeMap<(usize, usize), Bounds> = BTreeMap::new();
+    let mut add = |from: usize, to: usize, sent: f64, received: f64| {
+        let near = rank[from] <= rank[to];
+        let pair = pairs.entry(if near { (from, to) } else { (to, from) }).or_default();
+        match near {
+            true => pair.upper.push((sent, received - sent)),
+            false => pair.lower.push((received, sent - received)),
+        }
+    };
+    let mut unused = Unused::default();
+    let brackets: Vec<_> = (0..clocks.of.len())
+        .map(|it| Brackets::of(readings.clocks(it), clocks.scales[clocks.of[it]], slew))
+        .collect();
+    let mut hints = vec![0; clocks.of.len()];
+    for it in readings.probes() {
+        let mut place = |host: u32, stamp: u64, tick: u64| {
+            let host = host as usize;
+            let near = clocks.scales[clocks.of[host]].ns(tick).ok_or(Unplaced::Far);
+            let moment = near.and_then(|it| brackets[host].place(stamp, it, &mut hints[host]));
+            match moment {
+                Ok(_) => {}
+                Err(Unplaced::Stepped) => unused.stepped += 1,
+                Err(Unplaced::Far) => unused.far += 1,
+            }
+            moment.ok()
+        };
+        let sent = place(it.from, it.t1, it.from_tick);
+        let back = place(it.from, it.t4, it.from_tick);
+        let received = place(it.to, it.t2, it.to_tick);
+        let answered = place(it.to, it.t3, it.to_tick);
+        let (from, to) = (clocks.of[it.from as usize], clocks.of[it.to as usize]);
+        if let (Some(sent), Some(received)) = (sent, received) {
+            add(from, to, sent.lo, received.hi);
+        }
+        if let (Some(answered), Some(back)) = (answered, back) {
+            add(to, from, answered.lo, back.hi);
+        }
+    }
+    for it in readings.one_ways() {
+        let (from, to) = (clocks.of[it.from as usize], clocks.of[it.to as usize]);
+        let (sent, received) =
+            (clocks.scales[from].ns(it.from_tick), clocks.scales[to].ns(it.to_tick));
+        match (sent, received) {
+            (Some(sent), Some(received)) => add(from, to, sent - ROUNDING, received + ROUNDING),
+            _ => unused.far += 1,
+        }
+    }
+    (pairs, unused)
+}

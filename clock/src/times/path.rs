@@ -1,0 +1,114 @@
+//! Lines between knots, and how to look something up in them, in both directions.
+
+use super::track::{Jump, Knot, Track};
+
+/// What two hosts' readings say of each other. What the near host reads is `x`; what the far one
+/// reads at the same moment is between two lines over `x`.
+#[derive(Debug)]
+pub(super) struct Edge {
+    pub near: usize,
+    pub far: usize,
+    parts: Vec<Part>,
+    pub jumps: Vec<Jump>,
+    pub untold: Vec<i64>,
+}
+
+/// A stretch of time without a step: lines between knots.
+#[derive(Debug)]
+pub(super) struct Part {
+    knots: Vec<Knot>,
+    /// The greatest reading of the far host that is surely reached at a knot.
+    reached: Vec<f64>,
+    /// The least reading of the far host that is surely not yet reached at a knot.
+    ahead: Vec<f64>,
+}
+
+impl Part {
+    pub fn new(knots: Vec<Knot>) -> Self {
+        let mut reached: Vec<_> = knots.iter().map(|it| it.x + it.lo).collect();
+        for i in 1..reached.len() {
+            reached[i] = reached[i].max(reached[i - 1]);
+        }
+        let mut ahead: Vec<_> = knots.iter().map(|it| it.x + it.hi).collect();
+        for i in (1..ahead.len()).rev() {
+            ahead[i - 1] = ahead[i - 1].min(ahead[i]);
+        }
+        Self { knots, reached, ahead }
+    }
+
+    /// Between what θ is at `x`.
+    fn at(&self, x: f64) -> Option<(f64, f64)> {
+        let after = self.knots.partition_point(|it| it.x < x);
+        let to = self.knots.get(after)?;
+        if to.x == x {
+            return Some((to.lo, to.hi));
+        }
+        let from = self.knots.get(after.checked_sub(1)?)?;
+        let part = (x - from.x) / (to.x - from.x);
+        let between = |a: f64, b: f64| match a.is_finite() && b.is_finite() {
+            true => a + (b - a) * part,
+            false if a.is_finite() => b,
+            false => a,
+        };
+        Some((between(from.lo, to.lo), between(from.hi, to.hi)))
+    }
+
+    /// A reading of the near host at which the far one has surely reached `far`.
+    pub fn reached(&self, far: f64) -> Option<f64> {
+        let at = self.reached.partition_point(|&it| it < far);
+        let to = self.knots.get(at)?;
+        let from = self.knots[at.checked_sub(1)?];
+        let (low, high) = (from.x + from.lo, to.x + to.lo);
+        Some(cross(far, (from.x, low), (to.x, high)).unwrap_or(to.x))
+    }
+
+    /// A reading of the near host at which the far one has surely not passed `far`.
+    pub fn ahead(&self, far: f64) -> Option<f64> {
+        let at = self.ahead.partition_point(|&it| it <= far);
+        let to = self.knots.get(at)?;
+        let from = self.knots[at.checked_sub(1)?];
+        let (low, high) = (from.x + from.hi, to.x + to.hi);
+        Some(cross(far, (from.x, low), (to.x, high)).unwrap_or(from.x))
+    }
+}
+
+/// Where the line from one point to another is at the height `y`.
+fn cross(y: f64, from: (f64, f64), to: (f64, f64)) -> Option<f64> {
+    let at = from.0 + (to.0 - from.0) * ((y - from.1) / (to.1 - from.1));
+    (from.1 <= y && y <= to.1 && at.is_finite()).then(|| at.clamp(from.0, to.0))
+}
+
+impl Edge {
+    pub fn new(near: usize, far: usize, track: Track) -> Self {
+        let parts = track.parts.into_iter().map(Part::new).collect();
+        Self { near, far, parts, jumps: track.jumps, untold: track.untold }
+    }
+
+    /// The part that tells of `x`.
+    fn part(&self, x: f64) -> Option<&Part> {
+        let after = self.parts.partition_point(|it| it.knots.first().is_some_and(|it| it.x <= x));
+        self.parts.get(after.checked_sub(1)?)
+    }
+
+    /// Between what the far host reads when the near one reads `x`.
+    pub fn far(&self, x: f64) -> Option<(f64, f64)> {
+        let (lo, hi) = self.part(x)?.at(x)?;
+        Some((x + lo, x + hi))
+    }
+
+    /// The least that the near host surely has not passed when the far one reads `far`, and the most
+    /// that it has surely reached. After a step back, a reading comes twice, and nothing is told.
+    pub fn near(&self, far: f64) -> Option<(f64, f64)> {
+        let parts = self.parts.iter().filter_map(|it| Some((it.ahead(far)?, it.reached(far)?)));
+        let mut found = parts.take(2);
+        match (found.next(), found.next()) {
+            (found, None) => found,
+            _ => None,
+        }
+    }
+
+    /// All knots.
+    pub fn knots(&self) -> impl Iterator<Item = &Knot> {
+        self.parts.iter().flat_map(|it| &it.knots)
+    }
+}

@@ -1,0 +1,315 @@
+//! From readings to the times of all hosts.
+
+use std::collections::VecDeque;
+
+use thiserror::Error;
+
+use super::blocks::{self, Blocks};
+use super::clocks::Clocks;
+use super::line::{self, Between, Knot};
+use super::messages::{self, Unused};
+use super::model::Model;
+use super::network::{Moment, Wrong};
+use super::path::Edge;
+use super::scale::Scale;
+use super::track::{self, Limits, Tracker};
+use crate::sync::Readings;
+
+/// The ticks of all hosts as ticks of a reference.
+#[derive(Debug)]
+pub struct Times {
+    reference: usize,
+    clocks: Clocks,
+    /// Of each clock, the parts of its line.
+    lines: Vec<Vec<Vec<Knot>>>,
+    steps: Vec<Step>,
+    loops: Vec<Loop>,
+    wrong: Vec<usize>,
+    unused: Unused,
+}
+
+/// Why there are no times.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum TimesError {
+    /// There is no such host.
+    #[error("there is no host {host}; the readings are of {hosts} hosts")]
+    NoHost {
+        /// The place that was asked for.
+        host: usize,
+        /// So many hosts there are.
+        hosts: usize,
+    },
+}
+
+/// The difference of two hosts changed by more than the model allows. No bound rests on readings
+/// between the two ticks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Step {
+    /// One of the hosts.
+    pub from: usize,
+    /// The other one: one of them stepped, or its readings are wrong.
+    pub to: usize,
+    /// Ticks of `from`: the step is between them.
+    pub between: (i128, i128),
+    /// The clock of `to` stepped ahead of that of `from` by at least and at most this, in ns.
+    pub by_ns: (i64, i64),
+}
+
+/// Readings between two hosts that are also compared by way of others.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Loop {
+    /// One of the hosts.
+    pub from: usize,
+    /// The other one.
+    pub to: usize,
+    /// The mean of what the estimate of these two by themselves differs from that of all, in ns.
+    pub mean_ns: f64,
+    /// The largest such difference.
+    pub worst_ns: f64,
+}
+
+impl Times {
+    /// Compares all hosts with the one at the place `reference`.
+    ///
+    /// # Errors
+    /// There is no such host.
+    pub fn of(readings: &Readings, reference: usize, model: &Model) -> Result<Self, TimesError> {
+        let hosts = readings.hosts().len();
+        if reference >= hosts {
+            return Err(TimesError::NoHost { host: reference, hosts });
+        }
+        let clocks = Clocks::of(readings);
+        let root = clocks.of[reference];
+        let (rank, parents) = ranks(readings, &clocks, root);
+        let (pairs, unused) = messages::bounds(readings, &clocks, model.slew(), &rank);
+        let limits = Limits { curve: model.curve(), slope: model.slope() };
+        let pairs = pairs.into_iter().filter(|&((near, _), _)| rank[near] < usize::MAX);
+        let edge = |((near, far), bounds)| {
+            let blocks = Blocks::of(bounds, limits.curve);
+            Edge::new(near, far, Tracker::new(&blocks, limits).track(&[]))
+        };
+        let mut edges: Vec<Edge> = pairs.map(edge).collect();
+        edges.sort_by_key(|it| (rank[it.near], rank[it.far]));
+        let first = |clock: usize| clocks.of.iter().position(|&it| it == clock).unwrap_or(clock);
+        let step = |edge: &Edge, jump: &track::Jump| {
+            let scale = clocks.scales[edge.near];
+            let between = (scale.tick_before(jump.between.0), scale.tick_after(jump.between.1));
+            let by_ns = (jump.by.0.floor() as i64, jump.by.1.ceil() as i64);
+            Step { from: first(edge.near), to: first(edge.far), between, by_ns }
+        };
+        let steps = edges.iter().flat_map(|edge| edge.jumps.iter().map(move |it| step(edge, it)));
+        let steps = steps.collect();
+        let moments = moments(&edges, &parents, root);
+        let wrong = wrong(&mut edges, &moments, root, clocks.scales.len());
+        let (tracks, mut loops) = tracks(&edges, &moments, &parents, root, clocks.scales.len());
+        for it in &mut loops {
+            (it.from, it.to) = (first(it.from), first(it.to));
+        }
+        let scale = |clock: usize| -> Scale { clocks.scales[clock] };
+        let line = |(clock, parts): (usize, Vec<Vec<track::Knot>>)| {
+            let parts = parts.iter().map(|it| line::turn(it, model, scale(clock), scale(root)));
+            parts.filter(|it| !it.is_empty()).collect()
+        };
+        let lines = tracks.into_iter().enumerate().map(line).collect();
+        let of = |it: &usize| wrong.contains(it);
+        let wrong = (0..hosts).filter(|&it| of(&clocks.of[it])).collect();
+        Ok(Self { reference, clocks, lines, steps, loops, wrong, unused })
+    }
+
+    /// The time of `tick` of `host`, in ticks of the reference. Returns `None` where no readings tell:
+    /// the host is not joined to the reference, its clock stepped there, or an hour before or
+    /// after the readings.
+    pub fn at(&self, host: usize, tick: u64) -> Option<Between> {
+        let clock = *self.clocks.of.get(host)?;
+        if clock == self.clocks.of[self.reference] {
+            let tick = tick.into();
+            return Some(Between { lo: tick, mid: tick, hi: tick });
+        }
+        let mut found = self.lines[clock].iter().filter_map(|it| line::at(it, tick)).take(2);
+        match (found.next(), found.next()) {
+            (found, None) => found,
+            // After a step back, a tick comes twice.
+            _ => None,
+        }
+    }
+
+    /// The host whose ticks all times are.
+    pub fn reference(&self) -> usize {
+        self.reference
+    }
+
+    /// Whether the clock of `host` is the one of the reference.
+    pub fn is_reference(&self, host: usize) -> bool {
+        self.clocks.of.get(host) == Some(&self.clocks.of[self.reference])
+    }
+
+    /// The parts of a host's line: [`Times::at`] is linear between the knots of a part, and `None`
+    /// between parts. There are none for the reference itself, and for hosts that are not comparable.
+    pub fn parts(&self, host: usize) -> impl Iterator<Item = &[Knot]> {
+        let clock = self.clocks.of.get(host).filter(|_| !self.is_reference(host));
+        clock.into_iter().flat_map(|&it| &self.lines[it]).map(Vec::as_slice)
+    }
+
+    /// What changed by more than the model allows.
+    pub fn steps(&self) -> &[Step] {
+        &self.steps
+    }
+
+    /// How well pairs agree with the ways around them.
+    pub fn loops(&self) -> &[Loop] {
+        &self.loops
+    }
+
+    /// Hosts whose readings contradict those of others: nothing is told of them.
+    pub fn contradicted(&self) -> &[usize] {
+        &self.wrong
+    }
+
+    /// Stamps that were not used.
+    pub fn unused(&self) -> Unused {
+        self.unused
+    }
+}
+
+/// How far away each clock is, in messages, and who is next on the way to the reference. A clock that no
+/// messages join to it has the last rank.
+fn ranks(readings: &Readings, clocks: &Clocks, root: usize) -> (Vec<usize>, Vec<Option<usize>>) {
+    let count = clocks.scales.len();
+    let mut joined = vec![std::collections::BTreeSet::new(); count];
+    let probes = readings.probes().iter().map(|it| (it.from, it.to));
+    for (from, to) in probes.chain(readings.one_ways().iter().map(|it| (it.from, it.to))) {
+        let (from, to) = (clocks.of[from as usize], clocks.of[to as usize]);
+        joined[from].insert(to);
+        joined[to].insert(from);
+    }
+    let (mut rank, mut parent) = (vec![usize::MAX; count], vec![None; count]);
+    let mut queue = VecDeque::from([root]);
+    rank[root] = 0;
+    let mut seen = 0;
+    while let Some(clock) = queue.pop_front() {
+        for &next in &joined[clock] {
+            if rank[next] == usize::MAX {
+                seen += 1;
+                (rank[next], parent[next]) = (seen, Some(clock));
+                queue.push_back(next);
+            }
+        }
+    }
+    (rank, parent)
+}
+
+/// The moments of the reference for which something is told, in order.
+fn moments(edges: &[Edge], parents: &[Option<usize>], root: usize) -> Vec<f64> {
+    let mut indices = Vec::new();
+    for edge in edges {
+        let untold = edge.untold.iter().map(|&it| blocks::middle(it));
+        for mut x in edge.knots().map(|it| it.x).chain(untold) {
+            let mut at = edge.near;
+            while let Some(parent) = parents[at] {
+                let joins = |it: &&Edge| (it.near, it.far) == (parent, at);
+                let back = edges.iter().find(joins).and_then(|it| it.near(x));
+                let Some((lo, hi)) = back else { break };
+                (x, at) = (lo.midpoint(hi), parent);
+            }
+            if at == root {
+                indices.push(blocks::index(x));
+            }
+        }
+    }
+    indices.sort_unstable();
+    indices.dedup();
+    indices.into_iter().map(blocks::middle).collect()
+}
+
+/// Hosts whose readings contradict others; their edges are taken out.
+fn wrong(edges: &mut Vec<Edge>, moments: &[f64], root: usize, count: usize) -> Vec<usize> {
+    let mut out = Vec::new();
+    if edges.len() < count {
+        return out; // No way round.
+    }
+    loop {
+        let mut moment = Moment::new(count);
+        let mut against = |edges: &[Edge], at: &[f64]| -> Vec<(f64, Vec<usize>)> {
+            let wrong = at.iter().filter_map(|&x| match moment.find(edges, root, x) {
+                Err(Wrong(hosts)) => Some((x, hosts)),
+                Ok(()) => None,
+            });
+            wrong.collect()
+        };
+        let found = against(edges, moments);
+        if found.is_empty() {
+            return out;
+        }
+        // Without whom is least wrong?
+        let some = found.iter().step_by(found.len().div_ceil(64));
+        let at: Vec<_> = some.map(|it| it.0).collect();
+        let mut hosts: Vec<_> = found.into_iter().flat_map(|it| it.1).collect();
+        hosts.sort_unstable();
+        hosts.dedup();
+        let mut left = Vec::new();
+        for &host in &hosts {
+            let (without, with): (Vec<_>, Vec<_>) =
+                edges.drain(..).partition(|it| it.near != host && it.far != host);
+            left.push(against(&without, &at).len());
+            edges.extend(without.into_iter().chain(with));
+        }
+        let least = left.iter().min().copied();
+        let liars: Vec<_> =
+            hosts.into_iter().zip(left).filter(|it| Some(it.1) == least).map(|it| it.0).collect();
+        edges.retain(|it| !liars.contains(&it.near) && !liars.contains(&it.far));
+        if liars.is_empty() {
+            return out; // Never: every contradiction has a host.
+        }
+        out.extend(liars);
+    }
+}
+
+/// What each clock reads, in parts without a gap, and how well the edges that are on no shortest way agree.
+fn tracks(
+    edges: &[Edge],
+    moments: &[f64],
+    parents: &[Option<usize>],
+    root: usize,
+    count: usize,
+) -> (Vec<Vec<Vec<track::Knot>>>, Vec<Loop>) {
+    let mut tracks: Vec<Vec<Vec<track::Knot>>> = vec![Vec::new(); count];
+    let mut open = vec![false; count];
+    let loops = edges.iter().filter(|it| parents[it.far] != Some(it.near));
+    let mut loops: Vec<_> = loops.map(|it| (it, 0.0, 0.0, 0.0f64)).collect();
+    let mut moment = Moment::new(count);
+    for &x in moments {
+        if moment.find(edges, root, x).is_err() {
+            open.fill(false);
+            continue;
+        }
+        for clock in (0..count).filter(|&it| it != root) {
+            let (lo, hi) = (moment.lo[clock], moment.hi[clock]);
+            let told = lo.is_finite() && hi.is_finite();
+            if told && !open[clock] {
+                tracks[clock].push(Vec::new());
+            }
+            if told && let Some(part) = tracks[clock].last_mut() {
+                // Rounding may have put one a little above the other one.
+                part.push(track::Knot { x, lo: lo.min(hi) - x, hi: hi.max(lo) - x });
+            }
+            open[clock] = told;
+        }
+        for (edge, sum, number, worst) in &mut loops {
+            let middle = |it: usize| moment.lo[it].midpoint(moment.hi[it]);
+            let Some((lo, hi)) = edge.far(middle(edge.near)) else { continue };
+            let off = lo.midpoint(hi) - middle(edge.far);
+            if off.is_finite() {
+                *sum += off;
+                *number += 1.0;
+                *worst = worst.max(off.abs());
+            }
+        }
+    }
+    let loops = loops.into_iter().filter(|it| it.2 > 0.0).map(|(edge, sum, number, worst)| Loop {
+        from: edge.near,
+        to: edge.far,
+        mean_ns: sum / number,
+        worst_ns: worst,
+    });
+    (tracks, loops.collect())
+}

@@ -1,0 +1,210 @@
+//! Between what the difference of two hosts is, along the readings between them.
+
+use super::blocks::{Block, Blocks, middle};
+use super::grid;
+use super::region::{Region, UNBOUNDED};
+
+/// Limits of curvature and slope, in ns and blocks.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Limits {
+    pub curve: f64,
+    pub slope: f64,
+}
+
+/// At `x` of the near host, θ is from `lo` to `hi`; between two knots it is between the lines.
+/// Infinite where nothing bounds it. All in ns.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Knot {
+    pub x: f64,
+    pub lo: f64,
+    pub hi: f64,
+}
+
+/// The difference stepped: what was before does not fit what came after.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Jump {
+    /// From the last knot before it to the first one after it.
+    pub between: (f64, f64),
+    /// The step is from this to that.
+    pub by: (f64, f64),
+}
+
+/// Knots without a step, and the steps between.
+#[derive(Debug, Default)]
+pub(super) struct Track {
+    pub parts: Vec<Vec<Knot>>,
+    pub jumps: Vec<Jump>,
+    /// Blocks for which nothing is told.
+    pub untold: Vec<i64>,
+}
+
+/// Makes tracks.
+pub(super) struct Tracker<'a> {
+    blocks: &'a Blocks,
+    limits: Limits,
+}
+
+impl<'a> Tracker<'a> {
+    pub fn new(blocks: &'a Blocks, limits: Limits) -> Self {
+        Self { blocks, limits }
+    }
+
+    /// The track, where the difference steps within `jumps`: blocks, from the first to the last.
+    pub fn track(&self, jumps: &[(usize, usize)]) -> Track {
+        let all = self.blocks.blocks.len();
+        let mut track = Track::default();
+        let ends = jumps.iter().map(|it| it.0).chain([all]);
+        let starts = [0].into_iter().chain(jumps.iter().map(|it| it.1 + 1));
+        let mut parts: Vec<Vec<usize>> = Vec::new();
+        for (start, end) in starts.zip(ends) {
+            let range: Vec<_> = (start..end).collect();
+            match self.fits(&range) {
+                true => parts.push(range),
+                false => parts.extend(self.divide(start, end)),
+            }
+        }
+        parts.retain(|it| !it.is_empty());
+        let told: Vec<_> = parts.iter().flatten().copied().collect();
+        let mut told = told.into_iter().peekable();
+        for i in 0..all {
+            match told.peek() {
+                Some(&next) if next == i => drop(told.next()),
+                _ => track.untold.push(self.blocks.blocks[i].index),
+            }
+        }
+        for pair in parts.windows(2) {
+            track.jumps.push(self.jump(&pair[0], &pair[1]));
+        }
+        for part in &parts {
+            let (before, after) = (part.first() == Some(&0), part.last() == Some(&(all - 1)));
+            track.parts.push(self.smooth(part, before, after));
+        }
+        track
+    }
+
+    /// Leaves in `region` what the readings of `block` allow.
+    fn apply(&self, region: &mut Region, block: Block) -> bool {
+        let blocks = self.blocks;
+        blocks.upper(block).iter().all(|it| region.cut(1.0, it.0, it.1))
+            && blocks.lower(block).iter().all(|it| region.cut(-1.0, it.0, it.1))
+    }
+
+    /// What `blocks` allow after the last of them, or the first of them that does not fit.
+    fn along(&self, blocks: impl Iterator<Item = usize>) -> (Region, Option<usize>) {
+        let mut region = Region::all(self.limits.slope);
+        let mut last = None;
+        for i in blocks {
+            let block = self.blocks.blocks[i];
+            if let Some(last) = last {
+                self.pass(&mut region, last, block.index);
+            }
+            last = Some(block.index);
+            if !self.apply(&mut region, block) {
+                return (region, Some(i));
+            }
+        }
+        (region, None)
+    }
+
+    fn pass(&self, region: &mut Region, from: i64, to: i64) {
+        region.pass((to - from) as f64, self.limits.curve, self.limits.slope);
+    }
+
+    fn fits(&self, blocks: &[usize]) -> bool {
+        self.along(blocks.iter().copied()).1.is_none()
+    }
+
+    /// Blocks that fit together, part by part. What lies between two parts, or was left out of one,
+    /// fits neither side or both: no bound may rest on it.
+    ///
+    /// Seen from the front, a step is not after the first block that does not fit what was before.
+    /// Seen from the end of what follows, it is not before the first block that does not fit.
+    fn divide(&self, start: usize, end: usize) -> Vec<Vec<usize>> {
+        let mut wrong = Vec::new();
+        let mut from = start;
+        while let Some(at) = self.along(from..end).1 {
+            wrong.push((from, at));
+            from = at + 1;
+        }
+        let mut parts = Vec::new();
+        let mut part: Vec<_> = (from..end).collect();
+        for (from, at) in wrong.into_iter().rev() {
+            let back = part.iter().rev().copied().chain((from..at).rev());
+            let fails = self.along(back).1;
+            let before: Vec<_> = match fails {
+                // The block does not fit, but all others do: it alone is wrong.
+                None => (from..at).chain(part.drain(..)).collect(),
+                Some(first) => {
+                    parts.push(std::mem::take(&mut part));
+                    (from..first.min(at)).collect()
+                }
+            };
+            part = before;
+        }
+        parts.push(part);
+        parts.reverse();
+        parts
+    }
+
+    /// The step between two parts.
+    fn jump(&self, before: &[usize], after: &[usize]) -> Jump {
+        let index = |i: Option<&usize>| self.blocks.blocks[*i.expect("parts have blocks")].index;
+        let (last, first) = (index(before.last()), index(after.first()));
+        let (mut left, _) = self.along(before.iter().copied());
+        self.pass(&mut left, last, first);
+        let (right, _) = self.along(after.iter().rev().copied());
+        let (left, right) = (left.values(0.0), right.values(0.0));
+        Jump { between: (middle(last), middle(first)), by: (right.0 - left.1, right.1 - left.0) }
+    }
+
+    /// Knots where all of `part`, before and after, is taken into account.
+    fn smooth(&self, part: &[usize], before: bool, after: bool) -> Vec<Knot> {
+        let data: Vec<_> = part.iter().map(|&it| self.blocks.blocks[it].index).collect();
+        let grid = grid::fill(&data, before, after);
+        let mut corners = Vec::new();
+        let mut ends = Vec::with_capacity(grid.len());
+        let mut region = Region::all(self.limits.slope);
+        let mut next = 0;
+        for (i, &index) in grid.iter().enumerate() {
+            if i > 0 {
+                self.pass(&mut region, grid[i - 1], index);
+            }
+            if data.get(next) == Some(&index) {
+                // It fits: that was asked before.
+                let _ = self.apply(&mut region, self.blocks.blocks[part[next]]);
+                next += 1;
+            }
+            corners.extend_from_slice(region.corners());
+            ends.push(corners.len());
+        }
+        let mut knots = Vec::with_capacity(grid.len());
+        region.reset(self.limits.slope);
+        let (mut forward, mut both) = (region.clone(), region.clone());
+        for (i, &index) in grid.iter().enumerate().rev() {
+            if let Some(&later) = grid.get(i + 1) {
+                self.pass(&mut region, later, index);
+            }
+            if next > 0 && data[next - 1] == index {
+                next -= 1;
+                let _ = self.apply(&mut region, self.blocks.blocks[part[next]]);
+            }
+            forward.set(&corners[i.checked_sub(1).map_or(0, |it| ends[it])..ends[i]]);
+            both.set(region.corners());
+            // If rounding says that there is nothing, one of the two is still true.
+            if !both.meet(&forward) {
+                both.set(forward.corners());
+            }
+            let gap = |a: usize, b: usize| Some((grid.get(b)? - grid.get(a)?) as f64);
+            let left = i.checked_sub(1).and_then(|it| gap(it, i)).unwrap_or(0.0);
+            let far = left.max(gap(i, i + 1).unwrap_or(0.0));
+            let slack = self.limits.curve * far * far / 8.0;
+            let (lo, hi) = both.values(0.0);
+            let lo = if lo < -UNBOUNDED / 2.0 { f64::NEG_INFINITY } else { lo - slack };
+            let hi = if hi > UNBOUNDED / 2.0 { f64::INFINITY } else { hi + slack };
+            let pivot = self.blocks.pivot;
+            knots.push(Knot { x: middle(index), lo: lo + pivot, hi: hi + pivot });
+        }
+        knots.reverse();
+        knots
+    }
+}
