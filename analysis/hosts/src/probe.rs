@@ -19,15 +19,14 @@ pub mod theta;
 mod window;
 
 pub use address::{AddressError, resolve};
-pub use client::{Asked, Event, MeasureError, Measurement, Options, Sink};
+pub use client::{Asked, Event, MeasureError, Measurement, Options, RATES, Sink};
 pub use clock::{ClockError, HostClock};
 pub use file::SyncFile;
 pub use identity::IdentityError;
 pub use key::{Key, KeyError, MIN_KEY, TAG};
 pub use link::LinkCounts;
 pub use packet::{
-    Answer, Answered, EARLIER, Head, Identity, MAX_PACKET, Question, READ_EACH_SECOND, Refused,
-    VERSION,
+    Answer, Answered, EARLIER, Head, Identity, MAX_PACKET, OTHER_CLOCKS, Question, Refused, VERSION,
 };
 pub use peers::MAX_PEERS;
 pub use server::{Counts, PORT, ServeError, Server, ServerEvent};

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
@@ -12,10 +13,17 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use super::clock::{ClockError, HostClock};
 use super::key::Key;
 use super::link::{Learnt, Link, LinkCounts};
-use super::packet::{Identity, READ_EACH_SECOND, VERSION};
+use super::packet::{Identity, OTHER_CLOCKS, VERSION};
 use super::random::random;
 
+/// How many bursts a second there may be. Fewer leave readings of the other host's clocks too far from
+/// each other to tell what stamps mean.
+pub const RATES: RangeInclusive<f64> = 4.0..=1000.0;
+
 const SECOND_NS: u64 = 1_000_000_000;
+/// Between two looks at the other clocks: what their readings tell of a step of CLOCK_REALTIME costs the
+/// probes between two of them.
+const CLOCKS_NS: u64 = SECOND_NS / 4;
 /// Between two hellos to a host that does not answer.
 const AGAIN_NS: u64 = SECOND_NS / 4;
 /// A host that answers nothing for so long is greeted again: it may have been restarted.
@@ -40,7 +48,8 @@ pub struct Asked {
 pub struct Options {
     /// For how long; `None` is until the stop.
     pub duration: Option<Duration>,
-    /// Pairs of probes a second, to each host: 0.1 to 1000.
+    /// Pairs of probes a second, to each host, from [`RATES`]: what is beyond is taken as the end of
+    /// that.
     pub rate: f64,
     /// How long a host may take until its first answer.
     pub patience: Duration,
@@ -167,7 +176,8 @@ impl Measurement<'_> {
         sink: &mut dyn Sink,
         tell: &mut dyn FnMut(Event),
     ) -> Result<Vec<LinkCounts>, MeasureError> {
-        let every_ns = (SECOND_NS as f64 / self.options.rate.clamp(0.1, 1000.0)) as u64;
+        let every_ns =
+            (SECOND_NS as f64 / self.options.rate.clamp(*RATES.start(), *RATES.end())) as u64;
         let now_ns = ppt_now::monotonic();
         let count = self.hosts.len() as u64;
         let hosts = self.hosts.iter().zip(0..).map(|(asked, place): (_, u64)| Measured {
@@ -270,21 +280,26 @@ impl Run<'_> {
         let start_ns = ppt_now::monotonic();
         let end_ns =
             self.of.options.duration.map(|it| start_ns.saturating_add(it.as_nanos() as u64));
-        let mut second_ns = start_ns;
+        let (mut clocks_ns, mut second_ns) = (start_ns, start_ns + SECOND_NS);
         loop {
             let now_ns = ppt_now::monotonic();
             if stop.load(Relaxed) || end_ns.is_some_and(|it| now_ns >= it) {
                 break;
             }
+            if now_ns >= clocks_ns {
+                self.other_clocks()?;
+                clocks_ns = now_ns + CLOCKS_NS;
+            }
             if now_ns >= second_ns {
-                self.each_second(now_ns, second_ns > start_ns)?;
+                self.each_second(now_ns)?;
                 second_ns = now_ns + SECOND_NS;
             }
             self.greet_due(now_ns)?;
             self.ask_due(now_ns)?;
             let due =
                 self.hosts.iter().map(|it| if it.link.is_open() { it.due_ns } else { it.greet_ns });
-            let next_ns = due.chain([second_ns]).chain(end_ns).min().unwrap_or(second_ns);
+            let next_ns =
+                due.chain([clocks_ns, second_ns]).chain(end_ns).min().unwrap_or(clocks_ns);
             self.wait(next_ns)?;
             self.receive_and_put()?;
         }
@@ -293,6 +308,7 @@ impl Run<'_> {
 
     /// One more question, whose answer tells when those before it left.
     fn finish(&mut self) -> Result<(), MeasureError> {
+        self.other_clocks()?;
         for _ in 0..LAST_TRIES {
             self.hosts.iter_mut().for_each(|it| it.link.probe_last(self.of.key, self.of.clock));
             let end_ns = ppt_now::monotonic() + LAST_NS;
@@ -335,16 +351,21 @@ impl Run<'_> {
         ]
     }
 
-    fn each_second(&mut self, now_ns: u64, is_over: bool) -> Result<(), MeasureError> {
-        self.of.clock.check()?;
+    /// The other clocks of all hosts.
+    fn other_clocks(&mut self) -> Result<(), MeasureError> {
         self.read_clocks()?;
-        for (a, b) in READ_EACH_SECOND {
+        for (a, b) in OTHER_CLOCKS {
             let reading = self.of.clock.reading(a, b);
             self.put(&Record::Clock(0, reading))?;
         }
+        self.hosts.iter_mut().for_each(|it| it.link.ask_clocks(self.of.key));
+        Ok(())
+    }
+
+    fn each_second(&mut self, now_ns: u64) -> Result<(), MeasureError> {
+        self.of.clock.check()?;
         for (place, host) in self.hosts.iter_mut().enumerate() {
             host.link.give_up(now_ns);
-            host.link.ask_clocks(self.of.key);
             if host.link.is_open() && now_ns.saturating_sub(host.heard_ns) >= SILENT_NS {
                 if !std::mem::replace(&mut host.is_silent, true) {
                     (self.tell)(Event::Silent { place });
@@ -354,10 +375,8 @@ impl Run<'_> {
             }
         }
         self.sink.keep().map_err(MeasureError::Write)?;
-        if is_over {
-            let counts = self.hosts.iter().map(|it| it.link.counts).collect();
-            (self.tell)(Event::Second(counts));
-        }
+        let counts = self.hosts.iter().map(|it| it.link.counts).collect();
+        (self.tell)(Event::Second(counts));
         Ok(())
     }
 

@@ -176,7 +176,7 @@ impl Link {
         }
     }
 
-    /// Asks for the clocks that are read about each second.
+    /// Asks for the clocks that are read four times a second.
     pub fn ask_clocks(&mut self, key: &Key) {
         let Some(open) = &mut self.open else { return };
         let Some(token) = open.token else { return };

@@ -31,8 +31,8 @@ pub const MAX_PACKET: usize = 512;
 const PROGRAM: usize = 32;
 /// How many earlier answers an answer tells the sending times of.
 pub const EARLIER: usize = 4;
-/// The clocks that are read about each second.
-pub const READ_EACH_SECOND: [(ClockId, ClockId); 3] = [
+/// What is read beside ticks and REALTIME, four times a second.
+pub const OTHER_CLOCKS: [(ClockId, ClockId); 3] = [
     (ClockId::Tick, ClockId::Monotonic),
     (ClockId::Tick, ClockId::MonotonicRaw),
     (ClockId::Monotonic, ClockId::Realtime),
@@ -78,7 +78,7 @@ pub enum Answer {
         identity: Identity,
     },
     Probe(Answered),
-    /// [`READ_EACH_SECOND`].
+    /// [`OTHER_CLOCKS`].
     Clocks([ClockReading; 3]),
     /// The question was of another version than this host speaks.
     OtherVersion,
@@ -228,7 +228,7 @@ impl Answer {
                 Answer::Probe(Answered { t2, tick, earlier, now, questions: body.number()? })
             }
             it if it == Kind::Clocks as u8 + 1 => {
-                let [x, y, z] = READ_EACH_SECOND;
+                let [x, y, z] = OTHER_CLOCKS;
                 Answer::Clocks([
                     body.reading(x.0, x.1)?,
                     body.reading(y.0, y.1)?,
@@ -350,12 +350,11 @@ mod tests {
     }
 
     fn identities() -> impl Strategy<Value = Identity> {
-        ("[a-zäß ]{1,20}|[a-z]{64}", "[0-9a-f-]{36}", 1u64.., "[0-9a-z.+-]{0,32}").prop_map(
-            |(name, boot, hz, program)| Identity {
+        ("[a-zäß ]{1,20}|[a-z]{64}", "[0-9a-f-]{36}", 1u64..5_000_000_000, "[0-9a-z.+-]{0,32}")
+            .prop_map(|(name, boot, hz, program)| Identity {
                 host: Host::new(&name, &boot, hz).unwrap(),
                 program,
-            },
-        )
+            })
     }
 
     fn questions() -> impl Strategy<Value = Question> {
@@ -374,7 +373,7 @@ mod tests {
     }
 
     fn answers() -> impl Strategy<Value = Answer> {
-        let [x, y, z] = READ_EACH_SECOND.map(|(a, b)| readings(a, b));
+        let [x, y, z] = OTHER_CLOCKS.map(|(a, b)| readings(a, b));
         let probe =
             (any::<(u64, u64, u64, [u64; EARLIER])>(), readings(ClockId::Tick, ClockId::Realtime));
         prop_oneof![
@@ -459,7 +458,7 @@ mod tests {
         for (question, answer) in [
             (Question::Hello(identity.clone()), Answer::Hello { token: 5, identity }),
             (Question::Probe { token: 5 }, Answer::Probe(answered)),
-            (Question::Clocks { token: 5 }, Answer::Clocks(READ_EACH_SECOND.map(reading))),
+            (Question::Clocks { token: 5 }, Answer::Clocks(OTHER_CLOCKS.map(reading))),
         ] {
             let question = question.seal(head, &key());
             assert_eq!(answer.seal(head, question.len(), &key()).len(), question.len());

@@ -10,7 +10,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use super::clock::{ClockError, HostClock};
 use super::key::Key;
 use super::packet::{
-    Answer, Answered, Head, Identity, MAX_PACKET, Question, READ_EACH_SECOND, Refused,
+    Answer, Answered, Head, Identity, MAX_PACKET, OTHER_CLOCKS, Question, Refused,
 };
 use super::peers::{Peers, Unanswered};
 use super::random::random;
@@ -228,7 +228,7 @@ impl Server {
                     return Ok(None);
                 }
                 self.clock.check()?;
-                Answer::Clocks(READ_EACH_SECOND.map(|(a, b)| self.clock.reading(a, b)))
+                Answer::Clocks(OTHER_CLOCKS.map(|(a, b)| self.clock.reading(a, b)))
             }
         };
         Ok(Some((head, answer)))

@@ -9,12 +9,16 @@ use std::time::Duration;
 use nix::sched::{CloneFlags, unshare};
 use nix::unistd::gettid;
 use ppt_clock::sync::{Probe, Readings};
+use ppt_clock::times::{Model, Times};
 use ppt_clock::{ClockId, ClockReading};
 use ppt_hosts::probe::HostClock;
 use ppt_hosts::probe::theta::{Said, Shift};
 
 use crate::relay::{More, Relay, Way};
 use crate::{Lines, Serving, ask, asked};
+
+/// Moments at which bounds are looked at.
+const MOMENTS: u64 = 100_000;
 
 /// θ by the words of PPT_TEST_CLOCK, from now on.
 fn shift(text: &str) -> Shift {
@@ -77,7 +81,7 @@ fn beside(readings: &Readings, shift: &Shift) -> Beside {
     found
 }
 
-/// The truth is possible, and what is not the truth is not.
+/// The truth is possible, and what is not the truth is not. It is within all bounds.
 fn holds(lines: &Lines, shift: &Shift, off_ns: f64) {
     let readings = lines.readings();
     let found = beside(&readings, shift);
@@ -89,6 +93,29 @@ fn holds(lines: &Lines, shift: &Shift, off_ns: f64) {
         wrong.theta.offset_ns += off;
         assert!(beside(&readings, &wrong).impossible > 0, "{off} ns off, and nothing shows it");
     }
+    within_bounds(&readings, shift, off_ns);
+}
+
+/// A hundred thousand moments: what the ticks of the other host are then, as ticks of this one.
+fn within_bounds(readings: &Readings, shift: &Shift, off_ns: f64) {
+    let wander_ppm_per_min = shift.theta.wander.max(0.01);
+    let model = Model { wander_ppm_per_min, ..Model::default() };
+    let times = Times::of(readings, 0, &model).unwrap();
+    assert_eq!(times.steps(), []);
+    let ticks = readings.probes().iter().map(|it| it.from_tick);
+    let (first, last) = (ticks.clone().min().unwrap(), ticks.max().unwrap());
+    let (mut told, mut widest) = (0, 0);
+    for i in 0..MOMENTS {
+        let tick = first + (last - first) / MOMENTS * i;
+        let Some(it) = times.at(1, shift.ticks(tick)) else { continue };
+        // Half of a tick is what the ticks of the other host are rounded by.
+        let tick = i128::from(tick);
+        assert!(it.lo <= tick + 1 && tick <= it.hi + 1, "{tick} {it:?}, {i}");
+        (told, widest) = (told + 1, widest.max(it.hi - it.lo));
+    }
+    assert_eq!(told, MOMENTS);
+    let widest_ns = widest as f64 * 1e9 / shift.hz as f64;
+    assert!(widest_ns < off_ns, "{widest_ns} ns");
 }
 
 fn ip(words: &str) -> Result<(), String> {
@@ -151,7 +178,7 @@ fn in_namespaces<T: Send>(
 fn between_namespaces_the_truth_is_possible() {
     let shift = shift("offset=123ms,ppm=200,wander=1ppm/min,step=10ms@500ms,step=-50us@900ms");
     let clock = HostClock::shifted(shift.clone());
-    let run = |address: SocketAddr| ask(&[asked(address)], 100.0, 300);
+    let run = |address: SocketAddr| ask(&[asked(address)], 100.0, 500);
     let Some((lines, counts, _)) = in_namespaces("10.77.0.2:0".parse().unwrap(), clock, run) else {
         return;
     };
@@ -183,7 +210,7 @@ fn over_a_bad_network_the_truth_is_possible() {
         let serving = Serving::at(([127, 0, 0, 1], 0).into(), "b", clock, || {});
         let way = |base, more| Way { base: micros(base), more, loss: 0.15, harm: 0.05 };
         let relay = Relay::new(serving.address, way(100, there), way(300, back));
-        let (lines, counts, _) = ask(&[asked(relay.address)], 100.0, 200);
+        let (lines, counts, _) = ask(&[asked(relay.address)], 100.0, 600);
         assert!(counts[0].unanswered > 0, "{counts:?}");
         holds(&lines, &shift, 50e6);
     }
