@@ -136,7 +136,7 @@ fn speed() {
         hosts: 20,
         delay: Delay::Exponential,
         seconds: 1350.0,
-        rate: 40.0,
+        rate: 20.0,
         ..Cell::default()
     };
     let mut readings = Readings::default();

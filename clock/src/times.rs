@@ -9,7 +9,8 @@
 //! 1. `brackets`: stamps of packets, which are CLOCK_REALTIME, become intervals of ticks.
 //! 2. `blocks`: the convex hulls of each second keep what its messages say of a pair of hosts.
 //! 3. `track`: forwards and backwards through all seconds, `region` keeps the values and slopes that
-//!    are possible. Where none is, something stepped: bounds end there, and begin anew.
+//!    are possible. Where none is, or where `levels` shows it, something stepped: bounds end there,
+//!    and begin anew.
 //! 4. `network`: of all ways from one host to another one the tightest counts, as with the
 //!    intervals of Marzullo ("Maintaining the time in a distributed system", 1984).
 //! 5. `line`: the result by the ticks of each host, rounded outwards.
@@ -19,6 +20,7 @@ mod brackets;
 mod clocks;
 mod grid;
 mod hull;
+mod levels;
 mod line;
 mod messages;
 mod model;

@@ -31,9 +31,6 @@ struct Bracket {
     run: u32,
 }
 
-/// Two neighbouring readings further apart than this place no stamp between them, in ns.
-const FAR: f64 = 5e8;
-
 /// Why a stamp is not used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unplaced {
@@ -100,9 +97,6 @@ impl Brackets {
         if next == 0 || next == same.len() {
             let stepped = if next == 0 { start > 0 } else { end < self.all.len() };
             return Err(if stepped { Unplaced::Stepped } else { Unplaced::Far });
-        }
-        if same[next].before - same[next - 1].after > FAR {
-            return Err(Unplaced::Far);
         }
         // Of the readings next to it, the one that says most: some took long.
         let around = &same[next.saturating_sub(2)..(next + 2).min(same.len())];

@@ -9,50 +9,48 @@ use crate::{ClockId, ClockReading};
 /// Steps kept: ranges of a host's ns. Where there are more, the last range has no end.
 const MOST: usize = 256;
 
-/// What a reading of the two says, and the ticks before it, if there are any.
+/// Readings of another host may have come in another order than they were made, in ns.
+const ORDER: f64 = 1e8;
+/// A reading without one of ticks after it was made at most this much later, in ns.
+const ALONE: f64 = 2e9;
+
+/// What a reading of the two says, and when it was made.
+#[derive(Clone, Copy)]
 struct Offset {
     least: i128,
     most: i128,
-    since: Option<f64>,
+    since: f64,
+    until: f64,
 }
 
-/// Between which moments CLOCK_REALTIME was stepped. Readings are in the order in which they were made,
-/// so that readings of ticks before and after tell when one of other clocks was made.
+/// Between which moments CLOCK_REALTIME was stepped. The readings of one file are in the order in
+/// which they were made, so that readings of ticks before and after one of other clocks tell when
+/// it was made.
 pub(super) fn steps(readings: &[ClockReading], scale: Scale) -> Vec<(f64, f64)> {
-    let mut steps: Vec<(f64, f64)> = Vec::new();
-    let (mut tick, mut last): (Option<f64>, Option<Offset>) = (None, None);
-    // A step that is not yet over by any reading of ticks.
-    let mut open: Option<f64> = None;
+    let (mut all, mut open): (Vec<Offset>, usize) = (Vec::new(), 0);
+    let mut tick = None;
     for reading in readings {
-        if reading.a == ClockId::Tick {
-            let (Some(before), Some(after)) =
+        if reading.a == ClockId::Tick
+            && let (Some(before), Some(after)) =
                 (scale.ns(reading.a_before), scale.ns(reading.a_after))
-            else {
-                continue;
-            };
-            // Another file begins.
-            if tick.is_some_and(|it| before < it) {
-                last = None;
+        {
+            for it in &mut all[open..] {
+                if (it.since..it.until).contains(&after) {
+                    it.until = after;
+                }
             }
-            if let Some(since) = open.take() {
-                steps.push((since, after));
-            }
-            tick = Some(after);
-        } else if let Some((least, most)) = offset(reading) {
-            if let Some(last) = &last
-                && (most < last.least || least > last.most)
-            {
-                let since = last.since.unwrap_or(f64::NEG_INFINITY);
-                open = Some(open.map_or(since, |it| it.min(since)));
-            }
-            last = Some(Offset { least, most, since: tick });
+            (open, tick) = (all.len(), Some(before));
+        } else if let (Some(since), Some((least, most))) = (tick, offset(reading)) {
+            all.push(Offset { least, most, since, until: since + ALONE });
         }
     }
-    steps.extend(open.map(|since| (since, f64::INFINITY)));
+    all.sort_by(|a, b| a.since.total_cmp(&b.since));
+    let differ = |a: &Offset, b: &Offset| a.most < b.least || b.most < a.least;
+    let pairs = all.windows(2).filter(|it| differ(&it[0], &it[1]));
+    let mut steps: Vec<_> = pairs.map(|it| (it[0].since - ORDER, it[1].until + ORDER)).collect();
     if steps.len() > MOST {
-        let least = steps[MOST - 1..].iter().map(|it| it.0).fold(f64::INFINITY, f64::min);
-        steps.truncate(MOST - 1);
-        steps.push((least, f64::INFINITY));
+        steps.truncate(MOST);
+        steps[MOST - 1].1 = f64::INFINITY;
     }
     steps
 }

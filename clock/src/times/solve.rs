@@ -6,6 +6,7 @@ use thiserror::Error;
 
 use super::blocks::{self, Blocks};
 use super::clocks::Clocks;
+use super::levels;
 use super::line::{self, Between, Knot};
 use super::messages::{self, Unused};
 use super::model::Model;
@@ -86,7 +87,8 @@ impl Times {
         let pairs = pairs.into_iter().filter(|&((near, _), _)| rank[near] < usize::MAX);
         let edge = |((near, far), bounds)| {
             let blocks = Blocks::of(bounds, limits.curve);
-            Edge::new(near, far, Tracker::new(&blocks, limits).track(&[]))
+            let steps = levels::steps(&blocks);
+            Edge::new(near, far, Tracker::new(&blocks, limits).track(&steps))
         };
         let mut edges: Vec<Edge> = pairs.map(edge).collect();
         edges.sort_by_key(|it| (rank[it.near], rank[it.far]));

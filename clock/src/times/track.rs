@@ -49,12 +49,12 @@ impl<'a> Tracker<'a> {
         Self { blocks, limits }
     }
 
-    /// The track, where the difference steps within `jumps`: blocks, from the first to the last.
-    pub fn track(&self, jumps: &[(usize, usize)]) -> Track {
+    /// The track, where the difference steps within the blocks `steps`.
+    pub fn track(&self, steps: &[usize]) -> Track {
         let all = self.blocks.blocks.len();
         let mut track = Track::default();
-        let ends = jumps.iter().map(|it| it.0).chain([all]);
-        let starts = [0].into_iter().chain(jumps.iter().map(|it| it.1 + 1));
+        let ends = steps.iter().copied().chain([all]);
+        let starts = [0].into_iter().chain(steps.iter().map(|it| it + 1));
         let mut parts: Vec<Vec<usize>> = Vec::new();
         for (start, end) in starts.zip(ends) {
             let range: Vec<_> = (start..end).collect();

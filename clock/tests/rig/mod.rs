@@ -47,7 +47,7 @@ pub enum Delay {
 pub struct Cell {
     pub hosts: usize,
     pub seconds: f64,
-    /// Bursts a second, of each pair.
+    /// Pairs of packets a second, between each pair of hosts.
     pub rate: f64,
     /// Hosts' rates are off by this, with changing signs.
     pub ppm: f64,
@@ -215,7 +215,9 @@ impl Rig {
                 let part = (i as f64 + 0.5) / pairs.len() as f64;
                 let jitter = self.random.between(-0.2, 0.2) / pairs.len() as f64;
                 let at = (burst as f64 + part + jitter) * 1e9 / cell.rate;
+                // A pair of packets.
                 self.burst(cell, from, to, at, &mut lines, &mut probes);
+                self.burst(cell, from, to, at + 30e3, &mut lines, &mut probes);
             }
         }
         for (host, lines) in lines.iter_mut().enumerate() {

@@ -1,0 +1,99 @@
+//! Steps that are smaller than the delays: the least delays of both directions change at once, and by
+//! opposite amounts.
+//!
+//! θ + the least delay there, and θ − the least delay back, both follow θ. Where both of them leave
+//! their line to one side, by much more than they usually scatter, θ stepped (or a route
+//! changed to look like that, which nobody can tell apart).
+
+use super::blocks::{Block, Blocks};
+use super::hull::Point;
+
+/// Blocks on each side that are compared.
+const SIDE: usize = 4;
+/// Blocks of which a slope is estimated.
+const CHUNK: usize = 64;
+/// Both directions change by so many times what they scatter.
+const TIMES: f64 = 2.0;
+/// Changes up to this are none: stamps, wander and slopes are not exact. In ns.
+const LEAST: f64 = 2e3;
+
+/// The bounds of a block, as numbers.
+#[derive(Debug, Clone, Copy)]
+struct Level {
+    /// Its place among all blocks.
+    at: usize,
+    index: i64,
+    upper: f64,
+    lower: f64,
+}
+
+/// Blocks in which θ steps.
+pub(super) fn steps(all: &Blocks) -> Vec<usize> {
+    let blocks: Vec<_> = all.blocks.iter().copied().enumerate().collect();
+    let mut found = Vec::new();
+    // Each chunk sees enough of its neighbours to compare all of its own blocks.
+    for start in (0..blocks.len()).step_by(CHUNK) {
+        let own = start..(start + CHUNK).min(blocks.len());
+        let around = own.start.saturating_sub(SIDE)..(own.end + SIDE).min(blocks.len());
+        let levels = flat(all, &blocks[around]);
+        let sides = levels.windows(2 * SIDE + 1).filter_map(|it| Some((it[SIDE].at, excess(it)?)));
+        found.extend(sides.filter(|it| own.contains(&it.0)));
+    }
+    // A step next to a block shows for both.
+    let mut steps: Vec<(usize, f64)> = Vec::new();
+    for it in found {
+        match steps.last_mut() {
+            Some(last) if last.0 + SIDE >= it.0 => {
+                if it.1 > last.1 {
+                    *last = it;
+                }
+            }
+            _ => steps.push(it),
+        }
+    }
+    steps.into_iter().map(|it| it.0).collect()
+}
+
+/// How much more than by scatter the levels on both sides of the middle differ.
+fn excess(levels: &[Level]) -> Option<f64> {
+    let (before, after) = (&levels[..SIDE], &levels[SIDE + 1..]);
+    if after[SIDE - 1].index - before[0].index > 4 * SIDE as i64 {
+        return None;
+    }
+    let range = |all: &mut dyn Iterator<Item = f64>| {
+        all.fold((f64::INFINITY, f64::NEG_INFINITY), |(lo, hi), it| (lo.min(it), hi.max(it)))
+    };
+    let [(a, b), (c, d)] = [before, after].map(|it| range(&mut it.iter().map(|it| it.upper)));
+    let [(e, f), (g, h)] = [before, after].map(|it| range(&mut it.iter().map(|it| it.lower)));
+    let scatter = [b - a, d - c, f - e, h - g].into_iter().fold(0.0, f64::max);
+    let up = (c - b).min(g - f);
+    let down = (a - d).min(e - h);
+    let excess = up.max(down) - TIMES * scatter - LEAST;
+    (excess > 0.0).then_some(excess)
+}
+
+/// The levels of blocks, without the slope that most of them share.
+fn flat(all: &Blocks, blocks: &[(usize, Block)]) -> Vec<Level> {
+    let mut slope = 0.0;
+    let mut levels = Vec::new();
+    // The first slope is rough, as readings are anywhere in a block.
+    for _ in 0..4 {
+        let level = |&(at, block): &(usize, Block)| {
+            let flat = |it: &Point| it.1 - slope * (block.index as f64 + it.0);
+            let upper = all.upper(block).iter().map(flat).min_by(f64::total_cmp)?;
+            let lower = all.lower(block).iter().map(flat).max_by(f64::total_cmp)?;
+            Some(Level { at, index: block.index, upper, lower })
+        };
+        levels = blocks.iter().filter_map(level).collect();
+        let pairs = levels.iter().zip(levels.iter().skip(SIDE));
+        let middle = |it: &Level| it.upper.midpoint(it.lower);
+        let mut slopes: Vec<_> =
+            pairs.map(|(a, b)| (middle(b) - middle(a)) / (b.index - a.index) as f64).collect();
+        if slopes.is_empty() {
+            break;
+        }
+        let half = slopes.len() / 2;
+        slope += *slopes.select_nth_unstable_by(half, f64::total_cmp).1;
+    }
+    levels
+}
