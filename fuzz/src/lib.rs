@@ -7,6 +7,7 @@
 mod capture;
 mod frame_file;
 mod memory;
+mod packet;
 mod predicate;
 mod process;
 mod segment;
@@ -23,7 +24,7 @@ pub struct Fuzzer {
 }
 
 /// All of them.
-pub const FUZZERS: [Fuzzer; 9] = [
+pub const FUZZERS: [Fuzzer; 10] = [
     Fuzzer { name: "frame-file", run: frame_file::text },
     Fuzzer { name: "schema", run: frame_file::schema },
     Fuzzer { name: "predicate", run: predicate::predicate },
@@ -33,6 +34,7 @@ pub const FUZZERS: [Fuzzer; 9] = [
     Fuzzer { name: "capture", run: capture::capture },
     Fuzzer { name: "segment", run: segment::segment },
     Fuzzer { name: "sync", run: sync::sync },
+    Fuzzer { name: "packet", run: packet::packet },
 ];
 
 /// Most bytes that one input may make ppt allocate.

@@ -87,6 +87,11 @@ fn readings_of_clocks() {
     replay("sync");
 }
 
+#[test]
+fn packets() {
+    replay("packet");
+}
+
 /// No folder of inputs that nobody runs, no fuzzer without inputs.
 #[test]
 fn folders_are_fuzzers() {

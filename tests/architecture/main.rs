@@ -49,6 +49,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "ppt-clock",
             "ppt-codegen",
             "ppt-dump",
+            "ppt-hosts",
             "ppt-listener",
             "ppt-predicate",
             "ppt-segment",

@@ -1,0 +1,21 @@
+//! Packets between hosts: what somebody sends who has the key, and what somebody who has not.
+
+use ppt_hosts::probe::{Answer, Key, Question, Refused};
+
+/// A packet is refused, or read; what was read is read again from the packet that says it.
+pub(crate) fn packet(input: &[u8]) {
+    let Some(key) = Key::new(b"what only they know") else { return };
+    assert_eq!(Question::open(input, &key), Err(Refused::Foreign));
+    let signed = [input, &key.tag(input)].concat();
+    if let Ok((head, question)) = Question::open(&signed, &key) {
+        let again = question.seal(head, &key);
+        assert_eq!(
+            (again.len(), Question::open(&again, &key)),
+            (signed.len(), Ok((head, question)))
+        );
+    }
+    if let Ok((head, answer)) = Answer::open(&signed, &key) {
+        let again = answer.seal(head, signed.len().max(256), &key);
+        assert_eq!(Answer::open(&again, &key), Ok((head, answer)));
+    }
+}
