@@ -34,6 +34,8 @@ struct Open {
     conversation: u64,
     /// When it began.
     since_ns: u64,
+    /// Questions that the host did not get in earlier conversations.
+    lost_before: u64,
     /// The system there says that nothing listens.
     is_refused: bool,
     /// From the answer to the hello.
@@ -142,7 +144,7 @@ impl Link {
         }
         let open = match self.open.take() {
             Some(open) => open,
-            None => Open::new(self.address(), clock, now_ns)?,
+            None => Open::new(self.address(), clock, now_ns, self.counts.lost_there)?,
         };
         let open = self.open.insert(open);
         let packet = Question::Hello(me.clone()).seal(open.head(), key);
@@ -262,7 +264,12 @@ impl Asked {
 }
 
 impl Open {
-    fn new(address: SocketAddr, clock: &HostClock, since_ns: u64) -> io::Result<Self> {
+    fn new(
+        address: SocketAddr,
+        clock: &HostClock,
+        since_ns: u64,
+        lost_before: u64,
+    ) -> io::Result<Self> {
         let any: SocketAddr = match address {
             SocketAddr::V4(_) => ([0; 4], 0).into(),
             SocketAddr::V6(_) => ([0u16; 8], 0).into(),
@@ -273,6 +280,7 @@ impl Open {
             socket: Stamped::new(socket, clock.clone())?,
             conversation: random(),
             since_ns,
+            lost_before,
             is_refused: false,
             token: None,
             asked: VecDeque::new(),
@@ -331,7 +339,7 @@ impl Open {
             return;
         }
         // Readings are kept in the order of time; those of answers that were overtaken are not.
-        let in_order = number > self.answered;
+        let (in_order, lost_before) = (number > self.answered, self.lost_before);
         let Some(asked) = self.find(number) else {
             counts.late += 1;
             return;
@@ -364,7 +372,7 @@ impl Open {
                 asked.back = Some(Back { to_tick: tick, t2, t4: stamp.unwrap_or(0) });
                 if in_order {
                     learn(Learnt::Reading(now));
-                    counts.lost_there = number.saturating_sub(questions);
+                    counts.lost_there = lost_before + number.saturating_sub(questions);
                 }
                 // Its own leaving is known already if this answer was overtaken.
                 self.complete(number, counts, learn);

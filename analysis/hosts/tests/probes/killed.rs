@@ -31,14 +31,16 @@ fn key(folder: &Path) -> PathBuf {
     path
 }
 
-fn serve(address: &str, key: &Path) -> (Running, String, BufReader<ChildStdout>) {
+/// A server, if it gets the address.
+fn serve(address: &str, key: &Path) -> Option<(Running, String, BufReader<ChildStdout>)> {
     let mut command = Command::new(program());
     command.args(["serve", address]).arg(key).arg("b");
-    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-    let mut output = BufReader::new(child.stdout.take().unwrap());
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
+    let mut server = Running(child.unwrap());
+    let mut output = BufReader::new(server.0.stdout.take().unwrap());
     let mut address = String::new();
     output.read_line(&mut address).unwrap();
-    (Running(child), address.trim().to_owned(), output)
+    (!address.is_empty()).then(|| (server, address.trim().to_owned(), output))
 }
 
 fn ask(address: &str, key: &Path, file: &Path) -> Running {
@@ -58,7 +60,7 @@ fn read(file: &Path) -> Option<Readings> {
 fn who_asks_is_killed() {
     let folder = tempfile::tempdir().unwrap();
     let key = key(folder.path());
-    let (_server, address, _output) = serve("127.0.0.1:0", &key);
+    let (_server, address, _output) = serve("127.0.0.1:0", &key).unwrap();
     let mut grown = 0;
     for (round, bytes) in [0, 1, 100, 190, 250, 400].into_iter().enumerate() {
         let file = folder.path().join(format!("{round}.sync"));
@@ -86,20 +88,29 @@ fn who_asks_is_killed() {
 fn who_answers_is_killed() {
     let folder = tempfile::tempdir().unwrap();
     let key = key(folder.path());
-    let (server, address, _output) = serve("127.0.0.1:0", &key);
+    // A port that the system gives nobody by itself, so that it is free still for the second server.
+    let ports = (20_000..30_000).cycle().skip(std::process::id() as usize % 10_000).take(100);
+    let mut servers = ports.filter_map(|port| serve(&format!("127.0.0.1:{port}"), &key));
+    let (server, address, _output) = servers.next().unwrap();
     let file = folder.path().join("it.sync");
     let mut asking = ask(&address, &key, &file);
     let mut said = BufReader::new(asking.0.stderr.take().unwrap()).lines();
-    let mut until = |word: &str| said.by_ref().map(Result::unwrap).find(|it| it.contains(word));
-    until("complete").unwrap();
+    let mut until = |word: &str| {
+        let mut last = String::new();
+        while !last.contains(word) {
+            let line = said.next().unwrap_or_else(|| panic!("no {word} after: {last}"));
+            last = line.unwrap();
+        }
+    };
+    until("complete");
     drop(server);
-    until("Silent").unwrap();
+    until("Silent");
     let before = read(&file).unwrap().probes().len();
-    let (_server, _, _output) = serve(&address, &key);
-    until("Answered").unwrap();
+    let (_server, _, _output) = serve(&address, &key).expect("the same address again");
+    until("Answered");
     // The line after the next is of a second in which it was asked again, and kept.
-    until("complete").unwrap();
-    until("complete").unwrap();
+    until("complete");
+    until("complete");
     drop(asking);
     let readings = read(&file).unwrap();
     assert!(readings.probes().len() > before, "{before}");
