@@ -28,9 +28,6 @@ const LOOK: Duration = Duration::from_millis(2);
 const SILENCE: Duration = Duration::from_secs(60);
 /// A phase begins at most so much later.
 const MOST_AHEAD: Duration = Duration::from_secs(60);
-/// The scheduler may be late by so much, so the rest is spent looking at the clock.
-const SPIN: Duration = Duration::from_micros(200);
-
 pub(super) fn work(own: &Own, how: &str, life: &str, folder: &Path) -> Result<ExitCode, HostError> {
     let number: u32 = life.parse().map_err(|_| HostError::Arguments)?;
     let life = File::open(format!("/proc/self/fd/{number}")).map_err(cannot("open a pipe"))?;
@@ -167,7 +164,7 @@ impl Worker {
         let silence = SILENCE.saturating_sub(self.heard.elapsed()) + LOOK;
         let wait = match &self.awaited {
             Awaited::Nothing => silence,
-            Awaited::Time { at, .. } => ahead(*at).saturating_sub(SPIN),
+            Awaited::Time { at, .. } => ahead(*at),
             Awaited::Program { .. } if self.programs.last().is_some_and(|it| it.ends) => silence,
             Awaited::Program { .. } => LOOK,
             Awaited::Stop { until, .. } | Awaited::End { until } => {
@@ -236,7 +233,7 @@ impl Worker {
     fn advance(&mut self) -> Result<(), WireError> {
         match &self.awaited {
             Awaited::Nothing => Ok(()),
-            Awaited::Time { at, .. } if ahead(*at) > SPIN => Ok(()),
+            Awaited::Time { at, .. } if !ahead(*at).is_zero() => Ok(()),
             Awaited::Time { .. } => Ok(self.start()?),
             Awaited::Program { started } => {
                 let started = *started;
@@ -300,10 +297,7 @@ impl Worker {
     /// It is time.
     fn start(&mut self) -> io::Result<()> {
         let awaited = std::mem::replace(&mut self.awaited, Awaited::Nothing);
-        let Awaited::Time { phase, command, capture, at } = awaited else { return Ok(()) };
-        while !ahead(at).is_zero() {
-            std::hint::spin_loop();
-        }
+        let Awaited::Time { phase, command, capture, .. } = awaited else { return Ok(()) };
         let started = realtime();
         let Some(folders) = self.folders.clone() else {
             return Err(io::Error::from(io::ErrorKind::InvalidData));
