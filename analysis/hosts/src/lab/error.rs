@@ -47,14 +47,6 @@ pub enum LabError {
         /// Why.
         why: String,
     },
-    /// The plan measures clocks, which this version cannot.
-    #[error(
-        "phase {phase} measures clocks (`clock`), which this version of ppt cannot: leave it out"
-    )]
-    NoClock {
-        /// The phase.
-        phase: String,
-    },
     /// No manifest can be read.
     #[error("{} is no manifest of ppt lab: {why}", path.display())]
     Manifest {

@@ -8,6 +8,7 @@
 //! The worker reads a pipe whose other end only the keeper has, so neither survives the other. There
 //! is no daemon, no port, and no right that the caller does not have.
 
+mod clock;
 mod error;
 mod facts;
 mod files;

@@ -124,6 +124,10 @@ pub struct RanPhase {
     pub took_ns: u64,
     /// When each host started its program: ns since the epoch, by its own clock.
     pub started: Vec<(String, i64)>,
+    /// The clocks of these hosts were measured: when the phase began by each of them, and by how much
+    /// that may be wrong, in ns.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub began: Option<Vec<(String, i64, i64)>>,
 }
 
 /// A program and its words.

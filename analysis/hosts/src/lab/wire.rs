@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use super::plan::Command;
+use super::plan::{Clock, Command};
 
 /// Whoever speaks another version is told so.
 pub(super) const VERSION: u32 = 1;
@@ -28,6 +28,11 @@ pub(super) enum Ask {
     /// Starts a program at a time of the host's REALTIME, in ns: [`Tell::Done`] once it is ready or
     /// has ended, or [`Tell::Failed`].
     Start { phase: String, command: Command, capture: Option<Capture>, at: i64 },
+    /// Measures clocks, from now on until it is stopped as a program is: [`Tell::Done`] once that
+    /// goes on, and clocks are known.
+    Measure { phase: String, name: String, key: Vec<u8>, part: Part },
+    /// What REALTIME shows elsewhere, by the host that measures: [`Tell::Offsets`].
+    Offsets { phase: String },
     /// Stops what a phase started: [`Tell::Stopped`].
     Stop { phase: String },
     /// Waits no longer for what was asked before, and says what is not done: [`Tell::Unfinished`].
@@ -38,6 +43,16 @@ pub(super) enum Ask {
     End,
     /// Nothing: somebody is there.
     Ping,
+}
+
+/// The part of a host when clocks are measured.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Part {
+    /// It answers probes at this address.
+    Answer(String),
+    /// It asks these (NAME=ADDRESS) until their clocks are known, and goes on.
+    Ask { clock: Clock, others: Vec<String> },
 }
 
 /// How frames of a program are captured.
@@ -66,6 +81,12 @@ pub(super) enum Tell {
     },
     Failed(Box<Failure>),
     Stopped,
+    /// What REALTIME shows now; by the names of other hosts, how far ahead it is there, and by how
+    /// much that may be wrong: ns.
+    Offsets {
+        now: i64,
+        others: Vec<(String, i64, i64)>,
+    },
     Unfinished(Vec<Failure>),
     /// A file: data follow, then `FileEnd`.
     File {

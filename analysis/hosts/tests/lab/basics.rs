@@ -3,7 +3,9 @@
 use std::fs;
 
 use libtest_mimic::Trial;
+use ppt_clock::sync::Readings;
 use ppt_hosts::lab::{self, End, Identity, Kind, State};
+use ppt_hosts::probe::HostClock;
 
 use crate::rig::{Outcome, Rig, contains, is_root, same, skip, trial};
 
@@ -29,6 +31,7 @@ pub(crate) fn tests() -> Vec<Trial> {
         trial("basics::namespaces_reach_each_other", namespaces),
         trial("basics::a_namespace_of_the_user", named),
         trial("basics::the_example_of_the_page", page),
+        trial("basics::phases_begin_by_measured_clocks", clocks),
         trial("basics::without_namespaces_nothing_is_left", plain),
     ]
 }
@@ -562,6 +565,59 @@ a = {{ run = ["ip", "-o", "link"] }}
     let links = result.map_err(|_| "it failed")?;
     assert_eq!(links.lines().count(), 1, "{links}");
     contains(&links, "lo: <LOOPBACK>")
+}
+
+fn clocks() -> Outcome {
+    if !is_root() || HostClock::of_this_host().is_err() {
+        return skip("it needs root, and ticks that can be trusted");
+    }
+    let text = |until: &str| {
+        format!(
+            r#"
+name = "clocks"
+timeout = "1h"
+host.a = {{ via = "netns" }}
+host.b = {{ via = "netns" }}
+host.c = {{ via = "netns" }}
+[[phase]]
+name = "sync"
+all = {{ clock = {{ until = "{until}", give-up = "2s" }} }}
+[[phase]]
+name = "run"
+all = {{ run = ["sleep", "0"] }}
+[[phase]]
+name = "stop"
+all = {{ stop = true }}
+[[phase]]
+name = "after"
+all = {{ run = ["sleep", "0"] }}
+"#
+        )
+    };
+    let mut rig = Rig::new(&text("10s"));
+    let manifest = rig.passes();
+    let phases = &manifest.cells[0].ran.phases;
+    let began = phases[1].began.as_ref().unwrap();
+    assert_eq!(began.len(), 3);
+    // The hosts are one machine: what is measured between their clocks is no difference.
+    for (_, at, half) in &began[1..] {
+        assert!((at - began[0].1).abs() <= *half, "{began:?}");
+        assert!(*half > 0);
+    }
+    assert_eq!(phases[3].began, None);
+    let mut readings = Readings::default();
+    readings.read(rig.read("r1/sync.a.sync").as_bytes()).unwrap();
+    let mut names: Vec<_> = readings.hosts().iter().map(|it| it.name()).collect();
+    // The host that asks, and the others in the order of their first answers.
+    names[1..].sort_unstable();
+    assert_eq!(names, ["a", "b", "c"]);
+    assert!(!readings.probes().is_empty());
+    // A bound that nothing can keep.
+    let mut rig = Rig::new(&text("1ns"));
+    let told = rig.fails();
+    contains(&told, "phase sync: host a: ")?;
+    contains(&told, "the clock of b is known within ")?;
+    contains(&told, "that is not within 1ns")
 }
 
 fn page() -> Outcome {

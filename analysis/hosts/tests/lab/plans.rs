@@ -48,7 +48,7 @@ html = "report.html"
 "#;
 
 /// Each replaces a part of the good text, and is wrong then.
-const BAD: [(&str, &str); 49] = [
+const BAD: [(&str, &str); 50] = [
     ("name = \"pipeline\"\n", ""),
     ("\"pipeline\"", "\"../x\""),
     ("\"pipeline\"", "7"),
@@ -90,7 +90,8 @@ const BAD: [(&str, &str); 49] = [
     ("a = { run = [\"./pipe\",", "a = { run = \"./pipe\" }\nb = { run = [\"./pipe\","),
     ("[\"./pipe\", \"--source\"", "[\"\", \"--source\""),
     ("{size}", "{sise}"),
-    ("{size}", "{b.addr}"),
+    ("a\", addr = \"10.0.0.1\"", "a\""),
+    ("clock = {", "start = [\"x\"], clock = {"),
     ("{size}", "{b.dir}"),
     ("{size}", "{size"),
     ("ready = \"listening\"", "ready = { tpc = 80 }"),

@@ -162,6 +162,11 @@ impl Program {
         Some(Ended { phase: self.phase.clone(), end, stopped: self.stopped })
     }
 
+    /// The end of what it wrote to stdout.
+    pub(super) fn said(&self) -> String {
+        String::from_utf8_lossy(&end_of(&self.outputs[0])).into_owned()
+    }
+
     /// The last lines of stderr, or of stdout if there are none.
     fn tail(&self) -> String {
         let [out, err] = &self.outputs;
@@ -170,7 +175,7 @@ impl Program {
     }
 }
 
-fn last_lines(path: &Path) -> String {
+fn end_of(path: &Path) -> Vec<u8> {
     let read = || -> io::Result<Vec<u8>> {
         let mut file = File::open(path)?;
         let length = file.metadata()?.len();
@@ -179,7 +184,11 @@ fn last_lines(path: &Path) -> String {
         file.take(TAIL_BYTES).read_to_end(&mut bytes)?;
         Ok(bytes)
     };
-    let bytes = read().unwrap_or_default();
+    read().unwrap_or_default()
+}
+
+fn last_lines(path: &Path) -> String {
+    let bytes = end_of(path);
     let text = String::from_utf8_lossy(&bytes);
     let lines: Vec<&str> = text.trim_end().lines().collect();
     lines[lines.len().saturating_sub(TAIL_LINES)..].join("\n")

@@ -4,12 +4,13 @@ use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 
 use super::error::{HostError, cannot};
 use super::own::Own;
-use super::{keeper, worker};
+use super::{clock, keeper, worker};
 
 /// What `ppt-analysis lab host ARGUMENTS` does: it talks to the controller on stdin and stdout.
 ///
@@ -21,8 +22,16 @@ pub fn host(own: &Own, arguments: &[OsString]) -> Result<ExitCode, HostError> {
         ["keep", how] => keeper::keep(own, how),
         ["work", how, life, folder] => worker::work(own, how, life, Path::new(folder)),
         ["guard", parent, "--", ..] if arguments.len() > 3 => guard(parent, &arguments[3..]),
+        ["answer", name, key, address] => clock::answer(name, key, address),
+        ["ask", name, key, file, until, give_up, ref others @ ..] => {
+            clock::ask(name, key, file, nanoseconds(until)?, nanoseconds(give_up)?, others)
+        }
         _ => Err(HostError::Arguments),
     }
+}
+
+fn nanoseconds(text: &str) -> Result<Duration, HostError> {
+    text.parse().map(Duration::from_nanos).map_err(|_| HostError::Arguments)
 }
 
 /// Becomes a program that ends with its parent.

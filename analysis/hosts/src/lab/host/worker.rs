@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
@@ -16,9 +16,9 @@ use super::error::{HostError, cannot};
 use super::how::FIRST;
 use super::own::Own;
 use super::programs::{Folders, Program};
-use super::{facts, files, tree};
+use super::{clock, facts, files, tree};
 use crate::lab::plan;
-use crate::lab::wire::{self, Ask, Capture, End, Frame, Isolation, Problem, Tell, WireError};
+use crate::lab::wire::{self, Ask, Capture, End, Frame, Isolation, Part, Problem, Tell, WireError};
 
 /// How long a program that was asked to end may take.
 const GRACE: Duration = Duration::from_secs(2);
@@ -198,6 +198,11 @@ impl Worker {
             Ask::Start { phase, command, capture, at } => {
                 self.awaited = Awaited::Time { phase, command, capture, at };
             }
+            Ask::Measure { phase, name, key, part } => self.measure(phase, &name, &key, &part)?,
+            Ask::Offsets { phase } => {
+                let others = self.offsets(&phase);
+                self.tell(&Tell::Offsets { now: realtime(), others })?;
+            }
             Ask::Stop { phase } => {
                 for program in self.programs.iter_mut().filter(|it| it.phase == phase) {
                     program.ask_to_end();
@@ -313,6 +318,56 @@ impl Worker {
             }
             Err(failure) => self.tell(&Tell::Failed(Box::new(failure))),
         }
+    }
+
+    /// Starts this program as one that measures clocks.
+    fn measure(&mut self, phase: String, name: &str, key: &[u8], part: &Part) -> io::Result<()> {
+        let Some(folders) = &self.folders else {
+            return Err(io::Error::from(io::ErrorKind::InvalidData));
+        };
+        let path = folders.logs.join(format!("{phase}.key"));
+        let mut file = fs::OpenOptions::new();
+        file.write(true).create_new(true).mode(0o600).open(&path)?.write_all(key)?;
+        let own =
+            [self.own.program.as_os_str()].into_iter().chain(self.own.words.iter().map(|it| &**it));
+        let mut words: Vec<String> = own.map(|it| it.to_string_lossy().into_owned()).collect();
+        let key = path.to_string_lossy().into_owned();
+        let output = match part {
+            Part::Answer(address) => {
+                words.extend(["answer".to_owned(), name.to_owned(), key, address.clone()]);
+                clock::ANSWERS
+            }
+            Part::Ask { clock: goal, others } => {
+                let file = format!("{phase}.{name}.sync");
+                let ns = [goal.until, goal.give_up].map(|it| it.as_nanos().to_string());
+                words.extend(["ask".to_owned(), name.to_owned(), key, file.clone()]);
+                words.extend(ns);
+                words.extend(others.iter().cloned());
+                self.captures.push(file);
+                clock::KNOWN
+            }
+        };
+        let ready = plan::Ready { output: Some(output.to_owned()), ..plan::Ready::default() };
+        let command = plan::Command { words, env: Vec::new(), ends: false, ready, capture: false };
+        self.awaited = Awaited::Time { phase, command, capture: None, at: 0 };
+        Ok(())
+    }
+
+    /// The latest that the program of a phase says of other clocks.
+    fn offsets(&self, phase: &str) -> Vec<(String, i64, i64)> {
+        let program = self.programs.iter().find(|it| it.phase == phase);
+        let said = program.map(Program::said).unwrap_or_default();
+        let mut latest: Vec<(String, i64, i64)> = Vec::new();
+        for line in said.lines() {
+            let words: Vec<&str> = line.split(' ').collect();
+            if let ["offset", name, offset, half] = words[..]
+                && let (Ok(offset), Ok(half)) = (offset.parse(), half.parse())
+            {
+                latest.retain(|it| it.0 != name);
+                latest.push((name.to_owned(), offset, half));
+            }
+        }
+        latest
     }
 
     fn unfinished(&mut self) -> Vec<wire::Failure> {

@@ -182,6 +182,9 @@ pub enum Mistake {
         /// Where it has a meaning.
         of: &'static str,
     },
+    /// A clock is measured by a program, and there can be one.
+    #[error("a host measures its clock or does something else in a phase: make two phases of it")]
+    ClockAndProgram,
     /// Both `start` and `run`.
     #[error("a host does one of `start` and `run` in a phase: make two phases of it")]
     StartAndRun,

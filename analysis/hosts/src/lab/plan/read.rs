@@ -135,6 +135,7 @@ fn host(
     let addr = match (&via, given) {
         (Via::Made, Some(it)) => return it.wrong(Mistake::OwnAddress { host: name }),
         (Via::Made, None) => Some(format!("10.77.0.{}", number + 1)),
+        (Via::Ssh(to), None) => Some(to.rsplit('@').next().unwrap_or(to).to_owned()),
         (_, given) => checked(given, "the address", ".:-%")?,
     };
     let dir = table.take("dir").map(|it| it.text().map(PathBuf::from)).transpose()?;
@@ -290,8 +291,24 @@ impl Reader<'_> {
         if steps.is_empty() {
             return entry.wrong(Mistake::Nothing);
         }
+        self.clocks(&steps, &places)?;
         steps.sort_by_key(|it| it.0);
         Ok((Phase { name, when, timeout, steps }, places))
+    }
+
+    /// Hosts whose clocks are measured ask each other: by their addresses, and doing nothing else.
+    fn clocks(&self, steps: &[(usize, Step)], places: &Places) -> Result<(), PlanError> {
+        for (host, step) in steps.iter().filter(|it| it.1.clock.is_some()) {
+            let place = places.iter().find(|it| it.0 == *host).map_or(0..0, |it| it.1.clone());
+            if step.program.is_some() {
+                return wrong(Mistake::ClockAndProgram, place);
+            }
+            let host = &self.plan.hosts[*host];
+            if host.addr.is_none() {
+                return wrong(Mistake::NoAddress { host: host.name.clone() }, place);
+            }
+        }
+        Ok(())
     }
 
     fn when(&self, entry: &Entry<'_, '_>) -> Result<When, PlanError> {

@@ -9,9 +9,9 @@ use super::team::{Answer, Team};
 use super::via;
 use crate::lab::error::CellFailure;
 use crate::lab::manifest::{Ran, RanCommand, RanEnd, RanPhase};
-use crate::lab::plan::{Cell, Plan, Resolved, Stop};
+use crate::lab::plan::{Cell, Clock, Plan, Resolved, Stop};
 use crate::lab::progress::{Event, Progress};
-use crate::lab::wire::{Ask, Capture, Failure, Tell};
+use crate::lab::wire::{Ask, Capture, Failure, Part, Tell};
 
 /// How long stopping and sending may take in all, and how long nothing may come meanwhile.
 const END: Duration = Duration::from_secs(3600);
@@ -26,6 +26,8 @@ pub(super) struct Run<'a> {
     pub(super) progress: &'a mut dyn Progress,
     /// Which phases started what on which hosts, and did not stop it.
     started: Vec<(String, Vec<usize>)>,
+    /// The phase that measures clocks, and the host that asks the others.
+    clock: Option<(String, usize)>,
     /// The longest that a helper took to answer.
     round: Duration,
     files: Receiver,
@@ -41,7 +43,8 @@ impl<'a> Run<'a> {
     ) -> Self {
         let files = Receiver::new(folder, plan.hosts.iter().map(|it| it.name.clone()));
         let round = Duration::ZERO;
-        Self { team, plan, options, progress, started: Vec::new(), round, files }
+        let (started, clock) = (Vec::new(), None);
+        Self { team, plan, options, progress, started, clock, round, files }
     }
 
     /// Runs a cell. Whatever happens, its programs end, and what they wrote is fetched from hosts
@@ -97,7 +100,9 @@ impl<'a> Run<'a> {
             other => other,
         };
         self.stop(phase, until).map_err(timed)?;
-        let starts = self.start(phase, until, ran).map_err(timed)?;
+        self.measure(phase, until).map_err(timed)?;
+        let began = self.instants(until).map_err(timed)?;
+        let starts = self.start(phase, until, &began, ran).map_err(timed)?;
         self.collect(phase, until).map_err(timed)?;
         if !starts.is_empty() {
             let hosts: Vec<usize> = starts.iter().map(|it| it.0).collect();
@@ -111,7 +116,8 @@ impl<'a> Run<'a> {
         let name = |it: usize| self.team.name(it).to_owned();
         let starts = starts.into_iter().map(|(host, at)| (name(host), at)).collect();
         let took_ns = begun.elapsed().as_nanos() as u64;
-        ran.phases.push(RanPhase { name: phase.name.clone(), took_ns, started: starts });
+        let began = self.clock.as_ref().map(|_| began);
+        ran.phases.push(RanPhase { name: phase.name.clone(), took_ns, started: starts, began });
         Ok(())
     }
 
@@ -144,6 +150,10 @@ impl<'a> Run<'a> {
             let (now, later): (Vec<usize>, Vec<usize>) =
                 hosts.iter().partition(|host| stops(**host, name));
             self.stop_started(name, &now, until)?;
+            if self.clock.as_ref().is_some_and(|(phase, host)| phase == name && now.contains(host))
+            {
+                self.clock = None;
+            }
             self.started[at].1 = later;
         }
         self.unhurt()
@@ -171,10 +181,10 @@ impl<'a> Run<'a> {
         &mut self,
         phase: &Resolved,
         until: Instant,
+        began: &[(String, i64, i64)],
         ran: &mut Ran,
     ) -> Result<Vec<(usize, i64)>, CellFailure> {
-        let (at, ahead) = self.instant();
-        let until = until + ahead;
+        let until = until + self.ahead();
         let mut left = Vec::new();
         for (host, action) in &phase.actions {
             let Some(command) = &action.command else { continue };
@@ -185,7 +195,8 @@ impl<'a> Run<'a> {
                 ppt: via::ppt(own, self.options),
                 file: format!("{}.{}.bin", phase.name, own.name),
             });
-            self.files.expect(*host, &phase.name, capture.is_some());
+            let at = began.iter().find(|it| it.0 == own.name).map_or(0, |it| it.1);
+            self.files.expect(*host, &phase.name, capture.is_some().then_some("bin"));
             ran.commands.push(RanCommand {
                 host: own.name.clone(),
                 phase: phase.name.clone(),
@@ -195,10 +206,21 @@ impl<'a> Run<'a> {
             self.team.ask(*host, Ask::Start { phase: phase.name.clone(), command, capture, at });
             left.push(*host);
         }
+        self.done(phase.timeout, until, &left)
+    }
+
+    /// Waits until these hosts have done what they were asked to start. Returns when they started.
+    fn done(
+        &mut self,
+        timeout: Duration,
+        until: Instant,
+        hosts: &[usize],
+    ) -> Result<Vec<(usize, i64)>, CellFailure> {
+        let mut left = hosts.to_vec();
         let mut starts = Vec::new();
         while !left.is_empty() {
             let Some((host, answer)) = self.team.hear(until)? else {
-                return Err(self.team.late(phase.timeout, &left));
+                return Err(self.team.late(timeout, &left));
             };
             match answer {
                 Answer::Message(Tell::Done { started }) if left.contains(&host) => {
@@ -229,11 +251,73 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// When a phase begins, by REALTIME, and how far ahead that is: every host knows of it by then.
-    fn instant(&self) -> (i64, Duration) {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let ahead = LEAD + 2 * self.round;
-        ((now + ahead).as_nanos() as i64, ahead)
+    /// Has hosts measure their clocks: the first asks all others. That goes on after the phase.
+    fn measure(&mut self, phase: &Resolved, until: Instant) -> Result<(), CellFailure> {
+        let measured = phase.actions.iter().filter_map(|it| Some((it.0, it.1.clock.clone()?)));
+        let measured: Vec<(usize, Clock)> = measured.collect();
+        let [(first, clock), others @ ..] = &measured[..] else { return Ok(()) };
+        if others.is_empty() {
+            return Ok(());
+        }
+        let (name, others): (_, Vec<usize>) = (&phase.name, others.iter().map(|it| it.0).collect());
+        let mut key = vec![0; 32];
+        let filled = rustix::rand::getrandom(&mut key, rustix::rand::GetRandomFlags::empty());
+        if filled != Ok(key.len()) {
+            let (phase, path) = (name.clone(), "a key".into());
+            return Err(CellFailure::Write {
+                phase,
+                path,
+                cause: std::io::ErrorKind::Other.into(),
+            });
+        }
+        self.started.push((name.clone(), measured.iter().map(|it| it.0).collect()));
+        let addr = |host: usize| self.plan.hosts[host].addr.clone().unwrap_or_default();
+        for &host in &others {
+            self.part(name, host, &key, Part::Answer(addr(host)), None);
+        }
+        self.done(phase.timeout, until, &others)?;
+        let named = others.iter().map(|it| format!("{}={}", self.plan.hosts[*it].name, addr(*it)));
+        let part = Part::Ask { clock: clock.clone(), others: named.collect() };
+        self.part(name, *first, &key, part, Some("sync"));
+        self.done(phase.timeout, until, &[*first])?;
+        self.clock = Some((name.clone(), *first));
+        Ok(())
+    }
+
+    fn part(&mut self, phase: &str, host: usize, key: &[u8], part: Part, file: Option<&str>) {
+        self.files.expect(host, phase, file);
+        let (phase, name) = (phase.to_owned(), self.plan.hosts[host].name.clone());
+        self.team.ask(host, Ask::Measure { phase, name, key: key.to_vec(), part });
+    }
+
+    /// How far ahead a phase begins: every host knows of it by then.
+    fn ahead(&self) -> Duration {
+        LEAD + 2 * self.round
+    }
+
+    /// When a phase begins, by REALTIME of each host, and by how much that may be wrong, in ns. Where
+    /// clocks were not measured, they are taken as equal.
+    fn instants(&mut self, until: Instant) -> Result<Vec<(String, i64, i64)>, CellFailure> {
+        let names = self.plan.hosts.iter().map(|it| it.name.clone());
+        let ahead = self.ahead().as_nanos() as i64;
+        let Some((phase, host)) = self.clock.clone() else {
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+            let at = (now.as_nanos() as i64).saturating_add(ahead);
+            return Ok(names.map(|name| (name, at, 0)).collect());
+        };
+        self.team.ask(host, Ask::Offsets { phase });
+        let mut answer = self.team.gather(&[host], until, |tell| match tell {
+            Tell::Offsets { now, others } => Ok((now, others)),
+            other => Err(other),
+        })?;
+        let (now, others) = answer.pop().map(|it| it.1).unwrap_or_default();
+        let at = now.saturating_add(ahead);
+        let instant = |name: String| {
+            let found = others.iter().find(|it| it.0 == name);
+            let (offset, half) = found.map_or((0, 0), |it| (it.1, it.2));
+            (name, at.saturating_add(offset), half)
+        };
+        Ok(names.map(instant).collect())
     }
 
     fn collect(&mut self, phase: &Resolved, until: Instant) -> Result<(), CellFailure> {

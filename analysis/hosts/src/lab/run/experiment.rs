@@ -95,7 +95,6 @@ struct Experiment<'a> {
 
 impl Experiment<'_> {
     fn run(mut self) -> Result<Summary, LabError> {
-        self.can_run()?;
         let mut team =
             Team::start(&self.plan, self.options).map_err(|it| LabError::Host(Box::new(it)))?;
         self.identify(&mut team)?;
@@ -116,18 +115,6 @@ impl Experiment<'_> {
         self.manifest.write(&folder)?;
         let failed = done?;
         Ok(Summary { folder, cells: self.plan.cells.len(), failed, reported })
-    }
-
-    /// Whether this version can do everything that the plan wants.
-    fn can_run(&self) -> Result<(), LabError> {
-        for cell in &self.plan.cells {
-            for phase in self.plan.resolve(cell) {
-                if phase.actions.iter().any(|it| it.1.clock.is_some()) {
-                    return Err(LabError::NoClock { phase: phase.name });
-                }
-            }
-        }
-        Ok(())
     }
 
     /// Finds the programs of all cells, and says which are not the same everywhere.

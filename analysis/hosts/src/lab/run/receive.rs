@@ -60,16 +60,19 @@ impl Receiver {
     }
 
     /// A phase starts something on a host: these are the files that ppt itself writes of it.
-    pub(super) fn expect(&mut self, host: usize, phase: &str, capture: bool) {
+    /// `more` is the end of the name of another one: of a capture, or of readings of clocks.
+    pub(super) fn expect(&mut self, host: usize, phase: &str, more: Option<&str>) {
         let host = &mut self.hosts[host];
         let name = host.name.clone();
         for end in ["out", "err"] {
             host.expected.push((format!("{phase}.{end}"), format!("{phase}.{name}.{end}")));
         }
-        if capture {
-            let file = format!("{phase}.{name}.bin");
+        if let Some(end) = more {
+            let file = format!("{phase}.{name}.{end}");
             host.expected.push((file.clone(), file.clone()));
-            host.captures.insert(file);
+            if end == "bin" {
+                host.captures.insert(file);
+            }
         }
     }
 
@@ -206,7 +209,7 @@ mod tests {
             Err(Refused::Write(path, error)) => format!("{}: {error}", path.display()),
             Ok(()) => panic!("taken"),
         };
-        receiver.expect(0, "run", true);
+        receiver.expect(0, "run", Some("bin"));
         receiver.collecting(true);
         assert!(receiver.begin(0, "x/y").is_ok() && receiver.data(0, b"abc").is_ok());
         assert!(why(receiver.begin(0, "z")).contains("before the file before it"));

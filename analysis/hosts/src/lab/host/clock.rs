@@ -1,0 +1,230 @@
+//! The two programs of a phase that measures clocks: one answers probes, one asks all others until
+//! their clocks are known well enough, and goes on.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use ppt_clock::sync::{HEADER, Probe, Readings, Record};
+use ppt_clock::times::{Model, Times};
+use ppt_output::Rules;
+
+use super::error::{HostError, cannot};
+use crate::probe::{
+    Asked, Event, HostClock, Identity, Key, Measurement, Options, PORT, Server, Sink, SyncFile,
+    resolve,
+};
+
+/// What the program that asks writes when all clocks are known.
+pub(super) const KNOWN: &str = "all clocks are known";
+/// What the program that answers writes when it does.
+pub(super) const ANSWERS: &str = "answers probes";
+/// Probes of a host among which the fastest says what REALTIME shows there.
+const LATEST: usize = 40;
+
+fn failed<E: std::error::Error + Send + Sync + 'static>(
+    what: &'static str,
+) -> impl Fn(E) -> HostError {
+    move |error| cannot(what)(io::Error::other(error))
+}
+
+/// Who this is, what its clocks are, and the key.
+fn own(name: &str, key: &str) -> Result<(Identity, HostClock, Key), HostError> {
+    let clock = HostClock::of_this_host().map_err(failed("use the clocks of this host"))?;
+    let identity = Identity::of_this_host(Some(name), &clock).map_err(failed("name this host"))?;
+    let key = Key::read(Path::new(key)).map_err(failed("read the key"))?;
+    Ok((identity, clock, key))
+}
+
+fn addresses(address: &str) -> Result<Vec<SocketAddr>, HostError> {
+    resolve(address).map_err(failed("find a host"))
+}
+
+/// Answers until it is ended.
+pub(super) fn answer(name: &str, key: &str, address: &str) -> Result<ExitCode, HostError> {
+    let (identity, clock, key) = own(name, key)?;
+    // What others call this host may be another address here, such as 127.0.1.1.
+    let address = address.parse().unwrap_or(IpAddr::from([0, 0, 0, 0]));
+    let address = SocketAddr::new(address, PORT);
+    let server = Server::bind(address, key, identity, clock);
+    let mut server = server.map_err(failed("answer probes"))?;
+    println!("{ANSWERS}");
+    server.run(&AtomicBool::new(false), &mut |_| {}).map_err(failed("answer probes"))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Asks hosts (NAME=ADDRESS) until it is ended, or until it is clear that their clocks do not become
+/// known well enough.
+pub(super) fn ask(
+    name: &str,
+    key: &str,
+    file: &str,
+    until: Duration,
+    give_up: Duration,
+    others: &[&str],
+) -> Result<ExitCode, HostError> {
+    let (me, clock, key) = own(name, key)?;
+    let mut hosts = Vec::new();
+    for other in others {
+        let (name, address) = other.split_once('=').ok_or(HostError::Arguments)?;
+        hosts.push(Asked { name: name.to_owned(), addresses: addresses(address)? });
+    }
+    let kept = SyncFile::create(Path::new(file), &Rules::default());
+    let mut file = kept.map_err(failed("write the readings"))?;
+    let heard = RefCell::new(Heard::new(until, give_up));
+    let options = Options { duration: None, ..Options::default() };
+    let measurement =
+        Measurement { hosts: &hosts, key: &key, me: &me, clock: &clock, options: &options };
+    let mut sink = Both { file: &mut file, heard: &heard };
+    let stop = AtomicBool::new(false);
+    let measured = measurement.run(&stop, &mut sink, &mut |event| {
+        if let Event::Second(_) = event
+            && heard.borrow_mut().second() == Verdict::GivenUp
+        {
+            stop.store(true, std::sync::atomic::Ordering::Relaxed);
+        }
+    });
+    measured.map_err(failed("ask other hosts"))?;
+    Ok(ExitCode::FAILURE)
+}
+
+/// A file, and what is known by now.
+struct Both<'a> {
+    file: &'a mut SyncFile,
+    heard: &'a RefCell<Heard>,
+}
+
+impl Sink for Both<'_> {
+    fn put(&mut self, record: &Record) -> io::Result<()> {
+        self.heard.borrow_mut().put(record)?;
+        self.file.put(record)
+    }
+
+    fn keep(&mut self) -> io::Result<()> {
+        self.file.keep()
+    }
+}
+
+#[derive(PartialEq)]
+enum Verdict {
+    Unknown,
+    Known,
+    GivenUp,
+}
+
+/// What was measured so far.
+struct Heard {
+    until: Duration,
+    give_up: Instant,
+    is_known: bool,
+    /// All lines, as long as they are needed.
+    text: Vec<u8>,
+    /// Names, by the numbers of the file.
+    names: Vec<(u32, String)>,
+    /// The latest probes of each.
+    latest: Vec<VecDeque<Probe>>,
+}
+
+impl Heard {
+    fn new(until: Duration, give_up: Duration) -> Self {
+        let text = format!("{HEADER}\n").into_bytes();
+        let give_up = Instant::now() + give_up;
+        Self { until, give_up, is_known: false, text, names: Vec::new(), latest: Vec::new() }
+    }
+
+    fn put(&mut self, record: &Record) -> io::Result<()> {
+        match record {
+            Record::Host(0, _) => {}
+            Record::Host(number, host) => {
+                self.names.push((*number, host.name().to_owned()));
+                self.latest.push(VecDeque::new());
+            }
+            Record::Probe(probe) => {
+                let at = self.names.iter().position(|it| it.0 == probe.to);
+                if let Some(latest) = at.and_then(|it| self.latest.get_mut(it)) {
+                    latest.push_back(*probe);
+                    if latest.len() > LATEST {
+                        latest.pop_front();
+                    }
+                }
+            }
+            _ => {}
+        }
+        if self.is_known { Ok(()) } else { record.write_to(&mut self.text) }
+    }
+
+    /// Says what is known after another second.
+    fn second(&mut self) -> Verdict {
+        for ((_, name), latest) in self.names.iter().zip(&self.latest) {
+            // The fastest is the surest.
+            if let Some((offset, half)) = latest.iter().map(offset).min_by_key(|it| it.1) {
+                println!("offset {name} {offset} {half}");
+            }
+        }
+        if self.is_known {
+            return Verdict::Known;
+        }
+        let bounds: Vec<_> = self.bounds();
+        for ((_, name), bound) in self.names.iter().zip(&bounds) {
+            match bound {
+                Some(bound) => println!("the clock of {name} is known within {bound:?}"),
+                None => println!("the clock of {name} is not known"),
+            }
+        }
+        let is_good = |it: &Option<Duration>| it.is_some_and(|it| it <= self.until);
+        if !bounds.is_empty() && bounds.iter().all(is_good) {
+            self.is_known = true;
+            self.text = Vec::new();
+            println!("{KNOWN}");
+            return Verdict::Known;
+        }
+        if Instant::now() > self.give_up {
+            println!("that is not within {:?}", self.until);
+            return Verdict::GivenUp;
+        }
+        Verdict::Unknown
+    }
+
+    /// How well the clock of each host is known now, as one half of the distance of its bounds.
+    fn bounds(&self) -> Vec<Option<Duration>> {
+        let mut readings = Readings::default();
+        let times = readings.read(&self.text).ok();
+        let times = times.and_then(|()| Times::of(&readings, 0, &Model::default()).ok());
+        let bound = |(at, (_, name)): (usize, &(u32, String))| {
+            let host = readings.hosts().iter().position(|it| it.name() == name)?;
+            let tick = self.latest[at].back()?.to_tick;
+            let between = times.as_ref()?.at(host, tick)?;
+            let hz = readings.hosts().first()?.tick_hz() as f64;
+            Some(Duration::from_secs_f64((between.hi - between.lo) as f64 / 2.0 / hz))
+        };
+        self.names.iter().enumerate().map(bound).collect()
+    }
+}
+
+/// REALTIME of the other host less that of this one, and by how much that may be wrong, in ns.
+fn offset(probe: &Probe) -> (i64, i64) {
+    let difference = |a: u64, b: u64| i128::from(a) - i128::from(b);
+    let (there, back) = (difference(probe.t2, probe.t1), difference(probe.t3, probe.t4));
+    let ns = |it: i128| it.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
+    (ns((there + back) / 2), ns((there - back + 1) / 2))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_offset_is_within_half_of_the_way() {
+        // The other clock is 1,000 ns ahead; there takes 300 ns, back 100 ns.
+        let (from, to, from_tick, to_tick) = (0, 1, 0, 0);
+        let probe = Probe { from, to, from_tick, to_tick, t1: 50, t2: 1350, t3: 1400, t4: 500 };
+        let (offset, half) = offset(&probe);
+        assert_eq!((offset, half), (1100, 200));
+        assert!((1000 - offset).abs() <= half);
+    }
+}
