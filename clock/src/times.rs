@@ -6,6 +6,8 @@
 //! the [`Model`]. A bound is what no line through all messages contradicts: the truth is inside if
 //! the model holds. The middle of it is the estimate.
 //!
+//! True time is one more clock: a pulse is a message from it and one to it at once.
+//!
 //! 1. `brackets`: stamps of packets, which are CLOCK_REALTIME, become intervals of ticks.
 //! 2. `blocks`: the convex hulls of each second keep what its messages say of a pair of hosts.
 //! 3. `track`: forwards and backwards through all seconds, `region` keeps the values and slopes that

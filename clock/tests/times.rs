@@ -304,3 +304,82 @@ fn nonsense_is_survived() {
         }
     }
 }
+
+/// True time − the time of the rig, in ns since the epoch.
+const TRUE: u64 = 1_700_000_000_000_000_000;
+
+/// Hosts see the edges of a signal, up to 3 µs late.
+fn pulses(rig: &Rig, hosts: &[usize], seconds: u64) -> String {
+    let mut random = Random(8);
+    let mut text = String::new();
+    for second in 1..seconds {
+        for &host in hosts {
+            let t = second as f64 * 1e9;
+            let (before, after) = (random.between(100.0, 3e3), random.between(100.0, 3e3));
+            let ticks = [t - before, t + after].map(|it| rig.clocks[host].tick(it));
+            let second = TRUE + second * 1_000_000_000;
+            text += &format!("pulse\t{host}\t{second}\t{}\t{}\n", ticks[0], ticks[1]);
+        }
+    }
+    text
+}
+
+#[test]
+fn pulses_join_hosts_to_true_time_and_to_each_other() {
+    let cell = Cell { hosts: 3, seconds: 20.0, delay: Delay::Asymmetric, ..Cell::default() };
+    let rig = Rig::new(&cell);
+    let both = format!("{}{}", rig.text, pulses(&rig, &[0, 2], 20));
+    let without: String =
+        both.lines().filter(|it| !it.starts_with("probe")).map(|it| format!("{it}\n")).collect();
+    let wide = |times: &Times| {
+        let at = times.at(2, rig.clocks[2].tick(9.7e9)).unwrap();
+        at.hi - at.lo
+    };
+    let alone = Times::of(&read(&rig.text), 0, &Model::default()).unwrap();
+    for text in [&both, &without] {
+        let readings = read(text);
+        let times = Times::of(&readings, 0, &Model::default()).unwrap();
+        assert_eq!(held(&rig, &times, 3000, -20e9, 40e9).1, 0);
+        // 3 µs on either side of two edges, instead of 240 µs.
+        assert!(wide(&times) * 10 < wide(&alone), "{} {}", wide(&times), wide(&alone));
+        let truth = Times::of_truth(&readings, &Model::default()).unwrap();
+        let mut random = Random(9);
+        for _ in 0..3000 {
+            let (t, host) = (random.between(1e9, 19e9), random.next() as usize % 3);
+            let Some(at) = truth.at(host, rig.clocks[host].tick(t)) else {
+                assert!(host == 1 && text == &without, "{host}");
+                continue;
+            };
+            let t = i128::from(TRUE) + t as i128;
+            assert!(at.lo <= t + 1 && t <= at.hi, "{host}: {at:?}, {t}");
+        }
+    }
+    let error = Times::of_truth(&read(&rig.text), &Model::default()).unwrap_err();
+    assert_eq!(error, TimesError::NoTruth);
+}
+
+#[test]
+fn what_others_say_counts_where_it_is_believed() {
+    let cell = Cell { hosts: 2, seconds: 10.0, ..Cell::default() };
+    let rig = Rig::new(&cell);
+    // CLOCK_REALTIME of host 1 at a tick, and what is true then; said to be within 5 µs.
+    let mut said = String::new();
+    for i in 1..40 {
+        let t = f64::from(i) * 0.25e9;
+        let clock = &rig.clocks[1];
+        let off = i128::from(TRUE) + t as i128 - i128::from(clock.realtime(t)) + 4_000;
+        said += &format!("said\t1\tchrony\t{}\t{off}\t5000\n", clock.tick(t));
+    }
+    let readings = read(&format!("{}{said}", rig.text));
+    assert!(Times::of_truth(&readings, &Model::default()).is_err());
+    let model = Model { believes_said: true, ..Model::default() };
+    let truth = Times::of_truth(&readings, &model).unwrap();
+    for host in 0..2 {
+        for i in 10..90 {
+            let t = f64::from(i) * 0.1e9;
+            let at = truth.at(host, rig.clocks[host].tick(t)).unwrap();
+            let t = i128::from(TRUE) + t as i128;
+            assert!(at.lo <= t + 1 && t <= at.hi && at.hi - at.lo < 90_000, "{host}: {at:?}, {t}");
+        }
+    }
+}

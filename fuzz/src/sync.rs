@@ -9,6 +9,8 @@ pub(crate) fn sync(input: &[u8]) {
     let _ = readings.read(input);
     let whole = [HEADER.as_bytes(), b"\n", input, b"\n"].concat();
     let _ = readings.read(&whole);
+    let believes = Model { believes_said: true, ..Model::default() };
+    let _ = Times::of_truth(&readings, &believes);
     for reference in 0..readings.hosts().len().min(3) {
         let times = Times::of(&readings, reference, &Model::default()).unwrap();
         for host in 0..readings.hosts().len() {

@@ -80,6 +80,23 @@ impl Brackets {
         Moment { lo, hi: bracket.after + slow.max(fast) + ROUNDING }
     }
 
+    /// What the clock showed at the moment `tick`: a value, and between what it is to be added to it.
+    pub fn shown(&self, tick: f64, hint: &mut usize) -> Result<(u64, f64, f64), Unplaced> {
+        *hint = partition_near(&self.all, *hint, |it| it.before <= tick);
+        let (Some(last), Some(to)) = (hint.checked_sub(1), self.all.get(*hint)) else {
+            return Err(Unplaced::Far);
+        };
+        let from = self.all[last];
+        let stepped = self.steps.iter().any(|it| it.0 <= tick && tick <= it.1);
+        if stepped || from.run != to.run {
+            return Err(Unplaced::Stepped);
+        }
+        let nearest = if tick - from.after <= to.before - tick { from } else { *to };
+        let (least, most) = (tick - nearest.after - ROUNDING, tick - nearest.before + ROUNDING);
+        let slew = self.slew * least.abs().max(most.abs());
+        Ok((nearest.value, least - slew, most + slew))
+    }
+
     /// When the clock showed `value`, not long before or after the moment `near`. `hint` is for the
     /// next stamp, which is likely near this one.
     pub fn place(&self, value: u64, near: f64, hint: &mut usize) -> Result<Moment, Unplaced> {

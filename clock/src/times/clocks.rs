@@ -1,4 +1,4 @@
-//! Which hosts share a clock, and how the ticks of each are counted.
+//! Which hosts share a clock, and how the ticks of each are counted. True time is a clock, too.
 
 use std::collections::HashSet;
 
@@ -11,6 +11,8 @@ use crate::sync::Readings;
 pub(super) struct Clocks {
     /// The clock of each host.
     pub of: Vec<usize>,
+    /// The clock of no host, which counts ns since the epoch.
+    pub truth: usize,
     /// How each is counted.
     pub scales: Vec<Scale>,
 }
@@ -46,12 +48,26 @@ impl Clocks {
             let ticks = readings.clocks(host).iter().filter(|it| it.a == ClockId::Tick);
             ticks.for_each(|it| see(host, it.a_before));
         }
+        for it in readings.pulses() {
+            see(it.host as usize, it.tick_before);
+        }
         for it in readings.one_ways() {
             see(it.from as usize, it.from_tick);
             see(it.to as usize, it.to_tick);
         }
         let scale = |(&base, &host): (&u64, &usize)| Scale { base, hz: hosts[host].tick_hz() };
-        let scales = base.iter().zip(&first).map(scale).collect();
-        Self { of, scales }
+        let mut scales: Vec<_> = base.iter().zip(&first).map(scale).collect();
+        let seconds = readings.pulses().iter().map(|it| it.second);
+        // What others say of true time is near what CLOCK_REALTIME shows.
+        let shown = (0..hosts.len()).flat_map(|it| readings.clocks(it));
+        let shown = shown.filter(|it| it.b == ClockId::Realtime).map(|it| it.b_value);
+        let base = seconds.min().or_else(|| shown.min()).unwrap_or(0);
+        scales.push(Scale { base, hz: 1_000_000_000 });
+        Self { of, truth: first.len(), scales }
+    }
+
+    /// A host that has this clock.
+    pub fn host(&self, clock: usize) -> Option<usize> {
+        self.of.iter().position(|&it| it == clock)
     }
 }

@@ -1,10 +1,11 @@
-//! Packets as bounds: who sent when at the earliest, who received when at the latest.
+//! Readings as bounds: who sent when at the earliest, who received when at the latest.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::blocks::Bounds;
 use super::brackets::{Brackets, Unplaced};
 use super::clocks::Clocks;
+use super::model::Model;
 use super::scale::ROUNDING;
 use crate::sync::Readings;
 
@@ -22,7 +23,7 @@ pub struct Unused {
 pub(super) fn bounds(
     readings: &Readings,
     clocks: &Clocks,
-    slew: f64,
+    model: &Model,
     rank: &[usize],
 ) -> (BTreeMap<(usize, usize), Bounds>, Unused) {
     let mut pairs: BTreeMap<(usize, usize), Bounds> = BTreeMap::new();
@@ -36,7 +37,7 @@ pub(super) fn bounds(
     };
     let mut unused = Unused::default();
     let brackets: Vec<_> = (0..clocks.of.len())
-        .map(|it| Brackets::of(readings.clocks(it), clocks.scales[clocks.of[it]], slew))
+        .map(|it| Brackets::of(readings.clocks(it), clocks.scales[clocks.of[it]], model.slew()))
         .collect();
     let mut hints = vec![0; clocks.of.len()];
     for it in readings.probes() {
@@ -72,5 +73,53 @@ pub(super) fn bounds(
             _ => unused.far += 1,
         }
     }
+    for it in readings.pulses() {
+        // True time leaves its second after the tick before, and reaches it before the tick after.
+        let clock = clocks.of[it.host as usize];
+        let second = clocks.scales[clocks.truth].ns(it.second);
+        let (before, after) =
+            (clocks.scales[clock].ns(it.tick_before), clocks.scales[clock].ns(it.tick_after));
+        match (before, second, after) {
+            (Some(before), Some(second), Some(after)) => {
+                add(clock, clocks.truth, before - ROUNDING, second + ROUNDING);
+                add(clocks.truth, clock, second - ROUNDING, after + ROUNDING);
+            }
+            _ => unused.far += 1,
+        }
+    }
+    for it in readings.said().iter().filter(|_| model.believes_said) {
+        let host = it.host as usize;
+        let (clock, truth) = (clocks.of[host], clocks.scales[clocks.truth]);
+        let shown = clocks.scales[clock].ns(it.tick).ok_or(Unplaced::Far).and_then(|tick| {
+            let (value, lo, hi) = brackets[host].shown(tick, &mut hints[host])?;
+            let (off, error) = (it.offset_ns as f64, it.error_ns as f64 + ROUNDING);
+            let value = truth.ns(value).ok_or(Unplaced::Far)? + off;
+            Ok((tick, value + lo - error, value + hi + error))
+        });
+        match shown {
+            Ok((tick, lo, hi)) => {
+                add(clock, clocks.truth, tick - ROUNDING, hi);
+                add(clocks.truth, clock, lo, tick + ROUNDING);
+            }
+            Err(Unplaced::Stepped) => unused.stepped += 1,
+            Err(Unplaced::Far) => unused.far += 1,
+        }
+    }
     (pairs, unused)
+}
+
+/// Which clocks the readings join.
+pub(super) fn joined(readings: &Readings, clocks: &Clocks, model: &Model) -> Vec<BTreeSet<usize>> {
+    let mut joined = vec![BTreeSet::new(); clocks.scales.len()];
+    let of = |host: u32| clocks.of[host as usize];
+    let probes = readings.probes().iter().map(|it| (of(it.from), of(it.to)));
+    let one_ways = readings.one_ways().iter().map(|it| (of(it.from), of(it.to)));
+    let pulses = readings.pulses().iter().map(|it| (of(it.host), clocks.truth));
+    let said = readings.said().iter().filter(|_| model.believes_said);
+    let said = said.map(|it| (of(it.host), clocks.truth));
+    for (a, b) in probes.chain(one_ways).chain(pulses).chain(said) {
+        joined[a].insert(b);
+        joined[b].insert(a);
+    }
+    joined
 }

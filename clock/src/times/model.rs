@@ -13,11 +13,14 @@ pub struct Model {
     /// CLOCK_REALTIME of a host differs by at most this from the nominal rate of its ticks, in ppm.
     /// Linux corrects it by at most 500 ppm; the rest is what the nominal rate may be wrong by.
     pub slew_ppm: f64,
+    /// Whether what other programs say of true time (`said`) is as true as they say. Bounds that rest on
+    /// it hold as far as that does.
+    pub believes_said: bool,
 }
 
 impl Default for Model {
     fn default() -> Self {
-        Self { wander_ppm_per_min: 1.0, rate_ppm: 500.0, slew_ppm: 600.0 }
+        Self { wander_ppm_per_min: 1.0, rate_ppm: 500.0, slew_ppm: 600.0, believes_said: false }
     }
 }
 

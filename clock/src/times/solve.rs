@@ -1,6 +1,6 @@
 //! From readings to the times of all hosts.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use thiserror::Error;
 
@@ -19,7 +19,8 @@ use crate::sync::Readings;
 /// The ticks of all hosts as ticks of a reference.
 #[derive(Debug)]
 pub struct Times {
-    reference: usize,
+    /// The clock of the reference.
+    root: usize,
     clocks: Clocks,
     /// Of each clock, the parts of its line.
     lines: Vec<Vec<Vec<Knot>>>,
@@ -40,16 +41,19 @@ pub enum TimesError {
         /// So many hosts there are.
         hosts: usize,
     },
+    /// True time was asked for.
+    #[error("no reading says anything of true time")]
+    NoTruth,
 }
 
 /// The difference of two hosts changed by more than the model allows. No bound rests on readings
 /// between the two ticks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Step {
-    /// One of the hosts.
-    pub from: usize,
+    /// One of the hosts; `None` is true time.
+    pub from: Option<usize>,
     /// The other one: one of them stepped, or its readings are wrong.
-    pub to: usize,
+    pub to: Option<usize>,
     /// Ticks of `from`: the step is between them.
     pub between: (i128, i128),
     /// The clock of `to` stepped ahead of that of `from` by at least and at most this, in ns.
@@ -59,10 +63,10 @@ pub struct Step {
 /// Readings between two hosts that are also compared by way of others.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Loop {
-    /// One of the hosts.
-    pub from: usize,
+    /// One of the hosts; `None` is true time.
+    pub from: Option<usize>,
     /// The other one.
-    pub to: usize,
+    pub to: Option<usize>,
     /// The mean of what the estimate of these two by themselves differs from that of all, in ns.
     pub mean_ns: f64,
     /// The largest such difference.
@@ -81,8 +85,27 @@ impl Times {
         }
         let clocks = Clocks::of(readings);
         let root = clocks.of[reference];
-        let (rank, parents) = ranks(readings, &clocks, root);
-        let (pairs, unused) = messages::bounds(readings, &clocks, model.slew(), &rank);
+        Ok(Self::compare(readings, clocks, root, model))
+    }
+
+    /// Compares all hosts with true time: ticks of the reference are ns since the epoch. What joins
+    /// hosts to it are pulses, and what others say, where the model believes that.
+    ///
+    /// # Errors
+    /// No reading says anything of true time.
+    pub fn of_truth(readings: &Readings, model: &Model) -> Result<Self, TimesError> {
+        let clocks = Clocks::of(readings);
+        let root = clocks.truth;
+        match readings.pulses().is_empty() && !(model.believes_said && !readings.said().is_empty())
+        {
+            true => Err(TimesError::NoTruth),
+            false => Ok(Self::compare(readings, clocks, root, model)),
+        }
+    }
+
+    fn compare(readings: &Readings, clocks: Clocks, root: usize, model: &Model) -> Self {
+        let (rank, parents) = ranks(&messages::joined(readings, &clocks, model), root);
+        let (pairs, unused) = messages::bounds(readings, &clocks, model, &rank);
         let limits = Limits { curve: model.curve(), slope: model.slope() };
         let pairs = pairs.into_iter().filter(|&((near, _), _)| rank[near] < usize::MAX);
         let edge = |((near, far), bounds)| {
@@ -92,21 +115,18 @@ impl Times {
         };
         let mut edges: Vec<Edge> = pairs.map(edge).collect();
         edges.sort_by_key(|it| (rank[it.near], rank[it.far]));
-        let first = |clock: usize| clocks.of.iter().position(|&it| it == clock).unwrap_or(clock);
         let step = |edge: &Edge, jump: &track::Jump| {
             let scale = clocks.scales[edge.near];
             let between = (scale.tick_before(jump.between.0), scale.tick_after(jump.between.1));
             let by_ns = (jump.by.0.floor() as i64, jump.by.1.ceil() as i64);
-            Step { from: first(edge.near), to: first(edge.far), between, by_ns }
+            let (from, to) = (clocks.host(edge.near), clocks.host(edge.far));
+            Step { from, to, between, by_ns }
         };
         let steps = edges.iter().flat_map(|edge| edge.jumps.iter().map(move |it| step(edge, it)));
         let steps = steps.collect();
         let moments = moments(&edges, &parents, root);
         let wrong = wrong(&mut edges, &moments, root, clocks.scales.len());
-        let (tracks, mut loops) = tracks(&edges, &moments, &parents, root, clocks.scales.len());
-        for it in &mut loops {
-            (it.from, it.to) = (first(it.from), first(it.to));
-        }
+        let (tracks, loops) = tracks(&edges, &moments, &parents, root, &clocks);
         let scale = |clock: usize| -> Scale { clocks.scales[clock] };
         let line = |(clock, parts): (usize, Vec<Vec<track::Knot>>)| {
             let parts = parts.iter().map(|it| line::turn(it, model, scale(clock), scale(root)));
@@ -114,8 +134,8 @@ impl Times {
         };
         let lines = tracks.into_iter().enumerate().map(line).collect();
         let of = |it: &usize| wrong.contains(it);
-        let wrong = (0..hosts).filter(|&it| of(&clocks.of[it])).collect();
-        Ok(Self { reference, clocks, lines, steps, loops, wrong, unused })
+        let wrong = (0..clocks.of.len()).filter(|&it| of(&clocks.of[it])).collect();
+        Self { root, clocks, lines, steps, loops, wrong, unused }
     }
 
     /// The time of `tick` of `host`, in ticks of the reference. Returns `None` where no readings tell:
@@ -123,7 +143,7 @@ impl Times {
     /// after the readings.
     pub fn at(&self, host: usize, tick: u64) -> Option<Between> {
         let clock = *self.clocks.of.get(host)?;
-        if clock == self.clocks.of[self.reference] {
+        if clock == self.root {
             let tick = tick.into();
             return Some(Between { lo: tick, mid: tick, hi: tick });
         }
@@ -135,14 +155,9 @@ impl Times {
         }
     }
 
-    /// The host whose ticks all times are.
-    pub fn reference(&self) -> usize {
-        self.reference
-    }
-
     /// Whether the clock of `host` is the one of the reference.
     pub fn is_reference(&self, host: usize) -> bool {
-        self.clocks.of.get(host) == Some(&self.clocks.of[self.reference])
+        self.clocks.of.get(host) == Some(&self.root)
     }
 
     /// The parts of a host's line: [`Times::at`] is linear between the knots of a part, and `None`
@@ -173,18 +188,10 @@ impl Times {
     }
 }
 
-/// How far away each clock is, in messages, and who is next on the way to the reference. A clock that no
-/// messages join to it has the last rank.
-fn ranks(readings: &Readings, clocks: &Clocks, root: usize) -> (Vec<usize>, Vec<Option<usize>>) {
-    let count = clocks.scales.len();
-    let mut joined = vec![std::collections::BTreeSet::new(); count];
-    let probes = readings.probes().iter().map(|it| (it.from, it.to));
-    for (from, to) in probes.chain(readings.one_ways().iter().map(|it| (it.from, it.to))) {
-        let (from, to) = (clocks.of[from as usize], clocks.of[to as usize]);
-        joined[from].insert(to);
-        joined[to].insert(from);
-    }
-    let (mut rank, mut parent) = (vec![usize::MAX; count], vec![None; count]);
+/// How far away each clock is, and who is next on the way to the reference. A clock that no
+/// readings join to it has the last rank.
+fn ranks(joined: &[BTreeSet<usize>], root: usize) -> (Vec<usize>, Vec<Option<usize>>) {
+    let (mut rank, mut parent) = (vec![usize::MAX; joined.len()], vec![None; joined.len()]);
     let mut queue = VecDeque::from([root]);
     rank[root] = 0;
     let mut seen = 0;
@@ -272,8 +279,9 @@ fn tracks(
     moments: &[f64],
     parents: &[Option<usize>],
     root: usize,
-    count: usize,
+    clocks: &Clocks,
 ) -> (Vec<Vec<Vec<track::Knot>>>, Vec<Loop>) {
+    let count = clocks.scales.len();
     let mut tracks: Vec<Vec<Vec<track::Knot>>> = vec![Vec::new(); count];
     let mut open = vec![false; count];
     let loops = edges.iter().filter(|it| parents[it.far] != Some(it.near));
@@ -308,8 +316,8 @@ fn tracks(
         }
     }
     let loops = loops.into_iter().filter(|it| it.2 > 0.0).map(|(edge, sum, number, worst)| Loop {
-        from: edge.near,
-        to: edge.far,
+        from: clocks.host(edge.near),
+        to: clocks.host(edge.far),
         mean_ns: sum / number,
         worst_ns: worst,
     });

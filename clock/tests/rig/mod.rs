@@ -170,7 +170,8 @@ impl Clock {
         own + sum + slew * (own - at)
     }
 
-    fn realtime(&self, t: f64) -> u64 {
+    /// CLOCK_REALTIME.
+    pub fn realtime(&self, t: f64) -> u64 {
         let stepped: f64 = self.steps.iter().filter(|it| t >= it.0).map(|it| it.1).sum();
         let small = self.monotonic(t) + stepped;
         (self.epoch as u64).wrapping_add_signed(small.floor() as i64)
