@@ -525,10 +525,14 @@ b = { run = ["OWN", "program", "send", "{c.addr}:80", "to c from b"] }
 [[phase]]
 name = "own"
 all = { run = ["OWN", "program", "pid"] }
+[[phase]]
+name = "name"
+all = { run = ["uname", "-n"] }
 "#,
     );
     let manifest = rig.passes();
     same(&rig.read("r1/serve.b.out"), "listening\nto b from a\n")?;
+    same(&(rig.read("r1/name.a.out") + &rig.read("r1/name.b.out")), "a\nb\n")?;
     same(&rig.read("r1/serve.c.out"), "listening\nto c from b\n")?;
     // Small numbers: the programs are alone in a PID namespace.
     let pid: u32 = rig.read("r1/own.a.out").trim().parse().unwrap();

@@ -10,20 +10,24 @@ use nix::sched::{CloneFlags, unshare};
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::pipe::pipe;
 use rustix::process::{Pid, getpid, set_child_subreaper};
+use rustix::system::sethostname;
 
 use super::error::{HostError, cannot};
 use super::how::{FIRST, HUB, ISOLATED, NETWORK};
 use super::own::Own;
 use super::tree;
 
-/// Starts the worker, waits for its end, and clears up.
-pub(super) fn keep(own: &Own, how: &str) -> Result<ExitCode, HostError> {
+/// Starts the worker of the host with this name, waits for its end, and clears up.
+pub(super) fn keep(own: &Own, how: &str, name: &str) -> Result<ExitCode, HostError> {
     if [NETWORK, HUB].contains(&how) {
         unshare(CloneFlags::CLONE_NEWNET).map_err(cannot("make a network namespace"))?;
     }
-    let together = CloneFlags::CLONE_NEWPID | CloneFlags::CLONE_NEWIPC;
+    let together = CloneFlags::CLONE_NEWPID | CloneFlags::CLONE_NEWIPC | CloneFlags::CLONE_NEWUTS;
     let isolated = [ISOLATED, NETWORK].contains(&how) && unshare(together).is_ok();
-    if !isolated {
+    if isolated {
+        // Hosts may be one machine: captures tell them apart by this name.
+        sethostname(name.as_bytes()).map_err(cannot("name this host"))?;
+    } else {
         set_child_subreaper(Some(getpid())).map_err(cannot("adopt orphans"))?;
     }
     // The worker makes it: if this process is killed before there is a worker, there is no folder.

@@ -19,7 +19,7 @@ use super::{clock, keeper, worker};
 pub fn host(own: &Own, arguments: &[OsString]) -> Result<ExitCode, HostError> {
     let words: Vec<&str> = arguments.iter().map(|it| it.to_str().unwrap_or("")).collect();
     match words[..] {
-        ["keep", how] => keeper::keep(own, how),
+        ["keep", how, name] => keeper::keep(own, how, name),
         ["work", how, life, folder] => worker::work(own, how, life, Path::new(folder)),
         ["guard", parent, "--", ..] if arguments.len() > 3 => guard(parent, &arguments[3..]),
         ["answer", name, key, address] => clock::answer(name, key, address),

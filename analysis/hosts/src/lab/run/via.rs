@@ -13,12 +13,12 @@ pub(super) fn helper(host: &Host, options: &Options) -> Command {
     let how = if host.isolate { ISOLATED } else { PLAIN };
     let own = &options.own;
     match &host.via {
-        Via::Local => with(own.command("keep"), how),
-        Via::Made => with(own.command("keep"), NETWORK),
+        Via::Local => with(own.command("keep"), how, &host.name),
+        Via::Made => with(own.command("keep"), NETWORK, &host.name),
         Via::Named(name) => {
             let mut command = Command::new("ip");
             command.args(["netns", "exec", name]).arg(&own.program).args(&own.words).arg("keep");
-            with(command, how)
+            with(command, how, &host.name)
         }
         Via::Ssh(to) => {
             let mut words = options.ssh.iter();
@@ -27,18 +27,18 @@ pub(super) fn helper(host: &Host, options: &Options) -> Command {
             command.args(["-o", "ServerAliveCountMax=3", "-o", "ClearAllForwardings=yes"]);
             command.args(["--", to, host.helper.as_deref().unwrap_or("ppt-analysis")]);
             command.args(["lab", "host", "keep"]);
-            with(command, how)
+            with(command, how, &host.name)
         }
     }
 }
 
 /// The helper whose network namespace joins those of all others.
 pub(super) fn hub(options: &Options) -> Command {
-    with(options.own.command("keep"), HUB)
+    with(options.own.command("keep"), HUB, HUB)
 }
 
-fn with(mut command: Command, how: &str) -> Command {
-    command.arg(how);
+fn with(mut command: Command, how: &str, name: &str) -> Command {
+    command.args([how, name]);
     command
 }
 
