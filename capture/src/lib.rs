@@ -66,7 +66,8 @@ pub use writer::CaptureWriter;
 
 /// Readings of clocks, and the conversion of stamps.
 pub use ppt_clock::{
-    ClockId, ClockReading, ClockTable, REALTIME_STEP_NS, Stamps, TickStep, TimeNamespace,
+    Aligned, Alignment, ClockId, ClockReading, ClockTable, REALTIME_STEP_NS, Stamps, TickStep,
+    TimeNamespace,
 };
 
 /// One bit, whether a schema or a clock speaks of it.

@@ -2,13 +2,15 @@
 //!
 //! A [`ClockReading`] is one clock, read between two readings of another. A [`ClockTable`]
 //! interpolates between the readings of one host. It converts ticks to monotonic time, and
-//! monotonic time to the epoch. [`Stamps`] uses it to convert the stamps of one chunk of frames.
+//! monotonic time to the epoch. [`Stamps`] uses it to convert the stamps of one chunk of frames. An
+//! [`Alignment`] moves the times of a host to the clock of another host.
 //!
 //! [`sync`] has the text of `.sync` files: readings of the clocks of several hosts.
 //! [`times`] compares those clocks: it converts ticks of one host to ticks of another one, with a bound.
 
 #![forbid(unsafe_code)]
 
+mod alignment;
 mod line;
 mod reading;
 mod stamps;
@@ -16,6 +18,7 @@ pub mod sync;
 mod ticks;
 pub mod times;
 
+pub use alignment::{Aligned, Alignment};
 pub use line::STAMP_IS_MONOTONIC;
 pub use reading::{ClockId, ClockReading};
 pub use stamps::{Stamps, TimeNamespace};

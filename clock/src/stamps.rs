@@ -39,6 +39,12 @@ impl<'a> Stamps<'a> {
         Self { table, drained_ns, namespace, line: Cell::default() }
     }
 
+    /// A time of the host's own clock, in ns since the epoch, on the clock that times are told by.
+    #[inline]
+    pub fn aligned(&self, own: i128) -> i128 {
+        self.table.aligned(own)
+    }
+
     /// Converts the target's CLOCK_MONOTONIC to the listener's.
     pub fn monotonic(&self, ns: u64) -> i128 {
         i128::from(ns) - i128::from(self.namespace.monotonic)
@@ -47,7 +53,9 @@ impl<'a> Stamps<'a> {
     /// Returns the ns since the epoch at the target's CLOCK_BOOTTIME, or `None` if no reading
     /// covers it.
     pub fn boottime_to_epoch(&self, ns: u64) -> Option<i128> {
-        Some(i128::from(ns) - i128::from(self.namespace.boottime?) + self.table.boottime_offset()?)
+        let own =
+            i128::from(ns) - i128::from(self.namespace.boottime?) + self.table.boottime_offset()?;
+        Some(self.aligned(own))
     }
 
     /// Returns the ns since the epoch at `stamp`. Returns `None` for 0, which means that no stamp

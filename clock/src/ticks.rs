@@ -1,5 +1,8 @@
 //! Converts ticks to monotonic time, and monotonic time to the epoch, by readings of clocks.
 
+use std::sync::Arc;
+
+use crate::alignment::Alignment;
 use crate::line::{Line, STAMP_IS_MONOTONIC};
 use crate::reading::{ClockId, ClockReading};
 
@@ -29,6 +32,8 @@ pub struct ClockTable {
     steps: Vec<(u64, i128)>,
     /// Boottime − monotonic at the first reading of the two, ns.
     boottime: Option<i128>,
+    /// Times of the epoch are those of another host's clock.
+    alignment: Option<Arc<Alignment>>,
 }
 
 /// Readings of ticks without a jump: both clocks strictly rise.
@@ -92,6 +97,35 @@ impl ClockTable {
     /// Sets the nominal rate of the ticks, in Hz.
     pub fn set_tick_hz(&mut self, hz: u64) {
         self.tick_hz = (hz > 0).then_some(hz);
+    }
+
+    /// From now on, times of the epoch are on the clock of another host. `alignment` says how, by what they
+    /// are without it.
+    pub fn align(&mut self, alignment: Arc<Alignment>) {
+        self.alignment = Some(alignment);
+    }
+
+    /// How times of the epoch came to be on the clock of another host, if they are.
+    pub fn alignment(&self) -> Option<&Alignment> {
+        self.alignment.as_deref()
+    }
+
+    /// A time of the host's own clock, in ns since the epoch, on the clock that times are told by.
+    #[inline]
+    pub fn aligned(&self, own: i128) -> i128 {
+        match &self.alignment {
+            None => own,
+            Some(alignment) => alignment.ts(own),
+        }
+    }
+
+    /// Readings of ticks against monotonic: ticks and ns, in the order of time, and whether the counter
+    /// jumped before the next.
+    pub fn tick_points(&self) -> impl Iterator<Item = (u64, u64, bool)> {
+        self.runs.iter().flat_map(|run| {
+            let last = run.0.len();
+            (1..).zip(&run.0).map(move |(number, it)| (it.tick, it.ns, number == last))
+        })
     }
 
     fn add_point(&mut self, point: Point) {
@@ -204,6 +238,9 @@ impl ClockTable {
     /// The readings on both sides of `tick`, where the counter never jumped.
     pub(crate) fn line(&self, tick: u64) -> Option<Line> {
         let [run] = self.runs.as_slice() else { return None };
+        if self.alignment.is_some() {
+            return None; // times of another clock lie on lines of their own
+        }
         let (from, to) = run.line(tick)?;
         // 0 is no stamp, and none of ticks has the bit.
         let stamps = from.tick > 0 && to.tick & STAMP_IS_MONOTONIC == 0;
@@ -216,7 +253,7 @@ impl ClockTable {
     }
 
     pub(crate) fn to_epoch(&self, monotonic: i128) -> Option<i64> {
-        i64::try_from(monotonic.checked_add(self.epoch?.0)?).ok()
+        i64::try_from(self.aligned(monotonic.checked_add(self.epoch?.0)?)).ok()
     }
 }
 

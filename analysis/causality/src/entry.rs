@@ -20,8 +20,9 @@ pub enum Certainty {
 
 /// A value that left a frame or entered it. All entries of a key have the same value.
 ///
-/// `lo ≤ ts ≤ hi`, and within a thread none of the three goes back as `seqno` goes on. Where a clock was
-/// set back, causes may be missing, and nothing worse happens.
+/// `lo ≤ ts ≤ hi`. Within a clock `lo` and `hi` never go back as `ts` goes on, and within a thread none of
+/// the three does as `seqno` goes on. Where a clock was set back, causes may be missing, and nothing worse
+/// happens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entry<T> {
     /// The number of the point.
@@ -37,6 +38,9 @@ pub struct Entry<T> {
     pub ts: i64,
     /// The latest time at which it may have been.
     pub hi: i64,
+    /// Which clock `ts` was read on. Times of one clock are exact beside each other, whatever bounds them on
+    /// others. A thread has one clock.
+    pub clock: u32,
     /// Which thread: a ring and its owner.
     pub thread: u64,
     /// The place within the thread.
@@ -55,22 +59,32 @@ impl<T> Entry<T> {
         }
     }
 
-    /// What entries of a key are sorted by: when, outs first, thread, sequence number. The first two are
-    /// what matching rests on, the others make it the same every time.
-    pub fn order(&self) -> (i64, Side, u64, u64) {
-        (self.when(), self.side, self.thread, self.seqno)
+    /// What entries of a key are sorted by: when, outs first, time, thread, sequence number. The first three
+    /// are what matching rests on, the others make it the same every time.
+    pub fn order(&self) -> (i64, Side, i64, u64, u64) {
+        (self.when(), self.side, self.ts, self.thread, self.seqno)
+    }
+
+    /// The least and the most time from this one to another.
+    pub fn until(&self, other: &Entry<T>) -> (i64, i64) {
+        if self.clock == other.clock {
+            let time = other.ts.saturating_sub(self.ts);
+            return (time, time);
+        }
+        (other.lo.saturating_sub(self.hi), other.hi.saturating_sub(self.lo))
     }
 
     /// Whether it happened before another one; None where that is impossible.
     ///
     /// Within a thread the sequence number decides, and a frame is never before itself. Between threads
-    /// the bounds of time decide: where they touch, it is possible.
+    /// of one clock the time decides, and else the bounds of time do: where they touch, it is possible.
     pub fn before(&self, other: &Entry<T>) -> Option<Certainty> {
-        if self.lo > other.hi {
+        let (least, most) = self.until(other);
+        if most < 0 {
             None
         } else if self.thread == other.thread {
             (self.seqno < other.seqno).then_some(Certainty::Certain)
-        } else if self.hi < other.lo {
+        } else if least > 0 {
             Some(Certainty::Certain)
         } else {
             Some(Certainty::Possible)
@@ -79,6 +93,7 @@ impl<T> Entry<T> {
 
     /// Whether nobody knows which of the two came first.
     pub(crate) fn unordered(&self, other: &Entry<T>) -> bool {
-        self.thread != other.thread && self.lo <= other.hi && other.lo <= self.hi
+        let (least, most) = self.until(other);
+        self.thread != other.thread && least <= 0 && most >= 0
     }
 }

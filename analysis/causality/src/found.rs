@@ -24,12 +24,12 @@ impl<T> Edge<T> {
 
     /// The least that the bounds allow.
     pub fn latency_lo(&self) -> i64 {
-        self.dst.lo.saturating_sub(self.src.hi)
+        self.src.until(&self.dst).0
     }
 
     /// The most that the bounds allow.
     pub fn latency_hi(&self) -> i64 {
-        self.dst.hi.saturating_sub(self.src.lo)
+        self.src.until(&self.dst).1
     }
 }
 

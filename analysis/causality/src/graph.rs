@@ -109,6 +109,8 @@ pub struct Graph {
     links: Vec<Link>,
     /// By thread.
     process: Vec<u32>,
+    /// By thread: the clock of its times, if several threads have one.
+    clock: Option<Vec<u32>>,
     /// By point: values say where its vertices come from.
     led: Vec<bool>,
     backward: u64,
@@ -140,6 +142,7 @@ impl Graph {
             links: Vec::new(),
             led: Vec::new(),
             process: processes,
+            clock: None,
             backward: 0,
         };
         let mut last = vec![NONE; graph.process.len()];
@@ -173,6 +176,22 @@ impl Graph {
             }
         }
         Ok(graph)
+    }
+
+    /// Says which clock each thread's times were read on. Times of one clock are exact beside each other.
+    #[must_use]
+    pub fn with_clocks(self, clocks: Vec<u32>) -> Graph {
+        Graph { clock: Some(clocks), ..self }
+    }
+
+    /// The least and the most time from one vertex to another.
+    pub fn until(&self, from: u32, to: u32) -> (i64, i64) {
+        let clock = |vertex: u32| self.clock.as_ref()?.get(self.thread(vertex) as usize);
+        if from == to || clock(from).is_some_and(|it| clock(to) == Some(it)) {
+            let time = self.ts(to).saturating_sub(self.ts(from));
+            return (time, time);
+        }
+        (self.lo(to).saturating_sub(self.hi(from)), self.hi(to).saturating_sub(self.lo(from)))
     }
 
     fn add(&mut self, it: Vertex, last: &mut [u32]) -> Result<(), Malformed> {

@@ -51,7 +51,7 @@ pub enum Refused {
 ///
 /// An edge is *certain* where `a` certainly happened before `b`, and
 /// - *within*: `b` is not more than `within` after `a` for all their bounds allow. It is no edge where
-///   the bounds rule that out: `b.lo − a.hi > within`.
+///   the bounds rule that out: at [least](Entry::until) more than `within` is between them.
 /// - *nearest*: no other cause may be nearer: none overlaps with `a`, and no frame of the causing point
 ///   may be missing between `a` and `b`. Of several causes the latest by `ts` is taken, also where it is
 ///   after `b` by `ts` and its bounds allow it to be before.
@@ -299,7 +299,7 @@ impl<T: Copy, M: Fn(u32, i64, i64) -> bool> Matcher<T, M> {
         let queue = &mut self.queues[rule];
         (queue.shifted, queue.seen) = (shifted, by.hi);
         queue.head = queue.head.max(outs.first());
-        while outs.get(queue.head).is_some_and(|it| it.entry.hi < allowed.oldest) {
+        while outs.get(queue.head).is_some_and(|it| allowed.is_late(&it.entry)) {
             queue.head += 1;
         }
         let first = outs.get(queue.head);
@@ -342,7 +342,12 @@ impl<T: Copy, M: Fn(u32, i64, i64) -> bool> Matcher<T, M> {
                 let expired = rule.within.is_some_and(|within| hi < oldest(within));
                 match rule.policy {
                     Policy::All => expired,
-                    Policy::Nearest => hi < *settled.get_or_insert_with(|| outs.settled(now)),
+                    Policy::Nearest => {
+                        let settled = *settled.get_or_insert_with(|| outs.settled(now));
+                        // The nearer one may be too old on its own clock: then so must this one be.
+                        let doubt = rule.within.map_or(0, |_| self.limits.width);
+                        hi < settled.saturating_sub(doubt)
+                    }
                     Policy::Fifo => hi < now && (expired || outs.first() < self.queues[index].head),
                 }
             };
@@ -429,10 +434,15 @@ impl<'a, T> Allowed<'a, T> {
         Allowed { by, within, oldest }
     }
 
+    /// Whether an out is too old.
+    fn is_late(&self, out: &Entry<T>) -> bool {
+        self.within.is_some_and(|within| out.until(self.by).0 > within)
+    }
+
     /// Whether an out may have caused the in, and whether time leaves any doubt.
     fn certainty(&self, out: &Entry<T>) -> Option<Certainty> {
-        let before = out.before(self.by).filter(|_| out.hi >= self.oldest)?;
-        let most = self.by.hi.saturating_sub(out.lo);
+        let before = out.before(self.by).filter(|_| !self.is_late(out))?;
+        let most = out.until(self.by).1;
         let late = self.within.is_some_and(|within| most > within);
         Some(if late { Certainty::Possible } else { before })
     }

@@ -113,7 +113,7 @@ impl<T: Copy> Outs<T> {
         }
         let (number, best) = best?;
         let mut others = self.reaching(best.lo);
-        Some((number, !others.any(|(_, it)| it.entry.unordered(best))))
+        Some((number, !others.any(|(_, it)| it.entry.unordered(best) && may(&it.entry))))
     }
 
     /// Up to when nothing can be the nearest any more: an out that ended before is behind another one, and

@@ -39,12 +39,12 @@ impl Path {
 
     /// The least that the bounds allow.
     pub fn latency_lo(&self, graph: &Graph) -> i64 {
-        graph.lo(self.dst).saturating_sub(graph.hi(self.src))
+        graph.until(self.src, self.dst).0
     }
 
     /// The most that the bounds allow.
     pub fn latency_hi(&self, graph: &Graph) -> i64 {
-        graph.hi(self.dst).saturating_sub(graph.lo(self.src))
+        graph.until(self.src, self.dst).1
     }
 }
 

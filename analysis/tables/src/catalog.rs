@@ -113,7 +113,7 @@ impl Catalog {
     /// ns since the epoch at a time of the listener's monotonic clock; 0 is none.
     pub fn epoch(&self, mono_ns: u64) -> Option<i64> {
         let known = (mono_ns != 0).then_some(mono_ns)?;
-        i64::try_from(i128::from(known) + self.offset()?).ok()
+        i64::try_from(self.clocks.aligned(i128::from(known) + self.offset()?)).ok()
     }
 
     /// When the last frames were drained.

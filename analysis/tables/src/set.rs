@@ -16,6 +16,7 @@ use ppt_capture::{
 use crate::builder::Dictionary;
 use crate::catalog::{Catalog, Owner};
 use crate::error::{SetError, TableError};
+use crate::hosts::{Clock, Clocks, TimeBounds};
 use crate::paths::expand;
 use crate::readings::Reading;
 use crate::watch::Watch;
@@ -31,6 +32,7 @@ pub struct CaptureSet {
     captures: Vec<Opened>,
     /// What their rows are named by.
     names: Names,
+    clocks: Arc<Clocks>,
     watch: Watch,
     /// What somebody says instead of what schemas say.
     edges: Option<Vec<Edge>>,
@@ -121,7 +123,8 @@ impl CaptureSet {
             }
         }
         let names = Names::of(&captures);
-        Ok(CaptureSet { captures, names, watch: Watch::default(), edges: None })
+        let clocks = Arc::new(own_clocks(&captures));
+        Ok(CaptureSet { captures, names, clocks, watch: Watch::default(), edges: None })
     }
 
     /// Takes these edge lines instead of those of the captures.
@@ -158,19 +161,9 @@ impl CaptureSet {
         &self.watch
     }
 
-    /// How far a time of each capture can be from the truth, in ns, by the id of the capture.
-    ///
-    /// What one capture says is compared with what it says of other times: only times of several captures
-    /// of a host have bounds. Of a single one, all are 0.
-    pub fn time_errors(&self) -> HashMap<String, i64> {
-        let error = |capture: &Opened| {
-            let clocks = &capture.catalog().clocks;
-            let error = clocks.tick_error_ns().unwrap_or(0) + clocks.epoch_error_ns().unwrap_or(0);
-            i64::try_from(error).unwrap_or(i64::MAX)
-        };
-        let single = self.captures.len() < 2;
-        let all = self.captures.iter();
-        all.map(|it| (it.id.clone(), if single { 0 } else { error(it) })).collect()
+    /// On which clock the times of each capture were read.
+    pub fn clocks(&self) -> &Arc<Clocks> {
+        &self.clocks
     }
 
     /// The names of the buffers.
@@ -204,6 +197,12 @@ impl CaptureSet {
     /// The boot that a capture is of; another capture may be of another one if nothing says so.
     pub(crate) fn boot(&self, capture: usize) -> &str {
         self.captures[capture].boot()
+    }
+
+    /// The host of a capture and its boot, for messages.
+    pub(crate) fn host(&self, capture: usize) -> String {
+        let opened = &self.captures[capture];
+        format!("`{}` (boot {})", opened.catalog().host(), opened.boot())
     }
 
     pub(crate) fn names(&self) -> &Names {
@@ -246,6 +245,28 @@ impl CaptureSet {
             process: self.process(capture, source),
         }
     }
+}
+
+/// The clocks of captures that nothing relates to other hosts.
+///
+/// What one capture says is compared with what it says of other times: only times of several captures of a
+/// host have bounds. Of a single one, all are exact.
+fn own_clocks(captures: &[Opened]) -> Clocks {
+    let mut boots: Vec<&str> = Vec::new();
+    let single = captures.len() < 2;
+    let clock = |(number, capture): (u32, &Opened)| {
+        let host = boots.iter().position(|it| *it == capture.boot()).unwrap_or_else(|| {
+            boots.push(capture.boot());
+            boots.len() - 1
+        });
+        let clocks = &capture.catalog().clocks;
+        let error = clocks.tick_error_ns().unwrap_or(0) + clocks.epoch_error_ns().unwrap_or(0);
+        let error = if single { 0 } else { i64::try_from(error).unwrap_or(i64::MAX) };
+        let host = host as u32;
+        Clock { number, host, scale: host, bounds: TimeBounds::Error(error) }
+    };
+    let clocks = (0..).zip(captures).map(clock).collect();
+    Clocks::new(clocks, captures.iter().map(|it| it.id.clone()))
 }
 
 impl Names {

@@ -66,8 +66,10 @@ impl Time {
         match (self.scale(), word) {
             (_, 0) => None,
             (Scale::Ticks, word) => stamps.epoch(word).map(i128::from),
-            (Scale::Ns(Clock::Realtime), ns) => Some(ns.into()),
-            (Scale::Ns(Clock::Monotonic), ns) => Some(stamps.monotonic(ns) + offset?),
+            (Scale::Ns(Clock::Realtime), ns) => Some(stamps.aligned(ns.into())),
+            (Scale::Ns(Clock::Monotonic), ns) => {
+                Some(stamps.aligned(stamps.monotonic(ns) + offset?))
+            }
             (Scale::Ns(Clock::Boottime), ns) => stamps.boottime_to_epoch(ns),
             (Scale::Ns(Clock::ThreadCpu | Clock::ProcessCpu), _) => None,
         }

@@ -60,9 +60,17 @@ fn before(a: &Entry<u32>, b: &Entry<u32>) -> Option<Certainty> {
     match (a.thread == b.thread, a.seqno < b.seqno) {
         (true, false) => None,
         (true, true) => Some(Certainty::Certain),
-        (false, _) if a.hi < b.lo => Some(Certainty::Certain),
-        (false, _) => (a.lo <= b.hi).then_some(Certainty::Possible),
+        (false, _) => match time(a, b) {
+            (1.., _) => Some(Certainty::Certain),
+            (_, 0..) => Some(Certainty::Possible),
+            _ => None,
+        },
     }
+}
+
+/// The least and the most time from `a` to `b`.
+fn time(a: &Entry<u32>, b: &Entry<u32>) -> (i64, i64) {
+    if a.clock == b.clock { (b.ts - a.ts, b.ts - a.ts) } else { (b.lo - a.hi, b.hi - a.lo) }
 }
 
 fn unknown_order(a: &Entry<u32>, b: &Entry<u32>) -> bool {
@@ -76,8 +84,8 @@ fn causes<'a>(
     outs: &[&'a Entry<u32>],
 ) -> Vec<(&'a Entry<u32>, Certainty)> {
     let within = rule.within.unwrap_or(i64::MAX);
-    let outs = outs.iter().filter(|a| b.lo - a.hi <= within);
-    let sure = |a: &Entry<u32>, it| if b.hi - a.lo > within { Certainty::Possible } else { it };
+    let outs = outs.iter().filter(|a| time(a, b).0 <= within);
+    let sure = |a: &Entry<u32>, it| if time(a, b).1 > within { Certainty::Possible } else { it };
     outs.filter_map(|a| Some((*a, sure(a, before(a, b)?)))).collect()
 }
 
@@ -179,7 +187,7 @@ impl Fifo {
         self.shifted = missing(gaps, rule.from, since, b.hi) || missing(gaps, rule.to, since, b.hi);
         let queue: Vec<_> =
             come[known.unwrap_or(0)..].iter().filter(|it| !self.gone.contains(&it.frame)).collect();
-        let old = |a: &&&&Entry<u32>| rule.within.is_some_and(|within| b.lo - a.hi > within);
+        let old = |a: &&&&Entry<u32>| rule.within.is_some_and(|within| time(a, b).0 > within);
         let stale = queue.iter().take_while(old).map(|it| it.frame);
         self.gone.extend(stale);
         let first = queue.iter().find(|it| !self.gone.contains(&it.frame))?;
@@ -192,17 +200,20 @@ impl Fifo {
 /// A frame: thread, point, which sides it has, how much later than the one before, how uncertain.
 type Made = (u64, u32, u8, i64, i64, i64);
 
-/// As they are sorted: within a thread, time does not go back.
+/// As they are sorted: on a clock, time does not go back.
 fn entries(made: &[Made]) -> Vec<Entry<u32>> {
     let mut now = [(0, 0, 0); 8];
     let mut entries = Vec::new();
     for (frame, &(thread, point, sides, later, below, above)) in made.iter().enumerate() {
-        let (lo, ts, hi) = &mut now[thread as usize];
+        // The first two threads share a clock.
+        let clock = thread.max(1) as u32;
+        let (lo, ts, hi) = &mut now[clock as usize];
         let new = *ts + later;
         (*lo, *ts, *hi) = ((*lo).max(new - below), new, (*hi).max(new + above));
-        let (lo, ts, hi) = now[thread as usize];
+        let (lo, ts, hi) = now[clock as usize];
         let (frame, seqno) = (frame as u32, frame as u64);
-        let entry = |side, stated| Entry { point, side, stated, lo, ts, hi, thread, seqno, frame };
+        let entry =
+            |side, stated| Entry { point, side, stated, lo, ts, hi, clock, thread, seqno, frame };
         if sides != 1 {
             entries.push(entry(Side::In, true));
         }
@@ -312,6 +323,7 @@ fn garbage() -> impl Strategy<Value = Vec<Entry<u32>>> {
             lo,
             ts,
             hi,
+            clock: thread as u32 / 2,
             thread,
             seqno,
             frame: 0,
@@ -350,7 +362,7 @@ proptest! {
 fn at(time: i64, side: Side, frame: u32) -> Entry<u32> {
     let (point, thread) = if side == Side::Out { (0, 1) } else { (1, 2) };
     let (lo, ts, hi, seqno) = (time, time, time, time as u64);
-    Entry { point, side, stated: true, lo, ts, hi, thread, seqno, frame }
+    Entry { point, side, stated: true, lo, ts, hi, clock: thread as u32, thread, seqno, frame }
 }
 
 /// The most outs that are kept: what is found is right with so many, and refused with one less.

@@ -257,6 +257,8 @@ proptest! {
     #[test]
     fn every_way_was_tried(made in made(), to in 0..POINTS) {
         let graph = Graph::new(vec![0, 0, 1], made.vertices.clone(), made.links.clone()).unwrap();
+        let clocks = [4, 5, 4];
+        let graph = graph.with_clocks(clocks.to_vec());
         let backward = made.links.iter().filter(|it| it.src >= it.dst).count();
         prop_assert_eq!(graph.backward(), backward as u64);
         let search = Search { made: &made, from: &|it| it.point == 0 };
@@ -266,8 +268,10 @@ proptest! {
             for path in told {
                 let steps = path.route.iter().map(|it| graph.ts(it.dst) - graph.ts(it.src));
                 prop_assert_eq!(steps.sum::<i64>(), path.latency(&graph));
-                prop_assert_eq!(path.latency_lo(&graph), path.latency(&graph) - 3);
-                prop_assert_eq!(path.latency_hi(&graph), path.latency(&graph) + 3);
+                let clock = |vertex: u32| clocks[graph.thread(vertex) as usize];
+                let doubt = if clock(path.src) == clock(path.dst) { 0 } else { 3 };
+                prop_assert_eq!(path.latency_lo(&graph), path.latency(&graph) - doubt);
+                prop_assert_eq!(path.latency_hi(&graph), path.latency(&graph) + doubt);
             }
         }
     }

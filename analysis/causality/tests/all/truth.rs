@@ -186,7 +186,7 @@ impl Truth {
             let (lo, hi, seqno, stated) = (ts, ts, index as u64, !plan.one_type);
             let entry = |side, stated| {
                 let (point, frame) = (stage, vertex);
-                Entry { point, side, stated, lo, ts, hi, thread, seqno, frame }
+                Entry { point, side, stated, lo, ts, hi, clock: 0, thread, seqno, frame }
             };
             let sources = &before[stage as usize];
             let mut causes: Vec<u32> = sources.iter().filter_map(|&it| numbers[at(it)]).collect();
@@ -254,7 +254,7 @@ pub fn queue(seed: u64, count: u32, within: i64, loss: u64) -> Queued {
             }
             let (thread, seqno, frame) = (point.into(), thing.into(), thing | point << 31);
             let (lo, ts, hi, stated) = (at, at, at, true);
-            entries.push(Entry { point, side, stated, lo, ts, hi, thread, seqno, frame });
+            entries.push(Entry { point, side, stated, lo, ts, hi, clock: 0, thread, seqno, frame });
         }
     }
     entries.sort_by_key(Entry::order);

@@ -1,12 +1,14 @@
 //! From the rows of tables to a graph.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use datafusion::arrow::array::{Array, AsArray, Int64Array, RecordBatch};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Int32Type, Int64Type};
 use datafusion::error::Result;
 use ppt_causality::{Certainty, Graph, Kind, Link, Vertex};
+use ppt_tables::Clocks;
 
 use super::{Causality, Numbers, Owner, Texts};
 use crate::error::external;
@@ -77,13 +79,12 @@ pub(crate) struct Loader {
     edges: Vec<Between>,
     /// By capture, segment and ring: from which number on frames are missing.
     gaps: HashMap<(String, String, Option<i32>), Vec<i64>>,
-    /// By capture: how far times can be from the truth, in ns.
-    errors: HashMap<String, i64>,
+    clocks: Arc<Clocks>,
 }
 
 impl Loader {
-    pub fn new(errors: HashMap<String, i64>) -> Loader {
-        Loader { errors, ..Loader::default() }
+    pub fn new(clocks: Arc<Clocks>) -> Loader {
+        Loader { clocks, ..Loader::default() }
     }
 
     /// Takes in rows of a table.
@@ -207,16 +208,29 @@ impl Loader {
             let next = gaps.partition_point(|&first| first <= last);
             cut[at] = frame.lost || gaps.get(next).is_some_and(|&first| first < frame.name.1);
         }
-        // A thread has a ring in each buffer.
+        let capture = |owner: &Owner| self.clocks.capture(&owner.capture).unwrap_or(usize::MAX);
+        let captures: Vec<usize> = owners.iter().map(capture).collect();
+        // A thread has a ring in each buffer, and may be in several captures.
         let mut threads = Numbers::default();
-        let thread_of: Vec<u32> = (owners.iter().enumerate())
-            .map(|(number, owner)| {
+        let mut clocks: Vec<u32> = Vec::new();
+        let thread_of: Vec<u32> = (owners.iter().zip(&captures).enumerate())
+            .map(|(number, (owner, &capture))| {
                 let unknown = owner.tid.is_none().then_some(number);
-                threads.number((owner.pid, owner.tid, unknown))
+                let host = self.clocks.host(capture);
+                let thread = threads.number((host, owner.pid, owner.tid, unknown));
+                let clock = self.clocks.number(capture);
+                match clocks.get_mut(thread as usize) {
+                    None => clocks.push(clock),
+                    // Of two captures: comparable with itself alone.
+                    Some(known) if *known != clock => *known = u32::MAX - thread,
+                    Some(_) => {}
+                }
+                thread
             })
             .collect();
         let mut processes = Numbers::default();
-        let processes: Vec<u32> = threads.all.iter().map(|it| processes.number(it.0)).collect();
+        let processes: Vec<u32> =
+            threads.all.iter().map(|it| processes.number((it.0, it.1))).collect();
         let mut order: Vec<u32> = (0..self.frames.len() as u32).collect();
         order.sort_unstable_by_key(|&at| {
             let frame = &self.frames[at as usize];
@@ -226,17 +240,16 @@ impl Loader {
         for (vertex, &at) in (0..).zip(&order) {
             vertex_of[at as usize] = vertex;
         }
-        let error = |owner: &Owner| self.errors.get(&owner.capture).copied().unwrap_or_default();
-        let errors: Vec<i64> = owners.iter().map(error).collect();
         let vertices = order.iter().map(|&at| {
             let frame = &self.frames[at as usize];
-            let error = errors[frame.name.0 as usize];
+            let bounds = self.clocks.around(captures[frame.name.0 as usize], frame.ts);
+            let (lo, hi) = bounds.unwrap_or((i64::MIN, i64::MAX));
             Vertex {
                 point: frame.point,
                 thread: thread_of[frame.name.0 as usize],
-                lo: frame.ts.saturating_sub(error),
+                lo,
                 ts: frame.ts,
-                hi: frame.ts.saturating_add(error),
+                hi,
                 cut: cut[at as usize],
             }
         });
@@ -250,7 +263,7 @@ impl Loader {
             Some(Link { dst, src, kind, certainty, queue })
         });
         let links = links.collect();
-        let graph = Graph::new(processes, vertices, links).map_err(external)?;
+        let graph = Graph::new(processes, vertices, links).map_err(external)?.with_clocks(clocks);
         let frames = order.iter().map(|&at| self.frames[at as usize].name).collect();
         Ok(Causality { graph, points: self.points.all, frames, owners: self.owners.all })
     }

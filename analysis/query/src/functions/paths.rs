@@ -88,7 +88,7 @@ impl TableFunctionImpl for Function {
                 to: (*to).to_owned(),
                 wants,
                 schema: Arc::new(wants.schema()),
-                errors: self.set.time_errors(),
+                clocks: self.set.clocks().clone(),
             }),
         }))
     }
@@ -154,7 +154,7 @@ struct Question {
     to: String,
     wants: Wants,
     schema: SchemaRef,
-    errors: HashMap<String, i64>,
+    clocks: Arc<Clocks>,
 }
 
 #[derive(Debug)]
@@ -276,7 +276,7 @@ impl ExecutionPlan for PathsExec {
         let question = self.question.clone();
         let answer = async move {
             let memory = MemoryConsumer::new("paths").register(context.memory_pool());
-            let mut loader = Loader::new(question.errors.clone());
+            let mut loader = Loader::new(question.clocks.clone());
             for (input, mut batches) in Input::iter().zip(inputs) {
                 while let Some(batch) = batches.next().await.transpose()? {
                     loader.take(input, &batch)?;

@@ -136,7 +136,7 @@ impl Engine {
     /// # Errors
     /// See [`QueryError`].
     pub async fn causality(&self) -> Result<Causality, QueryError> {
-        let mut loader = Loader::new(self.set().time_errors());
+        let mut loader = Loader::new(self.set().clocks().clone());
         for input in Input::iter() {
             let columns = input.columns();
             let rows = self.context().table(input.table()).await?;

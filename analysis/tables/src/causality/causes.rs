@@ -112,17 +112,16 @@ impl Causes {
 
     /// Fails where points are of several hosts.
     pub fn comparable(&self, table: &str) -> Result<(), TableError> {
-        if self.known.boots.len() < 2 {
+        if self.known.scales.len() < 2 {
             return Ok(());
         }
-        let hosts = self.known.boots.iter().map(|(boot, name)| format!("`{name}` (boot {boot})"));
-        Err(TableError::Incomparable { table: table.to_owned(), hosts: hosts.collect() })
+        let hosts = self.known.scales.iter().map(|it| it.1.clone()).collect();
+        Err(TableError::Incomparable { table: table.to_owned(), hosts })
     }
 
     /// What one identity may cost.
     pub fn limits(&self) -> ppt_causality::Limits {
-        let widest = self.known.errors.iter().max().copied().unwrap_or_default();
-        let width = widest.saturating_mul(2);
+        let width = self.known.clocks.widest();
         ppt_causality::Limits { pairs: MOST_PAIRS, kept: MOST_KEPT, width }
     }
 

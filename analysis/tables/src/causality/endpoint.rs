@@ -30,10 +30,12 @@ pub(crate) enum Column {
     Seqno,
     Point,
     Drained,
+    /// ns since the epoch.
+    Ts,
 }
 
 /// All of them, by their numbers.
-pub(crate) const COLUMNS: [Column; 7] = [
+pub(crate) const COLUMNS: [Column; 8] = [
     Column::Key,
     Column::When,
     Column::Way,
@@ -41,6 +43,7 @@ pub(crate) const COLUMNS: [Column; 7] = [
     Column::Seqno,
     Column::Point,
     Column::Drained,
+    Column::Ts,
 ];
 
 /// Which way data goes.
@@ -94,7 +97,7 @@ impl Endpoints {
         let field = |column: Column| {
             let ty = match column {
                 Column::Key => DataType::FixedSizeBinary(KEY as i32),
-                Column::When | Column::Seqno | Column::Drained => DataType::Int64,
+                Column::When | Column::Seqno | Column::Drained | Column::Ts => DataType::Int64,
                 Column::Way | Column::Owner | Column::Point => DataType::Int32,
             };
             Field::new(format!("{column:?}").to_lowercase(), ty, true)
@@ -124,21 +127,19 @@ impl OfChunks for Endpoints {
 
     fn append(&self, chunk: &ChunkRows<'_>, columns: &[usize], to: &mut [Builder]) -> usize {
         let known = &self.known;
-        let error = known.errors.get(chunk.capture).copied().unwrap_or_default();
-        let exact = known.exact();
+        let exact = known.clocks.are_exact();
         let from = chunk.from(chunk.rows);
         let (mut rows, mut keys, mut times) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut ways, mut points) = (Vec::new(), Vec::new());
+        let (mut stamps, mut ways, mut points) = (Vec::new(), Vec::new(), Vec::new());
         known.each(chunk, |row, frame, form| {
             let ts = form.at.and_then(|at| from.epoch(at, frame));
+            let bounds = ts.and_then(|ts| known.clocks.around(chunk.capture, ts));
             let mut add = |identity: &Identity, way: Way| {
                 let Some(bytes) = identity.bytes(frame) else { return };
                 rows.push(row);
                 keys.push((identity.of as u32, bytes));
-                times.push(ts.map(|ts| match way {
-                    Way::In => ts.saturating_add(error),
-                    _ => ts.saturating_sub(error),
-                }));
+                times.push(bounds.map(|(lo, hi)| if way == Way::In { hi } else { lo }));
+                stamps.push(ts);
                 ways.push(way as i32);
                 points.push(form.point);
             };
@@ -176,6 +177,10 @@ impl OfChunks for Endpoints {
                 Column::Seqno => chunk.standard(Standard::Seqno, taken, builder),
                 Column::Point => builder.extend(points.iter().copied()),
                 Column::Drained => chunk.standard(Standard::Drained, taken, builder),
+                Column::Ts => {
+                    let mut stamps = stamps.iter();
+                    builder.each(taken, |_| stamps.next().copied().flatten());
+                }
             }
         }
         count

@@ -9,6 +9,7 @@ use ppt_capture::frame_dsl::role;
 use ppt_capture::frame_dsl::schema::{Field, FieldType, Frame};
 
 use crate::builder::Dictionary;
+use crate::hosts::Clocks;
 use crate::rows::Rows;
 use crate::set::{CaptureSet, OwnerKeys};
 use crate::standard::ChunkRows;
@@ -110,10 +111,9 @@ pub(crate) struct Known {
     /// By capture: where its owners begin.
     first_owners: Vec<i32>,
     pub owners: Vec<OwnerKeys>,
-    /// Boots of which there are points: each with the name of its host.
-    pub boots: Vec<(String, String)>,
-    /// By capture: how far a time can be from the truth, in ns.
-    pub errors: Vec<i64>,
+    /// Scales of time of which there are points: each with the name of a host and its boot.
+    pub scales: Vec<(u32, String)>,
+    pub clocks: Arc<Clocks>,
 }
 
 impl Known {
@@ -129,10 +129,9 @@ impl Known {
             sources: HashMap::new(),
             first_owners: Vec::new(),
             owners: Vec::new(),
-            boots: Vec::new(),
-            errors: Vec::new(),
+            scales: Vec::new(),
+            clocks: set.clocks().clone(),
         };
-        let errors = set.time_errors();
         for (capture, opened) in set.captures().iter().enumerate() {
             let catalog = opened.catalog();
             known.first_owners.push(known.owners.len() as i32);
@@ -149,11 +148,10 @@ impl Known {
                 let source = Source { multi: info.schema.multi(), forms };
                 known.sources.insert((capture, info.id), source);
             }
-            known.errors.push(errors.get(&opened.id).copied().unwrap_or_default());
             if has_points {
-                let boot = (set.boot(capture).to_owned(), catalog.host().to_owned());
-                if known.boots.iter().all(|it| it.0 != boot.0) {
-                    known.boots.push(boot);
+                let scale = known.clocks.scale(capture);
+                if known.scales.iter().all(|it| it.0 != scale) {
+                    known.scales.push((scale, set.host(capture)));
                 }
             }
         }
@@ -166,15 +164,9 @@ impl Known {
         known
     }
 
-    /// Points of another clock than others would have to be compared by bounds.
-    pub fn exact(&self) -> bool {
-        self.errors.iter().all(|&it| it == 0)
-    }
-
-    /// How far a time of an owner can be from the truth.
-    pub fn error_of(&self, owner: i32) -> i64 {
-        let owner = self.owners.get(owner as usize);
-        owner.and_then(|it| self.errors.get(it.capture as usize)).copied().unwrap_or_default()
+    /// The number of the capture of an owner.
+    pub fn capture_of(&self, owner: i32) -> usize {
+        self.owners.get(owner as usize).map_or(usize::MAX, |it| it.capture as usize)
     }
 
     /// The name of a point.

@@ -35,15 +35,15 @@ const WAY: usize = 2;
 const OWNER: usize = 3;
 const SEQNO: usize = 4;
 const POINT: usize = 5;
-const DRAINED: usize = 6;
 
-/// What is read to get these columns.
-pub(crate) fn reads(shows: Shows, columns: &[usize]) -> Vec<usize> {
+/// What is read to get these columns. `exact`: bounds leave no doubt, so [`WHEN`] is the time.
+pub(crate) fn reads(shows: Shows, columns: &[usize], exact: bool) -> Vec<usize> {
     let place = |column| COLUMNS.iter().position(|it| *it == column).unwrap_or_default();
     let all = [Column::Key, Column::When, Column::Way, Column::Owner, Column::Seqno, Column::Point];
     let drained = STANDARD.iter().position(|it| *it == Standard::Drained);
     let asks = shows == Shows::Unmatched && columns.iter().any(|&it| Some(it) == drained);
-    all.into_iter().chain(asks.then_some(Column::Drained)).map(place).collect()
+    let more = [(!exact).then_some(Column::Ts), asks.then_some(Column::Drained)];
+    all.into_iter().chain(more.into_iter().flatten()).map(place).collect()
 }
 
 /// What names a frame.
@@ -362,25 +362,35 @@ impl Runner for Matching {
         let owners = batch.column(OWNER).as_primitive::<Int32Type>().clone();
         let seqnos = batch.column(SEQNO).as_primitive::<Int64Type>().clone();
         let points = batch.column(POINT).as_primitive::<Int32Type>().clone();
-        let drained = batch.columns().get(DRAINED).map(|it| it.as_primitive::<Int64Type>().clone());
+        let long = |column: &ArrayRef| column.as_primitive::<Int64Type>().clone();
+        let clocks = self.causes.known.clocks.clone();
+        let mut more = batch.columns()[POINT + 1..].iter();
+        let stamps = if clocks.are_exact() {
+            whens.clone()
+        } else {
+            more.next().map_or(whens.clone(), long)
+        };
+        let drained = more.next().map(long);
         for row in 0..batch.num_rows() {
             let key = keys.value(row);
             if self.key.as_deref() != Some(key) {
                 self.turn(Some(key))?;
             }
             let (owner, point) = (owners.value(row), points.value(row) as u32);
-            let error = self.causes.known.error_of(owner);
+            let capture = self.causes.known.capture_of(owner);
             let when = whens.is_valid(row).then(|| whens.value(row));
+            let ts = stamps.is_valid(row).then(|| stamps.value(row));
             let drained = drained.as_ref().filter(|it| it.is_valid(row)).map(|it| it.value(row));
-            let (sides, ts): (&[(Side, bool)], _) = match Way::of(ways.value(row)) {
-                Way::In => (&[(Side::In, true)], when.map(|it| it.saturating_sub(error))),
-                Way::Out => (&[(Side::Out, true)], when.map(|it| it.saturating_add(error))),
-                Way::ImpliedOut => (&[(Side::Out, false)], when.map(|it| it.saturating_add(error))),
-                Way::Through => (&[(Side::Out, false), (Side::In, true)], when),
+            let sides: &[(Side, bool)] = match Way::of(ways.value(row)) {
+                Way::In => &[(Side::In, true)],
+                Way::Out => &[(Side::Out, true)],
+                Way::ImpliedOut => &[(Side::Out, false)],
+                Way::Through => &[(Side::Out, false), (Side::In, true)],
             };
             let frame = Frame { owner, seqno: seqnos.value(row), ts, drained };
             let of = type_of(key);
-            let Some(ts) = ts else {
+            let bounds = ts.and_then(|ts| clocks.around(capture, ts));
+            let (Some(ts), Some((lo, hi))) = (ts, bounds) else {
                 if let Some(Some(matcher)) = self.matchers.get_mut(of) {
                     for &(side, stated) in sides {
                         if stated {
@@ -398,9 +408,10 @@ impl Runner for Matching {
                     point,
                     side,
                     stated,
-                    lo: ts.saturating_sub(error),
+                    lo,
                     ts,
-                    hi: ts.saturating_add(error),
+                    hi,
+                    clock: clocks.number(capture),
                     thread: owner as u64,
                     seqno: frame.seqno as u64,
                     frame,

@@ -103,7 +103,7 @@ impl Matched {
     /// What comes of points; of none, where nobody asks for them.
     fn points(&self, request: &Request<'_>, wanted: bool) -> Result<Planned, TableError> {
         self.causes.comparable(self.shows.table())?;
-        let read = reads(self.shows, request.columns);
+        let read = reads(self.shows, request.columns, self.causes.known.clocks.are_exact());
         let mut bounds = Bounds::default();
         if !wanted {
             bounds.one_of(Word::Buffer, [].into());

@@ -1,0 +1,89 @@
+//! On which clock the times of each capture were read, and which of them can be compared.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use ppt_capture::Alignment;
+
+/// The clocks of the captures of a set, by the number of the capture.
+#[derive(Debug, Clone, Default)]
+pub struct Clocks {
+    of: Vec<Clock>,
+    numbers: HashMap<String, usize>,
+}
+
+/// The clock of a capture.
+#[derive(Debug, Clone)]
+pub(crate) struct Clock {
+    /// Times of one clock are exact beside each other.
+    pub number: u32,
+    /// Which host, in one boot.
+    pub host: u32,
+    /// Times of one scale can be compared.
+    pub scale: u32,
+    pub bounds: TimeBounds,
+}
+
+/// How far times are from the truth, on the clock that they are told by.
+#[derive(Debug, Clone)]
+pub(crate) enum TimeBounds {
+    /// At most so many ns.
+    Error(i64),
+    /// As readings between the hosts tell.
+    Aligned(Arc<Alignment>),
+}
+
+impl Clocks {
+    pub(crate) fn new(of: Vec<Clock>, ids: impl Iterator<Item = String>) -> Clocks {
+        Clocks { of, numbers: ids.zip(0..).collect() }
+    }
+
+    /// The number of the capture with this id.
+    pub fn capture(&self, id: &str) -> Option<usize> {
+        self.numbers.get(id).copied()
+    }
+
+    /// The number of a capture's clock: times of one clock are exact beside each other.
+    pub fn number(&self, capture: usize) -> u32 {
+        self.of.get(capture).map_or(u32::MAX, |it| it.number)
+    }
+
+    /// The number of a capture's host.
+    pub fn host(&self, capture: usize) -> u32 {
+        self.of.get(capture).map_or(u32::MAX, |it| it.host)
+    }
+
+    /// Whether times are those of another host's clock.
+    pub fn are_aligned(&self) -> bool {
+        self.of.iter().any(|it| matches!(it.bounds, TimeBounds::Aligned(_)))
+    }
+
+    /// Whether all times are exact beside each other.
+    pub(crate) fn are_exact(&self) -> bool {
+        self.of.iter().all(|it| matches!(it.bounds, TimeBounds::Error(0)))
+    }
+
+    /// How wide bounds are at most, in ns.
+    pub(crate) fn widest(&self) -> i64 {
+        let width = |it: &Clock| match &it.bounds {
+            TimeBounds::Error(error) => error.saturating_mul(2),
+            TimeBounds::Aligned(alignment) => alignment.widest(),
+        };
+        self.of.iter().map(width).max().unwrap_or_default()
+    }
+
+    /// The scale of a capture's times: those of one scale can be compared.
+    pub(crate) fn scale(&self, capture: usize) -> u32 {
+        self.of.get(capture).map_or(u32::MAX, |it| it.scale)
+    }
+
+    /// Between which times a time of a capture was, in ns since the epoch. None where nothing bounds it.
+    pub fn around(&self, capture: usize, ts: i64) -> Option<(i64, i64)> {
+        match &self.of.get(capture)?.bounds {
+            TimeBounds::Error(error) => {
+                Some((ts.saturating_sub(*error), ts.saturating_add(*error)))
+            }
+            TimeBounds::Aligned(alignment) => alignment.bounds(ts),
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! Times of one host on the clock of another.
+
+/// A time of a host, and between which times of another host it was, all in ns since the epoch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Aligned {
+    /// What the host's own clock says.
+    pub own: i64,
+    /// The earliest that it may have been on the other clock.
+    pub lo: i64,
+    /// The estimate: `lo ≤ ts ≤ hi`.
+    pub ts: i64,
+    /// The latest.
+    pub hi: i64,
+    /// Between this time and the next one, nothing is known of the bounds.
+    pub gap: bool,
+}
+
+/// Converts times of one host to the clock of another: lines between known times.
+///
+/// It keeps the order: a later time of the host is never earlier on the other clock. Outside of the known
+/// times it prolongs the lines, and knows no bounds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Alignment(Vec<Aligned>);
+
+impl Alignment {
+    /// By times that are known, in their order. Those that do not rise on both clocks are left out. Returns
+    /// None if fewer than two are left.
+    pub fn new(times: impl IntoIterator<Item = Aligned>) -> Option<Alignment> {
+        let mut known: Vec<Aligned> = Vec::new();
+        for time in times {
+            let last = known.last();
+            let rises = last.is_none_or(|last| {
+                time.own > last.own && time.ts > last.ts && time.lo >= last.lo && time.hi >= last.hi
+            });
+            if rises && time.lo <= time.ts && time.ts <= time.hi {
+                known.push(time);
+            }
+        }
+        (known.len() > 1).then_some(Alignment(known))
+    }
+
+    /// The estimate for a time of the host.
+    pub fn ts(&self, own: i128) -> i128 {
+        let (from, to) = self.line(|it| i128::from(it.own) <= own);
+        between(own, (from.own, to.own), (from.ts, to.ts), i128::div_euclid)
+    }
+
+    /// Between which times that is whose estimate is `ts`. None where nothing bounds it.
+    pub fn bounds(&self, ts: i64) -> Option<(i64, i64)> {
+        let (from, to) = self.line(|it| it.ts <= ts);
+        let is_between = ts == to.ts || !from.gap && (from.ts..to.ts).contains(&ts);
+        let of = |value: fn(&Aligned) -> i64, round: fn(i128, i128) -> i128| {
+            let at = between(ts.into(), (from.ts, to.ts), (value(from), value(to)), round);
+            i64::try_from(at).ok()
+        };
+        let lo = of(|it| it.lo, i128::div_euclid)?;
+        let hi = of(|it| it.hi, |a, b| -(-a).div_euclid(b))?;
+        is_between.then(|| (lo.min(ts), hi.max(ts)))
+    }
+
+    /// The widest bounds between times that are known.
+    pub fn widest(&self) -> i64 {
+        self.0.iter().map(|it| it.hi.saturating_sub(it.lo)).max().unwrap_or_default()
+    }
+
+    /// The two known times around one, or the nearest two. `is_before` is true of the first ones.
+    fn line(&self, is_before: impl Fn(&Aligned) -> bool) -> (&Aligned, &Aligned) {
+        let after = self.0.partition_point(is_before).clamp(1, self.0.len() - 1);
+        (&self.0[after - 1], &self.0[after])
+    }
+}
+
+/// The value at `at` of the line through two points, rounded by `round`, which divides.
+fn between(
+    at: i128,
+    (from, to): (i64, i64),
+    (of_from, of_to): (i64, i64),
+    round: impl Fn(i128, i128) -> i128,
+) -> i128 {
+    let (from, of_from) = (i128::from(from), i128::from(of_from));
+    let (run, rise) = (i128::from(to) - from, i128::from(of_to) - of_from);
+    let rise = (at - from).checked_mul(rise).map_or(at - from, |it| round(it, run));
+    of_from + rise
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn aligned(own: i64, lo: i64, ts: i64, hi: i64) -> Aligned {
+        Aligned { own, lo, ts, hi, gap: false }
+    }
+
+    #[test]
+    fn times_lie_on_lines_with_bounds_around_them() {
+        let all = [aligned(0, 990, 1000, 1020), aligned(100, 1090, 1110, 1120)];
+        let it = Alignment::new(all).unwrap();
+        assert_eq!((it.ts(0), it.ts(50), it.ts(100), it.ts(200)), (1000, 1055, 1110, 1220));
+        assert_eq!(it.bounds(1000), Some((990, 1020)));
+        assert_eq!(it.bounds(1055), Some((1040, 1070)));
+        assert_eq!(it.bounds(1110), Some((1090, 1120)));
+        assert_eq!(it.widest(), 30);
+    }
+
+    #[test]
+    fn outside_of_what_is_known_nothing_bounds() {
+        let all = [aligned(0, 990, 1000, 1020), aligned(100, 1090, 1110, 1120)];
+        let it = Alignment::new(all).unwrap();
+        assert_eq!((it.bounds(999), it.bounds(1111)), (None, None));
+    }
+
+    #[test]
+    fn nothing_is_said_in_a_gap() {
+        let mut all =
+            [aligned(0, 0, 0, 0), aligned(100, 90, 100, 110), aligned(200, 200, 200, 200)];
+        all[0].gap = true;
+        let it = Alignment::new(all).unwrap();
+        assert_eq!((it.bounds(50), it.bounds(100)), (None, Some((90, 110))));
+        assert_eq!(it.ts(50), 50, "the estimate keeps its order");
+    }
+
+    #[test]
+    fn what_does_not_rise_is_left_out() {
+        let all = [aligned(0, 0, 0, 0), aligned(10, 10, 10, 10), aligned(20, 9, 9, 9)];
+        assert_eq!(Alignment::new(all).unwrap().0.len(), 2);
+        assert_eq!(Alignment::new([aligned(0, 0, 0, 0), aligned(0, 1, 1, 1)]), None);
+        assert_eq!(Alignment::new([aligned(0, 5, 4, 6), aligned(1, 5, 5, 6)]), None);
+    }
+
+    #[test]
+    fn no_time_is_too_much() {
+        let all = [aligned(i64::MIN, -1, 0, 1), aligned(i64::MAX, 1 << 61, 1 << 62, i64::MAX)];
+        let it = Alignment::new(all).unwrap();
+        for ts in [i64::MIN, -1, 0, 1 << 40, i64::MAX] {
+            assert!(it.bounds(ts).is_none_or(|(lo, hi)| lo <= ts && ts <= hi), "{ts}");
+            std::hint::black_box(it.ts(ts.into()));
+        }
+    }
+}
