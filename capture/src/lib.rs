@@ -64,11 +64,12 @@ pub use sources::{MAX_SOURCES, SourceInfo};
 pub use trigger::{Stretch, Trigger, Why};
 pub use writer::CaptureWriter;
 
-/// Readings of clocks, and the conversion of stamps.
 pub use ppt_clock::{
     Aligned, Alignment, ClockId, ClockReading, ClockTable, REALTIME_STEP_NS, Stamps, TickStep,
     TimeNamespace,
 };
+/// Readings of clocks, and the conversion of stamps.
+pub use ppt_clock::{sync, times};
 
 /// One bit, whether a schema or a clock speaks of it.
 const _: () = assert!(ppt_clock::STAMP_IS_MONOTONIC == frame_dsl::schema::STAMP_IS_MONOTONIC);

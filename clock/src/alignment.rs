@@ -58,6 +58,11 @@ impl Alignment {
         is_between.then(|| (lo.min(ts), hi.max(ts)))
     }
 
+    /// What is known, in the order of time.
+    pub fn times(&self) -> &[Aligned] {
+        &self.0
+    }
+
     /// The widest bounds between times that are known.
     pub fn widest(&self) -> i64 {
         self.0.iter().map(|it| it.hi.saturating_sub(it.lo)).max().unwrap_or_default()

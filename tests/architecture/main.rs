@@ -26,6 +26,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     (
         "ppt-analysis",
         &[
+            "ppt-hosts",
             "ppt-import",
             "ppt-interchange",
             "ppt-live",

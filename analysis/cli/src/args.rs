@@ -46,6 +46,8 @@ pub(crate) enum Command {
     Model(Model),
     /// Hold two sets of runs against each other; fail if something became too slow.
     Compare(Compare),
+    /// Read how the clocks of other hosts go, so that captures of several hosts can be compared.
+    Sync(Sync),
     /// Show what goes on in a capture while it is written.
     // `ppt` has this word itself, and its page.
     #[command(hide = true)]
@@ -57,6 +59,53 @@ pub(crate) enum Command {
         #[arg(value_name = "FOLDER")]
         folder: PathBuf,
     },
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+pub(crate) struct Sync {
+    #[command(subcommand)]
+    pub(crate) command: Option<SyncCommand>,
+    /// Hosts where `ppt sync serve` runs: HOST, HOST:PORT, ADDRESS or [ADDRESS]:PORT.
+    #[arg(value_name = "HOST", required = true)]
+    pub(crate) hosts: Vec<String>,
+    /// The key of all sides: a file of 16 bytes or more that only you can read.
+    #[arg(long, value_name = "FILE", value_parser = local())]
+    pub(crate) key: Option<PathBuf>,
+    /// How long to measure; Ctrl-C ends it, too [default: until Ctrl-C].
+    #[arg(short, long, value_name = "TIME", value_parser = duration)]
+    pub(crate) duration: Option<Duration>,
+    /// Pairs of probes a second, to each host.
+    #[arg(long, value_name = "N", default_value = "10", value_parser = rate)]
+    pub(crate) rate: f64,
+    /// The file of readings: beside captures, everything finds it by itself.
+    #[arg(short, long, value_name = "FILE", default_value = "clocks.sync", value_parser = local())]
+    pub(crate) output: PathBuf,
+    /// Overwrite the file if it exists.
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// What this host is called, in captures, too [default: its host name].
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SyncCommand {
+    /// Answer those who ask for the clocks of this host, and have the key.
+    Serve(Serve),
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Serve {
+    /// Where to answer: ADDRESS, ADDRESS:PORT or [ADDRESS]:PORT (UDP) [default: 0.0.0.0:7787].
+    #[arg(value_name = "ADDRESS")]
+    pub(crate) address: Option<String>,
+    /// The key of all sides: a file of 16 bytes or more that only you can read.
+    #[arg(long, value_name = "FILE", value_parser = local())]
+    pub(crate) key: Option<PathBuf>,
+    /// What this host is called, in captures, too [default: its host name].
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
 }
 
 /// The captures that are asked, and the part of them.
@@ -85,6 +134,20 @@ pub(crate) struct Captures {
     /// Read everything: leave nothing out by the heads of chunks.
     #[arg(long, hide = true)]
     pub(crate) no_pushdown: bool,
+    #[command(flatten)]
+    pub(crate) hosts: Hosts,
+}
+
+/// By whose clock times are told, where captures are of several hosts.
+#[derive(Debug, Clone, Default, ClapArgs)]
+pub(crate) struct Hosts {
+    /// Readings of clocks by `ppt sync` (may be given again) [default: all *.sync beside captures of
+    /// several hosts].
+    #[arg(long, value_name = "FILE", value_parser = local())]
+    pub(crate) sync: Vec<PathBuf>,
+    /// The host by whose clock times are told [default: that of the first capture].
+    #[arg(long, value_name = "HOST")]
+    pub(crate) reference: Option<String>,
 }
 
 impl Captures {
@@ -198,6 +261,8 @@ pub(crate) struct Graph {
     /// Threads that read [default: one for each CPU].
     #[arg(long, value_name = "N", value_parser = threads)]
     pub(crate) threads: Option<usize>,
+    #[command(flatten)]
+    pub(crate) hosts: Hosts,
     /// Draw the points instead.
     #[arg(long, value_name = "AS", conflicts_with_all = ["from", "format"])]
     pub(crate) draw: Option<Drawing>,
@@ -218,6 +283,7 @@ impl Graph {
             memory: self.memory,
             threads: self.threads,
             no_pushdown: false,
+            hosts: self.hosts.clone(),
         }
     }
 }
@@ -633,4 +699,13 @@ fn nanoseconds(text: &str) -> Result<i64, String> {
     let known = humantime::parse_duration(text).ok();
     let known = known.and_then(|it| i64::try_from(it.as_nanos()).ok()).filter(|&it| it > 0);
     known.ok_or("a duration is a number and its unit, such as 8ms, 2s or 1m30s".into())
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    nanoseconds(text).map(|ns| Duration::from_nanos(ns.unsigned_abs()))
+}
+
+fn rate(text: &str) -> Result<f64, String> {
+    let known = text.parse().ok().filter(|rate| (0.1..=1000.0).contains(rate));
+    known.ok_or_else(|| "a rate is a number from 0.1 to 1000".to_owned())
 }

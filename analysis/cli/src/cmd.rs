@@ -10,6 +10,7 @@ pub(crate) mod plot;
 pub(crate) mod report;
 pub(crate) mod sql;
 pub(crate) mod stat;
+pub(crate) mod sync;
 pub(crate) mod top;
 pub(crate) mod whatif;
 pub(crate) mod why;

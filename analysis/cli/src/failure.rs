@@ -62,6 +62,16 @@ impl Failure {
         Failure::Model { code, text, usage }
     }
 
+    /// Clocks of other hosts that cannot be read.
+    pub(crate) fn no_sync(error: impl std::fmt::Display) -> Failure {
+        Failure::model("no-sync", false, error.to_string())
+    }
+
+    /// A key that is none.
+    pub(crate) fn sync_key(error: impl std::fmt::Display) -> Failure {
+        Failure::model("sync-key", true, error.to_string())
+    }
+
     /// A formula that cannot be read.
     pub(crate) fn formula(error: &FormulaError, text: &str) -> Failure {
         Failure::model("formula", true, format!("{error}\n{}", error.drawn(text)))

@@ -26,7 +26,10 @@ pub(crate) fn engine_with(
     let threads = captures.threads.unwrap_or_else(|| Options::default().threads);
     let memory = captures.memory.or_else(half_of_what_is_free);
     let options = Options { memory, threads, window, pushdown: !captures.no_pushdown };
-    let mut set = CaptureSet::open(&captures.paths()).map_err(ppt_query::QueryError::from)?;
+    let hosts = &captures.hosts;
+    let mut set = CaptureSet::open(&captures.paths())
+        .and_then(|it| it.align(&hosts.sync, hosts.reference.as_deref()))
+        .map_err(ppt_query::QueryError::from)?;
     if let Some(edges) = edges {
         set = set.with_edges(edges);
     }

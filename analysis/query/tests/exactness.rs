@@ -2,6 +2,7 @@
 
 #[path = "causes/mod.rs"]
 mod causes;
+mod hosts;
 #[path = "../../oracles/ask.rs"]
 mod oracles;
 #[path = "random/mod.rs"]

@@ -8,6 +8,7 @@ use crate::error::SetError;
 use crate::set::CaptureSet;
 use crate::table::Table;
 use crate::tables::{ALL, Named, Of};
+use crate::time_bounds::bracketed;
 
 /// Tables by their names.
 type Tables = BTreeMap<String, Arc<dyn Table>>;
@@ -56,7 +57,21 @@ impl Directory {
         for make in ALL {
             all.extend(make(set)?);
         }
-        Ok(Directory::named(all))
+        let mut directory = Directory::named(all);
+        if set.clocks().reference().is_some() {
+            directory.bracket(set);
+        }
+        Ok(directory)
+    }
+
+    /// Adds the bounds of times to the tables that have times.
+    fn bracket(&mut self, set: &CaptureSet) {
+        let all = self.buffers.values_mut().chain([&mut self.plain]);
+        for table in all.flat_map(BTreeMap::values_mut) {
+            if let Some(bracketed) = bracketed(table, set.clocks()) {
+                *table = bracketed;
+            }
+        }
     }
 
     fn named(all: Vec<Named>) -> Directory {

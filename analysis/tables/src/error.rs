@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 
 use ppt_capture::CaptureError;
+use ppt_capture::sync::SyncError;
+use ppt_capture::times::TimesError;
 use thiserror::Error;
 
 /// Why captures cannot be asked.
@@ -27,6 +29,33 @@ pub enum SetError {
         path: PathBuf,
         /// Why.
         error: CaptureError,
+    },
+    /// Readings of clocks that cannot be read.
+    #[error("{}: {fault}", path.display())]
+    #[strum(serialize = "bad-sync")]
+    Sync {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        fault: SyncFault,
+    },
+    /// Readings of clocks that are of none of the captures.
+    #[error("{}: no capture is of a host and a boot that it has readings of", path.display())]
+    #[strum(serialize = "sync-of-others")]
+    OtherBoot {
+        /// Which file.
+        path: PathBuf,
+    },
+    /// Readings of clocks that say nothing of a host.
+    #[error(transparent)]
+    #[strum(serialize = "bad-sync")]
+    Times(TimesError),
+    /// The host whose clock was wanted is in no capture.
+    #[error("no capture is of a host `{name}`")]
+    #[strum(serialize = "no-such-host")]
+    Reference {
+        /// What was wanted.
+        name: String,
     },
     /// Edge lines that say different things.
     #[error("two edge lines say different things of `{from}` and `{to}`")]
@@ -62,6 +91,17 @@ pub struct Conflict {
     pub second: PathBuf,
     /// What it is there.
     pub second_type: String,
+}
+
+/// Why a file of readings of clocks cannot be read.
+#[derive(Debug, Error)]
+pub enum SyncFault {
+    /// It cannot be read.
+    #[error(transparent)]
+    Read(std::io::Error),
+    /// It does not say what such a file says.
+    #[error(transparent)]
+    Content(SyncError),
 }
 
 impl SetError {

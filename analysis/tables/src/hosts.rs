@@ -9,6 +9,8 @@ use ppt_capture::Alignment;
 #[derive(Debug, Clone, Default)]
 pub struct Clocks {
     of: Vec<Clock>,
+    /// The name of the host whose clock all times are told by, where there are several.
+    reference: Option<String>,
     numbers: HashMap<String, usize>,
 }
 
@@ -35,7 +37,17 @@ pub(crate) enum TimeBounds {
 
 impl Clocks {
     pub(crate) fn new(of: Vec<Clock>, ids: impl Iterator<Item = String>) -> Clocks {
-        Clocks { of, numbers: ids.zip(0..).collect() }
+        Clocks { of, reference: None, numbers: ids.zip(0..).collect() }
+    }
+
+    /// The clock of this host is the one that times are told by.
+    pub(crate) fn told_by(self, reference: String) -> Clocks {
+        Clocks { reference: Some(reference), ..self }
+    }
+
+    /// The host whose clock times are told by, if readings joined it with others.
+    pub fn reference(&self) -> Option<&str> {
+        self.reference.as_deref()
     }
 
     /// The number of the capture with this id.
@@ -53,9 +65,12 @@ impl Clocks {
         self.of.get(capture).map_or(u32::MAX, |it| it.host)
     }
 
-    /// Whether times are those of another host's clock.
-    pub fn are_aligned(&self) -> bool {
-        self.of.iter().any(|it| matches!(it.bounds, TimeBounds::Aligned(_)))
+    /// How times of a capture came to be on the clock of the reference.
+    pub(crate) fn alignment(&self, capture: usize) -> Option<&Alignment> {
+        match &self.of.get(capture)?.bounds {
+            TimeBounds::Error(_) => None,
+            TimeBounds::Aligned(alignment) => Some(alignment),
+        }
     }
 
     /// Whether all times are exact beside each other.

@@ -15,6 +15,7 @@
 
 #![forbid(unsafe_code)]
 
+mod align;
 mod bounds;
 mod builder;
 mod catalog;
@@ -39,13 +40,14 @@ mod small;
 mod standard;
 mod table;
 mod tables;
+mod time_bounds;
 mod totals;
 mod watch;
 mod whole;
 
 pub use bounds::{Bounded, Bounds, Number, Range, Word};
 pub use directory::{Directory, Whole};
-pub use error::{Conflict, SetError, TableError};
+pub use error::{Conflict, SetError, SyncFault, TableError};
 pub use hosts::Clocks;
 pub use loss::{Loss, dropped_causes};
 pub use processes::{Process, Processes};

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use arrow_array::StringArray;
 use ppt_capture::frame_dsl::edge::Edge;
 use ppt_capture::{
-    Capture, CaptureError, CellTotals, Cells, Chunk, Damage, Item, MAGIC, SourceInfo,
+    Alignment, Capture, CaptureError, CellTotals, Cells, Chunk, Damage, Item, MAGIC, SourceInfo,
 };
 
 use crate::builder::Dictionary;
@@ -65,6 +65,8 @@ pub(crate) struct Opened {
     by_all: OnceLock<Arc<Catalog>>,
     /// Damage that was found while rows were read, by its place.
     found: Mutex<BTreeMap<u64, Damage>>,
+    /// How its times come to be on another host's clock.
+    alignment: Option<Arc<Alignment>>,
 }
 
 /// The words of the columns that name a row, and their keys.
@@ -125,6 +127,20 @@ impl CaptureSet {
         let names = Names::of(&captures);
         let clocks = Arc::new(own_clocks(&captures));
         Ok(CaptureSet { captures, names, clocks, watch: Watch::default(), edges: None })
+    }
+
+    /// Tells the times of captures by these clocks.
+    pub(crate) fn with_clocks(
+        mut self,
+        clocks: Clocks,
+        alignments: Vec<Option<Arc<Alignment>>>,
+    ) -> CaptureSet {
+        for (capture, alignment) in self.captures.iter_mut().zip(alignments) {
+            if let Some(alignment) = alignment {
+                capture.align(alignment);
+            }
+        }
+        CaptureSet { clocks: Arc::new(clocks), ..self }
     }
 
     /// Takes these edge lines instead of those of the captures.
@@ -252,17 +268,11 @@ impl CaptureSet {
 /// What one capture says is compared with what it says of other times: only times of several captures of a
 /// host have bounds. Of a single one, all are exact.
 fn own_clocks(captures: &[Opened]) -> Clocks {
-    let mut boots: Vec<&str> = Vec::new();
+    let mut boots = Dictionary::default();
     let single = captures.len() < 2;
     let clock = |(number, capture): (u32, &Opened)| {
-        let host = boots.iter().position(|it| *it == capture.boot()).unwrap_or_else(|| {
-            boots.push(capture.boot());
-            boots.len() - 1
-        });
-        let clocks = &capture.catalog().clocks;
-        let error = clocks.tick_error_ns().unwrap_or(0) + clocks.epoch_error_ns().unwrap_or(0);
-        let error = if single { 0 } else { i64::try_from(error).unwrap_or(i64::MAX) };
-        let host = host as u32;
+        let host = boots.key(capture.boot()) as u32;
+        let error = if single { 0 } else { capture.time_error() };
         Clock { number, host, scale: host, bounds: TimeBounds::Error(error) }
     };
     let clocks = (0..).zip(captures).map(clock).collect();
@@ -345,6 +355,7 @@ impl Opened {
             by_heads: Arc::new(by_heads),
             by_all: OnceLock::new(),
             found: Mutex::default(),
+            alignment: None,
         };
         if damaged {
             opened.verify()?;
@@ -358,6 +369,30 @@ impl Opened {
         self.by_heads.header.as_ref().map_or(&self.id, |header| &header.boot_id)
     }
 
+    /// The name of its host, and the boot.
+    pub fn host_and_boot(&self) -> (String, String) {
+        (self.by_heads.host().to_owned(), self.boot().to_owned())
+    }
+
+    /// How far a time can be from the truth, in ns.
+    pub fn time_error(&self) -> i64 {
+        let clocks = &self.catalog().clocks;
+        let (ticks, epoch) = (clocks.tick_error_ns(), clocks.epoch_error_ns());
+        let error = ticks.unwrap_or(0).saturating_add(epoch.unwrap_or(0));
+        i64::try_from(error).unwrap_or(i64::MAX)
+    }
+
+    /// Tells its times by another host's clock, from now on.
+    fn align(&mut self, alignment: Arc<Alignment>) {
+        for catalog in [Some(&mut self.by_heads), self.by_all.get_mut()].into_iter().flatten() {
+            // Nobody else has it yet.
+            if let Some(catalog) = Arc::get_mut(catalog) {
+                catalog.clocks.align(alignment.clone());
+            }
+        }
+        self.alignment = Some(alignment);
+    }
+
     /// What is known of it by now.
     pub fn catalog(&self) -> &Arc<Catalog> {
         self.by_all.get().unwrap_or(&self.by_heads)
@@ -368,7 +403,10 @@ impl Opened {
         if let Some(known) = self.by_all.get() {
             return Ok(known);
         }
-        let catalog = Catalog::by_all(&self.file, self.by_heads.len)?;
+        let mut catalog = Catalog::by_all(&self.file, self.by_heads.len)?;
+        if let Some(alignment) = &self.alignment {
+            catalog.clocks.align(alignment.clone());
+        }
         Ok(self.by_all.get_or_init(|| Arc::new(catalog)))
     }
 

@@ -8,6 +8,7 @@ use crate::set::CaptureSet;
 mod account;
 mod captures;
 mod chains;
+mod clock_bounds;
 mod clocks;
 mod edges;
 mod frame;
@@ -32,7 +33,7 @@ pub(crate) use named::{Named, Of};
 type Make = fn(&Arc<CaptureSet>) -> Result<Vec<Named>, SetError>;
 
 /// What makes tables.
-pub(crate) const ALL: [Make; 17] = [
+pub(crate) const ALL: [Make; 18] = [
     frame::make,
     frames::make,
     spans::make,
@@ -49,5 +50,6 @@ pub(crate) const ALL: [Make; 17] = [
     rings::make,
     sources::make,
     clocks::make,
+    clock_bounds::make,
     captures::make,
 ];

@@ -96,10 +96,10 @@ impl Times {
     pub fn of_truth(readings: &Readings, model: &Model) -> Result<Self, TimesError> {
         let clocks = Clocks::of(readings);
         let root = clocks.truth;
-        match readings.pulses().is_empty() && !(model.believes_said && !readings.said().is_empty())
-        {
-            true => Err(TimesError::NoTruth),
-            false => Ok(Self::compare(readings, clocks, root, model)),
+        let said = model.believes_said && !readings.said().is_empty();
+        match said || !readings.pulses().is_empty() {
+            true => Ok(Self::compare(readings, clocks, root, model)),
+            false => Err(TimesError::NoTruth),
         }
     }
 

@@ -61,7 +61,8 @@ pub(super) fn queries(words: &[PathBuf]) -> (Vec<PathBuf>, Vec<PathBuf>) {
 
 /// The same part of other captures.
 pub(super) fn of(captures: Vec<PathBuf>, asked: &args::Captures) -> args::Captures {
-    args::Captures { captures, buffers: asked.buffers.clone(), ..*asked }
+    let (buffers, hosts) = (asked.buffers.clone(), asked.hosts.clone());
+    args::Captures { captures, buffers, hosts, ..*asked }
 }
 
 /// More than any query, model, view or baseline has; what has no end ends here.

@@ -4,7 +4,6 @@
 //! Both read the tables `points`, `edges`, `unmatched` and `gaps` as the session sees them, and keep the
 //! graph in memory, some 80 bytes for each frame and 60 for each edge while it is built.
 
-use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -34,7 +33,7 @@ use datafusion::physical_plan::{
 use futures::StreamExt;
 use ppt_causality::{Mode, Path};
 use ppt_stats::Budget;
-use ppt_tables::CaptureSet;
+use ppt_tables::{CaptureSet, Clocks};
 use strum::IntoEnumIterator;
 
 use super::named::table;

@@ -47,6 +47,8 @@ pub(super) struct Group {
 enum Scope {
     /// Number of the process in the set.
     Process(i32),
+    /// Number of the scale of time: all hosts whose times can be compared.
+    Scale(u32),
     /// Index of the boot.
     Boot(usize),
 }
@@ -131,8 +133,8 @@ pub(super) struct Parts {
     /// By capture and source: the group of its frames, and how they are read.
     sources: HashMap<(usize, u16), (i32, Arc<Form>)>,
     boots: Vec<String>,
-    /// Boots of which there are frames: index, and the name of the host.
-    hosts: Vec<(usize, String)>,
+    /// Scales of time of which there are frames, each with a host.
+    scales: Vec<(u32, String)>,
 }
 
 impl Parts {
@@ -151,7 +153,7 @@ impl Parts {
             groups: Vec::new(),
             sources: HashMap::new(),
             boots: Vec::new(),
-            hosts: Vec::new(),
+            scales: Vec::new(),
         };
         // A key has the place of the longest that is called so: texts may be longer elsewhere.
         let mut places: BTreeMap<&str, u32> = BTreeMap::new();
@@ -170,7 +172,8 @@ impl Parts {
             let boot = position(&mut parts.boots, set.boot(kind.capture).to_owned());
             let scope = match parts.plans[plan].across {
                 Across::Process => Scope::Process(set.process(kind.capture, kind.info)),
-                Across::Host | Across::Everywhere => Scope::Boot(boot),
+                Across::Host => Scope::Boot(boot),
+                Across::Everywhere => Scope::Scale(set.clocks().scale(kind.capture)),
             };
             let known = parts.groups.iter().position(|it| (it.scope, it.plan) == (scope, plan));
             let group = known.unwrap_or_else(|| {
@@ -182,8 +185,9 @@ impl Parts {
             parts.sources.insert((kind.capture, kind.info.id), (group as i32, form));
             let catalog = set.captures()[kind.capture].catalog();
             let has_frames = catalog.owners.iter().any(|owner| owner.source == kind.info.id);
-            if has_frames && parts.hosts.iter().all(|it| it.0 != boot) {
-                parts.hosts.push((boot, catalog.host().to_owned()));
+            let scale = set.clocks().scale(kind.capture);
+            if has_frames && parts.scales.iter().all(|it| it.0 != scale) {
+                parts.scales.push((scale, set.host(kind.capture)));
             }
         }
         let hidden = HIDDEN.map(|hidden| match hidden {
@@ -218,12 +222,10 @@ impl Parts {
     /// Fails where the frames of a whole can be of several hosts.
     pub fn comparable(&self, table: &str) -> Result<(), TableError> {
         let everywhere = self.plans.iter().any(|it| it.across == Across::Everywhere);
-        if !everywhere || self.hosts.len() < 2 {
+        if !everywhere || self.scales.len() < 2 {
             return Ok(());
         }
-        let host =
-            |(boot, name): &(usize, String)| format!("`{name}` (boot {})", self.boots[*boot]);
-        let hosts = self.hosts.iter().map(host).collect();
+        let hosts = self.scales.iter().map(|it| it.1.clone()).collect();
         Err(TableError::Incomparable { table: format!("{}.{table}", self.buffer), hosts })
     }
 
@@ -241,7 +243,10 @@ impl Parts {
                 let Some(info) = sources.get(&gap.gap.source) else { continue };
                 let times = neighbours.bounds_of_missing(gap);
                 let process = Scope::Process(set.process(number, info));
-                for scope in [Some(process), boot.map(Scope::Boot)].into_iter().flatten() {
+                let scale = Scope::Scale(set.clocks().scale(number));
+                for scope in
+                    [Some(process), Some(scale), boot.map(Scope::Boot)].into_iter().flatten()
+                {
                     gaps.entry(scope).or_default().push(times);
                 }
             }

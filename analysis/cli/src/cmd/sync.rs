@@ -1,0 +1,172 @@
+//! `ppt sync`: readings of the clocks of hosts, by probes between them.
+
+use std::io::Write;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread;
+use std::time::Duration;
+
+use ppt_hosts::probe::{
+    Asked, Event, HostClock, Identity, Key, LinkCounts, MeasureError, Measurement, Options, PORT,
+    Server, ServerEvent, SyncFile, resolve,
+};
+use ppt_output::{Readers, Rules};
+use ppt_query::text::{duration, grouped};
+
+use crate::args::{Serve, Sync, SyncCommand};
+use crate::failure::Failure;
+use crate::message::{self, StatusLine};
+use crate::signals;
+
+/// How often signals are looked for.
+const LOOK: Duration = Duration::from_millis(50);
+
+pub(crate) fn run(args: &Sync) -> Result<ExitCode, Failure> {
+    match &args.command {
+        Some(SyncCommand::Serve(serve)) => self::serve(serve),
+        None => ask(args),
+    }
+}
+
+fn serve(args: &Serve) -> Result<ExitCode, Failure> {
+    let (key, clock) = own(args.key.as_deref())?;
+    let me = Identity::of_this_host(args.name.as_deref(), &clock).map_err(Failure::no_sync)?;
+    let text = args.address.clone().unwrap_or_else(|| format!("0.0.0.0:{PORT}"));
+    let address = resolve(&text).map_err(Failure::no_sync)?[0];
+    let name = me.host.name().to_owned();
+    let mut server = Server::bind(address, key, me, clock).map_err(Failure::no_sync)?;
+    let address = server.address().map_err(Failure::no_sync)?;
+    message::note(format_args!("host {name} answers on {address} (UDP); Ctrl-C ends it"));
+    let mut tell = |event| match event {
+        ServerEvent::Greeted { address, identity } => {
+            message::note(format_args!("host {} asks from {address}", identity.host.name()));
+        }
+        ServerEvent::OtherVersion { address, version } => message::warning(
+            "no-sync",
+            format_args!(
+                "{address} speaks version {version} of the protocol, which this program does not"
+            ),
+        ),
+    };
+    let counts = until_signal(|stop| server.run(stop, &mut tell)).map_err(Failure::no_sync)?;
+    let refused = counts.foreign + counts.replayed + counts.late + counts.unknown + counts.crowded;
+    message::note(format_args!(
+        "{} questions were answered, and {} packets were not: {} of another key or none, {} had come \
+         before, {} came too late, {} of unknown sessions, {} of more hosts than are served at a time",
+        grouped(counts.answered),
+        grouped(refused),
+        grouped(counts.foreign),
+        grouped(counts.replayed),
+        grouped(counts.late),
+        grouped(counts.unknown),
+        grouped(counts.crowded)
+    ));
+    Ok(ExitCode::SUCCESS)
+}
+
+fn ask(args: &Sync) -> Result<ExitCode, Failure> {
+    let (key, clock) = own(args.key.as_deref())?;
+    let me = Identity::of_this_host(args.name.as_deref(), &clock).map_err(Failure::no_sync)?;
+    let asked = |name: &String| {
+        let addresses = resolve(name).map_err(Failure::no_sync)?;
+        Ok(Asked { name: name.clone(), addresses })
+    };
+    let hosts = args.hosts.iter().map(asked).collect::<Result<Vec<_>, Failure>>()?;
+    let rules = Rules { force: args.force, readers: Readers::ByUmask, ..Rules::default() };
+    let mut file = SyncFile::create(&args.output, &rules)?;
+    let options = Options { duration: args.duration, rate: args.rate, ..Options::default() };
+    let measurement =
+        Measurement { hosts: &hosts, key: &key, me: &me, clock: &clock, options: &options };
+    let mut status = StatusLine::default();
+    let mut seconds = 0;
+    let mut tell = |event| match event {
+        Event::Answered { place, address, identity } => {
+            status.clear();
+            let (asked, host) = (&hosts[place].name, identity.host.name());
+            message::note(format_args!("{asked} ({address}) is host {host}"));
+        }
+        Event::Silent { place } => {
+            status.clear();
+            let text = format_args!("{} answers no more; it is asked on", hosts[place].name);
+            message::warning("no-sync", text);
+        }
+        Event::Second(counts) => {
+            seconds += 1;
+            let complete: u64 = counts.iter().map(|it| it.complete).sum();
+            status.show(format_args!("ppt: {seconds} s, {} probes", grouped(complete)));
+        }
+    };
+    let counts = until_signal(|stop| measurement.run(stop, &mut file, &mut tell));
+    status.clear();
+    let counts = counts.map_err(measured)?;
+    let mut said = std::io::stderr().lock();
+    for (host, counts) in hosts.iter().zip(&counts) {
+        let _ = writeln!(said, "{}", summary(&host.name, counts));
+    }
+    let none = hosts.iter().zip(&counts).find(|it| it.1.complete == 0);
+    match none {
+        None => Ok(ExitCode::SUCCESS),
+        Some((host, counts)) => Err(Failure::no_sync(nothing(&host.name, counts))),
+    }
+}
+
+/// The key and the clocks of this host.
+fn own(key: Option<&std::path::Path>) -> Result<(Key, HostClock), Failure> {
+    let Some(key) = key else {
+        return Err(Failure::Usage(
+            "--key FILE is needed: both sides read the same one (`head -c 32 /dev/urandom > key; chmod \
+             600 key`)"
+                .to_owned(),
+        ));
+    };
+    let key = Key::read(key).map_err(Failure::sync_key)?;
+    Ok((key, HostClock::of_this_host().map_err(Failure::no_sync)?))
+}
+
+/// Runs `work` until a signal sets its stop.
+fn until_signal<T: Send>(work: impl FnOnce(&AtomicBool) -> T) -> T {
+    signals::end_questions();
+    let (stop, done) = (AtomicBool::new(false), AtomicBool::new(false));
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Relaxed) && !stop.load(Relaxed) {
+                stop.store(signals::came(), Relaxed);
+                thread::sleep(LOOK);
+            }
+        });
+        let result = work(&stop);
+        done.store(true, Relaxed);
+        result
+    })
+}
+
+fn summary(name: &str, counts: &LinkCounts) -> String {
+    let least = counts.least_ns.map_or_else(String::new, |ns| {
+        format!(", least way there and back {}", duration(ns as f64))
+    });
+    let lost = counts.asked.saturating_sub(counts.complete);
+    format!(
+        "ppt: {name}: {} of {} probes{least}; {} without: {} lost on the way there, {} without an \
+         answer in time, {} without a stamp",
+        grouped(counts.complete),
+        grouped(counts.asked),
+        grouped(lost),
+        grouped(counts.lost_there),
+        grouped(counts.unanswered),
+        grouped(counts.unstamped)
+    )
+}
+
+fn nothing(name: &str, counts: &LinkCounts) -> String {
+    if counts.unstamped > 0 {
+        return format!("{name}: no probe has all its stamps: the network device gives none");
+    }
+    format!("{name}: no probe came back")
+}
+
+fn measured(error: MeasureError) -> Failure {
+    match error {
+        MeasureError::Write(error) => Failure::Write("the readings".to_owned(), error),
+        other => Failure::no_sync(other),
+    }
+}

@@ -1,0 +1,273 @@
+//! Captures of several hosts on the clock of one of them, by the readings of `.sync` files.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ppt_capture::columns::{Scale, Time};
+use ppt_capture::sync::Readings;
+use ppt_capture::times::{Model, Times};
+use ppt_capture::{Aligned, Alignment, ClockId, ClockReading, ClockTable};
+
+use crate::builder::Dictionary;
+use crate::catalog::Catalog;
+use crate::error::{SetError, SyncFault};
+use crate::hosts::{Clock, Clocks, TimeBounds};
+use crate::set::{CaptureSet, Opened};
+
+/// So long before the first reading of a capture, and after the last one, times still have bounds.
+const BEYOND_S: u64 = 60;
+
+impl CaptureSet {
+    /// Tells all times by the clock of one host: of `reference`, else of the first capture.
+    ///
+    /// The readings are those of `files`, and of all `*.sync` in the folders of captures of several hosts.
+    /// Captures of a host that no reading joins with the reference stay as they are, and their times cannot
+    /// be compared with others.
+    ///
+    /// # Errors
+    /// A file cannot be read or is none; one of `files` is of other hosts or boots; no host is called
+    /// `reference`.
+    pub fn align(self, files: &[PathBuf], reference: Option<&str>) -> Result<Self, SetError> {
+        let hosts: BTreeSet<_> = self.captures().iter().map(Opened::host_and_boot).collect();
+        if let Some(name) = reference
+            && hosts.iter().all(|it| it.0 != name)
+        {
+            return Err(SetError::Reference { name: name.to_owned() });
+        }
+        if files.is_empty() && hosts.len() < 2 {
+            return Ok(self);
+        }
+        let readings = readings(&self, files)?;
+        let found: Vec<Option<usize>> =
+            self.captures().iter().map(|it| host_of(it, &readings)).collect();
+        let called = |name: &str| {
+            let mut all = self.captures().iter().zip(&found);
+            all.find_map(|(it, &found)| found.filter(|_| it.host_and_boot().0 == name))
+        };
+        let reference = match reference {
+            Some(name) => called(name),
+            None => found.iter().flatten().next().copied(),
+        };
+        match reference {
+            Some(reference) => self.told_by(reference, &readings, &found),
+            None => Ok(self),
+        }
+    }
+
+    /// `found`: the host of each capture, by its place in the readings.
+    fn told_by(
+        self,
+        reference: usize,
+        readings: &Readings,
+        found: &[Option<usize>],
+    ) -> Result<Self, SetError> {
+        let times = Times::of(readings, reference, &Model::default()).map_err(SetError::Times)?;
+        let own = self.captures().iter().zip(found).find(|it| *it.1 == Some(reference));
+        let table = table_of(own.map(|it| it.0.catalog().as_ref()), readings, reference);
+        let alignments: Vec<Option<Arc<Alignment>>> = (self.captures().iter().zip(found))
+            .map(|(capture, &host)| {
+                let of = OfCapture { capture, host: host?, readings, times: &times, table: &table };
+                Alignment::new(of.known()).map(Arc::new)
+            })
+            .collect();
+        let mut boots = Dictionary::default();
+        let hosts = readings.hosts().len() as u32;
+        let clock = |(number, ((capture, alignment), host)): (
+            u32,
+            ((&Opened, &Option<_>), &Option<usize>),
+        )| {
+            let boot = hosts + boots.key(&capture.host_and_boot().1) as u32;
+            match (alignment, host) {
+                (Some(alignment), Some(host)) => {
+                    let host = *host as u32;
+                    let bounds = TimeBounds::Aligned(Arc::clone(alignment));
+                    Clock { number: host, host, scale: 0, bounds }
+                }
+                _ => Clock {
+                    number: hosts + number,
+                    host: boot,
+                    scale: boot,
+                    bounds: TimeBounds::Error(capture.time_error()),
+                },
+            }
+        };
+        let of = self.captures().iter().zip(&alignments).zip(found);
+        let of = (0..).zip(of).map(clock).collect();
+        let name = readings.hosts()[reference].name().to_owned();
+        let clocks = Clocks::new(of, self.captures().iter().map(|it| it.id.clone())).told_by(name);
+        Ok(self.with_clocks(clocks, alignments))
+    }
+}
+
+/// The readings of files that are named, and of those beside the captures.
+fn readings(set: &CaptureSet, files: &[PathBuf]) -> Result<Readings, SetError> {
+    let mut all = Readings::default();
+    for path in files {
+        let bytes = read(path)?;
+        if !concerns(set, path, &bytes)? {
+            return Err(SetError::OtherBoot { path: path.clone() });
+        }
+        add(&mut all, path, &bytes)?;
+    }
+    let named: BTreeSet<PathBuf> = files.iter().filter_map(|it| it.canonicalize().ok()).collect();
+    for path in beside(set) {
+        let is_named = path.canonicalize().is_ok_and(|it| named.contains(&it));
+        if !is_named {
+            let bytes = read(&path)?;
+            if concerns(set, &path, &bytes)? {
+                add(&mut all, &path, &bytes)?;
+            }
+        }
+    }
+    Ok(all)
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, SetError> {
+    let fault = |error| SetError::Sync { path: path.to_owned(), fault: SyncFault::Read(error) };
+    std::fs::read(path).map_err(fault)
+}
+
+fn add(to: &mut Readings, path: &Path, bytes: &[u8]) -> Result<(), SetError> {
+    let fault = |error| SetError::Sync { path: path.to_owned(), fault: SyncFault::Content(error) };
+    to.read(bytes).map_err(fault)
+}
+
+/// Whether it has readings of a host of the set.
+fn concerns(set: &CaptureSet, path: &Path, bytes: &[u8]) -> Result<bool, SetError> {
+    let mut own = Readings::default();
+    add(&mut own, path, bytes)?;
+    Ok(set.captures().iter().any(|it| host_of(it, &own).is_some()))
+}
+
+/// The `.sync` files in the folders of captures, in the order of their names.
+fn beside(set: &CaptureSet) -> BTreeSet<PathBuf> {
+    let folder = |it: &Opened| it.path.parent().map(Path::to_owned);
+    let folders: BTreeSet<PathBuf> = set.captures().iter().filter_map(folder).collect();
+    let files = folders.iter().flat_map(|folder| {
+        let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+        std::fs::read_dir(folder).into_iter().flatten().flatten().map(|it| it.path())
+    });
+    files.filter(|it| it.extension().is_some_and(|it| it == "sync") && it.is_file()).collect()
+}
+
+/// The host of a capture among those of readings: of the same boot, and of the same name where several have
+/// that boot.
+fn host_of(capture: &Opened, readings: &Readings) -> Option<usize> {
+    let (name, boot) = capture.host_and_boot();
+    let mut same = (0..).zip(readings.hosts()).filter(|it| it.1.boot_id() == boot);
+    let (first, more) = (same.next()?, same.next());
+    let called =
+        || (0..).zip(readings.hosts()).find(|it| it.1.boot_id() == boot && it.1.name() == name);
+    match more {
+        None => Some(first.0),
+        Some(_) => called().map(|it| it.0),
+    }
+}
+
+/// What the ticks of a host are: as its capture says, and outside of it as its readings say.
+fn table_of(own: Option<&Catalog>, readings: &Readings, host: usize) -> ClockTable {
+    let mut table = ClockTable::default();
+    table.set_tick_hz(readings.hosts()[host].tick_hz());
+    let captured = own.map_or(&[][..], |it| &it.clock_readings);
+    let read = readings.clocks(host);
+    // The first offset to realtime counts.
+    let is_offset = |it: &&ClockReading| it.a != ClockId::Tick && it.b != ClockId::Tick;
+    table.add(&captured.iter().chain(read).filter(is_offset).copied().collect::<Vec<_>>());
+    let mono = |it: &ClockReading| match (it.a, it.b) {
+        (ClockId::Tick, ClockId::Monotonic) => Some(it.b_value),
+        (ClockId::Monotonic, ClockId::Tick) => Some(it.a_middle()),
+        _ => None,
+    };
+    let times = captured.iter().filter_map(mono);
+    let range = times.clone().min().zip(times.max());
+    let outside = |it: &&ClockReading| {
+        const SECOND: u64 = 1_000_000_000;
+        mono(it).is_some_and(|at| {
+            range.is_none_or(|(from, to)| at + SECOND < from || at > to.saturating_add(SECOND))
+        })
+    };
+    let mut all: Vec<ClockReading> =
+        captured.iter().filter(|it| mono(it).is_some()).copied().collect();
+    all.extend(read.iter().filter(outside));
+    all.sort_by_key(mono);
+    table.add(&all);
+    table
+}
+
+/// A capture, and what its times are found by.
+struct OfCapture<'a> {
+    capture: &'a Opened,
+    /// The place of its host in the readings.
+    host: usize,
+    readings: &'a Readings,
+    times: &'a Times,
+    /// The ticks of the reference.
+    table: &'a ClockTable,
+}
+
+impl OfCapture<'_> {
+    /// What is known of its times.
+    fn known(&self) -> Vec<Aligned> {
+        let catalog = self.capture.catalog();
+        // What was imported has no ticks: those of its host tell.
+        let of_host = table_of(None, self.readings, self.host);
+        let has_ticks = catalog.clocks.tick_readings() > 0;
+        let clocks = if has_ticks { &catalog.clocks } else { &of_host };
+        let exact = has_ticks && only_ticks(catalog);
+        let doubt = if exact { 0 } else { self.capture.time_error() };
+        let mut known: Vec<Aligned> = Vec::new();
+        let mut run: Vec<u64> = Vec::new();
+        for (tick, _, jumps) in clocks.tick_points() {
+            run.push(tick);
+            if jumps {
+                for (tick, ends) in self.ticks(&run) {
+                    match self.at(tick, clocks, doubt) {
+                        Some(time) => known.push(Aligned { gap: ends, ..time }),
+                        None => known.iter_mut().last().into_iter().for_each(|it| it.gap = true),
+                    }
+                }
+                known.iter_mut().last().into_iter().for_each(|it| it.gap = true);
+                run.clear();
+            }
+        }
+        known
+    }
+
+    /// Ticks between which times are on lines, and whether nothing is known behind one. In the readings of
+    /// `run`, the counter did not jump.
+    fn ticks(&self, run: &[u64]) -> BTreeMap<u64, bool> {
+        let (Some(&first), Some(&last)) = (run.first(), run.last()) else { return BTreeMap::new() };
+        let beyond = self.readings.hosts()[self.host].tick_hz().saturating_mul(BEYOND_S);
+        let (first, last) = (first.saturating_sub(beyond).max(1), last.saturating_add(beyond));
+        let mut ticks: BTreeMap<u64, bool> =
+            run.iter().copied().chain([first, last]).map(|tick| (tick, false)).collect();
+        for part in self.times.parts(self.host) {
+            let Some(end) = part.last() else { continue };
+            ticks.extend(part.iter().map(|it| (it.tick, it.tick == end.tick)));
+        }
+        ticks.retain(|tick, _| (first..=last).contains(tick));
+        ticks
+    }
+
+    fn at(&self, tick: u64, clocks: &ClockTable, doubt: i64) -> Option<Aligned> {
+        let near = u64::MAX;
+        let mono = clocks.tick_to_monotonic(tick, near)?;
+        let own = i64::try_from(mono + self.capture.catalog().offset()?).ok()?;
+        let between = self.times.at(self.host, tick)?;
+        let epoch = |tick: i128| self.table.tick_to_epoch(u64::try_from(tick).ok()?, near);
+        // A time between two ticks is rounded down.
+        let lo = epoch(between.lo)?.saturating_sub(doubt).saturating_sub(1);
+        let hi = epoch(between.hi)?.saturating_add(doubt).saturating_add(1);
+        Some(Aligned { own, lo, ts: epoch(between.mid)?, hi, gap: false })
+    }
+}
+
+/// Whether all times of its frames are ticks: then readings of them leave no doubt.
+fn only_ticks(catalog: &Catalog) -> bool {
+    catalog.clocks.distrusted().is_none()
+        && catalog.sources.iter().all(|info| {
+            let mut times = info.schema.frames.iter().filter_map(|it| it.at().and_then(Time::of));
+            info.source.clock == "tick" && times.all(|it| it.scale() == Scale::Ticks)
+        })
+}

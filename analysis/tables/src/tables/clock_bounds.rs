@@ -1,0 +1,46 @@
+//! `clock_bounds`: how wide the bounds of a host's times are, over time.
+
+use std::sync::Arc;
+
+use super::named::Named;
+use crate::error::{SetError, TableError};
+use crate::set::CaptureSet;
+use crate::small::{Cell, Kind, Small, schema};
+
+pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<Named>, SetError> {
+    let schema = schema([
+        ("capture", Kind::Word),
+        ("host", Kind::Word),
+        ("reference", Kind::Word),
+        ("ts", Kind::Time),
+        ("own", Kind::Time),
+        ("lo", Kind::Time),
+        ("hi", Kind::Time),
+        ("width", Kind::Long),
+        ("known", Kind::Bool),
+    ]);
+    Ok(vec![Named::fixed("clock_bounds", Small { set: set.clone(), schema, rows })])
+}
+
+fn rows(set: &CaptureSet) -> Result<Vec<Vec<Cell>>, TableError> {
+    let clocks = set.clocks();
+    let reference = clocks.reference().unwrap_or_default();
+    let mut rows = Vec::new();
+    for (number, capture) in set.captures().iter().enumerate() {
+        let Some(alignment) = clocks.alignment(number) else { continue };
+        for time in alignment.times() {
+            rows.push(vec![
+                Cell::word(&capture.id),
+                Cell::word(capture.catalog().host()),
+                Cell::word(reference),
+                Cell::Time(Some(time.ts)),
+                Cell::Time(Some(time.own)),
+                Cell::Time(Some(time.lo)),
+                Cell::Time(Some(time.hi)),
+                Cell::Long(time.hi.saturating_sub(time.lo)),
+                Cell::Bool(!time.gap),
+            ]);
+        }
+    }
+    Ok(rows)
+}
