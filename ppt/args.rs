@@ -13,7 +13,7 @@ use ppt_dump::Bound;
 use crate::measure::{self, Every};
 
 /// Words that `ppt-analysis` answers, and what each does.
-pub(crate) const ANALYSES: [(&str, &str); 13] = [
+pub(crate) const ANALYSES: [(&str, &str); 14] = [
     ("stat", "Say how often, how long, how much: of each kind of frame and field"),
     ("why", "Say where the slowest intervals spent their time, by the frames of --kernel"),
     ("graph", "Say which points lead to which, and where the time goes between two"),
@@ -27,6 +27,7 @@ pub(crate) const ANALYSES: [(&str, &str); 13] = [
     ("model", "Say what resources take at a load, and where they run out"),
     ("compare", "Hold two sets of runs against each other"),
     ("sync", "Read how the clocks of other hosts go"),
+    ("lab", "Run an experiment over several hosts from one file"),
 ];
 
 /// Whether `ppt-analysis` answers it.

@@ -84,6 +84,7 @@ fn execute(program: &OsStr, args: &[OsString], is_analysis: bool) -> io::Error {
     };
     if is_analysis
         && is_root
+        && args.first().is_none_or(|it| it != "lab")
         && let Err(error) = step_down()
     {
         return error.into();
@@ -91,7 +92,7 @@ fn execute(program: &OsStr, args: &[OsString], is_analysis: bool) -> io::Error {
     Command::new(path).args(args).exec()
 }
 
-/// Reading captures needs no privileges. Under sudo, the program runs as the user who called sudo;
+/// Reading captures needs no privileges, but the programs of `ppt lab` have those of the caller. Under sudo, the program runs as the user who called sudo;
 /// otherwise it keeps only the capabilities to open files.
 fn step_down() -> nix::Result<()> {
     let Some(invoker) = privileges::invoker().filter(|it| it.uid != 0) else {

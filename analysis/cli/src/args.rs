@@ -1,5 +1,6 @@
 //! What was typed.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
@@ -48,6 +49,8 @@ pub(crate) enum Command {
     Compare(Compare),
     /// Read how the clocks of other hosts go, so that captures of several hosts can be compared.
     Sync(Sync),
+    /// Run an experiment over several hosts from one file.
+    Lab(Lab),
     /// Show what goes on in a capture while it is written.
     // `ppt` has this word itself, and its page.
     #[command(hide = true)]
@@ -106,6 +109,63 @@ pub(crate) struct Serve {
     /// What this host is called, in captures, too [default: its host name].
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Lab {
+    #[command(subcommand)]
+    pub(crate) command: LabCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum LabCommand {
+    /// Say what would run, on which host, and in which order.
+    Plan {
+        /// The experiment (TOML).
+        #[arg(value_name = "FILE", value_parser = local())]
+        file: PathBuf,
+    },
+    /// Run an experiment: all files and a manifest are in one new folder.
+    Run {
+        /// The experiment (TOML).
+        #[arg(value_name = "FILE", value_parser = local())]
+        file: PathBuf,
+        #[command(flatten)]
+        how: LabRun,
+    },
+    /// Run an experiment again, as the manifest of its results has it.
+    Rerun {
+        /// The folder of the results.
+        #[arg(value_name = "FOLDER", value_parser = local())]
+        folder: PathBuf,
+        #[command(flatten)]
+        how: LabRun,
+    },
+    /// Say what differs between two results. The status is 1 if more than contents of files does.
+    Diff {
+        /// A folder of results.
+        #[arg(value_name = "A", value_parser = local())]
+        a: PathBuf,
+        /// Another one.
+        #[arg(value_name = "B", value_parser = local())]
+        b: PathBuf,
+    },
+    /// Help on a host: `ppt lab run` starts this, and talks to it over a pipe.
+    #[command(hide = true)]
+    Host {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
+    },
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct LabRun {
+    /// A new folder for the results [default: NAME-1, NAME-2, …].
+    #[arg(short, long, value_name = "FOLDER", value_parser = local())]
+    pub(crate) output: Option<PathBuf>,
+    /// A word for every ssh, such as -Fconfig or -p2222 (may be given again).
+    #[arg(long, value_name = "WORD", allow_hyphen_values = true)]
+    pub(crate) ssh: Vec<OsString>,
 }
 
 /// The captures that are asked, and the part of them.

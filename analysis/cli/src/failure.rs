@@ -4,6 +4,7 @@ use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
+use ppt_hosts::lab::LabError;
 use ppt_import::ImportError;
 use ppt_live::CaptureError;
 use ppt_models::{
@@ -70,6 +71,26 @@ impl Failure {
     /// A key that is none.
     pub(crate) fn sync_key(error: impl std::fmt::Display) -> Failure {
         Failure::model("sync-key", true, error.to_string())
+    }
+
+    /// An experiment that did not begin.
+    pub(crate) fn lab(error: LabError) -> Failure {
+        match error {
+            LabError::Plan { .. } | LabError::Exists(_) | LabError::Manifest { .. } => {
+                Failure::model("lab-file", true, error.to_string())
+            }
+            other => Failure::no_lab(&other),
+        }
+    }
+
+    /// A host that is not there for an experiment.
+    pub(crate) fn no_lab(error: &dyn std::fmt::Display) -> Failure {
+        Failure::model("no-lab", false, error.to_string())
+    }
+
+    /// An experiment with cells that failed, or without its report.
+    pub(crate) fn lab_failed(text: String) -> Failure {
+        Failure::model("lab-failed", false, text)
     }
 
     /// A formula that cannot be read.

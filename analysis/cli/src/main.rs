@@ -41,6 +41,7 @@ fn main() -> ExitCode {
         args::Command::Model(args) => cmd::model::run(args),
         args::Command::Compare(args) => cmd::compare::run(args),
         args::Command::Sync(args) => cmd::sync::run(args),
+        args::Command::Lab(args) => cmd::lab::run(args),
         args::Command::Top(args) => cmd::top::run(args),
         args::Command::Man { folder } => man::write(folder),
     });

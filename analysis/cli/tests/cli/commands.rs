@@ -323,7 +323,7 @@ fn every_message_is_explained() {
     let page = fs::read_to_string(root().join("docs/troubleshooting.md")).unwrap();
     let (_, rest) = page.split_once("\n## Questions to captures\n").unwrap();
     let ours: Vec<_> = rest.split("\n## ").next().unwrap().split("\n### ").skip(1).collect();
-    // `src/failure.rs`, `src/cmd/compare.rs`, `src/cmd/graph.rs` and `src/cmd/sync.rs` say these.
+    // `src/failure.rs`, `src/cmd/compare.rs`, `src/cmd/graph.rs`, `src/cmd/sync.rs` and `src/cmd/lab.rs` say these.
     let models = [
         "formula",
         "no-fit",
@@ -339,6 +339,11 @@ fn every_message_is_explained() {
         "import-clock",
         "no-sync",
         "sync-key",
+        "lab-file",
+        "no-lab",
+        "lab-failed",
+        "lab-programs",
+        "lab-collect",
     ];
     let codes: Vec<_> = ppt_query::QueryError::codes()
         .chain(ppt_report::ReportError::CODES)
@@ -370,8 +375,8 @@ fn man_pages_render_without_warnings() {
     bench.done(&["man", "."]);
     let names = bench.names();
     let words = [
-        "analysis", "compare", "export", "fit", "graph", "import", "model", "plot", "report",
-        "sql", "stat", "sync", "whatif", "why",
+        "analysis", "compare", "export", "fit", "graph", "import", "lab", "model", "plot",
+        "report", "sql", "stat", "sync", "whatif", "why",
     ];
     assert_eq!(names, words.map(|word| format!("ppt-{word}.1")));
     for page in names.iter().map(|name| bench.path(name)) {

@@ -5,6 +5,7 @@ mod commands;
 mod import;
 mod interrupted;
 mod kinds;
+mod lab;
 mod models;
 mod oracles;
 mod python;

@@ -1,0 +1,79 @@
+//! `ppt lab`: experiments over several hosts.
+
+mod progress;
+mod words;
+
+use std::io::{Write, stdout};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use ppt_hosts::lab::{self, Kind, Options, Own, Summary};
+
+use crate::args::{Lab, LabCommand, LabRun};
+use crate::failure::Failure;
+use crate::message;
+use progress::Told;
+
+pub(crate) fn run(args: &Lab) -> Result<ExitCode, Failure> {
+    match &args.command {
+        LabCommand::Plan { file } => {
+            let plan = lab::plan(file).map_err(Failure::lab)?;
+            print(&words::plan(&plan))
+        }
+        LabCommand::Run { file, how } => {
+            let told = lab::run(file, &options(how)?, &mut Told::default());
+            ended(&told.map_err(Failure::lab)?)
+        }
+        LabCommand::Rerun { folder, how } => {
+            let told = lab::rerun(folder, &options(how)?, &mut Told::default());
+            ended(&told.map_err(Failure::lab)?)
+        }
+        LabCommand::Diff { a, b } => {
+            let differences = lab::diff(a, b).map_err(Failure::lab)?;
+            print(&words::differences(&differences))?;
+            let differs = differences.iter().any(|it| it.kind != Kind::Content);
+            Ok(ExitCode::from(u8::from(differs)))
+        }
+        LabCommand::Host { arguments } => {
+            lab::host(&own()?, arguments).map_err(|it| Failure::no_lab(&it))
+        }
+    }
+}
+
+/// Says how many cells passed.
+fn ended(summary: &Summary) -> Result<ExitCode, Failure> {
+    let folder = summary.folder.display();
+    if summary.failed > 0 {
+        let text = format!("{} of {} cells failed: {folder}", summary.failed, summary.cells);
+        return Err(Failure::lab_failed(text));
+    }
+    message::note(format_args!("all {} cells passed: {folder}", summary.cells));
+    match summary.reported {
+        true => Ok(ExitCode::SUCCESS),
+        false => Err(Failure::lab_failed(format!("there is no report: {folder}"))),
+    }
+}
+
+fn options(how: &LabRun) -> Result<Options, Failure> {
+    let own = own()?;
+    let beside = own.program.with_file_name("ppt");
+    Ok(Options {
+        analysis: own.program.clone(),
+        own,
+        ppt: if beside.is_file() { beside } else { PathBuf::from("ppt") },
+        ssh: std::iter::once("ssh".into()).chain(how.ssh.iter().cloned()).collect(),
+        folder: how.output.clone(),
+    })
+}
+
+/// How this program starts itself on a host.
+fn own() -> Result<Own, Failure> {
+    let program = std::env::current_exe();
+    let program = program.map_err(|error| Failure::System("find this program", error))?;
+    Ok(Own { program, words: vec!["lab".into(), "host".into()] })
+}
+
+fn print(text: &str) -> Result<ExitCode, Failure> {
+    stdout().write_all(text.as_bytes()).map_err(Failure::writing("stdout"))?;
+    Ok(ExitCode::SUCCESS)
+}

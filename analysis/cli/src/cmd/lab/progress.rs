@@ -1,0 +1,76 @@
+//! What an experiment tells while it goes on.
+
+use ppt_hosts::lab::{Basis, Event, Progress};
+use ppt_query::text::duration;
+
+use crate::message::{self, StatusLine};
+
+/// Tells it on stderr: phases in a line that is rewritten, everything else in lines.
+#[derive(Default)]
+pub(super) struct Told {
+    status: StatusLine,
+    /// The cell that runs: its number, of so many, and its key.
+    cell: String,
+}
+
+impl Progress for Told {
+    fn tell(&mut self, event: &Event<'_>) {
+        if let Event::Phase(name) = event {
+            return self.status.show(format_args!("ppt: {}: {name}", self.cell));
+        }
+        self.status.clear();
+        match event {
+            Event::Folder(path) => message::note(format_args!("results: {}", path.display())),
+            Event::Host { name, facts } => message::note(format_args!(
+                "host {name}: Linux {}, {}, {} CPUs",
+                facts.kernel, facts.cpu, facts.cpus
+            )),
+            Event::Instant(Basis::Realtime) => message::note(
+                "hosts have clocks of their own: without a phase that measures them, phases begin by \
+                 CLOCK_REALTIME of each",
+            ),
+            Event::Differs { program, hosts } => {
+                let mut text = format!("{program} is not the same file everywhere:");
+                for (host, sha256) in *hosts {
+                    let short = sha256.get(..12).unwrap_or(sha256);
+                    text.push_str(&format!("\n  host {host}: sha256 {short}…"));
+                }
+                message::warning("lab-programs", text);
+            }
+            Event::Changed { program, host } => message::warning(
+                "lab-programs",
+                format_args!("{program} of host {host} is not what it was when this ran first"),
+            ),
+            Event::Cell { number, of, key, attempt } => {
+                self.cell = format!("cell {number} of {of}, {key}");
+                if *attempt > 1 {
+                    self.cell.push_str(&format!(", attempt {attempt}"));
+                }
+            }
+            Event::Unmatched { host, pattern } => message::warning(
+                "lab-collect",
+                format_args!("{}: host {host} has no file {pattern}", self.cell),
+            ),
+            Event::LeftOut { host, name } => message::warning(
+                "lab-collect",
+                format_args!(
+                    "{}: {name} of host {host} is no plain file: it was not fetched",
+                    self.cell
+                ),
+            ),
+            Event::Passed { took, .. } => {
+                let took = duration(took.as_nanos() as f64);
+                message::note(format_args!("{}: passed, {took}", self.cell));
+            }
+            Event::Failed { failure, again, .. } => {
+                let again = if *again { "; it is tried again" } else { "" };
+                let text = format_args!("{}: failed{again}: {failure}", self.cell);
+                message::error("lab-failed", text);
+            }
+            Event::NoReport(why) => {
+                message::error("lab-failed", format_args!("no report could be made: {why}"));
+            }
+            _ => {}
+        }
+    }
+}

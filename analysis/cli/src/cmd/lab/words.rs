@@ -1,0 +1,112 @@
+//! Plans and differences as text.
+
+use std::fmt::Write as _;
+
+use ppt_hosts::lab::{Action, Difference, Kind, Plan, Stop};
+
+/// Hosts, cells in their order, and what each combination of parameters does.
+pub(super) fn plan(plan: &Plan) -> String {
+    let mut text =
+        format!("{}: {} cells, seed {}\n\nhosts\n", plan.name, plan.cells.len(), plan.seed);
+    for host in &plan.hosts {
+        let _ = write!(text, "  {:<12} {}", host.name, host.via);
+        let _ =
+            writeln!(text, "{}", host.addr.iter().map(|it| format!(", {it}")).collect::<String>());
+    }
+    text.push_str("\ncells, in this order\n");
+    for (number, cell) in plan.cells.iter().enumerate() {
+        let _ = writeln!(text, "  {:>4}  {}", number + 1, cell.key);
+    }
+    let mut firsts: Vec<_> = plan.cells.iter().filter(|it| it.repeat == 1).collect();
+    firsts.sort_by(|a, b| a.key.cmp(&b.key));
+    for cell in firsts {
+        let parameters = plan.parameters(cell).map(|(name, value)| format!("{name} = {value}"));
+        let parameters = parameters.collect::<Vec<_>>().join(", ");
+        let title = if parameters.is_empty() { "each cell" } else { &parameters };
+        let _ = writeln!(text, "\n{title}");
+        for phase in plan.resolve(cell) {
+            let _ = writeln!(text, "  phase {}, {:?} at most", phase.name, phase.timeout);
+            for (host, does) in &phase.actions {
+                action(&mut text, &plan.hosts[*host].name, does);
+            }
+        }
+    }
+    safe(&text)
+}
+
+fn action(text: &mut String, host: &str, action: &Action) {
+    match &action.stop {
+        Some(Stop::All) => _ = writeln!(text, "    {host}: stop all programs"),
+        Some(Stop::Phases(names)) => {
+            let _ = writeln!(text, "    {host}: stop programs of {}", names.join(", "));
+        }
+        None => {}
+    }
+    if let Some(clock) = &action.clock {
+        let (until, most) = (clock.until, clock.give_up);
+        let _ = writeln!(text, "    {host}: measure the clock until ±{until:?}, {most:?} at most");
+    }
+    if let Some(command) = &action.command {
+        let how = if command.ends { "run" } else { "start" };
+        let captured = if command.capture { ", captured" } else { "" };
+        let env = command.env.iter().map(|(name, value)| format!("{name}={} ", word(value)));
+        let words = command.words.iter().map(|it| word(it)).collect::<Vec<_>>().join(" ");
+        let env = env.collect::<String>();
+        let _ = writeln!(text, "    {host}: {how} {env}{words}{captured}");
+        let ready = &command.ready;
+        let conditions = [
+            ready.output.as_ref().map(|it| format!("it writes {}", word(it))),
+            ready.tcp.map(|it| format!("TCP port {it} listens")),
+            ready.udp.map(|it| format!("UDP port {it} is bound")),
+            ready.file.as_ref().map(|it| format!("{} is there", it.display())),
+        ];
+        for condition in conditions.into_iter().flatten() {
+            let _ = writeln!(text, "      ready when {condition}");
+        }
+    }
+    if !action.collect.is_empty() {
+        let _ = writeln!(text, "    {host}: fetch {}", action.collect.join(", "));
+    }
+}
+
+/// A word of a command, in quotes if its end is not clear.
+fn word(word: &str) -> String {
+    match word.is_empty() || word.contains(|it: char| it.is_whitespace() || it == '\'') {
+        true => format!("{word:?}"),
+        false => word.to_owned(),
+    }
+}
+
+/// What differs, by kind: first what explains the rest.
+pub(super) fn differences(differences: &[Difference]) -> String {
+    let mut text = String::new();
+    for (kind, title) in [
+        (Kind::Setup, "set up differently"),
+        (Kind::Result, "ended differently"),
+        (Kind::Content, "files of other content"),
+    ] {
+        let of: Vec<_> = differences.iter().filter(|it| it.kind == kind).collect();
+        if of.is_empty() {
+            continue;
+        }
+        let _ = writeln!(text, "{title}: {}", of.len());
+        for it in of {
+            let side = |value: &Option<String>| value.clone().unwrap_or_else(|| "—".to_owned());
+            let _ = match kind {
+                Kind::Content => writeln!(text, "  {}", it.what),
+                _ => {
+                    writeln!(text, "  {}\n    a: {}\n    b: {}", it.what, side(&it.a), side(&it.b))
+                }
+            };
+        }
+    }
+    match text.is_empty() {
+        true => "nothing differs\n".to_owned(),
+        false => safe(&text),
+    }
+}
+
+/// Names in it may be a host's: nothing that a terminal obeys.
+fn safe(text: &str) -> String {
+    text.lines().map(|line| ppt_query::plain(line).to_string() + "\n").collect()
+}
