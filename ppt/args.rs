@@ -562,9 +562,15 @@ pub(crate) struct Dump {
 
 #[derive(ClapArgs)]
 pub(crate) struct Info {
-    /// The capture; `-` is stdin.
-    #[arg(value_name = "FILE")]
-    pub(crate) capture: PathBuf,
+    /// The capture; `-` is stdin. Or readings of clocks by `ppt sync`: several files of these count as one.
+    #[arg(value_name = "FILE", required = true)]
+    pub(crate) files: Vec<PathBuf>,
+    /// Say how well clocks are known: the files are readings of clocks.
+    #[arg(long)]
+    pub(crate) sync: bool,
+    /// The host by whose clock times are told [default: the first one of the readings].
+    #[arg(long, value_name = "HOST", requires = "sync")]
+    pub(crate) reference: Option<String>,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,

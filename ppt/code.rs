@@ -31,6 +31,7 @@ pub(crate) enum Code {
     NothingToAttach,
     NothingToTrigger,
     NotFetched,
+    OneCapture,
     OutputChanged,
     OutputMoved,
     OutputRemoved,

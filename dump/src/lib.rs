@@ -16,6 +16,7 @@
 //! Control characters, DEL and C1 included, are escaped, so that no cell can control a terminal.
 //!
 //! [`Info`] is the account of a capture: its content, and what was lost, dropped or damaged.
+//! [`SyncInfo`] is what readings of clocks tell of the hosts that they are of.
 //!
 //! All processors make the rows of a file, and the rows stay in order. Memory does not grow with
 //! the capture.
@@ -38,6 +39,8 @@ mod ordered;
 mod plan;
 mod rows;
 mod select;
+pub mod sync_info;
+mod sync_text;
 mod table;
 mod tsv;
 mod window;
@@ -49,4 +52,5 @@ pub use info::Info;
 pub use options::{Format, Options};
 pub use ppt_capture::Bound;
 pub use ppt_predicate::{Error as PredicateError, Predicate};
+pub use sync_info::{SyncInfo, SyncInfoError};
 pub use table::{TableWriter, Value};

@@ -11,7 +11,7 @@ use ppt_tables::Processes;
 
 use crate::event::{Kind, Rows, Trace, What};
 use crate::lanes::Lanes;
-use crate::threads::{Threads, Who, title};
+use crate::threads::{Threads, Who};
 use crate::values::{Value, hex};
 
 /// What a script knows exactly; larger numbers are text.
@@ -98,7 +98,7 @@ impl<W: Write> Chrome<W> {
         let (process, who) = self.threads.get(thread);
         let is_first = self.threads.is_first_of_its_pid(process);
         let of = self.threads.process(process);
-        let (who, name) = (who.clone(), title(of, is_first));
+        let (who, name) = (who.clone(), self.threads.title(process));
         let pid = if is_first { of.pid.into() } else { OWN.saturating_add(process as u64) };
         self.describe(pid, None, &name)?;
         let label = match lane {

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use crate::event::{Kind, Reading, Rows, Trace, What, is_loss};
 use crate::lanes::Lanes;
-use crate::threads::{Threads, Who, title};
+use crate::threads::{Threads, Who};
 use crate::values::{Value, hex};
 use message::{
     COUNTER, Clock, ClockSnapshot, CounterDescriptor, DebugAnnotation, INSTANT, Interned,
@@ -167,7 +167,7 @@ impl<W: Write> Perfetto<W> {
         let parent = match self.tracks.processes.get(&process) {
             Some(&track) => track,
             None => {
-                let name = title(self.threads.process(process), is_first);
+                let name = self.threads.title(process);
                 let descriptor = match pid {
                     Some(_) => TrackDescriptor {
                         process: Some(ProcessDescriptor { pid, process_name: Some(name) }),

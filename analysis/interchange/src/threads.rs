@@ -111,18 +111,21 @@ impl Threads {
         self.known.get(process)
     }
 
+    /// What a process is called: its program, and what tells it from others.
+    pub fn title(&self, process: usize) -> String {
+        let is_first = self.is_first_of_its_pid(process);
+        let process = self.process(process);
+        let program = process.exe.rsplit('/').next().unwrap_or_default();
+        let program = if program.is_empty() { "process" } else { program };
+        match is_first {
+            true if self.known.are_of_several_hosts() => format!("{program} on {}", process.host),
+            true => program.to_owned(),
+            false => format!("{program} {} on {}", process.pid, process.host),
+        }
+    }
+
     /// Whether its number names it: another one may have had it.
     pub fn is_first_of_its_pid(&self, process: usize) -> bool {
         self.known.is_first_of_its_pid(process)
-    }
-}
-
-/// What a process is called: its program, and what tells it from others.
-pub(crate) fn title(process: &Process, is_first: bool) -> String {
-    let program = process.exe.rsplit('/').next().unwrap_or_default();
-    let program = if program.is_empty() { "process" } else { program };
-    match is_first {
-        true => program.to_owned(),
-        false => format!("{program} {} on {}", process.pid, process.host),
     }
 }

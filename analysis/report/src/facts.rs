@@ -1,6 +1,7 @@
 //! What a page tells, asked of an engine: everything is bounded, however much was captured.
 
 mod account;
+mod clocks;
 mod fields;
 mod kernel;
 mod lanes;
@@ -23,6 +24,7 @@ use crate::timeline::Timeline;
 use crate::views::View;
 
 pub use account::{Account, Capture, Program};
+pub use clocks::HostClock;
 pub use kernel::{Calls, Kernel, STATES};
 use metrics::Readings;
 pub use metrics::{Counter, Histogram, Metrics};
@@ -54,6 +56,7 @@ pub struct Facts {
     pub(crate) kernel: Option<Kernel>,
     pub(crate) triggers: Vec<Trigger>,
     pub(crate) points: Option<PointGraph>,
+    pub(crate) clocks: Vec<HostClock>,
     pub(crate) timeline: Timeline,
     pub(crate) account: Account,
     pub(crate) views: Vec<View>,
@@ -128,6 +131,7 @@ impl Facts {
             programs: account::programs(engine).await?,
             captures: account::captures(engine).await?,
             metrics: Metrics::gather(engine, &readings, span.as_ref()).await?,
+            clocks: clocks::gather(engine, span.as_ref()).await?,
             span,
             frames,
             wholes,

@@ -1,6 +1,7 @@
 //! The page, from top to bottom.
 
 mod account;
+mod clocks;
 mod glance;
 mod kernel;
 mod metrics;
@@ -50,6 +51,7 @@ pub fn page(facts: &Facts) -> String {
         out.push_str(&sections::frame(facts, frame, at, &charts));
     }
     out.push_str(&points::section(facts));
+    out.push_str(&clocks::section(facts));
     out.push_str(&metrics::section(facts));
     out.push_str(&kernel::section(facts));
     for view in &facts.views {

@@ -46,7 +46,7 @@ impl Processes {
                     start: process.start_time,
                     exe: process.exe.clone(),
                 };
-                let key = (found.boot.clone(), found.pid, found.start);
+                let key = (found.host.clone(), found.boot.clone(), found.pid, found.start);
                 let number = *known.entry(key).or_insert_with(|| {
                     processes.all.push(found);
                     processes.all.len() - 1
@@ -83,6 +83,11 @@ impl Processes {
             exe: String::new(),
         };
         self.all.get(number).unwrap_or(&NOBODY)
+    }
+
+    /// Whether they are of more than one host.
+    pub fn are_of_several_hosts(&self) -> bool {
+        self.all.windows(2).any(|it| it[0].host != it[1].host)
     }
 
     /// Whether no process with a smaller number has its pid: those of other hosts, and those that came

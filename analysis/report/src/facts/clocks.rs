@@ -1,0 +1,90 @@
+//! How well the clocks of hosts are known, where captures are of several.
+
+use std::collections::BTreeMap;
+
+use ppt_query::Engine;
+
+use crate::error::ReportError;
+use crate::rows;
+use crate::span::Span;
+
+/// How well the clock of a host is known.
+#[derive(Debug)]
+pub struct HostClock {
+    pub host: String,
+    /// The host by whose clock times are told.
+    pub reference: String,
+    /// Between its bounds, in ns, in the middle of each slice of time; None where nothing bounds it.
+    pub over: Vec<Option<f64>>,
+}
+
+impl HostClock {
+    /// The least, the median and the greatest width, in ns. None if nothing is known.
+    pub fn widths(&self) -> Option<[f64; 3]> {
+        let mut all: Vec<f64> = self.over.iter().flatten().copied().collect();
+        all.sort_by(f64::total_cmp);
+        Some([*all.first()?, all[all.len() / 2], *all.last()?])
+    }
+
+    /// The part of the time for which nothing is known.
+    pub fn unknown(&self) -> f64 {
+        self.over.iter().filter(|it| it.is_none()).count() as f64 / self.over.len().max(1) as f64
+    }
+}
+
+/// A time at which the bounds are known: ns since the epoch, the width, and whether they are behind it.
+type Knot = (i64, f64, bool);
+
+pub(super) async fn gather(
+    engine: &Engine,
+    span: Option<&Span>,
+) -> Result<Vec<HostClock>, ReportError> {
+    let Some(span) = span else { return Ok(Vec::new()) };
+    // Captures of one host have one clock: any of them tells.
+    let sql = "SELECT host, reference, capture, CAST(ts AS BIGINT) AS t, width, known FROM \
+               clock_bounds WHERE host <> reference ORDER BY host, capture, t";
+    let mut hosts: BTreeMap<(String, String), BTreeMap<String, Vec<Knot>>> = BTreeMap::new();
+    for row in rows::all(engine, sql).await? {
+        let [host, reference, capture, t, width, known] =
+            <[String; 6]>::try_from(row).unwrap_or_default();
+        let (Ok(t), Ok(width)) = (t.parse(), width.parse()) else { continue };
+        let captures = hosts.entry((host, reference)).or_default();
+        captures.entry(capture).or_default().push((t, width, known == "true"));
+    }
+    let clock = |((host, reference), captures): (_, BTreeMap<_, Vec<Knot>>)| {
+        let middle = |slice: usize| {
+            let (from, to) = span.part(slice);
+            span.from.saturating_add(((from + to) / 2.0 * span.every as f64) as i64)
+        };
+        let widest = |slice: usize| {
+            let widths = captures.values().filter_map(|it| width_at(it, middle(slice)));
+            widths.max_by(f64::total_cmp)
+        };
+        let over = (0..span.slices).map(widest).collect();
+        HostClock { host, reference, over }
+    };
+    Ok(hosts.into_iter().map(clock).collect())
+}
+
+/// The width at a time: between two knots, it is on a line.
+fn width_at(knots: &[Knot], time: i64) -> Option<f64> {
+    let next = knots.partition_point(|it| it.0 <= time);
+    let (from, to) = (knots.get(next.checked_sub(1)?)?, knots.get(next)?);
+    let part = (time - from.0) as f64 / (to.0 - from.0) as f64;
+    from.2.then_some(from.1 + part * (to.1 - from.1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::width_at;
+
+    #[test]
+    fn a_width_is_on_a_line_between_two_knots() {
+        let knots = [(0, 10.0, true), (10, 20.0, false), (20, 5.0, true)];
+        let at = |time| width_at(&knots, time);
+        assert_eq!(
+            [at(-1), at(0), at(5), at(12), at(20)],
+            [None, Some(10.0), Some(15.0), None, None]
+        );
+    }
+}

@@ -1,0 +1,364 @@
+//! What readings of clocks (`.sync` files) tell of the hosts that they are of.
+//!
+//! The structs below are the JSON of `ppt info --sync --json`. Keys may be added, but never changed.
+
+use std::collections::BTreeMap;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use ppt_capture::sync::{Readings, SyncError};
+use ppt_capture::times::{Loop, Model, Step, Times, TimesError};
+use serde::Serialize;
+use thiserror::Error;
+
+/// Moments at which widths are told.
+const MOMENTS: u64 = 10;
+/// Moments of which the least, the median and the greatest width are.
+const SAMPLES: u64 = 1000;
+/// Steps and loops that are told.
+const MOST: usize = 1000;
+
+/// What readings of clocks tell.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SyncInfo {
+    /// Version of this JSON.
+    pub format: u32,
+    /// The host by whose clock times are told.
+    pub reference: String,
+    /// All hosts.
+    pub hosts: Vec<HostInfo>,
+    /// Hosts between which packets went.
+    pub pairs: Vec<PairInfo>,
+    /// Changes of a clock that are more than the model of clocks allows: the first 1,000.
+    pub steps: Vec<StepInfo>,
+    /// Pairs that are also compared by way of others: the first 1,000.
+    pub loops: Vec<LoopInfo>,
+    /// Stamps that were not used because CLOCK_REALTIME stepped next to them.
+    pub stepped: u64,
+    /// Stamps that were not used because no reading of the host's clocks is near.
+    pub far: u64,
+    /// Lines of later versions.
+    pub unknown_lines: u64,
+    /// Last lines that were cut off.
+    pub cut_lines: u64,
+    /// Packets that are no readings.
+    pub counts: BTreeMap<String, u64>,
+}
+
+/// A host.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct HostInfo {
+    /// Its name.
+    pub name: String,
+    /// Its boot.
+    pub boot_id: String,
+    /// Its ticks in a second, nominally.
+    pub tick_hz: u64,
+    /// Readings of its clocks.
+    pub readings: usize,
+    /// From its first to its last tick that was read, in ns.
+    pub span_ns: u64,
+    /// Edges of a pulse per second that it saw.
+    pub pulses: usize,
+    /// What other programs said of its time.
+    pub said: usize,
+    /// By how much its ticks are faster than those of the reference, in parts per million of the nominal
+    /// rates; null if nothing is known, or if there was a step.
+    pub ppm: Option<f64>,
+    /// The least, the median and the greatest width of the bounds, in ns; null if nothing is known.
+    pub width_ns: Option<[u64; 3]>,
+    /// The part of the time for which there are no bounds.
+    pub unknown: f64,
+    /// How wide the bounds are over time.
+    pub widths: Vec<WidthInfo>,
+    /// Whether its readings contradict those of others.
+    pub contradicted: bool,
+}
+
+/// How wide bounds are at a moment.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct WidthInfo {
+    /// After the host's first reading.
+    pub at_ns: u64,
+    /// null if there are no bounds.
+    pub width_ns: Option<u64>,
+}
+
+/// Two hosts between which packets went.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PairInfo {
+    /// Who asked.
+    pub from: String,
+    /// Who answered.
+    pub to: String,
+    /// Probes with all stamps.
+    pub probes: u64,
+    /// Messages that went one way.
+    pub one_ways: u64,
+    /// The least time on the way there and back.
+    pub least_ns: Option<u64>,
+}
+
+/// A step of the ticks of a host, or of true time (null).
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct StepInfo {
+    /// One of the hosts.
+    pub from: Option<String>,
+    /// The other one: it stepped, or the first one did so the other way.
+    pub to: Option<String>,
+    /// Between which times after the first reading of `from`, in ns.
+    pub between_ns: (i128, i128),
+    /// By so much, at least and at most.
+    pub by_ns: (i64, i64),
+}
+
+/// How two ways to compare the same hosts differ.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct LoopInfo {
+    /// One of the hosts.
+    pub from: Option<String>,
+    /// The other one.
+    pub to: Option<String>,
+    /// On average.
+    pub mean_ns: f64,
+    /// At most.
+    pub worst_ns: f64,
+}
+
+/// Why readings of clocks tell nothing.
+#[derive(Debug, Error)]
+pub enum SyncInfoError {
+    /// A file cannot be read.
+    #[error("{}: {cause}", path.display())]
+    Read {
+        /// Which one.
+        path: PathBuf,
+        /// Why.
+        cause: io::Error,
+    },
+    /// A file has no readings.
+    #[error("{}: {cause}", path.display())]
+    Content {
+        /// Which one.
+        path: PathBuf,
+        /// Why.
+        cause: SyncError,
+    },
+    /// They are of no host of this name.
+    #[error("no reading is of a host `{name}`; there are: {}", there.join(", "))]
+    NoHost {
+        /// What was asked for.
+        name: String,
+        /// What there is.
+        there: Vec<String>,
+    },
+    /// They are of no host at all.
+    #[error("the files have no readings")]
+    Empty,
+    /// No times follow from them.
+    #[error(transparent)]
+    Times(#[from] TimesError),
+}
+
+impl SyncInfoError {
+    /// The name of the message in `docs/troubleshooting.md`.
+    pub fn code(&self) -> &'static str {
+        match self {
+            SyncInfoError::Read { .. } => "cannot-read",
+            SyncInfoError::NoHost { .. } => "no-such-host",
+            _ => "bad-sync",
+        }
+    }
+}
+
+impl SyncInfo {
+    /// Whether a file begins as readings of clocks do.
+    pub fn is_sync(path: &Path) -> bool {
+        let mut begin = Vec::new();
+        let read = std::fs::File::open(path).and_then(|it| it.take(9).read_to_end(&mut begin));
+        read.is_ok() && begin == b"ppt sync "
+    }
+
+    /// What the readings of all files tell, by the clock of `reference`, else of the first host.
+    ///
+    /// # Errors
+    /// A file cannot be read or is none, or no host is called `reference`.
+    pub fn read(files: &[PathBuf], reference: Option<&str>) -> Result<Self, SyncInfoError> {
+        let mut readings = Readings::default();
+        for path in files {
+            let bytes = std::fs::read(path);
+            let bytes = bytes.map_err(|cause| SyncInfoError::Read { path: path.clone(), cause })?;
+            let read = readings.read(&bytes);
+            read.map_err(|cause| SyncInfoError::Content { path: path.clone(), cause })?;
+        }
+        if readings.hosts().is_empty() {
+            return Err(SyncInfoError::Empty);
+        }
+        let place = match reference {
+            None => 0,
+            Some(name) => {
+                let found = readings.hosts().iter().position(|it| it.name() == name);
+                let there = || readings.hosts().iter().map(|it| it.name().to_owned()).collect();
+                found.ok_or_else(|| SyncInfoError::NoHost {
+                    name: name.to_owned(),
+                    there: there(),
+                })?
+            }
+        };
+        Ok(Self::of(&readings, place)?)
+    }
+
+    /// What readings tell by the clock of the host at the place `reference`.
+    ///
+    /// # Errors
+    /// There is no such host.
+    pub fn of(readings: &Readings, reference: usize) -> Result<Self, TimesError> {
+        let times = Times::of(readings, reference, &Model::default())?;
+        let spans = spans(readings);
+        let name = |host: usize| readings.hosts()[host].name().to_owned();
+        let step = |it: &Step| {
+            let first =
+                it.from.and_then(|host| Some((spans[host]?.0, readings.hosts()[host].tick_hz())));
+            let (first, hz) = first.unwrap_or((0, 1_000_000_000));
+            let ns =
+                |tick: i128| (tick - i128::from(first)) * 1_000_000_000 / i128::from(hz.max(1));
+            StepInfo {
+                from: it.from.map(name),
+                to: it.to.map(name),
+                between_ns: (ns(it.between.0), ns(it.between.1)),
+                by_ns: it.by_ns,
+            }
+        };
+        let turn = |it: &Loop| LoopInfo {
+            from: it.from.map(name),
+            to: it.to.map(name),
+            mean_ns: it.mean_ns,
+            worst_ns: it.worst_ns,
+        };
+        Ok(Self {
+            format: 1,
+            reference: name(reference),
+            hosts: (0..spans.len())
+                .map(|it| host(readings, &times, (reference, it), spans[it]))
+                .collect(),
+            pairs: pairs(readings),
+            steps: times.steps().iter().take(MOST).map(step).collect(),
+            loops: times.loops().iter().take(MOST).map(turn).collect(),
+            stepped: times.unused().stepped,
+            far: times.unused().far,
+            unknown_lines: readings.unknown_lines(),
+            cut_lines: readings.cut_lines(),
+            counts: readings.counts().map(|(what, count)| (what.to_owned(), count)).collect(),
+        })
+    }
+}
+
+/// The first and the last tick that was read of each host.
+fn spans(readings: &Readings) -> Vec<Option<(u64, u64)>> {
+    let mut spans: Vec<Option<(u64, u64)>> = vec![None; readings.hosts().len()];
+    let mut see = |host: u32, tick: u64| {
+        let span = spans[host as usize].get_or_insert((tick, tick));
+        *span = (span.0.min(tick), span.1.max(tick));
+    };
+    for it in readings.probes() {
+        see(it.from, it.from_tick);
+        see(it.to, it.to_tick);
+    }
+    for it in readings.one_ways() {
+        see(it.from, it.from_tick);
+        see(it.to, it.to_tick);
+    }
+    for it in readings.pulses() {
+        see(it.host, it.tick_before);
+    }
+    for it in readings.said() {
+        see(it.host, it.tick);
+    }
+    spans
+}
+
+fn host(
+    readings: &Readings,
+    times: &Times,
+    (reference, number): (usize, usize),
+    span: Option<(u64, u64)>,
+) -> HostInfo {
+    let host = &readings.hosts()[number];
+    let is_its = |it: u32| it as usize == number;
+    let ns =
+        |ticks: u64| (u128::from(ticks) * 1_000_000_000 / u128::from(host.tick_hz().max(1))) as u64;
+    let (first, last) = span.unwrap_or_default();
+    let at = |part: u64, of: u64| {
+        first + ((u128::from(last - first) * u128::from(part)) / u128::from(of.max(1))) as u64
+    };
+    let hz = u128::from(readings.hosts()[reference].tick_hz().max(1));
+    let width = |tick: u64| {
+        let it = times.at(number, tick)?;
+        Some(((it.hi - it.lo).max(0) as u128 * 1_000_000_000 / hz) as u64)
+    };
+    let mut known: Vec<u64> = (0..=SAMPLES).filter_map(|it| width(at(it, SAMPLES))).collect();
+    known.sort_unstable();
+    let width_of = |tick: u64| WidthInfo { at_ns: ns(tick - first), width_ns: width(tick) };
+    HostInfo {
+        name: host.name().to_owned(),
+        boot_id: host.boot_id().to_owned(),
+        tick_hz: host.tick_hz(),
+        readings: readings.clocks(number).len(),
+        span_ns: ns(last - first),
+        pulses: readings.pulses().iter().filter(|it| is_its(it.host)).count(),
+        said: readings.said().iter().filter(|it| is_its(it.host)).count(),
+        ppm: faster(times, (reference, number), (first, last), readings),
+        width_ns: span
+            .and(known.first().zip(known.last()))
+            .map(|(&least, &most)| [least, known[known.len() / 2], most]),
+        unknown: 1.0 - known.len() as f64 / (SAMPLES + 1) as f64,
+        widths: (0..=MOMENTS)
+            .map(|it| width_of(at(it, MOMENTS)))
+            .filter(|_| span.is_some())
+            .collect(),
+        contradicted: times.contradicted().contains(&number),
+    }
+}
+
+/// By how many parts per million a host's ticks are faster than those of the reference.
+fn faster(
+    times: &Times,
+    (reference, number): (usize, usize),
+    (first, last): (u64, u64),
+    readings: &Readings,
+) -> Option<f64> {
+    let stepped = |it: &Step| [it.from, it.to].contains(&Some(number));
+    if times.steps().iter().any(stepped) {
+        return None;
+    }
+    let (from, to) = (times.at(number, first)?, times.at(number, last)?);
+    let hz = |host: usize| readings.hosts()[host].tick_hz() as f64;
+    let own = (last - first) as f64 / hz(number);
+    let other = (to.mid - from.mid) as f64 / hz(reference);
+    (other > 0.0).then(|| (own / other - 1.0) * 1e6)
+}
+
+fn pairs(readings: &Readings) -> Vec<PairInfo> {
+    let mut pairs: BTreeMap<(u32, u32), (u64, u64, Option<u64>)> = BTreeMap::new();
+    for it in readings.probes() {
+        let pair = pairs.entry((it.from, it.to)).or_default();
+        pair.0 += 1;
+        let way = i128::from(it.t4) - i128::from(it.t1) - (i128::from(it.t3) - i128::from(it.t2));
+        // Where CLOCK_REALTIME stepped in between, it is no time of a way.
+        if let Ok(way) = u64::try_from(way) {
+            pair.2 = Some(pair.2.map_or(way, |least| least.min(way)));
+        }
+    }
+    for it in readings.one_ways() {
+        pairs.entry((it.from, it.to)).or_default().1 += 1;
+    }
+    let name = |host: u32| readings.hosts()[host as usize].name().to_owned();
+    let pair = |((from, to), (probes, one_ways, least_ns))| PairInfo {
+        from: name(from),
+        to: name(to),
+        probes,
+        one_ways,
+        least_ns,
+    };
+    pairs.into_iter().map(pair).collect()
+}

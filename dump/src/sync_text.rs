@@ -1,0 +1,148 @@
+//! What readings of clocks tell, for people.
+
+use std::io::{self, Write};
+
+use crate::escape::escape;
+use crate::sync_info::{HostInfo, SyncInfo};
+
+/// Lines of steps, and of loops.
+const MOST: usize = 10;
+
+impl SyncInfo {
+    /// Writes it as JSON.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write_json(&self, mut out: impl Write) -> io::Result<()> {
+        serde_json::to_writer_pretty(&mut out, self)?;
+        writeln!(out)
+    }
+
+    /// Writes it as text for people.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write_text(&self, mut out: impl Write) -> io::Result<()> {
+        writeln!(out, "times are by the clock of {}", escape(&self.reference))?;
+        for it in &self.hosts {
+            writeln!(out)?;
+            write_host(it, &self.reference, &mut out)?;
+        }
+        for it in &self.pairs {
+            let (from, to) = (escape(&it.from), escape(&it.to));
+            write!(out, "\nbetween   {from} and {to}: {} probes", it.probes)?;
+            if it.one_ways > 0 {
+                write!(out, ", {} messages one way", it.one_ways)?;
+            }
+            if let Some(least) = it.least_ns {
+                write!(out, ", least way there and back {}", time(least))?;
+            }
+        }
+        writeln!(out)?;
+        let name =
+            |it: &Option<String>| it.as_deref().map_or_else(|| "true time".to_owned(), escape);
+        for it in self.steps.iter().take(MOST) {
+            let s = |ns: i128| ns as f64 / 1e9;
+            writeln!(
+                out,
+                "step      of {} beside {}: {:.6} to {:.6} s, from {:.3} to {:.3} s after the first reading",
+                name(&it.to),
+                name(&it.from),
+                s(it.by_ns.0.into()),
+                s(it.by_ns.1.into()),
+                s(it.between_ns.0),
+                s(it.between_ns.1)
+            )?;
+        }
+        for it in self.loops.iter().take(MOST) {
+            writeln!(
+                out,
+                "loop      {} and {} by themselves differ from the way by others: {} on average, {} at most",
+                name(&it.from),
+                name(&it.to),
+                time(it.mean_ns.abs() as u64),
+                time(it.worst_ns.abs() as u64)
+            )?;
+        }
+        if self.stepped + self.far > 0 {
+            writeln!(
+                out,
+                "unused    {} stamps: CLOCK_REALTIME stepped next to {}, {} have no reading of the clock near",
+                self.stepped + self.far,
+                self.stepped,
+                self.far
+            )?;
+        }
+        if self.cut_lines > 0 {
+            writeln!(out, "cut       the last line of {} files", self.cut_lines)?;
+        }
+        let counts = self.counts.iter().filter(|it| *it.1 > 0);
+        let counts: Vec<_> = counts.map(|(what, it)| format!("{} {it}", escape(what))).collect();
+        if !counts.is_empty() {
+            writeln!(out, "packets   {}", counts.join(", "))?;
+        }
+        Ok(())
+    }
+}
+
+fn write_host(host: &HostInfo, reference: &str, out: &mut impl Write) -> io::Result<()> {
+    let (name, boot) = (escape(&host.name), escape(&host.boot_id));
+    writeln!(out, "host      {name}, boot {boot}")?;
+    let span = time(host.span_ns);
+    writeln!(
+        out,
+        "          {} readings of its clocks in {span}, {} ticks/s",
+        host.readings, host.tick_hz
+    )?;
+    if host.pulses + host.said > 0 {
+        writeln!(
+            out,
+            "          {} pulses, {} statements of other programs",
+            host.pulses, host.said
+        )?;
+    }
+    if host.contradicted {
+        writeln!(out, "          its readings contradict those of others: it has no bounds there")?;
+    }
+    if host.name == reference {
+        return Ok(());
+    }
+    let Some([least, median, most]) = host.width_ns else {
+        return writeln!(
+            out,
+            "          nothing is known of its clock: no readings join it with {reference}"
+        );
+    };
+    if let Some(ppm) = host.ppm {
+        writeln!(out, "rate      {ppm:+.3} ppm")?;
+    }
+    let unknown = match host.unknown {
+        0.0 => String::new(),
+        part => format!("; not known {:.1} % of the time", 100.0 * part),
+    };
+    let [least, median, most] = [least, median, most].map(time);
+    writeln!(out, "width     {least} to {most}, median {median}{unknown}")?;
+    for it in &host.widths {
+        let width = it.width_ns.map_or_else(|| "not known".to_owned(), time);
+        writeln!(out, "          {:>10}  {width}", time(it.at_ns))?;
+    }
+    Ok(())
+}
+
+/// To three digits.
+fn time(ns: u64) -> String {
+    let (value, unit) = match ns {
+        0..1_000 => return format!("{ns} ns"),
+        1_000..1_000_000 => (ns as f64 / 1e3, "µs"),
+        1_000_000..1_000_000_000 => (ns as f64 / 1e6, "ms"),
+        _ => (ns as f64 / 1e9, "s"),
+    };
+    let digits = if value < 9.995 {
+        2
+    } else if value < 99.95 {
+        1
+    } else {
+        0
+    };
+    format!("{value:.digits$} {unit}")
+}
