@@ -14,6 +14,7 @@ use serde_json::Value;
 use crate::fixtures::steady::build;
 use crate::fixtures::support::{Account, Bench, record, rounds, segments_of};
 
+mod clocks;
 mod files;
 mod parts;
 mod recorder;
@@ -36,7 +37,7 @@ const ONE_SHOT: [&[&str]; 6] = [
 type Step = fn(&mut World);
 
 /// What may happen next, and how often.
-const STEPS: [(u32, Step); 18] = [
+const STEPS: [(u32, Step); 19] = [
     (6, World::attach),
     (8, World::write),
     (3, World::stop),
@@ -50,6 +51,7 @@ const STEPS: [(u32, Step); 18] = [
     (5, World::one_shot),
     (2, World::one_shot_killed),
     (2, World::import),
+    (2, World::sync),
     (2, World::move_file),
     (2, World::delete_file),
     (3, World::accident),

@@ -9,7 +9,7 @@ use super::world::{Kept, World};
 use super::{CAPTURES, ONE_SHOT, TABLES};
 use crate::fixtures::support::ppt;
 
-fn has_analysis() -> bool {
+pub(super) fn has_analysis() -> bool {
     Path::new(ppt()).with_file_name("ppt-analysis").exists()
 }
 

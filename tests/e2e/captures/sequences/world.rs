@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::process::{Command, Output, Stdio};
 
+use super::clocks::Server;
 use super::recorder::FOLDER;
 use super::{CAPTURES, TABLES, Totals};
 use crate::fixtures::output::{files, without_nameless_files};
@@ -78,6 +79,8 @@ pub(super) struct World {
     /// The same of a flight recorder and its folder.
     pub(super) spilled: bool,
     pub(super) totals: Totals,
+    /// Answers probes.
+    pub(super) server: Option<Server>,
 }
 
 impl Drop for World {
@@ -116,6 +119,7 @@ impl World {
             killed: false,
             spilled: false,
             totals: Totals::default(),
+            server: None,
         }
     }
 
