@@ -4,6 +4,8 @@
 //! compares STAMPS (1,000,000) stamps of each cell with the truth; a record takes SECONDS (120).
 //! Each row is of ten cells: host rates that are off by 0, ±35 and ±200 ppm, without and with a
 //! wander of 1 ppm/min. It shows the sum of their counts, and the worst of their other figures.
+//! `cargo bench -p ppt-clock --bench coverage -- steps` steps the ticks of one host in each of 400
+//! records a row, by a multiple of what the least delays of the seconds around scatter by.
 //! `cargo bench -p ppt-clock --bench coverage -- speed` solves ten million readings.
 
 #[path = "../tests/rig/mod.rs"]
@@ -14,7 +16,10 @@ use std::time::Instant;
 
 use ppt_clock::sync::Readings;
 use ppt_clock::times::{Model, Times};
-use rig::{Cell, Delay, Random, Rig};
+use rig::{Cell, Delay, Random, Rig, TickStep};
+
+const DELAYS: [Delay; 5] =
+    [Delay::None, Delay::Exponential, Delay::Pareto, Delay::Loss, Delay::Asymmetric];
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Row {
@@ -31,6 +36,9 @@ fn main() {
     if std::env::args().any(|it| it == "speed") {
         return speed();
     }
+    if std::env::args().any(|it| it == "steps") {
+        return steps();
+    }
     let mut numbers = std::env::args().skip(1).filter_map(|it| it.parse::<f64>().ok());
     let stamps = numbers.next().unwrap_or(1e6) as u64;
     let seconds = numbers.next().unwrap_or(120.0);
@@ -38,8 +46,7 @@ fn main() {
         "| delay | REALTIME steps | hosts | stamps | without bound | outside | steps told | width / least delays | p99 error, µs | worst, µs |"
     );
     println!("|---|---|---|---|---|---|---|---|---|---|");
-    let delays = [Delay::None, Delay::Exponential, Delay::Pareto, Delay::Loss, Delay::Asymmetric];
-    for delay in delays {
+    for delay in DELAYS {
         for step_ns in [0.0, 50e3, 10e6] {
             for hosts in [2, 5, 20] {
                 let cell = Cell { delay, step_ns, hosts, seconds, ..Cell::default() };
@@ -128,6 +135,59 @@ fn one(cell: &Cell, stamps: u64) -> Row {
     row.worst_us = errors.last().copied().unwrap_or(f64::NAN) / 1e3;
     row.ratio = width / errors.len() as f64 / (least / (cell.hosts - 1) as f64);
     row
+}
+
+/// What is told of steps, by their size in units of the scatter, and at least 10 µs.
+fn steps() {
+    const RECORDS: u64 = 400;
+    println!(
+        "| delay | scatters | median step, µs | told | told another one | stamps outside | span told, s: median | worst |"
+    );
+    println!("|---|---|---|---|---|---|---|---|");
+    for delay in DELAYS {
+        for scatters in [2.0, 4.0, 8.0] {
+            let (mut told, mut others, mut outside) = (0, 0, 0);
+            let (mut sizes, mut spans) = (Vec::new(), Vec::new());
+            for seed in 0..RECORDS {
+                let mut random = Random(seed ^ 0x57E9);
+                let at_ns = random.between(8e9, 12e9);
+                let plain = Cell { delay, seed, ..Cell::default() };
+                let size = (scatters * Rig::new(&plain).scatter(1, at_ns)).max(10e3);
+                let by_ns = if seed % 2 == 0 { size } else { -size };
+                let tick_step = Some(TickStep { host: 1, at_ns, by_ns });
+                let rig = Rig::new(&Cell { tick_step, ..plain });
+                let mut readings = Readings::default();
+                readings.read(rig.text.as_bytes()).unwrap();
+                let times = Times::of(&readings, 0, &Model::default()).unwrap();
+                let at = i128::from(rig.clocks[0].tick(at_ns));
+                for it in times.steps() {
+                    if it.between.0 <= at && at <= it.between.1 {
+                        told += 1;
+                        spans.push((it.between.1 - it.between.0) as f64 / 2.5e9);
+                    } else {
+                        others += 1;
+                    }
+                }
+                for _ in 0..1000 {
+                    let t = random.between(0.0, 20e9);
+                    let truth = i128::from(rig.clocks[0].tick(t));
+                    let bound = times.at(1, rig.clocks[1].tick(t));
+                    outside += u64::from(bound.is_some_and(|it| truth < it.lo || truth > it.hi));
+                }
+                sizes.push(size / 1e3);
+            }
+            let median = |all: &mut Vec<f64>| {
+                all.sort_by(f64::total_cmp);
+                all.get(all.len() / 2).copied().unwrap_or(f64::NAN)
+            };
+            println!(
+                "| {delay:?} | {scatters} | {:.0} | {told} of {RECORDS} | {others} | {outside} | {:.1} | {:.1} |",
+                median(&mut sizes),
+                median(&mut spans),
+                spans.last().copied().unwrap_or(f64::NAN)
+            );
+        }
+    }
 }
 
 /// Ten million readings: a fifth of them are probes, the others stand around their stamps.

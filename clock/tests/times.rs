@@ -117,6 +117,33 @@ fn steps_of_ticks_are_told_and_nothing_is_told_between() {
     }
 }
 
+/// Steps that are smaller than delays are told if they are four times what the least delays of
+/// seconds scatter by.
+#[test]
+fn steps_of_four_times_the_scatter_are_told() {
+    for delay in [Delay::Exponential, Delay::Pareto] {
+        let (mut told, mut others, seeds) = (0, 0, 100);
+        for seed in 0..seeds {
+            let at_ns = 8e9 + seed as f64 * 40e6;
+            let plain = Cell { delay, seed, ..Cell::default() };
+            let sign = if seed % 2 == 0 { 4.0 } else { -4.0 };
+            let by_ns = sign * Rig::new(&plain).scatter(1, at_ns).max(2_500.0);
+            let tick_step = Some(TickStep { host: 1, at_ns, by_ns });
+            let rig = Rig::new(&Cell { tick_step, ..plain });
+            let times = solve(&rig);
+            let at = i128::from(rig.clocks[0].tick(at_ns));
+            for it in times.steps() {
+                match it.between.0 <= at && at <= it.between.1 {
+                    true => told += 1,
+                    false => others += 1,
+                }
+            }
+            assert_eq!(held(&rig, &times, 1000, 0.0, 20e9).1, 0, "{delay:?}, {seed}");
+        }
+        assert!(told >= seeds - 1 && others <= 1, "{delay:?}: {told}, and {others} others");
+    }
+}
+
 #[test]
 fn more_wander_than_stated_is_told() {
     let cell = Cell { seconds: 60.0, wander_ppm_per_min: 100.0, ..Cell::default() };

@@ -13,7 +13,7 @@ const SIDE: usize = 4;
 /// Blocks of which a slope is estimated.
 const CHUNK: usize = 64;
 /// Both directions change by so many times what they scatter.
-const TIMES: f64 = 2.0;
+const TIMES: f64 = 1.5;
 /// Changes up to this are none: stamps, wander and slopes are not exact. In ns.
 const LEAST: f64 = 2e3;
 
@@ -27,16 +27,25 @@ struct Level {
     lower: f64,
 }
 
+impl Level {
+    fn middle(&self) -> f64 {
+        self.upper.midpoint(self.lower)
+    }
+}
+
 /// Blocks in which θ steps.
-pub(super) fn steps(all: &Blocks) -> Vec<usize> {
+pub(super) fn steps(all: &Blocks, curve: f64) -> Vec<usize> {
     let blocks: Vec<_> = all.blocks.iter().copied().enumerate().collect();
+    // By how much the slope anywhere in a chunk differs from the usual one there.
+    let most = curve * (CHUNK / 2) as f64;
     let mut found = Vec::new();
     // Each chunk sees enough of its neighbours to compare all of its own blocks.
     for start in (0..blocks.len()).step_by(CHUNK) {
         let own = start..(start + CHUNK).min(blocks.len());
         let around = own.start.saturating_sub(SIDE)..(own.end + SIDE).min(blocks.len());
         let levels = flat(all, &blocks[around]);
-        let sides = levels.windows(2 * SIDE + 1).filter_map(|it| Some((it[SIDE].at, excess(it)?)));
+        let sides =
+            levels.windows(2 * SIDE + 1).filter_map(|it| Some((it[SIDE].at, excess(it, most)?)));
         found.extend(sides.filter(|it| own.contains(&it.0)));
     }
     // A step next to a block shows for both.
@@ -55,11 +64,18 @@ pub(super) fn steps(all: &Blocks) -> Vec<usize> {
 }
 
 /// How much more than by scatter the levels on both sides of the middle differ.
-fn excess(levels: &[Level]) -> Option<f64> {
-    let (before, after) = (&levels[..SIDE], &levels[SIDE + 1..]);
-    if after[SIDE - 1].index - before[0].index > 4 * SIDE as i64 {
+fn excess(levels: &[Level], most_slope: f64) -> Option<f64> {
+    if levels[2 * SIDE].index - levels[0].index > 4 * SIDE as i64 {
         return None;
     }
+    let own = own_slope(levels).clamp(-most_slope, most_slope);
+    // What the clocks' wander explains of it is none of the scatter.
+    let flat = |it: &Level| {
+        let rise = own * (it.index - levels[SIDE].index) as f64;
+        Level { upper: it.upper - rise, lower: it.lower - rise, ..*it }
+    };
+    let levels: [Level; 2 * SIDE + 1] = std::array::from_fn(|i| flat(&levels[i]));
+    let (before, after) = (&levels[..SIDE], &levels[SIDE + 1..]);
     let range = |all: &mut dyn Iterator<Item = f64>| {
         all.fold((f64::INFINITY, f64::NEG_INFINITY), |(lo, hi), it| (lo.min(it), hi.max(it)))
     };
@@ -70,6 +86,21 @@ fn excess(levels: &[Level]) -> Option<f64> {
     let down = (a - d).min(e - h);
     let excess = up.max(down) - TIMES * scatter - LEAST;
     (excess > 0.0).then_some(excess)
+}
+
+/// The slope that both sides of the middle still have, whatever lies between them.
+fn own_slope(levels: &[Level]) -> f64 {
+    let (mut products, mut squares) = (0.0, 0.0);
+    for side in [&levels[..SIDE], &levels[SIDE + 1..]] {
+        let mean = |of: fn(&Level) -> f64| side.iter().map(of).sum::<f64>() / SIDE as f64;
+        let (x, y) = (mean(|it| it.index as f64), mean(Level::middle));
+        for it in side {
+            let off = it.index as f64 - x;
+            products += off * (it.middle() - y);
+            squares += off * off;
+        }
+    }
+    products / squares
 }
 
 /// The levels of blocks, without the slope that most of them share.
@@ -86,9 +117,8 @@ fn flat(all: &Blocks, blocks: &[(usize, Block)]) -> Vec<Level> {
         };
         levels = blocks.iter().filter_map(level).collect();
         let pairs = levels.iter().zip(levels.iter().skip(SIDE));
-        let middle = |it: &Level| it.upper.midpoint(it.lower);
         let mut slopes: Vec<_> =
-            pairs.map(|(a, b)| (middle(b) - middle(a)) / (b.index - a.index) as f64).collect();
+            pairs.map(|(a, b)| (b.middle() - a.middle()) / (b.index - a.index) as f64).collect();
         if slopes.is_empty() {
             break;
         }

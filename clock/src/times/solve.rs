@@ -110,7 +110,7 @@ impl Times {
         let pairs = pairs.into_iter().filter(|&((near, _), _)| rank[near] < usize::MAX);
         let edge = |((near, far), bounds)| {
             let blocks = Blocks::of(bounds, limits.curve);
-            let steps = levels::steps(&blocks);
+            let steps = levels::steps(&blocks, limits.curve);
             Edge::new(near, far, Tracker::new(&blocks, limits).track(&steps))
         };
         let mut edges: Vec<Edge> = pairs.map(edge).collect();

@@ -325,4 +325,22 @@ impl Rig {
         }
         sum / count
     }
+
+    /// What the least delays of each second scatter by, one way: in the four seconds before that of a
+    /// moment, or in the four after it.
+    pub fn scatter(&self, host: usize, at_ns: f64) -> f64 {
+        let second = (at_ns / 1e9).floor();
+        let least = |of: &[(f64, f64)], second: f64| {
+            let within = of.iter().filter(|it| (it.0 / 1e9).floor() == second);
+            within.map(|it| it.1).fold(f64::INFINITY, f64::min)
+        };
+        let range = |of: &[(f64, f64)], from: f64| {
+            let all = (0..4).map(|it| least(of, from + f64::from(it)));
+            let all: Vec<_> = all.filter(|it| it.is_finite()).collect();
+            all.iter().copied().fold(0.0, f64::max) - all.into_iter().fold(f64::INFINITY, f64::min)
+        };
+        let ways = [&self.there[host], &self.back[host]];
+        let sides = ways.map(|of| range(of, second - 4.0).max(range(of, second + 1.0)));
+        sides[0].max(sides[1])
+    }
 }
