@@ -16,6 +16,7 @@ mod random;
 mod server;
 mod stamps;
 pub mod theta;
+mod true_time;
 mod window;
 
 pub use address::{AddressError, resolve};
@@ -30,3 +31,4 @@ pub use packet::{
 };
 pub use peers::MAX_PEERS;
 pub use server::{Counts, PORT, ServeError, Server, ServerEvent};
+pub use true_time::{TimeSource, TimeSourceError};

@@ -90,6 +90,10 @@ fn ask(args: &Sync) -> Result<ExitCode, Failure> {
             let text = format_args!("{} answers no more; it is asked on", hosts[place].name);
             message::warning("no-sync", text);
         }
+        Event::LeftOut { error, .. } => {
+            status.clear();
+            message::warning("no-sync", error);
+        }
         Event::Second(counts) => {
             seconds += 1;
             let complete: u64 = counts.iter().map(|it| it.complete).sum();

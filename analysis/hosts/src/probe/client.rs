@@ -1,9 +1,11 @@
 //! Asks other hosts, and hands on what their clocks and the kernels' stamps say.
 
 use std::io;
+use std::mem::discriminant;
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread;
 use std::time::Duration;
 
 use ppt_clock::ClockId;
@@ -15,6 +17,7 @@ use super::key::Key;
 use super::link::{Learnt, Link, LinkCounts};
 use super::packet::{Identity, OTHER_CLOCKS, VERSION};
 use super::random::random;
+use super::true_time::{TimeSource, TimeSourceError, Watch};
 
 /// How many bursts a second there may be. Fewer leave readings of the other host's clocks too far from
 /// each other to tell what stamps mean.
@@ -53,12 +56,14 @@ pub struct Options {
     pub rate: f64,
     /// How long a host may take until its first answer.
     pub patience: Duration,
+    /// Who tells true time of this host.
+    pub sources: Vec<TimeSource>,
 }
 
 impl Default for Options {
     fn default() -> Self {
         let (duration, patience) = (Some(Duration::from_secs(60)), Duration::from_secs(5));
-        Self { duration, rate: 10.0, patience }
+        Self { duration, rate: 10.0, patience, sources: Vec::new() }
     }
 }
 
@@ -86,6 +91,14 @@ pub enum Event {
     Silent {
         /// The host.
         place: usize,
+    },
+    /// Something that one of [`Options::sources`] said is left out, or it said nothing. The same is
+    /// told once, until the source says something that counts.
+    LeftOut {
+        /// Which one, by its place.
+        place: usize,
+        /// Why.
+        error: TimeSourceError,
     },
     /// A second is over: what was counted so far, of each host.
     Second(Vec<LinkCounts>),
@@ -141,6 +154,9 @@ pub enum MeasureError {
     /// The clocks of this host are of no use.
     #[error(transparent)]
     Clock(#[from] ClockError),
+    /// One of [`Options::sources`] is not there.
+    #[error(transparent)]
+    TimeSource(#[from] TimeSourceError),
 }
 
 fn silence(is_refused: bool, foreign: u64) -> &'static str {
@@ -191,13 +207,20 @@ impl Measurement<'_> {
             is_silent: false,
             is_refused: false,
         });
-        let known = vec![self.me.host.clone()];
-        let mut run = Run { of: self, hosts: hosts.collect(), known, every_ns, sink, tell };
-        run.greet(stop)?;
-        if !stop.load(Relaxed) {
-            run.measure(stop)?;
-        }
-        Ok(run.hosts.iter().map(|it| it.link.counts).collect())
+        let (hosts, known) = (hosts.collect(), vec![self.me.host.clone()]);
+        let sources = &self.options.sources;
+        let (over, hz) = (AtomicBool::new(false), self.me.host.tick_hz());
+        thread::scope(|scope| {
+            let watch = Watch::start(sources, self.clock, hz, &over, scope)?;
+            let left_out = vec![None; sources.len()];
+            let mut run =
+                Run { of: self, hosts, known, every_ns, watch, left_out, unsaid: 0, sink, tell };
+            run.greet(stop)?;
+            if !stop.load(Relaxed) {
+                run.measure(stop)?;
+            }
+            Ok(run.hosts.iter().map(|it| it.link.counts).collect())
+        })
     }
 }
 
@@ -223,6 +246,11 @@ struct Run<'a> {
     /// The hosts of the file, by their index.
     known: Vec<Host>,
     every_ns: u64,
+    watch: Watch<'a>,
+    /// Of each source of true time, why the last thing that it said was left out.
+    left_out: Vec<Option<TimeSourceError>>,
+    /// How much was left out.
+    unsaid: u64,
     sink: &'a mut dyn Sink,
     tell: &'a mut dyn FnMut(Event),
 }
@@ -302,6 +330,7 @@ impl Run<'_> {
                 due.chain([clocks_ns, second_ns]).chain(end_ns).min().unwrap_or(clocks_ns);
             self.wait(next_ns)?;
             self.receive_and_put()?;
+            self.put_said()?;
         }
         self.finish()
     }
@@ -348,7 +377,29 @@ impl Run<'_> {
             ("replayed", sum(|it| it.replayed)),
             ("late", sum(|it| it.late)),
             ("unsent", sum(|it| it.unsent)),
+            ("unsaid", self.unsaid),
         ]
+    }
+
+    /// What sources of true time have said.
+    fn put_said(&mut self) -> Result<(), MeasureError> {
+        let said: Vec<_> = self.watch.take().collect();
+        for (place, said) in said {
+            match said {
+                Ok(record) => {
+                    self.left_out[place] = None;
+                    self.put(&record)?;
+                }
+                Err(error) => {
+                    self.unsaid += 1;
+                    let last = self.left_out[place].replace(error.clone());
+                    if last.as_ref().map(discriminant) != Some(discriminant(&error)) {
+                        (self.tell)(Event::LeftOut { place, error });
+                    }
+                }
+            }
+        }
+        Ok(())
     }
 
     /// The other clocks of all hosts.

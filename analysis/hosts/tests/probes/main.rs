@@ -3,6 +3,7 @@
 mod hostile;
 mod killed;
 mod relay;
+mod true_time;
 mod truth;
 
 use std::net::SocketAddr;
@@ -118,7 +119,8 @@ fn ask(hosts: &[Asked], rate: f64, complete: u64) -> (Lines, Vec<LinkCounts>, Ve
     let (stop, mut lines, mut events) = (AtomicBool::new(false), Lines::default(), Vec::new());
     let clock = HostClock::default();
     let me = identity("asks", &clock);
-    let options = Options { duration: None, rate, patience: Duration::from_secs(600) };
+    let patience = Duration::from_secs(600);
+    let options = Options { duration: None, rate, patience, ..Options::default() };
     let measurement = Measurement { hosts, key: &key(), me: &me, clock: &clock, options: &options };
     let mut tell = |event| {
         if let Event::Second(counts) = &event {
@@ -135,7 +137,7 @@ fn ask(hosts: &[Asked], rate: f64, complete: u64) -> (Lines, Vec<LinkCounts>, Ve
 fn ask_in_vain(hosts: &[Asked], name: &str, key: &Key, patience: Duration) -> MeasureError {
     let (mut lines, clock) = (Lines::default(), HostClock::default());
     let me = identity(name, &clock);
-    let options = Options { duration: None, rate: 10.0, patience };
+    let options = Options { duration: None, patience, ..Options::default() };
     let measurement = Measurement { hosts, key, me: &me, clock: &clock, options: &options };
     let error = measurement.run(&AtomicBool::new(false), &mut lines, &mut |_| ()).unwrap_err();
     assert!(lines.text.is_empty());

@@ -1,0 +1,108 @@
+//! True time, as far as others know it: what chrony and ptp4l say, and the edges of a pulse per second.
+//!
+//! A thread for each of them looks while hosts are measured, and hands on [`Record::Said`] and
+//! [`Record::Pulse`] of this host. What it cannot use is left out: that ends no measurement.
+
+mod chrony;
+mod decimal;
+mod error;
+mod lines;
+mod pps;
+mod ptp4l;
+mod watched;
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::{self, Scope, Thread};
+
+use ppt_clock::sync::Record;
+
+use super::clock::HostClock;
+use chrony::Chrony;
+use pps::Edges;
+use ptp4l::Ptp4l;
+use watched::Watched;
+
+pub use error::TimeSourceError;
+
+/// Who says what true time is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TimeSource {
+    /// chronyd of this host, by the program `chronyc`: it is asked once a second.
+    Chrony {
+        /// The program, by its path or by its name.
+        chronyc: PathBuf,
+    },
+    /// ptp4l of this host, which sets CLOCK_REALTIME (it stamps packets by software), by its log.
+    Ptp4l {
+        /// A file that grows, or a FIFO.
+        log: PathBuf,
+    },
+    /// The edges of a signal that marks true seconds, as lines `SECONDS.NANOSECONDS#SEQUENCE`: when CLOCK_REALTIME saw
+    /// an edge, and its number.
+    Pps {
+        /// A file whose content is the last edge, as the kernel's `/sys/class/pps/pps0/assert`; a file
+        /// that grows; or a FIFO.
+        edges: PathBuf,
+    },
+}
+
+/// What one of them said, by its place, or why it is left out.
+pub(super) type Told = (usize, Result<Record, TimeSourceError>);
+
+/// All of them, until it is dropped.
+pub(super) struct Watch<'a> {
+    over: &'a AtomicBool,
+    threads: Vec<Thread>,
+    told: Receiver<Told>,
+}
+
+impl<'scope> Watch<'scope> {
+    /// Begins to look. `over` is false, and is this one's to set.
+    ///
+    /// # Errors
+    /// One of them is not there.
+    pub fn start<'env>(
+        sources: &[TimeSource],
+        clock: &'scope HostClock,
+        hz: u64,
+        over: &'scope AtomicBool,
+        scope: &'scope Scope<'scope, 'env>,
+    ) -> Result<Self, TimeSourceError> {
+        let (tell, told) = channel();
+        let mut all: Vec<Box<dyn Watched + 'scope>> = Vec::new();
+        for source in sources {
+            all.push(match source {
+                TimeSource::Chrony { chronyc } => Box::new(Chrony::find(chronyc, clock)?),
+                TimeSource::Ptp4l { log } => Box::new(Ptp4l::open(log, clock, hz)?),
+                TimeSource::Pps { edges } => Box::new(Edges::open(edges, clock, hz)?),
+            });
+        }
+        let mut watch = Self { over, threads: Vec::new(), told };
+        for (place, mut source) in all.into_iter().enumerate() {
+            let tell: Sender<Told> = tell.clone();
+            let thread = scope.spawn(move || {
+                while !over.load(Relaxed) {
+                    // Who listened may have gone: then it is over.
+                    source.look(&mut |it| drop(tell.send((place, it))));
+                    thread::park_timeout(source.pause());
+                }
+            });
+            watch.threads.push(thread.thread().clone());
+        }
+        Ok(watch)
+    }
+
+    /// What was said since the last call.
+    pub fn take(&self) -> impl Iterator<Item = Told> {
+        self.told.try_iter()
+    }
+}
+
+impl Drop for Watch<'_> {
+    fn drop(&mut self) {
+        self.over.store(true, Relaxed);
+        self.threads.iter().for_each(Thread::unpark);
+    }
+}

@@ -1,0 +1,199 @@
+//! What chronyd says of CLOCK_REALTIME: `chronyc -n -c tracking`.
+//!
+//! The manual of chronyc says: "An absolute bound on the computer's clock accuracy (assuming the stratum-1
+//! computer is correct) is given by: clock_error <= |system_time_offset| + root_dispersion +
+//! (0.5 * root_delay)". So true time is at CLOCK_REALTIME + the offset, within the rest.
+
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use ppt_clock::sync::{Record, Said};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use super::super::clock::HostClock;
+use super::decimal;
+use super::error::{TimeSourceError, shown};
+use super::watched::{Watched, slewed};
+
+/// Fields of a line. The last one says whether a leap second comes.
+const FIELDS: usize = 14;
+/// How long chronyc may take: it gives up by itself only after longer.
+const SECONDS: u64 = 5;
+const PAUSE: Duration = Duration::from_secs(1);
+/// More than it ever says.
+const MOST: usize = 4096;
+
+/// What it says.
+#[derive(Debug, PartialEq, Eq)]
+struct Tracking {
+    /// True time − CLOCK_REALTIME.
+    offset_ns: i64,
+    error_ns: u64,
+}
+
+/// chronyd of this host.
+pub(super) struct Chrony<'a> {
+    program: PathBuf,
+    clock: &'a HostClock,
+}
+
+impl<'a> Chrony<'a> {
+    /// It must be there; it need not be synchronised yet.
+    pub fn find(program: &Path, clock: &'a HostClock) -> Result<Self, TimeSourceError> {
+        let it = Self { program: program.to_owned(), clock };
+        match it.ask() {
+            Ok(_) | Err(TimeSourceError::Unsynchronised) => Ok(it),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn ask(&self) -> Result<Record, TimeSourceError> {
+        let before = self.clock.ticks();
+        let began_ns = ppt_now::monotonic();
+        let said = self.run()?;
+        let after = self.clock.ticks();
+        let took_ns = ppt_now::monotonic() - began_ns;
+        let Tracking { offset_ns, error_ns } = self.tracking(&said)?;
+        // It was true at some moment while it ran.
+        let error_ns = error_ns.saturating_add(slewed(took_ns));
+        let (tick, source) = (before.midpoint(after), "chrony".to_owned());
+        Ok(Record::Said(Said { host: 0, source, tick, offset_ns, error_ns }))
+    }
+
+    /// Its output, as far as it is of interest.
+    fn run(&self) -> Result<Vec<u8>, TimeSourceError> {
+        let mut command = Command::new(&self.program);
+        command.args(["-n", "-c", "tracking"]);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let failed = |cause| TimeSourceError::program(&self.program, &cause);
+        let mut child = command.spawn().map_err(failed)?;
+        let said = until_end(&mut child);
+        // It has said all, or may not say more.
+        let _ = child.kill();
+        child.wait().map_err(failed)?;
+        let slow = || TimeSourceError::Slow { program: self.program.clone(), seconds: SECONDS };
+        said.map_err(failed)?.ok_or_else(slow)
+    }
+
+    fn tracking(&self, said: &[u8]) -> Result<Tracking, TimeSourceError> {
+        let line = said.split(|&it| it == b'\n').next().unwrap_or_default();
+        // Codes of failures are numbers, as in "506 Cannot talk to daemon".
+        let is_code = |it: &[u8]| it.len() == 3 && it.iter().all(u8::is_ascii_digit);
+        if line.is_empty() || is_code(line.split(|&it| it == b' ').next().unwrap_or_default()) {
+            return Err(TimeSourceError::Unanswered {
+                program: self.program.clone(),
+                said: shown(line),
+            });
+        }
+        let tracking = std::str::from_utf8(line).ok().and_then(tracking);
+        tracking.ok_or_else(|| TimeSourceError::line(&self.program, line))?
+    }
+}
+
+/// A line of `chronyc -c tracking`. `None` if it has another form.
+fn tracking(line: &str) -> Option<Result<Tracking, TimeSourceError>> {
+    let fields: Vec<_> = line.split(',').collect();
+    if fields.len() != FIELDS {
+        return None;
+    }
+    let (id, leap) = (u32::from_str_radix(fields[0], 16).ok()?, fields[FIELDS - 1]);
+    let [offset_ns, delay_ns, dispersion_ns] =
+        [decimal::ns(fields[4])?, decimal::ns(fields[10])?, decimal::ns(fields[11])?];
+    // 7F7F0101 is the computer itself.
+    if id == 0 || id == 0x7F7F_0101 || leap == "Not synchronised" {
+        return Some(Err(TimeSourceError::Unsynchronised));
+    }
+    // Each of three numbers may be half of a ns off.
+    let error_ns =
+        delay_ns.unsigned_abs().div_ceil(2).checked_add(dispersion_ns.unsigned_abs())? + 2;
+    Some(Ok(Tracking { offset_ns, error_ns }))
+}
+
+/// What a program says until it closes its output; `None` if that takes too long.
+fn until_end(child: &mut Child) -> io::Result<Option<Vec<u8>>> {
+    let Some(mut output) = child.stdout.take() else { return Ok(None) };
+    let end_ns = ppt_now::monotonic() + SECONDS * 1_000_000_000;
+    let mut said = Vec::new();
+    loop {
+        let left_ns = end_ns.saturating_sub(ppt_now::monotonic());
+        let timeout = Timespec {
+            tv_sec: (left_ns / 1_000_000_000) as i64,
+            tv_nsec: (left_ns % 1_000_000_000) as i64,
+        };
+        match poll(&mut [PollFd::new(&output, PollFlags::IN)], Some(&timeout)) {
+            Ok(0) => return Ok(None),
+            Ok(_) => {}
+            Err(rustix::io::Errno::INTR) => continue,
+            Err(error) => return Err(error.into()),
+        }
+        let mut part = [0; MOST];
+        match output.read(&mut part)? {
+            0 => return Ok(Some(said)),
+            length => said.extend_from_slice(&part[..length.min(MOST - said.len().min(MOST))]),
+        }
+    }
+}
+
+impl Watched for Chrony<'_> {
+    fn look(&mut self, tell: &mut dyn FnMut(Result<Record, TimeSourceError>)) {
+        tell(self.ask());
+    }
+
+    fn pause(&self) -> Duration {
+        PAUSE
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Lines of chronyc 4.3.
+    const GOLDEN: &[(&str, i64, u64)] = &[
+        (
+            "0A4D0001,10.77.0.1,2,1795437973.366689755,0.000000444,0.000001448,0.000001448,-0.542,0.090,14.554,0.000001187,0.000011567,0.1,Normal",
+            444,
+            594 + 11_567 + 2,
+        ),
+        (
+            "CB00710F,203.0.113.15,3,1485510557.123456789,-0.250006523,-0.000006747,0.000035822,-3.225,-0.000,0.129,0.013639022,0.001100737,64.2,Insert second",
+            -250_006_523,
+            6_819_511 + 1_100_737 + 2,
+        ),
+    ];
+    const NONE: &str = "00000000,,0,0.000000000,0.000000000,0.000000000,0.000000000,0.000,0.000,0.000,1.000000000,1.000000000,0.0,Not synchronised";
+    const LOCAL: &str = "7F7F0101,,1,1795437973.1,0.000000000,0.000000000,0.000000000,0.000,0.000,0.000,0.000000000,0.000000000,0.0,Normal";
+
+    #[test]
+    fn lines_of_chronyc_are_understood() {
+        for &(line, offset_ns, error_ns) in GOLDEN {
+            assert_eq!(tracking(line), Some(Ok(Tracking { offset_ns, error_ns })), "{line}");
+        }
+        for line in [NONE, LOCAL] {
+            assert_eq!(tracking(line), Some(Err(TimeSourceError::Unsynchronised)), "{line}");
+        }
+        let line = GOLDEN[0].0;
+        for wrong in [
+            "",
+            "0A4D0001",
+            &line.replace("0A4D0001", "here"),
+            &line.replace("0.000000444", "nan"),
+            &line.replace("0.000011567", "1e-3"),
+            &format!("{line},more"),
+        ] {
+            assert_eq!(tracking(wrong), None, "{wrong}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_panics(line in ".{0,40}", fields in prop::collection::vec("[-0-9a-fA-F.]{0,25}", 14)) {
+            tracking(&line);
+            tracking(&fields.join(","));
+        }
+    }
+}
