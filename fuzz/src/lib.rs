@@ -5,6 +5,7 @@
 //! coverage; `tests/replay.rs` runs what that found, and what people thought of, in every test run.
 
 mod capture;
+mod experiment;
 mod frame_file;
 mod memory;
 mod packet;
@@ -24,7 +25,7 @@ pub struct Fuzzer {
 }
 
 /// All of them.
-pub const FUZZERS: [Fuzzer; 10] = [
+pub const FUZZERS: [Fuzzer; 11] = [
     Fuzzer { name: "frame-file", run: frame_file::text },
     Fuzzer { name: "schema", run: frame_file::schema },
     Fuzzer { name: "predicate", run: predicate::predicate },
@@ -35,6 +36,7 @@ pub const FUZZERS: [Fuzzer; 10] = [
     Fuzzer { name: "segment", run: segment::segment },
     Fuzzer { name: "sync", run: sync::sync },
     Fuzzer { name: "packet", run: packet::packet },
+    Fuzzer { name: "experiment", run: experiment::experiment },
 ];
 
 /// Most bytes that one input may make ppt allocate.

@@ -92,6 +92,11 @@ fn packets() {
     replay("packet");
 }
 
+#[test]
+fn experiments() {
+    replay("experiment");
+}
+
 /// No folder of inputs that nobody runs, no fuzzer without inputs.
 #[test]
 fn folders_are_fuzzers() {
