@@ -205,7 +205,7 @@ mod tests {
                 continue;
             };
             until_it_stamps(&mut here, &mut there);
-            let mut left = Vec::new();
+            let (mut left, mut stamped) = (Vec::new(), 0);
             for mark in 0..100 {
                 let before = ppt_now::realtime();
                 here.send(b"it", None, mark).unwrap();
@@ -219,10 +219,13 @@ mod tests {
                 let after = ppt_now::realtime();
                 assert_eq!((found, got.length, &buffer[..2]), (mark, 2, &b"it"[..]));
                 assert_eq!(got.from, Some(here.socket().local_addr().unwrap()));
-                let came = got.stamp.expect("a stamp");
+                // One CPU may begin to stamp later than the other.
+                let Some(came) = got.stamp else { continue };
+                stamped += 1;
                 let order = [before, sent, came, after];
                 assert!(order.is_sorted(), "{order:?}");
             }
+            assert!(stamped > 0, "none of 100 has a stamp");
             assert!(there.receive(&mut [0; 16]).unwrap().is_none());
         }
     }
