@@ -560,3 +560,34 @@ fn points_of_one_identity_are_a_flow() {
     assert_eq!(flows.len(), 4, "{flows:?}");
     assert!(flows.values().all(|ids| ids.len() == 1), "{flows:?}");
 }
+
+/// Two hosts may have the same number for a process: each is called by its host.
+#[test]
+fn processes_of_several_hosts_are_called_by_their_hosts() {
+    let bench = Bench::empty();
+    let schema = schema(
+        r#"{"v":1,"buffer":"b","slots":16,"stride":16,"frames":[{"name":"it","kind":"plain","size":16,
+        "fields":[{"name":"at","type":"ns","clock":"monotonic","offset":8,"at":true,"stamp":true}]}]}"#,
+    );
+    let frame = [1u64, 5_000].map(u64::to_le_bytes).concat();
+    for (id, host) in [(1, "left"), (2, "right")] {
+        let header = FileHeader {
+            capture_id: [id; 16],
+            host: host.to_owned(),
+            boot_id: host.to_owned(),
+            created_realtime_ns: BEGAN as u64,
+            created_mono_ns: 1_000,
+            ..FileHeader::default()
+        };
+        bench.write(
+            &format!("{host}.bin"),
+            capture(&header, &schema, &[(head(1, 9_000), frame.clone())]),
+        );
+    }
+    let json = bench.json(&["export", "left.bin", "right.bin", "--format", "chrome"]);
+    let events = json.as_array().or_else(|| json["traceEvents"].as_array()).unwrap();
+    let names = events.iter().filter(|it| it["name"] == "process_name");
+    let names: BTreeSet<&str> = names.filter_map(|it| it["args"]["name"].as_str()).collect();
+    assert!(names.iter().any(|it| it.ends_with("on left")), "{names:?}");
+    assert!(names.iter().any(|it| it.ends_with("on right")), "{names:?}");
+}
