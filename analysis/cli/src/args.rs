@@ -69,7 +69,7 @@ pub(crate) enum Command {
 pub(crate) struct Sync {
     #[command(subcommand)]
     pub(crate) command: Option<SyncCommand>,
-    /// Hosts where `ppt sync serve` runs: HOST, HOST:PORT, ADDRESS or [ADDRESS]:PORT.
+    /// Hosts where `ppt sync serve` runs: HOST or HOST:PORT; an IPv6 address stands in brackets.
     #[arg(value_name = "HOST", required = true)]
     pub(crate) hosts: Vec<String>,
     /// The key of all sides: a file of 16 bytes or more that only you can read.
@@ -100,7 +100,8 @@ pub(crate) enum SyncCommand {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Serve {
-    /// Where to answer: ADDRESS, ADDRESS:PORT or [ADDRESS]:PORT (UDP) [default: 0.0.0.0:7787].
+    /// Where to answer (UDP): ADDRESS or ADDRESS:PORT; an IPv6 address stands in brackets [default:
+    /// 0.0.0.0:7787].
     #[arg(value_name = "ADDRESS")]
     pub(crate) address: Option<String>,
     /// The key of all sides: a file of 16 bytes or more that only you can read.

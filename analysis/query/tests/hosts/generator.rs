@@ -81,6 +81,12 @@ fn hosts(dice: &mut Dice, count: usize) -> Vec<Host> {
     [first].into_iter().chain(more).collect()
 }
 
+/// How many messages go through a world: `usual`, or PPT_MESSAGES.
+pub fn messages(usual: u64) -> u64 {
+    let more = std::env::var("PPT_MESSAGES").ok().map(|it| it.parse().expect("a number"));
+    more.unwrap_or(usual)
+}
+
 /// A world of some hosts. `delay`: what a message takes at least; some take ten times as long.
 pub fn world(dice: &mut Dice, count: usize, messages: u64, delay: u64) -> World {
     let hosts = hosts(dice, count);

@@ -5,7 +5,7 @@ mod generator;
 use ppt_query::{CaptureSet, Engine, Options};
 use proptest::prelude::*;
 
-use self::generator::{World, world};
+use self::generator::{World, messages, world};
 use super::random::Dice;
 use super::support::{Files, batches, number, rows, with_pushdown, without_pushdown};
 
@@ -32,7 +32,7 @@ proptest! {
 
     #[test]
     fn the_truth_is_within_the_bounds(seed: u64, hosts in 2..=4usize) {
-        let world = world(&mut Dice::new(seed), hosts, 400, 100_000);
+        let world = world(&mut Dice::new(seed), hosts, messages(400), 100_000);
         let files = files(&world);
         let engine = engine(&files, None, &with_pushdown());
         let all = number(&engine, &format!("SELECT count(*) FROM {ALL}"));
@@ -53,7 +53,7 @@ proptest! {
 
     #[test]
     fn no_cause_is_missed_and_no_order_is_made_up(seed: u64, hosts in 2..=4usize, delay in 500..200_000u64) {
-        let world = world(&mut Dice::new(seed), hosts, 400, delay);
+        let world = world(&mut Dice::new(seed), hosts, messages(400), delay);
         let files = files(&world);
         let engine = engine(&files, None, &with_pushdown());
         let count = |more: &str| number(&engine, &format!("SELECT count(*) FROM edges WHERE {more}")) as u64;
