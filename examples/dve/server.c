@@ -4,7 +4,7 @@
 // these events for what is left of 32 ms, then simulates the world one step and sends every user
 // its surroundings. Each pass writes one frame: who, what kind, when it slept, started and ended.
 //
-//     server [--port P] [--seconds N]
+//     server [--address A] [--port P] [--seconds N]
 #define _GNU_SOURCE // ppoll; in POSIX since 2024 only
 #include <arpa/inet.h>
 #include <errno.h>
@@ -29,6 +29,13 @@
 #define INPUT_ENDS()
 #define SIMULATION_ENDS()
 #define OUTPUT_ENDS()
+#endif
+#ifdef POINTS
+#include "points.h"
+#else
+#define UPDATE_TAKEN(client, user, number)
+#define STATE_SENT(client, user, step)
+#define ENDED(passes, updates, states)
 #endif
 
 enum {
@@ -201,6 +208,7 @@ static void handle_event(Event *ev) {
         world_leave(&world, ev->user);
         break;
     default: // UPDATE
+        UPDATE_TAKEN(client, ev->user, ev->message.number);
         client->heard_in_step = world.steps;
         if ((int32_t)(ev->message.number - client->last_update) <= 0)
             break; // overtaken by a newer one
@@ -239,6 +247,7 @@ static void send_new_states(void) {
         for (int i = 0; i < count; i++)
             state.avatars[state.count++] = state_of(nearest[i]);
         uint8_t packet[MAX_MESSAGE_BYTES];
+        STATE_SENT(&clients[user], user, state.step);
         if (send_packet(user, packet, write_state(packet, &state)))
             states_sent++;
         else
@@ -290,10 +299,13 @@ static void primary_loop(void) {
 
 // ---- start and end ------------------------------------------------------------------------------
 
-// Loopback only: this server is an example, not a service.
-static int open_socket(int port) {
+// Loopback only, unless told otherwise: this server is an example, not a service.
+static int open_socket(const char *host, int port) {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    if (inet_pton(AF_INET, host, &address.sin_addr) != 1) {
+        fprintf(stderr, "server: expected an address such as 127.0.0.1, not '%s'\n", host);
+        exit(2);
+    }
     int fd = socket(AF_INET, SOCK_DGRAM, 0);
     // Room for the packets that arrive during a long simulation step; the kernel may grant less.
     int room = 1 << 20;
@@ -303,17 +315,18 @@ static int open_socket(int port) {
     if (fd < 0 || fcntl(fd, F_SETFL, O_NONBLOCK) < 0 ||
         bind(fd, (struct sockaddr *)&address, sizeof address) < 0 ||
         getsockname(fd, (struct sockaddr *)&address, &address_bytes) < 0) {
-        perror("server: cannot listen on 127.0.0.1");
+        fprintf(stderr, "server: cannot listen on %s: %s\n", host, strerror(errno));
         exit(1);
     }
-    printf("listening on 127.0.0.1:%d\n", ntohs(address.sin_port));
+    printf("listening on %s:%d\n", host, ntohs(address.sin_port));
     fflush(stdout);
     return fd;
 }
 
 static void usage(FILE *out) {
-    fputs("usage: server [--port P] [--seconds N]\n"
-          "  --port P     UDP port on 127.0.0.1 (default 0: any free one, printed at start)\n"
+    fputs("usage: server [--address A] [--port P] [--seconds N]\n"
+          "  --address A  this host's address (default 127.0.0.1)\n"
+          "  --port P     UDP port there (default 0: any free one, printed at start)\n"
           "  --seconds N  end after N seconds (default: on SIGINT or SIGTERM)\n",
           out);
 }
@@ -332,10 +345,13 @@ static long number(const char *text, long low, long high) {
 }
 
 int main(int argc, char **argv) {
+    const char *host = "127.0.0.1";
     int port = 0;
     unsigned seconds = 0;
     for (int i = 1; i < argc; i += 2) {
-        if (!strcmp(argv[i], "--port"))
+        if (!strcmp(argv[i], "--address") && argv[i + 1])
+            host = argv[i + 1];
+        else if (!strcmp(argv[i], "--port"))
             port = (int)number(argv[i + 1], 0, 65535);
         else if (!strcmp(argv[i], "--seconds"))
             seconds = (unsigned)number(argv[i + 1], 1, 86400);
@@ -350,12 +366,13 @@ int main(int argc, char **argv) {
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGALRM, &action, NULL);
-    server_socket = open_socket(port);
+    server_socket = open_socket(host, port);
     alarm(seconds); // 0: none
 
     primary_loop();
 
     close(server_socket);
+    ENDED(written, events_of_kind[UPDATE], states_sent + states_dropped);
     printf("timeouts %ld updates %ld logins %ld logouts %ld states %ld dropped %ld rejected %ld\n",
            timeouts, events_of_kind[UPDATE], events_of_kind[LOGIN], events_of_kind[LOGOUT],
            states_sent, states_dropped, rejected);

@@ -6,7 +6,7 @@
 // packed. So the users are now gathered, now strung out on the way, and the server's simulation step
 // costs more or less accordingly.
 //
-//     users --port P [--users N] [--ramp S] [--seconds N] [--seed N]
+//     users [--server A] --port P [--users N] [--ramp S] [--seconds N] [--seed N]
 #define _POSIX_C_SOURCE 200809L
 #include <arpa/inet.h>
 #include <errno.h>
@@ -23,6 +23,13 @@
 #include <unistd.h>
 
 #include "protocol.h"
+#ifdef POINTS
+#include "points.h"
+#else
+#define UPDATE_SENT(u, number)
+#define STATE_RECEIVED(u, step)
+#define ENDED(passes, updates, states)
+#endif
 
 static const int64_t NS_PER_S = 1000000000;
 static const int64_t PERIOD = 100000000;     // ns between the updates of a user: 10 Hz
@@ -52,9 +59,11 @@ struct user {
     int64_t due;          // when it acts in this period
 };
 
+static const char *server_host = "127.0.0.1";
 static int port, count = 70;
 static struct user *users;
 static long logins, present, updates, states, logouts;
+static long written; // updates, sent or not
 static uint64_t random_state;
 static bool announced, server_gone;
 static int64_t started;
@@ -91,7 +100,7 @@ static float random_between(float low, float high) {
 // A connected socket reports a port that nobody listens on; other losses are UDP's daily bread.
 static void notice_error(void) {
     if (errno == ECONNREFUSED && !server_gone && now_ns() - started > GRACE * NS_PER_S) {
-        fprintf(stderr, "users: no server on 127.0.0.1:%d\n", port);
+        fprintf(stderr, "users: no server on %s:%d\n", server_host, port);
         server_gone = true;
         stopping = 1;
     }
@@ -136,6 +145,7 @@ static void read_packets(struct user *u, int64_t now) {
             if (m.kind == WELCOME && m.nonce == u->nonce && !u->logged_in)
                 welcome(u, &m, now);
         } else if (read_state(packet, (size_t)length, &s) && s.avatars[0].user == u->id) {
+            STATE_RECEIVED(u, s.step);
             states++;
             u->heard = now;
             u->company = s.company;
@@ -193,6 +203,8 @@ static void act(struct user *u, int64_t now) {
     } else {
         struct message update = {.kind = UPDATE, .number = u->updates + 1};
         steer(u, now, update.wanted);
+        UPDATE_SENT(u, update.number);
+        written++;
         if (send_message(u, update)) {
             u->updates++;
             updates++;
@@ -228,12 +240,13 @@ static void log_out_all(void) {
 }
 
 static int open_socket(void) {
-    struct sockaddr_in here = {.sin_family = AF_INET}, server = {.sin_family = AF_INET};
-    here.sin_addr.s_addr = server.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    server.sin_port = htons((uint16_t)port);
+    struct sockaddr_in server = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
+    if (inet_pton(AF_INET, server_host, &server.sin_addr) != 1) {
+        fprintf(stderr, "users: expected an address such as 127.0.0.1, not '%s'\n", server_host);
+        exit(2);
+    }
     int fd = socket(AF_INET, SOCK_DGRAM, 0);
     if (fd < 0 || fcntl(fd, F_SETFL, O_NONBLOCK) < 0 ||
-        bind(fd, (struct sockaddr *)&here, sizeof here) < 0 ||
         connect(fd, (struct sockaddr *)&server, sizeof server) < 0) {
         perror("users: cannot open a socket");
         exit(1);
@@ -242,8 +255,9 @@ static int open_socket(void) {
 }
 
 static void usage(FILE *out) {
-    fputs("usage: users --port P [--users N] [--ramp S] [--seconds N] [--seed N]\n"
-          "  --port P     the server's UDP port on 127.0.0.1\n"
+    fputs("usage: users [--server A] --port P [--users N] [--ramp S] [--seconds N] [--seed N]\n"
+          "  --server A   the server's address (default 127.0.0.1)\n"
+          "  --port P     its UDP port\n"
           "  --users N    simulated users (default 70)\n"
           "  --ramp S     log them in over S seconds (default 2)\n"
           "  --seconds N  log out after N seconds (default: on SIGINT or SIGTERM)\n"
@@ -269,7 +283,9 @@ int main(int argc, char **argv) {
     unsigned seconds = 0;
     random_state = 1;
     for (int i = 1; i < argc; i += 2) {
-        if (!strcmp(argv[i], "--port"))
+        if (!strcmp(argv[i], "--server") && argv[i + 1])
+            server_host = argv[i + 1];
+        else if (!strcmp(argv[i], "--port"))
             port = (int)number(argv[i + 1], 1, 65535);
         else if (!strcmp(argv[i], "--users"))
             count = (int)number(argv[i + 1], 1, MAX_USERS);
@@ -323,6 +339,7 @@ int main(int argc, char **argv) {
     }
 
     log_out_all();
+    ENDED(0, written, states);
     printf("logins %ld updates %ld states %ld logouts %ld\n", logins, updates, states, logouts);
     for (int i = 0; i < count; i++)
         close(users[i].fd);
