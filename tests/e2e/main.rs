@@ -33,6 +33,7 @@ mod captures {
 /// What the documents and packages promise.
 mod docs {
     mod examples;
+    mod experiments;
     mod messages;
     mod packages;
     mod paths;
