@@ -71,8 +71,19 @@ pub struct HostInfo {
     pub unknown: f64,
     /// How wide the bounds are over time.
     pub widths: Vec<WidthInfo>,
+    /// How well true time is known there; null if no pulse and no other program tells it.
+    pub true_time: Option<TrueTimeInfo>,
     /// Whether its readings contradict those of others.
     pub contradicted: bool,
+}
+
+/// How well true time is known on a host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct TrueTimeInfo {
+    /// The least, the median and the greatest width of the bounds, in ns.
+    pub width_ns: [u64; 3],
+    /// Whether that rests on what other programs say, and holds as far as they are right.
+    pub said: bool,
 }
 
 /// How wide bounds are at a moment.
@@ -214,6 +225,11 @@ impl SyncInfo {
     /// There is no such host.
     pub fn of(readings: &Readings, reference: usize) -> Result<Self, TimesError> {
         let times = Times::of(readings, reference, &Model::default())?;
+        // What others say is believed where nobody saw true time itself.
+        let said = readings.pulses().is_empty();
+        let model = Model { believes_said: said, ..Model::default() };
+        let truth = Times::of_truth(readings, &model).ok();
+        let truth = truth.as_ref().map(|times| (times, said));
         let spans = spans(readings);
         let name = |host: usize| readings.hosts()[host].name().to_owned();
         let step = |it: &Step| {
@@ -239,7 +255,7 @@ impl SyncInfo {
             format: 1,
             reference: name(reference),
             hosts: (0..spans.len())
-                .map(|it| host(readings, &times, (reference, it), spans[it]))
+                .map(|it| host(readings, &times, truth, (reference, it), spans[it]))
                 .collect(),
             pairs: pairs(readings),
             steps: times.steps().iter().take(MOST).map(step).collect(),
@@ -280,6 +296,7 @@ fn spans(readings: &Readings) -> Vec<Option<(u64, u64)>> {
 fn host(
     readings: &Readings,
     times: &Times,
+    truth: Option<(&Times, bool)>,
     (reference, number): (usize, usize),
     span: Option<(u64, u64)>,
 ) -> HostInfo {
@@ -292,12 +309,26 @@ fn host(
         first + ((u128::from(last - first) * u128::from(part)) / u128::from(of.max(1))) as u64
     };
     let hz = u128::from(readings.hosts()[reference].tick_hz().max(1));
-    let width = |tick: u64| {
+    let width_by = |times: &Times, hz: u128, tick: u64| {
         let it = times.at(number, tick)?;
         Some(((it.hi - it.lo).max(0) as u128 * 1_000_000_000 / hz) as u64)
     };
-    let mut known: Vec<u64> = (0..=SAMPLES).filter_map(|it| width(at(it, SAMPLES))).collect();
-    known.sort_unstable();
+    let width = |tick: u64| width_by(times, hz, tick);
+    let sorted = |width: &dyn Fn(u64) -> Option<u64>| {
+        let mut known: Vec<u64> = (0..=SAMPLES).filter_map(|it| width(at(it, SAMPLES))).collect();
+        known.sort_unstable();
+        known
+    };
+    let spread = |known: &[u64]| {
+        let ends = span.and(known.first().zip(known.last()));
+        ends.map(|(&least, &most)| [least, known[known.len() / 2], most])
+    };
+    let known = sorted(&width);
+    // Its ticks are ns.
+    let true_time = truth.and_then(|(times, said)| {
+        let width_ns = spread(&sorted(&|tick| width_by(times, 1_000_000_000, tick)))?;
+        Some(TrueTimeInfo { width_ns, said })
+    });
     let width_of = |tick: u64| WidthInfo { at_ns: ns(tick - first), width_ns: width(tick) };
     HostInfo {
         name: host.name().to_owned(),
@@ -308,14 +339,13 @@ fn host(
         pulses: readings.pulses().iter().filter(|it| is_its(it.host)).count(),
         said: readings.said().iter().filter(|it| is_its(it.host)).count(),
         ppm: faster(times, (reference, number), (first, last), readings),
-        width_ns: span
-            .and(known.first().zip(known.last()))
-            .map(|(&least, &most)| [least, known[known.len() / 2], most]),
+        width_ns: spread(&known),
         unknown: 1.0 - known.len() as f64 / (SAMPLES + 1) as f64,
         widths: (0..=MOMENTS)
             .map(|it| width_of(at(it, MOMENTS)))
             .filter(|_| span.is_some())
             .collect(),
+        true_time,
         contradicted: times.contradicted().contains(&number),
     }
 }

@@ -101,6 +101,14 @@ fn write_host(host: &HostInfo, reference: &str, out: &mut impl Write) -> io::Res
             host.pulses, host.said
         )?;
     }
+    if let Some(it) = &host.true_time {
+        let [least, median, most] = it.width_ns.map(time);
+        let said = if it.said { ", if what other programs say is right" } else { "" };
+        writeln!(
+            out,
+            "          true time is known within {least} to {most}, median {median}{said}"
+        )?;
+    }
     if host.contradicted {
         writeln!(out, "          its readings contradict those of others: it has no bounds there")?;
     }

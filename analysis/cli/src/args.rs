@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use clap::builder::{PathBufValueParser, PossibleValuesParser, TypedValueParser};
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use ppt_hosts::probe::RATES;
 use ppt_query::whatif::retime::{Metric, Speed};
 use ppt_query::{Bound, Format};
 
@@ -81,6 +82,16 @@ pub(crate) struct Sync {
     /// Pairs of probes a second, to each host.
     #[arg(long, value_name = "N", default_value = "10", value_parser = rate)]
     pub(crate) rate: f64,
+    /// Keep what chronyd of this host says of true time, too.
+    #[arg(long)]
+    pub(crate) chrony: bool,
+    /// Keep what ptp4l of this host says of true time, too: its log, or a FIFO with that.
+    #[arg(long, value_name = "LOG", value_parser = local())]
+    pub(crate) ptp4l: Option<PathBuf>,
+    /// Keep the edges of a pulse per second, too: /sys/class/pps/pps0/assert, a file that grows, or a
+    /// FIFO (may be given again).
+    #[arg(long, value_name = "FILE", value_parser = local())]
+    pub(crate) pps: Vec<PathBuf>,
     /// The file of readings: beside captures, everything finds it by itself.
     #[arg(short, long, value_name = "FILE", default_value = "clocks.sync", value_parser = local())]
     pub(crate) output: PathBuf,
@@ -767,6 +778,6 @@ fn duration(text: &str) -> Result<Duration, String> {
 }
 
 fn rate(text: &str) -> Result<f64, String> {
-    let known = text.parse().ok().filter(|rate| (0.1..=1000.0).contains(rate));
-    known.ok_or_else(|| "a rate is a number from 0.1 to 1000".to_owned())
+    let known = text.parse().ok().filter(|rate| RATES.contains(rate));
+    known.ok_or_else(|| format!("a rate is a number from {} to {}", RATES.start(), RATES.end()))
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use ppt_hosts::probe::{
     Asked, Event, HostClock, Identity, Key, LinkCounts, MeasureError, Measurement, Options, PORT,
-    Server, ServerEvent, SyncFile, resolve,
+    Server, ServerEvent, SyncFile, TimeSource, resolve,
 };
 use ppt_output::{Readers, Rules};
 use ppt_query::text::{duration, grouped};
@@ -74,7 +74,8 @@ fn ask(args: &Sync) -> Result<ExitCode, Failure> {
     let hosts = args.hosts.iter().map(asked).collect::<Result<Vec<_>, Failure>>()?;
     let rules = Rules { force: args.force, readers: Readers::ByUmask, ..Rules::default() };
     let mut file = SyncFile::create(&args.output, &rules)?;
-    let options = Options { duration: args.duration, rate: args.rate, ..Options::default() };
+    let (duration, sources) = (args.duration, sources(args));
+    let options = Options { duration, rate: args.rate, sources, ..Options::default() };
     let measurement =
         Measurement { hosts: &hosts, key: &key, me: &me, clock: &clock, options: &options };
     let mut status = StatusLine::default();
@@ -112,6 +113,14 @@ fn ask(args: &Sync) -> Result<ExitCode, Failure> {
         None => Ok(ExitCode::SUCCESS),
         Some((host, counts)) => Err(Failure::no_sync(nothing(&host.name, counts))),
     }
+}
+
+/// Who says what true time is.
+fn sources(args: &Sync) -> Vec<TimeSource> {
+    let chrony = args.chrony.then(|| TimeSource::Chrony { chronyc: "chronyc".into() });
+    let ptp4l = args.ptp4l.iter().map(|log| TimeSource::Ptp4l { log: log.clone() });
+    let pps = args.pps.iter().map(|edges| TimeSource::Pps { edges: edges.clone() });
+    chrony.into_iter().chain(ptp4l).chain(pps).collect()
 }
 
 /// The key and the clocks of this host.
