@@ -76,7 +76,10 @@ impl Failure {
     /// An experiment that did not begin.
     pub(crate) fn lab(error: LabError) -> Failure {
         match error {
-            LabError::Plan { .. } | LabError::Exists(_) | LabError::Manifest { .. } => {
+            LabError::Plan { .. }
+            | LabError::Exists(_)
+            | LabError::Manifest { .. }
+            | LabError::File { what: "read", .. } => {
                 Failure::model("lab-file", true, error.to_string())
             }
             other => Failure::no_lab(&other),

@@ -11,7 +11,7 @@ use ppt_hosts::lab::{self, Kind, Options, Own, Summary};
 
 use crate::args::{Lab, LabCommand, LabRun};
 use crate::failure::Failure;
-use crate::message;
+use crate::{message, signals};
 use progress::Told;
 
 pub(crate) fn run(args: &Lab) -> Result<ExitCode, Failure> {
@@ -21,10 +21,12 @@ pub(crate) fn run(args: &Lab) -> Result<ExitCode, Failure> {
             print(&words::plan(&plan))
         }
         LabCommand::Run { file, how } => {
+            signals::end_questions();
             let told = lab::run(file, &options(how)?, &mut Told::default());
             ended(&told.map_err(Failure::lab)?)
         }
         LabCommand::Rerun { folder, how } => {
+            signals::end_questions();
             let told = lab::rerun(folder, &options(how)?, &mut Told::default());
             ended(&told.map_err(Failure::lab)?)
         }
@@ -43,11 +45,18 @@ pub(crate) fn run(args: &Lab) -> Result<ExitCode, Failure> {
 /// Says how many cells passed.
 fn ended(summary: &Summary) -> Result<ExitCode, Failure> {
     let folder = summary.folder.display();
+    if summary.interrupted {
+        message::note(format_args!("interrupted; what ran until then is there: {folder}"));
+        return Ok(signals::interrupted());
+    }
     if summary.failed > 0 {
         let text = format!("{} of {} cells failed: {folder}", summary.failed, summary.cells);
         return Err(Failure::lab_failed(text));
     }
-    message::note(format_args!("all {} cells passed: {folder}", summary.cells));
+    match summary.cells {
+        1 => message::note(format_args!("the cell passed: {folder}")),
+        cells => message::note(format_args!("all {cells} cells passed: {folder}")),
+    }
     match summary.reported {
         true => Ok(ExitCode::SUCCESS),
         false => Err(Failure::lab_failed(format!("there is no report: {folder}"))),

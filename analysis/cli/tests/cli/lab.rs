@@ -1,6 +1,7 @@
 //! `ppt lab`: what is typed, what is left behind, and what is refused.
 
 use std::fs;
+use std::process::{Command, Stdio};
 
 use crate::support::Bench;
 
@@ -65,7 +66,7 @@ fn what_cannot_run_is_said_before_anything_runs() {
     }
     let (said, code) = bench.fails(&["lab", "run", "no.toml"]);
     assert!(said.contains("cannot read no.toml"), "{said}");
-    assert_eq!(code, 1);
+    assert_eq!(code, 2);
     let (said, _) = bench.fails(&["lab", "host"]);
     assert!(said.contains("is started by `ppt lab run`"), "{said}");
     let (said, _) = bench.fails(&["lab", "diff", "exp.toml", "no"]);
@@ -87,4 +88,49 @@ fn cells_that_fail_are_told_and_kept() {
     let (said, code) = bench.fails(&["lab", "run", "exp.toml", "-o", "out"]);
     assert!(said.contains("out exists: results are never written over others"), "{said}");
     assert_eq!(code, 2);
+}
+
+/// Ctrl-C ends the cell that runs: what its programs wrote is there, and no other cell runs.
+#[test]
+fn an_interruption_leaves_what_ran() {
+    let bench = Bench::empty();
+    let text = EXPERIMENT.replace(
+        r#"["echo", "{word}", "{host}"]"#,
+        r#"["sh", "-c", "echo begun; mkfifo f; echo > {mark}; read x < f"]"#,
+    );
+    let mark = bench.path("mark");
+    fifo(&mark);
+    bench.write("exp.toml", text.replace("{mark}", mark.to_str().unwrap()));
+    let mut command = bench.command(&["lab", "run", "exp.toml", "-o", "out"]);
+    let child = command.stderr(Stdio::piped()).spawn().unwrap();
+    // The program tells that it runs.
+    assert_eq!(fs::read(&mark).unwrap(), b"\n");
+    let pid = child.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("phase say was interrupted"), "{said}");
+    let manifest = fs::read_to_string(bench.path("out/MANIFEST.json")).unwrap();
+    let manifest: serde_json::Value = serde_json::from_str(&manifest).unwrap();
+    assert_eq!(manifest["state"], "interrupted");
+    let cells = manifest["cells"].as_array().unwrap();
+    assert_eq!(cells.len(), 1, "{manifest}");
+    let folder = bench.path("out").join(cells[0]["folder"].as_str().unwrap());
+    assert_eq!(fs::read_to_string(folder.join("say.here.out")).unwrap(), "begun\n");
+}
+
+fn fifo(path: &std::path::Path) {
+    assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
+}
+
+#[test]
+fn checks_know_the_parameters() {
+    let bench = Bench::empty();
+    let check = "[check]\nsql = [\"SELECT '{word}' = 'a' AND {repeat} > 0\"]\n";
+    bench.write("exp.toml", EXPERIMENT.to_owned() + check);
+    let (said, _) = bench.fails(&["lab", "run", "exp.toml", "-o", "out"]);
+    assert!(said.contains("check `SELECT 'b c' = 'a' AND 2 > 0`"), "{said}");
+    bench.write("exp.toml", EXPERIMENT.to_owned() + &check.replace("word", "host"));
+    let (said, code) = bench.fails(&["lab", "plan", "exp.toml"]);
+    assert!(said.contains("nothing fills in `{host}`") && code == 2, "{said}");
 }

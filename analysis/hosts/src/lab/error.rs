@@ -82,6 +82,12 @@ pub enum CellFailure {
         /// Which hosts do not answer.
         silent: Vec<String>,
     },
+    /// Somebody wanted the experiment to end.
+    #[error("phase {phase} was interrupted")]
+    Interrupted {
+        /// The phase.
+        phase: String,
+    },
     /// A helper has gone.
     #[error("phase {phase}: host {host} has gone: {why}")]
     Gone {
@@ -134,7 +140,9 @@ impl CellFailure {
     /// Whether the helpers are still to be used.
     pub(super) fn keeps_helpers(&self) -> bool {
         match self {
-            CellFailure::Program { .. } | CellFailure::Check { .. } => true,
+            CellFailure::Program { .. }
+            | CellFailure::Check { .. }
+            | CellFailure::Interrupted { .. } => true,
             CellFailure::Late { silent, .. } => silent.is_empty(),
             _ => false,
         }

@@ -58,6 +58,8 @@ pub enum State {
     Complete,
     /// It ended before.
     Aborted,
+    /// Somebody wanted it to end: cells are left out.
+    Interrupted,
 }
 
 /// A host.

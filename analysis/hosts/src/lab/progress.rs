@@ -6,10 +6,16 @@ use std::time::Duration;
 use super::error::CellFailure;
 use super::wire::Facts;
 
-/// Takes what a run tells.
+/// Takes what a run tells, and may end it.
 pub trait Progress {
     /// Something happened.
     fn tell(&mut self, event: &Event<'_>);
+
+    /// Whether somebody wants it to end. Then the cell that runs fails, what its programs wrote is fetched,
+    /// and no other cell runs.
+    fn is_interrupted(&self) -> bool {
+        false
+    }
 }
 
 /// What happened.

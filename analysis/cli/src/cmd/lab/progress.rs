@@ -4,6 +4,7 @@ use ppt_hosts::lab::{Basis, Event, Progress};
 use ppt_query::text::duration;
 
 use crate::message::{self, StatusLine};
+use crate::signals;
 
 /// Tells it on stderr: phases in a line that is rewritten, everything else in lines.
 #[derive(Default)]
@@ -72,5 +73,9 @@ impl Progress for Told {
             }
             _ => {}
         }
+    }
+
+    fn is_interrupted(&self) -> bool {
+        signals::came()
     }
 }

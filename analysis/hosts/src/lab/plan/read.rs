@@ -63,6 +63,7 @@ fn plan(text: &str, folder: &Path) -> Result<Plan, PlanError> {
         None => (Vec::new(), matrix::cells(&[], repeat, seed)),
     };
     let checks = file.take("check").map_or(Ok(Vec::new()), |it| checks(&it))?;
+    let (checks, places): (Vec<Template>, Vec<Range<usize>>) = checks.into_iter().unzip();
     let report = file.take("report").map(|it| report(&it, folder)).transpose()?;
     let mut plan = Plan {
         name: title,
@@ -72,10 +73,18 @@ fn plan(text: &str, folder: &Path) -> Result<Plan, PlanError> {
         hosts,
         matrix,
         cells,
-        checks,
         report,
         phases: Vec::new(),
+        checks,
     };
+    for (check, place) in plan.checks.iter().zip(places) {
+        // All cells have the same placeholders.
+        if let Some(cell) = plan.cells.first()
+            && let Err(mistake) = check.fill(&plan.values_everywhere(cell))
+        {
+            return wrong(mistake, place);
+        }
+    }
     let phases = file.need("phase")?.list()?;
     for entry in &phases {
         let (phase, places) = Reader { plan: &plan }.phase(entry)?;
@@ -226,10 +235,14 @@ fn value(entry: &Entry<'_, '_>) -> Result<Value, PlanError> {
     }
 }
 
-fn checks(entry: &Entry<'_, '_>) -> Result<Vec<String>, PlanError> {
+fn checks(entry: &Entry<'_, '_>) -> Result<Vec<(Template, Range<usize>)>, PlanError> {
     let mut table = entry.table("check".to_owned())?;
     let queries = table.need("sql")?.some()?;
-    let queries = queries.iter().map(|it| it.text().map(str::to_owned)).collect();
+    let query = |it: &Entry<'_, '_>| match Template::parse(it.text()?) {
+        Ok(query) => Ok((query, it.span())),
+        Err(mistake) => it.wrong(mistake),
+    };
+    let queries = queries.iter().map(query).collect();
     table.end()?;
     queries
 }

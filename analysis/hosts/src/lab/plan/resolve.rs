@@ -32,8 +32,21 @@ impl Plan {
         Ok(phases)
     }
 
+    /// Queries that must be true of the captures of a cell.
+    pub fn checks(&self, cell: &Cell) -> Vec<String> {
+        let values = self.values_everywhere(cell);
+        self.checks.iter().filter_map(|it| it.fill(&values).ok()).collect()
+    }
+
     /// What placeholders stand for on a host.
     pub(super) fn values(&self, cell: &Cell, host: usize) -> Values {
+        let mut values = self.values_everywhere(cell);
+        values.insert("host".to_owned(), Some(self.hosts[host].name.clone()));
+        values
+    }
+
+    /// What placeholders stand for where no host is meant.
+    pub(super) fn values_everywhere(&self, cell: &Cell) -> Values {
         let mut values = Values::new();
         for (name, value) in self.parameters(cell) {
             values.insert(name.to_owned(), Some(value.to_string()));
@@ -43,8 +56,6 @@ impl Plan {
             values.insert(format!("{}.addr", host.name), host.addr.clone());
             values.insert(format!("{}.dir", host.name), host.dir.as_deref().map(text));
         }
-        let own = &self.hosts[host];
-        values.insert("host".to_owned(), Some(own.name.clone()));
         values.insert("repeat".to_owned(), Some(cell.repeat.to_string()));
         values.insert("seed".to_owned(), Some(self.seed.to_string()));
         values

@@ -25,11 +25,10 @@ pub struct Plan {
     pub matrix: Vec<Axis>,
     /// Everything that runs, in its order.
     pub cells: Vec<Cell>,
-    /// Queries that must be true of the captures of a cell.
-    pub checks: Vec<String>,
     /// What is made of all captures.
     pub report: Option<Report>,
     pub(super) phases: Vec<Phase>,
+    pub(super) checks: Vec<Template>,
 }
 
 /// A host.

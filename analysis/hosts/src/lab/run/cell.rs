@@ -16,6 +16,8 @@ use crate::lab::wire::{Ask, Capture, Failure, Part, Tell};
 /// How long stopping and sending may take in all, and how long nothing may come meanwhile.
 const END: Duration = Duration::from_secs(3600);
 const STALL: Duration = Duration::from_secs(30);
+/// How often an interruption is looked for.
+const LOOK: Duration = Duration::from_millis(50);
 /// Phases begin at least so much later than the controller says so.
 const LEAD: Duration = Duration::from_millis(2);
 
@@ -219,7 +221,15 @@ impl<'a> Run<'a> {
         let mut left = hosts.to_vec();
         let mut starts = Vec::new();
         while !left.is_empty() {
-            let Some((host, answer)) = self.team.hear(until)? else {
+            if self.progress.is_interrupted() {
+                let phase = self.team.phase.clone();
+                return Err(self.instead(CellFailure::Interrupted { phase }, &left));
+            }
+            let now = Instant::now();
+            let Some((host, answer)) = self.team.hear(until.min(now + LOOK))? else {
+                if now < until {
+                    continue;
+                }
                 return Err(self.team.late(timeout, &left));
             };
             match answer {

@@ -1,8 +1,9 @@
 //! Every cell of an experiment, one after the other.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
+use std::fs::{self, DirBuilder};
 use std::io::ErrorKind;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -26,6 +27,8 @@ pub struct Summary {
     pub failed: usize,
     /// Whether a report is there, if there should be one.
     pub reported: bool,
+    /// Whether somebody wanted it to end: then cells are left out.
+    pub interrupted: bool,
 }
 
 /// Reads an experiment.
@@ -110,11 +113,16 @@ impl Experiment<'_> {
         let mut team = Some(team);
         let done = self.cells(&mut team, &folder);
         drop(team);
-        self.manifest.state = if done.is_ok() { State::Complete } else { State::Aborted };
-        let reported = done.is_err() || self.report(&folder);
+        let interrupted = self.progress.is_interrupted();
+        self.manifest.state = match &done {
+            Ok(_) if interrupted => State::Interrupted,
+            Ok(_) => State::Complete,
+            Err(_) => State::Aborted,
+        };
+        let reported = interrupted || done.is_err() || self.report(&folder);
         self.manifest.write(&folder)?;
         let failed = done?;
-        Ok(Summary { folder, cells: self.plan.cells.len(), failed, reported })
+        Ok(Summary { folder, cells: self.plan.cells.len(), failed, reported, interrupted })
     }
 
     /// Finds the programs of all cells, and says which are not the same everywhere.
@@ -195,7 +203,7 @@ impl Experiment<'_> {
             let path = path.to_owned();
             move |cause| LabError::File { what: "make", path, cause }
         };
-        let make = |path: PathBuf| match fs::create_dir(&path) {
+        let make = |path: PathBuf| match private().create(&path) {
             Ok(()) => fs::canonicalize(&path).map(Some).map_err(cannot(&path)),
             Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(None),
             Err(error) => Err(cannot(&path)(error)),
@@ -224,6 +232,9 @@ impl Experiment<'_> {
                 let passed = record.passed;
                 self.manifest.cells.push(record);
                 self.manifest.write(folder)?;
+                if self.progress.is_interrupted() {
+                    return Ok(failed + usize::from(!passed));
+                }
                 if passed {
                     break;
                 }
@@ -245,7 +256,7 @@ impl Experiment<'_> {
             name += &format!("-try{attempt}");
         }
         let own = folder.join(&name);
-        fs::create_dir(&own).map_err(|cause| LabError::File {
+        private().create(&own).map_err(|cause| LabError::File {
             what: "make",
             path: own.clone(),
             cause,
@@ -256,7 +267,7 @@ impl Experiment<'_> {
             *team = None;
         }
         let mut checks = Vec::new();
-        let result = result.and_then(|()| self.check(&ran, &own, &mut checks));
+        let result = result.and_then(|()| self.check(cell, &ran, &own, &mut checks));
         let took = begun.elapsed();
         match &result {
             Ok(()) => self.progress.tell(&Event::Passed { key: &cell.key, took }),
@@ -299,15 +310,16 @@ impl Experiment<'_> {
 
     fn check(
         &self,
+        cell: &Cell,
         ran: &Ran,
         folder: &Path,
         records: &mut Vec<CheckRecord>,
     ) -> Result<(), CellFailure> {
         let captures: Vec<PathBuf> = captures(ran).map(|it| folder.join(it)).collect();
-        for sql in &self.plan.checks {
-            let said = check::check(self.options, &captures, sql, self.plan.timeout);
+        for sql in self.plan.checks(cell) {
+            let said = check::check(self.options, &captures, &sql, self.plan.timeout);
             let why = said.err();
-            records.push(CheckRecord { sql: sql.clone(), passed: why.is_none(), why });
+            records.push(CheckRecord { sql, passed: why.is_none(), why });
         }
         match records.iter().find(|it| !it.passed) {
             None => Ok(()),
@@ -322,19 +334,31 @@ impl Experiment<'_> {
     fn report(&mut self, folder: &Path) -> bool {
         let Some(report) = &self.plan.report else { return true };
         let passed = self.manifest.cells.iter().filter(|it| it.passed);
+        if passed.clone().next().is_none() {
+            return self.not_reported("no cell passed".to_owned());
+        }
         let captures: Vec<PathBuf> = passed
             .flat_map(|cell| captures(&cell.ran).map(|it| folder.join(&cell.folder).join(it)))
             .collect();
         let limit = self.plan.timeout * 10;
         match check::report(self.options, &captures, report, folder, limit) {
             Ok(()) => true,
-            Err(why) => {
-                self.progress.tell(&Event::NoReport(&why));
-                self.manifest.no_report = Some(why);
-                false
-            }
+            Err(why) => self.not_reported(why),
         }
     }
+
+    fn not_reported(&mut self, why: String) -> bool {
+        self.progress.tell(&Event::NoReport(&why));
+        self.manifest.no_report = Some(why);
+        false
+    }
+}
+
+/// Makes folders for oneself: frames may hold what others must not see.
+fn private() -> DirBuilder {
+    let mut builder = DirBuilder::new();
+    builder.mode(0o700);
+    builder
 }
 
 fn captures(ran: &Ran) -> impl Iterator<Item = &str> {
