@@ -98,7 +98,7 @@ pub(crate) struct Sync {
     /// Overwrite the file if it exists.
     #[arg(long)]
     pub(crate) force: bool,
-    /// What this host is called, in captures, too [default: its host name].
+    /// What this host is called: as in its captures [default: its host name].
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
 }
@@ -118,7 +118,7 @@ pub(crate) struct Serve {
     /// The key of all sides: a file of 16 bytes or more that only you can read.
     #[arg(long, value_name = "FILE", value_parser = local())]
     pub(crate) key: Option<PathBuf>,
-    /// What this host is called, in captures, too [default: its host name].
+    /// What this host is called: as in its captures [default: its host name].
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
 }

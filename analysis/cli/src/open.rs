@@ -30,6 +30,16 @@ pub(crate) fn engine_with(
     let mut set = CaptureSet::open(&captures.paths())
         .and_then(|it| it.align(&hosts.sync, hosts.reference.as_deref()))
         .map_err(ppt_query::QueryError::from)?;
+    for (host, part) in set.clocks().unbounded() {
+        let percent = (1000.0 * part).ceil() / 10.0;
+        message::warning(
+            "no-bounds",
+            format_args!(
+                "for {percent} % of the time of host {host}, readings leave open how its clock went: \
+                 nothing of that time is compared with other hosts"
+            ),
+        );
+    }
     if let Some(edges) = edges {
         set = set.with_edges(edges);
     }

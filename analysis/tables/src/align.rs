@@ -1,6 +1,7 @@
 //! Captures of several hosts on the clock of one of them, by the readings of `.sync` files.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -33,7 +34,8 @@ impl CaptureSet {
         if let Some(name) = reference
             && hosts.iter().all(|it| it.0 != name)
         {
-            return Err(SetError::Reference { name: name.to_owned() });
+            let there = hosts.into_iter().map(|it| it.0).collect();
+            return Err(SetError::Reference { name: name.to_owned(), there });
         }
         if files.is_empty() && hosts.len() < 2 {
             return Ok(self);
@@ -68,9 +70,21 @@ impl CaptureSet {
         let alignments: Vec<Option<Arc<Alignment>>> = (self.captures().iter().zip(found))
             .map(|(capture, &host)| {
                 let of = OfCapture { capture, host: host?, readings, times: &times, table: &table };
-                Alignment::new(of.known()).map(Arc::new)
+                // What has no bounds at all cannot be compared.
+                let alignment =
+                    Alignment::new(of.known()).filter(|it| unknown(it, &of.span()) < 1.0);
+                alignment.map(Arc::new)
             })
             .collect();
+        let mut unbounded: BTreeMap<String, f64> = BTreeMap::new();
+        for ((capture, alignment), &host) in self.captures().iter().zip(&alignments).zip(found) {
+            if let (Some(alignment), Some(host)) = (alignment, host) {
+                let of = OfCapture { capture, host, readings, times: &times, table: &table };
+                let part = unbounded.entry(capture.host_and_boot().0).or_default();
+                *part = part.max(unknown(alignment, &of.span()));
+            }
+        }
+        unbounded.retain(|_, part| *part > 0.0);
         let mut boots = Dictionary::default();
         let hosts = readings.hosts().len() as u32;
         let clock = |(number, ((capture, alignment), host)): (
@@ -95,8 +109,21 @@ impl CaptureSet {
         let of = self.captures().iter().zip(&alignments).zip(found);
         let of = (0..).zip(of).map(clock).collect();
         let name = readings.hosts()[reference].name().to_owned();
-        let clocks = Clocks::new(of, self.captures().iter().map(|it| it.id.clone())).told_by(name);
+        let clocks = Clocks::new(of, self.captures().iter().map(|it| it.id.clone()))
+            .told_by(name, unbounded);
         Ok(self.with_clocks(clocks, alignments))
+    }
+}
+
+/// The part of a span of own times, from 0 to 1, for which nothing is known of the bounds.
+fn unknown(alignment: &Alignment, span: &Range<i64>) -> f64 {
+    let known = alignment.times().windows(2).filter(|it| !it[0].gap);
+    let known = known.map(|it| it[1].own.min(span.end).saturating_sub(it[0].own.max(span.start)));
+    let known: i64 = known.filter(|&it| it > 0).sum();
+    match span.end.saturating_sub(span.start) {
+        // A moment.
+        ..=0 => f64::from(u8::from(known == 0 && alignment.times().iter().all(|it| it.gap))),
+        length => 1.0 - known as f64 / length as f64,
     }
 }
 
@@ -106,7 +133,14 @@ fn readings(set: &CaptureSet, files: &[PathBuf]) -> Result<Readings, SetError> {
     for path in files {
         let bytes = read(path)?;
         if !concerns(set, path, &bytes)? {
-            return Err(SetError::OtherBoot { path: path.clone() });
+            let mut own = Readings::default();
+            add(&mut own, path, &bytes)?;
+            let host = |name: &str, boot: &str| format!("{name} (boot {boot})");
+            let readings = own.hosts().iter().map(|it| host(it.name(), it.boot_id())).collect();
+            let captures = set.captures().iter().map(Opened::host_and_boot);
+            let captures: BTreeSet<_> = captures.map(|it| host(&it.0, &it.1)).collect();
+            let captures = captures.into_iter().collect();
+            return Err(SetError::OtherBoot { path: path.clone(), readings, captures });
         }
         add(&mut all, path, &bytes)?;
     }
@@ -207,6 +241,20 @@ struct OfCapture<'a> {
 }
 
 impl OfCapture<'_> {
+    /// From its first to its last reading of clocks, by its own clock, in ns since the epoch.
+    fn span(&self) -> Range<i64> {
+        let catalog = self.capture.catalog();
+        let times = catalog.clocks.tick_points().map(|it| it.0);
+        let own = |tick| {
+            let mono = catalog.clocks.tick_to_monotonic(tick, u64::MAX)?;
+            i64::try_from(mono + catalog.offset()?).ok()
+        };
+        let times: Vec<i64> = times.filter_map(own).collect();
+        let ends = times.iter().min().zip(times.iter().max());
+        // What was imported has no ticks.
+        ends.map_or(i64::MIN..i64::MIN, |(&first, &last)| first..last)
+    }
+
     /// What is known of its times.
     fn known(&self) -> Vec<Aligned> {
         let catalog = self.capture.catalog();

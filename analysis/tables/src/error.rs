@@ -40,22 +40,31 @@ pub enum SetError {
         fault: SyncFault,
     },
     /// Readings of clocks that are of none of the captures.
-    #[error("{}: no capture is of a host and a boot that it has readings of", path.display())]
+    #[error(
+        "{}: no capture is of a host and a boot that it has readings of: it has {}, and captures are of {}",
+        path.display(), readings.join(", "), captures.join(", ")
+    )]
     #[strum(serialize = "sync-of-others")]
     OtherBoot {
         /// Which file.
         path: PathBuf,
+        /// The hosts of its readings.
+        readings: Vec<String>,
+        /// The hosts of the captures.
+        captures: Vec<String>,
     },
     /// Readings of clocks that say nothing of a host.
     #[error(transparent)]
     #[strum(serialize = "bad-sync")]
     Times(TimesError),
     /// The host whose clock was wanted is in no capture.
-    #[error("no capture is of a host `{name}`")]
+    #[error("no capture is of a host `{name}`; there are: {}", there.join(", "))]
     #[strum(serialize = "no-such-host")]
     Reference {
         /// What was wanted.
         name: String,
+        /// What there is.
+        there: Vec<String>,
     },
     /// Edge lines that say different things.
     #[error("two edge lines say different things of `{from}` and `{to}`")]

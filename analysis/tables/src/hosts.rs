@@ -1,6 +1,6 @@
 //! On which clock the times of each capture were read, and which of them can be compared.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use ppt_capture::Alignment;
@@ -12,6 +12,8 @@ pub struct Clocks {
     /// The name of the host whose clock all times are told by, where there are several.
     reference: Option<String>,
     numbers: HashMap<String, usize>,
+    /// Hosts for a part of whose captures nothing bounds times, and that part.
+    unbounded: BTreeMap<String, f64>,
 }
 
 /// The clock of a capture.
@@ -37,12 +39,18 @@ pub(crate) enum TimeBounds {
 
 impl Clocks {
     pub(crate) fn new(of: Vec<Clock>, ids: impl Iterator<Item = String>) -> Clocks {
-        Clocks { of, reference: None, numbers: ids.zip(0..).collect() }
+        let numbers = ids.zip(0..).collect();
+        Clocks { of, reference: None, numbers, unbounded: BTreeMap::new() }
     }
 
     /// The clock of this host is the one that times are told by.
-    pub(crate) fn told_by(self, reference: String) -> Clocks {
-        Clocks { reference: Some(reference), ..self }
+    pub(crate) fn told_by(self, reference: String, unbounded: BTreeMap<String, f64>) -> Clocks {
+        Clocks { reference: Some(reference), unbounded, ..self }
+    }
+
+    /// Hosts for a part of whose captures readings leave open when anything was, and that part, up to 1.
+    pub fn unbounded(&self) -> &BTreeMap<String, f64> {
+        &self.unbounded
     }
 
     /// The host whose clock times are told by, if readings joined it with others.

@@ -82,9 +82,11 @@ pub(crate) struct Names {
     processes: HashMap<Process, i32>,
 }
 
-/// A process of any host and boot: numbers come again.
+/// A process of any host and boot: numbers come again. Hosts of one boot are namespaces, each with
+/// its own numbers.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Process {
+    host: String,
     boot: String,
     pid: u32,
     start: u64,
@@ -268,12 +270,14 @@ impl CaptureSet {
 /// What one capture says is compared with what it says of other times: only times of several captures of a
 /// host have bounds. Of a single one, all are exact.
 fn own_clocks(captures: &[Opened]) -> Clocks {
-    let mut boots = Dictionary::default();
+    let (mut boots, mut hosts) = (Dictionary::default(), HashMap::new());
     let single = captures.len() < 2;
     let clock = |(number, capture): (u32, &Opened)| {
-        let host = boots.key(capture.boot()) as u32;
+        let scale = boots.key(capture.boot()) as u32;
+        let next = hosts.len() as u32;
+        let host = *hosts.entry(capture.host_and_boot()).or_insert(next);
         let error = if single { 0 } else { capture.time_error() };
-        Clock { number, host, scale: host, bounds: TimeBounds::Error(error) }
+        Clock { number, host, scale, bounds: TimeBounds::Error(error) }
     };
     let clocks = (0..).zip(captures).map(clock).collect();
     Clocks::new(clocks, captures.iter().map(|it| it.id.clone()))
@@ -324,9 +328,9 @@ impl Names {
 }
 
 fn process(capture: &Opened, info: &SourceInfo) -> Process {
-    let boot = capture.boot().to_owned();
+    let (host, boot) = capture.host_and_boot();
     let process = &info.source.process;
-    Process { boot, pid: process.pid, start: process.start_time }
+    Process { host, boot, pid: process.pid, start: process.start_time }
 }
 
 impl Opened {

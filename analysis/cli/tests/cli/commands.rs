@@ -338,6 +338,7 @@ fn every_message_is_explained() {
         "never-meets",
         "import-clock",
         "no-sync",
+        "no-bounds",
         "sync-key",
         "lab-file",
         "no-lab",

@@ -100,6 +100,8 @@ pub struct Hop {
     pub pid: Option<i32>,
     #[expect(missing_docs, reason = "see `pid`")]
     pub tid: Option<i32>,
+    /// The host where it ends, if there are several.
+    pub host: Option<String>,
     /// What the thread where it ends passed meanwhile: points, and how often; the most frequent first.
     pub meanwhile: Vec<(String, u64)>,
 }
@@ -194,9 +196,13 @@ impl Engine {
             let name = vertex.map(|it| {
                 let owner = of.owner(it);
                 let found = processes.find(&owner.capture, Some(&owner.segment), owner.pid);
-                let exe = processes.get(found).exe.rsplit('/').next().unwrap_or_default();
+                let found = processes.get(found);
+                let exe = found.exe.rsplit('/').next().unwrap_or_default();
                 let pid = owner.pid.map_or("?".to_owned(), |it| it.to_string());
-                format!("process {pid} ({exe})")
+                match processes.are_of_several_hosts() {
+                    true => format!("process {pid} ({exe}) on {}", found.host),
+                    false => format!("process {pid} ({exe})"),
+                }
             });
             parts.push(part(name.unwrap_or_default(), time));
         }
@@ -218,7 +224,7 @@ impl Engine {
         };
         let stages = paths.critical_path(&budget).into_iter().map(stage).collect();
         let slow: Vec<Path> = paths.slowest(slowest);
-        let mut ways: Vec<Way> = slow.iter().map(|path| way(&of, path)).collect();
+        let mut ways: Vec<Way> = slow.iter().map(|path| way(&of, path, &processes)).collect();
         self.ask_kernel(&of, &processes, &slow, &mut ways).await?;
         let reached = paths.ends() as u64;
         let count = |of: &[u32]| {
@@ -335,7 +341,7 @@ fn length(graph: &Graph, step: &Step) -> i64 {
     graph.ts(step.dst).saturating_sub(graph.ts(step.src))
 }
 
-fn way(of: &Causality, path: &Path) -> Way {
+fn way(of: &Causality, path: &Path, processes: &Processes) -> Way {
     let graph = &of.graph;
     let hop = |step: &Step| {
         let owner = of.owner(step.dst);
@@ -347,6 +353,10 @@ fn way(of: &Causality, path: &Path) -> Way {
             ns: length(graph, step),
             pid: owner.pid,
             tid: owner.tid,
+            host: processes.are_of_several_hosts().then(|| {
+                let found = processes.find(&owner.capture, Some(&owner.segment), owner.pid);
+                processes.get(found).host.clone()
+            }),
             meanwhile: meanwhile(of, step),
         }
     };

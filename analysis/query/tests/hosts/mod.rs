@@ -137,3 +137,50 @@ fn a_single_host_needs_no_readings() {
     assert!(number(&engine, "SELECT count(*) FROM put") > 0);
     assert!(batches(&engine, "SELECT time_lo FROM put").is_err(), "nothing is added");
 }
+
+/// From half of the probes on, one host answers by a clock that is `ns` ahead: its counter did not step.
+fn contradicted(readings: &str, ns: u64) -> String {
+    let probes = readings.lines().filter(|it| it.starts_with("probe")).count();
+    let mut seen = 0;
+    let line = |line: &str| {
+        let mut words: Vec<String> = line.split('\t').map(str::to_owned).collect();
+        seen += usize::from(words[0] == "probe");
+        if words[0] == "probe" && seen > probes / 2 {
+            for word in &mut words[6..8] {
+                *word = (word.parse::<u64>().unwrap() + ns).to_string();
+            }
+        }
+        words.join("\t") + "\n"
+    };
+    readings.lines().map(line).collect()
+}
+
+#[test]
+fn readings_that_contradict_each_other_are_told() {
+    for ns in [1_000_000, 50_000_000] {
+        let world = world(&mut Dice::new(5), 2, 200, 50_000);
+        let files = Files::new(&world.captures);
+        let path = files.folder().join("a.sync");
+        std::fs::write(&path, contradicted(&world.readings, ns)).unwrap();
+        let engine = engine(&files, None, &with_pushdown());
+        match batches(&engine, "SELECT count(*) FROM edges") {
+            Err(error) => assert_eq!(error.code(), "clocks-not-comparable"),
+            Ok(_) => {
+                let unbounded = engine.set().clocks().unbounded();
+                assert!(unbounded.get("h1").is_some_and(|&it| it > 0.0), "{unbounded:?}");
+            }
+        }
+    }
+}
+
+/// Hosts that are namespaces of one machine have one clock, and numbers of processes of their own.
+#[test]
+fn processes_of_two_hosts_are_two() {
+    let world = world(&mut Dice::new(6), 2, 50, 50_000);
+    let files = files(&world);
+    let engine = engine(&files, None, &with_pushdown());
+    let hosts = "SELECT count(*) FROM edges WHERE src_host <> dst_host AND src_pid = dst_pid";
+    let all =
+        number(&engine, "SELECT count(*) FROM edges WHERE type = 'net' AND src_pid = dst_pid");
+    assert_eq!((number(&engine, hosts), all), (50, 50));
+}

@@ -54,9 +54,9 @@ pub struct Clock {
 /// What is missing, by cause, and where.
 #[derive(Debug)]
 pub struct Account {
-    /// buffer, pid, cause, count.
+    /// buffer, process, cause, count.
     pub causes: Rows,
-    /// buffer, pid, ring, frames, lost.
+    /// buffer, process, ring, frames, lost.
     pub rings: Rows,
     /// How many there are.
     pub all_rings: u64,
@@ -72,11 +72,16 @@ const GAPS: usize = 2000;
 
 impl Account {
     pub(super) async fn gather(engine: &Engine) -> Result<Account, ReportError> {
-        let causes = "SELECT buffer, pid, cause, sum(count) FROM account \
-                      GROUP BY buffer, pid, cause ORDER BY buffer, pid, cause";
+        // Processes of several hosts may have one number.
+        let hosts = all(engine, "SELECT DISTINCT host FROM sources LIMIT 2").await?.len();
+        let process = if hosts > 1 { "concat(pid, ' on ', host)" } else { "pid" };
+        let causes = format!(
+            "SELECT buffer, {process}, cause, sum(count) FROM account \
+             GROUP BY buffer, host, pid, cause ORDER BY buffer, host, pid, cause"
+        );
         let rings = format!(
-            "SELECT buffer, pid, ring, frames, lost FROM rings \
-             ORDER BY lost DESC, frames DESC, buffer, pid, ring LIMIT {RINGS}"
+            "SELECT buffer, {process}, ring, frames, lost FROM rings \
+             ORDER BY lost DESC, frames DESC, buffer, host, pid, ring LIMIT {RINGS}"
         );
         let gaps = format!(
             "SELECT host, pid, tid, buffer, ring, count, cause, CAST(ts_lo AS BIGINT) AS lo, \
@@ -91,7 +96,7 @@ impl Account {
             Gap { host, pid, tid, buffer, ring, count, cause, from, to }
         };
         Ok(Account {
-            causes: all(engine, causes).await?,
+            causes: all(engine, &causes).await?,
             rings: all(engine, &rings).await?,
             all_rings: count(all(engine, "SELECT count(*) FROM rings").await?),
             gaps: all(engine, &gaps).await?.into_iter().map(gap).collect(),

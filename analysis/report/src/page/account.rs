@@ -93,7 +93,7 @@ pub fn section(facts: &Facts) -> String {
             ]);
         }
         out.push_str(&format!(
-            "<h3>Clocks</h3>\n<p class=note>Two clocks are read as one reading around the other: \
+            "<h3>Readings of clocks</h3>\n<p class=note>Two clocks are read as one reading around the other: \
              half the time between is how exactly they are known to each other.</p>\n{}",
             table.html("")
         ));

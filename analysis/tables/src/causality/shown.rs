@@ -40,12 +40,13 @@ pub(crate) enum EdgeColumn {
     Certainty,
 }
 
-const OF_END: [(&str, What); 9] = [
+const OF_END: [(&str, What); 10] = [
     ("capture", What::Standard(Standard::Capture)),
     ("buffer", What::Standard(Standard::Buffer)),
     ("segment", What::Standard(Standard::Segment)),
     ("ring", What::Standard(Standard::Ring)),
     ("seqno", What::Standard(Standard::Seqno)),
+    ("host", What::Standard(Standard::Host)),
     ("pid", What::Standard(Standard::Pid)),
     ("tid", What::Standard(Standard::Tid)),
     ("point", What::Point),

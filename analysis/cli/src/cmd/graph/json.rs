@@ -98,7 +98,7 @@ fn way(way: &Way) -> Value {
             it.meanwhile.iter().map(|it| (it.0.clone(), it.1.into())).collect();
         json!({
             "from": it.from, "to": it.to, "kind": it.kind, "place": it.place, "ns": it.ns,
-            "pid": it.pid, "tid": it.tid, "meanwhile": meanwhile,
+            "host": it.host, "pid": it.pid, "tid": it.tid, "meanwhile": meanwhile,
         })
     });
     json!({

@@ -50,7 +50,7 @@ pub(super) fn write(graph: &PointGraph, out: &mut impl Write) -> io::Result<()> 
                 _ => "out: it led to nothing",
             };
             let reason = match it.reason.as_str() {
-                "loss" => "frames are missing",
+                "loss" => "frames are missing, or nobody knows when they were",
                 _ => "there is none",
             };
             vec![

@@ -112,7 +112,8 @@ fn one(rank: usize, way: &Way, out: &mut impl Write) -> io::Result<()> {
 
 fn r#where(hop: &Hop) -> String {
     let number = |it: Option<i32>| it.map_or("?".to_owned(), |it| it.to_string());
-    let to = format!("process {}, thread {}", number(hop.pid), number(hop.tid));
+    let on = hop.host.as_ref().map(|it| format!(" on {}", plain(it))).unwrap_or_default();
+    let to = format!("process {}, thread {}{on}", number(hop.pid), number(hop.tid));
     match hop.place {
         "thread" => format!("in {to}"),
         "queue" => format!("in a queue, to {to}"),
