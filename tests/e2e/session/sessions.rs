@@ -27,11 +27,13 @@ fn brief(bench: &Bench, target: &Target, capture: &str, time: &str, args: &[&str
     Brief { agent, said: attach.ended(0) }
 }
 
-/// Attaches into `capture` until the target has mapped `count` segments: what nobody mapped is
-/// gone with its agent.
+/// Attaches into `capture` until the target has mapped `count` segments, and the agent its own: what
+/// one of them has not mapped is gone with the agent.
 fn until_mapped(bench: &Bench, target: &Target, capture: &str, count: usize, slots: &str) -> Brief {
     let attach = bench.attach(target, &["-v", "-o", capture, "--slots", slots]);
     wait_until("the target has mapped it", || segments_mapped(target.pid()) == count);
+    // The target maps one that it makes before the agent hears of it.
+    wait_until("the agent has mapped it", || segments_mapped(attach.pid()) > 0);
     Brief { agent: attach.pid(), said: attach.stop() }
 }
 
