@@ -26,6 +26,7 @@ mod timer;
 mod wait;
 mod watch;
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
@@ -278,9 +279,7 @@ impl<'a> Live<'a> {
         for &feed in &ready.ended {
             // One that said hello may have left just now.
             let Some(index) = self.members.iter().position(|it| it.feed == feed) else { continue };
-            let pid = self.members[index].session.target().pid();
-            let end = CaptureEnd::new(EndReason::Exited, format!("process {pid} ended"));
-            self.leave(index, end, Some(BufferEnd::Exited));
+            self.leave_ended(index);
         }
         self.stand_back();
         if ready.deadline {
@@ -325,20 +324,37 @@ impl<'a> Live<'a> {
         }
     }
 
-    /// Number of processes that are captured at the moment.
+    /// Number of processes that are captured and have not ended. If it is 0, no child of them lives
+    /// that could be captured, whether it has run yet or not.
     pub(crate) fn processes(&mut self) -> usize {
-        if self.members.is_empty() {
-            // Children of the last process may not have said hello yet.
-            self.receive();
-            self.look_around();
+        // The last events that were waited for may be older than the ends.
+        for index in (0..self.members.len()).rev() {
+            if self.members[index].session.target().ended() {
+                self.leave_ended(index);
+            }
         }
-        self.members.len()
+        if self.members.is_empty() {
+            self.receive();
+            self.adopt();
+        }
+        let pids = self.members.iter().map(|it| it.session.target().pid());
+        pids.collect::<BTreeSet<_>>().len()
+    }
+
+    /// Whether a process may say hello soon: it belongs to the command, and is not the program yet that
+    /// it is about to become.
+    pub(crate) fn awaits_hellos(&mut self) -> bool {
+        let awaits = self.follow.as_ref().is_some_and(Follow::awaits_strays);
+        if awaits {
+            self.look_again(FIRST_LOOK);
+        }
+        awaits
     }
 
     /// The end of a capture that has no process left.
     pub(crate) fn deserted(&mut self) -> Option<CaptureEnd> {
         let last = self.last.take()?;
-        if self.processes() > 0 {
+        if !self.members.is_empty() || self.processes() > 0 {
             self.last = Some(last);
             return None;
         }
@@ -348,6 +364,13 @@ impl<'a> Live<'a> {
             (_, true) if self.processes == 1 => last,
             (_, true) => CaptureEnd::new(last.reason, "no process is captured any more"),
         })
+    }
+
+    /// Removes a member whose process has ended.
+    fn leave_ended(&mut self, index: usize) {
+        let pid = self.members[index].session.target().pid();
+        let end = CaptureEnd::new(EndReason::Exited, format!("process {pid} ended"));
+        self.leave(index, end, Some(BufferEnd::Exited));
     }
 
     /// Removes a member. If its address space is gone, ppt gives back its memory at once; if it was

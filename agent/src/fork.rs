@@ -122,6 +122,8 @@ fn numbers(system: &System) -> BTreeSet<i32> {
 #[derive(Debug)]
 pub struct Newcomers {
     system: System,
+    /// Those that were there before, as far as they live.
+    earlier: BTreeSet<i32>,
     seen: BTreeSet<i32>,
     /// The last field of `/proc/loadavg`: the pid that the system assigned last.
     last: Option<String>,
@@ -136,7 +138,8 @@ impl Newcomers {
     /// Finds processes that start from now on.
     pub fn new(system: &System) -> Self {
         let last = last_pid(system);
-        Self { system: system.clone(), seen: numbers(system), last, idle: 0 }
+        let seen = numbers(system);
+        Self { system: system.clone(), earlier: seen.clone(), seen, last, idle: 0 }
     }
 
     /// Whether a process was alive at the last list of all processes.
@@ -151,9 +154,22 @@ impl Newcomers {
         if last.is_some() && last == self.last && self.idle < IDLE {
             return Vec::new();
         }
-        (self.last, self.idle) = (last, 0);
+        self.last = last;
+        self.list()
+    }
+
+    /// The same, and lists all processes, whatever `/proc/loadavg` says: a process that is being forked
+    /// has its number, and is not in any list yet.
+    pub fn list(&mut self) -> Vec<i32> {
+        self.idle = 0;
         let before = std::mem::replace(&mut self.seen, numbers(&self.system));
+        self.earlier.retain(|pid| self.seen.contains(pid));
         self.seen.difference(&before).copied().collect()
+    }
+
+    /// The processes of the last list that have started since [`Self::new`].
+    pub fn recent(&self) -> impl Iterator<Item = i32> {
+        self.seen.difference(&self.earlier).copied()
     }
 }
 
@@ -195,6 +211,11 @@ mod tests {
         fs::remove_file(root.path().join("loadavg")).unwrap();
         comes(13);
         assert_eq!(newcomers.look(), [13], "nobody tells");
+        assert_eq!(newcomers.recent().collect::<Vec<_>>(), [9, 11, 12, 13]);
+        comes(15);
+        assert_eq!(newcomers.list(), [15], "whoever tells");
+        fs::remove_dir_all(root.path().join("15")).unwrap();
+        assert!(newcomers.list().is_empty() && !newcomers.lives(15));
         tell(13);
         comes(14);
         let looks = (0..).find(|_| !newcomers.look().is_empty());

@@ -82,24 +82,31 @@ impl Run<'_> {
     /// command continues.
     fn until_end(&mut self, command: &Command, signals: &Signals) -> Result<CommandEnd, Failure> {
         let mut ended = None;
+        let mut continues = false;
         loop {
             if let Some(end) =
                 self.turn(command, signals, ended).unwrap_or_else(|why| Some(Err(why)))
             {
                 self.finish(end);
             }
-            let is_news = ended.is_none();
             ended = ended.or_else(|| command.ended());
             let Some(how) = ended else { continue };
             let message = how.message(command.name());
             let processes = self.live.as_mut().map_or(0, Live::processes);
             if processes == 0 {
-                let live = self.live.as_mut().filter(|_| !is_news);
-                let end = live.and_then(Live::deserted);
-                self.finish(Ok(end.unwrap_or(CaptureEnd::new(EndReason::Exited, message))));
+                if self.live.as_mut().is_some_and(Live::awaits_hellos) {
+                    continue;
+                }
+                let end = match self.live.as_mut().filter(|_| continues).map(Live::deserted) {
+                    // A process has come just now.
+                    Some(None) => continue,
+                    Some(Some(end)) => end,
+                    None => CaptureEnd::new(EndReason::Exited, message),
+                };
+                self.finish(Ok(end));
                 return Ok(how);
             }
-            if is_news && !self.args.capture.quiet {
+            if !std::mem::replace(&mut continues, true) && !self.args.capture.quiet {
                 let its = match processes {
                     1 => "one of its processes continues, captured until its end",
                     _ => "its processes continue, captured until their end",

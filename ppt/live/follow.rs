@@ -134,6 +134,21 @@ impl Follow {
         if self.sighted.is_empty() { LOOK } else { FIRST_LOOK }
     }
 
+    /// Whether a process of the command has not had the time yet to say hello.
+    pub(super) fn awaits_strays(&self) -> bool {
+        let strays = self.command.as_ref().map(|it| &it.strays);
+        strays.is_some_and(|it| it.are_awaited(|pid| !self.taken.contains(&pid)))
+    }
+
+    /// Remembers processes that a list had for the first time.
+    fn sight(&mut self, newcomers: Vec<i32>) {
+        self.sighted.extend(&newcomers);
+        if let Some(command) = &mut self.command {
+            command.strays.see(newcomers, &command.variable);
+            command.strays.forget(|pid| !self.newcomers.lives(pid));
+        }
+    }
+
     /// Remembers an attached process.
     pub(super) fn enter(&mut self, session: &Session) -> Option<Origin> {
         self.taken.insert(session.target().pid());

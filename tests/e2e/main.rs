@@ -42,6 +42,7 @@ mod docs {
 
 /// What the tests share: a bench, targets, steps.
 mod fixtures {
+    pub mod busy;
     pub mod explained;
     pub mod family;
     pub mod first;
@@ -61,6 +62,7 @@ mod fixtures {
 
 /// Processes that ppt starts, and those that are forked.
 mod follow {
+    mod daemons;
     mod family;
     mod following;
     mod following_odd;

@@ -116,9 +116,9 @@ static void ppt1_in_child(void) {
     if (!__atomic_load_n(&ppt1_emptied, __ATOMIC_RELAXED))
         ppt1_empty();
     uint64_t follower = __atomic_load_n(&ppt1_follower, __ATOMIC_RELAXED);
-    /* If the gate is open, the hello of another buffer was enough. */
-    if (follower != 0 && __atomic_load_n(&PPT1_(control).gate, __ATOMIC_RELAXED) == 0 &&
-        !ppt1_greet(follower, follower & 1))
+    /* If the gate is open, we say hello, too: ppt may have found us before we ran, and would report
+     * that we were late. */
+    if (follower != 0 && !ppt1_greet(follower, follower & 1))
         __atomic_store_n(&ppt1_follower, 0, __ATOMIC_RELAXED);
     /* ppt fetches the new segment while we wait, because the program may close all descriptors
      * later. */

@@ -64,6 +64,11 @@ impl Strays {
         self.waiting.retain(|&(pid, _)| !gone(pid));
     }
 
+    /// Whether one of those that `counts` accepts is yet to be searched.
+    pub(super) fn are_awaited(&self, counts: impl Fn(i32) -> bool) -> bool {
+        self.waiting.iter().any(|&(pid, _)| counts(pid))
+    }
+
     /// Some of the processes that had the time to say hello, each once.
     pub(super) fn due(&mut self) -> Vec<i32> {
         let due = |it: &&(i32, Instant)| it.1.elapsed() >= PATIENCE;

@@ -20,6 +20,9 @@ use crate::report;
 /// Number of hellos that ppt handles before anything else. A process may send one after the other.
 const AT_ONCE: usize = 256;
 
+/// Number of lists of processes in which ppt looks for what the last of them left.
+const GENERATIONS: usize = 8;
+
 /// Why ppt looked at a process.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum By {
@@ -88,7 +91,11 @@ impl Live<'_> {
         let (follow, members) = (self.follow.as_mut()?, &self.members);
         let us = nix::unistd::geteuid().as_raw();
         let of_member = |user| members.iter().any(|it| it.session.target().owner().0 == user);
-        match follow.reception.as_mut()?.next(left, |user| user == us || of_member(user)) {
+        // The parent may have ended.
+        let known = &follow.known;
+        let of_known = |user| known.values().any(|it| it.owners.iter().any(|it| it.0 == user));
+        let knows = |user| user == us || of_member(user) || of_known(user);
+        match follow.reception.as_mut()?.next(left, knows) {
             Ok(hello) => hello,
             Err(failure) => {
                 failure.report();
@@ -132,10 +139,42 @@ impl Live<'_> {
         let (Some(follow), members) = (&mut self.follow, &self.members) else { return };
         follow.refused.retain(|&pid| follow.newcomers.lives(pid));
         follow.taken.retain(|&pid| follow.newcomers.lives(pid));
-        let lives = |origin: &Origin| members.iter().any(|it| it.origin.as_ref() == Some(origin));
-        // The parent of one that was sighted may have ended.
-        if follow.sighted.is_empty() {
-            follow.known.retain(|origin, _| lives(origin));
+        let has_member =
+            |origin: &Origin| members.iter().any(|it| it.origin.as_ref() == Some(origin));
+        if !follow.known.keys().all(has_member) {
+            // Children of ended processes may not have run yet. This list has all of them.
+            let newcomers = follow.newcomers.list();
+            let system = System::default();
+            let (known, all) = (&mut follow.known, &follow.newcomers);
+            let has_child = |origin: &Origin| {
+                all.recent().any(|pid| may_be_of(&system, pid, [origin].into_iter()))
+            };
+            known.retain(|origin, _| has_member(origin) || has_child(origin));
+            follow.sight(newcomers);
+        }
+    }
+
+    /// Attaches to the children that captured processes have left, all of which have ended. It does not
+    /// wait until they say hello: they may not have run yet.
+    pub(in crate::live) fn adopt(&mut self) {
+        // One that is listed may fork and end before it is looked at; its child is in the next list.
+        for _ in 0..GENERATIONS {
+            let Some(follow) = &mut self.follow else { return };
+            let newcomers = follow.newcomers.list();
+            let was_last = newcomers.is_empty();
+            follow.sight(newcomers);
+            let left = follow.newcomers.recent().filter(|pid| {
+                !follow.refused.contains(pid)
+                    && !follow.taken.contains(pid)
+                    && may_be_of(&System::default(), *pid, follow.known.keys())
+            });
+            for pid in left.collect::<Vec<_>>() {
+                let done = self.take_in_child(pid, By::Look);
+                self.note(pid, done);
+            }
+            if was_last {
+                return;
+            }
         }
     }
 

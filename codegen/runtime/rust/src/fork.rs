@@ -37,8 +37,9 @@ fn inherit(buffer: &Buffer) {
     let control = buffer.control;
     let follower = buffer.guard.forked(control);
     let waits = follower & WAITS != 0;
-    // If the gate is open, the hello of another buffer was enough.
-    if follower != 0 && !control.on() && !greet(follower, waits) {
+    // If the gate is open, we say hello, too: ppt may have found us before we ran, and would report
+    // that we were late.
+    if follower != 0 && !greet(follower, waits) {
         buffer.guard.alone();
     }
     // ppt fetches the new segment while we wait, because the program may close every descriptor
