@@ -1,15 +1,16 @@
 //! Where the slowest intervals spent their time, as the kernel says: what `ppt why` shows, typed.
 
 mod cut;
+mod during;
+mod hops;
+mod request;
 mod said;
+mod tail;
 
-use datafusion::arrow::array::{Array, AsArray, RecordBatch, StringArray};
-use datafusion::arrow::compute::cast;
-use datafusion::arrow::datatypes::{DataType, Int64Type};
+use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::logical_expr::{Expr, cast as cast_to, lit};
-use datafusion::prelude::{DataFrame, ident};
-use futures::StreamExt;
+use datafusion::prelude::ident;
 use ppt_predicate::to_sql;
 use ppt_tables::{Bounded, Number, Table, Word};
 
@@ -18,8 +19,10 @@ use crate::error::QueryError;
 use crate::limits::within_limits;
 use crate::nearest::nearest;
 use crate::summary::ends;
-use cut::Cut;
 pub use cut::{By, Part, Spent};
+use during::{During, long, text};
+pub use hops::Hop;
+pub use tail::{Tail, TailCause};
 
 /// What is asked.
 #[derive(Debug, Clone, Default)]
@@ -32,6 +35,28 @@ pub struct Why {
     pub filter: Option<String>,
     /// So many of the slowest.
     pub slowest: usize,
+    /// Fields that identify a request; none: the keys of spans, then enums and texts.
+    pub show: Vec<String>,
+}
+
+/// Where the slowest spent their time, and where all of those above the 99th percentile did.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct WhyAnswer {
+    /// The slowest first.
+    pub slowest: Vec<Slow>,
+    /// A summary for each interval and each kind of spans, the one with the most time first.
+    pub tails: Vec<Tail>,
+}
+
+/// What names a frame.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[expect(missing_docs, reason = "as the standard columns")]
+pub struct FrameName {
+    pub capture: String,
+    pub buffer: String,
+    pub segment: String,
+    pub ring: Option<i64>,
+    pub seqno: Option<i64>,
 }
 
 /// A slow interval.
@@ -61,6 +86,8 @@ pub struct Slow {
     pub dur: i64,
     /// It is a span, which may have been elsewhere meanwhile.
     pub is_span: bool,
+    /// What identifies the request: names of fields, and their values.
+    pub request: Vec<(String, String)>,
     /// The parts, the largest first.
     pub parts: Vec<SlowPart>,
 }
@@ -75,6 +102,16 @@ pub struct SlowPart {
     /// What the waker's own frames say that it was doing while the longest piece of a wait lasted: of
     /// the slices around its end the innermost, or else the one that shares most of it.
     pub doing: Option<Doing>,
+    /// The same of the thread that waited: the innermost slice in the interval says for what.
+    pub inside: Option<Doing>,
+    /// What the waker did meanwhile, and who woke that one: of the largest wait only.
+    pub hops: Vec<Hop>,
+}
+
+impl SlowPart {
+    fn new((part, spent): (Part, Spent)) -> SlowPart {
+        SlowPart { part, spent, doing: None, inside: None, hops: Vec::new() }
+    }
 }
 
 /// What a thread was doing.
@@ -84,25 +121,30 @@ pub struct Doing {
     pub name: String,
     /// How long it overlapped the wait, ns.
     pub ns: i64,
-    /// When it began.
-    ts: i64,
+    /// When it began, ns since the epoch.
+    pub ts: i64,
+    /// Its length, ns.
+    pub dur: i64,
+    /// The frame that has it.
+    pub frame: FrameName,
     /// It was on when the wait ended.
     around: bool,
 }
 
 impl Engine {
-    /// Where the slowest intervals spent their time.
+    /// Where the slowest intervals spent their time, and all of those above the 99th percentile.
     ///
     /// # Errors
     /// See [`QueryError`].
-    pub async fn why(&self, why: &Why) -> Result<Vec<Slow>, QueryError> {
+    pub async fn why(&self, why: &Why) -> Result<WhyAnswer, QueryError> {
         if !self.set().has_kernel() {
             return Err(QueryError::NoKernel);
         }
-        let mut slow = self.slowest(why).await?;
-        slow.sort_by_cached_key(rank);
-        slow.truncate(why.slowest);
-        self.tell(slow).await
+        let found = self.slowest(why).await?;
+        let mut answer = self.answered(found).await?;
+        answer.slowest.sort_by_cached_key(rank);
+        answer.slowest.truncate(why.slowest);
+        Ok(answer)
     }
 
     /// The same of so many of each interval and of each kind of spans, in one pass; of none, where
@@ -110,13 +152,13 @@ impl Engine {
     ///
     /// # Errors
     /// See [`QueryError`].
-    pub async fn why_each(&self, slowest: usize) -> Result<Vec<Slow>, QueryError> {
+    pub async fn why_each(&self, slowest: usize) -> Result<WhyAnswer, QueryError> {
         if !self.set().has_kernel() {
-            return Ok(Vec::new());
+            return Ok(WhyAnswer::default());
         }
         match self.slowest(&Why { slowest, ..Why::default() }).await {
-            Ok(slow) => self.tell(slow).await,
-            Err(QueryError::NoInterval { .. }) => Ok(Vec::new()),
+            Ok(found) => self.answered(found).await,
+            Err(QueryError::NoInterval { .. }) => Ok(WhyAnswer::default()),
             Err(error) => Err(error),
         }
     }
@@ -124,17 +166,35 @@ impl Engine {
     /// Takes what threads did, and what those who woke them did.
     pub(crate) async fn tell(&self, mut slow: Vec<Slow>) -> Result<Vec<Slow>, QueryError> {
         self.spend(&mut slow).await?;
-        self.ask_wakers(&mut slow).await?;
+        self.follow_wakers(&mut slow).await?;
+        self.ask_slices(&mut slow).await?;
         Ok(slow)
     }
 
+    /// The slowest of each kind, and a summary of its tail.
+    async fn answered(&self, mut found: Vec<Longest>) -> Result<WhyAnswer, QueryError> {
+        let all = found.iter_mut().flat_map(|entry| std::mem::take(&mut entry.longest)).collect();
+        let mut all = self.tell(all).await?.into_iter();
+        let mut answer = WhyAnswer::default();
+        for kind in found {
+            let mut longest: Vec<Slow> = all.by_ref().take(kind.count).collect();
+            answer.tails.extend(Tail::new(&kind, &longest));
+            longest.truncate(kind.slowest);
+            answer.slowest.append(&mut longest);
+        }
+        answer.tails.sort_by_key(|entry| std::cmp::Reverse(entry.ns));
+        Ok(answer)
+    }
+
     /// So many of each that is asked for.
-    async fn slowest(&self, why: &Why) -> Result<Vec<Slow>, QueryError> {
+    async fn slowest(&self, why: &Why) -> Result<Vec<Longest>, QueryError> {
         let (mut all, mut there) = (Vec::new(), Vec::new());
-        let mut found = false;
-        for table in self.frames(why.frame.as_deref())? {
+        let (mut found, mut columns) = (false, Vec::new());
+        let asked = self.asked_kinds(why.frame.as_deref())?;
+        for (table, only_spans) in asked {
             let spans = self.spans(&table);
-            let intervals = intervals(&table).into_iter().map(|it| (table.clone(), it, false));
+            let intervals = if only_spans { Vec::new() } else { intervals(&table) };
+            let intervals = intervals.into_iter().map(|entry| (table.clone(), entry, false));
             let spans = spans.and_then(|it| Some((it.clone(), of_spans(&it)?, true)));
             for (table, interval, is_span) in intervals.chain(spans) {
                 there.push(interval.field.clone());
@@ -142,10 +202,11 @@ impl Engine {
                     continue;
                 }
                 found = true;
+                columns.extend(request::fields(&table));
                 // Another kind of frames may have the columns.
                 match self.slowest_of(why, &table, &interval, is_span).await {
                     Err(QueryError::NoColumn { .. }) if why.frame.is_none() => {}
-                    rows => all.extend(rows?),
+                    rows => all.push(rows?),
                 }
             }
         }
@@ -154,13 +215,43 @@ impl Engine {
                 there.sort();
                 there.dedup();
                 let nearest = nearest(name, &there);
-                Err(QueryError::NoInterval { name: name.clone(), nearest, there })
+                return Err(QueryError::NoInterval { name: name.clone(), nearest, there });
             }
             None if !found => {
                 let name = why.frame.clone().unwrap_or_default();
-                Err(QueryError::NoInterval { name, nearest: None, there })
+                return Err(QueryError::NoInterval { name, nearest: None, there });
             }
-            _ => Ok(all),
+            _ => {}
+        }
+        columns.sort();
+        columns.dedup();
+        match why.show.iter().find(|entry| !columns.contains(entry)) {
+            Some(name) => {
+                let nearest = nearest(name, &columns);
+                Err(QueryError::NoColumn { name: name.clone(), nearest, there: columns })
+            }
+            None => Ok(all),
+        }
+    }
+
+    /// The kinds of frames that are asked for. `stmt_spans` names the spans of `stmt` alone, as for
+    /// `ppt stat`.
+    fn asked_kinds(&self, name: Option<&str>) -> Result<Vec<(FrameTable, bool)>, QueryError> {
+        match (self.frames(name), name) {
+            (Err(QueryError::NoFrame { name: missing, mut there, .. }), Some(name)) => {
+                let is_asked = |entry: &FrameTable| {
+                    self.spans(entry).is_some_and(|spans| spans.name.table() == name)
+                };
+                let all = self.frames(None)?.into_iter();
+                let named: Vec<_> = all.filter(is_asked).map(|entry| (entry, true)).collect();
+                if !named.is_empty() {
+                    return Ok(named);
+                }
+                there.extend(self.wholes(None).into_iter().map(|entry| entry.0.frame));
+                let nearest = nearest(&missing, &there);
+                Err(QueryError::NoFrame { name: missing, nearest, there })
+            }
+            (frames, _) => Ok(frames?.into_iter().map(|entry| (entry, false)).collect()),
         }
     }
 
@@ -170,7 +261,7 @@ impl Engine {
         of: &FrameTable,
         interval: &Interval,
         is_span: bool,
-    ) -> Result<Vec<Slow>, QueryError> {
+    ) -> Result<Longest, QueryError> {
         let schema = of.table.schema();
         let column = |index: usize| ident(schema.field(index).name().as_str());
         let mut rows = self.context().table(of.name.clone()).await?;
@@ -195,19 +286,23 @@ impl Engine {
             cast_to(ts, DataType::Int64),
             dur,
         ];
-        let select = select.into_iter().zip(0..).map(|(it, n)| it.alias(format!("c{n}")));
+        let first = select.len();
+        let shown = request::shown(of, is_span, &why.show);
+        let of_request = shown.iter().map(|entry| cast_to(column(entry.column), DataType::Utf8));
+        let select = select.into_iter().chain(of_request).zip(0..);
+        let select = select.map(|(entry, n)| entry.alias(format!("c{n}")));
         let order = [(9, false), (8, true), (7, true), (5, true)];
         let order = order.map(|(n, ascends)| ident(format!("c{n}")).sort(ascends, false));
         let rows = rows
             .select(select.collect::<Vec<_>>())?
-            .filter(ident("c9").gt_eq(lit(0i64)).and(ident("c8").is_not_null()))?
-            .sort(order.into())?
-            .limit(0, Some(why.slowest))?;
-        let name = match is_span {
-            true => of.frame.clone(),
-            false => format!("{}.{}", of.frame, interval.field),
-        };
-        let mut all = Vec::new();
+            .filter(ident("c9").gt_eq(lit(0i64)).and(ident("c8").is_not_null()))?;
+        let all = rows.clone().count().await? as u64;
+        let above = tail::above(all);
+        let most = why.slowest.max(above.map_or(0, |entry| entry.min(tail::MOST) + 1));
+        let rows = rows.sort(order.into())?.limit(0, Some(most))?;
+        let name =
+            if is_span { of.frame.clone() } else { format!("{}.{}", of.frame, interval.field) };
+        let mut longest = Vec::new();
         for batch in rows.collect().await? {
             for row in 0..batch.num_rows() {
                 let text = |at| text(&batch, at, row).unwrap_or_default().to_owned();
@@ -218,7 +313,7 @@ impl Engine {
                     continue;
                 }
                 let small = |at| long(at).and_then(|it| i32::try_from(it).ok());
-                all.push(Slow {
+                longest.push(Slow {
                     name: name.clone(),
                     capture: text(0),
                     buffer: text(1),
@@ -231,113 +326,82 @@ impl Engine {
                     ts,
                     dur,
                     is_span,
+                    request: request::values(&shown, |entry| text(first + entry)),
                     parts: Vec::new(),
                 });
             }
         }
-        Ok(all)
+        let count = longest.len();
+        Ok(Longest { name, all, above, slowest: why.slowest, count, longest })
     }
 
     /// Takes the states of their threads.
     async fn spend(&self, slow: &mut [Slow]) -> Result<(), QueryError> {
-        let mut cuts: Vec<Cut> = slow.iter().map(|it| Cut::new(it.ts, it.ts + it.dur)).collect();
-        let threads: Vec<_> = slow.iter().filter_map(|it| Some((it.pid?, it.tid?))).collect();
-        let during = slow.iter().map(|it| (it.ts, it.ts + it.dur)).collect::<Vec<_>>();
-        if let Some(states) = self.beside("thread_states", &threads, &during)? {
-            let words = ["state", "blocked_in", "woken_by", "successor_name"];
-            let numbers = ["waker", "successor"];
-            let words = words.map(|it| cast_to(ident(it), DataType::Utf8).alias(it));
-            let numbers = numbers.map(|it| cast_to(ident(it), DataType::Int64).alias(it));
-            let select = owner().into_iter().chain(words).chain(numbers).collect::<Vec<_>>();
-            let order = vec![ident("c3").sort(true, false), ident("c4").sort(true, false)];
-            let mut stream = states.select(select)?.sort(order)?.execute_stream().await?;
-            while let Some(batch) = stream.next().await {
-                let batch = batch?;
-                for row in 0..batch.num_rows() {
-                    let Some(of) = Owned::of(&batch, row) else { continue };
-                    let is_its = |it: &Slow| of.is_of(it.pid, it.tid, &it.host);
-                    if let Some(part) = part(&batch, row) {
-                        let its = slow.iter().zip(&mut cuts).filter(|it| is_its(it.0));
-                        its.for_each(|it| it.1.take(of.from, of.to, &part));
-                    }
-                }
-            }
-        }
-        for (slow, cut) in slow.iter_mut().zip(cuts) {
-            let part = |(part, spent)| SlowPart { part, spent, doing: None };
-            slow.parts = cut.finish().into_iter().map(part).collect();
+        let asked: Vec<During> = slow.iter().map(Slow::during).collect();
+        for (slow, parts) in slow.iter_mut().zip(self.states_during(&asked).await?) {
+            slow.parts = parts.into_iter().map(SlowPart::new).collect();
         }
         Ok(())
     }
 
-    /// Asks what those who ended waits were doing.
-    async fn ask_wakers(&self, slow: &mut [Slow]) -> Result<(), QueryError> {
-        let (mut wakers, mut during) = (Vec::new(), Vec::new());
+    /// Asks what those who waited, and those who ended waits, were doing.
+    async fn ask_slices(&self, slow: &mut [Slow]) -> Result<(), QueryError> {
+        let mut asked = Vec::new();
         for slow in &*slow {
             for part in slow.parts.iter().filter(|it| it.part.is_wait()) {
-                let waker = part.part.woken().and_then(|it| it.thread);
-                if let (Some(pid), Some(waker)) = (slow.pid, waker) {
-                    wakers.push((pid, waker));
-                    during.push(part.spent.longest);
-                }
+                let (from, to) = part.spent.longest;
+                let whole = Some((slow.ts, slow.ts + slow.dur));
+                asked.push(During { from, to, whole, ..slow.during() });
+                asked.push(slow.waker_during(part));
+                // What the first hop was doing is what the waker was.
+                let hops = part.hops.iter().skip(1);
+                asked
+                    .extend(hops.map(|entry| slow.thread_during(Some(entry.thread), entry.within)));
             }
         }
-        let Some(slices) = self.beside("slices", &wakers, &during)? else { return Ok(()) };
-        let name = cast_to(ident("name"), DataType::Utf8).alias("name");
-        let select = owner().into_iter().chain([name]).collect::<Vec<_>>();
-        let mut stream = slices.select(select)?.execute_stream().await?;
-        while let Some(batch) = stream.next().await {
-            let batch = batch?;
-            for row in 0..batch.num_rows() {
-                let Some(of) = Owned::of(&batch, row) else { continue };
-                let Some(name) = text(&batch, 5, row) else { continue };
-                for slow in &mut *slow {
-                    for part in slow.parts.iter_mut().filter(|it| it.part.is_wait()) {
-                        let waker = part.part.woken().and_then(|it| it.thread);
-                        let (from, to) = part.spent.longest;
-                        let ns = of.to.min(to) - of.from.max(from);
-                        if waker.is_none() || !of.is_of(slow.pid, waker, &slow.host) || ns <= 0 {
-                            continue;
-                        }
-                        let around = of.to >= to;
-                        let doing = Doing { name: name.to_owned(), ns, ts: of.from, around };
-                        if part.doing.as_ref().is_none_or(|it| it.rank() < doing.rank()) {
-                            part.doing = Some(doing);
-                        }
-                    }
+        let mut found = self.slices_during(&asked).await?.into_iter();
+        let mut next = || found.next().flatten();
+        for slow in slow {
+            for part in slow.parts.iter_mut().filter(|entry| entry.part.is_wait()) {
+                (part.inside, part.doing) = (next(), next());
+                for (at, hop) in part.hops.iter_mut().enumerate() {
+                    hop.doing = if at == 0 { part.doing.clone() } else { next() };
                 }
             }
         }
         Ok(())
     }
+}
 
-    /// The rows of a table with `ts` and `dur` that are of these processes and threads, and share time
-    /// with one of `during`, whatever window is seen; None: of none.
-    fn beside(
-        &self,
-        table: &str,
-        threads: &[(i32, i32)],
-        during: &[(i64, i64)],
-    ) -> Result<Option<DataFrame>, QueryError> {
-        let (Some(from), Some(to)) =
-            (during.iter().map(|it| it.0).min(), during.iter().map(|it| it.1).max())
-        else {
-            return Ok(None);
-        };
-        let numbers = |of: fn(&(i32, i32)) -> i32| {
-            let mut all: Vec<i32> = threads.iter().map(of).collect();
-            all.sort_unstable();
-            all.dedup();
-            all.into_iter().map(lit).collect::<Vec<Expr>>()
-        };
-        let (pids, tids) = (numbers(|it| it.0), numbers(|it| it.1));
-        let Some(rows) = self.whole(table)?.filter(|_| !pids.is_empty()) else { return Ok(None) };
-        let ts = || cast_to(ident("ts"), DataType::Int64);
-        let rows = rows.filter(ident("pid").in_list(pids, false))?;
-        let rows = rows.filter(ident("tid").in_list(tids, false))?;
-        let rows = rows.filter(ts().lt(lit(to)).and((ts() + ident("dur")).gt(lit(from))))?;
-        Ok(Some(rows))
+impl Slow {
+    /// Its own thread.
+    fn during(&self) -> During {
+        self.thread_during(self.tid, (self.ts, self.ts + self.dur))
     }
+
+    /// A thread of its process.
+    fn thread_during(&self, tid: Option<i32>, (from, to): (i64, i64)) -> During {
+        During { host: self.host.clone(), pid: self.pid, tid, from, to, whole: None }
+    }
+
+    /// Who ended a wait, while the longest piece of it lasted.
+    fn waker_during(&self, part: &SlowPart) -> During {
+        let waker = part.part.woken().and_then(|entry| entry.thread);
+        self.thread_during(waker, part.spent.longest)
+    }
+}
+
+/// The longest of a kind: the slowest, and all of its tail.
+struct Longest {
+    name: String,
+    /// How many intervals there are.
+    all: u64,
+    /// How many are above the 99th percentile, where there are any.
+    above: Option<usize>,
+    /// How many are told one by one.
+    slowest: usize,
+    count: usize,
+    longest: Vec<Slow>,
 }
 
 /// The slowest first.
@@ -384,77 +448,4 @@ fn find(table: &dyn Table, what: Bounded) -> Option<usize> {
 
 fn null() -> Expr {
     Expr::Literal(ScalarValue::Null, None)
-}
-
-/// Whose a row is, and when: `host pid tid from dur`.
-fn owner() -> Vec<Expr> {
-    let long = |name: &str| cast_to(ident(name), DataType::Int64);
-    let host = cast_to(ident("host"), DataType::Utf8);
-    let all = [host, long("pid"), long("tid"), long("ts"), ident("dur")];
-    all.into_iter().zip(0..).map(|(it, n)| it.alias(format!("c{n}"))).collect()
-}
-
-struct Owned {
-    host: String,
-    pid: i64,
-    tid: i64,
-    from: i64,
-    to: i64,
-}
-
-impl Owned {
-    fn of(batch: &RecordBatch, row: usize) -> Option<Owned> {
-        let long = |at| long(batch, at, row);
-        let from = long(3)?;
-        Some(Owned {
-            host: text(batch, 0, row).unwrap_or_default().to_owned(),
-            pid: long(1)?,
-            tid: long(2)?,
-            from,
-            to: from.saturating_add(long(4)?),
-        })
-    }
-
-    fn is_of(&self, pid: Option<i32>, tid: Option<i32>, host: &str) -> bool {
-        let same = |it: Option<i32>, own: i64| it.is_some_and(|it| i64::from(it) == own);
-        same(pid, self.pid) && same(tid, self.tid) && self.host == host
-    }
-}
-
-/// What a state is to an interval; None: no state that there is.
-fn part(batch: &RecordBatch, row: usize) -> Option<Part> {
-    let text = |at| text(batch, at, row).map(str::to_owned);
-    let small = |at| long(batch, at, row).and_then(|it| i32::try_from(it).ok());
-    let by = || By { kind: text(7), thread: small(9) };
-    Some(match text(5)?.as_str() {
-        "running" => Part::Running,
-        "runnable" if text(7).is_some() => Part::WokenLate(by()),
-        "runnable" => Part::Preempted { by: small(10), name: text(8) },
-        "blocked" if text(6).as_deref() == Some("page_fault") => Part::Faulting(by()),
-        "blocked" => Part::Blocked { call: text(6), by: by() },
-        "unknown" => Part::Unknown,
-        _ => return None,
-    })
-}
-
-/// A cell of text, which may be of any type of text.
-fn text(batch: &RecordBatch, at: usize, row: usize) -> Option<&str> {
-    let column = batch.column(at);
-    if column.is_null(row) {
-        return None;
-    }
-    match column.data_type() {
-        DataType::Utf8View => Some(column.as_string_view().value(row)),
-        DataType::Utf8 => column.as_any().downcast_ref::<StringArray>().map(|it| it.value(row)),
-        _ => None,
-    }
-}
-
-fn long(batch: &RecordBatch, at: usize, row: usize) -> Option<i64> {
-    let column = batch.column(at);
-    let column = match column.data_type() {
-        DataType::Int64 => column.clone(),
-        _ => cast(column, &DataType::Int64).ok()?,
-    };
-    column.is_valid(row).then(|| column.as_primitive::<Int64Type>().value(row))
 }

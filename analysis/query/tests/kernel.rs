@@ -534,7 +534,7 @@ fn program(jobs: &[Job]) -> Vec<u8> {
 
 fn why(files: &Files, why: &Why) -> Result<Vec<Slow>, QueryError> {
     let engine = files.engine(&with_pushdown());
-    support::runtime().block_on(engine.why(why))
+    support::runtime().block_on(engine.why(why)).map(|it| it.slowest)
 }
 
 /// State, call and waker of a part, and how much of it there is; None is unknown.
@@ -630,7 +630,8 @@ fn parts_of_intervals_are_what_their_threads_did() {
         assert_eq!(few, found[..3]);
         let filter = Some("n >= 3 AND handle > 100ns".to_owned());
         let field = Some("handle".to_owned());
-        let some = Why { filter, field, frame: Some("job".to_owned()), slowest: 100 };
+        let some =
+            Why { filter, field, frame: Some("job".to_owned()), slowest: 100, show: Vec::new() };
         let expected = found.iter().filter(|it| it.ring.unwrap() >= 3 && it.dur > 100);
         assert!(why(&files, &some).unwrap().iter().eq(expected), "seed {seed}");
     }
@@ -683,7 +684,7 @@ fn what_cannot_be_answered_is_said() {
     let both = Files::new(&[kernel.clone(), program(&[(100, 1000, 1100)])]);
     let ask = |files: &Files, frame: Option<&str>, field: Option<&str>| {
         let (frame, field) = (frame.map(str::to_owned), field.map(str::to_owned));
-        why(files, &Why { frame, field, filter: None, slowest: 9 }).map(|it| it.len())
+        why(files, &Why { frame, field, slowest: 9, ..Why::default() }).map(|it| it.len())
     };
     let said = |files: &Files, frame, field| ask(files, frame, field).unwrap_err().to_string();
     assert_eq!(ask(&both, Some("job"), Some("handle")).unwrap(), 1);
@@ -699,6 +700,119 @@ fn what_cannot_be_answered_is_said() {
     let none = Files::new(&[kernel]);
     assert_eq!(said(&none, None, None), "there is no interval of time; there are: none");
     let filter = Some("colour = 1".to_owned());
-    let asked = why(&both, &Why { frame: Some("job".into()), field: None, filter, slowest: 9 });
+    let asked =
+        why(&both, &Why { frame: Some("job".into()), filter, slowest: 9, ..Why::default() });
     assert!(matches!(asked, Err(QueryError::NoColumn { .. })), "{asked:?}");
+}
+
+/// A thread that waits for another one, which waits for a third one, which runs.
+#[test]
+fn those_who_are_waited_for_are_followed() {
+    let own = |waker| [("by", 0), ("waker", waker)];
+    let call = |at, thread, kind, number| Told::new(kind, at, thread, 0, &[("call", number)]);
+    let out = |at, thread| Told::new("switch_out", at, thread, 0, &[("preempted", 0)]);
+    let on = |at, thread| Told::new("switch_in", at, thread, 0, &[]);
+    let mut told = vec![
+        on(100, 1),
+        call(150, 1, "syscall_enter", 1),
+        out(200, 1),
+        Told::new("wakeup", 9000, 1, 0, &own(2)),
+        on(9100, 1),
+        call(9200, 1, "syscall_exit", 1),
+        on(100, 2),
+        call(300, 2, "syscall_enter", 0),
+        out(400, 2),
+        Told::new("wakeup", 8000, 2, 0, &own(3)),
+        on(8100, 2),
+        on(100, 3),
+        out(9500, 3),
+        Told::new("watch_end", 20_000, 0, 0, &[]),
+    ];
+    told.sort_by_key(|it| it.at);
+    let world = World { told, end: 20_000, ..World::default() };
+    let mut captures = world.captures(&mut Dice::new(1), 1, false, false);
+    // Within the first job, its thread says for what it waits.
+    captures.push(program(&[(1, 100, 9300), (1, 180, 9150), (2, 250, 9050), (3, 350, 8600)]));
+    let found = why(&Files::new(&captures), &Why { slowest: 1, ..Why::default() }).unwrap();
+    let [slow] = &found[..] else { panic!("{found:?}") };
+    assert_eq!(slow.request, [("n".to_owned(), "0".to_owned())], "what identifies it");
+    let wait = slow.parts.iter().find(|it| it.part.is_wait()).unwrap();
+    assert_eq!(wait.spent.ns, 8800);
+    let seqnos = |of: &Option<ppt_query::why::Doing>| {
+        of.as_ref().map(|it| (it.frame.ring, it.ts - REAL as i64, it.dur))
+    };
+    assert_eq!(seqnos(&wait.inside), Some((Some(1), 180, 8970)));
+    assert_eq!(seqnos(&wait.doing), Some((Some(2), 250, 8800)));
+    let hops: Vec<_> = slow
+        .hops()
+        .iter()
+        .map(|it| {
+            let within = (it.within.0 - REAL as i64, it.within.1 - REAL as i64);
+            (it.thread, within, <&str>::from(&it.part), it.spent.ns, seqnos(&it.doing))
+        })
+        .collect();
+    // The second one waited from 400 to 8000 for the third one, which ran all the time.
+    let expected = [
+        (2, (200, 9000), "blocked", 7600, Some((Some(2), 250, 8800))),
+        (3, (400, 8000), "running", 7600, Some((Some(3), 350, 8250))),
+    ];
+    assert_eq!(hops, expected);
+    let sentence = slow.sentence();
+    let end = "In the longest wait (8.80 µs), thread 2 was blocked in read for 7.60 µs until it was woken \
+               by thread 3. In the longest wait of thread 2 (7.60 µs), thread 3 (in job.handle) ran for \
+               7.60 µs.";
+    assert!(sentence.ends_with(end), "{sentence}");
+}
+
+/// The same sums, of the states of each ns.
+#[test]
+fn all_time_above_the_percentile_is_told() {
+    for (seed, count) in [(900, 450), (901, 60)] {
+        let mut dice = Dice::new(seed);
+        let world = World::new(&mut dice, 6);
+        let mut jobs = jobs(&world, &mut dice);
+        while jobs.len() < count {
+            jobs.extend(self::jobs(&world, &mut dice).into_iter().take(30));
+        }
+        jobs.truncate(count);
+        let mut captures = world.captures(&mut dice, 1, false, false);
+        captures.push(program(&jobs));
+        let engine = Files::new(&captures).engine(&with_pushdown());
+        let asked = Why { slowest: 7, ..Why::default() };
+        let answer = support::runtime().block_on(engine.why(&asked)).unwrap();
+        let [tail] = &answer.tails[..] else { panic!("{:?}", answer.tails) };
+        let mut lengths: Vec<i64> = jobs.iter().map(|it| it.2 - it.1).collect();
+        lengths.sort_unstable();
+        let rank = (0.99 * count as f64).ceil() as usize;
+        // Of 60, none is above: the seven that are told stand in.
+        let p99 = (count >= 100).then(|| lengths[rank - 1]);
+        let least = p99.unwrap_or(lengths[count - 8]);
+        let own: Vec<&Job> = jobs.iter().filter(|it| it.2 - it.1 > least).collect();
+        assert_eq!((tail.all, tail.p99, tail.count), (count as u64, p99, own.len() as u64));
+        assert_eq!(tail.ns, own.iter().map(|it| it.2 - it.1).sum::<i64>());
+        assert_eq!(tail.causes.iter().map(|it| it.ns).sum::<i64>(), tail.ns);
+        assert!(tail.causes.is_sorted_by_key(|it| -it.ns));
+        let mut expected: BTreeMap<String, i64> = BTreeMap::new();
+        for job in own {
+            for (key, ns) in truly(&world, *job) {
+                let what = match key {
+                    None => "unknown".to_owned(),
+                    Some((state, ..)) if state == "running" => state,
+                    Some((state, ..)) if state == "runnable" => "waiting for a CPU".to_owned(),
+                    Some((_, call, waker)) => {
+                        let call = call.map(|it| format!(" in {it}")).unwrap_or_default();
+                        format!("waiting{call} for thread {}", waker.unwrap())
+                    }
+                };
+                *expected.entry(what).or_default() += ns;
+            }
+        }
+        // What threads were doing divides causes further.
+        let mut found: BTreeMap<String, i64> = BTreeMap::new();
+        for it in &tail.causes {
+            let (cause, _) = it.cause.split_once(" in job.").unwrap_or((&it.cause, ""));
+            *found.entry(cause.replace(" (job.handle)", "")).or_default() += it.ns;
+        }
+        assert_eq!(found, expected, "seed {seed}");
+    }
 }

@@ -54,6 +54,8 @@ pub struct Facts {
     pub(crate) wholes: Vec<FrameFacts>,
     pub(crate) metrics: Metrics,
     pub(crate) kernel: Option<Kernel>,
+    /// Where the time above the 99th percentile of each interval went.
+    pub(crate) tails: Vec<why::Tail>,
     pub(crate) triggers: Vec<Trigger>,
     pub(crate) points: Option<PointGraph>,
     pub(crate) clocks: Vec<HostClock>,
@@ -103,7 +105,8 @@ impl Facts {
         let (own, of_wholes): (Vec<_>, Vec<_>) = (tables_of(&frames), tables_of(&wholes));
         slowest::add(engine, &own, &mut frames).await?;
         slowest::add(engine, &of_wholes, &mut wholes).await?;
-        for slow in engine.why_each(SLOWEST).await? {
+        let answer = engine.why_each(SLOWEST).await?;
+        for slow in answer.slowest {
             let is_its = |it: &&&FrameTable| it.buffer == slow.buffer && it.frame == slow.name;
             let spans = own.iter().find(is_its).filter(|_| slow.is_span);
             let spans = spans.and_then(|it| engine.spans(it));
@@ -136,6 +139,7 @@ impl Facts {
             frames,
             wholes,
             kernel,
+            tails: answer.tails,
             triggers,
             points: points::gather(engine).await?,
             timeline,

@@ -40,6 +40,7 @@ pub fn page(facts: &Facts) -> String {
     );
     out.push_str(&top::header(facts));
     out.push_str("<main>\n");
+    out.push_str(&kernel::causes(facts));
     out.push_str(&glance::section(facts));
     out.push_str(&top::timeline(facts));
     out.push_str(&triggers::section(facts));

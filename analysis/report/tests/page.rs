@@ -257,7 +257,7 @@ fn where_the_slowest_were_adds_up() {
     assert_eq!(figures.len(), 2, "an interval and a kind of spans");
     for (figure, name) in figures.iter().zip(["request", "job.handle"]) {
         let figure = &figure[..figure.find("</figure>").unwrap()];
-        let slow = wait(made.engine.why_each(20)).unwrap();
+        let slow = wait(made.engine.why_each(20)).unwrap().slowest;
         let slow: Vec<_> = slow.into_iter().filter(|it| it.name == name).collect();
         let rows: Vec<&str> = figure.split("<tr").skip(2).collect();
         assert_eq!((rows.len(), slow.len()), (20, 20), "{name}");
@@ -269,6 +269,8 @@ fn where_the_slowest_were_adds_up() {
             assert!((bars - whole).abs() < 0.1, "{bars} of {whole}: {row}");
             assert!(row.contains("class=block") && row.contains("class=run"), "{row}");
             assert!(row.contains("blocked in"), "{row}");
+            assert!(!slow.request.is_empty(), "{slow:?}");
+            assert!(row.contains(&slow.label().replace('\'', "&#39;")), "{row}: {}", slow.label());
         }
     }
 }

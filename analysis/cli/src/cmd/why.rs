@@ -3,12 +3,15 @@
 mod json;
 mod rows;
 mod said;
+mod summary;
 mod words;
 
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::process::ExitCode;
 
-use ppt_query::why::{Slow, Why};
+use ppt_query::arrow::array::RecordBatch;
+use ppt_query::arrow::error::ArrowError;
+use ppt_query::why::{Slow, Why, WhyAnswer};
 use ppt_query::{Encoder, Format};
 
 use crate::args;
@@ -22,22 +25,23 @@ pub(crate) fn run(args: &args::Why) -> Result<ExitCode, Failure> {
         field: args.field.clone(),
         filter: args.filter.clone(),
         slowest: args.slowest,
+        show: args.show.clone(),
     };
     signals::end_questions();
     let mut output = open::output(&args.to.output, args.to.force, &engine)?;
     let runtime = run::runtime(engine.threads())?;
     let work = async { Ok(engine.why(&why).await?) };
-    let slow = runtime.block_on(run::question(engine.set().watch(), work))?;
+    let answer = runtime.block_on(run::question(engine.set().watch(), work))?;
     let name = output.name();
     let mut out = BufWriter::new(output.file());
-    say(args, &slow, &mut out).map_err(Failure::writing(&name))?;
+    say(args, &answer, &mut out).map_err(Failure::writing(&name))?;
     drop(out);
     output.publish()?;
     open::tell_loss(engine.loss());
     Ok(open::tell_troubles(&engine))
 }
 
-fn say(args: &args::Why, slow: &[Slow], mut out: impl Write + Send) -> io::Result<()> {
+fn say(args: &args::Why, answer: &WhyAnswer, mut out: impl Write + Send) -> io::Result<()> {
     let on_terminal = args.to.output.as_os_str() == "-" && io::stdout().is_terminal();
     let by_extension = super::sql::by_extension(&args.to.output);
     let format = match args.format.as_deref() {
@@ -47,14 +51,32 @@ fn say(args: &args::Why, slow: &[Slow], mut out: impl Write + Send) -> io::Resul
         None => Some(by_extension.unwrap_or(Format::Tsv)),
     };
     match format {
-        None => words::write(slow, &mut out)?,
-        Some(Format::Json) => json::write(slow, &mut out)?,
-        Some(format) => {
-            let batch = rows::batch(slow).map_err(io::Error::other)?;
-            let mut encoder = Encoder::new(&mut out, format, &batch.schema())?;
-            encoder.write(&batch)?;
-            encoder.finish()?;
+        None => words::write(answer, args.summary, &mut out)?,
+        Some(Format::Json) if args.summary => summary::write_json(&answer.tails, &mut out)?,
+        Some(Format::Json) => json::write(&answer.slowest, &mut out)?,
+        Some(format) if args.summary => {
+            write_rows(summary::batch(&answer.tails), format, &mut out)?;
         }
+        Some(format) => write_rows(rows::batch(&answer.slowest), format, &mut out)?,
     }
     out.flush()
+}
+
+fn write_rows(
+    batch: Result<RecordBatch, ArrowError>,
+    format: Format,
+    out: impl Write + Send,
+) -> io::Result<()> {
+    let batch = batch.map_err(io::Error::other)?;
+    let mut encoder = Encoder::new(out, format, &batch.schema())?;
+    encoder.write(&batch)?;
+    encoder.finish()?;
+    Ok(())
+}
+
+/// For each, the rank of the first whose sentence says the same; ranks count from 1.
+fn alike(slow: &[Slow]) -> Vec<usize> {
+    let mut first: std::collections::HashMap<String, usize> = std::collections::HashMap::new();
+    let ranks = (1..).zip(slow);
+    ranks.map(|(rank, entry)| *first.entry(entry.shape()).or_insert(rank)).collect()
 }

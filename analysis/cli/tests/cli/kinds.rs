@@ -163,3 +163,79 @@ fn viewers_have_curves_of_counters_and_histograms() {
         assert!(values.iter().all(|it| it["unit"] == unit), "{name}");
     }
 }
+
+/// The tail of the spans, by `ppt sql`: those longer than the 99th percentile by rank, and how long their
+/// threads were in each state meanwhile.
+fn tail(bench: &Bench) -> (i64, i64, i64) {
+    let lengths = bench.rows("SELECT dur FROM request_spans WHERE dur >= 0 ORDER BY dur");
+    let lengths: Vec<i64> = lengths.iter().map(|row| row["dur"].as_i64().unwrap()).collect();
+    let p99 = lengths[(0.99 * lengths.len() as f64).ceil() as usize - 1];
+    let ran = bench.rows(&format!(
+        "SELECT coalesce(sum(least(CAST(r.ts AS BIGINT) + r.dur, CAST(s.ts AS BIGINT) + s.dur) \
+             - greatest(CAST(r.ts AS BIGINT), CAST(s.ts AS BIGINT))), 0) AS ns \
+         FROM request_spans r JOIN thread_states s ON r.pid = s.pid AND r.tid = s.tid \
+         WHERE r.dur > {p99} AND s.state = 'running' \
+             AND CAST(s.ts AS BIGINT) < CAST(r.ts AS BIGINT) + r.dur \
+             AND CAST(r.ts AS BIGINT) < CAST(s.ts AS BIGINT) + s.dur"
+    ));
+    let all = lengths.iter().filter(|&&dur| dur > p99).sum();
+    (p99, all, ran[0]["ns"].as_i64().unwrap())
+}
+
+#[test]
+fn why_names_the_request_and_sums_up_the_slowest() {
+    let bench = bench();
+    // The name of the frame has its spans; the name of their table, too.
+    let by_frame = bench.json(&["why", "out.bin", "--frame", "request", "--format", "json"]);
+    let by_spans = bench.json(&["why", "out.bin", "--frame", "request_spans", "--format", "json"]);
+    assert_eq!(by_frame, by_spans);
+    let slow = by_spans.as_array().unwrap();
+    assert_eq!(slow.len(), 20);
+    let keys = bench.rows("SELECT id, dur, seqno, ring, begin_verb FROM request_spans");
+    for request in slow {
+        let named = keys.iter().find(|row| {
+            (&row["seqno"], &row["ring"], &row["dur"])
+                == (&request["seqno"], &request["ring"], &request["dur"])
+        });
+        let named = named.unwrap_or_else(|| panic!("no span of {request}"));
+        assert_eq!(request["request"]["id"], named["id"].to_string(), "{request}");
+        assert_eq!(request["request"]["verb"], named["begin_verb"], "{request}");
+        // The first that says the same.
+        let first = &slow[request["alike"].as_u64().unwrap() as usize - 1];
+        assert_eq!(first["alike"], request["alike"]);
+    }
+    let shown = ["why", "out.bin", "--frame", "request_spans", "--show", "bytes", "--slowest", "1"];
+    let table = bench.done(&[&shown[..], &["--format", "csv"]].concat());
+    assert!(table.contains("bytes="), "{table}");
+    let wrong = ["why", "out.bin", "--frame", "request_spans", "--show", "byte"];
+    let (said, code) = bench.fails(&wrong);
+    assert!(code == 2 && said.contains("did you mean `bytes`?"), "{code}: {said}");
+    let (said, code) = bench.fails(&["why", "out.bin", "--frame", "request_span"]);
+    assert!(code == 2 && said.contains("did you mean `request_spans`?"), "{code}: {said}");
+
+    let summary = ["why", "out.bin", "--frame", "request_spans", "--summary"];
+    let tails = bench.json(&[&summary[..], &["--format", "json"]].concat());
+    let [told] = &tails.as_array().unwrap()[..] else { panic!("{tails}") };
+    let (p99, all, ran) = tail(&bench);
+    assert_eq!((&told["p99"], &told["ns"]), (&json!(p99), &json!(all)), "{told:#}");
+    let causes = told["causes"].as_array().unwrap();
+    let ns = |cause: &Value| cause["ns"].as_i64().unwrap();
+    assert_eq!(causes.iter().map(ns).sum::<i64>(), all);
+    let running = causes.iter().find(|cause| cause["cause"] == "running");
+    assert!(ran > 0 && running.map(ns) == Some(ran), "{ran} ns: {told:#}");
+    let table = bench.done(&[&summary[..], &["--format", "csv"]].concat());
+    assert_eq!(table.lines().count(), 1 + causes.len());
+
+    // For people: the summary first, then each reason once.
+    let text = bench.done(&["why", "out.bin", "--frame", "request_spans", "--format", "text"]);
+    let heading = text.lines().next().unwrap();
+    let expected = format!("of {} request took longer than p99", told["all"]);
+    assert!(heading.contains(&expected) && heading.ends_with("went to:"), "{heading}");
+    for request in slow {
+        let sentence = format!("  {}", request["sentence"].as_str().unwrap());
+        let is_first = &slow[request["alike"].as_u64().unwrap() as usize - 1] == request;
+        assert!(!is_first || text.lines().any(|line| line == sentence), "{sentence}\n{text}");
+        let label = format!("id={}", request["request"]["id"].as_str().unwrap());
+        assert!(text.contains(&label), "{label}\n{text}");
+    }
+}

@@ -326,6 +326,7 @@ impl Engine {
                 ts: graph.ts(longest.src),
                 dur: length(graph, &longest).max(0),
                 is_span: false,
+                request: Vec::new(),
                 parts: Vec::new(),
             }
         });

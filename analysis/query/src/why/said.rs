@@ -1,6 +1,7 @@
 //! A slow interval in a sentence.
 
-use super::{By, Part, Slow, SlowPart};
+use super::hops::Hop;
+use super::{By, Part, Slow, SlowPart, request};
 use crate::text::{duration, grouped};
 
 /// Parts that a sentence tells, and the least share of the interval that is worth telling.
@@ -46,6 +47,17 @@ impl By {
             who => format!(", woken{who}"),
         }
     }
+
+    /// Who was waited for.
+    pub(super) fn awaited(&self) -> String {
+        match (self.kind.as_deref(), self.thread) {
+            (_, Some(thread)) => format!(" for thread {thread}"),
+            (Some("THREAD"), None) => " for another thread".to_owned(),
+            (Some("PROCESS"), None) => " for another process".to_owned(),
+            (Some("INTERRUPT"), None) => " for a device or a timer".to_owned(),
+            _ => String::new(),
+        }
+    }
 }
 
 /// Parts of one kind, and in one call: what a sentence tells together.
@@ -65,14 +77,8 @@ impl Slow {
             (Some(tid), true) => format!("thread {tid}, which began it,"),
             (None, _) => "a thread whose number is not known".to_owned(),
         };
-        let clauses = self.clauses();
         let share = |it: &Clause<'_>| it.ns as f64 / self.dur.max(1) as f64;
-        let told: Vec<String> = clauses
-            .iter()
-            .enumerate()
-            .filter(|(rank, it)| *rank == 0 || (*rank < TOLD && share(it) >= WORTH))
-            .map(|(_, it)| it.words(share(it)))
-            .collect();
+        let told: Vec<String> = self.told().iter().map(|entry| entry.words(share(entry))).collect();
         let Some((last, others)) = told.split_last() else {
             return format!("It took no time in {who}.");
         };
@@ -81,7 +87,43 @@ impl Slow {
             [one] => format!("{one}, and {last}"),
             others => format!("{}, and {last}", others.join(", ")),
         };
-        format!("Of {}, {who} {told}.", duration(self.dur as f64))
+        let hops = self.hops().iter().enumerate();
+        let hops: String =
+            hops.map(|(at, entry)| format!(" {}", entry.sentence(at, self.hops()))).collect();
+        format!("Of {}, {who} {told}.{hops}", duration(self.dur as f64))
+    }
+
+    /// What identifies the request in one line, `id=88 kind=UPDATE`; empty where nothing does.
+    pub fn label(&self) -> String {
+        request::label(&self.request)
+    }
+
+    /// Those who were waited for in the largest wait: its waker, who woke that one, and so on.
+    pub fn hops(&self) -> &[Hop] {
+        self.parts
+            .iter()
+            .map(|entry| entry.hops.as_slice())
+            .find(|entry| !entry.is_empty())
+            .unwrap_or(&[])
+    }
+
+    /// Why it took so long, without numbers: the same of all whose sentences say the same.
+    pub fn shape(&self) -> String {
+        let told = self.told().into_iter().map(|entry| entry.most.cause());
+        let hops = self.hops().iter().map(Hop::shape);
+        let all: Vec<String> = std::iter::once(self.name.clone()).chain(told).chain(hops).collect();
+        all.join("; ")
+    }
+
+    /// What a sentence tells.
+    fn told(&self) -> Vec<Clause<'_>> {
+        let mut clauses = self.clauses();
+        let mut rank = 0..;
+        clauses.retain(|entry| {
+            let rank = rank.next().unwrap_or(TOLD);
+            rank == 0 || (rank < TOLD && entry.ns as f64 / self.dur.max(1) as f64 >= WORTH)
+        });
+        clauses
     }
 
     /// The largest first.
@@ -136,7 +178,10 @@ impl Clause<'_> {
             }
             Part::Blocked { call, by } => {
                 let call = call.as_ref().map_or_else(String::new, |it| format!(" in {it}"));
-                format!("was blocked{call}{times} for {length}{}", until(by))
+                let inside = &self.most.inside;
+                let inside =
+                    inside.as_ref().map_or_else(String::new, |entry| format!(" ({})", entry.name));
+                format!("was blocked{call}{inside}{times} for {length}{}", until(by))
             }
             Part::Faulting(by) => format!("waited for a page{times} for {length}{}", until(by)),
             Part::Unknown => format!("did what nobody knows for {length}"),
@@ -153,15 +198,55 @@ impl Clause<'_> {
     }
 }
 
+impl Hop {
+    /// What it did while it was waited for; `at`: its place among `all`.
+    fn sentence(&self, at: usize, all: &[Hop]) -> String {
+        let length = duration((self.within.1 - self.within.0) as f64);
+        let during = match at.checked_sub(1).and_then(|entry| all.get(entry)) {
+            None => format!("In the longest wait ({length})"),
+            Some(before) => format!("In the longest wait of thread {} ({length})", before.thread),
+        };
+        let ns = duration(self.spent.ns as f64);
+        let thread = self.thread;
+        let until = |by: &By| match by.words() {
+            who if who.is_empty() => who,
+            who => format!(" until it was woken{who}"),
+        };
+        let did = match &self.part {
+            Part::Running => format!("ran for {ns}"),
+            Part::Preempted { .. } | Part::WokenLate(_) => format!("wanted a CPU for {ns}"),
+            Part::Blocked { call, by } => {
+                let call = call.as_ref().map_or_else(String::new, |entry| format!(" in {entry}"));
+                format!("was blocked{call} for {ns}{}", until(by))
+            }
+            Part::Faulting(by) => format!("waited for a page for {ns}{}", until(by)),
+            Part::Unknown => format!("did what nobody knows for {ns}"),
+        };
+        // The sentence before has it of the first.
+        let doing = self.doing.as_ref().filter(|_| at > 0);
+        let doing = doing.map_or_else(String::new, |entry| format!(" (in {})", entry.name));
+        format!("{during}, thread {thread}{doing} {did}.")
+    }
+
+    fn shape(&self) -> String {
+        let doing = self.doing.as_ref().map_or("", |entry| entry.name.as_str());
+        let what = match &self.part {
+            Part::Blocked { call, .. } => call.clone().unwrap_or_default(),
+            part => <&str>::from(part).to_owned(),
+        };
+        format!("{} {doing} {what}", self.thread)
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::{Doing, Spent};
+    use super::super::{Doing, FrameName, Spent};
     use super::*;
 
     fn slow(parts: Vec<(Part, i64, u64, Option<Doing>)>) -> Slow {
         let part = |(part, ns, times, doing)| {
             let spent = Spent { ns, times, longest: (0, ns) };
-            SlowPart { part, spent, doing }
+            SlowPart { doing, ..SlowPart::new((part, spent)) }
         };
         let dur = parts.iter().map(|it| it.1).sum();
         Slow {
@@ -177,15 +262,55 @@ mod tests {
             ts: 0,
             dur,
             is_span: false,
+            request: Vec::new(),
             parts: parts.into_iter().map(part).collect(),
         }
+    }
+
+    fn doing(name: &str, around: bool) -> Doing {
+        Doing { name: name.into(), ns: 5, ts: 0, dur: 5, frame: FrameName::default(), around }
+    }
+
+    #[test]
+    fn those_who_were_waited_for_are_followed() {
+        let by = |thread| By { kind: Some("THREAD".into()), thread: Some(thread) };
+        let futex = |thread| Part::Blocked { call: Some("futex".into()), by: by(thread) };
+        let device = By { kind: Some("INTERRUPT".into()), thread: None };
+        let sync = Part::Blocked { call: Some("fsync".into()), by: device };
+        let mut one = slow(vec![
+            (futex(5), 8_000_000, 1, Some(doing("log.rotate", true))),
+            (Part::Running, 2_000_000, 2, None),
+        ]);
+        one.parts[0].inside = Some(doing("job.lock", true));
+        let hop = |thread, part, ns, within| {
+            let spent = Spent { ns, times: 1, longest: (0, ns) };
+            Hop { thread, within, part, spent, doing: Some(doing("log.write", true)) }
+        };
+        one.parts[0].hops = vec![
+            hop(5, futex(6), 7_900_000, (0, 8_000_000)),
+            hop(6, sync, 7_000_000, (0, 7_900_000)),
+        ];
+        assert_eq!(
+            one.sentence(),
+            "Of 10.0 ms, thread 7 was blocked in futex (job.lock) for 8.00 ms (80 %) until it was \
+             woken by thread 5, which was in log.rotate then, and ran for 2.00 ms (20 %). In the \
+             longest wait (8.00 ms), thread 5 was blocked in futex for 7.90 ms until it was woken by \
+             thread 6. In the longest wait of thread 5 (7.90 ms), thread 6 (in log.write) was blocked \
+             in fsync for 7.00 ms until it was woken by an interrupt."
+        );
+        let mut other = one.clone();
+        other.dur += 1_000_000;
+        other.parts[1].spent.ns += 1_000_000;
+        assert_eq!(other.shape(), one.shape(), "numbers are not told");
+        other.parts[0].hops.pop();
+        assert_ne!(other.shape(), one.shape());
     }
 
     #[test]
     fn a_sentence_tells_what_matters() {
         let by = |thread| By { kind: Some("THREAD".into()), thread: Some(thread) };
         let futex = |thread| Part::Blocked { call: Some("futex".into()), by: by(thread) };
-        let doing = |around| Doing { name: "cache.fill".into(), ns: 5, ts: 0, around };
+        let doing = |around| doing("cache.fill", around);
         let to = |by| Part::Preempted { by: Some(by), name: Some("backup".into()) };
         let all = [
             (

@@ -6,7 +6,7 @@ use crate::facts::{Calls, Facts, Kernel, STATES};
 use crate::frames::FieldFacts;
 use crate::html::{Table, prose, text};
 use ppt_query::text::{duration, grouped};
-use ppt_query::why::{Part, Slow};
+use ppt_query::why::{Doing, Part, Slow, SlowPart, Tail};
 
 /// What a state is called on the page: classes of colours, too.
 const CLASSES: [&str; 4] = ["run", "wait", "block", "unknown"];
@@ -109,15 +109,26 @@ pub fn why(facts: &Facts, field: &FieldFacts) -> String {
         return String::new();
     }
     let longest = field.why.iter().map(|it| it.dur).max().unwrap_or(1).max(1) as f64;
-    let mut table = Table::new(&["length", "where it went", "in words"], 0);
-    for slow in &field.why {
-        let part = |it: &ppt_query::why::SlowPart| Share {
-            class: class(&it.part),
-            part: it.spent.ns as f64 / longest,
-            says: format!("{}: {}", it.part.words(), duration(it.spent.ns as f64)),
+    let mut table = Table::new(&["", "length", "request", "where it went", "in words"], 0);
+    let mut said: Vec<(String, usize)> = Vec::new();
+    for (rank, slow) in (1..).zip(&field.why) {
+        let part = |entry: &SlowPart| Share {
+            class: class(&entry.part),
+            part: entry.spent.ns as f64 / longest,
+            says: format!("{}: {}", entry.part.words(), duration(entry.spent.ns as f64)),
         };
         let shares: Vec<Share> = slow.parts.iter().map(part).collect();
-        let cells = [link(facts, slow), chart::shares(&shares), prose(&slow.sentence())];
+        let shape = slow.shape();
+        // Sentences that say the same are said once.
+        let words = match said.iter().find(|entry| entry.0 == shape) {
+            Some((_, first)) => format!("for the same reason as {first}"),
+            None => {
+                said.push((shape, rank));
+                format!("{}{}", prose(&slow.sentence()), wakers(facts, slow))
+            }
+        };
+        let length = link(facts, slow);
+        let cells = [rank.to_string(), length, text(&slow.label()), chart::shares(&shares), words];
         table.html_row("", cells);
     }
     let legend: String = [
@@ -137,7 +148,52 @@ pub fn why(facts: &Facts, field: &FieldFacts) -> String {
 }
 
 fn link(facts: &Facts, slow: &Slow) -> String {
-    let number = |it: Option<i32>| it.map_or(String::new(), |it| it.to_string());
-    let lane = facts.timeline.lane(&slow.host, &number(slow.pid), &number(slow.tid));
+    let lane = lane(facts, slow, slow.tid);
     super::parts::into_timeline(facts, (slow.ts, slow.dur), lane, &duration(slow.dur as f64))
+}
+
+/// The lane of a thread of its process.
+fn lane(facts: &Facts, slow: &Slow, tid: Option<i32>) -> Option<usize> {
+    let number = |entry: Option<i32>| entry.map_or(String::new(), |entry| entry.to_string());
+    facts.timeline.lane(&slow.host, &number(slow.pid), &number(tid))
+}
+
+/// Ways to what those did who were waited for.
+fn wakers(facts: &Facts, slow: &Slow) -> String {
+    let hops = slow.hops().iter().filter_map(|entry| Some((entry.thread, entry.doing.as_ref()?)));
+    let way = |(thread, doing): (i32, &Doing)| {
+        let says = format!("thread {thread}: {}", doing.name);
+        let lane = lane(facts, slow, Some(thread));
+        format!(" {}", super::parts::into_timeline(facts, (doing.ts, doing.dur), lane, &says))
+    };
+    hops.map(way).collect()
+}
+
+/// Kinds whose tails are told: those with the most time.
+const TAILS: usize = 3;
+/// Causes that are told; the others are told together.
+const CAUSES: usize = 5;
+
+/// Where the time above the 99th percentile went: what is read first.
+pub fn causes(facts: &Facts) -> String {
+    if facts.tails.is_empty() {
+        return String::new();
+    }
+    let tail = |tail: &Tail| {
+        let mut table = Table::new(&["cause", "time", "share", ""], 1);
+        let mut row = |cause: &str, ns: i64| {
+            let part = ns as f64 / tail.ns.max(1) as f64;
+            let share = format!("{:.1} %", 100.0 * part);
+            let cells = [text(cause), duration(ns as f64), share, chart::share(part, "cx")];
+            table.html_row("", cells);
+        };
+        tail.causes.iter().take(CAUSES).for_each(|entry| row(&entry.cause, entry.ns));
+        if let Some(others) = tail.causes.get(CAUSES..).filter(|entry| !entry.is_empty()) {
+            let ns = others.iter().map(|entry| entry.ns).sum();
+            row(&counted(others.len() as u64, "other cause"), ns);
+        }
+        format!("<p>{}</p>\n{}", text(&tail.heading()), table.html("bars"))
+    };
+    let tails: String = facts.tails.iter().take(TAILS).map(tail).collect();
+    format!("<section id=causes>\n<h2>Why the slowest were slow</h2>\n{tails}</section>\n")
 }

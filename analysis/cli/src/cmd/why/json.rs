@@ -1,16 +1,18 @@
 //! Slow intervals for programs: an array of objects, each with its parts.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use ppt_query::plain_json;
-use ppt_query::why::{Slow, SlowPart};
+use ppt_query::why::{Doing, Hop, Slow, SlowPart};
 use serde_json::{Value, json};
 
+use super::alike;
 use super::said::Said;
 
 pub(super) fn write(slow: &[Slow], out: &mut impl Write) -> io::Result<()> {
     let mut before = "[\n";
-    for slow in slow {
+    for (slow, alike) in slow.iter().zip(alike(slow)) {
         let parts: Vec<Value> = slow.parts.iter().map(part).collect();
         let object = json!({
             "name": slow.name,
@@ -24,7 +26,9 @@ pub(super) fn write(slow: &[Slow], out: &mut impl Write) -> io::Result<()> {
             "tid": slow.tid,
             "ts": slow.ts,
             "dur": slow.dur,
+            "request": slow.request.iter().cloned().collect::<BTreeMap<_, _>>(),
             "sentence": slow.sentence(),
+            "alike": alike,
             "parts": parts,
         });
         write!(out, "{before}{}", plain_json(&object.to_string()))?;
@@ -38,15 +42,46 @@ fn part(part: &SlowPart) -> Value {
     let said = Said::of(&part.part);
     json!({
         "part": said.part,
+        "cause": part.cause(),
         "ns": part.spent.ns,
         "times": part.spent.times,
         "longest": part.spent.longest.1 - part.spent.longest.0,
         "call": said.call,
         "woken_by": said.woken_by,
         "waker": said.waker,
+        "inside": part.inside.as_ref().map(|entry| &entry.name),
         "doing": part.doing.as_ref().map(|it| &it.name),
         "doing_ns": part.doing.as_ref().map(|it| it.ns),
+        "doing_frame": part.doing.as_ref().map(frame),
         "successor": said.successor,
         "successor_name": said.successor_name,
+        "hops": part.hops.iter().map(hop).collect::<Vec<_>>(),
+    })
+}
+
+/// The frame that says what a thread was doing.
+fn frame(doing: &Doing) -> Value {
+    let of = &doing.frame;
+    json!({
+        "capture": of.capture,
+        "buffer": of.buffer,
+        "segment": of.segment,
+        "ring": of.ring,
+        "seqno": of.seqno,
+    })
+}
+
+fn hop(hop: &Hop) -> Value {
+    let said = Said::of(&hop.part);
+    json!({
+        "thread": hop.thread,
+        "from": hop.within.0,
+        "to": hop.within.1,
+        "part": said.part,
+        "ns": hop.spent.ns,
+        "call": said.call,
+        "woken_by": said.woken_by,
+        "waker": said.waker,
+        "doing": hop.doing.as_ref().map(|entry| &entry.name),
     })
 }

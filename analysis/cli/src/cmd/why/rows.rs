@@ -8,10 +8,12 @@ use ppt_query::arrow::array::{
 use ppt_query::arrow::error::ArrowError;
 use ppt_query::why::{Slow, SlowPart};
 
+use super::alike;
 use super::said::Said;
 
 struct Row<'a> {
     rank: i64,
+    alike: i64,
     slow: &'a Slow,
     part: &'a SlowPart,
     said: Said<'a>,
@@ -19,9 +21,10 @@ struct Row<'a> {
 
 pub(super) fn batch(slow: &[Slow]) -> Result<RecordBatch, ArrowError> {
     let rows: Vec<Row<'_>> = (1..)
-        .zip(slow)
-        .flat_map(|(rank, slow)| {
-            let row = move |part| Row { rank, slow, part, said: Said::of(&part.part) };
+        .zip(slow.iter().zip(alike(slow)))
+        .flat_map(|(rank, (slow, alike))| {
+            let alike = alike as i64;
+            let row = move |part| Row { rank, alike, slow, part, said: Said::of(&part.part) };
             slow.parts.iter().map(row)
         })
         .collect();
@@ -60,6 +63,9 @@ pub(super) fn batch(slow: &[Slow]) -> Result<RecordBatch, ArrowError> {
         ("doing_ns", long(&|row| row.part.doing.as_ref().map(|it| it.ns))),
         ("successor", int(&|row| row.said.successor)),
         ("successor_name", text(&|row| row.said.successor_name.and_then(owned))),
+        ("request", text(&|row| Some(row.slow.label()).filter(|entry| !entry.is_empty()))),
+        ("inside", text(&|row| row.part.inside.as_ref().and_then(|entry| owned(&entry.name)))),
+        ("alike", long(&|row| Some(row.alike))),
     ];
     let nullable = columns.into_iter().map(|(name, column)| (name, column, true));
     RecordBatch::try_from_iter_with_nullable(nullable)

@@ -4,32 +4,64 @@ use std::io::{self, Write};
 
 use ppt_query::plain;
 use ppt_query::text::{duration, grouped, time};
-use ppt_query::why::Slow;
+use ppt_query::why::{Slow, WhyAnswer};
+
+use super::{alike, summary};
 
 /// Parts that are told; the others are told together.
 const MANY: usize = 8;
 
-pub(super) fn write(slow: &[Slow], out: &mut impl Write) -> io::Result<()> {
+pub(super) fn write(
+    answer: &WhyAnswer,
+    only_summary: bool,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let slow = &answer.slowest;
     if slow.is_empty() {
-        writeln!(out, "no intervals")?;
+        return writeln!(out, "no intervals");
     }
-    for (rank, slow) in (1..).zip(slow) {
-        if rank > 1 {
+    summary::write(&answer.tails, out)?;
+    if only_summary {
+        return Ok(());
+    }
+    let alike = alike(slow);
+    let mut is_first = true;
+    for (rank, of) in (1..).zip(slow).filter(|(rank, _)| alike[rank - 1] == *rank) {
+        if !is_first {
             writeln!(out)?;
         }
-        one(rank, slow, out)?;
+        is_first = false;
+        one(rank, of, out)?;
+        let others =
+            (1..).zip(slow).filter(|(other, _)| alike[other - 1] == rank && *other != rank);
+        let others: Vec<String> = others.map(|(rank, entry)| brief(rank, entry)).collect();
+        if !others.is_empty() {
+            writeln!(out, "  for the same reason:")?;
+            others.iter().try_for_each(|entry| writeln!(out, "    {entry}"))?;
+        }
     }
     Ok(())
+}
+
+/// In one line.
+fn brief(rank: usize, slow: &Slow) -> String {
+    let seqno = slow.seqno.map_or("?".to_owned(), |entry| entry.to_string());
+    let tid = slow.tid.map_or("?".to_owned(), |entry| entry.to_string());
+    let length = duration(slow.dur as f64);
+    let label = if slow.request.is_empty() { String::new() } else { slow.label() + "   " };
+    plain(&format!("{rank}. {length}   {label}thread {tid}, seqno {seqno}"))
 }
 
 fn one(rank: usize, slow: &Slow, out: &mut impl Write) -> io::Result<()> {
     let number = |of: Option<i64>| of.map_or("?".to_owned(), |it| it.to_string());
     let (pid, tid) = (slow.pid.map(i64::from), slow.tid.map(i64::from));
+    let label = if slow.request.is_empty() { String::new() } else { slow.label() + "   " };
     writeln!(
         out,
-        "{rank}. {}   {}   {}   process {}, thread {}, seqno {}",
+        "{rank}. {}   {}   {}{}   process {}, thread {}, seqno {}",
         plain(&slow.name),
         duration(slow.dur as f64),
+        plain(&label),
         time(slow.ts),
         number(pid),
         number(tid),
@@ -46,7 +78,9 @@ fn one(rank: usize, slow: &Slow, out: &mut impl Write) -> io::Result<()> {
         let doing = part.doing.as_ref().map_or_else(String::new, |doing| {
             format!(" (in {} for {})", doing.name, duration(doing.ns as f64))
         });
-        let what = format!("{}{doing}", part.part.words());
+        let inside =
+            part.inside.as_ref().map_or_else(String::new, |entry| format!(" (for {})", entry.name));
+        let what = format!("{}{doing}{inside}", part.part.words());
         let ns = part.spent.ns;
         lines.push([duration(ns as f64), percent(ns), plain(&what), times]);
     }

@@ -1,0 +1,239 @@
+//! What threads did from one time to another: their states, and their own slices.
+
+use std::collections::HashMap;
+
+use datafusion::arrow::array::{Array, AsArray, RecordBatch, StringArray};
+use datafusion::arrow::compute::cast;
+use datafusion::arrow::datatypes::{DataType, Int64Type};
+use datafusion::logical_expr::{Expr, cast as cast_to, lit};
+use datafusion::prelude::{DataFrame, ident};
+use futures::StreamExt;
+
+use super::cut::{By, Cut, Part, Spent};
+use super::{Doing, FrameName};
+use crate::engine::Engine;
+use crate::error::QueryError;
+
+/// A thread, from one time to another.
+#[derive(Debug, Clone)]
+pub(super) struct During {
+    pub host: String,
+    pub pid: Option<i32>,
+    pub tid: Option<i32>,
+    pub from: i64,
+    pub to: i64,
+    /// Slices that cover all of this tell nothing new.
+    pub whole: Option<(i64, i64)>,
+}
+
+/// Finds those that share time with a row. Rows come in the order of their beginnings.
+struct Sweep<'a> {
+    asked: &'a [During],
+    /// By process and thread: numbers of `asked` in the order of their beginnings, and how many are over.
+    threads: HashMap<(i64, i64), (Vec<usize>, usize)>,
+}
+
+impl<'a> Sweep<'a> {
+    fn new(asked: &'a [During]) -> Self {
+        let mut threads: HashMap<(i64, i64), (Vec<usize>, usize)> = HashMap::new();
+        for (number, entry) in asked.iter().enumerate() {
+            if let (Some(pid), Some(tid)) = (entry.pid, entry.tid) {
+                threads.entry((pid.into(), tid.into())).or_default().0.push(number);
+            }
+        }
+        threads.values_mut().for_each(|entry| entry.0.sort_by_key(|&number| asked[number].from));
+        Sweep { asked, threads }
+    }
+
+    fn each(&mut self, row: &Owned, mut then: impl FnMut(usize)) {
+        let Some((order, over)) = self.threads.get_mut(&(row.pid, row.tid)) else { return };
+        while order.get(*over).is_some_and(|&entry| self.asked[entry].to <= row.from) {
+            *over += 1;
+        }
+        for &number in &order[*over..] {
+            let asked = &self.asked[number];
+            if asked.from >= row.to {
+                break;
+            }
+            if asked.to > row.from && asked.host == row.host {
+                then(number);
+            }
+        }
+    }
+}
+
+impl Engine {
+    /// The states of each, as parts that add up to it, the largest first.
+    pub(super) async fn states_during(
+        &self,
+        asked: &[During],
+    ) -> Result<Vec<Vec<(Part, Spent)>>, QueryError> {
+        let mut cuts: Vec<Cut> = asked.iter().map(|entry| Cut::new(entry.from, entry.to)).collect();
+        let mut sweep = Sweep::new(asked);
+        if let Some(states) = self.beside("thread_states", asked)? {
+            let words = ["state", "blocked_in", "woken_by", "successor_name"];
+            let numbers = ["waker", "successor"];
+            let words = words.map(|entry| cast_to(ident(entry), DataType::Utf8).alias(entry));
+            let numbers = numbers.map(|entry| cast_to(ident(entry), DataType::Int64).alias(entry));
+            let select = owner().into_iter().chain(words).chain(numbers).collect::<Vec<_>>();
+            let mut stream = states.select(select)?.sort(in_order())?.execute_stream().await?;
+            while let Some(batch) = stream.next().await {
+                let batch = batch?;
+                for row in 0..batch.num_rows() {
+                    let Some(of) = Owned::of(&batch, row) else { continue };
+                    let Some(part) = part(&batch, row) else { continue };
+                    sweep.each(&of, |entry| cuts[entry].take(of.from, of.to, &part));
+                }
+            }
+        }
+        Ok(cuts.into_iter().map(Cut::finish).collect())
+    }
+
+    /// What the frames of each thread say that it was doing: of the slices around the end the innermost,
+    /// or else the one that shares most of the time.
+    pub(super) async fn slices_during(
+        &self,
+        asked: &[During],
+    ) -> Result<Vec<Option<Doing>>, QueryError> {
+        let mut found: Vec<Option<Doing>> = vec![None; asked.len()];
+        let Some(slices) = self.beside("slices", asked)? else { return Ok(found) };
+        let words = ["name", "capture", "buffer", "segment"];
+        let words = words.map(|entry| cast_to(ident(entry), DataType::Utf8).alias(entry));
+        let numbers =
+            ["ring", "seqno"].map(|entry| cast_to(ident(entry), DataType::Int64).alias(entry));
+        let select = owner().into_iter().chain(words).chain(numbers).collect::<Vec<_>>();
+        let mut stream = slices.select(select)?.sort(in_order())?.execute_stream().await?;
+        let mut sweep = Sweep::new(asked);
+        while let Some(batch) = stream.next().await {
+            let batch = batch?;
+            for row in 0..batch.num_rows() {
+                let Some(of) = Owned::of(&batch, row) else { continue };
+                let Some(name) = text(&batch, 5, row) else { continue };
+                let word = |at| text(&batch, at, row).unwrap_or_default().to_owned();
+                sweep.each(&of, |number| {
+                    let entry = &asked[number];
+                    if entry.whole.is_some_and(|(from, to)| of.from <= from && to <= of.to) {
+                        return;
+                    }
+                    let doing = Doing {
+                        name: name.to_owned(),
+                        ns: of.to.min(entry.to) - of.from.max(entry.from),
+                        ts: of.from,
+                        dur: of.to - of.from,
+                        frame: FrameName {
+                            capture: word(6),
+                            buffer: word(7),
+                            segment: word(8),
+                            ring: long(&batch, 9, row),
+                            seqno: long(&batch, 10, row),
+                        },
+                        around: of.to >= entry.to,
+                    };
+                    if found[number].as_ref().is_none_or(|entry| entry.rank() < doing.rank()) {
+                        found[number] = Some(doing);
+                    }
+                });
+            }
+        }
+        Ok(found)
+    }
+
+    /// The rows of a table with `ts` and `dur` that are of these threads, and share time with one of
+    /// `asked`, whatever window is seen; None: of none.
+    fn beside(&self, table: &str, asked: &[During]) -> Result<Option<DataFrame>, QueryError> {
+        let known = || asked.iter().filter(|entry| entry.pid.is_some() && entry.tid.is_some());
+        let (Some(from), Some(to)) =
+            (known().map(|entry| entry.from).min(), known().map(|entry| entry.to).max())
+        else {
+            return Ok(None);
+        };
+        let numbers = |of: fn(&During) -> Option<i32>| {
+            let mut all: Vec<i32> = known().filter_map(of).collect();
+            all.sort_unstable();
+            all.dedup();
+            all.into_iter().map(lit).collect::<Vec<Expr>>()
+        };
+        let (pids, tids) = (numbers(|entry| entry.pid), numbers(|entry| entry.tid));
+        let Some(rows) = self.whole(table)? else { return Ok(None) };
+        let ts = || cast_to(ident("ts"), DataType::Int64);
+        let rows = rows.filter(ident("pid").in_list(pids, false))?;
+        let rows = rows.filter(ident("tid").in_list(tids, false))?;
+        let rows = rows.filter(ts().lt(lit(to)).and((ts() + ident("dur")).gt(lit(from))))?;
+        Ok(Some(rows))
+    }
+}
+
+/// In the order of their beginnings, the shorter first.
+fn in_order() -> Vec<datafusion::logical_expr::SortExpr> {
+    vec![ident("c3").sort(true, false), ident("c4").sort(true, false)]
+}
+
+/// Whose a row is, and when: `host pid tid from dur`.
+fn owner() -> Vec<Expr> {
+    let long = |name: &str| cast_to(ident(name), DataType::Int64);
+    let host = cast_to(ident("host"), DataType::Utf8);
+    let all = [host, long("pid"), long("tid"), long("ts"), ident("dur")];
+    all.into_iter().zip(0..).map(|(entry, n)| entry.alias(format!("c{n}"))).collect()
+}
+
+struct Owned {
+    host: String,
+    pid: i64,
+    tid: i64,
+    from: i64,
+    to: i64,
+}
+
+impl Owned {
+    fn of(batch: &RecordBatch, row: usize) -> Option<Owned> {
+        let long = |at| long(batch, at, row);
+        let from = long(3)?;
+        Some(Owned {
+            host: text(batch, 0, row).unwrap_or_default().to_owned(),
+            pid: long(1)?,
+            tid: long(2)?,
+            from,
+            to: from.saturating_add(long(4)?),
+        })
+    }
+}
+
+/// What a state is to an interval; None: no state that there is.
+fn part(batch: &RecordBatch, row: usize) -> Option<Part> {
+    let text = |at| text(batch, at, row).map(str::to_owned);
+    let small = |at| long(batch, at, row).and_then(|entry| i32::try_from(entry).ok());
+    let by = || By { kind: text(7), thread: small(9) };
+    Some(match text(5)?.as_str() {
+        "running" => Part::Running,
+        "runnable" if text(7).is_some() => Part::WokenLate(by()),
+        "runnable" => Part::Preempted { by: small(10), name: text(8) },
+        "blocked" if text(6).as_deref() == Some("page_fault") => Part::Faulting(by()),
+        "blocked" => Part::Blocked { call: text(6), by: by() },
+        "unknown" => Part::Unknown,
+        _ => return None,
+    })
+}
+
+/// A cell of text, which may be of any type of text.
+pub(super) fn text(batch: &RecordBatch, at: usize, row: usize) -> Option<&str> {
+    let column = batch.column(at);
+    if column.is_null(row) {
+        return None;
+    }
+    match column.data_type() {
+        DataType::Utf8View => Some(column.as_string_view().value(row)),
+        DataType::Utf8 => {
+            column.as_any().downcast_ref::<StringArray>().map(|entry| entry.value(row))
+        }
+        _ => None,
+    }
+}
+
+pub(super) fn long(batch: &RecordBatch, at: usize, row: usize) -> Option<i64> {
+    let column = batch.column(at);
+    let column = match column.data_type() {
+        DataType::Int64 => column.clone(),
+        _ => cast(column, &DataType::Int64).ok()?,
+    };
+    column.is_valid(row).then(|| column.as_primitive::<Int64Type>().value(row))
+}

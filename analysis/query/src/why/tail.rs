@@ -1,0 +1,145 @@
+//! Where all of those intervals spent their time that are above the 99th percentile.
+
+use super::{Longest, Part, Slow, SlowPart};
+use crate::text::{duration, grouped};
+
+/// Intervals of a tail that are looked at: the slowest of them.
+pub(super) const MOST: usize = 10_000;
+
+/// Where the tail of an interval, or of a kind of spans, spent its time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tail {
+    /// The frame and the interval, or the spans.
+    pub name: String,
+    /// How many intervals there are.
+    pub all: u64,
+    /// The 99th percentile, ns: 1 % of the intervals are longer. None: there are too few of them, and
+    /// the slowest that were asked for stand in for the tail.
+    pub p99: Option<i64>,
+    /// How many are longer.
+    pub above: u64,
+    /// How many of those are looked at: the slowest.
+    pub count: u64,
+    /// How long these are together, ns.
+    pub ns: i64,
+    /// What that went to, the most first: the causes add up to `ns`.
+    pub causes: Vec<TailCause>,
+}
+
+/// What time of a tail went to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TailCause {
+    /// In a few words.
+    pub cause: String,
+    /// How much, ns.
+    pub ns: i64,
+    /// How many of the intervals.
+    pub intervals: u64,
+}
+
+/// How many of so many are above the 99th percentile by rank; None: fewer than one.
+pub(super) fn above(all: u64) -> Option<usize> {
+    // Rank ⌈0.99 n⌉, without a float.
+    let rank = (all * 99).div_ceil(100);
+    usize::try_from(all - rank).ok().filter(|&entry| entry > 0)
+}
+
+impl Tail {
+    /// Of the longest of a kind, the slowest first; None: there are none.
+    pub(super) fn new(kind: &Longest, longest: &[Slow]) -> Option<Tail> {
+        // The first that is not above says where the tail begins.
+        let looked_at = kind.above.map(|entry| entry.min(MOST));
+        let p99 = looked_at.and_then(|entry| Some(longest.get(entry)?.dur));
+        let own: Vec<&Slow> = match (p99, looked_at) {
+            (Some(p99), Some(above)) => {
+                longest[..above].iter().take_while(|entry| entry.dur > p99).collect()
+            }
+            _ => Vec::new(),
+        };
+        // Many may be as long as the percentile itself.
+        let (p99, own) = match own.is_empty() {
+            true => (None, longest.iter().take(kind.slowest).collect()),
+            false => (p99, own),
+        };
+        if own.is_empty() {
+            return None;
+        }
+        let cut = p99.is_some() && kind.above > looked_at;
+        let above = if cut { kind.above.unwrap_or_default() } else { own.len() };
+        let mut causes: Vec<TailCause> = Vec::new();
+        for slow in &own {
+            let mut told: Vec<String> = Vec::new();
+            for part in &slow.parts {
+                let (cause, ns) = (part.cause(), part.spent.ns);
+                let is_new = !told.contains(&cause);
+                match causes.iter_mut().find(|entry| entry.cause == cause) {
+                    Some(entry) => {
+                        entry.ns += ns;
+                        entry.intervals += u64::from(is_new);
+                    }
+                    None => causes.push(TailCause { cause: cause.clone(), ns, intervals: 1 }),
+                }
+                told.push(cause);
+            }
+        }
+        causes.sort_by(|a, b| b.ns.cmp(&a.ns).then_with(|| a.cause.cmp(&b.cause)));
+        Some(Tail {
+            name: kind.name.clone(),
+            all: kind.all,
+            p99,
+            above: above as u64,
+            count: own.len() as u64,
+            ns: own.iter().map(|entry| entry.dur).sum(),
+            causes,
+        })
+    }
+}
+
+impl Tail {
+    /// What it is, in a sentence.
+    pub fn heading(&self) -> String {
+        let (all, together) = (grouped(self.all), duration(self.ns as f64));
+        let count = grouped(self.count);
+        match self.p99 {
+            Some(p99) if self.above > self.count => format!(
+                "{} of {all} {} took longer than p99 ({}); the time of the slowest {count}, {together}, went to:",
+                grouped(self.above),
+                self.name,
+                duration(p99 as f64)
+            ),
+            Some(p99) => format!(
+                "{count} of {all} {} took longer than p99 ({}); their time, {together}, went to:",
+                self.name,
+                duration(p99 as f64)
+            ),
+            None => format!(
+                "The time of the slowest {count} of {all} {}, {together}, went to:",
+                self.name
+            ),
+        }
+    }
+}
+
+impl SlowPart {
+    /// What time went to, in words that are the same for all that waited alike.
+    pub fn cause(&self) -> String {
+        match &self.part {
+            Part::Running => "running".to_owned(),
+            Part::Preempted { .. } | Part::WokenLate(_) => "waiting for a CPU".to_owned(),
+            Part::Unknown => "unknown".to_owned(),
+            Part::Faulting(by) => format!("waiting for a page{}{}", by.awaited(), self.doing_in()),
+            Part::Blocked { call, by } => {
+                let call = call.as_ref().map_or_else(String::new, |entry| format!(" in {entry}"));
+                let inside = self
+                    .inside
+                    .as_ref()
+                    .map_or_else(String::new, |entry| format!(" ({})", entry.name));
+                format!("waiting{call}{inside}{}{}", by.awaited(), self.doing_in())
+            }
+        }
+    }
+
+    fn doing_in(&self) -> String {
+        self.doing.as_ref().map_or_else(String::new, |entry| format!(" in {}", entry.name))
+    }
+}
