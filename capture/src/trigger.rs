@@ -19,12 +19,14 @@ pub enum Why {
     Counter = 4,
     /// Somebody asked for it.
     Hand = 5,
+    /// No trigger: so many further ones ([`Trigger::further`]) are not listed.
+    NotListed = 6,
     /// A reason of a later version.
     Other = 0,
 }
 
 impl Why {
-    const KNOWN: [Why; 5] = [Why::On, Why::Gap, Why::Exit, Why::Counter, Why::Hand];
+    const KNOWN: [Why; 6] = [Why::On, Why::Gap, Why::Exit, Why::Counter, Why::Hand, Why::NotListed];
 
     /// The name in every output.
     pub fn name(self) -> &'static str {
@@ -34,6 +36,7 @@ impl Why {
             Why::Exit => "exit",
             Why::Counter => "counter",
             Why::Hand => "hand",
+            Why::NotListed => "not_listed",
             Why::Other => "other",
         }
     }
@@ -76,6 +79,27 @@ pub struct Trigger {
 }
 
 impl Trigger {
+    /// Says that a window had so many further triggers. A reader that does not know of it shows a trigger
+    /// for another reason, with this note.
+    pub fn not_listed(count: u64, (wanted, held): (Stretch, Stretch)) -> Self {
+        Self {
+            source: None,
+            mono_ns: wanted.to_ns,
+            wanted,
+            held,
+            why: Why::NotListed,
+            ring: None,
+            seqno: Some(count),
+            expression: String::new(),
+            note: format!("{count} further triggers are not listed"),
+        }
+    }
+
+    /// How many further triggers there were, if this says so.
+    pub fn further(&self) -> Option<u64> {
+        self.seqno.filter(|_| self.why == Why::NotListed)
+    }
+
     pub(crate) fn encode(&self, bytes: &mut [u8]) {
         let (nonce, ring) = self.ring.unwrap_or((0, trigger::NO_RING));
         put_u64(bytes, trigger::MONOTONIC, self.mono_ns);

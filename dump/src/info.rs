@@ -29,10 +29,13 @@ pub struct Info {
     pub end: Option<EndInfo>,
     /// How frames are stored.
     pub stored: StoredInfo,
-    /// Why the flight recorder wrote this window: the first 1,000 triggers. A capture that is no window
+    /// Why the flight recorder wrote this window: the first 2,000 triggers. A capture that is no window
     /// has none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub triggers: Vec<TriggerInfo>,
+    /// The number of its further triggers.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub triggers_not_listed: u64,
     /// What was enabled and disabled: the first 50,000 times.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub masks: Vec<MaskInfo>,

@@ -19,7 +19,8 @@ use crate::info::{
 use crate::select::{labels, process};
 
 const MAX_DAMAGED: usize = 1000;
-const MAX_TRIGGERS: usize = 1000;
+/// As many as a window lists of those that can wait, and of those that cannot.
+const MAX_TRIGGERS: usize = 2000;
 const MAX_FLIPS: usize = 50_000;
 
 impl Info {
@@ -45,7 +46,7 @@ impl Info {
         let (mut damages, mut last_drain) = (0, 0);
         let mut stored = StoredInfo::default();
         let mut cells = CellTotals::default();
-        let mut triggers: Vec<Trigger> = Vec::new();
+        let (mut triggers, mut not_listed): (Vec<Trigger>, u64) = (Vec::new(), 0);
         let mut flips: Vec<Flip> = Vec::new();
         let mut disabled: BTreeMap<u16, BTreeSet<Chosen>> = BTreeMap::new();
         while let Some(item) = capture.read()? {
@@ -62,9 +63,10 @@ impl Info {
                     stored.add(&frames);
                 }
                 Item::Chunk(Chunk::Cells(chunk)) => cells.add(&chunk),
-                Item::Chunk(Chunk::Trigger(it)) if triggers.len() < MAX_TRIGGERS => {
-                    triggers.push(it);
-                }
+                Item::Chunk(Chunk::Trigger(it)) => match it.further() {
+                    None if triggers.len() < MAX_TRIGGERS => triggers.push(it),
+                    further => not_listed = u64::saturating_add(not_listed, further.unwrap_or(1)),
+                },
                 Item::Chunk(Chunk::Masks(flip)) => {
                     let of_source = disabled.entry(flip.source).or_default();
                     for &(chosen, enabled) in &flip.changes {
@@ -115,6 +117,7 @@ impl Info {
                 mono_ns: end.mono_ns,
             }),
             stored,
+            triggers_not_listed: not_listed,
             triggers: triggers.into_iter().map(|it| trigger(it, &sources)).collect(),
             masks: flips.iter().flat_map(|it| masks(it, &sources)).collect(),
             buffers: buffers.collect(),

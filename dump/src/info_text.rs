@@ -2,16 +2,16 @@
 
 use std::io::{self, Write};
 
-use ppt_capture::Cause;
+use ppt_capture::{Cause, Why};
 
 use crate::escape::escape;
-use crate::info::{BucketInfo, BufferInfo, CounterInfo, Info, TriggerInfo};
+use crate::info::{BucketInfo, BufferInfo, CounterInfo, Info};
 
 /// Rings of one buffer that are listed; the JSON has all of them.
 const MAX_RINGS: usize = 64;
 /// Damaged places that are listed.
 const MAX_DAMAGED: usize = 10;
-/// Triggers that are listed; the JSON has more.
+/// Triggers that are listed, and as many by hand; the JSON has more.
 const MAX_TRIGGERS: usize = 10;
 
 impl Info {
@@ -48,7 +48,7 @@ fn write(info: &Info, mut out: impl Write) -> io::Result<()> {
             cut.unwrap_or_default()
         )?,
     }
-    write_triggers(&info.triggers, &mut out)?;
+    write_triggers(info, &mut out)?;
     if !info.masks.is_empty() {
         let count = info.masks.len();
         writeln!(out, "masks     {count} times something was enabled or disabled")?;
@@ -80,7 +80,8 @@ fn write(info: &Info, mut out: impl Write) -> io::Result<()> {
 }
 
 /// Why it was written, if it is a window of the flight recorder.
-fn write_triggers(triggers: &[TriggerInfo], out: &mut impl Write) -> io::Result<()> {
+fn write_triggers(info: &Info, out: &mut impl Write) -> io::Result<()> {
+    let triggers = &info.triggers;
     let Some(first) = triggers.first() else { return Ok(()) };
     let span = |from: u64, to: u64| seconds(to.saturating_sub(from));
     let wanted = span(first.from_ns, first.to_ns);
@@ -91,7 +92,14 @@ fn write_triggers(triggers: &[TriggerInfo], out: &mut impl Write) -> io::Result<
     } else {
         writeln!(out, "window    {held} of {wanted} s: the recorder held no more")?;
     }
-    for it in triggers.iter().take(MAX_TRIGGERS) {
+    let (mut listed, mut by_hand) = (0, 0);
+    for (number, it) in triggers.iter().enumerate() {
+        let is_by_hand = it.why == Why::Hand.name() && by_hand < MAX_TRIGGERS;
+        by_hand += usize::from(is_by_hand);
+        if number >= MAX_TRIGGERS && !is_by_hand {
+            continue;
+        }
+        listed += 1;
         let into = span(begin, it.mono_ns);
         write!(out, "trigger   {}, {into} s into the window", it.why)?;
         if !it.expression.is_empty() {
@@ -105,8 +113,9 @@ fn write_triggers(triggers: &[TriggerInfo], out: &mut impl Write) -> io::Result<
             note => writeln!(out, ", {}", escape(note))?,
         }
     }
-    if triggers.len() > MAX_TRIGGERS {
-        writeln!(out, "          and {} more triggers", triggers.len() - MAX_TRIGGERS)?;
+    let more = (triggers.len() as u64 - listed).saturating_add(info.triggers_not_listed);
+    if more > 0 {
+        writeln!(out, "          and {more} more triggers")?;
     }
     Ok(())
 }

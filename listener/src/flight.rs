@@ -42,7 +42,7 @@ use shared::Shared;
 use store::{CellsRead, Entry, Item, Place, Store};
 use watch::Fired;
 use window::Window;
-use windows::{Pending, Reach, Windows};
+use windows::{Pending, Reach, Taken, Windows};
 
 /// What a frame may be late: it is kept for so much longer than asked for.
 const LATE_NS: u64 = 1_000_000_000;
@@ -155,7 +155,7 @@ impl Recorder {
         let shared = Arc::new(Shared::default());
         let now = ppt_now::monotonic();
         let held = shared.held.clone();
-        let reach = Reach::new(options.before, options.after, options.cooldown);
+        let reach = Reach::new(options.before, options.after, options.cooldown, options.keep);
         let (send, windows) = mpsc::channel();
         let (writes, codec) = (shared.clone(), options.compress);
         let mut files = files;
@@ -208,15 +208,17 @@ impl Recorder {
     fn trigger(&mut self, at: u64, fired: Fired) {
         let can_wait = matches!(fired.why, Why::On | Why::Gap | Why::Counter);
         let counts = match self.windows.trigger(at, can_wait, fired) {
-            true => &self.shared.triggers,
-            false => &self.shared.ignored,
+            Taken::Counts => &self.shared.triggers,
+            Taken::InCooldown => &self.shared.ignored,
+            Taken::TooMany => &self.shared.too_many,
         };
         counts.fetch_add(1, Relaxed);
     }
 
     /// The window is over: what there is of it goes into a file.
     fn close(&mut self, asked: Pending<Fired>) {
-        if self.shared.waiting() >= WAITING_WINDOWS {
+        // Somebody asked for this very window.
+        if self.shared.waiting() >= WAITING_WINDOWS && !asked.is_urgent() {
             if !std::mem::replace(&mut self.told_full, true) {
                 let error = io::Error::other("too many others wait for the disk");
                 self.shared.tell(News::GivenUp(error));
@@ -233,7 +235,7 @@ impl Recorder {
         let ends = asked.wanted.to_ns <= self.upto;
         let (base, items) = self.store.since(asked.wanted.from_ns);
         let of_items = Window::feeds_of(&items);
-        let of_triggers = |feed| asked.triggers.iter().any(|(_, it)| it.feed == Some(feed));
+        let of_triggers = |feed| asked.triggers.iter().any(|it| it.by.feed == Some(feed));
         let about = |feed: &usize, it: &Feed| {
             !it.live.is_empty() || of_items.contains(feed) || of_triggers(*feed)
         };

@@ -252,6 +252,10 @@ pub(super) fn whither(flight: &Flight, name: &str) -> String {
     if progress.ignored > 0 {
         text += &format!(", {} triggers within the cooldown of others", grouped(progress.ignored));
     }
+    if progress.too_many > 0 {
+        text +=
+            &format!(", {} triggers while too many windows were open", grouped(progress.too_many));
+    }
     if progress.lost > 0 {
         text += &format!(", {} windows lost", grouped(progress.lost));
     }

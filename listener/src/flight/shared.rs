@@ -49,6 +49,8 @@ pub struct FlightProgress {
     pub triggers: u64,
     /// Triggers that came within the cooldown of another.
     pub ignored: u64,
+    /// Triggers that came while too many windows were open.
+    pub too_many: u64,
     /// Bytes of memory that the recorder holds, and the most that it has held.
     pub bytes: usize,
     /// The most that it has held.
@@ -71,6 +73,7 @@ pub(crate) struct Shared {
     lost: AtomicU64,
     pub triggers: AtomicU64,
     pub ignored: AtomicU64,
+    pub too_many: AtomicU64,
     pub missed: AtomicU64,
     pub frames: AtomicU64,
 }
@@ -159,14 +162,15 @@ impl Flight {
 
     /// How far it is.
     pub fn progress(&self) -> FlightProgress {
-        let Shared { written, waiting, lost, triggers, ignored, missed, frames, held, .. } =
-            &*self.shared;
+        let Shared { written, waiting, lost, triggers, ignored, too_many, .. } = &*self.shared;
+        let Shared { missed, frames, held, .. } = &*self.shared;
         FlightProgress {
             written: written.load(Relaxed),
             waiting: waiting.load(Relaxed),
             lost: lost.load(Relaxed),
             triggers: triggers.load(Relaxed),
             ignored: ignored.load(Relaxed),
+            too_many: too_many.load(Relaxed),
             bytes: held.now(),
             most_bytes: held.most(),
             frames: frames.load(Relaxed),

@@ -11,7 +11,7 @@ use ppt_capture::{
 
 use super::store::{Base, CellsRead, Entry, Item, Place, Rows, Weight};
 use super::watch::Fired;
-use super::windows::Pending;
+use super::windows::{Pending, Triggered};
 
 /// A window that is over: all that its file needs.
 #[derive(Debug)]
@@ -100,7 +100,7 @@ impl<W: Write> File<'_, W> {
             self.writer.clock(readings)?;
         }
         let Window { asked, held, .. } = self.window;
-        for (at, it) in &asked.triggers {
+        for Triggered { at, by: it, .. } in &asked.triggers {
             let source = it.feed.and_then(|feed| self.sources.get(&feed).copied());
             self.writer.trigger(&Trigger {
                 source,
@@ -113,6 +113,9 @@ impl<W: Write> File<'_, W> {
                 expression: it.expression.to_string(),
                 note: it.note.clone(),
             })?;
+        }
+        if asked.more > 0 {
+            self.writer.trigger(&Trigger::not_listed(asked.more, (asked.wanted, *held)))?;
         }
         for (place, rows) in &self.window.base.cells {
             let Some(&source) = self.sources.get(&place.feed) else { continue };

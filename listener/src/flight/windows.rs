@@ -6,11 +6,16 @@ use std::time::Duration;
 
 use ppt_capture::Stretch;
 
-/// Triggers that a window lists; it counts the others.
+/// Triggers that a window lists of those that [can wait](Triggered::can_wait); it counts the others.
+/// Of those that cannot wait, it has no more than this, and lists them all.
 pub(crate) const LISTED: usize = 1000;
 
-/// Windows that may be open at once: further ones are ignored.
+/// Windows that may be open at once. A further trigger that can wait is ignored; one that cannot joins
+/// the last window.
 pub(crate) const OPEN: usize = 1000;
+
+/// At least so much time may lie between the triggers of a window.
+const SHORTEST_NS: u64 = 1_000_000_000;
 
 /// How much time belongs to a trigger.
 #[derive(Debug, Clone, Copy, Default)]
@@ -19,13 +24,18 @@ pub(crate) struct Reach {
     after_ns: u64,
     /// After a trigger, others are ignored for so long.
     cooldown_ns: u64,
+    /// Most time between the first and the last trigger of a window: later ones begin another. So a
+    /// window comes to an end however often something triggers.
+    longest_ns: u64,
 }
 
 impl Reach {
-    pub fn new(before: Duration, after: Duration, cooldown: Duration) -> Self {
-        let [before_ns, after_ns, cooldown_ns] =
-            [before, after, cooldown].map(|it| u64::try_from(it.as_nanos()).unwrap_or(u64::MAX));
-        Self { before_ns, after_ns, cooldown_ns }
+    /// For a recorder that holds so much time, `keep`.
+    pub fn new(before: Duration, after: Duration, cooldown: Duration, keep: Duration) -> Self {
+        let [before_ns, after_ns, cooldown_ns, keep_ns] = [before, after, cooldown, keep]
+            .map(|it| u64::try_from(it.as_nanos()).unwrap_or(u64::MAX));
+        let longest_ns = keep_ns.max(after_ns).max(SHORTEST_NS);
+        Self { before_ns, after_ns, cooldown_ns, longest_ns }
     }
 
     fn around(self, at: u64) -> Stretch {
@@ -36,19 +46,58 @@ impl Reach {
     }
 }
 
+/// What became of a trigger.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Taken {
+    /// It is in a window.
+    Counts,
+    /// It came within the cooldown of another.
+    InCooldown,
+    /// Too many windows are open.
+    TooMany,
+}
+
+/// A trigger of a window.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Triggered<T> {
+    pub at: u64,
+    /// There may be thousands like it, and one of them does for all. What somebody asks for cannot wait.
+    pub can_wait: bool,
+    pub by: T,
+}
+
 /// A window that is not over yet, or not known to be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Pending<T> {
     pub wanted: Stretch,
     /// The time of its earliest trigger.
     pub first: u64,
-    /// Its triggers, with their times, in the order in which they came.
-    pub triggers: Vec<(u64, T)>,
+    /// The time of its latest trigger.
+    last: u64,
+    /// Its triggers, in the order in which they came.
+    pub triggers: Vec<Triggered<T>>,
+    /// How many of them cannot wait.
+    urgent: usize,
     /// Further ones, which are not listed.
     pub more: u64,
 }
 
 impl<T> Pending<T> {
+    fn new(wanted: Stretch, trigger: Triggered<T>) -> Self {
+        let (first, urgent) = (trigger.at, usize::from(!trigger.can_wait));
+        Self { wanted, first, last: first, triggers: vec![trigger], urgent, more: 0 }
+    }
+
+    /// All triggers, also those that are not listed.
+    pub fn count(&self) -> u64 {
+        self.more.saturating_add(self.triggers.len() as u64)
+    }
+
+    /// Whether something cannot wait for another window like it.
+    pub fn is_urgent(&self) -> bool {
+        self.urgent > 0
+    }
+
     fn overlaps(&self, other: Stretch) -> bool {
         self.wanted.from_ns <= other.to_ns && other.from_ns <= self.wanted.to_ns
     }
@@ -57,14 +106,39 @@ impl<T> Pending<T> {
         self.wanted.from_ns = self.wanted.from_ns.min(other.wanted.from_ns);
         self.wanted.to_ns = self.wanted.to_ns.max(other.wanted.to_ns);
         self.first = self.first.min(other.first);
-        let room = LISTED.saturating_sub(self.triggers.len());
-        let come = other.triggers.len() as u64;
-        self.triggers.extend(other.triggers.into_iter().take(room));
-        self.more += other.more + come.saturating_sub(room as u64);
+        self.last = self.last.max(other.last);
+        self.more = self.more.saturating_add(other.more);
+        for it in other.triggers {
+            let listed = self.triggers.len() - self.urgent;
+            if it.can_wait && listed >= LISTED {
+                self.more = self.more.saturating_add(1);
+            } else {
+                self.urgent += usize::from(!it.can_wait);
+                self.triggers.push(it);
+            }
+        }
     }
 }
 
-/// The windows that are not over yet. No two of them overlap.
+/// What a window would be with further ones: its first and its last trigger, and how many of them cannot
+/// wait.
+#[derive(Debug, Clone, Copy)]
+struct Extent {
+    first: u64,
+    last: u64,
+    urgent: usize,
+}
+
+impl Extent {
+    /// That of both, if a window may have it.
+    fn with<T>(self, other: &Pending<T>, longest_ns: u64) -> Option<Self> {
+        let (first, last) = (self.first.min(other.first), self.last.max(other.last));
+        let urgent = self.urgent + other.urgent;
+        (last - first <= longest_ns && urgent <= LISTED).then_some(Self { first, last, urgent })
+    }
+}
+
+/// The windows that are not over yet. Two of them overlap only if they would be too long as one.
 #[derive(Debug)]
 pub(crate) struct Windows<T> {
     reach: Reach,
@@ -78,31 +152,44 @@ impl<T> Windows<T> {
         Self { reach, pending: Vec::new(), quiet_until: 0 }
     }
 
-    /// Takes a trigger at `at`. It is ignored within the cooldown of another, if it `can_wait`; returns
-    /// whether it counts.
-    pub fn trigger(&mut self, at: u64, can_wait: bool, trigger: T) -> bool {
-        let cooldown = self.reach.cooldown_ns;
-        if can_wait && cooldown > 0 && at < self.quiet_until {
-            return false;
+    /// Takes a trigger at `at`. Only one that `can_wait` may be ignored.
+    pub fn trigger(&mut self, at: u64, can_wait: bool, by: T) -> Taken {
+        let Reach { cooldown_ns, longest_ns, .. } = self.reach;
+        if can_wait && cooldown_ns > 0 && at < self.quiet_until {
+            return Taken::InCooldown;
         }
         let wanted = self.reach.around(at);
-        if self.pending.len() >= OPEN && !self.pending.iter().any(|it| it.overlaps(wanted)) {
-            return false;
+        let mut extent = Extent { first: at, last: at, urgent: usize::from(!can_wait) };
+        let joins = |it: &Pending<T>, extent: Extent| {
+            it.overlaps(wanted).then(|| extent.with(it, longest_ns)).flatten()
+        };
+        let is_full =
+            self.pending.len() >= OPEN && self.pending.iter().all(|it| joins(it, extent).is_none());
+        if is_full && can_wait {
+            return Taken::TooMany;
         }
-        self.quiet_until = self.quiet_until.max(at.saturating_add(cooldown));
-        let mut joined = Pending { wanted, first: at, triggers: vec![(at, trigger)], more: 0 };
+        self.quiet_until = self.quiet_until.max(at.saturating_add(cooldown_ns));
+        let mut joined = Pending::new(wanted, Triggered { at, can_wait, by });
         // Those that it brings together are in their order; it came last.
-        let overlapping = self.pending.extract_if(.., |it| it.overlaps(wanted));
-        if let Some(mut all) = overlapping.reduce(|mut all, it| {
+        let overlapping = self.pending.extract_if(.., |it| match joins(it, extent) {
+            Some(both) => {
+                extent = both;
+                true
+            }
+            None => false,
+        });
+        let all = overlapping.reduce(|mut all, it| {
             all.join(it);
             all
-        }) {
+        });
+        let last = if is_full { self.pending.pop() } else { None };
+        if let Some(mut all) = all.or(last) {
             all.join(joined);
             joined = all;
         }
         let place = self.pending.partition_point(|it| it.wanted.from_ns < joined.wanted.from_ns);
         self.pending.insert(place, joined);
-        true
+        Taken::Counts
     }
 
     /// Takes out the windows that are over: everything up to `upto` is known.
@@ -133,7 +220,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn reach(before: u64, after: u64, cooldown: u64) -> Reach {
-        Reach { before_ns: before, after_ns: after, cooldown_ns: cooldown }
+        Reach { before_ns: before, after_ns: after, cooldown_ns: cooldown, longest_ns: u64::MAX }
     }
 
     /// What happens to a recorder, in order.
@@ -212,7 +299,7 @@ mod tests {
             let mut model = Moments::default();
             let (mut now, mut upto) = (100u64, 0u64);
             let plain = |it: &Pending<usize>| {
-                let mut steps: Vec<usize> = it.triggers.iter().map(|&(_, step)| step).collect();
+                let mut steps: Vec<usize> = it.triggers.iter().map(|it| it.by).collect();
                 steps.sort_unstable();
                 (it.wanted.from_ns, it.wanted.to_ns, steps)
             };
@@ -223,7 +310,9 @@ mod tests {
                         let cool = cooldown > 0
                             && model.last.is_some_and(|last| now < last + cooldown);
                         let counts = !(can_wait && cool);
-                        prop_assert_eq!(windows.trigger(now, can_wait, number), counts);
+                        let taken = windows.trigger(now, can_wait, number);
+                        let expected = if counts { Taken::Counts } else { Taken::InCooldown };
+                        prop_assert_eq!(taken, expected);
                         if counts {
                             model.open.push((now, number));
                             model.last = model.last.max(Some(now));
@@ -250,29 +339,112 @@ mod tests {
     fn a_window_lists_so_many_triggers_and_counts_the_others() {
         let mut windows = Windows::new(reach(10, 10, 0));
         for at in 0..LISTED as u64 + 7 {
-            assert!(windows.trigger(1000 + at / 100, true, at));
+            assert_eq!(windows.trigger(1000 + at / 100, true, at), Taken::Counts);
         }
         let over = windows.over(u64::MAX);
         assert_eq!((over.len(), over[0].triggers.len(), over[0].more), (1, LISTED, 7));
-        assert_eq!(over[0].triggers[LISTED - 1].1, LISTED as u64 - 1, "the first ones");
+        assert_eq!(over[0].triggers[LISTED - 1].by, LISTED as u64 - 1, "the first ones");
+        assert_eq!(over[0].count(), LISTED as u64 + 7);
+    }
+
+    #[test]
+    fn what_cannot_wait_is_listed_in_any_storm() {
+        let mut windows = Windows::new(reach(10, 10, 0));
+        for at in 0..5 * LISTED as u64 {
+            let can_wait = at % 1000 != 999;
+            assert_eq!(windows.trigger(1000 + at / 1000, can_wait, at), Taken::Counts);
+        }
+        let over = windows.over(u64::MAX);
+        let urgent: Vec<u64> =
+            over[0].triggers.iter().filter(|it| !it.can_wait).map(|it| it.by).collect();
+        assert_eq!(urgent, [999, 1999, 2999, 3999, 4999]);
+        assert_eq!((over.len(), over[0].count()), (1, 5 * LISTED as u64));
+
+        // However many there are: none is left out, and no window is too full.
+        let many = 3 * LISTED as u64 + 1;
+        (0..many).for_each(|at| assert_eq!(windows.trigger(50, false, at), Taken::Counts));
+        let over = windows.over(u64::MAX);
+        assert_eq!(over.len(), 4);
+        assert!(over.iter().all(|it| it.more == 0 && it.triggers.len() <= LISTED));
+        assert_eq!(over.iter().map(Pending::count).sum::<u64>(), many);
+    }
+
+    #[test]
+    fn a_storm_writes_windows() {
+        let mut windows = Windows::new(Reach { longest_ns: 100, ..reach(30, 5, 0) });
+        let mut over = Vec::new();
+        for at in (1000..2000).step_by(2) {
+            assert_eq!(windows.trigger(at, true, at), Taken::Counts);
+            over.extend(windows.over(at));
+        }
+        assert_eq!(over.len(), 9, "while it lasts");
+        over.extend(windows.over(u64::MAX));
+        let spans: Vec<_> = over.iter().map(|it| (it.wanted.from_ns, it.wanted.to_ns)).collect();
+        assert_eq!(spans[..2], [(970, 1105), (1072, 1207)], "each is whole in itself");
+        assert_eq!(over.iter().map(Pending::count).sum::<u64>(), 500, "each is in one of them");
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(200))]
+        #[test]
+        fn each_trigger_is_in_one_window_which_is_over_in_time(
+            steps in steps(), before in 0u64..40, after in 0u64..40, longest in 0u64..60,
+        ) {
+            let reach = Reach { longest_ns: longest, ..reach(before, after, 0) };
+            let mut windows = Windows::new(reach);
+            let (mut now, mut upto, mut counted, mut over) = (100u64, 0u64, Vec::new(), Vec::new());
+            for step in steps {
+                match step {
+                    Step::Trigger { after, can_wait } => {
+                        now = now.saturating_add_signed(after);
+                        prop_assert_eq!(windows.trigger(now, can_wait, now), Taken::Counts);
+                        counted.push(now);
+                    }
+                    Step::Upto { after } => {
+                        upto += after;
+                        over.extend(windows.over(upto));
+                        let late = |it: &&Pending<u64>| it.first + longest + reach.after_ns <= upto;
+                        prop_assert_eq!(windows.pending.iter().find(late), None);
+                    }
+                }
+            }
+            over.extend(windows.over(u64::MAX));
+            for it in &over {
+                let times: Vec<u64> = it.triggers.iter().map(|it| it.at).collect();
+                let (first, last) = (*times.iter().min().unwrap(), *times.iter().max().unwrap());
+                prop_assert!(last - first <= longest);
+                let wanted =
+                    Stretch { from_ns: reach.around(first).from_ns, to_ns: reach.around(last).to_ns };
+                prop_assert_eq!((it.wanted, it.first), (wanted, first));
+            }
+            let mut all: Vec<u64> = over.iter().flat_map(|it| &it.triggers).map(|it| it.by).collect();
+            all.sort_unstable();
+            counted.sort_unstable();
+            prop_assert_eq!(all, counted);
+        }
     }
 
     #[test]
     fn so_many_windows_are_open_at_once() {
         let mut windows = Windows::new(reach(1, 1, 0));
-        let counts = (0..OPEN as u64 + 9).filter(|at| windows.trigger(10 * at, true, ())).count();
-        assert_eq!(counts, OPEN);
-        assert!(windows.trigger(11, true, ()), "it joins one");
-        assert_eq!(windows.over(u64::MAX).len(), OPEN);
-        assert!(windows.trigger(0, true, ()));
+        let mut all = (0..OPEN as u64 + 9).map(|at| windows.trigger(10 * at, true, ()));
+        assert!(all.by_ref().take(OPEN).all(|it| it == Taken::Counts));
+        assert!(all.all(|it| it == Taken::TooMany));
+        assert_eq!(windows.trigger(11, true, ()), Taken::Counts, "it joins one");
+        let late = 100 * OPEN as u64;
+        assert_eq!(windows.trigger(late, false, ()), Taken::Counts, "it cannot wait");
+        let over = windows.over(u64::MAX);
+        assert_eq!((over.len(), over[OPEN - 1].wanted.to_ns), (OPEN, late + 1));
+        assert_eq!(windows.trigger(0, true, ()), Taken::Counts);
     }
 
     #[test]
     fn the_end_of_time_is_no_end() {
         let forever = Duration::MAX;
-        let mut windows = Windows::new(Reach::new(forever, forever, forever));
-        assert!(windows.trigger(5, true, ()));
-        assert!(!windows.trigger(u64::MAX - 1, true, ()) && windows.trigger(7, false, ()));
+        let mut windows = Windows::new(Reach::new(forever, forever, forever, forever));
+        assert_eq!(windows.trigger(5, true, ()), Taken::Counts);
+        assert_eq!(windows.trigger(u64::MAX - 1, true, ()), Taken::InCooldown);
+        assert_eq!(windows.trigger(7, false, ()), Taken::Counts);
         assert!(windows.over(u64::MAX - 1).is_empty());
         assert_eq!(windows.triggered_by(4).len(), 0);
         let all = windows.triggered_by(5);

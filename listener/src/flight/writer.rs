@@ -43,7 +43,7 @@ pub(super) fn run(
                         is_whole: !window.crowded,
                         held: window.held,
                         wanted: window.asked.wanted,
-                        triggers: window.asked.triggers.len() as u64 + window.asked.more,
+                        triggers: window.asked.count(),
                     });
                     break;
                 }

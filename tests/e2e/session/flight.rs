@@ -2,14 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::time::Instant;
 
 use serde_json::Value;
 
+use crate::fixtures::busy::Busy;
 use crate::fixtures::explained::explained;
 use crate::fixtures::flood::{self, Beat, frames};
 use crate::fixtures::released;
 use crate::fixtures::support::{
-    Account, Attach, Bench, Kind, Target, fetched, of_both_kinds, ppt, text, wait_until,
+    Account, Attach, Bench, Kind, PATIENCE, Target, fetched, of_both_kinds, ppt, text, wait_until,
 };
 use crate::session::account::SmallDisk;
 
@@ -412,4 +414,57 @@ fn several_processes_are_one_recorder() {
     for pid in [pid, child] {
         assert!(pids.iter().any(|it| it.contains(&format!("process {pid} "))), "{pids:?}");
     }
+}
+
+/// Every frame triggers. Windows are written while that lasts, and what somebody asks for is in one.
+#[test]
+fn a_storm_of_triggers_hides_no_trigger_by_hand() {
+    let _busy = Busy::start();
+    let bench = flood::build();
+    let mut target = bench.start("flood", &["1", "200"]);
+    let args = ["--flight", "1s", "--before", "100ms", "-o", "flight", "--on", "thread = 0"];
+    let attach = bench.attach(&target, &args);
+    let written_by = |window: &String| bench.info(window)["triggers"].as_array().unwrap().clone();
+    let is_asked_for = |it: &Value| it["note"] == "the storm, by hand";
+    let (mut written, mut asked, mut looked_at) = (0, false, 0);
+    let begun = Instant::now();
+    let found = loop {
+        assert!(begun.elapsed() < *PATIENCE, "no window has it while the storm lasts");
+        written += target.run();
+        if !asked && written >= 2000 {
+            trigger(&bench, &target, "the storm, by hand");
+            asked = true;
+        }
+        let there = windows(&bench);
+        let new = there[looked_at..].iter().find(|it| written_by(it).iter().any(is_asked_for));
+        if let Some(window) = new {
+            break window.clone();
+        }
+        looked_at = there.len();
+    };
+    written += target.run();
+    let said = attach.stop();
+    let (mut by_frames, mut by_hand) = (0, 0);
+    for window in windows(&bench) {
+        let (info, _, beats) = check(&bench, &window);
+        let listed = written_by(&window);
+        let hand = listed.iter().filter(|it| is_asked_for(it)).count() as u64;
+        let more = info["triggers_not_listed"].as_u64().unwrap_or(0);
+        let all = listed.len() as u64 + more;
+        by_hand += hand;
+        by_frames += all - hand;
+        assert!(beats.len() as u64 >= all - hand, "each trigger's frame is in its window");
+        let is_written = |line: &&str| line.contains(&window) && line.contains(" frames of ");
+        let line = said.lines().find(is_written).unwrap();
+        // One goes without saying.
+        let told = line.split_once(" triggers").map_or("1", |it| it.0.rsplit(' ').next().unwrap());
+        assert_eq!(told.replace(',', "").parse::<u64>().ok(), Some(all), "{line}");
+        let text = bench.ppt(&["info", &window]).stdout;
+        let shown =
+            (0..).zip(&listed).filter(|(at, it)| *at < 10 || is_asked_for(it)).count() as u64;
+        let and_more = format!("          and {} more triggers\n", all - shown);
+        assert_eq!(text.contains(&and_more), all > shown, "{text}");
+        assert_eq!(text.contains("the storm, by hand"), window == found, "{text}");
+    }
+    assert_eq!((by_frames, by_hand), (written, 1), "each trigger is in one window");
 }

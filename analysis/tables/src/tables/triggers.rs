@@ -36,7 +36,7 @@ fn rows(set: &CaptureSet) -> Result<Vec<Vec<Cell>>, TableError> {
                 info.map_or(Cell::Null, |info| Cell::word(&info.source.buffer)),
                 it.ring.map_or(Cell::Null, |(nonce, _)| Cell::word(&format!("{nonce:016x}"))),
                 it.ring.map_or(Cell::Null, |(_, ring)| Cell::int(ring)),
-                it.seqno.map_or(Cell::Null, Cell::count),
+                it.seqno.filter(|_| it.further().is_none()).map_or(Cell::Null, Cell::count),
                 Cell::text(&it.note),
             ]);
         }
