@@ -5,6 +5,7 @@ mod during;
 mod hops;
 mod request;
 mod said;
+mod slow;
 mod tail;
 
 use datafusion::arrow::datatypes::DataType;
@@ -21,7 +22,8 @@ use crate::nearest::nearest;
 use crate::summary::ends;
 pub use cut::{By, Part, Spent};
 use during::{During, long, text};
-pub use hops::Hop;
+use slow::Longest;
+pub use slow::{Doing, FrameName, Hop, Slow, SlowPart};
 pub use tail::{Tail, TailCause};
 
 /// What is asked.
@@ -46,89 +48,6 @@ pub struct WhyAnswer {
     pub slowest: Vec<Slow>,
     /// A summary for each interval and each kind of spans, the one with the most time first.
     pub tails: Vec<Tail>,
-}
-
-/// What names a frame.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-#[expect(missing_docs, reason = "as the standard columns")]
-pub struct FrameName {
-    pub capture: String,
-    pub buffer: String,
-    pub segment: String,
-    pub ring: Option<i64>,
-    pub seqno: Option<i64>,
-}
-
-/// A slow interval.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Slow {
-    /// The frame and the interval, `job.handle`; of a span the frame.
-    pub name: String,
-    /// What identifies the frame: capture, buffer, segment, ring and number.
-    pub capture: String,
-    #[expect(missing_docs, reason = "see `capture`")]
-    pub buffer: String,
-    #[expect(missing_docs, reason = "see `capture`")]
-    pub segment: String,
-    #[expect(missing_docs, reason = "see `capture`")]
-    pub ring: Option<i64>,
-    #[expect(missing_docs, reason = "see `capture`")]
-    pub seqno: Option<i64>,
-    /// Whose it is.
-    pub host: String,
-    #[expect(missing_docs, reason = "see `host`")]
-    pub pid: Option<i32>,
-    /// Its thread; of a span the one that began it.
-    pub tid: Option<i32>,
-    /// When it began, ns since the epoch.
-    pub ts: i64,
-    /// Its length, ns: what its parts add up to.
-    pub dur: i64,
-    /// It is a span, which may have been elsewhere meanwhile.
-    pub is_span: bool,
-    /// What identifies the request: names of fields, and their values.
-    pub request: Vec<(String, String)>,
-    /// The parts, the largest first.
-    pub parts: Vec<SlowPart>,
-}
-
-/// A part of it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct SlowPart {
-    /// What it went to.
-    pub part: Part,
-    /// How much.
-    pub spent: Spent,
-    /// What the waker's own frames say that it was doing while the longest piece of a wait lasted: of
-    /// the slices around its end the innermost, or else the one that shares most of it.
-    pub doing: Option<Doing>,
-    /// The same of the thread that waited: the innermost slice in the interval says for what.
-    pub inside: Option<Doing>,
-    /// What the waker did meanwhile, and who woke that one: of the largest wait only.
-    pub hops: Vec<Hop>,
-}
-
-impl SlowPart {
-    fn new((part, spent): (Part, Spent)) -> SlowPart {
-        SlowPart { part, spent, doing: None, inside: None, hops: Vec::new() }
-    }
-}
-
-/// What a thread was doing.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Doing {
-    /// The slice.
-    pub name: String,
-    /// How long it overlapped the wait, ns.
-    pub ns: i64,
-    /// When it began, ns since the epoch.
-    pub ts: i64,
-    /// Its length, ns.
-    pub dur: i64,
-    /// The frame that has it.
-    pub frame: FrameName,
-    /// It was on when the wait ended.
-    around: bool,
 }
 
 impl Engine {
@@ -373,48 +292,9 @@ impl Engine {
     }
 }
 
-impl Slow {
-    /// Its own thread.
-    fn during(&self) -> During {
-        self.thread_during(self.tid, (self.ts, self.ts + self.dur))
-    }
-
-    /// A thread of its process.
-    fn thread_during(&self, tid: Option<i32>, (from, to): (i64, i64)) -> During {
-        During { host: self.host.clone(), pid: self.pid, tid, from, to, whole: None }
-    }
-
-    /// Who ended a wait, while the longest piece of it lasted.
-    fn waker_during(&self, part: &SlowPart) -> During {
-        let waker = part.part.woken().and_then(|entry| entry.thread);
-        self.thread_during(waker, part.spent.longest)
-    }
-}
-
-/// The longest of a kind: the slowest, and all of its tail.
-struct Longest {
-    name: String,
-    /// How many intervals there are.
-    all: u64,
-    /// How many are above the 99th percentile, where there are any.
-    above: Option<usize>,
-    /// How many are told one by one.
-    slowest: usize,
-    count: usize,
-    longest: Vec<Slow>,
-}
-
 /// The slowest first.
 fn rank(it: &Slow) -> (i64, i64, Option<i32>, String, Option<i64>) {
     (-it.dur, it.ts, it.tid, it.name.clone(), it.seqno)
-}
-
-impl Doing {
-    /// More is better.
-    fn rank(&self) -> (bool, i64, i64, std::cmp::Reverse<&str>) {
-        let (first, then) = if self.around { (self.ts, self.ns) } else { (self.ns, self.ts) };
-        (self.around, first, then, std::cmp::Reverse(&self.name))
-    }
 }
 
 /// An interval of a kind of frames: columns.

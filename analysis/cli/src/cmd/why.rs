@@ -1,5 +1,6 @@
 //! `ppt why CAPTURE…`: where the slowest intervals spent their time.
 
+mod alike;
 mod json;
 mod rows;
 mod said;
@@ -11,7 +12,7 @@ use std::process::ExitCode;
 
 use ppt_query::arrow::array::RecordBatch;
 use ppt_query::arrow::error::ArrowError;
-use ppt_query::why::{Slow, Why, WhyAnswer};
+use ppt_query::why::{Why, WhyAnswer};
 use ppt_query::{Encoder, Format};
 
 use crate::args;
@@ -72,11 +73,4 @@ fn write_rows(
     encoder.write(&batch)?;
     encoder.finish()?;
     Ok(())
-}
-
-/// For each, the rank of the first whose sentence says the same; ranks count from 1.
-fn alike(slow: &[Slow]) -> Vec<usize> {
-    let mut first: std::collections::HashMap<String, usize> = std::collections::HashMap::new();
-    let ranks = (1..).zip(slow);
-    ranks.map(|(rank, entry)| *first.entry(entry.shape()).or_insert(rank)).collect()
 }

@@ -10,7 +10,7 @@ use datafusion::prelude::{DataFrame, ident};
 use futures::StreamExt;
 
 use super::cut::{By, Cut, Part, Spent};
-use super::{Doing, FrameName};
+use super::slow::{Doing, FrameName, Slow, SlowPart};
 use crate::engine::Engine;
 use crate::error::QueryError;
 
@@ -24,6 +24,24 @@ pub(super) struct During {
     pub to: i64,
     /// Slices that cover all of this tell nothing new.
     pub whole: Option<(i64, i64)>,
+}
+
+impl Slow {
+    /// Its own thread.
+    pub(super) fn during(&self) -> During {
+        self.thread_during(self.tid, (self.ts, self.ts + self.dur))
+    }
+
+    /// A thread of its process.
+    pub(super) fn thread_during(&self, tid: Option<i32>, (from, to): (i64, i64)) -> During {
+        During { host: self.host.clone(), pid: self.pid, tid, from, to, whole: None }
+    }
+
+    /// Who ended a wait, while the longest piece of it lasted.
+    pub(super) fn waker_during(&self, part: &SlowPart) -> During {
+        let waker = part.part.woken().and_then(|entry| entry.thread);
+        self.thread_during(waker, part.spent.longest)
+    }
 }
 
 /// Finds those that share time with a row. Rows come in the order of their beginnings.

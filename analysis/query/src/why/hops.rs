@@ -1,8 +1,8 @@
 //! Who woke a thread, what that one did meanwhile, who woke it, and so on.
 
-use super::cut::{Part, Spent};
+use super::cut::Part;
 use super::during::During;
-use super::{Doing, Slow};
+use super::slow::{Hop, Slow};
 use crate::engine::Engine;
 use crate::error::QueryError;
 
@@ -10,21 +10,6 @@ use crate::error::QueryError;
 const MOST: usize = 4;
 /// The least share of an interval that is worth following.
 const WORTH: f64 = 0.05;
-
-/// What a thread did while another one waited for it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Hop {
-    /// The thread.
-    pub thread: i32,
-    /// The longest wait for it, from and to, ns since the epoch.
-    pub within: (i64, i64),
-    /// What most of that wait went to in this thread.
-    pub part: Part,
-    /// How much.
-    pub spent: Spent,
-    /// What its own frames say that it was doing.
-    pub doing: Option<Doing>,
-}
 
 /// A wait whose waker is asked next.
 struct Next {

@@ -1,7 +1,8 @@
 //! A slow interval in a sentence.
 
-use super::hops::Hop;
-use super::{By, Part, Slow, SlowPart, request};
+use super::cut::{By, Part};
+use super::request;
+use super::slow::{Hop, Slow, SlowPart};
 use crate::text::{duration, grouped};
 
 /// Parts that a sentence tells, and the least share of the interval that is worth telling.
@@ -240,7 +241,8 @@ impl Hop {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Doing, FrameName, Spent};
+    use super::super::cut::Spent;
+    use super::super::slow::{Doing, FrameName};
     use super::*;
 
     fn slow(parts: Vec<(Part, i64, u64, Option<Doing>)>) -> Slow {

@@ -1,6 +1,7 @@
 //! Where all of those intervals spent their time that are above the 99th percentile.
 
-use super::{Longest, Part, Slow, SlowPart};
+use super::cut::Part;
+use super::slow::{Longest, Slow, SlowPart};
 use crate::text::{duration, grouped};
 
 /// Intervals of a tail that are looked at: the slowest of them.

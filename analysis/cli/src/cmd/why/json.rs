@@ -7,7 +7,7 @@ use ppt_query::plain_json;
 use ppt_query::why::{Doing, Hop, Slow, SlowPart};
 use serde_json::{Value, json};
 
-use super::alike;
+use super::alike::alike;
 use super::said::Said;
 
 pub(super) fn write(slow: &[Slow], out: &mut impl Write) -> io::Result<()> {

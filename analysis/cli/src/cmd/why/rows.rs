@@ -8,7 +8,7 @@ use ppt_query::arrow::array::{
 use ppt_query::arrow::error::ArrowError;
 use ppt_query::why::{Slow, SlowPart};
 
-use super::alike;
+use super::alike::alike;
 use super::said::Said;
 
 struct Row<'a> {

@@ -6,7 +6,8 @@ use ppt_query::plain;
 use ppt_query::text::{duration, grouped, time};
 use ppt_query::why::{Slow, WhyAnswer};
 
-use super::{alike, summary};
+use super::alike::alike;
+use super::summary;
 
 /// Parts that are told; the others are told together.
 const MANY: usize = 8;

@@ -1,0 +1,12 @@
+//! Slow intervals with the same reason.
+
+use std::collections::HashMap;
+
+use ppt_query::why::Slow;
+
+/// For each, the rank of the first whose sentence says the same; ranks count from 1.
+pub(super) fn alike(slow: &[Slow]) -> Vec<usize> {
+    let mut first: HashMap<String, usize> = HashMap::new();
+    let ranks = (1..).zip(slow);
+    ranks.map(|(rank, entry)| *first.entry(entry.shape()).or_insert(rank)).collect()
+}

@@ -1,0 +1,122 @@
+//! A slow interval, the parts of its time, and the threads that it waited for.
+
+use super::cut::{Part, Spent};
+
+/// What names a frame.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[expect(missing_docs, reason = "as the standard columns")]
+pub struct FrameName {
+    pub capture: String,
+    pub buffer: String,
+    pub segment: String,
+    pub ring: Option<i64>,
+    pub seqno: Option<i64>,
+}
+
+/// A slow interval.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Slow {
+    /// The frame and the interval, `job.handle`; of a span the frame.
+    pub name: String,
+    /// What identifies the frame: capture, buffer, segment, ring and number.
+    pub capture: String,
+    #[expect(missing_docs, reason = "see `capture`")]
+    pub buffer: String,
+    #[expect(missing_docs, reason = "see `capture`")]
+    pub segment: String,
+    #[expect(missing_docs, reason = "see `capture`")]
+    pub ring: Option<i64>,
+    #[expect(missing_docs, reason = "see `capture`")]
+    pub seqno: Option<i64>,
+    /// Whose it is.
+    pub host: String,
+    #[expect(missing_docs, reason = "see `host`")]
+    pub pid: Option<i32>,
+    /// Its thread; of a span the one that began it.
+    pub tid: Option<i32>,
+    /// When it began, ns since the epoch.
+    pub ts: i64,
+    /// Its length, ns: what its parts add up to.
+    pub dur: i64,
+    /// It is a span, which may have been elsewhere meanwhile.
+    pub is_span: bool,
+    /// What identifies the request: names of fields, and their values.
+    pub request: Vec<(String, String)>,
+    /// The parts, the largest first.
+    pub parts: Vec<SlowPart>,
+}
+
+/// A part of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SlowPart {
+    /// What it went to.
+    pub part: Part,
+    /// How much.
+    pub spent: Spent,
+    /// What the waker's own frames say that it was doing while the longest piece of a wait lasted: of
+    /// the slices around its end the innermost, or else the one that shares most of it.
+    pub doing: Option<Doing>,
+    /// The same of the thread that waited: the innermost slice in the interval says for what.
+    pub inside: Option<Doing>,
+    /// What the waker did meanwhile, and who woke that one: of the largest wait only.
+    pub hops: Vec<Hop>,
+}
+
+impl SlowPart {
+    pub(super) fn new((part, spent): (Part, Spent)) -> SlowPart {
+        SlowPart { part, spent, doing: None, inside: None, hops: Vec::new() }
+    }
+}
+
+/// What a thread was doing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Doing {
+    /// The slice.
+    pub name: String,
+    /// How long it overlapped the wait, ns.
+    pub ns: i64,
+    /// When it began, ns since the epoch.
+    pub ts: i64,
+    /// Its length, ns.
+    pub dur: i64,
+    /// The frame that has it.
+    pub frame: FrameName,
+    /// It was on when the wait ended.
+    pub(super) around: bool,
+}
+
+/// What a thread did while another one waited for it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Hop {
+    /// The thread.
+    pub thread: i32,
+    /// The longest wait for it, from and to, ns since the epoch.
+    pub within: (i64, i64),
+    /// What most of that wait went to in this thread.
+    pub part: Part,
+    /// How much.
+    pub spent: Spent,
+    /// What its own frames say that it was doing.
+    pub doing: Option<Doing>,
+}
+
+impl Doing {
+    /// More is better.
+    pub(super) fn rank(&self) -> (bool, i64, i64, std::cmp::Reverse<&str>) {
+        let (first, then) = if self.around { (self.ts, self.ns) } else { (self.ns, self.ts) };
+        (self.around, first, then, std::cmp::Reverse(&self.name))
+    }
+}
+
+/// The longest of a kind: the slowest, and all of its tail.
+pub(super) struct Longest {
+    pub(super) name: String,
+    /// How many intervals there are.
+    pub(super) all: u64,
+    /// How many are above the 99th percentile, where there are any.
+    pub(super) above: Option<usize>,
+    /// How many are told one by one.
+    pub(super) slowest: usize,
+    pub(super) count: usize,
+    pub(super) longest: Vec<Slow>,
+}
