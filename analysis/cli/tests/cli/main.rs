@@ -10,5 +10,6 @@ mod models;
 mod oracles;
 mod python;
 mod support;
+mod timeless;
 mod traces;
 mod whatif;

@@ -108,10 +108,7 @@ async fn write(
             trace.next_batch(run.kind);
         }
         for row in run.which {
-            let is_frame = !matches!(
-                kinds[run.kind].what,
-                What::Frames | What::Unknown | What::Spans | What::States
-            );
+            let is_frame = matches!(kinds[run.kind].what, What::Frames | What::Unknown);
             if is_frame && !run.rows.placed(row) {
                 timeless += 1;
             }
@@ -120,10 +117,11 @@ async fn write(
     }
     trace.finish().map_err(&fail)?;
     if timeless > 0 {
-        let count = grouped(timeless);
-        message::note(format_args!(
-            "{count} frames have no time: they stand where the first capture begins"
-        ));
+        let subject = match timeless {
+            1 => "1 frame has no time: its place".to_owned(),
+            count => format!("{} frames have no time: their place", grouped(count)),
+        };
+        message::note(format_args!("{subject} in the trace is the beginning of the first capture"));
     }
     Ok(())
 }
