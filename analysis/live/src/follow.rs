@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ppt_capture::{Capture, CaptureError, Chunk, Item};
+use ppt_capture::{Capture, CaptureError, Item};
 
 use crate::keep::Latest;
 use crate::picture::Picture;
@@ -37,6 +37,8 @@ pub enum Phase {
     Running,
     /// The capture has ended; why, in the words of its end.
     Ended(String),
+    /// All of it that was there has been read, and it has no end: it may grow.
+    Unended,
     /// There is no more of it: its writer ended without an end.
     Cut,
     /// It cannot be read on.
@@ -85,14 +87,16 @@ impl Watch {
 
     /// What is known now, and whether there is more to come.
     pub fn look(&self) -> (Picture, Phase) {
-        let seen = locked(&self.seen);
+        let mut seen = locked(&self.seen);
         let since = match seen.phase {
             // Time goes on where nothing comes.
             Phase::Running => seen.at.elapsed().as_nanos() as u64,
             _ => 0,
         };
         let last = seen.tally.drained.map_or(0, |it| it.1);
-        (seen.tally.picture(last.saturating_add(since)), seen.phase.clone())
+        let now = last.saturating_add(since);
+        seen.tally.advance(now);
+        (seen.tally.picture(now), seen.phase.clone())
     }
 
     /// The latest frames.
@@ -116,7 +120,13 @@ impl Tally {
                 Item::Damage(_) => tally.damage(),
             }
         }
+        tally.finish();
         Ok(tally)
+    }
+
+    /// Whether the capture had ended when it was read.
+    pub fn phase(&self) -> Phase {
+        self.ended.clone().map_or(Phase::Unended, Phase::Ended)
     }
 
     /// CLOCK_MONOTONIC of the latest frames, ns.
@@ -146,15 +156,15 @@ fn read(mut capture: Capture, seen: &Mutex<Seen>) {
             Item::Damage(_) => seen.tally.damage(),
             Item::Chunk(chunk) => {
                 seen.tally.take(&chunk);
-                if let Chunk::End(end) = chunk {
-                    let why = if end.message.is_empty() { end.reason.name() } else { &end.message };
-                    seen.phase = Phase::Ended(why.to_owned());
+                if let Some(why) = seen.tally.ended.clone() {
+                    seen.phase = Phase::Ended(why);
                 }
             }
         }
     }
     let mut seen = locked(seen);
     if seen.phase == Phase::Running {
+        seen.tally.finish();
         seen.phase = Phase::Cut;
     }
 }

@@ -112,6 +112,13 @@ impl Kind {
         }
     }
 
+    /// Pairs the begins and ends of spans whose order is known at `now`.
+    pub fn advance(&mut self, now: u64) {
+        if let Some(spans) = &mut self.spans {
+            spans.advance(now);
+        }
+    }
+
     /// Lets what is old weigh less.
     pub fn fade(&mut self) {
         for field in &mut self.fields {

@@ -1,9 +1,11 @@
 //! Spans while they go on: which began, which ended, and how long they took.
 //!
-//! Rings are drained one after the other, so an end may come before its begin: it waits. What is exact
-//! is in `<frame>_spans`, which sorts all frames by their times; here, memory is bounded.
+//! Rings are drained one after the other, so begins and ends arrive in another order than that in which
+//! they happened. They wait in a window until the order is known, and are then paired as
+//! `<frame>_spans` pairs them. The window is bounded; the table is exact.
 
-use std::collections::{HashMap, VecDeque};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap, VecDeque};
 
 use ppt_capture::Stamps;
 use ppt_capture::columns::{Scale, Time};
@@ -13,20 +15,39 @@ use ppt_capture::frame_dsl::schema::{FieldType, Frame, Schema};
 use crate::rate::Rate;
 use crate::recent::Recent;
 
-/// Begins and ends of a kind that are remembered: without the other half, the oldest are forgotten.
+/// Begins without an end that are remembered, by kind of frames; the oldest ones are forgotten.
 const MOST: usize = 1 << 16;
-/// So long an end waits for its begin, ns: longer than the drain is late.
-const LATE: u64 = 2_000_000_000;
+/// Begins and ends that wait for their place in the order of time, by kind of frames. If there are more,
+/// the earliest ones wait no longer.
+const MOST_PENDING: usize = 1 << 17;
+/// How long a begin or an end waits, ns: all rings have been drained by then.
+const WINDOW: u64 = 1_000_000_000;
 
 /// The spans of a kind of frames.
 pub(crate) struct Pairs {
     form: Form,
-    /// Begins without an end, and ends without a begin, by the process and the key.
+    /// Begins and ends whose place in the order of time is not known yet, the earliest first.
+    pending: BinaryHeap<Reverse<SpanEdge>>,
+    /// How many there were.
+    arrived: u64,
+    /// Begins without an end, by the process and the key.
     begins: Waiting,
-    ends: Waiting,
     /// Spans that were closed.
     pub rate: Rate,
     pub lengths: Recent,
+}
+
+/// The begin or the end of a span. Those of one time keep the order in which they arrived.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct SpanEdge {
+    /// ns of its clock.
+    at: i64,
+    /// Its number among those that arrived.
+    number: u64,
+    is_begin: bool,
+    key: Vec<u8>,
+    /// When it was drained, ns.
+    drained: u64,
 }
 
 /// How the key, the edge and the time of a frame are read.
@@ -62,35 +83,51 @@ impl Pairs {
             fifo: span.fifo,
         };
         let lengths = Recent::new(stretch);
-        let (begins, ends) = (Waiting::default(), Waiting::default());
-        Some(Pairs { form, begins, ends, rate: Rate::default(), lengths })
+        let (pending, begins) = (BinaryHeap::new(), Waiting::default());
+        Some(Pairs { form, pending, arrived: 0, begins, rate: Rate::default(), lengths })
     }
 
     /// Takes in frames of `process`, which were drained at `now`.
     pub fn add(&mut self, rows: &[&[u8]], process: u64, now: u64, stamps: &Stamps<'_>) {
         for row in rows {
             let Some((key, is_begin, at)) = self.form.read(row, process, stamps) else { continue };
-            let fifo = self.form.fifo;
-            let length = match is_begin {
-                // The earliest end that came too early.
-                true => {
-                    self.ends.take(&key, |end| end >= at, true).map(|end| end.saturating_sub(at))
-                }
-                false => {
-                    let begin = self.begins.take(&key, |begin| begin <= at, fifo);
-                    begin.map(|begin| at.saturating_sub(begin))
-                }
-            };
-            match length {
-                Some(length) => {
-                    self.rate.add(now, 1);
-                    self.lengths.at(now).add(length as f64);
-                }
-                None if is_begin => self.begins.put(key, at, now),
-                None => self.ends.put(key, at, now),
+            let number = self.arrived;
+            self.arrived += 1;
+            self.pending.push(Reverse(SpanEdge { at, number, is_begin, key, drained: now }));
+            if self.pending.len() > MOST_PENDING {
+                self.pair_first(now);
             }
         }
-        self.ends.forget(now);
+    }
+
+    /// Pairs what has waited long enough at `now`.
+    pub fn advance(&mut self, now: u64) {
+        let has_waited = |edge: &SpanEdge| edge.drained.saturating_add(WINDOW) <= now;
+        while let Some(Reverse(first)) = self.pending.peek()
+            && has_waited(first)
+        {
+            self.pair_first(now);
+        }
+    }
+
+    /// No more frames come: pairs what still waits. `now` is when the last frames were drained.
+    pub fn finish(&mut self, now: u64) {
+        while !self.pending.is_empty() {
+            self.pair_first(now);
+        }
+    }
+
+    /// Pairs the earliest begin or end that waits.
+    fn pair_first(&mut self, now: u64) {
+        let Some(Reverse(SpanEdge { at, is_begin, key, .. })) = self.pending.pop() else { return };
+        if is_begin {
+            return self.begins.put(key, at);
+        }
+        // An end without a begin is of no span that could be counted.
+        if let Some(begin) = self.begins.take(&key, |begin| begin <= at, self.form.fifo) {
+            self.rate.add(now, 1);
+            self.lengths.at(now).add(at.saturating_sub(begin) as f64);
+        }
     }
 
     /// Spans that were begun and not ended.
@@ -121,21 +158,21 @@ impl Form {
     }
 }
 
-/// Halves of spans, by key.
+/// Begins of spans, by key.
 #[derive(Default)]
 struct Waiting {
     all: HashMap<Vec<u8>, Vec<i64>>,
-    /// In the order in which they came: key, time, and when they came.
-    order: VecDeque<(Vec<u8>, i64, u64)>,
+    /// In the order of time: key, time.
+    order: VecDeque<(Vec<u8>, i64)>,
     count: usize,
 }
 
 impl Waiting {
-    fn put(&mut self, key: Vec<u8>, at: i64, now: u64) {
+    fn put(&mut self, key: Vec<u8>, at: i64) {
         let times = self.all.entry(key.clone()).or_default();
         times.insert(times.partition_point(|it| *it <= at), at);
         self.count += 1;
-        self.order.push_back((key, at, now));
+        self.order.push_back((key, at));
         while self.count > MOST {
             self.forget_first();
         }
@@ -147,7 +184,7 @@ impl Waiting {
                 times.iter().for_each(|at| *left.entry((key.as_slice(), *at)).or_default() += 1);
             }
             let mut keep = Vec::new();
-            for (key, at, _) in self.order.iter().rev() {
+            for (key, at) in self.order.iter().rev() {
                 let count = left.get_mut(&(key.as_slice(), *at)).filter(|it| **it > 0);
                 keep.push(count.map(|it| *it -= 1).is_some());
             }
@@ -171,15 +208,8 @@ impl Waiting {
         Some(time)
     }
 
-    /// Lets go of what came too long ago.
-    fn forget(&mut self, now: u64) {
-        while self.order.front().is_some_and(|it| it.2 < now.saturating_sub(LATE)) {
-            self.forget_first();
-        }
-    }
-
     fn forget_first(&mut self) {
-        if let Some((key, at, _)) = self.order.pop_front() {
+        if let Some((key, at)) = self.order.pop_front() {
             self.take(&key, |it| it == at, true);
         } else {
             // Nothing is in no order.
@@ -192,26 +222,89 @@ impl Waiting {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ppt_capture::{ClockTable, Process};
+
+    const SCHEMA: &str = r#"{"v":1,"buffer":"net","slots":16,"stride":24,"frames":[
+        {"name":"request","kind":"span","size":24,"across":"process","fields":[
+        {"name":"id","type":"u8","offset":10,"key":true},
+        {"name":"edge","type":"enum","enum":"Edge","offset":11,"edge":true},
+        {"name":"at","type":"ns","clock":"realtime","offset":16,"at":true,"stamp":true}]}],
+        "enums":[{"name":"Edge","type":"u8","values":[["begin",0],["end",1]]}]}"#;
+
+    fn pairs() -> Pairs {
+        let schema = Schema::from_json(SCHEMA.as_bytes()).unwrap();
+        Pairs::of(&schema, &schema.frames[0], None).unwrap()
+    }
+
+    /// The chunk of a ring, drained at `now`: begins (0) and ends (1), each with its time.
+    fn drain(pairs: &mut Pairs, now: u64, halves: &[(u8, u64)]) {
+        let row = |&(edge, at): &(u8, u64)| {
+            let mut row = vec![0; 24];
+            (row[10], row[11]) = (7, edge);
+            row[16..].copy_from_slice(&at.to_le_bytes());
+            row
+        };
+        let rows: Vec<Vec<u8>> = halves.iter().map(row).collect();
+        let rows: Vec<&[u8]> = rows.iter().map(Vec::as_slice).collect();
+        let clocks = ClockTable::default();
+        let stamps = Stamps::new(&clocks, now, Process::default().time_namespace());
+        pairs.add(&rows, 1, now, &stamps);
+    }
+
+    fn lengths(pairs: &mut Pairs, now: u64) -> (u64, f64) {
+        (pairs.rate.total(), pairs.lengths.at(now).max.unwrap_or_default())
+    }
+
+    #[test]
+    fn halves_are_paired_by_their_times_and_not_by_the_order_of_the_drain() {
+        let mut pairs = pairs();
+        // One span within another one: the ring with the outer begin is drained first.
+        drain(&mut pairs, 100, &[(0, 1), (1, 20)]);
+        drain(&mut pairs, 100, &[(0, 10), (1, 30)]);
+        pairs.advance(99 + WINDOW);
+        assert_eq!(pairs.rate.total(), 0, "the order is not known yet");
+        pairs.advance(100 + WINDOW);
+        assert_eq!(lengths(&mut pairs, 100 + WINDOW), (2, 29.0));
+        assert_eq!(pairs.open(), 0);
+    }
+
+    #[test]
+    fn the_end_of_a_capture_pairs_what_waits() {
+        let mut pairs = pairs();
+        drain(&mut pairs, 100, &[(1, 20), (0, 40)]);
+        drain(&mut pairs, 100, &[(0, 10)]);
+        pairs.finish(100);
+        assert_eq!(lengths(&mut pairs, 100), (1, 10.0));
+        assert_eq!(pairs.open(), 1);
+    }
+
+    #[test]
+    fn the_window_is_bounded() {
+        let mut pairs = pairs();
+        let begins: Vec<(u8, u64)> = (0..MOST_PENDING as u64 + 10).map(|at| (0, at + 1)).collect();
+        drain(&mut pairs, 1, &begins);
+        assert_eq!((pairs.pending.len(), pairs.open()), (MOST_PENDING, 10));
+        pairs.finish(1);
+        assert_eq!(pairs.open(), MOST as u64, "the oldest begins are forgotten");
+    }
 
     #[test]
     fn the_oldest_are_forgotten_where_too_many_wait() {
         let mut waiting = Waiting::default();
         for at in 0..MOST as i64 + 10 {
-            waiting.put(at.to_le_bytes().to_vec(), at, 1);
+            waiting.put(at.to_le_bytes().to_vec(), at);
         }
         assert_eq!((waiting.count, waiting.all.len()), (MOST, MOST));
         assert_eq!(waiting.take(&9i64.to_le_bytes(), |_| true, true), None);
         assert_eq!(waiting.take(&10i64.to_le_bytes(), |_| true, true), Some(10));
-        waiting.forget(LATE + 2);
-        assert_eq!((waiting.count, waiting.all.len(), waiting.order.len()), (0, 0, 0));
     }
 
     #[test]
     fn the_order_does_not_grow_with_what_was_paired() {
         let mut waiting = Waiting::default();
-        waiting.put(b"stays".to_vec(), 7, 1);
+        waiting.put(b"stays".to_vec(), 7);
         for at in 0..5 * MOST as i64 {
-            waiting.put(b"key".to_vec(), at, 1);
+            waiting.put(b"key".to_vec(), at);
             assert_eq!(waiting.take(b"key", |it| it <= at, false), Some(at));
         }
         assert!(waiting.order.len() <= 2 * MOST, "{}", waiting.order.len());

@@ -62,6 +62,8 @@ pub struct Tally {
     pub(crate) unattended: u64,
     dropped: HashMap<u16, Drops>,
     pub(crate) damages: u64,
+    /// Why the capture has ended, if it has.
+    pub(crate) ended: Option<String>,
 }
 
 /// Of which stretch of time values are told.
@@ -108,6 +110,7 @@ impl Tally {
             unattended: 0,
             dropped: HashMap::new(),
             damages: 0,
+            ended: None,
         }
     }
 
@@ -140,6 +143,9 @@ impl Tally {
                     let drops = Drops { source, dropped, mono_ns: end.mono_ns };
                     self.dropped.insert(source, drops);
                 }
+                let why = if end.message.is_empty() { end.reason.name() } else { &end.message };
+                self.ended = Some(why.to_owned());
+                self.finish();
             }
             Chunk::Cells(cells) => {
                 self.metrics.read(cells);
@@ -211,6 +217,7 @@ impl Tally {
                 self.kinds[*kind].add(rows, process, now, &stamps);
             }
         }
+        self.advance(now);
         if now.saturating_sub(self.faded) > STRETCH && self.span == Span::Latest {
             self.kinds.iter_mut().for_each(Kind::fade);
             self.faded = now;
@@ -232,6 +239,18 @@ impl Tally {
             None => self.other_threads = self.other_threads.saturating_add(count),
         }
         self.keep.frames(*head, frames.loss_is_new, frames.bytes());
+    }
+
+    /// Pairs the spans whose order is known at `now`, in ns of CLOCK_MONOTONIC.
+    pub(crate) fn advance(&mut self, now: u64) {
+        self.kinds.iter_mut().for_each(|kind| kind.advance(now));
+    }
+
+    /// No more chunks come: pairs all spans.
+    pub(crate) fn finish(&mut self) {
+        let now = self.last();
+        let spans = self.kinds.iter_mut().filter_map(|kind| kind.spans.as_mut());
+        spans.for_each(|spans| spans.finish(now));
     }
 
     fn gap(&mut self, gap: &Gap) {

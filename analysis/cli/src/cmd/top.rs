@@ -90,7 +90,7 @@ fn once(args: &args::Top) -> Result<(Picture, Phase), Failure> {
         // Nothing is left behind by a signal.
         signals::end_the_program();
         let tally = Tally::of(path).map_err(|error| cannot(path, error))?;
-        return Ok((tally.picture(tally.last()), Phase::Cut));
+        return Ok((tally.picture(tally.last()), tally.phase()));
     }
     let watch = open(path, 0)?;
     let mut since = None;
@@ -105,7 +105,7 @@ fn once(args: &args::Top) -> Result<(Picture, Phase), Failure> {
                 }
             }
             Phase::Failed(why) => return Err(Failure::Watch(name(path), why)),
-            Phase::Ended(_) | Phase::Cut => return Ok((picture, phase)),
+            Phase::Ended(_) | Phase::Unended | Phase::Cut => return Ok((picture, phase)),
         }
         pause()?;
     }
