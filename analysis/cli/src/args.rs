@@ -581,6 +581,10 @@ pub(crate) struct Compare {
     /// Compare group by group of this column.
     #[arg(long, value_name = "COLUMN")]
     pub(crate) by: Option<String>,
+    /// Compare only this field: its name, or more of where it is, as in 'job.handle' (may be given
+    /// again).
+    #[arg(long, value_name = "FIELD")]
+    pub(crate) field: Vec<String>,
     /// Fail if this is shown, such as 'job.handle p99 > 1.1x' (may be given again).
     #[arg(long, value_name = "CHANGE")]
     pub(crate) fail_if: Vec<String>,

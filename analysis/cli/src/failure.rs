@@ -8,7 +8,7 @@ use ppt_hosts::lab::LabError;
 use ppt_import::ImportError;
 use ppt_live::CaptureError;
 use ppt_models::{
-    CompareError, FitError, FormulaError, GateError, NoRatio, PlanError, PredictError,
+    CompareError, FitError, FormulaError, GateError, GateMistake, PlanError, PredictError,
     ResourceError, TableError, carets,
 };
 use ppt_output::OutputError;
@@ -17,6 +17,9 @@ use ppt_query::whatif::retime::Refusal;
 use ppt_report::ReportError;
 
 use crate::{message, signals};
+
+/// What a comparison ends with that can neither show a change nor rule one out.
+pub(crate) const NOT_JUDGED: u8 = 3;
 
 /// Why a command failed.
 #[derive(Debug, thiserror::Error)]
@@ -42,6 +45,9 @@ pub(crate) enum Failure {
     /// asked wrongly.
     #[error("{text}")]
     Model { code: &'static str, text: String, usage: bool },
+    /// Nothing can be compared, so no change is shown and none is ruled out.
+    #[error("{0}")]
+    Unjudged(String),
     /// The command line asks for what there is not.
     #[error("{0}")]
     Usage(String),
@@ -158,9 +164,15 @@ impl Failure {
         Failure::model("gate", true, error.to_string())
     }
 
-    /// A gate of a ratio that there is not.
-    pub(crate) fn ratio(field: &str, error: NoRatio) -> Failure {
-        Failure::model("gate", true, format!("{field}: {error}"))
+    /// A field of `--field` that no capture has.
+    pub(crate) fn no_such_field(name: &str, there: &[String]) -> Failure {
+        let there: Vec<&str> = there.iter().map(String::as_str).collect();
+        Failure::model("gate", true, GateMistake::no_field(name, &there).to_string())
+    }
+
+    /// Sides that have fields in common, none of which can be compared.
+    pub(crate) fn unjudged(text: String) -> Failure {
+        Failure::Unjudged(text)
     }
 
     /// A field that cannot be compared.
@@ -184,6 +196,7 @@ impl Failure {
             Failure::Capture(_, error) => error.code(),
             Failure::Watch(..) => "cannot-read",
             Failure::Model { code, .. } => code,
+            Failure::Unjudged(_) => "not-judged",
             Failure::Usage(_) => "usage",
             Failure::Read(..) => "cannot-read",
             Failure::Write(..) => "cannot-write",
@@ -217,6 +230,9 @@ impl Failure {
             Failure::Usage(text) => message::note(text),
             other => message::error(other.code(), other),
         }
-        ExitCode::from(if self.is_usage() { 2 } else { 1 })
+        match self {
+            Failure::Unjudged(_) => ExitCode::from(NOT_JUDGED),
+            other => ExitCode::from(if other.is_usage() { 2 } else { 1 }),
+        }
     }
 }

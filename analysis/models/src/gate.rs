@@ -126,6 +126,23 @@ pub enum GateMistake {
     },
 }
 
+impl GateMistake {
+    /// There is no field of this name among `fields`.
+    pub fn no_field(field: &str, fields: &[&str]) -> GateMistake {
+        GateMistake::NoField {
+            field: field.to_owned(),
+            nearest: nearest(field, fields.iter().copied()),
+            there: fields.iter().map(|&name| name.to_owned()).collect(),
+        }
+    }
+}
+
+/// Whether `name` names this field: it is the whole of its name, or the end of it after a dot.
+pub fn is_called(field: &str, name: &str) -> bool {
+    let before = field.strip_suffix(name);
+    before.is_some_and(|before| before.is_empty() || before.ends_with('.'))
+}
+
 /// A change of which no ratio is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("{0} is not above 0 everywhere: a ratio says nothing, so give a difference as the bound")]
@@ -216,17 +233,10 @@ impl Gate {
 
     /// Those of `fields` that it is about: of this name, or whose name ends so after a dot.
     pub fn of<'a>(&self, fields: &[&'a str]) -> Result<Vec<&'a str>, GateError> {
-        let ends = |it: &str| {
-            let before = it.strip_suffix(&self.field);
-            before.is_some_and(|it| it.is_empty() || it.ends_with('.'))
-        };
-        let found: Vec<&str> = fields.iter().copied().filter(|it| ends(it)).collect();
+        let is_its = |field: &&str| is_called(field, &self.field);
+        let found: Vec<&str> = fields.iter().copied().filter(is_its).collect();
         if found.is_empty() {
-            let mistake = GateMistake::NoField {
-                field: self.field.clone(),
-                nearest: nearest(&self.field, fields.iter().copied()),
-                there: fields.iter().map(|&it| it.to_owned()).collect(),
-            };
+            let mistake = GateMistake::no_field(&self.field, fields);
             return Err(GateError { mistake, span: self.span.clone() });
         }
         Ok(found)

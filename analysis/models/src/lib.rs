@@ -42,7 +42,7 @@ pub use error::{
 };
 pub use fit::{Beyond, Coefficient, Fit, Options, Prediction, Test};
 pub use formula::{Expression, Formula, Function, Operator, Term};
-pub use gate::{Bound, Gate, GateError, GateMistake, NoRatio, Outcome, Relation};
+pub use gate::{Bound, Gate, GateError, GateMistake, NoRatio, Outcome, Relation, is_called};
 pub use interval::Interval;
 pub use limit::Meets;
 pub use measured::{CompareError, Measured, NoStatistic, Statistic, Unit, Units};

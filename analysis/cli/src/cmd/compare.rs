@@ -1,6 +1,7 @@
 //! `ppt compare A… -- B…`: two sets of runs, held against each other.
 
 mod fields;
+mod judge;
 mod row;
 mod words;
 
@@ -8,14 +9,20 @@ use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use ppt_models::{Baseline, Comparing, Comparison, Entry, Gate, Outcome, Resampling, Statistic};
+use ppt_models::{
+    Baseline, CompareError, Comparing, Comparison, Entry, Gate, Resampling, Statistic, is_called,
+};
 use ppt_query::{Engine, plain_json};
 use serde_json::{Value, json};
 
+use self::fields::{MeasuredSide, Selection};
 use self::row::Row;
 use crate::args;
-use crate::failure::Failure;
+use crate::failure::{Failure, NOT_JUDGED};
 use crate::{message, open, run, signals};
+
+/// Fields that a message names.
+const SAID: usize = 5;
 
 pub(crate) fn run(args: &args::Compare) -> Result<ExitCode, Failure> {
     let is_option =
@@ -44,17 +51,24 @@ pub(crate) fn run(args: &args::Compare) -> Result<ExitCode, Failure> {
     };
     signals::end_questions();
     let (engine, first, second) = match (saved, &args.second[..]) {
-        (Some(saved), []) => {
-            let (engine, entries) = side(args, &args.captures.captures, &statistics)?;
-            (engine, saved.entries, entries)
+        (Some(mut saved), []) => {
+            let (engine, second) = side(args, &args.captures.captures, &statistics)?;
+            let is_selected = |entry: &Entry| {
+                let mut names = args.field.iter();
+                args.field.is_empty() || names.any(|name| is_called(&entry.field, name))
+            };
+            saved.entries.retain(is_selected);
+            let first = MeasuredSide { entries: saved.entries, ..MeasuredSide::default() };
+            (engine, first, second)
         }
         (None, []) if args.save.is_some() => {
-            let (engine, entries) = side(args, &args.captures.captures, &statistics)?;
-            let names: Vec<&str> = entries.iter().map(|it| &it.field[..]).collect();
+            let (engine, only) = side(args, &args.captures.captures, &statistics)?;
+            let names: Vec<&str> = only.fields().collect();
             for gate in &gates {
                 gate.of(&names).map_err(|it| Failure::no_field(&it))?;
             }
-            save(args, entries, &engine)?;
+            tell_unmeasured("", &only);
+            save(args, only.entries, &engine)?;
             open::tell_loss(engine.loss());
             return Ok(open::tell_troubles(&engine));
         }
@@ -69,13 +83,15 @@ pub(crate) fn run(args: &args::Compare) -> Result<ExitCode, Failure> {
             return Err(Failure::Usage(how.to_owned()));
         }
     };
-    let rows = compared(args, &first, &second)?;
+    let rows = compared(args, &first.entries, &second.entries)?;
     if rows.is_empty() {
-        return Err(Failure::Usage("the two sides have no field in common".to_owned()));
+        return Err(nothing_to_compare(&first, &second));
     }
-    alone("first", &first, &second);
-    alone("second", &second, &first);
-    let failed = judge(&gates, &rows)?;
+    alone("first", &first.entries, &second);
+    alone("second", &second.entries, &first);
+    tell_unmeasured(" on the first side", &first);
+    tell_unmeasured(" on the second side", &second);
+    let verdict = judge::all(&gates, &rows, [&first, &second])?;
     let beside = args.baseline.as_deref();
     let mut output = open::output_beside(&args.to.output, args.to.force, &engine, beside)?;
     let name = output.name();
@@ -87,10 +103,11 @@ pub(crate) fn run(args: &args::Compare) -> Result<ExitCode, Failure> {
     written.and_then(|()| out.flush()).map_err(Failure::writing(&name))?;
     drop(out);
     output.publish()?;
-    match failed {
-        true if args.save.is_some() => message::note("a gate failed, so nothing is saved"),
-        true => {}
-        false => save(args, second, &engine)?,
+    if verdict.passed() {
+        save(args, second.entries, &engine)?;
+    } else if args.save.is_some() {
+        let why = if verdict.failed { "a gate failed" } else { "a gate cannot be judged" };
+        message::note(format_args!("{why}, so nothing is saved"));
     }
     if rows.iter().any(|it| it.comparison.one_run()) {
         message::note(
@@ -99,7 +116,12 @@ pub(crate) fn run(args: &args::Compare) -> Result<ExitCode, Failure> {
     }
     open::tell_loss(engine.loss());
     let code = open::tell_troubles(&engine);
-    Ok(if failed { ExitCode::FAILURE } else { code })
+    // A failure that is shown counts more than one that cannot be ruled out.
+    Ok(match (verdict.failed, verdict.unjudged) {
+        (true, _) => ExitCode::FAILURE,
+        (false, true) => ExitCode::from(NOT_JUDGED),
+        (false, false) => code,
+    })
 }
 
 fn gates(texts: &[String]) -> Result<Vec<Gate>, Failure> {
@@ -111,12 +133,38 @@ fn side(
     args: &args::Compare,
     captures: &[PathBuf],
     statistics: &[Statistic],
-) -> Result<(Engine, Vec<Entry>), Failure> {
+) -> Result<(Engine, MeasuredSide), Failure> {
     let engine = open::engine(&super::sql::of(captures.to_vec(), &args.captures))?;
     let runtime = run::runtime(engine.threads())?;
-    let work = fields::measured(&engine, args.frame.as_deref(), args.by.as_deref(), statistics);
-    let entries = runtime.block_on(run::question(engine.set().watch(), work))?;
-    Ok((engine, entries))
+    let selection = Selection {
+        frame: args.frame.as_deref(),
+        fields: &args.field,
+        by: args.by.as_deref(),
+        statistics,
+    };
+    let work = fields::measured(&engine, selection);
+    let measured = runtime.block_on(run::question(engine.set().watch(), work))?;
+    Ok((engine, measured))
+}
+
+/// Why no field of two sides can be compared.
+fn nothing_to_compare(first: &MeasuredSide, second: &MeasuredSide) -> Failure {
+    let is_common = |field: &str| {
+        first.fields().any(|other| other == field) && second.fields().any(|other| other == field)
+    };
+    let sides = [("first", first), ("second", second)];
+    let all =
+        sides.into_iter().flat_map(|(side, of)| of.unmeasured.iter().map(move |it| (side, it)));
+    let mut reasons = all.filter(|(_, it)| is_common(&it.field)).map(|(side, it)| {
+        format!("{}: on the {side} side, {}", words::called(&it.field, &it.by), it.why)
+    });
+    match (reasons.next(), reasons.count()) {
+        (None, _) => Failure::Usage("the two sides have no field in common".to_owned()),
+        (Some(reason), 0) => Failure::unjudged(format!("nothing can be compared: {reason}")),
+        (Some(reason), more) => {
+            Failure::unjudged(format!("nothing can be compared: {reason}; and {more} more"))
+        }
+    }
 }
 
 fn compared(args: &args::Compare, first: &[Entry], second: &[Entry]) -> Result<Vec<Row>, Failure> {
@@ -142,37 +190,13 @@ fn compared(args: &args::Compare, first: &[Entry], second: &[Entry]) -> Result<V
     pairs.into_iter().map(row).collect()
 }
 
-/// Whether a gate says that a change is too much. Says which, and which it cannot tell.
-fn judge(gates: &[Gate], rows: &[Row]) -> Result<bool, Failure> {
-    let mut failed = false;
-    let names: Vec<&str> = rows.iter().map(|it| &it.field[..]).collect();
-    for gate in gates {
-        let fields = gate.of(&names).map_err(|it| Failure::no_field(&it))?;
-        for row in rows.iter().filter(|it| fields.contains(&&it.field[..])) {
-            let mut changes = row.comparison.changes.iter();
-            let Some(change) = changes.find(|it| it.statistic == gate.statistic) else { continue };
-            let outcome = gate.judge(change).map_err(|it| Failure::ratio(&row.field, it))?;
-            let name = words::name(row);
-            match outcome {
-                Outcome::TooMuch => {
-                    failed = true;
-                    message::error("gate-failed", format_args!("{gate}: {name}: {change}"));
-                }
-                Outcome::Unclear => {
-                    message::note(format_args!("{gate}: {name}: not shown, not ruled out"));
-                }
-                Outcome::Fine => {}
-            }
-        }
-    }
-    Ok(failed)
-}
-
 /// Says what only one side has: no gate judges it.
-fn alone(side: &str, its: &[Entry], others: &[Entry]) {
-    const SAID: usize = 5;
-    let there =
-        |it: &&Entry| others.iter().any(|other| (&other.field, &other.by) == (&it.field, &it.by));
+fn alone(side: &str, its: &[Entry], others: &MeasuredSide) {
+    let there = |it: &&Entry| {
+        let measured = others.entries.iter().map(|other| (&other.field, &other.by));
+        let unmeasured = others.unmeasured.iter().map(|other| (&other.field, &other.by));
+        measured.chain(unmeasured).any(|other| other == (&it.field, &it.by))
+    };
     let alone: Vec<String> =
         its.iter().filter(|it| !there(it)).map(|it| words::called(&it.field, &it.by)).collect();
     if alone.is_empty() {
@@ -184,6 +208,20 @@ fn alone(side: &str, its: &[Entry], others: &[Entry]) {
     };
     let names = alone[..alone.len().min(SAID)].join(", ");
     message::note(format_args!("on the {side} side alone, so not compared: {names}{more}"));
+}
+
+/// Says which fields cannot be compared, and why. A field without a value says nothing.
+fn tell_unmeasured(side: &str, of: &MeasuredSide) {
+    let has_values = |why: &CompareError| *why != CompareError::NoValues;
+    let mut fields = of.unmeasured.iter().filter(|field| has_values(&field.why));
+    for field in fields.by_ref().take(SAID) {
+        let name = words::called(&field.field, &field.by);
+        message::note(format_args!("not compared: {name}:{side} {}", field.why));
+    }
+    let more = fields.count();
+    if more > 0 {
+        message::note(format_args!("not compared:{side} {more} more fields or groups"));
+    }
 }
 
 /// Writes what `--save` asks for.

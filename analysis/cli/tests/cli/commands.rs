@@ -333,6 +333,7 @@ fn every_message_is_explained() {
         "no-comparison",
         "gate",
         "gate-failed",
+        "not-judged",
         "unknown-point",
         "idle-edge",
         "never-meets",

@@ -4,6 +4,7 @@ mod analyses;
 mod commands;
 mod import;
 mod interrupted;
+mod judged;
 mod kinds;
 mod lab;
 mod models;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ppt_models::{CompareError, Entry, Measured, Statistic};
+use ppt_models::{CompareError, Entry, Measured, Statistic, is_called};
 use ppt_query::datafusion::functions::core::expr_fn::coalesce;
 use ppt_query::datafusion::logical_expr::Expr;
 use ppt_query::datafusion::prelude::ident;
@@ -14,20 +14,67 @@ use crate::numbers;
 /// Fields that are read together: one pass over a capture, and memory for so many numbers a row.
 const TOGETHER: usize = 16;
 
-/// Each number of `frame`, or of all kinds; `by` is a column that groups.
+/// What is read of the captures of one side.
+#[derive(Clone, Copy)]
+pub(super) struct Selection<'a> {
+    /// Only this kind of frames.
+    pub(super) frame: Option<&'a str>,
+    /// Only these fields, by their names or the ends of them; empty: all.
+    pub(super) fields: &'a [String],
+    /// The column that groups.
+    pub(super) by: Option<&'a str>,
+    pub(super) statistics: &'a [Statistic],
+}
+
+/// The numbers of one side, by field and group.
+#[derive(Default)]
+pub(super) struct MeasuredSide {
+    pub(super) entries: Vec<Entry>,
+    /// Fields of which nothing can be said.
+    pub(super) unmeasured: Vec<Unmeasured>,
+}
+
+/// A field, or a group of its values, that cannot be compared.
+pub(super) struct Unmeasured {
+    pub(super) field: String,
+    pub(super) by: BTreeMap<String, String>,
+    pub(super) why: CompareError,
+}
+
+impl MeasuredSide {
+    /// The names of all its fields.
+    pub(super) fn fields(&self) -> impl Iterator<Item = &str> {
+        let measured = self.entries.iter().map(|entry| &*entry.field);
+        measured.chain(self.unmeasured.iter().map(|field| &*field.field))
+    }
+}
+
+/// Each number that is selected.
 pub(super) async fn measured(
     engine: &Engine,
-    frame: Option<&str>,
-    by: Option<&str>,
-    statistics: &[Statistic],
-) -> Result<Vec<Entry>, Failure> {
-    let mut entries = Vec::new();
-    for table in engine.frames(frame)? {
-        for some in fields(&table, by).chunks(TOGETHER) {
-            entries.extend(of_fields(engine, &table, some, by, statistics).await?);
+    selection: Selection<'_>,
+) -> Result<MeasuredSide, Failure> {
+    let mut side = MeasuredSide::default();
+    let mut there = Vec::new();
+    let tables = engine.frames(selection.frame)?;
+    for table in &tables {
+        let mut fields = fields(table, selection.by);
+        let full = |field: &String| format!("{}.{}.{field}", table.buffer, table.frame);
+        there.extend(fields.iter().map(full));
+        let is_selected = |field: &String| {
+            let mut names = selection.fields.iter();
+            selection.fields.is_empty() || names.any(|name| is_called(&full(field), name))
+        };
+        fields.retain(is_selected);
+        for some in fields.chunks(TOGETHER) {
+            of_fields(engine, table, some, selection, &mut side).await?;
         }
     }
-    Ok(entries)
+    let is_there = |name: &&String| there.iter().any(|field| is_called(field, name));
+    match selection.fields.iter().find(|name| !is_there(name)) {
+        Some(name) => Err(Failure::no_such_field(name, &there)),
+        None => Ok(side),
+    }
 }
 
 /// Columns of numbers that are no times, and no ends of intervals: those of CPU time are numbers, too.
@@ -59,9 +106,10 @@ async fn of_fields(
     engine: &Engine,
     table: &FrameTable,
     fields: &[String],
-    by: Option<&str>,
-    statistics: &[Statistic],
-) -> Result<Vec<Entry>, Failure> {
+    selection: Selection<'_>,
+    side: &mut MeasuredSide,
+) -> Result<(), Failure> {
+    let by = selection.by;
     let word = |word| standard(table, Bounded::Word(word));
     let number = |number| standard(table, Bounded::Number(number));
     let run = word(Word::Capture).unwrap_or_else(|| ident("capture"));
@@ -91,22 +139,23 @@ async fn of_fields(
             |it: &mut Vec<usize>| it.sort_by(|&one, &other| time[one].total_cmp(&time[other]));
         only.values_mut().for_each(sort);
     }
-    let mut entries = Vec::new();
     for (at, field) in fields.iter().enumerate() {
         let values = column(&format!("value {at}"));
-        let name = format!("{}.{}.{field}", table.buffer, table.frame);
+        let field = format!("{}.{}.{field}", table.buffer, table.frame);
+        if rows.is_empty() {
+            let (field, by, why) = (field.clone(), BTreeMap::new(), CompareError::NoValues);
+            side.unmeasured.push(Unmeasured { field, by, why });
+        }
         for (group, runs) in &rows {
             let of_run = |rows: &Vec<usize>| rows.iter().map(|&row| values[row]).collect();
             let runs: Vec<Vec<f64>> = runs.values().map(of_run).collect();
-            let measured = match Measured::of(&runs, statistics) {
-                Ok(measured) => measured,
-                // Nothing can be said of so few.
-                Err(CompareError::TooFew { .. } | CompareError::NoValues) => continue,
-                Err(error) => return Err(Failure::compare(&name, &error)),
-            };
             let by = by.zip(*group).map(|(by, group)| (by.to_owned(), group.to_owned()));
-            entries.push(Entry { field: name.clone(), by: by.into_iter().collect(), measured });
+            let (field, by) = (field.clone(), by.into_iter().collect());
+            match Measured::of(&runs, selection.statistics) {
+                Ok(measured) => side.entries.push(Entry { field, by, measured }),
+                Err(why) => side.unmeasured.push(Unmeasured { field, by, why }),
+            }
         }
     }
-    Ok(entries)
+    Ok(())
 }
