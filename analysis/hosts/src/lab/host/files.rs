@@ -1,9 +1,10 @@
 //! Sends files of a cell to the controller.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::lab::wire::{self, Tell};
 
@@ -14,7 +15,8 @@ pub(super) struct Sent {
     pub(super) left_out: Vec<String>,
 }
 
-/// Sends the files below `folder` that match, but not those named in `held`, which are sent later.
+/// Sends the files below `folder` that match, but not those named in `held`, which are sent later. A
+/// pattern that names a folder stands for all files below it.
 pub(super) fn send(
     to: &mut impl Write,
     folder: &Path,
@@ -23,25 +25,27 @@ pub(super) fn send(
 ) -> io::Result<Sent> {
     let mut sent = Sent::default();
     let root = fs::canonicalize(folder)?;
-    let mut done = Vec::new();
+    let mut done = BTreeSet::new();
     for pattern in patterns {
-        let whole = format!("{}/{pattern}", glob::Pattern::escape(&root.to_string_lossy()));
         let mut matched = false;
-        for path in glob::glob(&whole).into_iter().flatten().flatten() {
+        for path in matching(&root, pattern) {
             let Ok(name) = path.strip_prefix(&root) else { continue };
-            matched = true;
             let name = name.to_string_lossy().into_owned();
+            // A link may lead anywhere.
+            let is_link = fs::canonicalize(&path).map_or(true, |target| target != path);
+            // Wildcards match folders, too; files are meant.
+            if path.is_dir() && !is_link {
+                continue;
+            }
+            matched = true;
             if held.contains(&name) || done.contains(&name) {
                 continue;
             }
-            // A link may lead anywhere, and the name of a folder alone says nothing.
-            let is_link = fs::canonicalize(&path).map_or(true, |it| it != path);
-            let is_folder = path.is_dir();
-            if is_link || (!is_folder && !path.is_file()) {
+            if is_link || !path.is_file() {
                 sent.left_out.push(name);
-            } else if !is_folder {
+            } else {
                 send_file(to, &path, &name)?;
-                done.push(name);
+                done.insert(name);
             }
         }
         if !matched {
@@ -49,6 +53,29 @@ pub(super) fn send(
         }
     }
     Ok(sent)
+}
+
+/// What a pattern means below `root`. A link to a folder is a link.
+fn matching(root: &Path, pattern: &str) -> Vec<PathBuf> {
+    let named = root.join(pattern.trim_end_matches('/'));
+    if named.symlink_metadata().is_ok_and(|known| known.is_dir()) {
+        return below(named);
+    }
+    let whole = format!("{}/{pattern}", glob::Pattern::escape(&root.to_string_lossy()));
+    glob::glob(&whole).into_iter().flatten().flatten().collect()
+}
+
+/// Everything below a folder that is no folder, in the order of the names.
+fn below(folder: PathBuf) -> Vec<PathBuf> {
+    let (mut folders, mut found) = (vec![folder], Vec::new());
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            let is_folder = entry.file_type().is_ok_and(|known| known.is_dir());
+            if is_folder { &mut folders } else { &mut found }.push(entry.path());
+        }
+    }
+    found.sort();
+    found
 }
 
 /// Sends one file. Only writing to the controller can fail: a file that vanishes is shorter.
@@ -63,4 +90,38 @@ pub(super) fn send_file(to: &mut impl Write, path: &Path, name: &str) -> io::Res
         wire::write_data(to, &buffer[..read])?;
     }
     wire::write_message(to, &Tell::FileEnd)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_stands_for_the_files_below_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let run = fs::canonicalize(folder.path()).unwrap();
+        fs::create_dir_all(run.join("logs/old")).unwrap();
+        fs::create_dir_all(run.join("empty")).unwrap();
+        for name in ["logs/new.log", "logs/old/a.log", "logs/held.log", "other"] {
+            fs::write(run.join(name), name).unwrap();
+        }
+        std::os::unix::fs::symlink("/etc", run.join("logs/link")).unwrap();
+        let send = |patterns: &[&str]| {
+            let patterns: Vec<String> = patterns.iter().map(|&text| text.to_owned()).collect();
+            let mut bytes = Vec::new();
+            let sent = send(&mut bytes, &run, &patterns, &["logs/held.log".to_owned()]).unwrap();
+            let text = String::from_utf8_lossy(&bytes).into_owned();
+            let there = ["logs/new.log", "logs/old/a.log", "logs/held.log", "other", "passwd"];
+            let names: Vec<&str> = there.into_iter().filter(|name| text.contains(name)).collect();
+            (names, sent)
+        };
+        for pattern in ["logs", "logs/"] {
+            let (names, sent) = send(&[pattern]);
+            assert_eq!(names, ["logs/new.log", "logs/old/a.log"], "{pattern}");
+            assert_eq!((sent.left_out, sent.unmatched), (vec!["logs/link".to_owned()], vec![]));
+        }
+        let (names, sent) = send(&["empty", "log*", "oth*"]);
+        assert_eq!(names, ["other"]);
+        assert_eq!(sent.unmatched, ["empty", "log*"], "there is no file of these names");
+    }
 }
