@@ -20,7 +20,8 @@ use crate::set::{CaptureSet, Opened};
 const BEYOND_S: u64 = 60;
 
 impl CaptureSet {
-    /// Tells all times by the clock of one host: of `reference`, else of the first capture.
+    /// Tells all times by the clock of one host: of `reference`, which may be any host that has a capture or
+    /// readings, else of the first capture.
     ///
     /// The readings are those of `files`, and of all `*.sync` in the folders of captures of several hosts.
     /// Captures of a host that no reading joins with the reference stay as they are, and their times cannot
@@ -31,21 +32,30 @@ impl CaptureSet {
     /// `reference`.
     pub fn align(self, files: &[PathBuf], reference: Option<&str>) -> Result<Self, SetError> {
         let hosts: BTreeSet<_> = self.captures().iter().map(Opened::host_and_boot).collect();
-        if let Some(name) = reference
-            && hosts.iter().all(|it| it.0 != name)
-        {
-            let there = hosts.into_iter().map(|it| it.0).collect();
-            return Err(SetError::Reference { name: name.to_owned(), there });
+        let alone = files.is_empty() && hosts.len() < 2;
+        let readings = if alone { Readings::default() } else { readings(&self, files)? };
+        if let Some(name) = reference {
+            let captured = hosts.into_iter().map(|(name, _)| name);
+            let read = readings.hosts().iter().map(|host| host.name().to_owned());
+            let there: BTreeSet<String> = captured.chain(read).collect();
+            if !there.contains(name) {
+                let there = there.into_iter().collect();
+                return Err(SetError::Reference { name: name.to_owned(), there });
+            }
         }
-        if files.is_empty() && hosts.len() < 2 {
+        if alone {
             return Ok(self);
         }
-        let readings = readings(&self, files)?;
         let found: Vec<Option<usize>> =
             self.captures().iter().map(|it| host_of(it, &readings)).collect();
         let called = |name: &str| {
-            let mut all = self.captures().iter().zip(&found);
-            all.find_map(|(it, &found)| found.filter(|_| it.host_and_boot().0 == name))
+            let mut captured = self.captures().iter().zip(&found);
+            let own =
+                captured.find_map(|(it, &found)| found.filter(|_| it.host_and_boot().0 == name));
+            let is_captured = || self.captures().iter().any(|it| it.host_and_boot().0 == name);
+            // Of several boots of a host without a capture, the last one that was read counts.
+            let read = || readings.hosts().iter().rposition(|host| host.name() == name);
+            own.or_else(|| if is_captured() { None } else { read() })
         };
         let reference = match reference {
             Some(name) => called(name),

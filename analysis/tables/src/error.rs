@@ -57,8 +57,8 @@ pub enum SetError {
     #[error(transparent)]
     #[strum(serialize = "bad-sync")]
     Times(TimesError),
-    /// The host whose clock was wanted is in no capture.
-    #[error("no capture is of a host `{name}`; there are: {}", there.join(", "))]
+    /// The host whose clock was wanted has neither a capture nor readings of clocks.
+    #[error("no capture and no .sync file is of a host `{name}`; there are: {}", there.join(", "))]
     #[strum(serialize = "no-such-host")]
     Reference {
         /// What was wanted.

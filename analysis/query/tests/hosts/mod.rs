@@ -90,6 +90,22 @@ proptest! {
     }
 
     #[test]
+    fn a_host_without_a_capture_can_be_the_reference(seed: u64) {
+        let mut world = world(&mut Dice::new(seed), 3, 300, 50_000);
+        world.captures.remove(0);
+        let files = files(&world);
+        // The clock of h0 shows the truth, and its capture is not there.
+        let engine = engine(&files, Some("h0"), &with_pushdown());
+        let all = number(&engine, &format!("SELECT count(*) FROM {ALL}"));
+        let within = format!(
+            "SELECT count(*) FROM {ALL} WHERE CAST(truth AS BIGINT) \
+             BETWEEN CAST(time_lo AS BIGINT) AND CAST(time_hi AS BIGINT)"
+        );
+        prop_assert!(all > 0);
+        prop_assert_eq!(number(&engine, &within), all);
+    }
+
+    #[test]
     fn heads_leave_out_nothing_that_is_asked_for(seed: u64, from in 0..12u64, long in 1..5u64) {
         let world = world(&mut Dice::new(seed), 3, 600, 50_000);
         let files = files(&world);
