@@ -71,6 +71,35 @@ pub(crate) fn output_beside(
     Ok(Output::open(path, &rules)?)
 }
 
+/// Refuses to write `format` into a file whose name says that it is another picture or document.
+pub(crate) fn check_name(path: &Path, format: &str) -> Result<(), Failure> {
+    const OTHERS: [&str; 14] = [
+        "bmp", "dot", "eps", "gif", "gv", "htm", "html", "jpeg", "jpg", "pdf", "png", "svg",
+        "tiff", "webp",
+    ];
+    let extension = path.extension().map(|word| word.to_string_lossy().to_lowercase());
+    let Some(extension) = extension.filter(|word| OTHERS.contains(&word.as_str())) else {
+        return Ok(());
+    };
+    let (own, tool): (&[&str], &str) = match format {
+        "HTML" => (&["html", "htm"], "a browser prints it as PDF"),
+        "DOT" => (&["dot", "gv"], "`dot -Tpng` of Graphviz makes a picture of it"),
+        _ => (
+            &["svg"],
+            "a browser, Inkscape or rsvg-convert makes a picture of another format of it",
+        ),
+    };
+    if own.contains(&extension.as_str()) {
+        return Ok(());
+    }
+    Err(Failure::Usage(format!(
+        "what is written is {format}, and the name {} says {}: end the name in .{}; {tool}",
+        path.display(),
+        extension.to_uppercase(),
+        own[0]
+    )))
+}
+
 /// Says what is missing, once for each command.
 pub(crate) fn tell_loss(loss: Loss) {
     if loss.missing() == 0 {

@@ -27,6 +27,11 @@ enum Answer {
 }
 
 pub(crate) fn run(args: &args::Graph) -> Result<ExitCode, Failure> {
+    match args.draw {
+        Some(Drawing::Dot) => open::check_name(&args.to.output, "DOT")?,
+        Some(Drawing::Svg) => open::check_name(&args.to.output, "SVG")?,
+        None => {}
+    }
     let edges = args.edges.as_deref().map(edges).transpose()?;
     let engine = open::engine_with(&args.captures(), edges)?;
     signals::end_questions();

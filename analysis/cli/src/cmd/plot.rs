@@ -17,6 +17,7 @@ pub(crate) fn run(args: &args::Plot) -> Result<ExitCode, Failure> {
             "give captures and one query: ppt plot out.bin 'SELECT …' -o x.svg".into(),
         ));
     };
+    open::check_name(&args.to.output, "SVG")?;
     let query = query.to_string_lossy();
     let kind = args.kind.as_deref().map(str::parse::<Kind>).transpose().map_err(Failure::Usage)?;
     let (width, height) = (args.width, args.height);

@@ -10,6 +10,7 @@ use crate::failure::Failure;
 use crate::{open, run, signals};
 
 pub(crate) fn run(args: &args::Report) -> Result<ExitCode, Failure> {
+    open::check_name(&args.to.output, "HTML")?;
     let views = match &args.sql {
         None => None,
         Some(file) => Some(super::sql::read(file)?),

@@ -8,6 +8,7 @@ mod judged;
 mod kinds;
 mod lab;
 mod models;
+mod names;
 mod oracles;
 mod python;
 mod support;

@@ -131,7 +131,9 @@ pub(in crate::cmd) fn open(
     if path == Some(&*to.output) {
         return Err(Failure::Usage("give --svg a file that is not that of -o".to_owned()));
     }
-    path.map(|it| open::output(it, to.force, engine)).transpose()
+    let Some(path) = path else { return Ok(None) };
+    open::check_name(path, "SVG")?;
+    open::output(path, to.force, engine).map(Some)
 }
 
 /// Writes the rows of a picture.
