@@ -83,7 +83,8 @@ const reader = (text, type) => {
 const length = data.length, width = data.width;
 const lanes = data.lanes.map((it, at) => ({
   at,
-  name: 'thread ' + (it.tid || '?'),
+  spans: !!it.spans,
+  name: it.spans ? 'spans of ' + it.spans : 'thread ' + (it.tid || '?'),
   process: 'pid ' + it.pid + (it.host ? ' on ' + it.host : ''),
   look: reader(it.look, Uint16Array),
   count: reader(it.count, Uint32Array),
@@ -321,7 +322,8 @@ const draw = () => {
     pen.moveTo(0, lane.top + 0.5);
     pen.lineTo(wide, lane.top + 0.5);
     pen.stroke();
-    if (!data.all) {
+    if (lane.spans) overview(pen, lane, wide, view.from, view.to);
+    else if (!data.all) {
       /* What is told frame by frame is drawn so, the rest by buckets. */
       let from = view.from;
       for (const place of single) {
@@ -381,7 +383,7 @@ const draw = () => {
 };
 const total = (() => {
   const count = Math.ceil(length / width) + 1, all = new Float64Array(count);
-  for (const lane of lanes) for (const of of [lane.count, lane.ticks])
+  for (const lane of lanes) if (!lane.spans) for (const of of [lane.count, lane.ticks])
     if (of) for (let at = 0; at < of.length && at < count; at++) all[at] += of[at];
   return all;
 })();
@@ -462,7 +464,7 @@ const told_of = ({ time, lane, item, gap, within, mark }) => {
       if (['capture', 'segment', 'ring', 'seqno'].includes(field.name)) continue;
       lines.push(field.name + '  ' + shown(field, item.row));
     }
-  } else if (!within) {
+  } else if (!within || lane.spans) {
     const at = Math.floor(time / width);
     const look = lane.look ? lane.look[at] : 0;
     if (look) {

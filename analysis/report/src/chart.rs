@@ -27,10 +27,13 @@ fn short(value: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
+/// Colours of intervals; those beyond share one.
+pub const COLOURS: usize = 8;
+
 /// A colour of the page: of intervals by their number; a quiet one for everything else.
 pub fn colour(interval: Option<usize>) -> String {
     match interval {
-        Some(number) if number < 8 => format!("c{number}"),
+        Some(number) if number < COLOURS => format!("c{number}"),
         Some(_) => "c8".to_owned(),
         None => "cx".to_owned(),
     }
@@ -125,6 +128,15 @@ fn x(span: &Span, at: f64) -> String {
     short(1000.0 * at / span.slices as f64)
 }
 
+/// p50, p90 and p99, each if there are values enough for it: of five values, p99 is hardly more than the
+/// greatest.
+pub fn percentiles(summary: &Summary) -> [Option<f64>; 3] {
+    const ENOUGH: [u64; 3] = [1, 10, 100];
+    std::array::from_fn(|which| {
+        summary.percentiles[which].filter(|_| summary.count >= ENOUGH[which])
+    })
+}
+
 /// Percentiles over time as bands: from the median to p90, to p99, to the greatest.
 pub fn bands(
     title: &str,
@@ -133,9 +145,11 @@ pub fn bands(
     unit: &str,
     colour: &str,
 ) -> String {
+    // A percentile that a slice does not have lies on the one below: the band above it goes on up to the
+    // greatest value.
     let value = |it: &Summary, which: usize| match which {
         3 => it.max.map(ppt_query::stats::Number::float),
-        which => it.percentiles[which],
+        which => percentiles(it)[..=which].iter().rev().find_map(|known| *known),
     };
     let least = over.iter().flatten().filter_map(|it| it.percentiles[0]);
     let most = over.iter().flatten().filter_map(|it| value(it, 3));
@@ -147,11 +161,13 @@ pub fn bands(
         labels.push_str("<text class=h x=\"100%\" y=\"10\" text-anchor=\"end\">logarithmic</text>");
     }
     let y = |value: f64| short(150.0 * (1.0 - axis.place(value)));
+    let has_p99 = |summary: &Option<Summary>| percentiles(summary.as_ref()?)[2];
     let mut paths = String::new();
     for run in runs(over) {
         let corner = |at: usize, which: usize| {
             let it = over[at].as_ref().and_then(|it| value(it, which)).unwrap_or_default();
-            format!("{},{} {},{}", x(span, at as f64), y(it), x(span, (at + 1) as f64), y(it))
+            let (from, to) = span.part(at);
+            format!("{},{} {},{}", x(span, from), y(it), x(span, to), y(it))
         };
         let line = |which: usize| {
             let corners: Vec<String> = run.clone().map(|at| corner(at, which)).collect();
@@ -175,7 +191,10 @@ pub fn bands(
         }
         // Their edges are seen where their fill is faint.
         let _ = write!(paths, "<polyline class=e points=\"{}\"/>", line(3));
-        let _ = write!(paths, "<polyline class=\"e dotted\" points=\"{}\"/>", line(2));
+        for known in runs(&over[run.clone()].iter().map(has_p99).collect::<Vec<_>>()) {
+            let corners = known.map(|at| corner(run.start + at, 2)).collect::<Vec<_>>().join(" ");
+            let _ = write!(paths, "<polyline class=\"e dotted\" points=\"{corners}\"/>");
+        }
         let _ = write!(paths, "<polyline class=m points=\"{}\"/>", line(0));
     }
     board.stretched(&paths);
@@ -197,6 +216,11 @@ fn runs<T>(over: &[Option<T>]) -> Vec<std::ops::Range<usize>> {
 
 /// Frames a second over time: of each slice, over the part of it that was seen.
 pub fn rates(title: &str, counts: &[u64], span: &Span, colour: &str) -> String {
+    area(title, &per_second(counts, span), span, "/s", colour)
+}
+
+/// Frames a second in each slice, over the part of it that was seen.
+pub fn per_second(counts: &[u64], span: &Span) -> Vec<f64> {
     let length = |part: (f64, f64)| part.1 - part.0;
     let rate = |at: usize| {
         let (mut count, mut seen) = (counts[at], length(span.part(at)));
@@ -209,8 +233,7 @@ pub fn rates(title: &str, counts: &[u64], span: &Span, colour: &str) -> String {
         // A single moment has no rate of its own.
         count as f64 * 1e9 / (if seen > 0.0 { seen } else { 1.0 } * span.every as f64)
     };
-    let rates: Vec<f64> = (0..counts.len()).map(rate).collect();
-    area(title, &rates, span, "/s", colour)
+    (0..counts.len()).map(rate).collect()
 }
 
 /// Values over time, from 0 on: one for each slice.
@@ -459,6 +482,48 @@ mod tests {
         );
         let once = Span { first: 5, last: 5, from: 5, every: 1, slices: 1 };
         assert!(rates("", &[1], &once, "c0").contains("d=\"M0,64L0,0 0,0V64Z\""));
+    }
+
+    fn summary(count: u64, percentiles: [f64; 4]) -> Summary {
+        let max = Some(ppt_query::stats::Number::Real(percentiles[3]));
+        Summary {
+            count,
+            nulls: 0,
+            min: max,
+            max,
+            sum: ppt_query::stats::Number::Real(0.0),
+            mean: None,
+            sd: None,
+            percentiles: percentiles.map(Some),
+            exact: true,
+        }
+    }
+
+    #[test]
+    fn a_percentile_needs_values() {
+        let of = |count| percentiles(&summary(count, [1.0, 2.0, 3.0, 4.0]));
+        assert_eq!(of(5), [Some(1.0), None, None]);
+        assert_eq!(of(10), [Some(1.0), Some(2.0), None]);
+        assert_eq!(of(100), [Some(1.0), Some(2.0), Some(3.0)]);
+        let span = Span { first: 0, last: 2000, from: 0, every: 1000, slices: 2 };
+        let drawn = |counts: [u64; 2]| {
+            let over = counts.map(|count| Some(summary(count, [1.0, 2.0, 3.0, 4.0])));
+            bands("", &over, &span, "", "c0")
+        };
+        assert!(
+            drawn([100, 100])
+                .contains("class=\"e dotted\" points=\"0,37.5 500,37.5 500,37.5 1000,37.5\"")
+        );
+        assert!(drawn([100, 99]).contains("class=\"e dotted\" points=\"0,37.5 500,37.5\""));
+        assert!(!drawn([5, 5]).contains("dotted"));
+    }
+
+    #[test]
+    fn bands_end_where_the_capture_ends() {
+        let span = Span { first: 900, last: 1500, from: 0, every: 1000, slices: 2 };
+        let over = [Some(summary(9, [1.0; 4])), Some(summary(9, [1.0; 4]))];
+        let chart = bands("", &over, &span, "", "c0");
+        assert!(chart.contains("<polyline class=m points=\"450,0 500,0 500,0 750,0\""), "{chart}");
     }
 
     #[test]

@@ -9,6 +9,7 @@ mod metrics;
 mod points;
 mod single;
 mod slowest;
+mod spans;
 mod triggers;
 
 use std::cmp::Ordering;
@@ -99,8 +100,8 @@ impl Facts {
             });
             all.iter_mut().for_each(|it| it.fields.sort_by(by_cost));
         }
-        let names = number(&mut frames, 0);
-        number(&mut wholes, names.len());
+        let intervals = number(&mut frames, 0);
+        let names = [&intervals[..], &number(&mut wholes, intervals.len())].concat();
         let tables_of = |all: &[FrameFacts]| all.iter().map(|it| find(&tables, it)).collect();
         let (own, of_wholes): (Vec<_>, Vec<_>) = (tables_of(&frames), tables_of(&wholes));
         slowest::add(engine, &own, &mut frames).await?;
@@ -116,14 +117,15 @@ impl Facts {
         let account = Account::gather(engine).await?;
         let kernel = Kernel::gather(engine).await?;
         let triggers = triggers::gather(engine).await?;
-        let timeline = lanes::gather(
-            engine,
-            (&own, &frames),
-            names,
-            span.as_ref(),
-            (&account.gaps, &triggers),
-        )
-        .await?;
+        let drawn = lanes::Drawn {
+            tables: &own,
+            frames: &frames,
+            wholes: &wholes,
+            gaps: &account.gaps,
+            triggers: &triggers,
+        };
+        let named = lanes::Named { names, intervals: intervals.len() };
+        let timeline = lanes::gather(engine, &drawn, named, span.as_ref()).await?;
         let views = match &ask.views {
             None => Vec::new(),
             Some(text) => crate::views::all(engine, text).await?,

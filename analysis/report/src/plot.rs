@@ -283,7 +283,7 @@ impl Data {
                     let (from, to) = (x.place(bin.from), x.place(bin.to));
                     picture.bar(from, to - from, y.place(bin.count as f64), 0);
                 }
-                picture.names(&name(shape.ys[0]), "count");
+                picture.names(&scaled(name(shape.ys[0]), &x), "count");
             }
             Kind::Bars => {
                 let values = || self.words.iter().map(|it| it.1).filter(|it| it.is_finite());
@@ -328,7 +328,7 @@ impl Data {
                     }
                 }
                 let below = if time { format!("{} (since the first)", name(0)) } else { name(0) };
-                let names: Vec<String> = shape.ys.iter().map(|&it| name(it)).collect();
+                let names: Vec<String> = shape.ys.iter().map(|&it| scaled(name(it), &y)).collect();
                 match &names[..] {
                     [one] => picture.names(&below, one),
                     many => {
@@ -340,6 +340,11 @@ impl Data {
         }
         Ok(picture.finish())
     }
+}
+
+/// A name beside an axis, which says so if that is logarithmic.
+fn scaled(name: String, axis: &Axis) -> String {
+    if axis.is_log() { format!("{name} (logarithmic)") } else { name }
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! The time that charts show.
 
+use ppt_query::text::duration;
+
 use crate::axis::round_step;
 
 /// The time that charts show, in slices. ns since the epoch.
@@ -41,6 +43,18 @@ impl Span {
         (from, to.max(from))
     }
 
+    /// Whether only a part of a slice was seen: the first and the last one may be such.
+    pub fn is_partial(&self, slice: usize) -> bool {
+        let (from, to) = self.part(slice);
+        to - from < 0.995
+    }
+
+    /// When a slice begins, for a table: since the first one, and whether it was seen in part.
+    pub fn named(&self, slice: usize) -> String {
+        let from = duration(slice as f64 * self.every as f64);
+        if self.is_partial(slice) { format!("{from} (partial)") } else { from }
+    }
+
     pub fn slice(&self, time: i64) -> Option<usize> {
         let slice = usize::try_from(time.checked_sub(self.from)?.div_euclid(self.every)).ok()?;
         (slice < self.slices).then_some(slice)
@@ -74,6 +88,11 @@ mod tests {
         let (from, to) = span.part(0);
         assert!(from > 0.0 && from < 1e-5 && to == 1.0);
         assert_eq!(span.part(100), (100.0, 100.0), "it ends where that begins");
+        assert!(span.is_partial(100) && !span.is_partial(0) && !span.is_partial(1));
+        assert_eq!(
+            (span.named(1), span.named(100)),
+            ("50.0 ms".to_owned(), "5.00 s (partial)".to_owned())
+        );
         assert_eq!(span.slice(i64::MIN), None);
         assert_eq!(span.slice(999_999_999), None);
     }

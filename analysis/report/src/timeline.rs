@@ -5,12 +5,16 @@ use serde_json::{Value, json};
 
 use crate::bytes;
 
-/// A thread.
-#[derive(Debug, Clone)]
+/// A thread, or the spans of a kind that a process began.
+#[derive(Debug, Clone, Default)]
 pub struct Lane {
     pub host: String,
     pub pid: String,
+    /// Empty for spans, which may end in another thread than they began in.
     pub tid: String,
+    /// Of which frames the spans are; None: this is a thread.
+    pub spans: Option<String>,
+    /// How many frames the thread wrote, or how many spans there are.
     pub frames: u64,
     /// What its outermost slices took, in ns, as far as buckets tell.
     pub busy: f64,
@@ -39,8 +43,10 @@ pub struct Timeline {
     pub lanes: Vec<Lane>,
     /// Threads that are not drawn.
     pub more: usize,
-    /// Names of intervals, in the order of their colours.
+    /// Names of intervals, in the order of their colours, then those of spans and chains.
     pub names: Vec<String>,
+    /// How many names are of intervals.
+    pub intervals: usize,
     pub origin: i64,
     pub length: i64,
     pub width: i64,
@@ -55,7 +61,15 @@ pub struct Timeline {
 impl Timeline {
     /// The thread of that name.
     pub fn lane(&self, host: &str, pid: &str, tid: &str) -> Option<usize> {
-        self.lanes.iter().position(|it| (&*it.host, &*it.pid, &*it.tid) == (host, pid, tid))
+        self.lanes.iter().position(|lane| {
+            lane.spans.is_none() && (&*lane.host, &*lane.pid, &*lane.tid) == (host, pid, tid)
+        })
+    }
+
+    /// Whether the name of that number is on the timeline: chains are not, and spans only on their lanes.
+    pub fn is_drawn(&self, name: usize) -> bool {
+        let is_its = |bucket: &Bucket| usize::from(bucket.name) == name + 1;
+        name < self.intervals || self.lanes.iter().any(|lane| lane.buckets.iter().any(is_its))
     }
 
     /// ns since the timeline begins; within it.
@@ -85,7 +99,8 @@ impl Timeline {
                 let states = lane.states.iter().any(|&it| it > 0);
                 let ticks = lane.ticks.iter().any(|&it| it > 0);
                 json!({
-                    "host": lane.host, "pid": lane.pid, "tid": lane.tid, "frames": lane.frames,
+                    "host": lane.host, "pid": lane.pid, "tid": lane.tid, "spans": lane.spans,
+                    "frames": lane.frames,
                     "look": if busy { bytes::base64(&look) } else { String::new() },
                     "count": if busy { of(|it| it.count) } else { String::new() },
                     "longest": if busy { bytes::floats(&longest) } else { String::new() },

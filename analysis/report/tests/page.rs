@@ -397,3 +397,81 @@ fn a_browser_draws_the_page_and_runs_nothing_else() {
     assert!(seen.contains(&format!("data-rows=\"{}\"", made.captured)));
     assert!(!seen.contains("<title>owned</title>"), "a script of the target ran");
 }
+
+/// The data of the script of a page.
+fn data(page: &str) -> serde_json::Value {
+    serde_json::from_str(part(page, "<script type=\"application/json\" id=data>", "</script>"))
+        .unwrap()
+}
+
+#[test]
+fn the_kernels_frames_are_named_beside_those_of_programs() {
+    let made = kinds("");
+    let page = page_with(&made, None).unwrap();
+    let sql = "SELECT sum(count) FROM account WHERE cause = 'captured' AND buffer = 'kernel'";
+    let count = ppt_query::text::grouped(asked(&made, sql)[0][0].parse().unwrap());
+    let verdict = part(&page, "<p class=\"verdict", "</p>");
+    assert!(verdict.contains(&format!("{count} of them say what the kernel did")), "{verdict}");
+    let (_, page) = self::page(&small());
+    assert!(!part(&page, "<p class=\"verdict", "</p>").contains("kernel"));
+}
+
+#[test]
+fn spans_have_lanes_on_the_timeline() {
+    let made = kinds("");
+    let data = data(&page_with(&made, None).unwrap());
+    let lanes = data["lanes"].as_array().unwrap();
+    let spans: Vec<_> = lanes.iter().filter(|lane| !lane["spans"].is_null()).collect();
+    let [lane] = &spans[..] else { panic!("{spans:?}") };
+    let names = data["names"].as_array().unwrap();
+    assert!(names.contains(&lane["spans"]), "{names:?}");
+    assert!(!lane["look"].as_str().unwrap().is_empty(), "it is drawn");
+    let count = &asked(&made, "SELECT count(*) FROM request_spans")[0][0];
+    assert_eq!(lane["frames"].to_string(), *count);
+    // Threads are as they were.
+    let threads = asked(&made, "SELECT DISTINCT tid FROM frames WHERE buffer = 'shop'").len();
+    assert_eq!(lanes.len() - 1, threads);
+}
+
+/// How different two colours look: at least 1; 21 is black on white.
+fn contrast(one: [f64; 3], other: [f64; 3]) -> f64 {
+    let linear = |part: f64| match part / 255.0 {
+        dark @ ..=0.03928 => dark / 12.92,
+        light => ((light + 0.055) / 1.055).powf(2.4),
+    };
+    let light = |[red, green, blue]: [f64; 3]| {
+        0.2126 * linear(red) + 0.7152 * linear(green) + 0.0722 * linear(blue) + 0.05
+    };
+    let (one, other) = (light(one), light(other));
+    one.max(other) / one.min(other)
+}
+
+#[test]
+fn every_band_stands_out_from_the_page() {
+    let style = include_str!("../assets/page.css");
+    let (light, dark) = style.split_once("prefers-color-scheme:dark").unwrap();
+    for theme in [light, &dark[..dark.find("@media").unwrap()]] {
+        let value = |name: &str| {
+            let rest = theme.split_once(&format!("{name}:")).unwrap().1;
+            &rest[..rest.find([';', '}']).unwrap()]
+        };
+        let colour = |name: &str| {
+            let digits = &value(name)[1..];
+            [0, 2, 4].map(|at| f64::from(u8::from_str_radix(&digits[at..at + 2], 16).unwrap()))
+        };
+        let page = colour("--bg");
+        for name in ["--c0", "--c1", "--c2", "--c3", "--c4", "--c5", "--c6", "--c7", "--c8", "--cx"]
+        {
+            let full = colour(name);
+            let mut before = page;
+            for share in ["--o3", "--o2", "--o1"] {
+                let share: f64 = value(share).parse().unwrap();
+                let mixed = [0, 1, 2].map(|at| full[at] * share + page[at] * (1.0 - share));
+                let found = contrast(mixed, page);
+                assert!(found >= 2.0, "{name} at {share}: {found:.2}");
+                assert!(contrast(mixed, before) >= 1.15, "{name} at {share}: beside the next band");
+                before = mixed;
+            }
+        }
+    }
+}

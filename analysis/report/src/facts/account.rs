@@ -63,6 +63,8 @@ pub struct Account {
     pub gaps: Vec<Gap>,
     pub all_gaps: u64,
     pub clocks: Vec<Clock>,
+    /// Frames that were captured and that the kernel's side wrote, not a program.
+    pub of_kernel: u64,
 }
 
 /// Rings that a page names.
@@ -95,8 +97,14 @@ impl Account {
                 (count.parse().unwrap_or(0), from.parse().ok(), to.parse().ok());
             Gap { host, pid, tid, buffer, ring, count, cause, from, to }
         };
+        let causes = all(engine, &causes).await?;
+        let is_kernel =
+            |row: &&Vec<String>| engine.set().is_kernel(&row[0]) && row[2] == "captured";
+        let by_kernel = causes.iter().filter(is_kernel);
+        let of_kernel = by_kernel.filter_map(|row| row[3].parse::<u64>().ok()).sum();
         Ok(Account {
-            causes: all(engine, &causes).await?,
+            causes,
+            of_kernel,
             rings: all(engine, &rings).await?,
             all_rings: count(all(engine, "SELECT count(*) FROM rings").await?),
             gaps: all(engine, &gaps).await?.into_iter().map(gap).collect(),

@@ -110,10 +110,28 @@ pub(super) async fn frame(
             }
         }
     }
+    join_halves(&mut facts.words);
     if let Some((column, _)) = kinds {
         add_groups(engine, ask, (table, total.unit), &column, &mut facts).await?;
     }
     Ok(facts)
+}
+
+/// Words that the begins and the ends of spans have alike are told once.
+fn join_halves(words: &mut Vec<Words>) {
+    for begin in (0..words.len()).rev() {
+        let Some(name) = words[begin].name.strip_prefix("begin_").map(str::to_owned) else {
+            continue;
+        };
+        let is_its = |other: &Words| other.name.strip_prefix("end_") == Some(&name);
+        let Some(end) = words.iter().position(is_its) else { continue };
+        let same =
+            words[begin].counts == words[end].counts && words[begin].nulls == words[end].nulls;
+        if same && words.iter().all(|other| other.name != name) {
+            words[begin].name = name;
+            words.remove(end);
+        }
+    }
 }
 
 /// What a field is.

@@ -16,6 +16,7 @@ use serde_json::Value;
 use super::account::Gap;
 use super::kernel::STATES;
 use super::single;
+use super::spans;
 use super::triggers::Trigger;
 use crate::error::ReportError;
 use crate::frames::FrameFacts;
@@ -33,20 +34,39 @@ const SAID: usize = 200;
 /// Buckets of a thread: more than a screen has pixels.
 const MOST: usize = 3000;
 
-/// Asks for it. `tables` and `frames` go together.
+/// What a timeline shows.
+pub(super) struct Drawn<'a> {
+    /// The tables of `frames`, in their order.
+    pub tables: &'a [&'a FrameTable],
+    pub frames: &'a [FrameFacts],
+    pub wholes: &'a [FrameFacts],
+    pub gaps: &'a [Gap],
+    pub triggers: &'a [Trigger],
+}
+
+/// The names on a timeline: first those of `intervals` intervals.
+pub(super) struct Named {
+    pub names: Vec<String>,
+    pub intervals: usize,
+}
+
+/// Asks for it.
 pub(super) async fn gather(
     engine: &Engine,
-    (tables, frames): (&[&FrameTable], &[FrameFacts]),
-    names: Vec<String>,
+    drawn: &Drawn<'_>,
+    Named { names, intervals }: Named,
     span: Option<&Span>,
-    (gaps, triggers): (&[Gap], &[Trigger]),
 ) -> Result<Timeline, ReportError> {
     let Some(span) = span else { return Ok(Timeline::default()) };
+    let &Drawn { tables, frames, wholes, gaps, triggers } = drawn;
     let mut lanes = lanes(engine, tables).await?;
     let more = lanes.len().saturating_sub(LANES);
     lanes.truncate(LANES);
-    lanes.sort_by_key(|it| {
-        (it.host.clone(), it.pid.parse().unwrap_or(0i64), it.tid.parse().unwrap_or(0i64))
+    let spans = spans::kinds(engine, tables, wholes);
+    lanes.extend(spans::lanes(engine, &spans).await?);
+    lanes.sort_by_key(|lane| {
+        let number = |text: &str| text.parse().unwrap_or(0i64);
+        (lane.host.clone(), number(&lane.pid), lane.spans.clone(), number(&lane.tid))
     });
     // The charts begin where their first slice does; an interval may have begun before that.
     let origin = began(engine, span).await?;
@@ -57,6 +77,7 @@ pub(super) async fn gather(
         lanes,
         more,
         names,
+        intervals,
         origin,
         length,
         width,
@@ -65,7 +86,8 @@ pub(super) async fn gather(
         frames: Value::Null,
         all: false,
     };
-    let numbers = numbers(frames);
+    let mut numbers = numbers(frames);
+    numbers.extend(spans.into_iter().map(|kind| ((kind.buffer, kind.frame), kind.number)));
     slices(&mut timeline, engine, &numbers, buckets).await?;
     states(&mut timeline, engine, buckets).await?;
     instants(&mut timeline, engine, tables, frames, buckets).await?;
@@ -100,13 +122,14 @@ async fn slices(
         let batch = batch?;
         let (buffers, names) = (Words::of(batch.column(0)), Words::of(batch.column(1)));
         let lane = finder.lanes(&batch, [2, 3, 4])?;
+        let (hosts, pids) = (Words::of(batch.column(2)), numbers_of(batch.column(3))?);
+        let pids = pids.as_primitive::<Int64Type>();
         let starts = numbers_of(batch.column(5))?;
         let lengths = numbers_of(batch.column(6))?;
         let (starts, lengths) =
             (starts.as_primitive::<Int64Type>(), lengths.as_primitive::<Int64Type>());
         let mut known: HashMap<(i32, i32), Option<usize>> = HashMap::new();
         for row in 0..batch.num_rows() {
-            let Some(lane) = lane[row] else { continue };
             if starts.is_null(row) || lengths.is_null(row) || lengths.value(row) < 0 {
                 continue;
             }
@@ -116,6 +139,14 @@ async fn slices(
                 numbers.get(&key).copied()
             });
             let Some(name) = name else { continue };
+            let lane = match timeline.names.get(name) {
+                Some(label) if name >= timeline.intervals => {
+                    let pid = pids.is_valid(row).then(|| pids.value(row));
+                    finder.spans(hosts.word(row), pid, label)
+                }
+                _ => lane[row],
+            };
+            let Some(lane) = lane else { continue };
             let start = starts.value(row).saturating_sub(timeline.origin);
             let end = start.saturating_add(lengths.value(row));
             if end < 0 || start > timeline.length {
@@ -243,9 +274,8 @@ async fn lanes(engine: &Engine, tables: &[&FrameTable]) -> Result<Vec<Lane>, Rep
     );
     let lane = |row: Vec<String>| {
         let [host, pid, tid, frames] = <[String; 4]>::try_from(row).unwrap_or_default();
-        let (buckets, ticks, states) = (Vec::new(), Vec::new(), Vec::new());
         let frames = frames.parse().unwrap_or(0);
-        Lane { host, pid, tid, frames, busy: 0.0, buckets, ticks, states }
+        Lane { host, pid, tid, frames, ..Lane::default() }
     };
     Ok(rows::all(engine, &sql).await?.into_iter().map(lane).collect())
 }
@@ -299,14 +329,28 @@ impl<'a> Words<'a> {
 /// Finds the lane of a row.
 struct Finder {
     lanes: HashMap<(String, i64, i64), usize>,
+    /// Lanes of spans, by the names of these.
+    spans: HashMap<(String, i64, String), usize>,
 }
 
 impl Finder {
     fn of(timeline: &Timeline) -> Finder {
         let number = |text: &str| text.parse().unwrap_or(-1);
-        let lane =
-            |(at, it): (usize, &Lane)| ((it.host.clone(), number(&it.pid), number(&it.tid)), at);
-        Finder { lanes: timeline.lanes.iter().enumerate().map(lane).collect() }
+        let mut finder = Finder { lanes: HashMap::new(), spans: HashMap::new() };
+        for (at, lane) in timeline.lanes.iter().enumerate() {
+            let (host, pid) = (lane.host.clone(), number(&lane.pid));
+            match &lane.spans {
+                Some(name) => _ = finder.spans.insert((host, pid, name.clone()), at),
+                None => _ = finder.lanes.insert((host, pid, number(&lane.tid)), at),
+            }
+        }
+        finder
+    }
+
+    /// The lane of the spans of this name that a process began.
+    fn spans(&self, host: Option<&str>, pid: Option<i64>, name: &str) -> Option<usize> {
+        let key = (host.unwrap_or_default().to_owned(), pid.unwrap_or(-1), name.to_owned());
+        self.spans.get(&key).copied()
     }
 
     /// The lane of each row, by the columns of the host, the process and the thread.

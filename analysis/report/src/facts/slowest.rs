@@ -58,7 +58,8 @@ pub(super) async fn add(
                 let word = matches!(it.data_type(), DataType::Dictionary(..) | DataType::Utf8);
                 (lengths.contains(it.name()), !word, at)
             });
-            beside.truncate(BESIDE);
+            // The two halves of a span may say the same.
+            beside.truncate(2 * BESIDE);
             field.columns = beside.iter().map(|&at| schema.field(at).name().clone()).collect();
             let column = ident(field.name.as_str());
             let all = engine.context().table(table.name.clone()).await?;
@@ -92,9 +93,27 @@ pub(super) async fn add(
                     });
                 }
             }
+            let rows = field.slowest.iter_mut().map(|slow| &mut slow.beside);
+            join_halves(&mut field.columns, &mut rows.collect::<Vec<_>>());
+            field.columns.truncate(BESIDE);
+            field.slowest.iter_mut().for_each(|slow| slow.beside.truncate(BESIDE));
         }
     }
     Ok(())
+}
+
+/// A field that the begin and the end of each span say alike is one column of its own name.
+fn join_halves(columns: &mut Vec<String>, rows: &mut [&mut Vec<String>]) {
+    for begin in (0..columns.len()).rev() {
+        let Some(name) = columns[begin].strip_prefix("begin_").map(str::to_owned) else { continue };
+        let end = columns.iter().position(|column| column.strip_prefix("end_") == Some(&name));
+        let Some(end) = end.filter(|_| !columns.contains(&name)) else { continue };
+        if rows.iter().all(|row| row[begin] == row[end]) {
+            columns[begin] = name;
+            columns.remove(end);
+            rows.iter_mut().for_each(|row| _ = row.remove(end));
+        }
+    }
 }
 
 /// The column that says when a row was.
@@ -116,4 +135,24 @@ fn told(field: &Field, text: &str) -> String {
 fn is_standard(name: &str) -> bool {
     let name = name.strip_prefix("ppt_").unwrap_or(name);
     ["capture", "buffer", "segment", "host"].contains(&name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_both_halves_of_a_span_say_is_told_once() {
+        let texts = |row: &[&str]| row.iter().map(|&text| text.to_owned()).collect::<Vec<String>>();
+        let mut columns = texts(&["begin_sql", "end_sql", "begin_rows", "end_rows", "id"]);
+        let mut rows =
+            [texts(&["SELECT 1", "SELECT 1", "0", "7", "1"]), texts(&["X", "X", "0", "0", "2"])];
+        join_halves(&mut columns, &mut rows.iter_mut().collect::<Vec<_>>());
+        assert_eq!(columns, ["sql", "begin_rows", "end_rows", "id"]);
+        assert_eq!(rows, [texts(&["SELECT 1", "0", "7", "1"]), texts(&["X", "0", "0", "2"])]);
+        // A field of that name is there already.
+        let mut columns = texts(&["sql", "begin_sql", "end_sql"]);
+        join_halves(&mut columns, &mut []);
+        assert_eq!(columns, ["sql", "begin_sql", "end_sql"]);
+    }
 }

@@ -20,9 +20,13 @@ pub fn section(facts: &Facts) -> String {
         .max(1.0);
     for (at, frame) in facts.frames.iter().chain(&facts.wholes).enumerate() {
         let rate = frame.rate.map_or(String::new(), |it| format!("{}/s", rounded(it)));
-        let spark = match frame.counts.is_empty() {
-            true => String::new(),
-            false => chart::bars(&frame.counts, "cx", "frames over time"),
+        let spark = match &facts.span {
+            Some(span) if !frame.counts.is_empty() => {
+                let rates = chart::per_second(&frame.counts, span).into_iter();
+                let rates: Vec<u64> = rates.map(|rate| (1000.0 * rate) as u64).collect();
+                chart::bars(&rates, "cx", "frames over time")
+            }
+            _ => String::new(),
         };
         let intervals: Vec<_> =
             frame.fields.iter().enumerate().filter(|it| it.1.interval.is_some()).collect();

@@ -54,7 +54,7 @@ fn counted(counter: &Counter, span: Option<&Span>) -> String {
     out.push_str(&chart::area(&name, &values, span, &unit, "cx"));
     let mut table = Table::new(&["from", title], 0);
     for (slice, value) in values.iter().enumerate() {
-        let from = duration((slice as i64 * span.every) as f64);
+        let from = span.named(slice);
         let place = format!(" data-i=\"{slice}\"");
         table.html_row(&place, [from, text(&measured(*value, &unit))]);
     }

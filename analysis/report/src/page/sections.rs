@@ -52,9 +52,8 @@ pub fn frame(facts: &Facts, frame: &FrameFacts, at: usize, room: &Room) -> Strin
         out.push_str(&chart::rates(&title, &frame.counts, span, "cx"));
         let mut table = Table::new(&["from", "frames"], 0);
         for (slice, &count) in frame.counts.iter().enumerate().filter(|it| *it.1 > 0) {
-            let from = slice as i64 * span.every;
             let place = format!(" data-i=\"{slice}\"");
-            table.html_row(&place, [duration(from as f64), grouped(count)]);
+            table.html_row(&place, [span.named(slice), grouped(count)]);
         }
         let every = duration(span.every as f64);
         out.push_str(&folded(&format!("Rate as a table, every {every}"), &table));
@@ -180,6 +179,10 @@ fn exactness(field: &FieldFacts) -> String {
     }
 }
 
+/// Of slices with too few values for all percentiles.
+const FEW: &str = "<p class=note>A slice has a p90 if it has 10 values, and a p99 if it has 100: of fewer values \
+                   a percentile would be a guess.</p>";
+
 /// Over time, and how values are spread.
 fn charts(facts: &Facts, frame: &FrameFacts, field: &FieldFacts) -> String {
     let name = format!("{}.{}", frame.label, field.name);
@@ -195,12 +198,15 @@ fn charts(facts: &Facts, frame: &FrameFacts, field: &FieldFacts) -> String {
         out.push_str(&chart::bands(&title, &field.over, span, unit, &colour));
         let mut table = Table::new(&["from", "count", "p50", "p90", "p99", "max"], 0);
         for (slice, summary) in field.over.iter().enumerate() {
-            let Some(it) = summary else { continue };
-            let [p50, p90, p99, _] = it.percentiles;
-            let cells = [p50, p90, p99, number(it.max)].map(|it| text(&value(it, unit)));
-            let from = duration((slice as i64 * span.every) as f64);
+            let Some(summary) = summary else { continue };
+            let [p50, p90, p99] = chart::percentiles(summary);
+            let cells = [p50, p90, p99, number(summary.max)].map(|it| text(&value(it, unit)));
             let place = format!(" data-i=\"{slice}\"");
-            table.html_row(&place, [from, grouped(it.count)].into_iter().chain(cells));
+            let first = [span.named(slice), grouped(summary.count)];
+            table.html_row(&place, first.into_iter().chain(cells));
+        }
+        if field.over.iter().flatten().any(|summary| chart::percentiles(summary).contains(&None)) {
+            out.push_str(FEW);
         }
         let every = duration(span.every as f64);
         out.push_str(&folded(&format!("As a table, every {every}"), &table));

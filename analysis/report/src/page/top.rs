@@ -1,8 +1,10 @@
 //! What is read first, what is played with, and what comes last.
 
 use super::parts::{counted, swatch};
+use crate::chart;
 use crate::facts::{Capture, Facts};
 use crate::html::{Table, text};
+use crate::timeline::Timeline;
 use ppt_query::text::{duration, grouped, time};
 
 /// The name of a program without its folder.
@@ -117,7 +119,14 @@ fn verdict(facts: &Facts) -> String {
         1 => "<b>The one frame is here</b>: nothing was lost.".to_owned(),
         _ => format!("<b>All {captured} frames are here</b>: nothing was lost."),
     };
-    format!("<p class=\"verdict {class}\">{text}{notes}</p>\n")
+    let kernel = match facts.account.of_kernel {
+        0 => String::new(),
+        count => format!(
+            " {} of them say what the kernel did; the table below counts those of programs.",
+            grouped(count)
+        ),
+    };
+    format!("<p class=\"verdict {class}\">{text}{kernel}{notes}</p>\n")
 }
 
 pub fn timeline(facts: &Facts) -> String {
@@ -125,13 +134,7 @@ pub fn timeline(facts: &Facts) -> String {
     if timeline.lanes.is_empty() {
         return String::new();
     }
-    let mut legend: String = timeline
-        .names
-        .iter()
-        .enumerate()
-        .take(24)
-        .map(|(at, name)| format!("<span>{}{}</span>", swatch(Some(at)), text(name)))
-        .collect();
+    let mut legend = names(timeline);
     if timeline.lanes.iter().any(|lane| lane.ticks.iter().any(|&it| it > 0)) {
         legend.push_str(&format!("<span>{}frames without an interval</span>", swatch(None)));
     }
@@ -152,7 +155,10 @@ pub fn timeline(facts: &Facts) -> String {
         table.row([
             lane.host.clone(),
             lane.pid.clone(),
-            lane.tid.clone(),
+            match &lane.spans {
+                Some(spans) => format!("spans of {spans}"),
+                None => lane.tid.clone(),
+            },
             grouped(lane.frames),
             duration(lane.busy),
             format!("{share:.1} %"),
@@ -195,6 +201,30 @@ pub fn timeline(facts: &Facts) -> String {
          <details><summary>Threads as a table</summary>\n{}</details>\n{more}</section>\n",
         table.html("")
     )
+}
+
+/// The names on the timeline with their colours. Those that share the last colour share an entry.
+fn names(timeline: &Timeline) -> String {
+    let drawn = |at: &usize| timeline.is_drawn(*at);
+    let (own, shared): (Vec<usize>, Vec<usize>) =
+        (0..timeline.names.len()).filter(drawn).partition(|&at| at < chart::COLOURS);
+    let entry =
+        |at: &usize| format!("<span>{}{}</span>", swatch(Some(*at)), text(&timeline.names[*at]));
+    let mut legend: String = own.iter().map(entry).collect();
+    match &shared[..] {
+        [] => {}
+        [one] => legend.push_str(&entry(one)),
+        many => {
+            let all: Vec<&str> = many.iter().map(|&at| timeline.names[at].as_str()).collect();
+            legend.push_str(&format!(
+                "<span title=\"{}\">{}{} other names</span>",
+                text(&all.join(", ")),
+                swatch(Some(many[0])),
+                many.len()
+            ));
+        }
+    }
+    legend
 }
 
 pub fn footer(facts: &Facts) -> String {
