@@ -121,7 +121,8 @@ impl Run<'_> {
         }
         let source = read(file)?;
         let name = file.to_string_lossy();
-        let frames = match ppt_codegen::parse(&source, &name) {
+        let languages: Vec<Language> = self.args.emit.iter().map(|it| it.0).collect();
+        let frames = match ppt_codegen::parse_for(&source, &name, &languages) {
             Ok(frames) => frames,
             Err(failure) => {
                 self.tally.count(&failure.diagnostics);
@@ -139,7 +140,6 @@ impl Run<'_> {
             return print(&frames, what, gap)
                 .map_err(|error| format!("pptc: cannot write standard output: {error}\n"));
         }
-        let languages: Vec<Language> = self.args.emit.iter().map(|it| it.0).collect();
         let outputs = match ppt_codegen::generate(&frames, &name, &languages) {
             Ok(outputs) => outputs,
             Err(GenerateError::Names(failure)) => {

@@ -6,6 +6,7 @@ pub(crate) mod metrics;
 pub(crate) mod source;
 pub(crate) mod structure;
 pub(crate) mod types;
+pub(crate) mod unwritten;
 pub(crate) mod words;
 
 use crate::emitter::Emitter;

@@ -70,7 +70,8 @@ pub fn compile(frame_file: impl AsRef<Path>) -> Result<(), CompileError> {
     println!("cargo:rerun-if-changed={name}");
     let source =
         read(path).map_err(|cause| CompileError::Read { path: path.to_path_buf(), cause })?;
-    let mut frames = ppt_frame_dsl::compile(&source, &name).map_err(CompileError::Frames)?;
+    let mut frames = ppt_frame_dsl::compile_for(&source, &name, &[Language::Rust])
+        .map_err(CompileError::Frames)?;
     // cargo would call a hint a warning, at every build.
     frames.warnings.retain(|it| it.severity > Severity::Hint);
     for line in frames.render_warnings(false).lines() {

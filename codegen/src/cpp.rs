@@ -13,6 +13,7 @@ use crate::c::metrics::{about, argument as argument_of, call};
 use crate::c::source;
 use crate::c::structure::{assertions, members};
 use crate::c::types::{element_type, int_type};
+use crate::c::unwritten;
 use crate::c::words::Enums;
 use crate::emitter::Emitter;
 use crate::model::{Field, Form, Frame, Interval, Mark, MarkValue, Model};
@@ -239,6 +240,11 @@ fn structure(model: &Model<'_>, frame: &Frame<'_>, out: &mut Text) {
         out.line(&format!(
             "template <class ppt_Fill> static void {verb}({first}ppt_Fill &&ppt_fill);"
         ));
+    }
+    if let Some(why) = unwritten::reason(frame, str::to_owned) {
+        out.line("template <class ppt_Fill> static void write(ppt_Fill &&) {");
+        out.line(&format!("    static_assert(sizeof(ppt_Fill) == 0, \"{why}\");"));
+        out.line("}");
     }
     if let Some(Interval { start, end }) = frame.interval() {
         out.blank();

@@ -11,7 +11,7 @@ pub(crate) trait Emitter {
     fn emit(&self, model: &Model<'_>) -> Vec<Output>;
 
     /// Whether the output uses the name of a declaration itself. The checker has already refused
-    /// names that no language can use.
+    /// keywords of the language.
     fn takes(&self, _model: &Model<'_>, _declared: Declared, _name: &str) -> bool {
         false
     }

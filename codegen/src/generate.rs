@@ -40,6 +40,7 @@ pub fn generate(
     let model = Model::new(&frames.schema, stem, origin);
     let mut outputs = Vec::new();
     for &language in languages {
+        frames.names_are_free_in(language).map_err(GenerateError::Names)?;
         let emitter = emitter(language);
         let taken = model.declared().filter(|&(it, name)| emitter.takes(&model, it, name));
         let taken: Vec<Declared> = taken.map(|it| it.0).collect();

@@ -30,6 +30,6 @@ pub use generate::{GenerateError, generate};
 pub use output::Output;
 pub use ppt_frame_dsl::{
     Compiled, Declared, Diagnostic, Failure, Language, MAX_SOURCE_BYTES, Schema, Severity,
-    compile as parse, draw, format, layout::Layout,
+    compile as parse, compile_for as parse_for, draw, format, layout::Layout,
 };
 pub use write::{WriteError, depfile, write_outputs};

@@ -12,9 +12,9 @@ use support::compiler::{Compiler, Dialect};
 const OURS: &str = "add allow allow_attach array at begin bytes claim clear clock close commit \
     control descriptor enabled end enums exec exit f fields fill find frame frames free from \
     gate geometry give_back i join map mapped mapping methods module names nested nonce now \
-    now_monotonic now_realtime now_tsc of off on open own prepare process put py py_on python refuse \
-    rest s scope_of self set slots stamp start state t text thread ticks unload value values words \
-    write_x";
+    now_monotonic now_realtime now_tsc observe of off on open own prepare process put py py_on python refuse \
+    rest s scope scope_of self set slots stamp start state t text thread ticks unload value values words \
+    write write_x";
 /// The words among them that generated names have in the middle, where a buffer's name may be.
 const BUFFERS: &str =
     "allow commit end enums f fields frame now on py prepare scope_of start write_x";

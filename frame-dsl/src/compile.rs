@@ -27,6 +27,8 @@ pub struct Compiled {
     pub emit: Vec<Language>,
     /// Warnings and hints.
     pub warnings: Vec<Diagnostic>,
+    /// The languages in which the names are free.
+    languages: Vec<Language>,
     file: Source,
     places: Declarations,
 }
@@ -67,11 +69,24 @@ struct Source {
 }
 
 /// Compiles a frame file. `file_name` appears in diagnostics. Its stem names the buffer, unless the
-/// file does.
+/// file does. Names must be free in the languages of the file's `emit` lines, or else in C.
 ///
 /// # Errors
 /// All mistakes in the file that one run can find.
 pub fn compile(source: &[u8], file_name: &str) -> Result<Compiled, Failure> {
+    compile_for(source, file_name, &[])
+}
+
+/// Compiles a frame file, as [`compile`] does, for `languages` in place of those of the file, unless
+/// there are none.
+///
+/// # Errors
+/// All mistakes in the file that one run can find.
+pub fn compile_for(
+    source: &[u8],
+    file_name: &str,
+    languages: &[Language],
+) -> Result<Compiled, Failure> {
     let mut sink = Sink::default();
     let text = decode(source, &mut sink);
     let checked = if sink.has_errors() {
@@ -79,15 +94,15 @@ pub fn compile(source: &[u8], file_name: &str) -> Result<Compiled, Failure> {
     } else {
         let text = Text::new(&text, &mut sink);
         let file = parse(&text, &mut sink);
-        check(&file, &stem(file_name), &mut sink)
+        check(&file, &stem(file_name), languages, &mut sink)
     };
     let checked = checked.filter(|checked| fits(&checked.schema, &mut sink));
     let has_errors = sink.has_errors();
     let diagnostics = sink.finish();
     let file = Source { name: file_name.to_owned(), text };
     match checked {
-        Some(Checked { schema, emit, places }) if !has_errors => {
-            Ok(Compiled { schema, emit, warnings: diagnostics, file, places })
+        Some(Checked { schema, emit, languages, places }) if !has_errors => {
+            Ok(Compiled { schema, emit, warnings: diagnostics, languages, file, places })
         }
         _ => Err(Failure { diagnostics, file }),
     }
@@ -152,6 +167,17 @@ impl Compiled {
     /// The warnings and hints as text; empty if there are none.
     pub fn render_warnings(&self, color: bool) -> String {
         render(&self.warnings, &self.file.name, &self.file.text, color)
+    }
+
+    /// Whether the names are free in `language`, too.
+    ///
+    /// # Errors
+    /// The names that are not.
+    pub fn names_are_free_in(&self, language: Language) -> Result<(), Failure> {
+        if self.languages.contains(&language) {
+            return Ok(());
+        }
+        compile_for(self.file.text.as_bytes(), &self.file.name, &[language]).map(|_| ())
     }
 
     /// Returns the failure of an output in `language`, which uses the names of `declared` itself.

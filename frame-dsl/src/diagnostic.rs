@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use crate::language::Language;
 use crate::mistake::{Mistake, Severity};
 
 /// A range of bytes of the source.
@@ -43,6 +44,8 @@ pub(crate) struct Sink {
     unsaid: usize,
     /// Codes of warnings that the file does not want.
     allowed: Vec<&'static str>,
+    /// The languages that are generated: a name must be free in each of them.
+    languages: Vec<Language>,
 }
 
 impl Sink {
@@ -52,6 +55,16 @@ impl Sink {
     /// Warnings and hints of this code are passed over from now on.
     pub fn allow(&mut self, code: &'static str) {
         self.allowed.push(code);
+    }
+
+    /// From now on, names must be free in these languages.
+    pub fn generate_for(&mut self, languages: Vec<Language>) {
+        self.languages = languages;
+    }
+
+    /// The languages in which names must be free.
+    pub fn languages(&self) -> &[Language] {
+        &self.languages
     }
 
     /// Takes down a mistake.

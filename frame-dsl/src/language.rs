@@ -47,6 +47,16 @@ languages! {
 }
 
 impl Language {
+    /// Whether its output has files of C.
+    pub(crate) fn is_made_of_c(self) -> bool {
+        matches!(self, Language::C | Language::Python)
+    }
+
+    /// Whether its output has headers of the C library, with their macros.
+    pub(crate) fn has_c_headers(self) -> bool {
+        self.is_made_of_c() || self == Language::Cpp
+    }
+
     /// The language that a frame file calls so.
     pub(crate) fn of_word(word: &str) -> Option<Language> {
         Self::ALL.iter().copied().find(|it| it.word() == word)

@@ -59,6 +59,8 @@ mod stored;
 mod suggest;
 #[cfg(feature = "parser")]
 mod text;
+#[cfg(feature = "parser")]
+mod type_words;
 mod types;
 mod values;
 mod verify;
@@ -67,7 +69,9 @@ mod wording;
 
 pub use columns::{Column, ColumnType, Measure, Style, TimeType, columns};
 #[cfg(feature = "parser")]
-pub use compile::{Compiled, Declared, Failure, MAX_SOURCE_BYTES, compile, parse_edges};
+pub use compile::{
+    Compiled, Declared, Failure, MAX_SOURCE_BYTES, compile, compile_for, parse_edges,
+};
 #[cfg(feature = "parser")]
 pub use diagnostic::{Diagnostic, Note, Span};
 #[cfg(feature = "parser")]

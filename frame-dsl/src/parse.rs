@@ -14,6 +14,7 @@ use crate::reserved::LATER;
 use crate::schema::MAX_NAME_BYTES;
 use crate::suggest;
 use crate::text::Text;
+use crate::type_words::is_type_word;
 
 #[derive(Parser)]
 #[grammar = "frame.pest"]
@@ -300,6 +301,16 @@ impl Reader<'_> {
         }
         if let Some(ours) = suggest::from_elsewhere(first) {
             return Some(format!("`{first}` is not a type here; did you mean `{ours}`?"));
+        }
+        let words: Vec<&str> = source[place.start..at].split_whitespace().collect();
+        if let ["interval", name] = words[..]
+            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+        {
+            return Some(if is_type_word(name) {
+                format!("an interval has a name, too: `interval {name} handle;`")
+            } else {
+                format!("an interval has a type, too: `interval time {name};`")
+            });
         }
         if source[..at].ends_with(first) && source[at..].starts_with('[') {
             return Some(format!("the length goes after the name: `{first} name[16]`"));

@@ -1,5 +1,7 @@
 //! Words that are taken: by the languages ppt writes, by their headers, by ppt itself.
 
+use crate::language::Language;
+
 /// Words of later versions of the frame language; they bar declared names only.
 pub(crate) const LATER: [&str; 14] = [
     "in",
@@ -61,14 +63,19 @@ const MACROS: &str = " linux unix i386 errno stdin stdout stderr EOF NULL BUFSIZ
     EADDRINUSE EINPROGRESS EALREADY ENOTSUP EOPNOTSUPP ECANCELED EOVERFLOW EPROTO EMSGSIZE \
     CLOCK_REALTIME CLOCK_MONOTONIC CLOCK_BOOTTIME ";
 
-/// The languages in which `name` is a keyword, as words; empty if in none.
-pub(crate) fn keyword_in(name: &str) -> String {
-    let languages: Vec<&str> = [("C", C), ("C++", CPP), ("Rust", RUST)]
-        .iter()
-        .filter(|(_, words)| contains(words, name))
-        .map(|(language, _)| *language)
-        .collect();
-    match languages.as_slice() {
+/// Those of the `languages` in which `name` is a keyword, as words; empty if in none.
+pub(crate) fn keyword_in(name: &str, languages: &[Language]) -> String {
+    let is_made = |made: fn(Language) -> bool| languages.iter().any(|&language| made(language));
+    let found: Vec<&str> = [
+        ("C", C, is_made(Language::is_made_of_c)),
+        ("C++", CPP, languages.contains(&Language::Cpp)),
+        ("Rust", RUST, languages.contains(&Language::Rust)),
+    ]
+    .iter()
+    .filter(|(_, words, is_made)| *is_made && contains(words, name))
+    .map(|(language, ..)| *language)
+    .collect();
+    match found.as_slice() {
         [] => String::new(),
         [one] => (*one).to_owned(),
         [most @ .., last] => format!("{} and {last}", most.join(", ")),
@@ -90,11 +97,14 @@ mod tests {
 
     #[test]
     fn who_takes_what() {
-        assert_eq!(keyword_in("for"), "C, C++ and Rust");
-        assert_eq!(keyword_in("match"), "Rust");
-        assert_eq!(keyword_in("xor"), "C++");
-        assert_eq!(keyword_in("restrict"), "C");
-        assert_eq!(keyword_in("kind"), "");
+        let keyword = |name| keyword_in(name, Language::ALL);
+        assert_eq!(keyword("for"), "C, C++ and Rust");
+        assert_eq!(keyword("match"), "Rust");
+        assert_eq!(keyword("xor"), "C++");
+        assert_eq!(keyword("restrict"), "C");
+        assert_eq!(keyword("kind"), "");
+        assert_eq!(keyword_in("class", &[Language::C, Language::Rust]), "");
+        assert_eq!(keyword_in("for", &[Language::Python]), "C");
         assert!(is_macro("errno") && is_macro("EOF") && !is_macro("TIMEOUT"));
     }
 }

@@ -2,7 +2,7 @@
 //! The lists are written out here once more: a word that is lost from the compiler's own is missed.
 #![cfg(feature = "parser")]
 
-use ppt_frame_dsl::compile;
+use ppt_frame_dsl::{Language, compile_for};
 
 const C: &str = "auto break case char const continue default do double else enum extern float for \
     goto if inline int long register restrict return short signed sizeof static struct switch \
@@ -31,9 +31,14 @@ fn places(word: &str) -> [String; 5] {
     ]
 }
 
-/// The codes of what is wrong with a file; none if nothing is.
+/// The codes of what is wrong with a file for all languages; none if nothing is.
 fn faults(source: &str) -> Vec<&'static str> {
-    match compile(source.as_bytes(), "b.frame") {
+    faults_for(source, Language::ALL)
+}
+
+/// The codes of what is wrong with a file for these languages, or for its own if there are none.
+fn faults_for(source: &str, languages: &[Language]) -> Vec<&'static str> {
+    match compile_for(source.as_bytes(), "b.frame", languages) {
         Ok(_) => Vec::new(),
         Err(failure) => failure.diagnostics.iter().map(|one| one.code).collect(),
     }
@@ -109,5 +114,33 @@ fn words_that_are_free() {
     {
         let source = format!("frame f {{ int {name}; }}");
         assert_eq!(faults(&source), [] as [&str; 0], "{source}");
+    }
+}
+
+/// A name is refused for the languages that are generated, and for no other.
+#[test]
+fn names_are_refused_where_they_are_taken() {
+    use Language::{C, Cpp, Python, Rust};
+    let refused_in: [(&str, &str, &[Language]); 9] = [
+        ("frame f { int class; }", "keyword", &[Cpp]),
+        ("frame f { int type; }", "keyword", &[Rust]),
+        ("frame f { int restrict; }", "keyword", &[C, Python]),
+        ("frame f { int errno; }", "macro-name", &[C, Cpp, Python]),
+        ("frame self_ { int a; }", "becomes-self", &[Rust]),
+        ("frame write { int a; }", "method-name", &[Cpp]),
+        ("frame f { int a; } counter add;", "method-name", &[Cpp]),
+        ("buffer std; frame f { int a; }", "buffer-name", &[Cpp]),
+        ("enum job_one { A } frame JobOne { int a; }", "name-clash", &[Rust]),
+    ];
+    for (source, code, languages) in refused_in {
+        for &language in Language::ALL {
+            let expected = if languages.contains(&language) { vec![code] } else { Vec::new() };
+            assert_eq!(faults_for(source, &[language]), expected, "{source} {language:?}");
+            let emit = format!("emit {}; {source}", language.word());
+            assert_eq!(faults_for(&emit, &[]), expected, "{emit}");
+            assert_eq!(faults_for(&emit, &[C]).is_empty(), !languages.contains(&C), "{emit}");
+        }
+        // Without `emit`, C is generated.
+        assert_eq!(faults_for(source, &[]).is_empty(), !languages.contains(&C), "{source}");
     }
 }

@@ -8,6 +8,7 @@ use super::comment::{banner, doc, literal};
 use super::metrics;
 use super::structure::{assertions, members};
 use super::types::{element_type, frame_type, int_type};
+use super::unwritten;
 use super::words::{Enums, stores};
 use crate::model::{Form, Frame, Mark, MarkValue, Model, Stamp, clock_number};
 use crate::text::Text;
@@ -72,6 +73,7 @@ pub(super) fn emit(model: &Model<'_>) -> String {
             block_form(model, frame, form, &mut out);
         }
     }
+    unwritten::macros(model, &mut out);
     out.line("#ifdef __cplusplus");
     out.line("}");
     out.line("#endif");

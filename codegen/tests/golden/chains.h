@@ -262,6 +262,14 @@ static inline void ppt_step_job_frame(uint8_t step) { (void)step; }
         for (pptframe_job_t f = PPT1_ZERO(pptframe_job_t); ppt_on_##f; \
              ppt1_chains_9651e00f_7bbabd55_close_job(&f, CHAINS_JOB_##STEP), ppt_on_##f = 0)
 
+#define PPT_WRITE_ENCODE(f) PPT1_ASSERT(0, "ppt: encode is a chain: use PPT_STEP_ENCODE"); \
+    for (pptframe_encode_t f = PPT1_ZERO(pptframe_encode_t); (void)f, 0;)
+#define ppt_write_encode_frame() PPT1_ASSERT(0, "ppt: encode is a chain: use ppt_step_encode_frame")
+
+#define PPT_WRITE_JOB(f) PPT1_ASSERT(0, "ppt: job is a chain: use PPT_STEP_JOB"); \
+    for (pptframe_job_t f = PPT1_ZERO(pptframe_job_t); (void)f, 0;)
+#define ppt_write_job_frame() PPT1_ASSERT(0, "ppt: job is a chain: use ppt_step_job_frame")
+
 #ifdef __cplusplus
 }
 #endif

@@ -101,6 +101,9 @@ struct encode {
     /* Runs fill(frame) only while somebody is attached, and writes the frame as that step; a fill that
      * returns false abandons it. */
     template <class ppt_Fill> static void step(::ppt::chains::EncodeStep ppt_mark, ppt_Fill &&ppt_fill);
+    template <class ppt_Fill> static void write(ppt_Fill &&) {
+        static_assert(sizeof(ppt_Fill) == 0, "ppt: encode is a chain: use step");
+    }
 };
 PPT1_ASSERT(sizeof(encode) == 32, "layout of encode");
 PPT1_ASSERT(__builtin_offsetof(encode, size) == 10, "layout of encode");
@@ -124,6 +127,9 @@ struct job {
     /* Runs fill(frame) only while somebody is attached, and writes the frame as that step; a fill that
      * returns false abandons it. */
     template <class ppt_Fill> static void step(::ppt::chains::JobStep ppt_mark, ppt_Fill &&ppt_fill);
+    template <class ppt_Fill> static void write(ppt_Fill &&) {
+        static_assert(sizeof(ppt_Fill) == 0, "ppt: job is a chain: use step");
+    }
 };
 PPT1_ASSERT(sizeof(job) == 48, "layout of job");
 PPT1_ASSERT(__builtin_offsetof(job, shards) == 10, "layout of job");

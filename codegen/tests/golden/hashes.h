@@ -244,6 +244,10 @@ static inline void ppt_end_request_frame(void) {}
         for (pptframe_request_t f = PPT1_ZERO(pptframe_request_t); ppt_on_##f; \
              ppt1_hashes_427d04c2_f83e0864_close_request(&f, HASHES_REQUEST_END, ppt_at_##f), ppt_on_##f = 0)
 
+#define PPT_WRITE_REQUEST(f) PPT1_ASSERT(0, "ppt: request is a span: use PPT_BEGIN_REQUEST and PPT_END_REQUEST"); \
+    for (pptframe_request_t f = PPT1_ZERO(pptframe_request_t); (void)f, 0;)
+#define ppt_write_request_frame() PPT1_ASSERT(0, "ppt: request is a span: use ppt_begin_request_frame and ppt_end_request_frame")
+
 #ifdef __cplusplus
 }
 #endif

@@ -109,6 +109,9 @@ struct request {
     /* Runs fill(frame) only while somebody is attached, and writes the frame as `end`; a fill that
      * returns false abandons it. */
     template <class ppt_Fill> static void end(ppt_Fill &&ppt_fill);
+    template <class ppt_Fill> static void write(ppt_Fill &&) {
+        static_assert(sizeof(ppt_Fill) == 0, "ppt: request is a span: use begin and end");
+    }
 };
 PPT1_ASSERT(sizeof(request) == 32, "layout of request");
 PPT1_ASSERT(__builtin_offsetof(request, edge) == 10, "layout of request");

@@ -373,6 +373,14 @@ static inline void ppt_write_plain_frame(void) {}
         for (pptframe_plain_t f = PPT1_ZERO(pptframe_plain_t); ppt_on_##f; \
              ppt1_spans_d8805f54_98606590_commit_plain(&f), ppt_on_##f = 0)
 
+#define PPT_WRITE_REQUEST(f) PPT1_ASSERT(0, "ppt: request is a span: use PPT_BEGIN_REQUEST and PPT_END_REQUEST"); \
+    for (pptframe_request_t f = PPT1_ZERO(pptframe_request_t); (void)f, 0;)
+#define ppt_write_request_frame() PPT1_ASSERT(0, "ppt: request is a span: use ppt_begin_request_frame and ppt_end_request_frame")
+
+#define PPT_WRITE_JOB(f) PPT1_ASSERT(0, "ppt: job is a span: use PPT_BEGIN_JOB and PPT_END_JOB"); \
+    for (pptframe_job_t f = PPT1_ZERO(pptframe_job_t); (void)f, 0;)
+#define ppt_write_job_frame() PPT1_ASSERT(0, "ppt: job is a span: use ppt_begin_job_frame and ppt_end_job_frame")
+
 #ifdef __cplusplus
 }
 #endif

@@ -2,12 +2,13 @@
 
 use std::collections::HashMap;
 
-use super::{fields, names, number};
+use super::{names, number};
 use crate::ast::{self, File};
 use crate::diagnostic::{Note, Sink, Span};
 use crate::mistake::{Kind, Mistake};
 use crate::schema::{Enum, Extra, Int, MAX_ENUMS, MAX_VALUES};
 use crate::suggest::{from_elsewhere, nearest};
+use crate::type_words::is_type_word;
 
 /// Not too many enums; spans have `own` ones, which nothing declares.
 pub(super) fn count(file: &File, own: usize, sink: &mut Sink) {
@@ -36,7 +37,7 @@ pub(super) fn enums(file: &File, sink: &mut Sink) -> Vec<Enum> {
 
 /// A type word names the type; an enum called so could not be used.
 fn is_no_type_word(it: &ast::Enum, sink: &mut Sink) {
-    if fields::is_type_word(&it.name.text) {
+    if is_type_word(&it.name.text) {
         let name = it.name.text.clone();
         sink.report(it.name.span.clone(), Mistake::TypeWord { name });
     }

@@ -11,26 +11,9 @@ use crate::mistake::Mistake;
 use crate::reserved::LATER;
 use crate::role::{HASH, Hash};
 use crate::schema::{Edge, Extra, Field, FieldType, Interval, MAX_FRAME_BYTES, MAX_NAME_BYTES};
-use crate::stored::{PLAIN, plain};
+use crate::stored::plain;
 use crate::suggest::{from_elsewhere, nearest};
-
-/// The words that name types. They are contextual: only an enum may not be called so.
-fn type_words<'w>() -> impl Iterator<Item = &'w str> {
-    let plain = PLAIN.iter().map(|it| it.1);
-    ["int", "float", "double", "time"]
-        .into_iter()
-        .chain(plain)
-        .chain(["char", "bytes"])
-        .chain(HASHES)
-}
-
-/// The types that identify something.
-const HASHES: [&str; 2] = ["hash", "hash128"];
-
-/// Whether the word names a type, or begins one.
-pub(super) fn is_type_word(word: &str) -> bool {
-    type_words().any(|it| it == word) || word == "interval"
-}
+use crate::type_words::{HASHES, type_words};
 
 /// The names that a type can have in this file.
 pub(super) struct Types<'a> {

@@ -10,6 +10,7 @@ use super::kinds::OwnEnum;
 use super::names;
 use crate::ast::File;
 use crate::diagnostic::{Note, Sink, Span};
+use crate::language::Language;
 use crate::metric::Metric;
 use crate::mistake::{Kind, Mistake};
 use crate::names::{block_macro, claim_macro, enumerator, field_macro, stamp_macro, upper_camel};
@@ -23,10 +24,34 @@ pub(super) fn distinct(
     metrics: &[(Metric, Span)],
     sink: &mut Sink,
 ) {
+    let has_c = sink.languages().iter().any(|language| language.has_c_headers());
+    let has_rust = sink.languages().contains(&Language::Rust);
     let mut clashes = Clashes { sink, reported: HashSet::new() };
+    if has_c {
+        clashes.check("C", c_names_of_all(buffer, file, drafts, metrics));
+    }
+    if has_rust {
+        clashes_of_rust(file, drafts, metrics, &mut clashes);
+    }
+}
+
+fn c_names_of_all<'a>(
+    buffer: &str,
+    file: &'a File,
+    drafts: &'a [Draft],
+    metrics: &'a [(Metric, Span)],
+) -> Vec<Generated<'a>> {
     let mut c = c_names(buffer, file, drafts);
     c.extend(metrics.iter().flat_map(metric_macros));
-    clashes.check("C", c);
+    c
+}
+
+fn clashes_of_rust(
+    file: &File,
+    drafts: &[Draft],
+    metrics: &[(Metric, Span)],
+    clashes: &mut Clashes<'_>,
+) {
     let mut types = rust_types(file, drafts);
     types.extend(metrics.iter().map(metric_type));
     clashes.check("Rust", types);
@@ -150,6 +175,10 @@ struct Clashes<'a> {
 }
 
 impl Clashes<'_> {
+    fn is_barred(&self, name: &str) -> bool {
+        names::fault(Kind::Value, name, name.len(), self.sink.languages()).is_some()
+    }
+
     fn check(&mut self, language: &'static str, mut names: Vec<Generated<'_>>) {
         names.sort_by_key(|name| name.place.start);
         let mut first: HashMap<&str, &Generated<'_>> = HashMap::new();
@@ -161,7 +190,7 @@ impl Clashes<'_> {
             let one_name = first.declared == second.declared;
             let same = one_name && (first.of == second.of || language == "Rust");
             // A name that may not be at all has been reported as that.
-            let barred = [first, second].iter().any(|name| is_barred(name.declared));
+            let barred = [first, second].iter().any(|name| self.is_barred(name.declared));
             if same || barred || first.place == second.place {
                 continue;
             }
@@ -181,8 +210,4 @@ impl Clashes<'_> {
             self.sink.report_with(second.place.clone(), mistake, [note]);
         }
     }
-}
-
-fn is_barred(name: &str) -> bool {
-    names::fault(Kind::Value, name, name.len()).is_some()
 }

@@ -6,6 +6,7 @@ use super::names::{self, Declared};
 use super::number;
 use crate::ast::{self, File, Word};
 use crate::diagnostic::{Note, Sink, Span};
+use crate::language::Language;
 use crate::metric::{self, HIDDEN, HIDDEN_FRAME, MAX_BUCKETS, MAX_METRICS, Metric, Shape};
 use crate::mistake::{Kind, Mistake};
 use crate::schema::{Extra, Field, FieldType, Frame};
@@ -57,7 +58,7 @@ pub(super) fn extra(metrics: &[Metric]) -> Option<(String, serde_json::Value)> {
 fn name(file: &File, it: &ast::Metric, kind: Kind, sink: &mut Sink) {
     names::check(kind, &it.name, sink);
     let name = &it.name.text;
-    if METHODS.contains(&&**name) {
+    if METHODS.contains(&&**name) && sink.languages().contains(&Language::Cpp) {
         sink.report(it.name.span.clone(), Mistake::MetricMethod { kind, name: name.clone() });
     }
     let frames = file.frames.iter().map(|it| (Kind::Frame, &it.name));

@@ -28,6 +28,8 @@ use crate::schema::{DEFAULT_SLOTS, JSON_VERSION, MIN_SLOTS, SLOTS_STATED, Schema
 pub(crate) struct Checked {
     pub schema: Schema,
     pub emit: Vec<Language>,
+    /// Names are free in these.
+    pub languages: Vec<Language>,
     pub places: Declarations,
 }
 
@@ -68,13 +70,25 @@ pub(crate) fn check_edges(file: &File, sink: &mut Sink) -> Vec<Edge> {
     edges::of_file(file, sink)
 }
 
-/// Applies every rule; `None` if the file breaks one. `stem` names the buffer by default.
-pub(crate) fn check(file: &File, stem: &str, sink: &mut Sink) -> Option<Checked> {
+/// Applies every rule; `None` if the file breaks one. `stem` names the buffer by default. Names must be
+/// free in `languages`; if there are none, in those of the file, or else in C.
+pub(crate) fn check(
+    file: &File,
+    stem: &str,
+    languages: &[Language],
+    sink: &mut Sink,
+) -> Option<Checked> {
     if file.frames.is_empty() && file.metrics.is_empty() && !sink.has_errors() {
         sink.report(file.end..file.end, Mistake::NoFrames);
     }
     advice::allowed(file, sink);
     let emit = options::languages(file, sink);
+    let languages = match (languages, &emit[..]) {
+        ([], []) => vec![Language::C],
+        ([], of_file) => of_file.to_vec(),
+        (asked, _) => asked.to_vec(),
+    };
+    sink.generate_for(languages.clone());
     let (buffer, slots) = options::buffer(file, stem, sink);
     let time = options::time(file, sink);
     let tags = options::tags(file, sink);
@@ -118,5 +132,5 @@ pub(crate) fn check(file: &File, stem: &str, sink: &mut Sink) -> Option<Checked>
         advice::buffer(file, &schema, &places, sink);
     }
     let places = Declarations::of(file, declarations, places, metric_places);
-    (!sink.has_errors()).then_some(Checked { schema, emit, places })
+    (!sink.has_errors()).then_some(Checked { schema, emit, languages, places })
 }

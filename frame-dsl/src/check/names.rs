@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use crate::ast::Word;
 use crate::diagnostic::{Note, Sink, Span};
+use crate::language::Language;
 use crate::mistake::{Kind, Mistake};
 use crate::names::upper_camel;
 use crate::reserved::{LATER, is_macro, keyword_in};
@@ -14,13 +15,18 @@ const METHODS: [&str; 4] = ["write", "scope", "begin", "end"];
 
 /// Reports the first rule that a declared name breaks.
 pub(super) fn check(kind: Kind, word: &Word, sink: &mut Sink) {
-    if let Some(mistake) = fault(kind, &word.text, word.span.len()) {
+    if let Some(mistake) = fault(kind, &word.text, word.span.len(), sink.languages()) {
         sink.report(word.span.clone(), mistake);
     }
 }
 
-/// The first rule that a name of so many bytes breaks.
-pub(super) fn fault(kind: Kind, name: &str, bytes: usize) -> Option<Mistake> {
+/// The first rule that a name of so many bytes breaks, some of which hold in some languages.
+pub(super) fn fault(
+    kind: Kind,
+    name: &str,
+    bytes: usize,
+    languages: &[Language],
+) -> Option<Mistake> {
     let name = name.to_owned();
     if bytes > MAX_NAME_BYTES {
         return Some(Mistake::NameTooLong { name, bytes });
@@ -32,11 +38,11 @@ pub(super) fn fault(kind: Kind, name: &str, bytes: usize) -> Option<Mistake> {
     if LATER.contains(&name.as_str()) {
         return Some(Mistake::ReservedWord { name });
     }
-    let languages = keyword_in(&name);
-    if !languages.is_empty() {
-        return Some(Mistake::Keyword { name, languages });
+    let keyword_in = keyword_in(&name, languages);
+    if !keyword_in.is_empty() {
+        return Some(Mistake::Keyword { name, languages: keyword_in });
     }
-    if is_macro(&name) {
+    if is_macro(&name) && languages.iter().any(|language| language.has_c_headers()) {
         return Some(Mistake::Macro { name });
     }
     if is_ours(&name) {
@@ -45,11 +51,12 @@ pub(super) fn fault(kind: Kind, name: &str, bytes: usize) -> Option<Mistake> {
     if name.starts_with('_') || name.contains("__") {
         return Some(Mistake::Underscores { name });
     }
+    let (cpp, rust) = (languages.contains(&Language::Cpp), languages.contains(&Language::Rust));
     match kind {
-        Kind::Buffer if name == "std" => Some(Mistake::StdBuffer),
-        Kind::Frame if METHODS.contains(&&*name) => Some(Mistake::MethodName { name }),
+        Kind::Buffer if cpp && name == "std" => Some(Mistake::StdBuffer),
+        Kind::Frame if cpp && METHODS.contains(&&*name) => Some(Mistake::MethodName { name }),
         Kind::Frame | Kind::Enum | Kind::Value | Kind::Step | Kind::Counter | Kind::Histogram
-            if upper_camel(&name) == "Self" =>
+            if rust && upper_camel(&name) == "Self" =>
         {
             Some(Mistake::BecomesSelf { kind, name })
         }

@@ -69,7 +69,7 @@ pub(super) fn buffer(file: &File, stem: &str, sink: &mut Sink) -> (String, Optio
 fn named_after_file(file: &File, stem: &str, sink: &mut Sink) -> String {
     let name = stem.to_owned();
     if is_identifier(stem) {
-        if let Some(fault) = names::fault(Kind::Buffer, stem, stem.len()) {
+        if let Some(fault) = names::fault(Kind::Buffer, stem, stem.len(), sink.languages()) {
             sink.report(0..0, Mistake::StemIsNotAllowed { why: fault.wording().message });
         }
     } else if !file.damaged {

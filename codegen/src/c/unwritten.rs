@@ -1,0 +1,42 @@
+//! The names that would write a frame that is begun and ended, or that takes steps: a program that uses
+//! one does not compile, and the compiler says what to use.
+
+use ppt_frame_dsl::names::block_macro;
+
+use super::types::frame_type;
+use crate::model::{Frame, MarkValue, Model};
+use crate::text::Text;
+
+/// The verb of frames that are written.
+const WRITE: &str = "write";
+
+/// Why the frame is not written, if it is not; `name_of` is what a form is called.
+pub(crate) fn reason(frame: &Frame<'_>, name_of: impl Fn(&str) -> String) -> Option<String> {
+    if frame.forms.iter().any(|form| form.verb == WRITE) {
+        return None;
+    }
+    let has_steps = frame.forms.iter().any(|form| {
+        form.mark.as_ref().is_some_and(|mark| matches!(mark.value, MarkValue::Argument(_)))
+    });
+    let what = if has_steps { "chain" } else { "span" };
+    let names: Vec<String> = frame.forms.iter().map(|form| name_of(form.verb)).collect();
+    Some(format!("ppt: {} is a {what}: use {}", frame.name, names.join(" and ")))
+}
+
+/// The macros of both forms of C, on and off. They cost nothing.
+pub(super) fn macros(model: &Model<'_>, out: &mut Text) {
+    for frame in &model.frames {
+        let ty = frame_type(frame);
+        if let Some(why) = reason(frame, |verb| block_macro(verb, frame.name)) {
+            out.line(&format!(
+                "#define {}(f) PPT1_ASSERT(0, \"{why}\"); \\",
+                block_macro(WRITE, frame.name)
+            ));
+            out.line(&format!("    for ({ty} f = PPT1_ZERO({ty}); (void)f, 0;)"));
+            let function = |verb: &str| format!("ppt_{verb}_{}_frame", frame.name);
+            let why = reason(frame, function).unwrap_or_default();
+            out.line(&format!("#define {}() PPT1_ASSERT(0, \"{why}\")", function(WRITE)));
+            out.blank();
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! The words that name types.
+
+use crate::stored::PLAIN;
+
+/// The types that identify something.
+pub(crate) const HASHES: [&str; 2] = ["hash", "hash128"];
+
+/// The words that name types. They are contextual: only an enum may not be called so.
+pub(crate) fn type_words<'w>() -> impl Iterator<Item = &'w str> {
+    let plain = PLAIN.iter().map(|it| it.1);
+    ["int", "float", "double", "time"]
+        .into_iter()
+        .chain(plain)
+        .chain(["char", "bytes"])
+        .chain(HASHES)
+}
+
+/// Whether the word names a type, or begins one.
+pub(crate) fn is_type_word(word: &str) -> bool {
+    type_words().any(|known| known == word) || word == "interval"
+}
