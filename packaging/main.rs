@@ -7,20 +7,6 @@
 
 #![forbid(unsafe_code)]
 
-mod man;
-mod page;
-
-// What was typed is defined in one place; the rest of these is what it is made of.
-#[allow(dead_code)]
-#[path = "../ppt/args.rs"]
-mod args;
-#[allow(dead_code)]
-#[path = "../ppt/measure.rs"]
-mod measure;
-#[allow(dead_code)]
-#[path = "../ppt/pptc_args.rs"]
-mod pptc_args;
-
 use std::error::Error;
 use std::fs;
 use std::path::Path;
@@ -50,21 +36,23 @@ fn main() -> ExitCode {
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
 fn ppt(prefix: &Path, binaries: &Path) -> Result<()> {
-    for (name, page) in man::pages()? {
-        put(&prefix.join("share/man/man1").join(name), &page)?;
-    }
+    man(prefix, &binaries.join("ppt"))?;
     completions(prefix, binaries, &["ppt", "pptc"])?;
     build_files(prefix)
 }
 
-/// It links a query engine, which we do not: it writes its man pages itself.
 fn analysis(prefix: &Path, binaries: &Path) -> Result<()> {
+    man(prefix, &binaries.join("ppt-analysis"))?;
+    completions(prefix, binaries, &["ppt-analysis"])
+}
+
+/// The man pages, as the program itself writes them.
+fn man(prefix: &Path, program: &Path) -> Result<()> {
     let pages = prefix.join("share/man/man1");
     fs::create_dir_all(&pages)?;
-    let program = binaries.join("ppt-analysis");
-    let status = Command::new(&program).arg("man").arg(&pages).status();
+    let status = Command::new(program).arg("man").arg(&pages).status();
     match status.map_err(|error| format!("{}: {error}", program.display()))? {
-        status if status.success() => completions(prefix, binaries, &["ppt-analysis"]),
+        status if status.success() => Ok(()),
         status => Err(format!("{} man: {status}", program.display()).into()),
     }
 }

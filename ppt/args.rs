@@ -12,20 +12,20 @@ use ppt_dump::Bound;
 
 use crate::measure::{self, Every};
 
-/// Words that `ppt-analysis` answers, and what each does.
+/// Commands of `ppt-analysis`, and what each does.
 pub(crate) const ANALYSES: [(&str, &str); 14] = [
-    ("stat", "Say how often, how long, how much: of each kind of frame and field"),
-    ("why", "Say where the slowest intervals spent their time, by the frames of --kernel"),
-    ("graph", "Say which points lead to which, and where the time goes between two"),
-    ("whatif", "Say what a faster part would be worth"),
+    ("stat", "Count frames; show percentiles of intervals and fields"),
+    ("why", "Show where the slowest intervals spent their time, with --kernel"),
+    ("graph", "Show which points lead to which, and where the time goes"),
+    ("whatif", "Predict what a faster part would be worth"),
     ("sql", "Answer SQL queries over captures"),
     ("export", "Turn captures into files that other programs open"),
-    ("report", "Write a page for the browser about captures"),
+    ("report", "Write a page for the browser"),
     ("plot", "Draw the answer to an SQL query"),
-    ("import", "Turn what another tool recorded, CSV or pcap, into a capture"),
-    ("fit", "Calibrate a formula: how a cost grows, with intervals and a verdict"),
-    ("model", "Say what resources take at a load, and where they run out"),
-    ("compare", "Hold two sets of runs against each other"),
+    ("import", "Turn CSV or pcap files of other tools into a capture"),
+    ("fit", "Calibrate a formula: how a cost grows, with a verdict"),
+    ("model", "Compute what resources a load takes, and where they run out"),
+    ("compare", "Compare two sets of runs"),
     ("sync", "Read how the clocks of other hosts go"),
     ("lab", "Run an experiment over several hosts from one file"),
 ];
@@ -35,19 +35,9 @@ pub(crate) fn is_analysis(word: &OsStr) -> bool {
     ANALYSES.iter().any(|(known, _)| word == *known)
 }
 
-/// The list of those words for `--help`.
-fn analyses() -> String {
-    let mut text = String::from("Questions to captures (ppt-analysis):");
-    for (word, what) in ANALYSES {
-        text.push_str(&format!("\n  {word:<8}{what}"));
-    }
-    text
-}
-
 /// Show what a running program does, event by event.
 #[derive(Parser)]
 #[command(name = "ppt", version, max_term_width = 100, arg_required_else_help = true)]
-#[command(after_help = analyses())]
 pub(crate) struct Args {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -55,20 +45,20 @@ pub(crate) struct Args {
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Capture the frames of a running program until it ends or you press Ctrl-C.
+    /// Capture the frames of a running program until it ends, or Ctrl-C.
     Attach(Attach),
     /// Start a command and capture its frames from the first one.
     #[command(after_help = RUN_STATUS)]
     Run(Run),
-    /// Switch a program's buffers off, and remove what a killed ppt left in them.
+    /// Switch a program's buffers off, and remove what a killed ppt left.
     Detach(Detach),
-    /// List the ppt buffers of a process, or of all processes that you may read.
+    /// List the ppt buffers of a process, or of all that you may read.
     List(List),
-    /// Show what a running program does now: rates, times, values, losses.
+    /// Show what a running program does: rates, times, values, losses.
     Top(Top),
-    /// Have a running ppt capture more: frames, counters and histograms by name.
+    /// Have a running ppt capture more: frames and counters by name.
     Enable(Choose),
-    /// Have a running ppt capture less: frames, counters and histograms by name.
+    /// Have a running ppt capture less: frames and counters by name.
     Disable(Choose),
     /// Have a flight recorder (--flight) write what it has of a process.
     Trigger(Trigger),
@@ -76,15 +66,31 @@ pub(crate) enum Command {
     Dump(Dump),
     /// Print what a capture holds, and what was lost.
     Info(Info),
-    /// Build the example server, attach to it while 70 simulated users play, and show the table.
+    /// Build an example, attach to it under load, and show the answers.
     Demo(Demo),
     /// Report what prevents attaching, on this machine or to a process.
     Doctor(Doctor),
     /// Explain a message: its meaning, its cause, and what to do.
     Explain(Explain),
+    /// Print the completion script of a shell.
+    #[command(after_help = COMPLETION)]
+    Completion(Completion),
+    /// Write the man pages of ppt and pptc into a folder.
+    #[command(after_help = MAN)]
+    Man(Man),
     #[command(external_subcommand)]
     Other(Vec<OsString>),
 }
+
+const COMPLETION: &str = "\
+Examples:
+  source <(ppt completion bash)          in ~/.bashrc
+  source <(ppt completion zsh)           in ~/.zshrc
+  ppt completion fish | source           in config.fish";
+
+const MAN: &str = "\
+Example:
+  ppt man ~/.local/share/man/man1";
 
 const RUN_STATUS: &str = "Exit status: the command's; 128 + N if signal N ended it; 125 if ppt itself \
 failed or was used wrongly; 126 if the command cannot be executed; 127 if it is not found.";
@@ -219,11 +225,11 @@ impl Attach {
 
 #[derive(ClapArgs)]
 pub(crate) struct Run {
-    #[command(flatten)]
-    pub(crate) capture: Capture,
     /// The command and its arguments.
     #[arg(value_name = "COMMAND", required = true, trailing_var_arg = true)]
     pub(crate) command: Vec<OsString>,
+    #[command(flatten)]
+    pub(crate) capture: Capture,
 }
 
 /// How frames are captured, and where they are written.
@@ -289,8 +295,6 @@ pub(crate) struct Capture {
     /// separated by commas.
     #[arg(long, value_delimiter = ',', value_name = "WHAT")]
     pub(crate) kernel: Vec<Kernel>,
-    #[command(flatten)]
-    pub(crate) flight: Flight,
     /// Replace the capture if it exists.
     #[arg(long)]
     pub(crate) force: bool,
@@ -303,6 +307,9 @@ pub(crate) struct Capture {
     /// Print no progress and no summary.
     #[arg(short, long)]
     pub(crate) quiet: bool,
+    // Its heading holds for all that follows.
+    #[command(flatten)]
+    pub(crate) flight: Flight,
 }
 
 impl Capture {
@@ -600,6 +607,28 @@ pub(crate) struct Explain {
     /// Name of the message, as printed after `more:` [default: list all names].
     #[arg(value_name = "CODE")]
     pub(crate) code: Option<String>,
+}
+
+/// A shell for which there is a completion script.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Shell {
+    Bash,
+    Zsh,
+    Fish,
+}
+
+#[derive(ClapArgs)]
+pub(crate) struct Completion {
+    /// The shell.
+    #[arg(value_name = "SHELL")]
+    pub(crate) shell: Shell,
+}
+
+#[derive(ClapArgs)]
+pub(crate) struct Man {
+    /// A folder that exists.
+    #[arg(value_name = "FOLDER")]
+    pub(crate) folder: PathBuf,
 }
 
 #[derive(ClapArgs)]

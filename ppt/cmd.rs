@@ -2,6 +2,7 @@
 
 pub(crate) mod attach;
 pub(crate) mod choose;
+pub(crate) mod completion;
 pub(crate) mod demo;
 pub(crate) mod detach;
 pub(crate) mod doctor;
@@ -9,6 +10,7 @@ pub(crate) mod dump;
 pub(crate) mod explain;
 pub(crate) mod info;
 pub(crate) mod list;
+pub(crate) mod man;
 pub(crate) mod other;
 pub(crate) mod run;
 pub(crate) mod select;

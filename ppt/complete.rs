@@ -2,14 +2,16 @@
 //! that it offers the pids and buffers of this moment.
 
 use std::ffi::{OsStr, OsString};
+use std::io::{self, Write};
 use std::path::Path;
 
 use clap::{Arg, Command, CommandFactory};
 use clap_complete::CompleteEnv;
 use clap_complete::engine::{ArgValueCandidates, ArgValueCompleter, CompletionCandidate};
+use clap_complete::env::Shells;
 use ppt_agent::{System, Target};
 
-use crate::args::{Args, is_analysis};
+use crate::args::{Args, Shell, is_analysis};
 
 /// The variable that a shell sets to its own name when it asks.
 const VARIABLE: &str = "PPT_COMPLETE";
@@ -18,6 +20,18 @@ const VARIABLE: &str = "PPT_COMPLETE";
 pub(crate) fn answer() {
     hand_over();
     CompleteEnv::with_factory(command).var(VARIABLE).completer("ppt").complete();
+}
+
+/// Writes the script of a shell, which runs `ppt` at each TAB.
+pub(crate) fn script(shell: Shell, out: &mut dyn Write) -> io::Result<()> {
+    let name = match shell {
+        Shell::Bash => "bash",
+        Shell::Zsh => "zsh",
+        Shell::Fish => "fish",
+    };
+    let shells = Shells::builtins();
+    let completer = shells.completer(name).ok_or(io::ErrorKind::Unsupported)?;
+    completer.write_registration(VARIABLE, "ppt", "ppt", "ppt", out)
 }
 
 /// Lets `ppt-analysis` complete the arguments of its own words.

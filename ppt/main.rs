@@ -10,9 +10,13 @@ mod complete;
 mod descriptors;
 mod exit;
 mod failure;
+mod help;
 mod json;
 mod live;
 mod measure;
+// The man page of pptc is made of them.
+#[allow(dead_code)]
+mod pptc_args;
 mod privileges;
 mod report;
 mod session;
@@ -23,14 +27,15 @@ mod wording;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::FromArgMatches;
 use exit::ExitStatus;
 
 fn main() -> ExitCode {
     if !privileges::borrowed() {
         complete::answer();
     }
-    let args = match args::Args::try_parse() {
+    let parsed = help::command().try_get_matches();
+    let args = match parsed.and_then(|matches| args::Args::from_arg_matches(&matches)) {
         Ok(args) => args,
         Err(error) => match help_asked(&error) {
             Some(words) => args::Args { command: args::Command::Other(words) },
@@ -62,6 +67,8 @@ fn main() -> ExitCode {
         args::Command::Info(args) => cmd::info::run(&args),
         args::Command::Doctor(args) => cmd::doctor::run(&args),
         args::Command::Explain(args) => cmd::explain::run(&args),
+        args::Command::Completion(args) => cmd::completion::run(&args),
+        args::Command::Man(args) => cmd::man::run(&args),
         args::Command::Demo(args) => cmd::demo::run(&args),
         args::Command::Other(words) => cmd::other::run(&words),
     };

@@ -109,6 +109,48 @@ fn completions_parse() {
     }
 }
 
+/// Without a package, `ppt` writes the same.
+#[test]
+fn completions_and_man_pages_are_commands() {
+    let installed = Installed::new();
+    let ppt = |args: &[&str]| installed.bench.ppt(args);
+    for shell in ["bash", "zsh", "fish"] {
+        let mut asked = installed.bench.command(env!("CARGO_BIN_EXE_ppt"));
+        let expected = text(&asked.env("PPT_COMPLETE", shell).output().unwrap().stdout);
+        let printed = ppt(&["completion", shell]);
+        assert!(printed.code() == 0 && printed.stdout.contains("PPT_COMPLETE"), "{shell}");
+        // The one names `ppt` as it was called, the other as it is found in PATH.
+        let binary = env!("CARGO_BIN_EXE_ppt");
+        assert_eq!(printed.stdout, expected.replace(binary, "ppt"), "{shell}");
+    }
+    assert_eq!(ppt(&["completion", "tcsh"]).code(), 2);
+    let pages = installed.bench.path("pages");
+    fs::create_dir(&pages).unwrap();
+    assert_eq!(ppt(&["man", "pages"]).code(), 0);
+    for page in ["ppt.1", "ppt-attach.1", "ppt-completion.1", "pptc.1"] {
+        let page = fs::read_to_string(pages.join(page)).unwrap();
+        assert!(page.contains(".SH NAME") && page.contains(".SH EXIT STATUS"), "{page}");
+    }
+    let missing = ppt(&["man", "missing"]);
+    assert_eq!(missing.code(), 1);
+    assert!(missing.stderr.contains("cannot write missing/ppt"), "{}", missing.stderr);
+    assert!(missing.stderr.contains("more: ppt explain cannot-write"), "{}", missing.stderr);
+}
+
+/// Options that every capture has are not below the heading of the flight recorder.
+#[test]
+fn the_flight_recorder_has_its_options_alone() {
+    let installed = Installed::new();
+    for command in ["attach", "run"] {
+        let help = installed.bench.ppt(&[command, "--help"]).stdout;
+        let (before, flight) = help.split_once("Flight recorder:").unwrap();
+        for option in ["--force", "--allow", "--verbose", "--quiet", "--output"] {
+            assert!(before.contains(option) && !flight.contains(&format!(" {option}")), "{help}");
+        }
+        assert!(flight.contains("--cooldown") && flight.contains("--on-gap"), "{help}");
+    }
+}
+
 #[test]
 fn bash_completes_commands_pids_and_buffers() {
     let installed = Installed::new();

@@ -1,0 +1,12 @@
+//! `ppt completion SHELL`: prints the script that completes the arguments of `ppt`.
+
+use crate::args;
+use crate::complete;
+use crate::exit::ExitStatus;
+use crate::failure::{Failure, Outcome};
+use crate::stdout;
+
+pub(crate) fn run(args: &args::Completion) -> Outcome {
+    stdout::by(|out| complete::script(args.shell, out)).map_err(Failure::stdout)?;
+    Ok(ExitStatus::DONE)
+}
