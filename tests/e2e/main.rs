@@ -32,6 +32,7 @@ mod captures {
 
 /// What the documents and packages promise.
 mod docs {
+    mod demo;
     mod examples;
     mod experiments;
     mod messages;
@@ -100,7 +101,7 @@ mod session {
     mod flight;
     mod graph;
     mod growing;
-    mod kernel;
+    pub mod kernel;
     mod killed;
     mod masks;
     mod memory;

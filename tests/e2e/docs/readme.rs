@@ -81,6 +81,7 @@ fn the_first_commands_can_be_copied() {
     let readme = fs::read_to_string(root().join("README.md")).unwrap();
     let lines = code(&readme);
     for command in [
+        "cargo run --release -- demo slow",
         "cargo run --release -- demo",
         "cargo test --workspace",
     ] {
@@ -188,63 +189,6 @@ fn the_server_of_the_readme_can_be_built() {
         assert!(output.status.success(), "{line}: {}", text(&output.stderr));
     }
     assert!(bench.command(bench.path("server")).status().unwrap().success());
-}
-
-/// Removes a folder when dropped.
-struct Folder(PathBuf);
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
-/// Processes that run a program of the folder.
-fn running_in(folder: &Path) -> Vec<PathBuf> {
-    let processes = fs::read_dir("/proc").unwrap().flatten();
-    let programs = processes.filter_map(|it| fs::read_link(it.path().join("exe")).ok());
-    programs.filter(|path| path.starts_with(folder)).collect()
-}
-
-#[test]
-fn the_demo_runs_from_anywhere_and_leaves_a_table() {
-    if !available("cc") {
-        return;
-    }
-    let bench = Bench::new();
-    fs::create_dir(bench.path("elsewhere")).unwrap();
-    let mut folders = Vec::new();
-    for _ in 0..2 {
-        let mut command = bench.command(ppt());
-        command.args(["demo", "-d", "1s", "--users", "20"]);
-        command.current_dir(bench.path("elsewhere")).env("TMPDIR", bench.path(""));
-        let output = command.output().unwrap();
-        let (said, stderr) = (text(&output.stdout), text(&output.stderr));
-        assert!(output.status.success(), "{said}\n{stderr}");
-        let table = said.split_whitespace().find(|word| word.ends_with("/table.tsv"));
-        let table = PathBuf::from(table.unwrap_or_else(|| panic!("no path of a table: {said}")));
-        let folder = Folder(table.parent().unwrap().into());
-        assert!(folder.0.is_absolute() && folder.0.starts_with(bench.path("")), "{said}");
-        assert!(folder.0.join("out.bin").exists());
-        // Where there is the program that answers, there is a page, and its commands are named.
-        let can_ask = Path::new(ppt()).with_file_name("ppt-analysis").exists();
-        let page = fs::read_to_string(folder.0.join("report.html"));
-        match can_ask {
-            true => assert!(
-                page.unwrap().contains("example") && said.contains("  ppt stat /"),
-                "{said}"
-            ),
-            false => {
-                assert!(page.is_err() && said.contains("once ppt-analysis is there"), "{said}");
-            }
-        }
-        let rows = fs::read_to_string(&table).unwrap().lines().count();
-        assert!(rows > 20, "{rows} rows");
-        assert_eq!(running_in(&folder.0), [] as [PathBuf; 0]);
-        assert!(folders.iter().all(|it: &Folder| it.0 != folder.0));
-        folders.push(folder);
-    }
-    assert_eq!(fs::read_dir(bench.path("elsewhere")).unwrap().count(), 0);
 }
 
 /// Rust files of the repository, by their names without `.rs`.

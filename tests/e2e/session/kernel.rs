@@ -21,7 +21,7 @@ fn bench() -> Bench {
 }
 
 /// `ppt` in a mount namespace that has a tracefs; None if there can be none here.
-pub(super) fn with_tracefs(bench: &Bench) -> Option<Command> {
+pub fn with_tracefs(bench: &Bench) -> Option<Command> {
     let mount = "mount -t tracefs nodev /sys/kernel/tracing";
     let works = || {
         let tried = Command::new("unshare").args(["-m", "sh", "-c", mount]).output();

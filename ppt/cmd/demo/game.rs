@@ -1,0 +1,159 @@
+//! `ppt demo game`: a game server under load, and the table of its frames.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use nix::sys::signal::Signal;
+
+use super::programs::{Program, Running, Source, build, hand_over, new_folder, ppt, step, text};
+use crate::args;
+use crate::cmd::other;
+use crate::stdout;
+
+/// The files of the example.
+const SOURCES: [Source; 6] = [
+    ("example.frame", include_str!("../../../examples/dve/example.frame")),
+    ("protocol.h", include_str!("../../../examples/dve/protocol.h")),
+    ("server.c", include_str!("../../../examples/dve/server.c")),
+    ("users.c", include_str!("../../../examples/dve/users.c")),
+    ("world.c", include_str!("../../../examples/dve/world.c")),
+    ("world.h", include_str!("../../../examples/dve/world.h")),
+];
+
+const PROGRAMS: [Program; 2] = [
+    Program { name: "server", sources: &["server.c", "world.c", "example.c"] },
+    Program { name: "users", sources: &["users.c"] },
+];
+
+/// The meanings of the example's `kind`.
+const KINDS: [(&str, &str); 4] =
+    [("-1", "simulation step"), ("0", "update"), ("1", "login"), ("2", "logout")];
+
+pub(super) fn run(args: &args::Demo) -> Result<(), String> {
+    let folder = new_folder()?;
+    step(format_args!("building the example server in {}", folder.display()));
+    build(&folder, &SOURCES, &PROGRAMS)?;
+
+    let (mut server, mut says) = Running::start(Command::new(folder.join("server")), "the server")?;
+    let address = says.wait_for("listening on ")?;
+    let port = address.rsplit(':').next().unwrap_or_default().to_string();
+    let mut command = Command::new(folder.join("users"));
+    command.args(["--port", &port, "--users", &args.users.unwrap_or(70).to_string()]);
+    let (mut users, mut users_say) = Running::start(command, "the users")?;
+    step(format_args!("server with pid {} is running; users log in", server.pid()));
+    // ppt attaches while the users log in, so that the first rows show logins.
+    let capture = folder.join("out.bin");
+    let table = folder.join("table.tsv");
+    let mut attach = ppt(&["attach", &server.pid().to_string(), "-o", text(&capture)?])?;
+    std::thread::sleep(args.duration.unwrap_or(Duration::from_secs(5)));
+    // The users log out: the last rows of the table.
+    users.stop(Signal::SIGTERM)?;
+    users_say.rest();
+    attach.stop(Signal::SIGINT)?;
+    ppt(&["dump", text(&capture)?, "-o", text(&table)?])?.wait()?;
+    server.stop(Signal::SIGTERM)?;
+    let written = says.wait_for("written ").unwrap_or_default();
+    step(format_args!("server ended after {written} passes of its loop\n"));
+
+    let rows = summary(&table)?;
+    let loss = account(&capture)?;
+    hand_over(&folder)?;
+    let report = report_page(&capture, &folder.join("report.html"));
+    let (capture, table) = (capture.display(), table.display());
+    let mut out = format!("{rows}\n{loss}\ncapture: {capture}\ntable:   {table}\n");
+    match report {
+        Some(page) => {
+            let _ = writeln!(out, "report:  {}, for any browser", page.display());
+            let _ = write!(
+                out,
+                "\nwhat next:\n  ppt demo slow    why a request is slow\n  ppt stat {capture} --by kind\n  ppt sql {capture} 'SELECT who, \
+                 count(*) FROM example GROUP BY who'\n  ppt top PID    while a program runs\n"
+            );
+        }
+        None => out.push_str(
+            "\n`ppt stat`, `ppt sql`, `ppt report` and `ppt top` answer more, once ppt-analysis is \
+             there: `ppt explain no-analysis`\n",
+        ),
+    }
+    stdout::plain(&out).map_err(|error| error.to_string())
+}
+
+/// Writes a page about the capture, if `ppt-analysis` is installed; returns its path.
+fn report_page(capture: &Path, page: &Path) -> Option<PathBuf> {
+    if !other::can_ask() {
+        return None;
+    }
+    let (capture, output) = (text(capture).ok()?, text(page).ok()?);
+    let written = ppt(&["report", capture, "-o", output]).and_then(|mut report| report.wait());
+    written.is_ok().then(|| page.to_owned())
+}
+
+/// Prints the first and last rows, and the number of rows of each kind.
+fn summary(table: &Path) -> Result<String, String> {
+    const SHOWN: usize = 6;
+    let fail = |error: io::Error| format!("{}: {error}", table.display());
+    let lines = BufReader::new(File::open(table).map_err(fail)?).lines();
+    let mut first = Vec::new();
+    let mut last = std::collections::VecDeque::new();
+    let mut kinds: BTreeMap<String, u64> = BTreeMap::new();
+    let mut kind_column = None;
+    for line in lines {
+        let line = line.map_err(fail)?;
+        match kind_column {
+            None => kind_column = line.split('\t').position(|name| name == "kind"),
+            Some(column) => {
+                let kind = line.split('\t').nth(column).unwrap_or_default();
+                *kinds.entry(kind.into()).or_default() += 1;
+            }
+        }
+        if first.len() <= SHOWN {
+            first.push(line);
+        } else {
+            last.push_back(line);
+            if last.len() > SHOWN {
+                last.pop_front();
+            }
+        }
+    }
+    let mut out = String::new();
+    let dots = if last.is_empty() { None } else { Some("…".to_string()) };
+    for line in first.into_iter().chain(dots).chain(last) {
+        out += &aligned(&line);
+        out.push('\n');
+    }
+    out += "\nevents by kind\n";
+    for (kind, meaning) in KINDS {
+        let count = kinds.get(kind).copied().unwrap_or(0);
+        let _ = writeln!(out, "{kind:>4}  {meaning:<16} {count:>8}");
+    }
+    Ok(out)
+}
+
+/// A row in columns whose width fits most values.
+fn aligned(line: &str) -> String {
+    let cells = line.split('\t').map(|cell| format!("{cell:>14}")).collect::<Vec<_>>();
+    let narrow = cells.iter().enumerate().map(|(index, cell)| {
+        if index < 5 { format!("{:>6}", cell.trim_start()) } else { cell.clone() }
+    });
+    narrow.collect::<Vec<_>>().join(" ")
+}
+
+/// The account of the capture, from its last chunk.
+fn account(capture: &Path) -> Result<String, String> {
+    let info = ppt_dump::Info::read(capture).map_err(|error| error.to_string())?;
+    let mut out = String::new();
+    for buffer in &info.buffers {
+        let (lost, dropped) = (buffer.lost, buffer.dropped.total());
+        let _ = writeln!(
+            out,
+            "buffer {}: {} frames captured, {lost} lost, {dropped} dropped",
+            buffer.name, buffer.frames
+        );
+    }
+    Ok(out)
+}
