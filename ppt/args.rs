@@ -1,6 +1,7 @@
 //! The command line of `ppt`.
 
 use std::ffi::{OsStr, OsString};
+use std::num::ParseIntError;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
@@ -100,10 +101,10 @@ failed or was used wrongly; 126 if the command cannot be executed; 127 if it is 
 #[group(id = "which", required = true, multiple = false)]
 pub(crate) struct Processes {
     /// Process id.
-    #[arg(value_name = "PID")]
+    #[arg(value_name = "PID", value_parser = pid_or_hint)]
     pid: Option<i32>,
     /// Process id, as an option.
-    #[arg(short = 'p', long = "pid", value_name = "PID")]
+    #[arg(short = 'p', long = "pid", value_name = "PID", value_parser = pid_or_hint)]
     pid_option: Option<i32>,
     /// The process of this name that has ppt buffers; it must be the only one.
     #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
@@ -111,6 +112,25 @@ pub(crate) struct Processes {
     /// Every process that has ppt buffers and that you may attach to.
     #[arg(long)]
     all: bool,
+}
+
+/// Reads a pid. Who writes a name instead learns how to name a process.
+fn pid_or_hint(text: &str) -> Result<i32, String> {
+    read_pid(text, &format!("for the process of this name: --name {text}"))
+}
+
+/// Reads a pid, for a command that takes no name.
+fn pid(text: &str) -> Result<i32, String> {
+    read_pid(text, "`ppt list` shows the pid of each process that has ppt buffers")
+}
+
+/// Reads a pid. The hint is for those who write a word instead.
+fn read_pid(text: &str, hint: &str) -> Result<i32, String> {
+    let is_word = text.chars().any(char::is_alphabetic);
+    text.parse().map_err(|error: ParseIntError| match is_word {
+        true => format!("a pid is a number; {hint}"),
+        false => error.to_string(),
+    })
 }
 
 /// Which processes are meant.
@@ -466,10 +486,10 @@ pub(crate) struct Detach {
 #[group(id = "of", required = true, multiple = false)]
 pub(crate) struct Of {
     /// Process id.
-    #[arg(value_name = "PID")]
+    #[arg(value_name = "PID", value_parser = pid)]
     pid: Option<i32>,
     /// Process id, as an option.
-    #[arg(short = 'p', long = "pid", value_name = "PID")]
+    #[arg(short = 'p', long = "pid", value_name = "PID", value_parser = pid)]
     pid_option: Option<i32>,
 }
 
@@ -491,7 +511,7 @@ impl Trigger {
 #[derive(ClapArgs)]
 pub(crate) struct Choose {
     /// Process id.
-    #[arg(value_name = "PID")]
+    #[arg(value_name = "PID", value_parser = pid)]
     pid: i32,
     /// Names, BUFFER.NAME or @GROUP; `*` and `?` stand for others.
     #[arg(value_name = "NAME", required = true, value_delimiter = ',')]
@@ -509,10 +529,10 @@ impl Choose {
 #[derive(ClapArgs)]
 pub(crate) struct List {
     /// Process id [default: every process].
-    #[arg(value_name = "PID")]
+    #[arg(value_name = "PID", value_parser = pid)]
     pid: Option<i32>,
     /// Process id, as an option.
-    #[arg(short = 'p', long = "pid", value_name = "PID", conflicts_with = "pid")]
+    #[arg(short = 'p', long = "pid", value_name = "PID", value_parser = pid, conflicts_with = "pid")]
     pid_option: Option<i32>,
     /// Print JSON.
     #[arg(long)]
@@ -558,6 +578,9 @@ pub(crate) struct Dump {
     /// List the missing frames instead of the captured ones.
     #[arg(long)]
     pub(crate) gaps: bool,
+    /// Add a column with the names of threads.
+    #[arg(long, conflicts_with = "gaps")]
+    pub(crate) names: bool,
     /// Only from here on, including the bound: a sequence number (500), a time since the capture
     /// began (1.5s), or a time in UTC (2026-11-21T15:04:05.5Z, or @ and seconds since the epoch).
     #[arg(long, value_name = "WHERE", value_parser = Bound::from_str)]
@@ -586,10 +609,10 @@ pub(crate) struct Info {
 #[derive(ClapArgs)]
 pub(crate) struct Doctor {
     /// Process id [default: check only the machine].
-    #[arg(value_name = "PID")]
+    #[arg(value_name = "PID", value_parser = pid)]
     pid: Option<i32>,
     /// Process id, as an option.
-    #[arg(short = 'p', long = "pid", value_name = "PID", conflicts_with = "pid")]
+    #[arg(short = 'p', long = "pid", value_name = "PID", value_parser = pid, conflicts_with = "pid")]
     pid_option: Option<i32>,
     /// Print JSON.
     #[arg(long)]

@@ -6,6 +6,7 @@
 //! the gates, drain the rings, end the capture, give back memory and claims.
 
 mod answer;
+mod begin;
 mod chosen;
 mod clock;
 mod detached;
@@ -22,6 +23,7 @@ mod outputs;
 mod progress;
 mod ready;
 mod tell;
+mod thread_names;
 mod timer;
 mod wait;
 mod watch;
@@ -33,7 +35,7 @@ use std::time::Instant;
 
 use nix::sys::timerfd::TimerFd;
 use ppt_agent::{Attached, Buffer, BufferEnd, Origin, SegmentKind, Session, Target};
-use ppt_listener::{Begun, Dropped, EndReason, Feed, Flight, Listener, Why};
+use ppt_listener::{Dropped, EndReason, Flight, Listener, Why};
 
 use crate::args;
 use crate::choice::Choice;
@@ -49,6 +51,7 @@ pub(crate) use kernel::Kernel;
 pub(crate) use options::{Kind, allowed, attach_options, check_size};
 pub(crate) use outputs::Outputs;
 pub(crate) use ready::Ready;
+use thread_names::{MemberNames, NamesDue};
 pub(crate) use timer::timer;
 use timer::{FIRST_LOOK, LOOK};
 
@@ -81,6 +84,8 @@ pub(crate) struct Live<'a> {
     dropped: Vec<Dropped>,
     /// The name of each feed.
     names: Vec<String>,
+    /// When the names of threads are read again.
+    names_due: NamesDue,
     ticks: TimerFd,
     deadline: Option<TimerFd>,
     status: StatusLine,
@@ -111,12 +116,19 @@ struct Member {
     forked: bool,
     /// What follows from its end, if it has ended, is known.
     mourned: bool,
+    /// The names of its threads.
+    names: MemberNames,
 }
 
 impl Member {
     /// The feeds of its buffers.
     fn feeds(&self) -> Range<usize> {
         self.feed..self.feed + self.session.attached().len()
+    }
+
+    /// Reads the names of its threads, and has the capture state what has changed.
+    fn name(&mut self, listener: &Listener) {
+        self.names.tell(self.feed, &self.session, listener);
     }
 }
 
@@ -153,7 +165,7 @@ impl<'a> Live<'a> {
         let name = outputs.name();
         let begun = timer::timers(options).and_then(|timers| {
             let feeds = sessions.iter().flat_map(feed::feeds).collect();
-            let (begun, flight, remarks) = begin(options, &sessions, feeds, &outputs)?;
+            let (begun, flight, remarks) = begin::begin(options, &sessions, feeds, &outputs)?;
             let publish = || match sessions.is_empty() {
                 true => Ok(()),
                 false => outputs.publish().map_err(std::io::Error::other),
@@ -186,6 +198,7 @@ impl<'a> Live<'a> {
             remarks,
             dropped: Vec::new(),
             names: Vec::new(),
+            names_due: NamesDue::default(),
             ticks,
             deadline,
             // The command itself writes to the terminal.
@@ -245,8 +258,12 @@ impl<'a> Live<'a> {
             forked: false,
             mourned: false,
             closing: Vec::new(),
+            names: MemberNames::default(),
         });
         self.tell_flips(self.members.len() - 1);
+        if let Some(member) = self.members.last_mut() {
+            member.name(&self.listener);
+        }
         self.look_again(FIRST_LOOK);
     }
 
@@ -294,6 +311,8 @@ impl<'a> Live<'a> {
         if ready.tick {
             let _ = self.ticks.wait();
             self.look_at_all();
+            let (members, listener) = (&mut self.members, &self.listener);
+            self.names_due.look(|| members.iter_mut().for_each(|member| member.name(listener)));
             self.stand_back();
             self.close_drained();
             if self.follow.as_ref().is_some_and(Follow::is_due) {
@@ -444,6 +463,7 @@ impl<'a> Live<'a> {
     /// Closes the gates of a member, reads its last counters, and reports the losses that its end
     /// caused.
     fn close(&mut self, member: &mut Member) {
+        member.name(&self.listener);
         member.session.gate_off();
         for (buffer, feed) in member.feeds().enumerate() {
             // Other news have no consequences any more.
@@ -549,41 +569,6 @@ impl<'a> Live<'a> {
 /// Whether somebody else ended the session; the process does not know of it.
 fn is_detached(end: BufferEnd) -> bool {
     matches!(end, BufferEnd::SwitchedOff | BufferEnd::TakenOver)
-}
-
-/// Begins a capture of `feeds`, or a flight recorder.
-fn begin(
-    options: &args::Capture,
-    sessions: &[Session],
-    feeds: Vec<Feed>,
-    outputs: &Outputs,
-) -> Result<(Begun, Option<Flight>, filter::Remarks), Failure> {
-    let name = outputs.name();
-    let failed = |error| Failure::listener(&name, error);
-    let fail = |error| Failure::failed(Code::System, format!("{name}: {error}"));
-    let (header, listener) = (outputs::header(), options::listen_options(options, sessions));
-    match outputs {
-        Outputs::Files(files) => {
-            let (filter, remarks) = filter::filter(options)?.unzip();
-            let listener = ppt_listener::Options { filter, ..listener };
-            let first = files.first(&listener.behind).map_err(fail)?;
-            let rotation = Some(files.rotation());
-            let begun = Listener::begin(first, header, feeds, listener, rotation);
-            Ok((begun.map_err(failed)?, None, remarks.unwrap_or_default()))
-        }
-        Outputs::Windows(windows) => {
-            let Some(flight) = flight::options(options) else { unreachable!("--flight is given") };
-            let (watch, remarks) = flight::watch(options)?;
-            // Nobody keeps what the capture itself would have.
-            let listener = ppt_listener::Options { compress: None, ..listener };
-            let nowhere = ppt_listener::nowhere();
-            let mut begun =
-                Listener::begin(std::io::sink(), header, feeds, listener, Some(nowhere))
-                    .map_err(failed)?;
-            let flight = begun.flight(flight, watch, windows.files()).map_err(failed)?;
-            Ok((begun, Some(flight), remarks))
-        }
-    }
 }
 
 /// A session that nobody can reach is one all the same.

@@ -39,6 +39,7 @@ mod session;
 mod sweep;
 mod system;
 mod target;
+mod thread_names;
 mod threads;
 mod young;
 
@@ -71,4 +72,5 @@ pub use session::{
 pub use sweep::sweep;
 pub use system::System;
 pub use target::{Target, processes};
+pub use thread_names::{NameChanges, ThreadName, ThreadNames};
 pub use threads::Threads;

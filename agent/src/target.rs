@@ -382,6 +382,14 @@ impl Target {
         })
     }
 
+    /// Reads the file `path` below its folder in procfs, up to `limit` bytes. The file is that of this
+    /// process, not of a later one with the same pid.
+    pub(crate) fn read_file(&self, path: &str, limit: u64) -> Option<Vec<u8>> {
+        let mut bytes = Vec::new();
+        self.process.open_relative(path).ok()?.take(limit).read_to_end(&mut bytes).ok()?;
+        Some(bytes)
+    }
+
     pub(crate) fn denied(&self, tracer: i32) -> Box<denied::Denied> {
         let status = status(&self.process).ok();
         let uids_agree = status.as_ref().is_some_and(|it| it.ruid == it.euid && it.suid == it.euid);

@@ -126,10 +126,18 @@ impl Numbers {
     }
 }
 
-/// The last number of the line `NSpid`: that of the innermost namespace. Names may be any bytes.
+/// The last number of the line `NSpid`: that of the innermost namespace.
 fn innermost(status: &[u8]) -> Option<u32> {
+    numbers(status).map(|(innermost, _)| innermost)
+}
+
+/// The last number of the line `NSpid`, and how many there are, one for each pid namespace. Names may
+/// be any bytes.
+pub(crate) fn numbers(status: &[u8]) -> Option<(u32, usize)> {
     let line = status.split(|&it| it == b'\n').find_map(|line| line.strip_prefix(b"NSpid:"))?;
-    std::str::from_utf8(line).ok()?.split_ascii_whitespace().last()?.parse().ok()
+    let mut numbers = std::str::from_utf8(line).ok()?.split_ascii_whitespace();
+    let depth = numbers.clone().count();
+    Some((numbers.next_back()?.parse().ok()?, depth))
 }
 
 /// Whether thread `tid` of process `pid` is there, by our numbers.

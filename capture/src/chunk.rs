@@ -5,7 +5,7 @@ use crate::cause::{Cause, Dropped, Lost};
 use crate::codec::{Codec, Packed};
 use crate::error::DamageKind;
 use crate::format::{
-    self, NO_SOURCE, cells, chunk, codec, drops, frames, gap, kind, masks, trigger,
+    self, NO_SOURCE, cells, chunk, codec, drops, frames, gap, kind, masks, threads, trigger,
 };
 use crate::header::crc_without;
 
@@ -32,6 +32,8 @@ pub enum Kind {
     Trigger,
     /// What was enabled and disabled in a segment.
     Masks,
+    /// Names of threads.
+    Threads,
     /// A kind of a later version.
     Other(u16),
 }
@@ -49,6 +51,7 @@ impl Kind {
             Kind::Cells => kind::CELLS,
             Kind::Trigger => kind::TRIGGER,
             Kind::Masks => kind::MASKS,
+            Kind::Threads => kind::THREADS,
             Kind::Other(code) => code,
         }
     }
@@ -65,6 +68,7 @@ impl Kind {
             kind::CELLS => Kind::Cells,
             kind::TRIGGER => Kind::Trigger,
             kind::MASKS => Kind::Masks,
+            kind::THREADS => Kind::Threads,
             code => Kind::Other(code),
         }
     }
@@ -78,6 +82,7 @@ impl Kind {
             Kind::Cells => cells::LEN,
             Kind::Trigger => trigger::LEN,
             Kind::Masks => masks::LEN,
+            Kind::Threads => threads::LEN,
             Kind::Source | Kind::Clock | Kind::Index | Kind::End | Kind::Other(_) => chunk::LEN,
         }
     }

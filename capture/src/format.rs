@@ -134,6 +134,7 @@ pub(crate) mod kind {
     pub const CELLS: u16 = 8;
     pub const TRIGGER: u16 = 9;
     pub const MASKS: u16 = 10;
+    pub const THREADS: u16 = 11;
 }
 
 /// Header of a frames chunk, after the common part. Payload: `count` × `stride` bytes as they were
@@ -295,6 +296,35 @@ pub(crate) mod masks {
         /// u64: no frame that was disabled has this number, or a later one.
         pub const FIRST_DISABLED: usize = 16;
         pub const LEN: usize = 24;
+    }
+}
+
+/// Header of a threads chunk, after the common part: the names of threads of a source's process.
+/// Payload: `count` entries of [`threads::entry`]. A name holds until a later entry of the same thread.
+///
+/// A file in which a capture goes on begins with the names that hold then ([`threads::BASE`]).
+pub(crate) mod threads {
+    /// u32, number of entries.
+    pub const COUNT: usize = 64;
+    /// u32, [`BASE`] or zero.
+    pub const FLAGS: usize = 68;
+    /// Zeros.
+    pub const RESERVED: usize = 72;
+    pub const LEN: usize = 128;
+    /// Bit of the flags: a file before this one states it, too.
+    pub const BASE: u32 = 1;
+
+    /// A thread.
+    pub mod entry {
+        /// u32, kernel id of the thread, in the target's own pid namespace.
+        pub const TID: usize = 0;
+        /// u32, zero.
+        pub const RESERVED: usize = 4;
+        /// u64, CLOCK_MONOTONIC in ns when the name was read.
+        pub const MONOTONIC: usize = 8;
+        /// u8 × 16, the name as the kernel keeps it: any bytes, zero-padded.
+        pub const NAME: usize = 16;
+        pub const LEN: usize = 32;
     }
 }
 
@@ -513,6 +543,8 @@ tiles! {
     trigger { MONOTONIC: 8, FROM: 8, TO: 8, HELD_FROM: 8, HELD_TO: 8, NONCE: 8, SEQNO: 8, RING: 4,
         WHY: 2, RESERVED: 2 }
     masks { NONCE: 8, MONOTONIC: 8, CHANGES: 4, RINGS: 4, FLAGS: 4, RESERVED: 36 }
+    threads { COUNT: 4, FLAGS: 4, RESERVED: 56 }
+    threads::entry { TID: 4, RESERVED: 4, MONOTONIC: 8, NAME: 16 }
     masks::change { CHOSEN: 4, ENABLED: 4 }
     masks::ring { RING: 4, RESERVED: 4, FIRST_ENABLED: 8, FIRST_DISABLED: 8 }
     cells::row { RING: 4, TID: 4, COUNT: 4, RESERVED: 4 }
@@ -530,6 +562,7 @@ tiles! {
 const _: () = assert!(frames::NONCE == chunk::LEN && gap::NONCE == chunk::LEN);
 const _: () = assert!(drops::NO_RING == chunk::LEN && cells::NONCE == chunk::LEN);
 const _: () = assert!(masks::NONCE == chunk::LEN && masks::LEN.is_multiple_of(ALIGN));
+const _: () = assert!(threads::COUNT == chunk::LEN && threads::LEN.is_multiple_of(ALIGN));
 const _: () = assert!(trigger::MONOTONIC == chunk::LEN && trigger::LEN.is_multiple_of(ALIGN));
 const _: () = assert!(file::LEN.is_multiple_of(ALIGN) && frames::LEN.is_multiple_of(ALIGN));
 const _: () = assert!(

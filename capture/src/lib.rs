@@ -38,6 +38,7 @@ mod scan;
 mod source;
 mod sources;
 pub mod stamps;
+mod thread_names;
 mod trigger;
 mod writer;
 
@@ -61,6 +62,7 @@ pub use masks::{Chosen, Flip, FlipRing};
 pub use reader::{Capture, Chunk, Finish, Frames, Item, OwnedFrames, Passed};
 pub use source::{Process, Segment, Source};
 pub use sources::{MAX_SOURCES, SourceInfo};
+pub use thread_names::{ProcessKey, ThreadName, ThreadNames, ThreadTable};
 pub use trigger::{Stretch, Trigger, Why};
 pub use writer::CaptureWriter;
 

@@ -34,6 +34,7 @@ use crate::ranges::Ranges;
 use crate::scan::{Choose, Scan, Scanner};
 use crate::source::Source;
 use crate::sources::{SourceInfo, Sources};
+use crate::thread_names::ThreadNames;
 use crate::trigger::Trigger;
 
 const LOSS_STATED_BEFORE: DamageKind =
@@ -88,6 +89,8 @@ pub enum Chunk<'a> {
     Trigger(Trigger),
     /// What was enabled and disabled in a segment.
     Masks(Flip),
+    /// The names of threads of a known source's process.
+    Threads(ThreadNames),
     /// The offset of the previous index, and the entries since then. They are not compared with the
     /// chunks.
     Index(Option<u64>, Vec<IndexEntry>),
@@ -223,8 +226,8 @@ impl Capture {
         Capture::begin(Stream::Reader(Box::new(reader)), false)
     }
 
-    /// Reads only the sources and clocks, which must be known before the first row is written, and
-    /// skips the frames. Returns None for an input that cannot be read twice.
+    /// Reads only the sources, clocks and names of threads, which must be known before the first row
+    /// is written, and skips the frames. Returns None for an input that cannot be read twice.
     ///
     /// The damage and the account of the result mean nothing, because the frames were not read.
     pub fn survey(path: &Path) -> Result<Option<Capture>, CaptureError> {
@@ -463,6 +466,10 @@ impl Capture {
                 let nonce = u64_at(head, crate::format::masks::NONCE);
                 let (info, rings) = self.of_segment(source, nonce)?;
                 Chunk::Masks(Flip::decode((source, head), payload, (&info.schema, rings))?)
+            }
+            Kind::Threads => {
+                self.sources.get(source)?;
+                Chunk::Threads(ThreadNames::decode(source, head, payload)?)
             }
             Kind::Other(code) => Chunk::Other(code),
         };

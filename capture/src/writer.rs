@@ -15,6 +15,7 @@ use crate::header::FileHeader;
 use crate::index::{self, IndexEntry};
 use crate::masks::Flip;
 use crate::source::Source;
+use crate::thread_names::ThreadNames;
 use crate::trigger::Trigger;
 
 /// Writes a capture to `W`, which should not buffer. Each chunk takes one `write_vectored`, and
@@ -159,6 +160,14 @@ impl<W: Write> CaptureWriter<W> {
         let entry = IndexEntry::plain(self.bytes, Kind::Masks, Some(flip.source));
         let payload = flip.payload();
         self.chunk(Kind::Masks, Some(flip.source), &payload, entry, |bytes| flip.encode(bytes))
+    }
+
+    /// States the names of threads of a source's process.
+    pub fn thread_names(&mut self, names: &ThreadNames) -> io::Result<()> {
+        self.copy_sources()?;
+        let entry = IndexEntry::plain(self.bytes, Kind::Threads, Some(names.source));
+        let payload = names.payload();
+        self.chunk(Kind::Threads, Some(names.source), &payload, entry, |bytes| names.encode(bytes))
     }
 
     /// States a trigger of the window that the capture is.

@@ -1,12 +1,13 @@
 //! Reads a capture and writes its table.
 
+use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::path::Path;
 use std::thread;
 
 use ppt_capture::{
     Capture, CaptureError, Chunk, ClockTable, Damage, FileHeader, Frames, FramesHead, Gap, Item,
-    OwnedFrames, SourceInfo,
+    OwnedFrames, ProcessKey, SourceInfo, ThreadTable,
 };
 
 use crate::csv::Csv;
@@ -17,6 +18,7 @@ use crate::options::{Format, Options};
 use crate::ordered::{Ordered, counter};
 use crate::plan::Plan;
 use crate::rows::{Rows, Written};
+use crate::select::process;
 use crate::table::TableWriter;
 use crate::tsv::Tsv;
 use crate::window::{GapWindow, Window, epoch_offset};
@@ -114,6 +116,8 @@ struct Table<'a, W, F> {
     /// None until the first row must be written.
     plan: Option<Plan>,
     clocks: ClockTable,
+    /// The names of threads; empty if nobody wants them.
+    threads: ThreadTable,
     /// Realtime − monotonic, ns; known with the plan.
     offset: Option<i128>,
     /// The bounds of the rows; known with the plan.
@@ -132,6 +136,7 @@ impl<'a, W: Write, F: TableWriter + Default + Send> Table<'a, W, F> {
             options,
             plan: None,
             clocks: ClockTable::default(),
+            threads: ThreadTable::default(),
             offset: None,
             window: None,
             live: true,
@@ -141,8 +146,9 @@ impl<'a, W: Write, F: TableWriter + Default + Send> Table<'a, W, F> {
 
     fn of_file(mut self, path: &Path) -> Result<Outcome, DumpError> {
         if let Some(mut survey) = Capture::survey(path)? {
+            let mut processes = BTreeMap::new();
             while let Some(item) = survey.read().map_err(CaptureError::Io)? {
-                self.learn(&item);
+                self.learn(&item, &mut processes);
             }
             self.live = false;
             self.begin(&survey.sources().collect::<Vec<_>>(), survey.header())?;
@@ -155,12 +161,19 @@ impl<'a, W: Write, F: TableWriter + Default + Send> Table<'a, W, F> {
         }
     }
 
-    fn learn(&mut self, item: &Item<'_>) {
+    /// Learns what rows need of clocks and threads. `processes` holds those of the sources so far.
+    fn learn(&mut self, item: &Item<'_>, processes: &mut BTreeMap<u16, ProcessKey>) {
         match item {
             Item::Chunk(Chunk::Clock(readings)) => self.clocks.add(readings),
             Item::Chunk(Chunk::Source(info)) => {
+                processes.insert(info.id, process(info));
                 if let Some(hz) = info.source.tick_hz {
                     self.clocks.set_tick_hz(hz);
+                }
+            }
+            Item::Chunk(Chunk::Threads(names)) if self.options.names => {
+                if let Some(&process) = processes.get(&names.source) {
+                    self.threads.add(process, names);
                 }
             }
             _ => {}
@@ -196,13 +209,14 @@ impl<'a, W: Write, F: TableWriter + Default + Send> Table<'a, W, F> {
     fn one_by_one(mut self, mut capture: Capture) -> Result<Outcome, DumpError> {
         let header = capture.header().cloned();
         let mut sources: Vec<SourceInfo> = Vec::new();
+        let mut processes = BTreeMap::new();
         let created = header.as_ref().map_or(0, |header| header.created_mono_ns);
         let mut window = GapWindow::new(self.window.clone(), created);
         let Options { from, to, gaps: of_gaps, .. } = *self.options;
         let part = of_gaps && (from.is_some() || to.is_some());
         while let Some(item) = read(&mut capture, part, |head| window.may_hold(head))? {
             if self.live {
-                self.learn(&item);
+                self.learn(&item, &mut processes);
             }
             let rows = match &item {
                 Item::Chunk(Chunk::Frames(_)) => true,
@@ -256,7 +270,7 @@ impl<'a, W: Write, F: TableWriter + Default + Send> Table<'a, W, F> {
             self.outcome.unshown += u64::from(frames.head.count);
         }
         let (clocks, window) = (&self.clocks, self.window.as_ref());
-        let rows = Rows { plan, clocks, offset: self.offset, window };
+        let rows = Rows { plan, clocks, threads: &self.threads, offset: self.offset, window };
         let chunk = (frames.offset, &frames.head);
         let written = rows.write(chunk, frames.iter(), &mut self.writer, &mut self.text);
         self.outcome.written(written);
@@ -280,7 +294,8 @@ impl<'a, W: Write, F: TableWriter + Default + Send> Table<'a, W, F> {
     fn side_by_side(mut self, mut capture: Capture) -> Result<Outcome, DumpError> {
         let plan = self.plan.take().unwrap_or_default();
         let (columns, clocks, window) = (self.columns(&plan), &self.clocks, self.window.as_ref());
-        let rows = Rows { plan: &plan, clocks, offset: self.offset, window };
+        let threads = &self.threads;
+        let rows = Rows { plan: &plan, clocks, threads, offset: self.offset, window };
         let worker = || {
             let mut writer = F::default();
             writer.header(&columns, &mut Vec::new());

@@ -39,6 +39,9 @@ pub struct Info {
     /// What was enabled and disabled: the first 50,000 times.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub masks: Vec<MaskInfo>,
+    /// The last name of each thread: of the first 50,000 threads.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub threads: Vec<ThreadInfo>,
     /// Every buffer.
     pub buffers: Vec<BufferInfo>,
     /// The clocks.
@@ -87,6 +90,22 @@ pub struct TriggerInfo {
     pub held_from_ns: u64,
     /// Up to when.
     pub held_to_ns: u64,
+}
+
+/// The last name of a thread.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ThreadInfo {
+    /// Its process.
+    pub pid: u32,
+    /// Kernel id, in the target's own pid namespace.
+    pub tid: u32,
+    /// The name. U+FFFD replaces bytes that are not UTF-8.
+    pub name: String,
+    /// CLOCK_MONOTONIC when that name was read first, ns.
+    pub mono_ns: u64,
+    /// The number of names that it had before.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub former_names: u64,
 }
 
 /// A frame, a counter or a histogram that was enabled or disabled in a segment.

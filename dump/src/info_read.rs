@@ -8,13 +8,13 @@ use ppt_capture::frame_dsl::metric::Shape;
 use ppt_capture::{
     Account, Capture, CaptureError, CellTotals, Chosen, Chunk, ClockTable, Codec, Damage, Dropped,
     FileHeader, Flip, FlipRing, Frames, Histogram, Item, Lost, Process, RingAccount, SourceInfo,
-    Trigger,
+    ThreadNames, ThreadTable, Trigger,
 };
 
 use crate::info::{
     BucketInfo, BufferInfo, CaptureInfo, ClockInfo, CounterInfo, DamageInfo, EndInfo,
-    HistogramInfo, Info, MaskInfo, MaskRingInfo, RingInfo, StepInfo, StoredInfo, TickStepInfo,
-    TriggerInfo,
+    HistogramInfo, Info, MaskInfo, MaskRingInfo, RingInfo, StepInfo, StoredInfo, ThreadInfo,
+    TickStepInfo, TriggerInfo,
 };
 use crate::select::{labels, process};
 
@@ -22,6 +22,7 @@ const MAX_DAMAGED: usize = 1000;
 /// As many as a window lists of those that can wait, and of those that cannot.
 const MAX_TRIGGERS: usize = 2000;
 const MAX_FLIPS: usize = 50_000;
+const MAX_THREADS: usize = 50_000;
 
 impl Info {
     /// Reads the whole capture at `path` (`-`: standard input).
@@ -48,6 +49,7 @@ impl Info {
         let mut cells = CellTotals::default();
         let (mut triggers, mut not_listed): (Vec<Trigger>, u64) = (Vec::new(), 0);
         let mut flips: Vec<Flip> = Vec::new();
+        let mut names: Vec<ThreadNames> = Vec::new();
         let mut disabled: BTreeMap<u16, BTreeSet<Chosen>> = BTreeMap::new();
         while let Some(item) = capture.read()? {
             match item {
@@ -79,6 +81,7 @@ impl Info {
                         flips.push(flip);
                     }
                 }
+                Item::Chunk(Chunk::Threads(some)) => names.push(some),
                 Item::Chunk(_) => {}
             }
         }
@@ -120,12 +123,34 @@ impl Info {
             triggers_not_listed: not_listed,
             triggers: triggers.into_iter().map(|it| trigger(it, &sources)).collect(),
             masks: flips.iter().flat_map(|it| masks(it, &sources)).collect(),
+            threads: threads(&names, &sources),
             buffers: buffers.collect(),
             clock: clock(&clocks, sources.first().copied()),
             target: sources.first().map(|info| info.source.process.clone()),
             targets: processes(&sources),
         })
     }
+}
+
+/// The last name of each thread.
+fn threads(names: &[ThreadNames], sources: &[&SourceInfo]) -> Vec<ThreadInfo> {
+    let mut table = ThreadTable::default();
+    for some in names {
+        if let Some(info) = sources.iter().find(|info| info.id == some.source) {
+            table.add(process(info), some);
+        }
+    }
+    let last = table.iter().filter_map(|((pid, _), names)| {
+        let (last, before) = names.split_last()?;
+        Some(ThreadInfo {
+            pid,
+            tid: last.tid,
+            name: last.text().into_owned(),
+            mono_ns: last.mono_ns,
+            former_names: before.len() as u64,
+        })
+    });
+    last.take(MAX_THREADS).collect()
 }
 
 fn masks(flip: &Flip, sources: &[&SourceInfo]) -> Vec<MaskInfo> {

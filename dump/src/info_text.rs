@@ -9,6 +9,8 @@ use crate::info::{BucketInfo, BufferInfo, CounterInfo, Info};
 
 /// Rings of one buffer that are listed; the JSON has all of them.
 const MAX_RINGS: usize = 64;
+/// Threads that are listed; the JSON has more.
+const MAX_THREADS: usize = 16;
 /// Damaged places that are listed.
 const MAX_DAMAGED: usize = 10;
 /// Triggers that are listed, and as many by hand; the JSON has more.
@@ -39,6 +41,7 @@ fn write(info: &Info, mut out: impl Write) -> io::Result<()> {
         let (comm, exe) = (or_unknown(&target.comm), or_unknown(&target.exe));
         writeln!(out, "target    pid {}, {comm}, {exe}", target.pid)?;
     }
+    write_threads(info, &mut out)?;
     match (&info.end, info.cut) {
         (Some(end), _) if end.message.is_empty() => writeln!(out, "end       {}", end.reason)?,
         (Some(end), _) => writeln!(out, "end       {}: {}", end.reason, escape(&end.message))?,
@@ -75,6 +78,21 @@ fn write(info: &Info, mut out: impl Write) -> io::Result<()> {
         for damage in info.damaged.iter().take(MAX_DAMAGED) {
             writeln!(out, "          byte {}: {}", damage.offset, escape(&damage.what))?;
         }
+    }
+    Ok(())
+}
+
+/// The names of threads.
+fn write_threads(info: &Info, out: &mut impl Write) -> io::Result<()> {
+    for thread in info.threads.iter().take(MAX_THREADS) {
+        let (tid, name) = (thread.tid, escape(&thread.name));
+        match info.targets.len() {
+            1 => writeln!(out, "thread    {tid}, {name}")?,
+            _ => writeln!(out, "thread    {tid} of process {}, {name}", thread.pid)?,
+        }
+    }
+    if info.threads.len() > MAX_THREADS {
+        writeln!(out, "          and {} more threads", info.threads.len() - MAX_THREADS)?;
     }
     Ok(())
 }

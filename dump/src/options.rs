@@ -30,6 +30,9 @@ pub struct Options {
     /// Write gaps instead of frames: `buffer`, `segment`, `ring`, `first_seq`, `count`, `cause`.
     /// The option `frame` does not affect gaps, but it must name a frame.
     pub gaps: bool,
+    /// Add a column `thread` behind `tid`: the name of the thread, as it was last read before the frame
+    /// was drained. Gaps have none.
+    pub names: bool,
     /// The first wanted row; None means from the start.
     pub from: Option<Bound>,
     /// The last wanted row; None means to the end.

@@ -4,20 +4,22 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use ppt_capture::columns::{Reader, Time};
 use ppt_capture::frame_dsl::{Style, columns};
-use ppt_capture::{SourceInfo, TimeNamespace};
+use ppt_capture::{ProcessKey, SourceInfo, TimeNamespace};
 use ppt_predicate::Program;
 
 use crate::error::DumpError;
 use crate::escape::escape;
 use crate::matching::Matching;
 use crate::options::Options;
-use crate::select::{labels, select, several_processes};
+use crate::select::{labels, process, select, several_processes};
 
 /// The columns of a table, and how each kind of frame fills them.
 #[derive(Debug, Default)]
 pub(crate) struct Plan {
     /// Names of all columns.
     pub columns: Vec<String>,
+    /// Whether there is a column of the names of threads.
+    pub by_name: bool,
     /// Whether there is a `pid` column.
     pub by_process: bool,
     /// Whether there is a `buffer` column.
@@ -35,6 +37,8 @@ pub(crate) struct Plan {
 pub(crate) struct SourcePlan {
     /// Number of the process.
     pub pid: u32,
+    /// What makes the process.
+    pub process: ProcessKey,
     /// Name of the buffer.
     pub label: String,
     /// Where the target's clocks are.
@@ -112,9 +116,10 @@ impl Plan {
             });
             let frames = frames.collect();
             let label = labels[index].clone();
-            let process = &sources[index].source.process;
-            let (pid, namespace) = (process.pid, process.time_namespace());
-            let source = SourcePlan { pid, label, namespace, frames };
+            let facts = &sources[index].source.process;
+            let (pid, namespace) = (facts.pid, facts.time_namespace());
+            let process = process(sources[index]);
+            let source = SourcePlan { pid, process, label, namespace, frames };
             plan.sources.insert(sources[index].id, source);
             shown_sources.push(sources[index]);
         }
@@ -124,7 +129,14 @@ impl Plan {
         plan.by_buffer =
             plan.sources.values().map(|it| &it.label).collect::<BTreeSet<_>>().len() > 1;
         plan.by_frame = options.frame.is_none() && kinds.len() > 1;
+        plan.by_name = options.names;
+        // The standard column gives way to a field of that name.
+        let mut thread = "thread".to_owned();
+        while union.places.contains_key(&thread) {
+            thread.insert(0, '_');
+        }
         let standard = ["seqno", "ring", "tid"].into_iter();
+        let standard = standard.chain(plan.by_name.then_some(thread.as_str()));
         let standard = standard.chain(plan.by_segment.then_some("segment"));
         let standard = standard.chain(plan.by_process.then_some("pid"));
         let standard = standard.chain(plan.by_buffer.then_some("buffer"));

@@ -1,7 +1,7 @@
 //! From frames to rows.
 
 use ppt_capture::columns::frame_id;
-use ppt_capture::{ClockTable, Damage, DamageKind, FramesHead, Stamps};
+use ppt_capture::{ClockTable, Damage, DamageKind, FramesHead, Stamps, ThreadTable};
 use ppt_predicate::{Chunk, Row};
 
 use crate::cell;
@@ -14,6 +14,7 @@ use crate::window::Window;
 pub(crate) struct Rows<'a> {
     pub plan: &'a Plan,
     pub clocks: &'a ClockTable,
+    pub threads: &'a ThreadTable,
     /// Realtime − monotonic, ns.
     pub offset: Option<i128>,
     /// None: all rows.
@@ -104,9 +105,12 @@ impl Rows<'_> {
         };
         let nonce = head.nonce.to_be_bytes();
         let plan = self.plan;
+        let named = self.threads.at(source.process, head.tid, head.drained_mono_ns);
+        let name = named.map_or(Value::Empty, |named| Value::Text(named.bytes()));
         let cells = [
             Some(Value::Unsigned(head.ring.into())),
             Some(tid),
+            plan.by_name.then_some(name),
             plan.by_segment.then_some(Value::Bytes(&nonce)),
             plan.by_process.then_some(Value::Unsigned(source.pid.into())),
             plan.by_buffer.then_some(Value::Text(source.label.as_bytes())),

@@ -6,13 +6,13 @@
 //! its source. `ppt list` gives the same names, but for an address in place of that number. Buffers
 //! of different processes may have the same name: the process tells them apart.
 
-use ppt_capture::SourceInfo;
+use ppt_capture::{ProcessKey, SourceInfo};
 
 use crate::error::DumpError;
 use crate::escape::escape;
 
 /// What makes a process: its number may come again.
-pub(crate) fn process(info: &SourceInfo) -> (u32, u64) {
+pub(crate) fn process(info: &SourceInfo) -> ProcessKey {
     (info.source.process.pid, info.source.process.start_time)
 }
 

@@ -36,6 +36,7 @@ use crate::chunk::Frames;
 use crate::error::ListenerError;
 use crate::origins::{Adds, Told};
 use crate::sink::{Ending, Introduction, Outcome, Sink};
+use crate::thread_names::NameChanges;
 use crate::threads::spawn;
 use ppt_now::Clocks;
 use shared::Shared;
@@ -434,6 +435,11 @@ impl Sink for Recorder {
             // Without it, what the windows say of their frames would be wrong.
             self.store.push(ppt_now::monotonic(), entry);
         }
+    }
+
+    fn thread_names(&mut self, feed: usize, changes: &Arc<NameChanges>) {
+        // A window is complete without them.
+        self.keep(ppt_now::monotonic(), Entry::Threads(feed, changes.clone()));
     }
 
     fn gone(&mut self, segment_number: usize, closings: &[Closing]) {

@@ -51,6 +51,7 @@ mod ring;
 mod rotate;
 mod sink;
 mod summary;
+mod thread_names;
 mod threads;
 mod watched;
 mod worker;
@@ -73,7 +74,7 @@ pub use pace::PeakHold;
 /// Types of the capture format with which a caller describes a capture.
 pub use ppt_capture::{
     Cause, Chosen, ClockReading, Codec, Dropped, EndReason, FileHeader, Flip, FlipRing, FramesHead,
-    Lost, Process, Segment as ListedSegment, Source, Stretch, Why,
+    Lost, Process, Segment as ListedSegment, Source, Stretch, ThreadName, Why,
 };
 /// The cursor of a [`BrokenRing`].
 pub use ppt_segment::BrokenCursor;
@@ -81,6 +82,7 @@ pub use progress::Progress;
 pub use rotate::{Files, Rotation, nowhere};
 pub use sink::{Ending, Introduction, Outcome, Sink};
 pub use summary::{Beside, BrokenRing, FeedSummary, Summary, Undersized};
+pub use thread_names::NameChanges;
 
 /// One bit, whether a writer sets it or a reader looks at it.
 const _: () = assert!(

@@ -33,6 +33,7 @@ use crate::recording::Recording;
 use crate::rotate::Rotation;
 use crate::sink::{Ending, Introduction, Outcome, Sink};
 use crate::summary::{Beside, BrokenRing, FeedSummary, Summary, Undersized, enough_slots};
+use crate::thread_names::NameChanges;
 use crate::threads::spawn;
 use crate::watched::{WatchedFeed, WatchedSegment};
 use crate::worker::Worker;
@@ -368,6 +369,13 @@ impl Listener {
         self.workers().for_each(|it| it.queue.masks(feed, flip.clone()));
     }
 
+    /// Tells which threads of the process of `feed` have got a name, and which have ended. The capture
+    /// states the names, where it has room.
+    pub fn thread_names(&self, feed: usize, changes: NameChanges) {
+        let changes = Arc::new(changes);
+        self.workers().for_each(|it| it.queue.thread_names(feed, changes.clone()));
+    }
+
     /// Ends the capture: drains up to the cursors of this moment, writes what waits, and the end.
     ///
     /// To be called when the gates are closed or the targets gone; if they are not, frames written
@@ -405,7 +413,11 @@ impl Listener {
         for item in left {
             match item {
                 // The closing of its ring tells.
-                Item::Frames(_) | Item::Masks(..) | Item::Upto(_) | Item::Call => {}
+                Item::Frames(_)
+                | Item::Masks(..)
+                | Item::Threads(..)
+                | Item::Upto(_)
+                | Item::Call => {}
                 Item::Sources(new) => new.iter().for_each(|it| {
                     ledger.open(it.segment_number, (it.feed, it.segment.nonce()), it.first.clone());
                 }),

@@ -9,6 +9,7 @@ use ppt_segment::Segment;
 use crate::cells::{FoundCells, Readings, cells_of};
 use crate::limit;
 use crate::masks::Disabled;
+use crate::thread_names::CurrentNames;
 use ppt_capture::stamps::Stamps;
 
 /// Frames that the targets dropped, by feed, as the caller stated last.
@@ -31,6 +32,8 @@ pub(crate) struct Origin {
     pub cells: Vec<Readings>,
     /// What is disabled in its segments.
     pub disabled: Disabled,
+    /// The names of its process's threads.
+    pub names: CurrentNames,
     /// Cells of a row.
     cells_of_row: u32,
     /// The adds that are nowhere, when the file began and as the file states.
@@ -51,6 +54,7 @@ impl Origin {
             segments: Vec::new(),
             cells: Vec::new(),
             disabled: Disabled::default(),
+            names: CurrentNames::default(),
             cells_of_row: cells_of(source),
             adds_before: 0,
             adds_stated: 0,

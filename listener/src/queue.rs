@@ -10,6 +10,7 @@ use ppt_capture::Flip;
 use crate::account::Closing;
 use crate::chunk::Frames;
 use crate::sink::{Ending, Introduction};
+use crate::thread_names::NameChanges;
 
 /// Frames on their way to a sink.
 #[derive(Debug)]
@@ -40,6 +41,8 @@ pub(crate) enum Item {
     Gone(usize, Vec<Closing>),
     /// What was enabled and disabled in a segment of this feed.
     Masks(usize, Arc<Flip>),
+    /// Names of threads of this feed's process.
+    Threads(usize, Arc<NameChanges>),
     /// All frames that were written before this time are in the items before: CLOCK_MONOTONIC, ns.
     Upto(u64),
     /// The sink has something to do that does not come from the drain.
@@ -103,6 +106,12 @@ impl Queue {
     /// Has a flip of this feed stated, however full it is.
     pub fn masks(&self, feed: usize, flip: Arc<Flip>) {
         self.lock().items.push_back(Item::Masks(feed, flip));
+        self.notify();
+    }
+
+    /// Has names of threads of this feed's process stated, however full it is.
+    pub fn thread_names(&self, feed: usize, changes: Arc<NameChanges>) {
+        self.lock().items.push_back(Item::Threads(feed, changes));
         self.notify();
     }
 

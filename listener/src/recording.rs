@@ -17,12 +17,14 @@ use crate::origins::{Adds, Origin, Origins, Told};
 use crate::progress::SinkCounters;
 use crate::rotate::Rotation;
 use crate::sink::{Ending, Introduction, Outcome, Sink};
+use crate::thread_names::NameChanges;
 use ppt_now::Clocks;
 
 mod files;
 mod left_out;
 mod masks;
 mod readings;
+mod thread_names;
 
 /// Between the two readings of clocks that a filter has before the first frame: ticks are converted
 /// by a line through two.
@@ -348,6 +350,10 @@ impl<W: Write + Send> Sink for Recording<W> {
 
     fn masks(&mut self, feed: usize, flip: &Arc<Flip>) {
         self.flipped(feed, flip);
+    }
+
+    fn thread_names(&mut self, feed: usize, changes: &Arc<NameChanges>) {
+        self.renamed(feed, changes);
     }
 
     fn gone(&mut self, segment_number: usize, closings: &[Closing]) {

@@ -14,6 +14,7 @@ use ppt_segment::Segment;
 use crate::account::Closing;
 use crate::cells::FoundCells;
 use crate::chunk::Frames;
+use crate::thread_names::NameChanges;
 use ppt_capture::stamps::Stamps;
 
 /// Takes what comes out of the rings, in order. One thread works it, whom nobody waits for.
@@ -31,6 +32,11 @@ pub trait Sink: Send {
     /// about.
     fn masks(&mut self, feed: usize, flip: &Arc<Flip>) {
         let _ = (feed, flip);
+    }
+
+    /// Threads of this feed's process have got a name, or ended.
+    fn thread_names(&mut self, feed: usize, changes: &Arc<NameChanges>) {
+        let _ = (feed, changes);
     }
 
     /// Nothing more comes out of segment `segment_number`, whose rings were left so. Rings that nothing came

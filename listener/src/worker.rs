@@ -95,6 +95,7 @@ fn run(queue: &Queue, pool: &Pool, mut sink: Box<dyn Sink>) -> Outcome {
                 sink.gone(segment_number, &closings);
             }
             Next::Item(Item::Masks(feed, flip)) => sink.masks(feed, &flip),
+            Next::Item(Item::Threads(feed, changes)) => sink.thread_names(feed, &changes),
             Next::Item(Item::Upto(mono_ns)) => sink.upto(mono_ns),
             Next::Item(Item::Call) | Next::Nothing => {}
             Next::End(ending) => return sink.end(&ending),

@@ -24,6 +24,7 @@ pub(crate) fn run(args: &args::Dump) -> Outcome {
             args::Format::Jsonl => Format::JsonLines,
         },
         gaps: args.gaps,
+        names: args.names,
         from: args.from,
         to: args.to,
     };

@@ -8,7 +8,9 @@
 //!
 //! If a ppt has some of that [disabled](crate::cmd::choose), a column says what.
 
-use ppt_agent::{AgentError, Buffer, Remarks, Searcher, Status, System, Target};
+use ppt_agent::{
+    AgentError, Buffer, Remarks, Searcher, Status, System, Target, ThreadName, ThreadNames, escaped,
+};
 use serde::Serialize;
 
 use crate::args;
@@ -17,6 +19,10 @@ use crate::code::Code;
 use crate::exit::ExitStatus;
 use crate::failure::{Failure, Outcome};
 use crate::{json, report, session, signals, stdout};
+
+mod unreadable;
+
+use unreadable::Unreadable;
 
 pub(crate) fn run(args: &args::List) -> Outcome {
     signals::needs_stdout()?;
@@ -36,6 +42,10 @@ pub(crate) fn run(args: &args::List) -> Outcome {
 
 /// The column that there is only where something is disabled.
 const DISABLED: usize = 4;
+/// The column that there is only where one process is listed whose threads have names of their own.
+const THREADS: usize = 5;
+/// Names of threads that the table shows.
+const MOST_NAMES: usize = 8;
 
 /// A buffer and its process.
 struct Row {
@@ -45,27 +55,63 @@ struct Row {
     status: Status,
     /// Frames, counters and histograms that are not written, as the ppt says that is attached.
     disabled: Vec<String>,
+    /// The threads of the process, by number; none where all processes are listed.
+    threads: Vec<ListedThread>,
+}
+
+impl Row {
+    /// Whether no thread has another name than the program.
+    fn has_plain_threads(&self) -> bool {
+        self.threads.iter().all(|thread| thread.name == self.program)
+    }
+}
+
+/// A thread: its number in the process's own pid namespace, and its name.
+#[derive(Clone, Serialize)]
+struct ListedThread {
+    tid: u32,
+    name: String,
+}
+
+impl From<&ThreadName> for ListedThread {
+    fn from(thread: &ThreadName) -> Self {
+        let end = thread.name.iter().position(|&byte| byte == 0).unwrap_or(thread.name.len());
+        let name = escaped(&String::from_utf8_lossy(&thread.name[..end]));
+        Self { tid: thread.tid, name }
+    }
 }
 
 fn one(pid: i32) -> Result<Vec<Row>, AgentError> {
     let target = Target::open(&System::default(), pid)?;
     let found = target.buffers()?;
     let remarks = Remarks::of(&found);
-    rows(&target, target.choose(found, &[])?, &remarks)
+    let mut rows = rows(&target, target.choose(found, &[])?, &remarks)?;
+    let mut named = ThreadNames::default().look(&target).named;
+    named.sort_by_key(|thread| thread.tid);
+    let threads: Vec<ListedThread> = named.iter().map(ListedThread::from).collect();
+    rows.iter_mut().for_each(|row| row.threads.clone_from(&threads));
+    Ok(rows)
 }
 
-/// The buffers of every process. Processes that ppt may not read, and processes that end meanwhile,
-/// are left out.
+/// The buffers of every process. Processes that end meanwhile are left out, and those that ppt may not
+/// read are counted.
 fn all() -> Vec<Row> {
     let system = System::default();
     let mut searcher = Searcher::of_many();
+    let mut unreadable = Unreadable::default();
     let mut of = |pid: i32| {
-        let target = Target::open(&system, pid).ok()?;
-        let found = searcher.buffers(&target).ok()?;
-        let remarks = Remarks::of(&found);
-        rows(&target, found.buffers, &remarks).ok()
+        let rows = Target::open(&system, pid).and_then(|target| {
+            let found = searcher.buffers(&target)?;
+            let remarks = Remarks::of(&found);
+            rows(&target, found.buffers, &remarks)
+        });
+        rows.inspect_err(|error| unreadable.note(pid, error)).ok()
     };
-    ppt_agent::processes(&system).into_iter().filter_map(&mut of).flatten().collect()
+    let rows = ppt_agent::processes(&system).into_iter().filter_map(&mut of).flatten().collect();
+    if let Some(message) = unreadable.message() {
+        report::note(message);
+    }
+    rows
 }
 
 fn rows(target: &Target, buffers: Vec<Buffer>, remarks: &Remarks) -> Result<Vec<Row>, AgentError> {
@@ -80,8 +126,8 @@ fn rows(target: &Target, buffers: Vec<Buffer>, remarks: &Remarks) -> Result<Vec<
     }
     let row = |buffer| {
         let status = ppt_agent::status(target, &buffer)?;
-        let (program, disabled) = (target.comm().into(), Vec::new());
-        Ok(Row { pid, program, buffer, status, disabled })
+        let program = target.comm().into();
+        Ok(Row { pid, program, buffer, status, disabled: Vec::new(), threads: Vec::new() })
     };
     buffers.into_iter().map(row).collect()
 }
@@ -115,17 +161,40 @@ fn state(status: &Status) -> String {
     }
 }
 
+/// The names of threads, each once: `main, worker ×4`.
+fn threads(threads: &[ListedThread]) -> String {
+    let mut counts: Vec<(&str, usize)> = Vec::new();
+    for thread in threads {
+        match counts.iter_mut().find(|(name, _)| *name == thread.name) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((&thread.name, 1)),
+        }
+    }
+    let more = counts.len().saturating_sub(MOST_NAMES);
+    let shown = counts.into_iter().take(MOST_NAMES).map(|(name, count)| match count {
+        1 => name.to_owned(),
+        count => format!("{name}×{count}"),
+    });
+    let mut shown: Vec<String> = shown.collect();
+    shown.extend((more > 0).then(|| format!("and {more} more")));
+    shown.join(",")
+}
+
 fn frames(buffer: &Buffer) -> Vec<&str> {
     let frames = buffer.schema.frames.iter().filter(|frame| !frame.is_hidden());
     frames.map(|it| it.name.as_str()).collect()
 }
 
 fn table(rows: &[Row], first_column: usize) -> String {
-    let heads = ["PID", "PROGRAM", "BUFFER", "FRAMES", "DISABLED", "STATE", "FOUND", "OBJECT"];
+    let heads =
+        ["PID", "PROGRAM", "BUFFER", "FRAMES", "DISABLED", "THREADS", "STATE", "FOUND", "OBJECT"];
     let mut lines = vec![heads.map(String::from)];
-    // Most of the time, that column would be empty.
-    let left_out = rows.iter().all(|it| it.disabled.is_empty()).then_some(DISABLED);
-    for Row { pid, program, buffer, status, disabled } in rows {
+    // Most of the time, these columns would be empty.
+    let left_out = [
+        rows.iter().all(|row| row.disabled.is_empty()).then_some(DISABLED),
+        rows.iter().all(Row::has_plain_threads).then_some(THREADS),
+    ];
+    for Row { pid, program, buffer, status, disabled, threads: of_process } in rows {
         let disabled = match disabled[..] {
             [] => "-".into(),
             _ => disabled.join(","),
@@ -136,6 +205,7 @@ fn table(rows: &[Row], first_column: usize) -> String {
             buffer.name.clone(),
             frames(buffer).join(","),
             disabled,
+            threads(of_process),
             state(status),
             buffer.path.to_string(),
             buffer.object.clone(),
@@ -143,14 +213,14 @@ fn table(rows: &[Row], first_column: usize) -> String {
     }
     let width =
         |column: usize| lines.iter().map(|it| it[column].chars().count()).max().unwrap_or(0);
-    let widths: [usize; 8] = std::array::from_fn(width);
+    let widths: [usize; 9] = std::array::from_fn(width);
     let mut out = String::new();
     for line in &lines {
         let cells = line
             .iter()
             .zip(widths)
             .enumerate()
-            .filter(|&(column, _)| column >= first_column && Some(column) != left_out)
+            .filter(|&(column, _)| column >= first_column && !left_out.contains(&Some(column)))
             .map(|(_, (cell, width))| format!("{cell:width$}"));
         out += cells.collect::<Vec<_>>().join("  ").trim_end();
         out.push('\n');
@@ -167,6 +237,8 @@ struct Listed<'a> {
     schema_hash: String,
     frames: Vec<&'a str>,
     disabled: &'a [String],
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    threads: &'a [ListedThread],
     on: bool,
     agent_pid: Option<u64>,
     agent_alive: Option<bool>,
@@ -176,7 +248,7 @@ struct Listed<'a> {
 }
 
 impl<'a> From<&'a Row> for Listed<'a> {
-    fn from(Row { pid, program, buffer, status, disabled }: &'a Row) -> Self {
+    fn from(Row { pid, program, buffer, status, disabled, threads }: &'a Row) -> Self {
         Self {
             pid: *pid,
             program,
@@ -184,6 +256,7 @@ impl<'a> From<&'a Row> for Listed<'a> {
             schema_hash: format!("{:016x}", buffer.schema_hash),
             frames: frames(buffer),
             disabled,
+            threads,
             on: status.on,
             agent_pid: status.holder.as_ref().map(|it| it.pid),
             agent_alive: status.holder.as_ref().and_then(|it| it.alive),

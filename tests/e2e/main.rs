@@ -106,6 +106,7 @@ mod session {
     mod masks;
     mod memory;
     mod sessions;
+    mod thread_names;
     mod top;
     mod why;
 }

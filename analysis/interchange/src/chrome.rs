@@ -101,9 +101,10 @@ impl<W: Write> Chrome<W> {
         let (who, name) = (who.clone(), self.threads.title(process));
         let pid = if is_first { of.pid.into() } else { OWN.saturating_add(process as u64) };
         self.describe(pid, None, &name)?;
+        let label = self.threads.label(thread);
         let label = match lane {
-            0 => who.label(),
-            lane => format!("{}, at the same time ({lane})", who.label()),
+            0 => label,
+            lane => format!("{label}, at the same time ({lane})"),
         };
         let next = OWN + self.own.len() as u64;
         let tid = match (&who, lane) {

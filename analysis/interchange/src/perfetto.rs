@@ -162,6 +162,8 @@ impl<W: Write> Perfetto<W> {
         }
         let (process, who) = self.threads.get(thread);
         let who = who.clone();
+        let (label, thread_name) =
+            (self.threads.label(thread), self.threads.name(thread).map(str::to_owned));
         let is_first = self.threads.is_first_of_its_pid(process);
         let pid = i32::try_from(self.threads.process(process).pid).ok().filter(|_| is_first);
         let parent = match self.tracks.processes.get(&process) {
@@ -184,12 +186,12 @@ impl<W: Write> Perfetto<W> {
             (Who::Process, _) => parent,
             (Who::Tid(tid), Some(_)) => self.describe(TrackDescriptor {
                 parent_uuid: Some(parent),
-                thread: Some(ThreadDescriptor { pid, tid: Some((*tid).into()) }),
+                thread: Some(ThreadDescriptor { pid, tid: Some((*tid).into()), thread_name }),
                 ..TrackDescriptor::default()
             })?,
-            (who, _) => self.describe(TrackDescriptor {
+            _ => self.describe(TrackDescriptor {
                 parent_uuid: Some(parent),
-                name: Some(who.label()),
+                name: Some(label),
                 ..TrackDescriptor::default()
             })?,
         };

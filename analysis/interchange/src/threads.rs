@@ -41,19 +41,6 @@ pub(crate) enum Who {
     Process,
 }
 
-impl Who {
-    /// What it is called.
-    pub fn label(&self) -> String {
-        match self {
-            Who::Tid(tid) => format!("thread {tid}"),
-            Who::Ring(segment, ring) => format!("ring {ring} of {segment}"),
-            Who::States(tid) => format!("thread {tid}: states"),
-            Who::Spans(name) => name.clone(),
-            Who::Process => "process".to_owned(),
-        }
-    }
-}
-
 impl Threads {
     pub fn new(known: Processes) -> Threads {
         Threads { known, numbers: HashMap::new(), threads: Vec::new(), batches: Vec::new() }
@@ -105,6 +92,30 @@ impl Threads {
     pub fn get(&self, thread: usize) -> (usize, &Who) {
         let (process, who) = &self.threads[thread];
         (*process, who)
+    }
+
+    /// What a thread is called: its name, if one is known.
+    pub fn label(&self, thread: usize) -> String {
+        let (process, who) = &self.threads[thread];
+        let name = |tid: i32| match self.known.thread_name(*process, tid) {
+            Some(name) => name.to_owned(),
+            None => format!("thread {tid}"),
+        };
+        match who {
+            Who::Tid(tid) => name(*tid),
+            Who::Ring(segment, ring) => format!("ring {ring} of {segment}"),
+            Who::States(tid) => format!("{}: states", name(*tid)),
+            Who::Spans(name) => name.clone(),
+            Who::Process => "process".to_owned(),
+        }
+    }
+
+    /// The name of a thread, if one is known.
+    pub fn name(&self, thread: usize) -> Option<&str> {
+        match &self.threads[thread] {
+            (process, Who::Tid(tid)) => self.known.thread_name(*process, *tid),
+            _ => None,
+        }
     }
 
     pub fn process(&self, process: usize) -> &Process {

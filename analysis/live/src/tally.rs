@@ -154,6 +154,7 @@ impl Tally {
             Chunk::Passed(_)
             | Chunk::Trigger(_)
             | Chunk::Masks(_)
+            | Chunk::Threads(_)
             | Chunk::Index(..)
             | Chunk::Other(_) => {}
         }

@@ -36,8 +36,8 @@ pub use limits::{MAX_OPERATORS, within_limits};
 pub use output::{Format, plain, plain_json};
 pub use ppt_stats as stats;
 pub use ppt_tables::{
-    Bound, Bounded, CaptureSet, Loss, NoBound, Number, Processes, SetError, Table, Total,
-    TotalValue, Trouble, Watch, Word, dropped_causes,
+    Bound, Bounded, CaptureSet, Loss, NoBound, Number, Processes, SetError, Table, ThreadLabels,
+    Total, TotalValue, Trouble, Watch, Word, dropped_causes,
 };
 pub use statement::{Answer, Statement, statements};
 pub use window::Window;

@@ -3,6 +3,7 @@
 mod cut;
 mod during;
 mod hops;
+mod names;
 mod request;
 mod said;
 mod slow;
@@ -13,7 +14,7 @@ use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::logical_expr::{Expr, cast as cast_to, lit};
 use datafusion::prelude::ident;
 use ppt_predicate::to_sql;
-use ppt_tables::{Bounded, Number, Table, Word};
+use ppt_tables::{Bounded, Number, Table, ThreadLabels, Word};
 
 use crate::engine::{Engine, FrameTable};
 use crate::error::QueryError;
@@ -87,6 +88,8 @@ impl Engine {
         self.spend(&mut slow).await?;
         self.follow_wakers(&mut slow).await?;
         self.ask_slices(&mut slow).await?;
+        let labels = ThreadLabels::of(self.set());
+        slow.iter_mut().for_each(|one| one.name_threads(&labels));
         Ok(slow)
     }
 
@@ -242,6 +245,7 @@ impl Engine {
                     seqno: long(5),
                     pid: small(6),
                     tid: small(7),
+                    thread: None,
                     ts,
                     dur,
                     is_span,

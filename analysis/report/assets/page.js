@@ -84,7 +84,7 @@ const length = data.length, width = data.width;
 const lanes = data.lanes.map((it, at) => ({
   at,
   spans: !!it.spans,
-  name: it.spans ? 'spans of ' + it.spans : 'thread ' + (it.tid || '?'),
+  name: it.spans ? 'spans of ' + it.spans : (it.name || 'thread') + ' ' + (it.tid || '?'),
   process: 'pid ' + it.pid + (it.host ? ' on ' + it.host : ''),
   look: reader(it.look, Uint16Array),
   count: reader(it.count, Uint32Array),

@@ -12,6 +12,8 @@ pub struct Lane {
     pub pid: String,
     /// Empty for spans, which may end in another thread than they began in.
     pub tid: String,
+    /// Its last name, or nothing.
+    pub name: String,
     /// Of which frames the spans are; None: this is a thread.
     pub spans: Option<String>,
     /// How many frames the thread wrote, or how many spans there are.
@@ -58,6 +60,17 @@ pub struct Timeline {
     pub all: bool,
 }
 
+impl Lane {
+    /// The number of the thread and its name, or whose spans these are.
+    pub fn label(&self) -> String {
+        match (&self.spans, &*self.name) {
+            (Some(spans), _) => format!("spans of {spans}"),
+            (None, "") => self.tid.clone(),
+            (None, name) => format!("{} ({name})", self.tid),
+        }
+    }
+}
+
 impl Timeline {
     /// The thread of that name.
     pub fn lane(&self, host: &str, pid: &str, tid: &str) -> Option<usize> {
@@ -99,7 +112,8 @@ impl Timeline {
                 let states = lane.states.iter().any(|&it| it > 0);
                 let ticks = lane.ticks.iter().any(|&it| it > 0);
                 json!({
-                    "host": lane.host, "pid": lane.pid, "tid": lane.tid, "spans": lane.spans,
+                    "host": lane.host, "pid": lane.pid, "tid": lane.tid, "name": lane.name,
+                    "spans": lane.spans,
                     "frames": lane.frames,
                     "look": if busy { bytes::base64(&look) } else { String::new() },
                     "count": if busy { of(|it| it.count) } else { String::new() },

@@ -7,7 +7,8 @@ use std::path::Path;
 
 use ppt_capture::{
     Account, Capture, CaptureError, Cause, Chunk, ClockReading, ClockTable, Damage, End,
-    FileHeader, Flip, FramesHead, Gap, Item, Passed, SourceInfo, Trigger,
+    FileHeader, Flip, FramesHead, Gap, Item, Passed, ProcessKey, SourceInfo, ThreadNames,
+    ThreadTable, Trigger,
 };
 
 /// Places of damage that are told; all are counted.
@@ -70,6 +71,8 @@ pub(crate) struct Catalog {
     pub triggers: Vec<Trigger>,
     /// What was enabled and disabled.
     pub flips: Vec<Flip>,
+    /// The names of threads.
+    pub threads: ThreadTable,
     pub account: Account,
     pub end: Option<End>,
     /// Where it was cut off, or is still being written.
@@ -145,6 +148,7 @@ struct Reading {
     catalog: Catalog,
     owners: HashMap<Owner, u32>,
     latest: u64,
+    names: Vec<ThreadNames>,
 }
 
 impl Reading {
@@ -177,11 +181,21 @@ impl Reading {
                 Item::Chunk(Chunk::Cells(_)) => self.catalog.readings += 1,
                 Item::Chunk(Chunk::Trigger(trigger)) => self.catalog.triggers.push(trigger),
                 Item::Chunk(Chunk::Masks(flip)) => self.catalog.flips.push(flip),
+                Item::Chunk(Chunk::Threads(names)) => self.names.push(names),
                 Item::Chunk(_) => {}
             }
         }
         let holes: Vec<Gap> = capture.account().holes().collect();
         holes.into_iter().for_each(|hole| self.gap(hole, 0));
+        let processes: HashMap<u16, ProcessKey> = capture
+            .sources()
+            .map(|info| (info.id, (info.source.process.pid, info.source.process.start_time)))
+            .collect();
+        for names in &self.names {
+            // The reader refuses names of a source that it does not know.
+            let process = processes.get(&names.source).copied().unwrap_or_default();
+            self.catalog.threads.add(process, names);
+        }
         let finish = capture.finish();
         Ok(Catalog {
             short_id: capture.short_id(),

@@ -40,6 +40,7 @@ mod small;
 mod standard;
 mod table;
 mod tables;
+mod thread_labels;
 mod time_bounds;
 mod totals;
 mod watch;
@@ -54,6 +55,7 @@ pub use processes::{Process, Processes};
 pub use set::{CaptureSet, Trouble};
 pub use standard::{STANDARD, Standard};
 pub use table::{Batches, Pass, Planned, Request, Runner, Scan, Start, Table};
+pub use thread_labels::ThreadLabels;
 pub use totals::{Total, Value as TotalValue};
 pub use watch::Watch;
 

@@ -27,6 +27,8 @@ pub struct Processes {
     of_segments: HashMap<(String, String), usize>,
     /// By capture and number: the last one, where a number came again.
     of_numbers: HashMap<(String, u32), usize>,
+    /// The last name of each thread, by process and thread.
+    names: HashMap<(usize, u32), String>,
 }
 
 impl Processes {
@@ -36,6 +38,7 @@ impl Processes {
         let mut known = HashMap::new();
         for capture in set.captures() {
             let catalog = capture.catalog();
+            let mut numbers = HashMap::new();
             for info in &catalog.sources {
                 let process = &info.source.process;
                 let header = catalog.header.as_ref();
@@ -56,6 +59,12 @@ impl Processes {
                     processes.of_segments.insert((capture.id.clone(), segment), number);
                 }
                 processes.of_numbers.insert((capture.id.clone(), process.pid), number);
+                numbers.insert((process.pid, process.start_time), number);
+            }
+            for (process, names) in catalog.threads.iter() {
+                if let (Some(&number), Some(last)) = (numbers.get(&process), names.last()) {
+                    processes.names.insert((number, last.tid), last.text().into_owned());
+                }
             }
         }
         processes
@@ -83,6 +92,12 @@ impl Processes {
             exe: String::new(),
         };
         self.all.get(number).unwrap_or(&NOBODY)
+    }
+
+    /// The last name of a thread of the process of that number, if it has one.
+    pub fn thread_name(&self, number: usize, tid: i32) -> Option<&str> {
+        let name = self.names.get(&(number, u32::try_from(tid).ok()?))?;
+        Some(name.as_str()).filter(|name| !name.is_empty())
     }
 
     /// Whether they are of more than one host.

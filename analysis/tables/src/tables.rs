@@ -25,6 +25,7 @@ mod rings;
 mod slices;
 mod sources;
 mod spans;
+mod threads;
 mod triggers;
 
 pub(crate) use named::{Named, Of};
@@ -33,7 +34,7 @@ pub(crate) use named::{Named, Of};
 type Make = fn(&Arc<CaptureSet>) -> Result<Vec<Named>, SetError>;
 
 /// What makes tables.
-pub(crate) const ALL: [Make; 18] = [
+pub(crate) const ALL: [Make; 19] = [
     frame::make,
     frames::make,
     spans::make,
@@ -46,6 +47,7 @@ pub(crate) const ALL: [Make; 18] = [
     kernel::make,
     triggers::make,
     masks::make,
+    threads::make,
     account::make,
     rings::make,
     sources::make,

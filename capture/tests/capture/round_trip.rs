@@ -20,6 +20,7 @@ proptest! {
         prop_assert_eq!(&read.rows, &written.rows);
         prop_assert_eq!(&read.triggers, &written.triggers);
         prop_assert_eq!(&read.flips, &written.flips);
+        prop_assert_eq!(&read.names, &written.names);
         let end = capture.finish().end.unwrap();
         prop_assert_eq!(&end.rings, &written.rings);
         prop_assert_eq!(&end.message, "done");

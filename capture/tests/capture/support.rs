@@ -7,7 +7,7 @@ use ppt_capture::frame_dsl::schema::{Extra, Field, FieldType, Frame, Schema};
 use ppt_capture::{
     Capture, CaptureError, CaptureWriter, Cause, Chosen, Chunk, ClockId, ClockReading, Codec,
     Damage, Dropped, Drops, End, EndReason, FileHeader, Flip, FlipRing, FramesHead, Gap, Item,
-    Lost, Packer, RingEnd, Segment, Source, Stretch, Trigger, Why,
+    Lost, Packer, RingEnd, Segment, Source, Stretch, ThreadName, ThreadNames, Trigger, Why,
 };
 use proptest::prelude::*;
 
@@ -26,6 +26,7 @@ pub enum Op {
     Source,
     Trigger(u64),
     Masks(u64),
+    Threads(u64),
 }
 
 pub struct Written {
@@ -35,6 +36,7 @@ pub struct Written {
     pub dropped: Dropped,
     pub triggers: Vec<Trigger>,
     pub flips: Vec<Flip>,
+    pub names: Vec<ThreadNames>,
 }
 
 pub fn schema() -> Schema {
@@ -108,7 +110,7 @@ pub fn write(ops: &[Op]) -> Written {
         .map(|ring| RingEnd { nonce: NONCE, ring, first_seq: 1, next_seq: 1, ..RingEnd::default() })
         .collect();
     let mut dropped = Dropped::default();
-    let (mut triggers, mut flips) = (Vec::new(), Vec::new());
+    let (mut triggers, mut flips, mut names) = (Vec::new(), Vec::new(), Vec::new());
     for op in ops {
         match op {
             Op::Frames { ring, count, lost } => {
@@ -158,6 +160,11 @@ pub fn write(ops: &[Op]) -> Written {
                 writer.masks(&flip).unwrap();
                 flips.push(flip);
             }
+            Op::Threads(at) => {
+                let some = thread_names(*at);
+                writer.thread_names(&some).unwrap();
+                names.push(some);
+            }
             Op::Trigger(at) => {
                 let trigger = trigger(*at);
                 writer.trigger(&trigger).unwrap();
@@ -173,7 +180,7 @@ pub fn write(ops: &[Op]) -> Written {
         realtime_ns: 5,
         mono_ns: 6,
     };
-    Written { bytes: writer.end(&end).unwrap(), rows, rings, dropped, triggers, flips }
+    Written { bytes: writer.end(&end).unwrap(), rows, rings, dropped, triggers, flips, names }
 }
 
 /// Of the only frame, in some rings.
@@ -186,6 +193,16 @@ fn flip(at: u64) -> Flip {
         is_base: at.is_multiple_of(3),
         changes: vec![(Chosen(0), at.is_multiple_of(2))],
         rings: (0..at as u32 % 5).map(ring).collect(),
+    }
+}
+
+/// Some names, of any bytes.
+fn thread_names(at: u64) -> ThreadNames {
+    let name = |tid: u32| ThreadName { tid, mono_ns: at, name: [(at as u8).wrapping_mul(7); 16] };
+    ThreadNames {
+        source: 0,
+        is_base: at.is_multiple_of(3),
+        names: (1..at as u32 % 5).map(name).collect(),
     }
 }
 
@@ -213,6 +230,7 @@ pub struct Read {
     pub kinds: Vec<u16>,
     pub triggers: Vec<Trigger>,
     pub flips: Vec<Flip>,
+    pub names: Vec<ThreadNames>,
 }
 
 pub fn read_all(capture: &mut Capture) -> Read {
@@ -227,6 +245,7 @@ pub fn read_all(capture: &mut Capture) -> Read {
             Item::Chunk(Chunk::Other(kind)) => all.kinds.push(kind),
             Item::Chunk(Chunk::Trigger(trigger)) => all.triggers.push(trigger),
             Item::Chunk(Chunk::Masks(flip)) => all.flips.push(flip),
+            Item::Chunk(Chunk::Threads(names)) => all.names.push(names),
             Item::Chunk(_) => {}
         }
     }
@@ -289,6 +308,7 @@ pub fn ops() -> impl Strategy<Value = Vec<Op>> {
         1 => Just(Op::Source),
         1 => (0..99u64).prop_map(Op::Trigger),
         1 => (0..99u64).prop_map(Op::Masks),
+        1 => (0..99u64).prop_map(Op::Threads),
     ];
     proptest::collection::vec(op, 0..30)
 }

@@ -12,6 +12,7 @@ use crate::buffer::Pool;
 use crate::cells::Adds;
 use crate::chunk::Frames;
 use crate::masks::{Disabled, bytes};
+use crate::thread_names::{CurrentNames, NameChanges};
 
 /// Bytes that the recorder takes for an item, beside what is in it: what a queue has for it, and
 /// what an allocator adds to a few small blocks.
@@ -81,6 +82,8 @@ pub(crate) enum Entry {
     Cells(Arc<CellsRead>),
     /// What was enabled and disabled in a segment of a feed.
     Masks(usize, Arc<Flip>),
+    /// Names of threads of a feed's process.
+    Threads(usize, Arc<NameChanges>),
     /// What a feed has dropped so far.
     Dropped(usize, Dropped),
     Nothing,
@@ -104,6 +107,7 @@ impl Entry {
             Self::Clocks(readings) => size_of_val(&**readings),
             Self::Cells(read) => read.rows.iter().map(|it| 64 + 16 * it.values.len()).sum(),
             Self::Masks(_, flip) => bytes(flip),
+            Self::Threads(_, changes) => changes.bytes(),
             Self::Lost { .. } | Self::Gap(..) | Self::Dropped(..) | Self::Nothing => 0,
         }
     }
@@ -113,7 +117,10 @@ impl Entry {
         match self {
             Self::Frames { place, .. } | Self::Lost { place, .. } => Some(place.feed),
             Self::Cells(read) => Some(read.place.feed),
-            Self::Gap(feed, _) | Self::Dropped(feed, _) | Self::Masks(feed, _) => Some(*feed),
+            Self::Gap(feed, _)
+            | Self::Dropped(feed, _)
+            | Self::Masks(feed, _)
+            | Self::Threads(feed, _) => Some(*feed),
             Self::Clocks(_) | Self::Nothing => None,
         }
     }
@@ -149,6 +156,7 @@ pub(crate) struct Base {
     pub not_mapped: BTreeMap<usize, u64>,
     pub dropped: BTreeMap<usize, Dropped>,
     pub disabled: BTreeMap<usize, Disabled>,
+    pub names: BTreeMap<usize, CurrentNames>,
 }
 
 impl Base {
@@ -163,6 +171,7 @@ impl Base {
                 }
             }
             Entry::Masks(feed, flip) => self.disabled.entry(*feed).or_default().take(flip),
+            Entry::Threads(feed, changes) => self.names.entry(*feed).or_default().take(changes),
             Entry::Dropped(feed, dropped) => _ = self.dropped.insert(*feed, *dropped),
             Entry::Frames { .. } | Entry::Lost { .. } | Entry::Gap(..) | Entry::Nothing => {}
         }
@@ -173,6 +182,7 @@ impl Base {
         self.not_mapped.remove(&feed);
         self.dropped.remove(&feed);
         self.disabled.remove(&feed);
+        self.names.remove(&feed);
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use ppt_capture::{
     CaptureWriter, CellRows, CellsHead, Codec, Drops, End, EndReason, FileHeader, Flip, FramesHead,
-    Gap, Lost, MAX_SOURCES, Packer, RingEnd, Source, Stretch, Trigger,
+    Gap, Lost, MAX_SOURCES, Packer, RingEnd, Source, Stretch, ThreadNames, Trigger,
 };
 
 use super::store::{Base, CellsRead, Entry, Item, Place, Rows, Weight};
@@ -133,6 +133,12 @@ impl<W: Write> File<'_, W> {
                 self.masks(feed, flip)?;
             }
         }
+        for (feed, names) in &self.window.base.names {
+            let Some(&source) = self.sources.get(feed) else { continue };
+            if let Some(names) = names.base(source, usize::MAX) {
+                self.writer.thread_names(&names)?;
+            }
+        }
         Ok(())
     }
 
@@ -186,6 +192,13 @@ impl<W: Write> File<'_, W> {
             },
             Entry::Cells(read) => self.cells(read),
             Entry::Masks(feed, flip) => self.masks(*feed, (**flip).clone()),
+            Entry::Threads(feed, changes) => match self.sources.get(feed) {
+                Some(&source) if !changes.named.is_empty() => {
+                    let names = changes.named.clone();
+                    self.writer.thread_names(&ThreadNames { source, is_base: false, names })
+                }
+                _ => Ok(()),
+            },
             Entry::Dropped(feed, dropped) => {
                 self.dropped.insert(*feed, *dropped);
                 Ok(())

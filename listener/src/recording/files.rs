@@ -120,5 +120,6 @@ impl<W: Write> Recording<W> {
         self.keep_for_cells();
         self.begin_cells();
         self.begin_masks();
+        self.begin_names();
     }
 }

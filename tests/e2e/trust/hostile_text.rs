@@ -45,8 +45,10 @@ fn harmless(bench: &Bench, args: &[&str], allowed: &[char]) -> String {
     let output = bench.command(crate::fixtures::support::ppt()).args(args).output().unwrap();
     assert!(output.status.success(), "{args:?}: {output:?}");
     // Who lists every process may meet one of somebody else's that is too large to be searched.
-    let is_others =
-        |it: &str| it.contains(" was not searched completely") || it.starts_with("  more: ");
+    let is_others = |it: &str| {
+        [" was not searched completely", " not readable; "].iter().any(|said| it.contains(said))
+            || it.starts_with("  more: ")
+    };
     let said = String::from_utf8(output.stderr).expect("UTF-8");
     check(&said, allowed);
     assert!(said.lines().all(|it| args[0] == "list" && is_others(it)), "{args:?}: {said}");
@@ -92,6 +94,7 @@ fn check_list(bench: &Bench, pid: &str) {
     let list: Value =
         serde_json::from_str(&harmless(bench, &["list", "--json", pid], &[])).unwrap();
     assert_eq!((&list[0]["program"], &list[0]["object"]), (&COMM.into(), &OBJECT.into()));
+    assert_eq!(list[0]["threads"][0]["name"], COMM);
 }
 
 fn check_info(bench: &Bench, pid: &str) {
@@ -103,6 +106,7 @@ fn check_info(bench: &Bench, pid: &str) {
         format!("target    pid {pid}, {comm}, {exe}"),
         format!("object    {object}"),
         r"tag       build = a\x1b[31m\x7f\xc2\x9b\xe2\x80\xaeb".into(),
+        format!("thread    {pid}, \\x1b[1m\\n\\t\u{fffd}\\xc2\\x9b\\xe2\\x80\\xae"),
     ] {
         assert!(info.lines().any(|it| it == line), "{line} is not in:\n{info}");
     }
@@ -110,6 +114,7 @@ fn check_info(bench: &Bench, pid: &str) {
         .expect("valid JSON");
     assert_eq!((&info["target"]["comm"], &info["target"]["exe"]), (&COMM.into(), &EXE.into()));
     assert_eq!(info["buffers"][0]["object"], OBJECT);
+    assert_eq!(info["threads"][0]["name"], "\x1b[1m\n\t\u{fffd}\u{9b}\u{202e}");
     assert_eq!(info["buffers"][0]["tags"]["build"], "a\x1b[31m\x7f\u{9b}\u{202e}b");
 }
 
@@ -133,6 +138,9 @@ fn check_dump(bench: &Bench, pid: &str) {
     let texts: Vec<_> = rows.iter().map(|row| row["text"].as_str().unwrap()).collect();
     assert_eq!(texts, JSON);
     assert!(rows.iter().all(|row| row["raw"] == RAW));
+    let named = harmless(bench, &["dump", "--names", "out.bin"], &['\t']);
+    let name = "\t\\x1b[1m\\n\\t\\xff\\xc2\\x9b\u{202e}\t";
+    assert!(named.lines().skip(1).all(|line| line.contains(name)), "{named}");
 }
 
 #[test]

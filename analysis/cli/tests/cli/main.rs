@@ -12,6 +12,7 @@ mod names;
 mod oracles;
 mod python;
 mod support;
+mod threads;
 mod timeless;
 mod traces;
 mod whatif;

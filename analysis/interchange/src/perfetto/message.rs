@@ -93,6 +93,8 @@ pub struct ThreadDescriptor {
     pub pid: Option<i32>,
     #[prost(int64, optional, tag = "2")]
     pub tid: Option<i64>,
+    #[prost(string, optional, tag = "5")]
+    pub thread_name: Option<String>,
 }
 
 #[derive(Clone, PartialEq, Message)]

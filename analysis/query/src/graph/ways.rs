@@ -323,6 +323,7 @@ impl Engine {
                 host: processes.get(found).host.clone(),
                 pid: owner.pid,
                 tid: owner.tid,
+                thread: None,
                 ts: graph.ts(longest.src),
                 dur: length(graph, &longest).max(0),
                 is_span: false,

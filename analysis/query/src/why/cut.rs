@@ -37,6 +37,8 @@ pub struct By {
     pub kind: Option<String>,
     /// The thread, if it is one of the program.
     pub thread: Option<i32>,
+    /// The last name of that thread, if it is known.
+    pub name: Option<String>,
 }
 
 impl Part {
@@ -123,7 +125,7 @@ mod tests {
     use super::*;
 
     fn part(kind: u8) -> Part {
-        let by = |thread| By { kind: Some("THREAD".into()), thread: Some(thread) };
+        let by = |thread| By { kind: Some("THREAD".into()), thread: Some(thread), name: None };
         match kind {
             0 => Part::Running,
             1 => Part::Preempted { by: Some(7), name: None },

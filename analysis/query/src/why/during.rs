@@ -220,7 +220,7 @@ impl Owned {
 fn part(batch: &RecordBatch, row: usize) -> Option<Part> {
     let text = |at| text(batch, at, row).map(str::to_owned);
     let small = |at| long(batch, at, row).and_then(|entry| i32::try_from(entry).ok());
-    let by = || By { kind: text(7), thread: small(9) };
+    let by = || By { kind: text(7), thread: small(9), name: None };
     Some(match text(5)?.as_str() {
         "running" => Part::Running,
         "runnable" if text(7).is_some() => Part::WokenLate(by()),

@@ -35,7 +35,7 @@ impl Engine {
                 let Some(thread) = of.asked.tid.filter(|_| part != Part::Unknown) else { continue };
                 let waker = part.woken().and_then(|entry| entry.thread).filter(|_| part.is_wait());
                 let within = (of.asked.from, of.asked.to);
-                let hop = Hop { thread, within, part, spent, doing: None };
+                let hop = Hop { thread, name: None, within, part, spent, doing: None };
                 slow[of.slow].parts[of.part].hops.push(hop);
                 of.passed.push(thread);
                 if let Some(waker) = waker.filter(|entry| !of.passed.contains(entry)) {

@@ -1,6 +1,7 @@
 //! A slow interval in a sentence.
 
 use super::cut::{By, Part};
+use super::names::labelled;
 use super::request;
 use super::slow::{Hop, Slow, SlowPart};
 use crate::text::{duration, grouped};
@@ -33,7 +34,7 @@ impl Part {
 
 impl By {
     fn words(&self) -> String {
-        match (self.kind.as_deref(), self.thread) {
+        match (self.kind.as_deref(), self.label()) {
             (_, Some(thread)) => format!(" by thread {thread}"),
             (Some("THREAD"), None) => " by another thread".to_owned(),
             (Some("PROCESS"), None) => " by another process".to_owned(),
@@ -51,7 +52,7 @@ impl By {
 
     /// Who was waited for.
     pub(super) fn awaited(&self) -> String {
-        match (self.kind.as_deref(), self.thread) {
+        match (self.kind.as_deref(), self.label()) {
             (_, Some(thread)) => format!(" for thread {thread}"),
             (Some("THREAD"), None) => " for another thread".to_owned(),
             (Some("PROCESS"), None) => " for another process".to_owned(),
@@ -73,7 +74,8 @@ struct Clause<'a> {
 impl Slow {
     /// Where it was, in plain English.
     pub fn sentence(&self) -> String {
-        let who = match (self.tid, self.is_span) {
+        let labelled = self.tid.map(|tid| labelled(tid, self.thread.as_deref()));
+        let who = match (labelled, self.is_span) {
             (Some(tid), false) => format!("thread {tid}"),
             (Some(tid), true) => format!("thread {tid}, which began it,"),
             (None, _) => "a thread whose number is not known".to_owned(),
@@ -200,15 +202,20 @@ impl Clause<'_> {
 }
 
 impl Hop {
+    /// The number of the thread, and its name.
+    pub fn label(&self) -> String {
+        labelled(self.thread, self.name.as_deref())
+    }
+
     /// What it did while it was waited for; `at`: its place among `all`.
     fn sentence(&self, at: usize, all: &[Hop]) -> String {
         let length = duration((self.within.1 - self.within.0) as f64);
         let during = match at.checked_sub(1).and_then(|entry| all.get(entry)) {
             None => format!("In the longest wait ({length})"),
-            Some(before) => format!("In the longest wait of thread {} ({length})", before.thread),
+            Some(before) => format!("In the longest wait of thread {} ({length})", before.label()),
         };
         let ns = duration(self.spent.ns as f64);
-        let thread = self.thread;
+        let thread = self.label();
         let until = |by: &By| match by.words() {
             who if who.is_empty() => who,
             who => format!(" until it was woken{who}"),
@@ -261,6 +268,7 @@ mod tests {
             host: String::new(),
             pid: Some(1),
             tid: Some(7),
+            thread: None,
             ts: 0,
             dur,
             is_span: false,
@@ -275,9 +283,9 @@ mod tests {
 
     #[test]
     fn those_who_were_waited_for_are_followed() {
-        let by = |thread| By { kind: Some("THREAD".into()), thread: Some(thread) };
+        let by = |thread| By { kind: Some("THREAD".into()), thread: Some(thread), name: None };
         let futex = |thread| Part::Blocked { call: Some("futex".into()), by: by(thread) };
-        let device = By { kind: Some("INTERRUPT".into()), thread: None };
+        let device = By { kind: Some("INTERRUPT".into()), thread: None, name: None };
         let sync = Part::Blocked { call: Some("fsync".into()), by: device };
         let mut one = slow(vec![
             (futex(5), 8_000_000, 1, Some(doing("log.rotate", true))),
@@ -286,7 +294,7 @@ mod tests {
         one.parts[0].inside = Some(doing("job.lock", true));
         let hop = |thread, part, ns, within| {
             let spent = Spent { ns, times: 1, longest: (0, ns) };
-            Hop { thread, within, part, spent, doing: Some(doing("log.write", true)) }
+            Hop { thread, name: None, within, part, spent, doing: Some(doing("log.write", true)) }
         };
         one.parts[0].hops = vec![
             hop(5, futex(6), 7_900_000, (0, 8_000_000)),
@@ -310,7 +318,7 @@ mod tests {
 
     #[test]
     fn a_sentence_tells_what_matters() {
-        let by = |thread| By { kind: Some("THREAD".into()), thread: Some(thread) };
+        let by = |thread| By { kind: Some("THREAD".into()), thread: Some(thread), name: None };
         let futex = |thread| Part::Blocked { call: Some("futex".into()), by: by(thread) };
         let doing = |around| doing("cache.fill", around);
         let to = |by| Part::Preempted { by: Some(by), name: Some("backup".into()) };

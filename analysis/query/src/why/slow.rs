@@ -34,6 +34,8 @@ pub struct Slow {
     pub pid: Option<i32>,
     /// Its thread; of a span the one that began it.
     pub tid: Option<i32>,
+    /// The last name of that thread, if it is known.
+    pub thread: Option<String>,
     /// When it began, ns since the epoch.
     pub ts: i64,
     /// Its length, ns: what its parts add up to.
@@ -90,6 +92,8 @@ pub struct Doing {
 pub struct Hop {
     /// The thread.
     pub thread: i32,
+    /// Its last name, if it is known.
+    pub name: Option<String>,
     /// The longest wait for it, from and to, ns since the epoch.
     pub within: (i64, i64),
     /// What most of that wait went to in this thread.

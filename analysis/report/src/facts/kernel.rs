@@ -1,6 +1,6 @@
 //! What the kernel did with the threads.
 
-use ppt_query::Engine;
+use ppt_query::{Engine, ThreadLabels};
 
 use crate::error::ReportError;
 use crate::rows;
@@ -30,6 +30,8 @@ pub struct Thread {
     pub host: String,
     pub pid: String,
     pub tid: String,
+    /// Its number, and its last name.
+    pub label: String,
     pub ns: [i64; 4],
     pub runs: u64,
 }
@@ -53,6 +55,7 @@ impl Kernel {
             return Ok(None);
         }
         let mut threads: Vec<Thread> = Vec::new();
+        let labels = ThreadLabels::of(engine.set());
         let sql = "SELECT host, pid, tid, state, sum(dur), count(*) FROM thread_states \
                    GROUP BY host, pid, tid, state ORDER BY host, pid, tid, state";
         for row in rows::all(engine, sql).await? {
@@ -60,7 +63,12 @@ impl Kernel {
                 <[String; 6]>::try_from(row).unwrap_or_default();
             let is_it = |it: &Thread| (&it.host, &it.pid, &it.tid) == (&host, &pid, &tid);
             if !threads.last().is_some_and(is_it) {
-                threads.push(Thread { host, pid, tid, ns: [0; 4], runs: 0 });
+                let label = tid
+                    .parse()
+                    .ok()
+                    .and_then(|number| labels.label(&host, pid.parse().ok(), number));
+                let label = label.unwrap_or_else(|| tid.clone());
+                threads.push(Thread { host, pid, tid, label, ns: [0; 4], runs: 0 });
             }
             let (Some(thread), Some(at)) =
                 (threads.last_mut(), STATES.iter().position(|it| *it == state))

@@ -10,7 +10,7 @@ use ppt_query::arrow::compute::cast;
 use ppt_query::arrow::datatypes::{DataType, Int32Type, Int64Type};
 use ppt_query::datafusion::logical_expr::lit;
 use ppt_query::datafusion::prelude::ident;
-use ppt_query::{Engine, FrameTable, plain};
+use ppt_query::{Engine, FrameTable, ThreadLabels, plain};
 use serde_json::Value;
 
 use super::account::Gap;
@@ -272,10 +272,15 @@ async fn lanes(engine: &Engine, tables: &[&FrameTable]) -> Result<Vec<Lane>, Rep
          GROUP BY host, pid, tid ORDER BY n DESC, host, pid, tid",
         buffers.join(", ")
     );
+    let labels = ThreadLabels::of(engine.set());
     let lane = |row: Vec<String>| {
         let [host, pid, tid, frames] = <[String; 4]>::try_from(row).unwrap_or_default();
         let frames = frames.parse().unwrap_or(0);
-        Lane { host, pid, tid, frames, ..Lane::default() }
+        let name = match (pid.parse(), tid.parse()) {
+            (Ok(pid), Ok(tid)) => labels.name(&host, pid, tid).unwrap_or_default().to_owned(),
+            _ => String::new(),
+        };
+        Lane { host, pid, tid, name, frames, ..Lane::default() }
     };
     Ok(rows::all(engine, &sql).await?.into_iter().map(lane).collect())
 }

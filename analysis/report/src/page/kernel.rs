@@ -6,7 +6,7 @@ use crate::facts::{Calls, Facts, Kernel, STATES};
 use crate::frames::FieldFacts;
 use crate::html::{Table, prose, text};
 use ppt_query::text::{duration, grouped};
-use ppt_query::why::{Doing, Part, Slow, SlowPart, Tail};
+use ppt_query::why::{Doing, Hop, Part, Slow, SlowPart, Tail};
 
 /// What a state is called on the page: classes of colours, too.
 const CLASSES: [&str; 4] = ["run", "wait", "block", "unknown"];
@@ -45,7 +45,7 @@ fn threads(kernel: &Kernel) -> String {
         let shares: Vec<Share> = (0..4)
             .map(|at| Share { class: CLASSES[at], part: part(at), says: STATES[at].to_owned() })
             .collect();
-        let first = [text(&thread.pid), text(&thread.tid), duration(all as f64)];
+        let first = [text(&thread.pid), text(&thread.label), duration(all as f64)];
         let states = thread.ns.map(|it| duration(it as f64));
         let last = [grouped(thread.runs), chart::shares(&shares)];
         table.html_row("", first.into_iter().chain(states).chain(last));
@@ -160,10 +160,10 @@ fn lane(facts: &Facts, slow: &Slow, tid: Option<i32>) -> Option<usize> {
 
 /// Ways to what those did who were waited for.
 fn wakers(facts: &Facts, slow: &Slow) -> String {
-    let hops = slow.hops().iter().filter_map(|entry| Some((entry.thread, entry.doing.as_ref()?)));
-    let way = |(thread, doing): (i32, &Doing)| {
-        let says = format!("thread {thread}: {}", doing.name);
-        let lane = lane(facts, slow, Some(thread));
+    let hops = slow.hops().iter().filter_map(|hop| Some((hop, hop.doing.as_ref()?)));
+    let way = |(hop, doing): (&Hop, &Doing)| {
+        let says = format!("thread {}: {}", hop.label(), doing.name);
+        let lane = lane(facts, slow, Some(hop.thread));
         format!(" {}", super::parts::into_timeline(facts, (doing.ts, doing.dur), lane, &says))
     };
     hops.map(way).collect()

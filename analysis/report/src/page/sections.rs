@@ -266,7 +266,8 @@ fn slowest(facts: &Facts, field: &FieldFacts) -> String {
         let at = slow.start.saturating_sub(facts.timeline.origin);
         let lane = facts.timeline.lane(&slow.host, &slow.pid, &slow.tid);
         let link = into_timeline(facts, (slow.start, slow.length), lane, &precise(at));
-        let cells = [link, text(&duration(slow.length as f64)), text(&slow.tid), text(&slow.seqno)];
+        let thread = lane.map_or_else(|| slow.tid.clone(), |at| facts.timeline.lanes[at].label());
+        let cells = [link, text(&duration(slow.length as f64)), text(&thread), text(&slow.seqno)];
         table.html_row("", cells.into_iter().chain(slow.beside.iter().map(|it| text(it))));
     }
     let count = field.slowest.len();

@@ -155,10 +155,7 @@ pub fn timeline(facts: &Facts) -> String {
         table.row([
             lane.host.clone(),
             lane.pid.clone(),
-            match &lane.spans {
-                Some(spans) => format!("spans of {spans}"),
-                None => lane.tid.clone(),
-            },
+            lane.label(),
             grouped(lane.frames),
             duration(lane.busy),
             format!("{share:.1} %"),

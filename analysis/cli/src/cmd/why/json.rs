@@ -24,6 +24,7 @@ pub(super) fn write(slow: &[Slow], out: &mut impl Write) -> io::Result<()> {
             "host": slow.host,
             "pid": slow.pid,
             "tid": slow.tid,
+            "thread": slow.thread,
             "ts": slow.ts,
             "dur": slow.dur,
             "request": slow.request.iter().cloned().collect::<BTreeMap<_, _>>(),
@@ -49,6 +50,7 @@ fn part(part: &SlowPart) -> Value {
         "call": said.call,
         "woken_by": said.woken_by,
         "waker": said.waker,
+        "waker_name": said.waker_name,
         "inside": part.inside.as_ref().map(|entry| &entry.name),
         "doing": part.doing.as_ref().map(|it| &it.name),
         "doing_ns": part.doing.as_ref().map(|it| it.ns),
@@ -75,6 +77,7 @@ fn hop(hop: &Hop) -> Value {
     let said = Said::of(&hop.part);
     json!({
         "thread": hop.thread,
+        "thread_name": hop.name,
         "from": hop.within.0,
         "to": hop.within.1,
         "part": said.part,

@@ -66,6 +66,8 @@ pub(super) fn batch(slow: &[Slow]) -> Result<RecordBatch, ArrowError> {
         ("request", text(&|row| Some(row.slow.label()).filter(|entry| !entry.is_empty()))),
         ("inside", text(&|row| row.part.inside.as_ref().and_then(|entry| owned(&entry.name)))),
         ("alike", long(&|row| Some(row.alike))),
+        ("thread", text(&|row| row.slow.thread.clone())),
+        ("waker_name", text(&|row| row.said.waker_name.and_then(owned))),
     ];
     let nullable = columns.into_iter().map(|(name, column)| (name, column, true));
     RecordBatch::try_from_iter_with_nullable(nullable)

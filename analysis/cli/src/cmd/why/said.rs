@@ -7,6 +7,7 @@ pub(super) struct Said<'a> {
     /// Who woke the thread: `THREAD`, `PROCESS` or `INTERRUPT`.
     pub(super) woken_by: Option<&'a str>,
     pub(super) waker: Option<i32>,
+    pub(super) waker_name: Option<&'a str>,
     pub(super) successor: Option<i32>,
     pub(super) successor_name: Option<&'a str>,
 }
@@ -28,6 +29,7 @@ impl<'a> Said<'a> {
             call,
             woken_by: woken.and_then(|it| it.kind.as_deref()),
             waker: woken.and_then(|it| it.thread),
+            waker_name: woken.and_then(|by| by.name.as_deref()),
             successor: by,
             successor_name: name,
         }

@@ -44,10 +44,19 @@ pub(super) fn write(
     Ok(())
 }
 
+/// The number of its thread, and the name.
+fn thread(slow: &Slow) -> String {
+    match (slow.tid, &slow.thread) {
+        (Some(tid), Some(name)) => format!("{tid} ({name})"),
+        (Some(tid), None) => tid.to_string(),
+        (None, _) => "?".to_owned(),
+    }
+}
+
 /// In one line.
 fn brief(rank: usize, slow: &Slow) -> String {
     let seqno = slow.seqno.map_or("?".to_owned(), |entry| entry.to_string());
-    let tid = slow.tid.map_or("?".to_owned(), |entry| entry.to_string());
+    let tid = thread(slow);
     let length = duration(slow.dur as f64);
     let label = if slow.request.is_empty() { String::new() } else { slow.label() + "   " };
     plain(&format!("{rank}. {length}   {label}thread {tid}, seqno {seqno}"))
@@ -55,7 +64,7 @@ fn brief(rank: usize, slow: &Slow) -> String {
 
 fn one(rank: usize, slow: &Slow, out: &mut impl Write) -> io::Result<()> {
     let number = |of: Option<i64>| of.map_or("?".to_owned(), |it| it.to_string());
-    let (pid, tid) = (slow.pid.map(i64::from), slow.tid.map(i64::from));
+    let pid = slow.pid.map(i64::from);
     let label = if slow.request.is_empty() { String::new() } else { slow.label() + "   " };
     writeln!(
         out,
@@ -65,7 +74,7 @@ fn one(rank: usize, slow: &Slow, out: &mut impl Write) -> io::Result<()> {
         plain(&label),
         time(slow.ts),
         number(pid),
-        number(tid),
+        plain(&thread(slow)),
         number(slow.seqno)
     )?;
     writeln!(out, "  {}", plain(&slow.sentence()))?;

@@ -1,0 +1,163 @@
+//! The names of a process's threads, read again and again at a bounded cost.
+//!
+//! The kernel tells nobody without privileges when a thread changes its name. So each look reads the
+//! names of a bounded number of threads, and tells what has changed. Every user may read them.
+
+use std::collections::HashMap;
+use std::fs::ReadDir;
+
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::target::Target;
+use crate::threads::numbers;
+
+/// Most threads whose names one look reads.
+const STEP: usize = 4096;
+/// Most bytes that are read of a name. The kernel keeps 16 with the final zero.
+const LONGEST: u64 = 64;
+/// Most bytes that are read of a thread's status.
+const STATUS: u64 = 8192;
+
+/// The name of a thread at one moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ThreadName {
+    /// Its number in the process's own pid namespace.
+    pub tid: u32,
+    /// CLOCK_MONOTONIC in ns when the name was read.
+    pub mono_ns: u64,
+    /// The name: any bytes, zero-padded.
+    pub name: [u8; 16],
+}
+
+/// What a look has found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NameChanges {
+    /// Threads that are new, or have another name.
+    pub named: Vec<ThreadName>,
+    /// Threads that are gone, by their numbers in the process's own pid namespace.
+    pub ended: Vec<u32>,
+}
+
+/// The names of a process's threads, as last read.
+#[derive(Debug, Default)]
+pub struct ThreadNames {
+    /// By their numbers in ppt's pid namespace.
+    known: HashMap<i32, Known>,
+    /// Number of the pass through all threads.
+    pass: u32,
+    /// The rest of that pass.
+    rest: Option<ReadDir>,
+    /// Whether the process and ppt number threads alike; once it is known.
+    same_numbers: Option<bool>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Known {
+    tid: u32,
+    name: [u8; 16],
+    /// The last pass that found it.
+    seen: u32,
+}
+
+impl ThreadNames {
+    /// Reads the names of the next threads, at most 4,096, and returns what has changed.
+    pub fn look(&mut self, target: &Target) -> NameChanges {
+        let mut changes = NameChanges::default();
+        if self.rest.is_none() {
+            self.pass = self.pass.wrapping_add(1);
+            let tasks = target.system().proc.join(target.pid().to_string()).join("task");
+            self.rest = tasks.read_dir().ok();
+        }
+        for _ in 0..STEP {
+            match self.rest.as_mut().map(Iterator::next) {
+                Some(Some(Ok(task))) => {
+                    let tid = task.file_name().to_str().and_then(|name| name.parse().ok());
+                    changes.named.extend(tid.and_then(|tid| self.read(target, tid)));
+                }
+                Some(None) => {
+                    self.end_pass(&mut changes);
+                    break;
+                }
+                // The process is gone, which others notice.
+                Some(Some(Err(_))) | None => {
+                    self.rest = None;
+                    break;
+                }
+            }
+        }
+        changes
+    }
+
+    /// Forgets all names, so that the next looks state all of them again.
+    pub fn forget(&mut self) {
+        self.known.clear();
+        self.rest = None;
+    }
+
+    /// Reads the name of thread `ours`; returns it if it has changed.
+    fn read(&mut self, target: &Target, ours: i32) -> Option<ThreadName> {
+        let comm = target.read_file(&format!("task/{ours}/comm"), LONGEST)?;
+        let comm = comm.strip_suffix(b"\n").unwrap_or(&comm);
+        let mut name = [0; 16];
+        let len = comm.len().min(name.len());
+        name[..len].copy_from_slice(&comm[..len]);
+        if let Some(known) = self.known.get_mut(&ours)
+            && known.name == name
+        {
+            known.seen = self.pass;
+            return None;
+        }
+        let tid = self.number(target, ours)?;
+        self.known.insert(ours, Known { tid, name, seen: self.pass });
+        let now = clock_gettime(ClockId::Monotonic);
+        let mono_ns = now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64;
+        Some(ThreadName { tid, mono_ns, name })
+    }
+
+    /// The process's own number of thread `ours`.
+    fn number(&mut self, target: &Target, ours: i32) -> Option<u32> {
+        if self.same_numbers == Some(true) {
+            return u32::try_from(ours).ok();
+        }
+        let status = target.read_file(&format!("task/{ours}/status"), STATUS)?;
+        let (inner, depth) = numbers(&status)?;
+        self.same_numbers = Some(depth == 1);
+        Some(inner)
+    }
+
+    fn end_pass(&mut self, changes: &mut NameChanges) {
+        self.rest = None;
+        let pass = self.pass;
+        let gone = self.known.extract_if(|_, known| known.seen != pass);
+        changes.ended.extend(gone.map(|(_, known)| known.tid));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::system::System;
+
+    fn named(changes: &NameChanges, tid: u32) -> Option<String> {
+        let found = changes.named.iter().rfind(|it| it.tid == tid)?;
+        Some(String::from_utf8_lossy(&found.name).trim_end_matches('\0').to_owned())
+    }
+
+    #[test]
+    fn a_change_is_told_once() {
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let pid = child.id();
+        let target = Target::open(&System::default(), pid as i32).unwrap();
+        let mut names = ThreadNames::default();
+        // Between fork and exec it has the name of our thread.
+        while named(&names.look(&target), pid).as_deref() != Some("sleep") {
+            std::thread::yield_now();
+        }
+        assert_eq!(names.look(&target), NameChanges::default());
+        names.forget();
+        assert_eq!(named(&names.look(&target), pid).as_deref(), Some("sleep"));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(names.look(&target).named, [], "it is gone");
+    }
+}

@@ -1,0 +1,53 @@
+//! The names of the threads that an answer speaks of.
+
+use ppt_tables::ThreadLabels;
+
+use super::cut::{By, Part};
+use super::slow::Slow;
+
+impl Slow {
+    /// Names its thread, those that woke it or took its CPU, and those that it waited for.
+    pub(super) fn name_threads(&mut self, labels: &ThreadLabels) {
+        let pid = self.pid.and_then(|pid| u32::try_from(pid).ok());
+        let name = |tid: Option<i32>| {
+            let tid = u32::try_from(tid?).ok()?;
+            labels.name(&self.host, pid?, tid).map(str::to_owned)
+        };
+        self.thread = name(self.tid);
+        for part in &mut self.parts {
+            part.part.name_threads(&name);
+            for hop in &mut part.hops {
+                hop.name = name(Some(hop.thread));
+                hop.part.name_threads(&name);
+            }
+        }
+    }
+}
+
+impl Part {
+    fn name_threads(&mut self, name_of: &impl Fn(Option<i32>) -> Option<String>) {
+        match self {
+            Part::Blocked { by, .. } | Part::Faulting(by) | Part::WokenLate(by) => {
+                by.name = name_of(by.thread);
+            }
+            // The kernel's own frame has the name as it was then.
+            Part::Preempted { by, name: name @ None } => *name = name_of(*by),
+            Part::Running | Part::Preempted { .. } | Part::Unknown => {}
+        }
+    }
+}
+
+impl By {
+    /// The thread of the program, as a sentence calls it.
+    pub(super) fn label(&self) -> Option<String> {
+        Some(labelled(self.thread?, self.name.as_deref()))
+    }
+}
+
+/// `7 (worker)`, or `7` where no name is known.
+pub(super) fn labelled(tid: i32, name: Option<&str>) -> String {
+    match name {
+        Some(name) => format!("{tid} ({name})"),
+        None => tid.to_string(),
+    }
+}

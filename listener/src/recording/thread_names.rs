@@ -1,0 +1,55 @@
+//! What a file states of the names of threads.
+
+use std::io::Write;
+use std::sync::Arc;
+
+use ppt_capture::ThreadNames;
+
+use super::Recording;
+use crate::thread_names::NameChanges;
+
+/// The part of a bounded file that the names it begins with may take: one in so many.
+const PART: u64 = 4;
+
+impl<W: Write> Recording<W> {
+    /// Most bytes of the file, if it is bounded.
+    fn bound(&self) -> Option<u64> {
+        self.rotation.as_ref().and_then(|it| it.size).or(self.max_size)
+    }
+
+    /// States names where the file has room: it is complete without them.
+    pub(super) fn renamed(&mut self, feed: usize, changes: &Arc<NameChanges>) {
+        let bound = self.bound();
+        let payload = ThreadNames::payload_len(changes.named.len());
+        let has_room = self.file.has_room(bound, std::iter::once(payload));
+        if !changes.named.is_empty() && has_room && self.file.is_open() {
+            self.written(|file| match file.source_of(feed) {
+                Some(source) => {
+                    let names = changes.named.clone();
+                    let names = ThreadNames { source, is_base: false, names };
+                    file.write(|writer| writer.thread_names(&names))
+                }
+                None => true,
+            });
+        }
+        if let Some(origin) = self.origins.get_mut(feed) {
+            origin.names.take(changes);
+        }
+    }
+
+    /// States the names that hold when a file begins.
+    pub(super) fn begin_names(&mut self) {
+        let bound = self.bound();
+        let most =
+            bound.map_or(usize::MAX, |size| usize::try_from(size / PART).unwrap_or(usize::MAX));
+        let file = &mut self.file;
+        for (feed, origin) in self.origins.iter() {
+            let Some(source) = file.source_of(feed) else { continue };
+            let Some(names) = origin.names.base(source, most) else { continue };
+            let payload = ThreadNames::payload_len(names.names.len());
+            if file.has_room(bound, std::iter::once(payload)) {
+                file.write(|writer| writer.thread_names(&names));
+            }
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! Begins what a capture writes.
+
+use ppt_agent::Session;
+use ppt_listener::{Begun, Feed, Flight, Listener};
+
+use super::outputs::{self, Outputs};
+use super::{filter, flight, options};
+use crate::args;
+use crate::code::Code;
+use crate::failure::Failure;
+
+/// Begins a capture of `feeds`, or a flight recorder.
+pub(super) fn begin(
+    options: &args::Capture,
+    sessions: &[Session],
+    feeds: Vec<Feed>,
+    outputs: &Outputs,
+) -> Result<(Begun, Option<Flight>, filter::Remarks), Failure> {
+    let name = outputs.name();
+    let failed = |error| Failure::listener(&name, error);
+    let fail = |error| Failure::failed(Code::System, format!("{name}: {error}"));
+    let (header, listener) = (outputs::header(), options::listen_options(options, sessions));
+    match outputs {
+        Outputs::Files(files) => {
+            let (filter, remarks) = filter::filter(options)?.unzip();
+            let listener = ppt_listener::Options { filter, ..listener };
+            let first = files.first(&listener.behind).map_err(fail)?;
+            let rotation = Some(files.rotation());
+            let begun = Listener::begin(first, header, feeds, listener, rotation);
+            Ok((begun.map_err(failed)?, None, remarks.unwrap_or_default()))
+        }
+        Outputs::Windows(windows) => {
+            let Some(flight) = flight::options(options) else { unreachable!("--flight is given") };
+            let (watch, remarks) = flight::watch(options)?;
+            // Nobody keeps what the capture itself would have.
+            let listener = ppt_listener::Options { compress: None, ..listener };
+            let nowhere = ppt_listener::nowhere();
+            let mut begun =
+                Listener::begin(std::io::sink(), header, feeds, listener, Some(nowhere))
+                    .map_err(failed)?;
+            let flight = begun.flight(flight, watch, windows.files()).map_err(failed)?;
+            Ok((begun, Some(flight), remarks))
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! The names of the threads of captured processes.
+//!
+//! They are read when a process comes, then with the checks of the mailboxes, and once more before the
+//! process is left. That takes one percent of the time at most.
+
+use std::time::{Duration, Instant};
+
+use ppt_agent::{Session, ThreadNames};
+use ppt_listener::{Listener, NameChanges, ThreadName};
+
+/// The part of the time that looks take: one in so many.
+const PART: u32 = 100;
+/// The longest pause between two looks.
+const LONGEST: Duration = Duration::from_secs(60);
+
+/// When the names of all processes are read next.
+#[derive(Debug, Default)]
+pub(super) struct NamesDue(Option<Instant>);
+
+impl NamesDue {
+    /// Runs `look`, which reads the names of all processes, if that is due.
+    pub(super) fn look(&mut self, look: impl FnOnce()) {
+        let start = Instant::now();
+        if self.0.is_some_and(|due| start < due) {
+            return;
+        }
+        look();
+        self.0 = Some(start + start.elapsed().saturating_mul(PART).min(LONGEST));
+    }
+}
+
+/// The names of a member's threads, and where the capture states them.
+#[derive(Debug, Default)]
+pub(super) struct MemberNames {
+    read: ThreadNames,
+    /// The feed with which the capture states them.
+    feed: Option<usize>,
+}
+
+impl MemberNames {
+    /// Reads names, and has the capture state what has changed. `first_feed` is the feed of the first
+    /// buffer of the session.
+    pub(super) fn tell(&mut self, first_feed: usize, session: &Session, listener: &Listener) {
+        // A file says nothing of a feed that has ended.
+        let mut buffers = (first_feed..).zip(session.attached());
+        let Some((feed, _)) = buffers.find(|(_, buffer)| buffer.end().is_none()) else { return };
+        if self.feed.replace(feed) != Some(feed) {
+            self.read.forget();
+        }
+        let changes = self.read.look(session.target());
+        if changes.named.is_empty() && changes.ended.is_empty() {
+            return;
+        }
+        let named = changes.named.iter().map(|found| ThreadName {
+            tid: found.tid,
+            mono_ns: found.mono_ns,
+            name: found.name,
+        });
+        listener.thread_names(feed, NameChanges { named: named.collect(), ended: changes.ended });
+    }
+}
