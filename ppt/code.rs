@@ -46,6 +46,7 @@ pub(crate) enum Code {
     System,
     TicksGivenUp,
     TooSmall,
+    WaitEnded,
     WindowInPart,
     WindowLost,
     WindowTooLong,

@@ -18,6 +18,12 @@ impl ExitStatus {
     #[allow(dead_code, reason = "pptc runs nothing")]
     pub(crate) const RUN_FAILED: Self = Self(125);
 
+    /// A signal ended it, as shells say that.
+    #[allow(dead_code, reason = "pptc leaves signals alone")]
+    pub(crate) fn of_signal(signal: nix::sys::signal::Signal) -> Self {
+        Self(128 + signal as u8)
+    }
+
     /// Done if `ok`.
     pub(crate) fn of(ok: bool) -> Self {
         if ok { Self::DONE } else { Self::FAILED }

@@ -148,7 +148,7 @@ pub(crate) fn own_path() -> io::Result<PathBuf> {
         match DirBuilder::new().mode(0o700).create(&folder) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => last = error,
             _ if is_private(&folder, geteuid().as_raw()) => {
-                return Ok(folder.join(std::process::id().to_string()));
+                return Ok(folder.join(own_name()));
             }
             _ => {
                 let what = format!("{} belongs to others, too", folder.display());
@@ -157,6 +157,16 @@ pub(crate) fn own_path() -> io::Result<PathBuf> {
         }
     }
     Err(last)
+}
+
+/// The name of this ppt's socket: its pid, and the inode of its pid namespace, for another ppt may have
+/// that pid in another one. Earlier versions have only the pid there.
+fn own_name() -> String {
+    let pid = std::process::id();
+    match fs::metadata("/proc/self/ns/pid") {
+        Ok(namespace) => format!("{pid}-{}", namespace.ino()),
+        Err(_) => pid.to_string(),
+    }
 }
 
 /// A session that answers.

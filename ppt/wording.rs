@@ -7,6 +7,7 @@ use nix::errno::Errno;
 use ppt_agent::doctor::{Check, Remedy};
 use ppt_agent::{AgentError, Denied, Refusal, Rule};
 use ppt_kernel::KernelError;
+use ppt_predicate::nearest;
 
 /// Options for starting a container in which ppt works.
 const IN_CONTAINER: &str = "start it with --cap-add SYS_PTRACE (Kubernetes: \
@@ -20,6 +21,11 @@ pub(crate) fn message(error: &AgentError) -> String {
             "--memory {limit} is too small for buffer {buffer}: {rings} rings of the smallest size \
              need {needed} bytes"
         ),
+        AgentError::NoSuchBuffer { wanted, available, .. } => {
+            let meant = nearest(wanted, available.split(", "));
+            let meant = meant.map_or(String::new(), |name| format!("\n  did you mean `{name}`?"));
+            format!("{error}{meant}")
+        }
         error => format!("{error}{}", remedy(error)),
     }
 }

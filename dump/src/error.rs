@@ -3,7 +3,7 @@
 use std::io;
 
 use ppt_capture::{Bound, CaptureError};
-use ppt_predicate::Error as PredicateError;
+use ppt_predicate::{Error as PredicateError, nearest};
 use strum::VariantNames;
 use thiserror::Error;
 
@@ -19,7 +19,7 @@ pub enum DumpError {
     #[strum(serialize = "cannot-write")]
     Output(#[source] io::Error),
     /// `-b` names no buffer of the capture.
-    #[error("no buffer is called `{name}`; the capture has: {}", list(.there))]
+    #[error("no buffer is called `{name}`{}; the capture has: {}", near(.name, .there), list(.there))]
     NoSuchBuffer {
         /// What was asked for.
         name: String,
@@ -27,7 +27,7 @@ pub enum DumpError {
         there: Vec<String>,
     },
     /// `--frame` names no frame of the capture.
-    #[error("no frame is called `{name}`; the chosen buffers have: {}", list(.there))]
+    #[error("no frame is called `{name}`{}; the chosen buffers have: {}", near(.name, .there), list(.there))]
     NoSuchFrame {
         /// What was asked for.
         name: String,
@@ -76,6 +76,12 @@ impl DumpError {
                 | DumpError::EmptyWindow { .. }
         )
     }
+}
+
+/// ` (did you mean …?)`, or nothing.
+fn near(name: &str, there: &[String]) -> String {
+    let meant = nearest(name, there.iter().map(String::as_str));
+    meant.map_or_else(String::new, |meant| format!(" (did you mean `{meant}`?)"))
 }
 
 fn list(names: &[String]) -> String {

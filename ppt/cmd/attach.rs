@@ -36,9 +36,13 @@ pub(crate) fn run(args: &args::Attach) -> Outcome {
         // ppt opens the output first: if it cannot, it need not wait for the process.
         Which::WaitFor(name) => {
             let outputs = Outputs::open(capture)?;
-            match select::wait_for(name, &capture.buffers, &signals, capture.quiet)? {
-                Some(chosen) => (chosen, outputs),
-                None => return Ok(ExitStatus::DONE),
+            let wanted = &capture.buffers;
+            match select::wait_for(name, wanted, &signals, capture.quiet)? {
+                Ok(chosen) => (chosen, outputs),
+                Err(signal) => {
+                    report::error(Code::WaitEnded, select::wait_ended(name, wanted, signal));
+                    return Ok(ExitStatus::of_signal(signal));
+                }
             }
         }
         which => (select::processes(which, &capture.buffers)?, Outputs::open(capture)?),

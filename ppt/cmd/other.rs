@@ -7,9 +7,10 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
 
+use clap::CommandFactory;
 use nix::unistd::{Gid, Uid, User, geteuid, initgroups, setgid, setgroups, setuid};
 
-use crate::args::is_analysis;
+use crate::args::{self, is_analysis};
 use crate::code::Code;
 use crate::exit::ExitStatus;
 use crate::failure::{Failure, Outcome};
@@ -48,11 +49,24 @@ fn become_it(words: &[OsString], is_analysis: bool) -> Outcome {
             Failure::failed(Code::NoAnalysis, message)
         }
         io::ErrorKind::NotFound => {
-            let message = format!("there is no command `{word}`; `ppt --help` lists them");
+            let meant = nearest(&word);
+            let meant = meant.map_or(String::new(), |it| format!("; did you mean `{it}`?"));
+            let message =
+                format!("there is no command `{word}`{meant}; `ppt --help` lists all commands");
             Failure::usage(Code::NoSuchCommand, message)
         }
         _ => Failure::failed(Code::CannotRun, format!("cannot run {name}: {error}")),
     })
+}
+
+/// The command that is spelt nearly as `word`.
+fn nearest(word: &str) -> Option<String> {
+    let own = args::Args::command();
+    let own = own.get_subcommands().filter(|command| !command.is_hide_set());
+    let own = own.map(|command| command.get_name().to_owned());
+    let all: Vec<String> =
+        own.chain(args::ANALYSES.iter().map(|(word, _)| (*word).to_owned())).collect();
+    ppt_predicate::nearest(word, all.iter().map(String::as_str)).map(str::to_owned)
 }
 
 /// Lets `ppt-analysis` complete the words that follow one of its own; returns if it is not

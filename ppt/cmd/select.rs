@@ -5,6 +5,7 @@ use std::os::fd::AsFd;
 use std::time::Duration;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::Signal;
 use ppt_agent::{AgentError, Buffer, Searcher, System, Target, Unsearched, escaped, may_be_of};
 
 use crate::args::Which;
@@ -116,13 +117,13 @@ pub(crate) fn children_of(chosen: &[Chosen], wanted: &[String]) -> Vec<Chosen> {
     children
 }
 
-/// Waits for the only process with the name `name`; `None` if a signal arrives first.
+/// Waits for the only process with the name `name`, or for a signal that arrives first.
 pub(crate) fn wait_for(
     name: &str,
     buffers: &[String],
     signals: &Signals,
     quiet: bool,
-) -> Result<Option<Vec<Chosen>>, Failure> {
+) -> Result<Result<Vec<Chosen>, Signal>, Failure> {
     let system = System::default();
     let ticks = timer(LOOK, Some(LOOK))?;
     let shown = escaped(name);
@@ -130,7 +131,7 @@ pub(crate) fn wait_for(
     loop {
         let seen = Seen::of(&system, ppt_agent::named(&system, name), buffers);
         if let Some(chosen) = seen.only(&shown)? {
-            return Ok(Some(vec![chosen]));
+            return Ok(Ok(vec![chosen]));
         }
         if !std::mem::replace(&mut told, true) && !quiet {
             report::note(format_args!(
@@ -144,11 +145,20 @@ pub(crate) fn wait_for(
             Ok(_) | Err(nix::Error::EINTR) => {}
             Err(error) => return Err(failed("wait")(error)),
         }
-        if signals.next().is_some() {
-            return Ok(None);
+        if let Some((signal, _)) = signals.next() {
+            return Ok(Err(signal));
         }
         let _ = ticks.wait();
     }
+}
+
+/// Says that a signal ended the wait for a process.
+pub(crate) fn wait_ended(name: &str, buffers: &[String], signal: Signal) -> String {
+    format!(
+        "{signal} ended the wait; no process called {} with {} was there, and nothing was captured",
+        escaped(name),
+        wanted(buffers)
+    )
 }
 
 /// The result of a search over several processes.

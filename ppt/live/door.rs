@@ -8,8 +8,12 @@ use std::time::Instant;
 
 use crate::session::{self, Line, PATIENCE, Request};
 
-/// Most questions that are being read.
-const AT_ONCE: usize = 16;
+/// Most questions that are being read. Who asks does so at once: if more connect, the oldest ones have to
+/// go.
+const AT_ONCE: usize = 64;
+
+/// Most connections that are accepted at once: as many as the queue of a socket holds.
+const MOST_ACCEPTED: usize = 4096;
 
 /// The socket. Nobody else has its folder.
 pub(super) struct Door {
@@ -28,7 +32,7 @@ struct Knock {
 impl Door {
     pub(super) fn open() -> io::Result<Self> {
         let path = session::own_path()?;
-        // A killed ppt that had this pid has left it. A living one is in another pid namespace.
+        // A killed ppt that had this pid has left it.
         if session::is_left(&path) {
             let _ = std::fs::remove_file(&path);
         }
@@ -39,31 +43,55 @@ impl Door {
 
     /// Readable if somebody knocks, or asks.
     pub(super) fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        let listener = (self.knocking.len() < AT_ONCE).then(|| self.listener.as_fd());
-        listener.into_iter().chain(self.knocking.iter().map(|it| it.stream.as_fd()))
+        let knocking = self.knocking.iter().map(|knock| knock.stream.as_fd());
+        std::iter::once(self.listener.as_fd()).chain(knocking)
     }
 
     /// The questions that have come, of those who may ask.
     pub(super) fn questions(&mut self) -> Vec<(UnixStream, io::Result<Request>)> {
-        while self.knocking.len() < AT_ONCE
-            && let Ok((stream, _)) = self.listener.accept()
-        {
-            if session::may_ask(&stream) && stream.set_nonblocking(true).is_ok() {
-                self.knocking.push(Knock { stream, line: Line::default(), since: Instant::now() });
+        let mut questions = Vec::new();
+        self.read(&mut questions);
+        // As many as the queue of a socket holds: who connects without a pause keeps nobody busy.
+        for _ in 0..MOST_ACCEPTED {
+            match self.listener.accept() {
+                Ok((stream, _)) if session::may_ask(&stream) => self.admit(stream),
+                Ok(_) => {}
+                // Where no descriptor is left, the oldest one makes room.
+                Err(error) if error.kind() != io::ErrorKind::WouldBlock => {
+                    if self.knocking.is_empty() {
+                        break;
+                    }
+                    self.knocking.remove(0);
+                }
+                Err(_) => break,
             }
         }
-        let mut questions = Vec::new();
-        for mut it in std::mem::take(&mut self.knocking) {
-            match it.line.read(&mut it.stream) {
+        self.read(&mut questions);
+        questions
+    }
+
+    fn admit(&mut self, stream: UnixStream) {
+        if stream.set_nonblocking(true).is_err() {
+            return;
+        }
+        if self.knocking.len() >= AT_ONCE {
+            self.knocking.remove(0);
+        }
+        self.knocking.push(Knock { stream, line: Line::default(), since: Instant::now() });
+    }
+
+    /// Reads what has come; those who wait for too long are left.
+    fn read(&mut self, questions: &mut Vec<(UnixStream, io::Result<Request>)>) {
+        for mut knock in std::mem::take(&mut self.knocking) {
+            match knock.line.read(&mut knock.stream) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    if it.since.elapsed() < PATIENCE {
-                        self.knocking.push(it);
+                    if knock.since.elapsed() < PATIENCE {
+                        self.knocking.push(knock);
                     }
                 }
-                done => questions.push((it.stream, done)),
+                done => questions.push((knock.stream, done)),
             }
         }
-        questions
     }
 }
 

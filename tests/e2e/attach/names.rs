@@ -61,7 +61,15 @@ fn one_that_is_waited_for() {
         attach.stderr.wait_for("ppt: waiting for a process called");
         attach
     };
-    wait().stop();
+    for (signal, name) in [(libc::SIGINT, "SIGINT"), (libc::SIGTERM, "SIGTERM")] {
+        let attach = wait();
+        attach.signal(signal);
+        let said = attach.ended(128 + signal);
+        assert!(
+            said.contains(&format!("ppt: {name} ended the wait; no process called ")),
+            "{said}"
+        );
+    }
     assert!(!bench.path("out.bin").exists(), "nobody came");
     let attach = wait();
     let target = start(&bench, &name);
@@ -69,6 +77,37 @@ fn one_that_is_waited_for() {
     target.finish();
     attach.ended(0);
     assert_eq!(bench.info("out.bin")["end"]["reason"], "exited");
+}
+
+/// Who writes a word that is nearly right learns what is meant.
+#[test]
+fn what_may_have_been_meant() {
+    let (bench, name) = build("meant");
+    let one = start(&bench, &name);
+    let pid = one.pid().to_string();
+    for (args, expected) in [
+        (vec!["attach", "sqld"], "a pid is a number; for the process of this name: --name sqld"),
+        (vec!["detach", "-p", "sqld"], "--name sqld"),
+        (vec!["list", "sqld"], "`ppt list` shows the pid of each process"),
+        (vec!["dmp", "out.bin"], "there is no command `dmp`; did you mean `dump`?"),
+        (vec!["exprot", "out.bin"], "there is no command `exprot`; did you mean `export`?"),
+        (vec!["attach", &pid, "-b", "flod"], "did you mean `flood`?"),
+    ] {
+        let ran = bench.ppt(&args);
+        assert_eq!(ran.code(), 2, "{args:?}: {ran:?}");
+        assert!(ran.stderr.contains(expected), "{args:?}: {ran:?}");
+    }
+    let ran = bench.ppt(&["nothing-of-that-kind"]);
+    assert!(ran.code() == 2 && !ran.stderr.contains("did you mean"), "{ran:?}");
+    bench.attach(&one, &[]).stop();
+    for (args, expected) in [
+        (["dump", "out.bin", "-b", "flod"], "no buffer is called `flod` (did you mean `flood`?)"),
+        (["dump", "out.bin", "--frame", "bet"], "no frame is called `bet` (did you mean `beat`?)"),
+    ] {
+        let ran = bench.ppt(&args);
+        assert!(ran.code() == 2 && ran.stderr.contains(expected), "{args:?}: {ran:?}");
+    }
+    one.finish();
 }
 
 /// Another user's processes, and nobody else's: those of one test.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -29,7 +30,7 @@ const NAMES: [&str; 7] = ["plain", "stamped", "job", "leg", "slot", "bytes", "wa
 const EACH: [u64; 7] = [1, 1, 2, 2, 1, 1, 1];
 const ROUNDS: u64 = 300;
 
-fn built() -> Bench {
+pub(super) fn built() -> Bench {
     let bench = Bench::new();
     bench.copy_all(&["choosing.frame", "choosing_main.c"]);
     bench.pptc(&["choosing.frame"]);
@@ -38,7 +39,7 @@ fn built() -> Bench {
 }
 
 /// Runs `ppt` so that it finds the sockets of the bench's sessions.
-fn ppt_of(bench: &Bench, args: &[&str]) -> (i32, String, String) {
+pub(super) fn ppt_of(bench: &Bench, args: &[&str]) -> (i32, String, String) {
     let mut command = bench.command(ppt());
     let ran = command.args(args).env("XDG_RUNTIME_DIR", bench.path("")).output().unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
@@ -46,7 +47,7 @@ fn ppt_of(bench: &Bench, args: &[&str]) -> (i32, String, String) {
 }
 
 /// Attaches to a process, with the socket in the bench's folder.
-fn attach(bench: &Bench, target: &Target, args: &[&str]) -> Attach {
+pub(super) fn attach(bench: &Bench, target: &Target, args: &[&str]) -> Attach {
     let mut command = bench.command(ppt());
     command.args(["attach", &target.pid().to_string(), "--slots", "16384"]).args(bench.kind_args());
     Attach::start({
@@ -56,7 +57,7 @@ fn attach(bench: &Bench, target: &Target, args: &[&str]) -> Attach {
 }
 
 /// A round of everything; which blocks ran, and how often.
-fn run(target: &mut Target) -> [u64; 7] {
+pub(super) fn run(target: &mut Target) -> [u64; 7] {
     target.say(&ROUNDS.to_string());
     let said = target.stdout.wait_for("ran ");
     let counts: Vec<u64> = said.split(' ').map(|it| it.parse().unwrap()).collect();
@@ -174,7 +175,7 @@ type Off = Vec<(u64, u64)>;
 
 /// Holds each frame against what the capture says of masks. Returns how many stretches of numbers there
 /// are in which a frame is off.
-fn masks_hold(bench: &Bench, capture: &str, info: &Value) -> usize {
+pub(super) fn masks_hold(bench: &Bench, capture: &str, info: &Value) -> usize {
     let mut off: BTreeMap<(String, String, u64), Off> = BTreeMap::new();
     let segments: std::collections::BTreeSet<_> =
         info["masks"].as_array().unwrap().iter().map(|it| it["segment"].to_string()).collect();
@@ -337,16 +338,17 @@ fn rings_that_grow_forget_nothing(kind: Kind) {
 }
 
 /// The socket of a session.
-fn socket(bench: &Bench, session: &Attach) -> PathBuf {
+pub(super) fn socket(bench: &Bench, session: &Attach) -> PathBuf {
     let folder = match nix::unistd::geteuid().is_root() {
         true => "/run/ppt".into(),
         false => bench.path("ppt"),
     };
-    folder.join(session.pid().to_string())
+    let namespace = std::fs::metadata("/proc/self/ns/pid").unwrap().ino();
+    folder.join(format!("{}-{namespace}", session.pid()))
 }
 
 /// Asks it, as `ppt enable` does.
-fn ask(socket: &Path, question: &Value) -> Value {
+pub(super) fn ask(socket: &Path, question: &Value) -> Value {
     let mut stream = UnixStream::connect(socket).unwrap();
     writeln!(stream, "{question}").unwrap();
     let mut line = String::new();
