@@ -2,11 +2,11 @@
 
 use std::mem::offset_of;
 
-use ppt_segment::Geometry;
 use ppt_segment::abi::{
     CellWords, Claim, Control, DisabledWords, GeometryWords, MAX_SEGMENTS, MappedSegment,
 };
 use ppt_segment::handle::Kind;
+use ppt_segment::{Geometry, Masks};
 
 /// A copy of a control page.
 #[derive(Debug, Clone)]
@@ -99,6 +99,25 @@ impl ControlCopy {
             pid_namespace: self.word(at + offset_of!(Claim, pid_namespace)),
             nonce: self.word(at + offset_of!(Claim, nonce)),
         }
+    }
+
+    /// Whether the session that holds the claim is to end, as somebody outside wants.
+    pub(crate) fn is_to_detach(&self) -> bool {
+        let claim = self.claim().nonce;
+        claim != 0 && self.word(DETACH_AT) == claim
+    }
+
+    /// What the session that holds the claim does not want.
+    pub(crate) fn masks(&self) -> Masks {
+        let mut masks = Masks::NONE;
+        if self.word(DISABLED_AT) != self.claim().nonce {
+            return masks;
+        }
+        for bit in 0..Masks::BITS {
+            let word = self.word(DISABLED_AT + 8 * (1 + bit as usize / 64));
+            masks.set(bit, word >> (bit % 64) & 1 == 0);
+        }
+        masks
     }
 
     /// The errno of a segment that could not be mapped under `gate`.
@@ -226,6 +245,9 @@ pub(crate) fn disabled_bytes(words: DisabledWords) -> Vec<u8> {
     let DisabledWords { nonce, bits } = words;
     std::iter::once(nonce).chain(bits).flat_map(u64::to_le_bytes).collect()
 }
+
+/// The offset of the word that names the session that is to end.
+pub(crate) const DETACH_AT: usize = offset_of!(Control, detach);
 
 /// The offset of [`claim_bytes`].
 pub(crate) const CLAIM_AT: usize = offset_of!(Control, claim);

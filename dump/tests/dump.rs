@@ -119,7 +119,10 @@ fn several_buffers_share_a_table() {
     let wrong = Options { buffers: vec!["dem".to_owned()], ..Options::default() };
     let error = stream(&bytes, &wrong).unwrap_err();
     assert!(error.is_usage());
-    assert_eq!(error.to_string(), "no buffer is called `dem` (did you mean `demo`?); the capture has: demo, other");
+    assert_eq!(
+        error.to_string(),
+        "no buffer is called `dem` (did you mean `demo`?); the capture has: demo, other"
+    );
     let wrong = Options { frame: Some("\u{1b}x".to_owned()), ..Options::default() };
     let error = stream(&bytes, &wrong).unwrap_err();
     let expected = r"no frame is called `\x1bx`; the chosen buffers have: login, only, pass";

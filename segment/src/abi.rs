@@ -274,8 +274,12 @@ pub struct Control {
     pub cells: CellWords,
     /// What the session does not want to be written.
     pub disabled: DisabledWords,
+    /// Nonce of the claim whose session is to end: who detaches from outside writes it before the gate
+    /// closes. A gate that moves on may open again over that; this word stays. It means nothing
+    /// under another claim.
+    pub detach: u64,
     /// Room for the agent's later words.
-    pub agent_reserved: [u64; 3],
+    pub agent_reserved: [u64; 2],
 
     /// `generation << 32 | errno` of the last segment that could not be mapped.
     pub error: u64,
@@ -471,7 +475,7 @@ at! {
     MappedSegment { base: 0, handle: 8, nonce: 16, size: 24 } size 32;
     Control { gate: 0, nonce: 8, geometry: 16, clock_kind: 72, target_pid: 76, claim: 80,
         generation: 112, follow_socket: 120, follow_claim: 128, cells: 136, disabled: 160,
-        agent_reserved: 232,
+        detach: 232, agent_reserved: 240,
         error: 256, failed_gate: 264, failed_nonce: 272, no_ring: 280, nested: 288, not_mapped: 296,
         adds_not_mapped: 304, target_reserved: 312, segments: 512, memfd: 768 } size 832;
     Section { kind: 0, flags: 4, offset: 8, length: 16, item: 24 } size 32;

@@ -177,14 +177,15 @@ impl Segment {
     }
 
     /// Replaces this segment's memory by the memfd that a target made, if that is the expected
-    /// segment. Readers see the change in one step.
-    pub fn fill(&self, file: BorrowedFd<'_>, schema_hash: u64) -> Result<(), AdoptError> {
+    /// segment. Readers see the change in one step. Returns whether its maker knows of masks, and so
+    /// writes no frame that the control page does not want.
+    pub fn fill(&self, file: BorrowedFd<'_>, schema_hash: u64) -> Result<bool, AdoptError> {
         let Self { nonce, geometry, .. } = *self;
         // Checked in a mapping of its own, which ends with the check.
-        Self::adopt_file(file, Identity { nonce, schema_hash, geometry })?;
+        let made = Self::adopt_file(file, Identity { nonce, schema_hash, geometry })?;
         self.mapping.replace(file).map_err(AdoptError::System)?;
         self.mark();
-        Ok(())
+        Ok(made.masked)
     }
 
     /// Tells earlier agents to keep away, if its maker has not. That does not look at the entry.

@@ -104,6 +104,7 @@ mod session {
     pub mod kernel;
     mod killed;
     mod masks;
+    mod masks_odd;
     mod memory;
     mod sessions;
     mod thread_names;

@@ -4,7 +4,8 @@
  * has a child of vfork(2) write 10 frames; that of `lodger` writes none, and lives. A child that gets SIGUSR2 writes 100 frames between two
  * SIGUSR1 that it sends to itself, and says `round PID WRITTEN ON`; at SIGWINCH it forks; it lives
  * until stdin is closed. `greet NAME` connects to an abstract socket; `filter` has socket(2) end this
- * process from now on; `followed` says `made PID FOLLOWED`. C11 and C++17. */
+ * process from now on; `reap` waits for the end of a child; `followed` says `made PID FOLLOWED`. C11 and
+ * C++17. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -198,6 +199,8 @@ static void make(const char *kind) {
         greet(kind + 6);
     } else if (strcmp(kind, "filter") == 0) {
         filter();
+    } else if (strcmp(kind, "reap") == 0) {
+        waitpid(-1, 0, 0);
     } else if (strcmp(kind, "clone") == 0) {
         if (syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0) == 0)
             child(on());

@@ -15,7 +15,8 @@ use ppt_segment::handle::Kind;
 use super::attached::{Access, Attached, BufferEnd, Stage};
 use super::choice::{fetch, may_fall_over};
 use super::grow::{go_back, let_go};
-use super::mailbox::{give_up_ticks, look, reopen, shut, switched_off};
+use super::mailbox::{control_of, give_up_ticks, leave, look, reopen, shut, switched_off};
+use super::masks;
 use super::prepare::{glance_lately, refuse_filters};
 use crate::clock::{self, StampClock};
 use crate::control::ControlCopy;
@@ -55,9 +56,13 @@ impl Attached {
     pub(super) fn advance(&mut self, by: &Access) -> Vec<News> {
         let mut news = Vec::new();
         if self.end().is_none() {
+            let before = std::mem::take(&mut self.noted);
+            masks::note_rings(self);
             match look(by, self) {
                 Ok(copy) => self.go_on(by, &copy, &mut news),
                 Err(end) => {
+                    // Before this look, the claim may have been another's already.
+                    self.noted = before;
                     self.count_without_target();
                     self.ends(end);
                 }
@@ -65,6 +70,11 @@ impl Attached {
         }
         // Rings that grow and gates that close may find that it is over, too.
         if let Some(end) = self.end().filter(|_| !std::mem::replace(&mut self.told, true)) {
+            if end == BufferEnd::TakenOver
+                && let Ok((_, theirs)) = control_of(by.target, &self.buffer)
+            {
+                masks::taken_over(self, theirs.masks());
+            }
             news.push(News::Ended(end));
         }
         news
@@ -82,6 +92,8 @@ impl Attached {
             news.push(News::Failed(error));
         } else if self.stage == Stage::Failed {
             // ppt counts refused frames until the end.
+        } else if copy.is_to_detach() {
+            self.ends(leave(by, self));
         } else if copy.gate() != self.gate {
             self.ends(switched_off(by, self));
         } else if let Some(errno) = copy.failure(self.gate) {
@@ -145,6 +157,7 @@ impl Attached {
         }
         if may_fall_over(by.target, self, errno) {
             (self.kind, self.stage) = (Kind::Memfd, Stage::Awaiting);
+            masks::ask(self);
             news.push(News::FellOver(errno));
         } else {
             self.retried = true;

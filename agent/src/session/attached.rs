@@ -63,6 +63,10 @@ pub struct Attached {
     pub(super) masks: Masks,
     /// Flips that nobody has taken yet.
     pub(super) flips: Vec<Flip>,
+    /// What the control page has said since before a gate named the segment, if the target makes that.
+    pub(super) asked: Option<Asked>,
+    /// How its rings were when the claim was last known to be ours.
+    pub(super) noted: Noted,
     pub(super) gate: u64,
     pub(super) follow: Option<u64>,
     /// The refused frames that the target and the segment had counted when the session began.
@@ -82,6 +86,27 @@ pub struct Attached {
     /// Its end is no news any more.
     pub(super) told: bool,
 }
+
+/// What the control page does not want, without a change since before a gate named the segment.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Asked {
+    /// CLOCK_MONOTONIC in ns, before that gate.
+    pub(super) mono_ns: u64,
+    /// What is disabled.
+    pub(super) masks: Masks,
+}
+
+/// How rings were before a look at the claim.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Noted {
+    /// CLOCK_MONOTONIC in ns.
+    pub(super) mono_ns: u64,
+    /// By nonce of their segment; of none if nothing was disabled.
+    pub(super) rings: Vec<(u64, Firsts)>,
+}
+
+/// The cursors of the rings that somebody has claimed, in the order of the rings.
+pub(super) type Firsts = Vec<(u32, u64)>;
 
 /// How far a buffer has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -86,7 +86,7 @@ pub(super) fn fetch(target: &Target, it: &mut Attached, copy: &ControlCopy) -> R
     };
     let file = target.descriptor(number).map_err(|cause| failed(cause, "be fetched"))?;
     let filled = it.segment.fill(std::os::fd::AsFd::as_fd(&file), it.buffer.schema_hash);
-    filled.map_err(|error| match error {
+    let knows_masks = filled.map_err(|error| match error {
         AdoptError::System(cause) => failed(cause, "be mapped"),
         AdoptError::Differs(what) => {
             let cause = io::Error::other(format!("its {what} is not what was asked for"));
@@ -94,6 +94,8 @@ pub(super) fn fetch(target: &Target, it: &mut Attached, copy: &ControlCopy) -> R
         }
     })?;
     it.stage = Stage::Ready;
+    // An earlier runtime writes frames that the control page does not want.
+    it.asked = it.asked.filter(|_| knows_masks);
     masks::enter(it);
     for ring in 0..it.plan.populate {
         // Without it, a thread's first frames take page faults, and that is all.

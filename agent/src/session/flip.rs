@@ -19,6 +19,10 @@ pub(super) fn flip(by: &Access, it: &mut Attached, masks: Masks) -> Result<(), B
         // If the target has made it by now, what is flipped is stated. A failure is for the next step.
         let _ = fetch(by.target, it, &copy);
     }
+    if let Some(asked) = &mut it.asked {
+        // What a frame before the flip was like is not known.
+        changes.iter().for_each(|&(bit, _)| asked.masks.set(bit, true));
+    }
     let current = (!it.is_awaiting()).then_some(&it.segment);
     let segments: Vec<_> = it.former().chain(current).cloned().collect();
     let seen: Vec<_> = segments.iter().map(|it| before(it)).collect();

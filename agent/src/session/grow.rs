@@ -36,7 +36,8 @@ pub(super) fn grow(
     enough: u64,
     limits: Limits,
 ) -> Result<(), Stuck> {
-    let looked = look(by, it).ok().filter(|copy| copy.gate() == it.gate);
+    let stays = |copy: &ControlCopy, gate| copy.gate() == gate && !copy.is_to_detach();
+    let looked = look(by, it).ok().filter(|copy| stays(copy, it.gate));
     // If the buffer ended, the next step reports it.
     let Some(copy) = looked.filter(|_| it.stage == Stage::Ready && !it.stuck) else {
         return Err(Stuck::NotNow);
@@ -47,13 +48,14 @@ pub(super) fn grow(
     let had = had.inspect_err(|_| it.stuck = true)?;
     // Making it took a while.
     let copy = match look(by, it) {
-        Ok(copy) if copy.gate() == it.gate => copy,
+        Ok(copy) if stays(&copy, it.gate) => copy,
         _ => return Err(Stuck::NotNow),
     };
     let former = replace(it, had);
     it.former.push(former);
-    if !it.is_awaiting() {
-        masks::enter(it);
+    match it.is_awaiting() {
+        true => masks::ask(it),
+        false => masks::enter(it),
     }
     start_cursors(it);
     if let Err(end) = move_on(by, it, &copy) {

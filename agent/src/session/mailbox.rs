@@ -103,9 +103,11 @@ pub(super) fn open(by: &Access, it: &mut Attached) -> Result<Transport> {
     }
     // Of the claim before these, nothing counts any more.
     write(target, page + DISABLED_AT as u64, &masks::words(it, claim))?;
-    if !it.is_awaiting() {
-        masks::enter(it);
+    match it.is_awaiting() {
+        true => masks::ask(it),
+        false => masks::enter(it),
     }
+    masks::note_rings(it);
     start_cursors(it);
     if let Some(socket) = it.follow {
         // After the claim, which makes nothing of what is there; in this order.
@@ -166,9 +168,16 @@ pub(super) fn move_on(
             .is_none_or(|words| write_looked_at(target, page + CELLS_AT as u64, &words))
         && write_looked_at(target, page, &gate);
     match look(by, it)? {
+        // Somebody detached since the look before: what that wrote into the gate is overwritten.
+        back if back.is_to_detach() => Err(leave(by, it)),
         back if written && back.gate() == it.gate && back.nonce() == it.segment.nonce() => Ok(()),
         _ => Err(switched_off(by, it)),
     }
+}
+
+/// Closes the gate, because somebody outside wants the session to end; how it ends by that.
+pub(super) fn leave(by: &Access, it: &Attached) -> BufferEnd {
+    shut(by, it).err().unwrap_or(BufferEnd::SwitchedOff)
 }
 
 /// The gate's value while it is on its way to another segment. Adds go on meanwhile: a counter that goes

@@ -13,15 +13,12 @@ use ppt_segment::masks::{Masks, first_disabled, first_enabled};
 use rustix::thread::{MembarrierCommand, membarrier};
 use rustix::time::{ClockId, clock_gettime};
 
-use super::attached::Attached;
+use super::attached::{Asked, Attached, Firsts, Noted};
 use super::wanted::{Flip, FlipRing};
 use crate::control::disabled_bytes;
 
 /// Longer than a store takes to be seen, where the kernel cannot say that it is.
 const STORES: Duration = Duration::from_millis(1);
-
-/// The cursors of the rings that somebody has claimed, in the order of the rings.
-pub(super) type Firsts = Vec<(u32, u64)>;
 
 fn claimed(segment: &Segment) -> impl Iterator<Item = u32> {
     (0..segment.geometry().rings()).filter(|&ring| segment.ring(ring).owner().epoch > 0)
@@ -67,16 +64,62 @@ pub(super) fn words(it: &Attached, claim: Claim) -> Vec<u8> {
 /// Has the segment of `it` say what is wanted: before the gate, or before anybody has fetched more from
 /// it.
 pub(super) fn enter(it: &mut Attached) {
-    let changes: Vec<_> = it.masks.disabled().map(|bit| (bit, false)).collect();
     let seen = before(&it.segment);
     it.segment.set_masks(&it.masks);
-    if changes.is_empty() {
+    let asked = it.asked.take();
+    let (early, late): (Vec<u32>, Vec<u32>) = it
+        .masks
+        .disabled()
+        .partition(|&bit| asked.is_some_and(|asked| !asked.masks.is_enabled(bit)));
+    let changes = |bits: Vec<u32>| bits.into_iter().map(|bit| (bit, false)).collect::<Vec<_>>();
+    if let (Some(Asked { mono_ns, .. }), false) = (asked, early.is_empty()) {
+        // Nobody had claimed a ring.
+        let (nonce, changes) = (it.segment.nonce(), changes(early));
+        it.flips.push(Flip { nonce, mono_ns, changes, rings: Vec::new() });
+    }
+    if late.is_empty() {
         return;
     }
     if !seen.1.is_empty() {
         barrier();
     }
-    it.flips.push(after(&it.segment, seen, changes));
+    it.flips.push(after(&it.segment, seen, changes(late)));
+}
+
+/// Notes what the control page says before a gate names a segment that the target makes.
+pub(super) fn ask(it: &mut Attached) {
+    let now = before(&it.segment).0;
+    it.asked = it.is_awaiting().then_some(Asked { mono_ns: now, masks: it.masks });
+}
+
+/// Before a look at the claim: what is said of the rings is true as long as that is ours.
+pub(super) fn note_rings(it: &mut Attached) {
+    let mut noted = Noted { mono_ns: before(&it.segment).0, rings: Vec::new() };
+    if it.masks != Masks::NONE {
+        let current = (!it.is_awaiting()).then_some(&it.segment);
+        let segments = it.former().chain(current);
+        noted.rings.extend(segments.map(|segment| (segment.nonce(), before(segment).1)));
+    }
+    it.noted = noted;
+}
+
+/// Another session has taken over the buffer and wants `theirs`: what this one has disabled may have
+/// been enabled since the claim was last seen, and the other way round.
+pub(super) fn taken_over(it: &mut Attached, theirs: Masks) {
+    let changes: Vec<_> = theirs.changes_from(&it.masks).collect();
+    it.masks = theirs;
+    if changes.is_empty() {
+        return;
+    }
+    barrier();
+    let current = (!it.is_unseen()).then_some(&it.segment);
+    let flips = it.former().chain(current).map(|segment| {
+        let noted = it.noted.rings.iter().find(|noted| noted.0 == segment.nonce());
+        let firsts = noted.map_or_else(Vec::new, |noted| noted.1.clone());
+        after(segment, (it.noted.mono_ns, firsts), changes.clone())
+    });
+    let flips: Vec<Flip> = flips.collect();
+    it.flips.extend(flips);
 }
 
 /// All ones: nobody after this session finds frames off. After the last drain, since a thread that is

@@ -8,7 +8,7 @@ use super::mailbox::{control_of, recheck, write};
 use super::options::Allow;
 use crate::buffer::Buffer;
 use crate::claim::{self, Holder};
-use crate::control::{self, CLAIM_AT};
+use crate::control::{self, CLAIM_AT, DETACH_AT};
 use crate::error::{AgentError, Result};
 use crate::hold::held;
 use crate::target::Target;
@@ -57,6 +57,10 @@ pub fn detach(target: &Target, buffer: &Buffer, allow: Allow) -> Result<Detached
         if raw.gate() == 0 && holder.is_none() {
             return Ok(Detached::WasOff);
         }
+        // Before the gate: a session whose rings grow right now may open it again over what is written
+        // there, and then finds this.
+        let session = copy.claim().nonce;
+        write(target, buffer.control + DETACH_AT as u64, &session.to_le_bytes())?;
         write(target, buffer.control, &0u64.to_le_bytes())?;
         if let Some(holder) = holder.clone().filter(|holder| holder.alive != Some(false)) {
             return Ok(Detached::Asked(holder));

@@ -7,7 +7,7 @@ use nix::errno::Errno;
 use ppt_segment::handle::Kind;
 use ppt_segment::{Created, Identity, Masks, Segment, User};
 
-use super::attached::{Attached, Dropped, Stage};
+use super::attached::{Attached, Dropped, Noted, Stage};
 use super::choice::{adopt, choose};
 use super::mailbox::{check_claim, control_of};
 use super::options::{Allow, Options, SegmentChoice};
@@ -84,6 +84,8 @@ pub(super) fn prepare(target: &Target, buffer: Buffer, options: &Options) -> Res
         buffer,
         masks,
         flips: Vec::new(),
+        asked: None,
+        noted: Noted::default(),
         segment: Arc::new(segment),
         plan,
         kind,

@@ -89,7 +89,8 @@ typedef struct ppt1_control {
     uint64_t follow_socket, follow_claim; /* where forked children report, and its claim */
     ppt1_cells cells;
     ppt1_disabled disabled;
-    uint64_t agent_reserved[3];
+    uint64_t detach; /* the claim whose session is to end: for the agent alone */
+    uint64_t agent_reserved[2];
     /* written by the target, never on the hot path */
     uint64_t error, failed_gate, failed_nonce;
     uint64_t no_ring, nested, not_mapped;

@@ -293,7 +293,7 @@ fn switches_wakeups_calls_and_faults_are_those_that_the_kernel_counted() {
 pub(super) static NUMBERS: RwLock<()> = RwLock::new(());
 
 /// The highest number of a thread, if the machine lets us choose numbers.
-fn highest_number() -> Option<u32> {
+pub(super) fn highest_number() -> Option<u32> {
     let highest = std::fs::read_to_string("/proc/sys/kernel/pid_max").unwrap();
     let open = std::fs::OpenOptions::new().write(true).open("/proc/sys/kernel/ns_last_pid");
     if let Err(error) = open {
@@ -304,7 +304,7 @@ fn highest_number() -> Option<u32> {
 }
 
 /// The next thread gets a number behind `last`.
-fn last_number(last: u32) {
+pub(super) fn last_number(last: u32) {
     std::fs::write("/proc/sys/kernel/ns_last_pid", last.to_string()).unwrap();
 }
 
