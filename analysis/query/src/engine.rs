@@ -216,11 +216,6 @@ impl Engine {
         self.set.loss(|buffer| self.window.has_buffer(buffer))
     }
 
-    /// Whether what was captured first is not seen.
-    pub fn begins_later(&self) -> bool {
-        self.window.from.is_some()
-    }
-
     /// What the counters and histograms of the buffers that are seen come to, whenever that was added.
     ///
     /// # Errors

@@ -73,9 +73,9 @@ impl Model {
             |metric: &Metric| metric.cells.clone().any(|cell| of(before, cell) != of(after, cell));
         for metric in schema.metrics().iter().filter(|it| changed(it)) {
             let first = metric.cells.start;
-            let fixed = || {
+            let fixed = |is_added: bool| {
                 let ring = ring.map(|it| it.to_string());
-                let tid = (tid != 0).then(|| tid.to_string());
+                let tid = (is_added && tid != 0).then(|| tid.to_string());
                 let id = text(format!("{id:02x}").repeat(8));
                 let segment = text(format!("{nonce:016x}"));
                 let name = text(&metric.name);
@@ -85,15 +85,19 @@ impl Model {
                 let value = of(after, first);
                 let delta = value.wrapping_sub(of(before, first));
                 let own = vec![text(value as i64), text(delta as i64)];
-                self.counters.push([fixed(), own].concat());
+                self.counters.push([fixed(true), own].concat());
                 continue;
             }
             let buckets = (first + 1..metric.cells.end).filter(|&cell| of(after, cell) > 0);
             let bucket = |cell: u32| {
                 let (lo, hi) = metric.shape.bucket(cell - first).unwrap();
                 let bound = |it: Option<i128>| it.filter(|it| *it < 1 << 63).and_then(text);
-                let counts = vec![text(of(after, cell)), text(of(after, first) as i64)];
-                [fixed(), vec![bound(lo), bound(hi)], counts].concat()
+                let added = of(after, cell) - of(before, cell);
+                let counts =
+                    vec![text(of(after, cell)), text(of(after, first) as i64), text(added)];
+                let unit = if metric.name == "waits" { "ns" } else { "" };
+                let unit = (!unit.is_empty()).then(|| unit.to_owned());
+                [fixed(added > 0), vec![bound(lo), bound(hi)], counts, vec![unit]].concat()
             };
             let place = (source, nonce, ring, metric.name.clone());
             self.histograms.insert(place, buckets.map(bucket).collect());
@@ -186,8 +190,8 @@ fn capture(id: u8, dice: &mut Dice, base: Option<&Cells>, model: &mut Model) -> 
 
 const COUNTERS: &str =
     "SELECT capture, buffer, segment, ring, tid, name, value, delta FROM counters";
-const LAST: &str = "SELECT capture, buffer, segment, ring, tid, name, lo, hi, count, sum FROM \
-    (SELECT *, max(ts) OVER (PARTITION BY capture, buffer, segment, ring, name) AS last \
+const LAST: &str = "SELECT capture, buffer, segment, ring, tid, name, lo, hi, count, sum, delta, \
+    unit FROM (SELECT *, max(ts) OVER (PARTITION BY capture, buffer, segment, ring, name) AS last \
      FROM histograms) WHERE ts = last";
 
 fn info(bytes: &[u8]) -> Info {
@@ -220,6 +224,22 @@ fn they_are_what_the_readings_state() {
         }
         let summed = "SELECT buffer, name, sum(delta) FROM counters GROUP BY buffer, name";
         let summed = sorted(&engine, summed);
+        // What a file begins with was added before it.
+        for (id, info) in ["01", "02"].iter().zip(&infos) {
+            let of_file = |buffer: &str, name: &str| {
+                format!(
+                    "SELECT coalesce(sum(delta), 0) FROM histograms WHERE buffer = '{buffer}' \
+                     AND name = '{name}' AND capture = '{}'",
+                    id.repeat(8)
+                )
+            };
+            for buffer in &info.buffers {
+                for histogram in &buffer.histograms {
+                    let added = number(&engine, &of_file(&buffer.name, &histogram.name));
+                    assert_eq!(added as u64, histogram.count, "seed {seed}, {}", histogram.name);
+                }
+            }
+        }
         let told =
             sums.into_iter().map(|((buffer, name), sum)| vec![text(buffer), text(name), text(sum)]);
         assert_eq!(summed, told.collect::<Vec<_>>(), "seed {seed}");
@@ -231,6 +251,8 @@ fn they_are_what_the_readings_state() {
                 let of = format!("buffer = '{}' AND name = '{}'", buffer.name, histogram.name);
                 let count = number(&engine, &format!("SELECT sum(count) FROM ({LAST}) WHERE {of}"));
                 assert_eq!(count as u64, histogram.count, "seed {seed}, {of}");
+                let added = format!("SELECT sum(delta) FROM histograms WHERE {of}");
+                assert_eq!(number(&engine, &added) as u64, histogram.count, "seed {seed}, {of}");
                 let sum = number(
                     &engine,
                     &format!(
@@ -282,9 +304,9 @@ fn duckdb_adds_them_up_to_the_same() {
         (
             "histograms",
             [
-                "SELECT buffer, name, lo, hi, count(*), sum(count), max(sum) FROM t \
+                "SELECT buffer, name, lo, hi, count(*), sum(count), max(sum), sum(delta) FROM t \
                  GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3 NULLS FIRST, 4",
-                "SELECT capture, host, pid, ring, count(*), min(lo), max(hi) FROM t \
+                "SELECT capture, host, pid, ring, count(*), min(lo), max(hi), count(tid) FROM t \
                  GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4 NULLS FIRST",
             ],
         ),

@@ -52,11 +52,30 @@ pub(crate) struct Change {
     pub nonce: u64,
     /// None: the row that all threads share.
     pub ring: Option<u32>,
-    /// 0: several, or not known.
+    /// The thread that added since the reading before; 0: several did, or it is not known.
     pub tid: u32,
     pub mono_ns: u64,
     /// Its cells that changed, with their values since the session began.
     values: Vec<(u32, u64)>,
+}
+
+/// A change, and what it leads to.
+#[derive(Debug)]
+pub(crate) struct Changed<'a> {
+    pub change: Change,
+    /// What the cells that changed were before, in the order of their numbers.
+    pub before: Vec<(u32, u64)>,
+    /// The cells of its metric after it: those that are not 0, or were stated.
+    pub cells: &'a BTreeMap<u32, u64>,
+}
+
+impl Changed<'_> {
+    /// What was added to a cell, modulo 2^64.
+    pub fn delta(&self, cell: u32) -> u64 {
+        let place = self.before.binary_search_by_key(&cell, |&(number, _)| number);
+        let now = self.cells.get(&cell).copied().unwrap_or_default();
+        place.map_or(0, |place| now.wrapping_sub(self.before[place].1))
+    }
 }
 
 /// Source, segment, row and metric.
@@ -75,9 +94,8 @@ impl Changes {
         Changes { readings: readings.into_iter(), pending: VecDeque::new(), values: HashMap::new() }
     }
 
-    /// The next change, with the cells of its metric before and after: those that are not 0, or were
-    /// stated.
-    pub fn next(&mut self, sources: &[SourceInfo]) -> Option<(Change, u64, &BTreeMap<u32, u64>)> {
+    /// The next change.
+    pub fn next(&mut self, sources: &[SourceInfo]) -> Option<Changed<'_>> {
         while self.pending.is_empty() {
             let reading = self.readings.next()?;
             self.take(reading, sources);
@@ -85,10 +103,10 @@ impl Changes {
         let change = self.pending.pop_front()?;
         let place = (change.info, change.nonce, change.ring, change.metric);
         let cells = self.values.entry(place).or_default();
-        let first = change.values.first().map_or(0, |it| it.0);
-        let before = cells.get(&first).copied().unwrap_or_default();
+        let was = |&(cell, _): &(u32, u64)| (cell, cells.get(&cell).copied().unwrap_or_default());
+        let before = change.values.iter().map(was).collect();
         cells.extend(change.values.iter().copied());
-        Some((change, before, cells))
+        Some(Changed { change, before, cells })
     }
 
     fn take(&mut self, reading: Reading, sources: &[SourceInfo]) {

@@ -416,6 +416,8 @@ fn tables_and_traces_add_up_to_what_the_target_says() {
     let histograms: Vec<_> = asked(last).iter().map(of).collect();
     let expected = [("queue".into(), sums.queue.0), ("wait".into(), sums.wait.0)];
     assert_eq!(histograms, expected);
+    let added = "SELECT name, sum(delta) AS n FROM histograms GROUP BY name ORDER BY name";
+    assert_eq!(asked(added).iter().map(of).collect::<Vec<_>>(), expected);
 
     assert_eq!(bench.ppt(&["export", "out.bin", "--format", "chrome", "-o", "c.json"]).code(), 0);
     let trace: Value = serde_json::from_slice(&fs::read(bench.path("c.json")).unwrap()).unwrap();

@@ -224,23 +224,12 @@ async fn histograms(
     readings: &Readings,
     span: &Span,
 ) -> Result<HashMap<Key, Vec<Option<Summary>>>, ReportError> {
-    // Rows are cumulative. Where what was before is not seen, the first reading says nothing.
-    let first = match engine.begins_later() {
-        true => "(PARTITION BY capture, buffer, segment, ring, pid, name)",
-        false => "(PARTITION BY ts)",
-    };
-    let sql = format!(
-        "SELECT buffer, name, capture, CAST(ts AS BIGINT) AS t, lo, hi, sum(n) FROM (\
-         SELECT buffer, name, capture, ts, lo, hi, count - coalesce(lag(count) OVER \
-         (PARTITION BY capture, buffer, segment, ring, pid, name, lo, hi ORDER BY ts), 0) AS n, \
-         min(ts) OVER {first} AS first FROM histograms WHERE ts IS NOT NULL) \
-         WHERE n > 0 AND (ts > first OR NOT {}) \
-         GROUP BY buffer, name, capture, t, lo, hi \
-         ORDER BY buffer, name, capture, t, lo NULLS FIRST",
-        engine.begins_later()
-    );
+    let sql = "SELECT buffer, name, capture, CAST(ts AS BIGINT) AS t, lo, hi, sum(delta) \
+               FROM histograms WHERE ts IS NOT NULL AND delta > 0 \
+               GROUP BY buffer, name, capture, t, lo, hi \
+               ORDER BY buffer, name, capture, t, lo NULLS FIRST";
     let mut all: BTreeMap<Key, BTreeMap<(i64, i64), Buckets>> = BTreeMap::new();
-    for row in rows::all(engine, &sql).await? {
+    for row in rows::all(engine, sql).await? {
         let (Ok(time), Ok(count)) = (row[3].parse::<i64>(), row[6].parse()) else { continue };
         let during = (time, readings.since(&row[2], time));
         let of = all.entry(key(&row)).or_default().entry(during).or_default();

@@ -1,6 +1,5 @@
 //! `counters` and `histograms`: what programs added up, as each reading found it.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
@@ -9,7 +8,7 @@ use ppt_capture::frame_dsl::metric::{Metric, Shape};
 use super::named::Named;
 use crate::bounds::{Bounded, Number};
 use crate::error::{SetError, TableError};
-use crate::readings::{Change, Changes};
+use crate::readings::{Change, Changed, Changes};
 use crate::set::CaptureSet;
 use crate::small::{Cell, Kind, batch, schema};
 use crate::table::{Batches, Planned, Request, Scan, Table};
@@ -39,6 +38,8 @@ pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<Named>, SetError> {
                 ("hi", Kind::Long),
                 ("count", Kind::Long),
                 ("sum", Kind::Long),
+                ("delta", Kind::Long),
+                ("unit", Kind::Word),
             ],
         };
         Metrics { set: set.clone(), what, schema: schema(fixed.into_iter().chain(own)) }
@@ -139,60 +140,71 @@ impl MetricScan {
         let catalog = capture.catalog();
         let mut rows = Vec::new();
         while rows.len() < ROWS {
-            let Some((change, before, cells)) = changes.next(&catalog.sources) else { break };
-            let info = &catalog.sources[change.info];
-            let metric = &info.metrics[change.metric];
+            let Some(changed) = changes.next(&catalog.sources) else { break };
+            let info = &catalog.sources[changed.change.info];
+            let metric = &info.metrics[changed.change.metric];
             if !self.what.has(metric) {
                 continue;
             }
-            let Change { nonce, ring, tid, mono_ns, .. } = change;
-            let fixed = [
-                Cell::word(&capture.id),
-                Cell::word(&info.source.buffer),
-                Cell::word(&format!("{nonce:016x}")),
-                ring.map_or(Cell::Null, Cell::int),
-                Cell::word(catalog.host()),
-                Cell::int(info.source.process.pid),
-                if tid == 0 { Cell::Null } else { Cell::int(tid) },
-                Cell::word(&metric.name),
-                Cell::Time(catalog.epoch(mono_ns)),
-            ];
-            let row = |own: Vec<Cell>| fixed.iter().cloned().chain(own).collect();
+            let Change { nonce, ring, tid, mono_ns, .. } = changed.change;
+            let row = |Told { is_added, own }: Told| {
+                let fixed = [
+                    Cell::word(&capture.id),
+                    Cell::word(&info.source.buffer),
+                    Cell::word(&format!("{nonce:016x}")),
+                    ring.map_or(Cell::Null, Cell::int),
+                    Cell::word(catalog.host()),
+                    Cell::int(info.source.process.pid),
+                    if is_added && tid != 0 { Cell::int(tid) } else { Cell::Null },
+                    Cell::word(&metric.name),
+                    Cell::Time(catalog.epoch(mono_ns)),
+                ];
+                fixed.into_iter().chain(own).collect()
+            };
             match self.what {
-                What::Counters => rows.push(row(counter(metric, before, cells))),
-                What::Histograms => rows.extend(histogram(metric, cells).into_iter().map(row)),
+                What::Counters => rows.push(row(counter(metric, &changed))),
+                What::Histograms => rows.extend(histogram(metric, &changed).map(row)),
             }
         }
         rows
     }
 }
 
+/// The columns of a row that are not fixed.
+struct Told {
+    /// Something was added since the reading before: some thread did it.
+    is_added: bool,
+    own: Vec<Cell>,
+}
+
 /// `value delta unit`.
-fn counter(metric: &Metric, before: u64, cells: &BTreeMap<u32, u64>) -> Vec<Cell> {
-    let value = cells.get(&metric.cells.start).copied().unwrap_or_default();
-    let delta = value.wrapping_sub(before);
+fn counter(metric: &Metric, changed: &Changed<'_>) -> Told {
+    let cell = metric.cells.start;
+    let value = changed.cells.get(&cell).copied().unwrap_or_default();
     let long = |value| match metric.shape {
         Shape::UpDownCounter => Cell::Long(value as i64),
         _ => Cell::count(value),
     };
-    vec![long(value), long(delta), Cell::word(&metric.unit)]
+    let own = vec![long(value), long(changed.delta(cell)), Cell::word(&metric.unit)];
+    Told { is_added: true, own }
 }
 
-/// `lo hi count sum` of each bucket that holds values.
-fn histogram(metric: &Metric, cells: &BTreeMap<u32, u64>) -> Vec<Vec<Cell>> {
+/// `lo hi count sum delta unit` of each bucket that holds values.
+fn histogram(metric: &Metric, changed: &Changed<'_>) -> impl Iterator<Item = Told> {
     let first = metric.cells.start;
-    let sum = cells.get(&first).copied().unwrap_or_default();
-    let sum = match metric.shape {
-        Shape::Exponential => Cell::Long(sum as i64),
-        _ => Cell::count(sum),
-    };
+    let sum = changed.cells.get(&first).copied().unwrap_or_default();
+    let is_time = metric.shape == Shape::Exponential;
+    let sum = if is_time { Cell::Long(sum as i64) } else { Cell::count(sum) };
+    let unit = if is_time && metric.unit.is_empty() { "ns" } else { metric.unit.as_str() };
     // 2^63 bounds nothing: no value is above.
     let bound = |it: Option<i128>| it.and_then(|it| i64::try_from(it).ok());
-    let bound = |it| bound(it).map_or(Cell::Null, Cell::Long);
-    let full = cells.iter().filter(|(_, count)| **count > 0);
-    full.filter_map(|(&cell, &count)| {
+    let bound = move |it| bound(it).map_or(Cell::Null, Cell::Long);
+    let full = changed.cells.iter().filter(|(_, count)| **count > 0);
+    full.filter_map(move |(&cell, &count)| {
         let (lo, hi) = metric.shape.bucket(cell - first)?;
-        Some(vec![bound(lo), bound(hi), Cell::count(count), sum.clone()])
+        let delta = changed.delta(cell);
+        let (count, added) = (Cell::count(count), Cell::count(delta));
+        let own = vec![bound(lo), bound(hi), count, sum.clone(), added, Cell::word(unit)];
+        Some(Told { is_added: delta > 0, own })
     })
-    .collect()
 }
