@@ -5,7 +5,7 @@ use std::process::Command;
 
 use crate::fixtures::explained::explained;
 use crate::fixtures::flood;
-use crate::fixtures::steady::is_root;
+use crate::fixtures::steady::{self, is_root};
 use crate::fixtures::support::{Account, Attach, Bench, Target, ppt, text};
 
 /// A program whose file name is a test's own: other tests run at the same time.
@@ -108,6 +108,23 @@ fn what_may_have_been_meant() {
         assert!(ran.code() == 2 && ran.stderr.contains(expected), "{args:?}: {ran:?}");
     }
     one.finish();
+}
+
+/// Who may not read other users' processes learns whose these are.
+#[test]
+fn processes_that_are_not_readable_are_counted() {
+    if !is_root() {
+        return;
+    }
+    let bench = steady::build(&[]);
+    steady::open_to_nobody(&bench);
+    let mut list = steady::as_nobody(bench.command(bench.path("ppt")));
+    let output = list.arg("list").output().unwrap();
+    let said = text(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    let line = said.lines().find(|line| line.contains(" not readable; ")).unwrap_or_default();
+    assert!(line.starts_with("ppt: ") && line.contains(" of root"), "{said}");
+    assert!(line.ends_with("; `sudo ppt list` lists the buffers of every process"), "{said}");
 }
 
 /// Another user's processes, and nobody else's: those of one test.
