@@ -6,36 +6,47 @@ use crate::set::CaptureSet;
 
 /// The last name of each thread of a set.
 #[derive(Debug, Clone, Default)]
-pub struct ThreadLabels(HashMap<(String, u32), HashMap<u32, String>>);
+pub struct ThreadLabels(HashMap<ThreadKey, LastName>);
+
+/// What tells a thread from others.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct ThreadKey {
+    host: String,
+    pid: u32,
+    tid: u32,
+}
+
+/// A name, and from when on it held, ns since the epoch.
+#[derive(Debug, Clone)]
+struct LastName {
+    time: Option<i64>,
+    name: String,
+}
 
 impl ThreadLabels {
     /// Those of `set`.
     pub fn of(set: &CaptureSet) -> ThreadLabels {
-        let mut last: HashMap<(String, u32), HashMap<u32, (Option<i64>, String)>> = HashMap::new();
+        let mut labels = ThreadLabels::default();
         for capture in set.captures() {
             let catalog = capture.catalog();
             for ((pid, _), names) in catalog.threads.iter() {
-                let Some(name) = names.last() else { continue };
-                let time = catalog.epoch(name.mono_ns);
-                let threads = last.entry((catalog.host().to_owned(), pid)).or_default();
-                let known = threads.entry(name.tid).or_default();
+                let Some(last) = names.last() else { continue };
+                let key = ThreadKey { host: catalog.host().to_owned(), pid, tid: last.tid };
+                let time = catalog.epoch(last.mono_ns);
                 // Captures come in any order.
-                if known.1.is_empty() || time >= known.0 {
-                    *known = (time, name.text().into_owned());
+                if labels.0.get(&key).is_none_or(|known| time >= known.time) {
+                    labels.0.insert(key, LastName { time, name: last.text().into_owned() });
                 }
             }
         }
-        let without_times = |threads: HashMap<u32, (Option<i64>, String)>| {
-            threads.into_iter().map(|(tid, (_, name))| (tid, name)).collect()
-        };
-        ThreadLabels(last.into_iter().map(|(key, it)| (key, without_times(it))).collect())
+        labels
     }
 
     /// The last name of thread `tid` of process `pid` of `host`, if it has one. It comes from the
     /// target, so escape it before you show it.
     pub fn name(&self, host: &str, pid: u32, tid: u32) -> Option<&str> {
-        let threads = self.0.get(&(host.to_owned(), pid))?;
-        threads.get(&tid).map(String::as_str).filter(|name| !name.is_empty())
+        let last = self.0.get(&ThreadKey { host: host.to_owned(), pid, tid })?;
+        Some(last.name.as_str()).filter(|name| !name.is_empty())
     }
 
     /// `TID (NAME)`, or `TID` where no name is known. None for a number that no thread has.
