@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::role::{PLAIN, SPAN};
+use crate::role::{PLAIN, SPAN, SpanHalf};
 use crate::schema::{Clock, Edge, Field, FieldType, Frame, Int, Schema};
 use crate::stored::Stored;
 
@@ -33,10 +33,14 @@ pub fn whole_columns(schema: &Schema, frame: &Frame) -> Vec<WholeColumn> {
         for standard in ["segment", "ring", "seqno", "tid", "pid"] {
             add(format!("end_{standard}"), Part::Where(standard));
         }
-        for of in &others {
+        // What one half alone sets is in the frames of the other, and says nothing there.
+        let sets = |half: SpanHalf, of: &Column| {
+            frame.only_half(&frame.fields[of.field]).is_none_or(|only| only == half)
+        };
+        for of in others.iter().filter(|of| sets(SpanHalf::Begin, of)) {
             add(format!("begin_{}", of.name), Part::Begin(of.clone()));
         }
-        for of in &others {
+        for of in others.iter().filter(|of| sets(SpanHalf::End, of)) {
             add(format!("end_{}", of.name), Part::End(of.clone()));
         }
     } else {

@@ -10,7 +10,7 @@ use anstyle::{AnsiColor, Style};
 use crate::layout::Layout;
 use crate::metric::{Metric, Shape};
 use crate::names::is_identifier;
-use crate::role::{Hash, IN, OUT};
+use crate::role::{HALF, Hash, IN, OUT, SpanHalf};
 use crate::schema::{Field, FieldType, Frame, Schema};
 
 const WORD: u32 = 8;
@@ -223,8 +223,14 @@ fn type_of(field: &Field) -> String {
             write!(text, " @{key}({ty})").expect("a String takes every write");
         }
     }
-    for (word, is) in [(" @at", field.at), (" @key", field.is_key()), (" (added)", field.is_own())]
-    {
+    let half = |half: SpanHalf| field.extra.get(HALF).is_some_and(|it| *it == half.word());
+    for (word, is) in [
+        (" @at", field.at),
+        (" @key", field.is_key()),
+        (" @begin", half(SpanHalf::Begin)),
+        (" @end", half(SpanHalf::End)),
+        (" (added)", field.is_own()),
+    ] {
         if is {
             text.push_str(word);
         }

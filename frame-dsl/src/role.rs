@@ -8,7 +8,7 @@
 //! ```text
 //! frame  "across":"process"  "fifo":true
 //! field  "key":true          "edge":true  "step":true  "stamp":true  "hash":"xxh3"
-//!        "in":"messageid"    "out":"payload"
+//!        "in":"messageid"    "out":"payload"  "half":"end"
 //! ```
 
 use crate::names::is_identifier;
@@ -42,9 +42,10 @@ pub(crate) const STAMP: &str = "stamp";
 pub(crate) const HASH: &str = "hash";
 pub(crate) const IN: &str = "in";
 pub(crate) const OUT: &str = "out";
+pub(crate) const HALF: &str = "half";
 /// All of them, in the order in which they are hashed.
 pub(crate) const FRAME_KEYS: [&str; 2] = [ACROSS, FIFO];
-pub(crate) const FIELD_KEYS: [&str; 7] = [KEY, EDGE, STEP, STAMP, HASH, IN, OUT];
+pub(crate) const FIELD_KEYS: [&str; 8] = [KEY, EDGE, STEP, STAMP, HASH, IN, OUT, HALF];
 
 /// Most identities on one side of a point.
 pub const MAX_IDENTITIES: usize = 16;
@@ -76,6 +77,41 @@ impl Across {
     /// The one that is called so.
     pub fn of_word(word: &str) -> Option<Across> {
         Across::ALL.into_iter().find(|it| it.word() == word)
+    }
+}
+
+/// One of the two frames of a span.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum SpanHalf {
+    /// The frame that begins it.
+    Begin,
+    /// The frame that ends it.
+    End,
+}
+
+impl SpanHalf {
+    /// Both of them.
+    pub const ALL: [SpanHalf; 2] = [SpanHalf::Begin, SpanHalf::End];
+
+    /// The word in JSON, the name of the attribute and that of the value in [`EDGES`].
+    pub fn word(self) -> &'static str {
+        match self {
+            SpanHalf::Begin => EDGES[0].0,
+            SpanHalf::End => EDGES[1].0,
+        }
+    }
+
+    /// The half that is called so.
+    pub fn from_word(word: &str) -> Option<SpanHalf> {
+        SpanHalf::ALL.into_iter().find(|half| half.word() == word)
+    }
+
+    /// The other frame of the span.
+    pub fn other(self) -> SpanHalf {
+        match self {
+            SpanHalf::Begin => SpanHalf::End,
+            SpanHalf::End => SpanHalf::Begin,
+        }
     }
 }
 
@@ -196,6 +232,14 @@ impl Frame {
         (!point.ins.is_empty() || !point.outs.is_empty()).then_some(point)
     }
 
+    /// The only half of a span whose program sets the field: `@begin` or `@end`. None: both do, or
+    /// these frames are no spans. Keys and what ppt sets are in both halves, whatever a schema says.
+    pub fn only_half(&self, field: &Field) -> Option<SpanHalf> {
+        let word = field.extra.get(HALF)?.as_str()?;
+        let is_in_both = field.is_key() || field.is_own() || field.at;
+        SpanHalf::from_word(word).filter(|_| !is_in_both && self.span().is_some())
+    }
+
     /// One side of a point; none if it makes no sense.
     fn identities(&self, side: &str) -> Option<Vec<(&str, &Field)>> {
         let mut all: Vec<(&str, &Field)> = Vec::new();
@@ -310,6 +354,31 @@ mod tests {
         assert_eq!(own, [false, true, true]);
         assert_eq!(schema.marked_by(0).unwrap().name, "r");
         assert_eq!(schema.to_json(), TEXT);
+    }
+
+    #[test]
+    fn halves_of_a_schema() {
+        let status = r#"{"name":"status","type":"u16","offset":26,"half":"end"},{"name":"edge""#;
+        let schema = schema(r#"{"name":"edge""#, status);
+        let half = |schema: &Schema, field: usize| {
+            schema.frames[0].only_half(&schema.frames[0].fields[field])
+        };
+        let of = |field| half(&schema, field);
+        assert_eq!([0, 1, 2, 3].map(of), [None, Some(SpanHalf::End), None, None]);
+        let text = schema.to_json();
+        let but = |from: &str, to: &str| {
+            let other = text.replace(from, to);
+            assert_ne!(other, text);
+            let other = Schema::from_json(other.as_bytes()).unwrap();
+            (half(&other, 1), other.hash(), other.roles_hash())
+        };
+        let (hash, roles) = (schema.hash(), schema.roles_hash());
+        let (begin, same, other) = but(r#""half":"end""#, r#""half":"begin""#);
+        assert_eq!((begin, same), (Some(SpanHalf::Begin), hash));
+        assert_ne!(other, roles);
+        assert_eq!(but(r#""half":"end""#, r#""half":"middle""#).0, None);
+        assert_eq!(but(r#""half":"end""#, r#""half":"end","key":true"#).0, None);
+        assert_eq!(but(r#""kind":"span""#, r#""kind":"chain""#).0, None);
     }
 
     #[test]

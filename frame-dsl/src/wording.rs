@@ -567,6 +567,27 @@ impl Mistake {
                 "frames that belong together have the same key",
             )
             .help("a key is an integer, a bool, an enum, `char[N]` or `bytes[N]`"),
+            Mistake::HalfOfPlain { name, frame } => {
+                say(format!("`@{name}` belongs to a field of a span"), "this frame is none")
+                    .help(format!("write `frame {} @span {{ … }}`", Short(frame)))
+            }
+            Mistake::HalfOfChain { name, frame } => say(
+                format!("`@{name}` belongs to a field of a span, and `{}` is a chain", Short(frame)),
+                "a chain has steps",
+            )
+            .help("leave it out: every step of a chain has all fields"),
+            Mistake::HalfOfKey { name } => say(
+                format!("a key cannot be `@{name}`"),
+                format!("only the frame of the {name} would have it"),
+            )
+            .help("the begin and the end of a span have the same key: leave one of the two out"),
+            Mistake::HalfOfTime { name } => say(
+                format!("the time of a frame cannot be `@{name}`"),
+                format!("only the frame of the {name} would have a time"),
+            )
+            .help("both halves of a span have a time: leave one of the two out"),
+            Mistake::BothHalves => say("a field cannot be both `@begin` and `@end`", "given here")
+                .help("a field with neither is set by both: leave the two out"),
             Mistake::OwnField { kind, name } => say(
                 format!("a {kind} cannot have a field `{name}`"),
                 format!("ppt adds a field of that name to each {kind}"),

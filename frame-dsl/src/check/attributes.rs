@@ -7,13 +7,13 @@ use super::options::{self, Chosen};
 use crate::ast;
 use crate::diagnostic::{Note, Sink, Span};
 use crate::mistake::{Kind, Mistake};
-use crate::role::{IN, OUT};
+use crate::role::{IN, OUT, SpanHalf};
 use crate::schema::Attribute;
 use crate::suggest::nearest;
 
-const KNOWN: [&str; 15] = [
+const KNOWN: [&str; 17] = [
     "at", "unit", "clock", "group", "name", "track", "flow", "counter", "span", "chain", "key",
-    "raw", "point", "in", "out",
+    "raw", "point", "in", "out", "begin", "end",
 ];
 
 /// The meaning of the attributes of a field.
@@ -27,6 +27,8 @@ pub(super) struct FieldAttributes {
     pub raw: Option<Span>,
     /// `@in(…)` and `@out(…)`.
     pub sides: Vec<Side>,
+    /// `@begin` and `@end`, and where they stand.
+    pub halves: Vec<(SpanHalf, Span)>,
     pub unit: String,
     /// `@clock(…)`, and where it stands.
     pub clock: Option<(Chosen, Span)>,
@@ -58,6 +60,8 @@ pub(super) fn of_field(attributes: &[ast::Attribute], sink: &mut Sink) -> FieldA
             "raw" => wrong_form(attribute, "@raw", sink),
             "in" => side(attribute, IN, "@in(messageid)", &mut said, sink),
             "out" => side(attribute, OUT, "@out(payload)", &mut said, sink),
+            "begin" => half(attribute, SpanHalf::Begin, "@begin", &mut said, sink),
+            "end" => half(attribute, SpanHalf::End, "@end", &mut said, sink),
             "span" | "chain" | "point" => {
                 let name = attribute.name.text.clone();
                 sink.report(attribute.span.clone(), Mistake::AttributeOnField { name });
@@ -82,7 +86,7 @@ pub(super) fn of_frame(attributes: &[ast::Attribute], sink: &mut Sink) -> Vec<At
     known_and_single(attributes, sink);
     for attribute in attributes {
         match attribute.name.text.as_str() {
-            name @ ("at" | "unit" | "clock" | "key" | "raw" | "in" | "out") => {
+            name @ ("at" | "unit" | "clock" | "key" | "raw" | "in" | "out" | "begin" | "end") => {
                 let name = name.to_owned();
                 sink.report(attribute.span.clone(), Mistake::AttributeOnFrame { name });
             }
@@ -108,7 +112,8 @@ pub(super) fn of_metric(attributes: &[ast::Attribute], sink: &mut Sink) -> Metri
         match attribute.name.text.as_str() {
             "unit" => said.unit = unit(attribute, sink),
             "group" => group(attribute, sink),
-            name @ ("at" | "clock" | "key" | "raw" | "span" | "chain" | "point" | "in" | "out") => {
+            name @ ("at" | "clock" | "key" | "raw" | "span" | "chain" | "point" | "in" | "out"
+            | "begin" | "end") => {
                 let name = name.to_owned();
                 sink.report(attribute.span.clone(), Mistake::AttributeOnMetric { name });
             }
@@ -116,6 +121,21 @@ pub(super) fn of_metric(attributes: &[ast::Attribute], sink: &mut Sink) -> Metri
         }
     }
     said
+}
+
+fn half(
+    attribute: &ast::Attribute,
+    half: SpanHalf,
+    form: &'static str,
+    said: &mut FieldAttributes,
+    sink: &mut Sink,
+) {
+    match attribute.arguments.is_empty() {
+        // Of one that is given twice, the first counts.
+        true if said.halves.iter().any(|(known, _)| *known == half) => {}
+        true => said.halves.push((half, attribute.span.clone())),
+        false => wrong_form(attribute, form, sink),
+    }
 }
 
 fn side(

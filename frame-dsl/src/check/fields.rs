@@ -9,7 +9,7 @@ use crate::ast::{self, File, Word};
 use crate::diagnostic::{Sink, Span};
 use crate::mistake::Mistake;
 use crate::reserved::LATER;
-use crate::role::{HASH, Hash};
+use crate::role::{HASH, Hash, SpanHalf};
 use crate::schema::{Edge, Extra, Field, FieldType, Interval, MAX_FRAME_BYTES, MAX_NAME_BYTES};
 use crate::stored::plain;
 use crate::suggest::{from_elsewhere, nearest};
@@ -35,6 +35,8 @@ pub(super) struct DraftField {
     pub key: Option<Span>,
     /// Its `@in` and `@out`.
     pub sides: Vec<Side>,
+    /// Its `@begin` and `@end`.
+    pub halves: Vec<(SpanHalf, Span)>,
 }
 
 impl<'a> Types<'a> {
@@ -236,5 +238,6 @@ fn draft(
         at: said.at.clone(),
         key: said.key.clone(),
         sides: said.sides.clone(),
+        halves: said.halves.clone(),
     }
 }

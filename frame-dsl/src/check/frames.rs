@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use super::attributes;
 use super::fields::{DraftField, Types};
+use super::halves;
 use super::kinds::{self, OwnEnum};
 use super::names::{self, Declared};
 use super::options::Time;
@@ -82,6 +83,7 @@ fn draft(frame: &ast::Frame, types: &Types<'_>, sink: &mut Sink) -> Option<Draft
     names_are_distinct(&mut fields, sink);
     kinds::keys(frame, said.as_ref(), &mut fields, sink);
     points::sides(frame, &mut fields, sink);
+    halves::halves(frame, kinds::kind(said.as_ref()), &mut fields, sink);
     let own = said.as_ref().and_then(|said| kinds::complete(frame, said, &mut fields, sink));
     place_in_time(&mut fields, sink);
     let (fields, places) = fields.into_iter().map(|draft| (draft.field, draft.place)).unzip();

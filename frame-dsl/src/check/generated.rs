@@ -14,6 +14,7 @@ use crate::language::Language;
 use crate::metric::Metric;
 use crate::mistake::{Kind, Mistake};
 use crate::names::{block_macro, claim_macro, enumerator, field_macro, stamp_macro, upper_camel};
+use crate::role::{HALF, SpanHalf};
 use crate::schema::MAX_VALUES;
 
 /// Reports every two declarations that would get one name in a generated language.
@@ -165,7 +166,18 @@ fn rust_types<'a>(file: &'a File, drafts: &'a [Draft]) -> Vec<Generated<'a>> {
             place: &own.place,
         })
     });
-    frames.chain(enums).chain(own).collect()
+    let halves = drafts.iter().flat_map(|Draft { frame, places, .. }| {
+        let is_of_half = |field: &crate::schema::Field| field.extra.contains_key(HALF);
+        let has_halves = frame.fields.iter().any(is_of_half);
+        let halves = SpanHalf::ALL.into_iter().filter(move |_| has_halves);
+        halves.map(|half| Generated {
+            name: format!("{}{}", upper_camel(&frame.name), upper_camel(half.word())),
+            of: format!("the {} of frame `{}`", half.word(), frame.name),
+            declared: &frame.name,
+            place: &places.name,
+        })
+    });
+    frames.chain(enums).chain(own).chain(halves).collect()
 }
 
 struct Clashes<'a> {

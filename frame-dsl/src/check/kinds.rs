@@ -181,7 +181,7 @@ pub(super) fn kind(said: Option<&Said>) -> &'static str {
 }
 
 impl Said {
-    fn kind(&self) -> &'static str {
+    pub fn kind(&self) -> &'static str {
         match self.what {
             What::Span { .. } => SPAN,
             What::Chain(_) => CHAIN,
@@ -268,6 +268,7 @@ pub(super) fn complete(
         at,
         key: None,
         sides: Vec::new(),
+        halves: Vec::new(),
     };
     let written = fields.iter().any(|draft| draft.at.is_some());
     let own_enum = said.mark().map(|mark| {

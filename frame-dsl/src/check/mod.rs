@@ -8,6 +8,7 @@ mod enums;
 mod fields;
 mod frames;
 mod generated;
+mod halves;
 mod kinds;
 mod metrics;
 mod names;

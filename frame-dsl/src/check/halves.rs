@@ -1,0 +1,38 @@
+//! `@begin` and `@end`: which half of a span sets a field.
+
+use super::fields::DraftField;
+use crate::ast;
+use crate::diagnostic::{Note, Sink};
+use crate::mistake::Mistake;
+use crate::role::{CHAIN, HALF, SPAN};
+use crate::schema::Edge;
+
+/// Marks the fields that only one half of a span sets; reports what cannot be such a field.
+pub(super) fn halves(frame: &ast::Frame, kind: &str, fields: &mut [DraftField], sink: &mut Sink) {
+    for DraftField { field, halves, key, at, .. } in fields {
+        let [(half, place), rest @ ..] = halves.as_slice() else { continue };
+        // The fields of an interval stand in one place.
+        let is_first = field.interval.as_ref().is_none_or(|it| it.edge == Edge::Start);
+        let name = half.word();
+        let said = |span: &crate::diagnostic::Span, label: &str| {
+            Some(Note { span: span.clone(), label: label.to_owned() })
+        };
+        let (mistake, note) = match (kind, rest, key, at) {
+            (CHAIN, ..) => (Mistake::HalfOfChain { name, frame: frame.name.text.clone() }, None),
+            (SPAN, [(_, second), ..], ..) => (Mistake::BothHalves, said(second, "and here")),
+            (SPAN, _, Some(key), _) => (Mistake::HalfOfKey { name }, said(key, "a key")),
+            (SPAN, _, _, Some(at)) => {
+                (Mistake::HalfOfTime { name }, said(at, "when the frame was"))
+            }
+            (SPAN, ..) => {
+                field.extra.insert(HALF.to_owned(), half.word().into());
+                continue;
+            }
+            _ => (Mistake::HalfOfPlain { name, frame: frame.name.text.clone() }, None),
+        };
+        // The start of an interval has no `@at`.
+        if is_first || matches!(mistake, Mistake::HalfOfTime { .. }) {
+            sink.report_with(place.clone(), mistake, note);
+        }
+    }
+}
