@@ -2,6 +2,7 @@
 //! C, and so is every symbol: C and C++ parts of one program share a buffer.
 
 use ppt_frame_dsl::metric::Metric;
+use ppt_frame_dsl::role::SpanHalf;
 use ppt_frame_dsl::schema::Enum;
 use ppt_frame_dsl::{Declared, Stored};
 
@@ -98,9 +99,12 @@ fn header(model: &Model<'_>, name: &str) -> String {
     }
     out.line("#if PPT1_ENABLED");
     for frame in &model.frames {
-        commit(model, frame, frame.name, Enums::Classes, &mut out);
-        let mark_type = |of: &Enum| format!("{}::{}", namespace(model), of.name);
-        close(model, frame, frame.name, mark_type, &mut out);
+        for &half in frame.halves() {
+            let (ty, of) = (type_of(frame, half), (frame, half));
+            commit(model, of, &ty, Enums::Classes, &mut out);
+            let mark_type = |of: &Enum| format!("{}::{}", namespace(model), of.name);
+            close(model, of, &ty, mark_type, &mut out);
+        }
     }
     out.line("#endif");
     out.blank();
@@ -221,12 +225,19 @@ fn structure(model: &Model<'_>, frame: &Frame<'_>, out: &mut Text) {
         Stored::Enum(it) => format!("{}::{}", namespace(model), it.name),
         other => element_type(other).into(),
     };
-    members(frame, element, out);
+    members(frame, None, element, out);
     out.blank();
+    for &half in frame.halves().iter().filter(|half| half.is_some()) {
+        let word = half.map_or("", SpanHalf::word);
+        out.line(&format!("/* The same, with the fields of its {word}. */"));
+        out.open(&format!("struct ppt_{word} {{"));
+        members(frame, half, element, out);
+        out.close("};");
+    }
     if let Some(Mark { of, .. }) = argument(frame) {
         out.line(&format!("using {STEP} = {}::{};", namespace(model), of.name));
     }
-    for Form { verb, mark } in &frame.forms {
+    for Form { verb, mark, .. } in &frame.forms {
         let what = match mark.as_ref().map(|mark| &mark.value) {
             None => "writes the frame".into(),
             Some(MarkValue::Named(value, _)) => format!("writes the frame as `{value}`"),
@@ -253,11 +264,23 @@ fn structure(model: &Model<'_>, frame: &Frame<'_>, out: &mut Text) {
         out.line("class scope;");
     }
     out.close("};");
-    assertions(frame, name, out);
-    out.line(&format!(
-        "static_assert(std::is_trivial<{name}>::value, \"a frame is plain memory\");"
-    ));
+    assertions(frame, None, name, out);
+    for &half in frame.halves().iter().filter(|half| half.is_some()) {
+        assertions(frame, half, &type_of(frame, half), out);
+    }
+    let trivial = |ty: &str| {
+        format!("static_assert(std::is_trivial<{ty}>::value, \"a frame is plain memory\");")
+    };
+    out.line(&trivial(name));
+    for &half in frame.halves().iter().filter(|half| half.is_some()) {
+        out.line(&trivial(&type_of(frame, half)));
+    }
     out.blank();
+}
+
+/// The type of a frame, or of the half of a span that has fields of its own.
+fn type_of(frame: &Frame<'_>, half: Option<SpanHalf>) -> String {
+    half.map_or_else(|| frame.name.into(), |half| format!("{}::ppt_{}", frame.name, half.word()))
 }
 
 /// Inside a frame's class its fields hide the functions of the namespace: a field may be called `on`.
@@ -288,7 +311,8 @@ fn write_as(model: &Model<'_>, frame: &Frame<'_>, form: &Form<'_>, out: &mut Tex
         let ticks = format!("{}::{}", namespace(model), model.symbol("ticks"));
         out.line(&format!("        const uint64_t ppt_at = {ticks}();"));
     }
-    out.line(&format!("        {name} ppt_f = {name}();"));
+    let ty = type_of(frame, form.half);
+    out.line(&format!("        {ty} ppt_f = {ty}();"));
     out.line("        if constexpr (std::is_same<decltype(ppt_fill(ppt_f)), bool>::value) {");
     out.line("            if (!ppt_fill(ppt_f))");
     out.line("                return;");
@@ -299,7 +323,8 @@ fn write_as(model: &Model<'_>, frame: &Frame<'_>, form: &Form<'_>, out: &mut Tex
         MarkValue::Named(value, _) => format!("{}::{}::{value}", namespace(model), mark.of.name),
         MarkValue::Argument(_) => "ppt_mark".to_owned(),
     });
-    let last = call_close(model, frame, "&ppt_f", mark.as_deref(), "ppt_at");
+    let of = (frame, form.half);
+    let last = call_close(model, of, "&ppt_f", mark.as_deref(), "ppt_at");
     out.line(&format!("        {last};"));
     out.line("    }");
     out.line("#else");

@@ -10,6 +10,7 @@
 //! ```
 
 mod forms;
+mod halves;
 mod interval;
 mod stamps;
 mod stored;
@@ -17,7 +18,7 @@ mod stores;
 
 use ppt_frame_dsl::metric::Metric;
 use ppt_frame_dsl::names::enumerator;
-use ppt_frame_dsl::role::Hash;
+use ppt_frame_dsl::role::{Hash, SpanHalf};
 use ppt_frame_dsl::schema::{self, Clock, FieldType, MAX_FRAMES, Schema};
 use ppt_frame_dsl::{Declared, Layout, Stored};
 
@@ -65,7 +66,7 @@ pub(crate) struct Frame<'a> {
     /// The struct's members, in the order of their offsets.
     pub members: Vec<Member>,
     /// How its words get into a slot, in order; all words but the first.
-    pub stores: Vec<Store>,
+    stores: Vec<Store>,
     /// Whether that is little enough to be inlined wherever a frame is written.
     pub inline: bool,
     /// The ways to write it.
@@ -90,6 +91,8 @@ pub(crate) struct Field<'a> {
     pub own: bool,
     /// Whether ppt stamps it before the program sets the other fields.
     pub own_stamp: bool,
+    /// The half of a span that alone has it.
+    pub only: Option<SpanHalf>,
 }
 
 /// One member of a frame's struct.
@@ -219,6 +222,7 @@ impl<'a> Frame<'a> {
             stamp: stamps.iter().position(|it| field.is_stamped() && *it.ty == field.ty),
             own: field.is_own(),
             own_stamp: field.is_own_stamp(),
+            only: frame.only_half(field),
         };
         Frame {
             id,

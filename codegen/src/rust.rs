@@ -1,15 +1,18 @@
 //! Rust: one module per buffer. The generated code is safe; unsafe code is in `runtime/rust`.
 
+mod halves;
 mod tokens;
 mod words;
 
 use ppt_frame_dsl::Stored;
 use ppt_frame_dsl::metric::{Metric, Shape};
 use ppt_frame_dsl::names::upper_camel;
+use ppt_frame_dsl::role::SpanHalf;
 use ppt_frame_dsl::schema::Enum;
 use proc_macro2::{Ident, Literal, TokenStream};
 use quote::{format_ident, quote};
 
+use self::halves::{of_whole, self_or_half, type_of};
 use self::tokens::{element_type, ident, number};
 use crate::emitter::Emitter;
 use crate::model::{
@@ -47,11 +50,15 @@ fn module(model: &Model<'_>) -> TokenStream {
     let switch = switch(model);
     let enums = model.schema.enums.iter().map(enumeration);
     let frames = model.frames.iter().map(|frame| {
-        let structure = structure(frame);
+        // The thread's frame of the macro form has all fields, and the halves of a span their own.
+        let halves = frame.halves().iter().filter(|half| half.is_some());
+        let structures = std::iter::once(&None).chain(halves.clone());
+        let structures = structures.map(|half| structure(frame, *half));
+        let halves = halves.map(|half| of_whole(frame, *half));
         let forms = forms(model, frame);
-        let writer = writer(model, frame);
+        let writers = frame.halves().iter().map(|half| writer(model, frame, *half));
         let macros = macros(model, frame);
-        quote!(#structure #forms #writer #macros)
+        quote!(#(#structures)* #(#halves)* #forms #(#writers)* #macros)
     });
     let metrics = model.metrics.iter().map(|it| metric(model, it));
     quote! {
@@ -291,11 +298,11 @@ fn about_field(field: &Field<'_>) -> TokenStream {
 }
 
 /// The struct, in the order of the layout, and the proof that the compiler agrees.
-fn structure(frame: &Frame<'_>) -> TokenStream {
-    let name = ident(&upper_camel(frame.name));
+fn structure(frame: &Frame<'_>, half: Option<SpanHalf>) -> TokenStream {
+    let name = type_of(frame, half);
     // Each member, and what it is before it is set.
     let members = frame.members.iter().map(|member| {
-        let name = ident(&member.name);
+        let name = ident(&frame.member_name(member, half));
         match member.what {
             What::Sequence => (quote!(#name: u64), quote!(#name: 0)),
             What::FrameId => (quote!(#name: u16), quote!(#name: 0)),
@@ -307,7 +314,7 @@ fn structure(frame: &Frame<'_>) -> TokenStream {
                     let length = number(length);
                     (ty, zero) = (quote!([#ty; #length]), quote!([#zero; #length]));
                 }
-                let public = (!field.own).then(|| quote!(pub));
+                let public = (!field.own && field.is_in(half)).then(|| quote!(pub));
                 (quote!(#about #public #name: #ty), quote!(#name: #zero))
             }
             What::Padding(bytes) => {
@@ -320,11 +327,15 @@ fn structure(frame: &Frame<'_>) -> TokenStream {
     let size = number(frame.size);
     let placed = frame.members.iter().filter(|it| matches!(it.what, What::Field(_)));
     let offsets = placed.map(|member| {
-        let field = ident(&member.name);
+        let field = ident(&frame.member_name(member, half));
         let offset = number(member.offset);
         quote!(assert!(::core::mem::offset_of!(#name, #field) == #offset);)
     });
     let about = doc_or(frame.doc, &format!("Frame `{}`.", frame.name));
+    let about = match half {
+        None => about,
+        Some(half) => doc(&format!("The fields of the {} of a `{}`.", half.word(), frame.name)),
+    };
     quote! {
         #about
         #[repr(C)]
@@ -401,13 +412,14 @@ fn forms(model: &Model<'_>, frame: &Frame<'_>) -> TokenStream {
         ));
         let parameter = parameter(form).map(|(name, ty)| quote!(#name: #ty,));
         let (verb, (take, store)) = (ident(form.verb), own(model, frame, form));
+        let ty = self_or_half(frame, form.half);
         quote! {
             #about
             #[inline(always)]
-            pub fn #verb(#parameter fill: impl ::core::ops::FnOnce(&mut Self)) {
+            pub fn #verb(#parameter fill: impl ::core::ops::FnOnce(&mut #ty)) {
                 if PPT_CONTROL.wants::<#bit>() {
                     #take
-                    let mut frame = Self::PPT_ZERO;
+                    let mut frame = #ty::PPT_ZERO;
                     fill(&mut frame);
                     #store
                     ppt::Frame::ppt_commit(&frame);
@@ -419,14 +431,16 @@ fn forms(model: &Model<'_>, frame: &Frame<'_>) -> TokenStream {
     let updates = frame.forms.iter().filter(|_| frame.is_completed()).map(|form| {
         let (update, (take, store)) = (update(form), own(model, frame, form));
         let parameter = parameter(form).map(|(name, ty)| quote!(#name: #ty,));
+        let ty = self_or_half(frame, form.half);
+        let call = match form.half {
+            None => quote!(ppt::update_as(last, true, set, |frame| { #take #store })),
+            Some(_) => quote!(ppt::update_half(last, set, |frame: &mut #ty| { #take #store })),
+        };
         quote! {
             #[doc(hidden)]
             #[inline(always)]
-            pub fn #update(#parameter set: impl ::core::ops::FnOnce(&mut Self)) {
-                #last.with(|last| ppt::update_as(last, true, set, |frame| {
-                    #take
-                    #store
-                }));
+            pub fn #update(#parameter set: impl ::core::ops::FnOnce(&mut #ty)) {
+                #last.with(|last| #call);
             }
         }
     });
@@ -446,15 +460,28 @@ fn forms(model: &Model<'_>, frame: &Frame<'_>) -> TokenStream {
             }
         }
     });
-    quote! {
-        impl #name {
-            #(#writes)*
-            #scope
+    let set = match frame.halves() {
+        [None] => quote! {
             #[doc(hidden)]
             #[inline(always)]
             pub fn ppt_update(write: bool, set: impl ::core::ops::FnOnce(&mut Self)) {
                 #last.with(|last| ppt::update(last, write, set));
             }
+        },
+        // It is written by halves alone.
+        _ => quote! {
+            #[doc(hidden)]
+            #[inline(always)]
+            pub fn ppt_update(_: bool, set: impl ::core::ops::FnOnce(&mut Self)) {
+                #last.with(|last| ppt::set(last, set));
+            }
+        },
+    };
+    quote! {
+        impl #name {
+            #(#writes)*
+            #scope
+            #set
             #(#updates)*
         }
         ::std::thread_local! {
@@ -475,9 +502,9 @@ fn last(frame: &Frame<'_>) -> Ident {
 }
 
 /// How a frame gets into the ring.
-fn writer(model: &Model<'_>, frame: &Frame<'_>) -> TokenStream {
-    let name = ident(&upper_camel(frame.name));
-    let stores = words::stores(frame);
+fn writer(model: &Model<'_>, frame: &Frame<'_>, half: Option<SpanHalf>) -> TokenStream {
+    let name = type_of(frame, half);
+    let stores = words::stores(frame, half);
     let id = number(frame.id as u32);
     let inline = match frame.inline {
         true => quote!(#[inline(always)]),

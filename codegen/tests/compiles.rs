@@ -131,7 +131,8 @@ fn each_cpp(flags: &[&str], then: impl Fn(&Generated, &Path)) {
     const SPANS: &str = include_str!("support/spans.cpp");
     const CHAINS: &str = include_str!("support/chains.cpp");
     const POINTS: &str = include_str!("support/points.cpp");
-    let users = [EXAMPLE, JOB, TSC, SPANS, CHAINS, POINTS];
+    const HALVES: &str = include_str!("support/halves.cpp");
+    let users = [EXAMPLE, JOB, TSC, SPANS, CHAINS, POINTS, HALVES];
     for (name, user) in CPP_GOLDENS.into_iter().zip(users) {
         let generated = Generated::cpp(name);
         let folder = generated.on_disk(&[("user.cpp", user)]);
@@ -181,6 +182,107 @@ fn symbols(file: &Path, options: &[&str]) -> String {
     let output = Command::new("nm").args(options).arg(file).output().unwrap();
     assert!(output.status.success());
     String::from_utf8(output.stdout).unwrap()
+}
+
+/// What only the end of a span sets is no field of its begin, and the other way round; what is said of
+/// it names the half.
+#[test]
+fn a_field_of_the_other_half_does_not_compile() {
+    let c = Generated::golden("halves.frame");
+    let cpp = Generated::cpp("halves.frame");
+    let both = [
+        (Dialect::C11, &c, "#include \"halves.h\"\nint main(void) {", "user.c"),
+        (Dialect::Cpp17, &cpp, "#include \"halves.hpp\"\nint main() {", "user.cpp"),
+    ];
+    for (dialect, generated, head, file) in both {
+        for (verb, field, compiles) in [
+            ("begin", "verb", true),
+            ("begin", "rows", false),
+            ("begin", "plan_end", false),
+            ("begin", "pages", true),
+            ("end", "rows", true),
+            ("end", "verb", false),
+            ("end", "pages", true),
+        ] {
+            let upper = verb.to_uppercase();
+            let body = match dialect {
+                Dialect::C11 => format!("PPT_{upper}_STMT(f) {{ f.{field} = 0; }}"),
+                Dialect::Cpp17 => {
+                    format!("ppt::db::stmt::{verb}([](auto &f) {{ f.{field} = {{}}; }});")
+                }
+            };
+            let user = format!("{head}\n    {body}\n    return 0;\n}}\n");
+            let folder = generated.on_disk(&[(file, &user)]);
+            for compiler in Compiler::all() {
+                let output = compiler.try_run(dialect, folder.path(), &["-fsyntax-only", file]);
+                let said = String::from_utf8_lossy(&output.stderr);
+                assert_eq!(output.status.success(), compiles, "{body}: {said}");
+                assert!(compiles || said.contains(field), "{body}: {said}");
+            }
+        }
+    }
+}
+
+/// `PPT_TEXT` cuts and pads, reads no byte behind a text, warns of nothing, and takes arrays alone.
+#[test]
+fn text_is_set_in_the_block_form() {
+    let source = "buffer texts; frame x { char name[8]; int y; }";
+    let body = r#"
+#include <stdio.h>
+
+static void show(const char *text, unsigned size) {
+    for (unsigned i = 0; i < size; i++)
+        putchar(text[i] ? text[i] : '.');
+    putchar('\n');
+}
+
+static void set(const char *string) {
+    pptframe_x_t f;
+    memset(&f, 'x', sizeof f);
+    PPT_TEXT(f.name, string);
+    show(f.name, sizeof f.name);
+    PPT_WRITE_X(g) { PPT_TEXT(g.name, string); }
+}
+
+int main(void) {
+    const char whole[8] = {'e', 'i', 'g', 'h', 't', ' ', 'o', 'f'};
+    set("");
+    set("short");
+    set("eight of");
+    set("more than eight");
+    set(whole);
+    set(PPT1_NULL);
+    PPT_WRITE_X(f) { PPT_TEXT(f.name, "a literal that is too long"); }
+    return 0;
+}
+"#;
+    let flags = ["-O2", "-Wall", "-Wextra", "-Werror"];
+    let pointer = "int main(void) { char *to = 0; PPT_TEXT(to, \"x\"); return 0; }";
+    let both = [
+        (Dialect::C11, Generated::of(source, "texts.frame"), "texts.c"),
+        (Dialect::Cpp17, Generated::of(source, "texts.frame"), "texts.c"),
+    ];
+    for (dialect, generated, runtime) in both {
+        let include = "#include \"texts.h\"\n";
+        let user = include.to_owned() + body;
+        let wrong = include.to_owned() + pointer;
+        let folder = generated.on_disk(&[("user.c", &user), ("wrong.c", &wrong)]);
+        for compiler in Compiler::all() {
+            let truncation: &[&str] =
+                if compiler.c == "gcc" { &["-Wstringop-truncation"] } else { &[] };
+            let sources = [runtime, "user.c", "-o", "built"];
+            let arguments = [&flags[..], truncation, &sources].concat();
+            compiler.run(dialect, folder.path(), &arguments);
+            let printed = output_of(folder.path(), "built", &[]);
+            let expected = "........\nshort...\neight of\neight of\neight of\n........\n";
+            assert_eq!(printed, expected);
+            if dialect == Dialect::C11 {
+                let output =
+                    compiler.try_run(dialect, folder.path(), &["-fsyntax-only", "wrong.c"]);
+                assert!(!output.status.success());
+            }
+        }
+    }
 }
 
 /// Arguments are not evaluated where nothing is compiled in, and are, once, where it is.

@@ -13,12 +13,13 @@ use support::{
 };
 
 /// Frame files whose Python is compared, too.
-const PYTHON_GOLDENS: [&str; 9] = [
+const PYTHON_GOLDENS: [&str; 10] = [
     "hashes.frame",
     "job.frame",
     "timespec.frame",
     "enums.frame",
     "spans.frame",
+    "halves.frame",
     "chains.frame",
     "points.frame",
     "metrics.frame",

@@ -41,6 +41,7 @@ fn golden() {
 fn the_macro_form_looks_at_the_gate_once() {
     for (file, verbs) in [
         ("spans.frame", &["begin", "end"][..]),
+        ("halves.frame", &["begin", "end"]),
         ("chains.frame", &["step"]),
         ("points.frame", &["write"]),
     ] {

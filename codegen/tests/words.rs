@@ -203,16 +203,18 @@ fn check_frame(generated: &Generated, number: usize, id: usize, frame: &Frame, t
             .unwrap();
     }
     writeln!(text, "static void check_{number}_{id}(void) {{").unwrap();
-    writeln!(text, "    expect({number}, {id}, {}, {});", layout.size, schema.multi()).unwrap();
-    for placed in layout.placed.iter().filter(|it| !frame.fields[it.index].is_own()) {
-        let kind = match frame.fields[placed.index].ty {
-            FieldType::Bool => "BOOL",
-            FieldType::Char { .. } => "TEXT",
-            _ => "ANY",
-        };
-        writeln!(text, "    fill({kind}, {}, {});", placed.offset, placed.bytes).unwrap();
-    }
     for verb in frame.verbs() {
+        // What another half of a span sets is 0.
+        writeln!(text, "    expect({number}, {id}, {}, {});", layout.size, schema.multi()).unwrap();
+        for field in user::given(frame, verb) {
+            let kind = match field.ty {
+                FieldType::Bool => "BOOL",
+                FieldType::Char { .. } => "TEXT",
+                _ => "ANY",
+            };
+            let (offset, bytes) = (field.offset, field.bytes(schema));
+            writeln!(text, "    fill({kind}, {offset}, {bytes});").unwrap();
+        }
         for field in frame.fields.iter().filter(|field| field.is_own()) {
             let value = own_value(generated, field, verb);
             let (offset, bytes) = (field.offset, field.bytes(schema));
@@ -248,7 +250,7 @@ fn own_value(generated: &Generated, field: &Field, verb: &str) -> String {
 fn check_form(generated: &Generated, frame: &Frame, verb: &str, text: &mut String) {
     let schema = &generated.schema;
     let upper = frame.name.to_uppercase();
-    let given = || frame.fields.iter().filter(|field| !field.is_own());
+    let given = || user::given(frame, verb);
     // Block form. What the program does not set is rubbish: none of it may show.
     let block = verb.to_uppercase();
     let step = user::steps(schema, frame);

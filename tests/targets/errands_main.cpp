@@ -54,7 +54,7 @@ static void done(int thread, int of, int i) {
         f.thread = thread;
         f.when = 2000 + i;
     });
-    errand::end([&](errand &f) {
+    errand::end([&](errand::ppt_end &f) {
         f.bytes = static_cast<unsigned>(i) * 7;
         f.thread = thread;
         f.id = id(of, i);

@@ -45,10 +45,10 @@ try:
     sys.exit("a step is needed")
 except TypeError as error:
     assert "needs a step first, such as LegStep.leave" in str(error)
-for wrong in ("edge", "at"):
+for wrong in ("edge", "at", "bytes"):
     try:
         errands.errand_begin(**{wrong: 1})
-        sys.exit(f"{wrong} is ppt's own")
+        sys.exit(f"{wrong} is no field of a begin")
     except TypeError as error:
         assert wrong in str(error)
 print("written", threads * (7 * rounds + 1), flush=True)

@@ -231,3 +231,22 @@ static inline void ppt_allow_attach(void) {
 
 #endif /* PPT1_ENABLED */
 #endif /* PPT1_TARGET_H */
+
+/* PPT_TEXT(f.name, string) sets a field of type char[N]: cut to N bytes, or padded with zeros. */
+#ifndef PPT_TEXT
+#ifdef __cplusplus
+#define PPT1_IS_TEXT(to) 0
+#else
+/* A pointer has no size of its own to cut to: its declaration as an array fails. */
+#define PPT1_IS_TEXT(to)                                                                           \
+    (0 * sizeof(char[__builtin_types_compatible_p(__typeof__(to), char *) ? -1 : 1]))
+#endif
+#define PPT_TEXT(to, from) ppt1_set_text(to, sizeof(to) + PPT1_IS_TEXT(to), from)
+static inline void ppt1_set_text(char *to, uint64_t size, const char *from) {
+    uint64_t i = 0;
+    for (; from && i < size && from[i] != 0; i++)
+        to[i] = from[i];
+    for (; i < size; i++)
+        to[i] = 0;
+}
+#endif

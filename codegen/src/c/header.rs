@@ -2,12 +2,13 @@
 
 use ppt_frame_dsl::Stored;
 use ppt_frame_dsl::names::{block_macro, claim_macro, field_macro, stamp_macro};
+use ppt_frame_dsl::role::SpanHalf;
 use ppt_frame_dsl::schema::Enum;
 
 use super::comment::{banner, doc, literal};
 use super::metrics;
 use super::structure::{assertions, members};
-use super::types::{element_type, frame_type, int_type};
+use super::types::{element_type, frame_type, half_type, int_type};
 use super::unwritten;
 use super::words::{Enums, stores};
 use crate::model::{Form, Frame, Mark, MarkValue, Model, Stamp, clock_number};
@@ -50,8 +51,11 @@ pub(super) fn emit(model: &Model<'_>) -> String {
     out.blank();
     switch(model, &mut out);
     for frame in &model.frames {
-        commit(model, frame, &frame_type(frame), Enums::Integers, &mut out);
-        close(model, frame, &frame_type(frame), |of| int_type(of.repr).into(), &mut out);
+        for &half in frame.halves() {
+            let ty = half_type(frame, half);
+            commit(model, (frame, half), &ty, Enums::Integers, &mut out);
+            close(model, (frame, half), &ty, |of| int_type(of.repr).into(), &mut out);
+        }
         for form in &frame.forms {
             write_frame(model, frame, form, &mut out);
         }
@@ -139,9 +143,18 @@ fn structure(frame: &Frame<'_>, out: &mut Text) {
     let name = frame_type(frame);
     doc(frame.doc, out);
     out.open(&format!("typedef struct {name} {{"));
-    members(frame, |field| element_type(field.stored).into(), out);
+    members(frame, None, |field| element_type(field.stored).into(), out);
     out.close(&format!("}} {name};"));
-    assertions(frame, &name, out);
+    assertions(frame, None, &name, out);
+    for &half in frame.halves().iter().filter(|half| half.is_some()) {
+        let name = half_type(frame, half);
+        let word = half.map_or("", SpanHalf::word);
+        out.line(&format!("/* The same, with the fields of its {word}. */"));
+        out.open(&format!("typedef struct {name} {{"));
+        members(frame, half, |field| element_type(field.stored).into(), out);
+        out.close(&format!("}} {name};"));
+        assertions(frame, half, &name, out);
+    }
 }
 
 /// The symbols that the linker must find. Their names carry ABI version and schema.
@@ -250,18 +263,30 @@ fn inline(frame: &Frame<'_>) -> &'static str {
     if frame.inline { "static inline __attribute__((always_inline))" } else { "static inline" }
 }
 
+/// A frame, or the half of a span that has fields of its own.
+pub(crate) type OfHalf<'f, 'a> = (&'f Frame<'a>, Option<SpanHalf>);
+
+/// The symbol of a function that stores such a frame.
+pub(crate) fn storing(model: &Model<'_>, what: &str, (frame, half): OfHalf<'_, '_>) -> String {
+    model.symbol(&format!("{}{what}_{}", half.map_or("", SpanHalf::word), frame.name))
+}
+
 /// The function that copies a frame, of the type `ty`, into the ring.
-pub(crate) fn commit(model: &Model<'_>, frame: &Frame<'_>, ty: &str, enums: Enums, out: &mut Text) {
+pub(crate) fn commit(
+    model: &Model<'_>,
+    of: OfHalf<'_, '_>,
+    ty: &str,
+    enums: Enums,
+    out: &mut Text,
+) {
+    let (frame, half) = of;
     let inline = inline(frame);
     out.line("/* Stores a frame, word by word, into the next slot of the thread's ring. */");
-    out.open(&format!(
-        "{inline} void {}(const {ty} *f) {{",
-        model.symbol(&format!("commit_{}", frame.name))
-    ));
+    out.open(&format!("{inline} void {}(const {ty} *f) {{", storing(model, "commit", of)));
     out.line(&format!("ppt1_thread *t = {}({});", model.symbol("begin"), frame.id));
     out.open("if (t) {");
     out.line("uint64_t *s = t->slot;");
-    for statement in stores(frame, enums) {
+    for statement in stores(frame, half, enums) {
         out.line(&statement);
     }
     out.line(&format!("{}(t);", model.symbol("end")));
@@ -274,11 +299,12 @@ pub(crate) fn commit(model: &Model<'_>, frame: &Frame<'_>, ty: &str, enums: Enum
 /// since the program may have overwritten the whole frame.
 pub(crate) fn close(
     model: &Model<'_>,
-    frame: &Frame<'_>,
+    of: OfHalf<'_, '_>,
     ty: &str,
     mark_type: impl Fn(&Enum) -> String,
     out: &mut Text,
 ) {
+    let frame = of.0;
     if !frame.is_completed() {
         return;
     }
@@ -286,7 +312,7 @@ pub(crate) fn close(
     out.line("/* Sets what ppt sets of a frame, over what is there, and stores the frame. */");
     out.open(&format!(
         "static inline __attribute__((always_inline)) void {}({ty} *f{mark}{}) {{",
-        model.symbol(&format!("close_{}", frame.name)),
+        storing(model, "close", of),
         if frame.own_stamp().is_some() { ", uint64_t ppt_at" } else { "" }
     ));
     if let Some(Mark { member, .. }) = frame.mark() {
@@ -295,7 +321,7 @@ pub(crate) fn close(
     if let Some(stamp) = frame.own_stamp() {
         out.line(&format!("f->{} = ppt_at;", stamp.name));
     }
-    out.line(&format!("{}(f);", model.symbol(&format!("commit_{}", frame.name))));
+    out.line(&format!("{}(f);", storing(model, "commit", of)));
     out.close("}");
     out.blank();
 }
@@ -304,15 +330,14 @@ pub(crate) fn close(
 /// the one that commits where ppt sets nothing. `at` is the stamp, if ppt takes one.
 pub(crate) fn call_close(
     model: &Model<'_>,
-    of: &Frame<'_>,
+    of: OfHalf<'_, '_>,
     frame: &str,
     mark: Option<&str>,
     at: &str,
 ) -> String {
-    let function = if of.is_completed() { "close" } else { "commit" };
-    let function = model.symbol(&format!("{function}_{}", of.name));
+    let function = storing(model, if of.0.is_completed() { "close" } else { "commit" }, of);
     let mark = mark.map_or(String::new(), |mark| format!(", {mark}"));
-    let at = of.own_stamp().map_or(String::new(), |_| format!(", {at}"));
+    let at = of.0.own_stamp().map_or(String::new(), |_| format!(", {at}"));
     format!("{function}({frame}{mark}{at})")
 }
 
@@ -327,14 +352,26 @@ fn write_frame(model: &Model<'_>, frame: &Frame<'_>, form: &Form<'_>, out: &mut 
         MarkValue::Argument(_) => mark.field,
     });
     let now = format!("{}()", model.symbol("ticks"));
-    let close = call_close(model, frame, &format!("&{symbol}"), value, &now);
-    out.lines([&*on, &*format!("    {close};")]);
+    let of = (frame, form.half);
+    match form.half {
+        None => {
+            let close = call_close(model, of, &format!("&{symbol}"), value, &now);
+            out.lines([&*on, &*format!("    {close};")]);
+        }
+        Some(_) => {
+            out.open(&format!("{on} {{"));
+            out.line(&format!("{} f;", half_type(frame, form.half)));
+            out.line(&format!("memcpy(&f, &{symbol}, sizeof f);"));
+            out.line(&format!("{};", call_close(model, of, "&f", value, &now)));
+            out.close("}");
+        }
+    }
     out.close("}");
     out.blank();
 }
 
 /// The name of that function, and what it takes.
-fn write_frame_head(frame: &Frame<'_>, Form { verb, mark }: &Form<'_>) -> String {
+fn write_frame_head(frame: &Frame<'_>, Form { verb, mark, .. }: &Form<'_>) -> String {
     let argument = match mark {
         Some(Mark { field, of, value: MarkValue::Argument(_), .. }) => {
             format!("{} {field}", int_type(of.repr))
@@ -419,12 +456,12 @@ fn disabled(model: &Model<'_>, out: &mut Text) {
         ));
     }
     for frame in &model.frames {
-        let commit = model.symbol(&format!("commit_{}", frame.name));
-        out.line(&format!(
-            "static inline void {commit}(const {} *f) {{ (void)f; }}",
-            frame_type(frame)
-        ));
-        close(model, frame, &frame_type(frame), |of| int_type(of.repr).into(), out);
+        for &half in frame.halves() {
+            let (ty, of) = (half_type(frame, half), (frame, half));
+            let commit = storing(model, "commit", of);
+            out.line(&format!("static inline void {commit}(const {ty} *f) {{ (void)f; }}"));
+            close(model, of, &ty, |of| int_type(of.repr).into(), out);
+        }
         for form in &frame.forms {
             let used = match &form.mark {
                 Some(Mark { field, value: MarkValue::Argument(_), .. }) => {
@@ -451,9 +488,10 @@ fn disabled(model: &Model<'_>, out: &mut Text) {
 
 /// The block form: a loop that runs once when on, over a frame of its own.
 fn block_form(model: &Model<'_>, frame: &Frame<'_>, form: &Form<'_>, out: &mut Text) {
-    let ty = frame_type(frame);
+    let ty = half_type(frame, form.half);
     let name = block_macro(form.verb, frame.name);
-    let close = |mark: Option<&str>| call_close(model, frame, "&f", mark, "ppt_at_##f");
+    let of = (frame, form.half);
+    let close = |mark: Option<&str>| call_close(model, of, "&f", mark, "ppt_at_##f");
     let (arguments, last) = match form.mark.as_ref().map(|mark| &mark.value) {
         None => ("f", close(None)),
         Some(MarkValue::Named(_, enumerator)) => ("f", close(Some(enumerator))),

@@ -1,13 +1,20 @@
 //! A frame as a struct: the same for C and C++ but for the names of types.
 
+use ppt_frame_dsl::role::SpanHalf;
+
 use super::comment::remark;
 use crate::model::{Field, Frame, What};
 use crate::text::Text;
 
 /// The members of a frame's struct.
-pub(crate) fn members(frame: &Frame<'_>, element: impl Fn(&Field<'_>) -> String, out: &mut Text) {
+pub(crate) fn members(
+    frame: &Frame<'_>,
+    half: Option<SpanHalf>,
+    element: impl Fn(&Field<'_>) -> String,
+    out: &mut Text,
+) {
     for member in &frame.members {
-        let name = &member.name;
+        let name = &frame.member_name(member, half);
         let (member, remark) = match member.what {
             What::Sequence => (format!("uint64_t {name}"), "from 1; set when written".into()),
             What::FrameId => {
@@ -26,12 +33,13 @@ pub(crate) fn members(frame: &Frame<'_>, element: impl Fn(&Field<'_>) -> String,
 }
 
 /// The proof that the compiler lays `name` out as the schema says.
-pub(crate) fn assertions(frame: &Frame<'_>, name: &str, out: &mut Text) {
+pub(crate) fn assertions(frame: &Frame<'_>, half: Option<SpanHalf>, name: &str, out: &mut Text) {
     out.line(&format!("PPT1_ASSERT(sizeof({name}) == {}, \"layout of {name}\");", frame.size));
     for member in frame.members.iter().filter(|it| matches!(it.what, What::Field(_))) {
         out.line(&format!(
             "PPT1_ASSERT(__builtin_offsetof({name}, {}) == {}, \"layout of {name}\");",
-            member.name, member.offset
+            frame.member_name(member, half),
+            member.offset
         ));
     }
     out.blank();

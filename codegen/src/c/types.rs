@@ -1,6 +1,7 @@
 //! The names of types in C.
 
 use ppt_frame_dsl::Stored;
+use ppt_frame_dsl::role::SpanHalf;
 use ppt_frame_dsl::schema::Int;
 
 use crate::model::Frame;
@@ -8,6 +9,11 @@ use crate::model::Frame;
 /// Name of a frame's struct.
 pub(crate) fn frame_type(frame: &Frame<'_>) -> String {
     format!("pptframe_{}_t", frame.name)
+}
+
+/// Name of the struct that a form fills: that of its half, if the halves of a span differ.
+pub(crate) fn half_type(frame: &Frame<'_>, half: Option<SpanHalf>) -> String {
+    half.map_or_else(|| frame_type(frame), |half| format!("ppt{}_{}_t", half.word(), frame.name))
 }
 
 /// The C type of one element.

@@ -1,5 +1,6 @@
 //! The stores of a frame, in C and C++.
 
+use ppt_frame_dsl::role::SpanHalf;
 use ppt_frame_dsl::schema::Int;
 
 use super::types::int_type;
@@ -15,9 +16,9 @@ pub(crate) enum Enums {
 }
 
 /// Statements that store the words of `frame`, but word 0, from `f` into `s`.
-pub(super) fn stores(frame: &Frame<'_>, enums: Enums) -> Vec<String> {
+pub(super) fn stores(frame: &Frame<'_>, half: Option<SpanHalf>, enums: Enums) -> Vec<String> {
     let mut statements = Vec::new();
-    for store in &frame.stores {
+    for store in &frame.stores_in(half) {
         match store {
             Store::Word { index, parts } => {
                 let parts: Vec<_> = parts.iter().map(|part| shifted(frame, part, enums)).collect();

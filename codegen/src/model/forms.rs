@@ -2,6 +2,7 @@
 //! steps.
 
 use ppt_frame_dsl::names::enumerator;
+use ppt_frame_dsl::role::SpanHalf;
 use ppt_frame_dsl::schema::{self, Enum, FieldType, Schema};
 
 /// One way.
@@ -11,6 +12,8 @@ pub(crate) struct Form<'a> {
     /// What ppt sets in the frame, with its stamp, after the program has set the rest: the program
     /// may overwrite a whole frame. The stamp is taken before.
     pub mark: Option<Mark<'a>>,
+    /// The half of a span that it writes, if halves have different fields.
+    pub half: Option<SpanHalf>,
 }
 
 /// The value by which readers tell apart how a frame was written.
@@ -53,5 +56,8 @@ pub(super) fn forms<'a>(schema: &'a Schema, frame: &'a schema::Frame) -> Vec<For
         };
         Some(Mark { field: &field.name, member: member_name(frame, field), of, value })
     };
-    frame.verbs().iter().map(|verb| Form { verb, mark: mark(verb) }).collect()
+    let has_halves = frame.fields.iter().any(|field| frame.only_half(field).is_some());
+    let half = |verb: &str| SpanHalf::from_word(verb).filter(|_| has_halves);
+    let form = |verb: &&'static str| Form { verb, mark: mark(verb), half: half(verb) };
+    frame.verbs().iter().map(form).collect()
 }

@@ -14,6 +14,7 @@ use super::stored::stored;
 const LOOP_FROM: u32 = 8;
 
 /// One step of storing a frame.
+#[derive(Clone)]
 pub(crate) enum Store {
     /// Word `index` is its parts together; 0 if there are none.
     Word { index: u32, parts: Vec<Part> },

@@ -2,13 +2,14 @@
 
 use ppt_frame_dsl::Stored;
 use ppt_frame_dsl::metric::{Metric, Shape};
+use ppt_frame_dsl::role::SpanHalf;
 use ppt_frame_dsl::schema::{Edge, FieldType};
 
 use super::spelling::{function_name, metric_name, scope_name, zero};
 use crate::c::comment::{banner, literal};
-use crate::c::header::call_close;
+use crate::c::header::{OfHalf, call_close, storing};
 use crate::c::metrics::{about, argument};
-use crate::c::types::{frame_type, int_type};
+use crate::c::types::{half_type, int_type};
 use crate::model::{Field, Form, Frame, Interval, Mark, MarkValue, Model};
 use crate::text::Text;
 
@@ -22,7 +23,11 @@ pub(super) fn emit(model: &Model<'_>) -> String {
     out.lines(["#define PY_SSIZE_T_CLEAN", "#include <Python.h>", "#include <stddef.h>"]);
     out.line(&format!("#include \"{}.h\"", model.stem));
     out.blank();
-    let names: usize = model.frames.iter().map(|frame| frame.given().count()).sum();
+    let tables = model
+        .frames
+        .iter()
+        .flat_map(|frame| frame.halves().iter().map(move |half| frame.given_in(*half).count()));
+    let names: usize = tables.sum();
     out.line(&format!("#define PPT_PY_MODULE \"{name}\""));
     // An array has an element, whether or not there are frames.
     out.line(&format!("#define PPT_PY_NAMES {}", names.max(1)));
@@ -31,8 +36,10 @@ pub(super) fn emit(model: &Model<'_>) -> String {
     out.blank();
     let mut first = 0;
     for frame in &model.frames {
-        table(model, frame, first, &mut out);
-        first += frame.given().count();
+        for &half in frame.halves() {
+            table(model, (frame, half), first, &mut out);
+            first += frame.given_in(half).count();
+        }
         for form in &frame.forms {
             write(model, frame, form, &mut out);
         }
@@ -93,10 +100,18 @@ fn type_word(field: &Field<'_>) -> String {
     }
 }
 
-fn table(model: &Model<'_>, frame: &Frame<'_>, first: usize, out: &mut Text) {
-    let (name, ty) = (frame.name, frame_type(frame));
-    out.open(&format!("static const pptpy_field pptpy_fields_{name}[] = {{"));
-    for field in frame.given() {
+/// What the tables of a frame, or of the half of a span that has fields of its own, are called after.
+fn table_name(frame: &Frame<'_>, half: Option<SpanHalf>) -> String {
+    // No name of a frame has two of them.
+    half.map_or_else(|| frame.name.into(), |half| format!("{}__{}", frame.name, half.word()))
+}
+
+fn table(model: &Model<'_>, of: OfHalf<'_, '_>, first: usize, out: &mut Text) {
+    let (frame, half) = of;
+    let (name, ty) = (frame.name, half_type(frame, half));
+    let table = table_name(frame, half);
+    out.open(&format!("static const pptpy_field pptpy_fields_{table}[] = {{"));
+    for field in frame.given_in(half) {
         let array = field.array.map_or(String::new(), |count| format!("[{count}]"));
         let place = format!("{name}.{} ({}{array})", field.name, type_word(field));
         out.line(&format!(
@@ -124,14 +139,15 @@ fn table(model: &Model<'_>, frame: &Frame<'_>, first: usize, out: &mut Text) {
         out.close("}");
         out.blank();
     }
-    out.open(&format!("static void pptpy_commit_{name}(const void *frame) {{"));
-    out.line(&format!("{}((const {ty} *)frame);", model.symbol(&format!("commit_{name}"))));
+    out.open(&format!("static void pptpy_commit_{table}(const void *frame) {{"));
+    out.line(&format!("{}((const {ty} *)frame);", storing(model, "commit", of)));
     out.close("}");
     out.blank();
     let stamper = |edge| edges.map_or("0".into(), |_| format!("pptpy_{}_{name}", word(edge)));
-    out.open(&format!("static const pptpy_frame pptpy_frame_{name} = {{"));
-    out.line(&format!("\"{name}\", pptpy_fields_{name}, {}, {first},", frame.given().count()));
-    out.line(&format!("{}, {}, pptpy_commit_{name},", stamper(Edge::Start), stamper(Edge::End)));
+    let count = frame.given_in(half).count();
+    out.open(&format!("static const pptpy_frame pptpy_frame_{table} = {{"));
+    out.line(&format!("\"{name}\", pptpy_fields_{table}, {count}, {first},"));
+    out.line(&format!("{}, {}, pptpy_commit_{table},", stamper(Edge::Start), stamper(Edge::End)));
     out.close("};");
     out.blank();
 }
@@ -153,11 +169,12 @@ fn write(model: &Model<'_>, frame: &Frame<'_>, form: &Form<'_>, out: &mut Text) 
     out.open("    PyObject *keywords) {");
     out.line(&format!("if (!{}())", model.on_function(name)));
     out.line("    Py_RETURN_NONE;");
+    let written = (frame, form.half);
     let last = match &form.mark {
-        None if frame.is_completed() => call_close(model, frame, "&f", None, "at"),
+        None if frame.is_completed() => call_close(model, written, "&f", None, "at"),
         None => format!("pptpy_commit_{name}(&f)"),
         Some(Mark { value: MarkValue::Named(_, enumerator), .. }) => {
-            call_close(model, frame, "&f", Some(enumerator), "at")
+            call_close(model, written, "&f", Some(enumerator), "at")
         }
         Some(Mark { field, of, value: MarkValue::Argument(_), .. }) => {
             let function = function_name(frame, form);
@@ -174,16 +191,17 @@ fn write(model: &Model<'_>, frame: &Frame<'_>, form: &Form<'_>, out: &mut Text) 
             out.line(&format!("if ({set} != 0)"));
             out.line("    return 0;");
             out.lines(["args++;", "count--;"]);
-            call_close(model, frame, "&f", Some("mark"), "at")
+            call_close(model, written, "&f", Some("mark"), "at")
         }
     };
     if frame.own_stamp().is_some() {
         out.line(&format!("uint64_t at = {}();", model.symbol("ticks")));
     }
-    out.line(&format!("{} f = {{0}};", frame_type(frame)));
+    out.line(&format!("{} f = {{0}};", half_type(frame, form.half)));
     out.line("const pptpy_state *state = (const pptpy_state *)PyModule_GetState(module);");
     out.line(&format!(
-        "if (pptpy_fill(state, &pptpy_frame_{name}, &f, args, count, keywords) != 0)"
+        "if (pptpy_fill(state, &pptpy_frame_{}, &f, args, count, keywords) != 0)",
+        table_name(frame, form.half)
     ));
     out.line("    return 0;");
     out.line(&format!("{last};"));
@@ -289,8 +307,8 @@ fn enums(model: &Model<'_>, out: &mut Text) {
 }
 
 /// The first line makes inspect.signature() work. `first` is what the function takes before fields.
-fn docstring(function: &str, first: &str, frame: &Frame<'_>, about: &str) -> String {
-    let fields = frame.given().map(|field| format!(", {}={}", field.name, zero(field)));
+fn docstring(function: &str, first: &str, (frame, half): OfHalf<'_, '_>, about: &str) -> String {
+    let fields = frame.given_in(half).map(|field| format!(", {}={}", field.name, zero(field)));
     let doc = format!(
         "{function}($module, {first}/{})\n--\n\n{}",
         fields.collect::<String>(),
@@ -328,7 +346,7 @@ fn module(model: &Model<'_>, out: &mut Text) {
             };
             let about =
                 format!("{what}, if somebody is attached. Fields that are not given are 0.");
-            out.line(&format!(" {}}},", docstring(&function, &first, frame, &about)));
+            out.line(&format!(" {}}},", docstring(&function, &first, (frame, form.half), &about)));
         }
         if let Some(Interval { start, end }) = frame.interval() {
             let scope = scope_name(frame);
@@ -337,7 +355,7 @@ fn module(model: &Model<'_>, out: &mut Text) {
                 "A context manager: stamps {} at its start, {} at its end, and writes the frame.",
                 start.name, end.name
             );
-            out.line(&format!(" {}}},", docstring(&scope, "", frame, &about)));
+            out.line(&format!(" {}}},", docstring(&scope, "", (frame, None), &about)));
         }
     }
     for metric in &model.metrics {
@@ -377,8 +395,11 @@ fn module(model: &Model<'_>, out: &mut Text) {
     out.line("#pragma GCC diagnostic pop");
     out.blank();
     out.open("static int pptpy_exec(PyObject *module) {");
-    let frames: Vec<_> =
-        model.frames.iter().map(|it| format!("&pptpy_frame_{}", it.name)).collect();
+    let tables = model.frames.iter().flat_map(|frame| {
+        let name = |half: &Option<SpanHalf>| format!("&pptpy_frame_{}", table_name(frame, *half));
+        frame.halves().iter().map(name)
+    });
+    let frames: Vec<_> = tables.collect();
     let list = if frames.is_empty() { "0".into() } else { frames.join(", ") };
     out.line(&format!("static const pptpy_frame *const frames[] = {{{list}}};"));
     out.line(&format!("if (pptpy_start(module, frames, {}) != 0)", frames.len()));

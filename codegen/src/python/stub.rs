@@ -3,6 +3,7 @@
 use ppt_frame_dsl::Stored;
 
 use super::spelling::{function_name, metric_name, scope_name, zero};
+use crate::c::header::OfHalf;
 use crate::c::metrics::argument;
 use crate::model::{Field, Frame, Mark, MarkValue, Model};
 use crate::text::Text;
@@ -56,7 +57,8 @@ pub(super) fn emit(model: &Model<'_>) -> String {
                 }
                 _ => "",
             };
-            function(step, &function_name(frame, form), frame, "None", &mut out);
+            let of = (frame, form.half);
+            function(step, &function_name(frame, form), of, "None", &mut out);
         }
         if frame.interval().is_some() {
             scope(frame, &mut out);
@@ -74,12 +76,12 @@ fn doc(text: &str, out: &mut Text) {
     }
 }
 
-fn function(before: &str, name: &str, frame: &Frame<'_>, result: &str, out: &mut Text) {
+fn function(before: &str, name: &str, of: OfHalf<'_, '_>, result: &str, out: &mut Text) {
     out.open(&format!("def {name}("));
     if !before.is_empty() {
         out.line(&format!("{before},"));
     }
-    for field in frame.given() {
+    for field in of.0.given_in(of.1) {
         let zero = zero(field);
         out.line(&format!("{}: {} = {zero},", field.name, hint(field)));
     }
@@ -108,7 +110,7 @@ fn scope(frame: &Frame<'_>, out: &mut Text) {
     out.line("def __enter__(self) -> Self: ...");
     out.line("def __exit__(self, *args: object) -> None: ...");
     out.line("def abandon(self) -> None: ...");
-    function("self", "set", frame, "None", out);
+    function("self", "set", (frame, None), "None", out);
     out.close("");
-    function("", &scope_name(frame), frame, &class, out);
+    function("", &scope_name(frame), (frame, None), &class, out);
 }

@@ -1,6 +1,7 @@
 //! The stores of a frame, in Rust.
 
 use ppt_frame_dsl::Stored;
+use ppt_frame_dsl::role::SpanHalf;
 use ppt_frame_dsl::schema::Int;
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -9,7 +10,7 @@ use super::tokens::{element_type, ident, number};
 use crate::model::{Bits, Field, Frame, Part, Store, Value};
 
 /// Statements that store the words of `self`, but word 0, through `write`.
-pub(super) fn stores(frame: &Frame<'_>) -> Vec<TokenStream> {
+pub(super) fn stores(frame: &Frame<'_>, half: Option<SpanHalf>) -> Vec<TokenStream> {
     let store = |store: &Store| match store {
         Store::Word { index, parts } => {
             let index = number(*index);
@@ -23,7 +24,7 @@ pub(super) fn stores(frame: &Frame<'_>) -> Vec<TokenStream> {
             quote!(write.put_array::<#ty, #length, #first, #from, #words>(#value);)
         }
     };
-    frame.stores.iter().map(store).collect()
+    frame.stores_in(half).iter().map(store).collect()
 }
 
 /// A field as an array of plain numbers.

@@ -46,8 +46,8 @@ pub struct FrameFile {
 #[derive(Debug, Clone)]
 struct OneFrame {
     kind: Kind,
-    /// Type and elements of each field.
-    fields: Vec<(&'static str, Option<u32>)>,
+    /// Of each field its type, its elements, and which half of a span has it.
+    fields: Vec<(&'static str, Option<u32>, &'static str)>,
 }
 
 #[derive(Debug, Clone)]
@@ -64,9 +64,10 @@ enum Kind {
 pub fn frame_file() -> impl Strategy<Value = FrameFile> {
     let length = prop_oneof![3 => 1u32..10, 1 => 10u32..90];
     let field = (select(&TYPES[..]), prop::option::weighted(0.4, length));
-    let field = field.prop_map(|(ty, length)| match ty {
-        "char" | "bytes" => (ty, length.or(Some(5))),
-        _ => (ty, length),
+    let half = prop_oneof![3 => Just(""), 1 => Just(" @begin"), 1 => Just(" @end")];
+    let field = (field, half).prop_map(|((ty, length), half)| match ty {
+        "char" | "bytes" => (ty, length.or(Some(5)), half),
+        _ => (ty, length, half),
     });
     let span = (select(&["", "(host)", "(process, fifo)"][..]), select(&KEYS[..]), any::<bool>());
     let span = span.prop_map(|(said, key, at)| Kind::Span(said, key, at));
@@ -113,9 +114,11 @@ impl FrameFile {
                     .unwrap();
                 }
             }
-            for (index, (ty, length)) in fields.iter().enumerate() {
+            let is_span = matches!(kind, Kind::Span(..));
+            for (index, (ty, length, half)) in fields.iter().enumerate() {
+                let half = if is_span { half } else { "" };
                 let length = length.map_or(String::new(), |length| format!("[{length}]"));
-                writeln!(text, "    {ty} f{index}{length};").unwrap();
+                writeln!(text, "    {ty} f{index}{length}{half};").unwrap();
             }
             text.push_str("}\n");
         }

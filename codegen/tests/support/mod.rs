@@ -24,13 +24,14 @@ pub const FORK_SOURCE: &str = include_str!("../../runtime/c/fork.c");
 pub const HELLO_SOURCE: &str = include_str!("../../runtime/c/hello.c");
 
 /// Frame files of `tests/golden` whose C++ is compared and compiled, too.
-pub const CPP_GOLDENS: [&str; 8] = [
+pub const CPP_GOLDENS: [&str; 9] = [
     "example.frame",
     "job.frame",
     "tsc.frame",
     "spans.frame",
     "chains.frame",
     "points.frame",
+    "halves.frame",
     "metrics.frame",
     "hashes.frame",
 ];

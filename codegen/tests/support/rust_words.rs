@@ -7,7 +7,7 @@ use std::process::Command;
 
 use ppt_codegen::{Language, Layout};
 use ppt_frame_dsl::names::upper_camel;
-use ppt_frame_dsl::schema::{FieldType, Frame, Schema};
+use ppt_frame_dsl::schema::{Field, FieldType, Frame, Schema};
 
 /// Compiles and runs the program of these texts of frame files; `Err` says what is wrong, and of
 /// which file.
@@ -89,22 +89,8 @@ fn check_metrics(schema: &Schema, number: usize, text: &mut String) {
 
 fn check_frame(schema: &Schema, number: usize, id: usize, frame: &Frame, text: &mut String) {
     let layout = Layout::of(schema, frame);
-    let fields: Vec<_> = layout
-        .placed
-        .iter()
-        .filter(|placed| !frame.fields[placed.index].is_own())
-        .map(|placed| {
-            let kind = match frame.fields[placed.index].ty {
-                FieldType::Bool => "Bool",
-                FieldType::Char { .. } => "Chars",
-                _ => "Any",
-            };
-            format!("({kind}, {}, {})", placed.offset, placed.bytes)
-        })
-        .collect();
     let module = &schema.buffer;
-    let value = |index: usize| {
-        let field = &frame.fields[index];
+    let value = |field: &Field| {
         let ty = match field.ty {
             // A text can be put from a str, too.
             FieldType::Char { len } => format!("::<Text<{len}>>"),
@@ -112,19 +98,29 @@ fn check_frame(schema: &Schema, number: usize, id: usize, frame: &Frame, text: &
         };
         format!("{} = expected.value{ty}({})", field.name, field.offset)
     };
-    let given = (0..frame.fields.len()).filter(|&index| !frame.fields[index].is_own());
-    let all: Vec<_> = given.map(value).collect();
-    let block: String = all.iter().map(|it| format!("f.{it}; ")).collect();
-    writeln!(
-        text,
-        "fn check_{number}_{id}() {{\n    \
-         let mut expected = expect({number}, {id}, {}, {}, &[{}]);",
-        layout.size,
-        schema.multi(),
-        fields.join(", "),
-    )
-    .unwrap();
+    writeln!(text, "fn check_{number}_{id}() {{").unwrap();
     for verb in frame.verbs() {
+        // What another half of a span sets is 0.
+        let given = super::user::given(frame, verb);
+        let places = given.map(|field| {
+            let kind = match field.ty {
+                FieldType::Bool => "Bool",
+                FieldType::Char { .. } => "Chars",
+                _ => "Any",
+            };
+            format!("({kind}, {}, {})", field.offset, field.bytes(schema))
+        });
+        let places: Vec<_> = places.collect();
+        writeln!(
+            text,
+            "    let mut expected = expect({number}, {id}, {}, {}, &[{}]);",
+            layout.size,
+            schema.multi(),
+            places.join(", "),
+        )
+        .unwrap();
+        let all: Vec<_> = super::user::given(frame, verb).map(value).collect();
+        let block: String = all.iter().map(|it| format!("f.{it}; ")).collect();
         for field in frame.fields.iter().filter(|field| field.is_own()) {
             let value = match &field.ty {
                 FieldType::Enum { name } => {

@@ -78,7 +78,7 @@ fn block(verb: &str, schema: &Schema, frame: &Frame, text: &mut String) {
     let name = format!("PPT_{verb}_{}", frame.name).to_uppercase();
     let step = steps(schema, frame).map_or(String::new(), |step| format!("{step}, "));
     writeln!(text, "    {name}({step}f) {{").unwrap();
-    for field in frame.fields.iter().filter(|field| !field.is_own()) {
+    for field in given(frame, verb) {
         writeln!(text, "        {{\n            {}", variable(schema, field)).unwrap();
         let name = &field.name;
         if is_c_array(field) {
@@ -92,6 +92,15 @@ fn block(verb: &str, schema: &Schema, frame: &Frame, text: &mut String) {
         text.push_str("        }\n");
     }
     text.push_str("        if (f.ppt_seqno != 0)\n            break;\n    }\n");
+}
+
+/// The fields that a program sets when it writes a frame so: a half of a span may have its own.
+pub fn given<'f>(frame: &'f Frame, verb: &'f str) -> impl Iterator<Item = &'f Field> {
+    let is_in = move |field: &&Field| {
+        let only = frame.only_half(field);
+        !field.is_own() && only.is_none_or(|half| half.word() == verb)
+    };
+    frame.fields.iter().filter(is_in)
 }
 
 /// What a field is called in a struct of C and C++: `step` is the name of a function there.

@@ -20,6 +20,16 @@ pub trait Frame: Copy {
     fn ppt_end(&mut self);
 }
 
+/// The half of a span that has fields of its own.
+pub trait Half: Frame {
+    /// The frame with the fields of both.
+    type Whole: Copy;
+    /// The fields of this half.
+    fn ppt_of(whole: &Self::Whole) -> Self;
+    /// Stores them.
+    fn ppt_keep(&self, whole: &mut Self::Whole);
+}
+
 /// A frame that is written when this value is dropped: at the end of the block, on `return` or `?`,
 /// and on panic (unless panics abort).
 #[derive(Debug)]
@@ -97,6 +107,36 @@ pub fn update_as<F: Frame>(
         }
         Err(_) if write => F::ppt_busy(),
         Err(_) => {}
+    }
+}
+
+/// Changes a thread's frame of the macro form.
+#[inline(always)]
+pub fn set<W: Copy>(last: &RefCell<W>, set: impl FnOnce(&mut W)) {
+    if let Ok(mut frame) = last.try_borrow_mut() {
+        set(&mut frame);
+    }
+}
+
+/// Changes the fields of one half of a span in a thread's frame of the macro form, and writes them. See
+/// [`update_as`].
+#[inline(always)]
+pub fn update_half<H: Half>(
+    last: &RefCell<H::Whole>,
+    set: impl FnOnce(&mut H),
+    own: impl FnOnce(&mut H),
+) {
+    match last.try_borrow_mut() {
+        Ok(mut frame) => {
+            let mut half = H::ppt_of(&frame);
+            set(&mut half);
+            half.ppt_keep(&mut frame);
+            if H::ppt_on() {
+                own(&mut half);
+                half.ppt_commit();
+            }
+        }
+        Err(_) => H::ppt_busy(),
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Barrier;
 
 ppt_probe::include_frames!("errands");
 
-use errands::{Errand, Idle, Leg, LegStep, Verb, begin_visit, end_visit, set_visit, step_leg};
+use errands::{Errand, ErrandEnd, Idle, Leg, LegStep, Verb, begin_visit, end_visit, set_visit, step_leg};
 
 fn id(thread: i32, i: i32) -> u64 {
     (thread as u64) << 32 | i as u64
@@ -29,7 +29,7 @@ fn done(thread: i32, of: i32, i: i32) {
     step_leg!(LegStep(2));
     set_visit!(name = &*format!("{of}-{i}"), when = 2000 + i64::from(i));
     end_visit!(thread = thread);
-    let mut template = Errand::default();
+    let mut template = ErrandEnd::default();
     template.bytes = i as u32 * 7;
     Errand::end(|f| {
         *f = template;

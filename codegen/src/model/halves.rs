@@ -1,0 +1,62 @@
+//! The frames of spans whose halves have different fields: one layout, and two structs.
+
+use ppt_frame_dsl::role::SpanHalf;
+
+use super::{Field, Frame, Member, Store, Value, What};
+
+impl<'a> Frame<'a> {
+    /// The halves that have a struct of their own, as `Some`; else the one frame that all forms write.
+    pub fn halves(&self) -> &'static [Option<SpanHalf>] {
+        match self.fields.iter().any(|field| field.only.is_some()) {
+            true => &[Some(SpanHalf::Begin), Some(SpanHalf::End)],
+            false => &[None],
+        }
+    }
+
+    /// The fields that the program sets in that half.
+    pub fn given_in(&self, half: Option<SpanHalf>) -> impl Iterator<Item = &Field<'a>> {
+        self.given().filter(move |field| field.is_in(half))
+    }
+
+    /// What a member is called in the struct of a half: a field of the other half is out of reach.
+    pub fn member_name(&self, member: &Member, half: Option<SpanHalf>) -> String {
+        let only = match member.what {
+            What::Field(index) => self.fields[index].only.filter(|only| Some(*only) != half),
+            What::Sequence | What::FrameId | What::Padding(_) => None,
+        };
+        match (only, half) {
+            (Some(only), Some(_)) => format!("ppt_{}_{}", only.word(), member.name),
+            _ => member.name.clone(),
+        }
+    }
+
+    /// How the words of a half get into a slot: the fields of the other are 0.
+    pub fn stores_in(&self, half: Option<SpanHalf>) -> Vec<Store> {
+        let is_in = |field: usize| self.fields[field].is_in(half);
+        let mut stores = Vec::new();
+        for store in &self.stores {
+            match store {
+                Store::Word { index, parts } => {
+                    let parts = parts.iter().filter(|part| match part.value {
+                        Value::FrameId(_) => true,
+                        Value::Bytes { field, .. } | Value::Number { field, .. } => is_in(field),
+                    });
+                    stores.push(Store::Word { index: *index, parts: parts.cloned().collect() });
+                }
+                Store::Array { first, words, field, .. } if !is_in(*field) => {
+                    let zero = |index| Store::Word { index, parts: Vec::new() };
+                    stores.extend((*first..first + words).map(zero));
+                }
+                array @ Store::Array { .. } => stores.push(array.clone()),
+            }
+        }
+        stores
+    }
+}
+
+impl Field<'_> {
+    /// Whether the frame of that half has it; None: of a frame that has no halves.
+    pub fn is_in(&self, half: Option<SpanHalf>) -> bool {
+        half.is_none() || self.only.is_none() || self.only == half
+    }
+}
