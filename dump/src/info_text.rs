@@ -257,9 +257,8 @@ fn write_metrics(buffer: &BufferInfo, out: &mut impl Write) -> io::Result<()> {
     for it in &buffer.histograms {
         write!(out, "histogram {}: {} values", escape(&it.name), it.count)?;
         if it.count > 0 {
-            let unit = if it.unit.is_empty() { "" } else { &format!(" {}", escape(&it.unit)) };
             for (name, bucket) in [("p50", it.p50), ("p99", it.p99), ("max", it.max)] {
-                write!(out, ", {name} {}{unit}", of_bucket(bucket))?;
+                write!(out, ", {name} {}", of_bucket(bucket, &it.unit))?;
             }
         }
         writeln!(out)?;
@@ -270,15 +269,39 @@ fn write_metrics(buffer: &BufferInfo, out: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
-/// The values of a bucket.
-fn of_bucket(bucket: BucketInfo) -> String {
+/// The values of a bucket, lengths of time in the unit that fits.
+fn of_bucket(bucket: BucketInfo, unit: &str) -> String {
+    let text = |value: i128| match unit {
+        "ns" => duration(value),
+        "" => value.to_string(),
+        unit => format!("{value} {}", escape(unit)),
+    };
     match (bucket.lo, bucket.hi) {
-        (Some(lo), Some(hi)) if hi - lo == 1 => lo.to_string(),
-        (Some(lo), Some(hi)) => format!("{lo} to {}", hi - 1),
-        (Some(lo), None) => format!("{lo} or more"),
-        (None, Some(hi)) => format!("below {hi}"),
+        (Some(lo), Some(hi)) if hi - lo == 1 => text(lo),
+        // A unit that both have stands behind the second.
+        (Some(lo), Some(hi)) if unit != "ns" => format!("{lo} to {}", text(hi - 1)),
+        (Some(lo), Some(hi)) => format!("{} to {}", text(lo), text(hi - 1)),
+        (Some(lo), None) => format!("{} or more", text(lo)),
+        (None, Some(hi)) => format!("below {}", text(hi)),
         (None, None) => "unknown".into(),
     }
+}
+
+/// ns with three digits, in the unit that fits.
+fn duration(ns: i128) -> String {
+    let size = ns.unsigned_abs() as f64;
+    let units = [(1e9, "s"), (1e6, "ms"), (1e3, "µs")];
+    // 999.9 of a unit are 1 of the next.
+    let Some((each, unit)) = units.into_iter().find(|it| size >= it.0 * 0.9995) else {
+        return format!("{ns} ns");
+    };
+    let value = ns as f64 / each;
+    let digits = match value.abs() {
+        99.95.. => 0,
+        9.995.. => 1,
+        _ => 2,
+    };
+    format!("{value:.digits$} {unit}")
 }
 
 /// ` (overrun 3, disk 1)`, or nothing.
@@ -295,4 +318,22 @@ fn seconds(ns: u64) -> String {
 
 fn or_unknown(text: &str) -> String {
     if text.is_empty() { "unknown".to_owned() } else { escape(text) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buckets_are_in_units_that_people_read() {
+        let of = |lo, hi, unit: &str| of_bucket(BucketInfo { lo, hi }, unit);
+        assert_eq!(of(Some(8_126_464), Some(8_388_608), "ns"), "8.13 ms to 8.39 ms");
+        assert_eq!(of(Some(7), Some(8), "ns"), "7 ns");
+        assert_eq!(of(Some(999_960), None, "ns"), "1.00 ms or more");
+        assert_eq!(of(Some(15_000_000_000), Some(16_000_000_001), "ns"), "15.0 s to 16.0 s");
+        assert_eq!(of(None, Some(0), "ns"), "below 0 ns");
+        assert_eq!(of(Some(16), Some(32), ""), "16 to 31");
+        assert_eq!(of(Some(16), Some(32), "kB"), "16 to 31 kB");
+        assert_eq!(of(Some(16), Some(17), "kB"), "16 kB");
+    }
 }
