@@ -208,7 +208,7 @@ fn a_field_of_the_other_half_does_not_compile() {
             let body = match dialect {
                 Dialect::C11 => format!("PPT_{upper}_STMT(f) {{ f.{field} = 0; }}"),
                 Dialect::Cpp17 => {
-                    format!("ppt::db::stmt::{verb}([](auto &f) {{ f.{field} = {{}}; }});")
+                    format!("ppt::halves::stmt::{verb}([](auto &f) {{ f.{field} = {{}}; }});")
                 }
             };
             let user = format!("{head}\n    {body}\n    return 0;\n}}\n");
@@ -274,7 +274,7 @@ int main(void) {
             let arguments = [&flags[..], truncation, &sources].concat();
             compiler.run(dialect, folder.path(), &arguments);
             let printed = output_of(folder.path(), "built", &[]);
-            let expected = "........\nshort...\neight of\neight of\neight of\n........\n";
+            let expected = "........\nshort...\neight of\nmore tha\neight of\n........\n";
             assert_eq!(printed, expected);
             if dialect == Dialect::C11 {
                 let output =

@@ -292,7 +292,7 @@ fn duration(ns: i128) -> String {
     let size = ns.unsigned_abs() as f64;
     let units = [(1e9, "s"), (1e6, "ms"), (1e3, "µs")];
     // 999.9 of a unit are 1 of the next.
-    let Some((each, unit)) = units.into_iter().find(|it| size >= it.0 * 0.9995) else {
+    let Some((each, unit)) = units.into_iter().find(|(each, _)| size >= each * 0.9995) else {
         return format!("{ns} ns");
     };
     let value = ns as f64 / each;

@@ -223,7 +223,7 @@ fn type_of(field: &Field) -> String {
             write!(text, " @{key}({ty})").expect("a String takes every write");
         }
     }
-    let half = |half: SpanHalf| field.extra.get(HALF).is_some_and(|it| *it == half.word());
+    let half = |half: SpanHalf| field.extra.get(HALF).is_some_and(|said| *said == half.word());
     for (word, is) in [
         (" @at", field.at),
         (" @key", field.is_key()),

@@ -2,9 +2,12 @@
 
 use ppt_capture::Stamps;
 use ppt_capture::columns::{Access, Fixed, Half, Integer, Names, Reader, Text, Time, Visitor};
+use ppt_capture::frame_dsl::role::SpanHalf;
 use ppt_capture::frame_dsl::schema::{Frame, Schema};
-use ppt_capture::frame_dsl::{ColumnType, Measure, Style, columns};
+use ppt_capture::frame_dsl::{Column, ColumnType, Measure, Style, columns};
+use ppt_stats::Budget;
 
+use crate::keys::Keys;
 use crate::pairs::Pairs;
 use crate::rate::Rate;
 use crate::recent::Recent;
@@ -24,11 +27,33 @@ pub(crate) struct Kind {
     pub fields: Vec<Field>,
     /// Of which spans they are.
     pub spans: Option<Pairs>,
+    /// Which step of a span or a chain a frame is, if its fields are told step by step.
+    mark: Option<Mark>,
+}
+
+/// Which step a frame is.
+struct Mark {
+    at: usize,
+    len: usize,
+    /// The steps, each as the bytes of a frame have it.
+    steps: Vec<u64>,
+}
+
+/// How much is remembered.
+pub(crate) struct Memory<'a> {
+    /// ns of which values are told; None: all.
+    pub stretch: Option<u64>,
+    /// Fields of the kind.
+    pub most: usize,
+    /// Bytes for different keys.
+    pub budget: &'a Budget,
 }
 
 /// A field, or an interval.
 pub(crate) struct Field {
     pub name: String,
+    /// The number and the name of the step whose frames are told; None: all are.
+    pub step: Option<(usize, String)>,
     pub unit: String,
     pub is_interval: bool,
     reader: Reader,
@@ -40,6 +65,10 @@ pub(crate) struct Values {
     /// None: it has no numbers.
     pub numbers: Option<Recent>,
     pub words: Seen,
+    /// Of keys and hashes.
+    pub keys: Option<Keys>,
+    /// Some value was not 0: somebody sets the field.
+    pub is_set: bool,
 }
 
 /// The most frequent values.
@@ -50,28 +79,51 @@ pub(crate) enum Seen {
 }
 
 impl Kind {
-    /// A kind with at most `most` fields. Points in time and bytes are none that say much.
+    /// A kind. Points in time, and bytes that are no keys, say little.
     pub fn new(
         (buffer, schema_hash): (&str, u64),
         schema: &Schema,
         frame: &Frame,
-        stretch: Option<u64>,
-        most: usize,
+        memory: &Memory<'_>,
     ) -> Kind {
+        let stretch = memory.stretch;
+        let is_identity = |column: &Column| {
+            let field = &frame.fields[column.field];
+            field.is_key() || field.hash().is_some()
+        };
         let mut all: Vec<_> = columns(schema, frame, Style::Sql)
             .into_iter()
-            .filter(|it| !matches!(it.ty, ColumnType::Time(_) | ColumnType::Bytes { .. }))
+            .filter(|column| !matches!(column.ty, ColumnType::Time(_)))
+            .filter(|column| !matches!(column.ty, ColumnType::Bytes { .. }) || is_identity(column))
             .collect();
         // Intervals say most.
         all.sort_by_key(|it| !matches!(it.ty, ColumnType::Length { .. }));
-        let fields = all.into_iter().take(most).map(|column| {
+        let mark = Mark::of(schema, frame);
+        let steps = frame.steps(schema);
+        let of_steps = all.into_iter().flat_map(|column| {
+            let field = &frame.fields[column.field];
+            let is_of_all = mark.is_none() || field.is_key() || field.is_own();
+            let half = frame.only_half(field).map(SpanHalf::word);
+            let named = steps.iter().enumerate();
+            let wanted = named.filter(|(_, step)| half.is_none_or(|half| half == step.0));
+            let told: Vec<Option<(usize, String)>> = if is_of_all {
+                vec![None]
+            } else {
+                wanted.map(|(number, step)| Some((number, step.0.clone()))).collect()
+            };
+            told.into_iter().map(move |step| (column.clone(), step))
+        });
+        let fields = of_steps.take(memory.most).map(|(column, step)| {
             let is_time = matches!(
                 column.ty,
                 ColumnType::Duration
                     | ColumnType::Length { of: Measure::Duration | Measure::Time(_), .. }
             );
-            let said = &frame.fields[column.field].unit;
-            let unit = if said.is_empty() && is_time { "ns" } else { said.as_str() };
+            let field = &frame.fields[column.field];
+            let unit = if field.unit.is_empty() && is_time { "ns" } else { field.unit.as_str() };
+            // Words say which they are.
+            let is_word = matches!(column.ty, ColumnType::Enum { .. } | ColumnType::Bool);
+            let keys = Keys::of(schema, field, stretch, memory.budget).filter(|_| !is_word);
             let has_numbers = !matches!(
                 column.ty,
                 ColumnType::Enum { .. } | ColumnType::Bool | ColumnType::Text { .. }
@@ -83,12 +135,14 @@ impl Kind {
                 }
                 _ => Seen::Nothing,
             };
+            let numbers = (has_numbers && keys.is_none()).then(|| Recent::new(stretch));
             Field {
                 unit: unit.to_owned(),
                 is_interval: matches!(column.ty, ColumnType::Length { .. }),
                 reader: Reader::new(schema, &column),
-                values: Values { numbers: has_numbers.then(|| Recent::new(stretch)), words },
+                values: Values { numbers, words, keys, is_set: false },
                 name: column.name,
+                step,
             }
         });
         Kind {
@@ -98,13 +152,22 @@ impl Kind {
             rate: Rate::default(),
             fields: fields.collect(),
             spans: Pairs::of(schema, frame, stretch),
+            mark,
         }
     }
 
     /// Takes in frames of this kind, which a process wrote, and which were drained at `now`.
     pub fn add(&mut self, rows: &[&[u8]], process: u64, now: u64, stamps: &Stamps<'_>) {
         self.rate.add(now, rows.len() as u64);
+        let by_step = self.mark.as_ref().map(|mark| mark.divided(rows)).unwrap_or_default();
         for field in &mut self.fields {
+            let rows = match &field.step {
+                Some((step, _)) => &by_step[*step],
+                None => rows,
+            };
+            if let Some(keys) = &mut field.values.keys {
+                keys.add(rows, now);
+            }
             field.reader.visit(stamps, Take { rows, now, to: &mut field.values });
         }
         if let Some(spans) = &mut self.spans {
@@ -119,6 +182,23 @@ impl Kind {
         }
     }
 
+    /// The fields that are told. A step whose frames all have 0 does not set a field, if another does;
+    /// where none does, one of them stands for all.
+    pub fn told(&self) -> impl Iterator<Item = &Field> {
+        let all = self.fields.iter().enumerate();
+        all.filter(|(at, field)| self.is_told(*at, field)).map(|(_, field)| field)
+    }
+
+    fn is_told(&self, at: usize, field: &Field) -> bool {
+        if field.step.is_none() || field.values.is_set {
+            return true;
+        }
+        let same = |other: &&Field| other.name == field.name;
+        let some_is_set = self.fields.iter().filter(same).any(|other| other.values.is_set);
+        let is_first = !self.fields[..at].iter().any(|other| same(&other));
+        !some_is_set && is_first
+    }
+
     /// Lets what is old weigh less.
     pub fn fade(&mut self) {
         for field in &mut self.fields {
@@ -128,6 +208,34 @@ impl Kind {
                 Seen::Text(words) => words.fade(),
             }
         }
+    }
+}
+
+impl Mark {
+    /// None: these frames are of no span and of no chain.
+    fn of(schema: &Schema, frame: &Frame) -> Option<Mark> {
+        frame.span().map(drop).or_else(|| frame.chain().map(drop))?;
+        let field = frame.fields.iter().find(|field| field.is_mark())?;
+        let steps = frame.steps(schema).iter().map(|step| step.1 as u64).collect();
+        let (at, len) = (field.offset as usize, field.ty.size(schema) as usize);
+        Some(Mark { at, len, steps })
+    }
+
+    /// The frames of each step.
+    fn divided<'a>(&self, rows: &[&'a [u8]]) -> Vec<Vec<&'a [u8]>> {
+        let mut all = vec![Vec::new(); self.steps.len()];
+        // A value below 0 has no more bytes than the field.
+        let mask = u64::MAX >> (64 - 8 * self.len.clamp(1, 8));
+        for row in rows {
+            let Some(bytes) = row.get(self.at..self.at + self.len) else { continue };
+            let mut value = [0; 8];
+            value[..bytes.len().min(8)].copy_from_slice(&bytes[..bytes.len().min(8)]);
+            let value = u64::from_le_bytes(value);
+            if let Some(step) = self.steps.iter().position(|step| step & mask == value) {
+                all[step].push(*row);
+            }
+        }
+        all
     }
 }
 
@@ -153,7 +261,10 @@ impl Take<'_> {
     fn numbers<T>(&mut self, value: impl Access<Value = T>, float: impl Fn(T) -> f64) {
         let Some(numbers) = &mut self.to.numbers else { return };
         let half = numbers.at(self.now);
-        self.rows.iter().filter_map(|row| value.get(row)).for_each(|it| half.add(float(it)));
+        for value in self.rows.iter().filter_map(|row| value.get(row)).map(float) {
+            self.to.is_set |= value != 0.0;
+            half.add(value);
+        }
     }
 
     /// A few rows, one of each equal part, anywhere in it: frames often repeat in some rhythm.
@@ -169,6 +280,8 @@ impl Take<'_> {
     }
 
     fn whole(self, value: impl Fn(&[u8]) -> Option<i128>) {
+        let is_other = |row: &&[u8]| value(row).is_some_and(|value| value != 0);
+        self.to.is_set = self.to.is_set || self.rows.iter().any(is_other);
         let sample: Vec<i128> = self.sample().filter_map(value).collect();
         if let Seen::Whole(words) = &mut self.to.words {
             sample.iter().for_each(|it| words.add(it));
@@ -212,6 +325,8 @@ impl Visitor for Take<'_> {
     }
 
     fn text(self, text: Text) {
+        let is_other = |row: &&[u8]| text.get(row).is_some_and(|text| !text.is_empty());
+        self.to.is_set = self.to.is_set || self.rows.iter().any(is_other);
         let cut = |row| text.get(row).map(|it| it[..it.len().min(TEXT)].to_vec());
         let sample: Vec<Vec<u8>> = self.sample().filter_map(cut).collect();
         if let Seen::Text(words) = &mut self.to.words {

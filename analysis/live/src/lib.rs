@@ -8,6 +8,7 @@
 
 mod follow;
 mod keep;
+mod keys;
 mod kind;
 mod metrics;
 mod pairs;
@@ -24,5 +25,6 @@ pub use picture::{
     ThreadPicture, Words,
 };
 pub use ppt_capture::{CaptureError, Cause, Histogram};
+pub use ppt_stats::DistinctCount;
 pub use rate::SECONDS;
 pub use tally::{Span, Tally};

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use ppt_capture::frame_dsl::metric::Shape;
 use ppt_capture::{Cause, Histogram};
+use ppt_stats::DistinctCount;
 
 use crate::kind::{Field, Seen};
 use crate::recent::Recent;
@@ -121,6 +122,8 @@ pub enum Measured {
 pub struct FieldPicture {
     /// Its name.
     pub name: String,
+    /// Of frames of spans and chains: whose frames are told, `begin` or `end` or a step. None: all.
+    pub step: Option<String>,
     /// The unit of its numbers: `ns` for time.
     pub unit: String,
     /// Whether it is an interval.
@@ -129,6 +132,18 @@ pub struct FieldPicture {
     pub numbers: Option<Numbers>,
     /// Its most frequent values, if it has any.
     pub words: Option<Words>,
+    /// Of keys and hashes: how many different ones the latest frames have.
+    pub distinct: Option<DistinctCount>,
+}
+
+impl FieldPicture {
+    /// Its name for people: `rows (end)`.
+    pub fn label(&self) -> String {
+        match &self.step {
+            None => self.name.clone(),
+            Some(step) => format!("{} ({step})", self.name),
+        }
+    }
 }
 
 /// How numbers are spread: percentiles have three digits.
@@ -214,7 +229,7 @@ impl Tally {
             count: kind.rate.total(),
             rate: rate(&kind.rate),
             history: kind.rate.history(now),
-            fields: kind.fields.iter().map(|it| field(it, now, first)).collect(),
+            fields: kind.told().map(|it| field(it, now, first)).collect(),
             spans: kind.spans.as_ref().map(|spans| SpanPicture {
                 count: spans.rate.total(),
                 rate: rate(&spans.rate),
@@ -315,10 +330,13 @@ fn field(field: &Field, now: u64, first: u64) -> FieldPicture {
     };
     FieldPicture {
         name: field.name.clone(),
+        // One that no frame sets stands for all steps.
+        step: field.step.as_ref().filter(|_| field.values.is_set).map(|it| it.1.clone()),
         unit: field.unit.clone(),
         is_interval: field.is_interval,
         numbers: told,
         words,
+        distinct: field.values.keys.as_ref().map(|keys| keys.count(now)),
     }
 }
 

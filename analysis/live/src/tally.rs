@@ -8,9 +8,10 @@ use ppt_capture::{
     Cause, Chunk, ClockReading, ClockTable, Dropped, Drops, FileHeader, Frames, Gap, Lost, Source,
     SourceInfo, Stamps,
 };
+use ppt_stats::Budget;
 
 use crate::keep::{Keep, Latest};
-use crate::kind::Kind;
+use crate::kind::{Kind, Memory};
 use crate::metrics::Metrics;
 use crate::rate::Rate;
 
@@ -18,6 +19,8 @@ use crate::rate::Rate;
 const MOST_KINDS: usize = 256;
 /// Fields of all kinds whose values are looked at.
 const MOST_FIELDS: usize = 512;
+/// Bytes of keys that are told apart exactly; beyond, their number is estimated.
+const KEYS: usize = 16 << 20;
 /// Threads that are told apart.
 const MOST_THREADS: usize = 4096;
 /// Readings of clocks that are remembered.
@@ -44,6 +47,7 @@ pub struct Tally {
     pub(crate) kinds: Vec<Kind>,
     pub(crate) metrics: Metrics,
     fields: usize,
+    keys: Budget,
     pub(crate) threads: HashMap<(u16, u64, u32), Thread>,
     clocks: ClockTable,
     readings: Vec<ClockReading>,
@@ -95,6 +99,7 @@ impl Tally {
             kinds: Vec::new(),
             metrics: Metrics::new(stretch(span)),
             fields: 0,
+            keys: Budget::new(KEYS),
             threads: HashMap::new(),
             clocks: ClockTable::default(),
             readings: Vec::new(),
@@ -176,7 +181,8 @@ impl Tally {
                 return None;
             }
             let most = MOST_FIELDS - self.fields;
-            let kind = Kind::new((buffer, hash), &info.schema, frame, stretch, most);
+            let memory = Memory { stretch, most, budget: &self.keys };
+            let kind = Kind::new((buffer, hash), &info.schema, frame, &memory);
             self.fields += kind.fields.len();
             self.kinds.push(kind);
             Some(self.kinds.len() - 1)

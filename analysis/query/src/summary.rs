@@ -5,6 +5,7 @@ mod answer;
 mod gathered;
 mod part;
 mod plan;
+mod steps;
 
 use std::sync::Arc;
 
@@ -24,7 +25,7 @@ pub use answer::{Ask, FieldSummary, FrameSummary, Group, Values};
 use gathered::{extend, whole};
 use part::Part;
 use plan::Plan;
-pub use plan::ends;
+pub use plan::{ends, is_identity, step_column};
 
 impl Engine {
     /// What is asked, of every kind of frames that has the columns for it.
@@ -148,6 +149,7 @@ impl Plan {
             let summary = Box::new(samples.finish());
             group.fields.push(FieldSummary {
                 name: format!("{}.self", role.field.name()),
+                step: None,
                 unit: "ns".to_owned(),
                 values: Values::Numbers { summary, busy: None, spread: None },
             });

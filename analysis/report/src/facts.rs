@@ -173,7 +173,7 @@ fn number(all: &mut [FrameFacts], first: usize) -> Vec<String> {
     let mut names = Vec::new();
     for (number, &(_, frame, field)) in intervals.iter().enumerate() {
         let facts = &mut all[frame];
-        names.push(format!("{}.{}", facts.label, facts.fields[field].name));
+        names.push(format!("{}.{}", facts.label, facts.fields[field].label));
         facts.fields[field].interval = Some(first + number);
     }
     names

@@ -2,7 +2,7 @@
 
 use ppt_query::Unit;
 use ppt_query::arrow::array::RecordBatch;
-use ppt_query::stats::{Histogram, Summary};
+use ppt_query::stats::{DistinctCount, Histogram, Summary};
 use ppt_query::why;
 
 /// So many of each interval.
@@ -24,11 +24,22 @@ pub struct FrameFacts {
     pub fields: Vec<FieldFacts>,
     /// Enums and the like: how often each word is there.
     pub words: Vec<Words>,
+    /// Keys and hashes: how many different ones there are.
+    pub keys: Vec<Keys>,
+}
+
+/// Values of a field that tell things apart.
+#[derive(Debug)]
+pub struct Keys {
+    pub label: String,
+    pub distinct: DistinctCount,
+    pub count: u64,
 }
 
 /// Words of a field.
 #[derive(Debug)]
 pub struct Words {
+    /// With the step of a span or a chain whose frames set it.
     pub name: String,
     pub counts: Vec<(String, u64)>,
     pub nulls: u64,
@@ -37,7 +48,10 @@ pub struct Words {
 /// What is told of a field of numbers.
 #[derive(Debug)]
 pub struct FieldFacts {
+    /// Its column.
     pub name: String,
+    /// How it is called on the page: with the step of a span or a chain whose frames set it.
+    pub label: String,
     pub unit: String,
     /// Its name on the timeline, where it is an interval of time.
     pub interval: Option<usize>,

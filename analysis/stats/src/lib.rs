@@ -2,15 +2,17 @@
 //!
 //! [`Samples`] takes in the values of a column. As long as they fit into the [`Budget`] they are kept,
 //! and what comes out is exact; beyond it they become a [`Sketch`] of three digits, whose memory does
-//! not grow. A [`Histogram`] shows how values are spread.
+//! not grow. A [`Histogram`] shows how values are spread, [`Distinct`] counts those that differ.
 #![forbid(unsafe_code)]
 
+mod distinct;
 mod histogram;
 mod quantile;
 mod samples;
 mod sketch;
 mod summary;
 
+pub use distinct::{Distinct, DistinctCount, Identity};
 pub use histogram::{Bin, Histogram, Scale};
 pub use quantile::quantile;
 pub use samples::{Budget, Samples};

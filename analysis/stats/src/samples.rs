@@ -18,11 +18,11 @@ impl Budget {
         Budget(Arc::new(AtomicUsize::new(bytes)))
     }
 
-    fn take(&self, bytes: usize) -> bool {
+    pub(crate) fn take(&self, bytes: usize) -> bool {
         self.0.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(bytes)).is_ok()
     }
 
-    fn give(&self, bytes: usize) {
+    pub(crate) fn give(&self, bytes: usize) {
         self.0.fetch_add(bytes, Relaxed);
     }
 }
@@ -230,6 +230,14 @@ impl<T: Value> Samples<T> {
         self.kept = Kept::Sketch(Box::new(sketched));
     }
 
+    /// The least and the greatest; None where there is no value.
+    pub fn ends(&self) -> Option<(T, T)> {
+        match &self.kept {
+            Kept::Values(values) => ends(values),
+            Kept::Sketch(sketched) => sketched.ends,
+        }
+    }
+
     /// A sketch of them, whether they are kept or not.
     pub fn sketch(&self) -> Sketch {
         match &self.kept {
@@ -322,19 +330,14 @@ fn deviation(squares: f64, count: u64) -> Option<f64> {
 
 fn of_values<T: Value>(values: &mut [T], nulls: u64) -> Summary {
     let count = values.len() as u64;
-    let Some(&first) = values.first() else {
+    let Some((least, greatest)) = ends(values) else {
         let percentiles = [None; 4];
         let sum = Number::Whole(0);
         let (min, max, mean, sd) = (None, None, None, None);
         return Summary { count, nulls, min, max, sum, mean, sd, percentiles, exact: true };
     };
-    let (mut least, mut greatest) = (first, first);
-    for &value in &*values {
-        least = if value < least { value } else { least };
-        greatest = if value > greatest { value } else { greatest };
-    }
     // A memory does not hold as many values as 128 bits would need to overflow.
-    let sum = match first.whole() {
+    let sum = match least.whole() {
         Some(_) => Sum::Whole(values.iter().filter_map(|it| it.whole()).sum()),
         None => Sum::Real(values.iter().map(|it| it.float()).sum()),
     };
@@ -355,6 +358,14 @@ fn of_values<T: Value>(values: &mut [T], nulls: u64) -> Summary {
         percentiles: percentiles(values),
         exact: true,
     }
+}
+
+fn ends<T: Value>(values: &[T]) -> Option<(T, T)> {
+    let &first = values.first()?;
+    let reach = |(least, greatest), &value: &T| {
+        (if value < least { value } else { least }, if value > greatest { value } else { greatest })
+    };
+    Some(values.iter().fold((first, first), reach))
 }
 
 /// Selects instead of sorting: each percentile in what lies above the one before.

@@ -7,9 +7,10 @@ use super::{Field, Frame, Member, Store, Value, What};
 impl<'a> Frame<'a> {
     /// The halves that have a struct of their own, as `Some`; else the one frame that all forms write.
     pub fn halves(&self) -> &'static [Option<SpanHalf>] {
-        match self.fields.iter().any(|field| field.only.is_some()) {
-            true => &[Some(SpanHalf::Begin), Some(SpanHalf::End)],
-            false => &[None],
+        if self.fields.iter().any(|field| field.only.is_some()) {
+            &[Some(SpanHalf::Begin), Some(SpanHalf::End)]
+        } else {
+            &[None]
         }
     }
 

@@ -1,6 +1,6 @@
 #include "halves.hpp"
 
-namespace db = ppt::db;
+namespace db = ppt::halves;
 
 int main() {
     db::stmt::begin([](auto &f) {

@@ -130,11 +130,11 @@ fn half(
     said: &mut FieldAttributes,
     sink: &mut Sink,
 ) {
-    match attribute.arguments.is_empty() {
+    if !attribute.arguments.is_empty() {
+        wrong_form(attribute, form, sink);
+    } else if said.halves.iter().all(|(known, _)| *known != half) {
         // Of one that is given twice, the first counts.
-        true if said.halves.iter().any(|(known, _)| *known == half) => {}
-        true => said.halves.push((half, attribute.span.clone())),
-        false => wrong_form(attribute, form, sink),
+        said.halves.push((half, attribute.span.clone()));
     }
 }
 

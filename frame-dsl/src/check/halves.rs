@@ -12,7 +12,7 @@ pub(super) fn halves(frame: &ast::Frame, kind: &str, fields: &mut [DraftField], 
     for DraftField { field, halves, key, at, .. } in fields {
         let [(half, place), rest @ ..] = halves.as_slice() else { continue };
         // The fields of an interval stand in one place.
-        let is_first = field.interval.as_ref().is_none_or(|it| it.edge == Edge::Start);
+        let is_first = field.interval.as_ref().is_none_or(|interval| interval.edge == Edge::Start);
         let name = half.word();
         let said = |span: &crate::diagnostic::Span, label: &str| {
             Some(Note { span: span.clone(), label: label.to_owned() })

@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use crate::oracles::ask::ask;
 use crate::support::{Bench, names, root};
 
-fn bench() -> Bench {
+pub fn bench() -> Bench {
     let bench = Bench::empty();
     bench.write("out.bin", every::write("").0);
     bench

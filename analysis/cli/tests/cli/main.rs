@@ -2,6 +2,7 @@
 
 mod analyses;
 mod commands;
+mod halves;
 mod import;
 mod interrupted;
 mod judged;

@@ -1,6 +1,6 @@
 //! What is asked of frames, and what is answered.
 
-use ppt_stats::{Sketch, Summary};
+use ppt_stats::{DistinctCount, Sketch, Summary};
 
 use crate::engine::Unit;
 
@@ -103,10 +103,22 @@ impl Group {
 pub struct FieldSummary {
     /// Its name.
     pub name: String,
+    /// Of frames of spans and chains: whose frames are told, `begin` or `end` or a step. None: all.
+    pub step: Option<String>,
     /// What it is measured in; may be empty.
     pub unit: String,
     /// Its values.
     pub values: Values,
+}
+
+impl FieldSummary {
+    /// Its name for people: `rows (end)`.
+    pub fn label(&self) -> String {
+        match &self.step {
+            None => self.name.clone(),
+            Some(step) => format!("{} ({step})", self.name),
+        }
+    }
 }
 
 /// The values of a field.
@@ -126,6 +138,15 @@ pub enum Values {
     Words {
         /// How often each is there.
         counts: Vec<(String, u64)>,
+        /// Rows without one.
+        nulls: u64,
+    },
+    /// Keys and hashes, which tell things apart.
+    Keys {
+        /// How many different ones there are.
+        distinct: DistinctCount,
+        /// Rows that have one.
+        count: u64,
         /// Rows without one.
         nulls: u64,
     },

@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, HashMap};
 use datafusion::arrow::array::{Array, ArrayRef, PrimitiveArray};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::ArrowPrimitiveType;
-use ppt_stats::{Samples, Value};
+use ppt_stats::{Budget, Distinct, Samples, Value};
 
 use super::answer::{Ask, FieldSummary, Values};
-use super::plan::Role;
+use super::plan::{Kind, Role};
 use crate::error::QueryError;
 
 /// What is known of the values of a field.
@@ -17,9 +17,36 @@ pub(super) enum Gathered {
     Unsigned(Samples<u64>),
     Real(Samples<f64>),
     Words(HashMap<String, u64>, u64),
+    Keys(Distinct),
 }
 
 impl Gathered {
+    /// Nothing so far.
+    pub(super) fn new(kind: Kind, budget: &Budget) -> Gathered {
+        match kind {
+            Kind::Signed => Gathered::Signed(Samples::new(budget), None),
+            Kind::Unsigned => Gathered::Unsigned(Samples::new(budget)),
+            Kind::Real => Gathered::Real(Samples::new(budget)),
+            Kind::Words => Gathered::Words(HashMap::new(), 0),
+            Kind::Keys => Gathered::Keys(Distinct::new(budget)),
+        }
+    }
+
+    /// Whether all values are 0, as those of fields that nobody sets are, or there is none. `zero`: the
+    /// word for 0.
+    pub(super) fn is_unset(&self, zero: Option<&str>) -> bool {
+        fn zeros<T: Value>(samples: &Samples<T>) -> bool {
+            samples.ends().is_none_or(|(low, high)| low.float() == 0.0 && high.float() == 0.0)
+        }
+        match self {
+            Gathered::Signed(samples, _) => zeros(samples),
+            Gathered::Unsigned(samples) => zeros(samples),
+            Gathered::Real(samples) => zeros(samples),
+            Gathered::Words(counts, _) => counts.keys().all(|word| Some(word.as_str()) == zero),
+            Gathered::Keys(distinct) => distinct.values() == 0 || distinct.is_zero(),
+        }
+    }
+
     pub(super) fn join(&mut self, other: Gathered) {
         match (self, other) {
             (Gathered::Signed(one, ends), Gathered::Signed(other, theirs)) => {
@@ -28,6 +55,7 @@ impl Gathered {
             }
             (Gathered::Unsigned(one), Gathered::Unsigned(other)) => one.join(other),
             (Gathered::Real(one), Gathered::Real(other)) => one.join(other),
+            (Gathered::Keys(one), Gathered::Keys(other)) => one.join(other),
             (Gathered::Words(one, nulls), Gathered::Words(other, theirs)) => {
                 other.into_iter().for_each(|(word, count)| *one.entry(word).or_default() += count);
                 *nulls += theirs;
@@ -58,7 +86,7 @@ impl Gathered {
         if let Gathered::Real(samples) = self { Some(samples) } else { None }
     }
 
-    pub(super) fn finish(self, role: &Role, ask: &Ask) -> FieldSummary {
+    pub(super) fn finish(self, role: &Role, step: Option<String>, ask: &Ask) -> FieldSummary {
         let asked = ask.spread.as_ref() == Some(role.field.name());
         fn numbers<T: Value>(samples: Samples<T>, asked: bool, wall: Option<i64>) -> Values {
             let spread = asked.then(|| Box::new(samples.sketch()));
@@ -81,9 +109,12 @@ impl Gathered {
                 counts.sort_by_key(|it| std::cmp::Reverse(it.1));
                 Values::Words { counts, nulls }
             }
+            Gathered::Keys(keys) => {
+                Values::Keys { distinct: keys.count(), count: keys.values(), nulls: keys.nulls() }
+            }
         };
         let unit = role.field.metadata().get("unit").cloned().unwrap_or_default();
-        FieldSummary { name: role.field.name().clone(), unit, values }
+        FieldSummary { name: role.field.name().clone(), step, unit, values }
     }
 }
 

@@ -17,11 +17,12 @@ use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
 use datafusion::common::runtime::SpawnedTask;
 use datafusion::execution::SendableRecordBatchStream;
 use futures::{StreamExt, stream};
-use ppt_stats::{Budget, Samples, Value};
+use ppt_stats::{Budget, Identity, Samples, Value};
 
 use super::answer::{Ask, Group};
 use super::gathered::{Gathered, arrow, extend, reach, whole};
-use super::plan::{Kind, Plan, Role};
+use super::plan::{Kind, Plan, Role, Steps};
+use super::steps::{ByStep, OfStep, by_step, told};
 use crate::error::QueryError;
 
 /// What is known of some rows.
@@ -32,7 +33,7 @@ struct Rows {
     time: Option<(i64, i64)>,
     /// Host, process, thread.
     threads: HashSet<(u32, i32, i32)>,
-    fields: Vec<Gathered>,
+    fields: ByStep,
 }
 
 /// A part of the rows.
@@ -46,6 +47,8 @@ pub(super) struct Part {
     /// The words of each column; the first is NULL.
     words: Vec<Interner>,
     hosts: Interner,
+    /// Steps of spans and chains, in their order; the first is NULL.
+    steps: Interner,
 }
 
 #[derive(Default)]
@@ -66,7 +69,16 @@ impl Interner {
     }
 }
 
+/// Rows of a batch whose fields are told together.
+struct Told<'a> {
+    batch: &'a RecordBatch,
+    runs: &'a [Run],
+    /// Number of their step; 0: of all rows.
+    step: usize,
+}
+
 /// Rows of a batch that are in one group, side by side.
+#[derive(Clone)]
 struct Run {
     group: usize,
     rows: Range<usize>,
@@ -75,8 +87,8 @@ struct Run {
 impl Part {
     pub(super) fn new(plan: Arc<Plan>, every: Option<i64>, budget: Budget) -> Part {
         let words = plan.by.iter().map(|_| Interner::default()).collect();
-        let (groups, known, hosts) = Default::default();
-        Part { plan, every, budget, groups, known, words, hosts }
+        let (groups, known, hosts, steps) = Default::default();
+        Part { plan, every, budget, groups, known, words, hosts, steps }
     }
 
     pub(super) async fn read(
@@ -96,12 +108,6 @@ impl Part {
         if let Some(&known) = self.known.get(&(by.to_vec(), slice)) {
             return known;
         }
-        let field = |role: &Role| match role.kind {
-            Kind::Signed => Gathered::Signed(Samples::new(&self.budget), None),
-            Kind::Unsigned => Gathered::Unsigned(Samples::new(&self.budget)),
-            Kind::Real => Gathered::Real(Samples::new(&self.budget)),
-            Kind::Words => Gathered::Words(HashMap::new(), 0),
-        };
         let word = |(&key, words): (&u32, &Interner)| {
             key.checked_sub(1).map(|key| words.words[key as usize].clone())
         };
@@ -111,7 +117,7 @@ impl Part {
             count: 0,
             time: None,
             threads: HashSet::new(),
-            fields: self.plan.roles.iter().map(field).collect(),
+            fields: self.plan.roles.iter().map(|_| Vec::new()).collect(),
         });
         self.known.insert((by.to_vec(), slice), self.groups.len() - 1);
         self.groups.len() - 1
@@ -212,10 +218,52 @@ impl Part {
             rows.time = reach(rows.time, min(times).zip(max(times)));
         }
         self.threads(batch, &runs)?;
-        for (at, role) in plan.roles.iter().enumerate() {
-            self.field(batch, &runs, at, role)?;
+        self.fields(&Told { batch, runs: &runs, step: 0 }, |steps| !by_step(steps))?;
+        let Some(step) = plan.step else { return Ok(()) };
+        for (step, rows) in self.rows_of_steps(batch.column(step)) {
+            let rows = UInt32Array::from(rows);
+            let are_all = rows.len() == batch.num_rows();
+            let own =
+                if are_all { None } else { Some(take_record_batch(batch, &rows).map_err(arrow)?) };
+            let runs = if own.is_some() { &runs_of(&runs, rows.values()) } else { &runs };
+            self.fields(&Told { batch: own.as_ref().unwrap_or(batch), runs, step }, by_step)?;
         }
         Ok(())
+    }
+
+    /// The steps in a batch by their numbers, each with its rows in their order.
+    fn rows_of_steps(&mut self, column: &ArrayRef) -> Vec<(usize, Vec<u32>)> {
+        let column = column.as_any().downcast_ref::<DictionaryArray<Int32Type>>();
+        let Some(column) = column else { return Vec::new() };
+        // The words of a dictionary are in the order of the steps.
+        let words = column.values().as_string::<i32>().iter();
+        let numbers: Vec<u32> =
+            words.map(|word| word.map_or(0, |word| self.steps.key(word))).collect();
+        let mut rows: Vec<Vec<u32>> = vec![Vec::new(); self.steps.words.len() + 1];
+        for (row, key) in (0..).zip(column.keys()) {
+            rows[key.map_or(0, |key| numbers[key as usize]) as usize].push(row);
+        }
+        rows.into_iter().enumerate().filter(|(_, rows)| !rows.is_empty()).collect()
+    }
+
+    /// Takes in the fields of these rows that are told so.
+    fn fields(&mut self, rows: &Told<'_>, told: fn(&Steps) -> bool) -> Result<(), QueryError> {
+        let plan = self.plan.clone();
+        let roles = plan.roles.iter().enumerate().filter(|(_, role)| told(&role.steps));
+        for (at, role) in roles {
+            self.field(rows, at, role)?;
+        }
+        Ok(())
+    }
+
+    /// What is known of a field in a group.
+    fn gathered(&mut self, group: usize, at: usize, step: usize) -> &mut Gathered {
+        let steps = &mut self.groups[group].fields[at];
+        if steps.len() <= step {
+            steps.resize_with(step + 1, || None);
+        }
+        let kind = self.plan.roles[at].kind;
+        steps[step].get_or_insert_with(|| Gathered::new(kind, &self.budget))
     }
 
     /// Threads come in runs.
@@ -249,44 +297,39 @@ impl Part {
         Ok(())
     }
 
-    fn field(
-        &mut self,
-        batch: &RecordBatch,
-        runs: &[Run],
-        at: usize,
-        role: &Role,
-    ) -> Result<(), QueryError> {
-        let column = batch.column(role.column);
+    fn field(&mut self, rows: &Told<'_>, at: usize, role: &Role) -> Result<(), QueryError> {
+        let column = rows.batch.column(role.column);
         match role.kind {
             Kind::Signed => {
                 let values = whole::<Int64Type>(column)?;
-                self.numbers(runs, at, values.as_primitive::<Int64Type>(), Gathered::signed);
-                if let Some((start, end)) = role.ends {
-                    self.ends(runs, at, column, batch.column(start), batch.column(end))?;
+                self.numbers(rows, at, values.as_primitive::<Int64Type>(), Gathered::signed);
+                if let Some(ends) = role.ends {
+                    self.ends(rows, at, column, ends)?;
                 }
             }
             Kind::Unsigned => {
                 let values = column.as_primitive::<UInt64Type>();
-                self.numbers(runs, at, values, Gathered::unsigned);
+                self.numbers(rows, at, values, Gathered::unsigned);
             }
             Kind::Real => {
                 let values = cast(column, &DataType::Float64).map_err(arrow)?;
-                self.numbers(runs, at, values.as_primitive::<Float64Type>(), Gathered::real);
+                self.numbers(rows, at, values.as_primitive::<Float64Type>(), Gathered::real);
             }
-            Kind::Words => self.words(runs, at, column)?,
+            Kind::Words => self.words(rows, at, column)?,
+            Kind::Keys => self.identities(rows, at, column)?,
         }
         Ok(())
     }
 
     fn numbers<T: ArrowPrimitiveType<Native: Value>>(
         &mut self,
-        runs: &[Run],
+        rows: &Told<'_>,
         at: usize,
         values: &PrimitiveArray<T>,
         of: fn(&mut Gathered) -> Option<&mut Samples<T::Native>>,
     ) {
-        for run in runs {
-            if let Some(samples) = of(&mut self.groups[run.group].fields[at]) {
+        for run in rows.runs {
+            if let Some(samples) = of(self.gathered(run.group, at, rows.step)) {
                 extend(samples, &values.slice(run.rows.start, run.rows.len()));
             }
         }
@@ -295,12 +338,12 @@ impl Part {
     /// From when to when intervals were.
     fn ends(
         &mut self,
-        runs: &[Run],
+        rows: &Told<'_>,
         at: usize,
         length: &ArrayRef,
-        start: &ArrayRef,
-        end: &ArrayRef,
+        (start, end): (usize, usize),
     ) -> Result<(), QueryError> {
+        let (start, end) = (rows.batch.column(start), rows.batch.column(end));
         let (start, end) = (whole::<Int64Type>(start)?, whole::<Int64Type>(end)?);
         // Neither of them, and no length: as if the interval were not there.
         let there = NullBuffer::union(length.nulls(), start.nulls());
@@ -310,17 +353,17 @@ impl Part {
             Int64Array::new(values, there.clone())
         };
         let (start, end) = (of(&start), of(&end));
-        for run in runs {
+        for run in rows.runs {
             let of = |column: &Int64Array| column.slice(run.rows.start, run.rows.len());
             let reached = min(&of(&start)).zip(max(&of(&end)));
-            if let Gathered::Signed(_, ends) = &mut self.groups[run.group].fields[at] {
+            if let Gathered::Signed(_, ends) = self.gathered(run.group, at, rows.step) {
                 *ends = reach(*ends, reached);
             }
         }
         Ok(())
     }
 
-    fn words(&mut self, runs: &[Run], at: usize, column: &ArrayRef) -> Result<(), QueryError> {
+    fn words(&mut self, rows: &Told<'_>, at: usize, column: &ArrayRef) -> Result<(), QueryError> {
         // A bool is a word, too.
         let column = match column.data_type() {
             DataType::Boolean => {
@@ -334,8 +377,8 @@ impl Part {
         };
         let words = column.values().as_string::<i32>();
         let mut counts = vec![0u64; words.len()];
-        for run in runs {
-            let Gathered::Words(known, nulls) = &mut self.groups[run.group].fields[at] else {
+        for run in rows.runs {
+            let Gathered::Words(known, nulls) = self.gathered(run.group, at, rows.step) else {
                 continue;
             };
             let mut seen = Vec::new();
@@ -361,7 +404,29 @@ impl Part {
         Ok(())
     }
 
+    fn identities(
+        &mut self,
+        rows: &Told<'_>,
+        at: usize,
+        column: &ArrayRef,
+    ) -> Result<(), QueryError> {
+        let identity = identity_of(column)?;
+        for run in rows.runs {
+            let Gathered::Keys(keys) = self.gathered(run.group, at, rows.step) else { continue };
+            for row in run.rows.clone() {
+                if column.is_valid(row) {
+                    keys.push(identity(row));
+                } else {
+                    keys.push_nulls(1);
+                }
+            }
+        }
+        Ok(())
+    }
+
     pub(super) fn join(&mut self, other: Part) {
+        let steps = other.steps.words.iter().map(|word| self.steps.key(word) as usize);
+        let steps: Vec<usize> = std::iter::once(0).chain(steps).collect();
         let hosts: Vec<u32> = other.hosts.words.iter().map(|it| self.hosts.key(it)).collect();
         for theirs in other.groups {
             let keys = theirs.by.iter().zip(&mut self.words);
@@ -374,19 +439,21 @@ impl Part {
             let host = |host: u32| host.checked_sub(1).map_or(0, |at| hosts[at as usize]);
             let threads = theirs.threads.into_iter().map(|(it, pid, tid)| (host(it), pid, tid));
             ours.threads.extend(threads);
-            let fields = ours.fields.iter_mut().zip(theirs.fields);
-            fields.for_each(|(ours, theirs)| ours.join(theirs));
+            for (at, fields) in theirs.fields.into_iter().enumerate() {
+                for (step, field) in fields.into_iter().enumerate() {
+                    let Some(theirs) = field else { continue };
+                    self.gathered(group, at, steps[step]).join(theirs);
+                }
+            }
         }
     }
 
     /// Each field by itself, side by side: most of the time is spent in choosing percentiles.
     pub(super) async fn finish(self, ask: &Ask, threads: usize) -> Result<Vec<Group>, QueryError> {
         let (plan, ask) = (self.plan, Arc::new(ask.clone()));
-        let mut fields = Vec::new();
-        let mut groups = Vec::new();
+        let (mut gathered, mut groups) = (Vec::new(), Vec::new());
         for rows in self.groups {
-            let group = groups.len();
-            fields.extend(rows.fields.into_iter().enumerate().map(|(at, it)| (group, at, it)));
+            gathered.push(rows.fields);
             groups.push(Group {
                 by: rows.by,
                 slice: rows.slice,
@@ -396,9 +463,16 @@ impl Part {
                 fields: Vec::new(),
             });
         }
-        let finish = |(group, at, field): (usize, usize, Gathered)| {
+        let told = told(&plan, gathered, &self.steps.words, &self.budget).into_iter().enumerate();
+        let fields: Vec<(usize, OfStep)> = told
+            .flat_map(|(group, fields)| fields.into_iter().map(move |field| (group, field)))
+            .collect();
+        let finish = |(group, field): (usize, OfStep)| {
             let (plan, ask) = (plan.clone(), ask.clone());
-            let finish = async move { (group, field.finish(&plan.roles[at], &ask)) };
+            let finish = async move {
+                let OfStep { at, step, gathered } = field;
+                (group, gathered.finish(&plan.roles[at], step, &ask))
+            };
             SpawnedTask::spawn(finish).join()
         };
         let mut finished = stream::iter(fields).map(finish).buffered(threads.max(1));
@@ -409,6 +483,41 @@ impl Part {
         groups.sort_by(|a, b| (&a.by, a.slice).cmp(&(&b.by, b.slice)));
         Ok(groups)
     }
+}
+
+/// The same groups of these rows alone, which are taken out of the batch in their order.
+fn runs_of(all: &[Run], taken: &[u32]) -> Vec<Run> {
+    let mut start = 0;
+    let run = |run: &Run| {
+        let before = |end: usize| taken.partition_point(|&row| (row as usize) < end);
+        let rows = start..before(run.rows.end);
+        start = rows.end;
+        Run { group: run.group, rows }
+    };
+    all.iter().map(run).filter(|run| !run.rows.is_empty()).collect()
+}
+
+/// What tells the value of each row apart.
+fn identity_of(column: &ArrayRef) -> Result<Box<dyn Fn(usize) -> Identity + '_>, QueryError> {
+    let bytes = |bytes: &[u8]| Identity::Bytes(bytes.into());
+    Ok(match column.data_type() {
+        DataType::Utf8 => {
+            let texts = column.as_string::<i32>();
+            Box::new(move |row| bytes(texts.value(row).as_bytes()))
+        }
+        DataType::FixedSizeBinary(_) => {
+            let values = column.as_fixed_size_binary();
+            Box::new(move |row| bytes(values.value(row)))
+        }
+        DataType::UInt64 => {
+            let values = column.as_primitive::<UInt64Type>();
+            Box::new(move |row| Identity::Number(values.value(row).into()))
+        }
+        _ => {
+            let values = whole::<Int64Type>(column)?.as_primitive::<Int64Type>().clone();
+            Box::new(move |row| Identity::Number(values.value(row).into()))
+        }
+    })
 }
 
 /// The rows of each group side by side, in the order that they have, and which rows those are; None
@@ -449,6 +558,17 @@ fn sorted(each: &[usize]) -> Vec<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rows_that_are_taken_are_in_their_groups() {
+        let of = |taken: &[u32]| {
+            let all = [(3, 0..2), (7, 2..3), (9, 3..5)].map(|(group, rows)| Run { group, rows });
+            runs_of(&all, taken).into_iter().map(|it| (it.group, it.rows)).collect::<Vec<_>>()
+        };
+        assert_eq!(of(&[]), []);
+        assert_eq!(of(&[1, 3, 4]), [(3, 0..1), (9, 1..3)]);
+        assert_eq!(of(&[0, 1, 2]), [(3, 0..2), (7, 2..3)]);
+    }
 
     #[test]
     fn rows_of_a_group_are_put_side_by_side() {

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use datafusion::arrow::datatypes::{DataType, Field};
+use datafusion::arrow::datatypes::{DataType, Field, Schema};
 use datafusion::common::{DFSchema, ScalarValue, TableReference};
 use datafusion::functions::core::expr_fn::coalesce;
 use datafusion::logical_expr::Expr;
@@ -25,6 +25,21 @@ pub(super) struct Role {
     /// Columns of what is read: the values, and of an interval of time its ends.
     pub(super) column: usize,
     pub(super) ends: Option<(usize, usize)>,
+    /// Frames of each step are told by themselves.
+    pub(super) steps: Steps,
+}
+
+/// Of which frames of a span or a chain a field is told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Steps {
+    /// Of all rows together.
+    All,
+    /// Of each step by itself. One whose frames all have 0 does not set the field, if another does.
+    Each,
+    /// Of this one: the frame file says that no other sets the field.
+    Only(String),
+    /// In a table of spans, it is of one half. Like `Each`, if the other half has a column of that name.
+    Half(String),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,16 +48,39 @@ pub(super) enum Kind {
     Unsigned,
     Real,
     Words,
+    /// They tell things apart: how many different ones there are says something, and no percentile does.
+    Keys,
 }
 
-fn kind(ty: &DataType) -> Option<Kind> {
-    match ty {
+fn kind(field: &Field) -> Option<Kind> {
+    match field.data_type() {
+        DataType::Boolean | DataType::Dictionary(..) => Some(Kind::Words),
+        ty if is_identity(field) => {
+            let is_bytes = matches!(ty, DataType::Utf8 | DataType::FixedSizeBinary(_));
+            (ty.is_integer() || is_bytes).then_some(Kind::Keys)
+        }
         DataType::UInt64 => Some(Kind::Unsigned),
         ty if ty.is_integer() => Some(Kind::Signed),
         ty if ty.is_floating() => Some(Kind::Real),
-        DataType::Boolean | DataType::Dictionary(..) => Some(Kind::Words),
         _ => None,
     }
+}
+
+/// Whether the values of a column name things, as keys and hashes do, and measure nothing.
+pub fn is_identity(field: &Field) -> bool {
+    let says = |key: &str| field.metadata().contains_key(key);
+    let is_key = field.metadata().get("role").is_some_and(|role| role == "key");
+    is_key || ["in", "out", "hash"].into_iter().any(says)
+}
+
+/// The column that says which step of a span or a chain a frame is: its words are those of the steps.
+pub fn step_column(schema: &Schema) -> Option<usize> {
+    let says = |field: &Field| field.metadata().get("role").cloned().unwrap_or_default();
+    let is_step = |field: &Arc<Field>| {
+        let is_word = matches!(field.data_type(), DataType::Dictionary(..));
+        is_word && ["edge", "step"].contains(&says(field).as_str())
+    };
+    schema.fields().iter().position(is_step)
 }
 
 /// How a kind of frames is read.
@@ -60,6 +98,8 @@ pub(super) struct Plan {
     pub(super) by: Vec<usize>,
     pub(super) time: usize,
     pub(super) thread: [usize; 3],
+    /// Which step of a span or a chain a frame is.
+    pub(super) step: Option<usize>,
 }
 
 impl Plan {
@@ -91,10 +131,12 @@ impl Plan {
         let told = schema.fields().iter().enumerate().filter_map(|(index, field)| {
             let is_end = ["at", "start", "end", "where"].contains(&role(field).as_str());
             let is_other = table.table.bounded(index).is_some() || ask.by.contains(field.name());
-            Some((index, field, kind(field.data_type()).filter(|_| !is_end && !is_other)?))
+            Some((index, field, kind(field).filter(|_| !is_end && !is_other)?))
         });
-        // Words have no distribution.
-        let told: Vec<_> = told.filter(|it| ask.spread.is_none() || it.2 != Kind::Words).collect();
+        // Words and keys have no distribution.
+        let is_number = |kind| !matches!(kind, Kind::Words | Kind::Keys);
+        let told: Vec<_> =
+            told.filter(|(.., kind)| ask.spread.is_none() || is_number(*kind)).collect();
         let fields: Vec<String> = told.iter().map(|it| it.1.name().clone()).collect();
         let wanted = told.into_iter().filter(|(_, field, _)| match &ask.spread {
             Some(name) => field.name() == name,
@@ -105,13 +147,26 @@ impl Plan {
         if let Some(name) = asked.filter(|_| wanted.is_empty()) {
             return Err(no_column(name, fields));
         }
+        let step = step_column(&schema).filter(|_| unit == Unit::Frame);
+        let steps = |index: usize, field: &Field| {
+            let half = field.metadata().get("half").cloned();
+            match (step, unit, half) {
+                (Some(step), ..) if step == index || role(field) == "key" => Steps::All,
+                (Some(_), _, Some(half)) => Steps::Only(half),
+                (Some(_), _, None) => Steps::Each,
+                (None, Unit::Span, Some(half)) => Steps::Half(half),
+                (None, ..) => Steps::All,
+            }
+        };
         let roles = wanted.into_iter().map(|(index, field, kind)| {
             let ends = (role(field) == "length").then(|| ends(schema, field)).flatten();
             let mut read = |index: usize| read(column(index));
             let (column, ends) = (read(index), ends.map(|(start, end)| (read(start), read(end))));
-            Role { field: field.clone(), kind, column, ends }
+            Role { field: field.clone(), kind, column, ends, steps: steps(index, field) }
         });
-        let roles = roles.collect();
+        let roles: Vec<Role> = roles.collect();
+        let step = step.filter(|_| roles.iter().any(|role| role.steps != Steps::All));
+        let step = step.map(|index| read(column(index)));
         let filter = match &ask.filter {
             None => None,
             Some(text) => {
@@ -132,6 +187,7 @@ impl Plan {
             by,
             time,
             thread,
+            step,
         })
     }
 }
@@ -152,10 +208,7 @@ pub(super) fn no_column(name: &str, there: impl IntoIterator<Item = String>) -> 
 }
 
 /// The columns that hold the ends of an interval of time, if its clock has a place in time.
-pub fn ends(
-    schema: &datafusion::arrow::datatypes::Schema,
-    length: &Field,
-) -> Option<(usize, usize)> {
+pub fn ends(schema: &Schema, length: &Field) -> Option<(usize, usize)> {
     let interval = length.metadata().get("interval")?;
     let place = |role: &str| {
         schema.fields().iter().position(|field| {

@@ -6,7 +6,7 @@ use ppt_query::summary::{Ask, FieldSummary, FrameSummary, Group, Values, ends};
 use ppt_query::{Engine, FrameTable, Unit};
 
 use crate::error::ReportError;
-use crate::frames::{FieldFacts, FrameFacts, Groups, Words};
+use crate::frames::{FieldFacts, FrameFacts, Groups, Keys, Words};
 use crate::span::Span;
 
 /// Bars of a histogram.
@@ -44,6 +44,7 @@ pub(super) async fn frame(
         counts: Vec::new(),
         fields: Vec::new(),
         words: Vec::new(),
+        keys: Vec::new(),
     };
     let Some(group) = whole(total).filter(|it| it.count > 0) else { return Ok(facts) };
     (facts.count, facts.time, facts.threads) = (group.count, group.time, group.threads);
@@ -58,7 +59,7 @@ pub(super) async fn frame(
     }
     let schema = table.table.schema();
     let mut kinds = None;
-    for (at, field) in group.fields.iter().enumerate() {
+    for field in &group.fields {
         match &field.values {
             Values::Words { counts, nulls } => {
                 if kinds.is_none() && counts.len() > 1 {
@@ -71,7 +72,10 @@ pub(super) async fn frame(
                     counts.truncate(WORDS);
                     counts.push((text, rest));
                 }
-                facts.words.push(Words { name: field.name.clone(), counts, nulls: *nulls });
+                facts.words.push(Words { name: field.label(), counts, nulls: *nulls });
+            }
+            Values::Keys { distinct, count, .. } => {
+                facts.keys.push(Keys { label: field.label(), distinct: *distinct, count: *count })
             }
             Values::Numbers { summary, busy, .. } => {
                 let kind = kind(schema, &field.name);
@@ -82,7 +86,7 @@ pub(super) async fn frame(
                 };
                 let drawn = wanted && summary.count > 0;
                 let spread = match drawn {
-                    true => spread(engine, ask, (table, total.unit), &field.name).await?,
+                    true => spread(engine, ask, (table, total.unit), field).await?,
                     false => None,
                 };
                 let is_kind = kind == Kind::Number
@@ -92,9 +96,10 @@ pub(super) async fn frame(
                 if is_kind && field.unit.is_empty() && kinds.is_none() {
                     kinds = Some((field.name.clone(), false));
                 }
-                let over = if drawn { over(&slices, at, &facts.counts) } else { Vec::new() };
+                let over = if drawn { over(&slices, field, &facts.counts) } else { Vec::new() };
                 facts.fields.push(FieldFacts {
                     name: field.name.clone(),
+                    label: field.label(),
                     unit: field.unit.clone(),
                     interval: (kind == Kind::Interval).then_some(0),
                     summary: (**summary).clone(),
@@ -206,15 +211,20 @@ fn within(table: &FrameTable, span: &Span) -> Option<String> {
     })
 }
 
+/// Whether both are said of one field, and of frames of one step.
+fn is_same(one: &FieldSummary, other: &FieldSummary) -> bool {
+    (&one.name, &one.step) == (&other.name, &other.step)
+}
+
 fn over(
     slices: &[(usize, Group)],
-    field: usize,
+    field: &FieldSummary,
     counts: &[u64],
 ) -> Vec<Option<ppt_query::stats::Summary>> {
     let mut over = vec![None; counts.len()];
     for (at, slice) in slices {
         if let Some(FieldSummary { values: Values::Numbers { summary, .. }, .. }) =
-            slice.fields.get(field)
+            slice.fields.iter().find(|it| is_same(it, field))
         {
             over[*at] = Some((**summary).clone()).filter(|it| it.count > 0);
         }
@@ -226,15 +236,15 @@ async fn spread(
     engine: &Engine,
     ask: &Ask,
     table: (&FrameTable, Unit),
-    name: &str,
+    field: &FieldSummary,
 ) -> Result<Option<Sketch>, ReportError> {
     let mut of = ask.clone();
-    of.spread = Some(name.to_owned());
+    of.spread = Some(field.name.clone());
     let groups = asked(engine, of, table).await?;
     let fields = groups.into_iter().flat_map(|it| it.fields);
-    Ok(fields.filter(|it| it.name == name).find_map(|it| match it.values {
+    Ok(fields.filter(|it| is_same(it, field)).find_map(|it| match it.values {
         Values::Numbers { spread, .. } => spread.map(|it| *it),
-        Values::Words { .. } => None,
+        Values::Words { .. } | Values::Keys { .. } => None,
     }))
 }
 
@@ -255,7 +265,7 @@ async fn add_groups(
         let mut rows = Vec::new();
         for group in &groups {
             let word = group.by.first().cloned().flatten().unwrap_or_else(|| "none".to_owned());
-            let own = group.fields.iter().find(|it| it.name == field.name);
+            let own = group.fields.iter().find(|it| it.label() == field.label);
             if let Some(FieldSummary { values: Values::Numbers { summary, busy, .. }, .. }) = own
                 && summary.count > 0
             {

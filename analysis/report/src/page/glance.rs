@@ -66,7 +66,7 @@ pub fn section(facts: &Facts) -> String {
             rows.push((
                 field.cost(),
                 frame.count,
-                row(&name(&field.name, &link, field.interval), &cells, Some(&tail)),
+                row(&name(&field.label, &link, field.interval), &cells, Some(&tail)),
             ));
         }
     }

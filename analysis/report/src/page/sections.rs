@@ -6,7 +6,7 @@ use super::kernel::why;
 use super::parts::{anchor, counted, field_anchor, into_timeline, is_empty, swatch};
 use crate::chart;
 use crate::facts::Facts;
-use crate::frames::{FieldFacts, FrameFacts, Groups, Words};
+use crate::frames::{FieldFacts, FrameFacts, Groups, Keys, Words};
 use crate::html::{Table, text};
 use crate::views::{MOST, View};
 use ppt_query::text::{duration, grouped, measured, three};
@@ -64,6 +64,7 @@ pub fn frame(facts: &Facts, frame: &FrameFacts, at: usize, room: &Room) -> Strin
         frame.words.iter().for_each(|it| out.push_str(&words(it)));
         out.push_str("</div>\n");
     }
+    out.push_str(&keys(&frame.keys));
     for (index, field) in frame.fields.iter().enumerate().filter(|it| it.1.interval.is_some()) {
         out.push_str(&interval(facts, frame, field, &field_anchor(at, index), room));
     }
@@ -77,7 +78,7 @@ pub fn frame(facts: &Facts, frame: &FrameFacts, at: usize, room: &Room) -> Strin
         out.push_str(&fields_table(&numbers));
         for (index, field) in numbers {
             if !field.over.is_empty() && room.take() {
-                let name = text(&field.name);
+                let name = text(&field.label);
                 let id = field_anchor(at, index);
                 out.push_str(&format!("<h4 id={id}>{name}</h4>\n"));
                 out.push_str(&charts(facts, frame, field));
@@ -102,6 +103,20 @@ pub fn words(words: &Words) -> String {
         table.html_row("", [text(word), grouped(*count), share]);
     }
     format!("<figure class=words>{}</figure>\n", table.html("bars"))
+}
+
+/// How many different keys and hashes there are; nothing where there are none.
+pub fn keys(keys: &[Keys]) -> String {
+    if keys.is_empty() {
+        return String::new();
+    }
+    let mut table = Table::new(&["key", "count", "different"], 1);
+    for it in keys {
+        let about = if it.distinct.exact { "" } else { "about " };
+        let different = format!("{about}{}", grouped(it.distinct.count));
+        table.row([it.label.clone(), grouped(it.count), different]);
+    }
+    format!("<figure class=words>{}</figure>\n", table.html(""))
 }
 
 pub fn number(value: Option<ppt_query::stats::Number>) -> Option<f64> {
@@ -141,7 +156,7 @@ pub fn interval(
         .iter()
         .map(|(name, value)| format!("<div><dt>{name}<dd>{}</div>", text(value)))
         .collect();
-    let name = format!("{}.{}", frame.label, field.name);
+    let name = format!("{}.{}", frame.label, field.label);
     let mut out = format!(
         "<h3 id={id}>{}{}</h3>\n<dl class=said>{said}</dl>\n{}",
         swatch(field.interval),
@@ -185,7 +200,7 @@ const FEW: &str = "<p class=note>A slice has a p90 if it has 10 values, and a p9
 
 /// Over time, and how values are spread.
 fn charts(facts: &Facts, frame: &FrameFacts, field: &FieldFacts) -> String {
-    let name = format!("{}.{}", frame.label, field.name);
+    let name = format!("{}.{}", frame.label, field.label);
     let colour = chart::colour(field.interval);
     let unit = &field.unit;
     let mut out = String::from("<div class=pair>");
@@ -288,7 +303,7 @@ pub fn fields_table(fields: &[(usize, &FieldFacts)]) -> String {
         let [p50, p90, p99, _] = it.percentiles;
         let values = [number(it.min), p50, p90, p99, number(it.max), it.mean, it.sd];
         let cells = values.map(|it| value(it, &field.unit));
-        table.row([field.name.clone(), grouped(it.count)].into_iter().chain(cells));
+        table.row([field.label.clone(), grouped(it.count)].into_iter().chain(cells));
     }
     table.html("")
 }

@@ -1,7 +1,7 @@
 //! Spans and chains: how long they took, how they ended, and between which steps.
 
 use super::parts::{anchor, counted, field_anchor, is_empty};
-use super::sections::{Room, fields_table, interval, number, value, words};
+use super::sections::{Room, fields_table, interval, keys, number, value, words};
 use crate::chart;
 use crate::facts::Facts;
 use crate::frames::{FieldFacts, FrameFacts};
@@ -37,6 +37,7 @@ pub fn section(facts: &Facts, whole: &FrameFacts, at: usize, room: &Room) -> Str
         whole.words.iter().rev().for_each(|it| out.push_str(&words(it)));
         out.push_str("</div>\n");
     }
+    out.push_str(&keys(&whole.keys));
     let steps: Vec<&FieldFacts> = whole.fields.iter().filter(|it| it.is_step).collect();
     for (index, field) in whole.fields.iter().enumerate().filter(|it| it.1.interval.is_some()) {
         out.push_str(&interval(facts, whole, field, &field_anchor(at, index), room));

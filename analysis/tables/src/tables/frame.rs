@@ -8,6 +8,7 @@ use arrow_array::StringArray;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use ppt_capture::SourceInfo;
 use ppt_capture::columns::{Reader, Time};
+use ppt_capture::frame_dsl::role::SpanHalf;
 use ppt_capture::frame_dsl::schema::{self, Clock, Edge, Frame};
 use ppt_capture::frame_dsl::{Column, ColumnType, Measure, Style, columns};
 
@@ -121,7 +122,7 @@ impl Frames {
             }
             let mut own = Vec::new();
             for column in columns(&kind.info.schema, kind.frame, Style::Sql) {
-                let field = arrow_field(kind, &column);
+                let field = arrow_field(kind, &column, kinds);
                 let place = *places.entry(column.name.clone()).or_insert_with(|| {
                     let words = Dictionary::default();
                     placed.push(Placed { field: field.clone(), path: kind.path, words });
@@ -176,7 +177,7 @@ impl Frames {
 }
 
 /// The Arrow field of a column, with what the frame file says of it.
-fn arrow_field(kind: &Kind<'_>, column: &Column) -> Field {
+fn arrow_field(kind: &Kind<'_>, column: &Column, kinds: &[Kind<'_>]) -> Field {
     let field = &kind.frame.fields[column.field];
     let mut metadata = HashMap::new();
     let mut say = |key: &str, value: &str| {
@@ -214,6 +215,16 @@ fn arrow_field(kind: &Kind<'_>, column: &Column) -> Field {
     if let Some(interval) = &field.interval {
         say("interval", &interval.name);
     }
+    if let Some(hash) = field.hash() {
+        say("hash", hash.word());
+    }
+    if let Some(half) = half(kinds, &field.name) {
+        say("half", half.word());
+    }
+    if let ColumnType::Enum { index, .. } = column.ty {
+        let mut values = kind.info.schema.enums[index].values.iter();
+        say("zero", values.find(|(_, value)| *value == 0).map_or("0", |(name, _)| name));
+    }
     if let Some(point) = kind.frame.point() {
         let of = |side: &[(&str, &schema::Field)]| {
             side.iter().find(|it| it.1.name == field.name).map(|it| it.0.to_owned())
@@ -222,6 +233,17 @@ fn arrow_field(kind: &Kind<'_>, column: &Column) -> Field {
         say("out", &of(&point.outs).unwrap_or_default());
     }
     Field::new(&column.name, data_type(column.ty), true).with_metadata(metadata)
+}
+
+/// The half of spans that sets a field, if all programs agree on it.
+fn half(kinds: &[Kind<'_>], name: &str) -> Option<SpanHalf> {
+    let half = |kind: &Kind<'_>| {
+        let field = kind.frame.fields.iter().find(|field| field.name == name)?;
+        Some(kind.frame.only_half(field))
+    };
+    let mut halves = kinds.iter().filter_map(half);
+    let first = halves.next()??;
+    halves.all(|other| other == Some(first)).then_some(first)
 }
 
 impl OfChunks for Frames {

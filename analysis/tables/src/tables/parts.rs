@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow_array::StringArray;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use ppt_capture::frame_dsl::columns::{Part, WholeColumn, free, whole_columns};
-use ppt_capture::frame_dsl::role::Across;
+use ppt_capture::frame_dsl::role::{Across, SpanHalf};
 use ppt_capture::frame_dsl::schema::{self, FieldType, Frame};
 
 use super::frame::{Frames, Kind};
@@ -445,10 +445,18 @@ fn field(parts: &Parts, column: &Column, name: &str) -> Field {
         let metadata = says(&[("unit", "ns"), ("role", role)]);
         Field::new(name, DataType::Int64, true).with_metadata(metadata)
     };
+    let of_frames =
+        |of: &str| parts.column(of).map_or_else(|| Field::new(name, DataType::Null, true), like);
+    let of_half = |half: SpanHalf, of: &str| {
+        let field = of_frames(of);
+        let mut metadata = field.metadata().clone();
+        metadata.extend(says(&[("half", half.word()), ("of", of)]));
+        field.with_metadata(metadata)
+    };
     match column {
-        Column::Key(of) | Column::Begin(of) | Column::End(of) => {
-            parts.column(of).map_or_else(|| Field::new(name, DataType::Null, true), like)
-        }
+        Column::Key(of) => of_frames(of),
+        Column::Begin(of) => of_half(SpanHalf::Begin, of),
+        Column::End(of) => of_half(SpanHalf::End, of),
         Column::Standard(place) => like(*place),
         Column::Where(place) => like(*place).with_metadata(says(&[("role", "where")])),
         Column::Dur => ns("dur"),

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use ppt_models::{CompareError, Entry, Measured, Statistic, is_called};
 use ppt_query::datafusion::functions::core::expr_fn::coalesce;
-use ppt_query::datafusion::logical_expr::Expr;
+use ppt_query::datafusion::logical_expr::{Expr, lit, when};
 use ppt_query::datafusion::prelude::ident;
+use ppt_query::summary::{is_identity, step_column};
 use ppt_query::{Bounded, Engine, FrameTable, Number, QueryError, Word};
 
 use crate::failure::Failure;
@@ -58,16 +59,22 @@ pub(super) async fn measured(
     let mut there = Vec::new();
     let tables = engine.frames(selection.frame)?;
     for table in &tables {
-        let mut fields = fields(table, selection.by);
-        let full = |field: &String| format!("{}.{}.{field}", table.buffer, table.frame);
+        let steps = steps(engine, table).await?;
+        let mut fields = fields(table, selection.by, &steps);
+        let full = |field: &OfStep| field.full_name(table);
         there.extend(fields.iter().map(full));
-        let is_selected = |field: &String| {
+        let is_selected = |field: &OfStep| {
             let mut names = selection.fields.iter();
             selection.fields.is_empty() || names.any(|name| is_called(&full(field), name))
         };
         fields.retain(is_selected);
+        let mut found = Vec::new();
         for some in fields.chunks(TOGETHER) {
-            of_fields(engine, table, some, selection, &mut side).await?;
+            found.extend(of_fields(engine, table, some, selection).await?);
+        }
+        for measured in without_unset(found) {
+            side.entries.extend(measured.entries);
+            side.unmeasured.extend(measured.unmeasured);
         }
     }
     let is_there = |name: &&String| there.iter().any(|field| is_called(field, name));
@@ -77,8 +84,55 @@ pub(super) async fn measured(
     }
 }
 
-/// Columns of numbers that are no times, and no ends of intervals: those of CPU time are numbers, too.
-fn fields(table: &FrameTable, by: Option<&str>) -> Vec<String> {
+/// A column, in the frames of one step of a span or a chain, or in all.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct OfStep {
+    column: String,
+    /// The column that says which step a frame is, and its word.
+    step: Option<(String, String)>,
+}
+
+/// What was measured of a column.
+struct Found {
+    of: OfStep,
+    /// No value is other than 0.
+    is_unset: bool,
+    side: MeasuredSide,
+}
+
+impl OfStep {
+    /// Its name, with those of its buffer and frame.
+    fn full_name(&self, table: &FrameTable) -> String {
+        let step = self.step.as_ref().map_or(String::new(), |(_, word)| format!("{word}."));
+        format!("{}.{}.{step}{}", table.buffer, table.frame, self.column)
+    }
+}
+
+/// The column that says which step of a span or a chain a frame is, and the steps of which there are
+/// frames.
+async fn steps(
+    engine: &Engine,
+    table: &FrameTable,
+) -> Result<Option<(String, Vec<String>)>, Failure> {
+    let schema = table.table.schema();
+    let Some(at) = step_column(schema) else { return Ok(None) };
+    let column = schema.field(at).name().clone();
+    let rows = engine.context().table(table.name.clone()).await.map_err(QueryError::from)?;
+    let name = ident(column.as_str()).alias("step");
+    let rows =
+        rows.select(vec![name]).and_then(|names| names.distinct()).map_err(QueryError::from)?;
+    let mut steps = numbers::numbers(rows).await?.labels("step").unwrap_or_default();
+    steps.sort_unstable();
+    Ok(Some((column, steps)).filter(|(_, steps)| !steps.is_empty()))
+}
+
+/// Columns of numbers that are no times, no keys and no ends of intervals: those of CPU time are
+/// numbers, too. Frames of each step are measured by themselves.
+fn fields(
+    table: &FrameTable,
+    by: Option<&str>,
+    steps: &Option<(String, Vec<String>)>,
+) -> Vec<OfStep> {
     let schema = table.table.schema();
     if by.is_some_and(|by| schema.index_of(by).is_err()) {
         return Vec::new();
@@ -89,10 +143,26 @@ fn fields(table: &FrameTable, by: Option<&str>) -> Vec<String> {
         table.table.bounded(*index).is_none()
             && field.data_type().is_numeric()
             && !["at", "start", "end"].contains(&role)
+            && !is_identity(field)
             && by != Some(field.name())
     };
     let all = schema.fields().iter().enumerate().filter(is_number);
-    all.map(|(_, field)| field.name().clone()).collect()
+    let of_steps = all.flat_map(|(_, field)| {
+        let of = |step| OfStep { column: field.name().clone(), step };
+        let Some((column, steps)) = steps else { return vec![of(None)] };
+        let half = field.metadata().get("half");
+        let wanted = steps.iter().filter(|step| half.is_none_or(|half| half == *step));
+        wanted.map(|step| of(Some((column.clone(), step.clone())))).collect()
+    });
+    of_steps.collect()
+}
+
+/// A step whose frames all have 0 does not set the field, if another does.
+fn without_unset(found: Vec<Found>) -> impl Iterator<Item = MeasuredSide> {
+    let set: Vec<String> =
+        found.iter().filter(|one| !one.is_unset).map(|one| one.of.column.clone()).collect();
+    let is_told = move |one: &Found| !one.is_unset || !set.contains(&one.of.column);
+    found.into_iter().filter(is_told).map(|one| one.side)
 }
 
 /// The column that is bounded so.
@@ -105,10 +175,9 @@ fn standard(table: &FrameTable, what: Bounded) -> Option<Expr> {
 async fn of_fields(
     engine: &Engine,
     table: &FrameTable,
-    fields: &[String],
+    fields: &[OfStep],
     selection: Selection<'_>,
-    side: &mut MeasuredSide,
-) -> Result<(), Failure> {
+) -> Result<Vec<Found>, Failure> {
     let by = selection.by;
     let word = |word| standard(table, Bounded::Word(word));
     let number = |number| standard(table, Bounded::Number(number));
@@ -118,8 +187,16 @@ async fn of_fields(
     let times: Vec<Expr> = [Number::Ts, Number::Drained].into_iter().filter_map(number).collect();
     let timed = !times.is_empty();
     columns.extend(timed.then(|| coalesce(times).alias("time")));
-    let value = |(at, field): (usize, &String)| ident(field).alias(format!("value {at}"));
-    columns.extend(fields.iter().enumerate().map(value));
+    for (at, of) in fields.iter().enumerate() {
+        let column = ident(of.column.as_str());
+        let value = match &of.step {
+            None => column,
+            Some((step, word)) => when(ident(step.as_str()).eq(lit(word.as_str())), column)
+                .end()
+                .map_err(QueryError::from)?,
+        };
+        columns.push(value.alias(format!("value {at}")));
+    }
     let rows = engine.context().table(table.name.clone()).await.map_err(QueryError::from)?;
     let rows = rows.select(columns).map_err(QueryError::from)?;
     let read = numbers::numbers(rows).await?;
@@ -139,15 +216,20 @@ async fn of_fields(
             |it: &mut Vec<usize>| it.sort_by(|&one, &other| time[one].total_cmp(&time[other]));
         only.values_mut().for_each(sort);
     }
-    for (at, field) in fields.iter().enumerate() {
+    let mut found = Vec::new();
+    for (at, of) in fields.iter().enumerate() {
         let values = column(&format!("value {at}"));
-        let field = format!("{}.{}.{field}", table.buffer, table.frame);
+        let field = of.full_name(table);
+        let mut side = MeasuredSide::default();
         if rows.is_empty() {
             let (field, by, why) = (field.clone(), BTreeMap::new(), CompareError::NoValues);
             side.unmeasured.push(Unmeasured { field, by, why });
         }
         for (group, runs) in &rows {
-            let of_run = |rows: &Vec<usize>| rows.iter().map(|&row| values[row]).collect();
+            // What frames of other steps have is none.
+            let is_its = |value: &f64| of.step.is_none() || !value.is_nan();
+            let of_run =
+                |rows: &Vec<usize>| rows.iter().map(|&row| values[row]).filter(is_its).collect();
             let runs: Vec<Vec<f64>> = runs.values().map(of_run).collect();
             let by = by.zip(*group).map(|(by, group)| (by.to_owned(), group.to_owned()));
             let (field, by) = (field.clone(), by.into_iter().collect());
@@ -156,6 +238,8 @@ async fn of_fields(
                 Err(why) => side.unmeasured.push(Unmeasured { field, by, why }),
             }
         }
+        let is_unset = values.iter().all(|value| *value == 0.0 || value.is_nan());
+        found.push(Found { of: of.clone(), is_unset, side });
     }
-    Ok(())
+    Ok(found)
 }

@@ -22,7 +22,7 @@ pub(super) fn write(frames: &[FrameSummary], out: &mut impl Write) -> io::Result
                 let by: Vec<&str> =
                     group.by.iter().map(|it| it.as_deref().unwrap_or("NULL")).collect();
                 let by = if by.is_empty() { String::new() } else { format!(" {}", by.join(" ")) };
-                let name = plain(&format!("{}.{}{by}", frame.frame, field.name));
+                let name = plain(&format!("{}.{}{by}", frame.frame, field.label()));
                 match Histogram::of(spread, ROWS, None) {
                     None => writeln!(out, "{name}   no values")?,
                     Some(histogram) => draw(&name, &histogram, &plain(&field.unit), out)?,

@@ -86,8 +86,13 @@ fn of_field(field: &FieldSummary) -> Said {
                 counts.iter().map(|(word, count)| (word.clone(), json!(count))).collect();
             json!({"count": count, "nulls": nulls, "values": values})
         }
+        Values::Keys { distinct, count, nulls } => json!({
+            "count": count, "nulls": nulls, "distinct": distinct.count, "exact": distinct.exact,
+        }),
     };
-    (json!(field.name), object(said))
+    let mut said = object(said);
+    said.insert("step".into(), json!(field.step));
+    (json!(field.name), said)
 }
 
 /// A value of a histogram is in a bucket: at least `lo`, and less than `hi`. A bucket without one of
@@ -104,11 +109,14 @@ fn of_total(total: &Total) -> Value {
                 let end = |end: Option<i128>| end.map(|it| number(Number::Whole(it)));
                 histogram.quantile(part).map(|(lo, hi)| json!({"lo": end(lo), "hi": end(hi)}))
             };
+            let sum = sum_of(histogram.sum, *is_time);
             json!({
                 "buffer": buffer,
                 "histogram": name,
                 "unit": if unit.is_empty() && *is_time { "ns" } else { unit },
                 "count": histogram.count,
+                "sum": number(Number::Whole(sum)),
+                "mean": mean_of(sum, histogram.count),
                 "p50": bucket(0.5),
                 "p90": bucket(0.9),
                 "p99": bucket(0.99),
@@ -117,6 +125,16 @@ fn of_total(total: &Total) -> Value {
             })
         }
     }
+}
+
+/// The sum of the values of a histogram: lengths of time may be below 0.
+pub(super) fn sum_of(sum: u64, is_time: bool) -> i128 {
+    if is_time { (sum as i64).into() } else { sum.into() }
+}
+
+/// Their mean, which does not depend on buckets; None without values.
+pub(super) fn mean_of(sum: i128, count: u64) -> Option<f64> {
+    (count > 0).then(|| sum as f64 / count as f64)
 }
 
 /// Whole numbers of 64 bits as they are.
@@ -158,7 +176,7 @@ mod tests {
         let expected = json!([
             {"buffer": "net", "counter": "bytes_in", "unit": "B", "value": -5},
             {"buffer": "net", "histogram": "handling", "unit": "ns", "count": 3,
-             "p50": {"lo": 7, "hi": 8}, "p90": {"lo": 2048, "hi": null},
+             "sum": 2107, "mean": 2107.0 / 3.0, "p50": {"lo": 7, "hi": 8}, "p90": {"lo": 2048, "hi": null},
              "p99": {"lo": 2048, "hi": null}, "p999": {"lo": 2048, "hi": null},
              "max": {"lo": 2048, "hi": null}},
         ]);

@@ -1,4 +1,5 @@
-//! Statistics as a table: a row for each frame and field, for each word of an enum one.
+//! Statistics as a table: a row for each frame and field, for each word of an enum, for each counter
+//! and histogram.
 
 use std::sync::Arc;
 
@@ -6,19 +7,22 @@ use ppt_query::arrow::array::{
     ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray, UInt64Array,
 };
 use ppt_query::arrow::error::ArrowError;
-use ppt_query::stats::Number;
+use ppt_query::stats::{Number, PERCENTILES};
 use ppt_query::summary::{Ask, FrameSummary, Group, Values};
+use ppt_query::{Total, TotalValue};
+
+use super::json::{mean_of, sum_of};
 
 /// A row; what is not said is NULL.
 #[derive(Default)]
 struct Row<'a> {
     buffer: &'a str,
-    frame: &'a str,
+    frame: Option<&'a str>,
     field: Option<&'a str>,
     by: Vec<Option<&'a str>>,
     slice: Option<i64>,
     value: Option<&'a str>,
-    count: u64,
+    count: Option<u64>,
     threads: Option<u64>,
     first: Option<i64>,
     last: Option<i64>,
@@ -27,18 +31,28 @@ struct Row<'a> {
     numbers: [Option<f64>; 10],
     unit: Option<&'a str>,
     exact: Option<bool>,
+    step: Option<&'a str>,
+    distinct: Option<u64>,
+    counter: Option<&'a str>,
+    histogram: Option<&'a str>,
+    /// Of a counter or a histogram.
+    sum: Option<i64>,
 }
 
 const NUMBERS: [&str; 10] =
     ["rate", "min", "mean", "sd", "p50", "p90", "p99", "p999", "max", "busy"];
 
-pub(super) fn batch(frames: &[FrameSummary], ask: &Ask) -> Result<RecordBatch, ArrowError> {
+pub(super) fn batch(
+    (frames, totals): (&[FrameSummary], &[Total]),
+    ask: &Ask,
+) -> Result<RecordBatch, ArrowError> {
     let mut rows = Vec::new();
     for frame in frames {
         for group in &frame.groups {
             of_group(frame, group, ask, &mut rows);
         }
     }
+    rows.extend(totals.iter().map(of_total));
     let text = |of: &dyn Fn(&Row<'_>) -> Option<String>| -> ArrayRef {
         Arc::new(rows.iter().map(of).collect::<StringArray>())
     };
@@ -50,16 +64,19 @@ pub(super) fn batch(frames: &[FrameSummary], ask: &Ask) -> Result<RecordBatch, A
     };
     let mut columns: Vec<(String, ArrayRef)> = vec![
         ("buffer".into(), text(&|row| Some(row.buffer.to_owned()))),
-        ("frame".into(), text(&|row| Some(row.frame.to_owned()))),
+        ("frame".into(), text(&|row| row.frame.map(str::to_owned))),
         ("field".into(), text(&|row| row.field.map(str::to_owned))),
     ];
     for (at, name) in ask.by.iter().enumerate() {
-        columns.push((format!("by_{name}"), text(&|row| row.by[at].map(str::to_owned))));
+        columns.push((
+            format!("by_{name}"),
+            text(&|row| row.by.get(at).copied().flatten().map(str::to_owned)),
+        ));
     }
     columns.extend([
         ("slice".to_owned(), long(&|row| row.slice)),
         ("value".to_owned(), text(&|row| row.value.map(str::to_owned))),
-        ("count".to_owned(), count(&|row| Some(row.count))),
+        ("count".to_owned(), count(&|row| row.count)),
         ("threads".to_owned(), count(&|row| row.threads)),
         ("first".to_owned(), long(&|row| row.first)),
         ("last".to_owned(), long(&|row| row.last)),
@@ -72,6 +89,13 @@ pub(super) fn batch(frames: &[FrameSummary], ask: &Ask) -> Result<RecordBatch, A
     let exact: BooleanArray = rows.iter().map(|row| row.exact).collect();
     columns.push(("unit".to_owned(), text(&|row| row.unit.map(str::to_owned))));
     columns.push(("exact".to_owned(), Arc::new(exact)));
+    columns.extend([
+        ("step".to_owned(), text(&|row| row.step.map(str::to_owned))),
+        ("distinct".to_owned(), count(&|row| row.distinct)),
+        ("counter".to_owned(), text(&|row| row.counter.map(str::to_owned))),
+        ("histogram".to_owned(), text(&|row| row.histogram.map(str::to_owned))),
+        ("sum".to_owned(), long(&|row| row.sum)),
+    ]);
     let nullable = columns.into_iter().map(|(name, column)| (name, column, true));
     RecordBatch::try_from_iter_with_nullable(nullable)
 }
@@ -79,23 +103,23 @@ pub(super) fn batch(frames: &[FrameSummary], ask: &Ask) -> Result<RecordBatch, A
 fn of_group<'a>(frame: &'a FrameSummary, group: &'a Group, ask: &Ask, rows: &mut Vec<Row<'a>>) {
     let row = || Row {
         buffer: &frame.buffer,
-        frame: &frame.frame,
+        frame: Some(&frame.frame),
         by: group.by.iter().map(Option::as_deref).collect(),
         slice: group.slice,
         ..Row::default()
     };
-    let mut all = Row { count: group.count, threads: Some(group.threads), ..row() };
+    let mut all = Row { count: Some(group.count), threads: Some(group.threads), ..row() };
     (all.first, all.last) = group.time.unzip();
     all.numbers[0] = group.rate(ask.every);
     rows.push(all);
     for field in &group.fields {
-        let of_field = || Row { field: Some(&field.name), ..row() };
+        let of_field = || Row { field: Some(&field.name), step: field.step.as_deref(), ..row() };
         match &field.values {
             Values::Numbers { summary, busy, .. } => {
                 let [p50, p90, p99, p999] = summary.percentiles;
                 let (min, max) = (summary.min.map(Number::float), summary.max.map(Number::float));
                 rows.push(Row {
-                    count: summary.count,
+                    count: Some(summary.count),
                     nulls: Some(summary.nulls),
                     numbers: [None, min, summary.mean, summary.sd, p50, p90, p99, p999, max, *busy],
                     unit: Some(field.unit.as_str()).filter(|it| !it.is_empty()),
@@ -105,11 +129,55 @@ fn of_group<'a>(frame: &'a FrameSummary, group: &'a Group, ask: &Ask, rows: &mut
             }
             Values::Words { counts, nulls } => {
                 for (word, count) in counts {
-                    rows.push(Row { value: Some(word), count: *count, ..of_field() });
+                    rows.push(Row { value: Some(word), count: Some(*count), ..of_field() });
                 }
                 if *nulls > 0 {
-                    rows.push(Row { count: *nulls, ..of_field() });
+                    rows.push(Row { count: Some(*nulls), ..of_field() });
                 }
+            }
+            Values::Keys { distinct, count, nulls } => rows.push(Row {
+                count: Some(*count),
+                nulls: Some(*nulls),
+                distinct: Some(distinct.count),
+                exact: Some(distinct.exact),
+                ..of_field()
+            }),
+        }
+    }
+}
+
+/// A percentile of a histogram is the end of the bucket that it is in: the values in it are below. NULL:
+/// that bucket has no end.
+fn of_total(total: &Total) -> Row<'_> {
+    let unit = Some(total.unit.as_str()).filter(|unit| !unit.is_empty());
+    let row = Row { buffer: &total.buffer, unit, ..Row::default() };
+    match &total.value {
+        TotalValue::Counter(sum) => {
+            Row { counter: Some(&total.name), sum: i64::try_from(*sum).ok(), ..row }
+        }
+        TotalValue::Histogram(histogram, is_time) => {
+            let end = |part: f64| histogram.quantile(part)?.1.map(|end| end as f64);
+            let [p50, p90, p99, p999] = PERCENTILES.map(end);
+            let sum = sum_of(histogram.sum, *is_time);
+            Row {
+                histogram: Some(&total.name),
+                count: Some(histogram.count),
+                sum: i64::try_from(sum).ok(),
+                numbers: [
+                    None,
+                    None,
+                    mean_of(sum, histogram.count),
+                    None,
+                    p50,
+                    p90,
+                    p99,
+                    p999,
+                    end(1.0),
+                    None,
+                ],
+                unit: unit.or(is_time.then_some("ns")),
+                exact: Some(false),
+                ..row
             }
         }
     }

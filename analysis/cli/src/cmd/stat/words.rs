@@ -76,7 +76,7 @@ fn plural(count: u64) -> &'static str {
 
 fn fields(group: &Group, out: &mut impl Write) -> io::Result<()> {
     let rows: Vec<(String, Vec<String>)> =
-        group.fields.iter().map(|field| (plain(&field.name), cells(field))).collect();
+        group.fields.iter().map(|field| (plain(&field.label()), cells(field))).collect();
     let width = |texts: &mut dyn Iterator<Item = &String>| {
         texts.map(|it| it.chars().count()).max().unwrap_or_default()
     };
@@ -138,6 +138,14 @@ fn cells(field: &FieldSummary) -> Vec<String> {
                 all.push(format!("{} without", grouped(*nulls)));
             }
             vec![all.join(" · ")]
+        }
+        Values::Keys { distinct, count, nulls } => {
+            let about = if distinct.exact { "" } else { "about " };
+            let mut all = vec![format!("{about}{} different", grouped(distinct.count))];
+            if *nulls > 0 {
+                all.push(format!("{} without", grouped(*nulls)));
+            }
+            vec![format!("{} values, {}", grouped(*count), all.join(" · "))]
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Pictures as lines of text.
 
 use ppt_live::{
-    FieldPicture, KindPicture, Measured, MetricPicture, Phase, Picture, SECONDS, SpanPicture,
-    ThreadPicture,
+    DistinctCount, FieldPicture, KindPicture, Measured, MetricPicture, Phase, Picture, SECONDS,
+    SpanPicture, ThreadPicture,
 };
 use ppt_query::text::{bucket, counted_up, duration, grouped, measured, three};
 use ratatui_core::style::{Color, Modifier, Style};
@@ -123,7 +123,7 @@ pub(super) fn frames(choice: &Choice, picture: &Picture, width: u16) -> Table {
             _ => format!("{}.{}", kind.buffer, kind.name),
         })
         .collect();
-    let names = kinds.iter().flat_map(|it| &it.fields).map(|it| wide(&it.name) + 2);
+    let names = kinds.iter().flat_map(|it| &it.fields).map(|it| wide(&it.label()) + 2);
     let names = names.chain(picture.metrics.iter().map(|it| wide(&it.name)));
     let name = names.chain(titles.iter().map(|it| wide(it))).max().unwrap_or(0);
     let name = name.clamp(NAME.0, NAME.1);
@@ -258,8 +258,14 @@ fn measured_cells(it: &MetricPicture) -> [String; 6] {
 }
 
 fn of_field(field: &FieldPicture, name: usize, width: u16) -> Line<'static> {
-    let mut text = format!("  {} ", fit(&field.name, name - 2));
+    let mut text = format!("  {} ", fit(&field.label(), name - 2));
     match (&field.numbers, &field.words) {
+        _ if field.distinct.is_some() => {
+            let about = |it: DistinctCount| if it.exact { "" } else { "about " };
+            let told =
+                field.distinct.map(|it| format!("{}{} different", about(it), grouped(it.count)));
+            text.push_str(&told.unwrap_or_default());
+        }
         (Some(numbers), _) => {
             let value = |it: f64| measured(it, &field.unit);
             let busy = numbers.busy.map(|it| format!("{} %", three((it * 1000.0).round() / 10.0)));

@@ -22,7 +22,7 @@ fn picture() -> Picture {
             max: 3_020_000.0,
             busy: Some(0.018),
         }),
-        words: None,
+        ..FieldPicture::default()
     };
     let kind = FieldPicture {
         name: "kind".into(),

@@ -1,0 +1,98 @@
+//! Which frames of spans and chains a field is told of: those of the steps that set it.
+
+use std::collections::BTreeSet;
+
+use datafusion::arrow::datatypes::{DataType, Field};
+use ppt_stats::Budget;
+
+use super::gathered::Gathered;
+use super::plan::{Plan, Role, Steps};
+
+/// What is known of the fields of a group: by the field, and by the number of the step. Of fields that
+/// are told of all rows together, there is the first one.
+pub(super) type ByStep = Vec<Vec<Option<Gathered>>>;
+
+/// A field of a group, of the frames of one step or of all.
+pub(super) struct OfStep {
+    /// Index of the role.
+    pub at: usize,
+    pub step: Option<String>,
+    pub gathered: Gathered,
+}
+
+/// Whether frames of each step are told by themselves.
+pub(super) fn by_step(steps: &Steps) -> bool {
+    matches!(steps, Steps::Each | Steps::Only(_))
+}
+
+/// What is told of each group: the same fields and steps of all. `steps`: their words, from number 1 on.
+pub(super) fn told(
+    plan: &Plan,
+    mut groups: Vec<ByStep>,
+    steps: &[String],
+    budget: &Budget,
+) -> Vec<Vec<OfStep>> {
+    let mut all: Vec<Vec<OfStep>> = groups.iter().map(|_| Vec::new()).collect();
+    let sets: Vec<BTreeSet<usize>> =
+        plan.roles.iter().enumerate().map(|(at, role)| set(&groups, at, role)).collect();
+    for (at, (role, set)) in plan.roles.iter().zip(&sets).enumerate() {
+        let mut wanted: Vec<(Option<String>, Vec<usize>)> = Vec::new();
+        let name = |number: &usize| number.checked_sub(1).map_or("NULL", |at| &steps[at]);
+        match &role.steps {
+            Steps::Half(half) if set.is_empty() && other_is_set(plan, &sets, role, half) => {}
+            Steps::Only(step) => {
+                let number = steps.iter().position(|word| word == step).map(|at| at + 1);
+                wanted.push((Some(step.clone()), number.into_iter().collect()));
+                // The program says something else than its frame file.
+                let others = set.iter().filter(|other| Some(**other) != number);
+                wanted.extend(others.map(|other| (Some(name(other).to_owned()), vec![*other])));
+                wanted.sort_by_key(|(_, numbers)| numbers.first().copied());
+            }
+            Steps::Each if !set.is_empty() => {
+                wanted.extend(set.iter().map(|one| (Some(name(one).to_owned()), vec![*one])));
+            }
+            Steps::All | Steps::Each | Steps::Half(_) => {
+                wanted.push((None, (0..=steps.len()).collect()));
+            }
+        }
+        for (step, numbers) in wanted {
+            for (fields, told) in groups.iter_mut().zip(&mut all) {
+                let mut gathered = Gathered::new(role.kind, budget);
+                let known = numbers.iter().filter_map(|&number| fields[at].get_mut(number)?.take());
+                known.for_each(|known| gathered.join(known));
+                told.push(OfStep { at, step: step.clone(), gathered });
+            }
+        }
+    }
+    all
+}
+
+/// The steps whose frames set the field: some of them in some group have another value than 0.
+fn set(groups: &[ByStep], at: usize, role: &Role) -> BTreeSet<usize> {
+    let zero = zero(&role.field);
+    let is_set = |(_, gathered): &(usize, &Option<Gathered>)| {
+        gathered.as_ref().is_some_and(|gathered| !gathered.is_unset(zero))
+    };
+    let of_group = |fields: &ByStep| -> Vec<usize> {
+        fields[at].iter().enumerate().filter(is_set).map(|(step, _)| step).collect()
+    };
+    groups.iter().flat_map(of_group).collect()
+}
+
+/// The word for 0.
+fn zero(field: &Field) -> Option<&str> {
+    match field.data_type() {
+        DataType::Boolean => Some("false"),
+        _ => field.metadata().get("zero").map(String::as_str),
+    }
+}
+
+/// In a table of spans: whether the other half sets the field.
+fn other_is_set(plan: &Plan, sets: &[BTreeSet<usize>], role: &Role, half: &str) -> bool {
+    let field = |role: &Role| role.field.metadata().get("of").cloned();
+    let is_other = |other: &Role| {
+        let is_half = matches!(&other.steps, Steps::Half(theirs) if theirs != half);
+        is_half && field(other) == field(role)
+    };
+    plan.roles.iter().zip(sets).any(|(other, set)| is_other(other) && !set.is_empty())
+}

@@ -1,0 +1,297 @@
+//! How many different values there are: exactly as long as they fit, then by an estimate.
+
+use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use crate::Budget;
+
+/// Bits of a hash that choose a register: the estimate is off by 0.8 % as a rule.
+const BITS: u32 = 14;
+const REGISTERS: usize = 1 << BITS;
+/// Bytes that a value takes, about, beside its own on the heap.
+const EACH: usize = 2 * size_of::<Identity>();
+/// Bytes that are taken from the budget at a time.
+const STEP: usize = 1 << 14;
+
+/// A value by which things are told apart.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Identity {
+    /// A whole number.
+    Number(i128),
+    /// Text, or any other bytes.
+    Bytes(Box<[u8]>),
+}
+
+/// The number of different values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DistinctCount {
+    /// How many there are.
+    pub count: u64,
+    /// Whether that is so; else it is an estimate, off by 0.8 % as a rule.
+    pub exact: bool,
+}
+
+/// Counts the different values of a column in bounded memory.
+#[derive(Debug)]
+pub struct Distinct {
+    known: Known,
+    values: u64,
+    nulls: u64,
+    /// All values are 0, or bytes of 0.
+    is_zero: bool,
+    /// Bytes of the budget that are held, and that the known values take.
+    held: usize,
+    taken: usize,
+    budget: Budget,
+}
+
+#[derive(Debug)]
+enum Known {
+    All(HashSet<Identity>),
+    /// HyperLogLog (Flajolet and others): of each register, the longest run of zeros of a hash, plus 1.
+    Registers(Box<[u8; REGISTERS]>),
+}
+
+impl Distinct {
+    /// None so far.
+    pub fn new(budget: &Budget) -> Distinct {
+        let known = Known::All(HashSet::new());
+        let budget = budget.clone();
+        Distinct { known, values: 0, nulls: 0, is_zero: true, held: 0, taken: 0, budget }
+    }
+
+    /// Takes in a value.
+    pub fn push(&mut self, value: Identity) {
+        self.values += 1;
+        self.is_zero &= match &value {
+            Identity::Number(number) => *number == 0,
+            Identity::Bytes(bytes) => bytes.iter().all(|&byte| byte == 0),
+        };
+        match &mut self.known {
+            Known::All(known) => {
+                let bytes = EACH + if let Identity::Bytes(it) = &value { it.len() } else { 0 };
+                if known.insert(value) {
+                    self.taken += bytes;
+                    self.make_room();
+                }
+            }
+            Known::Registers(registers) => add(registers, &value),
+        }
+    }
+
+    /// Takes in so many NULLs.
+    pub fn push_nulls(&mut self, count: u64) {
+        self.nulls += count;
+    }
+
+    /// Takes in what others have taken in.
+    pub fn join(&mut self, mut other: Distinct) {
+        self.values += other.values;
+        self.nulls += other.nulls;
+        self.is_zero &= other.is_zero;
+        match std::mem::replace(&mut other.known, Known::All(HashSet::new())) {
+            Known::All(theirs) => {
+                let values = self.values;
+                theirs.into_iter().for_each(|value| self.push(value));
+                self.values = values;
+            }
+            Known::Registers(theirs) => {
+                self.give_up();
+                if let Known::Registers(ours) = &mut self.known {
+                    reach(ours, &theirs);
+                }
+            }
+        }
+    }
+
+    /// Values that were taken in.
+    pub fn values(&self) -> u64 {
+        self.values
+    }
+
+    /// Whether each of them is 0, or nothing but bytes of 0.
+    pub fn is_zero(&self) -> bool {
+        self.is_zero
+    }
+
+    /// NULLs that were taken in.
+    pub fn nulls(&self) -> u64 {
+        self.nulls
+    }
+
+    /// How many of the values are different.
+    pub fn count(&self) -> DistinctCount {
+        match &self.known {
+            Known::All(known) => DistinctCount { count: known.len() as u64, exact: true },
+            Known::Registers(registers) => {
+                let count = (estimate(registers).round() as u64).min(self.values);
+                DistinctCount { count, exact: false }
+            }
+        }
+    }
+
+    /// How many of the values of both are different.
+    pub fn count_with(&self, other: &Distinct) -> DistinctCount {
+        if let (Known::All(ours), Known::All(theirs)) = (&self.known, &other.known) {
+            let more = theirs.iter().filter(|value| !ours.contains(value)).count();
+            return DistinctCount { count: (ours.len() + more) as u64, exact: true };
+        }
+        let mut all = [0; REGISTERS];
+        for known in [&self.known, &other.known] {
+            match known {
+                Known::All(known) => known.iter().for_each(|value| add(&mut all, value)),
+                Known::Registers(registers) => reach(&mut all, registers),
+            }
+        }
+        let values = self.values.saturating_add(other.values);
+        DistinctCount { count: (estimate(&all).round() as u64).min(values), exact: false }
+    }
+
+    fn make_room(&mut self) {
+        if self.taken <= self.held {
+            return;
+        }
+        let more = (self.taken - self.held).max(STEP);
+        if self.budget.take(more) {
+            self.held += more;
+        } else {
+            self.give_up();
+        }
+    }
+
+    /// Gives up the values.
+    fn give_up(&mut self) {
+        let Known::All(known) = &mut self.known else { return };
+        let mut registers = Box::new([0; REGISTERS]);
+        known.iter().for_each(|value| add(&mut registers, value));
+        self.known = Known::Registers(registers);
+        self.taken = 0;
+        self.budget.give(std::mem::take(&mut self.held));
+    }
+}
+
+impl Drop for Distinct {
+    fn drop(&mut self) {
+        self.budget.give(self.held);
+    }
+}
+
+/// The longest run of each.
+fn reach(ours: &mut [u8; REGISTERS], theirs: &[u8; REGISTERS]) {
+    ours.iter_mut().zip(theirs).for_each(|(one, two)| *one = (*one).max(*two));
+}
+
+fn add(registers: &mut [u8; REGISTERS], value: &Identity) {
+    // Its keys are always the same: parts must hash alike.
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    let hash = hasher.finish();
+    let register = &mut registers[(hash >> (64 - BITS)) as usize];
+    let zeros = (hash << BITS).leading_zeros().min(64 - BITS) as u8;
+    *register = (*register).max(zeros + 1);
+}
+
+/// The estimator of O. Ertl, "New cardinality estimation algorithms for HyperLogLog sketches" (2017): it
+/// has no bias for few values or for many.
+fn estimate(registers: &[u8; REGISTERS]) -> f64 {
+    const MOST: usize = (64 - BITS) as usize + 1;
+    let mut counts = [0u32; MOST + 1];
+    registers.iter().for_each(|&it| counts[usize::from(it).min(MOST)] += 1);
+    let all = REGISTERS as f64;
+    let mut sum = all * tau(1.0 - f64::from(counts[MOST]) / all);
+    for &count in counts[1..MOST].iter().rev() {
+        sum = 0.5 * (sum + f64::from(count));
+    }
+    sum += all * sigma(f64::from(counts[0]) / all);
+    all * all / (2.0 * std::f64::consts::LN_2 * sum)
+}
+
+fn sigma(mut x: f64) -> f64 {
+    if x == 1.0 {
+        return f64::INFINITY;
+    }
+    let (mut y, mut z) = (1.0, x);
+    loop {
+        let before = z;
+        x *= x;
+        z += x * y;
+        y += y;
+        if z == before {
+            return z;
+        }
+    }
+}
+
+fn tau(mut x: f64) -> f64 {
+    if x == 0.0 || x == 1.0 {
+        return 0.0;
+    }
+    let (mut y, mut z) = (1.0, 1.0 - x);
+    loop {
+        let before = z;
+        x = x.sqrt();
+        y *= 0.5;
+        z -= (1.0 - x).powi(2) * y;
+        if z == before {
+            return z / 3.0;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn number(value: u64) -> Identity {
+        Identity::Number(value.into())
+    }
+
+    #[test]
+    fn what_fits_is_exact() {
+        let budget = Budget::new(1 << 20);
+        let mut all = Distinct::new(&budget);
+        (0..3000).for_each(|it| all.push(number(it % 1000)));
+        all.push(Identity::Bytes(b"a".as_slice().into()));
+        all.push_nulls(4);
+        let mut other = Distinct::new(&budget);
+        (500..1500).for_each(|it| other.push(number(it)));
+        assert_eq!(all.count_with(&other), DistinctCount { count: 1501, exact: true });
+        all.join(other);
+        assert_eq!(all.count(), DistinctCount { count: 1501, exact: true });
+        assert_eq!((all.values(), all.nulls()), (4001, 4));
+        drop(all);
+        // All of it is given back.
+        assert!(budget.take(1 << 20));
+    }
+
+    #[test]
+    fn what_does_not_fit_is_estimated() {
+        for count in [0u64, 1, 100, 20_000, 60_000, 1_000_000] {
+            let budget = Budget::new(0);
+            let mut parts = [Distinct::new(&budget), Distinct::new(&budget)];
+            for value in 0..count {
+                // Every value is seen twice, every fifth by both.
+                let second = usize::from(value % 2 == 1);
+                parts[second].push(number(value * 7919));
+                parts[if value % 5 == 0 { 1 - second } else { second }].push(number(value * 7919));
+            }
+            let [mut one, two] = parts;
+            let together = one.count_with(&two);
+            one.join(two);
+            assert_eq!(one.count(), together);
+            let told = one.count();
+            assert_eq!(told.exact, count == 0);
+            let off = (told.count as f64 - count as f64).abs();
+            assert!(off <= count as f64 * 0.03, "{} of {count}", told.count);
+        }
+    }
+
+    #[test]
+    fn its_memory_does_not_grow() {
+        let budget = Budget::new(1 << 16);
+        let mut all = Distinct::new(&budget);
+        (0..100_000).for_each(|it| all.push(Identity::Bytes(it.to_string().into_bytes().into())));
+        assert!(!all.count().exact);
+        assert!(budget.take(1 << 16), "values are let go of");
+    }
+}
