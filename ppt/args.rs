@@ -592,7 +592,7 @@ pub(crate) struct Dump {
 
 #[derive(ClapArgs)]
 pub(crate) struct Info {
-    /// The capture; `-` is stdin. Or readings of clocks by `ppt sync`: several files of these count as one.
+    /// The captures; `-` is stdin. Or readings of clocks by `ppt sync`, which count as one.
     #[arg(value_name = "FILE", required = true)]
     pub(crate) files: Vec<PathBuf>,
     /// Say how well clocks are known: the files are readings of clocks.

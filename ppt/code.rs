@@ -31,7 +31,6 @@ pub(crate) enum Code {
     NothingToAttach,
     NothingToTrigger,
     NotFetched,
-    OneCapture,
     OutputChanged,
     OutputMoved,
     OutputRemoved,

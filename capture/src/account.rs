@@ -178,6 +178,19 @@ impl Account {
         self.dropped.get(&source).copied().unwrap_or_default()
     }
 
+    /// The runs of sequence numbers that the capture accounts for, also those that nobody attended: the
+    /// ring, the first number, and the number after the last. Runs of a ring neither overlap nor touch. A
+    /// ring without frames of which the end tells has an empty run at its cursor.
+    pub fn held(&self) -> impl Iterator<Item = (RingKey, u64, u64)> {
+        self.rings.iter().flat_map(|(&key, tally)| {
+            let mut runs = tally.seen.with(tally.span.unwrap_or_default());
+            if runs.is_empty() {
+                runs.extend(tally.span);
+            }
+            runs.into_iter().map(move |(first_seq, next_seq)| (key, first_seq, next_seq))
+        })
+    }
+
     /// The sequence numbers that were lost by damage, as gaps.
     pub fn holes(&self) -> impl Iterator<Item = Gap> {
         self.rings.iter().flat_map(|(key, tally)| {
@@ -214,7 +227,8 @@ impl RingKey {
         RingKey { source: head.source, nonce: head.nonce, ring: head.ring }
     }
 
-    fn of_gap(gap: &Gap) -> Self {
+    /// The ring of a gap.
+    pub fn of_gap(gap: &Gap) -> Self {
         RingKey { source: gap.source, nonce: gap.nonce, ring: gap.ring }
     }
 

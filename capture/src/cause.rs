@@ -25,6 +25,9 @@ pub enum Cause {
     Unattended = 7,
     /// Neither: the caller asked for other frames only.
     LeftOut = 8,
+    /// Neither: written between the captures that are read together, and in none of them. No capture
+    /// states it.
+    Absent = 9,
 }
 
 /// The number beside the cause that tells frames that were left out. Their cause is that of
@@ -33,7 +36,7 @@ const BY_CHOICE: u16 = 1;
 
 impl Cause {
     /// Every cause, in the order of every output.
-    pub const ALL: [Cause; 8] = [
+    pub const ALL: [Cause; 9] = [
         Cause::Overrun,
         Cause::Disk,
         Cause::Corrupt,
@@ -42,6 +45,7 @@ impl Cause {
         Cause::NotMapped,
         Cause::Unattended,
         Cause::LeftOut,
+        Cause::Absent,
     ];
 
     /// The numbers in the file: that of the cause, and one beside it.
@@ -69,6 +73,7 @@ impl Cause {
             Cause::NotMapped => "not_mapped",
             Cause::Unattended => "unattended",
             Cause::LeftOut => "left_out",
+            Cause::Absent => "absent",
         }
     }
 
@@ -82,7 +87,7 @@ impl Cause {
         Self::ALL.into_iter().map(|cause| cause.name().replace('_', "-"))
     }
 
-    /// Whether such frames had a sequence number, so that a gap can state this cause.
+    /// Whether such frames had a sequence number, so that the gap of a capture can state this cause.
     pub fn is_numbered(self) -> bool {
         self.is_loss() || matches!(self, Cause::Unattended | Cause::LeftOut)
     }
@@ -125,7 +130,8 @@ impl Lost {
             | Cause::Nested
             | Cause::NotMapped
             | Cause::Unattended
-            | Cause::LeftOut => return false,
+            | Cause::LeftOut
+            | Cause::Absent => return false,
         };
         *slot = slot.saturating_add(count);
         true

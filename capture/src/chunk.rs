@@ -34,6 +34,8 @@ pub enum Kind {
     Masks,
     /// Names of threads.
     Threads,
+    /// Which file of a capture this is.
+    Series,
     /// A kind of a later version.
     Other(u16),
 }
@@ -52,6 +54,7 @@ impl Kind {
             Kind::Trigger => kind::TRIGGER,
             Kind::Masks => kind::MASKS,
             Kind::Threads => kind::THREADS,
+            Kind::Series => kind::SERIES,
             Kind::Other(code) => code,
         }
     }
@@ -69,6 +72,7 @@ impl Kind {
             kind::TRIGGER => Kind::Trigger,
             kind::MASKS => Kind::Masks,
             kind::THREADS => Kind::Threads,
+            kind::SERIES => Kind::Series,
             code => Kind::Other(code),
         }
     }
@@ -83,7 +87,12 @@ impl Kind {
             Kind::Trigger => trigger::LEN,
             Kind::Masks => masks::LEN,
             Kind::Threads => threads::LEN,
-            Kind::Source | Kind::Clock | Kind::Index | Kind::End | Kind::Other(_) => chunk::LEN,
+            Kind::Source
+            | Kind::Clock
+            | Kind::Index
+            | Kind::End
+            | Kind::Series
+            | Kind::Other(_) => chunk::LEN,
         }
     }
 }

@@ -135,6 +135,7 @@ pub(crate) mod kind {
     pub const TRIGGER: u16 = 9;
     pub const MASKS: u16 = 10;
     pub const THREADS: u16 = 11;
+    pub const SERIES: u16 = 12;
 }
 
 /// Header of a frames chunk, after the common part. Payload: `count` × `stride` bytes as they were
@@ -369,6 +370,24 @@ pub(crate) mod trigger {
     }
 }
 
+/// Payload of a series chunk: which file of a capture this is. The first file of a series has none; each
+/// other one has one, before its frames.
+pub(crate) mod series {
+    /// u8 × 16, capture id of the first file.
+    pub const SERIES: usize = 0;
+    /// u8 × 16, capture id of the file before.
+    pub const PREVIOUS: usize = 16;
+    /// u32, number of the file, from 2.
+    pub const NUMBER: usize = 32;
+    /// u32, how many files stay; 0 = all.
+    pub const KEEP: usize = 36;
+    /// u64, frames in the files before.
+    pub const CAPTURED_BEFORE: usize = 40;
+    /// Zeros.
+    pub const RESERVED: usize = 48;
+    pub const LEN: usize = 64;
+}
+
 /// Payload of a source chunk: two lengths, then JSON with what is known about the process and the
 /// buffer (see [`crate::Source`]), then the schema's JSON exactly as the target holds it. A later
 /// source chunk of the same number replaces the former (more segments); the schema stays the same.
@@ -547,6 +566,7 @@ tiles! {
     threads::entry { TID: 4, RESERVED: 4, MONOTONIC: 8, NAME: 16 }
     masks::change { CHOSEN: 4, ENABLED: 4 }
     masks::ring { RING: 4, RESERVED: 4, FIRST_ENABLED: 8, FIRST_DISABLED: 8 }
+    series { SERIES: 16, PREVIOUS: 16, NUMBER: 4, KEEP: 4, CAPTURED_BEFORE: 8, RESERVED: 16 }
     cells::row { RING: 4, TID: 4, COUNT: 4, RESERVED: 4 }
     cells::entry { CELL: 4, RESERVED: 4, VALUE: 8 }
     clock { A: 2, B: 2, FLAGS: 4, A_BEFORE: 8, B_VALUE: 8, A_AFTER: 8 }

@@ -15,6 +15,7 @@
 //! `lost_before` of a frames chunk, or in a gap chunk. So the ranges of one ring do not overlap,
 //! and a hole between them means that the file is damaged.
 
+mod absent;
 mod account;
 mod bound;
 mod bytes;
@@ -35,6 +36,7 @@ mod masks;
 mod ranges;
 mod reader;
 mod scan;
+mod series;
 mod source;
 mod sources;
 pub mod stamps;
@@ -45,6 +47,7 @@ mod writer;
 /// The frame language: schemas and columns, for readers of captures.
 pub use ppt_frame_dsl as frame_dsl;
 
+pub use absent::{Absence, CapturePlace, FilesBetween, Together};
 pub use account::{Account, Mismatch, RingAccount, RingKey};
 pub use bound::{Bound, NoBound};
 pub use cause::{Cause, Dropped, Lost};
@@ -60,6 +63,7 @@ pub use header::FileHeader;
 pub use index::IndexEntry;
 pub use masks::{Chosen, Flip, FlipRing};
 pub use reader::{Capture, Chunk, Finish, Frames, Item, OwnedFrames, Passed};
+pub use series::SeriesPart;
 pub use source::{Process, Segment, Source};
 pub use sources::{MAX_SOURCES, SourceInfo};
 pub use thread_names::{ProcessKey, ThreadName, ThreadNames, ThreadTable};

@@ -43,6 +43,22 @@ impl Ranges {
         below.is_some_and(|(_, &until)| until > start)
     }
 
+    /// The ranges together with `start..end`, which may overlap them, in order.
+    pub fn with(&self, (start, end): (u64, u64)) -> Vec<(u64, u64)> {
+        let mut all: Vec<(u64, u64)> =
+            self.ranges.iter().map(|(&start, &end)| (start, end)).collect();
+        all.extend((start < end).then_some((start, end)));
+        all.sort_unstable();
+        all.dedup_by(|later, kept| {
+            let joins = later.0 <= kept.1;
+            if joins {
+                kept.1 = kept.1.max(later.1);
+            }
+            joins
+        });
+        all
+    }
+
     /// The first number after all that is there.
     pub fn end(&self) -> Option<u64> {
         self.ranges.last_key_value().map(|(_, &end)| end)
@@ -101,6 +117,9 @@ mod tests {
         assert_eq!(set.holes(5, 40).collect::<Vec<_>>(), [(5, 10), (20, 25), (30, 40)]);
         assert_eq!(set.holes(12, 27).collect::<Vec<_>>(), [(20, 25)]);
         assert_eq!(set.missing(10, 30), 5);
+        assert_eq!(set.with((28, 40)), [(10, 20), (25, 40)]);
+        assert_eq!(set.with((5, 26)), [(5, 30)]);
+        assert_eq!(set.with((7, 7)), [(10, 20), (25, 30)]);
     }
 
     #[test]

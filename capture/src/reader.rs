@@ -32,6 +32,7 @@ use crate::input::Stream;
 use crate::masks::Flip;
 use crate::ranges::Ranges;
 use crate::scan::{Choose, Scan, Scanner};
+use crate::series::SeriesPart;
 use crate::source::Source;
 use crate::sources::{SourceInfo, Sources};
 use crate::thread_names::ThreadNames;
@@ -91,6 +92,8 @@ pub enum Chunk<'a> {
     Masks(Flip),
     /// The names of threads of a known source's process.
     Threads(ThreadNames),
+    /// Which file of a capture this is. The first file has no such chunk.
+    Series(SeriesPart),
     /// The offset of the previous index, and the entries since then. They are not compared with the
     /// chunks.
     Index(Option<u64>, Vec<IndexEntry>),
@@ -471,6 +474,7 @@ impl Capture {
                 self.sources.get(source)?;
                 Chunk::Threads(ThreadNames::decode(source, head, payload)?)
             }
+            Kind::Series => Chunk::Series(SeriesPart::decode(payload)?),
             Kind::Other(code) => Chunk::Other(code),
         };
         Ok(Ready::Owned(chunk))

@@ -14,6 +14,7 @@ use crate::format::{self, ALIGN, INDEX_EVERY, align, chunk};
 use crate::header::FileHeader;
 use crate::index::{self, IndexEntry};
 use crate::masks::Flip;
+use crate::series::SeriesPart;
 use crate::source::Source;
 use crate::thread_names::ThreadNames;
 use crate::trigger::Trigger;
@@ -176,6 +177,13 @@ impl<W: Write> CaptureWriter<W> {
         let entry = IndexEntry::plain(self.bytes, Kind::Trigger, trigger.source);
         let payload = trigger.payload();
         self.chunk(Kind::Trigger, trigger.source, &payload, entry, |bytes| trigger.encode(bytes))
+    }
+
+    /// States which file of a capture this is. It comes before the frames.
+    pub fn series(&mut self, part: &SeriesPart) -> io::Result<()> {
+        self.copy_sources()?;
+        let entry = IndexEntry::plain(self.bytes, Kind::Series, None);
+        self.chunk(Kind::Series, None, &part.encode(), entry, |_| ())
     }
 
     /// Writes the last index and the end, flushes, and returns the output.

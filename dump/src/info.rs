@@ -27,6 +27,13 @@ pub struct Info {
     pub capture: Option<CaptureInfo>,
     /// How it ended.
     pub end: Option<EndInfo>,
+    /// Its place in a series, if it is not the first file of one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub series: Option<SeriesInfo>,
+    /// Frames that were written between another capture and this one, and are in none that is read with
+    /// it: for each such capture.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub absent: Vec<AbsentInfo>,
     /// How frames are stored.
     pub stored: StoredInfo,
     /// Why the flight recorder wrote this window: the first 2,000 triggers. A capture that is no window
@@ -50,6 +57,47 @@ pub struct Info {
     pub target: Option<Process>,
     /// Every process, in the order in which they were attached to.
     pub targets: Vec<Process>,
+}
+
+/// The place of a file in its series: the files in which one capture continues.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SeriesInfo {
+    /// The id of the first file, hex.
+    pub id: String,
+    /// The id of the file before this one, hex.
+    pub previous: String,
+    /// The number of this file, from 2.
+    pub number: u32,
+    /// How many files stay (`--keep`); 0: all.
+    pub keep: u32,
+    /// How many files, from the first on, `--keep` removed when this file became the current one.
+    pub removed: u32,
+    /// Frames captured in all files before this one.
+    pub captured_before: u64,
+}
+
+/// Frames between two captures that none holds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct AbsentInfo {
+    /// The id of the capture before them, hex.
+    pub after: String,
+    /// How many there are, over all rings.
+    pub frames: u64,
+    /// The files that should hold them, if both captures are of one series.
+    pub files: Option<AbsentFilesInfo>,
+}
+
+/// Files of a series that are not among the captures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct AbsentFilesInfo {
+    /// The number of the first one.
+    pub first: u32,
+    /// The number of the last one.
+    pub last: u32,
+    /// How many of the files from the first to the last are missing.
+    pub count: u32,
+    /// Whether `--keep` has removed all of them.
+    pub removed: bool,
 }
 
 /// How the frames of a capture are stored.
@@ -202,6 +250,10 @@ pub struct BufferInfo {
     pub disabled: Vec<String>,
     /// Frames between sessions. No other sum contains them.
     pub unattended: u64,
+    /// Frames that were written between another capture and this one, and are in none that is read with
+    /// it. No other sum contains them.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub absent: u64,
     /// Path of the executable or library that holds it.
     pub object: String,
     /// The process.
@@ -283,6 +335,12 @@ pub struct RingInfo {
     pub lost: u64,
     /// Frames that the capture leaves out.
     pub left_out: u64,
+    /// Frames before `first_seq` that nobody attended.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub unattended: u64,
+    /// Numbers before those, back to the capture before, that no capture holds.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub absent: u64,
 }
 
 /// The clocks of a capture.
@@ -334,18 +392,29 @@ impl Info {
     ///
     /// # Errors
     /// Those of `out`.
-    pub fn write_json(&self, mut out: impl Write) -> io::Result<()> {
-        let json = serde_json::to_string(self)?;
-        // Control characters that JSON allows, but a terminal may obey.
-        for char in json.chars() {
-            if char.is_control() {
-                write!(out, "\\u{:04x}", u32::from(char))?;
-            } else {
-                out.write_all(char.encode_utf8(&mut [0; 4]).as_bytes())?;
-            }
-        }
-        writeln!(out)
+    pub fn write_json(&self, out: impl Write) -> io::Result<()> {
+        write_plain(&serde_json::to_string(self)?, out)
     }
+
+    /// Writes an array of accounts, and a line feed.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write_json_array(all: &[Info], out: impl Write) -> io::Result<()> {
+        write_plain(&serde_json::to_string(all)?, out)
+    }
+}
+
+/// Writes JSON without the control characters that it allows and a terminal may obey.
+fn write_plain(json: &str, mut out: impl Write) -> io::Result<()> {
+    for char in json.chars() {
+        if char.is_control() {
+            write!(out, "\\u{:04x}", u32::from(char))?;
+        } else {
+            out.write_all(char.encode_utf8(&mut [0; 4]).as_bytes())?;
+        }
+    }
+    writeln!(out)
 }
 
 fn is_zero(number: &u64) -> bool {

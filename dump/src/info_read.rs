@@ -7,13 +7,14 @@ use std::path::Path;
 use ppt_capture::frame_dsl::metric::Shape;
 use ppt_capture::{
     Account, Capture, CaptureError, CellTotals, Chosen, Chunk, ClockTable, Codec, Damage, Dropped,
-    FileHeader, Flip, FlipRing, Frames, Histogram, Item, Lost, Process, RingAccount, SourceInfo,
-    ThreadNames, ThreadTable, Trigger,
+    FileHeader, Flip, FlipRing, Frames, Histogram, Item, Lost, Process, RingAccount, SeriesPart,
+    SourceInfo, ThreadNames, ThreadTable, Trigger,
 };
 
 use crate::info::{
     BucketInfo, BufferInfo, CaptureInfo, ClockInfo, CounterInfo, DamageInfo, EndInfo,
-    HistogramInfo, Info, MaskInfo, MaskRingInfo, RingInfo, StepInfo, StoredInfo, ThreadInfo,
+    HistogramInfo, Info, MaskInfo, MaskRingInfo, RingInfo, SeriesInfo, StepInfo, StoredInfo,
+    ThreadInfo,
     TickStepInfo, TriggerInfo,
 };
 use crate::select::{labels, process};
@@ -30,7 +31,7 @@ impl Info {
     /// # Errors
     /// The capture cannot be read at all. Damage is no error; it is part of the account.
     pub fn read(path: &Path) -> Result<Info, CaptureError> {
-        Info::of(Capture::open(path)?)
+        Ok(Info::of(&mut Capture::open(path)?)?.0)
     }
 
     /// Reads a whole stream.
@@ -38,10 +39,11 @@ impl Info {
     /// # Errors
     /// As for [`Info::read`].
     pub fn read_stream(reader: impl Read + 'static) -> Result<Info, CaptureError> {
-        Info::of(Capture::from_reader(reader)?)
+        Ok(Info::of(&mut Capture::from_reader(reader)?)?.0)
     }
 
-    fn of(mut capture: Capture) -> Result<Info, CaptureError> {
+    /// Reads `capture` to its end: its account, and its place in a series.
+    pub(crate) fn of(capture: &mut Capture) -> Result<(Info, Option<SeriesPart>), CaptureError> {
         let mut clocks = ClockTable::default();
         let mut damaged: Vec<Damage> = Vec::new();
         let (mut damages, mut last_drain) = (0, 0);
@@ -50,6 +52,7 @@ impl Info {
         let (mut triggers, mut not_listed): (Vec<Trigger>, u64) = (Vec::new(), 0);
         let mut flips: Vec<Flip> = Vec::new();
         let mut names: Vec<ThreadNames> = Vec::new();
+        let mut part = None;
         let mut disabled: BTreeMap<u16, BTreeSet<Chosen>> = BTreeMap::new();
         while let Some(item) = capture.read()? {
             match item {
@@ -69,6 +72,7 @@ impl Info {
                     None if triggers.len() < MAX_TRIGGERS => triggers.push(it),
                     further => not_listed = u64::saturating_add(not_listed, further.unwrap_or(1)),
                 },
+                Item::Chunk(Chunk::Series(it)) => part = Some(it),
                 Item::Chunk(Chunk::Masks(flip)) => {
                     let of_source = disabled.entry(flip.source).or_default();
                     for &(chosen, enabled) in &flip.changes {
@@ -102,7 +106,7 @@ impl Info {
             buffer.disabled = names.filter_map(|it| it.name(&info.schema)).collect();
             buffer
         });
-        Ok(Info {
+        let info = Info {
             format: 1,
             complete: finish.end.is_some(),
             cut: finish.cut,
@@ -119,6 +123,8 @@ impl Info {
                 realtime_ns: end.realtime_ns,
                 mono_ns: end.mono_ns,
             }),
+            series: part.map(series),
+            absent: Vec::new(),
             stored,
             triggers_not_listed: not_listed,
             triggers: triggers.into_iter().map(|it| trigger(it, &sources)).collect(),
@@ -128,7 +134,8 @@ impl Info {
             clock: clock(&clocks, sources.first().copied()),
             target: sources.first().map(|info| info.source.process.clone()),
             targets: processes(&sources),
-        })
+        };
+        Ok((info, part))
     }
 }
 
@@ -217,15 +224,32 @@ fn rings(account: &Account) -> BTreeMap<u16, Vec<(RingInfo, RingAccount)>> {
             frames: account.captured,
             lost: account.lost_with_damage().total(),
             left_out: account.left_out,
+            unattended: account.unattended,
+            absent: 0,
         };
         rings.entry(key.source).or_default().push((info, account));
     }
     rings
 }
 
+fn series(part: SeriesPart) -> SeriesInfo {
+    SeriesInfo {
+        id: hex(part.series),
+        previous: hex(part.previous),
+        number: part.number,
+        keep: part.keep,
+        removed: part.removed(),
+        captured_before: part.captured_before,
+    }
+}
+
+pub(crate) fn hex(id: [u8; 16]) -> String {
+    id.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 fn file(header: &FileHeader, end_ns: u64) -> CaptureInfo {
     CaptureInfo {
-        id: header.capture_id.iter().map(|byte| format!("{byte:02x}")).collect(),
+        id: hex(header.capture_id),
         host: header.host.clone(),
         boot_id: header.boot_id.clone(),
         tool: header.tool.clone(),
@@ -262,6 +286,7 @@ fn buffer(
         left_out,
         disabled: Vec::new(),
         unattended,
+        absent: 0,
         object: info.source.object.clone(),
         pid: info.source.process.pid,
         clock: info.source.clock.clone(),

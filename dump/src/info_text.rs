@@ -2,10 +2,10 @@
 
 use std::io::{self, Write};
 
-use ppt_capture::{Cause, Why};
+use ppt_capture::{Cause, FilesBetween, Why};
 
 use crate::escape::escape;
-use crate::info::{BucketInfo, BufferInfo, CounterInfo, Info};
+use crate::info::{AbsentFilesInfo, BucketInfo, BufferInfo, CounterInfo, Info};
 
 /// Rings of one buffer that are listed; the JSON has all of them.
 const MAX_RINGS: usize = 64;
@@ -51,6 +51,7 @@ fn write(info: &Info, mut out: impl Write) -> io::Result<()> {
             cut.unwrap_or_default()
         )?,
     }
+    write_series(info, &mut out)?;
     write_triggers(info, &mut out)?;
     if !info.masks.is_empty() {
         let count = info.masks.len();
@@ -93,6 +94,29 @@ fn write_threads(info: &Info, out: &mut impl Write) -> io::Result<()> {
     }
     if info.threads.len() > MAX_THREADS {
         writeln!(out, "          and {} more threads", info.threads.len() - MAX_THREADS)?;
+    }
+    Ok(())
+}
+
+/// Its place in a series, and what lies between the capture before and this one.
+fn write_series(info: &Info, out: &mut impl Write) -> io::Result<()> {
+    if let Some(series) = &info.series {
+        write!(out, "series    file {}", series.number)?;
+        match series.removed {
+            0 => {}
+            1 => write!(out, ", --keep: file 1 was removed")?,
+            removed => write!(out, ", --keep: files 1 to {removed} were removed")?,
+        }
+        writeln!(out, ", {} frames in the files before", series.captured_before)?;
+    }
+    for absent in &info.absent {
+        write!(out, "absent    {} frames after capture {}", absent.frames, absent.after)?;
+        match absent.files {
+            Some(AbsentFilesInfo { first, last, count, removed }) => {
+                writeln!(out, "; {}", FilesBetween { first, last, count, removed })?;
+            }
+            None => writeln!(out)?,
+        }
     }
     Ok(())
 }
@@ -230,6 +254,9 @@ fn write_buffer(
     }
     if buffer.unattended > 0 {
         writeln!(out, "between sessions {} frames", buffer.unattended)?;
+    }
+    if buffer.absent > 0 {
+        writeln!(out, "absent    {}", buffer.absent)?;
     }
     for ring in buffer.rings.iter().take(MAX_RINGS) {
         write!(

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use ppt_capture::{CaptureWriter, End, EndReason, FileHeader, MAX_SOURCES, Source};
+use ppt_capture::{CaptureWriter, End, EndReason, FileHeader, MAX_SOURCES, SeriesPart, Source};
 
 use crate::limit::Written;
 use crate::output::Output;
@@ -17,6 +17,10 @@ const SMALL: u64 = 512;
 /// A capture file and its writer.
 pub(crate) struct OpenFile<W> {
     writer: CaptureWriter<Output<W>>,
+    /// The id of the capture.
+    id: [u8; 16],
+    /// None: it is the first file of its series.
+    part: Option<SeriesPart>,
     state: State,
     written: Written,
     /// The number of each feed in this file.
@@ -42,10 +46,26 @@ impl<W: Write> OpenFile<W> {
         Ok(Self {
             written: Written { bytes: writer.bytes(), ..Written::default() },
             writer,
+            id: header.capture_id,
+            part: None,
             state: State::Open,
             sources: HashMap::new(),
             counters: Arc::clone(counters),
         })
+    }
+
+    /// States that the file continues the series of `former`, of whose files the last `keep` stay (0: all).
+    /// The files before hold `captured_before` frames.
+    pub fn continues(&mut self, former: &Self, keep: u32, captured_before: u64) {
+        let part = SeriesPart {
+            series: former.part.map_or(former.id, |part| part.series),
+            previous: former.id,
+            number: former.part.map_or(1, |part| part.number).saturating_add(1),
+            keep,
+            captured_before,
+        };
+        self.part = Some(part);
+        self.write(|writer| writer.series(&part));
     }
 
     /// Writes the chunks that precede the first frame and need no account.

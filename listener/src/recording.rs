@@ -452,7 +452,7 @@ mod tests {
         let header = FileHeader::default();
         let file = OpenFile::create(io::sink(), &header, &counters).unwrap();
         let every = Some(Duration::from_nanos(1));
-        let rotation = Some(Rotation { every, size: None, files: Box::new(NoFiles) });
+        let rotation = Some(Rotation { every, size: None, keep: None, files: Box::new(NoFiles) });
         let clocks = Clocks { ticks: ppt_now::ticks, distrusted: Arc::default() };
         let packer = (file, Packer::new(None));
         let books = Default::default();

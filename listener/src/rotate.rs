@@ -33,6 +33,8 @@ pub struct Rotation<W> {
     pub every: Option<Duration>,
     /// Before a file grows beyond this many bytes; one chunk is written in any case.
     pub size: Option<u64>,
+    /// How many files stay, which the files state; None: all. [`Self::files`] removes the others.
+    pub keep: Option<u32>,
     /// Opens the files after the first.
     pub files: Box<dyn Files<W>>,
 }
@@ -40,7 +42,8 @@ pub struct Rotation<W> {
 impl<W> fmt::Debug for Rotation<W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut it = f.debug_struct("Rotation");
-        it.field("every", &self.every).field("size", &self.size).finish_non_exhaustive()
+        it.field("every", &self.every).field("size", &self.size).field("keep", &self.keep);
+        it.finish_non_exhaustive()
     }
 }
 
@@ -53,7 +56,7 @@ pub fn nowhere() -> Rotation<io::Sink> {
             Ok((io::sink(), FileHeader::default()))
         }
     }
-    Rotation { every: None, size: Some(1 << 30), files: Box::new(Nowhere) }
+    Rotation { every: None, size: Some(1 << 30), keep: None, files: Box::new(Nowhere) }
 }
 
 impl<W> Rotation<W> {

@@ -106,7 +106,7 @@ impl Files<Sink> for Many {
 /// Adds until there are `files` files; returns what was added, and the files.
 fn rotated(every: Option<Duration>, size: Option<u64>, files: usize) -> (u64, Vec<Sink>) {
     let (sinks, segment) = (Arc::<Mutex<Vec<Sink>>>::default(), counting(6, RINGS, CELLS));
-    let mut rotation = Rotation { every, size, files: Box::new(Many(sinks.clone())) };
+    let mut rotation = Rotation { every, size, keep: None, files: Box::new(Many(sinks.clone())) };
     let (first, header) = rotation.files.next().unwrap();
     let feeds = vec![feed(&segment)];
     let listener = Listener::rotating(first, header, feeds, options(), Some(rotation)).unwrap();

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use ppt_capture::{Dropped, EndReason, MAX_SOURCES, Source};
+use ppt_capture::{Dropped, EndReason, MAX_SOURCES, SeriesPart, Source};
 use ppt_listener::{Feed, FileHeader, Files, Listener, ListenerError, Options, Rotation, Summary};
 use ppt_segment::Segment;
 use proptest::prelude::*;
@@ -24,7 +24,8 @@ fn rotation(
     size: Option<u64>,
     most: usize,
 ) -> Rotation<Sink> {
-    Rotation { every, size, files: Box::new(Many { sinks: sinks.clone(), most }) }
+    let files = Box::new(Many { sinks: sinks.clone(), most });
+    Rotation { every, size, keep: Some(3), files }
 }
 
 struct Many {
@@ -98,6 +99,14 @@ fn by_size_under_loss() {
     let files = read_all(&sinks);
     assert!(files.len() > 10, "{} files", files.len());
     check_sums(&files, &summary);
+    let mut captured_before = 0;
+    for (number, file) in (1..).zip(&files) {
+        let id = support::header().capture_id;
+        let (series, previous, keep) = (id, id, 3);
+        let part = SeriesPart { series, previous, number, keep, captured_before };
+        assert_eq!(file.part, (number > 1).then_some(part), "file {number}");
+        captured_before += file.count();
+    }
     let sizes: Vec<_> = sinks.lock().unwrap().iter().map(|it| it.bytes().len() as u64).collect();
     assert!(sizes.iter().all(|&size| size <= SIZE), "{sizes:?}");
     assert_eq!(summary.bytes, sizes.iter().sum::<u64>());
@@ -449,7 +458,7 @@ fn where_files_are_taken_away_all_is_in_the_others() {
     rooms.extend([100, 700, 20_000, 300, 300, 40_000]);
     let mut files = TakenAway { sinks: sinks.clone(), rooms };
     let first = files.open();
-    let rotation = Rotation { every: None, size: None, files: Box::new(files) };
+    let rotation = Rotation { every: None, size: None, keep: None, files: Box::new(files) };
     let feeds = vec![Feed::starting_now(source(), segment.clone())];
     let options = Options { chunk_age: Duration::from_millis(1), ..Options::default() };
     let listener = Listener::rotating(first, header(), feeds, options, Some(rotation)).unwrap();

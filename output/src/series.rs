@@ -45,6 +45,11 @@ impl Series {
         Self { path: path.into(), rules, keep: None, number: 1, made: VecDeque::new() }
     }
 
+    /// How many of the files that have been made stay; None: all.
+    pub fn keep(&self) -> Option<u32> {
+        self.keep
+    }
+
     /// The name of the series in messages.
     pub fn name(&self) -> String {
         self.numbered("*").display().to_string()

@@ -1,12 +1,11 @@
 //! `ppt info out.bin`: prints what a capture contains, or what readings of clocks tell.
 
-use std::io::Write;
-use std::path::Path;
+use std::io::{self, Write};
+use std::path::PathBuf;
 
-use ppt_dump::{Info, SyncInfo};
+use ppt_dump::{Info, SyncInfo, Unreadable, escape};
 use ppt_output::{FileId, Output, Rules};
 
-use crate::code::Code;
 use crate::exit::ExitStatus;
 use crate::failure::{Failure, Outcome};
 use crate::{args, privileges, signals, stdout};
@@ -17,26 +16,37 @@ pub(crate) fn run(args: &args::Info) -> Outcome {
     // If stdout is one of the inputs, the text would damage it.
     Output::open("-".as_ref(), &Rules { inputs, ..Rules::default() })?;
     privileges::only_read(false);
-    match &args.files[..] {
-        files if args.sync || files.iter().all(|it| SyncInfo::is_sync(it)) => clocks(args),
-        [capture] => self::capture(capture, args.json),
-        _ => Err(Failure::usage(
-            Code::OneCapture,
-            "ppt info tells of one capture; several files may be readings of clocks only",
-        )),
+    let files = &args.files;
+    match args.sync || files.iter().all(|it| SyncInfo::is_sync(it)) {
+        true => clocks(args),
+        false => captures(files, args.json),
     }
 }
 
-fn capture(capture: &Path, json: bool) -> Outcome {
-    let name = capture.display();
-    let info = Info::read(capture)
-        .map_err(|error| Failure::failed(error.code(), format!("{name}: {error}")))?;
-    let write = |out: &mut dyn Write| match json {
-        true => info.write_json(out),
-        false => info.write_text(out),
+/// One account after the other; of several captures, each under its name, or as an array.
+fn captures(files: &[PathBuf], json: bool) -> Outcome {
+    let all = Info::read_all(files).map_err(|Unreadable { path, error }| {
+        Failure::failed(error.code(), format!("{}: {error}", path.display()))
+    })?;
+    let write = |out: &mut dyn Write| match (&all[..], json) {
+        ([info], true) => info.write_json(out),
+        ([info], false) => info.write_text(out),
+        (_, true) => Info::write_json_array(&all, out),
+        (_, false) => write_texts(files, &all, out),
     };
     stdout::by(write).map_err(Failure::stdout)?;
-    Ok(ExitStatus::of(info.damages == 0))
+    Ok(ExitStatus::of(all.iter().all(|info| info.damages == 0)))
+}
+
+fn write_texts(files: &[PathBuf], all: &[Info], out: &mut dyn Write) -> io::Result<()> {
+    for (number, (path, info)) in files.iter().zip(all).enumerate() {
+        if number > 0 {
+            writeln!(out)?;
+        }
+        writeln!(out, "file      {}", escape(&path.to_string_lossy()))?;
+        info.write_text(&mut *out)?;
+    }
+    Ok(())
 }
 
 fn clocks(args: &args::Info) -> Outcome {

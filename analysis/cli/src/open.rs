@@ -101,7 +101,24 @@ pub(crate) fn check_name(path: &Path, format: &str) -> Result<(), Failure> {
 }
 
 /// Says what is missing, once for each command.
-pub(crate) fn tell_loss(loss: Loss) {
+pub(crate) fn tell_loss(engine: &Engine) {
+    const FILES: usize = 5;
+    let loss = engine.loss();
+    if loss.absent > 0 {
+        let absent = grouped(loss.absent);
+        let mut text = format!(
+            "{absent} frames were written between these captures and are in none of them: counts are \
+             lower bounds"
+        );
+        for files in engine.set().absent_files(FILES) {
+            text += &format!("\n  {files}");
+        }
+        message::note(format_args!("{text}"));
+    }
+    tell_missing(loss);
+}
+
+fn tell_missing(loss: Loss) {
     if loss.missing() == 0 {
         return;
     }

@@ -302,9 +302,9 @@ impl Rows {
 }
 
 /// Whether frames that are missing for this cause are lost. Nobody was there to read what is
-/// unattended, and nobody wanted what is left out.
+/// unattended, nobody wanted what is left out, and what is absent is in another capture.
 pub(crate) fn is_loss(cause: &str) -> bool {
-    !["unattended", "left_out"].contains(&cause)
+    !["unattended", "left_out", "absent"].contains(&cause)
 }
 
 /// What two clocks said at one moment, ns.

@@ -160,6 +160,7 @@ impl Tally {
             | Chunk::Trigger(_)
             | Chunk::Masks(_)
             | Chunk::Threads(_)
+            | Chunk::Series(_)
             | Chunk::Index(..)
             | Chunk::Other(_) => {}
         }
@@ -291,7 +292,9 @@ impl Tally {
             Cause::Disk => &mut self.lost_by.disk,
             Cause::Corrupt => &mut self.lost_by.corrupt,
             Cause::Unattended => &mut self.unattended,
-            Cause::NoRing | Cause::Nested | Cause::NotMapped | Cause::LeftOut => return,
+            Cause::NoRing | Cause::Nested | Cause::NotMapped | Cause::LeftOut | Cause::Absent => {
+                return;
+            }
         };
         *sum = sum.saturating_add(count);
         if cause.is_loss() && count > 0 {

@@ -6,9 +6,9 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use ppt_capture::{
-    Account, Capture, CaptureError, Cause, Chunk, ClockReading, ClockTable, Damage, End,
-    FileHeader, Flip, FramesHead, Gap, Item, Passed, ProcessKey, SourceInfo, ThreadNames,
-    ThreadTable, Trigger,
+    Account, Capture, CaptureError, CapturePlace, Cause, Chunk, ClockReading, ClockTable, Damage,
+    End, FileHeader, Flip, FramesHead, Gap, Item, Passed, ProcessKey, SeriesPart, SourceInfo,
+    ThreadNames, ThreadTable, Trigger,
 };
 
 /// Places of damage that are told; all are counted.
@@ -51,6 +51,17 @@ pub(crate) struct GapAt {
     pub gap: Gap,
     /// CLOCK_MONOTONIC of the latest drain when it was stated; 0: unknown.
     pub noticed: u64,
+    /// Of what is absent: what the capture before says of when it was written.
+    pub since: Option<Since>,
+}
+
+/// From when on numbers were written that follow those of a capture, CLOCK_MONOTONIC ns; 0: unknown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Since {
+    /// As near as that is known: the last drain of their ring.
+    pub near: u64,
+    /// Certainly not before this.
+    pub bound: u64,
 }
 
 /// What a capture holds, without its frames.
@@ -69,6 +80,8 @@ pub(crate) struct Catalog {
     pub readings: usize,
     /// Why it was written, if it is a window of a flight recorder.
     pub triggers: Vec<Trigger>,
+    /// Its place in a series, if it is not the first file of one.
+    pub part: Option<SeriesPart>,
     /// What was enabled and disabled.
     pub flips: Vec<Flip>,
     /// The names of threads.
@@ -98,6 +111,37 @@ impl Catalog {
         let mut catalog = Reading::default().read(capture, Capture::read)?;
         catalog.verified = true;
         Ok(catalog)
+    }
+
+    /// Its place among other captures.
+    pub fn place(&self) -> CapturePlace {
+        CapturePlace {
+            id: self.header.as_ref().map_or([0; 16], |header| header.capture_id),
+            part: self.part,
+            is_window: !self.triggers.is_empty(),
+        }
+    }
+
+    /// When numbers were written that follow those of a ring in this capture.
+    pub fn since(&self, nonce: u64, ring: u32) -> Since {
+        let created = self.header.as_ref().map_or(0, |header| header.created_mono_ns);
+        let is_of_ring = |chunk: &&ChunkAt| {
+            let owner = &self.owners[chunk.owner as usize];
+            (owner.nonce, owner.ring) == (nonce, ring) && chunk.drained != 0
+        };
+        let mut drains = self.chunks.iter().rev().filter(is_of_ring).map(|chunk| chunk.drained);
+        let near = drains.next().unwrap_or(created);
+        // What the last drain found may have come just before it, and what it did not find just after.
+        let bound = drains.find(|&drained| drained < near).unwrap_or(created);
+        Since { near, bound }
+    }
+
+    /// The numbers before the capture that no capture of its set holds: how many there are of the rings
+    /// that `is_wanted` wants.
+    pub fn absent(&self, is_wanted: impl Fn(&Gap) -> bool) -> u64 {
+        let gaps = self.gaps.iter().map(|at| &at.gap);
+        let absent = gaps.filter(|gap| gap.cause == Cause::Absent && is_wanted(gap));
+        absent.fold(0, |sum, gap| sum.saturating_add(gap.count))
     }
 
     /// The name of the host; empty where the file header is damaged.
@@ -180,6 +224,7 @@ impl Reading {
                 Item::Chunk(Chunk::Gap(gap)) => self.gap(gap, self.latest),
                 Item::Chunk(Chunk::Cells(_)) => self.catalog.readings += 1,
                 Item::Chunk(Chunk::Trigger(trigger)) => self.catalog.triggers.push(trigger),
+                Item::Chunk(Chunk::Series(part)) => self.catalog.part = Some(part),
                 Item::Chunk(Chunk::Masks(flip)) => self.catalog.flips.push(flip),
                 Item::Chunk(Chunk::Threads(names)) => self.names.push(names),
                 Item::Chunk(_) => {}
@@ -260,7 +305,7 @@ impl Reading {
     }
 
     fn gap(&mut self, gap: Gap, noticed: u64) {
-        self.catalog.gaps.push(GapAt { gap, noticed });
+        self.catalog.gaps.push(GapAt { gap, noticed, since: None });
     }
 }
 

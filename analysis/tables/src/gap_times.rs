@@ -86,7 +86,10 @@ impl<'a> Neighbours<'a> {
         let epoch = |mono| self.catalog.epoch(mono);
         let lo = match before {
             Some(chunk) => self.bounds(chunk).map(|it| it.1).or(epoch(chunk.drained)),
-            None => epoch(self.catalog.header.as_ref().map_or(0, |it| it.created_mono_ns)),
+            None => {
+                let created = self.catalog.header.as_ref().map_or(0, |it| it.created_mono_ns);
+                epoch(at.since.map_or(created, |since| since.near))
+            }
         };
         // Frames that do not carry their number: their chunk is there.
         let within = self.within(&at.gap);
@@ -125,7 +128,7 @@ impl<'a> Neighbours<'a> {
             (_, Some(chunk)) => told(chunk).map(|it| it.1),
             // Frames that nobody attended may be older than the capture.
             (_, None) if gap.cause == Cause::Unattended => None,
-            (_, None) => self.catalog.epoch(created),
+            (_, None) => self.catalog.epoch(at.since.map_or(created, |since| since.bound)),
         };
         let hi = match (within, after) {
             (Some(chunk), _) => self.look_after(chunk.drained),

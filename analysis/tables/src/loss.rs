@@ -15,10 +15,12 @@ pub struct Loss {
     pub gaps: u64,
     /// Frames that their program could not write.
     pub dropped: u64,
+    /// Frames that were written between the captures, and that are in none of them. They are not lost.
+    pub absent: u64,
 }
 
 impl Loss {
-    /// Frames that are not there.
+    /// Frames that are lost or dropped.
     pub fn missing(&self) -> u64 {
         self.lost.saturating_add(self.dropped)
     }
@@ -51,12 +53,26 @@ impl CaptureSet {
             let is_gap = |gap: &&crate::catalog::GapAt| {
                 gap.gap.cause.is_loss() && wanted.contains(&gap.gap.source)
             };
+            let absent = catalog.absent(|gap| wanted.contains(&gap.source));
+            loss.absent = loss.absent.saturating_add(absent);
             loss.gaps += catalog.gaps.iter().filter(is_gap).count() as u64;
             let mut dropped = Dropped::default();
             wanted.iter().for_each(|&source| dropped += catalog.account.dropped(source));
             loss.dropped = loss.dropped.saturating_add(dropped.total());
         }
         loss
+    }
+
+    /// Which files of a series are not among the captures, in words, each once; at most `most` of them.
+    pub fn absent_files(&self, most: usize) -> Vec<String> {
+        let mut all: Vec<String> = Vec::new();
+        for files in self.absent().iter().filter_map(|absence| absence.files) {
+            let words = files.to_string();
+            if all.len() < most && !all.contains(&words) {
+                all.push(words);
+            }
+        }
+        all
     }
 
     /// When the first of the captures began, ns since the epoch, where that is known.

@@ -10,11 +10,12 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use arrow_array::StringArray;
 use ppt_capture::frame_dsl::edge::Edge;
 use ppt_capture::{
-    Alignment, Capture, CaptureError, CellTotals, Cells, Chunk, Damage, Item, MAGIC, SourceInfo,
+    Absence, Alignment, Capture, CaptureError, CellTotals, Cells, Chunk, Damage, Item, MAGIC,
+    SourceInfo, Together,
 };
 
 use crate::builder::Dictionary;
-use crate::catalog::{Catalog, Owner};
+use crate::catalog::{Catalog, GapAt, Owner};
 use crate::error::{SetError, TableError};
 use crate::hosts::{Clock, Clocks, TimeBounds};
 use crate::paths::expand;
@@ -30,6 +31,8 @@ pub(crate) const KERNEL: &str = "kernel";
 #[derive(Debug)]
 pub struct CaptureSet {
     captures: Vec<Opened>,
+    /// Numbers between captures that are in none of them.
+    absent: Vec<Absence>,
     /// What their rows are named by.
     names: Names,
     clocks: Arc<Clocks>,
@@ -62,6 +65,8 @@ pub(crate) struct Opened {
     /// Bytes that are looked at.
     pub bytes: u64,
     by_heads: Arc<Catalog>,
+    /// The numbers before it that no capture of the set holds; catalogs have them among their gaps.
+    absent: Vec<GapAt>,
     by_all: OnceLock<Arc<Catalog>>,
     /// Damage that was found while rows were read, by its place.
     found: Mutex<BTreeMap<u64, Damage>>,
@@ -118,17 +123,22 @@ impl CaptureSet {
     /// See [`SetError`]. Damage is none: see [`Self::troubles`].
     pub fn open(names: &[PathBuf]) -> Result<CaptureSet, SetError> {
         let mut captures: Vec<Opened> = Vec::new();
-        for path in expand(names)? {
+        // From the last one on: while a series grows, a file that has another behind it is complete.
+        for path in expand(names)?.into_iter().rev() {
             let opened = Opened::open(&path).map_err(|error| SetError::Capture { path, error })?;
-            match captures.iter_mut().find(|known| known.id == opened.id) {
-                Some(known) if known.bytes >= opened.bytes => {}
-                Some(known) => *known = opened,
-                None => captures.push(opened),
-            }
+            let known = captures.iter().position(|known| known.id == opened.id);
+            let known = known.map(|place| captures.remove(place));
+            captures.push(known.filter(|known| known.bytes > opened.bytes).unwrap_or(opened));
+        }
+        captures.reverse();
+        let absent = absent(&captures);
+        for it in &absent {
+            let since = captures[it.before].catalog().since(it.gap.nonce, it.gap.ring);
+            captures[it.behind].lacks(GapAt { gap: it.gap, noticed: 0, since: Some(since) });
         }
         let names = Names::of(&captures);
         let clocks = Arc::new(own_clocks(&captures));
-        Ok(CaptureSet { captures, names, clocks, watch: Watch::default(), edges: None })
+        Ok(CaptureSet { captures, absent, names, clocks, watch: Watch::default(), edges: None })
     }
 
     /// Tells the times of captures by these clocks.
@@ -202,6 +212,10 @@ impl CaptureSet {
         own.peek().is_some() && own.all(|it| it.source.kind == KERNEL)
     }
 
+    pub(crate) fn absent(&self) -> &[Absence] {
+        &self.absent
+    }
+
     pub(crate) fn captures(&self) -> &[Opened] {
         &self.captures
     }
@@ -263,6 +277,17 @@ impl CaptureSet {
             process: self.process(capture, source),
         }
     }
+}
+
+/// The numbers between captures that none of them holds.
+fn absent(captures: &[Opened]) -> Vec<Absence> {
+    let mut together = Together::default();
+    for (number, capture) in captures.iter().enumerate() {
+        let catalog = capture.catalog();
+        let sources = catalog.sources.iter().filter(|_| catalog.end.is_some());
+        together.add(number, (&catalog.account, catalog.place()), sources);
+    }
+    together.absent()
 }
 
 /// The clocks of captures that nothing relates to other hosts.
@@ -357,6 +382,7 @@ impl Opened {
             id,
             bytes,
             by_heads: Arc::new(by_heads),
+            absent: Vec::new(),
             by_all: OnceLock::new(),
             found: Mutex::default(),
             alignment: None,
@@ -386,6 +412,17 @@ impl Opened {
         i64::try_from(error).unwrap_or(i64::MAX)
     }
 
+    /// Notes numbers before it that no capture of the set holds.
+    fn lacks(&mut self, gap: GapAt) {
+        self.absent.push(gap);
+        for catalog in [Some(&mut self.by_heads), self.by_all.get_mut()].into_iter().flatten() {
+            // Nobody else has it yet.
+            if let Some(catalog) = Arc::get_mut(catalog) {
+                catalog.gaps.push(gap);
+            }
+        }
+    }
+
     /// Tells its times by another host's clock, from now on.
     fn align(&mut self, alignment: Arc<Alignment>) {
         for catalog in [Some(&mut self.by_heads), self.by_all.get_mut()].into_iter().flatten() {
@@ -408,6 +445,7 @@ impl Opened {
             return Ok(known);
         }
         let mut catalog = Catalog::by_all(&self.file, self.by_heads.len)?;
+        catalog.gaps.extend(&self.absent);
         if let Some(alignment) = &self.alignment {
             catalog.clocks.align(alignment.clone());
         }

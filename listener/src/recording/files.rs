@@ -98,6 +98,8 @@ impl<W: Write> Recording<W> {
         staying: &BTreeSet<usize>,
     ) -> io::Result<OpenFile<W>> {
         let mut file = OpenFile::create(out, header, &self.counters)?;
+        let keep = self.rotation.as_ref().and_then(|rotation| rotation.keep).unwrap_or(0);
+        file.continues(&self.file, keep, self.ledger().captured());
         file.begin(self.origins.sources(staying), &self.clocks)?;
         self.rotation.as_mut().map_or(Ok(()), |it| it.files.begun())?;
         Ok(std::mem::replace(&mut self.file, file))

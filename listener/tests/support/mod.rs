@@ -8,7 +8,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 use ppt_capture::frame_dsl::schema::{Extra, Field, FieldType, Frame, Schema};
-use ppt_capture::{Account, Capture, CellTotals, Chunk, End, FileHeader, Item, Source};
+use ppt_capture::{Account, Capture, CellTotals, Chunk, End, FileHeader, Item, SeriesPart, Source};
 use ppt_listener::{ListedSegment, Listener, Summary};
 use ppt_segment::abi::{PAGE, RING_PITCH};
 use ppt_segment::{Created, Geometry, Identity, RingWriter, Rows, Segment};
@@ -264,6 +264,7 @@ pub struct Back {
     pub account: Account,
     pub sources: BTreeMap<u16, Source>,
     pub end: Option<End>,
+    pub part: Option<SeriesPart>,
     pub clocks: usize,
     pub cells: CellTotals,
     /// Readings of counters, but for those at which the file begins.
@@ -282,10 +283,15 @@ pub fn read(bytes: Vec<u8>) -> Back {
     let mut capture = Capture::from_reader(io::Cursor::new(bytes)).unwrap();
     let mut frames = BTreeMap::<_, Vec<_>>::new();
     let (mut clocks, mut readings, mut cells) = (0, 0, CellTotals::default());
+    let mut part = None;
     while let Some(item) = capture.read().unwrap() {
         match item {
             Item::Damage(damage) => panic!("{damage}"),
             Item::Chunk(Chunk::Clock(_)) => clocks += 1,
+            Item::Chunk(Chunk::Series(it)) => {
+                assert!(frames.is_empty() && part.is_none());
+                part = Some(it);
+            }
             Item::Chunk(Chunk::Cells(chunk)) => {
                 readings += usize::from(!chunk.head.is_base);
                 cells.add(&chunk);
@@ -317,7 +323,7 @@ pub fn read(bytes: Vec<u8>) -> Back {
         assert_eq!(account.mismatches(end), []);
     }
     let sources = capture.sources().map(|it| (it.id, it.source.clone())).collect();
-    Back { frames, account, sources, end, clocks, cells, readings }
+    Back { frames, account, sources, end, part, clocks, cells, readings }
 }
 
 /// The summary is right about the file, and about itself.

@@ -139,7 +139,8 @@ impl Files {
             Some(Every::Size(size)) => (None, Some(size)),
             None => (None, None),
         };
-        Rotation { every, size, files: Box::new(Opener(self.files.clone())) }
+        let keep = locked(&self.files).series.keep();
+        Rotation { every, size, keep, files: Box::new(Opener(self.files.clone())) }
     }
 
     /// Messages about the files since the last call.

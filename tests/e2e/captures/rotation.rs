@@ -1,12 +1,13 @@
 //! One session in many captures, also under kill -9: together they account for every frame.
 
+use std::collections::BTreeMap;
 use std::fs;
 
 use serde_json::Value;
 
 use crate::fixtures::flood;
 use crate::fixtures::ledger::{Ledger, captures};
-use crate::fixtures::support::{Bench, Target, record, rounds, segments_of, wait_until};
+use crate::fixtures::support::{Account, Bench, Target, record, rounds, segments_of, wait_until};
 
 const THREADS: usize = 8;
 
@@ -51,7 +52,67 @@ fn only_the_last_ones_are_kept() {
     attach.stop();
     let names = captures(&bench, "out");
     assert_eq!(names.len(), 2, "{names:?}");
-    assert_eq!(bench.info(&names[0])["end"]["reason"], "rotated");
+    let info = bench.info(&names[0]);
+    assert_eq!(info["end"]["reason"], "rotated");
+    let number = |name: &str| name[4..10].parse::<u64>().unwrap();
+    assert_eq!(info["series"]["number"], number(&names[0]));
+    assert_eq!(bench.info(&names[1])["series"]["removed"], number(&names[0]) - 1);
+    let text = bench.ppt(&["info", &names[1]]).stdout;
+    let removed = format!("--keep: files 1 to {} were removed", number(&names[0]) - 1);
+    assert!(text.contains(&removed), "{text}");
+}
+
+/// What a file held that is not there is neither lost nor forgotten.
+#[test]
+fn a_missing_file_is_in_the_account_of_all() {
+    let bench = flood::build();
+    let mut target = start(&bench);
+    let attach = bench.attach(&target, &["--rotate", "1M", "--slots", "1024"]);
+    wait_until("there are six files", || captures(&bench, "out").len() >= 6);
+    target.say("stop");
+    let written = target.written();
+    attach.stop();
+    let names = captures(&bench, "out");
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let all = infos(&bench, &names);
+    assert!(all.iter().all(|info| info["absent"].is_null()), "{all:?}");
+    assert_eq!(all.iter().map(held).sum::<u64>(), written);
+
+    fs::remove_file(bench.path(names[2])).unwrap();
+    let rest = [&names[..2], &names[3..]].concat();
+    let all = infos(&bench, &rest);
+    let absent = |info: &Value| info["buffers"][0]["absent"].as_u64().unwrap_or(0);
+    let mut last = BTreeMap::new();
+    for ring in all.iter().flat_map(|info| info["buffers"][0]["rings"].as_array().unwrap()) {
+        let next = ring["next_seq"].as_u64().unwrap();
+        let most = last.entry((ring["segment"].to_string(), ring["ring"].as_u64())).or_insert(next);
+        *most = next.max(*most);
+    }
+    // A ring of which no later file tells may end in the one that is gone.
+    let numbers: u64 = last.values().map(|next| next - 1).sum();
+    assert_eq!(all.iter().map(|it| held(it) + absent(it)).sum::<u64>(), numbers);
+    assert!(numbers <= written);
+    assert!(absent(&all[2]) > 0, "{}", all[2]);
+    let after = &all[2]["absent"][0]["after"];
+    assert!(all[..2].iter().any(|info| info["capture"]["id"] == *after), "{after}");
+    let files = &all[2]["absent"][0]["files"];
+    assert_eq!((&files["first"], &files["removed"]), (&3.into(), &false.into()));
+    let text = bench.ppt(&[&["info"], &rest[..]].concat()).stdout;
+    let said = "file 3 of the series is not among these captures";
+    assert!(text.contains(said) && text.contains("file      out.000004.bin\n"), "{text}");
+    target.finish();
+}
+
+/// The accounts of several captures.
+fn infos(bench: &Bench, names: &[&str]) -> Vec<Value> {
+    let ran = bench.ppt(&[&["info", "--json"], names].concat());
+    serde_json::from_str(&ran.stdout).unwrap_or_else(|_| panic!("{ran:?}"))
+}
+
+/// The frames that a capture accounts for.
+fn held(info: &Value) -> u64 {
+    let account = Account::of(info);
+    account.captured + account.lost
 }
 
 #[test]

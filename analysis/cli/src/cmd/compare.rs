@@ -69,7 +69,7 @@ pub(crate) fn run(args: &args::Compare) -> Result<ExitCode, Failure> {
             }
             tell_unmeasured("", &only);
             save(args, only.entries, &engine)?;
-            open::tell_loss(engine.loss());
+            open::tell_loss(&engine);
             return Ok(open::tell_troubles(&engine));
         }
         (None, [_, ..]) => {
@@ -114,7 +114,7 @@ pub(crate) fn run(args: &args::Compare) -> Result<ExitCode, Failure> {
             "a side has one run: nothing says how runs differ, and any two runs may differ so",
         );
     }
-    open::tell_loss(engine.loss());
+    open::tell_loss(&engine);
     let code = open::tell_troubles(&engine);
     // A failure that is shown counts more than one that cannot be ruled out.
     Ok(match (verdict.failed, verdict.unjudged) {

@@ -23,6 +23,6 @@ pub(crate) fn run(args: &args::Export) -> Result<ExitCode, Failure> {
         }
     };
     runtime.block_on(run::question(engine.set().watch(), work))?;
-    open::tell_loss(engine.loss());
+    open::tell_loss(&engine);
     Ok(open::tell_troubles(&engine))
 }

@@ -64,7 +64,7 @@ pub(crate) fn run(args: &args::Fit) -> Result<ExitCode, Failure> {
         let until = picture::until(at, limit.map(|it| it.1));
         picture::write(&[picture::of(&said, &table, until)], drawing)?;
     }
-    open::tell_loss(engine.loss());
+    open::tell_loss(&engine);
     Ok(open::tell_troubles(&engine))
 }
 

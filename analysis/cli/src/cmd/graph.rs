@@ -54,7 +54,7 @@ pub(crate) fn run(args: &args::Graph) -> Result<ExitCode, Failure> {
     say(args, &answer, &mut out).map_err(Failure::writing(&name))?;
     drop(out);
     output.publish()?;
-    open::tell_loss(engine.loss());
+    open::tell_loss(&engine);
     Ok(open::tell_troubles(&engine))
 }
 

@@ -47,7 +47,7 @@ pub(crate) fn run(args: &args::Model) -> Result<ExitCode, Failure> {
         let rows: Vec<[Panel; 2]> = answers.into_iter().flat_map(|it| it.picture).collect();
         picture::write(&rows, drawing)?;
     }
-    open::tell_loss(engine.loss());
+    open::tell_loss(&engine);
     Ok(open::tell_troubles(&engine))
 }
 

@@ -31,6 +31,6 @@ pub(crate) fn run(args: &args::Plot) -> Result<ExitCode, Failure> {
     let svg = runtime.block_on(run::question(engine.set().watch(), work))?;
     output.file().write_all(svg.as_bytes()).map_err(Failure::writing(&output.name()))?;
     output.publish()?;
-    open::tell_loss(engine.loss());
+    open::tell_loss(&engine);
     Ok(open::tell_troubles(&engine))
 }

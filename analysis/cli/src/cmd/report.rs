@@ -27,7 +27,7 @@ pub(crate) fn run(args: &args::Report) -> Result<ExitCode, Failure> {
     let page = ppt_report::page(&facts);
     output.file().write_all(page.as_bytes()).map_err(Failure::writing(&output.name()))?;
     output.publish()?;
-    open::tell_loss(engine.loss());
+    open::tell_loss(&engine);
     Ok(open::tell_troubles(&engine))
 }
 

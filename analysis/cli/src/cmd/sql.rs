@@ -48,7 +48,7 @@ pub(crate) fn run(args: &args::Sql) -> Result<ExitCode, Failure> {
         }
         None => prompt::run(&session)?,
     }
-    open::tell_loss(session.engine.loss());
+    open::tell_loss(&session.engine);
     Ok(open::tell_troubles(&session.engine))
 }
 

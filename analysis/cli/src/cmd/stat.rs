@@ -41,7 +41,7 @@ pub(crate) fn run(args: &args::Stat) -> Result<ExitCode, Failure> {
     say(args, &ask, &engine, (&frames, &totals), &mut out).map_err(Failure::writing(&name))?;
     drop(out);
     output.publish()?;
-    open::tell_loss(engine.loss());
+    open::tell_loss(&engine);
     Ok(open::tell_troubles(&engine))
 }
 

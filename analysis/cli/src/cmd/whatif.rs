@@ -31,7 +31,7 @@ pub(crate) fn run(args: &args::WhatIf) -> Result<ExitCode, Failure> {
     say(args, &answers, &mut out).map_err(Failure::writing(&name))?;
     drop(out);
     output.publish()?;
-    open::tell_loss(engine.loss());
+    open::tell_loss(&engine);
     Ok(open::tell_troubles(&engine))
 }
 

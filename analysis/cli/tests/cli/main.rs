@@ -1,5 +1,6 @@
 //! `ppt-analysis` as its users call it.
 
+mod absent;
 mod analyses;
 mod commands;
 mod halves;

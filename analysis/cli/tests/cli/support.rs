@@ -24,15 +24,8 @@ pub fn schema(json: &str) -> Schema {
 /// A capture of these runs of frames, one thread's, with what the schema says of them.
 pub fn capture(header: &FileHeader, schema: &Schema, runs: &[(FramesHead, Vec<u8>)]) -> Vec<u8> {
     let mut writer = CaptureWriter::create(Vec::new(), header).unwrap();
-    let (slots, stride) = (schema.slots, schema.stride);
-    let source = Source {
-        schema_json: schema.to_json().into_bytes(),
-        schema_hash: schema.hash(),
-        buffer: schema.buffer.clone(),
-        segments: vec![Segment { nonce: 7, rings: 1, slots, stride }],
-        ..Source::default()
-    };
-    writer.source(0, &source).unwrap();
+    let stride = schema.stride;
+    writer.source(0, &source(schema)).unwrap();
     for (head, frames) in runs {
         let count = (frames.len() / stride as usize) as u32;
         let head = FramesHead { nonce: 7, tid: 77, stride, count, ..*head };
@@ -47,6 +40,18 @@ pub fn capture(header: &FileHeader, schema: &Schema, runs: &[(FramesHead, Vec<u8
         mono_ns: 9,
     };
     writer.end(&end).unwrap()
+}
+
+/// The source of a buffer with one ring.
+pub fn source(schema: &Schema) -> Source {
+    let (slots, stride) = (schema.slots, schema.stride);
+    Source {
+        schema_json: schema.to_json().into_bytes(),
+        schema_hash: schema.hash(),
+        buffer: schema.buffer.clone(),
+        segments: vec![Segment { nonce: 7, rings: 1, slots, stride }],
+        ..Source::default()
+    }
 }
 
 /// Where a run of frames begins, and when it was drained.

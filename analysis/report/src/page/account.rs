@@ -18,7 +18,7 @@ pub fn section(facts: &Facts) -> String {
     }
     let mut out = format!(
         "<section id=account>\n<h2>Account</h2>\n<p class=note>Each frame that was written is captured, \
-         or counted here with the cause of its loss.</p>\n{}",
+         or counted here with the cause for which it is not.</p>\n{}",
         causes.html("")
     );
     if !account.gaps.is_empty() {

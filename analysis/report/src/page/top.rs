@@ -101,6 +101,13 @@ fn verdict(facts: &Facts) -> String {
             " <span class=note>{which} {verb} no proper end: what was captured before counts.</span>"
         );
     }
+    if loss.absent > 0 {
+        notes += &format!(
+            " <span class=note>{} frames were written between these captures and are in none of them: \
+             counts are lower bounds.</span>",
+            grouped(loss.absent)
+        );
+    }
     if loss.missing() > 0 {
         let all = grouped(loss.captured.saturating_add(loss.missing()));
         let gaps = match loss.gaps {
@@ -113,9 +120,10 @@ fn verdict(facts: &Facts) -> String {
             grouped(loss.missing())
         );
     }
-    let class = if cut > 0 { "warn" } else { "good" };
+    let class = if cut > 0 || loss.absent > 0 { "warn" } else { "good" };
     let text = match loss.captured {
         0 => "No frame was captured.".to_owned(),
+        captured if loss.absent > 0 => format!("{} frames are here.", grouped(captured)),
         1 => "<b>The one frame is here</b>: nothing was lost.".to_owned(),
         _ => format!("<b>All {captured} frames are here</b>: nothing was lost."),
     };
@@ -139,7 +147,7 @@ pub fn timeline(facts: &Facts) -> String {
         legend.push_str(&format!("<span>{}frames without an interval</span>", swatch(None)));
     }
     if !timeline.gaps.is_empty() {
-        legend.push_str("<span><i class=\"sw lost\"></i>lost frames</span>");
+        legend.push_str("<span><i class=\"sw lost\"></i>missing frames</span>");
     }
     if timeline.lanes.iter().any(|lane| !lane.states.is_empty()) {
         legend.push_str("<span class=keys>the line above each thread, by the kernel:</span>");

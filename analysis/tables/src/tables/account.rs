@@ -36,7 +36,9 @@ fn rows(set: &CaptureSet) -> Result<Vec<Vec<Cell>>, TableError> {
             let dropped = catalog.account.dropped(info.id);
             let by_cause = |(cause, count): (Cause, u64)| (cause.name(), count);
             let left_out = (left_out > 0).then_some((Cause::LeftOut.name(), left_out));
-            let counts = [("captured", captured)].into_iter().chain(left_out);
+            let absent = catalog.absent(|gap| gap.source == info.id);
+            let absent = (absent > 0).then_some((Cause::Absent.name(), absent));
+            let counts = [("captured", captured)].into_iter().chain(left_out).chain(absent);
             let counts = counts.chain(lost.by_cause().map(by_cause));
             for (cause, count) in counts.chain(dropped.by_cause().map(by_cause)) {
                 rows.push(vec![

@@ -23,6 +23,9 @@ pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<Named>, SetError> {
         ("lost", Kind::Long),
         ("dropped", Kind::Long),
         ("bytes", Kind::Long),
+        ("absent", Kind::Long),
+        ("part", Kind::Int),
+        ("removed", Kind::Int),
     ]);
     Ok(vec![Named::fixed("captures", Small { set: set.clone(), schema, rows })])
 }
@@ -41,6 +44,7 @@ fn rows(set: &CaptureSet) -> Result<Vec<Vec<Cell>>, TableError> {
         let time = |ns: u64| Cell::Time(i64::try_from(ns).ok().filter(|&ns| ns != 0));
         let header = catalog.header.as_ref();
         let end = catalog.end.as_ref();
+        let part = catalog.part.as_ref();
         rows.push(vec![
             Cell::word(&capture.id),
             Cell::text(&capture.path.to_string_lossy()),
@@ -54,6 +58,9 @@ fn rows(set: &CaptureSet) -> Result<Vec<Vec<Cell>>, TableError> {
             Cell::count(lost),
             Cell::count(dropped.total()),
             Cell::count(capture.bytes),
+            Cell::count(catalog.absent(|_| true)),
+            part.map_or(Cell::Null, |part| Cell::int(part.number)),
+            part.map_or(Cell::Null, |part| Cell::int(part.removed())),
         ]);
     }
     Ok(rows)

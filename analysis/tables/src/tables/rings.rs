@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use ppt_capture::{Cause, RingKey};
+
 use super::named::Named;
 use crate::error::{SetError, TableError};
 use crate::set::CaptureSet;
@@ -20,6 +22,9 @@ pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<Named>, SetError> {
         ("next_seq", Kind::Long),
         ("frames", Kind::Long),
         ("lost", Kind::Long),
+        ("left_out", Kind::Long),
+        ("unattended", Kind::Long),
+        ("absent", Kind::Long),
     ]);
     Ok(vec![Named::fixed("rings", Small { set: set.clone(), schema, rows })])
 }
@@ -29,6 +34,10 @@ fn rows(set: &CaptureSet) -> Result<Vec<Vec<Cell>>, TableError> {
     for capture in set.captures() {
         let catalog = capture.verified()?;
         let sources: HashMap<u16, _> = catalog.sources.iter().map(|it| (it.id, it)).collect();
+        let mut absent: HashMap<RingKey, u64> = HashMap::new();
+        for gap in catalog.gaps.iter().map(|at| at.gap).filter(|gap| gap.cause == Cause::Absent) {
+            *absent.entry(RingKey::of_gap(&gap)).or_default() += gap.count;
+        }
         for (key, ring) in catalog.account.rings() {
             let Some(info) = sources.get(&key.source) else { continue };
             rows.push(vec![
@@ -42,6 +51,9 @@ fn rows(set: &CaptureSet) -> Result<Vec<Vec<Cell>>, TableError> {
                 Cell::count(ring.next_seq),
                 Cell::count(ring.captured),
                 Cell::count(ring.lost_with_damage().total()),
+                Cell::count(ring.left_out),
+                Cell::count(ring.unattended),
+                Cell::count(absent.get(&key).copied().unwrap_or(0)),
             ]);
         }
     }

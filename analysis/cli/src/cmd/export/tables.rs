@@ -167,6 +167,7 @@ impl One<'_> {
             "lost": loss.lost,
             "dropped": loss.dropped,
             "gaps": loss.gaps,
+            "absent": loss.absent,
         });
         let said = [("ppt.schema", schema), ("ppt.lost", lost)];
         Parquet { metadata: said.map(|(key, it)| (key.to_owned(), it.to_string())).to_vec() }

@@ -16,10 +16,13 @@ pub(super) fn write(
     loss: Loss,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    let missing = match loss.missing() {
+    let mut missing = match loss.missing() {
         0 => "nothing lost".to_owned(),
         missing => format!("{} missing in all", grouped(missing)),
     };
+    if loss.absent > 0 {
+        missing += &format!(", {} absent", grouped(loss.absent));
+    }
     let same_name =
         |it: &FrameSummary| frames.iter().filter(|other| other.frame == it.frame).count();
     for frame in frames {
