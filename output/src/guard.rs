@@ -3,9 +3,14 @@
 //! Other programs may truncate a file that is being written (`logrotate` with copytruncate, `>
 //! out.bin`), remove it, or replace it. A write at an offset would then leave a hole of zeros,
 //! which no reader can skip. A write at the end of another file would damage that file.
+//!
+//! Bytes that others overwrite without a change of the length are found only by reading: before a file is
+//! said to be whole, both of its ends are read.
 
 use std::fs::File;
 use std::io::{self, IoSlice, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileExt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::{FileType, SeekFrom, Stat, fstat, ftruncate, seek, tell};
@@ -30,6 +35,9 @@ pub enum Displaced {
         /// Bytes in the file.
         found: u64,
     },
+    /// The file has the length that was written, and other bytes.
+    #[error("another program overwrote a part of it while ppt wrote it")]
+    Overwritten,
     /// The file no longer has a name.
     #[error("it was removed or replaced while ppt wrote it")]
     Removed,
@@ -60,6 +68,7 @@ pub struct Guarded<W> {
     kind: Kind,
     /// Bytes written.
     at: u64,
+    check: Option<Check>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,8 +90,9 @@ impl<W: Write> Guarded<W> {
         };
         let is_file = |found: Stat| FileType::from_raw_mode(found.st_mode) == FileType::RegularFile;
         let kind = if fstat(&file).is_ok_and(is_file) { kind } else { Kind::Stream };
+        let check = if kind == Kind::Ours { Check::of(&file) } else { None };
         let inner = inner(file.try_clone()?);
-        Ok(Self { inner, output: output.clone(), file, kind, at: 0 })
+        Ok(Self { inner, output: output.clone(), file, kind, at: 0, check })
     }
 
     /// Creates a writer into an output whose file was [emptied](Displaced::Emptied).
@@ -155,11 +165,72 @@ impl<W: Write> Write for Guarded<W> {
     fn write_vectored(&mut self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
         self.look()?;
         let count = self.inner.write_vectored(parts)?;
-        self.written(count)
+        let written = self.written(count)?;
+        if let Some(check) = &mut self.check {
+            check.wrote(parts, written);
+        }
+        Ok(written)
     }
 
+    /// Also compares both ends of the file with what was written.
     fn flush(&mut self) -> io::Result<()> {
-        self.inner.flush()
+        self.inner.flush()?;
+        match &self.check {
+            Some(check) if !check.holds(self.at) => Err(Displaced::Overwritten.into()),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Bytes of each end of a file that are compared.
+const END: usize = 64 << 10;
+
+/// What both ends of a file should hold.
+#[derive(Debug)]
+struct Check {
+    /// Reads the file, past the descriptor that writes it: that may bypass the page cache.
+    reader: File,
+    /// The first bytes, [`END`] at most.
+    first: Vec<u8>,
+    /// The last bytes: at least [`END`], if there are so many, and at most twice that.
+    last: Vec<u8>,
+}
+
+impl Check {
+    /// None if the file cannot be opened once more.
+    fn of(file: &File) -> Option<Self> {
+        let reader = File::open(format!("/proc/self/fd/{}", file.as_raw_fd())).ok()?;
+        Some(Self { reader, first: Vec::new(), last: Vec::new() })
+    }
+
+    /// Notes that the first `count` bytes of `parts` were written.
+    fn wrote(&mut self, parts: &[IoSlice<'_>], count: usize) {
+        let mut left = count;
+        for part in parts {
+            let part = &part[..part.len().min(left)];
+            left -= part.len();
+            let room = END - self.first.len();
+            self.first.extend_from_slice(&part[..part.len().min(room)]);
+            let end = &part[part.len().saturating_sub(END)..];
+            if end.len() < part.len() {
+                self.last.clear();
+            }
+            self.last.extend_from_slice(end);
+            if self.last.len() > 2 * END {
+                self.last.drain(..self.last.len() - END);
+            }
+        }
+    }
+
+    /// Whether a file of `len` bytes holds that. What cannot be read counts as whole: a reader will say
+    /// more about it.
+    fn holds(&self, len: u64) -> bool {
+        let is_there = |bytes: &[u8], at: u64| {
+            let mut found = vec![0; bytes.len()];
+            self.reader.read_exact_at(&mut found, at).is_err() || found == bytes
+        };
+        let at = len.saturating_sub(self.last.len() as u64);
+        is_there(&self.first, 0) && is_there(&self.last, at)
     }
 }
 
@@ -263,6 +334,34 @@ mod tests {
                 Displaced::Changed { written: 5, found }
             );
             assert_eq!(fs::read(&path).unwrap(), before);
+        }
+    }
+
+    #[test]
+    fn bytes_that_others_overwrote_are_noticed_before_the_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let size = 3 * END as u64;
+        for (name, at) in [("whole", None), ("first", Some(7)), ("last", Some(size - 1))] {
+            let path = folder.path().join(name);
+            let mut guarded = Guarded::new(&open(&path), |file| file).unwrap();
+            let bytes: Vec<u8> = (0..size).map(|n| (n % 251) as u8).collect();
+            // In writes of many lengths.
+            let mut rest = &bytes[..];
+            for len in [1, 100, 5 * END / 2].into_iter().chain(std::iter::repeat(999)) {
+                let (part, after) = rest.split_at(len.min(rest.len()));
+                guarded.write_all(part).unwrap();
+                rest = after;
+                if rest.is_empty() {
+                    break;
+                }
+            }
+            guarded.flush().unwrap();
+            if let Some(at) = at {
+                let file = File::options().write(true).open(&path).unwrap();
+                file.write_all_at(b"\xff", at).unwrap();
+                assert_eq!(displaced(guarded.flush()), Displaced::Overwritten, "{name}");
+            }
+            guarded.write_all(b"goes on").unwrap();
         }
     }
 

@@ -235,7 +235,7 @@ impl Opened {
     fn tell(&mut self, displaced: Displaced, name: &str) {
         match displaced {
             Displaced::Emptied | Displaced::Removed => self.lost = true,
-            Displaced::Changed { .. } => self.moved_on = true,
+            Displaced::Changed { .. } | Displaced::Overwritten => self.moved_on = true,
         }
         let next = locked(&self.current).name();
         let (code, message) = match displaced {
@@ -251,6 +251,14 @@ impl Opened {
                 format!(
                     "{name} was changed by another program while ppt wrote it: it should have \
                      {written} bytes, and has {found}\n  ppt leaves it as it is, and the capture \
+                     continues in {next}"
+                ),
+            ),
+            Displaced::Overwritten => (
+                Code::OutputChanged,
+                format!(
+                    "{name} was changed by another program while ppt wrote it: its first or last \
+                     bytes are not those that ppt wrote\n  ppt leaves it as it is, and the capture \
                      continues in {next}"
                 ),
             ),

@@ -197,6 +197,27 @@ fn settled(bench: &Bench, file: &str) {
     wait_until("the clocks are written", || size() > before);
 }
 
+/// Whoever writes over a capture from its start does not change its length.
+#[test]
+fn a_file_that_is_overwritten_in_place() {
+    use std::os::unix::fs::FileExt;
+    let bench = build(&[]);
+    let mut target = start(&bench);
+    let attach = bench.attach(&target, &["-o", "out.bin"]);
+    burst(&mut target, 100, &bench, "out.bin");
+    settled(&bench, "out.bin");
+    let file = OpenOptions::new().write(true).open(bench.path("out.bin")).unwrap();
+    file.write_all_at(b"somebody else's", 0).unwrap();
+    attach.signal(libc::SIGINT);
+    let said = attach.ended(1);
+    crate::fixtures::explained::explained(&said);
+    assert!(said.contains("its first or last bytes are not those that ppt wrote"), "{said}");
+    assert!(said.contains(" does not hold all of them"), "{said}");
+    assert_eq!(files(&bench), ["out.000002.bin", "out.bin"]);
+    assert_eq!(bench.info("out.000002.bin")["complete"], true);
+    target.finish();
+}
+
 /// Parts of a series, and what stdout is, fare no worse.
 #[test]
 fn a_part_that_is_taken_away_while_it_is_written() {
