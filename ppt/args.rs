@@ -552,6 +552,28 @@ pub(crate) enum Format {
     Jsonl,
 }
 
+/// How points in time are shown.
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum TimeFormat {
+    /// As the program wrote them; ticks are nanoseconds since the epoch.
+    Own,
+    /// Nanoseconds since the epoch.
+    Ns,
+    /// UTC, such as 2026-11-21T15:04:05.250000000Z.
+    Utc,
+    /// Seconds since the capture began.
+    Rel,
+}
+
+/// The order of rows.
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum RowOrder {
+    /// As the capture has them: ring by ring.
+    Capture,
+    /// By the time of each frame.
+    Time,
+}
+
 #[derive(ClapArgs)]
 pub(crate) struct Dump {
     /// The capture; `-` is stdin.
@@ -575,6 +597,12 @@ pub(crate) struct Dump {
     /// Replace that file if it exists.
     #[arg(long)]
     pub(crate) force: bool,
+    /// How points in time are shown [default: as the program wrote them; ns if a table has several clocks].
+    #[arg(long, value_enum, value_name = "FORMAT", conflicts_with = "gaps")]
+    pub(crate) time: Option<TimeFormat>,
+    /// Order of the rows. To sort, ppt takes 64 MiB of memory, and then files in $TMPDIR.
+    #[arg(long, value_enum, default_value = "capture", conflicts_with = "gaps")]
+    pub(crate) order: RowOrder,
     /// List the missing frames instead of the captured ones.
     #[arg(long)]
     pub(crate) gaps: bool,

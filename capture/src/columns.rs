@@ -78,6 +78,14 @@ impl Reader {
         self.ty
     }
 
+    /// The point in time that the column holds, if it holds one. None for the halves of a timeval.
+    pub fn time(&self) -> Option<Time> {
+        match self.ty {
+            ColumnType::Time(ty) => Some(Time::new(self.at, ty)),
+            _ => None,
+        }
+    }
+
     /// The names of an enum's values. Empty for other types.
     pub fn names(&self) -> &Names {
         &self.names

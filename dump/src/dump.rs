@@ -14,12 +14,14 @@ use crate::csv::Csv;
 use crate::error::DumpError;
 use crate::gaps;
 use crate::jsonl::JsonLines;
-use crate::options::{Format, Options};
+use crate::options::{Format, Options, RowOrder, TimeFormat};
 use crate::ordered::{Ordered, counter};
 use crate::plan::Plan;
 use crate::rows::{Rows, Written};
 use crate::select::process;
+use crate::sorter::Sorter;
 use crate::table::TableWriter;
+use crate::times::TimeCells;
 use crate::tsv::Tsv;
 use crate::window::{GapWindow, Window, epoch_offset};
 
@@ -122,6 +124,10 @@ struct Table<'a, W, F> {
     offset: Option<i128>,
     /// The bounds of the rows; known with the plan.
     window: Option<Window>,
+    /// How times are shown; known with the plan.
+    times: Option<TimeCells>,
+    /// Takes the rows if they come in another order.
+    sorter: Option<Sorter>,
     /// Whether rows should not wait for more rows.
     live: bool,
     outcome: Outcome,
@@ -139,6 +145,11 @@ impl<'a, W: Write, F: TableWriter + Default + Send> Table<'a, W, F> {
             threads: ThreadTable::default(),
             offset: None,
             window: None,
+            times: None,
+            sorter: match &options.order {
+                RowOrder::Time(limits) if !options.gaps => Some(Sorter::new(limits)),
+                _ => None,
+            },
             live: true,
             outcome: Outcome::default(),
         }
@@ -189,9 +200,25 @@ impl<'a, W: Write, F: TableWriter + Default + Send> Table<'a, W, F> {
         self.offset = epoch_offset(header, &self.clocks);
         self.window = Window::new(from, to, header, &self.clocks)?;
         let plan = Plan::new(sources, self.options)?;
+        self.times = self.time_cells(&plan, header)?;
         self.writer.header(&self.columns(&plan), &mut self.text);
         self.plan = Some(plan);
         self.hand_over()
+    }
+
+    /// How times are shown, in a capture with this header.
+    fn time_cells(
+        &self,
+        plan: &Plan,
+        header: Option<&FileHeader>,
+    ) -> Result<Option<TimeCells>, DumpError> {
+        let Some(format) = plan.time else { return Ok(None) };
+        let start = header.zip(self.offset);
+        let start = start.map(|(it, offset)| i128::from(it.created_mono_ns) + offset);
+        if start.is_none() && format == TimeFormat::Rel {
+            return Err(DumpError::NoStart);
+        }
+        Ok(Some(TimeCells { format, offset: self.offset, start: start.unwrap_or(0) }))
     }
 
     fn columns(&self, plan: &Plan) -> Vec<String> {
@@ -240,7 +267,7 @@ impl<'a, W: Write, F: TableWriter + Default + Send> Table<'a, W, F> {
                     let missing = gaps::of_frames(&frames);
                     missing.iter().for_each(|gap| self.gap(gap, window.has(gap, false)));
                 }
-                Item::Chunk(Chunk::Frames(frames)) => self.frames(&frames),
+                Item::Chunk(Chunk::Frames(frames)) => self.frames(&frames)?,
                 Item::Chunk(Chunk::Gap(gap)) if of_gaps => {
                     self.gap(&gap, window.has(&gap, false));
                 }
@@ -257,23 +284,38 @@ impl<'a, W: Write, F: TableWriter + Default + Send> Table<'a, W, F> {
             holes.for_each(|hole| self.gap(&hole, window.has(&hole, true)));
         }
         self.hand_over()?;
-        self.out.flush().map_err(DumpError::Output)?;
         self.outcome.cut = capture.finish().cut;
+        self.done()
+    }
+
+    /// Writes the rows that were sorted, if they were.
+    fn done(mut self) -> Result<Outcome, DumpError> {
+        if let Some(sorter) = self.sorter.take() {
+            sorter.finish(&mut self.out)?;
+        }
+        self.out.flush().map_err(DumpError::Output)?;
         Ok(self.outcome)
     }
 
-    fn frames(&mut self, frames: &Frames<'_>) {
-        let Some(plan) = &self.plan else { return };
+    fn frames(&mut self, frames: &Frames<'_>) -> Result<(), DumpError> {
+        let Some(plan) = &self.plan else { return Ok(()) };
         let Options { buffers, frame, matching, .. } = self.options;
         let shows_all = buffers.is_empty() && frame.is_none() && matching.is_none();
         if shows_all && !plan.sources.contains_key(&frames.head.source) {
             self.outcome.unshown += u64::from(frames.head.count);
         }
         let (clocks, window) = (&self.clocks, self.window.as_ref());
-        let rows = Rows { plan, clocks, threads: &self.threads, offset: self.offset, window };
+        let (times, with_keys) = (self.times, self.sorter.is_some());
+        let (threads, offset) = (&self.threads, self.offset);
+        let rows = Rows { plan, clocks, threads, offset, window, times, with_keys };
         let chunk = (frames.offset, &frames.head);
         let written = rows.write(chunk, frames.iter(), &mut self.writer, &mut self.text);
+        if let Some(sorter) = &mut self.sorter {
+            sorter.push(&written.keyed, &self.text)?;
+            self.text.clear();
+        }
         self.outcome.written(written);
+        Ok(())
     }
 
     fn gap(&mut self, gap: &Gap, wanted: Option<bool>) {
@@ -294,8 +336,9 @@ impl<'a, W: Write, F: TableWriter + Default + Send> Table<'a, W, F> {
     fn side_by_side(mut self, mut capture: Capture) -> Result<Outcome, DumpError> {
         let plan = self.plan.take().unwrap_or_default();
         let (columns, clocks, window) = (self.columns(&plan), &self.clocks, self.window.as_ref());
-        let threads = &self.threads;
-        let rows = Rows { plan: &plan, clocks, threads, offset: self.offset, window };
+        let (times, with_keys) = (self.times, self.sorter.is_some());
+        let (threads, offset) = (&self.threads, self.offset);
+        let rows = Rows { plan: &plan, clocks, threads, offset, window, times, with_keys };
         let worker = || {
             let mut writer = F::default();
             writer.header(&columns, &mut Vec::new());
@@ -304,10 +347,16 @@ impl<'a, W: Write, F: TableWriter + Default + Send> Table<'a, W, F> {
                 job
             }
         };
-        let (out, outcome) = (&mut self.out, &mut self.outcome);
+        let (out, outcome, sorter) = (&mut self.out, &mut self.outcome, &mut self.sorter);
         let mut take = |mut job: Job| {
+            let keyed: Vec<_> =
+                job.written.iter().flat_map(|it| it.keyed.iter().copied()).collect();
             job.written.drain(..).for_each(|it| outcome.written(it));
-            out.write_all(&job.text).map_err(DumpError::Output).map(|()| job)
+            match sorter {
+                Some(sorter) => sorter.push(&keyed, &job.text)?,
+                None => out.write_all(&job.text).map_err(DumpError::Output)?,
+            }
+            Ok::<_, DumpError>(job)
         };
         let (jobs, fetch) = counter();
         let mut reading = Outcome::default();
@@ -338,9 +387,8 @@ impl<'a, W: Write, F: TableWriter + Default + Send> Table<'a, W, F> {
         self.outcome.damages += reading.damages;
         self.outcome.damaged.extend(reading.damaged);
         self.outcome.damaged.truncate(MAX_DAMAGED);
-        self.out.flush().map_err(DumpError::Output)?;
         self.outcome.cut = capture.finish().cut;
-        Ok(self.outcome)
+        self.done()
     }
 }
 

@@ -1,6 +1,7 @@
 //! The errors of a dump.
 
 use std::io;
+use std::path::PathBuf;
 
 use ppt_capture::{Bound, CaptureError};
 use ppt_predicate::{Error as PredicateError, nearest};
@@ -46,9 +47,18 @@ pub enum DumpError {
         /// Where it ends.
         to: Bound,
     },
-    /// A bound counts from the start of the capture, which is not known.
+    /// A bound, or `--time rel`, counts from the start of the capture, which is not known.
     #[error("the capture does not say when it began, because its first bytes are damaged")]
     NoStart,
+    /// The rows do not fit the memory, and cannot be kept elsewhere.
+    #[error("could not keep rows in {} to sort them: {error}", .folder.display())]
+    #[strum(serialize = "cannot-sort")]
+    Sort {
+        /// The folder of the files.
+        folder: PathBuf,
+        /// What failed.
+        error: io::Error,
+    },
 }
 
 impl DumpError {

@@ -263,6 +263,8 @@ pub struct BufferInfo {
     pub clock: String,
     /// Names of its kinds of frames.
     pub kinds: Vec<String>,
+    /// The fields of each kind, as `--where` names them.
+    pub fields: Vec<KindFieldsInfo>,
     /// Counters.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub counters: Vec<CounterInfo>,
@@ -277,6 +279,28 @@ pub struct BufferInfo {
     pub tags: Vec<(String, String)>,
     /// Each ring that was drained.
     pub rings: Vec<RingInfo>,
+}
+
+/// The fields of a kind of frame.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct KindFieldsInfo {
+    /// Its name.
+    pub kind: String,
+    /// Its fields, without those of every frame: `seqno`, `ring`, `tid`, `pid`, `ts` and `drained`.
+    pub fields: Vec<FieldInfo>,
+}
+
+/// A field of a kind of frame.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FieldInfo {
+    /// Its name.
+    pub name: String,
+    /// What it compares with, in words.
+    #[serde(rename = "type")]
+    pub ty: String,
+    /// Its unit, or nothing.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub unit: String,
 }
 
 /// A counter: what was added in this capture.

@@ -5,17 +5,19 @@ use std::io::Read;
 use std::path::Path;
 
 use ppt_capture::frame_dsl::metric::Shape;
+use ppt_capture::frame_dsl::schema::{Frame, Schema};
 use ppt_capture::{
     Account, Capture, CaptureError, CellTotals, Chosen, Chunk, ClockTable, Codec, Damage, Dropped,
     FileHeader, Flip, FlipRing, Frames, Histogram, Item, Lost, Process, RingAccount, SeriesPart,
     SourceInfo, ThreadNames, ThreadTable, Trigger,
 };
 
+use ppt_predicate::{Kind, NamedField, named_fields};
+
 use crate::info::{
-    BucketInfo, BufferInfo, CaptureInfo, ClockInfo, CounterInfo, DamageInfo, EndInfo,
-    HistogramInfo, Info, MaskInfo, MaskRingInfo, RingInfo, SeriesInfo, StepInfo, StoredInfo,
-    ThreadInfo,
-    TickStepInfo, TriggerInfo,
+    BucketInfo, BufferInfo, CaptureInfo, ClockInfo, CounterInfo, DamageInfo, EndInfo, FieldInfo,
+    HistogramInfo, Info, KindFieldsInfo, MaskInfo, MaskRingInfo, RingInfo, SeriesInfo, StepInfo,
+    StoredInfo, ThreadInfo, TickStepInfo, TriggerInfo,
 };
 use crate::select::{labels, process};
 
@@ -291,12 +293,24 @@ fn buffer(
         pid: info.source.process.pid,
         clock: info.source.clock.clone(),
         kinds: kinds.map(|frame| frame.name.clone()).collect(),
+        fields: fields(&info.schema),
         counters: Vec::new(),
         histograms: Vec::new(),
         adds_not_mapped: 0,
         tags: info.source.tags.clone(),
         rings: rings.into_iter().map(|(info, _)| info).collect(),
     }
+}
+
+/// The fields of each kind of frame that is shown.
+fn fields(schema: &Schema) -> Vec<KindFieldsInfo> {
+    let field = |it: NamedField| FieldInfo { name: it.name, ty: it.ty.to_string(), unit: it.unit };
+    let shown = schema.frames.iter().filter(|frame| !frame.is_hidden());
+    let of_kind = |frame: &Frame| {
+        let named = named_fields(Kind { buffer: &schema.buffer, schema, frame });
+        KindFieldsInfo { kind: frame.name.clone(), fields: named.into_iter().map(field).collect() }
+    };
+    shown.map(of_kind).collect()
 }
 
 /// What counters and histograms come to.

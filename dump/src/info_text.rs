@@ -5,7 +5,9 @@ use std::io::{self, Write};
 use ppt_capture::{Cause, FilesBetween, Why};
 
 use crate::escape::escape;
-use crate::info::{AbsentFilesInfo, BucketInfo, BufferInfo, CounterInfo, Info};
+use crate::info::{
+    AbsentFilesInfo, BucketInfo, BufferInfo, CounterInfo, FieldInfo, Info, KindFieldsInfo,
+};
 
 /// Rings of one buffer that are listed; the JSON has all of them.
 const MAX_RINGS: usize = 64;
@@ -227,6 +229,14 @@ fn write_buffer(
         writeln!(out, "process   {}", buffer.pid)?;
     }
     writeln!(out, "kinds     {}", escape(&buffer.kinds.join(", ")))?;
+    for KindFieldsInfo { kind, fields } in &buffer.fields {
+        let field = |it: &FieldInfo| match it.unit.as_str() {
+            "" => format!("{} ({})", it.name, it.ty),
+            unit => format!("{} ({}, {unit})", it.name, it.ty),
+        };
+        let fields: Vec<String> = fields.iter().map(field).collect();
+        writeln!(out, "fields    {}: {}", escape(kind), escape(&fields.join(", ")))?;
+    }
     if !buffer.object.is_empty() {
         writeln!(out, "object    {}", escape(&buffer.object))?;
     }

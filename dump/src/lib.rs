@@ -19,7 +19,9 @@
 //! [`SyncInfo`] is what readings of clocks tell of the hosts that they are of.
 //!
 //! All processors make the rows of a file, and the rows stay in order. Memory does not grow with
-//! the capture.
+//! the capture, also if [`Options::order`] asks for rows in the order of time.
+//!
+//! [`Options::time`] says how points in time are shown.
 
 #![forbid(unsafe_code)]
 
@@ -40,9 +42,12 @@ mod ordered;
 mod plan;
 mod rows;
 mod select;
+mod sorter;
+mod spill;
 pub mod sync_info;
 mod sync_text;
 mod table;
+mod times;
 mod tsv;
 mod window;
 
@@ -51,7 +56,7 @@ pub use error::DumpError;
 pub use escape::escape;
 pub use info::Info;
 pub use info_set::Unreadable;
-pub use options::{Format, Options};
+pub use options::{Format, Options, RowOrder, SortLimits, TimeFormat};
 pub use ppt_capture::Bound;
 pub use ppt_predicate::{Error as PredicateError, Predicate};
 pub use sync_info::{SyncInfo, SyncInfoError};

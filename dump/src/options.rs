@@ -1,5 +1,7 @@
 //! What is wanted of a capture.
 
+use std::path::PathBuf;
+
 use ppt_capture::Bound;
 use ppt_predicate::Predicate;
 
@@ -15,6 +17,40 @@ pub enum Format {
     JsonLines,
 }
 
+/// How points in time are shown. A time that was not taken, or whose clock no reading covers, is an empty
+/// cell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TimeFormat {
+    /// As the program wrote them; ticks are ns since the epoch.
+    Own,
+    /// Nanoseconds since the epoch, a number.
+    Ns,
+    /// `2026-11-21T15:04:05.250000000Z`, text. A time that no such text can state is a number of ns.
+    Utc,
+    /// Seconds since the capture began, a number with nine decimals.
+    Rel,
+}
+
+/// What sorting may take.
+#[derive(Debug, Clone)]
+pub struct SortLimits {
+    /// Bytes of memory. Beyond that, rows wait in files.
+    pub memory: usize,
+    /// The folder of these files, which have no names.
+    pub folder: PathBuf,
+}
+
+/// The order of the rows.
+#[derive(Debug, Clone, Default)]
+pub enum RowOrder {
+    /// That of the capture: chunk by chunk, and within a chunk in the order of its ring.
+    #[default]
+    Capture,
+    /// By the time of each frame: that of its `@at` field, else of its drain. Rows without a time come
+    /// last.
+    Time(SortLimits),
+}
+
 /// What is wanted of a capture.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
@@ -27,6 +63,12 @@ pub struct Options {
     pub matching: Option<Predicate>,
     /// The format of the table.
     pub format: Format,
+    /// How points in time are shown. If None, and all time columns of the table are of one clock, times are
+    /// as the program wrote them, and ticks are ns since the epoch. If the columns are of several clocks,
+    /// all are ns since the epoch. Times of CPU clocks are of no other clock: they always stay as they are.
+    pub time: Option<TimeFormat>,
+    /// The order of the rows. It does not affect gaps.
+    pub order: RowOrder,
     /// Write gaps instead of frames: `buffer`, `segment`, `ring`, `first_seq`, `count`, `cause`.
     /// The option `frame` does not affect gaps, but it must name a frame.
     pub gaps: bool,

@@ -10,8 +10,9 @@ use ppt_predicate::Program;
 use crate::error::DumpError;
 use crate::escape::escape;
 use crate::matching::Matching;
-use crate::options::Options;
+use crate::options::{Options, TimeFormat};
 use crate::select::{labels, process, select, several_processes};
+use crate::times::{ClocksOfColumns, comparable};
 
 /// The columns of a table, and how each kind of frame fills them.
 #[derive(Debug, Default)]
@@ -28,6 +29,8 @@ pub(crate) struct Plan {
     pub by_frame: bool,
     /// Whether there is a `segment` column: numbers of a ring that grew begin anew in another.
     pub by_segment: bool,
+    /// How times are shown; None: as they are.
+    pub time: Option<TimeFormat>,
     /// The wanted sources, by number.
     pub sources: BTreeMap<u16, SourcePlan>,
 }
@@ -60,8 +63,16 @@ pub(crate) struct FramePlan {
     pub at: Option<Time>,
     /// What must be true of it.
     pub matching: Option<Program>,
-    /// For each column behind the standard ones, its reader.
-    pub cells: Vec<Option<Reader>>,
+    /// For each column behind the standard ones, how it is filled.
+    pub cells: Vec<Option<CellPlan>>,
+}
+
+/// How a cell is filled.
+#[derive(Debug)]
+pub(crate) struct CellPlan {
+    pub reader: Reader,
+    /// The point in time that it holds, if that is shown by another clock than its own.
+    pub time: Option<Time>,
 }
 
 impl Plan {
@@ -85,6 +96,7 @@ impl Plan {
 
         let mut union = Union::default();
         let mut plan = Plan::default();
+        let mut clocks = ClocksOfColumns::default();
         let mut kinds = BTreeSet::new();
         let mut shown_sources = Vec::new();
         for &index in &chosen {
@@ -108,7 +120,8 @@ impl Plan {
                 let mut cells = Vec::new();
                 for (place, cell) in placed.collect::<Vec<_>>() {
                     cells.resize_with(cells.len().max(place + 1), || None);
-                    cells[place] = Some(cell);
+                    clocks.add(&cell);
+                    cells[place] = Some(CellPlan { reader: cell, time: None });
                 }
                 let (name, at) = (frame.name.clone(), frame.at().and_then(Time::of));
                 let matching = matching.take(index, id);
@@ -143,8 +156,13 @@ impl Plan {
         let standard = standard.chain(plan.by_frame.then_some("frame"));
         plan.columns = standard.map(str::to_owned).collect();
         plan.columns.extend(union.names.iter().cloned());
+        let time = options.time.or_else(|| clocks.default_format());
+        plan.time = time.filter(|&format| format != TimeFormat::Own);
         for frame in plan.sources.values_mut().flat_map(|source| &mut source.frames) {
             frame.cells.resize_with(union.names.len(), || None);
+            for cell in frame.cells.iter_mut().flatten().filter(|_| plan.time.is_some()) {
+                cell.time = comparable(&cell.reader);
+            }
         }
         Ok(plan)
     }

@@ -5,8 +5,11 @@ use ppt_capture::{ClockTable, Damage, DamageKind, FramesHead, Stamps, ThreadTabl
 use ppt_predicate::{Chunk, Row};
 
 use crate::cell;
+use crate::plan::CellPlan;
 use crate::plan::{FramePlan, Plan, SourcePlan};
+use crate::sorter::{KeyedRow, RowKey};
 use crate::table::{TableWriter, Value, digits};
+use crate::times::TimeCells;
 use crate::window::Window;
 
 /// What must be known to write the rows of a chunk.
@@ -19,12 +22,18 @@ pub(crate) struct Rows<'a> {
     pub offset: Option<i128>,
     /// None: all rows.
     pub window: Option<&'a Window>,
+    /// How times are shown; None: as they are.
+    pub times: Option<TimeCells>,
+    /// Whether each row gets a key.
+    pub with_keys: bool,
 }
 
 /// How it went.
 #[derive(Debug, Default)]
 pub(crate) struct Written {
     pub rows: u64,
+    /// The rows, if they get keys.
+    pub keyed: Vec<KeyedRow>,
     /// Frames of which nobody knows whether they are in the window.
     pub untimed: u64,
     /// The first frame of a kind that the schema does not have.
@@ -75,19 +84,40 @@ impl Rows<'_> {
                 self.standard(&mut standard, head, source, frame, writer);
                 standard.of = Some(id);
             }
+            let begin = out.len();
             writer.begin_cell(0, out);
             digits(seq, out);
             standard.append(out);
             for (column, cell) in (standard.columns..).zip(&frame.cells) {
                 match cell {
-                    Some(cell) => cell::write(cell, column, bytes, &stamps, writer, out),
+                    Some(CellPlan { reader, time: None }) => {
+                        cell::write(reader, column, bytes, &stamps, writer, out);
+                    }
+                    Some(CellPlan { time: Some(time), .. }) => {
+                        if let Some(times) = self.times {
+                            times.write((*time, bytes), &stamps, column, (writer, out));
+                        }
+                    }
                     None => writer.cell(column, Value::Empty, out),
                 }
             }
             writer.end_row(out);
             written.rows += 1;
+            if self.with_keys {
+                let own = frame.at.and_then(|at| at.epoch(at.word(bytes), &stamps, self.offset));
+                let time = own.or_else(|| self.drained(head)).unwrap_or(i128::MAX);
+                let FramesHead { source, nonce, ring, .. } = *head;
+                let key = RowKey { time, source, nonce, ring, seq };
+                written.keyed.push(KeyedRow { key, len: out.len() - begin });
+            }
         }
         written
+    }
+
+    /// When frames were drained, ns since the epoch.
+    fn drained(self, head: &FramesHead) -> Option<i128> {
+        let ns = Some(head.drained_mono_ns).filter(|&ns| ns != 0)?;
+        Some(i128::from(ns) + self.offset?)
     }
 
     /// The cells that every row begins with, but for the first one.

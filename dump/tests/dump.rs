@@ -6,7 +6,7 @@ use std::io::{self, Cursor, Write};
 use std::path::{Path, PathBuf};
 
 use ppt_capture::{CaptureWriter, Cause, FileHeader, FramesHead, Gap};
-use ppt_dump::{DumpError, Format, Info, Options, Outcome, dump, dump_stream};
+use ppt_dump::{DumpError, Format, Info, Options, Outcome, Predicate, dump, dump_stream};
 use support::{NONCE, capture, end, frame, login, other_source, pass, source};
 
 fn golden(name: &str) -> PathBuf {
@@ -82,6 +82,27 @@ fn the_account_is_as_it_was() {
         info.write_text(&mut out).unwrap();
         check("capture.bin.info", &out);
     }
+}
+
+/// What `ppt explain where` promises: `ppt info` shows the fields that an expression may name.
+#[test]
+fn the_account_shows_the_fields_that_an_expression_may_name() {
+    let info = Info::read(&golden("written.bin")).unwrap();
+    let mut text = Vec::new();
+    info.write_text(&mut text).unwrap();
+    let text = String::from_utf8(text).unwrap();
+    let mut count = 0;
+    for kind in info.buffers.iter().flat_map(|buffer| &buffer.fields) {
+        for field in &kind.fields {
+            let matching = Some(Predicate::parse(&format!("\"{}\" IS NULL", field.name)).unwrap());
+            let frame = Some(kind.kind.clone());
+            let options = Options { frame, matching, ..Options::default() };
+            dump(&golden("written.bin"), &options, io::sink()).unwrap();
+            assert!(text.contains(&format!("{} ({}", field.name, field.ty)), "{text}");
+            count += 1;
+        }
+    }
+    assert!(count >= 8, "{text}");
 }
 
 #[test]

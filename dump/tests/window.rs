@@ -4,12 +4,14 @@ mod windows;
 
 use std::fs;
 use std::io::Cursor;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ppt_dump::{Bound, DumpError, Options, Outcome, dump, dump_stream};
+use ppt_dump::{
+    Bound, DumpError, Format, Options, Outcome, RowOrder, SortLimits, TimeFormat, dump, dump_stream,
+};
 use proptest::prelude::*;
-use windows::{Damage, Model, REAL, SECOND, Time, model};
+use windows::{Damage, MONO, Model, REAL, SECOND, Time, model};
 
 fn table(path: &Path, options: &Options) -> Result<(Vec<String>, Outcome), DumpError> {
     let mut out = Vec::new();
@@ -26,7 +28,7 @@ fn streamed(bytes: &[u8], options: &Options) -> Result<(Vec<String>, Outcome), D
 }
 
 fn bounds(from: Option<Bound>, to: Option<Bound>) -> Options {
-    Options { from, to, ..Options::default() }
+    Options { from, to, time: Some(TimeFormat::Ns), ..Options::default() }
 }
 
 fn seq(seq: u64) -> Option<Bound> {
@@ -86,7 +88,7 @@ proptest! {
         let options = bounds(from, to);
         for bytes in [model.bytes.clone(), damage.of(&model.bytes)] {
             fs::write(&path, &bytes).unwrap();
-            let Ok((whole, outcome)) = table(&path, &Options::default()) else { continue };
+            let Ok((whole, outcome)) = table(&path, &bounds(None, None)) else { continue };
             if bytes == model.bytes {
                 prop_assert_eq!((outcome.damaged, whole.len()), (vec![], model.frames()));
             }
@@ -103,12 +105,38 @@ proptest! {
                 }
             }
         }
-        let (whole, _) = streamed(&model.bytes, &Options::default()).unwrap();
+        let (whole, _) = streamed(&model.bytes, &bounds(None, None)).unwrap();
         let (expected, untimed) = left(&model, &whole, &options);
         match streamed(&model.bytes, &options) {
             Ok((part, outcome)) => prop_assert_eq!((part, outcome.untimed), (expected, untimed)),
             Err(error) => prop_assert!(expected.is_empty(), "{}", error),
         }
+    }
+
+    #[test]
+    fn the_order_of_time_is_that_of_a_stable_sort(
+        model in model(), memory in prop_oneof![Just(1 << 20), Just(600)],
+    ) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out.bin");
+        fs::write(&path, &model.bytes).unwrap();
+        let sorted = |mut rows: Vec<String>| {
+            rows.sort_by_cached_key(|row| {
+                let (seq, time) = model.of_row(row);
+                let (source, ring) = model.ring_of_row(row);
+                (time.unwrap_or(i128::MAX), source, ring, seq)
+            });
+            rows
+        };
+        let expected = sorted(table(&path, &bounds(None, None)).unwrap().0);
+        let order = RowOrder::Time(SortLimits { memory, folder: folder.path().to_owned() });
+        let options = Options { order, ..bounds(None, None) };
+        let (rows, outcome) = table(&path, &options).unwrap();
+        prop_assert_eq!(outcome.rows, rows.len() as u64);
+        prop_assert_eq!(&rows, &expected);
+        // A stream converts ticks by the readings that have come so far.
+        let expected = sorted(streamed(&model.bytes, &bounds(None, None)).unwrap().0);
+        prop_assert_eq!(&streamed(&model.bytes, &options).unwrap().0, &expected);
     }
 
     #[test]
@@ -212,7 +240,7 @@ fn a_chunk_that_lost_bytes_hides_none_of_those_behind_it() {
     // Most of the first chunk's frames: the others begin where it should still go on.
     bytes.drain(4096..4096 + 192 * 64);
     fs::write(&path, &bytes).unwrap();
-    let (whole, _) = table(&path, &Options::default()).unwrap();
+    let (whole, _) = table(&path, &bounds(None, None)).unwrap();
     assert_eq!(whole.len(), 2000);
     let (part, _) = table(&path, &bounds(seq(1500), None)).unwrap();
     assert!(part == whole[499..], "{} rows", part.len());
@@ -224,7 +252,7 @@ fn a_counter_that_jumps_within_a_chunk_hides_nothing() {
     let path = folder.path().join("out.bin");
     let model = Model::jumped(&[3900, 4600].map(|ms| Time::At(ms * 1_000_000)));
     fs::write(&path, &model.bytes).unwrap();
-    let (whole, _) = table(&path, &Options::default()).unwrap();
+    let (whole, _) = table(&path, &bounds(None, None)).unwrap();
     let mut found = 0;
     for ms in (3000..6000).step_by(100) {
         let options = bounds(epoch(ms * 1_000_000), epoch((ms + 150) * 1_000_000));
@@ -255,7 +283,7 @@ fn a_narrow_part_of_a_large_capture_is_read_alone() {
         let (rows, _) = table(&path, options).unwrap();
         (rows.len(), bytes_read() - before)
     };
-    let (rows, all) = read(&Options::default());
+    let (rows, all) = read(&bounds(None, None));
     assert!(rows == 400_000 && all > whole, "{rows} rows of {all} bytes");
     let parts = [
         (bounds(seq(123_456), seq(123_465)), 10),
@@ -277,4 +305,61 @@ fn a_narrow_part_of_a_large_capture_is_read_alone() {
     fs::write(&path, &model.bytes[..model.bytes.len() - 100_000]).unwrap();
     let (rows, read) = read(&bounds(seq(123_456), seq(123_465)));
     assert!(rows == 10 && read < whole / 10, "{rows} rows of {read} bytes");
+}
+
+#[test]
+fn a_table_has_one_clock() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out.bin");
+    let model = Model::of_two_clocks(&[Time::At(0), Time::At(SECOND), Time::NotTaken]);
+    fs::write(&path, &model.bytes).unwrap();
+    let cells = |options: &Options| -> Vec<String> {
+        let (rows, _) = table(&path, options).unwrap();
+        rows.iter().map(|row| row.rsplit(['\t', ',']).next().unwrap().to_owned()).collect()
+    };
+    let shown = |time| Options { time, ..Options::default() };
+    let [first, second] = [REAL, REAL + SECOND as u64].map(|ns| ns.to_string());
+    let both = [&first, &second, "", &first, &second, ""];
+    // Ticks and the monotonic clock, in one column.
+    assert_eq!(cells(&shown(None)), both);
+    assert_eq!(cells(&shown(Some(TimeFormat::Ns))), both);
+    assert_eq!(cells(&shown(Some(TimeFormat::Own)))[3], Model::own_monotonic(MONO).to_string());
+    let rel = ["0.000000000", "1.000000000", "", "0.000000000", "1.000000000", ""];
+    assert_eq!(cells(&shown(Some(TimeFormat::Rel))), rel);
+    let utc = cells(&Options { format: Format::Csv, ..shown(Some(TimeFormat::Utc)) });
+    assert_eq!(utc[..3], ["2023-11-14T22:13:20.000000000Z", "2023-11-14T22:13:21.000000000Z", ""]);
+    assert_eq!(utc[..3], utc[3..]);
+
+    // Of one buffer, all times are of one clock: they stay as the program wrote them.
+    let only = |name: &str| Options { buffers: vec![name.to_owned()], ..Options::default() };
+    let own = Model::own_monotonic(MONO);
+    assert_eq!(cells(&only("b1"))[0], own.to_string());
+    assert_eq!(cells(&only("b0"))[0], first);
+
+    let json = |time| {
+        let (rows, _) =
+            table(&path, &Options { format: Format::JsonLines, ..shown(time) }).unwrap();
+        // The first line of JSON lines is a row.
+        serde_json::from_str::<serde_json::Value>(&rows[1]).unwrap()["at"].clone()
+    };
+    assert!(json(Some(TimeFormat::Rel)).is_null());
+    let (rows, _) = table(&path, &Options { format: Format::JsonLines, ..shown(None) }).unwrap();
+    assert!(rows[0].contains(&format!("\"at\":{second}")), "{}", rows[0]);
+    let (rows, _) =
+        table(&path, &Options { format: Format::JsonLines, ..shown(Some(TimeFormat::Rel)) })
+            .unwrap();
+    assert!(rows[0].contains("\"at\":1.000000000"), "{}", rows[0]);
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out.bin");
+    let times: Vec<_> = (0..100).map(|it| Time::At(it * SECOND)).collect();
+    fs::write(&path, Model::simple(&[&times]).bytes).unwrap();
+    let nowhere = PathBuf::from("/nowhere/at/all");
+    let order = RowOrder::Time(SortLimits { memory: 100, folder: nowhere });
+    let error = table(&path, &Options { order, ..Options::default() }).unwrap_err();
+    assert_eq!(error.code(), "cannot-sort");
+    assert!(error.to_string().contains("/nowhere/at/all"), "{error}");
 }

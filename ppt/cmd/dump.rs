@@ -2,7 +2,7 @@
 
 use std::io::BufWriter;
 
-use ppt_dump::{DumpError, Format, Options, Predicate};
+use ppt_dump::{DumpError, Format, Options, Predicate, RowOrder, SortLimits, TimeFormat};
 use ppt_output::{FileId, Output, Readers, Rules};
 
 use crate::args;
@@ -10,6 +10,9 @@ use crate::code::Code;
 use crate::exit::ExitStatus;
 use crate::failure::{Failure, Outcome};
 use crate::{privileges, report, signals, stdout};
+
+/// Bytes of rows that are sorted in memory.
+const SORT_MEMORY: usize = 64 << 20;
 
 pub(crate) fn run(args: &args::Dump) -> Outcome {
     let name = args.capture.display().to_string();
@@ -22,6 +25,18 @@ pub(crate) fn run(args: &args::Dump) -> Outcome {
             args::Format::Tsv => Format::Tsv,
             args::Format::Csv => Format::Csv,
             args::Format::Jsonl => Format::JsonLines,
+        },
+        time: args.time.map(|time| match time {
+            args::TimeFormat::Own => TimeFormat::Own,
+            args::TimeFormat::Ns => TimeFormat::Ns,
+            args::TimeFormat::Utc => TimeFormat::Utc,
+            args::TimeFormat::Rel => TimeFormat::Rel,
+        }),
+        order: match args.order {
+            args::RowOrder::Capture => RowOrder::Capture,
+            args::RowOrder::Time => {
+                RowOrder::Time(SortLimits { memory: SORT_MEMORY, folder: std::env::temp_dir() })
+            }
         },
         gaps: args.gaps,
         names: args.names,
@@ -49,6 +64,7 @@ pub(crate) fn run(args: &args::Dump) -> Outcome {
             Ok(finish(&name, &outcome))
         }
         Err(DumpError::Output(error)) if stdout::is_closed(&error) => Ok(ExitStatus::DONE),
+        Err(error @ DumpError::Output(_)) => Err(failure(&output.name(), &error)),
         Err(error) => Err(failure(&name, &error)),
     }
 }

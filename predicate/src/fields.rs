@@ -89,6 +89,26 @@ impl<'a> Fields<'a> {
     }
 }
 
+/// A field of a kind of frame that an expression may name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamedField {
+    /// Its name, that of the column in tables for SQL.
+    pub name: String,
+    /// What it compares with.
+    pub ty: Type,
+    /// Its unit as the frame file has it, or nothing.
+    pub unit: String,
+}
+
+/// The fields of a kind of frame that an expression may name, without those of every frame.
+pub fn named_fields(kind: Kind<'_>) -> Vec<NamedField> {
+    let named = |column: &Column| {
+        let Field { name, ty, unit, .. } = field(&kind, column);
+        NamedField { name, ty, unit }
+    };
+    columns(kind.schema, kind.frame, Style::Sql).iter().map(named).collect()
+}
+
 fn field(kind: &Kind<'_>, column: &Column) -> Field {
     let reader = Reader::new(kind.schema, column);
     let names = reader.names().clone();

@@ -39,6 +39,7 @@ mod words;
 
 pub use counts::Counts;
 pub use error::{Error, Problem};
+pub use fields::{NamedField, named_fields};
 pub use kind::Kind;
 pub use parse::{MAX_BYTES, MAX_DEPTH};
 pub use ppt_frame_dsl::nearest;

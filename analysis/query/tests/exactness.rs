@@ -22,7 +22,7 @@ use std::path::Path;
 use ppt_capture::frame_dsl::schema::{Clock, Edge, Field, Schema};
 use ppt_capture::frame_dsl::{ColumnType, Measure, Style, TimeType, columns};
 use ppt_capture::{Capture, ClockTable, Item};
-use ppt_dump::{Info, Options as DumpOptions, dump};
+use ppt_dump::{Info, Options as DumpOptions, TimeFormat, dump};
 use ppt_query::Engine;
 use proptest::prelude::*;
 use random::{Dice, capture};
@@ -37,6 +37,7 @@ fn dumped(path: &Path, buffer: &str, frame: &str) -> (Vec<String>, Vec<Vec<Strin
     let options = DumpOptions {
         buffers: vec![buffer.to_owned()],
         frame: Some(frame.to_owned()),
+        time: Some(TimeFormat::Own),
         ..DumpOptions::default()
     };
     let mut out = Vec::new();
@@ -266,7 +267,7 @@ fn text(cell: &Option<String>) -> &str {
 
 /// Counts, losses and sums are those of `ppt info`.
 fn sums_are_infos(paths: &[std::path::PathBuf], engine: &Engine) {
-    let infos: Vec<Info> = paths.iter().map(|path| Info::read(path).unwrap()).collect();
+    let infos = Info::read_all(paths).unwrap();
     let mut account: Vec<Row> = Vec::new();
     let mut rings: Vec<Row> = Vec::new();
     let mut frames: BTreeMap<String, u64> = BTreeMap::new();
@@ -278,7 +279,8 @@ fn sums_are_infos(paths: &[std::path::PathBuf], engine: &Engine) {
             let name = buffer.name.split(['#', '@', '.']).next().unwrap().to_owned();
             *frames.entry(name.clone()).or_default() += buffer.frames;
             let dropped = &buffer.dropped;
-            let left_out = Some(("left_out", buffer.left_out)).filter(|it| it.1 > 0);
+            let others = [("left_out", buffer.left_out), ("absent", buffer.absent)];
+            let others = others.into_iter().filter(|it| it.1 > 0);
             let counts = [
                 ("captured", buffer.frames),
                 ("overrun", buffer.lost_by.overrun),
@@ -288,7 +290,7 @@ fn sums_are_infos(paths: &[std::path::PathBuf], engine: &Engine) {
                 ("nested", dropped.nested),
                 ("not_mapped", dropped.not_mapped),
             ];
-            for (cause, count) in counts.into_iter().chain(left_out) {
+            for (cause, count) in counts.into_iter().chain(others) {
                 let cells = [&id, &name, &buffer.pid.to_string(), cause, &count.to_string()];
                 account.push(cells.iter().map(|it| Some((*it).to_owned())).collect());
             }
@@ -297,10 +299,12 @@ fn sums_are_infos(paths: &[std::path::PathBuf], engine: &Engine) {
             }
             *lost.entry((name.clone(), "unattended".to_owned())).or_default() += buffer.unattended;
             *lost.entry((name.clone(), "left_out".to_owned())).or_default() += buffer.left_out;
+            *lost.entry((name.clone(), "absent".to_owned())).or_default() += buffer.absent;
             for ring in &buffer.rings {
                 let numbers = [ring.first_seq, ring.next_seq, ring.frames, ring.lost];
+                let others = [ring.left_out, ring.unattended, ring.absent];
                 let names = [&id, &name, &ring.segment, &ring.ring.to_string()].map(Clone::clone);
-                let numbers = numbers.map(|it| it.to_string());
+                let numbers = numbers.into_iter().chain(others).map(|it| it.to_string());
                 rings.push(names.into_iter().chain(numbers).map(Some).collect());
             }
         }
@@ -311,7 +315,8 @@ fn sums_are_infos(paths: &[std::path::PathBuf], engine: &Engine) {
     assert_eq!(
         sorted(
             engine,
-            "SELECT capture, buffer, segment, ring, first_seq, next_seq, frames, lost FROM rings"
+            "SELECT capture, buffer, segment, ring, first_seq, next_seq, frames, lost, left_out, \
+             unattended, absent FROM rings"
         ),
         rings
     );

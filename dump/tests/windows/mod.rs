@@ -181,6 +181,25 @@ impl Model {
         Model::of(&chunks.iter().map(part).collect::<Vec<_>>(), Clocks::Steady, &[0])
     }
 
+    /// Frames with the same times by ticks and by the target's monotonic clock.
+    pub fn of_two_clocks(times: &[Time]) -> Model {
+        let part = |source| Part {
+            source,
+            ring: 0,
+            lost: 0,
+            times: times.to_vec(),
+            drained: Some(2 * SECOND),
+            stated: true,
+            packed: false,
+        };
+        Model::of(&[0, 1].map(part), Clocks::Steady, &[0, 1])
+    }
+
+    /// What the target's monotonic clock shows when ours shows `mono`.
+    pub fn own_monotonic(mono: u64) -> u64 {
+        mono.saturating_add_signed(AHEAD)
+    }
+
     /// Ticks of one chunk, drained at 5 s, of a counter that jumped at 4 s.
     pub fn jumped(times: &[Time]) -> Model {
         let part = Part {
@@ -289,7 +308,14 @@ impl Model {
         Model { offset: clocks.epoch_offset().or(by_header), sole, ..self.clone() }
     }
 
-    /// Sequence number and time (ns since the epoch) of a row of the table.
+    /// Source and ring of a row of the table.
+    pub fn ring_of_row(&self, row: &str) -> (u16, u32) {
+        let cells: Vec<&str> = row.split('\t').collect();
+        let source = self.sole.unwrap_or_else(|| cells[3].trim_start_matches('b').parse().unwrap());
+        (source, cells[1].parse().unwrap())
+    }
+
+    /// Sequence number and time (ns since the epoch, as all times are shown) of a row of the table.
     pub fn of_row(&self, row: &str) -> (u64, Option<i128>) {
         let cells: Vec<&str> = row.split('\t').collect();
         let (seq, ring): (u64, u32) = (cells[0].parse().unwrap(), cells[1].parse().unwrap());
@@ -298,8 +324,7 @@ impl Model {
         let drained = self.drained[&(source, ring, seq)];
         let drained = (drained != 0).then(|| Some(i128::from(drained) + self.offset?)).flatten();
         let own = match source {
-            0 | 2 => at,
-            1 => at.and_then(|at| Some(at - i128::from(AHEAD) + self.offset?)),
+            0..=2 => at,
             _ => None,
         };
         (seq, own.or(drained))
