@@ -160,13 +160,13 @@ fn tree(edges: &str) -> BTreeSet<String> {
 }
 
 /// What runs with the right to write into other processes stays small enough to know by name. A
-/// crate of our own that is divided in two counts, too.
+/// crate of our own that is divided in two counts, too. Man pages, which `ppt man` writes, take two.
 #[test]
 fn the_binaries_link_few_packages() {
     let packages = tree("normal,no-proc-macro");
     let packages: BTreeSet<_> = packages.iter().filter_map(|it| it.split(' ').next()).collect();
     assert!(packages.contains("ppt-agent"), "{packages:?}");
-    assert!(packages.len() <= 68, "{} packages: {packages:?}", packages.len());
+    assert!(packages.len() <= 71, "{} packages: {packages:?}", packages.len());
     for rich in ["arrow", "datafusion", "parquet", "prost", "ratatui", "tokio"] {
         let is_part = |it: &&str| it.split('-').next() == Some(rich);
         assert!(!packages.iter().any(is_part), "{rich} belongs into a binary of its own");
@@ -179,7 +179,7 @@ fn the_binaries_link_few_packages() {
 fn a_build_compiles_few_packages() {
     let packages = tree("normal,build");
     assert!(packages.iter().any(|it| it.starts_with("serde_derive ")), "{packages:?}");
-    assert!(packages.len() <= 91, "{} packages: {packages:?}", packages.len());
+    assert!(packages.len() <= 94, "{} packages: {packages:?}", packages.len());
 }
 
 /// The source files below `folder`, as paths from the root.

@@ -147,7 +147,7 @@ impl Plan {
         if let Some(name) = asked.filter(|_| wanted.is_empty()) {
             return Err(no_column(name, fields));
         }
-        let step = step_column(&schema).filter(|_| unit == Unit::Frame);
+        let step = step_column(schema).filter(|_| unit == Unit::Frame);
         let steps = |index: usize, field: &Field| {
             let half = field.metadata().get("half").cloned();
             match (step, unit, half) {
