@@ -588,9 +588,12 @@ pub(crate) struct Dump {
     /// Only frames of which this is true, such as "kind = 'LOGIN' AND handle > 10ms".
     #[arg(long = "where", value_name = "EXPRESSION", conflicts_with = "gaps")]
     pub(crate) matching: Option<String>,
-    /// Format of the table.
-    #[arg(long, value_enum, default_value = "tsv")]
-    pub(crate) format: Format,
+    /// Format of the table [default: tsv].
+    #[arg(long, value_enum)]
+    pub(crate) format: Option<Format>,
+    /// Write CSV, with `'` before text that a spreadsheet may take for a formula.
+    #[arg(long)]
+    pub(crate) for_spreadsheet: bool,
     /// Where to write the table; `-` is stdout.
     #[arg(short, long, value_name = "PATH", default_value = "-")]
     pub(crate) output: PathBuf,

@@ -8,6 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ppt_agent::{Attribute, Buffer, Choose, Masks, Schema, Target};
 use ppt_predicate::nearest;
+use ppt_text::escaped;
 
 use crate::args;
 use crate::code::Code;
@@ -96,7 +97,7 @@ pub(crate) fn unknown(patterns: &[String], there: &[Named]) -> Option<String> {
     if known.len() > LISTED {
         listed.push_str(", …");
     }
-    let pattern = pattern.escape_debug();
+    let pattern = escaped(pattern);
     Some(format!("nothing is called `{pattern}`{meant}\n  there are: {listed}"))
 }
 

@@ -25,6 +25,7 @@ pub(crate) enum Code {
     NoSession,
     NotCaptured,
     NotAFolder,
+    NotForSpreadsheets,
     NotSearched,
     NothingCalled,
     NothingCaptured,

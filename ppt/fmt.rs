@@ -8,7 +8,7 @@ use std::path::Path;
 use crate::exit::ExitStatus;
 use crate::pptc_args::Fmt as Args;
 use crate::stdout;
-use crate::translate::{read, special};
+use crate::translate::{read, shown, special};
 
 pub(crate) fn run(args: &Args) -> ExitStatus {
     let (mut failed, mut unlike) = (false, 0);
@@ -32,17 +32,17 @@ pub(crate) fn run(args: &Args) -> ExitStatus {
 /// Formats a file in place; returns whether it already had the canonical form.
 fn of_file(args: &Args, file: &Path) -> Result<bool, String> {
     if let Some(kind) = special(file) {
-        let file = file.display();
+        let file = shown(file);
         return Err(format!("pptc: {file} is {kind}: `pptc fmt -` reads standard input\n"));
     }
     let source = read(file)?;
     let formatted = format(&source, &file.to_string_lossy())?;
     let same = formatted.as_bytes() == source;
     if args.check && !same {
-        say(&format!("{}\n", file.display()))?;
+        say(&format!("{}\n", shown(file)))?;
     } else if !same {
         let written = replace(file, formatted.as_bytes());
-        written.map_err(|error| format!("pptc: cannot write {}: {error}\n", file.display()))?;
+        written.map_err(|error| format!("pptc: cannot write {}: {error}\n", shown(file)))?;
     }
     Ok(same)
 }

@@ -13,7 +13,7 @@ pub(crate) fn lines(value: &impl Serialize) -> String {
     // This could fail only for maps whose keys are not strings, or for a writer that fails.
     written.expect("structs have a JSON text");
     text.push(b'\n');
-    String::from_utf8(text).expect("JSON is UTF-8")
+    ppt_text::escaped_json(&String::from_utf8(text).expect("JSON is UTF-8"))
 }
 
 /// Puts line feeds into the outermost list.

@@ -22,6 +22,7 @@ mod report;
 mod session;
 mod signals;
 mod stdout;
+mod usage;
 mod wording;
 
 use std::ffi::OsString;
@@ -39,7 +40,7 @@ fn main() -> ExitCode {
         Ok(args) => args,
         Err(error) => match help_asked(&error) {
             Some(words) => args::Args { command: args::Command::Other(words) },
-            None => return usage(&error).into(),
+            None => return wrong(&error).into(),
         },
     };
     if privileges::borrowed() {
@@ -89,8 +90,8 @@ fn help_asked(error: &clap::Error) -> Option<Vec<OsString>> {
 
 /// Prints what clap has to say, and returns its exit code. `ppt run` uses another code than 2,
 /// which may be its command's, as env(1) does.
-fn usage(error: &clap::Error) -> ExitStatus {
-    let _ = error.print();
+fn wrong(error: &clap::Error) -> ExitStatus {
+    usage::print(error);
     let of_run = std::env::args_os().nth(1).is_some_and(|word| word == "run");
     match error.use_stderr() {
         true if of_run => ExitStatus::RUN_FAILED,

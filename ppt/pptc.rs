@@ -13,6 +13,7 @@ mod fmt;
 mod pptc_args;
 mod stdout;
 mod translate;
+mod usage;
 
 use std::process::ExitCode;
 
@@ -22,7 +23,13 @@ use pptc_args::{Args, Command, Print};
 
 fn main() -> ExitCode {
     CompleteEnv::with_factory(Args::command).var("PPT_COMPLETE").completer("pptc").complete();
-    let args = Args::parse();
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => {
+            usage::print(&error);
+            return ExitCode::from(error.exit_code() as u8);
+        }
+    };
     let status = match &args.command {
         Some(Command::Fmt(args)) => fmt::run(args),
         None => translate::run(&args),

@@ -13,12 +13,12 @@ pub(crate) const YELLOW: Style = AnsiColor::Yellow.on_default().bold();
 
 /// Reports an error. `ppt explain` explains `code`.
 pub(crate) fn error(code: impl Into<&'static str>, message: impl Display) {
-    say(format_args!("{RED}ppt:{RED:#} {message}{}", more(code.into())));
+    say(format_args!("{RED}ppt:{RED:#} {}{}", safe(message), more(code.into())));
 }
 
 /// Reports a warning. `ppt explain` explains `code`.
 pub(crate) fn warning(code: impl Into<&'static str>, message: impl Display) {
-    say(format_args!("{YELLOW}ppt:{YELLOW:#} {message}{}", more(code.into())));
+    say(format_args!("{YELLOW}ppt:{YELLOW:#} {}{}", safe(message), more(code.into())));
 }
 
 /// Names the explanation in a line below the message, once for each code.
@@ -30,7 +30,12 @@ fn more(code: &'static str) -> String {
 
 /// Reports an event.
 pub(crate) fn note(message: impl Display) {
-    say(format_args!("ppt: {message}"));
+    say(format_args!("ppt: {}", safe(message)));
+}
+
+/// Names in a message may be a target's: nothing that a terminal obeys.
+fn safe(message: impl Display) -> String {
+    ppt_text::escaped_lines(&message.to_string())
 }
 
 /// Messages that wait while another program has the terminal.
@@ -61,7 +66,7 @@ pub(crate) fn raw(sequence: &str) {
 /// Prints a whole line. If nobody reads it, that is no error.
 pub(crate) fn line(message: impl Display) {
     if held().is_none() {
-        print(message);
+        print(safe(message));
     }
 }
 
@@ -90,7 +95,7 @@ impl StatusLine {
 
     pub(crate) fn show(&mut self, text: impl Display) {
         if self.terminal {
-            let _ = write!(std::io::stderr().lock(), "\r{text}\x1b[K");
+            let _ = write!(std::io::stderr().lock(), "\r{}\x1b[K", safe(text));
             self.shown = true;
         }
     }

@@ -8,6 +8,7 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 use ppt_codegen::{Compiled, Diagnostic, GenerateError, Language, Output, Severity};
+use ppt_text::{escaped, escaped_lines};
 
 use crate::exit::ExitStatus;
 use crate::{Args, Print, stdout};
@@ -28,17 +29,22 @@ pub(crate) fn run(args: &Args) -> ExitStatus {
     }
     let written = args.depfile.as_ref().map(|path| (path, fs::write(path, run.rules)));
     if let Some((path, Err(error))) = written {
-        eprintln!("pptc: cannot write {}: {error}", path.display());
+        eprintln!("pptc: cannot write {}: {error}", shown(path));
         return ExitStatus::FAILED;
     }
     ExitStatus::DONE
 }
 
+/// A path for people, escaped.
+pub(crate) fn shown(path: &Path) -> String {
+    escaped(&path.to_string_lossy())
+}
+
 /// Reads a frame file, but no more of it than the longest valid one has.
 pub(crate) fn read(file: &Path) -> Result<Vec<u8>, String> {
-    let failed = |error: io::Error| format!("pptc: cannot read {}: {error}\n", file.display());
+    let failed = |error: io::Error| format!("pptc: cannot read {}: {error}\n", shown(file));
     if fs::metadata(file).map_err(failed)?.is_dir() {
-        let file = file.display();
+        let file = shown(file);
         return Err(format!("pptc: {file} is a folder: name the frame files in it\n"));
     }
     let mut bytes = Vec::new();
@@ -110,7 +116,7 @@ impl Run<'_> {
     fn translate(&mut self, file: &Path) -> Result<(), String> {
         let writes = !self.args.check && self.args.print.is_none();
         if let Some(kind) = special(file).filter(|_| writes) {
-            let file = file.display();
+            let file = shown(file);
             return Err(format!(
                 "pptc: {file} is {kind}: generated files are named after a frame file\n"
             ));
@@ -146,7 +152,13 @@ impl Run<'_> {
                 self.tally.count(&failure.diagnostics);
                 return Err(failure.render(true));
             }
-            Err(error) => return Err(format!("pptc: {}: {error}\n", file.display())),
+            Err(error) => {
+                return Err(format!(
+                    "pptc: {}: {}\n",
+                    shown(file),
+                    escaped_lines(&error.to_string())
+                ));
+            }
         };
         if self.args.check {
             return Ok(());
@@ -155,7 +167,7 @@ impl Run<'_> {
         let folder = self.args.output.as_deref().unwrap_or(beside);
         self.claim(file, folder, &outputs)?;
         let paths = ppt_codegen::write_outputs(folder, &outputs)
-            .map_err(|error| format!("pptc: {error}\n"))?;
+            .map_err(|error| format!("pptc: {}\n", escaped_lines(&error.to_string())))?;
         self.rules += &ppt_codegen::depfile(&paths, file);
         Ok(())
     }
@@ -167,10 +179,10 @@ impl Run<'_> {
             let path = folder.join(&output.name);
             let place = whole(folder).join(&output.name);
             if place == source {
-                let file = file.display();
+                let file = shown(file);
                 return Err(format!(
                     "pptc: {file} would be overwritten by the generated file; rename it to {}\n",
-                    Path::new(&output.name).with_extension("frame").display()
+                    shown(&Path::new(&output.name).with_extension("frame"))
                 ));
             }
             let first = self.made.entry(place).or_insert_with(|| file.to_owned());
@@ -178,9 +190,9 @@ impl Run<'_> {
                 return Err(format!(
                     "pptc: {} and {} would both generate {}; rename one of them, or write to \
                      different folders\n",
-                    first.display(),
-                    file.display(),
-                    path.display()
+                    shown(first),
+                    shown(file),
+                    shown(&path)
                 ));
             }
         }

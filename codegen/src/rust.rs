@@ -9,6 +9,7 @@ use ppt_frame_dsl::metric::{Metric, Shape};
 use ppt_frame_dsl::names::upper_camel;
 use ppt_frame_dsl::role::SpanHalf;
 use ppt_frame_dsl::schema::Enum;
+use ppt_text::masked;
 use proc_macro2::{Ident, Literal, TokenStream};
 use quote::{format_ident, quote};
 
@@ -34,7 +35,8 @@ impl Emitter for Rust {
 
 /// The lines of a doc comment.
 fn doc(text: &str) -> TokenStream {
-    let lines = text.lines().map(|line| format!(" {}", line.trim()));
+    let shown = masked(text, |char| matches!(char, '\t' | '\n'));
+    let lines = shown.lines().map(|line| format!(" {}", line.trim()));
     quote!(#(#[doc = #lines])*)
 }
 

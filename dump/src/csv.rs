@@ -1,43 +1,36 @@
 //! Comma-separated values as RFC 4180 quotes them, with the cell texts of TSV and line feeds
 //! between rows.
 //!
-//! A spreadsheet may take text that starts with `=`, `+`, `-` or `@` for a formula: cells are not
-//! changed for its sake; import text columns of programs that you do not trust as text.
+//! A spreadsheet may take text that starts with `=`, `+`, `-` or `@` for a formula. Cells are not
+//! changed for its sake unless the format is for spreadsheets.
 
-use crate::escape::escape_into;
+use ppt_text::{begins_formula, csv_cell, escape_cell};
+
 use crate::table::{TableWriter, Value, cell_text};
 
-/// Writes CSV.
+/// Writes CSV. If it `GUARDS`, `'` stands before text that may be a formula, or begins with `'`.
 #[derive(Debug, Default)]
-pub(crate) struct Csv {
+pub(crate) struct Csv<const GUARDS: bool> {
     cell: Vec<u8>,
 }
 
-impl Csv {
-    /// What was escaped into `cell`, quoted if it must be. Escaped text has no line ends.
-    fn write_cell(&mut self, out: &mut Vec<u8>) {
-        if self.cell.iter().any(|byte| b",\"".contains(byte)) {
-            out.push(b'"');
-            for part in self.cell.split_inclusive(|&byte| byte == b'"') {
-                out.extend_from_slice(part);
-                if part.ends_with(b"\"") {
-                    out.push(b'"');
-                }
-            }
-            out.push(b'"');
-        } else {
-            out.extend_from_slice(&self.cell);
+impl<const GUARDS: bool> Csv<GUARDS> {
+    /// What was escaped into `cell`, quoted if it must be.
+    fn write_cell(&mut self, is_text: bool, out: &mut Vec<u8>) {
+        if is_text && GUARDS && begins_formula(&self.cell) {
+            self.cell.insert(0, b'\'');
         }
+        csv_cell(&self.cell, out);
         self.cell.clear();
     }
 }
 
-impl TableWriter for Csv {
+impl<const GUARDS: bool> TableWriter for Csv<GUARDS> {
     fn header(&mut self, columns: &[String], out: &mut Vec<u8>) {
         for (column, name) in columns.iter().enumerate() {
             self.begin_cell(column, out);
-            escape_into(name.as_bytes(), &mut self.cell);
-            self.write_cell(out);
+            escape_cell(name.as_bytes(), &mut self.cell);
+            self.write_cell(true, out);
         }
         self.end_row(out);
     }
@@ -51,7 +44,7 @@ impl TableWriter for Csv {
 
     fn value(&mut self, value: Value<'_>, out: &mut Vec<u8>) {
         cell_text(value, &mut self.cell);
-        self.write_cell(out);
+        self.write_cell(matches!(value, Value::Text(_)), out);
     }
 
     #[inline]
@@ -66,12 +59,33 @@ mod tests {
 
     #[test]
     fn what_must_be_quoted_is() {
-        let (mut csv, mut out) = (Csv::default(), Vec::new());
+        let (mut csv, mut out) = (Csv::<false>::default(), Vec::new());
         for (column, text) in ["plain", "a,b", "\"q\" \"", "", "\r\n"].into_iter().enumerate() {
             csv.cell(column, Value::Text(text.as_bytes()), &mut out);
         }
         csv.end_row(&mut out);
         let expected = r#"plain,"a,b","""q"" """,,\x0d\n"#;
         assert_eq!(String::from_utf8(out).unwrap(), format!("{expected}\n"));
+    }
+
+    #[test]
+    fn only_spreadsheets_get_guards_and_only_before_text() {
+        let cells = [
+            Value::Text(b"=1+1"),
+            Value::Text(b"'=1+1"),
+            Value::Text(b"@a,b"),
+            Value::Text(b"a=b"),
+            Value::Signed(-7),
+            Value::Double(f64::NEG_INFINITY),
+        ];
+        fn written(mut csv: impl TableWriter, cells: &[Value<'_>]) -> String {
+            let mut out = Vec::new();
+            csv.header(&["-h".to_owned()], &mut out);
+            cells.iter().enumerate().for_each(|(column, cell)| csv.cell(column, *cell, &mut out));
+            String::from_utf8(out).unwrap()
+        }
+        assert_eq!(written(Csv::<false>::default(), &cells), "-h\n=1+1,'=1+1,\"@a,b\",a=b,-7,-inf");
+        let guarded = "'-h\n'=1+1,''=1+1,\"'@a,b\",a=b,-7,-inf";
+        assert_eq!(written(Csv::<true>::default(), &cells), guarded);
     }
 }

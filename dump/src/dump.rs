@@ -68,7 +68,8 @@ impl Outcome {
 /// Compiles `$work` for the writer of each format, and runs it for that of `$format`.
 macro_rules! with_writer {
     ($format:expr, $writer:ident => $work:expr) => {
-        with_writer!($format, $writer => $work, Tsv: Tsv, Csv: Csv, JsonLines: JsonLines)
+        with_writer!($format, $writer => $work,
+            Tsv: Tsv, Csv: Csv<false>, CsvForSpreadsheet: Csv<true>, JsonLines: JsonLines)
     };
     ($format:expr, $writer:ident => $work:expr, $($case:ident: $of:ty),*) => {
         match $format {

@@ -429,16 +429,9 @@ impl Info {
     }
 }
 
-/// Writes JSON without the control characters that it allows and a terminal may obey.
+/// Writes JSON without the characters that it allows and a terminal may obey.
 fn write_plain(json: &str, mut out: impl Write) -> io::Result<()> {
-    for char in json.chars() {
-        if char.is_control() {
-            write!(out, "\\u{:04x}", u32::from(char))?;
-        } else {
-            out.write_all(char.encode_utf8(&mut [0; 4]).as_bytes())?;
-        }
-    }
-    writeln!(out)
+    writeln!(out, "{}", ppt_text::escaped_json(json))
 }
 
 fn is_zero(number: &u64) -> bool {

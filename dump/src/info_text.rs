@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 
 use ppt_capture::{Cause, FilesBetween, Why};
+use ppt_text::escaped;
 
-use crate::escape::escape;
 use crate::info::{
     AbsentFilesInfo, BucketInfo, BufferInfo, CounterInfo, FieldInfo, Info, KindFieldsInfo,
 };
@@ -46,7 +46,7 @@ fn write(info: &Info, mut out: impl Write) -> io::Result<()> {
     write_threads(info, &mut out)?;
     match (&info.end, info.cut) {
         (Some(end), _) if end.message.is_empty() => writeln!(out, "end       {}", end.reason)?,
-        (Some(end), _) => writeln!(out, "end       {}: {}", end.reason, escape(&end.message))?,
+        (Some(end), _) => writeln!(out, "end       {}: {}", end.reason, escaped(&end.message))?,
         (None, cut) => writeln!(
             out,
             "end       none: cut off at byte {}, or still being written",
@@ -79,7 +79,7 @@ fn write(info: &Info, mut out: impl Write) -> io::Result<()> {
     if info.damages > 0 {
         writeln!(out, "\ndamaged   {} places", info.damages)?;
         for damage in info.damaged.iter().take(MAX_DAMAGED) {
-            writeln!(out, "          byte {}: {}", damage.offset, escape(&damage.what))?;
+            writeln!(out, "          byte {}: {}", damage.offset, escaped(&damage.what))?;
         }
     }
     Ok(())
@@ -88,7 +88,7 @@ fn write(info: &Info, mut out: impl Write) -> io::Result<()> {
 /// The names of threads.
 fn write_threads(info: &Info, out: &mut impl Write) -> io::Result<()> {
     for thread in info.threads.iter().take(MAX_THREADS) {
-        let (tid, name) = (thread.tid, escape(&thread.name));
+        let (tid, name) = (thread.tid, escaped(&thread.name));
         match info.targets.len() {
             1 => writeln!(out, "thread    {tid}, {name}")?,
             _ => writeln!(out, "thread    {tid} of process {}, {name}", thread.pid)?,
@@ -147,14 +147,14 @@ fn write_triggers(info: &Info, out: &mut impl Write) -> io::Result<()> {
         let into = span(begin, it.mono_ns);
         write!(out, "trigger   {}, {into} s into the window", it.why)?;
         if !it.expression.is_empty() {
-            write!(out, ": {}", escape(&it.expression))?;
+            write!(out, ": {}", escaped(&it.expression))?;
         }
         if let (Some(buffer), Some(ring), Some(seqno)) = (&it.buffer, it.ring, it.seqno) {
-            write!(out, ", frame {seqno} of ring {ring} of {}", escape(buffer))?;
+            write!(out, ", frame {seqno} of ring {ring} of {}", escaped(buffer))?;
         }
         match it.note.as_str() {
             "" => writeln!(out)?,
-            note => writeln!(out, ", {}", escape(note))?,
+            note => writeln!(out, ", {}", escaped(note))?,
         }
     }
     let more = (triggers.len() as u64 - listed).saturating_add(info.triggers_not_listed);
@@ -224,27 +224,27 @@ fn write_buffer(
     (by_process, is_complete): (bool, bool),
     out: &mut impl Write,
 ) -> io::Result<()> {
-    writeln!(out, "\nbuffer    {}, schema {}", escape(&buffer.name), buffer.schema_hash)?;
+    writeln!(out, "\nbuffer    {}, schema {}", escaped(&buffer.name), buffer.schema_hash)?;
     if by_process {
         writeln!(out, "process   {}", buffer.pid)?;
     }
-    writeln!(out, "kinds     {}", escape(&buffer.kinds.join(", ")))?;
+    writeln!(out, "kinds     {}", escaped(&buffer.kinds.join(", ")))?;
     for KindFieldsInfo { kind, fields } in &buffer.fields {
         let field = |it: &FieldInfo| match it.unit.as_str() {
             "" => format!("{} ({})", it.name, it.ty),
             unit => format!("{} ({}, {unit})", it.name, it.ty),
         };
         let fields: Vec<String> = fields.iter().map(field).collect();
-        writeln!(out, "fields    {}: {}", escape(kind), escape(&fields.join(", ")))?;
+        writeln!(out, "fields    {}: {}", escaped(kind), escaped(&fields.join(", ")))?;
     }
     if !buffer.object.is_empty() {
-        writeln!(out, "object    {}", escape(&buffer.object))?;
+        writeln!(out, "object    {}", escaped(&buffer.object))?;
     }
     if !buffer.clock.is_empty() {
-        writeln!(out, "stamps    {}", escape(&buffer.clock))?;
+        writeln!(out, "stamps    {}", escaped(&buffer.clock))?;
     }
     for (name, value) in &buffer.tags {
-        writeln!(out, "tag       {} = {}", escape(name), escape(value))?;
+        writeln!(out, "tag       {} = {}", escaped(name), escaped(value))?;
     }
     writeln!(out, "frames    {}", buffer.frames)?;
     writeln!(out, "lost      {}{}", buffer.lost, causes(&buffer.lost_by.by_cause()))?;
@@ -254,7 +254,7 @@ fn write_buffer(
         writeln!(out, "left out  {} (--where)", buffer.left_out)?;
     }
     if !buffer.disabled.is_empty() {
-        let names: Vec<_> = buffer.disabled.iter().map(|it| escape(it)).collect();
+        let names: Vec<_> = buffer.disabled.iter().map(|it| escaped(it)).collect();
         writeln!(out, "disabled  {}, at the end", names.join(", "))?;
     }
     write_metrics(buffer, out)?;
@@ -288,11 +288,11 @@ fn write_buffer(
 /// Totals of counters, and where the values of histograms lie.
 fn write_metrics(buffer: &BufferInfo, out: &mut impl Write) -> io::Result<()> {
     for CounterInfo { name, value, unit } in &buffer.counters {
-        let unit = if unit.is_empty() { String::new() } else { format!(" {}", escape(unit)) };
-        writeln!(out, "counter   {} = {value}{unit}", escape(name))?;
+        let unit = if unit.is_empty() { String::new() } else { format!(" {}", escaped(unit)) };
+        writeln!(out, "counter   {} = {value}{unit}", escaped(name))?;
     }
     for it in &buffer.histograms {
-        write!(out, "histogram {}: {} values", escape(&it.name), it.count)?;
+        write!(out, "histogram {}: {} values", escaped(&it.name), it.count)?;
         if it.count > 0 {
             for (name, bucket) in [("p50", it.p50), ("p99", it.p99), ("max", it.max)] {
                 write!(out, ", {name} {}", of_bucket(bucket, &it.unit))?;
@@ -311,7 +311,7 @@ fn of_bucket(bucket: BucketInfo, unit: &str) -> String {
     let text = |value: i128| match unit {
         "ns" => duration(value),
         "" => value.to_string(),
-        unit => format!("{value} {}", escape(unit)),
+        unit => format!("{value} {}", escaped(unit)),
     };
     match (bucket.lo, bucket.hi) {
         (Some(lo), Some(hi)) if hi - lo == 1 => text(lo),
@@ -354,7 +354,7 @@ fn seconds(ns: u64) -> String {
 }
 
 fn or_unknown(text: &str) -> String {
-    if text.is_empty() { "unknown".to_owned() } else { escape(text) }
+    if text.is_empty() { "unknown".to_owned() } else { escaped(text) }
 }
 
 #[cfg(test)]

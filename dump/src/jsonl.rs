@@ -4,7 +4,8 @@
 //! strings. Empty cells are null. Floats without a JSON number are the strings "NaN", "inf" and
 //! "-inf". U+FFFD replaces bytes that are not UTF-8.
 
-use crate::escape::json_string;
+use ppt_text::json_string;
+
 use crate::table::{TableWriter, Value, cell_text, hex};
 
 /// Writes JSON lines.

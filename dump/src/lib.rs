@@ -29,7 +29,6 @@ mod cell;
 mod csv;
 mod dump;
 mod error;
-mod escape;
 mod gaps;
 pub mod info;
 mod info_read;
@@ -53,7 +52,6 @@ mod window;
 
 pub use dump::{Outcome, dump, dump_stream};
 pub use error::DumpError;
-pub use escape::escape;
 pub use info::Info;
 pub use info_set::Unreadable;
 pub use options::{Format, Options, RowOrder, SortLimits, TimeFormat};

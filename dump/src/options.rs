@@ -13,6 +13,8 @@ pub enum Format {
     Tsv,
     /// Comma-separated values.
     Csv,
+    /// The same; `'` stands before text that a spreadsheet may take for a formula.
+    CsvForSpreadsheet,
     /// An object per line.
     JsonLines,
 }

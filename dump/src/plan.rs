@@ -6,9 +6,9 @@ use ppt_capture::columns::{Reader, Time};
 use ppt_capture::frame_dsl::{Style, columns};
 use ppt_capture::{ProcessKey, SourceInfo, TimeNamespace};
 use ppt_predicate::Program;
+use ppt_text::escaped;
 
 use crate::error::DumpError;
-use crate::escape::escape;
 use crate::matching::Matching;
 use crate::options::{Options, TimeFormat};
 use crate::select::{labels, process, select, several_processes};
@@ -88,7 +88,7 @@ impl Plan {
             if !there.contains(frame) {
                 there.sort();
                 there.dedup();
-                return Err(DumpError::NoSuchFrame { name: escape(frame), there });
+                return Err(DumpError::NoSuchFrame { name: escaped(frame), there });
             }
         }
 

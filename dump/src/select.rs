@@ -7,9 +7,9 @@
 //! of different processes may have the same name: the process tells them apart.
 
 use ppt_capture::{ProcessKey, SourceInfo};
+use ppt_text::escaped;
 
 use crate::error::DumpError;
-use crate::escape::escape;
 
 /// What makes a process: its number may come again.
 pub(crate) fn process(info: &SourceInfo) -> ProcessKey {
@@ -71,7 +71,7 @@ pub(crate) fn select(
         let path = format!("@{}", source.object);
         let file = format!("@{}", file_name(&source.object));
         *name == labels[index]
-            || *name == escape(&labels[index])
+            || *name == escaped(&labels[index])
             || ["", &hash].into_iter().any(|hash| {
                 ["", &path, &file]
                     .into_iter()
@@ -81,10 +81,10 @@ pub(crate) fn select(
     let all = 0..sources.len();
     if let Some(name) = wanted.iter().find(|&name| !all.clone().any(|index| is_called(index, name)))
     {
-        let name = escape(name);
+        let name = escaped(name);
         return Err(DumpError::NoSuchBuffer {
             name,
-            there: labels.iter().map(|label| escape(label)).collect(),
+            there: labels.iter().map(|label| escaped(label)).collect(),
         });
     }
     Ok(all.filter(|&index| wanted.iter().any(|name| is_called(index, name))).collect())

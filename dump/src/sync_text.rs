@@ -2,7 +2,8 @@
 
 use std::io::{self, Write};
 
-use crate::escape::escape;
+use ppt_text::escaped;
+
 use crate::sync_info::{HostInfo, SyncInfo};
 
 /// Lines of steps, and of loops.
@@ -14,8 +15,7 @@ impl SyncInfo {
     /// # Errors
     /// Those of `out`.
     pub fn write_json(&self, mut out: impl Write) -> io::Result<()> {
-        serde_json::to_writer_pretty(&mut out, self)?;
-        writeln!(out)
+        writeln!(out, "{}", ppt_text::escaped_json(&serde_json::to_string_pretty(self)?))
     }
 
     /// Writes it as text for people.
@@ -23,13 +23,13 @@ impl SyncInfo {
     /// # Errors
     /// Those of `out`.
     pub fn write_text(&self, mut out: impl Write) -> io::Result<()> {
-        writeln!(out, "times are by the clock of {}", escape(&self.reference))?;
+        writeln!(out, "times are by the clock of {}", escaped(&self.reference))?;
         for it in &self.hosts {
             writeln!(out)?;
             write_host(it, &self.reference, &mut out)?;
         }
         for it in &self.pairs {
-            let (from, to) = (escape(&it.from), escape(&it.to));
+            let (from, to) = (escaped(&it.from), escaped(&it.to));
             write!(out, "\nbetween   {from} and {to}: {} probes", it.probes)?;
             if it.one_ways > 0 {
                 write!(out, ", {} messages one way", it.one_ways)?;
@@ -39,8 +39,9 @@ impl SyncInfo {
             }
         }
         writeln!(out)?;
-        let name =
-            |it: &Option<String>| it.as_deref().map_or_else(|| "true time".to_owned(), escape);
+        let name = |it: &Option<String>| {
+            it.as_deref().map_or_else(|| "true time".to_owned(), |name| escaped(name))
+        };
         for it in self.steps.iter().take(MOST) {
             let s = |ns: i128| ns as f64 / 1e9;
             writeln!(
@@ -79,7 +80,7 @@ impl SyncInfo {
             writeln!(out, "cut       the last line of {} files", self.cut_lines)?;
         }
         let counts = self.counts.iter().filter(|it| *it.1 > 0);
-        let counts: Vec<_> = counts.map(|(what, it)| format!("{} {it}", escape(what))).collect();
+        let counts: Vec<_> = counts.map(|(what, it)| format!("{} {it}", escaped(what))).collect();
         if !counts.is_empty() {
             writeln!(out, "packets   {}", counts.join(", "))?;
         }
@@ -88,7 +89,7 @@ impl SyncInfo {
 }
 
 fn write_host(host: &HostInfo, reference: &str, out: &mut impl Write) -> io::Result<()> {
-    let (name, boot) = (escape(&host.name), escape(&host.boot_id));
+    let (name, boot) = (escaped(&host.name), escaped(&host.boot_id));
     writeln!(out, "host      {name}, boot {boot}")?;
     let span = time(host.span_ns);
     writeln!(

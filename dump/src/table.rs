@@ -1,6 +1,6 @@
 //! What every kind of table is written through.
 
-use crate::escape::escape_into;
+use ppt_text::escape_cell;
 
 /// One cell.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -65,7 +65,7 @@ pub(crate) fn cell_text(value: Value<'_>, out: &mut Vec<u8>) {
         Value::Wide(value) => return digits(value, out),
         Value::Single(value) => float.format(value),
         Value::Double(value) => float.format(value),
-        Value::Text(text) => return escape_into(text, out),
+        Value::Text(text) => return escape_cell(text, out),
         Value::Bytes(bytes) => return hex(bytes, out),
     };
     out.extend_from_slice(text.as_bytes());

@@ -1,6 +1,7 @@
 //! Tab-separated values: one line per row, cells escaped, no quotes.
 
-use crate::escape::escape_into;
+use ppt_text::escape_cell;
+
 use crate::table::{TableWriter, Value, cell_text};
 
 /// Writes TSV.
@@ -11,7 +12,7 @@ impl TableWriter for Tsv {
     fn header(&mut self, columns: &[String], out: &mut Vec<u8>) {
         for (column, name) in columns.iter().enumerate() {
             self.begin_cell(column, out);
-            escape_into(name.as_bytes(), out);
+            escape_cell(name.as_bytes(), out);
         }
         self.end_row(out);
     }

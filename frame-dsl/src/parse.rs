@@ -4,6 +4,7 @@ use pest::Parser as _;
 use pest::error::{ErrorVariant, InputLocation};
 use pest::iterators::Pair;
 use pest_derive::Parser;
+use ppt_text::escaped;
 
 use crate::ast::{
     Argument, Attribute, Buffer, Edge, End, Enum, Field, File, Frame, Metric, Setting, Value, Word,
@@ -330,7 +331,7 @@ impl Reader<'_> {
         let rest = rest.trim_start();
         match (first_word(rest), rest.chars().next()) {
             (_, None) => "the end of the file".to_owned(),
-            ("", Some(c)) => format!("`{}`", c.escape_debug()),
+            ("", Some(c)) => format!("`{}`", escaped(&c.to_string())),
             (word, _) => format!("`{}`", word.get(..64).unwrap_or(word)),
         }
     }

@@ -3,6 +3,8 @@
 use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 
+use ppt_text::{escaped, masked_in_place};
+
 use crate::diagnostic::{Diagnostic, Note, Span};
 use crate::mistake::Severity;
 
@@ -16,10 +18,9 @@ const AROUND: usize = 60;
 pub fn render(diagnostics: &[Diagnostic], file_name: &str, source: &str, color: bool) -> String {
     let renderer = if color { Renderer::styled() } else { Renderer::plain() };
     let renderer = renderer.decor_style(DecorStyle::Ascii);
-    let printable = |c: char| if c.is_control() { '?' } else { c };
-    let file_name: String = file_name.chars().map(printable).collect();
+    let file_name = escaped(file_name);
     // A carriage return at a line's end is no part of what is shown; the places stay the same.
-    let source = source.replace("\r\n", " \n");
+    let source = masked_in_place(&source.replace("\r\n", " \n"));
     let lines = Lines::of(&source);
     let texts = diagnostics.iter().map(|diagnostic| {
         let picture = Picture { diagnostic, file_name: &file_name, lines: &lines };

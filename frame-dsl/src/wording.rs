@@ -3,6 +3,8 @@
 
 use std::fmt::{self, Display};
 
+use ppt_text::escaped;
+
 use crate::edge::MAX_EDGES;
 use crate::language::Language;
 use crate::metric::{MAX_BUCKETS, MAX_METRICS};
@@ -48,7 +50,7 @@ impl Display for Short<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let cut: String = self.0.chars().take(MAX_NAME_BYTES).collect();
         let more = if cut.len() < self.0.len() { "…" } else { "" };
-        write!(f, "{}{more}", cut.escape_debug())
+        write!(f, "{}{more}", escaped(&cut))
     }
 }
 

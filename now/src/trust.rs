@@ -31,7 +31,7 @@ impl fmt::Display for Distrust {
             Distrust::Clocksource(Some(name)) => write!(
                 f,
                 "the kernel uses `{}` as its clock, not the CPU's counter (current_clocksource)",
-                name.escape_debug()
+                ppt_text::escaped(name)
             ),
             Distrust::Clocksource(None) => {
                 f.write_str("the kernel does not say which clock it uses")

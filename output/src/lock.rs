@@ -79,10 +79,10 @@ fn held(table: &str, place: &str) -> Option<i32> {
     })
 }
 
-/// Only what a terminal shows as it is.
+/// The name of a process, escaped.
 fn name(pid: i32) -> Option<String> {
     let name = fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
-    let name: String = name.trim_end().chars().filter(|it| !it.is_control()).collect();
+    let name = ppt_text::escaped(name.trim_end());
     (!name.is_empty()).then_some(name)
 }
 

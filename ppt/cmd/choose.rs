@@ -5,6 +5,8 @@
 //! process 4711: ppt with pid 4720 no longer writes shop.login, shop.bytes_in
 //! ```
 
+use ppt_text::escaped;
+
 use crate::args;
 use crate::code::Code;
 use crate::exit::ExitStatus;
@@ -55,7 +57,7 @@ pub(crate) fn run(args: &args::Choose, enabled: bool) -> Outcome {
 fn nobody(pid: i32, sessions: &[Session]) -> String {
     let processes = sessions.iter().flat_map(|it| &it.answer.processes);
     let mut there: Vec<String> =
-        processes.map(|it| format!("{} ({})", it.pid, it.program.escape_debug())).collect();
+        processes.map(|it| format!("{} ({})", it.pid, escaped(&it.program))).collect();
     there.sort();
     there.dedup();
     let instead = match there.is_empty() {

@@ -21,11 +21,7 @@ pub(crate) fn run(args: &args::Dump) -> Outcome {
         buffers: args.buffers.clone(),
         frame: args.frame.clone(),
         matching: matching.map_err(|error| failure(&name, &error.into()))?,
-        format: match args.format {
-            args::Format::Tsv => Format::Tsv,
-            args::Format::Csv => Format::Csv,
-            args::Format::Jsonl => Format::JsonLines,
-        },
+        format: format(args)?,
         time: args.time.map(|time| match time {
             args::TimeFormat::Own => TimeFormat::Own,
             args::TimeFormat::Ns => TimeFormat::Ns,
@@ -69,9 +65,22 @@ pub(crate) fn run(args: &args::Dump) -> Outcome {
     }
 }
 
+fn format(args: &args::Dump) -> Result<Format, Failure> {
+    match (args.format, args.for_spreadsheet) {
+        (None | Some(args::Format::Csv), true) => Ok(Format::CsvForSpreadsheet),
+        (Some(_), true) => Err(Failure::usage(
+            Code::NotForSpreadsheets,
+            "--for-spreadsheet writes CSV; leave --format out, or choose csv",
+        )),
+        (None | Some(args::Format::Tsv), false) => Ok(Format::Tsv),
+        (Some(args::Format::Csv), false) => Ok(Format::Csv),
+        (Some(args::Format::Jsonl), false) => Ok(Format::JsonLines),
+    }
+}
+
 fn failure(name: &str, error: &DumpError) -> Failure {
     let message = match error {
-        DumpError::Predicate(why) => format!("{name}: {why}\n{}", why.draw("--where", true)),
+        DumpError::Predicate(why) => format!("{name}: {why}\n{}", why.draw("--where", false)),
         _ => format!("{name}: {error}"),
     };
     match error.is_usage() {

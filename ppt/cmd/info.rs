@@ -3,8 +3,9 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use ppt_dump::{Info, SyncInfo, Unreadable, escape};
+use ppt_dump::{Info, SyncInfo, Unreadable};
 use ppt_output::{FileId, Output, Rules};
+use ppt_text::escaped;
 
 use crate::exit::ExitStatus;
 use crate::failure::{Failure, Outcome};
@@ -43,7 +44,7 @@ fn write_texts(files: &[PathBuf], all: &[Info], out: &mut dyn Write) -> io::Resu
         if number > 0 {
             writeln!(out)?;
         }
-        writeln!(out, "file      {}", escape(&path.to_string_lossy()))?;
+        writeln!(out, "file      {}", escaped(&path.to_string_lossy()))?;
         info.write_text(&mut *out)?;
     }
     Ok(())

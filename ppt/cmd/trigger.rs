@@ -5,6 +5,8 @@
 //! process 4711: ppt with pid 4720 writes a window into /var/tmp/flight
 //! ```
 
+use ppt_text::escaped;
+
 use crate::args;
 use crate::code::Code;
 use crate::exit::ExitStatus;
@@ -48,7 +50,7 @@ fn there_is(sessions: &[Session]) -> String {
     let recorded = sessions.iter().filter(|it| it.answer.flight.is_some());
     let mut there: Vec<String> = recorded
         .flat_map(|it| &it.answer.processes)
-        .map(|it| format!("{} ({})", it.pid, it.program.escape_debug()))
+        .map(|it| format!("{} ({})", it.pid, escaped(&it.program)))
         .collect();
     there.sort();
     there.dedup();

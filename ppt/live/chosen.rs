@@ -2,6 +2,7 @@
 
 use ppt_agent::{Flip, FlipRing};
 use ppt_listener::{Chosen, Flip as Stated, FlipRing as StatedRing, Listener};
+use ppt_text::escaped;
 
 use super::{Live, Member};
 use crate::choice::{self, Named};
@@ -99,7 +100,7 @@ impl Live<'_> {
     pub(super) fn tell_unanswered(&mut self) {
         for pattern in self.choice.unanswered() {
             self.status.clear();
-            let what = format!("nothing was called `{}`", pattern.escape_debug());
+            let what = format!("nothing was called `{}`", escaped(&pattern));
             report::warning(Code::NothingCalled, what);
         }
     }

@@ -45,7 +45,7 @@ fn refused(error: &Error) -> Failure {
 }
 
 fn drawn(error: &Error) -> String {
-    format!("{error}\n{}", error.draw("--where", true))
+    format!("{error}\n{}", error.draw("--where", false))
 }
 
 /// The filter of a capture, and what it has to say while it works.

@@ -78,7 +78,7 @@ fn refused(option: &str, error: &Error) -> Failure {
 }
 
 fn drawn(option: &str, error: &Error) -> String {
-    format!("{error}\n{}", error.draw(option, true))
+    format!("{error}\n{}", error.draw(option, false))
 }
 
 /// How the recorder works, if there is one.

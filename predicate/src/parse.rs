@@ -199,7 +199,7 @@ fn syntax(error: &pest::error::Error<Rule>, text: &str) -> Why {
     let found = match &rest[..len] {
         "" => "the end".to_owned(),
         "'" | "\"" => format!("a {} that nothing ends", &rest[..len]),
-        found => format!("`{}`", found.escape_debug()),
+        found => format!("`{}`", ppt_text::escaped(found)),
     };
     let mut rules = match &error.variant {
         ErrorVariant::ParsingError { positives, .. } => positives.clone(),

@@ -400,6 +400,9 @@ pub(crate) struct Sql {
     /// Format [default: table on a terminal, else tsv].
     #[arg(long, value_name = "FORMAT", value_parser = formats("table"))]
     pub(crate) format: Option<String>,
+    /// Write CSV, with `'` before text that a spreadsheet may take for a formula. COPY to CSV, too.
+    #[arg(long)]
+    pub(crate) for_spreadsheet: bool,
     #[command(flatten)]
     pub(crate) to: To,
 }
@@ -439,6 +442,9 @@ pub(crate) struct Export {
     /// Format of the export.
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub(crate) format: ExportFormat,
+    /// Put `'` before text that a spreadsheet may take for a formula (--format csv).
+    #[arg(long)]
+    pub(crate) for_spreadsheet: bool,
     /// Only this kind of frame, or this table (request_spans, counters): one file instead of a folder.
     #[arg(long, value_name = "NAME")]
     pub(crate) frame: Option<String>,

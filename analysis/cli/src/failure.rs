@@ -65,6 +65,12 @@ impl Failure {
         |error| Failure::Write(name.to_owned(), error)
     }
 
+    /// Another format than CSV was chosen for a spreadsheet.
+    pub(crate) fn not_for_spreadsheets() -> Failure {
+        let text = "--for-spreadsheet writes CSV; leave --format out, or choose csv";
+        Failure::model("not-for-spreadsheets", true, text.to_owned())
+    }
+
     fn model(code: &'static str, usage: bool, text: String) -> Failure {
         Failure::Model { code, text, usage }
     }

@@ -25,7 +25,13 @@ fn main() -> ExitCode {
         .var("PPT_COMPLETE")
         .completer("ppt-analysis")
         .complete();
-    let args = args::Args::parse();
+    let args = match args::Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => {
+            message::usage(&error);
+            return ExitCode::from(error.exit_code() as u8);
+        }
+    };
     let signals = signals::take().map_err(|error| Failure::System("set up signals", error));
     let done = signals.and_then(|()| match &args.command {
         args::Command::Stat(args) => cmd::stat::run(args),

@@ -25,6 +25,17 @@ pub(crate) fn note(message: impl Display) {
     line(format_args!("ppt: {}", safe(message)));
 }
 
+/// What clap has to say about a command line, or help. A word of it may be a stranger's file name.
+pub(crate) fn usage(error: &clap::Error) {
+    let text = error.to_string();
+    let safe = ppt_text::escaped_lines(&text);
+    if safe == text {
+        let _ = error.print();
+    } else {
+        let _ = write!(anstream::stderr().lock(), "{safe}");
+    }
+}
+
 /// The way to the explanation. Once for each code is enough.
 fn more(code: &'static str) -> String {
     static SHOWN: Mutex<BTreeSet<&str>> = Mutex::new(BTreeSet::new());
@@ -34,8 +45,7 @@ fn more(code: &'static str) -> String {
 
 /// Names in it may be a target's: nothing that a terminal obeys.
 fn safe(message: impl Display) -> String {
-    let text = message.to_string();
-    text.lines().map(ppt_query::plain).collect::<Vec<_>>().join("\n")
+    ppt_text::escaped_lines(message.to_string().trim_end_matches('\n'))
 }
 
 fn line(message: impl Display) {
@@ -51,7 +61,7 @@ pub(crate) struct StatusLine {
 impl StatusLine {
     pub(crate) fn show(&mut self, text: impl Display) {
         if std::io::stderr().is_terminal() {
-            let _ = write!(std::io::stderr().lock(), "\r{text}\x1b[K");
+            let _ = write!(std::io::stderr().lock(), "\r{}\x1b[K", safe(text));
             self.shown = true;
         }
     }

@@ -7,6 +7,7 @@ use csv::{ByteRecord, ReaderBuilder};
 use ppt_frame_dsl::columns::STANDARD_COLUMNS;
 use ppt_frame_dsl::schema::{Frame, Schema};
 use ppt_frame_dsl::{ColumnType, Style, TimeType, columns};
+use ppt_text::unescape_cell;
 
 use crate::cell::Cell;
 use crate::error::{ImportError, meant};
@@ -88,7 +89,8 @@ pub fn import<W: Write>(
         for (at, cell) in &table.cells[id] {
             let text = record.get(*at).unwrap_or_default();
             let text = if tabs && text.contains(&b'\\') {
-                unescape(text, &mut unescaped);
+                unescaped.clear();
+                unescape_cell(text, &mut unescaped);
                 &unescaped
             } else {
                 text
@@ -282,31 +284,6 @@ fn delimited(mut input: impl Read, stated: Option<u8>) -> Result<(u8, impl Read)
     let found = if line.contains(&b'\t') { b'\t' } else { b',' };
     let rest = std::io::Cursor::new(head.split_off(skipped)).chain(input);
     Ok((stated.unwrap_or(found), rest))
-}
-
-/// The bytes that `ppt dump` escaped.
-fn unescape(text: &[u8], bytes: &mut Vec<u8>) {
-    bytes.clear();
-    let mut rest = text;
-    let hex = |high: u8, low: u8| {
-        let digit = |it: u8| char::from(it).to_digit(16);
-        Some((digit(high)? << 4 | digit(low)?) as u8)
-    };
-    while let [first, tail @ ..] = rest {
-        let (byte, after) = match (first, tail) {
-            (b'\\', [b't', tail @ ..]) => (b'\t', tail),
-            (b'\\', [b'n', tail @ ..]) => (b'\n', tail),
-            (b'\\', [b'r', tail @ ..]) => (b'\r', tail),
-            (b'\\', [b'\\', tail @ ..]) => (b'\\', tail),
-            (b'\\', [b'x', high, low, tail @ ..]) => match hex(*high, *low) {
-                Some(byte) => (byte, tail),
-                None => (*first, tail),
-            },
-            (other, tail) => (*other, tail),
-        };
-        bytes.push(byte);
-        rest = after;
-    }
 }
 
 fn fault(error: csv::Error, headings: &[String]) -> ImportError {

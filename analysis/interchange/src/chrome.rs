@@ -255,7 +255,9 @@ impl<W: Write> Trace for Chrome<W> {
 }
 
 fn text(out: &mut impl Write, text: &str) -> io::Result<()> {
-    Ok(serde_json::to_writer(out, text)?)
+    let mut json = Vec::with_capacity(text.len() + 2);
+    ppt_text::json_string(text.as_bytes(), &mut json);
+    out.write_all(&json)
 }
 
 fn put(out: &mut impl Write, value: Value<'_>) -> io::Result<()> {

@@ -351,7 +351,7 @@ fn quote(out: &mut String, text: &str) {
     for char in text.chars() {
         match char {
             '"' | '\\' => out.extend(['\\', char]),
-            char if char.is_control() => out.push('\u{fffd}'),
+            char if ppt_text::is_unsafe(char) => out.push('\u{fffd}'),
             char => out.push(char),
         }
     }

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::ops::Range;
 
+use ppt_text::{escaped, masked};
 use thiserror::Error;
 
 /// A formula that cannot be read, and where.
@@ -73,15 +74,14 @@ impl FormulaError {
     }
 }
 
-/// The line of `text` that has `span`, and a line with carets below. Control characters become
-/// blanks.
+/// The line of `text` that has `span`, and a line with carets below. `?` replaces characters
+/// that are not shown.
 pub fn carets(text: &str, span: &Range<usize>) -> String {
     let floor = |at: usize| (0..=at.min(text.len())).rev().find(|&it| text.is_char_boundary(it));
     let (start, end) = (floor(span.start).unwrap_or(0), floor(span.end).unwrap_or(0));
     let from = text[..start].rfind('\n').map_or(0, |it| it + 1);
     let to = text[start..].find('\n').map_or(text.len(), |it| start + it);
-    let visible = |it: char| if it.is_control() { ' ' } else { it };
-    let line: String = text[from..to].chars().map(visible).collect();
+    let line = masked(&text[from..to], |_| false);
     let before = text[from..start].chars().count();
     let below = text[start..end.clamp(start, to)].chars().count().max(1);
     format!("{line}\n{}{}", " ".repeat(before), "^".repeat(below))
@@ -98,7 +98,7 @@ pub(crate) fn choice(names: &[&'static str]) -> String {
 pub(crate) fn quoted_char(found: Option<char>) -> String {
     match found {
         None => "the end".to_owned(),
-        Some(it) => format!("`{}`", it.escape_debug()),
+        Some(it) => format!("`{}`", escaped(&it.to_string())),
     }
 }
 

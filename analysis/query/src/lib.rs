@@ -33,12 +33,13 @@ pub use encode::{Encoder, Parquet};
 pub use engine::{Engine, FrameTable, Options, Unit};
 pub use error::QueryError;
 pub use limits::{MAX_OPERATORS, within_limits};
-pub use output::{Format, plain, plain_json};
+pub use output::Format;
 pub use ppt_stats as stats;
 pub use ppt_tables::{
     Bound, Bounded, CaptureSet, Loss, NoBound, Number, Processes, SetError, Table, ThreadLabels,
     Total, TotalValue, Trouble, Watch, Word, dropped_causes,
 };
+pub use ppt_text::{escaped as plain, escaped_json as plain_json};
 pub use statement::{Answer, Statement, statements};
 pub use window::Window;
 

@@ -1,7 +1,6 @@
 //! Answers as text: tables for people, and for programs.
 //!
-//! Text from a target gets out escaped: control characters, DEL and C1 as `\xNN`, so that no terminal
-//! obeys them. Numbers are digits in every format; NULL is an empty cell, in JSON null.
+//! Text from a target is escaped (`ppt_text`), so that no terminal obeys it. Numbers are digits in every format; NULL is an empty cell, in JSON null.
 
 use std::io::{self, Write};
 use std::str::FromStr;
@@ -10,6 +9,7 @@ use datafusion::arrow::array::{Array, RecordBatch};
 use datafusion::arrow::datatypes::{DataType, SchemaRef};
 use datafusion::arrow::error::ArrowError;
 use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
+use ppt_text::{begins_formula, csv_cell, escape_cell, escaped as plain, json_string};
 
 /// What an answer looks like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,8 +18,10 @@ pub enum Format {
     Aligned,
     /// Tab-separated values, as `ppt dump` writes them.
     Tsv,
-    /// Comma-separated values, RFC 4180. Text that a spreadsheet takes for a formula begins with `'`.
+    /// Comma-separated values, RFC 4180, with the escapes of TSV.
     Csv,
+    /// The same; `'` stands before text that a spreadsheet may take for a formula.
+    CsvForSpreadsheet,
     /// An object per line.
     JsonLines,
     /// An array of objects.
@@ -44,6 +46,11 @@ impl Format {
         ("arrow", Format::Arrow),
         ("parquet", Format::Parquet),
     ];
+
+    /// The same format for spreadsheets, if there is one.
+    pub fn for_spreadsheet(self) -> Option<Format> {
+        (self == Format::Csv).then_some(Format::CsvForSpreadsheet)
+    }
 
     /// Whether it is no text: not for a terminal.
     pub fn is_binary(self) -> bool {
@@ -135,7 +142,15 @@ impl<W: Write> Output<W> {
                 self.aligned(&cells)
             }
             Format::Tsv => self.line(cells.iter().map(|cell| escaped(&text(cell))), "\t", ""),
-            Format::Csv => self.line(cells.iter().map(|cell| quoted(&text(cell))), ",", ""),
+            Format::Csv => self.line(cells.iter().map(|cell| quoted(&text(cell), false)), ",", ""),
+            Format::CsvForSpreadsheet => {
+                let fields = self.schema.fields().clone();
+                let cells = fields
+                    .iter()
+                    .zip(&cells)
+                    .map(|(field, cell)| quoted(&text(cell), !field.data_type().is_numeric()));
+                self.line(cells, ",", "")
+            }
             Format::Markdown => {
                 self.line(cells.iter().map(|cell| markdown(&text(cell))), " | ", "| ")
             }
@@ -167,7 +182,10 @@ impl<W: Write> Output<W> {
                 held.iter().try_for_each(|cells| self.aligned(cells))
             }
             Format::Tsv => self.line(names.iter().map(|name| escaped(name)), "\t", ""),
-            Format::Csv => self.line(names.iter().map(|name| quoted(name)), ",", ""),
+            Format::Csv => self.line(names.iter().map(|name| quoted(name, false)), ",", ""),
+            Format::CsvForSpreadsheet => {
+                self.line(names.iter().map(|name| quoted(name, true)), ",", "")
+            }
             Format::Markdown => {
                 self.line(names.iter().map(|name| markdown(name)), " | ", "| ")?;
                 self.line(names.iter().map(|_| "---".to_owned()), " | ", "| ")
@@ -208,12 +226,12 @@ impl<W: Write> Output<W> {
             if object.len() > 1 {
                 object.push(',');
             }
-            json_string(field.name(), &mut object);
+            object.push_str(&json(field.name()));
             object.push(':');
             match cell {
                 None => object.push_str("null"),
                 Some(cell) if is_plain(field.data_type(), cell) => object.push_str(cell),
-                Some(cell) => json_string(cell, &mut object),
+                Some(cell) => object.push_str(&json(cell)),
             }
         }
         object.push('}');
@@ -230,62 +248,30 @@ fn is_plain(ty: &DataType, cell: &str) -> bool {
     }
 }
 
+/// Text as JSON.
+fn json(text: &str) -> String {
+    let mut out = Vec::with_capacity(text.len() + 2);
+    json_string(text.as_bytes(), &mut out);
+    String::from_utf8_lossy(&out).into_owned()
+}
+
 fn width(text: &str) -> usize {
     text.chars().count()
 }
 
-/// Whether a terminal may obey it, or show what is around it in another order.
-fn is_control(char: char) -> bool {
-    char.is_control() || matches!(char, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-}
-
-/// Text from a target without what a terminal obeys; on one line.
-pub fn plain(text: &str) -> String {
-    if !text.contains(is_control) {
-        return text.to_owned();
-    }
-    let mut out = String::new();
-    for char in text.chars() {
-        match char {
-            '\t' => out.push_str("\\t"),
-            '\n' => out.push_str("\\n"),
-            char if char.is_control() => {
-                out.push_str(&format!("\\x{:02x}", u32::from(char)));
-            }
-            char if is_control(char) => out.push_str(&format!("\\u{:04x}", u32::from(char))),
-            char => out.push(char),
-        }
-    }
-    out
-}
-
-/// JSON without what a terminal obeys: the same JSON, since such a character stands in strings alone.
-pub fn plain_json(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for char in text.chars() {
-        match char {
-            // White space between values.
-            '\n' => out.push(char),
-            char if is_control(char) => out.push_str(&format!("\\u{:04x}", u32::from(char))),
-            char => out.push(char),
-        }
-    }
-    out
-}
-
-/// The same, and what was a backslash can be told from it.
+/// A cell of TSV.
 fn escaped(text: &str) -> String {
-    plain(&text.replace('\\', "\\\\"))
+    let mut out = Vec::with_capacity(text.len());
+    escape_cell(text.as_bytes(), &mut out);
+    String::from_utf8_lossy(&out).into_owned()
 }
 
-fn quoted(text: &str) -> String {
-    let number = text.parse::<f64>().is_ok();
-    let formula = !number && text.starts_with(['=', '+', '-', '@']);
-    let text = if formula { format!("'{}", escaped(text)) } else { escaped(text) };
-    match text.contains([',', '"']) {
-        true => format!("\"{}\"", text.replace('"', "\"\"")),
-        false => text,
-    }
+/// A cell of CSV; `guards` is for spreadsheets.
+fn quoted(text: &str, guards: bool) -> String {
+    let guard = if guards && begins_formula(text.as_bytes()) { "'" } else { "" };
+    let mut out = Vec::with_capacity(text.len());
+    csv_cell(format!("{guard}{}", escaped(text)).as_bytes(), &mut out);
+    String::from_utf8_lossy(&out).into_owned()
 }
 
 fn markdown(text: &str) -> String {
@@ -299,18 +285,6 @@ fn markdown(text: &str) -> String {
         }
     }
     out
-}
-
-fn json_string(text: &str, out: &mut String) {
-    out.push('"');
-    for char in text.chars() {
-        match char {
-            '"' | '\\' => out.extend(['\\', char]),
-            char if is_control(char) => out.push_str(&format!("\\u{:04x}", u32::from(char))),
-            char => out.push(char),
-        }
-    }
-    out.push('"');
 }
 
 #[cfg(test)]
@@ -334,18 +308,13 @@ mod tests {
     }
 
     #[test]
-    fn what_a_terminal_obeys_is_written_out() {
-        assert_eq!(plain("a\u{202e}\u{9b}b\n"), "a\\u202e\\x9bb\\n");
-        let value = serde_json::json!({"unit\u{9b}": "\u{2066}ä"});
-        let text = plain_json(&value.to_string());
-        assert!(!text.contains(is_control), "{text:?}");
-        assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap(), value);
-    }
-
-    #[test]
     fn every_format_says_the_same() {
         assert_eq!(written(Format::Tsv), "n\tx\ttext\n-7\tNaN\t=a\\x1b[1m\n\t0.5\t<b>\\\\,\"\n");
-        assert_eq!(written(Format::Csv), "n,x,text\n-7,NaN,'=a\\x1b[1m\n,0.5,\"<b>\\\\,\"\"\"\n");
+        assert_eq!(written(Format::Csv), "n,x,text\n-7,NaN,=a\\x1b[1m\n,0.5,\"<b>\\\\,\"\"\"\n");
+        assert_eq!(
+            written(Format::CsvForSpreadsheet),
+            "n,x,text\n-7,NaN,'=a\\x1b[1m\n,0.5,\"<b>\\\\,\"\"\"\n"
+        );
         assert_eq!(
             written(Format::Aligned),
             " n    x  text\n-7  NaN  =a\\x1b[1m\n    0.5  <b>\\,\"\n"

@@ -1,6 +1,6 @@
 //! Numbers as people read them: on a terminal, on a page.
 
-use crate::output::plain;
+use ppt_text::escaped;
 
 /// `1234567` as `1,234,567`.
 pub fn grouped(number: u64) -> String {
@@ -80,7 +80,7 @@ pub fn counted_up(sum: i128) -> String {
 pub fn bucket(of: Option<(Option<i128>, Option<i128>)>, unit: &str, is_time: bool) -> String {
     let value = |value: i128| match (unit, is_time) {
         ("", true) => duration(value as f64),
-        (unit, _) => measured(value as f64, &plain(unit)),
+        (unit, _) => measured(value as f64, &escaped(unit)),
     };
     match of {
         Some((Some(lo), Some(hi))) if lo + 1 == hi => value(lo),

@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use ppt_query::plain;
+use ppt_text::escaped;
+use serde_json::Value;
 
 /// Characters of a text that a page shows; the rest is cut.
 const LONG: usize = 200;
@@ -10,17 +11,17 @@ const LONG: usize = 200;
 /// A text in HTML or SVG, between tags or in a quoted attribute: no markup, nothing that turns the
 /// direction of writing, and not too long.
 pub fn text(text: &str) -> String {
-    escaped(text, LONG)
+    markup(text, LONG)
 }
 
 /// The same of sentences.
 pub fn prose(text: &str) -> String {
-    escaped(text, 10 * LONG)
+    markup(text, 10 * LONG)
 }
 
-fn escaped(text: &str, most: usize) -> String {
+fn markup(text: &str, most: usize) -> String {
     let mut out = String::with_capacity(text.len());
-    for (index, char) in plain(text).chars().enumerate() {
+    for (index, char) in escaped(text).chars().enumerate() {
         if index == most {
             out.push('…');
             break;
@@ -37,11 +38,24 @@ fn escaped(text: &str, most: usize) -> String {
     out
 }
 
-/// Data for a script: JSON that ends no element and begins no comment.
+/// Data for a script: JSON that ends no element and begins no comment. The script shows its texts, so
+/// they are escaped as text on the page is.
 pub fn json(value: &serde_json::Value) -> String {
-    let text = value.to_string();
+    let text = shown(value).to_string();
     // None of these is part of JSON's own syntax: they are in strings alone.
     text.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026")
+}
+
+/// The value with escaped texts.
+fn shown(value: &Value) -> Value {
+    match value {
+        Value::String(text) => Value::String(escaped(text)),
+        Value::Array(values) => values.iter().map(shown).collect(),
+        Value::Object(fields) => {
+            fields.iter().map(|(name, value)| (escaped(name), shown(value))).collect()
+        }
+        other => other.clone(),
+    }
 }
 
 /// A table; its first columns hold words, the others numbers.
@@ -95,7 +109,7 @@ mod tests {
     #[test]
     fn text_is_never_markup() {
         assert_eq!(text("</script><b a='\"'>&\u{202e}\u{1b}"), {
-            "&lt;/script&gt;&lt;b a=&#39;&quot;&#39;&gt;&amp;\\u202e\\x1b"
+            "&lt;/script&gt;&lt;b a=&#39;&quot;&#39;&gt;&amp;\\xe2\\x80\\xae\\x1b"
         });
         assert_eq!(text(&"é".repeat(300)).chars().count(), LONG + 1);
         let data = json(&serde_json::json!({ "</script>": "<!--<script>&" }));

@@ -1,29 +1,22 @@
 //! Turns the documentation in a frame file into C comments, and its integers into C literals.
 
 use ppt_frame_dsl::Stored;
+use ppt_text::masked;
 
 use crate::model::{Field, Model};
 use crate::text::Text;
 
 /// First lines of a generated file.
 pub(crate) fn banner(model: &Model<'_>, what: &str) -> String {
-    let [first, second] = model.banner(what);
+    let [first, second] = model.banner(what).map(|line| comment(&line));
     format!("/* {first}\n * {second}\n */")
 }
 
 /// Text for a C comment: it cannot end it, seem to begin another, be a trigraph, or show the lines
 /// around it as something else, which compilers warn of.
 pub(crate) fn comment(text: &str) -> String {
-    let text = text.replace("\r\n", "\n").replace(hidden, "?");
+    let text = masked(&text.replace("\r\n", "\n"), |char| matches!(char, '\t' | '\n'));
     text.replace("*/", "* /").replace("/*", "/ *").replace("??/", "? ?/")
-}
-
-/// Characters that a terminal or an editor obeys: controls but for tabs and line ends, marks and
-/// overrides of direction.
-fn hidden(c: char) -> bool {
-    let direction = matches!(c, '\u{61c}' | '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
-        | '\u{2066}'..='\u{2069}');
-    direction || c.is_control() && !matches!(c, '\t' | '\n')
 }
 
 /// A doc comment of the frame file.

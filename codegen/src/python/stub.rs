@@ -1,6 +1,7 @@
 //! `BUFFER.pyi`: what type checkers and editors know of the module.
 
 use ppt_frame_dsl::Stored;
+use ppt_text::masked;
 
 use super::spelling::{function_name, metric_name, scope_name, zero};
 use crate::c::header::OfHalf;
@@ -42,8 +43,7 @@ pub(super) fn emit(model: &Model<'_>) -> String {
     for frame in &model.frames {
         out.blank();
         out.lines(
-            frame
-                .doc
+            masked(frame.doc, |char| char == '\n')
                 .lines()
                 .map(|line| format!("# {}", line.trim()))
                 .collect::<Vec<_>>()
@@ -70,7 +70,8 @@ pub(super) fn emit(model: &Model<'_>) -> String {
 /// A docstring: nothing in it may end it.
 fn doc(text: &str, out: &mut Text) {
     if !text.is_empty() {
-        let text = text.trim().replace('\\', "\\\\").replace('"', "\\\"");
+        let text =
+            masked(text.trim(), |char| char == '\n').replace('\\', "\\\\").replace('"', "\\\"");
         let lines: Vec<_> = text.lines().map(str::trim).collect();
         out.line(&format!("\"\"\"{}\"\"\"", lines.join(" ")));
     }

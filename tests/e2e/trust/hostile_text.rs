@@ -11,10 +11,10 @@ use crate::fixtures::support::{Account, Bench, Target, record, segments_of};
 /// The program's file name.
 const PROGRAM: &[u8] = b"e\x1b[31m\n\t\xff\xc2\x9b\xe2\x80\xae";
 /// The same as ppt shows it; in /proc/PID/maps the kernel writes a line end as `\012`.
-const OBJECT: &str = "DIR/e\\u{1b}[31m\\012\\t\u{fffd}\\u{9b}\\u{202e}";
-const EXE: &str = "DIR/e\\u{1b}[31m\\n\\t\u{fffd}\\u{9b}\\u{202e}";
+const OBJECT: &str = "DIR/e\\x1b[31m\\012\\t\u{fffd}\\xc2\\x9b\\xe2\\x80\\xae";
+const EXE: &str = "DIR/e\\x1b[31m\\n\\t\u{fffd}\\xc2\\x9b\\xe2\\x80\\xae";
 /// What hostile_main.c calls itself.
-const COMM: &str = "\\u{1b}[1m\\n\\t\u{fffd}\\u{9b}\\u{202e}";
+const COMM: &str = "\\x1b[1m\\n\\t\u{fffd}\\xc2\\x9b\\xe2\\x80\\xae";
 
 /// `text` columns of its frames, as TSV has them.
 const TSV: [&str; 8] = [
@@ -23,7 +23,7 @@ const TSV: [&str; 8] = [
     r"tab\there",
     r"bad \xff\xc0\x80 utf",
     r"c1 \xc2\x9b del \x7f",
-    "bidi \u{202e} \u{2066}",
+    r"bidi \xe2\x80\xae \xe2\x81\xa6",
     r#"quote " comma , back \\"#,
     r"cut \xe2\x80",
 ];
@@ -59,7 +59,14 @@ fn harmless(bench: &Bench, args: &[&str], allowed: &[char]) -> String {
 
 #[track_caller]
 fn check(text: &str, allowed: &[char]) {
-    let bad = |c: &char| c.is_control() && *c != '\n' && !allowed.contains(c);
+    // The set once more, written down in another way than the program has it.
+    let obeyed = |c: char| {
+        let directions = "\u{61c}\u{200e}\u{200f}\u{202a}\u{202b}\u{202c}\u{202d}\u{202e}";
+        let hidden = "\u{200b}\u{200c}\u{200d}\u{2028}\u{2029}\u{feff}";
+        let control = matches!(u32::from(c), 0..=0x1f | 0x7f..=0x9f | 0x2060..=0x2069);
+        control || directions.contains(c) || hidden.contains(c)
+    };
+    let bad = |c: &char| obeyed(*c) && *c != '\n' && !allowed.contains(c);
     assert_eq!(text.chars().find(bad), None, "{text:?}");
 }
 
@@ -99,12 +106,9 @@ fn check_list(bench: &Bench, pid: &str) {
 
 fn check_info(bench: &Bench, pid: &str) {
     let info = harmless(bench, &["info", "out.bin"], &[]);
-    // What the agent escaped is text with backslashes.
-    let (comm, exe) = (COMM.replace('\\', "\\\\"), EXE.replace('\\', "\\\\"));
-    let object = OBJECT.replace('\\', "\\\\");
     for line in [
-        format!("target    pid {pid}, {comm}, {exe}"),
-        format!("object    {object}"),
+        format!("target    pid {pid}, {COMM}, {EXE}"),
+        format!("object    {OBJECT}"),
         r"tag       build = a\x1b[31m\x7f\xc2\x9b\xe2\x80\xaeb".into(),
         format!("thread    {pid}, \\x1b[1m\\n\\t\u{fffd}\\xc2\\x9b\\xe2\\x80\\xae"),
     ] {
@@ -133,13 +137,21 @@ fn check_dump(bench: &Bench, pid: &str) {
     }
     assert_eq!(dump("tsv", &['\t']), tsv);
     assert_eq!(dump("csv", &[]), csv);
+    // No text begins as a formula does: there is nothing to guard.
+    let guarded = harmless(bench, &["dump", "--for-spreadsheet", "out.bin"], &[]);
+    assert_eq!(guarded, csv);
+    let wrong = ["dump", "--for-spreadsheet", "--format", "jsonl", "out.bin"];
+    let output = bench.command(crate::fixtures::support::ppt()).args(wrong).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("--for-spreadsheet writes CSV"), "{said}");
+    assert_eq!(output.status.code(), Some(2));
     let rows = dump("jsonl", &[]);
     let rows: Vec<Value> = rows.lines().map(|it| serde_json::from_str(it).unwrap()).collect();
     let texts: Vec<_> = rows.iter().map(|row| row["text"].as_str().unwrap()).collect();
     assert_eq!(texts, JSON);
     assert!(rows.iter().all(|row| row["raw"] == RAW));
     let named = harmless(bench, &["dump", "--names", "out.bin"], &['\t']);
-    let name = "\t\\x1b[1m\\n\\t\\xff\\xc2\\x9b\u{202e}\t";
+    let name = "\t\\x1b[1m\\n\\t\\xff\\xc2\\x9b\\xe2\\x80\\xae\t";
     assert!(named.lines().skip(1).all(|line| line.contains(name)), "{named}");
 }
 
@@ -168,4 +180,92 @@ fn rules_3_and_4_nothing_that_a_terminal_obeys_gets_out() {
     account.check(written);
     assert_eq!(account.captured, written);
     record("35", "hostile text", written, account, &info, segments_of(&[agent]));
+}
+
+/// Characters of every kind that is not shown, and what ends comments and strings. Tabs and line ends
+/// divide the text, as they do in a file.
+const DOC: &str = "\u{1b}[31m\u{9b}\u{61c}\u{200b}\u{200f}\u{2028}\u{202e}\u{2069}\u{feff}\u{7f} \\ \" ' \"\"\" ??/ <b>";
+
+#[test]
+fn generated_code_and_its_messages_are_harmless() {
+    let bench = Bench::new();
+    let folder = "f\u{202e}\u{200b}\u{1b}[31m";
+    fs::create_dir(bench.path(folder)).unwrap();
+    let file = format!("{folder}/odd.frame");
+    let frames = format!(
+        "option tag build \"a\u{1b}\u{202e}\u{200b}b\";\n/// {DOC}\nenum Kind : u8 {{ A, B }}\n\
+         /// {DOC}\nframe word {{\n    /// {DOC}\n    Kind k; u64 n; char text[8];\n}}\n\
+         /// {DOC}\ncounter bytes;\n"
+    );
+    fs::write(bench.path(&file), frames).unwrap();
+    let pptc = |args: &[&str]| {
+        let output = bench.command(env!("CARGO_BIN_EXE_pptc")).args(args).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        check(&said, &[]);
+        let text = String::from_utf8(output.stdout).unwrap();
+        (output.status.success(), text, said)
+    };
+    let emitted = pptc(&["--emit", "c,cpp,rust,python", "-o", "out", &file]);
+    assert!(emitted.0, "{}", emitted.2);
+    let mut files = 0;
+    for entry in fs::read_dir(bench.path("out")).unwrap() {
+        let path = entry.unwrap().path();
+        check(&fs::read_to_string(&path).unwrap(), &['\t']);
+        files += 1;
+    }
+    assert!(files >= 5, "{files}");
+    // The layout is for people; the schema and the canonical form are data.
+    check(&pptc(&["--print", "layout", &file]).1, &[]);
+
+    for bad in [
+        format!("frame a {{ u32 {DOC}; }}\n"),
+        format!("frame a {{ u32 a @unit(\"{DOC}); }}\n"),
+        format!("{DOC}\n"),
+        format!("/* {DOC}\n"),
+        format!("frame a {{ u32 a; u32 a; /* {DOC} */ }}\n"),
+    ] {
+        let file = format!("{folder}/bad.frame");
+        fs::write(bench.path(&file), bad).unwrap();
+        let (is_done, _, said) = pptc(&[&file]);
+        assert!(!is_done && !said.is_empty());
+        let (is_done, _, said) = pptc(&["fmt", "--check", &file]);
+        assert!(!is_done || said.is_empty(), "{said}");
+    }
+    let missing = format!("{folder}/missing.frame");
+    for args in [&[&*missing][..], &["fmt", &missing], &[folder], &["--emit", DOC, &file]] {
+        let (is_done, _, said) = pptc(args);
+        assert!(!is_done && !said.is_empty(), "{args:?}");
+    }
+    let (_, listed, _) = pptc(&["fmt", "--check", &file]);
+    check(&listed, &[]);
+}
+
+#[test]
+fn messages_of_ppt_are_harmless() {
+    let bench = Bench::new();
+    let odd = "x\u{1b}[31m\u{61c}\u{200b}\u{2028}\u{202e}\u{2060}\u{feff}\u{9b}\u{7f}y";
+    fs::write(bench.path("no.bin"), odd).unwrap();
+    let own = std::process::id().to_string();
+    for args in [
+        vec!["dump", odd],
+        vec!["info", odd],
+        vec!["dump", "no.bin", "--where", odd],
+        vec!["dump", "no.bin", "--from", odd],
+        vec!["dump", "no.bin", "--format", odd],
+        vec!["attach", "--name", odd],
+        vec!["attach", &own, "-o", odd, "--only", odd],
+        vec!["attach", &own, "--flight", odd],
+        vec!["enable", "--name", odd, odd],
+        vec!["trigger", "--name", odd],
+        vec!["list", odd],
+        vec!["explain", odd],
+        vec!["run", "--", odd],
+        vec![odd],
+    ] {
+        let ppt = crate::fixtures::support::ppt();
+        let output = bench.command(ppt).args(&args).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(!output.status.success() && !said.is_empty(), "{args:?}: {said}");
+        check(&said, &[]);
+    }
 }

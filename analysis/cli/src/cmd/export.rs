@@ -12,6 +12,9 @@ use crate::failure::Failure;
 use crate::{open, run, signals};
 
 pub(crate) fn run(args: &args::Export) -> Result<ExitCode, Failure> {
+    if args.for_spreadsheet && args.format != args::ExportFormat::Csv {
+        return Err(Failure::not_for_spreadsheets());
+    }
     let engine = open::engine(&args.captures)?;
     let runtime = run::runtime(engine.threads())?;
     signals::end_questions();

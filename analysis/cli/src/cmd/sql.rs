@@ -34,13 +34,20 @@ pub(crate) fn run(args: &args::Sql) -> Result<ExitCode, Failure> {
     };
     let format = match &args.format {
         Some(word) => word.parse().map_err(Failure::Usage)?,
+        None if args.for_spreadsheet => Format::Csv,
         None if args.to.output.as_os_str() == "-" && io::stdout().is_terminal() => Format::Aligned,
         None => by_extension(&args.to.output).unwrap_or(Format::Tsv),
+    };
+    let format = match format.for_spreadsheet() {
+        Some(format) if args.for_spreadsheet => format,
+        None if args.for_spreadsheet => return Err(Failure::not_for_spreadsheets()),
+        _ => format,
     };
     let engine = open::engine(&of(captures, &args.captures))?;
     let runtime = run::runtime(engine.threads())?;
     let (file, force) = (args.file.clone(), args.to.force);
-    let session = Session { engine, runtime, format, file, force };
+    let for_spreadsheet = args.for_spreadsheet;
+    let session = Session { engine, runtime, format, for_spreadsheet, file, force };
     match text {
         Some(text) => {
             signals::end_questions();

@@ -263,8 +263,8 @@ fn text_of_a_target_is_data_wherever_it_goes() {
     bench.write("bad.bin", texts(TEXT, host, &hostile));
     let query = "SELECT said, host FROM it ORDER BY seqno";
     for args in [
-        vec!["sql", "bad.bin", query, "--format", "csv"],
-        vec!["export", "bad.bin", "--format", "csv"],
+        vec!["sql", "bad.bin", query, "--format", "csv", "--for-spreadsheet"],
+        vec!["export", "bad.bin", "--format", "csv", "--for-spreadsheet"],
     ] {
         let csv = bench.done(&args);
         let lines = || csv.lines().skip(1);
@@ -329,6 +329,7 @@ fn every_message_is_explained() {
         "no-fit",
         "model-file",
         "no-prediction",
+        "not-for-spreadsheets",
         "no-retiming",
         "no-comparison",
         "gate",

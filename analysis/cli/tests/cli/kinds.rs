@@ -3,7 +3,7 @@
 //! (`analysis/oracles/install`, and Debian's python3-bt2); one that is missing is named and skipped.
 
 #[path = "../../../report/tests/made/kinds.rs"]
-mod every;
+pub(crate) mod every;
 
 use std::path::PathBuf;
 use std::process::Command;

@@ -4,6 +4,7 @@ mod absent;
 mod analyses;
 mod commands;
 mod halves;
+mod hostile;
 mod import;
 mod interrupted;
 mod judged;

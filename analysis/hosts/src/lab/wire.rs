@@ -291,7 +291,7 @@ pub(super) fn read<M: DeserializeOwned>(
             let mut more = vec![0; 120];
             let read = from.read(&mut more).unwrap_or(0);
             let said = [&head[..got], &more[..read]].concat();
-            let said = String::from_utf8_lossy(&said).escape_debug().to_string();
+            let said = ppt_text::escaped(&String::from_utf8_lossy(&said));
             return Err(WireError::Kind(said));
         }
     }

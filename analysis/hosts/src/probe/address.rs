@@ -3,16 +3,18 @@
 use std::io;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 
+use ppt_text::escaped;
+
 use super::server::PORT;
 
 /// Why nobody knows where a host is.
 #[derive(Debug, thiserror::Error)]
 pub enum AddressError {
     /// It is no address and no name with a port.
-    #[error("`{}` is not HOST, HOST:PORT, ADDRESS or [ADDRESS]:PORT", .0.escape_debug())]
+    #[error("`{}` is not HOST, HOST:PORT, ADDRESS or [ADDRESS]:PORT", escaped(.0))]
     Form(String),
     /// The system does not know the name.
-    #[error("cannot find the host `{}`: {cause}", name.escape_debug())]
+    #[error("cannot find the host `{}`: {cause}", escaped(name))]
     Unknown {
         /// The name.
         name: String,

@@ -3,6 +3,7 @@
 use std::{fs, io};
 
 use ppt_clock::sync::{Host, RecordError};
+use ppt_text::escaped;
 
 use super::clock::HostClock;
 use super::packet::Identity;
@@ -17,7 +18,7 @@ pub enum IdentityError {
     #[error("cannot read {BOOT_ID}: {0}")]
     System(#[source] io::Error),
     /// What it says is no name.
-    #[error("\"{}\" is no name for a host: {cause}", name.escape_debug())]
+    #[error("\"{}\" is no name for a host: {cause}", escaped(name))]
     Name {
         /// The name.
         name: String,

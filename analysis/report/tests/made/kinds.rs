@@ -34,13 +34,37 @@ fn schema(source: &str) -> Schema {
     ppt_frame_dsl::compile(source.as_bytes(), "made.frame").unwrap().schema
 }
 
+/// The schema of the program's frames. What is no identifier contains `text`: descriptions, units,
+/// and a field that holds it.
+fn own(text: &str) -> Schema {
+    if text.is_empty() {
+        return schema(FRAMES);
+    }
+    let fields = "Verb verb; interval time handle; char note[96];";
+    let source = FRAMES.replace("Verb verb; interval time handle;", fields);
+    let mut schema = schema(&source);
+    for it in &mut schema.enums {
+        it.doc = format!("enum {text}");
+    }
+    for it in &mut schema.frames {
+        it.doc = format!("frame {text}");
+        for field in &mut it.fields {
+            field.doc = format!("field {text}");
+            if field.unit == "B" {
+                field.unit = format!("B{text}");
+            }
+        }
+    }
+    schema
+}
+
 fn kernel() -> Schema {
     let source = include_str!("../../../../kernel/src/kernel.frame");
     schema(&format!("{source}\nenum Call : u16 {{ read = 0, futex = 1 }}\n"))
 }
 
-/// A frame of a kind, with these fields.
-fn frame(schema: &Schema, seq: u64, kind: &str, fields: &[(&str, u64)]) -> Vec<u8> {
+/// A frame of a kind, with these fields, and `text` in every field that holds text.
+fn frame((schema, text): (&Schema, &str), seq: u64, kind: &str, fields: &[(&str, u64)]) -> Vec<u8> {
     let id = schema.frames.iter().position(|it| it.name == kind).unwrap();
     let mut bytes = vec![0; schema.stride as usize];
     bytes[..8].copy_from_slice(&seq.to_le_bytes());
@@ -48,9 +72,14 @@ fn frame(schema: &Schema, seq: u64, kind: &str, fields: &[(&str, u64)]) -> Vec<u
     for (name, value) in fields {
         let found = schema.frames[id].fields.iter().find(|it| it.name == *name);
         let field = found.unwrap_or_else(|| panic!("{kind} has no {name}"));
-        assert!(!matches!(field.ty, FieldType::Char { .. }));
         let len = field.ty.size(schema) as usize;
         bytes[field.offset as usize..][..len].copy_from_slice(&value.to_le_bytes()[..len]);
+    }
+    for field in &schema.frames[id].fields {
+        if let FieldType::Char { len } = field.ty {
+            let shown = &text.as_bytes()[..text.len().min(len as usize)];
+            bytes[field.offset as usize..][..shown.len()].copy_from_slice(shown);
+        }
     }
     bytes
 }
@@ -70,7 +99,7 @@ impl Ring {
     fn write(
         mut self,
         writer: &mut CaptureWriter<Vec<u8>>,
-        (number, schema): (u16, &Schema),
+        (number, schema, text): (u16, &Schema, &str),
         (ring, tid): (u32, u32),
     ) -> u64 {
         self.0.sort_by_key(|it| it.0);
@@ -78,7 +107,7 @@ impl Ring {
             let first_seq = (number_of_chunk * CHUNK) as u64 + 1;
             let told = (first_seq..).zip(chunk);
             let bytes: Vec<u8> =
-                told.flat_map(|(seq, it)| frame(schema, seq, it.1, &it.2)).collect();
+                told.flat_map(|(seq, it)| frame((schema, text), seq, it.1, &it.2)).collect();
             let (t_min, t_max) = (chunk[0].0, chunk[chunk.len() - 1].0);
             let head = FramesHead {
                 source: number,
@@ -104,7 +133,7 @@ impl Ring {
 pub fn write(text: &str) -> (Vec<u8>, u64) {
     let header = FileHeader {
         capture_id: [8; 16],
-        host: "till".to_owned(),
+        host: format!("till{text}"),
         boot_id: "boot".to_owned(),
         created_realtime_ns: REAL,
         created_mono_ns: MONO,
@@ -119,7 +148,7 @@ pub fn write(text: &str) -> (Vec<u8>, u64) {
     let real = reading(ClockId::Monotonic, ClockId::Realtime, REAL - MONO, 0);
     let ticks = [0, 6].map(|second| reading(ClockId::Tick, ClockId::Monotonic, 0, second));
     writer.clock(&[real, ticks[0], ticks[1]]).unwrap();
-    let own = schema(FRAMES);
+    let own = own(text);
     let kernel = kernel();
     for (number, schema, kind) in [(0, &own, ""), (1, &kernel, "kernel")] {
         let segment = Segment { nonce: 9, rings: 4, slots: 4096, stride: schema.stride };
@@ -128,7 +157,17 @@ pub fn write(text: &str) -> (Vec<u8>, u64) {
             schema_hash: schema.hash(),
             kind: kind.to_owned(),
             buffer: schema.buffer.clone(),
-            process: Process { pid: PID, exe: format!("/opt/shopd{text}"), ..Process::default() },
+            object: text.to_owned(),
+            process: Process {
+                pid: PID,
+                comm: text.to_owned(),
+                exe: format!("/opt/shopd{text}"),
+                ..Process::default()
+            },
+            tags: match text {
+                "" => Vec::new(),
+                text => vec![(format!("tag{text}"), format!("value{text}"))],
+            },
             segments: vec![segment],
             clock: "tick".to_owned(),
             ..Source::default()
@@ -178,11 +217,11 @@ pub fn write(text: &str) -> (Vec<u8>, u64) {
                 its.tell(end + 5, "request", &fields);
             }
         }
-        captured += its.write(&mut writer, (0, &own), (ring as u32, tid as u32));
+        captured += its.write(&mut writer, (0, &own, text), (ring as u32, tid as u32));
     }
     let last = by_kernel.0.iter().map(|it| it.0).max().unwrap() + 1;
     by_kernel.tell(last, "watch_end", &[("at", last)]);
-    captured += by_kernel.write(&mut writer, (1, &kernel), (0, 0));
+    captured += by_kernel.write(&mut writer, (1, &kernel, text), (0, 0));
     readings(&mut writer, &own);
     let whole = Stretch { from_ns: MONO, to_ns: MONO + 6 * SECOND };
     let trigger = Trigger {
@@ -199,7 +238,7 @@ pub fn write(text: &str) -> (Vec<u8>, u64) {
     writer.trigger(&trigger).unwrap();
     let end = End {
         reason: EndReason::Stopped,
-        message: String::new(),
+        message: text.to_owned(),
         rings: Vec::new(),
         drops: Vec::new(),
         realtime_ns: REAL + 6 * SECOND,

@@ -29,6 +29,7 @@ pub(super) async fn export(args: &args::Export, engine: &Engine) -> Result<(), F
     let (format, extension) = match args.format {
         ExportFormat::Parquet => (Format::Parquet, "parquet"),
         ExportFormat::Arrow => (Format::Arrow, "arrow"),
+        ExportFormat::Csv if args.for_spreadsheet => (Format::CsvForSpreadsheet, "csv"),
         ExportFormat::Csv => (Format::Csv, "csv"),
         // Traces are written elsewhere.
         _ => (Format::JsonLines, "jsonl"),

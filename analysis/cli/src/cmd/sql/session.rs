@@ -21,6 +21,8 @@ pub(crate) struct Session {
     pub(crate) engine: Engine,
     pub(crate) runtime: Runtime,
     pub(crate) format: Format,
+    /// Whether CSV is for spreadsheets.
+    pub(crate) for_spreadsheet: bool,
     /// Where the statements come from, if that is a file.
     pub(crate) file: Option<PathBuf>,
     pub(crate) force: bool,
@@ -63,6 +65,8 @@ impl Session {
                     Ok(has_rows)
                 }
                 Answer::Copy { rows, to, format } => {
+                    let guarded = format.for_spreadsheet().filter(|_| self.for_spreadsheet);
+                    let format = guarded.unwrap_or(format);
                     let mut output = self.output(&to)?;
                     let name = output.name();
                     let mut out = BufWriter::with_capacity(BUFFER, output.file());

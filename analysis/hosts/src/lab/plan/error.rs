@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
+use ppt_text::{escaped, masked_in_place};
 use thiserror::Error;
 
 /// A mistake in the text of an experiment.
@@ -329,11 +330,7 @@ pub enum Mistake {
 impl PlanError {
     /// The message over the line of the text that has the mistake, with carets below the place.
     pub fn drawn(&self, file: &str, text: &str) -> String {
-        let printable = |it: char| if it.is_control() && it != '\n' { ' ' } else { it };
-        let file: String = file.chars().map(printable).collect();
-        // One character for one: the places stay the same only if controls are single bytes.
-        let visible = |it: char| if it.is_ascii_control() && it != '\n' { ' ' } else { it };
-        let text: String = text.chars().map(visible).collect();
+        let (file, text) = (escaped(file), masked_in_place(text));
         let floor =
             |at: usize| (0..=at.min(text.len())).rev().find(|it| text.is_char_boundary(*it));
         let start = floor(self.span.start).unwrap_or(0);
@@ -341,7 +338,7 @@ impl PlanError {
         let end = floor(self.span.end).unwrap_or(0).clamp(start, line);
         let mark = AnnotationKind::Primary.span(start..end);
         let snippet = Snippet::source(text.as_str()).path(file.as_str()).annotation(mark);
-        let title = self.mistake.to_string().replace('\n', " ");
+        let title = escaped(&self.mistake.to_string());
         let group = Level::ERROR.primary_title(title.as_str()).element(snippet);
         Renderer::plain().decor_style(DecorStyle::Ascii).render(&[group])
     }
@@ -360,5 +357,5 @@ fn choice(names: &[&'static str]) -> String {
 }
 
 fn quoted(found: Option<char>) -> String {
-    found.map_or("the end".to_owned(), |it| format!("`{}`", it.escape_debug()))
+    found.map_or("the end".to_owned(), |it| format!("`{}`", escaped(&it.to_string())))
 }

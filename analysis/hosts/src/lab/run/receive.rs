@@ -83,7 +83,7 @@ impl Receiver {
 
     pub(super) fn begin(&mut self, number: usize, name: &str) -> Result<(), Refused> {
         let host = &mut self.hosts[number];
-        let shown = || name.chars().take(200).collect::<String>().escape_debug().to_string();
+        let shown = || ppt_text::shortened(name, 200);
         let distrust = |why: &str| Err(Refused::Distrust(format!("`{}` {why}", shown())));
         if host.open.is_some() {
             return distrust("begins before the file before it has ended");
@@ -177,7 +177,7 @@ fn is_inside(name: &str) -> bool {
     let tidy = path.components().collect::<PathBuf>().as_os_str() == path.as_os_str();
     !name.is_empty()
         && name.len() <= MOST_NAME
-        && !name.chars().any(char::is_control)
+        && !name.contains(ppt_text::is_unsafe)
         && tidy
         && path.components().count() <= MOST_PARTS
         && path.components().all(plain)
@@ -194,7 +194,20 @@ mod tests {
         }
         let long = "x".repeat(256);
         let deep = "d/".repeat(20) + "x";
-        for bad in ["", ".", "..", "/etc/x", "a/../b", "../x", "a//b", "a/", "./a", "a\nb", "\0"] {
+        for bad in [
+            "",
+            ".",
+            "..",
+            "/etc/x",
+            "a/../b",
+            "../x",
+            "a//b",
+            "a/",
+            "./a",
+            "a\nb",
+            "\0",
+            "a\u{202e}b",
+        ] {
             assert!(!is_inside(bad), "{bad:?}");
         }
         assert!(!is_inside(&long) && !is_inside(&deep));

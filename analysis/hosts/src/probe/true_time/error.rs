@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use ppt_text::escaped;
 use rustix::io::Errno;
 
 /// Longest part of a foreign line that is shown.
@@ -34,7 +35,7 @@ pub enum TimeSourceError {
         seconds: u64,
     },
     /// The program says why it cannot tell: chronyd does not run, for example.
-    #[error("{} cannot ask chronyd: it says \"{}\"", program.display(), said.escape_debug())]
+    #[error("{} cannot ask chronyd: it says \"{}\"", program.display(), escaped(said))]
     Unanswered {
         /// The program.
         program: PathBuf,
@@ -65,7 +66,7 @@ pub enum TimeSourceError {
         path: PathBuf,
     },
     /// A line has another form.
-    #[error("a line of {} is not understood: \"{}\"", of.display(), line.escape_debug())]
+    #[error("a line of {} is not understood: \"{}\"", of.display(), escaped(line))]
     Line {
         /// The file or the program.
         of: PathBuf,

@@ -1,0 +1,16 @@
+//! Text as people read it: names of strangers made safe to show, and numbers in short.
+//!
+//! [`is_unsafe`] is the one set of characters that no output contains unescaped. [`escaped`] is for
+//! people, [`escape_cell`] for tables that a program reads back, [`escaped_json`] for JSON.
+#![forbid(unsafe_code)]
+
+mod csv;
+mod escape;
+mod spreadsheet;
+
+pub use csv::csv_cell;
+pub use escape::{
+    escape_cell, escaped, escaped_json, escaped_lines, is_unsafe, json_string, masked,
+    masked_in_place, shortened, unescape_cell,
+};
+pub use spreadsheet::{begins_formula, unguarded};
