@@ -19,8 +19,9 @@ pub fn render(diagnostics: &[Diagnostic], file_name: &str, source: &str, color: 
     let renderer = if color { Renderer::styled() } else { Renderer::plain() };
     let renderer = renderer.decor_style(DecorStyle::Ascii);
     let file_name = escaped(file_name);
-    // A carriage return at a line's end is no part of what is shown; the places stay the same.
-    let source = masked_in_place(&source.replace("\r\n", " \n"));
+    // A carriage return at a line's end is no part of what is shown; the places stay the same. The
+    // renderer draws ASCII controls.
+    let source = masked_in_place(&source.replace("\r\n", " \n"), |char| char.is_ascii());
     let lines = Lines::of(&source);
     let texts = diagnostics.iter().map(|diagnostic| {
         let picture = Picture { diagnostic, file_name: &file_name, lines: &lines };

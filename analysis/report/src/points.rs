@@ -10,6 +10,7 @@ use layout::std_shapes::shapes::{Arrow, Element, ShapeKind};
 use layout::topo::layout::VisualGraph;
 use ppt_query::graph::{PointEdge, PointGraph};
 use ppt_query::text::{duration, grouped};
+use ppt_text::escaped_lines;
 
 /// The graph in the language of Graphviz.
 pub fn dot(graph: &PointGraph) -> String {
@@ -93,6 +94,7 @@ fn label(edge: &PointEdge) -> String {
 
 /// Text as Graphviz reads it.
 fn quoted(text: &str) -> String {
+    let text = escaped_lines(text);
     let text = text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
     format!("\"{text}\"")
 }

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use ppt_hosts::lab::{self, Kind, Options, Own, Summary};
+use ppt_output::Invoker;
 
 use crate::args::{Lab, LabCommand, LabRun};
 use crate::failure::Failure;
@@ -71,8 +72,15 @@ fn options(how: &LabRun) -> Result<Options, Failure> {
         own,
         ppt: if beside.is_file() { beside } else { PathBuf::from("ppt") },
         ssh: std::iter::once("ssh".into()).chain(how.ssh.iter().cloned()).collect(),
+        invoker: invoker(),
         folder: how.output.clone(),
     })
+}
+
+/// The user who called sudo.
+fn invoker() -> Option<Invoker> {
+    let number = |name| std::env::var(name).ok()?.parse().ok();
+    Some(Invoker { uid: number("SUDO_UID")?, gid: number("SUDO_GID") })
 }
 
 /// How this program starts itself on a host.

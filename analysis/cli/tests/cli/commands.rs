@@ -347,6 +347,7 @@ fn every_message_is_explained() {
         "lab-failed",
         "lab-programs",
         "lab-collect",
+        "lab-output",
     ];
     let codes: Vec<_> = ppt_query::QueryError::codes()
         .chain(ppt_report::ReportError::CODES)

@@ -147,6 +147,15 @@ impl CellFailure {
             _ => false,
         }
     }
+
+    /// The hosts that do not answer any more, or are not trusted.
+    pub(super) fn lost_hosts(&self) -> Vec<&str> {
+        match self {
+            CellFailure::Gone { host, .. } | CellFailure::Distrust { host, .. } => vec![host],
+            CellFailure::Late { silent, .. } => silent.iter().map(String::as_str).collect(),
+            _ => Vec::new(),
+        }
+    }
 }
 
 fn program(phase: &str, failure: &Failure) -> String {

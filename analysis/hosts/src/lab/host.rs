@@ -3,7 +3,9 @@
 //! * the *keeper* (no arguments) begins what holds all programs together, starts the worker in it,
 //!   and clears up behind it, however that ends;
 //! * the *worker* talks to the controller, and starts and stops programs;
-//! * the *guard* makes the kernel end a program with the worker, and becomes that program.
+//! * the *guard* makes the kernel end a program with the worker, and becomes that program;
+//! * the *reader* gives up root's privileges but to open files, and is a guard otherwise: it becomes
+//!   the program that reads captures for a check.
 //!
 //! The worker reads a pipe whose other end only the keeper has, so neither survives the other. There
 //! is no daemon, no port, and no right that the caller does not have.
@@ -14,8 +16,11 @@ mod facts;
 mod files;
 mod how;
 mod keeper;
+mod mounts;
+mod output;
 mod own;
 mod programs;
+mod reader;
 mod ready;
 mod role;
 mod tree;

@@ -2,7 +2,8 @@
 //! written beside itself, and renamed.
 
 use std::fs;
-use std::io::Write;
+use std::io::{Read, Write};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -218,6 +219,20 @@ impl Manifest {
         Ok(read)
     }
 
+    /// Says in the manifest that is there that the experiment was aborted, where no room is left to
+    /// write another one: these bytes take the place of as many others.
+    pub(super) fn abort_in_place(folder: &Path) -> std::io::Result<()> {
+        let (running, aborted) = (state(State::Running), state(State::Aborted));
+        assert_eq!(running.len(), aborted.len(), "nothing else in the file moves");
+        let file = fs::File::options().read(true).write(true).open(folder.join(MANIFEST))?;
+        let mut text = Vec::new();
+        (&file).read_to_end(&mut text)?;
+        // Quotes within a text are escaped in JSON: no name and no experiment looks like this.
+        let at = text.windows(running.len()).position(|bytes| bytes == running.as_bytes());
+        let at = at.ok_or(std::io::ErrorKind::NotFound)?;
+        file.write_all_at(aborted.as_bytes(), at as u64)
+    }
+
     /// Writes the manifest into a folder of results.
     pub(super) fn write(&self, folder: &Path) -> Result<(), LabError> {
         let path = folder.join(MANIFEST);
@@ -228,5 +243,30 @@ impl Manifest {
             file.persist(&path).map(drop).map_err(|it| it.error)
         };
         write().map_err(|cause| LabError::File { what: "write", path: path.clone(), cause })
+    }
+}
+
+/// A state as it is in the file.
+fn state(state: State) -> String {
+    format!("\"state\": {}", serde_json::to_string(&state).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_manifest_is_aborted_without_room() {
+        let folder = tempfile::tempdir().unwrap();
+        // The text of an experiment may look like the state.
+        let text = "# \"state\": \"running\"";
+        let mut manifest = Manifest::begun("\"state\": \"running\"", 1, text, folder.path());
+        manifest.write(folder.path()).unwrap();
+        let before = fs::metadata(folder.path().join(MANIFEST)).unwrap().len();
+        Manifest::abort_in_place(folder.path()).unwrap();
+        assert_eq!(fs::metadata(folder.path().join(MANIFEST)).unwrap().len(), before);
+        manifest.state = State::Aborted;
+        assert_eq!(Manifest::read(folder.path()).unwrap(), manifest);
+        assert!(Manifest::abort_in_place(folder.path()).is_err(), "it does not run any more");
     }
 }

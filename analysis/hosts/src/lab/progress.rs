@@ -74,6 +74,15 @@ pub enum Event<'a> {
         /// Its name.
         name: &'a str,
     },
+    /// A program printed more than is kept.
+    Printed {
+        /// The host.
+        host: &'a str,
+        /// The phase that started it.
+        phase: &'a str,
+        /// Bytes that are not kept.
+        left_out: u64,
+    },
     /// A cell ended as it should.
     Passed {
         /// Its key.

@@ -176,6 +176,13 @@ pub struct Ended {
     pub end: End,
     /// Whether ppt asked it to.
     pub stopped: bool,
+    /// Bytes that it printed beyond what is kept of its output.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub left_out: u64,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// A program that did not do what it should.

@@ -349,7 +349,7 @@ sql = ["SELECT true", "{sql}"]
 
 /// A `ppt` that runs a command, and writes what it was asked to write. What the real one does is
 /// another test's.
-fn fake_ppt(folder: &std::path::Path) {
+pub(crate) fn fake_ppt(folder: &std::path::Path) {
     let script = "#!/bin/sh\n[ \"$1 $2 $3\" = 'run --quiet -o' ] || exit 9\necho capture > \"$4\"\n\
                   shift 5\nexec \"$@\"\n";
     let path = folder.join("ppt");
@@ -383,7 +383,7 @@ html = "report.html"
     same(
         &said,
         &format!(
-            "report\n--sql\n{root}/views.sql\n-o\n{folder}/report.html\n--\n{folder}/{}/run.a.bin\n\
+            "report\n--sql\n{root}/views.sql\n--\n{folder}/{}/run.a.bin\n\
              {folder}/{}/run.a.bin",
             rig.manifest().cells[0].key,
             rig.manifest().cells[1].key

@@ -2,6 +2,7 @@
 //! a host, a controller that is killed, hosts that lie, and programs that run on hosts.
 
 mod basics;
+mod failures;
 mod hostile;
 mod kills;
 mod plans;
@@ -20,8 +21,14 @@ fn main() -> ExitCode {
             programs::play(&arguments)
         }
         _ => {
-            let tests =
-                [plans::tests(), basics::tests(), hostile::tests(), ssh::tests(), kills::tests()];
+            let tests = [
+                plans::tests(),
+                basics::tests(),
+                failures::tests(),
+                hostile::tests(),
+                ssh::tests(),
+                kills::tests(),
+            ];
             libtest_mimic::run(&Arguments::from_args(), tests.concat_trials()).exit_code()
         }
     }

@@ -109,6 +109,7 @@ pub(crate) fn options(folder: Option<PathBuf>) -> Options {
         analysis: own(),
         ppt: Path::new("ppt").to_owned(),
         ssh: vec!["ssh".into()],
+        invoker: None,
         folder,
     }
 }

@@ -59,6 +59,14 @@ impl Progress for Told {
                     self.cell
                 ),
             ),
+            Event::Printed { host, phase, left_out } => message::warning(
+                "lab-output",
+                format_args!(
+                    "{}: the program of phase {phase} on host {host} printed more than 64 MiB: \
+                     {left_out} bytes are left out",
+                    self.cell
+                ),
+            ),
             Event::Passed { took, .. } => {
                 let took = duration(took.as_nanos() as f64);
                 message::note(format_args!("{}: passed, {took}", self.cell));

@@ -12,6 +12,7 @@ use rustix::process::{
 };
 
 use super::facts;
+use super::output::Output;
 use super::own::Own;
 use super::ready::Missing;
 use crate::lab::plan;
@@ -28,7 +29,7 @@ pub(super) struct Program {
     child: Child,
     /// Readable once it has ended.
     pub(super) fd: OwnedFd,
-    outputs: [PathBuf; 2],
+    outputs: [Output; 2],
     /// Whether the phase waits for its end.
     pub(super) ends: bool,
     pub(super) missing: Missing,
@@ -74,7 +75,9 @@ impl Program {
         let (first, arguments) = command.words.split_first().ok_or("it has no name")?;
         let program = facts::find(first)?;
         let io = |it: io::Error| it.to_string();
-        let outputs = ["out", "err"].map(|it| folders.logs.join(format!("{phase}.{it}")));
+        let output = |end: &str| Output::create(folders.logs.join(format!("{phase}.{end}")));
+        let (out, stdout) = output("out").map_err(io)?;
+        let (err, stderr) = output("err").map_err(io)?;
         let mut words: Vec<PathBuf> = Vec::new();
         if let Some(capture) = capture {
             words.push(facts::find(&capture.ppt)?);
@@ -93,8 +96,7 @@ impl Program {
         started.args(&words[1..]).env_clear().envs(facts::environment());
         started.envs(command.env.iter().map(|(name, it)| (name, it)));
         started.current_dir(&folders.run).process_group(0).stdin(Stdio::null());
-        started.stdout(File::create_new(&outputs[0]).map_err(io)?);
-        started.stderr(File::create_new(&outputs[1]).map_err(io)?);
+        started.stdout(stdout).stderr(stderr);
         let mut child = started.spawn().map_err(io)?;
         let fd = match pidfd_open(Pid::from_child(&child), PidfdFlags::empty()) {
             Ok(fd) => fd,
@@ -104,13 +106,13 @@ impl Program {
                 return Err(error.to_string());
             }
         };
-        let missing = Missing::new(&command.ready, [&outputs[0], &outputs[1]], &folders.run);
+        let missing = Missing::new(&command.ready, [out.path(), err.path()], &folders.run);
         Ok(Self {
             phase: phase.to_owned(),
             words: command.words.clone(),
             child,
             fd,
-            outputs,
+            outputs: [out, err],
             ends: command.ends,
             missing,
             end: None,
@@ -127,6 +129,7 @@ impl Program {
         let signal = || End::Signal(status.signal().unwrap_or_default());
         self.end = Some(status.code().map_or_else(signal, End::Code));
         self.kill_group();
+        self.outputs.iter_mut().for_each(Output::flush);
         self.end
     }
 
@@ -152,26 +155,29 @@ impl Program {
         let _ = kill_process_group(Pid::from_child(&self.child), Signal::KILL);
     }
 
-    pub(super) fn failure(&self, problem: Problem) -> Failure {
+    pub(super) fn failure(&mut self, problem: Problem) -> Failure {
+        self.outputs.iter_mut().for_each(Output::flush);
         let (phase, words) = (self.phase.clone(), self.words.clone());
         Failure { phase, words, problem, tail: self.tail() }
     }
 
-    pub(super) fn ended(&self) -> Option<Ended> {
+    /// How it ended. Its output files are complete then.
+    pub(super) fn ended(&mut self) -> Option<Ended> {
+        let left_out = self.outputs.iter_mut().map(Output::finish).sum();
         let end = self.end?;
-        Some(Ended { phase: self.phase.clone(), end, stopped: self.stopped })
+        Some(Ended { phase: self.phase.clone(), end, stopped: self.stopped, left_out })
     }
 
     /// The end of what it wrote to stdout.
     pub(super) fn said(&self) -> String {
-        String::from_utf8_lossy(&end_of(&self.outputs[0])).into_owned()
+        String::from_utf8_lossy(&end_of(self.outputs[0].path())).into_owned()
     }
 
     /// The last lines of stderr, or of stdout if there are none.
     fn tail(&self) -> String {
         let [out, err] = &self.outputs;
-        let tail = last_lines(err);
-        if tail.is_empty() { last_lines(out) } else { tail }
+        let tail = last_lines(err.path());
+        if tail.is_empty() { last_lines(out.path()) } else { tail }
     }
 }
 

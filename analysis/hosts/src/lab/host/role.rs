@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 
 use super::error::{HostError, cannot};
 use super::own::Own;
-use super::{clock, keeper, worker};
+use super::{clock, keeper, reader, worker};
 
 /// What `ppt-analysis lab host ARGUMENTS` does: it talks to the controller on stdin and stdout.
 ///
@@ -21,6 +21,11 @@ pub fn host(own: &Own, arguments: &[OsString]) -> Result<ExitCode, HostError> {
     match words[..] {
         ["keep", how, name] => keeper::keep(own, how, name),
         ["work", how, life, folder] => worker::work(own, how, life, Path::new(folder)),
+        ["reader", parent, user, "--", ..] if arguments.len() > 4 => {
+            // Before the guard: a change of privileges forgets what it asks for.
+            reader::step_down(user)?;
+            guard(parent, &arguments[4..])
+        }
         ["guard", parent, "--", ..] if arguments.len() > 3 => guard(parent, &arguments[3..]),
         ["answer", name, key, address] => clock::answer(name, key, address),
         ["ask", name, key, file, until, give_up, ref others @ ..] => {

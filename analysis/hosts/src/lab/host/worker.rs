@@ -9,11 +9,11 @@ use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
 use rustix::process::{getpid, set_child_subreaper};
 
 use super::error::{HostError, cannot};
 use super::how::FIRST;
+use super::mounts::Mounts;
 use super::own::Own;
 use super::programs::{Folders, Program};
 use super::{clock, facts, files, tree};
@@ -34,16 +34,16 @@ pub(super) fn work(own: &Own, how: &str, life: &str, folder: &Path) -> Result<Ex
     // A name that is there already is somebody else's.
     let made = fs::DirBuilder::new().mode(0o700).create(folder);
     made.map_err(cannot("make a folder for programs"))?;
-    let isolation = if how == FIRST {
-        own_processes();
-        Isolation::Namespaces
+    let (isolation, mounts) = if how == FIRST {
+        (Isolation::Namespaces, Mounts::make())
     } else {
         set_child_subreaper(Some(getpid())).map_err(cannot("adopt orphans"))?;
-        Isolation::Guard
+        (Isolation::Guard, Mounts::default())
     };
     let mut worker = Worker {
         own: own.clone(),
         isolation,
+        mounts,
         folder: folder.to_owned(),
         folders: None,
         cells: 0,
@@ -67,20 +67,10 @@ pub(super) fn work(own: &Own, how: &str, life: &str, folder: &Path) -> Result<Ex
     }
 }
 
-/// Programs see their own processes below /proc, as in any PID namespace that is complete. Nothing of
-/// it is seen outside. Where that is forbidden, they see those of all.
-fn own_processes() {
-    let apart = nix::sched::unshare(nix::sched::CloneFlags::CLONE_NEWNS).is_ok();
-    let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
-    if apart && mount_change("/", private).is_ok() {
-        let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
-        let _ = mount("proc", "/proc", "proc", flags, None);
-    }
-}
-
 struct Worker {
     own: Own,
     isolation: Isolation,
+    mounts: Mounts,
     folder: PathBuf,
     folders: Option<Folders>,
     cells: u32,
@@ -407,7 +397,7 @@ impl Worker {
     /// Sends what ppt itself wrote, and forgets the cell.
     fn end(&mut self) -> io::Result<()> {
         self.awaited = Awaited::Nothing;
-        let ends = self.programs.iter().filter_map(Program::ended).collect();
+        let ends = self.programs.iter_mut().filter_map(Program::ended).collect();
         if let Some(folders) = self.folders.take() {
             for name in std::mem::take(&mut self.captures) {
                 files::send_file(&mut self.out, &folders.run.join(&name), &name)?;
@@ -426,6 +416,7 @@ impl Worker {
             }
         }
         self.programs.clear();
+        self.mounts.empty_shared_memory();
         self.tell(&Tell::Collected { unmatched: Vec::new(), left_out: Vec::new(), ends })
     }
 
@@ -443,6 +434,7 @@ impl Worker {
             program.reap();
         }
         self.programs.clear();
+        self.mounts.empty_shared_memory();
         self.captures.clear();
         self.awaited = Awaited::Nothing;
         if let Some(cell) = self.folders.take().as_ref().and_then(|it| it.run.parent()) {

@@ -330,7 +330,7 @@ pub enum Mistake {
 impl PlanError {
     /// The message over the line of the text that has the mistake, with carets below the place.
     pub fn drawn(&self, file: &str, text: &str) -> String {
-        let (file, text) = (escaped(file), masked_in_place(text));
+        let (file, text) = (escaped(file), masked_in_place(text, |char| char == '\n'));
         let floor =
             |at: usize| (0..=at.min(text.len())).rev().find(|it| text.is_char_boundary(*it));
         let start = floor(self.span.start).unwrap_or(0);

@@ -4,14 +4,14 @@ use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use super::options::Options;
-use super::receive::Receiver;
+use super::receive::{Receiver, Refused};
 use super::team::{Answer, Team};
 use super::via;
 use crate::lab::error::CellFailure;
 use crate::lab::manifest::{Ran, RanCommand, RanEnd, RanPhase};
 use crate::lab::plan::{Cell, Clock, Plan, Resolved, Stop};
 use crate::lab::progress::{Event, Progress};
-use crate::lab::wire::{Ask, Capture, Failure, Part, Tell};
+use crate::lab::wire::{Ask, Capture, Ended, Failure, Part, Tell};
 
 /// How long stopping and sending may take in all, and how long nothing may come meanwhile.
 const END: Duration = Duration::from_secs(3600);
@@ -49,24 +49,30 @@ impl<'a> Run<'a> {
         Self { team, plan, options, progress, started, clock, round, files }
     }
 
-    /// Runs a cell. Whatever happens, its programs end, and what they wrote is fetched from hosts
-    /// that are still trusted.
+    /// Runs a cell. Whatever happens, its programs end, and what they wrote is fetched from the hosts
+    /// that still answer and are trusted.
     pub(super) fn run(mut self, cell: &Cell) -> (Ran, Result<(), CellFailure>) {
         let mut ran = Ran::default();
         let phases = self.plan.resolve(cell);
-        let mut result = self.begin();
+        let mut failure = self.begin().err();
         for phase in &phases {
-            if result.is_err() {
+            if failure.is_some() {
                 break;
             }
-            result = self.phase(phase, &mut ran);
+            failure = self.phase(phase, &mut ran).err();
         }
-        let usable = result.as_ref().err().is_none_or(CellFailure::keeps_helpers);
-        if usable && let Err(failure) = self.end(&mut ran) {
-            result = result.and(Err(failure));
+        if failure.as_ref().is_none_or(CellFailure::keeps_helpers)
+            && let Err(later) = self.end(&mut ran)
+            && (failure.is_none() || !later.keeps_helpers())
+        {
+            // A host that does not answer any more is worse than a program that failed.
+            failure = Some(later);
+        }
+        if let Some(failure) = failure.as_ref().filter(|failure| !failure.keeps_helpers()) {
+            self.salvage(failure, &mut ran);
         }
         ran.outputs = self.files.outputs();
-        (ran, result)
+        (ran, failure.map_or(Ok(()), Err))
     }
 
     fn everybody(&self) -> Vec<usize> {
@@ -375,43 +381,119 @@ impl<'a> Run<'a> {
             if !left.contains(&host) && !matches!(answer, Answer::Message(Tell::Failed(_))) {
                 return Err(self.team.unasked(host));
             }
-            let taken = match answer {
-                Answer::Data(data) => self.files.data(host, &data),
-                Answer::Message(Tell::File { name }) => self.files.begin(host, &name),
-                Answer::Message(Tell::FileEnd) => self.files.end(host),
-                Answer::Message(Tell::Failed(failure)) => {
-                    self.team.note(host, *failure)?;
-                    continue;
-                }
-                Answer::Message(Tell::Collected { unmatched, left_out, ends }) => {
-                    let name = self.team.name(host);
-                    for pattern in &unmatched {
-                        self.progress.tell(&Event::Unmatched { host: name, pattern });
-                    }
-                    for file in &left_out {
-                        self.progress.tell(&Event::LeftOut { host: name, name: file });
-                    }
-                    if let Some(ran) = &mut ran {
-                        ran.ends.extend(
-                            ends.into_iter().map(|it| RanEnd { host: name.to_owned(), ended: it }),
-                        );
-                    }
-                    left.retain(|it| *it != host);
-                    self.files.is_whole(host)
-                }
-                Answer::Message(_) => return Err(self.team.unasked(host)),
-            };
-            match taken {
-                Ok(()) => {}
-                Err(super::receive::Refused::Distrust(why)) => {
-                    return Err(self.team.distrust(host, why));
-                }
-                Err(super::receive::Refused::Write(path, cause)) => {
-                    let phase = self.team.phase.clone();
-                    return Err(CellFailure::Write { phase, path, cause });
-                }
+            if self.take(host, answer, ran.as_deref_mut())? {
+                left.retain(|it| *it != host);
             }
         }
         Ok(())
+    }
+
+    /// Takes what a host sends of its files. Returns whether that was all.
+    fn take(
+        &mut self,
+        host: usize,
+        answer: Answer,
+        ran: Option<&mut Ran>,
+    ) -> Result<bool, CellFailure> {
+        let mut is_all = false;
+        let taken = match answer {
+            Answer::Data(data) => self.files.data(host, &data),
+            Answer::Message(Tell::File { name }) => self.files.begin(host, &name),
+            Answer::Message(Tell::FileEnd) => self.files.end(host),
+            Answer::Message(Tell::Failed(failure)) => {
+                return self.team.note(host, *failure).map(|()| false);
+            }
+            Answer::Message(Tell::Collected { unmatched, left_out, ends }) => {
+                let name = self.team.name(host);
+                for pattern in &unmatched {
+                    self.progress.tell(&Event::Unmatched { host: name, pattern });
+                }
+                for file in &left_out {
+                    self.progress.tell(&Event::LeftOut { host: name, name: file });
+                }
+                for ended in ends.iter().filter(|ended| ended.left_out > 0) {
+                    let Ended { phase, left_out, .. } = ended;
+                    self.progress.tell(&Event::Printed { host: name, phase, left_out: *left_out });
+                }
+                if let Some(ran) = ran {
+                    let ends = ends.into_iter();
+                    ran.ends.extend(ends.map(|ended| RanEnd { host: name.to_owned(), ended }));
+                }
+                is_all = true;
+                self.files.is_whole(host)
+            }
+            Answer::Message(_) => return Err(self.team.unasked(host)),
+        };
+        match taken {
+            Ok(()) => Ok(is_all),
+            Err(Refused::Distrust(why)) => Err(self.team.distrust(host, why)),
+            Err(Refused::Write(path, cause)) => {
+                let phase = self.team.phase.clone();
+                Err(CellFailure::Write { phase, path, cause })
+            }
+        }
+    }
+
+    /// Ends the programs of the hosts that a failure leaves, and fetches what they wrote. A host that
+    /// fails now is left out, too: the cell has failed already.
+    fn salvage(&mut self, failure: &CellFailure, ran: &mut Ran) {
+        if matches!(failure, CellFailure::Write { .. }) {
+            return;
+        }
+        let mut left = self.everybody();
+        self.forget(failure, &mut left);
+        for &host in &left {
+            self.team.ask(host, Ask::GiveUp);
+        }
+        // What comes before this answer belongs to what was asked before.
+        let is_last = |answer: &Answer| matches!(answer, Answer::Message(Tell::Unfinished(_)));
+        let mut quiet = Vec::new();
+        while let Some((host, answer)) = self.hear_of(&mut left) {
+            if is_last(&answer) {
+                left.retain(|it| *it != host);
+                quiet.push(host);
+            } else if matches!(
+                answer,
+                Answer::Data(_) | Answer::Message(Tell::File { .. } | Tell::FileEnd)
+            ) && let Err(failure) = self.take(host, answer, None)
+            {
+                self.forget(&failure, &mut left);
+            }
+        }
+        "end".clone_into(&mut self.team.phase);
+        self.files.collecting(false);
+        for &host in &quiet {
+            self.team.ask(host, Ask::End);
+        }
+        while let Some((host, answer)) = self.hear_of(&mut quiet) {
+            match self.take(host, answer, Some(ran)) {
+                Ok(false) => {}
+                Ok(true) => quiet.retain(|it| *it != host),
+                Err(failure) => {
+                    self.forget(&failure, &mut quiet);
+                    quiet.retain(|it| *it != host);
+                }
+            }
+        }
+    }
+
+    /// The next answer of these hosts; None if no host is left, or none answers. Hosts that have gone
+    /// are left out.
+    fn hear_of(&mut self, hosts: &mut Vec<usize>) -> Option<(usize, Answer)> {
+        while !hosts.is_empty() {
+            match self.team.hear(Instant::now() + STALL) {
+                Ok(Some((host, answer))) if hosts.contains(&host) => return Some((host, answer)),
+                Ok(Some(_)) => {}
+                Ok(None) => return None,
+                Err(failure) => self.forget(&failure, hosts),
+            }
+        }
+        None
+    }
+
+    /// Removes the hosts that a failure is about.
+    fn forget(&self, failure: &CellFailure, hosts: &mut Vec<usize>) {
+        let lost = failure.lost_hosts();
+        hosts.retain(|host| !lost.contains(&self.team.name(*host)));
     }
 }

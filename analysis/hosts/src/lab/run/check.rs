@@ -1,4 +1,5 @@
-//! Checks and reports: `ppt-analysis` answers, in a process of its own that ends with this one.
+//! Checks and reports: `ppt-analysis` answers, in a process of its own that ends with this one and
+//! has no privileges but to read.
 
 use std::fs::File;
 use std::io::{self, Read, Seek};
@@ -29,7 +30,7 @@ pub(super) fn check(
     let mut words = vec!["sql".into(), "--format".into(), "jsonl".into(), "--".into()];
     words.extend(captures.iter().map(PathBuf::from));
     words.push(sql.into());
-    let answer = ask(options, &words, limit)?;
+    let answer = ask(options, &words, limit, None)?;
     let rows: Vec<&str> = answer.lines().filter(|it| !it.trim().is_empty()).collect();
     let [row] = rows[..] else {
         return Err(format!("it has {} rows: a check has one row with one column", rows.len()));
@@ -67,24 +68,40 @@ pub(super) fn report(
             folder.join("report.txt")
         }
     };
-    words.extend(["-o".into(), target, "--".into()]);
+    words.push("--".into());
     words.extend(captures.iter().cloned());
-    ask(options, &words, limit).map(drop)
+    // It reads as a user who may not write here.
+    let file = tempfile::Builder::new().prefix(".report").tempfile_in(folder);
+    let file = file.map_err(|error| error.to_string())?;
+    ask(options, &words, limit, Some(file.as_file()))?;
+    file.persist_noclobber(target).map(drop).map_err(|error| error.error.to_string())
 }
 
-/// What `ppt-analysis` writes to stdout; if it fails, what it says.
-fn ask(options: &Options, words: &[PathBuf], limit: Duration) -> Result<String, String> {
-    run(options, words, limit).unwrap_or_else(|error| Err(error.to_string()))
+/// The first 64 KiB that `ppt-analysis` writes to stdout, which may be `file`; if it fails, what it
+/// says.
+fn ask(
+    options: &Options,
+    words: &[PathBuf],
+    limit: Duration,
+    file: Option<&File>,
+) -> Result<String, String> {
+    run(options, words, limit, file).unwrap_or_else(|error| Err(error.to_string()))
 }
 
 fn run(
     options: &Options,
     words: &[PathBuf],
     limit: Duration,
+    file: Option<&File>,
 ) -> io::Result<Result<String, String>> {
-    let (mut out, mut err) = (tempfile::tempfile()?, tempfile::tempfile()?);
-    let mut command: Command = options.own.command("guard");
-    command.arg(getpid().as_raw_nonzero().to_string()).arg("--").arg(&options.analysis);
+    let mut out = file.map_or_else(tempfile::tempfile, File::try_clone)?;
+    let mut err = tempfile::tempfile()?;
+    let mut command: Command = options.own.command("reader");
+    let user = options.invoker.filter(|invoker| invoker.uid != 0);
+    let user =
+        user.map(|invoker| format!("{}:{}", invoker.uid, invoker.gid.unwrap_or(invoker.uid)));
+    command.arg(getpid().as_raw_nonzero().to_string()).arg(user.as_deref().unwrap_or("root"));
+    command.arg("--").arg(&options.analysis);
     command.args(words).stdin(Stdio::null());
     command.stdout(out.try_clone()?).stderr(err.try_clone()?);
     let mut child = command.spawn()?;

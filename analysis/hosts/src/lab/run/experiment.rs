@@ -108,7 +108,7 @@ impl Experiment<'_> {
             path: text,
             cause,
         })?;
-        self.manifest.write(&folder)?;
+        self.write_manifest(&folder)?;
         self.progress.tell(&Event::Folder(&folder));
         let mut team = Some(team);
         let done = self.cells(&mut team, &folder);
@@ -120,9 +120,19 @@ impl Experiment<'_> {
             Err(_) => State::Aborted,
         };
         let reported = interrupted || done.is_err() || self.report(&folder);
-        self.manifest.write(&folder)?;
+        self.write_manifest(&folder)?;
         let failed = done?;
         Ok(Summary { folder, cells: self.plan.cells.len(), failed, reported, interrupted })
+    }
+
+    /// Writes the manifest. One that cannot be written, as on a full disk, says that the experiment was
+    /// aborted, if there is one yet.
+    fn write_manifest(&self, folder: &Path) -> Result<(), LabError> {
+        let written = self.manifest.write(folder);
+        if written.is_err() {
+            let _ = Manifest::abort_in_place(folder);
+        }
+        written
     }
 
     /// Finds the programs of all cells, and says which are not the same everywhere.
@@ -231,7 +241,7 @@ impl Experiment<'_> {
                 let record = self.cell(team, cell, attempt, folder)?;
                 let passed = record.passed;
                 self.manifest.cells.push(record);
-                self.manifest.write(folder)?;
+                self.write_manifest(folder)?;
                 if self.progress.is_interrupted() {
                     return Ok(failed + usize::from(!passed));
                 }

@@ -3,6 +3,8 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use ppt_output::Invoker;
+
 use crate::lab::host::Own;
 
 /// What a caller decides.
@@ -16,6 +18,8 @@ pub struct Options {
     pub ppt: PathBuf,
     /// OpenSSH, and options for it: `ssh`.
     pub ssh: Vec<OsString>,
+    /// The user who called sudo, if root runs this. Checks and reports run as that user.
+    pub invoker: Option<Invoker>,
     /// Where the results go [default: the first free of NAME-1, NAME-2, …].
     pub folder: Option<PathBuf>,
 }
