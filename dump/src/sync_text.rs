@@ -39,9 +39,8 @@ impl SyncInfo {
             }
         }
         writeln!(out)?;
-        let name = |it: &Option<String>| {
-            it.as_deref().map_or_else(|| "true time".to_owned(), |name| escaped(name))
-        };
+        let name =
+            |it: &Option<String>| it.as_deref().map_or_else(|| "true time".to_owned(), escaped);
         for it in self.steps.iter().take(MOST) {
             let s = |ns: i128| ns as f64 / 1e9;
             writeln!(

@@ -75,7 +75,7 @@ pub(super) async fn frame(
                 facts.words.push(Words { name: field.label(), counts, nulls: *nulls });
             }
             Values::Keys { distinct, count, .. } => {
-                facts.keys.push(Keys { label: field.label(), distinct: *distinct, count: *count })
+                facts.keys.push(Keys { label: field.label(), distinct: *distinct, count: *count });
             }
             Values::Numbers { summary, busy, .. } => {
                 let kind = kind(schema, &field.name);
