@@ -3,7 +3,8 @@
 //! An expression is a part of what SQL has behind `WHERE`, and literals with units (`10ms`, `4KiB`).
 //! [`Predicate::parse`] reads the text. [`Predicate::compile`] checks it against kinds of
 //! frames and makes a [`Program`] for each, which says of the bytes of a frame whether they match: true, false, or None
-//! for SQL's NULL. [`to_sql`] writes the same expression as SQL understands it.
+//! for SQL's NULL. [`to_sql`] writes the same expression as SQL understands it, and [`without_units`]
+//! any other SQL.
 //!
 //! The fields are the columns of the tables for SQL, with their types and NULLs
 //! ([`ppt_capture::columns`] decodes them), and the standard columns `seqno`, `ring`, `tid`, `pid`,
@@ -47,5 +48,5 @@ pub use predicate::Predicate;
 pub use program::Program;
 pub use row::{Chunk, Row};
 pub use sieve::Sieve;
-pub use sql::to_sql;
+pub use sql::{to_sql, without_units};
 pub use types::Type;

@@ -14,14 +14,29 @@ pub fn to_sql(text: &str) -> String {
             of(&whole, &mut edits);
             edits.sort_by_key(|it| it.0.start);
         }
-        Err(_) => {
-            for (span, digits) in parse::numbers(text) {
-                if let Ok(value) = literal::number(digits, span.clone()) {
-                    edits.extend(number(&value).map(|it| (span, it)));
-                }
-            }
+        Err(_) => edits = units(text),
+    }
+    edited(text, edits)
+}
+
+/// SQL that means the same without units: `run > 50ms` compares with 50000000. Only numbers with a unit
+/// change; what is no SQL stays as it is.
+pub fn without_units(text: &str) -> String {
+    edited(text, units(text))
+}
+
+/// The numbers that stand for those with units.
+fn units(text: &str) -> Edits {
+    let mut edits = Vec::new();
+    for (span, digits) in parse::numbers(text) {
+        if let Ok(value) = literal::number(digits, span.clone()) {
+            edits.extend(number(&value).map(|number| (span, number)));
         }
     }
+    edits
+}
+
+fn edited(text: &str, edits: Edits) -> String {
     let mut sql = String::with_capacity(text.len() + 8 * edits.len());
     let mut done = 0;
     for (Span { start, end }, edit) in edits {
@@ -94,8 +109,25 @@ mod tests {
             ("f('10ms') > \"10ms\" -- 10ms", "f('10ms') > \"10ms\" -- 10ms"),
             ("a10ms + 1e3 > 10 /* 5s */ + 0x10", "a10ms + 1e3 > 10 /* 5s */ + 0x10"),
             ("abs(x) > 10msec", "abs(x) > 10msec"),
+            ("abs(x) BETWEEN 1ms AND 2ms", "abs(x) BETWEEN 1000000 AND 2000000"),
         ] {
             assert_eq!(to_sql(text), sql);
+        }
+    }
+
+    #[test]
+    fn statements_lose_their_units() {
+        for (text, sql) in [
+            (
+                "SELECT a, '5ms' FROM t1 WHERE run > 50ms LIMIT 10",
+                "SELECT a, '5ms' FROM t1 WHERE run > 50000000 LIMIT 10",
+            ),
+            ("SELECT a-5us, x'0s', t5s.b -- 1s", "SELECT a-5000, x'0s', t5s.b -- 1s"),
+            ("SELECT 1ms AS x, 10 y", "SELECT 1000000 AS x, 10 y"),
+            ("bucket(ts, '100ms')", "bucket(ts, '100ms')"),
+            ("no SQL at all 'x", "no SQL at all 'x"),
+        ] {
+            assert_eq!(without_units(text), sql);
         }
     }
 }

@@ -9,9 +9,10 @@ use proc_macro2::{TokenStream, TokenTree};
 use super::{metadata, sources};
 
 /// The files of a package that contain `unsafe`, from its folder on.
-const FILES: [(&str, &[&str]); 8] = [
+const FILES: [(&str, &[&str]); 9] = [
     ("ppt", &["ppt/cmd/run/command.rs", "ppt/live/follow/reception.rs", "ppt/signals.rs"]),
     ("ppt-agent", &["src/confined.rs", "src/death.rs", "src/fork.rs", "src/threads.rs"]),
+    ("ppt-analysis", &["src/heap.rs"]),
     ("ppt-capture", &["src/codec.rs"]),
     ("ppt-fuzz", &["src/capture.rs", "src/memory.rs", "src/segment.rs"]),
     ("ppt-kernel", &["src/perf.rs"]),

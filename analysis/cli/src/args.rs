@@ -65,6 +65,32 @@ pub(crate) enum Command {
     },
 }
 
+impl Command {
+    /// Whether it reads files and answers: what is asked may take any time and any memory.
+    pub(crate) fn is_question(&self) -> bool {
+        !matches!(self, Command::Sync(_) | Command::Lab(_) | Command::Man { .. })
+    }
+
+    /// What `--memory` says.
+    pub(crate) fn memory(&self) -> Option<usize> {
+        match self {
+            Command::Stat(args) => args.captures.memory,
+            Command::Why(args) => args.captures.memory,
+            Command::Graph(args) => args.memory,
+            Command::WhatIf(args) => args.captures.memory,
+            Command::Sql(args) => args.captures.memory,
+            Command::Export(args) => args.captures.memory,
+            Command::Report(args) => args.captures.memory,
+            Command::Plot(args) => args.captures.memory,
+            Command::Fit(args) => args.captures.memory,
+            Command::Model(args) => args.captures.memory,
+            Command::Compare(args) => args.captures.memory,
+            Command::Import(_) | Command::Sync(_) | Command::Lab(_) => None,
+            Command::Top(_) | Command::Man { .. } => None,
+        }
+    }
+}
+
 #[derive(Debug, ClapArgs)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub(crate) struct Sync {
@@ -196,8 +222,8 @@ pub(crate) struct Captures {
     /// Only up to here, likewise; what is there belongs to it.
     #[arg(long, value_name = "WHERE", value_parser = Bound::from_str)]
     pub(crate) to: Option<Bound>,
-    /// Memory for sorts, joins, groups and values; what takes more goes to disk, or is told to three
-    /// digits [default: half of what is free].
+    /// Memory for the question: sorts, joins and groups that take more go to disk, percentiles are given
+    /// to three digits, and everything else ends the question [default: half of what is free].
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) memory: Option<usize>,
     /// Threads that read [default: one for each CPU].
@@ -333,7 +359,8 @@ pub(crate) struct Graph {
     /// Only up to here, likewise.
     #[arg(long, value_name = "WHERE", value_parser = Bound::from_str)]
     pub(crate) until: Option<Bound>,
-    /// Memory for sorts; what takes more goes to disk [default: half of what is free].
+    /// Memory for the question: sorts that take more go to disk, everything else ends the question
+    /// [default: half of what is free].
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) memory: Option<usize>,
     /// Threads that read [default: one for each CPU].
@@ -581,7 +608,7 @@ pub(crate) struct Compare {
     /// The captures of the second set, behind `--`.
     #[arg(value_name = "SECOND", last = true)]
     pub(crate) second: Vec<PathBuf>,
-    /// Only this kind of frame.
+    /// Only this kind of frame, or these spans or chains (request_spans).
     #[arg(long, value_name = "NAME")]
     pub(crate) frame: Option<String>,
     /// Compare group by group of this column.

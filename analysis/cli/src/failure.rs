@@ -16,7 +16,7 @@ use ppt_query::QueryError;
 use ppt_query::whatif::retime::Refusal;
 use ppt_report::ReportError;
 
-use crate::{message, signals};
+use crate::{message, panicked, scratch, signals, terms};
 
 /// What a comparison ends with that can neither show a change nor rule one out.
 pub(crate) const NOT_JUDGED: u8 = 3;
@@ -57,6 +57,15 @@ pub(crate) enum Failure {
     Write(String, #[source] io::Error),
     #[error("could not {0}: {1}")]
     System(&'static str, #[source] io::Error),
+    /// A panic: what it says, and where.
+    #[error("a bug ended the question: {0}; please report it, with the command line")]
+    Bug(String),
+    /// A column of a batch would take more bytes than its offsets can count.
+    #[error(
+        "a step of the question would hold more than 2 GiB of text at once, more than the engine can: \
+         make the texts shorter, or ask for fewer rows"
+    )]
+    TextTooLong,
 }
 
 impl Failure {
@@ -69,6 +78,15 @@ impl Failure {
     pub(crate) fn not_for_spreadsheets() -> Failure {
         let text = "--for-spreadsheet writes CSV; leave --format out, or choose csv";
         Failure::model("not-for-spreadsheets", true, text.to_owned())
+    }
+
+    /// The failure of work that panicked.
+    pub(crate) fn of_panic() -> Failure {
+        let said = panicked::first().unwrap_or_else(|| "a panic".to_owned());
+        match said.contains("offset overflow") {
+            true => Failure::TextTooLong,
+            false => Failure::Bug(said),
+        }
     }
 
     fn model(code: &'static str, usage: bool, text: String) -> Failure {
@@ -207,6 +225,30 @@ impl Failure {
             Failure::Read(..) => "cannot-read",
             Failure::Write(..) => "cannot-write",
             Failure::System(..) => "system",
+            Failure::Bug(_) => "bug",
+            Failure::TextTooLong => "text-too-long",
+        }
+    }
+
+    /// Says it, with what only the command line knows.
+    pub(crate) fn say(&self) {
+        let code = self.code();
+        match self {
+            Failure::Query(error) | Failure::Report(ReportError::Query(error)) => match error {
+                QueryError::Memory(_) => message::error(code, terms::memory(None).exceeded()),
+                QueryError::Spill(_) => {
+                    let folder = scratch::temporary_folder();
+                    let hint =
+                        "free some room, set TMPDIR to a folder with more, or allow more --memory";
+                    message::error(code, format_args!("{}: {error}: {hint}", folder.display()));
+                }
+                QueryError::Failed(_) => match panicked::first() {
+                    Some(_) => Failure::of_panic().say(),
+                    None => message::error(code, self),
+                },
+                _ => message::error(code, self),
+            },
+            _ => message::error(code, self),
         }
     }
 
@@ -234,7 +276,7 @@ impl Failure {
                 return signals::interrupted();
             }
             Failure::Usage(text) => message::note(text),
-            other => message::error(other.code(), other),
+            other => other.say(),
         }
         match self {
             Failure::Unjudged(_) => ExitCode::from(NOT_JUDGED),

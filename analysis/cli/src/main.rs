@@ -1,24 +1,38 @@
 //! `ppt-analysis`: asks captures. `ppt stat …` runs `ppt-analysis stat …`.
 //!
 //! Only arguments, messages and exit codes live here; the work is done by the libraries. A command is
-//! one file in `cmd/`, its arguments one struct in `args.rs`.
-#![forbid(unsafe_code)]
+//! one file in `cmd/`, its arguments one struct in `args.rs`. Questions are answered in a process of
+//! their own (`supervisor.rs`, `question.rs`), which can be ended, and has a limit of memory (`heap.rs`).
 
 mod args;
 mod cmd;
 mod failure;
+mod heap;
 mod man;
+mod memory;
 mod message;
 mod numbers;
 mod open;
+mod panicked;
+mod question;
 mod run;
+mod scratch;
 mod signals;
+mod supervisor;
+mod terms;
 
-use std::process::ExitCode;
+use std::process::{ExitCode, Stdio};
 
 use clap::{CommandFactory, Parser};
 
 use crate::failure::Failure;
+use crate::memory::Memory;
+use crate::signals::Wakes;
+use crate::supervisor::Question;
+use crate::terms::Terms;
+
+#[global_allocator]
+static HEAP: heap::Heap = heap::Heap;
 
 fn main() -> ExitCode {
     clap_complete::CompleteEnv::with_factory(args::Args::command)
@@ -32,8 +46,37 @@ fn main() -> ExitCode {
             return ExitCode::from(error.exit_code() as u8);
         }
     };
-    let signals = signals::take().map_err(|error| Failure::System("set up signals", error));
-    let done = signals.and_then(|()| match &args.command {
+    let done = match terms::terms() {
+        Some(terms) => question::answer(terms, || perform(&args.command)),
+        None if args.command.is_question() => supervise(&args),
+        None => signals::take()
+            .map_err(|error| Failure::System("set up signals", error))
+            .and_then(|()| perform(&args.command)),
+    };
+    done.unwrap_or_else(|failure| failure.tell())
+}
+
+/// Runs the command in a process of its own.
+fn supervise(args: &args::Args) -> Result<ExitCode, Failure> {
+    let wakes = Wakes::take().map_err(|error| Failure::System("set up signals", error))?;
+    let memory = Memory::of(args.command.memory());
+    if let args::Command::Sql(sql) = &args.command
+        && cmd::sql::is_prompt(sql)
+    {
+        return cmd::sql::prompt::run(memory, &wakes);
+    }
+    let mut question = Question::start(Terms::new(memory, false), Stdio::inherit())?;
+    let end = question.wait(&wakes);
+    if end.is_violent() {
+        question.terminal.restore(matches!(args.command, args::Command::Top(_)));
+    }
+    // What it leaves is removed first: a signal may be what the command ends with.
+    drop(question);
+    Ok(end.tell(memory))
+}
+
+fn perform(command: &args::Command) -> Result<ExitCode, Failure> {
+    match command {
         args::Command::Stat(args) => cmd::stat::run(args),
         args::Command::Why(args) => cmd::why::run(args),
         args::Command::Graph(args) => cmd::graph::run(args),
@@ -50,6 +93,5 @@ fn main() -> ExitCode {
         args::Command::Lab(args) => cmd::lab::run(args),
         args::Command::Top(args) => cmd::top::run(args),
         args::Command::Man { folder } => man::write(folder),
-    });
-    done.unwrap_or_else(|failure| failure.tell())
+    }
 }

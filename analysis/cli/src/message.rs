@@ -59,6 +59,11 @@ pub(crate) struct StatusLine {
 }
 
 impl StatusLine {
+    /// The line that another process may have left.
+    pub(crate) fn shown() -> StatusLine {
+        StatusLine { shown: std::io::stderr().is_terminal() }
+    }
+
     pub(crate) fn show(&mut self, text: impl Display) {
         if std::io::stderr().is_terminal() {
             let _ = write!(std::io::stderr().lock(), "\r{}\x1b[K", safe(text));

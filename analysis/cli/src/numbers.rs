@@ -9,7 +9,7 @@ use ppt_query::arrow::compute::cast;
 use ppt_query::arrow::datatypes::{DataType, Float64Type, Int64Type};
 use ppt_query::datafusion::execution::context::SQLOptions;
 use ppt_query::datafusion::prelude::DataFrame;
-use ppt_query::{Engine, QueryError};
+use ppt_query::{Engine, QueryError, prepared};
 
 use crate::failure::Failure;
 use crate::run;
@@ -29,6 +29,7 @@ pub(crate) struct Numbers {
 
 /// The answer to `sql`, which is one SELECT.
 pub(crate) async fn select(engine: &Engine, sql: &str) -> Result<Numbers, Failure> {
+    let sql = &prepared(sql)?;
     let planned = match engine.context().state().create_logical_plan(sql).await {
         Ok(planned) => planned,
         // The engine knows what is meant by names that are not there.

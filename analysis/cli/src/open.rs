@@ -1,5 +1,6 @@
 //! Captures, opened for questions, and what is to be said of them.
 
+use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -9,7 +10,7 @@ use ppt_query::{CaptureSet, Engine, Loss, Options, Window};
 
 use crate::args;
 use crate::failure::Failure;
-use crate::message;
+use crate::{message, terms};
 use ppt_query::text::grouped;
 
 /// Opens what a command names.
@@ -24,7 +25,7 @@ pub(crate) fn engine_with(
 ) -> Result<Engine, Failure> {
     let window = Window { from: captures.from, to: captures.to, buffers: captures.buffers.clone() };
     let threads = captures.threads.unwrap_or_else(|| Options::default().threads);
-    let memory = captures.memory.or_else(half_of_what_is_free);
+    let memory = terms::memory(captures.memory).bytes;
     let options = Options { memory, threads, window, pushdown: !captures.no_pushdown };
     let hosts = &captures.hosts;
     let mut set = CaptureSet::open(&captures.paths())
@@ -46,12 +47,16 @@ pub(crate) fn engine_with(
     Ok(Engine::new(set, &options)?)
 }
 
-/// Bytes that questions may take: others need memory, too.
-pub(crate) fn half_of_what_is_free() -> Option<usize> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    let kib: usize = line.split_whitespace().next()?.parse().ok()?;
-    Some((kib << 10) / 2)
+/// Refuses to write to a terminal what is not for one.
+///
+/// # Errors
+/// `output` is standard output, and that is a terminal.
+pub(crate) fn not_on_terminal(output: &Path, what: &str) -> Result<(), Failure> {
+    if output.as_os_str() == "-" && io::stdout().is_terminal() {
+        let why = format!("{what} is not for terminals: name a file with -o");
+        return Err(Failure::Usage(why));
+    }
+    Ok(())
 }
 
 /// The output of a command that reads `engine`'s captures.

@@ -17,8 +17,9 @@ const LOOK: Duration = Duration::from_millis(50);
 /// What takes longer says how far it is.
 const LONG: Duration = Duration::from_secs(1);
 
-/// Bytes of a thread's stack: what walks the longest expression that is allowed has room.
-const STACK: usize = 32 << 20;
+/// Bytes of a thread's stack: what walks the longest expression that is allowed has room. The memory
+/// is taken as the stack grows.
+pub(crate) const STACK: usize = 32 << 20;
 
 /// A runtime with so many threads.
 pub(crate) fn runtime(threads: usize) -> Result<Runtime, Failure> {

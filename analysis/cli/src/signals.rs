@@ -1,11 +1,39 @@
-//! Ctrl-C, and SIGTERM.
+//! The signals that end a command: Ctrl-C (SIGINT), SIGTERM, SIGHUP and SIGQUIT.
+//!
+//! Three kinds of processes take them. A command that runs alone ([`take`]) ends by the signal, or ends
+//! what it does. The process of a question ([`take_in_question`]) ends the question, and itself if that
+//! takes too long. The supervisor of a question ([`Wakes`]) waits for signals and for its child.
 
-use std::io;
+use std::fs;
+use std::io::{self, Read};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
+use std::thread;
+use std::time::{Duration, Instant};
 
-use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXFSZ};
+
+/// What ends a command.
+pub(crate) const STOPS: [i32; 4] = [SIGINT, SIGTERM, SIGHUP, SIGQUIT];
+
+/// How long the process of a question has to end a question by itself. The supervisor waits less.
+const GRACE: Duration = Duration::from_millis(900);
+/// How often the process of a question looks whether the question has ended.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// A signal ends the program.
+const PROGRAM: u8 = 0;
+/// A signal ends the question that is answered.
+const QUESTION: u8 = 1;
+/// A signal ends nothing: there is no question.
+const IDLE: u8 = 2;
+
+/// What a signal ends.
+static ENDING: AtomicU8 = AtomicU8::new(PROGRAM);
 
 /// Whether a signal ends the program; one that does not makes the next one do so.
 fn ends() -> &'static Arc<AtomicBool> {
@@ -13,25 +41,94 @@ fn ends() -> &'static Arc<AtomicBool> {
     ENDS.get_or_init(|| Arc::new(AtomicBool::new(true)))
 }
 
-/// Takes signals. A file that may not grow is an error of whoever writes it, as a full disk is.
+/// The last of the signals that came; 0 is none.
+fn last() -> &'static Arc<AtomicUsize> {
+    static LAST: OnceLock<Arc<AtomicUsize>> = OnceLock::new();
+    LAST.get_or_init(Arc::default)
+}
+
+fn last_signal() -> i32 {
+    i32::try_from(last().load(Relaxed)).unwrap_or_default()
+}
+
+/// Takes signals for a command that runs alone.
 pub(crate) fn take() -> io::Result<()> {
     for signal in [SIGINT, SIGTERM] {
         // In this order: what is set by the first is met by the second.
         signal_hook::flag::register_conditional_default(signal, ends().clone())?;
         signal_hook::flag::register(signal, ends().clone())?;
+        note(signal)?;
     }
+    take_full_files()
+}
+
+/// A file that may not grow is an error of whoever writes it, as a full disk is.
+fn take_full_files() -> io::Result<()> {
     signal_hook::flag::register(SIGXFSZ, Arc::default())?;
     Ok(())
 }
 
-/// From here on the first signal ends the question that is answered, the second the program.
+/// Remembers that a signal came, and which.
+fn note(signal: i32) -> io::Result<()> {
+    let number = usize::try_from(signal).unwrap_or_default();
+    signal_hook::flag::register_usize(signal, last().clone(), number)?;
+    Ok(())
+}
+
+/// Takes signals for the process of a question. If a question does not end in time, the process calls
+/// `tidy`, and ends by the signal.
+pub(crate) fn take_in_question(tidy: impl Fn() + Send + 'static) -> io::Result<()> {
+    let (mut woken, wakes) = UnixStream::pair()?;
+    for signal in stops() {
+        signal_hook::flag::register(signal, ends().clone())?;
+        note(signal)?;
+        signal_hook::low_level::pipe::register(signal, wakes.try_clone()?)?;
+    }
+    take_full_files()?;
+    let watch = move || {
+        let mut byte = [0];
+        while woken.read_exact(&mut byte).is_ok() {
+            let since = Instant::now();
+            while ENDING.load(Relaxed) == QUESTION && came() && since.elapsed() < GRACE {
+                thread::sleep(LOOK);
+            }
+            let is_over = ENDING.load(Relaxed) == QUESTION && came();
+            if is_over || ENDING.load(Relaxed) == PROGRAM {
+                tidy();
+                let _ = interrupted();
+                signal_hook::low_level::exit(130);
+            }
+        }
+    };
+    thread::Builder::new().name("signals".into()).spawn(watch).map(drop)
+}
+
+/// The signals that end a command, without those that whoever started it ignores, as nohup does.
+fn stops() -> impl Iterator<Item = i32> {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or_default();
+    let is_ignored = move |signal: &i32| mask >> (signal - 1) & 1 == 1;
+    STOPS
+        .into_iter()
+        .filter(move |signal| [SIGINT, SIGTERM].contains(signal) || !is_ignored(signal))
+}
+
+/// From here on the first signal ends the question that is answered.
 pub(crate) fn end_questions() {
+    ENDING.store(QUESTION, Relaxed);
     ends().store(false, Relaxed);
 }
 
 /// From here on a signal ends the program: it waits, and there is nothing to tidy up.
 pub(crate) fn end_the_program() {
+    ENDING.store(PROGRAM, Relaxed);
     ends().store(true, Relaxed);
+}
+
+/// From here on a signal ends nothing: the process waits for a question.
+pub(crate) fn end_nothing() {
+    ENDING.store(IDLE, Relaxed);
 }
 
 /// Whether a signal came that ends a question.
@@ -39,8 +136,57 @@ pub(crate) fn came() -> bool {
     ends().load(Relaxed)
 }
 
-/// Ends as somebody does whom Ctrl-C ended: a shell's loop ends, too.
+/// Ends by the signal that came: so a shell's loop ends, too.
 pub(crate) fn interrupted() -> ExitCode {
-    let _ = signal_hook::low_level::emulate_default_handler(SIGINT);
-    ExitCode::from(130)
+    let signal = match last_signal() {
+        0 => SIGINT,
+        signal => signal,
+    };
+    end_by(signal)
+}
+
+/// Ends by a signal.
+pub(crate) fn end_by(signal: i32) -> ExitCode {
+    let _ = signal_hook::low_level::emulate_default_handler(signal);
+    ExitCode::from(u8::try_from(128 + signal).unwrap_or(u8::MAX))
+}
+
+/// The signals of a supervisor, and those of its child's end.
+pub(crate) struct Wakes {
+    woken: UnixStream,
+}
+
+impl Wakes {
+    /// Takes them. From then on no signal ends the program, until [`end_the_program`].
+    pub(crate) fn take() -> io::Result<Wakes> {
+        let (woken, wakes) = UnixStream::pair()?;
+        woken.set_nonblocking(true)?;
+        end_questions();
+        for signal in stops() {
+            signal_hook::flag::register_conditional_default(signal, ends().clone())?;
+            note(signal)?;
+            signal_hook::low_level::pipe::register(signal, wakes.try_clone()?)?;
+        }
+        signal_hook::low_level::pipe::register(SIGCHLD, wakes)?;
+        Ok(Wakes { woken })
+    }
+
+    /// The signal that came since this was last called.
+    pub(crate) fn stop(&self) -> Option<i32> {
+        i32::try_from(last().swap(0, Relaxed)).ok().filter(|signal| *signal != 0)
+    }
+
+    /// Waits for a signal, or until `input` can be read, for so long at most. Says whether `input` can
+    /// be read.
+    pub(crate) fn wait(&self, input: Option<BorrowedFd<'_>>, most: Option<Duration>) -> bool {
+        let mut fds = vec![PollFd::from_borrowed_fd(self.woken.as_fd(), PollFlags::IN)];
+        fds.extend(input.map(|input| PollFd::from_borrowed_fd(input, PollFlags::IN)));
+        let most = most.and_then(|most| Timespec::try_from(most).ok());
+        // A signal that interrupts it has also written a byte.
+        let _ = poll(&mut fds, most.as_ref());
+        let can_read = fds.get(1).is_some_and(|input| !input.revents().is_empty());
+        let mut bytes = [0; 64];
+        while (&self.woken).read(&mut bytes).is_ok_and(|count| count == bytes.len()) {}
+        can_read
+    }
 }

@@ -15,7 +15,7 @@ use ppt_tables::{Bounds, CaptureSet, Directory, Loss, Request, Table, Total, Who
 use crate::apart::KeepApart;
 use crate::error::{QueryError, external};
 use crate::functions;
-use crate::limits::within_limits;
+use crate::limits::prepared;
 use crate::nearest::nearest;
 use crate::provider::Provided;
 use crate::window::Window;
@@ -76,6 +76,11 @@ impl Engine {
         config.options_mut().sql_parser.enable_ident_normalization = false;
         let mut runtime = RuntimeEnvBuilder::new();
         if let Some(bytes) = options.memory {
+            // What each part of a sort keeps back for merging what it spilled: the default leaves
+            // nothing of a small memory.
+            let parts = 8 * options.threads.max(1);
+            let most = config.options().execution.sort_spill_reservation_bytes;
+            config = config.with_sort_spill_reservation_bytes(most.min(bytes / parts));
             runtime = runtime.with_memory_pool(Arc::new(FairSpillPool::new(bytes)));
         }
         let context = SessionContext::new_with_config_rt(config, runtime.build_arc()?);
@@ -230,8 +235,8 @@ impl Engine {
     /// # Errors
     /// See [`QueryError`].
     pub async fn sql(&self, statement: &str) -> Result<DataFrame, QueryError> {
-        within_limits(statement)?;
-        self.context.sql(statement).await.map_err(|error| self.explain(error.into()))
+        let statement = prepared(statement)?;
+        self.context.sql(&statement).await.map_err(|error| self.explain(error.into()))
     }
 
     /// Says what is meant by a table that is not there.

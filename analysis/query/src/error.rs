@@ -1,15 +1,16 @@
 //! What can go wrong with a query.
 
+use std::error::Error;
+
 use datafusion::common::SchemaError;
 use datafusion::error::DataFusionError;
 use ppt_tables::{SetError, TableError};
 use strum::VariantNames;
-use thiserror::Error;
 
 use crate::nearest::nearest;
 
 /// Why a query has no answer.
-#[derive(Debug, Error, strum::IntoStaticStr, strum::VariantNames)]
+#[derive(Debug, thiserror::Error, strum::IntoStaticStr, strum::VariantNames)]
 #[strum(serialize_all = "kebab-case")]
 pub enum QueryError {
     /// The captures cannot be asked.
@@ -58,7 +59,7 @@ pub enum QueryError {
         there: Vec<String>,
     },
     /// No column of that name.
-    #[error("there is no column `{name}`{}; there are: {}", near(.nearest), .there.join(", "))]
+    #[error("there is no column `{name}`{}; there are: {}", near_or_text(.name, .nearest), .there.join(", "))]
     #[strum(serialize = "no-column")]
     NoColumn {
         /// The name.
@@ -124,6 +125,10 @@ pub enum QueryError {
     #[error("the query needs more memory than it is allowed: {0}")]
     #[strum(serialize = "query-memory")]
     Memory(String),
+    /// The disk has no room for what does not fit into memory.
+    #[error("no room for what the query moves out of memory: {0}")]
+    #[strum(serialize = "spill-full")]
+    Spill(String),
     /// DataFusion refuses it, or fails.
     #[error("{0}")]
     #[strum(serialize = "query-refused")]
@@ -172,9 +177,32 @@ impl QueryError {
     }
 }
 
+/// Why a file could not grow, if that is what went wrong: the only files that queries write are those of
+/// spills. Errors of files are wrapped in errors of files.
+fn full(error: &DataFusionError) -> Option<String> {
+    use std::io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+    let mut next: Option<&dyn Error> = Some(error);
+    while let Some(error) = next {
+        next = match error.downcast_ref::<std::io::Error>() {
+            Some(cause) if [StorageFull, QuotaExceeded, FileTooLarge].contains(&cause.kind()) => {
+                return Some(cause.to_string());
+            }
+            Some(cause) => cause.get_ref().map(|inner| inner as &dyn Error),
+            None => error.source(),
+        };
+    }
+    None
+}
+
 impl From<DataFusionError> for QueryError {
     fn from(error: DataFusionError) -> Self {
+        if let Some(why) = full(&error) {
+            return QueryError::Spill(why);
+        }
         match error.find_root() {
+            DataFusionError::ExecutionJoin(cause) if cause.is_panic() => {
+                QueryError::Failed(cause.to_string())
+            }
             DataFusionError::ResourcesExhausted(why) => QueryError::Memory(why.clone()),
             DataFusionError::External(cause)
                 if matches!(cause.downcast_ref(), Some(TableError::Cancelled)) =>
@@ -220,6 +248,14 @@ fn named(name: &str) -> String {
 
 fn some(there: &[String]) -> String {
     if there.is_empty() { "none".to_owned() } else { there.join(", ") }
+}
+
+/// Without quotes, a text is a name.
+fn near_or_text(name: &str, nearest: &Option<String>) -> String {
+    match nearest {
+        Some(_) => near(nearest),
+        None => format!(" (a text needs quotes: '{name}')"),
+    }
 }
 
 fn near(nearest: &Option<String>) -> String {

@@ -32,7 +32,7 @@ mod window;
 pub use encode::{Encoder, Parquet};
 pub use engine::{Engine, FrameTable, Options, Unit};
 pub use error::QueryError;
-pub use limits::{MAX_OPERATORS, within_limits};
+pub use limits::{MAX_OPERATORS, prepared, within_limits};
 pub use output::Format;
 pub use ppt_stats as stats;
 pub use ppt_tables::{

@@ -1,5 +1,7 @@
 //! Bounds of SQL that planning survives: expressions that are trees as deep as they are long.
 
+use ppt_predicate::without_units;
+
 use crate::error::QueryError;
 
 /// Operators of one expression. Planning walks the tree of each, several times, by recursion.
@@ -21,6 +23,15 @@ const WORDS: [&str; 13] = [
     "is",
     "at",
 ];
+
+/// SQL as the engine takes it: numbers have no units, and expressions are not too long.
+///
+/// # Errors
+/// An expression has more than [`MAX_OPERATORS`] operators.
+pub fn prepared(text: &str) -> Result<String, QueryError> {
+    within_limits(text)?;
+    Ok(without_units(text))
+}
 
 /// Refuses a text with an expression of more than [`MAX_OPERATORS`] operators. Those of a list are
 /// expressions of their own, as are statements.

@@ -1,5 +1,7 @@
 //! A text of SQL, statement by statement.
 
+use std::fmt;
+
 use datafusion::common::TableReference;
 use datafusion::common::tree_node::TreeNode;
 use datafusion::logical_expr::{DdlStatement, LogicalPlan};
@@ -11,12 +13,18 @@ use ppt_tables::Directory;
 
 use crate::engine::Engine;
 use crate::error::QueryError;
-use crate::limits::within_limits;
+use crate::limits::prepared;
 use crate::output::Format;
 
 /// A statement.
 #[derive(Debug)]
 pub struct Statement(Parsed);
+
+impl fmt::Display for Statement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
 
 /// What a statement comes to.
 #[derive(Debug)]
@@ -39,8 +47,8 @@ pub enum Answer {
 /// # Errors
 /// It is no SQL.
 pub fn statements(text: &str) -> Result<Vec<Statement>, QueryError> {
-    within_limits(text)?;
-    Ok(DFParser::parse_sql(text)?.into_iter().map(Statement).collect())
+    let text = prepared(text)?;
+    Ok(DFParser::parse_sql(&text)?.into_iter().map(Statement).collect())
 }
 
 impl Engine {

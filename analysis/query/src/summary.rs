@@ -34,7 +34,7 @@ impl Engine {
     /// See [`QueryError`].
     pub async fn summary(&self, ask: &Ask) -> Result<Vec<FrameSummary>, QueryError> {
         let budget = Budget::new(ask.memory);
-        let (mut plans, mut missing) = (Vec::new(), None);
+        let (mut plans, mut missing) = (Vec::new(), Vec::new());
         let mut known: Vec<String> = Vec::new();
         for (table, unit) in self.asked(ask)? {
             match Plan::new(self, ask, (&table, unit)) {
@@ -45,14 +45,16 @@ impl Engine {
                 // Another kind may have that column.
                 Err(QueryError::NoColumn { name, there, .. }) => {
                     known.extend(there);
-                    missing = missing.or(Some(name));
+                    missing.push(name);
                 }
                 Err(error) => return Err(error),
             }
         }
         let nobody_has = |name: &&String| !plans.iter().any(|plan| plan.fields.contains(name));
         let unknown = ask.fields.iter().find(nobody_has).cloned();
-        if let Some(name) = missing.filter(|_| plans.is_empty()).or(unknown) {
+        // One that some kind has is not what is wrong.
+        let wrong = missing.iter().find(|name| !known.contains(name)).or(missing.first()).cloned();
+        if let Some(name) = wrong.filter(|_| plans.is_empty()).or(unknown) {
             return Err(plan::no_column(&name, known));
         }
         let mut all = Vec::new();

@@ -10,7 +10,7 @@ use ppt_query::arrow::datatypes::{DataType, Float64Type, Int64Type, Schema};
 use ppt_query::arrow::util::display::{ArrayFormatter, FormatOptions};
 use ppt_query::datafusion::sql::parser::DFParser;
 use ppt_query::stats::{Histogram, Sketch};
-use ppt_query::{Engine, within_limits};
+use ppt_query::{Engine, prepared};
 
 use crate::axis::Axis;
 use crate::error::ReportError;
@@ -81,7 +81,7 @@ const BARS: usize = 60;
 /// See [`ReportError`].
 pub async fn plot(engine: &Engine, sql: &str, plot: &Plot) -> Result<String, ReportError> {
     let not = |why: &str| Err(ReportError::NotDrawn(why.to_owned()));
-    within_limits(sql)?;
+    let sql = &prepared(sql)?;
     let mut statements = DFParser::parse_sql(sql)?;
     let (Some(statement), None) = (statements.pop_front(), statements.pop_front()) else {
         return not("a plot is of one SELECT");

@@ -53,6 +53,33 @@ pub(crate) fn data_type(ty: ColumnType) -> DataType {
     }
 }
 
+/// The type that holds all values of two types, which captures of several versions have; None if there
+/// is none.
+pub(crate) fn wider(one: &DataType, other: &DataType) -> Option<DataType> {
+    use DataType::{Float32, Float64, Int8, Int16, Int32, Int64, UInt8, UInt16, UInt32, UInt64};
+    let signed = [Int8, Int16, Int32, Int64];
+    let unsigned = [UInt8, UInt16, UInt32, UInt64];
+    let place = |all: &[DataType; 4], ty: &DataType| all.iter().position(|known| known == ty);
+    match (one, other) {
+        _ if one == other => Some(one.clone()),
+        (Float32, Float64) | (Float64, Float32) => Some(Float64),
+        _ => {
+            let both = |all: &[DataType; 4]| Some(place(all, one)?.max(place(all, other)?));
+            if let Some(place) = both(&signed) {
+                return Some(signed[place].clone());
+            }
+            if let Some(place) = both(&unsigned) {
+                return Some(unsigned[place].clone());
+            }
+            let (with_sign, without) = match place(&signed, one) {
+                Some(with_sign) => (with_sign, place(&unsigned, other)?),
+                None => (place(&signed, other)?, place(&unsigned, one)?),
+            };
+            signed.get(with_sign.max(without + 1)).cloned()
+        }
+    }
+}
+
 fn integer(int: Int) -> DataType {
     match int {
         Int::I8 => DataType::Int8,
@@ -268,6 +295,25 @@ impl Builder {
         nulls.append_n_non_nulls(known);
     }
 
+    /// Whether its values are of that type.
+    pub fn has<T: Any>(&mut self) -> bool {
+        self.values.of::<T>().is_some()
+    }
+
+    /// Appends whole numbers of a narrower type: see [`wider`].
+    fn widened(&mut self, rows: Rows<'_>, read: impl Fn(&[u8]) -> Option<i128>) {
+        // Each value fits: it is of a narrower type.
+        match self.ty {
+            DataType::Int16 => self.each(rows, |frame| read(frame).map(|number| number as i16)),
+            DataType::Int32 => self.each(rows, |frame| read(frame).map(|number| number as i32)),
+            DataType::Int64 => self.each(rows, |frame| read(frame).map(|number| number as i64)),
+            DataType::UInt16 => self.each(rows, |frame| read(frame).map(|number| number as u16)),
+            DataType::UInt32 => self.each(rows, |frame| read(frame).map(|number| number as u32)),
+            DataType::UInt64 => self.each(rows, |frame| read(frame).map(|number| number as u64)),
+            _ => self.nulls(rows.len()),
+        }
+    }
+
     /// Appends the same value so many times; a key for words.
     pub fn repeat<T: Copy + Default + Any>(&mut self, value: Option<T>, count: usize) {
         let (Some(value), Some(values)) = (value, self.values.of::<T>()) else {
@@ -451,11 +497,19 @@ impl Visitor for Append<'_> {
     type Output = ();
 
     fn integer<T: Integer>(self, value: impl Access<Value = T>) {
-        self.builder.each(self.from.rows, |frame| value.get(frame));
+        let rows = self.from.rows;
+        match self.builder.has::<T>() {
+            true => self.builder.each(rows, |frame| value.get(frame)),
+            false => self.builder.widened(rows, |frame| value.get(frame).map(T::into)),
+        }
     }
 
     fn single(self, value: impl Access<Value = f32>) {
-        self.builder.each(self.from.rows, |frame| value.get(frame));
+        let rows = self.from.rows;
+        match self.builder.has::<f32>() {
+            true => self.builder.each(rows, |frame| value.get(frame)),
+            false => self.builder.each(rows, |frame| value.get(frame).map(f64::from)),
+        }
     }
 
     fn double(self, value: impl Access<Value = f64>) {

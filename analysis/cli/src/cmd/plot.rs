@@ -18,6 +18,7 @@ pub(crate) fn run(args: &args::Plot) -> Result<ExitCode, Failure> {
         ));
     };
     open::check_name(&args.to.output, "SVG")?;
+    open::not_on_terminal(&args.to.output, "a picture")?;
     let query = query.to_string_lossy();
     let kind = args.kind.as_deref().map(str::parse::<Kind>).transpose().map_err(Failure::Usage)?;
     let (width, height) = (args.width, args.height);

@@ -7,10 +7,11 @@ use ppt_report::{Ask, Facts};
 
 use crate::args;
 use crate::failure::Failure;
-use crate::{open, run, signals};
+use crate::{open, run, signals, terms};
 
 pub(crate) fn run(args: &args::Report) -> Result<ExitCode, Failure> {
     open::check_name(&args.to.output, "HTML")?;
+    open::not_on_terminal(&args.to.output, "a page")?;
     let views = match &args.sql {
         None => None,
         Some(file) => Some(super::sql::read(file)?),
@@ -20,7 +21,7 @@ pub(crate) fn run(args: &args::Report) -> Result<ExitCode, Failure> {
     let mut output =
         open::output_beside(&args.to.output, args.to.force, &engine, args.sql.as_deref())?;
     let runtime = run::runtime(engine.threads())?;
-    let memory = args.captures.memory.or_else(open::half_of_what_is_free);
+    let memory = terms::memory(args.captures.memory).bytes;
     let ask = Ask { command: command(), views, memory: memory.unwrap_or(1 << 30) };
     let work = async { Ok(Facts::gather(&engine, &ask).await?) };
     let facts = runtime.block_on(run::question(engine.set().watch(), work))?;

@@ -1,7 +1,9 @@
 //! `ppt sql CAPTURE… 'SELECT …'`.
 
-mod prompt;
+mod answerer;
+pub(crate) mod prompt;
 mod session;
+mod tables;
 
 use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
@@ -12,7 +14,7 @@ use session::Session;
 
 use crate::args;
 use crate::failure::Failure;
-use crate::{open, run, signals};
+use crate::{open, run, signals, terms};
 
 pub(crate) fn run(args: &args::Sql) -> Result<ExitCode, Failure> {
     // With a file of queries, every word is a capture, also a pattern with white space in it.
@@ -28,7 +30,7 @@ pub(crate) fn run(args: &args::Sql) -> Result<ExitCode, Failure> {
     let text = match (&args.file, &queries[..]) {
         (Some(file), _) => Some(read(file)?),
         (None, [query]) => Some(query.to_string_lossy().into_owned()),
-        (None, []) if !io::stdin().is_terminal() => Some(read(Path::new("-"))?),
+        (None, []) if !is_prompt(args) => Some(read(Path::new("-"))?),
         (None, []) => None,
         _ => return Err(Failure::Usage("give one query, or a file of them (-f)".into())),
     };
@@ -43,6 +45,9 @@ pub(crate) fn run(args: &args::Sql) -> Result<ExitCode, Failure> {
         None if args.for_spreadsheet => return Err(Failure::not_for_spreadsheets()),
         _ => format,
     };
+    if format.is_binary() {
+        open::not_on_terminal(&args.to.output, "this format")?;
+    }
     let engine = open::engine(&of(captures, &args.captures))?;
     let runtime = run::runtime(engine.threads())?;
     let (file, force) = (args.file.clone(), args.to.force);
@@ -53,10 +58,18 @@ pub(crate) fn run(args: &args::Sql) -> Result<ExitCode, Failure> {
             signals::end_questions();
             session.all(&text, &args.to.output)?;
         }
-        None => prompt::run(&session)?,
+        None => answerer::serve(&session)?,
     }
     open::tell_loss(&session.engine);
     Ok(open::tell_troubles(&session.engine))
+}
+
+/// Whether statements are typed at a prompt.
+pub(crate) fn is_prompt(args: &args::Sql) -> bool {
+    let (queries, captures) = queries(&args.captures.captures);
+    let has_text = args.file.is_some() || !queries.is_empty() || captures.is_empty();
+    let is_typed = terms::terms().map_or_else(|| io::stdin().is_terminal(), |it| it.is_prompt);
+    !has_text && is_typed
 }
 
 /// The queries among the words, and the captures.

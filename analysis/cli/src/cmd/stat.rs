@@ -14,11 +14,11 @@ use ppt_query::{Encoder, Engine, Format, Total};
 
 use crate::args;
 use crate::failure::Failure;
-use crate::{open, run, signals};
+use crate::{open, run, signals, terms};
 
 pub(crate) fn run(args: &args::Stat) -> Result<ExitCode, Failure> {
     let engine = open::engine(&args.captures)?;
-    let memory = args.captures.memory.or_else(open::half_of_what_is_free);
+    let memory = terms::memory(args.captures.memory).bytes;
     let ask = Ask {
         frame: args.frame.clone(),
         wholes: true,

@@ -313,7 +313,10 @@ fn what_does_not_fit_is_said() {
 
     let large = "SELECT array_agg(value) AS all FROM generate_series(1, 10000000)";
     let (said, code) = bench.fails(&["sql", "out.bin", large, "--memory", "1M"]);
-    assert!(said.contains("ppt: the query needs more memory than it is allowed: "), "{said}");
+    assert!(
+        said.contains("ppt: out of memory: the question needs more than --memory 1M"),
+        "{said}"
+    );
     assert!(said.ends_with("  more: ppt explain query-memory\n") && code == 1, "{said}");
 }
 
@@ -323,7 +326,7 @@ fn every_message_is_explained() {
     let page = fs::read_to_string(root().join("docs/troubleshooting.md")).unwrap();
     let (_, rest) = page.split_once("\n## Questions to captures\n").unwrap();
     let ours: Vec<_> = rest.split("\n## ").next().unwrap().split("\n### ").skip(1).collect();
-    // `src/failure.rs`, `src/cmd/compare.rs`, `src/cmd/graph.rs`, `src/cmd/sync.rs` and `src/cmd/lab.rs` say these.
+    // `src/failure.rs`, `src/supervisor/end.rs`, `src/cmd/compare.rs`, `src/cmd/graph.rs`, `src/cmd/sync.rs` and `src/cmd/lab.rs` say these.
     let models = [
         "formula",
         "no-fit",
@@ -348,6 +351,8 @@ fn every_message_is_explained() {
         "lab-programs",
         "lab-collect",
         "lab-output",
+        "question-killed",
+        "text-too-long",
     ];
     let codes: Vec<_> = ppt_query::QueryError::codes()
         .chain(ppt_report::ReportError::CODES)

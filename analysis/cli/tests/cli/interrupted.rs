@@ -18,7 +18,7 @@ const SCHEMA: &str = r#"{"v":1,"buffer":"b","slots":16,"stride":16,"frames":[{"n
     "kind":"plain","size":16,"fields":[{"name":"n","type":"u64","offset":8}]}]}"#;
 
 /// A folder with a capture of so many chunks.
-fn bench(chunks: u32) -> Bench {
+pub fn bench(chunks: u32) -> Bench {
     let run = |chunk: u32| {
         let first_seq = u64::from(chunk * EACH) + 1;
         let numbers = (first_seq..).take(EACH as usize);
@@ -38,6 +38,7 @@ fn wait_for_rows(child: &mut Child) {
         let line = text.lines().find_map(|it| it.strip_prefix("wchar: "));
         line.and_then(|it| it.parse::<u64>().ok()).unwrap_or_default()
     };
+    let wrote = |pid: u32| support::question_of(pid).map_or(0, wrote);
     while wrote(child.id()) < 1 << 16 && child.try_wait().unwrap().is_none() {
         thread::sleep(Duration::from_millis(5));
     }

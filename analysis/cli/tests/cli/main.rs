@@ -10,6 +10,8 @@ mod interrupted;
 mod judged;
 mod kinds;
 mod lab;
+mod limits;
+mod messages;
 mod models;
 mod names;
 mod oracles;

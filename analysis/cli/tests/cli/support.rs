@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use ppt_capture::frame_dsl::schema::Schema;
 use ppt_capture::{CaptureWriter, End, EndReason, FileHeader, FramesHead, Segment, Source};
@@ -94,6 +96,15 @@ impl Bench {
         command
     }
 
+    /// The same with a folder `tmp` for temporary files.
+    pub fn with_tmp(&self, args: &[&str]) -> Command {
+        let tmp = self.path("tmp");
+        fs::create_dir_all(&tmp).unwrap();
+        let mut command = self.command(args);
+        command.env("TMPDIR", tmp);
+        command
+    }
+
     pub fn run(&self, args: &[&str]) -> Output {
         self.command(args).output().unwrap()
     }
@@ -125,6 +136,24 @@ impl Bench {
     /// What is in the folder.
     pub fn names(&self) -> Vec<String> {
         names(self.folder())
+    }
+}
+
+/// The process that answers for the command `pid`, once there is one.
+pub fn question_of(pid: u32) -> Option<u32> {
+    let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).ok()?;
+    children.split_whitespace().next()?.parse().ok()
+}
+
+/// Waits until `there` is something, or 20 s have passed.
+pub fn wait_for<T>(what: &str, mut there: impl FnMut() -> Option<T>) -> T {
+    let since = Instant::now();
+    loop {
+        if let Some(found) = there() {
+            return found;
+        }
+        assert!(since.elapsed() < Duration::from_secs(20), "waited for {what}");
+        thread::sleep(Duration::from_millis(5));
     }
 }
 

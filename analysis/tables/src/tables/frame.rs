@@ -14,7 +14,7 @@ use ppt_capture::frame_dsl::{Column, ColumnType, Measure, Style, columns};
 
 use super::named::Named;
 use crate::bounds::{Bounded, Bounds};
-use crate::builder::{Builder, Dictionary, From, Keys, data_type};
+use crate::builder::{Builder, Dictionary, From, Keys, data_type, wider};
 use crate::error::{Conflict, SetError, TableError};
 use crate::of_chunks::{ChunkScan, OfChunks, Ts, Wanted, kind_bit};
 use crate::set::CaptureSet;
@@ -128,8 +128,10 @@ impl Frames {
                     placed.push(Placed { field: field.clone(), path: kind.path, words });
                     placed.len() - 1
                 });
-                let known = &placed[place];
-                if known.field.data_type() != field.data_type() {
+                let known = &mut placed[place];
+                if let Some(ty) = wider(known.field.data_type(), field.data_type()) {
+                    known.field.set_data_type(ty);
+                } else {
                     return Err(SetError::Conflict(Box::new(Conflict {
                         table: format!("{buffer}.{name}"),
                         column: column.name,

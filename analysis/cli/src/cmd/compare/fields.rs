@@ -57,7 +57,7 @@ pub(super) async fn measured(
 ) -> Result<MeasuredSide, Failure> {
     let mut side = MeasuredSide::default();
     let mut there = Vec::new();
-    let tables = engine.frames(selection.frame)?;
+    let tables = tables(engine, selection.frame)?;
     for table in &tables {
         let steps = steps(engine, table).await?;
         let mut fields = fields(table, selection.by, &steps);
@@ -81,6 +81,22 @@ pub(super) async fn measured(
     match selection.fields.iter().find(|name| !is_there(name)) {
         Some(name) => Err(Failure::no_such_field(name, &there)),
         None => Ok(side),
+    }
+}
+
+/// The kinds of frames that are compared: all, or the one of that name. Spans and chains are named as
+/// their tables are (`request_spans`).
+fn tables(engine: &Engine, frame: Option<&str>) -> Result<Vec<FrameTable>, QueryError> {
+    match (engine.frames(frame), frame) {
+        (Err(QueryError::NoFrame { name, nearest, mut there }), Some(_)) => {
+            let found = engine.wholes(Some(&name));
+            if !found.is_empty() {
+                return Ok(found.into_iter().map(|(table, _)| table).collect());
+            }
+            there.extend(engine.wholes(None).into_iter().map(|(table, _)| table.frame));
+            Err(QueryError::NoFrame { name, nearest, there })
+        }
+        (frames, _) => frames,
     }
 }
 

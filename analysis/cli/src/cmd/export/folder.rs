@@ -1,16 +1,19 @@
 //! A folder of files that appears as a whole, or not at all.
 
+use std::ffi::OsString;
 use std::fs;
 use std::io;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use ppt_output::OutputError;
 
 use crate::failure::Failure;
+use crate::scratch;
 
 /// A folder on its way: hidden beside its name, gone if it is dropped.
 pub(super) struct Folder {
-    hidden: tempfile::TempDir,
+    hidden: PathBuf,
     path: PathBuf,
 }
 
@@ -25,19 +28,24 @@ impl Folder {
             return Err(OutputError::Exists(path.to_owned()).into());
         }
         let parent = parent.filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let prefix = format!(".{}-", name.to_string_lossy());
-        let hidden = tempfile::Builder::new().prefix(&prefix).tempdir_in(parent).map_err(fail)?;
+        let mut hidden = OsString::from(".");
+        hidden.push(name);
+        hidden.push(format!("-{}", std::process::id()));
+        let hidden = parent.join(hidden);
+        // If this process is killed, its supervisor removes the folder.
+        scratch::will_make(&hidden).map_err(fail)?;
+        fs::DirBuilder::new().mode(0o700).create(&hidden).map_err(fail)?;
         Ok(Folder { hidden, path: path.to_owned() })
     }
 
     /// Where its files are until then.
     pub(super) fn inside(&self) -> &Path {
-        self.hidden.path()
+        &self.hidden
     }
 
     /// Gives it its name.
     pub(super) fn publish(self) -> Result<(), Failure> {
-        let Folder { hidden, path } = self;
+        let (hidden, path) = (&self.hidden, &self.path);
         let fail = |error| Failure::Write(path.display().to_string(), error);
         // As any folder that somebody makes, not as one for secrets.
         let umask = fs::File::open("/proc/self/status").and_then(io::read_to_string);
@@ -46,15 +54,21 @@ impl Folder {
             u32::from_str_radix(&line, 8).ok()
         });
         let mode = std::os::unix::fs::PermissionsExt::from_mode(0o777 & !umask.unwrap_or(0o077));
-        fs::set_permissions(hidden.path(), mode).map_err(fail)?;
+        fs::set_permissions(hidden, mode).map_err(fail)?;
         // A folder takes the place of an empty one alone: nothing is lost.
-        match fs::rename(hidden.path(), &path) {
-            Ok(()) => {
-                let _ = hidden.keep();
-                Ok(())
+        match fs::rename(hidden, path) {
+            Ok(()) => Ok(()),
+            Err(_) if path.symlink_metadata().is_ok() => {
+                Err(OutputError::Exists(path.clone()).into())
             }
-            Err(_) if path.symlink_metadata().is_ok() => Err(OutputError::Exists(path).into()),
             Err(error) => Err(fail(error)),
         }
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // Once it has its name, nothing is there.
+        let _ = fs::remove_dir_all(&self.hidden);
     }
 }

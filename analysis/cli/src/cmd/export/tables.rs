@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{self, BufWriter, IsTerminal, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use futures::StreamExt;
@@ -38,10 +38,8 @@ pub(super) async fn export(args: &args::Export, engine: &Engine) -> Result<(), F
     let to = &args.to.output;
     let partitioned = !args.partition_by.is_empty();
     if let ([frame], false) = (&frames[..], partitioned) {
-        let is_stdout = to.as_os_str() == "-";
-        if is_stdout && format.is_binary() && io::stdout().is_terminal() {
-            let why = "this format is not for terminals: name a file with -o";
-            return Err(Failure::Usage(why.to_owned()));
+        if format.is_binary() {
+            open::not_on_terminal(to, "this format")?;
         }
         let mut output = open::output(to, args.to.force, engine)?;
         let name = output.name();

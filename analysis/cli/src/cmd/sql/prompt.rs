@@ -1,29 +1,46 @@
 //! The prompt of `ppt sql`: statements end with `;`, `\d` lists tables and columns.
+//!
+//! The prompt belongs to the supervisor: it survives a statement that has to be ended.
 
-use std::io::Write;
+use std::process::ExitCode;
 
-use ppt_query::{plain, statements};
 use rustyline::DefaultEditor;
 use rustyline::error::ReadlineError;
 
-use super::session::Session;
+use super::answerer::{Answered, Answerer};
+use super::tables;
 use crate::failure::Failure;
-use crate::{message, signals};
+use crate::memory::Memory;
+use crate::signals::{self, Wakes};
+use crate::supervisor::End;
 
-const HELP: &str =
-    "\\d lists tables, \\d TABLE its columns, \\q ends; anything else is SQL and ends with ;";
+/// Reads statements from the terminal, and lets them be answered.
+pub(crate) fn run(memory: Memory, wakes: &Wakes) -> Result<ExitCode, Failure> {
+    let mut answerer = Answerer::start(memory)?;
+    let end = match answerer.opened(wakes) {
+        Answered::Done => read(&mut answerer, wakes)?,
+        Answered::Ended(end) => end,
+    };
+    // What it leaves is removed first: a signal may be what the command ends with.
+    drop(answerer);
+    Ok(end.tell(memory))
+}
 
-pub(crate) fn run(session: &Session) -> Result<(), Failure> {
+fn read(answerer: &mut Answerer, wakes: &Wakes) -> Result<End, Failure> {
     let mut editor = DefaultEditor::new().map_err(failed)?;
     let history = history();
     if let Some(path) = &history {
         let _ = editor.load_history(path);
     }
-    println!("{HELP}");
+    println!("{}", tables::HELP);
     let mut text = String::new();
-    loop {
+    let mut end = None;
+    while end.is_none() {
         let prompt = if text.is_empty() { "ppt> " } else { "...> " };
-        let line = match editor.readline(prompt) {
+        signals::end_the_program();
+        let read = editor.readline(prompt);
+        signals::end_questions();
+        let line = match read {
             Ok(line) => line,
             Err(ReadlineError::Interrupted) => {
                 text.clear();
@@ -33,70 +50,36 @@ pub(crate) fn run(session: &Session) -> Result<(), Failure> {
             Err(error) => return Err(failed(error)),
         };
         let word = line.trim();
-        if text.is_empty() && word.starts_with('\\') {
+        if text.is_empty() && tables::is_request(word) {
             let _ = editor.add_history_entry(word);
-            match word.split_whitespace().collect::<Vec<_>>()[..] {
-                ["\\q"] => break,
-                ["\\d"] => list(session),
-                ["\\d", table] => describe(session, table),
-                _ => println!("{HELP}"),
+            if word == "\\q" {
+                break;
             }
+            end = ended(answerer.answer(word, wakes)?);
             continue;
         }
         text.push_str(&line);
         text.push('\n');
+        if word.is_empty() && text.trim().is_empty() {
+            text.clear();
+        }
         if !word.ends_with(';') {
             continue;
         }
         let _ = editor.add_history_entry(text.trim());
-        signals::end_questions();
-        answer(session, &std::mem::take(&mut text));
-        signals::end_the_program();
+        end = ended(answerer.answer(&std::mem::take(&mut text), wakes)?);
     }
     if let Some(path) = &history {
         let _ = std::fs::create_dir_all(path.parent().unwrap_or(path));
         let _ = editor.save_history(path);
     }
-    Ok(())
+    Ok(end.unwrap_or_else(|| answerer.finish(wakes)))
 }
 
-/// Answers; what goes wrong is said, and the prompt comes again.
-fn answer(session: &Session, text: &str) {
-    let all = match statements(text) {
-        Ok(all) => all,
-        Err(error) => return message::error(error.code(), error),
-    };
-    for statement in all {
-        let mut out = std::io::stdout();
-        let done = session.one(statement, &mut out, "standard output");
-        let _ = out.flush();
-        match done {
-            Ok(_) => {}
-            Err(Failure::Query(ppt_query::QueryError::Cancelled)) => {
-                return message::note("cancelled");
-            }
-            Err(failure) => return message::error(failure.code(), failure),
-        }
-    }
-}
-
-fn list(session: &Session) {
-    for (name, table) in session.engine.tables() {
-        println!("{} ({} columns)", plain(&name), table.schema().fields().len());
-    }
-}
-
-fn describe(session: &Session, wanted: &str) {
-    let found = session.engine.tables().into_iter().find(|(name, _)| name == wanted);
-    let Some((_, table)) = found else {
-        return println!("there is no table {wanted}");
-    };
-    for field in table.schema().fields() {
-        let said = |key: &str| field.metadata().get(key).map_or("", String::as_str);
-        let unit =
-            if said("unit").is_empty() { String::new() } else { format!(" [{}]", said("unit")) };
-        let text = format!("{:<20} {}{unit}  {}", field.name(), field.data_type(), said("doc"));
-        println!("  {}", plain(text.trim_end()));
+fn ended(answered: Answered) -> Option<End> {
+    match answered {
+        Answered::Done => None,
+        Answered::Ended(end) => Some(end),
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
 use futures::StreamExt;
 use ppt_output::Output;
@@ -10,6 +12,7 @@ use ppt_query::datafusion::prelude::DataFrame;
 use ppt_query::{Answer, Encoder, Engine, Format, QueryError, statements};
 use tokio::runtime::Runtime;
 
+use super::tables;
 use crate::failure::Failure;
 use crate::{open, run};
 
@@ -31,17 +34,29 @@ pub(crate) struct Session {
 impl Session {
     /// Answers all statements of `text` into `to`.
     pub(crate) fn all(&self, text: &str, to: &Path) -> Result<(), Failure> {
-        let all = statements(text)?;
+        let steps = steps(text)?;
         let mut output = self.beside(to)?;
         let name = output.name();
         let mut out = BufWriter::with_capacity(BUFFER, output.file());
         let mut answered = 0;
-        for statement in all {
+        for step in steps {
             if self.format.is_binary() && answered > 0 {
                 let why = "a file of this format has one answer: end with one SELECT";
                 return Err(Failure::Usage(why.to_owned()));
             }
-            answered += usize::from(self.one(statement, &mut out, &name)?);
+            answered += match step {
+                Step::Statement(statement) => usize::from(self.one(*statement, &mut out, &name)?),
+                Step::Tables(_) if self.format.is_binary() => {
+                    let why = "this format is for rows: \\d writes text";
+                    return Err(Failure::Usage(why.to_owned()));
+                }
+                Step::Tables(line) => {
+                    let done = tables::answer(&self.engine, &line, &mut out);
+                    done.map_err(Failure::writing(&name))?;
+                    1
+                }
+                Step::End => break,
+            };
         }
         out.flush().map_err(Failure::writing(&name))?;
         drop(out);
@@ -81,6 +96,14 @@ impl Session {
         self.runtime.block_on(run::question(self.engine.set().watch(), work))
     }
 
+    /// Waits until nothing of a cancelled question runs any more.
+    pub(crate) fn wait_for_rest(&self) {
+        const LOOK: Duration = Duration::from_millis(5);
+        while self.runtime.metrics().num_alive_tasks() > 0 {
+            thread::sleep(LOOK);
+        }
+    }
+
     fn output(&self, to: &str) -> Result<Output, Failure> {
         if to.contains("://") {
             let why = format!("COPY writes files, not {to}");
@@ -92,6 +115,40 @@ impl Session {
     fn beside(&self, to: &Path) -> Result<Output, Failure> {
         open::output_beside(to, self.force, &self.engine, self.file.as_deref())
     }
+}
+
+/// What a text asks for, one after the other.
+enum Step {
+    Statement(Box<ppt_query::Statement>),
+    /// A line such as `\d`.
+    Tables(String),
+    End,
+}
+
+/// The steps of a text: lines that begin with a backslash may stand before, between and behind
+/// statements.
+fn steps(text: &str) -> Result<Vec<Step>, Failure> {
+    fn take(sql: &mut String, steps: &mut Vec<Step>) -> Result<(), Failure> {
+        let all = statements(&std::mem::take(sql))?;
+        steps.extend(all.into_iter().map(|it| Step::Statement(Box::new(it))));
+        Ok(())
+    }
+    let (mut steps, mut sql) = (Vec::new(), String::new());
+    for line in text.lines() {
+        let is_between = sql.trim().is_empty() || sql.trim_end().ends_with(';');
+        if is_between && tables::is_request(line) {
+            take(&mut sql, &mut steps)?;
+            steps.push(match line.trim() {
+                "\\q" => Step::End,
+                line => Step::Tables(line.to_owned()),
+            });
+        } else {
+            sql.push_str(line);
+            sql.push('\n');
+        }
+    }
+    take(&mut sql, &mut steps)?;
+    Ok(steps)
 }
 
 /// Writes rows as they come.

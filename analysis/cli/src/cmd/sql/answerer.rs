@@ -1,0 +1,177 @@
+//! The process that answers what is typed at the prompt.
+//!
+//! Both sides speak JSON, a line each, over a pair of sockets. A request is the text that was typed. The
+//! reply is the list of statements that changed the session, such as `CREATE VIEW`. When the process had
+//! to be ended, another one takes its place, and gets these statements again.
+
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+
+use ppt_query::{QueryError, statements};
+use signal_hook::consts::SIGINT;
+
+use super::session::Session;
+use super::tables;
+use crate::failure::Failure;
+use crate::memory::Memory;
+use crate::signals::Wakes;
+use crate::supervisor::{End, Question, Waited, channel};
+use crate::terms::Terms;
+use crate::{message, signals};
+
+/// The supervisor's side.
+pub(super) struct Answerer {
+    memory: Memory,
+    question: Question,
+    replies: BufReader<UnixStream>,
+    /// Statements that changed the session.
+    changes: Vec<String>,
+}
+
+/// What came of a text.
+pub(super) enum Answered {
+    /// It was answered, or its question was ended: the session goes on.
+    Done,
+    /// The session is over.
+    Ended(End),
+}
+
+/// What the process said, or how it ended.
+type Reply = Result<Vec<String>, End>;
+
+impl Answerer {
+    /// Starts a process, which opens the captures. [`Answerer::opened`] waits until it has.
+    pub(super) fn start(memory: Memory) -> Result<Answerer, Failure> {
+        let (question, replies) = begin(memory)?;
+        Ok(Answerer { memory, question, replies, changes: Vec::new() })
+    }
+
+    /// Waits until the captures are open. A process that cannot open them says why, and ends.
+    pub(super) fn opened(&mut self, wakes: &Wakes) -> Answered {
+        self.reply(wakes).map_or_else(Answered::Ended, |_| Answered::Done)
+    }
+
+    /// Has a text answered.
+    pub(super) fn answer(&mut self, text: &str, wakes: &Wakes) -> Result<Answered, Failure> {
+        match self.ask(text, wakes) {
+            Ok(changes) => {
+                self.changes.extend(changes);
+                // Only Ctrl-C is for the question alone.
+                match self.question.stopped().filter(|signal| *signal != SIGINT) {
+                    Some(signal) => Ok(Answered::Ended(End::Stopped(signal))),
+                    None => Ok(Answered::Done),
+                }
+            }
+            Err(end @ End::Exited(_)) => Ok(Answered::Ended(end)),
+            Err(end @ End::Stopped(signal)) if signal != SIGINT => Ok(Answered::Ended(end)),
+            Err(end) => {
+                self.question.terminal.restore(false);
+                end.say(self.memory);
+                self.begin_again(wakes)
+            }
+        }
+    }
+
+    /// Ends the process, which says what is missing in the captures.
+    pub(super) fn finish(&mut self, wakes: &Wakes) -> End {
+        let _ = self.replies.get_ref().shutdown(std::net::Shutdown::Write);
+        self.question.wait(wakes)
+    }
+
+    fn begin_again(&mut self, wakes: &Wakes) -> Result<Answered, Failure> {
+        (self.question, self.replies) = begin(self.memory)?;
+        if let Err(end) = self.reply(wakes) {
+            return Ok(Answered::Ended(end));
+        }
+        for change in self.changes.clone() {
+            if let Err(end) = self.ask(&change, wakes) {
+                return Ok(Answered::Ended(end));
+            }
+        }
+        message::note(match self.changes.len() {
+            0 => "the question was ended",
+            _ => "the question was ended; the views and settings of the session are there again",
+        });
+        Ok(Answered::Done)
+    }
+
+    fn ask(&mut self, text: &str, wakes: &Wakes) -> Reply {
+        let line = serde_json::Value::from(text).to_string() + "\n";
+        // If the process has ended, waiting for the reply says so.
+        let _ = self.replies.get_mut().write_all(line.as_bytes());
+        self.reply(wakes)
+    }
+
+    fn reply(&mut self, wakes: &Wakes) -> Reply {
+        loop {
+            let socket = self.replies.get_ref();
+            if let Waited::Ended(end) = self.question.wait_or_read(wakes, Some(socket.as_fd())) {
+                return Err(end);
+            }
+            let mut line = String::new();
+            match self.replies.read_line(&mut line) {
+                Ok(1..) => return Ok(serde_json::from_str(&line).unwrap_or_default()),
+                // It has ended.
+                Ok(0) | Err(_) => return Err(self.question.wait(wakes)),
+            }
+        }
+    }
+}
+
+fn begin(memory: Memory) -> Result<(Question, BufReader<UnixStream>), Failure> {
+    let (socket, stdin) = channel().map_err(|error| Failure::System("make a socket", error))?;
+    let question = Question::start(Terms::new(memory, true), stdin)?;
+    Ok((question, BufReader::new(socket)))
+}
+
+/// The side of the process that answers: until the supervisor closes its socket.
+pub(super) fn serve(session: &Session) -> Result<(), Failure> {
+    let fail = |error| Failure::System("talk to the prompt", error);
+    signals::end_nothing();
+    let socket = io::stdin().as_fd().try_clone_to_owned().map_err(fail)?;
+    let socket = UnixStream::from(socket);
+    let mut replies = socket.try_clone().map_err(fail)?;
+    let reply = |replies: &mut UnixStream, changes: &[String]| {
+        let line = serde_json::Value::from(changes).to_string() + "\n";
+        replies.write_all(line.as_bytes())
+    };
+    reply(&mut replies, &[]).map_err(fail)?;
+    for line in BufReader::new(socket).lines() {
+        let text: String = serde_json::from_str(&line.map_err(fail)?).unwrap_or_default();
+        signals::end_questions();
+        let mut changes = Vec::new();
+        answer(session, &text, &mut changes);
+        signals::end_nothing();
+        reply(&mut replies, &changes).map_err(fail)?;
+    }
+    Ok(())
+}
+
+/// Answers; what goes wrong is said, and the prompt comes again.
+fn answer(session: &Session, text: &str, changes: &mut Vec<String>) {
+    let mut out = io::stdout();
+    if tables::is_request(text) {
+        let _ = tables::answer(&session.engine, text, &mut out);
+        return;
+    }
+    let all = match statements(text) {
+        Ok(all) => all,
+        Err(error) => return Failure::from(error).say(),
+    };
+    let is_one = all.len() == 1;
+    for statement in all {
+        let change = if is_one { text.to_owned() } else { statement.to_string() };
+        let done = session.one(statement, &mut out, "standard output");
+        let _ = out.flush();
+        match done {
+            Ok(has_rows) => changes.extend((!has_rows).then_some(change)),
+            Err(Failure::Query(QueryError::Cancelled)) => {
+                // A step that does not end makes the supervisor end this process.
+                session.wait_for_rest();
+                return message::note("cancelled");
+            }
+            Err(failure) => return failure.say(),
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! How much memory a question may take.
+
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// What a process may hold beyond its questions' memory: the engine itself, lists of chunks, buffers of
+/// files.
+const BESIDE: usize = 24 << 20;
+
+/// How much memory a question may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Memory {
+    /// Bytes; None where nothing says how much is free.
+    pub(crate) bytes: Option<usize>,
+    /// Whether `--memory` says so.
+    pub(crate) is_given: bool,
+}
+
+impl Memory {
+    /// What `--memory` says, or half of what is free: others need memory, too.
+    pub(crate) fn of(given: Option<usize>) -> Memory {
+        Memory { bytes: given.or_else(half_of_what_is_free), is_given: given.is_some() }
+    }
+
+    /// Bytes that the whole process may hold.
+    pub(crate) fn of_process(self) -> Option<usize> {
+        self.bytes.map(|bytes| bytes.saturating_add(BESIDE))
+    }
+
+    /// What to say of a question that needs more, and what to do.
+    pub(crate) fn exceeded(self) -> String {
+        let hint = "ask for less (fewer columns, groups or rows; --from and --to)";
+        match self.bytes {
+            Some(_) if self.is_given => format!(
+                "out of memory: the question needs more than --memory {self}: allow more, or {hint}"
+            ),
+            Some(_) => format!(
+                "out of memory: the question needs more than half of what is free ({self}): allow \
+                 more with --memory, or {hint}"
+            ),
+            None => format!("out of memory: {hint}"),
+        }
+    }
+}
+
+impl fmt::Display for Memory {
+    /// As `--memory` takes it: `64M`, `7.3G`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bytes = self.bytes.unwrap_or_default();
+        let units = [(30, "G"), (20, "M"), (10, "K")];
+        let (shift, unit) =
+            units.into_iter().find(|(shift, _)| bytes >> shift > 0).unwrap_or((0, ""));
+        match bytes & ((1 << shift) - 1) {
+            0 => write!(f, "{}{unit}", bytes >> shift),
+            _ => write!(f, "{:.1}{unit}", bytes as f64 / (1u64 << shift) as f64),
+        }
+    }
+}
+
+/// Half of what the host has free, or the control group of this process.
+fn half_of_what_is_free() -> Option<usize> {
+    let text = fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kib: usize = line.split_whitespace().next()?.parse().ok()?;
+    let of_group = group().and_then(|folder| free_in_group(&folder));
+    Some((kib << 10).min(of_group.unwrap_or(usize::MAX)) / 2)
+}
+
+/// The folder of this process's control group (cgroups(7), version 2).
+fn group() -> Option<PathBuf> {
+    let text = fs::read_to_string("/proc/self/cgroup").ok()?;
+    let path = text.lines().find_map(|line| line.strip_prefix("0::/"))?;
+    Some(Path::new("/sys/fs/cgroup").join(path))
+}
+
+/// What the tightest limit from this group up leaves, without the page cache that the kernel can drop.
+fn free_in_group(folder: &Path) -> Option<usize> {
+    let groups = folder.ancestors().take_while(|folder| folder.starts_with("/sys/fs/cgroup"));
+    groups.filter_map(free_under_limit).min()
+}
+
+fn free_under_limit(folder: &Path) -> Option<usize> {
+    let number = |file: &str| -> Option<usize> {
+        fs::read_to_string(folder.join(file)).ok()?.trim().parse().ok()
+    };
+    let limit = number("memory.max")?;
+    let stat = fs::read_to_string(folder.join("memory.stat")).unwrap_or_default();
+    let cached = stat.lines().find_map(|line| line.strip_prefix("inactive_file "));
+    let cached = cached.and_then(|text| text.parse().ok()).unwrap_or(0);
+    Some(limit.saturating_sub(number("memory.current")?.saturating_sub(cached)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_written_as_they_are_typed() {
+        let text = |bytes| Memory { bytes: Some(bytes), is_given: true }.to_string();
+        assert_eq!(text(64 << 20), "64M");
+        assert_eq!(text(3 << 30), "3G");
+        assert_eq!(text(1000), "1000");
+        assert_eq!(text((1 << 30) + (1 << 29)), "1.5G");
+    }
+
+    #[test]
+    fn a_limit_of_a_group_counts_without_its_cache() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+        assert_eq!(free_under_limit(folder.path()), None);
+        write("memory.max", "max\n");
+        write("memory.current", "3000\n");
+        assert_eq!(free_under_limit(folder.path()), None);
+        write("memory.max", "10000\n");
+        write("memory.stat", "anon 2000\ninactive_file 1000\n");
+        assert_eq!(free_under_limit(folder.path()), Some(8000));
+    }
+}

@@ -1,0 +1,52 @@
+//! Panics: instead of a backtrace on stderr, an error that says where and why.
+
+use std::panic;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+
+/// The first panic: what it says, and its place in the source.
+static FIRST: Mutex<Option<String>> = Mutex::new(None);
+
+/// Keeps panics from being printed: [`first`] returns the first.
+pub(crate) fn keep() {
+    panic::set_hook(Box::new(|info| {
+        let said = info.payload_as_str().unwrap_or("a panic");
+        let place =
+            info.location().map(|place| format!(" ({}:{})", short(place.file()), place.line()));
+        let text = format!("{said}{}", place.unwrap_or_default());
+        FIRST.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(text);
+    }));
+}
+
+/// What the first panic said, if there was one.
+pub(crate) fn first() -> Option<String> {
+    FIRST.lock().unwrap_or_else(PoisonError::into_inner).clone()
+}
+
+/// A path of a source file, from its package on.
+fn short(path: &str) -> &str {
+    let in_package = path.split_once("/registry/src/").and_then(|(_, rest)| rest.split_once('/'));
+    in_package.map_or(path, |(_, rest)| rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_is_an_error_with_its_place() {
+        keep();
+        let done = std::thread::spawn(|| panic!("no such row")).join();
+        let _ = panic::take_hook();
+        assert!(done.is_err());
+        let said = first().unwrap();
+        assert!(said.starts_with("no such row (analysis/cli/src/panicked.rs:"), "{said}");
+    }
+
+    #[test]
+    fn paths_begin_with_the_package() {
+        let path = "/home/a/.cargo/registry/src/index-1/datafusion-55.2.0/src/a.rs";
+        assert_eq!(short(path), "datafusion-55.2.0/src/a.rs");
+        assert_eq!(short("analysis/cli/src/run.rs"), "analysis/cli/src/run.rs");
+    }
+}

@@ -1,0 +1,49 @@
+//! The process of a question: its side of the agreement with the supervisor.
+//!
+//! The supervisor starts this program again, under the name [`NAME`](crate::terms::NAME), with the same
+//! arguments. The process ends if its supervisor ends, and if it reaches its limit of memory. A panic
+//! becomes an error.
+
+use std::process::ExitCode;
+use std::thread;
+
+use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
+
+use crate::failure::Failure;
+use crate::terms::Terms;
+use crate::{heap, panicked, run, scratch, signals};
+
+/// Answers, under the terms.
+pub(crate) fn answer(
+    terms: Terms,
+    work: impl FnOnce() -> Result<ExitCode, Failure> + Send,
+) -> Result<ExitCode, Failure> {
+    let system = |what| move |error| Failure::System(what, error);
+    set_parent_process_death_signal(Some(Signal::TERM))
+        .map_err(|error| Failure::System("follow the supervisor", error.into()))?;
+    let is_orphan = move || getppid().map(Pid::as_raw_pid) != Some(terms.supervisor);
+    let tidy = move || {
+        if is_orphan() {
+            scratch::remove_own();
+        }
+    };
+    if is_orphan() {
+        tidy();
+        return Ok(ExitCode::FAILURE);
+    }
+    let _ = rustix::thread::set_name(c"ppt-question");
+    signals::take_in_question(tidy).map_err(system("set up signals"))?;
+    if let Some(bytes) = terms.memory.of_process() {
+        heap::limit(bytes);
+    }
+    panicked::keep();
+    let done = thread::scope(|scope| {
+        // Planning walks expressions by recursion.
+        let thread = thread::Builder::new().stack_size(run::STACK).spawn_scoped(scope, work);
+        thread.map(|thread| thread.join())
+    });
+    let done = done.map_err(system("start threads"))?;
+    let done = done.unwrap_or_else(|_| Err(Failure::of_panic()));
+    tidy();
+    done
+}

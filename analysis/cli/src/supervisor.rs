@@ -1,0 +1,137 @@
+//! Runs a question in a process of its own, and ends it.
+//!
+//! The engine that answers questions can neither be interrupted at every point nor bounded in all it
+//! allocates. So this program starts itself once more ([`question`](crate::question)), with the same
+//! arguments and the same standard streams, and waits. It ends the question soon after the first signal,
+//! says why a question ended, and removes what that left.
+
+mod end;
+mod terminal;
+
+use std::env;
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+pub(crate) use self::end::End;
+use self::terminal::Terminal;
+use crate::failure::Failure;
+use crate::scratch::Scratch;
+use crate::signals::Wakes;
+use crate::terms::{self, Terms};
+
+/// How long a question may take to end by itself, after a signal.
+const GRACE: Duration = Duration::from_millis(300);
+
+/// A process that answers.
+pub(crate) struct Question {
+    child: Child,
+    /// When it was asked to end, and by which signal.
+    stopping: Option<(Instant, i32)>,
+    pub(crate) terminal: Terminal,
+    /// Removed after the process has ended.
+    scratch: Scratch,
+}
+
+/// What [`Question::wait_or_read`] waited for.
+pub(crate) enum Waited {
+    /// The process has ended.
+    Ended(End),
+    /// The input can be read.
+    Readable,
+}
+
+impl Question {
+    /// Starts a process under these terms.
+    pub(crate) fn start(terms: Terms, stdin: Stdio) -> Result<Question, Failure> {
+        let (scratch, terminal) = (Scratch::new(), Terminal::now());
+        // By this path, a program that was replaced meanwhile starts itself, not its successor.
+        let mut command = Command::new("/proc/self/exe");
+        command.arg0(terms::NAME).args(env::args_os().skip(1)).stdin(stdin);
+        terms.hand(&mut command);
+        scratch.hand(&mut command);
+        let child = command.spawn().map_err(|error| Failure::System("start a process", error))?;
+        Ok(Question { child, stopping: None, terminal, scratch })
+    }
+
+    /// Waits until it ends, and makes it end after a signal.
+    pub(crate) fn wait(&mut self, wakes: &Wakes) -> End {
+        loop {
+            if let Waited::Ended(end) = self.wait_or_read(wakes, None) {
+                return end;
+            }
+        }
+    }
+
+    /// The same, or until `input` can be read.
+    pub(crate) fn wait_or_read(&mut self, wakes: &Wakes, input: Option<BorrowedFd<'_>>) -> Waited {
+        loop {
+            match self.child.try_wait() {
+                Ok(None) => {}
+                Ok(Some(status)) => return Waited::Ended(self.ended(status)),
+                Err(_) => return Waited::Ended(End::Exited(1)),
+            }
+            match (wakes.stop(), self.stopping) {
+                (Some(signal), None) => {
+                    self.stopping = Some((Instant::now(), signal));
+                    self.send(signal);
+                }
+                // Who asks again does not want to wait.
+                (Some(_), Some(_)) => return Waited::Ended(self.kill()),
+                (None, _) => {}
+            }
+            let left = self.stopping.map(|(since, _)| GRACE.saturating_sub(since.elapsed()));
+            if left == Some(Duration::ZERO) {
+                return Waited::Ended(self.kill());
+            }
+            if wakes.wait(input, left) {
+                return Waited::Readable;
+            }
+        }
+    }
+
+    /// The signal that the process was asked to end by, if it was. Forgets it: the process has ended
+    /// the question, and goes on.
+    pub(crate) fn stopped(&mut self) -> Option<i32> {
+        self.stopping.take().map(|(_, signal)| signal)
+    }
+
+    fn send(&self, signal: i32) {
+        if let Some(signal) = Signal::from_named_raw(signal) {
+            // It may have ended just now.
+            let _ = kill_process(Pid::from_child(&self.child), signal);
+        }
+    }
+
+    fn kill(&mut self) -> End {
+        let _ = self.child.kill();
+        match self.child.wait() {
+            Ok(status) => self.ended(status),
+            Err(_) => End::Exited(1),
+        }
+    }
+
+    fn ended(&self, status: std::process::ExitStatus) -> End {
+        End::new(status, self.stopping.map(|(_, signal)| signal))
+    }
+}
+
+impl Drop for Question {
+    fn drop(&mut self) {
+        if !matches!(self.child.try_wait(), Ok(Some(_))) {
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+        self.scratch.remove();
+    }
+}
+
+/// A pair of connected sockets: one is the standard input of a process, which answers through it.
+pub(crate) fn channel() -> io::Result<(std::os::unix::net::UnixStream, Stdio)> {
+    let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
+    Ok((ours, Stdio::from(std::os::fd::OwnedFd::from(theirs))))
+}

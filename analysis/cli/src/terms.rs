@@ -1,0 +1,68 @@
+//! What the supervisor of a question lays down for the process that answers it.
+
+use std::env;
+use std::ffi::OsStr;
+use std::path::Path;
+use std::process::Command;
+use std::sync::OnceLock;
+
+use crate::memory::Memory;
+
+/// What the process is called: `ps` shows which of the two it is.
+pub(crate) const NAME: &str = "ppt-question";
+/// The variable with the [`Terms`].
+const VARIABLE: &str = "PPT_QUESTION";
+
+/// What the supervisor lays down.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Terms {
+    /// The supervisor.
+    pub(crate) supervisor: i32,
+    /// How much memory the questions may take.
+    pub(crate) memory: Memory,
+    /// Whether questions come one after the other, through standard input.
+    pub(crate) is_prompt: bool,
+}
+
+static TERMS: OnceLock<Terms> = OnceLock::new();
+
+impl Terms {
+    pub(crate) fn new(memory: Memory, is_prompt: bool) -> Terms {
+        let supervisor = i32::try_from(std::process::id()).unwrap_or_default();
+        Terms { supervisor, memory, is_prompt }
+    }
+
+    /// Hands the terms to a process that is about to start.
+    pub(crate) fn hand(self, command: &mut Command) {
+        let bytes = self.memory.bytes.map_or("-".to_owned(), |bytes| bytes.to_string());
+        let (given, prompt) = (u8::from(self.memory.is_given), u8::from(self.is_prompt));
+        command.env(VARIABLE, format!("{} {bytes} {given} {prompt}", self.supervisor));
+    }
+
+    fn read(text: &str) -> Option<Terms> {
+        let mut words = text.split(' ');
+        let supervisor = words.next()?.parse().ok()?;
+        let bytes = words.next()?.parse().ok();
+        let mut flag = || Some(words.next()? == "1");
+        let memory = Memory { bytes, is_given: flag()? };
+        Some(Terms { supervisor, memory, is_prompt: flag()? })
+    }
+}
+
+/// The terms of this process, if it is that of a question.
+pub(crate) fn terms() -> Option<Terms> {
+    if let Some(terms) = TERMS.get() {
+        return Some(*terms);
+    }
+    let name = env::args_os().next()?;
+    if Path::new(&name).file_name() != Some(OsStr::new(NAME)) {
+        return None;
+    }
+    let terms = Terms::read(&env::var(VARIABLE).ok()?)?;
+    Some(*TERMS.get_or_init(|| terms))
+}
+
+/// How much memory questions may take that are answered in this process.
+pub(crate) fn memory(given: Option<usize>) -> Memory {
+    terms().map_or_else(|| Memory::of(given), |terms| terms.memory)
+}

@@ -1,0 +1,118 @@
+//! What is said to somebody who asked wrongly, and what is accepted instead.
+
+use std::io::Write;
+use std::process::Stdio;
+
+use ppt_capture::FileHeader;
+
+use crate::support::{self, Bench, head, schema};
+
+#[test]
+fn a_name_that_is_none_is_not_taken_for_another() {
+    let bench = Bench::new();
+    let (said, code) = bench.fails(&["sql", "out.bin", "SELECT end FROM pass"]);
+    assert!(said.contains("there is no column `end` (a text needs quotes: 'end')"), "{said}");
+    assert!(!said.contains("did you mean") && code == 2, "{said}");
+    for args in [
+        ["sql", "out.bin", "SELECT n FROM (SELECT seqno AS n, kind FROM pass) WHERE kind = SELECT"],
+        ["sql", "out.bin", "SELECT seqno FROM pass WHERE kind = TIMEOUT"],
+    ] {
+        let (said, code) = bench.fails(&args);
+        let word = args[2].rsplit(' ').next().unwrap();
+        assert!(said.contains(&format!("(a text needs quotes: '{word}')")), "{said}");
+        assert_eq!(code, 2);
+    }
+    // `login` has no field of that name, `pass` has: that is not what is wrong.
+    let (said, code) = bench.fails(&["stat", "out.bin", "--where", "kind = TIMEOUT"]);
+    let text = "there is no column `TIMEOUT` (a text needs quotes: 'TIMEOUT')";
+    assert!(said.contains(text) && code == 2, "{said}");
+}
+
+#[test]
+fn sql_takes_the_units_of_expressions() {
+    let bench = Bench::new();
+    let count = |query: &str| bench.done(&["sql", "out.bin", query]);
+    let plain = count("SELECT count(*) AS c FROM pass WHERE spent > -15 AND bytes > 4096");
+    assert_eq!(count("SELECT count(*) AS c FROM pass WHERE spent > -15ns AND bytes > 4KiB"), plain);
+    assert_eq!(count("SELECT 50ms AS x, '50ms' AS y"), "x\ty\n50000000\t50ms\n");
+    bench.write("all.sql", "CREATE VIEW v AS SELECT 2us AS x; SELECT x FROM v");
+    assert_eq!(bench.done(&["sql", "out.bin", "-f", "all.sql"]), "x\n2000\n");
+    bench.write("views.sql", "SELECT spent FROM pass WHERE spent < 1s");
+    bench.done(&["report", "out.bin", "--sql", "views.sql", "-o", "all.html"]);
+    let plot = bench.done(&["plot", "out.bin", "SELECT seqno FROM pass WHERE spent < 1s"]);
+    assert!(plot.contains("<svg"));
+}
+
+#[test]
+fn tables_are_listed_without_a_terminal() {
+    let bench = Bench::new();
+    let listed = |text: &str| {
+        let mut command = bench.command(&["sql", "out.bin"]);
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success(), "{text}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert!(listed("\\d").contains("\npass ("));
+    let text = listed("SELECT 1\nAS x;\n\\d pass\nSELECT 2 AS y;\n\\q\nSELECT 3 AS z\n");
+    assert!(text.starts_with("x\n1\n  capture ") && text.ends_with("\ny\n2\n"), "{text}");
+    assert!(listed("\\d nothing").contains("there is no table nothing; \\d lists them"));
+    let (said, code) = bench.fails(&["sql", "out.bin", "\\d pass", "--format", "parquet"]);
+    assert!(said.contains("this format is for rows: \\d writes text") && code == 2, "{said}");
+}
+
+/// A capture of frames `it` whose field `n` is of a type, with these bytes.
+fn of_type(ty: &str, values: &[&[u8]], id: u8) -> Vec<u8> {
+    let json = format!(
+        r#"{{"v":1,"buffer":"b","slots":16,"stride":16,"frames":[{{"name":"it","kind":"plain",
+        "size":16,"fields":[{{"name":"n","type":"{ty}","offset":8}}]}}]}}"#
+    );
+    let frames = (1u64..).zip(values).flat_map(|(seq, value)| {
+        let mut frame = seq.to_le_bytes().to_vec();
+        frame.extend(*value);
+        frame.resize(16, 0);
+        frame
+    });
+    let header = FileHeader { capture_id: [id; 16], ..FileHeader::default() };
+    support::capture(&header, &schema(&json), &[(head(1, 1), frames.collect())])
+}
+
+#[test]
+fn a_field_that_became_wider_is_one_column() {
+    let bench = Bench::empty();
+    let write = |name: &str, ty: &str, value: &[u8], id: u8| {
+        bench.write(name, of_type(ty, &[value], id));
+    };
+    write("u32.bin", "u32", &u32::MAX.to_le_bytes(), 1);
+    write("u64.bin", "u64", &u64::MAX.to_le_bytes(), 2);
+    write("i8.bin", "i8", &[0xff], 3);
+    write("u8.bin", "u8", &[0xff], 4);
+    write("i64.bin", "i64", &i64::MIN.to_le_bytes(), 5);
+    write("f32.bin", "f32", &1.5f32.to_le_bytes(), 6);
+    write("f64.bin", "f64", &2.5f64.to_le_bytes(), 7);
+    for (files, ty, values) in [
+        (["u32.bin", "u64.bin"], "UInt64", "4294967295\n18446744073709551615"),
+        (["u64.bin", "u32.bin"], "UInt64", "4294967295\n18446744073709551615"),
+        (["i8.bin", "u8.bin"], "Int16", "-1\n255"),
+        (["u32.bin", "i8.bin"], "Int64", "-1\n4294967295"),
+        (["u32.bin", "i64.bin"], "Int64", "-9223372036854775808\n4294967295"),
+        (["f32.bin", "f64.bin"], "Float64", "1.5\n2.5"),
+    ] {
+        let query = "SELECT arrow_typeof(n) AS t, n FROM it ORDER BY n";
+        let text = bench.done(&["sql", files[0], files[1], query]);
+        let cells: Vec<_> =
+            text.lines().skip(1).map(|line| line.split_once('\t').unwrap()).collect();
+        assert!(cells.iter().all(|cell| cell.0 == ty), "{files:?}: {text}");
+        let numbers: Vec<_> = cells.iter().map(|cell| cell.1).collect();
+        assert_eq!(numbers.join("\n"), values, "{files:?}");
+        bench.done(&["stat", files[0], files[1]]);
+    }
+    let (said, code) = bench.fails(&["stat", "u64.bin", "i8.bin"]);
+    assert!(said.contains("`b.it` has a column `n` of two types: ") && code == 1, "{said}");
+}
