@@ -236,7 +236,22 @@ fn table_of(own: Option<&Catalog>, readings: &Readings, host: usize) -> ClockTab
     all.extend(read.iter().filter(outside));
     all.sort_by_key(mono);
     table.add(&all);
+    if table.epoch_offset().is_none() {
+        let offset = read.iter().find_map(|reading| offset_of(reading, &table));
+        table.add(offset.as_slice());
+    }
     table
+}
+
+/// What a reading of ticks against realtime says of the monotonic clock: a host without a capture has no
+/// reading of these two.
+fn offset_of(reading: &ClockReading, table: &ClockTable) -> Option<ClockReading> {
+    if (reading.a, reading.b) != (ClockId::Tick, ClockId::Realtime) {
+        return None;
+    }
+    let mono = |tick| u64::try_from(table.tick_to_monotonic(tick, u64::MAX)?).ok();
+    let (a_before, a_after) = (mono(reading.a_before)?, mono(reading.a_after)?);
+    Some(ClockReading { a: ClockId::Monotonic, a_before, a_after, ..*reading })
 }
 
 /// A capture, and what its times are found by.
