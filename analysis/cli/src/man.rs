@@ -16,6 +16,10 @@ use crate::failure::Failure;
 /// What only pages have.
 const SECTIONS: &str = include_str!("../../../packaging/man/other.roff");
 
+/// What `ppt compare` ends with besides, in front of what else there is to read.
+const NOT_JUDGED: &str =
+    ".TP\n.B 3\nA gate cannot be judged, or nothing can be compared.\n.SH SEE ALSO";
+
 /// Writes them all: that of `ppt-analysis`, and one for each word, which is one of `ppt`.
 pub(crate) fn write(folder: &Path) -> Result<ExitCode, Failure> {
     let put = |name: &str, page: io::Result<Vec<u8>>| {
@@ -28,9 +32,13 @@ pub(crate) fn write(folder: &Path) -> Result<ExitCode, Failure> {
     for word in all.get_subcommands().filter(|it| it.get_name() != "help" && !it.is_hide_set()) {
         let name = format!("ppt-{}", word.get_name());
         let command = word.clone().bin_name(format!("ppt {}", word.get_name()));
+        let sections = match word.get_name() {
+            "compare" => SECTIONS.replace(".SH SEE ALSO", NOT_JUDGED),
+            _ => SECTIONS.to_owned(),
+        };
         put(
             &name,
-            page::page(command.display_name(name.clone()), &name, "ppt-analysis", SECTIONS),
+            page::page(command.display_name(name.clone()), &name, "ppt-analysis", &sections),
         )?;
     }
     put("ppt-analysis", page::page(all, "ppt-analysis", "ppt-analysis", SECTIONS))?;

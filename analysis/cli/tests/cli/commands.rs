@@ -391,6 +391,8 @@ fn man_pages_render_without_warnings() {
     for page in names.iter().map(|name| bench.path(name)) {
         let roff = fs::read_to_string(&page).unwrap();
         assert!(roff.contains(".SH EXIT STATUS"), "{}", page.display());
+        let has_3 = roff.contains(".B 3\nA gate cannot be judged");
+        assert_eq!(has_3, page.ends_with("ppt-compare.1"), "{}", page.display());
         let groff =
             Command::new("groff").args(["-man", "-ww", "-Tutf8", "-Kutf8"]).arg(&page).output();
         let Ok(groff) = groff else { continue };
