@@ -1,6 +1,7 @@
 //! The graph of points: which leads to which, how often, and how long that takes; what `ppt graph` shows,
 //! typed.
 
+mod wakes;
 mod ways;
 
 use std::collections::BTreeMap;
@@ -18,6 +19,7 @@ use ppt_stats::{Budget, Number, Samples};
 use crate::causality::Texts;
 use crate::engine::Engine;
 use crate::error::QueryError;
+pub use wakes::ThreadWakes;
 pub use ways::{Gap, Hop, Open, Part, Stage, Way, Ways};
 
 /// Bytes that latencies may take before they are told to three digits.
@@ -58,7 +60,7 @@ pub struct PointEdge {
     pub from: String,
     /// The effects.
     pub to: String,
-    /// `hash`, `span`, `chain` or `wake`.
+    /// `hash`, `span` or `chain`.
     pub kind: String,
     /// The hash type, where the kind is `hash`.
     pub of: Option<String>,
@@ -175,7 +177,10 @@ impl Engine {
             "certainty",
             "latency",
         ];
-        let rows = self.context().table("edges").await?.select(columns.map(ident).to_vec())?;
+        let kinds = ["hash", "span", "chain"].map(lit).to_vec();
+        let rows = self.context().table("edges").await?;
+        let rows = rows.filter(ident("kind").in_list(kinds, false))?;
+        let rows = rows.select(columns.map(ident).to_vec())?;
         let mut rows = rows.execute_stream().await?;
         let budget = Budget::new(BUDGET);
         let mut found: BTreeMap<Vec<String>, (u64, Samples<i64>)> = BTreeMap::new();

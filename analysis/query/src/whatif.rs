@@ -21,7 +21,7 @@ const EDGES: &str = "SELECT src_capture, src_buffer, src_segment, src_ring, src_
                      src_ts, src_point, dst_capture, dst_buffer, dst_segment, dst_ring, dst_seqno, \
                      dst_pid, dst_tid, dst_ts, dst_point, kind, type, policy, certainty FROM edges \
                      WHERE src_ts IS NOT NULL AND dst_ts IS NOT NULL AND src_tid IS NOT NULL \
-                     AND dst_tid IS NOT NULL";
+                     AND dst_tid IS NOT NULL AND kind IN ('hash', 'span', 'chain')";
 const UNMATCHED: &str =
     "SELECT capture, buffer, segment, ring, seqno, point, side, reason FROM unmatched";
 const STATES: &str = "SELECT host, pid, tid, ts, dur, state, cpu FROM thread_states \

@@ -13,7 +13,7 @@ use std::process::ExitCode;
 use ppt_import::frame_dsl;
 use ppt_import::frame_dsl::edge::Edge;
 use ppt_query::arrow::array::RecordBatch;
-use ppt_query::graph::{PointGraph, Ways};
+use ppt_query::graph::{PointGraph, ThreadWakes, Ways};
 use ppt_query::{Encoder, Format};
 
 use crate::args::{self, Drawing};
@@ -22,8 +22,14 @@ use crate::{message, open, run, signals};
 
 /// What is shown.
 enum Answer {
-    Points(PointGraph),
+    Points(PointsAnswer),
     Ways(Box<Ways>),
+}
+
+/// The graph of points, and who woke whom.
+struct PointsAnswer {
+    graph: PointGraph,
+    wakes: Vec<ThreadWakes>,
 }
 
 pub(crate) fn run(args: &args::Graph) -> Result<ExitCode, Failure> {
@@ -42,12 +48,20 @@ pub(crate) fn run(args: &args::Graph) -> Result<ExitCode, Failure> {
             (Some(from), Some(to)) => {
                 Answer::Ways(Box::new(engine.ways(from, to, args.slowest).await?))
             }
-            _ => Answer::Points(engine.point_graph().await?),
+            _ => {
+                let graph = engine.point_graph().await?;
+                // A drawing has points only.
+                let wakes = match args.draw {
+                    Some(_) => Vec::new(),
+                    None => engine.thread_wakes().await?,
+                };
+                Answer::Points(PointsAnswer { graph, wakes })
+            }
         })
     };
     let answer = runtime.block_on(run::question(engine.set().watch(), work))?;
-    if let Answer::Points(graph) = &answer {
-        warn(graph);
+    if let Answer::Points(points) = &answer {
+        warn(&points.graph);
     }
     let name = output.name();
     let mut out = BufWriter::new(output.file());
@@ -89,7 +103,7 @@ fn warn(graph: &PointGraph) {
 }
 
 fn say(args: &args::Graph, answer: &Answer, mut out: impl Write + Send) -> io::Result<()> {
-    if let (Some(drawing), Answer::Points(graph)) = (args.draw, answer) {
+    if let (Some(drawing), Answer::Points(PointsAnswer { graph, .. })) = (args.draw, answer) {
         let text = match drawing {
             Drawing::Dot => ppt_report::points::dot(graph),
             Drawing::Svg => ppt_report::points::svg(graph),
@@ -106,11 +120,15 @@ fn say(args: &args::Graph, answer: &Answer, mut out: impl Write + Send) -> io::R
         None => Some(by_extension.unwrap_or(Format::Tsv)),
     };
     match (format, answer) {
-        (None, Answer::Points(graph)) => points::write(graph, &mut out)?,
+        (None, Answer::Points(all)) => points::write(&all.graph, &all.wakes, &mut out)?,
         (None, Answer::Ways(ways)) => ways::write(ways, &mut out)?,
-        (Some(Format::Json), Answer::Points(graph)) => json::points(graph, &mut out)?,
+        (Some(Format::Json), Answer::Points(all)) => {
+            json::points(&all.graph, &all.wakes, &mut out)?;
+        }
         (Some(Format::Json), Answer::Ways(ways)) => json::ways(ways, &mut out)?,
-        (Some(format), Answer::Points(graph)) => table(points::rows(graph), format, &mut out)?,
+        (Some(format), Answer::Points(all)) => {
+            table(points::rows(&all.graph), format, &mut out)?;
+        }
         (Some(format), Answer::Ways(ways)) => table(ways::rows(ways), format, &mut out)?,
     }
     out.flush()

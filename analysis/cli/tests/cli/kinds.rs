@@ -239,3 +239,40 @@ fn why_names_the_request_and_sums_up_the_slowest() {
         assert!(text.contains(&label), "{label}\n{text}");
     }
 }
+
+/// Each wake-up and the next time that its thread got a CPU, of the kernel's own frames.
+const WOKEN: &str = "SELECT w.seqno AS a, min(i.seqno) AS b, w.waker AS c, w.thread AS d, \
+     min(CAST(i.ts AS BIGINT)) - CAST(w.ts AS BIGINT) AS e \
+     FROM kernel.wakeup w JOIN kernel.switch_in i ON i.thread = w.thread AND i.seqno > w.seqno \
+     WHERE w.by = 'THREAD' GROUP BY w.seqno, w.waker, w.thread, w.ts ORDER BY a";
+
+#[test]
+fn wake_ups_are_edges_between_threads() {
+    let bench = bench();
+    let edges = "SELECT src_seqno AS a, dst_seqno AS b, src_tid AS c, dst_tid AS d, latency AS e \
+                 FROM edges WHERE kind = 'wake' ORDER BY a";
+    let ours = rows(&bench, edges);
+    assert_eq!(ours.as_array().unwrap().len(), 400);
+    assert_eq!(ours, rows(&bench, WOKEN));
+    let frames = "SELECT count(*) AS n FROM edges e \
+                  JOIN frames s ON s.segment = e.src_segment AND s.ring = e.src_ring AND s.seqno = e.src_seqno \
+                  JOIN frames d ON d.segment = e.dst_segment AND d.ring = e.dst_ring AND d.seqno = e.dst_seqno \
+                  WHERE e.kind = 'wake' AND s.buffer = e.src_buffer AND s.frame = e.src_point \
+                  AND s.pid = e.src_pid AND s.capture = e.src_capture AND d.frame = e.dst_point";
+    assert_eq!(rows(&bench, frames)[0][0], 400, "both ends name frames");
+    // Other kinds of edges are as they were.
+    let others = rows(&bench, "SELECT DISTINCT kind AS a FROM edges ORDER BY a");
+    assert_eq!(others, json!([["chain"], ["span"], ["wake"]]));
+    let graph = bench.json(&["graph", "out.bin", "--format", "json"]);
+    let told = graph["wakes"].as_array().unwrap();
+    let of = |wakes: &Value| [&wakes["waker"], &wakes["woken"], &wakes["count"]].map(Value::as_i64);
+    let mut pairs: Vec<_> = told.iter().map(of).collect();
+    pairs.sort();
+    assert_eq!(pairs, [[Some(100), Some(101), Some(200)], [Some(101), Some(100), Some(200)]]);
+    assert_eq!(told[0]["p50"], 50_000.0);
+    let text = bench.done(&["graph", "out.bin", "--format", "text"]);
+    assert!(text.contains("who woke whom"), "{text}");
+    let kinds: Vec<_> =
+        graph["edges"].as_array().unwrap().iter().map(|edge| &edge["kind"]).collect();
+    assert!(!kinds.is_empty() && kinds.iter().all(|kind| **kind != "wake"), "{kinds:?}");
+}

@@ -95,16 +95,20 @@ impl Loader {
                 self.frames.extend(ends.into_iter().flatten());
             }
             Input::Edges => {
-                let (sources, ends) = (self.ends(batch, 0)?, self.ends(batch, FRAME.len())?);
                 let [kinds, policies, certainties] =
                     [0, 1, 2].map(|it| Texts::of(batch, 2 * FRAME.len() + it));
                 let (kinds, policies, certainties) = (kinds?, policies?, certainties?);
+                // A wake-up sets a thread going; it hands on no data.
+                if (0..batch.num_rows()).all(|row| kinds.get(row) == "wake") {
+                    return Ok(());
+                }
+                let (sources, ends) = (self.ends(batch, 0)?, self.ends(batch, FRAME.len())?);
                 for (row, (src, dst)) in sources.into_iter().zip(ends).enumerate() {
                     let (Some(src), Some(dst)) = (src, dst) else { continue };
                     let kind = match kinds.get(row) {
                         "span" => Kind::Span,
                         "chain" => Kind::Chain,
-                        "wake" => Kind::Wake,
+                        "wake" => continue,
                         _ => Kind::Hash,
                     };
                     if kind != Kind::Hash {

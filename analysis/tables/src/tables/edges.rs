@@ -7,6 +7,7 @@ use arrow_array::StringArray;
 use arrow_schema::SchemaRef;
 
 use super::chains::{self, Chains};
+use super::kernel::wakes::{WAKE, Wakes};
 use super::named::Named;
 use super::paired::Shown;
 use super::spans::{self, Spans};
@@ -30,8 +31,11 @@ pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<Named>, SetError> {
         spans.chain(chains::all(set)?.into_iter().map(Links::Chains)).collect();
     let table = |shows: Shows| {
         let schema = Arc::new(shows.schema());
-        let beside = if shows == Shows::Edges { links.clone() } else { Arc::new([]) };
-        Matched { set: set.clone(), of: of.clone(), causes: causes.clone(), shows, schema, beside }
+        let is_edges = shows == Shows::Edges;
+        let beside = if is_edges { links.clone() } else { Arc::new([]) };
+        let wakes = if is_edges { Wakes::of(set) } else { None };
+        let (set, of, causes) = (set.clone(), of.clone(), causes.clone());
+        Matched { set, of, causes, shows, schema, beside, wakes }
     };
     Ok(vec![
         Named::fixed("edges", table(Shows::Edges)),
@@ -50,6 +54,7 @@ struct Matched {
     schema: SchemaRef,
     /// More edges.
     beside: Arc<[Links]>,
+    wakes: Option<Wakes>,
 }
 
 /// Frames that a key brings together.
@@ -94,6 +99,10 @@ impl Table for Matched {
         let mut planned = self.points(request, wanted(HASH))?;
         for links in self.beside.iter().filter(|it| wanted(it.kind())) {
             planned.beside.push(self.links(links, request)?);
+        }
+        if let Some(wakes) = self.wakes.as_ref().filter(|_| wanted(WAKE)) {
+            let schema = Arc::new(self.schema.project(request.columns)?);
+            planned.beside.push(wakes.links(request, schema)?);
         }
         Ok(planned)
     }

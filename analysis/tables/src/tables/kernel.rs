@@ -1,5 +1,7 @@
 //! `thread_states`, `syscalls` and `faults`: what the kernel did with the threads of programs.
 
+pub(super) mod wakes;
+
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -189,6 +191,8 @@ fn at(read: Read) -> usize {
 #[derive(Debug, Clone, Copy)]
 struct Group {
     buffer: i32,
+    segment: i32,
+    ring: Option<i32>,
     host: i32,
     pid: Option<i32>,
 }
@@ -343,8 +347,13 @@ impl Frames {
             for owner in set.owners(number, catalog) {
                 if forms.contains_key(&(number, owner.source)) {
                     group_of.entry((owner.process, owner.nonce)).or_insert_with(|| {
-                        let (buffer, host, pid) = (owner.buffer, owner.host, owner.pid);
-                        groups.push(Group { buffer, host, pid });
+                        groups.push(Group {
+                            buffer: owner.buffer,
+                            segment: owner.segment,
+                            ring: owner.ring,
+                            host: owner.host,
+                            pid: owner.pid,
+                        });
                         groups.len() as i32 - 1
                     });
                 }

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use ppt_query::graph::{PointGraph, Way, Ways};
+use ppt_query::graph::{PointGraph, ThreadWakes, Way, Ways};
 use ppt_query::plain_json;
 use serde_json::{Value, json};
 
@@ -15,7 +15,11 @@ fn long(value: i128) -> Value {
     i64::try_from(value).map_or(Value::Null, Value::from)
 }
 
-pub(super) fn points(graph: &PointGraph, out: &mut impl Write) -> io::Result<()> {
+pub(super) fn points(
+    graph: &PointGraph,
+    wakes: &[ThreadWakes],
+    out: &mut impl Write,
+) -> io::Result<()> {
     let points = graph
         .points
         .iter()
@@ -36,6 +40,12 @@ pub(super) fn points(graph: &PointGraph, out: &mut impl Write) -> io::Result<()>
             "possible": it.possible, "impossible": it.impossible,
         })
     });
+    let wakes = wakes.iter().map(|wakes| {
+        json!({
+            "host": wakes.host, "pid": wakes.pid, "waker": wakes.waker, "woken": wakes.woken,
+            "count": wakes.count, "p50": wakes.p50, "p99": wakes.p99, "max": wakes.max,
+        })
+    });
     let value = json!({
         "points": points.collect::<Vec<_>>(),
         "edges": edges.collect::<Vec<_>>(),
@@ -43,6 +53,7 @@ pub(super) fn points(graph: &PointGraph, out: &mut impl Write) -> io::Result<()>
         "types": types.collect::<Vec<_>>(),
         "unknown": graph.unknown,
         "idle": graph.idle,
+        "wakes": wakes.collect::<Vec<_>>(),
     });
     write(&value, out)
 }

@@ -6,13 +6,20 @@ use std::sync::Arc;
 use ppt_query::arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
 use ppt_query::arrow::error::ArrowError;
 use ppt_query::causality::short;
-use ppt_query::graph::{PointEdge, PointGraph};
+use ppt_query::graph::{PointEdge, PointGraph, ThreadWakes};
 use ppt_query::plain;
 use ppt_query::text::{duration, grouped};
 
 use super::columns::{columns, percent};
 
-pub(super) fn write(graph: &PointGraph, out: &mut impl Write) -> io::Result<()> {
+/// Pairs of threads that a text lists.
+const WAKES: usize = 20;
+
+pub(super) fn write(
+    graph: &PointGraph,
+    wakes: &[ThreadWakes],
+    out: &mut impl Write,
+) -> io::Result<()> {
     if graph.points.is_empty() {
         writeln!(out, "no points: a frame with @point has what enters and leaves it")?;
     }
@@ -62,6 +69,27 @@ pub(super) fn write(graph: &PointGraph, out: &mut impl Write) -> io::Result<()> 
             ]
         });
         columns(&lines.collect::<Vec<_>>(), &[0, 1, 2, 3], out)?;
+    }
+    if !wakes.is_empty() {
+        writeln!(out, "\nwho woke whom, and how long the woken thread then waited for a CPU:")?;
+        let head = ["process", "thread", "woke", "count", "p50", "p99", "max"];
+        let mut lines = vec![head.map(str::to_owned).to_vec()];
+        lines.extend(wakes.iter().take(WAKES).map(|wakes| {
+            vec![
+                wakes.pid.to_string(),
+                wakes.waker.to_string(),
+                wakes.woken.to_string(),
+                grouped(wakes.count),
+                duration(wakes.p50),
+                duration(wakes.p99),
+                duration(wakes.max as f64),
+            ]
+        }));
+        columns(&lines, &[0, 1, 2], out)?;
+        let more = wakes.len().saturating_sub(WAKES);
+        if more > 0 {
+            writeln!(out, "{more} more pairs of threads: `--format json` has all")?;
+        }
     }
     let impossible: u64 = graph.types.iter().map(|it| it.impossible).sum();
     let possible = graph.possible();

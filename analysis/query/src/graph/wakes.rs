@@ -1,0 +1,84 @@
+//! Who woke whom, as the kernel says.
+
+use std::collections::BTreeMap;
+
+use datafusion::arrow::array::{Array, AsArray};
+use datafusion::arrow::compute::cast;
+use datafusion::arrow::datatypes::{DataType, Int64Type};
+use datafusion::error::DataFusionError;
+use futures::StreamExt;
+use ppt_stats::{Budget, Number, Samples};
+
+use crate::causality::Texts;
+use crate::engine::Engine;
+use crate::error::QueryError;
+
+/// Bytes that latencies may take before they are told to three digits.
+const BUDGET: usize = 64 << 20;
+
+/// How often one thread woke another one of its process.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ThreadWakes {
+    /// Its host.
+    pub host: String,
+    /// The process of both.
+    pub pid: i64,
+    /// The thread that woke.
+    pub waker: i64,
+    /// The thread that was woken.
+    pub woken: i64,
+    /// How often.
+    pub count: u64,
+    /// How long the woken thread then waited for a CPU, in ns: half of the times, and 99 % of them, at most.
+    pub p50: f64,
+    #[expect(missing_docs, reason = "see `p50`")]
+    pub p99: f64,
+    /// The longest of these times.
+    pub max: i64,
+}
+
+impl Engine {
+    /// Who woke whom, the most frequent first; nothing, where no capture has frames of the kernel. These are edges
+    /// between threads, and so in no graph of points.
+    ///
+    /// # Errors
+    /// See [`QueryError`].
+    pub async fn thread_wakes(&self) -> Result<Vec<ThreadWakes>, QueryError> {
+        if !self.set().has_kernel() {
+            return Ok(Vec::new());
+        }
+        let sql =
+            "SELECT src_host, src_pid, src_tid, dst_tid, latency FROM edges WHERE kind = 'wake'";
+        let mut rows = self.sql(sql).await?.execute_stream().await?;
+        let budget = Budget::new(BUDGET);
+        let mut found: BTreeMap<(String, [i64; 3]), Samples<i64>> = BTreeMap::new();
+        while let Some(batch) = rows.next().await.transpose()? {
+            let hosts = Texts::of(&batch, 0)?;
+            let numbers = (1..5).map(|at| cast(batch.column(at), &DataType::Int64));
+            let numbers = numbers.collect::<Result<Vec<_>, _>>().map_err(DataFusionError::from)?;
+            let number = |at: usize, row: usize| {
+                let column = numbers[at].as_primitive::<Int64Type>();
+                column.is_valid(row).then(|| column.value(row))
+            };
+            for row in 0..batch.num_rows() {
+                let Some(latency) = number(3, row) else { continue };
+                let threads = [0, 1, 2].map(|at| number(at, row).unwrap_or(-1));
+                let times = found.entry((hosts.get(row).to_owned(), threads));
+                times.or_insert_with(|| Samples::new(&budget)).extend(&[latency]);
+            }
+        }
+        let wakes = |((host, threads), times): ((String, [i64; 3]), Samples<i64>)| {
+            let [pid, waker, woken] = threads;
+            let summary = times.finish();
+            let [p50, _, p99, _] = summary.percentiles.map(|time| time.unwrap_or(0.0));
+            let max = match summary.max {
+                Some(Number::Whole(max)) => i64::try_from(max).unwrap_or(i64::MAX),
+                _ => 0,
+            };
+            ThreadWakes { host, pid, waker, woken, count: summary.count, p50, p99, max }
+        };
+        let mut all: Vec<ThreadWakes> = found.into_iter().map(wakes).collect();
+        all.sort_by_key(|wakes| std::cmp::Reverse(wakes.count));
+        Ok(all)
+    }
+}
