@@ -54,7 +54,7 @@ fn what_comes_to_nothing_leaves_what_was_there() {
             attach.signal(signal);
             match signal {
                 libc::SIGKILL => attach.kill(),
-                _ => _ = attach.ended(0),
+                _ => _ = attach.ended(128 + signal),
             }
             assert!(fs::read(bench.path("good.bin")).unwrap() == before, "{output:?}");
             assert_eq!(files(&bench), ["good.bin", "other.bin"], "{output:?}");
@@ -114,7 +114,7 @@ fn where_there_are_no_files_without_names() {
     // Interrupted, it is gone; killed, it is left, and goes with the next.
     let attach = waiting(&["-o", "new.bin"]);
     attach.signal(libc::SIGINT);
-    attach.ended(0);
+    attach.ended(128 + libc::SIGINT);
     assert_eq!(files(&bench), ["good.bin"]);
     waiting(&["-o", "good.bin", "--force"]).kill();
     assert!(fs::read(bench.path("good.bin")).unwrap() == before);

@@ -205,7 +205,7 @@ impl World {
             return attach.kill();
         }
         attach.signal(signal);
-        attach.ended(0);
+        attach.ended(128 + signal);
     }
 
     /// `ppt run` of a program that writes frames, of one that does not, and of none.
