@@ -7,19 +7,17 @@ pub fn quantile(sorted: &[f64], share: f64) -> Option<f64> {
     let place = (last as f64 * share).clamp(0.0, last as f64);
     let low = place.floor() as usize;
     let above = sorted[(low + 1).min(last)];
-    let share = place - place.floor();
-    // Halfway to infinity is infinity.
-    Some(if above.is_infinite() && share > 0.0 {
-        above
-    } else {
-        between(sorted[low], above, share)
-    })
+    Some(between(sorted[low], above, place - place.floor()))
 }
 
 /// As numpy goes from one to the other.
 pub(crate) fn between(below: f64, above: f64, share: f64) -> f64 {
     if below == above || share == 0.0 {
         return below;
+    }
+    // Halfway to infinity is infinity, and halfway from minus infinity too.
+    if above.is_infinite() || below.is_infinite() {
+        return if above.is_infinite() { above } else { below };
     }
     let step = above - below;
     if share >= 0.5 { above - step * (1.0 - share) } else { below + step * share }
@@ -28,6 +26,17 @@ pub(crate) fn between(below: f64, above: f64, share: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn there_is_nothing_between_infinity_and_a_number() {
+        let (least, most) = (f64::NEG_INFINITY, f64::INFINITY);
+        for share in [0.1, 0.5, 0.9] {
+            assert_eq!(between(1.0, most, share), most);
+            assert_eq!(between(least, 1.0, share), least);
+            assert_eq!(between(least, most, share), most);
+        }
+        assert_eq!(between(least, most, 0.0), least);
+    }
 
     #[test]
     fn what_numpy_says() {

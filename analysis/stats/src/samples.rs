@@ -54,6 +54,9 @@ struct Sketched<T> {
 #[derive(Debug, Clone, Copy, Default)]
 struct Moments {
     count: f64,
+    /// The first value, if it is whole: what is near it differs by few digits, which a float holds.
+    origin: i128,
+    /// Minus the origin.
     mean: f64,
     squares: f64,
     sum: Sum,
@@ -97,21 +100,28 @@ impl Sum {
 impl Moments {
     fn add(&mut self, value: impl Value) {
         self.sum.add(value);
+        if self.count == 0.0 {
+            self.origin = value.whole().unwrap_or_default();
+        }
         self.count += 1.0;
-        let value = value.float();
+        let value = from(self.origin, value);
         let off = value - self.mean;
         self.mean += off / self.count;
         self.squares += off * (value - self.mean);
     }
 
     fn join(self, other: Moments) -> Moments {
-        let count = self.count + other.count;
-        if count == 0.0 {
+        if self.count == 0.0 {
+            return other;
+        }
+        if other.count == 0.0 {
             return self;
         }
-        let off = other.mean - self.mean;
+        let count = self.count + other.count;
+        let off = other.mean - self.mean + (other.origin - self.origin) as f64;
         Moments {
             count,
+            origin: self.origin,
             mean: self.mean + off * other.count / count,
             squares: self.squares + other.squares + off * off * self.count * other.count / count,
             sum: self.sum.join(other.sum),
@@ -313,6 +323,11 @@ impl<T: Value> Sketched<T> {
     }
 }
 
+/// How far a value is from a whole one: exact before it is rounded, where both are whole.
+fn from(origin: i128, value: impl Value) -> f64 {
+    value.whole().map_or(value.float(), |whole| (whole - origin) as f64)
+}
+
 fn number(sum: Sum) -> Number {
     match sum {
         Sum::Whole(sum) => Number::Whole(sum),
@@ -342,8 +357,14 @@ fn of_values<T: Value>(values: &mut [T], nulls: u64) -> Summary {
         None => Sum::Real(values.iter().map(|it| it.float()).sum()),
     };
     let mean = sum.float() / count as f64;
+    // Whole values that lie near each other may all be the same float.
+    let origin = least.whole().unwrap_or_default();
+    let middle = match sum {
+        Sum::Whole(sum) => (sum - origin * i128::from(count)) as f64 / count as f64,
+        Sum::Real(_) => mean,
+    };
     let square = |value: &T| {
-        let off = value.float() - mean;
+        let off = from(origin, *value) - middle;
         off * off
     };
     let squares: f64 = values.iter().map(square).sum();
@@ -437,6 +458,22 @@ mod tests {
             assert!(samples.finish().exact);
         }
         assert_eq!(budget.0.load(Relaxed), 1 << 20);
+    }
+
+    #[test]
+    fn large_numbers_differ_as_small_ones_do() {
+        let values: Vec<u64> = (0..100).map(|n| u64::MAX - n % 5).collect();
+        for bytes in [1 << 20, 0] {
+            let budget = Budget::new(bytes);
+            let mut all = Samples::new(&budget);
+            for part in values.chunks(30) {
+                let mut samples = Samples::new(&budget);
+                samples.extend(part);
+                all.join(samples);
+            }
+            let expected = (200.0f64 / 99.0).sqrt();
+            assert!((all.finish().sd.unwrap() - expected).abs() < 1e-12);
+        }
     }
 
     proptest! {

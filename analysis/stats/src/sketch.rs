@@ -64,13 +64,18 @@ impl Sketch {
     /// Each bucket that has values: from, to, how many. In order.
     pub fn buckets(&self) -> impl Iterator<Item = (f64, f64, u64)> + '_ {
         self.octaves.iter().flat_map(|(octave, counts)| {
-            let bucket = |(index, &count): (usize, &u64)| {
+            let used = counts.iter().enumerate().filter(|(_, count)| **count > 0);
+            used.map(|(index, &count)| {
                 let bucket = (u64::from(*octave) << BITS) + index as u64;
                 let first = value(bucket << (52 - BITS));
                 let last = value(((bucket + 1) << (52 - BITS)) - 1);
-                (count > 0).then_some((first, last, count))
-            };
-            counts.iter().enumerate().filter_map(bucket)
+                // Beside an infinity there is no other number in its bucket.
+                match (first.is_nan(), last.is_nan()) {
+                    (true, _) => (last, last, count),
+                    (_, true) => (first, first, count),
+                    _ => (first, last, count),
+                }
+            })
         })
     }
 
@@ -90,6 +95,9 @@ impl Sketch {
 
 /// Small whole numbers are themselves: a bucket that holds one begins with it, or, below 0, ends.
 pub(crate) fn middle(from: f64, to: f64) -> f64 {
+    if from == to {
+        return from;
+    }
     let near = |whole: f64| from <= whole && whole <= to;
     let whole = from.ceil();
     if near(whole) { whole } else { from + (to - from) / 2.0 }
@@ -105,6 +113,20 @@ mod tests {
         assert!(values.windows(2).all(|it| ordered(it[0]) < ordered(it[1])));
         assert_eq!(ordered(-0.0), ordered(0.0));
         assert!(values.iter().all(|&it| value(ordered(it)) == it));
+    }
+
+    #[test]
+    fn infinities_are_told_as_they_are() {
+        let mut sketch = Sketch::default();
+        for value in [f64::NEG_INFINITY, 1.0, f64::INFINITY] {
+            sketch.add(value);
+        }
+        let all: Vec<_> =
+            sketch.buckets().map(|(from, to, count)| (from, to > from, count)).collect();
+        let (least, most) = (f64::NEG_INFINITY, f64::INFINITY);
+        assert_eq!(all, [(least, false, 1), (1.0, true, 1), (most, false, 1)]);
+        let told = [0.0, 0.5, 1.0].map(|share| sketch.quantile(share));
+        assert_eq!(told, [Some(least), Some(1.0), Some(most)]);
     }
 
     #[test]

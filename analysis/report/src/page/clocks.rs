@@ -18,7 +18,7 @@ pub fn section(facts: &Facts) -> String {
     for it in &facts.clocks {
         let widths = it.widths().map(|all| all.map(duration));
         let [least, median, most] = widths.unwrap_or_else(|| ["–"; 3].map(str::to_owned));
-        let unknown = format!("{} %", three((1000.0 * it.unknown()).round() / 10.0));
+        let unknown = format!("{} %", three(100.0 * it.unknown()));
         table.row([it.host.clone(), least, median, most, unknown]);
     }
     let charts = facts.clocks.iter().take(CHARTS).map(|it| over(it, span)).collect::<String>();

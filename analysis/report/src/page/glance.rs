@@ -55,7 +55,7 @@ pub fn section(facts: &Facts) -> String {
                 format!(
                     "{}<span>{} %</span>",
                     chart::share(busy / busiest, &colour),
-                    three((busy * 1000.0).round() / 10.0)
+                    three(busy * 100.0)
                 )
             });
             let spread = field.spread.as_ref().map_or(String::new(), |it| {

@@ -147,7 +147,7 @@ pub fn interval(
         ("mean", value(summary.mean, unit)),
     ];
     if let Some(busy) = field.busy {
-        said.push(("busy", format!("{} %", three((busy * 1000.0).round() / 10.0))));
+        said.push(("busy", format!("{} %", three(busy * 100.0))));
     }
     if summary.nulls > 0 {
         said.push(("no value", grouped(summary.nulls)));
@@ -256,8 +256,7 @@ fn groups(groups: &Groups, field: &FieldFacts) -> String {
     for (word, summary, busy) in &groups.rows {
         let [p50, p90, p99, _] = summary.percentiles;
         let cells = [p50, p90, p99, number(summary.max)].map(|it| text(&value(it, &field.unit)));
-        let busy =
-            busy.map_or(String::new(), |it| format!("{} %", three((it * 1000.0).round() / 10.0)));
+        let busy = busy.map_or(String::new(), |it| format!("{} %", three(it * 100.0)));
         let first = [text(word), grouped(summary.count)];
         let last = [busy, chart::range(summary, &axis, &colour)];
         table.html_row("", first.into_iter().chain(cells).chain(last));

@@ -70,10 +70,10 @@ fn of_field(field: &FieldSummary) -> Said {
                 "min": summary.min.map(number),
                 "mean": summary.mean,
                 "sd": summary.sd,
-                "p50": p50,
-                "p90": p90,
-                "p99": p99,
-                "p999": p999,
+                "p50": p50.map(real),
+                "p90": p90.map(real),
+                "p99": p99.map(real),
+                "p999": p999.map(real),
                 "max": summary.max.map(number),
                 "busy": busy,
                 "unit": field.unit,
@@ -145,8 +145,16 @@ fn number(number: Number) -> Value {
             (_, Ok(whole)) => json!(whole),
             _ => json!(whole as f64),
         },
-        Number::Real(real) => json!(real),
+        Number::Real(number) => real(number),
     }
+}
+
+/// A float that is no number of JSON is text, as in `ppt dump`.
+fn real(number: f64) -> Value {
+    if number.is_finite() {
+        return json!(number);
+    }
+    json!(if number.is_nan() { "NaN" } else { ["-inf", "inf"][usize::from(number > 0.0)] })
 }
 
 #[cfg(test)]
