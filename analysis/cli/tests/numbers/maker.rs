@@ -1,0 +1,429 @@
+//! Makes captures by the capture writer, from frames that are written down field by field.
+
+use std::collections::BTreeMap;
+
+use ppt_capture::frame_dsl::schema::{Field, Schema};
+use ppt_capture::stamps::Stamps;
+use ppt_capture::{
+    CaptureWriter, Cause, CellRows, CellsHead, ClockId, ClockReading, Dropped, Drops, End,
+    EndReason, FileHeader, Flip, FramesHead, Gap, Lost, Process, RingEnd, Segment, Source, Trigger,
+};
+use serde_json::{Value, json};
+
+pub const SECOND: u64 = 1_000_000_000;
+/// CLOCK_MONOTONIC and CLOCK_REALTIME when each capture begins, ns.
+pub const MONO: u64 = 7_000 * SECOND;
+pub const REAL: u64 = 1_795_238_091 * SECOND;
+/// The clock of ticks: three of them in two nanoseconds.
+pub const TICKS: u64 = MONO / 2 * 3;
+/// Frames of a chunk.
+const CHUNK: usize = 40;
+const RINGS: u32 = 8;
+
+/// The value of a field, or of one element of an array.
+#[derive(Debug, Clone)]
+pub enum Word {
+    Integer(i128),
+    Single(f32),
+    Double(f64),
+    Bytes(Vec<u8>),
+    /// Seconds, and microseconds or nanoseconds.
+    Pair(i64, i64),
+}
+
+macro_rules! integers {
+    ($($type:ty)*) => {$(
+        impl From<$type> for Word {
+            fn from(value: $type) -> Word { Word::Integer(value.into()) }
+        }
+    )*};
+}
+integers!(i32 i64 u32 u64);
+
+impl From<f64> for Word {
+    fn from(value: f64) -> Word {
+        Word::Double(value)
+    }
+}
+
+impl From<f32> for Word {
+    fn from(value: f32) -> Word {
+        Word::Single(value)
+    }
+}
+
+impl From<&[u8]> for Word {
+    fn from(value: &[u8]) -> Word {
+        Word::Bytes(value.to_vec())
+    }
+}
+
+impl From<&str> for Word {
+    fn from(value: &str) -> Word {
+        Word::Bytes(value.as_bytes().to_vec())
+    }
+}
+
+/// One ring of one source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Ring {
+    pub source: u16,
+    pub ring: u32,
+    pub tid: u32,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    first_seq: u64,
+    next_seq: u64,
+    captured: u64,
+    lost: Lost,
+    /// Lost before the frames that are not written yet.
+    before: Lost,
+    frames: Vec<u8>,
+    count: u32,
+    /// CLOCK_MONOTONIC of the latest frame, for the head of the chunk.
+    latest: u64,
+}
+
+/// What a source is made of.
+#[derive(Debug, Clone, Copy)]
+pub struct Program<'a> {
+    /// A frame file.
+    pub frames: &'a str,
+    pub pid: u32,
+    /// Empty, or `kernel`.
+    pub kind: &'a str,
+}
+
+/// The cells of a ring in a reading, by their numbers; without a ring, those that all threads share.
+#[derive(Debug, Clone)]
+pub struct RowOfCells {
+    pub ring: Option<u32>,
+    pub tid: u32,
+    pub cells: Vec<(u32, u64)>,
+}
+
+/// A capture that is being made, or a series of them.
+pub struct Maker {
+    header: FileHeader,
+    writer: CaptureWriter<Vec<u8>>,
+    sources: Vec<(Source, Schema)>,
+    rings: BTreeMap<Ring, State>,
+    dropped: BTreeMap<u16, Dropped>,
+    now: u64,
+    files: Vec<Vec<u8>>,
+    /// What no dump shows, of the file that is written, and of those before.
+    told: Vec<Value>,
+    told_before: Vec<Vec<Value>>,
+}
+
+impl Maker {
+    /// `id` tells captures apart.
+    pub fn begin(id: u8) -> Maker {
+        let header = FileHeader {
+            capture_id: [id; 16],
+            host: "till".to_owned(),
+            boot_id: "boot".to_owned(),
+            tool: "ppt 0.1.0".to_owned(),
+            created_realtime_ns: REAL,
+            created_mono_ns: MONO,
+        };
+        let mut maker = Maker {
+            writer: CaptureWriter::create(Vec::new(), &header).unwrap(),
+            header,
+            sources: Vec::new(),
+            rings: BTreeMap::new(),
+            dropped: BTreeMap::new(),
+            now: MONO,
+            files: Vec::new(),
+            told: Vec::new(),
+            told_before: Vec::new(),
+        };
+        maker.clocks();
+        maker
+    }
+
+    fn clocks(&mut self) {
+        let reading = |a, b, a_at, b_value| ClockReading {
+            a,
+            a_before: a_at,
+            b,
+            b_value,
+            a_after: a_at,
+            distrusted: false,
+        };
+        let ticks = |second: u64| {
+            let at = MONO + second * SECOND;
+            reading(ClockId::Tick, ClockId::Monotonic, TICKS + second * SECOND / 2 * 3, at)
+        };
+        let real = reading(ClockId::Monotonic, ClockId::Realtime, MONO, REAL);
+        self.writer.clock(&[real, ticks(0), ticks(2), ticks(60)]).unwrap();
+    }
+
+    pub fn source(&mut self, program: Program<'_>) -> u16 {
+        let schema = ppt_frame_dsl::compile(program.frames.as_bytes(), "made.frame");
+        let schema = schema.unwrap_or_else(|error| panic!("{error:?}")).schema;
+        let segment =
+            Segment { nonce: nonce(program.pid), rings: RINGS, slots: 64, stride: schema.stride };
+        let process = Process {
+            pid: program.pid,
+            start_time: u64::from(program.pid) * 10,
+            exe: "/opt/shopd".to_owned(),
+            ..Process::default()
+        };
+        let source = Source {
+            schema_json: schema.to_json().into_bytes(),
+            schema_hash: schema.hash(),
+            kind: program.kind.to_owned(),
+            buffer: schema.buffer.clone(),
+            process,
+            segments: vec![segment],
+            clock: "tick".to_owned(),
+            ..Source::default()
+        };
+        let number = self.sources.len() as u16;
+        self.writer.source(number, &source).unwrap();
+        self.sources.push((source, schema));
+        number
+    }
+
+    pub fn schemas(&self) -> impl Iterator<Item = &Schema> {
+        self.sources.iter().map(|source| &source.1)
+    }
+
+    pub fn schema(&self, source: u16) -> &Schema {
+        &self.sources[usize::from(source)].1
+    }
+
+    pub fn ring(&mut self, source: u16, ring: u32, tid: u32) -> Ring {
+        let key = Ring { source, ring, tid };
+        self.rings.insert(key, State { first_seq: 1, next_seq: 1, ..State::default() });
+        key
+    }
+
+    /// Sequence numbers of the ring begin with this one.
+    pub fn begins_at(&mut self, ring: Ring, seqno: u64) {
+        let state = self.rings.get_mut(&ring).unwrap();
+        (state.first_seq, state.next_seq) = (seqno, seqno);
+    }
+
+    /// What the listener's clock shows: the frames from here on are drained then.
+    pub fn at(&mut self, mono_ns: u64) {
+        self.now = mono_ns;
+    }
+
+    /// Adds a frame; fields that are not named are 0.
+    pub fn frame(&mut self, ring: Ring, kind: &str, fields: &[(&str, Word)]) {
+        let schema = &self.sources[usize::from(ring.source)].1;
+        let id = schema.frames.iter().position(|frame| frame.name == kind);
+        let id = id.unwrap_or_else(|| panic!("no frame {kind}"));
+        let state = self.rings.get_mut(&ring).unwrap();
+        let mut bytes = vec![0; schema.stride as usize];
+        bytes[..8].copy_from_slice(&state.next_seq.to_le_bytes());
+        if schema.frames.len() > 1 {
+            bytes[8..10].copy_from_slice(&(id as u16).to_le_bytes());
+        }
+        for (name, word) in fields {
+            put(&mut bytes, schema, &schema.frames[id].fields, name, word);
+        }
+        state.frames.extend(bytes);
+        state.count += 1;
+        state.next_seq += 1;
+        state.latest = self.now;
+        if state.count as usize == CHUNK {
+            self.flush(ring);
+        }
+    }
+
+    /// Writes the frames of a ring that are not written yet.
+    pub fn flush(&mut self, ring: Ring) {
+        let (source, schema) = &self.sources[usize::from(ring.source)];
+        let state = self.rings.get_mut(&ring).unwrap();
+        if state.count == 0 {
+            return;
+        }
+        let words = state.frames.as_chunks::<8>().0;
+        let stamps = Stamps::of(&source.schema_json);
+        let stamp = stamps.stamp(words, schema.stride as usize / 8);
+        let head = FramesHead {
+            source: ring.source,
+            nonce: source.segments[0].nonce,
+            ring: ring.ring,
+            tid: ring.tid,
+            first_seq: state.next_seq - u64::from(state.count),
+            count: state.count,
+            stride: schema.stride,
+            lost_before: std::mem::take(&mut state.before),
+            drained_mono_ns: state.latest,
+            t_min: stamp.t_min,
+            t_max: stamp.t_max,
+            frame_mask: stamp.frame_mask,
+        };
+        self.writer.frames(&head, &state.frames).unwrap();
+        state.captured += u64::from(state.count);
+        state.count = 0;
+        state.frames.clear();
+    }
+
+    /// Frames are lost before the next one, which the head of its chunk says.
+    pub fn lose(&mut self, ring: Ring, lost: Lost) {
+        self.flush(ring);
+        let state = self.rings.get_mut(&ring).unwrap();
+        state.before = lost;
+        state.lost += lost;
+        state.next_seq += lost.total();
+    }
+
+    /// Frames are missing, which a chunk of its own says.
+    pub fn gap(&mut self, ring: Ring, count: u64, cause: Cause) {
+        self.flush(ring);
+        let nonce = self.sources[usize::from(ring.source)].0.segments[0].nonce;
+        let state = self.rings.get_mut(&ring).unwrap();
+        let gap = Gap {
+            source: ring.source,
+            nonce,
+            ring: ring.ring,
+            first_seq: state.next_seq,
+            count,
+            cause,
+        };
+        self.writer.gap(&gap).unwrap();
+        if cause == Cause::Unattended && state.captured == 0 {
+            state.first_seq += count;
+        }
+        state.lost.add(cause, count);
+        state.next_seq += count;
+    }
+
+    /// Frames of a source that never got a number, since it began.
+    pub fn drops(&mut self, source: u16, dropped: Dropped) {
+        self.writer.drops(&Drops { source, dropped, mono_ns: self.now }).unwrap();
+        self.dropped.insert(source, dropped);
+        let Dropped { no_ring, nested, not_mapped } = dropped;
+        let causes = json!({ "no_ring": no_ring, "nested": nested, "not_mapped": not_mapped });
+        self.told.push(json!({ "told": "drops", "source": source, "dropped": causes }));
+    }
+
+    /// A reading of counters and histograms: rings, their threads, cells and values.
+    pub fn cells(&mut self, source: u16, base: bool, rows: &[RowOfCells]) {
+        let mut packed = CellRows::default();
+        for row in rows {
+            packed.push(row.ring, row.tid, row.cells.iter().copied());
+        }
+        let nonce = self.sources[usize::from(source)].0.segments[0].nonce;
+        let head =
+            CellsHead { source, nonce, mono_ns: self.now, is_base: base, ..CellsHead::default() };
+        self.writer.cells(&head, &packed).unwrap();
+        let told: Vec<_> = rows.iter().map(|row| (row.ring, row.tid, &row.cells)).collect();
+        self.told.push(json!({
+            "told": "cells", "source": source, "mono": self.now, "base": base, "rows": told,
+        }));
+    }
+
+    pub fn masks(&mut self, flip: &Flip) {
+        self.writer.masks(flip).unwrap();
+        let changes: Vec<_> = flip.changes.iter().map(|change| (change.0.0, change.1)).collect();
+        let rings: Vec<_> = flip
+            .rings
+            .iter()
+            .map(|ring| (ring.ring, ring.first_enabled, ring.first_disabled))
+            .collect();
+        self.told.push(json!({
+            "told": "masks", "source": flip.source, "mono": flip.mono_ns,
+            "changes": changes, "rings": rings,
+        }));
+    }
+
+    pub fn trigger(&mut self, trigger: &Trigger) {
+        self.writer.trigger(trigger).unwrap();
+        self.told.push(json!({
+            "told": "trigger", "why": trigger.why.name(), "mono": trigger.mono_ns,
+            "seqno": trigger.seqno, "expression": trigger.expression,
+        }));
+    }
+
+    fn finish(&mut self, reason: EndReason, header: &FileHeader) -> Vec<u8> {
+        for ring in self.rings.keys().copied().collect::<Vec<_>>() {
+            self.flush(ring);
+        }
+        let rings = self.rings.iter().map(|(ring, state)| RingEnd {
+            source: ring.source,
+            nonce: self.sources[usize::from(ring.source)].0.segments[0].nonce,
+            ring: ring.ring,
+            first_seq: state.first_seq,
+            next_seq: state.next_seq,
+            captured: state.captured,
+            lost: state.lost,
+        });
+        let end = End {
+            reason,
+            message: String::new(),
+            rings: rings.collect(),
+            drops: self.dropped.iter().map(|(source, dropped)| (*source, *dropped)).collect(),
+            realtime_ns: REAL + (self.now - MONO),
+            mono_ns: self.now,
+        };
+        let next = CaptureWriter::create(Vec::new(), header).unwrap();
+        std::mem::replace(&mut self.writer, next).end(&end).unwrap()
+    }
+
+    /// Continues in the next file of a series.
+    pub fn rotate(&mut self) {
+        self.header.capture_id = self.header.capture_id.map(|byte| byte + 20);
+        self.header.created_mono_ns = self.now;
+        self.header.created_realtime_ns = REAL + (self.now - MONO);
+        let file = self.finish(EndReason::Rotated, &self.header.clone());
+        self.files.push(file);
+        self.told_before.push(std::mem::take(&mut self.told));
+        self.clocks();
+        for (number, (source, _)) in (0..).zip(&self.sources) {
+            self.writer.source(number, source).unwrap();
+        }
+        self.dropped.clear();
+        for state in self.rings.values_mut() {
+            let next_seq = state.next_seq;
+            *state = State { first_seq: next_seq, next_seq, ..State::default() };
+        }
+    }
+
+    /// The files, and what was told of each.
+    pub fn end(mut self, reason: EndReason) -> (Vec<Vec<u8>>, Vec<Vec<Value>>) {
+        let last = self.finish(reason, &self.header.clone());
+        self.files.push(last);
+        self.told_before.push(self.told);
+        (self.files, self.told_before)
+    }
+}
+
+pub fn nonce(pid: u32) -> u64 {
+    0x5e90_0000_0000_0000 | u64::from(pid)
+}
+
+fn put(bytes: &mut [u8], schema: &Schema, fields: &[Field], name: &str, word: &Word) {
+    let (field, index) = place(fields, name);
+    let size = field.ty.size(schema) as usize;
+    let to = &mut bytes[field.offset as usize + index * size..][..size];
+    match word {
+        Word::Integer(value) => to.copy_from_slice(&value.to_le_bytes()[..size]),
+        Word::Single(value) => to.copy_from_slice(&value.to_le_bytes()),
+        Word::Double(value) => to.copy_from_slice(&value.to_le_bytes()),
+        Word::Bytes(value) => {
+            to[..value.len()].copy_from_slice(value);
+        }
+        Word::Pair(seconds, rest) => {
+            to[..8].copy_from_slice(&seconds.to_le_bytes());
+            to[8..].copy_from_slice(&rest.to_le_bytes());
+        }
+    }
+}
+
+/// A field by its name, or an element of an array by `name_0`.
+fn place<'a>(fields: &'a [Field], name: &str) -> (&'a Field, usize) {
+    if let Some(field) = fields.iter().find(|field| field.name == name) {
+        return (field, 0);
+    }
+    let (array, index) = name.rsplit_once('_').unwrap_or_else(|| panic!("no field {name}"));
+    let field = fields.iter().find(|field| field.name == array && field.array.is_some());
+    (field.unwrap_or_else(|| panic!("no field {name}")), index.parse().unwrap())
+}

@@ -1,0 +1,249 @@
+"""`ppt stat`: each number of each frame, field, group and slice, in all formats."""
+
+import collections
+import csv
+import io
+import json
+import math
+from fractions import Fraction
+
+from dumped import in_range, intervals, percentile
+
+SHARES = {"p50": Fraction(1, 2), "p90": Fraction(9, 10), "p99": Fraction(99, 100), "p999": Fraction(999, 1000)}
+KEYS = ["nulls", "min", "mean", "sd", *SHARES, "max"]
+
+
+def check(capture, found):
+    whole = answer(capture, [])
+    expected = dict(describe(capture, capture.frames, {}, None))
+    compare("stat", whole, expected, capture, found)
+    texts(capture, whole, found)
+    for by in ["tid", "pid", "verb"]:
+        groups(capture, by, found)
+    slices(capture, 50_000_000, "50ms", found)
+    some(capture, found)
+
+
+def answer(capture, args):
+    text = capture.tools.run("stat", *capture.files, "--format", "json", *args)
+    rows = json.loads(text)
+    keyed = {}
+    for row in rows:
+        if "frame" not in row or row["frame"].endswith(("_spans", "_chains")):
+            continue
+        key = (row["buffer"], row["frame"], row["field"], row.get("step"), tuple(row["by"].items()), row["slice"])
+        assert key not in keyed, key
+        keyed[key] = row
+    return keyed
+
+
+def is_key(capture, row):
+    """Whether it is a field by which frames are known: its values are no amounts."""
+    fields = {field["name"]: field for field in capture.kind(row["buffer"], row["frame"])["fields"]}
+    field = fields.get(row["field"], {})
+    return bool(field.get("key") or "hash" in field)
+
+
+def step_field(kind):
+    """The field that says which half of a span, or which step of a chain, a frame is."""
+    return {"span": "edge", "chain": "step"}.get(kind["kind"])
+
+
+def steps_of(capture, kind, buffer, own):
+    """By column, the steps whose frames set it: one of them has another value than 0. None: of all frames."""
+    step = step_field(kind)
+    values = collections.defaultdict(list)
+    enums = {enum["name"]: enum["values"] for enum in capture.schemas[buffer].get("enums", [])}
+    for frame in own:
+        word = frame.cells[step] if step else None
+        for field in kind["fields"]:
+            if field["type"] in ("enum", "bool") and not field.get("array") and field["name"] != step:
+                zero = next((name for name, value in enums.get(field.get("enum"), []) if int(value) == 0), 0)
+                values[field["name"]].append((word, frame.cells[field["name"]] != zero))
+        for column, value in capture.numbers(buffer, kind, frame):
+            values[column].append((word, value is not None and value != 0))
+    return {column: sorted({word for word, is_set in pairs if is_set and word}) or [None] for column, pairs in values.items()}
+
+
+def describe(capture, frames, by, slice_, width=None, of_all=None):
+    """What is expected of these frames: by the key of an answer's row. `width` is that of a slice, in ns.
+
+    Which steps set a field, all frames of the answer say: `of_all`."""
+    of_kind = collections.defaultdict(list)
+    for frame in frames:
+        of_kind[frame.buffer, frame.kind].append(frame)
+    for (buffer, name), own in of_kind.items():
+        kind = capture.kind(buffer, name)
+        key = lambda field, step=None: (buffer, name, field, step, tuple(by.items()), slice_)
+        yield key(None), of_frames(capture, buffer, kind, own, width)
+        step = step_field(kind)
+        everything = [frame for frame in of_all or frames if (frame.buffer, frame.kind) == (buffer, name)]
+        steps = steps_of(capture, kind, buffer, everything)
+        if step:
+            yield key(step), of_words({"name": step, "type": "enum"}, own)
+        for field in kind["fields"]:
+            if field.get("key") or "hash" in field:
+                yield key(field["name"]), of_keys(field, own)
+        for column, words in steps.items():
+            if is_key(capture, {"buffer": buffer, "frame": name, "field": column}):
+                continue
+            for word in words:
+                part = [frame for frame in own if word is None or frame.cells[step] == word]
+                yield key(column, word), of_column(capture, buffer, kind, column, part, width)
+
+
+def of_column(capture, buffer, kind, column, own, width):
+    field = next((field for field in kind["fields"] if field["name"] == column), {})
+    if field.get("type") in ("enum", "bool"):
+        return of_words(field, own)
+    row = of_numbers([dict(capture.numbers(buffer, kind, frame))[column] for frame in own])
+    if column in intervals(kind):
+        row["busy"] = busy(capture, intervals(kind)[column], own, width)
+    return row
+
+
+def of_keys(field, own):
+    values = [frame.cells[field["name"]] for frame in own]
+    return {"count": len(values), "nulls": 0, "distinct": len(set(values))}
+
+
+def of_frames(capture, buffer, kind, own, width):
+    times = [capture.at(buffer, kind, frame) for frame in own]
+    threads = {(frame.pid, frame.tid) for frame in own}
+    row = {"count": len(own), "threads": len(threads)}
+    if None not in times:
+        first, last = min(times), max(times)
+        row.update(first=first, last=last)
+        width = width or last - first
+        row["rate"] = Fraction(len(own), width) * 10**9 if width else None
+    return row
+
+
+def of_words(field, own):
+    words = collections.Counter()
+    for frame in own:
+        value = frame.cells[field["name"]]
+        if field["type"] == "bool":
+            value = "true" if value else "false"
+        words[str(value)] += 1
+    return {"count": len(own), "nulls": 0, "values": dict(words)}
+
+
+def of_numbers(values):
+    """Statistics of numbers, exactly; NaN has no place among them."""
+    known = sorted(it for it in values if it is not None and it == it)
+    row = {"count": len(known), "nulls": len(values) - len(known)}
+    if not known:
+        return {**row, **dict.fromkeys(["min", "mean", "sd", "max", *SHARES])}
+    row.update(min=known[0], max=known[-1])
+    for name, share in SHARES.items():
+        row[name] = percentile(known, share)
+    if all(not isinstance(it, float) or math.isfinite(it) for it in known):
+        exact = [Fraction(it) for it in known]
+        mean = sum(exact) / len(exact)
+        row["mean"] = mean
+        row["sd"] = None
+        if len(exact) > 1:
+            variance = sum((it - mean) ** 2 for it in exact) / (len(exact) - 1)
+            row["sd"] = root(variance)
+    return row
+
+
+def root(variance):
+    """The square root, as near as a float has it."""
+    scale = 10**40
+    return Fraction(math.isqrt(variance.numerator * scale // variance.denominator), 10**20)
+
+
+def busy(capture, edges, own, width):
+    """The sum of the lengths by the time from the first start to the last end."""
+    pairs = []
+    for frame in own:
+        at = [in_range(capture.time(field, frame)) for field in edges]
+        if None not in at:
+            pairs.append(at)
+    if not pairs:
+        return None
+    span = width or max(end for _, end in pairs) - min(start for start, _ in pairs)
+    return Fraction(sum(end - start for start, end in pairs), span) if span > 0 else None
+
+
+def compare(what, shown, expected, capture, found):
+    found.same(f"{what}: rows too many", sorted(map(str, shown.keys() - expected.keys())), [])
+    found.same(f"{what}: rows too few", sorted(map(str, expected.keys() - shown.keys())), [])
+    for key, row in expected.items():
+        got = shown.get(key)
+        if got is None:
+            continue
+        for name, value in row.items():
+            within = 0 if isinstance(value, int) and name not in SHARES else 1e-9
+            if isinstance(value, float) and not math.isfinite(value):
+                value = str(value)
+            found.same(f"{what} {'.'.join(map(str, key[:4]))} {key[4:]} {name}", got.get(name), value, within)
+
+
+def texts(capture, whole, found):
+    """The other formats have the numbers of JSON."""
+    text = capture.tools.run("stat", *capture.files, "--format", "tsv")
+    rows = list(csv.DictReader(io.StringIO(text), delimiter="\t", quoting=csv.QUOTE_NONE))
+    for row in rows:
+        if not row["frame"] or row["frame"].endswith(("_spans", "_chains")):
+            continue
+        key = (row["buffer"], row["frame"], row["field"] or None, row["step"] or None, (), None)
+        got = whole.get(key)
+        if got is None:
+            continue
+        if "values" in got:
+            found.same(f"stat tsv {key} {row['value']}", int(row["count"]), got["values"].get(row["value"], 0))
+            continue
+        for name in ["count", "threads", "first", "last", "rate", *KEYS, "busy"]:
+            if name not in got or row.get(name) is None:
+                continue
+            value = got[name]
+            if value is None:
+                found.same(f"stat tsv {key} {name}", row[name], "")
+            elif isinstance(value, str):
+                found.same(f"stat tsv {key} {name}", row[name], value)
+            else:
+                found.same(f"stat tsv {key} {name}", float(row[name]), float(value))
+
+
+def groups(capture, by, found):
+    expected = {}
+    for buffer, kind in capture.each_kind():
+        if by not in ("tid", "pid") and by not in [field["name"] for field in kind["fields"]]:
+            continue
+        own = collections.defaultdict(list)
+        for frame in capture.of(buffer, kind):
+            own[getattr(frame, by) if by in ("tid", "pid") else frame.cells[by]].append(frame)
+        for value, frames in own.items():
+            word = None if value is None else str(value)
+            expected.update(describe(capture, frames, {by: word}, None, None, capture.frames))
+    if not expected:
+        return
+    shown = answer(capture, ["--by", by])
+    if by == "verb":
+        expected = {key: row for key, row in expected.items() if key[2] != "verb"}
+        shown = {key: row for key, row in shown.items() if key[2] != "verb"}
+    compare(f"stat --by {by}", shown, expected, capture, found)
+
+
+def slices(capture, width, text, found):
+    expected = {}
+    own = collections.defaultdict(list)
+    for frame in capture.frames:
+        at = capture.at(frame.buffer, capture.kind(frame.buffer, frame.kind), frame)
+        own[at if at is None else at - at % width].append(frame)
+    if None in own or len(own) > 2_000:
+        return
+    for at, frames in own.items():
+        expected.update(describe(capture, frames, {}, at, width, capture.frames))
+    compare("stat --every", answer(capture, ["--every", text]), expected, capture, found)
+
+
+def some(capture, found):
+    """A selection says what it says of the frames that it selects."""
+    chosen = [frame for frame in capture.frames if frame.seqno > 20 and frame.ring == 0]
+    if chosen:
+        expected = dict(describe(capture, chosen, {}, None))
+        compare("stat --where", answer(capture, ["--where", "seqno > 20 AND ring = 0"]), expected, capture, found)
