@@ -463,7 +463,7 @@ impl<'a> Live<'a> {
     /// Closes the gates of a member, reads its last counters, and reports the losses that its end
     /// caused.
     fn close(&mut self, member: &mut Member) {
-        member.name(&self.listener);
+        member.names.tell_last(member.feed, &member.session, &self.listener);
         member.session.gate_off();
         for (buffer, feed) in member.feeds().enumerate() {
             // Other news have no consequences any more.

@@ -72,5 +72,5 @@ pub use session::{
 pub use sweep::sweep;
 pub use system::System;
 pub use target::{Target, processes};
-pub use thread_names::{NameChanges, ThreadName, ThreadNames};
+pub use thread_names::{NAMES_A_LOOK, NameChanges, ThreadName, ThreadNames};
 pub use threads::Threads;

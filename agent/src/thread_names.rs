@@ -11,8 +11,8 @@ use rustix::time::{ClockId, clock_gettime};
 use crate::target::Target;
 use crate::threads::numbers;
 
-/// Most threads whose names one look reads.
-const STEP: usize = 4096;
+/// Most threads whose names a look reads while the process is captured.
+pub const NAMES_A_LOOK: usize = 4096;
 /// Most bytes that are read of a name. The kernel keeps 16 with the final zero.
 const LONGEST: u64 = 64;
 /// Most bytes that are read of a thread's status.
@@ -60,15 +60,15 @@ struct Known {
 }
 
 impl ThreadNames {
-    /// Reads the names of the next threads, at most 4,096, and returns what has changed.
-    pub fn look(&mut self, target: &Target) -> NameChanges {
+    /// Reads the names of the next threads, at most `most`, and returns what has changed.
+    pub fn look(&mut self, target: &Target, most: usize) -> NameChanges {
         let mut changes = NameChanges::default();
         if self.rest.is_none() {
             self.pass = self.pass.wrapping_add(1);
             let tasks = target.system().proc.join(target.pid().to_string()).join("task");
             self.rest = tasks.read_dir().ok();
         }
-        for _ in 0..STEP {
+        for _ in 0..most {
             match self.rest.as_mut().map(Iterator::next) {
                 Some(Some(Ok(task))) => {
                     let tid = task.file_name().to_str().and_then(|name| name.parse().ok());
@@ -150,14 +150,14 @@ mod tests {
         let target = Target::open(&System::default(), pid as i32).unwrap();
         let mut names = ThreadNames::default();
         // Between fork and exec it has the name of our thread.
-        while named(&names.look(&target), pid).as_deref() != Some("sleep") {
+        while named(&names.look(&target, NAMES_A_LOOK), pid).as_deref() != Some("sleep") {
             std::thread::yield_now();
         }
-        assert_eq!(names.look(&target), NameChanges::default());
+        assert_eq!(names.look(&target, NAMES_A_LOOK), NameChanges::default());
         names.forget();
-        assert_eq!(named(&names.look(&target), pid).as_deref(), Some("sleep"));
+        assert_eq!(named(&names.look(&target, NAMES_A_LOOK), pid).as_deref(), Some("sleep"));
         child.kill().unwrap();
         child.wait().unwrap();
-        assert_eq!(names.look(&target).named, [], "it is gone");
+        assert_eq!(names.look(&target, NAMES_A_LOOK).named, [], "it is gone");
     }
 }

@@ -9,7 +9,8 @@
 //! If a ppt has some of that [disabled](crate::cmd::choose), a column says what.
 
 use ppt_agent::{
-    AgentError, Buffer, Remarks, Searcher, Status, System, Target, ThreadName, ThreadNames, escaped,
+    AgentError, Buffer, NAMES_A_LOOK, Remarks, Searcher, Status, System, Target, ThreadName,
+    ThreadNames, escaped,
 };
 use serde::Serialize;
 
@@ -86,7 +87,7 @@ fn one(pid: i32) -> Result<Vec<Row>, AgentError> {
     let found = target.buffers()?;
     let remarks = Remarks::of(&found);
     let mut rows = rows(&target, target.choose(found, &[])?, &remarks)?;
-    let mut named = ThreadNames::default().look(&target).named;
+    let mut named = ThreadNames::default().look(&target, NAMES_A_LOOK).named;
     named.sort_by_key(|thread| thread.tid);
     let threads: Vec<ListedThread> = named.iter().map(ListedThread::from).collect();
     rows.iter_mut().for_each(|row| row.threads.clone_from(&threads));

@@ -5,11 +5,14 @@
 
 use std::time::{Duration, Instant};
 
-use ppt_agent::{Session, ThreadNames};
+use ppt_agent::{NAMES_A_LOOK, Session, ThreadNames};
 use ppt_listener::{Listener, NameChanges, ThreadName};
 
 /// The part of the time that looks take: one in so many.
 const PART: u32 = 100;
+/// Most threads whose names are read once more before a process is left: Ctrl-C does not wait for
+/// thousands.
+const AT_THE_END: usize = 64;
 /// The longest pause between two looks.
 const LONGEST: Duration = Duration::from_secs(60);
 
@@ -41,13 +44,28 @@ impl MemberNames {
     /// Reads names, and has the capture state what has changed. `first_feed` is the feed of the first
     /// buffer of the session.
     pub(super) fn tell(&mut self, first_feed: usize, session: &Session, listener: &Listener) {
+        self.tell_some(NAMES_A_LOOK, first_feed, session, listener);
+    }
+
+    /// The same of a few threads, before the process is left.
+    pub(super) fn tell_last(&mut self, first_feed: usize, session: &Session, listener: &Listener) {
+        self.tell_some(AT_THE_END, first_feed, session, listener);
+    }
+
+    fn tell_some(
+        &mut self,
+        most: usize,
+        first_feed: usize,
+        session: &Session,
+        listener: &Listener,
+    ) {
         // A file says nothing of a feed that has ended.
         let mut buffers = (first_feed..).zip(session.attached());
         let Some((feed, _)) = buffers.find(|(_, buffer)| buffer.end().is_none()) else { return };
         if self.feed.replace(feed) != Some(feed) {
             self.read.forget();
         }
-        let changes = self.read.look(session.target());
+        let changes = self.read.look(session.target(), most);
         if changes.named.is_empty() && changes.ended.is_empty() {
             return;
         }

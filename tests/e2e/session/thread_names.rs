@@ -100,7 +100,7 @@ fn names_are_as_the_kernel_has_them() {
     let line = format!("\nthread    {}, chief\n", target.pid());
     assert!(told.contains(&line) && told.contains(r", \x1b[31m\t"), "{told}");
     let listed = bench.ppt(&["list", &target.pid().to_string()]).stdout;
-    assert!(listed.contains("  chief,reader,compactor,\\u{1b}[31m\\t"), "{listed}");
+    assert!(listed.contains(r"  chief,reader,compactor,\x1b[31m\t"), "{listed}");
     let listed = bench.ppt(&["list", "--json", &target.pid().to_string()]).stdout;
     let listed: Value = serde_json::from_str(&listed).unwrap();
     assert_eq!(listed[0]["threads"][0], json!({"tid": target.pid(), "name": "chief"}));
