@@ -104,7 +104,8 @@ fn each_wait_is_named_and_its_parts_add_up_to_the_ns() {
         assert!(by_it.iter().any(|it| it["doing"] == "give.hold"), "{kind}: {by_it:?}");
         let told = all.iter().filter(|it| ns(&it["tid"]) == thread);
         let told: Vec<_> = told.map(|it| it["sentence"].as_str().unwrap()).collect();
-        let expected = format!("until it was woken by thread {giver}, which was in give.hold then");
+        let expected =
+            format!("until it was woken by thread {giver} (reasons), which was in give.hold then");
         assert!(told.iter().any(|it| it.contains(&expected)), "{kind}: {told:?}");
         // What it waited for meanwhile: it slept.
         let slept = by_it.iter().flat_map(|part| part["hops"].as_array().unwrap());
