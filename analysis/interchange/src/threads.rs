@@ -101,10 +101,15 @@ impl Threads {
             Some(name) => name.to_owned(),
             None => format!("thread {tid}"),
         };
+        // Many threads may share a name.
+        let numbered = |tid: i32| match self.known.thread_name(*process, tid) {
+            Some(name) => format!("{name} {tid}"),
+            None => format!("thread {tid}"),
+        };
         match who {
             Who::Tid(tid) => name(*tid),
             Who::Ring(segment, ring) => format!("ring {ring} of {segment}"),
-            Who::States(tid) => format!("{}: states", name(*tid)),
+            Who::States(tid) => format!("{}: states", numbered(*tid)),
             Who::Spans(name) => name.clone(),
             Who::Process => "process".to_owned(),
         }

@@ -158,7 +158,7 @@ fn check_trace(bench: &Bench) {
     let ran = bench.ppt(&["sql", "out.bin", query, "--format", "jsonl"]);
     let row = |line: &str| -> ((String, String), (i64, i64)) {
         let row: Value = serde_json::from_str(line).unwrap();
-        let track = format!("thread {}: states", row["tid"]);
+        let track = format!("reasons {}: states", row["tid"]);
         ((row["name"].as_str().unwrap().to_owned(), track), (ns(&row["n"]), ns(&row["ns"])))
     };
     let expected: HashMap<_, _> = ran.stdout.lines().map(row).collect();
