@@ -12,8 +12,12 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::interrupted::bench;
 use crate::support::{Bench, names, question_of, wait_for};
 
-/// So long may a question take to end after a signal.
-const SOON: Duration = Duration::from_secs(1);
+/// So long may a question take to end after a signal; longer where the machine is known to be busy.
+fn soon() -> Duration {
+    let patience = std::env::var("PPT_PATIENCE").ok().and_then(|text| text.parse().ok());
+    Duration::from_secs(patience.unwrap_or(1))
+}
+
 const MIB: u64 = 1 << 20;
 
 /// Pairs of 500,000 rows each: days of work.
@@ -86,7 +90,7 @@ fn a_question_ends_soon_after_a_signal() {
         };
         let (status, took) = stopped(child, signal);
         assert_eq!(status.signal(), Some(signal.as_raw()), "{query}");
-        assert!(took < SOON, "{query}: {took:?}");
+        assert!(took < soon(), "{query}: {took:?}");
         assert!(!runs(question), "{query}");
         assert_eq!(bench.names(), ["fifo", "out.bin", "tmp"], "{query}");
         assert_eq!(names(&bench.path("tmp")), [""; 0], "{query}");
@@ -309,7 +313,7 @@ fn a_prompt_keeps_its_views_when_a_question_is_ended() {
     let since = Instant::now();
     terminal.types("\u{3}");
     terminal.shows("ppt> ");
-    assert!(since.elapsed() < SOON, "{:?}", since.elapsed());
+    assert!(since.elapsed() < soon(), "{:?}", since.elapsed());
     terminal.types("SELECT c + 2 AS c FROM v;\n");
     terminal.shows("500003");
     terminal.types("\\d it\n");

@@ -96,12 +96,14 @@ impl Bench {
         command
     }
 
-    /// The same with a folder `tmp` for temporary files.
+    /// The same with a folder `tmp` for temporary files, and with no signal ignored: whoever runs the
+    /// tests may ignore some.
     pub fn with_tmp(&self, args: &[&str]) -> Command {
         let tmp = self.path("tmp");
         fs::create_dir_all(&tmp).unwrap();
-        let mut command = self.command(args);
-        command.env("TMPDIR", tmp);
+        let mut command = Command::new("env");
+        command.args(["--default-signal", env!("CARGO_BIN_EXE_ppt-analysis")]).args(args);
+        command.current_dir(self.folder()).stdin(Stdio::null()).env("TMPDIR", tmp);
         command
     }
 

@@ -104,17 +104,15 @@ impl Answerer {
     }
 
     fn reply(&mut self, wakes: &Wakes) -> Reply {
-        loop {
-            let socket = self.replies.get_ref();
-            if let Waited::Ended(end) = self.question.wait_or_read(wakes, Some(socket.as_fd())) {
-                return Err(end);
-            }
-            let mut line = String::new();
-            match self.replies.read_line(&mut line) {
-                Ok(1..) => return Ok(serde_json::from_str(&line).unwrap_or_default()),
-                // It has ended.
-                Ok(0) | Err(_) => return Err(self.question.wait(wakes)),
-            }
+        let socket = self.replies.get_ref();
+        if let Waited::Ended(end) = self.question.wait_or_read(wakes, Some(socket.as_fd())) {
+            return Err(end);
+        }
+        let mut line = String::new();
+        match self.replies.read_line(&mut line) {
+            Ok(1..) => Ok(serde_json::from_str(&line).unwrap_or_default()),
+            // It has ended.
+            Ok(0) | Err(_) => Err(self.question.wait(wakes)),
         }
     }
 }
