@@ -188,7 +188,7 @@ fn nonsense() -> Outcome {
         (
             "banner",
             format!(
-                "phase setup: {not}: it says `Welcome to a!\\r\\nYou have mail.\\n`, which no helper of \
+                "phase setup: {not}: it says `Welcome to a!\\x0d\\nYou have mail.\\n`, which no helper of \
                  ppt says"
             ),
         ),
