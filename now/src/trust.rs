@@ -100,6 +100,6 @@ mod tests {
     #[test]
     fn reasons_read_well() {
         let hpet = Distrust::Clocksource(Some("h\u{1b}pet".into())).to_string();
-        assert!(hpet.starts_with(r"the kernel uses `h\u{1b}pet` as its clock"), "{hpet}");
+        assert!(hpet.starts_with(r"the kernel uses `h\x1bpet` as its clock"), "{hpet}");
     }
 }
