@@ -10,8 +10,9 @@ use ppt_listener::{Listener, NameChanges, ThreadName};
 
 /// The part of the time that looks take: one in so many.
 const PART: u32 = 100;
-/// Most threads whose names are read once more before a process is left: Ctrl-C does not wait for
-/// thousands.
+/// Most threads whose names a later look reads: Ctrl-C does not wait for thousands.
+const LATER_LOOK: usize = 256;
+/// Most threads whose names are read once more before a process is left.
 const AT_THE_END: usize = 64;
 /// The longest pause between two looks.
 const LONGEST: Duration = Duration::from_secs(60);
@@ -44,7 +45,8 @@ impl MemberNames {
     /// Reads names, and has the capture state what has changed. `first_feed` is the feed of the first
     /// buffer of the session.
     pub(super) fn tell(&mut self, first_feed: usize, session: &Session, listener: &Listener) {
-        self.tell_some(NAMES_A_LOOK, first_feed, session, listener);
+        let most = if self.feed.is_none() { NAMES_A_LOOK } else { LATER_LOOK };
+        self.tell_some(most, first_feed, session, listener);
     }
 
     /// The same of a few threads, before the process is left.
