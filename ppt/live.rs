@@ -31,7 +31,7 @@ mod watch;
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use nix::sys::timerfd::TimerFd;
 use ppt_agent::{Attached, Buffer, BufferEnd, Origin, SegmentKind, Session, Target};
@@ -320,9 +320,18 @@ impl<'a> Live<'a> {
             }
             self.tell_news();
             self.show();
-            self.look_again(self.follow.as_ref().map_or(LOOK, Follow::patience));
+            self.look_again(self.patience());
         }
         None
+    }
+
+    /// How long until processes are looked at again.
+    fn patience(&self) -> Duration {
+        let patience = self.follow.as_ref().map_or(LOOK, Follow::patience);
+        if self.members.iter().any(|member| member.names.is_unfinished()) {
+            return patience.min(self.names_due.pause().max(FIRST_LOOK));
+        }
+        patience
     }
 
     /// Reports changes of the output file, each once.

@@ -11,7 +11,7 @@ use rustix::time::{ClockId, clock_gettime};
 use crate::target::Target;
 use crate::threads::numbers;
 
-/// Most threads whose names a look reads while the process is captured.
+/// Most threads whose names one look at a process reads.
 pub const NAMES_A_LOOK: usize = 4096;
 /// Most bytes that are read of a name. The kernel keeps 16 with the final zero.
 const LONGEST: u64 = 64;
@@ -86,6 +86,11 @@ impl ThreadNames {
             }
         }
         changes
+    }
+
+    /// Whether the last look ended before it had read all names.
+    pub fn is_unfinished(&self) -> bool {
+        self.rest.is_some()
     }
 
     /// Forgets all names, so that the next looks state all of them again.

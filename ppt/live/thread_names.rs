@@ -5,13 +5,13 @@
 
 use std::time::{Duration, Instant};
 
-use ppt_agent::{NAMES_A_LOOK, Session, ThreadNames};
+use ppt_agent::{Session, ThreadNames};
 use ppt_listener::{Listener, NameChanges, ThreadName};
 
 /// The part of the time that looks take: one in so many.
 const PART: u32 = 100;
-/// Most threads whose names a later look reads: Ctrl-C does not wait for thousands.
-const LATER_LOOK: usize = 256;
+/// Most threads of a process whose names a look reads: Ctrl-C does not wait for thousands.
+const AT_ONCE: usize = 256;
 /// Most threads whose names are read once more before a process is left.
 const AT_THE_END: usize = 64;
 /// The longest pause between two looks.
@@ -22,6 +22,11 @@ const LONGEST: Duration = Duration::from_secs(60);
 pub(super) struct NamesDue(Option<Instant>);
 
 impl NamesDue {
+    /// How long until the names are read next.
+    pub(super) fn pause(&self) -> Duration {
+        self.0.map_or(Duration::ZERO, |due| due.saturating_duration_since(Instant::now()))
+    }
+
     /// Runs `look`, which reads the names of all processes, if that is due.
     pub(super) fn look(&mut self, look: impl FnOnce()) {
         let start = Instant::now();
@@ -45,8 +50,12 @@ impl MemberNames {
     /// Reads names, and has the capture state what has changed. `first_feed` is the feed of the first
     /// buffer of the session.
     pub(super) fn tell(&mut self, first_feed: usize, session: &Session, listener: &Listener) {
-        let most = if self.feed.is_none() { NAMES_A_LOOK } else { LATER_LOOK };
-        self.tell_some(most, first_feed, session, listener);
+        self.tell_some(AT_ONCE, first_feed, session, listener);
+    }
+
+    /// Whether threads are left whose names the last look did not reach.
+    pub(super) fn is_unfinished(&self) -> bool {
+        self.read.is_unfinished()
     }
 
     /// The same of a few threads, before the process is left.
