@@ -186,9 +186,8 @@ fn check_trace(bench: &Bench) {
             sums.1 += (event["dur"].as_f64().unwrap() * 1000.0).round() as i64;
         }
     }
-    let differ =
-        |(track, sums): &(&(String, String), &(i64, i64))| expected.get(*track) != Some(*sums);
-    let differing: Vec<_> = found.iter().filter(differ).collect();
+    let differing = found.iter().filter(|(state, sums)| expected.get(*state) != Some(*sums));
+    let differing: Vec<_> = differing.collect();
     let missing: Vec<_> = expected.keys().filter(|track| !found.contains_key(*track)).collect();
     assert!(differing.is_empty() && missing.is_empty(), "{differing:?}, missing: {missing:?}");
     assert_eq!(bench.ppt(&["export", "out.bin", "--format", "perfetto", "-o", "p"]).code(), 0);
