@@ -182,8 +182,8 @@ impl<W: Write> Chrome<W> {
 }
 
 impl<W: Write> Trace for Chrome<W> {
-    fn next_batch(&mut self, kind: usize) {
-        self.threads.next_batch(kind);
+    fn turn_to(&mut self, kind: usize, rows: &Rows) {
+        self.threads.turn_to(kind, rows);
     }
 
     fn event(&mut self, number: usize, rows: &Rows, row: usize) -> io::Result<()> {

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use arrow_schema::DataType;
 
 use crate::event::{Kind, Rows, Trace, What, is_loss};
-use crate::values::Value;
+use crate::values::{Value, Words};
 
 /// Bytes of a packet, about.
 const PACKET: usize = 1 << 18;
@@ -31,7 +31,15 @@ pub struct Ctf {
     /// Bytes that wait in streams.
     waiting: usize,
     /// By kind: of its batch, by the keys of the words there.
-    batches: Vec<HashMap<Keys, usize>>,
+    batches: Vec<Batch>,
+}
+
+/// The streams of keys.
+#[derive(Debug, Default)]
+struct Batch {
+    /// The lists of captures, buffers and segments that keys are numbers of.
+    lists: Option<[Words; 3]>,
+    known: HashMap<Keys, usize>,
 }
 
 /// Capture, buffer, segment, ring; what has no ring belongs to a process.
@@ -83,7 +91,7 @@ impl Ctf {
             streams: Vec::new(),
             numbers: HashMap::new(),
             waiting: 0,
-            batches: kinds.iter().map(|_| HashMap::new()).collect(),
+            batches: kinds.iter().map(|_| Batch::default()).collect(),
         })
     }
 
@@ -95,7 +103,7 @@ impl Ctf {
             rows.ring(row),
             rows.pid(row),
         );
-        if let Some(&known) = self.batches[kind].get(&key) {
+        if let Some(&known) = self.batches[kind].known.get(&key) {
             return known;
         }
         let word = |word: Option<&str>| word.unwrap_or("").to_owned();
@@ -131,7 +139,7 @@ impl Ctf {
                 number
             }
         };
-        self.batches[kind].insert(key, number);
+        self.batches[kind].known.insert(key, number);
         number
     }
 
@@ -176,8 +184,13 @@ impl Ctf {
 }
 
 impl Trace for Ctf {
-    fn next_batch(&mut self, kind: usize) {
-        self.batches[kind].clear();
+    fn turn_to(&mut self, kind: usize, rows: &Rows) {
+        let lists = [&rows.capture, &rows.buffer, &rows.segment];
+        let batch = &mut self.batches[kind];
+        let is_same = |known: &[Words; 3]| (0..3).all(|at| known[at].is_of_list(lists[at]));
+        if !batch.lists.as_ref().is_some_and(is_same) {
+            *batch = Batch { lists: Some(lists.map(Words::clone)), known: HashMap::new() };
+        }
     }
 
     fn event(&mut self, number: usize, rows: &Rows, row: usize) -> io::Result<()> {

@@ -20,6 +20,17 @@ pub const COLUMNS: [&str; 12] = [
     "pid", "tid",
 ];
 
+/// The format of a trace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// Perfetto's packets.
+    Perfetto,
+    /// Chrome's JSON.
+    Chrome,
+    /// The Common Trace Format.
+    Ctf,
+}
+
 /// What the rows of a kind are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum What {
@@ -318,8 +329,8 @@ pub struct Reading {
 
 /// A trace that is being written.
 pub trait Trace {
-    /// Says that other [`Rows`] of that kind follow, or the first.
-    fn next_batch(&mut self, kind: usize);
+    /// Says of which rows the next events of that kind are.
+    fn turn_to(&mut self, kind: usize, rows: &Rows);
 
     /// Takes in a row of the kind of that number.
     ///

@@ -11,12 +11,20 @@
 mod chrome;
 mod ctf;
 mod event;
+mod events;
+mod file_order;
 mod lanes;
+mod merge;
+mod metrics;
 mod perfetto;
+mod source;
 mod threads;
 mod values;
 
 pub use chrome::Chrome;
 pub use ctf::Ctf;
-pub use event::{COLUMNS, Kind, Marks, Reading, Rows, Trace, What};
+pub use event::{COLUMNS, Form, Kind, Marks, Reading, Rows, Trace, What};
+pub use events::Events;
+pub use merge::{Merge, Run};
 pub use perfetto::Perfetto;
+pub use source::{FileOrder, Source};

@@ -4,7 +4,9 @@
 //! nesting are on tracks below it. A slice ends on its track before the next one begins there, so that
 //! readers, which sort by time and keep the order of equal times, nest as is meant here.
 
+mod encode;
 mod message;
+mod words;
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -13,22 +15,20 @@ use std::sync::Arc;
 use crate::event::{Kind, Reading, Rows, Trace, What, is_loss};
 use crate::lanes::Lanes;
 use crate::threads::{Threads, Who};
-use crate::values::{Value, hex};
+use crate::values::{Column, Value, hex};
+use encode::{Counter, Event, Note};
 use message::{
-    COUNTER, Clock, ClockSnapshot, CounterDescriptor, DebugAnnotation, INSTANT, Interned,
-    InternedData, MONOTONIC, NEEDS_STATE, Named, ProcessDescriptor, REALTIME, SLICE_BEGIN,
-    SLICE_END, STATE_CLEARED, ThreadDescriptor, TracePacket, TracePacketDefaults, TrackDescriptor,
-    TrackEvent,
+    COUNTER, Clock, ClockSnapshot, CounterDescriptor, DebugAnnotation, INSTANT, InternedData,
+    MONOTONIC, NEEDS_STATE, Named, ProcessDescriptor, REALTIME, SLICE_BEGIN, SLICE_END,
+    STATE_CLEARED, ThreadDescriptor, TracePacket, TracePacketDefaults, TrackDescriptor, TrackEvent,
 };
 use ppt_tables::Processes;
+use words::Words;
 
 /// The sequence of frames, and that of what is missing: a reader forgets what was interned in a
 /// sequence from which packets were dropped.
 const FRAMES: u32 = 1;
 const MISSING: u32 = 2;
-
-/// Words that are interned; others are written where they stand.
-const WORDS: usize = 4096;
 
 /// Names of annotations of every event; those of fields follow.
 const IDENTITY: [&str; 3] = ["segment", "ring", "seqno"];
@@ -41,8 +41,9 @@ pub struct Perfetto<W> {
     threads: Threads,
     lanes: Vec<Lanes>,
     tracks: Tracks,
-    words: HashMap<String, u64>,
+    words: Words,
     packet: Vec<u8>,
+    event: Event,
 }
 
 /// A kind, as packets refer to it.
@@ -99,8 +100,9 @@ impl<W: Write> Perfetto<W> {
             threads: Threads::new(processes),
             lanes: Vec::new(),
             tracks: Tracks::default(),
-            words: HashMap::new(),
+            words: Words::new(kinds.len()),
             packet: Vec::new(),
+            event: Event::default(),
         };
         trace.begin(names, readings)?;
         Ok(trace)
@@ -277,63 +279,37 @@ impl<W: Write> Perfetto<W> {
         })
     }
 
-    /// The number of a word; the first time it goes into `interned`.
-    fn word(&mut self, word: &str, interned: &mut Vec<Interned>) -> Option<u64> {
-        if let Some(&known) = self.words.get(word) {
-            return Some(known);
+    /// Adds what a row says of itself to the event.
+    fn annotate(&mut self, number: usize, rows: &Rows, row: usize) {
+        let of = &self.kinds[number];
+        let (words, event) = (&mut self.words, &mut self.event);
+        let [segment, ring, seqno] = [of.annotations[0], of.annotations[1], of.annotations[2]];
+        if let Some(note) = words.note(number, 0, &rows.segment, row, event) {
+            event.note(segment, note);
         }
-        if self.words.len() == WORDS {
-            return None;
+        if let Some(value) = rows.ring(row) {
+            event.note(ring, Note::Int(value.into()));
         }
-        let iid = self.words.len() as u64 + 1;
-        self.words.insert(word.to_owned(), iid);
-        interned.push(Interned { iid: Some(iid), str: Some(word.as_bytes().to_vec()) });
-        Some(iid)
-    }
-
-    fn annotation(
-        &mut self,
-        name: u64,
-        value: Value<'_>,
-        interned: &mut Vec<Interned>,
-    ) -> DebugAnnotation {
-        let note = DebugAnnotation { name_iid: Some(name), ..DebugAnnotation::default() };
-        match value {
-            Value::Int(int_value) => DebugAnnotation { int_value: Some(int_value), ..note },
-            Value::Uint(uint_value) => DebugAnnotation { uint_value: Some(uint_value), ..note },
-            Value::Float(float) => DebugAnnotation { double_value: Some(float), ..note },
-            Value::Bool(bool_value) => DebugAnnotation { bool_value: Some(bool_value), ..note },
-            Value::Word(word) => match self.word(word, interned) {
-                Some(iid) => DebugAnnotation { string_value_iid: Some(iid), ..note },
-                None => DebugAnnotation { string_value: Some(word.to_owned()), ..note },
-            },
-            Value::Text(text) => DebugAnnotation { string_value: Some(text.to_owned()), ..note },
-            Value::Bytes(bytes) => DebugAnnotation { string_value: Some(hex(bytes)), ..note },
+        if let Some(value) = rows.seqno(row) {
+            event.note(seqno, Note::Int(value));
         }
-    }
-
-    fn annotations(
-        &mut self,
-        kind: usize,
-        rows: &Rows,
-        row: usize,
-    ) -> (Vec<DebugAnnotation>, Vec<Interned>) {
-        let of = self.kinds[kind].clone();
-        let names = &of.annotations;
-        let mut interned = Vec::new();
-        let mut notes = Vec::with_capacity(names.len());
-        let identity = [
-            rows.segment.get(row).map(Value::Word),
-            rows.ring(row).map(|it| Value::Int(it.into())),
-            rows.seqno(row).map(Value::Int),
-        ];
-        let fields = rows.fields.iter().map(|it| it.get(row));
-        for (&name, value) in names.iter().zip(identity.into_iter().chain(fields)) {
-            if let Some(value) = value {
-                notes.push(self.annotation(name, value, &mut interned));
+        for (at, (column, &name)) in rows.fields.iter().zip(&of.annotations[3..]).enumerate() {
+            if let Column::Words(column) = column {
+                if let Some(note) = words.note(number, at + 1, column, row, event) {
+                    event.note(name, note);
+                }
+                continue;
+            }
+            match column.get(row) {
+                None => {}
+                Some(Value::Int(value)) => event.note(name, Note::Int(value)),
+                Some(Value::Uint(value)) => event.note(name, Note::Uint(value)),
+                Some(Value::Float(value)) => event.note(name, Note::Double(value)),
+                Some(Value::Bool(value)) => event.note(name, Note::Bool(value)),
+                Some(Value::Word(text) | Value::Text(text)) => event.note(name, Note::Text(text)),
+                Some(Value::Bytes(bytes)) => event.note(name, Note::Text(&hex(bytes))),
             }
         }
-        (notes, interned)
     }
 
     fn counters(&mut self, number: usize, rows: &Rows, row: usize) -> io::Result<()> {
@@ -342,59 +318,44 @@ impl<W: Write> Perfetto<W> {
         }
         let of = self.kinds[number].clone();
         for &field in &of.counters {
-            let event = match rows.fields.get(field).and_then(|it| it.get(row)) {
-                Some(Value::Int(value)) => {
-                    TrackEvent { counter_value: Some(value), ..TrackEvent::default() }
-                }
+            let value = match rows.fields.get(field).and_then(|column| column.get(row)) {
+                Some(Value::Int(value)) => Counter::Int(value),
                 Some(Value::Uint(value)) => match i64::try_from(value) {
-                    Ok(value) => TrackEvent { counter_value: Some(value), ..TrackEvent::default() },
-                    Err(_) => TrackEvent {
-                        double_counter_value: Some(value as f64),
-                        ..TrackEvent::default()
-                    },
+                    Ok(value) => Counter::Int(value),
+                    Err(_) => Counter::Double(value as f64),
                 },
-                Some(Value::Float(value)) => {
-                    TrackEvent { double_counter_value: Some(value), ..TrackEvent::default() }
-                }
+                Some(Value::Float(value)) => Counter::Double(value),
                 _ => continue,
             };
             let thread = self.threads.of(number, &of.kind, rows, row);
             let track = self.counter(thread, number, field)?;
-            let event = TrackEvent { kind: Some(COUNTER), track_uuid: Some(track), ..event };
-            self.track_event(rows.end(row), event, None)?;
+            self.event.kind(COUNTER);
+            self.event.track(track);
+            self.event.counter(value);
+            self.write_event(rows.end(row))?;
         }
         Ok(())
     }
 
-    fn track_event(
-        &mut self,
-        time: i64,
-        event: TrackEvent,
-        interned: Option<InternedData>,
-    ) -> io::Result<()> {
-        self.write(&TracePacket {
-            timestamp: Some(time as u64),
-            trusted_packet_sequence_id: Some(FRAMES),
-            sequence_flags: Some(NEEDS_STATE),
-            interned_data: interned,
-            track_event: Some(event),
-            ..TracePacket::default()
-        })
+    /// Writes the event that was put together.
+    fn write_event(&mut self, time: i64) -> io::Result<()> {
+        self.out.write_all(self.event.packet(time as u64, FRAMES, NEEDS_STATE))
     }
 
     fn close(&mut self, thread: usize, ends: &[(usize, i64)]) -> io::Result<()> {
         for &(lane, end) in ends {
-            let track_uuid = Some(self.lane(thread, lane)?);
-            let event = TrackEvent { kind: Some(SLICE_END), track_uuid, ..TrackEvent::default() };
-            self.track_event(end, event, None)?;
+            let track = self.lane(thread, lane)?;
+            self.event.kind(SLICE_END);
+            self.event.track(track);
+            self.write_event(end)?;
         }
         Ok(())
     }
 }
 
 impl<W: Write> Trace for Perfetto<W> {
-    fn next_batch(&mut self, kind: usize) {
-        self.threads.next_batch(kind);
+    fn turn_to(&mut self, kind: usize, rows: &Rows) {
+        self.threads.turn_to(kind, rows);
     }
 
     fn event(&mut self, number: usize, rows: &Rows, row: usize) -> io::Result<()> {
@@ -425,38 +386,44 @@ impl<W: Write> Trace for Perfetto<W> {
             Some(lane) => (SLICE_BEGIN, self.lane(thread, lane)?),
             None => (INSTANT, self.thread(thread)?),
         };
-        let (debug_annotations, interned) = self.annotations(number, rows, row);
-        let of = &self.kinds[number];
+        if let Some(category) = self.kinds[number].category {
+            self.event.category(category);
+        }
+        self.annotate(number, rows, row);
+        let (of, event) = (&self.kinds[number], &mut self.event);
         let value = |field: Option<usize>| rows.fields.get(field?)?.get(row);
         let name = match value(of.named_by) {
             Some(Value::Word(name) | Value::Text(name)) if !name.is_empty() => Some(name),
             _ => None,
         };
+        event.kind(kind);
+        if name.is_none() {
+            event.name_iid(of.name);
+        }
+        event.track(track);
+        if let Some(name) = name {
+            event.name(name);
+        }
         let flow = match value(of.flow) {
-            Some(Value::Int(flow)) => Some(flow as u64),
-            Some(Value::Uint(flow)) => Some(flow),
-            _ => None,
+            Some(Value::Int(flow)) => flow as u64,
+            Some(Value::Uint(flow)) => flow,
+            _ => 0,
         };
-        let boot = &self.threads.process(self.threads.get(thread).0).boot;
-        let chain = of.chain.as_ref().map(|keys| of.kind.flow_of_chain(keys, rows, row, boot));
-        let flow_of = |it: &(usize, String)| Kind::flow_of_point(it, rows, row, boot);
-        let points: Vec<u64> = of.identities.iter().filter_map(flow_of).collect();
-        let event = TrackEvent {
-            kind: Some(kind),
-            track_uuid: Some(track),
-            category_iids: of.category.into_iter().collect(),
-            name_iid: Some(of.name).filter(|_| name.is_none()),
-            name: name.map(str::to_owned),
-            debug_annotations,
-            // 0 is no flow.
-            flow_ids: flow.filter(|&it| it != 0).into_iter().chain(chain).chain(points).collect(),
-            ..TrackEvent::default()
-        };
-        let interned = (!interned.is_empty()).then(|| InternedData {
-            debug_annotation_string_values: interned,
-            ..InternedData::default()
-        });
-        self.track_event(rows.begin(row), event, interned)?;
+        // 0 is no flow.
+        if flow != 0 {
+            event.flow(flow);
+        }
+        if of.chain.is_some() || !of.identities.is_empty() {
+            let boot = &self.threads.process(self.threads.get(thread).0).boot;
+            if let Some(keys) = &of.chain {
+                event.flow(of.kind.flow_of_chain(keys, rows, row, boot));
+            }
+            let points = of.identities.iter();
+            for flow in points.filter_map(|of| Kind::flow_of_point(of, rows, row, boot)) {
+                event.flow(flow);
+            }
+        }
+        self.write_event(rows.begin(row))?;
         self.counters(number, rows, row)
     }
 

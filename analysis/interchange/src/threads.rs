@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use ppt_tables::{Process, Processes};
 
 use crate::event::{Kind, Rows, What};
+use crate::values::Words;
 
 /// Processes and threads, numbered as they are met.
 #[derive(Debug)]
@@ -22,6 +23,8 @@ type Key = (Option<i32>, Option<i32>, Option<i32>, Option<i32>);
 
 #[derive(Debug, Default)]
 struct Batch {
+    /// The lists of captures and segments that keys are numbers of.
+    lists: Option<[Words; 2]>,
     known: HashMap<Key, usize>,
     /// Rows of one thread often follow each other.
     last: Option<(Key, usize)>,
@@ -46,12 +49,17 @@ impl Threads {
         Threads { known, numbers: HashMap::new(), threads: Vec::new(), batches: Vec::new() }
     }
 
-    /// Other rows of a kind come.
-    pub fn next_batch(&mut self, kind: usize) {
+    /// The next rows of a kind are of these.
+    pub fn turn_to(&mut self, kind: usize, rows: &Rows) {
         if self.batches.len() <= kind {
             self.batches.resize_with(kind + 1, Batch::default);
         }
-        self.batches[kind] = Batch::default();
+        let batch = &mut self.batches[kind];
+        let lists = [&rows.capture, &rows.segment];
+        let is_same = |known: &[Words; 2]| (0..2).all(|at| known[at].is_of_list(lists[at]));
+        if !batch.lists.as_ref().is_some_and(is_same) {
+            *batch = Batch { lists: Some(lists.map(Words::clone)), ..Batch::default() };
+        }
     }
 
     /// The number of the thread of a row, or of the spans of its `kind`.

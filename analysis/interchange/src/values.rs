@@ -48,6 +48,13 @@ impl Words {
         self.words.is_valid(key).then(|| self.words.value(key))
     }
 
+    /// Whether both have one list of words, so that equal numbers are equal words.
+    pub fn is_of_list(&self, other: &Words) -> bool {
+        let place = |words: &StringArray| (words.len(), words.value_offsets().as_ptr());
+        place(&self.words) == place(&other.words)
+            && self.words.values().as_ptr() == other.words.values().as_ptr()
+    }
+
     /// Its number, the same for equal words of one batch.
     pub fn key(&self, row: usize) -> Option<i32> {
         self.keys.is_valid(row).then(|| self.keys.value(row))

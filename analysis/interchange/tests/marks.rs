@@ -74,7 +74,7 @@ fn kind(interval: bool) -> Kind {
 
 fn written(trace: &mut impl Trace, slices: &[(i64, Option<i64>)]) {
     let rows = rows(slices);
-    trace.next_batch(0);
+    trace.turn_to(0, &rows);
     (0..rows.len()).for_each(|row| trace.event(0, &rows, row).unwrap());
     trace.finish().unwrap();
 }

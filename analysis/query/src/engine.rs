@@ -9,6 +9,7 @@ use datafusion::catalog::{
 use datafusion::common::TableReference;
 use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::execution::session_state::SessionStateBuilder;
 use datafusion::prelude::{DataFrame, SessionConfig, SessionContext};
 use ppt_tables::{Bounds, CaptureSet, Directory, Loss, Request, Table, Total, Whole};
 
@@ -115,6 +116,14 @@ impl Engine {
     /// DataFusion's own session.
     pub fn context(&self) -> &SessionContext {
         &self.context
+    }
+
+    /// A session of which each scan of frames gives its rows in the order of the files, in one part.
+    pub fn file_order(&self) -> SessionContext {
+        let state = self.context.state();
+        let config = state.config().clone().with_target_partitions(1);
+        let state = SessionStateBuilder::new_from_existing(state).with_config(config).build();
+        SessionContext::new_with_state(state)
     }
 
     /// Every table: its name as SQL finds it, and the table.

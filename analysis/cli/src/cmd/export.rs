@@ -1,7 +1,6 @@
 //! `ppt export --format parquet CAPTURE… -o PATH`: files that other programs open.
 
 mod folder;
-mod merge;
 mod tables;
 mod traces;
 
@@ -18,7 +17,7 @@ pub(crate) fn run(args: &args::Export) -> Result<ExitCode, Failure> {
     let engine = open::engine(&args.captures)?;
     let runtime = run::runtime(engine.threads())?;
     signals::end_questions();
-    let trace = traces::Form::of(args.format);
+    let trace = traces::form(args.format);
     let work = async {
         match trace {
             Some(form) => traces::export(form, args, &engine).await,

@@ -1,0 +1,189 @@
+//! Events of counters and histograms: what each reading of them says.
+
+use ppt_query::arrow::array::{Array, AsArray};
+use ppt_query::datafusion::prelude::DataFrame;
+use ppt_query::{Engine, QueryError, TotalValue};
+
+use crate::event::{COLUMNS, Form, Kind, What};
+use crate::source::{column, quoted};
+
+/// The counters and histograms of an engine.
+pub(crate) struct Metrics<'a> {
+    engine: &'a Engine,
+    form: Form,
+    /// The time of what has none, ns since the epoch.
+    start: i64,
+}
+
+impl<'a> Metrics<'a> {
+    pub fn new(engine: &'a Engine, form: Form, start: i64) -> Metrics<'a> {
+        Metrics { engine, form, start }
+    }
+
+    /// Each counter, added up over the threads of a process, and each histogram.
+    pub async fn all(&self) -> Result<Vec<(Kind, DataFrame)>, QueryError> {
+        let names = "SELECT DISTINCT arrow_cast(buffer, 'Utf8'), arrow_cast(name, 'Utf8'), \
+                            arrow_cast(unit, 'Utf8') FROM counters ORDER BY 1, 2, 3";
+        let mut all = Vec::new();
+        for [buffer, name, unit] in self.names(names).await? {
+            all.push(self.counter(&buffer, &name, Some(&*unit).filter(|it| !it.is_empty())).await?);
+        }
+        for total in self.engine.totals()? {
+            let TotalValue::Histogram(_, is_time) = total.value else { continue };
+            let of = (&*total.buffer, &*total.name);
+            let unit = if is_time && total.unit.is_empty() { "ns" } else { &total.unit };
+            match self.form {
+                Form::Ctf => all.push(self.histogram(of).await?),
+                // Viewers have curves.
+                _ => {
+                    for (what, unit) in [("count", ""), ("p50", unit), ("p99", unit)] {
+                        all.push(self.curve(of, what, unit).await?);
+                    }
+                }
+            }
+        }
+        Ok(all)
+    }
+
+    /// Rows of three texts; what is NULL is empty.
+    async fn names(&self, sql: &str) -> Result<Vec<[String; 3]>, QueryError> {
+        let mut all = Vec::new();
+        for batch in self.engine.sql(sql).await?.collect().await? {
+            let text = |row: usize, at: usize| {
+                let column = batch.column(at).as_string::<i32>();
+                if column.is_valid(row) { column.value(row).to_owned() } else { String::new() }
+            };
+            all.extend((0..batch.num_rows()).map(|row| [0, 1, 2].map(|at| text(row, at))));
+        }
+        Ok(all)
+    }
+
+    /// The buckets of a histogram in each ring, as each reading found them.
+    async fn histogram(
+        &self,
+        (buffer, name): (&str, &str),
+    ) -> Result<(Kind, DataFrame), QueryError> {
+        let [begin, dur, placed, first, capture, of_buffer, segment, ring, seqno, host, pid, tid] =
+            COLUMNS.map(|it| format!("AS \"{}\"", column(it)));
+        let long = "arrow_cast(NULL, 'Int64')";
+        let sql = format!(
+            "SELECT coalesce(arrow_cast(ts, 'Int64'), {start}) {begin}, {long} {dur}, \
+                    ts IS NOT NULL {placed}, true {first}, capture {capture}, buffer {of_buffer}, \
+                    segment {segment}, ring {ring}, {long} {seqno}, host {host}, pid {pid}, \
+                    tid {tid}, lo, hi, count, sum \
+             FROM histograms WHERE buffer = {buffer} AND name = {name} \
+             ORDER BY 1, ring, lo NULLS FIRST",
+            start = self.start,
+            buffer = quoted(buffer),
+            name = quoted(name),
+        );
+        let rows = self.engine.sql(&sql).await?;
+        let fields = rows.schema().as_arrow().fields().iter().skip(COLUMNS.len());
+        let kind = Kind {
+            what: What::Histogram,
+            buffer: buffer.to_owned(),
+            frame: name.to_owned(),
+            interval: None,
+            fields: fields.map(|it| it.as_ref().clone()).collect(),
+            seqno: "seqno".to_owned(),
+        };
+        Ok((kind, rows))
+    }
+
+    /// A curve of a histogram: how many values there were since the session began, or a percentile of
+    /// those that came since the reading before, which is the greatest value of its bucket.
+    async fn curve(
+        &self,
+        (buffer, name): (&str, &str),
+        what: &str,
+        unit: &str,
+    ) -> Result<(Kind, DataFrame), QueryError> {
+        let [begin, dur, placed, first, capture, of_buffer, segment, ring, seqno, host, pid, tid] =
+            COLUMNS.map(|it| format!("AS \"{}\"", column(it)));
+        let none = |ty: &str| format!("arrow_cast(NULL, '{ty}')");
+        let (long, int, word) = (none("Int64"), none("Int32"), none("Dictionary(Int32, Utf8)"));
+        let at = |share: f64| {
+            format!("min(CASE WHEN below >= total * {share} THEN coalesce(hi - 1, lo) END)")
+        };
+        let value = match what {
+            "p50" => at(0.5),
+            "p99" => at(0.99),
+            _ => "sum(max(total)) OVER (PARTITION BY host, pid ORDER BY ts, capture \
+                  ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)"
+                .to_owned(),
+        };
+        // What came is what is more than in the reading before.
+        let sql = format!(
+            "WITH came AS (SELECT capture, buffer, host, pid, ts, lo, hi, sum(n) AS n FROM \
+               (SELECT *, count - coalesce(lag(count) OVER (PARTITION BY capture, segment, ring, \
+                   host, pid, lo, hi ORDER BY ts), 0) AS n \
+                FROM histograms WHERE buffer = {buffer} AND name = {name}) \
+               WHERE n > 0 GROUP BY capture, buffer, host, pid, ts, lo, hi), \
+             ranked AS (SELECT *, \
+               sum(n) OVER (PARTITION BY capture, host, pid, ts ORDER BY lo NULLS FIRST \
+                   ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS below, \
+               sum(n) OVER (PARTITION BY capture, host, pid, ts) AS total FROM came) \
+             SELECT coalesce(arrow_cast(ts, 'Int64'), {start}) {begin}, {long} {dur}, \
+                    ts IS NOT NULL {placed}, true {first}, capture {capture}, \
+                    buffer {of_buffer}, {word} {segment}, {int} {ring}, {long} {seqno}, \
+                    host {host}, pid {pid}, {int} {tid}, arrow_cast({value}, 'Int64') AS value \
+             FROM ranked GROUP BY capture, buffer, host, pid, ts ORDER BY 1",
+            start = self.start,
+            buffer = quoted(buffer),
+            name = quoted(name),
+        );
+        let rows = self.engine.sql(&sql).await?;
+        let value = rows.schema().as_arrow().field(COLUMNS.len()).clone();
+        let said = (!unit.is_empty()).then(|| ("unit".to_owned(), unit.to_owned()));
+        let kind = Kind {
+            what: What::Counter,
+            buffer: buffer.to_owned(),
+            frame: format!("{name}.{what}"),
+            interval: None,
+            fields: vec![value.with_metadata(said.into_iter().collect())],
+            seqno: "seqno".to_owned(),
+        };
+        Ok((kind, rows))
+    }
+
+    async fn counter(
+        &self,
+        buffer: &str,
+        name: &str,
+        unit: Option<&str>,
+    ) -> Result<(Kind, DataFrame), QueryError> {
+        let [begin, dur, placed, first, capture, of_buffer, segment, ring, seqno, host, pid, tid] =
+            COLUMNS.map(|it| format!("AS \"{}\"", column(it)));
+        let none = |ty: &str| format!("arrow_cast(NULL, '{ty}')");
+        let (long, int, word) = (none("Int64"), none("Int32"), none("Dictionary(Int32, Utf8)"));
+        let unit_is = unit.map_or("unit IS NULL".to_owned(), |it| format!("unit = {}", quoted(it)));
+        // The rings of a reading have one time.
+        let sql = format!(
+            "SELECT coalesce(arrow_cast(ts, 'Int64'), {start}) {begin}, {long} {dur}, \
+                    ts IS NOT NULL {placed}, true {first}, capture {capture}, \
+                    buffer {of_buffer}, {word} {segment}, {int} {ring}, {long} {seqno}, \
+                    host {host}, pid {pid}, {int} {tid}, \
+                    sum(added) OVER (PARTITION BY host, pid ORDER BY ts, capture \
+                        ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS value \
+             FROM (SELECT capture, buffer, host, pid, ts, sum(delta) AS added FROM counters \
+                   WHERE buffer = {buffer} AND name = {name} AND {unit_is} \
+                   GROUP BY capture, buffer, host, pid, ts) \
+             ORDER BY 1",
+            start = self.start,
+            buffer = quoted(buffer),
+            name = quoted(name),
+        );
+        let rows = self.engine.sql(&sql).await?;
+        let value = rows.schema().as_arrow().field(COLUMNS.len()).clone();
+        let said = unit.map(|unit| ("unit".to_owned(), unit.to_owned()));
+        let kind = Kind {
+            what: What::Counter,
+            buffer: buffer.to_owned(),
+            frame: name.to_owned(),
+            interval: None,
+            fields: vec![value.with_metadata(said.into_iter().collect())],
+            seqno: "seqno".to_owned(),
+        };
+        Ok((kind, rows))
+    }
+}

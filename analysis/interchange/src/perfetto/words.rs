@@ -1,0 +1,70 @@
+//! The numbers of words that are interned.
+
+use std::collections::HashMap;
+
+use super::encode::{Event, Note};
+use crate::values;
+
+/// Words that are interned; others are written where they stand.
+const WORDS: usize = 4096;
+
+/// The numbers of words.
+#[derive(Debug)]
+pub(super) struct Words {
+    known: HashMap<String, u64>,
+    /// By kind and column.
+    columns: Vec<Vec<Numbers>>,
+}
+
+/// The numbers of the words of a list.
+#[derive(Debug, Default)]
+struct Numbers {
+    list: Option<values::Words>,
+    /// By key; 0: not yet known.
+    numbers: Vec<u64>,
+}
+
+impl Words {
+    /// None so far, of so many kinds.
+    pub fn new(kinds: usize) -> Words {
+        Words { known: HashMap::new(), columns: (0..kinds).map(|_| Vec::new()).collect() }
+    }
+
+    /// The word of a row in a column of a kind, which `event` interns if it is new; None: NULL.
+    pub fn note<'a>(
+        &mut self,
+        kind: usize,
+        column: usize,
+        of: &'a values::Words,
+        row: usize,
+        event: &mut Event,
+    ) -> Option<Note<'a>> {
+        let (key, columns) = (of.key(row)? as usize, &mut self.columns[kind]);
+        if columns.len() <= column {
+            columns.resize_with(column + 1, Numbers::default);
+        }
+        let numbers = &mut columns[column];
+        if !numbers.list.as_ref().is_some_and(|list| list.is_of_list(of)) {
+            *numbers = Numbers { list: Some(of.clone()), numbers: Vec::new() };
+        }
+        if let Some(&number) = numbers.numbers.get(key).filter(|number| **number != 0) {
+            return Some(Note::TextIid(number));
+        }
+        let word = of.get(row)?;
+        let number = match self.known.get(word) {
+            Some(&number) => number,
+            None if self.known.len() == WORDS => return Some(Note::Text(word)),
+            None => {
+                let number = self.known.len() as u64 + 1;
+                self.known.insert(word.to_owned(), number);
+                event.intern(number, word);
+                number
+            }
+        };
+        if numbers.numbers.len() <= key {
+            numbers.numbers.resize(key + 1, 0);
+        }
+        numbers.numbers[key] = number;
+        Some(Note::TextIid(number))
+    }
+}
