@@ -223,7 +223,8 @@ pub(crate) struct Captures {
     #[arg(long, value_name = "WHERE", value_parser = Bound::from_str)]
     pub(crate) to: Option<Bound>,
     /// Memory for the question: sorts, joins and groups that take more go to disk, percentiles are given
-    /// to three digits, and everything else ends the question [default: half of what is free].
+    /// to three digits, and everything else ends the question [default: half of what is free; for the
+    /// values of percentiles at most 1G, in a report 256M].
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) memory: Option<usize>,
     /// Threads that read [default: one for each CPU].

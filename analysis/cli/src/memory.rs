@@ -28,6 +28,15 @@ impl Memory {
         self.bytes.map(|bytes| bytes.saturating_add(BESIDE))
     }
 
+    /// Bytes that the values of fields may take before their percentiles get three digits: what
+    /// `--memory` says, or at most `most`, because to choose among more values takes longer.
+    pub(crate) fn of_values(self, most: usize) -> usize {
+        match self.bytes {
+            Some(bytes) if self.is_given => bytes,
+            bytes => bytes.map_or(most, |bytes| bytes.min(most)),
+        }
+    }
+
     /// What to say of a question that needs more, and what to do.
     pub(crate) fn exceeded(self) -> String {
         let hint = "ask for less (fewer columns, groups or rows; --from and --to)";
@@ -102,6 +111,15 @@ mod tests {
         assert_eq!(text(3 << 30), "3G");
         assert_eq!(text(1000), "1000");
         assert_eq!(text((1 << 30) + (1 << 29)), "1.5G");
+    }
+
+    #[test]
+    fn values_take_more_only_if_they_may() {
+        let of = |bytes, is_given| Memory { bytes, is_given }.of_values(1000);
+        assert_eq!(of(Some(5000), false), 1000);
+        assert_eq!(of(Some(500), false), 500);
+        assert_eq!(of(None, false), 1000);
+        assert_eq!(of(Some(5000), true), 5000);
     }
 
     #[test]

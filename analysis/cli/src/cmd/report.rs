@@ -9,6 +9,9 @@ use crate::args;
 use crate::failure::Failure;
 use crate::{open, run, signals, terms};
 
+/// Bytes of values without `--memory`.
+const VALUES: usize = 256 << 20;
+
 pub(crate) fn run(args: &args::Report) -> Result<ExitCode, Failure> {
     open::check_name(&args.to.output, "HTML")?;
     open::not_on_terminal(&args.to.output, "a page")?;
@@ -21,8 +24,8 @@ pub(crate) fn run(args: &args::Report) -> Result<ExitCode, Failure> {
     let mut output =
         open::output_beside(&args.to.output, args.to.force, &engine, args.sql.as_deref())?;
     let runtime = run::runtime(engine.threads())?;
-    let memory = terms::memory(args.captures.memory).bytes;
-    let ask = Ask { command: command(), views, memory: memory.unwrap_or(1 << 30) };
+    let memory = terms::memory(args.captures.memory).of_values(VALUES);
+    let ask = Ask { command: command(), views, memory };
     let work = async { Ok(Facts::gather(&engine, &ask).await?) };
     let facts = runtime.block_on(run::question(engine.set().watch(), work))?;
     let page = ppt_report::page(&facts);

@@ -16,9 +16,12 @@ use crate::args;
 use crate::failure::Failure;
 use crate::{open, run, signals, terms};
 
+/// Bytes of values without `--memory`.
+const VALUES: usize = 1 << 30;
+
 pub(crate) fn run(args: &args::Stat) -> Result<ExitCode, Failure> {
     let engine = open::engine(&args.captures)?;
-    let memory = terms::memory(args.captures.memory).bytes;
+    let memory = terms::memory(args.captures.memory).of_values(VALUES);
     let ask = Ask {
         frame: args.frame.clone(),
         wholes: true,
@@ -27,7 +30,7 @@ pub(crate) fn run(args: &args::Stat) -> Result<ExitCode, Failure> {
         every: args.every,
         filter: args.filter.clone(),
         self_time: args.self_time,
-        memory: memory.unwrap_or(1 << 30),
+        memory,
         spread: args.hist.clone(),
     };
     signals::end_questions();
