@@ -60,7 +60,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     ("ppt-hosts", &["ppt-clock", "ppt-now", "ppt-output", "ppt-text"]),
     ("ppt-import", &["ppt-capture", "ppt-frame-dsl", "ppt-text"]),
-    ("ppt-interchange", &["ppt-tables", "ppt-text"]),
+    ("ppt-interchange", &["ppt-query", "ppt-tables", "ppt-text"]),
     ("ppt-kernel", &["ppt-frame-dsl", "ppt-segment"]),
     ("ppt-listener", &["ppt-capture", "ppt-now", "ppt-segment"]),
     ("ppt-live", &["ppt-capture", "ppt-stats"]),
