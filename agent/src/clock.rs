@@ -72,7 +72,10 @@ pub(crate) fn decide(
     }
     Ok(Some(match (choice, trusted(system)) {
         (ClockChoice::Monotonic, _) => StampClock::Monotonic,
-        (_, Ok(())) => StampClock::Ticks,
+        (_, Ok(())) => {
+            ppt_now::begin_tick_scale();
+            StampClock::Ticks
+        }
         (ClockChoice::Auto, Err(why)) => StampClock::Distrusted(why),
         (ClockChoice::Ticks, Err(why)) => return Err(why),
     }))

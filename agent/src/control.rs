@@ -218,6 +218,9 @@ pub(crate) const OPENING_AT: usize = offset_of!(Control, nonce);
 /// The offset of the kind of clock, which has 4 bytes.
 pub(crate) const CLOCK_KIND_AT: usize = offset_of!(Control, clock_kind);
 
+/// The offset of how long a tick is.
+pub(crate) const TICK_SCALE_AT: usize = offset_of!(Control, tick_scale);
+
 /// The offsets of the socket to which forked children report, and of the nonce of the claim, which
 /// is written after it.
 pub(crate) const FOLLOW_SOCKET_AT: usize = offset_of!(Control, follow_socket);

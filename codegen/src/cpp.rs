@@ -52,7 +52,10 @@ impl Emitter for Cpp {
                     _ => false,
                 };
                 OF_NAMESPACE.contains(&name)
-                    || model.stamps.iter().any(|it| it.name == name)
+                    || model
+                        .stamps
+                        .iter()
+                        .any(|stamp| stamp.name == name || stamp.length().as_deref() == Some(name))
                     || of_itself
             }
             Declared::Field(frame, field) => {
@@ -189,6 +192,11 @@ fn switch(model: &Model<'_>, out: &mut Text) {
         let ty = element_type(stamp.stored);
         // `struct timeval()` is no expression.
         out.line(&format!("static inline {ty} {}() {{ return {{}}; }}", stamp.name));
+        if let Some(length) = stamp.length() {
+            out.line(&format!(
+                "static inline int64_t {length}(uint64_t, uint64_t) {{ return -1; }}"
+            ));
+        }
     }
     out.line("#endif");
     out.blank();

@@ -27,7 +27,7 @@ use stored::stored;
 
 pub(crate) use forms::{Form, Mark, MarkValue};
 pub(crate) use interval::Interval;
-pub(crate) use stamps::{Stamp, clock_number};
+pub(crate) use stamps::{ABOUT_LENGTH, Stamp, clock_number};
 pub(crate) use stores::{Bits, Part, Store, Value};
 
 /// Words up to which the stores are inlined wherever a frame is written.

@@ -17,7 +17,7 @@ use self::halves::{of_whole, self_or_half, type_of};
 use self::tokens::{element_type, ident, number};
 use crate::emitter::Emitter;
 use crate::model::{
-    Field, Form, Frame, Interval, Mark, MarkValue, Model, Stamp, What, clock_number,
+    ABOUT_LENGTH, Field, Form, Frame, Interval, Mark, MarkValue, Model, Stamp, What, clock_number,
 };
 use crate::output::Output;
 
@@ -195,12 +195,23 @@ fn switch(model: &Model<'_>) -> TokenStream {
         let zero = zero(stamp.stored);
         let reading = reading(stamp);
         let about = doc(&format!("{}; 0 when nobody is attached.", stamp.about()));
+        let length = stamp.length().map(|length| {
+            let (length, about) = (ident(&length), doc(ABOUT_LENGTH));
+            quote! {
+                #about
+                #[inline]
+                pub fn #length(start: u64, end: u64) -> i64 {
+                    ppt::ns_between(&PPT_CONTROL, start, end)
+                }
+            }
+        });
         quote! {
             #about
             #[inline(always)]
             pub fn #name() -> #ty {
                 if on() { #reading } else { #zero }
             }
+            #length
         }
     });
     quote! {

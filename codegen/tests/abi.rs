@@ -70,7 +70,7 @@ fn facts() -> Vec<Fact> {
     });
     members!(facts, "ppt1_control" is Control {
         gate, nonce, geometry, clock_kind, target_pid, claim, generation, follow_socket, follow_claim,
-        cells, disabled, detach, agent_reserved,
+        cells, disabled, detach, tick_scale, agent_reserved,
         error, failed_gate, failed_nonce, no_ring, nested, not_mapped, adds_not_mapped,
         target_reserved,
         segments, memfd,

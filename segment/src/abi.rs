@@ -278,8 +278,12 @@ pub struct Control {
     /// closes. A gate that moves on may open again over that; this word stays. It means nothing
     /// under another claim.
     pub detach: u64,
+    /// Nanoseconds in a tick of the CPU's counter, times 2^32. 0: no agent has said it, because stamps
+    /// of this buffer were never ticks or the agents were earlier ones. Written before `gate`. It stays
+    /// from session to session: the counter has one rate.
+    pub tick_scale: u64,
     /// Room for the agent's later words.
-    pub agent_reserved: [u64; 2],
+    pub agent_reserved: [u64; 1],
 
     /// `generation << 32 | errno` of the last segment that could not be mapped.
     pub error: u64,
@@ -475,7 +479,7 @@ at! {
     MappedSegment { base: 0, handle: 8, nonce: 16, size: 24 } size 32;
     Control { gate: 0, nonce: 8, geometry: 16, clock_kind: 72, target_pid: 76, claim: 80,
         generation: 112, follow_socket: 120, follow_claim: 128, cells: 136, disabled: 160,
-        detach: 232, agent_reserved: 240,
+        detach: 232, tick_scale: 240, agent_reserved: 248,
         error: 256, failed_gate: 264, failed_nonce: 272, no_ring: 280, nested: 288, not_mapped: 296,
         adds_not_mapped: 304, target_reserved: 312, segments: 512, memfd: 768 } size 832;
     Section { kind: 0, flags: 4, offset: 8, length: 16, item: 24 } size 32;

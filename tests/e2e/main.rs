@@ -80,6 +80,7 @@ mod languages {
     mod counting;
     mod cpp;
     mod fmt;
+    mod lengths;
     mod objects;
     mod points;
     mod pptc;

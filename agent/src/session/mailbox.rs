@@ -16,7 +16,7 @@ use crate::claim::{self, Holder};
 use crate::clock::StampClock;
 use crate::control::{
     self, CELLS_AT, CLAIM_AT, CLOCK_KIND_AT, ControlCopy, DISABLED_AT, FOLLOW_CLAIM_AT,
-    FOLLOW_SOCKET_AT, OPENING_AT, Opening,
+    FOLLOW_SOCKET_AT, OPENING_AT, Opening, TICK_SCALE_AT,
 };
 use crate::error::{AgentError, Result};
 use crate::memory::Transport;
@@ -100,6 +100,9 @@ pub(super) fn open(by: &Access, it: &mut Attached) -> Result<Transport> {
     write(target, page + OPENING_AT as u64, &opening(target, it, claim, generation))?;
     if let Some(words) = cell_words(it) {
         write(target, page + CELLS_AT as u64, &words)?;
+    }
+    if let (Some(StampClock::Ticks), Some(scale)) = (&it.clock, ppt_now::tick_scale()) {
+        write(target, page + TICK_SCALE_AT as u64, &scale.to_le_bytes())?;
     }
     // Of the claim before these, nothing counts any more.
     write(target, page + DISABLED_AT as u64, &masks::words(it, claim))?;

@@ -90,7 +90,8 @@ typedef struct ppt1_control {
     ppt1_cells cells;
     ppt1_disabled disabled;
     uint64_t detach; /* the claim whose session is to end: for the agent alone */
-    uint64_t agent_reserved[2];
+    uint64_t tick_scale; /* nanoseconds in a tick, times 2^32; 0: no agent has said it */
+    uint64_t agent_reserved[1];
     /* written by the target, never on the hot path */
     uint64_t error, failed_gate, failed_nonce;
     uint64_t no_ring, nested, not_mapped;
@@ -152,6 +153,19 @@ static inline uint64_t ppt1_ticks(void) {
 #else
     return __builtin_ia32_rdtsc();
 #endif
+}
+
+/* Nanoseconds from stamp to stamp of `option time tsc`; see ppt_…_ns_between. */
+static inline int64_t ppt1_ns_between(uint64_t tick_scale, uint64_t start, uint64_t end) {
+    if (start == 0 || end == 0 || (start ^ end) >> 63 != 0)
+        return -1;
+    int64_t length = PPT1_TO(int64_t, end - start);
+    if (end >> 63 != 0)
+        return length; /* of the monotonic clock */
+    if (tick_scale == 0)
+        return -1;
+    __extension__ typedef __int128 wide;
+    return PPT1_TO(int64_t, (PPT1_TO(wide, length) * PPT1_TO(wide, tick_scale)) >> 32);
 }
 
 static inline void ppt1_put(uint64_t *slot, uint64_t word) {

@@ -11,7 +11,7 @@ use super::structure::{assertions, members};
 use super::types::{element_type, frame_type, half_type, int_type};
 use super::unwritten;
 use super::words::{Enums, stores};
-use crate::model::{Form, Frame, Mark, MarkValue, Model, Stamp, clock_number};
+use crate::model::{ABOUT_LENGTH, Form, Frame, Mark, MarkValue, Model, Stamp, clock_number};
 use crate::text::Text;
 
 const FIXED: &str = include_str!("../../runtime/c/target.h");
@@ -255,6 +255,14 @@ fn now_ticks(model: &Model<'_>, stamp: &Stamp<'_>, prefix: &str, out: &mut Text)
     out.line(&format!("return {prefix}on() ? {}() : 0;", model.symbol("ticks")));
     out.close("}");
     out.blank();
+    let Some(length) = stamp.length() else { return };
+    let control = model.symbol("control");
+    out.line(&format!("/* {ABOUT_LENGTH} */"));
+    out.open(&format!("static inline int64_t {prefix}{length}(uint64_t start, uint64_t end) {{"));
+    let scale = format!("__atomic_load_n(&{control}.tick_scale, __ATOMIC_RELAXED)");
+    out.line(&format!("return ppt1_ns_between({scale}, start, end);"));
+    out.close("}");
+    out.blank();
 }
 
 /// How a function begins that stores a frame: left to themselves, compilers make calls of some, where
@@ -448,6 +456,13 @@ fn disabled(model: &Model<'_>, out: &mut Text) {
             _ => out.line("return 0;"),
         }
         out.close("}");
+        if let Some(length) = stamp.length() {
+            out.open(&format!(
+                "static inline int64_t ppt_{name}_{length}(uint64_t start, uint64_t end) {{"
+            ));
+            out.lines(["(void)start;", "(void)end;", "return -1;"]);
+            out.close("}");
+        }
     }
     if model.frames.iter().any(|frame| frame.own_stamp().is_some()) {
         out.line(&format!(

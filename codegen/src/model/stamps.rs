@@ -23,7 +23,17 @@ impl Stamp<'_> {
             None => "Ticks of the CPU, which ppt makes nanoseconds of".into(),
         }
     }
+
+    /// The function that converts a difference of two such stamps: `ns_between`, or
+    /// `ns_between_CLOCK`. None if they are no ticks: the program can subtract them itself.
+    pub fn length(&self) -> Option<String> {
+        self.clock.is_none().then(|| self.name.replacen("now", "ns_between", 1))
+    }
 }
+
+/// What [`Stamp::length`] returns, for who reads the generated code.
+pub(crate) const ABOUT_LENGTH: &str = "Nanoseconds between two stamps. Negative if the end came first, \
+    or if a stamp is 0 or of another clock.";
 
 /// The stamps of a buffer; the first is the buffer's own, others come from `@clock`.
 pub(super) fn stamps(schema: &Schema) -> Vec<Stamp<'_>> {

@@ -10,7 +10,7 @@ use crate::c::comment::{banner, literal};
 use crate::c::header::{OfHalf, call_close, storing};
 use crate::c::metrics::{about, argument};
 use crate::c::types::{half_type, int_type};
-use crate::model::{Field, Form, Frame, Interval, Mark, MarkValue, Model};
+use crate::model::{ABOUT_LENGTH, Field, Form, Frame, Interval, Mark, MarkValue, Model, Stamp};
 use crate::text::Text;
 
 const FIXED: &str = include_str!("../../runtime/python/module.c");
@@ -287,6 +287,16 @@ fn switch(model: &Model<'_>, out: &mut Text) {
             _ => function(&stamp.name, &[&format!("return PyLong_FromLongLong({now});")]),
         }
     }
+    for length in model.stamps.iter().filter_map(Stamp::length) {
+        out.open(&format!("static PyObject *pptpy_{length}(PyObject *module, PyObject *given) {{"));
+        out.line("(void)module;");
+        out.line("unsigned long long start, end;");
+        out.line(&format!("if (!PyArg_ParseTuple(given, \"KK:{length}\", &start, &end))"));
+        out.line("    return 0;");
+        out.line(&format!("return PyLong_FromLongLong(ppt_{name}_{length}(start, end));"));
+        out.close("}");
+        out.blank();
+    }
 }
 
 fn enums(model: &Model<'_>, out: &mut Text) {
@@ -389,6 +399,10 @@ fn module(model: &Model<'_>, out: &mut Text) {
         let what = stamp.about() + unit;
         let about = format!("{}($module, /)\n--\n\n{what}; 0 when nobody is attached.", stamp.name);
         out.line(&format!("{{\"{0}\", pptpy_{0}, METH_NOARGS, {1}}},", stamp.name, string(&about)));
+        if let Some(length) = stamp.length() {
+            let about = string(&format!("{length}($module, start, end, /)\n--\n\n{ABOUT_LENGTH}"));
+            out.line(&format!("{{\"{length}\", pptpy_{length}, METH_VARARGS, {about}}},"));
+        }
     }
     out.line("{0, 0, 0, 0},");
     out.close("};");

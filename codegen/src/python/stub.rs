@@ -30,6 +30,9 @@ pub(super) fn emit(model: &Model<'_>) -> String {
     out.line("def prepare() -> None: ...");
     for stamp in &model.stamps {
         out.line(&format!("def {}() -> int: ...", stamp.name));
+        if let Some(length) = stamp.length() {
+            out.line(&format!("def {length}(start: int, end: int, /) -> int: ..."));
+        }
     }
     if model.hashes {
         out.line("def hash(data: Buffer, /) -> int: ...");

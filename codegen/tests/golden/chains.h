@@ -133,6 +133,11 @@ static inline uint64_t ppt_chains_now_tsc(void) {
     return ppt_chains_on() ? ppt1_chains_9651e00f_7bbabd55_ticks() : 0;
 }
 
+/* Nanoseconds between two stamps. Negative if the end came first, or if a stamp is 0 or of another clock. */
+static inline int64_t ppt_chains_ns_between_tsc(uint64_t start, uint64_t end) {
+    return ppt1_ns_between(__atomic_load_n(&ppt1_chains_9651e00f_7bbabd55_control.tick_scale, __ATOMIC_RELAXED), start, end);
+}
+
 /* Stores a frame, word by word, into the next slot of the thread's ring. */
 static inline __attribute__((always_inline)) void ppt1_chains_9651e00f_7bbabd55_commit_encode(const pptframe_encode_t *f) {
     ppt1_thread *t = ppt1_chains_9651e00f_7bbabd55_begin(0);
@@ -216,6 +221,11 @@ static inline struct timeval ppt_chains_now(void) {
 }
 static inline uint64_t ppt_chains_now_tsc(void) {
     return 0;
+}
+static inline int64_t ppt_chains_ns_between_tsc(uint64_t start, uint64_t end) {
+    (void)start;
+    (void)end;
+    return -1;
 }
 static inline uint64_t ppt1_chains_9651e00f_7bbabd55_ticks(void) { return 0; }
 static inline void ppt1_chains_9651e00f_7bbabd55_commit_encode(const pptframe_encode_t *f) { (void)f; }

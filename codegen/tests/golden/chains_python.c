@@ -111,6 +111,14 @@ static PyObject *pptpy_now_tsc(PyObject *module, PyObject *none) {
     return PyLong_FromUnsignedLongLong(ppt_chains_now_tsc());
 }
 
+static PyObject *pptpy_ns_between_tsc(PyObject *module, PyObject *given) {
+    (void)module;
+    unsigned long long start, end;
+    if (!PyArg_ParseTuple(given, "KK:ns_between_tsc", &start, &end))
+        return 0;
+    return PyLong_FromLongLong(ppt_chains_ns_between_tsc(start, end));
+}
+
 static const pptpy_value pptpy_values_EncodeStep[] = {
     {"start", (int64_t)0},
     {"dsp", (int64_t)1},
@@ -137,6 +145,7 @@ static PyMethodDef pptpy_methods[] = {
     {"prepare", pptpy_prepare, METH_NOARGS, "prepare($module, /)\012--\012\012Lets an idle thread pay for its first frame."},
     {"now", pptpy_now, METH_NOARGS, "now($module, /)\012--\012\012The realtime clock in nanoseconds; 0 when nobody is attached."},
     {"now_tsc", pptpy_now_tsc, METH_NOARGS, "now_tsc($module, /)\012--\012\012Ticks of the CPU, which ppt makes nanoseconds of; 0 when nobody is attached."},
+    {"ns_between_tsc", pptpy_ns_between_tsc, METH_VARARGS, "ns_between_tsc($module, start, end, /)\012--\012\012Nanoseconds between two stamps. Negative if the end came first, or if a stamp is 0 or of another clock."},
     {0, 0, 0, 0},
 };
 #pragma GCC diagnostic pop

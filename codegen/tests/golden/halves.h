@@ -207,6 +207,11 @@ static inline uint64_t ppt_halves_now_tsc(void) {
     return ppt_halves_on() ? ppt1_halves_89a94840_2a4a61f8_ticks() : 0;
 }
 
+/* Nanoseconds between two stamps. Negative if the end came first, or if a stamp is 0 or of another clock. */
+static inline int64_t ppt_halves_ns_between_tsc(uint64_t start, uint64_t end) {
+    return ppt1_ns_between(__atomic_load_n(&ppt1_halves_89a94840_2a4a61f8_control.tick_scale, __ATOMIC_RELAXED), start, end);
+}
+
 /* Stores a frame, word by word, into the next slot of the thread's ring. */
 static inline __attribute__((always_inline)) void ppt1_halves_89a94840_2a4a61f8_begincommit_stmt(const pptbegin_stmt_t *f) {
     ppt1_thread *t = ppt1_halves_89a94840_2a4a61f8_begin(0);
@@ -349,6 +354,11 @@ static inline int64_t ppt_halves_now(void) {
 }
 static inline uint64_t ppt_halves_now_tsc(void) {
     return 0;
+}
+static inline int64_t ppt_halves_ns_between_tsc(uint64_t start, uint64_t end) {
+    (void)start;
+    (void)end;
+    return -1;
 }
 static inline uint64_t ppt1_halves_89a94840_2a4a61f8_ticks(void) { return 0; }
 static inline void ppt1_halves_89a94840_2a4a61f8_begincommit_stmt(const pptbegin_stmt_t *f) { (void)f; }

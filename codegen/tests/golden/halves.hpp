@@ -82,11 +82,17 @@ static inline uint64_t now_tsc(void) {
     return on() ? ppt1_halves_89a94840_2a4a61f8_ticks() : 0;
 }
 
+/* Nanoseconds between two stamps. Negative if the end came first, or if a stamp is 0 or of another clock. */
+static inline int64_t ns_between_tsc(uint64_t start, uint64_t end) {
+    return ppt1_ns_between(__atomic_load_n(&ppt1_halves_89a94840_2a4a61f8_control.tick_scale, __ATOMIC_RELAXED), start, end);
+}
+
 #else
 static inline bool on() { return false; }
 static inline void prepare() {}
 static inline int64_t now() { return {}; }
 static inline uint64_t now_tsc() { return {}; }
+static inline int64_t ns_between_tsc(uint64_t, uint64_t) { return -1; }
 #endif
 
 /* one statement */

@@ -64,10 +64,16 @@ static inline uint64_t now(void) {
     return on() ? ppt1_hashes_427d04c2_f83e0864_ticks() : 0;
 }
 
+/* Nanoseconds between two stamps. Negative if the end came first, or if a stamp is 0 or of another clock. */
+static inline int64_t ns_between(uint64_t start, uint64_t end) {
+    return ppt1_ns_between(__atomic_load_n(&ppt1_hashes_427d04c2_f83e0864_control.tick_scale, __ATOMIC_RELAXED), start, end);
+}
+
 #else
 static inline bool on() { return false; }
 static inline void prepare() {}
 static inline uint64_t now() { return {}; }
+static inline int64_t ns_between(uint64_t, uint64_t) { return -1; }
 #endif
 
 /* a message has come in */

@@ -88,6 +88,11 @@ static inline uint64_t ppt_mixed_clocks_now_tsc(void) {
     return ppt_mixed_clocks_on() ? ppt1_mixed_clocks_52442517_ticks() : 0;
 }
 
+/* Nanoseconds between two stamps. Negative if the end came first, or if a stamp is 0 or of another clock. */
+static inline int64_t ppt_mixed_clocks_ns_between_tsc(uint64_t start, uint64_t end) {
+    return ppt1_ns_between(__atomic_load_n(&ppt1_mixed_clocks_52442517_control.tick_scale, __ATOMIC_RELAXED), start, end);
+}
+
 /* Stores a frame, word by word, into the next slot of the thread's ring. */
 static inline __attribute__((always_inline)) void ppt1_mixed_clocks_52442517_commit_mixed_clocks(const pptframe_mixed_clocks_t *f) {
     ppt1_thread *t = ppt1_mixed_clocks_52442517_begin(0);
@@ -132,6 +137,11 @@ static inline struct timeval ppt_mixed_clocks_now(void) {
 }
 static inline uint64_t ppt_mixed_clocks_now_tsc(void) {
     return 0;
+}
+static inline int64_t ppt_mixed_clocks_ns_between_tsc(uint64_t start, uint64_t end) {
+    (void)start;
+    (void)end;
+    return -1;
 }
 static inline void ppt1_mixed_clocks_52442517_commit_mixed_clocks(const pptframe_mixed_clocks_t *f) { (void)f; }
 static inline void ppt_write_mixed_clocks_frame(void) {}

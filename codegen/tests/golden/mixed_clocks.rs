@@ -54,6 +54,11 @@ pub(crate) mod mixed_clocks {
     pub fn now_tsc() -> u64 {
         if on() { ppt::stamp(&PPT_CONTROL) } else { 0 }
     }
+    /// Nanoseconds between two stamps. Negative if the end came first, or if a stamp is 0 or of another clock.
+    #[inline]
+    pub fn ns_between_tsc(start: u64, end: u64) -> i64 {
+        ppt::ns_between(&PPT_CONTROL, start, end)
+    }
     /// Frame `mixed_clocks`.
     #[repr(C)]
     #[derive(Clone, Copy, Debug)]

@@ -156,6 +156,11 @@ static inline uint64_t ppt_points_now(void) {
     return ppt_points_on() ? ppt1_points_a9918e6e_61108448_ticks() : 0;
 }
 
+/* Nanoseconds between two stamps. Negative if the end came first, or if a stamp is 0 or of another clock. */
+static inline int64_t ppt_points_ns_between(uint64_t start, uint64_t end) {
+    return ppt1_ns_between(__atomic_load_n(&ppt1_points_a9918e6e_61108448_control.tick_scale, __ATOMIC_RELAXED), start, end);
+}
+
 /* Stores a frame, word by word, into the next slot of the thread's ring. */
 static inline __attribute__((always_inline)) void ppt1_points_a9918e6e_61108448_commit_received(const pptframe_received_t *f) {
     ppt1_thread *t = ppt1_points_a9918e6e_61108448_begin(0);
@@ -295,6 +300,11 @@ static inline int ppt1_points_a9918e6e_61108448_on_sent(void) { return 0; }
 static inline int ppt1_points_a9918e6e_61108448_on_plain(void) { return 0; }
 static inline uint64_t ppt_points_now(void) {
     return 0;
+}
+static inline int64_t ppt_points_ns_between(uint64_t start, uint64_t end) {
+    (void)start;
+    (void)end;
+    return -1;
 }
 static inline uint64_t ppt1_points_a9918e6e_61108448_ticks(void) { return 0; }
 static inline void ppt1_points_a9918e6e_61108448_commit_received(const pptframe_received_t *f) { (void)f; }

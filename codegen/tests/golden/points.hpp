@@ -61,11 +61,17 @@ static inline uint64_t now(void) {
     return on() ? ppt1_points_a9918e6e_61108448_ticks() : 0;
 }
 
+/* Nanoseconds between two stamps. Negative if the end came first, or if a stamp is 0 or of another clock. */
+static inline int64_t ns_between(uint64_t start, uint64_t end) {
+    return ppt1_ns_between(__atomic_load_n(&ppt1_points_a9918e6e_61108448_control.tick_scale, __ATOMIC_RELAXED), start, end);
+}
+
 #else
 static inline bool on() { return false; }
 static inline void prepare() {}
 static inline bool ppt1_points_a9918e6e_61108448_on_sent() { return false; }
 static inline uint64_t now() { return {}; }
+static inline int64_t ns_between(uint64_t, uint64_t) { return -1; }
 #endif
 
 /* a message has come in */

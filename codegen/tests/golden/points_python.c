@@ -158,6 +158,14 @@ static PyObject *pptpy_now(PyObject *module, PyObject *none) {
     return PyLong_FromUnsignedLongLong(ppt_points_now());
 }
 
+static PyObject *pptpy_ns_between(PyObject *module, PyObject *given) {
+    (void)module;
+    unsigned long long start, end;
+    if (!PyArg_ParseTuple(given, "KK:ns_between", &start, &end))
+        return 0;
+    return PyLong_FromLongLong(ppt_points_ns_between(start, end));
+}
+
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Woverlength-strings"
 static PyMethodDef pptpy_methods[] = {
@@ -177,6 +185,7 @@ static PyMethodDef pptpy_methods[] = {
     {"hash_u64", pptpy_hash_u64, METH_O, "hash_u64($module, number, /)\012--\012\012The hash of the 8 bytes of a number."},
     {"hash128", pptpy_hash128, METH_O, "hash128($module, data, /)\012--\012\012The same for fields of type `hash128`, as 16 bytes."},
     {"now", pptpy_now, METH_NOARGS, "now($module, /)\012--\012\012Ticks of the CPU, which ppt makes nanoseconds of; 0 when nobody is attached."},
+    {"ns_between", pptpy_ns_between, METH_VARARGS, "ns_between($module, start, end, /)\012--\012\012Nanoseconds between two stamps. Negative if the end came first, or if a stamp is 0 or of another clock."},
     {0, 0, 0, 0},
 };
 #pragma GCC diagnostic pop

@@ -162,6 +162,11 @@ static inline uint64_t ppt_spans_now_tsc(void) {
     return ppt_spans_on() ? ppt1_spans_d8805f54_98606590_ticks() : 0;
 }
 
+/* Nanoseconds between two stamps. Negative if the end came first, or if a stamp is 0 or of another clock. */
+static inline int64_t ppt_spans_ns_between_tsc(uint64_t start, uint64_t end) {
+    return ppt1_ns_between(__atomic_load_n(&ppt1_spans_d8805f54_98606590_control.tick_scale, __ATOMIC_RELAXED), start, end);
+}
+
 /* Stores a frame, word by word, into the next slot of the thread's ring. */
 static inline __attribute__((always_inline)) void ppt1_spans_d8805f54_98606590_commit_request(const pptframe_request_t *f) {
     ppt1_thread *t = ppt1_spans_d8805f54_98606590_begin(0);
@@ -290,6 +295,11 @@ static inline int64_t ppt_spans_now(void) {
 }
 static inline uint64_t ppt_spans_now_tsc(void) {
     return 0;
+}
+static inline int64_t ppt_spans_ns_between_tsc(uint64_t start, uint64_t end) {
+    (void)start;
+    (void)end;
+    return -1;
 }
 static inline uint64_t ppt1_spans_d8805f54_98606590_ticks(void) { return 0; }
 static inline void ppt1_spans_d8805f54_98606590_commit_request(const pptframe_request_t *f) { (void)f; }

@@ -106,6 +106,11 @@ static inline uint64_t ppt_tsc_now(void) {
     return ppt_tsc_on() ? ppt1_tsc_605c127b_ticks() : 0;
 }
 
+/* Nanoseconds between two stamps. Negative if the end came first, or if a stamp is 0 or of another clock. */
+static inline int64_t ppt_tsc_ns_between(uint64_t start, uint64_t end) {
+    return ppt1_ns_between(__atomic_load_n(&ppt1_tsc_605c127b_control.tick_scale, __ATOMIC_RELAXED), start, end);
+}
+
 /* The realtime clock; 0 when nobody is attached. */
 static inline int64_t ppt_tsc_now_realtime(void) {
     struct timespec t = {0, 0};
@@ -198,6 +203,11 @@ static inline int ppt1_tsc_605c127b_on_tsc(void) { return 0; }
 static inline int ppt1_tsc_605c127b_on_mark(void) { return 0; }
 static inline uint64_t ppt_tsc_now(void) {
     return 0;
+}
+static inline int64_t ppt_tsc_ns_between(uint64_t start, uint64_t end) {
+    (void)start;
+    (void)end;
+    return -1;
 }
 static inline int64_t ppt_tsc_now_realtime(void) {
     return 0;

@@ -59,6 +59,11 @@ static inline uint64_t now(void) {
     return on() ? ppt1_tsc_605c127b_ticks() : 0;
 }
 
+/* Nanoseconds between two stamps. Negative if the end came first, or if a stamp is 0 or of another clock. */
+static inline int64_t ns_between(uint64_t start, uint64_t end) {
+    return ppt1_ns_between(__atomic_load_n(&ppt1_tsc_605c127b_control.tick_scale, __ATOMIC_RELAXED), start, end);
+}
+
 /* The realtime clock; 0 when nobody is attached. */
 static inline int64_t now_realtime(void) {
     struct timespec t = {0, 0};
@@ -80,6 +85,7 @@ static inline bool on() { return false; }
 static inline void prepare() {}
 static inline bool ppt1_tsc_605c127b_on_tsc() { return false; }
 static inline uint64_t now() { return {}; }
+static inline int64_t ns_between(uint64_t, uint64_t) { return -1; }
 static inline int64_t now_realtime() { return {}; }
 static inline int64_t now_monotonic() { return {}; }
 #endif

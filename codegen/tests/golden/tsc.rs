@@ -49,6 +49,11 @@ pub(crate) mod tsc {
     pub fn now() -> u64 {
         if on() { ppt::stamp(&PPT_CONTROL) } else { 0 }
     }
+    /// Nanoseconds between two stamps. Negative if the end came first, or if a stamp is 0 or of another clock.
+    #[inline]
+    pub fn ns_between(start: u64, end: u64) -> i64 {
+        ppt::ns_between(&PPT_CONTROL, start, end)
+    }
     /// The realtime clock; 0 when nobody is attached.
     #[inline(always)]
     pub fn now_realtime() -> i64 {

@@ -154,6 +154,9 @@ pub const STAMP: u64 = 0x8877_6655_4433_2211;
 pub fn stamp(_: &Control) -> u64 {
     STAMP
 }
+pub fn ns_between(_: &Control, _: u64, _: u64) -> i64 {
+    -1
+}
 pub fn clock(number: i32) -> Timespec {
     Timespec { tv_sec: number.into(), tv_nsec: 0 }
 }

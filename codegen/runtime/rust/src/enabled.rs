@@ -29,7 +29,7 @@ pub use control::Control;
 pub use descriptor::{Buffer, Descriptor, Layout};
 pub use loaded::loaded;
 pub use thread::{Thread, Write, begin, busy, prepare};
-pub use ticks::stamp;
+pub use ticks::{ns_between, stamp};
 
 /// Allows every process of this user to attach, and to debug, until the process ends, even if Yama
 /// (`kernel.yama.ptrace_scope = 1`) allows only ancestors. Without Yama it changes nothing.

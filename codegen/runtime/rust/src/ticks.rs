@@ -15,6 +15,24 @@ pub fn stamp(control: &Control) -> u64 {
     if word!(control, clock_kind).load(Relaxed) as u32 == TICKS { ticks() } else { monotonic() }
 }
 
+/// Nanoseconds from stamp to stamp. Negative if the end came first, or if a stamp was not taken, the
+/// clock changed between the two, or no agent has said how long a tick is.
+pub fn ns_between(control: &Control, start: u64, end: u64) -> i64 {
+    length(word!(control, tick_scale).load(Relaxed), start, end)
+}
+
+fn length(tick_scale: u64, start: u64, end: u64) -> i64 {
+    if start == 0 || end == 0 || (start ^ end) & STAMP_IS_MONOTONIC != 0 {
+        return -1;
+    }
+    let difference = end.wrapping_sub(start) as i64;
+    match (end & STAMP_IS_MONOTONIC, tick_scale) {
+        (0, 0) => -1,
+        (0, scale) => ((i128::from(difference) * i128::from(scale)) >> 32) as i64,
+        _ => difference,
+    }
+}
+
 /// CLOCK_MONOTONIC, so marked that nobody takes it for ticks.
 #[cold]
 fn monotonic() -> u64 {
@@ -48,4 +66,27 @@ fn ticks() -> u64 {
         safe fn ppt_ticks() -> u64;
     }
     ppt_ticks()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_are_of_two_stamps_of_one_clock() {
+        let two_ns = 2 << 32;
+        let third = (1 << 32) / 3;
+        assert_eq!(length(two_ns, 100, 150), 100);
+        assert_eq!(length(two_ns, 150, 100), -100, "counters of two CPUs may differ");
+        assert_eq!(length(third, 1, 3_000_000_001), 999_999_999);
+        assert_eq!(length(two_ns, 1, 1 << 61), (1 << 62) - 2, "no overflow");
+        let mono = STAMP_IS_MONOTONIC;
+        assert_eq!(length(two_ns, mono | 100, mono | 150), 50);
+        assert_eq!(length(0, mono | 100, mono | 150), 50);
+        for (scale, start, end) in
+            [(two_ns, 0, 5), (two_ns, 5, 0), (two_ns, 5, mono | 9), (0, 100, 150)]
+        {
+            assert_eq!(length(scale, start, end), -1);
+        }
+    }
 }

@@ -1,0 +1,132 @@
+//! Differences of stamps in ticks, in histograms of nanoseconds.
+
+use crate::fixtures::python::modules;
+use crate::fixtures::support::{Bench, Target};
+
+const FRAMES: &str = include_str!("../../targets/lengths.frame");
+
+/// A nap is of so many ns, or longer.
+const NAP: i64 = 20_000_000;
+const NAPS: i64 = 5;
+
+fn check(bench: &Bench, mut target: Target) {
+    for (clock, is_read_from) in [("auto", "its clock"), ("monotonic", "the monotonic clock")] {
+        let attach = bench.attach(&target, &["--clock", clock, "--force"]);
+        target.say("go");
+        let said = target.stdout.wait_for("done");
+        attach.stop();
+        let said: Vec<i64> = said.split(' ').map(|number| number.parse().unwrap()).collect();
+        let [length, about, unknown] = said[..] else { panic!("{said:?}") };
+        // What the program measured is around what the helper said. A rate is within 30 ppm.
+        let least = NAP - NAP / 1000;
+        assert!((least..=about + about / 1000).contains(&length), "{is_read_from}: {said:?}");
+        assert_eq!(unknown, -1, "{is_read_from}: one stamp was not taken");
+    }
+    target.finish();
+    let info = bench.info("out.bin");
+    let naps = &info["buffers"][0]["histograms"][0];
+    assert_eq!(naps["count"], NAPS);
+    assert!(naps["sum"].as_i64().unwrap() >= NAPS * NAP * 999 / 1000, "{naps}");
+    assert!(naps["p50"]["hi"].as_i64().unwrap() > NAP, "{naps}");
+}
+
+const C: &str = r#"
+#define _GNU_SOURCE
+#include "lengths.h"
+#include <stdio.h>
+#include <time.h>
+static long long monotonic(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * 1000000000LL + t.tv_nsec;
+}
+int main(void) {
+    char line[8];
+    puts("ready");
+    fflush(stdout);
+    while (fgets(line, sizeof line, stdin)) {
+        long long length = 0, about = 0;
+        for (int i = 0; i < 5; i++) {
+            struct timespec nap = {0, 20000000};
+            about = monotonic();
+            uint64_t start = NOW();
+            nanosleep(&nap, NULL);
+            length = BETWEEN(start, NOW());
+            about = monotonic() - about;
+            OBSERVE(length);
+        }
+        printf("done %lld %lld %lld\n", length, about, (long long)BETWEEN(0, 7));
+        fflush(stdout);
+    }
+    return 0;
+}
+"#;
+
+const PYTHON: &str = r#"
+import sys, time
+import lengths
+print("ready", flush=True)
+for line in sys.stdin:
+    for i in range(5):
+        about = time.monotonic_ns()
+        start = lengths.now()
+        time.sleep(0.02)
+        length = lengths.ns_between(start, lengths.now())
+        about = time.monotonic_ns() - about
+        lengths.naps_observe(length)
+    print("done", length, about, lengths.ns_between(0, 7), flush=True)
+"#;
+
+fn bench() -> Bench {
+    let bench = Bench::new();
+    bench.write("lengths.frame", FRAMES);
+    bench
+}
+
+#[test]
+fn c() {
+    let bench = bench();
+    bench.pptc(&["lengths.frame"]);
+    let macros = "#define NOW ppt_lengths_now\n#define BETWEEN ppt_lengths_ns_between\n\
+        #define OBSERVE PPT_OBSERVE_NAPS\n";
+    bench.write(
+        "main.c",
+        &C.replacen("#include <stdio.h>\n", &format!("#include <stdio.h>\n{macros}"), 1),
+    );
+    bench.cc(&["-Wconversion", "lengths.c", "main.c", "-o", "main"]);
+    check(&bench, bench.start("main", &[]));
+}
+
+#[test]
+fn cpp() {
+    let bench = bench();
+    bench.pptc(&["--emit", "c++", "lengths.frame"]);
+    let macros = "#define NOW ppt::lengths::now\n#define BETWEEN ppt::lengths::ns_between\n\
+        #define OBSERVE ppt::lengths::naps::observe\n";
+    let main = C.replacen("#include <stdio.h>\n", &format!("#include <stdio.h>\n{macros}"), 1);
+    let main = main.replace("lengths.h\"", "lengths.hpp\"").replace("#define _GNU_SOURCE\n", "");
+    let main = main.replace("(long long)BETWEEN(0, 7)", "static_cast<long long>(BETWEEN(0, 7))");
+    bench.write("main.cpp", &main.replace("NULL", "nullptr"));
+    bench.compile("g++", &["-std=c++17", "lengths.cpp", "main.cpp", "-o", "main"]);
+    check(&bench, bench.start("main", &[]));
+}
+
+#[test]
+fn python() {
+    let bench = bench();
+    if !modules(&bench, &["lengths"]) {
+        return;
+    }
+    bench.write("main.py", PYTHON);
+    let mut command = bench.command("python3");
+    command.arg("main.py");
+    check(&bench, Target::start(command));
+}
+
+#[test]
+fn rust() {
+    let mut command = std::process::Command::new(crate::fixtures::rust::program("lengths"));
+    let bench = bench();
+    command.current_dir(bench.path(""));
+    check(&bench, Target::start(command));
+}
