@@ -52,7 +52,7 @@ fn become_it(words: &[OsString], is_analysis: bool) -> Outcome {
             let meant = nearest(&word);
             let meant = meant.map_or(String::new(), |it| format!("; did you mean `{it}`?"));
             let message =
-                format!("there is no command `{word}`{meant}; `ppt --help` lists all commands");
+                format!("there is no command `{word}`{meant}\n  `ppt --help` lists all commands");
             Failure::usage(Code::NoSuchCommand, message)
         }
         _ => Failure::failed(Code::CannotRun, format!("cannot run {name}: {error}")),

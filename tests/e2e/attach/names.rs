@@ -89,7 +89,10 @@ fn what_may_have_been_meant() {
         (vec!["attach", "sqld"], "a pid is a number; for the process of this name: --name sqld"),
         (vec!["detach", "-p", "sqld"], "--name sqld"),
         (vec!["list", "sqld"], "`ppt list` shows the pid of each process"),
-        (vec!["dmp", "out.bin"], "there is no command `dmp`; did you mean `dump`?"),
+        (
+            vec!["dmp", "out.bin"],
+            "there is no command `dmp`; did you mean `dump`?\n  `ppt --help` lists all commands\n",
+        ),
         (vec!["exprot", "out.bin"], "there is no command `exprot`; did you mean `export`?"),
         (vec!["attach", &pid, "-b", "flod"], "did you mean `flood`?"),
     ] {
