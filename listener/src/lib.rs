@@ -32,6 +32,7 @@ mod feed;
 mod filter;
 mod flight;
 mod header;
+mod introductions;
 mod keeper;
 mod lanes;
 mod ledger;

@@ -12,7 +12,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use nix::sys::eventfd::{EfdFlags, EventFd};
-use ppt_capture::{Cause, Dropped, EndReason, FileHeader, Flip, Gap, MAX_SOURCES, Packer};
+use ppt_capture::{Dropped, EndReason, FileHeader, Flip, MAX_SOURCES, Packer};
 
 use crate::buffer::Pool;
 use crate::drain::{Drain, DrainedSegment};
@@ -21,6 +21,7 @@ use crate::feed::{Change, Feed};
 use crate::flight::{
     Flight, FlightOptions, LEAST_MEMORY, Recorder, Surroundings, Watch, WindowFiles,
 };
+use crate::introductions::{introduction, stamps};
 use crate::keeper::{self, KeptSegment};
 use crate::lanes::Lanes;
 use crate::ledger::Ledger;
@@ -585,39 +586,4 @@ fn complete(feeds: &mut [Feed], first: usize, over: usize) -> Result<(), Listene
 fn event() -> Result<EventFd, ListenerError> {
     let flags = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
     EventFd::from_flags(flags).map_err(ListenerError::Wake)
-}
-
-/// The places of times and kinds in the frames of each.
-fn stamps(introductions: &[Introduction]) -> Vec<Arc<Stamps>> {
-    introductions.iter().map(|it| it.stamps.clone()).collect()
-}
-
-/// The description of a segment, which precedes its first frame in the capture.
-fn introduction(number: usize, segment_number: usize, feed: &Feed) -> Introduction {
-    let stated = feed.unattended.iter().filter(|one| one.count > 0);
-    let gaps = stated.clone().map(|one| Gap {
-        source: 0, // the file knows its number
-        nonce: one.segment.nonce(),
-        ring: one.ring,
-        first_seq: one.first_seq,
-        count: one.count,
-        cause: Cause::Unattended,
-    });
-    let of_gaps = stated.map(|one| {
-        let cursor = one.first_seq.saturating_sub(1).saturating_add(one.count);
-        (one.segment.clone(), one.ring, cursor)
-    });
-    let starts = (0..).zip(&feed.first);
-    let starts = starts.map(|(ring, &cursor)| (feed.segment.clone(), ring, cursor));
-    Introduction {
-        feed: number,
-        segment_number,
-        first: feed.first.clone(),
-        cells: feed.cells.clone(),
-        gaps: gaps.collect(),
-        attended: of_gaps.chain(starts).collect(),
-        stamps: Arc::new(Stamps::of(&feed.source.schema_json)),
-        source: feed.source.clone(),
-        segment: feed.segment.clone(),
-    }
 }
