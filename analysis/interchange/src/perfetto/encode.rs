@@ -54,14 +54,34 @@ pub(super) enum Counter {
     Double(f64),
 }
 
+/// Room for a key and a number.
+const LONGEST: usize = 20;
+
+/// Puts a number behind the first `at` bytes; says how many there are then.
+fn put(room: &mut [u8; LONGEST], mut at: usize, mut value: u64) -> usize {
+    while value >= 0x80 {
+        room[at] = value as u8 | 0x80;
+        value >>= 7;
+        at += 1;
+    }
+    room[at] = value as u8;
+    at + 1
+}
+
+/// Appends a key and a number at once: they are most of a trace.
+fn keyed(out: &mut Vec<u8>, tag: u32, wire: WireType, value: u64) {
+    let mut room = [0; LONGEST];
+    let key = put(&mut room, 0, u64::from(tag << 3) | wire as u64);
+    let end = put(&mut room, key, value);
+    out.extend_from_slice(&room[..end]);
+}
+
 fn varint(out: &mut Vec<u8>, tag: u32, value: u64) {
-    encode_key(tag, WireType::Varint, out);
-    encode_varint(value, out);
+    keyed(out, tag, WireType::Varint, value);
 }
 
 fn bytes(out: &mut Vec<u8>, tag: u32, bytes: &[u8]) {
-    encode_key(tag, WireType::LengthDelimited, out);
-    encode_varint(bytes.len() as u64, out);
+    keyed(out, tag, WireType::LengthDelimited, bytes.len() as u64);
     out.extend_from_slice(bytes);
 }
 
