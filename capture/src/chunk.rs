@@ -116,14 +116,25 @@ pub struct FramesHead {
     pub stride: u32,
     /// Frames lost right before `first_seq` that no gap chunk states.
     pub lost_before: Lost,
-    /// CLOCK_MONOTONIC when the frames were drained, ns.
+    /// CLOCK_MONOTONIC before the first frame was drained, ns; 0 = unknown.
     pub drained_mono_ns: u64,
+    /// CLOCK_MONOTONIC after the last frame was drained, ns; 0 = unknown.
+    pub drained_by_mono_ns: u64,
     /// Least value of the `@at` field, in ns of its clock, or in ticks for `tsc`; 0 = unknown.
     pub t_min: u64,
     /// Greatest value of the `@at` field, in the same unit; 0 = unknown.
     pub t_max: u64,
     /// Bit n: a frame with id n is there; bit 63: 63 or higher; 0 = unknown.
     pub frame_mask: u64,
+}
+
+/// When a frame was drained: not before `first`, before which no frame of its chunk was, and not before its
+/// own time `own`; and not after `by`, by which all of them were, whatever the program says of its times.
+pub fn drained_at<T: Ord>(first: T, by: Option<T>, own: Option<T>) -> T {
+    match (by, own) {
+        (Some(by), Some(own)) => first.max(own.min(by)),
+        _ => first,
+    }
 }
 
 /// A run of sequence numbers that is missing.
@@ -306,6 +317,7 @@ impl FramesHead {
         put_u64(bytes, frames::T_MIN, self.t_min);
         put_u64(bytes, frames::T_MAX, self.t_max);
         put_u64(bytes, frames::FRAME_MASK, self.frame_mask);
+        put_u64(bytes, frames::DRAINED_BY, self.drained_by_mono_ns);
     }
 
     pub(crate) fn decode(source: u16, bytes: &[u8]) -> FramesHead {
@@ -322,6 +334,7 @@ impl FramesHead {
             t_min: u64_at(bytes, frames::T_MIN),
             t_max: u64_at(bytes, frames::T_MAX),
             frame_mask: u64_at(bytes, frames::FRAME_MASK),
+            drained_by_mono_ns: u64_at(bytes, frames::DRAINED_BY),
         }
     }
 }
@@ -402,5 +415,21 @@ pub(crate) fn lost_at(bytes: &[u8], at: usize) -> Lost {
         overrun: u64_at(bytes, at),
         disk: u64_at(bytes, at + 8),
         corrupt: u64_at(bytes, at + 16),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_frame_is_drained_after_its_own_time_and_before_its_chunk_is_complete() {
+        assert_eq!(drained_at(10, Some(20), Some(15)), 15);
+        assert_eq!(drained_at(10, Some(20), Some(5)), 10);
+        assert_eq!(drained_at(10, Some(20), Some(99)), 20);
+        assert_eq!(drained_at(10, Some(20), None), 10);
+        assert_eq!(drained_at(10, None, Some(15)), 10);
+        // A head that contradicts itself.
+        assert_eq!(drained_at(10, Some(5), Some(7)), 10);
     }
 }

@@ -155,7 +155,7 @@ pub(crate) mod frames {
     pub const STRIDE: usize = 92;
     /// u64 × 3, frames lost right before `first_seq`: overrun, disk, corrupt.
     pub const LOST_BEFORE: usize = 96;
-    /// u64, CLOCK_MONOTONIC in ns when the chunk was drained.
+    /// u64, CLOCK_MONOTONIC in ns before the first frame was drained.
     pub const DRAINED: usize = 120;
     /// u64, least value of the `@at` field, in ns of its clock (as it is for `tsc`); 0 = unknown.
     pub const T_MIN: usize = 128;
@@ -163,8 +163,10 @@ pub(crate) mod frames {
     pub const T_MAX: usize = 136;
     /// u64, bit n: a frame with id n is in the chunk; bit 63: 63 or higher; 0 = unknown.
     pub const FRAME_MASK: usize = 144;
+    /// u64, CLOCK_MONOTONIC in ns after the last frame was drained; 0 = unknown.
+    pub const DRAINED_BY: usize = 152;
     /// Zeros.
-    pub const RESERVED: usize = 152;
+    pub const RESERVED: usize = 160;
     pub const LEN: usize = 192;
 }
 
@@ -555,7 +557,7 @@ tiles! {
     chunk { MAGIC: 8, CAPTURE: 8, HEADER_LEN: 4, KIND: 2, FLAGS: 2, SOURCE: 2, CODEC: 2,
         HEADER_CRC: 4, STORED_LEN: 8, RAW_LEN: 8, ORDINAL: 8, PAYLOAD_CRC: 4, RESERVED: 4 }
     frames { NONCE: 8, FIRST_SEQ: 8, COUNT: 4, RING: 4, TID: 4, STRIDE: 4, LOST_BEFORE: 24,
-        DRAINED: 8, T_MIN: 8, T_MAX: 8, FRAME_MASK: 8, RESERVED: 40 }
+        DRAINED: 8, T_MIN: 8, T_MAX: 8, FRAME_MASK: 8, DRAINED_BY: 8, RESERVED: 32 }
     gap { NONCE: 8, FIRST_SEQ: 8, COUNT: 8, RING: 4, CAUSE: 4, RESERVED: 32 }
     drops { NO_RING: 8, NESTED: 8, NOT_MAPPED: 8, MONOTONIC: 8, RESERVED: 32 }
     cells { NONCE: 8, MONOTONIC: 8, NOT_MAPPED: 8, FLAGS: 4, RESERVED: 36 }

@@ -52,7 +52,7 @@ pub use account::{Account, Mismatch, RingAccount, RingKey};
 pub use bound::{Bound, NoBound};
 pub use cause::{Cause, Dropped, Lost};
 pub use cells::{CellRow, CellRows, CellTotals, Cells, CellsHead, Histogram};
-pub use chunk::{Drops, FramesHead, Gap, Kind};
+pub use chunk::{Drops, FramesHead, Gap, Kind, drained_at};
 pub use chunk_file::{ChunkFile, Payload};
 pub use codec::{Codec, Packed, Packer, checksum};
 pub use end::{End, EndReason, RingEnd};

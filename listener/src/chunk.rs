@@ -33,6 +33,8 @@ pub(crate) struct Chunk {
     pub lost_before: Lost,
     /// CLOCK_MONOTONIC when the first frame was drained, ns.
     pub drained_ns: u64,
+    /// The same after its last frame was drained; known once it is handed on.
+    pub drained_by_ns: u64,
     /// The earliest time at which its first frame may have been written, on the same clock.
     pub since_ns: u64,
     /// Facts about its frames, found on the way.
@@ -119,6 +121,11 @@ impl Frames {
         self.chunk.drained_ns
     }
 
+    /// By when all of them were drained, on the same clock.
+    pub fn drained_by_ns(&self) -> u64 {
+        self.chunk.drained_by_ns
+    }
+
     /// Frames lost right before: those that were overwritten or corrupt, and those that this sink
     /// was too slow for.
     pub fn lost_before(&self) -> Lost {
@@ -132,7 +139,8 @@ impl Frames {
 
     /// `count` of them behind the first `before`, of `stride` words each, in memory of their own.
     pub(crate) fn part(&self, before: u32, count: u32, stride: usize, stamps: &Stamps) -> Frames {
-        let Chunk { segment_number, ring, tid, drained_ns, since_ns, .. } = *self.chunk;
+        let Chunk { segment_number, ring, tid, drained_ns, drained_by_ns, since_ns, .. } =
+            *self.chunk;
         let first_seq = self.chunk.first_seq + u64::from(before);
         let words = &self.chunk.frames.words()[before as usize * stride..];
         let words = &words[..count as usize * stride];
@@ -146,6 +154,7 @@ impl Frames {
             first_seq,
             lost_before,
             drained_ns,
+            drained_by_ns,
             since_ns,
             frames,
             ..Chunk::default()
@@ -165,7 +174,8 @@ impl Frames {
         frames.room(words.len()).copy_from_slice(words);
         frames.keep(words.len());
         let Chunk { found, crc, count, .. } = *self.chunk;
-        let Chunk { segment_number, ring, tid, first_seq, drained_ns, since_ns, .. } = *self.chunk;
+        let Chunk { segment_number, ring, tid, first_seq, .. } = *self.chunk;
+        let Chunk { drained_ns, drained_by_ns, since_ns, .. } = *self.chunk;
         let chunk = Chunk {
             segment_number,
             ring,
@@ -174,6 +184,7 @@ impl Frames {
             count,
             lost_before: self.chunk.lost_before,
             drained_ns,
+            drained_by_ns,
             since_ns,
             found,
             crc,

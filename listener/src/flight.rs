@@ -265,6 +265,7 @@ impl Recorder {
             stride: live.place.stride,
             lost_before: frames.lost_before(),
             drained_mono_ns: frames.drained_ns(),
+            drained_by_mono_ns: frames.drained_by_ns(),
             ..FramesHead::default()
         }
     }

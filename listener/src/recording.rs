@@ -197,6 +197,7 @@ impl<W: Write> Recording<W> {
             stride: self.origins.get(account.feed).map_or(0, |it| it.stride),
             lost_before,
             drained_mono_ns: chunk.drained_ns,
+            drained_by_mono_ns: chunk.drained_by_ns,
             ..FramesHead::default()
         };
         (account.feed, !told, head)

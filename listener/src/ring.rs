@@ -286,10 +286,12 @@ impl RingDrain {
 
     /// Hands the open chunk on.
     pub fn flush(&mut self, out: &mut Outlet<'_>) {
-        let Some(chunk) = self.open.take() else { return };
+        let Some(mut chunk) = self.open.take() else { return };
         if chunk.count == 0 {
             return out.lanes.pool().give(chunk.frames);
         }
+        // One reading for a chunk: the pass may have begun long ago where others have the CPU.
+        chunk.drained_by_ns = ppt_now::monotonic();
         self.usual = chunk.count;
         out.lanes.hand(*chunk);
         out.pushed = true;

@@ -60,7 +60,7 @@ impl<'a> Fields<'a> {
                 "tid" => (Type::Whole, Source::Tid),
                 "pid" => (Type::Whole, Source::Pid),
                 "ts" => (Type::Time, time().map_or(Source::Nothing, Source::Ts)),
-                _ => (Type::Time, Source::Drained),
+                _ => (Type::Time, Source::Drained(time())),
             };
             let read = Read::Number(source);
             Field { name: free(name, &taken), ty, unit: String::new(), read }

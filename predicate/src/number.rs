@@ -4,6 +4,8 @@ use ppt_capture::columns::{
     Access, Fixed, Half, Integer, Names, Plain, Reader, Scale, Text, Time, Visitor,
 };
 
+use ppt_capture::drained_at;
+
 use crate::row::Row;
 
 /// Where a number comes from.
@@ -17,7 +19,8 @@ pub(crate) enum Source {
     Pid,
     /// The time of the frame.
     Ts(Time),
-    Drained,
+    /// When the frame was drained, which is not before its own time.
+    Drained(Option<Time>),
     /// It has no value.
     Nothing,
 }
@@ -100,10 +103,7 @@ impl Number {
             Source::Tid => whole(small(head.tid).filter(|&tid| tid != 0)),
             Source::Pid => whole(small(row.chunk.pid)),
             Source::Ts(time) => epoch(*time, row),
-            Source::Drained => match (head.drained_mono_ns, row.chunk.offset) {
-                (0, _) | (_, None) => None,
-                (ns, Some(offset)) => whole(i64::try_from(i128::from(ns) + offset).ok()),
-            },
+            Source::Drained(time) => whole(drained(*time, row)),
             Source::Nothing => None,
         };
         Some(self.compared.key(value?))
@@ -113,6 +113,15 @@ impl Number {
 fn epoch(time: Time, row: &Row<'_>) -> Option<Raw> {
     let ns = time.epoch(time.word(row.bytes), row.chunk.stamps, row.chunk.offset)?;
     i64::try_from(ns).ok().map(|ns| Raw::Whole(ns.into()))
+}
+
+fn drained(time: Option<Time>, row: &Row<'_>) -> Option<i64> {
+    let (head, offset) = (row.chunk.head, row.chunk.offset?);
+    let epoch = |ns: u64| (ns != 0).then(|| i128::from(ns) + offset);
+    let own =
+        time.and_then(|time| time.epoch(time.word(row.bytes), row.chunk.stamps, row.chunk.offset));
+    let (first, by) = (epoch(head.drained_mono_ns)?, epoch(head.drained_by_mono_ns));
+    i64::try_from(drained_at(first, by, own)).ok()
 }
 
 /// Reads a number of a row.

@@ -229,6 +229,7 @@ fn capture(dice: &mut Dice, schema: &Schema) -> Vec<u8> {
             count: count as u32,
             stride,
             drained_mono_ns: [0, MONO + SECOND, MONO + 2 * SECOND][dice.below(3) as usize],
+            drained_by_mono_ns: [0, MONO, MONO + 3 * SECOND][dice.below(3) as usize],
             ..FramesHead::default()
         };
         writer.frames(&head, &frames.concat()).unwrap();

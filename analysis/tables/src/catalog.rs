@@ -30,6 +30,7 @@ pub(crate) struct ChunkAt {
     pub bad: u32,
     /// As in [`FramesHead`].
     pub drained: u64,
+    pub drained_by: u64,
     pub t_min: u64,
     pub t_max: u64,
     pub mask: u64,
@@ -290,6 +291,7 @@ impl Reading {
             count: head.count,
             bad,
             drained: head.drained_mono_ns,
+            drained_by: head.drained_by_mono_ns,
             t_min: head.t_min,
             t_max: head.t_max,
             mask: head.frame_mask,

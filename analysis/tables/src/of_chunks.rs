@@ -262,7 +262,12 @@ impl<'a> Choice<'a> {
             return false;
         }
         let drained = self.known.catalog.epoch(chunk.drained);
-        if !bounds.has(Number::Drained, drained) {
+        let by = self.known.catalog.epoch(chunk.drained_by.max(chunk.drained));
+        let may_be = match drained.zip(by) {
+            Some(range) => bounds.overlaps(Number::Drained, range),
+            None => bounds.has(Number::Drained, None),
+        };
+        if !may_be {
             return false;
         }
         let by_ts = |number| match wanted.ts {

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use arrow_array::StringArray;
 use arrow_schema::{DataType, Field};
-use ppt_capture::Stamps;
+use ppt_capture::columns::{Time, frame_id};
 use ppt_capture::frame_dsl::columns::free;
+use ppt_capture::{Stamps, drained_at};
 
 use crate::bounds::{Bounded, Number, Word};
 use crate::builder::{Builder, From, timestamp, words};
@@ -130,7 +131,7 @@ impl<'a> ChunkRows<'a> {
             Standard::Ring => builder.repeat(owner.ring, count),
             Standard::Pid => builder.repeat(owner.pid, count),
             Standard::Tid => builder.repeat(owner.tid, count),
-            Standard::Drained => builder.repeat(self.catalog.epoch(self.at.drained), count),
+            Standard::Drained => self.drained(rows, builder),
             Standard::Seqno => match (i64::try_from(self.at.first_seq), rows.which) {
                 // A number so large is no frame's: every ring begins at 1.
                 (Err(_), _) => builder.nulls(count),
@@ -143,5 +144,20 @@ impl<'a> ChunkRows<'a> {
             },
             Standard::Ts => builder.nulls(count),
         }
+    }
+
+    /// Appends when each of `rows` was drained.
+    fn drained(&self, rows: Rows<'_>, builder: &mut Builder) {
+        let first = self.catalog.epoch(self.at.drained);
+        let by = self.catalog.epoch(self.at.drained_by);
+        let (Some(first), Some(_)) = (first, by) else { return builder.repeat(first, rows.len()) };
+        let frames = &self.catalog.sources[self.owner.info].schema.frames;
+        let at: Vec<_> = frames.iter().map(|frame| frame.at().and_then(Time::of)).collect();
+        let from = self.from(rows);
+        builder.each(rows, |frame| {
+            let id = if at.len() == 1 { 0 } else { usize::from(frame_id(frame)) };
+            let own = at.get(id).copied().flatten().and_then(|time| from.epoch(time, frame));
+            Some(drained_at(first, by, own))
+        });
     }
 }

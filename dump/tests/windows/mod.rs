@@ -268,6 +268,7 @@ impl Model {
                         stride: STRIDE,
                         lost_before: Lost { overrun: part.lost, ..Lost::default() },
                         drained_mono_ns: mono,
+                        drained_by_mono_ns: 0,
                         t_min: stated(taken.clone().min()),
                         t_max: stated(taken.max()),
                         frame_mask: 1,

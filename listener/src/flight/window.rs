@@ -159,6 +159,7 @@ impl<W: Write> File<'_, W> {
                     stride: place.stride,
                     lost_before: *lost_before,
                     drained_mono_ns: chunk.drained_ns,
+                    drained_by_mono_ns: chunk.drained_by_ns,
                     t_min: stamp.t_min,
                     t_max: stamp.t_max,
                     frame_mask: stamp.frame_mask,

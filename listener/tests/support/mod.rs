@@ -299,6 +299,9 @@ pub fn read(bytes: Vec<u8>) -> Back {
             Item::Chunk(Chunk::Frames(chunk)) => {
                 let head = chunk.head;
                 assert_eq!(head.frame_mask, 1);
+                assert!(
+                    0 < head.drained_mono_ns && head.drained_mono_ns <= head.drained_by_mono_ns
+                );
                 assert_eq!((head.t_min, head.t_max), (head.first_seq, head.next_seq() - 1));
                 let ring = frames.entry((head.source, head.nonce, head.ring)).or_default();
                 for (seq, frame) in chunk.iter() {

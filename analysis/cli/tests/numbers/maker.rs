@@ -256,6 +256,7 @@ impl Maker {
             stride: schema.stride,
             lost_before: std::mem::take(&mut state.before),
             drained_mono_ns: state.latest,
+            drained_by_mono_ns: 0,
             t_min: stamp.t_min,
             t_max: stamp.t_max,
             frame_mask: stamp.frame_mask,

@@ -364,6 +364,7 @@ pub fn capture(seed: u64, id: u8, clocks: bool) -> Vec<u8> {
                     stride: stride as u32,
                     lost_before: lost,
                     drained_mono_ns: if dice.chance(9) { 0 } else { MONO + since + SECOND / 2 },
+                    drained_by_mono_ns: [0, MONO, MONO + since + SECOND][dice.below(3) as usize],
                     ..stated(dice, schema, &frames)
                 };
                 let codec = [None, Some(Codec::Lz4), Some(Codec::Zstd)][dice.below(3) as usize];

@@ -5,6 +5,8 @@ import collections
 from check_info import take
 from dumped import CPU, FLOATS, LOSSES, elements, in_range, intervals, ns, real
 
+# Captures that a listener wrote.
+LIVE = ["overrun", "watched", "flight"]
 CAUSES = ["overrun", "disk", "corrupt", "unattended", "left_out"]
 
 
@@ -34,6 +36,9 @@ def frames(capture, found):
         kind = capture.kind(frame.buffer, frame.kind)
         at = capture.at(frame.buffer, kind, frame)
         found.same("frames: kind, thread and time", (row["frame"], row["tid"], ns(row["ts"])), (frame.kind, frame.tid, at))
+    if capture.name in LIVE:
+        early = capture.sql("SELECT count(*) AS n FROM frames WHERE drained < ts")
+        found.same("frames: drained before they were written", early[0]["n"], 0)
     total = capture.sql("SELECT count(*) AS n FROM frames")
     found.same("frames: count(*)", total[0]["n"], len(capture.frames))
 
