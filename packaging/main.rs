@@ -2,7 +2,7 @@
 //! man pages, completions, and of ppt CMake and pkg-config files.
 //!
 //! ```text
-//! cargo run --example packaging ppt|ppt-analysis PREFIX BINARIES
+//! cargo run --example packaging ppt|ppt-analysis|ppt-lab PREFIX BINARIES
 //! ```
 
 #![forbid(unsafe_code)]
@@ -15,14 +15,14 @@ use std::process::{Command, ExitCode};
 fn main() -> ExitCode {
     let args: Vec<_> = std::env::args_os().skip(1).collect();
     let [package, prefix, binaries] = &args[..] else {
-        eprintln!("usage: packaging ppt|ppt-analysis PREFIX BINARIES");
+        eprintln!("usage: packaging ppt|ppt-analysis|ppt-lab PREFIX BINARIES");
         return ExitCode::from(2);
     };
     let (prefix, binaries) = (Path::new(prefix), Path::new(binaries));
     let written = match package.to_str() {
         Some("ppt") => ppt(prefix, binaries),
-        Some("ppt-analysis") => analysis(prefix, binaries),
-        _ => Err("there are packages ppt and ppt-analysis".into()),
+        Some(name @ ("ppt-analysis" | "ppt-lab")) => beside(name, prefix, binaries),
+        _ => Err("there are packages ppt, ppt-analysis and ppt-lab".into()),
     };
     match written {
         Ok(()) => ExitCode::SUCCESS,
@@ -41,9 +41,10 @@ fn ppt(prefix: &Path, binaries: &Path) -> Result<()> {
     build_files(prefix)
 }
 
-fn analysis(prefix: &Path, binaries: &Path) -> Result<()> {
-    man(prefix, &binaries.join("ppt-analysis"))?;
-    completions(prefix, binaries, &["ppt-analysis"])
+/// A program beside ppt, in a package of its own.
+fn beside(name: &str, prefix: &Path, binaries: &Path) -> Result<()> {
+    man(prefix, &binaries.join(name))?;
+    completions(prefix, binaries, &[name])
 }
 
 /// The man pages, as the program itself writes them.

@@ -13,8 +13,52 @@ use ppt_dump::Bound;
 
 use crate::measure::{self, Every};
 
-/// Commands of `ppt-analysis`, and what each does.
-pub(crate) const ANALYSES: [(&str, &str); 14] = [
+/// Programs beside ppt that do some of its commands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Program {
+    /// Answers questions about captures; has a query engine.
+    Analysis,
+    /// Experiments over several hosts.
+    Lab,
+}
+
+impl Program {
+    /// The name of its file.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Program::Analysis => "ppt-analysis",
+            Program::Lab => "ppt-lab",
+        }
+    }
+
+    /// Its commands, and what each does.
+    pub(crate) fn commands(self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            Program::Analysis => &ANALYSES,
+            Program::Lab => &EXPERIMENTS,
+        }
+    }
+}
+
+/// Commands of other programs, and what each does.
+pub(crate) fn others() -> impl Iterator<Item = (&'static str, &'static str, Program)> {
+    let commands = |program: Program| {
+        program.commands().iter().map(move |(word, about)| (*word, *about, program))
+    };
+    commands(Program::Analysis).chain(commands(Program::Lab))
+}
+
+/// The program that does a command.
+pub(crate) fn program(word: &OsStr) -> Option<Program> {
+    others().find(|(known, ..)| word == *known).map(|(.., program)| program)
+}
+
+const EXPERIMENTS: [(&str, &str); 2] = [
+    ("sync", "Read how the clocks of other hosts go"),
+    ("lab", "Run an experiment over several hosts from one file"),
+];
+
+const ANALYSES: [(&str, &str); 12] = [
     ("stat", "Count frames; show percentiles of intervals and fields"),
     ("why", "Show where the slowest intervals spent their time, with --kernel"),
     ("graph", "Show which points lead to which, and where the time goes"),
@@ -27,14 +71,7 @@ pub(crate) const ANALYSES: [(&str, &str); 14] = [
     ("fit", "Calibrate a formula: how a cost grows, with a verdict"),
     ("model", "Compute what resources a load takes, and where they run out"),
     ("compare", "Compare two sets of runs"),
-    ("sync", "Read how the clocks of other hosts go"),
-    ("lab", "Run an experiment over several hosts from one file"),
 ];
-
-/// Whether `ppt-analysis` answers it.
-pub(crate) fn is_analysis(word: &OsStr) -> bool {
-    ANALYSES.iter().any(|(known, _)| word == *known)
-}
 
 /// Show what a running program does, event by event.
 #[derive(Parser)]

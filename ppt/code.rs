@@ -18,6 +18,7 @@ pub(crate) enum Code {
     Demo,
     FilteredProgram,
     NoAnalysis,
+    NoLabProgram,
     NoTerminal,
     NoSuchMessage,
     NoSuchCommand,

@@ -11,7 +11,7 @@ use clap_complete::engine::{ArgValueCandidates, ArgValueCompleter, CompletionCan
 use clap_complete::env::Shells;
 use ppt_agent::{System, Target};
 
-use crate::args::{Args, Shell, is_analysis};
+use crate::args::{Args, Shell};
 
 /// The variable that a shell sets to its own name when it asks.
 const VARIABLE: &str = "PPT_COMPLETE";
@@ -34,7 +34,7 @@ pub(crate) fn script(shell: Shell, out: &mut dyn Write) -> io::Result<()> {
     completer.write_registration(VARIABLE, "ppt", "ppt", "ppt", out)
 }
 
-/// Lets `ppt-analysis` complete the arguments of its own words.
+/// Lets another program complete the arguments of its own words.
 fn hand_over() {
     let mut args: Vec<OsString> = std::env::args_os().skip(1).collect();
     let is_asked = std::env::var_os(VARIABLE).is_some();
@@ -43,15 +43,15 @@ fn hand_over() {
     if let [dashes, program, word, _, ..] = &mut args[..]
         && is_asked
         && dashes == "--"
-        && is_analysis(word)
+        && let Some(other) = crate::args::program(word)
     {
-        *program = "ppt-analysis".into();
-        crate::cmd::other::complete(&args);
+        *program = other.name().into();
+        crate::cmd::other::complete(other, &args);
     }
 }
 
 fn command() -> Command {
-    let other = crate::args::ANALYSES.map(|(word, what)| Command::new(word).about(what));
+    let other = crate::args::others().map(|(word, what, _)| Command::new(word).about(what));
     Args::command().subcommands(other).mut_subcommands(|command| {
         let has_pid =
             command.get_arguments().any(|it| it.get_id() == "pid" || it.get_id() == "targets");

@@ -1,4 +1,4 @@
-//! Exit codes of ppt and pptc. (`analysis/cli/src/failure.rs` has those of ppt-analysis.)
+//! Exit codes of ppt and pptc. (`analysis/cli/src/failure.rs` and `hosts/cli/src/failure.rs` have those of ppt-analysis and ppt-lab.)
 
 use std::process::ExitCode;
 

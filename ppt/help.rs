@@ -1,10 +1,10 @@
-//! `ppt --help`: the commands of `ppt` and of `ppt-analysis`, by the question that each answers.
+//! `ppt --help`: the commands of `ppt` and of the programs beside it, by the question that each answers.
 
 use std::fmt::Write as _;
 
 use clap::CommandFactory;
 
-use crate::args::{ANALYSES, Args};
+use crate::args::{self, Args, Program};
 use crate::cmd::other;
 
 /// The questions, and the commands that answer them.
@@ -35,27 +35,46 @@ Examples:
 /// The command line of `ppt`, with this help.
 pub(crate) fn command() -> clap::Command {
     let command = Args::command();
-    let commands = commands(&command, other::can_ask());
+    let commands = commands(&command, other::is_installed);
     command.help_template(format!(
         "{{about}}\n\n{{usage-heading}} {{usage}}\n\n{commands}\nOptions:\n{{options}}\n\n{EXAMPLES}\n\n\
          `ppt COMMAND --help` has the options of a command.\n"
     ))
 }
 
-/// The commands below their questions. A star marks those that need `ppt-analysis` if that is missing.
-fn commands(command: &clap::Command, can_ask: bool) -> String {
+/// What marks the commands that need a program that is not installed, and the message that helps.
+fn mark(program: Program) -> (char, &'static str) {
+    match program {
+        Program::Analysis => ('*', "no-analysis"),
+        Program::Lab => ('+', "no-lab-program"),
+    }
+}
+
+/// The commands below their questions. Those of a program that is not installed are marked.
+fn commands(command: &clap::Command, is_installed: impl Fn(Program) -> bool) -> String {
+    let missing: Vec<_> = [Program::Analysis, Program::Lab]
+        .into_iter()
+        .filter(|program| !is_installed(*program))
+        .collect();
     let mut text = String::new();
     for (question, names) in QUESTIONS {
         let _ = writeln!(text, "{question}");
         for name in names {
-            let needs_analysis = *name == SHARED || about_of_analysis(name).is_some();
-            let star = if needs_analysis && !can_ask { "*" } else { "" };
+            let shared = (*name == SHARED).then_some(Program::Analysis);
+            let program = shared.or_else(|| args::program(name.as_ref()));
+            let program = program.filter(|program| missing.contains(program));
+            let mark = program.map_or(String::new(), |program| mark(program).0.to_string());
             let about = about(command, name);
-            let _ = writeln!(text, "  {:<12}{about}", format!("{name}{star}"));
+            let _ = writeln!(text, "  {:<12}{about}", format!("{name}{mark}"));
         }
     }
-    if !can_ask {
-        text += "\n* needs ppt-analysis, which is not installed: `ppt explain no-analysis`\n";
+    for (number, program) in missing.into_iter().enumerate() {
+        let ((mark, code), name) = (mark(program), program.name());
+        let blank = if number == 0 { "\n" } else { "" };
+        let _ = writeln!(
+            text,
+            "{blank}{mark} needs {name}, which is not installed: `ppt explain {code}`"
+        );
     }
     text
 }
@@ -63,11 +82,11 @@ fn commands(command: &clap::Command, can_ask: bool) -> String {
 fn about(command: &clap::Command, name: &str) -> String {
     let own = command.find_subcommand(name).and_then(clap::Command::get_about);
     let own = own.map(ToString::to_string);
-    own.or(about_of_analysis(name).map(str::to_owned)).unwrap_or_default()
+    own.or(about_of_others(name).map(str::to_owned)).unwrap_or_default()
 }
 
-fn about_of_analysis(name: &str) -> Option<&'static str> {
-    ANALYSES.iter().find(|(word, _)| *word == name).map(|(_, about)| *about)
+fn about_of_others(name: &str) -> Option<&'static str> {
+    args::others().find(|(word, ..)| *word == name).map(|(_, about, _)| about)
 }
 
 #[cfg(test)]
@@ -80,19 +99,23 @@ mod tests {
     fn every_command_answers_one_question() {
         let command = Args::command();
         let own = command.get_subcommands().map(|it| it.get_name().to_owned());
-        let all: BTreeSet<_> = own.chain(ANALYSES.map(|(word, _)| word.to_owned())).collect();
+        let all: BTreeSet<_> =
+            own.chain(args::others().map(|(word, ..)| word.to_owned())).collect();
         let listed: Vec<_> = QUESTIONS.iter().flat_map(|(_, names)| *names).collect();
         assert_eq!(listed.len(), all.len(), "{listed:?}");
         assert!(listed.iter().all(|name| all.contains(**name)), "{listed:?}");
     }
 
     #[test]
-    fn missing_analyses_are_marked_and_lines_fit_a_terminal() {
+    fn missing_programs_are_marked_and_lines_fit_a_terminal() {
         let command = Args::command();
-        let (with, without) = (commands(&command, true), commands(&command, false));
-        assert!(!with.contains('*') && !with.contains("not installed"), "{with}");
+        let (with, without) = (commands(&command, |_| true), commands(&command, |_| false));
+        assert!(!with.contains(['*', '+']) && !with.contains("not installed"), "{with}");
         let starred = without.lines().filter(|line| line.starts_with("  ") && line.contains("* "));
-        assert_eq!(starred.count(), ANALYSES.len() + 1, "{without}");
+        assert_eq!(starred.count(), Program::Analysis.commands().len() + 1, "{without}");
+        let marked = without.lines().filter(|line| line.starts_with("  ") && line.contains("+ "));
+        assert_eq!(marked.count(), Program::Lab.commands().len(), "{without}");
+        assert!(without.contains("+ needs ppt-lab, which is not installed"), "{without}");
         assert!(without.contains("* needs ppt-analysis, which is not installed"), "{without}");
         for line in without.lines().chain(EXAMPLES.lines()) {
             assert!(line.chars().count() <= 80, "{line}");

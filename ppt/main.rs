@@ -80,12 +80,13 @@ fn main() -> ExitCode {
     status.into()
 }
 
-/// `ppt help WORD` for a word of `ppt-analysis`, in that program's notation.
+/// `ppt help WORD` for a word of another program, in that program's notation.
 fn help_asked(error: &clap::Error) -> Option<Vec<OsString>> {
     let mut words = std::env::args_os().skip(1);
     let (help, word) = (words.next()?, words.next()?);
     let unknown = error.kind() == clap::error::ErrorKind::InvalidSubcommand;
-    (unknown && help == "help" && args::is_analysis(&word)).then(|| vec![word, "--help".into()])
+    (unknown && help == "help" && args::program(&word).is_some())
+        .then(|| vec![word, "--help".into()])
 }
 
 /// Prints what clap has to say, and returns its exit code. `ppt run` uses another code than 2,

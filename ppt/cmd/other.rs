@@ -1,5 +1,5 @@
-//! `ppt WORD` for a word that is not built in. `ppt-analysis` runs its own words; for any other
-//! word, ppt runs `ppt-WORD`, as git and cargo do.
+//! `ppt WORD` for a word that is not built in. `ppt-analysis` and `ppt-lab` run their own words; for any
+//! other word, ppt runs `ppt-WORD`, as git and cargo do.
 
 use std::ffi::{CString, OsStr, OsString};
 use std::io;
@@ -10,45 +10,46 @@ use std::process::Command;
 use clap::CommandFactory;
 use nix::unistd::{Gid, Uid, User, geteuid, initgroups, setgid, setgroups, setuid};
 
-use crate::args::{self, is_analysis};
+use crate::args::{self, Program};
 use crate::code::Code;
 use crate::exit::ExitStatus;
 use crate::failure::{Failure, Outcome};
 use crate::privileges;
 
-/// The program that answers questions about captures.
-const ANALYSIS: &str = "ppt-analysis";
-
 pub(crate) fn run(words: &[OsString]) -> Outcome {
     let Some(word) = words.first() else { return Ok(ExitStatus::USAGE) };
-    become_it(words, is_analysis(word))
+    become_it(words, args::program(word))
 }
 
 /// Replaces this process by `ppt-analysis` with the arguments `words`.
 pub(crate) fn ask(words: &[OsString]) -> Outcome {
-    become_it(words, true)
+    become_it(words, Some(Program::Analysis))
 }
 
-fn become_it(words: &[OsString], is_analysis: bool) -> Outcome {
+fn become_it(words: &[OsString], ours: Option<Program>) -> Outcome {
     let Some((word, args)) = words.split_first() else { return Ok(ExitStatus::USAGE) };
-    let (program, args) = match is_analysis {
-        true => (OsString::from(ANALYSIS), words),
-        false => {
+    let (program, args) = match ours {
+        Some(ours) => (OsString::from(ours.name()), words),
+        None => {
             let mut program = OsString::from("ppt-");
             program.push(word);
             (program, args)
         }
     };
-    let error = execute(&program, args, is_analysis);
+    let error = execute(&program, args, ours.is_some());
     let (word, name) = (word.to_string_lossy(), program.to_string_lossy());
-    Err(match error.kind() {
-        io::ErrorKind::NotFound if is_analysis => {
+    Err(match (error.kind(), ours) {
+        (io::ErrorKind::NotFound, Some(ours)) => {
             let message = format!(
-                "`ppt {word}` is done by {ANALYSIS}, which is not there: install it beside ppt"
+                "`ppt {word}` is done by {name}, which is not there: install it beside ppt"
             );
-            Failure::failed(Code::NoAnalysis, message)
+            let code = match ours {
+                Program::Analysis => Code::NoAnalysis,
+                Program::Lab => Code::NoLabProgram,
+            };
+            Failure::failed(code, message)
         }
-        io::ErrorKind::NotFound => {
+        (io::ErrorKind::NotFound, None) => {
             let meant = nearest(&word);
             let meant = meant.map_or(String::new(), |it| format!("; did you mean `{it}`?"));
             let message =
@@ -64,39 +65,43 @@ fn nearest(word: &str) -> Option<String> {
     let own = args::Args::command();
     let own = own.get_subcommands().filter(|command| !command.is_hide_set());
     let own = own.map(|command| command.get_name().to_owned());
-    let all: Vec<String> =
-        own.chain(args::ANALYSES.iter().map(|(word, _)| (*word).to_owned())).collect();
+    let all: Vec<String> = own.chain(args::others().map(|(word, ..)| word.to_owned())).collect();
     ppt_predicate::nearest(word, all.iter().map(String::as_str)).map(str::to_owned)
 }
 
-/// Lets `ppt-analysis` complete the words that follow one of its own; returns if it is not
-/// installed.
-pub(crate) fn complete(args: &[OsString]) {
-    let _ = execute(OsStr::new(ANALYSIS), args, true);
+/// Lets a program complete the words that follow one of its own; returns if it is not installed.
+pub(crate) fn complete(program: Program, args: &[OsString]) {
+    let _ = execute(OsStr::new(program.name()), args, true);
 }
 
 /// Whether `ppt-analysis` is installed.
 pub(crate) fn can_ask() -> bool {
-    let beside = std::env::current_exe().ok().and_then(|it| Some(it.parent()?.join(ANALYSIS)));
+    is_installed(Program::Analysis)
+}
+
+/// Whether a program is installed where ppt starts it.
+pub(crate) fn is_installed(program: Program) -> bool {
+    let program = program.name();
+    let beside = std::env::current_exe().ok().and_then(|it| Some(it.parent()?.join(program)));
     let paths = std::env::var_os("PATH").unwrap_or_default();
-    let in_path = std::env::split_paths(&paths).map(|folder| folder.join(ANALYSIS));
+    let in_path = std::env::split_paths(&paths).map(|folder| folder.join(program));
     let distrusts_path = privileges::borrowed() || geteuid().is_root();
     beside.into_iter().chain(in_path.filter(|_| !distrusts_path)).any(|path| path.is_file())
 }
 
 /// Replaces this process by `program`; returns the error if that fails.
-fn execute(program: &OsStr, args: &[OsString], is_analysis: bool) -> io::Error {
+fn execute(program: &OsStr, args: &[OsString], is_ours: bool) -> io::Error {
     let beside = || Some(std::env::current_exe().ok()?.parent()?.join(program));
     let is_root = geteuid().is_root();
     // The caller chooses the PATH. So a set-user-ID ppt starts only programs beside itself, and
-    // root starts only the `ppt-analysis` beside ppt.
-    let distrusts_path = privileges::borrowed() || (is_root && is_analysis);
+    // root starts only the `ppt-analysis` and the `ppt-lab` beside ppt.
+    let distrusts_path = privileges::borrowed() || (is_root && is_ours);
     let path = match beside().filter(|path| path.is_file()) {
         Some(path) => path,
         None if distrusts_path => return io::ErrorKind::NotFound.into(),
         None => PathBuf::from(program),
     };
-    if is_analysis
+    if is_ours
         && is_root
         && args.first().is_none_or(|it| it != "lab")
         && let Err(error) = step_down()

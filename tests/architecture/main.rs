@@ -27,7 +27,6 @@ const ARROWS: &[(&str, &[&str])] = &[
     (
         "ppt-analysis",
         &[
-            "ppt-hosts",
             "ppt-import",
             "ppt-interchange",
             "ppt-live",
@@ -62,6 +61,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("ppt-import", &["ppt-capture", "ppt-frame-dsl", "ppt-text"]),
     ("ppt-interchange", &["ppt-query", "ppt-tables", "ppt-text"]),
     ("ppt-kernel", &["ppt-frame-dsl", "ppt-segment"]),
+    ("ppt-lab", &["ppt-hosts", "ppt-output", "ppt-text"]),
     ("ppt-listener", &["ppt-capture", "ppt-now", "ppt-segment"]),
     ("ppt-live", &["ppt-capture", "ppt-stats"]),
     ("ppt-models", &["ppt-stats", "ppt-text"]),
@@ -154,8 +154,8 @@ fn commands_write_files_through_one_crate() {
 fn text_is_escaped_by_one_crate() {
     let others = [
         "analysis/cli/src/cmd/top/app.rs",
-        "analysis/hosts/src/probe/address.rs",
-        "analysis/hosts/src/probe/packet.rs",
+        "hosts/src/probe/address.rs",
+        "hosts/src/probe/packet.rs",
         "clock/src/sync/limits.rs",
     ];
     let ways = ["is_control", "escape_debug", "escape_default", "u{202e}", "u{feff}"];
@@ -180,10 +180,10 @@ fn text_is_escaped_by_one_crate() {
     assert!(seen > 300, "{seen} files");
 }
 
-/// What `cargo tree` lists for `ppt` along these edges: names and versions, each once.
-fn tree(edges: &str) -> BTreeSet<String> {
+/// What `cargo tree` lists for a package along these edges: names and versions, each once.
+fn tree(package: &str, edges: &str) -> BTreeSet<String> {
     let output = Command::new(env!("CARGO"))
-        .args(["tree", "--package", "ppt", "--edges", edges, "--format", "{p}"])
+        .args(["tree", "--package", package, "--edges", edges, "--format", "{p}"])
         .args(["--prefix", "none", "--no-dedupe", "--offline"])
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .output()
@@ -198,7 +198,7 @@ fn tree(edges: &str) -> BTreeSet<String> {
 /// crate of our own that is divided in two counts, too. Man pages, which `ppt man` writes, take two.
 #[test]
 fn the_binaries_link_few_packages() {
-    let packages = tree("normal,no-proc-macro");
+    let packages = tree("ppt", "normal,no-proc-macro");
     let packages: BTreeSet<_> = packages.iter().filter_map(|it| it.split(' ').next()).collect();
     assert!(packages.contains("ppt-agent"), "{packages:?}");
     assert!(packages.len() <= 71, "{} packages: {packages:?}", packages.len());
@@ -208,11 +208,43 @@ fn the_binaries_link_few_packages() {
     }
 }
 
+/// Every host of an experiment needs this program: it is built in about a minute.
+#[test]
+fn ppt_lab_has_no_query_engine() {
+    let linked = tree("ppt-lab", "normal,no-proc-macro");
+    assert!(linked.iter().any(|it| it.starts_with("ppt-hosts ")), "{linked:?}");
+    for rich in ["arrow", "datafusion", "parquet", "ppt-query", "prost", "ratatui", "tokio"] {
+        let is_part = |it: &&String| {
+            *it == rich
+                || it.starts_with(&format!("{rich}-"))
+                || it.starts_with(&format!("{rich} "))
+        };
+        assert_eq!(linked.iter().find(is_part), None, "ppt-lab links a query engine");
+    }
+    let compiled = tree("ppt-lab", "normal,build");
+    assert!(compiled.len() <= 110, "{} packages: {compiled:?}", compiled.len());
+}
+
+/// Only binaries print: a library with this feature could.
+#[test]
+fn only_binaries_have_messages() {
+    let metadata = metadata();
+    for package in metadata["packages"].as_array().unwrap() {
+        let has_messages = package["dependencies"].as_array().unwrap().iter().any(|it| {
+            it["name"] == "ppt-text"
+                && it["features"].as_array().unwrap().iter().any(|feature| feature == "messages")
+        });
+        let is_binary =
+            package["targets"].as_array().unwrap().iter().any(|it| it["kind"][0] == "bin");
+        assert!(!has_messages || is_binary, "{}: a library has no messages", package["name"]);
+    }
+}
+
 /// How long a build takes follows from what is compiled: macros and build scripts count too, and a
 /// package in two versions counts twice. A timed test would say how busy the machine is.
 #[test]
 fn a_build_compiles_few_packages() {
-    let packages = tree("normal,build");
+    let packages = tree("ppt", "normal,build");
     assert!(packages.iter().any(|it| it.starts_with("serde_derive ")), "{packages:?}");
     assert!(packages.len() <= 94, "{} packages: {packages:?}", packages.len());
 }

@@ -1,11 +1,15 @@
 //! Text as people read it: names of strangers made safe to show, and numbers in short.
 //!
 //! [`is_unsafe`] is the one set of characters that no output contains unescaped. [`escaped`] is for
-//! people, [`escape_cell`] for tables that a program reads back, [`escaped_json`] for JSON.
+//! people, [`escape_cell`] for tables that a program reads back, [`escaped_json`] for JSON. With the
+//! feature `messages`, which binaries alone enable, `message` writes to stderr.
 #![forbid(unsafe_code)]
 
 mod csv;
 mod escape;
+#[cfg(feature = "messages")]
+pub mod message;
+mod numbers;
 mod spreadsheet;
 
 pub use csv::csv_cell;
@@ -13,4 +17,5 @@ pub use escape::{
     escape_cell, escaped, escaped_json, escaped_lines, is_unsafe, json_string, masked,
     masked_in_place, shortened, unescape_cell,
 };
+pub use numbers::{bucket, counted_up, duration, grouped, measured, three};
 pub use spreadsheet::{begins_formula, unguarded};

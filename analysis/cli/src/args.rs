@@ -1,13 +1,11 @@
 //! What was typed.
 
-use std::ffi::OsString;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
 use clap::builder::{PathBufValueParser, PossibleValuesParser, TypedValueParser};
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
-use ppt_hosts::probe::RATES;
 use ppt_query::whatif::retime::{Metric, Speed};
 use ppt_query::{Bound, Format};
 
@@ -48,10 +46,6 @@ pub(crate) enum Command {
     Model(Model),
     /// Hold two sets of runs against each other; fail if something became too slow.
     Compare(Compare),
-    /// Read how the clocks of other hosts go, so that captures of several hosts can be compared.
-    Sync(Sync),
-    /// Run an experiment over several hosts from one file.
-    Lab(Lab),
     /// Show what goes on in a capture while it is written.
     // `ppt` has this word itself, and its page.
     #[command(hide = true)]
@@ -68,7 +62,7 @@ pub(crate) enum Command {
 impl Command {
     /// Whether it reads files and answers: what is asked may take any time and any memory.
     pub(crate) fn is_question(&self) -> bool {
-        !matches!(self, Command::Sync(_) | Command::Lab(_) | Command::Man { .. })
+        !matches!(self, Command::Man { .. })
     }
 
     /// What `--memory` says.
@@ -85,125 +79,9 @@ impl Command {
             Command::Fit(args) => args.captures.memory,
             Command::Model(args) => args.captures.memory,
             Command::Compare(args) => args.captures.memory,
-            Command::Import(_) | Command::Sync(_) | Command::Lab(_) => None,
-            Command::Top(_) | Command::Man { .. } => None,
+            Command::Import(_) | Command::Top(_) | Command::Man { .. } => None,
         }
     }
-}
-
-#[derive(Debug, ClapArgs)]
-#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
-pub(crate) struct Sync {
-    #[command(subcommand)]
-    pub(crate) command: Option<SyncCommand>,
-    /// Hosts where `ppt sync serve` runs: HOST or HOST:PORT; an IPv6 address stands in brackets.
-    #[arg(value_name = "HOST", required = true)]
-    pub(crate) hosts: Vec<String>,
-    /// The key of all sides: a file of 16 bytes or more that only you can read.
-    #[arg(long, value_name = "FILE", value_parser = local())]
-    pub(crate) key: Option<PathBuf>,
-    /// How long to measure; Ctrl-C ends it, too [default: until Ctrl-C].
-    #[arg(short, long, value_name = "TIME", value_parser = duration)]
-    pub(crate) duration: Option<Duration>,
-    /// Pairs of probes a second, to each host.
-    #[arg(long, value_name = "N", default_value = "10", value_parser = rate)]
-    pub(crate) rate: f64,
-    /// Keep what chronyd of this host says of true time, too.
-    #[arg(long)]
-    pub(crate) chrony: bool,
-    /// Keep what ptp4l of this host says of true time, too: its log, or a FIFO with that.
-    #[arg(long, value_name = "LOG", value_parser = local())]
-    pub(crate) ptp4l: Option<PathBuf>,
-    /// Keep the edges of a pulse per second, too: /sys/class/pps/pps0/assert, a file that grows, or a
-    /// FIFO (may be given again).
-    #[arg(long, value_name = "FILE", value_parser = local())]
-    pub(crate) pps: Vec<PathBuf>,
-    /// The file of readings: beside captures, everything finds it by itself.
-    #[arg(short, long, value_name = "FILE", default_value = "clocks.sync", value_parser = local())]
-    pub(crate) output: PathBuf,
-    /// Overwrite the file if it exists.
-    #[arg(long)]
-    pub(crate) force: bool,
-    /// What this host is called: as in its captures [default: its host name].
-    #[arg(long, value_name = "NAME")]
-    pub(crate) name: Option<String>,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum SyncCommand {
-    /// Answer those who ask for the clocks of this host, and have the key.
-    Serve(Serve),
-}
-
-#[derive(Debug, ClapArgs)]
-pub(crate) struct Serve {
-    /// Where to answer (UDP): ADDRESS or ADDRESS:PORT; an IPv6 address stands in brackets [default:
-    /// 0.0.0.0:7787].
-    #[arg(value_name = "ADDRESS")]
-    pub(crate) address: Option<String>,
-    /// The key of all sides: a file of 16 bytes or more that only you can read.
-    #[arg(long, value_name = "FILE", value_parser = local())]
-    pub(crate) key: Option<PathBuf>,
-    /// What this host is called: as in its captures [default: its host name].
-    #[arg(long, value_name = "NAME")]
-    pub(crate) name: Option<String>,
-}
-
-#[derive(Debug, ClapArgs)]
-pub(crate) struct Lab {
-    #[command(subcommand)]
-    pub(crate) command: LabCommand,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum LabCommand {
-    /// Say what would run, on which host, and in which order.
-    Plan {
-        /// The experiment (TOML).
-        #[arg(value_name = "FILE", value_parser = local())]
-        file: PathBuf,
-    },
-    /// Run an experiment: all files and a manifest are in one new folder.
-    Run {
-        /// The experiment (TOML).
-        #[arg(value_name = "FILE", value_parser = local())]
-        file: PathBuf,
-        #[command(flatten)]
-        how: LabRun,
-    },
-    /// Run an experiment again, as the manifest of its results has it.
-    Rerun {
-        /// The folder of the results.
-        #[arg(value_name = "FOLDER", value_parser = local())]
-        folder: PathBuf,
-        #[command(flatten)]
-        how: LabRun,
-    },
-    /// Say what differs between two results. The status is 1 if more than contents of files does.
-    Diff {
-        /// A folder of results.
-        #[arg(value_name = "A", value_parser = local())]
-        a: PathBuf,
-        /// Another one.
-        #[arg(value_name = "B", value_parser = local())]
-        b: PathBuf,
-    },
-    /// Help on a host: `ppt lab run` starts this, and talks to it over a pipe.
-    #[command(hide = true)]
-    Host {
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-        arguments: Vec<OsString>,
-    },
-}
-
-#[derive(Debug, ClapArgs)]
-pub(crate) struct LabRun {
-    /// A new folder for the results [default: NAME-1, NAME-2, …].
-    #[arg(short, long, value_name = "FOLDER", value_parser = local())]
-    pub(crate) output: Option<PathBuf>,
-    /// A word for every ssh, such as -Fconfig or -p2222 (may be given again).
-    #[arg(long, value_name = "WORD", allow_hyphen_values = true)]
-    pub(crate) ssh: Vec<OsString>,
 }
 
 /// The captures that are asked, and the part of them.
@@ -815,13 +693,4 @@ fn nanoseconds(text: &str) -> Result<i64, String> {
     let known = humantime::parse_duration(text).ok();
     let known = known.and_then(|it| i64::try_from(it.as_nanos()).ok()).filter(|&it| it > 0);
     known.ok_or("a duration is a number and its unit, such as 8ms, 2s or 1m30s".into())
-}
-
-fn duration(text: &str) -> Result<Duration, String> {
-    nanoseconds(text).map(|ns| Duration::from_nanos(ns.unsigned_abs()))
-}
-
-fn rate(text: &str) -> Result<f64, String> {
-    let known = text.parse().ok().filter(|rate| RATES.contains(rate));
-    known.ok_or_else(|| format!("a rate is a number from {} to {}", RATES.start(), RATES.end()))
 }

@@ -4,7 +4,6 @@ use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
-use ppt_hosts::lab::LabError;
 use ppt_import::ImportError;
 use ppt_live::CaptureError;
 use ppt_models::{
@@ -91,39 +90,6 @@ impl Failure {
 
     fn model(code: &'static str, usage: bool, text: String) -> Failure {
         Failure::Model { code, text, usage }
-    }
-
-    /// Clocks of other hosts that cannot be read.
-    pub(crate) fn no_sync(error: impl std::fmt::Display) -> Failure {
-        Failure::model("no-sync", false, error.to_string())
-    }
-
-    /// A key that is none.
-    pub(crate) fn sync_key(error: impl std::fmt::Display) -> Failure {
-        Failure::model("sync-key", true, error.to_string())
-    }
-
-    /// An experiment that did not begin.
-    pub(crate) fn lab(error: LabError) -> Failure {
-        match error {
-            LabError::Plan { .. }
-            | LabError::Exists(_)
-            | LabError::Manifest { .. }
-            | LabError::File { what: "read", .. } => {
-                Failure::model("lab-file", true, error.to_string())
-            }
-            other => Failure::no_lab(&other),
-        }
-    }
-
-    /// A host that is not there for an experiment.
-    pub(crate) fn no_lab(error: &dyn std::fmt::Display) -> Failure {
-        Failure::model("no-lab", false, error.to_string())
-    }
-
-    /// An experiment with cells that failed, or without its report.
-    pub(crate) fn lab_failed(text: String) -> Failure {
-        Failure::model("lab-failed", false, text)
     }
 
     /// A formula that cannot be read.

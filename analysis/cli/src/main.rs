@@ -42,16 +42,14 @@ fn main() -> ExitCode {
     let args = match args::Args::try_parse() {
         Ok(args) => args,
         Err(error) => {
-            message::usage(&error);
+            message::usage(&error.to_string(), || drop(error.print()));
             return ExitCode::from(error.exit_code() as u8);
         }
     };
     let done = match terms::terms() {
         Some(terms) => question::answer(terms, || perform(&args.command)),
         None if args.command.is_question() => supervise(&args),
-        None => signals::take()
-            .map_err(|error| Failure::System("set up signals", error))
-            .and_then(|()| perform(&args.command)),
+        None => perform(&args.command),
     };
     done.unwrap_or_else(|failure| failure.tell())
 }
@@ -89,8 +87,6 @@ fn perform(command: &args::Command) -> Result<ExitCode, Failure> {
         args::Command::Fit(args) => cmd::fit::run(args),
         args::Command::Model(args) => cmd::model::run(args),
         args::Command::Compare(args) => cmd::compare::run(args),
-        args::Command::Sync(args) => cmd::sync::run(args),
-        args::Command::Lab(args) => cmd::lab::run(args),
         args::Command::Top(args) => cmd::top::run(args),
         args::Command::Man { folder } => man::write(folder),
     }

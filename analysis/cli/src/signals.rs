@@ -1,8 +1,7 @@
 //! The signals that end a command: Ctrl-C (SIGINT), SIGTERM, SIGHUP and SIGQUIT.
 //!
-//! Three kinds of processes take them. A command that runs alone ([`take`]) ends by the signal, or ends
-//! what it does. The process of a question ([`take_in_question`]) ends the question, and itself if that
-//! takes too long. The supervisor of a question ([`Wakes`]) waits for signals and for its child.
+//! The process of a question ([`take_in_question`]) ends the question, and itself if that takes too
+//! long. The supervisor of a question ([`Wakes`]) waits for signals and for its child.
 
 use std::fs;
 use std::io::{self, Read};
@@ -49,17 +48,6 @@ fn last() -> &'static Arc<AtomicUsize> {
 
 fn last_signal() -> i32 {
     i32::try_from(last().load(Relaxed)).unwrap_or_default()
-}
-
-/// Takes signals for a command that runs alone.
-pub(crate) fn take() -> io::Result<()> {
-    for signal in [SIGINT, SIGTERM] {
-        // In this order: what is set by the first is met by the second.
-        signal_hook::flag::register_conditional_default(signal, ends().clone())?;
-        signal_hook::flag::register(signal, ends().clone())?;
-        note(signal)?;
-    }
-    take_full_files()
 }
 
 /// A file that may not grow is an error of whoever writes it, as a full disk is.

@@ -18,6 +18,8 @@ fn cannot() -> Option<&'static str> {
     let sources = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
     if !Path::new(ppt()).with_file_name("ppt-analysis").exists() {
         Some("ppt-analysis is not built beside ppt")
+    } else if !Path::new(ppt()).with_file_name("ppt-lab").exists() {
+        Some("ppt-lab is not built beside ppt")
     } else if !["make", "ip", "tc"].into_iter().all(available) {
         Some("it needs make, ip and tc")
     } else if !may(&[

@@ -326,7 +326,7 @@ fn every_message_is_explained() {
     let page = fs::read_to_string(root().join("docs/troubleshooting.md")).unwrap();
     let (_, rest) = page.split_once("\n## Questions to captures\n").unwrap();
     let ours: Vec<_> = rest.split("\n## ").next().unwrap().split("\n### ").skip(1).collect();
-    // `src/failure.rs`, `src/supervisor/end.rs`, `src/cmd/compare.rs`, `src/cmd/graph.rs`, `src/cmd/sync.rs` and `src/cmd/lab.rs` say these.
+    // `src/failure.rs`, `src/supervisor/end.rs`, `src/cmd/compare.rs` and `src/cmd/graph.rs` say these.
     let models = [
         "formula",
         "no-fit",
@@ -342,15 +342,7 @@ fn every_message_is_explained() {
         "idle-edge",
         "never-meets",
         "import-clock",
-        "no-sync",
         "no-bounds",
-        "sync-key",
-        "lab-file",
-        "no-lab",
-        "lab-failed",
-        "lab-programs",
-        "lab-collect",
-        "lab-output",
         "question-killed",
         "text-too-long",
     ];
@@ -384,8 +376,8 @@ fn man_pages_render_without_warnings() {
     bench.done(&["man", "."]);
     let names = bench.names();
     let words = [
-        "analysis", "compare", "export", "fit", "graph", "import", "lab", "model", "plot",
-        "report", "sql", "stat", "sync", "whatif", "why",
+        "analysis", "compare", "export", "fit", "graph", "import", "model", "plot", "report",
+        "sql", "stat", "whatif", "why",
     ];
     assert_eq!(names, words.map(|word| format!("ppt-{word}.1")));
     for page in names.iter().map(|name| bench.path(name)) {

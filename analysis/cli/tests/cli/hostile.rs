@@ -207,20 +207,12 @@ fn messages_are_harmless() {
         vec!["export", "out.bin", "--format", "csv", "--partition-by", HOSTILE, "-o", "x"],
         vec!["fit", "out.bin", "SELECT seqno AS x FROM job", HOSTILE],
         vec!["import", &name, "--schema", &name, "-o", "x.bin"],
-        vec!["lab", "plan", &name],
         vec![HOSTILE],
     ] {
         let (said, code) = bench.fails(&args);
         harmless(&format!("{args:?}"), &said, &[]);
         assert!(code != 0 && !said.is_empty(), "{args:?}: {code} {said}");
     }
-    let plan = format!(
-        "name = \"{0}\"\n[[host]]\nname = \"{0}\"\n",
-        HOSTILE.replace(['"', '\\', '\n', '\r'], "'")
-    );
-    bench.write("plan.toml", plan);
-    let (said, _) = bench.fails(&["lab", "plan", "plan.toml"]);
-    harmless("a plan", &said, &[]);
     bench.write(
         "bad.frame",
         format!("frame f {{ u32 a @unit(\"{0}; }}\n{0}", HOSTILE.replace('"', "'")),

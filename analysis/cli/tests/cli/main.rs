@@ -9,7 +9,6 @@ mod import;
 mod interrupted;
 mod judged;
 mod kinds;
-mod lab;
 mod limits;
 mod messages;
 mod models;

@@ -10,7 +10,7 @@ use super::{CAPTURES, ONE_SHOT, TABLES};
 use crate::fixtures::support::ppt;
 
 pub(super) fn has_analysis() -> bool {
-    Path::new(ppt()).with_file_name("ppt-analysis").exists()
+    ["ppt-analysis", "ppt-lab"].iter().all(|name| Path::new(ppt()).with_file_name(name).exists())
 }
 
 fn one_shot_commands() -> &'static [&'static [&'static str]] {

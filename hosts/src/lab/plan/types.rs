@@ -44,7 +44,7 @@ pub struct Host {
     pub dir: Option<PathBuf>,
     /// The `ppt` that captures there.
     pub ppt: Option<String>,
-    /// The `ppt-analysis` that helps there.
+    /// The `ppt-lab` that helps there.
     pub helper: Option<String>,
     /// Whether its programs are in namespaces of their own: they see no other process.
     pub isolate: bool,

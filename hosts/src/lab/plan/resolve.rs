@@ -32,6 +32,11 @@ impl Plan {
         Ok(phases)
     }
 
+    /// Whether `ppt-analysis` is asked: for checks, or for the report.
+    pub(in crate::lab) fn needs_answers(&self) -> bool {
+        !self.checks.is_empty() || self.report.is_some()
+    }
+
     /// Queries that must be true of the captures of a cell.
     pub fn checks(&self, cell: &Cell) -> Vec<String> {
         let values = self.values_everywhere(cell);

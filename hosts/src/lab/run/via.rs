@@ -25,7 +25,7 @@ pub(super) fn helper(host: &Host, options: &Options) -> Command {
             let mut command = Command::new(words.next().map_or("ssh".as_ref(), |it| &**it));
             command.args(words).args(["-T", "-o", "BatchMode=yes", "-o", "ServerAliveInterval=5"]);
             command.args(["-o", "ServerAliveCountMax=3", "-o", "ClearAllForwardings=yes"]);
-            command.args(["--", to, host.helper.as_deref().unwrap_or("ppt-analysis")]);
+            command.args(["--", to, host.helper.as_deref().unwrap_or("ppt-lab")]);
             command.args(["lab", "host", "keep"]);
             with(command, how, &host.name)
         }

@@ -12,7 +12,7 @@ use super::error::{HostError, cannot};
 use super::own::Own;
 use super::{clock, keeper, reader, worker};
 
-/// What `ppt-analysis lab host ARGUMENTS` does: it talks to the controller on stdin and stdout.
+/// What `ppt-lab lab host ARGUMENTS` does: it talks to the controller on stdin and stdout.
 ///
 /// # Errors
 /// The system does not let it, or the arguments are not those of `ppt lab run`.

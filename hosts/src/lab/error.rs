@@ -47,6 +47,12 @@ pub enum LabError {
         /// Why.
         why: String,
     },
+    /// Nothing answers checks or makes the report.
+    #[error(
+        "the experiment has checks or a report, and ppt-analysis, which answers them, is not there: \
+         install it beside ppt-lab"
+    )]
+    NoAnalysis,
     /// No manifest can be read.
     #[error("{} is no manifest of ppt lab: {why}", path.display())]
     Manifest {

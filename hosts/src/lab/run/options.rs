@@ -12,8 +12,8 @@ use crate::lab::host::Own;
 pub struct Options {
     /// How helpers on this machine are started.
     pub own: Own,
-    /// The program that answers checks: `ppt-analysis`.
-    pub analysis: PathBuf,
+    /// The program that answers checks and makes reports, `ppt-analysis`, if it is installed.
+    pub analysis: Option<PathBuf>,
     /// The `ppt` that captures on this machine.
     pub ppt: PathBuf,
     /// OpenSSH, and options for it: `ssh`.

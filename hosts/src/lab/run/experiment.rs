@@ -98,6 +98,9 @@ struct Experiment<'a> {
 
 impl Experiment<'_> {
     fn run(mut self) -> Result<Summary, LabError> {
+        if self.plan.needs_answers() && self.options.analysis.is_none() {
+            return Err(LabError::NoAnalysis);
+        }
         let mut team =
             Team::start(&self.plan, self.options).map_err(|it| LabError::Host(Box::new(it)))?;
         self.identify(&mut team)?;

@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::{Command, Stdio};
 
-use crate::support::Bench;
+use crate::support::{Bench, analysis};
 
 const EXPERIMENT: &str = r#"
 name = "say"
@@ -75,6 +75,9 @@ fn what_cannot_run_is_said_before_anything_runs() {
 
 #[test]
 fn cells_that_fail_are_told_and_kept() {
+    if analysis().is_none() {
+        return eprintln!("ppt-analysis is not built beside ppt-lab: skipped");
+    }
     let bench = Bench::empty();
     let text = EXPERIMENT.replace("\"{word}\", \"{host}\"", "\"x\"")
         + "[check]\nsql = [\"SELECT true\"]\n";
@@ -125,6 +128,9 @@ fn fifo(path: &std::path::Path) {
 
 #[test]
 fn checks_know_the_parameters() {
+    if analysis().is_none() {
+        return eprintln!("ppt-analysis is not built beside ppt-lab: skipped");
+    }
     let bench = Bench::empty();
     let check = "[check]\nsql = [\"SELECT '{word}' = 'a' AND {repeat} > 0\"]\n";
     bench.write("exp.toml", EXPERIMENT.to_owned() + check);
@@ -133,4 +139,34 @@ fn checks_know_the_parameters() {
     bench.write("exp.toml", EXPERIMENT.to_owned() + &check.replace("word", "host"));
     let (said, code) = bench.fails(&["lab", "plan", "exp.toml"]);
     assert!(said.contains("nothing fills in `{host}`") && code == 2, "{said}");
+}
+
+/// A host that has ppt-lab alone runs experiments; only checks and reports need the query engine.
+#[test]
+fn only_checks_and_reports_need_ppt_analysis() {
+    let bench = Bench::empty();
+    let alone = bench.path("ppt-lab");
+    fs::copy(env!("CARGO_BIN_EXE_ppt-lab"), &alone).unwrap();
+    let run = |file: &str, out: &str| {
+        let mut command = Command::new("/bin/sh");
+        // Only its own folder and those of the system have programs.
+        command.args(["-c", "exec ./ppt-lab lab run \"$0\" -o \"$1\"", file, out]);
+        command.current_dir(bench.path("")).env("PATH", "/usr/bin:/bin");
+        command.output().unwrap()
+    };
+    bench.write("plain.toml", EXPERIMENT);
+    let plain = run("plain.toml", "plain");
+    assert!(plain.status.success(), "{}", String::from_utf8_lossy(&plain.stderr));
+    for (name, more) in [
+        ("check", "[check]\nsql = [\"SELECT true\"]\n"),
+        ("report", "[report]\nhtml = \"report.html\"\n"),
+    ] {
+        bench.write("asks.toml", EXPERIMENT.to_owned() + more);
+        let asks = run("asks.toml", name);
+        let said = String::from_utf8(asks.stderr).unwrap();
+        assert!(said.contains("ppt-analysis, which answers them, is not there"), "{said}");
+        assert!(said.contains("ppt explain no-analysis"), "{said}");
+        assert_eq!(asks.status.code(), Some(1), "{said}");
+        assert!(!bench.path(name).exists(), "nothing ran");
+    }
 }

@@ -1,9 +1,9 @@
 //! What an experiment tells while it goes on.
 
 use ppt_hosts::lab::{Basis, Event, Progress};
-use ppt_query::text::duration;
+use ppt_text::duration;
+use ppt_text::message::{self, StatusLine};
 
-use crate::message::{self, StatusLine};
 use crate::signals;
 
 /// Tells it on stderr: phases in a line that is rewritten, everything else in lines.

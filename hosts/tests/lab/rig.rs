@@ -106,7 +106,7 @@ impl Rig {
 pub(crate) fn options(folder: Option<PathBuf>) -> Options {
     Options {
         own: Own { program: own(), words: vec!["lab".into(), "host".into()] },
-        analysis: own(),
+        analysis: Some(own()),
         ppt: Path::new("ppt").to_owned(),
         ssh: vec!["ssh".into()],
         invoker: None,

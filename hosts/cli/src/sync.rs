@@ -11,11 +11,11 @@ use ppt_hosts::probe::{
     Server, ServerEvent, SyncFile, TimeSource, resolve,
 };
 use ppt_output::{Readers, Rules};
-use ppt_query::text::{duration, grouped};
+use ppt_text::message::{self, StatusLine};
+use ppt_text::{duration, grouped};
 
 use crate::args::{Serve, Sync, SyncCommand};
 use crate::failure::Failure;
-use crate::message::{self, StatusLine};
 use crate::signals;
 
 /// How often signals are looked for.
@@ -138,7 +138,7 @@ fn own(key: Option<&std::path::Path>) -> Result<(Key, HostClock), Failure> {
 
 /// Runs `work` until a signal sets its stop.
 fn until_signal<T: Send>(work: impl FnOnce(&AtomicBool) -> T) -> T {
-    signals::end_questions();
+    signals::end_the_work();
     let (stop, done) = (AtomicBool::new(false), AtomicBool::new(false));
     thread::scope(|scope| {
         scope.spawn(|| {

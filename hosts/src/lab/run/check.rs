@@ -101,7 +101,7 @@ fn run(
     let user =
         user.map(|invoker| format!("{}:{}", invoker.uid, invoker.gid.unwrap_or(invoker.uid)));
     command.arg(getpid().as_raw_nonzero().to_string()).arg(user.as_deref().unwrap_or("root"));
-    command.arg("--").arg(&options.analysis);
+    command.arg("--").arg(options.analysis.as_deref().unwrap_or(Path::new("ppt-analysis")));
     command.args(words).stdin(Stdio::null());
     command.stdout(out.try_clone()?).stderr(err.try_clone()?);
     let mut child = command.spawn()?;

@@ -4,15 +4,17 @@ mod progress;
 mod words;
 
 use std::io::{Write, stdout};
-use std::path::PathBuf;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use ppt_hosts::lab::{self, Kind, Options, Own, Summary};
 use ppt_output::Invoker;
+use ppt_text::message;
 
 use crate::args::{Lab, LabCommand, LabRun};
 use crate::failure::Failure;
-use crate::{message, signals};
+use crate::signals;
 use progress::Told;
 
 pub(crate) fn run(args: &Lab) -> Result<ExitCode, Failure> {
@@ -22,12 +24,12 @@ pub(crate) fn run(args: &Lab) -> Result<ExitCode, Failure> {
             print(&words::plan(&plan))
         }
         LabCommand::Run { file, how } => {
-            signals::end_questions();
+            signals::end_the_work();
             let told = lab::run(file, &options(how)?, &mut Told::default());
             ended(&told.map_err(Failure::lab)?)
         }
         LabCommand::Rerun { folder, how } => {
-            signals::end_questions();
+            signals::end_the_work();
             let told = lab::rerun(folder, &options(how)?, &mut Told::default());
             ended(&told.map_err(Failure::lab)?)
         }
@@ -37,9 +39,7 @@ pub(crate) fn run(args: &Lab) -> Result<ExitCode, Failure> {
             let differs = differences.iter().any(|it| it.kind != Kind::Content);
             Ok(ExitCode::from(u8::from(differs)))
         }
-        LabCommand::Host { arguments } => {
-            lab::host(&own()?, arguments).map_err(|it| Failure::no_lab(&it))
-        }
+        LabCommand::Host { arguments } => lab::host(&own()?, arguments).map_err(Failure::no_lab),
     }
 }
 
@@ -68,13 +68,26 @@ fn options(how: &LabRun) -> Result<Options, Failure> {
     let own = own()?;
     let beside = own.program.with_file_name("ppt");
     Ok(Options {
-        analysis: own.program.clone(),
+        analysis: analysis(&own.program),
         own,
         ppt: if beside.is_file() { beside } else { PathBuf::from("ppt") },
         ssh: std::iter::once("ssh".into()).chain(how.ssh.iter().cloned()).collect(),
         invoker: invoker(),
         folder: how.output.clone(),
     })
+}
+
+/// The program that answers checks: beside this one, or in PATH, which root does not trust.
+fn analysis(own: &Path) -> Option<PathBuf> {
+    const NAME: &str = "ppt-analysis";
+    let paths = std::env::var_os("PATH").filter(|_| !is_root()).unwrap_or_default();
+    let in_path = std::env::split_paths(&paths).map(|folder| folder.join(NAME));
+    std::iter::once(own.with_file_name(NAME)).chain(in_path).find(|path| path.is_file())
+}
+
+/// Whether this process is root's.
+fn is_root() -> bool {
+    std::fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0)
 }
 
 /// The user who called sudo.
@@ -91,6 +104,8 @@ fn own() -> Result<Own, Failure> {
 }
 
 fn print(text: &str) -> Result<ExitCode, Failure> {
-    stdout().write_all(text.as_bytes()).map_err(Failure::writing("stdout"))?;
+    stdout()
+        .write_all(text.as_bytes())
+        .map_err(|error| Failure::Write("stdout".to_owned(), error))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -108,5 +108,5 @@ pub(super) fn differences(differences: &[Difference]) -> String {
 
 /// Names in it may be a host's: nothing that a terminal obeys.
 fn safe(text: &str) -> String {
-    text.lines().map(|line| ppt_query::plain(line).to_string() + "\n").collect()
+    text.lines().map(|line| ppt_text::escaped(line).to_string() + "\n").collect()
 }

@@ -137,7 +137,7 @@ fn example() -> Outcome {
 
 /// The example of docs/lab.md.
 pub(crate) fn page() -> String {
-    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/lab.md");
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/lab.md");
     let page = std::fs::read_to_string(page).unwrap();
     page.split("```toml\n").nth(1).unwrap().split("```").next().unwrap().to_owned()
 }

@@ -1,0 +1,84 @@
+//! Why a command failed.
+
+use std::fmt::Display;
+use std::io;
+use std::process::ExitCode;
+
+use ppt_hosts::lab::LabError;
+use ppt_output::OutputError;
+use ppt_text::message;
+
+/// Why a command failed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failure {
+    #[error(transparent)]
+    Output(#[from] OutputError),
+    /// A message under its code, and whether the command was asked wrongly.
+    #[error("{text}")]
+    Coded { code: &'static str, text: String, is_usage: bool },
+    /// The command line lacks something.
+    #[error("{0}")]
+    Usage(String),
+    #[error("cannot write {0}: {1}")]
+    Write(String, #[source] io::Error),
+    #[error("could not {0}: {1}")]
+    System(&'static str, #[source] io::Error),
+}
+
+impl Failure {
+    fn coded(code: &'static str, is_usage: bool, error: impl Display) -> Failure {
+        Failure::Coded { code, text: error.to_string(), is_usage }
+    }
+
+    /// Clocks of other hosts that cannot be read.
+    pub(crate) fn no_sync(error: impl Display) -> Failure {
+        Failure::coded("no-sync", false, error)
+    }
+
+    /// A key that is none.
+    pub(crate) fn sync_key(error: impl Display) -> Failure {
+        Failure::coded("sync-key", true, error)
+    }
+
+    /// An experiment that did not begin.
+    pub(crate) fn lab(error: LabError) -> Failure {
+        match error {
+            LabError::Plan { .. }
+            | LabError::Exists(_)
+            | LabError::Manifest { .. }
+            | LabError::File { what: "read", .. } => Failure::coded("lab-file", true, error),
+            LabError::NoAnalysis => Failure::coded("no-analysis", false, error),
+            other => Failure::no_lab(other),
+        }
+    }
+
+    /// A host that is not there for an experiment.
+    pub(crate) fn no_lab(error: impl Display) -> Failure {
+        Failure::coded("no-lab", false, error)
+    }
+
+    /// An experiment with cells that failed, or without its report.
+    pub(crate) fn lab_failed(text: String) -> Failure {
+        Failure::coded("lab-failed", false, text)
+    }
+
+    /// Reports it; returns what the command ends with.
+    pub(crate) fn report(&self) -> ExitCode {
+        let (code, is_usage) = match self {
+            // Whoever read it has enough.
+            Failure::Write(_, error) if error.kind() == io::ErrorKind::BrokenPipe => {
+                return ExitCode::SUCCESS;
+            }
+            Failure::Usage(text) => {
+                message::note(text);
+                return ExitCode::from(2);
+            }
+            Failure::Output(error) => (error.code(), false),
+            Failure::Coded { code, is_usage, .. } => (*code, *is_usage),
+            Failure::Write(..) => ("cannot-write", false),
+            Failure::System(..) => ("system", false),
+        };
+        message::error(code, self);
+        ExitCode::from(if is_usage { 2 } else { 1 })
+    }
+}

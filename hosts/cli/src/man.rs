@@ -1,0 +1,33 @@
+//! The man pages: `packaging/` installs what this writes.
+
+#[path = "../../../packaging/page.rs"]
+mod page;
+
+use std::fs;
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::CommandFactory;
+
+use crate::args::Args;
+use crate::failure::Failure;
+
+/// What only pages have.
+const SECTIONS: &str = include_str!("../../../packaging/man/other.roff");
+
+/// Writes one for each word. That of `ppt lab` is also that of `ppt-lab`, which has the same name.
+pub(crate) fn write(folder: &Path) -> Result<ExitCode, Failure> {
+    let mut all = Args::command();
+    all.build();
+    for word in
+        all.get_subcommands().filter(|word| word.get_name() != "help" && !word.is_hide_set())
+    {
+        let name = format!("ppt-{}", word.get_name());
+        let command = word.clone().bin_name(format!("ppt {}", word.get_name()));
+        let page = page::page(command.display_name(name.clone()), &name, "ppt-lab", SECTIONS);
+        let path = folder.join(format!("{name}.1"));
+        let written = page.and_then(|page| fs::write(&path, page));
+        written.map_err(|error| Failure::Write(path.display().to_string(), error))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}

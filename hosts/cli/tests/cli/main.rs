@@ -1,0 +1,5 @@
+//! `ppt-lab` as its users call it.
+
+mod lab;
+mod pages;
+mod support;
