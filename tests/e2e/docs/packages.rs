@@ -256,6 +256,7 @@ fn the_package_script_checks_its_arguments() {
     let output = Command::new(root().join("packaging/build")).arg("--what").output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     assert!(
-        text(&output.stderr).contains("usage: packaging/build [--check] [ppt] [analysis] [lab] [wheel]")
+        text(&output.stderr)
+            .contains("usage: packaging/build [--check] [ppt] [analysis] [lab] [wheel]")
     );
 }
